@@ -9,13 +9,14 @@
 struct conn_events {
 	struct shard *shard;
 	struct ulnet_peer_watch watch;
-	uint64_t logged_at; /* ns: that another CPT had no room; or 0 */
+	uint64_t logged_at; /* ns: when the last warning was logged; 0: never */
 
 	/* From other CPTs: */
 	pthread_mutex_t lock;
 	struct ulnet_work work;
-	bool scheduled;	  /* the work is */
-	bool nameless[2]; /* by enum conn_event_kind: there was no room */
+	bool scheduled; /* the work is posted */
+	/* CONN_LOST, CONN_SILENT: there was no room for one */
+	bool nameless[2];
 	unsigned int n;
 	struct conn_event event[CONN_EVENTS_MAX];
 };
@@ -74,7 +75,8 @@ static void on_conn_events(struct ulnet_work *work)
 	shard_taken(s);
 }
 
-/* Is it CONN_LOST or CONN_SILENT? These are never dropped. */
+/* Is it CONN_LOST or CONN_SILENT? Without room for these, the CPT is told
+ * without a NID. */
 static bool conn_event_is_loss(const struct conn_event *event)
 {
 	return event->kind <= CONN_SILENT;
@@ -113,8 +115,8 @@ static void conn_event_post(struct shard *s, unsigned int cpt,
 	if (!rpc_may_log(&s->conn_events->logged_at, shard_now(s)))
 		return;
 	lnet_log(LNET_LOG_WARN, "rpc",
-		 "CPT %u is told too much of connections at once, the last of "
-		 "it about %s: it hears of some late",
+		 "CPT %u has no room for more events of connections, the last "
+		 "one with %s: it learns of some of them late",
 		 cpt, lnet_nid_format(&event->peer.nid, text, sizeof(text)));
 }
 

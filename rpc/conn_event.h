@@ -6,9 +6,10 @@
  * may use NIDs that several CPTs own. So the CPT passes the event on to all
  * CPTs that may be concerned (shard.far).
  *
- * At most CONN_EVENTS_MAX events wait for a CPT to take them. If connections
- * are lost while there is no room, the CPT is told that some connection is
- * lost, without a NID; other events are dropped. All events are hints.
+ * At most CONN_EVENTS_MAX events wait for a CPT to take them. If there is no
+ * room for the loss or silence of a connection, the CPT is told that some
+ * connection is lost or silent, without a NID; other events are dropped.
+ * Nothing relies on events: each only makes something happen sooner.
  */
 #ifndef RPC_CONN_EVENT_H
 #define RPC_CONN_EVENT_H
@@ -27,21 +28,22 @@ enum conn_event_kind {
 
 struct conn_event {
 	enum conn_event_kind kind;
-	struct ulnet_id peer;	/* NID ANY: any whose NIDs other CPTs own */
-	struct ulnet_nid local; /* CONN_SUSPECT */
+	struct ulnet_id peer;	/* NID ANY: some peer that another CPT owns */
+	struct ulnet_nid local; /* of CONN_SUSPECT: the NID of this node */
 };
 
-/* Events that wait for one CPT; CONN_HEARD and CONN_SUSPECT may take half. */
+/* The most events that wait for one CPT. CONN_HEARD and CONN_SUSPECT are
+ * dropped when half as many wait. */
 #define CONN_EVENTS_MAX 64
 
 extern const struct rpc_part conn_event_part;
 
-/* A message from @nid has shown that the node there is alive: imports that
- * pause before they try to connect to it try at once. Owner of @s. */
+/* A message from @nid has shown that the node there is alive: imports that wait
+ * before they try again to connect to it try at once. Owner of @s. */
 void conn_event_heard(struct shard *s, const struct ulnet_nid *nid);
 
 /* A message from @local to @peer by the next hop @hop (a gateway, or the peer
- * itself), or the answer to it, is lost, although the peer is alive: LNet is to
+ * itself) is lost, or its answer is, although the peer is alive: LNet is to
  * prefer other rails or gateways. Owner of @s. */
 void conn_event_suspect(struct shard *s, const struct ulnet_nid *local,
 			const struct ulnet_id *peer,

@@ -13,7 +13,7 @@
 #include "rpc/wire/wire.h"
 
 #define BUFFER_SIZE UINT32_C(16384)
-/* Messages on their way out. */
+/* The most messages of a CPT that LNet is still sending. */
 #define SENDS_MAX 16384
 
 _Static_assert(WIRE_CONTROL_MAX <= CONTROL_MESSAGE_MAX,
@@ -22,8 +22,9 @@ _Static_assert(WIRE_CONTROL_MAX <= CONTROL_MESSAGE_MAX,
 struct control {
 	struct inbox inbox;
 	bool open;
-	struct slab slab;	/* of struct control_send */
-	struct quotas quotas;	/* messages that are on their way to a NID */
+	struct slab slab; /* of struct control_send */
+	/* messages that LNet is still sending, by NID */
+	struct quotas quotas;
 };
 
 struct control_send {
@@ -32,7 +33,7 @@ struct control_send {
 	control_sent_fn done; /* may be NULL */
 	uint64_t id;
 	uint64_t tag;
-	size_t size; /* bytes, of this structure with the message */
+	size_t size; /* bytes of this structure, with room for the message */
 	uint8_t bytes[];
 };
 
@@ -143,7 +144,7 @@ int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
 
 /* ---- in ---- */
 
-/* The side that messages of @kind are for; NULL: neither. */
+/* Returns the side that messages of @kind are for; NULL: neither side. */
 static const struct rpc_side *control_side(const struct shard *s,
 					   enum wire_control_kind kind)
 {
@@ -204,7 +205,7 @@ void control_on_message(void *shard, const struct ulnet_event *ev,
 		return;
 	}
 	forwarded = forwarded_new(s, cpt, ev, payload, length, false);
-	if (forwarded) /* else its sender asks again */
+	if (forwarded) /* if NULL, the sender repeats the message */
 		forwarded_send(forwarded, control_forwarded_there, NULL, NULL);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/estimate.h"
 
-/* The weight of a new sample, which three halvings make 0. */
+/* The weight of a new sample. Three halvings make it 0. */
 #define WEIGHT 4u
-/* One in so many parts of the weight may be above the tail. */
+/* Of TAIL parts of the weight, one may be above the tail. */
 #define TAIL 1000u
-/* The first bucket begins at 2^FIRST ns, and takes shorter times, too. */
+/* The first bucket begins at 2^FIRST ns; shorter times count there, too. */
 #define FIRST 10u
 #define SPANS (ESTIMATE_HALF_LIFE / ESTIMATE_RECENT)
 
@@ -21,7 +21,7 @@ static unsigned int bucket_of(uint64_t ns)
 	return octave * 4 + (ns >> (octave + FIRST - 2) & 3);
 }
 
-/* ns, above all samples in bucket @b. */
+/* Returns ns: more than any sample in bucket @b. */
 static uint64_t bucket_end(unsigned int b)
 {
 	return (UINT64_C(5) + b % 4) << (b / 4 + FIRST - 2);
@@ -75,7 +75,7 @@ void estimate_add(struct estimate *e, uint64_t ns, uint32_t n, uint64_t now)
 	estimate_settle(e, now);
 	sum = *weight + (uint64_t)n * WEIGHT;
 	*weight = (uint32_t)MIN(sum, UINT32_MAX);
-	/* 0 would say that nothing is known. */
+	/* 0 would say that there is no sample. */
 	e->recent[0] = MAX(e->recent[0], MAX(ns, 1));
 }
 

@@ -5,20 +5,21 @@
  * its mean.
  *
  * An estimate is the larger one of
- * - a time that 999 of 1000 samples do not exceed, where the weight of a sample
- *   halves with every ESTIMATE_HALF_LIFE, and is 0 after a few of these;
+ * - a time that 999 of 1000 samples do not exceed; the weight of a sample
+ *   halves with every ESTIMATE_HALF_LIFE, and is 0 after three of them;
  * - the longest sample of the last ESTIMATE_RECENT, or of up to twice that
  *   time, so that the estimate follows at once when a server becomes slow.
  * So a single sample that is far off is forgotten within seconds where there
  * are many samples, and within minutes where there are few.
  *
  * A sample is the time that work took, measured where it was done; never how
- * long somebody was willing to wait for it, or an estimate would feed on
- * itself.
+ * long somebody was willing to wait for it, because that time comes from an
+ * estimate.
  *
  * Adding a sample takes a few instructions; so does reading, except once in
- * ESTIMATE_RECENT. All 0: empty. Times are ns of one monotonic clock; a time
- * before the last one counts as the last one. One thread at a time.
+ * ESTIMATE_RECENT. An estimate that is all 0 is empty. Times are ns of one
+ * monotonic clock; a time before the last one counts as the last one. Only one
+ * thread at a time may use an estimate.
  */
 #ifndef RPC_ESTIMATE_H
 #define RPC_ESTIMATE_H
@@ -26,22 +27,25 @@
 #include <stdatomic.h>
 #include "base/util.h"
 
-/* Four for each doubling, from 1 us to more than an hour. */
+/* Four buckets for each doubling of the time, from 1 us to more than an hour.
+ */
 #define ESTIMATE_BUCKETS   128u
 #define ESTIMATE_RECENT	   (2 * NSEC_PER_SEC)
 #define ESTIMATE_HALF_LIFE (60 * NSEC_PER_SEC)
 
 struct estimate {
-	uint64_t span;	    /* ESTIMATE_RECENTs of the clock, so far */
-	uint64_t recent[2]; /* the longest of this one, and of the one before */
-	uint64_t tail;	    /* of weight, as of the beginning of the span */
+	uint64_t span; /* now / ESTIMATE_RECENT, when last used */
+	/* ns: the longest sample of this span, and of the span before */
+	uint64_t recent[2];
+	/* ns: 999 of 1000 do not exceed it; set when the span began */
+	uint64_t tail;
 	uint32_t weight[ESTIMATE_BUCKETS];
 };
 
-/* @n samples of @ns each, at @now. */
+/* Adds @n samples of @ns each, at @now. */
 void estimate_add(struct estimate *e, uint64_t ns, uint32_t n, uint64_t now);
-/* ns, at most a quarter above the longest sample; 0: there is none, or none any
- * more. */
+/* Returns ns, at most a quarter above the longest sample; 0: there is no
+ * sample, or none that still counts. */
 uint64_t estimate_read(struct estimate *e, uint64_t now);
 
 /* ---- means ---- */
@@ -66,8 +70,8 @@ static inline uint64_t mean_deviation(const struct mean *m)
 	return atomic_load_explicit(&m->deviation, memory_order_relaxed);
 }
 
-/* ns: the mean, and so many deviations more: two are above most samples, four
- * above nearly all. */
+/* Returns ns: the mean, plus @deviations times the mean distance from it. Two
+ * deviations above the mean lie most samples below; four, nearly all. */
 static inline uint64_t mean_upto(const struct mean *m, unsigned int deviations)
 {
 	return mean_value(m) + deviations * mean_deviation(m);

@@ -8,7 +8,8 @@
 #include "rpc/rpc.h"
 #include "rpc/stats/stat.h"
 
-/* Bytes of messages that a CPT has forwarded, and that are still under way. */
+/* Bytes of messages that a CPT has forwarded, and that have not come back yet,
+ * by the sender's NID. */
 struct forwards {
 	struct quotas heads;
 	struct quotas whole;

@@ -4,11 +4,11 @@
  * connection: a copy of the message goes to that CPT, and comes back to be
  * freed. This file does not look into messages.
  *
- * Anybody can send messages to the wrong CPT. So the bytes that a CPT may have
- * under way are limited, and each NID that messages come from has its share of
- * them (quota.h). Whole messages and messages without their bodies have
- * separate limits: if there is no room for a whole message, its head can still
- * be forwarded, so that the other CPT refuses the message.
+ * Anybody can send messages to the wrong CPT. So the bytes that a CPT has
+ * forwarded, and that have not come back yet, are limited, and each sender's
+ * NID has its share of them (quota.h). Whole messages and messages without
+ * their bodies have separate limits: if there is no room for a whole message,
+ * its head can still be forwarded, so that the other CPT refuses the message.
  */
 #ifndef RPC_FORWARDED_H
 #define RPC_FORWARDED_H
@@ -20,7 +20,8 @@ struct rpc_part;
 struct shard;
 struct forwarded;
 
-/* Bytes under way from one CPT, of all NIDs. */
+/* Limits for one CPT: bytes that it has forwarded, and that are not back yet.
+ */
 #define FORWARDED_HEADS_MAX (UINT32_C(8) << 20)
 #define FORWARDED_WHOLE_MAX (UINT32_C(32) << 20)
 
@@ -32,23 +33,24 @@ struct forwarded {
 	struct ulnet_work work;
 	struct shard *from, *to;
 	struct quota *quota;
-	bool whole; /* else without bodies */
+	bool whole; /* false: a message without its bodies */
 	forwarded_fn there, back;
-	void *arg; /* forwarded_send()'s */
+	void *arg; /* for there and back, as given to forwarded_send() */
 	struct ulnet_event ev;
 	size_t length;
 	_Alignas(uint64_t) uint8_t payload[];
 };
 
-/* Copies @ev and @payload; if @payload is NULL, the caller fills it in. @whole:
- * the message is complete; else it has no bodies. NULL: no memory, @from is
- * aborted, or the sender's NID has used up its share, which is counted. Owner
- * of @from. */
+/* Prepares a message for @cpt: copies @ev and @payload; if @payload is NULL,
+ * the caller fills in @length bytes of forwarded->payload. @whole: the message
+ * is complete; else it has no bodies. NULL: no memory, @from is aborted, or the
+ * sender's NID has used up its share, which is counted. Owner of @from. */
 struct forwarded *forwarded_new(struct shard *from, unsigned int cpt,
 				const struct ulnet_event *ev,
 				const void *payload, size_t length, bool whole);
-/* Calls @there on forwarded->to, then @back, unless it is NULL, on
- * forwarded->from, and frees @forwarded. Owner of forwarded->from. */
+/* Takes @forwarded. Calls @there on forwarded->to, then @back, unless it is
+ * NULL, on forwarded->from, and frees @forwarded there. Owner of
+ * forwarded->from. */
 void forwarded_send(struct forwarded *forwarded, forwarded_fn there,
 		    forwarded_fn back, void *arg);
 

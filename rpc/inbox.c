@@ -6,7 +6,8 @@
 
 #include "rpc/rpc.h"
 
-/* A buffer that could not be posted for want of memory is tried again then. */
+/* After so long a buffer that could not be posted for want of memory is tried
+ * again. */
 #define AGAIN_NS (10 * NSEC_PER_MSEC)
 
 struct inbox_buffer {
@@ -14,7 +15,8 @@ struct inbox_buffer {
 	struct list all;
 	struct list waiting;
 	struct ulnet_md_handle md;
-	_Atomic unsigned int refs; /* the inbox's, and pins that are kept */
+	/* one of the inbox, and one for each kept pin */
+	_Atomic unsigned int refs;
 	unsigned int pins;
 	bool linked;
 	uint8_t *memory;
@@ -58,7 +60,7 @@ static void inbox_repost(struct inbox_buffer *b)
 	struct inbox *in = b->in;
 
 	if (unlikely(atomic_load(&b->refs) > 1))
-		return; /* inbox_pin_keep(): its memory is not ours alone */
+		return; /* by inbox_pin_keep(): somebody still reads it */
 	if (!inbox_post(b))
 		return;
 	list_add_tail(&in->waiting, &b->waiting);
@@ -133,9 +135,10 @@ void inbox_close(struct inbox *in, void (*done)(void *arg), void *arg)
 
 /* ---- messages ---- */
 
-/* Does @ev say that a whole message has come? A message that was landing when
- * its buffer was unlinked counts as well: LNet says canceled, but has received
- * all of it, and tells nobody else. */
+/* Does @ev say that a whole message has come? If a buffer is unlinked while a
+ * message is being received into it, LNet reports that message as canceled,
+ * although it has received all of it, and reports it to nobody else. So such a
+ * message counts as well. */
 static bool has_come(const struct inbox *in, const struct ulnet_event *ev)
 {
 	if (ev->type != LNET_EVENT_PUT)
@@ -233,8 +236,8 @@ static int buffer_add(struct inbox *in)
 	return 0;
 }
 
-/* If the first buffer can be posted, the portal is fit for it, and the others
- * are tried until they can be. */
+/* If the first buffer cannot be posted, the inbox cannot be opened. The other
+ * buffers are tried again until they can be posted. */
 static int post_all(struct inbox *in)
 {
 	struct inbox_buffer *b;

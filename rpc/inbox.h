@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Receive buffers for messages from anybody to one portal of one CPT. LNet
- * packs messages into a buffer, one behind the other, until the next one might
- * not fit. The buffer is then posted again at once, unless it is pinned.
+ * packs messages into a buffer, one behind the other, until message_max bytes
+ * might not fit any more. The buffer is then posted again at once, unless it is
+ * pinned.
  *
- * Buffers have no shares: a message is in a buffer only while it is read, or
- * pinned. At most a quarter of the buffers may be pinned; who cannot pin copies
- * the message instead.
+ * Clients have no shares of the buffers, as a message takes up a buffer only
+ * while it is handled, or pinned. At most a quarter of the buffers may be
+ * pinned; a reader that cannot pin copies the message instead.
  *
  * The portal is lazy: while no buffer is posted, LNet queues messages, within
- * the node's lazy_max and lazy_bytes_max. Each peer has its share of these, and
- * LNet does not read from a peer that has used up its share.
+ * the node's lazy_max and lazy_bytes_max. LNet gives each peer a share of that,
+ * and does not read from a peer that has used up its share.
  *
  * Thread: owner (the CPT).
  */
@@ -30,24 +31,26 @@ typedef void (*inbox_fn)(void *arg, const struct ulnet_event *ev,
 			 const void *payload, size_t length);
 
 struct inbox {
-	/* set by the caller of inbox_open(); the rest is 0 then */
+	/* set by the caller of inbox_open(), with all other fields 0 */
 	struct shard *shard;
 	unsigned int portal;
 	unsigned int buffers; /* at least 2 */
 	uint32_t buffer_size; /* bytes */
 	uint32_t message_max; /* bytes, at most buffer_size */
-	bool heads; /* longer messages are cut off, not dropped: ev->mlength
-		     * and ev->rlength differ then */
+	/* messages longer than message_max are cut off, not dropped: their
+	 * ev->mlength is less than ev->rlength */
+	bool heads;
 	inbox_fn fn;
 	void *arg;
 
 	struct list all;     /* of inbox_buffer.all */
 	struct list waiting; /* of inbox_buffer.waiting: could not be posted */
-	struct ulnet_timer again; /* tries those again */
+	struct ulnet_timer again; /* posts the waiting ones again */
 	struct ulnet_work work;	  /* inbox_closed() */
 	void (*done)(void *arg);
 	void *done_arg;
-	struct inbox_buffer *current;	 /* that the payload lies in, in fn */
+	/* while fn runs: the buffer with the payload */
+	struct inbox_buffer *current;
 	unsigned int pinned, pinned_max; /* buffers */
 	unsigned int linked;		 /* buffers that LNet has */
 	bool closing;
@@ -56,24 +59,24 @@ struct inbox {
 };
 
 /* Makes the portal lazy, and posts the buffers. @in must not move until it is
- * closed. 0; -EINVAL, -ENOMEM, or what LNetMEAttach(3) returns: nothing is
- * open. */
+ * closed. Returns 0; on -EINVAL, -ENOMEM, or an error of LNetMEAttach(3) the
+ * inbox is not open. */
 int inbox_open(struct inbox *in);
 
-/* No new message comes after this; those that are landing still do, unless the
- * shard is aborted. Calls @done once, never before this returns, when LNet
- * refers to no buffer, none is pinned, and all are freed: @in may be freed
- * then. */
+/* No new message comes after this call. Messages that are being received are
+ * still delivered, unless the shard is aborted. Calls @done once, never before
+ * this function returns, when LNet refers to no buffer, none is pinned, and all
+ * are freed: @in may be freed then. */
 void inbox_close(struct inbox *in, void (*done)(void *arg), void *arg);
 
-/* Called inside of fn: the payload stays valid until inbox_unpin(), which is to
- * be called once for each success. NULL: a quarter of the buffers are pinned
- * already. */
+/* Called inside of fn. The payload then stays valid until inbox_unpin(), which
+ * is to be called once for each success. NULL: as many buffers are pinned as
+ * may be. */
 struct inbox_buffer *inbox_pin(struct inbox *in);
 void inbox_unpin(struct inbox_buffer *b);
-/* Makes a pin independent of the inbox, which does not wait for it any more
- * when it closes: the buffer is not posted again, and the last inbox_kept_put()
- * frees it. */
+/* Makes a pin independent of the inbox: when the inbox closes, it does not wait
+ * for this pin any more. The buffer is not posted again, and the last
+ * inbox_kept_put() frees it. */
 void inbox_pin_keep(struct inbox_buffer *b);
 /* Any thread. */
 void inbox_kept_put(struct inbox_buffer *b);

@@ -59,7 +59,7 @@ static void quota_log(struct quotas *qs, const struct ulnet_nid *nid,
 	if (!rpc_may_log(&qs->logged_at, now))
 		return;
 	lnet_log(LNET_LOG_WARN, "rpc",
-		 "%s has %u of %u %s, others have %u: no more for now",
+		 "%s has %u of %u %s, others have %u: it gets no more for now",
 		 lnet_nid_format(nid, text, sizeof(text)), used, qs->max,
 		 qs->what, qs->used - used);
 }

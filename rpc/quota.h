@@ -3,8 +3,8 @@
  * Quotas: how much of a limited resource each NID has, so that no NID gets more
  * than the share of base/share.h. This file does not know what the resource is.
  *
- * The NID is the one that a message came from, or goes to, and that the LND's
- * connection confirms; never one that its sender only claims in the message.
+ * The NID is that of the LND's connection by which a message came or goes,
+ * never one that the message only claims.
  *
  * Thread: owner.
  */
@@ -15,7 +15,7 @@
 #include "base/pool.h"
 #include "ulnet/lnet.h"
 
-/* Exists as long as used is not 0. */
+/* What one NID has used. Exists as long as used is not 0. */
 struct quota {
 	struct hash_node by_nid;
 	struct ulnet_nid nid;
@@ -23,9 +23,9 @@ struct quota {
 };
 
 struct quotas {
-	const char *what; /* for the log */
+	const char *what; /* the resource, as the log is to name it */
 	uint32_t max;
-	uint32_t used; /* by all */
+	uint32_t used;	    /* by all */
 	uint64_t logged_at; /* ns: when a refusal was logged last; 0: never */
 	struct hash by_nid;
 	struct pool pool;
@@ -39,7 +39,8 @@ void quotas_init(struct quotas *qs, const char *what, uint32_t max,
 void quotas_fini(struct quotas *qs);
 
 /* Charges @n more (not 0) to @nid. NULL: @nid has its share already, which is
- * logged, but not each time; or there is no memory. */
+ * logged at most once a minute; or there is no memory. @now: ns. Returns what
+ * quota_put() is to be given. */
 struct quota *quota_take(struct quotas *qs, const struct ulnet_nid *nid,
 			 uint32_t n, uint64_t now);
 /* Gives back @n of what quota_take() has charged to @q. */

@@ -6,7 +6,8 @@
 
 #include "base/crc32c.h"
 
-/* us of one lnet_poll(), at most; it is called again. */
+/* us: the longest single lnet_poll(); it is called again until the time is up.
+ */
 #define POLL_MAX UINT64_C(3600000000)
 
 /* ---- parts ---- */
@@ -140,7 +141,7 @@ void wait_fini(struct wait *w)
 	pthread_mutex_destroy(&w->lock);
 }
 
-/* Other threads make the turns. */
+/* Sleeps while other threads make the turns. */
 static int wait_sleep(struct wait *w, bool (*ready)(void *arg), void *arg,
 		      uint64_t until)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RPC on a node (struct ulrpc), and what of it is on each CPT (struct shard).
- * Only the owner of the CPT touches the shard (ulnet/loop.h).
+ * RPC on a node (struct ulrpc), and its state on each CPT (struct shard), which
+ * only the owner of the CPT touches (ulnet/loop.h).
  *
  * Each part of RPC (imports, exports, services, ...) has a table of functions,
  * struct rpc_part; client and server have a struct rpc_side each. node/open.c
@@ -46,31 +46,34 @@ struct runs;
 /* ---- waiting ---- */
 
 /*
- * Waits until something happens, whichever thread makes the node's turns: its
- * own threads, one of the application's, or the thread that waits.
+ * Waiting for something to happen. It does not matter which thread makes the
+ * node's turns: one of the node's own, one of the application's, or the thread
+ * that waits.
  */
 struct wait {
 	pthread_mutex_t lock; /* for the state that is waited for */
 	struct ulnet_cond changed;
 };
 
-/* -errno. */
+/* Returns 0 or -errno. */
 int wait_init(struct wait *w) must_check;
 void wait_fini(struct wait *w);
 
-/* Wakes all who wait. With or without the lock. Any thread. */
+/* Wakes all who wait. The caller may hold the lock, but need not. Any thread.
+ */
 static inline void wait_wake(struct wait *w)
 {
 	lnet_cond_broadcast(&w->changed);
 }
 
 /*
- * Waits until @ready(@arg), which is called under the lock, is true, or until
- * @until (ns, as lnet_now(); TIME_NEVER). Makes turns of @node if the calling
- * thread is the one that makes them, else sleeps. Called without the lock.
- * 0, -ETIMEDOUT; -EDEADLK: in a turn, or, in virtual time, nothing can happen
- * any more; -ECANCELED: this is a thread of lnet_thread_start(), and its node
- * has crashed.
+ * Waits until @ready(@arg) returns true, or until @until (ns, on the clock of
+ * lnet_now(); TIME_NEVER: no limit). @ready is called with the lock held; the
+ * caller must not hold it. If the calling thread is the one that makes the
+ * turns of @node, it makes them, else it sleeps.
+ * Returns 0; -ETIMEDOUT; -EDEADLK: called in a turn, or, in virtual time,
+ * nothing can happen any more; -ECANCELED: the thread is one of
+ * lnet_thread_start(), and its node has crashed.
  */
 int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
 	       void *arg, uint64_t until);
@@ -88,8 +91,8 @@ struct shard {
 	bool closing;	 /* new calls and requests are refused */
 	bool aborted;	 /* what was going on has been ended */
 	uint64_t work;	 /* calls and requests that have not ended */
-	uint64_t holds;	 /* shard_hold() */
-	uint64_t match;	 /* the next match value, without its low 8 bits */
+	uint64_t holds;	 /* shard_hold() without shard_release() yet */
+	uint64_t match;	 /* what shard_match_alloc() has counted up to */
 	uint64_t jitter; /* shard_jitter() */
 
 	struct control *control;
@@ -98,8 +101,9 @@ struct shard {
 	struct tombstones *tombstones;
 	struct forwards *forwards;
 	struct conn_events *conn_events;
-	atomic_uint far; /* imports, and NIDs of clients, that other CPTs may
-			  * own; any thread reads it */
+	/* how many imports, and NIDs of clients, other CPTs may own; any thread
+	 * reads it */
+	atomic_uint far;
 	struct stat_shard *stats;
 	struct runs *runs;
 
@@ -107,7 +111,8 @@ struct shard {
 	struct ulnet_work close_work, abort_work, idle_work;
 	bool told; /* idle_work has been posted */
 
-	/* rpc->wait.lock; set by shard_settled(): work is 0, holds is 0 */
+	/* Under rpc->wait.lock, set by shard_settled(). idle: work is 0;
+	 * unused: holds is 0. */
 	bool idle, unused;
 };
 
@@ -127,16 +132,17 @@ struct ulrpc {
 
 	/* any thread */
 	_Atomic unsigned int state; /* enum rpc_state */
-	/* Its lock guards what follows. While a thread has the lock, it calls
-	 * neither LNet nor a user's function. */
+	/* wait.lock guards the fields below that are not atomic. A thread that
+	 * has the lock calls neither LNet nor a user's function. */
 	struct wait wait;
 	bool shutdown_due; /* shutdown.done is to be called */
 	struct services *services;
-	struct client_ids *client_ids; /* of exports; has a lock of its own */
-	struct import_names *names;    /* of imports; has one, too */
+	struct client_ids *client_ids; /* of exports; with its own lock */
+	struct import_names *names;    /* of imports; with its own lock */
 	struct stats *stats;
-	_Atomic unsigned int posted; /* shard_give() that have not run */
-	_Atomic uint64_t lazy;	     /* a bit for each lazy portal */
+	/* works of shard_give() that have not run */
+	_Atomic unsigned int posted;
+	_Atomic uint64_t lazy; /* a bit for each lazy portal */
 
 	/* owner of CPT 0: ulrpc_shutdown() */
 	struct {
@@ -170,13 +176,14 @@ struct rpc_side {
 	void (*on_changed)(struct shard *s);
 };
 
-/* A part of RPC. Functions may be NULL. The owner of the CPT calls those of a
- * shard, if the part's state there could be allocated; also when shard_open has
- * failed. */
+/* A part of RPC. Functions may be NULL. Those with a shard are called by the
+ * owner of its CPT, and only if the part's state there could be allocated;
+ * those that end the part, also if shard_open has failed. */
 struct rpc_part {
 	/* RPC_PART_STATE() */
 	size_t state_size, state_offset;
-	int (*open)(struct ulrpc *rpc); /* on the opener's thread, first */
+	/* first, on the thread that opens RPC */
+	int (*open)(struct ulrpc *rpc);
 	/* The state on @s is all zero. */
 	int (*shard_open)(struct shard *s);
 	/* Refuses new work from now on. */
@@ -188,7 +195,8 @@ struct rpc_part {
 	void (*shard_stop)(struct shard *s);
 	/* shard->holds is 0: frees what the state refers to. */
 	void (*shard_free)(struct shard *s);
-	void (*free)(struct ulrpc *rpc); /* on the closer's thread, last */
+	/* last, on the thread that closes RPC */
+	void (*free)(struct ulrpc *rpc);
 };
 
 /* The part keeps a @type on each shard, to which shard.@member points. */
@@ -196,10 +204,10 @@ struct rpc_part {
 	.state_size = sizeof(type),  \
 	.state_offset = offsetof(struct shard, member)
 
-/* Allocates the state of @part on @s and calls shard_open. 0, -errno; on an
- * error, too, rpc_part_close() is to be called. Owner. */
+/* Allocates the state of @part on @s and calls shard_open. Returns 0 or -errno;
+ * rpc_part_close() is to be called after an error, too. Owner. */
 int rpc_part_open(const struct rpc_part *part, struct shard *s);
-/* Is there a state of @part on @s, or needs @part none? */
+/* Does @part have its state on @s, or need none? */
 bool rpc_part_is_open(const struct rpc_part *part, const struct shard *s);
 /* Calls shard_free and frees the state, if there is one. Owner. */
 void rpc_part_close(const struct rpc_part *part, struct shard *s);
@@ -217,9 +225,9 @@ static inline bool shard_is_mute(const struct shard *s)
 	return unlikely(s->rpc->layer.mute);
 }
 
-/* May the calling thread act for @s at once, without shard_give()? In virtual
- * time a thread outside of all turns may own several CPTs, and an MD that it
- * binds may get to any of them: so it may not. */
+/* May the calling thread act for @s at once, without shard_give()? Not outside
+ * of all turns if there are several CPTs: in virtual time such a thread may own
+ * several of them, and an MD that it binds may get to any of them. */
 static inline bool shard_owned(const struct shard *s)
 {
 	return lnet_cpt_owned(s->node, s->cpt) &&
@@ -253,7 +261,8 @@ static inline uint64_t shard_now(const struct shard *s)
 bool shard_same_peer(const struct shard *s, const struct ulnet_nid *a,
 		     const struct ulnet_nid *b);
 
-/* A match value that was never used before, and the 255 after it. */
+/* Returns a match value. Neither it nor the 255 values after it were ever used
+ * before. */
 static inline uint64_t shard_match_alloc(struct shard *s)
 {
 	s->match += LNET_CPTS_MAX;
@@ -300,8 +309,8 @@ static inline void shard_post(struct shard *s, struct ulnet_work *w)
 }
 
 /* As shard_post(), but ulrpc_close() waits until @w has run, so the caller need
- * not keep the shard by other means. The function of @w calls
- * shard_taken(). */
+ * not keep the shard by other means. The function of @w has to call
+ * shard_taken() at its end. */
 static inline void shard_give(struct shard *s, struct ulnet_work *w)
 {
 	atomic_fetch_add(&s->rpc->posted, 1);
@@ -331,9 +340,9 @@ static inline void shard_work_end(struct shard *s)
 		shard_settled(s);
 }
 
-/* Others (LNet by a linked MD, a work that is posted, a handler that runs)
- * refer to memory of the shard: ulrpc_close() waits for shard_release().
- * Owner. */
+/* Something outside of the shard refers to the shard's memory: LNet by a linked
+ * MD, a work that is posted, a handler that runs. ulrpc_close() waits for
+ * shard_release(). Owner. */
 static inline void shard_hold(struct shard *s)
 {
 	s->holds++;
@@ -345,15 +354,16 @@ static inline void shard_release(struct shard *s)
 		shard_settled(s);
 }
 
-/* Microseconds to nanoseconds, or TIME_NEVER. */
+/* Converts us to ns, at most TIME_NEVER. */
 static inline uint64_t rpc_ns(uint64_t us)
 {
 	return us > TIME_NEVER / NSEC_PER_USEC ? TIME_NEVER
 					       : us * NSEC_PER_USEC;
 }
 
-/* May a line that is limited to once a minute be logged now? *@logged_at: ns,
- * when it was logged last; 0: never. */
+/* May a line that is logged at most once a minute be logged now? If so,
+ * *@logged_at, the time (ns) when it was logged last, or 0 for never, becomes
+ * @now. */
 static inline bool rpc_may_log(uint64_t *logged_at, uint64_t now)
 {
 	if (*logged_at && now - *logged_at < 60 * NSEC_PER_SEC)

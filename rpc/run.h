@@ -4,9 +4,9 @@
  * ended. A run is a sequence of calls, or of requests, that ended one after
  * another and are alike: of one service, method and peer, with one outcome and
  * the same times. Most calls of a message are alike, as the clock stands within
- * a turn. To record a call costs little; the rest is done once for each run,
- * when a call ends that is different, or when somebody asks: statistics
- * (rpc/stats) count the run, and the time-outs of its side learn from it.
+ * a turn. Recording a call costs little. The rest is done once for each run,
+ * when a different call ends, or when somebody reads the statistics: rpc/stats
+ * counts the run, and the time-outs of the client or the server learn from it.
  *
  * Owner: the CPT.
  */
@@ -26,13 +26,14 @@ struct run {
 	struct stat_service *service;
 	struct stat_peer *peer;
 	uint64_t times[STAT_TIMES_MAX]; /* us of calls, ns of requests */
-	uint64_t began;			/* ns; if there is a runs.learn */
+	/* ns; set only if this side has a runs.learn */
+	uint64_t began;
 	uint64_t counts[STAT_COUNTS_ALL];
 };
 
 struct runs {
 	struct run run[STAT_SIDES];
-	/* Called for each run, @learn first. May be NULL. */
+	/* Called for each run that ends, learn before count. May be NULL. */
 	void (*learn[STAT_SIDES])(struct shard *s, const struct run *run);
 	void (*count)(struct shard *s, enum stat_side side,
 		      const struct run *run);
@@ -43,8 +44,9 @@ extern const struct rpc_part run_part;
 /* A call that has ended. Borrowed until return. */
 struct call_report {
 	struct shard *shard;
-	struct stat_service *stats; /* the client's; NULL: no memory */
-	struct stat_peer *peer;	    /* the import's; NULL: none */
+	/* of the client; NULL: there was no memory for it */
+	struct stat_service *stats;
+	struct stat_peer *peer; /* of the import; NULL: none */
 	uint32_t method;
 	size_t sent, received;		   /* bytes of the bodies */
 	uint64_t bulk_sent, bulk_received; /* bytes, for stat_call_late() */
@@ -71,14 +73,14 @@ struct request_report {
 	const struct bulk_report *bulk; /* NULL: it had no bulk */
 };
 
-/* run.how consists of the outcome, of a bit for each time that is known, and of
- * RUN_GONE if the peer was deleted before the run began. In that case run.peer
- * may point to the memory of another peer by now, so no call is like that
- * run. */
+/* run.how is the outcome, with a bit for each time that is known, and RUN_GONE
+ * if the peer was deleted before the run began. run.peer may then point to the
+ * memory of another peer, so no later call belongs to a run with RUN_GONE. */
 #define RUN_END	       0xffu
 #define RUN_GONE       0x100u
 #define RUN_TIME(time) (0x200u << (time))
-#define RUN_NONE       0 /* empty; other runs have a total time */
+/* no run; the others have a bit for their total time */
+#define RUN_NONE 0
 _Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has eight bits");
 
 #define RUN_CALL                               \
@@ -95,7 +97,7 @@ _Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has eight bits");
 
 /* Ends the run of @side, if there is one: calls runs->learn and runs->count. */
 void run_fold(struct shard *s, enum stat_side side);
-/* The same for both sides. */
+/* Ends the runs of both sides. */
 void runs_fold(struct shard *s);
 
 static inline void run_count(struct shard *s, enum stat_side side,
@@ -105,7 +107,7 @@ static inline void run_count(struct shard *s, enum stat_side side,
 
 	run->counts[STAT_COUNT_sent_bytes] += sent;
 	run->counts[STAT_COUNT_received_bytes] += received;
-	/* A histogram can add at most that many at a time. */
+	/* A histogram adds at most UINT32_MAX samples at a time. */
 	if (unlikely(++run->counts[STAT_COUNT_calls] == UINT32_MAX))
 		run_fold(s, side);
 }

@@ -15,7 +15,7 @@ static void slab_drop(struct slab *slab, struct slab_class *c)
 	c->kept = 0;
 }
 
-/* Allows SLAB_KEEP_ALL until the timer finds that so much is not used. */
+/* Allows SLAB_KEEP_ALL until the timer finds that SLAB_KEEP_IDLE is enough. */
 static void slab_age(struct slab *slab)
 {
 	struct shard *s = slab->shard;

@@ -3,9 +3,9 @@
  * Recycles memory of several sizes, last in, first out, so that a call that is
  * like the last ones needs no malloc(). Sizes are rounded up to the next
  * quarter of a power of two. The free memory that is kept is bounded, for each
- * size and in all. While it is more than SLAB_KEEP_IDLE, sizes that nobody has
- * asked for in SLAB_IDLE are freed. Under AddressSanitizer each piece is a
- * malloc().
+ * size and in all. While more than SLAB_KEEP_IDLE is kept, sizes that nobody
+ * has asked for during SLAB_IDLE are freed. Under AddressSanitizer each piece
+ * is a malloc().
  *
  * Thread: owner.
  */
@@ -29,11 +29,11 @@ struct shard;
 #endif
 
 #define SLAB_MIN_SHIFT 8  /* 256 bytes */
-#define SLAB_MAX_SHIFT 22 /* 4 MiB: more is not kept */
+#define SLAB_MAX_SHIFT 22 /* 4 MiB: larger pieces are not kept */
 #define SLAB_CLASSES   (4 * (SLAB_MAX_SHIFT - SLAB_MIN_SHIFT) + 1)
 #define SLAB_KEEP      (UINT32_C(4) << 20)   /* bytes of each size */
-#define SLAB_KEEP_ALL  (UINT32_C(16) << 20)  /* and of all */
-#define SLAB_KEEP_IDLE (UINT32_C(256) << 10) /* of all, when idle */
+#define SLAB_KEEP_ALL  (UINT32_C(16) << 20)  /* bytes of all sizes */
+#define SLAB_KEEP_IDLE (UINT32_C(256) << 10) /* bytes of all sizes, when idle */
 #define SLAB_IDLE      (10 * NSEC_PER_SEC)
 
 struct slab_free {
@@ -43,18 +43,19 @@ struct slab_free {
 struct slab_class {
 	struct slab_free *free;
 	uint32_t kept; /* bytes of all free pieces */
-	uint32_t full; /* bytes: if more are kept, no other piece is */
+	uint32_t full; /* bytes: above this, no more pieces are kept */
 	uint32_t size; /* bytes of a piece */
 	bool asked;    /* slab_get() since the timer was armed */
 };
 
 struct slab {
 	struct slab_class classes[SLAB_CLASSES];
-	uint64_t used;	/* pieces that callers have */
-	uint64_t made;	/* pieces from malloc(), so far */
-	uint32_t kept;	/* bytes of free pieces */
-	uint32_t limit; /* of kept: SLAB_KEEP_IDLE, or SLAB_KEEP_ALL while the
-			 * timer is armed */
+	uint64_t used; /* pieces that callers have */
+	uint64_t made; /* pieces from malloc(), so far */
+	uint32_t kept; /* bytes of free pieces */
+	/* bytes: the most that is kept: SLAB_KEEP_ALL while the timer is armed,
+	 * else SLAB_KEEP_IDLE */
+	uint32_t limit;
 	struct ulnet_timer timer;
 	struct shard *shard; /* NULL: the slab has been stopped */
 };
@@ -80,7 +81,7 @@ static inline size_t slab_class_size(unsigned int class)
 		     : (size_t)1 << SLAB_MIN_SHIFT;
 }
 
-/* What a piece of @size bytes really takes. */
+/* Returns how many bytes are allocated for a piece of @size bytes. */
 static inline size_t slab_size(size_t size)
 {
 	unsigned int class = slab_class_of(size);
@@ -94,17 +95,20 @@ void slab_stop(struct slab *slab);
 /* All pieces must have been put back. Any thread. */
 void slab_fini(struct slab *slab);
 
-/* One piece will not be put back, but freed by free(). */
+/* One piece that slab_get() has returned will not be put back, but freed by
+ * free(). */
 static inline void slab_disown(struct slab *slab)
 {
 	slab->used--;
 }
 
-/* slab_put() when a limit is reached, slab_get() from malloc(). */
+/* For slab_put() and slab_get(): the cases in which a limit is reached, and in
+ * which malloc() is needed. */
 void slab_put_full(struct slab *slab, struct slab_class *c, void *obj);
 void *slab_get_new(struct slab *slab, size_t size) must_check;
 
-/* Uninitialised, aligned as malloc()'s; NULL: no memory. */
+/* Returns a piece of at least @size bytes, uninitialised, aligned as by
+ * malloc(); NULL: no memory. */
 static inline void *must_check slab_get(struct slab *slab, size_t size)
 {
 	unsigned int i = slab_class_of(size);

@@ -55,8 +55,8 @@ static bool is_continuation(uint8_t byte)
 	return (byte & 0xc0) == 0x80;
 }
 
-/* Returns how many of the first @length bytes, of which there are more, are
- * whole characters. */
+/* Returns how many of the first @length bytes are whole characters. @bytes has
+ * more than @length bytes. */
 static size_t whole_characters(const uint8_t *bytes, size_t length)
 {
 	size_t i = length;
@@ -75,8 +75,8 @@ size_t text_fit(const char *text, size_t max)
 			    : length;
 }
 
-/* Bytes of the control character at @bytes: those of ISO 6429 above 127 take
- * two; 0: there is none. */
+/* Returns how many bytes the control character at @bytes has: those of ISO 6429
+ * above 127 have two in UTF-8. 0: it is no control character. */
 static size_t control_length(const uint8_t *bytes, size_t length)
 {
 	if (bytes[0] < 0x20 || bytes[0] == 0x7f)
@@ -104,7 +104,8 @@ void text_take(char to[ULRPC_TEXT_MAX], const void *bytes, size_t length)
 
 /* ---- traces ---- */
 
-/* Where the parts of a context end, in bytes: in the text there is a dash. */
+/* The offsets in bytes at which version, trace, parent and flags end. In the
+ * text there is a dash between them. */
 static const uint8_t part_ends[] = { 1, 17, 25, 26 };
 
 static int digit(char c)

@@ -13,8 +13,8 @@
 
 /* Returns how many bytes of @text fit in @max, in whole characters. */
 size_t text_fit(const char *text, size_t max);
-/* Copies as much of the @length bytes that a peer has sent as fits in @to. A
- * control character, which a terminal would obey, becomes a '?'. */
+/* Copies as much of the @length bytes that a peer has sent as fits in @to. Each
+ * control character becomes a '?', so that it does nothing to a terminal. */
 void text_take(char to[ULRPC_TEXT_MAX], const void *bytes, size_t length);
 
 /* ---- the causes of outcomes ---- */
@@ -33,14 +33,14 @@ static inline int cause_status(enum ulrpc_cause cause)
 /* ---- traces ---- */
 
 /*
- * The context of a trace, W3C's "traceparent", version 00: a text for users,
- * TRACE_LENGTH bytes on the wire: version, trace, parent, flags. RPC passes it
- * on, and does nothing else with it.
+ * The context of a trace, as of W3C's "traceparent", version 00. Users see it
+ * as text; on the wire it is TRACE_LENGTH bytes: version, trace, parent, flags.
+ * RPC passes it on, and does nothing else with it.
  */
 #define TRACE_LENGTH 26u
 
-/* -EINVAL: not "00-<32 hex>-<16 hex>-<2 hex>", in small letters, or trace or
- * parent is 0. */
+/* Returns 0; -EINVAL: @text is not "00-<32 hex>-<16 hex>-<2 hex>" in small
+ * letters, or trace or parent is 0. */
 int trace_parse(const char *text, uint8_t bytes[TRACE_LENGTH]);
 /* Are @bytes, which a peer has sent, the context of a trace? */
 bool trace_is_good(const uint8_t *bytes, uint32_t length);

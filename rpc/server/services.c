@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The services of a node: finds them by name, starts and stops them.
+ * Finds the services of a node by name, starts and stops them.
  *
  * A service ends by ulrpc_service_stop(), or with RPC. Each CPT closes (refuses
  * new requests), aborts (ends the requests under way without a reply), and
- * stops (unlinks the buffers). Then the service is freed; or, if handlers still
- * have requests of it, when the last of these is answered.
+ * stops (unlinks the buffers). Then the service is freed; if handlers still
+ * have requests of it, only when they have answered the last one.
  */
 #include "rpc/server/serve/service.h"
 
@@ -26,7 +26,8 @@
 #define BUFFERS		    4
 #define MESSAGES_PER_BUFFER 4
 #define QUEUE_MAX	    4096
-/* QUEUE_MAX requests without long bodies, with replies of up to 4096 bytes. */
+/* Enough for QUEUE_MAX requests without long bodies, with replies of up to 4096
+ * bytes. */
 #define QUEUE_BYTES_MAX (UINT64_C(32) << 20)
 #define WINDOW		1024
 #define RETRY_AFTER_US	UINT64_C(10000)
@@ -34,7 +35,7 @@
 #define HIGH_RATIO	10
 #define SEGMENTS	8
 #define WORKERS_MAX	4096
-/* So long a service that ends waits for LNet to send the last replies. */
+/* How long the end of a service waits for LNet to send the last replies. */
 #define LINGER_NS NSEC_PER_SEC
 
 /* ---- gauges ---- */
@@ -55,7 +56,8 @@ static int service_gauges(struct shard *s, struct stat_shard *sum)
 	return rc;
 }
 
-/* The client's window at the service of @share; 0: the service has ended. */
+/* Returns the client's window at the service of @share; 0: the service has
+ * ended. */
 static uint32_t window_of(const struct shard *s, const struct share *share)
 {
 	const struct service_cpt *sc;
@@ -102,7 +104,7 @@ static struct service_cpt *services_find_name(struct shard *s, const char *name)
 	return NULL;
 }
 
-/* export_users.opened */
+/* A function for export_users.opened. */
 static void service_opened(struct shard *s, const char *name,
 			   struct wire_opened *out)
 {
@@ -148,7 +150,7 @@ static void service_cpt_init(struct service_cpt *sc, struct ulrpc_service *svc,
 	sc->cancel_work.fn = requests_tell;
 }
 
-/* Without memory for statistics requests are not counted by method. */
+/* If there is no memory for statistics, requests are not counted by method. */
 static void stats_begin(struct service_cpt *sc)
 {
 	const struct ulrpc_service *svc = sc->service;
@@ -161,8 +163,8 @@ static void stats_begin(struct service_cpt *sc)
 					      svc->methods[i].number);
 }
 
-/* Opens the inbox; from then on the service can be found by its name.
- * -ESHUTDOWN, or what inbox_open() returns. */
+/* Opens the inbox; from then on clients can find the service by its name.
+ * Returns 0; -ESHUTDOWN; or what inbox_open() returns. */
 static int service_cpt_start(void *arg)
 {
 	struct service_cpt *sc = arg;
@@ -193,8 +195,8 @@ static int service_cpt_start(void *arg)
 	return 0;
 }
 
-/* The steps of the end. Each includes the steps before it, and has no effect a
- * second time. All return 0. */
+/* The functions that end a service on a CPT, step by step. Each also does the
+ * steps before it, and has no effect when called again. All return 0. */
 
 static int service_cpt_close(void *arg)
 {
@@ -290,7 +292,8 @@ static void service_free(struct ulrpc_service *svc)
 
 /* ---- workers ---- */
 
-/* All workers have ended: releases CPT 0, which service_cpt_hold() has kept. */
+/* All workers have ended: releases the shard of CPT 0, which service_cpt_hold()
+ * has kept. */
 static void on_workers_gone(struct ulnet_work *w)
 {
 	struct ulrpc_service *svc =
@@ -302,7 +305,7 @@ static void on_workers_gone(struct ulnet_work *w)
 	svc->workers = false;
 	wait_wake(wait);
 	pthread_mutex_unlock(&wait->lock);
-	/* svc may be gone */
+	/* the service may be gone */
 	shard_release(s);
 	shard_taken(s);
 }
@@ -478,7 +481,7 @@ static int service_conf_check(const struct ulrpc_service_conf *c)
 	return 0;
 }
 
-/* Parses @policy. The log says what is wrong with it. */
+/* Parses @policy. If it is wrong, logs why, and returns -errno. */
 static int policy_read(struct ulrpc_service *svc, const char *policy)
 {
 	struct ulnet_text_error err = { .what = "no memory" };
@@ -557,8 +560,8 @@ static struct ulrpc_service *find_portal(struct services *all,
 	return NULL;
 }
 
-/* The portal that a service named @name had before; 0: there is none, or it is
- * in use. */
+/* Returns the portal that a service named @name had before; 0: there is none,
+ * or another service has it. */
 static unsigned int portal_former(struct services *all, const char *name)
 {
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
@@ -567,9 +570,10 @@ static unsigned int portal_former(struct services *all, const char *name)
 	return 0;
 }
 
-/* Chooses the portal that a service named @name had before, as clients may
- * still send there; else the one that has been free for the longest time, so
- * that late messages for other services do not arrive. -ENOSPC. */
+/* Sets *@portal_p to the portal that a service named @name had before, because
+ * clients may still send there; else to the one that has been free for the
+ * longest time, so that late messages for its former service are not likely to
+ * arrive. Returns 0; -ENOSPC: no portal is free. */
 static int portal_choose(struct services *all, const char *name,
 			 unsigned int *portal_p)
 {
@@ -591,7 +595,9 @@ static int portal_choose(struct services *all, const char *name,
 	return -ENOSPC;
 }
 
-/* Reserves the name and a portal for @svc. -EEXIST, -ENOSPC. Locked. */
+/* Reserves the name and a portal for @svc. Returns 0; -EEXIST: the name or the
+ * portal is taken; -ENOSPC: no portal is free. Called with rpc->wait.lock held.
+ */
 static int service_claim(struct services *all, struct ulrpc_service *svc)
 {
 	struct ulrpc_service *other;
@@ -625,7 +631,8 @@ static void service_unclaim(struct ulrpc_service *svc)
 	pthread_mutex_unlock(&svc->rpc->wait.lock);
 }
 
-/* Calls @fn on each CPT, until it fails. */
+/* Calls @fn on each CPT in turn, until one call fails. Returns 0 or that error.
+ */
 static int on_each(struct ulrpc_service *svc, int (*fn)(void *sc))
 {
 	int rc = 0;
@@ -637,7 +644,7 @@ static int on_each(struct ulrpc_service *svc, int (*fn)(void *sc))
 
 /* ---- functions for on_each() ---- */
 
-/* No CPT receives requests any more. */
+/* Called when no CPT receives requests any more. */
 static int service_cpt_leave(void *arg)
 {
 	struct service_cpt *sc = arg;
@@ -647,7 +654,7 @@ static int service_cpt_leave(void *arg)
 	return 0;
 }
 
-/* LNet has had LINGER_NS for the last replies. */
+/* Called when LNet has had LINGER_NS for the last replies. */
 static int service_cpt_cut(void *arg)
 {
 	replies_stop(arg);
@@ -669,7 +676,7 @@ static int service_cpt_close_tombstone(void *arg)
 	return 0;
 }
 
-/* Keeps the shard until its workers have ended. */
+/* Keeps the shard until the workers of the service have ended. */
 static int service_cpt_hold(void *arg)
 {
 	struct service_cpt *sc = arg;
@@ -700,7 +707,7 @@ static bool all_shut(void *svc)
 	return is_all(svc, ((struct ulrpc_service *)svc)->shut);
 }
 
-/* Workers may take longer. */
+/* All CPTs are GONE; workers may still run. */
 static bool cpts_gone(void *svc)
 {
 	return is_all(svc, ((struct ulrpc_service *)svc)->gone);
@@ -716,8 +723,9 @@ static bool all_idle(void *svc)
 	return is_all(svc, ((struct ulrpc_service *)svc)->idle);
 }
 
-/* Puts tombstones on the service's portal, which also answer the requests that
- * LNet has queued meanwhile. If that fails, these requests are dropped. */
+/* Puts a tombstone on the service's portal on each CPT. It also answers the
+ * requests that LNet has queued meanwhile. If a tombstone cannot be made, these
+ * requests are dropped. */
 static void service_open_tombstones(struct ulrpc_service *svc)
 {
 	if (svc->started && !on_each(svc, service_cpt_open_tombstone))
@@ -726,8 +734,8 @@ static void service_open_tombstones(struct ulrpc_service *svc)
 	(void)LNetClearLazyPortal(svc->rpc->node, svc->portal);
 }
 
-/* Ends all of the service but the requests that handlers have. 0, or what
- * wait_until() and lnet_call() return. */
+/* Ends the service, except for requests that handlers still have. Returns 0, or
+ * what wait_until() and lnet_call() return. */
 static int service_end(struct ulrpc_service *svc)
 {
 	struct ulrpc *rpc = svc->rpc;
@@ -754,8 +762,8 @@ static int service_end(struct ulrpc_service *svc)
 	return 0;
 }
 
-/* Starts the workers, and the service on all CPTs. On an error @svc is
- * freed. */
+/* Starts the workers, and the service on all CPTs. Returns 0 or -errno: then
+ * @svc has been freed. */
 static int start_all(struct ulrpc_service *svc)
 {
 	struct lnet *node = svc->rpc->node;
@@ -832,7 +840,7 @@ int ulrpc_service_stop(struct ulrpc_service *service, uint64_t timeout)
 	rc = on_each(service, service_cpt_close);
 	if (rc)
 		return rc;
-	/* In virtual time -EDEADLK means the same: nothing will end the
+	/* In virtual time -EDEADLK counts as a time-out: nothing will end the
 	 * wait. */
 	late = wait_until(&rpc->wait, rpc->node, all_idle, service, until);
 	rc = on_each(service, service_cpt_abort);
@@ -867,7 +875,7 @@ static int part_open(struct ulrpc *rpc)
 	return 0;
 }
 
-/* export_users.gone */
+/* A function for export_users.gone. */
 static void services_gone(struct shard *s, const struct ulnet_id *client,
 			  uint64_t opened)
 {

@@ -14,9 +14,9 @@
 #include "rpc/wire/wire_put.h"
 
 #define BUFFERS 2
-/* The largest head. */
+/* bytes: the largest head of a message */
 #define BUFFER_SIZE (WIRE_HEAD_MAX + 1)
-/* Bytes at most of answers under way from all tombstones of a CPT. */
+/* bytes: all answers of a CPT's tombstones that LNet is still sending */
 #define ANSWERS_MAX (UINT32_C(4) << 20)
 /* us */
 #define SEND_TIMEOUT UINT64_C(5000000)
@@ -24,7 +24,8 @@
 /* The tombstones of a CPT. */
 struct tombstones {
 	struct list open; /* tombstone.link */
-	struct quotas to; /* bytes of answers that LNet has, by their targets */
+	/* bytes of answers that LNet is sending, by the NIDs that they go to */
+	struct quotas to;
 };
 
 struct tombstone {
@@ -36,7 +37,7 @@ struct tombstone {
 struct tombstone_answer {
 	struct shard *shard;
 	struct quota *to;
-	uint32_t size; /* bytes, of this structure with the message */
+	uint32_t size; /* bytes of this structure with the message */
 	uint8_t bytes[];
 };
 
@@ -90,7 +91,7 @@ static void answer_send(struct tombstone_answer *a,
 		return;
 	}
 	stat_count(s, RPC_STAT_answers_lost);
-	BUG_ON(LNetMDUnlink(mdh)); /* its event frees the answer */
+	BUG_ON(LNetMDUnlink(mdh)); /* tombstone_on_sent() frees the answer */
 }
 
 static struct tombstone_answer *answer_new(struct shard *s,
@@ -116,7 +117,7 @@ static struct tombstone_answer *answer_new(struct shard *s,
 	return a;
 }
 
-/* Returns the status of all calls of @m that have no record. Sets *@e_p if the
+/* Returns the status for all calls of @m that have no record. Sets *@e_p if the
  * connection is known. */
 static uint32_t tombstone_status(struct shard *s, const struct ulnet_event *ev,
 				 const struct wire_requests *m,
@@ -133,9 +134,10 @@ static uint32_t tombstone_status(struct shard *s, const struct ulnet_event *ev,
 	return e->epoch == m->epoch ? WIRE_NO_SERVICE : WIRE_STALE_EPOCH;
 }
 
-/* Returns the status of @c, from what @e knows of it; @status if it is new;
- * WIRE_STATUSES: no answer. As in a service, a call is not refused if it has
- * been seen before: another copy of it may have come to the service. */
+/* Returns the status for @c, from what @e knows of it: @status if @c is new;
+ * WIRE_STATUSES: it gets no answer. As in a service, a call is not refused if
+ * it has come before, because the other copy of it may have reached the
+ * service. */
 static uint32_t tombstone_look(struct shard *s, struct export *e,
 			       const struct wire_call *c, uint32_t status)
 {
@@ -160,7 +162,9 @@ static uint32_t tombstone_look(struct shard *s, struct export *e,
 	case RECORD_NO_ROOM:
 		stat_count(s, RPC_STAT_requests_unnoted);
 		return WIRE_STATUSES;
-	default: /* a copy, or another service has it */
+	/* a copy of a call, or a call that a service has answered or is serving
+	 */
+	default:
 		stat_count(s, RPC_STAT_requests_repeated);
 		return WIRE_STATUSES;
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A tombstone takes the portal of a service that has ended, until there is a
- * service again. It answers requests that there is no such service, so that
- * clients know that the requests were not executed, and look for the service by
- * its name. It needs little memory, and reads only the heads of messages. The
- * answers on their way are limited, and each NID has its share (quota.h).
+ * A tombstone receives on the portal of a service that has ended, until a
+ * service uses the portal again. It answers requests with "no such service", so
+ * that clients know that their requests were not executed, and look for the
+ * service by its name. It needs little memory, and reads only the heads of
+ * messages. The bytes of answers that LNet is sending are limited, and each NID
+ * has its share of them (quota.h).
  *
  * Thread: owner (the CPT).
  */
@@ -15,10 +16,10 @@
 
 extern const struct rpc_part tombstone_part;
 
-/* Puts a tombstone on @portal, on this CPT. 0, -ENOMEM, -ESHUTDOWN, or what
- * LNetMEAttach(3) returns. */
+/* Puts a tombstone on @portal, on the CPT of @s, unless there is one. Returns
+ * 0; -ENOMEM; -ESHUTDOWN; or what LNetMEAttach(3) returns. */
 int tombstone_open(struct shard *s, unsigned int portal);
-/* Removes the tombstone on @portal, on this CPT, if there is one. */
+/* Removes the tombstone on @portal, on the CPT of @s, if there is one. */
 void tombstone_close(struct shard *s, unsigned int portal);
 
 #endif

@@ -6,11 +6,12 @@
 
 #include "ulnet/loop.h"
 
-/* A worker above min ends after so long without work. */
+/* If there are more than min workers, one ends after so long without work. */
 #define IDLE_NS (10 * NSEC_PER_SEC)
 
-/* A client that workers wait for is silent when nothing has come for so long,
- * or for so many times what its slowest answer took. */
+/* A client that workers wait for counts as silent when nothing has come from it
+ * for SILENCE_NS, or for SILENCE_TIMES times as long as its slowest answer
+ * took, if that is longer. */
 #define SILENCE_NS    NSEC_PER_SEC
 #define SILENCE_TIMES 4
 
@@ -22,10 +23,11 @@ struct exec_worker {
 	uint64_t waited;      /* ns, for the client of that request */
 };
 
-/* The calling thread's; NULL: it is no worker. */
+/* The worker that the calling thread is; NULL: it is no worker. */
 static _Thread_local struct exec_worker *worker_here;
 
-/* That part of a request's time is left for its reply to travel. */
+/* One part in REPLY_PART of a request's time is left for its reply to travel.
+ */
 #define REPLY_PART 16
 
 static uint64_t exec_now(const struct exec *e)
@@ -37,7 +39,7 @@ static uint64_t exec_now(const struct exec *e)
 
 #define LANES_ALL ((1u << LANES) - 1)
 
-/* Seats for requests that are not of the high lane. */
+/* Returns the number of seats for requests that are not of the high lane. */
 static unsigned int seats_normal(const struct exec *e)
 {
 	return e->conf.max - (e->conf.reserve && e->conf.max > 1);
@@ -52,7 +54,8 @@ static unsigned int lanes_open(const struct exec *e)
 
 /* ---- what can be done in time ---- */
 
-/* Is a worker free for one more request of @lane, after those that wait? */
+/* Is a worker free for one more request of @lane, after the requests that wait
+ * now have got theirs? */
 static bool exec_is_free(const struct exec *e, unsigned int lane)
 {
 	unsigned int open = lanes_open(e), busy = e->seated;
@@ -63,12 +66,14 @@ static bool exec_is_free(const struct exec *e, unsigned int lane)
 	return open & 1u << lane && busy < e->conf.max;
 }
 
-/* ns until a worker takes a request that @ahead others are in front of. */
+/* Returns ns until a worker takes a request that has @ahead others in front of
+ * it. */
 static uint64_t exec_wait_behind(const struct exec *e, uint64_t ahead)
 {
 	uint64_t each = mean_value(&e->worker_time), max = e->conf.max;
 
-	/* Until the first worker is free, and for the requests ahead. */
+	/* The time until a worker is free, and the time for the requests ahead.
+	 */
 	return each / (max + 1) + each * ahead / max;
 }
 
@@ -77,8 +82,8 @@ static uint64_t exec_wait(const struct exec *e, const struct sched_item *item)
 	return exec_wait_behind(e, lanes_ahead(&e->lanes, item));
 }
 
-/* ns by which @item would be too late if a worker took it at @start; 0: it is
- * in time. */
+/* Returns ns by which @item would be too late if a worker took it at @start; 0:
+ * it would be in time. */
 static uint64_t exec_missing(const struct sched_item *item, uint64_t start)
 {
 	uint64_t cost = item->cost ? mean_upto(item->cost, 2) : 0;
@@ -143,7 +148,8 @@ static struct sched_item *exec_take(struct exec *e, uint64_t now,
 	return item;
 }
 
-/* A request has ended. @took: ns for which it had its worker, if @run. */
+/* A request has ended: frees its seat. @run: its handler was called, and had
+ * its worker for @took ns. */
 static void exec_ended(struct exec *e, enum sched_lane lane, bool run,
 		       uint64_t took)
 {
@@ -181,8 +187,8 @@ static unsigned int workers_present(const struct exec *e)
 	return e->nworkers - e->away.used;
 }
 
-/* Makes a worker if none is idle, and requests wait, or are in the gate, which
- * some worker has to look after. Locked. */
+/* Makes a worker if none is idle while requests wait. (Requests in the gate
+ * need a worker that looks at the gate.) Locked. */
 static void workers_grow(struct exec *e)
 {
 	int rc;
@@ -192,8 +198,8 @@ static void workers_grow(struct exec *e)
 		return;
 	rc = worker_add(e);
 	if (rc)
-		lnet_log(LNET_LOG_WARN, "rpc", "no thread more: %s",
-			 strerror(-rc));
+		lnet_log(LNET_LOG_WARN, "rpc",
+			 "cannot start one more worker: %s", strerror(-rc));
 }
 
 /* Moves threads that have ended to @to, to be joined. Locked. */
@@ -215,9 +221,9 @@ static void exec_join(struct list *workers)
 	}
 }
 
-/* Waits until @until, or until there is something to do. One of the idle
- * workers returns at @again, when the gate lets requests through. -ECANCELED:
- * this thread is to end. Locked. */
+/* Waits until @until (ns), or until there is something to do. If no other idle
+ * worker does so, this one returns at @again (ns) to ask the gate for requests.
+ * -ECANCELED: this thread is to end; -ETIMEDOUT: the time has come. Locked. */
 static int wait_work(struct exec *e, uint64_t until, uint64_t again)
 {
 	bool looks = again < e->again;
@@ -235,16 +241,17 @@ static int wait_work(struct exec *e, uint64_t until, uint64_t again)
 	return rc;
 }
 
-/* A worker has taken a request and cannot look at the gate any more: wakes
- * another one for that, and for what else the gate has let through. Locked. */
+/* The calling worker has taken a request, and cannot look at the gate any more.
+ * Wakes an idle worker that does, and that takes what else the gate has let
+ * through. Locked. */
 static void wake_next(struct exec *e)
 {
 	if (e->idle && (e->lanes.queued || e->again == TIME_NEVER))
 		lnet_cond_signal(&e->wake);
 }
 
-/* Runs @item, and returns when it was done, ns. Locked, but not while @item
- * runs. */
+/* Runs @item, and returns the time (ns) at which it had been run. Called and
+ * returns with the lock held; @item runs without the lock. */
 static uint64_t work_on(struct exec_worker *w, struct sched_item *item)
 {
 	struct exec *e = w->exec;
@@ -261,11 +268,11 @@ static uint64_t work_on(struct exec_worker *w, struct sched_item *item)
 		wake_next(e);
 	pthread_mutex_unlock(&e->lock);
 	e->conf.run(item);
-	/* item may be gone */
+	/* the item may have been freed */
 	now = exec_now(e);
 	pthread_mutex_lock(&e->lock);
 	exec_ended(e, lane, !late, now - started - w->waited);
-	/* An idle worker may take a request now that it had to leave. */
+	/* An idle worker may now take a request that had no seat before. */
 	if (e->conf.reserve && lane != LANE_HIGH && e->lanes.queued && e->idle)
 		lnet_cond_signal(&e->wake);
 	return now;
@@ -324,8 +331,8 @@ static void exec_work(void *arg)
 
 /* ---- waits for clients ---- */
 
-/* The worker of @w leaves its seat, unless the host has used up its share.
- * Locked. */
+/* Makes the worker of @w leave its seat, unless the client's host has used up
+ * its share of threads that are away. Locked. */
 static void wait_leave(struct exec *e, struct exec_wait *w)
 {
 	w->quota = quota_take(&e->away, w->host, 1, exec_now(e));
@@ -335,7 +342,7 @@ static void wait_leave(struct exec *e, struct exec_wait *w)
 	seat_give(e, w->worker->lane);
 }
 
-/* Are there too few seats for the requests that wait, and @more? */
+/* Are there too few seats for the requests that wait, and @more requests? */
 static bool seats_are_short(const struct exec *e, unsigned int more)
 {
 	unsigned int waiting = e->lanes.queued + more;
@@ -345,8 +352,8 @@ static bool seats_are_short(const struct exec *e, unsigned int more)
 	       e->normal + waiting - high > seats_normal(e);
 }
 
-/* Makes waiting workers leave seats for requests that wait, and @more.
- * Locked. */
+/* Makes workers that wait for clients leave their seats, until there are enough
+ * seats for the requests that wait, and @more requests. Locked. */
 static out_of_line void waits_make_room(struct exec *e, unsigned int more)
 {
 	struct exec_wait *w;
@@ -359,23 +366,23 @@ static out_of_line void waits_make_room(struct exec *e, unsigned int more)
 	}
 }
 
-/* Do requests wait for the seat of @w, besides those for which other waits have
- * been given up? Locked. */
+/* Do more requests of other clients wait for a seat than other waits have been
+ * given up for? Then @w is in the way. Locked. */
 static bool wait_is_in_the_way(const struct exec *e, const struct exec_wait *w)
 {
 	return lanes_open(e) != LANES_ALL &&
 	       e->lanes.queued - w->client->queued > e->leaving;
 }
 
-/* Is there a gate, and perhaps no idle worker that looks at it? Then those that
- * wait for clients have to. Locked. */
+/* Is there a gate, and perhaps no idle worker that looks at it? Then workers
+ * that wait for clients have to look. Locked. */
 static bool gate_is_unattended(const struct exec *e)
 {
 	return e->lanes.gate && lanes_open(e) != LANES_ALL;
 }
 
-/* If requests wait: makes waiting workers leave seats, or wakes them to see
- * whether their waits are to be given up. Locked. */
+/* If requests wait: makes workers that wait for clients leave their seats, or
+ * wakes these workers to see whether their waits are to be given up. Locked. */
 static out_of_line void waits_yield(struct exec *e)
 {
 	struct exec_wait *w;
@@ -395,7 +402,8 @@ static out_of_line void waits_yield(struct exec *e)
 		}
 }
 
-/* Takes from the gate what may pass. *@again: as in lanes_release(). Locked. */
+/* Moves requests that may pass the gate to the lanes. *@again: as in
+ * lanes_release(). Locked. */
 static out_of_line void waits_release(struct exec *e, uint64_t now,
 				      uint64_t *again)
 {
@@ -406,8 +414,8 @@ static out_of_line void waits_release(struct exec *e, uint64_t now,
 		waits_yield(e);
 }
 
-/* ns: from when on the client of @w counts as silent if nothing comes.
- * Locked. */
+/* Returns the time (ns) from which on the client of @w counts as silent, if
+ * nothing comes. Locked. */
 static uint64_t silent_from(const struct exec *e, const struct exec_wait *w)
 {
 	uint64_t first = w->began, last = 0, slowest = 0;
@@ -476,7 +484,8 @@ void exec_wait_end(struct exec *e, struct exec_wait *w)
 	if (w->state == EXEC_WAIT_AWAY) {
 		quota_put(&e->away, w->quota, 1);
 		seat_take(e, w->worker->lane);
-		/* It has a seat again, so there may be too few. */
+		/* The worker has a seat again, so there may be too few seats.
+		 */
 		waits_yield(e);
 	}
 	pthread_mutex_unlock(&e->lock);
@@ -542,7 +551,8 @@ void exec_hand_over(struct exec *e, struct sched_item *item,
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* Fills @place from what was known when @item came. */
+/* Fills @place for @item, which is in the gate, from the estimate that was made
+ * when @item came. */
 static void find_throttled(const struct sched_item *item, uint64_t now,
 			   struct exec_place *place)
 {
@@ -643,7 +653,7 @@ static void nobody(void *arg)
 	(void)arg;
 }
 
-/* Not all workers could be made: ends those that were. */
+/* Some workers could not be made: ends the others. */
 static void stop_workers(struct exec *e)
 {
 	pthread_mutex_lock(&e->lock);

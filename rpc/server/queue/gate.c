@@ -32,7 +32,7 @@ struct gate_rules {
 	struct gate_rule rule[];
 };
 
-/* "name=value" in the text of a rule; neither ends with a 0. */
+/* "name=value" in the text of a rule. The strings do not end with a 0. */
 struct gate_word {
 	const char *name, *value;
 	int name_length, value_length;
@@ -104,7 +104,7 @@ static int list_length(const char *value)
 	return (int)(end - value);
 }
 
-/* Reads the next item into *@w. 1; 0: the rule ends here; -EINVAL. */
+/* Reads the next item into *@w. Returns 1; 0: the rule ends here; -EINVAL. */
 static int gate_next_word(struct gate_parser *p, struct gate_word *w)
 {
 	p->at = skip_blanks(p->at);
@@ -281,7 +281,7 @@ static unsigned int rules_count(const char *text)
 
 	while ((text = strchr(text, ';'))) {
 		text = skip_blanks(text + 1);
-		n += *text != 0; /* the last rule may end with ';' */
+		n += *text != 0; /* no rule follows a ';' at the end */
 	}
 	return n;
 }
@@ -340,15 +340,17 @@ static unsigned int gate_rules_match(const struct gate_rules *rules,
 /*
  * Token buckets. The level of a bucket is kept as a time, `full`: when it would
  * be full again if nothing more passed. Each request that passes moves `full`
- * on by the time of one token. There is a token as long as `full` is less than
- * depth - 1 tokens away. Parts of a nanosecond are kept, so rates are exact.
+ * on by the time of one token. There is a token while `full` is at most the
+ * time of depth - 1 tokens away. Parts of a nanosecond are kept, so rates are
+ * exact.
  */
 
-/* Whose a bucket, or a flow in a bucket, is. No padding, because it is hashed.
- * Addresses of rules and buckets are secret, so nobody can make keys
- * collide. */
+/* Tells whose a bucket, or a flow in a bucket, is. Has no padding, because its
+ * bytes are hashed. Peers do not know the addresses of rules and buckets, so
+ * nobody can make keys collide. */
 struct gate_key {
-	uint64_t of;	      /* address of a rule or a bucket */
+	/* address of the rule of a bucket, or of the bucket of a flow */
+	uint64_t of;
 	uint64_t client;      /* 0: any */
 	struct ulnet_nid nid; /* 0: any */
 	uint8_t zero[4];
@@ -365,7 +367,7 @@ struct gate_flow {
 	struct gate_bucket *bucket;
 	struct list link;  /* gate_lane.flows */
 	struct list items; /* sched_item.link */
-	unsigned int n;	   /* of these */
+	unsigned int n;	   /* items */
 	unsigned int lane;
 };
 
@@ -373,19 +375,21 @@ struct gate_flow {
 struct gate_lane {
 	struct list flows; /* gate_flow.link; the first one has its turn */
 	unsigned int nflows, nitems;
-	unsigned int row;	 /* items passed while lower lanes waited */
-	struct gate_flow common; /* if there is no memory for another flow */
+	unsigned int row; /* items passed while lower lanes waited */
+	/* for items for which no flow could be allocated */
+	struct gate_flow common;
 };
 
-/* Exists while it has items, or is not full. */
+/* A token bucket of a rule. Freed some time after it has no items and is full.
+ */
 struct gate_bucket {
 	struct hash_node by_key; /* gate.buckets, except gate.common[] */
 	struct gate_key key;
 	const struct gate_rule *rule;
 	struct heap_node due; /* gate.due, while there are items */
 	struct list link;     /* gate.idle[], while there are none */
-	uint64_t full;	      /* ns */
-	uint32_t part;	      /* plus part / rate ns */
+	uint64_t full;	      /* ns: when it would be full */
+	uint32_t part;	      /* part / rate: ns to be added to full */
 	unsigned int n;	      /* items */
 	struct gate_lane lane[LANES];
 };
@@ -393,13 +397,14 @@ struct gate_bucket {
 struct gate {
 	const struct gate_rules *rules;
 	unsigned int ratio;
-	unsigned int n;	 /* items */
-	struct heap due; /* gate_bucket.due: when its next item may pass */
+	unsigned int n; /* items */
+	/* gate_bucket.due, by when (ns) its next item may pass */
+	struct heap due;
 	struct hash buckets, flows;
 	struct pool bucket_pool, flow_pool;
-	/* By rule: */
+	/* Arrays, by rule: */
 	struct list *idle;	    /* buckets without items, oldest first */
-	struct gate_bucket *common; /* if there is no memory for another */
+	struct gate_bucket *common; /* used when no bucket can be allocated */
 };
 
 /* ---- flows ---- */
@@ -414,7 +419,8 @@ static bool key_eq(const struct gate_key *a, const struct gate_key *b)
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/* The key of a flow: one level below that of buckets. */
+/* Returns the key of the flow of @item: in a rule's bucket a flow is a host,
+ * and in a host's bucket it is a client. */
 static struct gate_key flow_key(const struct gate_bucket *b,
 				const struct sched_item *item)
 {
@@ -541,8 +547,8 @@ static void bucket_init(struct gate_bucket *b, const struct gate_rule *rule,
 	}
 }
 
-/* Frees up to two buckets that are full again, and so like new ones. This is
- * called for each new bucket, which bounds how many full ones there are. */
+/* Frees up to two buckets that are full again, and so no different from new
+ * ones. Called for each new bucket, so that there are never many full ones. */
 static void buckets_reap(struct gate *g, struct list *idle, uint64_t now)
 {
 	for (unsigned int i = 0; i < 2 && !list_empty(idle); i++) {
@@ -589,7 +595,8 @@ static bool bucket_is_common(const struct gate *g, const struct gate_bucket *b)
 	return b == &g->common[b->rule - g->rules->rule];
 }
 
-/* Nothing waits at @b: it may be freed, after the others. */
+/* @b has no items: adds it to the end of the list of buckets that may be freed.
+ */
 static void bucket_idle(struct gate *g, struct gate_bucket *b)
 {
 	if (bucket_is_common(g, b))
@@ -603,7 +610,7 @@ static uint64_t token_ns(const struct gate_rule *r, uint64_t n)
 	return n * NSEC_PER_SEC / r->rate;
 }
 
-/* ns: when the bucket has a token. */
+/* Returns ns: when the bucket has a token; a time in the past: it has one. */
 static uint64_t bucket_next(const struct gate_bucket *b)
 {
 	uint64_t away = token_ns(b->rule, b->rule->depth - 1);
@@ -611,7 +618,7 @@ static uint64_t bucket_next(const struct gate_bucket *b)
 	return b->full > away ? b->full - away : 0;
 }
 
-/* A token is taken at @at. */
+/* Takes a token at @at (ns). */
 static void bucket_take(struct gate_bucket *b, uint64_t at)
 {
 	uint32_t rate = b->rule->rate;
@@ -628,13 +635,14 @@ static void bucket_take(struct gate_bucket *b, uint64_t at)
 	}
 }
 
-/* @b has items, or other items than before, since @now. */
+/* @b has items. Sets the time at which the next one may pass: not before @now.
+ */
 static void bucket_wait(struct gate *g, struct gate_bucket *b, uint64_t now)
 {
 	heap_add(&g->due, &b->due, MAX(bucket_next(b), now));
 }
 
-/* The lane whose turn it is; @b has items. */
+/* Returns the lane of @b whose turn it is. @b has to have items. */
 static struct gate_lane *bucket_lane(struct gate_bucket *b, unsigned int ratio)
 {
 	struct gate_lane *best = NULL;
@@ -691,7 +699,8 @@ bool gate_hold(struct gate *g, struct sched_item *item, uint64_t now)
 	return true;
 }
 
-/* Takes @item out of its bucket; the other items wait from @at on. */
+/* Takes @item out of its bucket. The next of the other items passes not before
+ * @at (ns). */
 static void gate_leave(struct gate *g, struct sched_item *item, uint64_t at)
 {
 	struct gate_bucket *b = item->flow->bucket;
@@ -732,7 +741,7 @@ void gate_remove(struct gate *g, struct sched_item *item)
 	gate_leave(g, item, item->flow->bucket->due.key);
 }
 
-/* How many items of @b pass before @item, at most. */
+/* Returns how many items of @b pass before @item, at most. */
 static uint64_t gate_ahead(const struct gate *g, const struct gate_bucket *b,
 			   const struct sched_item *item)
 {

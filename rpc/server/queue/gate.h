@@ -21,8 +21,9 @@
  * share the bucket of a host, take turns. Within one client, requests of a
  * higher priority go first, up to `ratio` in a row while lower ones wait.
  *
- * The gate has no timer: gate_next() lets requests through, as of the time at
- * which each was due, and says when the next one is.
+ * The gate has no timer: gate_next() lets through the requests that are due,
+ * each as of the time at which it was due, and says when the next one will be
+ * due.
  *
  * Thread: owner.
  */
@@ -34,7 +35,8 @@
 struct gate_rules;
 struct gate;
 
-/* 0; -EINVAL with *@err filled; -ENOMEM. */
+/* Returns 0, with rules that the caller frees; -EINVAL with *@err filled,
+ * unless @err is NULL; -ENOMEM. */
 int gate_rules_parse(const char *text, struct gate_rules **rules_p,
 		     struct ulnet_text_error *err) must_check;
 void gate_rules_free(struct gate_rules *rules);
@@ -43,15 +45,18 @@ void gate_rules_free(struct gate_rules *rules);
 struct gate *gate_new(const struct gate_rules *rules, unsigned int ratio);
 /* @g has to be empty. */
 void gate_free(struct gate *g);
-/* True: @item waits in the gate until gate_next() returns it, or gate_remove()
- * is called. False: @item may pass, and has taken its token. */
+/* Returns true if @item has to wait: it is in the gate until gate_next()
+ * returns it, or gate_remove() is called. Returns false if @item may pass: its
+ * token has been taken. @now: ns. */
 bool gate_hold(struct gate *g, struct sched_item *item, uint64_t now);
-/* Returns the next item that may pass by @now, at item->released; NULL: none,
- * and *@again is lowered to the time (ns) of the next, if there is one. */
+/* Returns the next item that may pass by @now (ns), with item->released set to
+ * the time at which it was due. NULL: no item may pass now; *@again is lowered
+ * to the time (ns) at which the next one may, if there is one. */
 struct sched_item *gate_next(struct gate *g, uint64_t now, uint64_t *again);
-/* @item waits in the gate. */
+/* Takes @item, which waits in the gate, out of it. */
 void gate_remove(struct gate *g, struct sched_item *item);
-/* ns for which @item would wait in the gate, at most, were it to come now. */
+/* Returns ns for which @item would wait in the gate, at most, if it came now.
+ */
 uint64_t gate_wait(const struct gate *g, const struct sched_item *item,
 		   uint64_t now);
 bool gate_is_empty(const struct gate *g);

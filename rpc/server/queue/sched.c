@@ -106,7 +106,8 @@ static int sched_plan_rules(const char *text, size_t at,
 	if (!text[at])
 		return 0;
 	if (!sched_is_word(text + at, "tbf"))
-		return plan_error(err, at, -EINVAL, "%.*s: what is that?",
+		return plan_error(err, at, -EINVAL,
+				  "%.*s: 'tbf' is expected here",
 				  (int)MIN(word(text + at), 32u), text + at);
 	at += word(text + at);
 	at += sched_blanks(text + at);
@@ -268,9 +269,9 @@ struct sched_item *lanes_take(struct lanes *l, unsigned int mask, uint64_t now,
 {
 	if (unlikely(l->gate))
 		lanes_release(l, now, again);
-	/* In the first pass, only lanes that have not had `ratio` items in a
-	 * row. In the second one, any lane: the lower lanes that would have
-	 * been next hold back all of their items. */
+	/* The first pass leaves out lanes that have had `ratio` items in a row
+	 * while a lower lane waits. The second pass is needed if that lower
+	 * lane then holds back all of its items: it looks at all lanes. */
 	for (unsigned int pass = 0; pass < 2; pass++)
 		for (unsigned int i = 0; i < LANES; i++) {
 			struct sched_item *item;
@@ -287,8 +288,9 @@ struct sched_item *lanes_take(struct lanes *l, unsigned int mask, uint64_t now,
 	return NULL;
 }
 
-/* For each item of this lane, at most `ratio` items of each higher lane count;
- * for `ratio` items of this lane, at most one of each lower lane. */
+/* For each item of this lane that is ahead, and for @item, at most `ratio`
+ * items of each higher lane are served; for each `ratio` items of this lane, at
+ * most one of each lower lane. */
 unsigned int lanes_ahead(const struct lanes *l, const struct sched_item *item)
 {
 	const struct lane *own = &l->lane[item->lane];

@@ -6,11 +6,12 @@
  * requests that could be served. In front of the lanes there may be a gate
  * (gate.h), which holds back requests that come faster than its rules allow.
  *
- * A policy is a table of functions, and a line in sched.c. It may keep state
- * for each client, host or method, look at time, deadline and size, and hold
- * requests back, too: dequeue then returns NULL and says when to ask again.
+ * A policy is a table of functions, and a line in sched.c. A policy may keep
+ * state for each client, host or method, and look at time, deadline and size.
+ * It may also hold requests back: dequeue then returns NULL and says when to
+ * ask again.
  *
- * The caller (exec.c) has the lock.
+ * All functions here are called with exec.lock held.
  */
 #ifndef RPC_SCHED_H
 #define RPC_SCHED_H
@@ -26,27 +27,27 @@ struct gate_rules;
 
 enum sched_lane { LANE_HIGH, LANE_NORMAL, LANE_BACKGROUND, LANES };
 
-/* The clients, or hosts, that have requests waiting and take turns
+/* The clients, or hosts, that take turns because requests of theirs wait
  * (sched_policy.c). */
 struct turns {
-	struct list now;  /* of turn.link: to be served in this round */
-	struct list next; /* and in the next one */
+	struct list now;  /* turn.link: still to be served in this round */
+	struct list next; /* turn.link: to be served in the next round */
 	uint64_t round;
-	struct turn *current; /* who is served next, if left is not 0 */
-	unsigned int left;    /* items that are left of its turn */
-	unsigned int n;	      /* in both lists */
+	struct turn *current; /* whose turn it is, if left is not 0 */
+	unsigned int left;    /* how many more items current has in its turn */
+	unsigned int n;	      /* clients or hosts in both lists */
 };
 
-/* One that takes turns. */
+/* A client or a host that takes turns. */
 struct turn {
 	struct list link;
-	uint64_t served;     /* the last round in which it was served */
+	uint64_t served;     /* turns.round when it was last served */
 	unsigned int queued; /* items */
 };
 
-/* Clients and their hosts, as policies see them. flow belongs to the policy,
- * and is zero at first. Their owner keeps them as long as a request of the
- * client is queued. */
+/* A host, and a client, as policies see them. flow belongs to the policy, and
+ * is zero at first. Their owner keeps both as long as a request of the client
+ * is queued. */
 struct sched_host {
 	const struct ulnet_nid *nid;
 	struct sched_host_flow {
@@ -61,67 +62,78 @@ struct sched_client {
 	uint32_t pid;	 /* of the process */
 	uint32_t queued; /* items, as in lanes.queued */
 	struct sched_client_flow {
-		struct turn turn;  /* among the clients of the host */
-		struct list items; /* of sched_item.link; valid as above */
+		struct turn turn; /* among the clients of the host */
+		/* sched_item.link; valid while turn.queued is not 0 */
+		struct list items;
 	} flow[LANES];
 };
 
-/* A request, as policies see it. Embedded in it. */
+/* A request, as policies see it; embedded in struct ulrpc_request. */
 struct sched_item {
 	union { /* the policy's, or the gate's */
 		struct list link;
 		struct heap_node node;
 	};
-	uint64_t arrival, deadline;  /* ns; TIME_NEVER: none */
-	uint64_t released;	     /* ns: from the gate; 0: did not wait */
-	struct gate_flow *flow;	     /* where it is in the gate; NULL: not */
+	uint64_t arrival, deadline; /* ns; no deadline: TIME_NEVER */
+	/* ns: when it left the gate; 0: it did not wait there */
+	uint64_t released;
+	/* where it is in the gate; NULL: it is not there */
+	struct gate_flow *flow;
 	struct sched_client *client; /* whose it is */
-	struct mean *cost;	     /* of its method; NULL: not known */
-	uint64_t started;	     /* ns; exec.c's, as the next four */
-	uint64_t again;		     /* ns: how much too late it would be */
-	uint64_t wait;		     /* ns: the estimate when it came */
-	uint32_t ahead, taken;	     /* when it was queued */
+	/* how long its method takes, ns; NULL: not known */
+	struct mean *cost;
+	uint64_t started; /* ns: when a worker took it */
+	uint64_t again;	  /* ns: after so long it may be in time */
+	/* ns: estimated when it came, until a worker takes it */
+	uint64_t wait;
+	/* items ahead, and exec.taken, when it was queued */
+	uint32_t ahead, taken;
 	uint32_t method;
 	uint32_t bytes; /* of the body */
 	uint8_t lane;	/* enum sched_lane */
-	bool queued;	/* lanes_*() */
-	bool late;	/* exec.c's */
+	bool queued;	/* it is in a lane or in the gate */
+	bool late;	/* its turn came too late */
 	bool goes_on;	/* a continuation: the gate lets it through */
 };
 
 /* What the text of a policy says. */
 struct sched_plan {
 	const struct sched_ops *ops;
-	unsigned int quantum;	  /* items in a row; 0: the policy's own */
+	/* items in a row; 0: the default of the policy */
+	unsigned int quantum;
 	struct gate_rules *rules; /* NULL: no gate */
 };
 
 /*
- * "[ORDER [quantum=N]] [tbf RULES]"; NULL: the default order. 0, and @plan is
- * to be freed; -EOPNOTSUPP: there is no such order; -EINVAL; both with what is
- * wrong in *@err; -ENOMEM.
+ * Parses @text, "[ORDER [quantum=N]] [tbf RULES]"; NULL: the default order.
+ * Returns 0, and the caller is to free @plan; -EOPNOTSUPP: there is no such
+ * order; -EINVAL: the text is wrong otherwise; in both cases *@err says what is
+ * wrong; -ENOMEM.
  */
 int sched_plan_parse(const char *text, struct sched_plan *plan,
 		     struct ulnet_text_error *err) must_check;
 void sched_plan_free(struct sched_plan *plan);
 
-struct sched; /* a policy's state begins with it */
+struct sched; /* the state of a policy, in one lane, begins with it */
 
 struct sched_ops {
 	const char *name;
-	unsigned int quantum; /* by default; 0: the plan's is not for it */
-	size_t size;	      /* of its state, which is zero at first */
-	/* May be NULL. */
+	/* items in a row by default; 0: the policy has no quantum */
+	unsigned int quantum;
+	size_t size; /* bytes of its state, which is zero at first */
+	/* Begins the state. NULL: nothing but zeros is needed. */
 	void (*init)(struct sched *s, const struct sched_plan *plan);
 	void (*enqueue)(struct sched *s, struct sched_item *item, uint64_t now);
-	/* Returns the next item to be served; NULL: none now, and *@again is
-	 * lowered to the time (ns) when to ask, if some are held back. */
+	/* Takes the next item to be served. NULL: none is to be served now; if
+	 * some are held back, *@again is lowered to the time (ns) at which to
+	 * ask again. */
 	struct sched_item *(*dequeue)(struct sched *s, uint64_t now,
 				      uint64_t *again);
-	/* @item is queued, and will not be served. */
+	/* Takes out @item, which is queued. */
 	void (*remove)(struct sched *s, struct sched_item *item);
 	/* Returns how many of the @queued items would be served before @item,
-	 * at most, were it queued now. NULL: all of them. */
+	 * at most, if it were queued now. A policy without this function: all
+	 * of them. */
 	unsigned int (*ahead)(const struct sched *s,
 			      const struct sched_item *item,
 			      unsigned int queued);
@@ -141,12 +153,12 @@ extern const struct sched_ops sched_edf;
 struct lane {
 	struct sched *sched;
 	unsigned int queued;
-	unsigned int row; /* items served while lower lanes waited */
+	unsigned int row; /* items served in a row while lower lanes waited */
 };
 
 struct lanes {
 	struct lane lane[LANES];
-	unsigned int queued; /* in all lanes, without the gate */
+	unsigned int queued; /* items in all lanes, without those in the gate */
 	unsigned int ratio;  /* at least 1 */
 	struct gate *gate;   /* NULL: none */
 };
@@ -155,21 +167,22 @@ struct lanes {
 int lanes_init(struct lanes *l, const struct sched_plan *plan,
 	       unsigned int ratio) must_check;
 void lanes_fini(struct lanes *l);
-/* Into item->lane, or the gate. */
+/* Puts @item into item->lane, or into the gate. @now: ns. */
 void lanes_put(struct lanes *l, struct sched_item *item, uint64_t now);
-/* Moves the items that may pass the gate, which there is, to the lanes, as if
- * they had come when they might pass. *@again: as below. */
+/* Moves the items that may pass the gate to the lanes, as if they had come at
+ * the time at which they might pass. There has to be a gate. *@again: as in
+ * lanes_take(). */
 void lanes_release(struct lanes *l, uint64_t now, uint64_t *again);
 /* Takes the next request. @mask: a bit for each lane that may be served now.
- * NULL: there is none, and *@again is lowered to the time (ns) when to ask, if
- * some are held back. */
+ * NULL: there is none; if some are held back, *@again is lowered to the time
+ * (ns) at which to ask again. */
 struct sched_item *lanes_take(struct lanes *l, unsigned int mask, uint64_t now,
 			      uint64_t *again);
-/* @item is queued. */
+/* Takes @item, which is queued, out of its lane or the gate. */
 void lanes_remove(struct lanes *l, struct sched_item *item);
-/* About how many items would be served before @item, were it put now. */
+/* Estimates how many items would be served before @item, if it were put now. */
 unsigned int lanes_ahead(const struct lanes *l, const struct sched_item *item);
-/* ns for which @item would wait in the gate, were it put now. */
+/* Returns ns for which @item would wait in the gate, if it were put now. */
 uint64_t lanes_gate_wait(const struct lanes *l, const struct sched_item *item,
 			 uint64_t now);
 /* Is there any item, in the lanes or in the gate? */

@@ -5,10 +5,10 @@
 /* ---- by one key: first come, first served; earliest deadline first ---- */
 
 /*
- * Items in the order of their keys, and of arrival if keys are equal: fifo
- * gives all items one key. The key of edf is the deadline, so items without one
- * come last. A caller who gives little time overtakes others, so edf is for
- * callers who can be trusted with that.
+ * Items in the order of their keys; items with equal keys in the order of
+ * arrival. fifo gives all items the same key. With edf the key is the deadline,
+ * so items without a deadline come last. A caller who gives little time
+ * overtakes others, so edf is for callers who can be trusted with that.
  */
 struct keyed {
 	struct sched sched;
@@ -44,7 +44,8 @@ static struct sched_item *keyed_dequeue(struct sched *s, uint64_t now,
 	return container_of(n, struct sched_item, node);
 }
 
-/* Exact only if it is none or all; else all. */
+/* If the first item is due later than @item, no item is ahead. Else some are,
+ * and all are counted. */
 static unsigned int edf_ahead(const struct sched *s,
 			      const struct sched_item *item,
 			      unsigned int queued)
@@ -78,12 +79,12 @@ const struct sched_ops sched_edf = {
  * Fair between hosts, and between the clients of each host, in rounds. In each
  * round, one request of every host is served: the oldest one of the client of
  * the host whose turn it is. So a client that asks for much waits behind its
- * own requests, and others do not; and a host with many connections gets no
- * more than a host with one.
+ * own requests, and others do not wait behind them; and a host with many
+ * connections gets no more than a host with one.
  *
  * A host whose first request comes during a round is served in that round,
- * unless it was already. So a client that calls again as soon as it has its
- * reply takes part in each round.
+ * unless it has been served in it already. So a client that calls again as soon
+ * as it has its reply takes part in each round.
  *
  * With a quantum of more than one, a turn is that many requests of one client
  * in a row ("rr"). A client that asks for little then waits longer for its
@@ -96,7 +97,7 @@ const struct sched_ops sched_edf = {
 
 /* ---- turns ---- */
 
-/* Counts one more item for @t. */
+/* Counts one more item for @t. With its first item, @t enters the round. */
 static void turns_add(struct turns *ts, struct turn *t)
 {
 	if (t->queued++)
@@ -116,8 +117,8 @@ static void turns_remove(struct turns *ts, struct turn *t)
 		ts->left = 0;
 }
 
-/* Returns the client or host whose turn it is; there has to be one. A turn is
- * @quantum items. */
+/* Returns the client or host whose turn it is for one item. There has to be
+ * one. A turn is @quantum items. */
 static struct turn *turns_take(struct turns *ts, unsigned int quantum)
 {
 	struct turn *t;
@@ -212,9 +213,10 @@ static struct sched_item *fair_dequeue(struct sched *s, uint64_t now,
 	return item;
 }
 
-/* How many items are served before one that has @own items of its client (or
- * host) before it, while @others take turns with that: a quantum of each other
- * one for each of its turns. */
+/* Returns how many items are served before an item, at most, if @own items of
+ * its client (or host) are before it, and @others clients (or hosts) take turns
+ * with that one: for each turn of its own, each of the others has one, of a
+ * quantum. */
 static uint64_t fair_turns(const struct fair *f, uint64_t own, uint64_t others)
 {
 	return own + (own / f->quantum + 1) * f->quantum * others;

@@ -115,8 +115,8 @@ static void grant_grow(struct grant *g, uint32_t whole)
 	g->window = by < whole - g->window ? g->window + by : 0;
 }
 
-/* A window that is larger than what is under way is of no use: that does not
- * count. */
+/* If the window is larger than what is under way, shrinks what is under way:
+ * the rest of the window is not used. */
 static void grant_shrink(struct grant *g, uint32_t whole, uint32_t flight)
 {
 	uint64_t n = MIN(grant_of(g, whole), flight);
@@ -134,7 +134,7 @@ static bool grant_measured(struct grant *g, uint64_t target, uint32_t whole,
 		grant_shrink(g, whole, flight);
 	else if (g->window)
 		grant_grow(g, whole);
-	/* For each 100 ms in which no request came. */
+	/* One step for each 100 ms in which no request came. */
 	for (; g->window && empty; empty--)
 		grant_grow(g, whole);
 	return shrinks;

@@ -3,8 +3,8 @@
  * How much of a service each client and its host use. A host is a NID, which
  * nobody can make up, but which can have any number of connections. So each
  * host has its share of the service's limits (base/share.h), and each client
- * its share of its host's. What comes without a connection of RPC is charged to
- * the host, too.
+ * its share of its host's. Requests and refusals of clients without a
+ * connection are charged to their host, too.
  *
  * Owner: the CPT of the connection.
  */
@@ -28,30 +28,30 @@ struct hosts {
 /* What a client, or a host, uses of a service. */
 struct usage {
 	uint32_t requests; /* under way */
-	uint64_t bytes;	   /* of these, and of replies */
-	uint64_t refusals; /* bytes of messages with nothing but refusals */
+	uint64_t bytes;	   /* charged for these, and for replies */
+	/* bytes of messages that contain nothing but refusals */
+	uint64_t refusals;
 };
 
-/* All clients of a NID, for one service. Exists as long as one of them has a
- * share. */
+/* All clients of a NID, for one service. Exists as long as one of the clients
+ * has a share. */
 struct host {
 	struct hash_node by_nid; /* hosts.by_nid, by NID and portal */
 	struct list link;	 /* hosts.all */
-	struct hosts *hosts;	 /* NULL: after hosts_fini() */
+	struct hosts *hosts;	 /* NULL after hosts_fini() */
 	struct ulnet_nid nid;
 	unsigned int portal;
-	unsigned int shares; /* clients */
+	unsigned int shares; /* shares that refer to it */
 	struct usage used;
-	struct sched_host queue; /* exec.lock's */
+	struct sched_host queue; /* guarded by exec.lock */
 };
 
 /*
- * How many calls a client may have in flight at a service. A grant is decided
- * as by CoDel, for each flow: from how long the client's own requests wait for
- * workers. If even the request that waited least in 100 ms waited longer than
- * the target, the client has a standing queue, which only adds latency: its
- * window shrinks to 0.8 of what it has under way. Else the window grows by an
- * eighth, at least by one.
+ * How many calls a client may have in flight at a service. As in CoDel, that
+ * depends on how long the client's own requests wait for workers. If even the
+ * request that waited least in 100 ms waited longer than the target, the client
+ * has a standing queue, which only adds latency: its window shrinks to 0.8 of
+ * what it has under way. Else the window grows by an eighth, at least by one.
  *
  * With a fair policy a client that asks for more than its share is the one that
  * waits, so only its window shrinks. With fifo all wait alike, and clients that
@@ -63,11 +63,11 @@ struct host {
 struct grant {
 	uint32_t window; /* 0: the service's whole window */
 	uint64_t end;	 /* ns: of the current 100 ms; 0: none yet */
-	uint64_t least;	 /* ns: the shortest wait in these */
+	uint64_t least;	 /* ns: the shortest wait in these 100 ms */
 };
 
-/* What a client uses of a service. Exists as long as its connection, or as it
- * uses anything. */
+/* What a client uses of a service. Exists as long as the client's connection,
+ * or as anything is charged to it. */
 struct share {
 	struct list link; /* export.shares */
 	struct host *host;
@@ -76,17 +76,19 @@ struct share {
 	struct list active; /* ulrpc_request.share_link: under way */
 	bool gone;	    /* the connection has ended */
 	struct grant grant;
-	struct sched_client queue; /* exec.lock's, as long as requests wait */
+	/* guarded by exec.lock while requests of the client are queued */
+	struct sched_client queue;
 };
 
 /* @seed: random, so that nobody can choose NIDs that hash to one bucket. */
 void hosts_init(struct hosts *hs, uint64_t seed);
-/* Hosts that are still in use are freed with their last share. */
+/* Hosts that still have shares are freed with their last share. */
 void hosts_fini(struct hosts *hs);
 
 /* Makes the share of a new client at @nid, for the service on @portal. @once:
- * the client is not connected; the caller charges the share now, and the share
- * is freed as soon as nothing is charged to it. NULL: no memory. */
+ * the client is not connected; the caller charges the share at once, and the
+ * share is freed as soon as nothing is charged to it any more. NULL: no memory.
+ */
 struct share *share_new(struct hosts *hs, const struct ulnet_nid *nid,
 			unsigned int portal, bool once);
 /* The connection of @shares (share.link) has ended: each is freed as soon as
@@ -125,9 +127,10 @@ static inline bool shares_allow(uint64_t client, uint64_t host, uint64_t used,
 	       share_allows(client, host, most, n);
 }
 
-/* A worker has taken a request that waited for @delay ns. @target: ns; @whole:
- * the service's window; @flight: requests of the client that are under way.
- * Returns whether the client's window has shrunk. */
+/* A worker has taken a request of the client, which waited for @delay ns.
+ * @target: ns, the longest wait that is wanted; @whole: the service's window;
+ * @flight: requests of the client that are under way; @now: ns. Returns whether
+ * the client's window has shrunk. */
 bool grant_sample(struct grant *g, uint64_t delay, uint64_t target,
 		  uint32_t whole, uint32_t flight, uint64_t now);
 /* Returns the client's window: 1 to @whole. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of requests, as they arrive: finds the connection and the record of
- * each call, and serves, answers or refuses it. */
+/* Messages of requests that arrive: finds the connection and the record of each
+ * call, and serves, answers or refuses the call. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,8 +16,9 @@
 
 /* ---- calls ---- */
 
-/* May a call be executed that perhaps has been already? Only if both the caller
- * and the method allow it. If there is no such method, it is refused later. */
+/* May @c be executed, although it perhaps has been already? Only if both the
+ * caller and the method allow that. If there is no such method, the answer is
+ * true, and the call is refused later. */
 static bool request_may_repeat(const struct ulrpc_service *svc,
 			       const struct wire_call *c)
 {
@@ -77,8 +78,8 @@ static uint32_t check_connection(struct request_batch *b,
 						    m->connection, now);
 		return WIRE_NOT_CONNECTED;
 	}
-	/* From here on calls that are refused have records, so copies of them
-	 * are never executed. */
+	/* From here on calls have records even if they are refused, so copies
+	 * of them are never executed. */
 	b->export = export_ref(e);
 	records_acked(&e->records, m->acked);
 	if (e->epoch != m->epoch)
@@ -124,15 +125,15 @@ static struct request_batch *request_batch_new(struct service_cpt *sc,
 	return b;
 }
 
-/* The call gets no answer now. */
+/* A call of @b gets no answer now, which is counted as @why. */
 static void pass_over(struct request_batch *b, enum rpc_stat why)
 {
 	b->unanswered--;
 	stat_count(b->sc->shard, why);
 }
 
-/* @c is another attempt of a call that is served, or has been. Returns as
- * read_known(). */
+/* Handles @c, another attempt of a call that is being served, or has been.
+ * Returns what read_known() returns. */
 static uint32_t read_again(struct request_batch *b, const struct wire_call *c,
 			   struct record *rec, uint64_t now)
 {
@@ -150,9 +151,10 @@ static uint32_t read_again(struct request_batch *b, const struct wire_call *c,
 	return WIRE_STATUSES;
 }
 
-/* There is no record for @c: it was not executed on this connection, nor will
- * be without a later attempt. If it was sent before, it may have been executed
- * on another connection, or by another server: then it gets no answer. */
+/* There is no record for @c, so it was not executed on this connection, nor
+ * will it be without a later attempt. But if it was sent before, it may have
+ * been executed on another connection, or by another server: then it gets no
+ * answer. Returns what read_known() returns. */
 static uint32_t read_unnoted(struct request_batch *b, const struct wire_call *c)
 {
 	if (c->flags & WIRE_CALL_RESENT) {
@@ -163,9 +165,9 @@ static uint32_t read_unnoted(struct request_batch *b, const struct wire_call *c)
 	return c->flags & WIRE_CALL_QUERY ? WIRE_UNKNOWN_CALL : WIRE_OVERLOADED;
 }
 
-/* Handles a call that is not simply new. Returns WIRE_OK if it is to be
- * executed, or why not (enum wire_status); WIRE_STATUSES: the caller does not
- * answer. */
+/* Handles a call that record_look() does not say is new. Returns WIRE_OK if it
+ * is to be executed, or the status with which it is to be refused (enum
+ * wire_status); WIRE_STATUSES: the caller is not to answer. */
 static out_of_line uint32_t read_known(struct request_batch *b,
 				       const struct wire_call *c,
 				       struct record *rec,
@@ -179,8 +181,8 @@ static out_of_line uint32_t read_known(struct request_batch *b,
 		record_end(rec, RECORD_LOST);
 		/* fall through */
 	case RECORD_DOUBTFUL:
-		/* A query is not looked up in the store: the client sends the
-		 * call, which is. */
+		/* A query is not looked up in the store. The client then sends
+		 * the call itself, which is. */
 		if (c->flags & WIRE_CALL_RESENT &&
 		    durable_knows(b->sc->service, c))
 			return c->flags & WIRE_CALL_QUERY ? WIRE_UNKNOWN_CALL
@@ -199,14 +201,14 @@ static out_of_line uint32_t read_known(struct request_batch *b,
 		return read_again(b, c, rec, now);
 	case RECORD_NO_ROOM:
 		return read_unnoted(b, c);
-	default: /* a copy gets no answer: the other one may be under way */
+	default: /* a copy gets no answer, as the other copy may be under way */
 		pass_over(b, RPC_STAT_requests_repeated);
 		return WIRE_STATUSES;
 	}
 }
 
-/* Reads a call of a message. @all: WIRE_OK, or why all its calls are
- * refused. */
+/* Reads a call of a message. @all: WIRE_OK, or the status with which all calls
+ * of the message are refused. */
 static inline void read_call(struct request_batch *b, const struct wire_call *c,
 			     uint32_t all, bool may_pin, uint64_t now)
 {
@@ -230,8 +232,8 @@ static inline void read_call(struct request_batch *b, const struct wire_call *c,
 		request_refuse(b, c, status, now, again);
 }
 
-/* @refused: WIRE_OK, or a status with which all calls are refused, unless there
- * is another one. */
+/* Reads the calls of a message. @refused: WIRE_OK, or a status with which all
+ * of them are refused, if check_connection() finds no other. */
 static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		       const struct wire_requests *m,
 		       const struct wire_call *calls, bool may_pin,
@@ -303,9 +305,9 @@ static bool request_pass_on(struct service_cpt *from, unsigned int cpt,
 	return true;
 }
 
-/* A message that there is no room to forward, without its bodies. The CPT of
- * its connection refuses it, because only that CPT knows whether a copy is
- * under way. */
+/* A message without its bodies, forwarded because there is no room to forward
+ * the whole message. The CPT that has the connection refuses the calls, because
+ * only that CPT knows whether copies of them are under way. */
 struct refusal {
 	struct wire_requests m;
 	struct wire_call calls[];
@@ -320,8 +322,9 @@ static void refusal_there(struct forwarded *forwarded)
 			   x->calls, false, WIRE_OVERLOADED);
 }
 
-/* Copies @c without what refers to the message, which will be gone. So a later
- * attempt of a call with bulk lends nothing, and is passed over. */
+/* Copies @c without the pointers into the message, which will be gone. So a
+ * later attempt of a call with bulk seems to lend no memory, and is passed
+ * over. */
 static void keep_head(struct wire_call *to, const struct wire_call *c)
 {
 	*to = *c;

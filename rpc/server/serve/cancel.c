@@ -28,8 +28,9 @@ void sleepers_fini(struct sleepers *s)
 	lnet_cond_destroy(&s->woken);
 }
 
-/* The request is marked as canceled before this call, and a sleeper is counted
- * before it looks for the mark: so the sleeper sees the mark, or is woken. */
+/* Wakes the sleepers. The caller has marked the request as canceled before, and
+ * a sleeper counts itself before it looks for the mark: so a sleeper either
+ * sees the mark or is woken. */
 static void sleepers_wake(struct sleepers *s)
 {
 	if (!atomic_load(&s->n))
@@ -63,8 +64,8 @@ static void cancel_tell_later(struct ulrpc_request *r)
 	shard_defer(sc->shard, &sc->cancel_work);
 }
 
-/* The thread that replies to @r either takes the callback away before it is
- * called, or finds @r in sc->told. */
+/* Calls the callback of @r. A thread that replies to @r meanwhile either takes
+ * the callback away before it is called, or finds @r in sc->told and waits. */
 static void cancel_tell(struct service_cpt *sc, struct ulrpc_request *r)
 {
 	atomic_store(&sc->teller, pthread_self());
@@ -72,7 +73,7 @@ static void cancel_tell(struct service_cpt *sc, struct ulrpc_request *r)
 	if (!shard_is_mute(sc->shard) &&
 	    cancel_move(r, CANCEL_DUE, CANCEL_TOLD))
 		r->on_cancel(r->on_cancel_arg, r);
-	/* r may be gone */
+	/* the callback may have replied to r, which is gone then */
 	atomic_store(&sc->told, NULL);
 }
 
@@ -160,7 +161,8 @@ int ulrpc_request_sleep(struct ulrpc_request *request, uint64_t us)
 
 	if (lnet_in_turn())
 		return -EDEADLK;
-	/* A request that is lost is canceled, too: it does not sleep. */
+	/* A request that is LOST is canceled, too, and does not sleep: now is
+	 * not needed then. */
 	(void)request_now(request, &now);
 	until = rpc_at(now, rpc_ns(us));
 	atomic_fetch_add(&s->n, 1);

@@ -9,7 +9,7 @@
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
-/* The CPT looks for progress so many times in the time of the limit. */
+/* The CPT looks for progress STALL_LOOKS times in service_conf.stalled. */
 #define STALL_LOOKS    4
 #define STALL_LOOK_MIN (10 * NSEC_PER_MSEC)
 
@@ -36,7 +36,7 @@ static void stall_begin(struct ulrpc_request *r, uint64_t now)
 	deadline_look_later(r, now);
 }
 
-/* ns: when look_stalled() is due; TIME_NEVER. */
+/* Returns ns: when look_stalled() is due; TIME_NEVER: it is not. */
 static uint64_t stall_at(const struct ulrpc_request *r)
 {
 	return request_state(r) > REQUEST_RUNNING || request_canceled(r)
@@ -44,7 +44,7 @@ static uint64_t stall_at(const struct ulrpc_request *r)
 		       : r->look;
 }
 
-/* Has there been progress since the last call? */
+/* Has @r made progress since the last call of this function? */
 static bool has_progressed(struct ulrpc_request *r)
 {
 	uint64_t segments = r->transfers ? transfer_segments(r->transfers) : 0;
@@ -61,15 +61,18 @@ static bool has_progressed(struct ulrpc_request *r)
 
 #define MARGIN_MIN  (20 * NSEC_PER_MSEC)
 #define MARGIN_PART 10 /* the margin is T / 10, ... */
-#define MARGIN_MOST 4  /* ... at most T / 4 */
-#define RTTS	    2  /* but at least as many round trips, ... */
-#define RTTS_MOST   2  /* ... at most T / 2 */
-#define GRAIN_PART  8  /* due times are multiples of at most T / 8 */
-#define STEPS_MAX   32 /* doublings */
-#define STEP_MAX    (240 * NSEC_PER_SEC)
-#define EARLY_MAX   (60 * NSEC_PER_SEC) /* the longest T for margin and grain */
+#define MARGIN_MOST 4  /* ... and at most T / 4 */
+#define RTTS	    2  /* or two round trips, if that is more, ... */
+#define RTTS_MOST   2  /* ... but those at most T / 2 */
+/* due times are multiples of a power of two, at most T / 8 */
+#define GRAIN_PART 8
+#define STEPS_MAX  32 /* the most doublings of the step */
+#define STEP_MAX   (240 * NSEC_PER_SEC)
+/* for margin and grain, a longer T counts as this */
+#define EARLY_MAX (60 * NSEC_PER_SEC)
 
-/* ns that the handler of @r still needs if it takes as long as others did. */
+/* Returns ns that the handler of @r still needs, if it takes as long as those
+ * before. */
 static uint64_t handler_left(const struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t cost = mean_upto(&r->method->cost, 2);
@@ -79,7 +82,7 @@ static uint64_t handler_left(const struct ulrpc_request *r, uint64_t now)
 	return cost > since ? cost - since : 0;
 }
 
-/* ns until the handler of @r may reply. */
+/* Returns the estimate of ns until the handler of @r replies. */
 static uint64_t time_to_go(const struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t left = handler_left(r, now);
@@ -91,7 +94,8 @@ static uint64_t time_to_go(const struct ulrpc_request *r, uint64_t now)
 	return left;
 }
 
-/* ns before r->expires, for the way of an Extend to the client. */
+/* Returns ns: so long before r->expires an Extend is sent, so that it reaches
+ * the client in time. */
 static uint64_t extend_margin(const struct ulrpc_request *r, uint64_t timeout)
 {
 	uint64_t margin = MAX(timeout / MARGIN_PART, MARGIN_MIN);
@@ -101,7 +105,8 @@ static uint64_t extend_margin(const struct ulrpc_request *r, uint64_t timeout)
 	return MAX(margin, MIN(rtt, timeout / RTTS_MOST / RTTS) * RTTS);
 }
 
-/* ns: when the client of @r is to be sent an Extend; TIME_NEVER. */
+/* Returns ns: when the client of @r is to be sent an Extend; TIME_NEVER: it is
+ * not. */
 static uint64_t extend_at(const struct ulrpc_request *r)
 {
 	uint64_t timeout = MIN(r->timeout, EARLY_MAX);
@@ -115,8 +120,8 @@ static uint64_t extend_at(const struct ulrpc_request *r)
 	return (r->expires - extend_margin(r, timeout)) & ~(grain - 1);
 }
 
-/* Moves `expires` on by the next step, and to at least twice @left from now,
- * where @left is time_to_go(). */
+/* Moves r->expires on by the next step, and to at least twice @left from now.
+ * @left: time_to_go(). */
 static void extend_by_step(struct ulrpc_request *r, uint64_t now, uint64_t left)
 {
 	uint64_t least = rpc_at(now, MIN(2 * left, STEP_MAX));
@@ -182,7 +187,7 @@ static void extension_of(const struct ulrpc_request *r, uint64_t now,
 			(MIN(r->expires, r->deadline) - now) / NSEC_PER_USEC;
 }
 
-/* Sends as many extensions as fit into one message. */
+/* Sends the client of @e one message with as many extensions as fit. */
 static void extend_send(struct exports *x, struct export *e, uint64_t now)
 {
 	struct ulnet_id to = { e->rail, e->peer.pid };
@@ -207,7 +212,7 @@ static void extend_send(struct exports *x, struct export *e, uint64_t now)
 		return;
 	m.extend.extensions.n = n;
 	m.extend.extensions.list = entries;
-	/* A message that cannot be sent counts as lost: the client asks. */
+	/* If the message cannot be sent, the client asks for itself. */
 	if (control_send(x->shard, self, to, &m))
 		return;
 	stat_count(x->shard, RPC_STAT_extends_sent);
@@ -231,7 +236,8 @@ void exports_extend(struct ulnet_work *w)
 	shard_release(x->shard);
 }
 
-/* An attempt of @r has come, which has @timeout us. */
+/* An attempt of @r has come, which has @timeout us; 0: all the time until its
+ * caller's deadline. */
 static void extend_renew(struct ulrpc_request *r, uint64_t timeout,
 			 uint64_t now)
 {
@@ -269,19 +275,21 @@ void ulrpc_progress(struct ulrpc_request *request, uint32_t permille)
 
 /* ---- the timer ---- */
 
-/* Workers do not tell the CPT when they take a request: while it waits, the CPT
- * looks so many times in the time of service_conf.stuck. */
+/* Workers do not tell the CPT when they take a request. So while a request
+ * waits, the CPT looks STUCK_LOOKS times in service_conf.stuck whether it has
+ * been taken. */
 #define STUCK_LOOKS    4
 #define STUCK_LOOK_MIN (10 * NSEC_PER_MSEC)
 
-/* Allowed for a refusal to reach the caller: a round trip and turns of two
- * loops, but at most that part of the caller's time. */
+/* Time for a refusal to reach the caller: a round trip and TURNS for the turns
+ * of two loops, but at most one part in WAY_PART of the caller's time. */
 #define TURNS	 (5 * NSEC_PER_MSEC)
 #define WAY_PART 4
 
 static void deadline_on_timer(struct ulnet_timer *t);
 
-/* ns: when @r is to be looked at to see whether its handler is stuck. */
+/* Returns ns: when to look whether the handler of @r is stuck; TIME_NEVER: not.
+ */
 static uint64_t stuck_at(const struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t stuck = rpc_ns(r->sc->service->conf.stuck);
@@ -301,7 +309,7 @@ static void arm_at(struct ulrpc_request *r, uint64_t at)
 		shard_arm(r->sc->shard, &r->timer, at);
 }
 
-/* ns: when @r is refused if it is still queued. */
+/* Returns ns: when @r is refused if it is still queued. */
 static uint64_t refuse_at(const struct ulrpc_request *r)
 {
 	const struct export *e = r->batch->export;
@@ -313,7 +321,7 @@ static uint64_t refuse_at(const struct ulrpc_request *r)
 	return MIN(r->expires, r->deadline - way);
 }
 
-/* Arms the timer for what is due first, after @now. */
+/* Arms the timer for what is due next, after @now. */
 static void deadline_arm(struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t at = MIN(MIN(stuck_at(r, now), stall_at(r)), extend_at(r));
@@ -378,7 +386,7 @@ static void look_stuck(struct ulrpc_request *r, uint64_t now)
 	}
 }
 
-/* Looks for progress, if that is due. */
+/* Looks whether @r has made progress, if it is time to. */
 static void look_stalled(struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t since = request_started(r);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The timer of a request under way, for all that may be due:
+ * The timer of a request under way. It does all that may become due:
  * - if the request will not be answered in the time of its attempt, its client
- *   is told that it is being served: extensions, below;
+ *   is told that the request is being served: extensions, below;
  * - a request that is still queued is refused as EXPIRED when the time of its
- *   attempt is over, extensions included (`expires`), or so early before the
+ *   attempt, with all extensions, is over (`expires`), or so long before the
  *   caller's deadline that the refusal reaches the caller in time;
  * - a request that is being run, or whose reply waits for bulk, is canceled at
  *   the caller's deadline: a client that has vanished sends no Cancel;
- * - a request that its handler has had for service_conf.stuck without a reply
- *   is logged, once;
+ * - a request whose handler has not replied for service_conf.stuck is logged,
+ *   once;
  * - a request whose handler has made no progress for service_conf.stalled is
  *   stalled, below.
  *
@@ -26,8 +26,8 @@ struct ulnet_work;
 
 /* Starts the timer of @r, which has come as @c and has become active. */
 void deadline_watch(struct ulrpc_request *r, const struct wire_call *c);
-/* Another attempt of @r has come, which has @timeout us: moves `expires` on to
- * the end of that time, if that is later. */
+/* Another attempt of @r has come, which has @timeout us: moves `expires` to the
+ * end of that time, unless it is later already. */
 void deadline_renew(struct ulrpc_request *r, uint64_t timeout);
 /* Stops the timer of @r, which is not active any more. */
 void deadline_unwatch(struct ulrpc_request *r);
@@ -45,15 +45,16 @@ void deadline_unwatch(struct ulrpc_request *r);
  *
  * When an Extend is due: before `expires`, by a margin for the way to the
  * client. The margin is T/10 and at least 20 ms, but never over T/4; or two
- * round trips, if the client has measured them, but never over T/2. It is up to
- * T/8 longer still: due times are rounded down to a power of two, so that those
- * of one client that are near each other come at one time and travel in one
+ * round trips, if the client has measured them, but never over T/2. Up to T/8
+ * is added: due times are rounded down to a multiple of a power of two, so that
+ * Extends of one client that are due at about the same time travel in one
  * message. (Here a T of more than a minute counts as one minute.)
  *
  * By how much: the first Extend moves `expires` on by T/2, the second one by T,
  * the third one by 2T, ..., or by twice the time that is estimated to be left,
- * if that is more; by no more than four minutes, because a client believes five
- * and then asks; never beyond the caller's deadline, and never back.
+ * if that is more. An Extend never moves `expires` on by more than four
+ * minutes, because a client waits for five at most and then asks; nor beyond
+ * the caller's deadline, nor back.
  *
  * So the n-th Extend, counted from 0, is sent after T * (1 + 2^n) / 2 - 5T/8 or
  * later, until Extends are four minutes apart, and a request that takes t has
@@ -64,11 +65,12 @@ void deadline_unwatch(struct ulrpc_request *r);
  * the attempt has no T, if the client is gone, or if the request is stalled.
  */
 
-/* Sends an Extend that says what `expires` is now, at the end of this turn:
- * `expires` was moved, or the client has asked, and may not know it. */
+/* Sends the client of @r an Extend with the present `expires`, at the end of
+ * this turn: because `expires` was moved, or because the client has asked, and
+ * may not know it. */
 void extend_now(struct ulrpc_request *r);
 
-/* exports.extend_work */
+/* The function of exports.extend_work: sends all Extends that are due. */
 void exports_extend(struct ulnet_work *w);
 
 /* ---- stalled handlers ---- */
@@ -76,14 +78,15 @@ void exports_extend(struct ulnet_work *w);
 /*
  * A request is stalled when its handler has made no progress for
  * service_conf.stalled. Progress is ulrpc_progress(), or a segment of bulk that
- * was moved. The client gets no more extensions. When the last extension is
- * over, and the client asks, the answer is WIRE_STALLED, and the request is
+ * was moved. Then the client gets no more extensions. If the client asks when
+ * the last one is over, the answer is WIRE_STALLED, and the request is
  * canceled. If the handler makes progress before that, the request is not
  * stalled any more. The CPT looks for progress a few times in the time of the
  * limit, so that the handler needs no clock.
  */
 
-/* In ulrpc_request.progress: there was progress since the CPT looked last. */
+/* A bit in ulrpc_request.progress: there was progress since the CPT looked
+ * last. */
 #define STALL_PROGRESS (UINT32_C(1) << 31)
 
 /* Is @r stalled, and its last extension over? */

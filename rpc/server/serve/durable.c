@@ -13,10 +13,11 @@
 #include "rpc/server/session/export.h"
 #include "rpc/wire/wire.h"
 
-/* Bytes of a value: durable.h */
-#define FORMAT	  2u  /* the version */
-#define HEAD	  24u /* before the sinks */
-#define CHECKED	  8u  /* the checksum covers all behind this */
+/* The parts of a value (durable.h), in bytes. */
+#define FORMAT 2u  /* not bytes: the version of the format */
+#define HEAD   24u /* before the sinks */
+/* version and checksum; the checksum covers what follows */
+#define CHECKED	  8u
 #define SINK_HEAD 12u /* of each sink */
 #define WORD	  4u
 
@@ -75,8 +76,8 @@ void *stored_new(const struct stored *s, const struct wire_moved *moved,
 
 /* ---- reading ---- */
 
-/* Turns the next @n words into this machine's byte order. NULL: there are not
- * so many. */
+/* Turns the next @n words into this machine's byte order, and returns them.
+ * NULL: there are fewer words. */
 static const uint32_t *own_words(struct reader *in, uint8_t *value, uint32_t n)
 {
 	const uint8_t *from = read_skip(in, (size_t)n * WORD);
@@ -143,8 +144,8 @@ unsigned int stored_moved(const void *value, struct wire_moved *out)
 	return n;
 }
 
-/* us: how long a record is of use after its caller's deadline. So long an LND
- * may keep the last message of the call. */
+/* us: a record is kept for so long after its caller's deadline, because an LND
+ * may deliver the last message of the call so late. */
 #define KEEP_AFTER (60 * UINT64_C(1000000))
 
 /* ---- of a service ---- */
@@ -189,7 +190,7 @@ bool durable_knows(const struct ulrpc_service *svc, const struct wire_call *c)
 /* ---- keys of requests under way ---- */
 
 struct durable_keys {
-	_Atomic unsigned int refs; /* RPC's, and that of each entry */
+	_Atomic unsigned int refs; /* one of RPC, and one for each entry */
 	pthread_mutex_t lock;
 	struct hash table; /* durable.hash */
 	uint64_t seed;
@@ -316,8 +317,8 @@ void durable_finish(struct ulrpc_request *r)
 
 enum known {
 	KNOWN_NOT, /* the call has not been executed */
-	KNOWN,	   /* it has */
-	KNOWN_BAD, /* that cannot be told, or a later call was executed */
+	KNOWN,	   /* the call has been executed */
+	KNOWN_BAD, /* it cannot be told, or a later call has been executed */
 };
 
 static enum known value_read(const struct ulrpc_request *r, void *value,
@@ -345,7 +346,8 @@ static enum known durable_value_get(const struct ulrpc_request *r,
 		return KNOWN_NOT;
 	if (!rc)
 		return value_read(r, *value_p, length, out);
-	lnet_log(LNET_LOG_ERR, "rpc", "service %s: no record of a call: %s",
+	lnet_log(LNET_LOG_ERR, "rpc",
+		 "service %s: the record of a call cannot be looked up: %s",
 		 r->sc->service->name, strerror(-rc));
 	return KNOWN_BAD;
 }

@@ -4,15 +4,15 @@
  * executed. In the transaction with the effects of a request, the handler also
  * stores the reply (ulrpc_request_record(3)), under the client's id and the
  * slot of the call. A client that has lost its server sends the call again to
- * the server that has the store now, which answers from there. This applies to
- * methods that are to be executed exactly once.
+ * the server that has the store now, and that server answers from the store.
+ * This applies to methods that are to be executed exactly once.
  *
  * For each key of a store, at most one request is under way: otherwise the
  * record of an older request, which its client has given up, might replace that
  * of a newer one. The keys of requests under way are in a table with a lock,
- * because a client may come back by another CPT, and a request that is lost
- * ends on any thread, perhaps after its service, and even after RPC: the table
- * lives as long as any of them.
+ * because a client may come back by another CPT, and a request that is LOST
+ * ends on any thread, perhaps after its service, and even after RPC. The table
+ * exists as long as RPC or any key in it.
  */
 #ifndef RPC_DURABLE_H
 #define RPC_DURABLE_H
@@ -28,33 +28,39 @@ struct wire_call;
 struct wire_moved;
 struct wire_opened;
 
-/* Of a service. */
+/* What a service has. */
 struct durables {
 	/* immutable after start */
-	struct ulrpc_durable conf;	  /* lookup NULL: it is not durable */
-	uint8_t incarnation[RPC_ID_SIZE]; /* not durable: random */
+	/* lookup is NULL: the service is not durable */
+	struct ulrpc_durable conf;
+	/* random if the service is not durable */
+	uint8_t incarnation[RPC_ID_SIZE];
 };
 
 struct durable_keys;
 
-/* Of a request. */
+/* What a request of a durable service has. */
 struct durable {
 	struct hash_node hash;
 	struct durable_keys *keys; /* the table */
 	uint8_t store[RPC_ID_SIZE];
 	uint8_t key[ULRPC_RECORD_KEY];
-	bool look;     /* in the store: it may have been executed before */
-	bool replayed; /* it was executed, and is answered from the store */
-	bool proven;   /* it was not executed, says the store */
-	void *value;   /* to be stored, or replayed */
+	bool look; /* look into the store: it may have been executed */
+	/* it had been executed, and is answered from the store */
+	bool replayed;
+	bool proven; /* the store says that it has not been executed */
+	/* the value to be stored, or that is replayed; NULL: none */
+	void *value;
 };
 
-/* NULL: no memory. @seed: random. */
+/* Returns a table with the reference of RPC; NULL: no memory. @seed: random, so
+ * that nobody can choose keys that hash to one bucket. */
 struct durable_keys *durable_keys_new(uint64_t seed);
 /* Drops the reference of RPC. @keys may be NULL. */
 void durable_keys_put(struct durable_keys *keys);
 
-/* @conf NULL: the service is not durable. 0, -EINVAL. */
+/* @conf NULL: the service is not durable. Returns 0; -EINVAL: @conf has no
+ * lookup or no incarnation. */
 int durables_init(struct durables *d, const struct ulrpc_durable *conf);
 /* Sets the incarnation, before the first request. Owner of @s. */
 void durables_draw(struct durables *d, struct shard *s);
@@ -65,19 +71,21 @@ void durables_tell(const struct durables *d, struct wire_opened *out);
  * method and the caller say exactly once. */
 bool durable_knows(const struct ulrpc_service *svc, const struct wire_call *c);
 
-/* Sets r->durable if @r, which has come as @c from the client with this id, is
- * to be stored. -EBUSY: another request with its key is under way; -ENOMEM. */
+/* Sets r->durable if a record of @r is to be stored. @r has come as @c from the
+ * client with @client_id. Returns 0; -EBUSY: another request with the same key
+ * is under way; -ENOMEM. */
 int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 		  const uint8_t client_id[RPC_ID_SIZE]) must_check;
-/* Another attempt of @r's call has come as @c: sets r->resent, as does
- * durable_begin(). */
+/* Another attempt of @r's call has come as @c: sets r->resent, if @c says that
+ * it was sent before. */
 void durable_again(struct ulrpc_request *r, const struct wire_call *c);
-/* Asks the store whether @r was executed before, if that may be. True: @r has
- * been answered, and is gone. On the thread that is to run the handler. */
+/* Asks the store whether @r was executed before, if that is possible. Returns
+ * true if @r has been answered, and is gone. Called on the thread that is to
+ * run the handler. */
 bool durable_answers(struct ulrpc_request *r);
-/* Frees r->durable, which there is. Any thread. */
+/* Frees r->durable, which is not NULL. Any thread. */
 void durable_end(struct ulrpc_request *r);
-/* The same, and counts replayed requests. Owner. */
+/* As durable_end(), and counts a request that was replayed. Owner. */
 void durable_finish(struct ulrpc_request *r);
 
 /* ---- what is stored ---- */
@@ -108,13 +116,13 @@ struct stored {
 	size_t length;
 };
 
-/* Returns the value of @s and @moved, *@length_p bytes from malloc(). NULL: no
- * memory. */
+/* Returns the value for @s and the @nmoved sinks @moved: *@length_p bytes,
+ * which the caller frees by free(). NULL: no memory. */
 void *stored_new(const struct stored *s, const struct wire_moved *moved,
 		 unsigned int nmoved, size_t *length_p);
-/* Reads @value, which is aligned as by malloc(). Only once for each, as this
- * turns the tables in it into this machine's byte order; out->body points into
- * it. 0; -EBADMSG: it cannot be read. */
+/* Reads @value, which is aligned as by malloc(). To be called once for each
+ * value, as it turns the tables in @value into this machine's byte order.
+ * out->body points into @value. Returns 0; -EBADMSG: @value cannot be read. */
 int stored_read(void *value, size_t length, struct stored *out) must_check;
 /* @value has been read by stored_read(): fills up to ULRPC_BULKS_MAX entries of
  * @out, which borrow from @value, and returns how many there are. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of service.h that handlers call, but for replies. */
+/* The functions of service.h that handlers call, except those that reply. */
 #include "rpc/server/serve/request.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ bool request_now(struct ulrpc_request *r, uint64_t *now_p)
 {
 	bool lost;
 
-	/* See request_wait_users(). */
+	/* request_wait_users() waits for this count. */
 	atomic_fetch_add(&r->users, 1);
 	lost = atomic_load(&r->state) == REQUEST_LOST;
 	if (!lost)
@@ -68,14 +68,14 @@ unsigned int ulrpc_request_cpt(const struct ulrpc_request *request)
 
 /* ---- bulk ---- */
 
-/* The bulk of @request; NULL: none. Any thread. */
+/* Returns the bulk of @request; NULL: it has none, or is LOST. */
 static struct transfers *request_transfers(const struct ulrpc_request *request)
 {
 	return request_state(request) == REQUEST_LOST ? NULL
 						      : request->transfers;
 }
 
-/* The same, with transfers_use(). */
+/* As request_transfers(), and calls transfers_use() for what it returns. */
 static struct transfers *request_transfers_use(const struct ulrpc_request *r)
 {
 	struct transfers *t = r->transfers;
@@ -95,14 +95,15 @@ int ulrpc_request_bulk(const struct ulrpc_request *request, unsigned int index,
 	return transfers_info(request_transfers(request), index, info);
 }
 
-/* Is @access a put, after the reply has been stored with its checksums? */
+/* Is @access a put, although the reply has been stored already, with the
+ * checksums of what was put? */
 static bool is_too_late(const struct ulrpc_request *r,
 			enum ulrpc_bulk_access access)
 {
 	return r->durable && r->durable->value && access == ULRPC_BULK_SINK;
 }
 
-/* The callback may reply to the request: then the request is gone, and only @t
+/* The callback may reply to the request. Then the request is gone, and only @t
  * is left. */
 static int bulk_start(struct ulrpc_request *request, unsigned int index,
 		      enum ulrpc_bulk_access access, uint64_t offset,
@@ -155,11 +156,11 @@ int ulrpc_bulk_cancel(struct ulrpc_request *request, unsigned int index)
 
 /* ---- waiting ---- */
 
-/* The wait of a worker for whose seat others may wait. */
+/* A worker that waits for bulk, and for whose seat other requests may wait. */
 struct bulk_wait {
 	struct transfer_waiter waiter;
 	struct exec_wait wait;
-	bool listed; /* by the exec */
+	bool listed; /* exec_wait_begin() was called */
 };
 
 static void bulk_wait_wake(struct exec_wait *w)
@@ -167,8 +168,9 @@ static void bulk_wait_wake(struct exec_wait *w)
 	transfer_wait_wake(&container_of(w, struct bulk_wait, wait)->waiter);
 }
 
-/* Tells the exec, if this is a worker, that it waits. Called between
- * transfers_use() and transfers_unuse(), so that @r is not lost meanwhile. */
+/* If this thread is a worker, tells the exec that it waits. Returns whether it
+ * is one. Called between transfers_use() and transfers_unuse(), so that @r is
+ * not lost meanwhile. */
 static bool bulk_wait_list(struct ulrpc_request *r, struct bulk_wait *b)
 {
 	struct ulrpc_service *svc = r->sc->service;
@@ -188,13 +190,13 @@ static void bulk_wait_give_up(struct ulrpc_request *r, struct bulk_wait *b)
 	struct transfers *t = request_transfers_use(r);
 
 	if (!t)
-		return; /* it ends anyway */
+		return; /* @r is LOST: the transfer ends anyway */
 	transfer_wait_give_up(t, &b->waiter);
 	transfers_unuse(t);
 }
 
-/* Waits until the transfer ends, or is given up because others wait for this
- * worker. */
+/* Waits until the transfer ends. Gives the transfer up if exec_wait_look() says
+ * that the wait is over, because other requests wait for this worker. */
 static void bulk_wait_listed(struct ulrpc_request *r, struct bulk_wait *b)
 {
 	struct exec *e = &r->sc->service->exec;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Replies that are longer than their callers have room for: see reply.h. */
+/* Long replies, for which their callers have no room: see reply.h. */
 #include "rpc/server/serve/reply.h"
 
 #include <string.h>
@@ -13,21 +13,22 @@ struct long_reply {
 	struct record_body held;
 	struct records *records; /* of the client */
 	enum record_state then;	 /* of the record, after the body is let go */
-	bool work;		 /* counts as work: nobody has got it yet */
+	/* counts as work, because nobody has got it yet */
+	bool work;
 	uint32_t length;
 	uint32_t pid; /* of the client */
 	uint64_t match;
-	size_t size; /* of this structure with the body, as slab_size() */
-	/* The NIDs from which the client can GET the body: one of each peer
-	 * that the client is known as. A client that only calls, or is not
-	 * discovered, may be known as several peers. */
+	size_t size; /* bytes of this structure with the body, as slab_size() */
+	/* The NIDs from which the client can GET the body, each with its MD:
+	 * one NID of each peer that the client is known as. A client that only
+	 * calls, or is not discovered, may be known as several peers. */
 	struct {
 		struct ulnet_nid nid;
 		struct ulnet_md_handle md;
 	} way[EXPORT_RAILS_MAX];
 	unsigned int nways;
 	unsigned int linked;	  /* ways whose MD is not unlinked yet */
-	struct ulnet_timer timer; /* the caller's deadline */
+	struct ulnet_timer timer; /* armed for the caller's deadline */
 	_Alignas(uint64_t) uint8_t body[];
 };
 
@@ -55,7 +56,7 @@ static void long_reply_settle(struct long_reply *z)
 	shard_work_end(sc->shard);
 }
 
-/* The last event of the MDs frees it. */
+/* Unlinks the MDs of the body. The last event of the MDs frees the body. */
 void long_reply_let_go(struct record_body *body)
 {
 	struct long_reply *z = container_of(body, struct long_reply, held);
@@ -134,8 +135,8 @@ static int long_reply_attach(struct long_reply *z, const struct ulnet_id *who)
 }
 
 /* Lets the client fetch @z from @nid, too, unless @nid belongs to a peer that
- * can already. @nid has to be a rail of the export (rails.h): the match value
- * can be guessed. */
+ * can fetch it already. The match value can be guessed, so @nid has to be a
+ * rail of the export (rails.h). */
 static void long_reply_add_way(struct long_reply *z,
 			       const struct ulnet_nid *nid)
 {
@@ -166,7 +167,8 @@ static int long_reply_offer(struct long_reply *z, const struct request_batch *b)
 	return 0;
 }
 
-/* Logs that there was no room, so that an administrator can give more. */
+/* Counts and logs that there was no room for a reply, so that an administrator
+ * can allow more. */
 static void log_no_room(struct service_cpt *sc, const struct request_batch *b,
 			uint32_t length)
 {
@@ -182,8 +184,8 @@ static void log_no_room(struct service_cpt *sc, const struct request_batch *b,
 			lnet_nid_format(&b->source, text, sizeof(text)));
 }
 
-/* Is there room for @size bytes, if need be once replies that nobody will ask
- * for are freed? */
+/* Is there room for @size bytes? If there is not, frees replies that nobody
+ * will ask for, and looks again. */
 static bool long_reply_has_room(const struct request_batch *b, uint64_t size)
 {
 	if (service_has_bytes(b->sc, b->share, size))
@@ -236,7 +238,8 @@ uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
 	z = long_reply_new(b, body, length);
 	if (!z)
 		return 0;
-	/* No record: records_trim() has found that the call is over. */
+	/* There is no record any more if records_trim() has found that the call
+	 * is over. */
 	if (!r->record || long_reply_offer(z, b)) {
 		slab_put(&sc->slab, z, z->size);
 		return 0;

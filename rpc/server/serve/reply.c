@@ -10,48 +10,51 @@
 #include "rpc/wire/wire_put.h"
 
 /* Pauses before a message that was not delivered is sent again. They are longer
- * than those of clients: many replies may be for clients that have gone. */
+ * than the pauses of clients, because many replies may be for clients that have
+ * gone. */
 static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 					      .base = 10 * NSEC_PER_MSEC,
 					      .cap = 500 * NSEC_PER_MSEC };
-/* us: if there is more time left, LNet's own time-out applies. */
+/* us: if there is more time left than this, LNet's own time-out applies. */
 #define SEND_TIMEOUT_US UINT64_C(50000000)
 /* us: the time-out of a message whose deadline has passed. */
 #define LATE_TIMEOUT_US UINT64_C(1000000)
 
-/* Bytes of the head that a reply usually takes, far less than its bound. */
+/* Bytes that a reply usually takes in the head: far less than the most that it
+ * can take, WIRE_REPLY_BOUND. */
 #define REPLY_USUAL 32
 #define HEADROOM(n)                                                  \
 	(WIRE_REPLIES_BOUND + WIRE_REPLY_BOUND + WIRE_BODIES_BOUND + \
 	 (n)*REPLY_USUAL)
 
-/* Bytes of bodies in a message for several replies, at most. That is enough for
- * the replies to a full message of requests: if they were split, the client
- * would send its next requests in several messages, and so on, ever smaller
- * ones. */
+/* Bytes of bodies in a message with several replies, at most. They are enough
+ * for the replies to a full message of requests. If those were split, the
+ * client would send its next requests in several messages, and so on, in ever
+ * smaller ones. */
 #define BODIES_MOST UINT32_C(131072)
-/* Bytes of checksums in the head of such a message. */
+/* Bytes of checksums in the head of a message with several replies, at most. */
 #define CHECKSUMS_MOST UINT32_C(8192)
 
 struct reply_message {
 	struct service_cpt *sc;
-	struct list link;	  /* service_cpt.replies, until it is over */
-	struct record_reply kept; /* keeps is 0: no reply in it is kept */
-	struct request_batch *batch; /* while it is being packed */
-	struct share *share;	  /* that it is charged to */
-	bool linked;		  /* LNet has it */
-	bool work;		  /* counts as work */
-	bool owed;		  /* a reply in it is: reply_add() */
+	struct list link;	  /* service_cpt.replies, until `over` */
+	struct record_reply kept; /* its keeps is 0: no reply in it is kept */
+	struct request_batch *batch; /* while it is being packed, else NULL */
+	struct share *share;	     /* the share that it is charged to */
+	bool linked;		     /* LNet has it */
+	bool work;		     /* counts as work */
+	bool owed;    /* a reply in it is owed: see reply_add() */
 	bool refusal; /* charged to sc->refusals, not to sc->used_bytes */
-	bool over;    /* sent, or given up: it is only kept */
+	bool over;    /* sent or given up; it exists only because it is kept */
 	struct backoff tries;
 	uint32_t calls;
-	uint32_t size;		 /* bytes of data, as slab_size() */
-	uint32_t headroom, room; /* bytes for the head, and for bodies */
-	uint32_t bodies;	 /* bytes of these */
+	uint32_t size; /* bytes of data, as slab_size() */
+	/* bytes of data for the head, and for the bodies */
+	uint32_t headroom, room;
+	uint32_t bodies; /* bytes of bodies, so far */
 	uint8_t *data;
 	uint8_t *end; /* of the head */
-	/* when it is packed */
+	/* set when it has been packed */
 	uint8_t *start;
 	uint32_t length;
 	uint64_t hdr_data, match, deadline;
@@ -86,7 +89,8 @@ void request_batch_free(struct request_batch *b)
 
 /* ---- messages ---- */
 
-/* Allocates data for @headroom bytes, and at least @bodies bytes of bodies. */
+/* Allocates m->data, with @headroom bytes for the head and at least @bodies
+ * bytes for bodies. Returns false if there is no memory. */
 static bool message_data(struct reply_message *m, uint32_t headroom,
 			 uint32_t bodies)
 {
@@ -102,8 +106,9 @@ static bool message_data(struct reply_message *m, uint32_t headroom,
 	return true;
 }
 
-/* Allocates a message for @r, and for all later replies of @b if they are as
- * long. */
+/* Allocates a message with room for @r, and for all later replies of @b if they
+ * are as long as @r. @bound: the most bytes that @r takes in the head. NULL: no
+ * memory. */
 static struct reply_message *message_get(struct request_batch *b,
 					 const struct wire_reply *r,
 					 size_t bound)
@@ -117,7 +122,7 @@ static struct reply_message *message_get(struct request_batch *b,
 	m->sc = b->sc;
 	if (bodies > BODIES_MOST)
 		bodies = MAX(BODIES_MOST, r->length);
-	if (unlikely(bound > WIRE_REPLY_BOUND)) /* because of checksums */
+	if (unlikely(bound > WIRE_REPLY_BOUND)) /* it has checksums */
 		headroom += (uint32_t)MAX(
 			bound, MIN(b->unanswered * bound, CHECKSUMS_MOST));
 	if (message_data(m, headroom, (uint32_t)bodies))
@@ -131,7 +136,7 @@ static int64_t message_bytes(const struct reply_message *m)
 	return (int64_t)(sizeof(*m) + m->size);
 }
 
-/* Charges @bytes for @m; negative: gives them back. */
+/* Charges @bytes to the share of @m; if negative, gives them back. */
 static void message_charge(struct reply_message *m, int64_t bytes)
 {
 	if (m->refusal)
@@ -140,8 +145,9 @@ static void message_charge(struct reply_message *m, int64_t bytes)
 		service_charge(m->sc, m->share, 0, bytes);
 }
 
-/* Returns the share of a client that is not connected. It has one by its NID,
- * so that others do not suffer if it takes no answers. */
+/* Returns the share of the client of @b, which is not connected: a share of its
+ * NID alone, so that others do not suffer if the client does not take its
+ * answers. Without memory it is the share of all such clients. */
 static out_of_line struct share *unconnected_share(
 	const struct request_batch *b)
 {
@@ -165,7 +171,8 @@ static void message_init(struct reply_message *m, struct request_batch *b)
 	m->kept = (struct record_reply){ .until = TIME_NEVER };
 	m->linked = m->owed = m->refusal = m->over = false;
 	m->work = !sc->shard->aborted && !b->refused;
-	backoff_begin(&m->tries, TIME_NEVER); /* reply_wait() */
+	/* reply_wait() sets the real deadline */
+	backoff_begin(&m->tries, TIME_NEVER);
 	m->calls = 0;
 	m->bodies = 0;
 	m->end = wire_replies_put(m->data, &head);
@@ -194,8 +201,8 @@ static void message_put(struct reply_message *m)
 	pool_put(&sc->messages, m);
 }
 
-/* @m is sent or given up: frees it, unless a reply in it is kept. May end the
- * service. */
+/* @m has been sent or given up: frees it, unless a reply in it is kept. May end
+ * the service. */
 static void message_end(struct reply_message *m)
 {
 	struct service_cpt *sc = m->sc;
@@ -213,7 +220,7 @@ static void message_end(struct reply_message *m)
 	service_cpt_settled(sc);
 	if (work)
 		shard_work_end(s);
-	shard_release(s); /* sc may go */
+	shard_release(s); /* sc may be freed here */
 }
 
 void reply_let_go(struct record_reply *kept)
@@ -277,8 +284,8 @@ static void reply_on_event(const struct ulnet_event *ev)
 	if (!ev->unlinked)
 		return;
 	m->linked = false;
-	/* A message that may have been delivered is not sent again: the client
-	 * may have no buffer for another one. */
+	/* A message that may have been delivered is not sent again, because the
+	 * client may have no buffer for a second one. */
 	if (ev->type == LNET_EVENT_SEND &&
 	    ev->outcome != LNET_OUTCOME_NOT_DELIVERED)
 		message_end(m);
@@ -303,8 +310,8 @@ static int message_bind(struct reply_message *m, uint64_t now)
 	return LNetMDBind(m->sc->shard->node, &md, LNET_UNLINK, &m->md);
 }
 
-/* A message is sent even after its deadline, once: the caller may have more
- * time than this attempt had. */
+/* Sends @m, at least once even if its deadline has passed: the caller may have
+ * more time than this attempt had. */
 static void message_send(struct reply_message *m)
 {
 	uint64_t now = shard_now(m->sc->shard);
@@ -321,7 +328,8 @@ static void message_send(struct reply_message *m)
 	rc = LNetPut(m->self, m->md, LNET_NOACK_REQ, m->target,
 		     ULRPC_PORTAL_REPLY, m->match, 0, m->hdr_data);
 	if (unlikely(rc))
-		LNetMDUnlink(m->md); /* which makes an event */
+		/* reply_on_event() is called with its event */
+		LNetMDUnlink(m->md);
 }
 
 static void reply_again(struct ulnet_timer *t)
@@ -352,16 +360,16 @@ static void message_finish(struct reply_message *m,
 	m->target = (struct ulnet_id){ b->source, b->client.pid };
 	m->deadline = b->deadline;
 	m->kept.until = b->deadline;
-	/* Without a deadline it is sent again until a silent client would be
-	 * forgotten. */
+	/* A message without a deadline is sent again until a client that is
+	 * silent would be forgotten. */
 	if (m->deadline == TIME_NEVER)
 		m->deadline = rpc_at(
 			shard_now(m->sc->shard),
 			rpc_ns(export_lease(m->sc->shard->rpc, b->export)));
 }
 
-/* @m has only refusals in it: charges it as such. False: there is no room for
- * it. */
+/* @m has only refusals in it: charges it as a refusal. Returns false if there
+ * is no room for more refusals. */
 static bool message_refuses(struct reply_message *m)
 {
 	struct service_cpt *sc = m->sc;
@@ -376,7 +384,7 @@ static bool message_refuses(struct reply_message *m)
 	return room;
 }
 
-/* Moves @m, if it is much shorter than expected, to memory that fits. */
+/* If @m is much shorter than expected, moves it to memory of the right size. */
 static void message_shrink(struct reply_message *m)
 {
 	uint32_t head = (uint32_t)(m->end - m->data) + WIRE_BODIES_BOUND;
@@ -429,8 +437,8 @@ static out_of_line struct reply_message *message_next(
 	return b->out;
 }
 
-/* Returns a message with room for @r; NULL: no memory. There are no more
- * replies in it than calls in a message of requests: WIRE_CALLS_MAX. */
+/* Returns a message with room for @r; NULL: no memory. A message has at most
+ * WIRE_CALLS_MAX replies in it, as it answers one message of requests. */
 static struct reply_message *reply_room_for(struct request_batch *b,
 					    const struct wire_reply *r)
 {
@@ -461,7 +469,7 @@ void replies_flush(struct ulnet_work *w)
 	shard_release(s);
 }
 
-/* Has reply_flush(@b) called at the end of the turn. */
+/* Schedules reply_flush(@b) for the end of the turn. */
 static void flush_later(struct request_batch *b)
 {
 	struct service_cpt *sc = b->sc;
@@ -513,8 +521,8 @@ void reply_skip(struct request_batch *b)
 
 /* ---- kept replies ---- */
 
-/* Decodes the checksums of sinks in @from, into one piece of memory, for
- * free(). NULL: no memory. */
+/* Returns the decoded checksums of the sinks in @from, in one piece of memory,
+ * which the caller frees by free(). NULL: no memory. */
 static struct wire_moved *moved_again(const struct wire_reply *from)
 {
 	size_t words = 2 * (size_t)ULRPC_SEGMENTS_MAX;
@@ -566,7 +574,8 @@ bool reply_again_to(struct request_batch *b, const struct record *rec)
 
 	if (m->sc != b->sc)
 		return false;
-	if (m->batch) /* its head is not complete yet */
+	/* it is still being packed, so its head is not complete yet */
+	if (m->batch)
 		reply_flush(m->batch);
 	replies = calloc(WIRE_CALLS_MAX, sizeof(*replies));
 	if (!replies)
@@ -597,8 +606,8 @@ void replies_lose(struct service_cpt *sc)
 
 /* ---- the end ---- */
 
-/* Gives up messages that wait to be sent again. LNet still sends those that it
- * has. */
+/* Gives up messages that wait to be sent again. Messages that LNet has already
+ * are still sent. */
 void replies_abort(struct service_cpt *sc)
 {
 	struct reply_message *m, *next;

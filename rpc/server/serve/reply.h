@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Replies. The replies to one message of requests that are given in one turn
+ * Replies. The replies that are given in one turn to the calls of one message
  * are packed into one message. A message that was certainly not delivered is
- * sent again, after random pauses of at most 10 ms, 20 ms, .. 0.5 s, until the
- * latest deadline of its calls. A message with replies of calls that may not be
- * executed twice is kept after it was sent, as long as records need it
- * (record.h).
+ * sent again until the latest deadline of its calls, after random pauses: of at
+ * most 10 ms, then 20 ms, and so on up to 0.5 s. A message with replies of
+ * calls that may not be executed twice is kept after it was sent, as long as
+ * records need it (record.h).
  *
  * The memory that clients can make the server use by not taking or not
  * acknowledging replies is bounded: it is charged to the client's share, so
@@ -25,30 +25,33 @@
 #include "rpc/server/serve/request.h"
 #include "rpc/wire/wire.h"
 
-/* Bytes of memory for a message with one reply of @length bytes. */
+/* Returns how many bytes of memory a message with one reply of @length bytes
+ * takes. */
 uint64_t reply_size(uint32_t length);
-/* Packs the reply @r to a call of @b; r->length bytes of @body are copied. It
- * is sent by reply_flush(), or at the end of this turn. @owed: the request was
- * charged for it, so it may not be dropped. @keep: the record that is to keep
- * the reply, and becomes LOST if there is no memory; NULL: none. */
+/* Packs the reply @r to a call of @b; copies r->length bytes of @body. It is
+ * sent by reply_flush(), at the latest at the end of this turn. @owed: the
+ * request was charged for this reply, so it may not be dropped. @keep: the
+ * record that is to keep the reply, and becomes LOST if there is no memory for
+ * it; NULL: the reply is not kept. */
 void reply_add(struct request_batch *b, const struct wire_reply *r,
 	       const void *body, bool owed, struct record *keep);
 /* A call of @b gets no reply. */
 void reply_skip(struct request_batch *b);
 /* Answers an attempt of @b with the kept reply of @rec, which is RECORD_KEPT.
- * False: no memory, or @b is of another service. */
+ * Returns false if there is no memory, or @b is of another service. */
 bool reply_again_to(struct request_batch *b, const struct record *rec);
-/* record_ops.let_go */
+/* A function for record_ops.let_go. */
 void reply_let_go(struct record_reply *kept);
 /* Sends the replies of @b that are packed. */
 void reply_flush(struct request_batch *b);
-/* service_cpt.flush_work */
+/* The function of service_cpt.flush_work: reply_flush() of all batches that
+ * wait for the end of the turn. */
 void replies_flush(struct ulnet_work *w);
 
 void replies_init(struct service_cpt *sc);
-/* The service stops: keeps no reply any more. */
+/* The service stops: lets all kept replies go. */
 void replies_lose(struct service_cpt *sc);
-/* Sends no message again any more. */
+/* Gives up all messages that wait to be sent again. */
 void replies_abort(struct service_cpt *sc);
 /* Unlinks the messages that LNet has. */
 void replies_stop(struct service_cpt *sc);
@@ -57,14 +60,14 @@ void replies_stop(struct service_cpt *sc);
 
 /*
  * A reply is long if its caller has no room for it. The server holds the body
- * on the bulk portal, and tells the caller where (WIRE_HELD). The caller makes
- * room and gets the body.
+ * on the bulk portal, and tells the caller its match value (WIRE_HELD). The
+ * caller makes room and fetches the body by GET.
  *
- * The record of the call owns the body (record.h), and keeps the short reply
- * that tells where it is, whatever the method is. The body is charged to the
- * client's share, and held until
- * - the client PUTs nothing to its match value: it has the body, or does not
- *   want it;
+ * The record of the call owns the body (record.h). It keeps the short reply
+ * that tells the match value, even if the method may be executed again. The
+ * body is charged to the client's share, and held until
+ * - the client sends an empty PUT to the match value: it has the body, or does
+ *   not want it;
  * - or the call is over for the client: acknowledged, canceled, or replaced in
  *   its slot;
  * - or the caller's deadline;
@@ -74,17 +77,18 @@ void replies_stop(struct service_cpt *sc);
  *   be lost. The memory is freed when no REPLY is being sent from it.
  */
 
-/* Holds a copy of @body, the reply to @r. The record of @r is to keep the short
- * reply; when the body is let go, the record's state becomes @then. Returns the
- * match value of the body; 0: there is no room, or nobody to get it. */
+/* Holds a copy of @body, the reply to @r. The caller keeps the short reply in
+ * the record of @r; when the body is let go, that record's state becomes @then.
+ * Returns the match value of the body; 0: there is no room, or no client to
+ * fetch it. */
 uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
 			 uint32_t length, enum record_state then);
-/* record_ops.body_let_go */
+/* A function for record_ops.body_let_go. */
 void long_reply_let_go(struct record_body *body);
-/* export_users.reach */
+/* A function for export_users.reach. */
 void long_reply_reach(struct record_body *body, const struct ulnet_nid *nid);
 
-/* Lets all bodies go. */
+/* Lets all bodies of @sc go. */
 void long_replies_abort(struct service_cpt *sc);
 
 #endif

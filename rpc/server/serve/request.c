@@ -35,7 +35,7 @@ static in_line void request_call_handler(struct ulrpc_request *r)
 	if (unlikely(r->durable) && durable_answers(r))
 		return;
 	m->handler(m->arg, r, r->body, r->length);
-	/* r may be gone */
+	/* the request may be gone */
 }
 
 static void request_start(struct ulrpc_request *r, uint64_t now)
@@ -47,7 +47,7 @@ static void request_start(struct ulrpc_request *r, uint64_t now)
 		request_call_handler(r);
 }
 
-/* Why @r, which is too late, is not run. */
+/* Returns the status with which @r, which is too late, is refused. */
 static uint32_t status_late(const struct ulrpc_request *r, uint64_t now)
 {
 	return now >= r->deadline ? WIRE_EXPIRED : WIRE_OVERLOADED;
@@ -73,10 +73,11 @@ static void call_next(struct ulrpc_request *r)
 
 	r->next = NULL;
 	next(r->next_arg, r);
-	/* r may be gone */
+	/* the request may be gone */
 }
 
-/* Queues a continuation. False: there are no workers any more. */
+/* Queues the continuation of @r. Returns false if there are no workers any
+ * more. */
 static bool queue_next(struct ulrpc_request *r)
 {
 	/* A request that was run inline has no lane yet. */
@@ -96,7 +97,7 @@ int ulrpc_request_continue(struct ulrpc_request *request, ulrpc_continue_fn fn,
 		return -EOPNOTSUPP;
 	request->next = fn;
 	request->next_arg = arg;
-	/* See request_wait_users(). */
+	/* request_wait_users() waits for this count. */
 	atomic_fetch_add(&request->users, 1);
 	if (atomic_load(&request->state) != REQUEST_LOST)
 		queued = queue_next(request);
@@ -108,7 +109,7 @@ int ulrpc_request_continue(struct ulrpc_request *request, ulrpc_continue_fn fn,
 
 /* ---- workers ---- */
 
-/* Refuses requests that are too late, or canceled. */
+/* Runs the request on a worker, or refuses it if it is too late or canceled. */
 void request_run(struct sched_item *item)
 {
 	struct ulrpc_request *r =
@@ -140,7 +141,7 @@ void request_run(struct sched_item *item)
 	shard_give(s, &r->work);
 }
 
-/* Bytes that are charged for a request, until its reply is sent. */
+/* Returns how many bytes are charged for a request until its reply is sent. */
 static uint64_t request_size(const struct wire_call *c)
 {
 	uint64_t size = sizeof(struct ulrpc_request) +
@@ -151,8 +152,7 @@ static uint64_t request_size(const struct wire_call *c)
 	return c->length > REQUEST_ROOM ? size + c->length : size;
 }
 
-/* Queues @r for the workers. False: it would be too late, or they have no
- * room. */
+/* Queues @r for the workers. Returns false if it would be too late. */
 static bool request_queue(struct ulrpc_request *r, const struct wire_call *c)
 {
 	struct service_cpt *sc = r->sc;
@@ -170,8 +170,8 @@ static bool request_queue(struct ulrpc_request *r, const struct wire_call *c)
 	r->item.goes_on = false;
 	if (!exec_add(&sc->service->exec, &r->item, r->arrival))
 		return false;
-	/* A worker may have it already. Its reply comes to this CPT in a later
-	 * turn. */
+	/* A worker may have @r already. But its reply comes to this CPT in a
+	 * later turn. */
 	request_activate(r, c, request_size(c));
 	return true;
 }
@@ -217,7 +217,7 @@ static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
 	return 0;
 }
 
-/* ns: the deadline of @c; TIME_NEVER: none. */
+/* Returns ns: the deadline of @c; TIME_NEVER: it has none. */
 static uint64_t due_of(const struct wire_call *c, uint64_t now)
 {
 	return likely(c->remaining) ? rpc_at(now, rpc_ns(c->remaining))
@@ -232,7 +232,8 @@ void request_batch_add_deadline(struct request_batch *b,
 	b->deadline = MAX(b->deadline, b->due);
 }
 
-/* The configuration of transfers for the attempt that has come with @b. */
+/* Returns the configuration of transfers for the attempt of @r that has come
+ * with @b. */
 static struct transfers_conf bulk_conf(const struct ulrpc_request *r,
 				       const struct request_batch *b)
 {
@@ -256,8 +257,8 @@ static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 	return transfers_new(&conf, c, &r->transfers);
 }
 
-/* Is there room for a call of @b, once its client's replies that nobody will
- * ask for are freed? */
+/* Frees replies of the client of @b that nobody will ask for. Is there room for
+ * @c then? */
 static out_of_line bool fits_now(const struct request_batch *b,
 				 const struct wire_call *c)
 {
@@ -267,8 +268,8 @@ static out_of_line bool fits_now(const struct request_batch *b,
 	return !service_is_full(b->sc, b->share, request_size(c));
 }
 
-/* Is there room for one more call of @b? Reuses what was found for an earlier
- * call of the batch, unless usage has changed or @c takes more. */
+/* Is there room for @c, a call of @b? If there was room for an earlier call of
+ * the batch, there is, unless usage has changed or @c takes more. */
 static bool request_fits(struct request_batch *b, const struct wire_call *c)
 {
 	const struct service_cpt *sc = b->sc;
@@ -285,7 +286,7 @@ static bool request_fits(struct request_batch *b, const struct wire_call *c)
 	return true;
 }
 
-/* Keeps the trace, unless it cannot be read, or is of a later version. */
+/* Keeps the trace of @c, unless it cannot be read, or is of a later version. */
 static out_of_line void keep_trace(struct ulrpc_request *r,
 				   const struct wire_call *c)
 {
@@ -295,7 +296,7 @@ static out_of_line void keep_trace(struct ulrpc_request *r,
 		memcpy(r->trace, c->trace.p, TRACE_LENGTH);
 }
 
-/* Fills in the request, but for its body. */
+/* Fills in @r, except for its body. */
 static void request_init(struct ulrpc_request *r, struct request_batch *b,
 			 struct ulrpc_method *m, const struct wire_call *c,
 			 struct record *rec, uint64_t now)
@@ -313,7 +314,7 @@ static void request_init(struct ulrpc_request *r, struct request_batch *b,
 	r->method = m;
 	r->xid = c->xid;
 	r->arrival = now;
-	/* The calls of a message are alike, mostly. */
+	/* Most calls of a message have the same deadline. */
 	if (unlikely(c->remaining != b->remaining))
 		request_batch_add_deadline(b, c, now);
 	r->deadline = b->due;
@@ -328,8 +329,9 @@ static void request_init(struct ulrpc_request *r, struct request_batch *b,
 		r->priority = (enum ulrpc_priority)c->priority;
 }
 
-/* Gets the body, the bulk and the store key of @r; then queues it, unless it is
- * inline. */
+/* Gets the body, the bulk and the key in the store for @r; then queues @r,
+ * unless it is run inline. Returns 0 or -errno; -EBUSY: it would be too late;
+ * then *@again_p is set to ns after which it may be in time. */
 static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 			 bool may_pin, uint64_t *again_p)
 {
@@ -345,8 +347,9 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 	return -EBUSY;
 }
 
-/* Moves bulk as the latest attempt says from now on: under its match values,
- * or, if it is a query, by its rail. False: it lends other memory. */
+/* From now on moves the bulk of @r as its latest attempt @c says: under the
+ * match values of @c, or, if @c is a query, over the rail that it came by.
+ * Returns false if @c lends other memory. */
 static bool bulk_again(struct ulrpc_request *r, const struct request_batch *b,
 		       const struct wire_call *c)
 {
@@ -375,11 +378,12 @@ bool request_again(struct ulrpc_request *r, struct request_batch *b,
 	}
 	r->latest = c->attempt;
 	durable_again(r, c);
-	/* In a query c->remaining is of the query itself, not of the call. */
+	/* In a query c->remaining is how long the query's answer is waited for,
+	 * not the call's. */
 	request_batch_add_deadline(b, c, now);
 	b->deadline = MAX(b->deadline, r->deadline);
 	if (likely(r->active)) {
-		/* The time-out of a query is shorter than that of its call. */
+		/* A query's time-out is not an attempt's: it is shorter. */
 		if (!(c->flags & WIRE_CALL_QUERY))
 			deadline_renew(r, c->timeout);
 		extend_now(r);

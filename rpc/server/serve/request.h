@@ -5,10 +5,11 @@
  *	ARRIVED -> RUNNING -> ANSWERING -> REPLIED		inline
  *	ARRIVED -> QUEUED -> RUNNING -> ANSWERING -> REPLIED	by a worker
  *
- * The thread that replies makes the request ANSWERING, and owns it then: the
- * CPT leaves it alone until the reply has come to the CPT, and makes it
- * REPLIED. A request whose service stops before its handler replies is LOST:
- * only the handler has it, and its reply is dropped.
+ * The thread that replies makes the request ANSWERING, and owns it from then
+ * on. The CPT leaves the request alone until the reply has come to the CPT, and
+ * then makes it REPLIED. If the service stops before the handler replies, the
+ * request becomes LOST: then only the handler refers to it, and its reply is
+ * dropped.
  *
  * The state is atomic, because the CPT, the worker that took the request from
  * the queue, and the thread that replies all move it. Everything else belongs
@@ -42,95 +43,112 @@ enum request_state {
 
 extern const struct fsm_state request_states[REQUEST_STATES];
 
-/* Bodies up to this size live in the request itself. */
+/* Bytes: bodies up to this length are in the request itself. */
 #define REQUEST_ROOM 256
 
-/* A message of requests: where its replies go. Exists as long as calls of it
- * are unanswered. Owner: CPT. */
+/* A message of requests, and where the replies to it go. Exists as long as
+ * calls of it are unanswered. Owner: CPT. */
 struct request_batch {
 	struct service_cpt *sc;
 	struct export *export;	 /* a reference; NULL: none, or not any more */
 	struct share *share;	 /* of the export, or service_cpt.unconnected */
-	struct ulnet_id client;	 /* process that sent it */
-	struct ulnet_nid source; /* NID it came from */
-	struct ulnet_nid local;	 /* NID of ours that it came to */
+	struct ulnet_id client;	 /* the process that sent the message */
+	struct ulnet_nid source; /* the NID that it came from */
+	struct ulnet_nid local;	 /* the NID of this node that it came to */
 	uint64_t match;
-	uint64_t handle;   /* the client's */
+	uint64_t handle;   /* the client's handle of its connection */
 	uint64_t deadline; /* ns: the latest of its calls; TIME_NEVER: none */
-	/* Of the call that was read last: us that its caller waits, and its
-	 * deadline, ns. */
+	/* Of the call that was read last: how long its caller waits, us, and
+	 * until when, ns. */
 	uint64_t remaining, due;
-	uint64_t unknown_for; /* us: export_unknown_for(), without an export */
+	/* us: export_unknown_for(), if there is no export */
+	uint64_t unknown_for;
 	uint32_t epoch;
-	uint32_t refs;	     /* requests, and the message while it is read */
-	uint32_t unanswered; /* calls whose replies go to this batch */
-	/* When service_cpt.changes was room_as_of, there was room for a request
-	 * of room_length bytes with a reply of room_reply bytes. */
+	/* one for each request, and one while the message is being read */
+	uint32_t refs;
+	/* calls that are to be answered with this batch, and are not yet */
+	uint32_t unanswered;
+	/* As long as service_cpt.changes is room_as_of, there is room for a
+	 * request of room_length bytes with a reply of room_reply bytes. */
 	uint32_t room_as_of;
 	uint32_t room_length, room_reply;
-	bool reading;		   /* the message is; replies are only packed */
-	bool refused;		   /* the whole message: the service stops */
-	struct reply_message *out; /* being packed */
-	struct list link;	   /* service_cpt.flush */
+	/* the message is being read; replies are packed, but not sent */
+	bool reading;
+	/* the whole message is refused, because the service stops */
+	bool refused;
+	/* the replies that are being packed; NULL: none */
+	struct reply_message *out;
+	struct list link; /* service_cpt.flush */
 };
 
 struct ulrpc_request {
 	/* what has come; immutable */
 	struct service_cpt *sc;
-	struct request_batch *batch; /* of the attempt that is served */
-	struct share *share;	     /* the batch's, at first */
+	/* the message of the attempt that is served */
+	struct request_batch *batch;
+	struct share *share; /* of the batch, at first */
 	struct ulrpc_method *method;
 	uint64_t xid;
-	uint64_t arrival;  /* ns */
+	uint64_t arrival;  /* ns: when it came */
 	uint64_t deadline; /* ns: the caller's; TIME_NEVER: none */
-	uint32_t attempt;  /* the one that is served; 0 for the first */
+	uint32_t attempt;  /* the attempt that is served; 0: the first one */
 	uint32_t reply_max;
 	uint32_t length;
 	enum ulrpc_priority priority;
-	uint8_t semantics; /* the caller's: enum ulrpc_semantics */
+	uint8_t semantics; /* of the caller: enum ulrpc_semantics */
 	const void *body;
 
 	/* the CPT's */
-	struct request_batch *reply_to; /* of the latest attempt */
-	struct record *record;		/* NULL: there is none any more */
-	uint32_t latest;		/* the attempt that the reply is for */
+	struct request_batch *reply_to; /* the message of the latest attempt */
+	struct record *record;		/* NULL: it has none any more */
+	/* the latest attempt, which the reply is for */
+	uint32_t latest;
 
-	/* from here to item all is 0 at its arrival */
+	/* the fields from here to item are 0 when the request arrives */
 	_Atomic uint8_t state;	/* enum request_state */
 	_Atomic uint8_t cancel; /* enum cancel_state: cancel.h */
-	bool active;		/* in service_cpt.active, and counted */
-	bool reported;		/* as stuck */
-	bool unwanted;		/* nobody waits for its reply */
-	bool waiting;		/* for its bulk to end: on_bulk_done() */
-	bool losing;		/* it is to be lost when its bulk has ended */
-	bool traced;		/* trace is set */
-	bool resent;		/* a durable service's store tells its client
-				 * of it, even if it is lost */
-	_Atomic uint32_t users; /* request_wait_users() */
+	/* under way: in service_cpt.active, and counted */
+	bool active;
+	bool reported; /* it has been logged as stuck */
+	bool unwanted; /* nobody waits for its reply */
+	/* on_bulk_done() is to be called when its bulk ends */
+	bool waiting;
+	/* it is to become LOST when its bulk has ended */
+	bool losing;
+	bool traced; /* trace is set */
+	/* the store of a durable service can tell the client how it ended, even
+	 * if it is LOST */
+	bool resent;
+	/* threads that request_wait_users() waits for */
+	_Atomic uint32_t users;
 	_Atomic uint32_t progress; /* permille, and STALL_PROGRESS */
 	_Atomic uint64_t started;  /* ns; 0: not yet */
-	void *copy;		   /* of the body, to be freed; or NULL */
-	struct inbox_buffer *pin;  /* that the body lies in; or NULL */
+	/* a copy of the body, to be freed; or NULL */
+	void *copy;
+	/* the buffer that the body lies in; or NULL */
+	struct inbox_buffer *pin;
 	struct transfers *transfers;
-	struct durable *durable; /* NULL: nothing is stored of it */
+	struct durable *durable; /* NULL: no record of it is stored */
 	/* The continuation that a worker is to call; NULL: the handler. */
 	ulrpc_continue_fn next;
-	void *reply; /* to be freed, unless it is room */
+	void *reply; /* the body of the reply; to be freed, unless it is room */
 
 	struct sched_item item;
-	/* active: */
+	/* set if active: */
 	struct list link;	  /* service_cpt.active */
 	struct list share_link;	  /* share.active */
 	struct ulnet_timer timer; /* deadline.h */
-	uint64_t charged;	  /* bytes, to its share */
+	uint64_t charged;	  /* bytes that its share is charged */
 	struct list cancel_link;  /* service_cpt.canceled */
 	struct list extend_link;  /* export.extending */
 	/* deadline.h */
-	uint64_t timeout;    /* ns: of the attempt; 0: none */
-	uint64_t expires;    /* ns: its end, with extensions; <= deadline */
+	uint64_t timeout; /* ns: the time of the latest attempt; 0: none */
+	/* ns: when that time ends, with extensions; at most deadline */
+	uint64_t expires;
 	uint64_t look;	     /* ns: when to look for progress again */
 	uint64_t progressed; /* ns: when there was progress last; 0: never */
-	uint64_t segments;   /* of bulk, moved until then */
+	/* segments of bulk that had been moved when the CPT last looked */
+	uint64_t segments;
 	bool stalled;
 	uint32_t slot;
 	uint32_t extensions;
@@ -139,43 +157,47 @@ struct ulrpc_request {
 	struct ulrpc_request *lost_link; /* service_cpt.lost */
 	struct ulnet_work work;		 /* request_on_replied() */
 	void *next_arg;
-	/* the reply, on its way to the CPT */
+	/* the reply, while it is on its way to the CPT */
 	uint32_t status; /* enum wire_status */
 	uint32_t error;
 	uint32_t reply_length;
-	uint64_t replied; /* ns */
+	uint64_t replied; /* ns: when the handler replied */
 	uint8_t trace[TRACE_LENGTH];
 	_Alignas(uint64_t) uint8_t room[REQUEST_ROOM];
 };
 
-/* inbox.fn: a message has come to the portal of @sc. */
+/* A message has come to the portal of @sc. For inbox.fn. */
 void request_on_message(void *sc, const struct ulnet_event *ev,
 			const void *payload, size_t length);
-/* Serves the call @c of @b, which has the record @rec. WIRE_OK, or why it is
- * refused (enum wire_status); *@again_p: ns until workers may be free, if they
- * are too busy. @may_pin: the body lies in the inbox. */
+/* Serves the call @c of @b, which has the record @rec. @may_pin: the body lies
+ * in the inbox, and may stay there. Returns WIRE_OK, or the status with which
+ * the call is to be refused (enum wire_status). If workers are too busy, sets
+ * *@again_p to ns until they may be free. */
 uint32_t request_arrive(struct request_batch *b, const struct wire_call *c,
 			struct record *rec, bool may_pin, uint64_t now,
 			uint64_t *again_p);
-/* A later attempt of @r's call has come as @c of @b: the reply is for that
- * attempt. False: the attempt is for another service, or lends other memory. */
+/* A later attempt of @r's call has come as @c of @b: the reply is to be for
+ * that attempt. Returns false if the attempt is for another service, or lends
+ * other memory. */
 bool request_again(struct ulrpc_request *r, struct request_batch *b,
 		   const struct wire_call *c, uint64_t now);
-/* record_ops */
+/* Functions for record_ops. */
 void request_give_up(struct ulrpc_request *r);
 void request_forget(struct ulrpc_request *r);
-/* Sets b->due to the deadline of @c, and makes b->deadline the latest. */
+/* Sets b->remaining and b->due to those of @c, and raises b->deadline to
+ * b->due. @now: ns. */
 void request_batch_add_deadline(struct request_batch *b,
 				const struct wire_call *c, uint64_t now);
-/* exec_conf.run */
+/* A function for exec_conf.run. */
 void request_run(struct sched_item *item);
-/* The service stops: refuses queued requests, and makes those that handlers
- * have LOST. */
+/* The service stops: refuses queued requests, and makes requests LOST that
+ * handlers have. */
 void requests_abort(struct service_cpt *sc);
-/* The connection that has @shares ends: refuses queued requests as STALE_EPOCH,
- * since they were certainly not executed, and cancels running ones. */
+/* The connection with @shares (share.link) ends: refuses queued requests as
+ * STALE_EPOCH, because they were certainly not executed, and cancels running
+ * ones. */
 void requests_forget(const struct list *shares);
-/* Frees the requests that were lost. Nobody refers to @sc any more. */
+/* Frees the LOST requests of @sc, to which nobody refers any more. */
 void requests_lost_free(struct service_cpt *sc);
 
 void request_batch_free(struct request_batch *b);
@@ -193,17 +215,18 @@ static inline unsigned int request_state(const struct ulrpc_request *r)
 	return atomic_load_explicit(&r->state, memory_order_acquire);
 }
 
-/* Any thread that has @r: sets *@now_p to the time, ns. False: @r is LOST, and
- * its node may be gone. */
+/* Sets *@now_p to the time, ns. Returns false if @r is LOST, and so its node
+ * may be gone. Any thread that has @r. */
 bool request_now(struct ulrpc_request *r, uint64_t *now_p);
 
-/* ns: when the handler of @r was called; 0: not yet. */
+/* Returns ns: when the handler of @r was called; 0: it has not been called. */
 static inline uint64_t request_started(const struct ulrpc_request *r)
 {
 	return atomic_load_explicit(&r->started, memory_order_relaxed);
 }
 
-/* False: another thread has moved @r from @from. */
+/* Moves @r from the state @from to @to. Returns false if @r is not in @from any
+ * more, because another thread has moved it. */
 static inline bool request_move(struct ulrpc_request *r,
 				enum request_state from, enum request_state to)
 {
@@ -223,27 +246,28 @@ static inline void request_reply_to_put(struct ulrpc_request *r)
 
 /* Frees the body and the transfers of @r. */
 void request_drop(struct ulrpc_request *r);
-/* ulrpc_request.work: the reply has come to the CPT of its request. */
+/* The function of ulrpc_request.work: the reply has come to the CPT of its
+ * request. */
 void request_on_replied(struct ulnet_work *w);
-/* The handler replies: takes @r. Any thread. */
+/* The handler replies. Takes @r; borrows @body until return. Any thread. */
 void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 		    const void *body, size_t length);
-/* Makes the reply of @r, which is ANSWERING, nothing but @status. */
+/* Makes @status the whole reply of @r, which is ANSWERING. */
 void request_answer_nothing(struct ulrpc_request *r, uint32_t status);
 /* Refuses @r, which was queued, has not run, and is not in the queue any more.
  * On its CPT. */
 void request_refuse_queued(struct ulrpc_request *r, uint32_t status);
 
-/* @r, which has come as @c, is not answered at once: it counts as under way
- * from now on, and is charged for @bytes of memory. */
+/* @r, which has come as @c, is not answered at once: counts it as under way
+ * from now on, and charges its share @bytes of memory. */
 void request_activate(struct ulrpc_request *r, const struct wire_call *c,
 		      uint64_t bytes);
-/* Any thread: the handler of @r, which is LOST, has replied. Frees what @r
- * refers to; its own memory is freed with the service. */
+/* The handler of @r, which is LOST, has replied. Frees what @r refers to; the
+ * memory of @r itself is freed with the service. Any thread. */
 void request_lost_end(struct ulrpc_request *r);
-/* Waits until no thread looks at the shard of @r (ulrpc_request.users), which
- * may be freed then. That is short: threads that come after @r was lost see
- * that, and do not look. */
+/* Waits until no thread looks at the shard of @r (ulrpc_request.users), so that
+ * the shard may be freed. That does not take long, because threads that come
+ * after @r has become LOST see that, and do not look. */
 void request_wait_users(const struct ulrpc_request *r);
 
 #endif

@@ -22,7 +22,8 @@
 
 /* ---- memory ---- */
 
-/* @r is not under way any more. May end the service, and the shard. */
+/* @r is not under way any more: takes it out of all lists, and gives back what
+ * it was charged. The service, and the shard, may be gone afterwards. */
 static void request_deactivate(struct ulrpc_request *r)
 {
 	struct service_cpt *sc = r->sc;
@@ -31,8 +32,8 @@ static void request_deactivate(struct ulrpc_request *r)
 	deadline_unwatch(r);
 	list_del(&r->link);
 	list_del(&r->share_link);
-	/* The callback of a lost request is still called: its handler is to be
-	 * told. */
+	/* The callback of a LOST request is still called, so that its handler
+	 * learns of the end. */
 	if (request_state(r) != REQUEST_LOST)
 		list_del(&r->cancel_link);
 	r->active = false;
@@ -73,7 +74,8 @@ static void request_free(struct ulrpc_request *r)
 
 /* ---- the record of a request ---- */
 
-/* The statuses of requests whose handler was not called, or has refused. */
+/* Bits of the statuses with which requests end whose handler was not called, or
+ * has refused. */
 #define NOT_EXECUTED                                         \
 	(1u << WIRE_OVERLOADED | 1u << WIRE_EXPIRED |        \
 	 1u << WIRE_SHUTTING_DOWN | 1u << WIRE_STALE_EPOCH | \
@@ -85,14 +87,15 @@ static bool may_run_again(const struct ulrpc_request *r)
 	       r->method->semantics == ULRPC_IDEMPOTENT;
 }
 
-/* The state of the record of a request that ends with @status, unless its reply
- * is kept. */
+/* Returns the state for the record of @r, which ends with @status, if its reply
+ * is not kept. */
 static enum record_state record_after(const struct ulrpc_request *r,
 				      uint32_t status)
 {
 	if (1u << status & NOT_EXECUTED)
 		return RECORD_NONE;
-	/* If the client has not heard that it is stalled, it asks again. */
+	/* If the client has not heard that the request is stalled, it will ask
+	 * again. */
 	if (unlikely(r->unwanted && r->stalled))
 		return RECORD_STALLED;
 	return may_run_again(r) ? RECORD_DONE : RECORD_LOST;
@@ -105,7 +108,7 @@ static out_of_line void request_record_end(struct ulrpc_request *r,
 	record_end(r->record, record_after(r, status));
 }
 
-/* Is the reply of a request that ends with @status to be kept? */
+/* Is the reply of @r, which ends with @status, to be kept? */
 static inline bool request_keeps(const struct ulrpc_request *r, uint32_t status)
 {
 	if (unlikely(status) && 1u << status & NOT_EXECUTED)
@@ -116,7 +119,7 @@ static inline bool request_keeps(const struct ulrpc_request *r, uint32_t status)
 }
 
 /* Returns the record that is to keep the reply of @r, which ends with @status.
- * If it is not to be kept, ends the record and returns NULL. */
+ * If the reply is not to be kept, ends the record and returns NULL. */
 static inline struct record *record_for(struct ulrpc_request *r,
 					uint32_t status)
 {
@@ -140,7 +143,8 @@ void request_give_up(struct ulrpc_request *r)
 
 /* ---- finishing a request that was replied to ---- */
 
-/* Adds to @reply what was put to the caller's sinks, in @room. */
+/* Adds to @reply what was put to the caller's sinks. @reply borrows @room for
+ * that. */
 static out_of_line void reply_moved(struct ulrpc_request *r,
 				    struct wire_reply *reply,
 				    struct wire_moved *room)
@@ -155,7 +159,8 @@ static out_of_line void reply_moved(struct ulrpc_request *r,
 		reply->status = WIRE_BULK_FAILED;
 }
 
-/* 0 if @to is before @from: threads read the clock at different times. */
+/* Returns ns from @from to @to; 0 if @to is earlier, as threads read the clock
+ * at different times. */
 static uint64_t ns_between(uint64_t from, uint64_t to)
 {
 	return to > from ? to - from : 0;
@@ -180,8 +185,8 @@ static in_line void report_end(const struct ulrpc_request *r,
 		run_request_end(r->sc->shard, report);
 }
 
-/* The report of a request that ends now without having run; the caller sets
- * end. */
+/* Returns the report of a request that ends now and has not run. The caller
+ * sets its end, and changes what is different. */
 static in_line struct request_report report_of(const struct ulrpc_request *r,
 					       uint64_t now)
 {
@@ -196,7 +201,8 @@ static in_line struct request_report report_of(const struct ulrpc_request *r,
 	};
 }
 
-/* @r, which is lost, counts as having ended as @end, and so does its record. */
+/* Counts @r, which is LOST, as having ended as @end, and ends its record
+ * likewise. */
 static void report_lost(struct ulrpc_request *r, unsigned int end)
 {
 	struct request_report report = report_of(r, shard_now(r->sc->shard));
@@ -208,8 +214,8 @@ static void report_lost(struct ulrpc_request *r, unsigned int end)
 	report_end(r, &report);
 }
 
-/* Learns how long requests of the method take, unless the handler has refused
- * this one, or it was canceled. */
+/* Learns from @r how long requests of its method take, unless the handler has
+ * refused @r, or @r was canceled. */
 static void learn_cost(const struct ulrpc_request *r, uint64_t started)
 {
 	uint64_t bulk = r->transfers ? transfer_time(r->transfers) : 0;
@@ -265,8 +271,8 @@ static in_line void report_worker(const struct ulrpc_request *r,
 	learn_cost(r, started);
 }
 
-/* @r has not been run: its turn came too late, or the service stops, or nobody
- * waits for it. */
+/* Counts @r, which has not been run, if that was because its turn came too
+ * late. */
 static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 {
 	if (!r->item.late)
@@ -275,9 +281,9 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 	learn_delay(r, ns_between(MAX(r->item.released, r->arrival), now));
 }
 
-/* The caller has no room for the reply: holds it until the caller has fetched
- * it, and returns true; or, if that is impossible, tells only its length. If
- * the call turns out to be over, @r has no record after that. */
+/* The caller has no room for the reply. Holds the body for the caller to fetch,
+ * and returns true; if that is impossible, only tells the caller the length. @r
+ * has no record afterwards if the call turns out to be over. */
 static out_of_line bool reply_oversized(struct ulrpc_request *r,
 					struct wire_reply *reply,
 					const void *body)
@@ -344,7 +350,7 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 	request_free(r);
 }
 
-/* As request_finish(); out of line. */
+/* As request_finish(), but not inlined. */
 static void request_finish_later(struct ulrpc_request *r, const void *body)
 {
 	request_finish(r, body, shard_now(r->sc->shard));
@@ -362,8 +368,8 @@ static void finish_kept(struct ulrpc_request *r)
 
 /* ---- bulk that is still being moved ---- */
 
-/* Is bulk being moved? True until on_bulk_done() is called, which comes after
- * the callback of the last transfer. */
+/* Is bulk of @r being moved? If request_wait_bulk() was called, this is true
+ * until on_bulk_done(), which comes after the callback of the last transfer. */
 static bool bulk_is_pending(const struct ulrpc_request *r)
 {
 	return r->transfers && (r->waiting || transfer_busy(r->transfers));
@@ -371,7 +377,7 @@ static bool bulk_is_pending(const struct ulrpc_request *r)
 
 static void on_bulk_done(void *arg);
 
-/* Has on_bulk_done() called when the bulk of @r has ended. */
+/* Schedules on_bulk_done() for when the bulk of @r has ended. */
 static void request_wait_bulk(struct ulrpc_request *r)
 {
 	if (r->waiting)
@@ -380,8 +386,8 @@ static void request_wait_bulk(struct ulrpc_request *r)
 	transfer_on_done(r->transfers, on_bulk_done, r);
 }
 
-/* The bulk of @r has ended, after the handler replied as if all of it would be
- * moved. */
+/* The bulk of @r has ended. The handler has replied before, as if all of the
+ * bulk would be moved: sends that reply, or, if bulk has failed, an error. */
 static void finish_late(struct ulrpc_request *r)
 {
 	if (unlikely(bulk_is_pending(r))) {
@@ -399,8 +405,8 @@ static void finish_late(struct ulrpc_request *r)
 static bool request_lose(struct ulrpc_request *r, enum request_state from);
 static void request_lost(struct ulrpc_request *r, unsigned int end);
 
-/* If the reply of the request is still on its way to the CPT, the request is
- * finished when that comes. */
+/* The bulk of a request has ended. If its reply is still on the way to the CPT,
+ * the request is finished when the reply comes. */
 static void on_bulk_done(void *arg)
 {
 	struct ulrpc_request *r = arg;
@@ -569,8 +575,8 @@ void request_wait_users(const struct ulrpc_request *r)
 		sched_yield();
 }
 
-/* Makes @r LOST. False: it is not in state @from any more, but was replied to,
- * or has begun to run. */
+/* Makes @r LOST. Returns false if it is not in the state @from any more,
+ * because it was replied to, or has begun to run. */
 static bool request_lose(struct ulrpc_request *r, enum request_state from)
 {
 	struct service_cpt *sc = r->sc;
@@ -578,7 +584,7 @@ static bool request_lose(struct ulrpc_request *r, enum request_state from)
 	bool copied = r->copy;
 
 	/* As soon as @r is LOST, its handler may reply and free what @r refers
-	 * to; request_lost() still needs the transfers after that. */
+	 * to. But request_lost() needs the transfers after that. */
 	atomic_fetch_add(&sc->service->refs, 1);
 	if (pin)
 		inbox_pin_keep(pin);
@@ -620,8 +626,9 @@ static void lost_tell(const struct ulrpc_request *r, uint32_t status)
 		reply_add(r->reply_to, &reply, NULL, true, NULL);
 }
 
-/* What the client is told. If the call was sent again because it may have been
- * executed, the store knows how it ended, so the client waits for the store. */
+/* Returns the status that the client is told. If the call was sent again
+ * because it may have been executed, the store knows how it ended, so the
+ * client is to wait for the store. */
 static uint32_t lost_status(const struct ulrpc_request *r, unsigned int end)
 {
 	if (end != STAT_UNANSWERED)
@@ -629,7 +636,8 @@ static uint32_t lost_status(const struct ulrpc_request *r, unsigned int end)
 	return r->resent ? WIRE_SHUTTING_DOWN : WIRE_DOUBTFUL;
 }
 
-/* @r, which is LOST, counts as having ended as @end, and its client is told. */
+/* Tells the client of @r, which is LOST, and counts @r as having ended as @end.
+ */
 static void request_lost(struct ulrpc_request *r, unsigned int end)
 {
 	struct request_batch *b = r->batch;
@@ -638,7 +646,7 @@ static void request_lost(struct ulrpc_request *r, unsigned int end)
 	report_lost(r, end);
 	if (r->active)
 		deadline_unwatch(r);
-	/* Transfers that have not begun do not begin. */
+	/* Transfers that have not begun will not begin. */
 	transfer_abort(r->transfers, -ESHUTDOWN);
 	if (r->transfers)
 		transfers_free(r->transfers);
@@ -650,7 +658,7 @@ static void request_lost(struct ulrpc_request *r, unsigned int end)
 	b->share = &r->sc->unconnected;
 	if (r->active)
 		request_deactivate(r);
-	/* The node has crashed, and the handler with it. */
+	/* The node has crashed, so the handler will not reply. */
 	if (shard_is_mute(r->sc->shard))
 		request_lost_end(r);
 }
@@ -690,7 +698,8 @@ static void abort_queued(struct service_cpt *sc)
 			request_refuse_queued(r, WIRE_SHUTTING_DOWN);
 }
 
-/* A worker has taken the request, but not begun to run it. */
+/* Makes @r LOST if a worker has taken it, but not begun to run it. Returns
+ * whether it was so. */
 static bool lose_taken(struct ulrpc_request *r)
 {
 	if (!request_lose(r, REQUEST_QUEUED))
@@ -715,7 +724,7 @@ void requests_abort(struct service_cpt *sc)
 		} else if (request_lose(r, REQUEST_RUNNING)) {
 			request_lost(r, STAT_UNANSWERED);
 		}
-		/* else its reply is on the way */
+		/* else its reply is on the way to the CPT */
 	}
 }
 

@@ -5,8 +5,8 @@
 #include "rpc/run.h"
 #include "rpc/server/serve/request.h"
 
-#define LOG_LINES 10 /* a second: service_may_log() */
-/* How old the estimate that clients are told may be, ns. */
+#define LOG_LINES 10 /* lines per second: service_may_log() */
+/* ns: the estimate that clients are told is renewed when it is older. */
 #define RENEW_EACH (100 * NSEC_PER_MSEC)
 
 const struct fsm_state service_cpt_states[SERVICE_CPT_STATES] = {
@@ -33,7 +33,7 @@ bool service_may_log(struct service_cpt *sc)
 /* ---- the end ---- */
 
 /* Are no requests and replies under way? Refusals do not count: as long as
- * clients go on, there may always be some. */
+ * clients send requests, there may always be some. */
 static bool service_cpt_is_idle(const struct service_cpt *sc)
 {
 	return list_empty(&sc->active) && list_empty(&sc->flush) &&
@@ -100,7 +100,8 @@ static struct estimate *estimate_of(const struct service_cpt *sc,
 	return &sc->estimates[m - sc->service->methods];
 }
 
-/* Requests that the handler refused do not show how long others take. */
+/* Is @run one of requests that show how long others will take? Those that did
+ * not run, or that the handler refused, do not. */
 static bool is_sample(const struct run *run)
 {
 	unsigned int end = run->how & RUN_END;
@@ -140,7 +141,7 @@ void estimates_renew(struct service_cpt *sc, uint64_t now)
 
 		longest = MAX(longest, ns);
 	}
-	/* 0 would say that nothing is known. */
+	/* Rounds up, as 0 would say that no estimate is known. */
 	sc->estimate = (longest + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
 	sc->estimates_until = now + RENEW_EACH;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A service: its methods, its workers (exec.h), which serve all CPTs, and what
- * of it is on each CPT.
+ * A service: its methods, its workers (exec.h), which serve all CPTs, and its
+ * state on each CPT.
  *
  * A service is limited to four times queue_max requests and queue_bytes_max
  * bytes. Each host has its share of that, and each client its share of its
- * host's (queue/share.h): a client alone gets half of a half, which is the
- * configured limit.
+ * host's (queue/share.h): a single client, on a single host, gets half of its
+ * host's half, which is the configured limit.
  *
  * The bytes that are charged for a request are the memory that it takes: the
  * request, its body, the descriptors of its bulk, and room for the longest
@@ -43,9 +43,10 @@ enum service_cpt_state {
 	SERVICE_CPT_UP,
 	SERVICE_CPT_CLOSED,  /* new requests are refused */
 	SERVICE_CPT_ABORTED, /* requests under way have ended, or soon will */
-	SERVICE_CPT_STOPPED, /* buffers are being unlinked; requests that still
-			      * come, from other CPTs, too, are refused */
-	SERVICE_CPT_GONE,    /* nobody refers to it */
+	/* buffers are being unlinked; requests that still come, also by way of
+	 * other CPTs, are refused */
+	SERVICE_CPT_STOPPED,
+	SERVICE_CPT_GONE, /* nobody refers to it */
 	SERVICE_CPT_STATES
 };
 
@@ -56,56 +57,63 @@ struct service_cpt {
 	struct list link; /* services.shard[] */
 	struct fsm fsm;	  /* enum service_cpt_state */
 	struct inbox inbox;
-	bool open;    /* the inbox is */
+	bool open;    /* the inbox is open */
 	bool leaving; /* all CPTs are STOPPED: no request comes any more */
 
-	struct pool requests;	    /* struct ulrpc_request */
-	struct pool batches;	    /* struct request_batch */
-	struct pool messages;	    /* struct reply_message */
-	struct slab slab;	    /* bodies of requests, and of replies */
+	struct pool requests;	    /* of struct ulrpc_request */
+	struct pool batches;	    /* of struct request_batch */
+	struct pool messages;	    /* of struct reply_message */
+	struct slab slab;	    /* for bodies of requests and of replies */
 	struct list active;	    /* ulrpc_request.link: under way */
 	struct ulrpc_request *lost; /* ulrpc_request.lost_link: LOST ones */
-	struct list flush; /* request_batch.link: with replies to be sent */
-	struct list replies;	    /* reply_message.link: not delivered yet */
-	struct list long_replies;   /* long_reply.link: not fetched yet */
-	unsigned int answers;	    /* of both, those that count as work */
-	struct ulrpc_request *running; /* the inline handler's that runs */
+	/* request_batch.link: batches with replies to be sent */
+	struct list flush;
+	struct list replies;	  /* reply_message.link: not delivered yet */
+	struct list long_replies; /* long_reply.link: not fetched yet */
+	/* how many of replies and long_replies count as work */
+	unsigned int answers;
+	/* the request whose inline handler runs; NULL: none runs */
+	struct ulrpc_request *running;
 	struct ulnet_work flush_work;
 	bool flush_scheduled;
 	/* Requests whose callbacks are to be called: cancel.h. */
 	struct list canceled; /* ulrpc_request.cancel_link */
 	struct ulnet_work cancel_work;
 	bool cancel_scheduled;
-	/* Any thread may read: the request whose callback is being called, and
-	 * the thread that calls it. */
+	/* Read by any thread: the request whose callback is being called, NULL
+	 * if none is, and the thread that calls it. */
 	_Atomic(struct ulrpc_request *) told;
 	_Atomic pthread_t teller;
 
 	/* Written by this CPT, read by all. */
-	_Atomic uint32_t under_way;  /* requests */
-	_Atomic uint64_t used_bytes; /* charged for these, and for replies */
-	uint32_t changes;	     /* how often these two have changed */
-	/* Of used_bytes, those of messages that were sent, and are kept. */
+	_Atomic uint32_t under_way; /* requests */
+	/* charged for these requests, and for replies */
+	_Atomic uint64_t used_bytes;
+	/* counts changes of under_way and used_bytes */
+	uint32_t changes;
+	/* Part of used_bytes: messages that were sent, and are kept. */
 	_Atomic uint64_t kept_bytes;
-	uint64_t refusals; /* bytes of all messages of refusals */
-	/* The share of requests without a connection. As soon as a message is
-	 * charged to it they get one of their own, if there is memory. */
+	uint64_t refusals; /* bytes of messages that contain only refusals */
+	/* The share of requests without a connection, as long as nothing is
+	 * charged: a message of refusals is charged to a share of its own,
+	 * unless there is no memory for one. */
 	struct share unconnected;
 	struct host unconnected_host;
 
-	struct stat_service *stats;	    /* NULL: no memory */
-	struct estimate *estimates;	    /* one for each of methods[] */
-	uint64_t estimate, estimates_until; /* us: the longest; ns: valid until
-					     * then */
-	uint64_t log_second;		    /* service_may_log() */
+	struct stat_service *stats; /* NULL: no memory */
+	struct estimate *estimates; /* one for each of methods[] */
+	/* us: the longest of all methods; and ns: until when that is valid */
+	uint64_t estimate, estimates_until;
+	uint64_t log_second; /* service_may_log() */
 	unsigned int log_lines;
-	unsigned int forwards; /* messages that are with other CPTs */
+	/* messages forwarded to other CPTs that are not back yet */
+	unsigned int forwards;
 };
 
 extern const struct fsm_state service_cpt_states[SERVICE_CPT_STATES];
 
-/* Something of @sc has ended: makes @sc GONE if nothing is left, and wakes who
- * waits for that. */
+/* Something of @sc has ended: makes @sc GONE if nothing is left, and wakes the
+ * threads that wait for that. */
 void service_cpt_settled(struct service_cpt *sc);
 
 /* May one more warning be logged that peers can cause? */
@@ -116,8 +124,8 @@ static inline bool service_cpt_ended(const struct service_cpt *sc)
 	return sc->fsm.state >= SERVICE_CPT_ABORTED;
 }
 
-/* Charges so many requests and bytes to @share. Negative: gives them back;
- * @share may be gone afterwards. */
+/* Charges @requests and @bytes to @share. If negative, gives them back; @share
+ * may be gone afterwards. */
 static inline void service_charge(struct service_cpt *sc, struct share *share,
 				  int requests, int64_t bytes)
 {
@@ -135,7 +143,8 @@ static inline void service_charge(struct service_cpt *sc, struct share *share,
 	share_charge(share, requests, bytes, 0);
 }
 
-/* The same for the bytes of refusals. */
+/* Charges @bytes of refusals to @share. If negative, gives them back; @share
+ * may be gone afterwards. */
 static inline void service_charge_refusal(struct service_cpt *sc,
 					  struct share *share, int64_t bytes)
 {
@@ -143,7 +152,7 @@ static inline void service_charge_refusal(struct service_cpt *sc,
 	share_charge(share, 0, 0, bytes);
 }
 
-/* So many more bytes of messages are kept; negative: fewer. */
+/* @bytes more of messages are kept; if negative, fewer. */
 static inline void service_count_kept(struct service_cpt *sc, int64_t bytes)
 {
 	atomic_store_explicit(
@@ -156,9 +165,9 @@ static inline void service_count_kept(struct service_cpt *sc, int64_t bytes)
 
 /* ---- the service ---- */
 
-/* The workers of a service that are in ulrpc_request_sleep(3). All of them wake
- * when a request of the service is canceled (cancel.h), and those of other
- * requests sleep on. */
+/* The workers of a service that are in ulrpc_request_sleep(3). When a request
+ * of the service is canceled (cancel.h), all of them wake up, and those of
+ * other requests go back to sleep. */
 struct sleepers {
 	pthread_mutex_t lock;
 	struct ulnet_cond woken;
@@ -167,59 +176,65 @@ struct sleepers {
 
 struct ulrpc_method {
 	uint32_t number;
-	enum ulrpc_priority priority; /* not the default one */
-	ulrpc_handler_fn handler;     /* NULL: a free place of the table */
+	enum ulrpc_priority priority; /* never ULRPC_PRIORITY_DEFAULT */
+	ulrpc_handler_fn handler;     /* NULL: a free place in the table */
 	void *arg;
 	enum ulrpc_run run;
 	enum ulrpc_semantics semantics;
 	const char *name;
-	struct mean cost; /* ns: from its start to its reply, without the time
-			   * in which bulk is moved; of workers only */
+	/* ns: how long a handler takes on a worker to reply, without the time
+	 * in which bulk is moved */
+	struct mean cost;
 };
 
 struct ulrpc_service {
 	/* immutable after start */
 	struct ulrpc *rpc;
-	void (*free)(struct ulrpc_service *svc); /* refs is 0 */
+	void (*free)(struct ulrpc_service *svc); /* called when refs is 0 */
 	struct ulrpc_service_conf conf;		 /* without names and methods */
 	char name[ULRPC_SERVICE_NAME];
 	unsigned int portal;
 	uint32_t message_max;
-	struct ulrpc_method *methods; /* a table by number */
+	struct ulrpc_method *methods; /* a hash table, by number */
 	uint32_t methods_mask;
 	char *names;
 	struct durables durables;
 	unsigned int ncpts;
 	bool has_exec;
-	struct service_cpt *cpt; /* rpc->ncpts of them */
+	struct service_cpt *cpt; /* an array of rpc->ncpts */
 
 	struct exec exec;
 	struct sched_plan plan;	  /* conf.policy */
-	struct sleepers sleepers; /* workers; any thread */
-	/* Whose the continuations of lost requests are. */
+	struct sleepers sleepers; /* any thread */
+	/* The client and host that continuations of LOST requests are queued
+	 * for. */
 	struct sched_client lost;
 	struct sched_host lost_host;
 	_Atomic bool exec_closed; /* exec_close() has been called */
 	struct ulnet_work exec_work;
-	_Atomic unsigned int refs; /* its own, and requests that are lost */
+	/* one of its own, and one for each LOST request */
+	_Atomic unsigned int refs;
 
-	/* rpc->wait.lock; a bit for each CPT */
+	/* guarded by rpc->wait.lock; bit i is for CPT i */
 	struct list link; /* services.all */
-	uint32_t idle;	  /* has no requests under way */
-	uint32_t shut;	  /* receives no requests any more */
-	uint32_t gone;	  /* is GONE */
-	bool workers;	  /* there are some */
+	uint32_t idle;	  /* it has no requests under way */
+	uint32_t shut;	  /* it receives no requests any more */
+	uint32_t gone;	  /* it is GONE */
+	bool workers;	  /* workers have been started, and have not ended */
 
 	bool started; /* ulrpc_service_start() has succeeded */
 };
 
 struct services {
 	struct durable_keys *durable_keys;
-	struct list all;	  /* ulrpc_service.link; rpc->wait.lock */
-	unsigned int next_portal; /* the same */
-	/* The last service of each portal that has none now; the same. */
+	/* ulrpc_service.link; guarded by rpc->wait.lock */
+	struct list all;
+	unsigned int next_portal; /* guarded by rpc->wait.lock */
+	/* By portal: the name of the last service of a portal that has none
+	 * now; guarded by rpc->wait.lock. */
 	char former[LNET_PORTALS][ULRPC_SERVICE_NAME];
-	struct list *shard; /* of service_cpt.link; by CPT, its owner's */
+	/* an array by CPT of service_cpt.link; owner: the CPT */
+	struct list *shard;
 };
 
 static inline struct ulrpc_method *service_method(
@@ -232,11 +247,12 @@ static inline struct ulrpc_method *service_method(
 	return svc->methods[i].handler ? &svc->methods[i] : NULL;
 }
 
-/* What all CPTs together use of a service, as far as this one knows. */
+/* What all CPTs together use of a service. Other CPTs may change it meanwhile.
+ */
 struct service_sum {
 	uint64_t requests; /* under way */
 	uint64_t bytes;
-	uint64_t kept; /* of bytes: service_cpt.kept_bytes */
+	uint64_t kept; /* part of bytes: service_cpt.kept_bytes */
 };
 
 static inline struct service_sum service_sum(const struct ulrpc_service *svc)
@@ -256,11 +272,11 @@ static inline struct service_sum service_sum(const struct ulrpc_service *svc)
 	return sum;
 }
 
-/* Shares are of this many times the configured limits, so that one client
- * alone, on one host alone, has the configured limit. */
+/* Shares are taken from this many times the configured limits, so that a single
+ * client, on a single host, gets the configured limit. */
 #define SERVICE_LIMITS 4
 
-/* Is there room for @bytes more of @share's client? */
+/* May @bytes more be charged to @share? */
 static inline bool service_has_bytes(const struct service_cpt *sc,
 				     const struct share *share, uint64_t bytes)
 {
@@ -271,9 +287,9 @@ static inline bool service_has_bytes(const struct service_cpt *sc,
 			    SERVICE_LIMITS * svc->conf.queue_bytes_max, bytes);
 }
 
-/* Is there no room for one more request, with @bytes, of @share's client? A
- * request that exceeds the whole limit is taken when no other is under way, and
- * its client has acknowledged all replies. */
+/* Is there no room for one more request, with @bytes, of the client of @share?
+ * A request that exceeds the whole limit is taken if its client has nothing
+ * charged, and all that others have charged is kept replies. */
 static inline bool service_is_full(const struct service_cpt *sc,
 				   const struct share *share, uint64_t bytes)
 {
@@ -290,9 +306,9 @@ static inline bool service_is_full(const struct service_cpt *sc,
 		(mine->bytes || all.bytes > all.kept));
 }
 
-/* us after which a refused request is to come again. @again: ns until there may
- * be room; 0: not known: then half of the time that the requests under way may
- * take. */
+/* Returns us after which a client is to send a refused request again. @again:
+ * ns until there may be room; 0: that is not known, and half of the time that
+ * the requests under way may take is used. */
 static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 					   uint64_t again)
 {
@@ -302,7 +318,7 @@ static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
 }
 
-/* Any thread; may free @svc. */
+/* Drops a reference, and frees @svc if that was the last one. Any thread. */
 static inline void service_unref(struct ulrpc_service *svc)
 {
 	if (atomic_fetch_sub(&svc->refs, 1) == 1)
@@ -320,17 +336,18 @@ static inline void service_unref(struct ulrpc_service *svc)
  * nothing here. Owner: the CPT.
  */
 
-/* -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int estimates_init(struct service_cpt *sc) must_check;
 void estimates_fini(struct service_cpt *sc);
-/* Adds the estimates of all methods to @sum. -ENOMEM. */
+/* Adds the estimates of all methods to @sum. Returns 0 or -ENOMEM. */
 int estimates_gauge(struct service_cpt *sc, struct stat_shard *sum);
-/* runs.learn, of requests. */
+/* A function for runs.learn[STAT_REQUESTS]. */
 void estimates_learn(struct shard *s, const struct run *run);
-/* Brings sc->estimate up to date. */
+/* Computes sc->estimate anew, from all methods. @now: ns. */
 void estimates_renew(struct service_cpt *sc, uint64_t now);
 
-/* us: the longest estimate of all methods; 0: none is known. */
+/* Returns us: the longest estimate of all methods, at most 100 ms old; 0: none
+ * is known. */
 static inline uint64_t estimates_told(struct service_cpt *sc, uint64_t now)
 {
 	if (unlikely(now >= sc->estimates_until))

@@ -10,13 +10,13 @@
 
 /* A lease is this many keepalives. */
 #define LEASE_KEEPALIVES 3
-/* us: the shortest keepalive that a client may ask for. */
+/* us: the shortest keepalive that a client gets */
 #define KEEPALIVE_LEAST UINT64_C(100000)
 #define RETRY_AFTER_US	UINT64_C(1000000)
-/* Of all clients of a CPT: 130 MiB. */
+/* Chunks of records for all clients of a CPT: 130 MiB of memory. */
 #define RECORD_CHUNKS_MAX 65536
 
-/* us */
+/* Returns us: the keepalive of @e; NULL: of the node. */
 static uint64_t keepalive_of(const struct ulrpc *rpc, const struct export *e)
 {
 	return e && e->keepalive ? e->keepalive : rpc->conf.keepalive;
@@ -34,9 +34,9 @@ uint64_t export_lease(const struct ulrpc *rpc, const struct export *e)
 /* ---- the ids of clients ---- */
 
 /*
- * The ids of a node's clients, and on which CPT the export of each is: the next
- * Connect of a client may come from another NID, and so to another CPT. An id
- * has one export at a time. Any thread.
+ * The ids of a node's clients, and for each the CPT on which its export is: the
+ * next Connect of a client may come from another NID, and so to another CPT. An
+ * id has one export at a time. Any thread.
  */
 struct client_ids {
 	pthread_mutex_t lock; /* for by_id */
@@ -50,7 +50,7 @@ static uint64_t id_hash(const struct client_ids *ids,
 	return hash_bytes(id, RPC_ID_SIZE, ids->seed);
 }
 
-/* Locked. */
+/* Called with the lock held. */
 static struct client_id *id_find(const struct client_ids *ids,
 				 const uint8_t id[RPC_ID_SIZE])
 {
@@ -62,7 +62,7 @@ static struct client_id *id_find(const struct client_ids *ids,
 	return NULL;
 }
 
-/* -EEXIST: there is an export of that id already; -ENOMEM. */
+/* Returns 0; -EEXIST: there is an export with that id already; -ENOMEM. */
 static int client_ids_add(struct client_ids *ids, struct client_id *c)
 {
 	int rc = -EEXIST;
@@ -81,8 +81,8 @@ static void client_ids_del(struct client_ids *ids, struct client_id *c)
 	pthread_mutex_unlock(&ids->lock);
 }
 
-/* Returns the id of an export, which only the owner of *@cpt_p may use; NULL:
- * there is none. */
+/* Returns the entry of @id, which only the owner of the CPT *@cpt_p may use;
+ * NULL: no export has that id. */
 static struct client_id *client_ids_find(struct client_ids *ids,
 					 const uint8_t id[RPC_ID_SIZE],
 					 unsigned int *cpt_p)
@@ -145,7 +145,7 @@ void export_unref(struct export *e)
 		return;
 	BUG_ON(!list_empty(&e->extending));
 	list_del(&e->extend_link);
-	/* Replies that are on their way are still sent. */
+	/* Replies that LNet already has are still sent. */
 	shares_drop(&e->shares);
 	free(e);
 }
@@ -167,8 +167,8 @@ static void export_drop(struct exports *x, struct export *e)
 	export_unref(e);
 }
 
-/* The connection has ended: drops @e and cancels its requests, which nobody
- * waits for, or lends memory to, any more. */
+/* The connection has ended: drops @e and cancels its requests. Nobody waits for
+ * their replies any more, or lends memory to them. */
 static void export_lost(struct exports *x, struct export *e)
 {
 	x->dropped = shard_now(x->shard);
@@ -177,8 +177,8 @@ static void export_lost(struct exports *x, struct export *e)
 	export_drop(x, e);
 }
 
-/* As export_lost(), without a Disconnect: also tells the services that the
- * client has opened. */
+/* For a connection that ends without a Disconnect: does as export_lost(), and
+ * also tells the services that the client has opened. */
 static void export_dead(struct exports *x, struct export *e)
 {
 	struct ulnet_id client = e->peer;
@@ -188,8 +188,8 @@ static void export_dead(struct exports *x, struct export *e)
 	x->users->gone(x->shard, &client, opened);
 }
 
-/* The index i of x->silent[] for @e. Exports in that list are looked at every
- * 2^i ns, which is between half a keepalive and one. */
+/* Returns i, so that @e belongs into the list x->silent[i]. Each export there
+ * is looked at every 2^i ns, which is between half a keepalive and one. */
 static unsigned int clock_of(const struct exports *x, const struct export *e)
 {
 	uint64_t ns = rpc_ns(keepalive_of(x->shard->rpc, e));
@@ -221,7 +221,8 @@ static void export_looked(struct exports *x, struct export *e, uint64_t now)
 	list_add_tail(&x->silent[clock_of(x, e)], &e->link);
 }
 
-/* Sets the keepalive of @e; its client has asked for @asked us; 0: for none. */
+/* Sets the keepalive of @e, whose client has asked for @asked us; 0: it has not
+ * asked, and gets the node's. */
 static void export_keepalive_set(struct exports *x, struct export *e,
 				 uint64_t asked)
 {
@@ -300,8 +301,9 @@ err_free:
 
 /* ---- silence ---- */
 
-/* ns of silence after which @e is forgotten: its lease, or twice that if nobody
- * at all has been heard for a keepalive: then this node may be cut off. */
+/* Returns ns of silence after which @e is forgotten: its lease; or twice the
+ * lease if no client at all has been heard for a keepalive, because then this
+ * node may be cut off. */
 static uint64_t export_silence_max(const struct exports *x,
 				   const struct export *e, uint64_t now)
 {
@@ -327,7 +329,8 @@ static void export_forget(struct exports *x, struct export *e, const char *why)
 void export_vanished(struct exports *x, struct export *e)
 {
 	stat_count(x->shard, RPC_STAT_clients_vanished);
-	export_forget(x, e, "its connection has ended, and it is not there");
+	export_forget(x, e,
+		      "its connection was lost, and it cannot be reached");
 }
 
 static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
@@ -349,8 +352,8 @@ static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 	}
 }
 
-/* Looks at each export once in a keepalive. So one that is silent is forgotten
- * after its lease and before another keepalive has passed. */
+/* Looks at each export at least once per keepalive. So a client that is silent
+ * is forgotten after its lease, and before another keepalive has passed. */
 static void exports_look(struct ulnet_timer *t)
 {
 	struct exports *x = container_of(t, struct exports, timer);
@@ -378,12 +381,12 @@ static void export_answer(struct shard *s, const struct ulnet_event *ev,
 {
 	struct ulnet_id to = { ev->source, ev->initiator.pid };
 
-	/* An answer that cannot be sent is asked for again. */
+	/* If the answer cannot be sent, the client repeats its message. */
 	(void)control_send(s, ev->target.nid, to, m);
 }
 
-/* The client may use the rail that the Connected took for messages that nobody
- * answers: they are to be accepted from there. */
+/* The Connected has been sent to the NID ev->path_peer of the client. The
+ * client may now send from there, too: accepts messages from that NID. */
 static void on_answer_sent(struct shard *s, uint64_t handle, uint64_t tag,
 			   const struct ulnet_event *ev)
 {
@@ -392,7 +395,8 @@ static void on_answer_sent(struct shard *s, uint64_t handle, uint64_t tag,
 
 	(void)tag;
 	if (e && e->handle == handle && !ev->status &&
-	    !lnet_nid_is_any(&ev->path_peer)) /* ANY: to this node */
+	    /* ANY: the client is on this node */
+	    !lnet_nid_is_any(&ev->path_peer))
 		export_hear(x, e, &ev->path_peer);
 }
 
@@ -423,7 +427,7 @@ static void export_goodbye(struct exports *x, const struct export *e)
 
 /* ---- Connect ---- */
 
-/* A client has to be silent for so many keepalives before another process may
+/* After so many keepalives without a message from a client, another process may
  * have its id: at least one message is missing then. */
 #define ALIVE_KEEPALIVES 2
 
@@ -437,8 +441,8 @@ static struct export *find_client(struct exports *x,
 					 : NULL;
 }
 
-/* us until another process may have the id of @e, if its client stays
- * silent. */
+/* Returns us until another process may have the id of @e if its client stays
+ * silent; 0: now. */
 static uint64_t alive_for(const struct exports *x, const struct export *e)
 {
 	uint64_t now = shard_now(x->shard);
@@ -465,9 +469,10 @@ static void log_taken(struct exports *x, const struct export *e,
 		 lnet_nid_format(&e->source, has, sizeof(has)), e->peer.pid);
 }
 
-/* A Connect has come with the id of @e. Returns the status. WIRE_OK: *@e_p is
- * @e, which goes on; or it is left, and a new export is to be made, for a
- * client whose former handle was *@former_p. */
+/* A Connect has come with the client's id of @e. Returns the status for the
+ * answer. WIRE_OK with *@e_p set: @e goes on. WIRE_OK with *@e_p NULL: @e has
+ * been dropped, a new export is to be made, and *@former_p is the client's
+ * handle of @e. */
 static uint32_t connect_known(struct exports *x, struct export *e,
 			      const struct wire_connect *c,
 			      const struct ulnet_event *ev, struct export **e_p,
@@ -506,7 +511,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	return WIRE_OK;
 }
 
-/* The CPT that owns the NID of the sender. */
+/* Returns the CPT that owns the NID of the sender. */
 static unsigned int source_cpt(const struct exports *x,
 			       const struct ulnet_event *ev)
 {
@@ -515,8 +520,8 @@ static unsigned int source_cpt(const struct exports *x,
 	return cpt < 0 ? x->shard->cpt : (unsigned int)cpt;
 }
 
-/* Returns the status; WIRE_OK: *@e_p is the export; WIRE_STATUSES: the old
- * export was on this CPT, and the new one is to be on another. */
+/* Returns the status for the answer; WIRE_OK: *@e_p is the export;
+ * WIRE_STATUSES: no answer, because another CPT is to make the export. */
 static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 			       const struct ulnet_event *ev,
 			       struct export **e_p, struct wire_connected *out)
@@ -560,11 +565,12 @@ static void connect_pass_on(struct exports *x, const struct ulnet_event *ev,
 	struct forwarded *forwarded = forwarded_new(x->shard, source_cpt(x, ev),
 						    ev, c, sizeof(*c), false);
 
-	if (forwarded) /* else the client asks again */
+	if (forwarded) /* if NULL, the client repeats its Connect */
 		forwarded_send(forwarded, connect_forwarded_there, NULL, NULL);
 }
 
-/* About how many clients the node has, as if all CPTs had as many. */
+/* Estimates how many clients the node has, as if all CPTs had as many as this
+ * one. */
 static uint32_t clients_of(const struct exports *x)
 {
 	return x->table.used * x->shard->rpc->ncpts;
@@ -624,7 +630,8 @@ static uint32_t export_check(struct exports *x, const struct ulnet_event *ev,
 	return WIRE_OK;
 }
 
-/* The client of @e has measured round trips of @us; 0: not. @e may be NULL. */
+/* The client of @e has measured round trips of @us; 0: it has measured none. @e
+ * may be NULL. */
 static void export_rtt(struct export *e, uint64_t us)
 {
 	if (e && us)
@@ -664,7 +671,7 @@ static void export_on_disconnect(struct exports *x,
 	};
 	struct export *e = NULL;
 
-	/* On an error nothing of this epoch is left to disconnect. */
+	/* On an error there is no connection with this epoch any more. */
 	if (!export_check(x, ev, d->connection, d->client, d->epoch, &e)) {
 		stat_count(x->shard, RPC_STAT_clients_left);
 		export_lost(x, e);
@@ -694,8 +701,8 @@ static void export_on_keepalive(struct exports *x, const struct ulnet_event *ev,
 	export_answer(x->shard, ev, &m);
 }
 
-/* The call is over for its client: looks it up as the highest possible attempt,
- * so that all attempts that still come are copies. */
+/* The call is over for its client. Looks the call up as if the highest possible
+ * attempt had come, so that all attempts that still come are copies. */
 static void call_gone(struct exports *x, struct export *e,
 		      const struct wire_gone *gone)
 {
@@ -713,12 +720,13 @@ static void call_gone(struct exports *x, struct export *e,
 	case RECORD_ANSWERED:
 		record_drop(&e->records, rec);
 		break;
-	default: /* nothing is held for it */
+	default: /* nothing is under way or kept for the call */
 		break;
 	}
 }
 
-/* Looks at no epoch: the number of a call is unique over all epochs. */
+/* Does not compare the epoch, because the xid of a call is unique over all
+ * epochs. */
 static void export_on_cancel(struct exports *x, const struct ulnet_event *ev,
 			     const struct wire_control *in)
 {
@@ -726,7 +734,7 @@ static void export_on_cancel(struct exports *x, const struct ulnet_event *ev,
 	struct export *e =
 		export_find(x, c->connection, c->client, &ev->initiator,
 			    &ev->source, shard_now(x->shard));
-	struct wire_view view = c->gone.view; /* nothing, if n is 0 */
+	struct wire_view view = c->gone.view; /* empty if gone.n is 0 */
 	struct wire_gone gone;
 
 	if (!e)
@@ -736,8 +744,9 @@ static void export_on_cancel(struct exports *x, const struct ulnet_event *ev,
 			call_gone(x, e, &gone);
 }
 
-/* By kind: the function for a message, and where the message has the handle of
- * its connection; 0: it names none yet. */
+/* By kind of message: the function that handles it, and the offset of its
+ * connection's handle in struct wire_control; 0: the message names no
+ * connection yet. */
 static const struct export_kind {
 	void (*on)(struct exports *x, const struct ulnet_event *ev,
 		   const struct wire_control *in);

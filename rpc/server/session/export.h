@@ -2,27 +2,30 @@
 /*
  * An export: the server's side of a connection, for one client process. A
  * Connect makes it. Messages name it by the server's handle; when the client
- * connects again, it is found by the client's id. It needs no buffers and no
- * timer: one timer per shard looks for clients that are silent.
+ * connects again, the server finds the export by the client's id. An export has
+ * no buffers and no timer of its own: one timer per shard looks for clients
+ * that are silent.
  *
  * The id of a client is known to the client and its servers only. If there is
  * an export with the id of a Connect, then that Connect has
  * - the client's handle of the export, and a higher epoch: the export goes on
  *   ("reconnected"), the NID that the Connect came from is one more of its
  *   rails, and messages with the older epoch are refused from now on;
- * - that handle and the same epoch: it is repeated, and answered as before;
+ * - that handle and the same epoch: the Connect is a repeated one, and answered
+ *   as before;
  * - that handle and a lower epoch, or the client's former handle: STALE_EPOCH;
  * - another handle, from another process (peer or pid), while the client of the
  *   export is heard: REFUSED, because an id belongs to one process;
  * - another handle otherwise: a new export replaces this one, because a process
- *   has one to each server, and the client may have been started again.
- * The checks for a former handle and for another process apply only once a
- * message has named the export: otherwise a late copy of a Connect may have
- * made it, and the client be the one that connects now.
+ *   has one connection with each server, and the client may have been started
+ *   again.
+ * The checks for a former handle and for another process apply only after a
+ * message has named the export. Until then a late copy of a Connect may have
+ * made the export, and the process that connects now may be the real client.
  *
  * The keepalive of an export is what the client asks for, but at least 0.1 s,
- * and at most the node's. Once in that time the server checks for how long the
- * client has been silent.
+ * and at most the node's. At least once per keepalive the server checks for how
+ * long the client has been silent.
  *
  * Each host has its share of ulrpc_conf.exports_max (quota.h), and of the
  * records of calls (record.h).
@@ -56,32 +59,43 @@ struct export
 	uint64_t id;	 /* in exports.table */
 	uint64_t handle; /* on the wire: shard_handle(id) */
 	uint64_t client; /* the client's handle */
-	uint64_t former; /* and the one before that; 0: none */
-	uint64_t opened; /* a bit for each portal whose service it asked for */
-	uint64_t heard;	 /* ns: when last */
+	/* the client's handle of the export that this one replaced; 0: none */
+	uint64_t former;
+	/* a bit for each portal whose service the client has opened */
+	uint64_t opened;
+	uint64_t heard;	 /* ns: when a message last named it */
 	uint64_t looked; /* ns: when its silence was last looked at */
 	uint32_t epoch;
-	uint32_t keepalive;	 /* us; 0: as the node's */
-	uint32_t rtt;  /* us, as the client has measured; 0: unknown */
-	uint32_t refs; /* request batches, and one while known */
-	struct records records;	 /* of requests that came */
-	struct list link;	 /* exports.silent */
-	struct list shares;	 /* share.link: of services it has called */
-	struct list bulk;	 /* transfers_conf.busy */
-	struct list extending;	 /* ulrpc_request.extend_link: to be told */
+	uint32_t keepalive; /* us; 0: the node's */
+	/* us: round trip as the client has measured; 0: unknown */
+	uint32_t rtt;
+	uint32_t refs; /* one for each request batch, and one while known */
+	struct records records; /* of the calls that have come */
+	struct list link;	/* exports.silent */
+	/* share.link: of the services that the client has called */
+	struct list shares;
+	struct list bulk; /* transfers_conf.busy */
+	/* ulrpc_request.extend_link: requests to be in the next Extend */
+	struct list extending;
 	struct list extend_link; /* exports.extending */
-	/* Messages of others that name this export are ignored. */
-	struct ulnet_id peer;	 /* who connected, by its primary NID */
-	struct ulnet_nid source; /* from this NID: the host that is charged */
-	struct ulnet_nid rail;	 /* heard from last */
-	struct list rails;	 /* export_rail.link; none without memory */
+	/* Messages from other processes that name this export are ignored. The
+	 * process is the one with the pid of peer, on the host of peer. */
+	/* the process that connected, with its primary NID */
+	struct ulnet_id peer;
+	/* the NID that it connected from: the host that is charged */
+	struct ulnet_nid source;
+	struct ulnet_nid rail; /* the NID that it was heard from last */
+	/* export_rail.link; empty if there was no memory */
+	struct list rails;
 	uint8_t nrails;
-	bool known;    /* in the tables */
-	bool used;     /* a message has named it */
-	bool returned; /* it was known when it connected with this epoch */
-	struct quota *quota; /* of the NID that it was made for */
+	bool known; /* in the tables */
+	bool used;  /* a message has named it */
+	/* the export existed already when the Connect with this epoch came */
+	bool returned;
+	struct quota *quota; /* of exports.quotas */
 	/* suspect.c */
-	struct list suspect_link; /* exports.suspects; empty: being probed */
+	/* exports.suspects; not in it while the client is being probed */
+	struct list suspect_link;
 	uint64_t suspect_at; /* ns: when the LND's connection was lost; 0: the
 			      * client is no suspect */
 	struct stat_peer stats;
@@ -92,18 +106,20 @@ struct export
 
 /* What exports call of services and requests, which are above (services.c). */
 struct export_users {
-	/* Of all records; .noted is export_noted(). */
+	/* For the records of all exports; noted is export_noted(). */
 	struct record_ops record_ops;
 	/* Fills the answer to a client that asked for the service @name. */
 	void (*opened)(struct shard *s, const char *name,
 		       struct wire_opened *out);
-	/* @client is gone without a Disconnect: calls conf.gone of the services
-	 * on the portals @opened, a bit for each, which it had opened. */
+	/* @client is gone without a Disconnect: calls ulrpc_service_conf.gone
+	 * of each service that it had opened. @opened has a bit for each of
+	 * their portals. */
 	void (*gone)(struct shard *s, const struct ulnet_id *client,
 		     uint64_t opened);
-	/* Cancels all requests of @shares (share.link). */
+	/* Ends all requests of @shares (share.link): the connection has ended.
+	 */
 	void (*forget)(const struct list *shares);
-	/* Cancels @r, which is active. */
+	/* Cancels @r, which is under way. */
 	void (*cancel)(struct ulrpc_request *r);
 	/* The client has been heard from @source, and may fetch @body from
 	 * there, too. */
@@ -115,36 +131,43 @@ struct exports {
 	const struct export_users *users; /* set before anybody connects */
 	struct id_table table;
 	struct client_ids *ids; /* of all CPTs: ulrpc.client_ids */
-	uint64_t logged_at;	/* ns: that two processes have one client id */
-	/* export.link, by looked, longest ago first; one list for each
-	 * clock_of() */
+	/* ns: when it was last logged that two processes have one client id; 0:
+	 * never */
+	uint64_t logged_at;
+	/* Lists of export.link, the export that was looked at longest ago
+	 * first. clock_of() tells which list an export is in. */
 	struct list silent[EXPORT_CLOCKS];
-	struct quotas quotas;	  /* exports by NID */
-	struct quotas chunks;	  /* and chunks of their records */
-	struct hosts hosts;	  /* that use services */
-	uint64_t heard;		  /* ns: when anybody was heard last */
-	uint64_t dropped; /* ns: when the last export was, or RPC began */
+	struct quotas quotas; /* exports, by NID */
+	struct quotas chunks; /* chunks of their records, by NID */
+	struct hosts hosts;   /* of clients that use services */
+	uint64_t heard;	      /* ns: when any client was heard last */
+	/* ns: when an export was last dropped; at first: when RPC was opened */
+	uint64_t dropped;
 	struct ulnet_timer timer; /* exports_look() */
 	struct rails rails;
-	struct list suspects; /* export.suspect_link, by time; to be probed */
+	/* export.suspect_link, by suspect_at: clients to be probed */
+	struct list suspects;
 	struct ulnet_timer suspect_timer; /* suspects_look() */
-	struct list extending; /* export.extend_link: to be sent an Extend */
-	struct ulnet_work extend_work; /* exports_extend(): set with users */
+	/* export.extend_link: clients to be sent an Extend */
+	struct list extending;
+	/* its function is set with users, to exports_extend() */
+	struct ulnet_work extend_work;
 	bool extend_scheduled;
 	bool closing;
 };
 
 extern const struct rpc_part export_part;
 
-/* rpc_side: Connect, Open, Disconnect, Keepalive and Cancel. */
+/* Functions of struct rpc_side, for Connect, Open, Disconnect, Keepalive and
+ * Cancel. */
 unsigned int export_control_cpt(const struct shard *s,
 				const struct ulnet_event *ev,
 				const struct wire_control *m);
 void export_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m);
 
-/* The CPT that @handle belongs to; there may be no such CPT, if the handle is
- * made up. */
+/* Returns the CPT in @handle. If the handle is made up, there may be no such
+ * CPT. */
 static inline unsigned int export_cpt(uint64_t handle)
 {
 	return id_tag(handle);
@@ -152,14 +175,15 @@ static inline unsigned int export_cpt(uint64_t handle)
 
 /* Does a message from @source, another NID than e->rail, come from the process
  * of @e? It does if that process has connected from @source, too, or if @source
- * is a NID of the same peer. Then @source is noted as a rail. */
+ * is a NID of the same peer. If so, notes @source as a rail of @e. */
 bool export_is_of(struct exports *x, struct export *e,
 		  const struct ulnet_id *initiator,
 		  const struct ulnet_nid *source);
 
-/* A message of @initiator has come from @source, and names @handle and @client.
- * Returns the export of that connection, and notes that its client was heard;
- * NULL: there is none, or it is another client's. Borrowed within this turn. */
+/* A message of @initiator has come from @source, and names the server's handle
+ * @handle and the client's handle @client. Returns the export of that
+ * connection, and notes that its client was heard; NULL: there is none, or it
+ * is another client's. Borrowed within this turn. */
 static inline struct export *export_find(struct exports *x, uint64_t handle,
 					 uint64_t client,
 					 const struct ulnet_id *initiator,
@@ -180,7 +204,7 @@ static inline struct export *export_find(struct exports *x, uint64_t handle,
 	return e;
 }
 
-/* Calls @fn for each export; @fn drops none. */
+/* Calls @fn(e, @arg) for each export. @fn must not drop any. */
 void exports_each(struct exports *x, void (*fn)(struct export *e, void *arg),
 		  void *arg);
 
@@ -191,10 +215,10 @@ static inline struct export *export_ref(struct export *e)
 }
 void export_unref(struct export *e);
 
-/* export_find() has not found @handle. Returns for how many us, at least, there
- * has been no such connection: since an export was last dropped. Requests that
- * were sent over the connection within that time were not executed. 0: there is
- * such a connection, but another client's. */
+/* Called when export_find() has not found @handle. Returns for how many us, at
+ * least, there has been no such connection: the time since an export was last
+ * dropped. Requests that were sent over the connection within that time were
+ * not executed. 0: there is such a connection, but another client's. */
 static inline uint64_t export_unknown_for(const struct exports *x,
 					  uint64_t handle, uint64_t now)
 {
@@ -205,15 +229,16 @@ static inline uint64_t export_unknown_for(const struct exports *x,
 	return (now - x->dropped) / NSEC_PER_USEC;
 }
 
-/* Returns the share of the client in the service on @portal: borrowed as long
- * as @e exists, or anything is charged to the share. NULL: no memory. */
+/* Returns the share that the client of @e has of the service on @portal:
+ * borrowed as long as @e exists, or anything is charged to the share. NULL: no
+ * memory. */
 struct share *export_share(struct exports *x, struct export *e,
 			   unsigned int portal);
 
 /* The client of @e has gone: drops @e and cancels its requests. */
 void export_vanished(struct exports *x, struct export *e);
 
-/* record_ops.noted */
+/* A function for record_ops.noted. */
 void export_noted(struct records *rs, int slots);
 
 /* rpc_side.on_conn_event: begins to suspect clients (suspect.c). */
@@ -223,8 +248,8 @@ void suspect_end(struct export *e);
 /* Probes the suspects whose time has come. */
 void suspects_look(struct ulnet_timer *timer);
 
-/* us of silence after which the client of @e is forgotten. @e NULL: with the
- * node's keepalive. */
+/* Returns us of silence after which the client of @e is forgotten: three
+ * keepalives of @e; NULL: of the node. */
 uint64_t export_lease(const struct ulrpc *rpc, const struct export *e);
 
 #endif

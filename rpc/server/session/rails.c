@@ -38,7 +38,7 @@ static void rail_del(struct rails *rs, struct export_rail *rail)
 	free(rail);
 }
 
-/* Looks up whether another CPT owns the NID, as NIDs move between CPTs. */
+/* Looks up whether another CPT owns the NID of @rail, which may change. */
 static void rail_look(struct shard *s, struct export_rail *rail)
 {
 	bool far = lnet_cpt_of(s->node, &rail->nid) != (int)s->cpt;

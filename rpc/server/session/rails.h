@@ -9,11 +9,11 @@
  *
  * The notifier tells clients that accept no connections when an NI of this node
  * goes down, or comes back: such a client leaves that rail at once, instead of
- * after a timeout. Discovery does not know these clients, which can hear of
- * this node's NIs only over connections that they have made themselves. So each
- * is told at every NID that it was heard from (lnet_tell(3)). At most
- * NOTIFIER_SLICE clients are told in a millisecond. A notification that is lost
- * is not repeated.
+ * after a timeout. Discovery does not know these clients, and they can hear of
+ * this node's NIs only over connections that they have made themselves. So the
+ * notifier sends to every NID that such a client was heard from (lnet_tell(3)).
+ * At most NOTIFIER_SLICE clients are told in a millisecond. A notification that
+ * is lost is not repeated.
  *
  * Owner: the CPT of the exports.
  */
@@ -30,34 +30,38 @@ struct export;
 struct exports;
 struct shard;
 
-/* Rails of one export: as many as a client may name of a server. One more
- * replaces the one that was heard from longest ago, which is counted. A client
- * whose NID is forgotten may have to connect from it again. */
+/* The most rails of one export: as many NIDs as a client may name of a server.
+ * If there is one more, it replaces the rail that was heard from longest ago,
+ * and that is counted. The client may then have to connect again from the NID
+ * that was replaced. */
 #define EXPORT_RAILS_MAX ULRPC_NIDS_MAX
 
-#define NOTIFIER_SLICE 32 /* clients */
+#define NOTIFIER_SLICE 32 /* clients that are told at a time, once per ms */
 
-/* Of a CPT. */
+/* The rails of all exports of a CPT. */
 struct rails {
 	struct shard *shard;
 	struct hash by_nid;
 	uint64_t seed;
-	uint64_t logged_at;	     /* ns: last warning of too many; or 0 */
+	/* ns: when a client with too many rails was last logged; 0: never */
+	uint64_t logged_at;
 	struct ulnet_timer notifier; /* armed while clients are to be told */
-	uint32_t notifier_pos;	     /* in exports.table */
+	uint32_t notifier_pos;	     /* the position in exports.table */
 };
 
 struct export_rail {
-	struct list link;      /* export.rails; heard from last, last */
+	/* export.rails; the one heard from last is at the end */
+	struct list link;
 	struct hash_node hash; /* rails.by_nid */
 	struct export *export;
 	struct ulnet_nid nid;
-	bool far; /* another CPT owns it, or did when that was looked up */
+	/* another CPT owns the NID, or did when rails_look() last looked */
+	bool far;
 };
 
-/* @seed: random. */
+/* @seed: random, so that nobody can choose NIDs that hash to one bucket. */
 void rails_init(struct rails *rs, struct shard *s, uint64_t seed);
-/* There has to be no export any more. */
+/* All exports have to be dropped before. */
 void rails_fini(struct rails *rs);
 
 /* @e has been heard from @nid, which is noted unless there is no memory.
@@ -76,8 +80,8 @@ bool rails_leave(struct rails *rs, struct export *e,
 /* Forgets all rails of @e. */
 void rails_drop(struct rails *rs, struct export *e);
 
-/* Calls @fn for each export that was heard from @nid; @fn neither adds nor
- * drops any. */
+/* Calls @fn(e, @arg) for each export that was heard from @nid. @fn must neither
+ * add nor drop rails. */
 void rails_each_at(struct rails *rs, const struct ulnet_nid *nid,
 		   void (*fn)(struct export *e, void *arg), void *arg);
 

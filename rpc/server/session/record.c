@@ -19,7 +19,8 @@ static void record_reply_let_go(struct records *rs, struct record_reply *reply)
 	rs->ops->let_go(reply);
 }
 
-/* Has @rec a reply? That of an acknowledged call may be gone. */
+/* Does @rec keep a reply that may be used? If its call is acknowledged, the
+ * reply may be gone. */
 static bool has_reply(const struct records *rs, const struct record *rec)
 {
 	return rec->state == RECORD_KEPT && rec->xid > rs->acked;
@@ -57,7 +58,7 @@ void record_drop(struct records *rs, struct record *rec)
 	rec->state = RECORD_LOST;
 }
 
-/* Nearly always the new body is the last one by xid. */
+/* Searches from the end, as the new body nearly always has the highest xid. */
 void record_body_add(struct records *rs, struct record *rec,
 		     struct record_body *body)
 {
@@ -95,8 +96,8 @@ static void bodies_acked(struct records *rs, uint64_t xid)
 	}
 }
 
-/* Stops at the first message with a reply that is not acknowledged: that costs
- * no more than what there is to let go. */
+/* Stops at the first message that has a reply which is not acknowledged, so it
+ * costs no more than what it lets go. */
 void records_acked_rare(struct records *rs)
 {
 	bodies_acked(rs, rs->acked);
@@ -123,8 +124,8 @@ static bool table_make(struct records *rs)
 	return true;
 }
 
-/* Makes all records of @c BLANK, if calls were refused that are not over for
- * the client; usually there are none. */
+/* If calls were refused for want of a chunk, and are not over for the client
+ * yet, makes all records of @c BLANK. Usually there are no such calls. */
 static void chunk_blank(const struct records *rs, struct record_chunk *c)
 {
 	uint32_t attempt = rs->unnoted_attempt;
@@ -195,7 +196,8 @@ void records_fini(struct records *rs)
 
 /* ---- looking up a request ---- */
 
-/* A new call takes the record, and gives up what the call before has left. */
+/* A new call takes the record: lets go of the reply and the body of the call
+ * before, and gives up its request. */
 static void record_take(struct records *rs, struct record *rec, uint64_t xid)
 {
 	struct ulrpc_request *r = NULL;
@@ -240,13 +242,13 @@ static enum record_past record_unnoted(struct records *rs,
 	if (rs->unnoted <= rs->acked)
 		rs->unnoted_attempt = 0;
 	rs->unnoted = MAX(rs->unnoted, c->xid);
-	rs->unnoted_attempt = (uint16_t)MAX(rs->unnoted_attempt,
-					    MIN(c->attempt, UINT16_MAX));
+	rs->unnoted_attempt =
+		(uint16_t)MAX(rs->unnoted_attempt, MIN(c->attempt, UINT16_MAX));
 	return RECORD_NO_ROOM;
 }
 
-/* Prepares @rec, which is BLANK, for @c. False: @c may be a copy of a request
- * that was refused. */
+/* Prepares @rec, which is BLANK, for @c. Returns false if @c may be a copy of a
+ * request that was refused. */
 static bool record_fill(struct record *rec, const struct wire_call *c)
 {
 	if (c->xid <= rec->xid && c->attempt <= rec->attempt)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a server remembers of a client's calls, so that none is executed twice:
- * a record for each slot of the connection, of the last call that came in that
- * slot. A call has one number (xid) and one slot; a request is one attempt of a
- * call. A request that is acknowledged is a RECORD_COPY. Of any other, the
+ * for each slot of the connection, a record of the last call that came in it. A
+ * call has one number (xid) and one slot; a request is one attempt of a call. A
+ * request of an acknowledged call is a RECORD_COPY. For any other request, the
  * record of its slot tells in constant time what is known:
  *
  *	the record is of		the request is
@@ -47,7 +47,7 @@
 #include "rpc/quota.h"
 #include "rpc/wire/wire.h"
 
-/* Granted to each connection. */
+/* Slots that each connection is granted. */
 #define RECORD_SLOTS  WIRE_SLOTS_USUAL
 #define RECORD_CHUNK  64u /* slots */
 #define RECORD_CHUNKS (RECORD_SLOTS / RECORD_CHUNK)
@@ -57,73 +57,90 @@ struct record_chunk;
 struct records;
 
 enum record_state {
-	RECORD_NONE,  /* no attempt that has come was executed, or will be */
-	RECORD_BLANK, /* no call has come; up to this xid and attempt, requests
-		       * may be copies of refused ones without a record */
-	RECORD_DONE,  /* executed; may be executed again */
-	RECORD_LOST,  /* perhaps executed; may not be again, and has no reply */
-	RECORD_KEPT,  /* executed; may not be again, and its reply is kept */
+	RECORD_NONE, /* no attempt that has come was executed, or will be */
+	/* no call has come in this slot; requests up to its xid and attempt may
+	 * be copies of requests that were refused without a record */
+	RECORD_BLANK,
+	RECORD_DONE, /* executed; it may be executed again */
+	/* perhaps executed; it may not be executed again, and has no reply */
+	RECORD_LOST,
+	/* executed; it may not be executed again, and its reply is kept */
+	RECORD_KEPT,
 	RECORD_STALLED, /* as LOST, because its handler made no progress */
 	RECORD_ACTIVE,	/* being served */
 	RECORD_STATES
 };
 
-/* The part of a message with kept replies that records know. The caller makes
- * it zero, but for until, which is TIME_NEVER until the message is packed. */
+/* What records know of a message with kept replies; embedded in it. Its owner
+ * sets everything to 0, except until, which is TIME_NEVER before the message is
+ * packed. */
 struct record_reply {
 	struct list link; /* records.replies, while keeps is not 0 */
-	uint32_t keeps;	  /* records that need it, or are acknowledged */
-	uint64_t last;	  /* the highest xid of these records */
-	uint64_t until;	  /* ns: when no caller waits any more; TIME_NEVER */
+	/* how many records have their reply in it; those of acknowledged calls
+	 * may be counted still */
+	uint32_t keeps;
+	uint64_t last; /* the highest xid of these records */
+	/* ns: when no caller waits any more; TIME_NEVER: some caller may wait
+	 * forever */
+	uint64_t until;
 };
 
-/* The part of the body of a long reply that records know. */
+/* What records know of the body of a long reply; embedded in it. */
 struct record_body {
-	struct list link;  /* records.bodies, while of is not NULL */
-	struct record *of; /* NULL: it was let go */
+	struct list link; /* records.bodies, while of is not NULL */
+	/* the record that owns it; NULL: none, it was let go */
+	struct record *of;
 };
 
 struct record {
-	uint64_t xid; /* 0: none has come yet */
+	/* of the last call in this slot; 0: no call has come yet */
+	uint64_t xid;
 	uint32_t attempt;
 	uint8_t state; /* enum record_state */
 	union {
 		struct ulrpc_request *request; /* ACTIVE */
-		/* KEPT; of an acknowledged call it may be gone. */
+		/* KEPT. If the call is acknowledged, the reply may be gone. */
 		struct record_reply *reply;
 	};
 	struct record_body *body; /* of a long reply; NULL: none */
 };
 
-/* What records call of their owner. */
+/* Functions of the owner of records, which records call. */
 struct record_ops {
-	/* There are @slots more slots in memory; negative: fewer. */
+	/* Records for @slots more slots have been allocated; negative: freed.
+	 */
 	void (*noted)(struct records *rs, int slots);
-	/* Nobody waits for @r any more; its record is another call's. */
+	/* Nobody waits for @r any more; another call has its record now. */
 	void (*give_up)(struct ulrpc_request *r);
 	/* @r has no record any more, because its connection has ended. */
 	void (*forget)(struct ulrpc_request *r);
-	/* No record needs the reply, or the body, any more. */
+	/* No record needs the message @reply any more. And: none needs the
+	 * body. */
 	void (*let_go)(struct record_reply *reply);
 	void (*body_let_go)(struct record_body *body);
 };
 
 /* Of a connection. */
 struct records {
-	uint64_t trimmed; /* ns: when last; 0: never */
+	uint64_t trimmed; /* ns: when records_trim() last ran; 0: never */
 	uint64_t acked;	  /* xids up to this one are over for the client */
-	uint16_t used;	  /* chunks */
-	uint16_t kept;	  /* messages in replies */
-	uint16_t slots;	  /* of all chunks, once chunks is allocated; else 0 */
+	uint16_t used;	  /* chunks that are allocated */
+	uint16_t kept;	  /* how many messages are in the list replies */
+	/* RECORD_SLOTS if the array chunks is allocated, else 0 */
+	uint16_t slots;
 	/* The highest attempt and xid of requests for which no chunk could be
-	 * made; 0: none. UINT16_MAX stands for higher attempts, too. */
+	 * made; 0: there are none. UINT16_MAX stands for all higher attempts,
+	 * too. */
 	uint16_t unnoted_attempt;
 	uint64_t unnoted;
-	struct list replies; /* record_reply.link, in the order of keeping */
-	struct list bodies;  /* record_body.link, by xid. Their records are
-			      * KEPT, so replies is not empty either */
+	/* record_reply.link, in the order in which the messages began to be
+	 * kept */
+	struct list replies;
+	/* record_body.link, by xid. The records of bodies are KEPT, so while
+	 * bodies is not empty, replies is not either */
+	struct list bodies;
 	const struct record_ops *ops;
-	struct quotas *quotas; /* of chunks */
+	struct quotas *quotas; /* that chunks are charged to */
 	struct record_chunk **chunks;
 };
 
@@ -138,18 +155,21 @@ enum record_past {
 			  * twice; else record_end(RECORD_LOST) */
 	RECORD_COPY,	 /* gets no answer */
 	RECORD_AGAIN,	 /* record.request goes on, for this attempt */
-	RECORD_ANSWERED, /* record.reply is for this attempt, too */
+	RECORD_ANSWERED, /* record.reply answers this attempt, too */
 	RECORD_UNKNOWN,	 /* a query of a call that was not executed */
 	RECORD_DOUBTFUL, /* perhaps executed, and may not be again */
-	RECORD_HOPELESS, /* the same, because its handler made no progress */
-	RECORD_BEYOND,	 /* there is no such slot, or xid; nothing is noted */
-	RECORD_NO_ROOM,	 /* no record can be made, or could be made before: not
-			  * executed here, nor will be */
+	RECORD_HOPELESS, /* perhaps executed; its handler made no progress */
+	/* its slot or its xid is impossible; nothing is noted */
+	RECORD_BEYOND,
+	/* there is no record for it, or there was none for a copy of it: it was
+	 * not executed here, and will not be */
+	RECORD_NO_ROOM,
 };
 
 void records_init(struct records *rs, const struct record_ops *ops,
 		  struct quotas *quotas);
-/* The connection has ended: lets everything go. */
+/* The connection has ended: lets all replies and bodies go, and frees the
+ * chunks. */
 void records_fini(struct records *rs);
 
 static inline struct record *record_find(const struct records *rs,
@@ -167,8 +187,8 @@ enum record_past record_look_rare(struct records *rs, const struct wire_call *c,
 				  const struct ulnet_nid *nid, uint64_t now,
 				  struct record **rec_p) must_check;
 
-/* Looks up what is known of @c, from a client at @nid, and notes @c in
- * *@rec_p. */
+/* Looks up what is known of @c, which has come from @nid, and notes @c in its
+ * record, *@rec_p. If no record is noted, *@rec_p is left as it is. */
 static inline must_check enum record_past record_look(
 	struct records *rs, const struct wire_call *c,
 	const struct ulnet_nid *nid, uint64_t now, struct record **rec_p)
@@ -194,7 +214,8 @@ static inline void record_begin(struct record *rec, struct ulrpc_request *r)
 	rec->request = r;
 }
 
-/* The request of @rec has ended. @state: neither ACTIVE nor KEPT. */
+/* The request of @rec has ended, and its reply is not kept. @state is neither
+ * ACTIVE nor KEPT. */
 static inline void record_end(struct record *rec, enum record_state state)
 {
 	rec->state = (uint8_t)state;
@@ -219,12 +240,13 @@ void record_drop(struct records *rs, struct record *rec);
 /* @body is the body of a long reply that @rec is going to keep. */
 void record_body_add(struct records *rs, struct record *rec,
 		     struct record_body *body);
-/* Lets @body and its reply go, without calling body_let_go(). The record gets
- * @state, which is not KEPT. */
+/* Lets @body and the short reply of its record go, without calling
+ * body_let_go(). The record gets @state, which is not KEPT. */
 void record_body_remove(struct records *rs, struct record_body *body,
 			enum record_state state);
 
-/* All calls up to @xid are over for the client. */
+/* Notes that all calls up to @xid are over for the client, and lets their
+ * replies and bodies go. */
 void records_acked_rare(struct records *rs);
 static inline void records_acked(struct records *rs, uint64_t xid)
 {
@@ -235,7 +257,8 @@ static inline void records_acked(struct records *rs, uint64_t xid)
 }
 
 /* Lets go what nobody will ask for: requests of calls that are over, replies
- * whose callers have no time left, empty chunks. Does so once in a turn. */
+ * whose callers have no time left, and chunks in which nothing is left. Does
+ * nothing if called again within a turn. */
 void records_trim(struct records *rs, uint64_t now);
 /* Lets go the replies for which @is_of(reply, arg) is true; their records
  * become LOST. */

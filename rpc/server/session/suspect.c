@@ -5,9 +5,9 @@
  * learns of the loss, too, and asks over a new connection what has become of
  * its calls. If nothing comes from it for two seconds, the server probes it
  * with a message. If all rails of the client (rails.h) refuse the probe, or the
- * client does not listen and so cannot be reached any more, it is gone, and
- * forgotten at once instead of after its lease: its requests are canceled, and
- * no worker waits for its bulk.
+ * client does not listen and so cannot be reached any more, it is gone. The
+ * server then forgets it at once instead of after its lease: its requests are
+ * canceled, and no worker waits for its bulk.
  *
  * A client whose host answers nothing at all may be cut off for a while only,
  * and is forgotten after its lease. So is one that vanishes without the loss of
@@ -25,8 +25,8 @@
 #include "rpc/server/session/export.h"
 #include "rpc/wire/wire.h"
 
-/* A client that is alive has been heard by then. (The clients of a busy server
- * spread their questions over up to one second.) */
+/* ns after the loss by which a client that is alive has been heard. (The
+ * clients of a busy server spread their queries over up to one second.) */
 #define GRACE (2 * NSEC_PER_SEC)
 
 static bool was_heard(const struct export *e)
@@ -50,7 +50,8 @@ static void suspects_arm(struct exports *x)
 	shard_arm(x->shard, &x->suspect_timer, first->suspect_at + GRACE);
 }
 
-/* A client without requests does not become a suspect: its lease will do. */
+/* A client without requests does not become a suspect. It is forgotten after
+ * its lease. */
 static void suspect_begin(struct exports *x, struct export *e)
 {
 	if (e->refs == 1 || (!list_empty(&e->suspect_link) && !was_heard(e)))
@@ -66,7 +67,7 @@ struct suspect_search {
 	const struct conn_event *event;
 };
 
-/* @e was heard from the NID of the event. */
+/* Called for each export that was heard from the NID of the event. */
 static void export_on_conn_event(struct export *e, void *arg)
 {
 	const struct suspect_search *search = arg;
@@ -79,9 +80,10 @@ static void export_on_conn_event(struct export *e, void *arg)
 		suspect_begin(search->exports, e);
 }
 
-/* A connection with an unknown NID that another CPT owns is lost or silent. It
- * may be a rail of @e, whose bulk is moved again. If the client of @e has gone,
- * it is forgotten after its lease. */
+/* A connection is lost or silent, with a NID that is not known except that
+ * another CPT owns it. It may be a rail of @e, so the bulk of @e over such
+ * rails is moved again. No suspect is made of @e: if its client has gone, it is
+ * forgotten after its lease. */
 static void export_on_nameless(struct export *e, void *arg)
 {
 	const struct export_rail *rail;
@@ -108,9 +110,10 @@ void suspects_on_conn_event(struct shard *s, const struct conn_event *event)
 
 /* ---- probes ---- */
 
-/* Does @status of a probe that was not delivered show that the client has gone?
- * If the client does not listen, a missing connection does: nobody but the
- * client can make one. Any other failure may be one of this node. */
+/* Does @status, with which a probe was not delivered, show that the client has
+ * gone? If the client does not listen, the lack of a connection shows it:
+ * nobody but the client can make one. Any other failure may be a fault of this
+ * node. */
 static bool suspect_is_refusal(const struct export *e, int status)
 {
 	return status == -ECONNREFUSED ||
@@ -119,7 +122,7 @@ static bool suspect_is_refusal(const struct export *e, int status)
 
 static void suspect_probe(struct exports *x, struct export *e);
 
-/* If one rail refuses the probe, it is sent by the client's other rails. */
+/* If one rail refuses the probe, the next rail of the client is probed. */
 static void on_probe_sent(struct shard *s, uint64_t id, uint64_t tag,
 			  const struct ulnet_event *ev)
 {
@@ -137,7 +140,8 @@ static void on_probe_sent(struct shard *s, uint64_t id, uint64_t tag,
 		export_vanished(x, e);
 }
 
-/* Sends the client an Alive, which never does any harm. */
+/* Sends the client an Alive as the probe, because an Alive changes nothing at
+ * the client. */
 static void suspect_probe(struct exports *x, struct export *e)
 {
 	const struct ulnet_id to = { e->rail, e->peer.pid };
@@ -151,7 +155,7 @@ static void suspect_probe(struct exports *x, struct export *e)
 				      on_probe_sent, e->handle, e->suspect_at);
 
 	if (rpc_is_short(rc))
-		suspect_begin(x, e); /* later */
+		suspect_begin(x, e); /* it is probed again after GRACE */
 	else if (rc)
 		suspect_end(e);
 }

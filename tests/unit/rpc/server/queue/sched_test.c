@@ -82,7 +82,7 @@ Test(sched, unknown_policies)
 		{ "fifo quantum=3", -EINVAL, 5, "fifo has no quantum" },
 		{ "rr quantum=0", -EINVAL, 3, "quantum: not from 1 to 65536" },
 		{ "rr quantum=4x", -EINVAL, 3, "quantum: not from 1 to 65536" },
-		{ "rr fifo", -EINVAL, 3, "fifo: what is that?" },
+		{ "rr fifo", -EINVAL, 3, "fifo: 'tbf' is expected here" },
 	};
 	struct ulnet_text_error err;
 
