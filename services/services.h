@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Services that the tools know by name: rpcserve(1) runs them, rpcping(1) calls
- * them. Each has a folder; the tools see only this file of it.
+ * their methods. Each service has a folder; the tools include only this header.
  */
 #ifndef SERVICES_SERVICES_H
 #define SERVICES_SERVICES_H
@@ -11,20 +11,23 @@
 /* ---- running one ---- */
 
 struct service_conf {
-	unsigned int workers; /* of these, 0 and NULL: the library's default */
+	/* for this and the fields up to policy, 0 or NULL is the library's
+	 * default */
+	unsigned int workers;
 	uint32_t queue_max;
 	uint32_t window;
 	uint32_t segments;
 	uint32_t buffers;
 	const char *policy;
-	uint64_t memory;    /* bytes for bulk data; 0 = 256 MiB */
+	uint64_t memory; /* bytes for bulk data; 0: SERVICE_MEMORY_DEFAULT */
 };
 
 #define SERVICE_MEMORY_DEFAULT (UINT64_C(256) << 20)
 
 struct service_type;
 
-/* A service that runs: the first member of the service's own structure. */
+/* A service that runs; it is the first member of the service's own structure.
+ */
 struct service {
 	const struct service_type *type;
 	struct ulrpc_service *running;
@@ -35,28 +38,32 @@ struct service {
 struct probe_call {
 	uint64_t size;	   /* bytes of payload in the bodies, each way */
 	uint64_t delay;	   /* us after which the service replies */
-	uint32_t progress; /* reports of progress meanwhile */
-	void *bulk;	   /* memory for bulk data, or NULL */
+	uint32_t progress; /* how many reports of progress it makes meanwhile */
+	void *bulk;	   /* memory for bulk data; NULL: none */
 	uint64_t length;   /* bytes of bulk data */
-	uint64_t seed;	   /* of the pattern of bulk data, or bodies */
-	uint64_t offset;   /* in the pattern */
+	/* of the pattern that fills bulk data, or the body */
+	uint64_t seed;
+	uint64_t offset; /* bytes: where in the pattern the data begin */
 };
 
 #define PROBE_ROOM 256 /* bytes of a body beyond probe_call.size */
 
-/* A method, and how to call it. Functions: any thread. */
+/* A method, and how to call it. Its functions may be called on any thread. */
 struct probe {
 	const char *method;
-	const char *text;	     /* for people */
-	enum ulrpc_bulk_access bulk; /* what it does with bulk 0; 0: none */
-	bool delays;		     /* probe_call.delay can be used */
-	bool worker;		     /* it is run by workers */
-	bool verifies;		     /* all data can be checked */
-	/* Writes the request's body, at most .size + PROBE_ROOM bytes, and
-	 * fills a source. Returns the length of the body; -ENOMEM. */
+	const char *text; /* a description, for users */
+	/* how it accesses its only bulk; 0: it has none */
+	enum ulrpc_bulk_access bulk;
+	bool delays;   /* it can wait for probe_call.delay */
+	bool worker;   /* it is run by workers */
+	bool verifies; /* check() checks all data */
+	/* Writes the body of the request, at most call->size + PROBE_ROOM
+	 * bytes. If the bulk is a source and verifies is set, fills call->bulk.
+	 * Returns the length of the body; -ENOMEM. */
 	int (*prepare)(const struct probe_call *call, void *body);
-	/* Are the reply, and the contents of a sink, right? If not, @what, of
-	 * @size bytes, says what is wrong. */
+	/* Checks the reply, and the contents of a sink if verifies is set.
+	 * Returns false if they are wrong, with the reason in @what, which has
+	 * room for @size bytes. */
 	bool (*check)(const struct probe_call *call, const void *reply,
 		      size_t length, char *what, size_t size);
 };
@@ -65,21 +72,23 @@ struct probe {
 
 struct service_type {
 	const char *name;
-	const char *text; /* for people */
-	/* As ulrpc_service_start(). @conf is borrowed until the return. */
+	const char *text; /* a description, for users */
+	/* Starts the service, and returns what ulrpc_service_start() returns.
+	 * Borrows @conf until return. */
 	int (*start)(struct ulrpc *rpc, const struct service_conf *conf,
 		     struct service **service_p);
-	/* As ulrpc_service_stop(). Frees @service in any case. */
+	/* Stops the service, and returns what ulrpc_service_stop() returns.
+	 * Takes @service in any case. */
 	int (*stop)(struct service *service, uint64_t timeout);
-	const struct probe *probes; /* the default first */
+	const struct probe *probes; /* the first one is the default */
 	unsigned int nprobes;
 };
 
 extern const struct service_type echo_service, brw_service;
 
-/* For start() of a type: starts @service with the fields of @conf that are for
- * the library. @request_max: bytes; 0: the default. Returns as
- * ulrpc_service_start(). */
+/* Called by the start functions of types: starts @service with the methods and
+ * with the fields of @conf that are for the library. @request_max: bytes; 0:
+ * the library's default. Returns what ulrpc_service_start() returns. */
 static inline int service_run(struct service *service,
 			      const struct service_type *type,
 			      struct ulrpc *rpc,
@@ -105,7 +114,7 @@ static inline int service_run(struct service *service,
 	return ulrpc_service_start(rpc, &c, &service->running);
 }
 
-/* NULL: there is none. */
+/* Return a type by its index or by its name; NULL: there is none. */
 const struct service_type *service_at(unsigned int index);
 const struct service_type *service_find(const char *name);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Service "brw": bulk data from and to the service's memory. */
+/* Service "brw": reads bulk data from the service's memory, or writes them
+ * there. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,19 +15,21 @@ struct brw {
 	struct memory memory;
 };
 
-/* A request, and the memory that it moves bulk data to or from. */
+/* A request, and the memory to which it moves bulk data, or from which. */
 struct move {
 	struct brw *brw;
 	struct ulrpc_request *request;
 	struct chunk *chunk;
-	struct iovec iov; /* in the chunk */
+	struct iovec iov; /* the part of the chunk that is used */
 	unsigned int bulk;
 	uint64_t seed, offset;
 };
 
 /* ---- the request, and its reply ---- */
 
-/* -EBADMSG: the body cannot be read. */
+/* Reads the request, and gets memory for its bulk. Returns 0; -EBADMSG: the
+ * body cannot be read; -ENOBUFS: there is no memory now; or another errno for
+ * the client. */
 static int move_init(struct move *m, const void *body, size_t length)
 {
 	Ulrpc__Brw__BrwRequest *r =
@@ -56,7 +59,7 @@ static int move_init(struct move *m, const void *body, size_t length)
 	return 0;
 }
 
-/* NULL: the request has been answered with an error. */
+/* Returns NULL if the request has been answered with an error. */
 static struct move *move_new(struct brw *b, struct ulrpc_request *request,
 			     const void *body, size_t length)
 {
@@ -74,20 +77,20 @@ static struct move *move_new(struct brw *b, struct ulrpc_request *request,
 	free(m);
 	if (rc == -ENOBUFS)
 		ulrpc_overloaded(request);
-	else if (rc == -EBADMSG) /* nothing has been done */
+	else if (rc == -EBADMSG) /* the request was not executed */
 		ulrpc_refuse(request);
 	else
 		ulrpc_fail(request, rc);
 	return NULL;
 }
 
-/* Replies, and frees @m. @good: the number of bytes before the first one that
- * is not as in the pattern. */
+/* Replies, and frees @m. @status: 0 or -errno for the client. @good: how many
+ * bytes, from the beginning, are as in the pattern. */
 static void move_end(struct move *m, int status, uint64_t good)
 {
 	Ulrpc__Brw__BrwReply r = ULRPC__BRW__BRW_REPLY__INIT;
 	struct ulrpc_request *request = m->request;
-	uint8_t body[64]; /* of three numbers */
+	uint8_t body[64]; /* room for a reply, which is three numbers */
 
 	r.moved = m->iov.iov_len;
 	r.wrong = good < m->iov.iov_len;
@@ -107,11 +110,12 @@ static void brw_on_moved(void *arg, int status, uint64_t moved)
 {
 	struct move *m = arg;
 
-	(void)moved; /* everything, if status is 0 */
+	(void)moved; /* if status is 0, everything was moved */
 	move_end(m, status, m->iov.iov_len);
 }
 
-/* Begins what the request asks for, from or to @m's memory. */
+/* Begins to move the bulk data: from the client to @m's memory if @get, else
+ * from @m's memory to the client. */
 static void move_begin(struct move *m, bool get, ulrpc_bulk_fn done)
 {
 	int rc = (get ? ulrpc_bulk_get : ulrpc_bulk_put)(m->request, m->bulk, 0,
@@ -141,8 +145,8 @@ static void brw_on_write(void *arg, struct ulrpc_request *request,
 
 /* ---- by workers ---- */
 
-/* Workers make and check patterns, but do not wait for bulk: a client that
- * stops in the middle of its transfers would occupy all of them. */
+/* Workers make and check patterns, but do not wait for bulk, because a client
+ * that stops in the middle of its transfers would occupy all workers. */
 static void on_read_verified(void *arg, struct ulrpc_request *request,
 			     const void *body, size_t length)
 {
@@ -237,7 +241,8 @@ static int brw_start(struct ulrpc *rpc, const struct service_conf *conf,
 
 static int brw_stop(struct service *service, uint64_t timeout)
 {
-	struct brw *b = (struct brw *)service; /* its first member */
+	/* the service is its first member */
+	struct brw *b = (struct brw *)service;
 	int rc = ulrpc_service_stop(b->base.running, timeout);
 
 	brw_free(b);

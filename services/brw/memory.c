@@ -44,7 +44,8 @@ void memory_fini(struct memory *m)
 	pthread_mutex_destroy(&m->lock);
 	if (!m->bytes_max)
 		return;
-	/* Memory that a device may still access stays mapped. */
+	/* If the pool cannot be unregistered, a device may still access it, so
+	 * it stays mapped. */
 	if (!m->registered ||
 	    !lnet_mem_unregister(m->node, m->pool, m->bytes_max))
 		munmap(m->pool, m->bytes_max);
@@ -52,7 +53,8 @@ void memory_fini(struct memory *m)
 
 /* ---- holders ---- */
 
-/* The link in its bucket that points to the holder @nid, or that is NULL. */
+/* Returns the pointer, in the bucket of @nid, that points to the holder @nid,
+ * or that is NULL because there is no such holder. */
 static struct holder **holder_link(struct memory *m,
 				   const struct ulnet_nid *nid)
 {
@@ -68,7 +70,8 @@ static struct holder **holder_link(struct memory *m,
 	return link;
 }
 
-/* Counts @size bytes as held by @nid, if its share allows that. Locked. */
+/* Counts @size bytes as held by @nid. NULL: that would exceed its share, or
+ * there is no memory for a holder. Locked. */
 static struct holder *holder_take(struct memory *m, size_t size,
 				  const struct ulnet_nid *nid)
 {
@@ -102,7 +105,8 @@ static void holder_give(struct memory *m, struct holder *h, size_t size)
 
 /* ---- chunks ---- */
 
-/* The smallest free chunk that is large enough. */
+/* Returns the pointer to the smallest free chunk of at least @size bytes; NULL:
+ * there is none. Locked. */
 static struct chunk **best_free(struct memory *m, size_t size)
 {
 	struct chunk **best = NULL;
@@ -114,7 +118,8 @@ static struct chunk **best_free(struct memory *m, size_t size)
 	return best;
 }
 
-/* Moves @size bytes from a free chunk to @p. Locked. */
+/* Takes @size bytes for @p from a free chunk. Returns false if none is large
+ * enough. Locked. */
 static bool chunk_carve(struct memory *m, struct chunk *p, size_t size)
 {
 	struct chunk **link = best_free(m, size), *from;
@@ -157,8 +162,8 @@ static void chunk_join(struct memory *m, struct chunk *p)
 	}
 }
 
-/* The number of bytes at the end of @p that are used for the first time.
- * Locked. */
+/* Returns how many bytes at the end of @p are used for the first time. Locked.
+ */
 static size_t fresh_bytes(struct memory *m, const struct chunk *p)
 {
 	size_t end = (size_t)(p->data - m->pool) + p->size, n = 0;
@@ -204,7 +209,8 @@ struct chunk *memory_get(struct memory *m, size_t size,
 		free(p);
 		return NULL;
 	}
-	/* Before the first write all pages are the same zero page. */
+	/* Pages that were never written share one page of zeros: writes to
+	 * them, so that each has its own memory. */
 	pattern_fill(p->data + p->size - fresh, fresh, 0, 0);
 	return p;
 }

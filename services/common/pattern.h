@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PATTERN_ALIGN 8 /* offsets are a multiple of it */
+#define PATTERN_ALIGN 8 /* offsets are multiples of it, in bytes */
 
 /* Fills @buf with bytes @offset to @offset + @length of the pattern. */
 void pattern_fill(void *buf, size_t length, uint64_t seed, uint64_t offset);
-/* The index of the first byte of @buf that is not as pattern_fill() makes it;
- * @length if there is none. */
+/* Returns the index of the first byte of @buf that is not what pattern_fill()
+ * would write there; @length if there is none. */
 size_t pattern_check(const void *buf, size_t length, uint64_t seed,
 		     uint64_t offset);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Service "echo": sends requests back, after a delay if the client wishes. A
- * delay is a timer on the loop, or a worker that sleeps; it ends early when
+ * Service "echo": sends requests back, after a delay if the client asks for
+ * one. The delay is a timer on the loop, or a worker sleeps. It ends early if
  * nobody waits for the reply any more.
  */
 #include <errno.h>
@@ -22,14 +22,14 @@ struct echo {
 	struct ulrpc *rpc;
 };
 
-/* A request that waits on its CPT. */
+/* A request whose delay is a timer on its CPT. */
 struct pending {
-	struct ulnet_timer timer; /* first */
+	struct ulnet_timer timer; /* the first field: see echo_on_timer() */
 	struct echo *echo;
 	struct ulrpc_request *request;
 	Ulrpc__Echo__EchoRequest *message;
-	uint64_t begin; /* ns */
-	uint64_t step;	/* from 1 to steps_of() */
+	uint64_t begin; /* ns: when the delay began */
+	uint64_t step;	/* the step that the timer ends: 1 to steps_of() */
 };
 
 /* ---- bytes ---- */
@@ -60,7 +60,8 @@ static void reply(struct ulrpc_request *request, Ulrpc__Echo__EchoRequest *m)
 	ulrpc__echo__echo_request__free_unpacked(m, NULL);
 }
 
-/* NULL: the request has been answered with an error. */
+/* Decodes a request. Returns NULL if the request has been answered with an
+ * error. */
 static Ulrpc__Echo__EchoRequest *unpack(struct ulrpc_request *request,
 					const void *body, size_t length)
 {
@@ -81,7 +82,8 @@ static uint64_t steps_of(const Ulrpc__Echo__EchoRequest *m)
 	return (uint64_t)m->progress + 1;
 }
 
-/* us from the beginning until the end of step @n, which is 1 or more. */
+/* Returns us from the beginning of the delay to the end of step @n, which is 1
+ * or more. */
 static uint64_t step_end(const Ulrpc__Echo__EchoRequest *m, uint64_t n)
 {
 	return m->delay * n / steps_of(m);
@@ -114,7 +116,8 @@ static void pending_arm(struct pending *p)
 
 static void echo_on_timer(struct ulnet_timer *timer)
 {
-	struct pending *p = (struct pending *)timer; /* its first field */
+	/* the timer is its first field */
+	struct pending *p = (struct pending *)timer;
 
 	if (p->step == steps_of(p->message)) {
 		reply(p->request, p->message);
@@ -157,7 +160,7 @@ static void wait_on_loop(struct echo *e, struct ulrpc_request *request,
 		echo_on_cancel(p, request);
 }
 
-/* As unpack(); NULL also if the message asks for too much. */
+/* As unpack(), but also refuses a message that asks for too much. */
 static Ulrpc__Echo__EchoRequest *unpack_checked(struct ulrpc_request *request,
 						const void *body, size_t length)
 {
@@ -185,7 +188,8 @@ static void on_echo(void *arg, struct ulrpc_request *request, const void *body,
 
 /* ---- by a worker ---- */
 
-/* 0, or an error of ulrpc_request_sleep(). */
+/* Sleeps for the delay of @m, and reports progress. Returns 0, or an error of
+ * ulrpc_request_sleep(). */
 static int sleep_steps(struct ulrpc_request *request,
 		       const Ulrpc__Echo__EchoRequest *m)
 {
@@ -258,7 +262,8 @@ static int echo_start(struct ulrpc *rpc, const struct service_conf *conf,
 
 static int echo_stop(struct service *service, uint64_t timeout)
 {
-	struct echo *e = (struct echo *)service; /* its first member */
+	/* the service is its first member */
+	struct echo *e = (struct echo *)service;
 	int rc = ulrpc_service_stop(e->base.running, timeout);
 
 	free(e);

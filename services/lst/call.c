@@ -29,7 +29,7 @@ static void md_on_event(const struct ulnet_event *ev)
 
 	md_note(md, ev);
 	if (!ev->unlinked) {
-		/* A GET whose request failed waits for no REPLY. */
+		/* The request of a GET has failed, so no REPLY will come. */
 		if (ev->terminal && ev->status)
 			LNetMDUnlink(ev->md);
 		return;
@@ -53,8 +53,8 @@ static struct ulnet_md md_of(struct lst_md *md, void *memory, uint32_t length,
 				  .handler = md_on_event };
 }
 
-/* Begins a PUT or a GET. If it fails once the MD is bound, 0 is returned: the
- * UNLINK event will be its end. */
+/* Begins a PUT or a GET. If it fails after the MD was bound, returns 0, and the
+ * failure comes with the UNLINK event. */
 static int md_begin(struct lst_md *md, const struct lst_address *at,
 		    void *memory, uint32_t length, bool get)
 {
@@ -104,7 +104,7 @@ int lst_md_expect(struct lst_md *md, const struct lst_address *from,
 			  LNET_UNLINK, LNET_INS_LOCAL, &me);
 	if (rc)
 		return rc;
-	/* If this fails, it has unlinked the match entry. */
+	/* If this fails, LNet has unlinked the match entry. */
 	rc = LNetMDAttach(me, &conf, LNET_UNLINK, &md->handle);
 	if (!rc)
 		md->busy = true;
@@ -137,8 +137,8 @@ static void call_fail(struct lst_call *call, int status)
 	lst_md_cancel(&call->bulk);
 }
 
-/* Decodes the reply. A reply with an error means that there are no bulk data:
- * they are not waited for. */
+/* Decodes the reply to a request of @type. If it tells an error, no bulk data
+ * will come, and they are not waited for. */
 static void take_reply(struct lst_call *call, uint32_t type)
 {
 	struct lst_msg msg;
@@ -195,7 +195,8 @@ static void on_bulk(struct lst_md *md)
 {
 	struct lst_call *call = LST_OF(md, struct lst_call, bulk);
 
-	/* Bulk that was canceled because of an error reply has not failed. */
+	/* If take_reply() has canceled the bulk because the reply tells an
+	 * error, the call itself has not failed. */
 	if (!md->status)
 		call->moved = md->length;
 	else if (call->reply.busy || !call->msg.status)
@@ -266,8 +267,8 @@ int lst_call_begin(struct lst_calls *calls, struct lst_call *call,
 		rc = call_send(call, to, seconds);
 	if (rc && !call->busy)
 		return rc;
-	/* If only the sending failed, canceling what is expected ends the call
-	 * by events. */
+	/* If the request could not be sent, but its reply is expected already:
+	 * cancels that, and its event ends the call. */
 	TAILQ_INSERT_TAIL(&calls->all, call, all);
 	call->deadline = lnet_now(calls->node, calls->cpt) + seconds * NS_PER_S;
 	atomic_fetch_add(&calls->sent, 1);
@@ -285,7 +286,7 @@ bool lst_calls_tick(struct lst_calls *calls, uint64_t now)
 {
 	struct lst_call *call;
 
-	/* No call leaves the list within this loop: they end by events. */
+	/* Calls end by events, so no call leaves the list within this loop. */
 	TAILQ_FOREACH (call, &calls->all, all)
 		if (call->deadline <= now)
 			call_fail(call, -ETIMEDOUT);

@@ -3,7 +3,8 @@
  * Requests to other nodes, in three layers: a single use of memory by LNet
  * (struct lst_md), a request with its bulk data and its reply (struct
  * lst_call), and a console that asks many nodes and waits (struct lst_ask).
- * Thread: a CPT of the node, in a turn, or whoever drives the node.
+ * Thread: that of the CPT, in a turn; or, with LNET_RUN_POLL, the one that
+ * calls lnet_poll().
  */
 #ifndef SERVICES_LST_CALL_H
 #define SERVICES_LST_CALL_H
@@ -14,8 +15,9 @@
 
 #include "message.h"
 
-#define LST_HOME 0		      /* the CPT of sessions, and of consoles */
-#define LST_TICK UINT64_C(1000000000) /* ns between looks at deadlines */
+/* the CPT that owns sessions, and runs consoles */
+#define LST_HOME 0
+#define LST_TICK UINT64_C(1000000000) /* ns: deadlines are checked so often */
 
 /* The object whose @member @p points to. */
 #define LST_OF(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
@@ -23,18 +25,19 @@
 /* ---- a single use of memory ---- */
 
 /*
- * A message that is sent, data that are fetched, or a message that is expected.
- * The caller embeds the structure, and sets done. From a begin that succeeds
- * until done is called, the structure and the memory belong to LNet. done is
- * called once, on the same CPT, and never inside of the function that began.
+ * A message to be sent, data to be fetched, or a message that is expected. The
+ * caller embeds the structure, and sets done. lst_md_put(), lst_md_get() and
+ * lst_md_expect() take the structure and the memory, if they succeed, until
+ * done is called: once, on the same CPT, and never inside of these functions.
  */
 struct lst_md {
 	void (*done)(struct lst_md *md);
-	/* In done(): */
-	int status;	       /* 0; negative errno: it did not happen */
-	uint32_t length;       /* bytes moved */
-	struct ulnet_id peer;  /* expected: where it came from */
-	struct ulnet_nid self; /* expected: the NID it was sent to */
+	/* Valid in done(): */
+	int status;	      /* 0, or -errno: it did not happen */
+	uint32_t length;      /* bytes that were moved */
+	struct ulnet_id peer; /* of an expected message: who sent it */
+	/* of an expected message: the NID it was sent to */
+	struct ulnet_nid self;
 	/* Private: */
 	struct ulnet_md_handle handle;
 	enum ulnet_event_type wanted;
@@ -44,41 +47,47 @@ struct lst_md {
 /* Where a message goes, or comes from. */
 struct lst_address {
 	struct lnet *node;
-	struct ulnet_nid self; /* sent from; LNET_NID_ANY: LNet chooses */
-	struct ulnet_id peer;  /* expected: may be wildcards */
+	/* the NID to send from; LNET_NID_ANY: LNet chooses */
+	struct ulnet_nid self;
+	/* for an expected message wildcards are allowed */
+	struct ulnet_id peer;
 	unsigned int portal;
 	uint64_t bits;
-	uint64_t timeout; /* us, of what is sent and fetched */
+	uint64_t timeout; /* us, for sending and fetching */
 };
 
-/* 0, or a negative errno: nothing has begun, and done is not called. */
+/* Return 0; or -errno: nothing has begun, and done is not called. lst_md_put()
+ * sends, lst_md_get() fetches. */
 int lst_md_put(struct lst_md *md, const struct lst_address *to, void *memory,
 	       uint32_t length);
 int lst_md_get(struct lst_md *md, const struct lst_address *from, void *memory,
 	       uint32_t length);
-/* One PUT, or with LNET_MD_OP_GET one GET, of at most @length bytes. */
+/* Expects one PUT (@op LNET_MD_OP_PUT) or one GET (LNET_MD_OP_GET) of at most
+ * @length bytes. Returns as lst_md_put(). */
 int lst_md_expect(struct lst_md *md, const struct lst_address *from,
 		  unsigned int op, void *memory, uint32_t length);
-/* done is called soon, unless it has been. */
+/* Ends @md: done is called soon, unless it has been called already. */
 void lst_md_cancel(struct lst_md *md);
 
 /* ---- a request ---- */
 
-/* It lives on the CPT that begins it, whose tick ends it at its deadline. */
+/* A request to another node, with its reply and bulk data. Owner: the CPT that
+ * begins it, and that ends it at its deadline (lst_calls_tick()). */
 struct lst_call {
 	/* Set by the caller: */
 	void (*done)(struct lst_call *call);
-	/* In done(): 0: msg is the reply, whatever its status; -ETIMEDOUT,
-	 * -EBADMSG: no such reply; -ECANCELED; or why it was not sent. */
+	/* Valid in done(). status is 0: msg is the reply, which may tell an
+	 * error; -ETIMEDOUT, -EBADMSG: there was no reply, or none that can be
+	 * read; -ECANCELED; or why the request was not sent. */
 	int status;
 	struct lst_msg msg;
-	uint32_t moved; /* bytes of bulk data */
+	uint32_t moved; /* bytes of bulk data that were moved */
 	/* Private: */
 	struct lst_calls *calls;
 	TAILQ_ENTRY(lst_call) all;
 	struct lst_md request, reply, bulk;
 	uint64_t deadline; /* ns */
-	unsigned int busy; /* how many of those three are */
+	unsigned int busy; /* how many of request, reply and bulk LNet has */
 	uint8_t out[LST_MSG_SIZE], in[LST_MSG_SIZE];
 };
 
@@ -86,41 +95,49 @@ struct lst_call {
 struct lst_calls {
 	struct lnet *node;
 	unsigned int cpt;
-	uint64_t next_id; /* of replies and bulk data; at first random */
+	/* the next match bits for replies and bulk data; the first ones are
+	 * random */
+	uint64_t next_id;
 	TAILQ_HEAD(lst_call_list, lst_call) all;
-	_Atomic uint32_t sent, dropped, expired, errors; /* any thread reads */
+	/* read by any thread */
+	_Atomic uint32_t sent, dropped, expired, errors;
 };
 
 void lst_calls_init(struct lst_calls *calls, struct lnet *node,
 		    unsigned int cpt);
-/* Ends the calls whose deadline has passed. False: there are no calls. */
+/* Ends the calls whose deadline has passed. @now: ns. Returns whether there are
+ * any calls. */
 bool lst_calls_tick(struct lst_calls *calls, uint64_t now);
 
-/* What a call moves besides its messages. */
+/* The bulk data of a call. */
 struct lst_bulk {
-	unsigned int op; /* LNET_MD_OP_PUT: it comes; _GET: it is fetched; 0 */
+	/* LNET_MD_OP_PUT: the peer sends them; LNET_MD_OP_GET: the peer fetches
+	 * them; 0: there are none */
+	unsigned int op;
 	void *memory;
 	uint32_t length;
 };
 
-/* Sends the request @msg, whose ids are set here. @bulk NULL: none. 0: done is
- * called once, later; until then @call and the memory are borrowed. A negative
- * errno: done is not called. */
+/* Sends the request @msg, and sets its ids. @bulk: NULL: there are no bulk
+ * data. @seconds: how long to wait for the reply. Returns 0: done is called
+ * once, later, and until then @call and the memory are borrowed; or -errno:
+ * done is not called. */
 int lst_call_begin(struct lst_calls *calls, struct lst_call *call,
 		   struct ulnet_id to, struct lst_msg *msg,
 		   const struct lst_bulk *bulk, uint32_t seconds);
-/* Ends the call soon, with -ECANCELED unless its reply has come. */
+/* Cancels @call: it ends soon, with -ECANCELED unless something has failed
+ * before. */
 void lst_call_cancel(struct lst_call *call);
 
 /* ---- a console: console.c ---- */
-/* On the thread that drives a node of LNET_RUN_POLL. */
+/* Thread: the one that calls lnet_poll(), for a node of LNET_RUN_POLL. */
 
-/* A question to one node. */
+/* A request of a console to one node. */
 struct lst_ask {
 	struct ulnet_id to;
-	struct lst_msg msg;   /* the request; ids are filled in */
-	struct lst_bulk bulk; /* op 0: none */
-	/* The answer: 0, or a negative errno: there is none. */
+	struct lst_msg msg;   /* the request; its ids are filled in */
+	struct lst_bulk bulk; /* if op is 0: there are no bulk data */
+	/* 0: reply is the answer; -errno: there is none. */
 	int status;
 	struct lst_msg reply;
 	/* Private: */
@@ -128,10 +145,11 @@ struct lst_ask {
 	unsigned int *pending;
 };
 
-/* Asks all @n at once. Returns when each has its answer, or after @seconds. */
+/* Sends all @n requests at once. Returns when each has its answer, or after
+ * @seconds. */
 void lst_ask_all(struct lst_calls *calls, struct lst_ask *asks, unsigned int n,
 		 uint32_t seconds);
-/* Drives the node for @us. */
+/* Lets the node work for @us. */
 void lst_ask_wait(struct lst_calls *calls, uint64_t us);
 
 #endif

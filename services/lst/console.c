@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A console that asks nodes in real time. Its functions have an object of their
- * own, so that a program with another clock can link others instead. */
+/* Sends the requests of a console, and waits in real time. These functions are
+ * in a file of their own, so that a program with another clock can link others
+ * in their place. */
 #include "call.h"
 
 #define POLL_US UINT64_C(100000)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Framework requests: those of a console to a member. A handler sets fields of
- * the reply, and returns its status, a positive errno; it checks in the order
- * in which kernel nodes do. All on LST_HOME.
+ * Framework requests, which a console sends to a member of its session. A
+ * handler sets fields of the reply, and returns its status: 0 or a positive
+ * errno. It checks in the same order as kernel nodes. All of this is on
+ * LST_HOME.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +13,8 @@
 
 #define TARGETS_MAX	87296
 #define CONCURRENCY_MAX 1024
-/* Returned by handlers in place of a status: there is no answer; it is sent
- * later. */
+/* Returned by handlers instead of a status. DROPPED: there is no answer. LATER:
+ * it is sent later. */
 #define DROPPED UINT32_MAX
 #define LATER	(UINT32_MAX - 1)
 
@@ -237,7 +238,8 @@ static bool test_valid(const struct lst_msg *msg)
 	       msg->test.service == LST_SERVICE_PING;
 }
 
-/* Finds or makes the batch that the test in @msg is to be added to. */
+/* Finds or makes the batch that the test in @msg is to be added to. Returns the
+ * status for the reply. */
 static uint32_t test_batch(struct lst *lst, const struct lst_msg *msg,
 			   struct lst_batch **b_p)
 {
@@ -256,7 +258,8 @@ static uint32_t test_batch(struct lst *lst, const struct lst_msg *msg,
 	return 0;
 }
 
-/* Parameters matter to clients only: each request tells them to the server. */
+/* Are the parameters of the test valid? Only clients need to check: their
+ * requests tell the parameters to the server. */
 static bool params_valid(const struct lst_msg *msg)
 {
 	const struct lst_brw_params *brw = &msg->test.brw;
@@ -378,7 +381,8 @@ static uint32_t handle(struct lst_slot *slot, struct lst_msg *reply)
 	return DROPPED;
 }
 
-/* Answers a request with @status. Any request postpones the session's end. */
+/* Answers a framework request with @status, and postpones the end of the
+ * session. */
 static void frame_end(struct lst_slot *slot, struct lst_msg *reply,
 		      uint32_t status)
 {
@@ -398,7 +402,7 @@ static void frame_end(struct lst_slot *slot, struct lst_msg *reply,
 	lst_slot_reply(slot, reply);
 }
 
-/* Answers with @status, and tells nothing of the session. */
+/* Answers with @status and no session. */
 static void frame_refuse(struct lst_slot *slot, uint32_t status)
 {
 	struct lst_msg reply = { .features = LST_BYTES,
@@ -426,7 +430,7 @@ void lst_frame_serve(struct lst_slot *slot)
 	struct lst_msg reply = { 0 };
 	uint32_t status;
 
-	/* Nodes join consoles, and this node is none. */
+	/* JOIN is a request to a console, which this node is not. */
 	if (slot->msg.type == LST_JOIN) {
 		frame_refuse(slot, ESRCH);
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens, ticks and closes the service of the self-test. */
+/* Opens and closes the self-test's service, and runs its timers. */
 #include "lst.h"
 
 #include <errno.h>
@@ -23,7 +23,8 @@ static void on_resume(struct ulnet_timer *timer)
 	lst_units_resume(LST_OF(timer, struct lst_cpt, resume));
 }
 
-/* Ends the session at its deadline. False: there is none. */
+/* Ends the session if its deadline has passed. Returns whether there is a
+ * session. */
 static bool session_tick(struct lst *lst, uint64_t now)
 {
 	if (lst->session && lst->session->deadline <= now)
@@ -45,7 +46,8 @@ static void on_tick(struct ulnet_timer *timer)
 
 /* ---- the end ---- */
 
-/* LST_HOME is the first CPT, and stops the tests of all. */
+/* Called for one CPT after the other. LST_HOME is the first, and stops the
+ * tests of all CPTs. */
 static int lst_cpt_close(void *arg)
 {
 	struct lst_cpt *cpt = arg;
@@ -137,7 +139,7 @@ int lst_open(struct lnet *node, const struct lst_conf *conf, struct lst **lst_p)
 		TAILQ_INIT(&lst->cpts[i].yielding);
 		lst_slots_init(&lst->cpts[i]);
 	}
-	/* After an error, too, the layer closes what was opened. */
+	/* The layer closes what was opened, after an error as well. */
 	rc = lst_cpts_open(lst);
 	lnet_layer_add(node, &lst->layer);
 	*lst_p = lst;

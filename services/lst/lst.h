@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * LNet's self-test on a node: answers the consoles of lst(8), ulnet's and
- * kernels', and takes part in their tests, as one that sends or is sent to.
+ * LNet's self-test on a node: answers consoles, which are lst(8) of ulnet or of
+ * a kernel, and takes part in their tests as a client or as a server.
  *
- * What consoles can make it keep is bounded: one session, and those that are
- * ending; LST_TESTS_MAX tests of a session; on the node LST_UNITS_MAX units of
- * tests with LST_UNIT_BYTES of bulk data; on each CPT LST_SLOTS requests of
- * each kind that are being served, with at most LNET_MTU bytes each. Beyond
- * that the answer is ENOMEM, or requests wait in LNet, where each peer has its
- * share (LNetSetLazyPortal(3)). A session ends session_s after the last request
- * of its console.
+ * What a console can make a node keep is bounded: one session, and sessions
+ * that are ending; LST_TESTS_MAX tests and as many batches in a session;
+ * LST_UNITS_MAX units of tests (session.c) and LST_UNIT_BYTES of their bulk
+ * data on the node; on each CPT LST_SLOTS requests of each kind that are being
+ * served, with at most LNET_MTU bytes each. Beyond that the answer is ENOMEM,
+ * or requests wait in LNet, where each peer has its share
+ * (LNetSetLazyPortal(3)). A session ends if no request of a console comes for
+ * session_s.
  *
  * The protocol has no credentials: consoles are known by the NID that a request
  * came from, and by nothing else.
@@ -21,33 +22,39 @@
 
 #define LST_SESSION_S  100
 #define LST_RPC_S      64
-#define LST_TESTS_MAX  1024 /* of a session, and as many batches */
+#define LST_TESTS_MAX  1024 /* in a session; the same limit holds for batches */
 #define LST_UNITS_MAX  16384
 #define LST_UNIT_BYTES (UINT64_C(256) << 20)
 #define LST_SLOTS      64
 
 struct lst;
 
-/* A value that is 0 means its default. */
+/* A value of 0 means the default. */
 struct lst_conf {
-	/* Who may be a console, and so make this node serve and send; others
-	 * are answered with EACCES, and tests of others with ESRCH unless there
-	 * is a session. NULL: anybody may, and tests are always answered. */
+	/* The NIDs of nodes that may be consoles, and so make this node serve
+	 * and send. A framework request from any other NID is answered with
+	 * EACCES, and a request of a test with ESRCH unless there is a session.
+	 * NULL: any node may be a console, and tests are always served. */
 	const struct ulnet_nidlist *consoles;
-	uint32_t session_s; /* LST_SESSION_S: without requests, it ends */
-	uint32_t rpc_s;	    /* LST_RPC_S: by then a destination must answer */
+	/* s without requests after which a session ends; default: LST_SESSION_S
+	 */
+	uint32_t session_s;
+	/* s in which a destination of a test has to answer; default: LST_RPC_S
+	 */
+	uint32_t rpc_s;
 };
 
 /*
- * Serves on @node from now on, until the node is gone: after lnet_close() or,
- * in the simulator, a crash. Then the caller gives *@lst_p to lst_free(), also
- * if this failed, unless it left *@lst_p alone. -ENOMEM, or an error of
- * LNetMEAttach(3). @conf NULL: defaults; its list is borrowed until lst_free().
- * Thread: one that runs no loop, or the one that drives the node.
+ * Serves on @node from now on. When the node is gone, after lnet_close() or, in
+ * the simulator, a crash, the caller frees *@lst_p by lst_free(). That is so
+ * even if this function has returned an error, unless *@lst_p was left
+ * unchanged. @conf: NULL: defaults; its list is borrowed until lst_free().
+ * Returns 0; -ENOMEM; or an error of LNetMEAttach(3). Thread: one that runs no
+ * loop, or, with LNET_RUN_POLL, the one that calls lnet_poll().
  */
 int lst_open(struct lnet *node, const struct lst_conf *conf,
 	     struct lst **lst_p);
-/* NULL is fine. */
+/* @lst may be NULL. */
 void lst_free(struct lst *lst);
 
 #endif

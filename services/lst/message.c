@@ -15,11 +15,11 @@
 #define FIELDS_MAX  23
 #define INTEGER_MAX sizeof(uint64_t)
 
-/* A field of a message, and the member of struct lst_msg for it: both are
- * integers, of which the member may be wider, or names. */
+/* A field of a message, and the member of struct lst_msg for it. Both are
+ * integers, of which the member may be wider, or both are names. */
 struct field {
-	uint8_t at, size;	      /* in the message */
-	uint16_t member, member_size; /* offset in struct lst_msg */
+	uint8_t at, size;	      /* offset and bytes in the message */
+	uint16_t member, member_size; /* offset and bytes in struct lst_msg */
 };
 
 #define SIZE_OF(m) sizeof(((struct lst_msg *)NULL)->m)
@@ -32,7 +32,7 @@ struct field {
 #define REQUEST	     FIELD(REPLY_ID_AT, reply_id)
 #define REPLY	     FIELD(24, status)
 
-/* A table for each type; it ends with a field of no size. */
+/* By type: the fields of the message; a field of size 0 ends them. */
 static const struct field layouts[LST_TYPES][2 + FIELDS_MAX + 2] = {
 	[LST_MAKE] = { REQUEST, SESSION(32), FIELD(48, make.force),
 		       FIELD(52, name) },
@@ -91,7 +91,8 @@ static const struct field layouts[LST_TYPES][2 + FIELDS_MAX + 2] = {
 			     FIELD(48, name) },
 };
 
-/* The parameters of brw in a TEST, with LST_BYTES and without. */
+/* The fields of a TEST of brw for its parameters, with LST_BYTES and without.
+ */
 static const struct field brw_bytes[] = {
 	NARROW(82, 2, test.brw.opcode),
 	NARROW(84, 2, test.brw.flags),
@@ -373,8 +374,8 @@ bool lst_data_valid(uint32_t opcode, uint32_t check, uint64_t length)
 	return check == LST_CHECK_NONE || length % LST_WORD == 0;
 }
 
-/* The next word that is checked after the one at @at. The simple check is for
- * the first and the last word in each page. */
+/* Returns the offset of the next word that is checked after the one at @at. The
+ * simple check looks at the first and the last word in each page. */
 static uint32_t data_next_word(uint32_t at, uint32_t length, uint32_t offset,
 			       enum lst_check check)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sessions, their batches, and the tests in these. A client test consists of
- * units that send requests, each one at a time. Sessions and tests belong to
- * LST_HOME, units to the CPTs of the peers that they send to.
+ * Sessions, their batches, and the tests of batches. A client test consists of
+ * units; each unit sends one request at a time to one destination. LST_HOME
+ * owns sessions and tests, and the CPT of its destination owns a unit.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static int units_new(struct lst_test *t, const struct lst_msg *request,
 		t->units[i].lane->nunits++;
 		if (!bytes)
 			continue;
-		/* Zeroed, because data may be shorter. */
+		/* Zeroed, because less data than that may come. */
 		t->units[i].memory = calloc(1, t->brw.length);
 		if (!t->units[i].memory)
 			return -ENOMEM;
@@ -250,7 +250,7 @@ static void lane_begin(struct lst_lane *lane, struct ulnet_work *work,
 	lnet_post(t->session->lst->node, lane->cpt->index, work);
 }
 
-/* The work that lane_begin() posted has come back. */
+/* The work that lane_begin() posted has come back to LST_HOME. */
 static void lane_back(struct lst_lane *lane)
 {
 	struct lst_test *t = lane->test;
@@ -280,7 +280,7 @@ static void lane_run(struct ulnet_work *work)
 	struct lst_lane *lane = LST_OF(work, struct lst_lane, run);
 	struct lst_test *t = lane->test;
 
-	/* Set before the first unit begins, since a unit may end at once. */
+	/* Set before the first unit begins, because a unit may end at once. */
 	lane->left = lane->nunits;
 	lane->cpt->lanes++;
 	lst_watch(lane->cpt);
@@ -370,7 +370,8 @@ static bool reply_good(const struct lst_unit *u)
 			     (enum lst_check)brw->flags, reply->swapped);
 }
 
-/* Sends the next request of a unit; not in the turn of its last one. */
+/* Sends the next request of a unit: at once, or, if the last one was sent in
+ * this turn, in another turn. */
 static void unit_again(struct lst_unit *u)
 {
 	struct lst_cpt *cpt = u->lane->cpt;
@@ -425,7 +426,7 @@ static struct lst_msg ping_request(struct lst_unit *u)
 	u->sequence = atomic_fetch_add(&cpt->lst->sequence, 1);
 	msg.ping.magic = LST_PING_MAGIC;
 	msg.ping.sequence = u->sequence;
-	msg.ping.sec = now / NS_PER_S; /* for the sender only */
+	msg.ping.sec = now / NS_PER_S; /* the receiver does not use the time */
 	msg.ping.nsec = now % NS_PER_S;
 	return msg;
 }
@@ -486,7 +487,7 @@ static void unit_next(struct lst_unit *u)
 		u->running = true;
 		return;
 	}
-	/* A request that cannot even be begun would fail the next time, too. */
+	/* If a request cannot even be begun, the next one would fail, too. */
 	count_failure(t);
 	unit_end(u);
 }

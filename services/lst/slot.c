@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Slots: buffers for the requests of other nodes. Serves brw and ping, gives
- * other requests to frame.c, and sends replies. A request that finds no slot
- * waits in LNet, because the portals are lazy.
+ * Slots: buffers for the requests of other nodes. This file serves the requests
+ * of brw and ping tests, passes other requests to frame.c, and sends replies. A
+ * request that finds no slot waits in LNet, because the portals are lazy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 
 #include "lst_priv.h"
 
-/* The time for bulk data and replies: less than the 64 s for which requesters
- * wait. */
+/* us: time-out for bulk data and replies. Less than the 64 s for which
+ * requesters wait. */
 #define BULK_US	    UINT64_C(30000000)
 #define REPOST_NS   UINT64_C(10000000)
-#define FRAME_SLOTS 8 /* of each kind */
+#define FRAME_SLOTS 8 /* slots for each kind of framework request */
 
 static void slot_on_request(struct lst_md *md);
 
@@ -34,7 +34,7 @@ static int slot_post(struct lst_slot *slot)
 			     sizeof(slot->in));
 }
 
-/* Posts a slot that is free again; if that fails, it is tried by the timer. */
+/* Posts a slot that is free again. If that fails, the timer tries again. */
 static void slot_repost(struct lst_slot *slot)
 {
 	struct lst_cpt *cpt = slot->cpt;
@@ -116,7 +116,8 @@ static int slot_memory(struct lst_slot *slot, uint32_t length)
 		return 0;
 	free(slot->memory);
 	slot->memory_size = 0;
-	slot->memory = calloc(1, length); /* data may be shorter */
+	/* zeroed, because less data may come */
+	slot->memory = calloc(1, length);
 	if (!slot->memory)
 		return -ENOMEM;
 	slot->memory_size = length;
@@ -251,8 +252,8 @@ static void brw_serve(struct lst_slot *slot)
 
 /* ---- requests ---- */
 
-/* Answers a request of another version, whose sender looks at the status and
- * the session only. */
+/* Answers a request of another version of the protocol. Its sender looks only
+ * at the status and the session. */
 static void slot_refuse(struct lst_slot *slot)
 {
 	const struct lst *lst = slot->cpt->lst;
@@ -298,8 +299,8 @@ static void slot_on_request(struct lst_md *md)
 
 /* ---- the beginning and the end ---- */
 
-/* There are several slots for each kind, so that a request that waits for its
- * list of destinations does not hold up others. */
+/* There are several slots for each kind of request, so that one that waits for
+ * its list of destinations does not hold up others of its kind. */
 static const struct {
 	enum lst_service service;
 	unsigned int slots;
@@ -317,7 +318,7 @@ static const struct {
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Posts the next @n of cpt->slots. */
+/* Posts the next @n of cpt->slots, for @service. Returns 0 or -errno. */
 static int slots_add(struct lst_cpt *cpt, enum lst_service service,
 		     unsigned int n)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lst(8): a console of LNet's self-test. Each command is a process with a node
- * of its own; the state of the session is in a file (lst_state.c).
+ * lst(8): a console of LNet's self-test. Each command is a process of its own
+ * with a node of its own; the state of the session is in a file between
+ * commands (lst_state.c).
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -61,8 +62,9 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* Keeps the options of the node for later commands of the session. A file's
- * path is kept as made absolute, as they may run in another directory. */
+/* Keeps an option of the node for later commands of the session. A file's path
+ * is kept as an absolute one, because these commands may run in another
+ * directory. */
 static int keep_option(void *arg, const struct option_at *at)
 {
 	struct lst_tool *t = arg;
@@ -136,8 +138,8 @@ static int lst_parse(struct lst_tool *t, int argc, char **argv)
 	return lst_words_take(&t->words, t->command, set.nargs, set.args);
 }
 
-/* Sets up the node's options: those of this command line if there are any, else
- * those of the session. */
+/* Sets up the node's options: those of this command line if there are any
+ * (@given), else those of the session. */
 static int node_args(struct lst_tool *t, bool given)
 {
 	struct state *s = &t->console.state;
@@ -193,7 +195,8 @@ static int run_command(struct lst_tool *t)
 
 	if (state_open(s))
 		return 1;
-	/* Options that are given now replace those of the session. */
+	/* Options of the node on this command line replace those of the
+	 * session. */
 	if (given)
 		s->nargs = given;
 	status = check_session(t);

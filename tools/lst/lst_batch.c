@@ -9,8 +9,9 @@
 
 #define STOP_S 60
 
-/* Asks every second, until no client runs tests of @batch. @stop: after a stop,
- * with a limit. @say: prints progress. */
+/* Asks the clients of @batch every second until none of them runs a test.
+ * @stop: the batch has been stopped, so that takes at most STOP_S. @say: prints
+ * progress. */
 static int wait_idle(struct lst_console *c, const char *batch, uint64_t id,
 		     bool stop, bool say)
 {
@@ -158,7 +159,8 @@ int lst_stop(struct lst_console *c, const struct lst_words *w)
 
 /* ---- query ---- */
 
-/* Test @k of the batch, from 1 on. NULL, after a message. */
+/* Returns test @k of the batch; the first one is 1. NULL: there is no such
+ * test, and a message was printed. */
 static const struct state_test *test_of(const struct state *s,
 					const char *batch, unsigned int k)
 {
@@ -171,8 +173,9 @@ static const struct state_test *test_of(const struct state *s,
 	return NULL;
 }
 
-/* The index of @test among the tests of its batch on @node, which counts only
- * those it takes part in: one as a server, and then one as a client. */
+/* Returns the index of @test among the tests of its batch on @node. The node
+ * counts only tests in which it takes part: one if it is a server, and then one
+ * if it is a client. */
 static uint32_t index_at(const struct state *s, const struct state_test *test,
 			 const struct ulnet_nid *node)
 {
@@ -187,7 +190,7 @@ static uint32_t index_at(const struct state *s, const struct state_test *test,
 	return n;
 }
 
-/* Sets the nodes to ask, and the message for each. */
+/* Sets which nodes are to be asked, and the message for each. */
 static int query_nodes(struct lst_nodes *nodes, struct state *s,
 		       const struct state_batch *b, const struct lst_words *w)
 {
@@ -281,7 +284,7 @@ static int take_size(const char *name, const char *value, uint64_t min,
 	return option_size(&at, min, max, size_p);
 }
 
-/* Parses the arguments of brw. Kernel nodes crash over sizes and offsets that
+/* Parses the arguments of brw. Sizes and offsets that would crash kernel nodes
  * are refused here. */
 static int take_brw(struct lst_brw_params *brw, int argc, char **argv)
 {
@@ -315,8 +318,8 @@ static int take_brw(struct lst_brw_params *brw, int argc, char **argv)
 	if (off + size >
 	    (size + LST_PAGE_SIZE - 1) / LST_PAGE_SIZE * LST_PAGE_SIZE)
 		return lst_usage("add_test",
-				 "off: what begins there has to end in as many "
-				 "pages of 4096 bytes as size has");
+				 "off: the data must not touch more pages of "
+				 "4096 bytes than they would without it");
 	brw->length = (uint32_t)size;
 	brw->offset = (uint32_t)off;
 	return 0;
@@ -341,7 +344,7 @@ static int take_test(struct lst_msg *msg, const struct lst_words *w, int argc,
 	return take_brw(&msg->test.brw, argc - 1, argv + 1);
 }
 
-/* Parses --distribute D:S: each D clients have the same S servers. */
+/* Parses --distribute D:S: groups of D clients have the same S servers. */
 static int take_distribute(const char *text, unsigned int servers,
 			   unsigned int *d, unsigned int *s)
 {
@@ -369,7 +372,7 @@ static int test_servers(struct lst_console *c, const struct state_group *to,
 	return lst_nodes_request(c, &nodes, status, &msg, "add_test", 0);
 }
 
-/* Adds the test to the clients, each of which fetches its list of servers. */
+/* Adds the test to the clients. Each of them fetches its list of servers. */
 static int test_clients(struct lst_console *c, const struct state_group *from,
 			const struct state_group *to,
 			const struct lst_msg *test, unsigned int d,

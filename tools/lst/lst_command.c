@@ -34,7 +34,8 @@ int lst_check_name(const char *what, const char *name)
 			what, name);
 }
 
-/* Unlike isprint(), the same in each locale, as names go to other nodes. */
+/* Unlike isprint(), this is the same in each locale, because names go to other
+ * nodes. */
 static bool is_printable(char c)
 {
 	return c >= ' ' && c <= '~';
@@ -107,7 +108,7 @@ void lst_list_end(struct lst_console *c)
 		name, .arg = "N", .kind = OPTION_NUMBER, AT(field), least, \
 		      most,                                                \
 	}
-/* The time in which nodes have to answer. */
+/* s in which nodes have to answer. */
 #define TIMEOUT NUMBER("timeout", ask, 3, 60)
 
 static const struct option_row no_rows[] = { { 0 } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands of lst(8). */
+/* The commands of lst(8), the state of a session, and how nodes are asked. */
 #ifndef TOOLS_LST_COMMAND_H
 #define TOOLS_LST_COMMAND_H
 
@@ -12,27 +12,28 @@
 #include "tools/common/option.h"
 
 #define WHO    "lst"
-#define FAILED 1 /* exit status */
+#define FAILED 1 /* exit status of a command that fails */
 
 /* ---- the state of a session, between two commands: lst_state.c ---- */
 
-/* A text file of the user's. It is locked from state_open() to the end of the
- * process, so that commands of one session run one after the other. */
+/* The state is a text file that belongs to the user. state_open() locks it
+ * until the process ends, so that commands of one session run one after the
+ * other. */
 
 #define STATE_NAME_SIZE 32
 #define STATE_GROUPS	64
-#define STATE_NODES	1024 /* of a group */
+#define STATE_NODES	1024 /* the most in a group */
 #define STATE_BATCHES	64
 #define STATE_TESTS	256
 #define STATE_NODE_ARGS 16
 #define STATE_TEXT	128
 #define STATE_VALUE	400
 
-/* The state of a node, by its last answer. */
+/* The state of a node, as of its last answer. */
 enum node_state {
 	NODE_UNKNOWN, /* it is in no session */
-	NODE_ACTIVE,  /* in this one */
-	NODE_BUSY,    /* in another one */
+	NODE_ACTIVE,  /* it is in this session */
+	NODE_BUSY,    /* it is in another session */
 	NODE_DOWN,    /* it gave no answer */
 	NODE_STATES
 };
@@ -41,7 +42,7 @@ extern const char *const node_states[NODE_STATES];
 
 struct state_node {
 	struct ulnet_nid nid;
-	enum node_state state; /* the same in all groups */
+	enum node_state state; /* the same in all groups that have the node */
 };
 
 struct state_group {
@@ -57,21 +58,21 @@ struct state_batch {
 
 struct state_test {
 	char batch[STATE_NAME_SIZE], from[STATE_NAME_SIZE], to[STATE_NAME_SIZE];
-	char text[STATE_TEXT]; /* for people */
+	char text[STATE_TEXT]; /* the test and its arguments, to be printed */
 };
 
 struct state {
 	char *path;
 	FILE *file;
 	bool exists; /* there is a session */
-	bool force;  /* nodes of other sessions may be taken */
+	bool force;  /* nodes may be taken away from other sessions */
 	char name[STATE_NAME_SIZE];
-	uint64_t console; /* the session's id */
+	uint64_t console; /* with stamp: the session's id */
 	int64_t stamp;
 	uint64_t next_batch;
-	unsigned int timeout; /* s without a command, after which it ends; 0:
-			       * never */
-	unsigned int idle;    /* s since the last command, when it was read */
+	/* s without a command after which the session ends; 0: never */
+	unsigned int timeout;
+	unsigned int idle; /* s from the last command to state_open() */
 	/* Options for the console's own node, which hold for the session. */
 	unsigned int nargs;
 	struct {
@@ -85,26 +86,28 @@ struct state {
 };
 
 /* Opens or makes the file of the session that $LST_SESSION names, and reads it.
- * Prints errors to stderr. */
+ * Returns 0, or -errno after a message. */
 int state_open(struct state *s);
-/* Has the session ended, as there was no command for state.timeout? */
+/* Has the session ended because there was no command for state.timeout? */
 bool state_expired(const struct state *s);
 /* Sets the time of the last command to now. */
 void state_touch(const struct state *s);
-/* Ends the session; options of the node are kept. */
+/* Removes the session, its groups, batches and tests from @s, but keeps the
+ * options of the node. */
 void state_clear(struct state *s);
-/* Writes the file, or removes it if the session has ended. */
+/* Writes the file, or removes it if the session has ended. Returns 0 or -errno.
+ */
 int state_save(struct state *s);
 void state_close(struct state *s);
 
 bool state_name_good(const char *name);
-/* The caller has checked the length. */
+/* Copies @name, whose length the caller has checked. */
 void state_name_copy(char to[STATE_NAME_SIZE], const char *name);
 struct state_group *state_group(struct state *s, const char *name);
 struct state_batch *state_batch(struct state *s, const char *name);
-/* NODE_UNKNOWN also for a node that is in no group. */
+/* Returns the state of a node; NODE_UNKNOWN also if it is in no group. */
 enum node_state state_of(const struct state *s, const struct ulnet_nid *nid);
-/* False also if there is no such group. */
+/* Is the node in the group @name? False also if there is no such group. */
 bool state_group_has(const struct state *s, const char *name,
 		     const struct ulnet_nid *nid);
 /* Sets the node's state in all groups. */
@@ -112,9 +115,10 @@ void state_set_node(struct state *s, const struct ulnet_nid *nid,
 		    enum node_state state);
 /* Is the node in any group? */
 bool state_has(const struct state *s, const struct ulnet_nid *nid);
-/* Adds a copy of @node. -ENOSPC, -ENOMEM. */
+/* Adds a copy of @node. Returns 0; -ENOSPC: the group has STATE_NODES; -ENOMEM.
+ */
 int state_group_add(struct state_group *g, const struct state_node *node);
-/* Without effect if the group does not have the node. */
+/* Removes the node from @g, if it is there. */
 void state_group_remove(struct state_group *g, const struct ulnet_nid *nid);
 void state_group_del(struct state *s, struct state_group *g);
 
@@ -125,22 +129,23 @@ struct lst_console {
 	struct lnet *node; /* NULL: the command needs none */
 	struct lst_calls calls;
 	bool json;
-	const char *comma; /* before the next item of a list in JSON */
+	const char *comma; /* printed before the next item of a list in JSON */
 };
 
-/* The options and words of a command. Each command has some of the options. */
+/* The options and words of a command. Each command uses some of the options. */
 struct lst_words {
 	bool force, wait, refresh, session, server;
 	bool rate, bw, read, write, avg, min, max, mbs;
-	unsigned int states; /* bits of enum node_state */
+	unsigned int states; /* a bit for each enum node_state */
 	unsigned int delay, count, concurrency, loop;
 	unsigned int ask;     /* s in which nodes have to answer */
-	unsigned int timeout; /* s, of a session */
-	unsigned int run;     /* s, the timeout of a batch */
-	unsigned int test;    /* of a batch, from 1 on; 0: all */
+	unsigned int timeout; /* s: state.timeout */
+	unsigned int run;     /* s: the timeout of the batch that is run */
+	/* the number of a test in its batch, from 1; 0: all tests */
+	unsigned int test;
 	const char *batch, *from, *to, *distribute, *clean, *remove;
 	const char *group, *nodes;
-	char **args; /* the words, which end with NULL */
+	char **args; /* n words, and NULL */
 	int n;
 };
 
@@ -148,24 +153,26 @@ struct lst_command {
 	const char *name;
 	const char *args; /* for --help */
 	const struct option_row *rows;
-	int min, max; /* words; max < 0: any number */
-	/* Returns the exit status, after a message if that is not 0. */
+	int min, max; /* how many words it takes; max < 0: any number */
+	/* Returns the exit status; if that is not 0, prints a message before.
+	 */
 	int (*run)(struct lst_console *c, const struct lst_words *w);
 	bool makes;   /* it makes the session */
-	bool asks;    /* it needs a node, to ask others */
+	bool asks;    /* it asks other nodes, and so needs one of its own */
 	bool answers; /* it prints JSON itself with --json */
 };
 
-/* Ends with a command without a name. */
+/* All commands. The last entry has no name. */
 extern const struct lst_command lst_commands[];
 
-/* NULL: there is none of this name. */
+/* Returns the command @name; NULL: there is none. */
 const struct lst_command *lst_command_find(const char *name);
-/* Parses the arguments of the command argv[0]. 0, or OPTION_USAGE. */
+/* Parses the arguments of @command, whose name is argv[0]. Returns 0 or
+ * OPTION_USAGE. */
 int lst_words_take(struct lst_words *w, const struct lst_command *command,
 		   int argc, char **argv);
 
-/* Each is a struct lst_command's run(). */
+/* The run functions of commands. */
 int lst_new_session(struct lst_console *c, const struct lst_words *w);
 int lst_end_session(struct lst_console *c, const struct lst_words *w);
 int lst_show_session(struct lst_console *c, const struct lst_words *w);
@@ -183,9 +190,11 @@ int lst_ping(struct lst_console *c, const struct lst_words *w);
 int lst_stat(struct lst_console *c, const struct lst_words *w);
 int lst_show_error(struct lst_console *c, const struct lst_words *w);
 
-/* The batch @name, or the only one if that is NULL. NULL, after a message. */
+/* Returns the batch @name; if @name is NULL, the only batch. NULL: there is
+ * none, and a message was printed. */
 struct state_batch *lst_batch_named(struct lst_console *c, const char *name);
-/* Stops the batch, and waits until none of its tests runs. */
+/* Stops the batch, and waits until none of its tests runs. Returns the exit
+ * status. */
 int lst_batch_stop(struct lst_console *c, const struct state_batch *b,
 		   bool force);
 
@@ -193,27 +202,31 @@ int lst_batch_stop(struct lst_console *c, const struct state_batch *b,
 int lst_usage(const char *command, const char *what);
 /* Prints why a command fails. Returns FAILED. */
 int lst_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Checks the name of a group or batch. 0, or FAILED after a message. */
+/* Checks the name of a group or batch (@what). Returns 0, or FAILED after a
+ * message. */
 int lst_check_name(const char *what, const char *name);
 
-/* Checks the name of a session, which may have any printable characters, as it
- * is shown but not looked up. 0, or FAILED after a message. */
+/* Checks the name of a session. It may have any printable characters of ASCII,
+ * because it is printed but not looked up. Returns 0, or FAILED after a
+ * message. */
 int lst_check_label(const char *name);
 #define LST_LABEL_SIZE 64
-/* Copies the name of a session, which may come from another node, to be
- * printed: other characters become question marks; with @json, quotes and
- * backslashes are escaped. Returns @text, of LST_LABEL_SIZE bytes. */
+/* Copies the name of a session to @text, to be printed. The name may come from
+ * another node, so characters that are not printable become question marks.
+ * With @json, quotes and backslashes are escaped. Returns @text, which has
+ * LST_LABEL_SIZE bytes. */
 const char *lst_label(const char *name, bool json, char *text);
 
-/* Print the beginning of a list in JSON, {"NAME": [...]}, what is before each
- * item, and the end. Without --json they print nothing. */
+/* With --json these print the beginning of a list, {"NAME": [...]}, what comes
+ * before each item, and the end of the list. Without --json they print nothing.
+ */
 void lst_list_begin(struct lst_console *c, const char *name);
 void lst_list_next(struct lst_console *c);
 void lst_list_end(struct lst_console *c);
 
 /* ---- asking nodes: lst_nodes.c ---- */
 
-#define ASK_S	  30 /* the time in which a node has to answer */
+#define ASK_S	  30 /* s in which a node has to answer */
 #define SECOND_US UINT64_C(1000000)
 
 /* The states of nodes that may be in the session. */
@@ -225,54 +238,56 @@ struct lst_nodes {
 	struct lst_ask *asks; /* the caller frees it */
 };
 
-/* These add nodes that are not in the set yet. They return 0, or FAILED after a
- * message. */
+/* These functions add nodes that are not in the set yet. They return 0, or
+ * FAILED after a message. */
 int lst_nodes_add(struct lst_nodes *nodes, const struct ulnet_nid *nid);
-/* NIDs, and ranges of them. */
+/* @text: NIDs, and ranges of NIDs. */
 int lst_nodes_add_nids(struct lst_nodes *nodes, const char *text);
 int lst_nodes_add_group(struct lst_nodes *nodes, struct state *s,
 			const char *name);
-/* The nodes that send in tests of a batch, or with @servers those that are sent
- * to. @batch NULL: of all batches. */
+/* The clients in tests of @batch, or, if @servers, the servers. @batch NULL: of
+ * all batches. */
 int lst_nodes_add_batch(struct lst_nodes *nodes, struct state *s,
 			const char *batch, bool servers);
 /* The nodes of all groups. */
 int lst_nodes_add_session(struct lst_nodes *nodes, struct state *s);
-/* A group, or NIDs. */
+/* @word: NIDs if it has a '@', else a group. */
 int lst_nodes_add_word(struct lst_console *c, struct lst_nodes *nodes,
 		       const char *word);
 
 /* Removes nodes whose state is not in @states, bits of enum node_state. */
 void lst_nodes_filter(struct lst_nodes *nodes, const struct state *s,
 		      unsigned int states);
-/* FAILED, after a message for each node that is not active. @what needs it. */
+/* Prints a message for each node that is not active, which the command @what
+ * needs. Returns 0, or FAILED if there was any. */
 int lst_nodes_need_active(const struct lst_nodes *nodes, const struct state *s,
 			  const char *what);
 
-/* Sends @msg to all nodes at once, waits for the answers, and notes the states
- * of the nodes by them. */
+/* Sends @msg to all nodes at once, waits for their answers for up to @seconds,
+ * and notes the states that these show. */
 void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
 		   const struct lst_msg *msg, uint32_t seconds);
-/* The same with the msg of each lst_ask, in which the session is set here. */
+/* As lst_nodes_ask(), but sends the msg of each lst_ask, in which this sets the
+ * session. */
 void lst_nodes_ask_each(struct lst_console *c, struct lst_nodes *nodes,
 			uint32_t seconds);
-/* The state of a node, by the session in its answer. */
+/* Returns the state of a node, from the session in its answer. */
 enum node_state lst_node_state(const struct lst_console *c,
 			       const struct lst_ask *ask);
-/* FAILED, after a message for each node that gave no answer, or one with an
- * error other than @also. */
+/* Print a message for each node that gave no answer, or an answer with an error
+ * other than @also. Return 0, or FAILED if there was any. */
 int lst_node_failed(const struct lst_ask *ask, const char *what, uint32_t also);
 int lst_nodes_failed(const struct lst_nodes *nodes, const char *what,
 		     uint32_t also);
-/* If @status is 0: lst_nodes_ask() with ASK_S, and lst_nodes_failed(). Frees
- * nodes->asks. Returns the exit status. */
+/* If @status is 0, calls lst_nodes_ask() with ASK_S, and lst_nodes_failed(). In
+ * any case frees nodes->asks. Returns the exit status. */
 int lst_nodes_request(struct lst_console *c, struct lst_nodes *nodes,
 		      int status, const struct lst_msg *msg, const char *what,
 		      uint32_t also);
-/* Asks all active nodes something, because nodes end a session of which they
- * hear nothing, as servers do while tests run. */
+/* Sends a request to all active nodes, because nodes end a session of which
+ * they hear nothing, as would servers while tests run. */
 void lst_nodes_keep_alive(struct lst_console *c);
-/* Makes nodes leave the session. */
+/* Makes nodes leave the session. Returns the exit status. */
 int lst_nodes_remove(struct lst_console *c, struct lst_nodes *nodes,
 		     const char *what);
 

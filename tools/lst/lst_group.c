@@ -9,7 +9,8 @@
 
 /* ---- sessions ---- */
 
-/* Stops all tests before nodes leave the session: kernel nodes hang else. */
+/* Stops all tests before nodes leave the session, because kernel nodes hang
+ * otherwise. */
 static int session_end(struct lst_console *c)
 {
 	struct state *s = &c->state;
@@ -41,7 +42,7 @@ int lst_new_session(struct lst_console *c, const struct lst_words *w)
 		return lst_fail("there is a session already: %s; end_session "
 				"ends it",
 				s->name);
-	/* The first NID that is not 0@lo. */
+	/* Takes the first NID of this node that is not 0@lo. */
 	for (unsigned int i = 0;; i++) {
 		if (LNetGetId(c->node, i, &id))
 			return lst_fail(
@@ -105,9 +106,9 @@ static int nodes_make(struct lst_console *c, struct lst_nodes *nodes,
 	return status;
 }
 
-/* Makes nodes of the group members that are not. Those that were active are
- * asked first, because a node that is made a member twice has to be removed
- * twice. */
+/* Makes those nodes of the group members of the session that are not. Nodes
+ * that were active are asked first whether they still are, because a node that
+ * is made a member twice has to be removed twice. */
 static int group_refresh(struct lst_console *c, const struct state_group *g,
 			 const char *what)
 {
@@ -190,7 +191,8 @@ int lst_add_group(struct lst_console *c, const struct lst_words *w)
 	return group_refresh(c, g, "add_group");
 }
 
-/* The group @name, if it is in no test. NULL, after a message. */
+/* Returns the group @name. NULL: there is none, or it is in a test, and a
+ * message was printed. */
 static struct state_group *group_unused(struct state *s, const char *name)
 {
 	struct state_group *g = state_group(s, name);
@@ -255,8 +257,8 @@ static int group_clean(struct lst_console *c, struct state_group *g,
 	return status;
 }
 
-/* Ranges may include nodes that are not in the group, but at least one that
- * is. */
+/* Removes nodes from the group. @text may name nodes that are not in the group,
+ * but at least one has to be. */
 static int group_remove(struct lst_console *c, struct state_group *g,
 			const char *text)
 {
@@ -412,7 +414,8 @@ int lst_ping(struct lst_console *c, const struct lst_words *w)
 				   lst_node_state(c, &nodes.asks[i]));
 		}
 		lst_list_end(c);
-		/* A node in no session answers ESRCH. */
+		/* A node that is in no session answers with ESRCH, which is no
+		 * failure. */
 		status = lst_nodes_failed(&nodes, "ping", ESRCH);
 	}
 	free(nodes.asks);

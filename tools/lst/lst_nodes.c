@@ -22,7 +22,7 @@ int lst_nodes_add(struct lst_nodes *nodes, const struct ulnet_nid *nid)
 	return 0;
 }
 
-/* As lst_nodes_add(), for a NID that may be in a session. */
+/* As lst_nodes_add(), but fails if the NID cannot be in a session. */
 static int lst_nodes_add_nid(struct lst_nodes *nodes,
 			     const struct ulnet_nid *nid)
 {
@@ -218,9 +218,9 @@ int lst_nodes_remove(struct lst_console *c, struct lst_nodes *nodes,
 				nodes->asks[left++].to = nodes->asks[k].to;
 		nodes->n = left;
 		if (left && i == REMOVES_MAX)
-			status = lst_fail("%s: %u nodes do not let go of the "
-					  "session",
-					  what, left);
+			status = lst_fail(
+				"%s: %u nodes are still in the session", what,
+				left);
 	}
 	return status;
 }

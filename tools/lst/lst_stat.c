@@ -14,7 +14,7 @@ struct rates {
 	double of[RATES];
 };
 
-/* The counters of a node in the round before. */
+/* The counters of a node in the last round of requests. */
 struct round {
 	bool known;
 	struct lst_counters stat;
@@ -30,7 +30,7 @@ static struct rates rates_of(const struct lst_counters *a,
 {
 	uint32_t ms = b->running_ms - a->running_ms;
 
-	/* Counters of 32 bits wrap. */
+	/* Counters of 32 bits wrap, so their difference is taken in 32 bits. */
 	return (struct rates){ {
 		counter_rate(b->recv_count - a->recv_count, 0, ms),
 		counter_rate(b->send_count - a->send_count, 0, ms),
@@ -54,7 +54,8 @@ static void print_way(const struct lst_words *w, const char *way, double count,
 		       w->mbs ? "MB/s" : "MiB/s");
 }
 
-/* @of: NULL for a node, else "avg", "min" or "max" of a group. */
+/* Prints the rates of a node, or of a group. @of: "avg", "min" or "max" of the
+ * group @name; NULL: @name is a node. */
 static void print_rates(struct lst_console *c, const struct lst_words *w,
 			const char *name, const char *of, const struct rates *r)
 {
@@ -155,7 +156,8 @@ static int section_round(struct lst_console *c, const struct lst_words *w,
 	return lst_nodes_failed(&s->nodes, "stat", 0);
 }
 
-/* The first round prints nothing: rates need two. */
+/* Asks all nodes once, and prints their rates since the last round. The first
+ * round prints nothing. */
 static int sections_round(struct lst_console *c, const struct lst_words *w,
 			  struct section *sections, int n, bool first)
 {

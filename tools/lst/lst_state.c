@@ -128,7 +128,7 @@ void state_group_remove(struct state_group *g, const struct ulnet_nid *nid)
 
 	if (!node)
 		return;
-	/* The order is kept, because tests pair nodes by it. */
+	/* Keeps the order of nodes, by which tests pair clients and servers. */
 	memmove(node, node + 1, (size_t)(end - node - 1) * sizeof(*node));
 	g->n--;
 }
@@ -240,7 +240,7 @@ static int state_read(struct state *s)
 		number++;
 		if (state_read_line(s, line))
 			continue;
-		fprintf(stderr, "lst: %s: line %u is not one of lst's\n",
+		fprintf(stderr, "lst: %s: line %u was not written by lst\n",
 			s->path, number);
 		return -EINVAL;
 	}
@@ -269,8 +269,9 @@ static int path_make(struct state *s)
 	return n < 0 ? -ENOMEM : 0;
 }
 
-/* Opens and locks the file, unless it is somebody else's. -EAGAIN: it has been
- * removed meanwhile. */
+/* Opens and locks the file, unless it belongs to another user. Returns 0;
+ * -EAGAIN: another process has removed the file meanwhile; or another -errno,
+ * after a message. */
 static int file_open(struct state *s)
 {
 	int fd = open(s->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -284,7 +285,8 @@ static int file_open(struct state *s)
 			close(fd);
 		return rc;
 	}
-	/* The command that had the lock has ended the session. */
+	/* The command that had the lock before has ended the session, and
+	 * removed the file. */
 	if (!st.st_nlink) {
 		close(fd);
 		return -EAGAIN;
@@ -319,7 +321,8 @@ bool state_expired(const struct state *s)
 
 void state_touch(const struct state *s)
 {
-	futimens(fileno(s->file), NULL); /* a failure does no harm */
+	/* if this fails, the session may end early, which does no harm */
+	futimens(fileno(s->file), NULL);
 }
 
 void state_clear(struct state *s)
@@ -380,7 +383,8 @@ int state_save(struct state *s)
 
 void state_close(struct state *s)
 {
-	/* Without a session the file was made by state_open(), and is empty. */
+	/* If there is no session, state_open() has made the file, and it is
+	 * empty. */
 	if (s->file && !s->exists)
 		unlink(s->path);
 	if (s->file)

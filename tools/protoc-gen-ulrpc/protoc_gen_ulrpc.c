@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A plug-in of protoc that makes X.ulrpc.h of X.proto, for ulnet/stub.h: tables
- * of the options of methods, and functions that call with the methods' own
- * types. protoc's request comes on stdin, the response goes to stdout.
+ * A plug-in of protoc that makes X.ulrpc.h from X.proto, for use with
+ * ulnet/stub.h: tables of the options of methods, and functions to call the
+ * methods with their own message types. protoc's request comes on stdin, the
+ * response goes to stdout.
  */
 #include <ctype.h>
 #include <err.h>
@@ -26,8 +27,8 @@ static void *need(void *memory)
 	return memory;
 }
 
-/* As asprintf(), but ends the program without memory. The caller frees this
- * and all other names. */
+/* As asprintf(), but ends the program if there is no memory. The caller frees
+ * the result, as that of all functions here that return a name. */
 static __attribute__((format(printf, 1, 2))) char *name_format(const char *fmt,
 							       ...)
 {
@@ -41,7 +42,7 @@ static __attribute__((format(printf, 1, 2))) char *name_format(const char *fmt,
 	return need(text);
 }
 
-/* "dir/kv.proto" with suffix ".pb-c.h": dir/kv.pb-c.h */
+/* Makes "dir/kv.pb-c.h" from "dir/kv.proto" and the suffix ".pb-c.h". */
 static char *name_file(const char *proto, const char *suffix)
 {
 	size_t len = strlen(proto);
@@ -53,13 +54,14 @@ static char *name_file(const char *proto, const char *suffix)
 
 /* ---- spelling ---- */
 
-/* Memory for the name in C: at most two characters for each of @name. */
+/* Returns memory for @name as spelled in C, which has at most two characters
+ * for each one of @name. */
 static char *name_room(const char *name)
 {
 	return need(malloc(2 * strlen(name) + 1));
 }
 
-/* kv.KeyStore: kv__key_store */
+/* Makes "kv__key_store" from "kv.KeyStore". */
 static char *to_lower(const char *name)
 {
 	char *lower = name_room(name), *to = lower;
@@ -83,7 +85,7 @@ static char *to_lower(const char *name)
 	return lower;
 }
 
-/* kv.key_part: Kv__KeyPart */
+/* Makes "Kv__KeyPart" from "kv.key_part". */
 static char *to_camel(const char *name)
 {
 	char *camel = name_room(name), *to = camel;
@@ -109,7 +111,8 @@ static char *to_camel(const char *name)
 
 /* ---- packages ---- */
 
-/* The package of names in C: an option, or that of the file. */
+/* Returns the package for names in C: from the option c_package, or that of the
+ * file. */
 static const char *c_package(const Plugin__File *file)
 {
 	const Plugin__ProtobufCFileOptions *options =
@@ -119,13 +122,13 @@ static const char *c_package(const Plugin__File *file)
 					      : file->package;
 }
 
-/* @name within the package @package, or in none. */
+/* Returns "PACKAGE.NAME"; if @package is empty, "NAME". */
 static char *in_package(const char *package, const char *name)
 {
 	return name_format("%s%s%s", package, *package ? "." : "", name);
 }
 
-/* KeyStore of package kv: kv__key_store. */
+/* Makes "kv__key_store" for the service KeyStore of the package kv. */
 static char *name_service(const Plugin__File *file,
 			  const Plugin__Service *service)
 {
@@ -136,7 +139,7 @@ static char *name_service(const Plugin__File *file,
 	return lower;
 }
 
-/* Its method GetAll: get_all. */
+/* Makes "get_all" for the method GetAll. */
 static char *name_method(const Plugin__Method *method)
 {
 	return to_lower(method->name);
@@ -144,7 +147,7 @@ static char *name_method(const Plugin__Method *method)
 
 /* ---- messages ---- */
 
-/* Is @name, such as Key.Part, one of @messages, or nested in one of them? */
+/* Is @name, such as "Key.Part", one of @messages, or nested in one of them? */
 static bool has_message(Plugin__Message *const *messages, size_t n,
 			const char *name)
 {
@@ -163,8 +166,8 @@ static bool has_message(Plugin__Message *const *messages, size_t n,
 	return false;
 }
 
-/* @full, ".kv.Key", without the package of @file: "Key". NULL: it is in another
- * package. */
+/* Returns "Key" for @full, ".kv.Key", if the package of @file is kv. NULL:
+ * @full is in another package. */
 static const char *after_package(const Plugin__File *file, const char *full)
 {
 	size_t len = strlen(file->package);
@@ -178,8 +181,8 @@ static const char *after_package(const Plugin__File *file, const char *full)
 		       : NULL;
 }
 
-/* The struct of the message ".kv.Key.Part" is Kv__Key__Part. NULL: no file of
- * @request has such a message. */
+/* Makes "Kv__Key__Part", which is the struct of the message @full,
+ * ".kv.Key.Part". NULL: no file of @request has such a message. */
 static char *name_message(const Plugin__Request *request, const char *full)
 {
 	for (size_t i = 0; i < request->n_proto_file; i++) {
@@ -200,7 +203,7 @@ static char *name_message(const Plugin__Request *request, const char *full)
 
 /* ---- guards ---- */
 
-/* Prints the name of the macro that guards the header of @path. */
+/* Prints the macro that guards the header that is made from @path. */
 static void print_guard(FILE *out, const char *path)
 {
 	fputs("ULRPC_", out);
@@ -229,7 +232,7 @@ static const char *const run_names[] = {
 	[ULRPC__RUN__INLINE] = "ULRPC_RUN_INLINE",
 };
 
-/* NULL: @value has no name. */
+/* Returns the name of @value in C; NULL: it has none. */
 static const char *constant_name(const char *const *names, size_t n,
 				 unsigned int value)
 {
@@ -240,8 +243,9 @@ static const char *constant_name(const char *const *names, size_t n,
 #define NAME_OF(names, value) \
 	constant_name(names, ARRAY_SIZE(names), (unsigned int)(value))
 
-/* protoc gives each option as a message of its own. They are concatenated
- * before they are unpacked, as protobuf-c does not merge them. */
+/* protoc gives each option as a message of its own. These messages are
+ * concatenated before they are unpacked, because protobuf-c does not merge
+ * them. */
 static Ulrpc__MethodOptions *merge_options(const Plugin__Method *method)
 {
 	const Plugin__Options *parts = method->options;
@@ -263,7 +267,7 @@ static Ulrpc__MethodOptions *merge_options(const Plugin__Method *method)
 	return options;
 }
 
-/* Returns what is wrong with the options, or NULL. */
+/* Prints the options of a method. Returns what is wrong with them, or NULL. */
 static const char *print_options(FILE *out, const char *method,
 				 const Ulrpc__MethodOptions *o)
 {
@@ -284,7 +288,8 @@ static const char *print_options(FILE *out, const char *method,
 	return NULL;
 }
 
-/* Prints a line of the table. Returns what is wrong, or NULL. */
+/* Prints the line of a method in the table of options. Returns what is wrong,
+ * or NULL. */
 static const char *print_line(FILE *out, const Plugin__Method *method)
 {
 	Ulrpc__MethodOptions *options;
@@ -336,14 +341,15 @@ static char *print_table(FILE *out, const Plugin__File *file,
 
 /* ---- typed calls ---- */
 
-/* The names in the functions of a method. */
+/* The names that the functions for a method contain. */
 struct typed {
-	char *service, *method, *request, *reply; /* names of C */
+	char *service, *method, *request, *reply; /* in C */
 	const char *name;			  /* in the .proto */
 };
 
-/* The end of a function's name, and its text, in which $X are the names: $F of
- * the function, $N method, $Q request, $R reply, $S service. */
+/* The functions for a method: the end of the name of each, and its text, in
+ * which $F is the function, $N the method, $Q the request, $R the reply and $S
+ * the service. */
 static const struct {
 	const char *suffix, *text;
 } functions[] = {
@@ -398,7 +404,8 @@ static void print_template(FILE *out, const char *text, const struct typed *t,
 	}
 }
 
-/* The method of @service whose own function in C is <service>__<name>. */
+/* Returns the method of @service whose function by protoc-c is SERVICE__NAME;
+ * NULL: there is none. */
 static const Plugin__Method *find_method(const Plugin__Service *service,
 					 const char *name)
 {
@@ -413,8 +420,8 @@ static const Plugin__Method *find_method(const Plugin__Service *service,
 	return NULL;
 }
 
-/* Leaves the function out if another method has its name: the rest of the
- * header can be used without it. */
+/* Prints a function, unless another method has its name. The rest of the header
+ * can be used without that function. */
 static void print_function(FILE *out, const Plugin__Service *service,
 			   const struct typed *t, size_t which)
 {
@@ -514,7 +521,8 @@ static const Plugin__File *find_file(const Plugin__Request *request,
 	return NULL;
 }
 
-/* Returns what is wrong, to be freed, or NULL. */
+/* Makes the header for the file @name. Returns what is wrong, which the caller
+ * frees, or NULL. */
 static char *generate(const Plugin__Request *request, const char *name,
 		      Plugin__Output *output)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpcping(1): a node that calls services of others, and says how quickly they
- * answer. rpcping_load.c makes the calls; this file does everything else.
+ * rpcping(1): a node that calls services of other nodes, and reports how
+ * quickly they answer. rpcping_load.c makes the calls; rpcping_options.c reads
+ * the command line, and rpcping_report.c prints.
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,7 +20,7 @@
 #include "tools/common/program.h"
 
 #define NS_PER_US UINT64_C(1000)
-/* How often --poll looks at signals and the clock (rpcping_look()). */
+/* ns: with --poll, how often rpcping_look() is called */
 #define LOOK_NS (10000 * NS_PER_US)
 
 struct rpcping {
@@ -27,22 +28,23 @@ struct rpcping {
 	struct say say;
 	struct node node;
 	struct ulrpc *rpc;
-	struct load **loads; /* of the targets */
+	struct load **loads; /* one for each target */
 	unsigned int nloads;
 	int signals; /* a descriptor: signals_open() */
-	int wake;    /* an eventfd, written to when a load has ended */
+	int wake;    /* an eventfd, which is written to when a load has ended */
 	atomic_uint ended;
-	uint64_t tick;	  /* ns: the next live line */
-	uint64_t give_up; /* ns: after a signal; else 0 */
+	uint64_t tick; /* ns: when the next live line is due */
+	/* ns: when calls are canceled, after a signal; 0: no signal has come */
+	uint64_t give_up;
 	bool canceled;
-	/* Both have an entry for each target, one for their sum, and one for
-	 * report_live() to work with. */
+	/* Two arrays, each with an entry for each target, one for their sum,
+	 * and one that report_live() uses for the difference. */
 	struct load_stats *now, *before;
 };
 
 /* ---- the node ---- */
 
-/* Without nets on the command line, adds the nets of the targets. */
+/* Adds the nets of the targets, if the command line gives no nets. */
 static int add_nets(struct rpcping *p)
 {
 	const struct rpcping_options *o = &p->options;
@@ -81,9 +83,9 @@ static bool has_route(const struct rpcping *p, uint32_t net)
 	return found;
 }
 
-/* Calls to a target on no net of this node would wait until their deadline, as
- * nets and routes may be added. That is for programs with a control socket;
- * here such targets are an error. */
+/* A call to a target on no net of this node would wait until its deadline,
+ * because nets and routes may be added. They can be added only through a
+ * control socket, so without one such a target is an error. */
 static int check_nets(const struct rpcping *p)
 {
 	const struct rpcping_options *o = &p->options;
@@ -145,7 +147,7 @@ static void rpcping_on_ended(void *arg)
 
 	atomic_fetch_add(&p->ended, 1);
 	if (!p->options.poll && write(p->wake, &one, sizeof(one)) < 0)
-		abort(); /* an eventfd cannot fail in this way */
+		abort(); /* a write to an eventfd does not fail */
 }
 
 static const char *why_not(int rc)
@@ -258,7 +260,7 @@ static bool rpcping_ended(struct rpcping *p)
 	return atomic_load(&p->ended) == p->nloads;
 }
 
-/* Looks at signals, and prints the live line if it is due. */
+/* Takes signals, and prints the live line if it is due. */
 static void rpcping_look(struct rpcping *p, uint64_t now)
 {
 	if (signals_take(p->signals) || (p->give_up && now >= p->give_up))
@@ -335,7 +337,8 @@ static int rpcping_report(struct rpcping *p)
 	return option_printed("rpcping");
 }
 
-/* Reports the whole run. 0: every call was answered. */
+/* Reports the whole run. Returns the exit status: 0 if there were calls, and
+ * all were answered; else 1. */
 static int result(struct rpcping *p)
 {
 	const struct load_stats *sum;

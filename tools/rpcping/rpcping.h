@@ -15,21 +15,23 @@
 
 /* ---- histograms of times ---- */
 
-/* Times in log-linear buckets, 64 to each power of two, so that a time that is
- * read is wrong by less than 1 %. */
+/* Times in log-linear buckets, 64 for each power of two, so that a time which
+ * is read from a histogram is wrong by less than 1 %. */
 #define HISTOGRAM_BITS 6
-#define HISTOGRAM_TOP  44 /* bits of the longest time, 4.8 hours */
+/* bits of the longest time in ns, which is 4.8 hours */
+#define HISTOGRAM_TOP  44
 #define HISTOGRAM_SIZE ((HISTOGRAM_TOP - HISTOGRAM_BITS + 1) << HISTOGRAM_BITS)
 
 /* Zeroed memory is an empty histogram. */
 struct histogram {
 	uint64_t n;
-	uint64_t min, max; /* exact; ns */
+	uint64_t min, max; /* ns, exact */
 	uint64_t sum;
 	uint64_t count[HISTOGRAM_SIZE];
 };
 
-/* The bucket of @ns, which is below 2 to the power of HISTOGRAM_TOP. */
+/* Returns the bucket of @ns, which has to be less than 2 to the power of
+ * HISTOGRAM_TOP. */
 static inline unsigned int histogram_index(uint64_t ns)
 {
 	unsigned int shift;
@@ -53,72 +55,81 @@ static inline void histogram_add(struct histogram *h, uint64_t ns)
 }
 
 void histogram_merge(struct histogram *to, const struct histogram *from);
-/* Sets @to to what was added from @before to @now, but min and max to those of
- * @now. */
+/* Sets @to to the times that were added between @before and @now. Its min and
+ * max are those of @now. */
 void histogram_since(struct histogram *to, const struct histogram *now,
 		     const struct histogram *before);
-/* The time in ns that a share @q (0 to 1) of the times does not exceed. 0 when
- * empty. */
+/* Returns the time in ns that a share @q (0 to 1) of all times does not exceed;
+ * 0: @h is empty. */
 uint64_t histogram_quantile(const struct histogram *h, double q);
 
 /* ---- a load: rpcping_load.c ---- */
 
 /*
- * Calls to one target, one after the other or at fixed times, several under
- * way. All of a load happens on the thread of the CPT that owns the target. A
- * call costs no system call and no reading of the clock: times are those of the
- * turns of the CPT.
+ * A load makes calls to one target, at a fixed rate or each after another has
+ * ended, with several under way at a time. It runs on the thread of the CPT
+ * that owns the target. A call costs no system call, and does not read the
+ * clock: times are those of the turns of the CPT.
  */
 struct load;
 
-/* All pointers but probe are borrowed until load_open() returns. */
+/* nids, service, method and retry are borrowed until load_open() returns; probe
+ * is constant. */
 struct load_conf {
 	const struct ulnet_nid *nids; /* of the target */
 	unsigned int nnids;
 	uint32_t pid; /* 0: LNet's usual one */
 	const char *service;
 	const char *method;
-	/* How to call the method, constant; NULL: with @size bytes, and replies
-	 * are not checked. */
+	/* How to call the method; NULL: with size bytes of 0, and replies are
+	 * not checked. */
 	const struct probe *probe;
-	uint64_t size;	   /* bytes of payload in the bodies */
-	uint64_t delay;	   /* us, for the service */
-	uint32_t progress; /* reports of the service meanwhile */
-	uint64_t bulk;	   /* bytes; 0: none; the probe says which way */
-	uint32_t segments; /* of the bulk; 0: as few as possible */
-	bool checksum;	   /* of the bulk */
-	bool verify;	   /* new contents for each call, which are checked */
-	bool explain;	   /* fill load_stats.explain, too */
-	uint32_t inflight; /* calls under way at most; not 0 */
-	uint32_t batch;	   /* calls in one message at most; 0: default */
-	uint64_t count;	   /* of calls; 0: no limit */
-	uint64_t time;	   /* us; 0: no limit */
-	uint64_t warmup;   /* us before time, in which calls do not count */
+	uint64_t size; /* bytes of payload in the bodies */
+	/* us that the service is to wait before it replies */
+	uint64_t delay;
+	uint32_t progress; /* how many reports of progress it makes meanwhile */
+	/* bytes of bulk data; 0: none; the probe says which way they go */
+	uint64_t bulk;
+	/* that the bulk is cut into; 0: as few as possible */
+	uint32_t segments;
+	bool checksum; /* the bulk has checksums */
+	/* each call has new contents, and they are checked */
+	bool verify;
+	bool explain;	   /* load_stats.explain is filled in, too */
+	uint32_t inflight; /* the most calls under way; not 0 */
+	uint32_t batch;	   /* the most calls in one message; 0: the default */
+	uint64_t count;	   /* how many calls; 0: no limit */
+	uint64_t time;	   /* us in which calls begin; 0: no limit */
+	/* us, before time begins, in which calls are not counted */
+	uint64_t warmup;
 	double rate; /* calls/s; 0: a call begins when another has ended */
 	uint64_t deadline; /* us, of each call */
 	enum ulrpc_semantics semantics;
 	const struct ulrpc_retry *retry; /* NULL: the default */
 	uint64_t seed;
-	/* Called once, in a turn of the CPT, when no call is under way any
-	 * more, and no memory in use. */
+	/* Called once, in a turn of the CPT, when the load has ended: no call
+	 * is under way any more, and no memory is in use. */
 	void (*ended)(void *arg);
 	void *arg;
 };
 
-/* Reasons for a call to be lost: enum ulrpc_cause, and these. */
+/* Reasons for which calls are lost: the values of enum ulrpc_cause, and these.
+ */
 enum load_loss_kind {
-	LOAD_WRONG = ULRPC_CAUSE_COUNT, /* an answer, but a wrong one */
-	LOAD_NOT_MADE,			/* ulrpc_call() refused it */
+	/* there was an answer, but it was wrong */
+	LOAD_WRONG = ULRPC_CAUSE_COUNT,
+	LOAD_NOT_MADE, /* ulrpc_call() refused it */
 	LOAD_LOSSES,
 };
 
 struct load_loss {
 	uint64_t n;
-	struct ulrpc_outcome first; /* of the first call; NOT_MADE: status */
-	char what[96];		    /* WRONG: what is, in words */
+	/* of the first call that was lost; if it was not made, only status */
+	struct ulrpc_outcome first;
+	char what[96]; /* if the answer was wrong: what is wrong */
 };
 
-/* The times in struct ulrpc_outcome. */
+/* The stages of a call, whose times struct ulrpc_outcome has. */
 enum load_stage {
 	LOAD_CONNECTING,
 	LOAD_WINDOW,
@@ -134,16 +145,17 @@ enum load_stage {
 
 struct load_explain {
 	struct histogram stage[LOAD_STAGES];
-	uint64_t attempts_max; /* without queries */
+	/* the most attempts of a call, without queries */
+	uint64_t attempts_max;
 	uint64_t paths;
 	struct load_rail {
 		struct ulnet_nid local, target;
 		uint64_t n;
-	} rail[LOAD_RAILS]; /* the last one has all further rails */
+	} rail[LOAD_RAILS]; /* the last entry also counts all further rails */
 	unsigned int nrails;
 };
 
-/* The counts in struct ulrpc_outcome, but attempts without queries. */
+/* The counts in struct ulrpc_outcome. Attempts are counted without queries. */
 enum load_went {
 	LOAD_ATTEMPTS,
 	LOAD_RETRIES,
@@ -156,25 +168,29 @@ enum load_went {
 struct load_stats {
 	uint64_t answered; /* calls with the right answer */
 	uint64_t lost;
-	uint64_t resent; /* attempts beyond the first, without queries */
+	uint64_t resent; /* attempts after the first one, without queries */
 	uint64_t went[LOAD_WENT];
-	uint64_t bytes;	 /* bulk, or else bodies both ways, of those answered */
-	uint64_t behind; /* calls that were due, but not begun; with a rate */
-	uint64_t inflight;	  /* now */
-	uint64_t first, last;	  /* ns: begin, and the last end of a call */
-	struct histogram latency; /* of those answered, from when they were
-				   * due */
+	/* of answered calls: of bulk; without bulk, of bodies both ways */
+	uint64_t bytes;
+	/* with a rate: calls that were due, but were not begun */
+	uint64_t behind;
+	uint64_t inflight; /* calls under way now */
+	/* ns: when counting began, and when a call last ended */
+	uint64_t first, last;
+	/* of answered calls, from the time at which they were due */
+	struct histogram latency;
 	struct load_loss loss[LOAD_LOSSES];
 	struct load_explain explain;
 };
 
 void load_stats_merge(struct load_stats *to, const struct load_stats *from);
 
-/* An error of ulrpc_client_open(); -ENOMEM; -EMSGSIZE: the size is more than a
- * body may have. */
+/* Makes a load, which does nothing before load_start(). Returns 0; an error of
+ * ulrpc_client_open(); -ENOMEM; -EMSGSIZE: the size is more than a body may
+ * have. */
 int load_open(struct ulrpc *rpc, const struct load_conf *conf,
 	      struct load **load_p);
-/* To be called once. Any thread. */
+/* Starts the load. To be called once. Any thread. */
 void load_start(struct load *l);
 /* Begins no more calls. The load ends when those under way have ended. Not in a
  * turn. */
@@ -185,7 +201,7 @@ void load_cancel(struct load *l);
 /* Sets @stats, which is large, to what has been counted up to now. Not in a
  * turn. */
 void load_stats(struct load *l, struct load_stats *stats);
-/* The load was not started, or has ended. NULL is fine. */
+/* Frees @l, which was not started, or has ended. @l may be NULL. */
 void load_free(struct load *l);
 
 /* ---- the command line: rpcping_options.c ---- */
@@ -195,43 +211,45 @@ struct target {
 	const char *text; /* as given */
 	struct ulnet_nid nids[ULRPC_NIDS_MAX];
 	unsigned int nnids;
-	uint32_t pid; /* 0: the usual one */
+	uint32_t pid; /* 0: LNet's usual one */
 };
 
 struct rpcping_options {
 	struct node_options node;
-	struct load_conf load;	  /* of all targets, without target and ended */
+	/* for all targets, without nids, pid and ended */
+	struct load_conf load;
 	struct ulrpc_retry retry; /* load.retry points here, or is NULL */
 	struct target *targets;
 	unsigned int ntargets;
 	uint64_t interval; /* us between live lines */
-	uint64_t grace;	   /* us for calls under way when a signal comes */
-	enum ulrpc_bulk_access bulk; /* 0: none */
+	uint64_t grace;	   /* us: after a signal, for calls under way to end */
+	enum ulrpc_bulk_access bulk; /* 0: no bulk */
 	bool live, poll, json;
 };
 
-/* 0: @o is set; OPTION_DONE; else the exit status. The caller owes
- * rpcping_options_free() in any case. */
+/* Reads the command line. Returns 0: @o is filled in; OPTION_DONE: all is done;
+ * else the exit status. The caller calls rpcping_options_free() in any case. */
 int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv);
 void rpcping_options_free(struct rpcping_options *o);
 
 /* ---- reports: rpcping_report.c ---- */
 
-/* Prints to stderr "2.0 s: 411522 calls/s, ...": what happened from @before to
- * @all, at @now ns. On a terminal the next line overwrites this one. @change:
- * memory for the difference. */
+/* Prints to stderr a line like "2.0 s: 411522 calls/s, ...": what happened from
+ * @before to @all, at @now ns. On a terminal the next line overwrites this one.
+ * @change: memory for the difference of the histograms. */
 void report_live(const struct load_stats *all, const struct load_stats *before,
 		 uint64_t now, struct histogram *change);
 /* Erases the line of report_live() from a terminal. */
 void report_live_end(void);
 
-/* Prints to stderr each reason for which calls to @target were lost, once: when
- * there are none yet in @before. @port: where the target should listen. */
+/* Prints to stderr each reason for which calls to @target were lost in @now,
+ * but none in @before: so each is printed once. @port: the port on which the
+ * target should listen. */
 void report_losses(const char *target, unsigned int port,
 		   const struct load_stats *now,
 		   const struct load_stats *before);
 
-/* These print to stdout. */
+/* The functions below print to stdout. */
 void report_text(const struct rpcping_options *o, const char *title,
 		 const struct load_stats *stats);
 void report_json(const struct load_stats *stats, struct lnet *node);

@@ -9,9 +9,10 @@
 
 #define NS_PER_US UINT64_C(1000)
 #define NS_PER_S  UINT64_C(1000000000)
-#define PAUSE_NS  (10 * 1000 * NS_PER_US) /* after a call was lost */
-#define PAGE	  4096
-#define NEVER	  UINT64_MAX
+/* ns: before a slot whose call was lost begins another one */
+#define PAUSE_NS (10 * 1000 * NS_PER_US)
+#define PAGE	 4096
+#define NEVER	 UINT64_MAX
 
 /* The object whose @member @p points to. */
 #define OBJECT_OF(p, type, member) \
@@ -21,13 +22,13 @@
 struct slot {
 	struct load *load;
 	struct slot *next; /* in load.free or load.paused */
-	uint64_t begin;	   /* ns: when the call was due */
+	uint64_t begin;	   /* ns: when its call was due */
 	void *body;
 	size_t length;
 	struct ulrpc_bulk *bulk;
-	bool registered; /* call.bulk, with the node */
+	bool registered; /* the memory call.bulk is registered with the node */
 	struct probe_call call;
-	bool good; /* the last call got the right answer */
+	bool good; /* its last call got the right answer */
 	struct ulnet_work released;
 };
 
@@ -36,22 +37,25 @@ struct load {
 	struct ulrpc *rpc;
 	struct lnet *node;
 	unsigned int cpt;
-	struct load_conf conf; /* borrowed members are not used later */
+	/* pointers in it, but for probe, are not used after load_open() */
+	struct load_conf conf;
 	uint32_t method;
 	struct ulrpc_call_conf call;
 	struct ulrpc_client *client;
 	struct slot *slots;
-	void *body;   /* of all calls, unless verified */
-	size_t room;  /* for a body */
-	double every; /* ns; 0: no rate */
+	void *body;   /* the body of all calls, unless conf.verify */
+	size_t room;  /* bytes of memory for a body */
+	double every; /* ns from one call to the next; 0: no rate */
 	struct ulnet_work start;
-	/* of the CPT */
+	/* owner: the CPT */
 	struct slot *free, *paused;
 	struct ulnet_timer pace, pause;
-	uint64_t begin, end; /* ns */
-	uint64_t count_from; /* ns: what began before does not count */
-	uint64_t begun;	     /* in all */
-	uint64_t counted;    /* how many of those begun count */
+	/* ns: when the load began, and when no more calls begin */
+	uint64_t begin, end;
+	/* ns: calls that were due before are not counted */
+	uint64_t count_from;
+	uint64_t begun;	  /* calls begun, counted or not */
+	uint64_t counted; /* calls begun that are counted */
 	uint64_t seed;
 	unsigned int busy; /* slots with a call, or memory that is in use */
 	bool started, stopping, ended;
@@ -83,7 +87,7 @@ static void count_rail(struct load_explain *e, const struct ulnet_nid *local,
 	r->n += n;
 }
 
-/* How often the call itself was sent, without queries about it. */
+/* Returns how often the call itself was sent, without queries about it. */
 static uint32_t sendings(const struct ulrpc_outcome *o)
 {
 	return o->attempts - o->queries;
@@ -130,7 +134,7 @@ static void count_answered(struct load *l, const struct slot *s, uint64_t now,
 	histogram_add(&l->stats.latency, now - s->begin);
 }
 
-/* Counts a call that has ended. True: its answer was right. */
+/* Counts a call that has ended. Returns whether its answer was right. */
 static bool judge(struct load *l, const struct slot *s,
 		  const struct ulrpc_outcome *o, const void *reply,
 		  size_t length, uint64_t now)
@@ -177,9 +181,9 @@ static struct slot *slot_pop(struct slot **list)
 	return s;
 }
 
-/* Frees the slot for the next call: if its call was lost, after @ns or
- * PAUSE_NS, so that a server that refuses calls at once is not called as fast
- * as it refuses. */
+/* Frees the slot for the next call: at once, or, if its last call was lost,
+ * after @ns or PAUSE_NS, whichever is longer. So a server that refuses calls at
+ * once is not called as fast as it refuses. */
 static void slot_back(struct load *l, struct slot *s, uint64_t ns, uint64_t now)
 {
 	if (s->good) {
@@ -254,7 +258,8 @@ static void on_call_done(void *arg, const struct ulrpc_outcome *o,
 		struct ulrpc_bulk *bulk = s->bulk;
 
 		s->bulk = NULL;
-		ulrpc_bulk_close(bulk, on_released, s); /* stays busy */
+		/* on_released() ends `busy` */
+		ulrpc_bulk_close(bulk, on_released, s);
 		return;
 	}
 	l->busy--;
@@ -262,14 +267,14 @@ static void on_call_done(void *arg, const struct ulrpc_outcome *o,
 	advance(l, now);
 }
 
-/* Bytes of a slot's bulk memory, in whole pages. */
+/* Returns the bytes of a slot's bulk memory, which is whole pages. */
 static size_t bulk_size(const struct load *l)
 {
 	return (l->conf.bulk + PAGE - 1) / PAGE * PAGE;
 }
 
-/* Allocates bulk memory at the first call of a slot: at a fixed rate, most of
- * the slots are seldom used. */
+/* Allocates the bulk memory of @s, unless it has some. With a rate this happens
+ * at the slot's first call, because most slots are seldom used. */
 static int slot_bulk_memory(struct load *l, struct slot *s)
 {
 	size_t size = bulk_size(l);
@@ -279,10 +284,11 @@ static int slot_bulk_memory(struct load *l, struct slot *s)
 	s->call.bulk = aligned_alloc(PAGE, size);
 	if (!s->call.bulk)
 		return -ENOMEM;
-	/* Before the first write all pages are the same zero page. */
+	/* Pages that were never written share one page of zeros: writes to
+	 * them, so that each has its own memory. */
 	memset(s->call.bulk, 0x5a, size);
-	/* Memory that cannot be registered, as on one CPT of several, is
-	 * copied. */
+	/* If the memory cannot be registered, as on the thread of one CPT of
+	 * several, LNet copies the data. */
 	s->registered = !lnet_mem_register(l->node, s->call.bulk, size);
 	return 0;
 }
@@ -334,8 +340,8 @@ static void slot_begin(struct load *l, struct slot *s, uint64_t begin,
 
 /* ---- when ---- */
 
-/* When the next call is due: @now, or as the rate says; NEVER: there is no next
- * call. */
+/* Returns ns: when the next call is due: @now, or as the rate says; NEVER:
+ * there is no next call. */
 static uint64_t next_begin(const struct load *l, uint64_t now)
 {
 	uint64_t at = now;
@@ -453,8 +459,8 @@ static int slot_init(struct load *l, struct slot *s)
 	return 0;
 }
 
-/* Makes the body that all calls share if nothing is verified. Returns its
- * length, or an error of load_open(). */
+/* Makes the body that all calls have unless conf.verify. Returns its length, or
+ * an error of load_open(). */
 static int body_make(struct load *l)
 {
 	struct probe_call call = { .size = l->conf.size,
@@ -490,7 +496,7 @@ static int load_slots_make(struct load *l)
 			return rc;
 		l->slots[i].length = (size_t)length;
 	}
-	/* With bulk the body only describes it, and is the same in all
+	/* With bulk data the body only describes them, and is the same in all
 	 * calls. */
 	if (l->conf.probe && l->conf.probe->bulk && !l->conf.verify) {
 		struct slot *s = &l->slots[0];

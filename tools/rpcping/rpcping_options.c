@@ -12,7 +12,7 @@
 
 #define WHO	      "rpcping"
 #define INFLIGHT_MAX  65536
-#define INFLIGHT_RATE 1024 /* the default with --rate */
+#define INFLIGHT_RATE 1024 /* the default of --inflight with --rate */
 #define SIZE_DEFAULT  64
 #define SIZE_NONE     UINT64_MAX
 #define GRACE_DEFAULT 1000000 /* us */
@@ -31,7 +31,7 @@ static int take_bulk(const struct option_at *at)
 	return option_size(at, 1, ULRPC_BULK_MAX, &o->load.bulk);
 }
 
-/* POLICY[:MAX] */
+/* Takes --retry POLICY[:MAX]. */
 static int take_retry(const struct option_at *at)
 {
 	struct rpcping_options *o = at->object;
@@ -142,7 +142,8 @@ static const struct option_row rows[] = {
 
 /* ---- targets ---- */
 
-/* Adds "NID", or "PID-NID". All NIDs of a target must have the same PID. */
+/* Adds @text, which is "NID" or "PID-NID". All NIDs of a target must have the
+ * same PID. */
 static int take_target_nid(struct target *t, const char *text)
 {
 	bool all = strcmp(text, t->text) == 0;
@@ -275,8 +276,8 @@ static int check_bulk(const struct rpcping_options *o)
 	return 0;
 }
 
-/* Checks that there is memory for the bulk data of all calls under way. The
- * default is limited to half of the host's memory. */
+/* Completes --inflight, and checks that there is memory for the bulk data of
+ * all calls under way. The default uses at most half of the host's memory. */
 static int complete_inflight(struct rpcping_options *o)
 {
 	struct load_conf *l = &o->load;
@@ -332,7 +333,7 @@ static int rpcping_options_complete(struct rpcping_options *o)
 	if (l->size == SIZE_NONE)
 		l->size = o->bulk ? 0 : SIZE_DEFAULT;
 	o->live |= isatty(STDERR_FILENO) == 1;
-	/* Contents of different runs differ. */
+	/* Different runs send different contents. */
 	if (getrandom(&l->seed, sizeof(l->seed), 0) < 0)
 		l->seed = (uint64_t)getpid() << 32;
 	return 0;
@@ -369,7 +370,7 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 				       .load.semantics = ULRPC_IDEMPOTENT,
 				       .grace = GRACE_DEFAULT };
 	node_options_init(&o->node);
-	/* It only calls: any number of them share an address. */
+	/* rpcping only calls, so any number of them can share an address. */
 	o->node.accept = LNET_ACCEPT_NONE;
 	status = options_parse(&set, argc, argv);
 	if (!status)

@@ -21,7 +21,8 @@ static double mean_rate(uint64_t n, double time)
 	return time > 0 ? (double)n / time : 0;
 }
 
-/* "1.50 MB/s" */
+/* Writes a rate like "1.50 MB/s" to @buf, and returns @buf. @rate: bytes per
+ * second. */
 static const char *rate_text(double rate, char *buf, size_t size)
 {
 	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
@@ -38,7 +39,7 @@ static const char *rate_text(double rate, char *buf, size_t size)
 
 /* ---- while it runs ---- */
 
-/* The number of calls over the same rail in @e. */
+/* Returns how many calls @e counts for @rail. */
 static uint64_t rail_calls(const struct load_explain *e,
 			   const struct load_rail *rail)
 {
@@ -49,7 +50,8 @@ static uint64_t rail_calls(const struct load_explain *e,
 	return 0;
 }
 
-/* The share of each rail in the calls since @before, if there are several. */
+/* Prints the share of each rail in the calls since @before, if there are
+ * several rails. */
 static void live_rails(const struct load_explain *all,
 		       const struct load_explain *before)
 {
@@ -114,8 +116,8 @@ static const char *const executions[] = {
 	[ULRPC_EXECUTION_UNKNOWN] = "perhaps executed",
 };
 
-/* "unreachable; certainly not executed, attempts: 0". The errno is printed only
- * for causes that do not imply it. */
+/* Prints a loss like "unreachable; certainly not executed, attempts: 0". The
+ * errno is printed only if the kind of loss does not imply it. */
 static void print_loss(FILE *out, unsigned int kind, const struct load_loss *l)
 {
 	fputs(kind_name(kind), out);
@@ -130,12 +132,14 @@ static void print_loss(FILE *out, unsigned int kind, const struct load_loss *l)
 			executions[l->first.execution], l->first.attempts);
 }
 
-/* Only nodes over TCP listen on @port. */
+/* Suggests why @target cannot be reached. Only nodes over TCP listen on @port.
+ */
 static void hint_unreachable(const char *target, unsigned int port)
 {
 	if (strstr(target, "@o2ib"))
-		fprintf(stderr, "rpcping: is there a node, and is its service "
-				"that of this one? See o2iblnd(7)\n");
+		fprintf(stderr,
+			"rpcping: is there a node, and is its service number "
+			"that of this node? See o2iblnd(7)\n");
 	else
 		fprintf(stderr,
 			"rpcping: is there a node, and does it listen on port "
@@ -204,7 +208,7 @@ void report_text(const struct rpcping_options *o, const char *title,
 	print_losses(s);
 }
 
-/* Prints null if there were no answers. */
+/* Prints a time in JSON; null if there were no answers. */
 static void print_latency(const char *name, const struct histogram *h,
 			  uint64_t ns, const char *end)
 {
@@ -214,8 +218,9 @@ static void print_latency(const char *name, const struct histogram *h,
 		printf("\"%s\": null%s", name, end);
 }
 
-/* "losses": [{"cause": "deadline", ...}]: one item for each reason, with the
- * status and execution of its first call. */
+/* Prints "losses": [{"cause": "deadline", ...}], with one item for each reason,
+ * which has the status and execution of the first call that was lost for that
+ * reason. */
 static void print_json_losses(const struct load_stats *s)
 {
 	const char *comma = "";
@@ -240,8 +245,8 @@ static void print_json_losses(const struct load_stats *s)
 
 /* ---- rails ---- */
 
-/* Bytes of payload over interfaces of the node. The first one, 0@lo, is left
- * out. */
+/* Bytes of payload over all interfaces of the node but the first one, which is
+ * 0@lo. */
 struct traffic {
 	uint64_t sent, received;
 };

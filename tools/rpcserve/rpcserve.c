@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpcserve(1): a node that runs services of services/ by their names. */
+/* rpcserve(1): a node that runs the services of services/, by their names. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,12 +17,13 @@
 #include "tools/common/serve.h"
 
 #define WHO	     "rpcserve"
-#define SERVICES_MAX 24 /* there are no portals for more */
+#define SERVICES_MAX 24 /* there are portals for no more */
 #define WORKERS_MAX  4096
 #define MEMORY_MAX   (UINT64_C(1) << 40)
 #define GRACE_US     5000000
-#define REPLIES_US   1000000 /* after the grace, for replies under way */
-/* With --poll, signals are looked for once in so many turns. */
+/* us, after the grace, for replies that LNet is still sending */
+#define REPLIES_US 1000000
+/* With --poll, signals are looked for once in TURNS turns. */
 #define TURNS	10000
 #define TURN_US 10000
 
@@ -37,7 +38,7 @@ struct rpcserve {
 	struct node node;
 	struct ulrpc *rpc;
 	struct serve serve;
-	struct service *services[SERVICES_MAX]; /* those that run */
+	struct service *services[SERVICES_MAX]; /* the services that run */
 	unsigned int nservices;
 };
 
@@ -116,7 +117,7 @@ static int rpcserve_complete(struct rpcserve *r)
 		return option_wrong(WHO,
 				    "--metrics: not with --poll, where the "
 				    "node does nothing while the program waits "
-				    "for who asks: use --socket, and 'lnetctl "
+				    "for a request: use --socket, and 'lnetctl "
 				    "metrics'");
 	for (unsigned int i = 0; !r->ntypes && service_at(i); i++)
 		r->types[i] = service_at(i);
@@ -148,13 +149,13 @@ static int rpcserve_parse(struct rpcserve *r, int argc, char **argv)
 
 /* ---- the end, in bounded time ---- */
 
-/* A message that is half sent to a peer that has stopped reading lasts until
+/* If a peer stops reading in the middle of a message, the message lasts until
  * LNet gives the peer up. So when the grace is over, a thread removes the
  * node's networks, which ends all messages. */
 struct cutoff {
 	struct lnet *node;
 	struct timespec at;
-	bool running; /* there is a thread */
+	bool running; /* the thread exists */
 	pthread_t thread;
 	pthread_mutex_t lock; /* for canceled */
 	pthread_cond_t changed;
@@ -166,7 +167,7 @@ static void remove_networks(struct lnet *node)
 {
 	struct ulnet_ni_info info;
 
-	/* The first is 0@lo, which stays. */
+	/* The first NI is 0@lo, which stays. */
 	while (lnet_ni_info(node, 1, &info) == 0 &&
 	       lnet_ni_del(node, &info.nid) == 0)
 		;
@@ -189,7 +190,7 @@ static void *cutoff_main(void *arg)
 	return NULL;
 }
 
-/* Has the networks removed in @us, unless there are no resources for a thread.
+/* Schedules the removal of the networks in @us, unless a thread cannot be made.
  * @node must stay open until cutoff_end(). */
 static void cutoff_begin(struct cutoff *c, struct lnet *node, uint64_t us)
 {
@@ -211,8 +212,8 @@ static void cutoff_begin(struct cutoff *c, struct lnet *node, uint64_t us)
 	c->running = !pthread_create(&c->thread, NULL, cutoff_main, c);
 }
 
-/* Cancels that, or waits until it is done. If the node is polled, this makes
- * the turns that the thread waits for. */
+/* Cancels the removal of the networks, or waits until it is done. If the node
+ * is polled, this function makes the turns that the thread waits for. */
 static void cutoff_end(struct cutoff *c)
 {
 	pthread_mutex_lock(&c->lock);
@@ -252,7 +253,7 @@ static int start_services(struct rpcserve *r)
 	return rc;
 }
 
-/* Stops the services, the last one first, within one grace for all of them. */
+/* Stops the services, the last one first. They have one grace together. */
 static void stop_services(struct rpcserve *r)
 {
 	uint64_t end = clock_ns() / 1000 + r->grace;
@@ -294,7 +295,8 @@ static int rpcserve_announce(const struct rpcserve *r)
 	return node_said(&r->node, rc);
 }
 
-/* Without a network nobody can call, and without a socket none can be added. */
+/* Fails if there is no network, and so nobody can call, and no control socket
+ * by which one could be added. */
 static int check_reachable(const struct rpcserve *r)
 {
 	if (r->options.socket || node_has(&r->node, NULL, LNET_NET_ANY))
@@ -305,7 +307,7 @@ static int check_reachable(const struct rpcserve *r)
 	return -ENETDOWN;
 }
 
-/* Returns the number of the signal. */
+/* Waits for a signal to end, and returns its number. */
 static int rpcserve_wait_for_end(struct rpcserve *r, int signals)
 {
 	int number;
@@ -325,8 +327,8 @@ static int rpcserve_serve(struct rpcserve *r, int signals)
 
 	if (!rc)
 		rc = node_control(&r->node);
-	/* Before there is a network, so that no early client is told "no such
-	 * service". */
+	/* Starts the services before there is a network, so that no early
+	 * client is told "no such service". */
 	if (!rc)
 		rc = start_services(r);
 	if (!rc)
