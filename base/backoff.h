@@ -42,18 +42,20 @@ extern const char *const backoff_names[BACKOFF_POLICIES];
 
 struct backoff_law {
 	enum backoff_policy policy;
-	uint32_t max;	    /* retries; 0: none; BACKOFF_NO_MAX */
-	uint64_t base, cap; /* b, which is not 0, and C */
+	uint32_t max;	    /* most retries in a row; 0: none; BACKOFF_NO_MAX */
+	uint64_t base, cap; /* ns: b, which is not 0, and C */
 };
 
-/* X(n) of retry @n: 0 for @n = 0. @random: 64 random bits. */
+/* The random part X(n) of the pause before retry @n, ns; 0 for @n = 0. @random:
+ * 64 random bits. */
 uint64_t backoff_pause(const struct backoff_law *law, uint32_t n,
 		       uint64_t random);
 
-/* The attempts at one thing. */
+/* The attempts to do one thing. */
 struct backoff {
-	uint32_t n;	/* retries that backoff_next() has allowed in a row */
-	uint64_t until; /* when the time of all attempts ends; TIME_NEVER */
+	uint32_t n; /* retries that backoff_next() has allowed in a row */
+	/* ns: when the time of all attempts ends; TIME_NEVER: never */
+	uint64_t until;
 };
 
 static inline void backoff_begin(struct backoff *b, uint64_t until)
@@ -62,7 +64,7 @@ static inline void backoff_begin(struct backoff *b, uint64_t until)
 	b->until = until;
 }
 
-/* A failed attempt. */
+/* A failed attempt. Times are ns. */
 struct backoff_failure {
 	uint64_t now;
 	uint64_t least;	 /* M */
@@ -73,11 +75,11 @@ struct backoff_failure {
 enum backoff_verdict {
 	BACKOFF_RETRY,
 	BACKOFF_ENOUGH,	 /* the maximum number of retries is reached */
-	BACKOFF_TOO_LATE /* the next one would end after b->until */
+	BACKOFF_TOO_LATE /* the next attempt would end after b->until */
 };
 
-/* BACKOFF_RETRY: counts one more retry, and stores when it is due in *@at_p.
- * Otherwise *@at_p is untouched. */
+/* Is there a retry after @f? BACKOFF_RETRY: yes; counts it, and stores in
+ * *@at_p when it is due (ns). Otherwise *@at_p is untouched. */
 enum backoff_verdict backoff_next(struct backoff *b,
 				  const struct backoff_law *law,
 				  const struct backoff_failure *f,

@@ -81,8 +81,7 @@ static inline uint64_t read_le64(struct reader *r)
 	return le64toh(v);
 }
 
-/* Loads and stores whose bounds were checked before, by read_skip() or
- * write_skip(). */
+/* These loads and stores check no bounds: read_skip() or write_skip() has. */
 static inline uint32_t load_le32(const uint8_t *p)
 {
 	uint32_t v;
@@ -119,7 +118,7 @@ static inline uint8_t read_u8(struct reader *r)
 	return v;
 }
 
-/* Numbers in the sender's byte order: @swap says that it is not this
+/* These read numbers in the sender's byte order. @swap: it is not this
  * machine's. */
 static inline uint16_t read_u16(struct reader *r, bool swap)
 {

@@ -15,19 +15,19 @@ struct cond {
 	struct list guests; /* threads in lockstep that wait here */
 };
 
-/* 0 or -errno. */
+/* Makes a condition variable. 0 or -errno. */
 int cond_init(struct cond *c) must_check;
 /* Nobody may be waiting. */
 void cond_destroy(struct cond *c);
 
-/* As pthread_cond_timedwait(): @lock is held; spurious wake-ups happen. @until:
- * ns, or TIME_NEVER. 0, -ETIMEDOUT. */
+/* Waits, as pthread_cond_timedwait(): @lock is held; spurious wake-ups happen.
+ * @until: ns, or TIME_NEVER. 0 or -ETIMEDOUT. */
 int cond_wait(struct cond *c, pthread_mutex_t *lock, uint64_t until);
-/* The same, but returns -ECANCELED once lockstep_end() was called for this
- * thread. */
+/* As cond_wait(), but also returns -ECANCELED if lockstep_end() was or is
+ * called for this thread. */
 int cond_wait_or_end(struct cond *c, pthread_mutex_t *lock, uint64_t until);
 
-/* Any thread, with or without the lock. */
+/* Wakes one waiter, or all. Any thread, with or without the lock. */
 void cond_signal(struct cond *c);
 void cond_broadcast(struct cond *c);
 

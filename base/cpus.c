@@ -16,7 +16,7 @@ struct cpus {
 	bool has[CPUS_MAX];
 };
 
-/* Reads a number at *@p, and moves *@p behind it. */
+/* Reads a number at *@p, and moves *@p behind it. False: there is none. */
 static bool cpus_number(const char **p, unsigned long *number)
 {
 	char *end;
@@ -64,7 +64,8 @@ bool cpus_list_has(const char *outer, const char *inner, unsigned int n)
 	return ours.n >= n;
 }
 
-/* Reads what follows @name in a line of the file; NULL: the first line. */
+/* Reads from the file @path what follows @name, in the line that begins with
+ * it; @name NULL: the first line. False: there is none. */
 static bool cpus_read(const char *path, const char *name, char *text,
 		      size_t size)
 {

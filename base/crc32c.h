@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Any thread. @crc: the result for the bytes before @data; 0 at the start. */
+/* The checksum of the bytes so far. @crc: the result for the bytes before
+ * @data; 0 at the start. Any thread. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t len);
 
 #endif

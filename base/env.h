@@ -32,21 +32,21 @@ enum env_wait {
 	ENV_WAIT, /* sleeps until there is something to do */
 };
 
-/* A file descriptor that is watched. The user's memory, which must not be freed
- * before unwatch(). */
+/* A file descriptor that is watched. The memory is the user's, who must not
+ * free it before unwatch(). */
 struct env_io {
 	int fd;
-	int events; /* ENV_READ | ENV_WRITE: asked for */
+	int events; /* asked for: ENV_READ, ENV_WRITE or both */
 	/* @revents: those of the events asked for that have come. ENV_ERROR
 	 * alone: the system cannot watch the descriptor any longer (too many
 	 * are watched, or there is no memory), and fn is not called again
 	 * until the next watch(). */
 	void (*fn)(struct env_io *io, int revents);
-	/* fn tolerates calls for events that have not come: while a loop is
+	/* fn may be called for events that have not come: while a loop is
 	 * polled, the descriptors that were active last are served without
 	 * asking the system first. */
 	bool eager;
-	void *impl; /* the env's; NULL before the first watch() */
+	void *impl; /* the env's own; NULL before the first watch() */
 };
 
 struct env_ops {
@@ -55,8 +55,8 @@ struct env_ops {
 	uint64_t (*clock)(struct env *e);
 	/* Fills @buf; cannot fail. */
 	void (*random)(struct env *e, void *buf, size_t len);
-	/* The loop needs a turn at @at (ns), or TIME_NEVER. Replaces the time
-	 * given before. */
+	/* Sets when the loop needs its next turn, ns; TIME_NEVER: it needs
+	 * none. Replaces the time set before. */
 	void (*alarm)(struct env *e, uint64_t at);
 	/* The loop needs a turn soon. Any thread. */
 	void (*wake)(struct env *e);
@@ -65,15 +65,16 @@ struct env_ops {
 	 * -ENOMEM, -errno of the system, or -ENOTSUP (virtual time has no file
 	 * descriptors). */
 	int (*watch)(struct env *e, struct env_io *io);
-	/* Must be called before the descriptor is closed; io->fn is not called
-	 * afterwards. No effect on one that is not watched. */
+	/* Stops watching; must be called before the descriptor is closed.
+	 * io->fn is not called afterwards. No effect on a descriptor that is
+	 * not watched. */
 	void (*unwatch)(struct env *e, struct env_io *io);
 	/* Gives the loop one turn, loop_turn_begin() to _end(), unless the env
 	 * knows that there is nothing to do. */
 	void (*run_once)(struct env *e, enum env_wait wait);
-	/* For callers with their own way of waiting: a descriptor, the same
-	 * each time, that is readable when the loop needs a turn because of a
-	 * watched descriptor or of wake(); but not because of the alarm.
+	/* For callers with their own way of waiting. Returns a descriptor, the
+	 * same each time, that is readable when the loop needs a turn because
+	 * of a watched descriptor or of wake(); but not because of the alarm.
 	 * -ENOTSUP; -errno. */
 	int (*fd)(struct env *e);
 	void (*free)(struct env *e);
@@ -81,37 +82,39 @@ struct env_ops {
 
 struct env {
 	const struct env_ops *ops;
-	struct loop *loop;	   /* set by the loop */
-	struct lockstep *lockstep; /* the simulation's, for threads that may
-				    * block; NULL: time is real */
+	struct loop *loop; /* set by the loop */
+	/* of the simulation, for threads that may block; NULL: time is real */
+	struct lockstep *lockstep;
 };
 
-/* An env on @ev, the application's libev loop (borrowed until free); NULL: on
- * one of its own. A borrowed loop gets its turns whenever the application runs
- * it, and our watchers do not keep ev_run() from returning. 0, -ENOMEM,
- * -EMFILE and the like (too few file descriptors are left), or -errno of
- * libev's backend. */
+/* Makes an env on @ev, the application's libev loop (borrowed until free);
+ * NULL: on a libev loop of its own. A borrowed loop gets its turns whenever the
+ * application runs it, and our watchers do not keep ev_run() from returning. 0,
+ * -ENOMEM, -EMFILE and the like (too few file descriptors are left), or -errno
+ * of libev's backend. */
 int env_ev_new(struct ev_loop *ev, struct env **env_p) must_check;
 
 /* ---- virtual time ---- */
 
 struct env_sim;
 
-/* A simulation: a clock that starts at 0, one random generator, and threads in
- * lockstep (lockstep.h). All of it, wake() included, is for the thread that
- * calls env_sim_step() and for those in lockstep with it. */
+/* Makes a simulation: a clock that starts at 0, one random generator, and
+ * threads in lockstep (lockstep.h). All of it, wake() included, is for the
+ * thread that calls env_sim_step() and for those in lockstep with it. 0 or
+ * -ENOMEM. */
 int env_sim_new(uint64_t seed, struct env_sim **sim_p) must_check;
-/* All its envs must have been freed, and all its threads joined. */
+/* Frees a simulation whose envs were all freed and whose threads were all
+ * joined. */
 void env_sim_free(struct env_sim *s);
-/* An env for one more loop of the simulation. */
+/* Makes an env for one more loop of the simulation. 0 or -ENOMEM. */
 int env_sim_env(struct env_sim *s, struct env **env_p) must_check;
 uint64_t env_sim_now(const struct env_sim *s);
 uint64_t env_sim_random(struct env_sim *s);
-/* Makes one step: lets a thread in lockstep run that is ready; else gives a
- * turn to a loop that has something to do now; else moves the clock to the next
- * alarm. At each instant loops are served in rounds, in the order in which they
- * were made. Returns false if there is nothing to do up to @until (ns): then
- * only the clock has moved, to @until, unless that is TIME_NEVER. */
+/* Makes one step: if a thread in lockstep is ready, lets it run; else, if a
+ * loop has something to do now, gives it a turn; else moves the clock to the
+ * next alarm. At each instant loops are served in rounds, in the order in which
+ * they were made. Returns false if there is nothing to do up to @until (ns):
+ * then only the clock has moved, to @until, unless that is TIME_NEVER. */
 bool env_sim_step(struct env_sim *s, uint64_t until);
 
 /* A small seeded generator (xoshiro256**). */

@@ -20,10 +20,11 @@
 #include "base/loop.h"
 
 #define RANDOM_BYTES 256
-/* The timer is always active, which keeps libev's reference count simple.
- * Without an alarm it is this far away. */
+/* The timer is always active, which keeps libev's reference count simple. If
+ * there is no alarm, it is set to so many seconds from now. */
 #define NO_ALARM_SEC 1e9
-/* Added to delays, so that rounding never ends a wait before its time. */
+/* Seconds added to delays, so that rounding never ends a wait before its time.
+ */
 #define LATER_SEC 1e-6
 
 /* While a loop is polled, up to HOT_MAX eager descriptors, those active last,
@@ -32,8 +33,8 @@
  * thread takes. */
 #define HOT_MAX	 4
 #define HOT_TIME (30 * NSEC_PER_USEC)
-/* How often a turn tries the descriptor that was active last, while nothing
- * comes. */
+/* Most reads of the descriptor that was active last, in one turn in which no
+ * work comes up. */
 #define HOT_TRIES 4
 /* File descriptors that must be free: those that libev needs for a loop, and as
  * many again for other threads that open some at the same time. */
@@ -47,8 +48,9 @@
  * wait itself.
  */
 struct io_mirror {
-	int fd;		  /* epoll; -1: not open. Owner */
-	_Atomic int bell; /* eventfd in it; -1: not open. Any thread */
+	int fd; /* epoll descriptor; -1: not open. Owner's */
+	/* eventfd that fd watches; -1: not open. Any thread */
+	_Atomic int bell;
 };
 
 static void io_mirror_init(struct io_mirror *m)
@@ -84,7 +86,7 @@ static void io_mirror_close(struct io_mirror *m)
 	m->fd = -1;
 }
 
-/* 0 or -errno. */
+/* Opens the mirror. 0 or -errno. */
 static int io_mirror_open(struct io_mirror *m)
 {
 	int bell, rc;
@@ -94,7 +96,8 @@ static int io_mirror_open(struct io_mirror *m)
 		return -errno;
 	bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = bell < 0 ? -errno : mirror_ctl(m, EPOLL_CTL_ADD, bell, ENV_READ);
-	/* Sequentially consistent, as is the load in io_mirror_ring(). */
+	/* This store is sequentially consistent, as is the load in
+	 * io_mirror_ring(). */
 	if (!rc)
 		atomic_store(&m->bell, bell);
 	else
@@ -104,8 +107,9 @@ static int io_mirror_open(struct io_mirror *m)
 	return rc;
 }
 
-/* Changes what is watched on @fd from @before to @events; 0: nothing. No effect
- * while the mirror is not open. 0; -errno: nothing has changed. */
+/* Changes the events for which @fd is watched from @before to @events (0:
+ * none). No effect while the mirror is not open. 0; -errno: nothing has
+ * changed. */
 static int io_mirror_set(struct io_mirror *m, int fd, int before, int events)
 {
 	int op = !before  ? EPOLL_CTL_ADD
@@ -117,7 +121,7 @@ static int io_mirror_set(struct io_mirror *m, int fd, int before, int events)
 	return mirror_ctl(m, op, fd, events);
 }
 
-/* Any thread: makes the mirror readable until io_mirror_hush(). The caller has
+/* Makes the mirror readable until io_mirror_hush(). Any thread. The caller has
  * just executed a full fence, so an owner that opens the mirror too late for
  * this call sees what the caller did before. */
 static void io_mirror_ring(struct io_mirror *m)
@@ -146,21 +150,25 @@ struct ev_env {
 	struct ev_loop *ev;
 	bool own;
 	ev_async wake;
-	ev_idle again;		/* active: the next iteration has a turn */
-	struct ev_watcher turn; /* pending: after all other watchers of this
-				 * iteration, ends the turn, or makes all of
-				 * it */
-	bool ending;		/* inside turn_end() */
+	/* while active, the next iteration has a turn */
+	ev_idle again;
+	/* while pending: after all other watchers of this iteration, ends the
+	 * turn, or makes a whole one */
+	struct ev_watcher turn;
+	bool ending; /* turn_end() is running */
 	ev_timer timer;
-	uint64_t timer_at; /* TIME_NEVER: it has no effect */
+	/* ns: when the timer is set to; TIME_NEVER: no alarm */
+	uint64_t timer_at;
 	size_t random_left;
 	uint8_t random[RANDOM_BYTES];
-	struct env_io *hot[HOT_MAX]; /* last active first */
+	/* eager descriptors, the last active one first */
+	struct env_io *hot[HOT_MAX];
 	unsigned int hots;
-	uint64_t looked;	/* ns: when all descriptors were last looked
+	uint64_t looked; /* ns: when all descriptors were last looked
 				 * at */
-	struct ev_watch *first; /* the descriptor whose readiness has begun
-				 * this turn; NULL: unwatched since */
+	/* the descriptor whose readiness has begun this turn; NULL: was
+	 * unwatched since then */
+	struct ev_watch *first;
 	struct list watches;
 	struct io_mirror mirror; /* for users of real_fd() */
 };
@@ -170,8 +178,9 @@ struct ev_watch {
 	struct ev_env *e;
 	struct env_io *user;
 	struct list link; /* ev_env.watches */
-	int events; /* what it was started with; 0: not started. libev may have
-		     * stopped it since */
+	/* events with which the watcher was started; 0: not started. libev may
+	 * have stopped it since then */
+	int events;
 };
 
 static struct ev_env *ev_env(struct env *env)
@@ -235,7 +244,8 @@ static void turn_now(struct ev_env *e)
 	loop_turn_begin(e->env.loop);
 }
 
-/* To be called first in each libev callback of ours. */
+/* Begins a turn, unless one has begun. To be called first in each libev
+ * callback of ours. */
 static void turn_begin(struct ev_env *e)
 {
 	if (e->env.loop->in_turn)
@@ -288,9 +298,9 @@ static void env_ev_on_again(struct ev_loop *ev, ev_idle *w, int revents)
 	turn_begin(e);
 }
 
-/* Work that an application's callback has asked for is done in the same
- * iteration; what a turn has left to do is done in the next one, so that
- * descriptors are served first. */
+/* Schedules a turn. Work that an application's callback has asked for is done
+ * in the same iteration of libev; what a turn has left to do is done in the
+ * next one, so that descriptors are served first. */
 static void turn_soon(struct ev_env *e)
 {
 	if (ev_depth(e->ev) && !e->ending)
@@ -307,7 +317,8 @@ static void set_timer(struct ev_env *e, uint64_t at)
 	} else {
 		uint64_t now;
 
-		/* libev counts from when it last looked at the clock. */
+		/* libev counts the delay from when it last looked at the clock.
+		 */
 		ev_now_update(e->ev);
 		now = real_clock(&e->env);
 		e->timer.repeat = LATER_SEC;
@@ -380,7 +391,7 @@ static void on_io(struct ev_loop *ev, ev_io *io, int revents)
 		events |= ENV_READ;
 	if (revents & EV_WRITE)
 		events |= ENV_WRITE;
-	/* In this case libev has stopped the watcher. */
+	/* EV_ERROR: libev has stopped the watcher. */
 	if (unlikely(revents & EV_ERROR))
 		events = ENV_ERROR;
 	/* A turn begins with timers and the mailbox, whose functions may
@@ -409,8 +420,8 @@ static void watch_stop(struct ev_watch *w)
 	ev_io_stop(w->e->ev, &w->io);
 }
 
-/* Drops the watcher's reference to the libev loop: our watchers must not keep
- * an application's ev_run() from returning. */
+/* Starts the watcher, unless @events is 0, and drops its reference to the libev
+ * loop: our watchers must not keep an application's ev_run() from returning. */
 static void watch_start(struct ev_watch *w, int fd, int events)
 {
 	int ev_events = 0;
@@ -506,7 +517,7 @@ static void try_hot(struct ev_env *e, unsigned int i)
 		io->fn(io, io->events);
 }
 
-/* One turn that serves the hot descriptors only. */
+/* Makes a turn that serves the hot descriptors only. */
 static void run_hot(struct ev_env *e)
 {
 	struct loop *l = e->env.loop, *before;
@@ -535,15 +546,16 @@ static void real_run_once(struct env *env, enum env_wait wait)
 		return;
 	}
 
-	/* If an application's callback has made a turn pending, libev would
-	 * make that turn, and then wait for another one. */
+	/* If an application's callback has made a turn pending, libev must not
+	 * wait: it would make that turn, and then wait for another one. */
 	if (ev_is_pending(&e->turn))
 		wait = ENV_LOOK;
 	/* Without this reference libev would not wait for our watchers. */
 	ev_ref(e->ev);
 	ev_run(e->ev, wait == ENV_WAIT ? EVRUN_ONCE : EVRUN_NOWAIT);
 	ev_unref(e->ev);
-	/* If a turn was made, its time saves a look at the clock. */
+	/* If there was a turn, its time is used, which saves a look at the
+	 * clock. */
 	e->looked = env->loop->now != before ? env->loop->now : real_clock(env);
 }
 
@@ -551,7 +563,8 @@ static void start_watchers(struct ev_env *e)
 {
 	ev_async_init(&e->wake, on_wake);
 	ev_idle_init(&e->again, env_ev_on_again);
-	/* At a lower priority it would wait while other watchers are busy. */
+	/* At a lower priority "again" would not run while other watchers are
+	 * busy. */
 	ev_set_priority(&e->again, EV_MAXPRI);
 	ev_init(&e->turn, on_turn);
 	ev_set_priority(&e->turn, EV_MINPRI);

@@ -12,8 +12,11 @@
 struct env_sim {
 	uint64_t now;
 	struct rng rng;
-	struct list envs;   /* sim_env.link, in order of creation */
-	struct list *round; /* env last served at this instant; or &envs */
+	/* sim_env.link, in the order in which they were made */
+	struct list envs;
+	/* sim_env.link of the env served last at this instant; or &envs: none
+	 * yet */
+	struct list *round;
 	struct lockstep lockstep;
 };
 
@@ -128,7 +131,7 @@ static void sim_unwatch(struct env *env, struct env_io *io)
 
 static void sim_turn(struct sim_env *e)
 {
-	/* Cleared before the turn, which may ask for another one. */
+	/* Both are cleared before the turn, which may ask for another one. */
 	e->woken = false;
 	e->alarm = TIME_NEVER;
 	e->sim->round = &e->link;
@@ -143,7 +146,7 @@ static void sim_run_once(struct env *env, enum env_wait wait)
 
 	if (wait == ENV_WAIT) {
 		do {
-			/* Nothing will ever happen again. */
+			/* False: nothing would ever happen again. */
 			BUG_ON(!env_sim_step(s, TIME_NEVER));
 		} while (s->round != &e->link);
 	} else {
@@ -229,8 +232,8 @@ uint64_t env_sim_random(struct env_sim *s)
 	return rng_next(&s->rng);
 }
 
-/* The next env of the round that has something to do now; or NULL, and the
- * earliest alarm of all in *@alarm_p. */
+/* The next env of the round that has something to do now. NULL: none has; then
+ * *@alarm_p is the earliest alarm of all envs, ns. */
 static struct sim_env *find_ready(struct env_sim *s, uint64_t *alarm_p)
 {
 	struct list *at = s->round;

@@ -26,11 +26,12 @@ void guard_turn_end(struct guard *g, uint64_t now)
 void guard_look(struct guard *g, uint64_t now)
 {
 	g->looked = now;
-	/* A turn that is too long already must be noticed when it ends. */
+	/* If the turn is too long already, late = 0 makes sure that its end is
+	 * noticed. */
 	g->late = now > g->begun + GUARD_LONG ? 0 : tick_now() + TICK_WINDOW;
 }
 
-/* Is @name new? If so, remembers it. */
+/* Is @name new, and not one too many? If so, remembers it. */
 static bool remember(struct guard *g, const char *name)
 {
 	uint64_t hash = hash_bytes(name, strlen(name), 0);
@@ -49,7 +50,8 @@ void guard_call(struct guard *g, uint64_t now, const char *fmt, va_list args)
 	uint64_t ns = now - g->looked;
 	char name[256];
 
-	/* A call that encloses this one is not blamed for the same time. */
+	/* Time until now is counted only once: a call that encloses this one is
+	 * not blamed for it. */
 	guard_look(g, now);
 	if (ns <= GUARD_LONG)
 		return;

@@ -52,16 +52,16 @@ static inline uint64_t tick_now(void)
 
 #define GUARD_LONG  (500 * NSEC_PER_MSEC) /* a turn, or a call, is too long */
 #define GUARD_PAUSE (60 * NSEC_PER_SEC)	  /* between two lines about turns */
-#define GUARD_NAMES 16			  /* calls that are logged at most */
+#define GUARD_NAMES 16			  /* most names that are logged */
 
 /* All zero at first. */
 struct guard {
-	uint64_t late;	      /* tick: the clock is read at the first call that
-			       * ends later */
+	/* tick counter: the clock is read when a call ends after this */
+	uint64_t late;
 	uint64_t begun;	      /* ns: start of this turn */
 	uint64_t looked;      /* ns: when the clock was last read */
 	bool named;	      /* a call of this turn was too long */
-	uint64_t quiet_until; /* ns: no turn is logged before that */
+	uint64_t quiet_until; /* ns: until then no turn is logged */
 	unsigned int nsaid;
 	uint64_t said[GUARD_NAMES]; /* hashes of the names logged */
 };
@@ -76,9 +76,9 @@ static inline void guard_turn_begin(struct guard *g, uint64_t now)
 }
 /* A turn has ended at @now (ns); needed only if guard_is_late(). */
 void guard_turn_end(struct guard *g, uint64_t now);
-/* The time is @now (ns), and no call is to blame for the time until now. */
+/* No call is to blame for the time until @now (ns). */
 void guard_look(struct guard *g, uint64_t now);
-/* A call, or the turn, ends: is it time to read the clock? */
+/* To be asked when a call, or the turn, ends: is it time to read the clock? */
 static inline bool guard_is_late(const struct guard *g)
 {
 	return tick_now() > g->late;

@@ -42,8 +42,8 @@ static void insert_last(struct hash_bucket *b, struct hash_node *n)
 	b->last = n;
 }
 
-/* Divides the entries of @old between @old and the new bucket @upper, keeping
- * their order. */
+/* Moves the entries of @old that now belong to the new bucket @upper there.
+ * Both keep the order of their entries. */
 static void split_bucket(struct hash_bucket *old, struct hash_bucket *upper,
 			 uint64_t bit)
 {

@@ -25,17 +25,18 @@ struct hash {
 	struct hash_bucket *buckets; /* NULL until the first insertion */
 	uint32_t mask;		     /* buckets - 1 */
 	uint32_t count;
-	bool size_held; /* hash_hold_size() */
+	bool size_held; /* kept from growing by hash_hold_size() */
 };
 
 void hash_init(struct hash *h);
 
-/* Frees the table, which must be empty: entries are the user's. */
+/* Frees the memory of the table, which must be empty: the user owns the
+ * entries. */
 void hash_fini(struct hash *h);
 
-/* 0, or -ENOMEM if this is the first entry; later, a table that cannot grow
- * stays usable. Adding and removing take constant time, however many entries
- * have the same hash. */
+/* Adds @n. 0; -ENOMEM, which only the first entry of a table can get: later, a
+ * table that cannot grow stays usable. Adding and removing take constant time,
+ * however many entries have the same hash. */
 int hash_add(struct hash *h, struct hash_node *n, uint64_t hash) must_check;
 int hash_add_tail(struct hash *h, struct hash_node *n,
 		  uint64_t hash) must_check;
@@ -64,9 +65,9 @@ static inline struct hash_node *hash_next(const struct hash_node *n)
 	return hash_seek(n->next, n->hash);
 }
 
-/* Keeps @h from growing, or lets it grow again: while it does not grow, entries
- * may be added during a walk, which meets all others exactly once, and those
- * that are added perhaps. */
+/* Keeps @h from growing (@held), or lets it grow again. While @h does not grow,
+ * entries may be added during a walk, which meets all older entries exactly
+ * once, and perhaps those that are added. */
 static inline void hash_hold_size(struct hash *h, bool held)
 {
 	h->size_held = held;
@@ -80,7 +81,7 @@ struct hash_node *hash_pop(struct hash *h);
 struct hash_node *hash_walk(const struct hash *h, uint32_t *bucket,
 			    const struct hash_node *n);
 
-/* Each entry, as @pos, which may not be removed in the body. */
+/* A loop over all entries, as @pos, which may not be removed in the body. */
 #define hash_for_each(pos, h, member)                                   \
 	for (struct hash_cursor pos##_at = { 0 };                       \
 	     hash_step(h, &pos##_at) &&                                 \
@@ -98,7 +99,8 @@ static inline bool hash_step(const struct hash *h, struct hash_cursor *at)
 	return at->n;
 }
 
-/* Each entry with @hash_, as @pos, which may not be removed in the body. */
+/* A loop over all entries with @hash_, as @pos, which may not be removed in the
+ * body. */
 #define hash_for_each_equal(pos, h, hash_, member)                          \
 	for (struct hash_node *pos##_n = hash_first(h, hash_);              \
 	     pos##_n &&                                                     \

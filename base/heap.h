@@ -12,11 +12,12 @@
 #include "base/util.h"
 
 struct heap_node {
-	struct heap_node *child; /* the first one */
-	struct heap_node *next;	 /* sibling */
-	struct heap_node *prev;	 /* sibling, or the parent of the first child */
+	struct heap_node *child; /* the first child */
+	struct heap_node *next;	 /* the next sibling */
+	/* the sibling before; of a first child, the parent */
+	struct heap_node *prev;
 	uint64_t key;
-	uint64_t order; /* of equal keys */
+	uint64_t order; /* of nodes with equal keys, the lower comes first */
 };
 
 struct heap {

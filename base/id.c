@@ -5,7 +5,8 @@
 
 #define NO_SLOT	    UINT32_MAX
 #define FIRST_SLOTS 16
-/* Never given out, so that ~0 is no id; a slot that got here is retired. */
+/* A generation that is never given out, so that ~0 is no id. A slot that has
+ * reached it is retired. */
 #define GENERATION_END UINT32_MAX
 
 void id_table_init(struct id_table *t, uint8_t tag)
@@ -39,8 +40,8 @@ static int id_grow(struct id_table *t)
 	return 0;
 }
 
-/* id_alloc() when no slot is free. Not inlined, so that id_alloc() need not
- * save registers for it. */
+/* Part of id_alloc(), for when no slot is free. Not inlined, so that id_alloc()
+ * need not save registers for it. */
 static out_of_line int alloc_grown(struct id_table *t, void *obj,
 				   uint64_t *id_p)
 {

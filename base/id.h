@@ -21,8 +21,8 @@
 
 struct id_slot {
 	void *obj;	     /* NULL when free */
-	uint32_t generation; /* of the object in it, or of the next one */
-	uint32_t next_free;  /* while free */
+	uint32_t generation; /* of the object in the slot, or of the next one */
+	uint32_t next_free;  /* the next free slot, while this one is free */
 };
 
 struct id_table {
@@ -37,10 +37,10 @@ void id_table_init(struct id_table *t, uint8_t tag);
 /* Frees the table's memory, not the objects in it. */
 void id_table_fini(struct id_table *t);
 
-/* 0 and the id; -ENOMEM; -ENOSPC: ID_SLOTS_MAX are in use. */
+/* Adds @obj. 0, and its id in *@id_p; -ENOMEM; -ENOSPC: no slot is left. */
 int id_alloc(struct id_table *t, void *obj, uint64_t *id_p) must_check;
 
-/* @id must be in the table. */
+/* Removes the object with @id, which must be in the table. */
 void id_free(struct id_table *t, uint64_t id);
 
 static inline uint8_t id_tag(uint64_t id)
@@ -59,8 +59,9 @@ static inline void *id_lookup(const struct id_table *t, uint64_t id)
 	return t->slots[slot].obj;
 }
 
-/* The object in the slot that the lower half of an id names, or NULL. For
- * callers whose peers know another upper half, which the caller compares. */
+/* The object in the slot that @lower, the lower half of an id, names; NULL:
+ * none. For callers whose peers know another upper half, which the caller
+ * compares. */
 static inline void *id_slot_obj(const struct id_table *t, uint32_t lower)
 {
 	uint32_t slot = lower & (ID_SLOTS_MAX - 1);

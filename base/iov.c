@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-/* A position in a list. */
+/* A position in a list of fragments. */
 struct iov_cursor {
 	const struct iovec *iov;
 	const struct iovec *end;
-	size_t offset; /* in *iov */
+	size_t offset; /* bytes into *iov */
 };
 
 static void cursor_advance(struct iov_cursor *c, size_t len)
@@ -36,16 +36,16 @@ static char *cursor_bytes(const struct iov_cursor *c, size_t *left)
 	return (char *)c->iov->iov_base + c->offset;
 }
 
-/* Most copies are small and within the first fragment. What looks further is
- * not inlined, since it would make the short path save registers. */
-
+/* Do the @len bytes lie in the first fragment? Most copies are small and do.
+ * Code for the others is not inlined, since it would make the short path save
+ * registers. */
 static inline bool is_in_first(const struct iovec *iov, unsigned int niov,
 			       size_t offset, size_t len)
 {
 	return niov && offset < iov->iov_len && len <= iov->iov_len - offset;
 }
 
-/* Copies between @iov and @flat: @to_flat says in which direction. */
+/* Copies from @iov to @flat (@to_flat), or from @flat to @iov. */
 static in_line void copy_flat(const struct iovec *iov, unsigned int niov,
 			      size_t offset, char *flat, size_t len,
 			      bool to_flat)

@@ -12,7 +12,8 @@ struct span {
 	uintptr_t start, end;
 };
 
-/* Copies @len bytes from @offset of @iov to @out, or from @in to there. */
+/* iov_gather() copies @len bytes from @offset of @iov to @out; iov_scatter()
+ * copies them from @in to @offset of @iov. */
 void iov_gather(void *out, const struct iovec *iov, unsigned int niov,
 		size_t offset, size_t len);
 void iov_scatter(const struct iovec *iov, unsigned int niov, size_t offset,

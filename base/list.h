@@ -50,7 +50,7 @@ static inline void list_del(struct list *e)
 	list_init(e);
 }
 
-/* Moves all entries of @from to the tail of @to; @from is empty after. */
+/* Moves all entries of @from to the tail of @to. @from is empty afterwards. */
 static inline void list_splice_tail(struct list *to, struct list *from)
 {
 	if (list_empty(from))

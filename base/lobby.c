@@ -6,14 +6,14 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* Guests called in one turn at most, so that the rest of the loop runs too. */
+/* Most guests called in one turn, so that the rest of the loop runs, too. */
 #define BATCH 64
 
 /* The guests that epoll_wait() has found, without those that have left since.
  * If a guest closes the lobby, this is freed after the last call. */
 struct lobby_turn {
 	struct epoll_event events[BATCH];
-	int n; /* 0: nobody is being called */
+	int n; /* number of events; 0: no guest is being called */
 	bool closed;
 };
 
@@ -97,7 +97,8 @@ void lobby_serve(struct lobby *l)
 {
 	struct lobby_turn *turn = l->turn;
 
-	/* Called by a guest: the call below us goes on with the others. */
+	/* A guest that is being called has called this: nothing to do, since
+	 * the outer lobby_serve() goes on with the other guests. */
 	if (turn->n)
 		return;
 	turn->n = MAX(epoll_wait(l->io.fd, turn->events, BATCH, 0), 0);

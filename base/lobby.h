@@ -22,7 +22,7 @@ struct lobby_guest {
 	/* Set by the user. Called when the socket is readable, ended or in
 	 * error; may remove any guest, and close the lobby. */
 	void (*fn)(struct lobby_guest *g);
-	/* The lobby's: */
+	/* For the lobby's use: */
 	struct lobby *lobby; /* NULL: not in one */
 	int fd;
 };
@@ -34,13 +34,14 @@ struct lobby {
 	/* The loop cannot watch the lobby any longer (ENV_ERROR). Must remove
 	 * all guests, and may call lobby_watch(). */
 	void (*failed)(struct lobby *l);
-	struct lobby_turn *turn; /* guests being called */
+	struct lobby_turn *turn; /* the guests that are being called */
 };
 
-/* 0, -ENOMEM, or -errno, with nothing left to close. */
+/* Opens a lobby on @loop. 0; -ENOMEM or -errno: there is nothing to close. */
 int lobby_open(struct lobby *l, struct loop *loop,
 	       void (*failed)(struct lobby *l)) must_check;
-/* After `failed`: tries again to watch the lobby. Returns as loop_watch(). */
+/* After failed() was called: tries again to watch the lobby. Returns as
+ * loop_watch(). */
 int lobby_watch(struct lobby *l) must_check;
 /* All guests must have left. No effect on a lobby that is all zero. */
 void lobby_close(struct lobby *l);

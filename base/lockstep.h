@@ -31,7 +31,7 @@ enum lockstep_state {
 struct lockstep {
 	struct list ready; /* lockstep_thread.link */
 	struct timer_wheel timers;
-	sem_t turn; /* given to the caller of lockstep_run() */
+	sem_t turn; /* posted when the turn comes back to lockstep_run() */
 	unsigned int threads;
 };
 
@@ -42,7 +42,7 @@ struct lockstep_thread {
 	struct timer timer;
 	sem_t turn;
 	pthread_t thread;
-	bool endable; /* lockstep_end() ends its present wait */
+	bool endable; /* its present wait may be ended by lockstep_end() */
 	bool ending;  /* lockstep_end() has been called */
 	int status;   /* result of its wait */
 	void (*fn)(void *arg);
@@ -58,13 +58,14 @@ void lockstep_fini(struct lockstep *ls);
  * memory until lockstep_join(). 0, or -errno of making threads. */
 int lockstep_start(struct lockstep *ls, struct lockstep_thread *t,
 		   void (*fn)(void *arg), void *arg) must_check;
-/* @t's fn must have returned. */
+/* Frees what the thread has taken; its fn must have returned. */
 void lockstep_join(struct lockstep_thread *t);
 
 /* Hands the turn to the thread that became ready first; returns when the turn
  * comes back. False: none is ready. Not for a thread in lockstep. */
 bool lockstep_run(struct lockstep *ls, uint64_t now);
-/* When the next wait times out; 0: a thread is ready; TIME_NEVER. */
+/* When the next wait times out, ns; 0: a thread is ready now; TIME_NEVER: no
+ * wait has a time-out. */
 uint64_t lockstep_next(const struct lockstep *ls);
 
 /* The caller, if it is a thread in lockstep; else NULL. */
@@ -75,7 +76,8 @@ struct lockstep_thread *lockstep_current(void);
 int lockstep_wait(struct list *queue, uint64_t until, bool endable);
 /* Ends the wait of the first thread in @queue, if any. */
 void lockstep_wake(struct list *queue);
-/* Ends all endable waits of @t, now and in future. */
+/* Ends the present wait of @t, if it is endable, and all such waits in future.
+ */
 void lockstep_end(struct lockstep_thread *t);
 
 #endif

@@ -17,16 +17,17 @@ enum log_level { LOG_ERR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 typedef void (*log_sink_fn)(int level, const char *line, void *arg);
 
-extern int log_level_now; /* read through log_on() */
+extern int log_level_now; /* read only by log_on() */
 
 static inline bool log_on(enum log_level level)
 {
 	return (int)level <= __atomic_load_n(&log_level_now, __ATOMIC_RELAXED);
 }
 
-/* Default: LOG_WARN, to stderr. @sink NULL: stderr. @sink must be callable from
- * any thread, one call at a time; it gets "subsystem: text" without a newline
- * and must not log. Control characters in the text become '?'. */
+/* Sets level and sink; by default LOG_WARN, and stderr. @sink NULL: stderr.
+ * @sink must be callable from any thread, one call at a time; it gets
+ * "subsystem: text" without a newline and must not log. Control characters in
+ * the text become '?'. */
 void log_setup(enum log_level level, log_sink_fn sink, void *arg);
 
 void log_write(enum log_level level, const char *subsystem, const char *fmt,
@@ -34,9 +35,9 @@ void log_write(enum log_level level, const char *subsystem, const char *fmt,
 void log_vwrite(enum log_level level, const char *subsystem, const char *fmt,
 		va_list args) __attribute__((format(printf, 3, 0)));
 
-/* For warnings that strangers can cause at will: at most LOG_LIMIT_LINES a
- * second, and then the number of those left out. Owner: whoever embeds it. All
- * zero at first. */
+/* For warnings that strangers can cause at will: at most LOG_LIMIT_LINES are
+ * logged in a second, and then the number of those left out. Owner: whoever
+ * embeds it. All zero at first. */
 #define LOG_LIMIT_LINES 10
 struct log_limit {
 	uint64_t until; /* ns: end of this second */

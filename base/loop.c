@@ -6,9 +6,9 @@
 
 #include "base/cond.h"
 
-/* Rounds of deferred work in a turn. */
+/* Most rounds of deferred work in a turn. */
 #define ROUNDS 64
-/* The least window, ns, so that a window can grow again. */
+/* The least window, ns: from 0 a window could not grow again. */
 #define SPIN_MIN NSEC_PER_USEC
 
 _Thread_local struct loop *loop_here;
@@ -106,7 +106,8 @@ void loop_free(struct loop *l)
 	BUG_ON(l->in_turn);
 	BUG_ON(l->wheel.armed);
 	BUG_ON(loop_has_work(l) || !mailbox_empty(&l->mailbox));
-	/* Threads in loop_post() whose work has run are about to return. */
+	/* This waits only for threads that are about to return from
+	 * loop_post(): their work has run. */
 	while (atomic_load_explicit(&l->posting, memory_order_acquire))
 		sched_yield();
 	l->env->ops->free(l->env);
@@ -115,8 +116,8 @@ void loop_free(struct loop *l)
 
 void loop_take_over(struct loop *l)
 {
-	/* Relaxed: the caller knows that nobody uses the loop, and whatever
-	 * told it so has ordered memory. */
+	/* Relaxed order is enough: the caller knows that nobody uses the loop,
+	 * and whatever told the caller so has ordered memory. */
 	__atomic_store_n(&l->owner, pthread_self(), __ATOMIC_RELAXED);
 }
 
@@ -174,7 +175,8 @@ static void defer(struct loop *l, struct work_queue *q, struct work *w)
 
 	loop_assert_owner(l);
 	queue_put(q, w);
-	/* With other work deferred already, the alarm is set to now. */
+	/* If other work was deferred before, the alarm is already set to now.
+	 */
 	if (unlikely(!l->in_turn) && first)
 		loop_set_alarm(l);
 }
@@ -242,7 +244,7 @@ int loop_call_outside(struct loop *l, int (*fn)(void *arg), void *arg)
 
 	if (!loop_is_owner(l))
 		return loop_here ? -EXDEV : call_and_wait(l, fn, arg);
-	/* Outside of any turn loop_current() would be NULL in @fn. */
+	/* Otherwise loop_current() would be NULL in @fn. */
 	before = loop_enter(l);
 	rc = fn(arg);
 	loop_leave(before);
@@ -353,8 +355,9 @@ void loop_turn_end(struct loop *l)
 	struct loop *before = loop_enter(l);
 
 	loop_guard_others(l);
-	/* Bounded, so that work which always makes more does not delay timers
-	 * and descriptors: what is left runs in the next turn, at once. */
+	/* The number of rounds is bounded, so that work which always defers
+	 * more does not delay timers and descriptors. What is left runs in the
+	 * next turn, at once. */
 	for (unsigned int i = 0; i < ROUNDS && loop_has_work(l); i++)
 		run_all(queue_take(l->deferred.first ? &l->deferred
 						     : &l->last));

@@ -45,12 +45,12 @@ struct mailbox {
 };
 
 void mailbox_init(struct mailbox *m);
-/* Any thread. Returns whether the mailbox was empty: only then must the owner
- * be woken, so that a burst costs one wake-up. */
+/* Puts @w. Returns whether the mailbox was empty: only then must the owner be
+ * woken, so that a burst costs one wake-up. Any thread. */
 bool mailbox_put(struct mailbox *m, struct work *w);
-/* Owner. Takes everything, oldest first; NULL: empty. */
+/* Takes everything, oldest first; NULL: it was empty. Owner. */
 struct work *mailbox_take(struct mailbox *m);
-/* Owner. */
+/* Is it empty? Owner. */
 static inline bool mailbox_empty(struct mailbox *m)
 {
 	return atomic_load_explicit(&m->head, memory_order_acquire) == NULL;
@@ -64,11 +64,13 @@ static inline bool mailbox_empty(struct mailbox *m)
  * long, else half as long.
  */
 struct spin {
-	const _Atomic uint64_t *max; /* the longest window, ns; 0: never poll.
-				      * Any thread may change it. NULL: 0 */
-	stat_t *hits, *misses;	     /* windows in which something came, or
-				      * nothing */
-	uint64_t window;	     /* ns */
+	/* *max: the longest window, ns, which any thread may change; 0: never
+	 * poll. max NULL: never poll */
+	const _Atomic uint64_t *max;
+	/* counts of windows in which something came, and in which nothing came
+	 */
+	stat_t *hits, *misses;
+	uint64_t window; /* ns: the present window */
 };
 
 struct loop {
@@ -81,9 +83,9 @@ struct loop {
 	bool in_turn; /* between loop_turn_begin() and _end() */
 	uint64_t turns;
 	struct spin spin;
-	pthread_t owner;	      /* any thread, atomic */
-	_Atomic bool stopping;	      /* any thread */
-	_Atomic unsigned int posting; /* threads in loop_post() */
+	pthread_t owner;	      /* read by any thread, atomically */
+	_Atomic bool stopping;	      /* set by any thread */
+	_Atomic unsigned int posting; /* number of threads in loop_post() */
 };
 
 /* Private to loop.c: use loop_current(). Initial-exec, since the default model
@@ -96,19 +98,20 @@ bool loop_is_owner_outside(const struct loop *l);
  * this anyway. */
 void loop_set_alarm(struct loop *l);
 
-/* Takes @env, also on error. The calling thread is the owner. 0 or -ENOMEM. */
+/* Makes a loop on @env, which the loop owns; on error @env is freed. The
+ * calling thread is the owner. 0 or -ENOMEM. */
 int loop_new(struct env *env, struct loop **loop_p) must_check;
-/* No timer may be armed and no work queued. Waits for threads that are still
- * inside loop_post(). Frees the env, too. */
+/* Frees a loop, and its env. No timer may be armed and no work queued. Waits
+ * for threads that are still inside loop_post(). */
 void loop_free(struct loop *l);
 
 /* Makes the calling thread the owner: for a thread that is to run a loop made
  * by another one. Nobody may be using the loop. */
 void loop_take_over(struct loop *l);
 
-/* May the caller touch what belongs to @l? Inside a turn: only if it is @l's
- * (which also keeps apart several simulated loops in one thread). Outside of
- * any turn: only if the caller is @l's owner. */
+/* May the caller touch what belongs to @l? Inside a turn, only if that is a
+ * turn of @l (which also keeps apart several simulated loops in one thread).
+ * Outside of any turn, only if the caller is @l's owner. */
 static inline bool loop_is_owner(const struct loop *l)
 {
 	return loop_here ? loop_here == l : loop_is_owner_outside(l);
@@ -121,8 +124,8 @@ static inline struct loop *loop_current(void)
 	return loop_here;
 }
 
-/* Time of this turn, ns, without a system call. Outside of a turn: asks the
- * clock. */
+/* The time of this turn, ns, which takes no system call. Outside of a turn: the
+ * clock's. */
 static inline uint64_t loop_now(const struct loop *l)
 {
 	return likely(l->in_turn) ? l->now : l->env->ops->clock(l->env);
@@ -161,22 +164,22 @@ static inline void loop_unwatch(struct loop *l, struct env_io *io)
 	l->env->ops->unwatch(l->env, io);
 }
 
-/* Any thread. Runs @w->fn on @l's thread, soon; work of one sender keeps its
- * order. @w is the loop's until it runs. */
+/* Runs @w->fn on @l's thread, soon. Work that one thread posts keeps its order.
+ * @w is lent to the loop until it runs. Any thread. */
 void loop_post(struct loop *l, struct work *w);
 
 /* Runs @w->fn at the end of this turn or, when called outside of a turn, in the
  * next one; never inside the call. */
 void loop_defer(struct loop *l, struct work *w);
-/* The same, after all other deferred work: for what is better done once, with
- * the results of the whole turn. */
+/* As loop_defer(), but after all other deferred work: for what is better done
+ * once, with the results of the whole turn. */
 void loop_defer_last(struct loop *l, struct work *w);
 static inline bool loop_has_work(const struct loop *l)
 {
 	return l->deferred.first || l->last.first;
 }
 
-/* loop_call(), when the caller is not in a turn of @l. */
+/* Part of loop_call(), for callers that are in no turn of @l. */
 int loop_call_outside(struct loop *l, int (*fn)(void *arg), void *arg);
 
 /* Any thread. Calls @fn(@arg) on @l's thread and returns its result. On the
@@ -188,8 +191,9 @@ static inline int loop_call(struct loop *l, int (*fn)(void *arg), void *arg)
 	return likely(loop_here == l) ? fn(arg) : loop_call_outside(l, fn, arg);
 }
 
-/* In a turn, after a call that might have blocked: has this turn taken so long
- * that the guard wants to know what was called, by loop_guard_end()? */
+/* To be asked in a turn, after a call that might have blocked: has this turn
+ * taken so long that the guard must be told by loop_guard_end() what was
+ * called? */
 static inline bool loop_guard_is_late(const struct loop *l)
 {
 	return guard_is_late(&l->guard) && l->in_turn;
@@ -198,26 +202,26 @@ void loop_guard_end(struct loop *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void loop_guard_vend(struct loop *l, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));
-/* Others, such as an application's callbacks, have used the thread during this
- * turn: no call of ours is blamed for the time until now. */
+/* Somebody else, such as an application's callbacks, has used the thread during
+ * this turn: no call of ours is blamed for the time until now. */
 static inline void loop_guard_others(struct loop *l)
 {
 	if (unlikely(loop_guard_is_late(l)))
 		guard_look(&l->guard, l->env->ops->clock(l->env));
 }
 
-/* One turn. With @block, waits until there is something to do: polls for a
+/* Runs one turn. With @block, waits until there is something to do: polls for a
  * while if loop_poll_before_sleep() says so, then sleeps. */
 void loop_run_once(struct loop *l, bool block);
-/* Before it sleeps, the loop polls for up to *@max ns (struct spin), which any
- * thread may change, and counts how that ended. All three stay the caller's and
- * must outlive the loop. */
+/* Lets the loop poll, before it sleeps, for up to *@max ns (struct spin), which
+ * any thread may change, and counts in @hits and @misses how that ended. All
+ * three stay the caller's and must outlive the loop. */
 void loop_poll_before_sleep(struct loop *l, const _Atomic uint64_t *max,
 			    stat_t *hits, stat_t *misses);
-/* For callers that wait by other means and then call loop_run_once(): the
- * descriptor to wait for (env_ops.fd), and when (ns, as loop_now()) the next
- * turn is due even if that descriptor is not ready: 0: at once; TIME_NEVER. Ask
- * before each wait. */
+/* For callers that wait by other means and then call loop_run_once(). loop_fd()
+ * is the descriptor to wait for (env_ops.fd). loop_next() is when the next turn
+ * is due even if that descriptor is not ready, ns, as loop_now(); 0: at once;
+ * TIME_NEVER. To be asked before each wait. */
 static inline int loop_fd(struct loop *l)
 {
 	return l->env->ops->fd(l->env);
@@ -225,13 +229,13 @@ static inline int loop_fd(struct loop *l)
 uint64_t loop_next(struct loop *l);
 /* Takes the loop over and runs it until loop_stop(). */
 void loop_run(struct loop *l);
-/* Any thread: loop_run() returns after its present turn. A loop_run() that is
- * called later returns after one turn. */
+/* Makes loop_run() return after its present turn; one that is called later
+ * returns after one turn. Any thread. */
 void loop_stop(struct loop *l);
 
 /* ---- for env implementations ---- */
 
-/* The two parts of a turn, between which descriptors are served. Each call of
+/* The two halves of a turn, between which descriptors are served. Each call of
  * a descriptor's function is enclosed in loop_enter() and loop_leave(). */
 void loop_turn_begin(struct loop *l); /* clock, timers, mailbox */
 void loop_turn_end(struct loop *l);   /* deferred work; sets the alarm */

@@ -12,21 +12,22 @@
 struct passage {
 	struct loop *home;
 	struct work closed;
-	atomic_uint count; /* on their way, and 1 until passage_close() */
+	/* number on their way, plus 1 until passage_close() */
+	atomic_uint count;
 };
 
 void passage_init(struct passage *p, struct loop *home, work_fn closed);
-/* Home, before passage_close(). Runs @w on @to, in a later turn; @w->fn calls
- * passage_arrived() once nothing of the home is needed any more. A descriptor
- * that goes with @w must not be watched by any loop (lobby.h). */
+/* Runs @w on @to, in a later turn; @w->fn calls passage_arrived() once nothing
+ * of the home is needed any more. A descriptor that goes with @w must not be
+ * watched by any loop (lobby.h). Home's thread, before passage_close(). */
 void passage_send(struct passage *p, struct loop *to, struct work *w);
-/* Any thread. The caller may not touch @p afterwards. */
+/* Something has arrived. The caller may not touch @p afterwards. Any thread. */
 void passage_arrived(struct passage *p);
-/* Any thread. Counts one more as on its way, until passage_arrived(). False: it
- * is too late, since passage_close() was called and all has arrived. */
+/* Counts one more as on its way, until passage_arrived(). False: it is too
+ * late, since passage_close() was called and all has arrived. Any thread. */
 bool passage_hold(struct passage *p) must_check;
-/* Home. No passage_send() may follow. Once all have arrived, `closed` runs at
- * home, in a later turn. */
+/* Runs `closed` at home, in a later turn, once all has arrived. No
+ * passage_send() may follow. Home's thread. */
 void passage_close(struct passage *p);
 
 #endif

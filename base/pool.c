@@ -3,8 +3,8 @@
 
 #include <stdalign.h>
 
-/* A chunk doubles the number of objects, within these bounds: a process may
- * have thousands of small nodes, or a busy one. */
+/* A new chunk has as many objects as are in use, within these bounds: a process
+ * may have thousands of small nodes, or a busy one. */
 #define CHUNK_MIN_OBJECTS 4
 #define CHUNK_MAX_OBJECTS 256
 
@@ -44,7 +44,7 @@ static void push(struct pool *p, void *obj)
 	p->free = f;
 }
 
-/* The free list is empty. */
+/* Adds a chunk to the pool, whose free list is empty. False: no memory. */
 static bool base_grow(struct pool *p)
 {
 	size_t n = MIN(MAX(p->used, CHUNK_MIN_OBJECTS), CHUNK_MAX_OBJECTS);

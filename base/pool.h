@@ -31,7 +31,7 @@ struct pool_free {
 
 struct pool {
 	size_t size;  /* of an object, bytes */
-	uint32_t max; /* objects alive at most; 0 = no limit */
+	uint32_t max; /* most objects in use at a time; 0: no limit */
 	uint32_t used;
 	uint32_t peak;		/* highest "used" so far */
 	struct pool_free *free; /* POOL_IS_MALLOC: always NULL */
@@ -39,10 +39,10 @@ struct pool {
 };
 
 void pool_init(struct pool *p, size_t size, uint32_t max);
-/* All objects must be back. */
+/* Frees the pool's memory. All objects must have been put back. */
 void pool_fini(struct pool *p);
 
-/* pool_get(), when the free list is empty. */
+/* Part of pool_get(), for when the free list is empty. */
 void *pool_get_more(struct pool *p);
 
 static inline void pool_count(struct pool *p)
@@ -51,12 +51,13 @@ static inline void pool_count(struct pool *p)
 		p->peak = p->used;
 }
 
-/* Uninitialised memory, or NULL: no memory, or the limit is reached. */
+/* An object, uninitialised; NULL: no memory, or the limit is reached. */
 static inline void *pool_get(struct pool *p)
 {
 	struct pool_free *f = p->free;
 
-	/* With an object free, the limit cannot be reached. */
+	/* The limit is not checked here: while an object is free, it is not
+	 * reached. */
 	if (unlikely(!f))
 		return pool_get_more(p);
 	p->free = f->next;

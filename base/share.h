@@ -19,9 +19,9 @@
 #include <stdint.h>
 
 /* May a holder that has @held take @n more of @max, of which all holders
- * together use @used? All are in one unit. @used may exceed @max, which may
- * have been lowered. @n itself may be more than half, or else not even a holder
- * that has nothing could ever get it. */
+ * together use @used? All four have the same unit. @used may exceed @max, which
+ * may have been lowered. @n may be more than half of what is free: otherwise a
+ * large @n could not be had even by a holder that has nothing. */
 static inline bool share_allows(uint64_t held, uint64_t used, uint64_t max,
 				uint64_t n)
 {

@@ -31,15 +31,16 @@ static inline uint64_t slot_bit(unsigned int slot)
 	return UINT64_C(1) << (slot & SLOT_MASK);
 }
 
-/* Puts @t into its slot. @at must not be before the base. Always inlined, since
- * it is nearly all that arming costs. */
+/* Puts @t into the slot for @at, which must not be before the base. Always
+ * inlined, since it is nearly all that arming costs. */
 static in_line void slot_add(struct timer_wheel *w, struct timer *t,
 			     uint64_t at)
 {
 	unsigned int level, slot;
 	struct timer_slot *s;
 
-	/* clz needs at least one bit; "| 1" does not change the level. */
+	/* clz needs at least one bit: "| 1" sets one, and does not change the
+	 * level. */
 	level = (63 - (unsigned int)__builtin_clzll((at ^ w->base) | 1)) /
 		LEVEL_BITS;
 	slot = (at >> (level * LEVEL_BITS)) & SLOT_MASK;
@@ -57,7 +58,7 @@ static in_line void slot_add(struct timer_wheel *w, struct timer *t,
 
 static inline void slot_del(struct timer_wheel *w, struct timer *t)
 {
-	/* If it is alone in its slot, both neighbours are the slot's head. */
+	/* If @t is alone in its slot, both neighbours are the slot's head. */
 	if (t->link.next == t->link.prev)
 		w->occupied[t->slot / TIMER_SLOTS] &= ~slot_bit(t->slot);
 	list_del(&t->link);
@@ -65,7 +66,7 @@ static inline void slot_del(struct timer_wheel *w, struct timer *t)
 
 #define NO_SLOT UINT_MAX
 
-/* The first slot with timers, in the order of time. */
+/* The earliest slot that has timers; NO_SLOT: none has. */
 static unsigned int first_slot(const struct timer_wheel *w)
 {
 	for (unsigned int l = 0; l < TIMER_LEVELS; l++) {
@@ -104,7 +105,8 @@ void timer_wheel_cancel(struct timer_wheel *w, struct timer *t)
 		find_earliest(w);
 }
 
-/* The start of @slot's range of time, which must not be over yet. */
+/* When the range of time of @slot begins, ns. The range must not be over yet.
+ */
 static uint64_t slot_start(const struct timer_wheel *w, unsigned int slot)
 {
 	unsigned int shift = slot / TIMER_SLOTS * LEVEL_BITS;

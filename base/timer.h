@@ -27,18 +27,20 @@ struct timer {
 	struct list link;
 	uint64_t at; /* ns */
 	timer_fn fn;
-	uint16_t slot; /* level * TIMER_SLOTS + slot on that level */
+	/* index in timer_wheel.slots: level * TIMER_SLOTS + slot on that level
+	 */
+	uint16_t slot;
 };
 
 struct timer_slot {
 	struct list timers;
-	uint64_t earliest; /* lower bound of the timers in it */
+	uint64_t earliest; /* ns: no timer in the slot is earlier */
 };
 
 struct timer_wheel {
-	uint64_t now;	   /* all timers before this have expired */
-	uint64_t base;	   /* slots are counted from here; base <= now */
-	uint64_t earliest; /* lower bound of all timers; earliest >= now */
+	uint64_t now;	   /* ns: all timers before this have expired */
+	uint64_t base;	   /* ns: slots are counted from here; base <= now */
+	uint64_t earliest; /* ns: no timer is earlier; earliest >= now */
 	uint64_t armed;	   /* number of timers */
 	uint64_t occupied[TIMER_LEVELS]; /* a bit for each slot in use */
 	struct timer_slot slots[TIMER_LEVELS * TIMER_SLOTS];
@@ -62,7 +64,8 @@ static inline bool timer_armed(const struct timer *t)
  * memory while it is armed. */
 void timer_wheel_arm(struct timer_wheel *w, struct timer *t, uint64_t at);
 
-/* Afterwards t->fn is not called. No effect on a timer that is not armed. */
+/* Disarms @t: t->fn is not called afterwards. No effect on a timer that is not
+ * armed. */
 void timer_wheel_cancel(struct timer_wheel *w, struct timer *t);
 
 /* The time of the earliest timer, not before w->now; TIME_NEVER: there is none.
@@ -73,7 +76,7 @@ static inline uint64_t timer_wheel_next(const struct timer_wheel *w)
 	return w->earliest;
 }
 
-/* timer_wheel_advance(), when a timer may be due. */
+/* Part of timer_wheel_advance(), for when a timer may be due. */
 void timer_wheel_expire(struct timer_wheel *w, uint64_t now);
 /* Advances time to @now (never back), calling the functions of all timers due
  * by then, in order, with w->now at the timer's own time. A function may arm

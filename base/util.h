@@ -18,9 +18,9 @@
 /* For the rare part of a hot function, so that the common part need not save
  * registers for it. */
 #define out_of_line __attribute__((noinline))
-/* For what several hot functions share. */
+/* For small functions that several hot functions share. */
 #define in_line inline __attribute__((always_inline))
-/* Evaluate their arguments twice. */
+/* Both may evaluate an argument twice. */
 #define MIN(a, b)  ((a) < (b) ? (a) : (b))
 #define MAX(a, b)  ((a) > (b) ? (a) : (b))
 #define must_check __attribute__((warn_unused_result))

@@ -497,7 +497,7 @@ void ib_conn_on_resolved(struct ib_qp *qp)
 	}
 	if (rc)
 		ib_conn_fail(conn, rc, IB_BLAME_SELF,
-			     "no queue pair can be had");
+			     "no queue pair can be made");
 	else
 		ib_conn_arm(conn);
 	ib_conn_settle(conn);

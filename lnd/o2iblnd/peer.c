@@ -466,9 +466,8 @@ static void attempt_useless(struct ib_peer *peer)
 
 /* ---- requests of peers ---- */
 
-/* Rejects the request of @qp. One that ib_admit() approves is rejected only if
- * the peer has restarted, loses a race with this side, or has used up its
- * share. */
+/* A request that ib_admit() approves is accepted, unless the peer has
+ * restarted, loses a race with this side, or has used up its share. */
 
 static void reject(struct ib_qp *qp, const struct ib_reject *r, const char *why)
 {
@@ -487,7 +486,7 @@ static void log_no_room(struct ib_peers *ps, const struct ulnet_nid *nid)
 
 	lnet_nid_format(nid, text, sizeof(text));
 	log_warn_limited(&ps->set.log_limit, loop_now(ps->set.loop), "o2ib",
-			 "peer %s: rejected: it has its share of %u "
+			 "peer %s: rejected: it has used up its share of %u "
 			 "connections",
 			 text, ps->conf->accept_max);
 }
@@ -564,7 +563,7 @@ void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
 		why = "another CPT has this peer now";
 		goto no;
 	}
-	why = "no memory, or it has its share";
+	why = "no memory, or the peer has used up its share";
 	peer = peer_make(ps, &request.peer.nid);
 	if (!peer)
 		goto no;
@@ -572,17 +571,17 @@ void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
 	 * incarnation count for it. */
 	if (has_restarted(peer, request.peer.stamp)) {
 		reason = IB_REJECT_STALE;
-		why = "it is another one than before";
+		why = "the peer has restarted";
 		goto no;
 	}
 	if (!has_room(ps, peer))
 		goto no;
 	reason = IB_REJECT_RACE;
-	why = "this side connects to it";
+	why = "this side is connecting to the peer";
 	if (loses_race(peer))
 		goto no;
 	reason = IB_REJECT_RESOURCES;
-	why = "no queue pair can be had";
+	why = "no queue pair can be made";
 	if (!link_open(peer, qp, &request))
 		return;
 no:

@@ -163,8 +163,8 @@ static int reg_failed(struct ib_regcache *c, size_t length, uint64_t now,
 	c->pause = now + PAUSE;
 	if (!c->complained)
 		log_warn("o2ib",
-			 "%zu bytes of the user's cannot be registered, and "
-			 "are copied: %s",
+			 "%zu bytes of the user's memory cannot be "
+			 "registered, so they are copied: %s",
 			 length, strerror(-rc));
 	c->complained = true;
 	return rc;
