@@ -72,7 +72,7 @@ static void restart(unsigned int clients)
 				 .base = spread,
 				 .cap = spread },
 			.clients = clients,
-			/* By other laws a client would not wait at all. */
+			/* Clients would not wait by the other policies. */
 			.least = full ? 0 : spread,
 			.seed = SEED,
 		};

@@ -8,7 +8,7 @@
  * prints one number. WHAT:
  *	echo	a PUT of SIZE goes and comes back as a PUT, no ACKs: median, us
  *	flood	PUTs of SIZE without ACK, up to DEPTH more than the receiver has
- *		confirmed, which it does for each quarter of them: PUTs/s
+ *		confirmed; it confirms each DEPTH / 4 of them: PUTs/s
  *	put	PUTs of SIZE with ACK, DEPTH outstanding: PUTs/s
  *	get	GETs of SIZE, DEPTH outstanding: GETs/s
  *	rpc	what an RPC does with LNet: a match entry and memory for the

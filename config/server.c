@@ -225,8 +225,8 @@ static void share_complain(struct client *c, enum memory m, size_t held)
 		return;
 	s->next_complaint[m] = now + QUIET;
 	lnet_log(LNET_LOG_WARN, "control",
-		 "user %u, process %d: no room for a longer %s: those under "
-		 "way of this user have %zu bytes, of all users %zu",
+		 "user %u, process %d: no room for a longer %s: this user "
+		 "holds %zu bytes already, all users together %zu",
 		 (unsigned int)c->user.uid, (int)c->user.pid, memories[m].name,
 		 held, s->charged[m]);
 }

@@ -451,8 +451,8 @@ void fault_request(struct request *r)
 		return;
 	}
 	r->scope.subject.top = actions[i].name;
-	/* Only rules that are shown may be of all kinds, if rule_type is
-	 * missing. */
+	/* Without rule_type, rules of all kinds can be shown, but not changed.
+	 */
 	if ((actions[i].fn != fault_show || tree_get(r->args, "rule_type")) &&
 	    fault_read_kind(&r->scope, r->args, &kind))
 		return;

@@ -442,8 +442,8 @@ static int ip2nets_args(struct plan *plan, const struct scope *s,
 	for (unsigned int i = 0; !rc && excluded[i]; i++)
 		if (tree_get(args, excluded[i]))
 			rc = scope_fail(s, args, -EINVAL,
-					"ip2net says the networks: '%s' does "
-					"not go with it",
+					"'%s' does not go with ip2net, which "
+					"names the networks",
 					excluded[i]);
 	if (!rc)
 		rc = check_cpts_at(plan->node, s, tree_get(args, "cpts"));
@@ -552,7 +552,7 @@ static const struct refused add_refused[] = {
 	{ "auth_key", "only networks of type kfi have it" },
 	{ "traffic_class", "only networks of type kfi have it" },
 	{ "lnd_timeout",
-	  "it follows from transaction_timeout and retry_count: set" },
+	  "it follows from transaction_timeout and retry_count: use set" },
 	{ NULL, NULL },
 };
 

@@ -61,7 +61,7 @@ static int setting_set_one(struct plan *plan, const struct scope *s,
 		snprintf(why, sizeof(why), "no such setting");
 		break;
 	case -EPERM:
-		snprintf(why, sizeof(why), "it follows from others");
+		snprintf(why, sizeof(why), "it follows from other settings");
 		break;
 	case -EOPNOTSUPP:
 		snprintf(why, sizeof(why), FIXED);
@@ -169,10 +169,11 @@ int numa_section(struct plan *plan, const struct scope *s,
 /* What these requests can change on kernel nodes only, and why. */
 static const struct refused fixed[] = {
 	{ "conns_per_peer",
-	  "it is fixed when the interface is added: net add, or import" },
+	  "it is given when net add or import adds the interface" },
 	{ "lnd_timeout",
-	  "it follows from transaction_timeout and retry_count: set" },
-	{ "state", "it is what discovery has found: discover, peer add" },
+	  "it follows from transaction_timeout and retry_count: use set" },
+	{ "state",
+	  "it is what discovery has found: use discover, or peer add" },
 	{ NULL, NULL },
 };
 

@@ -63,7 +63,7 @@ cat >"$dir/wrong" <<'END'
 234 | 'tpc 127.0.0.1': at character 1: no such net: tpc | net add --ip2net 'tpc 127.0.0.1'
 234 | 'tcp1 127.0.0.300': at character 14: | net add --ip2net 'tcp1 127.0.0.300'
 254 | no rule matches an address of this host | net add --ip2net 'tcp1 127.9.9.9'
-234 | ip2net says the networks: 'net' does not go with it | net add --ip2net 'tcp1 127.0.0.1' --net tcp1
+234 | 'net' does not go with ip2net, which names the networks | net add --ip2net 'tcp1 127.0.0.1' --net tcp1
 234 | option '--ip2net' requires an argument | net add --ip2net
 234 | peer_timeout: -2 is not in -1 | net add --net tcp2 --if 127.0.0.4 --peer-timeout -2
 234 | peer_credits: 65536 is not in -1..65535 | net add --net tcp2 --if 127.0.0.4 --peer-credits 65536

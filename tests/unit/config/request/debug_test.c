@@ -305,13 +305,13 @@ Test(health, errors)
 	ask_fail(&rig, "net set: {net: tcp, all: true, health: 1}", -EINVAL,
 		 "one of nid, net and all is needed");
 	ask_fail(&rig, "net set: {all: true, conns_per_peer: 1}", -EOPNOTSUPP,
-		 "conns_per_peer cannot be set: it is fixed when "
-		 "the interface is added: net add, or import");
+		 "conns_per_peer cannot be set: it is given when net "
+		 "add or import adds the interface");
 	ask_fail(&rig, "net set: {all: true, lnd_timeout: 1}", -EOPNOTSUPP,
 		 "lnd_timeout cannot be set: it follows from "
-		 "transaction_timeout and retry_count: set");
+		 "transaction_timeout and retry_count: use set");
 	ask_fail(&rig, "peer set: {all: true, state: 1}", -EOPNOTSUPP,
 		 "state cannot be set: it is what discovery has "
-		 "found: discover, peer add");
+		 "found: use discover, or peer add");
 	rig_close(&rig);
 }

@@ -135,7 +135,8 @@ Test(request, net_errors)
 	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], credits: x}",
 		 -22, "credits: a number is expected");
 	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], ip2net: x}",
-		 -22, "ip2net says the networks: 'net' does not go with it");
+		 -22,
+		 "'net' does not go with ip2net, which names the networks");
 	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], cpts: '[1]'}",
 		 -22, "there is no CPT 1: this node has 1");
 	ask_fail(&rig, "net del: {net: tcp7}", -22, "cannot del network");
@@ -306,7 +307,8 @@ Test(request, settings)
 		 "without effect: the longer an interface is silent");
 	ask_out(&rig, "set: {health_sensitivity: 100, routing: 0}", "");
 	ask_fail(&rig, "set: {retry_count: 1, routing: 2}", -61, "not in 0..1");
-	ask_fail(&rig, "set: {lnd_timeout: 5}", -1, "follows from others");
+	ask_fail(&rig, "set: {lnd_timeout: 5}", -1,
+		 "follows from other settings");
 	ask_fail(&rig, "set: {nonsense: 5}", -61, "no such setting");
 	ask_fail(&rig, "set: {use_tcp_bonding: 2}", -61, "not in 0..1");
 	ask_out(&rig, "set: {use_tcp_bonding: 0}", "");
