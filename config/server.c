@@ -99,7 +99,8 @@ struct server {
 	bool over;	    /* all clients have ended; set in a turn */
 	struct ulnet_work over_work;
 
-	/* for the fields above next_complaint, and fields of clients */
+	/* protects what follows, up to next_complaint, and the fields of
+	 * clients that say so */
 	pthread_mutex_t lock;
 	struct list clients, ended;
 	uint64_t activity;		   /* counts what clients do */

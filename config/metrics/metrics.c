@@ -492,7 +492,8 @@ static int top_peers(struct lnet *node, unsigned int max, FILE *out)
 	return MIN(n, 0);
 }
 
-/* A gateway that was never sent to is no known peer: all its numbers are 0. */
+/* Prints the line of a route. A gateway to which nothing was ever sent is no
+ * known peer: all its numbers are 0. */
 static void top_route(struct lnet *node, const struct ulnet_route_info *r,
 		      FILE *out)
 {

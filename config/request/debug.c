@@ -278,7 +278,7 @@ static bool is_of_gateway(const struct explained *e, int i)
 static const struct {
 	const char *key;
 	enum ulnet_path_kind kind;
-	/* PEER_NI: true: NIs of the gateway; false: of the destination */
+	/* PEER_NI: NIs of the gateway (true), or of the destination */
 	bool of_gateway;
 	void (*show)(struct lnet *node, const struct ulnet_nid *nid,
 		     struct tree *out);

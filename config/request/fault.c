@@ -476,7 +476,7 @@ int fault_item(struct plan *plan, const struct scope *s,
 	struct ulnet_fault f;
 	int rc;
 
-	/* A key is not ignored for being unknown: it may limit the rule. */
+	/* Unknown keys are errors here: a key may limit the rule. */
 	strict.lenient = false;
 	rc = scope_keys(&strict, item, keys);
 	if (!rc)

@@ -43,7 +43,7 @@ struct inquiries {
 	unsigned int refs;
 	unsigned int pending;
 	bool canceled;
-	bool over; /* nobody waits any more: nothing changes any more */
+	bool over; /* nobody waits any more: results stay as they are */
 	unsigned int n;
 	struct question question[];
 };

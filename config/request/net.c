@@ -343,9 +343,9 @@ static int plan_nis(struct nis *nis, const struct tree *list)
 	return n;
 }
 
-/* A NID on @net without an address, of the size that the NID of an interface is
- * to have: the size of @nid, if that is a NID; otherwise that of IPv6 if the
- * setting large_nids is on, and that of IPv4 if not. */
+/* Returns a NID on @net without an address. Its size, that of IPv4 or of IPv6,
+ * is the size of @nid, if @nid is a NID; otherwise the setting large_nids
+ * decides. */
 static struct ulnet_nid any_nid(struct plan *plan, uint32_t net,
 				const struct tree *nid)
 {

@@ -16,7 +16,8 @@ enum step_kind {
 
 struct step {
 	enum step_kind kind;
-	bool add;	    /* NI, FAULT, ROUTE, POLICY: add, else delete */
+	/* NI, FAULT, ROUTE, POLICY: to add (true), or to delete */
+	bool add;
 	struct scope scope; /* for errors; its trees are borrowed */
 	const struct tree *at;
 	/* of the NI to be added; or of the deleted NI, which may be restored */

@@ -17,7 +17,7 @@
 #include "config/yaml/scope.h"
 #include "ulnet/fault.h"
 
-/* What NI is to be added. The names of tunables are constant. */
+/* An NI that is to be added. The names of tunables are constant. */
 struct ni_spec {
 	/* its pointers are set when the NI is added */
 	struct ulnet_ni_conf conf;
@@ -36,7 +36,7 @@ enum peer_change_kind {
 /* A change of a peer. */
 struct peer_change {
 	enum peer_change_kind kind;
-	bool multi_rail; /* ADD */
+	bool multi_rail; /* ADD: the peer is multi-rail */
 	/* ADD: it is no error if the peer is this node, because kernel nodes
 	 * list themselves among their peers */
 	bool may_be_us;
@@ -46,7 +46,7 @@ struct peer_change {
 	const struct ulnet_peer_info *before;
 	unsigned int nbefore;
 	unsigned int n;
-	struct ulnet_nid nids[]; /* the primary one, and others */
+	struct ulnet_nid nids[]; /* the primary NID, then the other ones */
 };
 
 struct plan {
@@ -58,7 +58,7 @@ struct plan {
 	bool keep_notes;
 	/* What the node had before the plan, read when first needed. */
 	bool peers_read, settings_read;
-	struct peer_list peers; /* the configured ones */
+	struct peer_list peers; /* the configured peers */
 	struct setting_list settings;
 	struct ulnet_fault_info *faults; /* NULL: not read */
 	int nfaults;

@@ -81,7 +81,7 @@ static int read_action(const struct scope *s, const struct tree *item,
 	struct scope strict = *s;
 	int rc;
 
-	/* An unknown action is not ignored. */
+	/* An unknown action is an error. */
 	strict.lenient = false;
 	rc = action ? scope_keys(&strict, action, action_keys) : 0;
 	p->priority = LNET_PRIORITY_NONE;

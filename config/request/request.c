@@ -8,8 +8,8 @@
 
 /* ---- the node as one text ---- */
 
-/* A function that prints the node as one text; the name of that text in errors;
- * for how many peers it prints by default, and at most. */
+/* A request that prints the node as one text: the function; the text's name,
+ * for errors; how many peers are in it by default, and at most. */
 struct print {
 	int (*fn)(FILE *out, struct lnet *node, unsigned int peers);
 	const char *what;
@@ -136,7 +136,7 @@ static int forget_peers(struct lnet *node)
 	for (unsigned int i = 0; !rc && i < list.n;
 	     i += peer_list_span(&list, i)) {
 		rc = lnet_peer_del(node, &list.infos[i].primary, NULL, 0);
-		if (rc == -ENOENT) /* it has gone meanwhile */
+		if (rc == -ENOENT) /* the peer has gone meanwhile */
 			rc = 0;
 	}
 	peer_list_free(&list);

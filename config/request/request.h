@@ -20,13 +20,15 @@ struct server;
 struct lnet_control {
 	struct lnet *node;     /* immutable */
 	struct server *server; /* immutable; NULL: no socket */
-	pthread_mutex_t lock;  /* for the next two, and held during a change of
-				* the node's configuration */
-	bool down;	       /* since "lnet unconfigure" */
-	char *start;	       /* file that "lnet configure --all" restores */
+	/* protects down and start; held while the node's configuration is
+	 * changed */
+	pthread_mutex_t lock;
+	bool down;   /* since "lnet unconfigure" */
+	char *start; /* file that "lnet configure --all" restores */
 
-	pthread_mutex_t programs_lock; /* for what follows; held for moments */
-	struct list programs;	       /* commands of the program's own */
+	/* protects what follows; held for moments */
+	pthread_mutex_t programs_lock;
+	struct list programs; /* commands of the program's own */
 	/* signaled when no request runs a deleted command any more */
 	pthread_cond_t program_idle;
 };
@@ -104,10 +106,11 @@ int bonding_set(struct answer *a, int64_t value) must_check;
 
 /* ---- reading ---- */
 
-/* Reads a NID, which is not ANY; like the functions of scope.h. */
+/* Reads a NID as the functions of scope.h read other values. ANY is refused. */
 int scope_nid(const struct scope *s, const struct tree *t,
 	      struct ulnet_nid *nid_p) must_check;
-/* Reads a net; like the functions of scope.h. -ENOENT: it is no net. */
+/* Reads a net as the functions of scope.h read other values. -ENOENT: it is no
+ * net. */
 int scope_net(const struct scope *s, const struct tree *t,
 	      uint32_t *net_p) must_check;
 /* Reads the argument "verbose"; 0 without it. */

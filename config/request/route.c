@@ -254,8 +254,8 @@ int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
 	return MIN(n, 0);
 }
 
-/* Arguments that are not given have values that no route has, and match all
- * routes. */
+/* An argument that is not given has a value that no route has, and that matches
+ * all routes. */
 void route_show(struct request *r)
 {
 	struct ulnet_route only = { .net = LNET_NET_ANY,

@@ -121,9 +121,9 @@ static int file_one(struct plan *plan, const struct scope *s,
 	rc = bonding ? bonding_set(s->answer, v) : setting_check(setting, v);
 	if (!rc)
 		return bonding ? 0 : plan_set(plan, s, t, setting, v);
-	if (rc == -EPERM) /* shown, but no configuration */
+	if (rc == -EPERM) /* the setting is shown, but is no configuration */
 		return 0;
-	if (rc == -EOPNOTSUPP) { /* in files of kernel nodes */
+	if (rc == -EOPNOTSUPP) { /* files of kernel nodes have such values */
 		answer_note(s->answer, "%s: %" PRId64 " is " FIXED, name, v);
 		return 0;
 	}

@@ -6,7 +6,8 @@
 
 #include "ulnet/loop.h"
 
-/* About how many lines an answer may have, and one peer NI in it has. */
+/* Roughly, how many lines an answer may have; how many of them one peer NI
+ * takes; and how many with details. */
 #define LINES_MAX	     1000000
 #define LINES_OF_PEER	     12
 #define LINES_OF_PEER_DETAIL 48
@@ -226,9 +227,9 @@ static bool is_default(const struct ulnet_tunable *t,
 	return false;
 }
 
-/* Shows the NI's timeout. If the tunable @t is 0 or NULL, the timeout follows
- * from settings. Then the resulting time is shown; but in a backup, which would
- * set that time, the 0 of the tunable. */
+/* Shows the NI's timeout: the tunable @t, or, if that is 0 or NULL, the time
+ * that follows from settings. But a backup has the 0, because it would fix the
+ * time otherwise. */
 static void show_timeout(const struct ulnet_ni_info *info,
 			 const struct ulnet_tunable *t, const struct show *show,
 			 struct tree *map)

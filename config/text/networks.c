@@ -205,8 +205,8 @@ static int first_interface(char name[LNET_INTERFACE_SIZE])
 struct networks {
 	const char *text; /* all of it */
 	struct ulnet_text_error *err;
-	const char *interface; /* of nets that name none; NULL:
-				* first_interface() */
+	/* for nets that name no interface; NULL: first_interface() */
+	const char *interface;
 	unsigned int n;
 	uint32_t nets[SPEC_CONFS_MAX];
 	char names[SPEC_CONFS_MAX][LNET_INTERFACE_SIZE];

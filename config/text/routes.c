@@ -11,7 +11,7 @@
 #include "config/text/networks.h"
 #include "ulnet/control.h"
 
-#define ROUTES_MAX 4096 /* more is an error */
+#define ROUTES_MAX 4096 /* nets of an entry, or routes of a text */
 #define WORD_SIZE  128	/* of a net or a gateway, brackets expanded */
 
 /* What has been read so far. */

@@ -45,8 +45,8 @@ void answer_setting_error(struct answer *a, const char *top, const char *name,
 			  int rc, const char *descr);
 void answer_note(struct answer *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Adds a note, but not if there is such a note already, or if there are
- * NOTES_MAX: for what may be true of each item of a long file. */
+/* Adds a note, but not if there is the same note already, or if there are
+ * NOTES_MAX notes: for what may be true of each item of a long file. */
 void answer_note_once(struct answer *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 #define NOTES_MAX 64
@@ -57,8 +57,8 @@ int answer_text(const struct answer *a, size_t max, char **text_p) must_check;
 
 /* ---- reading ---- */
 
-/* Where errors of reading are added, and what they say. Each function takes one
- * thing out of a tree, or adds an error, with the item and its line, to the
+/* Where the functions below add errors, and what these say. Each function takes
+ * one thing out of a tree, or adds an error, with the item and its line, to the
  * answer and returns a negative errno. */
 struct scope {
 	struct answer *answer;

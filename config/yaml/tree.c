@@ -587,8 +587,9 @@ static void emit_single(const char *text, FILE *out)
 	fputc('\'', out);
 }
 
-/* Writes @text in double quotes. The error is not expected: all texts are
- * UTF-8, from libyaml, which accepts nothing else, or from this program. */
+/* Writes @text in double quotes. All texts are UTF-8, because they come from
+ * this program or from libyaml, which accepts nothing else; so
+ * tree_emit_quoted() is not expected to fail. */
 static void emit_double(const char *text, FILE *out)
 {
 	if (tree_emit_quoted(text, out))

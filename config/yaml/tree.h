@@ -120,9 +120,11 @@ struct tree_style {
 	unsigned int dash;   /* of a sequence in a mapping */
 	unsigned int item;   /* from a dash to its item */
 };
-extern const struct tree_style tree_wide;   /* 6, "-     key": net, peer */
-extern const struct tree_style tree_middle; /* 4, "    - key": global */
-extern const struct tree_style tree_narrow; /* 2, "- key": ping */
+/* 6 columns, "-     key": for net, peer */
+extern const struct tree_style tree_wide;
+/* 4 columns, "    - key": for global */
+extern const struct tree_style tree_middle;
+extern const struct tree_style tree_narrow; /* 2 columns, "- key": for ping */
 
 /* Writes @t as a document without markers, which parses to the same tree.
  * Errors are in ferror(@out). */

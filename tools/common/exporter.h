@@ -55,9 +55,10 @@ struct exporter;
 #define EXPORTER_TIMEOUT_S   5
 
 /*
- * Serves at @address, which is as metrics_take_address() takes it; NULL: does
- * nothing. @source, which the exporter's thread asks, and @say are borrowed
- * until exporter_stop(). Logs errors: -EINVAL, -ENOMEM, or those of listening.
+ * Serves at @address, which is as metrics_take_address() takes it; does nothing
+ * if @address is NULL. @source, which the exporter's thread asks, and @say are
+ * borrowed until exporter_stop(). Logs errors: -EINVAL, -ENOMEM, or those of
+ * listening.
  */
 int exporter_start(const struct metrics_source *source, const char *address,
 		   const struct say *say, struct exporter **exporter_p);

@@ -19,7 +19,7 @@
 enum option_kind {
 	OPTION_TITLE,  /* no option: a line of the help */
 	OPTION_FLAG,   /* bool */
-	OPTION_BITS,   /* unsigned int: adds @min */
+	OPTION_BITS,   /* unsigned int: sets the bits of @min */
 	OPTION_NUMBER, /* unsigned int: from @min to @max */
 	/* uint64_t: from @min to @max; may have k, M, G (powers of 1024) */
 	OPTION_SIZE,
@@ -38,8 +38,8 @@ enum option_kind {
 	/* unsigned int: the index in @words, from @min on; they end with
 	 * NULL */
 	OPTION_WORD,
-	OPTION_CALL, /* any: the row's take() stores it */
-	OPTION_OWN,  /* none: only the set's taken() gets the value */
+	OPTION_CALL, /* any type: the row's take() stores the value */
+	OPTION_OWN,  /* no field: only the set's taken() gets the value */
 	OPTION_HELP,
 	OPTION_VERSION,
 };

@@ -52,8 +52,8 @@ struct command {
 	const struct option_row *options[COMMAND_TABLES];
 	const char *needs; /* options of which one must be given: "net|nid" */
 	const char *args;  /* for the help: arguments that are no options */
-	/* key of a list that these arguments make, of which one must be given;
-	 * NULL: they make none */
+	/* these arguments, of which one must be given, become a list with this
+	 * key; NULL: they become no list */
 	const char *list;
 	enum command_kind kind;
 	unsigned int seconds; /* PING: what --timeout is if it is not given */

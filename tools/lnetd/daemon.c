@@ -72,8 +72,8 @@ int daemon_begin(void)
 		return rc;
 	}
 	close(fds[0]);
-	/* The leader of a session could acquire a terminal: the daemon is its
-	 * child. */
+	/* The leader of a session could acquire a terminal, so the daemon is
+	 * its child. */
 	if (setsid() < 0 || (pid = fork()) < 0) {
 		perror("lnetd: cannot go to the background");
 		daemon_report(fds[1], 1);

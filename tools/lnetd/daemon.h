@@ -20,8 +20,8 @@ void daemon_report(int fd, int status);
 /* stdin, stdout and stderr become /dev/null. */
 void daemon_detach(void);
 
-/* Notifications of a service manager, as sd_notify(3) makes them: datagrams to
- * the socket in $NOTIFY_SOCKET. Is there a manager? */
+/* Is there a service manager to notify? It is notified as by sd_notify(3), by
+ * datagrams to the socket in $NOTIFY_SOCKET. */
 bool notify_has_manager(void);
 /* Sends @state, lines like "READY=1", if there is a manager. 0;
  * -EAFNOSUPPORT: an unknown kind of socket; -errno. */

@@ -58,7 +58,7 @@ const struct input *input_find(const char *name);
 /* The name of the input that was probably meant, or NULL. */
 const char *input_near(const char *name);
 
-/* Returns 0, or complain(). */
+/* Sets the input to @text. Returns 0, or complain(). */
 int input_set(const struct input *in, const char *text,
 	      struct ulnet_o2ib_conf *conf, struct complaint *c);
 /* Writes the input's value to @buf, as input_set() takes it. Returns @buf. */

@@ -138,7 +138,7 @@ static bool is_repeated(uint64_t *given, unsigned int number)
 	return before;
 }
 
-/* Takes one input; @given is the set of those that were there before. */
+/* Takes one input; @given is the set of inputs that came before. */
 static int take_input(struct complaint *c, const struct tree *value,
 		      uint64_t *given, struct ulnet_o2ib_conf *conf)
 {
