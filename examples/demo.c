@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * LNet explained by a cluster of two nodes: what ./demo shows. The nodes are
- * real ones, in one process; the network between them and the clock are
+ * The first part of ./demo: explains LNet by a cluster of two nodes. The nodes
+ * are real ones, in one process; the network between them and the clock are
  * simulated, so a minute passes in no time and a message can be lost on
  * purpose.
  */
@@ -58,7 +58,7 @@ static void print_event(const struct ulnet_event *ev)
 	if (ev->unlinked)
 		printf(", memory is mine again");
 	printf("\n");
-	/* The operation ended before its memory descriptor was used up. */
+	/* The operation has ended, but not used up its memory descriptor. */
 	if (ev->terminal && !ev->unlinked)
 		LNetMDUnlink(ev->md);
 }
@@ -162,7 +162,7 @@ static void tell(void)
 	say("Two nodes. alice is 10.0.0.1@tcp, bob is 10.0.0.2@tcp: a NID is "
 	    "an address on a net.\n");
 
-	say("1. PING. Every node answers one on portal 0.");
+	say("1. PING. Every node answers pings, on portal 0.");
 	check(lnet_ping(lnet_sim_node(sim, 0), bob(), 0, on_ping, NULL),
 	      "lnet_ping");
 	lnet_sim_run_all(sim);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Functions for the parts of ./demo. To be sourced, with the build (tools/ and
-# examples/ in it) as argument. Changes to a temporary directory, which is removed
-# at the end, when the processes in $pids and *.pid are killed.
+# Functions for the parts of ./demo, which source this file with the directory of
+# the build as argument (tools/ and examples/ are in it). Changes to a temporary
+# directory. At the end kills the processes in $pids and *.pid, and removes the
+# directory.
 
 set -uo pipefail
 PATH=$(cd "${1:-.}" && pwd)/tools/bin:$(cd "${1:-.}" && pwd)/examples:$PATH
@@ -18,7 +19,7 @@ clean_up() {
 }
 trap clean_up EXIT
 trap 'exit 130' INT TERM
-trap : PIPE # a process that is gone is noticed
+trap : PIPE # writing to a process that is gone fails, and ends nothing
 
 die() {
 	echo "demo: $*" >&2
@@ -59,14 +60,14 @@ run() {
 	}
 }
 
-# Fails unless the last command's output has a line that matches the ERE.
-has() {
+# Fails unless the last command's output has a line that matches ERE.
+has() { # ERE
 	grep -qE -- "$1" output || die "the output has no $1"
 }
 
 # ---- what is left ----
 
-# Has the process ended? A zombie that is not our child has.
+# Has the process ended? One that is a zombie has.
 gone() { # PID
 	[ ! -e "/proc/$1/stat" ] ||
 		[[ $(cat "/proc/$1/stat" 2>/dev/null) =~ \)\ Z|^$ ]]
@@ -80,7 +81,7 @@ sockets() { # [LISTEN]
 	' /proc/net/tcp /proc/net/tcp6
 }
 
-# Sets port to a free one, below those that the system assigns by itself.
+# Sets $port to a free port, below those that the system assigns by itself.
 free_port() {
 	local tries
 

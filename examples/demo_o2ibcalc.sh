@@ -6,7 +6,8 @@
 
 nodes=(--a model=2.16,peer_credits=32 --b model=2.12)
 
-# part FROM TO: the lines of the output from one that has FROM to one that has TO
+# part FROM TO: prints the output from a line that matches FROM to one that matches
+# TO.
 part() {
 	sed -n "/$1/,/$2/p" output | sed 's/^/  /'
 }
@@ -25,7 +26,7 @@ say "What if B's queues were deeper?"
 run 0 0 o2ibcalc "${nodes[@]}" --what-if b.peer_credits=16,32
 part '^What if' '^  max_send_wr'
 
-say "And two that can never be connected."
+say "Two other nodes can never be connected."
 run 1 0 o2ibcalc --a model=2.10.54,kernel=3.10.0-514,map_on_demand=0 \
 	--b model=2.10.54,kernel=3.10.0-693,map_on_demand=32
 part '^A asks' '^No connection'

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: examples/demo_rails.sh [BUILD]
-# Two rails between a client and a server, one of which is taken away and given back
-# under load: the fifth part of ./demo. BUILD is where tools/ was built; the current
-# directory if not given. Nothing is left behind, and anything unexpected ends it
-# with a reason.
+# The fifth part of ./demo: two rails between a client and a server, of which one is
+# taken away and given back under load. BUILD is where tools/ was built; the current
+# directory if not given. Leaves nothing behind. If anything unexpected happens, it
+# ends and says why.
 . "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
 
 # wait_until WHAT COMMAND...: waits until the command succeeds, at most a minute
@@ -22,8 +22,8 @@ lines() {
 	wc -l <"$1"
 }
 
-# lines_from N LINES PATTERN: prints the client's lines after the first N, at least
-# LINES, up to one that matches. Fails if none does.
+# lines_from N LINES PATTERN: prints the client's lines after the first N: at least
+# LINES of them, and up to one that matches PATTERN. Fails if none matches.
 lines_from() {
 	tail -n +$(($1 + 1)) live | awk -v lines="$2" -v pattern="$3" '
 		{ print "  " $0 }
@@ -35,7 +35,8 @@ seen() {
 	lines_from "$@" >shown
 }
 
-# watch LINES PATTERN: prints the next lines of the client as they come
+# watch LINES PATTERN: waits for the lines that the client prints next, as in
+# lines_from, and prints them.
 watch() {
 	wait_until "no live line has $2" seen "$(lines live)" "$@"
 	cat shown
@@ -44,8 +45,8 @@ watch() {
 both='rails [1-9][0-9]*% [1-9][0-9]*%'
 one='rails (100% 0%|0% 100%)'
 
-# Has the server sent more than pings over its rail tcp1? The counts of a rail begin
-# with 0 when it is added.
+# Has the server sent more than pings over its rail tcp1? The counts of a rail are 0
+# when the rail is added.
 rail_is_used() {
 	[ "$(lnetctl --socket server.sock net show --net tcp1 -v |
 		sed -n 's/^ *send_count: //p')" -gt 1000 ]

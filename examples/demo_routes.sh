@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: examples/demo_routes.sh [BUILD]
-# Two nets, and two routers between them, of which one is killed under load and
-# comes back: the sixth part of ./demo. BUILD is where tools/ was built; the current
-# directory if not given. Nothing is left behind, and anything unexpected ends it
-# with a reason.
+# The sixth part of ./demo: two nets, and two routers between them, of which one is
+# killed under load and comes back. BUILD is where tools/ was built; the current
+# directory if not given. Leaves nothing behind. If anything unexpected happens, it
+# ends and says why.
 . "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
 
 # wait_until WHAT COMMAND...: waits until the command succeeds, at most a minute
@@ -18,8 +18,8 @@ wait_until() {
 	die "$1"
 }
 
-# Waits for three more lines of the client, of which the last one says that calls were
-# answered.
+# Waits for three more lines of the client, the third of which says that calls were
+# answered, and prints them.
 watch() {
 	local from
 
@@ -28,10 +28,12 @@ watch() {
 	tail -n +$((from + 1)) live | head -3 | sed 's/^/  /'
 }
 
+# Does the third line after the first LINES say that calls were answered?
 answered() { # LINES
 	tail -n +$(($1 + 3)) live | head -1 | grep -qE ' [1-9][0-9]* calls/s'
 }
 
+# Starts a router, and waits until it is ready.
 router() { # NAME NETWORKS
 	show lnetd --foreground --net "$2" --port "$port" --socket "$1.sock"
 	lnetd --foreground --net "$2" --port "$port" --accept all \
@@ -41,15 +43,17 @@ router() { # NAME NETWORKS
 	run 0 10 lnetctl --socket "$1.sock" set routing 1
 }
 
-# How much each router has forwarded.
-routed() {
+# Prints how many messages a router has forwarded.
+routed() { # ROUTER
 	lnetctl --socket "$1.sock" stats show | sed -n 's/^ *route_count: //p'
 }
 
-passes_on() { # ROUTER MORE
+# Has the router forwarded more than so many messages?
+passes_on() { # ROUTER MESSAGES
 	[ "$(routed "$1")" -gt "$2" ]
 }
 
+# Prints the configuration of a node on NET that reaches the net FAR by two gateways.
 file() { # NET ADDRESS FAR GATEWAY GATEWAY
 	cat <<-END
 	net:

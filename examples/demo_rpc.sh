@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: examples/demo_rpc.sh [BUILD]
-# RPC between processes of this host: the third part of ./demo. BUILD is where
-# tools/ was built; the current directory if not given. pkg-config must know ulrpc,
-# for a service of one's own, and the dynamic linker its library.
-# Nothing is left behind, and anything unexpected ends it with a reason.
+# The third part of ./demo: RPC between processes of this host. BUILD is where tools/
+# was built; the current directory if not given. For examples/tally, pkg-config must
+# find ulrpc, and the dynamic linker its library. Leaves nothing behind. If anything
+# unexpected happens, it ends and says why.
 . "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
 
-# ready NAME PATTERN: waits until the server has printed such a line, at most a minute.
+# ready NAME PATTERN: waits until the server NAME has printed something, at most a
+# minute; fails unless a line matches PATTERN.
 ready() {
 	local tries
 

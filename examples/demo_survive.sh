@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: examples/demo_survive.sh [BUILD]
-# What becomes of calls when servers are slow, stopped, or killed: the fourth part
-# of ./demo. BUILD is where tools/ was built; the current directory if not given.
-# pkg-config must know ulrpc, for examples/ledger, and the dynamic linker its library.
-# Nothing is left behind, and anything unexpected ends it with a reason.
+# The fourth part of ./demo: what becomes of calls when servers are slow, stopped, or
+# killed. BUILD is where tools/ was built; the current directory if not given. For
+# examples/ledger, pkg-config must find ulrpc, and the dynamic linker its library.
+# Leaves nothing behind. If anything unexpected happens, it ends and says why.
 . "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
 
-# ready NAME PATTERN: waits until the server has printed such a line, at most a minute.
+# ready NAME PATTERN: waits until the server NAME has printed a line that matches
+# PATTERN, at most a minute.
 ready() {
 	local tries
 
@@ -26,7 +27,7 @@ serve() {
 
 	shift
 	show "$@"
-	# Servers that end with Enter get none.
+	# Servers that end when Enter is pressed read from a pipe that stays empty.
 	"$@" <"$dir/never" >"$name.said" 2>&1 &
 	pids[$name]=$!
 	ready "$name" "ready[:;]"
@@ -41,7 +42,8 @@ stop() {
 	unset "pids[$1]"
 }
 
-# written DIRECTORY NAME: waits until something is stored there, while NAME runs.
+# written DIRECTORY NAME: waits until a file in DIRECTORY is written. Fails if the
+# process NAME ends before.
 written() {
 	local before
 
@@ -54,13 +56,13 @@ written() {
 
 free_port
 mkfifo never || die "cannot make a pipe"
-exec {never}<>never # its end is never reached
+exec {never}<>never # reading from it waits for ever
 ended=()
 node=(--net 'tcp(127.0.0.1)' --port "$port")
 echo=127.0.0.2@tcp
 
 say "A call may take longer than anybody expected: the server says, again and again,
-that it is at it."
+that it is working on it."
 serve echo rpcserve --net 'tcp(127.0.0.2)' --port "$port"
 run 0 14 rpcping "${node[@]}" --count 1 --delay 3s --progress 10 --deadline 20 \
 	--explain "$echo"
@@ -84,16 +86,16 @@ sed 's/^/  /' output
 has "^  calls [0-9]+, lost 0, "
 stop echo TERM
 
-say "A ledger: examples/ledger, built with what is installed. What it adds to an account
-it adds once, and stores that together with the account: it is durable."
+say "A ledger: examples/ledger, built with what is installed. It is durable: it stores
+an account together with records of the calls that have changed it."
 cp -R "$examples/ledger" . && cd ledger || die "examples/ledger is not there"
 run 0 30 make
 mkdir ../accounts && cd .. || die "no way back"
 ledger=127.0.0.3@tcp
 serve ledger ledger/server "$ledger" accounts "$port"
 
-say "It is killed and started again, twice, while 16 calls at a time are under way.
-Each call is executed once, and its caller is told so."
+say "The ledger is killed and started again, twice, while 16 calls at a time are under
+way. Each call is executed once, and its caller is told so."
 show ledger/client 127.0.0.1@tcp "$ledger" "$port" 5000
 ledger/client 127.0.0.1@tcp "$ledger" "$port" 5000 >output 2>&1 </dev/null &
 pids[calls]=$!

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: examples/demo_tcp.sh [BUILD]
-# LNet over TCP between processes of this host: the second part of ./demo. BUILD
-# is where tools/ and examples/ were built; the current directory if not given.
-# Nothing is left behind, and anything unexpected ends it with a reason.
+# The second part of ./demo: LNet over TCP between processes of this host. BUILD is
+# where tools/ and examples/ were built; the current directory if not given. Leaves
+# nothing behind. If anything unexpected happens, it ends and says why.
 . "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
-# Of the depots, by name: pipes, seed of what it keeps.
+# By name of a depot: pipes to and from it, and the seed of the document it keeps.
 declare -A in=() out=() seeds=()
 
-# ---- depots: their stdin and stdout are pipes to us ----
+# ---- depots: this script has pipes to their stdin and from their stdout ----
 
 start_depot() { # NAME
 	local name=$1
@@ -21,7 +21,8 @@ start_depot() { # NAME
 	hear "$name" "^depot: ready on port $port, socket $name.sock\$"
 }
 
-# hear NAME PATTERN: what it says next, which is left in $heard.
+# hear NAME PATTERN: sets $heard to the next line of the depot NAME, and prints it.
+# Fails unless it matches.
 hear() {
 	heard=
 	read -r -t 30 -u "${out[$1]}" heard || die "$1 says no more"
@@ -29,8 +30,8 @@ hear() {
 	[[ $heard =~ $2 ]] || die "expected: $2"
 }
 
-# order NAME put|get PEER: 1 MiB goes from one to the other. Who receives it
-# says that it is right, and must name the seed that the sender has named.
+# order NAME put|get PEER: tells the depot NAME to move 1 MiB to or from PEER. The
+# receiver must say that the content is right, and name the seed that the sender has.
 order() {
 	local name=$1 what=$2 peer=$3 own=${nids[$1]} nid=${nids[$3]} seed
 	local size=1048576 hex='([0-9a-f]{16})'
@@ -66,14 +67,14 @@ run 0 9 lnetctl --socket alice.sock net add --net tcp --if 127.0.0.1
 run 0 9 lnetctl --socket bob.sock net add --net tcp --if 127.0.0.2
 [ -n "$(sockets LISTEN)" ] || die "nobody listens on port $port"
 
-say "They ping each other."
+say "Alice and Bob ping each other."
 run 0 9 lnetctl --socket alice.sock ping --timeout 60 "${nids[bob]}"
 has "^- primary nid: ${nids[bob]}\$"
 run 0 9 lnetctl --socket bob.sock ping --timeout 60 "${nids[alice]}"
 has "^- primary nid: ${nids[alice]}\$"
 
-say "1 MiB each way, by PUT and by GET. The contents follow from a seed, new
-each time; who receives them looks at every byte."
+say "1 MiB each way, by PUT and by GET. The contents follow from a seed, which is new
+each time; the receiver verifies every byte."
 order alice put bob
 order bob put alice
 order alice get bob
@@ -94,7 +95,7 @@ daemon=$(cat carol.pid) || die "lnetd has left no process id"
 run 0 9 lnetctl --socket bob.sock ping --timeout 60 "${nids[carol]}"
 has "^- primary nid: ${nids[carol]}\$"
 run 0 9 kill -TERM "$daemon"
-# It is no child of ours, so there is nothing to wait for.
+# lnetd is no child of this shell, which therefore cannot "wait" for it.
 for ((tries = 0; tries < 300; tries++)); do
 	gone "$daemon" && break
 	sleep 0.1

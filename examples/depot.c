@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A program with an LNet node. It keeps one document of 1 MiB, which other
- * nodes may GET, and replace with a PUT. Its nets are added over its socket:
- * lnetctl --socket a.sock net add --net tcp --if 127.0.0.1
- * Its commands, on stdin, are "put NID", which sends a new document to the
- * depot there, "get NID" and "quit". It exits with 1 if a command failed.
+ * nodes may GET, and replace with a PUT. Its nets are added over its control
+ * socket:
+ *
+ *	lnetctl --socket a.sock net add --net tcp --if 127.0.0.1
+ *
+ * It reads commands from stdin: "put NID" sends a new document to the depot
+ * with that NID, "get NID" gets the document of that depot, "quit" ends the
+ * program. Its exit status is 1 if a command has failed.
  */
 #include <endian.h>
 #include <err.h>
@@ -18,18 +22,19 @@
 #include <ulnet/control.h>
 
 #define PORTAL	 20
-#define INBOX	 0x494e424f58 /* match bits: where PUTs go, */
-#define DOCUMENT 0x444f43     /* and what GETs get */
+#define INBOX	 0x494e424f58 /* match bits of PUTs */
+#define DOCUMENT 0x444f43     /* match bits of GETs */
 
 struct depot {
 	struct lnet *node;
-	struct ulnet_eq_handle eq; /* events of our commands, for main() */
+	struct ulnet_eq_handle eq; /* events of commands, for main() */
 	struct document *current;  /* belongs to the node's thread */
 };
 
 struct document {
-	uint64_t words[LNET_MTU / 8]; /* big-endian; a series from the first */
-	struct ulnet_md_handle md;    /* while others can reach it */
+	/* Big-endian; each word follows from the one before. */
+	uint64_t words[LNET_MTU / 8];
+	struct ulnet_md_handle md; /* while other nodes can reach it */
 	struct depot *depot;
 };
 
@@ -59,9 +64,9 @@ static struct document *document_new(struct depot *depot)
 
 static void on_visit(const struct ulnet_event *ev);
 
-/* Opens the document to others, by @bits, until an event with "unlinked" set.
- * An inbox takes one PUT; further ones wait for the next inbox, because the
- * portal is lazy. */
+/* Lets other nodes reach the document, by the match bits @bits, until an event
+ * has "unlinked" set. An inbox takes one PUT; further PUTs wait for the next
+ * inbox, because the portal is lazy. */
 static int lend(struct document *doc, uint64_t bits)
 {
 	struct ulnet_id anybody = { LNET_NID_ANY, LNET_PID_ANY };
@@ -81,7 +86,7 @@ static int lend(struct document *doc, uint64_t bits)
 	return rc ? rc : LNetMDAttach(me, &md, LNET_UNLINK, &doc->md);
 }
 
-/* Replaces the current document; GETs of that one may go on. */
+/* Makes @doc the current document; GETs of the old one may go on. */
 static int publish(struct document *doc)
 {
 	struct document *old = doc->depot->current;
@@ -106,14 +111,14 @@ static void on_visit(const struct ulnet_event *ev)
 			       ? "ok, the last one"
 			       : lnet_cause_name(ev->cause));
 	if (ev->type == LNET_EVENT_PUT) {
-		/* The inbox is ours again; the sender's ACK goes out later. */
+		/* LNet no longer uses the inbox; the ACK is sent after this. */
 		good = !ev->status && verify(doc, ev->hdr_data);
 		printf("%s put %u bytes, seed %016" PRIx64 ": %s\n", from,
 		       ev->mlength, ev->hdr_data, good ? "verified" : "wrong");
 		if (good && publish(doc) == 0)
 			doc = document_new(doc->depot);
 		if (lend(doc, INBOX) == 0)
-			return; /* else the node is being closed */
+			return; /* if it fails, the node is being closed */
 	}
 	if (ev->unlinked)
 		free(doc);
@@ -126,10 +131,10 @@ static int open_doors(void *depot)
 	return rc ? rc : lend(document_new(depot), INBOX);
 }
 
-/* ---- our commands: main()'s thread ---- */
+/* ---- commands: on main()'s thread ---- */
 
-/* PUTs @doc, or fills it by a GET, and waits until LNet does not use it any
- * more. */
+/* PUTs @doc, or fills it by a GET, and waits until LNet no longer uses it.
+ * *@end: the event that ended the operation. */
 static int transfer(struct document *doc, bool put, struct ulnet_id to,
 		    struct ulnet_event *end)
 {
@@ -153,8 +158,7 @@ static int transfer(struct document *doc, bool put, struct ulnet_id to,
 		LNetEQPoll(&md.eq, 1, 1000000, &ev, NULL);
 		if (ev.terminal) {
 			*end = ev;
-			LNetMDUnlink(
-				h); /* if it has failed, it is still there */
+			LNetMDUnlink(h); /* after a failure it is still there */
 		}
 	}
 	return rc ? rc : end->status;

@@ -5,8 +5,10 @@
  * long as lnet_next_timeout(), and then calls lnet_poll(). The program has one
  * thread.
  *
- * It reads NIDs from stdin, one in a line, and pings them. Others may ping it:
- * epoll 9988 127.0.0.1@tcp
+ * It reads NIDs from stdin, one in a line, and pings them. Other nodes may ping
+ * its NID. To run it with port 9988 and a NID of this host:
+ *
+ *	epoll 9988 127.0.0.1@tcp
  */
 #include <err.h>
 #include <stdio.h>
@@ -102,7 +104,7 @@ static bool read_lines(struct lnet *node)
 	return len < sizeof(text) - 1;
 }
 
-/* The timeout for epoll_wait(), rounded up. */
+/* The timeout for epoll_wait(), ms, rounded up; -1: none. */
 static int timeout_ms(struct lnet *node)
 {
 	uint64_t us = lnet_next_timeout(node);

@@ -1,4 +1,4 @@
-# Programs for users to read. They use what is installed and nothing else:
+# Programs for users to read. They use nothing but what is installed. To add one:
 #
 #	noinst_PROGRAMS += %D%/NAME             (not in a build with fuzzers)
 #	%C%_NAME_LINK = $(HERE_LINK)
@@ -17,14 +17,14 @@ EXTRA_DIST += %D%/demo_lib.sh %D%/demo_tcp.sh %D%/demo_rpc.sh
 EXTRA_DIST += %D%/demo_survive.sh %D%/demo_rails.sh %D%/demo_routes.sh
 EXTRA_DIST += %D%/demo_lst.sh %D%/demo_o2ibcalc.sh
 
-# A service of one's own; ulrpc_tutorial(7) shows these files. Built with what is
-# installed only: by ./check, from the page.
+# A service of one's own; ulrpc_tutorial(7) shows these files. ./check builds it from
+# the page, with nothing but what is installed.
 EXTRA_DIST += %D%/tally/Makefile %D%/tally/tally.proto %D%/tally/node.h
 EXTRA_DIST += %D%/tally/server.c %D%/tally/client.c
 
-# A service that remembers beyond its own end what it has executed; shown by
-# demo_survive.sh, and tried by tests/install/ledger.sh. Built with what is
-# installed, and LMDB.
+# A durable service: it remembers what it has executed when it is started again.
+# demo_survive.sh shows it, tests/install/ledger.sh tests it. Built with nothing but
+# what is installed, and LMDB.
 EXTRA_DIST += %D%/ledger/Makefile %D%/ledger/ledger.proto %D%/ledger/node.h
 EXTRA_DIST += %D%/ledger/server.c %D%/ledger/client.c
 EXTRA_DIST += %D%/ledger/store.c %D%/ledger/store.h

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* usage: client NID SERVER PORT COUNT
- * Adds 1 to an account, COUNT times, with several calls at a time, even if the
- * server crashes meanwhile. Then prints how the calls ended, and how many were
- * executed. Fails unless each call was executed once. */
+ * Makes COUNT calls, several at a time, each of which adds 1 to an account. The
+ * server may crash meanwhile. Then prints how the calls ended, and how many
+ * entries were added. Fails unless each call was executed once. */
 #include "node.h"
 
 #define ACCOUNT	 "demo"

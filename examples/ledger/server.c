@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* usage: server NID DIRECTORY PORT
- * Serves accounts, which it keeps in DIRECTORY. It may be killed at any
- * moment. */
+ * Serves accounts, which it keeps in DIRECTORY. Nothing is lost if it is
+ * killed, at any moment. */
 #include "node.h"
 #include "store.h"
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define STORE_BYTES ((size_t)256 << 20)
-#define INCARNATION "incarnation" /* a key of records, which are longer */
+#define INCARNATION "incarnation" /* a key in records; others are longer */
 
 static int error_of(int mdb)
 {
@@ -24,15 +24,17 @@ static MDB_val val(const void *bytes, size_t length)
 
 /* ---- records ---- */
 
-/* The value of a record begins with the time when it expires, in seconds of
- * time(); UINT64_MAX: never. */
+/* The value of a record begins with the time when the record expires, in
+ * seconds of time(); UINT64_MAX: never. Returns that time if it is @us from
+ * now. */
 static uint64_t expiry_in(uint64_t us)
 {
 	return us == ULRPC_NEVER ? UINT64_MAX
 				 : (uint64_t)time(NULL) + us / 1000000 + 1;
 }
 
-/* False: the value is not that of a record. */
+/* Sets *@at to when the record with the value @v expires. False: @v is not the
+ * value of a record. */
 static bool expiry_of(const MDB_val *v, uint64_t *at)
 {
 	if (v->mv_size < sizeof(*at))

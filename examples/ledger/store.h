@@ -2,7 +2,7 @@
 /*
  * The ledger's store, in LMDB: the accounts, and records of the calls that
  * changed them. Both are written in one transaction, so a call was executed if,
- * and only if, there is its record.
+ * and only if, the store has a record of it.
  *
  * Threads: any; a transaction belongs to the thread that began it. Functions
  * return 0 or a negative errno.
@@ -21,25 +21,28 @@ struct store {
 
 struct balance {
 	int64_t total;
-	uint64_t entries;
+	uint64_t entries; /* ever added */
 };
 
-/* @dir exists, and is writable. Removes expired records. */
+/* Opens the store in @dir, which must exist and be writable. Removes expired
+ * records. */
 int store_open(struct store *store, const char *dir);
 void store_close(struct store *store);
 
+/* Begins a transaction, which store_end() ends. */
 int store_begin(struct store *store, MDB_txn **txn_p);
-/* Adds @amount to the account, and makes it if there is none. */
+/* Adds @amount to the account, which is made if there is none. Sets *@balance
+ * to its new balance. */
 int store_add(struct store *store, MDB_txn *txn, const char *account,
 	      int64_t amount, struct balance *balance);
-/* Writes the record of a call, which has its reply. */
+/* Writes @record, by which the call is known, and its reply, from now on. */
 int store_record(struct store *store, MDB_txn *txn,
 		 const struct ulrpc_record *record);
-/* Commits if @rc is 0, else changes nothing. Returns @rc, or the error of the
- * commit. */
+/* Commits the transaction if @rc is 0; otherwise drops it, so that nothing is
+ * changed. Returns @rc, or the error of the commit. */
 int store_end(MDB_txn *txn, int rc);
 
-/* An account that nobody added to is all 0. */
+/* Sets *@balance to that of the account; all 0 if there is no such account. */
 int store_read(struct store *store, const char *account,
 	       struct balance *balance);
 

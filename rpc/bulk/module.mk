@@ -1,4 +1,4 @@
-# Memory that is lent to the other side, and moving it.
+# Bulk: memory that a caller lends to a server, and the moving of what is in it.
 libulrpccore_a_SOURCES += %D%/bulk.c %D%/bulk.h
 libulrpccore_a_SOURCES += %D%/loss.h
 libulrpccore_a_SOURCES += %D%/remote.c

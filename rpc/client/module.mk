@@ -1,4 +1,4 @@
-# Connections to services, and calls.
+# The client: connections to servers, and calls.
 libulrpccore_a_SOURCES += %D%/attempt.c %D%/attempt.h
 libulrpccore_a_SOURCES += %D%/call.c %D%/call.h
 libulrpccore_a_SOURCES += %D%/client.c %D%/client.h

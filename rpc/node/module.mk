@@ -1,2 +1,2 @@
-# RPC as a whole: nothing of it is above.
+# RPC as a whole: uses the other folders of rpc/, none of which uses it.
 libulrpccore_a_SOURCES += %D%/open.c

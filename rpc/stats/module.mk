@@ -1,4 +1,4 @@
-# What is counted and timed.
+# Statistics: what is counted and timed.
 libulrpccore_a_SOURCES += %D%/hist.c %D%/hist.h
 libulrpccore_a_SOURCES += %D%/metrics.c
 libulrpccore_a_SOURCES += %D%/stat.c %D%/stat.h %D%/stat.def
