@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lnet_open(3): a node with all LNDs, as users open it. */
+/* lnet_open(3): opens a node with all LNDs, as users do. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ const struct lnd *const open_lnds[] = {
 	NULL,
 };
 
-/* Adds an NI for each of the NIDs in @text. */
+/* Adds an NI for each NID in @text. */
 static int add_nids(struct lnet *node, const char *text)
 {
 	char *copy = strdup(text), *save = NULL;

@@ -11,24 +11,27 @@
 #include "lnet/message/wire.h"
 #include "sim/sim_priv.h"
 
-/* At most so many copies of one attempt: made by the network, and by fault
- * rules. */
+/* Most copies of one attempt that the network and fault rules make. */
 #define COPIES_MOST 16
 
 struct audit_op {
-	struct hash_node hash; /* sim->ops, until it ends */
-	struct sim_node *n;    /* while it has not ended */
-	unsigned int index;    /* of the node */
+	struct hash_node hash; /* in sim->ops, until the operation has ended */
+	struct sim_node *n;    /* valid while the operation has not ended */
+	unsigned int index;    /* index of that node */
 	struct lnet *node;
 	uint64_t op;
 	uint64_t deadline;
-	uint32_t refs;	   /* packets with its mark, +1 until it ends */
-	uint32_t accepted; /* packets that have found an MD */
-	uint32_t tries;	   /* attempts: its request was given to an LND */
-	uint32_t forwards; /* times that a router has forwarded it */
-	uint32_t got;	   /* number of the attempt that arrived; 0: none */
-	bool denied;	   /* it was reported not delivered */
-	bool late;	   /* it was reported to be late */
+	/* number of packets with its mark, and 1 until the operation has ended
+	 */
+	uint32_t refs;
+	uint32_t accepted; /* number of its packets that have found an MD */
+	/* number of attempts: times that its request was given to an LND */
+	uint32_t tries;
+	uint32_t forwards; /* number of times that routers have forwarded it */
+	/* number of the attempt that has arrived; 0: none has */
+	uint32_t got;
+	bool denied; /* the operation was reported not delivered */
+	bool late;   /* it was reported that the operation is late */
 	uint32_t type;
 	uint64_t match_bits;
 };
@@ -236,7 +239,8 @@ static void audit_on_event(void *arg, struct lnet *node, uint64_t op,
 		op_ended(a, ev);
 }
 
-/* Copies that the network makes have the number of the same attempt. */
+/* Copies that the network makes of an attempt have the number of that attempt.
+ */
 static void try_accepted(const struct sim_node *n, struct audit_op *a,
 			 uint32_t number)
 {
@@ -279,14 +283,15 @@ static void on_leaked(void *arg, struct lnet *node, const char *what,
 		      n->index, count, what);
 }
 
-/* An attempt passes no node twice, except for copies. */
+/* An attempt passes each node at most once, except for copies. */
 static uint32_t forwards_most(const struct sim_node *n,
 			      const struct audit_op *a)
 {
 	return (a->tries + 1) * n->sim->nnodes * COPIES_MOST;
 }
 
-/* The forwarded message belongs to the same attempt as the received one. */
+/* The forwarded message belongs to the same attempt as the message that was
+ * received. */
 static void on_forward(void *arg, struct lnet *node, struct lnd_ni *ni,
 		       void *rx, struct lnd_msg *msg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Watched buffers: a retired buffer is filled with a pattern and kept for a
- * while, so that a later check finds out if something was written to it.
+ * while. A later check finds out whether something was written to it.
  */
 #include <inttypes.h>
 #include <stdalign.h>
@@ -15,9 +15,9 @@
 struct buf {
 	struct list link;
 	size_t size;
-	uint64_t retired; /* ns */
+	uint64_t retired; /* ns: when the buffer was retired */
 	uint64_t magic;
-	uint64_t pad; /* aligns bytes[] as malloc() would */
+	uint64_t pad; /* aligns bytes[] as malloc() does */
 	uint8_t bytes[];
 };
 _Static_assert(offsetof(struct buf, bytes) % alignof(max_align_t) == 0,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * node_check(): counts again what a node keeps counts of, by its messages.
+ * node_check(): counts again, message by message, what a node keeps counts of.
  */
 #include <stdarg.h>
 
@@ -11,13 +11,13 @@
 #include "lnet/peer/peer.h"
 #include "sim/sim.h"
 
-/* Where to describe what is wrong. */
+/* Where a description of what is wrong is written. */
 struct report {
 	char *buf;
 	size_t size;
 };
 
-/* Describes what is wrong; returns true, the result of the functions below. */
+/* Describes what is wrong. Returns true, as its callers then do. */
 static bool __attribute__((format(printf, 2, 3)))
 wrong(const struct report *r, const char *fmt, ...)
 {
@@ -29,11 +29,12 @@ wrong(const struct report *r, const char *fmt, ...)
 	return true;
 }
 
-/* A NID as text, for the caller's statement only. */
+/* The text of a NID, valid within the statement that uses it. */
 #define NID_TEXT(nid) \
 	lnet_nid_format(nid, (char[LNET_NIDSTR_SIZE]){ 0 }, LNET_NIDSTR_SIZE)
 
-/* The peer NI that follows @p (NULL: the first one) on @cpt, or NULL. */
+/* Returns the peer NI that follows @p (NULL: the first one) on @cpt, or NULL.
+ */
 static struct lnet_peer_ni *next_peer_ni(const struct lnet_cpt *cpt,
 					 uint32_t *bucket,
 					 struct lnet_peer_ni *p)
@@ -57,8 +58,8 @@ static void count_zero(struct lnet_cpt *cpt)
 		cpt->config->ni[i]->cpt[cpt->index].counted = 0;
 }
 
-/* Counts the credits that @msg holds or waits for, which both are taken off the
- * credits of a peer NI or local NI. */
+/* Counts the credits that @msg holds or waits for. Both kinds have been
+ * subtracted from the credits of a peer NI and of a local NI. */
 static void count_msg(const struct msg_out *msg)
 {
 	if (!msg->lpni)
@@ -95,8 +96,8 @@ static int32_t queue_length(const struct list *queue)
 	return n;
 }
 
-/* Are @counted credits held or waited for, and do as many messages wait in the
- * two queues as @credits says? */
+/* Do @counted credits, held or waited for, account for @credits? And do as many
+ * messages wait in the two queues as @credits says? */
 static bool credits_right(int32_t credits, int32_t max, int32_t counted,
 			  const struct list *first, const struct list *queue)
 {
@@ -115,7 +116,7 @@ static bool nobody_connects(struct lnet_ni *ni, const struct lnet_peer_ni *p)
 	return lnd->is_connecting && !lnd->is_connecting(&ni->lnd, &p->nid);
 }
 
-/* Does one of @cpt's NIs count as connecting to @p, though it is not? */
+/* Is one of @cpt's NIs marked as connecting to @p, though its LND is not? */
 static bool connecting_from_wrong(const struct lnet_cpt *cpt,
 				  const struct lnet_peer_ni *p)
 {
@@ -147,7 +148,7 @@ static bool connecting_wrong(const struct lnet_peer_ni *p)
 
 /* ---- peers ---- */
 
-/* What is wrong with @p as one of its peer's NIs, or NULL. */
+/* What is wrong with @p as a member of its peer? NULL: nothing. */
 static const char *member_wrong(const struct lnet_cpt *cpt,
 				const struct lnet_peer_ni *p)
 {
@@ -164,14 +165,15 @@ static const char *member_wrong(const struct lnet_cpt *cpt,
 		return "is an NI of another net than its peer's";
 	if (here != (p->place.state == PEER_HERE))
 		return "is not where the directory says";
-	/* Each CPT is told about its aliases in a turn of its own. */
+	/* Aliases may still have the old primary NID: each CPT is told in a
+	 * turn of its own. */
 	if (!lnet_nid_eq(&primary, &peer->primary) &&
 	    (here || directory_is_idle(d)))
 		return "has not the primary NID that the directory says";
 	return NULL;
 }
 
-/* What is wrong with a peer, considering all of its NIs, or NULL. */
+/* What is wrong with a peer and all of its NIs? NULL: nothing. */
 static const char *peer_wrong(const struct lnet_peer *peer)
 {
 	const struct lnet_peer_net *pnet;
@@ -245,7 +247,7 @@ static bool nis_wrong(struct lnet_cpt *cpt, const struct report *r)
 	return false;
 }
 
-/* Credits are counted on all CPTs before they are compared on any. */
+/* Credits are counted on all CPTs before they are compared on any of them. */
 static bool credits_wrong(struct lnet *node, const struct report *r)
 {
 	for (unsigned int i = 0; i < node->cpts; i++)
@@ -260,8 +262,8 @@ static bool credits_wrong(struct lnet *node, const struct report *r)
 
 /* ---- messages that wait ---- */
 
-/* Is there a buffer for @msg, which is queued, while no match query
- * (unexpected.h) is on its way? */
+/* Is there a buffer for @msg, which waits, though no match query (unexpected.h)
+ * is under way? */
 static bool unexpected_wrong(struct lnet *node, const struct msg_in *msg,
 			     const struct report *r)
 {
@@ -293,7 +295,7 @@ static bool buffers_missed(struct lnet *node, const struct report *r)
 	return false;
 }
 
-/* How many messages that wait belong to a CPT. */
+/* Counts of the messages that wait and belong to one CPT. */
 struct waits {
 	uint32_t bounced, unread;
 };
@@ -368,7 +370,7 @@ static bool throttled_wrong(struct lnet_cpt *cpt, const struct report *r)
 
 /* ---- a router's buffers ---- */
 
-/* Does a message wait for a buffer that it may have? */
+/* Does a message wait for a buffer though it may have one now? */
 static bool buffers_wait(const struct router_pool *pool)
 {
 	const struct msg_in *msg;
@@ -379,7 +381,7 @@ static bool buffers_wait(const struct router_pool *pool)
 	return false;
 }
 
-/* Are the buffers in use those that messages have? */
+/* Are other buffers in use than those that messages have? */
 static bool router_wrong(struct lnet_cpt *cpt, const struct report *report)
 {
 	const struct router *r = &msg_cpt(cpt)->router;
@@ -406,8 +408,9 @@ static bool router_wrong(struct lnet_cpt *cpt, const struct report *report)
 	return false;
 }
 
-/* What is charged to @p's share of a router's buffers: messages for it, or
- * those that it has sent, which may still wait. */
+/* Returns what is charged to @p's share of a router's buffers: messages that
+ * are forwarded to @p; or messages that @p has sent, including those that still
+ * wait for a buffer. */
 static uint32_t forwards_charged(const struct lnet_peer_ni *p, bool to)
 {
 	return to ? p->has.forwards_to : p->has.forwards + p->has.forward_waits;
@@ -425,8 +428,8 @@ static void forwards_count(struct lnet_cpt *cpt, bool to)
 			msg->sender->counted++;
 }
 
-/* Is each peer charged with the messages that are forwarded to it, or from it?
- */
+/* Is any peer charged with another number of messages than are forwarded to it,
+ * or from it? */
 static bool forwards_wrong(struct lnet_cpt *cpt, bool to,
 			   const struct report *r)
 {

@@ -64,8 +64,8 @@ err_env:
 	return rc;
 }
 
-/* Is libulnetlab used in place of libulnet, which libulrpc depends on? Only if
- * it comes first in the order in which the linker looks up symbols. */
+/* Has libulnetlab taken the place of libulnet, on which libulrpc depends? It
+ * has only if the linker looks up symbols in libulnetlab first. */
 static bool in_its_place(void)
 {
 	Dl_info public, own;
@@ -152,7 +152,7 @@ struct lnet *lnet_sim_node(struct lnet_sim *sim, unsigned int index)
 	return n ? n->node : NULL;
 }
 
-/* Does the next thing that is due by @until: as node_params.drive. */
+/* Does what is due next, by @until at the latest: see node_params.drive. */
 static bool sim_step(struct lnet_sim *sim, uint64_t until)
 {
 	uint64_t next = timer_wheel_next(&sim->callbacks);
@@ -165,8 +165,8 @@ static bool sim_step(struct lnet_sim *sim, uint64_t until)
 	return true;
 }
 
-/* node_params.drive: lets time pass while a function waits for a node, as
- * lnet_close() and LNetEQPoll() do. */
+/* As node_params.drive: lets time pass while a function such as lnet_close() or
+ * LNetEQPoll() waits for a node. */
 static bool sim_drive(void *arg, uint64_t until)
 {
 	struct lnet_sim *sim = arg;
@@ -212,8 +212,8 @@ static int node_start(struct sim_node *n)
 	rc = node_open(&p, &n->node);
 	if (rc)
 		return rc;
-	/* Without a limit lnet_sim_run_all() would never end while NIs are
-	 * dead, because of their recovery pings. */
+	/* While NIs are dead, recovery pings are sent. Without a limit
+	 * lnet_sim_run_all() would never end then. */
 	BUG_ON(lnet_setting_set(n->node, "recovery_limit", SIM_RECOVERY_S));
 	rc = node_set_up(n);
 	if (rc) {
@@ -264,7 +264,7 @@ static int sim_node_new(struct lnet_sim *sim, const char *nids,
 	n->index = sim->nnodes;
 	if (conf)
 		n->conf = *conf;
-	/* These are the simulation's. */
+	/* The simulation decides these. */
 	n->conf.run = LNET_RUN_THREADS;
 	n->conf.ev = NULL;
 	n->conf.cpts = sim->cpts;
@@ -297,7 +297,8 @@ int lnet_sim_node_add(struct lnet_sim *sim, const char *nids,
 		return -ENOMEM;
 	}
 	sim->nodes = nodes;
-	/* In the table before it starts, since handlers may look it up. */
+	/* The node is in the table before it starts, since handlers may look it
+	 * up. */
 	sim->nodes[sim->nnodes++] = n;
 	rc = node_start(n);
 	if (rc) {
@@ -308,9 +309,9 @@ int lnet_sim_node_add(struct lnet_sim *sim, const char *nids,
 	return (int)n->index;
 }
 
-/* The RDMA devices of a node that crashes send nothing any more, not even that
- * connections are closed. @over: the crash is over, and they may be used
- * again. */
+/* Makes the RDMA devices of a node that crashes send nothing any more, not even
+ * that connections are closed. @over: the crash is over, and the devices may be
+ * used again. */
 static void devices_die(const struct sim_node *n, bool over)
 {
 	static const struct ulnet_nid any = LNET_NID_ANY;
@@ -415,7 +416,7 @@ uint64_t lnet_sim_random(struct lnet_sim *sim, uint64_t below)
 
 struct sim_at {
 	struct timer timer;
-	struct list link; /* sim->ats */
+	struct list link; /* in sim->ats */
 	void (*fn)(void *arg);
 	void *arg;
 };

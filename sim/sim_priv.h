@@ -32,22 +32,26 @@ struct lnet_sim {
 	struct env_sim *env;
 	struct loop *loops[LNET_CPTS_MAX];
 	struct sim_net *net;
-	struct simqp_fabric *fabric; /* NULL: o2ib nets use simlnd as well */
+	/* NULL: nets of type o2ib use simlnd, too */
+	struct simqp_fabric *fabric;
 	struct sim_node **nodes;
 	unsigned int nnodes;
-	struct sim_node *crashing;    /* time stands still while it is set */
-	struct timer_wheel callbacks; /* lnet_sim_at() */
+	/* the node that is crashing: time stands still meanwhile; NULL: none is
+	 */
+	struct sim_node *crashing;
+	struct timer_wheel callbacks; /* for lnet_sim_at() */
 	struct list ats;	      /* of struct sim_at */
 	struct ulnet_sim_stats stats;
-	uint64_t fates[SIM_FATES]; /* how many messages had each fate */
+	/* by fate: the number of messages that had it */
+	uint64_t fates[SIM_FATES];
 	unsigned int violations;
-	/* audit.c */
+	/* For audit.c: */
 	uint64_t digest;
 	FILE *trace;
 	struct pool audit_ops;
-	struct hash ops;  /* of audit_op.hash: those that have not ended */
-	struct hash ways; /* of struct way, way.c */
-	/* buf.c */
+	struct hash ops;  /* of audit_op.hash: operations that have not ended */
+	struct hash ways; /* for way.c: of struct way */
+	/* For buf.c: */
 	struct list bufs;    /* in use */
 	struct list retired; /* oldest first */
 	size_t retired_bytes;
@@ -55,23 +59,24 @@ struct lnet_sim {
 
 /* ---- audit.c: the invariants of operations, and the event log ---- */
 
-/* sizeof(struct audit_op), for the pool. */
+/* Returns sizeof(struct audit_op), for the pool. */
 size_t audit_op_size(void);
 /* Makes audit.c the observer of @n. */
 void audit_watch(struct sim_node *n);
-extern const struct sim_net_watch audit_net_watch; /* arg: the simulation */
+/* its arg is the simulation */
+extern const struct sim_net_watch audit_net_watch;
 extern const char *const audit_fates[SIM_FATES];
-/* Reports operations that have not ended by their deadline, or, with @closed,
- * have not ended at all. */
+/* Reports operations that have not ended although their deadline has passed;
+ * with @closed, all operations that have not ended. */
 void audit_check(struct lnet_sim *sim, bool closed);
-/* An event of the simulation itself, for the log. */
+/* Logs an event of the simulation itself. */
 void audit_note(struct lnet_sim *sim, const char *what, unsigned int index);
 
 /* ---- way.c: which NIs messages are sent through ---- */
 
 /* As sim_net_watch.send(); @arg: the simulation. */
 void way_send(void *arg, const struct lnd_msg *msg, uint64_t down);
-/* Forgets what is known of @node, or (NULL) of all nodes. */
+/* Forgets what is known of the messages of @node (NULL: of all nodes). */
 void ways_forget(struct lnet_sim *sim, const struct lnet *node);
 
 /* ---- buf.c: buffers that nobody may write to any more ---- */

@@ -15,17 +15,19 @@
 #include "lnet/peer/peer.h"
 #include "sim/sim_priv.h"
 
-/* A message is sent at most so long after its path was chosen. */
+/* A message is sent at most this long after its path was chosen. */
 #define WAIT_MAX (50 * NSEC_PER_SEC)
 
-/* The source NID that a peer NI has seen last. */
+/* The source NID in the last message that a peer NI got. */
 struct way {
-	struct hash_node hash;	 /* sim->ways */
-	const struct lnet *node; /* which sends */
+	struct hash_node hash;	 /* in sim->ways */
+	const struct lnet *node; /* the node that sends */
 	struct ulnet_nid dst, src;
-	uint64_t changes;   /* sim_net_ni_changes() of .src then */
-	bool policies;	    /* the node had policies then */
-	uint64_t any_until; /* ns: until then any source is right */
+	/* sim_net_ni_changes() of .src when that message was sent */
+	uint64_t changes;
+	/* the node had policies when that message was sent */
+	bool policies;
+	uint64_t any_until; /* ns: until this time any source is right */
 };
 
 static uint64_t way_hash(const struct lnet *node, const struct ulnet_nid *dst)
@@ -80,8 +82,8 @@ static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
 		      lnet_nid_format(src, is, sizeof(is)));
 }
 
-/* Did LNet choose the source of @msg, so that it is the one by which the peer
- * knows this node? */
+/* Has LNet chosen the source of @msg? Then that is the one by which the peer
+ * knows this node. */
 static bool way_is_chosen(const struct msg_out *msg)
 {
 	return msg->role == OUT_OP && lnet_nid_is_any(&msg->local_nid) &&
@@ -106,7 +108,8 @@ static void way_taken(struct lnet_sim *sim, const struct msg_out *msg,
 		lnet_sim_fail(sim, "no memory to watch the ways of messages");
 		return;
 	}
-	/* A path from another NI was chosen while the peer was multi-rail. */
+	/* The path, from another NI, was chosen while the peer was multi-rail.
+	 */
 	if (!lnet_nid_eq(&msg->lpni->preferred, src))
 		w->any_until = lnet_sim_now(sim) + WAIT_MAX;
 	way_check(sim, cpt, w, src);
@@ -115,7 +118,7 @@ static void way_taken(struct lnet_sim *sim, const struct msg_out *msg,
 	w->policies = cpt->policies;
 }
 
-/* Is there an NI on the same net that has not failed? */
+/* Is any NI of the same net up? */
 static bool has_other(const struct msg_out *msg)
 {
 	const struct lnet_net *net =
@@ -134,7 +137,8 @@ void way_send(void *arg, const struct lnd_msg *lnd, uint64_t down)
 	struct lnet_sim *sim = arg;
 	char nid[LNET_NIDSTR_SIZE];
 
-	/* At the moment of a failure not every CPT has heard of it yet. */
+	/* At the very moment of a failure, not every CPT has heard of it yet.
+	 */
 	if (down < lnet_sim_now(sim) && lnet_nid_is_any(&msg->local_nid) &&
 	    has_other(msg))
 		lnet_sim_fail(sim,

@@ -12,7 +12,7 @@
 
 #define NI_CREDITS	256
 #define NI_PEER_CREDITS 8
-#define NI_PEER_TIMEOUT 180 /* s */
+#define NI_PEER_TIMEOUT 180 /* default, s */
 
 const struct fsm_state ni_states[NI_STATES] = {
 	[NI_INIT] = { "init", FSM_TO(NI_ACTIVE) },
@@ -20,8 +20,8 @@ const struct fsm_state ni_states[NI_STATES] = {
 	[NI_DELETING] = { "deleting", 0 },
 };
 
-/* A CPT's share of the NI's credits (spec: max(credits / CPTs, 8 * peer
- * credits), at most all of them). */
+/* The share of a CPT in the NI's credits (spec: max(credits / CPTs, 8 * peer
+ * credits), but at most all credits). */
 static int32_t credits_share(const struct lnet_ni *ni, unsigned int cpts)
 {
 	uint32_t share = MAX(ni->credits_max / cpts, 8 * ni->peer_credits);
@@ -62,7 +62,8 @@ static bool nid_is_usable(const struct ulnet_nid *nid)
 	return !lnet_nid_is_any(nid) && nid_is_sane(nid);
 }
 
-/* The interface name of an NI for which none is known: its address. */
+/* Sets the interface name of an NI for which no name is known: to its address.
+ */
 static void name_of_nid(const struct ulnet_nid *nid,
 			char name[LNET_INTERFACE_SIZE])
 {
@@ -73,7 +74,7 @@ static void name_of_nid(const struct ulnet_nid *nid,
 		 (int)MIN(strcspn(text, "@"), LNET_INTERFACE_SIZE - 1U), text);
 }
 
-/* Sets the address of @ni to that of the interface. */
+/* Sets the address of @ni to that of @interface. */
 static int ni_resolve_interface(struct lnet_ni *ni, const char *interface)
 {
 	const struct lnd *lnd = ni->lnd.lnd;
@@ -83,7 +84,7 @@ static int ni_resolve_interface(struct lnet_ni *ni, const char *interface)
 	if (!lnd->resolve)
 		rc = -EOPNOTSUPP;
 	else if (len == 0 || len >= LNET_INTERFACE_SIZE)
-		rc = -ENODEV; /* no interface has such a name */
+		rc = -ENODEV; /* no interface has this name */
 	else
 		rc = lnd->resolve(interface, &ni->lnd.nid, ni->lnd.interface);
 	if (rc)
@@ -110,7 +111,7 @@ static int ni_resolve(struct lnet_ni *ni, const struct ulnet_ni_conf *conf)
 		return -EINVAL;
 	if (ni_is_lo(ni))
 		return 0;
-	/* The system does not know simulated devices. */
+	/* Simulated devices are unknown to the system. */
 	if (lnd->resolve && !ni->lnd.fabric)
 		rc = lnd->resolve(NULL, nid, ni->lnd.interface);
 	if (rc)
@@ -122,7 +123,7 @@ static int ni_resolve(struct lnet_ni *ni, const struct ulnet_ni_conf *conf)
 	return rc;
 }
 
-/* Sets a tunable; *@given has a bit for each that was set before. */
+/* Sets a tunable. *@given has a bit for each tunable that was set before. */
 static int ni_tune(struct lnet_ni *ni, const struct ulnet_tunable *t,
 		   uint32_t *given)
 {

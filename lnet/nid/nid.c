@@ -17,7 +17,7 @@
 #define PID_ANY_TEXT "LNET_PID_ANY"
 
 /* No name may be a prefix of another one: lnet_net_type_take() takes the first
- * that fits. */
+ * name that fits. */
 static const struct lnet_net_type net_types[] = {
 	{ LNET_TYPE_SOCK, LNET_ADDR_IP, "tcp", true },
 	{ LNET_TYPE_O2IB, LNET_ADDR_IP, "o2ib", true },
@@ -63,7 +63,8 @@ static struct ulnet_nid nid_on(uint32_t net)
 	};
 }
 
-/* The type of a net has 16 bits, that of a NID 8, where 0xff means any. */
+/* Can NIDs be on @net? The type of a net has 16 bits, that of a NID only 8, and
+ * 0xff there stands for LNET_NID_ANY. */
 static bool net_has_nids(uint32_t net)
 {
 	return LNET_NET_TYPE(net) < 0xff;
@@ -99,7 +100,7 @@ int lnet_nid_cmp(const struct ulnet_nid *a, const struct ulnet_nid *b)
 	return memcmp(a, b, sizeof(*a));
 }
 
-/* The type of @net, or NULL if the net cannot be written by name. */
+/* The type of @net, or NULL if the net has no name in texts. */
 static const struct lnet_net_type *named_type(uint32_t net)
 {
 	const struct lnet_net_type *t = lnet_net_type_find(LNET_NET_TYPE(net));
@@ -223,7 +224,7 @@ static int nid_take_decimal(struct lnet_text *t, uint32_t max,
 	return lnet_text_digits(t, 10, 0, max, value_p);
 }
 
-/* "<type:number>" */
+/* Takes "<type:number>". */
 static int take_words_net(struct lnet_text *t, uint32_t *net_p)
 {
 	uint32_t type, num;
@@ -366,7 +367,7 @@ static int nid_take_pid(struct lnet_text *t, uint32_t *pid_p)
 	}
 	if (lnet_text_take(t, 'U'))
 		flag = LNET_PID_USERFLAG;
-	/* Only PID_ANY_TEXT stands for LNET_PID_ANY. */
+	/* LNET_PID_ANY is written only as PID_ANY_TEXT. */
 	if (nid_take_decimal(t, LNET_PID_USERFLAG - 1, &pid) ||
 	    (pid | flag) == LNET_PID_ANY)
 		return -EINVAL;

@@ -6,15 +6,16 @@
 #include "base/util.h"
 #include "ulnet/lnet.h"
 
-/* Has a NID from the wire a valid size, and only zeros after a short address?
- * NIDs are compared and hashed as bytes, so that otherwise one peer could have
- * many NIDs. True for LNET_NID_ANY. */
+/* Does a NID from the wire have a valid size, and only zeros after a short
+ * address? If that were not checked, one peer could have many NIDs, since NIDs
+ * are compared and hashed as bytes. True for LNET_NID_ANY. */
 bool nid_is_sane(const struct ulnet_nid *nid);
 
 /*
- * A segment: the NIDs of a net that have addresses of one family, IPv4 or IPv6.
- * Messages go only between NIDs of the same segment. Its number is the size of
- * the addresses (ulnet_nid.size) above the number of the net.
+ * A segment: the NIDs of one net that have addresses of the same family, IPv4
+ * or IPv6. Messages go only between NIDs of the same segment. The number of a
+ * segment is the size of its addresses (ulnet_nid.size) above the number of the
+ * net.
  */
 static inline uint32_t nid_segment(const struct ulnet_nid *nid)
 {
@@ -26,8 +27,9 @@ static inline uint32_t segment_net(uint32_t segment)
 	return segment & 0xffffff;
 }
 
-/* Do both pids, of the same NID, belong to one process? Pids without
- * LNET_PID_USERFLAG do: a NID has at most one such process. */
+/* Do two pids of the same NID belong to the same process? Two different pids
+ * without LNET_PID_USERFLAG do, since a NID has at most one process without
+ * that flag. */
 static inline bool pid_is_same(uint32_t a, uint32_t b)
 {
 	return a == b || !((a | b) & LNET_PID_USERFLAG);

@@ -12,26 +12,28 @@
 #include "base/util.h"
 #include "lnet/nid/nid_priv.h"
 
-/* Limited, because matching walks over all of them. */
+/* Bounded, because matching a NID looks at all of them. */
 #define NIDRANGES_MAX 1024
 
 enum term_kind {
-	TERM_ALL,    /* every NID of the net */
-	TERM_PREFIX, /* IP addresses by their first bits */
-	TERM_SETS,   /* sets of the four bytes of IPv4 addresses, or one set of
-		      * numeric addresses */
+	TERM_ALL,    /* all NIDs of the net */
+	TERM_PREFIX, /* IP addresses with the same first bits */
+	/* a set for each of the four bytes of an IPv4 address, or one set of
+	 * numeric addresses */
+	TERM_SETS,
 };
 
 /* The addresses of one nidrange. */
 struct term {
 	enum term_kind kind;
-	unsigned int bits;	    /* TERM_PREFIX */
-	struct ulnet_nid prefix;    /* TERM_PREFIX: only size and addr */
-	unsigned int nsets;	    /* TERM_SETS: 4 or 1 */
+	unsigned int bits; /* TERM_PREFIX */
+	/* TERM_PREFIX: the address; only .size and .addr are used */
+	struct ulnet_nid prefix;
+	unsigned int nsets; /* number of sets; TERM_SETS: 4 or 1 */
 	struct lnet_ranges set[4];
 };
 
-/* One or more nidranges that name the same nets. */
+/* The terms of one or more nidranges that name the same nets. */
 struct net_terms {
 	const struct lnet_net_type *type;
 	struct lnet_ranges nums;
@@ -94,7 +96,8 @@ static bool net_has_term(const struct net_terms *net, const struct term *term)
 	return false;
 }
 
-/* Takes what @term owns on success, leaves it on error. */
+/* On success, takes over the memory of @term; on error, leaves it to the
+ * caller. */
 static int net_add_term(struct net_terms *net, struct term *term)
 {
 	struct term *grown;
@@ -113,8 +116,8 @@ static int net_add_term(struct net_terms *net, struct term *term)
 	return 0;
 }
 
-/* Finds or creates the group of @type and @nums. Takes what @nums owns, unless
- * it returns NULL: no memory. */
+/* Finds or creates the group of @type and @nums. Takes over the memory of
+ * @nums, except when it returns NULL because there is no memory. */
 static struct net_terms *list_net(struct ulnet_nidlist *list,
 				  const struct lnet_net_type *type,
 				  struct lnet_ranges *nums)
@@ -137,7 +140,7 @@ static struct net_terms *list_net(struct ulnet_nidlist *list,
 	return &list->net[list->count++];
 }
 
-/* Takes what @nums and @term own, on error too. */
+/* Takes over the memory of @nums and @term, also on error. */
 static int nidlist_list_add(struct ulnet_nidlist *list,
 			    const struct lnet_net_type *type,
 			    struct lnet_ranges *nums, struct term *term)
@@ -172,8 +175,8 @@ static int parse_net_nums(struct lnet_text *t, struct lnet_ranges *nums)
 	return lnet_ranges_one(0, LNET_NET_NUM_MAX, num, nums);
 }
 
-/* Takes the net numbers that follow the name of a type. The caller frees @nums,
- * on error too. */
+/* Takes the net numbers that follow the name of a type. The caller must free
+ * @nums, also on error. */
 static int take_net_nums(struct lnet_text *t, const struct lnet_net_type *type,
 			 struct lnet_ranges *nums)
 {
@@ -192,8 +195,8 @@ static int take_net_nums(struct lnet_text *t, const struct lnet_net_type *type,
 					     : "this net has no number");
 }
 
-/* Is the address an IPv6 address, or an IP prefix? '/' in brackets is a
- * stride. */
+/* Is the next address an IPv6 address, or an IP prefix? (A '/' in brackets
+ * begins a stride, not the length of a prefix.) */
 static bool looks_like_prefix(const struct lnet_text *t)
 {
 	bool inside = false;
@@ -222,7 +225,8 @@ static void clear_host_bits(uint8_t *addr, size_t len, unsigned int bits)
 	}
 }
 
-/* Takes an IPv4 or IPv6 address, up to '/' or the end. */
+/* Takes an IPv4 or IPv6 address, which ends at '/' or at the end of the text.
+ */
 static int take_ip(struct lnet_text *t, struct ulnet_nid *prefix)
 {
 	const char *start = t->p;
@@ -258,8 +262,8 @@ static int parse_prefix(struct lnet_text *t, struct term *term)
 	return 0;
 }
 
-/* If all sets are of one number, makes the term the prefix that a single
- * address is, so that equal terms are written alike. */
+/* If each set has only one number, the term is a single address: turns it into
+ * the equal prefix, so that equal terms are written alike. */
 static void simplify_ip(struct term *term)
 {
 	uint32_t byte[4];
@@ -308,7 +312,8 @@ static int parse_numbers(struct lnet_text *t, struct term *term)
 	return 0;
 }
 
-/* Takes the rest of the text if it is "*" with blanks around it. */
+/* Takes the rest of the text, and returns true, if it is "*", with or without
+ * blanks around it. */
 static bool take_all(struct lnet_text *t)
 {
 	struct lnet_text copy = *t;
@@ -322,7 +327,7 @@ static bool take_all(struct lnet_text *t)
 	return true;
 }
 
-/* 255.255.255.255@net means the same as "*@net". */
+/* Is the term 255.255.255.255@net, which means the same as "*@net"? */
 static bool is_broadcast(const struct term *term)
 {
 	return term->kind == TERM_PREFIX && term->bits == 32 &&
@@ -330,7 +335,7 @@ static bool is_broadcast(const struct term *term)
 	       get_be32(term->prefix.addr) == UINT32_MAX;
 }
 
-/* The caller calls term_fini(), on error too. */
+/* The caller must call term_fini(), also on error. */
 static int term_parse(struct lnet_text *t, enum lnet_addr_kind kind,
 		      struct term *term)
 {
@@ -356,7 +361,8 @@ static int term_parse(struct lnet_text *t, enum lnet_addr_kind kind,
 	return 0;
 }
 
-/* Parses the net first, which says what its addresses look like. */
+/* Parses the net before the addresses, since the net decides what addresses
+ * look like. */
 static int parse_nidrange(struct lnet_text *t, struct ulnet_nidlist *list)
 {
 	const char *at = memchr(t->p, '@', (size_t)(t->end - t->p));
@@ -550,17 +556,17 @@ struct expansion {
 	const struct ulnet_nidlist *list;
 	struct ulnet_nid *nids;
 	size_t max, n;
-	/* The current term: */
+	/* The term that is being expanded: */
 	const struct net_terms *net;
 	const struct term *term;
-	/* The sets whose numbers make its NIDs: net numbers, then addresses or
-	 * the bytes of addresses. */
+	/* The sets whose numbers make up its NIDs: net numbers, then addresses
+	 * or the bytes of addresses. */
 	const struct lnet_ranges *set[5];
 	unsigned int nsets;
 };
 
-/* Does a term before the current one contain @nid, so that it is in the result
- * already? */
+/* Does a term before the current one contain @nid? Then the result has @nid
+ * already. */
 static bool nidlist_is_there(const struct expansion *x,
 			     const struct ulnet_nid *nid)
 {
@@ -578,7 +584,7 @@ static bool nidlist_is_there(const struct expansion *x,
 
 static int expand_nid(struct expansion *x, const struct ulnet_nid *nid)
 {
-	/* 255.255.255.255 is the address of no interface. */
+	/* No interface has the address 255.255.255.255. */
 	if (lnet_nid_is_net(nid) || nidlist_is_there(x, nid))
 		return 0;
 	if (x->n == x->max)
@@ -587,7 +593,8 @@ static int expand_nid(struct expansion *x, const struct ulnet_nid *nid)
 	return 0;
 }
 
-/* Puts @v, a number of set @i, where it belongs in @nid. */
+/* Puts @v, a number of set @i, into @nid, where the numbers of that set belong.
+ */
 static void put_number(const struct expansion *x, struct ulnet_nid *nid,
 		       unsigned int i, uint32_t v)
 {
@@ -611,8 +618,8 @@ static bool is_in_ranges(const struct lnet_range *r, unsigned int n, uint32_t v)
 	return n;
 }
 
-/* Adds all NIDs that have in common with @nid the numbers of the first @i sets;
- * each once, in the order of the numbers. */
+/* Adds all NIDs that begin with the numbers that @nid has for the first @i
+ * sets, each NID once, in the order of the numbers. */
 static int expand_sets(struct expansion *x, struct ulnet_nid *nid,
 		       unsigned int i)
 {

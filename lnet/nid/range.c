@@ -49,7 +49,8 @@ static int take_digits(struct lnet_text *t, unsigned int base, uint64_t *v)
 
 	*v = 0;
 	while ((d = digit_of(lnet_text_peek(t), base)) >= 0) {
-		/* All values of more than 32 bits are treated alike. */
+		/* Larger values than 32 bits can hold all become the same one.
+		 */
 		*v = MIN(*v * base + (unsigned int)d, UINT64_C(1) << 32);
 		t->p++;
 	}
@@ -58,7 +59,7 @@ static int take_digits(struct lnet_text *t, unsigned int base, uint64_t *v)
 	return 0;
 }
 
-/* @alone: no letter or digit may follow the number. */
+/* @alone: it is an error if a letter or digit follows the number. */
 static int range_take_value(struct lnet_text *t, const char *start,
 			    unsigned int base, bool alone, uint32_t min,
 			    uint32_t max, uint32_t *value_p)
@@ -83,7 +84,7 @@ int lnet_text_digits(struct lnet_text *t, unsigned int base, uint32_t min,
 	return range_take_value(t, t->p, base, false, min, max, value_p);
 }
 
-/* Finds the base of the number that follows, and takes its "0x", if any. */
+/* Finds the base of the next number, and takes its "0x", if it has one. */
 static unsigned int take_base(struct lnet_text *t)
 {
 	if (lnet_text_peek(t) != '0' || t->end - t->p < 2)
@@ -118,7 +119,7 @@ void lnet_text_printf(struct lnet_text_out *out, const char *fmt, ...)
 	out->len += (size_t)n;
 }
 
-/* Brings @r into normal form. */
+/* Returns @r in normal form. */
 static struct lnet_range normal(struct lnet_range r)
 {
 	r.hi = r.lo + (r.hi - r.lo) / r.stride * r.stride;
@@ -167,7 +168,7 @@ static int take_range(struct lnet_text *t, uint32_t min, uint32_t max,
 	return take_stride(t, &r->stride);
 }
 
-/* Takes a rangeexpr and blanks around it; '*' is [min, max]. Returns 0 and a
+/* Takes a rangeexpr with blanks around it; '*' is [min, max]. Returns 0 and a
  * range in normal form, or -EINVAL. */
 static int range_parse(struct lnet_text *t, uint32_t min, uint32_t max,
 		       struct lnet_range *range_p)
@@ -186,8 +187,8 @@ static int range_parse(struct lnet_text *t, uint32_t min, uint32_t max,
 	return 0;
 }
 
-/* Orders ranges by their low ends; with equal ones the widest, then the densest
- * comes first. */
+/* Orders ranges by their low ends. Of ranges with equal low ends the widest
+ * comes first, of equally wide ones the densest. */
 static int range_cmp(const void *pa, const void *pb)
 {
 	const struct lnet_range *a = pa;
@@ -210,8 +211,8 @@ static bool covers(const struct lnet_range *a, const struct lnet_range *b)
 	return b->lo == b->hi || b->stride % a->stride == 0;
 }
 
-/* Extends @a to contain the numbers of @b, which does not begin before @a, if
- * that is possible without adding others. */
+/* If @a can be extended to contain the numbers of @b, and no others, does so.
+ * @b must not begin before @a. */
 static bool extend(struct lnet_range *a, const struct lnet_range *b)
 {
 	if (a->stride != 1 || b->stride != 1 || b->hi < a->hi ||
@@ -221,7 +222,7 @@ static bool extend(struct lnet_range *a, const struct lnet_range *b)
 	return true;
 }
 
-/* Can one of the @count ranges contain @b, perhaps extended? */
+/* Does one of the @count ranges contain @b, perhaps after it was extended? */
 static bool absorb(struct lnet_range *r, unsigned int count,
 		   const struct lnet_range *b)
 {
@@ -242,8 +243,8 @@ static unsigned int join_once(struct lnet_range *r, unsigned int count)
 	return kept;
 }
 
-/* Joins ranges until nothing can be joined any more: an extended range may
- * cover one that was kept before. Returns how many remain. */
+/* Joins ranges until no two can be joined: an extended range may contain one
+ * that stood alone before. Returns how many remain. */
 static unsigned int range_join(struct lnet_range *r, unsigned int count)
 {
 	unsigned int before;
@@ -255,7 +256,8 @@ static unsigned int range_join(struct lnet_range *r, unsigned int count)
 	return count;
 }
 
-/* Makes the set of @r[0..count), count >= 1. Sorts and joins @r itself. */
+/* Makes the set of the ranges @r[0..count), of which there must be at least
+ * one. Sorts and joins @r in place. */
 static int make_ranges(uint32_t min, uint32_t max, struct lnet_range *r,
 		       unsigned int count, struct lnet_ranges *ranges_p)
 {

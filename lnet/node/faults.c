@@ -23,8 +23,8 @@ static int faults_take(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-/* After return no CPT uses a rule that is not in @new. A node without rules has
- * no set. */
+/* Publishes a set of rules. After return no CPT uses a rule that is not in
+ * @new. A node without rules has no set: @new is NULL. */
 static void faults_publish(struct lnet *node, struct fault_set *new)
 {
 	if (!new->n) {
@@ -34,7 +34,7 @@ static void faults_publish(struct lnet *node, struct fault_set *new)
 	node_publish(node, &whole_node(node)->faults, new, faults_take);
 }
 
-/* Asks a loop for a seed and the time. */
+/* A call on a loop, to get a random seed and the time. */
 struct draw_call {
 	struct loop *loop;
 	uint64_t seed, now;
@@ -133,8 +133,9 @@ void faults_fini(struct lnet *node)
 
 /* ---- lists ---- */
 
-/* Describes the first @n rules of this kind in @infos or, with @reset, sets the
- * counters of all of them to 0. Returns how many rules there are. */
+/* Fills @infos with the first @n rules of this kind; or, with @reset, sets the
+ * counters of all of them to 0. Returns the number of all rules of this kind.
+ */
 static int faults_walk(struct lnet *node, enum ulnet_fault_kind kind,
 		       struct ulnet_fault_info *infos, unsigned int n,
 		       bool reset)

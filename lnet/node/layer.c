@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a node offers to the layers above LNet (ulnet/loop.h): the loops of its
- * CPTs, and a list of layers to close before the node. The opaque part of a
- * user's work, timer or layer is a structure of ours.
+ * CPTs, and a list of layers to close before the node. The .opaque field of a
+ * user's work, timer or layer holds a structure of ours.
  */
 #include "ulnet/loop.h"
 
@@ -49,7 +49,7 @@ uint64_t lnet_now(struct lnet *node, unsigned int cpt)
 {
 	struct loop *l = node->loops[cpt];
 
-	/* Only the owner of @l may ask whether @l is in a turn. */
+	/* Whether @l is in a turn may be asked only by its owner. */
 	return likely(loop_current() == l) ? loop_now(l)
 					   : l->env->ops->clock(l->env);
 }
@@ -87,8 +87,8 @@ void lnet_guard_end(struct lnet *node, unsigned int cpt, const char *fmt, ...)
 
 /* ---- work ---- */
 
-/* The user's function may free the work, or the timer below, so neither is used
- * after the call. */
+/* Does not use the work after the user's function was called, since that may
+ * free it. The same is true of the timer below. */
 static void work_run(struct work *w)
 {
 	struct ulnet_work *work = container_of(w, struct ulnet_work, opaque);
@@ -203,7 +203,7 @@ void layers_close(struct lnet *node)
 		struct list *link = layers->next;
 
 		layer_of(link)->close(layer_of(link));
-		/* close() must have called lnet_layer_del(). */
+		/* close() must call lnet_layer_del(). */
 		BUG_ON(layers->next == link);
 	}
 }

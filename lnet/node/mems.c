@@ -44,9 +44,10 @@ static void ni_forget(struct lnet_ni *ni, const struct lnet_cpt *cpt,
 			    r->end - r->start);
 }
 
-/* Tells the LNDs of the CPT's NIs to forget the memory. An NI whose LND was
- * told to stop has ended its connections, so no device uses memory for it any
- * more; when the node is closing, that is so for all NIs. */
+/* Tells the LNDs of the CPT's NIs that the memory is not registered any more.
+ * An NI whose LND was told to stop has ended its connections, so no device uses
+ * memory for it any more, and its LND need not be told. When the node is
+ * closing, that is so for all NIs. */
 static int forget(struct lnet_cpt *cpt, void *arg)
 {
 	struct ni_cpt *nc;
@@ -60,7 +61,7 @@ static int forget(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-/* Checks the range, sets *@r to it, and calls node_control_begin(). */
+/* Checks the range, stores it in *@r, and calls node_control_begin(). */
 static int begin(struct lnet *node, void *addr, size_t length, struct span *r)
 {
 	r->start = (uintptr_t)addr;
@@ -77,8 +78,9 @@ int lnet_mem_register(struct lnet *node, void *addr, size_t length)
 
 	if (rc)
 		return rc;
-	/* On all CPTs or none: memory is reserved on each of them first, and an
-	 * overlap is found on the first of them. */
+	/* The range is registered on all CPTs or on none: memory for it is
+	 * first allocated on each CPT, and if it overlaps another range, the
+	 * first CPT finds that. */
 	rc = node_each_cpt(node, reserve, &r);
 	if (!rc)
 		rc = node_each_cpt(node, mem_add, &r);

@@ -47,8 +47,8 @@ static void ni_gone_work(struct work *w)
 	shutdown_ni(nc->ni, nc->on);
 }
 
-/* Shuts @ni down at the end of the turn: that calls handlers, which must not
- * run inside of the call that changes the configuration. */
+/* Shuts @ni down at the end of the turn. Shutting it down calls handlers, which
+ * must not run inside of the call that changes the configuration. */
 static void ni_gone_soon(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
 	struct ni_cpt *nc = &ni->cpt[cpt->index];
@@ -58,8 +58,8 @@ static void ni_gone_soon(struct lnet_ni *ni, struct lnet_cpt *cpt)
 	loop_defer(cpt->loop, &nc->shutdown);
 }
 
-/* In a turn of @cpt: takes the new snapshot, and lets go of the NI that is
- * gone. */
+/* In a turn of @cpt: takes the new snapshot, and lets go of the NI that was
+ * deleted, if any. */
 static int config_take(struct lnet_cpt *cpt, void *arg)
 {
 	const struct config_change *c = arg;
@@ -75,8 +75,8 @@ static int config_take(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-/* As node_publish(), but @gone (or NULL) changes its state together with the
- * snapshot. */
+/* Publishes a snapshot, as node_publish(). @gone (NULL: none) is the deleted
+ * NI, whose state changes together with the snapshot. */
 static void config_publish(struct lnet *node, struct lnet_config *new,
 			   struct lnet_ni *gone)
 {
@@ -120,7 +120,7 @@ void node_publish(struct lnet *node, void *pointer, void *new,
 	void *old;
 
 	pthread_mutex_lock(&net_node(node)->config_lock);
-	/* Copied, since the pointer that is stored there has another type. */
+	/* memcpy(), since the pointer at @pointer has another type. */
 	memcpy(&old, pointer, sizeof(old));
 	memcpy(pointer, &new, sizeof(new));
 	pthread_mutex_unlock(&net_node(node)->config_lock);
@@ -143,7 +143,8 @@ const struct lnd *node_lnd(const struct lnet *node, int type)
 	return lnd_find(net_node(node)->lnds, type);
 }
 
-/* Returns 0 if @ni is new to the node, and there is room for it. */
+/* Returns 0 if @ni can be added: it is not on the node yet, and there is room
+ * for it. */
 static int ni_admit(const struct lnet *node, const struct lnet_ni *ni)
 {
 	if (config_ni(net_node(node)->config, &ni->lnd.nid))
@@ -218,8 +219,9 @@ static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid,
 	return 0;
 }
 
-/* Waits until the NI is freed, so that its NID can be used again; but not on
- * the thread that runs the loops, which would wait for itself. */
+/* Waits until the NI has been freed, so that its NID can be used again. On the
+ * thread that runs the loops it does not wait, since it would wait for itself.
+ */
 int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid)
 {
 	bool wait = !loop_current() && !loop_is_owner(node->loops[0]);
@@ -235,7 +237,7 @@ int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid)
 	return rc;
 }
 
-/* If it returns 0, config_lock is held. */
+/* If it returns 0, it has locked config_lock. */
 static int ni_lock(struct lnet *node, unsigned int index, struct lnet_ni **ni_p)
 {
 	struct net_node *net = net_node(node);
@@ -283,7 +285,7 @@ int LNetGetId(struct lnet *node, unsigned int index, struct ulnet_id *id)
 static int reset_cpt(struct lnet_cpt *cpt, void *arg)
 {
 	(void)arg;
-	/* The NIs may be freed already. */
+	/* When the CPT is closing, the NIs may have been freed. */
 	if (cpt->closing)
 		return -ESHUTDOWN;
 	cpt_stats_reset(cpt);

@@ -13,7 +13,7 @@
 #include "lnet/peer/claim.h"
 
 #define ACCEPT_PORT 988
-/* The default of net.core.somaxconn, which limits the backlog. */
+/* The default of net.core.somaxconn, which bounds the backlog. */
 #define ACCEPT_BACKLOG	    4096
 #define ACCEPT_MAX	    1024
 #define ACCEPT_TIMEOUT_USEC (5 * USEC_PER_SEC)
@@ -21,11 +21,11 @@
 #define USEC_PER_SEC UINT64_C(1000000)
 #define TIMEOUT_MAX  (TIMEOUT_MAX_SEC * USEC_PER_SEC)
 
-/* Ports below this are for privileged processes. */
+/* Only privileged processes can bind ports below this one. */
 #define PRIVILEGED_PORTS 1024
 
-/* The default of busy_poll if no other process uses the processors: about as
- * long as it takes to sleep and wake up. */
+/* The default of busy_poll when this process has the processors for itself:
+ * about the time that it takes to sleep and to wake up. */
 #define BUSY_POLL_OWN (50 * NSEC_PER_USEC)
 
 /* ---- configuration: defaults and checks ---- */
@@ -67,7 +67,8 @@ static bool conf_is_sane(const struct ulnet_conf *c)
 	       (unsigned int)c->discovery <= LNET_DISCOVERY_VERIFY &&
 	       c->interfaces_max <= INTERFACES_LIMIT &&
 	       c->pid != LNET_PID_ANY && c->accept <= LNET_ACCEPT_NONE &&
-	       /* LNet connects to no process whose pid has this flag. */
+	       /* LNet makes no connections to a process whose pid has this
+	        * flag. */
 	       (c->accept == LNET_ACCEPT_NONE ||
 		!(c->pid & LNET_PID_USERFLAG)) &&
 	       c->accept_backlog <= INT32_MAX && c->accept_max <= INT32_MAX &&
@@ -154,8 +155,8 @@ static int loops_make(struct lnet *node, const struct node_params *p)
 	return 0;
 }
 
-/* ns. A CPT that polls keeps its processor from others, so this is 0 unless
- * this process alone may use enough processors. */
+/* Returns ns. A CPT that polls keeps other threads off its processor, so the
+ * default is 0 unless this process has enough processors for itself. */
 static uint64_t busy_poll_default(const struct lnet *node)
 {
 	return node->own_loops && cpus_are_own(node->cpts) ? BUSY_POLL_OWN : 0;
@@ -178,8 +179,8 @@ static bool runs_threads(const struct lnet *node)
 	return node->own_loops && node->conf.run == LNET_RUN_THREADS;
 }
 
-/* Returns when the CPT's thread has become the owner of its loop; until then
- * the caller, which made the loop, is the owner. */
+/* Starts the thread of a CPT. The caller, which has made the loop, owns it
+ * until the thread has become its owner; then this function returns. */
 static int node_thread_start(struct lnet_cpt *cpt)
 {
 	struct cpt_start start = { .cpt = cpt };
@@ -187,18 +188,19 @@ static int node_thread_start(struct lnet_cpt *cpt)
 	int rc;
 
 	sem_init(&start.taken, 0, 0);
-	/* Signals are for the application's threads. */
+	/* Signals are handled by the application's threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	rc = pthread_create(&whole_cpt(cpt)->thread, NULL, cpt_thread, &start);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	while (!rc && sem_wait(&start.taken)) /* interrupted */
+	while (!rc && sem_wait(&start.taken)) /* sem_wait() was interrupted */
 		;
 	sem_destroy(&start.taken);
 	return rc;
 }
 
-/* Ends the threads of the first @n CPTs. The caller owns their loops then. */
+/* Ends the threads of the first @n CPTs. After that the caller owns their
+ * loops. */
 static void threads_stop(struct lnet *node, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
@@ -258,9 +260,9 @@ static void node_free(struct lnet *node)
 static void node_silence(struct lnet *node);
 static void node_stop(struct lnet *node);
 
-/* Several processes that only call may share an address, and differ only by
- * pid, which is random. If two draw the same one, the peer's LND still tells
- * them apart by their connections. */
+/* Returns a random pid. Several processes that accept no connections may share
+ * an address; they differ only in the pid. If two of them draw the same pid,
+ * the peer's LND still tells them apart by their connections. */
 static uint32_t pid_default(struct lnet *node)
 {
 	if (node->conf.accept != LNET_ACCEPT_NONE)
@@ -269,7 +271,7 @@ static uint32_t pid_default(struct lnet *node)
 	       (uint32_t)(loop_random(node->loops[0]) % ~LNET_PID_USERFLAG);
 }
 
-/* The NIDs of peers have changed: @cpt may have aliases for them, and hold
+/* The NIDs of peers have changed. @cpt may have aliases for them, and may hold
  * messages for match entries that name such a peer. */
 static void node_directory_changed(struct directory *d, unsigned int cpt,
 				   const struct directory_entry *to,
@@ -397,7 +399,7 @@ static int poll_check(struct lnet *node)
 	return loop_is_owner(node->loops[0]) ? 0 : -EXDEV;
 }
 
-/* Calls node_params.drive, which makes turns of this node or others. */
+/* Calls node_params.drive, which makes turns of this node or of others. */
 static bool node_drive(struct lnet *node, uint64_t until)
 {
 	bool moved;
@@ -423,8 +425,8 @@ int lnet_poll(struct lnet *node, uint64_t timeout)
 	}
 	until = loop_now(l) + MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC;
 	if (whole_node(node)->drive) {
-		/* Waiting without limit takes no virtual time if nothing
-		 * happens any more. */
+		/* A wait without limit takes no virtual time if nothing is left
+		 * to happen. */
 		if (timeout == UINT64_MAX)
 			until = TIME_NEVER;
 		return node_drive(node, until) ? 0 : -EAGAIN;
@@ -468,7 +470,7 @@ int lnet_call(struct lnet *node, unsigned int cpt, int (*fn)(void *arg),
 
 /* ---- closing: close, stop, free ---- */
 
-/* The CPT refuses new work, and ends operations and messages. */
+/* Makes the CPT refuse new work, and end its operations and messages. */
 static int node_cpt_close(struct lnet_cpt *cpt, void *arg)
 {
 	(void)arg;
@@ -519,19 +521,20 @@ static uint64_t ended_count(struct lnet *node)
 	return n;
 }
 
-/* Makes turns, or waits for those of the CPTs' threads, until something ends.
- * @seen: ended_count() before the caller found that the node is not idle. */
+/* Makes turns, or waits while the CPTs' threads make them, until something has
+ * ended. @seen: the value of ended_count() before the caller found that the
+ * node is not idle. */
 static void node_turn(struct lnet *node, uint64_t seen)
 {
 	if (whole_node(node)->drive) {
-		/* What is due now, or else the next event. */
+		/* Does what is due now, or, if nothing is, what is due next. */
 		BUG_ON(!node_drive(node, loop_now(node->loops[0])) &&
 		       !node_drive(node, TIME_NEVER));
 		return;
 	}
 	if (!runs_threads(node)) {
-		/* There are several loops if their threads could not be
-		 * started. */
+		/* Several loops without threads exist if starting a thread has
+		 * failed. */
 		for (unsigned int i = 0; i < node->cpts; i++)
 			loop_run_once(node->loops[i], node->cpts == 1);
 		return;
@@ -542,7 +545,7 @@ static void node_turn(struct lnet *node, uint64_t seen)
 	pthread_mutex_unlock(&node->ended_lock);
 }
 
-/* Does the work that was posted to the loops and not done yet. */
+/* Does the work that was posted to the loops and has not been done yet. */
 static void work_finish(struct lnet *node)
 {
 	bool any = node->own_loops;
@@ -558,7 +561,8 @@ static void work_finish(struct lnet *node)
 	}
 }
 
-/* From now on nothing is sent or received; operations and messages end. */
+/* From now on the node sends and receives nothing, and its operations and
+ * messages end. */
 static void node_silence(struct lnet *node)
 {
 	atomic_store(&node->closing, true);
@@ -583,7 +587,8 @@ void lnet_close(struct lnet *node)
 {
 	if (!node)
 		return;
-	/* Closing waits for the node's loops, so their threads must not. */
+	/* Closing waits for the node's loops, so it must not run on one of
+	 * their threads. */
 	BUG_ON(loop_current());
 	layers_close(node);
 	node_silence(node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A node as a whole (core/cpt.h): opening, closing, and the control side, which
- * changes configuration. Inside LNet only.
+ * changes the configuration. Inside LNet only.
  */
 #ifndef LNET_NODE_H
 #define LNET_NODE_H
@@ -15,11 +15,11 @@
 /* The outermost part of a CPT. */
 struct whole_cpt {
 	struct discovery_cpt discovery;
-	pthread_t thread;    /* LNET_RUN_THREADS */
-	struct list watches; /* of ulnet_peer_watch.opaque (watch.c) */
-	struct list leaving; /* of ni_cpt.leaving: NIs that have left the
-			      * configuration, and whose LND is told at the end
-			      * of this turn */
+	pthread_t thread;    /* with LNET_RUN_THREADS */
+	struct list watches; /* of ulnet_peer_watch.opaque: see watch.c */
+	/* of ni_cpt.leaving: NIs that were deleted from the configuration in
+	 * this turn; their LNDs are told at its end */
+	struct list leaving;
 };
 
 static inline struct whole_cpt *whole_cpt(const struct lnet_cpt *cpt)
@@ -35,21 +35,24 @@ struct route_table;
 /* The outermost part of a node. */
 struct whole_node {
 	struct net_node net;
-	struct whole_cpt *all; /* the CPTs that lnet.cpt points to */
+	struct whole_cpt *all; /* array of the CPTs to which lnet.cpt points */
 	const struct lnd *lnd; /* node_params.lnd */
 	bool (*drive)(void *arg, uint64_t until); /* node_params.drive */
 	void *drive_arg;
-	unsigned int driving; /* calls of drive() that have not returned */
-	struct list layers;   /* of ulnet_layer.opaque; last one first */
-	struct list threads;  /* virtual time: of ulnet_thread.link */
-	/* Held for a change of configuration; handlers are never called with
-	 * it, and never wait for it. */
+	/* number of calls of drive() that have not returned */
+	unsigned int driving;
+	/* of ulnet_layer.opaque; the layer that was added last is first */
+	struct list layers;
+	struct list threads; /* with virtual time: of ulnet_thread.link */
+	/* Locked during a change of the configuration. It is not held when
+	 * handlers are called, and handlers never wait for it. */
 	pthread_mutex_t control;
-	/* Snapshots, as net.config: see node_publish(). */
+	/* Snapshots of the control side, as net.config: see node_publish(). */
 	struct route_table *routes;
-	struct policy_table *policies; /* NULL: there are no policies */
-	struct fault_set *faults;      /* NULL: there are no rules */
-	struct ulnet_routing routing;  /* as set; net.config_lock */
+	struct policy_table *policies; /* NULL: the node has no policies */
+	struct fault_set *faults;      /* NULL: the node has no fault rules */
+	/* what the user has set; protected by net.config_lock */
+	struct ulnet_routing routing;
 };
 
 static inline struct whole_node *whole_node(const struct lnet *node)
@@ -59,75 +62,81 @@ static inline struct whole_node *whole_node(const struct lnet *node)
 
 /* ---- opening and closing ---- */
 
-/* What a node is opened with: more than users can ask for. */
+/* The parameters of a node, of which users can choose only some. */
 struct node_params {
 	struct ulnet_conf conf;
-	struct loop *const *loops; /* conf.cpts of them, borrowed; NULL: own */
-	/* A list, borrowed until the node is freed; lolnd must be in it. */
+	/* conf.cpts loops, borrowed; NULL: the node makes its own */
+	struct loop *const *loops;
+	/* An array that ends with NULL, borrowed until the node is freed. It
+	 * must have lolnd. */
 	const struct lnd *const *lnds;
-	const struct lnd *lnd; /* serves all nets but lo; NULL: see lnds */
-	void *lnd_net;	       /* lnd_ni.net */
-	/* lnd_ni.fabric. If not NULL, o2iblnd serves nets of type o2ib in any
-	 * case. */
+	/* serves all nets except lo; NULL: .lnds has one for each net */
+	const struct lnd *lnd;
+	void *lnd_net; /* becomes lnd_ni.net */
+	/* Becomes lnd_ni.fabric. If it is not NULL, o2iblnd serves nets of type
+	 * o2ib, even if .lnd is set. */
 	void *fabric;
 	const struct lnet_observer *observer;
-	/* With borrowed loops: does the next thing that is due by @until (ns).
-	 * Returns false if there was none, and it is @until now. */
+	/* With borrowed loops: does what is due next, unless that is due only
+	 * after @until (ns). Returns false if nothing was due: then the time is
+	 * @until. */
 	bool (*drive)(void *arg, uint64_t until);
 	void *drive_arg;
 };
-/* node_params.lnds of nodes that users open: all LNDs (lnet/open.c). */
+/* The LNDs of nodes that users open, as node_params.lnds: lnet/open.c. */
 extern const struct lnd *const open_lnds[];
-/* Replaces zeros by defaults, and resolves LNET_ACCEPT_DEFAULT. Returns 0, or
- * -EINVAL if a field makes no sense. */
+/* Replaces zeros by defaults, and LNET_ACCEPT_DEFAULT by what it stands for.
+ * Returns 0, or -EINVAL if a field makes no sense. */
 int node_conf_fill(struct ulnet_conf *c) must_check;
-/* Opens a node. @p->conf must come from node_conf_fill(); its nids are
- * ignored. */
+/* Opens a node. @p->conf must come from node_conf_fill(). Its nids are ignored.
+ */
 int node_open(const struct node_params *p, struct lnet **node_p) must_check;
 /* Ends the node as if its process had been killed: nothing more is sent, and
  * users' functions are not called any more. Otherwise as lnet_close(). */
 void node_crash(struct lnet *node);
 
-/* Tell all layers (ulnet/loop.h) to close; or, after a crash, to call users no
- * more. */
+/* layers_close() tells all layers (ulnet/loop.h) to close. layers_mute(), after
+ * a crash, tells them to call no functions of their users any more. */
 void layers_close(struct lnet *node);
 void layers_mute(struct lnet *node);
 
 /* ---- threads under virtual time: the rest is in ulnet/thread.h ---- */
 
-/* The node is marked as crashed: cancels what its threads wait for, or will
- * wait for; also those that are started later. */
+/* The node has been marked as crashed: makes all waits of its threads fail, now
+ * and later, also those of threads that are started later. */
 void threads_end(struct lnet *node);
-/* Is a thread in the middle of something that a crash would leave half done, as
- * loop_call()? */
+/* Is any thread in the middle of something that a crash would leave half done,
+ * such as loop_call()? */
 bool threads_are_busy(const struct lnet *node);
-/* Has the function of each thread returned? */
+/* Have the functions of all threads returned? */
 bool threads_ended(const struct lnet *node);
 
 /* ---- the control side ---- */
 
-/* Begins a change of configuration. -EXDEV: the caller cannot wait for all
- * CPTs; this is checked first, so that a change is made on all of them or none.
- * -EBUSY: the caller is in a loop, which must not wait for the change of
- * another thread, since that may be waiting for this loop. -ESHUTDOWN. */
+/* Begins a change of the configuration. -EXDEV: the caller cannot wait for all
+ * CPTs; since this is checked first, a change is made on all CPTs or on none.
+ * -EBUSY: the caller owns the only loop of the node, and another thread is
+ * making a change; the caller must not wait for that thread, which may be
+ * waiting for the loop. -ESHUTDOWN. */
 int node_control_begin(struct lnet *node) must_check;
 void node_control_end(struct lnet *node);
 
-/* Replaces a snapshot: @pointer is the address of a pointer to the old one,
- * which becomes @new; then @take puts @new into each CPT, in a turn of the CPT.
- * After that nobody holds the old one, and it is freed. */
+/* Replaces a snapshot. @pointer is the address of the pointer to the old
+ * snapshot; @new takes its place. @take then gives @new to each CPT, in a turn
+ * of the CPT. After that nobody uses the old snapshot, and it is freed. */
 void node_publish(struct lnet *node, void *pointer, void *new,
 		  int (*take)(struct lnet_cpt *cpt, void *new));
 
-/* What the rooms of LNet do for LNDs. */
+/* The functions of LNet that LNDs call. */
 extern const struct lnd_upcalls nis_upcalls;
-/* Which LND serves nets of @type on the node, or NULL. */
+/* Returns the LND that serves nets of @type on the node, or NULL. */
 const struct lnd *node_lnd(const struct lnet *node, int type);
 
-/* Called as the node opens: create 0@lo, and an empty table of routes. */
+/* Create 0@lo, and an empty table of routes. Called when the node is opened. */
 int nis_start_lo(struct lnet *node) must_check;
 int routes_start(struct lnet *node) must_check;
-/* Called at the end, when all NIs are freed and no CPT uses anything here. */
+/* Free the snapshots of the node. Called at the end, when all NIs are freed and
+ * no CPT uses a snapshot any more. */
 void nis_fini(struct lnet *node);
 void routes_fini(struct lnet *node);
 void policies_fini(struct lnet *node);
@@ -136,10 +145,10 @@ void faults_fini(struct lnet *node);
 /* ---- who hears of lost connections: watch.c, ulnet/loop.h, lnd/lnd.h ---- */
 
 void watches_init(struct lnet_cpt *cpt);
-/* @ni has left the configuration, and messages under way on it, in either
- * direction, may be lost. Watches hear that the connections to each of the
- * CPT's peers on the net have ended, as it is not known who used @ni. In a turn
- * of @cpt. */
+/* @ni was deleted from the configuration, and messages on the way to it or from
+ * it may be lost. Tells watches that the connections to all of the CPT's peers
+ * on the net have ended, since it is not known which of them used @ni. In a
+ * turn of @cpt. */
 void watches_ni_gone(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 
 /* As in lnd_upcalls. */

@@ -14,8 +14,8 @@ static int policies_take(struct lnet_cpt *cpt, void *table)
 	return 0;
 }
 
-/* A node without policies has no table, so that selection need not search
- * it. */
+/* A node without policies has no table: selection need not search an empty one.
+ */
 static void policies_publish(struct lnet *node, struct policy_table *new)
 {
 	if (!new->n) {
@@ -32,7 +32,7 @@ static unsigned int policies_count(const struct lnet *node)
 	return t ? t->n : 0;
 }
 
-/* Takes @policy if it returns 0. */
+/* If it returns 0, it has taken over @policy. */
 static int policy_add_locked(struct lnet *node, unsigned int index,
 			     struct policy *policy)
 {

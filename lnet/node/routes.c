@@ -144,7 +144,7 @@ int lnet_routes(struct lnet *node, struct ulnet_route_info *infos,
 
 /* ---- routing ---- */
 
-/* @arg: struct ulnet_routing. Each CPT gets an equal part of its buffers. */
+/* @arg: struct ulnet_routing. Each CPT gets an equal share of the buffers. */
 static int routing_take(struct lnet_cpt *cpt, void *arg)
 {
 	const struct ulnet_routing *r = arg;

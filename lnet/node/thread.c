@@ -13,7 +13,7 @@ struct ulnet_thread {
 	void (*fn)(void *arg);
 	void *arg;
 	bool in_lockstep;
-	struct list link; /* in lockstep: whole_node.threads */
+	struct list link; /* with virtual time: whole_node.threads */
 	union {
 		pthread_t real;
 		struct lockstep_thread lockstep;
@@ -62,7 +62,7 @@ int lnet_thread_start(struct lnet *node, void (*fn)(void *arg), void *arg,
 		return -ENOMEM;
 	t->fn = fn;
 	t->arg = arg;
-	/* Set before fn runs, which may call lnet_thread_is_self(). */
+	/* Set before fn runs, since fn may call lnet_thread_is_self(). */
 	*thread_p = t;
 	rc = thread_start(node, t);
 	if (rc)

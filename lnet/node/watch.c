@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tells users who watch peers' connections that these have ended or fallen
- * silent: contract in ulnet/loop.h. Everything is done by the CPT. */
+/* Tells users who watch the connections of peers that connections have ended or
+ * fallen silent; ulnet/loop.h has the contract. Each CPT tells the watches that
+ * were added on it. */
 #include "lnet/discovery/discovery.h"
 #include "lnet/message/reroute.h"
 #include "lnet/net/net.h"
@@ -12,11 +13,11 @@ _Static_assert(sizeof(struct list) ==
 		       sizeof((struct ulnet_peer_watch){ 0 }.opaque),
 	       "room for a link");
 
-/* Which function of a watch is called. */
+/* Which function of a watch is to be called. */
 enum watch_event { WATCH_DISCONNECTED, WATCH_SILENT, WATCH_CHANGED };
 
-/* How long a path that a user suspects counts as silent: the least that socklnd
- * takes for silence (its path_silent_min). */
+/* A path that a user suspects counts as silent for this time: the shortest
+ * silence that socklnd reports (its path_silent_min). */
 #define SUSPECTED_AFTER (300 * NSEC_PER_MSEC)
 
 static struct list *watch_link(struct ulnet_peer_watch *watch)
@@ -72,9 +73,10 @@ static void watch_call(struct ulnet_peer_watch *watch, enum watch_event event,
 		watch->changed(watch);
 }
 
-/* Tells each watch of the event. Calls may delete any watch, so a mark in the
- * list moves behind the watch that is called. Nested calls of this function
- * find such marks, whose functions are NULL. */
+/* Tells each watch of the event. A function that is called may delete any
+ * watch, so a mark in the list remembers the place: it moves behind each watch
+ * before that is called. Nested calls of watches_tell() find the marks of outer
+ * calls in the list; their functions are NULL. */
 static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
 			 enum watch_event event)
 {
@@ -97,9 +99,9 @@ static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
 
 /* ---- peers behind gateways ---- */
 
-/* Tells watches of each peer NI of @cpt that @selects(). The user's function
- * may send to new peers, for which others may be forgotten: hence the
- * reference, and hash_hold_size(). */
+/* Tells watches of each peer NI of @cpt for which @selects() is true. Users'
+ * functions may send to new peers, which may make the CPT forget other peers:
+ * hence the reference, and hash_hold_size(). */
 static void tell_of_each(struct lnet_cpt *cpt, enum watch_event event,
 			 bool (*selects)(const struct lnet_cpt *cpt,
 					 const struct lnet_peer_ni *lpni,
@@ -125,7 +127,7 @@ static void tell_of_each(struct lnet_cpt *cpt, enum watch_event event,
 	hash_hold_size(peers, false);
 }
 
-/* Does a route through the gateway @arg (its NID) lead to the peer NI? */
+/* Do messages to the peer NI go through the gateway @arg (its NID)? */
 static bool is_behind(const struct lnet_cpt *cpt,
 		      const struct lnet_peer_ni *lpni, const void *arg)
 {
@@ -154,9 +156,10 @@ static void gateway_news(struct work *w)
 	cpt_ended_one(cpt);
 }
 
-/* What happened to the gateway @nid affects messages to and from all peers
- * behind it, on all CPTs. If there is no memory, nobody is told, and time is
- * lost. */
+/* Something has happened to the gateway @nid that affects messages to and from
+ * all peers behind it, on all CPTs: tells the watches of all CPTs. Without
+ * memory a CPT is not told, and its users notice the losses only by their
+ * timeouts. */
 static void tell_behind(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 			enum watch_event event)
 {
@@ -189,7 +192,8 @@ void upcall_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
 	tell_behind(cpt, &peer->nid, WATCH_SILENT);
 }
 
-/* As disc_cpt.gone: the peer says that its NI is down, or not its own. */
+/* As disc_cpt.gone: the peer has said that its NI is down, or does not belong
+ * to it. */
 static void watches_peer_ni_gone(struct lnet_cpt *cpt,
 				 struct lnet_peer_ni *lpni)
 {
@@ -200,7 +204,8 @@ static void watches_peer_ni_gone(struct lnet_cpt *cpt,
 	peer_unref(cpt, lpni);
 }
 
-/* As disc_cpt.changed: this node's NIDs or their states have changed. */
+/* As disc_cpt.changed: NIDs of this node, or the states of its NIs, have
+ * changed. */
 static void watches_changed(struct lnet_cpt *cpt)
 {
 	watches_tell(cpt, NULL, WATCH_CHANGED);

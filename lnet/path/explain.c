@@ -17,8 +17,8 @@ static const char *const kinds[] = {
 	[LNET_PATH_PEER_NI] = "peer NI",
 };
 
-/* What the chosen candidate has over this one; for reasons that are not
- * criteria, what is wrong with this one. */
+/* What the chosen candidate has over this one. For reasons that are not
+ * criteria: what is wrong with this one. */
 static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_CHOSEN] = "chosen",
 	[LNET_PATH_PEER_UP] = "is up at the peer",
@@ -53,7 +53,7 @@ static const char *const situations[PATH_CASES] = {
 	[PATH_ANY_REMOTE_NMR] = "any local NI, peer elsewhere",
 };
 
-/* Where the text for gateways differs from whys[]. */
+/* The texts for gateways that differ from whys[]. */
 static const char *const gateway_whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_PEER_UP] = "is up",
 	[LNET_PATH_UNTRIED] = "was tried less often",
@@ -68,7 +68,8 @@ static const char *why_text(const struct ulnet_path_candidate *c)
 	return whys[c->why];
 }
 
-/* Are the keys of this criterion numbers that users know? */
+/* Are the keys of this criterion numbers that users know? Then they are shown.
+ */
 static bool why_is_counted(enum ulnet_path_kind kind, enum ulnet_path_why why)
 {
 	return why == LNET_PATH_PEER_HEALTH || why == LNET_PATH_HEALTH ||
@@ -122,12 +123,13 @@ struct explain_call {
 	struct ulnet_path *path;
 	struct ulnet_path_candidate *candidates;
 	unsigned int n;
-	struct ulnet_nid from; /* with a gateway: the only local NI allowed;
-				* ANY: all are */
+	/* for a path to a gateway: the only local NI that may be used;
+	 * LNET_NID_ANY: any may be */
+	struct ulnet_nid from;
 };
 
-/* The candidate that was chosen instead of @seen, or NULL: it is in the same
- * run of candidates of one kind. */
+/* Returns the candidate that was chosen instead of @seen; it is in the same run
+ * of candidates of one kind. NULL: none was chosen. */
 static const struct path_seen *chosen_of(const struct path_trace *t,
 					 const struct path_seen *seen)
 {
@@ -159,7 +161,7 @@ static struct ulnet_path_candidate candidate_of(const struct path_trace *t,
 	return c;
 }
 
-/* For messages to this node itself no path is selected. */
+/* No path is selected for messages from this node to itself. */
 static bool explain_self(const struct explain_call *c)
 {
 	if (!config_is_mine(c->cpt->config, c->request.dst))
@@ -200,8 +202,8 @@ static int explain_call(void *arg)
 	return t.incomplete ? -ENOMEM : (int)t.n;
 }
 
-/* Another CPT owns the gateway, and so chooses the NIs: its candidates follow
- * the @seen ones that @first has found. */
+/* Another CPT owns the gateway, and so chooses the NIs. Asks that CPT, and puts
+ * its candidates after the @seen candidates that @first has found. */
 static int explain_gateway(struct lnet *node, struct explain_call *first,
 			   int seen)
 {

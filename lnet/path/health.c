@@ -18,14 +18,14 @@ static void health_ni_add(struct lnet_ni *ni, int32_t change)
 {
 	int32_t old = ni_health(ni);
 
-	/* Relaxed: no other memory is read depending on this number. */
+	/* Relaxed: nobody reads other memory because of this number. */
 	while (!atomic_compare_exchange_weak_explicit(
 		&ni->health, &old, health_add(old, change),
 		memory_order_relaxed, memory_order_relaxed))
 		;
 }
 
-/* Is this the first loss in this turn? */
+/* Is this the first loss of health in this turn? If so, remembers the turn. */
 static bool first_loss(const struct lnet_cpt *cpt, uint64_t *lost_in)
 {
 	uint64_t turn = cpt->loop->turns + 1;
@@ -41,7 +41,7 @@ static int32_t loss(const struct lnet_cpt *cpt)
 	return -settings_health_loss(&cpt->node->settings);
 }
 
-/* To be called after the health of the NI has been decreased or set. */
+/* To be called after the health of the NI was decreased or set. */
 static void ni_changed(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
 	const struct health_watch *watch = path_cpt(cpt)->watch;
@@ -137,7 +137,8 @@ static bool is_health(int32_t health)
 
 struct set_call {
 	struct lnet_cpt *cpt;
-	const struct ulnet_nid *nid; /* NULL: all NIs */
+	/* the NI whose health is set; NULL: all NIs */
+	const struct ulnet_nid *nid;
 	int32_t health;
 };
 

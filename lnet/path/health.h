@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The health of local NIs and of peer NIs (requirements D1, D2): from 0 to
- * LNET_HEALTH_MAX, with which each NI begins. Selection prefers healthier NIs.
+ * The health of local NIs and of peer NIs (requirements D1, D2). It is from 0
+ * to LNET_HEALTH_MAX, with which each NI begins. Selection prefers healthier
+ * NIs.
  *
- * A failed message takes the setting health_sensitivity from the NIs that are
- * to blame, from each at most once in a turn of the CPT, since one cut cable
- * fails hundreds of messages at once. A received message gives health_gain to
- * the local NI and to the peer NI. A message that was sent gives nothing: it
- * may still be in the buffer of a dead connection.
+ * A message that fails takes the setting health_sensitivity from each NI that
+ * is to blame, but from each NI at most once in a turn of the CPT, since one
+ * cut cable fails hundreds of messages at once. A message that is received
+ * gives the setting health_gain to the local NI and to the peer NI. A message
+ * that was sent gives nothing: it may still be in the buffer of a dead
+ * connection.
  *
- * The health of a peer NI belongs to the CPT that owns it. That of a local NI
- * is one atomic number, which any CPT changes.
+ * The health of a peer NI belongs to the CPT that owns the peer NI. The health
+ * of a local NI is one atomic number, which any CPT changes.
  */
 #ifndef LNET_HEALTH_H
 #define LNET_HEALTH_H
@@ -21,30 +23,33 @@
 
 struct lnet_cpt;
 
-/* Functions of a higher room that learn of changes. They must not call users'
- * handlers. */
+/* Functions of a higher room (folder), which learns of changes by them. They
+ * must not call users' handlers. */
 struct health_watch {
-	/* The NI has lost health, and has less than LNET_HEALTH_MAX. */
+	/* The local NI, or the peer NI, has lost health, and has less than
+	 * LNET_HEALTH_MAX. */
 	void (*ni_ill)(struct lnet_cpt *cpt, struct lnet_ni *ni);
 	void (*peer_ni_ill)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* A message came in on the local NI, or from the peer NI, which had
-	 * less than LNET_HEALTH_MAX. */
+	/* A message has come in on the local NI, or from the peer NI; the NI
+	 * has had less than LNET_HEALTH_MAX. */
 	void (*ni_hears)(struct lnet_cpt *cpt, struct lnet_ni *ni);
 	void (*peer_ni_heard)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 };
 
-/* A message has failed, and @ni, or @lpni, is to blame. Thread: for @ni the CPT
- * that had the message; for @lpni the CPT that owns it. */
+/* Decrease the health of @ni, or of @lpni, because a message has failed and
+ * that NI is to blame. Thread: for @ni the CPT that had the message; for @lpni
+ * the CPT that owns it. */
 void health_lose_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
 void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
-/* Nothing gets from @ni to @lpni: both are to blame; only @lpni if it is
- * unverified (provenance.h), since strangers may name any NID. */
+/* Nothing gets from @ni to @lpni, and both are to blame. If @lpni is unverified
+ * (provenance.h), only @lpni is: strangers may have made this node believe in
+ * any NID, and must not harm its NIs. */
 void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		      struct lnet_peer_ni *lpni);
 
-/* For @ns nothing has come back from @lpni on @ni: only @lpni is to blame if
- * @ni has received anything else meanwhile, otherwise health_lose_both().
+/* Nothing has come back from @lpni on @ni for @ns. If @ni has received anything
+ * else meanwhile, only @lpni is to blame; otherwise as health_lose_both().
  * Thread: the CPT that owns @lpni. */
 void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			struct lnet_peer_ni *lpni, uint64_t ns);
@@ -53,7 +58,8 @@ void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 bool health_ni_hears(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 		     uint64_t ns);
 
-/* What health_heard() does for an NI that has less than LNET_HEALTH_MAX. */
+/* The slow part of health_heard(), for an NI that has less than
+ * LNET_HEALTH_MAX. */
 void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
 void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 

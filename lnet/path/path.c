@@ -13,9 +13,10 @@ void paths_init(struct lnet_cpt *cpt)
 	cpt->rules = 1;
 }
 
-/* A peer that is not multi-rail knows this node by one NID: that of the NI from
- * which the first message went to it, until that NI is deleted or down. If the
- * peer was multi-rail for a while, it knows this node by the same NID again. */
+/* Remembers by which NID a peer that is not multi-rail knows this node: that of
+ * the NI from which the first message went to the peer, until that NI is
+ * deleted or down. While a peer is multi-rail this stays as it is, and holds
+ * again if the peer stops being multi-rail. */
 static void path_prefer(struct lnet_peer_ni *lpni, const struct lnet_ni *ni,
 			const struct path_request *request)
 {
@@ -27,7 +28,7 @@ static void path_prefer(struct lnet_peer_ni *lpni, const struct lnet_ni *ni,
 		lpni->preferred = ni->lnd.nid;
 }
 
-/* How many NIs of the peer this node can send to directly. */
+/* Returns how many NIs of the peer this node can send to directly. */
 static unsigned int peer_reachable(const struct lnet_cpt *cpt,
 				   const struct lnet_peer *peer)
 {
@@ -42,8 +43,8 @@ static unsigned int peer_reachable(const struct lnet_cpt *cpt,
 	return n;
 }
 
-/* Will all messages to the peer NI take this path, whatever health and credits
- * are, until the topology changes? */
+/* Until the topology changes, will all messages to the peer NI take this path,
+ * whatever health and credits are? */
 static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 {
 	const struct lnet_peer *peer = path->lpni->peer;
@@ -59,7 +60,7 @@ static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 	return lnet_nid_eq(&path->lpni->preferred, &path->ni->lnd.nid);
 }
 
-/* References the local NI, and the peer NI @nid of the next hop. */
+/* References the local NI, and the peer NI with @nid, which is the next hop. */
 static in_line int hop_take(struct lnet_cpt *cpt, struct path *path,
 			    const struct ulnet_nid *nid)
 {
@@ -76,10 +77,10 @@ static in_line int hop_take(struct lnet_cpt *cpt, struct path *path,
 	return 0;
 }
 
-/* Routes take turns, but now and then one is used twice in a row. Otherwise,
- * between two routes, a sender that alternates questions and other messages
- * would send all of the latter by the same gateway; if that gateway lost them,
- * this node would not notice. */
+/* Routes are used in turn, but now and then one is used twice in a row.
+ * Otherwise, if a sender alternates between queries and other messages, and
+ * there are two routes, all queries would take one gateway and all other
+ * messages the other one; if that lost them, this node would not notice. */
 static void route_used(struct lnet_cpt *cpt, struct lnet_route *route)
 {
 	uint64_t use = ++path_cpt(cpt)->uses;
@@ -88,8 +89,8 @@ static void route_used(struct lnet_cpt *cpt, struct lnet_route *route)
 		route->use[cpt->index] = use;
 }
 
-/* Takes a path through a gateway. The target need not be a known peer, unless
- * it is to know this node by one NI. */
+/* Takes a path through a gateway. The target need not be a known peer NI,
+ * except for a peer that is to know this node by one NI. */
 static out_of_line int path_take_routed(struct lnet_cpt *cpt,
 					const struct path_request *request,
 					struct path *path)

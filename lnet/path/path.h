@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The paths that messages take: path_take() references the interfaces that
- * path_select() chose, and records the choice, so that the next choices take
+ * The paths that messages take. path_take() references the interfaces that
+ * path_select() has chosen, and records the choice, so that later choices take
  * turns.
  */
 #ifndef LNET_PATH_H
@@ -15,8 +15,9 @@ struct health_watch;
 
 struct path_cpt {
 	struct peer_cpt peer;
-	uint64_t uses; /* paths taken so far, by which uses are numbered */
-	const struct health_watch *watch; /* health.h; NULL: none */
+	/* number of paths taken so far; numbers the uses of interfaces */
+	uint64_t uses;
+	const struct health_watch *watch; /* health.h; NULL: nobody watches */
 };
 
 static inline struct path_cpt *path_cpt(const struct lnet_cpt *cpt)
@@ -24,21 +25,22 @@ static inline struct path_cpt *path_cpt(const struct lnet_cpt *cpt)
 	return container_of(cpt, struct path_cpt, peer.portal.cpt);
 }
 
-/* Takes the path that path_select() has just chosen: references its local NI
- * and the peer NI of the next hop, which is created if this CPT does not know
- * it yet (only now that there is a path to it: strangers may name any NID as
- * their source). Neither is referenced if another CPT owns the gateway that is
- * the next hop. Returns 0, or -ENOBUFS: peers_max peers are in use. */
+/* Takes the path that path_select() has just chosen: references its local NI,
+ * and the peer NI of the next hop. If this CPT does not know that peer NI yet,
+ * creates it; path_select() does not, because strangers may name any NID as
+ * their source, and only now there is a path to it. If another CPT owns the
+ * gateway that is the next hop, references neither. Returns 0, or -ENOBUFS:
+ * peers_max peers are in use. */
 int path_take(struct lnet_cpt *cpt, const struct path_request *request,
 	      struct path *path);
 
-/* path_select() and path_take(). */
+/* Calls path_select(), and then path_take(). */
 int path_get(struct lnet_cpt *cpt, const struct path_request *request,
 	     struct path *path);
 
-/* If the last message to @dst found that there is only one path, returns the
- * peer NI; it and the local NI, its .only, are referenced. Else returns NULL,
- * and the caller uses path_get(). */
+/* Returns the peer NI with @dst if the last message to it found that only one
+ * path leads there; this peer NI, and the local NI, its .only, are then
+ * referenced. Otherwise returns NULL, and the caller must use path_get(). */
 static inline struct lnet_peer_ni *path_get_only(struct lnet_cpt *cpt,
 						 const struct ulnet_nid *src,
 						 const struct ulnet_nid *dst)

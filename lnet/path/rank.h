@@ -79,13 +79,14 @@ static const uint32_t rank_criteria[] = {
 		RANK_BY(CONNECTED) | RANK_BY(CREDITS) | RANK_BY(TURN),
 };
 
-/* Distances up to @range (the setting numa_range) count as equal. */
+/* Distances up to @range (the setting numa_range) count as equally near. */
 static inline int64_t rank_of_distance(uint32_t distance, uint32_t range)
 {
 	return -(int64_t)MAX(distance, range);
 }
 
-/* @use: the number of the last choice that took the candidate; 0: none did. */
+/* @use: the number of the choice that took the candidate last; 0: no choice
+ * did. */
 static inline int64_t rank_of_use(uint64_t use)
 {
 	return -(int64_t)use;
@@ -97,23 +98,24 @@ static inline int64_t rank_of_priority(uint32_t priority)
 	return -(int64_t)priority;
 }
 
-/* Makes the keys of @criteria 0, and leaves the others undefined. */
+/* Sets the keys of @criteria to 0; the other keys are undefined. */
 static inline void rank_clear(uint32_t criteria, struct path_rank *r)
 {
-	r->key[LNET_PATH_CHOSEN] = 0; /* for rank_is_better() */
+	r->key[LNET_PATH_CHOSEN] = 0; /* read by rank_is_better() */
 #pragma GCC unroll 32
 	for (unsigned int i = LNET_PATH_CHOSEN + 1; i < LNET_PATH_CRITERIA; i++)
 		if (criteria & 1u << i)
 			r->key[i] = 0;
 }
 
-/* The criterion of @criteria that decides between the two; LNET_PATH_CHOSEN if
- * they are equal. */
+/* Returns the criterion of @criteria that decides between the two, or
+ * LNET_PATH_CHOSEN if they are equal in all. */
 static inline enum ulnet_path_why rank_decides(uint32_t criteria,
 					       const struct path_rank *a,
 					       const struct path_rank *b)
 {
-	/* Unrolled, as a choice among many spends most of its time here. */
+	/* Unrolled, because a choice among many candidates spends most of its
+	 * time here. */
 #pragma GCC unroll 32
 	for (unsigned int i = LNET_PATH_CHOSEN + 1; i < LNET_PATH_CRITERIA; i++)
 		if (criteria & 1u << i && a->key[i] != b->key[i])
@@ -121,7 +123,7 @@ static inline enum ulnet_path_why rank_decides(uint32_t criteria,
 	return LNET_PATH_CHOSEN;
 }
 
-/* Is @a better than @b, and not equal? */
+/* Is @a better than @b? Not if they are equal. */
 static inline bool rank_is_better(uint32_t criteria, const struct path_rank *a,
 				  const struct path_rank *b)
 {

@@ -52,13 +52,14 @@ void failed_paths_last(const struct failed_paths *f, struct ulnet_nid *ni,
 	*peer = f->path[i].peer;
 }
 
-/* A choice in progress. */
+/* A choice in progress. "The NI named" is the one that the sender has named:
+ * request->src, request->dst. */
 struct seek {
 	struct lnet_cpt *cpt;
 	const struct path_request *request;
-	struct lnet_ni *src;	  /* the local NI named, or NULL */
+	struct lnet_ni *src;	  /* the local NI named; NULL: none is named */
 	struct lnet_peer_ni *dst; /* the peer NI named; NULL: not known yet */
-	bool mr;		  /* may any NI of the peer be chosen? */
+	bool mr;		  /* any NI of the peer may be chosen */
 	struct path_trace *trace; /* NULL: not wanted */
 };
 
@@ -66,17 +67,18 @@ struct seek {
 
 struct stage {
 	const struct seek *seek;
-	void *best; /* so far; NULL: none yet */
+	void *best; /* best candidate so far; NULL: none yet */
 	struct path_rank rank[2];
 	/* which of these is the best candidate's, and which the next one's */
 	struct path_rank *best_rank, *next_rank;
-	/* indexes in the trace: */
-	unsigned int begin;	 /* of the first candidate */
-	unsigned int after_best; /* 1 + that of the best one, if any */
+	/* Indexes in the trace: */
+	unsigned int begin; /* of the first candidate */
+	/* 1 + index of the best candidate; .begin: none */
+	unsigned int after_best;
 };
 
-/* @kind, that of all candidates of the stage, is a constant in all calls of
- * these inline functions, so that other kinds' criteria cost nothing. */
+/* In all calls of these inline functions @kind is a constant, and the same for
+ * all candidates of the stage: so criteria of other kinds cost nothing. */
 static inline void stage_begin(struct stage *st, const struct seek *s,
 			       enum ulnet_path_kind kind)
 {
@@ -89,8 +91,8 @@ static inline void stage_begin(struct stage *st, const struct seek *s,
 	st->begin = st->after_best = s->trace ? s->trace->n : 0;
 }
 
-/* The rank of the candidate that is offered next, for the caller to fill in:
- * the same keys for all candidates of a stage. */
+/* Returns the rank of the candidate that is offered next, for the caller to
+ * fill in: with the same keys for all candidates of a stage. */
 static inline struct path_rank *stage_rank(struct stage *st)
 {
 	return st->next_rank;
@@ -133,7 +135,8 @@ static inline bool stage_is_better(const struct stage *st,
 	return rank_is_better(rank_criteria[kind], r, best);
 }
 
-/* Compares @candidate, whose rank is in stage_rank(), with the best so far. */
+/* Compares @candidate, whose rank the caller has put into stage_rank(), with
+ * the best one so far. */
 static inline void stage_offer(struct stage *st, enum ulnet_path_kind kind,
 			       void *candidate, const struct ulnet_nid *nid)
 {
@@ -151,7 +154,7 @@ static inline void stage_offer(struct stage *st, enum ulnet_path_kind kind,
 		st->after_best = t->n;
 }
 
-/* Notes for the trace that what has @nid cannot be chosen, and why. */
+/* Notes in the trace that the candidate with @nid cannot be chosen, and why. */
 static inline void stage_refuse(const struct stage *st,
 				enum ulnet_path_kind kind,
 				const struct ulnet_nid *nid,
@@ -161,8 +164,9 @@ static inline void stage_refuse(const struct stage *st,
 		trace_add(st->seek->trace, kind, nid, why, NULL);
 }
 
-/* Notes for each candidate by which criterion it lost. Candidates that equal
- * the best one, since none was ever used, lost because it was the first. */
+/* Notes in the trace by which criterion each candidate lost. Candidates that
+ * are equal to the best one, because none of them has ever been used, lost
+ * because the best one came first. */
 static void stage_explain(const struct stage *st)
 {
 	struct path_trace *t = st->seek->trace;
@@ -200,8 +204,8 @@ static struct lnet_peer_ni *first_of(const struct lnet_peer_net *theirs)
 	return list_first(&theirs->nis, struct lnet_peer_ni, link);
 }
 
-/* Does the peer say that any NI of @theirs is up? If so, the others lead
- * nowhere; if not, the peer may be mistaken. */
+/* Does the peer say that any NI of @theirs is up? If so, NIs that it says are
+ * down are avoided; if not, the peer may be mistaken, and they are used. */
 static bool any_is_up(const struct lnet_peer_net *theirs)
 {
 	const struct lnet_peer_ni *p;
@@ -212,9 +216,9 @@ static bool any_is_up(const struct lnet_peer_net *theirs)
 	return false;
 }
 
-/* How often the message has failed on that path from @ni on which it has failed
- * least often. @theirs: the net to whose NIs the path may lead; NULL: only to
- * the NI named. */
+/* Of the paths from @ni to the NIs of @theirs (NULL: to the NI named), takes
+ * the one on which the message has failed least often, and returns how often
+ * that was. */
 static unsigned int fewest_failures(const struct seek *s,
 				    const struct lnet_ni *ni,
 				    const struct lnet_peer_net *theirs)
@@ -308,7 +312,8 @@ static out_of_line void rank_net_by_policy(const struct seek *s,
 		verdict_of_ni(s->cpt, net->ours->ni[0])->net_priority);
 }
 
-/* The NID by which a trace names a segment: that of no NI, with address 0. */
+/* The NID that stands for a segment in a trace: the one with address 0, which
+ * no NI has. */
 static struct ulnet_nid segment_name(uint32_t segment)
 {
 	struct ulnet_nid nid = lnet_nid_make(segment_net(segment), 0);
@@ -342,8 +347,8 @@ static void net_offer(struct stage *st, struct lnet_peer_net *theirs)
 	stage_offer(st, LNET_PATH_NET, theirs, &nid);
 }
 
-/* The shared net, if there is only one and nobody wants a trace; else .theirs
- * is NULL. */
+/* Returns the shared net if there is only one and no trace is wanted; otherwise
+ * one whose .theirs is NULL. */
 static struct shared_net only_net(const struct seek *s)
 {
 	struct shared_net only = { NULL, NULL };
@@ -364,7 +369,8 @@ static struct shared_net only_net(const struct seek *s)
 	return only;
 }
 
-/* The best shared net; .theirs is NULL if all local NIs on them are down. */
+/* Returns the best shared net; its .theirs is NULL if all local NIs on shared
+ * nets are down. */
 static struct shared_net choose_net(const struct seek *s)
 {
 	struct lnet_peer_net *theirs;
@@ -383,8 +389,8 @@ static struct shared_net choose_net(const struct seek *s)
 /* ---- local NIs ---- */
 
 /* Would a message from @ni to an NI of @theirs (NULL: to the NI named) have to
- * wait for a connection that is still being made, and may never be? Only the
- * healthiest of the peer's NIs that are up count. */
+ * wait for a connection that is being made, and may never be ready? Of the
+ * peer's NIs that are up, only the healthiest ones are considered. */
 static bool waits_for_connection(const struct seek *s, const struct lnet_ni *ni,
 				 const struct lnet_peer_net *theirs)
 {
@@ -408,8 +414,8 @@ static bool waits_for_connection(const struct seek *s, const struct lnet_ni *ni,
 	return connecting & ~connected & ni->bit;
 }
 
-/* The bits (lnet_ni.bit) of all local NIs that are connecting to an NI of
- * @theirs, or (NULL) to the NI named. */
+/* Returns the bits (lnet_ni.bit) of all local NIs that are connecting to an NI
+ * of @theirs (NULL: to the NI named). */
 static uint64_t who_connects(const struct seek *s,
 			     const struct lnet_peer_net *theirs)
 {
@@ -443,8 +449,8 @@ static void rank_ni_tries(const struct seek *s, const struct lnet_ni *ni,
 		s->request->failed, &ni->lnd.nid, NULL);
 }
 
-/* Do policies prefer @ni for messages to an NI of @theirs, or (NULL) to the NI
- * named? */
+/* Do policies prefer @ni for messages to an NI of @theirs (NULL: to the NI
+ * named)? */
 static bool prefers_ni(const struct seek *s, const struct lnet_ni *ni,
 		       const struct lnet_peer_net *theirs)
 {
@@ -471,8 +477,8 @@ static out_of_line void rank_ni_by_policy(const struct seek *s,
 	r->key[LNET_PATH_PREFERRED] = prefers_ni(s, ni, theirs);
 }
 
-/* The best local NI of @net for messages to an NI of @theirs, or (NULL) to the
- * NI named. Returns NULL if all are down. */
+/* Returns the best local NI of @net for messages to an NI of @theirs (NULL: to
+ * the NI named), or NULL if all local NIs of @net are down. */
 static struct lnet_ni *choose_ni(const struct seek *s,
 				 const struct lnet_net *net,
 				 const struct lnet_peer_net *theirs)
@@ -509,8 +515,8 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 	return stage_end(&st);
 }
 
-/* Notes for the trace that @ni was taken without comparing it with the other
- * NIs of its net, which lost by @why. */
+/* Notes in the trace that @ni was taken without comparison with the other NIs
+ * of its net, which lost by @why. */
 static void trace_only_ni(const struct seek *s, const struct lnet_ni *ni,
 			  enum ulnet_path_why why)
 {
@@ -538,9 +544,9 @@ static void rank_peer_ni_tries(const struct seek *s,
 		-(int64_t)failed_paths_count(failed, NULL, &p->nid);
 }
 
-/* @p has no credits before the first message to it. Messages that wait for a
- * connection hold no credits yet, but count here: without them, a peer NI that
- * cannot be reached would seem to be the least busy one. */
+/* Before the first message to @p its credits are not set yet. Messages that
+ * wait for a connection hold no credits yet, but are counted here: otherwise a
+ * peer NI that cannot be reached would seem to be the least busy one. */
 static int64_t credits_left(const struct lnet_peer_ni *p,
 			    const struct lnet_ni *ni)
 {
@@ -560,7 +566,7 @@ static out_of_line void rank_peer_ni_by_policy(const struct seek *s,
 	r->key[LNET_PATH_PREFERRED] = ni && verdict_prefers(s->cpt, p, ni);
 }
 
-/* The best peer NI of @theirs for messages from @ni. */
+/* Returns the best peer NI of @theirs for messages from @ni. */
 static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 					   const struct lnet_peer_net *theirs,
 					   const struct lnet_ni *ni)
@@ -589,7 +595,7 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 	return stage_end(&st);
 }
 
-/* Notes for the trace that the peer NI named was taken without comparing it. */
+/* Notes in the trace that the peer NI named was taken without comparison. */
 static void trace_only_peer_ni(const struct seek *s)
 {
 	struct lnet_peer_ni *p;
@@ -620,7 +626,8 @@ static int from_named_to_named(const struct seek *s, struct path *path)
 		return 0;
 	}
 	path->lpni = path->dst = s->dst;
-	if (unlikely(s->trace && !is_hop)) /* for hops see choose_from() */
+	/* For a hop choose_from() has put the NI into the trace. */
+	if (unlikely(s->trace && !is_hop))
 		trace_only_ni(s, s->src, LNET_PATH_NOT_ASKED);
 	if (unlikely(s->trace))
 		trace_only_peer_ni(s);
@@ -654,8 +661,9 @@ static int from_best_to_best(const struct seek *s, struct path *path)
 	return 0;
 }
 
-/* The local NI by which a peer that is not multi-rail knows this node. NULL:
- * there is none, it is deleted or down, or policies prefer another one. */
+/* Returns the local NI by which a peer that is not multi-rail knows this node.
+ * NULL: there is none, it is deleted or down, or policies prefer another one.
+ */
 static struct lnet_ni *known_by(const struct seek *s)
 {
 	struct lnet_ni *ni;
@@ -693,11 +701,11 @@ static int from_best_to_named(const struct seek *s, struct path *path)
 /* The best route, and the net of the peer to which it leads. */
 struct way {
 	struct lnet_route *route;
-	struct lnet_peer_net *theirs; /* NULL: that of the NI named */
+	struct lnet_peer_net *theirs; /* NULL: the net of the NI named */
 };
 
-/* Why the route is no candidate; LNET_PATH_CHOSEN: it is one. @from: the local
- * NI by which the message must leave, or NULL. */
+/* Returns why the route is no candidate, or LNET_PATH_CHOSEN if it is one.
+ * @from: the local NI by which the message must leave, or NULL. */
 static enum ulnet_path_why refuses_route(const struct seek *s,
 					 const struct lnet_route *r,
 					 const struct lnet_ni *from)
@@ -718,8 +726,8 @@ static enum ulnet_path_why refuses_route(const struct seek *s,
 	return LNET_PATH_CHOSEN;
 }
 
-/* Did the message that is answered come by this gateway; or, to a peer that
- * only calls, the last message of that peer? */
+/* Did the message that is being answered come through this gateway? To a
+ * process that only calls: or did its last message? */
 static bool came_by(const struct seek *s, const struct lnet_route *r)
 {
 	const struct ulnet_nid *hop = s->request->hop;
@@ -730,8 +738,8 @@ static bool came_by(const struct seek *s, const struct lnet_route *r)
 	       directory_same(&s->cpt->node->directory, &r->gateway, hop);
 }
 
-/* Do policies prefer the route for messages to an NI of @theirs, or (NULL) to
- * the NI named? */
+/* Do policies prefer the route for messages to an NI of @theirs (NULL: to the
+ * NI named)? */
 static bool prefers_route(const struct seek *s, const struct lnet_route *r,
 			  const struct lnet_peer_net *theirs)
 {
@@ -782,7 +790,7 @@ static void rank_route(const struct seek *s, const struct lnet_route *r,
 	k->key[LNET_PATH_TURN] = rank_of_use(r->use[s->cpt->index]);
 }
 
-/* Offers the routes to @net; *@best is updated with st->best. */
+/* Offers the routes to @net. *@best is set together with st->best. */
 static void offer_routes(struct stage *st, uint32_t net,
 			 struct lnet_peer_net *theirs,
 			 const struct lnet_ni *from, struct way *best)
@@ -823,8 +831,8 @@ static struct way choose_way(const struct seek *s, const struct lnet_ni *from)
 	return best;
 }
 
-/* The best peer NI of a net that this node is not on: all that is known is what
- * the peer says of its NIs. */
+/* Returns the best peer NI of a net that this node is not on. All that is known
+ * of it is what the peer says of its NIs. */
 static struct lnet_peer_ni *choose_far_ni(const struct seek *s,
 					  const struct lnet_peer_net *theirs)
 {
@@ -853,15 +861,16 @@ static struct way choose_way_from(const struct seek *s, struct path *path)
 
 	if (way.route || !path->from || s->src)
 		return way;
+	/* The next choice adds these routes to the trace again. */
 	if (s->trace)
-		s->trace->n = seen; /* these routes come again */
+		s->trace->n = seen;
 	path->from = NULL;
 	return choose_way(s, NULL);
 }
 
-/* For a peer that knows this node by one NI, chooses the NI by which the
- * message must leave. The trace shows it here, rather than on the way to the
- * gateway, since another CPT may choose that. */
+/* If the peer knows this node by one NI, chooses the NI by which the message
+ * must leave. The trace shows that NI here, and not on the way to the gateway,
+ * since another CPT may choose that way. */
 static void choose_from(const struct seek *s, struct path *path)
 {
 	uint32_t near = nid_segment(&path->route->gateway);
@@ -934,12 +943,12 @@ static enum path_case case_of(struct seek *s)
 		local = shares_net(s);
 	else
 		local = config_net(s->cpt->config, segment);
-	/* As enum path_case numbers them. */
+	/* The order of enum path_case. */
 	return (enum path_case)(4 * !s->src + 2 * !local + !s->mr);
 }
 
-/* Chooses the path to the gateway of path->route as if the message were for the
- * gateway: one with several NIs is a peer like any other (B5). */
+/* Chooses the path to the gateway of path->route, as for a message to the
+ * gateway: a gateway with several NIs is a peer like any other (B5). */
 static int seek_gateway(const struct seek *s, struct path *path)
 {
 	const struct ulnet_nid *gateway = &path->route->gateway;

@@ -37,7 +37,7 @@ struct lnet_ni;
 struct lnet_peer_ni;
 struct lnet_route;
 
-/* In the order of the three questions. */
+/* The cases, in the order of the three questions. */
 enum path_case {
 	PATH_SPEC_LOCAL_MR,
 	PATH_SPEC_LOCAL_NMR,
@@ -51,99 +51,112 @@ enum path_case {
 };
 
 /*
- * The paths over which a message has failed: another attempt prefers paths that
- * are not among them. Paths are kept as NIDs, because interfaces may be deleted
- * meanwhile. Only messages that have failed have this structure.
+ * The paths over which a message has failed: later attempts prefer other paths.
+ * A path is kept as NIDs, because its interfaces may be deleted meanwhile. Only
+ * messages that have failed have this structure.
  */
 #define FAILED_PATHS_MAX 16
 struct failed_paths {
-	uint32_t n; /* failures, including those no longer kept in path[] */
+	/* number of failures, including those that path[] no longer has */
+	uint32_t n;
 	struct {
 		struct ulnet_nid ni;
 		struct ulnet_nid peer;
-	} path[FAILED_PATHS_MAX]; /* failure number i is at [i % MAX] */
+		/* ring: failure number i is at [i % FAILED_PATHS_MAX] */
+	} path[FAILED_PATHS_MAX];
 };
 
-/* A message failed over the path from @ni to @peer. */
+/* Adds a failure of the message, over the path from @ni to @peer. */
 void failed_paths_add(struct failed_paths *f, const struct ulnet_nid *ni,
 		      const struct ulnet_nid *peer);
-/* How many of the failures kept were on paths from @ni to @peer; NULL stands
- * for any NID. */
+/* Returns how many of the failures in path[] were on paths from @ni to @peer;
+ * NULL stands for any NID. */
 unsigned int failed_paths_count(const struct failed_paths *f,
 				const struct ulnet_nid *ni,
 				const struct ulnet_nid *peer);
-/* How many of the failures kept were on paths to the peer @gateway, by any of
- * its NIDs. */
+/* Returns how many of the failures in path[] were on paths to the peer
+ * @gateway, by any of its NIDs. */
 unsigned int failed_paths_by(const struct lnet_cpt *cpt,
 			     const struct failed_paths *f,
 			     const struct ulnet_nid *gateway);
-/* The path of the last failure; there must have been one. */
+/* Sets the arguments to the path of the last failure. There must have been one.
+ */
 void failed_paths_last(const struct failed_paths *f, struct ulnet_nid *ni,
 		       struct ulnet_nid *peer);
 
 /* Flags of struct path_request. */
-#define PATH_EXACT 1u /* only to the NID named: answers, recovery pings */
-#define PATH_NEAR  4u /* numa_node is given */
-#define PATH_PORTAL0 \
-	2u /* LNet's own message: the local NI chosen does not
-			  * become the one by which the peer knows this node */
-#define PATH_FORWARD \
-	8u /* another node's message: as PATH_PORTAL0, and it
-			  * must not go back to .hop */
-#define PATH_CALLER \
-	16u	     /* to a process that only calls: it is connected
-			  * only to gateways that it has used itself */
-#define PATH_HOP 32u /* dst is a gateway: any of its NIs on that net will do */
+/* only to request->dst: for answers and recovery pings */
+#define PATH_EXACT 1u
+/* a message of LNet itself: the local NI that is chosen does not become the one
+ * by which the peer knows this node */
+#define PATH_PORTAL0 2u
+/* request->numa_node is set */
+#define PATH_NEAR 4u
+/* a message of another node: as PATH_PORTAL0, and it must not go back to
+ * request->hop */
+#define PATH_FORWARD 8u
+/* to a process that only calls: it has connections only to those gateways that
+ * it has used itself */
+#define PATH_CALLER 16u
+/* dst is a gateway: any of its NIs on the same net will do */
+#define PATH_HOP 32u
 
 /* What a message asks of path selection. */
 struct path_request {
-	const struct ulnet_nid *src;	   /* the local NI named, or ANY */
-	const struct ulnet_nid *dst;	   /* the NID named */
+	/* the local NI that the sender named; LNET_NID_ANY: none */
+	const struct ulnet_nid *src;
+	const struct ulnet_nid *dst;	   /* the NID of the target */
 	const struct failed_paths *failed; /* NULL: no attempt has failed yet */
-	/* The peer NI from which a message came that is now answered or
-	 * forwarded; NULL: neither. */
+	/* The peer NI that sent the message which is now answered or forwarded;
+	 * NULL: the message is neither an answer nor forwarded. */
 	const struct ulnet_nid *hop;
 	unsigned int flags;
-	int numa_node; /* with PATH_NEAR: where the message's memory is */
+	/* with PATH_NEAR: the NUMA node of the message's memory */
+	int numa_node;
 };
 
 struct path {
-	/* From this NI to the next hop. NULL: the next hop is a gateway that
-	 * another CPT owns, which will choose the NI. */
+	/* The local NI from which the message goes to the next hop. NULL: the
+	 * next hop is a gateway that another CPT owns, and that CPT will choose
+	 * the NI. */
 	struct lnet_ni *ni;
 	struct lnet_peer_ni *lpni; /* the next hop; NULL: not known yet */
-	struct lnet_route *route;  /* to the next hop's gateway; NULL: direct */
-	/* With a route: the only NI that the message may leave by; NULL: any.
+	/* the route, whose gateway is the next hop; NULL: none is needed */
+	struct lnet_route *route;
+	/* With a route: the only NI by which the message may leave; NULL: any.
 	 */
 	struct lnet_ni *from;
-	struct lnet_peer_ni *dst; /* the target's NI; NULL: not known yet */
+	/* the NI of the target; NULL: not known yet */
+	struct lnet_peer_ni *dst;
 	enum path_case which;
 };
 
 /*
- * A candidate that was looked at. The trace lists nets, then local NIs, then
- * NIs of the peer; with a route, gateways, then NIs of the peer, then the NIs
- * for the way to the gateway. With PATH_HOP and a local NI named, that NI is
- * not in the trace, since it is already in that of the peer's path.
+ * A candidate that was considered. A trace lists nets, then local NIs, then NIs
+ * of the peer. With a route it lists gateways, then NIs of the peer, then the
+ * NIs on the way to the gateway. With PATH_HOP, a local NI that is named is not
+ * in the trace, since the trace of the path to the peer has it already.
  */
 struct path_seen {
 	enum ulnet_path_kind kind;
-	struct ulnet_nid nid; /* of a net: its address is 0 */
+	struct ulnet_nid nid; /* a net is shown as a NID with address 0 */
 	enum ulnet_path_why why;
-	struct path_rank rank; /* all 0 if it could not be chosen at all */
+	/* all 0 for a candidate that could not be chosen */
+	struct path_rank rank;
 };
 
 struct path_trace {
-	struct path_seen *seen; /* for free() */
+	struct path_seen *seen; /* to be freed with free() */
 	unsigned int n, room;
-	bool incomplete; /* there was no memory */
+	/* some candidates are missing, since there was no memory */
+	bool incomplete;
 };
 
-/* Returns 0 and the path; -EINVAL: src is not a local NI, or is on another net
- * than dst although this node is on dst's net; -EHOSTUNREACH: dst is neither
- * on a net of this node nor reached by a route that is not down; -ENETDOWN: all
- * local NIs that could be used are down. @trace: zeroed by the caller, or NULL:
- * not wanted. Thread: the CPT that owns dst. */
+/* Chooses a path. Returns 0; -EINVAL: src is not a local NI, or is on another
+ * net than dst although this node is on dst's net; -EHOSTUNREACH: dst is on no
+ * net of this node, and all routes to it are down, if there are any; -ENETDOWN:
+ * all local NIs that could be used are down. @trace: zeroed by the caller;
+ * NULL: no trace is wanted. Thread: the CPT that owns dst. */
 int path_select(struct lnet_cpt *cpt, const struct path_request *request,
 		struct path *path, struct path_trace *trace);
 

@@ -63,8 +63,8 @@ static bool has_kind(const struct policy_table *t, enum policy_kind kind)
 	return false;
 }
 
-/* Returns false if there is no memory. *@preferred_p is NULL if none are
- * preferred. */
+/* Returns false if there is no memory. *@preferred_p is NULL if no NI or route
+ * is preferred. */
 static bool find_preferred(const struct lnet_cpt *cpt,
 			   const struct ulnet_nid *nid,
 			   struct peer_preferred **preferred_p)
@@ -104,7 +104,7 @@ const struct peer_verdict *verdict_of_peer_ni(const struct lnet_cpt *cpt,
 	if (r->priority == LNET_PRIORITY_NONE)
 		r->priority = r->net_priority;
 	free(r->preferred);
-	/* Without memory the next caller tries again. */
+	/* Without memory .as_of stays, so the next caller tries again. */
 	if (find_preferred(cpt, &lpni->nid, &r->preferred))
 		r->as_of = cpt->rules;
 	return r;

@@ -12,17 +12,19 @@
 #include "lnet/peer/peer.h"
 #include "lnet/policy/policy.h"
 
-/* The priorities of the NI and of its net; of a peer NI also which local NIs
- * and routes are preferred. */
+/* Returns the priorities of the NI and of its net; for a peer NI, also which
+ * local NIs and routes are preferred. */
 const struct ni_verdict *verdict_of_ni(const struct lnet_cpt *cpt,
 				       struct lnet_ni *ni);
 const struct peer_verdict *verdict_of_peer_ni(const struct lnet_cpt *cpt,
 					      struct lnet_peer_ni *lpni);
 
-/* Do policies prefer @way, a local NI or a route, for messages to @lpni? */
+/* Do policies prefer @way, which is a local NI or a route, for messages to
+ * @lpni? */
 bool verdict_prefers(const struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		     const void *way);
-/* Do policies prefer another local NI, which is up, to @ni? */
+/* Do policies prefer another local NI, which is up, to @ni for messages to
+ * @lpni? */
 bool verdict_has_better(const struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			const struct lnet_ni *ni);
 

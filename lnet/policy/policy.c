@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Put before the text of a pattern of nets, to make it a list of NIDs. */
+/* Put before the text of a list of nets to make it a list of NIDs. */
 #define ALL_ON	   "*@"
 #define ALL_ON_LEN (sizeof(ALL_ON) - 1)
 
-/* Fills in *@err, if not NULL, and returns -EINVAL. */
+/* Returns -EINVAL, and fills in *@err unless it is NULL. */
 static int wrong(struct ulnet_text_error *err, const char *fmt, ...)
 {
 	va_list args;
@@ -43,7 +43,7 @@ static int policy_pattern_parse(struct pattern *p, const char *name,
 	return rc;
 }
 
-/* Writes the canonical form into @buf of LNET_PATTERN_SIZE bytes. */
+/* Writes the canonical form into @buf, of LNET_PATTERN_SIZE bytes. */
 static int pattern_format(const struct pattern *p, char *buf)
 {
 	char list[LNET_PATTERN_SIZE + ALL_ON_LEN];
@@ -58,8 +58,8 @@ static int pattern_format(const struct pattern *p, char *buf)
 
 /* ---- policies ---- */
 
-/* Sets the kind of @p according to its patterns. Pairs and gateways consist of
- * NIDs, not nets. */
+/* Sets the kind of @p by the patterns that it has. Both patterns of a pair, and
+ * the pattern rte, must be of NIDs, not of nets. */
 static int find_kind(struct policy *p, struct ulnet_text_error *err)
 {
 	bool src = p->src.list, dst = p->dst.list, rte = p->rte.list;
@@ -160,7 +160,7 @@ bool policy_same(const struct policy *a, const struct policy *b)
 
 /* ---- tables ---- */
 
-/* The priority of the first policy of that kind that matches. */
+/* Returns the priority of the first policy of that kind that matches. */
 static uint32_t policy_priority_of(const struct policy_table *t,
 				   enum policy_kind kind,
 				   const struct ulnet_nid *nid)

@@ -129,14 +129,15 @@ int LNetEQFree(struct ulnet_eq_handle h)
 	if (eq && !used) {
 		id_free(&q->table, h.cookie);
 		free(eq);
-		/* Threads that sleep on the queue wake up with -ENOENT. */
+		/* Wakes threads that sleep on the queue: their calls return
+		 * -ENOENT. */
 		cond_broadcast(&q->filled);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return used ? -EBUSY : eq ? 0 : -ENOENT;
 }
 
-/* Returns 1 and the first event, 0 if there is none, or -ENOENT. */
+/* Returns 1 and the first event; 0 if there is no event; or -ENOENT. */
 static int event_get_locked(struct eqs *q, const struct ulnet_eq_handle *eqs,
 			    int neq, struct ulnet_event *event, int *which)
 {
@@ -175,7 +176,7 @@ int LNetEQGet(struct ulnet_eq_handle h, struct ulnet_event *event)
 	return eqs_get(&portal_node(h.node)->eqs, &h, 1, event, NULL);
 }
 
-/* Sleeps while CPTs' threads fill the queues. */
+/* Sleeps while the threads of CPTs fill the queues. */
 static int poll_sleep(struct eqs *q, const struct ulnet_eq_handle *eqs, int neq,
 		      uint64_t timeout, struct ulnet_event *event, int *which)
 {
@@ -198,7 +199,7 @@ static int poll_sleep(struct eqs *q, const struct ulnet_eq_handle *eqs, int neq,
 	return rc;
 }
 
-/* Makes turns of the node's loop, which fill the queues. */
+/* Makes turns of the node's loop, by which queues are filled. */
 static int poll_drive(struct lnet *node, const struct ulnet_eq_handle *eqs,
 		      int neq, uint64_t timeout, struct ulnet_event *event,
 		      int *which)
@@ -237,7 +238,8 @@ int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq, uint64_t timeout,
 	rc = eqs_get(&portal_node(node)->eqs, eqs, neq, event, which);
 	if (rc || timeout == 0)
 		return rc;
-	/* The caller's loop cannot fill the queue while it waits here. */
+	/* In a turn nothing can fill the queue while the caller waits for that.
+	 */
 	if (loop_current())
 		return -EDEADLK;
 	if (node->conf.run == LNET_RUN_THREADS && node->own_loops)

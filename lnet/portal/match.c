@@ -59,7 +59,8 @@ bool me_args_alike(const struct me_args *a, const struct me_args *b)
 	       lnet_nid_eq(&a->match_id.nid, &b->match_id.nid);
 }
 
-/* Does the entry match, and has it an MD that can take another operation? */
+/* Does the entry match, and does it have an MD that can take another operation?
+ */
 static inline bool me_matches(const struct lnet_me *me,
 			      const struct match_want *want)
 {
@@ -72,8 +73,8 @@ static inline bool me_matches(const struct lnet_me *me,
 	return id_matches(&me->is.match_id, want);
 }
 
-/* Sets where in the MD the message belongs, and how much of it. Returns 0, or
- * -EMSGSIZE if it does not fit. */
+/* Computes where in the MD the data of the message belongs, and how much of it.
+ * Returns 0, or -EMSGSIZE if it does not fit. */
 static int md_fit(const struct lnet_md *md, const struct match_want *want,
 		  struct match_found *f)
 {
@@ -84,7 +85,7 @@ static int md_fit(const struct lnet_md *md, const struct match_want *want,
 	room = f->offset < md->length ? md->length - f->offset : 0;
 	if (md->options & LNET_MD_MAX_SIZE)
 		room = MIN(room, md->max_size);
-	/* A GET may ask for more than a message holds. */
+	/* A GET may ask for more than a message can carry. */
 	room = MIN(room, LNET_MTU);
 	f->mlength = want->rlength;
 	if (want->rlength <= room)
@@ -145,7 +146,7 @@ bool match_has_alias(const struct lnet_cpt *cpt, const struct match_want *want)
 	       directory_find(want->peers, &want->id.nid, &e);
 }
 
-/* An entry that names another NID of the initiator. */
+/* Finds an entry that matches, and names another NID of the initiator. */
 static struct lnet_me *find_alias(struct lnet_cpt *cpt, struct lnet_portal *p,
 				  const struct match_want *want)
 {
@@ -193,7 +194,7 @@ bool match_exists(struct lnet_cpt *cpt, const struct match_want *want)
 /* ---- entries ---- */
 
 /* The first entry decides the kind of a portal, on all CPTs and for ever.
- * Returns 0, or -EPERM if the kind is another one. */
+ * Returns 0, or -EPERM if another kind has been decided. */
 static int portal_decide(struct portal_shared *ps, enum portal_kind kind)
 {
 	uint8_t was = PORTAL_UNDECIDED;
@@ -312,7 +313,8 @@ void me_unlink(struct lnet_me *me)
 	}
 }
 
-/* Tells those above of a new buffer, if messages wait. */
+/* If messages wait for buffers on the portal, tells the room above that there
+ * is a new one. */
 static int me_tell(const struct lnet_me *me)
 {
 	const struct lnet *node = me->cpt->node;
@@ -413,7 +415,8 @@ static int attach_md(void *arg)
 		return -ENOENT;
 	rc = me_attach_md(me, c->umd, c->unlink, &md);
 	if (rc) {
-		/* As in kernel LNet, the entry goes if its MD is refused. */
+		/* As in kernel LNet, the entry is freed if its MD is refused.
+		 */
 		if (rc != -EBUSY)
 			me_unlink(me);
 		return rc;

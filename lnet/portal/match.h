@@ -2,19 +2,20 @@
 /*
  * Match entries.
  *
- * Each CPT has its part of each portal. An entry that names a NID lives on the
- * CPT that owns the NID, any other on the CPT that attached it. The room above
- * offers a message that matches nothing on its own CPT to the others.
+ * Each CPT has its own part of each portal. An entry that names a NID is on the
+ * CPT that owns the NID; any other entry is on the CPT that attached it. A
+ * message that matches nothing on its own CPT is offered to the other CPTs by
+ * the room above.
  *
- * Entries with ignore bits are in a list, the others in a hash table by match
- * bits (on unique portals by NID and pid as well); the list is searched first.
- * So a unique portal is as fast with 100,000 entries as with one.
+ * Entries with ignore bits are in a list, which is searched first. Other
+ * entries are in a hash table, by match bits, and on unique portals by NID and
+ * pid as well. So a unique portal is as fast with 100,000 entries as with one.
  *
  * An entry that names a NID matches messages from all NIDs of the peer that has
- * it. It is hashed by the NID that it names, and not again when the NIDs of the
- * peer change. So for a message from a peer with several NIDs, if there is no
- * entry for the NID from which it came, all entries with its match bits are
- * searched.
+ * it. The entry is hashed by the NID that it names, and keeps its place when
+ * the NIDs of the peer change. So if a message from a peer with several NIDs
+ * finds no entry for the NID from which it came, all entries with its match
+ * bits are searched.
  */
 #ifndef LNET_MATCH_H
 #define LNET_MATCH_H
@@ -31,7 +32,7 @@ struct lnet_md;
 struct me_args {
 	struct ulnet_id match_id;
 	unsigned int portal;
-	bool unlink; /* together with its MD */
+	bool unlink; /* the entry is unlinked together with its MD */
 	uint64_t match_bits;
 	uint64_t ignore_bits;
 };
@@ -43,12 +44,13 @@ struct lnet_me {
 	struct lnet_md *md;
 	struct list link;
 	struct hash_node hash;
-	struct hash_node by_bits; /* unique portals */
+	/* in lnet_portal.by_bits, on unique portals */
+	struct hash_node by_bits;
 };
 
 /* What a message looks for. */
 struct match_want {
-	struct directory *peers; /* which NIDs are of one peer */
+	struct directory *peers; /* tells which NIDs are of one peer */
 	struct ulnet_id id;	 /* a NID of the initiator, and its pid */
 	uint64_t bits;
 	unsigned int portal;
@@ -58,37 +60,39 @@ struct match_want {
 };
 
 struct match_found {
-	struct lnet_md *md; /* referenced, and md_take() was called */
+	struct lnet_md *md; /* a reference; md_take() has been called */
 	uint32_t mlength;
 	uint32_t offset;
 };
 
-/* May an entry match that is not found by match_hash()? */
+/* May an entry match that is not in the place given by match_hash()? */
 bool match_has_alias(const struct lnet_cpt *cpt, const struct match_want *want);
-/* Would an entry made of @is match the message? */
+/* Would an entry that is made with @is match the message? */
 bool me_is_for(const struct me_args *is, const struct match_want *want);
-/* Do entries made of both match the same messages? */
+/* Would entries that are made with @a and with @b match the same messages? */
 bool me_args_alike(const struct me_args *a, const struct me_args *b);
 
 enum portal_kind portal_kind(const struct lnet_cpt *cpt, unsigned int portal);
-/* The hash of messages as @want, and of exact entries for them, as long as the
- * kind of the portal does not change. */
+/* Returns the hash of messages that look for @want, and of entries without
+ * ignore bits for them. It stays the same as long as the kind of the portal
+ * does. */
 uint64_t match_hash(struct lnet_cpt *cpt, const struct match_want *want);
 
-/* Returns 0 and what was found; -ENOENT: nothing matches on this CPT;
- * -EMSGSIZE: what matches is too small; -ENOBUFS: its event queue is full. */
+/* Finds an entry. Returns 0 and what was found; -ENOENT: nothing matches on
+ * this CPT; -EMSGSIZE: what matches is too small; -ENOBUFS: the event queue of
+ * what matches is full. */
 int match_find(struct lnet_cpt *cpt, const struct match_want *want,
 	       struct match_found *found);
-/* Would match_find() find an entry that matches? */
+/* Is there an entry that match_find() would find? */
 bool match_exists(struct lnet_cpt *cpt, const struct match_want *want);
 
-/* As LNetMEAttach(3), but on this CPT, and also to portal 0. */
+/* As LNetMEAttach(3), but always on this CPT, and allowed on portal 0 as well.
+ */
 int me_attach(struct lnet_cpt *cpt, const struct me_args *args,
 	      enum ulnet_ins_pos pos, struct lnet_me **me_p);
-/* Frees the entry; its MD, if any, is unlinked. */
+/* Frees the entry, and unlinks its MD, if it has one. */
 void me_unlink(struct lnet_me *me);
-/* Attaches an MD. Messages that wait for such a buffer will be put into it
- * soon. */
+/* Attaches an MD. Messages that wait for such a buffer are put into it soon. */
 int me_attach_md(struct lnet_me *me, const struct ulnet_md *umd,
 		 enum ulnet_unlink unlink, struct lnet_md **md_p);
 

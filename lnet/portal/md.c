@@ -21,7 +21,7 @@ struct ulnet_md_handle md_handle(const struct lnet_md *md)
 
 /* ---- making ---- */
 
-/* Returns 0 and the bytes of all fragments, or -EINVAL. */
+/* Returns 0 and the length of all fragments in bytes, or -EINVAL. */
 static int iov_length(const struct ulnet_md *umd, uint64_t *length_p)
 {
 	const struct iovec *iov = umd->start;
@@ -98,8 +98,8 @@ static void md_find_mem(struct lnet_md *md)
 		mem_use(md->mem);
 }
 
-/* To be called before the last event, in whose handler the user may unregister
- * the memory. */
+/* To be called before the last event, in the handler of which the user may
+ * unregister the memory. */
 static void md_leave_mem(struct lnet_md *md)
 {
 	if (unlikely(md->mem))
@@ -136,7 +136,7 @@ static int md_register(struct lnet_md *md, const struct ulnet_md *umd)
 	return rc;
 }
 
-/* Sets each field, as zeroing the structure would take longer. */
+/* Sets each field separately, since zeroing the structure would take longer. */
 static void md_init(struct lnet_md *md, const struct ulnet_md *umd)
 {
 	md->me = NULL;
@@ -216,8 +216,8 @@ void md_take(struct lnet_md *md, uint32_t mlength, uint32_t offset)
 		md->threshold--;
 	if (md->attached)
 		md->offset = offset + mlength;
-	/* Bound MDs are unlinked with their last event, so that until then
-	 * the user can cancel operations by unlinking them. */
+	/* An MD that is bound is not unlinked here, but with its last event:
+	 * until then the user can unlink it to cancel operations. */
 	if (md->attached && md->auto_unlink && md_exhausted(md))
 		md_unlink(md, false);
 }
@@ -233,7 +233,7 @@ static void md_call_handler(struct loop *l, ulnet_handler_fn fn,
 			       code_name((code_fn)fn, (char[CODE_NAME]){ 0 }));
 }
 
-/* Inlined, since each message has an event. */
+/* Inlined, since every message has an event. */
 static inline __attribute__((always_inline)) void md_deliver(
 	struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 {
@@ -276,7 +276,7 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	    md->auto_unlink && md_exhausted(md))
 		md_unlink(md, false);
 	if (--md->refs || !md->unlinked) {
-		/* Keeps the MD, which the handler may unlink. */
+		/* The reference keeps the MD: the handler may unlink it. */
 		md->refs++;
 		md_event(md, ev, op);
 		if (--md->refs == 0 && md->unlinked)
@@ -284,7 +284,8 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 		return;
 	}
 	ev->unlinked = true;
-	/* The slot that was reserved for an UNLINK event. */
+	/* This event has .unlinked, so the slot that was reserved for an UNLINK
+	 * event is not needed. */
 	if (md->eq)
 		eq_unreserve(&portal_node(node)->eqs, md->eq, 1, false);
 	md_leave_mem(md);
@@ -292,7 +293,8 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	md_free(md);
 }
 
-/* Work: delivers UNLINK of an MD that was not in use when it was unlinked. */
+/* Delivers the UNLINK event of an MD that no operation used when it was
+ * unlinked. Called as work. */
 static void md_end_idle(struct work *w)
 {
 	struct lnet_md *md = container_of(w, struct lnet_md, work);

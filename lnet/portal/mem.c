@@ -26,7 +26,7 @@ void mems_fini(struct mems *m)
 	*m = (struct mems){ 0 };
 }
 
-/* Index of the first range that ends after @start. */
+/* Returns the index of the first range that ends after @start. */
 static unsigned int first_behind(const struct mems *m, uintptr_t start)
 {
 	unsigned int low = 0, high = m->n;
@@ -86,7 +86,8 @@ int mems_add(struct mems *m, uintptr_t start, uintptr_t end)
 	return 0;
 }
 
-/* Index of that range; m->n: there is none. */
+/* Returns the index of the range that begins at @start and ends at @end; m->n:
+ * there is none. */
 static unsigned int mem_index_of(const struct mems *m, uintptr_t start,
 				 uintptr_t end)
 {

@@ -12,33 +12,38 @@
 
 struct lnet_me;
 
-/* Functions of the room above (message/), called on the CPT that owns the
- * MD. */
+/* Functions of the room above (message/). They are called on the CPT that owns
+ * the MD. */
 struct portal_users {
-	/* The user has unlinked an MD that has @op in its lnet_md.ops: ends
-	 * that operation as soon as possible, but not before return. */
+	/* The user has unlinked an MD, and @op is in its lnet_md.ops: ends that
+	 * operation as soon as possible, but not before this function returns.
+	 */
 	void (*abandon)(struct list *op);
 	/* An MD was attached to @me, on a portal where messages wait for
-	 * buffers. Returns 0, or -ENOMEM: the MD is removed again. */
+	 * buffers. Returns 0; or -ENOMEM, and then the MD is removed again. */
 	int (*buffer_came)(const struct lnet_me *me);
 };
 
 enum portal_kind { PORTAL_UNDECIDED, PORTAL_UNIQUE, PORTAL_WILDCARD };
 
-/* The part of a portal that all CPTs share. Atomic. */
+/* The part of a portal that all CPTs share; all fields are atomic. */
 struct portal_shared {
-	_Atomic uint32_t cpts;	  /* a bit for each CPT that has entries */
-	_Atomic uint32_t waiting; /* ... where messages wait for a buffer */
-	_Atomic uint8_t kind;	  /* enum portal_kind, decided once */
+	/* a bit for each CPT that has entries on the portal */
+	_Atomic uint32_t cpts;
+	/* a bit for each CPT on which messages wait for a buffer */
+	_Atomic uint32_t waiting;
+	/* enum portal_kind, which is decided only once */
+	_Atomic uint8_t kind;
 	atomic_bool lazy;
 };
 
 /* A CPT's own part of a portal. */
 struct lnet_portal {
-	struct list masked;  /* entries with ignore bits (lnet_me.link) */
-	struct hash exact;   /* the others (lnet_me.hash) */
-	struct hash by_bits; /* unique portals: those in .exact again */
-	uint32_t mes;	     /* how many entries there are */
+	struct list masked; /* entries with ignore bits: of lnet_me.link */
+	struct hash exact;  /* entries without ignore bits: of lnet_me.hash */
+	/* on unique portals, also has the entries of .exact, by match bits */
+	struct hash by_bits;
+	uint32_t mes; /* number of entries */
 };
 
 struct portal_cpt {
@@ -46,9 +51,9 @@ struct portal_cpt {
 	struct lnet_portal portals[LNET_PORTALS];
 	struct id_table mds, mes;
 	struct pool md_pool, me_pool;
-	struct list mds_unlinked; /* lnet_md.link */
-	struct mems mems;	  /* the same on each CPT */
-	uint64_t sequence;	  /* of events */
+	struct list mds_unlinked; /* of lnet_md.link */
+	struct mems mems;	  /* the same ranges on each CPT */
+	uint64_t sequence;	  /* number of the last event */
 };
 
 static inline struct portal_cpt *portal_cpt(const struct lnet_cpt *cpt)
@@ -60,7 +65,7 @@ struct portal_node {
 	struct lnet node;
 	struct portal_shared portals[LNET_PORTALS];
 	const struct portal_users *portal_users;
-	int (*poll)(struct lnet *node, uint64_t timeout); /* lnet_poll() */
+	int (*poll)(struct lnet *node, uint64_t timeout); /* is lnet_poll() */
 	struct eqs eqs;
 };
 
@@ -72,8 +77,8 @@ static inline struct portal_node *portal_node(const struct lnet *node)
 void portals_init(struct lnet_cpt *cpt);
 void portals_fini(struct lnet_cpt *cpt);
 
-/* Unlinks all entries and MDs. Their last events come after return; all have
- * come when portals_idle() is true. */
+/* Unlinks all entries and MDs. Their last events are delivered after return;
+ * when portals_idle() is true, all have been delivered. */
 void portals_unlink(struct lnet_cpt *cpt);
 bool portals_idle(const struct lnet_cpt *cpt);
 

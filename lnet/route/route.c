@@ -43,7 +43,8 @@ const char *route_state_name(enum route_state state)
 
 /* ---- what gateways say ---- */
 
-/* A gateway's interfaces on one net. */
+/* The interfaces of a gateway on one net: are there any, and is any of them up?
+ */
 struct side {
 	bool any, up;
 };
@@ -61,7 +62,7 @@ static struct side side_of(const struct ulnet_ping_info *info, uint32_t net)
 	return side;
 }
 
-/* Has the gateway interfaces on other nets than @near, and are all of these
+/* Does the gateway have interfaces on other nets than @near, and are they all
  * down? */
 static bool leads_nowhere(const struct ulnet_ping_info *info, uint32_t near)
 {
@@ -96,7 +97,7 @@ enum route_told route_read(const struct ulnet_ping_info *info,
 	return ROUTE_TOLD_WORKS;
 }
 
-/* Is the gateway of @r the peer with @nid? */
+/* Is the peer with @nid the gateway of @r? */
 static bool goes_by(const struct lnet_cpt *cpt, const struct lnet_route *r,
 		    const struct ulnet_nid *nid)
 {
@@ -138,7 +139,8 @@ void routes_told(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 
 /* ---- health and queues of gateways ---- */
 
-/* The health of the best NI that this node can reach directly. */
+/* Returns the health of the peer's best NI among those that this node can reach
+ * directly. */
 static int32_t best_health(const struct lnet_cpt *cpt,
 			   const struct lnet_peer *peer)
 {
@@ -166,7 +168,8 @@ void routes_health(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni)
 	}
 }
 
-/* The number of bits of the length of @lpni's queue. */
+/* Returns the number of bits of the number of messages that wait for credits of
+ * @lpni. */
 static uint8_t magnitude(const struct lnet_peer_ni *lpni)
 {
 	uint32_t waits = lpni->credits < 0 ? (uint32_t)-lpni->credits : 0;
@@ -217,7 +220,7 @@ bool routes_go_by(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 
 /* ---- tables ---- */
 
-/* Index of the first route whose net is not below @net. */
+/* Returns the index of the first route whose net is not below @net. */
 static unsigned int lower_bound(const struct route_table *t, uint32_t net)
 {
 	unsigned int low = 0, high = t->n;
