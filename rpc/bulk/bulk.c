@@ -45,8 +45,9 @@ struct ulrpc_bulk {
 	struct shard *shard; /* held while MDs are linked */
 	unsigned int linked; /* MDs whose last event has not come */
 	bool attached; /* the segments' MDs are linked, for this attempt */
-	struct ulnet_id peer; /* attached: messages may come from this peer, */
-	/* with this match value for segment 0, and so on */
+	/* attached: the peer that messages may come from */
+	struct ulnet_id peer;
+	/* attached: match value of segment 0; others follow */
 	uint64_t match;
 	/* the server has put something during this attempt */
 	bool touched;

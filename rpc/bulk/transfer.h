@@ -118,8 +118,7 @@ int transfer_wait_begin(struct transfers *t, unsigned int index,
 			const struct iovec *iov, unsigned int niov,
 			struct transfer_waiter *w);
 /* Waits until the transfer ends, until @until, ns, or for transfer_wait_wake().
- * False: the transfer has ended, or the thread is to end (lnet_cond_wait(3)).
- */
+ * False: the transfer has ended, or the thread has to (lnet_cond_wait(3)). */
 bool transfer_wait(struct transfer_waiter *w, uint64_t until);
 /* Ends the current or next transfer_wait(). Any thread, before
  * transfer_wait_end(). */

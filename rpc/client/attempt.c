@@ -377,8 +377,7 @@ void attempts_ask(struct import *imp, const struct conn_loss *s)
 
 static void attempt_on_fenced(void *arg);
 
-/* Waits until the first bulk that is in use becomes idle. False: all are idle.
- */
+/* Waits until the first bulk in use becomes idle. False: all are idle. */
 static bool bulks_fence(struct ulrpc_call *call)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++) {
@@ -396,8 +395,7 @@ static void call_requeue(struct ulrpc_call *call)
 
 	call_move(call, CALL_QUEUED);
 	call->queued = shard_now(call->shard);
-	/* The service would look the call up in a store that does not know it.
-	 */
+	/* The service's store does not know the call. */
 	if (unlikely(call->orphaned && call->flags & WIRE_CALL_RESENT)) {
 		c->nqueued++;
 		list_add_tail(&c->fenced, &call->link);
@@ -458,8 +456,7 @@ static void count_repetition(struct ulrpc_call *call)
 	stat_count(call->shard, RPC_STAT_calls_repeated);
 }
 
-/* Sends the call again, and counts a retry, because its attempt was delivered.
- */
+/* Sends the call again, and counts a retry, as the attempt was delivered. */
 static void call_repeat(struct ulrpc_call *call)
 {
 	count_repetition(call);

@@ -86,7 +86,7 @@ void attempts_ask(struct import *imp, const struct conn_loss *s);
  * for the calls of @c that are in flight. */
 void attempts_on_forgotten(struct ulrpc_client *c);
 /* The service of @c has no store, or another one than before. Ends calls that
- * wait to be looked up in the old store. Marks those in flight as orphaned. */
+ * wait to be looked up in the old store; marks those in flight as orphaned. */
 void attempts_orphan(struct ulrpc_client *c);
 /* Ends calls whose slots are beyond those that the server, now another one,
  * grants. */

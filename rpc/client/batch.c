@@ -22,9 +22,9 @@
 #define HALF_MIN 32768
 /* Bytes of all replies to a batch, at most, unless one call needs more. */
 #define REPLIES_MAX (UINT32_C(1) << 20)
-/* us. Calls with more time than this have no time-out of the message but LNet's
- * own, which is shorter. */
-#define SEND_TIMEOUT_MAX (50 * UINT64_C(1000000)) /* us */
+/* us: the longest time-out of a message. Calls with more time leave the
+ * time-out to LNet, whose own limit is shorter. */
+#define SEND_TIMEOUT_MAX (50 * UINT64_C(1000000))
 /* Bytes in a reply for a sink with checksums, and for each of its segments. */
 #define MOVED_BOUND	 32
 #define MOVED_EACH_BOUND 10
@@ -86,8 +86,7 @@ static struct batch_entry *entry_find(struct batch *p, uint64_t xid)
 	return entry_find_again(p, xid);
 }
 
-/* Is @attempt the number of the call's attempt, or of the query about it in @p?
- */
+/* Is @attempt the number of the call's attempt, or of its query in @p? */
 static bool is_of_batch(const struct batch *p, const struct ulrpc_call *call,
 			uint32_t attempt)
 {
@@ -460,8 +459,8 @@ static void log_too_long(struct ulrpc_client *c, const struct ulrpc_call *call)
 		return;
 	c->logged_too_long = true;
 	lnet_log(LNET_LOG_WARN, "rpc",
-		 "service %s: a request of %zu bytes is not sent: the service "
-		 "takes up to %u, in messages of up to %u",
+		 "service %s: a request of %zu bytes is too long: the service "
+		 "takes up to %u, in messages of up to %u bytes",
 		 c->service, (size_t)call->length, c->request_max,
 		 c->message_max);
 }

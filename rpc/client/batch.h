@@ -34,7 +34,7 @@ struct batch {
 	uint64_t xid;
 	unsigned int nagain, hint; /* hint: where entry_find() begins */
 	uint64_t sent;		   /* ns: when it was given to LNet */
-	/* ns: when the server is asked about its calls */
+	/* ns: when calls without an answer are asked about */
 	uint64_t due;
 	uint32_t epoch;
 	unsigned int n, open;	   /* calls; those that wait for a reply */

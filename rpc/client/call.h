@@ -72,7 +72,7 @@ extern const struct fsm_state call_states[CALL_STATES];
 
 /* What ends a call at its deadline. */
 enum call_watch {
-	/* Nothing does: there is no deadline, or the call has ended */
+	/* Nothing does: there is no deadline, or the call has ended. */
 	WATCH_NONE,
 	WATCH_DUE,   /* client.due_timer: the call is in client.due */
 	WATCH_TIMER, /* call.timer */
@@ -117,12 +117,12 @@ struct ulrpc_call {
 	};
 	uint64_t began, queued; /* ns */
 	struct fsm fsm;
-	/* Has a reference of the user, or was made on another thread; memory is
-	 * from malloc() */
+	/* May have a reference of the user, or was made on another thread; its
+	 * memory is from malloc(). */
 	bool shared;
-	bool crashed;  /* its node has crashed: the callback never runs */
-	bool alone;    /* could not be sent for want of memory: goes in a batch
-		       * of its own */
+	bool crashed; /* its node has crashed: the callback never runs */
+	/* client_stall() has put it off: goes in a batch of its own */
+	bool alone;
 	uint8_t watch; /* enum call_watch */
 	bool unknown; /* an earlier attempt may have been executed, and the call
 		       * was sent again all the same */
@@ -131,7 +131,7 @@ struct ulrpc_call {
 	bool orphaned; /* the service has had another store since it was sent */
 	uint8_t class; /* slab_class_of() the call with its body */
 	uint32_t reply_need; /* bytes that its reply may take */
-	/* Number of its slot; SLOT_NONE: it was never sent */
+	/* Number of its slot; SLOT_NONE: it was never sent. */
 	uint32_t slot;
 	uint32_t attempts; /* messages about it, with queries */
 	uint32_t retries;  /* attempts that repeat delivered ones */
@@ -141,14 +141,14 @@ struct ulrpc_call {
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;
 	void *arg;
-	/* Bytes of a fetched reply, at most; 0: ULRPC_BODY_MAX */
+	/* Bytes of a fetched reply, at most; 0: ULRPC_BODY_MAX. */
 	uint32_t reply_limit;
 	struct fetch *fetch; /* FETCH */
 	ulrpc_progress_fn progress;
 	void *progress_arg; /* set if progress is */
 
-	/* ns that it has waited so far: for the connection or service; for the
-	 * window or a slot */
+	/* ns that it has waited so far: for the connection or the service; for
+	 * the window or a slot. */
 	uint64_t connecting, window;
 	uint32_t paths; /* that LNet tried for earlier attempts */
 
@@ -161,7 +161,7 @@ struct ulrpc_call {
 
 	/* shared only */
 	struct ulnet_work cancel;
-	/* The work cancel was given, or must not be given any more */
+	/* The work cancel was given, or must not be given any more. */
 	atomic_bool canceling;
 
 	/* nbulks of them, then the body, and TRACE_LENGTH bytes if traced */

@@ -37,12 +37,12 @@ struct wire_opened;
 #define WINDOW_BEGIN 2u /* window.begin, by default */
 #define WINDOW_WAIT  (500 * NSEC_PER_MSEC)
 
-/* All members are numbers of calls. None is 0, except for left. */
+/* All members count calls. None is 0, except for left. */
 struct window {
 	uint32_t begin;	  /* the limit of a new connection */
 	uint32_t granted; /* what the server grants and the user allows */
-	uint32_t limit;	  /* may be in flight now: 1 to granted */
-	/* answered ones that are missing until the limit doubles */
+	uint32_t limit;	  /* calls that may be in flight now: 1 to granted */
+	/* answers that are missing until the limit doubles */
 	uint32_t left;
 };
 
@@ -110,8 +110,7 @@ static inline void window_served(struct window *w, uint32_t n)
 struct timeouts {
 	/* method_timeout.link, the most recently used first. */
 	struct list methods;
-	/* How long, ns, a call takes, as the server says; 0: it says nothing.
-	 */
+	/* ns that a call takes, as the server says; 0: it says nothing. */
 	uint64_t advertised;
 	/* Until then, ns, client_estimate() takes no samples from runs. */
 	uint64_t folded;
@@ -140,7 +139,7 @@ void timeouts_learn(struct shard *s, const struct run *run);
 
 /* ---- the client ---- */
 
-/* Fewer waiting calls than this are always sent at the end of the turn. */
+/* Fewer calls than this always wait for the end of the turn. */
 #define CLIENT_BATCH_MIN 64u
 
 enum client_state {

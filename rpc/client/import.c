@@ -183,7 +183,7 @@ void import_lost(struct import *imp, uint32_t epoch)
 
 static void import_dead(struct import *imp)
 {
-	import_lose(imp, "no answer, the connection is given up");
+	import_lose(imp, "no answer: the connection is given up");
 	try_again(imp);
 }
 
@@ -662,7 +662,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	imp->untried = imp->nnids - 1;
 	import_move(imp, IMPORT_FULL);
 	if (restarted)
-		import_log(imp, "the server is another one than before");
+		import_log(imp, "the server has restarted");
 	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 	/* All clients are told of the loss before any of them sends: a callback
 	 * may make a call of another client. */
@@ -676,9 +676,9 @@ static void connected(struct import *imp, const struct wire_connected *m)
 		client_on_connected(c, forgotten);
 }
 
-/* Is it useless to try again? Not if the server refuses a client that it has
- * had before: it does so for two keepalives, as long as it believes in the old
- * connection with the same id. */
+/* Is it useless to try again? Not if a server that has had this client refuses
+ * it: such a server does so for two keepalives, as long as it believes in the
+ * old connection, which has the same id. */
 static bool import_is_final(const struct import *imp,
 			    const struct wire_connected *m)
 {
@@ -706,7 +706,7 @@ static void import_on_connected(struct import *imp,
 	imp->retry_after = retry_after_ns(m->retry_after);
 	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
 	if (import_is_final(imp, m)) {
-		import_log(imp, "the server refuses us");
+		import_log(imp, "the server refuses the connection");
 		import_each_client(imp, client_on_refused);
 	}
 	try_again(imp);

@@ -7,10 +7,11 @@
  *
  *	IDLE -> CONNECTING -> FULL <-> SUSPECT -> DISCONN -> CONNECTING ...
  *
- * The pauses before it connects again do not grow with the time that the server
- * is away: messages to a server that cannot be reached wait in the LND, which
- * has its own pauses. They depend on how many clients the server has, as the
- * server says when it accepts a connection and when it answers keepalives.
+ * The pauses before an import connects again do not grow with the time that the
+ * server is away: messages to a server that cannot be reached wait in the LND,
+ * which has its own pauses. The import's pauses depend on how many clients the
+ * server has, as the server says when it accepts a connection and when it
+ * answers keepalives.
  *
  * A keepalive also tells the server which calls have ended, half a second after
  * the last message, so that the server keeps nothing for a silent client.
@@ -75,42 +76,43 @@ struct import {
 	unsigned int nnids, nid;
 	uint32_t pid;
 	struct ulnet_nid nids[ULRPC_NIDS_MAX];
-	/* of the peer with the NID in use, when last looked up */
+	/* the primary NID for the NID in use, when last looked up */
 	struct ulnet_nid primary;
-	/* another CPT may own a NID of the server, as found then; counted in
-	 * shard.far */
+	/* another CPT may own a NID of the server, as last looked up; counted
+	 * in shard.far */
 	bool far;
 
 	struct fsm fsm;
 	uint32_t epoch;
-	uint64_t connection; /* by which the server names the connection */
+	uint64_t connection; /* the server's handle of the connection */
 	bool knows_server;   /* server_id is set */
 	uint8_t server_id[RPC_ID_SIZE];
 	uint32_t server_clients; /* about how many clients the server has */
 	uint64_t retry_after;	 /* ns to wait, as the server wants */
-	/* the server has said so, and not connected since */
+	/* by the last word of the server, it is shutting down */
 	bool shutting_down;
 
 	/* FULL */
 	uint64_t keepalive;   /* ns */
 	uint64_t heard, sent; /* ns: the last message from and to the server */
 	uint64_t acked_sent;  /* import_acked(), as last told the server */
-	/* the server is to be told if import_acked() has changed since */
+	/* import_acked() is compared with acked_sent soon, and told if it has
+	 * changed */
 	bool ack_due;
 	struct retry_budget budget;
 	uint64_t connect_time; /* ns: what it took to connect */
 	/* round trips of first attempts, without the time at the server */
 	struct mean rtt;
 	struct mean fetched; /* time of successful GETs of long replies */
-	/* ns: when all calls had ended, or the connection was made */
+	/* ns: when the last call ended, or the connection was made */
 	uint64_t used;
 	uint64_t sequence;   /* of keepalives */
 	unsigned int probes; /* sent in a row without an answer */
 	/* The rail of the last probe (ANY: not known), and the next hop on it,
 	 * which is a gateway or the target. */
 	struct ulnet_nid probe_local, probe_target, probe_hop;
-	/* ns: the smallest of import_asked() since a probe was answered; 0:
-	 * none */
+	/* ns: the smallest @within of import_asked() since a probe was
+	 * answered; 0: none */
 	uint64_t detect_within;
 	/* ns: when the last probe was sent, or the connection was made */
 	uint64_t probed;
@@ -120,14 +122,13 @@ struct import {
 	 * time, but not before backoff_until, ns. It shrinks when a call is
 	 * answered that was not asked about.
 	 *
-	 * It is for servers that become slower. Calls that were asked about are
-	 * no samples of the usual time, which would therefore stay too short,
+	 * Without back-off, the usual time would stay too short when a server
+	 * becomes slower, as calls that were asked about are no samples of it,
 	 * and queries would add to the server's load. */
 	unsigned int backoff;
 	uint64_t backoff_until;
 
-	/* Rails by which the server did not know this node: import_unknown().
-	 */
+	/* Rails by which the server did not know this node: import_unknown() */
 	struct {
 		/* the rail over which the connection was made: this node's NID,
 		 * and the server's */
@@ -163,8 +164,7 @@ struct import {
  * import_attach() or import_free(). NULL: no memory. Any thread. */
 struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 			  unsigned int nnids, uint32_t pid);
-/* Calls @fn for each client of @imp; @fn must not remove clients from the list.
- */
+/* Calls @fn for each client of @imp; @fn must not remove any of them. */
 void import_each_client(struct import *imp, void (*fn)(struct ulrpc_client *c));
 /* Disconnects for good: the import does nothing after that. */
 void import_end(struct import *imp);

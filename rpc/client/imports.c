@@ -179,7 +179,7 @@ static int name_list(struct import_names *names, struct import_name *name,
 	return rc;
 }
 
-/* Computes the id of @imp, which has a handle. -ENOMEM. */
+/* Computes the id of @imp, which has a handle. 0 or -ENOMEM. */
 static int name_assign(struct import *imp)
 {
 	const struct ulrpc *rpc = imp->shard->rpc;
@@ -253,7 +253,7 @@ static bool same_target(const struct import *a, const struct import *b)
 	return true;
 }
 
-/* Adds @imp to all tables, or to none. -ENOMEM, -ENOSPC. */
+/* Adds @imp to all tables, or to none. 0, -ENOMEM, -ENOSPC. */
 static int tables_add(struct imports *x, struct import *imp, uint64_t target)
 {
 	int rc = id_alloc(&x->handles, imp, &imp->id);

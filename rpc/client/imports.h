@@ -43,8 +43,9 @@ struct import_name {
 /*
  * Cancels: calls of an import that end without an answer after they were sent.
  * The server is told of them, so that it does not begin to execute them, and
- * their handlers can stop. Calls that end in one turn are told in one message.
- * If it is lost, the server learns the same from the next call in the slot.
+ * their handlers can stop. One message tells of all calls that end in one turn.
+ * If the message is lost, the server learns the same from the next call in the
+ * slot.
  */
 struct cancels {
 	struct list link; /* imports.canceling, if n is not 0 */
@@ -57,8 +58,9 @@ struct cancels {
  * What an import does when an LND's connection to its server was lost, or is
  * silent, and requests or replies perhaps with it. The import stays connected,
  * as the server may be reached by other rails. It asks about the calls that
- * were sent over that connection, and repeats the fetching of long replies,
- * without waiting until they are late. What this misses is found then.
+ * were sent over the LND's connection, and repeats the fetching of long
+ * replies, without waiting until they are late. Calls that this misses are
+ * asked about when they are late.
  *
  * It does so after a random pause, because all clients of a server lose it at
  * the same moment: about a round trip, or longer if the server has many
@@ -72,8 +74,7 @@ struct import_conn_loss {
 	struct ulnet_timer timer; /* when it asks next */
 };
 
-/* All state that a CPT has of clients, and the memory that calls are made from.
- */
+/* All state that a CPT has of clients, with the memory for their calls. */
 struct imports {
 	struct shard *shard;
 	struct list canceling; /* import.cancels */
@@ -95,7 +96,7 @@ struct imports {
 
 extern const struct rpc_part import_part;
 
-/* tag of handles: the number of the CPT is added to it */
+/* Tag of handles: the number of the CPT is added to it. */
 #define IMPORT_TAG 0x49
 
 /* Adds @fresh to the tables and sets *@imp_p to it; or, if the tables have an

@@ -85,7 +85,7 @@ static void member_put(struct member *m)
 	free(m);
 }
 
-/* With the lock held, as for fd_clear(). */
+/* Makes set->fd readable, if there is one. The lock is held. */
 static void fd_raise(struct ulrpc_set *set)
 {
 	uint64_t one = 1;
@@ -95,6 +95,7 @@ static void fd_raise(struct ulrpc_set *set)
 		BUG_ON(errno != EAGAIN);
 }
 
+/* Makes set->fd unreadable, if there is one. The lock is held. */
 static void fd_clear(struct ulrpc_set *set)
 {
 	uint64_t count;
@@ -270,8 +271,8 @@ void ulrpc_set_free(struct ulrpc_set *set)
 struct sync {
 	struct wait wait;
 	bool done;
-	bool alloc;  /* reply is to be allocated; otherwise */
-	void *reply; /* it has room for size bytes, or is NULL */
+	bool alloc;  /* reply is to be allocated */
+	void *reply; /* if not alloc: room for size bytes, or NULL */
 	size_t size, length;
 	struct ulrpc_outcome outcome;
 };

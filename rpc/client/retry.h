@@ -43,13 +43,12 @@ void retry_rule_init(struct retry_rule *rule, const struct ulrpc_retry *r,
 /* ---- the budget ---- */
 
 struct retry_budget {
-	uint64_t spent; /* in thousandths of a retry, and not earned since */
+	uint64_t spent; /* thousandths of a retry, not yet earned back */
 	uint64_t calls; /* calls sent, when spent was last computed */
 	uint64_t at;	/* ns: when that was */
 };
 
-/* A connection begins: nothing is spent. @calls: number of calls sent so far.
- */
+/* A connection begins: nothing is spent. @calls: calls sent so far. */
 void budget_begin(struct retry_budget *b, uint64_t calls, uint64_t now);
 /* Pays for one repetition, and returns how many ns from now it can be made,
  * when the budget has earned it. @burst: how many repetitions may be paid in
@@ -67,7 +66,7 @@ struct retry_case {
 	const struct retry_rule *rule;
 	struct retry_budget *budget;
 	uint32_t burst;
-	uint64_t calls;	   /* for budget_take() */
+	uint64_t calls;	   /* burst, calls: as for budget_take() */
 	uint32_t retries;  /* so far */
 	uint64_t now;	   /* ns */
 	uint64_t began;	   /* ns: the first attempt */

@@ -25,7 +25,7 @@ struct ulrpc_call;
 struct slots {
 	struct ulrpc_call **calls; /* size entries: the slot's call, or NULL */
 	uint16_t *free;		   /* a ring of free slots, from head to tail */
-	/* ever growing: the index is the rest modulo size */
+	/* taken modulo size, to be an index of free */
 	uint32_t head, tail;
 	/* entries of calls and of free; a power of two */
 	uint32_t size;

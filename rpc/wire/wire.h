@@ -48,8 +48,7 @@ enum wire_kind {
 	WIRE_CONTROL = 3,
 };
 
-/* The header data that describe @head of @length bytes, at most WIRE_HEAD_MAX.
- */
+/* The header data for @head, whose @length is at most WIRE_HEAD_MAX bytes. */
 uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length);
 
 /* ---- values ---- */

@@ -186,7 +186,7 @@ static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* A field whose value is the default, 0, is left out, as by all put_*_field().
+/* A field whose value is 0, the default, is left out, as by all put_*_field().
  */
 static inline uint8_t *put_varint_field(uint8_t *p, unsigned int number,
 					uint64_t v)
