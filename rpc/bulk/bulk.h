@@ -9,8 +9,7 @@
  * bulk_prepare(), and ends when bulk_release() was called and the MDs have had
  * their last events. Without a claim the memory is the user's.
  *
- *	prepare -> [ attach -> detach -> (idle) ]* -> check -> release ->
- * (idle)
+ *	prepare -> [ attach -> detach -> (idle) ]* -> check -> release -> (idle)
  *
  * The server may use a segment any number of times, and repeats what was
  * perhaps lost. So messages do not use up MDs, which are unlinked when the
@@ -41,8 +40,8 @@ struct bulk_late {
 	uint32_t method;
 };
 
-/* Sets *@length_p to the bytes of all @iov. 0; -EINVAL: a pointer is NULL;
- * @too_long (an error): more than ULRPC_BULK_MAX bytes. */
+/* Sets *@length_p to the bytes of all @iov. 0; -EINVAL: a pointer is NULL; the
+ * value of @too_long: there are more than ULRPC_BULK_MAX bytes. */
 int iov_total(const struct iovec *iov, unsigned int niov, int too_long,
 	      uint64_t *length_p) must_check;
 
@@ -57,10 +56,10 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
 /*
  * Begins an attempt to @peer; @b must be idle. Links all segments, with match
  * values that were never used, and describes them in *@out, which borrows from
- * @b until the claim ends. *@heard is set to the time, ns, whenever the peer
- * moves something; NULL, or borrowed until bulk_detach(). Thread: the owner of
- * @s, which must be the same for the whole claim. 0; -ENOMEM, -ESHUTDOWN: as
- * after bulk_detach(), and *@out is untouched.
+ * @b until the claim ends. @heard: NULL, or where the time, ns, is stored
+ * whenever the peer moves something; borrowed until bulk_detach(). Thread: the
+ * owner of @s, which must be the same for the whole claim. 0; -ENOMEM,
+ * -ESHUTDOWN: as after bulk_detach(), and *@out is untouched.
  */
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 		uint64_t *heard, struct wire_segments *out) must_check;

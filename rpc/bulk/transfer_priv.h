@@ -60,9 +60,9 @@ unsigned int cursor_slice(const struct span *s, const struct cursor *at,
 
 /* A bulk of the caller. */
 struct remote {
-	uint64_t match; /* owner: of the last attempt that has come */
+	uint64_t match; /* owner: match value in the last attempt that came */
 	/* any thread */
-	/* us that a transfer has that begins now; 0: no limit */
+	/* us that transfers have that begin from now on; 0: no limit */
 	_Atomic uint64_t timeout;
 	atomic_uint cancels; /* calls of transfer_cancel() */
 	/* immutable */
@@ -84,8 +84,8 @@ struct transfers {
 	/* any thread */
 	atomic_uint pending; /* transfers whose done was not called */
 	atomic_uint users;   /* between transfers_use() and transfers_unuse() */
-	/* of the owner, of each transfer until its done has returned, and of a
-	 * cancellation on its way */
+	/* references: of the owner, of each transfer until its done has
+	 * returned, and of a cancellation on its way */
 	atomic_uint refs;
 	atomic_bool canceling; /* the work @cancel has been given */
 	struct ulnet_work cancel;

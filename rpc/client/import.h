@@ -96,8 +96,8 @@ struct import {
 	uint64_t keepalive;   /* ns */
 	uint64_t heard, sent; /* ns: the last message from and to the server */
 	uint64_t acked_sent;  /* import_acked(), as last told the server */
-	/* import_acked() is compared with acked_sent soon, and told if it has
-	 * changed */
+	/* import_acked() is soon compared with acked_sent, and the server is
+	 * told if it has changed */
 	bool ack_due;
 	struct retry_budget budget;
 	uint64_t connect_time; /* ns: what it took to connect */

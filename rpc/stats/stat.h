@@ -102,8 +102,8 @@ struct stat_method_gauges {
 struct stat_peer_gauges {
 	const char *state; /* of the connection; NULL: it has none */
 	uint64_t rtt;	   /* ns; 0: not known */
-	/* of calls only: by how much attempts have more time than usual; users
-	 * see "patience" */
+	/* of calls only: the factor by which attempts have more time than
+	 * usual; users see "patience" */
 	unsigned int backoff;
 	/* calls that may be in flight, of all services */
 	uint64_t window;
