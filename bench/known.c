@@ -22,10 +22,10 @@
 
 #include "bench/duo.h"
 
-#define FLOCK	250		      /* nodes at a time */
+#define FLOCK	250		      /* nodes that are open at a time */
 #define SETTLE	UINT64_C(500000000)   /* ns */
 #define GIVE_UP UINT64_C(60000000000) /* ns, for connections to end */
-#define MOST	UINT32_C(100000)      /* peers_max */
+#define MOST	UINT32_C(100000)      /* N at most: default of peers_max */
 
 /* Shared by both processes. */
 struct page {

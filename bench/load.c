@@ -17,7 +17,7 @@
 
 enum phase { PHASE_CONNECT, PHASE_WARM, PHASE_MEASURE, PHASE_OVER };
 
-/* A request and its reply begin with a stamp: its number and its slot. */
+/* A request and its reply begin with a stamp: the request's number and slot. */
 #define STAMP_SLOT_BITS 16
 
 struct load_slot {

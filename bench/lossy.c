@@ -25,7 +25,8 @@
 #define INFLIGHT 64
 #define SIZE	 64
 #define DEADLINE UINT64_C(10000000) /* us, of a call */
-#define STEP	 UINT64_C(10000000) /* ns */
+/* ns of virtual time that one lnet_sim_run() takes */
+#define STEP UINT64_C(10000000)
 
 struct run {
 	struct lnet_sim *sim;

@@ -79,9 +79,9 @@ struct side {
 	/* client: one for each buffer */
 	struct ulnet_md_handle md[DUO_BUFFERS];
 
-	/* server */
+	/* server: the MD of its answers */
 	struct ulnet_md_handle reply_md;
-	unsigned char *requests; /* RPC_BUFFERS */
+	unsigned char *requests; /* server: RPC_BUFFERS of RPC_BUFFER bytes */
 	uint64_t got;
 
 	/* both: the PUT that ends the measurement came, or was sent */
@@ -93,7 +93,7 @@ struct side {
 	struct ulnet_eq_handle eq; /* MODE_THREADS */
 	uint64_t begun, done;	   /* operations */
 	uint64_t order;		   /* IN_ORDER, or 0 */
-	uint64_t end;		   /* ns */
+	uint64_t end;		   /* ns: when the measurement ends */
 	bool enough;		   /* no more messages may begin */
 	uint64_t began;		   /* ns: begin of the last echo */
 	struct duo_times *times;   /* NULL: nothing is timed */

@@ -222,8 +222,8 @@ static void befriend(struct crowd *c)
 	lnet_sim_run_all(c->sim);
 }
 
-/* Lets the friend send again as soon as the server has answered, until all
- * others have met the server. */
+/* Lets the friend send again as soon as the server has answered, until all n
+ * nodes have met the server. */
 static void watch(struct crowd *c)
 {
 	while (c->of_all.good + c->of_all.bad < c->n) {

@@ -47,8 +47,8 @@ struct setup {
 	bool replies;
 	bool verbs; /* rail VERBS has RDMA devices */
 	unsigned int
-		/* with verbs: the rail that fails; without: it is the one that
-		 * is used most */
+		/* verbs: the rail that fails; without verbs, the rail that is
+		 * used most fails */
 		rail;
 };
 
@@ -79,10 +79,10 @@ struct load {
 	unsigned int bins[BINS];
 };
 
-/* What a run may need at most, ms. */
+/* What is allowed in a run. */
 struct limit {
-	unsigned int longest; /* the longest call */
-	/* until the rail is used again, once it is back; EVER: any time */
+	unsigned int longest; /* ms: the longest call */
+	/* ms until the rail is used again, once it is back; EVER: any time */
 	unsigned int again;
 	unsigned int lost; /* calls that are lost */
 };

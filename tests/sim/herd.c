@@ -19,7 +19,7 @@
 #define MSEC UINT64_C(1000000)
 #define SEC  (1000 * MSEC)
 #define BIN  (10 * MSEC)
-#define BINS 6000 /* of a minute, 10 ms each */
+#define BINS 6000 /* bins of BIN ns: a minute */
 /* of a call, us */
 #define DEADLINE UINT64_C(60000000)
 #define TIMEOUT	 UINT64_C(1000000)
@@ -34,7 +34,7 @@ struct herd {
 	/* bins[i]: calls that reached the server from i * BIN after @since on
 	 */
 	unsigned int bins[BINS];
-	unsigned int good, bad; /* calls that ended */
+	unsigned int good, bad; /* calls that succeeded, and that failed */
 };
 
 static int passed, failed;

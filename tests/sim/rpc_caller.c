@@ -207,7 +207,8 @@ static void call_plan(struct test_call *c, struct test_body *b,
 
 	c->method = (enum method)rnd(r, METHODS);
 	c->semantics = some_semantics(r);
-	/* Methods that store something are mostly called with that demand. */
+	/* Methods that store something are mostly called to be executed exactly
+	 * once. */
 	if (method_semantics(c->method) == ULRPC_EXACTLY_ONCE && chance(r, 60))
 		c->semantics = ULRPC_EXACTLY_ONCE;
 	c->reply_length = some_length(r);

@@ -211,7 +211,7 @@ struct job {
 
 struct run {
 	struct lnet_sim *sim;
-	struct member *members; /* NODES_MAX */
+	struct member *members; /* NODES_MAX of them */
 	unsigned int n;
 	unsigned int left; /* calls that are still to begin */
 	struct test_call *calls[CALLS_MAX];

@@ -7,7 +7,7 @@
 #include <ulnet/fault.h>
 #include <ulnet/sim.h>
 
-/* How often rules of each kind that have been deleted had struck. */
+/* By kind: how often the rules that have been deleted have struck. */
 struct rules {
 	uint64_t struck[LNET_FAULT_KINDS];
 };

@@ -160,7 +160,7 @@ static const char *const disturbances[DISTURBANCES] = {
 	[7] = "room for messages is added",
 	[10] = "fault rules change",
 };
-/* index of a disturbance's name; several numbers may have one name */
+/* for each number that is drawn: the index of the disturbance's name */
 static const uint8_t disturbance_of[DISTURBANCES] = { 0, 1, 2, 3, 3,  5,
 						      6, 7, 5, 5, 10, 10 };
 

@@ -155,8 +155,8 @@ static void crowd_fork(struct crowd *c)
 	close(c->through[1]);
 }
 
-/* Are all processes connected? A process that is not has ended, which has
- * closed its end of the pipe. */
+/* Are all processes connected? A process that is not has ended, so that its end
+ * of the pipe is closed. */
 static bool crowd_is_there(const struct crowd *c)
 {
 	unsigned int n = 0;

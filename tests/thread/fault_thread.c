@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fault rules that several threads add, list, reset and delete while CPTs use
- * them. Each operation ends once, and nodes can be closed that have rules, and
- * messages which these delay.
+ * them. Each operation ends once, and nodes can be closed while they have rules
+ * and delayed messages.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -181,8 +181,7 @@ static void op_event(const struct ulnet_event *ev)
 		o->terminals++;
 		if (o->calm)
 			check(ev->outcome == LNET_OUTCOME_DELIVERED);
-		/* An operation that has failed leaves its descriptor with an
-		 * event. */
+		/* The MD of an operation that has failed may not be used up. */
 		if (!ev->unlinked)
 			check(!LNetMDUnlink(ev->md));
 	}

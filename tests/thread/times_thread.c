@@ -148,8 +148,8 @@ static void deadline_after_a_pause(void)
 
 static atomic_bool in_turn, called, ended;
 
-/* Ends by its deadline, in a turn whose clock was read before other threads
- * handed over their calls. The turn lasts until they have. */
+/* The call ends by its deadline, in a turn whose clock was read before other
+ * threads handed over their calls. The turn lasts until they have done so. */
 static void on_late(void *arg, const struct ulrpc_outcome *o, const void *reply,
 		    size_t length)
 {
