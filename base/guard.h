@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds turns of a loop that take too long, and the call to blame: whoever
- * blocks in a turn delays everybody else on that loop, and nothing shows it.
+ * Finds turns of a loop that take too long, and which call is to blame. A call
+ * that blocks in a turn delays everything else on that loop, and would
+ * otherwise go unnoticed.
  *
  * Measuring each call would cost too much. Instead, once a turn has lasted for
  * some ms by the processor's tick counter, the guard reads the clock when the
@@ -21,8 +22,8 @@
 /*
  * The processor's tick counter: reading it takes a few cycles and no system
  * call. Its unit differs from machine to machine, so it only tells when to read
- * a real clock. It ignores virtual time. TICK_WINDOW is 1 to 100 ms on every
- * processor of the kind.
+ * a real clock. It ignores virtual time. TICK_WINDOW ticks take 1 to 100 ms on
+ * every processor of the architecture.
  */
 #if defined(__x86_64__) || defined(__i386__)
 #define TICK_WINDOW (UINT64_C(1) << 26) /* 0.8 to 5 GHz */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A lobby: new sockets that wait on one loop for their first message, which
- * tells the loop that each belongs to. A socket is then sent there by a passage
- * (passage.h).
+ * A lobby: new sockets wait on one loop for their first message, which says to
+ * which loop each socket belongs. A passage (passage.h) then sends the socket
+ * to that loop.
  *
  * The loop itself must not watch such a descriptor. libev forgets a descriptor
  * only some time after it was told to; by then another thread may have closed

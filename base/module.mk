@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What calls nobody: in libulnet and in libulrpc.
+# Files that need neither clock, log nor loop: in libulnet and in libulrpc.
 libulnetbase_a_SOURCES += \
 	%D%/backoff.h %D%/backoff.c \
 	%D%/buf.h \
@@ -17,7 +17,7 @@ libulnetbase_a_SOURCES += \
 	%D%/timer.h %D%/timer.c \
 	%D%/util.h
 
-# libulrpc's, for ISA-L.
+# In libulrpc only, which links ISA-L.
 libulrpccore_a_SOURCES += %D%/crc32c.c %D%/crc32c.h
 
 libulnetcore_a_SOURCES += \
@@ -31,5 +31,5 @@ libulnetcore_a_SOURCES += \
 	%D%/loop.h %D%/loop.c \
 	%D%/passage.h %D%/passage.c
 
-# Virtual time.
+# Virtual time: in libulnetlab.
 libulnetlabcore_a_SOURCES += %D%/env_sim.c

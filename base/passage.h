@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A passage counts what is on its way from one loop, its home, to others, so
- * that a home that shuts down learns when all of that has arrived.
+ * A passage counts what is on its way from one loop, the passage's home, to
+ * other loops. So a home that shuts down learns when everything has arrived.
  */
 #ifndef BASE_PASSAGE_H
 #define BASE_PASSAGE_H

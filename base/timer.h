@@ -7,8 +7,8 @@
  *
  * A level has 64 slots. A timer is on the level of the highest 6-bit digit in
  * which its time differs from the wheel's base, and moves to a lower level as
- * the base approaches its time. The base advances only when a timer is due: a
- * turn of a loop in which none is costs one comparison.
+ * the base approaches its time. The base advances only when a timer is due, so
+ * a turn of a loop in which no timer is due costs one comparison.
  *
  * Thread: owner.
  */

@@ -4,9 +4,10 @@
  * acknowledged for longer than usual. The LND supplies the measurements (those
  * of TCP are the system's).
  *
- * The limit is 4 times (srtt + 4 rttvar), but at least path_silent_min, in
- * which TCP has repeated a loss at least once, and at most path_silent_max. The
- * time runs from the first look that finds something unacknowledged.
+ * The limit is 4 times (srtt + 4 rttvar), but at least path_silent_min and at
+ * most path_silent_max. Within path_silent_min TCP repeats a lost segment at
+ * least once. The time runs from the first look that finds something
+ * unacknowledged.
  *
  * A peer that does not read is not silent: its system, or its device,
  * acknowledges what it has room for.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A connection over one queue pair, from the connect request on: a state
- * machine driven by the backend's events. It knows no other connection, and of
- * LNet only where in messages its headers are. It speaks version 2 of the
- * protocol.
+ * machine driven by the backend's events. It knows no other connection. Of LNet
+ * it knows only where in a message the LNet header is. It speaks version 2 of
+ * the protocol.
  *
  *	resolving -> connecting -.
  *		  passive: waiting -> open -> closing -> draining -> dead
@@ -304,11 +304,11 @@ void ib_send_put(struct ib_tx *tx, const struct ib_sge *source,
  * return. -EMSGSIZE: too many fragments for this connection. */
 int ib_send_get(struct ib_tx *tx, const struct ib_sink *sink) must_check;
 
-/* Abandons an unfinished transmit: done() will report -ECANCELED, unless it
- * already has a result. @memory_stays: the memory stays valid until done(), and
- * the connection goes on. Otherwise the memory is not accessed any more on
- * return, and the connection ends if it could have been. Returns whether
- * anything was sent, so that the peer may have got it. */
+/* Abandons an unfinished transmit: done() will report -ECANCELED, unless the
+ * transmit already has a result. @memory_stays: its memory stays valid until
+ * done(), and the connection goes on. Otherwise the memory is not accessed any
+ * more on return; if a device might still have accessed it, the connection
+ * ends. Returns whether anything was sent, so that the peer may have got it. */
 bool ib_tx_abandon(struct ib_tx *tx, bool memory_stays);
 
 /* Answers a message with @status, 0 or -errno; -ENODATA: nothing matches the

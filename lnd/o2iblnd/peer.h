@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The peers of an NI on a CPT: the connections of each, what is remembered of
- * it, and connection attempts. Layered between connections (conn.h), whose user
- * this is, and xfer.c, to which it passes on messages and transmits unchanged.
+ * it, and connection attempts. This layer is the user of connections (conn.h),
+ * and passes messages and transmits on to xfer.c unchanged.
  *
  * A peer is a NID. It exists while it has a connection, somebody waits for one,
  * or its failures are remembered. connect.h decides when, and how often, to
- * connect; one attempt there is a round here: as many connection attempts as
- * there are to be connections. If the peer rejects a request but says how to
- * ask again, the next round follows at once, and after ten such rounds in a row
- * once per second.
+ * connect. What is one attempt in connect.h is a round here: as many connection
+ * attempts as there are to be connections. If the peer rejects a request but
+ * says how to ask again, the next round follows at once; after ten such rounds
+ * in a row there is one per second.
  *
  * A round has failed when all of its attempts have. Rounds are made only while
  * somebody waits, and for a limited time (ib_peers_wait_max()). A peer that
@@ -19,14 +19,14 @@
  *
  * Incarnation, depth and fragments for the next request are remembered as the
  * peer has told them, until the last connection with that incarnation is lost.
- * A new incarnation closes the connections with the one before, and a request
- * of it is rejected once, as stale.
+ * When a peer turns out to have a new incarnation, its connections of the old
+ * one are closed, and its request is rejected once, as stale.
  *
  * Shares. Connections that peers open are limited to conf->accept_max on a CPT,
  * and for a NID to accept_peer_max and its share (base/share.h); a request
- * beyond that is rejected for lack of resources. A peer could use many NIDs to
- * take all of that, but nothing of what this side opens. Failures are
- * remembered (connect.h) of our own messages only.
+ * beyond that is rejected for lack of resources. A peer with many NIDs could
+ * take all of that, but nothing of what this side opens. Only failures of this
+ * side's own attempts are remembered (connect.h).
  *
  * The user is called back from turns, never from inside a function that it
  * calls. Its callbacks may call any function of this file.

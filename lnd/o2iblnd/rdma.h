@@ -212,8 +212,8 @@ int ibr_port_complain(struct ibr_port *p, const char *what, int rc);
  * the CM, which tells us and waits until our identifiers are destroyed; and the
  * verbs, which remove the device's file from /dev/infiniband and, for drivers
  * that cannot revoke a device (Soft-RoCE), tell nobody and wait until all have
- * closed it. Their order depends on that in which modules were loaded. So the
- * port listens to the CM, and watches the files.
+ * closed it. Which of them is told first depends on the order in which modules
+ * were loaded. So the port listens to the CM, and watches the files.
  */
 
 /*

@@ -99,7 +99,7 @@ struct ib_direct {
 	struct ib_reg *own_reg; /* the registration, if there is only one */
 };
 
-/* The memory of a payload. */
+/* Where a payload is. */
 struct ib_payload {
 	const struct iovec *iov;
 	unsigned int niov;

@@ -148,11 +148,11 @@ static inline uint64_t sock_ni_timeout(const struct sock_ni *sni)
  * end at once, as do attempts to connect: so LNet can send over another NI what
  * was not sent, and users can ask over another one what became of the rest.
  *
- * Connections stay open. TCP outlives an outage, and nothing that a peer sends
- * on them is lost: without a link the peer cannot be told that they have ended,
- * and what it sent on closed connections would be lost. Stalled connections are
- * suspended (peer.h), as are those that we have opened if the link was away for
- * long; those that hang for too long end by their time-out.
+ * Connections stay open, since TCP outlives an outage. If they were closed, the
+ * peer would not hear of that without a link, and what it goes on sending over
+ * them would be lost. Stalled connections are suspended (peer.h), as are those
+ * that we have opened if the link was away for long. Connections that hang for
+ * too long end by their time-out.
  */
 
 /* Called when the NI starts. */
