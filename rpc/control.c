@@ -37,7 +37,7 @@ struct control_send {
 	uint8_t bytes[];
 };
 
-/* ---- out ---- */
+/* ---- sending ---- */
 
 /* Allocates room for a message of up to @bound bytes. */
 static struct control_send *send_new(struct shard *s,
@@ -142,7 +142,7 @@ int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
 	return control_send_tracked(s, self, to, m, NULL, 0, 0);
 }
 
-/* ---- in ---- */
+/* ---- receiving ---- */
 
 /* Returns the side that messages of @kind are for; NULL: neither side. */
 static const struct rpc_side *control_side(const struct shard *s,

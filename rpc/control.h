@@ -34,7 +34,8 @@ int control_send_tracked(struct shard *s, struct ulnet_nid self,
 			 struct ulnet_id to, const struct wire_control *m,
 			 control_sent_fn done, uint64_t id, uint64_t tag);
 
-/* A control message has come: an inbox.fn, whose argument is the shard. */
+/* An inbox.fn, whose argument is the shard: handles a control message that has
+ * come. */
 void control_on_message(void *shard, const struct ulnet_event *ev,
 			const void *payload, size_t length);
 

@@ -70,8 +70,8 @@ static inline uint64_t mean_deviation(const struct mean *m)
 	return atomic_load_explicit(&m->deviation, memory_order_relaxed);
 }
 
-/* Returns ns: the mean, plus @deviations times the mean distance from it. Two
- * deviations above the mean lie most samples below; four, nearly all. */
+/* Returns ns: the mean plus @deviations times the mean distance from it. Most
+ * samples are below that with two deviations, and nearly all with four. */
 static inline uint64_t mean_upto(const struct mean *m, unsigned int deviations)
 {
 	return mean_value(m) + deviations * mean_deviation(m);

@@ -43,8 +43,9 @@ struct inbox {
 	inbox_fn fn;
 	void *arg;
 
-	struct list all;     /* of inbox_buffer.all */
-	struct list waiting; /* of inbox_buffer.waiting: could not be posted */
+	struct list all; /* inbox_buffer.all */
+	/* inbox_buffer.waiting: buffers that could not be posted */
+	struct list waiting;
 	struct ulnet_timer again; /* posts the waiting ones again */
 	struct ulnet_work work;	  /* inbox_closed() */
 	void (*done)(void *arg);
@@ -78,7 +79,7 @@ void inbox_unpin(struct inbox_buffer *b);
  * for this pin any more. The buffer is not posted again, and the last
  * inbox_kept_put() frees it. */
 void inbox_pin_keep(struct inbox_buffer *b);
-/* Any thread. */
+/* Ends a pin that inbox_pin_keep() has made independent. Any thread. */
 void inbox_kept_put(struct inbox_buffer *b);
 
 #endif

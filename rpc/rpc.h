@@ -86,14 +86,14 @@ struct shard {
 	struct ulrpc *rpc;
 	struct lnet *node;
 	unsigned int cpt;
-	const uint64_t *late; /* lnet_guard_late() */
+	const uint64_t *late; /* lnet_guard_late(): in ticks */
 
 	bool closing;	 /* new calls and requests are refused */
 	bool aborted;	 /* what was going on has been ended */
 	uint64_t work;	 /* calls and requests that have not ended */
 	uint64_t holds;	 /* shard_hold() without shard_release() yet */
 	uint64_t match;	 /* what shard_match_alloc() has counted up to */
-	uint64_t jitter; /* shard_jitter() */
+	uint64_t jitter; /* the state of shard_jitter() */
 
 	struct control *control;
 	struct imports *imports;
@@ -182,20 +182,21 @@ struct rpc_side {
 struct rpc_part {
 	/* RPC_PART_STATE() */
 	size_t state_size, state_offset;
-	/* first, on the thread that opens RPC */
+	/* called first, on the thread that opens RPC */
 	int (*open)(struct ulrpc *rpc);
-	/* The state on @s is all zero. */
+	/* Opens the part on @s. Its state there is all zero at first. */
 	int (*shard_open)(struct shard *s);
 	/* Refuses new work from now on. */
 	void (*shard_close)(struct shard *s);
 	/* Ends the work under way, soon, but not inside of this call: calls as
 	 * canceled, requests without a reply. */
 	void (*shard_abort)(struct shard *s);
-	/* shard->work is 0: unlinks receive buffers, and sends nothing more. */
+	/* Called when shard.work is 0: unlinks receive buffers, and sends
+	 * nothing any more. */
 	void (*shard_stop)(struct shard *s);
-	/* shard->holds is 0: frees what the state refers to. */
+	/* Called when shard.holds is 0: frees what the state refers to. */
 	void (*shard_free)(struct shard *s);
-	/* last, on the thread that closes RPC */
+	/* called last, on the thread that closes RPC */
 	void (*free)(struct ulrpc *rpc);
 };
 
@@ -251,7 +252,7 @@ static inline bool shard_guard_is_late(const struct shard *s)
 	return tick_now() > *s->late;
 }
 
-/* ns, of this turn. Owner. */
+/* Returns the time of this turn, ns. Owner. */
 static inline uint64_t shard_now(const struct shard *s)
 {
 	return lnet_now(s->node, s->cpt);
@@ -274,10 +275,11 @@ static inline uint64_t shard_match_alloc(struct shard *s)
  * handle from another, and handles from before a restart are invalid. Never 0.
  * Owner. */
 uint64_t shard_handle(struct shard *s, uint64_t id);
-/* Uniform in [0, @max]. Owner. */
+/* Returns a random number, uniform in [0, @max]. Owner. */
 uint64_t shard_random(struct shard *s, uint64_t max);
-/* 64 bits, for the lengths of pauses only: the high bits are random enough, but
- * predictable. Cheap enough for each message. Owner. */
+/* Returns 64 bits, for the lengths of pauses only: the high bits are random
+ * enough for that, but can be predicted. Cheap enough for each message. Owner.
+ */
 static inline uint64_t shard_jitter(struct shard *s)
 {
 	s->jitter = s->jitter * UINT64_C(6364136223846793005) +
@@ -379,7 +381,7 @@ static inline bool rpc_is_short(int rc)
 	return rc == -ENOMEM || rc == -ENOSPC || rc == -ENOBUFS;
 }
 
-/* @now + @ns, at most TIME_NEVER. */
+/* Returns @now + @ns, at most TIME_NEVER. */
 static inline uint64_t rpc_at(uint64_t now, uint64_t ns)
 {
 	return ns > TIME_NEVER - now ? TIME_NEVER : now + ns;

@@ -60,8 +60,8 @@ struct slab {
 	struct shard *shard; /* NULL: the slab has been stopped */
 };
 
-/* The index of the class for @size bytes; SLAB_CLASSES or more: pieces of that
- * size are not kept. */
+/* Returns the index of the class for @size bytes; if it is SLAB_CLASSES or
+ * more, pieces of that size are not kept. */
 static inline unsigned int slab_class_of(size_t size)
 {
 	size_t last = size - 1;
@@ -102,8 +102,8 @@ static inline void slab_disown(struct slab *slab)
 	slab->used--;
 }
 
-/* For slab_put() and slab_get(): the cases in which a limit is reached, and in
- * which malloc() is needed. */
+/* Called by slab_put() when a limit is reached, and by slab_get() when malloc()
+ * is needed. */
 void slab_put_full(struct slab *slab, struct slab_class *c, void *obj);
 void *slab_get_new(struct slab *slab, size_t size) must_check;
 

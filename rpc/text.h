@@ -42,7 +42,7 @@ static inline int cause_status(enum ulrpc_cause cause)
 /* Returns 0; -EINVAL: @text is not "00-<32 hex>-<16 hex>-<2 hex>" in small
  * letters, or trace or parent is 0. */
 int trace_parse(const char *text, uint8_t bytes[TRACE_LENGTH]);
-/* Are @bytes, which a peer has sent, the context of a trace? */
+/* Are @bytes, which a peer has sent, a valid context of a trace? */
 bool trace_is_good(const uint8_t *bytes, uint32_t length);
 void trace_format(const uint8_t bytes[TRACE_LENGTH],
 		  char text[ULRPC_TRACE_SIZE]);

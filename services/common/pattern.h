@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bytes that are a function of a seed and their offset, so that a receiver can
- * check that they are the right ones, and in the right place. Quick enough for
- * measurements.
+ * Patterns for tests: each byte depends on a seed and on its offset, so that a
+ * receiver can check that it has the right bytes in the right place. Making and
+ * checking them is quick enough for measurements.
  */
 #ifndef SERVICES_COMMON_PATTERN_H
 #define SERVICES_COMMON_PATTERN_H

@@ -402,7 +402,7 @@ static void frame_end(struct lst_slot *slot, struct lst_msg *reply,
 	lst_slot_reply(slot, reply);
 }
 
-/* Answers with @status and no session. */
+/* Answers with @status, and names no session. */
 static void frame_refuse(struct lst_slot *slot, uint32_t status)
 {
 	struct lst_msg reply = { .features = LST_BYTES,

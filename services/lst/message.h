@@ -127,7 +127,7 @@ struct lst_msg {
 			uint32_t op; /* enum lst_batch_op */
 			/* the number of a test, from 1; 0: the whole batch */
 			uint32_t index;
-			uint32_t arg;
+			uint32_t arg;	 /* RUN: time-out, s; STOP: 1: force */
 			uint32_t active; /* reply: tests or units that run */
 		} batch;
 		struct {

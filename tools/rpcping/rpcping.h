@@ -253,7 +253,7 @@ void report_losses(const char *target, unsigned int port,
 void report_text(const struct rpcping_options *o, const char *title,
 		 const struct load_stats *stats);
 void report_json(const struct load_stats *stats, struct lnet *node);
-/* The time in each stage, and the counters of @rpc. Not in a turn. */
+/* Prints the time in each stage, and the counters of @rpc. Not in a turn. */
 void report_explain(const struct load_stats *stats, struct ulrpc *rpc);
 
 #endif

@@ -366,8 +366,8 @@ static out_of_line void waits_make_room(struct exec *e, unsigned int more)
 	}
 }
 
-/* Do more requests of other clients wait for a seat than other waits have been
- * given up for? Then @w is in the way. Locked. */
+/* Is @w in the way of other requests? It is if more requests of other clients
+ * wait for a seat than waits have been given up already. Locked. */
 static bool wait_is_in_the_way(const struct exec *e, const struct exec_wait *w)
 {
 	return lanes_open(e) != LANES_ALL &&

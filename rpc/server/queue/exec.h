@@ -28,12 +28,12 @@
  * it runs a request. As soon as other requests wait for a seat, a worker that
  * waits for a client gives up its own: it is `away`, and another thread, made
  * if none is idle, takes the seat. At most `max` threads are away, so there are
- * no more than 2 * max. Each host has its share (base/share.h) of the threads
- * that may be away, so clients that have vanished block only some workers. When
- * its wait is over, the worker goes on at once, with or without a free seat, so
- * that client and server can soon free the memory for that bulk. So more than
- * `max` workers may run for a moment, but none takes another request without a
- * seat.
+ * no more than 2 * max threads. Each host has its share (base/share.h) of the
+ * threads that may be away, so clients that have vanished block only some
+ * workers. When its wait is over, the worker goes on at once, with or without a
+ * free seat, so that client and server can soon free the memory for that bulk.
+ * So more than `max` workers may run for a moment, but none takes another
+ * request without a seat.
  *
  * If the host of the client has used up its share, the worker keeps its seat
  * while it waits. If requests of other clients wait for that seat, and the
@@ -140,7 +140,7 @@ enum exec_wait_state {
 struct exec_wait {
 	/* set by the worker before exec_wait_begin() */
 	struct sched_client *client;   /* borrowed; exec_hand_over() */
-	const struct sched_item *item; /* whose handler waits */
+	const struct sched_item *item; /* the request whose handler waits */
 	const struct ulnet_nid *host;  /* the client's; borrowed */
 	/* Of the bulk that is waited for; borrowed. */
 	const struct bulk_progress *progress;

@@ -213,10 +213,10 @@ static struct sched_item *fair_dequeue(struct sched *s, uint64_t now,
 	return item;
 }
 
-/* Returns how many items are served before an item, at most, if @own items of
- * its client (or host) are before it, and @others clients (or hosts) take turns
- * with that one: for each turn of its own, each of the others has one, of a
- * quantum. */
+/* Returns how many items, at most, are served before an item that has @own
+ * items of its client (or host) before it, while @others clients (or hosts)
+ * take turns with that client (or host). Each of the others is served one
+ * quantum for each turn that it has. */
 static uint64_t fair_turns(const struct fair *f, uint64_t own, uint64_t others)
 {
 	return own + (own / f->quantum + 1) * f->quantum * others;

@@ -82,7 +82,7 @@ static uint64_t handler_left(const struct ulrpc_request *r, uint64_t now)
 	return cost > since ? cost - since : 0;
 }
 
-/* Returns the estimate of ns until the handler of @r replies. */
+/* Returns an estimate of the time (ns) until the handler of @r replies. */
 static uint64_t time_to_go(const struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t left = handler_left(r, now);
@@ -94,7 +94,7 @@ static uint64_t time_to_go(const struct ulrpc_request *r, uint64_t now)
 	return left;
 }
 
-/* Returns ns: so long before r->expires an Extend is sent, so that it reaches
+/* Returns how long (ns) before r->expires an Extend is sent, so that it reaches
  * the client in time. */
 static uint64_t extend_margin(const struct ulrpc_request *r, uint64_t timeout)
 {
@@ -212,7 +212,7 @@ static void extend_send(struct exports *x, struct export *e, uint64_t now)
 		return;
 	m.extend.extensions.n = n;
 	m.extend.extensions.list = entries;
-	/* If the message cannot be sent, the client asks for itself. */
+	/* If the message cannot be sent, the client asks by itself. */
 	if (control_send(x->shard, self, to, &m))
 		return;
 	stat_count(x->shard, RPC_STAT_extends_sent);
@@ -386,7 +386,7 @@ static void look_stuck(struct ulrpc_request *r, uint64_t now)
 	}
 }
 
-/* Looks whether @r has made progress, if it is time to. */
+/* Looks whether @r has made progress, if that is due. */
 static void look_stalled(struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t since = request_started(r);

@@ -97,7 +97,7 @@ static void long_reply_on_event(const struct ulnet_event *ev)
 	shard_cancel(s, &z->timer);
 	long_reply_free(z);
 	service_cpt_settled(sc);
-	shard_release(s); /* sc may go */
+	shard_release(s); /* sc may be freed here */
 }
 
 static void long_reply_on_timer(struct ulnet_timer *timer)

@@ -37,8 +37,9 @@ static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 
 struct reply_message {
 	struct service_cpt *sc;
-	struct list link;	  /* service_cpt.replies, until `over` */
-	struct record_reply kept; /* its keeps is 0: no reply in it is kept */
+	struct list link; /* service_cpt.replies, until `over` */
+	/* if its keeps is 0, no reply in the message is kept */
+	struct record_reply kept;
 	struct request_batch *batch; /* while it is being packed, else NULL */
 	struct share *share;	     /* the share that it is charged to */
 	bool linked;		     /* LNet has it */
@@ -310,8 +311,8 @@ static int message_bind(struct reply_message *m, uint64_t now)
 	return LNetMDBind(m->sc->shard->node, &md, LNET_UNLINK, &m->md);
 }
 
-/* Sends @m, at least once even if its deadline has passed: the caller may have
- * more time than this attempt had. */
+/* Sends @m. That is done once even if its deadline has passed, because the
+ * caller may have more time than this attempt had. */
 static void message_send(struct reply_message *m)
 {
 	uint64_t now = shard_now(m->sc->shard);

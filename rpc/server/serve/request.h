@@ -58,8 +58,8 @@ struct request_batch {
 	uint64_t match;
 	uint64_t handle;   /* the client's handle of its connection */
 	uint64_t deadline; /* ns: the latest of its calls; TIME_NEVER: none */
-	/* Of the call that was read last: how long its caller waits, us, and
-	 * until when, ns. */
+	/* Of the call that was read last: how long its caller waits (us; 0:
+	 * without limit), and until when (ns). */
 	uint64_t remaining, due;
 	/* us: export_unknown_for(), if there is no export */
 	uint64_t unknown_for;

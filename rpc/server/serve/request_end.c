@@ -185,8 +185,8 @@ static in_line void report_end(const struct ulrpc_request *r,
 		run_request_end(r->sc->shard, report);
 }
 
-/* Returns the report of a request that ends now and has not run. The caller
- * sets its end, and changes what is different. */
+/* Returns the report of @r, as if it ended at @now without having run. The
+ * caller sets report.end, and, if @r has run, its times. */
 static in_line struct request_report report_of(const struct ulrpc_request *r,
 					       uint64_t now)
 {

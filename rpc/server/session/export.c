@@ -188,8 +188,9 @@ static void export_dead(struct exports *x, struct export *e)
 	x->users->gone(x->shard, &client, opened);
 }
 
-/* Returns i, so that @e belongs into the list x->silent[i]. Each export there
- * is looked at every 2^i ns, which is between half a keepalive and one. */
+/* Returns the index of the list in x->silent[] that @e belongs to. The exports
+ * in list i are looked at every 2^i ns, which is between half a keepalive and
+ * one. */
 static unsigned int clock_of(const struct exports *x, const struct export *e)
 {
 	uint64_t ns = rpc_ns(keepalive_of(x->shard->rpc, e));

@@ -4,8 +4,8 @@
  * exports of each NID. A client may send over any of the NIDs of its peer. As
  * discovery may not know yet, or never, which NIDs belong to one peer, the NIDs
  * that a client has sent a Connect from are its own, too: nobody else knows its
- * id. Whatever rail its messages take, they count for the host that it
- * connected from last.
+ * id. All messages of a client count for the host that it connected from last,
+ * whatever rail they take.
  *
  * The notifier tells clients that accept no connections when an NI of this node
  * goes down, or comes back: such a client leaves that rail at once, instead of

@@ -114,13 +114,13 @@ struct record_ops {
 	void (*give_up)(struct ulrpc_request *r);
 	/* @r has no record any more, because its connection has ended. */
 	void (*forget)(struct ulrpc_request *r);
-	/* No record needs the message @reply any more. And: none needs the
-	 * body. */
+	/* let_go: no record needs the message of @reply any more. body_let_go:
+	 * no record needs @body any more. */
 	void (*let_go)(struct record_reply *reply);
 	void (*body_let_go)(struct record_body *body);
 };
 
-/* Of a connection. */
+/* The records of a connection. */
 struct records {
 	uint64_t trimmed; /* ns: when records_trim() last ran; 0: never */
 	uint64_t acked;	  /* xids up to this one are over for the client */
@@ -157,7 +157,7 @@ enum record_past {
 	RECORD_AGAIN,	 /* record.request goes on, for this attempt */
 	RECORD_ANSWERED, /* record.reply answers this attempt, too */
 	RECORD_UNKNOWN,	 /* a query of a call that was not executed */
-	RECORD_DOUBTFUL, /* perhaps executed, and may not be again */
+	RECORD_DOUBTFUL, /* perhaps executed, and may not be executed again */
 	RECORD_HOPELESS, /* perhaps executed; its handler made no progress */
 	/* its slot or its xid is impossible; nothing is noted */
 	RECORD_BEYOND,
@@ -235,9 +235,11 @@ static inline void record_keep(struct records *rs, struct record *rec,
 	list_add_tail(&rs->replies, &reply->link);
 }
 
-/* Nobody will ask for the reply of @rec, which is KEPT. */
+/* Nobody will ask for the reply of @rec, which is KEPT: lets the reply go, and
+ * makes @rec LOST. */
 void record_drop(struct records *rs, struct record *rec);
-/* @body is the body of a long reply that @rec is going to keep. */
+/* Makes @rec the owner of @body, the body of a long reply that @rec is going to
+ * keep. */
 void record_body_add(struct records *rs, struct record *rec,
 		     struct record_body *body);
 /* Lets @body and the short reply of its record go, without calling

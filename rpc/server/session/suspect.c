@@ -25,7 +25,7 @@
 #include "rpc/server/session/export.h"
 #include "rpc/wire/wire.h"
 
-/* ns after the loss by which a client that is alive has been heard. (The
+/* ns: a client that is alive is heard within this time after the loss. (The
  * clients of a busy server spread their queries over up to one second.) */
 #define GRACE (2 * NSEC_PER_SEC)
 
