@@ -78,7 +78,7 @@ struct packed {
 	uint8_t small[2048];
 };
 
-/* 0; -ENOMEM. After success the caller owes packed_fini(). */
+/* Packs @message. 0 or -ENOMEM. After success the caller owes packed_fini(). */
 int packed_init(struct packed *packed, const ProtobufCMessage *message);
 void packed_fini(struct packed *packed);
 
