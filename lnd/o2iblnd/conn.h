@@ -137,10 +137,10 @@ struct ib_conn_set {
 
 	/* owned by the CPT */
 	struct ib_tx_pool *pool;
-	/* evicted from when memory is short; or NULL */
+	/* cache to evict from when memory is short; or NULL */
 	struct ib_regcache *regcache;
 	uint64_t timeout;   /* ns per message; may change at any time */
-	unsigned int conns; /* connections that are not gone */
+	unsigned int conns; /* number of connections that are not gone */
 	struct log_limit log_limit;
 };
 
@@ -164,8 +164,9 @@ struct ib_conn {
 	/* The peer, and the queue depth and fragments: as requested, then as
 	 * negotiated. */
 	struct ib_request terms;
-	struct ib_hdr out, in; /* headers of messages; valid once open */
-	void *user;	       /* for the user */
+	/* headers of messages to and from the peer; valid once open */
+	struct ib_hdr out, in;
+	void *user; /* for the user */
 
 	/* why it ended */
 	int status;
@@ -183,7 +184,7 @@ struct ib_conn {
 	/* sending (exchange.c) */
 	struct ib_credit credit;
 	struct list queues[IB_QUEUES]; /* by ib_tx.link */
-	unsigned int queued;	       /* in all queues */
+	unsigned int queued;	       /* number of transmits in all queues */
 	struct list waiting;  /* ib_tx.link: sent, and the peer is to answer */
 	struct list all;      /* ib_tx.all */
 	struct list finished; /* ib_tx.link: done() must be called */
@@ -201,14 +202,15 @@ struct ib_conn {
 	unsigned int nrxs;
 	void *rx_bufs;
 	struct ib_mr *rx_mr;
-	unsigned int receives; /* posted receives */
+	unsigned int receives; /* number of posted receives */
 	struct list early;     /* ib_rx.link: arrived before it was open */
 	struct list blocked;   /* ib_rx.link: must wait for a shown message */
 	struct list spares;    /* ib_rx.link: unused, without receive buffer */
 	/* ib_rx.extra: all receives that are not in rxs */
 	struct list extras;
 	unsigned int shown;
-	unsigned int blocking; /* shown messages that hold up the next ones */
+	/* number of shown messages that hold up the next ones */
+	unsigned int blocking;
 };
 
 /* Opens a connection to request->peer.nid, whose incarnation is

@@ -5,13 +5,13 @@
  * (regcache.h). As devices and peers access only the copy, a message can time
  * out or be canceled without ending its connection.
  *
- * One half is for PUTs and GETs of this side, the other for answers to peers. A
- * request may wait until a peer's answer frees memory, but an answer waits for
- * no request: so two nodes that are short of memory cannot deadlock.
+ * Half of the memory is for PUTs and GETs of this side, half for answers to
+ * peers. A request may wait until a peer's answer frees memory, but an answer
+ * waits for no request: so two nodes that are short of memory cannot deadlock.
  *
- * Bounded by the tunable bounce_max, of which each peer has a share. Transfers
- * beyond it wait, in order for each peer and use. A peer that has used up its
- * share does not keep others waiting.
+ * The memory of a CPT is bounded by the tunable bounce_max, of which each peer
+ * has a share. Transfers that need more wait, in order for each peer and use. A
+ * peer that has used up its share does not keep others waiting.
  *
  * Thread: the CPT's.
  */
@@ -55,7 +55,7 @@ struct ib_arena {
 	/* immutable after init */
 	struct ib_port *port;
 	uint64_t max; /* bytes */
-	/* evicted from when memory is short, or NULL; set later */
+	/* cache to evict from when memory is short, or NULL; set later */
 	struct ib_regcache *regcache;
 
 	uint64_t used;	     /* bytes in lent blocks */

@@ -128,34 +128,35 @@ struct ib_tx {
 	/* The message buffer, of IB_MSG_SIZE_MAX bytes; sge.length is the
 	 * length of the message in it. */
 	struct ib_sge sge;
-	uint64_t cookie; /* ib_tx_name() */
+	uint64_t cookie; /* names the request to the peer: see ib_tx_name() */
 	/* ns that each message may take; the user may lower it */
 	uint64_t time;
-	uint64_t deadline;  /* ns: when the message in the buffer is overdue */
-	unsigned int posts; /* post_send() calls that have not completed */
+	uint64_t deadline; /* ns: when the message in the buffer is overdue */
+	/* number of post_send() calls that have not completed */
+	unsigned int posts;
 
-	/* The payload memory: the source of a PUT or of a GET's answer. Its
-	 * length is that of the sink in other cases. */
+	/* Local memory that the payload of a PUT, or of the answer to a GET, is
+	 * written from; else NULL. */
 	const struct ib_sge *source;
-	uint32_t length; /* bytes */
+	uint32_t length; /* bytes of the payload, or of the sink for it */
 	/* the peer's memory; its fragments are behind the message */
 	struct ib_rdma rdma;
 	struct ib_writes writes;
-	unsigned int nwrites; /* WRITEs not posted yet */
+	unsigned int nwrites; /* number of WRITEs not posted yet */
 
 	/* the result, once has_result */
 	int status;
 	enum ulnet_cause cause;
 	uint32_t nob; /* bytes received or written */
 
-	void *user; /* for the user */
+	void *user; /* the user's own */
 };
 
 struct ib_tx_pool {
 	/* immutable after init */
 	struct ib_port *port;
 	uint32_t max; /* most transmits of the user at a time */
-	/* evicted from when memory is short, or NULL; set later */
+	/* cache to evict from when memory is short, or NULL; set later */
 	struct ib_regcache *regcache;
 
 	struct list free;

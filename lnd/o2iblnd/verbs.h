@@ -176,9 +176,9 @@ struct ib_events {
 	 * it holds @length bytes. */
 	void (*received)(struct ib_qp *qp, void *cookie, uint32_t length,
 			 enum ib_wc_status status);
-	/* A SEND has completed, with @cookie of post_send(). IB_WC_OK: so have
-	 * all work requests before it. A WRITE that fails is reported once, as
-	 * the SEND behind it. */
+	/* A SEND has completed, with @cookie of post_send(). IB_WC_OK: all work
+	 * requests before it have succeeded, too. A WRITE that fails is
+	 * reported once, as the failure of the SEND behind it. */
 	void (*sent)(struct ib_qp *qp, void *cookie, enum ib_wc_status status);
 	/* @up: the port can be used again; false: it cannot, because of @why:
 	 * link, address or device. From open() on it can, until this function
@@ -227,8 +227,8 @@ struct ib_verbs {
 	/* Stops listening: no request comes after this. */
 	void (*stop_listening)(struct ib_port *port);
 
-	/* Resolves address and route of @dst; an event follows. Sets *@qp_p
-	 * first. -ENOMEM, -EMFILE, -EADDRINUSE (no port is left), -ENODEV;
+	/* Resolves address and route of @dst. 0: *@qp_p is set, and an event
+	 * follows. -ENOMEM, -EMFILE, -EADDRINUSE (no port is left), -ENODEV;
 	 * others of the system. */
 	int (*resolve)(struct ib_port *port, unsigned int cpt,
 		       const struct ulnet_nid *dst, void *user,
@@ -236,10 +236,11 @@ struct ib_verbs {
 	/* Makes the queues. -ENOMEM: they are too large for the device, or for
 	 * the limit on locked memory; smaller ones may succeed. */
 	int (*create)(struct ib_qp *qp, const struct ib_qp_conf *conf);
-	/* @private is copied. -ENOTCONN: the connection has ended meanwhile,
-	 * and only flushed completions follow; -ENODEV; others of the system.
-	 * After an error the queue pair can only be destroyed or, if something
-	 * is posted, disconnected. */
+	/* These request, accept or reject a connection. @private is copied.
+	 * -ENOTCONN: the connection has ended in the meantime, and only flushed
+	 * completions follow; -ENODEV; others of the system. After an error the
+	 * queue pair can only be destroyed or, if something is posted,
+	 * disconnected. */
 	int (*connect)(struct ib_qp *qp, const void *private, size_t length);
 	int (*accept)(struct ib_qp *qp, const void *private, size_t length);
 	void (*reject)(struct ib_qp *qp, const void *private, size_t length);
@@ -252,15 +253,16 @@ struct ib_verbs {
 	 * before. */
 	void (*destroy)(struct ib_qp *qp);
 
-	/* At most max_recv_wr may be posted, of one entry each; more: -ENOMEM.
-	 * On a queue pair in error a receive is flushed, or refused with
-	 * -ENOTCONN. */
+	/* Posts a receive of one entry. At most max_recv_wr may be posted at a
+	 * time; more: -ENOMEM. On a queue pair in error the receive is flushed,
+	 * or refused with -ENOTCONN. */
 	int (*post_recv)(struct ib_qp *qp, const struct ib_sge *sge,
 			 void *cookie);
 	/* Posts @n work requests in order, the last of which is a SEND. At most
-	 * max_send_wr may be posted, where a WRITE counts until the SEND behind
-	 * it has completed; more: -ENOMEM. -ENOTCONN: not established yet. In
-	 * error: as post_recv(). After -errno none of them is posted. */
+	 * max_send_wr may be posted at a time, where a WRITE counts until the
+	 * SEND behind it has completed; more: -ENOMEM. -ENOTCONN: the
+	 * connection is not established yet. On a queue pair in error: as
+	 * post_recv(). After -errno none of the @n is posted. */
 	int (*post_send)(struct ib_qp *qp, const struct ib_wr *wrs,
 			 unsigned int n);
 
@@ -269,8 +271,9 @@ struct ib_verbs {
 	 * locked memory (RLIMIT_MEMLOCK) is reached; -EFAULT; -EINVAL. */
 	int (*reg)(struct ib_port *port, void *addr, size_t length, bool remote,
 		   struct ib_mr **mr_p);
-	/* On return no device accesses the memory. A peer that still writes to
-	 * it gets REMOTE_ACCESS, and loses its connection. Any thread. */
+	/* Deregisters memory: on return no device accesses it. A peer that
+	 * still writes to it gets REMOTE_ACCESS, and loses its connection. Any
+	 * thread. */
 	void (*dereg)(struct ib_port *port, struct ib_mr *mr);
 };
 

@@ -58,10 +58,10 @@ enum ib_msg_type {
 	IB_MSG_PUT_REQ = 0xd2,	/* source: announces a PUT */
 	IB_MSG_PUT_NAK = 0xd3,	/* sink: does not want the PUT */
 	IB_MSG_PUT_ACK = 0xd4,	/* sink: where to write the PUT */
-	IB_MSG_PUT_DONE = 0xd5, /* source: it was written */
+	IB_MSG_PUT_DONE = 0xd5, /* source: the data was written */
 	/* sink: asks for data, and says where to write it */
 	IB_MSG_GET_REQ = 0xd6,
-	IB_MSG_GET_DONE = 0xd7, /* source: it was written */
+	IB_MSG_GET_DONE = 0xd7, /* source: the data was written */
 };
 
 /* ---- sender and receiver ---- */
@@ -149,12 +149,13 @@ struct ib_msg {
 	const uint8_t *payload;
 	uint32_t payload_len;
 
-	/* PUT_REQ, GET_REQ: chosen by the sender, any value. Answers: that of
-	 * the PUT_REQ (PUT_ACK, PUT_NAK), PUT_ACK (PUT_DONE) or GET_REQ
-	 * (GET_DONE). */
+	/* PUT_REQ, GET_REQ: any value, chosen by the sender. Answers have the
+	 * cookie of what they answer: PUT_ACK and PUT_NAK that of the PUT_REQ,
+	 * PUT_DONE that of the PUT_ACK, GET_DONE that of the GET_REQ. */
 	uint64_t cookie;
 	uint64_t dst_cookie; /* PUT_ACK: chosen by the sender */
-	/* PUT_NAK, PUT_DONE, GET_DONE: bytes or an error; not checked */
+	/* PUT_NAK, PUT_DONE, GET_DONE: number of bytes, or a negative errno;
+	 * not checked */
 	int32_t status;
 	struct ib_rdma rdma; /* PUT_ACK, GET_REQ */
 };
@@ -163,14 +164,14 @@ struct ib_msg {
 
 /*
  * Each function writes a message, with credits and checksum 0, into @buf, and
- * returns its size. @buf has room for it, as IB_MSG_SIZE_MAX bytes always have.
- * The caller writes LNet header and payload, before or after.
+ * returns its size, bytes. @buf has room for it; IB_MSG_SIZE_MAX bytes are
+ * always enough. The caller writes LNet header and payload, before or after.
  */
 /* Writes a CONNREQ or a CONNACK. */
 size_t ib_conn_encode(const struct ib_hdr *hdr, enum ib_msg_type type,
 		      const struct ib_conn_params *params, void *buf);
 size_t ib_noop_encode(const struct ib_hdr *hdr, void *buf);
-/* @payload_len: at most IB_IMMEDIATE_MAX. */
+/* Writes an IMMEDIATE. @payload_len: bytes, at most IB_IMMEDIATE_MAX. */
 static inline size_t ib_immediate_encode(const struct ib_hdr *hdr,
 					 size_t payload_len, void *buf)
 {
@@ -181,11 +182,12 @@ static inline size_t ib_immediate_encode(const struct ib_hdr *hdr,
 	return nob;
 }
 size_t ib_put_req_encode(const struct ib_hdr *hdr, uint64_t cookie, void *buf);
-/* @cookie: of the PUT_REQ. At most IB_PUT_ACK_FRAGS fragments. */
+/* Writes a PUT_ACK. @cookie: of the PUT_REQ. @sink has at most IB_PUT_ACK_FRAGS
+ * fragments. */
 size_t ib_put_ack_encode(const struct ib_hdr *hdr, uint64_t cookie,
 			 uint64_t dst_cookie, const struct ib_sink *sink,
 			 void *buf);
-/* At most IB_GET_REQ_FRAGS fragments. */
+/* Writes a GET_REQ. @sink has at most IB_GET_REQ_FRAGS fragments. */
 size_t ib_get_req_encode(const struct ib_hdr *hdr, uint64_t cookie,
 			 const struct ib_sink *sink, void *buf);
 /* Writes a PUT_NAK, a PUT_DONE or a GET_DONE. */
@@ -214,7 +216,8 @@ void ib_msg_set_cksum(void *buf);
 int ib_msg_decode(const void *buf, size_t len, struct ib_msg *msg,
 		  const char **why);
 
-/* Sender and receiver. src.nid is never LNET_NID_ANY. */
+/* The sender and the receiver of a decoded message. src.nid is never
+ * LNET_NID_ANY. */
 struct ib_envelope ib_msg_env(const struct ib_msg *msg);
 
 /*

@@ -44,8 +44,8 @@ static enum sock_type missing(const struct sock_peer *peer)
 	return in < peer->bulk_target ? SOCK_BULK_IN : SOCK_NONE;
 }
 
-/* The peer refuses more bulk connections: if there are some each way, wants no
- * more. True: there are. */
+/* The peer refuses more bulk connections. True: there are some each way, and no
+ * more are wanted from now on. */
 static bool accept_fewer(struct sock_peer *peer)
 {
 	unsigned int in = peer->count[SOCK_BULK_IN];

@@ -17,7 +17,7 @@
 /* Most messages of the system that are read before the state of links is read.
  */
 #define BATCH 64
-/* How long after it could not be read the state of links is read again. */
+/* If the state of links could not be read, it is read again after so long. */
 #define AGAIN NSEC_PER_SEC
 
 struct sock_links {
@@ -154,7 +154,7 @@ static int open_netlink(void)
 	return rc;
 }
 
-/* Does @rc mean that this system never allows it? */
+/* Does @rc mean that this system never lets us watch links? */
 static bool link_is_refusal(int rc)
 {
 	return rc == -EPERM || rc == -EACCES || rc == -EPROTONOSUPPORT ||

@@ -78,8 +78,8 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 	return peer;
 }
 
-/* Does @peer (or NULL) stand for the process with @incarnation, or for none
- * that has connections? */
+/* May the process with @incarnation have the pid of @peer? It may if @peer is
+ * NULL, has no connections, or is this process. */
 static bool is_free_for(const struct sock_peer *peer, uint64_t incarnation)
 {
 	return !peer || !sock_peer_has_conns(peer) ||
@@ -265,8 +265,8 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 		sock_peer_close(peer, -ECONNRESET);
 		return -EALREADY;
 	}
-	/* Both sides are opening one: the higher NID wins, unless its attempt
-	 * hears nothing. */
+	/* Both sides are opening a connection: that of the higher NID wins,
+	 * unless its attempt hears nothing. */
 	if (peer->attempt && !peer->second &&
 	    lnet_nid_cmp(&peer->id.nid, &sni->ni->nid) < 0)
 		return -EALREADY;
@@ -389,7 +389,7 @@ static void peer_make_room(struct sock_peer *peer, const struct sock_conn *conn)
 	if (conn->type != SOCK_CONTROL)
 		return;
 	if (peer->count[SOCK_CONTROL]) {
-		/* Messages given back by peer_suspend() wait for @conn. */
+		/* peer_suspend() gives messages back: they wait for @conn. */
 		connect_want(&peer->connect);
 		peer_suspend(peer);
 	}
@@ -492,8 +492,8 @@ void sock_peer_saw_bulk(struct sock_peer *peer)
 	sock_peer_settle(peer);
 }
 
-/* A process that only calls may exit without having read everything: no reason
- * for a warning. */
+/* Has a process that only calls ended? It may exit without having read
+ * everything, which is no reason for a warning. */
 static bool peer_has_left(const struct sock_peer *peer, int status)
 {
 	return sock_pid_is_user(peer->id.pid) &&
@@ -516,8 +516,9 @@ static void log_closed(const struct sock_peer *peer, int status)
 				 strerror(-status));
 }
 
-/* Is it certain that the peer takes connections? It is not if the peer has sent
- * nothing, and may close connections right after accepting them. */
+/* Is it certain that the peer takes connections? It is once the peer has sent
+ * something, or has kept a connection for max_reconnectms. Some peers close
+ * connections right after accepting them. */
 static bool is_proven(const struct sock_peer *peer)
 {
 	return peer->heard ||

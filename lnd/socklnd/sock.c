@@ -117,8 +117,8 @@ int sock_options(int fd, const struct ulnet_nid *nid, const int64_t *t)
 	return rc;
 }
 
-/* One attempt from one port (0: the system chooses). *@taken: the port is in
- * use. */
+/* Begins to connect from @from_port; 0: from a port that the system chooses.
+ * *@taken: that port is in use. */
 static int connect_from(const struct ulnet_nid *from, uint16_t from_port,
 			const union netif_addr *to, const int64_t *tunables,
 			bool *taken)
@@ -129,7 +129,7 @@ static int connect_from(const struct ulnet_nid *from, uint16_t from_port,
 	*taken = false;
 	if (fd < 0)
 		return fd;
-	/* A port has to be free for this pair of addresses only. */
+	/* A chosen port needs to be free for this pair of addresses only. */
 	rc = from_port ? set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1)
 		       : set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 	if (!rc && bind(fd, &local.any, addr_len(&local))) {

@@ -10,8 +10,8 @@
 
 /* Most writes to one connection in a turn, so that others are served, too. */
 #define WRITES_PER_TURN 2
-/* NOOPs queued on a connection at most. A peer that causes more asks for
- * acknowledgements and does not read them. */
+/* Most NOOPs queued on a connection. A peer that causes more asks for
+ * acknowledgements without reading them. */
 #define NOOPS_MAX 4096
 
 static struct sock_cpt *tx_cpt(const struct sock_tx *tx)
@@ -31,7 +31,7 @@ static size_t tx_size(const struct sock_tx *tx)
 	return SOCK_HDR_SIZE + (tx->msg ? LNET_HDR_SIZE : 0) + tx_length(tx);
 }
 
-/* Is its payload sent from the user's memory? */
+/* Is the payload of @tx sent from the user's memory? */
 static bool tx_is_large(const struct sock_tx *tx)
 {
 	return tx_length(tx) >= tx_cpt(tx)->sni->tunables[SOCK_zc_min_payload];
@@ -408,7 +408,7 @@ static ssize_t write_plain(struct sock_conn *conn, const void *buf, size_t len)
 	return n < 0 ? -errno : n;
 }
 
-/* All of conn->tx is written. */
+/* All of conn->tx is written: ends it. Users' handlers run. */
 static void tx_written(struct sock_conn *conn)
 {
 	struct sock_tx *tx = conn->tx;
@@ -592,8 +592,8 @@ int sock_tx_detach(struct sock_conn *conn, struct list *begun,
 	return rc;
 }
 
-/* Gives up a message of which some may have left. If its frame cannot be
- * finished, all connections to the peer have to be closed. */
+/* Gives up a message of which some may have left. If the rest of its frame
+ * cannot be sent, closes all connections to the peer. */
 static void cancel_writing(struct sock_tx *tx, int status)
 {
 	struct sock_conn *conn = tx->conn;

@@ -29,7 +29,8 @@ struct simqp_addr {
 	bool gone; /* the device was removed */
 	const char *why;
 	struct simqp_fail fails[SIMQP_CALLS];
-	int reject;    /* reason to reject the next request; 0: none */
+	/* CM's reason for rejecting the next request; 0: none is rejected */
+	int reject;
 	int unresolve; /* status of the next resolve(); 0: as usual */
 };
 
@@ -65,7 +66,7 @@ struct simqp_fabric {
 	struct list ways;
 	struct list links;    /* simqp_rule */
 	struct list silences; /* simqp_rule */
-	uint64_t version;     /* counts changes of links and silences */
+	uint64_t version;     /* counts changes of links */
 	struct hash qps;      /* by id */
 	uint64_t last_qp;
 	uint32_t last_key;
@@ -121,7 +122,7 @@ struct simqp_inbox;
 enum simqp_kind {
 	/* for queue pairs: data */
 	SIMQP_DATA,
-	SIMQP_ACK,   /* acknowledges all up to seq */
+	SIMQP_ACK,   /* acknowledges all packets up to seq */
 	SIMQP_RNR,   /* there was no receive for seq */
 	SIMQP_NAK,   /* seq has failed with wc */
 	SIMQP_ABORT, /* the peer has used up its retries for a receive */
