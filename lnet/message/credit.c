@@ -23,11 +23,11 @@ static struct ni_cpt *credit_ni(const struct msg_out *msg)
 
 /* ---- connections that take long ---- */
 
-/* How long connecting usually takes, within a site. */
+/* Within a site, connecting usually takes less than this. */
 #define CONNECTED_SOON (20 * NSEC_PER_MSEC)
 
-/* @msg begins to wait for a connection: if there may be another path, its timer
- * fires soon (credit_connect_late()). */
+/* @msg begins to wait for a connection. If it may have another path, its timer
+ * is set to fire soon (credit_connect_late()). */
 static void connect_begin(struct msg_out *msg)
 {
 	uint64_t soon = loop_now(msg->cpt->loop) + CONNECTED_SOON;
@@ -37,7 +37,7 @@ static void connect_begin(struct msg_out *msg)
 		loop_timer_arm(msg->cpt->loop, &msg->timer, soon);
 }
 
-/* Would @msg take a path that has a connection, if it were sent now? */
+/* If @msg were sent now, would it take a path that has a connection? */
 static bool is_connected_elsewhere(const struct msg_out *msg)
 {
 	struct path path;
@@ -175,9 +175,10 @@ static inline void ni_credit_return(struct ni_cpt *nc)
 		credit_transmit(next);
 }
 
-/* Returns the credits of @msg. A message that gets one of them may have to wait
- * for a connection as well, and return it: in a loop, not by recursion, since
- * there may be thousands of such messages. */
+/* Returns the credits of @msg. Another message that gets one of them may have
+ * to wait for a connection, and then returns its credits as well. This is done
+ * in a loop, and not by recursion, since there may be thousands of such
+ * messages. */
 static void credit_refund(struct msg_out *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -219,7 +220,7 @@ void credit_return(struct msg_out *msg)
 
 	if (unlikely(waits)) {
 		leave_queue(msg);
-	} else if (likely(msg->lpni)) { /* else: through 0@lo */
+	} else if (likely(msg->lpni)) { /* otherwise it goes through 0@lo */
 		ni_credit_return(credit_ni(msg));
 		peer_credit_return(msg->lpni);
 	}
@@ -261,7 +262,8 @@ void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 	if (!lpni)
 		return;
 	peer_connected(lpni, ni->bit, !status);
-	/* Messages that users' handlers send meanwhile are not affected. */
+	/* Moved to a list of their own: messages that users' handlers send
+	 * meanwhile are not affected. */
 	list_init(&waiting);
 	list_for_each_entry_safe (msg, next, &lpni->connecting, link) {
 		if (!out_waits_for(msg, ni, peer))
@@ -277,7 +279,8 @@ void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 			credit_take(msg);
 			continue;
 		}
-		msg->nsends++; /* so that the event names the path */
+		/* Counted as an attempt, so that the event names the path. */
+		msg->nsends++;
 		out_finalize(msg, status, cause);
 	}
 }

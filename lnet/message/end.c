@@ -14,7 +14,7 @@
 
 #define PAUSE_MIN (10 * NSEC_PER_MSEC)
 #define PAUSE_MAX NSEC_PER_SEC
-/* The least time of an attempt, unless the message has less. */
+/* The shortest time for an attempt, unless the message has less time left. */
 #define ATTEMPT_MIN (50 * NSEC_PER_MSEC)
 
 static uint32_t retry_count(const struct msg_out *msg)
@@ -33,14 +33,15 @@ enum resend_how { RESEND_NOT, RESEND_ELSEWHERE, RESEND_REPEAT };
 
 struct resend_plan {
 	enum resend_how how;
-	uint64_t at;		    /* ns: when the next attempt begins */
-	struct failed_paths failed; /* before that */
+	uint64_t at; /* ns: when the next attempt is to begin */
+	/* the attempts that have failed, including the present one */
+	struct failed_paths failed;
 	struct path_request request;
-	struct path path; /* of the next attempt */
+	struct path path; /* path of the next attempt */
 };
 
-/* How many of the attempts @failed went over @path; or over any path to the
- * gateway of @path, if another CPT owns that gateway. */
+/* Returns how many of the attempts in @failed went over @path. If another CPT
+ * owns the gateway of @path: how many went over any path to that gateway. */
 static unsigned int attempts_over(const struct msg_out *msg,
 				  const struct failed_paths *failed,
 				  const struct path *path)
@@ -54,7 +55,7 @@ static unsigned int attempts_over(const struct msg_out *msg,
 				  path->lpni ? &path->lpni->nid : hop);
 }
 
-/* Whether and how @msg is sent again; selects plan->path. */
+/* Returns whether and how @msg is sent again, and selects plan->path. */
 static enum resend_how resend_how(const struct msg_out *msg,
 				  struct resend_plan *plan)
 {
@@ -72,7 +73,8 @@ static enum resend_how resend_how(const struct msg_out *msg,
 	return repeats(msg) < retry_count(msg) ? RESEND_REPEAT : RESEND_NOT;
 }
 
-/* Plans what follows if the attempt of @msg fails now. False: nothing. */
+/* Plans what is done if the present attempt of @msg fails. Returns false if
+ * @msg is not sent again. */
 static bool resend_plan(const struct msg_out *msg, struct resend_plan *plan)
 {
 	if (msg->flags & MSG_ONCE || atomic_load(&msg->abandoned) ||
@@ -98,8 +100,9 @@ bool resend_could(const struct msg_out *msg)
 
 /* ---- the pause ---- */
 
-/* Notes the failed attempt in @msg. False: no memory. (msg->retries is not from
- * a pool, since @msg may end on another CPT.) */
+/* Records the failed attempt in @msg. Returns false if there is no memory.
+ * (msg->retries does not come from a pool, because @msg may end on another
+ * CPT.) */
 static bool resend_note(struct msg_out *msg, const struct resend_plan *plan)
 {
 	if (!msg->retries)
@@ -117,8 +120,8 @@ static int32_t path_health(const struct msg_out *msg)
 	return ni_health(msg->ni) + msg->lpni->health;
 }
 
-/* Takes the next path now, if this CPT owns the target and the gateway. False:
- * a path is chosen after the pause. */
+/* Takes the next path now, if this CPT owns the target and the gateway.
+ * Otherwise returns false, and a path is chosen after the pause. */
 static bool resend_takes_path(struct msg_out *msg, struct resend_plan *plan)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -127,7 +130,8 @@ static bool resend_takes_path(struct msg_out *msg, struct resend_plan *plan)
 	       !path_take(cpt, &plan->request, &plan->path);
 }
 
-/* True: @msg will be sent again. False: its failure is final. */
+/* Makes @msg pause before another attempt, and returns true; or returns false:
+ * the failure is final. */
 static bool resend_after(struct msg_out *msg, int status,
 			 enum ulnet_cause cause)
 {
@@ -154,8 +158,8 @@ static bool resend_after(struct msg_out *msg, int status,
 	return true;
 }
 
-/* Does @msg have a path that has not become worse since it was chosen? Several
- * paths may have failed in one turn. */
+/* Does @msg have a path that has not become worse since it was chosen? (Several
+ * paths may have failed in the same turn.) */
 static bool resend_has_path(const struct msg_out *msg)
 {
 	return msg->lpni && ni_is_up(msg->ni) &&
@@ -193,8 +197,9 @@ void resend_leave(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 
 /* ---- the end of an attempt ---- */
 
-/* Whose fault LNET_CAUSE_LOCAL_TIMEOUT is, by where the message waited. An LND
- * queues messages for connections, so the peer does not read. */
+/* Who is to blame for LNET_CAUSE_LOCAL_TIMEOUT, by the state in which the
+ * message waited. In OUT_LND it was in the queue of a connection that the peer
+ * does not read. */
 static const enum lnd_blame late_blame[OUT_STATES] = {
 	[OUT_PEER_QUEUE] = LND_BLAME_PEER,
 	[OUT_NI_QUEUE] = LND_BLAME_LOCAL,
@@ -212,8 +217,9 @@ static enum lnd_blame blame(const struct msg_out *msg, int status,
 	return b;
 }
 
-/* The cause that counts: if @msg was canceled, the LND's cause only says how
- * far @msg had come, and would count as if the network had been late. */
+/* Returns the cause that is counted. If @msg was canceled, the LND's cause only
+ * says how far @msg had come; counting it would look as if the network had been
+ * late. */
 static enum ulnet_cause counted_as(const struct msg_out *msg, int status,
 				   enum ulnet_cause cause)
 {
@@ -252,20 +258,21 @@ static void lower_health(struct msg_out *msg, enum lnd_blame blame)
 	}
 }
 
-/* The attempt of @msg has failed, with @msg still in the state of the attempt:
- *	1. counts the failure, and notes whether the peer may have received it;
- *	2. lowers the health of the NI to blame (lnd/cause.h); if @msg was too
- *	   late, of the NI that it waited for;
- *	3. plans another attempt, if @msg was not delivered.
- * True: @msg pauses before another attempt (OUT_PAUSED), and has nothing but
- * perhaps a path. */
+/* The attempt of @msg has failed; @msg is still in the state of the attempt.
+ *	1. Counts the failure, and notes whether the peer may have received
+ *	   @msg.
+ *	2. Lowers the health of the NI to blame (lnd/cause.h). If @msg was too
+ *	   late, that is the NI that it has waited for.
+ *	3. If @msg was not delivered, plans another attempt.
+ * Returns true if there will be another attempt: then @msg pauses (OUT_PAUSED),
+ * and holds nothing except perhaps a path. */
 static out_of_line bool attempt_failed(struct msg_out *msg, int status,
 				       enum ulnet_cause cause)
 {
 	uint32_t ended = msg->retries ? msg->retries->failed.n : 0;
 
 	if (msg->fsm.state == OUT_PAUSED && msg->lpni)
-		out_forget_path(msg); /* no attempt over it has begun */
+		out_forget_path(msg); /* no attempt over this path has begun */
 	count(msg, counted_as(msg, status, cause));
 	if (msg->nsends > ended && !lnd_judge(status, cause).not_delivered)
 		msg->flags |= MSG_MAYBE_ARRIVED;
@@ -338,7 +345,7 @@ static void out_count_sent(struct msg_out *msg)
 	traffic_add(&msg->lpni->traffic.send, type, length);
 }
 
-/* Ends @msg, except for the call of msg->done(). */
+/* Ends @msg, but does not call msg->done(). */
 static void out_finish(struct msg_out *msg, int status, enum ulnet_cause cause)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -398,7 +405,8 @@ void out_cancel(struct msg_out *msg, int status, enum ulnet_cause cause)
 	case OUT_NEW:
 	case OUT_REFUSED:
 	case OUT_DONE:
-		/* Not begun, about to end (out_fail_later()), or ended. */
+		/* It has not begun, is about to end (out_fail_later()), or has
+		 * ended. */
 		break;
 	case OUT_LND:
 		msg->ni->lnd.lnd->cancel(&msg->ni->lnd, &msg->lnd, status);
@@ -411,7 +419,7 @@ void out_cancel(struct msg_out *msg, int status, enum ulnet_cause cause)
 
 /* ---- timers ---- */
 
-/* Has a part of @msg been sent, so that it had better be sent to the end? */
+/* Has a part of @msg been sent? Then it is better to send the rest, too. */
 static bool out_has_begun(const struct msg_out *msg)
 {
 	const struct lnd *lnd;
@@ -422,8 +430,8 @@ static bool out_has_begun(const struct msg_out *msg)
 	return !lnd->has_begun || lnd->has_begun(&msg->ni->lnd, &msg->lnd);
 }
 
-/* The deadline of this attempt has passed. True: the attempt may go on until
- * the deadline of the message. */
+/* The deadline of the present attempt has passed. Returns true if the attempt
+ * may go on until the deadline of the message. */
 static bool out_takes_more_time(struct msg_out *msg)
 {
 	struct loop *loop = msg->cpt->loop;
@@ -454,7 +462,8 @@ void out_late(struct timer *t)
 	default:
 		break;
 	}
-	/* Messages through 0@lo and answer()s are never sent again. */
+	/* Messages through 0@lo, and those given to answer(), are never sent
+	 * again. */
 	if (msg->lpni && loop_now(msg->cpt->loop) < msg->lnd.deadline)
 		credit_connect_late(msg);
 	else if (!msg->lpni || !out_takes_more_time(msg))

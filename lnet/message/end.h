@@ -31,46 +31,49 @@ struct lnet_peer_ni;
 /* The failed attempts of a message. */
 struct msg_retries {
 	struct failed_paths failed;
-	uint32_t repeats; /* attempts over a path that was tried before */
-	/* When the next path was chosen, if it is: */
-	uint64_t topology; /* cpt.topology */
-	int32_t health;	   /* of both ends of the path together */
+	uint32_t repeats; /* attempts over a path that had been tried before */
+	/* When the next path was chosen, if it has been: */
+	uint64_t topology; /* cpt.topology at that time */
+	int32_t health;	   /* health of both ends of that path, added up */
 };
 
-/* Ends @msg, in whatever state, unless it has failed and is sent again: returns
- * what it has taken, updates statistics and calls msg->done(). */
+/* Ends @msg, whatever its state is; or, if it has failed and is sent again,
+ * ends only the attempt. Returns what @msg has taken, updates statistics, and,
+ * if @msg has ended, calls msg->done(). */
 void out_finalize(struct msg_out *msg, int status, enum ulnet_cause cause);
 
-/* As out_finalize(), but msg->done() runs later: for callers that walk queues,
- * which users' handlers may change. */
+/* As out_finalize(), but msg->done() runs later: for callers that walk through
+ * queues, which users' handlers may change. */
 void out_finalize_post(struct msg_out *msg, int status, enum ulnet_cause cause);
 
-/* As out_finalize(), at the end of this turn. */
+/* Calls out_finalize() at the end of this turn. */
 void out_fail_later(struct msg_out *msg, int status, enum ulnet_cause cause);
 
-/* Cancels @msg; unless it is new or about to end, out_finalize() is called
- * before return. */
+/* Cancels @msg. Calls out_finalize() before it returns, unless @msg is new or
+ * about to end. */
 void out_cancel(struct msg_out *msg, int status, enum ulnet_cause cause);
 
-/* The function of msg_out.timer: what @msg waits for has not come in time, or
- * is due. */
+/* The function of msg_out.timer: what @msg has waited for has not come in time;
+ * or, if @msg was delayed or paused, it is due. */
 void out_late(struct timer *t);
 
-/* Would another attempt follow if that of @msg, which has a path, failed? */
+/* If the present attempt of @msg, which has a path, failed: would there be
+ * another one? */
 bool resend_could(const struct msg_out *msg);
 
-/* The deadline, ns, of the attempt of @msg that is about to begin. */
+/* Returns the deadline, in ns, of the attempt of @msg that is about to begin.
+ */
 uint64_t resend_deadline(const struct msg_out *msg);
 
-/* Messages that pause before an attempt over @ni or @lpni (NULL: none), which
- * go away on @cpt, will choose another path. */
+/* @ni or @lpni (NULL: none) goes away on @cpt: makes messages that pause before
+ * an attempt over it choose another path. */
 void resend_leave(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 		  const struct lnet_peer_ni *lpni);
 
-/* @msg is over: frees msg->retries. */
+/* Frees msg->retries of @msg, which has ended. */
 void resend_end(struct msg_out *msg);
 
-/* @cpt closes: ends the messages that pause before another attempt. */
+/* Ends the messages that pause before another attempt, because @cpt closes. */
 void resend_discard(struct lnet_cpt *cpt);
 
 #endif

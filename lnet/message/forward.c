@@ -8,11 +8,12 @@
 #include "lnet/message/msgs.h"
 #include "lnet/net/net.h"
 
-/* One FAILING_PARTth of a pool is for NIDs to which the last message failed. */
+/* NIDs to which the last message failed share 1 / FAILING_PART of each pool. */
 #define FAILING_PART 4
 
 struct router_buf {
-	struct list link; /* router_pool.spare, unless a message has it */
+	/* in router_pool.spare while no message has the buffer */
+	struct list link;
 	struct iovec iov;
 	char bytes[];
 };
@@ -38,7 +39,7 @@ static struct router_pool *pool_of(const struct msg_in *msg)
 
 /* ---- buffers ---- */
 
-/* A spare buffer, or a new one. NULL: no memory. */
+/* Returns a spare buffer, or a new one. NULL: there is no memory. */
 static struct router_buf *buf_get(struct router_pool *pool)
 {
 	struct router_buf *buf;
@@ -118,7 +119,8 @@ static void forward_take(struct msg_in *msg, struct router_buf *buf)
 
 static void forward_wake_later(struct lnet_cpt *cpt);
 
-/* @msg returns its buffer, and stops counting in the shares. */
+/* Returns the buffer of @msg, which then does not count in the shares any more.
+ */
 static void forward_end(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -150,7 +152,8 @@ static void forward_drop(struct msg_in *msg, enum lnet_stat why)
 
 /* ---- receiving and sending ---- */
 
-/* @msg ends: it was sent (STAT_COUNT), or could not be, because of @why. */
+/* Ends @msg. @why: the counter of the reason for which it was not sent;
+ * STAT_COUNT: it was sent. */
 static void forward_over(struct msg_in *msg, enum lnet_stat why)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -188,7 +191,7 @@ static void forward_out(struct msg_in *msg)
 	out_launch(out);
 }
 
-/* The payload of the message has been received, or has failed to be. */
+/* The payload of the message has been received, or could not be received. */
 static void forward_received(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
@@ -257,7 +260,8 @@ void forward_msg(struct msg_in *msg)
 	struct lnet_cpt *cpt = msg->out.home;
 	const struct settings *s = &cpt->node->settings;
 
-	/* Routing may end while a fault rule delays the message. */
+	/* Routing may have been turned off while a fault rule has delayed the
+	 * message. */
 	if (!router_of(cpt)->on || !msg->sender) {
 		in_drop(msg, STAT_drop_not_mine);
 		return;
@@ -271,7 +275,7 @@ void forward_msg(struct msg_in *msg)
 		loop_now(cpt->loop) + (msg->dest->has.forwards_fail
 					       ? FORWARD_SUSPECT
 					       : settings_lnd_timeout(s));
-	/* Messages that are about to be woken came first. */
+	/* While messages are about to be woken, they come first. */
 	if (!router_of(cpt)->waking && forward_has_room(msg))
 		forward_in(msg);
 	else
@@ -284,8 +288,8 @@ void forward_late(struct msg_in *msg)
 	forward_drop(msg, STAT_drop_route_late);
 }
 
-/* Looks once at each message that waits. Messages that end meanwhile have
- * forward_wake_later() called again. */
+/* Considers each waiting message once. Messages that end meanwhile call
+ * forward_wake_later() again. */
 static void pool_wake(struct router_pool *pool)
 {
 	struct list waiting;
@@ -315,8 +319,8 @@ static void forward_wake(struct work *w)
 		pool_wake(&r->pool[i]);
 }
 
-/* A buffer was returned: at the end of the turn, looks for messages that may
- * have one. */
+/* To be called when a buffer was returned: at the end of the turn, gives it to
+ * a message that may have one. */
 static void forward_wake_later(struct lnet_cpt *cpt)
 {
 	struct router *r = router_of(cpt);

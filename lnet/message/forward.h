@@ -33,7 +33,7 @@
 #include "base/loop.h"
 #include "ulnet/route.h"
 
-/* How long a message may wait for a next hop that has failed lately. */
+/* ns: how long a message may wait for a next hop that has failed lately. */
 #define FORWARD_SUSPECT (250 * NSEC_PER_MSEC)
 
 struct lnet_cpt;
@@ -41,46 +41,50 @@ struct msg_in;
 struct lnet_ni;
 
 struct router_pool {
-	uint32_t size; /* bytes of a buffer */
+	uint32_t size; /* bytes of each buffer */
 	uint32_t max;
 	uint32_t used;
-	uint32_t failing;    /* of @used: to NIDs whose last message failed */
-	int64_t free_min;    /* lowest value of max - used - waits */
-	uint32_t made;	     /* allocated, used or spare */
-	struct list spare;   /* of router_buf.link */
-	struct list waiting; /* of msg_in.link, by arrival */
-	uint32_t waits;	     /* length of @waiting */
+	/* buffers with messages to NIDs whose last message failed */
+	uint32_t failing;
+	int64_t free_min;  /* lowest value that max - used - waits has had */
+	uint32_t made;	   /* number of buffers that exist, in use or spare */
+	struct list spare; /* of router_buf.link */
+	/* of msg_in.out.link: messages that wait for a buffer, in order of
+	 * arrival */
+	struct list waiting;
+	uint32_t waits; /* length of @waiting */
 };
 
 struct router {
 	bool on;
 	struct router_pool pool[LNET_BUFFER_KINDS];
 	struct work wake;
-	bool waking; /* @wake is under way */
+	bool waking; /* @wake has been scheduled */
 };
 
 void router_init(struct lnet_cpt *cpt);
-/* No message is being forwarded any more. */
+/* To be called when no message is being forwarded any more. */
 void router_fini(struct lnet_cpt *cpt);
 
-/* Turns routing on or off on @cpt, with @buffers for this CPT. When it is
- * turned off, messages that wait are dropped, and those under way proceed. */
+/* Turns routing on or off on @cpt; @buffers is the share of this CPT. When
+ * routing is turned off, messages that wait for a buffer are dropped, and
+ * messages that have one are sent on. */
 void router_set(struct lnet_cpt *cpt, bool on,
 		const uint32_t buffers[LNET_BUFFER_KINDS]);
 
-/* Forwards @msg, which may have to wait for a buffer; or drops it. Takes
- * @msg. */
+/* Takes over @msg: forwards it, perhaps after it has waited for a buffer; or
+ * drops it. */
 void forward_msg(struct msg_in *msg);
 
-/* @msg has waited for a buffer until its deadline. */
+/* @msg has waited for a buffer until its deadline: drops it. */
 void forward_late(struct msg_in *msg);
 
 /* Drops messages that wait for a buffer and came through @ni (NULL: any). */
 void forward_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 
-/* The pool for payloads of @length bytes. */
+/* Returns the pool for payloads of @length bytes. */
 struct router_pool *router_pool_of(struct lnet_cpt *cpt, uint32_t length);
-/* May @msg, which waits, have a buffer now? */
+/* May @msg, which waits for a buffer, have one now? */
 bool forward_has_room(const struct msg_in *msg);
 
 #endif

@@ -91,7 +91,7 @@ void in_recv(struct msg_in *msg, struct lnet_cpt *cpt, work_fn done)
 	lnd->ni = &msg->out.ni->lnd;
 	mc->receiving = msg;
 	lnd->ni->lnd->recv(lnd->ni, msg->rx, lnd, msg->out.hdr.payload_length);
-	/* Most messages have been received by now, and need no timer. */
+	/* Most messages have been received by now; they need no timer. */
 	if (unlikely(mc->receiving == msg))
 		loop_timer_arm(home->loop, &msg->out.timer, lnd->deadline);
 	mc->receiving = outer;

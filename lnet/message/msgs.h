@@ -9,17 +9,17 @@
 #include "lnet/message/in.h"
 #include "lnet/path/path.h"
 
-/* What fault rules (lnet/fault/) do to messages. Each function returns whether
- * it has taken the message. On the CPT of the message. */
+/* The functions of fault rules (lnet/fault/), called on the CPT of the message.
+ * Each returns whether it has taken over the message. */
 struct msg_faults {
-	/* @msg has come in and was admitted, but not handled yet. */
+	/* @msg has come in and was admitted, but has not been handled yet. */
 	bool (*arrive)(struct msg_in *msg);
-	/* @msg is about to go out, and has its path. Not for 0@lo. */
+	/* @msg is about to be sent, and has its path. Not called for 0@lo. */
 	bool (*depart)(struct msg_out *msg);
-	/* @msg is a GET, whose REPLY has a payload but no path, and is about to
-	 * be given to the LND as the answer (in_answer()), so that depart() is
-	 * not called. If taken, request_send_reply() or request_cancel_reply()
-	 * follows. */
+	/* @msg is a GET. Its REPLY has a payload but no path, and is about to
+	 * be given to the LND as the answer (in_answer()), so depart() is not
+	 * called for it. If this function takes @msg over, it later calls
+	 * request_send_reply() or request_cancel_reply(). */
 	bool (*answer)(struct msg_in *msg);
 };
 
@@ -27,29 +27,40 @@ struct msg_cpt {
 	struct path_cpt path;
 	struct id_table ops;
 	struct pool msg_pool, op_pool, query_pool;
-	/* Of msg_out.active: all messages, in msg_in or lnet_op. */
+	/* Of msg_out.active: all messages. Those in active_in are part of a
+	 * msg_in, those in active_out are not. */
 	struct list active_in, active_out;
-	struct list refunds; /* of msg_out.lnd.link: messages about to return
-			      * their credits (credit.c) */
-	bool refunding;	     /* credits are being returned */
-	struct msg_in *receiving; /* being given to recv() just now */
-	uint64_t next_complaint;  /* ns: no log entry on bad headers before */
+	/* of msg_out.lnd.link: messages that are about to return their credits
+	 * (credit.c) */
+	struct list refunds;
+	bool refunding; /* credits are being returned */
+	/* the message that is being given to the LND's recv() */
+	struct msg_in *receiving;
+	/* ns: until this time no bad header is logged */
+	uint64_t next_complaint;
 
-	const struct msg_discovery *discovery; /* NULL: it is off (out.h) */
-	const struct msg_faults *faults;       /* NULL: no rules */
-	struct list delayed_in, delayed_out;   /* of msg_out.link */
-	struct list paused;		       /* of msg_out.link (end.h) */
+	/* NULL: discovery is off (out.h) */
+	const struct msg_discovery *discovery;
+	/* NULL: the node has no fault rules */
+	const struct msg_faults *faults;
+	/* of msg_out.link: messages that a fault rule delays */
+	struct list delayed_in, delayed_out;
+	/* of msg_out.link: messages that pause before another attempt (end.h)
+	 */
+	struct list paused;
 
-	struct lnet_quota has;	   /* of messages through 0@lo */
-	struct lnet_quota has_all; /* of all messages */
-	uint64_t arrivals;	   /* numbers msg_in.arrival */
+	struct lnet_quota has;	   /* used by messages through 0@lo */
+	struct lnet_quota has_all; /* used by all messages */
+	uint64_t arrivals;	   /* number of the last msg_in.arrival */
 	struct unexpected_queue unexpected[LNET_PORTALS];
 	struct router router;
-	struct list throttled; /* of msg_in.out.link (throttle.h) */
+	/* of msg_in.out.link: throttled messages (throttle.h) */
+	struct list throttled;
 	struct work unthrottle;
-	bool unthrottling; /* @unthrottle is under way */
+	bool unthrottling; /* @unthrottle has been scheduled */
 	uint64_t unthrottle_round;
-	struct timer throttle_timer; /* armed unless @throttled is empty */
+	/* armed as long as @throttled is not empty */
+	struct timer throttle_timer;
 };
 
 static inline struct msg_cpt *msg_cpt(const struct lnet_cpt *cpt)
@@ -57,7 +68,7 @@ static inline struct msg_cpt *msg_cpt(const struct lnet_cpt *cpt)
 	return container_of(cpt, struct msg_cpt, path.peer.portal.cpt);
 }
 
-/* The quota in which @msg counts: that of its sender. */
+/* Returns the quota in which @msg is counted: that of its sender. */
 static inline struct lnet_quota *in_quota(const struct msg_in *msg)
 {
 	return msg->sender ? &msg->sender->has : &msg_cpt(msg->out.home)->has;
@@ -68,7 +79,7 @@ extern const struct portal_users msgs_users;
 void msgs_init(struct lnet_cpt *cpt);
 void msgs_fini(struct lnet_cpt *cpt);
 
-/* As lnd_upcalls has them; in parse.c, credit.c and msgs.c. */
+/* Functions of lnd_upcalls; they are in parse.c, credit.c and msgs.c. */
 int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		 const struct ulnet_id *sender, void *rx);
 void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause);
@@ -82,9 +93,9 @@ bool upcall_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
 void upcall_msg_reply_header(const struct lnd_msg *lnd, uint32_t length,
 			     void *hdr, size_t hdr_len);
 
-/* @cpt closes: ends all messages that wait, and all operations. */
+/* Ends all waiting messages, and all operations, because @cpt closes. */
 void msgs_abandon(struct lnet_cpt *cpt);
-/* Has @cpt neither an operation nor a message? */
+/* Does @cpt have no operations and no messages? */
 bool msgs_idle(const struct lnet_cpt *cpt);
 
 #endif

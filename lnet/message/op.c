@@ -40,8 +40,8 @@ static void op_put(struct lnet_op *op)
 
 /* ---- events ---- */
 
-/* Sets the path of the event to that of the last attempt, not to one that was
- * chosen for the next attempt. */
+/* Sets the path of the event to the path of the last attempt, which need not be
+ * the one that msg has now: that may have been chosen for the next attempt. */
 static void op_event_path(const struct msg_out *req, struct ulnet_event *ev)
 {
 	ev->paths_tried = req->nsends;
@@ -56,12 +56,13 @@ static void op_event_path(const struct msg_out *req, struct ulnet_event *ev)
 		ev->path_hop = ev->path_peer;
 	} else {
 		ev->path_local = req->hdr.src_nid;
-		ev->path_peer = req->hdr.dest_nid; /* not the gateway */
+		/* the target, not the gateway */
+		ev->path_peer = req->hdr.dest_nid;
 		ev->path_hop = req->lnd.next_hop;
 	}
 }
 
-/* Fills in @ev, but for what md_event() and md_event_put() add of the MD. */
+/* Fills in @ev, except for what md_event() and md_event_put() add. */
 static void op_event(const struct lnet_op *op, struct ulnet_event *ev,
 		     enum ulnet_event_type type, int status)
 {
@@ -91,7 +92,7 @@ static void op_event(const struct lnet_op *op, struct ulnet_event *ev,
 	ev->elapsed = (loop_now(op->cpt->loop) - op->began) / NSEC_PER_USEC;
 }
 
-/* Delivers an event that is not the terminal one. */
+/* Delivers an event that is not the terminal one of the operation. */
 static void op_tell(struct lnet_op *op, struct ulnet_event *ev)
 {
 	op->events--;
@@ -162,8 +163,9 @@ static void op_header(struct lnet_op *op, const struct op_args *a)
 	hdr->length = get ? op->md->length : 0;
 }
 
-/* Does the operation end at its deadline if the answer has not come? The MD may
- * say so; otherwise the node's setting for the type does. */
+/* If the answer has not come by the deadline, does the operation end then? The
+ * MD may say so; if it does not, the setting response_tracking decides, by the
+ * type of operation. */
 static bool op_is_tracked(const struct lnet *node, const struct lnet_md *md,
 			  enum ulnet_msg_type type)
 {
@@ -269,8 +271,9 @@ static void op_wait(struct lnet_op *op)
 		loop_timer_arm(cpt->loop, &op->timer, at);
 }
 
-/* The cause of the end of @msg: if @msg was canceled, the LND's cause only says
- * how far @msg had come, and @op knows the reason. */
+/* Returns the cause of the end of @msg. If @msg was canceled, the LND's cause
+ * only says how far @msg had come; then returns the cause of the cancellation,
+ * which @op has. */
 static enum ulnet_cause op_cause(const struct lnet_op *op,
 				 const struct msg_out *msg)
 {
@@ -280,7 +283,7 @@ static enum ulnet_cause op_cause(const struct lnet_op *op,
 }
 
 /* If the request was sent, but the operation was canceled before its answer
- * came, the event says so. */
+ * came, makes the event say so. */
 static void op_event_canceled(const struct lnet_op *op, struct ulnet_event *ev)
 {
 	if (ev->status || !op->canceling || !op->expects_answer)
@@ -289,7 +292,7 @@ static void op_event_canceled(const struct lnet_op *op, struct ulnet_event *ev)
 	ev->cause = op->cancel_cause;
 }
 
-/* msg_out.done of the request. */
+/* The msg_out.done of a request. */
 static void op_sent(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, msg.work);
@@ -299,7 +302,7 @@ static void op_sent(struct work *w)
 	ev.cause = op_cause(op, &op->msg);
 	switch ((enum op_state)op->fsm.state) {
 	case OP_SENDING:
-		/* Is an answer to come, and can the MD take it? */
+		/* Is an answer expected, and can the MD take it? */
 		if (ev.status == 0 && op->expects_answer && !op->canceling &&
 		    op->md->threshold != 0) {
 			op_wait(op);
@@ -337,9 +340,9 @@ static struct lnet_op *op_lookup(struct lnet_cpt *cpt,
 	return op;
 }
 
-/* Is @answer from the peer to which the request of @op was sent? Any NID of the
- * peer may answer. (msg.target is compared, not hdr.dest_nid, which another CPT
- * may be about to change.) */
+/* Does @answer come from the peer to which the request of @op was sent? Any NID
+ * of that peer may answer. (Compares msg.target, and not hdr.dest_nid, which
+ * another CPT may be about to change.) */
 static bool op_asked(const struct lnet_op *op, const struct msg_in *answer)
 {
 	if (!pid_is_same(answer->out.hdr.src_pid, op->msg.hdr.dest_pid))
@@ -361,8 +364,8 @@ static void op_answer_event(struct lnet_op *op, struct ulnet_event *ev,
 	ev->sender = answer->from;
 }
 
-/* The answer has come: the terminal event, unless the request is still being
- * sent. */
+/* The answer has come: delivers its event, which is the terminal one unless the
+ * request is still being sent. */
 static void op_answered(struct lnet_op *op, struct ulnet_event *ev)
 {
 	if (op->fsm.state == OP_WAITING || op->fsm.state == OP_RECEIVING) {
@@ -396,7 +399,8 @@ static void op_accept_reply(struct lnet_op *op, struct msg_in *msg)
 	msg->op = op;
 	op->reply = msg;
 	msg->mlength = MIN(msg->out.hdr.payload_length, md->length);
-	/* A REPLY that is not tracked may come after op->msg.deadline. */
+	/* The REPLY of an operation that is not tracked may come after
+	 * op->msg.deadline. */
 	msg->out.lnd.deadline =
 		op->tracked ? op->msg.deadline : cpt_deadline(op->cpt);
 	out_set_payload(&msg->out, md, 0, msg->mlength);
@@ -451,8 +455,8 @@ static void op_give_up(struct lnet_op *op, int status, enum ulnet_cause cause)
 	op_end(op, &ev, false);
 }
 
-/* The request was sent, but not answered in time. It is not sent again, since
- * it may have arrived. */
+/* The request was sent, but was not answered in time: ends the operation. The
+ * request is not sent again, since it may have arrived. */
 static void op_late(struct timer *t)
 {
 	struct lnet_op *op = container_of(t, struct lnet_op, timer);
@@ -476,7 +480,7 @@ static void op_cancel_on(struct lnet_op *op, const struct lnet_cpt *cpt,
 	loop_post(cpt->loop, &op->cancel);
 }
 
-/* The last step of a cancellation, on the home of the operation. */
+/* The last step of a cancellation, on the CPT of the operation. */
 static void op_cancel_home(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
@@ -486,10 +490,10 @@ static void op_cancel_home(struct work *w)
 	op_put(op);
 }
 
-/* Cancels the storing of the reply's payload, on the home of the reply. The
- * reply still exists: the work that frees it comes from the CPT of @op as well,
- * and later than this. If this is the CPT of @op, the state of @op says whether
- * the payload is still being stored. */
+/* Cancels the storing of the reply's payload, on the CPT that received the
+ * reply. The reply still exists: the work that frees it is posted by the CPT of
+ * @op, too, but later than this work. If this is the CPT of @op, the state of
+ * @op says whether the payload is still being stored. */
 static void op_cancel_reply(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
@@ -499,8 +503,8 @@ static void op_cancel_reply(struct work *w)
 	op_cancel_on(op, op->cpt, op_cancel_home);
 }
 
-/* The request has ended, or is about to, and no answer is accepted any more;
- * but an answer that was accepted before may still be coming in. */
+/* The request has ended, or is about to, and from now on no answer is accepted.
+ * An answer that was accepted before may still be coming in. */
 static void op_cancel_answer(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
@@ -511,8 +515,8 @@ static void op_cancel_answer(struct work *w)
 		op_put(op);
 }
 
-/* Cancels the request, on the CPT that handles it, or did before its peer
- * moved. */
+/* Cancels the request, on the CPT that handles it, or that has handled it
+ * before the peer moved. */
 static void op_cancel_request(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
@@ -526,8 +530,9 @@ static void op_cancel_request(struct work *w)
 	op_cancel_on(op, op->cpt, op_cancel_answer);
 }
 
-/* The user has unlinked the MD, or the node closes: cancels @op, its request
- * and its answer, on whichever CPTs they are. @op ends in a later turn. */
+/* The user has unlinked the MD, or the node is being closed: cancels @op, its
+ * request and its answer, on the CPTs that have them. @op ends in a later turn.
+ */
 static void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 {
 	if (op->canceling)
@@ -535,7 +540,8 @@ static void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 	op->canceling = true;
 	op->cancel_status = status;
 	op->cancel_cause = cause;
-	/* A CPT that sees @abandoned also sees the status and cause above. */
+	/* A CPT that sees @abandoned set also sees the status and cause above.
+	 */
 	atomic_store(&op->msg.abandoned, true);
 	op->refs++;
 	if (op->fsm.state == OP_WAITING) {

@@ -11,10 +11,10 @@
 #include "lnet/portal/md.h"
 #include "lnet/route/route.h"
 
-/* From states of a message that has a path and takes credits. */
+/* The states that may follow when a message with a path takes its credits. */
 #define TO_CREDITS \
 	(FSM_TO(OUT_PEER_QUEUE) | FSM_TO(OUT_NI_QUEUE) | FSM_TO(OUT_LND))
-/* The end of an attempt. */
+/* The states that may follow when an attempt ends. */
 #define TO_END (FSM_TO(OUT_PAUSED) | FSM_TO(OUT_DONE))
 
 const struct fsm_state out_states[OUT_STATES] = {
@@ -142,7 +142,8 @@ static enum ulnet_cause cause_of_select(int rc)
 	}
 }
 
-/* @msg goes from @ni to @lpni; takes the references to both. */
+/* Sets the path of @msg, from @ni to @lpni. Takes over the references to both.
+ */
 static void out_set_path(struct msg_out *msg, struct lnet_ni *ni,
 			 struct lnet_peer_ni *lpni)
 {
@@ -158,7 +159,8 @@ static void out_set_path(struct msg_out *msg, struct lnet_ni *ni,
 				    : msg->hdr.dest_pid;
 }
 
-/* Takes the path without a selection if it is known to be the only one. */
+/* If the path to the target is known to be the only one, takes it without a
+ * selection. */
 static bool out_take_only_path(struct msg_out *msg)
 {
 	struct lnet_peer_ni *lpni =
@@ -271,10 +273,10 @@ void out_forget_path(struct msg_out *msg)
 	msg->ni = NULL;
 }
 
-/* Takes a path for the next attempt of @msg. If it goes by a gateway of another
- * CPT, only sets the gateway (msg->lpni stays NULL). @to_gateway: takes the
- * path to msg->gateway, which this CPT owns. Returns 0, or an errno of
- * path_get(). */
+/* Takes a path for the next attempt of @msg. If the path leads through a
+ * gateway that another CPT owns, only sets the gateway, and msg->lpni stays
+ * NULL. @to_gateway: takes the path to msg->gateway, which this CPT owns.
+ * Returns 0, or an error of path_get(). */
 static in_line int out_choose_path(struct msg_out *msg, bool to_gateway)
 {
 	struct path_request request;
@@ -299,8 +301,9 @@ static in_line int out_choose_path(struct msg_out *msg, bool to_gateway)
 	return 0;
 }
 
-/* Sends @msg to this node itself, through 0@lo. Its source stays the NID asked
- * for, so that entries that name a NID of this node match. */
+/* Sends @msg to this node itself, through 0@lo. Its source remains the NID that
+ * the sender asked for, so that match entries that name a NID of this node
+ * match. */
 static void out_send_self(struct msg_out *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -320,8 +323,8 @@ static void out_send_self(struct msg_out *msg)
 	credit_transmit(msg);
 }
 
-/* Is this process the destination? Other processes of the host may have the
- * same NIDs: one that listens, and several that only call. */
+/* Is this process the destination? Other processes on the host may have the
+ * same NIDs: one process that listens, and several that only call. */
 static bool out_is_to_self(const struct msg_out *msg)
 {
 	const struct lnet_cpt *cpt = msg->cpt;
@@ -341,7 +344,8 @@ struct lnet_cpt *out_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
 	return node->cpt[node_cpt_of(node, dst)];
 }
 
-/* @msg, which has a path, takes credits, unless a fault rule takes @msg. */
+/* Makes @msg, which has a path, take its credits, unless a fault rule takes
+ * @msg over. */
 static void out_depart(struct msg_out *msg)
 {
 	const struct msg_faults *faults = msg_cpt(msg->cpt)->faults;
@@ -351,8 +355,8 @@ static void out_depart(struct msg_out *msg)
 	credit_take(msg);
 }
 
-/* @msg is for another node: if its next hop has failed lately, this router does
- * not keep @msg for long. */
+/* If @msg is for another node and its next hop has failed lately, moves its
+ * deadline forward: the router does not keep @msg for long. */
 static void out_shorten_deadline(struct msg_out *msg)
 {
 	uint64_t until = loop_now(msg->cpt->loop) + FORWARD_SUSPECT;
@@ -380,8 +384,8 @@ static void out_go_if(struct msg_out *msg, int rc)
 		out_fail_later(msg, rc, cause_of_select(rc));
 }
 
-/* Was the operation of @msg abandoned while @msg was on its way to this CPT?
- * Then @msg fails. */
+/* Was the operation of @msg abandoned while @msg was being passed to this CPT?
+ * If so, @msg fails. */
 static bool out_is_abandoned(struct msg_out *msg)
 {
 	if (likely(!atomic_load(&msg->abandoned)))
@@ -390,7 +394,7 @@ static bool out_is_abandoned(struct msg_out *msg)
 	return true;
 }
 
-/* On the CPT that owned the gateway when @msg was passed to it. */
+/* Called on the CPT that owned the gateway when @msg was passed to it. */
 static void out_send_by_gateway(struct work *w)
 {
 	struct msg_out *msg = container_of(w, struct msg_out, work);
@@ -404,7 +408,7 @@ static void out_send_by_gateway(struct work *w)
 		out_go_if(msg, out_choose_path(msg, true));
 }
 
-/* Sends @msg by the path that is best now. */
+/* Sends @msg over the path that is best now. */
 static void out_send_by_choice(struct msg_out *msg)
 {
 	int rc = out_choose_path(msg, false);
@@ -413,7 +417,7 @@ static void out_send_by_choice(struct msg_out *msg)
 		out_go_if(msg, rc);
 		return;
 	}
-	/* The timer may be armed for an earlier path, without gateway. */
+	/* The timer may be armed for an earlier path without a gateway. */
 	if (timer_armed(&msg->timer))
 		loop_timer_cancel(msg->cpt->loop, &msg->timer);
 	out_pass(msg, out_sender(msg->cpt, &msg->gateway), out_send_by_gateway);
@@ -425,8 +429,8 @@ static bool out_must_wait(struct msg_out *msg)
 {
 	const struct msg_discovery *d = msg_cpt(msg->cpt)->discovery;
 
-	/* Answers go back to where the request came from, and discovery sends
-	 * messages to PING_PORTAL itself. */
+	/* Answers go back to where the request came from, and messages to
+	 * PING_PORTAL are discovery's own. */
 	return d && msg->role == OUT_OP && msg->hdr.portal != PING_PORTAL &&
 	       !(msg->flags & MSG_DISCOVERY_WAITED) && d->waits(msg);
 }
@@ -486,8 +490,8 @@ void out_delay_late(struct msg_out *msg)
 		out_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
 		return;
 	}
-	/* When the NI went down, there was no other path (reroute.h); there may
-	 * be one now. */
+	/* There was no other path when the NI went down (reroute.h), but there
+	 * may be one now. */
 	if (!ni_is_up(msg->ni) && out_can_leave(msg)) {
 		out_withdraw(msg, OUT_NEW);
 		out_send_anew(msg);
@@ -500,7 +504,7 @@ void out_delay_late(struct msg_out *msg)
 
 /* ---- launching ---- */
 
-/* On the CPT that owned the target when @msg was passed to it. */
+/* Called on the CPT that owned the target when @msg was passed to it. */
 static void out_send(struct work *w)
 {
 	struct msg_out *msg = container_of(w, struct msg_out, work);
@@ -537,7 +541,8 @@ void out_withdraw(struct msg_out *msg, enum out_state to)
 {
 	struct loop *loop = msg->cpt->loop;
 
-	if (msg->fsm.state == OUT_DELAYED) /* the timer was the delay's */
+	/* the timer was armed for the delay */
+	if (msg->fsm.state == OUT_DELAYED)
 		loop_timer_arm(loop, &msg->timer, msg->lnd.deadline);
 	out_release(msg);
 	if (unlikely(msg->copy))
@@ -547,8 +552,8 @@ void out_withdraw(struct msg_out *msg, enum out_state to)
 	msg->lnd.again = false;
 }
 
-/* A message that went by a gateway is not on the CPT of its target, and has to
- * be launched from there. */
+/* A message that went through a gateway is not on the CPT that owns its target;
+ * it has to be launched on that CPT. */
 void out_send_anew(struct msg_out *msg)
 {
 	if (!(msg->flags & MSG_ROUTED)) {

@@ -24,7 +24,8 @@ static void reply_done(struct work *w)
 	in_free(msg);
 }
 
-/* Adds to statistics how long the operation has waited for @msg, its answer. */
+/* Adds the time that the operation has waited for @msg, its answer, to
+ * statistics. */
 static void answer_count_time(const struct msg_in *msg)
 {
 	struct ni_cpt *nc = &msg->out.ni->cpt[msg->out.cpt->index];
@@ -34,8 +35,8 @@ static void answer_count_time(const struct msg_in *msg)
 		times_add(&msg->sender->traffic.answered, msg->took);
 }
 
-/* On the home of the answer again: its operation has taken the answer, or
- * out.status says why not. */
+/* The answer is on the CPT that received it again. Its operation has taken it,
+ * or out.status is the reason for which it is dropped. */
 static void answer_returned(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
@@ -57,7 +58,7 @@ static void answer_returned(struct work *w)
 	in_free(msg);
 }
 
-/* On the home of the operation. */
+/* Called on the CPT of the operation. */
 static void answer_in(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
@@ -68,19 +69,20 @@ static void answer_in(struct work *w)
 
 /* ---- checks, in the order in which a kernel node makes them ---- */
 
-/* The results of checks; others are reasons to drop the message. */
+/* Results of checks. Any other result is the counter of a reason to drop the
+ * message. */
 #define FOR_ME	       STAT_COUNT
 #define PROTOCOL_ERROR (STAT_COUNT + 1)
 #define FOR_OTHERS     (STAT_COUNT + 2)
 
-/* Is the source NID plausible? Nodes on our own nets send to us directly, and
- * this node sends to itself through 0@lo, so a router can only pass on messages
- * of other nets. */
+/* Is the source NID plausible? Nodes on this node's nets send to it directly,
+ * and this node sends to itself through 0@lo. So a router can pass on only
+ * messages from other nets. */
 static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 			bool direct)
 {
-	/* The source may be one of our own NIDs: other processes of the host
-	 * may have it, too. */
+	/* The source may be a NID of this node: other processes on the host may
+	 * have it, too. */
 	if (likely(direct))
 		return FOR_ME;
 	if (lnet_nid_is_any(src) || lnet_nid_is_lo(src) || src->type == 0)
@@ -92,8 +94,9 @@ static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 		       : FOR_ME;
 }
 
-/* With drop_asym_route, a message whose source is not on the last hop's net is
- * accepted only if the last hop is a gateway of our routes to that source. */
+/* With the setting drop_asym_route, a message whose source is on another net
+ * than the last hop is accepted only if this node has a route to that net
+ * through the last hop. */
 static int check_way(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 		     const struct ulnet_nid *from)
 {
@@ -107,7 +110,8 @@ static int check_way(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 static int check_other(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 		       const struct ulnet_nid *dest)
 {
-	/* The sender should have sent it directly, or to another NI. */
+	/* The sender should have sent the message directly, or to another NI.
+	 */
 	if (lnet_nid_net(dest) == segment_net(ni->segment) ||
 	    config_ni(cpt->config, dest))
 		return PROTOCOL_ERROR;
@@ -145,7 +149,7 @@ static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 	char a[LNET_NIDSTR_SIZE], b[LNET_NIDSTR_SIZE];
 
 	cpt_stat(cpt, STAT_protocol_errors);
-	/* Each is counted, and one a second is logged. */
+	/* Each error is counted, but only one a second is logged. */
 	if (loop_now(cpt->loop) < msg_cpt(cpt)->next_complaint)
 		return -EPROTO;
 	msg_cpt(cpt)->next_complaint = loop_now(cpt->loop) + NSEC_PER_SEC;
@@ -155,8 +159,9 @@ static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 	return -EPROTO;
 }
 
-/* The CPT of the answer's operation, by the handle in the answer; @cpt if the
- * handle makes no sense, since a stranger may have made it up. */
+/* Returns the CPT of the operation that the answer is for, by the handle in the
+ * answer. If the handle makes no sense, returns @cpt: a stranger may have made
+ * it up. */
 static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
 				   const struct lnet_hdr *hdr)
 {
@@ -165,7 +170,7 @@ static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
 	return home && hdr->wmd.node == cpt->node->incarnation ? home : cpt;
 }
 
-/* Hands the answer to the home of its operation. If that is another CPT, the
+/* Passes the answer to the CPT of its operation. If that is another CPT, the
  * connection is read on meanwhile: at once, or soon if the payload is long.
  * (Nothing waits behind messages through 0@lo.) */
 static void pass_answer(struct msg_in *msg)
@@ -194,8 +199,8 @@ static in_line void dispatch(struct msg_in *msg)
 		throttle_request(msg);
 }
 
-/* The NID of @lpni is unverified (peer/provenance.h): until it has been asked,
- * @msg counts as from that NID alone. */
+/* The NID of @lpni is unverified (peer/provenance.h). Until it has been asked,
+ * @msg counts as a message from that NID alone. */
 static void meet_unverified(struct msg_in *msg, struct lnet_peer_ni *lpni)
 {
 	if (lpni->provenance.state == PEER_UNVERIFIED)
@@ -232,8 +237,8 @@ static void caller_news(struct work *w)
 	cpt_ended_one(cpt);
 }
 
-/* A process that only calls can be reached only by gateways that it has used
- * itself: the CPT that sends to it remembers the last one. If there is no
+/* A process that only calls can be reached only through gateways that it has
+ * used itself, so the CPT that sends to it remembers the last one. Without
  * memory, a message to the process may be lost. */
 static void meet_caller(const struct msg_in *msg)
 {
@@ -256,7 +261,7 @@ static void meet_caller(const struct msg_in *msg)
 	loop_post(owner->loop, &news->work);
 }
 
-/* The sender of @msg is a gateway. */
+/* Called if the sender of @msg is a gateway. */
 static void meet_far(struct msg_in *msg)
 {
 	msg->initiator = directory_primary(&msg->out.home->node->directory,
@@ -265,7 +270,8 @@ static void meet_far(struct msg_in *msg)
 		meet_caller(msg);
 }
 
-/* Sets the sender and initiator of @msg. False: there are too many peers. */
+/* Sets the sender and the initiator of @msg. Returns false if there are too
+ * many peers. */
 static in_line bool meet_peer(struct msg_in *msg, struct lnet_ni *ni,
 			      bool direct)
 {
@@ -292,13 +298,14 @@ static in_line bool meet_peer(struct msg_in *msg, struct lnet_ni *ni,
 	return true;
 }
 
-/* FOR_ME, FOR_OTHERS, PROTOCOL_ERROR, or why the message is to be dropped. */
+/* Returns FOR_ME, FOR_OTHERS, PROTOCOL_ERROR, or the counter of the reason for
+ * which the message is dropped. */
 static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		 const struct lnet_hdr *hdr, const struct ulnet_nid *from)
 {
 	int rc;
 
-	/* First, because there may be no configuration any more. */
+	/* Checked first, because there may be no configuration any more. */
 	if (unlikely(cpt->closing || ni->cpt[cpt->index].stopped))
 		return STAT_drop_closing;
 	rc = check_addresses(cpt, ni, hdr, from);
@@ -309,7 +316,8 @@ static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	return FOR_ME;
 }
 
-/* All messages are in use: decodes the header, and drops the message. */
+/* All messages are in use: decodes the header to count the message, and drops
+ * it. */
 static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 				const void *bytes, size_t hdr_len,
 				const struct ulnet_nid *from, void *rx)
@@ -324,7 +332,7 @@ static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	return 0;
 }
 
-/* Frees @msg, which is not admitted because of @why. 0, or -EPROTO. */
+/* Frees @msg, which is not admitted because of @why. Returns 0 or -EPROTO. */
 static int turn_away(struct msg_in *msg, struct lnet_ni *ni, void *rx, int why)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -361,7 +369,7 @@ int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 	struct msg_in *msg = in_new(cpt, in_late);
 	const struct msg_faults *faults;
-	bool direct; /* the sender is the source, and no router */
+	bool direct; /* the sender is the source, and not a router */
 	int rc;
 
 	if (unlikely(!msg))
@@ -372,8 +380,8 @@ int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		return protocol_error(cpt, ni, from, "bad header");
 	}
 	direct = lnet_nid_eq(&msg->out.hdr.src_nid, from);
-	/* The connection knows the PID of the sender; a router does not know
-	 * that of other nodes. */
+	/* The connection knows the pid of the sender; a router does not know
+	 * the pids of other nodes. */
 	if (likely(direct))
 		msg->out.hdr.src_pid = sender->pid;
 	msg->from = *from;
@@ -403,8 +411,8 @@ void in_late(struct timer *t)
 
 	switch ((enum in_state)msg->fsm.state) {
 	case IN_NEW:
-		/* An answer that is with another CPT: only the LND's part
-		 * of it may be used here. Stays unread without memory. */
+		/* An answer that another CPT has: here only the LND's part of
+		 * it may be used. Without memory it stays unread. */
 		(void)in_bounce(msg);
 		break;
 	case IN_BUFFERLESS:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PUTs and GETs of peers: from the search for an MD to the event for its user,
- * and the ACK or REPLY. */
+/* PUTs and GETs from peers: from the search for an MD to the event for the
+ * user, and to the ACK or REPLY. */
 #include "lnet/message/in.h"
 
 #include <errno.h>
@@ -63,8 +63,8 @@ static void request_event(const struct msg_in *msg, struct ulnet_event *ev,
 {
 	const struct lnet_hdr *hdr = &msg->out.hdr;
 	bool get = type == LNET_EVENT_GET;
-	/* @msg has become the REPLY to the GET, and its target is the source of
-	 * the GET. */
+	/* @msg has become the REPLY to the GET: its target is the source of the
+	 * GET. */
 	const struct ulnet_nid *peer = get ? &msg->out.target : &hdr->src_nid;
 
 	ev->type = type;
@@ -92,7 +92,7 @@ static void request_event(const struct msg_in *msg, struct ulnet_event *ev,
 	ev->elapsed = 0;
 }
 
-/* Turns @msg into its answer, which prefers the path of the request. */
+/* Turns @msg into its answer. The answer prefers the path of the request. */
 static void request_answer(struct msg_in *msg, enum ulnet_msg_type type,
 			   uint32_t length, work_fn done)
 {
@@ -154,7 +154,7 @@ static void request_reply_sent(struct work *w)
 
 /* ---- the payload ---- */
 
-/* Turns @msg into its REPLY; the event comes on the CPT of the MD. */
+/* Turns @msg into its REPLY. The event is delivered on the CPT of the MD. */
 static void request_turn_round(struct msg_in *msg)
 {
 	request_answer(msg, LNET_MSG_REPLY, msg->mlength, request_reply_sent);
@@ -185,8 +185,9 @@ void request_cancel_reply(struct msg_in *msg, int status,
 	out_fail_later(&msg->out, status, cause);
 }
 
-/* Does a fault rule take @msg? If the LND does not take the REPLY as an answer,
- * the rules are applied when the REPLY departs (out_depart()). */
+/* Does a fault rule take @msg over? If the LND cannot send the REPLY as an
+ * answer, the rules are applied when the REPLY departs (out_depart()) instead.
+ */
 static bool request_meets_fault(struct msg_in *msg)
 {
 	const struct msg_faults *faults = msg_cpt(msg->out.cpt)->faults;
@@ -194,8 +195,8 @@ static bool request_meets_fault(struct msg_in *msg)
 	return unlikely(faults) && in_is_answerable(msg) && faults->answer(msg);
 }
 
-/* Answers @msg, a GET: by the LND itself, if it can write to the peer's memory,
- * else by a REPLY that is sent like any message. */
+/* Answers @msg, a GET: through the LND's answer(), if the LND can write to the
+ * peer's memory; otherwise with a REPLY that is sent like any message. */
 static void request_reply(struct msg_in *msg)
 {
 	in_count(msg, 0);

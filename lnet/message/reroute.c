@@ -12,16 +12,17 @@
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
 
-/* A walk through messages that wait. */
+/* A walk through waiting messages. */
 struct reroute {
 	struct lnet_cpt *cpt;
-	/* Which messages: by NI, peer NI and PID; NULL, LNET_PID_ANY: all. */
+	/* Which messages are visited: by NI, peer NI and pid. NULL and
+	 * LNET_PID_ANY stand for all. */
 	const struct lnet_ni *ni;
 	const struct lnet_peer_ni *lpni;
 	uint32_t pid;
 	void (*fn)(struct msg_out *msg, struct list *out);
-	/* Messages that @fn puts here are sent after the walk, since sending
-	 * changes the queues. */
+	/* Messages that @fn puts here are sent after the walk, because sending
+	 * them changes the queues. */
 	struct list out;
 };
 
@@ -49,7 +50,7 @@ static void ni_each(struct reroute *r, struct lnet_ni *ni)
 	queue_each(r, &ni->cpt[r->cpt->index].queue);
 }
 
-/* The queues of peers come first, so that no returned credit starts a message
+/* Visits the queues of peers first, so that no returned credit starts a message
  * that is to leave. */
 static void all_each(struct reroute *r, struct lnet_ni *ni)
 {
@@ -157,9 +158,9 @@ void reroute_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 
 /* ---- silent peers ---- */
 
-/* Ends the attempt of @msg before its deadline, if @msg has another path, or is
- * for another node: a router keeps no messages for dead peers. If there is no
- * memory for another attempt, @msg ends after the walk. */
+/* Ends the attempt of @msg before its deadline if @msg has another path, or if
+ * it is for another node: a router keeps no messages for dead peers. If there
+ * is no memory for another attempt, @msg ends after the walk. */
 static void reroute_give_up(struct msg_out *msg, struct list *out)
 {
 	(void)out;

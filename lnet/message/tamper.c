@@ -16,7 +16,8 @@
 struct copy {
 	struct msg_copy lent;
 	bool send_twice;
-	/* The payload of the message, while it is sent from the copy: */
+	/* The message's own payload, kept here while the copy is sent instead:
+	 */
 	const struct iovec *iov;
 	unsigned int niov;
 	const struct span *mem;
@@ -25,13 +26,13 @@ struct copy {
 	uint8_t data[];
 };
 
-/* The bytes that a copy of @msg takes. */
+/* Returns the number of bytes that a copy of @msg takes. */
 static uint64_t copy_size(const struct msg_out *msg)
 {
 	return sizeof(struct copy) + msg->lnd.length;
 }
 
-/* The peer NI that @msg goes to, in whose quota copies count. */
+/* Returns the peer NI to which @msg goes, in whose quota copies are counted. */
 static struct lnet_peer_ni *copy_quota(const struct msg_out *msg)
 {
 	return msg->lpni ? msg->lpni
@@ -111,8 +112,8 @@ static void copy_go(struct work *w)
 	credit_take(msg);
 }
 
-/* A message for the same path as @msg, which belongs to no operation. NULL: all
- * messages are in use. */
+/* Makes a message for the same path as @msg, which belongs to no operation.
+ * Returns NULL if all messages are in use. */
 static struct msg_out *copy_duplicate(struct msg_out *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -175,7 +176,7 @@ static void copy_end(struct msg_out *msg, bool sent)
 /* ---- delays of messages that have come in ---- */
 
 /* Counts @msg as one of its sender's messages until the delay is over. (Without
- * a delay, parse.c does so.) */
+ * a delay, parse.c does that.) */
 static bool delay_take_share(struct msg_in *msg)
 {
 	struct lnet_peer_ni *lpni = peer_get(msg->out.home, &msg->from);
@@ -200,7 +201,7 @@ static void delay_give_share(struct msg_in *msg)
 
 static void delay_late(struct timer *t);
 
-/* The timer of @msg is used for the delay. */
+/* Uses the timer of @msg for the delay. */
 static void delay_begin(struct msg_in *msg, uint64_t until)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -229,7 +230,8 @@ bool tamper_delay(struct msg_in *msg, uint64_t ns)
 	return true;
 }
 
-/* @msg has msg->sender already, and counts as one of its messages. */
+/* @msg has its msg->sender already, and is counted as one of the sender's
+ * messages. */
 bool tamper_delay_answer(struct msg_in *msg, uint64_t ns)
 {
 	uint64_t until = loop_now(msg->out.home->loop) + ns;
@@ -256,8 +258,8 @@ static void delay_arrived(struct msg_in *msg)
 
 	delay_give_share(msg);
 	in_arrived(msg);
-	/* While @msg was delayed, it counted, and may have kept throttled
-	 * messages from proceeding. */
+	/* While @msg was delayed it was counted, and throttled messages may
+	 * have had to wait for that. */
 	throttle_wake_later(cpt);
 }
 

@@ -18,11 +18,12 @@ bool throttle_has_room(const struct msg_in *msg)
 	const struct lnet_cpt *cpt = msg->out.home;
 	struct msg_cpt *mc = msg_cpt(cpt);
 	const struct lnet_quota *has = in_quota(msg);
-	/* The other messages are reserved for answers to our operations. */
+	/* The rest of the messages is reserved for answers to operations of
+	 * this node. */
 	uint32_t max =
 		cpt->node->conf.messages_max - cpt->node->conf.messages_max / 8;
-	/* Throttled messages do not count, or they would wait for each other;
-	 * nor does @msg itself. */
+	/* Throttled messages are not counted, since they would wait for each
+	 * other. Neither is @msg itself. */
 	uint32_t itself = msg->fsm.state != IN_THROTTLED;
 	uint32_t used = mc->msg_pool.used - mc->has_all.throttled - itself;
 
@@ -46,7 +47,7 @@ static void throttle_count(struct msg_in *msg, int n)
 		msg->sender->has.throttled_unread += (uint32_t)n;
 }
 
-/* Logs, now and then, that the sender has used up its share. */
+/* Logs that the sender has used up its share, but not too often. */
 static void throttle_log(const struct msg_in *msg, uint64_t *quiet_until,
 			 const char *what)
 {
@@ -84,7 +85,7 @@ static void throttle_drop(struct msg_in *msg)
 
 /* ---- answers that may be queued behind requests ---- */
 
-/* May the sender owe us an answer? */
+/* May the sender owe this node an answer? */
 static bool throttle_blocks_answers(const struct msg_in *msg)
 {
 	return msg->sender->peer->asked_until > loop_now(msg->out.home->loop);
@@ -105,8 +106,8 @@ bool throttle_is_stuck(const struct msg_in *msg)
 	       throttle_stuck_for(msg, 2 * THROTTLE_STUCK + NSEC_PER_MSEC);
 }
 
-/* Copies the payload of @msg, so that its connection is read on. False: its
- * sender's share is used up. */
+/* Copies the payload of @msg, so that its connection is read on. Returns false
+ * if the sender's share is used up. */
 static bool throttle_bounce(struct msg_in *msg)
 {
 	const struct lnet_cpt *cpt = msg->out.home;
@@ -125,9 +126,9 @@ static void throttle_unlink(struct msg_in *msg)
 }
 
 /* May @msg stop the reading of its connection? The first message of a sender
- * may; others may within the sender's share of all messages. Without this
- * bound, a sender could use up messages by opening and closing connections: a
- * connection that ends leaves its message here. */
+ * may; further ones may as long as the sender's share of all messages is not
+ * used up. Without this bound, a sender could use up messages by opening and
+ * closing connections: when a connection ends, its message remains here. */
 static bool throttle_may_stay_unread(const struct msg_in *msg)
 {
 	const struct lnet_cpt *cpt = msg->out.home;
@@ -138,8 +139,8 @@ static bool throttle_may_stay_unread(const struct msg_in *msg)
 			    throttled_max(cpt->node), 1);
 }
 
-/* The function of msg_cpt.throttle_timer: unread messages that block answers
- * are copied, or dropped. */
+/* The function of msg_cpt.throttle_timer: copies or drops unread messages that
+ * block answers. */
 static void throttle_look(struct timer *t)
 {
 	struct msg_cpt *mc = container_of(t, struct msg_cpt, throttle_timer);
@@ -195,7 +196,7 @@ void throttle_request(struct msg_in *msg)
 			       loop_now(cpt->loop) + THROTTLE_STUCK);
 }
 
-/* The first throttled message that has room, or NULL. */
+/* Returns the first throttled message for which there is room, or NULL. */
 static struct msg_in *throttle_next(struct lnet_cpt *cpt)
 {
 	struct msg_in *msg;
@@ -206,9 +207,9 @@ static struct msg_in *throttle_next(struct lnet_cpt *cpt)
 	return NULL;
 }
 
-/* Looks once at each throttled message, and handles those that have room. If
- * messages that have ended meanwhile make room for others, runs again. No
- * message overtakes another one of its sender. */
+/* Considers each throttled message once, and handles those for which there is
+ * room. If messages that end meanwhile make room for further ones, it is run
+ * again. No message overtakes another one of the same sender. */
 static void throttle_wake(struct work *w)
 {
 	struct msg_cpt *mc = container_of(w, struct msg_cpt, unthrottle);

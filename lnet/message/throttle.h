@@ -41,19 +41,19 @@ struct lnet_ni;
 /* Does the share of the sender of @msg allow one more request? */
 bool throttle_has_room(const struct msg_in *msg);
 
-/* May @msg, which has just come in, be handled now? Not while other messages
- * of its sender are throttled. */
+/* May @msg, which has just come in, be handled now? It may not while other
+ * messages of its sender are throttled. */
 bool throttle_admits(const struct msg_in *msg);
 
-/* For sim/check.c: has @msg, which is throttled, kept an answer from being
- * read for longer than is allowed? */
+/* For sim/check.c: has @msg, which is throttled, blocked an answer for longer
+ * than is allowed? */
 bool throttle_is_stuck(const struct msg_in *msg);
 
-/* Throttles @msg, or drops it. Takes @msg. */
+/* Takes over @msg: throttles it, or drops it. */
 void throttle_request(struct msg_in *msg);
 
-/* A message has ended: at the end of this turn, throttled messages that have
- * room now proceed. */
+/* To be called when a message has ended: at the end of this turn, throttled
+ * messages for which there is room proceed. */
 static inline void throttle_wake_later(struct lnet_cpt *cpt)
 {
 	struct msg_cpt *mc = msg_cpt(cpt);
@@ -64,8 +64,7 @@ static inline void throttle_wake_later(struct lnet_cpt *cpt)
 	loop_defer(cpt->loop, &mc->unthrottle);
 }
 
-/* Drops the messages that are throttled on @cpt and came through @ni (NULL:
- * any). */
+/* Drops the throttled messages on @cpt that came through @ni (NULL: any). */
 void throttle_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 
 void throttle_init(struct lnet_cpt *cpt);

@@ -11,18 +11,20 @@
 #include "lnet/portal/md.h"
 
 #define UNEXPECTED_LOG_PAUSE (60 * NSEC_PER_SEC)
-/* How often a message whose payload is unread is reconsidered. */
+/* Interval at which a message with an unread payload is reconsidered. */
 #define UNREAD_RECHECK (200 * NSEC_PER_MSEC)
 
-/* A match query: a new buffer that looks for messages, CPT by CPT. */
+/* A match query: a new buffer that looks for waiting messages, on one CPT after
+ * the other. */
 struct lnet_query {
 	struct work work;
-	struct lnet_cpt *home; /* the buffer's */
-	struct lnet_cpt *at;   /* where the query is, or is posted to */
-	struct list link;      /* queries of its home's queue, until it has
-				* looked there */
+	struct lnet_cpt *home; /* the CPT of the buffer */
+	/* the CPT where the query is, or to which it is posted */
+	struct lnet_cpt *at;
+	/* in the .queries of @home, until it has looked there */
+	struct list link;
 	struct me_args is;
-	uint32_t todo; /* CPTs to be visited: bits */
+	uint32_t todo; /* a bit for each CPT that is still to be visited */
 };
 
 void unexpected_init(struct lnet_cpt *cpt)
@@ -74,9 +76,10 @@ static bool unexpected_has_share(const struct msg_in *msg)
 			    conf->lazy_bytes_max, msg->out.hdr.payload_length);
 }
 
-/* Others have used all bounce buffers: may the payload of @msg stay unread? Not
- * if the sender may owe us an answer, which could be queued behind @msg, and
- * not beyond the sender's share of unread messages. */
+/* Other senders have used up the bounce buffers. May the payload of @msg stay
+ * unread? It may not if the sender may owe this node an answer, which could be
+ * queued behind @msg; nor if the sender's share of unread messages is used up.
+ */
 static bool unexpected_may_stay_unread(const struct msg_in *msg)
 {
 	const struct lnet_cpt *cpt = msg->out.home;
@@ -101,7 +104,7 @@ static void unexpected_count_unread(const struct msg_in *msg, int n)
 	msg_cpt(msg->out.home)->has_all.unexpected_unread += (uint32_t)n;
 }
 
-/* Logs, now and then, that the sender has used up its share. */
+/* Logs that the sender has used up its share, but not too often. */
 static void unexpected_log_full(const struct msg_in *msg, const char *what)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -132,8 +135,8 @@ static void unexpected_count(const struct msg_in *msg, int n)
 	all->unexpected_bytes += (uint64_t)bytes;
 }
 
-/* Copies the payload of @msg into a bounce buffer. 0, or -ENOMEM. Users'
- * handlers may run. */
+/* Copies the payload of @msg into a bounce buffer, and counts that. Returns 0
+ * or -ENOMEM. Users' handlers may run. */
 static int bounce_counted(struct msg_in *msg)
 {
 	if (in_bounce(msg))
@@ -157,9 +160,9 @@ void unexpected_unbounce(struct msg_in *msg)
 
 /* ---- the queue ---- */
 
-/* As match entries are hashed: by match bits, and on unique portals by the
- * initiator's NID as well. So an exact entry finds its messages and no
- * others. */
+/* Hashes as match entries are hashed: by match bits, and on unique portals also
+ * by the initiator's NID. So an entry without ignore bits finds exactly its
+ * messages. */
 static uint64_t unexpected_hash(const struct msg_in *msg)
 {
 	struct match_want want;
@@ -168,8 +171,8 @@ static uint64_t unexpected_hash(const struct msg_in *msg)
 	return match_hash(msg->out.home, &want);
 }
 
-/* Hashes the queue anew if the kind of the portal has been decided meanwhile,
- * by its first entry. */
+/* Hashes the queue again if the first entry of the portal has decided its kind
+ * since. */
 static void unexpected_rehash(struct lnet_cpt *cpt, unsigned int portal)
 {
 	struct unexpected_queue *h = &msg_cpt(cpt)->unexpected[portal];
@@ -181,7 +184,8 @@ static void unexpected_rehash(struct lnet_cpt *cpt, unsigned int portal)
 	h->waiting_kind = kind;
 	list_for_each_entry (msg, &h->waiting, out.link) {
 		hash_del(&h->waiting_by_bits, &msg->by_bits);
-		/* Cannot fail: there is a table, which had the message. */
+		/* This cannot fail: the table exists, since the message was in
+		 * it. */
 		BUG_ON(hash_add_tail(&h->waiting_by_bits, &msg->by_bits,
 				     unexpected_hash(msg)));
 	}
@@ -226,7 +230,8 @@ static void unexpected_drop(struct msg_in *msg, enum lnet_stat why)
 	in_drop(msg, why);
 }
 
-/* @msg, which was queued, is about to ask CPTs again; it keeps its place. */
+/* @msg is queued, and is about to ask CPTs again. It keeps its place in the
+ * queue. */
 static void unexpected_reoffer(struct msg_in *msg)
 {
 	if (unexpected_is_unread(msg))
@@ -235,8 +240,8 @@ static void unexpected_reoffer(struct msg_in *msg)
 	msg->came = 0;
 }
 
-/* Why a message that no buffer matches is to be dropped; STAT_COUNT: it may be
- * queued. GETs never are. */
+/* Returns the counter of the reason for which a message that no buffer matches
+ * is dropped; STAT_COUNT: it may be queued. GETs are never queued. */
 static enum lnet_stat unexpected_refuses(const struct msg_in *msg)
 {
 	const struct lnet_cpt *cpt = msg->out.home;
@@ -246,7 +251,7 @@ static enum lnet_stat unexpected_refuses(const struct msg_in *msg)
 	if (msg->out.hdr.type != LNET_MSG_PUT ||
 	    !atomic_load(&portal_of(msg)->lazy))
 		return STAT_drop_no_match;
-	/* No entry for these bits will ever be attached to portal 0. */
+	/* An entry for these bits will never be attached to portal 0. */
 	if (msg->out.hdr.portal == PING_PORTAL &&
 	    msg->out.hdr.match_bits != PING_MATCH_BITS)
 		return STAT_drop_no_match;
@@ -272,20 +277,22 @@ static void unexpected_keep(struct msg_in *msg)
 	loop_timer_arm(cpt->loop, &msg->out.timer, until);
 }
 
-/* No CPT has a buffer for @msg: it is queued if the portal is lazy. */
+/* No CPT has a buffer for @msg: queues it if the portal is lazy, otherwise
+ * drops it. */
 static void unexpected_keep_or_drop(struct msg_in *msg)
 {
 	enum lnet_stat why = unexpected_refuses(msg);
 
 	if (why == STAT_drop_lazy_full && unexpected_may_stay_unread(msg)) {
 		unexpected_log_full(msg, "wait at its connection");
-		if (msg->out.lnd.deadline == 0) /* not queued before */
+		/* the message was not queued before */
+		if (msg->out.lnd.deadline == 0)
 			cpt_stat(msg->out.home, STAT_stood);
 		unexpected_keep(msg);
 		return;
 	}
 	if (why == STAT_COUNT && !msg->bounced) {
-		/* Handlers may run, and change why the message is refused. */
+		/* This may run handlers, which may change the reason. */
 		why = bounce_counted(msg) ? STAT_drop_no_memory
 					  : unexpected_refuses(msg);
 	}
@@ -303,8 +310,8 @@ void unexpected_late(struct msg_in *msg)
 		unexpected_drop(msg, STAT_drop_lazy_late);
 		return;
 	}
-	/* The payload is unread: by now there may be a bounce buffer for it, or
-	 * an answer may be expected behind it. */
+	/* The payload is unread. By now there may be a bounce buffer for it, or
+	 * the sender may owe an answer. */
 	unexpected_reoffer(msg);
 	unexpected_keep_or_drop(msg);
 }
@@ -316,8 +323,8 @@ static void query_end(struct lnet_query *query);
 
 static void offer_ask(struct msg_in *msg);
 
-/* On the home of the message: CPTs were asked, and msg->out.status says whether
- * there is a buffer. */
+/* On the home of the message: the CPTs were asked, and msg->out.status says
+ * whether one has a buffer. */
 static void offer_answered(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
@@ -340,14 +347,14 @@ static void offer_answered(struct work *w)
 	}
 	if (!query)
 		return;
-	/* If -ENOENT, the buffer that fetched the message is full, or gone. */
+	/* With -ENOENT, the buffer that fetched the message is full or gone. */
 	if (rc == -ENOENT)
 		query_end(query);
 	else
 		query_look(home, query);
 }
 
-/* On the CPT that is asked. */
+/* Called on the CPT that is asked. */
 static void offer_asked(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
@@ -360,7 +367,7 @@ static void offer_asked(struct work *w)
 		in_pass(msg, msg->out.home, offer_answered);
 }
 
-/* Asks the next CPT of msg->asks. */
+/* Asks the next CPT in msg->asks. */
 static void offer_ask(struct msg_in *msg)
 {
 	struct lnet *node = msg->out.home->node;
@@ -373,7 +380,7 @@ static void offer_ask_work(struct work *w)
 	offer_ask(in_of_work(w));
 }
 
-/* Takes @msg, which is queued, to the CPT of the buffer of @query. */
+/* Takes @msg from the queue to the CPT of the query's buffer. */
 static void query_fetch(struct msg_in *msg, struct lnet_query *query)
 {
 	loop_timer_cancel(msg->out.home->loop, &msg->out.timer);
@@ -383,8 +390,8 @@ static void query_fetch(struct msg_in *msg, struct lnet_query *query)
 	offer_ask(msg);
 }
 
-/* The peer that sent @msg has other NIDs now, for which there may be entries:
- * all CPTs are asked again. */
+/* The peer that sent @msg has other NIDs now, and there may be entries for
+ * these: asks all CPTs again. */
 static void offer_ask_all(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -398,7 +405,7 @@ static void offer_ask_all(struct msg_in *msg)
 	unexpected_reoffer(msg);
 	msg->asks = cpts;
 	msg->query = NULL;
-	/* Later, since no handler may run in this call. */
+	/* Deferred, since no handler may run in this call. */
 	msg->out.work.fn = offer_ask_work;
 	loop_defer(cpt->loop, &msg->out.work);
 }
@@ -418,11 +425,12 @@ void unexpected_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 void unexpected_offer_late(struct msg_in *msg)
 {
 	if (unexpected_has_share(msg))
-		(void)bounce_counted(msg); /* stays unread without memory */
+		(void)bounce_counted(msg); /* without memory it stays unread */
 }
 
-/* @msg, for which its home has no buffer, asks other CPTs. If the sender's
- * share allows it, the connection is read on meanwhile, or soon. */
+/* @msg, for which its home has no buffer, begins to ask other CPTs. If the
+ * sender's share allows it, the connection is read on meanwhile: at once, or
+ * soon. */
 static void unexpected_begin(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -435,7 +443,7 @@ static void unexpected_begin(struct msg_in *msg)
 		in_drop(msg, STAT_drop_no_memory);
 		return;
 	}
-	/* To be read after other CPTs can see that the message waits. */
+	/* Must be read after other CPTs can see that the message waits. */
 	msg->asks = atomic_load(&portal_of(msg)->cpts) & ~cpt_bit(cpt);
 	if (!msg->asks) {
 		unexpected_keep_or_drop(msg);
@@ -455,7 +463,8 @@ void unexpected_or_deliver(struct msg_in *msg)
 {
 	int rc;
 
-	/* Messages that came earlier are served first. */
+	/* Messages that came earlier are served first: a query is about to look
+	 * for them. */
 	if (unlikely(!list_empty(&unexpected_of(msg)->queries)))
 		queries_look(msg->out.home, msg->out.hdr.portal);
 	rc = request_match(msg);
@@ -471,7 +480,9 @@ void unexpected_or_deliver(struct msg_in *msg)
 
 enum query_fit {
 	FIT_NOT,
-	FIT_AWAY, /* fits, but is asking other CPTs, and will ask here, too */
+	/* the message fits, but is asking other CPTs, and will ask this one,
+	 * too */
+	FIT_AWAY,
 	FIT
 };
 
@@ -489,7 +500,7 @@ static enum query_fit query_fits(struct lnet_query *query, struct msg_in *msg)
 	return FIT_AWAY;
 }
 
-/* The first message with @hash that fits, or NULL. */
+/* Returns the first message with @hash that fits, or NULL. */
 static struct msg_in *query_seek_hash(struct unexpected_queue *h,
 				      struct lnet_query *query, uint64_t hash)
 {
@@ -519,15 +530,16 @@ static struct msg_in *query_seek_exact(struct lnet_cpt *cpt,
 	msg = query_seek_hash(h, query, match_hash(cpt, &want));
 	if (likely(msg || !match_has_alias(cpt, &want)))
 		return msg;
-	/* Messages may have come from another NID of the peer that the entry
-	 * names, and so have another hash. */
+	/* Messages from other NIDs of the peer that the entry names have other
+	 * hashes. */
 	list_for_each_entry (msg, &h->waiting, out.link)
 		if (query_fits(query, msg) == FIT)
 			return msg;
 	return NULL;
 }
 
-/* The link of the first message after @arrival, or the head of the list. */
+/* Returns the link of the first message after @arrival, or the head of the
+ * list. */
 static struct list *waiting_after(struct unexpected_queue *h, uint64_t arrival)
 {
 	struct list *l = &h->waiting;
@@ -539,9 +551,10 @@ static struct list *waiting_after(struct unexpected_queue *h, uint64_t arrival)
 	return l;
 }
 
-/* Entries that ignore bits walk along the list. Messages that an entry with the
- * same arguments has passed over are skipped: the buffers of a portal are
- * mostly alike, and strangers must not make each walk long. */
+/* For entries with ignore bits, walks along the list. Messages that an earlier
+ * entry with the same arguments did not match are skipped: most buffers of a
+ * portal have the same arguments, and strangers must not be able to make each
+ * walk long. */
 static struct msg_in *query_seek_masked(struct lnet_cpt *cpt,
 					struct lnet_query *query)
 {
@@ -560,7 +573,8 @@ static struct msg_in *query_seek_masked(struct lnet_cpt *cpt,
 
 		if (fit == FIT)
 			return msg;
-		/* A message that is away may return and fit the next buffer. */
+		/* A message that asks other CPTs may return and fit the next
+		 * buffer, so it is not passed over. */
 		passing = passing && fit == FIT_NOT;
 		if (passing)
 			h->passed = msg->arrival;
@@ -574,7 +588,8 @@ static struct msg_in *query_seek(struct lnet_cpt *cpt, struct lnet_query *query)
 				     : query_seek_exact(cpt, query);
 }
 
-/* Delivers messages of the buffer's own CPT. False: the buffer is full. */
+/* Delivers messages that wait on the CPT of the buffer. Returns false if the
+ * buffer is full. */
 static bool query_serve(struct lnet_cpt *cpt, struct lnet_query *query)
 {
 	struct msg_in *msg;
@@ -598,8 +613,8 @@ static void queries_look(struct lnet_cpt *cpt, unsigned int portal)
 {
 	struct lnet_query *query;
 
-	/* Users' handlers may add queries; only query_arrived() takes queries
-	 * off the list. */
+	/* Users' handlers may add queries; only query_arrived() removes queries
+	 * from the list. */
 	list_for_each_entry (query, &msg_cpt(cpt)->unexpected[portal].queries,
 			     link)
 		query_serve(cpt, query);
@@ -635,7 +650,7 @@ static void query_arrived(struct work *w)
 	query_look(query->at, query);
 }
 
-/* Sends the query to the next CPT where messages wait. */
+/* Sends the query to the next CPT on which messages wait. */
 static void query_go_on(struct lnet_query *query)
 {
 	struct lnet_cpt *next;
@@ -649,8 +664,8 @@ static void query_go_on(struct lnet_query *query)
 	query_post(query, next, query_arrived);
 }
 
-/* Looks for messages on @cpt. A message that is fetched brings the query back
- * here (offer_answered()). */
+/* Looks for messages on @cpt. A message that is fetched takes the query with
+ * it, and brings it back to this CPT (offer_answered()). */
 static void query_look(struct lnet_cpt *cpt, struct lnet_query *query)
 {
 	struct msg_in *msg;
@@ -703,7 +718,7 @@ static void unexpected_drop_list(struct list *waiting, const struct lnet_ni *ni,
 {
 	struct msg_in *msg, *next;
 
-	/* Messages that are away see it when they return. */
+	/* Messages that ask other CPTs notice it when they return. */
 	list_for_each_entry_safe (msg, next, waiting, out.link)
 		if (msg->fsm.state == IN_UNEXPECTED &&
 		    (!ni || msg->out.ni == ni))

@@ -56,45 +56,50 @@ struct lnet_cpt;
 struct msg_in;
 struct lnet_ni;
 
-/* The messages that wait on a CPT for buffers of one portal. Owner: the CPT. */
+/* The messages on a CPT that wait for buffers of one portal. Owner: the CPT. */
 struct unexpected_queue {
-	struct list waiting;	       /* of msg_in.link, by arrival */
-	struct hash waiting_by_bits;   /* the same, of msg_in.by_bits */
-	enum portal_kind waiting_kind; /* the portal's, when they were hashed */
-	struct list queries;	  /* of lnet_query.link: about to look here */
-	struct me_args passed_by; /* an entry like this did not match ... */
-	uint64_t passed;	  /* ... messages up to this arrival */
+	/* of msg_in.out.link, in order of arrival */
+	struct list waiting;
+	/* the same messages, hashed: of msg_in.by_bits */
+	struct hash waiting_by_bits;
+	/* kind of the portal when the messages were hashed */
+	enum portal_kind waiting_kind;
+	/* of lnet_query.link: queries that are about to look here */
+	struct list queries;
+	/* arguments of an entry that did not match ... */
+	struct me_args passed_by;
+	/* ... any message up to this msg_in.arrival */
+	uint64_t passed;
 };
 void unexpected_init(struct lnet_cpt *cpt);
 void unexpected_fini(struct lnet_cpt *cpt);
 
-/* Finds a buffer for @msg, a new request, and delivers it; or queues or drops
- * it. Takes @msg. On its home. */
+/* Takes over @msg, a new request: finds a buffer for it and delivers it, or
+ * queues or drops it. On msg->out.home. */
 void unexpected_or_deliver(struct msg_in *msg);
 
-/* portal_users.buffer_came: a buffer was attached at @me; sends a query for it.
- * Messages are delivered after return. -ENOMEM. */
+/* As portal_users.buffer_came: an MD was attached to @me. Sends a query for it;
+ * messages are delivered after return. Returns 0 or -ENOMEM. */
 int unexpected_buffer_came(const struct lnet_me *me) must_check;
 
-/* The directory's entry of @nid has changed: messages of its peer that are
- * queued ask all CPTs for a buffer again. */
+/* The directory entry of @nid has changed: queued messages of its peer ask all
+ * CPTs for a buffer again. */
 void unexpected_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* Drops the messages that are queued on @cpt and came through @ni (NULL:
- * any). */
+/* Drops the queued messages on @cpt that came through @ni (NULL: any). */
 void unexpected_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 
 /* Copies the payload of @msg, which is throttled or delayed, into a bounce
- * buffer. False: the sender's share, or memory, is used up. */
+ * buffer. Returns false if the sender's share, or memory, is used up. */
 bool unexpected_bounce(struct msg_in *msg);
-/* The bounce buffer of @msg, if it has one, no longer counts. */
+/* If @msg has a bounce buffer, that does not count any more. */
 void unexpected_unbounce(struct msg_in *msg);
 
-/* The CPTs that @msg asks for a buffer have not answered yet: copies the
- * payload of @msg into a bounce buffer, if the sender's share allows that. */
+/* The CPTs that @msg asks for a buffer have not answered yet: if the sender's
+ * share allows it, copies the payload into a bounce buffer. */
 void unexpected_offer_late(struct msg_in *msg);
 
-/* The timer of @msg, which is queued, has fired. */
+/* The function of the timer of @msg while @msg is queued. */
 void unexpected_late(struct msg_in *msg);
 
 #endif

@@ -7,7 +7,7 @@
 #include "lnd/lnd.h"
 #include "lnet/nid/nid.h"
 
-/* Bytes of a header between the NIDs and the type-specific part. */
+/* Bytes of a header between the NIDs and the part that depends on the type. */
 #define FIXED_SIZE 16
 #define UNION_SIZE LNET_HDR_UNION_SIZE
 
@@ -59,8 +59,8 @@ void hdr_encode(const struct lnet_hdr *hdr, void *buf, size_t len)
 	encode_union(p + FIXED_SIZE, hdr);
 }
 
-/* As lnet_nid_from_nid4(), but faster: in big endian, the bytes of a nid4 are
- * the first ones of the large form. */
+/* As lnet_nid_from_nid4(), but faster: the bytes of a nid4 in big endian are
+ * the first bytes of the large form. */
 static void decode_nid4(struct ulnet_nid *nid, const uint8_t *p)
 {
 	uint64_t nid4 = load_le64(p);
@@ -143,7 +143,7 @@ int hdr_decode(struct lnet_hdr *hdr, const void *buf, size_t len)
 	p = decode_nids(&r, hdr, large);
 	if (!p)
 		return -EPROTO;
-	/* Small NIDs were written by decode_nid4(). */
+	/* Small NIDs have been written by decode_nid4() already. */
 	if (large &&
 	    (!nid_is_sane(&hdr->dest_nid) || !nid_is_sane(&hdr->src_nid)))
 		return -EPROTO;
