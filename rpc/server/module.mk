@@ -1,3 +1,3 @@
-# Services, and their requests: what puts its rooms together.
+# The services of a node, which put the folders below together, and tombstones.
 libulrpccore_a_SOURCES += %D%/services.c
 libulrpccore_a_SOURCES += %D%/tombstone.c %D%/tombstone.h

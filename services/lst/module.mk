@@ -1,4 +1,4 @@
-# For programs that serve the self-test, or drive it.
+# For programs that serve the self-test, or are its console.
 noinst_LIBRARIES += liblst.a
 liblst_a_SOURCES = $(lst_sources)
 lst_sources = %D%/lst.c %D%/lst.h %D%/lst_priv.h

@@ -1,4 +1,5 @@
-# All but main(), for a test that runs the commands on a node of its own.
+# Everything but main(), also linked by a test that runs the commands on a node
+# of its own.
 lst_commands = %D%/lst_command.c %D%/lst_command.h
 lst_commands += %D%/lst_group.c %D%/lst_batch.c %D%/lst_stat.c
 lst_commands += %D%/lst_nodes.c
