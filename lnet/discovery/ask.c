@@ -121,15 +121,17 @@ int ask_tell(struct ask *a, const struct ulnet_nid *self,
 
 /* ---- lnet_ping() ---- */
 
-/* Buffer of the first GET, as kernel nodes use. */
+/* Bytes of the buffer of the first GET, as in kernel nodes. */
 #define PING_SINK_SIZE 3960
 
 struct ping {
 	struct ask ask;
-	struct ulnet_nid self; /* the local NI to ask from; ANY */
+	struct ulnet_nid self; /* the local NI to ask from; LNET_NID_ANY: any */
 	struct ulnet_id target;
-	uint64_t timeout, until; /* ns */
-	unsigned int ni_max;	 /* max_interfaces at the beginning */
+	/* ns: the timeout of the user, and the time at which it is over */
+	uint64_t timeout, until;
+	/* the setting max_interfaces when the ping began */
+	unsigned int ni_max;
 	ulnet_ping_fn done;
 	void *arg;
 };
@@ -140,7 +142,7 @@ static void ping_free(struct ping *p)
 	free(p);
 }
 
-/* On error nothing is under way. */
+/* If it returns an error, no GET is under way. */
 static int ping_ask(struct ping *p, size_t size)
 {
 	uint64_t now = loop_now(p->ask.cpt->loop);
@@ -226,7 +228,7 @@ int lnet_ping(struct lnet *node, struct ulnet_id target, uint64_t timeout,
 
 /* ---- lnet_tell(): a push to a process that is not discovered ---- */
 
-/* A process that takes longer has lost the connection. */
+/* A process that needs longer than this for its ACK has lost the connection. */
 #define TELL_TIMEOUT NSEC_PER_SEC
 
 static void tell_done(struct ask *a)
@@ -255,7 +257,7 @@ int lnet_tell(struct lnet *node, unsigned int cpt, const struct ulnet_id *peer)
 	if (!a)
 		return -ENOMEM;
 	ask_init(a, here, tell_done);
-	/* To that NID only; if no ACK comes, no NI loses health. */
+	/* To this very NID only. If no ACK comes, no NI loses health. */
 	rc = ask_tell(a, &any, peer, MSG_EXACT | MSG_PROBE, TELL_TIMEOUT);
 	if (rc) {
 		ask_fini(a);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends GETs and PUTs of LNet's own to the ping and push targets of peers, one
- * at a time for each struct ask, on its CPT. Also implements lnet_ping() and
- * lnet_tell().
+ * Sends LNet's own GETs and PUTs to the ping and push targets of peers. Each
+ * struct ask has one GET or PUT under way at a time, on its CPT. Also
+ * implements lnet_ping() and lnet_tell().
  */
 #ifndef LNET_ASK_H
 #define LNET_ASK_H
@@ -13,22 +13,25 @@
 struct lnet_cpt;
 
 struct ask {
-	/* The caller's, immutable: */
+	/* Set by the caller, then immutable: */
 	struct lnet_cpt *cpt;
-	/* Called once for each ask_get() or ask_tell() that returned 0, in a
-	 * later turn; then the next one may begin. */
+	/* Called once, in a later turn, for each ask_get() or ask_tell() that
+	 * returned 0. After that the next one may begin. */
 	void (*done)(struct ask *a);
 
-	uint8_t *buf;		   /* what is sent, or has been received, */
-	size_t size;		   /* ... its size */
-	size_t length;		   /* ... and how much of it is used, bytes */
-	int status;		   /* result: 0 or -errno */
-	struct ulnet_nid ni, lpni; /* with status 0: the path it took */
-	uint64_t md;		   /* 0: nothing is under way */
+	/* the bytes that are sent, or that have been received */
+	uint8_t *buf;
+	size_t size;   /* size of @buf, bytes */
+	size_t length; /* bytes of @buf that are used */
+	int status;    /* result: 0 or a negative errno */
+	/* result, if @status is 0: the NIDs of the path that was used */
+	struct ulnet_nid ni, lpni;
+	/* cookie of the MD in use; 0: nothing is under way */
+	uint64_t md;
 };
 
 void ask_init(struct ask *a, struct lnet_cpt *cpt, void (*done)(struct ask *));
-/* Nothing may be under way. */
+/* Frees what @a has. Nothing may be under way. */
 void ask_fini(struct ask *a);
 
 static inline bool ask_is_under_way(const struct ask *a)
@@ -36,17 +39,18 @@ static inline bool ask_is_under_way(const struct ask *a)
 	return a->md != 0;
 }
 
-/* Enlarges a->buf to @size bytes. -ENOMEM: it is unchanged. */
+/* Enlarges a->buf to @size bytes. Returns 0; -ENOMEM: a->buf is unchanged. */
 int ask_reserve(struct ask *a, size_t size) must_check;
 
-/* Both send from the local NI @self (ANY: any). @flags: MSG_*; @timeout: ns. On
- * error done() is not called. */
+/* Both functions send from the local NI @self (LNET_NID_ANY: any). @flags:
+ * MSG_*. @timeout: ns. If they return an error, done() is not called. */
 
-/* Asks @target for its ping information, up to the size of a->buf. */
+/* Asks @target for its ping information; receives at most the size of a->buf.
+ */
 int ask_get(struct ask *a, const struct ulnet_nid *self,
 	    const struct ulnet_id *target, uint8_t flags,
 	    uint64_t timeout) must_check;
-/* Pushes this node's ping information (info.h), and waits for the ACK. */
+/* Pushes the ping information of this node (info.h), and waits for the ACK. */
 int ask_tell(struct ask *a, const struct ulnet_nid *self,
 	     const struct ulnet_id *target, uint8_t flags,
 	     uint64_t timeout) must_check;

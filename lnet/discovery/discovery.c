@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How sessions begin (for messages, users, pushes of peers, changes of this
- * node, and gateways), and when they have their turn. */
+/* How sessions begin: for messages, for users, by pushes of peers, by changes
+ * of this node, and for gateways. And when sessions have their turn. */
 #include "lnet/discovery/discovery.h"
 
 #include <errno.h>
@@ -14,14 +14,14 @@
 #include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
-/* Sessions that get their turn in one turn of the loop: other work is done in
- * between. */
+/* Sessions that have their turn in one turn of the loop, so that other work is
+ * done in between. */
 #define TURNS_SLICE 16
 
-/* Begins a session if @p's peer is not up to date. True: @msg waits for it. It
- * waits if the peer was never discovered, so that the peer will know from whom
- * @msg is; or if @p is unverified and has to be asked first, unless @msg can go
- * to no other NID. */
+/* Begins a session if the peer of @p is not up to date. Returns true if @msg
+ * waits for the session. It does if the peer was never discovered, so that the
+ * peer will know from whom @msg is; or if @p is unverified and has to be asked
+ * first, unless @msg can go to no other NID. */
 static bool disc_wait_for(struct msg_out *msg, struct lnet_peer_ni *p)
 {
 	struct lnet_peer *peer = p->peer;
@@ -46,7 +46,7 @@ static bool disc_wait_for(struct msg_out *msg, struct lnet_peer_ni *p)
 	return waits;
 }
 
-/* msg_discovery.waits */
+/* The function msg_discovery.waits. */
 static bool disc_waits(struct msg_out *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -67,8 +67,8 @@ static bool disc_waits(struct msg_out *msg)
 
 /* ---- claims of NIDs that cannot be asked yet ---- */
 
-/* At most one for each peer NI, which may be forgotten or move to another CPT
- * meanwhile. */
+/* A claim of a NID that cannot be asked yet; at most one for each peer NI. The
+ * peer NI may be forgotten, or move to another CPT, meanwhile. */
 struct delayed_claim {
 	struct list link;
 	struct timer timer;
@@ -96,7 +96,7 @@ static void delayed_over(struct timer *t)
 	peer_cpt(cpt)->question(cpt, p);
 }
 
-/* If there is no memory, the next claim tries again. */
+/* Without memory nothing is done: the next claim tries again. */
 static void delayed_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 {
 	struct delayed_claim *late;
@@ -114,7 +114,7 @@ static void delayed_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	loop_timer_arm(cpt->loop, &late->timer, p->claims_after);
 }
 
-/* peer_cpt.question */
+/* The function peer_cpt.question. */
 static void disc_question(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 {
 	struct discovery *d;
@@ -139,7 +139,8 @@ static void disc_question(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	disc_event(d, DISC_ON_WANTED);
 }
 
-/* peer_cpt.moved: the CPT that owns @p now discovers its peer. */
+/* The function peer_cpt.moved. From now on the CPT that owns @p discovers its
+ * peer. */
 static void disc_moved(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 {
 	if (p->peer->discovery)
@@ -147,7 +148,8 @@ static void disc_moved(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	reroute_peer_ni(cpt, p);
 }
 
-/* peer_cpt.freed: peers are asked again when something is sent to them. */
+/* The function peer_cpt.freed. Peers are asked again when something is sent to
+ * them. */
 static void disc_freed(struct lnet_cpt *cpt)
 {
 	disc_cpt(cpt)->era++;
@@ -158,8 +160,8 @@ static const struct msg_discovery messages = { disc_waits };
 
 /* ---- lnet_discover() ---- */
 
-/* Begins a session for @a, and takes @a; or -ENOMEM. An unverified NID is asked
- * itself, since it may be another peer's. */
+/* Begins a session for @a, and takes over @a; or returns -ENOMEM. If the NID is
+ * unverified, that NID itself is asked, since it may belong to another peer. */
 static int discover_nid(struct asker *a, struct lnet_peer_ni *p)
 {
 	struct discovery *d = disc_get(a->cpt, p->peer);
@@ -214,7 +216,7 @@ int lnet_discover(struct lnet *node, const struct ulnet_nid *nid,
 	*a = (struct asker){
 		.nid = *nid, .flags = flags, .done = done, .arg = arg
 	};
-	/* The peer may move to another CPT meanwhile. */
+	/* The peer may move to another CPT before the call is made. */
 	do {
 		a->cpt = node->cpt[node_cpt_of(node, nid)];
 		rc = loop_call(a->cpt->loop, discover_begin, a);
@@ -242,11 +244,12 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 		announcement_free(ann);
 		return;
 	}
-	/* If several processes have the NID, the last one is answered. */
+	/* If several processes share the NID, the one that has pushed last is
+	 * answered. */
 	d->pid = push->pid;
 	if (rc) {
-		/* The push was useless, so the peer is asked, but not sooner
-		 * than if it had sent nothing. */
+		/* The push was of no use, so the peer is asked; but not sooner
+		 * than if it had not pushed at all. */
 		d->force_ping = disc_mode(cpt) != LNET_DISCOVERY_OFF;
 		disc_event(d, DISC_ON_WANTED);
 		return;
@@ -258,7 +261,7 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 
 /* ---- changes of this node ---- */
 
-/* peers_fn: begins a session for a peer that needs a push. */
+/* As peers_fn: begins a session for a peer that needs a push. */
 static void sweep_look(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
 {
 	struct disc_facts facts;
@@ -293,9 +296,9 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 
 /* ---- gateways ---- */
 
-/* As kernel nodes do (alive_router_check_interval). */
+/* As in kernel nodes (alive_router_check_interval). */
 #define CHECK_EVERY (60 * NSEC_PER_SEC)
-/* For a process that only calls, to which routers do not push changes. */
+/* For a process that only calls: routers push no changes to it. */
 #define CHECK_CALLER NSEC_PER_SEC
 
 static void gateway_ask(struct lnet_cpt *cpt, const struct ulnet_nid *gateway)
@@ -312,8 +315,8 @@ static void gateway_ask(struct lnet_cpt *cpt, const struct ulnet_nid *gateway)
 		peer_unref(cpt, p);
 }
 
-/* The function of disc_cpt.gateways. A gateway of several routes has one
- * session only. */
+/* The function of disc_cpt.gateways. A gateway of several routes has only one
+ * session. */
 static void gateways_ask(struct timer *t)
 {
 	struct disc_cpt *dc = container_of(t, struct disc_cpt, gateways);

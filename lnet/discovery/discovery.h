@@ -41,46 +41,60 @@ struct target_buf;
 
 struct disc_cpt {
 	struct lnet_cpt *cpt;
-	uint32_t version; /* of this node's ping information; never 0 */
-	enum ulnet_discovery mode; /* in effect for messages */
-	uint32_t nets;		   /* local ones, in that version */
-	uint32_t era; /* increases when the mode changes, a local net is added,
-		       * or NIDs stop being configured: peers that were merged
-		       * before are asked again */
-	struct list all;    /* of discovery.all */
-	struct list first;  /* of discovery.queued: messages or users wait */
-	struct list others; /* of discovery.queued */
-	struct list lost;   /* of discovery.lost, while a peer is merged */
-	uint32_t turns;	    /* sessions that have a turn */
-	struct work work;   /* disc_work() */
-	bool posted;	    /* @work is under way */
-	bool sweeping;	    /* looking for peers that need a push of @version */
-	struct peers_place swept; /* ... up to there */
+	/* version number of this node's ping information; never 0 */
+	uint32_t version;
+	/* the mode of discovery that is in effect for messages */
+	enum ulnet_discovery mode;
+	uint32_t nets; /* number of local nets in that version */
+	/* Increases when the mode changes, when a local net is added, or when
+	 * NIDs stop being configured: peers that were merged in an earlier era
+	 * are asked again. */
+	uint32_t era;
+	struct list all; /* of discovery.all */
+	/* of discovery.queued: sessions for which messages or users wait */
+	struct list first;
+	/* of discovery.queued: all other sessions that are queued */
+	struct list others;
+	/* of discovery.lost: peers that have lost NIDs while another peer is
+	 * merged */
+	struct list lost;
+	uint32_t turns;	  /* number of sessions that have a turn */
+	struct work work; /* runs disc_work() */
+	bool posted;	  /* @work has been scheduled */
+	/* a sweep looks for peers that need a push of @version */
+	bool sweeping;
+	struct peers_place swept; /* how far the sweep has come */
 	struct list late;	  /* of delayed_claim.link */
-	struct timer gateways; /* to ask them; armed while there are routes */
-	/* node/watch.c's, called in a turn: a peer has said that its NI @lpni
-	 * is down, or not its own any more. */
+	/* asks the gateways; armed as long as there are routes */
+	struct timer gateways;
+	/* A function of node/watch.c, called in a turn: a peer has said that
+	 * its NI @lpni is down, or does not belong to it any more. */
 	void (*gone)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* node/watch.c's, called in a turn: this node's NIDs have changed. */
+	/* A function of node/watch.c, called in a turn: this node's NIDs have
+	 * changed. */
 	void (*changed)(struct lnet_cpt *cpt);
-	bool call_changed; /* @changed is to be called */
+	bool call_changed; /* @changed is still to be called */
 };
 
 /* ---- ping and push targets (target.c) ---- */
 
-/* The match entries on portal 0 by which a CPT answers pings and takes the
+/* The match entries on portal 0 by which a CPT answers pings and receives the
  * pushes of peers. */
 struct targets {
-	struct lnet_me *ping; /* NULL: not posted */
-	uint64_t push;	      /* cookie of the push entry; 0: not posted */
-	struct work work;     /* targets_changed() */
-	atomic_bool posted;   /* @work is under way */
-	bool away; /* the push buffer is with the CPT that owns the pusher */
-	struct target_buf *spare; /* could not be posted: no memory */
-	struct timer retry;	  /* to post @spare */
+	struct lnet_me *ping; /* NULL: there is none */
+	uint64_t push;	      /* cookie of the push entry; 0: there is none */
+	/* refreshes the targets after targets_changed() */
+	struct work work;
+	atomic_bool posted; /* @work has been scheduled */
+	/* the push buffer is with the CPT that owns the NID that pushed */
+	bool away;
+	/* a buffer that could not be posted, since there was no memory; NULL:
+	 * none */
+	struct target_buf *spare;
+	struct timer retry; /* tries again to post @spare */
 };
 
-/* The part of a CPT that this room and those below it know. */
+/* The part of a CPT that this room (folder) and those below it know. */
 struct discovery_cpt {
 	struct msg_cpt msg;
 	struct targets targets;
@@ -100,16 +114,16 @@ static inline struct disc_cpt *disc_cpt(const struct lnet_cpt *cpt)
 }
 
 void disc_init(struct lnet_cpt *cpt);
-/* Ends all sessions: messages are sent, users get -ESHUTDOWN. */
+/* Ends all sessions: messages that wait are sent, users get -ESHUTDOWN. */
 void disc_stop(struct lnet_cpt *cpt);
-/* Is there no session, and is no work under way? */
+/* Is no session left, and no work scheduled? */
 bool disc_is_idle(const struct lnet_cpt *cpt);
 
-/* This node's ping information has changed, to @version. */
+/* The ping information of this node has changed, and has @version now. */
 void disc_news(struct lnet_cpt *cpt, uint32_t version);
 
-/* Routes have changed: more peers may be within reach, and there are other
- * gateways. */
+/* The routes of this node have changed: it may reach more peers, and it has
+ * other gateways. */
 void disc_routes_changed(struct lnet_cpt *cpt);
 
 /* The mode of discovery may have changed. */
@@ -119,38 +133,42 @@ void disc_mode_changed(struct lnet_cpt *cpt);
 struct disc_push {
 	struct ulnet_nid from;
 	uint32_t pid;
-	const uint8_t *bytes; /* borrowed until return */
-	size_t length;	      /* of them */
+	const uint8_t *bytes; /* borrowed until disc_pushed() returns */
+	size_t length;	      /* number of the bytes */
 };
 
-/* Handles and counts @push, on the CPT that owns push->from. */
+/* Handles @push and counts it. Called on the CPT that owns push->from. */
 void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push);
 
-/* If @nid is a gateway's, asks the gateway again: a message through it was
- * lost, or it is in full health again and may have been restarted, and so does
- * not know to whom to push changes. */
+/* If @nid belongs to a gateway, asks the gateway again. That is needed if a
+ * message through the gateway was lost; or if the gateway is in full health
+ * again: it may have been restarted, and then does not know to whom to push
+ * changes. */
 void disc_gateway_suspect(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* ---- ping and push targets (target.c) ---- */
 
-/* Prepares the targets of all CPTs. The node's settings and CPTs exist. */
+/* Prepares the targets of all CPTs. The settings and CPTs of the node must
+ * exist. */
 void targets_init(struct lnet *node);
 
-/* Posts the targets of @cpt. targets_stop() removes them, also after
- * targets_start() has failed. */
+/* Posts the targets of @cpt. targets_stop() must be called to remove them, also
+ * if targets_start() has failed. */
 int targets_start(struct lnet_cpt *cpt) must_check;
 void targets_stop(struct lnet_cpt *cpt);
-/* After targets_stop(): has the push buffer returned from other CPTs? */
+/* To be called after targets_stop(): is the push buffer back from other CPTs?
+ */
 bool targets_are_idle(const struct lnet_cpt *cpt);
 
-/* What this node tells its peers of itself has changed. Any thread. */
+/* To be called when what this node tells peers of itself has changed. Any
+ * thread. */
 void targets_changed(struct lnet *node);
 
-/* As lnd_upcalls has it. */
+/* A function of lnd_upcalls. */
 void upcall_ni_set_up(struct lnd_ni *lnd, bool up, const char *why);
 
-/* The configuration of @cpt has changed: pings are answered with the new one.
- * -ENOMEM: they are still answered with the old one. */
+/* The configuration of @cpt has changed: from now on pings are answered with
+ * the new one. Returns 0; -ENOMEM: they are still answered with the old one. */
 int targets_refresh(struct lnet_cpt *cpt) must_check;
 
 #endif

@@ -8,11 +8,12 @@
 #include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
 
-#define PING_MAGIC	 UINT32_C(0x70696e67)
-#define PING_UP		 UINT32_C(0x15aac0de)
-#define PING_DOWN	 UINT32_C(0xdeadface)
-#define PING_FEATURES	 (LNET_PING_NI_STATUS | LNET_PING_MULTI_RAIL)
-#define SHORT_ENTRY_SIZE 12 /* the shortest one: status and a NID of 8 bytes */
+#define PING_MAGIC    UINT32_C(0x70696e67)
+#define PING_UP	      UINT32_C(0x15aac0de)
+#define PING_DOWN     UINT32_C(0xdeadface)
+#define PING_FEATURES (LNET_PING_NI_STATUS | LNET_PING_MULTI_RAIL)
+/* bytes of the shortest entry: a status and a NID of 8 bytes */
+#define SHORT_ENTRY_SIZE 12
 
 /* ---- encoding ---- */
 
@@ -49,7 +50,7 @@ static uint32_t info_features(const struct lnet *node,
 
 	if (!atomic_load_explicit(&node->routing, memory_order_relaxed))
 		features |= LNET_PING_RTE_DISABLED;
-	/* A process that cannot be called need not be known by all NIDs. */
+	/* If this node only calls, peers need not know all of its NIDs. */
 	if (settings_discovery(&node->settings) != LNET_DISCOVERY_OFF &&
 	    !pid_only_calls(node->conf.pid))
 		features |= LNET_PING_DISCOVERY;
@@ -95,7 +96,7 @@ size_t ping_info_encode(const struct lnet *node, const struct lnet_config *c,
 	write_u32(&w, info_features(node, c, nlarge));
 	write_u32(&w, node->conf.pid);
 	write_u32(&w, nsmall);
-	/* The entry of 0@lo bears the sequence number as its status. */
+	/* The status of the entry of 0@lo is the sequence number. */
 	write_u64(&w, lnet_nid_to_nid4(&c->ni[0]->lnd.nid));
 	write_u32(&w, c->sequence);
 	write_u32(&w, nlarge ? (uint32_t)need : 0);
@@ -117,15 +118,15 @@ struct info_reader {
 	unsigned int max;
 };
 
-/* Can @nid be the NID of a node? As checked for the source of messages
- * (parse.c). */
+/* Can @nid be the NID of a node? This is also checked for the sources of
+ * messages (parse.c). */
 static bool is_node_nid(const struct ulnet_nid *nid)
 {
 	return nid_is_sane(nid) && nid->type != 0 && !lnet_nid_is_any(nid) &&
 	       !lnet_nid_is_lo(nid);
 }
 
-/* Adds an entry, unless @nid cannot be a node's. */
+/* Adds an entry, unless @nid cannot be the NID of a node. */
 static int add_entry(struct info_reader *ir, struct ulnet_nid nid,
 		     uint32_t status)
 {
@@ -156,8 +157,8 @@ static int read_small(struct info_reader *ir)
 	return 0;
 }
 
-/* Skips entries that are longer than any known kind of NID; ignores an entry
- * that is cut off. */
+/* Skips entries that are longer than all known kinds of NIDs, and ignores an
+ * entry that is cut off. */
 static int read_large(struct info_reader *ir, size_t bytes)
 {
 	while (bytes >= SHORT_ENTRY_SIZE) {
@@ -206,8 +207,8 @@ static int info_read_header(struct info_reader *ir)
 	return 0;
 }
 
-/* Moves the primary NID to the front if it is large, and so follows the small
- * ones. */
+/* If the primary NID is large, moves it to the front: it was read after the
+ * small ones. */
 static void primary_first(struct info_reader *ir, unsigned int nsmall)
 {
 	struct ulnet_ping_ni primary;

@@ -12,7 +12,8 @@ struct merge_work {
 	const struct merge_came *came;
 	const struct ulnet_ping_info *info;
 	struct merge_plan *plan;
-	const struct ulnet_ping_ni **sorted; /* info->ni, by NID */
+	/* the elements of info->ni, sorted by NID */
+	const struct ulnet_ping_ni **sorted;
 };
 
 const char *merge_why_text(enum merge_why why)
@@ -50,16 +51,16 @@ static bool plan_ends(struct merge_plan *plan, enum merge_verdict verdict,
 	return true;
 }
 
-/* Is the information older than what is known? A reply is not, whatever its
- * number, since it was made after we had asked, and a node that has restarted
- * begins to count anew. A push with the same number reports new states. */
+/* Is the information older than what is known? A reply never is, whatever its
+ * number: it was made after this node had asked, and a node that has restarted
+ * counts anew. A push with the same number as before reports new states. */
 static bool is_old(const struct merge_work *w)
 {
 	return w->came->source == MERGE_PUSH && w->known->discovered &&
 	       disc_later(w->known->sequence, w->info->sequence);
 }
 
-/* True: the plan is complete, without comparing NIDs. */
+/* Returns true if the plan can be completed without comparing NIDs. */
 static bool plan_early(struct merge_work *w)
 {
 	struct merge_plan *plan = w->plan;
@@ -107,8 +108,8 @@ static unsigned int index_of(const struct merge_work *w,
 	return (unsigned int)(ni - w->info->ni);
 }
 
-/* Sorts the NIDs of the information. All become MERGE_ADD for now, but the
- * second entry of a NID that is named twice is left out. */
+/* Sorts the NIDs of the information. They all become MERGE_ADD for now; but if
+ * a NID is named twice, its second entry is left out. */
 static void sort_named(struct merge_work *w)
 {
 	for (unsigned int i = 0; i < w->info->nnis; i++) {
@@ -134,7 +135,7 @@ static void compare_known(struct merge_work *w)
 			w->plan->known[i] = MERGE_UNNAMED;
 			continue;
 		}
-		/* The first entry of a NID that is named twice. */
+		/* If the NID is named twice, goes to its first entry. */
 		while (at > w->sorted && lnet_nid_eq(&at[-1]->nid, &at[0]->nid))
 			at--;
 		w->plan->named[index_of(w, *at)] = MERGE_HAS;
@@ -183,9 +184,9 @@ static void plan_named(struct merge_work *w)
 	}
 }
 
-/* The peer loses NIDs that it does not name. One that messages of this node
- * have used as their target stays, since they are meant for the peer, but is
- * down. */
+/* The peer loses the NIDs that it does not name. But a NID that messages of
+ * this node have named as their target stays, since those messages are meant
+ * for this peer; it is marked as down. */
 static void plan_known(struct merge_work *w)
 {
 	const struct merge_known *k = w->known;
@@ -200,8 +201,8 @@ static void plan_known(struct merge_work *w)
 	}
 }
 
-/* The peer gets what it names. While its new primary NID is asked whose it is,
- * the peer keeps the old one and all other NIDs. */
+/* The peer gets the NIDs that it names. As long as its new primary NID is being
+ * asked whose it is, the peer keeps its old primary NID and all other NIDs. */
 static void plan_full(struct merge_work *w)
 {
 	plan_named(w);
@@ -226,8 +227,8 @@ static bool differs(const struct merge_work *w)
 	return false;
 }
 
-/* Why to log a difference. Not if the peer was configured as not multi-rail,
- * since it has one NID by intent. */
+/* Returns why a difference is logged. It is not logged if the peer was
+ * configured as not multi-rail: then the peer has one NID by intent. */
 static enum merge_why worth_a_warning(const struct merge_work *w)
 {
 	const struct merge_known *k = w->known;
@@ -270,7 +271,7 @@ static void plan_nids(struct merge_work *w)
 		merge_plan_nothing(w, worth_a_warning(w));
 		return;
 	}
-	/* Does another peer keep the NID named as the primary one? */
+	/* Does another peer keep the NID that is named as the primary one? */
 	if (does_discovery(w->info) && plan->named[0] == MERGE_ADD &&
 	    w->came->fate[0] == MERGE_LEAVE) {
 		merge_plan_nothing(w, MERGE_WHY_PRIMARY_TAKEN);

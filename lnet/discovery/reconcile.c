@@ -86,8 +86,8 @@ static bool names(const struct announcement *ann, const struct ulnet_nid *nid)
 
 /* ---- for which peer an NI announces ---- */
 
-/* Does @ann, from @lpni, name another NI of its peer that is verified? Also
- * true if there is no other NI. */
+/* Does @ann, which came from @lpni, name another verified NI of the same peer?
+ * Also true if the peer has no other NI. */
 static bool names_verified(const struct lnet_peer_ni *lpni,
 			   const struct announcement *ann)
 {
@@ -117,7 +117,8 @@ static void claim_denied(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		backoff_pause(&denials, lpni->claims_denied, loop_random(loop));
 }
 
-/* If a peer has claimed @lpni, @ann, from @lpni, confirms or denies that. */
+/* If another peer has claimed @lpni, @ann, which came from @lpni, confirms or
+ * denies the claim. */
 static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			 const struct announcement *ann)
 {
@@ -133,13 +134,14 @@ static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 	claim_denied(cpt, lpni);
 	cpt_stat(cpt, STAT_claims_refused);
 	log_warn_limited(&cpt->limits_log, loop_now(cpt->loop), "discovery",
-			 "%s names %s as one of its NIDs, which says otherwise",
+			 "%s says that %s is one of its NIDs, but that NID "
+			 "denies it",
 			 lnet_nid_format(&lpni->claimed_by, by, sizeof(by)),
 			 lnet_nid_format(&lpni->nid, nid, sizeof(nid)));
 }
 
-/* Does @ann decide whose @lpni is? Not if it is a push that denies a claim,
- * since it may have been sent before the claim became true. */
+/* Does @ann decide to which peer @lpni belongs? A push that denies a claim does
+ * not, since it may have been sent before the claim became true. */
 static bool settles(const struct lnet_peer_ni *lpni,
 		    const struct announcement *ann)
 {
@@ -147,8 +149,9 @@ static bool settles(const struct lnet_peer_ni *lpni,
 	       names(ann, &lpni->claimed_by);
 }
 
-/* @ann has come from an NI that was @peer's. *@of: the peer that @ann is
- * about; NULL: none of @cpt. -ENOMEM: nothing is changed. */
+/* @ann has come from an NI that belonged to @peer. Sets *@of to the peer that
+ * @ann is about; NULL: it is about no peer of @cpt. Returns 0; -ENOMEM: nothing
+ * has changed. */
 static int ownership_check(struct lnet_cpt *cpt, struct lnet_peer *peer,
 			   const struct announcement *ann,
 			   struct lnet_peer **of)
@@ -178,12 +181,14 @@ struct reconcile {
 	struct lnet_cpt *cpt;
 	struct lnet_peer *peer;
 	const struct announcement *ann;
-	uint8_t *fate;		/* of ann->ni */
-	struct merge_ni *known; /* NIs of the peer, before any changes */
+	uint8_t *fate;		/* fate of each of ann->ni */
+	struct merge_ni *known; /* the NIs of the peer before any change */
 	unsigned int nknown;
-	struct ulnet_nid from;	 /* the NI that has announced it */
-	unsigned int unverified; /* number of such NIs of the peer */
-	unsigned int refused;	 /* number of NIDs beyond the peer's share */
+	struct ulnet_nid from; /* the NI that has made the announcement */
+	/* number of NIs of the peer that are unverified */
+	unsigned int unverified;
+	/* number of NIDs that exceed the peer's share */
+	unsigned int refused;
 	struct merge_plan plan;
 };
 
@@ -207,7 +212,7 @@ static int reconcile_gather(struct reconcile *m)
 			(struct merge_ni){ p->nid, p->down, p->used };
 		m->unverified += provenance_is_unverified(p);
 	}
-	/* The NID that announced it may be another peer's by now. */
+	/* By now the NID that announced it may belong to another peer. */
 	p = peer_member(m->cpt, m->peer, &m->ann->from);
 	m->from = p ? p->nid : m->peer->primary;
 	return 0;
@@ -219,8 +224,8 @@ static bool is_foreign(const struct reconcile *m, const struct ulnet_nid *nid)
 }
 
 /* Has an NI of the peer that has @nid claimed an NI of this peer, and does this
- * peer name the claiming NI in turn? To name @nid is not enough: the claiming
- * NI may be a stranger's, which has claimed @nid as well. */
+ * peer name that claiming NI, too? It is not enough that this peer names @nid:
+ * the claiming NI may belong to a stranger who has claimed @nid as well. */
 static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
 {
 	const struct lnet_peer_ni *p;
@@ -252,7 +257,8 @@ static enum merge_fate fate_of(const struct reconcile *m, unsigned int i)
 		return MERGE_LEAVE;
 	if (has_named_us(m, nid))
 		return MERGE_TAKE;
-	/* A NID that another CPT owns is claimed there, if it is known. */
+	/* A NID that another CPT owns is claimed from that CPT, if it is known
+	 * there. */
 	return p && !is_foreign(m, nid) ? MERGE_CLAIM : MERGE_ADD;
 }
 
@@ -266,7 +272,8 @@ static int reconcile_plan(struct reconcile *m)
 		.nnis = m->nknown,
 		.configured = peer->configured,
 		.multi_rail = peer->multi_rail,
-		/* Another process on that node has numbers of its own. */
+		/* Another process on that node has sequence numbers of its own.
+		 */
 		.discovered = peer->merged && peer->pid == m->ann->info.pid,
 		.sequence = peer->sequence,
 	};
@@ -283,8 +290,9 @@ static int reconcile_plan(struct reconcile *m)
 
 /* ---- NIDs that come and go ---- */
 
-/* @from has lost a NID, so its announcement does not hold any more. When this
- * peer is reconciled, @from is discovered anew, unless it has no NID left. */
+/* @from has lost a NID, so what it has announced does not hold any more. After
+ * this peer has been reconciled, @from is discovered anew, unless it has no NID
+ * left. */
 static void reconcile_lost(struct lnet_peer *from)
 {
 	struct discovery *d = from->discovery;
@@ -303,16 +311,18 @@ static int reconcile_take(struct reconcile *m, const struct ulnet_nid *nid)
 	struct lnet_peer *from;
 	int rc;
 
-	/* If the NID has gone meanwhile, a later announcement names it. */
+	/* If the NID is gone meanwhile, a later announcement will name it. */
 	if (!p || p->peer == m->peer)
 		return 0;
 	from = p->peer;
 	peer_hold(from);
-	/* A push that one NID of a peer has acknowledged counts for all. */
+	/* If one NID of a peer has acknowledged a push, that counts for all of
+	 * them. */
 	if (!m->peer->acked_version ||
 	    disc_later(from->acked_version, m->peer->acked_version))
 		m->peer->acked_version = from->acked_version;
-	/* If messages to it did not wait, they do not now. */
+	/* If messages did not wait for the discovery of the old peer, they do
+	 * not wait for that of this one. */
 	m->peer->settled |= from->settled;
 	rc = member_take(m->cpt, m->peer, p);
 	if (!rc && unverified)
@@ -376,8 +386,8 @@ static int reconcile_add_nids(struct reconcile *m)
 	return rc;
 }
 
-/* @p cannot be reached any more: messages to it take other paths, and users are
- * told. */
+/* @p cannot be reached any more: makes messages to it take other paths, and
+ * tells users. */
 static void reconcile_cut_off(const struct reconcile *m, struct lnet_peer_ni *p)
 {
 	reroute_peer_ni_down(m->cpt, p);
@@ -401,8 +411,8 @@ static int reconcile_remove_nids(struct reconcile *m)
 	return rc;
 }
 
-/* Sets whether @p is down, by what its peer says; but not if @p itself has said
- * that it is down, as it could not have if it were. */
+/* Sets whether @p is down, as its peer says. But if @p itself has said that it
+ * is down, it stays up: if it were down, it could not have said so. */
 static void set_down(const struct reconcile *m, struct lnet_peer_ni *p,
 		     bool down)
 {
@@ -425,7 +435,7 @@ static void reconcile_states(struct reconcile *m)
 		if (p && m->plan.known[i] & (MERGE_DOWN | MERGE_UP))
 			set_down(m, p, m->plan.known[i] & MERGE_DOWN);
 	}
-	/* The NIs that have come by this plan. */
+	/* The NIs that the peer has got by this plan: */
 	for (unsigned int i = 0; i < m->ann->info.nnis; i++) {
 		struct lnet_peer_ni *p;
 
@@ -447,23 +457,23 @@ static void reconcile_log(const struct reconcile *m)
 		log_warn_limited(
 			&m->cpt->limits_log, loop_now(m->cpt->loop),
 			"discovery",
-			"peer %s says that its NIDs are others than those "
-			"known, which stay: %s",
+			"peer %s announces other NIDs than this node knows; "
+			"its known NIDs are kept: %s",
 			text, merge_why_text(m->plan.why));
 	if (m->refused)
 		log_warn_limited(&m->cpt->limits_log, loop_now(m->cpt->loop),
 				 "limits",
-				 "peer %s names NIDs beyond its share of those "
-				 "that nobody confirms: %u",
+				 "peer %s names more unconfirmed NIDs than its "
+				 "share allows; ignored: %u",
 				 text, m->refused);
 	if (m->plan.left && m->plan.verdict == MERGE_APPLY)
 		log_warn_limited(&m->cpt->limits_log, loop_now(m->cpt->loop),
 				 "discovery",
-				 "peer %s names NIDs that others keep: %u",
+				 "peer %s names NIDs that other peers keep: %u",
 				 text, m->plan.left);
 }
 
-/* If the peer is a gateway, the best health among its NIs may have changed. */
+/* If the peer is a gateway, the health of its best NI may have changed. */
 static void reconcile_route(const struct reconcile *m)
 {
 	const struct lnet_peer_ni *p =
@@ -490,7 +500,7 @@ static int reconcile_apply(struct reconcile *m)
 	reconcile_states(m);
 	if (peer->multi_rail != m->plan.multi_rail)
 		cpt_topology_changed(m->cpt);
-	/* Another process of that node does not know this node. */
+	/* Another process on that node has not been told of this node. */
 	if (peer->pid != m->ann->info.pid)
 		peer->acked_version = 0;
 	peer->multi_rail = m->plan.multi_rail;
@@ -543,7 +553,7 @@ int reconcile(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 /* ---- in a session ---- */
 
-/* Peers that have lost NIDs are discovered anew. */
+/* Makes peers that have lost NIDs be discovered anew. */
 static void discover_losers(struct disc_cpt *dc)
 {
 	while (!list_empty(&dc->lost)) {
@@ -558,8 +568,8 @@ static void discover_losers(struct disc_cpt *dc)
 	}
 }
 
-/* 1: prepares d->claim for the next NID that another CPT owns and the peer is
- * to get; 0: there is none; -ENOMEM. */
+/* Looks for the next NID that another CPT owns and that the peer is to get.
+ * Returns 1, and d->claim is prepared for it; 0: there is none; -ENOMEM. */
 static int claim_next(struct discovery *d)
 {
 	struct announcement *ann = d->merging;
@@ -585,7 +595,8 @@ static int claim_next(struct discovery *d)
 	return rc;
 }
 
-/* A claim has ended with @rc. Returns 0, or why nothing can be reconciled. */
+/* The claim has ended with @rc. Returns 0, or the error for which nothing can
+ * be reconciled. */
 static int claim_result(struct discovery *d, int rc)
 {
 	struct announcement *ann = d->merging;
@@ -614,8 +625,8 @@ static int claim_result(struct discovery *d, int rc)
 
 static void disc_claimed(struct peer_claim *claim, int rc);
 
-/* Claims the NIDs that other CPTs own, one after the other. -EINPROGRESS:
- * disc_claimed() continues. */
+/* Claims the NIDs that other CPTs own, one after the other. -EINPROGRESS: a
+ * claim is under way, and disc_claimed() will go on. */
 static int claim_all(struct discovery *d)
 {
 	int rc;
@@ -641,7 +652,8 @@ static int reconcile_merge(struct discovery *d)
 	int rc = reconcile(d->cpt, d->peer, d->merging, &ask);
 
 	if (rc > 0) {
-		/* The peer had that much room, and would be asked for ever. */
+		/* The peer had a buffer of this size already, and would be
+		 * asked for ever. */
 		if (ask && ask <= d->ask.size)
 			return -EPROTO;
 		d->force_ping = true;
@@ -649,8 +661,8 @@ static int reconcile_merge(struct discovery *d)
 	}
 	if (rc)
 		return rc;
-	/* The peer is asked again if it may get more NIDs later, or if a ping
-	 * failed, since it may be another process by now. */
+	/* The peer is asked again if it may get more NIDs later; or if a ping
+	 * has failed, since another process may be there by now. */
 	rc = d->merging->kept ? -EBUSY : d->merging->unanswered;
 	if (rc)
 		d->peer->merged = false;
@@ -663,7 +675,7 @@ static void reconcile_continue(struct discovery *d, int rc)
 		rc = claim_all(d);
 	if (rc == -EINPROGRESS)
 		return;
-	/* The announcement is lost, so the peer is to be asked again. */
+	/* The announcement will be lost, so the peer has to be asked again. */
 	if (rc)
 		d->peer->merged = false;
 	if (!rc && d->peer->nnis)
@@ -686,7 +698,8 @@ static void disc_claimed(struct peer_claim *claim, int rc)
 		reconcile_continue(d, claim_result(d, rc));
 		return;
 	}
-	/* The session is over, and the NID that came is a peer of its own. */
+	/* The session is over, and the NID that was given makes a peer of its
+	 * own. */
 	if (!cpt->closing)
 		disc_ask_heir(cpt, &claim->nid);
 	disc_free(d);
@@ -708,8 +721,8 @@ void disc_merge(struct discovery *d)
 		return;
 	}
 	disc_pass_on(d->cpt, ann, of);
-	/* A peer that answers for another one, and keeps all of its own NIs,
-	 * would be asked again at once: it counts as a failure. */
+	/* A peer that answers for another peer, and keeps all its own NIs,
+	 * would be asked again at once. So this counts as a failure. */
 	d->status = -EPROTO;
 	disc_event(d, answer && d->peer->nnis == nnis ? DISC_ON_MERGE_FAILED
 						      : DISC_ON_MERGED);

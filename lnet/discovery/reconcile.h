@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Announcements: what a peer says of itself, in the reply to a ping or by a
- * push. They are kept as received, then carried out by a plan (merge.h).
+ * push. An announcement is kept as it was received, and later carried out by a
+ * plan (merge.h).
  *
- * A verified NI (peer/provenance.h) announces for its peer. An unverified one
+ * A verified NI (peer/provenance.h) announces for its peer. An unverified NI
  * does so only if it names a verified NI of that peer; otherwise it leaves the
  * peer, and announces for itself.
  *
  * Shares. New NIDs are unverified until they have announced themselves. How
- * many a peer may name is limited by its share (base/share.h) of peers_max; if
- * there is no room for a peer NI, unverified ones are forgotten first.
+ * many of them a peer may name is limited by its share (base/share.h) of
+ * peers_max. If there is no room for a peer NI, unverified ones are forgotten
+ * first.
  */
 #ifndef LNET_RECONCILE_H
 #define LNET_RECONCILE_H
@@ -22,32 +24,36 @@ struct lnet_peer;
 struct announcement {
 	enum merge_source source;
 	struct ulnet_nid from;
-	struct ulnet_ping_info info; /* decoded, unless @cut */
-	struct ulnet_ping_ni *ni;    /* info.ni */
-	size_t cut;		     /* bytes of the whole; 0: it is whole */
-	/* NIDs that other CPTs own are claimed one by one: */
-	unsigned int claimed; /* so many of info.ni were looked at */
-	unsigned int kept;    /* of these, the owner keeps so many for now */
-	bool *keeps;	      /* for each: its owner keeps it */
-	/* The error of a ping that failed after this had come; or 0. If it
-	 * failed, the process that announced this may have ended. */
+	struct ulnet_ping_info info; /* decoded; undefined if @cut is not 0 */
+	struct ulnet_ping_ni *ni;    /* the array of info.ni */
+	/* bytes of the whole information if it was cut off; 0: it is whole */
+	size_t cut;
+	/* NIDs that other CPTs own are claimed one after the other: */
+	unsigned int claimed; /* how many of info.ni were considered */
+	/* for how many of those the owner keeps the NID for now */
+	unsigned int kept;
+	bool *keeps; /* array: the owner keeps the NID of this index */
+	/* The error of a ping that has failed since this announcement came; 0:
+	 * none. If it failed, the process that made the announcement may have
+	 * ended. */
 	int unanswered;
-	size_t length; /* of @bytes */
+	size_t length; /* number of @bytes */
 	uint8_t bytes[];
 };
 
-/* Copies and decodes @length @bytes of ping information, which may be cut off,
- * into *@ann_p (NULL on error), until announcement_free(). -EPROTO, -E2BIG:
- * not what a node would send; -ENOMEM. */
+/* Copies ping information, @length bytes, which may be cut off, and decodes it.
+ * *@ann_p is to be freed with announcement_free(); NULL on error. -EPROTO,
+ * -E2BIG: no node would send this; -ENOMEM. */
 int announcement_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
 		     struct announcement **ann_p) must_check;
 void announcement_free(struct announcement *ann);
 
-/* Was the announcement that came last made last, or has it been overtaken? */
+/* Was the announcement that came last also made last, or was it overtaken? */
 enum announcement_order {
-	ANNOUNCED_LATER,	   /* it was made last */
-	ANNOUNCED_PERHAPS_LATER,   /* most likely; ask the peer */
-	ANNOUNCED_PERHAPS_EARLIER, /* hardly; ask the peer */
+	ANNOUNCED_LATER, /* it was made last */
+	/* it was most likely made last; ask the peer */
+	ANNOUNCED_PERHAPS_LATER,
+	ANNOUNCED_PERHAPS_EARLIER, /* it was hardly made last; ask the peer */
 };
 enum announcement_order announcement_order(const struct announcement *was,
 					   const struct announcement *is);

@@ -11,45 +11,52 @@
 #include "lnet/path/health.h"
 #include "lnet/route/route.h"
 
-#define PING_SIZE 272 /* what kernel nodes ask for */
-/* Intervals between pings: at first; and after an answer. */
+#define PING_SIZE 272 /* bytes that a ping asks for, as in kernel nodes */
+/* ns from one ping to the next: before the first answer is missed, and after an
+ * answer. */
 #define FIRST	 (100 * NSEC_PER_MSEC)
 #define ANSWERED (20 * NSEC_PER_MSEC)
-/* The time-out of a ping, and the interval up to which intervals double. */
+/* ns: the timeout of a ping, and the interval up to which intervals double. */
 #define ANSWER_WITHIN NSEC_PER_SEC
-/* Later, the interval is the length of the outage divided by this. */
+/* Later the interval is this part of the time since the last sign of life. */
 #define INTERVAL_PART 32
-/* When an NI of a router is deaf: after so many pings without an answer, with
- * this time-out, which is short since the router drops messages meanwhile. An
- * answer that comes later counts, too. */
+/* An NI of a router is deaf after this number of pings without an answer, each
+ * with this timeout (ns). The timeout is short because the router drops
+ * messages meanwhile. An answer that comes after it counts, too. */
 #define DEAF_AFTER  2
 #define DEAF_WITHIN (150 * NSEC_PER_MSEC)
 
 struct recovery {
-	struct list link; /* discovery_cpt.ill */
+	struct list link; /* in discovery_cpt.ill */
 	struct lnet_cpt *cpt;
-	bool local; /* of this node, else of a peer */
+	bool local; /* an NI of this node; false: of a peer */
 	struct ulnet_nid nid;
 	struct peer_recovery pings;
-	struct timer timer;    /* armed unless a ping is under way, or @away */
-	uint64_t since;	       /* ns: when it became unhealthy */
-	uint64_t heard;	       /* ns: last sign of life; or @since */
-	uint64_t began;	       /* ns: when the last ping began */
-	uint64_t silent_since; /* ns: when the first unanswered ping began */
-	uint64_t interval;     /* ns: from one ping to the next */
+	/* armed, except while a ping is under way or @away is set */
+	struct timer timer;
+	uint64_t since; /* ns: when the NI became unhealthy */
+	/* ns: the last sign of life; without one, @since */
+	uint64_t heard;
+	uint64_t began; /* ns: when the last ping began */
+	/* ns: when the first ping of those not answered began */
+	uint64_t silent_since;
+	uint64_t interval; /* ns: from one ping to the next */
 	struct ask ask;
-	/* @local: CPTs look for a peer to ping, one after the other. While
-	 * @away is set, the CPT that looks owns the members below. */
+	/* With @local: CPTs look for a peer to ping, one after the other. While
+	 * @away is set, the fields below belong to the CPT that looks. */
 	bool away;
 	struct work work;
-	unsigned int turn;	/* modulo CPTs: which CPT looks next */
-	unsigned int looked;	/* CPTs that have looked, for this ping */
-	struct ulnet_nid found; /* ANY: none */
+	/* modulo the number of CPTs: the CPT that looks next */
+	unsigned int turn;
+	/* number of CPTs that have looked for this ping */
+	unsigned int looked;
+	/* the peer NI that was found; LNET_NID_ANY: none */
+	struct ulnet_nid found;
 };
 
 /* ---- which NIs ---- */
 
-/* The local NI of @r, or NULL if it is gone. */
+/* Returns the local NI of @r, or NULL if it is gone. */
 static struct lnet_ni *ni_of_mine(const struct recovery *r)
 {
 	struct lnet_ni *ni = config_ni(r->cpt->config, &r->nid);
@@ -57,7 +64,7 @@ static struct lnet_ni *ni_of_mine(const struct recovery *r)
 	return ni && atomic_load(&ni->recovering) ? ni : NULL;
 }
 
-/* The peer NI of @r, or NULL if it is gone. */
+/* Returns the peer NI of @r, or NULL if it is gone. */
 static struct lnet_peer_ni *ni_of_peer(const struct recovery *r)
 {
 	struct lnet_peer_ni *lpni = peer_find(r->cpt, &r->nid);
@@ -65,7 +72,7 @@ static struct lnet_peer_ni *ni_of_peer(const struct recovery *r)
 	return lpni && lpni->recovery == &r->pings ? lpni : NULL;
 }
 
-/* Does the NI of @r still exist, and is it still to be pinged? */
+/* Does the NI of @r still exist, and must it still be pinged? */
 static bool is_ill(const struct recovery *r)
 {
 	uint64_t limit = settings_recovery_limit(&r->cpt->node->settings);
@@ -85,8 +92,9 @@ static bool is_ill(const struct recovery *r)
 	       lpni->place.state == PEER_HERE;
 }
 
-/* Sets whether @ni receives nothing, which a router announces as down: nodes on
- * its other nets cannot see that it has to drop their messages. */
+/* Sets whether @ni receives nothing. A router announces such an NI as down,
+ * because nodes on its other nets cannot see that it has to drop their
+ * messages. */
 static void ni_set_deaf(struct lnet_ni *ni, bool deaf)
 {
 	if (deaf && !atomic_load(&ni->node->routing))
@@ -116,7 +124,7 @@ static void recovery_free(struct recovery *r)
 
 /* ---- one ping ---- */
 
-/* Notes in the local NI how its pings go, for users to see. */
+/* Stores in the local NI how its pings go, for users. */
 static void recovery_note(const struct recovery *r)
 {
 	struct lnet_ni *ni = r->local ? ni_of_mine(r) : NULL;
@@ -134,7 +142,7 @@ static void recovery_wait(struct recovery *r, uint64_t ns)
 	recovery_note(r);
 }
 
-/* The ping was not answered. */
+/* The last ping was not answered. */
 static void recovery_not_heard(struct recovery *r)
 {
 	uint64_t max = settings_recovery_max(&r->cpt->node->settings);
@@ -161,7 +169,7 @@ static bool is_deaf(const struct recovery *r, const struct lnet_ni *ni)
 	       !health_ni_hears(r->cpt, ni, ns);
 }
 
-/* A ping has ended. */
+/* A ping has ended: frees @r, or waits for the time of the next ping. */
 static void recovery_go_on(struct recovery *r, bool answered)
 {
 	uint64_t took = loop_now(r->cpt->loop) - r->began;
@@ -196,7 +204,7 @@ static uint64_t answer_within(const struct recovery *r)
 	return quick ? DEAF_WITHIN : ANSWER_WITHIN;
 }
 
-/* Pings @to; an error counts as a ping that was not answered. */
+/* Pings @to. If that fails at once, it counts as a ping without an answer. */
 static void recovery_ping(struct recovery *r, const struct ulnet_nid *from,
 			  const struct ulnet_nid *to)
 {
@@ -205,7 +213,7 @@ static void recovery_ping(struct recovery *r, const struct ulnet_nid *from,
 	r->began = loop_now(r->cpt->loop);
 	r->pings.next = 0;
 	recovery_note(r);
-	/* Sent once only, and without loss of health if it fails. */
+	/* The ping is sent only once, and no NI loses health if it fails. */
 	if (ask_get(&r->ask, from, &target, MSG_ONCE | MSG_EXACT | MSG_PROBE,
 		    answer_within(r)))
 		recovery_wait(r, r->interval);
@@ -213,7 +221,7 @@ static void recovery_ping(struct recovery *r, const struct ulnet_nid *from,
 
 /* ---- which peers are pinged ---- */
 
-/* Does @lpni certainly exist, so that its silence says something? */
+/* Is it certain that @lpni exists? Only then its silence means something. */
 static bool exists(const struct lnet_peer_ni *lpni)
 {
 	struct ulnet_counts counts = { 0 };
@@ -224,7 +232,7 @@ static bool exists(const struct lnet_peer_ni *lpni)
 	return counts_total(&counts) != 0;
 }
 
-/* Can @lpni tell, by its answer, whether @ni works? */
+/* Would an answer of @lpni show that @ni works? */
 static bool can_tell(const struct lnet_cpt *cpt,
 		     const struct lnet_peer_ni *lpni, const struct lnet_ni *ni)
 {
@@ -233,8 +241,8 @@ static bool can_tell(const struct lnet_cpt *cpt,
 	       !config_is_mine(cpt->config, &lpni->nid);
 }
 
-/* Counts peer NIs of @cpt that can tell whether @ni works, up to number @n,
- * from 0 on, whose NID becomes *@nid. */
+/* Counts the peer NIs of @cpt whose answer would show that @ni works, but only
+ * up to number @n (from 0), and sets *@nid to the NID of that one. */
 static unsigned int count_peers(const struct lnet_cpt *cpt,
 				const struct lnet_ni *ni, unsigned int n,
 				struct ulnet_nid *nid)
@@ -254,9 +262,9 @@ static unsigned int count_peers(const struct lnet_cpt *cpt,
 	return counted;
 }
 
-/* Sets r->found to number @n, counted in a circle, of the peer NIs of @cpt that
- * can tell whether the NI of @r works. So each has its turn, as long as the
- * table does not change. */
+/* Of the peer NIs of @cpt whose answer would show that the NI of @r works, sets
+ * r->found to number @n, modulo their number. So all of them are used in turn,
+ * as long as the table does not change. */
 static void look_on(const struct lnet_cpt *cpt, struct recovery *r,
 		    unsigned int n)
 {
@@ -288,7 +296,7 @@ static void recovery_found(struct work *w)
 }
 
 /* Looks for a peer to ping on the CPT whose turn it is; if that CPT knows none,
- * on the next one. Then returns to the CPT of @r. */
+ * on the next CPT. Then returns to the CPT of @r. */
 static void recovery_look(struct work *w)
 {
 	struct recovery *r = container_of(w, struct recovery, work);
@@ -313,7 +321,7 @@ static void recovery_look(struct work *w)
 		loop_post(cpt->loop, w);
 }
 
-/* Pings from the local NI of @r; first, looks for a peer. */
+/* Looks for a peer, and then pings it from the local NI of @r. */
 static void ping_from(struct recovery *r)
 {
 	r->found = LNET_NID_ANY;
@@ -344,7 +352,7 @@ static void recovery_due(struct timer *t)
 
 /* ---- the beginning ---- */
 
-/* NULL: no memory; the next failure tries again. */
+/* Returns NULL if there is no memory; the next failure tries again. */
 static struct recovery *recovery_new(struct lnet_cpt *cpt, bool local,
 				     const struct ulnet_nid *nid)
 {
@@ -369,7 +377,8 @@ static struct recovery *recovery_new(struct lnet_cpt *cpt, bool local,
 	return r;
 }
 
-/* health_watch.ni_ill. No pings if 0@lo and @ni are the only NIs. */
+/* The function health_watch.ni_ill. If this node has only 0@lo and @ni, it does
+ * not ping. */
 static void ni_ill(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
 	if (cpt->closing || cpt->config->nnis <= 2 ||
@@ -379,9 +388,9 @@ static void ni_ill(struct lnet_cpt *cpt, struct lnet_ni *ni)
 		atomic_store(&ni->recovering, false);
 }
 
-/* Does the health of @lpni matter to path selection? If its peer has other NIs,
- * or if it is a gateway. Not if it is behind gateways, whose failures would
- * count as those of @lpni. */
+/* Does path selection depend on the health of @lpni? It does if its peer has
+ * other NIs, or if it is a gateway; but not if it is behind gateways, since
+ * their failures would count as those of @lpni. */
 static bool health_matters(const struct lnet_cpt *cpt,
 			   const struct lnet_peer_ni *lpni)
 {
@@ -401,8 +410,8 @@ static void peer_ni_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	lpni->recovery = r ? &r->pings : NULL;
 }
 
-/* health_watch.ni_hears: @ni is not deaf any more. What came in may be a ping,
- * so that the ping target is updated at once. */
+/* The function health_watch.ni_hears: @ni is not deaf any more. What has come
+ * in may be a ping, so the ping target is updated at once. */
 static void ni_hears(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
 	if (likely(!atomic_load_explicit(&ni->deaf, memory_order_relaxed)))
@@ -414,8 +423,8 @@ static void ni_hears(struct lnet_cpt *cpt, struct lnet_ni *ni)
 				 "state");
 }
 
-/* health_watch.peer_ni_heard: a message has come from @lpni, so its next ping
- * follows soon. */
+/* The function health_watch.peer_ni_heard: a message has come from @lpni, so
+ * the next ping follows soon. */
 static void peer_ni_heard(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct recovery *r;
@@ -463,8 +472,8 @@ void recovery_init(struct lnet_cpt *cpt)
 	peer_cpt(cpt)->came = recovery_of_peer;
 }
 
-/* A record whose ping is under way is freed when the ping ends, and one that is
- * away when it returns. */
+/* A record whose ping is under way is freed when the ping ends; a record that
+ * is away, when it returns. */
 void recovery_stop(struct lnet_cpt *cpt)
 {
 	struct recovery *r, *next;

@@ -39,14 +39,14 @@ struct lnet_cpt;
 struct lnet_peer;
 
 void recovery_init(struct lnet_cpt *cpt);
-/* This node, or @peer, may have more than one NI now: begins to ping those that
- * are unhealthy. */
+/* This node, or @peer, may have more than one NI now: begins to ping unhealthy
+ * ones. */
 void recovery_of_nis(struct lnet_cpt *cpt);
 void recovery_of_peer(struct lnet_cpt *cpt, struct lnet_peer *peer);
 
-/* @cpt closes: no ping begins any more. */
+/* @cpt closes: from now on no ping begins. */
 void recovery_stop(struct lnet_cpt *cpt);
-/* False: a record of this CPT is with another one. */
+/* Returns false if a record of this CPT is on another CPT. */
 bool recovery_is_idle(const struct lnet_cpt *cpt);
 
 #endif

@@ -12,15 +12,15 @@
 #include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
-/* Buffer of the first ping, as kernel nodes use. */
+/* NIDs that fit into the buffer of the first ping, as in kernel nodes. */
 #define SINK_NIS  16
 #define SINK_SIZE (PING_HEADER_SIZE + SINK_NIS * PING_ENTRY_SIZE)
 
-/* After that many failures in a row, within some ten minutes, discovery gives
- * up, until there is another message for the peer. */
+/* After this many failures in a row, in about ten minutes, discovery gives up
+ * until there is another message for the peer. */
 #define FAILURES_MAX 10
 
-/* How long to wait for the answer to the first ping. */
+/* ns: how long to wait for the answer to the first ping. */
 #define PING_TIMEOUT_MIN NSEC_PER_SEC
 
 static const struct backoff_law pauses = {
@@ -30,7 +30,7 @@ static const struct backoff_law pauses = {
 	.cap = 128 * NSEC_PER_SEC,
 };
 
-/* NIDs that are in use may be idle in a moment. */
+/* Short, since NIDs that are in use may be idle in a moment. */
 static const struct backoff_law pauses_in_use = {
 	.policy = BACKOFF_EQUAL,
 	.max = 16,
@@ -40,7 +40,7 @@ static const struct backoff_law pauses_in_use = {
 
 /* ---- what is known ---- */
 
-/* An NI of @peer that is to be asked whose it is, or NULL. */
+/* Returns an NI of @peer that is to be asked whose it is, or NULL. */
 static struct lnet_peer_ni *questioned_ni(const struct lnet_peer *peer)
 {
 	struct lnet_peer_ni *p;
@@ -110,8 +110,9 @@ static void turn_end(struct discovery *d)
 
 /* ---- the end ---- */
 
-/* If the NID that @a asked for has become another peer's, which is not up to
- * date, @a waits for the discovery of that peer. True: it does. */
+/* If the NID that @a asked for belongs to another peer now, and that peer is
+ * not up to date, @a waits for the discovery of that peer. Returns true if it
+ * does. */
 static bool pass_asker_on(struct lnet_cpt *cpt, const struct lnet_peer *peer,
 			  struct asker *a)
 {
@@ -130,8 +131,9 @@ static bool pass_asker_on(struct lnet_cpt *cpt, const struct lnet_peer *peer,
 	return true;
 }
 
-/* The result for @a of a session that ended with @status: an error if the NID
- * that @a asked for is still unverified, and so has not answered itself. */
+/* Returns the result for @a of a session that has ended with @status. It is an
+ * error if the NID that @a asked for is still unverified, because then that NID
+ * itself has not answered. */
 static int status_for(const struct discovery *d, const struct asker *a,
 		      int status)
 {
@@ -143,7 +145,8 @@ static int status_for(const struct discovery *d, const struct asker *a,
 	return d->status ? d->status : -ETIMEDOUT;
 }
 
-/* Calls that begin in done() wait for the next end. */
+/* Calls of lnet_discover() that begin in done() wait for the end of another
+ * session. */
 static void tell_askers(struct discovery *d, const struct lnet_peer *peer,
 			int status)
 {
@@ -172,8 +175,8 @@ void disc_free(struct discovery *d)
 	free(d);
 }
 
-/* Ends @d: messages and askers proceed, and @d is freed, now or when @ask or
- * @claim has ended. */
+/* Ends @d: messages and askers go on. Frees @d now, or when @ask or @claim has
+ * ended. */
 static void disc_over(struct discovery *d, int status)
 {
 	struct lnet_cpt *cpt = d->cpt;
@@ -210,7 +213,7 @@ static void act_enqueue(struct discovery *d)
 	disc_kick(dc);
 }
 
-/* disc_hear(), without an event. */
+/* As disc_hear(), but without an event. */
 static void session_keep(struct discovery *d, struct announcement *ann)
 {
 	enum announcement_order order =
@@ -263,11 +266,12 @@ void disc_hand_over(struct discovery *d)
 {
 	struct msg_out *msg;
 
-	/* Messages may wait again, for the peers that have the NIDs now. */
+	/* The messages may have to wait again, for the peers that have the NIDs
+	 * now. */
 	list_for_each_entry (msg, &d->waiting, link)
 		msg->flags &= (uint8_t)~MSG_DISCOVERY_WAITED;
-	/* Sequence numbers do not say whether the announcement is older than
-	 * what is known of the peer that has the NID now. */
+	/* By sequence numbers it cannot be known whether the announcement is
+	 * older than what is known of the peer that has the NID now. */
 	if (d->announced)
 		disc_ask_heir(d->cpt, &d->announced->from);
 	d->status = 0;
@@ -275,7 +279,7 @@ void disc_hand_over(struct discovery *d)
 }
 
 /* If the peer is known, and only some of its NIs are still to be asked, sends
- * the messages whose target is none of these NIs. */
+ * the messages that have another NI as their target. */
 static void messages_go(struct discovery *d, struct disc_facts facts)
 {
 	struct msg_out *msg, *next;
@@ -304,14 +308,15 @@ void disc_look(struct discovery *d)
 	struct disc_facts facts = disc_facts_of(d->cpt, d->peer);
 
 	messages_go(d, facts);
-	/* An administrator may have given its NIDs to other peers. */
+	/* An administrator may have given the NIDs of the peer to other peers.
+	 */
 	if (d->peer->nnis)
 		disc_event(d, disc_step(&facts));
 	else
 		disc_hand_over(d);
 }
 
-/* The first NI whose answer a message waits for, or NULL. */
+/* Returns the first NI for whose answer a message waits, or NULL. */
 static const struct lnet_peer_ni *ni_waited_for(const struct discovery *d)
 {
 	const struct msg_out *msg;
@@ -326,7 +331,8 @@ static const struct lnet_peer_ni *ni_waited_for(const struct discovery *d)
 	return NULL;
 }
 
-/* The NI to be asked next. If any will do, NIs that were silent come last. */
+/* Returns the NI to be asked next. If it may be any NI, those that were silent
+ * come last. */
 static const struct lnet_peer_ni *ni_to_ask(const struct discovery *d)
 {
 	uint32_t skip = d->silent % d->peer->nnis;
@@ -344,8 +350,8 @@ static const struct lnet_peer_ni *ni_to_ask(const struct discovery *d)
 	return NULL;
 }
 
-/* Short at first, since messages wait for the answer and it may be lost;
- * doubled after each failure. */
+/* Returns ns. The timeout is short at first, since messages wait for the
+ * answer, which may be lost. It doubles with each failure. */
 static uint64_t ping_timeout(const struct discovery *d)
 {
 	uint32_t failures = d->nids_in_use ? 0 : d->failures;
@@ -354,7 +360,8 @@ static uint64_t ping_timeout(const struct discovery *d)
 		   settings_lnd_timeout(&d->cpt->node->settings));
 }
 
-/* The buffer needed for the NIs that the peer is known to have. */
+/* Returns the size of the buffer for the NIDs that the peer is known to have.
+ */
 static size_t sink_size(const struct lnet_peer *peer)
 {
 	size_t size =
@@ -363,10 +370,10 @@ static size_t sink_size(const struct lnet_peer *peer)
 	return peer->nnis < SINK_NIS ? SINK_SIZE : size;
 }
 
-/* The NI that was asked whose it is, if one was, has not answered. If it is
- * unverified, it is asked again when it is used again. If it is disputed, the
- * peer has to be discovered anew, since it may be part of the peer that claims
- * the NI. True: nothing else is to be asked. */
+/* The NI that was asked has not answered. Does nothing unless it was asked
+ * whose it is. If it is unverified, it is asked again when it is used again. If
+ * it is disputed, the peer has to be discovered anew, since it may be a part of
+ * the peer that claims the NI. Returns true if nothing else has to be asked. */
 static bool question_failed(struct discovery *d)
 {
 	struct lnet_peer_ni *p = peer_member(d->cpt, d->peer, &d->asked);
@@ -379,7 +386,8 @@ static bool question_failed(struct discovery *d)
 	return d->peer->merged && !d->force_ping;
 }
 
-/* A gateway that does not answer loses health, as if a message had failed. */
+/* If the NI that did not answer is a gateway, it loses health as if a message
+ * had failed. */
 static void gateway_silent(const struct discovery *d)
 {
 	struct lnet_peer_ni *p =
@@ -390,7 +398,7 @@ static void gateway_silent(const struct discovery *d)
 		health_lose_peer_ni(d->cpt, p);
 }
 
-/* The NI that was asked has not answered: asks others, if there are any. */
+/* The NI that was asked has not answered: asks another one, if there is one. */
 static void ping_failed(struct discovery *d, int status)
 {
 	d->status = status;
@@ -411,16 +419,16 @@ static void act_ping(struct discovery *d)
 	const struct lnet_peer_ni *p = ni_to_ask(d);
 	struct ulnet_id target = { p->nid, d->pid };
 	const struct ulnet_nid any = LNET_NID_ANY;
-	/* Strangers may name any NID, so that a ping that fails says nothing
-	 * about our own NIs. */
+	/* Strangers may name any NID, so a ping that fails says nothing about
+	 * the NIs of this node. */
 	uint8_t flags = MSG_PROBE;
 	int rc = ask_reserve(&d->ask, sink_size(d->peer));
 
-	/* Only the NID itself can say whose it is. */
+	/* Only that NID itself can say whose it is. */
 	if (provenance_is_open(p))
 		flags |= MSG_EXACT;
 	d->asked = target.nid;
-	/* The NID may have become this node's, or its net may be gone. */
+	/* By now the NID may belong to this node, or its net may be gone. */
 	if (!rc && !disc_may_ask(d->cpt, &target.nid))
 		rc = -EHOSTUNREACH;
 	if (!rc)
@@ -429,7 +437,7 @@ static void act_ping(struct discovery *d)
 		ping_failed(d, rc);
 }
 
-/* Pushes by the path of the peer's answer, if it has answered. */
+/* Pushes over the path of the peer's answer, if it has answered. */
 static void act_push(struct discovery *d)
 {
 	const struct lnet_cpt *cpt = d->cpt;
@@ -460,8 +468,8 @@ static const struct backoff_law *session_law_of(const struct discovery *d)
 	return d->nids_in_use ? &pauses_in_use : &pauses;
 }
 
-/* The length of the pause, ns. Failures are counted anew when their kind
- * changes. */
+/* Returns the length of the pause, ns. If failures are of another kind than
+ * before, they are counted from 1 again. */
 static uint64_t pause_after_failure(struct discovery *d)
 {
 	bool nids_in_use = d->status == -EBUSY;
@@ -533,7 +541,7 @@ static void session_pinged(struct discovery *d)
 	d->silent = 0;
 	ann->source = MERGE_REPLY;
 	ann->from = d->lpni;
-	/* If another NI has answered, whose this one is remains unknown. */
+	/* If another NI has answered, it remains unknown whose this one is. */
 	if (!lnet_nid_eq(&d->asked, &d->lpni))
 		(void)question_failed(d);
 	session_keep(d, ann);
@@ -549,7 +557,7 @@ static void pushed(struct discovery *d)
 	}
 	cpt_stat(d->cpt, STAT_pushes_sent);
 	d->force_push = false;
-	/* With discovery off, this push was the last one to the peer. */
+	/* If discovery is off, this was the last push to the peer. */
 	d->peer->acked_version =
 		disc_mode(d->cpt) == LNET_DISCOVERY_OFF ? 0 : d->pushing;
 	disc_event(d, DISC_ON_ACK);

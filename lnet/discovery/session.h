@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A session: the discovery of one peer, while it is under way. discovery.h:
- * when the session has its turn; state.h: its states. Owner: the CPT.
+ * A session: the discovery of one peer while it is under way. discovery.h says
+ * when a session has its turn; state.h has its states. Owner: the CPT.
  */
 #ifndef LNET_SESSION_H
 #define LNET_SESSION_H
@@ -14,42 +14,61 @@
 /* A call of lnet_discover() that waits for the end of a session. */
 struct asker {
 	struct list link;
-	struct lnet_cpt *cpt; /* that owned @nid */
+	/* the CPT that owned @nid when the call was made */
+	struct lnet_cpt *cpt;
 	struct ulnet_nid nid;
 	unsigned int flags; /* LNET_DISCOVER_* */
-	bool passed_on;	    /* to another peer, which has got @nid: once */
+	/* the asker was passed on, once, to the session of another peer that
+	 * has got @nid */
+	bool passed_on;
 	ulnet_discover_fn done;
 	void *arg;
 };
 
-/* A peer has one unless it is PEER_UNKNOWN or PEER_DISCOVERED. */
+/* A session. A peer has one, except in the states PEER_UNKNOWN and
+ * PEER_DISCOVERED. */
 struct discovery {
 	struct lnet_cpt *cpt;
-	/* Referenced. NULL: the session is over, but @ask or @claim is still
+	/* A reference. NULL: the session is over, but @ask or @claim is still
 	 * under way. */
 	struct lnet_peer *peer;
-	struct list all;		/* in disc_cpt.all */
-	struct list queued;		/* in disc_cpt.first or .others */
-	bool turn;			/* has a turn, and is not queued */
-	struct list waiting;		/* of msg_out.link */
-	struct list askers;		/* of asker.link */
-	struct announcement *announced; /* to be merged, or NULL */
-	struct announcement *merging; /* PEER_MERGING: being merged; or NULL */
-	struct peer_claim claim;      /* for @merging */
-	bool claiming;		      /* @claim is under way */
-	struct ulnet_nid announced_by; /* the NI that has announced @merging */
-	struct ulnet_nid asked;	      /* PEER_DISCOVERING: the NI asked */
-	bool ask_again; /* @asked was claimed meanwhile: ask it once more */
+	struct list all;    /* in disc_cpt.all */
+	struct list queued; /* in disc_cpt.first or .others */
+	/* the session has a turn, and is not queued */
+	bool turn;
+	/* of msg_out.link: messages that wait for discovery */
+	struct list waiting;
+	/* of asker.link: calls that wait for the end */
+	struct list askers;
+	/* the announcement that is to be merged next; NULL: none */
+	struct announcement *announced;
+	/* with PEER_MERGING: the announcement that is being merged; NULL: none
+	 */
+	struct announcement *merging;
+	struct peer_claim claim; /* used to merge @merging */
+	bool claiming;		 /* @claim is under way */
+	/* the NI that has made the announcement @merging */
+	struct ulnet_nid announced_by;
+	/* with PEER_DISCOVERING: the NI that was asked */
+	struct ulnet_nid asked;
+	/* another peer has claimed @asked meanwhile: ask it once more */
+	bool ask_again;
 	bool force_ping, force_push;
-	uint32_t pid;	   /* of the process to be asked */
-	uint32_t silent;   /* NIs of the peer that gave no answer this time */
-	uint32_t failures; /* in a row, of one kind: */
-	bool nids_in_use;  /* ... NIDs are in use on other CPTs; or silence */
-	struct list lost;  /* in disc_cpt.lost */
-	uint32_t pushing;  /* PEER_PUSHING: the version being pushed */
-	int status;	   /* of the last failure */
-	struct ulnet_nid ni, lpni; /* path of the last answer; ANY: none */
-	struct timer timer;	   /* PEER_FAILED */
+	uint32_t pid; /* pid of the process to be asked */
+	/* number of NIs of the peer that have not answered this time */
+	uint32_t silent;
+	/* number of failures in a row, all of the same kind */
+	uint32_t failures;
+	/* the kind: NIDs were in use on other CPTs; false: the peer was silent
+	 */
+	bool nids_in_use;
+	struct list lost; /* in disc_cpt.lost */
+	/* with PEER_PUSHING: the version that is being pushed */
+	uint32_t pushing;
+	int status; /* error of the last failure */
+	/* path of the last answer; LNET_NID_ANY: none has come */
+	struct ulnet_nid ni, lpni;
+	struct timer timer; /* with PEER_FAILED: ends the pause */
 	struct ask ask;
 };
 
@@ -63,41 +82,42 @@ struct disc_facts disc_facts_of(const struct lnet_cpt *cpt,
 bool disc_is_up_to_date(const struct lnet_cpt *cpt,
 			const struct lnet_peer *peer);
 
-/* Is there a net or route to @nid, and is @nid not one of this node's? */
+/* Does this node have a net or route to @nid, and does @nid not belong to this
+ * node? */
 bool disc_may_ask(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* The session of @peer, which is begun if there is none. NULL: no memory, or
- * the CPT closes. */
+/* Returns the session of @peer, and begins one if there is none. NULL: there is
+ * no memory, or the CPT closes. */
 struct discovery *disc_get(struct lnet_cpt *cpt, struct lnet_peer *peer);
-/* @d is over, and neither @ask nor @claim is under way. */
+/* Frees @d, which is over. Neither @ask nor @claim may be under way. */
 void disc_free(struct discovery *d);
 
-/* Makes the move of @ev; @d may be over when this returns. */
+/* Makes the move for @ev. When this returns, @d may be over. */
 void disc_event(struct discovery *d, enum disc_event ev);
-/* @d has a turn: takes the next step. */
+/* To be called when @d has a turn: takes the next step. */
 void disc_look(struct discovery *d);
-/* Has turns begun, soon. */
+/* Schedules turns of sessions: they begin soon. */
 void disc_kick(struct disc_cpt *dc);
 
-/* Keeps @ann to be merged next, unless the announcement that is kept already
- * is later. If their order is unknown, as the reply to a ping may overtake a
- * push, the peer is asked. If the session pauses because NIDs are in use on
- * other CPTs, it goes on pausing; otherwise two nodes that only repeat
- * themselves would push to each other without end. Takes @ann. */
+/* Keeps @ann to be merged next, unless the announcement that is kept already is
+ * later. If their order is unknown (the reply to a ping may overtake a push),
+ * the peer is asked. If the session pauses because NIDs are in use on other
+ * CPTs, it continues to pause; otherwise two nodes that only repeat themselves
+ * would push to each other without end. Takes over @ann. */
 void disc_hear(struct discovery *d, struct announcement *ann);
-/* @ann is about @of (NULL: no peer of @cpt), not about the peer to which it
- * came. Takes @ann. */
+/* @ann is not about the peer to whose session it came, but about @of (NULL:
+ * about no peer of @cpt): gives it to the session of @of. Takes over @ann. */
 void disc_pass_on(struct lnet_cpt *cpt, struct announcement *ann,
 		  struct lnet_peer *of);
 /* The peer that had @nid is gone, and its announcement was not merged: asks the
- * peer that has @nid now, if it is this CPT's. */
+ * peer that has @nid now, if that belongs to this CPT. */
 void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
-/* The peer has lost all NIDs: messages that wait go to the peers that have
- * them. */
+/* The peer has lost all its NIDs: messages that wait go to the peers that have
+ * the NIDs now. */
 void disc_hand_over(struct discovery *d);
 
-/* Merges d->announced; DISC_ON_MERGED or DISC_ON_MERGE_FAILED follows, now or
- * later (reconcile.c). */
+/* Merges d->announced. The event DISC_ON_MERGED or DISC_ON_MERGE_FAILED
+ * follows, now or later (reconcile.c). */
 void disc_merge(struct discovery *d);
 
 #endif

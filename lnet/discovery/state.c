@@ -92,8 +92,8 @@ bool disc_needs_push(const struct disc_facts *f)
 		return true;
 	if (f->no_discovery)
 		return false;
-	/* With discovery off: a peer that was pushed to before learns that this
-	 * node does not take part any more. */
+	/* If discovery is off, a peer that was pushed to before learns that
+	 * this node does not take part any more. */
 	if (!f->acked_version)
 		return f->mode != LNET_DISCOVERY_OFF;
 	return disc_later(f->own_version, f->acked_version);

@@ -11,18 +11,21 @@
 #include "lnet/portal/match.h"
 #include "lnet/portal/md.h"
 
-/* After how long to try again if there was no memory. */
+/* ns: after this time a failure for lack of memory is followed by another
+ * attempt. */
 #define RETRY_AFTER (NSEC_PER_SEC / 10)
 
-/* The memory of a target's MD, freed with it. A push in it is handed, with the
- * buffer, to the CPT that owns the pusher, and the buffer returns; until then
- * the next push waits. */
+/* The memory of a target's MD, which is freed with the MD. A push that has come
+ * into it is handed, together with the buffer, to the CPT that owns the NID
+ * that pushed, and the buffer returns from there; until then the next push
+ * waits. */
 struct target_buf {
 	struct lnet_cpt *cpt;
 	uint32_t size;
 	struct work work;
-	struct disc_push push; /* its bytes are @bytes */
-	uint32_t wanted;       /* the whole length of the push, bytes */
+	struct disc_push push; /* push.bytes is @bytes */
+	/* bytes of the whole push, even if it was cut off */
+	uint32_t wanted;
 	uint8_t bytes[];
 };
 
@@ -103,7 +106,8 @@ int targets_refresh(struct lnet_cpt *cpt)
 
 static void push_repost(struct target_buf *b, uint32_t size);
 
-/* If the last push was cut off, the next buffer is as large as that needed. */
+/* Returns the size of the next buffer. If the last push was cut off, that is
+ * what it would have needed. */
 static uint32_t push_next_size(const struct target_buf *b)
 {
 	uint32_t max = PING_HEADER_SIZE +
@@ -121,7 +125,7 @@ static void push_over(struct target_buf *b)
 		push_repost(b, push_next_size(b));
 }
 
-/* The buffer has returned from the CPT that owns the pusher. */
+/* The buffer has returned from the CPT that owns the NID that pushed. */
 static void push_back(struct work *w)
 {
 	struct target_buf *b = container_of(w, struct target_buf, work);
@@ -148,7 +152,7 @@ static void push_deliver(struct work *w)
 	loop_post(b->cpt->loop, w);
 }
 
-/* Handles the push in @b on the CPT that owns the pusher. */
+/* Handles the push in @b on the CPT that owns the NID that pushed. */
 static void push_pass(struct target_buf *b)
 {
 	struct lnet_cpt *cpt = b->cpt;
@@ -183,7 +187,7 @@ static void push_target_event(const struct ulnet_event *ev)
 		push_over(b);
 }
 
-/* Takes @b on success. */
+/* On success takes over @b. */
 static int push_post(struct target_buf *b)
 {
 	struct lnet_cpt *cpt = b->cpt;
@@ -204,7 +208,7 @@ static int push_post(struct target_buf *b)
 	return 0;
 }
 
-/* @b could not be posted: pushes of peers wait until it is. */
+/* @b could not be posted. Until it is, pushes of peers wait. */
 static void push_spare(struct target_buf *b)
 {
 	struct lnet_cpt *cpt = b->cpt;
@@ -225,8 +229,8 @@ static void push_retry(struct timer *timer)
 	push_repost(b, b->size);
 }
 
-/* Posts a buffer of @size bytes, or @b if that is as large, or if there is no
- * memory. Takes @b. */
+/* Takes over @b. Posts a buffer of @size bytes; or @b itself, if it is as large
+ * or if there is no memory. */
 static void push_repost(struct target_buf *b, uint32_t size)
 {
 	struct target_buf *larger = NULL;
@@ -242,7 +246,7 @@ static void push_repost(struct target_buf *b, uint32_t size)
 		push_spare(b);
 }
 
-/* Posts the push target, unless there is one. */
+/* Posts the push target, if there is none. */
 static int push_start(struct lnet_cpt *cpt)
 {
 	const struct targets *t = targets_of(cpt);
@@ -326,7 +330,8 @@ void targets_stop(struct lnet_cpt *cpt)
 
 	if (t->ping)
 		me_unlink(t->ping);
-	/* A push that is being received has unlinked its target already. */
+	/* A target that is receiving a push was unlinked by that push already.
+	 */
 	if (push)
 		me_unlink(push);
 	t->ping = NULL;

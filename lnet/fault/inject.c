@@ -41,8 +41,8 @@ static void skipped(struct lnet_cpt *cpt, const struct ulnet_nid *peer)
 
 	cpt_stat(cpt, STAT_faults_skipped);
 	log_warn_limited(&cpt->limits_log, loop_now(cpt->loop), "fault",
-			 "%s: a fault is not made, because the share of what "
-			 "is kept, or memory, is used up",
+			 "%s: a fault was not injected, because the peer's "
+			 "share, or memory, is used up",
 			 lnet_nid_format(peer, nid, sizeof(nid)));
 }
 

@@ -9,7 +9,8 @@
 
 /* ---- which NIDs ---- */
 
-/* Adds @nid to the claim. 1: it is new; 0: it is there already; -ENOMEM. */
+/* Adds @nid to the claim. Returns 1: it is new; 0: it is there already;
+ * -ENOMEM. */
 static int claim_name(struct peer_claim *c, const struct ulnet_nid *nid)
 {
 	struct ulnet_nid *names;
@@ -33,8 +34,8 @@ static int claim_name(struct peer_claim *c, const struct ulnet_nid *nid)
 	return 1;
 }
 
-/* Adds all NIDs of @peer. 0: they are there already; -EXDEV: some are new, and
- * have no alias yet; -ENOMEM. */
+/* Adds all NIDs of @peer to the claim. Returns 0: they are all there already;
+ * -EXDEV: some are new, and have no alias yet; -ENOMEM. */
 static int claim_name_all(struct peer_claim *c, const struct lnet_peer *peer)
 {
 	const struct lnet_peer_ni *lpni;
@@ -51,7 +52,7 @@ static int claim_name_all(struct peer_claim *c, const struct lnet_peer *peer)
 
 /* ---- on the CPT that claims ---- */
 
-/* Makes an alias for each NID, as long as another CPT owns it. */
+/* Makes an alias for each NID of the claim; another CPT still owns the NIDs. */
 static int claim_make_room(struct peer_claim *c)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -107,7 +108,7 @@ static int claim_begin(struct peer_claim *c)
 	return 0;
 }
 
-/* The NID of @n comes to @peer, with what the old owner knew of it. */
+/* The NID of @n comes to @peer, together with what the old owner knew of it. */
 static void alias_arrives(struct peer_claim *c, struct claim_nid *n,
 			  struct lnet_peer *peer)
 {
@@ -123,9 +124,9 @@ static void alias_arrives(struct peer_claim *c, struct claim_nid *n,
 		provenance_unverify(c->cpt, alias, &n->by);
 }
 
-/* The NIDs that were given become one peer here, too, which c->peer absorbs. If
- * c->peer has lost all its NIDs meanwhile, they stay a peer, whose primary NID
- * is the one in the directory. */
+/* The NIDs that were given become one peer on this CPT, too, and c->peer
+ * absorbs that peer. If c->peer has lost all its NIDs meanwhile, the NIDs
+ * remain a peer of their own, whose primary NID is the one in the directory. */
 static int claim_take(struct peer_claim *c)
 {
 	struct lnet_peer *peer = c->nids[0].alias->peer;
@@ -144,7 +145,7 @@ static int claim_take(struct peer_claim *c)
 	return rc;
 }
 
-/* The CPT that owned the NID has decided. */
+/* The CPT that owned the NID has decided on the claim. */
 static int claim_end(struct peer_claim *c)
 {
 	struct lnet_cpt *cpt = c->cpt;
@@ -162,7 +163,7 @@ static int claim_end(struct peer_claim *c)
 
 /* ---- on the CPT that owns the NID ---- */
 
-/* Does @peer, which claims NIDs as well, keep its own against the claim @c? */
+/* @peer claims NIDs, too. Does it keep its own NIDs against the claim @c? */
 static bool outranks(const struct lnet_peer *peer, const struct peer_claim *c)
 {
 	if (!peer->claims)
@@ -172,7 +173,7 @@ static bool outranks(const struct lnet_peer *peer, const struct peer_claim *c)
 	return lnet_nid_cmp(&peer->primary, &c->primary) < 0;
 }
 
-/* Can the connections with all NIDs of @peer move? */
+/* Can the connections with all NIDs of @peer be moved? */
 static bool can_move(const struct lnet_cpt *cpt, const struct lnet_peer *peer)
 {
 	const struct lnet_peer_ni *lpni;
@@ -183,8 +184,8 @@ static bool can_move(const struct lnet_cpt *cpt, const struct lnet_peer *peer)
 	return true;
 }
 
-/* Is @lpni unused, as left over from a peer that once named its NID? Nothing
- * was ever sent to or received from it, so it need not be asked. */
+/* Is @lpni unused, a remainder of a peer that once named its NID? If nothing
+ * was ever sent to it or received from it, it need not be asked. */
 static bool is_unused(const struct lnet_peer_ni *lpni)
 {
 	struct ulnet_counts sent = { 0 }, received = { 0 };
@@ -196,7 +197,7 @@ static bool is_unused(const struct lnet_peer_ni *lpni)
 	return !counts_total(&sent) && !counts_total(&received);
 }
 
-/* Notes for the new owner what is known of NID @i. */
+/* Records what is known of NID @i, for the new owner. */
 static void claim_give(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i,
 		       const struct lnet_peer *peer)
 {
@@ -224,7 +225,7 @@ static void claim_keep(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i)
 	n->given = false;
 }
 
-/* Gives the peer of @lpni away, with all of its NIDs. */
+/* Gives the peer of @lpni away, together with all its NIDs. */
 static int peer_give(struct lnet_cpt *cpt, struct peer_claim *c,
 		     struct lnet_peer_ni *lpni)
 {
@@ -246,7 +247,7 @@ static int peer_give(struct lnet_cpt *cpt, struct peer_claim *c,
 	return rc;
 }
 
-/* Gives away c->nid, which this CPT does not know. */
+/* Gives c->nid away, which this CPT does not know. */
 static int stranger_give(struct lnet_cpt *cpt, struct peer_claim *c)
 {
 	struct directory_entry e = { .nid = c->nid,
@@ -259,18 +260,18 @@ static int stranger_give(struct lnet_cpt *cpt, struct peer_claim *c)
 	return directory_change(&cpt->node->directory, &e, 1);
 }
 
-/* Gives away c->nid with its peer. -EXDEV: the claim needs more aliases; else
- * as peer_claim(). */
+/* Gives c->nid away, together with its peer. Returns -EXDEV if the claim needs
+ * more aliases; otherwise as peer_claim(). */
 static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, &c->nid);
 
-	/* The NID may have moved, to the claiming CPT or another one. */
+	/* The NID may have moved, to the CPT that claims or to another one. */
 	if (node_cpt_of(cpt->node, &c->nid) != cpt->index || cpt == c->cpt)
 		return -EAGAIN;
 	if (!lpni)
 		return stranger_give(cpt, c);
-	/* The NID was given to this CPT, but has not arrived yet. */
+	/* The NID was given to this CPT, but has not arrived here yet. */
 	if (lpni->place.state != PEER_HERE)
 		return -EAGAIN;
 	if (!lnet_nid_is_any(&c->by) && !is_unused(lpni)) {
@@ -284,8 +285,8 @@ static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 	return peer_give(cpt, c, lpni);
 }
 
-/* @nid is another CPT's now, which knows it: messages that wait for @nid here
- * go there. */
+/* @nid belongs to another CPT now, and that CPT knows it: messages that wait
+ * for @nid on this CPT are passed to it. */
 static void nid_given(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
@@ -297,7 +298,7 @@ static void nid_given(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 	peer_unref(cpt, lpni);
 }
 
-/* Takes c->names, before @c returns to the claiming CPT. */
+/* Takes c->names, before @c goes back to the CPT that claims. */
 static struct ulnet_nid *names_take(struct peer_claim *c, uint32_t *n)
 {
 	struct ulnet_nid *names = c->names;
@@ -307,7 +308,8 @@ static struct ulnet_nid *names_take(struct peer_claim *c, uint32_t *n)
 	return names;
 }
 
-/* Moves connections, before messages go and would open new ones. */
+/* Moves the connections, before messages are passed on and would open new ones.
+ */
 static void connections_go(struct lnet_cpt *cpt, const struct ulnet_nid *names,
 			   uint32_t n)
 {
@@ -361,7 +363,8 @@ static void claim_asked(struct work *w)
 		names = names_take(c, &n);
 	connections_go(cpt, names, n);
 	c->work.fn = claim_decided;
-	/* So that the claim arrives before the messages; @c may be gone now. */
+	/* Posted before the messages, so that the claim arrives first. After
+	 * this, @c may be gone. */
 	loop_post(c->cpt->loop, &c->work);
 	nids_given(cpt, names, n);
 }
@@ -408,7 +411,7 @@ static int call_find(struct claim_call *call)
 	return 0;
 }
 
-/* For a NID that no other CPT owns. */
+/* Makes a NID that no other CPT owns one of the peer's. */
 static int claim_call_add(void *arg)
 {
 	struct claim_call *call = arg;
@@ -426,7 +429,8 @@ static int call_begin(void *arg)
 	return rc ? rc : claim_begin(&call->claim);
 }
 
-/* Separates NIDs that are only claimed to be the peer's. */
+/* Separates NIDs of which only another NID has said that they belong to the
+ * peer. */
 static int call_part(const struct claim_call *call)
 {
 	struct lnet_peer_ni *lpni = peer_find(call->owner, &call->claim.nid);

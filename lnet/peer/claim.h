@@ -25,37 +25,41 @@
 
 /* A NID that is claimed. */
 struct claim_nid {
-	struct ulnet_nid by; /* who has said whose it is; ANY: the NID itself */
-	struct lnet_peer_ni *alias; /* on the claiming CPT; NULL: not yet */
+	/* the NI that has said whose it is; LNET_NID_ANY: the NID itself has */
+	struct ulnet_nid by;
+	/* the alias on the CPT that claims; NULL: not made yet */
+	struct lnet_peer_ni *alias;
 	bool given;
-	/* If @given, as known to the old owner: */
+	/* If @given: what the old owner knew of it. */
 	struct ulnet_nid preferred;
 	int32_t health;
 	bool down;
 };
 
-/* A claim. The caller allocates it, and leaves it alone until done() is called.
- * The caller sets @done and @by. */
+/* A claim. The caller allocates it, sets @done and @by, and must not touch it
+ * until done() is called. */
 struct peer_claim {
-	/* Called on the claiming CPT, after peer_claim() has returned. @rc: 0,
-	 * or an errno of peer_claim(). */
+	/* Called on the CPT that claims, after peer_claim() has returned. @rc:
+	 * 0, or an error of peer_claim(). */
 	void (*done)(struct peer_claim *claim, int rc);
-	struct lnet_cpt *cpt; /* claims */
+	struct lnet_cpt *cpt; /* the CPT that claims */
 	struct lnet_peer *peer;
 	struct ulnet_nid nid;
-	/* Who has said that @nid is the peer's; ANY: @nid itself, or an
-	 * administrator. */
+	/* The NI that has said that @nid belongs to the peer; LNET_NID_ANY:
+	 * @nid itself has, or an administrator. */
 	struct ulnet_nid by;
-	/* Result: the peer that had @nid was being discovered, and may have
-	 * announced something that was not merged. */
+	/* Result: the peer that had @nid was being discovered; it may have made
+	 * an announcement that was not merged. */
 	bool discovering;
-	uint64_t asked_until;	  /* lnet_peer's, of the peer that had @nid */
-	uint32_t nnis;		  /* of @peer, when it claimed */
-	struct ulnet_nid primary; /* of @peer, when it claimed */
-	/* The NIDs that are claimed, @nid first. The old owner takes @names. */
+	/* lnet_peer.asked_until of the peer that had @nid */
+	uint64_t asked_until;
+	uint32_t nnis;		  /* number of NIDs of @peer when it claimed */
+	struct ulnet_nid primary; /* primary NID of @peer when it claimed */
+	/* The NIDs that are claimed; @nid is the first. The old owner takes
+	 * over @names. */
 	struct ulnet_nid *names;
 	struct claim_nid *nids;
-	uint32_t n; /* length of both */
+	uint32_t n; /* length of @names and of @nids */
 	int rc;
 	struct work work;
 };
@@ -69,16 +73,18 @@ struct peer_claim {
  * -ENOBUFS, -ENOMEM: nothing has changed.
  */
 int peer_claim(struct lnet_cpt *cpt, struct lnet_peer *peer,
-	       const struct ulnet_nid *nid, struct peer_claim *claim) must_check;
+	       const struct ulnet_nid *nid,
+	       struct peer_claim *claim) must_check;
 
-/* The same for an administrator, and for the peer whose primary NID is
+/* As peer_claim(), for an administrator, and for the peer whose primary NID is
  * @primary, on a thread that may wait for all CPTs (node_may_wait()). Only
- * verified NIDs come with @nid (provenance_part()). Also -EAGAIN: others have
- * changed something meanwhile; -ENOENT: there is no such peer. */
+ * verified NIDs come together with @nid (provenance_part()). Also returns
+ * -EAGAIN: others have changed something meanwhile; -ENOENT: there is no such
+ * peer. */
 int peer_claim_wait(struct lnet *node, const struct ulnet_nid *primary,
 		    const struct ulnet_nid *nid) must_check;
 
-/* Has @cpt no claims under way? */
+/* Is no claim of @cpt under way? */
 bool peer_claims_idle(const struct lnet_cpt *cpt);
 
 #endif

@@ -7,17 +7,17 @@
 #include "lnet/peer/member.h"
 #include "lnet/peer/provenance.h"
 
-/* How often to retry if others change peers meanwhile. */
+/* How often a claim is retried if others change peers meanwhile. */
 #define CLAIMS_MAX 100
 
 struct peer_call {
-	struct lnet_cpt *cpt; /* owns the peer */
+	struct lnet_cpt *cpt; /* the CPT that owns the peer */
 	const struct ulnet_nid *primary;
-	const struct ulnet_nid *nid;  /* to be added or deleted */
-	const struct ulnet_nid *nids; /* all, the primary one first */
+	const struct ulnet_nid *nid;  /* the NID to be added or deleted */
+	const struct ulnet_nid *nids; /* all NIDs, the primary one first */
 	unsigned int n;
 	bool multi_rail;
-	bool made; /* the peer was not configured before */
+	bool made; /* the peer was not configured before this call */
 };
 
 static struct peer_call call_of(struct lnet *node,
@@ -27,7 +27,7 @@ static struct peer_call call_of(struct lnet *node,
 				   .primary = primary };
 }
 
-/* The configured peer, or NULL. */
+/* Returns the configured peer, or NULL. */
 static struct lnet_peer *configured(const struct peer_call *c)
 {
 	const struct lnet_peer_ni *lpni = peer_find(c->cpt, c->primary);
@@ -76,7 +76,8 @@ static int configured_add_peer(void *arg)
 	return rc;
 }
 
-/* Takes c->nid from another peer of this CPT, unless that is configured. */
+/* Takes c->nid from another peer of this CPT, unless that peer is configured.
+ */
 static int configured_take_nid(void *arg)
 {
 	const struct peer_call *c = arg;
@@ -142,7 +143,7 @@ static int del_peer(void *arg)
 	return 0;
 }
 
-/* Called on all CPTs, since peers of any of them may have named the NIDs. */
+/* Called on all CPTs, since peers on any of them may have named the NIDs. */
 static int nids_freed(struct lnet_cpt *cpt, void *arg)
 {
 	(void)arg;

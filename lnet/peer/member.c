@@ -34,7 +34,8 @@ static struct lnet_peer_net *net_of(const struct lnet_peer *peer,
 	return NULL;
 }
 
-/* The net of @peer for @segment, made if need be. NULL: no memory. */
+/* Returns the net of @peer for @segment, and makes it if there is none. NULL:
+ * there is no memory. */
 static struct lnet_peer_net *net_get(struct lnet_cpt *cpt,
 				     struct lnet_peer *peer, uint32_t segment)
 {
@@ -52,7 +53,7 @@ static struct lnet_peer_net *net_get(struct lnet_cpt *cpt,
 	return pnet;
 }
 
-/* Frees @pnet, if it has no NIs. */
+/* Frees @pnet if it has no NIs. */
 static void net_put(struct lnet_cpt *cpt, struct lnet_peer_net *pnet)
 {
 	if (!list_empty(&pnet->nis))
@@ -116,7 +117,7 @@ err_put_net:
 	return NULL;
 }
 
-/* Frees @lpni, which is not referenced. */
+/* Frees @lpni, to which there are no references. */
 static void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct peer_cpt *pc = peer_cpt(cpt);
@@ -133,7 +134,7 @@ static void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	stat_set(&cpt->stats[STAT_peers], pc->peers.count);
 }
 
-/* The first NI of @peer that is not @but, or NULL. */
+/* Returns the first NI of @peer that is not @but, or NULL. */
 static struct lnet_peer_ni *peer_other(const struct lnet_peer *peer,
 				       const struct lnet_peer_ni *but)
 {
@@ -156,7 +157,7 @@ void peer_free(struct lnet_cpt *cpt, struct lnet_peer *peer)
 
 /* ---- changes of the directory ---- */
 
-/* Most peers have so few NIs that no memory is allocated. */
+/* Up to this number of NIs no memory is allocated; most peers have fewer. */
 #define UPDATE_FEW 8
 
 struct dir_update {
@@ -183,7 +184,8 @@ static void update_add(struct dir_update *u, const struct ulnet_nid *nid,
 						       u->cpt->index, several };
 }
 
-/* Adds all NIs of @peer except @but (NULL: none), with that primary NID. */
+/* Adds entries for all NIs of @peer except @but (NULL: for all), with that
+ * primary NID. */
 static void update_add_peer(struct dir_update *u, const struct lnet_peer *peer,
 			    const struct lnet_peer_ni *but,
 			    const struct ulnet_nid *primary, bool several)
@@ -195,7 +197,8 @@ static void update_add_peer(struct dir_update *u, const struct lnet_peer *peer,
 			update_add(u, &lpni->nid, primary, several);
 }
 
-/* Adds @lpni as an NI of @peer; if @peer has one other NI, updates that. */
+/* Adds an entry for @lpni as an NI of @peer. If @peer has only one other NI,
+ * updates the entry of that, too. */
 static void update_join(struct dir_update *u, const struct lnet_peer *peer,
 			const struct lnet_peer_ni *lpni)
 {
@@ -276,7 +279,7 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 	if (from == peer)
 		return 0;
-	/* Only the owner of a NID changes its directory entry. */
+	/* Only the CPT that owns a NID changes its directory entry. */
 	if (lpni->place.state != PEER_HERE)
 		return -EXDEV;
 	pnet = net_get(cpt, peer, nid_segment(&lpni->nid));
@@ -317,8 +320,8 @@ int member_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	return rc;
 }
 
-/* Moves all NIs of @pnet to @into. Moves @pnet itself, unless @into has a net
- * of that segment. */
+/* Moves all NIs of @pnet to @into. If @into has no net of that segment, moves
+ * @pnet itself. */
 static void net_move(struct lnet_cpt *cpt, struct lnet_peer_net *pnet,
 		     struct lnet_peer *into)
 {
@@ -409,8 +412,8 @@ static int alias_peer_make(struct lnet_cpt *cpt,
 	return net_get(cpt, spare, lpni->net->segment) ? 0 : -ENOMEM;
 }
 
-/* Makes a peer, referenced and with a net, for each other NI of the peer of
- * @stays. */
+/* Makes a peer, with a reference and with a net, for each NI of the peer of
+ * @stays except @stays itself. */
 static int alias_peers_make(struct lnet_cpt *cpt,
 			    const struct lnet_peer_ni *stays,
 			    struct list *spares)
@@ -428,8 +431,8 @@ static int alias_peers_make(struct lnet_cpt *cpt,
 	return rc;
 }
 
-/* Moves @lpni, which becomes an alias, into the first peer of @spares. The
- * order is that of alias_peers_make(). */
+/* Moves @lpni, which becomes an alias, into the first peer of @spares. Must be
+ * called in the order of alias_peers_make(). */
 static void alias_peer_take(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			    struct list *spares)
 {
@@ -501,8 +504,8 @@ int peer_set_primary(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 /* ---- forgetting ---- */
 
-/* Adds the entry of an unknown NID for that of @lpni. -EBUSY: there are
- * connections here, but another CPT would own the NID. */
+/* Adds an entry that makes the NID of @lpni unknown. -EBUSY: this CPT has
+ * connections with it, but another CPT would own the unknown NID. */
 static int update_forget(struct dir_update *u, const struct lnet_peer_ni *lpni)
 {
 	struct directory *d = &u->cpt->node->directory;

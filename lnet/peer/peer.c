@@ -78,9 +78,9 @@ static void peer_tell_full(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 			 peer_cpt(cpt)->ni_pool.used);
 }
 
-/* How many peers are tried to make room for one more: a peer cannot be
- * forgotten without memory, or if it has connections on a CPT that is not its
- * default. */
+/* How many peers are tried when room for one more is needed. A peer cannot be
+ * forgotten if there is no memory, or if it has connections on a CPT that would
+ * not own its NIDs by default. */
 #define FORGET_ATTEMPTS 16
 
 static void peer_is_idle(struct lnet_cpt *cpt, struct lnet_peer *peer)
@@ -111,7 +111,7 @@ bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 	return false;
 }
 
-/* Makes a peer for @nid, which this CPT does not know. */
+/* Makes a peer for @nid, which is unknown on this CPT. */
 static struct lnet_peer_ni *peer_meet(struct lnet_cpt *cpt,
 				      const struct ulnet_nid *nid,
 				      uint64_t hash)
@@ -179,8 +179,8 @@ void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		provenance_verify(cpt, lpni);
 }
 
-/* The first local NI, from index *@i on, that may have connections with @nid,
- * or NULL; advances *@i. */
+/* Returns the first local NI, from index *@i on, that may have connections with
+ * @nid, and moves *@i behind it. NULL: there is none. */
 static struct lnd_ni *lnd_to(const struct lnet_cpt *cpt,
 			     const struct ulnet_nid *nid, unsigned int *i)
 {
@@ -190,7 +190,7 @@ static struct lnd_ni *lnd_to(const struct lnet_cpt *cpt,
 	return net && *i < net->nnis ? &net->ni[(*i)++]->lnd : NULL;
 }
 
-/* The same, but only an NI that has connections. */
+/* As lnd_to(), but returns only an NI that has connections. */
 static struct lnd_ni *lnd_connected(const struct lnet_cpt *cpt,
 				    const struct ulnet_nid *nid,
 				    unsigned int *i)
@@ -254,7 +254,7 @@ void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	    (place == PEER_HERE && lpni->pending_claims))
 		return;
 	fsm_move(&lpni->place, peer_places, place);
-	/* So that the next message looks up the owner of @lpni. */
+	/* Makes the next message look up which CPT owns @lpni. */
 	lpni->only_in = 0;
 }
 
@@ -292,7 +292,8 @@ void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits)
 
 /* ---- all peers of a node ---- */
 
-/* Peer NIs handled in one turn, so that other work is done in between. */
+/* Number of peer NIs that are handled in one turn, so that other work is done
+ * in between. */
 #define PEERS_SLICE 256
 
 bool peers_some(struct lnet_cpt *cpt, struct peers_place *at, peers_fn fn,
@@ -307,8 +308,8 @@ bool peers_some(struct lnet_cpt *cpt, struct peers_place *at, peers_fn fn,
 		at->bucket = 0;
 		fn(cpt, NULL, arg);
 	}
-	/* Ends between two buckets, which are the same until the table grows.
-	 * */
+	/* Ends between two buckets, since buckets stay the same until the table
+	 * grows. */
 	do {
 		n = hash_walk(h, &at->bucket, n);
 		if (n)
@@ -325,7 +326,7 @@ struct peers_walk {
 	struct peers_place at;
 };
 
-/* 1: there are more. */
+/* Returns 1 if there are more peer NIs. */
 static int peers_slice(void *arg)
 {
 	struct peers_walk *w = arg;
@@ -368,7 +369,7 @@ int peers_stats_reset(struct lnet *node)
 	return peers_each(node, peer_stats_reset, NULL);
 }
 
-/* The state of a peer in the bits by which kernel nodes show it. */
+/* Bits in which kernel nodes show the state of a peer. */
 enum {
 	STATE_MULTI_RAIL = 1 << 0,
 	STATE_CONFIGURED = 1 << 3,
@@ -398,7 +399,8 @@ static uint32_t peer_state(const struct lnet_peer *peer)
 	       (peer->configured ? STATE_CONFIGURED : 0);
 }
 
-/* On a router. @forwards: buffers that @p has, and messages that wait. */
+/* For a router. @forwards: the number of buffers with messages of @p plus the
+ * number of messages of @p that wait for a buffer. */
 static int64_t router_credits(const struct lnet_cpt *cpt,
 			      const struct lnet_peer_ni *p, uint32_t forwards)
 {
@@ -491,8 +493,9 @@ int lnet_peer_info(struct lnet *node, const struct ulnet_nid *nid,
 struct peers_list {
 	struct ulnet_peer_info *infos;
 	unsigned int n;
-	unsigned int count; /* so far */
-	unsigned int base;  /* of these, from the CPTs before */
+	unsigned int count; /* number of peer NIs so far */
+	/* how many of them came from the CPTs before this one */
+	unsigned int base;
 	const struct lnet_cpt *cpt;
 };
 
@@ -537,7 +540,7 @@ void peers_init(struct lnet_cpt *cpt)
 		  cpt->node->conf.peers_max);
 }
 
-/* Configured peers become idle like others. */
+/* Drops the references to configured peers, which then are idle like others. */
 static void peers_release(struct lnet_cpt *cpt)
 {
 	struct peer_cpt *pc = peer_cpt(cpt);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Peers: a peer has peer nets, which have peer NIs. An unknown NID becomes a
- * peer with one NI, whose NID is its primary NID.
+ * peer with one NI, and is its primary NID.
  *
- * A peer belongs with all its NIs to one CPT, as the directory says
+ * A peer belongs, with all its NIs, to one CPT: the directory says to which
  * (core/directory.h). After a peer has moved to another CPT, messages still
  * come in on the CPT that it has left, as long as connections lead there. For
- * these messages that CPT keeps aliases: peer NIs to which nothing is sent.
+ * these messages that CPT keeps aliases: peer NIs to which it sends nothing.
  *
- * Strangers can make a node remember peer NIs, up to peers_max; beyond that the
- * peer that has been idle longest is forgotten with all of its NIs. An
- * administrator's peers (lnet_peer_add(3)) are never forgotten. An idle peer
- * costs only memory.
+ * Strangers can make a node remember up to peers_max peer NIs. Beyond that the
+ * peer that has been idle longest is forgotten, with all its NIs. Peers that an
+ * administrator has configured (lnet_peer_add(3)) are never forgotten. An idle
+ * peer costs only memory.
  *
  * Owner: the CPT.
  */
@@ -32,182 +32,226 @@ struct lnet_ni;
 
 /* The state of a peer's discovery (discovery/state.h). */
 enum peer_state {
-	PEER_UNKNOWN,	  /* not discovered */
-	PEER_QUEUED,	  /* waits for the next step of discovery */
-	PEER_DISCOVERING, /* was asked for its NIDs (ping) */
+	PEER_UNKNOWN,	  /* it was not discovered */
+	PEER_QUEUED,	  /* it waits for the next step of discovery */
+	PEER_DISCOVERING, /* it was asked for its NIDs, by a ping */
 	PEER_MERGING,	  /* its announcement is being carried out */
-	PEER_PUSHING,	  /* was told of this node's NIDs */
+	PEER_PUSHING,	  /* it was told of this node's NIDs, by a push */
 	PEER_DISCOVERED,
 	PEER_FAILED, /* discovery has failed, and pauses */
 	PEER_STATES
 };
 extern const struct fsm_state peer_states[PEER_STATES];
 
-/* A change of nets, primary or multi_rail is followed by
- * cpt_topology_changed(). */
+/* When nets, primary or multi_rail have changed, cpt_topology_changed() must be
+ * called. */
 struct lnet_peer {
-	uint32_t refs; /* NIs in use, +1 if configured, +1 by peer_hold() */
+	/* number of NIs in use, 1 if configured, and 1 for each peer_hold() */
+	uint32_t refs;
 	struct fsm fsm;
 	bool configured; /* by an administrator */
-	bool multi_rail; /* both sides know each other as one peer, whichever
-			  * NIs a message takes */
-	/* Discovery's: */
-	bool settled; /* discovery has ended once, well or not: messages do not
-		       * wait for it any more */
-	bool merged;  /* its announcement was carried out: */
-	uint32_t merged_in;	/* ... in that era (disc_cpt.era) */
-	bool no_discovery;	/* ... it takes no part in discovery */
-	uint32_t sequence;	/* ... its sequence number */
-	uint32_t pid;		/* ... the process that made it */
-	uint32_t acked_version; /* of our ping information (disc_cpt.version)
-				 * that it has acknowledged; 0: none */
-	struct discovery *discovery; /* its session, or NULL */
+	/* each side knows the other as one peer, whichever NIs a message takes
+	 */
+	bool multi_rail;
+	/* For discovery: */
+	/* discovery has ended once, with or without success: messages do not
+	 * wait for it any more */
+	bool settled;
+	/* an announcement of the peer was carried out; the next four fields are
+	 * about it */
+	bool merged;
+	uint32_t merged_in; /* era in which that was done (disc_cpt.era) */
+	bool no_discovery;  /* the peer does not take part in discovery */
+	uint32_t sequence;  /* sequence number of the announcement */
+	uint32_t pid;	    /* process that has made the announcement */
+	/* version of this node's ping information (disc_cpt.version) that the
+	 * peer has acknowledged; 0: none */
+	uint32_t acked_version;
+	/* the session of the peer; NULL: it has none */
+	struct discovery *discovery;
 
-	uint64_t asked_until; /* ns: until then it may owe us an answer, which
-			       * may come from any of its NIs */
+	/* ns: until this time the peer may owe this node an answer, which may
+	 * come from any of its NIs */
+	uint64_t asked_until;
 	uint32_t nnis;
-	uint32_t claims; /* of other CPTs' NIDs, under way (claim.h) */
+	/* number of claims of other CPTs' NIDs that are under way (claim.h) */
+	uint32_t claims;
 	struct ulnet_nid primary;
 	struct list nets; /* of lnet_peer_net.link, in order of creation */
-	struct list idle; /* peer_cpt.idle, while refs is 0 */
+	struct list idle; /* in peer_cpt.idle while refs is 0 */
 };
 
 struct lnet_peer_net {
 	struct list link;
 	struct lnet_peer *peer;
-	uint32_t segment; /* lnet/nid/nid.h */
-	struct list nis;  /* of lnet_peer_ni.link, in order of creation; not
-			  * empty once complete */
+	uint32_t segment; /* number of the segment: lnet/nid/nid.h */
+	/* of lnet_peer_ni.link, in order of creation; never empty once the net
+	 * is complete */
+	struct list nis;
 };
 
 /*
  * How much a peer NI uses of each resource that the peer NIs of a CPT share.
- * Shares are per peer NI, not per peer: a peer may announce other NIDs with
- * each message, while a NID that has connections cannot be made up
+ * Shares are for each peer NI, not for each peer: a peer may announce other
+ * NIDs with each message, but a NID that has connections cannot be made up
  * (base/share.h). Messages beyond a share block only the connections of their
  * peer NI, not those of the peer's other NIs.
  */
 struct lnet_quota {
-	uint32_t msgs;		    /* received from it, and not over */
-	uint32_t throttled;	    /* of these (throttle.h) */
-	uint32_t throttled_unread;  /* of these: without bounce buffer */
-	uint32_t unexpected;	    /* bounce buffers (unexpected.h) */
-	uint64_t unexpected_bytes;  /* in these */
-	uint32_t unexpected_unread; /* queued without bounce buffer */
-	uint64_t stuck_since; /* ns: when a throttled message last proceeded, or
-			       * the first was throttled */
-	uint64_t passed_over; /* throttle.c's: number of a round */
-	uint64_t copied_bytes; /* of payloads sent to it (tamper.h) */
-	/* forward.h: buffers with messages from it, messages from it that wait
-	 * for one, and the maximum of both together; buffers with messages to
+	/* messages received from it that are not over */
+	uint32_t msgs;
+	/* how many of @msgs are throttled (throttle.h) */
+	uint32_t throttled;
+	/* how many of @throttled have no bounce buffer */
+	uint32_t throttled_unread;
+	uint32_t unexpected;	   /* bounce buffers in use (unexpected.h) */
+	uint64_t unexpected_bytes; /* bytes in those bounce buffers */
+	/* messages that are queued without a bounce buffer */
+	uint32_t unexpected_unread;
+	/* ns: when a throttled message last proceeded; or, if none has, when
+	 * the first one was throttled */
+	uint64_t stuck_since;
+	uint64_t passed_over; /* number of a round, for throttle.c */
+	/* bytes of copies of payloads sent to it (tamper.h) */
+	uint64_t copied_bytes;
+	/* forward.h: buffers with messages from it; messages from it that wait
+	 * for a buffer; the maximum of both together; buffers with messages to
 	 * it. */
 	uint32_t forwards, forward_waits, forwards_max, forwards_to;
-	bool forwards_fail; /* the last message to it was not sent on */
-	/* ns: until then nothing is logged about its share */
+	/* the last message that was to be forwarded to it has failed */
+	bool forwards_fail;
+	/* ns: until this time nothing more is logged about its shares */
 	uint64_t msgs_quiet_until, drops_quiet_until, unexpected_quiet_until;
 };
 
-/* What policies say of a peer NI (path/verdict.h). */
+/* What policies say about a peer NI (path/verdict.h). */
 struct peer_verdict {
-	uint64_t as_of; /* valid while cpt.rules has this value */
+	/* the verdict is valid while cpt.rules has this value */
+	uint64_t as_of;
 	uint32_t priority, net_priority;
-	struct peer_preferred *preferred; /* NULL: nothing is preferred */
+	/* NULL: no local NI and no route is preferred */
+	struct peer_preferred *preferred;
 };
 
 /* Which CPT owns a peer NI. */
 enum peer_place {
-	PEER_HERE,  /* this CPT */
-	PEER_ALIAS, /* another CPT; messages from it are received here */
+	PEER_HERE, /* this CPT */
+	/* another CPT owns it, but this CPT receives messages from it */
+	PEER_ALIAS,
 	PEER_PLACES
 };
 extern const struct fsm_state peer_places[PEER_PLACES];
 
-/* The causes of failed sends that are counted by peer NI as well, and the index
- * of the counter of a cause. */
+/* Some causes of failed sends are also counted for each peer NI. PEER_FAILED()
+ * is the index of the counter of a cause; causes with an index from
+ * PEER_FAILURES on are not counted. */
 #define PEER_FAILURES (PEER_FAILED(LNET_CAUSE_NETWORK_TIMEOUT) + 1)
 #define PEER_FAILED(cause) ((unsigned int)(cause) - LNET_CAUSE_REMOTE_ERROR)
 
 /* Recovery pings (recovery.c). */
 struct peer_recovery {
-	uint32_t silent; /* pings in a row without an answer */
-	uint64_t next;	 /* ns: time of the next; 0: one is under way */
+	uint32_t silent; /* pings in a row that were not answered */
+	/* ns: when the next ping is due; 0: a ping is under way */
+	uint64_t next;
 };
 
 struct lnet_peer_ni {
 	struct list link;
-	struct hash_node hash; /* peer_cpt.peers, by NID */
+	struct hash_node hash; /* in peer_cpt.peers, by NID */
 	struct lnet_peer *peer;
 	struct lnet_peer_net *net;
 	struct fsm place;      /* enum peer_place */
 	struct fsm provenance; /* enum peer_provenance (provenance.h) */
 	struct ulnet_nid nid;
-	struct ulnet_nid claimed_by; /* the last NI of another NID that has
-				      * named it as its peer's; ANY: none */
-	uint32_t claims_denied;	     /* reconcile.c's: in a row */
-	uint64_t claims_after;	/* reconcile.c's: ns: it is not asked before */
-	bool claim_delayed;	/* discovery.c's: it will be asked then */
-	struct list unverified; /* peer_cpt.unverified */
-	uint32_t pending_claims; /* of an alias: claims under way (claim.h) by
-				  * which it may become this CPT's */
-	struct ulnet_nid preferred; /* path.c's: the local NI that a peer which
-				     * is not multi-rail knows this node by;
-				     * ANY: none */
-	struct lnet_ni *only;	    /* path.c's: all that is sent to it goes
-				     * from this NI, ... */
-	uint64_t only_in;	    /* ... as long as this is the CPT's
-				     * topology; 0: there is none */
-	uint64_t use;		    /* path.c's: when last chosen */
-	struct peer_verdict verdict; /* path/verdict.c's */
-	struct ulnet_nid heard_via; /* of a process that only calls: the gateway
-				     * of its last message; ANY: none. Also set
-				     * in aliases */
-	int32_t health;		    /* 0 .. LNET_HEALTH_MAX */
-	bool down; /* announced as down, and nothing has come from it since */
-	bool used; /* it was the target of messages of this node: stays in its
-		    * peer until another peer gets it */
-	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */
+	/* the NI that has last named it as one of its peer's NIs; LNET_NID_ANY:
+	 * none has */
+	struct ulnet_nid claimed_by;
+	/* for reconcile.c: number of claims in a row that it has denied */
+	uint32_t claims_denied;
+	/* for reconcile.c, ns: until this time it is not asked about claims */
+	uint64_t claims_after;
+	/* for discovery.c: it will be asked at that time */
+	bool claim_delayed;
+	struct list unverified; /* in peer_cpt.unverified */
+	/* of an alias: claims under way (claim.h) through which this CPT may
+	 * get it */
+	uint32_t pending_claims;
+	/* for path.c: the local NI by which a peer that is not multi-rail knows
+	 * this node; LNET_NID_ANY: none */
+	struct ulnet_nid preferred;
+	/* for path.c: the local NI from which everything is sent to it */
+	struct lnet_ni *only;
+	/* @only is valid while this is the CPT's topology; 0: there is none */
+	uint64_t only_in;
+	/* for path.c: number of the last choice that took it */
+	uint64_t use;
+	struct peer_verdict verdict; /* for path/verdict.c */
+	/* of a process that only calls: the gateway of its last message;
+	 * LNET_NID_ANY: none. Also set in aliases */
+	struct ulnet_nid heard_via;
+	int32_t health; /* 0 to LNET_HEALTH_MAX */
+	/* it was announced as down, and nothing has come from it since */
+	bool down;
+	/* messages of this node have named it as their target, so it stays in
+	 * its peer until another peer gets it */
+	bool used;
+	/* for health.c: turn in which it lost health last; 0: never */
+	uint64_t lost_in;
 	stat_t failed[PEER_FAILURES];
-	struct peer_recovery *recovery; /* recovery.c's; NULL: none */
-	uint32_t refs; /* messages sent to it or received from it */
+	/* for recovery.c; NULL: it is not being pinged */
+	struct peer_recovery *recovery;
+	/* number of messages that are being sent to it or received from it */
+	uint32_t refs;
 	struct lnet_quota has;
-	int32_t counted;     /* node_check()'s */
-	int32_t credits_max; /* 0: no local net to it (yet) */
+	int32_t counted; /* scratch space of node_check() */
+	/* 0: not set yet, since there is no local net to it */
+	int32_t credits_max;
 	int32_t credits, credits_min;
-	uint8_t queue_told; /* route.c's: magnitude of its queue, for routes */
-	/* Of msg_out.link, waiting for a credit. @first is served before
-	 * @queue: answers, since the peer may not read before it has them; and
-	 * messages of MDs with LNET_MD_URGENT. */
+	/* for route.c: the magnitude of its queue that routes have */
+	uint8_t queue_told;
+	/* Of msg_out.link: messages that wait for a credit. Those in @first get
+	 * theirs before those in @queue: answers, because the peer may not read
+	 * before it has them; and messages of MDs with LNET_MD_URGENT. */
 	struct list first, queue;
 	uint64_t queued_bytes;
-	struct list connecting; /* of msg_out.link: wait for a connection */
-	uint64_t nconnecting;	/* length of @connecting */
-	/* Bits (lnet_ni.bit) of local NIs that are connecting to it, or are
-	 * connected, for messages; neither: unknown. */
+	/* of msg_out.link: messages that wait for a connection */
+	struct list connecting;
+	uint64_t nconnecting; /* length of @connecting */
+	/* Bits (lnet_ni.bit) of the local NIs that are connecting to it for
+	 * messages, and of those that are connected. An NI in neither: unknown.
+	 */
 	uint64_t connecting_from, connected_from;
 	struct traffic_stats traffic;
 };
 
 struct peer_cpt {
 	struct portal_cpt portal;
-	struct hash peers;		/* lnet_peer_ni.hash */
-	struct lnet_peer_ni *peer_last; /* looked up last, or NULL */
-	struct list idle;		/* lnet_peer.idle, longest first */
+	struct hash peers; /* of lnet_peer_ni.hash */
+	/* the peer NI that was looked up last; NULL: none */
+	struct lnet_peer_ni *peer_last;
+	/* of lnet_peer.idle; the peer that has been idle longest is first */
+	struct list idle;
 	struct pool peer_pool, net_pool, ni_pool;
-	struct list unverified; /* lnet_peer_ni.unverified, longest first */
-	uint32_t nunverified;	/* length of @unverified */
-	/* Discovery's: asks @lpni whose it is, if it can be asked. */
+	/* of lnet_peer_ni.unverified; the one that has been unverified longest
+	 * is first */
+	struct list unverified;
+	uint32_t nunverified; /* length of @unverified */
+	/* A function of discovery: asks @lpni whose it is, if it can be asked.
+	 */
 	void (*question)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* Discovery's: @lpni, which is referenced, has become an alias, so its
-	 * messages are to go to its new CPT. */
+	/* A function of discovery: @lpni, to which the caller has a reference,
+	 * has become an alias, so messages for it must go to the CPT that owns
+	 * it now. */
 	void (*moved)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* Recovery's: NIs of @peer have come from another CPT, perhaps in bad
-	 * health. */
+	/* A function of recovery: NIs of @peer have come from another CPT,
+	 * perhaps in bad health. */
 	void (*came)(struct lnet_cpt *cpt, struct lnet_peer *peer);
-	/* Discovery's: NIDs are not configured any more, so peers that have
-	 * named them may have them. */
+	/* A function of discovery: NIDs are not configured any more, so peers
+	 * that have named them may get them. */
 	void (*freed)(struct lnet_cpt *cpt);
-	unsigned int claims; /* under way (claim.h) */
-	bool discovery; /* peers are discovered before the first message */
+	unsigned int claims; /* number of claims under way (claim.h) */
+	/* peers are discovered before the first message is sent to them */
+	bool discovery;
 };
 
 static inline struct peer_cpt *peer_cpt(const struct lnet_cpt *cpt)
@@ -215,8 +259,8 @@ static inline struct peer_cpt *peer_cpt(const struct lnet_cpt *cpt)
 	return container_of(cpt, struct peer_cpt, portal.cpt);
 }
 
-/* The NI of @peer after @p, or the first one if @p is NULL; net by net. NULL:
- * there is none. */
+/* Returns the NI of @peer that follows @p (NULL: the first one), net by net.
+ * NULL: there is none. */
 static inline struct lnet_peer_ni *peer_next_ni(const struct lnet_peer *peer,
 						const struct lnet_peer_ni *p)
 {
@@ -235,12 +279,13 @@ static inline struct lnet_peer_ni *peer_next_ni(const struct lnet_peer *peer,
 	return NULL;
 }
 
-/* No NI may leave @peer meanwhile. */
+/* Walks through the NIs of @peer. No NI may leave @peer meanwhile. */
 #define peer_for_each_ni(p, peer)                 \
 	for ((p) = peer_next_ni(peer, NULL); (p); \
 	     (p) = peer_next_ni(peer, p))
 
-/* Takes a reference: until peer_drop() @peer is neither forgotten nor freed. */
+/* Takes a reference: until peer_drop(), @peer is neither forgotten nor freed.
+ */
 static inline void peer_hold(struct lnet_peer *peer)
 {
 	if (peer->refs++ == 0)
@@ -248,14 +293,14 @@ static inline void peer_hold(struct lnet_peer *peer)
 }
 void peer_drop(struct lnet_cpt *cpt, struct lnet_peer *peer);
 
-/* @peer may owe us an answer until then, ns. */
+/* Until the time @until (ns), @peer may owe this node an answer. */
 static inline void peer_asked(struct lnet_peer *peer, uint64_t until)
 {
 	peer->asked_until = MAX(peer->asked_until, until);
 }
 
-/* The peer NI that was looked up last, if it has @nid, else NULL. Mostly it
- * has, since messages of a peer come in batches. */
+/* Returns the peer NI that was looked up last if it has @nid, otherwise NULL.
+ * Mostly it has, since messages of a peer come in batches. */
 static inline struct lnet_peer_ni *peer_last(const struct lnet_cpt *cpt,
 					     const struct ulnet_nid *nid)
 {
@@ -264,13 +309,13 @@ static inline struct lnet_peer_ni *peer_last(const struct lnet_cpt *cpt,
 	return likely(last && lnet_nid_eq(&last->nid, nid)) ? last : NULL;
 }
 
-/* The slow parts of peer_find() and peer_get(), without a reference. */
+/* The slow parts of peer_find() and peer_get(). They return no reference. */
 struct lnet_peer_ni *peer_search(struct lnet_cpt *cpt,
 				 const struct ulnet_nid *nid);
 struct lnet_peer_ni *peer_find_or_meet(struct lnet_cpt *cpt,
 				       const struct ulnet_nid *nid);
 
-/* The peer NI of @nid, without a reference. NULL: unknown. */
+/* Returns the peer NI with @nid, but no reference. NULL: @nid is unknown. */
 static inline struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
 					     const struct ulnet_nid *nid)
 {
@@ -279,7 +324,7 @@ static inline struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
 	return likely(lpni) ? lpni : peer_search(cpt, nid);
 }
 
-/* The NI of @peer with @nid, or NULL. */
+/* Returns the NI of @peer with @nid, or NULL. */
 static inline struct lnet_peer_ni *peer_member(struct lnet_cpt *cpt,
 					       const struct lnet_peer *peer,
 					       const struct ulnet_nid *nid)
@@ -296,8 +341,9 @@ static inline void peer_ref(struct lnet_peer_ni *lpni)
 		peer_hold(lpni->peer);
 }
 
-/* The peer NI of @nid, made if need be; returns a reference: peer_unref().
- * NULL: no memory, or peers_max are in use. */
+/* Returns the peer NI with @nid, and makes it if @nid is unknown. The result is
+ * a reference, to be dropped with peer_unref(). NULL: there is no memory, or
+ * peers_max peer NIs are in use. */
 static inline struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt,
 					    const struct ulnet_nid *nid)
 {
@@ -310,8 +356,8 @@ static inline struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt,
 	return lpni;
 }
 
-/* One more message waits for a connection from the local NI with @ni_bit to
- * @lpni; peer_connected() follows. */
+/* Counts one more message that waits for a connection from the local NI with
+ * @ni_bit to @lpni. peer_connected() will be called for it. */
 static inline void peer_connecting(struct lnet_peer_ni *lpni, uint64_t ni_bit)
 {
 	lpni->nconnecting++;
@@ -328,68 +374,70 @@ static inline void peer_connected(struct lnet_peer_ni *lpni, uint64_t ni_bit,
 		lpni->connected_from |= ni_bit;
 }
 
-/* Makes room for the peer NI of @nid, by forgetting the peer that has been idle
- * longest. False, which is logged: peers_max are in use. */
+/* Makes room for a peer NI for @nid, by forgetting the peer that has been idle
+ * longest. Returns false, and logs it, if peers_max peer NIs are in use. */
 bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* The hash of @nid in peer_cpt.peers. */
+/* Returns the hash of @nid in peer_cpt.peers. */
 uint64_t peer_hash(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* Has an LND connections with @nid on @cpt, or is it connecting? */
+/* Does an LND have connections with @nid on @cpt, or is one connecting? */
 bool peer_is_connected(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* The terms negotiated for connections with @nid on @cpt, from the first local
- * NI that knows some. False: none does. */
+/* Gets the terms that were negotiated for connections with @nid on @cpt, from
+ * the first local NI that has any. Returns false if none has. */
 bool peer_terms(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		struct lnd_terms *terms);
 
-/* Can the connections with @nid on @cpt move to another CPT (lnd.can_move())?
- * True if there are none. */
+/* Can the connections with @nid on @cpt be moved to another CPT
+ * (lnd.can_move())? True if there are none. */
 bool peer_can_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
-/* Moves them to the CPT that the directory names. */
+/* Moves the connections with @nid on @cpt to the CPT that the directory names.
+ */
 void peer_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* Sets lpni->place as the directory says. An alias with pending claims stays
- * one: it comes with all NIs of its peer, by peer_arrive(). */
+/* Sets lpni->place by the directory. But an alias with pending claims remains
+ * an alias: it comes together with all NIs of its peer, by peer_arrive(). */
 void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-/* @lpni, an alias, is this CPT's from now on. */
+/* From now on this CPT owns @lpni, which was an alias. */
 void peer_arrive(struct lnet_peer_ni *lpni);
 
-/* Does this CPT own the NIs of @peer? False if it has none. */
+/* Does this CPT own the NIs of @peer? False if the peer has no NIs. */
 bool peer_is_here(const struct lnet_peer *peer);
 
-/* The directory's entry of @nid has changed: updates the primary NID and the
- * place of an alias for @nid. */
+/* The directory entry of @nid has changed: if there is an alias for @nid,
+ * updates its primary NID and its place. */
 void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* Sets the credits, unless they are set already. */
 void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits);
 
 /*
- * Calls @fn for each peer NI of each CPT, on its thread, a few hundred in a
- * turn; it may miss those that come or go meanwhile. @p is NULL before the
- * first peer NI of a CPT, and when a CPT is begun anew because its table has
- * grown. -EXDEV, without any call: this thread cannot wait for all CPTs.
+ * Calls @fn for each peer NI of each CPT, on the thread of the CPT, for a few
+ * hundred in a turn. Peer NIs that come or go meanwhile may be missed. @fn is
+ * called with @p NULL before the first peer NI of a CPT, and when a CPT is
+ * begun again because its table has grown. -EXDEV: this thread cannot wait for
+ * all CPTs, and @fn was not called.
  */
 typedef void (*peers_fn)(struct lnet_cpt *cpt, struct lnet_peer_ni *p,
 			 void *arg);
 int peers_each(struct lnet *node, peers_fn fn, void *arg);
 
-/* The same for some of the peer NIs of @cpt, on its thread, from *@at on, which
- * it advances. True: there are more. */
+/* As peers_each(), for some of the peer NIs of @cpt, on its thread: from *@at
+ * on, which is moved forward. Returns true if there are more. */
 struct peers_place {
-	uint32_t bucket; /* in a table of ... */
-	uint32_t mask;	 /* ... that size; UINT32_MAX: not begun */
+	uint32_t bucket; /* number of the next bucket */
+	uint32_t mask;	 /* size of the table, less 1; UINT32_MAX: not begun */
 };
 #define PEERS_FIRST ((struct peers_place){ .mask = UINT32_MAX })
 bool peers_some(struct lnet_cpt *cpt, struct peers_place *at, peers_fn fn,
 		void *arg);
 
-/* Resets the statistics of all peers. Returns as peers_each(). */
+/* Resets the statistics of all peers. Returns what peers_each() returns. */
 int peers_stats_reset(struct lnet *node);
 
 void peers_init(struct lnet_cpt *cpt);
-/* Frees all peers; none may be in use. */
+/* Frees all peers. None may be in use. */
 void peers_fini(struct lnet_cpt *cpt);
 
 #endif

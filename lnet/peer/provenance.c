@@ -57,7 +57,7 @@ void provenance_dispute(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 	peer_cpt(cpt)->question(cpt, lpni);
 }
 
-/* An NI of @peer that is unverified, or NULL. */
+/* Returns an NI of @peer that is unverified, or NULL. */
 static struct lnet_peer_ni *unverified_of(const struct lnet_peer *peer)
 {
 	struct lnet_peer_ni *lpni;
@@ -80,7 +80,7 @@ int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	return rc;
 }
 
-/* How many unverified NIs are tried, to find one that is not in use. */
+/* How many unverified NIs are tried until one is found that is not in use. */
 #define FORGET_ATTEMPTS 16
 
 bool provenance_forget_one(struct lnet_cpt *cpt)

@@ -43,34 +43,40 @@ static inline bool provenance_is_unverified(const struct lnet_peer_ni *lpni)
 	return lpni->provenance.state >= PEER_UNVERIFIED;
 }
 
-/* Is @lpni to be asked whose it is? */
+/* Must @lpni be asked whose it is? */
 static inline bool provenance_is_open(const struct lnet_peer_ni *lpni)
 {
 	return lpni->provenance.state == PEER_DISPUTED ||
 	       lpni->provenance.state == PEER_QUESTIONED;
 }
 
-/* @lpni has said itself whose it is, or need not. */
+/* @lpni is verified from now on: it has said itself whose it is, or need not
+ * say so. */
 void provenance_verify(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-/* @lpni belongs to its peer because @by has said so. */
+/* @lpni is unverified from now on: it belongs to its peer because @by has said
+ * so. */
 void provenance_unverify(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			 const struct ulnet_nid *by);
-/* @lpni is to be asked whose it is. */
+/* @lpni must be asked whose it is: a verified NI becomes disputed, an
+ * unverified one questioned. */
 void provenance_question(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-/* @lpni was not asked after all, or has not answered. */
+/* @lpni was not asked after all, or has not answered: a disputed NI becomes
+ * verified again, a questioned one unverified. */
 void provenance_unquestion(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
-/* @by, an NI of another peer, names @lpni. @lpni stays in its peer until it
- * says otherwise, and is asked, now or after the pause described above. */
+/* @by, an NI of another peer, has named @lpni. @lpni stays in its peer until it
+ * says otherwise itself, and is asked, now or after the pause described above.
+ */
 void provenance_dispute(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			const struct ulnet_nid *by);
 
-/* Before an administrator changes the peer of @lpni: if @lpni is unverified, it
- * leaves its peer; otherwise all unverified NIs leave the peer. Each becomes a
- * peer of its own. 0; -ENOMEM: some may have left. */
+/* To be called before an administrator changes the peer of @lpni. If @lpni is
+ * unverified, it leaves its peer; otherwise all unverified NIs leave the peer.
+ * Each NI that leaves becomes a peer of its own. Returns 0; -ENOMEM: some NIs
+ * may have left. */
 int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni) must_check;
 
-/* Forgets one unverified NI that is idle. False: none was found. */
+/* Forgets one unverified NI that is idle. Returns false if none was found. */
 bool provenance_forget_one(struct lnet_cpt *cpt);
 
 #endif
