@@ -3,17 +3,17 @@
  * A node and its CPTs, as far as all rooms (folders) of LNet know them. Inside
  * LNet only.
  *
- * Each room may extend both structures: its own structure begins with that of
- * the room below.
+ * Each room may extend struct lnet_cpt and struct lnet: the room's own
+ * structure begins with that of the room below.
  *
  *	struct lnet_cpt < portal_cpt < peer_cpt < path_cpt < msg_cpt <
  *		discovery_cpt < whole_cpt
  *	struct lnet < portal_node < net_node < whole_node
  *
- * Functions pass struct lnet_cpt and struct lnet. A function gets at the part
- * of its room, or of one below, by portal_cpt(cpt) and the like, which cost
- * nothing, since all parts begin at the same address. node/node.c allocates the
- * outermost structures.
+ * Arguments of functions are struct lnet_cpt and struct lnet. portal_cpt(cpt)
+ * and the like convert them to the structure of a room; that costs nothing,
+ * since all these structures begin at the same address. node/node.c allocates
+ * the outermost ones.
  */
 #ifndef LNET_CPT_H
 #define LNET_CPT_H

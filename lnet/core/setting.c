@@ -151,7 +151,10 @@ static int setting_check(enum setting i, int64_t value)
 	const struct setting_row *t = &table[i];
 
 	if (i == DERIVED) {
-		log_warn("setting", "%s follows from others", t->name);
+		log_warn("setting",
+			 "%s is computed from other settings, and cannot be "
+			 "set",
+			 t->name);
 		return -EPERM;
 	}
 	if (value < t->min || value > t->max) {
@@ -163,7 +166,7 @@ static int setting_check(enum setting i, int64_t value)
 	}
 	if (i == FIXED && value != t->def) {
 		log_warn("setting",
-			 "%s: %" PRId64 ": this release knows %" PRId64 " only",
+			 "%s: %" PRId64 ": this release supports only %" PRId64,
 			 t->name, value, t->def);
 		return -EOPNOTSUPP;
 	}

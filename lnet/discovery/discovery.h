@@ -4,26 +4,27 @@
  * this node's NIDs, and when. Each peer is discovered in a session (session.h),
  * by a table of states (state.h); announcements are merged by plan (merge.h).
  *
- * Turns. A peer has one session at a time, with one message of discovery under
- * way. DISC_TURNS_MAX peers have a turn; the others are queued, those for which
- * messages or users wait before the rest. A turn ends with the answer of the
- * peer, or after at most lnd_timeout for each NID asked. Messages wait no
- * longer than message/out.h says, however long the queue is.
+ * Turns. A peer has one session at a time, and a session has one message of
+ * discovery under way at a time. Up to DISC_TURNS_MAX sessions have a turn. The
+ * others are queued: first those for which messages or users wait, then the
+ * rest. A turn ends when the peer has answered, or after at most lnd_timeout
+ * for each NID that is asked. Messages wait no longer than message/out.h says,
+ * even if the queue is long.
  *
- * A discovery that has failed pauses, longer with each failure, and gives up
- * after several; the next message to the peer begins anew. A peer that is up to
- * date, or to which nothing is sent, costs only memory.
+ * When discovery fails, the session pauses, longer with each failure, and gives
+ * up after several failures. The next message to the peer begins a new session.
+ * A peer that is up to date, or to which nothing is sent, costs only memory.
  *
  * A NID that has denied a claim is not asked for some time (peer/provenance.h).
  * If it is claimed meanwhile, it is asked when that time is over.
  *
- * The gateways of this node's routes are discovered anew once a minute, whether
- * anything is sent or not (requirement B4), and when a route through them is
- * added; by a process that only calls, once a second. Their answers decide
- * which routes are up (route/route.h). A gateway that does not answer loses
- * health, so recovery (recovery.h) pings it until it answers, or until any
- * message from it arrives. A gateway also needs to be asked: a kernel node that
- * routes considers a net down if no node of that net pings it.
+ * The gateways of this node's routes are discovered anew once a minute, even if
+ * nothing is sent (requirement B4), and when a route through them is added. A
+ * process that only calls discovers them once a second. The answers of gateways
+ * decide which routes are up (route/route.h). A gateway that does not answer
+ * loses health, so recovery (recovery.h) pings it until it answers, or until
+ * any other message comes from it. Gateways themselves need these pings, too: a
+ * kernel node that routes considers a net down if no node of that net pings it.
  *
  * Owner: the CPT.
  */

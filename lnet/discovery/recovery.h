@@ -10,25 +10,27 @@
  *				it recovers with time
  *
  * Each answer restores as much health as any message that comes in, and the
- * next ping follows at once. Without answers, pings have a time-out of a
- * second, and their interval grows from 0.1 s to a second: so for the first
+ * next ping follows soon. If there is no answer, pings have a timeout of one
+ * second, and their interval grows from 0.1 s to one second: so for the first
  * half minute a ping is always under way. Later the interval is a 32nd of the
  * time since the last sign of life, up to max_recovery_ping_interval. A message
  * that comes in makes the interval short again. Pings that fail cost no health.
- * After recovery_limit pings end; the NI then recovers by messages that come
- * in.
+ * After the time recovery_limit no more pings are sent; from then on the NI
+ * recovers only by messages that come in.
  *
  * If an NI of a router has no answer to two pings and receives nothing else,
  * the router announces it as down until something comes in. Otherwise nodes on
  * other nets would go on sending messages that cannot be passed on.
  *
- * Only NIs of which this node or the peer has others are pinged, since a single
- * NI is used whatever its health. So strangers cannot make a node ping.
+ * If this node, or the peer, has only one NI, that NI is used whatever its
+ * health is, and there are no pings for it. So strangers cannot make a node
+ * ping.
  *
- * A record belongs to the CPT that has first noticed the loss of health; it has
- * NIDs, but no references. For an NI of this node the record visits other CPTs
- * to find peers: if only one CPT's peers were pinged, which may all be
- * interfaces of one dead host, their silence would be blamed on the NI.
+ * A record (struct recovery) belongs to the CPT that was the first to notice
+ * the loss of health; it has NIDs, but no references. For an NI of this node
+ * the record visits other CPTs to find peers there, too: all peers of one CPT
+ * may be interfaces of one dead host, and the NI would be blamed for their
+ * silence.
  */
 #ifndef LNET_RECOVERY_H
 #define LNET_RECOVERY_H

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The end of an outgoing message, and of each attempt to send it: whose health
- * a failed attempt lowers, and whether the message is sent again (requirements
- * D3, D4, D5).
+ * The end of an outgoing message, and of each attempt to send it. When an
+ * attempt fails, it is decided here which NIs lose health, and whether the
+ * message is sent again (requirements D3, D4, D5).
  *
- * A message is sent again if the peer has certainly not received it, and there
- * are both time and another path. A path that the message has not tried is
- * tried at once, as long as there are such paths; a path that it has tried is
- * tried again after a pause, retry_count times in all. If only one path leads
- * to the peer, the message is not sent again, and its sender hears of the
- * failure at once. The next path is chosen when the attempt fails, and is kept
- * during the pause. It is chosen anew only if it has gone or lost health
- * meanwhile, or if it involves a gateway of another CPT.
+ * A message is sent again if the peer has certainly not received it, if there
+ * is time left, and if there is another path. As long as there are paths that
+ * the message has not tried, it tries one of these at once. Otherwise it
+ * pauses, and tries again a path that it has tried; it does that retry_count
+ * times in all. If only one path leads to the peer, the message is not sent
+ * again, and its sender hears of the failure at once.
+ *
+ * The next path is chosen when the attempt fails, and is kept during the pause.
+ * Another one is chosen after the pause only if the path is gone or has lost
+ * health meanwhile, or if it leads through a gateway that another CPT owns.
  *
  * Each attempt may take a part of the time that is left, so that waiting for a
  * peer NI that does not answer leaves time for other paths. An attempt may take
- * all of the time if a part of the message has been sent, or if no other
+ * all of that time if a part of the message has been sent, or if no other
  * attempt could follow.
  */
 #ifndef LNET_END_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Routing: a message for another node is received whole into a buffer, then
- * sent to its next hop, otherwise unchanged (requirement B2).
+ * Routing: a message for another node is first received completely into a
+ * buffer, and then sent unchanged to its next hop (requirement B2).
  *
  * Each CPT has pools of tiny (without payload), small and large buffers. A
  * message takes a buffer of the smallest kind that fits its payload, and
@@ -9,22 +9,24 @@
  * first needed, and kept until routing is turned off, so the memory of a router
  * is bounded.
  *
- * Shares. A sender may have peer_buffer_credits of its NI in buffers, and a
- * share (base/share.h) of each pool; its further messages stay unread in their
- * connections (lnd.h). A destination NID has such a share as well, so that one
- * that does not read takes no buffers from others. Destinations to which the
- * last message failed have a quarter of each pool together, since many may be
- * dead at once. Messages that wait proceed in order of arrival, except those
- * whose share is used up; none waits while it may have a buffer (sim/check.c).
+ * Shares. A sender may use as many buffers as its NI has peer_buffer_credits,
+ * but not more than a share (base/share.h) of each pool; its further messages
+ * stay unread in their connections (lnd.h). A destination NID has such a share,
+ * too, so that a destination that does not read takes no buffers from others.
+ * All destinations to which the last message failed share a quarter of each
+ * pool, since many may be dead at once. Messages that wait for a buffer get one
+ * in order of arrival, except those whose share is used up. No message waits
+ * while it may have a buffer; sim/check.c verifies that.
  *
- * Time. A message has the node's lnd_timeout to be passed on: its sender gives
- * each attempt no more. It has FORWARD_SUSPECT if its next hop has failed
- * lately, or the last message to its destination failed; and none once its next
- * hop is silent (lnet_peer_silent()). Otherwise one dead node would soon use up
- * each sender's share. A message that is late, or cannot be sent, is dropped
- * and counted; its sender notices that there is no answer.
+ * Time. A message must be passed on within the node's lnd_timeout: its sender
+ * gives each attempt no more time. If its next hop has failed lately, or the
+ * last message to its destination has failed, the message has only
+ * FORWARD_SUSPECT; and once its next hop is silent (lnet_peer_silent()), it has
+ * no time at all. Otherwise one dead node would soon use up the share of each
+ * sender. A message that is late, or that cannot be sent, is dropped and
+ * counted; its sender notices that there is no answer.
  *
- * All functions are for the home of the message.
+ * All functions are called on the CPT that received the message.
  */
 #ifndef LNET_FORWARD_H
 #define LNET_FORWARD_H

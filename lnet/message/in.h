@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An incoming message that was admitted (parse.c): from the LND's lnet_parse()
- * until it is over, or becomes an outgoing message: its answer, or the same
- * message if it is for another node. A msg_in contains that msg_out from the
- * beginning, and they share the header, the LND's part, NI, timer and work.
+ * An incoming message that was admitted (parse.c). It exists from the LND's
+ * call of lnet_parse() until it is over, or until it becomes an outgoing
+ * message: its answer or, if it is for another node, the message itself. A
+ * msg_in contains that msg_out from the beginning, and both use the same
+ * header, LND's part, NI, timer and work.
  *
- * The CPT that received the message is its home. All functions are for that
- * CPT, unless they say otherwise.
+ * The CPT that received the message is called its home: out.home. All functions
+ * are called on that CPT, unless they say otherwise.
  */
 #ifndef LNET_IN_H
 #define LNET_IN_H

@@ -355,8 +355,8 @@ static void out_depart(struct msg_out *msg)
 	credit_take(msg);
 }
 
-/* If @msg is for another node and its next hop has failed lately, moves its
- * deadline forward: the router does not keep @msg for long. */
+/* @msg is for another node. If its next hop has failed lately, makes its
+ * deadline earlier: the router does not keep @msg for long. */
 static void out_shorten_deadline(struct msg_out *msg)
 {
 	uint64_t until = loop_now(msg->cpt->loop) + FORWARD_SUSPECT;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An outgoing message: a request of this node, an answer, or a message that a
- * router passes on. in.h: incoming messages, which become such a message when
- * they are answered or passed on. end.h: how an outgoing message ends.
+ * router passes on. An incoming message (in.h) becomes an outgoing one when it
+ * is answered or passed on. end.h says how an outgoing message ends.
  *
- * A message is made on one CPT, its home, and handled by the CPT that owns the
- * peer; to change CPTs, it posts itself. All functions are for msg->cpt, unless
+ * The CPT that made a message is called its home: msg->home. The CPT that owns
+ * the peer handles the message: msg->cpt. A message goes from one CPT to the
+ * other as work that is posted. All functions are called on msg->cpt, unless
  * they say otherwise.
  */
 #ifndef LNET_OUT_H

@@ -35,8 +35,8 @@ static void answer_count_time(const struct msg_in *msg)
 		times_add(&msg->sender->traffic.answered, msg->took);
 }
 
-/* The answer is on the CPT that received it again. Its operation has taken it,
- * or out.status is the reason for which it is dropped. */
+/* The answer has returned to the CPT that received it. Its operation has taken
+ * it, or out.status is the counter of the reason for which it is dropped. */
 static void answer_returned(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);

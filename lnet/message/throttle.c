@@ -69,8 +69,9 @@ static void throttle_log(const struct msg_in *msg, uint64_t *quiet_until,
 		return;
 	}
 	log_warn_limited(&cpt->limits_log, now, "limits",
-			 "%s %s: %u of the %u messages in use are its own, of "
-			 "%u at most; does it read our answers?",
+			 "%s %s: %u of the %u messages in use came from it, "
+			 "and at most %u can be in use; does it read the "
+			 "answers of this node?",
 			 lnet_nid_format(&msg->from, nid, sizeof(nid)), what,
 			 has->msgs, mc->msg_pool.used,
 			 cpt->node->conf.messages_max);

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Back-pressure: a request whose sender has used up its share (base/share.h) of
- * the messages of a CPT is throttled. LNet leaves its payload unread, so its
- * connection is not read any further (lnd.h) until enough of the sender's
- * earlier messages have ended. A peer that does not read our answers is thus
- * not read from, while all other peers proceed.
+ * the messages of a CPT is throttled. LNet leaves the payload of the request
+ * unread, so its connection is not read any further (lnd.h) until enough of the
+ * sender's earlier messages have ended. So this node does not read from a peer
+ * that does not read this node's answers, while all other peers proceed.
  *
- * When messages end, throttled messages that now have room proceed, in order of
- * arrival; sim/check.c verifies that no message is throttled whose sender has
- * room. Answers to our own operations are never throttled. Nor are messages
- * through 0@lo, since the node would wait for itself.
+ * When messages end, throttled messages for which there is room now proceed, in
+ * order of arrival; sim/check.c verifies that no message is throttled while
+ * there is room for it. Answers to operations of this node are never throttled,
+ * and neither are messages through 0@lo, since the node would wait for itself.
  *
  * Deadlock. An answer may be queued in the connection behind a throttled
- * request, and two nodes that do not read each other's requests would wait for
- * each other. Therefore requests of a peer that may owe us an answer
- * (lnet_peer.asked_until) are copied into bounce buffers (unexpected.h), within
- * the peer's shares, and the connection is read on. Requests beyond these
- * shares stay unread; but if none of the peer's requests could proceed for
- * THROTTLE_STUCK, they are dropped, until one can.
+ * request, so two nodes that do not read each other's requests would wait for
+ * each other. Therefore, if a peer may owe this node an answer
+ * (lnet_peer.asked_until), its requests are copied into bounce buffers
+ * (unexpected.h), within the peer's shares, and the connection is read on.
+ * Requests beyond these shares stay unread. But if none of the peer's requests
+ * could proceed for THROTTLE_STUCK, such requests are dropped until one can.
  *
- * Bounds. Throttled messages are messages of the CPT themselves: they may take
- * half of the messages that are reserved for answers, and further ones are
- * dropped. If a sender has used up its share of all messages, throttled ones
- * included, its further messages are dropped too, except the first that stops
- * the reading of a connection.
+ * Bounds. A throttled message is a message of the CPT itself. Throttled
+ * messages may take half of the messages that are reserved for answers; further
+ * ones are dropped. If a sender has used up its share of all messages,
+ * including those that are throttled, its further messages are dropped, too;
+ * but the first one that stops the reading of a connection is kept.
  *
- * All functions are for the home of the message.
+ * All functions are called on the CPT that received the message.
  */
 #ifndef LNET_THROTTLE_H
 #define LNET_THROTTLE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The unexpected-message queues: PUTs and GETs that found no buffer on the CPT
- * that received them, their home. Such a message waits at its home, in order of
- * arrival, in one of two states:
+ * The unexpected-message queues: PUTs and GETs that have found no buffer on the
+ * CPT that received them, which is called their home. Such a message waits at
+ * its home, in order of arrival, in one of two states:
  *
  *	IN_OFFERED	the message visits the CPTs in msg->asks, one after the
  *			other, and asks each of them for a buffer
@@ -24,9 +24,9 @@
  * Portals have no owner CPT, for three reasons. Whether a buffer matches is
  * decided on the CPT of its MD, which owns the MD's offset, threshold and
  * events, so the owner of a portal would have to pass on each message. The
- * share, deadline, interface and order of a message belong to its home, so each
- * time-out or shutdown would take a question to the owner. And nearly always a
- * server's new buffer serves the queue of its own CPT.
+ * share, deadline, interface and order of a message belong to its home, so the
+ * home would have to ask the owner at each timeout and each shutdown. And
+ * nearly always a server's new buffer serves the queue of its own CPT.
  *
  * Bounce buffers. The LND copies the payload of a message that waits into a
  * bounce buffer, if it can, so that what follows on the connection can be read:
@@ -37,11 +37,12 @@
  * share leaves its payload unread in the connection while the message is
  * offered, and is dropped instead of being queued.
  *
- * One exception: when others have used all bounce buffers and the sender has
- * none, its message may be queued with its payload unread (IN_UNEXPECTED
- * without msg_in.bounced). Such messages are limited to the sender's share of a
- * quarter of messages_max on each CPT, and are allowed only while the sender
- * owes us no answer, which might be queued behind the message (throttle.h).
+ * One exception: when other senders have used up all bounce buffers and the
+ * sender has none, its message may be queued with its payload unread
+ * (IN_UNEXPECTED without msg_in.bounced). Such messages are limited to the
+ * sender's share of a quarter of messages_max on each CPT. They are allowed
+ * only while the sender owes this node no answer, which might be queued behind
+ * the message (throttle.h).
  *
  * Order: of the messages that one CPT has queued, the first that matches a
  * buffer gets it. A new message does not overtake them to a buffer of its own

@@ -178,7 +178,7 @@ int lnet_routing_set(struct lnet *node, const struct ulnet_routing *routing)
 	if (!r.enabled)
 		BUG_ON(node_each_cpt(node, routing_take, &r));
 	if (was != r.enabled) {
-		log_info("route", "messages of others are %spassed on",
+		log_info("route", "messages of other nodes are %sforwarded",
 			 r.enabled ? "" : "no longer ");
 		targets_changed(node);
 	}

@@ -10,10 +10,10 @@
  * criterion.
  *
  * For a gateway, PEER_UP says whether its route is up, ROUTE_PRIORITY is the
- * priority of the route (the best one for an answer, if the question came by
- * that gateway), HOPS the length of the route, and CREDITS how few messages
- * wait for credits of the gateway; UNTRIED, HEALTH and TURN are those of the
- * gateway.
+ * priority of the route (for an answer the best priority, if the request came
+ * through that gateway), HOPS the length of the route, and CREDITS how few
+ * messages wait for credits of the gateway. UNTRIED, HEALTH and TURN are about
+ * the gateway itself.
  *
  *	criterion	net			local NI	peer NI
  *	PEER_UP		an NI of the peer			the peer says
@@ -37,9 +37,9 @@
  *			longest ago		ago		ago
  *
  * Priorities, PREFERRED and ROUTE_PREFERRED come from the user's policies
- * (verdict.h); without policies all candidates are equal in them. A peer that
- * is not multi-rail and knows this node by one NI gets that one without
- * ranking.
+ * (verdict.h); without policies all candidates are equal in them. For a peer
+ * that is not multi-rail and knows this node by one NI, that NI is chosen
+ * without ranking.
  *
  * Interfaces that are down are no candidates.
  */

@@ -11,11 +11,11 @@
  *	May any NI of the peer be chosen?		MR (multi-rail) or NMR
  *
  *	case		local NI			NI of the peer
- *	SPEC LOCAL MR	the one named			the NID named
- *	SPEC LOCAL NMR	the one named			the NID named
+ *	SPEC LOCAL MR	the NI that the sender named	the NID of the target
+ *	SPEC LOCAL NMR	the NI that the sender named	the NID of the target
  *	ANY LOCAL MR	the best one of the best net	the best one there;
  *			if all are down, as REMOTE
- *	ANY LOCAL NMR	the one by which the peer	the NID named
+ *	ANY LOCAL NMR	the one by which the peer	the NID of the target
  *			knows this node, if it is up;
  *			else the best one
  *	... REMOTE ...	as above, but to a gateway; the routes

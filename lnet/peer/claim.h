@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Claims: how a peer gets a NID that another CPT owns. A peer belongs with all
- * its NIDs to one CPT, so the other CPT has to give the NID away, even while it
- * is in use, together with all other NIDs of the peer that has it there. (An
- * operation may have asked one of these NIDs and be answered by another, and a
- * match entry for one of them matches all, so they must stay in one peer at all
- * times.) The owner keeps the NIDs if
+ * Claims: how a peer gets a NID that another CPT owns. A peer belongs, with all
+ * its NIDs, to one CPT. So the other CPT has to give the NID away, even while
+ * it is in use, together with all other NIDs of the peer that has it there.
+ * (These NIDs must stay in one peer at all times: a request to one of them may
+ * be answered by another, and a match entry for one of them matches all.)
+ *
+ * The owner keeps the NIDs if
  *	- an administrator has configured the peer that has them,
  *	- an LND has connections with one of them that cannot move now (lnd.h),
- *	- or that peer claims NIDs as well, and has more NIDs than the claiming
- *	  peer, or as many and the smaller primary NID: if two peers claim each
- *	  other's NIDs, one gives way.
- * Then the NID may be claimed again later.
+ *	- or that peer claims NIDs, too, and has more NIDs than the peer that
+ *	  claims, or as many and the smaller primary NID. So if two peers claim
+ *	  each other's NIDs, one of them gives way.
+ * A NID that the owner has kept may be claimed again later.
  *
  * Connections move with the NIDs. The old owner keeps an alias (peer.h) of each
  * NID, for messages that its LNDs are still sending or receiving; it passes

@@ -13,14 +13,14 @@
  *				was never used
  *	questioned [doubted]	unverified, but used now: it is to be asked
  *
- * A message to an unverified NID goes to no other NID of its peer; a message to
- * another NID of the peer may go to the unverified one. Discovery asks the
- * NIDs, except those of configured peers.
+ * A message to an unverified NID goes to no other NID of its peer; but a
+ * message to another NID of the peer may go to the unverified one. Discovery
+ * asks NIDs whose they are, except the NIDs of configured peers.
  *
- * After a NID has denied a claim, it is not asked for some time, which doubles
- * up to a minute with each denial, since liars may claim it again and again.
- * Claims that come meanwhile are counted; the last one is answered when that
- * time is over.
+ * After a NID has denied a claim, it is not asked for some time, since liars
+ * may claim it again and again. That time doubles with each denial, up to a
+ * minute. Claims that come meanwhile are counted; the last of them is answered
+ * when that time is over.
  *
  * Owner: the CPT.
  */

@@ -112,7 +112,7 @@ static void route_say(const struct lnet_route *r, enum route_told told)
 
 	if (told_is_down(route_told(r)) == told_is_down(told))
 		return;
-	log_warn("route", "net %s by %s is %s: %s",
+	log_warn("route", "net %s through gateway %s is %s: %s",
 		 lnet_net_format(r->net, net, sizeof(net)),
 		 lnet_nid_format(&r->gateway, gateway, sizeof(gateway)),
 		 told_is_down(told) ? "down" : "up", told_texts[told]);
