@@ -114,6 +114,17 @@ static void delayed_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	loop_timer_arm(cpt->loop, &late->timer, p->claims_after);
 }
 
+/* Pauses of 1 s, 2 s, ... up to a minute: three minutes in all. */
+#define ASK_LATER_MAX 8
+
+void disc_ask_later(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
+{
+	if (p->claims_denied >= ASK_LATER_MAX)
+		return;
+	disc_claim_denied(cpt, p);
+	delayed_claim(cpt, p);
+}
+
 /* The function peer_cpt.question. */
 static void disc_question(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 {

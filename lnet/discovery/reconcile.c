@@ -107,7 +107,7 @@ static const struct backoff_law denials = {
 	.cap = 60 * NSEC_PER_SEC,
 };
 
-static void claim_denied(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+void disc_claim_denied(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct loop *loop = cpt->loop;
 
@@ -131,7 +131,7 @@ static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		lpni->claims_after = 0;
 		return;
 	}
-	claim_denied(cpt, lpni);
+	disc_claim_denied(cpt, lpni);
 	cpt_stat(cpt, STAT_claims_refused);
 	log_warn_limited(&cpt->limits_log, loop_now(cpt->loop), "discovery",
 			 "%s says that %s is one of its NIDs, but that NID "

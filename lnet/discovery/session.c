@@ -371,9 +371,10 @@ static size_t sink_size(const struct lnet_peer *peer)
 }
 
 /* The NI that was asked has not answered. Does nothing unless it was asked
- * whose it is. If it is unverified, it is asked again when it is used again. If
- * it is disputed, the peer has to be discovered anew, since it may be a part of
- * the peer that claims the NI. Returns true if nothing else has to be asked. */
+ * whose it is. If it is disputed, its peer has to be discovered anew, since the
+ * peer may be a part of the one that claims the NI. If it is unverified, it is
+ * asked again when it is used again; and later, if another peer claims it, too.
+ * Returns true if nothing else has to be asked. */
 static bool question_failed(struct discovery *d)
 {
 	struct lnet_peer_ni *p = peer_member(d->cpt, d->peer, &d->asked);
@@ -382,6 +383,9 @@ static bool question_failed(struct discovery *d)
 		return false;
 	if (p->provenance.state == PEER_DISPUTED)
 		d->peer->merged = false;
+	else if (!directory_same(&d->cpt->node->directory, &p->claimed_by,
+				 &p->nid))
+		disc_ask_later(d->cpt, p);
 	provenance_unquestion(d->cpt, p);
 	return d->peer->merged && !d->force_ping;
 }

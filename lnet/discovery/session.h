@@ -112,6 +112,12 @@ void disc_pass_on(struct lnet_cpt *cpt, struct announcement *ann,
 /* The peer that had @nid is gone, and its announcement was not merged: asks the
  * peer that has @nid now, if that belongs to this CPT. */
 void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+/* @p, which two peers claim, has not answered: asks it again later. The pauses
+ * are those of claims that were denied; after some of them @p is left alone
+ * until it is used, or claimed again. */
+void disc_ask_later(struct lnet_cpt *cpt, struct lnet_peer_ni *p);
+/* A claim of @p was denied, or not answered: sets until when @p is not asked. */
+void disc_claim_denied(struct lnet_cpt *cpt, struct lnet_peer_ni *p);
 /* The peer has lost all its NIDs: messages that wait go to the peers that have
  * the NIDs now. */
 void disc_hand_over(struct discovery *d);

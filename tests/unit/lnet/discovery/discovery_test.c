@@ -372,7 +372,7 @@ static void on_line(int level, const char *line, void *arg)
 	unsigned int *warned = arg;
 
 	*warned += level == LNET_LOG_WARN &&
-		   strstr(line, "peer 10.0.0.2@tcp says") &&
+		   strstr(line, "peer 10.0.0.2@tcp announces") &&
 		   strstr(line, "the peer is configured otherwise");
 }
 

@@ -457,6 +457,41 @@ Test(false_claim, one_of_two_rails)
 		one_of_two_rails(cpts);
 }
 
+/* The NID that both claim does not answer at first: it is asked again later,
+ * though nobody uses it, but not for ever. */
+static void rail_link(const struct rig *r, bool works)
+{
+	const struct ulnet_sim_link link = { .loss = works ? 0 : 1000000 };
+	const struct ulnet_nid any = LNET_NID_ANY;
+	const struct ulnet_nid rail = nid_of("10.0.1.2@tcp");
+
+	cr_assert_eq(lnet_sim_link_set(r->sim, &any, &rail, &link), 0);
+	cr_assert_eq(lnet_sim_link_set(r->sim, &rail, &any, &link), 0);
+}
+
+static void one_rail_is_silent(uint64_t silence, const char *known)
+{
+	struct rig r = rig_open(1, "10.0.0.2@tcp 10.0.1.2@tcp");
+
+	rail_link(&r, false);
+	lie_two(&r, LIAR, "10.0.1.2@tcp");
+	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
+	lnet_sim_run(r.sim, silence);
+	delivered();
+	KNOWS(r.node, LIAR, LIARS " 10.0.1.2@tcp");
+	rail_link(&r, true);
+	lnet_sim_run_all(r.sim);
+	KNOWS(r.node, "10.0.1.2@tcp", known);
+	cluster_end(r.sim);
+}
+
+Test(false_claim, a_silent_rail_is_asked_again)
+{
+	one_rail_is_silent(10000 * MSEC,
+			   "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
+	one_rail_is_silent(UINT64_C(1000000) * MSEC, LIARS " 10.0.1.2@tcp");
+}
+
 /* ---- NIDs that have answered themselves ---- */
 
 Test(false_claim, rails_speak_when_used)
