@@ -65,12 +65,13 @@ enum announcement_order announcement_order(const struct announcement *was,
  * (provenance.h). Peers that lose NIDs are discovered anew; a peer that has
  * lost its last NID is freed, unless it is referenced.
  *
- * 0; 1: the peer is to be asked, with a buffer of *@ask_p bytes (0: of any
- * size). -EPROTO: the announcement is of no use. -ENOMEM, -ENOBUFS, -EXDEV:
- * only some NIDs have come or gone. The peer can be used, since it has named
- * each NID that it has, but is not lnet_peer.merged, and so is asked again and
- * the rest is done then. (To do all or nothing, room for all NIDs of a peer
- * would have to be reserved, which other peers could use.)
+ * Returns 0; 1: the peer must be asked, with a buffer of *@ask_p bytes (0: of
+ * any size); -EPROTO: the announcement is of no use; -ENOMEM, -ENOBUFS, -EXDEV:
+ * only some NIDs have come or gone. In the last case the peer can be used,
+ * since it has named each NID that it has; but it is not lnet_peer.merged, so
+ * it is asked again, and the rest is done then. (To do all or nothing, room for
+ * all NIDs of the peer would have to be reserved, and other peers could not use
+ * it.)
  */
 int reconcile(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	      const struct announcement *ann, size_t *ask_p) must_check;

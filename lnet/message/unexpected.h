@@ -67,10 +67,10 @@ struct unexpected_queue {
 	enum portal_kind waiting_kind;
 	/* of lnet_query.link: queries that are about to look here */
 	struct list queries;
-	/* arguments of an entry that did not match ... */
+	/* arguments of an entry that has looked at the messages and has not
+	 * matched those up to @passed */
 	struct me_args passed_by;
-	/* ... any message up to this msg_in.arrival */
-	uint64_t passed;
+	uint64_t passed; /* msg_in.arrival of the last message not matched */
 };
 void unexpected_init(struct lnet_cpt *cpt);
 void unexpected_fini(struct lnet_cpt *cpt);

@@ -66,12 +66,14 @@ struct peer_claim {
 };
 
 /*
- * Makes @nid one of the NIDs of @peer, which is @cpt's, and to which the caller
- * has a reference until the end. -EINPROGRESS: @claim->done() will be called.
- * 0; -EEXIST: another peer of @cpt has @nid (member_take()); -EBUSY: the owner
- * keeps it; -EPERM: it is configured there, or is now asked whose it is
- * (provenance.h); -EAGAIN: others got @nid, or all NIDs of @peer, meanwhile;
- * -ENOBUFS, -ENOMEM: nothing has changed.
+ * Makes @nid one of the NIDs of @peer, which belongs to @cpt, and to which the
+ * caller has a reference until the end. Returns -EINPROGRESS: @claim->done()
+ * will be called with the result. Results are 0; -EEXIST: another peer of @cpt
+ * has @nid (use member_take()); -EBUSY: the CPT that owns @nid keeps it;
+ * -EPERM: it is configured there, or is now being asked whose it is
+ * (provenance.h); -EAGAIN: meanwhile other peers have got @nid, or all NIDs of
+ * @peer; -ENOBUFS, -ENOMEM: nothing has changed. A result may also be returned
+ * at once.
  */
 int peer_claim(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	       const struct ulnet_nid *nid,

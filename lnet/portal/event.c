@@ -199,7 +199,7 @@ static int poll_sleep(struct eqs *q, const struct ulnet_eq_handle *eqs, int neq,
 	return rc;
 }
 
-/* Makes turns of the node's loop, by which queues are filled. */
+/* Makes turns of the node's loop: they fill the queues. */
 static int poll_drive(struct lnet *node, const struct ulnet_eq_handle *eqs,
 		      int neq, uint64_t timeout, struct ulnet_event *event,
 		      int *which)
