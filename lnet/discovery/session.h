@@ -116,7 +116,8 @@ void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
  * are those of claims that were denied; after some of them @p is left alone
  * until it is used, or claimed again. */
 void disc_ask_later(struct lnet_cpt *cpt, struct lnet_peer_ni *p);
-/* A claim of @p was denied, or not answered: sets until when @p is not asked. */
+/* A claim of @p was denied, or not answered: sets the time until which @p is
+ * not asked. */
 void disc_claim_denied(struct lnet_cpt *cpt, struct lnet_peer_ni *p);
 /* The peer has lost all its NIDs: messages that wait go to the peers that have
  * the NIDs now. */
