@@ -157,8 +157,8 @@ struct ulnet_ni_conf {
 	/* s of silence after which a router asks whether a peer is alive; 0 =
 	 * 180; < 0: it never asks */
 	int32_t peer_timeout;
-	/* router's buffers that messages of one peer NI may use at once; 0 =
-	 * peer_credits */
+	/* of a router: buffers that messages of one peer NI may use at once; 0
+	 * = peer_credits */
 	uint32_t peer_buffer_credits;
 	/* tunables that are not listed have their defaults */
 	const struct ulnet_tunable *tunables;
