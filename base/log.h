@@ -4,8 +4,8 @@
  * of the errno. err: an operator must act; warn: degraded, recovers by itself;
  * info: the configuration changed; debug: costs one test when off.
  *
- * Level and sink are process-wide: with each thread's loop pointer, the only
- * mutable globals of base/. Any thread.
+ * Level and sink are process-wide. They and each thread's loop pointer are the
+ * only mutable globals of base/. Any thread.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -17,7 +17,8 @@ enum log_level { LOG_ERR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 typedef void (*log_sink_fn)(int level, const char *line, void *arg);
 
-extern int log_level_now; /* read only by log_on() */
+/* only log_on() reads it, and only log_setup() sets it */
+extern int log_level_now;
 
 static inline bool log_on(enum log_level level)
 {

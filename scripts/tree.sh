@@ -99,7 +99,7 @@ tree_make() {
 	local dir=$BUILD/$1
 
 	shift
-	nice make -C "$dir" -j"$JOBS" "$@"
+	make -C "$dir" -j"$JOBS" "$@"
 }
 
 tree_forget() {

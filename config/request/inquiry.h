@@ -10,7 +10,8 @@
 
 struct inquiries;
 
-/* By which another thread can end the waiting of the thread that owns it. */
+/* Belongs to a thread that calls inquire(): with it any thread can end that
+ * thread's wait. */
 struct cancel {
 	pthread_mutex_t lock;
 	bool canceled;
@@ -19,7 +20,8 @@ struct cancel {
 
 void cancel_init(struct cancel *c);
 void cancel_fini(struct cancel *c);
-/* Called by any thread. The owner's waiting, now or later, ends at once. */
+/* May be called by any thread. Ends at once the wait of the owner that is under
+ * way, or its next one. */
 void cancel_now(struct cancel *c);
 
 enum inquiry_kind { INQUIRY_PING, INQUIRY_DISCOVER };

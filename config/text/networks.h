@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Parses networks in the syntax of the kernel's module parameters "networks",
- * "tcp(eth0,eth1)", and "ip2nets". Knows no node. */
+ * for example "tcp(eth0,eth1)", and "ip2nets". Knows no node. */
 #ifndef CONFIG_TEXT_NETWORKS_H
 #define CONFIG_TEXT_NETWORKS_H
 
@@ -14,7 +14,7 @@ int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 
 #define SPEC_CPTS_SIZE 64 /* of a list of CPTs, "[0,1]" */
 
-/* Explains why a list of some CPTs is not followed. */
+/* text for users: why a list that names only some of the CPTs has no effect */
 #define SPEC_ALL_CPTS "all CPTs use each interface"
 
 /* Takes the next interface of a list with commas at *@pos: its name, without

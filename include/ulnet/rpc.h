@@ -294,8 +294,8 @@ enum ulrpc_priority {
 enum ulrpc_semantics {
 	ULRPC_AT_MOST_ONCE = 0,
 	ULRPC_IDEMPOTENT,
-	/* by a durable service, even across a restart of its server; by other
-	 * services as ULRPC_AT_MOST_ONCE */
+	/* A durable service executes the request once, even if its server
+	 * restarts. Other services treat this as ULRPC_AT_MOST_ONCE. */
 	ULRPC_EXACTLY_ONCE,
 };
 

@@ -14,8 +14,8 @@
 #include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/peer.h"
 
-/* Most messages of the system that are read before the state of links is read.
- */
+/* how many rtnetlink messages are read, at most, before the state of links is
+ * read */
 #define BATCH 64
 /* If the state of links could not be read, it is read again after so long. */
 #define AGAIN NSEC_PER_SEC

@@ -23,8 +23,9 @@ static int faults_take(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-/* Publishes a set of rules. After return no CPT uses a rule that is not in
- * @new. A node without rules has no set: @new is NULL. */
+/* Publishes @new, a set of rules, and owns it from then on. After return no CPT
+ * uses a rule that is not in @new. If @new has no rules, NULL is published, and
+ * @new is freed. */
 static void faults_publish(struct lnet *node, struct fault_set *new)
 {
 	if (!new->n) {

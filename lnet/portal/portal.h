@@ -12,8 +12,8 @@
 
 struct lnet_me;
 
-/* Functions of the room above (message/). They are called on the CPT that owns
- * the MD. */
+/* Functions that the layer above (lnet/message/) provides. They are called on
+ * the CPT that owns the MD. */
 struct portal_users {
 	/* The user has unlinked an MD, and @op is in its lnet_md.ops: ends that
 	 * operation as soon as possible, but not before this function returns.
@@ -39,9 +39,12 @@ struct portal_shared {
 
 /* A CPT's own part of a portal. */
 struct lnet_portal {
-	struct list masked; /* entries with ignore bits: of lnet_me.link */
-	struct hash exact;  /* entries without ignore bits: of lnet_me.hash */
-	/* on unique portals, also has the entries of .exact, by match bits */
+	/* match entries with ignore bits, by lnet_me.link */
+	struct list masked;
+	/* match entries without ignore bits, by lnet_me.hash */
+	struct hash exact;
+	/* on unique portals: the entries of .exact a second time, by match bits
+	 * alone; on others: empty */
 	struct hash by_bits;
 	uint32_t mes; /* number of entries */
 };
@@ -51,9 +54,10 @@ struct portal_cpt {
 	struct lnet_portal portals[LNET_PORTALS];
 	struct id_table mds, mes;
 	struct pool md_pool, me_pool;
-	struct list mds_unlinked; /* of lnet_md.link */
-	struct mems mems;	  /* the same ranges on each CPT */
-	uint64_t sequence;	  /* number of the last event */
+	struct list mds_unlinked; /* unlinked MDs, by lnet_md.link */
+	/* registered memory, of which each CPT has a copy */
+	struct mems mems;
+	uint64_t sequence; /* number of the last event */
 };
 
 static inline struct portal_cpt *portal_cpt(const struct lnet_cpt *cpt)

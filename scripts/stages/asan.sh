@@ -5,7 +5,7 @@
 stage asan always
 
 asan_campaign() { # NAME
-	nice timeout -k 10 1800 "$BUILD/asan/$1" --seeds 40
+	timeout -k 10 1800 "$BUILD/asan/$1" --seeds 40
 }
 
 stage_asan() {

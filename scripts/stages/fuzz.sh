@@ -10,7 +10,7 @@ run_fuzzer() { # NAME
 	[ -e "$dict" ] || dict=
 	rm -rf "$corpus" && mkdir -p "$corpus" &&
 		cp "$SRC/tests/fuzz/corpus/$1"/* "$corpus" &&
-		nice "$BUILD/fuzz/tests/fuzz/fuzz_$1" \
+		"$BUILD/fuzz/tests/fuzz/fuzz_$1" \
 			-max_total_time="${FUZZ_SECONDS:-300}" \
 			-timeout=30 -rss_limit_mb=2048 \
 			${dict:+"-dict=$dict"} \

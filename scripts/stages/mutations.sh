@@ -27,7 +27,7 @@ mistakes() {
 }
 
 run_mutant() { # NAME
-	nice "$SRC/tests/mutants/run.sh" --prepared "$BUILD/release" "$1"
+	"$SRC/tests/mutants/run.sh" --prepared "$BUILD/release" "$1"
 }
 
 stage_mutations() {
@@ -40,7 +40,7 @@ stage_mutations() {
 		return 0
 	}
 	release_configure || return 0
-	step "nothing is caught without a mistake" nice "$SRC/tests/mutants/run.sh" \
+	step "nothing is caught without a mistake" "$SRC/tests/mutants/run.sh" \
 		--prepare "$BUILD/release" "${names[@]}" || return 0
 	at_once "caught:" run_mutant "${names[@]}"
 }

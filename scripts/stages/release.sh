@@ -6,7 +6,7 @@
 stage release always
 
 measure() { # PROGRAM
-	nice timeout -k 10 1800 "$BUILD/release/$1"
+	timeout -k 10 1800 "$BUILD/release/$1"
 }
 
 stage_release() {

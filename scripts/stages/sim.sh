@@ -4,7 +4,7 @@
 stage sim long
 
 run_campaign() { # PROGRAM
-	nice timeout -k 10 7200 "$BUILD/release/$1" --long
+	timeout -k 10 7200 "$BUILD/release/$1" --long
 }
 
 stage_sim() {

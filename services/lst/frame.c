@@ -346,7 +346,7 @@ static uint32_t test_serve(struct lst_slot *slot)
 	return LATER;
 }
 
-/* ---- all of them ---- */
+/* ---- any request of the framework ---- */
 
 static bool features_fit(const struct lst *lst, const struct lst_msg *msg)
 {

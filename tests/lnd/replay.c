@@ -28,16 +28,17 @@
 
 #define POLL_US	 500
 #define PATIENCE 40 /* s without any progress: the node hangs */
-/* ms: if the machine kept the node waiting for longer, the node repeats
- * messages, as its time-outs demand, which are on no tape. The tape is played
- * again then, up to STALLS times. */
+/* ms. If the machine holds the node up for longer than this, the node's
+ * time-outs make it repeat messages, and the repetitions are on no tape. The
+ * tape is then played again, up to STALLS times. */
 #define STALL	100
 #define STALLS	5
 #define STALLED 78 /* the exit status of such a run */
 /* as kernel nodes show a peer's state: multi-rail, discovered, NIDs up to date
  */
 #define PEER_IS_UP_TO_DATE 273
-/* match bits of pings that are on no tape */
+/* the first word of the handle in pings that the test sends, which are on no
+ * tape */
 #define PROBE	   UINT64_C(0x70726f6265)
 #define PROBE_SINK PING_BY_DISCOVERY
 
@@ -141,9 +142,10 @@ static void on_ping(void *arg, int status, const struct ulnet_ping_info *info)
 
 static int add_ni(struct replay *r, const char *text)
 {
-	/* As kernel nodes, which open all connections at once, and use those
-	 * for bulk from 1 KiB on. No attempt to connect is repeated, from
-	 * another port, because this machine is slow. */
+	/* Behave as a kernel node: open all connections at once, and use those
+	 * for bulk from 1 KiB on. The pause before another attempt to connect,
+	 * which would come from another port, is so long that a slow machine
+	 * causes none. */
 	struct ulnet_tunable tunables[] = { { "eager_bulk", 1 },
 					    { "min_bulk", 1024 },
 					    { "max_reconnectms", 3600000 },
@@ -418,7 +420,8 @@ static bool play_theirs(struct replay *r, unsigned int i)
 	if (f->kind == TAPE_LNET) {
 		patch_handle(r, i, bytes);
 		ok = !r->c->lst || replay_lst_patch(r, i, bytes);
-		/* this message acknowledges nothing */
+		/* acknowledges nothing: what the real node acknowledged here,
+		 * our node has not asked for */
 		memset(bytes + 16, 0, 8);
 	}
 	if (f->kind == TAPE_HELLO && f->conn == 0)
@@ -607,8 +610,8 @@ static bool is_known(struct replay *r, const struct ulnet_ping_info *info)
 	return ok;
 }
 
-/* A node that has discovered the other one must know what that has told last,
- * and have nothing left to ask. */
+/* A node that has discovered the other node must know what the other node has
+ * announced last, and have nothing left to ask. */
 static bool knows(struct replay *r)
 {
 	unsigned int last = r->tape.nframes - 1;

@@ -51,7 +51,7 @@ struct links {
 /* Calls lnet_sim_link_set(), and remembers the link. */
 void links_set(struct links *l, struct lnet_sim *sim, struct ulnet_nid src,
 	       struct ulnet_nid dst, const struct ulnet_sim_link *link);
-/* Sets all links that were ever changed to @link. */
+/* Calls lnet_sim_link_set() with @link for each link that was ever changed. */
 void links_set_all(struct links *l, struct lnet_sim *sim,
 		   const struct ulnet_sim_link *link);
 /* Makes all links that were ever changed perfect and fast. */

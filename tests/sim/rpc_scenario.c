@@ -4,18 +4,20 @@
  *
  * Memory is not written to once it has been given back to its owner.
  *	bulk_retire(), part_end(), call_start(), by lnet_sim_buf_retire()
- * A call is executed once, unless its caller allows more. A call that is said
- * not to be executed never is, and one that is said to be has been. A service
- * that has forgotten nothing knows each call; a service with a store knows it
- * whatever happens: its transactions are counted.
+ * A call is executed once, unless its caller allows more. A call whose outcome
+ * is "not executed" is never executed; one whose outcome is "executed" has
+ * been. While a service has lost no records, no call ends with its execution
+ * unknown, unless time ran out or the caller gave up; with a store, not even
+ * after a crash. The store counts its transactions.
  *	execute(), check_run(), check_execution(), check_memory()
- * A call ends once, by its deadline, and after the call that began it. Neither
- * an attempt nor its request outlasts the call. The time of a request never
- * gets shorter, whatever copies, queries and Extends do.
+ * A call ends once, by its deadline, and never inside of ulrpc_call(). Neither
+ * an attempt nor its request outlasts the call. The time at which a request
+ * expires at the server never moves forward, whatever attempts, queries and
+ * extensions arrive.
  *	on_done(), check_times(), outlasts(), job_audit(), job_deadline()
- * A slow server costs neither connections nor repetitions. A caller is told of
- * an extension as often as the time doubles. Estimates do not learn from calls
- * that only waited.
+ * No connection is lost, and no call sent again, because a server is slow. A
+ * request is extended about once each time that the time it has taken doubles.
+ * Estimates do not learn from calls that only waited.
  *	tally_check(), job_audit(), expects_too_much()
  * Replies and bulk have the contents that belong to them: also replies that are
  * longer than their callers had room for, and bulk of 0 bytes, of 1 byte, in
@@ -68,8 +70,9 @@ int scenario_set_up(struct run *r)
 		r->weather = (enum weather)rnd(r, WEATHERS);
 	play_conf(r);
 	r->named = chance(r, 30);
-	/* Keepalives would tell the server of its clients, too (see
-	 * step_pause()). */
+	/* In runs with late copies, a copy must be the first that a server
+	 * hears of clients which it has forgotten (step_pause()): so keepalives
+	 * are rare. */
 	if (r->late) {
 		r->n = 2;
 		r->conf.keepalive = 2000000;

@@ -312,7 +312,7 @@ has err "missing: --nid or --all"
 ctl 161 peer set --all --state 1
 has err "state cannot be set: it is what discovery has found"
 ctl 161 net set --all --conns-per-peer 2
-has err "conns_per_peer cannot be set: it is fixed when the interface is added"
+has err "conns_per_peer cannot be set: it is given when net add or import adds the interface"
 ctl 161 net set --all --lnd-timeout 2
 has err "lnd_timeout cannot be set: it follows from transaction_timeout"
 ctl 0 peer set --all --health 1000

@@ -24,7 +24,9 @@ struct lnetd {
 	struct node node;
 	struct serve serve;
 	int pidfile; /* < 0: none */
-	int report;  /* of daemon_begin(); < 0: nobody waits */
+	/* from daemon_begin(): where the parent waits for the result; < 0: no
+	 * parent waits */
+	int report;
 };
 
 /* ---- the command line ---- */

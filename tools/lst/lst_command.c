@@ -108,7 +108,7 @@ void lst_list_end(struct lst_console *c)
 		name, .arg = "N", .kind = OPTION_NUMBER, AT(field), least, \
 		      most,                                                \
 	}
-/* s in which nodes have to answer. */
+/* seconds within which nodes have to answer */
 #define TIMEOUT NUMBER("timeout", ask, 3, 60)
 
 static const struct option_row no_rows[] = { { 0 } };

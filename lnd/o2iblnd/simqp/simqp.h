@@ -3,9 +3,9 @@
  * Simulated queue pairs in virtual time: a backend of verbs.h for tests and
  * simulations. All ports of a world share a fabric, in which faults can be set.
  *
- * A port finds its fabric through lnd_ni.fabric, which whoever makes the NI
- * sets. NIs of any number of nodes and loops may be in one world (env_sim.h),
- * which is one thread.
+ * A port finds its fabric through lnd_ni.fabric. The code that makes the NI
+ * must set that field. NIs of any number of nodes and loops may be in one world
+ * (env_sim.h), which is one thread.
  *
  * As with real devices, the data of a queue pair arrives in order and once, and
  * is sent again if it is not acknowledged; a SEND that meets no receive is
@@ -30,14 +30,19 @@ struct simqp_fabric;
 
 /* Times for all devices; 0: the default, which follows in the comment. */
 struct simqp_conf {
-	/* time without acknowledgement, in addition to latencies, before
-	 * sending again, retry_count times; 500 ms */
+	/* how long data may be unacknowledged, beyond the latency of the link,
+	 * before it is sent again, which happens at most retry_count times;
+	 * default 500 ms */
 	uint64_t ack_ns;
-	/* before a SEND that met no receive is tried again; 1 ms */
+	/* pause before a SEND that met no receive is tried again; default 1 ms
+	 */
 	uint64_t rnr_ns;
-	uint64_t cm_ns;	       /* before a connect message is repeated; 2 s */
-	unsigned int cm_tries; /* most tries of a connect message; 15 */
-	uint64_t cq_ns;	       /* longest random delay of completions; 0 */
+	/* until a connect message is repeated; default 2 s */
+	uint64_t cm_ns;
+	/* most attempts to send a connect message; default 15 */
+	unsigned int cm_tries;
+	/* longest random delay of completions; default 0 */
+	uint64_t cq_ns;
 };
 
 /* One direction between two NIDs; all 0: minimal latency, no faults.
@@ -58,7 +63,8 @@ struct simqp_link {
 	uint32_t cm_loss;
 	uint32_t rnr; /* probability that a SEND finds no receive */
 	/*
-	 * How a posted work request completes:
+	 * For each status, the probability that a posted work request completes
+	 * with it. What happens then:
 	 *	FLUSHED		the queue pair fails: failed() with -EIO
 	 *	SILENT		nothing is acknowledged from here on; data may
 	 *			arrive, or not
@@ -129,15 +135,15 @@ const struct ib_verbs *simqp_verbs(void);
 
 /* Sets the device of @nid; NULL: the default, with large limits. Must precede
  * open(). A NID becomes known to the network, and can be resolved, by its first
- * open() or the first of these functions. */
+ * open(), or by the first call of a function of this section that names it. */
 void simqp_device_set(struct simqp_fabric *f, const struct ulnet_nid *nid,
 		      const struct simqp_device *device);
 /* The link of @nid goes down or up. While down nothing passes. An open port is
  * told, with @why, constant text. */
 void simqp_port_set(struct simqp_fabric *f, const struct ulnet_nid *nid,
 		    bool up, const char *why);
-/* Removes the device: connections fail with -ENODEV, the port is told
- * (@removed), and open() returns -ENODEV until simqp_insert(). */
+/* Removes the device: connections fail with -ENODEV, an open port is told that
+ * it was removed, and open() returns -ENODEV until simqp_insert(). */
 void simqp_remove(struct simqp_fabric *f, const struct ulnet_nid *nid);
 void simqp_insert(struct simqp_fabric *f, const struct ulnet_nid *nid);
 void simqp_usage(const struct simqp_fabric *f, const struct ulnet_nid *nid,
@@ -154,8 +160,8 @@ void simqp_link_set(struct simqp_fabric *f, const struct ulnet_nid *src,
  * ends what was set for the same two NIDs. */
 void simqp_silence(struct simqp_fabric *f, const struct ulnet_nid *src,
 		   const struct ulnet_nid *dst, uint64_t ns);
-/* The node with @nid dies: nothing more arrives from it. Its port, which must
- * be closed then, completes all work requests at once. */
+/* The node with @nid dies: nothing more arrives from it, and its port completes
+ * all work requests at once. The caller must then close the port. */
 void simqp_die(struct simqp_fabric *f, const struct ulnet_nid *nid);
 /* Queue pairs that are connected or connecting fail on both sides with -EIO or
  * -ENOTCONN, and what is under way between them is lost. */

@@ -139,8 +139,8 @@ Test(ni, without_an_lnd)
 
 /* ---- a node sends to itself ---- */
 
-/* 0@lo and each of its own NIDs mean the node itself. The source is 0@lo or
- * another NID, as the cases say. */
+/* A node that sends to 0@lo, or to one of its own NIDs, sends to itself.
+ * "cases" says which NID is then the source. */
 static void to_itself(unsigned int cpts)
 {
 	static const struct {
@@ -402,8 +402,9 @@ Test(ni, down_and_up)
 	puts_between(sim, 1, 0, 1);
 	lnet_sim_run_all(sim);
 	cr_assert(!lnet_nid_eq(&seen.ev[1].source, &first));
-	/* The NI is up again, but not used: the peer, which is not multi-rail,
-	 * does not have to see a change once more. */
+	/* The first NI is up again, but the node keeps to the second one: a
+	 * peer that is not multi-rail knows this node by one NID, which does
+	 * not change without need. */
 	cr_assert_eq(lnet_sim_ni_set(sim, &first, true), 0);
 	puts_between(sim, 1, 0, 1);
 	lnet_sim_run_all(sim);
@@ -459,7 +460,9 @@ Test(ni, changed_by_a_handler)
 		not_delivered +=
 			sent.ev[i].outcome == LNET_OUTCOME_NOT_DELIVERED;
 	cr_assert_gt(not_delivered, 0);
-	cr_assert_eq(change_rc[0], -EEXIST); /* by the last event */
+	/* each handler overwrites change_rc, so these are the results of the
+	 * last one */
+	cr_assert_eq(change_rc[0], -EEXIST);
 	cr_assert_eq(change_rc[1], -ENOENT);
 	cr_assert_eq(change_rc[2], 0);
 	has_nids(changed, "0@lo 10.5.0.1@tcp5");

@@ -15,8 +15,9 @@
 
 /* What the callback of a call was told. */
 struct note {
-	unsigned int ended; /* how often the callback was called: once */
-	uint64_t at;	    /* ns: when it was called */
+	/* how often the callback was called; must become 1 */
+	unsigned int ended;
+	uint64_t at; /* ns: when it was called */
 	struct ulrpc_outcome outcome;
 	uint8_t reply[SIZE];
 	size_t length;

@@ -197,7 +197,7 @@ static void on_line(int level, const char *line, void *arg)
 {
 	(void)level;
 	(void)arg;
-	said_too_long += strstr(line, "a request of 101 bytes is not sent: "
+	said_too_long += strstr(line, "a request of 101 bytes is too long: "
 				      "the service takes up to 100") != NULL;
 }
 

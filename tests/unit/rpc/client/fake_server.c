@@ -196,7 +196,8 @@ static void fake_on_control(const struct ulnet_event *ev)
 		if (!f->mute_alive)
 			fake_control(f, ev, &out);
 		break;
-	default: /* answers of the client's node */
+	/* all others: Cancel, Goodbye, and answers of the client's node */
+	default:
 		f->answers++;
 	}
 }
