@@ -36,6 +36,7 @@ answered() { # LINES
 # Starts a router, and waits until it is ready.
 router() { # NAME NETWORKS
 	show lnetd --foreground --net "$2" --port "$port" --socket "$1.sock"
+	rm -f "$1.log" # of the router before, which was ready, too
 	lnetd --foreground --net "$2" --port "$port" --accept all \
 		--socket "$1.sock" >"$1.log" 2>&1 </dev/null &
 	pids[$1]=$!

@@ -19,8 +19,8 @@ static const char *const ni_meaning[NI_STATES] = {
 	[NI_INIT] = "The LND of the interface is starting.",
 	[NI_ACTIVE] = "The interface is in use, unless it is down.",
 	[NI_DELETING] =
-		"The interface was deleted, and the messages that still "
-		"use it are ending.",
+		("The interface was deleted, and the messages that still "
+		 "use it are ending."),
 };
 
 static const char *const ni_does[DEBUG_NIS] = {
@@ -79,8 +79,9 @@ static const char *const op_meaning[OP_STATES] = {
 		"The request is still being sent, and its REPLY is arriving.",
 	[OP_SENDING_ANSWERED] =
 		"The request is still being sent, and its answer has arrived.",
-	[OP_WAITING] = "The request was sent, and its answer is due before the "
-		       "deadline.",
+	[OP_WAITING] =
+		("The request was sent, and its answer is due before the "
+		 "deadline."),
 	[OP_RECEIVING] = "The request was sent, and its REPLY is arriving.",
 	[OP_DONE] = "The terminal event was delivered.",
 };

@@ -783,7 +783,7 @@ int net_item(struct plan *plan, const struct scope *s, const struct tree *item,
 		"net type",	"local NI(s)", "seq_no", "state name",
 		"health value", "statistics",  NULL,
 	};
-	const struct tree *type, *nis = tree_get(item, "local NI(s)");
+	const struct tree *type = NULL, *nis = tree_get(item, "local NI(s)");
 	uint32_t net;
 	int rc = scope_keys(s, item, keys);
 

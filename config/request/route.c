@@ -65,7 +65,7 @@ static int route_read_hops(const struct scope *s, const struct tree *map,
 static int read_ends(const struct scope *s, const struct tree *map,
 		     struct ulnet_route *r)
 {
-	const struct tree *net, *gateway;
+	const struct tree *net, *gateway = NULL;
 	int rc = scope_need(s, map, "net", &net);
 
 	if (!rc)
