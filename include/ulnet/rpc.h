@@ -13,8 +13,9 @@
  *   and functions that open and close, wait until it is done: in a turn of a
  *   CPT, and so in callbacks, they return -EDEADLK;
  * - callbacks run on the thread of the CPT that owns the peer, and must not
- *   block. A callback never runs inside of the function that leads to it, but
- *   it may run before that function has returned on another thread;
+ *   block. A callback never runs inside of the function that leads to it; but
+ *   if that was called on another thread, the callback may run before it has
+ *   returned;
  * - the owner of an object ends it with its close function, and must not use it
  *   after that.
  */
@@ -170,7 +171,8 @@ enum ulrpc_cause {
 	ULRPC_CAUSE_UNREACHABLE,
 	ULRPC_CAUSE_REFUSED,   /* the server does not want this client */
 	ULRPC_CAUSE_RESTARTED, /* the server no longer knows the call */
-	/* the server shuts down; of a stub's call: or this side does */
+	/* The server shuts down. A call through a stub, which cannot return
+	 * -ESHUTDOWN, also ends so if RPC on this node shuts down. */
 	ULRPC_CAUSE_SHUTDOWN,
 	ULRPC_CAUSE_NO_MEMORY, /* this node has no memory left */
 	ULRPC_CAUSE_STALLED,   /* the service makes no progress with the call */
@@ -524,10 +526,10 @@ ULNET_EXPORT int ulrpc_stats_reset(struct ulrpc *rpc);
  * needed. -ENOMEM. */
 ULNET_EXPORT int ulrpc_method_declare(struct ulrpc *rpc, const char *name);
 /*
- * Lets @control of the node (ulnet/control.h) answer the requests "rpc show"
- * and "rpc reset" of lnetctl(8), until this function is called with @control
- * NULL, or @rpc or the control is closed. Waits, as *_wait. -EEXIST: another
- * one answers them; -ENOMEM.
+ * Lets @control of the node (ulnet/control.h) answer the requests "rpc show",
+ * "rpc reset" and "rpc metrics" of lnetctl(8), until this function is called
+ * with @control NULL, or @rpc or the control is closed. Waits, as *_wait.
+ * -EEXIST: @control has a command of one of these names already; -ENOMEM.
  */
 ULNET_EXPORT int ulrpc_control(struct ulrpc *rpc, struct lnet_control *control);
 

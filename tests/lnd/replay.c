@@ -7,10 +7,11 @@
  *
  * The node discovers its peer, and is discovered, as anywhere else. Each byte
  * that it sends must be what the real node has sent, except for incarnations
- * and handles, which a node chooses itself. The program prints which frames are
- * left out, are made by the test, or are on no tape; the table below counts
- * them. Each tape runs in a process and a network namespace of its own, with
- * the real addresses and ports.
+ * and handles, which a node chooses itself. The program prints the frames of
+ * the tape that cannot be played, or that the test itself makes, and the
+ * messages that the node sends beyond the tape; "cases" says how many of each
+ * there must be. Each tape runs in a process and a network namespace of its
+ * own, with the real addresses and ports.
  */
 #include "tests/lnd/replay.h"
 
@@ -442,8 +443,9 @@ static bool play_theirs(struct replay *r, unsigned int i)
 
 /* ---- what we send ---- */
 
-/* Takes messages that are on no tape, and may be on this connection before an
- * answer. */
+/* Before frame @i the node may have sent messages of discovery on this
+ * connection that are on no tape: takes them. Takes nothing if frame @i itself
+ * is such a message, as the two could not be told apart. */
 static bool take_beside(struct replay *r, unsigned int i)
 {
 	struct raw_conn *c = &r->conn[r->tape.frame[i].conn];

@@ -446,8 +446,8 @@ static void change(struct lnet_sim *sim, unsigned int n)
 			     0);
 }
 
-/* With one CPT a handler may change NIs; an NI ends with the messages that it
- * was sending. */
+/* With one CPT a handler may change NIs. When an NI is deleted, the messages
+ * that it was sending end, too. */
 Test(ni, changed_by_a_handler)
 {
 	struct lnet_sim *sim = cluster(2);
