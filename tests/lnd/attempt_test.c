@@ -193,6 +193,88 @@ static struct box *fails_once(struct fx *fx, const struct raw_peer *s)
 	return next;
 }
 
+/* Pauses begin short, and failures are remembered for a minute of silence: as
+ * long as the longest pause. */
+static const struct ulnet_tunable counted[] = { { "eager_bulk", 1 },
+						{ "conns_per_peer", 1 },
+						{ "sock_timeout", 60 },
+						{ "min_reconnectms", 2 },
+						{ "max_reconnectms", 60000 } };
+
+/* Sends a PUT whose connection cannot be opened. */
+static struct box *failing_put(struct fx *fx, const struct raw_peer *s)
+{
+	struct box *b = box_new(fx, 100, CUT_NONE);
+
+	box_bind(b, 0, 1, fx_patience(fx));
+	box_put_to(b, &s->nid, false, PORTAL, 1, 0);
+	return b;
+}
+
+static void expect_failed(struct fx *fx, struct box *b)
+{
+	expect(fx, fx_wait(fx, &b->unlinked, 1));
+	expect(fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
+}
+
+/* Does the node connect to the peer before the operation ends? */
+static bool calls_for(struct fx *fx, struct raw_peer *s, struct box *b)
+{
+	while (!raw_peer_is_called(s) && !fx_read(fx, &b->terminals))
+		fx_run(fx, 100);
+	return raw_peer_is_called(s);
+}
+
+static void six_failures(struct fx *fx)
+{
+	struct lnet *node = fx->rig->node[0];
+	enum sock_type type;
+	struct raw_peer s;
+	struct bystander bystander;
+	struct box *b;
+	int fd[3];
+
+	if (!visit_begin(fx, &bystander, &s))
+		return;
+	expect(fx, raw_peer_listen(&s) == 0);
+	for (unsigned int k = 1; k <= 6; k++) {
+		struct box *too = box_new(fx, 100, CUT_NONE);
+
+		b = failing_put(fx, &s);
+		box_bind(too, 0, 1, fx_patience(fx));
+		box_put_to(too, &s.nid, false, PORTAL, 1, 0);
+		expect(fx, calls_for(fx, &s, b));
+		close(raw_peer_accept(&s));
+		expect_failed(fx, b);
+		expect_failed(fx, too);
+		expect(fx,
+		       census_wait(fx, node, &s.nid, census_failures_are, k));
+		expect(fx, !raw_peer_is_called(&s));
+	}
+	b = failing_put(fx, &s);
+	for (int i = 0; i < 3; i++)
+		fd[i] = raw_peer_answer(&s, &type);
+	expect(fx, raw_peer_has_conns(fx, &s, 3));
+	expect(fx, census_wait(fx, node, &s.nid, census_failures_are, 0));
+	expect(fx, fx_wait(fx, &b->n[LNET_EVENT_SEND], 1));
+	close_all(fd, 3);
+	visit_end(fx, &bystander, &s);
+}
+
+/* A message waits for the next attempt, and shares its outcome. Failures are
+ * counted while attempts fail, and a success resets the count. Attempts are
+ * made only if there are messages. */
+static int failures_are_counted(void)
+{
+	struct fx fx;
+
+	if (!pair_up(&fx, counted, ARRAY_SIZE(counted)))
+		return 1;
+	six_failures(&fx);
+	fx_close(&fx);
+	return pair_down(&fx);
+}
+
 /* A connection that the peer opens during a pause serves the messages that
  * wait. */
 static int hello_ends_a_pause(void)
@@ -542,6 +624,7 @@ static const struct apart_test tests[] = {
 	{ "peers that say nothing hold up nobody", silent_peers },
 	{ "peers that say nothing, and few attempts at once", take_turns },
 	{ "many made-up pids of a silent address", many_pids },
+	{ "failures are counted until a success", failures_are_counted },
 	{ "a peer that connects ends a pause", hello_ends_a_pause },
 	{ "a peer that connects, and is slow to answer", crossing },
 	{ "a peer that goes during a pause", gone_in_a_pause },

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keepalives, messages that are complete once they are written, and pauses
- * between attempts. */
+/* Keepalives, and messages that are complete once they are written. */
 #include "tests/lnd/fault.h"
 
 #include <errno.h>
@@ -146,71 +145,6 @@ static void byte_by_byte(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* ---- pauses between attempts ---- */
-
-/* Sends a PUT whose connection cannot be opened. */
-static struct box *failing_put(struct fx *fx, const struct raw_peer *s)
-{
-	struct box *b = box_new(fx, 100, CUT_NONE);
-
-	box_bind(b, 0, 1, fx_patience(fx));
-	box_put_to(b, &s->nid, false, PORTAL, 1, 0);
-	return b;
-}
-
-static void expect_failed(struct fx *fx, struct box *b)
-{
-	expect(fx, fx_wait(fx, &b->unlinked, 1));
-	expect(fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
-}
-
-/* Does the node connect to the peer before the operation ends? */
-static bool calls_for(struct fx *fx, struct raw_peer *s, struct box *b)
-{
-	while (!raw_peer_is_called(s) && !fx_read(fx, &b->terminals))
-		fx_run(fx, 100);
-	return raw_peer_is_called(s);
-}
-
-/* A message waits for the next attempt, and shares its outcome. Pauses grow
- * while attempts fail, and a success resets them. Attempts are made only if
- * there are messages. */
-static void pauses(struct fx *fx)
-{
-	struct lnet *node = fx->rig->node[0];
-	enum sock_type type;
-	struct raw_peer s;
-	struct bystander bystander;
-	struct box *b;
-	int fd[3];
-
-	if (!visit_begin(fx, &bystander, &s))
-		return;
-	expect(fx, raw_peer_listen(&s) == 0);
-	for (unsigned int k = 1; k <= 6; k++) {
-		struct box *too = box_new(fx, 100, CUT_NONE);
-
-		b = failing_put(fx, &s);
-		box_bind(too, 0, 1, fx_patience(fx));
-		box_put_to(too, &s.nid, false, PORTAL, 1, 0);
-		expect(fx, calls_for(fx, &s, b));
-		close(raw_peer_accept(&s));
-		expect_failed(fx, b);
-		expect_failed(fx, too);
-		expect(fx,
-		       census_wait(fx, node, &s.nid, census_failures_are, k));
-		expect(fx, !raw_peer_is_called(&s));
-	}
-	b = failing_put(fx, &s);
-	for (int i = 0; i < 3; i++)
-		fd[i] = raw_peer_answer(&s, &type);
-	expect(fx, raw_peer_has_conns(fx, &s, 3));
-	expect(fx, census_wait(fx, node, &s.nid, census_failures_are, 0));
-	expect(fx, fx_wait(fx, &b->n[LNET_EVENT_SEND], 1));
-	close_all(fd, 3);
-	visit_end(fx, &bystander, &s);
-}
-
 /* ---- the list ---- */
 
 static const struct behaviour list[] = {
@@ -218,7 +152,6 @@ static const struct behaviour list[] = {
 	{ "large messages ask for nothing", 0, not_to_be_acknowledged },
 	{ "half of a message", HASTY, half_a_message },
 	{ "a long message, byte by byte", HASTY, byte_by_byte },
-	{ "pauses between attempts to connect", 0, pauses },
 };
 
 const struct topic topic_time = { list, ARRAY_SIZE(list) };
