@@ -14,7 +14,7 @@ int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 
 #define SPEC_CPTS_SIZE 64 /* of a list of CPTs, "[0,1]" */
 
-/* text for users: why a list that names only some of the CPTs has no effect */
+/* text for users: why a list that names only some CPTs is passed over */
 #define SPEC_ALL_CPTS "all CPTs use each interface"
 
 /* Takes the next interface of a list with commas at *@pos: its name, without

@@ -181,7 +181,6 @@ Test(call, of_any_size_arrives_whole)
 	}
 	/* A body of the maximum that the service advertised when it was opened.
 	 */
-	g.fake->request_max = 0;
 	call_with(&g, &n, &conf, body, sizeof(body));
 	run(&g, 100 * MSEC);
 	ended_by(&n, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
