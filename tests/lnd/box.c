@@ -140,8 +140,8 @@ void box_fill(struct box *b, uint32_t seed)
 	}
 }
 
-static bool holds(const struct box *b, uint32_t offset, uint32_t length,
-		  uint32_t seed)
+bool box_holds(const struct box *b, uint32_t offset, uint32_t length,
+	       uint32_t seed)
 {
 	const uint8_t *want = pattern_of(seed);
 	struct piece pc = { .offset = offset, .left = length };
@@ -198,7 +198,7 @@ static void note_put(struct box *b, const struct ulnet_event *ev)
 {
 	uint32_t i = HDR_I(ev->hdr_data);
 
-	if (!holds(b, ev->offset, ev->mlength, HDR_SEED(ev->hdr_data)))
+	if (!box_holds(b, ev->offset, ev->mlength, HDR_SEED(ev->hdr_data)))
 		b->bad++;
 	if (i != b->n[LNET_EVENT_PUT])
 		b->disorder++;
@@ -229,7 +229,7 @@ static void note(struct box *b, const struct ulnet_event *ev)
 	if (ev->type == LNET_EVENT_PUT && !ev->status)
 		note_put(b, ev);
 	if (ev->type == LNET_EVENT_REPLY && !ev->status &&
-	    !holds(b, 0, ev->mlength, (uint32_t)ev->match_bits))
+	    !box_holds(b, 0, ev->mlength, (uint32_t)ev->match_bits))
 		b->bad++;
 	/* The payload may have arrived after the user had unlinked the MD. */
 	if (ev->type == LNET_EVENT_PUT && ev->status && b->arrived &&

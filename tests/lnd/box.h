@@ -120,6 +120,11 @@ bool box_post(struct box *b, const struct post *p);
 bool box_bind(struct box *b, unsigned int side, int threshold,
 	      uint64_t timeout);
 
+/* Does @b hold what box_fill(., @seed) writes, @length bytes of it, from @offset
+ * on? */
+bool box_holds(const struct box *b, uint32_t offset, uint32_t length,
+	       uint32_t seed);
+
 /* One more operation on a bound box. Target: side @to. */
 bool box_put(struct box *b, unsigned int to, bool ack, unsigned int portal,
 	     uint64_t bits, uint64_t hdr_data);

@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/lnd/behaviour.h"
 
 struct sum {
 	unsigned int passed, failed, skipped;
+	FILE *complaints; /* all lines of failures, to be said again at the end */
 };
 
 static const char *why_not(const struct lnd_rig *rig, const struct behaviour *b)
@@ -53,6 +55,7 @@ static void run_one(struct lnd_rig *rig, const struct behaviour *b,
 	if (atomic_load(&fx.failures)) {
 		printf("FAIL %s: %s (%u)\n", rig->name, b->name,
 		       atomic_load(&fx.failures));
+		fprintf(sum->complaints, "FAIL %s: %s\n", rig->name, b->name);
 		sum->failed++;
 	} else if (fx.skipped) {
 		skipped(rig, b->name, fx.skipped, sum);
@@ -78,7 +81,11 @@ int behaviours_main(int argc, char **argv, struct lnd_rig *rigs, unsigned int n,
 		    const struct topic *const *topics, unsigned int ntopics)
 {
 	struct sum sum = { 0 };
+	char *complaints = NULL;
+	size_t size;
 
+	sum.complaints = open_memstream(&complaints, &size);
+	BUG_ON(!sum.complaints);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (unsigned int r = 0; r < n; r++)
 		for (unsigned int t = 0; t < ntopics; t++)
@@ -88,6 +95,9 @@ int behaviours_main(int argc, char **argv, struct lnd_rig *rigs, unsigned int n,
 				if (wanted(argc, argv, &rigs[r], b))
 					run_one(&rigs[r], b, &sum);
 			}
+	BUG_ON(fclose(sum.complaints));
+	fputs(complaints, stdout);
+	free(complaints);
 	/* in the words of criterion, which ./check counts */
 	printf("Tested: %u | Passing: %u\n", sum.passed + sum.failed,
 	       sum.passed);
