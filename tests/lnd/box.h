@@ -120,8 +120,7 @@ bool box_post(struct box *b, const struct post *p);
 bool box_bind(struct box *b, unsigned int side, int threshold,
 	      uint64_t timeout);
 
-/* Does @b hold what box_fill(., @seed) writes, @length bytes of it, from @offset
- * on? */
+/* Do the @length bytes from @offset on hold what box_fill(., @seed) writes? */
 bool box_holds(const struct box *b, uint32_t offset, uint32_t length,
 	       uint32_t seed);
 

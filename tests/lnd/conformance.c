@@ -11,7 +11,7 @@
 
 struct sum {
 	unsigned int passed, failed, skipped;
-	FILE *complaints; /* all lines of failures, to be said again at the end */
+	FILE *complaints; /* the lines of failures, said again at the end */
 };
 
 static const char *why_not(const struct lnd_rig *rig, const struct behaviour *b)
