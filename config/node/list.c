@@ -5,6 +5,16 @@
 
 /* ---- peers ---- */
 
+bool nid_is_ours(struct lnet *node, const struct ulnet_nid *nid)
+{
+	struct ulnet_ni_info info;
+
+	for (unsigned int i = 0; !lnet_ni_info(node, i, &info); i++)
+		if (lnet_nid_eq(&info.nid, nid))
+			return true;
+	return false;
+}
+
 static int by_primary(const void *pa, const void *pb)
 {
 	const struct ulnet_peer_info *a = pa, *b = pb;

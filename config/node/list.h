@@ -34,6 +34,9 @@ unsigned int peer_list_find(const struct peer_list *list,
 /* How many NIs, from number @i on, are of the same peer. */
 unsigned int peer_list_span(const struct peer_list *list, unsigned int i);
 
+/* Is @nid a NID of this node? */
+bool nid_is_ours(struct lnet *node, const struct ulnet_nid *nid);
+
 /* ---- routes, policies, counters ---- */
 
 /* Each sets its last argument to an array, which is to be freed, and returns

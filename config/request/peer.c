@@ -154,16 +154,6 @@ int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
 	return plan_peer(plan, s, args, c);
 }
 
-static bool peer_is_ours(struct lnet *node, const struct ulnet_nid *nid)
-{
-	struct ulnet_ni_info info;
-
-	for (unsigned int i = 0; !lnet_ni_info(node, i, &info); i++)
-		if (lnet_nid_eq(&info.nid, nid))
-			return true;
-	return false;
-}
-
 int peer_item(struct plan *plan, const struct scope *s, const struct tree *item,
 	      bool add)
 {
@@ -189,8 +179,11 @@ int peer_item(struct plan *plan, const struct scope *s, const struct tree *item,
 		return rc;
 	c->multi_rail = multi;
 	c->may_be_us = true;
+	/* A file lists all NIDs of a peer (seed 002); without a list it says
+	 * nothing of them. */
+	c->whole = lists[0] != NULL;
 	/* Checked now, because the same file may delete the NI first. */
-	if (!add && peer_is_ours(plan->node, &c->nids[0]))
+	if (!add && nid_is_ours(plan->node, &c->nids[0]))
 		c->kind = PEER_STAYS_US;
 	if (state & STATE_CONFIGURED)
 		return plan_peer(plan, s, item, c);

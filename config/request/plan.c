@@ -320,7 +320,87 @@ bool plan_setting_is_on(struct plan *plan, const char *name)
 
 /* ---- doing and undoing changes of peers ---- */
 
-/* Adds one NID by itself, so that it is known which NID fails. */
+static int ignore_enoent(int rc)
+{
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* Does what the node knows of @nid explain the error @rc of the change? */
+static bool peer_nid_fails(struct lnet *node, const struct peer_change *c,
+			   const struct ulnet_nid *nid, int rc)
+{
+	struct ulnet_peer_info info;
+	bool known = !lnet_peer_info(node, nid, &info);
+	bool member = known && info.configured &&
+		      lnet_nid_eq(&info.primary, &c->nids[0]);
+
+	if (c->kind == PEER_ADD && rc == -EINVAL)
+		return nid_is_ours(node, nid);
+	if (c->kind == PEER_ADD && rc == -EEXIST)
+		return known && info.configured && !member;
+	return c->kind == PEER_DEL && rc == -ENOENT && !member;
+}
+
+/* Finds out which of the NIDs has made the change fail with @rc: a change of
+ * several is made as a whole, so its error does not say. 0: none of them in
+ * particular, or the primary NID. */
+static unsigned int peer_blame(struct lnet *node, const struct peer_change *c,
+			       int rc)
+{
+	for (unsigned int i = 0; i < c->n; i++)
+		if (peer_nid_fails(node, c, &c->nids[i], rc))
+			return i;
+	return 0;
+}
+
+static bool peer_lists(const struct peer_change *c, const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < c->n; i++)
+		if (lnet_nid_eq(&c->nids[i], nid))
+			return true;
+	return false;
+}
+
+/* Adds the NIDs to the peer, and, if the change names all of its NIDs, deletes
+ * those that the peer had before and that are not named. */
+static int peer_add(struct lnet *node, const struct peer_change *c)
+{
+	int rc = lnet_peer_add(node, c->nids, c->n, c->multi_rail);
+
+	for (unsigned int i = 0; !rc && c->whole && i < c->nbefore; i++)
+		if (!peer_lists(c, &c->before[i].nid))
+			rc = ignore_enoent(lnet_peer_del(node, &c->nids[0],
+							 &c->before[i].nid, 1));
+	return rc;
+}
+
+static int peer_do(struct lnet *node, struct peer_change *c)
+{
+	int rc = 0;
+
+	switch (c->kind) {
+	case PEER_ADD:
+		rc = peer_add(node, c);
+		break;
+	case PEER_DEL:
+		rc = lnet_peer_del(node, &c->nids[0], &c->nids[1], c->n - 1);
+		break;
+	case PEER_DEL_WHOLE:
+		return lnet_peer_del(node, &c->nids[0], NULL, 0);
+	default:
+		return 0;
+	}
+	if (rc)
+		c->at = peer_blame(node, c, rc);
+	if (rc == -EINVAL && c->kind == PEER_ADD && c->at == 0 &&
+	    c->may_be_us) {
+		c->kind = PEER_IS_US;
+		rc = 0;
+	}
+	return rc;
+}
+
+/* Adds one NID by itself. */
 static int peer_nid_add(struct lnet *node, const struct ulnet_nid *primary,
 			const struct ulnet_nid *nid, bool multi_rail)
 {
@@ -330,28 +410,6 @@ static int peer_nid_add(struct lnet *node, const struct ulnet_nid *primary,
 			     multi_rail);
 }
 
-static int peer_do(struct lnet *node, struct peer_change *c)
-{
-	bool add = c->kind == PEER_ADD;
-	int rc = 0;
-
-	if (c->kind == PEER_STAYS_US)
-		return 0;
-	if (c->kind == PEER_DEL_WHOLE)
-		return lnet_peer_del(node, &c->nids[0], NULL, 0);
-	for (unsigned int i = !add; !rc && i < c->n; i++) {
-		c->at = i;
-		rc = add ? peer_nid_add(node, &c->nids[0], &c->nids[i],
-					c->multi_rail)
-			 : lnet_peer_del(node, &c->nids[0], &c->nids[i], 1);
-	}
-	if (rc == -EINVAL && add && c->at == 0 && c->may_be_us) {
-		c->kind = PEER_IS_US;
-		rc = 0;
-	}
-	return rc;
-}
-
 static bool peer_was_there(const struct peer_change *c,
 			   const struct ulnet_nid *nid)
 {
@@ -359,11 +417,6 @@ static bool peer_was_there(const struct peer_change *c,
 		if (lnet_nid_eq(&c->before[i].nid, nid))
 			return true;
 	return false;
-}
-
-static int ignore_enoent(int rc)
-{
-	return rc == -ENOENT ? 0 : rc;
 }
 
 /* Restores the peer as it was before the plan, also after a change that failed

@@ -37,6 +37,8 @@ enum peer_change_kind {
 struct peer_change {
 	enum peer_change_kind kind;
 	bool multi_rail; /* ADD: the peer is multi-rail */
+	/* ADD: the peer has no other NIDs than these */
+	bool whole;
 	/* ADD: it is no error if the peer is this node, because kernel nodes
 	 * list themselves among their peers */
 	bool may_be_us;

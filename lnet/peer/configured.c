@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers that an administrator configures: lnet_peer_add(3). */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "lnet/net/net.h"
 #include "lnet/peer/claim.h"
@@ -16,8 +17,10 @@ struct peer_call {
 	const struct ulnet_nid *nid;  /* the NID to be added or deleted */
 	const struct ulnet_nid *nids; /* all NIDs, the primary one first */
 	unsigned int n;
-	bool multi_rail;
+	bool multi_rail, was_multi_rail;
 	bool made; /* the peer was not configured before this call */
+	/* for each of @nids: this call has added it to the peer */
+	bool *added;
 };
 
 static struct peer_call call_of(struct lnet *node,
@@ -51,6 +54,7 @@ static int peer_configure(struct peer_call *c, struct lnet_peer *peer)
 	if (rc)
 		return rc;
 	peer_set_configured(c->cpt, peer, true);
+	c->was_multi_rail = peer->multi_rail;
 	peer->multi_rail = c->multi_rail;
 	cpt_topology_changed(c->cpt);
 	return 0;
@@ -104,20 +108,84 @@ static int configured_add_nid(struct peer_call *c)
 	return rc;
 }
 
+/* Does a configured peer other than that of the call have c->nid? */
+static int nid_taken(void *arg)
+{
+	const struct peer_call *c = arg;
+	unsigned int cpt = node_cpt_of(c->cpt->node, c->nid);
+	const struct lnet_peer_ni *lpni =
+		peer_find(c->cpt->node->cpt[cpt], c->nid);
+
+	return lpni && lpni->place.state == PEER_HERE &&
+	       lpni->peer->configured &&
+	       !lnet_nid_eq(&lpni->peer->primary, c->primary);
+}
+
+/* Fails before anything is changed if other configured peers have NIDs of the
+ * call. */
+static int nids_check(struct peer_call *c)
+{
+	struct lnet *node = c->cpt->node;
+	int taken = 0;
+
+	for (unsigned int i = 1; !taken && i < c->n; i++) {
+		c->nid = &c->nids[i];
+		taken = loop_call(node->loops[node_cpt_of(node, c->nid)],
+				  nid_taken, c);
+	}
+	return taken > 0 ? -EEXIST : taken;
+}
+
 /* ---- deleting ---- */
 
-static int del_nid(void *arg)
+/* Forgets a peer that nobody knows by anything but the configuration: it is
+ * idle, owes nothing, and has no connections. Others stay, and are forgotten as
+ * all peers are. */
+static void forget_unused(struct lnet_cpt *cpt, struct lnet_peer *peer)
+{
+	const struct lnet_peer_ni *lpni;
+	int rc;
+
+	if (peer->refs || peer->asked_until > loop_now(cpt->loop))
+		return;
+	peer_for_each_ni (lpni, peer)
+		if (peer_is_connected(cpt, &lpni->nid))
+			return;
+	rc = peer_forget(cpt, peer);
+	(void)rc; /* a peer that could not be forgotten stays, too */
+}
+
+static int nid_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	int rc = member_split(cpt, lpni);
+
+	if (!rc)
+		forget_unused(cpt, lpni->peer);
+	return rc;
+}
+
+/* Deletes all of c->nids from the peer, or none of them if one of them is not
+ * the peer's. */
+static int del_nids(void *arg)
 {
 	const struct peer_call *c = arg;
 	struct lnet_peer *peer = configured(c);
-	struct lnet_peer_ni *lpni =
-		peer ? peer_member(c->cpt, peer, c->nid) : NULL;
+	int rc = peer ? 0 : -ENOENT;
 
-	if (!lpni)
-		return -ENOENT;
-	if (lnet_nid_eq(c->nid, &peer->primary))
-		return -EINVAL;
-	return member_split(c->cpt, lpni);
+	for (unsigned int i = 0; !rc && i < c->n; i++) {
+		if (!peer_member(c->cpt, peer, &c->nids[i]))
+			rc = -ENOENT;
+		else if (lnet_nid_eq(&c->nids[i], &peer->primary))
+			rc = -EINVAL;
+	}
+	for (unsigned int i = 0; !rc && i < c->n; i++) {
+		struct lnet_peer_ni *lpni =
+			peer_member(c->cpt, peer, &c->nids[i]);
+
+		if (lpni) /* else the list has it twice */
+			rc = nid_split(c->cpt, lpni);
+	}
+	return rc;
 }
 
 static int del_peer(void *arg)
@@ -133,14 +201,37 @@ static int del_peer(void *arg)
 		lpni = peer_next_ni(peer, NULL);
 		if (lnet_nid_eq(&lpni->nid, &peer->primary))
 			lpni = peer_next_ni(peer, lpni);
-		rc = member_split(c->cpt, lpni);
+		rc = nid_split(c->cpt, lpni);
 		if (rc)
 			return rc;
 	}
 	peer->multi_rail = false;
-	peer_set_configured(c->cpt, peer, false);
 	cpt_topology_changed(c->cpt);
+	peer_set_configured(c->cpt, peer, false);
+	forget_unused(c->cpt, peer);
 	return 0;
+}
+
+/* Takes back what a call has added before it failed. */
+static int configured_undo(void *arg)
+{
+	const struct peer_call *c = arg;
+	struct lnet_peer *peer = configured(c);
+	struct lnet_peer_ni *lpni;
+	int rc = 0;
+
+	if (c->made)
+		return del_peer(arg);
+	for (unsigned int i = 1; peer && !rc && i < c->n; i++) {
+		lpni = peer_member(c->cpt, peer, &c->nids[i]);
+		if (c->added[i] && lpni)
+			rc = nid_split(c->cpt, lpni);
+	}
+	if (!peer || peer->multi_rail == c->was_multi_rail)
+		return rc;
+	peer->multi_rail = c->was_multi_rail;
+	cpt_topology_changed(c->cpt);
+	return rc;
 }
 
 /* Called on all CPTs, since peers on any of them may have named the NIDs. */
@@ -161,11 +252,33 @@ static bool nids_are_valid(const struct ulnet_nid *nids, unsigned int n)
 	return true;
 }
 
+static int peer_add_all(struct peer_call *c)
+{
+	struct directory *d = &c->cpt->node->directory;
+	bool begun;
+	int rc = nids_check(c);
+
+	if (!rc)
+		rc = loop_call(c->cpt->loop, configured_add_peer, c);
+	begun = !rc;
+	for (unsigned int i = 1; !rc && i < c->n; i++) {
+		c->nid = &c->nids[i];
+		if (directory_same(d, c->nids, c->nid))
+			continue;
+		rc = configured_add_nid(c);
+		c->added[i] = !rc;
+	}
+	if (rc && begun) {
+		loop_call(c->cpt->loop, configured_undo, c);
+		(void)node_each_cpt(c->cpt->node, nids_freed, NULL);
+	}
+	return rc;
+}
+
 int lnet_peer_add(struct lnet *node, const struct ulnet_nid *nids,
 		  unsigned int n, bool multi_rail)
 {
 	struct peer_call c;
-	unsigned int i;
 	int rc;
 
 	if (!n || !nids_are_valid(nids, n))
@@ -176,16 +289,11 @@ int lnet_peer_add(struct lnet *node, const struct ulnet_nid *nids,
 	c.nids = nids;
 	c.n = n;
 	c.multi_rail = multi_rail;
-	rc = loop_call(c.cpt->loop, configured_add_peer, &c);
-	for (i = 1; !rc && i < n; i++) {
-		c.nid = &nids[i];
-		if (!directory_same(&node->directory, nids, &nids[i]))
-			rc = configured_add_nid(&c);
-	}
-	if (rc && i > 1 && c.made) {
-		loop_call(c.cpt->loop, del_peer, &c);
-		(void)node_each_cpt(node, nids_freed, NULL);
-	}
+	c.added = calloc(n, sizeof(*c.added));
+	if (!c.added)
+		return -ENOMEM;
+	rc = peer_add_all(&c);
+	free(c.added);
 	return rc;
 }
 
@@ -193,19 +301,15 @@ int lnet_peer_del(struct lnet *node, const struct ulnet_nid *primary,
 		  const struct ulnet_nid *nids, unsigned int n)
 {
 	struct peer_call c;
-	unsigned int i;
-	int rc = 0;
+	int rc;
 
 	if (!node_may_wait(node))
 		return -EXDEV;
 	c = call_of(node, primary);
-	if (!n)
-		rc = loop_call(c.cpt->loop, del_peer, &c);
-	for (i = 0; !rc && i < n; i++) {
-		c.nid = &nids[i];
-		rc = loop_call(c.cpt->loop, del_nid, &c);
-	}
-	if (!rc || i > 1)
+	c.nids = nids;
+	c.n = n;
+	rc = loop_call(c.cpt->loop, n ? del_nids : del_peer, &c);
+	if (!rc)
 		(void)node_each_cpt(node, nids_freed, NULL);
 	return rc;
 }

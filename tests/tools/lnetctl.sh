@@ -372,8 +372,6 @@ same out <<END
 peer list:
 -     nid: 10.0.0.4@tcp
 -     nid: 10.0.0.5@tcp
--     nid: 10.0.0.6@tcp
--     nid: 10.0.2.5@tcp2
 END
 ctl 0 peer show --nid 10.0.1.5@tcp1
 same out <<END
@@ -550,7 +548,7 @@ ctl 234 import "$dir/mixed" --ignore_errors=1
 has err "option '--ignore_errors' doesn't allow an argument"
 ctl 234 import --del --ignore_errors "$dir/mixed"
 has err "peer 2: cannot parse NID 'nonsense'"
-has err "peer 3: cannot del NID 10.0.0.5@tcp from peer 10.0.0.6@tcp"
+has err "peer 3: cannot del peer 10.0.0.6@tcp: no such peer was configured"
 ctl 0 export --backup
 mv "$dir/out" "$dir/peers"
 run 1 grep "^peer:" "$dir/peers"

@@ -139,6 +139,17 @@ static inline char *rig_state(struct rig *rig)
 	return state;
 }
 
+/* Returns all peers that the node knows, configured or not, to compare. */
+static inline char *rig_peers(struct rig *rig)
+{
+	struct result r = ask(rig, "peer show:");
+	char *peers = strdup(r.out);
+
+	cr_assert_eq(r.status, 0);
+	result_free(&r);
+	return peers;
+}
+
 /* Imports a file, which must fail with @status, contain @words in its error,
  * and leave the node unchanged. */
 static inline void import_fail(struct rig *rig, const char *mode,

@@ -102,6 +102,21 @@ Test(peer, ranges)
 	rig_close(&rig);
 }
 
+/* What is deleted is gone, unless it is in use. */
+Test(peer, deleted_is_gone)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "peer add: {prim_nid: " A1 ", nids: [" A2 ", " A3 "]}",
+		"");
+	ask_out(&rig, "peer del: {prim_nid: " A1 ", nids: " A2 "}", "");
+	ask_out(&rig, "peer show:",
+		"peer:\n" PEER(A1, "true") NI_STATE(A1) NI_STATE(A3));
+	ask_out(&rig, "peer del: {prim_nid: " A1 "}", "");
+	ask_out(&rig, "peer show:", "");
+	rig_close(&rig);
+}
+
 Test(peer, state)
 {
 	struct rig rig = rig_open();
@@ -163,6 +178,11 @@ Test(peer, errors)
 		  -EEXIST,
 		  "\"cannot add NID " A2 " to peer 1.2.3.4@tcp: another "
 		  "configured peer has it\"" },
+		{ "peer add: {prim_nid: 1.2.3.4@tcp, nids: [1.2.3.5@tcp, "
+		  "10.77.0.2@tcp]}",
+		  -EINVAL,
+		  "\"cannot add NID 10.77.0.2@tcp to peer 1.2.3.4@tcp: that is "
+		  "a NID of this node" },
 		{ "peer add: {prim_nid: " B1 ", nids: [1.2.3.5@tcp, " A2
 		  "], non_mr: true}",
 		  -EEXIST, "\"cannot add NID " A2 " to peer " B1 ": " },
@@ -178,20 +198,26 @@ Test(peer, errors)
 		  "got it\"" },
 	};
 	struct rig rig = rig_open();
-	char *before, *after;
+	char *before, *after, *peers, *peers_after;
 
 	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
 	ask_out(&rig, "peer add: {prim_nid: " A1 ", nids: [" A2 "]}", "");
 	ask_out(&rig, "peer add: {prim_nid: " B1 ", nids: [" B2 "]}", "");
 	before = rig_state(&rig);
+	peers = rig_peers(&rig);
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		ask_fail(&rig, cases[i].request, cases[i].status,
 			 cases[i].words);
 		after = rig_state(&rig);
 		cr_assert_str_eq(after, before, "%s", cases[i].request);
 		free(after);
+		/* no NID either that was to belong to a peer, and is one */
+		peers_after = rig_peers(&rig);
+		cr_assert_str_eq(peers_after, peers, "%s", cases[i].request);
+		free(peers_after);
 	}
 	free(before);
+	free(peers);
 	rig_close(&rig);
 }
 
@@ -277,23 +303,26 @@ Test(peer, files)
 	rig_close(&rig);
 }
 
-/* A file fails after peers have been added, extended and deleted. */
+/* A file fails after peers have been added, extended and deleted. Not even
+ * peers that nobody has configured are left. */
 Test(peer, files_are_all_or_nothing)
 {
 	struct rig rig = rig_open();
+	char *before, *after;
 
 	ask_out(&rig, "peer add: {prim_nid: " A1 ", nids: [" A2 "]}", "");
 	ask_out(&rig, "peer add: {prim_nid: " B1 ", non_mr: true}", "");
+	before = rig_peers(&rig);
 	import_fail(&rig, "add",
 		    "peer:\n- primary nid: 1.2.3.4@tcp\n  peer ni:\n"
 		    "  - nid: 1.2.3.5@tcp\n"
 		    "- primary nid: " A1 "\n  Multi-Rail: false\n"
-		    "  peer ni:\n  - nid: " A3 "\n"
+		    "  peer ni:\n  - nid: " A2 "\n  - nid: " A3 "\n"
 		    "- primary nid: " B1 "\n  peer ni:\n  - nid: " B2
 		    "\n  - nid: " A2 "\n    seq_no: 7\n  seq_no: 5\n",
 		    -EEXIST,
 		    "      seq_no: 5\n      errno: -17\n      descr: ! \"line "
-		    "9, peer 3: cannot add NID " A2 " to peer " B1);
+		    "10, peer 3: cannot add NID " A2 " to peer " B1);
 	import_fail(&rig, "del",
 		    "peer:\n- primary nid: " A1 "\n- primary nid: " B1
 		    "\n- primary nid: " B1 "\n",
@@ -303,6 +332,33 @@ Test(peer, files_are_all_or_nothing)
 		    "\nnet:\n- net type: tcp\n  local NI(s):\n"
 		    "  - interfaces: {0: eth9}\n",
 		    -ENETDOWN, "tcp(eth9)");
+	after = rig_peers(&rig);
+	cr_assert_str_eq(after, before);
+	free(before);
+	free(after);
+	rig_close(&rig);
+}
+
+/* A file has all NIDs of a peer: those that are not listed go. */
+Test(peer, files_refresh)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "peer add: {prim_nid: " A1 ", nids: [" A2 "]}", "");
+	import_ok(&rig, "add",
+		  "peer:\n- primary nid: " A1 "\n  peer ni:\n  - nid: " A1
+		  "\n  - nid: " A3 "\n");
+	peers_are(&rig, "peer:\n" PEER(A1, "true") NI(A1) NI(A3));
+	/* Without a list nothing is said of them. */
+	import_ok(&rig, "add", "peer:\n- primary nid: " A1 "\n");
+	peers_are(&rig, "peer:\n" PEER(A1, "true") NI(A1) NI(A3));
+	/* A file that fails takes the refreshing back, too. */
+	import_fail(&rig, "add",
+		    "peer:\n- primary nid: " A1 "\n  peer ni:\n  - nid: " A2
+		    "\nnet:\n- net type: tcp\n  local NI(s):\n"
+		    "  - interfaces: {0: eth9}\n",
+		    -ENETDOWN, "tcp(eth9)");
+	peers_are(&rig, "peer:\n" PEER(A1, "true") NI(A1) NI(A3));
 	rig_close(&rig);
 }
 

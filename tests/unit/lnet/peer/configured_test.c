@@ -86,10 +86,10 @@ static void come_and_go(unsigned int cpts)
 	cr_assert_eq(lnet_peer_del(node, &nids[2], NULL, 0), -ENOENT);
 	check_peer(node, &nids[0], 1, true);
 	cr_assert_eq(lnet_peer_del(node, &nids[0], NULL, 0), 0);
-	for (unsigned int i = 0; i < 6; i++)
+	for (unsigned int i = 0; i < 6; i++) {
 		check_single(node, &nids[i]);
-	cr_assert_eq(lnet_peer_info(node, &nids[0], &info), 0);
-	cr_assert(!info.configured);
+		cr_assert_eq(lnet_peer_info(node, &nids[i], &info), -ENOENT);
+	}
 	cr_assert_eq(lnet_peer_del(node, &nids[0], NULL, 0), -ENOENT);
 	cluster_end(sim);
 }
@@ -107,18 +107,31 @@ Test(configured, not_twice)
 	struct ulnet_nid a[3], b[3], mine = nth_id(0).nid, any = LNET_NID_ANY;
 	struct lnet_sim *sim;
 	struct lnet *node;
-	int rc;
+	struct ulnet_peer_info info;
 
 	open_with(&sim, &node, 3);
 	nids_from(a, 3, 10);
 	nids_from(b, 3, 20);
 	cr_assert_eq(lnet_peer_add(node, a, 3, false), 0);
 	b[2] = a[1];
-	rc = lnet_peer_add(node, b, 3, true);
-	cr_assert(rc == -EEXIST || rc == -EBUSY);
+	cr_assert_eq(lnet_peer_add(node, b, 3, true), -EEXIST);
 	check_peer(node, a, 3, false);
-	check_single(node, &b[0]);
-	check_single(node, &b[1]);
+	cr_assert_eq(lnet_peer_info(node, &b[0], &info), -ENOENT);
+	cr_assert_eq(lnet_peer_info(node, &b[1], &info), -ENOENT);
+	/* A peer that was there before keeps what it had. */
+	cr_assert_eq(lnet_peer_add(node, b, 1, false), 0);
+	cr_assert_eq(lnet_peer_add(node, b, 3, true), -EEXIST);
+	check_peer(node, b, 1, false);
+	cr_assert_eq(lnet_peer_info(node, &b[1], &info), -ENOENT);
+	/* Nor are some of several deleted. */
+	b[2] = nth_id(22).nid;
+	cr_assert_eq(lnet_peer_del(node, a, &a[1], 1), 0);
+	cr_assert_eq(lnet_peer_add(node, a, 2, false), 0);
+	cr_assert_eq(
+		lnet_peer_del(node, a, (struct ulnet_nid[]){ a[1], b[2] }, 2),
+		-ENOENT);
+	cr_assert_eq(lnet_peer_add(node, a, 3, false), 0);
+	check_peer(node, a, 3, false);
 	cr_assert_eq(lnet_peer_add(node, &a[1], 1, true), -EEXIST);
 	cr_assert_eq(lnet_peer_add(node, &mine, 1, true), -EINVAL);
 	cr_assert_eq(lnet_peer_add(node, &any, 1, true), -EINVAL);
