@@ -176,6 +176,9 @@ enum ulrpc_cause {
 	ULRPC_CAUSE_SHUTDOWN,
 	ULRPC_CAUSE_NO_MEMORY, /* this node has no memory left */
 	ULRPC_CAUSE_STALLED,   /* the service makes no progress with the call */
+	/* the call was lost on its way, and there was no retry, or no time for
+	 * one, left */
+	ULRPC_CAUSE_LOST,
 	ULRPC_CAUSE_COUNT
 };
 

@@ -523,9 +523,9 @@ static void attempt_on_pause_over(struct ulnet_timer *timer)
 }
 
 /* Is the call to be sent again, and when (*@at_p, ns)? @least: ns to wait at
- * least. @paused: no pause is needed, because a query was made since. */
+ * least. @lost: the server does not know the attempt. */
 static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
-					  uint64_t least, bool paused,
+					  uint64_t least, bool lost,
 					  uint64_t *at_p)
 {
 	struct import *imp = call->client->imp;
@@ -544,7 +544,7 @@ static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 		.rtt = import_rtt(imp),
 		.answer = mean_value(&imp->rtt),
 		.least = least,
-		.paused = paused,
+		.lost = lost,
 		.random = shard_random(s, UINT64_MAX),
 	};
 
@@ -621,7 +621,7 @@ static void on_unknown_call(struct ulrpc_call *call)
 	if (retry_verdict(call, 0, !bulk_failed, &at) != BACKOFF_RETRY) {
 		attempt_wait(call);
 		call_fail(call,
-			  bulk_failed ? ULRPC_CAUSE_BULK : ULRPC_CAUSE_EXPIRED);
+			  bulk_failed ? ULRPC_CAUSE_BULK : ULRPC_CAUSE_LOST);
 	} else if (at > shard_now(call->shard)) {
 		retry_at(call, at);
 	} else {

@@ -165,8 +165,10 @@ enum backoff_verdict retry_next(const struct retry_case *c, uint64_t *at_p)
 	if (law.max == 0)
 		return BACKOFF_ENOUGH;
 	b.until = retry_until(c, &law);
-	if (c->paused)
+	if (c->lost) {
 		law.policy = BACKOFF_NONE;
+		return backoff_next(&b, &law, &f, at_p);
+	}
 	paid = budget_take(c->budget, c->burst, c->calls, c->now);
 	f.least = MAX(f.least, paid);
 	verdict = backoff_next(&b, &law, &f, at_p);

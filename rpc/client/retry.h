@@ -6,9 +6,11 @@
  * The rule is that of the call, or of its client, or one that the administrator
  * forces on all calls. It has a law of back-offs (base/backoff.h).
  *
- * The budget is that of the connection. Each repetition is paid from it. The
- * budget earns a tenth of a repetition with each call, and ten in a second, so
- * that repetitions add little to the load of a slow server.
+ * The budget is that of the connection. Repetitions that add to the load of a
+ * server are paid from it. The budget earns a tenth of a repetition with each
+ * call, and ten in a second, so that repetitions add little to the load of a
+ * slow server. A server that does not know a call has had no work with it: such
+ * a repetition only replaces what was lost, and is not paid.
  *
  * A call that was certainly not delivered is sent again regardless of both.
  *
@@ -52,8 +54,8 @@ struct retry_budget {
 void budget_begin(struct retry_budget *b, uint64_t calls, uint64_t now);
 /* Pays for one repetition, and returns how many ns from now it can be made,
  * when the budget has earned it. @burst: how many repetitions may be paid in
- * advance, which is how many calls can be lost at once. @calls: number of calls
- * sent so far, without repetitions. */
+ * advance, which is how many calls can be refused at once. @calls: number of
+ * calls sent so far, without repetitions. */
 uint64_t budget_take(struct retry_budget *b, uint32_t burst, uint64_t calls,
 		     uint64_t now);
 /* Takes back the last budget_take(): the repetition is not made. */
@@ -75,7 +77,10 @@ struct retry_case {
 	uint64_t rtt;	   /* ns: nearly all round trips are shorter */
 	uint64_t answer;   /* ns: the mean round trip; 0: not known */
 	uint64_t least;	   /* ns to wait, as the server wants */
-	bool paused;	   /* no pause is needed any more */
+	/* The server does not know the attempt, which was lost. No pause is
+	 * needed, as a query was made since; nor is anything paid, as this does
+	 * not show that the server is busy. */
+	bool lost;
 	uint64_t random;   /* 64 bits */
 };
 
@@ -88,7 +93,7 @@ uint64_t retry_base(uint64_t timeout, uint64_t rtt);
 uint64_t retry_pause(const struct retry_rule *rule, uint32_t n,
 		     uint64_t timeout, uint64_t rtt, uint64_t random);
 /* Decides whether there is another attempt. BACKOFF_RETRY: it begins at *@at_p,
- * ns, and was paid for. Otherwise *@at_p is untouched. */
+ * ns, and was paid for unless it was lost. Otherwise *@at_p is untouched. */
 enum backoff_verdict retry_next(const struct retry_case *c, uint64_t *at_p);
 
 #endif

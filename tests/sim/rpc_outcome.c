@@ -62,6 +62,7 @@ static bool may_be_unknown(const struct test_call *c)
 	case ULRPC_CAUSE_CANCELED:
 	case ULRPC_CAUSE_OVERLOADED:
 	case ULRPC_CAUSE_EXPIRED:
+	case ULRPC_CAUSE_LOST:
 		return true;
 	default:
 		return false;

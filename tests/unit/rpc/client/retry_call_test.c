@@ -71,7 +71,7 @@ Test(retry_call, no_retries_are_none)
 	run(&g, SEC);
 	cr_assert_eq(g.fake->ncalls, 2);
 	cr_assert_eq(g.fake->nqueries, 1);
-	ended_by(&n, ULRPC_CAUSE_EXPIRED, ULRPC_NOT_EXECUTED);
+	ended_by(&n, ULRPC_CAUSE_LOST, ULRPC_NOT_EXECUTED);
 	cr_assert_eq(n.outcome.retries, 0);
 	rig_close(&g);
 }
@@ -119,7 +119,7 @@ Test(retry_call, lost_messages_are_counted)
 	run(&g, 9 * SEC);
 	cr_assert_eq(g.fake->ncalls, 4);
 	cr_assert_eq(g.fake->nqueries, 3);
-	ended_by(&n, ULRPC_CAUSE_EXPIRED, ULRPC_NOT_EXECUTED);
+	ended_by(&n, ULRPC_CAUSE_LOST, ULRPC_NOT_EXECUTED);
 	cr_assert_eq(n.outcome.retries, 2);
 	cr_assert_eq(n.outcome.refusals, 0);
 	cr_assert_eq(refused(), 0);
@@ -401,6 +401,18 @@ static void call_until(const struct ulrpc_call_conf *conf, uint32_t status,
 	ended_well(&n);
 }
 
+/* Makes a call that is lost once. */
+static void lose_once(const struct ulrpc_call_conf *conf)
+{
+	g.fake->mute_calls = true;
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	call_with(&g, &n, conf, "hello", 5);
+	run(&g, 10 * MSEC);
+	g.fake->mute_calls = false;
+	run(&g, SEC);
+	ended_well(&n);
+}
+
 /* Attempts that were certainly not executed are repeated whatever the rule, and
  * do not count as retries: ulrpc_retry(7). */
 Test(retry_call, what_is_no_retry_costs_nothing)
@@ -416,8 +428,8 @@ Test(retry_call, what_is_no_retry_costs_nothing)
 	rig_close(&g);
 }
 
-/* A retry after a restart does not use the budget. A retry after a refusal, or
- * of a call that the server did not know, does: ulrpc_retry(7). */
+/* A retry after a restart does not use the budget, nor does one of a call that
+ * the server did not know. A retry after a refusal does: ulrpc_retry(7). */
 Test(retry_call, which_retries_use_the_budget)
 {
 	const struct ulrpc_call_conf conf = { .deadline = 10000000,
@@ -431,6 +443,9 @@ Test(retry_call, which_retries_use_the_budget)
 	cr_assert_eq(n.outcome.retries, 1);
 	cr_assert_eq(spent(), 0);
 	g.fake->forgets = false;
+	lose_once(&conf);
+	cr_assert_eq(n.outcome.retries, 1);
+	cr_assert_eq(spent(), 0);
 	g.fake->retry_after = 10000;
 	call_until(&conf, WIRE_OVERLOADED, 1);
 	cr_assert_eq(n.outcome.retries, 1);

@@ -156,8 +156,9 @@ Test(retry, not_before_the_server_wants)
 	cr_expect_eq(at, 5 * SEC + 50 * MS);
 }
 
-/* A call that has waited for its answer is sent again without a pause. */
-Test(retry, paused_already)
+/* A call that was lost has waited for its answer: it is sent again without a
+ * pause, even if the budget is used up. */
+Test(retry, lost)
 {
 	struct retry_rule rule;
 	struct retry_case c;
@@ -167,7 +168,7 @@ Test(retry, paused_already)
 	c = case_of(&rule);
 	c.random = UINT64_MAX;
 	c.now = 7 * SEC;
-	c.paused = true;
+	c.lost = true;
 	for (c.retries = 0; c.retries < 10; c.retries++) {
 		cr_assert_eq(retry_next(&c, &at), BACKOFF_RETRY);
 		cr_expect_eq(at, 7 * SEC);
@@ -175,6 +176,11 @@ Test(retry, paused_already)
 	budget_begin(&budget, 0, c.now);
 	budget.spent = 10000;
 	c.burst = 10;
+	cr_assert_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(at, 7 * SEC);
+	cr_expect_eq(budget.spent, 10000);
+	c.lost = false;
+	c.random = 0;
 	cr_assert_eq(retry_next(&c, &at), BACKOFF_RETRY);
 	cr_expect_eq(at, 7 * SEC + 100 * MS);
 }
