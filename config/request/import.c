@@ -11,8 +11,7 @@ struct import {
 	struct request *request;
 	enum import_mode mode;
 	bool ignore_errors;
-	/* "ip2nets" has rules; one of them is about this host */
-	bool has_rules, rule_applied;
+	struct rules rules;
 	struct plan plan;
 };
 
@@ -21,9 +20,9 @@ struct import {
 static int import_take_rule(struct import *im, const struct scope *s,
 			    const struct tree *item)
 {
-	im->has_rules = true;
+	im->rules.any = true;
 	return ip2nets_item(&im->plan, s, item, im->mode == IMPORT_ADD,
-			    &im->rule_applied);
+			    &im->rules);
 }
 
 static int inquire_item(struct import *im, const struct scope *s,
@@ -129,9 +128,9 @@ static int import_item_end(struct import *im, int rc)
 static int check_rules(struct import *im, const struct scope *s,
 		       const struct tree *t)
 {
-	bool idle = im->has_rules && !im->rule_applied;
+	bool idle = im->rules.any && !im->rules.applied;
 
-	im->has_rules = im->rule_applied = false;
+	im->rules = (struct rules){ 0 };
 	return idle ? scope_fail(s, t, -ENOENT,
 				 "no rule matches an address of this host")
 		    : 0;

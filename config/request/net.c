@@ -393,27 +393,72 @@ static const char *const rule_keys[] = {
 	"lnd tunables", "CPT",	      "seq_no",	  NULL,
 };
 
-/* Adds steps for the NIs that @rules, read from @at, stand for. The other
- * arguments are as for ni_spec_read(). -ENOENT, without an error in the answer:
- * no rule matches. */
+/* Has an item before the one that began when there were @before nets chosen
+ * @net? */
+static bool net_has_come(const struct rules *rules, unsigned int before,
+			 uint32_t net)
+{
+	for (unsigned int i = 0; i < before; i++)
+		if (rules->nets[i] == net)
+			return true;
+	return false;
+}
+
+/* Leaves out of @confs what is on nets that earlier items have chosen, and
+ * remembers the other nets. Returns how many are left, or -errno. */
+static int rules_choose(const struct scope *s, const struct tree *at,
+			struct rules *rules, struct ulnet_ni_conf *confs,
+			unsigned int n)
+{
+	unsigned int before = rules->n, left = 0;
+	char text[LNET_NIDSTR_SIZE];
+
+	for (unsigned int i = 0; i < n; i++) {
+		uint32_t net = lnet_nid_net(&confs[i].nid);
+
+		if (net_has_come(rules, before, net)) {
+			lnet_log(LNET_LOG_INFO, "config",
+				 "ip2nets: item %u is passed over for net %s: "
+				 "an earlier one is for this host",
+				 s->index,
+				 lnet_net_format(net, text, sizeof(text)));
+			continue;
+		}
+		if (rules->n == ARRAY_SIZE(rules->nets))
+			return scope_fail(s, at, -EINVAL, "too many nets");
+		rules->nets[rules->n++] = net;
+		confs[left++] = confs[i];
+	}
+	return (int)left;
+}
+
+/* Adds steps for the NIs that @text, rules read from @at, stand for; @rules, if
+ * not NULL, is what earlier items have chosen. The other arguments are as for
+ * ni_spec_read(). -ENOENT, without an error in the answer: no rule matches. */
 static int net_plan_rules(struct nis *nis, const struct tree *at,
-			  const char *rules, const struct tree *map,
-			  const char *const *others,
+			  const char *text, struct rules *rules,
+			  const struct tree *map, const char *const *others,
 			  const struct tree *tunables)
 {
 	struct lnet *node = nis->plan->node;
 	struct ulnet_text_error err = { 0, "" };
 	struct ulnet_ni_conf *confs;
 	unsigned int n;
-	int rc = lnet_ip2nets_parse(rules, &confs, &n, &err);
+	int rc = lnet_ip2nets_parse(text, &confs, &n, &err);
 
 	if (rc == -ENOENT)
 		return rc;
 	if (rc)
 		return scope_fail(nis->scope, at, rc,
-				  "'%.64s': at character %zu: %s", rules,
+				  "'%.64s': at character %zu: %s", text,
 				  err.offset + 1,
 				  *err.what ? err.what : strerror(-rc));
+	if (rules)
+		rc = rules_choose(nis->scope, at, rules, confs, n);
+	if (rules && rc >= 0) {
+		n = (unsigned int)rc;
+		rc = 0;
+	}
 	for (unsigned int i = 0; !rc && i < n; i++) {
 		uint32_t net = lnet_nid_net(&confs[i].nid);
 
@@ -449,7 +494,7 @@ static int ip2nets_args(struct plan *plan, const struct scope *s,
 		rc = check_cpts_at(plan->node, s, tree_get(args, "cpts"));
 	if (rc)
 		return rc;
-	rc = net_plan_rules(&nis, rules, text, args, rule_args_keys,
+	rc = net_plan_rules(&nis, rules, text, NULL, args, rule_args_keys,
 			    tree_get(args, "tunables"));
 	return rc == -ENOENT
 		       ? scope_fail(s, rules, rc,
@@ -520,7 +565,7 @@ static int rule_of(const struct scope *s, const struct tree *item,
 }
 
 int ip2nets_item(struct plan *plan, const struct scope *s,
-		 const struct tree *item, bool add, bool *applied_p)
+		 const struct tree *item, bool add, struct rules *rules)
 {
 	struct nis nis = { .plan = plan, .scope = s, .add = add };
 	char *rule = NULL;
@@ -532,12 +577,12 @@ int ip2nets_item(struct plan *plan, const struct scope *s,
 		rc = rule_of(s, item, &rule);
 	if (rc)
 		return rc;
-	rc = net_plan_rules(&nis, item, rule, tree_get(item, "tunables"), NULL,
-			    tree_get(item, "lnd tunables"));
+	rc = net_plan_rules(&nis, item, rule, rules, tree_get(item, "tunables"),
+			    NULL, tree_get(item, "lnd tunables"));
 	free(rule);
 	if (rc == -ENOENT)
 		return 0;
-	*applied_p = true;
+	rules->applied = true;
 	return rc;
 }
 

@@ -79,10 +79,18 @@ typedef int plan_fn(struct plan *plan, const struct scope *s,
 plan_fn net_args, peer_args, route_args, policy_args, setting_args;
 plan_fn net_item, peer_item, route_item, routing_item, policy_item, fault_item;
 plan_fn buffers_section, global_section, numa_section;
-/* Adds steps for one item of "ip2nets". Sets *@applied_p if it is about this
- * host. */
+/* What the items of "ip2nets" that were read say to this host. */
+struct rules {
+	bool any;     /* there are items */
+	bool applied; /* one of them is for this host */
+	unsigned int n;
+	uint32_t nets[1024]; /* of items for this host */
+};
+/* Adds steps for one item of "ip2nets". Of the items for this host that have
+ * the same net, the first counts, as in the text of that name. */
 int ip2nets_item(struct plan *plan, const struct scope *s,
-		 const struct tree *item, bool add, bool *applied_p) must_check;
+		 const struct tree *item, bool add,
+		 struct rules *rules) must_check;
 
 /* Add steps: routes_forget() to delete all routes and turn routing off,
  * policies_forget() to delete all policies. */

@@ -15,10 +15,25 @@
 #include "ulnet/control.h"
 
 #define SPEC_CONFS_MAX 1024 /* interfaces in one text */
+#define FOREIGN_MAX    16   /* bytes of the type of a foreign net */
 
 static const char *networks_blanks(const char *s)
 {
 	return s + strspn(s, " \t\n\r");
+}
+
+char *spec_join(const char *text)
+{
+	char *copy = strdup(text), *s = copy;
+
+	while (s && (s = strstr(s, "\\\n")))
+		memset(s, ' ', 2);
+	return copy;
+}
+
+const char *spec_comment_end(const char *s)
+{
+	return s + strcspn(s, ";\n");
 }
 
 int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
@@ -122,6 +137,53 @@ int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
 	return 1;
 }
 
+/* ---- nets of other implementations ---- */
+
+/* Does one change of a letter, or a swap of two, make @b of the @alen bytes at
+ * @a? */
+static bool letter_apart(const char *a, size_t alen, const char *b)
+{
+	size_t blen = strlen(b), head = 0, tail = 0, most = MIN(alen, blen);
+
+	while (head < most && a[head] == b[head])
+		head++;
+	while (tail < most - head && a[alen - 1 - tail] == b[blen - 1 - tail])
+		tail++;
+	a += head;
+	b += head;
+	alen -= head + tail;
+	blen -= head + tail;
+	return (alen <= 1 && blen <= 1) ||
+	       (alen == 2 && blen == 2 && a[0] == b[1] && a[1] == b[0]);
+}
+
+/* Is one of the types of nets that NIDs can be on called @name, or nearly so?
+ */
+static bool type_is_near(const char *name, size_t len)
+{
+	char type[LNET_NIDSTR_SIZE];
+
+	for (uint32_t i = 0; i < 0xff; i++) {
+		lnet_net_format(LNET_NET(i, 0), type, sizeof(type));
+		if (isalpha((unsigned char)*type) &&
+		    letter_apart(name, len, type))
+			return true;
+	}
+	return false;
+}
+
+bool spec_is_foreign(const char *name, size_t len)
+{
+	while (len && isdigit((unsigned char)name[len - 1]))
+		len--;
+	if (!len || len > FOREIGN_MAX || !isalpha((unsigned char)*name))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]))
+			return false;
+	return !type_is_near(name, len);
+}
+
 /* ---- networks ---- */
 
 /* Do NIs on nets of this type have an IP address? */
@@ -201,12 +263,19 @@ static int first_interface(char name[LNET_INTERFACE_SIZE])
 	return n < 0 ? n : first ? 0 : -ENODEV;
 }
 
+/* For whom nets are read. */
+enum reader {
+	READ_HERE,  /* for this host */
+	READ_RULE,  /* of a rule for this host: a net without interfaces gets
+		     * one with the name "", and foreign nets are left out */
+	READ_OTHER, /* of a rule for other hosts: the same, in silence */
+};
+
 /* What has been parsed so far. */
 struct networks {
 	const char *text; /* all of it */
 	struct ulnet_text_error *err;
-	/* for nets that name no interface; NULL: first_interface() */
-	const char *interface;
+	enum reader reader;
 	unsigned int n;
 	uint32_t nets[SPEC_CONFS_MAX];
 	char names[SPEC_CONFS_MAX][LNET_INTERFACE_SIZE];
@@ -228,12 +297,12 @@ static int put(struct networks *w, const char *at, uint32_t net,
 	return 0;
 }
 
-static void note_cpts(uint32_t net, const char *cpts)
+static void note_cpts(const struct networks *w, uint32_t net, const char *cpts)
 {
 	char text[LNET_NIDSTR_SIZE];
 
-	if (*cpts)
-		lnet_log(LNET_LOG_INFO, "config",
+	if (*cpts && net != LNET_NET_ANY && w->reader != READ_OTHER)
+		lnet_log(LNET_LOG_WARN, "config",
 			 "%s: CPTs %s are passed over: " SPEC_ALL_CPTS,
 			 lnet_net_format(net, text, sizeof(text)), cpts);
 }
@@ -257,70 +326,93 @@ static int put_interfaces(struct networks *w, const char *s, const char *end,
 			wrong(w, at, rc, "not the name of an interface");
 		if (rc <= 0)
 			break;
-		note_cpts(net, cpts);
+		note_cpts(w, net, cpts);
 		rc = put(w, at, net, name);
 	} while (!rc);
 	free(list);
 	return rc;
 }
 
-static int default_interface(const struct networks *w, uint32_t net,
-			     char name[LNET_INTERFACE_SIZE])
+static int put_default(struct networks *w, const char *at, uint32_t net)
 {
-	if (!net_is_ip(net))
-		return -ENODEV;
-	if (!w->interface)
-		return first_interface(name);
-	text_copy(name, LNET_INTERFACE_SIZE, w->interface);
+	char name[LNET_INTERFACE_SIZE] = "", text[LNET_NIDSTR_SIZE];
+	int rc = 0;
+
+	if (w->reader != READ_OTHER && !net_is_ip(net))
+		rc = -ENODEV;
+	else if (w->reader == READ_HERE)
+		rc = first_interface(name);
+	if (rc)
+		return wrong(w, at, rc, "%s: no interface that could be used",
+			     lnet_net_format(net, text, sizeof(text)));
+	return put(w, at, net, name);
+}
+
+/* Reads the name of a net. LNET_NET_ANY: it is a foreign net, and left out. */
+static int parse_net_name(struct networks *w, const char *start, size_t len,
+			  uint32_t *net_p)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	if (!len)
+		return wrong(w, start, -EINVAL, "a net is expected");
+	snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1),
+		 start);
+	if (len < sizeof(text) && !lnet_net_parse(text, net_p))
+		return LNET_NET_TYPE(*net_p) != LNET_TYPE_LO
+			       ? 0
+			       : wrong(w, start, -EINVAL,
+				       "net lo is always there");
+	if (w->reader == READ_HERE || !spec_is_foreign(start, len))
+		return wrong(w, start, -EINVAL, "no such net: %s", text);
+	lnet_log(w->reader == READ_RULE ? LNET_LOG_WARN : LNET_LOG_INFO,
+		 "config", "net %s is passed over: there is no such net here",
+		 text);
+	*net_p = LNET_NET_ANY;
+	return 0;
+}
+
+/* Reads what is in the parentheses at *@pos. */
+static int parse_interfaces(struct networks *w, const char **pos, uint32_t net)
+{
+	const char *start = *pos, *end = strchr(start, ')');
+	unsigned int before = w->n;
+	int rc;
+
+	if (!end)
+		return wrong(w, start, -EINVAL, "')' is missing");
+	rc = put_interfaces(w, start + 1, end, net);
+	if (rc)
+		return rc;
+	if (w->n == before)
+		return wrong(w, start, -EINVAL, "an interface is expected");
+	if (net == LNET_NET_ANY)
+		w->n = before;
+	*pos = networks_blanks(end + 1);
 	return 0;
 }
 
 static int parse_net(struct networks *w, const char **pos)
 {
 	const char *start = networks_blanks(*pos), *end;
-	char text[LNET_NIDSTR_SIZE], name[LNET_INTERFACE_SIZE];
-	char cpts[SPEC_CPTS_SIZE];
 	size_t len = strcspn(start, "([, \t\n\r");
-	unsigned int before = w->n;
-	uint32_t net;
-	int rc;
+	char cpts[SPEC_CPTS_SIZE];
+	uint32_t net = LNET_NET_ANY;
+	int rc = parse_net_name(w, start, len, &net);
 
-	if (!len)
-		return wrong(w, start, -EINVAL, "a net is expected");
-	snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1),
-		 start);
-	if (lnet_net_parse(text, &net) || len >= sizeof(text))
-		return wrong(w, start, -EINVAL, "no such net: %s", text);
-	if (LNET_NET_TYPE(net) == LNET_TYPE_LO)
-		return wrong(w, start, -EINVAL, "net lo is always there");
+	if (rc)
+		return rc;
 	*pos = networks_blanks(start + len);
-	if (**pos == '(') {
-		end = strchr(*pos, ')');
-		if (!end)
-			return wrong(w, *pos, -EINVAL, "')' is missing");
-		rc = put_interfaces(w, *pos + 1, end, net);
-		if (rc)
-			return rc;
-		if (w->n == before)
-			return wrong(w, *pos, -EINVAL,
-				     "an interface is expected");
-		*pos = networks_blanks(end + 1);
-	} else {
-		rc = default_interface(w, net, name);
-		if (rc)
-			return wrong(w, start, rc,
-				     "%s: no interface that could be used",
-				     text);
-		rc = put(w, start, net, name);
-		if (rc)
-			return rc;
-	}
-	if (**pos != '[')
-		return 0;
+	if (**pos == '(')
+		rc = parse_interfaces(w, pos, net);
+	else if (net != LNET_NET_ANY)
+		rc = put_default(w, start, net);
+	if (rc || **pos != '[')
+		return rc;
 	end = cpts_end(*pos, cpts);
 	if (!end)
 		return wrong(w, *pos, -EINVAL, "no list of CPTs");
-	note_cpts(net, cpts);
+	note_cpts(w, net, cpts);
 	*pos = end;
 	return 0;
 }
@@ -349,8 +441,7 @@ static int networks_give(const struct networks *w,
 	struct ulnet_ni_conf *confs;
 	char *names;
 
-	BUG_ON(w->n == 0);
-	confs = calloc(w->n, sizeof(*confs) + LNET_INTERFACE_SIZE);
+	confs = calloc(w->n + 1, sizeof(*confs) + LNET_INTERFACE_SIZE);
 	if (!confs)
 		return -ENOMEM;
 	names = (char *)&confs[w->n];
@@ -363,26 +454,27 @@ static int networks_give(const struct networks *w,
 	return 0;
 }
 
-/* As lnet_networks_parse(3), but nets that name no interface have @interface,
- * unless that is NULL. */
-static int spec_networks(const char *text, const char *interface,
+/* As lnet_networks_parse(3), but for @reader. */
+static int spec_networks(const char *text, enum reader reader,
 			 struct ulnet_ni_conf **confs_p, unsigned int *n_p,
 			 struct ulnet_text_error *err)
 {
 	struct networks *w = malloc(sizeof(*w));
-	int rc;
+	char *joined = spec_join(text);
+	int rc = w && joined ? 0 : -ENOMEM;
 
-	if (!w)
-		return -ENOMEM;
-	w->text = text;
-	w->err = err;
-	w->interface = interface;
-	w->n = 0;
-	rc = networks_parse_all(w);
+	if (!rc) {
+		w->text = joined;
+		w->err = err;
+		w->reader = reader;
+		w->n = 0;
+		rc = networks_parse_all(w);
+	}
 	if (!rc)
 		rc = networks_give(w, confs_p);
 	if (!rc)
 		*n_p = w->n;
+	free(joined);
 	free(w);
 	return rc;
 }
@@ -390,13 +482,23 @@ static int spec_networks(const char *text, const char *interface,
 int lnet_networks_parse(const char *text, struct ulnet_ni_conf **confs_p,
 			unsigned int *n_p, struct ulnet_text_error *err)
 {
-	return spec_networks(text, NULL, confs_p, n_p, err);
+	return spec_networks(text, READ_HERE, confs_p, n_p, err);
 }
 
 /* ==== ip2nets ==== */
 
 #define WORD_SIZE 512 /* of an address range, with "@tcp" */
-#define NETS_MAX  1024
+
+/* An interface that a rule has chosen. */
+struct chosen {
+	uint32_t net;
+	const char *rule, *ranges, *end; /* in the text */
+	char name[LNET_INTERFACE_SIZE];
+	/* what the interface is chosen by; NULL: this host has no such
+	 * interface, which is an error only when its NI is added */
+	const struct ip2nets_address *address;
+	bool outside; /* the address is not in the ranges */
+};
 
 struct matcher {
 	const char *text; /* all of it */
@@ -404,9 +506,9 @@ struct matcher {
 	const struct ip2nets_address *addrs;
 	unsigned int naddrs;
 	bool *hit; /* hit[i]: addrs[i] is in a range of the current rule */
-	FILE *out; /* networks of the rules so far */
-	uint32_t nets[NETS_MAX]; /* the nets in @out */
-	unsigned int nnets;
+	bool matched; /* a rule is for this host */
+	unsigned int n;
+	struct chosen chosen[SPEC_CONFS_MAX];
 };
 
 /* ---- addresses ---- */
@@ -454,10 +556,9 @@ static int match_range(struct matcher *m, const char *at, size_t len)
 	return 0;
 }
 
-/* Sets hit[] by the ranges between @s and @end. *@first_p is the first address
- * that is in one of them, or NULL. */
-static int match_ranges(struct matcher *m, const char *s, const char *end,
-			const struct ip2nets_address **first_p)
+/* Sets hit[] by the ranges between @s and @end. Returns whether an address is
+ * in one of them, or -errno. */
+static int match_ranges(struct matcher *m, const char *s, const char *end)
 {
 	unsigned int n = 0;
 	int rc = 0;
@@ -476,11 +577,7 @@ static int match_ranges(struct matcher *m, const char *s, const char *end,
 	}
 	if (!rc && !n)
 		rc = wrong(m, s, -EINVAL, "a range of addresses is expected");
-	*first_p = NULL;
-	for (unsigned int i = m->naddrs; i--;)
-		if (m->hit[i])
-			*first_p = &m->addrs[i];
-	return rc;
+	return rc ? rc : m->naddrs && memchr(m->hit, true, m->naddrs);
 }
 
 /* ---- nets of a rule ---- */
@@ -496,113 +593,130 @@ static bool networks_is_named(const struct ip2nets_address *a, const char *name)
 	       lnet_nid_eq(&nid, &a->nid);
 }
 
-/* *@which_p is the address of interface @name in the ranges of the rule, which
- * are between @ranges and @end; NULL: there is no such interface, which is an
- * error only when its NI is added. */
-static int find_interface(const struct matcher *m, const char *at,
-			  const char *name, const char *ranges, const char *end,
-			  const struct ip2nets_address **which_p)
+/* The address by which @name is chosen: the first that is in the ranges of the
+ * rule, or else the first; NULL: this host has no such interface. */
+static const struct ip2nets_address *find_interface(const struct matcher *m,
+						    const char *name,
+						    bool *outside_p)
 {
-	bool there = false;
+	const struct ip2nets_address *first = NULL;
 
-	*which_p = NULL;
 	for (unsigned int i = 0; i < m->naddrs; i++) {
 		if (!networks_is_named(&m->addrs[i], name))
 			continue;
-		*which_p = &m->addrs[i];
 		if (m->hit[i])
-			return 0;
-		there = true;
+			return &m->addrs[i];
+		first = first ? first : &m->addrs[i];
 	}
-	ranges += strspn(ranges, " \t\r");
-	return there ? wrong(m, at, -EINVAL, "%.24s has no address in %.*s",
-			     name, (int)MIN(end - ranges, 48), ranges)
-		     : 0;
+	*outside_p = first != NULL;
+	return first;
 }
 
-/* Writes the interface that a rule has selected by the address @which: by its
- * name, which stands for its IPv4 address, or, if @which is an IPv6 address, as
- * that address. */
-static void put_interface(struct matcher *m, const char *name,
-			  const struct ip2nets_address *which)
+static int choose(struct matcher *m, const struct chosen *like,
+		  const char *name)
 {
-	char text[LNET_NIDSTR_SIZE];
+	struct chosen *c = &m->chosen[m->n];
 
-	if (!which || lnet_nid_is_nid4(&which->nid)) {
-		fprintf(m->out, "(%s)", name);
-		return;
-	}
-	lnet_nid_format(&which->nid, text, sizeof(text));
-	fprintf(m->out, "(%.*s)", (int)strcspn(text, "@"), text);
-}
-
-/* Notes that a rule has @net, which must not have come before. */
-static int use_net(struct matcher *m, const char *at, uint32_t net)
-{
-	char name[LNET_NIDSTR_SIZE];
-
-	for (unsigned int i = 0; i < m->nnets; i++)
-		if (m->nets[i] == net)
-			return wrong(m, at, -EINVAL, "net %s comes twice",
-				     lnet_net_format(net, name, sizeof(name)));
-	if (m->nnets == NETS_MAX)
-		return wrong(m, at, -EINVAL, "more than %d nets", NETS_MAX);
-	m->nets[m->nnets++] = net;
+	if (m->n == SPEC_CONFS_MAX)
+		return wrong(m, like->rule, -EINVAL, "more than %d interfaces",
+			     SPEC_CONFS_MAX);
+	*c = *like;
+	c->address = find_interface(m, name, &c->outside);
+	text_copy(c->name, sizeof(c->name), name);
+	m->n++;
 	return 0;
 }
 
-/* Writes the nets @confs of a rule that matches, which is at @at. */
-static int use_nets(struct matcher *m, const char *at,
-		    const struct ulnet_ni_conf *confs, unsigned int n,
-		    const char *ranges, const char *end)
+/* Are @a and @b names of one interface? An alias is eth0:1. */
+static bool same_link(const char *a, const char *b)
 {
-	char name[LNET_NIDSTR_SIZE];
+	size_t len = strcspn(a, ":");
+
+	return len == strcspn(b, ":") && !strncmp(a, b, len);
+}
+
+/* Chooses each interface with an address in the ranges, once. */
+static int choose_matching(struct matcher *m, const struct chosen *like)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; !rc && i < m->naddrs; i++) {
+		const char *name = m->addrs[i].interface;
+		bool before = false;
+
+		for (unsigned int k = 0; k < i; k++)
+			before |= m->hit[k] &&
+				  same_link(m->addrs[k].interface, name);
+		if (m->hit[i] && !before)
+			rc = choose(m, like, name);
+	}
+	return rc;
+}
+
+/* Has a rule before @rule chosen interfaces for @net? */
+static bool has_come(const struct matcher *m, const char *rule, uint32_t net)
+{
+	for (unsigned int i = 0; i < m->n; i++)
+		if (m->chosen[i].net == net && m->chosen[i].rule != rule)
+			return true;
+	return false;
+}
+
+/* Takes the nets @confs of a rule that is for this host. For each net the first
+ * such rule counts. */
+static int use_nets(struct matcher *m, struct chosen *like,
+		    const struct ulnet_ni_conf *confs, unsigned int n)
+{
+	char net[LNET_NIDSTR_SIZE];
 	int rc = 0;
 
 	for (unsigned int i = 0; !rc && i < n; i++) {
-		uint32_t net = lnet_nid_net(&confs[i].nid);
-		const struct ip2nets_address *which;
-
-		/* Interfaces of one net follow each other. */
-		if (!i || net != lnet_nid_net(&confs[i - 1].nid))
-			rc = use_net(m, at, net);
-		if (!rc)
-			rc = find_interface(m, at, confs[i].interface, ranges,
-					    end, &which);
-		if (rc)
-			return rc;
-		fprintf(m->out, "%s%s", ftell(m->out) ? "," : "",
-			lnet_net_format(net, name, sizeof(name)));
-		put_interface(m, confs[i].interface, which);
+		like->net = lnet_nid_net(&confs[i].nid);
+		if (has_come(m, like->rule, like->net))
+			lnet_log(LNET_LOG_INFO, "config",
+				 "net %s: the rule at character %zu is passed "
+				 "over: an earlier one is for this host",
+				 lnet_net_format(like->net, net, sizeof(net)),
+				 (size_t)(like->rule - m->text) + 1);
+		else if (*confs[i].interface)
+			rc = choose(m, like, confs[i].interface);
+		else
+			rc = choose_matching(m, like);
 	}
 	return rc;
 }
 
 /* ---- rules ---- */
 
-/* The end of the nets of a rule: the first blank that is not in parentheses. */
+/* The end of the nets of a rule: the first blank that is neither in
+ * parentheses, nor next to a comma, nor before a parenthesis. */
 static const char *nets_end(const char *s, const char *end)
 {
 	bool inside = false;
+	char last = ',';
 
 	for (; s < end; s++) {
+		const char *next = s + strspn(s, " \t\r");
+
 		if (*s == '(')
 			inside = true;
 		else if (*s == ')')
 			inside = false;
-		else if (!inside && strchr(" \t\r", *s))
+		if (next == s)
+			last = *s;
+		else if (!inside && last != ',' && *next != ',' && *next != '(')
 			break;
 	}
 	return s;
 }
 
 static int read_nets(struct matcher *m, const char *s, const char *end,
-		     const char *interface, struct ulnet_ni_conf **confs_p,
+		     enum reader reader, struct ulnet_ni_conf **confs_p,
 		     unsigned int *n_p)
 {
 	struct ulnet_text_error err = { 0, "" };
 	char *nets = strndup(s, (size_t)(end - s));
-	int rc = nets ? spec_networks(nets, interface, confs_p, n_p, &err)
+	int rc = nets ? spec_networks(nets, reader, confs_p, n_p, &err)
 		      : -ENOMEM;
 
 	free(nets);
@@ -611,25 +725,64 @@ static int read_nets(struct matcher *m, const char *s, const char *end,
 		  : 0;
 }
 
-/* Reads the rule between @s and @end. A rule that matches no address is
- * checked, too. */
+/* Reads the rule between @s and @end. A rule for other hosts is checked, too.
+ */
 static int networks_read_rule(struct matcher *m, const char *s, const char *end)
 {
-	const char *ranges = nets_end(s, end);
-	const struct ip2nets_address *first;
+	struct chosen like = { .rule = s,
+			       .ranges = nets_end(s, end),
+			       .end = end };
 	struct ulnet_ni_conf *confs = NULL;
 	unsigned int n = 0;
-	int rc = match_ranges(m, ranges, end, &first);
+	int here = match_ranges(m, like.ranges, end), rc;
 
-	if (!rc)
-		rc = read_nets(m, s, ranges, first ? first->interface : "-",
-			       &confs, &n);
+	if (here < 0)
+		return here;
+	rc = read_nets(m, s, like.ranges, here ? READ_RULE : READ_OTHER, &confs,
+		       &n);
 	if (rc)
 		return rc;
-	if (first)
-		rc = use_nets(m, s, confs, n, ranges, end);
+	m->matched |= here;
+	if (here)
+		rc = use_nets(m, &like, confs, n);
 	free(confs);
 	return rc;
+}
+
+/* Is an address in the ranges, which are in hit[], that of an interface that is
+ * chosen? */
+static bool chosen_in_ranges(const struct matcher *m)
+{
+	for (unsigned int i = 0; i < m->naddrs; i++)
+		for (unsigned int k = 0; m->hit[i] && k < m->n; k++)
+			if (m->chosen[k].address &&
+			    same_link(m->chosen[k].address->interface,
+				      m->addrs[i].interface))
+				return true;
+	return false;
+}
+
+/*
+ * An interface that is named, and has no address in the ranges of its rule,
+ * contradicts them (requirement B6). But ranges may also say which hosts are
+ * meant, by the address of another interface that the text uses: "o2ib
+ * 10.0.0.*; tcp(eth2) 10.0.0.[1-4]".
+ */
+static int check_outside(struct matcher *m)
+{
+	for (unsigned int i = 0; i < m->n; i++) {
+		const struct chosen *c = &m->chosen[i];
+		const char *ranges = c->ranges + strspn(c->ranges, " \t\r");
+		int rc = c->outside ? match_ranges(m, ranges, c->end) : 0;
+
+		if (rc < 0)
+			return rc;
+		if (c->outside && !chosen_in_ranges(m))
+			return wrong(m, c->rule, -EINVAL,
+				     "%.24s has no address in %.*s", c->name,
+				     (int)MIN(c->end - ranges, 48), ranges);
+	}
+	return 0;
 }
 
 static int networks_read_all(struct matcher *m)
@@ -642,39 +795,89 @@ static int networks_read_all(struct matcher *m)
 		end = s + strcspn(s, ";\n#");
 		if (end > s)
 			rc = networks_read_rule(m, s, end);
-		s = *end == '#' ? end + strcspn(end, "\n") : end;
+		s = *end == '#' ? spec_comment_end(end) : end;
 	}
-	if (!rc && !m->nnets)
-		rc = wrong(m, s, -ENOENT,
-			   "no rule matches an address of this host");
+	if (!rc)
+		rc = check_outside(m);
+	if (!rc && !m->n)
+		rc = wrong(m, s, -ENOENT, "%s",
+			   m->matched ? "the nets of the rules for this host "
+					"are not there"
+				      : "no rule matches an address of this "
+					"host");
 	return rc;
+}
+
+/* Is @a what the name of its interface stands for: its first IPv4 address? */
+static bool is_first(const struct matcher *m, const struct ip2nets_address *a)
+{
+	for (unsigned int i = 0; i < m->naddrs; i++)
+		if (lnet_nid_is_nid4(&m->addrs[i].nid) &&
+		    !strcmp(m->addrs[i].interface, a->interface))
+			return &m->addrs[i] == a;
+	return false;
+}
+
+/* Writes an interface by the name that it was given, or, if that does not stand
+ * for the address that it was chosen by, as that address. */
+static void put_chosen(const struct matcher *m, const struct chosen *c,
+		       FILE *out)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	fputs(lnet_net_format(c->net, text, sizeof(text)), out);
+	snprintf(text, sizeof(text), "%s", c->name);
+	if (c->address && !c->outside && !is_first(m, c->address) &&
+	    !strcmp(c->name, c->address->interface))
+		lnet_nid_format(&c->address->nid, text, sizeof(text));
+	fprintf(out, "(%.*s)", (int)strcspn(text, "@"), text);
+}
+
+/* Sets *@networks_p to what has been chosen. */
+static int networks_write(const struct matcher *m, char **networks_p)
+{
+	char *networks = NULL;
+	size_t size;
+	FILE *out = open_memstream(&networks, &size);
+
+	if (!out)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < m->n; i++) {
+		fputs(i ? "," : "", out);
+		put_chosen(m, &m->chosen[i], out);
+	}
+	if (fclose(out)) {
+		free(networks);
+		return -ENOMEM;
+	}
+	*networks_p = networks;
+	return 0;
 }
 
 int ip2nets_networks(const char *rules, const struct ip2nets_address *addrs,
 		     unsigned int n, char **networks_p,
 		     struct ulnet_text_error *err)
 {
-	struct matcher m = {
-		.text = rules, .err = err, .addrs = addrs, .naddrs = n
-	};
-	char *networks = NULL;
-	size_t size;
+	struct matcher *m = calloc(1, sizeof(*m));
+	bool *hit = calloc(n + 1, sizeof(*hit));
+	char *text = spec_join(rules);
 	int rc = -ENOMEM;
 
-	m.hit = calloc(n + 1, sizeof(*m.hit));
-	m.out = m.hit ? open_memstream(&networks, &size) : NULL;
-	if (m.out) {
-		rc = networks_read_all(&m);
-		if (fclose(m.out) && !rc)
-			rc = -ENOMEM;
+	if (m && hit && text) {
+		m->text = text;
+		m->err = err;
+		m->addrs = addrs;
+		m->naddrs = n;
+		m->hit = hit;
+		rc = networks_read_all(m);
+		if (!rc)
+			rc = networks_write(m, networks_p);
 	}
-	free(m.hit);
 	if (rc == -ENOMEM)
-		wrong(&m, rules, rc, "no memory");
-	if (rc)
-		free(networks);
-	else
-		*networks_p = networks;
+		spec_wrong(err, rules, rules, rc, "no memory");
+	free(text);
+	free(hit);
+	free(m);
 	return rc;
 }
 
@@ -694,7 +897,7 @@ int lnet_ip2nets_parse(const char *text, struct ulnet_ni_conf **confs_p,
 	free(addrs);
 	if (rc)
 		return rc;
-	rc = spec_networks(networks, NULL, confs_p, n_p, err);
+	rc = spec_networks(networks, READ_HERE, confs_p, n_p, err);
 	free(networks);
 	return rc;
 }

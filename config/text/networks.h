@@ -12,6 +12,18 @@ int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 	       int rc, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* A copy of @text, to be freed, of the same length, in which lines that end
+ * with a backslash are joined, as modprobe joins them. NULL: no memory. */
+char *spec_join(const char *text);
+/* Returns the end of the comment at @s, which is that of the line, or the next
+ * ';'. */
+const char *spec_comment_end(const char *s);
+
+/* Does @name look like a net of a type that other implementations have, or had,
+ * as "elan0"? Such nets are passed over in texts that serve a whole cluster.
+ * False: a type that is known is called that or nearly so, or it is no name. */
+bool spec_is_foreign(const char *name, size_t len);
+
 #define SPEC_CPTS_SIZE 64 /* of a list of CPTs, "[0,1]" */
 
 /* text for users: why a list that names only some CPTs is passed over */
@@ -38,13 +50,14 @@ struct ip2nets_address {
 
 /*
  * Selects from @rules, such as "tcp1(eth1) 10.1.*.*; tcp0 10.[2-3].0.0/16",
- * those with a range that one of the @n addresses is in. *@networks_p, to be
- * freed, has their nets, as lnet_networks_parse() takes them. A net without
- * interfaces gets that of the first address in its ranges. Any thread.
+ * those with a range that one of the @n addresses is in; of those with the same
+ * net the first. *@networks_p, to be freed, has their nets, as
+ * lnet_networks_parse() takes them. A net without interfaces gets each
+ * interface with an address in its ranges. Any thread.
  *
- * -EINVAL: malformed; a net is repeated; an interface has no address in the
- * ranges of its rule. -ENOENT: no rule was selected. -ENOMEM. On error *@err is
- * filled, unless @err is NULL.
+ * -EINVAL: malformed; or an interface has no address in the ranges of its rule,
+ * and no interface that has one is used. -ENOENT: no rule was selected.
+ * -ENOMEM. On error *@err is filled, unless @err is NULL.
  */
 int ip2nets_networks(const char *rules, const struct ip2nets_address *addrs,
 		     unsigned int n, char **networks_p,

@@ -23,6 +23,7 @@ struct reader {
 	/* Of the current entry: */
 	uint32_t nets[ROUTES_MAX];
 	unsigned int nnets;
+	bool targets;  /* a net has been read, perhaps a foreign one */
 	uint32_t hops; /* 0: not given */
 	bool gateways; /* one at least has been read */
 };
@@ -164,12 +165,24 @@ static int each_word(struct reader *r, const struct word *w, word_fn fn)
 
 /* ---- nets, hops, gateways ---- */
 
+/* Texts that serve a whole cluster may name nets that only other hosts know. */
+static void note_foreign(const char *what, const char *word)
+{
+	lnet_log(LNET_LOG_WARN, "config",
+		 "%s %s is passed over: there is no such net here", what, word);
+}
+
 static int routes_add_net(struct reader *r, const char *at, const char *word)
 {
 	uint32_t net;
 
-	if (lnet_net_parse(word, &net))
-		return wrong(r, at, "no such net: %.64s", word);
+	r->targets = true;
+	if (lnet_net_parse(word, &net)) {
+		if (!spec_is_foreign(word, strlen(word)))
+			return wrong(r, at, "no such net: %.64s", word);
+		note_foreign("route to", word);
+		return 0;
+	}
 	if (LNET_NET_TYPE(net) == LNET_TYPE_LO)
 		return wrong(r, at, "no route leads to net lo");
 	if (r->nnets == ROUTES_MAX)
@@ -178,21 +191,34 @@ static int routes_add_net(struct reader *r, const char *at, const char *word)
 	return 0;
 }
 
+/* Is the route there already? Then its first mention counts. */
+static bool routes_repeats(const struct reader *r,
+			   const struct ulnet_route *route)
+{
+	char net[LNET_NIDSTR_SIZE], nid[LNET_NIDSTR_SIZE];
+
+	for (unsigned int i = 0; i < r->n; i++) {
+		if (r->routes[i].net != route->net ||
+		    !lnet_nid_eq(&r->routes[i].gateway, &route->gateway))
+			continue;
+		lnet_log(LNET_LOG_INFO, "config",
+			 "route to %s by %s comes twice: the second one is "
+			 "passed over",
+			 lnet_net_format(route->net, net, sizeof(net)),
+			 lnet_nid_format(&route->gateway, nid, sizeof(nid)));
+		return true;
+	}
+	return false;
+}
+
 static int routes_add_route(struct reader *r, const char *at,
 			    const struct ulnet_route *route)
 {
 	unsigned int room = r->room ? r->room * 2 : 16;
 	struct ulnet_route *routes = r->routes;
-	char net[LNET_NIDSTR_SIZE], nid[LNET_NIDSTR_SIZE];
 
-	for (unsigned int i = 0; i < r->n; i++)
-		if (routes[i].net == route->net &&
-		    lnet_nid_eq(&routes[i].gateway, &route->gateway))
-			return wrong(
-				r, at, "%s by %s comes twice",
-				lnet_net_format(route->net, net, sizeof(net)),
-				lnet_nid_format(&route->gateway, nid,
-						sizeof(nid)));
+	if (routes_repeats(r, route))
+		return 0;
 	if (r->n == ROUTES_MAX)
 		return wrong(r, at, "more than %d routes", ROUTES_MAX);
 	if (r->n == r->room) {
@@ -233,6 +259,12 @@ static int add_gateway(struct reader *r, const char *at, const char *word)
 			     colon + 1, INT32_MAX);
 	snprintf(nid, sizeof(nid), "%.*s",
 		 (int)(colon ? (size_t)(colon - word) : strlen(word)), word);
+	r->gateways = true;
+	s = strchr(nid, '@');
+	if (s && spec_is_foreign(s + 1, strlen(s + 1))) {
+		note_foreign("gateway", nid);
+		return 0;
+	}
 	if (lnet_nid_parse(nid, &route.gateway) ||
 	    lnet_nid_is_any(&route.gateway) || lnet_nid_is_lo(&route.gateway))
 		return wrong(r, at, "not the NID of a gateway: '%.64s'", nid);
@@ -241,7 +273,6 @@ static int add_gateway(struct reader *r, const char *at, const char *word)
 		route.net = r->nets[i];
 		rc = routes_add_route(r, at, &route);
 	}
-	r->gateways = true;
 	return rc;
 }
 
@@ -276,7 +307,7 @@ static int routes_read_word(struct reader *r, const struct word *w)
 {
 	bool nets_end = r->hops || r->gateways;
 
-	if (!r->nnets || (!nets_end && is_net(w)))
+	if (!r->targets || (!nets_end && is_net(w)))
 		return each_word(r, w, routes_add_net);
 	if (!nets_end && routes_is_number(w))
 		return routes_read_hops(r, w);
@@ -288,13 +319,14 @@ static int routes_read_word(struct reader *r, const struct word *w)
 static void entry_begin(struct reader *r)
 {
 	r->nnets = 0;
+	r->targets = false;
 	r->hops = 0;
 	r->gateways = false;
 }
 
 static int entry_end(struct reader *r, const char *at)
 {
-	if (r->nnets && !r->gateways)
+	if (r->targets && !r->gateways)
 		return wrong(r, at, "a gateway is expected");
 	entry_begin(r);
 	return 0;
@@ -313,7 +345,7 @@ static int routes_read_all(struct reader *r)
 		if (w.len)
 			rc = routes_read_word(r, &w);
 		else if (*s == '#')
-			s += strcspn(s, "\n");
+			s = spec_comment_end(s);
 		else if (!*s)
 			return entry_end(r, s);
 		else if (*s == ';' || *s == '\n')
@@ -328,11 +360,15 @@ int lnet_routes_parse(const char *text, struct ulnet_route **routes_p,
 		      unsigned int *n_p, struct ulnet_text_error *err)
 {
 	struct reader *r = malloc(sizeof(*r));
+	char *joined = spec_join(text);
 	int rc;
 
-	if (!r)
+	if (!r || !joined) {
+		free(r);
+		free(joined);
 		return spec_wrong(err, text, text, -ENOMEM, "no memory");
-	r->text = text;
+	}
+	r->text = joined;
 	r->err = err;
 	r->routes = NULL;
 	r->n = 0;
@@ -344,6 +380,7 @@ int lnet_routes_parse(const char *text, struct ulnet_route **routes_p,
 		*routes_p = r->routes;
 		*n_p = r->n;
 	}
+	free(joined);
 	free(r);
 	return rc;
 }

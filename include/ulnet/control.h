@@ -41,10 +41,10 @@ ULNET_EXPORT int lnet_networks_parse(const char *text,
 
 /*
  * Parses rules such as "tcp1(eth1) 10.1.*.*; o2ib 10.[2-3].0.0/16", and uses
- * those with a range that matches an address of this host, in the order of the
- * text. A net without interfaces gets the interface that has the first matching
- * address. Results and errors are those of lnet_networks_parse(), and -ENOENT:
- * no rule matches. lnet_ip2nets_parse(3).
+ * those with a range that matches an address of this host, for each net the
+ * first of them, in the order of the text. A net without interfaces gets each
+ * interface that has a matching address. Results and errors are those of
+ * lnet_networks_parse(), and -ENOENT: no rule matches. lnet_ip2nets_parse(3).
  */
 ULNET_EXPORT int lnet_ip2nets_parse(const char *text,
 				    struct ulnet_ni_conf **confs_p,
@@ -56,7 +56,9 @@ ULNET_EXPORT int lnet_ip2nets_parse(const char *text,
 /*
  * Parses routes such as "tcp1 10.0.0.[1-4]@tcp:1; o2ib[1,2] 3 10.0.0.9@tcp"
  * into what lnet_route_add() needs for each route, in the order of the text. An
- * entry stands for a route to each of its nets through each of its gateways.
+ * entry stands for a route to each of its nets through each of its gateways. Of
+ * routes that come twice the first counts; nets of types that do not exist here
+ * are left out, and logged.
  * *@routes_p is an array of *@n_p elements, to be freed with free(); NULL and 0
  * if the text has no routes. -EINVAL, with *@err filled unless @err is NULL;
  * -ENOMEM.

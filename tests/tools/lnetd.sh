@@ -221,24 +221,30 @@ usage "--ip2nets '': a text is expected" --ip2nets ""
 fails "^lnetd: --ip2nets tcp1: at character 5: a range of addresses" --ip2nets tcp1
 fails "^lnetd: --ip2nets tcp 127.9.9.9: at character 14: no rule matches" \
 	--ip2nets "tcp 127.9.9.9"
-fails "^lnetd: --ip2nets tcp1.*127.0.0.1: at character 45: net tcp2 comes twice" \
-	--ip2nets "tcp1(lo) 127.9.9.9; tcp2(lo) 127.0.0.[1-9]; tcp2 127.0.0.1"
+fails "^lnetd: --ip2nets tcp1.*127.0.0.1: at character 45: no such net: tpc2" \
+	--ip2nets "tcp1(lo) 127.9.9.9; tcp2(lo) 127.0.0.[1-9]; tpc2 127.0.0.1"
 usage "--routes '': a text is expected" --routes ""
 fails "^lnetd: --routes tcp2: at character 5: " --routes tcp2
-fails "^lnetd: --routes: tcp2 by 127.0.0.9@tcp7: the gateway is on no network" \
-	--net "tcp(127.0.0.1)" --routes "tcp2 127.0.0.9@tcp7"
 
-# By the addresses that the host has; and routes, of which one is by this node
-# itself: it is a router.
-run 0 "$lnetd" --ip2nets "tcp1 127.9.9.9; tcp2 127.0.0.1 # here" \
-	--routes "tcp3 127.0.0.[8-9]@tcp2:1; tcp2 127.0.0.1@tcp2" \
-	--pidfile "$dir/pid"
+# Texts for a whole cluster, of which a node takes what is for it: rules, by the
+# addresses that the host has; and routes, but for those to its own networks and
+# by gateways on others. One route is by this node itself: it is a router.
+run 0 "$lnetd" --ip2nets "elan0 127.7.*.*; tcp1 127.9.9.9
+	tcp2 127.0.0.1 # here; tcp2(lo) 127.*.*.*" \
+	--routes "tcp3 127.0.0.[8-9]@tcp2:1; tcp2 127.0.0.1@tcp2 # me;
+	tcp4 127.0.0.8@tcp7; tcp2 127.0.0.8@tcp3; elan 127.0.0.8@tcp2;
+	tcp3 127.0.0.8@tcp2" --pidfile "$dir/pid"
+has err "^lnetd: --routes: 2 of 5 routes are not for this node.*\(tcp4 by 127.0.0.8@tcp7: the gateway is on no network of this node\)"
+has err "^warning: config: route to elan is passed over"
 exec {lock}<"$dir/pid"
 ctl 0 net show
 has out "127.0.0.1@tcp2"
-expect "nothing for others" test "$(grep -c "@tcp1" "$dir/out")" = 0
+expect "one network for this host" \
+	test "$(grep -c "nid: .*@tcp" "$dir/out")" = 1
 ctl 0 route show --verbose
-expect "two routes" test "$(grep -c 'gateway: 127.0.0.[89]@tcp2' "$dir/out")" = 2
+expect "two routes" test "$(grep -c 'gateway:' "$dir/out")" = 2
+expect "through them" \
+	test "$(grep -c 'gateway: 127.0.0.[89]@tcp2' "$dir/out")" = 2
 expect "their priority" test "$(grep -c 'priority: 1' "$dir/out")" = 2
 ctl 0 routing show
 has out "enable: 1"

@@ -316,26 +316,53 @@ int node_add_networks(const struct node *n, const char *spec)
 	return add_networks(n, "net", spec, lnet_networks_parse);
 }
 
-static int node_add_route(const struct node *n, const struct ulnet_route *route)
+/* How many routes were passed over, and one of them, with the reason. */
+struct passed {
+	unsigned int n;
+	char first[2 * LNET_NIDSTR_SIZE + 64];
+};
+
+/* The text serves a whole cluster, so it also has routes that are not for this
+ * host. NULL: this one is. */
+static const char *route_is_not_for(const struct node *n,
+				    const struct ulnet_route *route)
+{
+	if (node_has(n, NULL, route->net))
+		return "this node is on that network itself";
+	if (!node_has(n, NULL, lnet_nid_net(&route->gateway)))
+		return "the gateway is on no network of this node";
+	return NULL;
+}
+
+static int node_add_route(const struct node *n, const struct ulnet_route *route,
+			  struct passed *passed)
 {
 	char net[LNET_NIDSTR_SIZE], gateway[LNET_NIDSTR_SIZE];
-	int rc = lnet_route_add(n->lnet, route);
+	const char *why = route_is_not_for(n, route);
+	int rc = why ? 0 : lnet_route_add(n->lnet, route);
 
-	if (rc)
-		say(n->say, LNET_LOG_ERR, "--routes: %s by %s: %s",
-		    lnet_net_format(route->net, net, sizeof(net)),
-		    lnet_nid_format(&route->gateway, gateway, sizeof(gateway)),
-		    rc == -EHOSTUNREACH ? "the gateway is on no network of "
-					  "this node"
-		    : rc == -EINVAL	? "this node is on that network itself"
-					: strerror(-rc));
-	return rc;
+	if (rc == -EEXIST)
+		why = "it is there already";
+	lnet_net_format(route->net, net, sizeof(net));
+	lnet_nid_format(&route->gateway, gateway, sizeof(gateway));
+	if (!why && rc)
+		say(n->say, LNET_LOG_ERR, "--routes: %s by %s: %s", net,
+		    gateway, strerror(-rc));
+	if (!why)
+		return rc;
+	say(n->say, LNET_LOG_INFO, "--routes: %s by %s is passed over: %s", net,
+	    gateway, why);
+	if (!passed->n++)
+		snprintf(passed->first, sizeof(passed->first), "%s by %s: %s",
+			 net, gateway, why);
+	return 0;
 }
 
 /* A route whose gateway is this node makes it a router, as in the kernel. */
 static int add_routes(const struct node *n, const char *text)
 {
 	struct ulnet_text_error err = { 0 };
+	struct passed passed = { 0, "" };
 	struct ulnet_routing routing;
 	struct ulnet_route *routes;
 	unsigned int count;
@@ -350,10 +377,15 @@ static int add_routes(const struct node *n, const char *text)
 		if (node_has(n, &routes[i].gateway, 0))
 			routing.enabled = true;
 		else
-			rc = node_add_route(n, &routes[i]);
+			rc = node_add_route(n, &routes[i], &passed);
 	free(routes);
 	if (!rc && routing.enabled)
 		rc = lnet_routing_set(n->lnet, &routing);
+	if (!rc && passed.n)
+		say(n->say, LNET_LOG_WARN,
+		    "--routes: %u of %u routes are not for this node, and are "
+		    "passed over (%s)",
+		    passed.n, count, passed.first);
 	return rc;
 }
 

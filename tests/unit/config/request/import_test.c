@@ -326,6 +326,28 @@ Test(import, later_release)
 	rig_close(&rig);
 }
 
+/* Of the rules for this host that have the same net, the first counts. */
+Test(import, first_rule)
+{
+	struct rig rig = rig_open();
+	char *state;
+
+	import_ok(&rig, "add",
+		  "ip2nets:\n"
+		  "- {net-spec: tcp7, interfaces: eth4, ip-range: 127.9.9.9}\n"
+		  "- {net-spec: elan0, interfaces: x, ip-range: 127.9.9.9}\n"
+		  "- {net-spec: tcp7, interfaces: eth2, ip-range: 127.0.0.1}\n"
+		  "- {net-spec: tcp8, interfaces: eth2, ip-range: 127.0.0.1}\n"
+		  "- {net-spec: tcp7, ip-range: {0: 127.0.0.1}}\n");
+	state = rig_state(&rig);
+	cr_assert(strstr(state, "net type: tcp7"), "%s", state);
+	cr_assert(strstr(state, "net type: tcp8"), "%s", state);
+	cr_assert(strstr(state, "0: eth2"), "%s", state);
+	cr_assert_null(strstr(state, "0: eth4"), "%s", state);
+	free(state);
+	rig_close(&rig);
+}
+
 /* An unknown key that resembles a known one is an error. */
 Test(import, misspelt)
 {

@@ -240,13 +240,100 @@ Test(ip2nets, good)
 	rules_good("tcp( eth0 , eth1 ),tcp1(eth1:1) 10.*.*.*",
 		   "tcp(eth0),tcp(eth1),tcp1(eth1:1)");
 	rules_good("# all\n tcp 10.7.*.* # not here\n;;tcp2 *.*.*.*\n",
-		   "tcp2(eth0)");
+		   "tcp2(eth0),tcp2(eth1),tcp2(ib0)");
 	rules_good("tcp(10.9.0.5) 10.9.*.*", "tcp(10.9.0.5)");
 	/* That there is no such interface shows when the NI is added. */
 	rules_good("tcp(eth7) 10.0.*.*", "tcp(eth7)");
 	rules_good("tcp(eth0[0,1])[2] 10.0.*.*", "tcp(eth0)");
-	/* A net may come twice if only one of its rules applies. */
+	rules_good("tcp0(eth0), o2ib0 (ib0)\t10.0.*.*", "tcp(eth0),o2ib(ib0)");
+	rules_good("tcp(eth0) 10.0.*.*; \\\n o2ib(ib0) \\\n192.168.*.*",
+		   "tcp(eth0),o2ib(ib0)");
+}
+
+/* Of the rules for a net the first that is for this host counts. */
+Test(ip2nets, first_rule)
+{
 	rules_good("tcp 10.7.*.*; tcp 10.0.*.*", "tcp(eth0)");
+	rules_good("tcp0(eth0) 10.0.0.[2,5]; tcp0 10.*.*.*", "tcp(eth0)");
+	rules_good("tcp(eth0,eth1) 10.0.0.[4-10]; tcp(eth1) *.*.*.*",
+		   "tcp(eth0),tcp(eth1)");
+	rules_good("tcp(eth1) *.*.*.*; tcp(eth0,eth1) 10.0.0.[4-10]",
+		   "tcp(eth1)");
+	/* For each net by itself. */
+	rules_good("tcp(eth0) 10.0.*.*; tcp(eth1),o2ib(ib0) *.*.*.*",
+		   "tcp(eth0),o2ib(ib0)");
+	rules_good("tcp(eth0),o2ib(ib0),tcp(eth1) *.*.*.*",
+		   "tcp(eth0),o2ib(ib0),tcp(eth1)");
+}
+
+/* All interfaces that match are used (seed 002's example), each once. */
+Test(ip2nets, all_interfaces)
+{
+	rules_good("tcp 10.[0-1].*.*", "tcp(eth0),tcp(eth1)");
+	rules_good("tcp 10.*.*.*", "tcp(eth0),tcp(eth1)");
+	rules_good("tcp 10.9.*.*", "tcp(eth1:1)");
+	rules_good("tcp,o2ib 10.0.0.5 192.168.0.5",
+		   "tcp(eth0),tcp(ib0),o2ib(eth0),o2ib(ib0)");
+}
+
+/* An interface's name stands for its first address; another one is named. */
+Test(ip2nets, second_address)
+{
+	struct ip2nets_address addrs[2] = { { .interface = "eth0" },
+					    { .interface = "eth0" } };
+	char *networks;
+
+	cr_assert_eq(lnet_nid_parse("10.0.0.5@tcp", &addrs[0].nid), 0);
+	cr_assert_eq(lnet_nid_parse("10.9.0.5@tcp", &addrs[1].nid), 0);
+	cr_assert_eq(ip2nets_networks("tcp 10.9.*.*; tcp1(eth0) 10.0.*.*",
+				      addrs, 2, &networks, NULL),
+		     0);
+	cr_assert_str_eq(networks, "tcp(10.9.0.5),tcp1(eth0)");
+	free(networks);
+}
+
+/* A comment ends at the next rule. */
+Test(ip2nets, comments)
+{
+	rules_good("tcp10 10.0.0.[1-9] # a; tcp11 10.1.*.*",
+		   "tcp10(eth0),tcp11(eth1)");
+	rules_good("tcp10 10.0.0.[1-9] # a\ntcp11 10.1.*.*",
+		   "tcp10(eth0),tcp11(eth1)");
+	rules_good("# routers; tcp10 10.0.0.5", "tcp10(eth0)");
+	/* What looks like the rest of a comment is a rule, and none. */
+	rules_bad("tcp 10.0.0.5 # a; or b", -EINVAL, 21, "a number");
+}
+
+/* A rule may name what other hosts have. A foreign net of a rule for this host
+ * is passed over with a warning, as this host cannot be on it. */
+Test(ip2nets, other_hosts)
+{
+	rules_good("elan0 132.6.[1-3].[2-8/2]; tcp 10.0.*.*", "tcp(eth0)");
+	rules_good("kfi 132.6.*.*; tcp 10.0.*.*", "tcp(eth0)");
+	rules_good("elan(a,b)[0],vib 132.6.*.*; tcp 10.0.*.*", "tcp(eth0)");
+	rules_good("tcp 10.0.*.*; elan0 10.0.*.*", "tcp(eth0)");
+	rules_good("elan0,tcp 10.0.*.*", "tcp(eth0)");
+	rules_good("tcp(bond7,eth9) 132.6.*.*; tcp 10.0.*.*", "tcp(eth0)");
+	rules_bad("elan0 10.0.*.*", -ENOENT, 14, "are not there");
+	/* But what is misspelt, or no rule at all, is refused. */
+	rules_bad("tpc 132.6.*.*; tcp 10.0.*.*", -EINVAL, 0, "no such net");
+	rules_bad("tcp99999 132.6.*.*", -EINVAL, 0, "no such net");
+	rules_bad("elan( 132.6.*.*; tcp 10.0.*.*", -EINVAL, 15, "expected");
+	rules_bad("elan-0 132.6.*.*", -EINVAL, 0, "no such net: elan-0");
+	rules_bad("tcp(eth7,) 132.6.*.*", -EINVAL, 4, "not the name");
+}
+
+/* Ranges may say which hosts are meant by the address of another interface that
+ * the text uses; else they contradict the interface (requirement B6). */
+Test(ip2nets, ranges_of_another_interface)
+{
+	rules_good("tcp(eth0,eth1) 10.0.0.[4-6]", "tcp(eth0),tcp(eth1)");
+	rules_good("o2ib 192.168.0.*; tcp(eth0) 192.168.0.[1,5]",
+		   "o2ib(ib0),tcp(eth0)");
+	rules_good("tcp(eth0) 192.168.0.[1,5]; o2ib 192.168.0.*",
+		   "tcp(eth0),o2ib(ib0)");
+	rules_bad("o2ib 192.168.0.*; tcp(eth0) 10.1.*.*", -EINVAL, 18,
+		  "eth0 has no address in 10.1.*.*");
 }
 
 Test(ip2nets, bad)
@@ -259,10 +346,6 @@ Test(ip2nets, bad)
 	rules_bad("tcp 10.0.*.*; tpc 10.7.*.*", -EINVAL, 14,
 		  "no such net: tpc");
 	rules_bad("tcp(eth0 10.0.*.*", -EINVAL, 17, "a range of addresses");
-	rules_bad("tcp 10.0.*.*; tcp 10.1.*.*", -EINVAL, 14,
-		  "net tcp comes twice");
-	rules_bad("tcp(eth0),o2ib(ib0),tcp(eth1) *.*.*.*", -EINVAL, 0,
-		  "net tcp comes twice");
 	rules_bad("tcp1(eth0) 10.1.*.*", -EINVAL, 0,
 		  "eth0 has no address in 10.1");
 	rules_bad("tcp(eth0)[0,x] 10.0.*.*", -EINVAL, 9, "CPTs");

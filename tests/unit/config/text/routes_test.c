@@ -104,9 +104,39 @@ Test(route_text, bad)
 	bad("tcp1 10.0.0.1]@tcp", 13, "']' without");
 	bad("tcp1 10.0.0.[[1]]@tcp", 13, "brackets in brackets");
 	bad("tcp1 10.0.0.[1-300]@tcp", 5, "gateway: '10.0.0.256@tcp'");
-	bad("tcp1 10.0.0.[1,1]@tcp", 5, "tcp1 by 10.0.0.1@tcp comes twice");
 	bad("tcp1 10.0.0.1; tcp2,tcp1 10.0.0.1", 15, "no such net: tcp2,tcp1");
-	bad("tcp1 10.0.0.1@tcp;\ntcp1 2 10.0.0.1@tcp", 26, "comes twice");
+}
+
+/* Of routes that come twice the first counts. */
+Test(route_text, twice)
+{
+	good("tcp1 10.0.0.[1,1]@tcp", "tcp1 0 10.0.0.1@tcp:0");
+	good("tcp1 10.0.0.1@tcp:3;\ntcp1 2 10.0.0.[1-2]@tcp",
+	     "tcp1 0 10.0.0.1@tcp:3; tcp1 2 10.0.0.2@tcp:0");
+	good("[tcp1,tcp1] 10.0.0.1@tcp", "tcp1 0 10.0.0.1@tcp:0");
+}
+
+Test(route_text, comments)
+{
+	good("tcp1 10.0.0.1@tcp # a; tcp2 10.0.0.2@tcp",
+	     "tcp1 0 10.0.0.1@tcp:0; tcp2 0 10.0.0.2@tcp:0");
+	good("# a; tcp2 10.0.0.2@tcp", "tcp2 0 10.0.0.2@tcp:0");
+	good("tcp1 10.0.0.1@tcp; \\\n tcp2 \\\n10.0.0.2@tcp",
+	     "tcp1 0 10.0.0.1@tcp:0; tcp2 0 10.0.0.2@tcp:0");
+	bad("tcp1 10.0.0.1@tcp # a; or b", 27, "a gateway is expected");
+}
+
+/* Nets that only other hosts know are passed over, but not misspelt ones. */
+Test(route_text, foreign_nets)
+{
+	good("tcp 1022@elan; elan 10.0.0.1@tcp", "");
+	good("[tcp1,elan1] 2 10.0.0.1@tcp [8-14/2]@elan",
+	     "tcp1 2 10.0.0.1@tcp:0");
+	good("tcp1 10.0.0.1@vib0:2 10.0.0.2@tcp", "tcp1 0 10.0.0.2@tcp:0");
+	bad("elan", 4, "a gateway is expected");
+	bad("elan 10.0.0.1@tcp:x", 5, "priority 'x'");
+	bad("elan 10.0.0.300@tcp", 5, "not the NID");
+	bad("elan 10.0.0.1@tpc", 5, "not the NID");
 }
 
 /* A short text that stands for very many routes is refused quickly. */
