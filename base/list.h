@@ -43,10 +43,16 @@ static inline void list_add_tail(struct list *head, struct list *e)
 	list_add_between(e, head->prev, head);
 }
 
-static inline void list_del(struct list *e)
+/* Removes an entry that is not looked at again, unless it is added anew. */
+static inline void list_unlink(struct list *e)
 {
 	e->prev->next = e->next;
 	e->next->prev = e->prev;
+}
+
+static inline void list_del(struct list *e)
+{
+	list_unlink(e);
 	list_init(e);
 }
 

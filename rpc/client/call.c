@@ -211,10 +211,10 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 {
 	struct ulrpc_client *c = call->client;
 
-	list_del(&call->link);
+	list_unlink(&call->link);
 	client_unwatch(call);
 	if (likely(call->slot != SLOT_NONE)) {
-		list_del(&call->order);
+		list_unlink(&call->order);
 		import_slot_put(c->imp, call->slot);
 	}
 	if (unlikely(call->fsm.state != CALL_SENT)) {
@@ -552,6 +552,14 @@ static void call_on_fetched(struct ulrpc_call *call, int status)
 		 shard_now(call->shard));
 }
 
+/* Does the server no longer know whether it executed the call? If the attempt
+ * was marked as sent again, it is the method that cannot tell. */
+static bool is_forgotten(const struct ulrpc_call *call,
+			 const struct wire_reply *r)
+{
+	return r->status == WIRE_DOUBTFUL && !(call->flags & WIRE_CALL_RESENT);
+}
+
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 		   uint64_t now)
 {
@@ -564,10 +572,7 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 	if (unlikely(call->queries))
 		attempt_judge_rail(call, r);
 	call->client->reopened = 0;
-	/* If the attempt was marked as sent again, it is the method that cannot
-	 * tell whether it was executed before. */
-	if (unlikely(r->status == WIRE_DOUBTFUL) &&
-	    !(call->flags & WIRE_CALL_RESENT)) {
+	if (unlikely(r->status) && is_forgotten(call, r)) {
 		call_on_forgotten(call);
 		return;
 	}
