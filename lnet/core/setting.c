@@ -104,10 +104,12 @@ static void value_set(struct settings *s, enum setting i, int64_t value)
 {
 	uint64_t v = i == SETTING_DISCOVERY ? modes[value]
 					    : (uint64_t)value * unit_of(i);
+	uint64_t before = atomic_exchange(&s->value[i], v);
 
-	if (atomic_exchange(&s->value[i], v) != v && i == SETTING_DISCOVERY &&
-	    s->discovery_changed)
+	if (i == SETTING_DISCOVERY && before != v && s->discovery_changed)
 		s->discovery_changed(s);
+	if (i == SETTING_HEALTH_SENSITIVITY && !before && v && s->health_is_on)
+		s->health_is_on(s);
 }
 
 /* The transaction timeout is divided among retry_count + 1 transmissions. */
@@ -126,6 +128,7 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf,
 
 	pthread_mutex_init(&s->lock, NULL);
 	s->discovery_changed = NULL;
+	s->health_is_on = NULL;
 	for (unsigned int i = 0; i < SETTINGS; i++)
 		value_set(s, i, table[i].def);
 	s->value[SETTING_TRANSACTION_TIMEOUT] =

@@ -49,9 +49,10 @@ struct settings {
 	/* taken by writers, because values depend on each other */
 	pthread_mutex_t lock;
 	_Atomic uint64_t value[SETTINGS]; /* times in ns */
-	/* Called with the lock held after discovery has changed. Immutable
-	 * after open; may be NULL. */
+	/* Called with the lock held after discovery has changed, and after
+	 * health was switched on. Immutable after open; may be NULL. */
 	void (*discovery_changed)(struct settings *s);
+	void (*health_is_on)(struct settings *s);
 };
 
 /* @conf must have been checked. @busy_poll: ns. */
@@ -75,21 +76,32 @@ SETTING_READER(uint32_t, retry_count, SETTING_RETRY_COUNT)
 SETTING_READER(uint32_t, interfaces_max, SETTING_INTERFACES_MAX)
 SETTING_READER(uint32_t, numa_range, SETTING_NUMA_RANGE)
 SETTING_READER(uint32_t, response_tracking, SETTING_RESPONSE_TRACKING)
-/* A gateway whose health is below this percentage of LNET_HEALTH_MAX is not
- * used if another one is left. */
 SETTING_READER(uint32_t, router_sensitivity, SETTING_ROUTER_SENSITIVITY)
 SETTING_READER(bool, large_nids, SETTING_LARGE_NIDS)
 SETTING_READER(bool, drop_asym_route, SETTING_DROP_ASYM_ROUTE)
 SETTING_READER(enum ulnet_discovery, discovery, SETTING_DISCOVERY)
-/* health_loss: what a failure takes from the health of an NI; health_gain: what
- * a received message adds to it (0: as much as health_loss). */
+/* health_loss: what a failure takes from the health of an NI; 0: health is off,
+ * which means that it decides nothing, and that nobody is pinged for it.
+ * health_gain: what a received message adds to it; 0: as much as health_loss,
+ * or everything while health is off. */
 SETTING_READER(int32_t, health_loss, SETTING_HEALTH_SENSITIVITY)
 SETTING_READER(int32_t, health_gain_set, SETTING_HEALTH_GAIN)
+static inline bool settings_health_is_on(const struct settings *s)
+{
+	return settings_health_loss(s) != 0;
+}
 static inline int32_t settings_health_gain(const struct settings *s)
 {
 	int32_t gain = settings_health_gain_set(s);
+	int32_t loss = settings_health_loss(s);
 
-	return gain ? gain : settings_health_loss(s);
+	return gain ? gain : loss ? loss : LNET_HEALTH_MAX;
+}
+/* A gateway whose health is below this percentage of LNET_HEALTH_MAX is not
+ * used if another one is left. */
+static inline uint32_t settings_route_health(const struct settings *s)
+{
+	return settings_health_is_on(s) ? settings_router_sensitivity(s) : 0;
 }
 
 #endif

@@ -44,11 +44,13 @@ static void ask_event(const struct ulnet_event *ev)
 
 	if (ev->type == LNET_EVENT_REPLY || ev->type == LNET_EVENT_ACK) {
 		a->status = ev->status;
+		a->cause = ev->cause;
 		a->length = ev->mlength;
 		a->ni = ev->path_local;
 		a->lpni = ev->path_peer;
 	} else if (ev->terminal && ev->outcome != LNET_OUTCOME_DELIVERED) {
 		a->status = ev->status ? ev->status : -ETIMEDOUT;
+		a->cause = ev->cause;
 	}
 	md = id_lookup(&portal_cpt(a->cpt)->mds, ev->md.cookie);
 	if (ev->terminal && md)
@@ -82,6 +84,7 @@ static int ask_begin(struct ask *a, struct op_args *args, size_t length,
 	args->md = md->cookie;
 	a->md = md->cookie;
 	a->status = -EIO;
+	a->cause = LNET_CAUSE_LOCAL_ERROR;
 	rc = op_begin(a->cpt, args);
 	if (rc) {
 		a->md = 0;

@@ -24,6 +24,7 @@ struct ask {
 	size_t size;   /* size of @buf, bytes */
 	size_t length; /* bytes of @buf that are used */
 	int status;    /* result: 0 or a negative errno */
+	enum ulnet_cause cause; /* the cause of @status, if it is not 0 */
 	/* result, if @status is 0: the NIDs of the path that was used */
 	struct ulnet_nid ni, lpni;
 	/* cookie of the MD in use; 0: nothing is under way */

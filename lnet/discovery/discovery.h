@@ -95,12 +95,24 @@ struct targets {
 	struct timer retry; /* tries again to post @spare */
 };
 
+/* ---- recovery (recovery.c) ---- */
+
+/* A look at all NIs, since health was switched on. */
+struct recovery_all {
+	struct lnet_cpt *cpt;
+	struct work work;
+	atomic_bool posted;    /* @work has been scheduled */
+	atomic_bool anew;      /* the look must begin from the start */
+	struct peers_place at; /* how far it has come */
+};
+
 /* The part of a CPT that this room (folder) and those below it know. */
 struct discovery_cpt {
 	struct msg_cpt msg;
 	struct targets targets;
 	struct disc_cpt disc;
 	struct list ill; /* of recovery.link (recovery.c) */
+	struct recovery_all all;
 };
 
 static inline struct discovery_cpt *discovery_cpt(const struct lnet_cpt *cpt)

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "lnet/discovery/ask.h"
 #include "lnet/discovery/discovery.h"
+#include "lnet/message/end.h"
 #include "lnet/message/out.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
@@ -18,6 +19,10 @@
 #define ANSWERED (20 * NSEC_PER_MSEC)
 /* ns: the timeout of a ping, and the interval up to which intervals double. */
 #define ANSWER_WITHIN NSEC_PER_SEC
+/* So many answers follow each other that quickly, which is enough for full
+ * health by the default of health_gain; all others follow after ANSWER_WITHIN.
+ */
+#define QUICK_ANSWERS 16
 /* Later the interval is this part of the time since the last sign of life. */
 #define INTERVAL_PART 32
 /* An NI of a router is deaf after this number of pings without an answer, each
@@ -41,6 +46,7 @@ struct recovery {
 	/* ns: when the first ping of those not answered began */
 	uint64_t silent_since;
 	uint64_t interval; /* ns: from one ping to the next */
+	unsigned int answers; /* number of answers in a row */
 	struct ask ask;
 	/* With @local: CPTs look for a peer to ping, one after the other. While
 	 * @away is set, the fields below belong to the CPT that looks. */
@@ -75,11 +81,14 @@ static struct lnet_peer_ni *ni_of_peer(const struct recovery *r)
 /* Does the NI of @r still exist, and must it still be pinged? */
 static bool is_ill(const struct recovery *r)
 {
-	uint64_t limit = settings_recovery_limit(&r->cpt->node->settings);
+	const struct settings *set = &r->cpt->node->settings;
+	uint64_t limit = settings_recovery_limit(set);
 	const struct lnet_peer_ni *lpni;
 	const struct lnet_ni *ni;
 
 	if (limit && loop_now(r->cpt->loop) - r->since >= limit)
+		return false;
+	if (!settings_health_is_on(set))
 		return false;
 	if (r->local) {
 		ni = ni_of_mine(r);
@@ -150,6 +159,7 @@ static void recovery_not_heard(struct recovery *r)
 
 	if (!r->pings.silent++)
 		r->silent_since = r->began;
+	r->answers = 0;
 	r->interval = MIN(2 * r->interval, ANSWER_WITHIN);
 	r->interval = MIN(MAX(r->interval, part), max);
 }
@@ -181,7 +191,8 @@ static void recovery_go_on(struct recovery *r, bool answered)
 	}
 	if (answered) {
 		recovery_heard(r);
-		recovery_wait(r, ANSWERED);
+		recovery_wait(r, r->answers++ < QUICK_ANSWERS ? ANSWERED
+							      : ANSWER_WITHIN);
 		return;
 	}
 	recovery_not_heard(r);
@@ -191,9 +202,18 @@ static void recovery_go_on(struct recovery *r, bool answered)
 	recovery_wait(r, r->interval - MIN(took, r->interval));
 }
 
+/* A ping that fails costs the peer NI health (seed 000), so that of two ill NIs
+ * the one that answers is better. It costs our NIs none: that the peer is
+ * silent says nothing of them. */
 static void recovery_asked(struct ask *ask)
 {
-	recovery_go_on(container_of(ask, struct recovery, ask), !ask->status);
+	struct recovery *r = container_of(ask, struct recovery, ask);
+	struct lnet_peer_ni *lpni = r->local ? NULL : ni_of_peer(r);
+
+	if (ask->status && lpni && !r->cpt->closing && is_ill(r) &&
+	    attempt_tells_of_peer(ask->status, ask->cause))
+		health_lose_peer_ni(r->cpt, lpni);
+	recovery_go_on(r, !ask->status);
 }
 
 static uint64_t answer_within(const struct recovery *r)
@@ -213,7 +233,8 @@ static void recovery_ping(struct recovery *r, const struct ulnet_nid *from,
 	r->began = loop_now(r->cpt->loop);
 	r->pings.next = 0;
 	recovery_note(r);
-	/* The ping is sent only once, and no NI loses health if it fails. */
+	/* The ping is sent only once; what follows if it fails, is decided by
+	 * recovery_asked(). */
 	if (ask_get(&r->ask, from, &target, MSG_ONCE | MSG_EXACT | MSG_PROBE,
 		    answer_within(r)))
 		recovery_wait(r, r->interval);
@@ -382,6 +403,7 @@ static struct recovery *recovery_new(struct lnet_cpt *cpt, bool local,
 static void ni_ill(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
 	if (cpt->closing || cpt->config->nnis <= 2 ||
+	    !settings_health_is_on(&cpt->node->settings) ||
 	    atomic_exchange(&ni->recovering, true))
 		return;
 	if (!recovery_new(cpt, true, &ni->lnd.nid))
@@ -404,7 +426,9 @@ static void peer_ni_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct recovery *r;
 
-	if (cpt->closing || lpni->recovery || !health_matters(cpt, lpni))
+	if (cpt->closing || lpni->recovery ||
+	    !settings_health_is_on(&cpt->node->settings) ||
+	    !health_matters(cpt, lpni))
 		return;
 	r = recovery_new(cpt, false, &lpni->nid);
 	lpni->recovery = r ? &r->pings : NULL;
@@ -458,6 +482,53 @@ void recovery_of_peer(struct lnet_cpt *cpt, struct lnet_peer *peer)
 			peer_ni_ill(cpt, lpni);
 }
 
+/* ---- health is switched on again ---- */
+
+/* As peers_fn. */
+static void look_at_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			    void *arg)
+{
+	(void)arg;
+	if (lpni && lpni->health < LNET_HEALTH_MAX)
+		peer_ni_ill(cpt, lpni);
+}
+
+/* Begins to ping what has become ill while health was off. */
+static void look_at_all(struct work *w)
+{
+	struct recovery_all *all = container_of(w, struct recovery_all, work);
+	struct lnet_cpt *cpt = all->cpt;
+
+	if (atomic_exchange(&all->anew, false)) {
+		all->at = PEERS_FIRST;
+		if (!cpt->closing)
+			recovery_of_nis(cpt);
+	}
+	if (!cpt->closing && peers_some(cpt, &all->at, look_at_peer_ni, NULL)) {
+		loop_post(cpt->loop, w);
+		return;
+	}
+	atomic_store(&all->posted, false);
+	/* It was switched off and on again since the look at @anew. */
+	if (atomic_load(&all->anew) && !atomic_exchange(&all->posted, true))
+		loop_post(cpt->loop, w);
+	cpt_ended_one(cpt);
+}
+
+/* The function settings.health_is_on. Any thread. */
+static void health_is_on(struct settings *s)
+{
+	struct lnet *node = container_of(s, struct lnet, settings);
+
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct recovery_all *all = &discovery_cpt(node->cpt[i])->all;
+
+		atomic_store(&all->anew, true);
+		if (!atomic_exchange(&all->posted, true))
+			loop_post(node->loops[i], &all->work);
+	}
+}
+
 static const struct health_watch watch = {
 	.ni_ill = ni_ill,
 	.peer_ni_ill = peer_ni_ill,
@@ -467,7 +538,12 @@ static const struct health_watch watch = {
 
 void recovery_init(struct lnet_cpt *cpt)
 {
-	list_init(&discovery_cpt(cpt)->ill);
+	struct discovery_cpt *dc = discovery_cpt(cpt);
+
+	list_init(&dc->ill);
+	dc->all.cpt = cpt;
+	dc->all.work.fn = look_at_all;
+	cpt->node->settings.health_is_on = health_is_on;
 	path_cpt(cpt)->watch = &watch;
 	peer_cpt(cpt)->came = recovery_of_peer;
 }
@@ -488,10 +564,11 @@ void recovery_stop(struct lnet_cpt *cpt)
 
 bool recovery_is_idle(const struct lnet_cpt *cpt)
 {
+	const struct discovery_cpt *dc = discovery_cpt(cpt);
 	const struct recovery *r;
 
-	list_for_each_entry (r, &discovery_cpt(cpt)->ill, link)
+	list_for_each_entry (r, &dc->ill, link)
 		if (r->away)
 			return false;
-	return true;
+	return !atomic_load(&dc->all.posted);
 }

@@ -217,6 +217,14 @@ static enum lnd_blame blame(const struct msg_out *msg, int status,
 	return b;
 }
 
+bool attempt_tells_of_peer(int status, enum ulnet_cause cause)
+{
+	enum lnd_blame b = lnd_judge(status, cause).blame;
+
+	return b == LND_BLAME_PEER || b == LND_BLAME_BOTH ||
+	       (b == LND_BLAME_LOCAL && cause == LNET_CAUSE_LOCAL_TIMEOUT);
+}
+
 /* Returns the cause that is counted. If @msg was canceled, the LND's cause only
  * says how far @msg had come; counting it would look as if the network had been
  * late. */

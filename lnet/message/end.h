@@ -59,6 +59,11 @@ void out_cancel(struct msg_out *msg, int status, enum ulnet_cause cause);
  * or, if @msg was delayed or paused, it is due. */
 void out_late(struct timer *t);
 
+/* Is it evidence against the peer NI that a message to it, which was sent once,
+ * has ended with @status and @cause? It is not if the message has not left this
+ * node, unless it has waited for the peer. */
+bool attempt_tells_of_peer(int status, enum ulnet_cause cause);
+
 /* If the present attempt of @msg, which has a path, failed: would there be
  * another one? */
 bool resend_could(const struct msg_out *msg);

@@ -356,12 +356,14 @@ static void out_depart(struct msg_out *msg)
 }
 
 /* @msg is for another node. If its next hop has failed lately, makes its
- * deadline earlier: the router does not keep @msg for long. */
+ * deadline earlier, provided that health counts: the router does not keep @msg
+ * for long. */
 static void out_shorten_deadline(struct msg_out *msg)
 {
 	uint64_t until = loop_now(msg->cpt->loop) + FORWARD_SUSPECT;
 
-	if (msg->lpni->health == LNET_HEALTH_MAX)
+	if (msg->lpni->health == LNET_HEALTH_MAX ||
+	    !settings_health_is_on(&msg->cpt->node->settings))
 		return;
 	msg->deadline = MIN(msg->deadline, until);
 	msg->lnd.deadline = MIN(msg->lnd.deadline, msg->deadline);

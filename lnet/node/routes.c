@@ -117,7 +117,7 @@ static void route_info(const struct lnet *node, const struct lnet_route *r,
 		       struct ulnet_route_info *info)
 {
 	enum route_state state =
-		route_state(r, settings_router_sensitivity(&node->settings));
+		route_state(r, settings_route_health(&node->settings));
 
 	*info = (struct ulnet_route_info){
 		.route = { r->net, r->gateway, r->hops, r->priority },

@@ -60,8 +60,21 @@ struct seek {
 	struct lnet_ni *src;	  /* the local NI named; NULL: none is named */
 	struct lnet_peer_ni *dst; /* the peer NI named; NULL: not known yet */
 	bool mr;		  /* any NI of the peer may be chosen */
+	/* criteria (RANK_BY()) in which all candidates count as equal */
+	uint32_t ignored;
 	struct path_trace *trace; /* NULL: not wanted */
 };
+
+/* With health_sensitivity 0, health decides nothing (seed 000). Whatever the
+ * setting, interfaces that are down are avoided. */
+static uint32_t criteria_ignored(const struct lnet_cpt *cpt)
+{
+	uint32_t ignored = cpt->policies ? 0 : RANK_BY_POLICY;
+
+	if (unlikely(!settings_health_is_on(&cpt->node->settings)))
+		ignored |= RANK_BY(HEALTH) | RANK_BY(PEER_HEALTH);
+	return ignored;
+}
 
 /* ---- a stage of a choice: the best candidate of one kind ---- */
 
@@ -128,11 +141,16 @@ static inline bool stage_is_better(const struct stage *st,
 {
 	const struct path_rank *r = st->next_rank;
 	const struct path_rank *best = st->best_rank;
+	uint32_t ignored = st->seek->ignored;
 
-	if (likely(!st->seek->cpt->policies))
+	/* The usual masks are constants, so that less code is made of the
+	 * comparison. */
+	if (likely(ignored == RANK_BY_POLICY))
 		return rank_is_better(rank_criteria[kind] & ~RANK_BY_POLICY, r,
 				      best);
-	return rank_is_better(rank_criteria[kind], r, best);
+	if (likely(!ignored))
+		return rank_is_better(rank_criteria[kind], r, best);
+	return rank_is_better(rank_criteria[kind] & ~ignored, r, best);
 }
 
 /* Compares @candidate, whose rank the caller has put into stage_rank(), with
@@ -176,7 +194,8 @@ static void stage_explain(const struct stage *st)
 
 		if (seen->why != LNET_PATH_CHOSEN || i + 1 == st->after_best)
 			continue;
-		seen->why = rank_decides(rank_criteria[seen->kind],
+		seen->why = rank_decides(rank_criteria[seen->kind] &
+						 ~st->seek->ignored,
 					 st->best_rank, &seen->rank);
 		if (seen->why == LNET_PATH_CHOSEN)
 			seen->why = LNET_PATH_TURN;
@@ -390,24 +409,28 @@ static struct shared_net choose_net(const struct seek *s)
 
 /* Would a message from @ni to an NI of @theirs (NULL: to the NI named) have to
  * wait for a connection that is being made, and may never be ready? Of the
- * peer's NIs that are up, only the healthiest ones are considered. */
+ * peer's NIs that are up, only the healthiest ones are considered, if health
+ * counts. */
 static bool waits_for_connection(const struct seek *s, const struct lnet_ni *ni,
 				 const struct lnet_peer_net *theirs)
 {
+	bool by_health = !(s->ignored & RANK_BY(HEALTH));
 	uint64_t connecting = 0, connected = 0;
 	const struct lnet_peer_ni *p;
-	int32_t health = -1;
+	int32_t best = -1;
 	bool up;
 
 	if (!theirs)
 		return s->dst->connecting_from & ni->bit;
 	up = any_is_up(theirs);
 	list_for_each_entry (p, &theirs->nis, link) {
-		if ((p->down && up) || p->health < health)
+		int32_t health = by_health ? p->health : 0;
+
+		if ((p->down && up) || health < best)
 			continue;
-		if (p->health > health)
+		if (health > best)
 			connecting = connected = 0;
-		health = p->health;
+		best = health;
 		connecting |= p->connecting_from;
 		connected |= p->connected_from;
 	}
@@ -771,8 +794,7 @@ static out_of_line void rank_route_by_policy(const struct seek *s,
 static void rank_route(const struct seek *s, const struct lnet_route *r,
 		       const struct lnet_peer_net *theirs, struct path_rank *k)
 {
-	uint32_t sensitivity =
-		settings_router_sensitivity(&s->cpt->node->settings);
+	uint32_t sensitivity = settings_route_health(&s->cpt->node->settings);
 
 	k->key[LNET_PATH_PEER_UP] =
 		2 * (route_state(r, sensitivity) == ROUTE_UP) +
@@ -956,6 +978,7 @@ static int seek_gateway(const struct seek *s, struct path *path)
 	struct path_request request = *s->request;
 	struct seek to = { .cpt = s->cpt,
 			   .request = &request,
+			   .ignored = s->ignored,
 			   .trace = s->trace };
 	int rc;
 
@@ -972,7 +995,10 @@ static int seek_gateway(const struct seek *s, struct path *path)
 int path_select(struct lnet_cpt *cpt, const struct path_request *request,
 		struct path *path, struct path_trace *trace)
 {
-	struct seek s = { .cpt = cpt, .request = request, .trace = trace };
+	struct seek s = { .cpt = cpt,
+			  .request = request,
+			  .ignored = criteria_ignored(cpt),
+			  .trace = trace };
 
 	/* No path leads to 0@lo. */
 	if (unlikely(lnet_nid_is_lo(request->dst)))

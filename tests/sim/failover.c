@@ -7,9 +7,11 @@
  * their way, or while replies are. Both rails are of the simulated network, as
  * over TCP, or one of them has simulated RDMA devices.
  *
- *	failover [--long]
+ *	failover [--long] [--gain N]
  *
- * --long: all combinations of circumstances.
+ * --long: all combinations of circumstances. --gain N: the setting health_gain
+ * of both nodes, to see what another one would do; the limits are those of the
+ * default.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -32,6 +34,7 @@
 #define NEVER	 UINT64_MAX
 #define BIN	 (10 * MSEC)
 #define BINS	 ((FAILED + BACK) / BIN)
+#define SLOW	 (100 * MSEC)
 
 enum { CLIENT, SERVER, NODES };
 
@@ -68,11 +71,13 @@ struct load {
 	/* calls in this second, by the rail that carried them */
 	unsigned int used[RAILS];
 	bool over;
+	bool unstable, away; /* the rail: comes and goes; is away now */
 	/* What has happened since the failure: */
 	uint64_t at;
 	unsigned int rail; /* the rail that failed */
 	unsigned int lost;
-	uint64_t longest; /* ns: the longest call */
+	unsigned int slow; /* calls that took more than SLOW */
+	uint64_t longest;  /* ns: the longest call */
 	uint64_t back;	  /* ns: when the rail came back; 0: not yet */
 	/* ns from @back until the rail was used again; NEVER: not yet */
 	uint64_t again;
@@ -98,6 +103,9 @@ struct failure {
 	 * one */
 	struct limit all, one;
 };
+
+/* What the user has asked for; 0: the defaults. */
+static int64_t gain;
 
 static int passed, failed;
 
@@ -129,6 +137,7 @@ static void on_end(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	if (l->at) {
 		l->lost += o->status != 0;
 		l->longest = took > l->longest ? took : l->longest;
+		l->slow += took > SLOW;
 		if (!o->status && (now - l->at) / BIN < BINS)
 			l->bins[(now - l->at) / BIN]++;
 	}
@@ -213,6 +222,10 @@ static void node_add(struct load *l, unsigned int node, bool listens,
 	if (!listens)
 		conf.accept = LNET_ACCEPT_NONE;
 	must(lnet_sim_node_add(l->sim, nids, &conf, start, l), "a node");
+	if (gain)
+		must(lnet_setting_set(lnet_sim_node(l->sim, node),
+				      "health_gain", gain),
+		     "the gain");
 }
 
 static void client_open(struct load *l)
@@ -402,6 +415,30 @@ static void speech(struct load *l)
 	cut(l, false);
 }
 
+/* The rail is away for a second, then it works for two, and so on. */
+static void come_or_go(void *arg)
+{
+	struct load *l = arg;
+
+	if (!l->unstable)
+		return;
+	l->away = !l->away;
+	cut(l, l->away);
+	lnet_sim_at(l->sim, (l->away ? 1 : 2) * SEC, come_or_go, l);
+}
+
+static void instability(struct load *l)
+{
+	l->unstable = true;
+	come_or_go(l);
+}
+
+static void stability(struct load *l)
+{
+	l->unstable = false;
+	cut(l, false);
+}
+
 /* Loses everything that node @from sends on the rail, or stops doing so. */
 static void mute(struct load *l, unsigned int from, bool on)
 {
@@ -528,6 +565,13 @@ static const struct failure failures[] = {
 	  { 1000, 1000, 0 },
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK },
+	{ "the rail is away for one of three seconds",
+	  instability,
+	  stability,
+	  { 1000, 1000, 0 },
+	  { 1000, 1000, 0 },
+	  { 1000, EVER, 0 },
+	  UNTIL_BACK },
 	{ "requests are lost",
 	  requests_lost,
 	  requests_heard,
@@ -594,6 +638,7 @@ static void report(const struct failure *f, const struct load *l,
 	printf("%s %s: %s: %u calls lost", good ? "PASS" : "FAIL", where,
 	       f->what, l->lost);
 	ms_print("the longest took", l->longest / MSEC);
+	printf(", %u took over %lu ms", l->slow, (unsigned long)(SLOW / MSEC));
 	ms_print("others go on after", goes_on(l));
 	ms_print("the rail is used again after", again);
 	printf("\n");
@@ -729,6 +774,7 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "long", no_argument, NULL, 'l' },
+		{ "gain", required_argument, NULL, 'g' },
 		{ NULL, 0, NULL, 0 },
 	};
 	static const unsigned int usual[] = {
@@ -749,11 +795,15 @@ int main(int argc, char **argv)
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c != 'l') {
-			fprintf(stderr, "usage: failover [--long]\n");
+		if (c == 'l') {
+			all = true;
+		} else if (c == 'g') {
+			gain = atoi(optarg);
+		} else {
+			fprintf(stderr,
+				"usage: failover [--long] [--gain N]\n");
 			return 2;
 		}
-		all = true;
 	}
 	for (unsigned int i = 0; all && i < SETUPS; i++)
 		play_setup(i);

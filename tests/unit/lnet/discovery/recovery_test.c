@@ -57,7 +57,8 @@ static void expect_failures(struct lnet_sim *sim, uint64_t ms, unsigned int n)
 }
 
 /* Intervals are 100, 200, 400 ms, and so on up to 1 s, then a 32nd of the
- * outage, or the maximum that is set. Pings that fail cost no health. */
+ * outage, or the maximum that is set. Pings that fail cost the peer NI health
+ * (seed 000), and nobody else. */
 Test(recovery, intervals_grow)
 {
 	struct lnet_sim *sim = rails();
@@ -69,6 +70,7 @@ Test(recovery, intervals_grow)
 	put(sim, mine[0], 0, SECOND);
 	lnet_sim_run(sim, MSEC);
 	expect_failures(sim, 2000, 4);
+	cr_expect_eq(peer_health(sim, 0), 900 - 4 * 100);
 	expect_failures(sim, 20000, 20);
 	lnet_sim_run(sim, 42000 * MSEC); /* 64 s */
 	expect_failures(sim, 16000, 7);
@@ -79,7 +81,10 @@ Test(recovery, intervals_grow)
 		     0);
 	lnet_sim_run(sim, 6000 * MSEC);
 	expect_failures(sim, 20000, 10);
-	cr_expect_eq(peer_health(sim, 0), 900);
+	cr_expect_eq(peer_health(sim, 0), 0);
+	cr_expect_eq(peer_health(sim, 1), 1000);
+	cr_expect_eq(my_health(sim, 0), 1000);
+	cr_expect_eq(my_health(sim, 1), 1000);
 	cr_expect_eq(counted(sim, "resend_count"), 0);
 	rails_heal(sim);
 	lnet_sim_run(sim, 2000 * MSEC);
@@ -129,13 +134,13 @@ Test(recovery, a_peer_that_sends)
 	}
 	cr_assert_eq(peer_health(sim, 0), 700);
 	lnet_sim_run(sim, 20000 * MSEC);
-	cr_assert_eq(peer_health(sim, 0), 700);
+	cr_assert_eq(peer_health(sim, 0), 0);
 	rails_heal(sim);
 	cr_assert_eq(LNetPut(nid_of(theirs[0]),
 			     bind_md(lnet_sim_node(sim, 1), &umd),
 			     LNET_NOACK_REQ, back, PORTAL, BITS, 0, 0),
 		     0);
-	lnet_sim_run(sim, 250 * MSEC);
+	lnet_sim_run(sim, 400 * MSEC);
 	cr_expect_eq(peer_health(sim, 0), 1000);
 	expect_silence(sim);
 	rails_end(sim);
@@ -155,7 +160,74 @@ Test(recovery, limit)
 	failed = counted(sim, "remote_dropped_count");
 	lnet_sim_run(sim, 1000000 * MSEC);
 	cr_expect_eq(counted(sim, "remote_dropped_count"), failed);
-	cr_expect_eq(peer_health(sim, 0), 900);
+	rails_end(sim);
+}
+
+static void set(struct lnet_sim *sim, const char *name, int64_t value)
+{
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), name, value), 0);
+}
+
+/* While health is off, nobody is pinged, whatever health was set by hand; once
+ * it is on again, what is ill is. */
+Test(recovery, off_and_on)
+{
+	const struct ulnet_nid ni = nid_of(mine[1]), peer = nid_of(theirs[0]);
+	struct lnet_sim *sim = rails();
+	struct lnet *node = lnet_sim_node(sim, 0);
+
+	put(sim, mine[1], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	set(sim, "health_sensitivity", 0);
+	cr_assert_eq(lnet_ni_set_health(node, &ni, 999), 0);
+	cr_assert_eq(lnet_peer_set_health(node, &peer, 999), 0);
+	expect_silence(sim);
+	cr_expect_eq(my_health(sim, 1), 999);
+	cr_expect_eq(peer_health(sim, 0), 999);
+	set(sim, "health_sensitivity", 1);
+	lnet_sim_run(sim, 500 * MSEC);
+	cr_expect_eq(my_health(sim, 1), 1000);
+	cr_expect_eq(peer_health(sim, 0), 1000);
+	expect_silence(sim);
+	rails_end(sim);
+}
+
+/* Pings that are under way end when health is switched off. */
+Test(recovery, off_during_pings)
+{
+	struct lnet_sim *sim = rails();
+
+	paths_are(sim, NULL, theirs[0], &refuses);
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, 3000 * MSEC);
+	cr_assert_lt(peer_health(sim, 0), 900);
+	set(sim, "health_sensitivity", 0);
+	rails_heal(sim);
+	lnet_sim_run(sim, 2000 * MSEC);
+	expect_silence(sim);
+	rails_end(sim);
+}
+
+/* A small gain makes recovery slow, and not pings many. */
+Test(recovery, a_small_gain)
+{
+	const struct ulnet_nid peer = nid_of(theirs[0]);
+	struct lnet_sim *sim = rails();
+	uint64_t before;
+
+	put(sim, mine[1], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	set(sim, "health_gain", 1);
+	before = pings(sim);
+	cr_assert_eq(lnet_peer_set_health(lnet_sim_node(sim, 0), &peer, 900),
+		     0);
+	lnet_sim_run(sim, 60000 * MSEC);
+	cr_expect_lt(pings(sim) - before, 16 + 61);
+	cr_expect_gt(pings(sim) - before, 60);
+	cr_expect_eq((uint64_t)peer_health(sim, 0) - 900, pings(sim) - before);
+	lnet_sim_run(sim, 60000 * MSEC);
+	cr_expect_eq(peer_health(sim, 0), 1000);
+	expect_silence(sim);
 	rails_end(sim);
 }
 

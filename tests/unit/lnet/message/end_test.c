@@ -542,6 +542,28 @@ Test(end, without_sensitivity_no_health_is_lost)
 	rails_end(sim);
 }
 
+/* Nor does health that was set by hand decide anything: both NIs of the peer
+ * are used in turn. */
+Test(end, without_sensitivity_health_decides_nothing)
+{
+	const struct ulnet_nid ni = nid_of(mine[0]), peer = nid_of(theirs[0]);
+	struct lnet_sim *sim = rails();
+	struct lnet *node = lnet_sim_node(sim, 0);
+
+	cr_assert_eq(lnet_setting_set(node, "health_sensitivity", 0), 0);
+	cr_assert_eq(lnet_ni_set_health(node, &ni, 0), 0);
+	cr_assert_eq(lnet_peer_set_health(node, &peer, 0), 0);
+	for (unsigned int i = 0; i < 8; i++) {
+		put(sim, NULL, 0, SECOND);
+		lnet_sim_run(sim, MSEC);
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_expect_eq(my_ni(sim, i).sent.put, 4);
+		cr_expect_eq(their_ni(sim, i).sent.put, 4);
+	}
+	rails_end(sim);
+}
+
 /* ---- what users see, and set ---- */
 
 Test(end, failures_are_shown_by_cause)

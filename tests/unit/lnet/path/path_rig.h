@@ -77,6 +77,8 @@ static inline void rig_init(struct path_rig *rig)
 	rig->cpt->node = &rig->node.portal.node;
 	rig->cpt->node->conf.peers_max = 100;
 	rig->cpt->node->cpts = 1;
+	atomic_init(&rig->cpt->node->settings.value[SETTING_HEALTH_SENSITIVITY],
+		    100);
 	directory_init(&rig->cpt->node->directory, 1, NULL, 0, NULL);
 	peers_init(rig->cpt);
 	paths_init(rig->cpt);
