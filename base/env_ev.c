@@ -250,6 +250,12 @@ static void turn_begin(struct ev_env *e)
 {
 	if (e->env.loop->in_turn)
 		return;
+	/* The application runs, in a child of fork(), the libev loop that it
+	 * lent to the node. */
+	if (unlikely(e->env.loop->orphan)) {
+		e->first = NULL;
+		return;
+	}
 	ev_feed_event(e->ev, &e->turn, EV_CUSTOM);
 	turn_now(e);
 }
@@ -267,8 +273,11 @@ static void on_turn(struct ev_loop *ev, struct ev_watcher *w, int revents)
 
 	(void)ev;
 	(void)revents;
-	if (!e->env.loop->in_turn)
+	if (!e->env.loop->in_turn) {
+		if (e->env.loop->orphan)
+			return;
 		turn_now(e);
+	}
 	turn_end(e);
 }
 

@@ -121,6 +121,19 @@ void loop_take_over(struct loop *l)
 	__atomic_store_n(&l->owner, pthread_self(), __ATOMIC_RELAXED);
 }
 
+void loop_orphan(struct loop *l)
+{
+	static const pthread_t nobody;
+
+	l->orphan = true;
+	__atomic_store_n(&l->owner, nobody, __ATOMIC_RELAXED);
+	l->in_turn = loop_here == l;
+	/* The next call that ends in the turn is reported to the guard. */
+	l->guard.late = 0;
+	if (loop_here == l)
+		loop_here = NULL;
+}
+
 bool loop_is_owner_outside(const struct loop *l)
 {
 	return pthread_equal(__atomic_load_n(&l->owner, __ATOMIC_RELAXED),
@@ -161,6 +174,8 @@ void loop_post(struct loop *l, struct work *w)
 		mailbox_put(&l->mailbox, w);
 		return;
 	}
+	if (unlikely(l->orphan))
+		return;
 	/* As soon as @w is put it may run, and the loop may then be freed, but
 	 * not before "posting" is 0 again. */
 	atomic_fetch_add_explicit(&l->posting, 1, memory_order_relaxed);
@@ -242,6 +257,8 @@ int loop_call_outside(struct loop *l, int (*fn)(void *arg), void *arg)
 	struct loop *before;
 	int rc;
 
+	if (unlikely(l->orphan))
+		return -ESHUTDOWN;
 	if (!loop_is_owner(l))
 		return loop_here ? -EXDEV : call_and_wait(l, fn, arg);
 	/* Otherwise loop_current() would be NULL in @fn. */
@@ -322,8 +339,24 @@ static void run_all(struct work *w)
 	}
 }
 
+/* The function that called fork() has returned, in the child. */
+static void orphan_abort(const char *fmt, va_list args)
+{
+	char name[256];
+
+	vsnprintf(name, sizeof(name), fmt, args);
+	fprintf(stderr,
+		"ulnet: %s called fork(), and returned in the child, which has "
+		"to call exec() or _exit() there: fork(2) gave it no other "
+		"thread of the node\n",
+		name);
+	abort();
+}
+
 void loop_guard_vend(struct loop *l, const char *fmt, va_list args)
 {
+	if (unlikely(l->orphan))
+		orphan_abort(fmt, args);
 	if (loop_guard_is_late(l))
 		guard_call(&l->guard, l->env->ops->clock(l->env), fmt, args);
 }

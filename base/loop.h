@@ -81,6 +81,7 @@ struct loop {
 	struct work_queue deferred, last;
 	struct guard guard;
 	bool in_turn; /* between loop_turn_begin() and _end() */
+	bool orphan;  /* loop_orphan() was called */
 	uint64_t turns;
 	struct spin spin;
 	pthread_t owner;	      /* read by any thread, atomically */
@@ -108,6 +109,13 @@ void loop_free(struct loop *l);
 /* Makes the calling thread the owner: for a thread that is to run a loop made
  * by another one. Nobody may be using the loop. */
 void loop_take_over(struct loop *l);
+
+/* This process is a child of fork(), and the loop is its parent's: nobody owns
+ * it any more, it makes no turns, and what is posted to it is forgotten. If the
+ * calling thread is in a turn of @l, the process ends with a message when the
+ * function that called fork() there returns: what is left of the turn is for
+ * the parent to do. */
+void loop_orphan(struct loop *l);
 
 /* May the caller touch what belongs to @l? Inside a turn, only if that is a
  * turn of @l (which also keeps apart several simulated loops in one thread).
@@ -185,7 +193,7 @@ int loop_call_outside(struct loop *l, int (*fn)(void *arg), void *arg);
 /* Any thread. Calls @fn(@arg) on @l's thread and returns its result. On the
  * owner: at once. On a thread that runs no loop: blocks until somebody runs @l.
  * In the turn of another loop: -EXDEV, since two loops that waited for each
- * other would block for ever. */
+ * other would block for ever. After loop_orphan(): -ESHUTDOWN. */
 static inline int loop_call(struct loop *l, int (*fn)(void *arg), void *arg)
 {
 	return likely(loop_here == l) ? fn(arg) : loop_call_outside(l, fn, arg);

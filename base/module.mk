@@ -3,6 +3,7 @@
 libulnetbase_a_SOURCES += \
 	%D%/backoff.h %D%/backoff.c \
 	%D%/buf.h \
+	%D%/fork.h %D%/fork.c \
 	%D%/fsm.h \
 	%D%/hash.h %D%/hash.c \
 	%D%/heap.h %D%/heap.c \

@@ -21,6 +21,7 @@
 
 struct lnet_ctl {
 	int fd;
+	pid_t pid;	    /* of the process that has connected */
 	struct received in; /* an answer, or the beginning of one */
 };
 
@@ -86,6 +87,7 @@ int lnet_ctl_connect(const char *path, uint64_t timeout,
 		return rc ? rc : -ENOMEM;
 	}
 	ctl->fd = fd;
+	ctl->pid = getpid();
 	*ctl_p = ctl;
 	return 0;
 }
@@ -196,6 +198,9 @@ int lnet_ctl_request(struct lnet_ctl *ctl, const char *request,
 
 	if (strlen(request) + strlen("\n" DOCUMENT_END) > REQUEST_MAX)
 		return -EMSGSIZE;
+	/* The answer would be for the parent. */
+	if (ctl->pid != getpid())
+		return -ESHUTDOWN;
 	if (timeout)
 		until = now() + (int64_t)MIN(timeout / 1000 + 1,
 					     (uint64_t)INT64_MAX / 4);

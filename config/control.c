@@ -33,6 +33,8 @@ int lnet_control_remember(struct lnet_control *control, const char *config)
 	char *text;
 	int rc = 0;
 
+	if (control_is_forked(control))
+		return -ESHUTDOWN;
 	pthread_mutex_lock(&control->lock);
 	if (!config)
 		rc = current_config(control->node, &text);
@@ -64,7 +66,12 @@ int lnet_control_start(struct lnet *node, const struct ulnet_control_conf *conf,
 
 	if (!c)
 		return -ENOMEM;
+	if (lnet_is_forked(node)) {
+		free(c);
+		return -ESHUTDOWN;
+	}
 	c->node = node;
+	c->generation = fork_generation();
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_init(&c->programs_lock, NULL);
 	pthread_cond_init(&c->program_idle, NULL);
@@ -84,6 +91,12 @@ void lnet_control_stop(struct lnet_control *control)
 {
 	if (!control)
 		return;
+	/* In a child of fork() the socket's threads do not exist, and its file
+	 * is the parent's. */
+	if (control_is_forked(control)) {
+		free(control);
+		return;
+	}
 	if (control->server)
 		server_stop(control->server);
 	control_free(control);
@@ -135,6 +148,8 @@ int lnet_control_request(struct lnet_control *control, const char *request,
 {
 	if (lnet_in_turn())
 		return -EDEADLK;
+	if (control_is_forked(control))
+		return -ESHUTDOWN;
 	return control_request(control, request, strlen(request), NULL,
 			       answer_p);
 }

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "base/share.h"
 #include "config/control.h"
 #include "ulnet/loop.h"
@@ -453,7 +454,7 @@ static int server_thread_start(pthread_t *thread, void *(*fn)(void *arg),
 
 static void server_client_free(struct client *c)
 {
-	close(c->fd);
+	fork_fd_close(c->fd);
 	cancel_fini(&c->cancel);
 	free(c->in.buf);
 	free(c);
@@ -488,7 +489,7 @@ static void client_start(struct server *s, int fd)
 	if (c)
 		server_client_free(c);
 	else
-		close(fd);
+		fork_fd_close(fd);
 }
 
 static void client_dismiss(struct client *c)
@@ -585,7 +586,10 @@ static void accept_complain(struct server *s, int error)
 /* Accepts a connection. False: there are no file descriptors, or memory. */
 static bool server_accept(struct server *s)
 {
-	int fd = accept4(s->socket.fd, NULL, NULL, SOCK_CLOEXEC);
+	int fd;
+
+	fork_hold();
+	fd = fork_fd_made(accept4(s->socket.fd, NULL, NULL, SOCK_CLOEXEC));
 
 	if (fd >= 0) {
 		client_start(s, fd);
@@ -725,7 +729,11 @@ static int socket_make(struct control_socket *s, const struct sockaddr_un *addr,
 {
 	struct stat st;
 
-	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* With a copy a child of fork() would take clients from this node, or
+	 * from the next one. */
+	fork_hold();
+	s->fd = fork_fd_made(
+		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (s->fd < 0)
 		return -errno;
 	/* bind() makes the file with the mode of the socket. */
@@ -754,7 +762,7 @@ static void socket_close(struct control_socket *s)
 	free(s->path);
 	s->path = NULL;
 	if (s->fd >= 0)
-		close(s->fd);
+		fork_fd_close(s->fd);
 	s->fd = -1;
 }
 

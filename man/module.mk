@@ -56,6 +56,7 @@ dist_man_MANS += %D%/man3/lnet_fd.3
 dist_man_MANS += %D%/man3/lnet_guard_end.3
 dist_man_MANS += %D%/man3/lnet_guard_late.3
 dist_man_MANS += %D%/man3/lnet_in_turn.3
+dist_man_MANS += %D%/man3/lnet_is_forked.3
 dist_man_MANS += %D%/man3/lnet_is_multi_rail.3
 dist_man_MANS += %D%/man3/lnet_id_format.3
 dist_man_MANS += %D%/man3/lnet_id_parse.3

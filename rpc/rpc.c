@@ -171,6 +171,8 @@ int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
 {
 	if (lnet_in_turn())
 		return -EDEADLK;
+	if (unlikely(lnet_is_forked(node)))
+		return -ESHUTDOWN;
 	while (!wait_ready(w, ready, arg)) {
 		uint64_t now = lnet_now(node, 0), left;
 		int rc;

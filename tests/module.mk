@@ -374,6 +374,7 @@ thread_tests += %D%/thread/abort_thread
 thread_tests += %D%/thread/times_thread
 thread_tests += %D%/thread/rpc_thread
 thread_tests += %D%/thread/callers_thread
+thread_tests += %D%/thread/fork_thread
 thread_tests += %D%/thread/bounce_thread
 thread_tests += %D%/thread/fault_thread
 thread_tests += %D%/thread/control_thread

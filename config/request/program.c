@@ -111,6 +111,8 @@ int lnet_control_add(struct lnet_control *control,
 	if (!command->fn || !command->name || !*command->name ||
 	    strlen(command->name) > LNET_CONTROL_NAME_MAX)
 		return -EINVAL;
+	if (control_is_forked(control))
+		return -ESHUTDOWN;
 	if (request_is_ours(command->name))
 		return -EEXIST;
 	rc = program_new(control, command, &p);
@@ -162,6 +164,8 @@ int lnet_control_del(struct lnet_control *control, const char *name)
 
 	if (lnet_in_turn())
 		return -EDEADLK;
+	if (control_is_forked(control))
+		return -ESHUTDOWN;
 	pthread_mutex_lock(&control->programs_lock);
 	p = program_find(control, name);
 	if (p) {

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "base/fork.h"
 #include "base/fsm.h"
 #include "config/request/inquiry.h"
 #include "config/request/plan.h"
@@ -20,6 +21,7 @@ struct server;
 struct lnet_control {
 	struct lnet *node;     /* immutable */
 	struct server *server; /* immutable; NULL: no socket */
+	unsigned int generation; /* fork_generation(); immutable */
 	/* protects down and start; held while the node's configuration is
 	 * changed */
 	pthread_mutex_t lock;
@@ -32,6 +34,13 @@ struct lnet_control {
 	/* signaled when no request runs a deleted command any more */
 	pthread_cond_t program_idle;
 };
+
+/* Is this process a child of fork(), and the node its parent's? The node may be
+ * gone. */
+static inline bool control_is_forked(const struct lnet_control *control)
+{
+	return control->generation != fork_generation();
+}
 
 /* A request that is being carried out. */
 struct request {

@@ -101,6 +101,9 @@ struct ulnet_conf {
 ULNET_EXPORT void lnet_conf_init(struct ulnet_conf *conf);
 ULNET_EXPORT int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p);
 ULNET_EXPORT void lnet_close(struct lnet *node);
+/* Is this process a child of fork(), in which the node cannot be used, because
+ * it is the parent's? Any thread. See lnet_is_forked(3). */
+ULNET_EXPORT bool lnet_is_forked(struct lnet *node);
 ULNET_EXPORT int lnet_poll(struct lnet *node, uint64_t timeout);
 /* For other event loops, with LNET_RUN_POLL, on the thread of lnet_open(),
  * outside of handlers. lnet_fd(): a descriptor that is readable when

@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/fork.h"
+
 static void device_unwatch(struct ibr_port *p);
 static void removal_unwatch(struct ibr_port *p);
 
@@ -53,6 +55,10 @@ static int device_open(struct ibr_port *p, const char **why)
 			       : "the RDMA device cannot be opened";
 		return rc;
 	}
+	/* With copies of these a child of fork() would keep the queue pairs
+	 * after the end of this process. */
+	fork_fd_add(p->ctx->cmd_fd);
+	fork_fd_add(p->ctx->async_fd);
 	rc = -ibv_query_device(p->ctx, &attr);
 	if (!rc) {
 		take_limits(&p->port.limits, &attr);
@@ -72,8 +78,11 @@ static void device_close(struct ibr_port *p)
 {
 	if (p->pd)
 		ibv_dealloc_pd(p->pd);
-	if (p->ctx)
-		ibv_close_device(p->ctx);
+	if (!p->ctx)
+		return;
+	fork_fd_del(p->ctx->cmd_fd);
+	fork_fd_del(p->ctx->async_fd);
+	ibv_close_device(p->ctx);
 }
 
 bool ibr_device_is(const struct ibr_port *p, const struct rdma_cm_id *id)
@@ -443,8 +452,10 @@ static void port_free(struct ibr_port *p)
 {
 	ibr_cm_close(p);
 	for (unsigned int i = 0; i < p->ncpts; i++)
-		if (p->cpts[i].comp)
+		if (p->cpts[i].comp) {
+			fork_fd_del(p->cpts[i].comp->fd);
 			ibv_destroy_comp_channel(p->cpts[i].comp);
+		}
 	device_close(p);
 	free(p);
 }
@@ -470,6 +481,7 @@ static int rdma_cpt_open(struct ibr_cpt *cpt)
 	if (!cpt->comp)
 		return errno ? -errno : -ENOMEM;
 	cpt->comp_io.fd = cpt->comp->fd;
+	fork_fd_add(cpt->comp->fd);
 	flags = fcntl(cpt->comp->fd, F_GETFL);
 	return fcntl(cpt->comp->fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "lnd/o2iblnd/rdma.h"
 
 /* Most requests under way to their CPTs. More are rejected; their peers will
@@ -546,7 +547,14 @@ static int channel_open(struct rdma_event_channel **channel_p)
 	*channel_p = rdma_create_event_channel();
 	if (!*channel_p)
 		return errno ? -errno : -ENODEV;
+	fork_fd_add((*channel_p)->fd);
 	return set_nonblock((*channel_p)->fd);
+}
+
+static void channel_close(struct rdma_event_channel *channel)
+{
+	fork_fd_del(channel->fd);
+	rdma_destroy_event_channel(channel);
 }
 
 /* Gets and acknowledges the next event; an identifier cannot be destroyed
@@ -828,7 +836,7 @@ void ibr_cm_close(struct ibr_port *p)
 {
 	for (unsigned int i = 0; i < p->ncpts; i++)
 		if (p->cpts[i].channel)
-			rdma_destroy_event_channel(p->cpts[i].channel);
+			channel_close(p->cpts[i].channel);
 	if (p->channel)
-		rdma_destroy_event_channel(p->channel);
+		channel_close(p->channel);
 }

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/host.h"
 #include "lnd/socklnd/message.h"
@@ -51,7 +52,7 @@ static void on_old_fd(struct work *w)
 	struct sock_old_fd *old = container_of(w, struct sock_old_fd, work);
 	struct sock_ni *sni = old->sni;
 
-	close(old->fd);
+	fork_fd_close(old->fd);
 	free(old);
 	passage_arrived(&sni->passage);
 }
@@ -86,7 +87,7 @@ struct sock_conn *sock_conn_new(struct loop *loop, int fd,
 	struct sock_conn *conn = calloc(1, sizeof(*conn));
 
 	if (!conn) {
-		close(fd);
+		fork_fd_close(fd);
 		return NULL;
 	}
 	conn->loop = loop;
@@ -121,7 +122,7 @@ static void conn_end(struct sock_conn *conn)
 	sock_listener_del(conn);
 	sock_host_put(conn->cpt, conn->host);
 	conn->host = NULL;
-	close(conn->io.fd);
+	fork_fd_close(conn->io.fd);
 	if (conn->old_fd)
 		loop_post(conn->old_fd->loop, &conn->old_fd->work);
 	list_del(&conn->link);

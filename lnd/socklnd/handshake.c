@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "lnd/socklnd/peer.h"
 #include "lnd/socklnd/conn.h"
@@ -439,7 +440,7 @@ static void hs_refuse(struct sock_listener *l, int fd)
 	const struct lnd_ni *ni = refused_ni(l, fd)->ni;
 
 	hello_write(fd, ni, version_of(&ni->nid), &ni->nid, SOCK_NONE);
-	close(fd);
+	fork_fd_close(fd);
 }
 
 /* ---- listeners ---- */
@@ -494,7 +495,7 @@ static void listener_take(struct sock_listener *l, int fd,
 				 "%s: refused: not a privileged port "
 				 "(accept=secure)",
 				 sock_addr_format(from, who, sizeof(who)));
-		close(fd);
+		fork_fd_close(fd);
 		return;
 	}
 	if (l->nhandshakes >= l->conf->accept_max)
@@ -659,7 +660,7 @@ static void listener_free(struct sock_listener *l)
 	lobby_close(&l->lobby);
 	loop_unwatch(l->loop, &l->io);
 	if (l->io.fd >= 0)
-		close(l->io.fd);
+		fork_fd_close(l->io.fd);
 	if (l->reserve >= 0)
 		close(l->reserve);
 	list_del(&l->link);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "lnd/netif.h"
 #include "lnd/socklnd/handshake.h"
@@ -100,7 +101,7 @@ static void stop_watching(struct sock_links *ls)
 {
 	loop_unwatch(ls->loop, &ls->io);
 	if (ls->io.fd >= 0)
-		close(ls->io.fd);
+		fork_fd_close(ls->io.fd);
 	ls->io.fd = -1;
 }
 
@@ -141,16 +142,18 @@ static int open_netlink(void)
 	struct sockaddr_nl a = { .nl_family = AF_NETLINK,
 				 .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR |
 					      RTMGRP_IPV6_IFADDR };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			NETLINK_ROUTE);
-	int rc;
+	int fd, rc;
 
+	fork_hold();
+	fd = fork_fd_made(socket(AF_NETLINK,
+				 SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
+				 NETLINK_ROUTE));
 	if (fd < 0)
 		return -errno;
 	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
 		return fd;
 	rc = -errno;
-	close(fd);
+	fork_fd_close(fd);
 	return rc;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "lnd/silence.h"
 #include "lnd/socklnd/socklnd.h"
 
@@ -48,9 +49,12 @@ static int set_int(int fd, int level, int option, int64_t value)
 
 static int new_socket(const union netif_addr *a)
 {
-	int fd = socket(a->any.sa_family,
-			SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd;
 
+	fork_hold();
+	fd = fork_fd_made(socket(a->any.sa_family,
+				 SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+				 0));
 	return fd < 0 ? -errno : fd;
 }
 
@@ -67,16 +71,18 @@ int sock_listen(const union netif_addr *at, unsigned int backlog)
 		rc = -errno;
 	if (!rc)
 		return fd;
-	close(fd);
+	fork_fd_close(fd);
 	return rc;
 }
 
 int sock_accept(int listener, union netif_addr *from)
 {
 	socklen_t len = sizeof(*from);
-	int fd = accept4(listener, &from->any, &len,
-			 SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd;
 
+	fork_hold();
+	fd = fork_fd_made(accept4(listener, &from->any, &len,
+				  SOCK_NONBLOCK | SOCK_CLOEXEC));
 	return fd < 0 ? -errno : fd;
 }
 
@@ -145,7 +151,7 @@ static int connect_from(const struct ulnet_nid *from, uint16_t from_port,
 	}
 	if (!rc)
 		return fd;
-	close(fd);
+	fork_fd_close(fd);
 	return rc;
 }
 

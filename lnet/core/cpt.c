@@ -12,7 +12,9 @@ unsigned int lnet_cpts(struct lnet *node)
 
 int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid)
 {
-	return lnet_nid_is_any(nid) ? -1 : (int)node_cpt_of(node, nid);
+	return lnet_nid_is_any(nid) || unlikely(node->forked)
+		       ? -1
+		       : (int)node_cpt_of(node, nid);
 }
 
 int lnet_primary(struct lnet *node, const struct ulnet_nid *nid,
@@ -20,6 +22,8 @@ int lnet_primary(struct lnet *node, const struct ulnet_nid *nid,
 {
 	if (lnet_nid_is_any(nid))
 		return -EINVAL;
+	if (unlikely(node->forked))
+		return -ESHUTDOWN;
 	*primary = directory_primary(&node->directory, nid);
 	return 0;
 }
@@ -28,7 +32,8 @@ bool lnet_is_multi_rail(struct lnet *node, const struct ulnet_nid *nid)
 {
 	struct directory_entry e;
 
-	return directory_find(&node->directory, nid, &e) && e.several;
+	return likely(!node->forked) &&
+	       directory_find(&node->directory, nid, &e) && e.several;
 }
 
 struct lnet_cpt *node_home(struct lnet *node)
@@ -77,6 +82,8 @@ int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
 	/* Checked first, so that @fn is called on all CPTs or on none. */
 	if (!node_may_wait(node))
 		return -EXDEV;
+	if (node->forked)
+		return -ESHUTDOWN;
 	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
 		struct each_call c = { node->cpt[i], fn, arg };
 

@@ -109,6 +109,8 @@ struct lnet {
 	atomic_bool crashed;
 	/* the node is being closed: NIs in config may have been freed */
 	atomic_bool closing;
+	/* this process is a child of fork(), and the node is its parent's */
+	bool forked;
 	struct settings settings;
 	atomic_bool routing; /* the node forwards messages of other nodes */
 	/* number of posts about gateways (node/watch.c) under way to CPTs */

@@ -216,6 +216,8 @@ static int setting_set(struct settings *s, enum setting i, int64_t value)
 
 int lnet_setting_set(struct lnet *node, const char *name, int64_t value)
 {
+	if (node->forked)
+		return -ESHUTDOWN;
 	for (unsigned int i = 0; i < SETTINGS; i++) {
 		int rc;
 

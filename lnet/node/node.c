@@ -239,6 +239,8 @@ static int cpts_start(struct lnet *node)
 static void node_free(struct lnet *node)
 {
 	BUG_ON(!list_empty(&whole_node(node)->threads));
+	if (node->own_loops)
+		fork_watch_del(&whole_node(node)->fork);
 	nis_fini(node);
 	routes_fini(node);
 	policies_fini(node);
@@ -253,6 +255,50 @@ static void node_free(struct lnet *node)
 	pthread_mutex_destroy(&net_node(node)->config_lock);
 	pthread_mutex_destroy(&node->ended_lock);
 	pthread_cond_destroy(&node->ended);
+	free(whole_node(node)->all);
+	free(whole_node(node));
+}
+
+/* ---- fork() ---- */
+
+/* In a child, where nothing of the node may be waited for or sent. What its
+ * threads were changing may be half changed, so that it can not even be freed.
+ */
+static void node_in_child(struct fork_watch *watch)
+{
+	struct lnet *node =
+		&container_of(watch, struct whole_node, fork)->net.portal.node;
+
+	node->forked = true;
+	atomic_store(&node->closing, true);
+	/* Functions look up NIDs before they find that the node has gone. */
+	pthread_mutex_init(&node->directory.lock, NULL);
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		node->cpt[i]->closing = true;
+		loop_orphan(node->loops[i]);
+	}
+}
+
+bool lnet_is_forked(struct lnet *node)
+{
+	return node->forked;
+}
+
+/* Virtual time has one thread, and sends nothing to anywhere: in a child it is
+ * a world of its own. */
+static int node_watch_forks(struct lnet *node)
+{
+	struct fork_watch *watch = &whole_node(node)->fork;
+
+	list_init(&watch->link);
+	watch->in_child = node_in_child;
+	return node->own_loops ? fork_watch_add(watch) : 0;
+}
+
+/* lnet_close() in a child. */
+static void node_leave(struct lnet *node)
+{
+	fork_watch_del(&whole_node(node)->fork);
 	free(whole_node(node)->all);
 	free(whole_node(node));
 }
@@ -362,7 +408,9 @@ int node_open(const struct node_params *p, struct lnet **node_p)
 
 	if (rc)
 		return rc;
-	rc = routes_start(node);
+	rc = node_watch_forks(node);
+	if (!rc)
+		rc = routes_start(node);
 	if (!rc)
 		rc = nis_start_lo(node);
 	if (rc) {
@@ -394,6 +442,8 @@ static int poll_check(struct lnet *node)
 {
 	if (loop_current())
 		return -EDEADLK;
+	if (unlikely(node->forked))
+		return -ESHUTDOWN;
 	if (runs_threads(node))
 		return -EBUSY;
 	return loop_is_owner(node->loops[0]) ? 0 : -EXDEV;
@@ -590,6 +640,10 @@ void lnet_close(struct lnet *node)
 	/* Closing waits for the node's loops, so it must not run on one of
 	 * their threads. */
 	BUG_ON(loop_current());
+	if (node->forked) {
+		node_leave(node);
+		return;
+	}
 	layers_close(node);
 	node_silence(node);
 	node_stop(node);

@@ -6,6 +6,7 @@
 #ifndef LNET_NODE_H
 #define LNET_NODE_H
 
+#include "base/fork.h"
 #include "lnd/lnd.h"
 #include "lnet/core/cpt.h"
 #include "lnet/discovery/discovery.h"
@@ -44,6 +45,7 @@ struct whole_node {
 	/* of ulnet_layer.opaque; the layer that was added last is first */
 	struct list layers;
 	struct list threads; /* with virtual time: of ulnet_thread.link */
+	struct fork_watch fork;
 	/* Locked during a change of the configuration. It is not held when
 	 * handlers are called, and handlers never wait for it. */
 	pthread_mutex_t control;

@@ -106,6 +106,8 @@ int lnet_policies(struct lnet *node, struct ulnet_policy *policies,
 	struct whole_node *whole = whole_node(node);
 	unsigned int count;
 
+	if (node->forked)
+		return -ESHUTDOWN;
 	pthread_mutex_lock(&whole->net.config_lock);
 	count = policies_count(node);
 	for (unsigned int i = 0; i < MIN(n, count); i++)

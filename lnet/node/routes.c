@@ -134,6 +134,8 @@ int lnet_routes(struct lnet *node, struct ulnet_route_info *infos,
 	struct whole_node *whole = whole_node(node);
 	unsigned int count;
 
+	if (node->forked)
+		return -ESHUTDOWN;
 	pthread_mutex_lock(&whole->net.config_lock);
 	count = whole->routes->n;
 	for (unsigned int i = 0; i < MIN(n, count); i++)
@@ -190,6 +192,9 @@ void lnet_routing(struct lnet *node, struct ulnet_routing *routing)
 {
 	struct whole_node *whole = whole_node(node);
 
+	*routing = (struct ulnet_routing){ 0 };
+	if (node->forked)
+		return;
 	pthread_mutex_lock(&whole->net.config_lock);
 	*routing = whole->routing;
 	pthread_mutex_unlock(&whole->net.config_lock);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/cond.h"
 #include "base/lockstep.h"
@@ -13,6 +14,7 @@ struct ulnet_thread {
 	void (*fn)(void *arg);
 	void *arg;
 	bool in_lockstep;
+	pid_t pid;	  /* the process that has the thread */
 	struct list link; /* with virtual time: whole_node.threads */
 	union {
 		pthread_t real;
@@ -55,11 +57,15 @@ static int thread_start(struct lnet *node, struct ulnet_thread *t)
 int lnet_thread_start(struct lnet *node, void (*fn)(void *arg), void *arg,
 		      struct ulnet_thread **thread_p)
 {
-	struct ulnet_thread *t = malloc(sizeof(*t));
+	struct ulnet_thread *t;
 	int rc;
 
+	if (node->forked)
+		return -ESHUTDOWN;
+	t = malloc(sizeof(*t));
 	if (!t)
 		return -ENOMEM;
+	t->pid = getpid();
 	t->fn = fn;
 	t->arg = arg;
 	/* Set before fn runs, since fn may call lnet_thread_is_self(). */
@@ -75,7 +81,8 @@ void lnet_thread_join(struct ulnet_thread *thread)
 	if (thread->in_lockstep) {
 		lockstep_join(&thread->lockstep);
 		list_del(&thread->link);
-	} else {
+	} else if (thread->pid == getpid()) {
+		/* In a child of fork() there is no such thread. */
 		pthread_join(thread->real, NULL);
 	}
 	free(thread);

@@ -98,6 +98,8 @@ int LNetEQAlloc(struct lnet *node, uint32_t count, struct ulnet_eq_handle *eq_p)
 
 	if (count == 0 || count > EQ_SIZE_MAX)
 		return -EINVAL;
+	if (node->forked)
+		return -ESHUTDOWN;
 	eq = calloc(1, sizeof(*eq) + count * sizeof(eq->ring[0]));
 	if (!eq)
 		return -ENOMEM;
@@ -121,6 +123,9 @@ int LNetEQFree(struct ulnet_eq_handle h)
 
 	if (!h.node)
 		return -ENOENT;
+	/* Its memory belongs to the node. */
+	if (h.node->forked)
+		return -ESHUTDOWN;
 	q = &portal_node(h.node)->eqs;
 	pthread_mutex_lock(&q->lock);
 	eq = id_lookup(&q->table, h.cookie);
@@ -173,6 +178,8 @@ int LNetEQGet(struct ulnet_eq_handle h, struct ulnet_event *event)
 {
 	if (!h.node)
 		return -ENOENT;
+	if (h.node->forked)
+		return -ESHUTDOWN;
 	return eqs_get(&portal_node(h.node)->eqs, &h, 1, event, NULL);
 }
 
@@ -235,6 +242,8 @@ int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq, uint64_t timeout,
 	for (int i = 0; i < neq; i++)
 		if (!eqs[i].node || eqs[i].node != node)
 			return -EINVAL;
+	if (node->forked)
+		return -ESHUTDOWN;
 	rc = eqs_get(&portal_node(node)->eqs, eqs, neq, event, which);
 	if (rc || timeout == 0)
 		return rc;

@@ -698,6 +698,22 @@ static void on_arrival(struct ulnet_work *work)
 	shard_taken(s);
 }
 
+/* Gives @call, which was made on another thread, to its CPT. */
+static out_of_line int call_give(struct ulrpc_call *call,
+				 struct ulrpc_call **call_p)
+{
+	if (lnet_is_forked(call->shard->node)) {
+		atomic_init(&call->refs, 1);
+		call_put(call);
+		return -ESHUTDOWN;
+	}
+	/* Sets *call_p before the call can end. */
+	if (call_p)
+		*call_p = call;
+	shard_give(call->shard, &call->work);
+	return 0;
+}
+
 static void call_on_cancel(struct ulnet_work *work)
 {
 	struct ulrpc_call *call = container_of(work, struct ulrpc_call, cancel);
@@ -714,6 +730,8 @@ void ulrpc_cancel(struct ulrpc_call *call)
 	/* Gives the work once, and not after the end of the call, when the
 	 * shard may be gone. */
 	if (atomic_exchange(&call->canceling, true))
+		return;
+	if (unlikely(lnet_is_forked(call->shard->node)))
 		return;
 	call_get(call);
 	shard_give(call->shard, &call->cancel);
@@ -790,12 +808,11 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 		call_put(call);
 		return rc;
 	}
+	if (!owned)
+		return call_give(call, call_p);
 	/* Sets *call_p before the call can end. */
 	if (call_p)
 		*call_p = call;
-	if (owned)
-		call_start(call);
-	else
-		shard_give(s, &call->work);
+	call_start(call);
 	return 0;
 }

@@ -729,7 +729,12 @@ static void client_on_close(struct ulnet_work *work)
 
 void ulrpc_client_close(struct ulrpc_client *client)
 {
-	if (client)
+	if (!client)
+		return;
+	/* In a child of fork() nobody else uses it. */
+	if (unlikely(lnet_is_forked(client->shard->node)))
+		free(client);
+	else
 		shard_give(client->shard, &client->close_work);
 }
 
@@ -811,7 +816,7 @@ int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 
 	if (rc)
 		return rc;
-	if (atomic_load(&rpc->state) != RPC_OPEN)
+	if (atomic_load(&rpc->state) != RPC_OPEN || lnet_is_forked(rpc->node))
 		return -ESHUTDOWN;
 	c = calloc(1, sizeof(*c));
 	if (!c)

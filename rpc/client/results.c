@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 
@@ -29,6 +30,7 @@ static void *reply_copy(const void *reply, size_t length,
  * canceled, and the last of them frees the memory. */
 struct ulrpc_set {
 	struct ulrpc *rpc;
+	unsigned int generation;    /* fork_generation() */
 	struct wait wait;	    /* its lock guards what follows */
 	struct list pending, ended; /* of member.link */
 	unsigned int npending, nended;
@@ -60,11 +62,19 @@ int ulrpc_set_new(struct ulrpc *rpc, struct ulrpc_set **set_p)
 		return rc;
 	}
 	set->rpc = rpc;
+	set->generation = fork_generation();
 	set->fd = -1;
 	list_init(&set->pending);
 	list_init(&set->ended);
 	*set_p = set;
 	return 0;
+}
+
+/* Is this process a child of fork(), and the set its parent's? RPC may be gone.
+ */
+static bool set_is_forked(const struct ulrpc_set *set)
+{
+	return set->generation != fork_generation();
 }
 
 static void set_destroy(struct ulrpc_set *set)
@@ -108,6 +118,8 @@ int ulrpc_set_fd(struct ulrpc_set *set)
 {
 	int fd;
 
+	if (set_is_forked(set))
+		return -ESHUTDOWN;
 	pthread_mutex_lock(&set->wait.lock);
 	if (set->fd < 0) {
 		set->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -158,9 +170,12 @@ int ulrpc_set_call(struct ulrpc_set *set, struct ulrpc_client *client,
 		   const struct ulrpc_call_conf *conf, void *arg,
 		   struct ulrpc_call **call_p)
 {
-	struct member *m = calloc(1, sizeof(*m));
+	struct member *m;
 	int rc;
 
+	if (set_is_forked(set))
+		return -ESHUTDOWN;
+	m = calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;
 	m->set = set;
@@ -221,6 +236,8 @@ int ulrpc_set_next(struct ulrpc_set *set, struct ulrpc_result *result)
 {
 	struct member *m;
 
+	if (set_is_forked(set))
+		return -ESHUTDOWN;
 	pthread_mutex_lock(&set->wait.lock);
 	if (!set->nended) {
 		pthread_mutex_unlock(&set->wait.lock);
@@ -244,6 +261,13 @@ void ulrpc_set_free(struct ulrpc_set *set)
 
 	if (!set)
 		return;
+	if (set_is_forked(set)) {
+		/* Another thread of the parent may have been in its lists. */
+		if (set->fd >= 0)
+			close(set->fd);
+		free(set);
+		return;
+	}
 	list_init(&ended);
 	pthread_mutex_lock(&set->wait.lock);
 	list_splice_tail(&ended, &set->ended);

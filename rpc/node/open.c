@@ -187,6 +187,8 @@ int ulrpc_shutdown(struct ulrpc *rpc, uint64_t timeout,
 {
 	unsigned int open = RPC_OPEN;
 
+	if (lnet_is_forked(rpc->node))
+		return -ESHUTDOWN;
 	if (!atomic_compare_exchange_strong(&rpc->state, &open, RPC_SHUTTING))
 		return -EALREADY;
 	rpc->shutdown.until = rpc_at(lnet_now(rpc->node, 0), rpc_ns(timeout));
@@ -282,6 +284,13 @@ int ulrpc_close(struct ulrpc *rpc)
 {
 	if (!rpc)
 		return 0;
+	/* In a child of fork(). What the threads of the parent were changing
+	 * may be half changed, and stays. */
+	if (lnet_is_forked(rpc->node)) {
+		free(rpc->shards);
+		free(rpc);
+		return 0;
+	}
 	if (!rpc_may_manage(rpc->node))
 		return -EDEADLK;
 	return rpc_end(rpc);
@@ -405,6 +414,8 @@ int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 	struct ulrpc *rpc;
 	int rc;
 
+	if (lnet_is_forked(node))
+		return -ESHUTDOWN;
 	if (!rpc_may_manage(node))
 		return -EDEADLK;
 	ulrpc_conf_init(&own);

@@ -799,7 +799,7 @@ int ulrpc_service_start(struct ulrpc *rpc,
 		return rc;
 	if (!rpc_may_manage(rpc->node))
 		return -EDEADLK;
-	if (atomic_load(&rpc->state) != RPC_OPEN)
+	if (atomic_load(&rpc->state) != RPC_OPEN || lnet_is_forked(rpc->node))
 		return -ESHUTDOWN;
 	rc = service_new(rpc, conf, &svc);
 	if (rc)
@@ -833,6 +833,12 @@ int ulrpc_service_stop(struct ulrpc_service *service, uint64_t timeout)
 	uint64_t until;
 	int rc, late;
 
+	/* In a child of fork(): as ulrpc_close(). */
+	if (lnet_is_forked(rpc->node)) {
+		free(service->cpt);
+		free(service);
+		return 0;
+	}
 	if (!rpc_may_manage(rpc->node) ||
 	    (service->has_exec && exec_is_mine(&service->exec)))
 		return -EDEADLK;

@@ -263,6 +263,8 @@ int ulrpc_method_declare(struct ulrpc *rpc, const char *name)
 	struct method_name *n = NULL;
 	int rc = 0;
 
+	if (lnet_is_forked(rpc->node))
+		return -ESHUTDOWN;
 	pthread_mutex_lock(&st->lock);
 	if (!name_find(st, number)) {
 		n = malloc(sizeof(*n) + length + 1);
@@ -385,6 +387,8 @@ int ulrpc_control(struct ulrpc *rpc, struct lnet_control *control)
 
 	if (lnet_in_turn())
 		return -EDEADLK;
+	if (lnet_is_forked(rpc->node))
+		return -ESHUTDOWN;
 	pthread_mutex_lock(&st->lock);
 	old = st->control;
 	st->control = NULL;

@@ -250,6 +250,16 @@ static void wake_next(struct exec *e)
 		lnet_cond_signal(&e->wake);
 }
 
+/* The handler called fork(), and has returned in the child. */
+static out_of_line void abort_child(void)
+{
+	fprintf(stderr,
+		"ulnet: the handler of a request called fork(), and returned "
+		"in the child, which has to call exec() or _exit() there: the "
+		"parent answers the request\n");
+	abort();
+}
+
 /* Runs @item, and returns the time (ns) at which it had been run. Called and
  * returns with the lock held; @item runs without the lock. */
 static uint64_t work_on(struct exec_worker *w, struct sched_item *item)
@@ -268,6 +278,8 @@ static uint64_t work_on(struct exec_worker *w, struct sched_item *item)
 		wake_next(e);
 	pthread_mutex_unlock(&e->lock);
 	e->conf.run(item);
+	if (unlikely(lnet_is_forked(e->conf.node)))
+		abort_child();
 	/* the item may have been freed */
 	now = exec_now(e);
 	pthread_mutex_lock(&e->lock);

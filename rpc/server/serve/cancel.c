@@ -161,6 +161,8 @@ int ulrpc_request_sleep(struct ulrpc_request *request, uint64_t us)
 
 	if (lnet_in_turn())
 		return -EDEADLK;
+	if (request_is_forked(request))
+		return -ESHUTDOWN;
 	/* A request that is LOST is canceled, too, and does not sleep: now is
 	 * not needed then. */
 	(void)request_now(request, &now);

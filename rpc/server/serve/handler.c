@@ -115,6 +115,8 @@ static int bulk_start(struct ulrpc_request *request, unsigned int index,
 
 	if (is_too_late(request, access))
 		return -EPERM;
+	if (request_is_forked(request))
+		return -ESHUTDOWN;
 	t = request_transfers_use(request);
 	rc = transfer_start(t, index, access, offset, iov, niov, done, arg);
 	if (t)
@@ -141,14 +143,20 @@ int ulrpc_bulk_put(struct ulrpc_request *request, unsigned int index,
 int ulrpc_bulk_timeout(struct ulrpc_request *request, unsigned int index,
 		       uint64_t timeout)
 {
+	if (request_is_forked(request))
+		return -ESHUTDOWN;
 	return transfer_timeout(request_transfers(request), index, timeout);
 }
 
 int ulrpc_bulk_cancel(struct ulrpc_request *request, unsigned int index)
 {
-	struct transfers *t = request_transfers_use(request);
-	int rc = transfer_cancel(t, index);
+	struct transfers *t;
+	int rc;
 
+	if (request_is_forked(request))
+		return -ESHUTDOWN;
+	t = request_transfers_use(request);
+	rc = transfer_cancel(t, index);
 	if (t)
 		transfers_unuse(t);
 	return rc;
@@ -223,6 +231,8 @@ static int bulk_start_wait(struct ulrpc_request *request, unsigned int index,
 
 	if (is_too_late(request, access))
 		return -EPERM;
+	if (request_is_forked(request))
+		return -ESHUTDOWN;
 	t = request_transfers_use(request);
 	rc = transfer_wait_begin(t, index, access, offset, iov, niov,
 				 &b.waiter);

@@ -95,6 +95,8 @@ int ulrpc_request_continue(struct ulrpc_request *request, ulrpc_continue_fn fn,
 
 	if (!request->sc->service->has_exec)
 		return -EOPNOTSUPP;
+	if (request_is_forked(request))
+		return -ESHUTDOWN;
 	request->next = fn;
 	request->next_arg = arg;
 	/* request_wait_users() waits for this count. */

@@ -215,6 +215,13 @@ static inline unsigned int request_state(const struct ulrpc_request *r)
 	return atomic_load_explicit(&r->state, memory_order_acquire);
 }
 
+/* Is this process a child of fork(), which the request is not for? */
+static inline bool request_is_forked(const struct ulrpc_request *r)
+{
+	return request_state(r) != REQUEST_LOST &&
+	       unlikely(lnet_is_forked(r->sc->shard->node));
+}
+
 /* Sets *@now_p to the time, ns. Returns false if @r is LOST, and so its node
  * may be gone. Any thread that has @r. */
 bool request_now(struct ulrpc_request *r, uint64_t *now_p);

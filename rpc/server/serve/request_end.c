@@ -470,8 +470,12 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 	}
 	s = r->sc->shard;
 	owned = shard_owned(s);
-	if (unlikely(!owned))
+	if (unlikely(!owned)) {
+		/* In a child of fork() the parent answers. */
+		if (lnet_is_forked(s->node))
+			return;
 		request_cancel_end(r);
+	}
 	r->status = length > ULRPC_BODY_MAX ? WIRE_TOO_LONG : status;
 	r->error = error;
 	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
