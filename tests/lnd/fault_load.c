@@ -107,7 +107,7 @@ static void not_read(struct fx *fx, uint64_t timeout, unsigned int left)
  * could still read the rest of the first one. */
 static void not_read_deadline(struct fx *fx)
 {
-	not_read(fx, 10 * SHORT_TIMEOUT, 3);
+	not_read(fx, 100 * SHORT_TIMEOUT, 3);
 }
 
 /* The connection's timeout comes first. */
