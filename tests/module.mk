@@ -205,6 +205,7 @@ unit_tests += %D%/unit/config_test
 unit_tests += %D%/unit/rpc_test
 %C%_unit_rpc_test_SOURCES = \
 	%D%/unit/rpc/away_pair_test.c \
+	%D%/unit/rpc/begin_pair_test.c \
 	%D%/unit/rpc/cancel_pair_test.c \
 	%D%/unit/rpc/durable_bulk_test.c \
 	%D%/unit/rpc/durable_pair_test.c \

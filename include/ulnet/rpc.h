@@ -254,7 +254,8 @@ struct ulrpc_client_conf {
 	uint32_t inflight_max;
 	/* slow start: calls that may be in flight on a new connection. The
 	 * number doubles when as many calls were answered, or when calls have
-	 * waited for half a second without any answer; 0 = 2 */
+	 * waited for half a second without any answer; 0 = what the server can
+	 * take at once, but at least 2 */
 	uint32_t inflight_begin;
 	/* calls that may travel in one message, up to ULRPC_BATCH_MAX; 0 =
 	 * ULRPC_BATCH_MAX */

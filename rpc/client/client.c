@@ -243,6 +243,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 	c->request_max = m->request_max;
 	c->message_max = MIN(m->message_max, LNET_MTU);
 	window_grant(&c->window, MIN(m->window, c->inflight_max));
+	window_promised(&c->window, m->begin);
 	if (c->fsm.state == CLIENT_OPENING) {
 		client_move(c, CLIENT_OPEN);
 		c->ready = shard_now(c->shard);
@@ -617,6 +618,9 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten)
 		client_forgotten(c);
 	if (c->ncalls)
 		client_open_service(c);
+	/* The service is still open: what can it take at once? */
+	if (c->nqueued)
+		client_verify(c);
 	client_kick(c);
 }
 

@@ -24,22 +24,25 @@ struct wire_opened;
 /* ---- the window: how many calls may be in flight ---- */
 
 /*
- * Slow start: a new connection begins with a limit of a few calls. The limit
- * doubles when that many calls were answered, up to what the server grants
- * (rpc/server/queue/share.h) and the user allows. So a server that has just
- * come back gets no more requests than it answers. Refusals because the server
- * is too busy do not count as answers.
+ * Slow start: a new connection begins with as many calls as the server can take
+ * at once (service_promise()), or with a few if it can take none, or does not
+ * say. The limit doubles when that many calls were answered, up to what the
+ * server grants (rpc/server/queue/share.h) and the user allows. So a server
+ * that has just come back gets no more requests than it answers. Refusals
+ * because the server is too busy do not count as answers.
  *
  * Handlers may wait, even for calls that slow start holds back. So the limit
  * also doubles when calls were held back, and nothing was answered, for
  * WINDOW_WAIT.
  */
-#define WINDOW_BEGIN 2u /* window.begin, by default */
+#define WINDOW_BEGIN 2u
 #define WINDOW_WAIT  (500 * NSEC_PER_MSEC)
 
-/* All members count calls. None is 0, except for left. */
+/* All members count calls. None is 0, except for begin and left. */
 struct window {
-	uint32_t begin;	  /* the limit of a new connection */
+	/* the limit of a new connection, as the user says; 0: WINDOW_BEGIN, or
+	 * what the server can take if that is more */
+	uint32_t begin;
 	uint32_t granted; /* what the server grants and the user allows */
 	uint32_t limit;	  /* calls that may be in flight now: 1 to granted */
 	/* answers that are missing until the limit doubles */
@@ -54,14 +57,14 @@ static inline bool window_is_slow(const struct window *w)
 /* A connection was made: slow start begins. */
 static inline void window_begin(struct window *w)
 {
-	w->left = w->limit = MIN(w->begin, w->granted);
+	w->left = w->limit =
+		MIN(w->begin ? w->begin : WINDOW_BEGIN, w->granted);
 }
 
-/* @begin: 0: WINDOW_BEGIN. */
 static inline void window_init(struct window *w, uint32_t begin,
 			       uint32_t granted)
 {
-	w->begin = begin ? begin : WINDOW_BEGIN;
+	w->begin = begin;
 	w->granted = granted;
 	window_begin(w);
 }
@@ -70,6 +73,14 @@ static inline void window_grant(struct window *w, uint32_t granted)
 {
 	w->granted = MAX(granted, 1u);
 	w->limit = MIN(w->limit, w->granted);
+}
+
+/* The server can take @n calls at once. */
+static inline void window_promised(struct window *w, uint32_t n)
+{
+	n = MIN(n, w->granted);
+	if (!w->begin && n > w->limit)
+		w->left = w->limit = n;
 }
 
 static inline void window_double(struct window *w)

@@ -124,6 +124,7 @@ static void service_opened(struct shard *s, const char *name,
 	out->portal = svc->portal;
 	out->request_max = svc->conf.request_max;
 	out->window = svc->conf.window;
+	out->begin = service_promise(sc, shard_now(s));
 	out->message_max = svc->message_max;
 	out->estimate = estimates_told(sc, shard_now(s));
 	durables_tell(&svc->durables, out);

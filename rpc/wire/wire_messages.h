@@ -141,7 +141,8 @@
 	F(8, varint32, message_max) \
 	F(9, id, incarnation)       \
 	F(10, flag, durable)        \
-	F(11, varint, estimate)
+	F(11, varint, estimate)     \
+	F(12, varint32, begin)
 
 #define WIRE_DISCONNECT_FIELDS(F, L, A) \
 	F(1, fixed64, connection)       \

@@ -535,6 +535,7 @@ local messages = {
 		[9] = { "incarnation", "bytes" },
 		[10] = { "durable", "bool" },
 		[11] = { "estimate", "uint64" },
+		[12] = { "begin", "uint32" },
 	},
 	Disconnect = {
 		[1] = { "connection", "fixed64" },

@@ -8,6 +8,8 @@
 #define LOG_LINES 10 /* lines per second: service_may_log() */
 /* ns: the estimate that clients are told is renewed when it is older. */
 #define RENEW_EACH (100 * NSEC_PER_MSEC)
+/* ns: by then a client has sent what it was promised, and is counted by it. */
+#define PROMISE_FOR (100 * NSEC_PER_MSEC)
 
 const struct fsm_state service_cpt_states[SERVICE_CPT_STATES] = {
 	[SERVICE_CPT_UP] = { "up", FSM_TO(SERVICE_CPT_CLOSED) },
@@ -28,6 +30,43 @@ bool service_may_log(struct service_cpt *sc)
 		sc->log_lines = 0;
 	}
 	return sc->log_lines++ < LOG_LINES;
+}
+
+/* ---- what clients may send at once ---- */
+
+/* Returns how many requests the service takes at once: two for each worker, so
+ * that none waits for a message; without workers, as many as may wait. */
+static uint64_t service_takes(const struct ulrpc_service *svc)
+{
+	return svc->has_exec ? 2 * (uint64_t)svc->conf.workers_max
+			     : svc->conf.queue_max;
+}
+
+/* Returns how many calls clients may still send by what all CPTs have promised
+ * them. */
+static uint64_t service_promised(const struct ulrpc_service *svc, uint64_t now)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < svc->ncpts; i++)
+		if (atomic_load(&svc->cpt[i].promised_until) > now)
+			n += atomic_load(&svc->cpt[i].promised);
+	return n;
+}
+
+uint32_t service_promise(struct service_cpt *sc, uint64_t now)
+{
+	const struct ulrpc_service *svc = sc->service;
+	uint64_t all = service_takes(svc);
+	uint64_t used = service_sum(svc).requests + service_promised(svc, now);
+	uint64_t n = MIN((all - MIN(used, all)) / 2, svc->conf.window);
+
+	if (atomic_load(&sc->promised_until) <= now) {
+		atomic_store(&sc->promised, 0);
+		atomic_store(&sc->promised_until, rpc_at(now, PROMISE_FOR));
+	}
+	atomic_fetch_add(&sc->promised, (uint32_t)n);
+	return (uint32_t)n;
 }
 
 /* ---- the end ---- */

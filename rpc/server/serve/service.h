@@ -93,6 +93,9 @@ struct service_cpt {
 	uint32_t changes;
 	/* Part of used_bytes: messages that were sent, and are kept. */
 	_Atomic uint64_t kept_bytes;
+	/* service_promise(): how many calls were promised, until when, ns */
+	_Atomic uint32_t promised;
+	_Atomic uint64_t promised_until;
 	uint64_t refusals; /* bytes of messages that contain only refusals */
 	/* The share of requests without a connection, as long as nothing is
 	 * charged: a message of refusals is charged to a share of its own,
@@ -305,6 +308,14 @@ static inline bool service_is_full(const struct service_cpt *sc,
 			      bytes) &&
 		(mine->bytes || all.bytes > all.kept));
 }
+
+/* A client opens the service: returns how many calls it may send at once. That
+ * is half of what the service can take and has not promised to others in the
+ * last 100 ms, in which they have sent what they were promised. So a client
+ * that comes alone can occupy all workers at once, and many clients that come
+ * together, for instance after a restart, do not send more than can be taken.
+ * 0: nothing is left. */
+uint32_t service_promise(struct service_cpt *sc, uint64_t now);
 
 /* Returns us after which a client is to send a refused request again. @again:
  * ns until there may be room; 0: that is not known, and half of the time that

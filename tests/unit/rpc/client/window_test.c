@@ -63,6 +63,28 @@ Test(window, grants)
 	cr_assert_eq(w.limit, 12);
 }
 
+/* The server can take calls at once: the window does not begin with two. */
+Test(window, begins_with_what_the_server_takes)
+{
+	begin(100);
+	window_promised(&w, 0);
+	cr_assert_eq(w.limit, 2);
+	window_promised(&w, 64);
+	cr_assert_eq(w.limit, 64);
+	window_served(&w, 63);
+	cr_assert_eq(w.limit, 64);
+	window_promised(&w, 10);
+	cr_assert_eq(w.limit, 64, "nothing is taken back");
+	window_served(&w, 1);
+	cr_assert_eq(w.limit, 100);
+	begin(100);
+	window_promised(&w, UINT32_MAX);
+	cr_assert_eq(w.limit, 100);
+	window_init(&w, 3, 100);
+	window_promised(&w, 64);
+	cr_assert_eq(w.limit, 3, "the user wants three");
+}
+
 Test(window, begins_as_it_is_told)
 {
 	window_init(&w, 32, 100);

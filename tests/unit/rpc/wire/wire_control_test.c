@@ -114,6 +114,7 @@ static void make_opened(struct control *c)
 	make_id(c->m.opened.incarnation, &c->opened.incarnation);
 	BOTH(c, opened, durable, below(2));
 	BOTH(c, opened, estimate, number());
+	BOTH(c, opened, begin, number32());
 }
 
 static void make_ending(struct control *c)
