@@ -47,9 +47,6 @@ void works_again(struct fx *fx);
 /* Fails unless the PUTs to @b, of @size bytes, arrived in the order in which
  * they were sent, if this LND promises that. */
 void expect_order(struct fx *fx, struct box *b, uint32_t size);
-/* Fails unless the operation has ended at its deadline, unanswered, without
- * knowledge of whether it was delivered. */
-void expect_timed_out(struct fx *fx, const struct box *b);
 
 /* ---- stream.c ---- */
 

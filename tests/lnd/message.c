@@ -295,16 +295,6 @@ static void truncated_get(struct fx *fx)
 
 /* ---- refusals ---- */
 
-void expect_timed_out(struct fx *fx, const struct box *b)
-{
-	expect(fx, b->terminals == 1);
-	expect(fx, b->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
-	expect(fx, b->terminal.type == LNET_EVENT_UNLINK);
-	expect(fx, b->terminal.status == -ETIMEDOUT);
-	expect(fx, b->terminal.cause == LNET_CAUSE_RESPONSE_TIMEOUT);
-	expect(fx, b->terminal.elapsed >= b->timeout);
-}
-
 /* Without LNET_MD_TRUNCATE a message that is too long is dropped, and counted.
  */
 static void too_long(struct fx *fx)

@@ -381,6 +381,18 @@ void unanswered(struct fx *fx, uint64_t timeout)
 	}
 }
 
+/* Fails unless the operation has ended at its deadline, unanswered, without
+ * knowledge of whether it was delivered. */
+static void expect_timed_out(struct fx *fx, const struct box *b)
+{
+	expect(fx, b->terminals == 1);
+	expect(fx, b->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
+	expect(fx, b->terminal.type == LNET_EVENT_UNLINK);
+	expect(fx, b->terminal.status == -ETIMEDOUT);
+	expect(fx, b->terminal.cause == LNET_CAUSE_RESPONSE_TIMEOUT);
+	expect(fx, b->terminal.elapsed >= b->timeout);
+}
+
 /* Returns false if the machine was too slow: not even the requests were sent
  * within @us. */
 static bool timeout_way(struct fx *fx, unsigned int from, unsigned int to,
