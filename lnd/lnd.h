@@ -117,6 +117,9 @@ struct lnd_ni {
 	struct loop *const *loops;	     /* one for each CPT */
 	char interface[LNET_INTERFACE_SIZE]; /* name to show, by resolve() */
 	int numa_node; /* of the device; startup() may set it; -1: not known */
+	/* Number of leading bits of the NID's address that all hosts of the
+	 * NI's IP network share. startup() may set it; 0: not known. */
+	unsigned int prefix;
 	/* The tunables' values in effect, in the order of lnd->tunables.
 	 * startup() may replace a default by what it stands for. */
 	int64_t *tunables;

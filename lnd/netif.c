@@ -225,6 +225,35 @@ int netif_resolve(const char *interface, struct ulnet_nid *nid,
 	return rc;
 }
 
+/* The number of bits that are set in the address of @mask. */
+static unsigned int mask_bits(const struct ulnet_nid *mask)
+{
+	unsigned int bits = 0;
+
+	for (size_t i = 0; i < sizeof(mask->addr); i++)
+		bits += (unsigned int)__builtin_popcount(mask->addr[i]);
+	return bits;
+}
+
+unsigned int netif_prefix(const struct ulnet_nid *nid)
+{
+	struct ulnet_nid mask = *nid;
+	unsigned int bits = 0;
+	struct ifaddrs *all;
+
+	if (getifaddrs(&all))
+		return 0;
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		if (!has_addr(i, nid) && !netif_is_loopback(i, nid))
+			continue;
+		if (netif_addr_take(&mask, i->ifa_netmask))
+			bits = mask_bits(&mask);
+		break;
+	}
+	freeifaddrs(all);
+	return bits;
+}
+
 /* The number in the file FOLDER/NAME of sysfs; -1: there is none. */
 static int sysfs_number(const char *folder, const char *name)
 {

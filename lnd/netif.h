@@ -36,6 +36,10 @@ int netif_resolve(const char *interface, struct ulnet_nid *nid,
  * more for each factor of 4 (25 Gbit/s: 3). */
 unsigned int netif_conns(const struct ulnet_nid *nid);
 
+/* How many leading bits of the address of @nid, which is one of this host, its
+ * IP network has; 0: that is not known. */
+unsigned int netif_prefix(const struct ulnet_nid *nid);
+
 /* The NUMA node of the interface's device; -1: unknown. */
 int netif_numa_node(const char *name);
 /* The NUMA node of the device whose folder in sysfs is @folder; -1: unknown. */

@@ -103,6 +103,7 @@ static int sock_startup(struct lnd_ni *ni)
 	if (!*conns)
 		*conns = netif_conns(&ni->nid);
 	ni->numa_node = netif_numa_node(ni->interface);
+	ni->prefix = netif_prefix(&ni->nid);
 	sni->conns_per_peer = (unsigned int)*conns;
 	sni->privileged = ni->conf->accept == LNET_ACCEPT_SECURE ||
 			  sock_port_is_privileged(ni->conf->port);

@@ -49,7 +49,7 @@ struct lnet_cpt {
 	struct loop *loop;
 	bool closing;
 	/* The snapshots that the CPT uses: net/net.h, route/route.h, and
-	 * policy/policy.h (NULL: the node has no policies). */
+	 * policy/policy.h (NULL: the node has no table). */
 	const struct lnet_config *config;
 	const struct route_table *routes;
 	const struct policy_table *policies;

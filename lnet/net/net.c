@@ -85,6 +85,24 @@ struct lnet_config *config_without(const struct lnet_config *old,
 	return new;
 }
 
+/* An NI whose IP network is not known is in that of any other. */
+static bool net_is_apart(const struct lnet_net *net)
+{
+	for (unsigned int i = 1; i < net->nnis; i++)
+		if (net->ni[0]->lnd.prefix &&
+		    !ni_is_neighbour(net->ni[0], &net->ni[i]->lnd.nid))
+			return true;
+	return false;
+}
+
+bool config_is_apart(const struct lnet_config *c)
+{
+	for (unsigned int i = 0; i < c->nnets; i++)
+		if (net_is_apart(&c->net[i]))
+			return true;
+	return false;
+}
+
 const struct lnet_net *config_net(const struct lnet_config *c, uint32_t segment)
 {
 	for (unsigned int i = 0; i < c->nnets; i++)

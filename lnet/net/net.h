@@ -59,6 +59,9 @@ static inline bool config_is_mine(const struct lnet_config *c,
 	return config_ni(c, nid);
 }
 
+/* Are there NIs of one net, and one segment, in different IP networks? */
+bool config_is_apart(const struct lnet_config *c);
+
 /* Returns the segment, or NULL if no NI is on it. */
 const struct lnet_net *config_net(const struct lnet_config *c,
 				  uint32_t segment);

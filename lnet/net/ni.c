@@ -369,6 +369,18 @@ void upcall_ni_stopped(struct lnd_ni *lnd, unsigned int cpt)
 	ni_unref(ni_of(lnd), cpt);
 }
 
+bool ni_is_neighbour(const struct lnet_ni *ni, const struct ulnet_nid *nid)
+{
+	const struct ulnet_nid *own = &ni->lnd.nid;
+	unsigned int bytes = ni->lnd.prefix / 8, bits = ni->lnd.prefix % 8;
+
+	if (!ni->lnd.prefix || nid->size != own->size ||
+	    memcmp(own->addr, nid->addr, bytes) != 0)
+		return false;
+	return !bits ||
+	       (own->addr[bytes] ^ nid->addr[bytes]) >> (8 - bits) == 0;
+}
+
 bool ni_set_up(struct lnet_ni *ni, bool up, const char *why)
 {
 	char nid[LNET_NIDSTR_SIZE];

@@ -109,6 +109,9 @@ static inline bool ni_is_up(const struct lnet_ni *ni)
 	return atomic_load_explicit(&ni->up, memory_order_relaxed);
 }
 
+/* Is @nid in the IP network of @ni? False if that is not known. */
+bool ni_is_neighbour(const struct lnet_ni *ni, const struct ulnet_nid *nid);
+
 static inline int32_t ni_health(const struct lnet_ni *ni)
 {
 	return atomic_load_explicit(&ni->health, memory_order_relaxed);

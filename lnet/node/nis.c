@@ -91,6 +91,7 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 	atomic_fetch_add(&node->info_version, 1);
 	BUG_ON(node_each_cpt(node, config_take, &change));
 	free(old);
+	policies_follow_nis(node);
 }
 
 int node_control_begin(struct lnet *node)

@@ -129,6 +129,10 @@ void node_control_end(struct lnet *node);
 void node_publish(struct lnet *node, void *pointer, void *new,
 		  int (*take)(struct lnet_cpt *cpt, void *new));
 
+/* To be called when the NIs have changed: a node whose NIs are in several IP
+ * networks has a table of policies, be it an empty one. */
+void policies_follow_nis(struct lnet *node);
+
 /* The functions of LNet that LNDs call. */
 extern const struct lnd_upcalls nis_upcalls;
 /* Returns the LND that serves nets of @type on the node, or NULL. */

@@ -14,15 +14,33 @@ static int policies_take(struct lnet_cpt *cpt, void *table)
 	return 0;
 }
 
-/* A node without policies has no table: selection need not search an empty one.
- */
+static bool is_apart(const struct lnet *node)
+{
+	return config_is_apart(net_node(node)->config);
+}
+
+/* A node without policies has no table, unless it needs one (path/verdict.h):
+ * selection need not search an empty one. */
 static void policies_publish(struct lnet *node, struct policy_table *new)
 {
-	if (!new->n) {
+	if (!new->n && !is_apart(node)) {
 		free(new);
 		new = NULL;
 	}
 	node_publish(node, &whole_node(node)->policies, new, policies_take);
+}
+
+/* Without memory for the table, all NIs of a net are equal as before. */
+void policies_follow_nis(struct lnet *node)
+{
+	struct whole_node *whole = whole_node(node);
+	const struct policy_table *t = whole->policies;
+	bool apart = is_apart(node);
+
+	if (apart == !!t || (t && t->n))
+		return;
+	node_publish(node, &whole->policies,
+		     apart ? calloc(1, sizeof(*t)) : NULL, policies_take);
 }
 
 static unsigned int policies_count(const struct lnet *node)

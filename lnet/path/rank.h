@@ -37,9 +37,9 @@
  *			longest ago		ago		ago
  *
  * Priorities, PREFERRED and ROUTE_PREFERRED come from the user's policies
- * (verdict.h); without policies all candidates are equal in them. For a peer
- * that is not multi-rail and knows this node by one NI, that NI is chosen
- * without ranking.
+ * (verdict.h); without policies all candidates are equal in them, except that
+ * NIs prefer those in their own IP network. For a peer that is not multi-rail
+ * and knows this node by one NI, that NI is chosen without ranking.
  *
  * Interfaces that are down are no candidates.
  */
@@ -55,7 +55,7 @@ struct path_rank {
 
 /* A bit for each criterion. */
 #define RANK_BY(why) (1u << LNET_PATH_##why)
-/* Without policies all candidates are equal in these criteria. */
+/* Without a table of policies all candidates are equal in these criteria. */
 #define RANK_BY_POLICY                                                     \
 	(RANK_BY(PEER_PRIORITY) | RANK_BY(PRIORITY) | RANK_BY(PREFERRED) | \
 	 RANK_BY(ROUTE_PREFERRED))

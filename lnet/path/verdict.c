@@ -25,6 +25,7 @@ const struct ni_verdict *verdict_of_ni(const struct lnet_cpt *cpt,
 /* Pointers to the preferred local NIs, then to the preferred routes. */
 struct peer_preferred {
 	unsigned int nnis, n;
+	bool neighbours; /* no policy has preferred these NIs */
 	const void *what[];
 };
 
@@ -37,6 +38,22 @@ static unsigned int find_nis(const struct lnet_cpt *cpt,
 	for (unsigned int i = 0; i < c->nnis; i++)
 		if (policies_pair(cpt->policies, &c->ni[i]->lnd.nid, nid))
 			what[n++] = c->ni[i];
+	return n;
+}
+
+/* Finds the NIs in the IP network of @nid. Where each rail is such a network,
+ * what goes from one to the other is lost when either fails, since its answers
+ * go the other way. */
+static unsigned int find_neighbours(const struct lnet_config *c,
+				    const struct ulnet_nid *nid,
+				    const void **what)
+{
+	const struct lnet_net *net = config_net(c, nid_segment(nid));
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; net && i < net->nnis; i++)
+		if (ni_is_neighbour(net->ni[i], nid))
+			what[n++] = net->ni[i];
 	return n;
 }
 
@@ -74,12 +91,16 @@ static bool find_preferred(const struct lnet_cpt *cpt,
 
 	*preferred_p = NULL;
 	if (!has_kind(cpt->policies, POLICY_PAIR) &&
-	    !has_kind(cpt->policies, POLICY_GATEWAY))
+	    !has_kind(cpt->policies, POLICY_GATEWAY) &&
+	    !config_is_apart(cpt->config))
 		return true;
 	p = malloc(sizeof(*p) + room * sizeof(p->what[0]));
 	if (!p)
 		return false;
 	p->nnis = find_nis(cpt, nid, p->what);
+	p->neighbours = !p->nnis;
+	if (p->neighbours)
+		p->nnis = find_neighbours(cpt->config, nid, p->what);
 	p->n = p->nnis + find_routes(cpt, nid, p->what + p->nnis);
 	if (!p->n) {
 		free(p);
@@ -130,7 +151,9 @@ bool verdict_has_better(const struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 	if (verdict_prefers(cpt, lpni, ni))
 		return false;
 	p = lpni->verdict.preferred;
-	for (unsigned int i = 0; p && i < p->nnis; i++)
+	if (!p || p->neighbours)
+		return false;
+	for (unsigned int i = 0; i < p->nnis; i++)
 		if (ni_is_up(p->what[i]))
 			return true;
 	return false;

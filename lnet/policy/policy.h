@@ -52,7 +52,8 @@ bool policy_same(const struct policy *a, const struct policy *b);
 /* The policies of a node, in their order: an immutable snapshot. Several
  * snapshots may share policies. The priority of an NI or net comes from the
  * first policy that matches; policies on pairs and gateways all count. A node
- * without policies has no table. */
+ * without policies has no table, or an empty one if its NIs are in several IP
+ * networks (path/verdict.h). */
 struct policy_table {
 	unsigned int n;
 	struct policy *policy[];

@@ -78,9 +78,9 @@ cd /proc/sys/net/ipv4/conf &&
 	done &&
 	ip link set lo up && echo $$ >"$1" && exec cat >/dev/null 2>&1'
 
-# hosts_add NAME N: its process lives as long as this program.
-hosts_add() {
-	local life pid rail said
+# host_new NAME: without interfaces; its process lives as long as this program.
+host_new() {
+	local life pid said
 
 	said=$(mktemp -u) && mkfifo "$said" || return
 	exec {life}> >(exec unshare --net bash -c "$hosts_settings" host "$said")
@@ -88,6 +88,14 @@ hosts_add() {
 	rm -f "$said"
 	[ -n "$pid" ] || return
 	hosts[$1]=$pid
+}
+
+# hosts_add NAME N
+hosts_add() {
+	local pid rail
+
+	host_new "$1" || return
+	pid=${hosts[$1]}
 	for rail in 0 1; do
 		ip link add "$1$rail" type veth peer name eth$rail netns "$pid" &&
 			ip link set "$1$rail" master rail$rail up &&
@@ -164,6 +172,24 @@ rails_conf() {
 
 hosts_pair() {
 	hosts_add client 1 && hosts_add server 2
+}
+
+# The same two, with a cable from one to the other instead of each rail: a link that one
+# takes down is down for the other, too.
+hosts_cabled() {
+	local name rail
+
+	for name in client server; do
+		host_new $name || return
+	done
+	for rail in 0 1; do
+		ip link add eth$rail netns "${hosts[client]}" type veth \
+			peer name eth$rail netns "${hosts[server]}" &&
+			on client ip link set eth$rail up &&
+			on server ip link set eth$rail up &&
+			host_address client add $rail 1 &&
+			host_address server add $rail 2 || return
+	done
 }
 
 # The rails are one IP network from now on, on one switch. It takes routes of each

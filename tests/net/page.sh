@@ -91,6 +91,9 @@ for line in 'path show --nid 10.9.0.2@tcp' 'net show -v 2' 'peer show -v 2' \
 	page client 0 "lnetctl $line"
 	silent err
 done
+# Neither interface goes to the peer's on the other rail, an IP network of its own.
+page client 0 'lnetctl path show --nid 10.9.0.2@tcp'
+has out '^ *why: preference$'
 pages client '^# lnetctl peer add'
 page client 0 'lnetctl peer show --nid 10.9.1.2@tcp'
 has out '^-     primary nid: 10.9.0.2@tcp$'

@@ -157,3 +157,15 @@ Test(netif, fault)
 	cr_expect_str_eq(netif_fault(NULL, &nid),
 			 "no interface has its address");
 }
+
+/* The loopback interface is the one that each host has. */
+Test(netif, prefix)
+{
+	struct ulnet_nid nid = nid_of("127.0.0.1");
+
+	cr_assert_eq(netif_prefix(&nid), 8);
+	nid = nid_of("127.1.2.3");
+	cr_assert_eq(netif_prefix(&nid), 8);
+	nid = nid_of("192.0.2.1");
+	cr_assert_eq(netif_prefix(&nid), 0);
+}

@@ -128,3 +128,55 @@ Test(config, families_of_a_net)
 	cr_assert(!config_has_net(config, lnet_nid_net(&a.lnd.nid)));
 	free(config);
 }
+
+/* Is 10.0.128.1 in the IP network of 10.0.0.1? That depends on how long that
+ * is. */
+Test(config, ip_networks)
+{
+	static const struct {
+		unsigned int prefix;
+		const char *other;
+		bool neighbours;
+	} rows[] = {
+		{ 8, "10.0.128.1@tcp", true },
+		{ 16, "10.0.128.1@tcp", true },
+		{ 17, "10.0.128.1@tcp", false },
+		{ 17, "10.0.127.1@tcp", true },
+		{ 24, "10.0.1.1@tcp", false },
+		{ 32, "10.0.0.2@tcp", false },
+		{ 32, "10.0.0.1@tcp", true },
+		{ 0, "10.0.0.1@tcp", false }, /* not known */
+		{ 8, "a00:1::@tcp", false },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct lnet_ni ni = ni_make_fake("10.0.0.1@tcp");
+		struct ulnet_nid other;
+
+		ni.lnd.prefix = rows[i].prefix;
+		cr_assert_eq(lnet_nid_parse(rows[i].other, &other), 0);
+		cr_expect_eq(ni_is_neighbour(&ni, &other), rows[i].neighbours,
+			     "row %u", i);
+	}
+}
+
+/* NIs of several nets may be in several IP networks. */
+Test(config, apart)
+{
+	struct lnet_ni ni[] = { ni_make_fake("10.0.0.1@tcp"),
+				ni_make_fake("10.0.1.1@tcp1"),
+				ni_make_fake("10.0.0.9@tcp"),
+				ni_make_fake("10.0.1.1@tcp") };
+	struct lnet_config *c = NULL, *old;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(ni); i++) {
+		ni[i].lnd.prefix = 24;
+		old = c;
+		c = config_with(old, &ni[i]);
+		free(old);
+		cr_assert_eq(config_is_apart(c), i == 3, "with %u NIs", i + 1);
+	}
+	ni[0].lnd.prefix = 0;
+	cr_assert_not(config_is_apart(c));
+	free(c);
+}

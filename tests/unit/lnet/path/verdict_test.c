@@ -247,3 +247,68 @@ Test(verdict, gateways)
 	cr_assert_eq(route_to(&rig, "10.5.0.1@tcp5"), r[2]);
 	rig_fini(&rig);
 }
+
+/* Two rails, each of them an IP network of its own (/24), and a node without
+ * policies of its user. */
+static void rig_apart(struct path_rig *rig)
+{
+	rig_init(rig);
+	rig_ni(rig, "10.0.0.1@tcp")->lnd.prefix = 24;
+	rig_ni(rig, "10.0.1.1@tcp")->lnd.prefix = 24;
+	rig_peer(rig, "10.0.0.2@tcp 10.0.1.2@tcp");
+	rig->policies = calloc(1, sizeof(*rig->policies));
+	rig->cpt->policies = rig->policies;
+}
+
+/* No path leads from one IP network to the other while both ends have an NI
+ * in each. When the peer has lost one of its own, only the local NI beside the
+ * other one is used; and when this node has lost that, what is left. */
+Test(verdict, neighbours)
+{
+	struct path_rig rig;
+
+	rig_apart(&rig);
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.2@tcp"),
+			 "10.0.0.1@tcp > 10.0.0.2@tcp, "
+			 "10.0.1.1@tcp > 10.0.1.2@tcp");
+	rig_peer_ni(&rig, "10.0.0.2@tcp")->down = true;
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.2@tcp"),
+			 "10.0.1.1@tcp > 10.0.1.2@tcp");
+	atomic_store(&rig.ni[2].up, false);
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.2@tcp"),
+			 "10.0.0.1@tcp > 10.0.1.2@tcp");
+	rig_fini(&rig);
+}
+
+/* An NI without a neighbour goes to all of them; a pair that the user prefers
+ * counts more than neighbours do. */
+Test(verdict, neighbours_are_no_rule)
+{
+	struct path_rig rig;
+
+	rig_apart(&rig);
+	rig_peer(&rig, "10.0.2.2@tcp 10.0.3.2@tcp");
+	cr_assert_str_eq(paths_to(&rig, "10.0.2.2@tcp"),
+			 "10.0.0.1@tcp > 10.0.2.2@tcp, "
+			 "10.0.1.1@tcp > 10.0.3.2@tcp");
+	rig_policy(&rig, "10.0.0.1@tcp", "10.0.1.2@tcp", "", NONE);
+	rig_policy(&rig, "10.0.1.1@tcp", "10.0.0.2@tcp", "", NONE);
+	cr_assert_str_eq(paths_to(&rig, "10.0.0.2@tcp"),
+			 "10.0.0.1@tcp > 10.0.1.2@tcp, "
+			 "10.0.1.1@tcp > 10.0.0.2@tcp");
+	rig_fini(&rig);
+}
+
+/* A peer that is not multi-rail goes on seeing the NI by which it knows this
+ * node, be that in another IP network. */
+Test(verdict, neighbours_of_a_single_rail)
+{
+	struct path_rig rig;
+
+	rig_apart(&rig);
+	rig_peer(&rig, "10.0.1.3@tcp");
+	rig_peer_ni(&rig, "10.0.1.3@tcp")->preferred = rig_nid("10.0.0.1@tcp");
+	cr_assert_str_eq(paths_to(&rig, "10.0.1.3@tcp"),
+			 "10.0.0.1@tcp > 10.0.1.3@tcp");
+	rig_fini(&rig);
+}
