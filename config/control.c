@@ -35,7 +35,7 @@ int lnet_control_remember(struct lnet_control *control, const char *config)
 
 	if (control_is_forked(control))
 		return -ESHUTDOWN;
-	pthread_mutex_lock(&control->lock);
+	BUG_ON(!control_take(control, NULL));
 	if (!config)
 		rc = current_config(control->node, &text);
 	else if (!(text = strdup(config)))
@@ -44,7 +44,7 @@ int lnet_control_remember(struct lnet_control *control, const char *config)
 		free(control->start);
 		control->start = text;
 	}
-	pthread_mutex_unlock(&control->lock);
+	control_give(control);
 	return rc;
 }
 
@@ -53,6 +53,7 @@ static void control_free(struct lnet_control *control)
 	programs_free(control);
 	pthread_cond_destroy(&control->program_idle);
 	pthread_mutex_destroy(&control->programs_lock);
+	pthread_cond_destroy(&control->turn);
 	pthread_mutex_destroy(&control->lock);
 	free(control->start);
 	free(control);
@@ -73,6 +74,7 @@ int lnet_control_start(struct lnet *node, const struct ulnet_control_conf *conf,
 	c->node = node;
 	c->generation = fork_generation();
 	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->turn, NULL);
 	pthread_mutex_init(&c->programs_lock, NULL);
 	pthread_cond_init(&c->program_idle, NULL);
 	list_init(&c->programs);

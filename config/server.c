@@ -5,6 +5,9 @@
  * there are clients_max clients and one more comes, one is dismissed: of the
  * user with most clients, the one that has been idle for longest.
  *
+ * What a client asks for ends when the client has gone: the acceptor looks for
+ * connections that have been closed, and changes that are half made are undone.
+ *
  * A client is disconnected if its request is not complete in time, if it does
  * not read an answer in time, or if an incomplete request exceeds its user's
  * share of memory. An answer that exceeds that share is replaced by one that
@@ -77,7 +80,7 @@ struct client {
 	struct list link;	/* server.clients or .ended */
 	uint64_t last_activity; /* server.activity when it last did something */
 	bool working;		/* on a request */
-	bool leaving;		/* was dismissed */
+	bool leaving;		/* was dismissed, or has gone by itself */
 	size_t charged[MEMORIES];	  /* bytes, against its user's share */
 	unsigned int of_user, of_process; /* set by count_clients() */
 
@@ -109,6 +112,7 @@ struct server {
 	uint64_t next_complaint[MEMORIES]; /* ns: no warning before then */
 
 	/* For the acceptor: */
+	struct pollfd *polls;	/* room for those of clients_max clients */
 	unsigned int n;		/* clients, in both lists */
 	bool making_room;	/* a client was dismissed, and has not ended */
 	uint64_t next_shortage; /* ns: no warning before then */
@@ -562,10 +566,12 @@ static void server_make_room(struct server *s)
 		return;
 	pthread_mutex_lock(&s->lock);
 	count_clients(s);
-	list_for_each_entry (c, &s->clients, link)
-		if (!c->leaving && is_dismissed_before(c, victim))
+	list_for_each_entry (c, &s->clients, link) {
+		s->making_room |= c->leaving;
+		if (is_dismissed_before(c, victim))
 			victim = c;
-	if (victim) {
+	}
+	if (victim && !s->making_room) {
 		client_dismiss(victim);
 		s->making_room = true;
 	}
@@ -608,42 +614,80 @@ static bool server_accept(struct server *s)
 	}
 }
 
+/* What the acceptor waits for, before the connections of clients. */
+enum { POLL_STOP, POLL_WAKE, POLL_LISTEN, POLL_CLIENTS };
+
+/* Adds the connections of all clients to s->polls, without events: poll() tells
+ * of those that have been closed at the other end. Returns how many there are
+ * in all. */
+static nfds_t poll_clients(struct server *s)
+{
+	nfds_t n = POLL_CLIENTS;
+	struct client *c;
+
+	pthread_mutex_lock(&s->lock);
+	list_for_each_entry (c, &s->clients, link)
+		if (!c->leaving)
+			s->polls[n++] = (struct pollfd){ .fd = c->fd };
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+/* A connection has been closed: nobody will read what its client asked for. */
+static void client_has_gone(struct server *s, int fd)
+{
+	struct client *c;
+
+	pthread_mutex_lock(&s->lock);
+	list_for_each_entry (c, &s->clients, link)
+		if (c->fd == fd) {
+			c->leaving = true;
+			cancel_now(&c->cancel);
+		}
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void *acceptor_main(void *arg)
 {
 	struct server *s = arg;
 	bool out_of_resources = false;
+	struct pollfd *p = s->polls;
 	struct client *c;
 
 	for (;;) {
 		/* While a client is being dismissed, or resources are missing,
 		 * new clients wait in the kernel. */
 		bool listen_too = !s->making_room && !out_of_resources;
-		struct pollfd p[] = {
-			{ s->stop, POLLIN, 0 },
-			{ s->wake, POLLIN, 0 },
-			{ listen_too ? s->socket.fd : -1, POLLIN, 0 },
-		};
+		nfds_t n = poll_clients(s);
 
-		server_wait_for(p, ARRAY_SIZE(p),
-				out_of_resources ? PAUSE : -1);
+		p[POLL_STOP] = (struct pollfd){ s->stop, POLLIN, 0 };
+		p[POLL_WAKE] = (struct pollfd){ s->wake, POLLIN, 0 };
+		p[POLL_LISTEN] =
+			(struct pollfd){ listen_too ? s->socket.fd : -1, POLLIN,
+					 0 };
+		server_wait_for(p, n, out_of_resources ? PAUSE : -1);
 		out_of_resources = false;
-		if (p[0].revents)
+		if (p[POLL_STOP].revents)
 			break;
-		if (p[1].revents)
+		for (nfds_t i = POLL_CLIENTS; i < n; i++)
+			if (p[i].revents)
+				client_has_gone(s, p[i].fd);
+		if (p[POLL_WAKE].revents)
 			clients_reap(s);
-		else if (p[2].revents && s->n >= s->clients_max)
+		else if (p[POLL_LISTEN].revents && s->n >= s->clients_max)
 			server_make_room(s);
-		else if (p[2].revents)
+		else if (p[POLL_LISTEN].revents)
 			out_of_resources = !server_accept(s);
 	}
 	pthread_mutex_lock(&s->lock);
-	list_for_each_entry (c, &s->clients, link)
+	list_for_each_entry (c, &s->clients, link) {
+		atomic_store(&c->cancel.at_end, true);
 		client_dismiss(c);
+	}
 	pthread_mutex_unlock(&s->lock);
 	while (s->n) {
-		struct pollfd p = { s->wake, POLLIN, 0 };
-
-		server_wait_for(&p, 1, -1);
+		p[POLL_WAKE] = (struct pollfd){ s->wake, POLLIN, 0 };
+		server_wait_for(&p[POLL_WAKE], 1, -1);
 		clients_reap(s);
 	}
 	if (atomic_load(&s->polled))
@@ -804,6 +848,7 @@ static void server_free(struct server *s)
 	if (s->wake >= 0)
 		close(s->wake);
 	pthread_mutex_destroy(&s->lock);
+	free(s->polls);
 	free(s);
 }
 
@@ -826,6 +871,10 @@ int server_start(struct lnet_control *control,
 	s->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = s->stop < 0 || s->wake < 0 ? -errno : 0;
+	s->polls = calloc((size_t)s->clients_max + POLL_CLIENTS,
+			  sizeof(*s->polls));
+	if (!rc && !s->polls)
+		rc = -ENOMEM;
 	if (!rc)
 		rc = socket_open(&s->socket, conf->path, conf->group);
 	if (!rc)

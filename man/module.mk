@@ -139,6 +139,7 @@ dist_man_MANS += %D%/man3/lnet_policy_del.3
 dist_man_MANS += %D%/man3/lnet_route_add.3
 dist_man_MANS += %D%/man3/lnet_route_del.3
 dist_man_MANS += %D%/man3/lnet_routes.3
+dist_man_MANS += %D%/man3/lnet_routes_change.3
 dist_man_MANS += %D%/man3/lnet_routing.3
 dist_man_MANS += %D%/man3/lnet_routing_buffers.3
 dist_man_MANS += %D%/man3/lnet_routing_set.3

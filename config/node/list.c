@@ -81,6 +81,22 @@ void peer_list_keep_configured(struct peer_list *list)
 	list->n = kept;
 }
 
+unsigned int peer_list_seek(const struct peer_list *list,
+			    const struct ulnet_nid *primary)
+{
+	unsigned int low = 0, high = list->n;
+
+	while (low < high) {
+		unsigned int middle = low + (high - low) / 2;
+
+		if (lnet_nid_cmp(&list->infos[middle].primary, primary) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 unsigned int peer_list_span(const struct peer_list *list, unsigned int i)
 {
 	unsigned int end = i + 1;

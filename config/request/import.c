@@ -117,8 +117,10 @@ static int import_item_end(struct import *im, int rc)
 		return rc;
 	if (!rc)
 		(void)plan_run(&im->plan);
+	if (cancel_is_due(im->request->cancel))
+		return -ECANCELED;
 	plan_fini(&im->plan);
-	plan_init(&im->plan, im->request->control->node);
+	plan_init(&im->plan, im->request->control->node, im->request->cancel);
 	im->plan.keep_notes = true;
 	return 0;
 }
@@ -231,8 +233,8 @@ static int import_tree(struct import *im, const struct tree *root)
 
 /* Adds, deletes, shows or executes the file @text, as @mode says. An error
  * leaves the node as it was; with @ignore_errors, each item is done or not done
- * by itself, and the answer has an error for each that fails. Called with the
- * control's lock held, unless @mode is IMPORT_EXEC. */
+ * by itself, and the answer has an error for each that fails. Called in a turn
+ * of the control, unless @mode is IMPORT_EXEC. */
 static int import_text(struct request *r, const char *text,
 		       enum import_mode mode, bool ignore_errors)
 {
@@ -251,7 +253,7 @@ static int import_text(struct request *r, const char *text,
 			     err.line, err.column, err.what);
 		return rc;
 	}
-	plan_init(&im.plan, r->control->node);
+	plan_init(&im.plan, r->control->node, r->cancel);
 	im.plan.keep_notes = im.ignore_errors;
 	rc = import_tree(&im, doc_root(doc));
 	plan_fini(&im.plan);
@@ -291,15 +293,16 @@ void import_request(struct request *r)
 			      "mode: add, del, show or exec is expected");
 		return;
 	}
-	/* Without the lock, because pings and discoveries take long. */
+	/* Without a turn, because pings and discoveries take long. */
 	if (i == IMPORT_EXEC) {
 		(void)import_text(r, text, IMPORT_EXEC, ignore_errors);
 		return;
 	}
-	pthread_mutex_lock(&r->control->lock);
-	if (r->control->down)
+	if (!request_take(r))
+		return;
+	if (atomic_load(&r->control->down))
 		request_down(r);
 	else
 		(void)import_text(r, text, (enum import_mode)i, ignore_errors);
-	pthread_mutex_unlock(&r->control->lock);
+	control_give(r->control);
 }

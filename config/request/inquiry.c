@@ -52,7 +52,7 @@ struct inquiries {
 
 void cancel_init(struct cancel *c)
 {
-	*c = (struct cancel){ .canceled = false };
+	*c = (struct cancel){ .wake = NULL };
 	pthread_mutex_init(&c->lock, NULL);
 }
 
@@ -61,32 +61,35 @@ void cancel_fini(struct cancel *c)
 	pthread_mutex_destroy(&c->lock);
 }
 
-static void inquiries_cancel(struct inquiries *p)
-{
-	pthread_mutex_lock(&p->lock);
-	p->canceled = true;
-	pthread_cond_signal(&p->changed);
-	pthread_mutex_unlock(&p->lock);
-}
-
 void cancel_now(struct cancel *c)
 {
 	pthread_mutex_lock(&c->lock);
-	c->canceled = true;
-	if (c->waiting)
-		inquiries_cancel(c->waiting);
+	atomic_store(&c->canceled, true);
+	if (c->wake)
+		c->wake(c->arg);
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void cancel_watch(struct cancel *c, struct inquiries *p)
+void cancel_watch(struct cancel *c, void (*wake)(void *arg), void *arg)
 {
 	if (!c)
 		return;
 	pthread_mutex_lock(&c->lock);
-	c->waiting = p;
-	if (p && c->canceled)
-		inquiries_cancel(p);
+	c->wake = wake;
+	c->arg = arg;
+	if (wake && atomic_load(&c->canceled))
+		wake(arg);
 	pthread_mutex_unlock(&c->lock);
+}
+
+static void inquiries_cancel(void *arg)
+{
+	struct inquiries *p = arg;
+
+	pthread_mutex_lock(&p->lock);
+	p->canceled = true;
+	pthread_cond_signal(&p->changed);
+	pthread_mutex_unlock(&p->lock);
 }
 
 /* ---- asking ---- */
@@ -410,9 +413,9 @@ static int inquire_all(struct lnet *node, const struct scope *s,
 	for (unsigned int i = 0; i < p->n; i++)
 		if (!p->question[i].ended)
 			question_ask(node, q, &p->question[i]);
-	cancel_watch(cancel, p);
+	cancel_watch(cancel, inquiries_cancel, p);
 	inquiries_wait(node, p, until);
-	cancel_watch(cancel, NULL);
+	cancel_watch(cancel, NULL, NULL);
 	return inquiries_show(node, p, s, q);
 }
 

@@ -4,25 +4,36 @@
 #define CONFIG_REQUEST_INQUIRY_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "config/yaml/scope.h"
 #include "ulnet/lnet.h"
 
-struct inquiries;
-
-/* Belongs to a thread that calls inquire(): with it any thread can end that
- * thread's wait. */
+/* Belongs to a thread that carries out requests: with it any thread can end
+ * what that thread does, because nobody wants its answer any more. */
 struct cancel {
 	pthread_mutex_t lock;
-	bool canceled;
-	struct inquiries *waiting; /* what is waited for, or NULL */
+	atomic_bool canceled;
+	/* the node is being closed, so changes need not be undone */
+	atomic_bool at_end;
+	/* ends the wait that is under way; NULL: none is */
+	void (*wake)(void *arg);
+	void *arg;
 };
 
 void cancel_init(struct cancel *c);
 void cancel_fini(struct cancel *c);
 /* May be called by any thread. Ends at once the wait of the owner that is under
- * way, or its next one. */
+ * way, and all later ones. */
 void cancel_now(struct cancel *c);
+/* @c may be NULL: what nobody can cancel. */
+static inline bool cancel_is_due(struct cancel *c)
+{
+	return c && atomic_load(&c->canceled);
+}
+/* The owner begins to wait, and @wake ends that, or (@wake NULL) does not wait
+ * any more. @wake is called at once if that is due. */
+void cancel_watch(struct cancel *c, void (*wake)(void *arg), void *arg);
 
 enum inquiry_kind { INQUIRY_PING, INQUIRY_DISCOVER };
 

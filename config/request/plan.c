@@ -39,9 +39,9 @@ struct step {
 	bool deferred; /* SET: was moved to the end of the plan */
 };
 
-void plan_init(struct plan *plan, struct lnet *node)
+void plan_init(struct plan *plan, struct lnet *node, struct cancel *cancel)
 {
-	*plan = (struct plan){ .node = node };
+	*plan = (struct plan){ .node = node, .cancel = cancel };
 }
 
 void plan_fini(struct plan *plan)
@@ -52,6 +52,7 @@ void plan_fini(struct plan *plan)
 	}
 	free(plan->steps);
 	free(plan->faults);
+	free(plan->routes);
 	peer_list_free(&plan->peers);
 }
 
@@ -143,8 +144,8 @@ int plan_peer(struct plan *plan, const struct scope *s, const struct tree *at,
 	      struct peer_change *change)
 {
 	const struct peer_list *list = &plan->peers;
-	unsigned int i = 0;
 	struct step *step;
+	unsigned int i;
 	int rc = plan_read_peers(plan, s, at);
 
 	if (!rc)
@@ -154,10 +155,9 @@ int plan_peer(struct plan *plan, const struct scope *s, const struct tree *at,
 		return rc;
 	}
 	step->peer = change;
-	while (i < list->n &&
-	       !lnet_nid_eq(&list->infos[i].primary, &change->nids[0]))
-		i++;
-	if (i == list->n)
+	i = peer_list_seek(list, &change->nids[0]);
+	if (i == list->n ||
+	    !lnet_nid_eq(&list->infos[i].primary, &change->nids[0]))
 		return 0;
 	change->before = &list->infos[i];
 	change->nbefore = peer_list_span(list, i);
@@ -191,18 +191,45 @@ int plan_fault(struct plan *plan, const struct scope *s, const struct tree *at,
 	return rc;
 }
 
-/* Fills in hops and priority of a route that is deleted, to undo that. */
-static int route_remember(const struct plan *plan, struct ulnet_route *route)
+static int by_gateway(const void *pa, const void *pb)
+{
+	const struct ulnet_route *a = pa, *b = pb;
+	int c = lnet_nid_cmp(&a->gateway, &b->gateway);
+
+	return c ? c : (a->net > b->net) - (a->net < b->net);
+}
+
+static int plan_read_routes(struct plan *plan)
 {
 	struct ulnet_route_info *infos;
-	int n = routes_read(plan->node, &infos);
+	int n = plan->routes ? 0 : routes_read(plan->node, &infos);
 
-	for (int i = 0; i < n; i++)
-		if (infos[i].route.net == route->net &&
-		    lnet_nid_eq(&infos[i].route.gateway, &route->gateway))
-			*route = infos[i].route;
+	if (plan->routes || n < 0)
+		return n;
+	plan->routes = calloc((size_t)n + 1, sizeof(*plan->routes));
+	for (int i = 0; plan->routes && i < n; i++)
+		plan->routes[i] = infos[i].route;
 	free(infos);
-	return MIN(n, 0);
+	if (!plan->routes)
+		return -ENOMEM;
+	plan->nroutes = (unsigned int)n;
+	qsort(plan->routes, plan->nroutes, sizeof(*plan->routes), by_gateway);
+	return 0;
+}
+
+/* Fills in hops and priority of a route that is deleted, to undo that. */
+static int route_remember(struct plan *plan, struct ulnet_route *route)
+{
+	const struct ulnet_route *had;
+	int rc = plan_read_routes(plan);
+
+	if (rc)
+		return rc;
+	had = bsearch(route, plan->routes, plan->nroutes, sizeof(*had),
+		      by_gateway);
+	if (had)
+		*route = *had;
+	return 0;
 }
 
 int plan_route(struct plan *plan, const struct scope *s, const struct tree *at,
@@ -519,10 +546,6 @@ static int step_apply(struct plan *plan, struct step *step, bool forward)
 			       : peer_undo(node, step->peer);
 	case STEP_FAULT:
 		return forward ? fault_do(node, step) : faults_undo(plan);
-	case STEP_ROUTE:
-		return add ? lnet_route_add(node, &step->route)
-			   : lnet_route_del(node, step->route.net,
-					    &step->route.gateway);
 	case STEP_ROUTING:
 		return lnet_routing_set(node, forward ? &step->routing
 						      : &step->routing_old);
@@ -783,15 +806,61 @@ static void step_done(const struct step *step)
 	step_log(step);
 }
 
-static void step_undo(struct plan *plan, struct step *step)
+/* The number of steps from step @i on that are carried out together: those of
+ * routes, of which there may be thousands (lnet_routes_change(3)). */
+static unsigned int steps_together(const struct plan *plan, unsigned int i,
+				   unsigned int end)
+{
+	unsigned int n = 0;
+
+	while (i + n < end && plan->steps[i + n].kind == STEP_ROUTE)
+		n++;
+	return MAX(n, 1);
+}
+
+/* Does, or undoes, the last one first, the @n steps at @steps, which are about
+ * routes. *@failed_p is set if one of them cannot be done: then none is. */
+static int routes_apply(struct plan *plan, const struct step *steps,
+			unsigned int n, bool forward, unsigned int *failed_p)
+{
+	struct ulnet_route_change *changes = calloc(n, sizeof(*changes));
+	int rc;
+
+	if (!changes)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < n; i++) {
+		const struct step *step = &steps[forward ? i : n - 1 - i];
+
+		changes[i].route = step->route;
+		changes[i].del = step->add != forward;
+	}
+	rc = lnet_routes_change(plan->node, changes, n, failed_p);
+	free(changes);
+	return rc;
+}
+
+/* Does steps that are carried out together. */
+static int steps_apply(struct plan *plan, struct step *steps, unsigned int n,
+		       unsigned int *failed_p)
+{
+	*failed_p = 0;
+	return steps->kind == STEP_ROUTE
+		       ? routes_apply(plan, steps, n, true, failed_p)
+		       : step_apply(plan, steps, true);
+}
+
+static void steps_undo(struct plan *plan, struct step *step, unsigned int n)
 {
 	char text[STEP_NAME_SIZE];
+	unsigned int failed = 0;
 	const char *name;
-	int rc = step_apply(plan, step, false);
+	int rc = step->kind == STEP_ROUTE
+			 ? routes_apply(plan, step, n, false, &failed)
+			 : step_apply(plan, step, false);
 
 	if (!rc)
 		return;
-	name = step_name(step, text);
+	name = step_name(step + n - 1 - failed, text);
 	lnet_log(LNET_LOG_ERR, "config", "%s: could not be restored: %s", name,
 		 strerror(-rc));
 	answer_note(step->scope.answer, "%s could not be restored: %s", name,
@@ -803,12 +872,19 @@ static void step_undo(struct plan *plan, struct step *step)
  * order of the NIs of a net. */
 static void plan_undo(struct plan *plan, unsigned int done)
 {
-	for (unsigned int i = done; i--;)
-		if (!step_deletes_ni(&plan->steps[i]))
-			step_undo(plan, &plan->steps[i]);
+	if (plan->cancel && atomic_load(&plan->cancel->at_end))
+		return;
+	for (unsigned int i = done, n; i; i -= n) {
+		n = 1;
+		while (n < i && plan->steps[i - 1].kind == STEP_ROUTE &&
+		       plan->steps[i - 1 - n].kind == STEP_ROUTE)
+			n++;
+		if (!step_deletes_ni(&plan->steps[i - n]))
+			steps_undo(plan, &plan->steps[i - n], n);
+	}
 	for (unsigned int i = 0; i < done; i++)
 		if (step_deletes_ni(&plan->steps[i]))
-			step_undo(plan, &plan->steps[i]);
+			steps_undo(plan, &plan->steps[i], 1);
 }
 
 /* Moves step @i to the end if it is a setting, which may have been refused
@@ -828,13 +904,18 @@ static bool step_defer(struct plan *plan, unsigned int i)
 
 int plan_run(struct plan *plan)
 {
-	unsigned int i = 0;
+	unsigned int i = 0, n, failed;
 
 	while (i < plan->n) {
-		int rc = step_apply(plan, &plan->steps[i], true);
+		int rc = cancel_is_due(plan->cancel) ? -ECANCELED : 0;
 
+		n = steps_together(plan, i, plan->n);
+		failed = 0;
+		if (!rc)
+			rc = steps_apply(plan, &plan->steps[i], n, &failed);
 		if (!rc) {
-			step_done(&plan->steps[i++]);
+			while (n--)
+				step_done(&plan->steps[i++]);
 			continue;
 		}
 		if (rc == -EINVAL && step_defer(plan, i))
@@ -842,7 +923,7 @@ int plan_run(struct plan *plan)
 		/* The notes are about steps that will be undone. */
 		if (!plan->keep_notes)
 			plan->steps[i].scope.answer->notes = NULL;
-		step_complain(&plan->steps[i], rc);
+		step_complain(&plan->steps[i + failed], rc);
 		/* A change of a peer may be half made: it is undone, too. */
 		plan_undo(plan, i + (plan->steps[i].kind == STEP_PEER));
 		return rc;

@@ -9,11 +9,17 @@
  * it gets back exactly the NIDs that it had. Fault rules have no names: one
  * deletion takes all rules with a kind, source and destination, and an added
  * rule comes last; so all rules are restored together, in their order.
+ *
+ * Files may have tens of thousands of items: each kind of step is found, done
+ * and undone in a time that does not grow with the number of others, and routes
+ * are changed all at once. A plan whose client has gone ends between two steps,
+ * and is undone.
  */
 #ifndef CONFIG_REQUEST_PLAN_H
 #define CONFIG_REQUEST_PLAN_H
 
 #include "config/node/list.h"
+#include "config/request/inquiry.h"
 #include "config/yaml/scope.h"
 #include "ulnet/fault.h"
 
@@ -53,6 +59,7 @@ struct peer_change {
 
 struct plan {
 	struct lnet *node;
+	struct cancel *cancel; /* NULL: nobody can cancel it */
 	struct step *steps;
 	unsigned int n, room;
 	/* when a step fails, keep the answer's notes: some are of other plans,
@@ -64,9 +71,11 @@ struct plan {
 	struct setting_list settings;
 	struct ulnet_fault_info *faults; /* NULL: not read */
 	int nfaults;
+	struct ulnet_route *routes; /* by gateway and net; NULL: not read */
+	unsigned int nroutes;
 };
 
-void plan_init(struct plan *plan, struct lnet *node);
+void plan_init(struct plan *plan, struct lnet *node, struct cancel *cancel);
 void plan_fini(struct plan *plan);
 
 /* Each function below adds a step, or an error to the scope's answer. */

@@ -162,7 +162,7 @@ static void lnet_unconfigure(struct request *r)
 {
 	struct plan plan;
 
-	plan_init(&plan, r->control->node);
+	plan_init(&plan, r->control->node, r->cancel);
 	if (!request_plan_nothing(&plan, &r->scope) && !plan_run(&plan)) {
 		r->control->down = true;
 		forget_rest(r);
@@ -193,8 +193,9 @@ static void no_rpc(struct request *r)
 /* ---- the table ---- */
 
 enum {
-	CMD_UNLOCKED = 1,  /* is carried out without the lock: it waits, or
-			    * takes the lock itself */
+	CMD_UNLOCKED = 1,  /* is carried out outside of the turns of changes:
+			    * it reads only, or waits, or takes a turn itself
+			    */
 	CMD_WHEN_DOWN = 2, /* is also carried out while LNet is down */
 	CMD_PROGRAM = 4,   /* a command of the program's own; fn is called if
 			    * the program has not added it */
@@ -222,25 +223,27 @@ static const struct command {
 	/* clang-format off */
 	{ "net add", "add", "net", .plan = net_args },
 	{ "net del", "del", "net", .plan = net_args },
-	{ "net show", "show", "net", KEYS("net", "verbose"), .fn = net_show },
+	{ "net show", "show", "net", KEYS("net", "verbose"),
+	  .flags = CMD_UNLOCKED, .fn = net_show },
 	{ "net set", "set", "net",
 	  KEYS("nid", "all", "health", "net", "conns_per_peer", "lnd_timeout"),
 	  .fn = health_net_set },
 	{ "peer show", "show", "peer", KEYS("nid", "verbose"),
-	  .fn = peer_show },
-	{ "peer list", "show", "peer", KEYS(NULL), .show = show_peer_list,
-	  .what = "peer information" },
+	  .flags = CMD_UNLOCKED, .fn = peer_show },
+	{ "peer list", "show", "peer", KEYS(NULL), .flags = CMD_UNLOCKED,
+	  .show = show_peer_list, .what = "peer information" },
 	{ "peer add", "add", "peer", .plan = peer_args },
 	{ "peer del", "del", "peer", .plan = peer_args },
 	{ "peer set", "set", "peer", KEYS("nid", "all", "health", "state"),
 	  .fn = health_peer_set },
 	{ "path show", "show", "path", KEYS("nid", "source"),
-	  .fn = path_show },
-	{ "stats show", "show", "statistics", KEYS(NULL), .show = show_stats },
+	  .flags = CMD_UNLOCKED, .fn = path_show },
+	{ "stats show", "show", "statistics", KEYS(NULL),
+	  .flags = CMD_UNLOCKED, .show = show_stats },
 	{ "stats reset", "reset", "statistics", KEYS(NULL),
 	  .fn = stats_reset },
-	{ "global show", "show", "global", KEYS(NULL), .show = show_settings,
-	  .what = "settings" },
+	{ "global show", "show", "global", KEYS(NULL), .flags = CMD_UNLOCKED,
+	  .show = show_settings, .what = "settings" },
 	{ "set", "add", "set", .plan = setting_args },
 	{ "ping", "manage", "ping", .flags = CMD_UNLOCKED, .fn = ping },
 	{ "discover", "manage", "discover", .flags = CMD_UNLOCKED,
@@ -256,24 +259,28 @@ static const struct command {
 	{ "route del", "del", "route", .plan = route_args },
 	{ "route show", "show", "route",
 	  KEYS("net", "gateway", "hop", "priority", "verbose"),
-	  .fn = route_show },
-	{ "routing show", "show", "routing", KEYS(NULL), .show = routing_show },
-	{ "top", "show", "top", KEYS("peers"), .print = &top },
-	{ "metrics", "show", "metrics", KEYS("peers"), .flags = CMD_WHEN_DOWN,
-	  .print = &metrics },
+	  .flags = CMD_UNLOCKED, .fn = route_show },
+	{ "routing show", "show", "routing", KEYS(NULL),
+	  .flags = CMD_UNLOCKED, .show = routing_show },
+	{ "top", "show", "top", KEYS("peers"), .flags = CMD_UNLOCKED,
+	  .print = &top },
+	{ "metrics", "show", "metrics", KEYS("peers"),
+	  .flags = CMD_WHEN_DOWN | CMD_UNLOCKED, .print = &metrics },
 	{ "udsp add", "add", "udsp", .plan = policy_args },
 	{ "udsp del", "del", "udsp", .plan = policy_args },
-	{ "udsp show", "show", "udsp", KEYS("idx"), .fn = policy_show },
+	{ "udsp show", "show", "udsp", KEYS("idx"), .flags = CMD_UNLOCKED,
+	  .fn = policy_show },
 	{ "debug recovery", "show", "recovery", KEYS("local", "peer"),
-	  .fn = debug_recovery },
-	{ "debug peer", "show", "peer", KEYS("nid"), .fn = debug_peer },
+	  .flags = CMD_UNLOCKED, .fn = debug_recovery },
+	{ "debug peer", "show", "peer", KEYS("nid"), .flags = CMD_UNLOCKED,
+	  .fn = debug_peer },
 	{ "fault", "manage", "fault",
 	  KEYS("rule_type", "action", "source", "dest", "local_nid", "portal",
 	       "message", "rate", "interval", "random", "drop_all", "latency",
 	       "health_error", "all"),
 	  .fn = fault_request },
 	{ "cpt-of-nid", "manage", "cpt-of-nid", KEYS("nids"),
-	  .fn = debug_cpt_of_nid },
+	  .flags = CMD_UNLOCKED, .fn = debug_cpt_of_nid },
 	{ "rpc show", "show", "rpc", PROGRAM },
 	{ "rpc metrics", "show", "rpc", PROGRAM },
 	{ "rpc reset", "reset", "rpc", PROGRAM },
@@ -309,7 +316,7 @@ static void command_carry_out(const struct command *cmd, struct request *r)
 			cmd->show(r->control->node, answer_output(r->answer)),
 			cmd->what ? cmd->what : cmd->item);
 	} else {
-		plan_init(&plan, r->control->node);
+		plan_init(&plan, r->control->node, r->cancel);
 		if (!cmd->plan(&plan, &r->scope, r->args,
 			       !strcmp(cmd->top, "add")))
 			(void)plan_run(&plan);
@@ -317,19 +324,60 @@ static void command_carry_out(const struct command *cmd, struct request *r)
 	}
 }
 
+/* ---- one change at a time ---- */
+
+static void turn_wake(void *arg)
+{
+	struct lnet_control *c = arg;
+
+	pthread_mutex_lock(&c->lock);
+	pthread_cond_broadcast(&c->turn);
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool control_take(struct lnet_control *c, struct cancel *cancel)
+{
+	bool taken;
+
+	cancel_watch(cancel, turn_wake, c);
+	pthread_mutex_lock(&c->lock);
+	while (c->busy && !cancel_is_due(cancel))
+		pthread_cond_wait(&c->turn, &c->lock);
+	taken = !c->busy;
+	c->busy = true;
+	pthread_mutex_unlock(&c->lock);
+	cancel_watch(cancel, NULL, NULL);
+	return taken;
+}
+
+void control_give(struct lnet_control *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->busy = false;
+	pthread_cond_broadcast(&c->turn);
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool request_take(struct request *r)
+{
+	if (control_take(r->control, r->cancel))
+		return true;
+	scope_fail(&r->scope, NULL, -ECANCELED, "nobody waits for the answer");
+	return false;
+}
+
 static void command_run(const struct command *cmd, struct request *r)
 {
-	bool unlocked = cmd->flags & CMD_UNLOCKED, down;
+	bool locked = !(cmd->flags & CMD_UNLOCKED);
 
-	pthread_mutex_lock(&r->control->lock);
-	down = r->control->down && !(cmd->flags & CMD_WHEN_DOWN);
-	if (down)
+	if (locked && !request_take(r))
+		return;
+	if (atomic_load(&r->control->down) && !(cmd->flags & CMD_WHEN_DOWN))
 		request_down(r);
-	else if (!unlocked)
+	else
 		command_carry_out(cmd, r);
-	pthread_mutex_unlock(&r->control->lock);
-	if (unlocked && !down)
-		command_carry_out(cmd, r);
+	if (locked)
+		control_give(r->control);
 }
 
 void request_carry_out(struct lnet_control *control, const struct tree *root,

@@ -22,11 +22,14 @@ struct lnet_control {
 	struct lnet *node;     /* immutable */
 	struct server *server; /* immutable; NULL: no socket */
 	unsigned int generation; /* fork_generation(); immutable */
-	/* protects down and start; held while the node's configuration is
-	 * changed */
+	/* protects @busy; held for moments */
 	pthread_mutex_t lock;
-	bool down;   /* since "lnet unconfigure" */
-	char *start; /* file that "lnet configure --all" restores */
+	pthread_cond_t turn; /* broadcast when @busy becomes false */
+	/* Somebody has taken the turn to change the node's configuration,
+	 * @down and @start. What only reads does not wait for its end. */
+	bool busy;
+	atomic_bool down; /* since "lnet unconfigure" */
+	char *start;	  /* file that "lnet configure --all" restores */
 
 	/* protects what follows; held for moments */
 	pthread_mutex_t programs_lock;
@@ -58,6 +61,15 @@ void request_carry_out(struct lnet_control *control, const struct tree *root,
 /* Is @name a command that programs cannot add? */
 bool request_is_ours(const char *name);
 
+/* Waits for the turn to change the configuration; the caller gives it back by
+ * control_give(). False: @cancel (NULL: nobody can) has ended the wait, and the
+ * caller has no turn. */
+bool control_take(struct lnet_control *c, struct cancel *cancel) must_check;
+void control_give(struct lnet_control *c);
+/* As control_take(), for a request; if it returns false there is an error in
+ * the answer. */
+bool request_take(struct request *r) must_check;
+
 /* Adds the error that LNet is not configured. */
 void request_down(struct request *r);
 
@@ -70,8 +82,8 @@ void programs_free(struct lnet_control *control);
 
 /* ---- configuration files: import.c, lnet.conf(5) ---- */
 
-/* Adds what is in the file @text, or nothing if there is an error. Called with
- * the control's lock. */
+/* Adds what is in the file @text, or nothing if there is an error. Called in a
+ * turn of the control. */
 int import_config(struct request *r, const char *text) must_check;
 
 /* ---- changes ---- */

@@ -9,7 +9,7 @@
 
 /* ---- answers ---- */
 
-const struct tree_limits request_limits = { REQUEST_MAX, 100000,
+const struct tree_limits request_limits = { REQUEST_MAX, 400000,
 					    TREE_DEPTH_MAX };
 const struct tree_limits answer_limits = { ANSWER_MAX, 4000000,
 					   TREE_DEPTH_MAX };

@@ -39,6 +39,18 @@ ULNET_EXPORT int lnet_route_add(struct lnet *node,
 				const struct ulnet_route *route);
 ULNET_EXPORT int lnet_route_del(struct lnet *node, uint32_t net,
 				const struct ulnet_nid *gateway);
+
+struct ulnet_route_change {
+	struct ulnet_route
+		route; /* to delete: only its net and gateway count */
+	bool del;      /* false: the route is added */
+};
+/* Makes all @n changes, one after the other, or none. On failure
+ * *@failed_p, unless @failed_p is NULL, is the index of the first one that is
+ * not possible. */
+ULNET_EXPORT int lnet_routes_change(struct lnet *node,
+				    const struct ulnet_route_change *changes,
+				    unsigned int n, unsigned int *failed_p);
 /* Fills @infos with up to @n routes, net by net. Returns the number of all
  * routes. Any thread. */
 ULNET_EXPORT int lnet_routes(struct lnet *node, struct ulnet_route_info *infos,

@@ -326,25 +326,39 @@ static void gateway_ask(struct lnet_cpt *cpt, const struct ulnet_nid *gateway)
 		peer_unref(cpt, p);
 }
 
+/* Gateways that are asked in one turn. */
+#define GATEWAYS_SLICE 256
+
 /* The function of disc_cpt.gateways. A gateway of several routes has only one
  * session. */
 static void gateways_ask(struct timer *t)
 {
 	struct disc_cpt *dc = container_of(t, struct disc_cpt, gateways);
 	struct lnet_cpt *cpt = dc->cpt;
-	bool caller = pid_only_calls(cpt->node->conf.pid);
+	uint64_t pause = pid_only_calls(cpt->node->conf.pid) ? CHECK_CALLER
+							     : CHECK_EVERY;
+	const struct route_table *routes = cpt->routes;
+	unsigned int begin, i = 0, n = 0;
 
-	for (unsigned int i = 0; i < cpt->routes->n; i++) {
+	if (!lnet_nid_is_any(&dc->gateway))
+		i = routes_by(routes, &dc->gateway, &begin);
+	dc->gateway = LNET_NID_ANY;
+	for (; i < routes->n && n < GATEWAYS_SLICE; n++) {
 		const struct ulnet_nid *gateway =
-			&cpt->routes->route[i]->gateway;
+			&routes->by_gateway[i]->gateway;
 
 		if (node_cpt_of(cpt->node, gateway) == cpt->index &&
 		    disc_may_ask(cpt, gateway))
 			gateway_ask(cpt, gateway);
+		if (n + 1 == GATEWAYS_SLICE)
+			dc->gateway = *gateway;
+		i = routes_by(routes, gateway, &begin);
 	}
-	loop_timer_arm(cpt->loop, t,
-		       loop_now(cpt->loop) +
-			       (caller ? CHECK_CALLER : CHECK_EVERY));
+	if (i < routes->n)
+		pause = 0; /* further gateways in the next turn */
+	else
+		dc->gateway = LNET_NID_ANY;
+	loop_timer_arm(cpt->loop, t, loop_now(cpt->loop) + pause);
 }
 
 void disc_gateway_suspect(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
@@ -356,21 +370,15 @@ void disc_gateway_suspect(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 void disc_routes_changed(struct lnet_cpt *cpt)
 {
 	struct disc_cpt *dc = disc_cpt(cpt);
-	const struct route_table *t = cpt->routes;
 
 	dc->era++;
 	if (cpt->closing)
 		return;
-	for (unsigned int i = 0; i < t->n; i++) {
-		const struct lnet_peer_ni *p =
-			peer_find(cpt, &t->route[i]->gateway);
-
-		if (p && p->place.state == PEER_HERE)
-			routes_health(cpt, p);
-	}
+	routes_added(cpt);
+	dc->gateway = LNET_NID_ANY; /* from the first gateway on */
 	if (timer_armed(&dc->gateways))
 		loop_timer_cancel(cpt->loop, &dc->gateways);
-	if (t->n)
+	if (cpt->routes->n)
 		loop_timer_arm(cpt->loop, &dc->gateways, loop_now(cpt->loop));
 }
 
@@ -452,6 +460,7 @@ void disc_init(struct lnet_cpt *cpt)
 	list_init(&dc->lost);
 	list_init(&dc->late);
 	timer_init(&dc->gateways, gateways_ask);
+	dc->gateway = LNET_NID_ANY;
 }
 
 void disc_stop(struct lnet_cpt *cpt)

@@ -68,6 +68,8 @@ struct disc_cpt {
 	struct list late;	  /* of delayed_claim.link */
 	/* asks the gateways; armed as long as there are routes */
 	struct timer gateways;
+	/* @gateways goes on behind this gateway; LNET_NID_ANY: begins anew */
+	struct ulnet_nid gateway;
 	/* A function of node/watch.c, called in a turn: a peer has said that
 	 * its NI @lpni is down, or does not belong to it any more. */
 	void (*gone)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);

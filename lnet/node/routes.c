@@ -39,11 +39,7 @@ static int route_check(const struct lnet *node, const struct ulnet_route *r)
 	    lnet_nid_net(&r->gateway) == r->net ||
 	    config_is_mine(config, &r->gateway))
 		return -EINVAL;
-	if (!config_net(config, nid_segment(&r->gateway)))
-		return -EHOSTUNREACH;
-	return route_find(whole_node(node)->routes, r->net, &r->gateway)
-		       ? -EEXIST
-		       : 0;
+	return config_net(config, nid_segment(&r->gateway)) ? 0 : -EHOSTUNREACH;
 }
 
 static struct lnet_route *route_new(const struct ulnet_route *r)
@@ -62,55 +58,173 @@ static struct lnet_route *route_new(const struct ulnet_route *r)
 	return route;
 }
 
-static int route_add_locked(struct lnet *node, const struct ulnet_route *r)
+/* Changes that are made together: as many as there are cost about as much as
+ * one, which is why files are carried out by these (config/request/plan.h). */
+struct route_edit {
+	struct lnet *node;
+	const struct route_table *old;
+	const struct ulnet_route_change *changes;
+	unsigned int n;
+	/* indexes of the changes, by gateway and net, then in their order */
+	unsigned int *sorted;
+	/* the new route of a change, by its index; NULL: none */
+	struct lnet_route **made;
+	struct lnet_route **gone; /* routes of @old, which are marked so */
+	unsigned int ngone;
+	unsigned int
+		failed; /* the first change that is not possible, and why */
+	int rc;
+};
+
+static int edit_cmp(const void *pa, const void *pb, void *arg)
 {
-	struct route_table *new;
-	struct lnet_route *route;
-	int rc = route_check(node, r);
+	const struct route_edit *e = arg;
+	unsigned int i = *(const unsigned int *)pa;
+	unsigned int k = *(const unsigned int *)pb;
+	const struct ulnet_route *a = &e->changes[i].route;
+	const struct ulnet_route *b = &e->changes[k].route;
+	int c = lnet_nid_cmp(&a->gateway, &b->gateway);
+
+	if (!c)
+		c = (a->net > b->net) - (a->net < b->net);
+	return c ? c : (i > k) - (i < k);
+}
+
+static bool edit_is_same(const struct route_edit *e, unsigned int i,
+			 unsigned int k)
+{
+	const struct ulnet_route *a = &e->changes[i].route;
+	const struct ulnet_route *b = &e->changes[k].route;
+
+	return a->net == b->net && lnet_nid_eq(&a->gateway, &b->gateway);
+}
+
+/* Adds the route of change @i, if *@has is false. */
+static int edit_add(struct route_edit *e, unsigned int i, bool *has)
+{
+	int rc = route_check(e->node, &e->changes[i].route);
 
 	if (rc)
 		return rc;
-	route = route_new(r);
-	new = route ? route_table_with(whole_node(node)->routes, route) : NULL;
-	if (!new) {
-		free(route);
-		return -ENOMEM;
+	if (*has)
+		return -EEXIST;
+	e->made[i] = route_new(&e->changes[i].route);
+	*has = e->made[i] != NULL;
+	return *has ? 0 : -ENOMEM;
+}
+
+/* Carries out the changes of one route, from the one at @at of e->sorted.
+ * Returns where those of the next one begin. */
+static unsigned int edit_one(struct route_edit *e, unsigned int at)
+{
+	unsigned int first = e->sorted[at], added = e->n;
+	const struct ulnet_route *r = &e->changes[first].route;
+	struct lnet_route *was = route_find(e->old, r->net, &r->gateway);
+	bool has = was != NULL;
+	int rc = 0;
+
+	for (; at < e->n && edit_is_same(e, first, e->sorted[at]); at++) {
+		unsigned int i = e->sorted[at];
+
+		if (!rc && !e->changes[i].del) {
+			rc = edit_add(e, i, &has);
+			added = i;
+		} else if (!rc && has && added < e->n) {
+			free(e->made[added]);
+			e->made[added] = NULL;
+			has = false;
+		} else if (!rc && has) {
+			was->gone = true;
+			e->gone[e->ngone++] = was;
+			has = false;
+		} else if (!rc) {
+			rc = -ENOENT;
+		}
+		if (rc && (!e->rc || i < e->failed)) {
+			e->rc = rc;
+			e->failed = i;
+		}
 	}
-	node_publish(node, &whole_node(node)->routes, new, routes_take);
+	return at;
+}
+
+/* Returns the new table, or NULL, with e->rc. */
+static struct route_table *edit_table(struct route_edit *e)
+{
+	struct route_table *new = NULL;
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < e->n; i++)
+		e->sorted[i] = i;
+	qsort_r(e->sorted, e->n, sizeof(*e->sorted), edit_cmp, e);
+	for (unsigned int at = 0; at < e->n;)
+		at = edit_one(e, at);
+	/* From here on, the routes that are added are the first ones. */
+	for (unsigned int i = 0; i < e->n; i++)
+		if (e->made[i])
+			e->made[n++] = e->made[i];
+	if (!e->rc) {
+		new = route_table_next(e->old, e->made, n);
+		e->rc = new ? 0 : -ENOMEM;
+	}
+	for (unsigned int i = 0; !new &&i < n; i++)
+		free(e->made[i]);
+	for (unsigned int i = 0; !new &&i < e->ngone; i++)
+		e->gone[i]->gone = false;
+	return new;
+}
+
+static int routes_change_locked(struct route_edit *e)
+{
+	struct whole_node *whole = whole_node(e->node);
+	struct route_table *new = edit_table(e);
+
+	if (!new)
+		return e->rc;
+	node_publish(e->node, &whole->routes, new, routes_take);
+	for (unsigned int i = 0; i < e->ngone; i++)
+		free(e->gone[i]);
 	return 0;
+}
+
+int lnet_routes_change(struct lnet *node,
+		       const struct ulnet_route_change *changes, unsigned int n,
+		       unsigned int *failed_p)
+{
+	struct route_edit e = { .node = node, .changes = changes, .n = n };
+	int rc = node_control_begin(node);
+
+	if (rc)
+		return rc;
+	e.old = whole_node(node)->routes;
+	e.sorted = calloc(n + 1, sizeof(*e.sorted));
+	e.made = calloc(n + 1, sizeof(struct lnet_route *));
+	e.gone = calloc(n + 1, sizeof(struct lnet_route *));
+	rc = e.sorted && e.made && e.gone ? routes_change_locked(&e) : -ENOMEM;
+	node_control_end(node);
+	free(e.sorted);
+	free(e.made);
+	free(e.gone);
+	if (rc && failed_p)
+		*failed_p = e.failed;
+	return rc;
 }
 
 int lnet_route_add(struct lnet *node, const struct ulnet_route *route)
 {
-	int rc = node_control_begin(node);
+	const struct ulnet_route_change change = { .route = *route };
 
-	if (!rc) {
-		rc = route_add_locked(node, route);
-		node_control_end(node);
-	}
-	return rc;
+	return lnet_routes_change(node, &change, 1, NULL);
 }
 
 int lnet_route_del(struct lnet *node, uint32_t net,
 		   const struct ulnet_nid *gateway)
 {
-	struct route_table *old, *new = NULL;
-	struct lnet_route *route;
-	int rc = node_control_begin(node);
+	const struct ulnet_route_change change = {
+		.route = { .net = net, .gateway = *gateway }, .del = true
+	};
 
-	if (rc)
-		return rc;
-	old = whole_node(node)->routes;
-	route = route_find(old, net, gateway);
-	if (route)
-		new = route_table_without(old, route);
-	if (new)
-		node_publish(node, &whole_node(node)->routes, new, routes_take);
-	node_control_end(node);
-	if (!new)
-		return route ? -ENOMEM : -ENOENT;
-	free(route);
-	return 0;
+	return lnet_routes_change(node, &change, 1, NULL);
 }
 
 static void route_info(const struct lnet *node, const struct lnet_route *r,

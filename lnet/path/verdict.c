@@ -86,7 +86,9 @@ static bool find_preferred(const struct lnet_cpt *cpt,
 			   const struct ulnet_nid *nid,
 			   struct peer_preferred **preferred_p)
 {
-	size_t room = cpt->config->nnis + cpt->routes->n;
+	unsigned int begin;
+	unsigned int end = routes_to(cpt->routes, lnet_nid_net(nid), &begin);
+	size_t room = cpt->config->nnis + end - begin;
 	struct peer_preferred *p, *fits;
 
 	*preferred_p = NULL;

@@ -41,7 +41,7 @@ uint64_t peer_hash(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 	return hash_bytes(nid, sizeof(*nid), cpt->node->hash_seed);
 }
 
-static struct lnet_peer_ni *peer_seek(struct lnet_cpt *cpt,
+static struct lnet_peer_ni *peer_seek(const struct lnet_cpt *cpt,
 				      const struct ulnet_nid *nid,
 				      uint64_t hash)
 {
@@ -59,7 +59,7 @@ static struct lnet_peer_ni *peer_seek(struct lnet_cpt *cpt,
 	return NULL;
 }
 
-struct lnet_peer_ni *peer_search(struct lnet_cpt *cpt,
+struct lnet_peer_ni *peer_search(const struct lnet_cpt *cpt,
 				 const struct ulnet_nid *nid)
 {
 	return peer_seek(cpt, nid, peer_hash(cpt, nid));

@@ -310,13 +310,13 @@ static inline struct lnet_peer_ni *peer_last(const struct lnet_cpt *cpt,
 }
 
 /* The slow parts of peer_find() and peer_get(). They return no reference. */
-struct lnet_peer_ni *peer_search(struct lnet_cpt *cpt,
+struct lnet_peer_ni *peer_search(const struct lnet_cpt *cpt,
 				 const struct ulnet_nid *nid);
 struct lnet_peer_ni *peer_find_or_meet(struct lnet_cpt *cpt,
 				       const struct ulnet_nid *nid);
 
 /* Returns the peer NI with @nid, but no reference. NULL: @nid is unknown. */
-static inline struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
+static inline struct lnet_peer_ni *peer_find(const struct lnet_cpt *cpt,
 					     const struct ulnet_nid *nid)
 {
 	struct lnet_peer_ni *lpni = peer_last(cpt, nid);

@@ -97,12 +97,60 @@ enum route_told route_read(const struct ulnet_ping_info *info,
 	return ROUTE_TOLD_WORKS;
 }
 
-/* Is the peer with @nid the gateway of @r? */
-static bool goes_by(const struct lnet_cpt *cpt, const struct lnet_route *r,
-		    const struct ulnet_nid *nid)
+/* ---- the routes by one gateway ---- */
+
+/* Called for a route, with the argument of routes_of(). True: for no more. */
+typedef bool route_fn(struct lnet_route *r, void *arg);
+
+static bool routes_by_nid(const struct route_table *t,
+			  const struct ulnet_nid *nid, route_fn *fn, void *arg)
 {
-	return lnet_nid_eq(&r->gateway, nid) ||
-	       directory_same(&cpt->node->directory, &r->gateway, nid);
+	unsigned int i, end = routes_by(t, nid, &i);
+
+	for (; i < end; i++)
+		if (fn(t->by_gateway[i], arg))
+			return true;
+	return false;
+}
+
+/* As routes_of(), for a NID of a peer with several NIDs, which another CPT
+ * owns: only the directory knows them. */
+static bool routes_of_far(const struct lnet_cpt *cpt,
+			  const struct ulnet_nid *nid, route_fn *fn, void *arg)
+{
+	const struct route_table *t = cpt->routes;
+
+	for (unsigned int i = 0, begin; i < t->n;) {
+		const struct ulnet_nid *gateway = &t->by_gateway[i]->gateway;
+
+		if (directory_same(&cpt->node->directory, gateway, nid) &&
+		    routes_by_nid(t, gateway, fn, arg))
+			return true;
+		i = routes_by(t, gateway, &begin);
+	}
+	return false;
+}
+
+/* Calls @fn for each route whose gateway is the peer with @nid, until it
+ * returns true. Did it? */
+static bool routes_of(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
+		      route_fn *fn, void *arg)
+{
+	const struct lnet_peer_ni *lpni, *p;
+	struct directory_entry e;
+
+	if (likely(!cpt->routes->n))
+		return false;
+	lpni = peer_find(cpt, nid);
+	if (!lpni || lpni->place.state != PEER_HERE) {
+		if (directory_find(&cpt->node->directory, nid, &e) && e.several)
+			return routes_of_far(cpt, nid, fn, arg);
+		return routes_by_nid(cpt->routes, nid, fn, arg);
+	}
+	peer_for_each_ni (p, lpni->peer)
+		if (routes_by_nid(cpt->routes, &p->nid, fn, arg))
+			return true;
+	return false;
 }
 
 /* Logs that the route goes down or comes up. */
@@ -118,23 +166,24 @@ static void route_say(const struct lnet_route *r, enum route_told told)
 		 told_is_down(told) ? "down" : "up", told_texts[told]);
 }
 
+/* @arg: the ping info of the gateway. */
+static bool route_take_told(struct lnet_route *r, void *arg)
+{
+	const struct ulnet_ping_info *info = arg;
+	bool multi_hop;
+	enum route_told told =
+		route_read(info, &r->gateway, r->net, &multi_hop);
+
+	route_say(r, told);
+	atomic_store_explicit(&r->told, (uint8_t)told, memory_order_relaxed);
+	atomic_store_explicit(&r->multi_hop, multi_hop, memory_order_relaxed);
+	return false;
+}
+
 void routes_told(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		 const struct ulnet_ping_info *info)
 {
-	for (unsigned int i = 0; i < cpt->routes->n; i++) {
-		struct lnet_route *r = cpt->routes->route[i];
-		enum route_told told;
-		bool multi_hop;
-
-		if (!goes_by(cpt, r, nid))
-			continue;
-		told = route_read(info, &r->gateway, r->net, &multi_hop);
-		route_say(r, told);
-		atomic_store_explicit(&r->told, (uint8_t)told,
-				      memory_order_relaxed);
-		atomic_store_explicit(&r->multi_hop, multi_hop,
-				      memory_order_relaxed);
-	}
+	(void)routes_of(cpt, nid, route_take_told, (void *)info);
 }
 
 /* ---- health and queues of gateways ---- */
@@ -153,18 +202,37 @@ static int32_t best_health(const struct lnet_cpt *cpt,
 	return best;
 }
 
+/* @arg: the health of the gateway's best NI. */
+static bool route_take_health(struct lnet_route *r, void *arg)
+{
+	atomic_store_explicit(&r->health, *(const int32_t *)arg,
+			      memory_order_relaxed);
+	return false;
+}
+
 void routes_health(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni)
 {
-	int32_t health = -1;
+	int32_t health;
 
-	for (unsigned int i = 0; i < cpt->routes->n; i++) {
-		struct lnet_route *r = cpt->routes->route[i];
+	if (likely(!cpt->routes->n))
+		return;
+	health = best_health(cpt, lpni->peer);
+	(void)routes_of(cpt, &lpni->nid, route_take_health, &health);
+}
 
-		if (!goes_by(cpt, r, &lpni->nid))
+void routes_added(struct lnet_cpt *cpt)
+{
+	const struct route_table *t = cpt->routes;
+
+	for (unsigned int i = 0; i < t->nadded; i++) {
+		struct lnet_route *r = t->added[i];
+		const struct lnet_peer_ni *p = peer_find(cpt, &r->gateway);
+		int32_t health;
+
+		if (!p || p->place.state != PEER_HERE)
 			continue;
-		if (health < 0)
-			health = best_health(cpt, lpni->peer);
-		atomic_store_explicit(&r->health, health, memory_order_relaxed);
+		health = best_health(cpt, p->peer);
+		(void)route_take_health(r, &health);
 	}
 }
 
@@ -189,33 +257,38 @@ static uint8_t shortest_queue(const struct lnet_cpt *cpt,
 	return least;
 }
 
+/* @arg: the magnitude of the gateway's shortest queue. */
+static bool route_take_queue(struct lnet_route *r, void *arg)
+{
+	atomic_store_explicit(&r->queue, *(const uint8_t *)arg,
+			      memory_order_relaxed);
+	return false;
+}
+
 void routes_queue(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	uint8_t now = magnitude(lpni), told = lpni->queue_told;
+	uint8_t shortest;
 
 	if (likely(!cpt->routes->n) || now == told || (now && now + 1 == told))
 		return;
 	lpni->queue_told = now;
-	for (unsigned int i = 0; i < cpt->routes->n; i++) {
-		struct lnet_route *r = cpt->routes->route[i];
+	shortest = shortest_queue(cpt, lpni->peer);
+	(void)routes_of(cpt, &lpni->nid, route_take_queue, &shortest);
+}
 
-		if (goes_by(cpt, r, &lpni->nid))
-			atomic_store_explicit(&r->queue,
-					      shortest_queue(cpt, lpni->peer),
-					      memory_order_relaxed);
-	}
+/* @arg: a net, or LNET_NET_ANY. */
+static bool route_is_to(struct lnet_route *r, void *arg)
+{
+	const uint32_t *net = arg;
+
+	return *net == LNET_NET_ANY || r->net == *net;
 }
 
 bool routes_go_by(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		  uint32_t net)
 {
-	const struct route_table *t = cpt->routes;
-
-	for (unsigned int i = 0; i < t->n; i++)
-		if ((net == LNET_NET_ANY || t->route[i]->net == net) &&
-		    goes_by(cpt, t->route[i], nid))
-			return true;
-	return false;
+	return routes_of(cpt, nid, route_is_to, &net);
 }
 
 /* ---- tables ---- */
@@ -246,51 +319,130 @@ unsigned int routes_to(const struct route_table *t, uint32_t net,
 	return end;
 }
 
+static int route_cmp(const struct lnet_route *a, const struct ulnet_nid *nid,
+		     uint32_t net)
+{
+	int c = lnet_nid_cmp(&a->gateway, nid);
+
+	return c ? c : (a->net > net) - (a->net < net);
+}
+
+/* Returns the index of the first route by @nid whose net is not below @net, or
+ * of the first route by the next gateway. */
+static unsigned int gateway_bound(const struct route_table *t,
+				  const struct ulnet_nid *nid, uint32_t net)
+{
+	unsigned int low = 0, high = t->n;
+
+	while (low < high) {
+		unsigned int middle = low + (high - low) / 2;
+
+		if (route_cmp(t->by_gateway[middle], nid, net) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+unsigned int routes_by(const struct route_table *t, const struct ulnet_nid *nid,
+		       unsigned int *begin_p)
+{
+	unsigned int end = gateway_bound(t, nid, UINT32_MAX);
+
+	*begin_p = gateway_bound(t, nid, 0);
+	while (end < t->n && lnet_nid_eq(&t->by_gateway[end]->gateway, nid))
+		end++; /* there is a route to the net UINT32_MAX */
+	return end;
+}
+
 struct lnet_route *route_find(const struct route_table *t, uint32_t net,
 			      const struct ulnet_nid *gateway)
 {
-	unsigned int i, end = routes_to(t, net, &i);
+	unsigned int i = gateway_bound(t, gateway, net);
 
-	for (; i < end; i++)
-		if (lnet_nid_eq(&t->route[i]->gateway, gateway))
-			return t->route[i];
-	return NULL;
+	return i < t->n && route_cmp(t->by_gateway[i], gateway, net) == 0
+		       ? t->by_gateway[i]
+		       : NULL;
 }
 
-static struct route_table *table_alloc(unsigned int n)
+static int cmp_by_net(const void *pa, const void *pb)
 {
-	struct route_table *t = malloc(sizeof(*t) + n * sizeof(t->route[0]));
+	const struct lnet_route *a = *(struct lnet_route *const *)pa;
+	const struct lnet_route *b = *(struct lnet_route *const *)pb;
 
-	if (t)
-		t->n = n;
-	return t;
+	return a->net != b->net ? (a->net < b->net ? -1 : 1)
+				: (a->order > b->order) - (a->order < b->order);
 }
 
-struct route_table *route_table_with(const struct route_table *old,
-				     struct lnet_route *route)
+static int cmp_by_gateway(const void *pa, const void *pb)
 {
-	struct route_table *new = table_alloc(old->n + 1);
-	unsigned int begin, at = routes_to(old, route->net, &begin);
+	const struct lnet_route *a = *(struct lnet_route *const *)pa;
+	const struct lnet_route *b = *(struct lnet_route *const *)pb;
 
-	if (!new)
+	return route_cmp(a, &b->gateway, b->net);
+}
+
+/* Writes the routes of @old that are not .gone, and those of @added, to @to, in
+ * the order that both have already: @before says which of two comes first.
+ * Returns how many these are. */
+static unsigned int routes_merge(
+	struct lnet_route **to, struct lnet_route *const *old,
+	unsigned int nold, struct lnet_route *const *added, unsigned int n,
+	bool (*before)(const struct lnet_route *a, const struct lnet_route *b))
+{
+	unsigned int count = 0, i = 0;
+
+	for (unsigned int k = 0; k < nold; k++) {
+		if (old[k]->gone)
+			continue;
+		while (i < n && before(added[i], old[k]))
+			to[count++] = added[i++];
+		to[count++] = old[k];
+	}
+	while (i < n)
+		to[count++] = added[i++];
+	return count;
+}
+
+static bool before_by_net(const struct lnet_route *a,
+			  const struct lnet_route *b)
+{
+	return a->net < b->net;
+}
+
+static bool before_by_gateway(const struct lnet_route *a,
+			      const struct lnet_route *b)
+{
+	return route_cmp(a, &b->gateway, b->net) < 0;
+}
+
+struct route_table *route_table_next(const struct route_table *old,
+				     struct lnet_route *const *added,
+				     unsigned int n)
+{
+	size_t room = old->n + n;
+	struct route_table *new =
+		malloc(sizeof(*new) + 2 * room * sizeof(new->route[0]));
+	struct lnet_route **sorted = malloc((n + 1) * sizeof(*sorted));
+
+	if (!new || !sorted) {
+		free(new);
+		free(sorted);
 		return NULL;
-	memcpy(new->route, old->route, at * sizeof(new->route[0]));
-	new->route[at] = route;
-	memcpy(new->route + at + 1, old->route + at,
-	       (old->n - at) * sizeof(new->route[0]));
-	return new;
-}
-
-struct route_table *route_table_without(const struct route_table *old,
-					const struct lnet_route *route)
-{
-	struct route_table *new = table_alloc(old->n);
-
-	if (!new)
-		return NULL;
-	new->n = 0;
-	for (unsigned int i = 0; i < old->n; i++)
-		if (old->route[i] != route)
-			new->route[new->n++] = old->route[i];
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		sorted[i] = added[i];
+		added[i]->order = i;
+	}
+	*new = (struct route_table){ .added = added, .nadded = n };
+	new->by_gateway = new->route + room;
+	qsort(sorted, n, sizeof(*sorted), cmp_by_net);
+	new->n = routes_merge(new->route, old->route, old->n, sorted, n,
+			      before_by_net);
+	qsort(sorted, n, sizeof(*sorted), cmp_by_gateway);
+	(void)routes_merge(new->by_gateway, old->by_gateway, old->n, sorted, n,
+			   before_by_gateway);
+	free(sorted);
 	return new;
 }

@@ -57,6 +57,10 @@ struct lnet_route {
 	/* magnitude of the queue of messages for the gateway: see
 	 * routes_queue() */
 	_Atomic uint8_t queue;
+	/* Of the control side, in route_table_next(): the route is not in the
+	 * new table; which of the added routes it is. */
+	bool gone;
+	unsigned int order;
 	/* By CPT: number of its last choice that took the route (path/path.c).
 	 */
 	uint64_t use[LNET_CPTS_MAX];
@@ -99,22 +103,37 @@ void routes_health(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni);
 /*
  * The number of messages that wait for credits of @lpni has changed: sets the
  * queue of all routes whose gateway is its peer, to the shortest queue of all
- * NIs of that peer. Since that means to search all routes, a route only has the
- * magnitude of the length (0; 1; 2 for 2 and 3; 3 for 4 to 7, and so on), and
- * small changes have no effect. Thread: the CPT that owns @lpni.
+ * NIs of that peer. Since that means to write to all these routes, a route only
+ * has the magnitude of the length (0; 1; 2 for 2 and 3; 3 for 4 to 7, and so
+ * on), and small changes have no effect. Thread: the CPT that owns @lpni.
  */
 void routes_queue(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+/* Routes that were added have the health of their gateways from now on, as far
+ * as @cpt owns these: to be called in the turn in which it takes the table. */
+void routes_added(struct lnet_cpt *cpt);
 
 /* Is the peer with @nid the gateway of a route to @net (LNET_NET_ANY: of any
  * route)? */
 bool routes_go_by(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		  uint32_t net);
 
-/* The routes of a node: an immutable snapshot, as struct lnet_config
- * (net/net.h). Several snapshots may share routes. Routes are sorted by net,
- * and routes to one net are in the order in which they were added. */
+/*
+ * The routes of a node: an immutable snapshot, as struct lnet_config
+ * (net/net.h). Several snapshots may share routes. They are in two orders,
+ * because messages look for routes by net, and what is learned of a gateway is
+ * about the routes by it: there may be tens of thousands of routes, so nothing
+ * that happens for each message or each answer searches all of them.
+ */
 struct route_table {
 	unsigned int n;
+	/* The routes that the table before did not have; valid only until the
+	 * CPTs have taken this one. */
+	struct lnet_route *const *added;
+	unsigned int nadded;
+	/* Sorted by gateway, then by net; in the memory of the table. */
+	struct lnet_route **by_gateway;
+	/* Sorted by net; routes to one net are in the order in which they were
+	 * added. */
 	struct lnet_route *route[];
 };
 
@@ -133,11 +152,17 @@ static inline bool route_exists(const struct route_table *t, uint32_t net)
 struct lnet_route *route_find(const struct route_table *t, uint32_t net,
 			      const struct ulnet_nid *gateway);
 
-/* Return a new table, to be freed with free(), with @route added or removed.
- * NULL: there is no memory. The caller keeps the routes. */
-struct route_table *route_table_with(const struct route_table *old,
-				     struct lnet_route *route);
-struct route_table *route_table_without(const struct route_table *old,
-					const struct lnet_route *route);
+/* Returns the end of the routes by the gateway NID @nid, and sets *@begin_p to
+ * their begin, as routes_to(): indexes of by_gateway. */
+unsigned int routes_by(const struct route_table *t, const struct ulnet_nid *nid,
+		       unsigned int *begin_p);
+
+/* Returns a new table, to be freed with free(): the routes of @old that are not
+ * .gone, and @added, of which none is .gone or in @old. NULL: there is no
+ * memory. The caller keeps the routes, and @added until all CPTs have taken the
+ * table. */
+struct route_table *route_table_next(const struct route_table *old,
+				     struct lnet_route *const *added,
+				     unsigned int n);
 
 #endif

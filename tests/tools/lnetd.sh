@@ -40,6 +40,21 @@ need_lnetd a --log info
 stop_lnetd a
 expect "the end is noted" grep -q "Terminated: ending" "$dir/a.err"
 
+# A node that cannot end by itself, because its configuration never comes, ends
+# all the same.
+mkfifo "$dir/never"
+"$lnetd" --foreground --pidfile "$dir/pid" --config "$dir/never" \
+	>/dev/null 2>"$dir/never.err" </dev/null &
+pids[never]=$!
+await "$dir/pid" .
+kill -TERM "${pids[never]}"
+ran="lnetd with a configuration that never comes"
+wait "${pids[never]}"
+expect "$ran: exit status" test $? = 1
+unset "pids[never]"
+expect "$ran: says so" grep -q "ends by force" "$dir/never.err"
+expect "$ran: pid file is left" test ! -e "$dir/pid"
+
 # ---- limits, and ports ----
 
 # Whatever there may be is used: a low soft limit is raised to the hard one.

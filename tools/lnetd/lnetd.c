@@ -4,10 +4,15 @@
  * waits for a signal.
  */
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "daemon.h"
 #include "tools/common/node.h"
@@ -15,6 +20,10 @@
 #include "tools/common/serve.h"
 
 #define WHO "lnetd"
+
+/* ms: a node that was told to end, and has not by then, ends by force. A
+ * service manager would do so, too, but only after minutes. */
+#define END_WITHIN 1700
 
 struct lnetd {
 	struct node_options options; /* socket is never NULL once parsed */
@@ -27,6 +36,8 @@ struct lnetd {
 	/* from daemon_begin(): where the parent waits for the result; < 0: no
 	 * parent waits */
 	int report;
+	/* Tells lnetd_warden() that the node is ending; < 0: there is none. */
+	int ending;
 };
 
 /* ---- the command line ---- */
@@ -106,6 +117,57 @@ static int lnetd_announce(struct lnetd *d)
 	return 0;
 }
 
+static void lnetd_is_ending(const struct lnetd *d)
+{
+	uint64_t one = 1;
+
+	if (d->ending >= 0 && write(d->ending, &one, sizeof(one)) < 0)
+		say(&d->say, LNET_LOG_WARN, "the end is not watched: %s",
+		    strerror(errno));
+}
+
+/*
+ * A thread: lnetd ends soon after it is told to, whatever it is doing, which
+ * may be to read its configuration, or to close what does not close. The signal
+ * stays pending until the main thread takes it; if that was faster than this
+ * thread, it has told of it.
+ */
+static void *lnetd_warden(void *arg)
+{
+	struct lnetd *d = arg;
+	struct pollfd p[2] = { { d->ending, POLLIN, 0 }, { -1, POLLIN, 0 } };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	p[1].fd = signalfd(-1, &set, SFD_CLOEXEC);
+	while (poll(p, 2, -1) <= 0)
+		;
+	while (poll(NULL, 0, END_WITHIN) < 0)
+		;
+	say(&d->say, LNET_LOG_ERR, "has not ended within %d ms: ends by force",
+	    END_WITHIN);
+	pidfile_drop(d->pidpath, d->pidfile);
+	_exit(1);
+}
+
+/* To be called when signals are blocked. Without resources nobody watches. */
+static void lnetd_watch_end(struct lnetd *d)
+{
+	pthread_t thread;
+	int rc;
+
+	d->ending = eventfd(0, EFD_CLOEXEC);
+	rc = d->ending < 0 ? errno
+			   : pthread_create(&thread, NULL, lnetd_warden, d);
+	if (!rc)
+		rc = pthread_detach(thread);
+	if (rc)
+		say(&d->say, LNET_LOG_WARN, "the end is not watched: %s",
+		    strerror(rc));
+}
+
 static void lnetd_wait_for_end(const struct lnetd *d, int signals)
 {
 	int number;
@@ -113,6 +175,7 @@ static void lnetd_wait_for_end(const struct lnetd *d, int signals)
 	while ((number = signals_wait(signals, 0)) == SIGHUP)
 		say(&d->say, LNET_LOG_WARN,
 		    "SIGHUP is ignored: use lnetctl import, or restart");
+	lnetd_is_ending(d);
 	say(&d->say, LNET_LOG_INFO, "%s: ending", strsignal(number));
 	tell_manager(d, "STOPPING=1\n");
 }
@@ -159,7 +222,7 @@ static int lnetd_serve(struct lnetd *d, int signals)
 
 int main(int argc, char **argv)
 {
-	struct lnetd d = { .pidfile = -1, .report = -1 };
+	struct lnetd d = { .pidfile = -1, .report = -1, .ending = -1 };
 	int status, signals;
 
 	if (secure_stdio())
@@ -182,6 +245,7 @@ int main(int argc, char **argv)
 		}
 	}
 	signals = signals_open(WHO, SIGHUP);
+	lnetd_watch_end(&d);
 	node_raise_files(&d.say);
 	status = signals < 0 || lnetd_serve(&d, signals) ? 1 : 0;
 	daemon_report(d.report, status);

@@ -2,6 +2,7 @@
 /* The control socket: its file, its clients, and clients that are malicious. */
 #include "tests/unit/config/rig.h"
 
+#include <dirent.h>
 #include <grp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -121,6 +122,51 @@ static char *raw_read(int fd)
 		len += (size_t)n;
 	close(fd);
 	return text;
+}
+
+/* ---- clients that leave ---- */
+
+static unsigned int threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned int n = 0;
+
+	while (readdir(tasks))
+		n++;
+	closedir(tasks);
+	return n;
+}
+
+/* Nobody reads the answer to a ping any more: nobody waits for it, either. No
+ * peer answers through the stub LND. */
+Test(server, who_leaves_is_not_worked_for)
+{
+	struct rig rig = serve(2);
+	unsigned int before = threads();
+	int fd = raw();
+
+	raw_send(fd, "ping: {nids: [10.77.0.9@tcp], timeout: 3600}\n...\n");
+	while (threads() == before)
+		usleep(1000);
+	close(fd);
+	while (threads() > before)
+		usleep(1000);
+	serve_end(&rig);
+}
+
+/* A client that sends no more requests, but reads, has not left. */
+Test(server, half_closed)
+{
+	struct rig rig = serve(2);
+	int fd = raw();
+	char *answer;
+
+	raw_send(fd, "ping: {nids: [10.77.0.9@tcp], timeout: 1}\n...\n");
+	shutdown(fd, SHUT_WR);
+	answer = raw_read(fd);
+	cr_assert_not_null(strstr(answer, "failed to ping"), "%s", answer);
+	free(answer);
+	serve_end(&rig);
 }
 
 /* ---- the file ---- */

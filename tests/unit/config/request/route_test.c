@@ -216,3 +216,84 @@ Test(route, unconfigured)
 	cr_assert_eq(lnet_routes(rig.node, NULL, 0), 0);
 	rig_close(&rig);
 }
+
+/* ---- many ---- */
+
+#define MANY 20000
+
+/* A file with routes to MANY nets through eight gateways, and @last. */
+static char *many_routes(const char *last)
+{
+	size_t size;
+	char *text;
+	FILE *f = open_memstream(&text, &size);
+
+	fprintf(f, "route:\n");
+	for (unsigned int i = 1; i <= MANY; i++)
+		fprintf(f, "- {net: tcp%u, gateway: 10.77.0.%u@tcp, hop: 1}\n",
+			i, i % 8 + 200);
+	fputs(last, f);
+	fclose(f);
+	return text;
+}
+
+/* As many routes as a large site may have, all or none. With a cost that grows
+ * faster than their number, this would not end. */
+Test(route, thousands_at_once)
+{
+	char *good = many_routes("");
+	char *bad = many_routes("- {net: o2ib, gateway: 10.0.0.1@o2ib3}\n");
+	struct rig rig = rig_on_tcp();
+	struct ulnet_route_info *infos = calloc(MANY + 1, sizeof(*infos));
+
+	ask_out(&rig, "route add: {net: o2ib7, gateway: 10.77.0.99@tcp}", "");
+	import_fail(&rig, "add", bad, -EHOSTUNREACH, "No interface");
+	import_ok(&rig, "add", good);
+	cr_assert_eq(lnet_routes(rig.node, infos, MANY + 1), MANY + 1);
+	for (unsigned int i = 1; i <= MANY; i++)
+		cr_assert_lt(infos[i - 1].route.net, infos[i].route.net);
+	import_fail(&rig, "del", bad, -ENOENT, "there is no such route");
+	import_ok(&rig, "del", good);
+	cr_assert_eq(lnet_routes(rig.node, NULL, 0), 1);
+	free(infos);
+	free(good);
+	free(bad);
+	rig_close(&rig);
+}
+
+/* Of changes that are made together, the first that is not possible is named,
+ * and none is made; they are made in their order. */
+Test(route, changed_together)
+{
+	struct rig rig = rig_on_tcp();
+	struct ulnet_route_change c[4] = { 0 };
+	struct ulnet_route_info info[2];
+	unsigned int failed = 77;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		lnet_net_parse(i == 3 ? "tcp4" : "tcp5", &c[i].route.net);
+		lnet_nid_parse("10.77.0.9@tcp", &c[i].route.gateway);
+		c[i].route.priority = i;
+	}
+	cr_assert_eq(lnet_routes_change(rig.node, c, 2, &failed), -EEXIST);
+	cr_assert_eq(failed, 1);
+	cr_assert_eq(lnet_routes(rig.node, NULL, 0), 0);
+	/* added, deleted, and added once more */
+	c[1].del = true;
+	cr_assert_eq(lnet_routes_change(rig.node, c, 4, NULL), 0);
+	cr_assert_eq(lnet_routes(rig.node, info, 2), 2);
+	cr_assert_eq(info[0].route.priority, 3);
+	cr_assert_eq(info[1].route.priority, 2);
+	/* the first in the order given, not in that of the table */
+	c[3].del = true;
+	cr_assert_eq(lnet_routes_change(rig.node, c + 1, 3, &failed), 0);
+	c[0].del = true;
+	c[2].del = true;
+	failed = 77;
+	cr_assert_eq(lnet_routes_change(rig.node, c, 4, &failed), -ENOENT);
+	cr_assert_eq(failed, 1);
+	cr_assert_eq(lnet_routes(rig.node, info, 2), 1);
+	cr_assert_eq(info[0].route.priority, 2);
+	cr_assert_eq(lnet_routes_change(rig.node, c, 0, NULL), 0);
+	rig_close(&rig);
+}

@@ -100,7 +100,7 @@ static inline struct lnet_route *rig_route(struct path_rig *rig,
 	r->hops = hops;
 	r->priority = priority;
 	atomic_init(&r->health, LNET_HEALTH_MAX);
-	rig->routes = route_table_with(old, r);
+	rig->routes = route_table_next(old, &r, 1);
 	rig->cpt->routes = rig->routes;
 	cpt_rules_changed(rig->cpt);
 	free(old);
