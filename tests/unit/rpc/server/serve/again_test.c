@@ -62,8 +62,9 @@ static void way_back(const struct ulnet_sim_link *link)
  * gets an extension at once. */
 Test(again, the_reply_goes_to_the_latest_attempt)
 {
-	struct wire_call calls[2] = { raw_client_call_of(1, "hold", 1),
-				      raw_client_call_of(2, "hold", 1) };
+	/* The second attempt is at the call that runs last. */
+	struct wire_call calls[2] = { raw_client_call_of(2, "hold", 1),
+				      raw_client_call_of(1, "hold", 1) };
 	uint64_t first, second, match[2];
 
 	rig(&g);

@@ -153,24 +153,43 @@ Test(hostile_request, any_byte_changed)
 	hostile_fini(&h);
 }
 
+/* Are @bytes a valid message of no calls? */
+static bool is_empty(size_t head, size_t length)
+{
+	static struct wire_call calls[WIRE_CALLS_MAX];
+	struct wire_requests m;
+
+	return !wire_requests_decode(&m, calls,
+				     wire_hdr_data(WIRE_REQUESTS, bytes, head),
+				     bytes, length) &&
+	       m.ncalls == 0;
+}
+
 /* Random bytes of random lengths, with header data that match. */
 Test(hostile_request, noise)
 {
+	enum { MESSAGES = 3000 };
 	uint64_t random = 88172645463325252u;
+	uint64_t empty = 0;
 
 	begin();
 	h.a->careless = true;
-	for (unsigned int i = 0; i < 3000; i++) {
+	for (unsigned int i = 0; i < MESSAGES; i++) {
 		size_t length = next_random(&random) % 300, head;
 
 		for (size_t j = 0; j < length; j++)
 			bytes[j] = (uint8_t)(random >> (j % 57)) ^
 				   (uint8_t)(j * 31);
 		head = MIN(length, random >> 20 & 0xff);
+		empty += is_empty(head, length);
 		put_message(head, length);
 		if (i % 500 == 0)
 			hostile_honest(&h);
 	}
+	hostile_settle(&h);
+	cr_assert_eq(accounted(), MESSAGES - empty, "%llu, and %llu",
+		     (unsigned long long)accounted(),
+		     (unsigned long long)empty);
 	hostile_fini(&h);
 }
 
