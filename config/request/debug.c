@@ -147,23 +147,21 @@ void debug_peer(struct request *r)
 void debug_cpt_of_nid(struct request *r)
 {
 	const struct tree *list = tree_get(r->args, "nids"), *t = NULL;
+	struct nids nids = { NULL, 0, 0, 0 };
 	struct tree *item;
-	struct ulnet_nid nid;
+	int rc = 0;
 
-	if (!list_next(list, NULL)) {
-		scope_fail(&r->scope, r->args, -EINVAL, "nids is missing");
-		return;
-	}
-	while ((t = list_next(list, t)))
-		if (scope_nid(&r->scope, t, &nid))
-			return;
-	while ((t = list_next(list, t))) {
-		if (scope_nid(&r->scope, t, &nid))
-			return;
+	while (!rc && (t = list_next(list, t)))
+		rc = scope_nids(&r->scope, t, &nids);
+	if (!rc && !nids.n)
+		rc = scope_fail(&r->scope, r->args, -EINVAL, "nids is missing");
+	for (unsigned int i = 0; !rc && i < nids.n; i++) {
 		item = tree_item(answer_output(r->answer), "cpt-of-nid");
-		show_nid(item, "nid", &nid);
-		tree_int(item, "cpt", lnet_cpt_of(r->control->node, &nid));
+		show_nid(item, "nid", &nids.nids[i]);
+		tree_int(item, "cpt",
+			 lnet_cpt_of(r->control->node, &nids.nids[i]));
 	}
+	free(nids.nids);
 }
 
 /* ---- path show ---- */

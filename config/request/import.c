@@ -70,13 +70,16 @@ static int import_show_statistics(struct lnet *node, const struct scope *s,
 #define M_NOT_EXEC (M(ADD) | M(DEL) | M(SHOW))
 
 /* A section of a file. One function is called, for each item if the section is
- * a sequence, otherwise once: all(), if there is one; otherwise plan() in order
+ * a list, otherwise once: all(), if there is one; otherwise plan() in order
  * to add or delete, and show() in order to show. */
 static const struct section {
 	const char *name;
 	/* in which the section counts; otherwise it is ignored */
 	unsigned int modes;
-	bool sequence; /* the section is a sequence of items */
+	/* it is a list of items, of which one alone may be without a list;
+	 * otherwise it is a mapping, of which there may be several in a
+	 * sequence */
+	bool list;
 	plan_fn *plan;
 	show_item_fn *show;
 	int (*all)(struct import *im, const struct scope *s,
@@ -99,9 +102,12 @@ static const struct section {
 };
 
 /* Finds the section for @key. As in kernel nodes, a key only has to begin with
- * the section's name. NULL: there is no such section. */
+ * the section's name; old files have "buffer". NULL: there is no such section.
+ */
 static const struct section *section_of(const char *key)
 {
+	if (!strcmp(key, "buffer"))
+		key = "buffers";
 	for (unsigned int i = 0; i < ARRAY_SIZE(sections); i++)
 		if (!strncmp(key, sections[i].name, strlen(sections[i].name)))
 			return &sections[i];
@@ -148,24 +154,30 @@ static int section_call(struct import *im, const struct section *sec,
 	return sec->plan(&im->plan, s, t, im->mode == IMPORT_ADD);
 }
 
+/* What the section's function is called with after @prev; NULL: no more. */
+static const struct tree *section_next(const struct import *im,
+				       const struct section *sec,
+				       const struct tree *t,
+				       const struct tree *prev)
+{
+	if (sec->list)
+		return items_next(t, prev);
+	if (t->kind == TREE_SEQ && im->mode != IMPORT_SHOW)
+		return list_next(t, prev);
+	return prev ? NULL : t;
+}
+
 static int section_run(struct import *im, const struct section *sec,
 		       struct scope *s, const struct tree *t)
 {
 	const struct tree *item = NULL;
-	int rc;
+	int rc = 0;
 
 	s->subject.item = sec->name;
 	if (!(sec->modes & 1u << im->mode))
 		return 0;
-	if (!sec->sequence) {
-		s->subject.seq_no = tree_get(t, "seq_no");
-		return import_item_end(im, section_call(im, sec, s, t));
-	}
-	rc = t->kind == TREE_SCALAR && im->mode == IMPORT_EXEC
-		     ? 0
-		     : scope_seq(s, t);
-	while (!rc && (item = list_next(t, item))) {
-		s->index++;
+	while (!rc && (item = section_next(im, sec, t, item))) {
+		s->index += sec->list || item != t;
 		s->subject.seq_no = tree_get(item, "seq_no");
 		rc = import_item_end(im, section_call(im, sec, s, item));
 	}

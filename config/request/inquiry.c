@@ -25,7 +25,9 @@ struct inquiry {
 /* A ping or a discovery of one NID. */
 struct question {
 	struct inquiries *of;
-	const char *text; /* the NID as it was given; borrowed */
+	const char
+		*text; /* the NID as it was given; borrowed; of a range: name */
+	char name[LNET_NIDSTR_SIZE];
 	struct ulnet_nid nid;
 	bool ended;
 	int status;  /* 0 or -errno, once it has ended */
@@ -94,9 +96,11 @@ static void inquiries_cancel(void *arg)
 
 /* ---- asking ---- */
 
-static struct inquiries *inquiries_new(unsigned int n)
+/* With room for NIDS_MAX questions, of which there are none yet. */
+static struct inquiries *inquiries_new(void)
 {
-	struct inquiries *p = calloc(1, sizeof(*p) + n * sizeof(*p->question));
+	struct inquiries *p =
+		calloc(1, sizeof(*p) + NIDS_MAX * sizeof(*p->question));
 	pthread_condattr_t attr;
 
 	if (!p)
@@ -107,7 +111,6 @@ static struct inquiries *inquiries_new(unsigned int n)
 	pthread_cond_init(&p->changed, &attr);
 	pthread_condattr_destroy(&attr);
 	p->refs = 1;
-	p->n = n;
 	return p;
 }
 
@@ -380,28 +383,66 @@ static int inquiry_read(const struct scope *s, const struct tree *args,
 	return rc;
 }
 
+/* Adds questions for the NIDs of a range. */
+static int questions_of_range(const struct scope *s, const struct tree *t,
+			      struct nids *ranges, struct inquiries *p)
+{
+	unsigned int before = ranges->n;
+	int rc = scope_nids(s, t, ranges);
+
+	if (!rc && p->n + ranges->n - before > NIDS_MAX)
+		rc = scope_fail(s, t, -EMSGSIZE, "more than %d NIDs", NIDS_MAX);
+	for (unsigned int i = before; !rc && i < ranges->n; i++) {
+		struct question *one = &p->question[p->n++];
+
+		one->of = p;
+		one->nid = ranges->nids[i];
+		one->text = lnet_nid_format(&one->nid, one->name,
+					    sizeof(one->name));
+	}
+	return rc;
+}
+
+static int question_of_text(const struct scope *s, const struct tree *t,
+			    struct inquiries *p)
+{
+	struct question *one = &p->question[p->n];
+
+	if (p->n == NIDS_MAX)
+		return scope_fail(s, t, -EMSGSIZE, "more than %d NIDs",
+				  NIDS_MAX);
+	p->n++;
+	one->of = p;
+	one->text = t->text;
+	if (lnet_nid_parse(one->text, &one->nid) ||
+	    lnet_nid_is_any(&one->nid)) {
+		one->ended = true;
+		one->status = -EINVAL;
+		one->no_nid = true;
+	}
+	return 0;
+}
+
+/* Makes questions of the list @nids. */
 static int read_nids(const struct scope *s, const struct tree *nids,
 		     struct inquiries *p)
 {
+	struct nids ranges = { NULL, 0, 0, 0 };
 	const struct tree *t = NULL;
-	unsigned int i = 0;
-	int rc;
+	const char *text;
+	int rc = 0;
 
-	while ((t = list_next(nids, t))) {
-		struct question *one = &p->question[i++];
-
-		rc = scope_text(s, t, &one->text);
-		if (rc)
-			return rc;
-		one->of = p;
-		if (lnet_nid_parse(one->text, &one->nid) ||
-		    lnet_nid_is_any(&one->nid)) {
-			one->ended = true;
-			one->status = -EINVAL;
-			one->no_nid = true;
-		}
+	while (!rc && (t = list_next(nids, t))) {
+		rc = scope_text(s, t, &text);
+		if (!rc)
+			rc = strchr(text, '[')
+				     ? questions_of_range(s, t, &ranges, p)
+				     : question_of_text(s, t, p);
 	}
-	return 0;
+	free(ranges.nids);
+	if (!rc && !p->n)
+		rc = scope_fail(s, nids, -EINVAL, "no NID is given");
+	return rc;
 }
 
 static int inquire_all(struct lnet *node, const struct scope *s,
@@ -422,22 +463,13 @@ static int inquire_all(struct lnet *node, const struct scope *s,
 int inquire(struct lnet *node, const struct scope *s, const struct tree *args,
 	    enum inquiry_kind kind, struct cancel *cancel)
 {
-	const struct tree *t = NULL;
-	unsigned int n = 0;
 	struct inquiries *p;
 	struct inquiry q;
 	int rc = inquiry_read(s, args, kind, &q);
 
 	if (rc)
 		return rc;
-	while ((t = list_next(q.nids, t)))
-		n++;
-	if (!n)
-		return scope_fail(s, q.nids, -EINVAL, "no NID is given");
-	if (n > NIDS_MAX)
-		return scope_fail(s, q.nids, -EMSGSIZE, "more than %d NIDs",
-				  NIDS_MAX);
-	p = inquiries_new(n);
+	p = inquiries_new();
 	if (!p)
 		return scope_fail(s, q.nids, -ENOMEM, "no memory");
 	rc = read_nids(s, q.nids, p);

@@ -29,6 +29,13 @@ static const char *const ni_keys[] = {
 	"nid", "interfaces",  "tunables", "lnd tunables",
 	"CPT", "tcp bonding", "seq_no",	  NULL,
 };
+/* Where the first kernel nodes with such files have the keys of one NI: in the
+ * item of its net. With "pattern" the item is a rule for some hosts, and "intf"
+ * its interface (seed 002). */
+static const char *const flat_keys[] = {
+	"interfaces", "tunables", "lnd tunables", "CPT",
+	"nid",	      "intf",	  "pattern",	  NULL,
+};
 
 /* ---- names ---- */
 
@@ -42,68 +49,120 @@ static int own_net(const struct scope *s, const struct tree *t, uint32_t *net_p)
 	return rc;
 }
 
+/* ---- CPTs ---- */
+
+/* Checks @text, a list of CPTs. One that lacks a CPT of the node is noted,
+ * since it has no effect. */
+static int check_cpts(struct lnet *node, const struct scope *s,
+		      const struct tree *t, const char *text)
+{
+	int rc = spec_cpts(text, lnet_cpts(node));
+
+	if (rc == -EOPNOTSUPP) {
+		answer_note_once(s->answer,
+				 "%s: CPTs %s are passed over: " SPEC_ALL_CPTS,
+				 s->subject.item, text);
+		return 0;
+	}
+	return rc ? scope_fail(s, t, rc, "cannot parse CPTs '%s'", text) : 0;
+}
+
+/* Checks the list of CPTs @t, if there is one: @t may be NULL. It is a text, as
+ * for spec_cpts(), or a sequence. */
+static int check_cpts_at(struct lnet *node, const struct scope *s,
+			 const struct tree *t)
+{
+	char list[SPEC_CPTS_SIZE] = "[";
+	const struct tree *item = NULL;
+	const char *text = NULL;
+	size_t len = 1;
+	int rc = 0;
+
+	if (!t || t->kind == TREE_SCALAR) {
+		rc = scope_text(s, t, &text);
+		return text ? check_cpts(node, s, t, text) : rc;
+	}
+	while (!rc && len < sizeof(list) && (item = list_next(t, item))) {
+		rc = scope_text(s, item, &text);
+		if (!rc)
+			len += (size_t)snprintf(list + len, sizeof(list) - len,
+						"%s%s", len > 1 ? "," : "",
+						text);
+	}
+	if (!rc && len + 1 >= sizeof(list))
+		rc = scope_fail(s, t, -EINVAL, "too many CPTs");
+	if (rc)
+		return rc;
+	memcpy(list + len, "]", 2);
+	return check_cpts(node, s, t, list);
+}
+
 /* ---- tunables ---- */
 
 /* Reads a number of credits. -1 stands for the default, as it does for all
  * tunables. */
 static int set_credits(const struct scope *s, const struct tree *t,
-		       uint32_t max, uint32_t *field)
+		       uint32_t max, void *field)
 {
 	int64_t v;
 	int rc = scope_number(s, t, -1, max, &v);
 
 	if (!rc)
-		*field = v < 0 ? 0 : (uint32_t)v;
+		*(uint32_t *)field = v < 0 ? 0 : (uint32_t)v;
 	return rc;
 }
 
 /* Reads peer_timeout. Users write 0 for "never", and -1 for the default; struct
  * ulnet_ni_conf has -1 for "never", and 0 for the default. */
 static int set_peer_timeout(const struct scope *s, const struct tree *t,
-			    int32_t *field)
+			    uint32_t max, void *field)
 {
 	int64_t v;
-	int rc = scope_number(s, t, -1, INT32_MAX, &v);
+	int rc = scope_number(s, t, -1, max, &v);
 
 	if (!rc)
-		*field = v < 0 ? 0 : v == 0 ? -1 : (int32_t)v;
+		*(int32_t *)field = v < 0 ? 0 : v == 0 ? -1 : (int32_t)v;
 	return rc;
 }
 
-static const char *const net_tunables[] = { "credits", "peer_credits",
-					    "peer_buffer_credits",
-					    "peer_timeout", NULL };
+/* The tunables of LNet itself. Each door reads them by this table, and those of
+ * LNDs by set_lnd_tunable(): the arguments of "net add" and "tunables" there;
+ * "tunables" and "lnd tunables" of NIs, and of items of "ip2nets". */
+static const struct net_tunable {
+	const char *name;
+	int (*read)(const struct scope *s, const struct tree *t, uint32_t max,
+		    void *field);
+	uint32_t max;
+	size_t field; /* offset in struct ulnet_ni_conf */
+} net_tunables[] = {
+#define FIELD(name) offsetof(struct ulnet_ni_conf, name)
+	{ "credits", set_credits, LNET_CREDITS_MAX, FIELD(credits) },
+	{ "peer_credits", set_credits, LNET_PEER_CREDITS_MAX,
+	  FIELD(peer_credits) },
+	{ "peer_buffer_credits", set_credits, LNET_PEER_CREDITS_MAX,
+	  FIELD(peer_buffer_credits) },
+	{ "peer_timeout", set_peer_timeout, INT32_MAX, FIELD(peer_timeout) },
+#undef FIELD
+};
+
+/* Lists of CPTs among the tunables, as files of old kernel nodes have them. */
+static const char *const cpt_keys[] = { "SMP", "CPT", "CPTs", "cpts", NULL };
 
 static int unknown_tunable(const struct scope *s, const struct tree *t,
 			   const struct ulnet_tunable_info *infos, int n)
 {
-	const char *names[LNET_TUNABLES_MAX + 1];
-	const char *near = key_near(t->key, net_tunables);
+	const char *names[ARRAY_SIZE(net_tunables) + LNET_TUNABLES_MAX + 1];
+	unsigned int last = 0;
 
 	if (!s->lenient)
 		return scope_fail(s, t, -EINVAL, "no such tunable: '%s'",
 				  t->key);
+	for (unsigned int i = 0; i < ARRAY_SIZE(net_tunables); i++)
+		names[last++] = net_tunables[i].name;
 	for (int i = 0; i < n; i++)
-		names[i] = infos[i].name;
-	names[MAX(n, 0)] = NULL;
-	return scope_unknown(s, t, "tunable",
-			     near ? near : key_near(t->key, names));
-}
-
-static int tunable_value(const struct scope *s, const struct tree *t,
-			 int64_t *value_p)
-{
-	bool on;
-	int rc;
-
-	/* Kernel nodes show map_on_demand as a word. */
-	if (strcmp(t->key, "map_on_demand") || t->kind != TREE_SCALAR ||
-	    tree_number(t, value_p))
-		return scope_number(s, t, INT64_MIN, INT64_MAX, value_p);
-	rc = scope_bool(s, t, &on);
-	if (!rc)
-		*value_p = on;
-	return rc;
+		names[last++] = infos[i].name;
+	names[last] = NULL;
+	return scope_unknown(s, t, "tunable", key_near(t->key, names));
 }
 
 static int set_lnd_tunable(struct lnet *node, const struct scope *s,
@@ -112,6 +171,7 @@ static int set_lnd_tunable(struct lnet *node, const struct scope *s,
 	struct ulnet_tunable_info infos[LNET_TUNABLES_MAX];
 	int n = lnet_tunables(node, lnet_nid_net(&spec->conf.nid), infos,
 			      LNET_TUNABLES_MAX);
+	bool words;
 	int64_t v;
 	int i = 0, rc;
 
@@ -119,7 +179,10 @@ static int set_lnd_tunable(struct lnet *node, const struct scope *s,
 		i++;
 	if (i >= n && strcmp(t->key, "timeout") != 0)
 		return unknown_tunable(s, t, infos, n);
-	rc = tunable_value(s, t, &v);
+	/* Kernel nodes show map_on_demand as a word. */
+	words = i < n && ((infos[i].min == 0 && infos[i].max == 1) ||
+			  !strcmp(t->key, "map_on_demand"));
+	rc = scope_value(s, t, words, &v);
 	if (rc)
 		return rc;
 	/* The timeout of an LND without such a tunable follows from
@@ -141,16 +204,16 @@ static int set_lnd_tunable(struct lnet *node, const struct scope *s,
 static int set_tunable(struct lnet *node, const struct scope *s,
 		       const struct tree *t, struct ni_spec *spec)
 {
-	if (!strcmp(t->key, "credits"))
-		return set_credits(s, t, LNET_CREDITS_MAX, &spec->conf.credits);
-	if (!strcmp(t->key, "peer_credits"))
-		return set_credits(s, t, LNET_PEER_CREDITS_MAX,
-				   &spec->conf.peer_credits);
-	if (!strcmp(t->key, "peer_buffer_credits"))
-		return set_credits(s, t, LNET_PEER_CREDITS_MAX,
-				   &spec->conf.peer_buffer_credits);
-	if (!strcmp(t->key, "peer_timeout"))
-		return set_peer_timeout(s, t, &spec->conf.peer_timeout);
+	if (key_in(t->key, cpt_keys))
+		return check_cpts_at(node, s, t);
+	for (unsigned int i = 0; i < ARRAY_SIZE(net_tunables); i++) {
+		const struct net_tunable *tunable = &net_tunables[i];
+
+		if (!strcmp(t->key, tunable->name))
+			return tunable->read(s, t, tunable->max,
+					     (char *)&spec->conf +
+						     tunable->field);
+	}
 	return set_lnd_tunable(node, s, t, spec);
 }
 
@@ -178,46 +241,6 @@ static int set_tunables(struct lnet *node, const struct scope *s,
 }
 
 /* ---- interfaces ---- */
-
-/* Checks @text, a list of CPTs: it is an error if it lacks a CPT of the node,
- * or has one that the node does not have. In a lenient scope, since a file may
- * come from a node with more or fewer CPTs, the former is noted and the latter
- * ignored. */
-static int check_cpts(struct lnet *node, const struct scope *s,
-		      const struct tree *t, const char *text)
-{
-	unsigned int cpts = lnet_cpts(node);
-	unsigned long highest = 0;
-	int rc = spec_cpts(text, cpts, &highest);
-
-	if (!s->lenient && highest >= cpts)
-		return scope_fail(s, t, -EINVAL,
-				  "there is no CPT %lu: this node has %u, "
-				  "numbered from 0",
-				  highest, cpts);
-	if (rc == -EOPNOTSUPP && s->lenient) {
-		answer_note_once(s->answer,
-				 "%s: CPTs %s are passed over: " SPEC_ALL_CPTS,
-				 s->subject.item, text);
-		return 0;
-	}
-	if (rc == -EOPNOTSUPP)
-		return scope_fail(s, t, rc,
-				  "CPTs %s: an interface for some of the CPTs "
-				  "only is not supported: " SPEC_ALL_CPTS,
-				  text);
-	return rc ? scope_fail(s, t, rc, "cannot parse CPTs '%s'", text) : 0;
-}
-
-/* Checks the list of CPTs @t, if there is one: @t may be NULL. */
-static int check_cpts_at(struct lnet *node, const struct scope *s,
-			 const struct tree *t)
-{
-	const char *text = NULL;
-	int rc = scope_text(s, t, &text);
-
-	return text ? check_cpts(node, s, t, text) : rc;
-}
 
 /* Checks that an LND serves @net, which was read from @t. */
 static int check_served(struct lnet *node, const struct scope *s,
@@ -392,6 +415,11 @@ static const char *const rule_keys[] = {
 	"net-spec",	"interfaces", "ip-range", "tunables",
 	"lnd tunables", "CPT",	      "seq_no",	  NULL,
 };
+/* the same of a net with a pattern */
+static const char *const pattern_keys[] = {
+	"net",	    "net type",	    "intf", "interfaces", "pattern",
+	"tunables", "lnd tunables", "CPT",  "seq_no",	  NULL,
+};
 
 /* Has an item before the one that began when there were @before nets chosen
  * @net? */
@@ -502,6 +530,15 @@ static int ip2nets_args(struct plan *plan, const struct scope *s,
 		       : rc;
 }
 
+/* The child of @item with @key, or else with the key that is older. */
+static const struct tree *either(const struct tree *item, const char *key,
+				 const char *older)
+{
+	const struct tree *t = tree_get(item, key);
+
+	return t ? t : tree_get(item, older);
+}
+
 /* Writes the texts of @list to @out, with @between between them. */
 static int put_texts(const struct scope *s, const struct tree *list,
 		     const char *between, FILE *out)
@@ -523,7 +560,7 @@ static int put_texts(const struct scope *s, const struct tree *list,
 static int put_rule(const struct scope *s, const struct tree *item,
 		    const char *net, FILE *out)
 {
-	const struct tree *interfaces = tree_get(item, "interfaces");
+	const struct tree *interfaces = either(item, "interfaces", "intf");
 	int rc;
 
 	fputs(net, out);
@@ -535,24 +572,19 @@ static int put_rule(const struct scope *s, const struct tree *item,
 		fputc(')', out);
 	}
 	fputc(' ', out);
-	return put_texts(s, tree_get(item, "ip-range"), " ", out);
+	return put_texts(s, either(item, "ip-range", "pattern"), " ", out);
 }
 
 /* Sets *@rule_p, to be freed, to the rule of the item, as lnet_ip2nets_parse()
- * takes it. */
+ * takes it. @net is the text of its net. */
 static int rule_of(const struct scope *s, const struct tree *item,
-		   char **rule_p)
+		   const struct tree *net, char **rule_p)
 {
-	const struct tree *net, *range;
 	const char *name;
 	FILE *out;
 	size_t size;
-	int rc = scope_need(s, item, "net-spec", &net);
+	int rc = scope_text(s, net, &name);
 
-	if (!rc)
-		rc = scope_need(s, item, "ip-range", &range);
-	if (!rc)
-		rc = scope_text(s, net, &name);
 	if (rc)
 		return rc;
 	out = open_memstream(rule_p, &size);
@@ -564,26 +596,58 @@ static int rule_of(const struct scope *s, const struct tree *item,
 	return rc ? rc : scope_fail(s, item, -ENOMEM, "no memory");
 }
 
-int ip2nets_item(struct plan *plan, const struct scope *s,
-		 const struct tree *item, bool add, struct rules *rules)
+/* Adds steps for @item, the rule of @net. -ENOENT, without an error in the
+ * answer: it is not for this host. */
+static int plan_rule(struct plan *plan, const struct scope *s,
+		     const struct tree *item, const struct tree *net, bool add,
+		     struct rules *rules)
 {
 	struct nis nis = { .plan = plan, .scope = s, .add = add };
 	char *rule = NULL;
-	int rc = scope_keys(s, item, rule_keys);
+	int rc = check_cpts_at(plan->node, s, tree_get(item, "CPT"));
 
 	if (!rc)
-		rc = check_cpts_at(plan->node, s, tree_get(item, "CPT"));
-	if (!rc)
-		rc = rule_of(s, item, &rule);
+		rc = rule_of(s, item, net, &rule);
 	if (rc)
 		return rc;
 	rc = net_plan_rules(&nis, item, rule, rules, tree_get(item, "tunables"),
 			    NULL, tree_get(item, "lnd tunables"));
 	free(rule);
-	if (rc == -ENOENT)
-		return 0;
-	rules->applied = true;
 	return rc;
+}
+
+int ip2nets_item(struct plan *plan, const struct scope *s,
+		 const struct tree *item, bool add, struct rules *rules)
+{
+	const struct tree *net, *range;
+	int rc = scope_keys(s, item, rule_keys);
+
+	if (!rc)
+		rc = scope_need(s, item, "net-spec", &net);
+	if (!rc)
+		rc = scope_need(s, item, "ip-range", &range);
+	if (rc)
+		return rc;
+	rc = plan_rule(plan, s, item, net, add, rules);
+	rules->applied |= !rc;
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* Reads an item of "net" that has a pattern. */
+static int pattern_item(struct plan *plan, const struct scope *s,
+			const struct tree *item, const struct tree *net,
+			bool add)
+{
+	int rc = scope_keys(s, item, pattern_keys);
+
+	if (!rc)
+		rc = plan_rule(plan, s, item, net, add, NULL);
+	if (rc != -ENOENT)
+		return rc;
+	answer_note(s->answer,
+		    "net: the pattern of net %s is not for this host",
+		    net->text);
+	return 0;
 }
 
 /* ---- net add, net del ---- */
@@ -765,7 +829,7 @@ static int file_ni_add(struct nis *nis, const struct tree *ni)
 				  tree_get(ni, "lnd tunables"),
 				  tree_get(ni, "CPT"), &nis->spec);
 	if (!rc)
-		rc = add_nis(nis, ni, tree_get(ni, "interfaces"),
+		rc = add_nis(nis, ni, either(ni, "interfaces", "intf"),
 			     tree_get(ni, "nid"));
 	if (!rc && plan->n - before > 1)
 		bonding_note_nis(s->answer, net, plan->n - before);
@@ -784,7 +848,7 @@ static int file_ni_del(struct nis *nis, const struct tree *ni)
 		rc = scope_nid(s, nid, &n);
 		return rc ? rc : del_nis(nis->plan, s, nid, net, &n, NULL);
 	}
-	rc = plan_nis(nis, tree_get(ni, "interfaces"));
+	rc = plan_nis(nis, either(ni, "interfaces", "intf"));
 	return rc ? MIN(rc, 0)
 		  : scope_fail(s, ni, -EINVAL,
 			       "neither an interface nor a NID is given");
@@ -798,54 +862,86 @@ static bool is_lo(const struct tree *type)
 	       LNET_NET_TYPE(net) == LNET_TYPE_LO;
 }
 
+static int file_ni(struct plan *plan, const struct scope *s, uint32_t net,
+		   const struct tree *ni, bool add)
+{
+	struct nis one = { .plan = plan,
+			   .scope = s,
+			   .add = add,
+			   .spec.conf.nid = lnet_nid_make(net, 0) };
+
+	return add ? file_ni_add(&one, ni) : file_ni_del(&one, ni);
+}
+
 static int file_nis(struct plan *plan, const struct scope *item_scope,
 		    uint32_t net, const struct tree *nis, bool add)
 {
 	const struct tree *ni = NULL;
-	int rc = scope_seq(item_scope, nis);
+	int rc = 0;
 
-	while (!rc && (ni = list_next(nis, ni))) {
+	while (!rc && (ni = items_next(nis, ni))) {
 		struct scope s = *item_scope;
-		struct nis one = { .plan = plan,
-				   .scope = &s,
-				   .add = add,
-				   .spec.conf.nid = lnet_nid_make(net, 0) };
 
 		if (tree_get(ni, "seq_no"))
 			s.subject.seq_no = tree_get(ni, "seq_no");
 		rc = check_ni_keys(&s, ni);
 		if (!rc)
-			rc = add ? file_ni_add(&one, ni)
-				 : file_ni_del(&one, ni);
+			rc = file_ni(plan, &s, net, ni, add);
 	}
 	return rc;
+}
+
+/* Does the item of a net have the keys of an NI itself? */
+static bool net_is_flat(const struct tree *item)
+{
+	const struct tree *t;
+
+	tree_for_each (t, item)
+		if (key_in(t->key, flat_keys))
+			return true;
+	return false;
+}
+
+/* Reads the NIs of the item of @net, which are in one of three places. */
+static int net_item_nis(struct plan *plan, const struct scope *s,
+			const struct tree *item, const struct tree *type,
+			uint32_t net, bool add)
+{
+	const struct tree *nis = tree_get(item, "local NI(s)");
+
+	if (items_next(nis, NULL))
+		return file_nis(plan, s, net, nis, add);
+	if (net_is_flat(item))
+		return file_ni(plan, s, net, item, add);
+	if (add)
+		return scope_misread(s, item, "local NI(s) is missing");
+	return del_nis(plan, s, type, net, NULL, NULL);
 }
 
 int net_item(struct plan *plan, const struct scope *s, const struct tree *item,
 	     bool add)
 {
 	static const char *const keys[] = {
-		"net type",	"local NI(s)", "seq_no", "state name",
-		"health value", "statistics",  NULL,
+		"net type",	"local NI(s)", "seq_no",       "state name",
+		"health value", "statistics",  "net",	       "detail",
+		"interfaces",	"tunables",    "lnd tunables", "CPT",
+		"nid",		"status",      "intf",	       NULL,
 	};
-	const struct tree *type = NULL, *nis = tree_get(item, "local NI(s)");
+	const struct tree *type = either(item, "net type", "net");
 	uint32_t net;
-	int rc = scope_keys(s, item, keys);
+	int rc = 0;
 
-	if (!rc)
+	if (type && tree_get(item, "pattern"))
+		return pattern_item(plan, s, item, type, add);
+	rc = scope_keys(s, item, keys);
+	if (!rc && !type)
 		rc = scope_need(s, item, "net type", &type);
 	if (rc || is_lo(type))
 		return rc;
 	rc = own_net(s, type, &net);
 	if (!rc)
 		rc = check_served(plan->node, s, type, net);
-	if (rc)
-		return rc;
-	if (list_next(nis, NULL))
-		return file_nis(plan, s, net, nis, add);
-	if (add)
-		return scope_misread(s, item, "local NI(s) is missing");
-	return del_nis(plan, s, type, net, NULL, NULL);
+	return rc ? rc : net_item_nis(plan, s, item, type, net, add);
 }
 
 /* ---- showing ---- */
@@ -866,8 +962,8 @@ int net_show_item(struct lnet *node, const struct scope *s,
 		  const struct tree *item)
 {
 	struct show show = { .verbose = 2, .nid = LNET_NID_ANY };
-	const struct tree *type;
-	int rc = scope_need(s, item, "net type", &type);
+	const struct tree *type = either(item, "net type", "net");
+	int rc = type ? 0 : scope_need(s, item, "net type", &type);
 
 	if (!rc)
 		rc = scope_net(s, type, &show.net);

@@ -21,8 +21,8 @@ static const struct refused refused[] = {
 
 static const char *const file_keys[] = { "primary nid", "Multi-Rail",
 					 "peer state",	"state name",
-					 "peer ni",	"seq_no",
-					 NULL };
+					 "peer ni",	"nids",
+					 "seq_no",	NULL };
 
 static int peer_nid(const struct scope *s, const struct tree *t,
 		    struct ulnet_nid *nid_p)
@@ -31,51 +31,6 @@ static int peer_nid(const struct scope *s, const struct tree *t,
 
 	if (!rc && lnet_nid_is_lo(nid_p))
 		rc = scope_fail(s, t, -EINVAL, "no peer has NID '%s'", t->text);
-	return rc;
-}
-
-/* how many NIDs all ranges of one request may expand to */
-#define RANGES_MAX 256
-
-/* Adds the NIDs of a range. *@ranged_p counts the NIDs of all ranges so far. */
-static int put_range(const struct scope *s, const struct tree *t,
-		     struct peer_change *c, unsigned int *ranged_p)
-{
-	struct ulnet_nid *nids = &c->nids[c->n];
-	struct ulnet_nidlist *list;
-	size_t n = 0;
-	int rc = lnet_nidlist_parse(t->text, &list, NULL);
-
-	if (rc)
-		return scope_fail(s, t, rc, "cannot parse NID '%s'", t->text);
-	rc = lnet_nidlist_expand(list, nids, RANGES_MAX - *ranged_p, &n);
-	lnet_nidlist_free(list);
-	if (rc)
-		return scope_fail(s, t, rc, "'%s': ranges of more than %d NIDs",
-				  t->text, RANGES_MAX);
-	for (unsigned int i = 0; i < n; i++)
-		if (lnet_nid_is_lo(&nids[i]))
-			return scope_fail(s, t, -EINVAL,
-					  "no peer has NID '0@lo'");
-	c->n += (unsigned int)n;
-	*ranged_p += (unsigned int)n;
-	return 0;
-}
-
-/* Adds what one item of a list says: a NID, a range such as 10.0.0.[1-3]@tcp,
- * or a mapping with a NID. */
-static int put_nids(const struct scope *s, const struct tree *t,
-		    struct peer_change *c, unsigned int *ranged_p)
-{
-	int rc;
-
-	if (t->kind == TREE_SCALAR && strpbrk(t->text, "[*"))
-		return put_range(s, t, c, ranged_p);
-	if (t->kind != TREE_SCALAR && !tree_get(t, "nid"))
-		return scope_misread(s, t, "nid is missing");
-	rc = peer_nid(s, t->kind == TREE_SCALAR ? t : tree_get(t, "nid"),
-		      &c->nids[c->n]);
-	c->n += !rc;
 	return rc;
 }
 
@@ -92,42 +47,69 @@ static bool remove_primary(struct peer_change *c)
 	return c->n < n;
 }
 
-/* Reads a change of the peer @primary. *@change_p is to be freed. Each of the
- * @lists is a list of NIDs, or NULL. */
-static int change_read(const struct scope *s, bool add,
-		       const struct tree *primary,
-		       const struct tree *const lists[2],
-		       struct peer_change **change_p)
+/* Adds the NIDs of @list, which may be NULL. */
+static int put_nids(const struct scope *s, const struct tree *list,
+		    struct nids *nids)
 {
-	size_t room = 1 + RANGES_MAX;
-	struct peer_change *c, *smaller;
-	unsigned int ranged = 0;
-	int rc;
+	const struct tree *t = NULL;
+	int rc = 0;
 
-	for (unsigned int i = 0; i < 2; i++)
-		room += lists[i] ? lists[i]->count + 1 : 0;
-	c = calloc(1, sizeof(*c) + room * sizeof(c->nids[0]));
+	while (!rc && (t = items_next(list, t))) {
+		unsigned int before = nids->n;
+
+		rc = scope_nids(s, t, nids);
+		for (unsigned int i = before; !rc && i < nids->n; i++)
+			if (lnet_nid_is_lo(&nids->nids[i]))
+				rc = scope_fail(s, t, -EINVAL,
+						"no peer has NID '0@lo'");
+	}
+	return rc;
+}
+
+/* Makes a change of the peer @primary with @nids. NULL: no memory. */
+static struct peer_change *change_new(const struct ulnet_nid *primary,
+				      const struct nids *nids, bool add)
+{
+	struct peer_change *c =
+		calloc(1, sizeof(*c) + (nids->n + 1) * sizeof(*primary));
+
 	if (!c)
-		return scope_fail(s, primary, -ENOMEM, "no memory");
-	rc = peer_nid(s, primary, &c->nids[c->n++]);
-	for (unsigned int i = 0; i < 2; i++) {
-		const struct tree *t = NULL;
-
-		while (!rc && (t = list_next(lists[i], t)))
-			rc = put_nids(s, t, c, &ranged);
-	}
-	if (rc) {
-		free(c);
-		return rc;
-	}
+		return NULL;
+	c->nids[c->n++] = *primary;
+	for (unsigned int i = 0; i < nids->n; i++)
+		c->nids[c->n++] = nids->nids[i];
 	/* A peer is deleted as a whole if its primary NID is in a list, or if
 	 * there is no other NID. */
 	c->kind = add ? PEER_ADD : PEER_DEL;
 	if ((remove_primary(c) || c->n == 1) && !add)
 		c->kind = PEER_DEL_WHOLE;
-	smaller = realloc(c, sizeof(*c) + c->n * sizeof(c->nids[0]));
-	*change_p = smaller ? smaller : c;
-	return 0;
+	return c;
+}
+
+/* Reads a change of the peer @primary; NULL: of the one whose primary NID is
+ * the first of the lists. *@change_p is to be freed. Each of the @lists is a
+ * list of NIDs, or NULL. */
+static int change_read(const struct scope *s, bool add,
+		       const struct tree *primary,
+		       const struct tree *const lists[2],
+		       struct peer_change **change_p)
+{
+	struct nids nids = { NULL, 0, 0, 0 };
+	struct ulnet_nid nid = LNET_NID_ANY;
+	int rc = primary ? peer_nid(s, primary, &nid) : 0;
+
+	for (unsigned int i = 0; !rc && i < 2; i++)
+		rc = put_nids(s, lists[i], &nids);
+	if (!rc && !primary && !nids.n)
+		rc = scope_fail(s, lists[0], -EINVAL, "no NID is given");
+	if (!rc) {
+		*change_p =
+			change_new(primary ? &nid : &nids.nids[0], &nids, add);
+		if (!*change_p)
+			rc = scope_fail(s, primary, -ENOMEM, "no memory");
+	}
+	free(nids.nids);
+	return rc;
 }
 
 int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
@@ -157,22 +139,22 @@ int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
 int peer_item(struct plan *plan, const struct scope *s, const struct tree *item,
 	      bool add)
 {
-	const struct tree *primary;
-	const struct tree *const lists[2] = { tree_get(item, "peer ni"), NULL };
+	const struct tree *primary = tree_get(item, "primary nid");
+	/* "nids" has them all, the primary one first (seed 002). */
+	const struct tree *const lists[2] = { tree_get(item, "peer ni"),
+					      tree_get(item, "nids") };
 	int64_t state = STATE_CONFIGURED;
 	struct peer_change *c;
 	bool multi = true;
 	int rc = scope_keys(s, item, file_keys);
 
-	if (!rc)
+	if (!rc && !lists[1])
 		rc = scope_need(s, item, "primary nid", &primary);
 	if (!rc)
 		rc = scope_number(s, tree_get(item, "peer state"), 0,
 				  UINT32_MAX, &state);
 	if (!rc)
 		rc = scope_bool(s, tree_get(item, "Multi-Rail"), &multi);
-	if (!rc && lists[0])
-		rc = scope_seq(s, lists[0]);
 	if (!rc)
 		rc = change_read(s, add, primary, lists, &c);
 	if (rc)
@@ -181,7 +163,7 @@ int peer_item(struct plan *plan, const struct scope *s, const struct tree *item,
 	c->may_be_us = true;
 	/* A file lists all NIDs of a peer (seed 002); without a list it says
 	 * nothing of them. */
-	c->whole = lists[0] != NULL;
+	c->whole = lists[0] || lists[1];
 	/* Checked now, because the same file may delete the NI first. */
 	if (!add && nid_is_ours(plan->node, &c->nids[0]))
 		c->kind = PEER_STAYS_US;

@@ -138,6 +138,20 @@ int bonding_set(struct answer *a, int64_t value) must_check;
 /* Reads a NID as the functions of scope.h read other values. ANY is refused. */
 int scope_nid(const struct scope *s, const struct tree *t,
 	      struct ulnet_nid *nid_p) must_check;
+/* NIDs that a request names. */
+struct nids {
+	struct ulnet_nid *nids; /* to be freed */
+	unsigned int n, room;
+	unsigned int ranged; /* how many of them are from ranges */
+};
+/* how many NIDs all ranges of one request may expand to */
+#define NIDS_RANGED_MAX 256
+
+/* Adds to @list what @t, an item of a list of NIDs, says: NIDs with commas
+ * between them, of which each may be a range, such as 10.0.0.[1-3]@tcp; or a
+ * mapping with "nid". */
+int scope_nids(const struct scope *s, const struct tree *t,
+	       struct nids *list) must_check;
 /* Reads a net as the functions of scope.h read other values. -ENOENT: it is no
  * net. */
 int scope_net(const struct scope *s, const struct tree *t,

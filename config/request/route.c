@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "config/request/request.h"
+#include "config/text/networks.h"
 
 #define PAGE 4096
 
@@ -21,7 +22,8 @@ static const char *const args_keys[] = {
 static const char *const del_keys[] = { "net", "gateway", NULL };
 static const char *const file_keys[] = {
 	"net",	 "gateway",    "hop",  "priority", "health_sensitivity",
-	"state", "state name", "type", "seq_no",   NULL
+	"state", "state name", "type", "seq_no",   "detail",
+	NULL
 };
 
 /* ---- reading ---- */
@@ -61,28 +63,69 @@ static int route_read_hops(const struct scope *s, const struct tree *map,
 	return rc;
 }
 
-/* Reads the net and the gateway, which must be there. */
-static int read_ends(const struct scope *s, const struct tree *map,
-		     struct ulnet_route *r)
+/* Between what an item has routes: from each net by each gateway. */
+struct ends {
+	uint32_t *nets;
+	unsigned int nnets;
+	struct nids gateways;
+};
+
+static void ends_free(struct ends *e)
 {
-	const struct tree *net, *gateway = NULL;
+	free(e->nets);
+	free(e->gateways.nids);
+}
+
+static int read_nets(const struct scope *s, const struct tree *t,
+		     struct ends *e)
+{
+	struct ulnet_text_error err = { 0, "" };
+	const char *text = NULL;
+	int rc = scope_text(s, t, &text);
+
+	if (rc)
+		return rc;
+	e->nets = malloc(sizeof(*e->nets));
+	e->nnets = 1;
+	if (!e->nets)
+		return scope_fail(s, t, -ENOMEM, "no memory");
+	if (!strchr(text, '['))
+		return scope_net(s, t, e->nets);
+	free(e->nets);
+	e->nets = NULL;
+	rc = spec_nets(text, &e->nets, &e->nnets, &err);
+	return rc ? scope_fail(s, t, rc == -EINVAL ? -ENOENT : rc,
+			       "cannot parse net '%s': %s", text, err.what)
+		  : 0;
+}
+
+/* Reads the nets and the gateways, which must be there. ends_free() is due in
+ * any case. */
+static int read_ends(const struct scope *s, const struct tree *map,
+		     struct ends *e)
+{
+	const struct tree *net, *gateway = NULL, *t = NULL;
 	int rc = scope_need(s, map, "net", &net);
 
+	*e = (struct ends){ 0 };
 	if (!rc)
 		rc = scope_need(s, map, "gateway", &gateway);
 	if (!rc)
-		rc = scope_net(s, net, &r->net);
-	return rc ? rc : scope_nid(s, gateway, &r->gateway);
+		rc = read_nets(s, net, e);
+	while (!rc && (t = list_next(gateway, t)))
+		rc = scope_nids(s, t, &e->gateways);
+	if (!rc && !e->gateways.n)
+		rc = scope_fail(s, gateway, -EINVAL, "no gateway is given");
+	return rc;
 }
 
+/* Reads all but the ends. */
 static int read_route(const struct scope *s, const struct tree *map,
 		      struct ulnet_route *r)
 {
 	int64_t v = 0;
-	int rc = read_ends(s, map, r);
+	int rc = route_read_hops(s, map, &r->hops);
 
-	if (!rc)
-		rc = route_read_hops(s, map, &r->hops);
 	if (!rc)
 		rc = scope_number(s, tree_get(map, "priority"), 0, INT32_MAX,
 				  &v);
@@ -94,27 +137,44 @@ static int read_route(const struct scope *s, const struct tree *map,
 
 /* ---- commands and files ---- */
 
+#define ROUTES_MAX 4096 /* of one item */
+
+/* Adds a step for each route of an item. */
+static int plan_routes(struct plan *plan, const struct scope *s,
+		       const struct tree *map, bool add)
+{
+	struct ulnet_route route = { 0 };
+	struct ends e;
+	int rc = read_ends(s, map, &e);
+
+	if (!rc && add)
+		rc = read_route(s, map, &route);
+	if (!rc && e.nnets * e.gateways.n > ROUTES_MAX)
+		rc = scope_fail(s, map, -EINVAL, "more than %d routes",
+				ROUTES_MAX);
+	for (unsigned int i = 0; !rc && i < e.nnets * e.gateways.n; i++) {
+		route.net = e.nets[i / e.gateways.n];
+		route.gateway = e.gateways.nids[i % e.gateways.n];
+		rc = plan_route(plan, s, map, &route, add);
+	}
+	ends_free(&e);
+	return rc;
+}
+
 int route_args(struct plan *plan, const struct scope *s,
 	       const struct tree *args, bool add)
 {
-	struct ulnet_route route = { 0 };
 	int rc = scope_keys(s, args, add ? args_keys : del_keys);
 
-	if (!rc)
-		rc = add ? read_route(s, args, &route)
-			 : read_ends(s, args, &route);
-	return rc ? rc : plan_route(plan, s, args, &route, add);
+	return rc ? rc : plan_routes(plan, s, args, add);
 }
 
 int route_item(struct plan *plan, const struct scope *s,
 	       const struct tree *item, bool add)
 {
-	struct ulnet_route route = { 0 };
 	int rc = scope_keys(s, item, file_keys);
 
-	if (!rc)
-		rc = read_route(s, item, &route);
-	return rc ? rc : plan_route(plan, s, item, &route, add);
+	return rc ? rc : plan_routes(plan, s, item, add);
 }
 
 int buffers_section(struct plan *plan, const struct scope *s,
@@ -285,11 +345,16 @@ int route_show_item(struct lnet *node, const struct scope *s,
 {
 	struct ulnet_route only = { .hops = UINT32_MAX,
 				    .priority = UINT32_MAX };
-	int rc = read_ends(s, item, &only);
+	struct ends e;
+	int rc = read_ends(s, item, &e);
 
-	if (!rc)
+	for (unsigned int i = 0; !rc && i < e.nnets * e.gateways.n; i++) {
+		only.net = e.nets[i / e.gateways.n];
+		only.gateway = e.gateways.nids[i % e.gateways.n];
 		rc = show_routes(node, &only, 1, false,
 				 answer_output(s->answer));
+	}
+	ends_free(&e);
 	return rc;
 }
 

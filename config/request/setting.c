@@ -13,6 +13,29 @@
 	"without effect: the longer an interface is silent, the longer " \
 	"is the time between its pings"
 
+/* The setting @name, which may be an older name of it. */
+static const struct ulnet_setting *setting_named(const struct plan *plan,
+						 const char *name)
+{
+	static const char *const older[][2] = { { "max_intf",
+						  "max_interfaces" } };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(older); i++)
+		if (!strcmp(name, older[i][0]))
+			name = older[i][1];
+	return settings_find(&plan->settings, name);
+}
+
+/* Is it on or off, so that words stand for its values, too? The value 2, of
+ * discovery, is a variety of "on". @setting is NULL if @name is none of the
+ * node's settings. */
+static bool setting_is_switch(const struct ulnet_setting *setting,
+			      const char *name)
+{
+	return setting ? setting->min == 0 && setting->max <= 2
+		       : !strcmp(name, BONDING) || !strcmp(name, "routing");
+}
+
 /* Can @setting be set to @value? 0; -ENOENT: @setting is NULL; -EPERM: it
  * follows from other settings; -EOPNOTSUPP: it has only one value; -EINVAL:
  * @value is not in its range. */
@@ -33,13 +56,12 @@ static int setting_check(const struct ulnet_setting *setting, int64_t value)
 static int setting_set_one(struct plan *plan, const struct scope *s,
 			   const struct tree *t)
 {
-	const struct ulnet_setting *setting =
-		settings_find(&plan->settings, t->key);
+	const struct ulnet_setting *setting = setting_named(plan, t->key);
 	char why[128];
 	int64_t v;
 	int rc;
 
-	if (!tree_number(t, &v)) {
+	if (!scope_is_value(t, setting_is_switch(setting, t->key), &v)) {
 		snprintf(why, sizeof(why), "cannot parse %.64s value", t->key);
 		answer_setting_error(s->answer, "parser", "set", -1, why);
 		return -1;
@@ -107,15 +129,14 @@ static int unknown_setting(const struct plan *plan, const struct scope *s,
 static int file_one(struct plan *plan, const struct scope *s,
 		    const struct tree *t, const char *name)
 {
-	const struct ulnet_setting *setting =
-		settings_find(&plan->settings, name);
+	const struct ulnet_setting *setting = setting_named(plan, name);
 	bool bonding = !strcmp(name, BONDING);
 	int64_t v, min = 0, max = 1;
 	int rc;
 
 	if (!bonding && !setting)
 		return unknown_setting(plan, s, t);
-	rc = scope_number(s, t, INT64_MIN, INT64_MAX, &v);
+	rc = scope_value(s, t, setting_is_switch(setting, name), &v);
 	if (rc)
 		return rc;
 	rc = bonding ? bonding_set(s->answer, v) : setting_check(setting, v);

@@ -68,31 +68,45 @@ static bool networks_number(const char **pos, unsigned long *v)
 	return !errno;
 }
 
-int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p)
+/* Reads "*", "a", "a-b" or "a-b/s" at *@pos, and adds the CPTs to @have. */
+static bool cpts_range(const char **pos, unsigned int cpts, uint32_t *have)
 {
-	unsigned long highest = 0;
-	uint32_t have = 0, all = (UINT32_C(1) << cpts) - 1;
-	const char *s = networks_blanks(text);
-	unsigned long low, high;
+	unsigned long low = 0, high = cpts, step = 1;
 
-	if (*s++ != '[')
-		return -EINVAL;
-	do {
-		if (!networks_number(&s, &low))
-			return -EINVAL;
+	*pos = networks_blanks(*pos);
+	if (**pos == '*') {
+		*pos = networks_blanks(*pos + 1);
+	} else {
+		if (!networks_number(pos, &low))
+			return false;
 		high = low;
-		if (*s == '-' && (s++, !networks_number(&s, &high)))
+		if (**pos == '-' && (++*pos, !networks_number(pos, &high)))
+			return false;
+		if (**pos == '/' && (++*pos, !networks_number(pos, &step)))
+			return false;
+	}
+	if (high < low || !step)
+		return false;
+	for (; low <= high && low < cpts; low += MIN(step, (unsigned long)cpts))
+		*have |= UINT32_C(1) << low;
+	return true;
+}
+
+int spec_cpts(const char *text, unsigned int cpts)
+{
+	uint32_t have = 0, all = UINT32_MAX >> (32 - cpts);
+	const char *s = networks_blanks(text);
+	bool brackets = *s == '[';
+
+	s += brackets;
+	do {
+		if (!cpts_range(&s, cpts, &have))
 			return -EINVAL;
-		if (high < low)
-			return -EINVAL;
-		highest = MAX(highest, high);
-		for (; low <= high && low < cpts; low++)
-			have |= UINT32_C(1) << low;
 	} while (*s++ == ',');
-	if (s[-1] != ']' || *networks_blanks(s))
+	s--;
+	if (brackets && *s++ != ']')
 		return -EINVAL;
-	*highest_p = highest;
-	return have == all ? 0 : -EOPNOTSUPP;
+	return *networks_blanks(s) ? -EINVAL : have == all ? 0 : -EOPNOTSUPP;
 }
 
 /* ---- interfaces ---- */
@@ -102,13 +116,12 @@ int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p)
 static const char *cpts_end(const char *s, char cpts[SPEC_CPTS_SIZE])
 {
 	size_t len = strcspn(s, "]");
-	unsigned long highest;
 
 	if (!s[len] || len + 1 >= SPEC_CPTS_SIZE)
 		return NULL;
 	memcpy(cpts, s, len + 1);
 	cpts[len + 1] = '\0';
-	if (spec_cpts(cpts, 1, &highest) == -EINVAL)
+	if (spec_cpts(cpts, 1) == -EINVAL)
 		return NULL;
 	return networks_blanks(s + len + 1);
 }
@@ -577,7 +590,9 @@ static int match_ranges(struct matcher *m, const char *s, const char *end)
 	}
 	if (!rc && !n)
 		rc = wrong(m, s, -EINVAL, "a range of addresses is expected");
-	return rc ? rc : m->naddrs && memchr(m->hit, true, m->naddrs);
+	for (unsigned int i = 0; !rc && i < m->naddrs; i++)
+		rc = m->hit[i];
+	return rc;
 }
 
 /* ---- nets of a rule ---- */

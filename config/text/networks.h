@@ -24,7 +24,7 @@ const char *spec_comment_end(const char *s);
  * False: a type that is known is called that or nearly so, or it is no name. */
 bool spec_is_foreign(const char *name, size_t len);
 
-#define SPEC_CPTS_SIZE 64 /* of a list of CPTs, "[0,1]" */
+#define SPEC_CPTS_SIZE 512 /* of a list of CPTs, "[0,1]" */
 
 /* text for users: why a list that names only some CPTs is passed over */
 #define SPEC_ALL_CPTS "all CPTs use each interface"
@@ -36,10 +36,16 @@ bool spec_is_foreign(const char *name, size_t len);
 int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
 		   char cpts[SPEC_CPTS_SIZE]);
 
-/* Does a list like "[0-3,5]" have all CPTs from 0 to @cpts - 1? 0: it does;
- * -EOPNOTSUPP: it does not; both set *@highest_p to the highest CPT in the
- * list. -EINVAL: the list is malformed. */
-int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p);
+/* Does the list of CPTs @text have all CPTs from 0 to @cpts - 1? All doors have
+ * this parser: "[0-3,5]", "0", "0-3", "[0-6/2]", "*". 0: it does; -EOPNOTSUPP:
+ * it does not; -EINVAL: it is malformed. CPTs that do not exist do not matter:
+ * the list may have been written for another host. */
+int spec_cpts(const char *text, unsigned int cpts);
+
+/* Reads @word, a net, or several with brackets: "tcp[1-3]", "[tcp,o2ib]2".
+ * *@nets_p, to be freed, has *@n_p nets. Errors as lnet_routes_parse(). */
+int spec_nets(const char *word, uint32_t **nets_p, unsigned int *n_p,
+	      struct ulnet_text_error *err);
 
 /* An address of this host; one interface may have several. */
 struct ip2nets_address {

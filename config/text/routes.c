@@ -356,12 +356,12 @@ static int routes_read_all(struct reader *r)
 	return rc;
 }
 
-int lnet_routes_parse(const char *text, struct ulnet_route **routes_p,
-		      unsigned int *n_p, struct ulnet_text_error *err)
+/* *@r_p is to be freed, and joined_p, too, its text. */
+static int reader_new(const char *text, struct ulnet_text_error *err,
+		      struct reader **r_p, char **joined_p)
 {
-	struct reader *r = malloc(sizeof(*r));
+	struct reader *r = calloc(1, sizeof(*r));
 	char *joined = spec_join(text);
-	int rc;
 
 	if (!r || !joined) {
 		free(r);
@@ -370,15 +370,54 @@ int lnet_routes_parse(const char *text, struct ulnet_route **routes_p,
 	}
 	r->text = joined;
 	r->err = err;
-	r->routes = NULL;
-	r->n = 0;
-	r->room = 0;
+	*r_p = r;
+	*joined_p = joined;
+	return 0;
+}
+
+int lnet_routes_parse(const char *text, struct ulnet_route **routes_p,
+		      unsigned int *n_p, struct ulnet_text_error *err)
+{
+	struct reader *r;
+	char *joined;
+	int rc = reader_new(text, err, &r, &joined);
+
+	if (rc)
+		return rc;
 	rc = routes_read_all(r);
 	if (rc) {
 		free(r->routes);
 	} else {
 		*routes_p = r->routes;
 		*n_p = r->n;
+	}
+	free(joined);
+	free(r);
+	return rc;
+}
+
+int spec_nets(const char *word, uint32_t **nets_p, unsigned int *n_p,
+	      struct ulnet_text_error *err)
+{
+	struct reader *r;
+	char *joined;
+	uint32_t *nets;
+	int rc = reader_new(word, err, &r, &joined);
+
+	if (rc)
+		return rc;
+	rc = each_word(r, &(struct word){ joined, strlen(joined) },
+		       routes_add_net);
+	if (!rc && !r->nnets)
+		rc = spec_wrong(err, word, word, -EINVAL, "no such net: %.64s",
+				word);
+	nets = rc ? NULL : malloc(r->nnets * sizeof(*nets));
+	if (!rc && !nets)
+		rc = spec_wrong(err, word, word, -ENOMEM, "no memory");
+	if (!rc) {
+		memcpy(nets, r->nets, r->nnets * sizeof(*nets));
+		*nets_p = nets;
+		*n_p = r->nnets;
 	}
 	free(joined);
 	free(r);

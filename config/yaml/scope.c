@@ -238,20 +238,45 @@ int scope_number(const struct scope *s, const struct tree *t, int64_t min,
 	return 0;
 }
 
-int scope_bool(const struct scope *s, const struct tree *t, bool *value_p)
+static bool scope_word(const struct tree *t, bool *value_p)
 {
-	static const char *const words[] = { "false", "true", "no",
-					     "yes",   "0",    "1" };
+	static const char *const words[] = { "false", "true", "no", "yes",
+					     "off",   "on",   "0",  "1" };
 
-	for (unsigned int i = 0; t && i < ARRAY_SIZE(words); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(words); i++) {
 		if (t->kind == TREE_SCALAR && !strcasecmp(t->text, words[i])) {
 			*value_p = i & 1;
-			return 0;
+			return true;
 		}
 	}
-	return t ? scope_fail(s, t, -EINVAL, "%s: true or false is expected",
-			      scope_name_of(t))
-		 : 0;
+	return false;
+}
+
+int scope_bool(const struct scope *s, const struct tree *t, bool *value_p)
+{
+	return !t || scope_word(t, value_p)
+		       ? 0
+		       : scope_fail(s, t, -EINVAL,
+				    "%s: true or false is expected",
+				    scope_name_of(t));
+}
+
+bool scope_is_value(const struct tree *t, bool words, int64_t *value_p)
+{
+	bool on;
+
+	if (!words || !scope_word(t, &on))
+		return tree_number(t, value_p);
+	*value_p = on;
+	return true;
+}
+
+int scope_value(const struct scope *s, const struct tree *t, bool words,
+		int64_t *value_p)
+{
+	return !t || scope_is_value(t, words, value_p)
+		       ? 0
+		       : scope_number(s, t, INT64_MIN, INT64_MAX, value_p);
 }
 
 int scope_need(const struct scope *s, const struct tree *map, const char *key,
@@ -266,14 +291,6 @@ int scope_map(const struct scope *s, const struct tree *t)
 	if (t->kind == TREE_MAP || tree_is_null(t))
 		return 0;
 	return scope_misread(s, t, "%s: a mapping is expected",
-			     scope_name_of(t));
-}
-
-int scope_seq(const struct scope *s, const struct tree *t)
-{
-	if (t->kind == TREE_SEQ || tree_is_null(t))
-		return 0;
-	return scope_misread(s, t, "%s: a sequence is expected",
 			     scope_name_of(t));
 }
 
@@ -350,6 +367,23 @@ int scope_keys(const struct scope *s, const struct tree *t,
 			return rc;
 	}
 	return 0;
+}
+
+static bool keys_are_numbers(const struct tree *map)
+{
+	const struct tree *t;
+
+	tree_for_each (t, map)
+		if (t->key[strspn(t->key, "0123456789")])
+			return false;
+	return true;
+}
+
+const struct tree *items_next(const struct tree *list, const struct tree *prev)
+{
+	if (list && list->kind == TREE_MAP && !keys_are_numbers(list))
+		return prev ? NULL : list;
+	return list_next(list, prev);
 }
 
 const struct tree *list_next(const struct tree *list, const struct tree *prev)

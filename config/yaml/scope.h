@@ -92,17 +92,23 @@ int scope_text(const struct scope *s, const struct tree *t,
 	       const char **text_p) must_check;
 int scope_number(const struct scope *s, const struct tree *t, int64_t min,
 		 int64_t max, int64_t *value_p) must_check;
-/* Reads true, false, yes, no, 0 or 1. */
+/* Reads true, false, yes, no, on, off, 0 or 1. */
 int scope_bool(const struct scope *s, const struct tree *t,
 	       bool *value_p) must_check;
+
+/* Reads a number of any size; with @words also those of scope_bool(), which
+ * stand for 1 and 0. */
+int scope_value(const struct scope *s, const struct tree *t, bool words,
+		int64_t *value_p) must_check;
+/* The same, without an error in the answer. */
+bool scope_is_value(const struct tree *t, bool words,
+		    int64_t *value_p) must_check;
 
 /* Sets *@t_p to the child of @map with @key; an error if there is none. */
 int scope_need(const struct scope *s, const struct tree *map, const char *key,
 	       const struct tree **t_p) must_check;
 /* Checks that @t is a mapping, or null. */
 int scope_map(const struct scope *s, const struct tree *t) must_check;
-/* Checks that @t is a sequence, or null. */
-int scope_seq(const struct scope *s, const struct tree *t) must_check;
 /* Checks that @t is a mapping, or null, and has no other keys than @keys, which
  * ends with NULL. A lenient scope notes other keys, and refuses only those that
  * look like one of @keys. */
@@ -124,5 +130,8 @@ int scope_unknown(const struct scope *s, const struct tree *t, const char *what,
  * sequence of one. Returns the value after @prev, or the first if @prev is
  * NULL. NULL: there are no more, or @list is NULL. */
 const struct tree *list_next(const struct tree *list, const struct tree *prev);
+/* The same for @list of mappings, of which one alone needs no sequence around
+ * it: a mapping is an item itself, unless its keys are numbers ("0: {...}"). */
+const struct tree *items_next(const struct tree *list, const struct tree *prev);
 
 #endif

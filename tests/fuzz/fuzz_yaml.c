@@ -182,10 +182,9 @@ static void fuzz_networks(const char *text)
 {
 	struct ulnet_text_error err = { 0, "" };
 	struct ulnet_ni_conf *confs;
-	unsigned long highest;
 	unsigned int n;
 
-	(void)spec_cpts(text, 3, &highest);
+	(void)spec_cpts(text, 3);
 	if (lnet_networks_parse(text, &confs, &n, &err)) {
 		BUG_ON(err.offset > strlen(text) || !*err.what);
 		return;

@@ -69,9 +69,8 @@ cat >"$dir/wrong" <<'END'
 234 | peer_credits: 65536 is not in -1..65535 | net add --net tcp2 --if 127.0.0.4 --peer-credits 65536
 234 | peer_buffer_credits: 65536 is not in -1..65535 | net add --net tcp2 --if 127.0.0.4 --peer-buffer-credits 65536
 255 | cannot parse credits value | net add --net tcp2 --if 127.0.0.4 --credits many
-234 | cannot parse CPTs '0' | net add --net tcp2 --if 127.0.0.4 --cpt 0
-234 | there is no CPT 1: this node has 1 | net add --net tcp2 --if 127.0.0.4 --cpt '[0-1]'
-234 | there is no CPT 1: this node has 1 | net add --net tcp2 --if '127.0.0.4[0,1]'
+234 | cannot parse CPTs 'x' | net add --net tcp2 --if 127.0.0.4 --cpt x
+234 | cannot parse CPTs '\[1-0\]' | net add --net tcp2 --if 127.0.0.4 --cpt '[1-0]'
 234 | is not the name of an interface | net add --net tcp2 --if '127.0.0.4[0'
 234 | conns_per_peer: 128 is not in 0..127 | net add --net tcp2 --if 127.0.0.4 --conns-per-peer 128
 234 | tos: 256 is not in -1..255 | net add --net tcp2 --if 127.0.0.4 --tos 256

@@ -121,8 +121,8 @@ ctl 234 net add --net tcp --if lo --credits -7
 has err '^      descr: ! "credits: -7 is not in -1..1073741823"$'
 ctl 234 net add --net tcp --if lo --peer-credits 70000
 has err '^      descr: ! "peer_credits: 70000 is not in -1..65535"$'
-ctl 234 net add --net tcp --if lo --cpt '[0,5]'
-has err '^      descr: ! "there is no CPT 5: this node has 1, numbered from 0"$'
+ctl 234 net add --net tcp --if lo --cpt '[0,5'
+has err "^      descr: ! \"cannot parse CPTs '\[0,5'\"\$"
 ctl 255 net add --net tcp --if lo --credits many
 same err <<END
 parser:

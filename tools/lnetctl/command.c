@@ -315,9 +315,11 @@ static int add_setting(const struct given *g, struct request *r)
 		nearest_say(&near, "", stderr);
 		return 255;
 	}
-	if (!integer_parse(g->args[1], &value))
-		return bad_number(g->command, name);
-	request_number(r, name, value);
+	/* The node knows which words stand for numbers. */
+	if (integer_parse(g->args[1], &value))
+		request_number(r, name, value);
+	else
+		request_text(r, name, g->args[1]);
 	return 0;
 }
 

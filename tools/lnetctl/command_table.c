@@ -144,7 +144,8 @@ const struct command commands[] = {
 		OPTIONS(
 		TEXT("net", 'n', "NET", "the network it leads to"),
 		TEXT("gateway", 'g', "NID",
-		     "of the router, on a network of this node"),
+		     "of the router, on a network of this node; "
+		     "10.0.0.[1-3]@tcp are several"),
 		NUMBER("hop", 0, "N", "routers on the way, 1 to 255"),
 		ROW(NUMBER, "hop-count", 'c', "hop", "N", "the same"),
 		NUMBER("priority", 'p', "N", "0 is the best, and the default"),

@@ -81,7 +81,7 @@ static const struct row rows[] = {
 	{ "set --nonsense", 234, NULL },
 	{ "set retry_count", 234, NULL },
 	{ "set retry_count 3 4", 234, NULL },
-	{ "set retry_count x", 255, NULL },
+	{ "set retry_count x", 0, "set: { retry_count: \"x\" }\n" },
 	{ "set nonsense 3", 255, NULL },
 	{ "ping 1.2.3.4@tcp", 0, "ping: { nids: [\"1.2.3.4@tcp\"] }\n" },
 	{ "ping a b -t 3 --source c", 0,

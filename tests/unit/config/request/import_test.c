@@ -151,7 +151,8 @@ Test(import, errors)
 	import_fail(&rig, "add", "global: {retry_count: 3}\nfrob: 1\n", -22,
 		    "line 2, column 7: unknown key 'frob'");
 	import_fail(&rig, "add", "net: {net type: tcp}\n", -22,
-		    "a sequence is expected");
+		    "line 1, net 1: local NI(s) is missing");
+	import_fail(&rig, "add", "net: tcp\n", -22, "a mapping is expected");
 	import_fail(&rig, "add", "net:\n- net tpye: tcp\n", -22,
 		    "line 2, net 1: unknown key 'net tpye'");
 	import_fail(&rig, "add", "net:\n- {}\n", -22, "net type is missing");
@@ -169,8 +170,8 @@ Test(import, errors)
 		    -22, "unknown tunable 'creds': 'credits' may be meant");
 	import_fail(&rig, "add",
 		    "net:\n- net type: tcp1\n  local NI(s):\n"
-		    "  - interfaces: {0: eth1}\n    CPT: \"1\"\n",
-		    -22, "cannot parse CPTs '1'");
+		    "  - interfaces: {0: eth1}\n    CPT: \"1-\"\n",
+		    -22, "cannot parse CPTs '1-'");
 	import_fail(&rig, "add", "global:\n  retry_count: x\n", -22,
 		    "line 2, column 16: retry_count: a number is expected");
 	import_fail(&rig, "add", "global:\n  retry_cuont: 1\n", -22,
@@ -229,15 +230,16 @@ Test(import, route_sensitivity)
 	rig_close(&rig);
 }
 
-/* All CPTs use each interface. A list of some CPTs is ignored with a note in a
- * file, which may be from another node, and is an error in a command. */
+/* All CPTs use each interface. A list of some CPTs is ignored with a note, at
+ * each door. */
 Test(import, cpts)
 {
 	static const char file[] =
 		"net:\n"
 		"- net type: tcp\n  local NI(s):\n"
 		"  - {interfaces: {0: eth0}, CPT: \"[0]\"}\n"
-		"  - {interfaces: {0: \"eth1[1]\", 1: \"eth2[0,1]\"}}\n"
+		"  - {interfaces: {0: \"eth1[1]\", 1: \"eth2[0,1]\"}, "
+		"CPT: [0, 1]}\n"
 		"ip2nets:\n"
 		"- {net-spec: tcp7, interfaces: {0: eth3}, ip-range: {0: "
 		"'*.*.*.*'}, CPT: \"[1]\"}\n";
@@ -260,11 +262,19 @@ Test(import, cpts)
 		"");
 	ask_out(&rig, "net add: {net: tcp, interfaces: ['eth5[0-1],eth6']}",
 		"");
-	ask_fail(&rig, "net add: {net: tcp, interfaces: ['eth7[0]']}", -95,
-		 "CPTs [0]: an interface for some of the CPTs only is not "
-		 "supported: all CPTs use each interface");
-	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth7], cpts: '[1]'}",
-		 -95, "CPTs [1]: an interface for some of the CPTs only");
+	ask_out(&rig, "net add: {net: tcp, interfaces: eth3, cpts: '*'}", "");
+	r = ask(&rig, "net add: {net: tcp, interfaces: ['eth7[0]'], cpts: 1}");
+	cr_assert_eq(r.status, 0, "%s", r.answer);
+	cr_assert_str_eq(
+		r.err,
+		"# net: CPTs 1 are passed over: all CPTs use each interface\n"
+		"# net: CPTs [0] are passed over: all CPTs use each "
+		"interface\n");
+	result_free(&r);
+	import_fail(&rig, "add",
+		    "net: [{net type: tcp, local NI(s): [{nid: "
+		    "10.77.0.9@tcp, CPT: [0, x]}]}]\n",
+		    -22, "cannot parse CPTs '[0,x]'");
 	rig_close(&rig);
 }
 
@@ -950,4 +960,109 @@ Test(import, fuzz_seeds)
 		free(seed);
 		rig_close(&rig);
 	}
+}
+
+/* ---- shapes ---- */
+
+/* Sections, and lists in them, in each form that files have. */
+Test(import, shapes)
+{
+	/* What each file of a group says is the same. */
+	static const char *const groups[][6] = {
+		{ "net: [{net type: tcp, local NI(s): [{interfaces: {0: eth0}, "
+		  "tunables: {credits: 99}, CPT: '[0]'}]}]",
+		  "net: {net type: tcp, local NI(s): {interfaces: eth0, "
+		  "tunables: {credits: 99}, CPT: 0}}",
+		  "net: {0: {net type: tcp, local NI(s): {0: {interfaces: "
+		  "[eth0], tunables: {credits: 99}, CPT: [0]}}}}",
+		  /* of old kernel nodes */
+		  "net: [{net: tcp, interfaces: {0: eth0}, detail: 1, "
+		  "tunables: "
+		  "{credits: 99, SMP: '[0]'}, seq_no: 3}]",
+		  "network: {net: tcp, intf: eth0, tunables: {credits: 99}}" },
+		{ "net: [{net type: tcp, local NI(s): [{interfaces: {0: eth0}}]"
+		  "}]\nroute: [{net: tcp5, gateway: 10.77.0.51@tcp}, {net: "
+		  "tcp5, gateway: 10.77.0.52@tcp}]",
+		  "net: {net: tcp, interfaces: eth0}\n"
+		  "route: {net: tcp5, gateway: '10.77.0.[51-52]@tcp'}",
+		  "net: {net: tcp, interfaces: eth0}\n"
+		  "route: [{net: tcp5, gateway: [10.77.0.51@tcp, "
+		  "10.77.0.52@tcp], detail: 1}]",
+		  "net: {net: tcp, interfaces: eth0}\n"
+		  "route: {net: 'tcp[5]', gateway: "
+		  "'10.77.0.51@tcp, 10.77.0.52'}" },
+		{ "routing: [{enable: 1}]\nbuffers: {tiny: 8, large: 9}",
+		  "routing: {enable: 1}\nbuffers: [{tiny: 8}, {large: 9}]",
+		  "routing: {enable: on}\nbuffer: [{tiny: 8, large: 9}]" },
+		{ "global: {max_interfaces: 16, discovery: 0}",
+		  "global: [{max_intf: 16}, {discovery: off}]",
+		  "global: {max_intf: 16, discovery: 'no'}" },
+		{ "numa: {range: 3}", "numa: [{range: 3}]",
+		  "global: {numa_range: 3}" },
+		{ "peer: [{primary nid: 1.2.3.4@tcp, peer ni: [{nid: "
+		  "1.2.3.4@tcp}, {nid: 1.2.3.5@tcp1}]}]",
+		  "peer: {primary nid: 1.2.3.4@tcp, peer ni: {0: {nid: "
+		  "1.2.3.4@tcp}, 1: {nid: 1.2.3.5@tcp1}}}",
+		  "peer: {primary nid: 1.2.3.4@tcp, peer ni: {nid: "
+		  "1.2.3.5@tcp1}}",
+		  "peers: {nids: {0: 1.2.3.4@tcp, 1: 1.2.3.5@tcp1}}",
+		  "peers: [{nids: [1.2.3.4@tcp, 1.2.3.5@tcp1]}]" },
+		{ "udsp: [{src: tcp, action: {priority: 2}}]",
+		  "udsp: {src: tcp, action: {priority: 2}}" },
+		{ "ip2nets: [{net-spec: tcp7, interfaces: {0: eth2}, ip-range: "
+		  "{0: 127.0.0.1}}]",
+		  "ip2nets: {net-spec: tcp7, interfaces: eth2, ip-range: "
+		  "127.0.0.1}",
+		  "net: {net: tcp7, intf: eth2, pattern: 127.*.*.*}" },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(groups); i++) {
+		char *first = NULL;
+
+		for (unsigned int k = 0; k < 6 && groups[i][k]; k++) {
+			struct rig rig = rig_open();
+			char *state, *none = rig_state(&rig);
+
+			import_ok(&rig, "add", groups[i][k]);
+			state = rig_state(&rig);
+			cr_assert_str_neq(state, none, "%s", groups[i][k]);
+			if (first)
+				cr_assert_str_eq(state, first, "%s",
+						 groups[i][k]);
+			else
+				first = strdup(state);
+			free(state);
+			free(none);
+			rig_close(&rig);
+		}
+		free(first);
+	}
+}
+
+/* What old shapes do not say is refused, as in new ones. */
+Test(import, old_shapes_refused)
+{
+	struct rig rig = rig_open();
+	struct result r;
+
+	import_fail(&rig, "add", "net: {net: tcp, detail: 1}", -22,
+		    "local NI(s) is missing");
+	import_fail(&rig, "add", "net: {net: tcp, interfaces: {}}", -22,
+		    "neither an interface nor a NID");
+	import_fail(&rig, "add", "peers: {nids: {}}", -22, "no NID is given");
+	import_fail(&rig, "add", "global: [{max_intf: 0}]", -22,
+		    "max_intf: 0 is not in");
+	import_fail(&rig, "add", "global: [retry_count]", -22,
+		    "a mapping is expected");
+	import_fail(&rig, "add", "global: {retry_count: yes}", -22,
+		    "retry_count: a number is expected");
+	import_fail(&rig, "add", "routing: {enable: 2}", -22,
+		    "true or false is expected");
+	/* A pattern for other hosts is no error, but is mentioned. */
+	r = import(&rig, "add", "net: {net: tcp, pattern: 127.9.9.9}");
+	cr_assert_eq(r.status, 0, "%s", r.answer);
+	cr_assert_str_eq(r.err, "# net: the pattern of net tcp is not for this "
+				"host\n");
+	result_free(&r);
+	rig_close(&rig);
 }

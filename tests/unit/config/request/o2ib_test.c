@@ -174,11 +174,11 @@ Test(o2ib, refuses_other_words)
 	import_fail(&o.rig, "add",
 		    "net: [{net type: o2ib, local NI(s): [{nid: 10.0.0.1@o2ib, "
 		    "lnd tunables: {map_on_demand: often}}]}]",
-		    -22, "map_on_demand: true or false is expected");
+		    -22, "map_on_demand: a number is expected");
 	import_fail(&o.rig, "add",
 		    "net: [{net type: o2ib, local NI(s): [{nid: 10.0.0.1@o2ib, "
-		    "lnd tunables: {fmr_cache: true}}]}]",
-		    -22, "fmr_cache: a number is expected");
+		    "lnd tunables: {concurrent_sends: true}}]}]",
+		    -22, "concurrent_sends: a number is expected");
 	o2ib_close(&o);
 }
 

@@ -120,8 +120,8 @@ Test(request, net_errors)
 	ask_fail(&rig, "net add: {interfaces: [eth1]}", -22, "net is missing");
 	ask_fail(&rig, "net add:", -22, "net is missing");
 	ask_fail(&rig, "net add: {net: [tcp]}", -22, "a text is expected");
-	ask_fail(&rig, "net add: {net: tcp, interfaces: ['eth1[1]']}", -22,
-		 "there is no CPT 1: this node has 1");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: ['eth1[1-0]']}", -22,
+		 "is not the name of an interface");
 	ask_fail(&rig, "net add: {net: tcp, interfaces: ['eth1[0']}", -22,
 		 "is not the name of an interface");
 	ask_fail(&rig, "net add: {net: tcp, nid: 10.77.0.3@tcp1}", -22,
@@ -137,8 +137,8 @@ Test(request, net_errors)
 	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], ip2net: x}",
 		 -22,
 		 "'net' does not go with ip2net, which names the networks");
-	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], cpts: '[1]'}",
-		 -22, "there is no CPT 1: this node has 1");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], cpts: '[1'}",
+		 -22, "cannot parse CPTs '[1'");
 	ask_fail(&rig, "net del: {net: tcp7}", -22, "cannot del network");
 	ask_fail(&rig, "net del: {net: tcp, interface: eth3}", -22,
 		 "no tcp(eth3)");
@@ -270,11 +270,36 @@ Test(request, cpt_of_nid)
 		"  cpt: 0\n"
 		"- nid: 0@lo\n"
 		"  cpt: 0\n");
+	ask_out(&rig, "cpt-of-nid: {nids: '10.77.0.[3-4]@tcp,0@lo'}",
+		"cpt-of-nid:\n"
+		"- nid: 10.77.0.3@tcp\n"
+		"  cpt: 0\n"
+		"- nid: 10.77.0.4@tcp\n"
+		"  cpt: 0\n"
+		"- nid: 0@lo\n"
+		"  cpt: 0\n");
 	ask_fail(&rig, "cpt-of-nid:", -EINVAL, "nids is missing");
 	ask_fail(&rig, "cpt-of-nid: {nids: []}", -EINVAL, "nids is missing");
 	/* One bad NID fails the command as a whole. */
 	ask_fail(&rig, "cpt-of-nid: {nids: [10.77.0.3@tcp, '*']}", -EINVAL,
 		 "cannot parse NID ''*''");
+	rig_close(&rig);
+}
+
+/* A range of NIDs stands for each of them. */
+Test(request, ping_range)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	ask_fail(&rig, "ping: {nids: ['10.77.0.[11-12]@tcp', 10.77.0.9@tcp]}",
+		 -EHOSTUNREACH, "failed to ping 10.77.0.12@tcp");
+	ask_fail(&rig, "ping: {nids: ['10.77.0.[11-12]@tcp', 10.77.0.9@tcp]}",
+		 -EHOSTUNREACH, "failed to ping 10.77.0.9@tcp");
+	ask_fail(&rig, "ping: {nids: '10.77.[0-9].*@tcp'}", -E2BIG,
+		 "ranges of more than 256 NIDs");
+	ask_fail(&rig, "ping: {nids: '10.77.0.[3-1]@tcp'}", -EINVAL,
+		 "cannot parse NID");
 	rig_close(&rig);
 }
 

@@ -15,6 +15,52 @@ static struct rig rig_on_tcp(void)
 	return rig;
 }
 
+/* Brackets stand for several nets, and for several gateways; each route is
+ * added, or none. */
+Test(route, ranges)
+{
+	struct rig rig = rig_on_tcp();
+	char *state = rig_state(&rig), *after;
+
+	ask_out(&rig,
+		"route add: {net: 'tcp[5,8]', gateway: '10.77.0.[11-13/2]@tcp, "
+		"10.77.0.9'}",
+		"");
+	ask_out(&rig, "route show: {net: tcp8}",
+		"route:\n"
+		"-     net: tcp8\n      gateway: 10.77.0.11@tcp\n"
+		"-     net: tcp8\n      gateway: 10.77.0.13@tcp\n"
+		"-     net: tcp8\n      gateway: 10.77.0.9@tcp\n");
+	ask_fail(&rig, "route del: {net: tcp5, gateway: '10.77.0.[9-11]@tcp'}",
+		 -ENOENT, "10.77.0.10@tcp: there is no such route");
+	ask_out(&rig,
+		"route del: {net: 'tcp[5,8]', gateway: ['10.77.0.[9,11]@tcp', "
+		"10.77.0.13@tcp]}",
+		"");
+	after = rig_state(&rig);
+	cr_assert_str_eq(after, state);
+	free(after);
+	ask_fail(&rig, "route add: {net: tcp5, gateway: '10.77.0.[1-3]@tcp'}",
+		 -EINVAL, "by 10.77.0.2@tcp");
+	ask_fail(&rig, "route add: {net: tcp5, gateway: '10.*.*.*@tcp'}",
+		 -E2BIG, "ranges of more than 256 NIDs");
+	ask_fail(&rig, "route add: {net: tcp5, gateway: '10.77.0.[9-3]@tcp'}",
+		 -EINVAL, "cannot parse NID");
+	ask_fail(&rig, "route add: {net: 'tpc[5-6]', gateway: 10.77.0.9@tcp}",
+		 -ENOENT, "cannot parse net 'tpc[5-6]': no such net: tpc5");
+	ask_fail(&rig, "route add: {net: tcp5, gateway: []}", -EINVAL,
+		 "no gateway is given");
+	ask_fail(&rig,
+		 "route add: {net: 'tcp[1-200]', gateway: "
+		 "'10.77.0.[10-40]@tcp'}",
+		 -EINVAL, "more than 4096 routes");
+	after = rig_state(&rig);
+	cr_assert_str_eq(after, state);
+	free(after);
+	free(state);
+	rig_close(&rig);
+}
+
 Test(route, added_and_shown)
 {
 	struct rig rig = rig_on_tcp();
