@@ -4,8 +4,11 @@
 #	%C%_NAME_LINK = $(HERE_LINK)
 #	%C%_NAME_LDADD = $(libulnet)
 if !WITH_FUZZERS
-noinst_PROGRAMS += %D%/demo %D%/depot %D%/epoll
+noinst_PROGRAMS += %D%/crash %D%/demo %D%/depot %D%/epoll
 endif
+# libulnetlab in the place of libulnet, and so in front of libulrpc, which names that.
+%C%_crash_LINK = $(HERE_LINK)
+%C%_crash_LDADD = $(libulnetlab) $(libulrpc)
 %C%_demo_LINK = $(HERE_LINK)
 %C%_demo_LDADD = $(libulnetlab)
 %C%_depot_LINK = $(HERE_LINK)

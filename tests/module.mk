@@ -629,6 +629,7 @@ EXTRA_DIST += %D%/model/exactly_once.pml %D%/model/exactly_once.sh
 tool_tests =
 tool_tests += %D%/tools/arguments.sh
 tool_tests += %D%/tools/completion.sh
+tool_tests += %D%/tools/crash.sh
 tool_tests += %D%/tools/depot.sh
 tool_tests += %D%/tools/discover.sh
 tool_tests += %D%/tools/dot.sh

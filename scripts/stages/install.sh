@@ -64,15 +64,16 @@ check_protos() {
 		LD_LIBRARY_PATH=$BUILD/installed/lib timeout 60 ./job
 }
 
-# build_stranger SOURCE LIBRARY: builds SOURCE in a folder of its own, as a user would.
+# build_stranger SOURCE LIBRARIES: builds SOURCE in a folder of its own, as a user would.
 build_stranger() {
-	local name=${1##*/} dir library=$2
+	local name=${1##*/} dir libraries
 
+	read -ra libraries <<<"$2"
 	name=${name%.c} dir=$BUILD/$name
 	rm -rf "$dir" && mkdir "$dir" && cp "$SRC/$1" "$dir" &&
 		cd "$dir" && export PKG_CONFIG_PATH="$BUILD/installed/lib/pkgconfig" &&
 		gcc -Wall -Wextra -pedantic -Werror "$name.c" -o "$name" \
-			$(pkg-config --cflags --libs "$library")
+			$(pkg-config --cflags --libs "${libraries[@]}")
 }
 
 run_hello() {
@@ -108,10 +109,9 @@ run_tutorial() {
 }
 
 run_readme() {
-	export PKG_CONFIG_PATH=$BUILD/installed/lib/pkgconfig
-	export LD_LIBRARY_PATH=$BUILD/installed/lib
 	rm -rf "$BUILD/readme"
-	bash "$SRC/tests/install/readme.sh" "$SRC/README.md" "$BUILD/readme"
+	bash "$SRC/tests/install/readme.sh" "$SRC/README.md" "$BUILD/readme" \
+		"$BUILD/installed"
 }
 
 # A durable service, whose server is killed.
@@ -255,6 +255,8 @@ stage_install() {
 	step "the tutorial's service, from its page" run_tutorial || true
 	step "the service and client of README" run_readme || true
 	step "a durable service that is killed" run_ledger || true
+	step "crash built with pkg-config" \
+		build_stranger examples/crash.c "ulnetlab ulrpc" || true
 	step "depot built with pkg-config" build_stranger examples/depot.c ulnetctl ||
 		return 0
 	step "lnetd and lnetctl, installed" run_installed || true
