@@ -1,11 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# usage: readme.sh README DIR
+# usage: readme.sh README DIR PREFIX
 # Builds the programs that README shows, with the commands that it shows, in DIR, and
-# runs them. pkg-config has to find ulrpc, and the linker at run time its library.
+# runs them. What is installed in PREFIX is found as README says of a home directory,
+# whose .local PREFIX therefore is.
 set -euo pipefail
-readme=$(realpath "$1") dir=$2
-mkdir -p "$dir"
+readme=$(realpath "$1") dir=$2 prefix=$(realpath "$3")
+mkdir -p "$dir/home"
+ln -sfn "$prefix" "$dir/home/.local"
+HOME=$(realpath "$dir")/home
+unset PKG_CONFIG_PATH LD_LIBRARY_PATH
+
+exports=0
+while read -r command; do
+	echo "\$ $command"
+	eval "$command"
+	exports=$((exports + 1))
+done < <(sed -n 's/^    \(export [A-Z_]*=\$HOME.*\)$/\1/p' "$readme")
+[ $exports = 3 ]
+for program in lnetd lnetctl rpcserve; do
+	[ "$(command -v $program)" -ef "$prefix"/*bin/$program ]
+	env -u LD_LIBRARY_PATH $program --version
+done
 
 # The block of C behind the line that names its file.
 shown() { # FILE
