@@ -94,7 +94,7 @@ sed -n '/^Commands:/,/^$/s/^  \([a-z_]*\).*/\1/p' "$dir/out" | sed '/^$/d' |
 	LC_ALL=C sort >"$dir/known"
 words _lst lst ""
 words _lst lst --json ""
-printf '%s\n' --server --test --timeout >"$dir/known"
+printf '%s\n' --delay --loop --server --test --timeout >"$dir/known"
 words _lst lst --json query ""
 # A ping is a test, too.
 printf '%s\n' --from >"$dir/known"

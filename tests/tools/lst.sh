@@ -238,6 +238,24 @@ lst 0 stop long
 lst 0 query long
 same out <<<"127.0.0.1@tcp: 0 tests are running"
 
+# What public scripts write: letters, abbreviations, options behind names, and
+# the batch that each session has.
+lst 0 query long --all --loop 2 -d 1
+same out <<END
+127.0.0.1@tcp: 0 tests are running
+127.0.0.1@tcp: 0 tests are running
+END
+lst 0 add_test --batch batch -c 2 -l 3 -d 1:1 -f clients -t servers brw write \
+	check=simple size=1m
+lst 0 run -w batch
+lst 0 list_batch batch
+same out <<END
+batch:
+    from clients to servers: brw write check=simple size=1m
+END
+lst 0 ping -g clients -t 10
+wrong 2 "unrecognized option|invalid option" stop -x long
+
 lst 0 list_batch long
 same out <<END
 long:
@@ -332,8 +350,8 @@ lst 0 end_session
 
 # ---- a session that nobody uses ends ----
 
-wrong 2 '--timeout 86401: a number from 0' new_session --timeout 86401
-lst 0 "${console[@]}" new_session --timeout 60 old
+wrong 2 '--timeout 2147483648: a number from 0' new_session --timeout 2147483648
+lst 0 "${console[@]}" new_session -f --timeo 60 old
 lst 0 show_session
 has out '^old: .* timeout 60 s$'
 lst 0 add_group clients 127.0.0.1@tcp

@@ -154,8 +154,13 @@ int option_size(const struct option_at *at, uint64_t min, uint64_t max,
 		uint64_t *value_p)
 {
 	static const struct unit units[] = {
-		{ "", 1 },	   { "k", 1u << 10 }, { "K", 1u << 10 },
-		{ "M", 1u << 20 }, { "G", 1u << 30 }, { 0 },
+		{ "", 1 },
+		{ "k", 1u << 10 },
+		{ "K", 1u << 10 },
+		{ "m", 1u << 20 },
+		{ "M", 1u << 20 },
+		{ "G", 1u << 30 },
+		{ 0 },
 	};
 	unsigned long long value;
 	uint64_t factor;

@@ -61,6 +61,16 @@ int lst_batch_stop(struct lst_console *c, const struct state_batch *b,
 	return status ? status : wait_idle(c, b->name, b->id, true, false);
 }
 
+/* Makes a batch; there must be room for it. */
+static struct state_batch *batch_new(struct state *s, const char *name)
+{
+	struct state_batch *b = &s->batches[s->nbatches++];
+
+	state_name_copy(b->name, name);
+	b->id = s->next_batch++;
+	return b;
+}
+
 int lst_add_batch(struct lst_console *c, const struct lst_words *w)
 {
 	struct state *s = &c->state;
@@ -71,18 +81,22 @@ int lst_add_batch(struct lst_console *c, const struct lst_words *w)
 		return lst_fail("there is a batch %s already", w->args[0]);
 	if (s->nbatches == STATE_BATCHES)
 		return lst_fail("there are %u batches already", s->nbatches);
-	state_name_copy(s->batches[s->nbatches].name, w->args[0]);
-	s->batches[s->nbatches++].id = s->next_batch++;
+	batch_new(s, w->args[0]);
 	return 0;
 }
 
 struct state_batch *lst_batch_named(struct lst_console *c, const char *name)
 {
+	struct state *s = &c->state;
 	struct state_batch *b;
+	bool make;
 
-	if (!name && c->state.nbatches == 1)
-		return &c->state.batches[0];
-	b = name ? state_batch(&c->state, name) : NULL;
+	if (!name && s->nbatches == 1)
+		return &s->batches[0];
+	b = state_batch(s, name ? name : LST_BATCH_DEFAULT);
+	make = name ? strcmp(name, LST_BATCH_DEFAULT) == 0 : !s->nbatches;
+	if (!b && make && s->nbatches < STATE_BATCHES)
+		b = batch_new(s, LST_BATCH_DEFAULT);
 	if (!b)
 		lst_fail(name ? "there is no batch %s" : "which batch?%s",
 			 name ? name : "");
@@ -231,24 +245,36 @@ static void print_running(struct lst_console *c, const struct lst_ask *ask,
 		       requests ? "requests" : "tests");
 }
 
+/* Asks the nodes once, and prints their answers. */
+static int query_once(struct lst_console *c, struct lst_nodes *nodes,
+		      const struct state_batch *b, const struct lst_words *w)
+{
+	int status;
+
+	lst_nodes_ask_each(c, nodes, w->ask);
+	status = lst_nodes_failed(nodes, b->name, 0);
+	lst_nodes_keep_alive(c);
+	lst_list_begin(c, "nodes");
+	for (unsigned int i = 0; i < nodes->n; i++)
+		if (!nodes->asks[i].status && !nodes->asks[i].reply.status)
+			print_running(c, &nodes->asks[i], w->test);
+	lst_list_end(c);
+	return status;
+}
+
 int lst_query(struct lst_console *c, const struct lst_words *w)
 {
 	struct lst_nodes nodes = { 0 };
 	struct state_batch *b = lst_batch_named(c, w->args[0]);
-	int status;
+	int status = !b || query_nodes(&nodes, &c->state, b, w) ? FAILED : 0;
+	unsigned int times = w->loop ? w->loop : 1;
 
-	if (!b || query_nodes(&nodes, &c->state, b, w)) {
-		free(nodes.asks);
-		return FAILED;
+	for (unsigned int i = 0; !status && i < times; i++) {
+		if (i)
+			lst_ask_wait(&c->calls, w->delay * SECOND_US);
+		status = query_once(c, &nodes, b, w);
+		fflush(stdout);
 	}
-	lst_nodes_ask_each(c, &nodes, w->ask);
-	status = lst_nodes_failed(&nodes, b->name, 0);
-	lst_nodes_keep_alive(c);
-	lst_list_begin(c, "nodes");
-	for (unsigned int i = 0; i < nodes.n; i++)
-		if (!nodes.asks[i].status && !nodes.asks[i].reply.status)
-			print_running(c, &nodes.asks[i], w->test);
-	lst_list_end(c);
 	free(nodes.asks);
 	return status;
 }

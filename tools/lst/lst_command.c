@@ -91,39 +91,41 @@ void lst_list_end(struct lst_console *c)
 /* ---- options ---- */
 
 #define AT(field) offsetof(struct lst_words, field)
-#define FLAG(name, field)                                   \
-	{                                                   \
-		name, .kind = OPTION_FLAG, .at = AT(field), \
+#define FLAG(name, letter, field)                                   \
+	{                                                           \
+		name, letter, .kind = OPTION_FLAG, .at = AT(field), \
 	}
 #define STATE(name, bits)                                    \
 	{                                                    \
 		name, .kind = OPTION_BITS, AT(states), bits, \
 	}
-#define TEXT(name, field)                                                  \
-	{                                                                  \
-		name, .arg = "TEXT", .kind = OPTION_TEXT, .at = AT(field), \
+#define TEXT(name, letter, field)                                 \
+	{                                                         \
+		name, letter, .arg = "TEXT", .kind = OPTION_TEXT, \
+			      .at = AT(field),                    \
 	}
-#define NUMBER(name, field, least, most)                                   \
-	{                                                                  \
-		name, .arg = "N", .kind = OPTION_NUMBER, AT(field), least, \
-		      most,                                                \
+#define NUMBER(name, letter, field, least, most)                            \
+	{                                                                   \
+		name, letter, .arg = "N", .kind = OPTION_NUMBER, AT(field), \
+			      least, most,                                  \
 	}
 /* seconds within which nodes have to answer */
-#define TIMEOUT NUMBER("timeout", ask, 3, 60)
+#define TIMEOUT NUMBER("timeout", 't', ask, 3, 60)
 
 static const struct option_row no_rows[] = { { 0 } };
-static const struct option_row force_rows[] = { FLAG("force", force), { 0 } };
+static const struct option_row force_rows[] = { FLAG("force", 'f', force),
+						{ 0 } };
 
 static const struct option_row new_rows[] = {
-	FLAG("force", force),
-	NUMBER("timeout", timeout, 0, 86400),
+	FLAG("force", 'f', force),
+	NUMBER("timeout", 't', timeout, 0, INT32_MAX),
 	{ 0 },
 };
 
 static const struct option_row update_rows[] = {
-	FLAG("refresh", refresh),
-	TEXT("clean", clean),
-	TEXT("remove", remove),
+	FLAG("refresh", 0, refresh),
+	TEXT("clean", 'c', clean),
+	TEXT("remove", 'r', remove),
 	{ 0 },
 };
 
@@ -137,55 +139,58 @@ static const struct option_row list_rows[] = {
 };
 
 static const struct option_row test_rows[] = {
-	TEXT("batch", batch),
-	NUMBER("loop", loop, 1, INT32_MAX),
-	NUMBER("concurrency", concurrency, 1, 1024),
-	TEXT("distribute", distribute),
-	TEXT("from", from),
-	TEXT("to", to),
+	TEXT("batch", 'b', batch),
+	NUMBER("loop", 'l', loop, 1, INT32_MAX),
+	NUMBER("concurrency", 'c', concurrency, 1, 1024),
+	TEXT("distribute", 'd', distribute),
+	TEXT("from", 'f', from),
+	TEXT("to", 't', to),
 	{ 0 },
 };
 
 static const struct option_row run_rows[] = {
-	FLAG("wait", wait),
-	NUMBER("timeout", run, 0, INT32_MAX),
+	FLAG("wait", 'w', wait),
+	NUMBER("timeout", 't', run, 0, INT32_MAX),
 	{ 0 },
 };
 
 static const struct option_row query_rows[] = {
-	NUMBER("test", test, 1, STATE_TESTS),
-	FLAG("server", server),
+	NUMBER("test", 0, test, 1, STATE_TESTS),
+	FLAG("server", 0, server),
+	FLAG("all", 0, all),
+	NUMBER("loop", 0, loop, 1, INT32_MAX),
+	NUMBER("delay", 'd', delay, 1, 60),
 	TIMEOUT,
 	{ 0 },
 };
 
 static const struct option_row ping_rows[] = {
-	FLAG("session", session),
-	TEXT("group", group),
-	TEXT("nodes", nodes),
-	TEXT("batch", batch),
-	FLAG("server", server),
+	FLAG("session", 's', session),
+	TEXT("group", 'g', group),
+	TEXT("nodes", 'n', nodes),
+	TEXT("batch", 'b', batch),
+	FLAG("server", 0, server),
 	TIMEOUT,
 	{ 0 },
 };
 
 static const struct option_row stat_rows[] = {
-	NUMBER("delay", delay, 1, 60),
-	NUMBER("count", count, 1, 1000000000),
-	FLAG("rate", rate),
-	FLAG("bw", bw),
-	FLAG("read", read),
-	FLAG("write", write),
-	FLAG("avg", avg),
-	FLAG("min", min),
-	FLAG("max", max),
-	FLAG("mbs", mbs),
+	NUMBER("delay", 'd', delay, 1, 60),
+	NUMBER("count", 0, count, 1, 1000000000),
+	FLAG("rate", 0, rate),
+	FLAG("bw", 'b', bw),
+	FLAG("read", 'r', read),
+	FLAG("write", 'w', write),
+	FLAG("avg", 0, avg),
+	FLAG("min", 0, min),
+	FLAG("max", 0, max),
+	FLAG("mbs", 0, mbs),
 	TIMEOUT,
 	{ 0 },
 };
 
 static const struct option_row error_rows[] = {
-	FLAG("session", session),
+	FLAG("session", 's', session),
 	TIMEOUT,
 	{ 0 },
 };
@@ -217,8 +222,10 @@ const struct lst_command lst_commands[] = {
 	  .asks = true },
 	{ "stop", "[--force] [BATCH]", force_rows, 0, 1, lst_stop,
 	  .asks = true },
-	{ "query", "[--test N] [--server] [--timeout S] [BATCH]", query_rows, 0,
-	  1, lst_query, .asks = true, .answers = true },
+	{ "query",
+	  "[--test N] [--server] [--loop N] [--delay S] [--timeout S] "
+	  "[BATCH]",
+	  query_rows, 0, 1, lst_query, .asks = true, .answers = true },
 	{ "ping",
 	  "[--session] [--group NAME] [--nodes NIDS]\n"
 	  "               [--batch NAME [--server]] [--timeout S]",

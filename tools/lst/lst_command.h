@@ -135,6 +135,7 @@ struct lst_console {
 /* The options and words of a command. Each command uses some of the options. */
 struct lst_words {
 	bool force, wait, refresh, session, server;
+	bool all; /* accepted: each node has a line in any case */
 	bool rate, bw, read, write, avg, min, max, mbs;
 	unsigned int states; /* a bit for each enum node_state */
 	unsigned int delay, count, concurrency, loop;
@@ -190,8 +191,11 @@ int lst_ping(struct lst_console *c, const struct lst_words *w);
 int lst_stat(struct lst_console *c, const struct lst_words *w);
 int lst_show_error(struct lst_console *c, const struct lst_words *w);
 
-/* Returns the batch @name; if @name is NULL, the only batch. NULL: there is
- * none, and a message was printed. */
+/* The batch that each session has, and that is made when it is first named. */
+#define LST_BATCH_DEFAULT "batch"
+
+/* Returns the batch @name; if @name is NULL, the only batch, or that with the
+ * default name. NULL: there is none, and a message was printed. */
 struct state_batch *lst_batch_named(struct lst_console *c, const char *name);
 /* Stops the batch, and waits until none of its tests runs. Returns the exit
  * status. */
