@@ -30,9 +30,7 @@ struct step {
 	struct ulnet_route route;
 	struct ulnet_routing routing, routing_old;
 	struct ulnet_policy *policy; /* owned */
-	unsigned int index;	     /* POLICY: where it is to be, or
-				      * LNET_POLICY_LAST; once done: where it is
-				      * or was */
+	uint32_t id; /* POLICY to add: its id, or LNET_POLICY_LAST */
 	struct ulnet_text_error why; /* POLICY: what is wrong with it */
 	const char *setting;	     /* constant text */
 	int64_t value, old;
@@ -53,6 +51,7 @@ void plan_fini(struct plan *plan)
 	free(plan->steps);
 	free(plan->faults);
 	free(plan->routes);
+	free(plan->policies);
 	peer_list_free(&plan->peers);
 }
 
@@ -271,14 +270,21 @@ int plan_routing(struct plan *plan, const struct scope *s,
 }
 
 int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
-		const struct ulnet_policy *policy, unsigned int index, bool add)
+		const struct ulnet_policy *policy, uint32_t id, bool add)
 {
 	struct step *step;
-	int rc = step_new(plan, s, at, STEP_POLICY, add, &step);
+	int rc = 0;
 
+	if (!plan->policies)
+		rc = plan->npolicies =
+			policies_read(plan->node, &plan->policies);
+	if (rc < 0)
+		return scope_fail(s, at, rc, "cannot get policies: %s",
+				  strerror(-rc));
+	rc = step_new(plan, s, at, STEP_POLICY, add, &step);
 	if (rc)
 		return rc;
-	step->index = index;
+	step->id = id;
 	step->policy = malloc(sizeof(*policy));
 	if (!step->policy)
 		return scope_fail(s, at, -ENOMEM, "no memory");
@@ -501,32 +507,42 @@ static int request_ni_add(struct lnet *node, struct step *step)
 	return lnet_ni_add(node, &spec->conf);
 }
 
-/* Sets step->index to where the policy is now: other steps may have moved it.
- */
-static int policy_find(struct lnet *node, struct step *step)
+/* Deletes the policy of the step, whose id other steps may have changed. */
+static int policy_del(struct lnet *node, const struct ulnet_policy *p)
 {
 	struct ulnet_policy *all;
-	int n = policies_read(node, &all), i = 0;
+	int n = policies_read(node, &all), i = 0, rc;
 
-	while (i < n && memcmp(&all[i], step->policy, sizeof(*all)) != 0)
+	while (i < n && (strcmp(all[i].src, p->src) != 0 ||
+			 strcmp(all[i].dst, p->dst) != 0 ||
+			 strcmp(all[i].rte, p->rte) != 0))
 		i++;
+	if (i < n)
+		rc = lnet_policy_del(node, all[i].id);
+	else
+		rc = n < 0 ? n : -ENOENT;
 	free(all);
-	step->index = (unsigned int)i;
-	return MIN(n, 0);
+	return rc;
 }
 
-static int policy_do(struct lnet *node, struct step *step)
+/* Restores all policies as they were before the plan. */
+static int policies_undo(struct plan *plan)
 {
-	unsigned int n = (unsigned int)MAX(lnet_policies(node, NULL, 0), 0);
-	int rc;
+	struct ulnet_policy *all;
+	int rc = 0, n;
 
-	if (!step->add) {
-		rc = policy_find(node, step);
-		return rc ? rc : lnet_policy_del(node, step->index);
-	}
-	rc = lnet_policy_add(node, step->index, step->policy, &step->why);
-	if (!rc && step->index == LNET_POLICY_LAST)
-		step->index = n;
+	if (plan->policies_restored)
+		return 0;
+	plan->policies_restored = true;
+	n = policies_read(plan->node, &all);
+	if (n < 0)
+		return n;
+	for (int i = n; !rc && i--;)
+		rc = lnet_policy_del(plan->node, all[i].id);
+	free(all);
+	for (int i = 0; !rc && i < plan->npolicies; i++)
+		rc = lnet_policy_add(plan->node, plan->policies[i].id,
+				     &plan->policies[i], NULL);
 	return rc;
 }
 
@@ -550,11 +566,11 @@ static int step_apply(struct plan *plan, struct step *step, bool forward)
 		return lnet_routing_set(node, forward ? &step->routing
 						      : &step->routing_old);
 	case STEP_POLICY:
-		if (forward)
-			return policy_do(node, step);
-		return add ? lnet_policy_add(node, step->index, step->policy,
-					     NULL)
-			   : lnet_policy_del(node, step->index);
+		if (!forward)
+			return policies_undo(plan);
+		return add ? lnet_policy_add(node, step->id, step->policy,
+					     &step->why)
+			   : policy_del(node, step->policy);
 	default:
 		return lnet_setting_set(node, step->setting,
 					forward ? step->value : step->old);
@@ -673,10 +689,8 @@ static void policy_complain(const struct step *step, int rc)
 
 	if (rc == -EINVAL && *step->why.what)
 		why = step->why.what;
-	else if (rc == -EEXIST)
-		why = "there is one with these patterns";
 	else if (rc == -ERANGE)
-		why = "idx: there are fewer policies";
+		why = "idx: too high";
 	else if (rc == -ENOSPC)
 		why = "there are as many as a node may have";
 	scope_fail(&step->scope, step->at, rc, "cannot %s udsp: %s",

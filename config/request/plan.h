@@ -4,11 +4,12 @@
  * request is read, and then done in their order; if one fails, those before it
  * are undone. One plan at a time for a node.
  *
- * A step is undone by its opposite (step_apply()), but for two kinds. A peer
+ * A step is undone by its opposite (step_apply()), but for three kinds. A peer
  * may have had some of the NIDs before, and a change of it may be half made, so
  * it gets back exactly the NIDs that it had. Fault rules have no names: one
  * deletion takes all rules with a kind, source and destination, and an added
- * rule comes last; so all rules are restored together, in their order.
+ * rule comes last; so all rules are restored together, in their order. So are
+ * policies, because one that is added may move others, or replace one.
  *
  * Files may have tens of thousands of items: each kind of step is found, done
  * and undone in a time that does not grow with the number of others, and routes
@@ -73,6 +74,9 @@ struct plan {
 	int nfaults;
 	struct ulnet_route *routes; /* by gateway and net; NULL: not read */
 	unsigned int nroutes;
+	struct ulnet_policy *policies; /* NULL: not read */
+	int npolicies;
+	bool policies_restored;
 };
 
 void plan_init(struct plan *plan, struct lnet *node, struct cancel *cancel);
@@ -100,11 +104,11 @@ int plan_route(struct plan *plan, const struct scope *s, const struct tree *at,
  * LNET_BUFFER_KINDS, whether the node routes. */
 int plan_routing(struct plan *plan, const struct scope *s,
 		 const struct tree *at, unsigned int kind, uint32_t value);
-/* Plans that the policy is added at @index (@add), or that the policy that is
- * exactly like it is deleted. */
+/* Plans that the policy is added as @id (@add), or gives the policy with its
+ * patterns its priority; or that the policy that is exactly like it is deleted.
+ */
 int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
-		const struct ulnet_policy *policy, unsigned int index,
-		bool add);
+		const struct ulnet_policy *policy, uint32_t id, bool add);
 /* Reads the node's settings into plan->settings. */
 int plan_need_settings(struct plan *plan, const struct scope *s);
 /* Will the setting @name have a value other than 0 once the plan is done? */

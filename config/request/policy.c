@@ -6,7 +6,7 @@
 
 #include "config/request/request.h"
 
-#define ANY_INDEX LNET_POLICY_LAST
+#define ANY_ID LNET_POLICY_LAST
 
 /* What kernel nodes print instead of a pattern that a policy does not have. */
 #define NO_PATTERN "NA"
@@ -20,14 +20,14 @@ static const char *const action_keys[] = { "priority", NULL };
 
 /* ---- reading ---- */
 
-static int read_index(const struct scope *s, const struct tree *map,
-		      unsigned int *index_p)
+static int read_id(const struct scope *s, const struct tree *map,
+		   uint32_t *id_p)
 {
-	int64_t v = ANY_INDEX;
-	int rc = scope_number(s, tree_get(map, "idx"), -1, LNET_POLICIES_MAX,
+	int64_t v = ANY_ID;
+	int rc = scope_number(s, tree_get(map, "idx"), -1, LNET_POLICY_ID_MAX,
 			      &v);
 
-	*index_p = v < 0 ? ANY_INDEX : (unsigned int)v;
+	*id_p = v < 0 ? ANY_ID : (uint32_t)v;
 	return rc;
 }
 
@@ -62,16 +62,30 @@ static int read_patterns(const struct scope *s, const struct tree *map,
 	return rc ? rc : read_pattern(s, map, "rte", p->rte);
 }
 
-/* Kernel nodes print -1 for a policy without a priority. */
 static int read_priority(const struct scope *s, const struct tree *map,
 			 uint32_t *priority_p)
 {
-	int64_t v = -1;
-	int rc = scope_number(s, tree_get(map, "priority"), -1,
+	int64_t v = LNET_PRIORITY_NONE;
+	int rc = scope_number(s, tree_get(map, "priority"), 0,
 			      LNET_PRIORITY_NONE - 1, &v);
 
-	*priority_p = v < 0 ? LNET_PRIORITY_NONE : (uint32_t)v;
+	*priority_p = (uint32_t)v;
 	return rc;
+}
+
+/* In files -1, which kernel nodes print for "none", says that a pair or a rule
+ * of gateways has no priority. Elsewhere it is an error: it would become 0, the
+ * best. */
+static int read_file_priority(const struct scope *s, const struct tree *map,
+			      struct ulnet_policy *p)
+{
+	bool none = *p->rte || (*p->src && *p->dst);
+	int64_t v;
+
+	if (none && tree_get(map, "priority") &&
+	    tree_number(tree_get(map, "priority"), &v) && v == -1)
+		return 0;
+	return read_priority(s, map, &p->priority);
 }
 
 static int read_action(const struct scope *s, const struct tree *item,
@@ -85,7 +99,7 @@ static int read_action(const struct scope *s, const struct tree *item,
 	strict.lenient = false;
 	rc = action ? scope_keys(&strict, action, action_keys) : 0;
 	p->priority = LNET_PRIORITY_NONE;
-	return rc || !action ? rc : read_priority(s, action, &p->priority);
+	return rc || !action ? rc : read_file_priority(s, action, p);
 }
 
 /* ---- which one is meant ---- */
@@ -119,40 +133,40 @@ static bool same_patterns(const struct ulnet_policy *a,
 	       !strcmp(a->rte, b->rte);
 }
 
-/* Finds a policy among the @n policies @all: the first that has the patterns of
- * @like, or, if @like has no patterns, the one at @index. Returns its index, or
- * ANY_INDEX: there is no such policy. */
-static unsigned int policy_named(const struct ulnet_policy *all, int n,
-				 const struct ulnet_policy *like,
-				 unsigned int index)
+/* Finds a policy among the @n policies @all: the one that has the patterns of
+ * @like, or, if @like has no patterns, the one with @id. NULL: there is no such
+ * policy. */
+static const struct ulnet_policy *policy_named(const struct ulnet_policy *all,
+					       int n,
+					       const struct ulnet_policy *like,
+					       uint32_t id)
 {
 	struct ulnet_policy p = *like;
-	int i = 0;
+	bool named = *p.src || *p.dst || *p.rte;
 
-	if (!*p.src && !*p.dst && !*p.rte)
-		return (int64_t)index < n ? index : ANY_INDEX;
-	if (!canonical(p.src) || !canonical(p.dst) || !canonical(p.rte))
-		return ANY_INDEX;
-	while (i < n && !same_patterns(&all[i], &p))
-		i++;
-	return i < n ? (unsigned int)i : ANY_INDEX;
+	if (named &&
+	    (!canonical(p.src) || !canonical(p.dst) || !canonical(p.rte)))
+		return NULL;
+	for (int i = 0; i < n; i++)
+		if (named ? same_patterns(&all[i], &p) : all[i].id == id)
+			return &all[i];
+	return NULL;
 }
 
 static int policy_del(struct plan *plan, const struct scope *s,
 		      const struct tree *at, const struct ulnet_policy *like,
-		      unsigned int index)
+		      uint32_t id)
 {
+	const struct ulnet_policy *p;
 	struct ulnet_policy *all;
 	int n = policies_read(plan->node, &all), rc;
 
 	if (n < 0)
 		return scope_fail(s, at, n, "no memory");
-	index = policy_named(all, n, like, index);
-	if (index == ANY_INDEX)
-		rc = scope_fail(s, at, -ENOENT,
-				"cannot del udsp: No such file or directory");
-	else
-		rc = plan_policy(plan, s, at, &all[index], index, false);
+	p = policy_named(all, n, like, id);
+	rc = p ? plan_policy(plan, s, at, p, p->id, false)
+	       : scope_fail(s, at, -ENOENT,
+			    "cannot del udsp: No such file or directory");
 	free(all);
 	return rc;
 }
@@ -165,7 +179,7 @@ int policies_forget(struct plan *plan, const struct scope *s)
 	if (n < 0)
 		return scope_fail(s, NULL, n, "no memory");
 	for (unsigned int i = (unsigned int)n; !rc && i--;)
-		rc = plan_policy(plan, s, NULL, &all[i], i, false);
+		rc = plan_policy(plan, s, NULL, &all[i], all[i].id, false);
 	free(all);
 	return rc;
 }
@@ -176,7 +190,7 @@ static int policy_add_args(struct plan *plan, const struct scope *s,
 			   const struct tree *args)
 {
 	struct ulnet_policy p = { .priority = LNET_PRIORITY_NONE };
-	unsigned int index;
+	uint32_t id;
 	int rc = scope_keys(s, args, args_keys);
 
 	if (!rc)
@@ -184,15 +198,15 @@ static int policy_add_args(struct plan *plan, const struct scope *s,
 	if (!rc)
 		rc = read_priority(s, args, &p.priority);
 	if (!rc)
-		rc = read_index(s, args, &index);
-	return rc ? rc : plan_policy(plan, s, args, &p, index, true);
+		rc = read_id(s, args, &id);
+	return rc ? rc : plan_policy(plan, s, args, &p, id, true);
 }
 
 int policy_args(struct plan *plan, const struct scope *s,
 		const struct tree *args, bool add)
 {
 	const struct ulnet_policy none = { .priority = LNET_PRIORITY_NONE };
-	unsigned int index;
+	uint32_t id;
 	bool all = false;
 	int rc;
 
@@ -202,20 +216,20 @@ int policy_args(struct plan *plan, const struct scope *s,
 	if (!rc)
 		rc = scope_bool(s, tree_get(args, "all"), &all);
 	if (!rc)
-		rc = read_index(s, args, &index);
+		rc = read_id(s, args, &id);
 	if (rc)
 		return rc;
 	if (all)
 		return policies_forget(plan, s);
-	if (index == ANY_INDEX)
+	if (id == ANY_ID)
 		return scope_fail(s, args, -EINVAL, "idx is missing");
-	return policy_del(plan, s, args, &none, index);
+	return policy_del(plan, s, args, &none, id);
 }
 
 /* ---- files ---- */
 
 static int read_item(const struct scope *s, const struct tree *item,
-		     struct ulnet_policy *p, unsigned int *index_p)
+		     struct ulnet_policy *p, uint32_t *id_p)
 {
 	int rc = scope_keys(s, item, file_keys);
 
@@ -223,28 +237,27 @@ static int read_item(const struct scope *s, const struct tree *item,
 		rc = read_patterns(s, item, p);
 	if (!rc)
 		rc = read_action(s, item, p);
-	return rc ? rc : read_index(s, item, index_p);
+	return rc ? rc : read_id(s, item, id_p);
 }
 
 int policy_item(struct plan *plan, const struct scope *s,
 		const struct tree *item, bool add)
 {
 	struct ulnet_policy p;
-	unsigned int index;
-	int rc = read_item(s, item, &p, &index);
+	uint32_t id;
+	int rc = read_item(s, item, &p, &id);
 
 	if (rc)
 		return rc;
-	return add ? plan_policy(plan, s, item, &p, index, true)
-		   : policy_del(plan, s, item, &p, index);
+	return add ? plan_policy(plan, s, item, &p, id, true)
+		   : policy_del(plan, s, item, &p, id);
 }
 
 /* ---- showing ---- */
 
-static void show_policy(const struct ulnet_policy *p, unsigned int index,
-			struct tree *map)
+static void show_policy(const struct ulnet_policy *p, struct tree *map)
 {
-	tree_uint(map, "idx", index);
+	tree_uint(map, "idx", p->id);
 	tree_text(map, "src", TREE_PLAIN, *p->src ? p->src : NO_PATTERN);
 	tree_text(map, "dst", TREE_PLAIN, *p->dst ? p->dst : NO_PATTERN);
 	tree_text(map, "rte", TREE_PLAIN, *p->rte ? p->rte : NO_PATTERN);
@@ -252,31 +265,25 @@ static void show_policy(const struct ulnet_policy *p, unsigned int index,
 		tree_uint(tree_map(map, "action"), "priority", p->priority);
 }
 
-static void show_some(const struct ulnet_policy *all, int n, unsigned int only,
-		      struct tree *out)
-{
-	for (unsigned int i = 0; (int)i < n; i++)
-		if (only == ANY_INDEX || only == i)
-			show_policy(&all[i], i, tree_item(out, "udsp"));
-}
-
-int show_policies(struct lnet *node, unsigned int only, struct tree *out)
+int show_policies(struct lnet *node, uint32_t only, struct tree *out)
 {
 	struct ulnet_policy *all;
 	int n = policies_read(node, &all);
 
-	show_some(all, n, only, out);
+	for (int i = 0; i < n; i++)
+		if (only == ANY_ID || only == all[i].id)
+			show_policy(&all[i], tree_item(out, "udsp"));
 	free(all);
 	return MIN(n, 0);
 }
 
 void policy_show(struct request *r)
 {
-	unsigned int index;
+	uint32_t id;
 
-	if (!read_index(&r->scope, r->args, &index))
+	if (!read_id(&r->scope, r->args, &id))
 		cannot_get(&r->scope,
-			   show_policies(r->control->node, index,
+			   show_policies(r->control->node, id,
 					 answer_output(r->answer)),
 			   "policies");
 }
@@ -284,16 +291,17 @@ void policy_show(struct request *r)
 int policy_show_item(struct lnet *node, const struct scope *s,
 		     const struct tree *item)
 {
+	const struct ulnet_policy *found;
 	struct ulnet_policy *all, p;
-	unsigned int index;
-	int rc = read_item(s, item, &p, &index), n;
+	uint32_t id;
+	int rc = read_item(s, item, &p, &id), n;
 
 	if (rc)
 		return rc;
 	n = policies_read(node, &all);
-	index = policy_named(all, n, &p, index);
-	if (index != ANY_INDEX)
-		show_some(all, n, index, answer_output(s->answer));
+	found = policy_named(all, n, &p, id);
+	if (found)
+		show_policy(found, tree_item(answer_output(s->answer), "udsp"));
 	free(all);
 	return MIN(n, 0);
 }

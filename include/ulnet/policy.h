@@ -18,8 +18,10 @@ extern "C" {
 #define LNET_POLICIES_MAX 1024
 /* No priority: worse than any priority, of which 0 is the best. */
 #define LNET_PRIORITY_NONE UINT32_MAX
-/* As the index of a new policy: after all present policies. */
+/* As the id of a new policy: after all present policies. */
 #define LNET_POLICY_LAST UINT32_MAX
+/* The highest id that a new policy can be given. */
+#define LNET_POLICY_ID_MAX INT32_MAX
 
 /*
  * A policy. A pattern with '@' is a list of NIDs (lnet_nidlist(3)); one without
@@ -38,12 +40,15 @@ struct ulnet_policy {
 	char rte[LNET_PATTERN_SIZE];
 	/* if only src or only dst is set; else LNET_PRIORITY_NONE */
 	uint32_t priority;
+	/* Filled in by lnet_policies(). It stays when other policies are
+	 * deleted. */
+	uint32_t id;
 };
 
-ULNET_EXPORT int lnet_policy_add(struct lnet *node, unsigned int index,
+ULNET_EXPORT int lnet_policy_add(struct lnet *node, uint32_t id,
 				 const struct ulnet_policy *policy,
 				 struct ulnet_text_error *err);
-ULNET_EXPORT int lnet_policy_del(struct lnet *node, unsigned int index);
+ULNET_EXPORT int lnet_policy_del(struct lnet *node, uint32_t id);
 ULNET_EXPORT int lnet_policies(struct lnet *node, struct ulnet_policy *policies,
 			       unsigned int n);
 

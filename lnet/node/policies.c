@@ -50,35 +50,55 @@ static unsigned int policies_count(const struct lnet *node)
 	return t ? t->n : 0;
 }
 
-/* If it returns 0, it has taken over @policy. */
-static int policy_add_locked(struct lnet *node, unsigned int index,
-			     struct policy *policy)
+/* Gives the policy of @slot, which has the same patterns, the priority of
+ * @policy. Sets *@gone_p to what is to be freed. */
+static int policy_change_locked(struct lnet *node,
+				const struct policy_slot *slot,
+				struct policy *policy, struct policy **gone_p)
+{
+	struct policy_table *new;
+
+	if (slot->policy->priority == policy->priority)
+		return -EALREADY;
+	new = policy_table_replace(whole_node(node)->policies, slot, policy);
+	if (!new)
+		return -ENOMEM;
+	*gone_p = slot->policy;
+	policies_publish(node, new);
+	return 0;
+}
+
+/* If it returns 0, it has taken over @policy. Sets *@gone_p to the policy that
+ * this one replaces, if there is one. */
+static int policy_add_locked(struct lnet *node, uint32_t id,
+			     struct policy *policy, struct policy **gone_p)
 {
 	const struct policy_table *old = whole_node(node)->policies;
+	const struct policy_slot *same = policy_table_like(old, policy);
 	unsigned int n = policies_count(node);
 	struct policy_table *new;
 
-	if (index == LNET_POLICY_LAST)
-		index = n;
-	if (index > n)
-		return -ERANGE;
+	if (same)
+		return policy_change_locked(node, same, policy, gone_p);
 	if (n == LNET_POLICIES_MAX)
 		return -ENOSPC;
-	for (unsigned int i = 0; i < n; i++)
-		if (policy_same(old->policy[i], policy))
-			return -EEXIST;
-	new = policy_table_with(old, index, policy);
+	/* So that there is room for the ids of all policies behind it. */
+	if (id != LNET_POLICY_LAST && id > LNET_POLICY_ID_MAX)
+		return -ERANGE;
+	if (n && old->slot[n - 1].id == UINT32_MAX - 1)
+		return -ERANGE;
+	new = policy_table_with(old, id, policy);
 	if (!new)
 		return -ENOMEM;
 	policies_publish(node, new);
 	return 0;
 }
 
-int lnet_policy_add(struct lnet *node, unsigned int index,
+int lnet_policy_add(struct lnet *node, uint32_t id,
 		    const struct ulnet_policy *text,
 		    struct ulnet_text_error *err)
 {
-	struct policy *policy;
+	struct policy *policy, *gone = NULL;
 	int rc;
 
 	if (err)
@@ -88,26 +108,27 @@ int lnet_policy_add(struct lnet *node, unsigned int index,
 		return rc;
 	rc = node_control_begin(node);
 	if (!rc) {
-		rc = policy_add_locked(node, index, policy);
+		rc = policy_add_locked(node, id, policy, &gone);
 		node_control_end(node);
 	}
-	if (rc)
-		policy_free(policy);
+	policy_free(rc ? policy : gone);
 	return rc;
 }
 
-int lnet_policy_del(struct lnet *node, unsigned int index)
+int lnet_policy_del(struct lnet *node, uint32_t id)
 {
 	struct policy_table *old, *new = NULL;
+	const struct policy_slot *slot;
 	struct policy *policy = NULL;
 	int rc = node_control_begin(node);
 
 	if (rc)
 		return rc;
 	old = whole_node(node)->policies;
-	if (index < policies_count(node)) {
-		policy = old->policy[index];
-		new = policy_table_without(old, index);
+	slot = policy_table_find(old, id);
+	if (slot) {
+		policy = slot->policy;
+		new = policy_table_without(old, slot);
 	}
 	if (new)
 		policies_publish(node, new);
@@ -128,8 +149,10 @@ int lnet_policies(struct lnet *node, struct ulnet_policy *policies,
 		return -ESHUTDOWN;
 	pthread_mutex_lock(&whole->net.config_lock);
 	count = policies_count(node);
-	for (unsigned int i = 0; i < MIN(n, count); i++)
-		policies[i] = whole->policies->policy[i]->text;
+	for (unsigned int i = 0; i < MIN(n, count); i++) {
+		policies[i] = whole->policies->slot[i].policy->text;
+		policies[i].id = whole->policies->slot[i].id;
+	}
 	pthread_mutex_unlock(&whole->net.config_lock);
 	return (int)count;
 }
@@ -139,6 +162,6 @@ void policies_fini(struct lnet *node)
 	struct policy_table *t = whole_node(node)->policies;
 
 	for (unsigned int i = 0; t && i < t->n; i++)
-		policy_free(t->policy[i]);
+		policy_free(t->slot[i].policy);
 	free(t);
 }

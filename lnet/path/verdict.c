@@ -75,7 +75,7 @@ static unsigned int find_routes(const struct lnet_cpt *cpt,
 static bool has_kind(const struct policy_table *t, enum policy_kind kind)
 {
 	for (unsigned int i = 0; i < t->n; i++)
-		if (t->policy[i]->kind == kind)
+		if (t->slot[i].policy->kind == kind)
 			return true;
 	return false;
 }

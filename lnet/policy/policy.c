@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Put before the text of a list of nets to make it a list of NIDs. */
 #define ALL_ON	   "*@"
@@ -168,7 +169,7 @@ static uint32_t policy_priority_of(const struct policy_table *t,
 	bool src = kind == POLICY_SRC_NET || kind == POLICY_SRC_NID;
 
 	for (unsigned int i = 0; i < t->n; i++) {
-		const struct policy *p = t->policy[i];
+		const struct policy *p = t->slot[i].policy;
 
 		if (p->kind == kind &&
 		    pattern_covers(src ? &p->src : &p->dst, nid))
@@ -195,7 +196,7 @@ bool policies_pair(const struct policy_table *t, const struct ulnet_nid *src,
 		   const struct ulnet_nid *dst)
 {
 	for (unsigned int i = 0; i < t->n; i++) {
-		const struct policy *p = t->policy[i];
+		const struct policy *p = t->slot[i].policy;
 
 		if (p->kind == POLICY_PAIR && pattern_covers(&p->src, src) &&
 		    pattern_covers(&p->dst, dst))
@@ -208,7 +209,7 @@ bool policies_gateway(const struct policy_table *t, const struct ulnet_nid *dst,
 		      const struct ulnet_nid *gateway)
 {
 	for (unsigned int i = 0; i < t->n; i++) {
-		const struct policy *p = t->policy[i];
+		const struct policy *p = t->slot[i].policy;
 
 		if (p->kind == POLICY_GATEWAY && pattern_covers(&p->dst, dst) &&
 		    pattern_covers(&p->rte, gateway))
@@ -220,34 +221,74 @@ bool policies_gateway(const struct policy_table *t, const struct ulnet_nid *dst,
 static struct policy_table *table_of(unsigned int n)
 {
 	struct policy_table *t =
-		malloc(sizeof(*t) + n * sizeof(struct policy *));
+		malloc(sizeof(*t) + n * sizeof(struct policy_slot));
 
 	if (t)
 		t->n = n;
 	return t;
 }
 
-struct policy_table *policy_table_with(const struct policy_table *old,
-				       unsigned int index,
-				       struct policy *policy)
+const struct policy_slot *policy_table_find(const struct policy_table *t,
+					    uint32_t id)
 {
-	unsigned int n = old ? old->n : 0;
+	for (unsigned int i = 0; t && i < t->n; i++)
+		if (t->slot[i].id == id)
+			return &t->slot[i];
+	return NULL;
+}
+
+const struct policy_slot *policy_table_like(const struct policy_table *t,
+					    const struct policy *like)
+{
+	for (unsigned int i = 0; t && i < t->n; i++)
+		if (policy_same(t->slot[i].policy, like))
+			return &t->slot[i];
+	return NULL;
+}
+
+struct policy_table *policy_table_with(const struct policy_table *old,
+				       uint32_t id, struct policy *policy)
+{
+	unsigned int n = old ? old->n : 0, at = 0;
 	struct policy_table *t = table_of(n + 1);
 
 	if (!t)
 		return NULL;
-	for (unsigned int i = 0; i < n; i++)
-		t->policy[i + (i >= index)] = old->policy[i];
-	t->policy[index] = policy;
+	if (id == LNET_POLICY_LAST)
+		id = n ? old->slot[n - 1].id + 1 : 0;
+	while (at < n && old->slot[at].id < id)
+		at++;
+	if (old)
+		memcpy(t->slot, old->slot, at * sizeof(t->slot[0]));
+	t->slot[at] = (struct policy_slot){ id, policy };
+	for (unsigned int i = at + 1; i < t->n; i++) {
+		t->slot[i] = old->slot[i - 1];
+		if (t->slot[i].id == t->slot[i - 1].id)
+			t->slot[i].id++;
+	}
+	return t;
+}
+
+struct policy_table *policy_table_replace(const struct policy_table *old,
+					  const struct policy_slot *slot,
+					  struct policy *policy)
+{
+	struct policy_table *t = table_of(old->n);
+
+	if (!t)
+		return NULL;
+	memcpy(t->slot, old->slot, old->n * sizeof(t->slot[0]));
+	t->slot[slot - old->slot].policy = policy;
 	return t;
 }
 
 struct policy_table *policy_table_without(const struct policy_table *old,
-					  unsigned int index)
+					  const struct policy_slot *slot)
 {
 	struct policy_table *t = table_of(old->n - 1);
+	unsigned int at = (unsigned int)(slot - old->slot);
 
 	for (unsigned int i = 0; t && i < t->n; i++)
-		t->policy[i] = old->policy[i + (i >= index)];
+		t->slot[i] = old->slot[i + (i >= at)];
 	return t;
 }

@@ -49,6 +49,12 @@ static inline bool pattern_covers(const struct pattern *p,
 /* Do the two policies have the same patterns? */
 bool policy_same(const struct policy *a, const struct policy *b);
 
+/* A policy in a table. */
+struct policy_slot {
+	uint32_t id; /* as users see it; in a table ids ascend, with gaps */
+	struct policy *policy;
+};
+
 /* The policies of a node, in their order: an immutable snapshot. Several
  * snapshots may share policies. The priority of an NI or net comes from the
  * first policy that matches; policies on pairs and gateways all count. A node
@@ -56,7 +62,7 @@ bool policy_same(const struct policy *a, const struct policy *b);
  * networks (path/verdict.h). */
 struct policy_table {
 	unsigned int n;
-	struct policy *policy[];
+	struct policy_slot slot[];
 };
 
 /* Sets *@net_priority_p and *@priority_p to the priorities of the net of @nid
@@ -73,13 +79,24 @@ bool policies_pair(const struct policy_table *t, const struct ulnet_nid *src,
 bool policies_gateway(const struct policy_table *t, const struct ulnet_nid *dst,
 		      const struct ulnet_nid *gateway);
 
-/* Return a new table, to be freed with free(): with @policy inserted at @index,
- * which is at most old->n (@old may be NULL); or without the policy at @index.
- * NULL: there is no memory. */
+/* Finds the slot with @id. NULL: there is none, or no table. */
+const struct policy_slot *policy_table_find(const struct policy_table *t,
+					    uint32_t id);
+/* Finds the slot whose policy has the patterns of @like. NULL: as above. */
+const struct policy_slot *policy_table_like(const struct policy_table *t,
+					    const struct policy *like);
+
+/* Return a new table, to be freed with free(): with @policy as @id
+ * (LNET_POLICY_LAST: behind all others), where policies that would have the
+ * same id have the next one; or with @policy in place of the policy of @slot;
+ * or without @slot. @old may be NULL only in the first. NULL: there is no
+ * memory. */
 struct policy_table *policy_table_with(const struct policy_table *old,
-				       unsigned int index,
-				       struct policy *policy);
+				       uint32_t id, struct policy *policy);
+struct policy_table *policy_table_replace(const struct policy_table *old,
+					  const struct policy_slot *slot,
+					  struct policy *policy);
 struct policy_table *policy_table_without(const struct policy_table *old,
-					  unsigned int index);
+					  const struct policy_slot *slot);
 
 #endif

@@ -51,7 +51,7 @@ static void policy_add(struct lnet_sim *sim, struct lnet *node,
 		p.priority = priority;
 	rc = lnet_policy_add(node, (unsigned int)lnet_sim_random(sim, n + 1),
 			     &p, NULL);
-	if (rc && rc != -EEXIST)
+	if (rc && rc != -EALREADY)
 		lnet_sim_fail(sim, "no policy can be added: %d", rc);
 }
 

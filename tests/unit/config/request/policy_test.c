@@ -36,8 +36,7 @@ Test(policy, added_shown_deleted)
 		"      dst: tcp5\n"
 		"      rte: 10.77.0.9@tcp\n");
 	ask_out(&rig, "udsp show: {idx: 7}", "");
-	/* Kernel nodes print -1 for a policy without a priority. */
-	ask_out(&rig, "udsp add: {src: tcp0, dst: NA, priority: -1}", "");
+	ask_out(&rig, "udsp add: {src: tcp0, dst: NA}", "");
 	ask_out(&rig, "udsp show: {idx: 2}",
 		"udsp:\n"
 		"    - idx: 2\n"
@@ -74,8 +73,10 @@ Test(policy, refused)
 		{ "udsp add: {src: 10.0.0.1@tcp, dst: 10.0.0.2@tcp, priority: "
 		  "1}",
 		  -EINVAL, "priority: a pair has none" },
-		{ "udsp add: {src: tcp, idx: 1}", -ERANGE,
-		  "idx: there are fewer policies" },
+		{ "udsp add: {src: tcp, priority: -1}", -EINVAL,
+		  "priority: -1 is not in" },
+		{ "udsp add: {src: tcp, idx: 4294967294}", -EINVAL,
+		  "idx: 4294967294 is not in" },
 		{ "udsp add: {src: tcp, prio: 1}", -EINVAL,
 		  "unknown key 'prio'" },
 		{ "udsp del: {}", -EINVAL, "idx is missing" },
@@ -88,8 +89,42 @@ Test(policy, refused)
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++)
 		ask_fail(&rig, cases[i].request, cases[i].rc, cases[i].why);
 	ask_out(&rig, "udsp add: {src: tcp}", "");
-	ask_fail(&rig, "udsp add: {src: tcp0, priority: 3}", -EEXIST,
-		 "cannot add udsp: there is one with these patterns");
+	ask_fail(&rig, "udsp add: {src: tcp0, priority: 0}", -EALREADY,
+		 "cannot add udsp: Operation already in progress");
+	rig_close(&rig);
+}
+
+/* What public scripts do: they add a policy again, with another priority; they
+ * name all nets of a type; and they delete policies by the ids that they have
+ * seen. */
+Test(policy, scripts)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "udsp add: {src: 'o2ib*', priority: 3}", "");
+	ask_out(&rig, "udsp add: {src: tcp}", "");
+	ask_out(&rig, "udsp add: {src: 'o2ib*', priority: 4}", "");
+	ask_out(&rig, "udsp del: {idx: 1}", "");
+	ask_out(&rig, "udsp add: {dst: tcp5, rte: 10.77.0.9@tcp, idx: 4}", "");
+	ask_out(&rig, "udsp show:",
+		"udsp:\n"
+		"    - idx: 0\n"
+		"      src: o2ib[*]\n"
+		"      dst: NA\n"
+		"      rte: NA\n"
+		"      action:\n"
+		"          priority: 4\n"
+		"    - idx: 4\n"
+		"      src: NA\n"
+		"      dst: tcp5\n"
+		"      rte: 10.77.0.9@tcp\n");
+	ask_out(&rig, "udsp del: {idx: 0}", "");
+	ask_out(&rig, "udsp show: {idx: 4}",
+		"udsp:\n"
+		"    - idx: 4\n"
+		"      src: NA\n"
+		"      dst: tcp5\n"
+		"      rte: 10.77.0.9@tcp\n");
 	rig_close(&rig);
 }
 
@@ -105,7 +140,7 @@ Test(policy, imported_and_exported)
 	state = rig_state(&rig);
 	cr_assert(strstr(state, TWO), "%s", state);
 	free(state);
-	import_fail(&rig, "add", TWO, -EEXIST, "udsp 1: cannot add udsp");
+	import_fail(&rig, "add", TWO, -EALREADY, "udsp 1: cannot add udsp");
 	/* A file deletes policies by their patterns, whatever their place. */
 	import_ok(&rig, "del",
 		  "udsp: [{src: NA, dst: tcp5, rte: "
@@ -114,6 +149,12 @@ Test(policy, imported_and_exported)
 		    -ENOENT, "udsp 1: cannot del udsp");
 	import_ok(&rig, "del", "udsp: [{idx: 0}]");
 	ask_out(&rig, "udsp show:", "");
+	/* -1 stands for no priority where there can be none. */
+	import_ok(&rig, "add",
+		  "udsp: [{dst: tcp5, rte: 10.77.0.9@tcp, action: {priority: "
+		  "-1}}]");
+	import_fail(&rig, "add", "udsp: [{dst: tcp5, action: {priority: -1}}]",
+		    -EINVAL, "udsp 1: priority: -1 is not in");
 	rig_close(&rig);
 }
 
@@ -127,6 +168,11 @@ Test(policy, undone)
 		    "udsp: [{idx: 0, src: tcp}, {src: tcp7}, {idx: 1, src: "
 		    "tcp8}, {src: x}]",
 		    -EINVAL, "udsp 4: cannot add udsp: src: ");
+	ask_out(&rig, "udsp show:", TWO);
+	import_fail(&rig, "add",
+		    "udsp: [{src: 'o2ib[1-3]', action: {priority: 9}}, {src: "
+		    "x}]",
+		    -EINVAL, "udsp 2: cannot add udsp: src: ");
 	ask_out(&rig, "udsp show:", TWO);
 	import_fail(&rig, "del",
 		    "udsp: [{idx: 0}, {idx: 1}]\n"

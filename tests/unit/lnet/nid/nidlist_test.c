@@ -129,7 +129,7 @@ Test(nidlist, bad)
 		{ "*@<17:0>", 2, "unknown type of net" },
 		{ "*@tcp,*@o2ib", 5, "bad character behind a net" },
 		{ "*@tcpx", 5, "bad character behind a net" },
-		{ "*@tcp*", 5, "bad character behind a net" },
+		{ "*@tcp*1", 6, "bad character behind a net" },
 		{ "*@tcp[1]2", 8, "bad character behind a net" },
 		{ "*@tcp3x", 6, "bad digit in a number" },
 		{ "*@tcp@tcp", 5, "bad character behind a net" },

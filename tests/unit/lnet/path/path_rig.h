@@ -129,7 +129,7 @@ static inline void rig_policy(struct path_rig *rig, const char *src,
 static inline void rig_no_policies(struct path_rig *rig)
 {
 	for (unsigned int i = 0; rig->policies && i < rig->policies->n; i++)
-		policy_free(rig->policies->policy[i]);
+		policy_free(rig->policies->slot[i].policy);
 	free(rig->policies);
 	rig->cpt->policies = rig->policies = NULL;
 	cpt_rules_changed(rig->cpt);

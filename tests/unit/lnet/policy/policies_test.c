@@ -17,12 +17,12 @@ static struct ulnet_policy policy_of(const char *src, const char *dst,
 	return p;
 }
 
-static int add(struct lnet *node, unsigned int index, const char *src,
-	       const char *dst, uint32_t priority)
+static int add(struct lnet *node, uint32_t id, const char *src, const char *dst,
+	       uint32_t priority)
 {
 	struct ulnet_policy p = policy_of(src, dst, "", priority);
 
-	return lnet_policy_add(node, index, &p, NULL);
+	return lnet_policy_add(node, id, &p, NULL);
 }
 
 static struct lnet_sim *two_nis(unsigned int cpts)
@@ -49,23 +49,59 @@ Test(policies, order)
 	cr_assert_eq(add(node, 0, "tcp1", "", 6), 0);
 	cr_assert_eq(add(node, LNET_POLICY_LAST, "tcp2", "", 7), 0);
 	cr_assert_eq(add(node, 1, "tcp3", "", 8), 0);
-	cr_assert_eq(add(node, 5, "tcp4", "", 8), -ERANGE);
-	/* The same policy again, though in other words and with another
-	 * priority. */
-	cr_assert_eq(add(node, LNET_POLICY_LAST, "tcp0", "", 9), -EEXIST);
+	/* The same policy again, though in other words. */
+	cr_assert_eq(add(node, LNET_POLICY_LAST, "tcp0", "", 5), -EALREADY);
 	cr_assert_eq(lnet_policies(node, p, 4), 4);
+	for (unsigned int i = 0; i < 4; i++)
+		cr_assert_eq(p[i].id, i);
 	cr_assert_str_eq(p[0].src, "tcp1");
 	cr_assert_str_eq(p[1].src, "tcp3");
 	cr_assert_str_eq(p[2].src, "tcp");
 	cr_assert_str_eq(p[3].src, "tcp2");
 	cr_assert_eq(p[2].priority, 5);
+	/* And with another priority, which it gets, where it is. */
+	cr_assert_eq(add(node, 0, "tcp", "", 9), 0);
+	cr_assert_eq(lnet_policies(node, p, 4), 4);
+	cr_assert_str_eq(p[2].src, "tcp");
+	cr_assert_eq(p[2].priority, 9);
 	cr_assert_eq(lnet_policy_del(node, 1), 0);
 	memset(p, 0, sizeof(p));
 	cr_assert_eq(lnet_policies(node, p, 2), 3);
 	cr_assert_str_eq(p[1].src, "tcp");
 	cr_assert_str_eq(p[2].src, "");
-	cr_assert_eq(lnet_policy_del(node, 3), -ENOENT);
+	cr_assert_eq(lnet_policy_del(node, 1), -ENOENT);
 	cluster_end(sim); /* with some policies left */
+}
+
+/* The ids of others stay when a policy is deleted; one that is added moves only
+ * those whose ids it takes. */
+Test(policies, ids)
+{
+	struct lnet_sim *sim = two_nis(1);
+	struct lnet *node = lnet_sim_node(sim, 1);
+	struct ulnet_policy p[5];
+
+	for (unsigned int i = 0; i < 4; i++)
+		cr_assert_eq(add(node, LNET_POLICY_LAST,
+				 (const char *[]){ "tcp", "tcp1", "tcp2",
+						   "tcp3" }[i],
+				 "", i),
+			     0);
+	cr_assert_eq(lnet_policy_del(node, 2), 0);
+	cr_assert_eq(add(node, 0, "tcp4", "", 1), 0);
+	cr_assert_eq(add(node, 7, "tcp5", "", 1), 0);
+	cr_assert_eq(add(node, LNET_POLICY_ID_MAX + 1u, "tcp6", "", 1),
+		     -ERANGE);
+	cr_assert_eq(lnet_policies(node, p, 5), 5);
+	cr_assert_str_eq(p[0].src, "tcp4");
+	cr_assert_str_eq(p[1].src, "tcp");
+	cr_assert_str_eq(p[2].src, "tcp1");
+	cr_assert_str_eq(p[3].src, "tcp3");
+	cr_assert_str_eq(p[4].src, "tcp5");
+	for (unsigned int i = 0; i < 4; i++)
+		cr_assert_eq(p[i].id, i);
+	cr_assert_eq(p[4].id, 7);
+	cluster_end(sim);
 }
 
 Test(policies, refused)
@@ -118,7 +154,7 @@ Test(policies, chosen_and_explained)
 				 LNET_PRIORITY_NONE),
 			     0);
 		cr_assert_eq(lnet_policy_del(node, 1), 0);
-		cr_assert_eq(lnet_policy_del(node, 1), 0);
+		cr_assert_eq(lnet_policy_del(node, 2), 0);
 		cr_assert_eq(lnet_path_explain(node, NULL, &dst, &path, c, 4),
 			     3);
 		lnet_path_candidate_format(&c[0], text, sizeof(text));

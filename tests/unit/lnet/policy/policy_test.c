@@ -156,7 +156,7 @@ static struct policy_table *table_add(struct policy_table *t, unsigned int at,
 static void table_free(struct policy_table *t)
 {
 	for (unsigned int i = 0; i < t->n; i++)
-		policy_free(t->policy[i]);
+		policy_free(t->slot[i].policy);
 	free(t);
 }
 
@@ -190,7 +190,7 @@ Test(policy, first_that_matches)
 	cr_assert_eq(priority(t, POLICY_SRC_NET, &one), 3);
 	cr_assert_eq(priority(t, POLICY_SRC_NET, &away), NONE);
 	cr_assert_eq(priority(t, POLICY_DST_NET, &one), NONE);
-	less = policy_table_without(t, 0);
+	less = policy_table_without(t, &t->slot[0]);
 	cr_assert_eq(less->n, 3);
 	cr_assert_eq(priority(less, POLICY_SRC_NID, &two), 5);
 	free(less);
