@@ -15,7 +15,7 @@ static int current_config(struct lnet *node, char **text_p)
 	int rc = -ENOMEM;
 
 	if (doc && doc_set_root(doc, TREE_MAP, TREE_PLAIN, NULL))
-		rc = show_all(node, true, doc_root(doc));
+		rc = show_all(node, true, false, doc_root(doc));
 	if (!rc && !doc_failed(doc))
 		f = open_memstream(text_p, &size);
 	if (f) {

@@ -228,13 +228,19 @@ static int fault_read_rule(const struct scope *s, const struct tree *args,
 static void show_pattern(struct tree *out, const char *key,
 			 const struct ulnet_nid *nid)
 {
-	char text[LNET_NIDSTR_SIZE];
+	uint32_t net = lnet_nid_net(nid);
+	struct ulnet_nid all = lnet_nid_make(net, UINT32_MAX);
+	char text[LNET_NIDSTR_SIZE + 2] = "*@";
 
-	if (lnet_nid_is_any(nid))
+	if (lnet_nid_is_any(nid)) {
 		tree_text(out, key, TREE_DOUBLE, "*");
-	else
+	} else if (lnet_nid_eq(nid, &all)) { /* all of a net, as it was given */
+		lnet_net_format(net, text + 2, sizeof(text) - 2);
+		tree_text(out, key, TREE_DOUBLE, text);
+	} else {
 		tree_text(out, key, TREE_PLAIN,
 			  lnet_nid_format(nid, text, sizeof(text)));
+	}
 }
 
 /* Shows @us microseconds as seconds, without zeros at the end. */

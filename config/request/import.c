@@ -56,6 +56,13 @@ static int show_global(struct lnet *node, const struct scope *s,
 	return show_settings(node, answer_output(s->answer));
 }
 
+static int show_own(struct lnet *node, const struct scope *s,
+		    const struct tree *map)
+{
+	(void)map;
+	return show_own_settings(node, false, answer_output(s->answer));
+}
+
 static int import_show_statistics(struct lnet *node, const struct scope *s,
 				  const struct tree *map)
 {
@@ -94,6 +101,7 @@ static const struct section {
 	{ "statistics", M(SHOW), false, NULL, import_show_statistics, NULL },
 	{ "global", M(ADD) | M(SHOW), false, global_section, show_global,
 	  NULL },
+	{ "ulnet", M(ADD) | M(SHOW), false, global_section, show_own, NULL },
 	{ "numa", M(ADD), false, numa_section, NULL, NULL },
 	{ "ping", M(EXEC), true, NULL, NULL, take_ping },
 	{ "discover", M(EXEC), true, NULL, NULL, take_discover },

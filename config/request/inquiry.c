@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/request/inquiry.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <time.h>
 
@@ -284,11 +285,25 @@ static int question_status(const struct inquiries *p,
 	return p->canceled ? -ECANCELED : -ETIMEDOUT;
 }
 
+/* Why @text is no NID. Users try names of hosts, which are not looked up: a NID
+ * has to be the same for everybody, at any time. */
+static const char *question_no_nid(const char *text)
+{
+	const char *at = strchr(text, '@');
+	uint32_t net;
+
+	if (at && isalpha((unsigned char)*text) && !strchr(text, ':') &&
+	    !lnet_net_parse(at + 1, &net))
+		return "that is no NID: names of hosts are not looked up, an "
+		       "address is needed";
+	return "that is no NID";
+}
+
 static const char *question_reason(const struct inquiry *q,
 				   const struct question *one, int rc)
 {
 	if (one->no_nid)
-		return "that is no NID";
+		return question_no_nid(one->text);
 	if (rc == -EINVAL && q->kind == INQUIRY_DISCOVER)
 		return "that is a NID of this node";
 	if (rc == -EINVAL && !lnet_nid_is_any(&q->source))

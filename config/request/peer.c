@@ -13,12 +13,6 @@ static const char *const add_keys[] = { "prim_nid",  "nids",	"non_mr",
 static const char *const del_keys[] = { "prim_nid", "nids", "lock_prim",
 					"ip2nets", NULL };
 
-static const struct refused refused[] = {
-	{ "lock_prim",
-	  "discovery changes no NID of an added peer in any case" },
-	{ NULL, NULL },
-};
-
 static const char *const file_keys[] = { "primary nid", "Multi-Rail",
 					 "peer state",	"state name",
 					 "peer ni",	"nids",
@@ -119,11 +113,12 @@ int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
 	const struct tree *const lists[2] = { tree_get(args, "nids"),
 					      tree_get(args, "ip2nets") };
 	struct peer_change *c;
-	bool single = false;
+	bool single = false, locked = false;
 	int rc = scope_keys(s, args, add ? add_keys : del_keys);
 
+	/* Discovery changes no NID of an added peer in any case. */
 	if (!rc)
-		rc = scope_refuse(s, args, refused, ": not supported");
+		rc = scope_bool(s, tree_get(args, "lock_prim"), &locked);
 	if (!rc)
 		rc = scope_need(s, args, "prim_nid", &primary);
 	if (!rc)

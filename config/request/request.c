@@ -53,19 +53,20 @@ static int routing_show(struct lnet *node, struct tree *out)
 
 static void export(struct request *r)
 {
-	bool backup = false, dot = false;
+	bool backup = false, kernel = false, dot = false;
 
 	if (scope_bool(&r->scope, tree_get(r->args, "backup"), &backup) ||
+	    scope_bool(&r->scope, tree_get(r->args, "kernel"), &kernel) ||
 	    scope_bool(&r->scope, tree_get(r->args, "dot"), &dot))
 		return;
-	if (dot && backup)
+	if (dot && (backup || kernel))
 		scope_fail(&r->scope, tree_get(r->args, "dot"), -EINVAL,
 			   "dot: a drawing is no backup: give one of them");
 	else if (dot)
 		request_print(r, &drawing);
 	else
 		cannot_get(&r->scope,
-			   show_all(r->control->node, backup,
+			   show_all(r->control->node, backup, kernel,
 				    answer_output(r->answer)),
 			   "configuration");
 }
@@ -250,7 +251,8 @@ static const struct command {
 	  .fn = discover },
 	{ "import", "import", "import", KEYS("mode", "text", "ignore_errors"),
 	  .flags = CMD_UNLOCKED, .fn = import_request },
-	{ "export", "export", "export", KEYS("backup", "dot"), .fn = export },
+	{ "export", "export", "export", KEYS("backup", "kernel", "dot"),
+	  .fn = export },
 	{ "lnet configure", "configure", "lnet", KEYS("all", "large"),
 	  .flags = CMD_WHEN_DOWN, .fn = lnet_configure },
 	{ "lnet unconfigure", "unconfigure", "lnet", KEYS(NULL),

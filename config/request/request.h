@@ -93,7 +93,7 @@ int import_config(struct request *r, const char *text) must_check;
  * an error to the answer of @s. @t is one of three: the arguments of a command,
  * an item of a file's section, or the whole section, if it is a mapping. An
  * item to be deleted is found by its name; a policy by its patterns, or, if it
- * has none, by its index; fault rules by kind, source and destination.
+ * has none, by its id; fault rules by kind, source and destination.
  */
 typedef int plan_fn(struct plan *plan, const struct scope *s,
 		    const struct tree *t, bool add);
@@ -183,6 +183,7 @@ int cannot_get(const struct scope *s, int rc, const char *what);
 struct show {
 	int verbose;	      /* the level of -v */
 	bool backup;	      /* only what is needed to configure it again */
+	bool kernel;	      /* only what kernel nodes know, too */
 	uint32_t net;	      /* LNET_NET_ANY: all */
 	struct ulnet_nid nid; /* LNET_NID_ANY: all */
 };
@@ -197,7 +198,11 @@ int show_peers(struct lnet *node, const struct show *show, struct tree *out);
 int show_peer_list(struct lnet *node, struct tree *out);
 int show_stats(struct lnet *node, struct tree *out);
 int show_settings(struct lnet *node, struct tree *out);
-int show_all(struct lnet *node, bool backup, struct tree *out);
+/* Shows, as "ulnet", the settings that kernel nodes do not have. @backup: only
+ * those that differ from their defaults. */
+int show_own_settings(struct lnet *node, bool backup, struct tree *out);
+/* @kernel: only what kernel nodes know, too, as a backup. */
+int show_all(struct lnet *node, bool backup, bool kernel, struct tree *out);
 
 /* In route.c, policy.c and fault.c: */
 
@@ -207,8 +212,8 @@ int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
 /* Shows whether it routes, and its buffers, unless all of that is the
  * default. */
 int show_routing(struct lnet *node, bool backup, struct tree *out);
-/* @only: an index; LNET_POLICY_LAST: all. */
-int show_policies(struct lnet *node, unsigned int only, struct tree *out);
+/* @only: an id; LNET_POLICY_LAST: all. */
+int show_policies(struct lnet *node, uint32_t only, struct tree *out);
 /* @kind LNET_FAULT_KINDS: all. @backup: without counters. */
 int show_faults(struct lnet *node, enum ulnet_fault_kind kind, bool backup,
 		struct tree *out);

@@ -15,8 +15,6 @@
 /* What is shown for things that only kernel nodes have. */
 #define PEER_NI_STATE "NA"
 #define HELLO_COUNT   0
-#define DEV_CPT	      (-1)
-#define DEV_CPT_LO    0
 
 /* Shows a priority; -1 stands for none. */
 static void show_priority(struct tree *out, const char *key, uint32_t priority)
@@ -275,7 +273,7 @@ static void show_lnd_tunables(struct lnet *node,
 		else if (t)
 			tree_int(map, t->name, t->value);
 	}
-	for (unsigned int i = 0; i < info->ntunables; i++) {
+	for (unsigned int i = 0; !show->kernel && i < info->ntunables; i++) {
 		t = &info->tunables[i];
 		if (!key_in(t->name, always) && !is_default(t, defs, n))
 			tree_int(map, t->name, t->value);
@@ -327,7 +325,7 @@ static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 	show_tunables(info, ni);
 	show_lnd_tunables(node, info, show, ni);
 	if (!show->backup)
-		tree_int(ni, "dev cpt", lo ? DEV_CPT_LO : DEV_CPT);
+		tree_int(ni, "dev cpt", lo ? 0 : info->numa_node);
 	show_cpts(node, ni);
 }
 
@@ -560,6 +558,25 @@ int show_stats(struct lnet *node, struct tree *out)
 	return 0;
 }
 
+/* The settings of kernel nodes. Their import refuses a file whose "global" has
+ * others. */
+static const char *const kernel_settings[] = {
+	"numa_range",
+	"max_interfaces",
+	"discovery",
+	"drop_asym_route",
+	"retry_count",
+	"transaction_timeout",
+	"health_sensitivity",
+	"recovery_interval",
+	"router_sensitivity",
+	"lnd_timeout",
+	"response_tracking",
+	"recovery_limit",
+	"max_recovery_ping_interval",
+	NULL,
+};
+
 int show_settings(struct lnet *node, struct tree *out)
 {
 	struct setting_list settings;
@@ -574,27 +591,84 @@ int show_settings(struct lnet *node, struct tree *out)
 	return 0;
 }
 
+static int show_kernel_settings(struct lnet *node, struct tree *out)
+{
+	struct setting_list settings;
+	struct tree *map;
+	int rc = settings_read(node, &settings);
+
+	if (rc)
+		return rc;
+	map = tree_map(out, "global");
+	for (unsigned int i = 0; i < settings.n; i++)
+		if (key_in(settings.all[i].name, kernel_settings))
+			tree_int(map, settings.all[i].name,
+				 settings.all[i].value);
+	return 0;
+}
+
+int show_own_settings(struct lnet *node, bool backup, struct tree *out)
+{
+	struct setting_list settings;
+	struct tree *map = NULL;
+	int rc = settings_read(node, &settings);
+
+	for (unsigned int i = 0; !rc && i < settings.n; i++) {
+		const struct ulnet_setting *one = &settings.all[i];
+
+		if (key_in(one->name, kernel_settings) ||
+		    (backup && one->value == one->def))
+			continue;
+		if (!map)
+			map = tree_map(out, "ulnet");
+		tree_int(map, one->name, one->value);
+	}
+	return rc;
+}
+
 /* ---- everything ---- */
 
-int show_all(struct lnet *node, bool backup, struct tree *out)
+static int show_routes_and_routing(struct lnet *node, const struct show *show,
+				   struct tree *out)
+{
+	int rc = show_routes(node, NULL, 1, show->backup, out);
+
+	/* Some kernel releases stop reading at "routing", so for them it comes
+	 * last. */
+	return rc || show->kernel ? rc : show_routing(node, show->backup, out);
+}
+
+/* What only some releases of kernel nodes know comes last, and then what only
+ * this implementation knows: who does not know it has read the rest. */
+static int show_rest(struct lnet *node, const struct show *show,
+		     struct tree *out)
+{
+	int rc = show->kernel ? show_routing(node, true, out) : 0;
+
+	if (!rc)
+		rc = show_policies(node, LNET_POLICY_LAST, out);
+	if (rc || show->kernel)
+		return rc;
+	rc = show_own_settings(node, show->backup, out);
+	return rc ? rc : show_faults(node, LNET_FAULT_KINDS, show->backup, out);
+}
+
+int show_all(struct lnet *node, bool backup, bool kernel, struct tree *out)
 {
 	struct show show = {
 		.verbose = 3,
-		.backup = backup,
+		.backup = backup || kernel,
+		.kernel = kernel,
 		.net = LNET_NET_ANY,
 		.nid = LNET_NID_ANY,
 	};
 	int rc = show_nets(node, &show, out);
 
 	if (!rc)
-		rc = show_routes(node, NULL, 1, backup, out);
-	if (!rc)
-		rc = show_routing(node, backup, out);
+		rc = show_routes_and_routing(node, &show, out);
 	if (!rc)
 		rc = show_peers(node, &show, out);
 	if (!rc)
-		rc = show_settings(node, out);
-	if (!rc)
-		rc = show_policies(node, LNET_POLICY_LAST, out);
-	return rc ? rc : show_faults(node, LNET_FAULT_KINDS, backup, out);
+		rc = show_kernel_settings(node, out);
+	return rc ? rc : show_rest(node, &show, out);
 }

@@ -157,8 +157,9 @@ struct ulnet_ni_conf {
 	uint32_t credits; /* sends under way at once; 0 = 256 */
 	/* sends to one peer NI under way at once; 0 = 8 */
 	uint32_t peer_credits;
-	/* s of silence after which a router asks whether a peer is alive; 0 =
-	 * 180; < 0: it never asks */
+	/* s of silence after which a kernel node that is a router asks whether
+	 * a peer is alive; here it is only kept and shown. 0 = 180; < 0: never
+	 */
 	int32_t peer_timeout;
 	/* of a router: buffers that messages of one peer NI may use at once; 0
 	 * = peer_credits */

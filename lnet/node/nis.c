@@ -146,13 +146,16 @@ const struct lnd *node_lnd(const struct lnet *node, int type)
 
 /* Returns 0 if @ni can be added: it is not on the node yet, and there is room
  * for it. */
-static int ni_admit(const struct lnet *node, const struct lnet_ni *ni)
+static int ni_admit(const struct lnet *node, struct lnet_ni *ni)
 {
 	if (config_ni(net_node(node)->config, &ni->lnd.nid))
 		return -EEXIST;
 	if (net_node(node)->config->nnis >
-	    settings_interfaces_max(&node->settings))
+	    settings_interfaces_max(&node->settings)) {
+		ni->lnd.why = "there are as many interfaces as the setting "
+			      "max_interfaces allows";
 		return -ENOSPC;
+	}
 	return 0;
 }
 

@@ -237,7 +237,8 @@ static void route_info(const struct lnet *node, const struct lnet_route *r,
 		.route = { r->net, r->gateway, r->hops, r->priority },
 		.up = state == ROUTE_UP,
 		.state = route_state_name(state),
-		.multi_hop = atomic_load(&r->multi_hop),
+		/* as configured, or as the gateway has said */
+		.multi_hop = r->hops > 1 || atomic_load(&r->multi_hop),
 		.health = route_health(r),
 	};
 }

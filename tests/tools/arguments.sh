@@ -126,7 +126,7 @@ cat >"$dir/wrong" <<'END'
 234 | cannot parse NID 'nonsense' | peer add --prim_nid 10.0.0.9@tcp --nid 10.0.0.8@tcp,nonsense
 239 | cannot add NID 10.0.1.5@tcp1 to peer 10.0.0.9@tcp: another configured peer has it | peer add --prim_nid 10.0.0.9@tcp --nid 10.0.0.8@tcp,10.0.1.5@tcp1
 239 | cannot add peer 10.0.1.5@tcp1: another configured peer has it | peer add --prim_nid 10.0.1.5@tcp1 --nid 10.0.7.5@tcp
-161 | lock_prim: not supported: discovery changes no NID | peer add --prim_nid 10.0.0.9@tcp --lock_prim
+234 | missing: --prim_nid | peer add --lock_prim
 249 | .10.\*.\*.\*@tcp.*: ranges of more than 256 NIDs | peer add --prim_nid 10.0.0.9@tcp --ip2nets '10.*.*.*@tcp'
 234 | missing: --prim_nid | peer del
 234 | missing: --prim_nid | peer del --nid 10.0.1.5@tcp1
@@ -136,7 +136,7 @@ cat >"$dir/wrong" <<'END'
 254 | cannot del peer 10.0.1.5@tcp1: no such peer was configured | peer del --prim_nid 10.0.1.5@tcp1
 254 | cannot del NID 10.0.9.9@tcp from peer 10.0.0.5@tcp: the peer has not got it | peer del --prim_nid 10.0.0.5@tcp --nid 10.0.1.5@tcp1,10.0.9.9@tcp
 234 | cannot parse NID 'nonsense' | peer del --prim_nid 10.0.0.5@tcp --nid nonsense
-161 | lock_prim: not supported: discovery changes no NID | peer del --prim_nid 10.0.0.5@tcp --lock_prim
+234 | missing: --prim_nid | peer del --lock_prim
 234 | cannot parse NID '10.0.\[1@tcp' | peer del --prim_nid 10.0.0.5@tcp --ip2nets '10.0.[1@tcp'
 234 | missing: --nid or --all | peer set
 234 | missing: --nid or --all | peer set --health 5
@@ -191,7 +191,8 @@ cat >"$dir/wrong" <<'END'
 234 | src: NIDs are expected of a pair | udsp add --src tcp --dst 127.0.0.9@tcp
 255 | cannot parse priority value | udsp add --src tcp --priority best
 234 | priority: -2 is not in | udsp add --src tcp --priority -2
-222 | idx: there are fewer policies | udsp add --src tcp --idx 5
+234 | idx: 4294967295 is not in | udsp add --src tcp --idx 4294967295
+234 | priority: -1 is not in | udsp add --src tcp --priority -1
 234 | unexpected argument: now | udsp add --src tcp now
 234 | missing: --idx | udsp del
 254 | cannot del udsp: No such file or directory | udsp del --idx 5
@@ -257,6 +258,7 @@ cat >"$dir/wrong" <<'END'
 234 | missing: NID... | ping
 234 | option '--source' requires an argument | ping 0@lo --source
 255 | failed to ping nonsense: that is no NID | ping nonsense
+255 | failed to ping localhost@tcp: that is no NID: names of hosts are not looked up | ping localhost@tcp
 255 | cannot parse NID ''nonsense'' | ping --source nonsense 0@lo
 255 | timeout: 0 is not in 1..3600 | ping --timeout 0 0@lo
 234 | missing: NID... | discover
@@ -275,12 +277,13 @@ cat >"$dir/wrong" <<'END'
 254 | none: No such file | import --exec none
 234 | unexpected argument: b | export --backup a b
 234 | unexpected argument: b | export --dot a b
+234 | unexpected argument: b | export --kernel a b
 234 | unexpected argument: a | version a
 234 | missing: add\|del\|reset\|show\|list | fault --rule_type drop
 234 | missing: --nid | cpt-of-nid
 234 | option '--nid' requires an argument | cpt-of-nid --nid
 234 | cannot parse NID ''nonsense'' | cpt-of-nid --nid 10.0.0.5@tcp,nonsense
-234 | unexpected argument: now | cpt-of-nid --nid 10.0.0.5@tcp now
+234 | cannot parse NID ''now'' | cpt-of-nid --nid 10.0.0.5@tcp now
 234 | missing: add\|del\|reset\|show\|list | fault
 234 | missing: --rule_type | fault add
 234 | missing: --rule_type | fault add --rate 1
@@ -433,7 +436,7 @@ net set --all --health 1000
 net set --net tcp2 --health 1000
 net del --nid 127.0.0.6@tcp3
 net del --net tcp2 --if 127.0.0.4
-peer add --prim_nid 10.0.0.6@tcp --nid 10.0.1.6@tcp1 --nid 10.0.2.6@tcp,10.0.3.6@tcp --non_mr
+peer add --prim_nid 10.0.0.6@tcp --nid 10.0.1.6@tcp1 --nid 10.0.2.6@tcp,10.0.3.6@tcp --non_mr --lock_prim
 peer show --nid 10.0.1.6@tcp1 --verbose 5
 peer list
 peer set --nid 10.0.1.6@tcp1 --health 900
@@ -442,7 +445,7 @@ path show --nid 10.0.0.6@tcp --source 127.0.0.1@tcp
 debug peer --nid 10.0.1.6@tcp1
 debug recovery --local
 debug recovery --peer
-peer del --prim_nid 10.0.0.6@tcp --nid 10.0.1.6@tcp1 --force
+peer del --prim_nid 10.0.0.6@tcp --nid 10.0.1.6@tcp1 --force --lock_prim
 peer add --prim_nid 10.0.0.6@tcp --ip2nets '10.0.[4-5].[6,7]@tcp'
 peer del --prim_nid 10.0.0.6@tcp --ip2nets 10.0.5.[6-7]@tcp,10.0.4.7@tcp --nid 10.0.4.6@tcp
 peer del --prim_nid 10.0.0.6@tcp
@@ -478,6 +481,7 @@ import --show /dev/null
 import --exec /dev/null
 export --backup /dev/null
 export --dot /dev/null
+export --kernel /dev/null
 version
 top --interval 0.1 --count 1 --rows 2
 metrics
@@ -510,7 +514,7 @@ run 0 diff "$dir/before" "$dir/after"
 # Tried in other files: they take a node down, need another one, or RPC.
 elsewhere='lnet configure|lnet unconfigure|discover|rpc show|rpc reset'
 # What is always refused has no right use.
-never='auth-key|traffic-class|lock_prim|state|lnd-timeout'
+never='auth-key|traffic-class|state|lnd-timeout'
 
 among() { # FILE COMMAND OPTION
 	grep -E "(^|\| )$2( |\$)" "$dir/$1" | grep -qE -- "$3( |\$)"

@@ -166,8 +166,57 @@ buffers:
 peer:
 global:
 udsp:
+ulnet:
 fault:
 END
+# What kernel nodes do not know is behind what they know, and in "global" there
+# is none of it; in a backup for them it is nowhere.
+same_global() { # FILE
+	sed -n '/^global:/,/^[^g ]/{s/: .*//p}' "$1" >"$dir/out"
+	same out <<'END'
+    numa_range
+    max_interfaces
+    discovery
+    drop_asym_route
+    retry_count
+    transaction_timeout
+    health_sensitivity
+    recovery_interval
+    router_sensitivity
+    lnd_timeout
+    response_tracking
+    recovery_limit
+    max_recovery_ping_interval
+END
+}
+same_global "$dir/backup"
+same_global "$dir/plain"
+at a 0 export --kernel "$dir/kernel"
+same_global "$dir/kernel"
+run 0 grep -E '^[a-z]' "$dir/kernel"
+same out <<'END'
+net:
+route:
+peer:
+global:
+routing:
+buffers:
+udsp:
+END
+own=$(sed -nE 's/^TUNABLE\(([a-z_]+),.*/\1/p' "${srcdir:-.}/lnd/socklnd/tunable.def" |
+	grep -vxE 'conns_per_peer|timeout|tos' | paste -sd '|')
+run 0 grep -E "^ *($own): " "$dir/backup"
+run 1 grep -E "^ *($own): " "$dir/kernel"
+fresh k
+at k 0 import "$dir/kernel"
+silent err
+stop_lnetd k
+# A backup of a node at its defaults has nothing of it.
+fresh e
+at e 0 export --backup "$dir/defaults"
+stop_lnetd e
+expect "nothing that kernel nodes refuse" test "$(grep -cE '^(ulnet|fault|udsp)' \
+	"$dir/defaults")" = 0
 at b 0 import "$dir/backup"
 silent err
 exports b backup --backup
@@ -246,7 +295,7 @@ at b 0 export --backup
 {
 	printf 'routing:\n    - enable: 0\n'
 	printf 'buffers:\n    tiny: 8\n    small: 9\n    large: 2\n'
-	cat "$dir/global"
+	sed 's/^    health_gain:/ulnet:\n&/' "$dir/global"
 } >"$dir/rest"
 same out <"$dir/rest"
 finish

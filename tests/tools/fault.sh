@@ -32,7 +32,7 @@ fault:
 -     rule_type: drop
       source: "*"
       dest: 127.0.0.2@tcp
-      local_nid: 255.255.255.255@tcp
+      local_nid: "*@tcp"
       portal:
       - 26
       - 27
@@ -48,7 +48,7 @@ fault:
             get: 0
             reply: 0
 -     rule_type: drop
-      source: 255.255.255.255@tcp1
+      source: "*@tcp1"
       dest: "*"
       local_nid: "*"
       interval: 0.5

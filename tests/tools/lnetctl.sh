@@ -341,15 +341,6 @@ ctl 234 peer add --nid 10.0.0.5@tcp
 has err "^lnetctl peer add: missing: --prim_nid\$"
 ctl 234 peer del
 has err "^lnetctl peer del: missing: --prim_nid\$"
-ctl 161 peer add --prim_nid 10.0.0.5@tcp --lock_prim
-same err <<END
----
-add:
--     peer:
-      errno: -95
-      descr: ! "lock_prim: not supported: discovery changes no NID of an added peer in any case"
-...
-END
 ctl 234 peer add --prim_nid 10.0.0.5@tcp --ip2nets x
 ctl 234 peer add --prim_nid nonsense
 ctl 0 peer add --prim_nid 10.0.0.5@tcp --nid 10.0.1.5@tcp1,10.0.2.5@tcp2 \
@@ -587,7 +578,11 @@ service-id
 setup-mrrouting
 setup-sysctl
 END
+ctl 0 cpt-of-nid 10.0.0.6@tcp 10.0.0.7@tcp
+mv "$dir/out" "$dir/words"
 ctl 0 cpt-of-nid --nid 10.0.0.6@tcp,10.0.0.7@tcp
+same out <"$dir/words"
+ctl 0 cpt-of-nid --nid 10.0.0.6@tcp 10.0.0.7@tcp
 same out <<END
 cpt-of-nid:
 - nid: 10.0.0.6@tcp

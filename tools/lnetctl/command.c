@@ -151,9 +151,9 @@ static void arguments_limit(const struct command *c, struct option_set *set)
 
 	set->words = c->args;
 	set->max = c->list ? -1 : most[c->kind];
-	set->min = c->kind == COMMAND_SET		 ? 2
-		   : c->kind == COMMAND_FAULT || c->list ? 1
-							 : 0;
+	set->min = c->kind == COMMAND_SET				? 2
+		   : c->kind == COMMAND_FAULT || (c->list && !c->needs) ? 1
+									: 0;
 }
 
 /* Fills @g and @args. Returns 0, also if args->help is set, or the exit
@@ -220,6 +220,28 @@ static void command_say_missing(const struct given *g)
 		else
 			fputc(*n, stderr);
 	fputc('\n', stderr);
+}
+
+/* Appends the arguments that are no options to the value of the option that has
+ * the same key: NIDs may be given either way. Returns 0 or the exit status. */
+static int given_join_words(struct given *g)
+{
+	const struct command *c = g->command;
+	unsigned int i = 0;
+	int status = 0;
+
+	if (!c->list || !c->needs)
+		return 0;
+	while (strcmp(command_row(c, i)->key, c->list) != 0)
+		i++;
+	for (unsigned int k = 0; !status && k < g->nargs; k++) {
+		if (g->values[i])
+			status = given_join(g, i, g->args[k]);
+		else
+			g->values[i] = g->args[k];
+	}
+	g->nargs = 0;
+	return status;
 }
 
 static int command_check_options(const struct given *g)
@@ -351,7 +373,7 @@ static int request_make(const struct given *g, struct request *r)
 	for (unsigned int i = 0; (row = command_row(command, i)); i++)
 		if (g->values[i] && row->kind == OPTION_OWN)
 			add_option(r, row, g->values[i]);
-	if (command->list)
+	if (command->list && !command->needs)
 		request_list(r, command->list, g->args, g->nargs);
 	return command->kind == COMMAND_SET ? add_setting(g, r) : 0;
 }
@@ -370,12 +392,14 @@ static uint64_t ping_us(const struct given *g)
 	return seconds > 0 && seconds < 86400 ? (uint64_t)seconds * 1000000 : 0;
 }
 
-static int command_make(const struct given *g, struct command_args *args,
+static int command_make(struct given *g, struct command_args *args,
 			struct request *r)
 {
 	enum command_kind kind = g->command->kind;
-	int status = command_check_options(g);
+	int status = given_join_words(g);
 
+	if (!status)
+		status = command_check_options(g);
 	if (status)
 		return status;
 	if (kind == COMMAND_PING)

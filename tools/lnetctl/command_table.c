@@ -99,7 +99,7 @@ const struct command commands[] = {
 		TEXT("ip2net", 'p', "RULES",
 		     "networks by the node's addresses: \"tcp1 10.1.*.*\""),
 		ROW(NUMBER, "peer-timeout", 't', "peer_timeout", "SECONDS",
-		    "after which a silent peer is asked whether it is alive"),
+		    "kept and shown; has an effect on kernel nodes only"),
 		ROW(NUMBER, "peer-credits", 'c', "peer_credits", "N",
 		    "messages at once to one peer"),
 		ROW(NUMBER, "peer-buffer-credits", 'b', "peer_buffer_credits",
@@ -171,7 +171,7 @@ const struct command commands[] = {
 		FLAG("non_mr", 'm', "not multi-rail: sent to at the NID named, "
 		     "from one interface"),
 		FLAG("lock_prim", 'l',
-		     "refused: an added peer keeps its NIDs in any case"),
+		     "accepted: an added peer keeps its NIDs in any case"),
 		MANY("ip2nets", 'i', "NIDS[,NIDS]...", "the same"))),
 	COMMAND("peer", "del", "delete a peer, or NIDs of it",
 		.needs = "prim_nid", OPTIONS(
@@ -181,7 +181,7 @@ const struct command commands[] = {
 		    "peer"),
 		UNUSED("force", 'f', "accepted: no peer is locked"),
 		FLAG("lock_prim", 'l',
-		     "refused: an added peer keeps its NIDs in any case"),
+		     "accepted: an added peer keeps its NIDs in any case"),
 		MANY("ip2nets", 'i', "NIDS[,NIDS]...", "the same"))),
 	COMMAND("peer", "show", "show peers", OPTIONS(
 		TEXT("nid", 'n', "NID", "only the peer with this NID"),
@@ -253,14 +253,14 @@ const struct command commands[] = {
 		TEXT("rte", 'r', "PATTERN", "NIDs of routers"),
 		NUMBER("priority", 'p', "N", "of src alone, or dst alone: 0 is "
 		       "the best, and the default"),
-		NUMBER("idx", 'i', "N", "where it shall stand, from 0; behind "
-		       "all others"))),
+		NUMBER("idx", 'i', "N", "its number, by which they are ordered; "
+		       "by default behind all others"))),
 	COMMAND("udsp", "del", "delete selection policies",
 		.needs = "idx|all", OPTIONS(
-		NUMBER("idx", 'i', "N", "the one there"),
+		NUMBER("idx", 'i', "N", "the one with this number"),
 		FLAG("all", 'a', "all of them"))),
 	COMMAND("udsp", "show", "show selection policies", OPTIONS(
-		NUMBER("idx", 'i', "N", "only the one there"))),
+		NUMBER("idx", 'i', "N", "only the one with this number"))),
 	COMMAND("import", NULL, "configure the node from YAML",
 		.args = "[FILE]", .kind = COMMAND_IMPORT, OPTIONS(
 		MODE("add", 'a', "configure what is in it (this is the "
@@ -274,6 +274,8 @@ const struct command commands[] = {
 		.args = "[FILE]", .kind = COMMAND_EXPORT, OPTIONS(
 		FLAG("backup", 'b',
 		     "only what is needed to configure it again"),
+		FLAG("kernel", 0, "the same, but only what kernel nodes know, "
+		     "too"),
 		FLAG("dot", 'd', "a drawing for Graphviz instead: nets, peers, "
 		     "routes"))),
 	RULE("add", "add a rule that loses or harms messages", "rule_type",
@@ -301,7 +303,7 @@ const struct command commands[] = {
 	COMMAND("version", NULL, "print the version of lnetctl",
 		.kind = COMMAND_VERSION),
 	COMMAND("cpt-of-nid", NULL, "show which CPTs NIDs of peers belong to",
-		.needs = "nid", OPTIONS(
+		.args = "[NID...]", .list = "nids", .needs = "nid", OPTIONS(
 		ROW(MANY, "nid", 'n', "nids", "NID[,NID]...", "of peers"))),
 	KERNEL("service-id", "no LND here listens at an RDMA service"),
 	KERNEL("setup-mrrouting", "the system's routes are left alone here"),

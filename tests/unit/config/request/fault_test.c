@@ -23,13 +23,13 @@ static const struct {
 	{ "drop", "drop_all: true", ANYWHERE "      rate: 1\n" },
 	{ "drop", "source: 10.0.0.1@tcp, dest: '*@tcp1', rate: 2",
 	  "      source: 10.0.0.1@tcp\n"
-	  "      dest: 255.255.255.255@tcp1\n"
+	  "      dest: \"*@tcp1\"\n"
 	  "      local_nid: \"*\"\n"
 	  "      rate: 2\n" },
 	{ "drop",
 	  "source: 255.255.255.255@tcp, dest: '*', local_nid: 10.0.0.2@tcp, "
 	  "interval: 3",
-	  "      source: 255.255.255.255@tcp\n"
+	  "      source: \"*@tcp\"\n"
 	  "      dest: \"*\"\n"
 	  "      local_nid: 10.0.0.2@tcp\n"
 	  "      interval: 3\n" },

@@ -358,6 +358,38 @@ Test(import, first_rule)
 	rig_close(&rig);
 }
 
+/* Settings that kernel nodes do not have are in a section of their own, behind
+ * what kernel nodes read; older files have them in "global". */
+Test(import, settings_of_ours)
+{
+	struct rig rig = rig_open();
+	struct result r;
+	char *state = rig_state(&rig);
+
+	cr_assert_null(strstr(state, "ulnet:"));
+	cr_assert_null(strstr(state, "health_gain"));
+	free(state);
+	import_ok(&rig, "add", "global: {health_gain: 7, retry_count: 4}");
+	import_ok(&rig, "add", "ulnet: {busy_poll: 20}");
+	import_fail(&rig, "add", "ulnet: {busy_pol: 20}", -EINVAL,
+		    "unknown setting 'busy_pol': 'busy_poll' may be meant");
+	state = rig_state(&rig);
+	cr_assert(strstr(state, "    max_recovery_ping_interval: 900\n"
+				"ulnet:\n"
+				"    health_gain: 7\n"
+				"    busy_poll: 20\n"),
+		  "%s", state);
+	free(state);
+	r = ask(&rig, "export: {kernel: true}");
+	cr_assert(strstr(r.out, "    retry_count: 4\n"), "%s", r.out);
+	cr_assert_null(strstr(r.out, "ulnet"), "%s", r.out);
+	cr_assert_null(strstr(r.out, "health_gain"), "%s", r.out);
+	result_free(&r);
+	ask_fail(&rig, "export: {kernel: true, dot: true}", -EINVAL,
+		 "a drawing is no backup");
+	rig_close(&rig);
+}
+
 /* An unknown key that resembles a known one is an error. */
 Test(import, misspelt)
 {
@@ -631,7 +663,7 @@ Test(import, faults)
 				    "      interval: 0.25\n"
 				    "      latency: 1.5\n"
 				    "-     rule_type: error\n"
-				    "      source: 255.255.255.255@tcp\n"
+				    "      source: \"*@tcp\"\n"
 				    "      dest: \"*\"\n"
 				    "      local_nid: 10.77.0.2@tcp\n"
 				    "      portal:\n"

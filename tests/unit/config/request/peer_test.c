@@ -122,7 +122,7 @@ Test(peer, state)
 	struct rig rig = rig_open();
 	struct result r;
 
-	ask_out(&rig, "peer add: {prim_nid: " A1 "}", "");
+	ask_out(&rig, "peer add: {prim_nid: " A1 ", lock_prim: true}", "");
 	r = ask(&rig, "peer show: {verbose: 3}");
 	cr_assert(strstr(r.out, "      Multi-Rail: true\n"
 				"      peer state: 9\n"),
@@ -153,8 +153,8 @@ Test(peer, errors)
 		  "true or false is expected" },
 		{ "peer add: {prim_nid: 1.2.3.4@tcp, frob: 2}", -EINVAL,
 		  "unknown key 'frob'" },
-		{ "peer add: {prim_nid: 1.2.3.4@tcp, lock_prim: true}",
-		  -EOPNOTSUPP, "lock_prim: not supported: discovery" },
+		{ "peer add: {prim_nid: 1.2.3.4@tcp, lock_prim: 2}", -EINVAL,
+		  "true or false is expected" },
 		{ "peer del: {prim_nid: 1.2.3.4@tcp, ip2nets: x}", -EINVAL,
 		  "cannot parse NID 'x'" },
 		{ "peer add: {prim_nid: '1.2.3.[4-5]@tcp'}", -EINVAL,

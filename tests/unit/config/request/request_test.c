@@ -228,10 +228,7 @@ Test(request, tunables)
 		"    lnd_timeout: 16\n"
 		"    response_tracking: 3\n"
 		"    recovery_limit: 0\n"
-		"    max_recovery_ping_interval: 900\n"
-		"    health_gain: 0\n"
-		"    busy_poll: 0\n"
-		"    large_nids: 0\n");
+		"    max_recovery_ping_interval: 900\n");
 	rig_close(&rig);
 }
 

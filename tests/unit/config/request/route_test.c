@@ -103,6 +103,15 @@ Test(route, added_and_shown)
 		"route:\n"
 		"-     net: tcp2\n"
 		"      gateway: 10.77.0.8@tcp\n");
+	ask_out(&rig, "route show: {hop: 2, verbose: 1}",
+		"route:\n"
+		"-     net: tcp2\n"
+		"      gateway: 10.77.0.8@tcp\n"
+		"      hop: 2\n"
+		"      priority: 3\n"
+		"      health_sensitivity: 1\n"
+		"      state: down\n"
+		"      type: multi-hop\n");
 	ask_out(&rig, "route show: {gateway: 10.77.0.7@tcp}", "");
 	ask_out(&rig, "route del: {net: tcp2, gateway: 10.77.0.8@tcp}", "");
 	ask_fail(&rig, "route del: {net: tcp2, gateway: 10.77.0.8@tcp}",
