@@ -366,8 +366,6 @@ static void retry_later(struct sock_peer *peer)
 	connect_again(c, attempt_now(peer) + pause, -EALREADY,
 		      sock_loss_unconnected(-EALREADY));
 	sock_peer_refused(peer);
-	if (c->retries == SOCK_STALL_REFUSALS && list_empty(&peer->conns))
-		sock_peer_reset_stalled(peer);
 }
 
 /* Is it pointless to ask the peer again? */

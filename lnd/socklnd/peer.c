@@ -571,17 +571,6 @@ void sock_peer_lost(struct sock_conn *conn, int status)
 	sock_peer_settle(peer);
 }
 
-void sock_peer_reset_stalled(struct sock_peer *peer)
-{
-	struct sock_conn *conn;
-
-	if (list_empty(&peer->suspended))
-		return;
-	list_for_each_entry (conn, &peer->suspended, link)
-		sock_reset_on_close(conn->io.fd);
-	sock_peer_close(peer, -ETIMEDOUT);
-}
-
 /* ---- progress, keepalive ---- */
 
 static struct silence_law silence_law_of(const struct sock_peer *peer)

@@ -25,12 +25,13 @@
  *	- TCP gets through first: then the old connections are resumed.
  *
  * A kernel node takes a second CONTROL connection for a duplicate and refuses
- * it. After SOCK_STALL_REFUSALS such answers, which prove that the network is
- * back, the old connections are reset. Whatever TCP still had is lost: those
- * messages were reported to LNet as sent, and LNet's deadlines will show that
- * there is no answer. (A kernel node that allows several connections of a type
- * accepts the new one, and uses both. So the side that opens the new connection
- * never closes an old one by itself: a kernel node would then close all.)
+ * it, as long as it knows the old one. That proves that the network is back,
+ * but the old connections are left alone until TCP gets through, or
+ * sock_timeout is over: what is in the kernel's socket its LNet counts as sent,
+ * and never sends again, so a reset would cost calls where two kernel nodes
+ * only wait. (A kernel node that allows several connections of a type accepts
+ * the new one, and uses both. So the side that opens the new connection never
+ * closes an old one by itself: a kernel node would then close all.)
  *
  * The same is done when our own link comes back after a while, with connections
  * that we have opened: the peer's TCP may be about to retransmit late. If the
@@ -56,8 +57,6 @@
 
 #include "lnd/connect.h"
 #include "lnd/socklnd/conn.h"
-
-#define SOCK_STALL_REFUSALS 5
 
 struct sock_peer {
 	struct hash_node hash;
@@ -176,10 +175,6 @@ void sock_peer_saw_bulk(struct sock_peer *peer);
  * Closes all connections of the peer; or only @conn, if it is suspended and
  * either the peer has closed it or others have replaced it. */
 void sock_peer_lost(struct sock_conn *conn, int status);
-
-/* Resets the suspended connections, if any: the peer refuses new ones as long
- * as it has them. */
-void sock_peer_reset_stalled(struct sock_peer *peer);
 
 /* An attempt to connect was refused or has failed: if the connections are
  * suspended only because our link had gone, they may be resumed. */

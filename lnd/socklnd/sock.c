@@ -217,13 +217,6 @@ void sock_readable_from(int fd, unsigned int bytes)
 	(void)set_int(fd, SOL_SOCKET, SO_RCVLOWAT, bytes);
 }
 
-void sock_reset_on_close(int fd)
-{
-	struct linger none = { .l_onoff = 1 };
-
-	(void)!setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-}
-
 /* ---- causes ---- */
 
 /* Unlike here, a kernel node reports ETIMEDOUT as NETWORK_TIMEOUT, which does

@@ -56,9 +56,6 @@ void sock_tcp_look(int fd, struct silence_acks *tcp);
  * holds. No effect if the system does not allow it. */
 void sock_readable_from(int fd, unsigned int bytes);
 
-/* Makes close() reset the connection, and discard what is still to be sent. */
-void sock_reset_on_close(int fd);
-
 /* ---- causes (lnd.h) for negative errnos ---- */
 
 /* No connection could be made because of @status: the cause for messages that
