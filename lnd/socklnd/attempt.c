@@ -279,28 +279,62 @@ static void on_turns(struct work *w)
 static bool is_unheard(const struct sock_conn *conn)
 {
 	if (conn->fsm.state == CONN_CONNECTING)
-		return true;
+		return !sock_is_connected_tcp(conn->io.fd);
 	return loop_now(conn->loop) - conn->heard >= SOCK_RTO_MIN &&
 	       sock_unacked(conn->io.fd);
 }
 
+/* Is nothing heard on either socket? */
+static bool attempt_is_unheard(const struct sock_peer *peer)
+{
+	return is_unheard(peer->attempt) &&
+	       (!peer->second || is_unheard(peer->second));
+}
+
+static struct sock_conn *other_socket(const struct sock_conn *conn)
+{
+	const struct sock_peer *peer = conn->peer;
+
+	return conn == peer->attempt ? peer->second : peer->attempt;
+}
+
+/* @conn and, unless it is NULL, @second are the sockets of the attempt. */
+static void set_sockets(struct sock_peer *peer, struct sock_conn *conn,
+			struct sock_conn *second)
+{
+	peer->attempt = conn;
+	peer->second = second;
+}
+
 bool sock_attempt_reached(struct sock_conn *conn)
 {
-	struct sock_peer *peer = conn->peer;
-	struct sock_conn *first = peer->attempt, *second = peer->second;
+	bool calls = sock_pid_is_user(conn->sni->ni->conf->pid);
+	struct sock_conn *other = other_socket(conn);
 
-	peer->second = NULL;
-	if (!second)
+	if (!other)
 		return true;
-	/* The peer has already got the HELLO of the first socket, and will
-	 * answer on that. */
-	if (conn == second && !is_unheard(first)) {
-		sock_conn_drop(second);
-		return false;
+	if (is_unheard(other)) {
+		set_sockets(conn->peer, conn, NULL);
+		sock_conn_drop(other);
+		return true;
 	}
-	peer->attempt = conn;
-	sock_conn_drop(conn == first ? second : first);
-	return true;
+	if (!calls)
+		return true;
+	set_sockets(conn->peer, other, NULL);
+	sock_conn_drop(conn);
+	return false;
+}
+
+bool sock_attempt_answered(struct sock_conn *conn)
+{
+	struct sock_conn *other = other_socket(conn);
+
+	if (other && is_unheard(other)) {
+		sock_conn_drop(other);
+		other = NULL;
+	}
+	set_sockets(conn->peer, other, NULL);
+	return other;
 }
 
 /* Opens a second socket for the attempt. If that fails, the first one goes
@@ -309,6 +343,8 @@ static void try_second(struct sock_peer *peer)
 {
 	struct sock_conn *old = peer->second;
 
+	if (old && !is_unheard(old))
+		return;
 	peer->second = NULL;
 	if (old)
 		sock_conn_drop(old);
@@ -323,7 +359,7 @@ static bool yields(struct sock_peer *peer)
 {
 	bool others = !list_empty(&peer->cpt->turns);
 
-	if (is_unheard(peer->attempt))
+	if (attempt_is_unheard(peer))
 		return others;
 	return (others || !list_empty(&peer->host->waiting)) &&
 	       ++peer->looks >= LOOKS;
@@ -347,7 +383,7 @@ static void look_after(struct connect *c)
 		wait_for_turn(peer);
 		return;
 	}
-	if (is_unheard(peer->attempt)) {
+	if (attempt_is_unheard(peer)) {
 		try_second(peer);
 		tell_of_silence(peer);
 	}
@@ -408,7 +444,7 @@ void sock_attempt_opened(struct sock_peer *peer, enum sock_type type)
 	const struct sock_conn *attempt = peer->attempt;
 
 	/* Our own attempt, if it has heard nothing, is no longer needed. */
-	if (attempt && attempt->type == (int)type && is_unheard(attempt))
+	if (attempt && attempt->type == (int)type && attempt_is_unheard(peer))
 		connect_move(&peer->connect, CONNECT_IDLE);
 	connect_opened(&peer->connect);
 	if (sock_peer_choose(peer, 1))

@@ -800,6 +800,7 @@ static void handshake_answered(struct sock_conn *conn)
 {
 	struct sock_peer *peer = conn->peer;
 	int rc = hello_read(conn);
+	bool goes_on;
 
 	if (rc == 0)
 		return;
@@ -811,14 +812,15 @@ static void handshake_answered(struct sock_conn *conn)
 	 * attempt with them. */
 	if (conn->fsm.state == CONN_CLOSED)
 		return;
+	goes_on = sock_attempt_answered(conn);
 	if (rc) {
-		sock_attempt_done(peer, rc);
-		return;
+		sock_conn_drop(conn);
+	} else {
+		conn->swap = conn->hello.swap;
+		sock_peer_add(peer, conn);
 	}
-	conn->swap = conn->hello.swap;
-	peer->attempt = NULL;
-	sock_peer_add(peer, conn);
-	sock_attempt_done(peer, 0);
+	if (!goes_on)
+		sock_attempt_done(peer, rc);
 }
 
 static void on_active(struct env_io *io, int revents)

@@ -47,6 +47,10 @@
  * retransmissions of the SYN: so a peer that was away is reached within
  * max_reconnectms of its return, while a distant one can still answer on the
  * first socket. An attempt fails when nothing was heard for sock_timeout.
+ * A kernel node logs an error for a connection that ends before its request has
+ * come. So once TCP has connected a socket the peer is asked on it, even if it
+ * has been asked on the other one: it refuses one of the two. Not so by a node
+ * that only calls, whose second connection would replace the first.
  *
  * Each CPT limits its attempts under way (max_connecting), or else peers that
  * do not answer could use up everything. Beyond that NIDs take turns (host.h):
@@ -212,10 +216,14 @@ void sock_peers_stop(struct sock_cpt *cpt);
 
 void sock_attempts_init(struct sock_cpt *cpt);
 
-/* TCP has connected @conn, the first or the second socket of an attempt: drops
- * the other one, or, if that will be answered sooner, @conn. False: @conn was
- * dropped. */
+/* TCP has connected @conn, the first or the second socket of an attempt. Drops
+ * the other one, unless that has reached the peer, too. False: that is enough,
+ * and @conn was dropped. */
 bool sock_attempt_reached(struct sock_conn *conn);
+
+/* The peer has answered on @conn, which leaves its attempt. True: it was asked
+ * on another socket as well, with which the attempt goes on. */
+bool sock_attempt_answered(struct sock_conn *conn);
 
 /* The attempt to open a connection has ended. @status: 0: it is open;
  * -EALREADY: the peer asks to try again later; -EPROTONOSUPPORT: the peer

@@ -196,6 +196,15 @@ unsigned int sock_unacked(int fd)
 	return ioctl(fd, SIOCOUTQ, &n) || n < 0 ? 0 : (unsigned int)n;
 }
 
+bool sock_is_connected_tcp(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_state == TCP_ESTABLISHED;
+}
+
 void sock_tcp_look(int fd, struct silence_acks *tcp)
 {
 	struct tcp_info info = { 0 };

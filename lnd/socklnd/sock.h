@@ -47,6 +47,8 @@ uint64_t sock_files_max(void);
 
 /* Bytes that the other end's TCP has not acknowledged yet. */
 unsigned int sock_unacked(int fd);
+/* Has TCP connected the socket, whether or not the loop has noticed? */
+bool sock_is_connected_tcp(int fd);
 /* TCP's measurements of what is unacknowledged. If the system does not provide
  * them, @tcp has nothing in flight. */
 struct silence_acks;

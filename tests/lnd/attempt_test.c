@@ -4,6 +4,7 @@
  * that they do not hold up messages for other peers.
  */
 #include <errno.h>
+#include <semaphore.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "tests/lnd/netns.h"
 #include "tests/lnd/pair.h"
 #include "tests/lnd/raw_peer.h"
+#include "ulnet/loop.h"
 
 /* Attempts to reach a silent peer last longer than any test. */
 static const struct ulnet_tunable patient[] = { { "conns_per_peer", 1 },
@@ -589,6 +591,110 @@ static int nothing_is_heard(void)
 	return pair_down(&fx);
 }
 
+/* ---- both sockets of an attempt reach the peer ---- */
+
+/* Keeps the loop of node 0 from noticing anything. */
+struct blocker {
+	struct ulnet_work work;
+	sem_t blocked, over;
+};
+
+static void block(struct ulnet_work *w)
+{
+	struct blocker *b = container_of(w, struct blocker, work);
+
+	sem_post(&b->blocked);
+	while (sem_wait(&b->over))
+		continue;
+}
+
+static void block_begin(struct blocker *b)
+{
+	*b = (struct blocker){ .work.fn = block };
+	sem_init(&b->blocked, 0, 0);
+	sem_init(&b->over, 0, 0);
+	lnet_post(pair.node[0], 0, &b->work);
+	while (sem_wait(&b->blocked))
+		continue;
+}
+
+static void block_end(struct blocker *b)
+{
+	sem_post(&b->over);
+}
+
+/* Sends a PUT to a peer whose system drops the requests for connections, until
+ * there are two sockets, and then, before the node notices, takes both. The
+ * queue of the listener has room for one connection, which is fill()'s. */
+static struct box *take_two(struct fx *fx, struct raw_peer *s, int fd[2])
+{
+	struct blocker blocker;
+	struct box *b;
+	int filler[2];
+
+	expect(fx, listen(s->listener, 0) == 0);
+	filler[0] = fill(s);
+	b = put_one(fx, s);
+	for (uint64_t us = 0; dropped() < 2 && us < fx_patience(fx); us += 1000)
+		fx_run(fx, 1000);
+	expect(fx, dropped() >= 2);
+	block_begin(&blocker);
+	expect(fx, listen(s->listener, 100) == 0);
+	filler[1] = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+	for (int i = 0; i < 2; i++)
+		fd[i] = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+	block_end(&blocker);
+	expect(fx, fd[0] >= 0 && fd[1] >= 0);
+	close_all(filler, 2);
+	return b;
+}
+
+/* A kernel node logs an error if a connection ends before its request has come:
+ * the peer gets a request on both sockets, and refuses one of them. */
+static int both_are_asked(unsigned int taken)
+{
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	struct ulnet_nid target;
+	struct sock_hello hello;
+	struct raw_peer s;
+	struct box *b;
+	struct fx fx;
+	int fd[2];
+
+	if (!own_network())
+		return SKIPPED;
+	if (!pair_up(&fx, turns, ARRAY_SIZE(turns)))
+		return 1;
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, raw_peer_listen(&s) == 0);
+	b = take_two(&fx, &s, fd);
+	for (int i = 0; i < 2; i++) {
+		expect(&fx, hear_request(fd[i], &target) == 0);
+		expect(&fx, hear_hello(fd[i], &hello) == 0);
+		expect(&fx, hello.type == SOCK_CONTROL);
+	}
+	say(fd[!taken], buf, raw_peer_hello(&s, SOCK_NONE, buf));
+	expect(&fx, hear_end(fd[!taken]));
+	say(fd[taken], buf, raw_peer_hello(&s, SOCK_CONTROL, buf));
+	expect(&fx, fx_wait(&fx, &b->terminals, 1));
+	expect(&fx, b->terminal.status == 0);
+	expect(&fx, raw_peer_has_conns(&fx, &s, 1));
+	close_all(fd, 2);
+	fx_close(&fx);
+	raw_peer_fini(&s);
+	return pair_down(&fx);
+}
+
+static int first_is_taken(void)
+{
+	return both_are_asked(0);
+}
+
+static int second_is_taken(void)
+{
+	return both_are_asked(1);
+}
+
 /* The memory for failures of peers that do not exist is bounded. */
 static int failures_are_forgotten(void)
 {
@@ -632,6 +738,9 @@ static const struct apart_test tests[] = {
 	{ "a peer that refuses at first", refused_at_first },
 	{ "a new address ends a pause", address_ends_a_pause },
 	{ "attempts that hear nothing are repeated", nothing_is_heard },
+	{ "both sockets reach the peer, which takes one", first_is_taken },
+	{ "both sockets reach the peer, which takes the other one",
+	  second_is_taken },
 	{ "peers that do not exist are forgotten", failures_are_forgotten },
 };
 

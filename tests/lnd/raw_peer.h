@@ -38,9 +38,9 @@ int raw_peer_connect(struct raw_peer *s);
 /* Listens on the peer's address. Returns 0 or -errno. */
 int raw_peer_listen(struct raw_peer *s);
 /* Returns the next connection on which the node sends something, or -errno.
- * Skips those that end without a byte: a node that was slow to notice that an
- * attempt succeeded has opened a second socket for it, and closes one of the
- * two. */
+ * Skips those that end without a byte: TCP may have connected the second socket
+ * of an attempt just when the node closed it, since the first one was enough.
+ */
 int raw_peer_accept(struct raw_peer *s);
 /* Has the node opened such a connection? */
 bool raw_peer_is_called(struct raw_peer *s);
