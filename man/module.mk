@@ -268,6 +268,7 @@ dist_man_MANS += %D%/man7/ulnet_metrics.7
 dist_man_MANS += %D%/man7/ulnet_sim.7
 dist_man_MANS += %D%/man7/ulnet_wireshark.7
 dist_man_MANS += %D%/man7/ulrpc.7
+dist_man_MANS += %D%/man7/ulrpc_cluster.7
 dist_man_MANS += %D%/man7/ulrpc_protocol.7
 dist_man_MANS += %D%/man7/ulrpc_retry.7
 dist_man_MANS += %D%/man7/ulrpc_timeouts.7

@@ -653,6 +653,7 @@ tool_tests += %D%/tools/tcp.sh
 tool_tests += %D%/tools/top.sh
 tool_tests += %D%/tools/unit_file.sh
 tool_tests += %D%/tools/user.sh
+tool_tests += %D%/tools/upgrade.sh
 tool_tests += %D%/tools/usual_socket.sh
 tool_tests += %D%/tools/vanished.sh
 tool_tests += %D%/tools/wireshark.sh
