@@ -71,6 +71,7 @@ dist_man_MANS += %D%/man3/lnet_net_format.3
 dist_man_MANS += %D%/man3/lnet_net_parse.3
 dist_man_MANS += %D%/man3/lnet_networks_parse.3
 dist_man_MANS += %D%/man3/lnet_ip2nets_parse.3
+dist_man_MANS += %D%/man3/lnet_routes_add.3
 dist_man_MANS += %D%/man3/lnet_routes_parse.3
 dist_man_MANS += %D%/man3/lnet_ni_add.3
 dist_man_MANS += %D%/man3/lnet_ni_del.3

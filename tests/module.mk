@@ -189,6 +189,7 @@ unit_tests += %D%/unit/config_test
 %C%_unit_config_test_SOURCES = \
 	%D%/unit/config/poll_test.c \
 	%D%/unit/config/server_test.c \
+	%D%/unit/config/sites_test.c \
 	%D%/unit/config/request/debug_test.c \
 	%D%/unit/config/request/fault_test.c \
 	%D%/unit/config/request/import_test.c \

@@ -177,6 +177,88 @@ int route_item(struct plan *plan, const struct scope *s,
 	return rc ? rc : plan_routes(plan, s, item, add);
 }
 
+/* ---- routes of a text ---- */
+
+/* The node's NIDs but 0@lo, in an array that is to be freed. Returns how many
+ * there are, or -errno. */
+static int own_nids(struct lnet *node, struct ulnet_nid **nids_p)
+{
+	struct ulnet_nid *nids = NULL, *more;
+	struct ulnet_ni_info info;
+	unsigned int n = 0;
+
+	for (; !lnet_ni_info(node, n + 1, &info); n++) {
+		more = realloc(nids, (n + 1) * sizeof(*nids));
+		if (!more) {
+			free(nids);
+			return -ENOMEM;
+		}
+		nids = more;
+		nids[n] = info.nid;
+	}
+	*nids_p = nids;
+	return (int)n;
+}
+
+static bool net_is_own(const struct ulnet_nid *nids, int n, uint32_t net)
+{
+	while (n-- > 0)
+		if (lnet_nid_net(&nids[n]) == net)
+			return true;
+	return false;
+}
+
+static bool nid_is_own(const struct ulnet_nid *nids, int n,
+		       const struct ulnet_nid *nid)
+{
+	while (n-- > 0)
+		if (lnet_nid_eq(&nids[n], nid))
+			return true;
+	return false;
+}
+
+/* Adds @route. *@why_p becomes why it is passed over. */
+static int add_if_ours(struct lnet *node, const struct ulnet_nid *nids, int n,
+		       const struct ulnet_route *route, const char **why_p)
+{
+	int rc;
+
+	*why_p = net_is_own(nids, n, route->net)
+			 ? "this node is on that network itself"
+		 : !net_is_own(nids, n, lnet_nid_net(&route->gateway))
+			 ? "the gateway is on no network of this node"
+			 : NULL;
+	rc = *why_p ? 0 : lnet_route_add(node, route);
+	if (rc != -EEXIST)
+		return rc;
+	*why_p = "it is there already";
+	return 0;
+}
+
+int lnet_routes_add(struct lnet *node, const struct ulnet_route *routes,
+		    unsigned int n, lnet_routes_passed_fn passed, void *arg)
+{
+	struct ulnet_routing routing;
+	struct ulnet_nid *nids;
+	int nnids = own_nids(node, &nids), rc = 0;
+
+	if (nnids < 0)
+		return nnids;
+	lnet_routing(node, &routing);
+	for (unsigned int i = 0; !rc && i < n; i++) {
+		const char *why = NULL;
+
+		if (nid_is_own(nids, nnids, &routes[i].gateway))
+			routing.enabled = true;
+		else
+			rc = add_if_ours(node, nids, nnids, &routes[i], &why);
+		if (why && passed)
+			passed(arg, &routes[i], why);
+	}
+	free(nids);
+	return rc || !routing.enabled ? rc : lnet_routing_set(node, &routing);
+}
+
 int buffers_section(struct plan *plan, const struct scope *s,
 		    const struct tree *map, bool add)
 {

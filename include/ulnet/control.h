@@ -68,6 +68,25 @@ ULNET_EXPORT int lnet_routes_parse(const char *text,
 				   unsigned int *n_p,
 				   struct ulnet_text_error *err);
 
+/* Called for a route that lnet_routes_add() passes over, with the reason, a
+ * constant text. */
+typedef void (*lnet_routes_passed_fn)(void *arg,
+				      const struct ulnet_route *route,
+				      const char *why);
+
+/*
+ * Adds those of @routes that are for @node, as one text serves a whole cluster.
+ * A route whose gateway is a NID of the node itself makes the node a router.
+ * Passed over are routes to nets that the node is on, routes by gateways on
+ * none of its nets, and those that it has already; @passed, unless it is NULL,
+ * is called for each of them. 0, or the error of the first route that cannot be
+ * added; those before it stay. Any thread but those of CPTs.
+ */
+ULNET_EXPORT int lnet_routes_add(struct lnet *node,
+				 const struct ulnet_route *routes,
+				 unsigned int n, lnet_routes_passed_fn passed,
+				 void *arg);
+
 /* ---- a node under control: lnet_control_start(3) ---- */
 
 struct lnet_control;

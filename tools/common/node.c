@@ -318,52 +318,30 @@ int node_add_networks(const struct node *n, const char *spec)
 
 /* How many routes were passed over, and one of them, with the reason. */
 struct passed {
+	const struct say *say;
 	unsigned int n;
 	char first[2 * LNET_NIDSTR_SIZE + 64];
 };
 
-/* The text serves a whole cluster, so it also has routes that are not for this
- * host. NULL: this one is. */
-static const char *route_is_not_for(const struct node *n,
-				    const struct ulnet_route *route)
+static void route_passed(void *arg, const struct ulnet_route *route,
+			 const char *why)
 {
-	if (node_has(n, NULL, route->net))
-		return "this node is on that network itself";
-	if (!node_has(n, NULL, lnet_nid_net(&route->gateway)))
-		return "the gateway is on no network of this node";
-	return NULL;
-}
-
-static int node_add_route(const struct node *n, const struct ulnet_route *route,
-			  struct passed *passed)
-{
+	struct passed *passed = arg;
 	char net[LNET_NIDSTR_SIZE], gateway[LNET_NIDSTR_SIZE];
-	const char *why = route_is_not_for(n, route);
-	int rc = why ? 0 : lnet_route_add(n->lnet, route);
 
-	if (rc == -EEXIST)
-		why = "it is there already";
 	lnet_net_format(route->net, net, sizeof(net));
 	lnet_nid_format(&route->gateway, gateway, sizeof(gateway));
-	if (!why && rc)
-		say(n->say, LNET_LOG_ERR, "--routes: %s by %s: %s", net,
-		    gateway, strerror(-rc));
-	if (!why)
-		return rc;
-	say(n->say, LNET_LOG_INFO, "--routes: %s by %s is passed over: %s", net,
-	    gateway, why);
+	say(passed->say, LNET_LOG_INFO, "--routes: %s by %s is passed over: %s",
+	    net, gateway, why);
 	if (!passed->n++)
 		snprintf(passed->first, sizeof(passed->first), "%s by %s: %s",
 			 net, gateway, why);
-	return 0;
 }
 
-/* A route whose gateway is this node makes it a router, as in the kernel. */
 static int add_routes(const struct node *n, const char *text)
 {
 	struct ulnet_text_error err = { 0 };
-	struct passed passed = { 0, "" };
-	struct ulnet_routing routing;
+	struct passed passed = { .say = n->say };
 	struct ulnet_route *routes;
 	unsigned int count;
 	int rc = lnet_routes_parse(text, &routes, &count, &err);
@@ -372,16 +350,12 @@ static int add_routes(const struct node *n, const char *text)
 		say_wrong(n, "routes", text, rc, &err);
 		return rc;
 	}
-	lnet_routing(n->lnet, &routing);
-	for (unsigned int i = 0; !rc && i < count; i++)
-		if (node_has(n, &routes[i].gateway, 0))
-			routing.enabled = true;
-		else
-			rc = node_add_route(n, &routes[i], &passed);
+	rc = lnet_routes_add(n->lnet, routes, count, route_passed, &passed);
 	free(routes);
-	if (!rc && routing.enabled)
-		rc = lnet_routing_set(n->lnet, &routing);
-	if (!rc && passed.n)
+	if (rc)
+		say(n->say, LNET_LOG_ERR, "--routes %s: %s", text,
+		    strerror(-rc));
+	else if (passed.n)
 		say(n->say, LNET_LOG_WARN,
 		    "--routes: %u of %u routes are not for this node, and are "
 		    "passed over (%s)",
