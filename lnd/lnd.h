@@ -115,7 +115,8 @@ struct lnd_ni {
 	uint64_t incarnation; /* differs for each start of the NI */
 	unsigned int cpts;
 	struct loop *const *loops;	     /* one for each CPT */
-	char interface[LNET_INTERFACE_SIZE]; /* name to show, by resolve() */
+	/* name to show, by resolve(); later by lnet_ni_renamed() */
+	char interface[LNET_INTERFACE_SIZE];
 	int numa_node; /* of the device; startup() may set it; -1: not known */
 	/* Number of leading bits of the NID's address that all hosts of the
 	 * NI's IP network share. startup() may set it; 0: not known. */
@@ -356,6 +357,7 @@ struct lnd_upcalls {
 	uint64_t (*lnd_timeout)(const struct lnd_ni *ni);
 	bool (*large_nids)(const struct lnd_ni *ni);
 	void (*ni_set_up)(struct lnd_ni *ni, bool up, const char *why);
+	void (*ni_renamed)(struct lnd_ni *ni, const char *name);
 	void (*ni_stopped)(struct lnd_ni *ni, unsigned int cpt);
 	unsigned int (*ni_cpt_of)(const struct lnd_ni *ni,
 				  const struct ulnet_nid *nid);
@@ -542,6 +544,14 @@ static inline bool lnet_large_nids(const struct lnd_ni *ni)
 static inline void lnet_ni_set_up(struct lnd_ni *ni, bool up, const char *why)
 {
 	ni->upcalls->ni_set_up(ni, up, why);
+}
+
+/* The interface with the NI's address has the name @name now, which is shorter
+ * than LNET_INTERFACE_SIZE. One thread at a time: the one that reads
+ * ni->interface in the LND. */
+static inline void lnet_ni_renamed(struct lnd_ni *ni, const char *name)
+{
+	ni->upcalls->ni_renamed(ni, name);
 }
 
 /* @cpt's part of the NI has stopped: see lnd.shutdown(). */

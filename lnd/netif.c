@@ -107,6 +107,28 @@ const char *netif_fault(const struct ifaddrs *all, const struct ulnet_nid *nid)
 	return found ? "its link is down" : "no interface has its address";
 }
 
+const char *netif_renamed(const struct ifaddrs *all,
+			  const struct ulnet_nid *nid, const char *name)
+{
+	const struct ifaddrs *has = NULL;
+	struct in6_addr addr;
+
+	if (inet_pton(AF_INET, name, &addr) == 1 ||
+	    inet_pton(AF_INET6, name, &addr) == 1)
+		return NULL;
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		if (!has_addr(i, nid))
+			continue;
+		/* Several interfaces may have it: then it is still this one. */
+		if (!strcmp(i->ifa_name, name))
+			return NULL;
+		has = i;
+	}
+	return has && strlen(has->ifa_name) < LNET_INTERFACE_SIZE
+		       ? has->ifa_name
+		       : NULL;
+}
+
 /* IPv6 link-local addresses (fe80::/10) cannot be used: a NID cannot say on
  * which link they are. */
 static bool is_link_local(const struct ulnet_nid *nid)

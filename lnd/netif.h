@@ -45,6 +45,12 @@ int netif_numa_node(const char *name);
 /* The NUMA node of the device whose folder in sysfs is @folder; -1: unknown. */
 int netif_device_numa_node(const char *folder);
 
+/* The name that the interface with the address of @nid has now, if it was
+ * renamed since it was called @name. NULL: it is called @name still, or is not
+ * known. @name may also be an address. @all: from getifaddrs(3). */
+const char *netif_renamed(const struct ifaddrs *all,
+			  const struct ulnet_nid *nid, const char *name);
+
 /* Why the address of @nid cannot be used just now, as text; NULL: it can. It
  * can if an interface has the address, or is a loopback interface whose network
  * has it, and if that interface is up with a carrier. @all: from getifaddrs(3).

@@ -71,6 +71,14 @@ static void ni_look(struct sock_ni *sni, const char *fault)
 		post_link_changed(sni);
 }
 
+static void name_look(struct lnd_ni *ni, const struct ifaddrs *all)
+{
+	const char *name = netif_renamed(all, &ni->nid, ni->interface);
+
+	if (name)
+		lnet_ni_renamed(ni, name);
+}
+
 static void link_look(struct sock_links *ls)
 {
 	struct sock_ni *sni;
@@ -85,8 +93,10 @@ static void link_look(struct sock_links *ls)
 		return;
 	}
 	loop_timer_cancel(ls->loop, &ls->again);
-	list_for_each_entry (sni, &ls->nis, in_links)
+	list_for_each_entry (sni, &ls->nis, in_links) {
+		name_look(sni->ni, all);
 		ni_look(sni, netif_fault(all, &sni->ni->nid));
+	}
 	freeifaddrs(all);
 }
 

@@ -191,6 +191,7 @@ void ni_free(struct lnet_ni *ni)
 	bool *gone = ni->gone;
 	bool last;
 
+	pthread_mutex_destroy(&ni->name_lock);
 	free(ni->cpt);
 	free(ni);
 	last = atomic_fetch_sub(&net_node(node)->nis_alive, 1) == 1;
@@ -213,6 +214,7 @@ static int ni_alloc(struct lnet *node, const struct lnd *lnd,
 		free(ni);
 		return -ENOMEM;
 	}
+	pthread_mutex_init(&ni->name_lock, NULL);
 	ni->node = node;
 	ni->lnd.lnd = lnd;
 	ni->lnd.upcalls = net_node(node)->upcalls;
@@ -315,7 +317,7 @@ static void ni_info_counts(const struct lnet_ni *ni, struct ulnet_ni_info *info)
 	info->drop_count = counts_total(&info->dropped);
 }
 
-void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info)
+void ni_info(struct lnet_ni *ni, struct ulnet_ni_info *info)
 {
 	const struct lnd *lnd = ni->lnd.lnd;
 
@@ -332,7 +334,9 @@ void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info)
 		.ntunables = lnd->ntunables,
 		.numa_node = ni->lnd.numa_node,
 	};
+	pthread_mutex_lock(&ni->name_lock);
 	memcpy(info->interface, ni->lnd.interface, sizeof(info->interface));
+	pthread_mutex_unlock(&ni->name_lock);
 	if (!ni_is_lo(ni)) {
 		info->tx_credits = ni->credits_max;
 		info->peer_credits = ni->peer_credits;
@@ -379,6 +383,17 @@ bool ni_is_neighbour(const struct lnet_ni *ni, const struct ulnet_nid *nid)
 		return false;
 	return !bits ||
 	       (own->addr[bytes] ^ nid->addr[bytes]) >> (8 - bits) == 0;
+}
+
+void ni_rename(struct lnet_ni *ni, const char *name)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	log_info("ni", "%s: its interface is called %s now",
+		 lnet_nid_format(&ni->lnd.nid, nid, sizeof(nid)), name);
+	pthread_mutex_lock(&ni->name_lock);
+	text_copy(ni->lnd.interface, sizeof(ni->lnd.interface), name);
+	pthread_mutex_unlock(&ni->name_lock);
 }
 
 bool ni_set_up(struct lnet_ni *ni, bool up, const char *why)

@@ -9,6 +9,8 @@
 #ifndef LNET_NI_H
 #define LNET_NI_H
 
+#include <pthread.h>
+
 #include <stdatomic.h>
 #include "base/fsm.h"
 #include "lnd/lnd.h"
@@ -61,6 +63,8 @@ struct ni_cpt {
 
 struct lnet_ni {
 	struct lnd_ni lnd; /* the part that the LND sees */
+	/* protects lnd.interface, which may change: ni_rename() */
+	pthread_mutex_t name_lock;
 	struct lnet *node;
 	uint32_t segment; /* number of the segment: lnet/nid/nid.h */
 	/* the bit of this NI in lnet_peer_ni.connecting_from and
@@ -142,13 +146,16 @@ int ni_start(struct lnet_ni *ni) must_check;
 /* Frees an NI that was not started, or that every CPT has let go. */
 void ni_free(struct lnet_ni *ni);
 
+/* Sets the name of the interface, for users. Any thread. */
+void ni_rename(struct lnet_ni *ni, const char *name);
+
 /* Sets whether @ni is up. If that is a change, logs it, with @why if the NI is
  * down, and returns true. Any thread. */
 bool ni_set_up(struct lnet_ni *ni, bool up, const char *why);
 
 /* Fills @info as lnet_ni_info(3) does. The caller must keep @ni from being
  * freed. Any thread. */
-void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info);
+void ni_info(struct lnet_ni *ni, struct ulnet_ni_info *info);
 /* Resets the counters in @cpt's part of the NI. Thread: @cpt's. */
 void ni_stats_reset(struct lnet_ni *ni, const struct lnet_cpt *cpt);
 

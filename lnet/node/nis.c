@@ -13,6 +13,11 @@
 #include "lnet/peer/peer.h"
 #include "lnet/policy/policy.h"
 
+static void upcall_ni_renamed(struct lnd_ni *lnd, const char *name)
+{
+	ni_rename(ni_of(lnd), name);
+}
+
 const struct lnd_upcalls nis_upcalls = {
 	.parse = upcall_parse,
 	.finalize = upcall_finalize,
@@ -27,6 +32,7 @@ const struct lnd_upcalls nis_upcalls = {
 	.lnd_timeout = upcall_lnd_timeout,
 	.large_nids = upcall_large_nids,
 	.ni_set_up = upcall_ni_set_up,
+	.ni_renamed = upcall_ni_renamed,
 	.ni_stopped = upcall_ni_stopped,
 	.ni_cpt_of = upcall_ni_cpt_of,
 };

@@ -3,8 +3,12 @@
 # The systemd unit is one.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
-run 0 grep -q '^ExecStart=/.*/lnetd --foreground --config /' \
+run 0 grep -qE '^ExecStart=/.*/lnetd --foreground --wait [0-9]+ --config /' \
 	tools/lnetd.service
+# It goes on trying when what it needs at the start does not come in time.
+for line in StartLimitIntervalSec=0 Restart=on-failure RestartSec=5; do
+	run 0 grep -qx "$line" tools/lnetd.service
+done
 run 0 grep -q '^LimitNOFILE=1048576$' tools/lnetd.service
 command -v systemd-analyze >/dev/null ||
 	skip "systemd-analyze is not installed"

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "tools/common/node.h"
 #include "tools/common/program.h"
 #include "tools/common/serve.h"
+#include "waiting.h"
 
 #define WHO "lnetd"
 
@@ -28,7 +30,8 @@
 struct lnetd {
 	struct node_options options; /* socket is never NULL once parsed */
 	bool foreground;
-	char *pidpath; /* NULL: none */
+	unsigned int wait_s; /* for interfaces that are not there yet */
+	char *pidpath;	     /* NULL: none */
 	struct say say;
 	struct node node;
 	struct serve serve;
@@ -53,6 +56,9 @@ static const struct option_row rows[] = {
 	  .kind = OPTION_FLAG, AT(foreground) },
 	{ "pidfile", 'P', "FILE", "write the process id to FILE",
 	  .kind = OPTION_PATH, AT(pidpath) },
+	{ "wait", 'w', "SECONDS",
+	  "to wait for interfaces and addresses that are not there yet (0)",
+	  .kind = OPTION_NUMBER, AT(wait_s), 0, 86400 },
 	{ 0 },
 };
 
@@ -194,10 +200,69 @@ static int take_pidfile(struct lnetd *d)
 	return rc;
 }
 
+/* ---- configuring ---- */
+
+/* Does node_configure() return @rc because an interface or an address is not
+ * there, or because no rule matches those that are? */
+static bool lnetd_is_absent(int rc)
+{
+	return rc == -ENODEV || rc == -EADDRNOTAVAIL || rc == -ENETDOWN ||
+	       rc == -ENOENT;
+}
+
+/* Takes back what node_configure() did before it failed. */
+static int unconfigure(const struct lnetd *d)
+{
+	static const char *const requests[] = { "lnet unconfigure:",
+						"lnet configure:" };
+	char *answer;
+	int rc = 0, status;
+
+	for (unsigned int i = 0; i < 2 && !rc; i++) {
+		rc = lnet_control_request(d->node.control, requests[i],
+					  &answer);
+		if (rc)
+			break;
+		rc = lnet_ctl_print(answer, NULL, NULL, &status);
+		rc = rc ? rc : status;
+		free(answer);
+	}
+	return rc;
+}
+
+/* Configures the node; if something is not there yet, waits for it. Sets
+ * *@number_p to the signal that has ended the waiting, or to 0. */
+static int lnetd_configure(struct lnetd *d, int signals, int *number_p)
+{
+	uint64_t until = clock_ns() + d->wait_s * UINT64_C(1000000000);
+	/* Before the first attempt, so that no change is missed. */
+	int fd = d->wait_s ? waiting_open() : -1;
+	int rc = node_configure(&d->node), number = 0;
+
+	if (lnetd_is_absent(rc) && d->wait_s)
+		say(&d->say, LNET_LOG_WARN,
+		    "waiting for interfaces and addresses, for %u s at most",
+		    d->wait_s);
+	while (lnetd_is_absent(rc) && clock_ns() < until) {
+		number = waiting_wait(fd, signals, until);
+		if (number == SIGHUP)
+			continue;
+		if (number)
+			break;
+		rc = unconfigure(d);
+		if (!rc)
+			rc = node_configure(&d->node);
+	}
+	if (fd >= 0)
+		close(fd);
+	*number_p = number == SIGHUP ? 0 : number;
+	return rc;
+}
+
 /* Runs the node from its beginning to its end. */
 static int lnetd_serve(struct lnetd *d, int signals)
 {
-	int rc = take_pidfile(d);
+	int rc = take_pidfile(d), number = 0;
 
 	if (!rc)
 		rc = node_open(&d->node, &d->options, &d->say,
@@ -207,13 +272,15 @@ static int lnetd_serve(struct lnetd *d, int signals)
 	if (!rc)
 		rc = serve_selftest(&d->serve, &d->say, d->node.lnet);
 	if (!rc)
-		rc = node_configure(&d->node);
+		rc = lnetd_configure(d, signals, &number);
 	if (!rc)
 		rc = serve_metrics(&d->serve, &d->say, d->node.control);
 	if (!rc)
 		rc = lnetd_announce(d);
 	if (!rc)
 		lnetd_wait_for_end(d, signals);
+	if (number) /* while it waited: it was told to end, and does */
+		rc = 0;
 	serve_stop(&d->serve);
 	node_close(&d->node);
 	pidfile_drop(d->pidpath, d->pidfile);
