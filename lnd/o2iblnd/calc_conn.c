@@ -198,6 +198,25 @@ static void accepted(struct negotiation *t, struct ulnet_o2ib_attempt *now)
 	calc_value(t->notes, RULE_ACCEPTED, "max_frags", now->frags);
 }
 
+static uint64_t entries_to_ask(const struct negotiation *t,
+			       const struct ulnet_o2ib_attempt *now);
+
+/* Can the initiator make its completion queue for this request? It does so
+ * before it asks, so it does not learn that less would do. */
+static bool can_ask(struct negotiation *t, const struct ulnet_o2ib_attempt *now)
+{
+	uint64_t entries = entries_to_ask(t, now);
+	uint32_t max = t->ini->conf.max_cqe;
+
+	if (!max || entries <= max)
+		return true;
+	t->conn->verdict = LNET_O2IB_NO_CQ_TO_ASK;
+	calc_side(t->notes, t->ini_side);
+	calc_note(t->notes, LNET_O2IB_ERROR, RULE_ASK_NO_CQ, "cq_entries",
+		  (int64_t)entries, "%ju > %u", (uintmax_t)entries, max);
+	return false;
+}
+
 /* One request, and its answer. False: the initiator asks again, with @request
  * updated. */
 static bool calc_conn_ask(struct negotiation *t,
@@ -213,6 +232,8 @@ static bool calc_conn_ask(struct negotiation *t,
 				 "queue_depth", 0);
 		return true;
 	}
+	if (!can_ask(t, now))
+		return true;
 	conn->nattempts++;
 	if (!answer_version(t, now, request))
 		return false;
@@ -433,10 +454,10 @@ static void sum_send(struct sum *s)
 	r->max_send_wr_granted = granted(s);
 }
 
-static int sum_cq(struct sum *s)
+static void sum_cq(struct sum *s)
 {
 	struct ulnet_o2ib_resources *r = s->r;
-	uint64_t send = r->max_send_wr, max = s->node->conf.max_cqe;
+	uint64_t send = r->max_send_wr;
 	enum calc_rule rule = RULE_CQ;
 
 	if (s->model->send == CALC_SEND_USER) {
@@ -451,12 +472,42 @@ static int sum_cq(struct sum *s)
 	r->cq_entries = r->max_recv_wr + send;
 	computed(s, rule, "cq_entries", r->cq_entries, "%u + %ju",
 		 r->max_recv_wr, (uintmax_t)send);
+}
+
+/* 0; -ENOSPC: the device has no such completion queue. */
+static int check_cq(struct sum *s)
+{
+	const struct ulnet_o2ib_resources *r = s->r;
+	uint64_t max = s->node->conf.max_cqe;
+
 	if (!max || r->cq_entries <= max)
 		return 0;
 	calc_note(s->notes, LNET_O2IB_ERROR, RULE_CQ_MAX, "cq_entries",
 		  (int64_t)r->cq_entries, "%ju > %ju", (uintmax_t)r->cq_entries,
 		  (uintmax_t)max);
 	return -ENOSPC;
+}
+
+/* Entries of the completion queue that the initiator makes for this request. */
+static uint64_t entries_to_ask(const struct negotiation *t,
+			       const struct ulnet_o2ib_attempt *now)
+{
+	struct ulnet_o2ib_conn conn = *t->conn;
+	struct ulnet_o2ib_resources r = { 0 };
+	struct sum s = { .node = t->ini,
+			 .model = calc_model(t->ini->conf.model),
+			 .conn = &conn,
+			 .side = t->ini_side,
+			 .r = &r };
+
+	conn.version = now->version;
+	conn.depth = now->depth;
+	conn.frags = now->frags;
+	conn.concurrent_sends[s.side] = flow_sends(t->ini, &conn, NULL);
+	sum_recv(&s);
+	sum_send(&s);
+	sum_cq(&s);
+	return r.cq_entries;
 }
 
 static uint32_t bulk_wrs(struct sum *s)
@@ -588,7 +639,8 @@ int lnet_o2ib_resources(const struct ulnet_o2ib_node *nodes,
 	calc_side(notes, me);
 	sum_recv(&s);
 	sum_send(&s);
-	rc = sum_cq(&s);
+	sum_cq(&s);
+	rc = check_cq(&s);
 	sum_use(&s);
 	sum_peer(&s, nodes[conn->initiator].conf.conns_per_peer);
 	sum_node(&s, npeers ? npeers : 1);

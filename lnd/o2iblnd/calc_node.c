@@ -63,6 +63,9 @@ static const char *const verdicts[LNET_O2IB_VERDICTS] = {
 		"one does not",
 	[LNET_O2IB_NO_CQ] =
 		"a device has no completion queue that is long enough",
+	[LNET_O2IB_NO_CQ_TO_ASK] =
+		"the initiator's device has no completion queue for what it "
+		"would ask for, so it never asks",
 };
 
 /* The table's row for @model, which may be any number; NULL: there is none. */

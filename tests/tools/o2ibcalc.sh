@@ -110,7 +110,7 @@ has out '^error: B: fmr_pool_size: 127 < 512 / 4: fmr_pool_size below'
 calc 0 --both model=2.11 --a peer_credits=32,peer_credits_hiw=24
 has out '^warning: A: hiw: 24 > 8: hiw above the depth'
 calc 1 --both max_cqe=100
-has out '^error: A: cq_entries: 2098 > 100: '
+has out '^error: A: cq_entries: 2098 > 100: the initiator makes'
 has out '^  cq_entries '
 calc 0 --both max_qp_wr=2000 --a model=2.10.54
 has out '^  max_send_wr_granted +1542 +1813 '

@@ -578,6 +578,21 @@ Test(o2ib_calc, completion_queues)
 	cr_assert_eq(calculate(), -ECONNREFUSED);
 	cr_assert_eq(got.conn.verdict, LNET_O2IB_NO_CQ);
 	cr_assert(noted(LNET_O2IB_ERROR, B, "cq.max"));
+	/* seen with a kernel of 2.16: the other node would have lowered the
+	 * depth to 8, but the first queue must have 2 * 128 + 2 + 260 * 128
+	 * entries */
+	begin(LNET_O2IB_2_16, V15);
+	pair.node[A].peer_credits = 128;
+	pair.node[A].peer_credits_hiw = 64;
+	pair.node[A].max_cqe = 33538;
+	connected(8, 257, 1);
+	pair.node[A].max_cqe = 32767;
+	refused(LNET_O2IB_NO_CQ_TO_ASK);
+	cr_assert(noted(LNET_O2IB_ERROR, A, "connect.no_cq"));
+	cr_assert_eq(got.conn.nattempts, 0);
+	/* it can be asked, since it makes the queue for what was agreed upon */
+	pair.initiator = B;
+	connected(8, 257, 0);
 	begin(V11, V11);
 	connected(8, 256, 0);
 	takes(A, 18, 2072, 34);
