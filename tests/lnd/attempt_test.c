@@ -623,6 +623,11 @@ static void block_end(struct blocker *b)
 	sem_post(&b->over);
 }
 
+static bool has_second(const struct census *c, unsigned int n)
+{
+	return c->seconds == n;
+}
+
 /* Sends a PUT to a peer whose system drops the requests for connections, until
  * there are two sockets, and then, before the node notices, takes both. The
  * queue of the listener has room for one connection, which is fill()'s. */
@@ -635,9 +640,7 @@ static struct box *take_two(struct fx *fx, struct raw_peer *s, int fd[2])
 	expect(fx, listen(s->listener, 0) == 0);
 	filler[0] = fill(s);
 	b = put_one(fx, s);
-	for (uint64_t us = 0; dropped() < 2 && us < fx_patience(fx); us += 1000)
-		fx_run(fx, 1000);
-	expect(fx, dropped() >= 2);
+	expect(fx, census_wait(fx, pair.node[0], &s->nid, has_second, 1));
 	block_begin(&blocker);
 	expect(fx, listen(s->listener, 100) == 0);
 	filler[1] = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);

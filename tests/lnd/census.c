@@ -42,6 +42,7 @@ static void count_peer(struct census *c, const struct sock_peer *peer)
 	c->peers++;
 	c->wanted += peer->connect.wanted;
 	c->attempts += peer->connect.fsm.state == CONNECT_CONNECTING;
+	c->seconds += peer->second != NULL;
 	c->failures = MAX(c->failures, peer->connect.failures);
 	list_for_each_entry (conn, &peer->conns, link) {
 		c->conns++;

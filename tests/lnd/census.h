@@ -22,6 +22,7 @@ struct census {
 	uint64_t copied;       /* bytes copied of messages that were given up */
 	unsigned int wanted;   /* peers that messages wait for */
 	unsigned int attempts; /* to connect */
+	unsigned int seconds;  /* attempts that have a second socket */
 	/* the most failures in a row of one of those peers */
 	unsigned int failures;
 	/* remote| of connections: local port << 16 | remote port */
