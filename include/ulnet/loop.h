@@ -174,6 +174,12 @@ ULNET_EXPORT void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 				    const struct ulnet_nid *local,
 				    const struct ulnet_id *peer);
 
+/* To be called in the handler of a PUT event: the sender gets no ACK, as if the
+ * message were lost, so that it may send the message again. For a layer that
+ * finds that the payload has changed on its way. Owner of @cpt, the CPT of the
+ * event. */
+ULNET_EXPORT void lnet_withhold_ack(struct lnet *node, unsigned int cpt);
+
 /* ---- layers: lnet_layer_add(3) ---- */
 
 /* What a library keeps for a node, and must free when the node is closed or, in

@@ -132,10 +132,13 @@ static void request_put_done(struct work *w)
 		   !wire_handle_is_none(&msg->out.hdr.wmd) &&
 		   !(msg->md->options & LNET_MD_ACK_DISABLE);
 
+	struct portal_cpt *pc = portal_cpt(msg->md->cpt);
+
 	request_event(msg, &ev, LNET_EVENT_PUT);
+	pc->ack_withheld = false;
 	md_event_put(msg->md, &ev, 0);
 	msg->md = NULL;
-	if (ack)
+	if (ack && likely(!pc->ack_withheld))
 		request_ack(msg);
 	else
 		in_free(msg);

@@ -159,6 +159,14 @@ bool lnet_timer_armed(const struct ulnet_timer *timer)
 	return timer_armed((const void *)timer->opaque);
 }
 
+/* ---- messages ---- */
+
+void lnet_withhold_ack(struct lnet *node, unsigned int cpt)
+{
+	loop_assert_owner(node->loops[cpt]);
+	portal_cpt(node->cpt[cpt])->ack_withheld = true;
+}
+
 /* ---- layers ---- */
 
 static struct list *layer_link(struct ulnet_layer *layer)

@@ -58,6 +58,8 @@ struct portal_cpt {
 	/* registered memory, of which each CPT has a copy */
 	struct mems mems;
 	uint64_t sequence; /* number of the last event */
+	/* lnet_withhold_ack() was called by the handler of this event */
+	bool ack_withheld;
 };
 
 static inline struct portal_cpt *portal_cpt(const struct lnet_cpt *cpt)

@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "base/util.h"
 #include "rpc/rpc.h"
+#include "rpc/stats/stat.h"
 #include "ulnet/stub.h"
 
 /* A segment: memory for one message. */
@@ -294,10 +295,38 @@ bool bulk_release(struct ulrpc_bulk *b)
 
 /* ---- attempts ---- */
 
+/* Has the payload of a PUT, which says what it is to be, changed on its way?
+ */
+static bool is_damaged(const struct ulrpc_bulk *b, const struct ulnet_event *ev)
+{
+	/* segment_attach(): one fragment is no vector. */
+	const struct iovec one = { ev->md_start, SIZE_MAX };
+	const struct iovec *iov =
+		ev->md_options & LNET_MD_IOVEC ? ev->md_start : &one;
+	uint32_t crc = 0, left = ev->mlength;
+	size_t skip = ev->offset;
+
+	if (likely(!b->checked) || ev->status || !(ev->hdr_data & BULK_PROOF))
+		return false;
+	for (; left; iov++) {
+		size_t n = iov->iov_len > skip ? iov->iov_len - skip : 0;
+
+		n = MIN(n, left);
+		crc = crc32c(crc, (uint8_t *)iov->iov_base + skip, n);
+		left -= (uint32_t)n;
+		skip -= MIN(skip, iov->iov_len);
+	}
+	return ev->hdr_data != bulk_proof(crc);
+}
+
 static void segment_on_event(const struct ulnet_event *ev)
 {
 	struct ulrpc_bulk *b = ev->user_ptr;
 
+	if (ev->type == LNET_EVENT_PUT && unlikely(is_damaged(b, ev))) {
+		stat_count(b->shard, RPC_STAT_puts_damaged);
+		lnet_withhold_ack(b->shard->node, b->shard->cpt);
+	}
 	if (ev->type == LNET_EVENT_PUT && ev->mlength)
 		b->touched = true;
 	/* Bytes that were moved before the unlinking count, too. */

@@ -29,6 +29,18 @@
 struct shard;
 struct stat_service;
 
+/*
+ * The header data of a PUT to a sink with checksums: that of its payload. The
+ * receiver compares, and sends no ACK if the payload has changed on its way, so
+ * that the PUT is repeated as if it were lost. Peers of before have 0 there, or
+ * do not look: then a change is found when the reply comes. ulrpc_protocol(7)
+ */
+#define BULK_PROOF (UINT64_C(1) << 32)
+static inline uint64_t bulk_proof(uint32_t crc)
+{
+	return BULK_PROOF | crc;
+}
+
 /* Counts the bytes that are moved after the call has ended. @fn is called when
  * the bulk is idle, with the bytes that were put, @in, and got, @out. The other
  * fields are for @fn. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/crc32c.h"
+#include "rpc/bulk/bulk.h"
 
 /* How many arrays a remote has with a number for each segment. */
 #define REMOTE_ARRAYS 3
@@ -366,4 +367,44 @@ int transfer_sum_check(struct transfer *x, const struct chunk *p)
 	return cursor_crc(&x->span, at, length, 0) == x->r->crc[segment]
 		       ? 0
 		       : -EBADMSG;
+}
+
+static void chunk_fit(const struct transfer *x, struct chunk *p)
+{
+	struct iovec iov[LNET_MAX_IOV];
+
+	cursor_slice(&x->span, &p->at, cursor_room(&x->span, &p->at), iov,
+		     LNET_MAX_IOV, &p->length);
+}
+
+void transfer_sum_again(struct transfer *x, struct chunk *p)
+{
+	unsigned int segment = p->at.segment;
+	uint32_t length = x->r->lengths[segment];
+	struct cursor at = cursor_begin(&x->span);
+
+	while (at.segment != segment)
+		cursor_move(&x->span, &at, cursor_room(&x->span, &at));
+	/* what other chunks of the segment have moved */
+	x->moved -= length - p->length;
+	x->low = MIN(x->low, at.offset);
+	x->left[segment - x->span.segment] = length;
+	p->at = at;
+	chunk_fit(x, p);
+}
+
+bool transfer_sum_next(struct transfer *x, struct chunk *p)
+{
+	if (!x->left[p->at.segment - x->span.segment])
+		return false;
+	cursor_move(&x->span, &p->at, p->length);
+	chunk_fit(x, p);
+	return true;
+}
+
+uint64_t transfer_proof(const struct transfer *x, const struct chunk *p)
+{
+	if (likely(!x->crc))
+		return 0;
+	return bulk_proof(cursor_crc(&x->span, p->at, p->length, 0));
 }

@@ -194,7 +194,7 @@ static int chunk_launch(struct chunk *p)
 			       p->at.in_segment);
 	r->tried = true;
 	return LNetPut(self, p->md, LNET_ACK_REQ, c->peer, ULRPC_PORTAL_BULK,
-		       match, p->at.in_segment, 0);
+		       match, p->at.in_segment, transfer_proof(p->x, p));
 }
 
 static void transfer_arm(struct transfer *x)
@@ -349,15 +349,47 @@ static void progress_note(struct bulk_progress *progress, uint64_t began,
 	atomic_store_explicit(&progress->last, now, memory_order_relaxed);
 }
 
+/* How often a segment is got again. If it is still wrong then, it is probably
+ * the caller who has changed it. */
+#define DAMAGES_MAX 8
+
+/* The segment of @p, a source, has arrived changed: gets all of it again. That
+ * is safe for every call, as the handler has not seen any of it. */
+static void chunk_damaged(struct chunk *p)
+{
+	struct transfer *x = p->x;
+
+	stat_count(x->t->conf.shard, RPC_STAT_segments_damaged);
+	if (x->status || p->damages == DAMAGES_MAX) {
+		chunk_lost(p);
+		transfer_fail(x, -EBADMSG);
+		return;
+	}
+	p->damages++;
+	transfer_sum_again(x, p);
+	p->status = -EBADMSG;
+	chunk_retry(p);
+}
+
+/* Does @p, of a segment that is got again, have more to get? Then it goes on
+ * with that. */
+static bool chunk_goes_on(struct chunk *p)
+{
+	struct transfer *x = p->x;
+
+	if (likely(!p->damages) || x->status || !transfer_sum_next(x, p))
+		return false;
+	fsm_move(&p->fsm, chunk_states, CHUNK_WAITING);
+	chunk_send(p);
+	return true;
+}
+
 static void chunk_moved(struct chunk *p)
 {
 	struct transfer *x = p->x;
-	int rc = x->left ? transfer_sum_check(x, p) : 0;
 
-	if (rc) {
-		stat_count(x->t->conf.shard, RPC_STAT_segments_damaged);
-		chunk_lost(p);
-		transfer_fail(x, rc);
+	if (x->left && unlikely(transfer_sum_check(x, p))) {
+		chunk_damaged(p);
 		return;
 	}
 	stat_count(x->t->conf.shard, RPC_STAT_segments_moved);
@@ -365,6 +397,8 @@ static void chunk_moved(struct chunk *p)
 	x->moved += p->length;
 	x->t->segments++;
 	x->t->conn_losses = 0;
+	if (chunk_goes_on(p))
+		return;
 	chunk_free(p);
 	transfer_settle(x);
 }

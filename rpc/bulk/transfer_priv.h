@@ -124,6 +124,9 @@ struct chunk {
 	struct fsm fsm;
 	bool answered;	       /* an answer has come, and set status */
 	bool final;	       /* a retry would fail, too */
+	/* how often its segment has arrived changed; since the first time it is
+	 * all of the segment, part by part */
+	uint8_t damages;
 	int status;	       /* of this try: 0 or -errno */
 	uint64_t match;	       /* remote.match when this try began */
 	struct ulnet_nid rail; /* the peer's NID that this try went to; ANY:
@@ -189,5 +192,14 @@ void transfer_sum_forget(struct transfer *x);
 /* Chunk @p of a source has come. 0; -EBADMSG: it completes a segment whose
  * checksum is wrong. */
 int transfer_sum_check(struct transfer *x, const struct chunk *p) must_check;
+/* After -EBADMSG: makes @p the first chunk of its segment, all of which is
+ * missing again. */
+void transfer_sum_again(struct transfer *x, struct chunk *p);
+/* Makes @p, which has come, the next chunk of its segment. False: nothing of
+ * the segment is missing. */
+bool transfer_sum_next(struct transfer *x, struct chunk *p);
+/* The header data of the PUT of @p: what the caller compares the data with when
+ * it comes (bulk_proof()). 0: there is nothing to compare. */
+uint64_t transfer_proof(const struct transfer *x, const struct chunk *p);
 
 #endif

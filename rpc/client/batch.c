@@ -142,11 +142,25 @@ static void replies_take(struct batch *p, const struct wire_replies *m,
 	}
 }
 
-/* A message of replies cannot be read: ends the call if @p has only one. */
+/* Asks about the calls of @p. Queries are just repeated when they are not
+ * answered. */
+static void batch_ask(struct batch *p)
+{
+	for (unsigned int i = 0; i < p->n && !p->query; i++)
+		if (p->entries[i].call)
+			call_ask(p->entries[i].call);
+}
+
+/* A message of replies cannot be read. If it was damaged on its way, the server
+ * has the replies, and is asked for them; about those of a query when that is
+ * due again, so that a line that damages all is not asked without a pause. A
+ * message that the server has made so ends the call if @p has only one. */
 static void replies_bad(struct batch *p, int rc)
 {
 	stat_count(p->shard, RPC_STAT_replies_malformed + stat_of_bad(rc));
-	if (p->n == 1 && p->open == 1)
+	if (rc == -EBADMSG)
+		batch_ask(p);
+	else if (p->n == 1 && p->open == 1)
 		call_fail(p->entries[0].call, ULRPC_CAUSE_BAD_REPLY);
 }
 
@@ -240,16 +254,13 @@ static void batch_undelivered(struct batch *p)
 	import_undelivered(imp, epoch, sent);
 }
 
-/* LNet does not know whether @p was delivered: asks about its calls. Queries
- * are just repeated when they are not answered. */
+/* LNet does not know whether @p was delivered. */
 static void batch_doubtful(struct batch *p)
 {
 	struct import *imp = p->client->imp;
 	uint32_t epoch = p->epoch;
 
-	for (unsigned int i = 0; i < p->n && !p->query; i++)
-		if (p->entries[i].call)
-			call_ask(p->entries[i].call);
+	batch_ask(p);
 	import_suspect(imp, epoch);
 }
 

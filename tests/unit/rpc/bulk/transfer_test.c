@@ -573,8 +573,9 @@ Test(transfer, source_checksums)
 	((uint8_t *)s.l.m.iov->iov_base)[3999]++;
 	cr_assert_eq(start(&s, 1000), 0);
 	ends(&s, -EBADMSG);
+	/* It was got again some times. */
 	cr_assert_eq(s.g.shard[SERVER].stats->counts[RPC_STAT_segments_damaged],
-		     1);
+		     9);
 	cr_assert_leq(s.e.moved, 2999);
 	cr_assert_geq(s.e.moved, 2000);
 	memory_free(&s.g, &part);

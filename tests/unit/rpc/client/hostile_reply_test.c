@@ -94,6 +94,42 @@ Test(hostile_reply, header_data_changed)
 	close_rig();
 }
 
+/* The head of a reply was damaged on its way: the server is asked for the reply
+ * at once, and the call neither fails nor waits for its time-out. The reply to
+ * that may be damaged, too: then the server is not asked without a pause. */
+Test(hostile_reply, is_asked_for_again)
+{
+	struct wire_reply r;
+	struct arrived *a;
+	size_t head, length;
+	unsigned int asked;
+
+	open_rig();
+	g.fake->mute_queries = true;
+	a = pending(10000000);
+	r = reply_to(a);
+	length = pack(a, &r, "hello", &head);
+	asked = g.fake->nqueries;
+	reply_put(a, wire_hdr_data(WIRE_REPLIES, bytes, head) ^ 1, bytes,
+		  length);
+	run(&g, 5 * MSEC);
+	cr_assert_eq(counted(RPC_STAT_replies_damaged), 1);
+	cr_assert_eq(g.fake->nqueries, asked + 1);
+	cr_assert_eq(n.ended, 0);
+	a = &g.fake->queries[asked % CALLS_SEEN];
+	reply_put(a, wire_hdr_data(WIRE_REPLIES, bytes, head) ^ 1, bytes,
+		  length);
+	run(&g, 5 * MSEC);
+	cr_assert_eq(counted(RPC_STAT_replies_damaged), 2);
+	cr_assert_eq(g.fake->nqueries, asked + 1);
+	cr_assert_eq(n.ended, 0);
+	r = reply_to(a);
+	send_reply(a, &r, "hello");
+	run(&g, 10 * MSEC);
+	ended_well(&n);
+	close_rig();
+}
+
 /* The header data fit the message, in which one byte is changed or which is cut
  * short. If the request had a single call, that ends once, or goes on waiting.
  */
