@@ -10,6 +10,7 @@
 #include "lnet/message/out.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
+#include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
 #define PING_SIZE 272 /* bytes that a ping asks for, as in kernel nodes */
@@ -29,6 +30,8 @@
  * with this timeout (ns). The timeout is short because the router drops
  * messages meanwhile. An answer that comes after it counts, too. */
 #define DEAF_AFTER  2
+/* Unverified NIs of a peer that are pinged at a time. */
+#define UNCONFIRMED_MAX 8
 #define DEAF_WITHIN (150 * NSEC_PER_MSEC)
 
 struct recovery {
@@ -98,7 +101,7 @@ static bool is_ill(const struct recovery *r)
 	/* An alias is not pinged: the CPT that owns the NID pings it, and may
 	 * receive the answers. */
 	return lpni && lpni->health < LNET_HEALTH_MAX &&
-	       lpni->place.state == PEER_HERE;
+	       lpni->place.state == PEER_HERE && !lpni->peer->hearsay;
 }
 
 /* Sets whether @ni receives nothing. A router announces such an NI as down,
@@ -179,6 +182,8 @@ static bool is_deaf(const struct recovery *r, const struct lnet_ni *ni)
 	       !health_ni_hears(r->cpt, ni, ns);
 }
 
+static bool recovery_pass_on(struct recovery *r);
+
 /* A ping has ended: frees @r, or waits for the time of the next ping. */
 static void recovery_go_on(struct recovery *r, bool answered)
 {
@@ -196,6 +201,8 @@ static void recovery_go_on(struct recovery *r, bool answered)
 		return;
 	}
 	recovery_not_heard(r);
+	if (recovery_pass_on(r))
+		return;
 	ni = r->local ? ni_of_mine(r) : NULL;
 	if (ni && is_deaf(r, ni))
 		ni_set_deaf(ni, true);
@@ -422,16 +429,75 @@ static bool health_matters(const struct lnet_cpt *cpt,
 	       routes_go_by(cpt, &lpni->nid, LNET_NET_ANY);
 }
 
-static void peer_ni_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+/* May @lpni be pinged, too? What a peer says of NIDs that have not confirmed it
+ * may be made up, so of these only UNCONFIRMED_MAX are pinged at a time. */
+static bool recovery_may_begin(const struct lnet_peer_ni *lpni)
+{
+	const struct lnet_peer_ni *p;
+	unsigned int n = 0;
+
+	if (!provenance_is_unverified(lpni))
+		return true;
+	peer_for_each_ni (p, lpni->peer)
+		n += p->recovery && provenance_is_unverified(p);
+	return n < UNCONFIRMED_MAX;
+}
+
+static struct recovery *peer_ni_ill_now(struct lnet_cpt *cpt,
+					struct lnet_peer_ni *lpni)
 {
 	struct recovery *r;
 
 	if (cpt->closing || lpni->recovery ||
 	    !settings_health_is_on(&cpt->node->settings) ||
-	    !health_matters(cpt, lpni))
-		return;
+	    !health_matters(cpt, lpni) || !recovery_may_begin(lpni))
+		return NULL;
 	r = recovery_new(cpt, false, &lpni->nid);
 	lpni->recovery = r ? &r->pings : NULL;
+	return r;
+}
+
+static void peer_ni_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	(void)peer_ni_ill_now(cpt, lpni);
+}
+
+/* An unverified NI of a peer has not answered: another one that is ill, and has
+ * not been pinged for longer, takes its turn. Returns true, and has freed @r,
+ * if there is one. */
+static bool recovery_pass_on(struct recovery *r)
+{
+	const struct lnet_peer_ni *lpni = r->local ? NULL : ni_of_peer(r);
+	struct lnet_cpt *cpt = r->cpt;
+	struct lnet_peer_ni *p, *first = NULL, *next = NULL;
+	struct recovery was;
+	bool behind = false;
+
+	if (!lpni || !provenance_is_unverified(lpni))
+		return false;
+	peer_for_each_ni (p, lpni->peer) {
+		behind |= p == lpni;
+		if (p->recovery || p->health == LNET_HEALTH_MAX ||
+		    !provenance_is_unverified(p))
+			continue;
+		if (!first)
+			first = p;
+		if (behind && !next)
+			next = p;
+	}
+	if (!first)
+		return false;
+	was = *r;
+	recovery_free(r);
+	r = peer_ni_ill_now(cpt, next ? next : first);
+	if (r) {
+		/* Their pings become rarer, and end, as those of one NI. */
+		r->since = was.since;
+		r->heard = was.heard;
+		r->interval = was.interval;
+		recovery_wait(r, MAX(was.interval, ANSWER_WITHIN));
+	}
+	return true;
 }
 
 /* The function health_watch.ni_hears: @ni is not deaf any more. What has come

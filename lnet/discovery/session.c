@@ -331,20 +331,51 @@ static const struct lnet_peer_ni *ni_waited_for(const struct discovery *d)
 	return NULL;
 }
 
+/* Of the unverified NIs of a peer, which a stranger may have made up, so many
+ * are asked until the next pause. */
+#define UNCONFIRMED_MAX 8
+
+static uint32_t count_unverified(const struct lnet_peer *peer)
+{
+	const struct lnet_peer_ni *p;
+	uint32_t n = 0;
+
+	peer_for_each_ni (p, peer)
+		n += provenance_is_unverified(p);
+	return n;
+}
+
+/* How many NIs are asked, if all are silent. */
+static uint32_t nis_to_ask(const struct lnet_peer *peer)
+{
+	uint32_t unverified = count_unverified(peer);
+
+	return peer->nnis - unverified + MIN(unverified, UNCONFIRMED_MAX);
+}
+
 /* Returns the NI to be asked next. If it may be any NI, those that were silent
- * come last. */
+ * come last. If there are more unverified ones than are asked, they come after
+ * the others, and it is the turn of other ones after each pause. */
 static const struct lnet_peer_ni *ni_to_ask(const struct discovery *d)
 {
-	uint32_t skip = d->silent % d->peer->nnis;
+	uint32_t unverified = count_unverified(d->peer);
+	uint32_t verified = d->peer->nnis - unverified;
+	uint32_t skip = d->silent % nis_to_ask(d->peer);
 	const struct lnet_peer_ni *p = ni_waited_for(d);
+	bool many = unverified > UNCONFIRMED_MAX;
+	bool late = many && skip >= verified;
 
 	if (!p)
 		p = questioned_ni(d->peer);
 	if (p)
 		return p;
 
+	if (late)
+		skip = (skip - verified + d->failures * UNCONFIRMED_MAX) %
+		       unverified;
 	peer_for_each_ni (p, d->peer)
-		if (skip-- == 0)
+		if ((!many || provenance_is_unverified(p) == late) &&
+		    skip-- == 0)
 			return p;
 	BUG_ON(true);
 	return NULL;
@@ -411,7 +442,7 @@ static void ping_failed(struct discovery *d, int status)
 		d->announced->unanswered = status;
 	if (question_failed(d))
 		disc_event(d, DISC_ON_ANSWER);
-	else if (++d->silent < d->peer->nnis)
+	else if (++d->silent < nis_to_ask(d->peer))
 		disc_event(d, DISC_ON_SILENT);
 	else
 		disc_event(d,

@@ -85,7 +85,9 @@ static void peer_tell_full(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 
 static void peer_is_idle(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
-	list_add_tail(&peer_cpt(cpt)->idle, &peer->idle);
+	struct peer_cpt *pc = peer_cpt(cpt);
+
+	list_add_tail(peer->hearsay ? &pc->hearsay : &pc->idle, &peer->idle);
 }
 
 bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
@@ -94,7 +96,7 @@ bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 
 	if (likely(pc->ni_pool.used < pc->ni_pool.max))
 		return true;
-	if (provenance_forget_one(cpt))
+	if (provenance_forget_abandoned(cpt) || provenance_forget_one(cpt))
 		return true;
 	for (unsigned int i = 0; i < FORGET_ATTEMPTS; i++) {
 		struct lnet_peer *peer;
@@ -175,6 +177,7 @@ void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		return;
 	}
 	peer_hold(peer);
+	peer->hearsay = false;
 	peer_for_each_ni (lpni, peer)
 		provenance_verify(cpt, lpni);
 }
@@ -533,6 +536,7 @@ void peers_init(struct lnet_cpt *cpt)
 
 	hash_init(&pc->peers);
 	list_init(&pc->idle);
+	list_init(&pc->hearsay);
 	list_init(&pc->unverified);
 	pool_init(&pc->peer_pool, sizeof(struct lnet_peer), 0);
 	pool_init(&pc->net_pool, sizeof(struct lnet_peer_net), 0);
@@ -558,6 +562,7 @@ void peers_fini(struct lnet_cpt *cpt)
 	struct peer_cpt *pc = peer_cpt(cpt);
 
 	peers_release(cpt);
+	list_splice_tail(&pc->idle, &pc->hearsay);
 	while (!list_empty(&pc->idle))
 		peer_free(cpt, list_first(&pc->idle, struct lnet_peer, idle));
 	BUG_ON(pc->peers.count);

@@ -11,7 +11,8 @@
  * Strangers can make a node remember up to peers_max peer NIs. Beyond that the
  * peer that has been idle longest is forgotten, with all its NIs. Peers that an
  * administrator has configured (lnet_peer_add(3)) are never forgotten. An idle
- * peer costs only memory.
+ * peer costs only memory. NIDs that only another peer has named count against
+ * that peer, and are forgotten when it does not name them any more.
  *
  * Owner: the CPT.
  */
@@ -73,12 +74,16 @@ struct lnet_peer {
 	/* ns: until this time the peer may owe this node an answer, which may
 	 * come from any of its NIs */
 	uint64_t asked_until;
+	/* another peer has named its only NI, and does so no more; nobody else
+	 * has: it is not kept (provenance_abandon()) */
+	bool hearsay;
 	uint32_t nnis;
 	/* number of claims of other CPTs' NIDs that are under way (claim.h) */
 	uint32_t claims;
 	struct ulnet_nid primary;
 	struct list nets; /* of lnet_peer_net.link, in order of creation */
-	struct list idle; /* in peer_cpt.idle while refs is 0 */
+	/* in peer_cpt.idle or .hearsay while refs is 0 */
+	struct list idle;
 };
 
 struct lnet_peer_net {
@@ -231,6 +236,8 @@ struct peer_cpt {
 	struct lnet_peer_ni *peer_last;
 	/* of lnet_peer.idle; the peer that has been idle longest is first */
 	struct list idle;
+	/* of lnet_peer.idle, for peers that are .hearsay */
+	struct list hearsay;
 	struct pool peer_pool, net_pool, ni_pool;
 	/* of lnet_peer_ni.unverified; the one that has been unverified longest
 	 * is first */

@@ -83,6 +83,56 @@ int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 /* How many unverified NIs are tried until one is found that is not in use. */
 #define FORGET_ATTEMPTS 16
 
+/* Has anything come from the peer, or is it to be kept for another reason? */
+static bool is_known_now(const struct lnet_peer *peer)
+{
+	const struct lnet_peer_ni *lpni = peer_next_ni(peer, NULL);
+	struct ulnet_counts received = { 0 };
+
+	if (peer->nnis != 1 || peer->configured || lpni->used)
+		return true;
+	traffic_sum(&lpni->traffic.recv, &received);
+	return counts_total(&received) != 0;
+}
+
+/* How many are forgotten in one call, more than one announcement can name. */
+#define FORGET_ABANDONED 256
+
+bool provenance_forget_abandoned(struct lnet_cpt *cpt)
+{
+	struct list *list = &peer_cpt(cpt)->hearsay;
+	bool any = false;
+
+	for (unsigned int i = 0; i < FORGET_ABANDONED && !list_empty(list);
+	     i++) {
+		struct lnet_peer *peer =
+			list_first(list, struct lnet_peer, idle);
+
+		if (is_known_now(peer) || peer_forget(cpt, peer)) {
+			peer->hearsay = false;
+			list_del(&peer->idle);
+			list_add_tail(&peer_cpt(cpt)->idle, &peer->idle);
+		} else {
+			any = true;
+		}
+	}
+	return any;
+}
+
+void provenance_abandon(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	struct lnet_peer *peer = lpni->peer;
+
+	if (peer->configured || peer->hearsay)
+		return;
+	peer->hearsay = true;
+	if (peer->refs)
+		return;
+	list_del(&peer->idle);
+	list_add_tail(&peer_cpt(cpt)->hearsay, &peer->idle);
+	(void)provenance_forget_abandoned(cpt);
+}
+
 bool provenance_forget_one(struct lnet_cpt *cpt)
 {
 	struct list *unverified = &peer_cpt(cpt)->unverified;

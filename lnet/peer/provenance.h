@@ -76,6 +76,14 @@ void provenance_dispute(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
  * may have left. */
 int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni) must_check;
 
+/* @lpni was unverified, and has left its peer, which does not name it any more:
+ * it is forgotten as soon as nothing uses it, so that a peer that names other
+ * NIDs again and again leaves no more behind than one that does not. May free
+ * @lpni. */
+void provenance_abandon(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+/* Forgets some of those that were in use then. Returns whether it has. */
+bool provenance_forget_abandoned(struct lnet_cpt *cpt);
+
 /* Forgets one unverified NI that is idle. Returns false if none was found. */
 bool provenance_forget_one(struct lnet_cpt *cpt);
 

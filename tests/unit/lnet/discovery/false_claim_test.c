@@ -849,6 +849,63 @@ Test(false_claim, claimed_nids_have_a_share)
 	cluster_end(sim);
 }
 
+/* Names @n NIDs that nobody has, others in each @round, and the liar's own. */
+static void lie_at_random(unsigned int n, unsigned int round, bool up)
+{
+	lie_begin(n + 1);
+	lie_nid(LIAR);
+	for (unsigned int i = 0; i < n; i++) {
+		struct ulnet_nid nid;
+		char text[80];
+
+		snprintf(text, sizeof(text), "10.%u.%u.%u@tcp",
+			 100 + round / 50, round % 50, i + 1);
+		nid = nid_of(text);
+		lie_nid4(lnet_nid_to_nid4(&nid), up ? 0x15aac0de : 0xdeadface);
+	}
+}
+
+/* Sends that failed, of whatever kind. */
+static uint64_t failures(struct lnet *node)
+{
+	return counter(node, "remote_dropped_count") +
+	       counter(node, "remote_error_count") +
+	       counter(node, "remote_timeout_count") +
+	       counter(node, "network_timeout_count");
+}
+
+/* A stranger who names other NIDs in each push, up or down, leaves no more
+ * behind than what he has named last, and few of these are tried at a time:
+ * while he pushes, and in the minute after that. */
+Test(false_claim, random_nids_leave_nothing)
+{
+	enum { ROUNDS = 200, NIDS = 127, A_PUSH = 8, A_SECOND = 20 };
+	const unsigned int seconds = 60;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		unsigned int cpts = 1 + i / 2;
+		struct rig r = rig_open(cpts, "10.0.0.2@tcp");
+		uint64_t before;
+
+		arrives(&r, r.node, "10.0.0.2@tcp");
+		before = failures(r.node);
+		for (unsigned int round = 0; round < ROUNDS; round++) {
+			lie_at_random(NIDS, round, i % 2);
+			lie_push(r.liar, "10.0.0.1@tcp");
+			lnet_sim_run(r.sim, 10 * MSEC);
+		}
+		cr_assert_leq(counter(r.node, "peers"), 3 * NIDS,
+			      "%u CPTs, up %u", cpts, i % 2);
+		lnet_sim_run(r.sim, seconds * 1000 * MSEC);
+		cr_assert_leq(failures(r.node) - before,
+			      ROUNDS * A_PUSH + seconds * A_SECOND,
+			      "%u CPTs, up %u", cpts, i % 2);
+		/* others did not notice */
+		arrives(&r, r.node, "10.0.0.2@tcp");
+		cluster_end(r.sim);
+	}
+}
+
 /* The victim is pinged because of a claim, does not answer, but announces
  * another NID, and crashes: it is pinged once more whether the announcement
  * still holds. */
