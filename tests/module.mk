@@ -642,6 +642,7 @@ tool_tests += %D%/tools/late.sh
 tool_tests += %D%/tools/lnetctl.sh
 tool_tests += %D%/tools/lnetd.sh
 tool_tests += %D%/tools/lst.sh
+tool_tests += %D%/tools/lst_default.sh
 tool_tests += %D%/tools/metrics.sh
 tool_tests += %D%/tools/o2ib.sh
 tool_tests += %D%/tools/o2ibcalc.sh

@@ -104,6 +104,8 @@ static void lnet_configure(struct request *r)
 	}
 	if (!all || !import_config(r, c->start))
 		c->down = false;
+	else if (large) /* all or nothing */
+		(void)lnet_setting_set(c->node, "large_nids", 0);
 }
 
 static int request_plan_nothing(struct plan *plan, const struct scope *s)

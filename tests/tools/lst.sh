@@ -43,7 +43,7 @@ has err 'LST_SESSION'
 run 1 env LST_SESSION=../x "$lst" list_group
 has err 'LST_SESSION'
 expect "no file is left" test -z "$(ls "$XDG_RUNTIME_DIR")"
-wrong 1 '--net is needed' new_session lab
+wrong 1 'another --net is needed' --config /dev/null new_session lab
 expect "no file is left" test -z "$(ls "$XDG_RUNTIME_DIR")"
 
 # ---- groups ----

@@ -45,9 +45,9 @@ int lst_new_session(struct lst_console *c, const struct lst_words *w)
 	/* Takes the first NID of this node that is not 0@lo. */
 	for (unsigned int i = 0;; i++) {
 		if (LNetGetId(c->node, i, &id))
-			return lst_fail(
-				"no network with addresses of 4 bytes: "
-				"--net is needed, like --net 'tcp(eth0)'");
+			return lst_fail("no network with addresses of 4 bytes: "
+					"another --net is needed, like --net "
+					"'tcp(eth0)'");
 		if (!lnet_nid_is_lo(&id.nid) && lnet_nid_is_nid4(&id.nid))
 			break;
 	}

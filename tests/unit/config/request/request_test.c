@@ -232,6 +232,19 @@ Test(request, tunables)
 	rig_close(&rig);
 }
 
+/* One interface more than the setting allows: the error names the setting. */
+Test(request, too_many_interfaces)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "set: {max_interfaces: 1}", "");
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	ask_fail(&rig, "net add: {net: tcp1, interfaces: [eth1]}", -ENOSPC,
+		 "cannot add network tcp1(eth1): there are as many interfaces "
+		 "as the setting max_interfaces allows");
+	rig_close(&rig);
+}
+
 Test(request, malformed)
 {
 	struct rig rig = rig_open();
