@@ -136,6 +136,7 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf,
 	s->value[SETTING_INTERFACES_MAX] = conf->interfaces_max;
 	s->value[SETTING_BUSY_POLL] = busy_poll;
 	s->value[SETTING_DISCOVERY] = conf->discovery;
+	s->discovery_def = setting_value_get(s, SETTING_DISCOVERY);
 	timeout = setting_value_get(s, SETTING_TRANSACTION_TIMEOUT);
 	/* A short transaction timeout leaves no time for RETRY_COUNT retries.
 	 */
@@ -243,7 +244,9 @@ int lnet_settings(struct lnet *node, struct ulnet_setting *settings,
 			.value = setting_value_get(&node->settings, i),
 			.min = i == FIXED ? t->def : t->min,
 			.max = i == FIXED ? t->def : t->max,
-			.def = t->def,
+			.def = i == SETTING_DISCOVERY
+				       ? node->settings.discovery_def
+				       : t->def,
 			.derived = i == DERIVED,
 		};
 	}

@@ -49,6 +49,9 @@ struct settings {
 	/* taken by writers, because values depend on each other */
 	pthread_mutex_t lock;
 	_Atomic uint64_t value[SETTINGS]; /* times in ns */
+	/* The default of discovery, which the node was opened with. Immutable.
+	 */
+	int64_t discovery_def;
 	/* Called with the lock held after discovery has changed, and after
 	 * health was switched on. Immutable after open; may be NULL. */
 	void (*discovery_changed)(struct settings *s);

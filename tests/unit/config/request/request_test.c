@@ -599,8 +599,9 @@ Test(request, stats)
 Test(request, configure)
 {
 	struct rig rig = rig_open();
-	char *full, *again;
+	char *full, *again, *empty;
 
+	empty = rig_state(&rig);
 	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1], tos: 7}",
 		"");
 	ask_out(&rig, "set: {retry_count: 4}", "");
@@ -616,6 +617,11 @@ Test(request, configure)
 	ask_fail(&rig, "lnet unconfigure:", -100, "Network is down");
 	ask_out(&rig, "lnet configure:", "");
 	ask_out(&rig, "net show:", LO_ONLY);
+	/* Settings are as at first, also those that the node was opened with.
+	 */
+	again = rig_state(&rig);
+	cr_assert_str_eq(again, empty);
+	free(again);
 	ask_out(&rig, "lnet unconfigure:", "");
 	ask_out(&rig, "lnet configure: {all: true}", "");
 	again = rig_state(&rig);
@@ -631,6 +637,7 @@ Test(request, configure)
 	ask_fail(&rig, "lnet configure: {all: true}", -100, "tcp(eth9)");
 	ask_fail(&rig, "net show:", -100, "Network is down");
 	free(full);
+	free(empty);
 	rig_close(&rig);
 }
 
