@@ -109,9 +109,12 @@ has out '^No connection: an NI does not start$'
 has out '^error: B: fmr_pool_size: 127 < 512 / 4: fmr_pool_size below'
 calc 0 --both model=2.11 --a peer_credits=32,peer_credits_hiw=24
 has out '^warning: A: hiw: 24 > 8: hiw above the depth'
+calc 1 --b max_cqe=100
+has out '^error: B: cq_entries: 2098 > 100: '
+has out '^  cq_entries '
 calc 1 --both max_cqe=100
 has out '^error: A: cq_entries: 2098 > 100: the initiator makes'
-has out '^  cq_entries '
+has out "^No connection: the initiator's device has no completion queue"
 calc 0 --both max_qp_wr=2000 --a model=2.10.54
 has out '^  max_send_wr_granted +1542 +1813 '
 has out '^warning: A: max_send_wr_granted: 2056 > 2000: '
