@@ -132,6 +132,10 @@ ULNET_EXPORT int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
  */
 ULNET_EXPORT int ulrpc_shutdown(struct ulrpc *rpc, uint64_t timeout,
 				void (*done)(void *arg, int status), void *arg);
+/* As ulrpc_shutdown(), and waits for the end. Returns what @done would be told,
+ * or an error of ulrpc_shutdown(). A handler must not call it: it would wait
+ * for itself. -EDEADLK: called in a turn. */
+ULNET_EXPORT int ulrpc_shutdown_wait(struct ulrpc *rpc, uint64_t timeout);
 /* Shuts down at once, waits until handlers have returned and the memory of all
  * calls is free, and frees @rpc. NULL is fine. -EDEADLK: called in a turn. */
 ULNET_EXPORT int ulrpc_close(struct ulrpc *rpc);

@@ -201,6 +201,23 @@ int ulrpc_shutdown(struct ulrpc *rpc, uint64_t timeout,
 	return 0;
 }
 
+static bool shutdown_is_over(void *arg)
+{
+	return !((struct ulrpc *)arg)->shutdown_due;
+}
+
+int ulrpc_shutdown_wait(struct ulrpc *rpc, uint64_t timeout)
+{
+	int rc = rpc_may_manage(rpc->node)
+			 ? ulrpc_shutdown(rpc, timeout, NULL, NULL)
+			 : -EDEADLK;
+
+	if (!rc)
+		rc = wait_until(&rpc->wait, rpc->node, shutdown_is_over, rpc,
+				TIME_NEVER);
+	return rc ? rc : rpc->shutdown.status;
+}
+
 /* ---- ulrpc_close() ---- */
 
 static int each_shard(struct ulrpc *rpc, int (*fn)(void *shard))

@@ -496,6 +496,74 @@ Test(pair, requests_may_be_kept_while_all_is_closed)
 	lnet_close(node);
 }
 
+/* Calls under way are answered, on a node run in this way. */
+static void shutdown_waits(struct lnet *node)
+{
+	struct ulrpc_call_conf conf = within(60000000);
+	struct ulrpc_result result;
+	struct ulrpc_set *set;
+	struct ulrpc *rpc;
+
+	cr_assert_eq(ulrpc_open(node, NULL, &rpc), 0);
+	(void)echo_start(rpc, ULRPC_RUN_WORKER);
+	cr_assert_eq(ulrpc_set_new(rpc, &set), 0);
+	cr_assert_eq(ulrpc_set_call(set, client_to(rpc, LNET_NID_LO),
+				    ulrpc_method(ECHO), "x", 1, &conf, NULL,
+				    NULL),
+		     0);
+	cr_assert_eq(ulrpc_shutdown_wait(rpc, ULRPC_NEVER), 0);
+	cr_assert_eq(ulrpc_set_next(set, &result), 0);
+	cr_assert_eq(result.outcome.cause, ULRPC_CAUSE_OK);
+	free(result.reply);
+	cr_assert_eq(ulrpc_shutdown_wait(rpc, ULRPC_NEVER), -EALREADY);
+	ulrpc_set_free(set);
+	cr_assert_eq(ulrpc_close(rpc), 0);
+	lnet_close(node);
+}
+
+Test(pair, shutdown_can_be_waited_for)
+{
+	shutdown_waits(node_with(LNET_RUN_POLL, NULL, 1));
+	shutdown_waits(node_with(LNET_RUN_THREADS, NULL, 2));
+}
+
+static int shutdown_in_a_turn(void *rpc)
+{
+	return ulrpc_shutdown_wait(rpc, ULRPC_NEVER);
+}
+
+/* A request that is not replied to does not end before its time. */
+Test(pair, shutdown_waits_no_longer_than_it_is_told)
+{
+	struct lnet *node = node_with(LNET_RUN_THREADS, NULL, 1);
+	struct ulrpc_call_conf conf = within(60000000);
+	struct keeper k = { .closed = false };
+	struct ulrpc_method_conf method = { .name = ECHO,
+					    .handler = keep,
+					    .arg = &k };
+	struct ulrpc_service_conf sc = { .name = "test",
+					 .methods = &method,
+					 .nmethods = 1 };
+	struct ulrpc_set *set;
+	struct ulrpc *rpc;
+
+	cr_assert_eq(ulrpc_open(node, NULL, &rpc), 0);
+	cr_assert_eq(ulrpc_service_start(rpc, &sc, NULL), 0);
+	cr_assert_eq(ulrpc_set_new(rpc, &set), 0);
+	cr_assert_eq(ulrpc_set_call(set, client_to(rpc, LNET_NID_LO),
+				    ulrpc_method(ECHO), "x", 1, &conf, NULL,
+				    NULL),
+		     0);
+	while (!atomic_load(&k.request))
+		sched_yield();
+	cr_assert_eq(lnet_call(node, 0, shutdown_in_a_turn, rpc), -EDEADLK);
+	cr_assert_eq(ulrpc_shutdown_wait(rpc, 1000), -ETIMEDOUT);
+	ulrpc_reply(k.request, NULL, 0);
+	ulrpc_set_free(set);
+	cr_assert_eq(ulrpc_close(rpc), 0);
+	lnet_close(node);
+}
+
 /* ---- servers that crash, and restart ---- */
 
 #define CLIENTS 3
