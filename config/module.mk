@@ -1,6 +1,7 @@
 # Configuration: YAML, requests, the control socket and its clients.
 libulnetctlcore_a_SOURCES += %D%/client.c
 libulnetctlcore_a_SOURCES += %D%/control.c %D%/control.h
+libulnetctlcore_a_SOURCES += %D%/notify.c
 libulnetctlcore_a_SOURCES += %D%/server.c
 libulnetctlcore_a_SOURCES += %D%/metrics/metrics.c %D%/metrics/metrics.h
 libulnetctlcore_a_SOURCES += %D%/metrics/dot.c

@@ -187,6 +187,7 @@ unit_tests += %D%/unit/sim_test
 
 unit_tests += %D%/unit/config_test
 %C%_unit_config_test_SOURCES = \
+	%D%/unit/config/notify_test.c \
 	%D%/unit/config/poll_test.c \
 	%D%/unit/config/server_test.c \
 	%D%/unit/config/sites_test.c \
@@ -326,10 +327,9 @@ unit_tests += %D%/unit/tools_test
 	%D%/unit/tools/histogram_test.c \
 	%D%/unit/tools/load_test.c \
 	%D%/unit/tools/nearest_test.c \
-	%D%/unit/tools/notify_test.c \
 	%D%/unit/tools/option_test.c \
 	%D%/unit/tools/words_test.c \
-	tools/rpcping/rpcping_load.c tools/lnetd/daemon.c \
+	tools/rpcping/rpcping_load.c \
 	tools/lnetctl/command.c tools/lnetctl/command_table.c
 %C%_unit_tools_test_LDADD = libtools.a $(LDADD) $(MICROHTTPD_LIBS)
 

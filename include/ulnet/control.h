@@ -218,6 +218,14 @@ ULNET_EXPORT int lnet_ctl_quote(const char *text, char **quoted_p);
 ULNET_EXPORT int lnet_ctl_print(const char *answer, FILE *out, FILE *err,
 				int *status_p);
 
+/* ---- the service manager: lnet_notify(3) ---- */
+
+/* Tells the service manager that has started this process @state, lines such as
+ * "READY=1\n", as sd_notify(3) does: by a datagram to the socket in
+ * $NOTIFY_SOCKET. Without that variable, nothing is told. Any thread.
+ * -EAFNOSUPPORT: an unknown kind of socket; -ENAMETOOLONG; -errno. */
+ULNET_EXPORT int lnet_notify(const char *state);
+
 #ifdef __cplusplus
 }
 #endif

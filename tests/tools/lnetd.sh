@@ -144,20 +144,28 @@ manager='use IO::Socket::UNIX; $| = 1;
 	my $s = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $ARGV[0])
 		or die; print "bound\n";
 	while (defined $s->recv(my $m, 999)) { print $m; last if $m =~ /STOP/; }'
-coproc MANAGER { perl -e "$manager" "$dir/notify"; }
-exec {manager_out}<&"${MANAGER[0]}" # bash forgets it when the other ends
-read -r line <&"$manager_out" # bound
-NOTIFY_SOCKET=$dir/notify "$lnetd" >"$dir/out" 2>"$dir/err" &
-pids[a]=$!
-read -t 60 -r line <&"$manager_out"
-expect "READY=1, not '$line'" test "$line" = READY=1
-ctl 0 net show
-kill "${pids[a]}"
-read -t 60 -r line <&"$manager_out"
-expect "STOPPING=1, not '$line'" test "$line" = STOPPING=1
-wait "${pids[a]}"
-expect "exit status as a service" test $? = 0
-unset 'pids[a]'
+told() { # PROGRAM [ARGUMENT...]
+	coproc MANAGER { perl -e "$manager" "$dir/notify"; }
+	manager_pid=$MANAGER_PID # bash forgets both when the other ends
+	exec {manager_out}<&"${MANAGER[0]}"
+	read -r line <&"$manager_out" # bound
+	NOTIFY_SOCKET=$dir/notify "$@" >"$dir/out" 2>"$dir/err" &
+	pids[a]=$!
+	read -t 60 -r line <&"$manager_out"
+	expect "$1: READY=1, not '$line'" test "$line" = READY=1
+	ctl 0 net show
+	kill "${pids[a]}"
+	read -t 60 -r line <&"$manager_out"
+	expect "$1: STOPPING=1, not '$line'" test "$line" = STOPPING=1
+	wait "${pids[a]}"
+	expect "$1: exit status as a service" test $? = 0
+	unset 'pids[a]'
+	wait "$manager_pid"
+	exec {manager_out}<&-
+	rm -f "$dir/notify"
+}
+told "$lnetd"
+told "$rpcserve" --socket "$ULNET_SOCKET"
 
 # ---- the command line ----
 

@@ -269,6 +269,16 @@ static void note_bonding(const struct node *n, const char *option,
 	}
 }
 
+void node_tell_manager(const struct node *n, const char *state)
+{
+	int rc = lnet_notify(state);
+
+	if (rc)
+		say(n->say, LNET_LOG_WARN,
+		    "%s: %s: the service manager is not told",
+		    getenv("NOTIFY_SOCKET"), strerror(-rc));
+}
+
 bool node_has(const struct node *n, const struct ulnet_nid *nid, uint32_t net)
 {
 	struct ulnet_ni_info info;

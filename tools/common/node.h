@@ -72,6 +72,9 @@ int node_say_ready(const struct node *n);
  * socket if there is one. Does nothing if @rc is an error. Returns @rc, or an
  * error of stdout, after a message. */
 int node_said(const struct node *n, int rc);
+/* Tells the service manager, if there is one: lnet_notify(3). A failure is
+ * logged. */
+void node_tell_manager(const struct node *n, const char *state);
 /* Does the node have an NI with @nid? If @nid is NULL: does it have an NI on
  * @net, or, for LNET_NET_ANY, on any net but lo? */
 bool node_has(const struct node *n, const struct ulnet_nid *nid, uint32_t net);

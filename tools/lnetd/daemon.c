@@ -5,14 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,35 +115,6 @@ bool notify_has_manager(void)
 	const char *path = getenv("NOTIFY_SOCKET");
 
 	return path && *path;
-}
-
-int notify_send(const char *state)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	socklen_t length;
-	int fd, rc = 0;
-
-	if (!notify_has_manager())
-		return 0;
-	if (*path != '/' && *path != '@')
-		return -EAFNOSUPPORT;
-	if (strlen(path) >= sizeof(to.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(to.sun_path, path, strlen(path));
-	length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
-			     strlen(path));
-	/* "@" stands for the 0 that abstract names begin with. */
-	if (*path == '@')
-		to.sun_path[0] = 0;
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL,
-		   (struct sockaddr *)&to, length) < 0)
-		rc = -errno;
-	close(fd);
-	return rc;
 }
 
 /* ---- the pid file ---- */

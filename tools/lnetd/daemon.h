@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Going to the background, notifying a service manager, and pid files. */
+/* Going to the background, unless there is a service manager, and pid files. */
 #ifndef TOOLS_DAEMON_H
 #define TOOLS_DAEMON_H
 
@@ -20,12 +20,8 @@ void daemon_report(int fd, int status);
 /* stdin, stdout and stderr become /dev/null. */
 void daemon_detach(void);
 
-/* Is there a service manager to notify? It is notified as by sd_notify(3), by
- * datagrams to the socket in $NOTIFY_SOCKET. */
+/* Is there a service manager, which lnet_notify(3) tells? */
 bool notify_has_manager(void);
-/* Sends @state, lines like "READY=1", if there is a manager. 0;
- * -EAFNOSUPPORT: an unknown kind of socket; -errno. */
-int notify_send(const char *state);
 
 /*
  * Writes the process's id to the file @path, and locks it while the process

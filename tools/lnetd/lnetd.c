@@ -95,16 +95,6 @@ static int lnetd_parse(struct lnetd *d, int argc, char **argv)
 
 /* ---- running ---- */
 
-static void tell_manager(const struct lnetd *d, const char *state)
-{
-	int rc = notify_send(state);
-
-	if (rc)
-		say(&d->say, LNET_LOG_WARN,
-		    "%s: %s: the service manager is not told",
-		    getenv("NOTIFY_SOCKET"), strerror(-rc));
-}
-
 /* Tells whoever started lnetd that it is ready, and, unless lnetd stays in the
  * foreground, detaches from the terminal. */
 static int lnetd_announce(struct lnetd *d)
@@ -113,7 +103,7 @@ static int lnetd_announce(struct lnetd *d)
 
 	if (rc)
 		return rc;
-	tell_manager(d, "READY=1\n");
+	node_tell_manager(&d->node, "READY=1\n");
 	if (d->report < 0)
 		return 0;
 	say_to_syslog(&d->say);
@@ -183,7 +173,7 @@ static void lnetd_wait_for_end(const struct lnetd *d, int signals)
 		    "SIGHUP is ignored: use lnetctl import, or restart");
 	lnetd_is_ending(d);
 	say(&d->say, LNET_LOG_INFO, "%s: ending", strsignal(number));
-	tell_manager(d, "STOPPING=1\n");
+	node_tell_manager(&d->node, "STOPPING=1\n");
 }
 
 static int take_pidfile(struct lnetd *d)

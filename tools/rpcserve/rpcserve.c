@@ -342,8 +342,10 @@ static int rpcserve_serve(struct rpcserve *r, int signals)
 	if (!rc)
 		rc = rpcserve_announce(r);
 	if (!rc) {
+		node_tell_manager(&r->node, "READY=1\n");
 		say(&r->say, LNET_LOG_INFO, "%s: ending",
 		    strsignal(rpcserve_wait_for_end(r, signals)));
+		node_tell_manager(&r->node, "STOPPING=1\n");
 		signals_release();
 	}
 	serve_stop(&r->serve);
