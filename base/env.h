@@ -108,6 +108,8 @@ int env_sim_new(uint64_t seed, struct env_sim **sim_p) must_check;
 void env_sim_free(struct env_sim *s);
 /* Makes an env for one more loop of the simulation. 0 or -ENOMEM. */
 int env_sim_env(struct env_sim *s, struct env **env_p) must_check;
+/* The loop of @env makes no turn until @until, ns. */
+void env_sim_freeze(struct env *env, uint64_t until);
 uint64_t env_sim_now(const struct env_sim *s);
 uint64_t env_sim_random(struct env_sim *s);
 /* Makes one step: if a thread in lockstep is ready, lets it run; else, if a

@@ -26,6 +26,7 @@ struct sim_env {
 	struct list link;
 	uint64_t alarm;
 	bool woken;
+	uint64_t frozen; /* until then, ns, there are no turns */
 };
 
 static uint64_t rotl(uint64_t x, unsigned int k)
@@ -222,6 +223,11 @@ int env_sim_env(struct env_sim *s, struct env **env_p)
 	return 0;
 }
 
+void env_sim_freeze(struct env *env, uint64_t until)
+{
+	sim_env(env)->frozen = until;
+}
+
 uint64_t env_sim_now(const struct env_sim *s)
 {
 	return s->now;
@@ -241,14 +247,16 @@ static struct sim_env *find_ready(struct env_sim *s, uint64_t *alarm_p)
 
 	do {
 		struct sim_env *e;
+		uint64_t next;
 
 		at = at->next;
 		if (at == &s->envs)
 			continue;
 		e = list_entry(at, struct sim_env, link);
-		if (e->woken || e->alarm <= s->now)
+		next = MAX(e->woken ? 0 : e->alarm, e->frozen);
+		if (next <= s->now)
 			return e;
-		alarm = MIN(alarm, e->alarm);
+		alarm = MIN(alarm, next);
 	} while (at != s->round);
 	*alarm_p = alarm;
 	return NULL;

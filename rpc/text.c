@@ -29,6 +29,7 @@ const struct cause causes[ULRPC_CAUSE_COUNT] = {
 	[ULRPC_CAUSE_NO_MEMORY] = { "no memory", -ENOMEM },
 	[ULRPC_CAUSE_STALLED] = { "stalled", -ETIMEDOUT },
 	[ULRPC_CAUSE_LOST] = { "lost", -ETIMEDOUT },
+	[ULRPC_CAUSE_FORGOTTEN] = { "forgotten", -ECONNRESET },
 };
 
 const char *ulrpc_cause_name(enum ulrpc_cause cause)

@@ -18,21 +18,21 @@
 
 /* ---- life ---- */
 
-static void loops_close(struct lnet_sim *sim)
+static void loops_close(const struct lnet_sim *sim, struct loop **loops)
 {
 	for (unsigned int i = 0; i < sim->cpts; i++)
-		if (sim->loops[i])
-			loop_free(sim->loops[i]);
+		if (loops[i])
+			loop_free(loops[i]);
 }
 
-static int loops_open(struct lnet_sim *sim)
+static int loops_open(struct lnet_sim *sim, struct loop **loops)
 {
 	for (unsigned int i = 0; i < sim->cpts; i++) {
 		struct env *env;
 		int rc = env_sim_env(sim->env, &env);
 
 		if (!rc)
-			rc = loop_new(env, &sim->loops[i]);
+			rc = loop_new(env, &loops[i]);
 		if (rc)
 			return rc;
 	}
@@ -51,13 +51,13 @@ static int sim_init(struct lnet_sim *sim)
 	rc = sim_net_new(&watch, &sim->net);
 	if (rc)
 		goto err_env;
-	rc = loops_open(sim);
+	rc = loops_open(sim, sim->loops);
 	if (rc)
 		goto err_net;
 	return 0;
 
 err_net:
-	loops_close(sim);
+	loops_close(sim, sim->loops);
 	sim_net_free(sim->net);
 err_env:
 	env_sim_free(sim->env);
@@ -197,7 +197,7 @@ static int node_start(struct sim_node *n)
 	struct lnet_sim *sim = n->sim;
 	struct node_params p = {
 		.conf = n->conf,
-		.loops = sim->loops,
+		.loops = n->loops,
 		.lnds = lnds,
 		.lnd = &simlnd,
 		.lnd_net = sim->net,
@@ -225,6 +225,7 @@ static int node_start(struct sim_node *n)
 
 static void sim_node_free(struct sim_node *n)
 {
+	loops_close(n->sim, n->own);
 	free(n->nids);
 	free(n);
 }
@@ -262,6 +263,7 @@ static int sim_node_new(struct lnet_sim *sim, const char *nids,
 		return -ENOMEM;
 	n->sim = sim;
 	n->index = sim->nnodes;
+	n->loops = sim->apart ? n->own : sim->loops;
 	if (conf)
 		n->conf = *conf;
 	/* The simulation decides these. */
@@ -271,6 +273,8 @@ static int sim_node_new(struct lnet_sim *sim, const char *nids,
 	rc = n->conf.nids ? -EINVAL : node_conf_fill(&n->conf);
 	if (!rc)
 		rc = parse_nids(n, nids);
+	if (!rc && sim->apart)
+		rc = loops_open(sim, n->own);
 	if (rc) {
 		sim_node_free(n);
 		return rc;
@@ -327,6 +331,13 @@ static void devices_die(const struct sim_node *n, bool over)
 	}
 }
 
+/* The loops of @n, which are its own, do nothing until @until, ns. */
+static void node_freeze(const struct sim_node *n, uint64_t until)
+{
+	for (unsigned int i = 0; i < n->sim->cpts; i++)
+		env_sim_freeze(n->own[i]->env, until);
+}
+
 int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
 {
 	struct sim_node *n = node_at(sim, index);
@@ -337,6 +348,8 @@ int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
 	if (whole_node(n->node)->driving || threads_are_busy(n->node))
 		return -EBUSY;
 	audit_note(sim, "crashes", index);
+	if (n->loops == n->own)
+		node_freeze(n, 0);
 	node = n->node;
 	n->node = NULL;
 	sim->crashing = n;
@@ -358,6 +371,25 @@ int lnet_sim_restart(struct lnet_sim *sim, unsigned int index)
 		return -EALREADY;
 	audit_note(sim, "starts", index);
 	return node_start(n);
+}
+
+void lnet_sim_apart(struct lnet_sim *sim)
+{
+	sim->apart = true;
+}
+
+int lnet_sim_pause(struct lnet_sim *sim, unsigned int index, uint64_t duration)
+{
+	struct sim_node *n = node_at(sim, index);
+	uint64_t until = lnet_sim_now(sim) + MIN(duration, TIME_NEVER / 4);
+
+	if (!n || !n->node)
+		return -ENOENT;
+	if (n->loops != n->own)
+		return -EINVAL;
+	audit_note(sim, "pauses", index);
+	node_freeze(n, until);
+	return 0;
 }
 
 /* ---- faults ---- */
@@ -533,7 +565,7 @@ unsigned int lnet_sim_free(struct lnet_sim *sim)
 	hash_fini(&sim->ops);
 	ways_forget(sim, NULL);
 	hash_fini(&sim->ways);
-	loops_close(sim);
+	loops_close(sim, sim->loops);
 	if (sim->fabric)
 		simqp_fabric_free(sim->fabric);
 	sim_net_free(sim->net);

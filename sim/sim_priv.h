@@ -23,6 +23,8 @@ struct sim_node {
 	lnet_sim_start_fn start;
 	void *arg;
 	struct lnet_observer observer;
+	struct loop **loops; /* own, or the simulation's */
+	struct loop *own[LNET_CPTS_MAX];
 };
 
 struct lnet_sim {
@@ -31,6 +33,7 @@ struct lnet_sim {
 	unsigned int cpts;
 	struct env_sim *env;
 	struct loop *loops[LNET_CPTS_MAX];
+	bool apart; /* nodes that are added get loops of their own */
 	struct sim_net *net;
 	/* NULL: nets of type o2ib use simlnd, too */
 	struct simqp_fabric *fabric;

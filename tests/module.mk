@@ -216,6 +216,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/long_reply_test.c \
 	%D%/unit/rpc/loss_pair_test.c \
 	%D%/unit/rpc/pair_test.c \
+	%D%/unit/rpc/pause_pair_test.c \
 	%D%/unit/rpc/progress_pair_test.c \
 	%D%/unit/rpc/quiet_test.c \
 	%D%/unit/rpc/rails_test.c \

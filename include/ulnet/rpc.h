@@ -174,7 +174,7 @@ enum ulrpc_cause {
 	/* there was no connection until the deadline */
 	ULRPC_CAUSE_UNREACHABLE,
 	ULRPC_CAUSE_REFUSED,   /* the server does not want this client */
-	ULRPC_CAUSE_RESTARTED, /* the server no longer knows the call */
+	ULRPC_CAUSE_RESTARTED, /* the server, or service, has ended */
 	/* The server shuts down. A call through a stub, which cannot return
 	 * -ESHUTDOWN, also ends so if RPC on this node shuts down. */
 	ULRPC_CAUSE_SHUTDOWN,
@@ -183,6 +183,8 @@ enum ulrpc_cause {
 	/* the call was lost on its way, and there was no retry, or no time for
 	 * one, left */
 	ULRPC_CAUSE_LOST,
+	/* the server no longer knows the call, although it has not restarted */
+	ULRPC_CAUSE_FORGOTTEN,
 	ULRPC_CAUSE_COUNT
 };
 

@@ -90,6 +90,15 @@ ULNET_EXPORT struct lnet *lnet_sim_node(struct lnet_sim *sim,
  * until that function has returned. */
 ULNET_EXPORT int lnet_sim_crash(struct lnet_sim *sim, unsigned int index);
 ULNET_EXPORT int lnet_sim_restart(struct lnet_sim *sim, unsigned int index);
+/* The nodes that are added from now on can be paused: each has loops of its
+ * own. */
+ULNET_EXPORT void lnet_sim_apart(struct lnet_sim *sim);
+/* Pauses the node, as if its process were stopped or its machine suspended: its
+ * loops do nothing for @duration ns. What is sent to it waits, and is read
+ * after the timers that became due have run. -ENOENT: it is crashed. -EINVAL:
+ * it cannot be paused. */
+ULNET_EXPORT int lnet_sim_pause(struct lnet_sim *sim, unsigned int index,
+				uint64_t duration);
 ULNET_EXPORT int lnet_sim_ni_set(struct lnet_sim *sim,
 				 const struct ulnet_nid *nid, bool up);
 

@@ -487,10 +487,10 @@ static bool may_be_doubtful(const struct ulrpc_call *call)
 		call->client->durable && !call->orphaned);
 }
 
-void call_on_forgotten(struct ulrpc_call *call)
+void call_on_forgotten(struct ulrpc_call *call, enum ulrpc_cause cause)
 {
 	if (!may_be_doubtful(call) || !may_repeat(call)) {
-		call_fail(call, ULRPC_CAUSE_RESTARTED);
+		call_fail(call, cause);
 		return;
 	}
 	call->unknown = true;
@@ -498,10 +498,10 @@ void call_on_forgotten(struct ulrpc_call *call)
 	call_repeat(call);
 }
 
-void call_fetch_lost(struct ulrpc_call *call)
+void call_fetch_lost(struct ulrpc_call *call, enum ulrpc_cause cause)
 {
 	if (call->semantics != ULRPC_IDEMPOTENT || !may_repeat(call)) {
-		call_fail(call, ULRPC_CAUSE_RESTARTED);
+		call_fail(call, cause);
 		return;
 	}
 	fetch_drop(call->fetch);
@@ -776,5 +776,5 @@ void attempts_on_forgotten(struct ulrpc_client *c)
 	list_init(&out);
 	attempts_list(c, &out);
 	while ((call = list_pop(&out, struct ulrpc_call, link)))
-		call_on_forgotten(call);
+		call_on_forgotten(call, import_forgotten_cause(c->imp));
 }

@@ -60,11 +60,11 @@ void call_ask(struct ulrpc_call *call);
 void attempt_end(struct ulrpc_call *call);
 /* The server no longer knows the attempt of @call, which is in flight, and may
  * have executed it. Sends the call again if it may be executed twice, or if the
- * service can look it up; ends it otherwise. */
-void call_on_forgotten(struct ulrpc_call *call);
+ * service can look it up; ends it otherwise, with @cause. */
+void call_on_forgotten(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* As call_on_forgotten(), for a call in FETCH, whose reply the server no longer
  * has. */
-void call_fetch_lost(struct ulrpc_call *call);
+void call_fetch_lost(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* The reply @r has come for @call, which is in flight. True: @r ends the
  * attempt only, and the call goes on. */
 bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r);

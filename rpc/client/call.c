@@ -470,6 +470,9 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 		o->execution = ULRPC_EXECUTION_UNKNOWN;
 	if (o->cause == ULRPC_CAUSE_TOO_LONG)
 		o->reply_needed = r->needed;
+	/* It was sent again after this. */
+	if (r->status == WIRE_DOUBTFUL)
+		o->cause = import_forgotten_cause(call->client->imp);
 	text_take(o->text, r->body, r->length);
 }
 
@@ -492,9 +495,15 @@ static struct holder call_holder(const struct ulrpc_call *call)
 /* fetch_users.fetched */
 static void call_on_fetched(struct ulrpc_call *call, int status);
 
+/* fetch_users.lost */
+static void call_on_unfetched(struct ulrpc_call *call)
+{
+	call_fetch_lost(call, ULRPC_CAUSE_FORGOTTEN);
+}
+
 static const struct fetch_users fetch_users = {
 	.fetched = call_on_fetched,
-	.lost = call_fetch_lost,
+	.lost = call_on_unfetched,
 };
 
 /* Starts to fetch the reply. ULRPC_CAUSE_OK, or why it cannot be fetched. */
@@ -573,7 +582,8 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 		attempt_judge_rail(call, r);
 	call->client->reopened = 0;
 	if (unlikely(r->status) && is_forgotten(call, r)) {
-		call_on_forgotten(call);
+		/* of its service, at least */
+		call_on_forgotten(call, ULRPC_CAUSE_RESTARTED);
 		return;
 	}
 	o.execution = ULRPC_EXECUTED;

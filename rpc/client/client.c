@@ -606,7 +606,8 @@ void client_forgotten(struct ulrpc_client *c)
 {
 	while (!list_empty(&c->fetching))
 		call_fetch_lost(
-			list_first(&c->fetching, struct ulrpc_call, link));
+			list_first(&c->fetching, struct ulrpc_call, link),
+			import_forgotten_cause(c->imp));
 	attempts_on_forgotten(c);
 }
 

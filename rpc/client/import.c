@@ -642,6 +642,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 		imp->backoff = 0;
 		import_each_client(imp, client_forget_times);
 	}
+	imp->restarted = restarted;
 	imp->knows_server = true;
 	imports_renew_nid(imp);
 	memcpy(imp->server_id, m->server_id, RPC_ID_SIZE);
@@ -793,6 +794,7 @@ static void on_goodbye(struct import *imp, const struct wire_goodbye *m)
 		return;
 	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
 	import_lost(imp, imp->epoch);
+	imp->restarted = true;
 	import_each_client(imp, client_unopen);
 	import_each_client(imp, client_forgotten);
 }

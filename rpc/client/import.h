@@ -91,6 +91,10 @@ struct import {
 	uint64_t retry_after;	 /* ns to wait, as the server wants */
 	/* by the last word of the server, it is shutting down */
 	bool shutting_down;
+	/* what the server knew when the connection was lost is gone, because it
+	 * is another one now, or has ended; not because it has forgotten this
+	 * client */
+	bool restarted;
 
 	/* FULL */
 	uint64_t keepalive;   /* ns */
@@ -242,6 +246,11 @@ void import_lost(struct import *imp, uint32_t epoch);
 void import_unknown(struct import *imp, uint32_t epoch,
 		    const struct ulnet_nid *local,
 		    const struct ulnet_nid *target);
+/* With this cause calls end that the server no longer knows. */
+static inline enum ulrpc_cause import_forgotten_cause(const struct import *imp)
+{
+	return imp->restarted ? ULRPC_CAUSE_RESTARTED : ULRPC_CAUSE_FORGOTTEN;
+}
 /* A slot has become free, and calls wait for one. */
 void import_on_slot(struct import *imp);
 /* The call that holds @slot ends. */

@@ -86,7 +86,7 @@ enum stat_request_time {
 #define STAT_UNANSWERED	  WIRE_STATUSES
 #define STAT_CANCELED	  (WIRE_STATUSES + 1)
 #define STAT_REQUEST_ENDS (WIRE_STATUSES + 2)
-#define STAT_ENDS_MAX	  20
+#define STAT_ENDS_MAX	  24
 _Static_assert(ULRPC_CAUSE_COUNT <= STAT_ENDS_MAX &&
 		       STAT_REQUEST_ENDS <= STAT_ENDS_MAX,
 	       "room for all ends");

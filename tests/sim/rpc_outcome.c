@@ -75,7 +75,8 @@ static void check_memory(const struct test_call *c)
 
 	if (c->run->over)
 		return;
-	if (o->cause == ULRPC_CAUSE_RESTARTED &&
+	if ((o->cause == ULRPC_CAUSE_RESTARTED ||
+	     o->cause == ULRPC_CAUSE_FORGOTTEN) &&
 	    c->lapses == audit_lapses(&c->run->members[c->target], c->service))
 		outcome_wrong(c, "its server has forgotten nothing");
 	/* If the service does not wait for a handler, nobody knows how the
@@ -182,6 +183,7 @@ static bool is_success(const struct test_call *c)
 		return c->run->over ||
 		       server_count(c, RPC_STAT_transfers_given_up);
 	case ULRPC_CAUSE_RESTARTED:
+	case ULRPC_CAUSE_FORGOTTEN:
 		return !call_is_idempotent(c) && !is_remembered(c);
 	case ULRPC_CAUSE_UNREACHABLE:
 		return crowded;

@@ -302,6 +302,15 @@ err_free:
 
 /* ---- silence ---- */
 
+/* Returns since when, ns, the client of @e is silent. What it sent while this
+ * node slept is not read yet, so silence counts anew from when the node woke.
+ */
+static uint64_t export_silent_since(const struct exports *x,
+				    const struct export *e)
+{
+	return MAX(e->heard, x->woke[clock_of(x, e)]);
+}
+
 /* Returns ns of silence after which @e is forgotten: its lease; or twice the
  * lease if no client at all has been heard for a keepalive, because then this
  * node may be cut off. */
@@ -337,13 +346,22 @@ void export_vanished(struct exports *x, struct export *e)
 static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 {
 	struct list *silent = &x->silent[clock];
+	uint64_t due;
 
+	if (list_empty(silent))
+		return;
+	/* Only a node that did not run looks a whole period late. */
+	due = rpc_at(list_first(silent, struct export, link)->looked,
+		     UINT64_C(1) << clock);
+	if (now > rpc_at(due, UINT64_C(1) << clock))
+		x->woke[clock] = now;
 	while (!list_empty(silent)) {
 		struct export *e = list_first(silent, struct export, link);
 
 		if (rpc_at(e->looked, UINT64_C(1) << clock) > now)
 			break;
-		if (now - e->heard > export_silence_max(x, e, now)) {
+		if (now - export_silent_since(x, e) >
+		    export_silence_max(x, e, now)) {
 			export_forget(x, e, "silent for its lease");
 			continue;
 		}
@@ -448,7 +466,7 @@ static uint64_t alive_for(const struct exports *x, const struct export *e)
 {
 	uint64_t now = shard_now(x->shard);
 	uint64_t keepalive = rpc_ns(keepalive_of(x->shard->rpc, e));
-	uint64_t until = e->heard;
+	uint64_t until = export_silent_since(x, e);
 
 	for (unsigned int i = 0; i < ALIVE_KEEPALIVES; i++)
 		until = rpc_at(until, keepalive);

@@ -25,7 +25,9 @@
  *
  * The keepalive of an export is what the client asks for, but at least 0.1 s,
  * and at most the node's. At least once per keepalive the server checks for how
- * long the client has been silent.
+ * long the client has been silent. A server that did not run itself, because it
+ * was stopped or its machine was suspended, gives each client a new lease: it
+ * has not read yet what clients have sent meanwhile.
  *
  * Each host has its share of ulrpc_conf.exports_max (quota.h), and of the
  * records of calls (record.h).
@@ -137,6 +139,9 @@ struct exports {
 	/* Lists of export.link, the export that was looked at longest ago
 	 * first. clock_of() tells which list an export is in. */
 	struct list silent[EXPORT_CLOCKS];
+	/* ns, by list: when it was noticed that this node had slept, and so has
+	 * not read what clients have sent; 0: never */
+	uint64_t woke[EXPORT_CLOCKS];
 	struct quotas quotas; /* exports, by NID */
 	struct quotas chunks; /* chunks of their records, by NID */
 	struct hosts hosts;   /* of clients that use services */

@@ -664,7 +664,7 @@ Test(long_reply, nobody_holds_it_any_more)
 		cr_assert_eq(a.ended, i);
 		lnet_sim_run(g.sim, 1000000 * MSEC);
 		asked_ended(&a,
-			    i ? ULRPC_CAUSE_DEADLINE : ULRPC_CAUSE_RESTARTED,
+			    i ? ULRPC_CAUSE_DEADLINE : ULRPC_CAUSE_FORGOTTEN,
 			    0);
 		cr_assert_eq(g.served.runs, 2);
 		fini();

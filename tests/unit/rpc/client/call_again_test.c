@@ -455,7 +455,7 @@ Test(call_again,
 		fake_answer(g.fake, last_call(), WIRE_NOT_CONNECTED, NULL, 0);
 		run(&g, 60 * SEC);
 		if (!sure && !idempotent) {
-			ended_by(&n, ULRPC_CAUSE_RESTARTED,
+			ended_by(&n, ULRPC_CAUSE_FORGOTTEN,
 				 ULRPC_EXECUTION_UNKNOWN);
 			cr_assert_eq(n.outcome.attempts, 1);
 			continue;
@@ -479,7 +479,8 @@ Test(call_again, that_the_server_doubts_is_repeated_once_if_that_is_allowed)
 		conf.semantics = i ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE;
 		call_with(&g, &n, &conf, "hello", 5);
 		run(&g, SEC);
-		ended_by(&n, ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
+		ended_by(&n, i ? ULRPC_CAUSE_FORGOTTEN : ULRPC_CAUSE_RESTARTED,
+			 ULRPC_EXECUTION_UNKNOWN);
 		cr_assert_eq(n.outcome.attempts, i + 1);
 		cr_assert_eq(last_call()->flags, i ? WIRE_CALL_RESENT : 0);
 	}
@@ -591,7 +592,7 @@ Test(call_again,
 	cr_assert_eq(g.fake->ncalls, 2);
 	server_forgets();
 	run(&g, 60 * SEC);
-	ended_by(&many[0], ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
+	ended_by(&many[0], ULRPC_CAUSE_FORGOTTEN, ULRPC_EXECUTION_UNKNOWN);
 	ended_well(&many[1]);
 	cr_assert_eq(g.fake->ncalls, 3);
 	rig_close(&g);

@@ -141,7 +141,7 @@ Test(retry_call, no_repetition_of_what_may_have_been_executed)
 	call_with(&g, &n, &conf, "hello", 5);
 	run(&g, SEC);
 	cr_assert_eq(g.fake->ncalls, 2);
-	ended_by(&n, ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
+	ended_by(&n, ULRPC_CAUSE_FORGOTTEN, ULRPC_EXECUTION_UNKNOWN);
 	rig_close(&g);
 }
 
