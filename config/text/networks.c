@@ -223,6 +223,7 @@ static bool address_of(const struct ifaddrs *i, struct ip2nets_address *a)
 		return false;
 	text_copy(a->interface, sizeof(a->interface), i->ifa_name);
 	a->loopback = i->ifa_flags & IFF_LOOPBACK;
+	a->carrier = i->ifa_flags & IFF_RUNNING;
 	a->nid = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0), 0);
 	if (i->ifa_addr->sa_family == AF_INET) {
 		memcpy(a->nid.addr, &v4->sin_addr, 4);
@@ -257,8 +258,16 @@ static int host_addresses(struct ip2nets_address **addrs_p)
 	return addrs ? n : -ENOMEM;
 }
 
-/* The first interface with an address that is no loopback, preferably IPv4.
- * -ENODEV: there is none. */
+/* How well does the interface suit a net without interfaces? One without a
+ * carrier, such as a bridge of containers that nobody uses, only if there is no
+ * other: its link may come later. */
+static int fitness(const struct ip2nets_address *a)
+{
+	return 2 * a->carrier + lnet_nid_is_nid4(&a->nid);
+}
+
+/* The first interface with an address that is no loopback, preferably with a
+ * carrier, then preferably IPv4. -ENODEV: there is none. */
 static int first_interface(char name[LNET_INTERFACE_SIZE])
 {
 	const struct ip2nets_address *first = NULL;
@@ -267,8 +276,7 @@ static int first_interface(char name[LNET_INTERFACE_SIZE])
 
 	for (int i = 0; i < n; i++)
 		if (!addrs[i].loopback &&
-		    (!first || (lnet_nid_is_nid4(&addrs[i].nid) &&
-				!lnet_nid_is_nid4(&first->nid))))
+		    (!first || fitness(&addrs[i]) > fitness(first)))
 			first = &addrs[i];
 	if (first)
 		text_copy(name, LNET_INTERFACE_SIZE, first->interface);

@@ -52,6 +52,7 @@ struct ip2nets_address {
 	char interface[LNET_INTERFACE_SIZE];
 	struct ulnet_nid nid; /* the address, on net tcp */
 	bool loopback;	      /* of the interface */
+	bool carrier;	      /* the interface has one */
 };
 
 /*

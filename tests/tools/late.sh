@@ -13,6 +13,17 @@ fi
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 ip link set lo up
 
+# A link without a carrier, as a bridge of containers is, which comes before all
+# others: nobody is reached by it, so it is the default only if it is alone.
+ip link add empty0 type veth peer name empty1
+ip link set empty0 up
+ip addr add 172.17.0.1/16 dev empty0
+need_lnetd alone --port 19880 --net tcp
+echo "$ready" >"$dir/out"
+ran="a net without interfaces"
+has out '^lnetd: ready: 172.17.0.1@tcp, port'
+stop_lnetd alone
+
 # late ARGUMENT...: lnetd in the background, which waits for something.
 late() {
 	"$lnetd" --foreground --wait 60 --port 19880 "$@" >"$dir/ready" \
@@ -77,4 +88,18 @@ ip link set far0 up
 ip link set late0 up
 await "$dir/ready" '^lnetd: ready: 10.9.9.2@tcp'
 stop_lnetd late
+
+# ---- the default is not a link without a carrier ----
+
+# Linux tells of a new link's carrier with some delay.
+for ((tries = 0; tries < 600; tries++)); do
+	ip -o link show late0 | grep -q 'state UP' && break
+	sleep 0.1
+done
+need_lnetd default --port 19880 --net tcp
+echo "$ready" >"$dir/out"
+ran="a net without interfaces"
+has out '^lnetd: ready: 10.9.9.2@tcp, port'
+stop_lnetd default
+
 finish
