@@ -29,6 +29,19 @@ for poll in '' --poll; do
 	has out '^ +buckets:$'
 	has out '^ +"?[0-9]+\.[0-9]{3}"?: [0-9]+$'
 
+	# A command that lnetctl does not know, and its node does.
+	ctl 0 --socket "$socket" rpc metrics
+	silent err
+	has out '^# HELP ulnet_rpc_control_received_total '
+	ctl 234 --socket "$socket" rpc metrics --of=me
+	has err 'of'
+	ctl 234 --socket "$socket" rpc metrics -v
+	has err '^lnetctl rpc metrics: -v: --KEY VALUE is expected$'
+	ctl 255 --socket "$socket" rpc metricks --of me
+	has err "'metricks' is not a valid command"
+	ctl 255 --socket "$dir/nobody" jobs show
+	has err "'jobs' is not a valid command"
+
 	ctl 0 --socket "$socket" rpc reset
 	silent out
 	ctl 0 --socket "$socket" rpc show

@@ -426,6 +426,78 @@ int command_parse(const struct command *command, const char *who, int argc,
 	return status;
 }
 
+/* ---- commands that programs have added ---- */
+
+/* How many words of @argv are the name. */
+static int added_words(int argc, char *const *argv)
+{
+	int n = 0;
+
+	while (n < argc && *argv[n] != '-')
+		n++;
+	return n;
+}
+
+bool added_name(int argc, char *const *argv, char *name)
+{
+	int words = added_words(argc, argv);
+	size_t length = 0;
+
+	for (int i = 0; i < words; i++) {
+		length += strlen(argv[i]) + !!i;
+		if (length > LNET_CONTROL_NAME_MAX)
+			return false;
+		name = stpcpy(stpcpy(name, i ? " " : ""), argv[i]);
+	}
+	return length > 0;
+}
+
+/* Adds the argument @key, of @length bytes, which may be any text. */
+static void added_argument(struct request *r, const char *key, size_t length,
+			   const char *value)
+{
+	char *copy = strndup(key, length), *quoted = NULL;
+	int rc = copy ? lnet_ctl_quote(copy, &quoted) : -ENOMEM;
+
+	if (rc)
+		request_fail(r, rc);
+	else if (value)
+		request_text(r, quoted, value);
+	else
+		request_flag(r, quoted);
+	free(quoted);
+	free(copy);
+}
+
+int added_parse(const char *name, int argc, char *const *argv,
+		struct request *r)
+{
+	char *quoted = NULL;
+	int rc = lnet_ctl_quote(name, &quoted);
+
+	request_begin(r, rc ? "" : quoted);
+	free(quoted);
+	if (rc)
+		request_fail(r, rc);
+	for (int i = added_words(argc, argv); i < argc; i++) {
+		const char *key = argv[i] + 2, *value = strchr(argv[i], '=');
+		size_t length = value ? (size_t)(value - key) : strlen(key);
+
+		if (strncmp(argv[i], "--", 2) != 0 || !*key || value == key) {
+			fprintf(stderr,
+				"lnetctl %s: %s: --KEY VALUE is expected\n",
+				name, argv[i]);
+			return EXIT_USAGE;
+		}
+		if (value)
+			value++;
+		else if (i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0)
+			value = argv[++i];
+		added_argument(r, key, length, value);
+	}
+	return 0;
+}
+
 /* ---- help ---- */
 
 void command_help(FILE *to, const struct command *c)

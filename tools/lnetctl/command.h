@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <ulnet/control.h>
+
 #include "tools/common/exporter.h"
 #include "tools/common/request.h"
 
@@ -95,6 +97,19 @@ struct command_args {
  */
 int command_parse(const struct command *command, const char *who, int argc,
 		  char **argv, struct command_args *args, struct request *r);
+
+/*
+ * A command that is none of these may be one that the program of the node has
+ * added (lnet_control_add(3)). Its name are the words up to the first option;
+ * an option, --KEY VALUE or --KEY=VALUE, is an argument, which is true if it
+ * has no value. added_name() writes at most LNET_CONTROL_NAME_MAX + 1 bytes to
+ * @name; false: no command can have such a name. added_parse() makes the
+ * request, and returns 0, or the exit status after a message. As with
+ * command_parse(), the caller ends and frees the request.
+ */
+bool added_name(int argc, char *const *argv, char *name);
+int added_parse(const char *name, int argc, char *const *argv,
+		struct request *r);
 
 /* Print the help of all commands; of the commands called @name; of @command. */
 void command_help_all(FILE *to);

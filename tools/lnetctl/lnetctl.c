@@ -461,6 +461,70 @@ static int lnetctl_no_command(int argc, char **argv, bool sub)
 	return 255;
 }
 
+/* Does the @answer say that the node has no command @name? */
+static bool is_unknown(const char *answer, const char *name)
+{
+	char expected[LNET_CONTROL_NAME_MAX + 32], *text = NULL;
+	size_t size;
+	FILE *err = open_memstream(&text, &size);
+	bool unknown;
+	int status = 0;
+
+	if (!err)
+		return false;
+	snprintf(expected, sizeof(expected), "unknown command '%s'", name);
+	if (lnet_ctl_print(answer, NULL, err, &status))
+		status = 0;
+	unknown = fclose(err) == 0 && status && strstr(text, expected);
+	free(text);
+	return unknown;
+}
+
+/* Sends the request @r, for the command @name, which @argv says. */
+static int run_added(struct session *s, const char *name, struct request *r,
+		     int argc, char **argv, bool sub)
+{
+	static const struct command added = { .kind = COMMAND_PLAIN };
+	char *answer;
+	int status, rc = request_end(r);
+
+	if (rc) {
+		fprintf(stderr, "lnetctl: %s\n",
+			rc == -EILSEQ ? "text that is not UTF-8"
+				      : strerror(-rc));
+		return lnetctl_status_of(rc);
+	}
+	/* Whether or not there is a node: lnetctl does not know the command. */
+	if (!s->ctl &&
+	    lnet_ctl_connect(s->path, s->timeout_s * UINT64_C(1000000),
+			     &s->ctl))
+		return lnetctl_no_command(argc, argv, sub);
+	rc = lnetctl_ask(s, r->text, 0, &answer);
+	if (rc)
+		return lnetctl_status_of(rc);
+	status = is_unknown(answer, name) ? lnetctl_no_command(argc, argv, sub)
+					  : answer_print(&added, NULL, answer);
+	free(answer);
+	return status;
+}
+
+/* Carries out a command that lnetctl does not know. It may be one that the
+ * program of the node has added. Returns the exit status. */
+static int run_unknown(struct session *s, int argc, char **argv, bool sub)
+{
+	char name[LNET_CONTROL_NAME_MAX + 1];
+	struct request r;
+	int status;
+
+	if ((sub && argc < 2) || !added_name(argc, argv, name))
+		return lnetctl_no_command(argc, argv, sub);
+	status = added_parse(name, argc, argv, &r);
+	if (!status)
+		status = run_added(s, name, &r, argc, argv, sub);
+	request_free(&r);
+	return status;
+}
+
 /* Carries out one command; @argv ends with NULL. Returns the exit status. */
 static int run_words(struct session *s, int argc, char **argv)
 {
@@ -479,7 +543,7 @@ static int run_words(struct session *s, int argc, char **argv)
 		return 0;
 	}
 	if (!command)
-		return lnetctl_no_command(argc, argv, sub);
+		return run_unknown(s, argc, argv, sub);
 	return lnetctl_run(s, command, argc - !!command->sub,
 			   argv + !!command->sub);
 }

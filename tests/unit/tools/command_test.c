@@ -175,6 +175,61 @@ Test(command, not_utf8)
 	request_free(&r);
 }
 
+/* ---- commands that programs have added ---- */
+
+static const struct row added_rows[] = {
+	{ "jobs show", 0, "\"jobs show\": {}\n" },
+	{ "jobs", 0, "\"jobs\": {}\n" },
+	{ "jobs show --of me --verbose --max=5 --min -5", 0,
+	  "\"jobs show\": { \"of\": \"me\", \"verbose\": true, "
+	  "\"max\": \"5\", \"min\": \"-5\" }\n" },
+	{ "jobs --a= --b", 0, "\"jobs\": { \"a\": \"\", \"b\": true }\n" },
+	{ "'x: {}' '--y: [' 'z\"'", 0, "\"x: {}\": { \"y: [\": \"z\\\"\" }\n" },
+	{ "jobs show -v", 234, NULL },
+	{ "jobs show --of me you", 234, NULL },
+	{ "jobs --", 234, NULL },
+	{ "jobs --=5", 234, NULL },
+};
+
+Test(command, added)
+{
+	for (size_t i = 0; i < sizeof(added_rows) / sizeof(*added_rows); i++) {
+		const struct row *row = &added_rows[i];
+		char *line = strdup(row->line), **words;
+		char name[LNET_CONTROL_NAME_MAX + 1];
+		int n = words_split(line, &words);
+		struct request r;
+
+		cr_assert(added_name(n, words, name), "%s", row->line);
+		cr_assert_eq(added_parse(name, n, words, &r), row->status, "%s",
+			     row->line);
+		if (!row->status) {
+			cr_assert_eq(request_end(&r), 0);
+			cr_assert_str_eq(r.text, row->request);
+		}
+		request_free(&r);
+		free(words);
+		free(line);
+	}
+}
+
+Test(command, added_names_are_not_longer_than_a_program_s)
+{
+	char name[LNET_CONTROL_NAME_MAX + 1],
+		longest[LNET_CONTROL_NAME_MAX + 1];
+	char *const words[] = { "x", longest, NULL };
+
+	memset(longest, 'y', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = 0;
+	cr_assert(added_name(1, words + 1, name));
+	cr_assert_str_eq(name, longest);
+	cr_assert(!added_name(2, words, name));
+	longest[sizeof(longest) - 3] = 0;
+	cr_assert(added_name(2, words, name));
+	cr_assert_eq(strlen(name), LNET_CONTROL_NAME_MAX);
+	cr_assert(!added_name(0, words, name));
+}
+
 Test(command, find)
 {
 	char *net[] = { "net", NULL }, *bad[] = { "net", "x", NULL };
