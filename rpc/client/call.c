@@ -2,6 +2,7 @@
 #include "rpc/client/call.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "rpc/bulk/bulk.h"
@@ -331,6 +332,18 @@ static void outcome_of_fetched(struct ulrpc_outcome *o, const struct fetch *f)
 	o->fetch = (shard_now(f->shard) - f->since) / NSEC_PER_USEC;
 }
 
+/* Says why a call cannot be sent: it is too long. */
+static void text_too_long(struct ulrpc_outcome *o,
+			  const struct ulrpc_call *call)
+{
+	const struct ulrpc_client *c = call->client;
+
+	snprintf(o->text, sizeof(o->text),
+		 "a request of %u bytes is too long: the service takes up to "
+		 "%u, in messages of up to %u bytes",
+		 call->length, c->request_max, c->message_max);
+}
+
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 {
 	struct ulrpc_outcome o = {
@@ -343,6 +356,8 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 
 	if (call->fsm.state == CALL_FETCH)
 		outcome_of_fetched(&o, call->fetch);
+	if (cause == ULRPC_CAUSE_BAD_REQUEST)
+		text_too_long(&o, call);
 	if (call->slot != SLOT_NONE)
 		cancel_call(call);
 	call_end(call, &o, NULL, 0, shard_now(call->shard));

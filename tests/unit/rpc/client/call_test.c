@@ -214,6 +214,9 @@ Test(call, longer_than_the_service_takes_is_not_sent)
 	run(&g, 100 * MSEC);
 	ended_by(&many[0], ULRPC_CAUSE_BAD_REQUEST, ULRPC_NOT_EXECUTED);
 	ended_by(&many[2], ULRPC_CAUSE_BAD_REQUEST, ULRPC_NOT_EXECUTED);
+	cr_assert(strstr(many[0].outcome.text, "of 101 bytes is too long: the "
+					       "service takes up to 100,"),
+		  "%s", many[0].outcome.text);
 	ended_well(&many[1]);
 	cr_assert_eq(g.fake->ncalls, 1);
 	cr_assert_eq(said_too_long, 1);
