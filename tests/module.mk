@@ -326,6 +326,7 @@ unit_tests += %D%/unit/tools_test
 %C%_unit_tools_test_SOURCES = \
 	%D%/unit/tools/command_test.c \
 	%D%/unit/tools/histogram_test.c \
+	%D%/unit/tools/http_clients_test.c \
 	%D%/unit/tools/load_test.c \
 	%D%/unit/tools/nearest_test.c \
 	%D%/unit/tools/option_test.c \

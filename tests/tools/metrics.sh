@@ -268,6 +268,8 @@ for ((i = 0; i < 20; i++)); do
 	ctl 0 ping 127.0.0.2@tcp
 	ctl 0 net show
 done
+http GET /metrics # which the crowd does not keep waiting
+has out '^ulnet_send_total'
 files=$(find "/proc/${pids[a]}/fd" | wc -l)
 expect "$files files are open" test "$files" -lt 200
 touch "$dir/go"

@@ -12,6 +12,8 @@
 
 #include <ulnet/control.h>
 
+#include "http_clients.h"
+
 #define FRESH_NS  UINT64_C(1000000000)
 #define BACKLOG	  64
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
@@ -131,6 +133,7 @@ struct exporter {
 	 * all HTTP clients get until it is FRESH_NS old. */
 	struct MHD_Response *last;
 	uint64_t made_ns;
+	struct http_clients clients;
 };
 
 static int listen_at(const struct addrinfo *info)
@@ -195,6 +198,39 @@ static enum MHD_Result exporter_refuse(struct MHD_Connection *c,
 	return rc;
 }
 
+/* A connection begins or ends, which *@client_p belongs to. If there are too
+ * many, one is shut down, which libmicrohttpd then ends. */
+static void on_connection(void *arg, struct MHD_Connection *c, void **client_p,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct exporter *e = arg;
+	const union MHD_ConnectionInfo *fd, *from;
+	int gone;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (*client_p)
+			http_client_go(*client_p);
+		return;
+	}
+	fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	from = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	*client_p = fd ? http_client_come(&e->clients, fd->connect_fd,
+					  from ? from->client_addr : NULL)
+		       : NULL;
+	gone = http_clients_dismiss(&e->clients);
+	if (gone != HTTP_CLIENT_NOBODY)
+		shutdown(gone, SHUT_RDWR);
+}
+
+static void note_asked(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	if (info && info->socket_context)
+		((struct http_client *)info->socket_context)->asked = true;
+}
+
 /* Answers an HTTP request. Called with the headers of the request, and not
  * again with its body, because the answer ends the connection. */
 static enum MHD_Result exporter_answer(void *arg, struct MHD_Connection *c,
@@ -208,6 +244,7 @@ static enum MHD_Result exporter_answer(void *arg, struct MHD_Connection *c,
 	(void)body;
 	(void)nbody;
 	(void)state;
+	note_asked(c);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
 	    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return exporter_refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED,
@@ -226,7 +263,8 @@ static struct MHD_Daemon *daemon_start(struct exporter *e, int fd)
 	return MHD_start_daemon(
 		MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL,
 		exporter_answer, e, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)EXPORTER_CONNECTIONS,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, e,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)HTTP_CLIENTS_ROOM,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)EXPORTER_MEMORY,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)EXPORTER_TIMEOUT_S,
 		MHD_OPTION_END);

@@ -45,14 +45,13 @@ int metrics_take_address(const struct option_at *at);
 /* ---- the server ---- */
 
 /* An HTTP server with one thread, which asks the node once a second at most,
- * however many HTTP clients ask. Serves EXPORTER_CONNECTIONS at the same time,
- * while other connections wait in the kernel, and closes a connection after
- * EXPORTER_TIMEOUT_S of silence. */
+ * however many HTTP clients ask. Serves HTTP_CLIENTS connections at the same
+ * time (http_clients.h): one more takes the place of a silent one. Closes a
+ * connection after EXPORTER_TIMEOUT_S of silence. */
 struct exporter;
 
-#define EXPORTER_CONNECTIONS 32
-#define EXPORTER_MEMORY	     16384 /* bytes that a connection has for headers */
-#define EXPORTER_TIMEOUT_S   5
+#define EXPORTER_MEMORY	   16384 /* bytes that a connection has for headers */
+#define EXPORTER_TIMEOUT_S 5
 
 /*
  * Serves at @address, which is as metrics_take_address() takes it; does nothing
