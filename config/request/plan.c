@@ -916,10 +916,31 @@ static bool step_defer(struct plan *plan, unsigned int i)
 	return true;
 }
 
+/* Moves the deletions of NIs behind all other steps, so that hardly anything
+ * can fail after them: an NI that is added again is the last one of the node,
+ * and no longer the one that names it. Nothing depends on a deletion being
+ * done. Without memory the order stays. */
+static void plan_del_nis_last(struct plan *plan)
+{
+	struct step *last = malloc((plan->n + 1) * sizeof(*last));
+	unsigned int kept = 0, n = 0;
+
+	for (unsigned int i = 0; last && i < plan->n; i++) {
+		if (step_deletes_ni(&plan->steps[i]))
+			last[n++] = plan->steps[i];
+		else
+			plan->steps[kept++] = plan->steps[i];
+	}
+	if (n)
+		memcpy(&plan->steps[kept], last, n * sizeof(*last));
+	free(last);
+}
+
 int plan_run(struct plan *plan)
 {
 	unsigned int i = 0, n, failed;
 
+	plan_del_nis_last(plan);
 	while (i < plan->n) {
 		int rc = cancel_is_due(plan->cancel) ? -ECANCELED : 0;
 

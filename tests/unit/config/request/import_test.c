@@ -504,6 +504,21 @@ Test(import, nothing_to_import)
 	rig_close(&rig);
 }
 
+/* The first net of a node, which names it, is still the first one after a file
+ * that was to delete it has failed. */
+Test(import, nets_keep_their_order)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1]}", "");
+	ask_out(&rig, "net add: {net: tcp1, interfaces: [eth2]}", "");
+	import_fail(&rig, "del",
+		    "net: [{net type: tcp}]\n"
+		    "route: [{net: tcp9, gateway: 10.0.0.1@tcp}]\n",
+		    -ENOENT, "route 1: ");
+	rig_close(&rig);
+}
+
 /* A step fails after others have been done, which are undone. */
 Test(import, atomic)
 {
