@@ -3,6 +3,7 @@
  * lnetd(8): a program that is nothing but a node. Opens and configures it, and
  * waits for a signal.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -24,8 +24,12 @@
 #define WHO "lnetd"
 
 /* ms: a node that was told to end, and has not by then, ends by force. A
- * service manager would do so, too, but only after minutes. */
-#define END_WITHIN 1700
+ * service manager would do so, too, but only after minutes. The time for which
+ * its threads were ready to run, and others ran, does not count: a busy machine
+ * is no reason to leave a socket behind. But END_AT_LAST is, in any case. */
+#define END_WITHIN  1700
+#define END_AT_LAST 60000
+#define END_LOOK    50 /* ms from one look at the clock to the next */
 
 struct lnetd {
 	struct node_options options; /* socket is never NULL once parsed */
@@ -122,6 +126,53 @@ static void lnetd_is_ending(const struct lnetd *d)
 		    strerror(errno));
 }
 
+/* ns for which this process's thread @tid was ready to run, but did not. */
+static unsigned long long thread_delay(const char *tid)
+{
+	unsigned long long ran, delay = 0;
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%llu %llu", &ran, &delay) != 2)
+		delay = 0;
+	fclose(f);
+	return delay;
+}
+
+/* The same of all threads together, in ms. 0 if the system does not tell. */
+static uint64_t end_delay(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *entry;
+	uint64_t ns = 0;
+
+	while (tasks && (entry = readdir(tasks)))
+		if (*entry->d_name != '.')
+			ns += thread_delay(entry->d_name);
+	if (tasks)
+		closedir(tasks);
+	return ns / 1000000;
+}
+
+/* Returns when END_WITHIN is over. A thread that has ended takes its delay
+ * with it, so only what is added counts. */
+static void end_wait(void)
+{
+	uint64_t began = clock_ns(), was = end_delay(), delayed = 0, is, past;
+
+	do {
+		poll(NULL, 0, END_LOOK);
+		is = end_delay();
+		delayed += is > was ? is - was : 0;
+		was = is;
+		past = (clock_ns() - began) / 1000000;
+	} while (past < END_WITHIN + delayed && past < END_AT_LAST);
+}
+
 /*
  * A thread: lnetd ends soon after it is told to, whatever it is doing, which
  * may be to read its configuration, or to close what does not close. The signal
@@ -140,8 +191,7 @@ static void *lnetd_warden(void *arg)
 	p[1].fd = signalfd(-1, &set, SFD_CLOEXEC);
 	while (poll(p, 2, -1) <= 0)
 		;
-	while (poll(NULL, 0, END_WITHIN) < 0)
-		;
+	end_wait();
 	say(&d->say, LNET_LOG_ERR, "has not ended within %d ms: ends by force",
 	    END_WITHIN);
 	pidfile_drop(d->pidpath, d->pidfile);
