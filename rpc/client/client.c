@@ -638,6 +638,11 @@ void client_on_disconnected(struct ulrpc_client *c)
 		client_move(c, CLIENT_UNOPENED);
 }
 
+void client_on_unreachable(struct ulrpc_client *c)
+{
+	fail_queued(c, ULRPC_CAUSE_UNREACHABLE, true);
+}
+
 void client_on_refused(struct ulrpc_client *c)
 {
 	fail_queued(c, ULRPC_CAUSE_REFUSED, false);

@@ -332,6 +332,9 @@ void client_forgotten(struct ulrpc_client *c);
 void client_on_joined(struct ulrpc_client *c);
 /* The connection was lost, or could not be made. */
 void client_on_disconnected(struct ulrpc_client *c);
+/* No NID of the server can be reached, as LNet says: ends the queued calls
+ * whose retry rules allow no retries. */
+void client_on_unreachable(struct ulrpc_client *c);
 /* The server has refused the connection for good: ends the queued calls. */
 void client_on_refused(struct ulrpc_client *c);
 /* The server has answered Open. */

@@ -230,6 +230,7 @@ static void on_connect_sent(struct shard *s, uint64_t id, uint64_t tag,
 			    const struct ulnet_event *ev)
 {
 	struct import *imp = import_find(s, id);
+	bool last;
 
 	if (!imp || imp->epoch != (uint32_t)tag ||
 	    imp->fsm.state != IMPORT_CONNECTING)
@@ -237,8 +238,11 @@ static void on_connect_sent(struct shard *s, uint64_t id, uint64_t tag,
 	imp->connect_sending = false;
 	if (!ev->status)
 		return;
+	last = !imp->untried;
 	imp->shutting_down = false;
 	try_again(imp);
+	if (last)
+		import_each_client(imp, client_on_unreachable);
 }
 
 static struct wire_control connect_message(const struct import *imp)

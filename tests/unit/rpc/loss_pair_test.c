@@ -107,3 +107,36 @@ Test(loss_pair, a_lost_call_that_is_not_repeated_is_lost)
 	cr_assert_eq(o.execution, ULRPC_NOT_EXECUTED);
 	cr_assert_eq(lost_call(NULL, 10000000).cause, ULRPC_CAUSE_OK);
 }
+
+/* The server's host refuses connections: a call without retries ends at once,
+ * others at their deadlines. */
+Test(loss_pair, who_is_refused_need_not_wait)
+{
+	static const struct ulrpc_retry none = { 0 };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		const struct ulrpc_call_conf conf = { .deadline = 20000000,
+						      .retry = i ? NULL
+								 : &none };
+		const struct ulnet_sim_link closed = {
+			.refuse = LNET_SIM_ALWAYS
+		};
+
+		serve_init(&g, 1, 1);
+		serve_client(&g);
+		cluster_links(g.sim, &closed);
+		calls[0] = (struct called){ 0 };
+		cr_assert_eq(ulrpc_call(g.client, ulrpc_method("echo"), "x", 1,
+					&conf, on_called, &calls[0], NULL),
+			     0);
+		lnet_sim_run(g.sim, 12 * SEC);
+		cr_assert_eq(calls[0].ended, !i);
+		lnet_sim_run(g.sim, 8 * SEC);
+		cr_assert_eq(calls[0].ended, 1);
+		cr_assert_eq(calls[0].outcome.cause, ULRPC_CAUSE_UNREACHABLE);
+		cr_assert_eq(calls[0].outcome.execution, ULRPC_NOT_EXECUTED);
+		cr_assert_eq(ulrpc_close(g.rpc[CALLER]), 0);
+		lnet_sim_run_all(g.sim);
+		cr_assert_eq(lnet_sim_free(g.sim), 0);
+	}
+}
