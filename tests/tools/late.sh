@@ -26,6 +26,9 @@ stop_lnetd alone
 
 # late ARGUMENT...: lnetd in the background, which waits for something.
 late() {
+	# What an earlier one has said must not be taken for this one's.
+	: >"$dir/ready"
+	: >"$dir/late.err"
 	"$lnetd" --foreground --wait 60 --port 19880 "$@" >"$dir/ready" \
 		2>"$dir/late.err" </dev/null &
 	pids[late]=$!
