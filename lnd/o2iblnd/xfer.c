@@ -237,6 +237,18 @@ static out_of_line void send_get(struct ib_xfer *x, struct ib_tx *tx)
 	BUG_ON(ib_send_get(tx, &sink));
 }
 
+/* Returns ns: the time that LNet gives to the message of @x, which its legs
+ * share (requirement F6, seed 000). It is no shorter than half of the time-out
+ * of the LND: when a leg is late, the connection ends, with all that is on it.
+ * LNet itself cancels a message that has less time. */
+static uint64_t time_for(const struct ib_xfer *x)
+{
+	uint64_t now = loop_now(ib_loop(x->cpt));
+	uint64_t left = x->msg->deadline - MIN(now, x->msg->deadline);
+
+	return MAX(left, x->cpt->peers.set.timeout / 2);
+}
+
 static in_line int send_on(struct ib_xfer *x, struct ib_conn *conn)
 {
 	struct lnd_msg *msg = x->msg;
@@ -254,9 +266,11 @@ static in_line int send_on(struct ib_xfer *x, struct ib_conn *conn)
 		ib_send_immediate(tx, msg->length);
 		break;
 	case IB_XFER_PUT:
+		tx->time = time_for(x);
 		ib_send_put(tx, xfer_source(x), x->length);
 		break;
 	default:
+		tx->time = time_for(x);
 		send_get(x, tx);
 		break;
 	}

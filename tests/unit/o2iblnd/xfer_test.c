@@ -421,6 +421,29 @@ Test(o2ib_xfer, put_canceled)
 	node_rig_close(&r);
 }
 
+/* The peer does not answer to the PUT_REQ. The first try of the message has a
+ * third of its 60 s, and each of the two legs has half of that: ten seconds,
+ * and not half of the LND's time-out. */
+Test(o2ib_xfer, legs_share_the_time_of_the_message)
+{
+	struct raw_peer_conn *c;
+	struct raw_peer *s;
+
+	open_small(1, 1);
+	s = raw_peer_new(&r);
+	put_for(s, 0, MIB, 60000000);
+	node_rig_run(&r, 100 * MSEC);
+	c = raw_peer_last(s);
+	hears_put(c, 0);
+	node_rig_run(&r, 9800 * MSEC);
+	cr_expect_eq(c->disconnected, 0);
+	node_rig_run(&r, 5000 * MSEC);
+	cr_expect_neq(c->disconnected, 0);
+	seen_end(&seen[0], LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_UNKNOWN,
+		 LNET_CAUSE_REMOTE_TIMEOUT);
+	node_rig_close(&r);
+}
+
 /* ---- GETs of ours ---- */
 
 static struct ib_msg hears_get(struct raw_peer_conn *c)
