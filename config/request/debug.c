@@ -179,6 +179,7 @@ static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_ROUTE_PRIORITY] = "priority of the route",
 	[LNET_PATH_HOPS] = "hops",
 	[LNET_PATH_HEALTH] = "health",
+	[LNET_PATH_NAMED] = "name",
 	[LNET_PATH_PRIORITY] = "priority",
 	[LNET_PATH_LESS_TRIED] = "number of tries",
 	[LNET_PATH_PREFERRED] = "preference",

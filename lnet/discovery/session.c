@@ -472,7 +472,8 @@ static void act_ping(struct discovery *d)
 		ping_failed(d, rc);
 }
 
-/* Pushes over the path of the peer's answer, if it has answered. */
+/* Pushes over the path of the peer's answer, if it has answered, and over no
+ * other: only there is it certain who acknowledges the push. */
 static void act_push(struct discovery *d)
 {
 	const struct lnet_cpt *cpt = d->cpt;
@@ -483,8 +484,8 @@ static void act_push(struct discovery *d)
 	int rc;
 
 	d->pushing = disc_cpt(cpt)->version;
-	rc = ask_tell(&d->ask, way ? &d->ni : &any, &target, 0,
-		      ping_timeout(d));
+	rc = ask_tell(&d->ask, way ? &d->ni : &any, &target,
+		      way ? MSG_EXACT : 0, ping_timeout(d));
 	if (!rc)
 		return;
 	d->status = rc;

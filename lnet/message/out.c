@@ -217,6 +217,8 @@ void out_path_request(const struct msg_out *msg,
 	request->flags = out_path_flags(msg);
 	if (leaves)
 		request->flags &= PATH_CALLER;
+	else if (msg->flags & MSG_PREFER_PATH)
+		request->flags |= PATH_KEEP;
 	if (msg->role == OUT_OP && msg->op->md->options & LNET_MD_NUMA_NODE) {
 		request->flags |= PATH_NEAR;
 		request->numa_node = msg->op->md->numa_node;

@@ -29,6 +29,7 @@ static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_ROUTE_PRIORITY] = "has a better priority",
 	[LNET_PATH_HOPS] = "is fewer hops away",
 	[LNET_PATH_HEALTH] = "is healthier",
+	[LNET_PATH_NAMED] = "was named",
 	[LNET_PATH_PRIORITY] = "has a better priority",
 	[LNET_PATH_LESS_TRIED] = "was tried less often",
 	[LNET_PATH_PREFERRED] = "is preferred",

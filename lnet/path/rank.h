@@ -23,6 +23,9 @@
  *	PEER_HEALTH	best NI of the peer
  *	PEER_PRIORITY	of the peer's net
  *	HEALTH		best local NI		its own		its own
+ *	NAMED						the sender has
+ *							named it, and
+ *							the local NI
  *	PRIORITY	of the local net	its own		its own
  *	LESS_TRIED	on how few failed paths it was
  *	PREFERRED				for one of	by the local
@@ -59,6 +62,9 @@ struct path_rank {
 #define RANK_BY_POLICY                                                     \
 	(RANK_BY(PEER_PRIORITY) | RANK_BY(PRIORITY) | RANK_BY(PREFERRED) | \
 	 RANK_BY(ROUTE_PREFERRED))
+/* In these all candidates are equal, except in one of the cases of select.h,
+ * which sets their keys. */
+#define RANK_SELDOM RANK_BY(NAMED)
 static const uint32_t rank_criteria[] = {
 	[LNET_PATH_GATEWAY] =
 		RANK_BY(PEER_UP) | RANK_BY(UNTRIED) | RANK_BY(PEER_PRIORITY) |
@@ -73,10 +79,11 @@ static const uint32_t rank_criteria[] = {
 			       RANK_BY(PRIORITY) | RANK_BY(LESS_TRIED) |
 			       RANK_BY(PREFERRED) | RANK_BY(CONNECTED) |
 			       RANK_BY(NEAR) | RANK_BY(CREDITS) | RANK_BY(TURN),
-	[LNET_PATH_PEER_NI] =
-		RANK_BY(PEER_UP) | RANK_BY(UNTRIED) | RANK_BY(HEALTH) |
-		RANK_BY(PRIORITY) | RANK_BY(LESS_TRIED) | RANK_BY(PREFERRED) |
-		RANK_BY(CONNECTED) | RANK_BY(CREDITS) | RANK_BY(TURN),
+	[LNET_PATH_PEER_NI] = RANK_BY(PEER_UP) | RANK_BY(UNTRIED) |
+			      RANK_BY(HEALTH) | RANK_BY(NAMED) |
+			      RANK_BY(PRIORITY) | RANK_BY(LESS_TRIED) |
+			      RANK_BY(PREFERRED) | RANK_BY(CONNECTED) |
+			      RANK_BY(CREDITS) | RANK_BY(TURN),
 };
 
 /* Distances up to @range (the setting numa_range) count as equally near. */

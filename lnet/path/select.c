@@ -69,7 +69,10 @@ struct seek {
  * setting, interfaces that are down are avoided. */
 static uint32_t criteria_ignored(const struct lnet_cpt *cpt)
 {
-	uint32_t ignored = cpt->policies ? 0 : RANK_BY_POLICY;
+	uint32_t ignored = RANK_SELDOM;
+
+	if (!cpt->policies)
+		ignored |= RANK_BY_POLICY;
 
 	if (unlikely(!settings_health_is_on(&cpt->node->settings)))
 		ignored |= RANK_BY(HEALTH) | RANK_BY(PEER_HEALTH);
@@ -97,8 +100,8 @@ static inline void stage_begin(struct stage *st, const struct seek *s,
 {
 	st->seek = s;
 	st->best = NULL;
-	rank_clear(rank_criteria[kind], &st->rank[0]);
-	rank_clear(rank_criteria[kind], &st->rank[1]);
+	rank_clear(rank_criteria[kind] & ~RANK_SELDOM, &st->rank[0]);
+	rank_clear(rank_criteria[kind] & ~RANK_SELDOM, &st->rank[1]);
 	st->next_rank = &st->rank[0];
 	st->best_rank = &st->rank[1];
 	st->begin = st->after_best = s->trace ? s->trace->n : 0;
@@ -145,11 +148,13 @@ static inline bool stage_is_better(const struct stage *st,
 
 	/* The usual masks are constants, so that less code is made of the
 	 * comparison. */
-	if (likely(ignored == RANK_BY_POLICY))
-		return rank_is_better(rank_criteria[kind] & ~RANK_BY_POLICY, r,
+	if (likely(ignored == (RANK_BY_POLICY | RANK_SELDOM)))
+		return rank_is_better(rank_criteria[kind] &
+					      ~(RANK_BY_POLICY | RANK_SELDOM),
+				      r, best);
+	if (likely(ignored == RANK_SELDOM))
+		return rank_is_better(rank_criteria[kind] & ~RANK_SELDOM, r,
 				      best);
-	if (likely(!ignored))
-		return rank_is_better(rank_criteria[kind], r, best);
 	return rank_is_better(rank_criteria[kind] & ~ignored, r, best);
 }
 
@@ -589,7 +594,9 @@ static out_of_line void rank_peer_ni_by_policy(const struct seek *s,
 	r->key[LNET_PATH_PREFERRED] = ni && verdict_prefers(s->cpt, p, ni);
 }
 
-/* Returns the best peer NI of @theirs for messages from @ni. */
+/* Returns the best peer NI of @theirs for messages from @ni. Unless s->ignored
+ * has NAMED, the one that the sender named is best while no other one is
+ * healthier. */
 static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 					   const struct lnet_peer_net *theirs,
 					   const struct lnet_ni *ni)
@@ -606,6 +613,8 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 			rank_peer_ni_tries(s, p, ni, r);
 		r->key[LNET_PATH_PEER_UP] = !p->down;
 		r->key[LNET_PATH_HEALTH] = p->health;
+		if (unlikely(!(s->ignored & RANK_BY(NAMED))))
+			r->key[LNET_PATH_NAMED] = p == s->dst;
 		if (unlikely(s->cpt->policies))
 			rank_peer_ni_by_policy(s, p, ni, r);
 		if (unlikely(connecting))
@@ -636,7 +645,24 @@ static void trace_only_peer_ni(const struct seek *s)
 
 /* ---- the cases ---- */
 
-static int from_named_to_named(const struct seek *s, struct path *path)
+/* Is the NI named of a peer that is multi-rail the only candidate, because the
+ * message answers one from there, and the peer does not say that it is down? */
+static bool keeps_to_named(const struct seek *s)
+{
+	return s->request->flags & PATH_KEEP &&
+	       (!s->dst->down || !any_is_up(s->dst->net));
+}
+
+static int from_named_to_best(const struct seek *s, struct path *path)
+{
+	struct seek named = *s;
+
+	named.ignored &= ~RANK_BY(NAMED);
+	path->lpni = path->dst = choose_peer_ni(&named, s->dst->net, s->src);
+	return 0;
+}
+
+static int from_named(const struct seek *s, struct path *path)
 {
 	bool is_hop = s->request->flags & PATH_HOP;
 
@@ -648,10 +674,12 @@ static int from_named_to_named(const struct seek *s, struct path *path)
 		path->lpni = path->dst = choose_peer_ni(s, s->dst->net, s->src);
 		return 0;
 	}
-	path->lpni = path->dst = s->dst;
 	/* For a hop choose_from() has put the NI into the trace. */
 	if (unlikely(s->trace && !is_hop))
 		trace_only_ni(s, s->src, LNET_PATH_NOT_ASKED);
+	if (s->mr && !keeps_to_named(s))
+		return from_named_to_best(s, path);
+	path->lpni = path->dst = s->dst;
 	if (unlikely(s->trace))
 		trace_only_peer_ni(s);
 	return 0;
@@ -930,8 +958,8 @@ static int by_route(const struct seek *s, struct path *path)
 
 static int (*const cases[PATH_CASES])(const struct seek *s,
 				      struct path *path) = {
-	[PATH_SPEC_LOCAL_MR] = from_named_to_named,
-	[PATH_SPEC_LOCAL_NMR] = from_named_to_named,
+	[PATH_SPEC_LOCAL_MR] = from_named,
+	[PATH_SPEC_LOCAL_NMR] = from_named,
 	[PATH_SPEC_REMOTE_MR] = by_route,
 	[PATH_SPEC_REMOTE_NMR] = by_route,
 	[PATH_ANY_LOCAL_MR] = from_best_to_best,

@@ -11,7 +11,11 @@
  *	May any NI of the peer be chosen?		MR (multi-rail) or NMR
  *
  *	case		local NI			NI of the peer
- *	SPEC LOCAL MR	the NI that the sender named	the NID of the target
+ *	SPEC LOCAL MR	the NI that the sender named	the best one of the
+ *							target's net, which is
+ *							the NID of the target
+ *							while no other one is
+ *							healthier
  *	SPEC LOCAL NMR	the NI that the sender named	the NID of the target
  *	ANY LOCAL MR	the best one of the best net	the best one there;
  *			if all are down, as REMOTE
@@ -25,7 +29,10 @@
  *
  * If another CPT owns the gateway, that CPT chooses the NIs.
  *
- * A local NI that is down is never chosen. rank.h defines "best".
+ * These are the eight cases of seed 000, with the strong preference for a pair
+ * of NIs that seed 002 gives to a sender who names both. A local NI that is
+ * down is never chosen: if the sender named it, the message fails; only answers
+ * leave by another one (MSG_PREFER_PATH). rank.h defines "best".
  */
 #ifndef LNET_SELECT_H
 #define LNET_SELECT_H
@@ -100,6 +107,9 @@ void failed_paths_last(const struct failed_paths *f, struct ulnet_nid *ni,
 #define PATH_CALLER 16u
 /* dst is a gateway: any of its NIs on the same net will do */
 #define PATH_HOP 32u
+/* an answer: with a local NI named, only to request->dst, unless the peer says
+ * that this NI is down */
+#define PATH_KEEP 64u
 
 /* What a message asks of path selection. */
 struct path_request {

@@ -76,6 +76,52 @@ Test(select, eight_cases)
 	rig_fini(&rig);
 }
 
+/* Who names an NI on each side gets this pair as long as no other NI of the peer
+ * on that net is better off; an answer gets it as long as it is up. Never does a
+ * message go to an NI that the peer says is down, if there is another one. */
+Test(select, both_named)
+{
+	struct lnet_peer_ni *first, *second;
+	struct failed_paths failed = { .n = 0 };
+	const struct ulnet_nid src = rig_nid("10.0.0.1@tcp");
+	const char *const to_first = "10.0.0.1@tcp > 10.0.0.2@tcp";
+	const char *const to_second = "10.0.0.1@tcp > 10.0.1.2@tcp";
+	char text[PATH_TEXT_SIZE];
+	struct path_rig rig;
+	struct path path;
+
+	rig_usual(&rig);
+	first = rig_peer_ni(&rig, "10.0.0.2@tcp");
+	second = rig_peer_ni(&rig, "10.0.1.2@tcp");
+	second->use = 0;
+	for (first->use = 1; first->use < 4; first->use++)
+		goes(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", to_first);
+	first->health = 900;
+	goes(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", to_second);
+	cr_assert_eq(where(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", PATH_KEEP,
+			   NULL, &path),
+		     0);
+	cr_expect_str_eq(rig_path_text(&path, text, sizeof(text)), to_first);
+	first->health = LNET_HEALTH_MAX;
+	failed_paths_add(&failed, &src, &first->nid);
+	cr_assert_eq(
+		where(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", 0, &failed, &path),
+		0);
+	cr_expect_str_eq(rig_path_text(&path, text, sizeof(text)), to_second);
+	first->down = true;
+	goes(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", to_second);
+	cr_assert_eq(where(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", PATH_KEEP,
+			   NULL, &path),
+		     0);
+	cr_expect_str_eq(rig_path_text(&path, text, sizeof(text)), to_second);
+	second->down = true;
+	goes(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", to_first);
+	/* A local NI that is named and down is not replaced. */
+	set_up(&rig.ni[1], false);
+	fails(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", -ENETDOWN);
+	rig_fini(&rig);
+}
+
 Test(select, no_path)
 {
 	struct path_rig rig;
@@ -458,7 +504,7 @@ Test(select, down_at_the_peer_is_not_an_untried_path)
 	rig_fini(&rig);
 }
 
-/* A message that names the peer NI that is down gets it. */
+/* A message for a peer NI that is down gets it only if nothing else will do. */
 Test(select, down_at_the_peer_is_named)
 {
 	struct path_rig rig;
@@ -467,32 +513,10 @@ Test(select, down_at_the_peer_is_named)
 	rig_usual(&rig);
 	rig_peer_ni(&rig, "10.0.0.2@tcp")->down = true;
 	goes(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp",
-	     "10.0.0.1@tcp > 10.0.0.2@tcp");
+	     "10.0.0.1@tcp > 10.0.1.2@tcp");
 	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", PATH_EXACT, NULL, &path),
 		     0);
 	cr_assert(path.lpni->down);
-	rig_fini(&rig);
-}
-
-/* A message that names both ends gets them, whatever else the peer has. */
-Test(select, both_ends_named)
-{
-	struct failed_paths failed = { .n = 0 };
-	struct lnet_peer_ni *x;
-	struct path_rig rig;
-	struct path path;
-	char text[PATH_TEXT_SIZE];
-
-	rig_usual(&rig);
-	x = rig_peer_ni(&rig, "10.0.0.2@tcp");
-	x->use = 100;
-	x->health = 0;
-	failed_paths_add(&failed, &rig.ni[1].lnd.nid, &x->nid);
-	cr_assert_eq(
-		where(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", 0, &failed, &path),
-		0);
-	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
-			 "10.0.0.1@tcp > 10.0.0.2@tcp");
 	rig_fini(&rig);
 }
 
@@ -662,7 +686,7 @@ Test(select, explains_every_candidate)
 	set_up(&rig.ni[1], true);
 	t = explain(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", 0, &path);
 	trace_is(&t, "1 10.0.0.1@tcp chosen, 1 10.0.1.1@tcp not asked, "
-		     "2 10.0.0.2@tcp chosen, 2 10.0.1.2@tcp not asked");
+		     "2 10.0.0.2@tcp chosen, 2 10.0.1.2@tcp health");
 	rig_peer_ni(&rig, "10.0.0.3@tcp")->preferred = rig.ni[2].lnd.nid;
 	t = explain(&rig, NULL, "10.0.0.3@tcp", 0, &path);
 	trace_is(&t, "1 10.0.0.1@tcp preferred, 1 10.0.1.1@tcp chosen, "
