@@ -59,6 +59,8 @@ static const struct setting_row table[] = {
 	{ "large_nids", "",
 	  "interfaces give IPv6 NIDs, and peers are offered large NIDs", 0, 1,
 	  0 },
+	{ "alive_router_check_interval", "s",
+	  "time between two checks of a gateway", 1, INT32_MAX, 60 },
 };
 _Static_assert(ARRAY_SIZE(table) == SETTINGS, "a row for each setting");
 

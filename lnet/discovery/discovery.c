@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "lnet/discovery/info.h"
+#include "lnet/discovery/recovery.h"
 #include "lnet/discovery/session.h"
 #include "lnet/message/out.h"
 #include "lnet/message/reroute.h"
@@ -293,8 +294,10 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 	struct disc_cpt *dc = disc_cpt(cpt);
 
 	/* More peers may be within reach now. */
-	if (cpt->config->nnets > dc->nets)
+	if (cpt->config->nnets > dc->nets) {
 		dc->era++;
+		recovery_of_all(cpt);
+	}
 	dc->nets = cpt->config->nnets;
 	if (dc->version == version)
 		return;
@@ -307,8 +310,6 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 
 /* ---- gateways ---- */
 
-/* As in kernel nodes (alive_router_check_interval). */
-#define CHECK_EVERY (60 * NSEC_PER_SEC)
 /* For a process that only calls: routers push no changes to it. */
 #define CHECK_CALLER NSEC_PER_SEC
 
@@ -335,11 +336,12 @@ static void gateways_ask(struct timer *t)
 {
 	struct disc_cpt *dc = container_of(t, struct disc_cpt, gateways);
 	struct lnet_cpt *cpt = dc->cpt;
-	uint64_t pause = pid_only_calls(cpt->node->conf.pid) ? CHECK_CALLER
-							     : CHECK_EVERY;
+	uint64_t pause = settings_router_check(&cpt->node->settings);
 	const struct route_table *routes = cpt->routes;
 	unsigned int begin, i = 0, n = 0;
 
+	if (pid_only_calls(cpt->node->conf.pid))
+		pause = MIN(pause, CHECK_CALLER);
 	if (!lnet_nid_is_any(&dc->gateway))
 		i = routes_by(routes, &dc->gateway, &begin);
 	dc->gateway = LNET_NID_ANY;

@@ -18,8 +18,9 @@
  * A NID that has denied a claim is not asked for some time (peer/provenance.h).
  * If it is claimed meanwhile, it is asked when that time is over.
  *
- * The gateways of this node's routes are discovered anew once a minute, even if
- * nothing is sent (requirement B4), and when a route through them is added. A
+ * The gateways of this node's routes are discovered anew once a minute (the
+ * setting alive_router_check_interval), even if nothing is sent (requirement
+ * B4), and when a route through them is added. A
  * process that only calls discovers them once a second. The answers of gateways
  * decide which routes are up (route/route.h). A gateway that does not answer
  * loses health, so recovery (recovery.h) pings it until it answers, or until
@@ -99,7 +100,7 @@ struct targets {
 
 /* ---- recovery (recovery.c) ---- */
 
-/* A look at all NIs, since health was switched on. */
+/* A look at all NIs: recovery_of_all(). */
 struct recovery_all {
 	struct lnet_cpt *cpt;
 	struct work work;

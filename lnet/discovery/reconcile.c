@@ -14,6 +14,7 @@
 #include "lnet/message/reroute.h"
 #include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
+#include "lnet/path/health.h"
 #include "lnet/peer/member.h"
 #include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
@@ -424,8 +425,7 @@ static void set_down(const struct reconcile *m, struct lnet_peer_ni *p,
 
 	if (down && lnet_nid_eq(&p->nid, &m->ann->from))
 		return;
-	p->down = down;
-	p->health = down ? 0 : LNET_HEALTH_MAX;
+	health_report_peer_ni(m->cpt, p, down);
 	if (down && !was)
 		reconcile_cut_off(m, p);
 }

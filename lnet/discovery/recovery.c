@@ -24,6 +24,9 @@
  * health by the default of health_gain; all others follow after ANSWER_WITHIN.
  */
 #define QUICK_ANSWERS 16
+/* ns: who sends through a gateway and hears nothing from it for so long, pings
+ * it. */
+#define GATEWAY_SILENT NSEC_PER_SEC
 /* Later the interval is this part of the time since the last sign of life. */
 #define INTERVAL_PART 32
 /* An NI of a router is deaf after this number of pings without an answer, each
@@ -50,6 +53,10 @@ struct recovery {
 	uint64_t silent_since;
 	uint64_t interval; /* ns: from one ping to the next */
 	unsigned int answers; /* number of answers in a row */
+	/* The peer NI, of a gateway, is not ill: it is pinged once, unless its
+	 * peer has sent more than this number of messages by then. */
+	bool watching;
+	uint64_t received;
 	struct ask ask;
 	/* With @local: CPTs look for a peer to ping, one after the other. While
 	 * @away is set, the fields below belong to the CPT that looks. */
@@ -100,8 +107,19 @@ static bool is_ill(const struct recovery *r)
 	lpni = ni_of_peer(r);
 	/* An alias is not pinged: the CPT that owns the NID pings it, and may
 	 * receive the answers. */
-	return lpni && lpni->health < LNET_HEALTH_MAX &&
+	return lpni && (lpni->health < LNET_HEALTH_MAX || r->watching) &&
 	       lpni->place.state == PEER_HERE && !lpni->peer->hearsay;
+}
+
+/* Returns how many messages the peer of @lpni has sent or passed on. */
+static uint64_t received_from(const struct lnet_peer_ni *lpni)
+{
+	struct ulnet_counts counts = { 0 };
+	const struct lnet_peer_ni *p;
+
+	peer_for_each_ni (p, lpni->peer)
+		traffic_sum(&p->traffic.recv, &counts);
+	return counts_total(&counts);
 }
 
 /* Sets whether @ni receives nothing. A router announces such an NI as down,
@@ -129,6 +147,7 @@ static void recovery_free(struct recovery *r)
 	}
 	if (lpni)
 		lpni->recovery = NULL;
+	BUG_ON(timer_armed(&r->timer));
 	ask_fini(&r->ask);
 	list_del(&r->link);
 	free(r);
@@ -216,8 +235,10 @@ static void recovery_asked(struct ask *ask)
 {
 	struct recovery *r = container_of(ask, struct recovery, ask);
 	struct lnet_peer_ni *lpni = r->local ? NULL : ni_of_peer(r);
+	bool ill = !r->cpt->closing && is_ill(r);
 
-	if (ask->status && lpni && !r->cpt->closing && is_ill(r) &&
+	r->watching = false;
+	if (ask->status && lpni && ill &&
 	    attempt_tells_of_peer(ask->status, ask->cause))
 		health_lose_peer_ni(r->cpt, lpni);
 	recovery_go_on(r, !ask->status);
@@ -364,6 +385,9 @@ static void recovery_due(struct timer *t)
 	struct recovery *r = container_of(t, struct recovery, timer);
 	const struct ulnet_nid any = LNET_NID_ANY;
 
+	if (r->watching && ni_of_peer(r) &&
+	    received_from(ni_of_peer(r)) != r->received)
+		r->watching = false; /* it is well */
 	if (!is_ill(r)) {
 		recovery_free(r);
 		return;
@@ -429,6 +453,13 @@ static bool health_matters(const struct lnet_cpt *cpt,
 	       routes_go_by(cpt, &lpni->nid, LNET_NET_ANY);
 }
 
+static struct recovery *recovery_of(const struct lnet_peer_ni *lpni)
+{
+	return lpni->recovery
+		       ? container_of(lpni->recovery, struct recovery, pings)
+		       : NULL;
+}
+
 /* May @lpni be pinged, too? What a peer says of NIDs that have not confirmed it
  * may be made up, so of these only UNCONFIRMED_MAX are pinged at a time. */
 static bool recovery_may_begin(const struct lnet_peer_ni *lpni)
@@ -446,8 +477,12 @@ static bool recovery_may_begin(const struct lnet_peer_ni *lpni)
 static struct recovery *peer_ni_ill_now(struct lnet_cpt *cpt,
 					struct lnet_peer_ni *lpni)
 {
-	struct recovery *r;
+	struct recovery *r = recovery_of(lpni);
 
+	if (r && r->watching && !ask_is_under_way(&r->ask)) {
+		r->watching = false;
+		recovery_wait(r, FIRST);
+	}
 	if (cpt->closing || lpni->recovery ||
 	    !settings_health_is_on(&cpt->node->settings) ||
 	    !health_matters(cpt, lpni) || !recovery_may_begin(lpni))
@@ -500,6 +535,41 @@ static bool recovery_pass_on(struct recovery *r)
 	return true;
 }
 
+/* ---- gateways ---- */
+
+/* In @ns the gateway of @lpni is pinged, unless something has come from it by
+ * then. Without memory the next message tries again. */
+static void gateway_watch(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			  uint64_t ns)
+{
+	struct recovery *r = recovery_of(lpni);
+
+	if (cpt->closing || lpni->place.state != PEER_HERE ||
+	    !settings_health_is_on(&cpt->node->settings))
+		return;
+	if (!r)
+		r = recovery_new(cpt, false, &lpni->nid);
+	if (!r || ask_is_under_way(&r->ask))
+		return;
+	lpni->recovery = &r->pings;
+	r->watching = true;
+	r->received = received_from(lpni);
+	recovery_wait(r, ns);
+}
+
+/* The function health_watch.gateway_used. A gateway whose process stands still
+ * while its host goes on acknowledging what it gets is noticed by that. */
+static void gateway_used(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	gateway_watch(cpt, lpni, GATEWAY_SILENT);
+}
+
+/* The function health_watch.gateway_doubted. */
+static void gateway_doubted(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	gateway_watch(cpt, lpni, 0);
+}
+
 /* The function health_watch.ni_hears: @ni is not deaf any more. What has come
  * in may be a ping, so the ping target is updated at once. */
 static void ni_hears(struct lnet_cpt *cpt, struct lnet_ni *ni)
@@ -517,13 +587,12 @@ static void ni_hears(struct lnet_cpt *cpt, struct lnet_ni *ni)
  * the next ping follows soon. */
 static void peer_ni_heard(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
-	struct recovery *r;
+	struct recovery *r = recovery_of(lpni);
 
 	if (lpni->health == LNET_HEALTH_MAX)
 		disc_gateway_suspect(cpt, &lpni->nid);
-	if (!lpni->recovery)
+	if (!r)
 		return;
-	r = container_of(lpni->recovery, struct recovery, pings);
 	if (r->interval > FIRST && !ask_is_under_way(&r->ask))
 		recovery_wait(r, FIRST);
 	recovery_heard(r);
@@ -548,7 +617,7 @@ void recovery_of_peer(struct lnet_cpt *cpt, struct lnet_peer *peer)
 			peer_ni_ill(cpt, lpni);
 }
 
-/* ---- health is switched on again ---- */
+/* ---- all NIs ---- */
 
 /* As peers_fn. */
 static void look_at_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
@@ -559,7 +628,6 @@ static void look_at_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		peer_ni_ill(cpt, lpni);
 }
 
-/* Begins to ping what has become ill while health was off. */
 static void look_at_all(struct work *w)
 {
 	struct recovery_all *all = container_of(w, struct recovery_all, work);
@@ -575,10 +643,19 @@ static void look_at_all(struct work *w)
 		return;
 	}
 	atomic_store(&all->posted, false);
-	/* It was switched off and on again since the look at @anew. */
+	/* recovery_of_all() was called since the look at @anew. */
 	if (atomic_load(&all->anew) && !atomic_exchange(&all->posted, true))
 		loop_post(cpt->loop, w);
 	cpt_ended_one(cpt);
+}
+
+void recovery_of_all(struct lnet_cpt *cpt)
+{
+	struct recovery_all *all = &discovery_cpt(cpt)->all;
+
+	atomic_store(&all->anew, true);
+	if (!atomic_exchange(&all->posted, true))
+		loop_post(cpt->loop, &all->work);
 }
 
 /* The function settings.health_is_on. Any thread. */
@@ -586,13 +663,8 @@ static void health_is_on(struct settings *s)
 {
 	struct lnet *node = container_of(s, struct lnet, settings);
 
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct recovery_all *all = &discovery_cpt(node->cpt[i])->all;
-
-		atomic_store(&all->anew, true);
-		if (!atomic_exchange(&all->posted, true))
-			loop_post(node->loops[i], &all->work);
-	}
+	for (unsigned int i = 0; i < node->cpts; i++)
+		recovery_of_all(node->cpt[i]);
 }
 
 static const struct health_watch watch = {
@@ -600,6 +672,8 @@ static const struct health_watch watch = {
 	.peer_ni_ill = peer_ni_ill,
 	.ni_hears = ni_hears,
 	.peer_ni_heard = peer_ni_heard,
+	.gateway_used = gateway_used,
+	.gateway_doubted = gateway_doubted,
 };
 
 void recovery_init(struct lnet_cpt *cpt)

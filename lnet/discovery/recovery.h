@@ -26,6 +26,10 @@
  * the router announces it as down until something comes in. Otherwise nodes on
  * other nets would go on sending messages that cannot be passed on.
  *
+ * A gateway through which this node sends is pinged when nothing has come from
+ * it for a second, and when a message through it was not answered in time. Only
+ * if it does not answer either, it is ill.
+ *
  * If this node, or the peer, has only one NI, that NI is used whatever its
  * health is, and there are no pings for it. So strangers cannot make a node
  * ping.
@@ -49,6 +53,9 @@ void recovery_init(struct lnet_cpt *cpt);
  * ones. */
 void recovery_of_nis(struct lnet_cpt *cpt);
 void recovery_of_peer(struct lnet_cpt *cpt, struct lnet_peer *peer);
+/* Health counts again, or this node is on more nets: begins to ping all
+ * unhealthy NIs that it can choose now, in later turns. Any thread. */
+void recovery_of_all(struct lnet_cpt *cpt);
 
 /* @cpt closes: from now on no ping begins. */
 void recovery_stop(struct lnet_cpt *cpt);

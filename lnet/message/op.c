@@ -6,6 +6,7 @@
 #include "lnet/message/msgs.h"
 #include "lnet/message/end.h"
 #include "lnet/nid/nid.h"
+#include "lnet/path/health.h"
 #include "lnet/portal/md.h"
 
 const struct fsm_state op_states[OP_STATES] = {
@@ -455,6 +456,51 @@ static void op_give_up(struct lnet_op *op, int status, enum ulnet_cause cause)
 	op_end(op, &ev, false);
 }
 
+static void op_cancel_on(struct lnet_op *op, const struct lnet_cpt *cpt,
+			 work_fn fn)
+{
+	op->cancel.fn = fn;
+	loop_post(cpt->loop, &op->cancel);
+}
+
+static void op_blame(const struct lnet_op *op, struct lnet_cpt *cpt)
+{
+	if (!cpt->closing)
+		health_lose_unanswered(cpt, &op->msg.lnd.next_hop,
+				       op->msg.flags & MSG_ROUTED);
+}
+
+static void op_blame_home(struct work *w)
+{
+	op_put(container_of(w, struct lnet_op, cancel));
+}
+
+static void op_blame_there(struct work *w)
+{
+	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
+
+	op_blame(op, node_cpt_here(op->cpt->node));
+	op_cancel_on(op, op->cpt, op_blame_home);
+}
+
+/* The answer is late: the peer NI that the request went to is to blame, or a
+ * gateway is to be asked, on the CPT that owns it. (The owner may have changed
+ * when the work gets there; then nobody is blamed.) Pings that probe an NI have
+ * rules of their own. */
+static void op_blame_for_silence(struct lnet_op *op)
+{
+	struct lnet_cpt *owner = out_sender(op->cpt, &op->msg.lnd.next_hop);
+
+	if (op->canceling || op->msg.flags & MSG_PROBE)
+		return;
+	if (owner == op->cpt) {
+		op_blame(op, owner);
+		return;
+	}
+	op->refs++;
+	op_cancel_on(op, owner, op_blame_there);
+}
+
 /* The request was sent, but was not answered in time: ends the operation. The
  * request is not sent again, since it may have arrived. */
 static void op_late(struct timer *t)
@@ -462,6 +508,7 @@ static void op_late(struct timer *t)
 	struct lnet_op *op = container_of(t, struct lnet_op, timer);
 
 	cpt_stat(op->cpt, STAT_response_timeout_count);
+	op_blame_for_silence(op);
 	if (!op->md->unlinked)
 		md_unlink(op->md, false);
 	op_give_up(op, -ETIMEDOUT, LNET_CAUSE_RESPONSE_TIMEOUT);
@@ -471,13 +518,6 @@ static bool op_is_receiving(const struct lnet_op *op)
 {
 	return op->fsm.state == OP_RECEIVING ||
 	       op->fsm.state == OP_SENDING_RECEIVING;
-}
-
-static void op_cancel_on(struct lnet_op *op, const struct lnet_cpt *cpt,
-			 work_fn fn)
-{
-	op->cancel.fn = fn;
-	loop_post(cpt->loop, &op->cancel);
 }
 
 /* The last step of a cancellation, on the CPT of the operation. */

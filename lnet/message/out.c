@@ -8,6 +8,7 @@
 #include "lnet/message/op.h"
 #include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
+#include "lnet/path/health.h"
 #include "lnet/portal/md.h"
 #include "lnet/route/route.h"
 
@@ -142,6 +143,15 @@ static enum ulnet_cause cause_of_select(int rc)
 	}
 }
 
+static out_of_line void out_gateway_used(struct lnet_cpt *cpt,
+					 struct lnet_peer_ni *lpni)
+{
+	const struct health_watch *watch = path_cpt(cpt)->watch;
+
+	if (watch && !lpni->recovery)
+		watch->gateway_used(cpt, lpni);
+}
+
 /* Sets the path of @msg, from @ni to @lpni. Takes over the references to both.
  */
 static void out_set_path(struct msg_out *msg, struct lnet_ni *ni,
@@ -154,9 +164,11 @@ static void out_set_path(struct msg_out *msg, struct lnet_ni *ni,
 	if (likely(msg->role != OUT_FORWARD))
 		msg->hdr.src_nid = ni->lnd.nid;
 	msg->lnd.next_hop = lpni->nid;
-	msg->lnd.next_pid = unlikely(msg->flags & MSG_ROUTED)
-				    ? LNET_PID_LUSTRE
-				    : msg->hdr.dest_pid;
+	msg->lnd.next_pid = msg->hdr.dest_pid;
+	if (unlikely(msg->flags & MSG_ROUTED)) {
+		msg->lnd.next_pid = LNET_PID_LUSTRE;
+		out_gateway_used(msg->cpt, lpni);
+	}
 }
 
 /* If the path to the target is known to be the only one, takes it without a

@@ -107,6 +107,21 @@ void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		health_lose_both(cpt, ni, lpni);
 }
 
+void health_lose_unanswered(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
+			    bool routed)
+{
+	const struct health_watch *watch = path_cpt(cpt)->watch;
+	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
+
+	/* An alias is not pinged, so its health would not come back. */
+	if (!lpni || lpni->place.state != PEER_HERE)
+		return;
+	if (routed && watch)
+		watch->gateway_doubted(cpt, lpni);
+	else if (!routed && !provenance_is_unverified(lpni))
+		health_lose_peer_ni(cpt, lpni);
+}
+
 void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
 	const struct health_watch *watch = path_cpt(cpt)->watch;
@@ -178,6 +193,13 @@ static void peer_ni_set_health(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 {
 	lpni->health = health;
 	peer_ni_changed(cpt, lpni);
+}
+
+void health_report_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			   bool down)
+{
+	lpni->down = down;
+	peer_ni_set_health(cpt, lpni, down ? 0 : LNET_HEALTH_MAX);
 }
 
 static int health_set_one(void *arg)

@@ -34,6 +34,11 @@ struct health_watch {
 	 * has had less than LNET_HEALTH_MAX. */
 	void (*ni_hears)(struct lnet_cpt *cpt, struct lnet_ni *ni);
 	void (*peer_ni_heard)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+	/* The peer NI is that of a gateway. A message goes through it; or one
+	 * that went through it was not answered, and perhaps not passed on. */
+	void (*gateway_used)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+	void (*gateway_doubted)(struct lnet_cpt *cpt,
+				struct lnet_peer_ni *lpni);
 };
 
 /* Decrease the health of @ni, or of @lpni, because a message has failed and
@@ -53,6 +58,21 @@ void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
  * Thread: the CPT that owns @lpni. */
 void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			struct lnet_peer_ni *lpni, uint64_t ns);
+
+/* A message that was sent to the peer NI with @nid has not been answered in
+ * time (LNET_CAUSE_RESPONSE_TIMEOUT). That is evidence against it, unless it is
+ * that of a gateway (@routed): then it is not known who was silent, and the
+ * gateway is asked whether it is well. Nor is it evidence against an NI that is
+ * unverified (provenance.h): strangers may have named it, and must not make
+ * this node ping it. Thread: the CPT that owns @nid. */
+void health_lose_unanswered(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
+			    bool routed);
+
+/* The peer of @lpni says that @lpni is down, or up. While it is down it is
+ * pinged, since a peer that does not push would not say that it is up again.
+ * Thread: the CPT that owns @lpni. */
+void health_report_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			   bool down);
 
 /* Has @ni received anything within the last @ns? */
 bool health_ni_hears(const struct lnet_cpt *cpt, const struct lnet_ni *ni,

@@ -127,6 +127,7 @@ max_recovery_ping_interval 901
 health_gain 7
 busy_poll 20
 large_nids 1
+alive_router_check_interval 61
 END
 at a 0 fault drop add -s '*@tcp' -d 127.0.0.1@tcp -i 0.5 -e random
 at a 0 fault delay add -m PUT -m GET -p 4,26 -r 10 -l 0.25 -o 127.0.0.2@tcp

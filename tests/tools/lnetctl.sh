@@ -152,6 +152,7 @@ global:
     health_gain: 0
     busy_poll: 0
     large_nids: 0
+    alive_router_check_interval: 60
 END
 # Without routes there is nothing to show.
 ctl 0 route show

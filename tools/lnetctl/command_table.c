@@ -333,5 +333,6 @@ const char *const settings[] = {
 	"busy_poll",
 	"use_tcp_bonding",
 	"large_nids",
+	"alive_router_check_interval",
 	NULL,
 };

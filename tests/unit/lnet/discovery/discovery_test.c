@@ -85,6 +85,7 @@ Test(discover, a_message_that_has_waited_costs_health)
 	fault.portals = UINT64_C(1) << PORTAL;
 	fault.causes = 1u << LNET_CAUSE_REMOTE_DROPPED;
 	cr_assert_eq(lnet_fault_add(node, &fault), 0);
+	cr_assert_eq(lnet_setting_set(node, "retry_count", 0), 0);
 	put_to(node, "10.0.0.2@tcp", 0, NULL);
 	lnet_sim_run(sim, 100 * MSEC);
 	cr_assert_eq(counter(node, "discovery_waits"), 1);

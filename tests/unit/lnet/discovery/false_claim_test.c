@@ -614,6 +614,7 @@ static void names_the_unreachable(enum ulnet_cause cause, bool used)
 	static const char *const dead[] = { "10.0.0.67@tcp", "10.0.0.68@tcp" };
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 
+	cr_assert_eq(lnet_setting_set(r.node, "retry_count", 0), 0);
 	for (unsigned int i = 0; i < ARRAY_SIZE(dead); i++)
 		sending_fails(&r, dead[i], cause);
 	lie_begin(3);

@@ -192,6 +192,8 @@ Test(connect, refused)
 {
 	struct lnet_sim *sim = pair(1);
 
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), "retry_count", 0),
+		     0);
 	for (unsigned int i = 0; i < 20; i++)
 		put(sim, nth_id(7), SECOND, i);
 	lnet_sim_run(sim, CONNECT);

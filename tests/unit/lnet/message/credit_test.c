@@ -411,6 +411,7 @@ Test(credit, failures)
 		struct lnet_sim *sim = limited(0, 0, 1);
 		struct lnet *node = lnet_sim_node(sim, 1);
 
+		cr_assert_eq(lnet_setting_set(node, "retry_count", 0), 0);
 		cluster_links(sim, &cases[i].link);
 		puts_to(sim, 0, 3, 10, 0);
 		lnet_sim_run_all(sim);

@@ -7,6 +7,7 @@
  */
 #include <criterion/criterion.h>
 #include "tests/unit/lnet/rails.h"
+#include "ulnet/loop.h"
 
 /* ---- another path at once ---- */
 
@@ -109,29 +110,79 @@ Test(end, not_beyond_the_deadline)
 	rails_end(sim);
 }
 
-/* With one NI on each side the sender is told of a failure at once. */
-Test(end, nothing_changes_with_one_path)
+/* Returns two nodes with one NI each, of which node 0 has this retry_count. */
+static struct lnet_sim *one_path(unsigned int retries)
 {
 	struct lnet_sim *sim = cluster(2);
 
 	sent.n = 0;
+	cr_assert_eq(
+		lnet_setting_set(lnet_sim_node(sim, 0), "retry_count", retries),
+		0);
 	cluster_links(sim, &refuses);
-	for (unsigned int i = 0; i < 3; i++) {
-		struct ulnet_md umd = md_of(source, 100, 0, &sent);
+	return sim;
+}
 
-		cr_assert_eq(LNetPut(LNET_NID_ANY,
-				     bind_md(lnet_sim_node(sim, 0), &umd),
-				     LNET_NOACK_REQ, nth_id(1), PORTAL, BITS, 0,
-				     0),
-			     0);
-		lnet_sim_run(sim, 20000);
-		cr_assert_eq(sent.n, i + 1);
-		cr_expect_eq(sent.ev[i].paths_tried, 1);
-		cr_expect_eq(peer_health(sim, 0), 1000 - 100 * (int)(i + 1),
+static void put_on_one_path(struct lnet_sim *sim, uint32_t options)
+{
+	struct ulnet_md umd = md_of(source, 100, options, &sent);
+
+	cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(lnet_sim_node(sim, 0), &umd),
+			     LNET_NOACK_REQ, nth_id(1), PORTAL, BITS, 0, 0),
+		     0);
+}
+
+/* If there is one path only, it is tried again, retry_count times, after pauses
+ * of 10, 20, ... ms; with 0 the sender is told at once (seed 000). */
+Test(end, the_only_path_is_tried_again)
+{
+	for (unsigned int retries = 0; retries < 4; retries++) {
+		struct lnet_sim *sim = one_path(retries);
+		uint64_t pauses = ((UINT64_C(1) << retries) - 1) * 10 * MSEC;
+		uint64_t round_trips = (1 + retries) * 20000;
+
+		put_on_one_path(sim, 0);
+		lnet_sim_run(sim, pauses + round_trips - 1);
+		cr_assert_eq(sent.n, 0, "%u retries: too early", retries);
+		lnet_sim_run(sim, 1);
+		seen_end(&sent, LNET_EVENT_SEND, -EHOSTUNREACH,
+			 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_REMOTE_DROPPED);
+		cr_expect_eq(sent.ev[0].paths_tried, 1 + retries);
+		cr_expect_eq(counted(sim, "resend_count"), retries);
+		cr_expect_eq(peer_health(sim, 0),
+			     1000 - 100 * (int)(1 + retries),
 			     "health is counted");
+		rails_end(sim);
 	}
+}
+
+Test(end, the_only_path_works_again)
+{
+	const struct ulnet_sim_link works = { .latency = 10000 };
+	struct lnet_sim *sim = one_path(2);
+
+	put_on_one_path(sim, 0);
+	lnet_sim_run(sim, 5 * MSEC);
+	cr_assert_eq(sent.n, 0);
+	cluster_links(sim, &works);
+	lnet_sim_run(sim, 10 * MSEC);
+	cr_assert_eq(sent.n, 1);
+	cr_expect_eq(sent.ev[0].status, 0);
+	cr_expect_eq(sent.ev[0].paths_tried, 2);
+	cr_expect_eq(counted(sim, "successful_resends"), 1);
+	rails_end(sim);
+}
+
+/* A layer, such as RPC, decides itself when to send again. */
+Test(end, a_layer_hears_of_its_only_path_at_once)
+{
+	struct lnet_sim *sim = one_path(2);
+
+	put_on_one_path(sim, LNET_MD_OF_LAYER);
+	lnet_sim_run(sim, 20000);
+	cr_assert_eq(sent.n, 1);
+	cr_expect_eq(sent.ev[0].paths_tried, 1);
 	cr_expect_eq(counted(sim, "resend_count"), 0);
-	cr_expect_eq(counted(sim, "failed_resends"), 0);
 	rails_end(sim);
 }
 
@@ -293,19 +344,59 @@ Test(end, an_unanswered_message_is_not_sent_again)
 	rails_end(sim);
 }
 
+/* The NI that the request went to is to blame, whichever CPT owns it. */
+Test(end, an_answer_that_is_late_costs_health)
+{
+	const struct ulnet_sim_link loses = { .loss = LNET_SIM_ALWAYS };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct lnet_sim *sim = rails();
+		const struct ulnet_nid nid = nid_of(mine[0]);
+		struct ulnet_md umd = md_of(source, 100, 0, &sent);
+
+		umd.timeout = SECOND;
+		paths_are(sim, NULL, NULL, &loses);
+		cr_assert_eq(LNetGet(nid, bind_md(lnet_sim_node(sim, 0), &umd),
+				     id_of(theirs[i]), PORTAL, BITS, 0),
+			     0);
+		lnet_sim_run(sim, 1000 * MSEC + 1);
+		cr_expect_eq(sent.ev[1].cause, LNET_CAUSE_RESPONSE_TIMEOUT);
+		cr_expect_eq(peer_health(sim, i), 900);
+		cr_expect_eq(peer_health(sim, !i), 1000);
+		cr_expect_eq(my_health(sim, 0), 1000);
+		rails_end(sim);
+	}
+}
+
 /* ---- who named an NI ---- */
 
+/* Other NIs of the peer are tried from there, if the one named fails. */
 Test(end, a_named_ni_is_used)
 {
 	struct lnet_sim *sim = rails();
 
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), "retry_count", 0),
+		     0);
+	for (unsigned int i = 0; i < 4; i++) {
+		put(sim, mine[1], 0, SECOND);
+		lnet_sim_run(sim, MSEC);
+		cr_assert_eq(sent.n, i + 1);
+		cr_expect(nid_is(&sent.ev[i].path_peer, theirs[0]));
+	}
 	paths_are(sim, mine[1], theirs[0], &refuses);
+	put(sim, mine[1], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(sent.n, 5);
+	cr_expect_eq(sent.ev[4].paths_tried, 2);
+	cr_expect(nid_is(&sent.ev[4].path_local, mine[1]));
+	cr_expect(nid_is(&sent.ev[4].path_peer, theirs[1]));
+	paths_are(sim, mine[1], theirs[1], &refuses);
+	sent.n = 0;
 	put(sim, mine[1], 0, SECOND);
 	lnet_sim_run(sim, MSEC);
 	seen_end(&sent, LNET_EVENT_SEND, -EHOSTUNREACH,
 		 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_REMOTE_DROPPED);
-	cr_expect_eq(sent.ev[0].paths_tried, 1);
-	cr_expect_eq(seen.n, 0);
+	cr_expect_eq(sent.ev[0].paths_tried, 2);
 	rails_end(sim);
 }
 
@@ -516,12 +607,15 @@ Test(end, one_failure_counts_once)
 					     .connect = 2 * MSEC,
 					     .refuse = LNET_SIM_ALWAYS };
 
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0), "retry_count", 0),
+		     0);
 	paths_are(sim, NULL, NULL, &link);
 	for (unsigned int i = 0; i < 5; i++)
 		put(sim, mine[0], 0, SECOND);
 	lnet_sim_run(sim, 10 * MSEC);
 	cr_expect_eq(sent.n, 5);
 	cr_expect_eq(peer_health(sim, 0), 900);
+	cr_expect_eq(peer_health(sim, 1), 900);
 	rails_end(sim);
 }
 
@@ -572,6 +666,7 @@ Test(end, failures_are_shown_by_cause)
 	struct lnet *node = lnet_sim_node(sim, 0);
 	struct ulnet_ni_info ni;
 
+	cr_assert_eq(lnet_setting_set(node, "retry_count", 0), 0);
 	paths_are(sim, NULL, NULL, &fails);
 	put(sim, mine[0], 0, SECOND);
 	lnet_sim_run(sim, MSEC);
@@ -581,11 +676,11 @@ Test(end, failures_are_shown_by_cause)
 	cr_assert_eq(lnet_ni_info(node, 1, &ni), 0);
 	cr_expect_eq(ni.health, 900);
 	cr_expect_eq(ni.failed.errors, 1);
-	cr_expect_eq(ni.failed.remote_dropped, 1);
+	cr_expect_eq(ni.failed.remote_dropped, 2);
 	cr_expect_eq(ni.failed.timeouts, 0);
 	cr_expect_eq(their_ni(sim, 0).health, 900);
 	cr_expect_eq(their_ni(sim, 0).failed.remote_dropped, 1);
-	cr_expect_eq(their_ni(sim, 1).failed.remote_dropped, 0);
+	cr_expect_eq(their_ni(sim, 1).failed.remote_dropped, 1);
 	cr_assert_eq(lnet_stats_reset(node), 0);
 	cr_assert_eq(lnet_ni_info(node, 1, &ni), 0);
 	cr_expect_eq(ni.failed.errors, 0);
@@ -686,18 +781,22 @@ Test(end, a_silent_path_is_left)
 Test(end, a_silent_path_is_kept_without_another_one)
 {
 	const struct ulnet_sim_link slow = { .connect = SECOND * 1000 };
-	struct lnet_sim *sim = rails();
+	const struct ulnet_id our = nth_id(0), their = nth_id(1);
+	char from[LNET_NIDSTR_SIZE], to[LNET_NIDSTR_SIZE];
+	struct lnet_sim *sim = one_path(2);
 
-	paths_are(sim, NULL, NULL, &slow);
-	put(sim, mine[0], 0, 60 * SECOND);
+	cluster_links(sim, &slow);
+	put_on_one_path(sim, 0);
 	lnet_sim_run(sim, MSEC);
-	silent(sim, mine[0], theirs[0]);
+	silent(sim, lnet_nid_format(&our.nid, from, sizeof(from)),
+	       lnet_nid_format(&their.nid, to, sizeof(to)));
 	lnet_sim_run(sim, MSEC);
 	cr_assert_eq(sent.n, 0);
 	lnet_sim_run(sim, 2 * SECOND * 1000);
 	cr_assert_eq(lnet_sim_check(sim), 0);
-	cr_expect_eq(seen.n, 1);
-	cr_expect(nid_is(&sent.ev[0].path_peer, theirs[0]));
+	cr_assert_eq(sent.n, 1);
+	cr_expect_eq(sent.ev[0].status, 0);
+	cr_expect(nid_is(&sent.ev[0].path_peer, to));
 	cr_expect_eq(counted(sim, "resend_count"), 0);
 	cluster_end(sim);
 }

@@ -706,6 +706,7 @@ Test(parse, send_refused)
 {
 	struct injector *in = open_node(1);
 
+	cr_assert_eq(lnet_setting_set(in->node, "retry_count", 0), 0);
 	in->send = INJECT_REFUSE;
 	ask(in, false, 10, 0);
 	cr_assert_eq(sent.n, 1);

@@ -76,9 +76,10 @@ Test(select, eight_cases)
 	rig_fini(&rig);
 }
 
-/* Who names an NI on each side gets this pair as long as no other NI of the peer
- * on that net is better off; an answer gets it as long as it is up. Never does a
- * message go to an NI that the peer says is down, if there is another one. */
+/* Who names an NI on each side gets this pair as long as no other NI of the
+ * peer on that net is better off; an answer gets it as long as it is up. Never
+ * does a message go to an NI that the peer says is down, if there is another
+ * one. */
 Test(select, both_named)
 {
 	struct lnet_peer_ni *first, *second;

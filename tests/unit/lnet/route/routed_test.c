@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/lnet/cluster.h"
+#include "ulnet/fault.h"
 #include "ulnet/loop.h"
 #include "ulnet/route.h"
 
@@ -157,6 +158,123 @@ static struct ulnet_route_info route_info(struct lnet_sim *sim,
 
 	cr_assert_eq(lnet_routes(lnet_sim_node(sim, LEFT), infos, 2), 2);
 	return infos[which];
+}
+
+/* ---- a gateway that stands still ---- */
+
+/* Makes the node do nothing, though its LND acknowledges what comes in: as a
+ * process that was stopped, for which the kernel goes on. */
+static void freeze(struct lnet_sim *sim, unsigned int index)
+{
+	struct ulnet_fault fault;
+
+	lnet_fault_init(&fault, LNET_FAULT_DROP);
+	fault.rate = 1;
+	cr_assert_eq(lnet_fault_add(lnet_sim_node(sim, index), &fault), 0);
+}
+
+struct tally {
+	unsigned int answered, lost;
+};
+
+static void tally(const struct ulnet_event *ev)
+{
+	struct tally *t = ev->user_ptr;
+
+	t->answered += ev->type == LNET_EVENT_ACK;
+	t->lost += ev->type == LNET_EVENT_UNLINK;
+}
+
+/* The left node PUTs every 100 ms, @n times, with ACKs within 5 s. */
+static void put_steadily(struct lnet_sim *sim, const char *target,
+			 unsigned int n, struct tally *t)
+{
+	struct ulnet_md umd = md_of(source, 100, 0, NULL);
+
+	umd.threshold = 2;
+	umd.timeout = 5 * SECOND / 1000;
+	umd.user_ptr = t;
+	umd.handler = tally;
+	while (n--) {
+		cr_assert_eq(LNetPut(LNET_NID_ANY,
+				     bind_md(lnet_sim_node(sim, LEFT), &umd),
+				     LNET_ACK_REQ, id_of(target), PORTAL, BITS,
+				     0, 0),
+			     0);
+		lnet_sim_run(sim, 100 * MSEC);
+	}
+}
+
+/* It takes messages for two seconds: one without an answer from it, and one for
+ * the answer to a ping. When it goes on, it is used again. */
+Test(routed, frozen_gateway)
+{
+	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
+		struct lnet_sim *sim = two_nets(cpts, nids, LNET_DISCOVERY_OFF);
+		struct tally first = { 0, 0 }, then = { 0, 0 };
+		struct tally again = { 0, 0 };
+		uint64_t routed;
+
+		put_steadily(sim, "10.0.1.1@tcp1", 10, &first);
+		cr_assert_eq(first.answered, 10);
+		freeze(sim, FIRST);
+		put_steadily(sim, "10.0.1.1@tcp1", 25, &first);
+		put_steadily(sim, "10.0.1.1@tcp1", 50, &then);
+		lnet_sim_run(sim, 6 * SECOND);
+		cr_expect_gt(first.lost, 0);
+		cr_expect_eq(then.lost, 0, "%u CPTs: %u", cpts, then.lost);
+		cr_expect_eq(then.answered, 50);
+		cr_assert_eq(lnet_fault_del(lnet_sim_node(sim, FIRST),
+					    LNET_FAULT_DROP, NULL, NULL),
+			     1);
+		lnet_sim_run(sim, 3 * SECOND);
+		routed = routed_by(sim, FIRST);
+		put_steadily(sim, "10.0.1.1@tcp1", 20, &again);
+		cr_expect_eq(again.answered, 20);
+		cr_expect_gt(routed_by(sim, FIRST), routed);
+		routed_end(sim);
+	}
+}
+
+/* A target behind it that is silent is no fault of a gateway. */
+Test(routed, gateway_of_a_silent_target)
+{
+	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
+	struct tally t = { 0, 0 };
+
+	freeze(sim, RIGHT);
+	put_steadily(sim, "10.0.1.1@tcp1", 50, &t);
+	lnet_sim_run(sim, 6 * SECOND);
+	cr_expect_eq(t.lost, 50);
+	for (unsigned int i = 0; i < 2; i++)
+		cr_expect_eq(route_info(sim, i).health, LNET_HEALTH_MAX);
+	routed_end(sim);
+}
+
+/* How many GETs has the first router received in a time without traffic? */
+static uint64_t checks(struct lnet_sim *sim, uint64_t ns)
+{
+	struct ulnet_ni_info before, after;
+
+	cr_assert_eq(lnet_ni_info(lnet_sim_node(sim, FIRST), 1, &before), 0);
+	lnet_sim_run(sim, ns);
+	cr_assert_eq(lnet_ni_info(lnet_sim_node(sim, FIRST), 1, &after), 0);
+	return after.received.get - before.received.get;
+}
+
+/* Gateways that are not used are checked as often as the setting says. */
+Test(routed, checks_of_idle_gateways)
+{
+	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
+
+	lnet_sim_run(sim, 10 * SECOND);
+	cr_expect_eq(checks(sim, 600 * SECOND), 10);
+	cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, LEFT),
+				      "alive_router_check_interval", 5),
+		     0);
+	lnet_sim_run(sim, 60 * SECOND);
+	cr_expect_eq(checks(sim, 600 * SECOND), 120);
+	routed_end(sim);
 }
 
 /* ---- there and back ---- */
