@@ -525,6 +525,17 @@ static int reconcile_begin(struct reconcile *m)
 	return rc ? rc : reconcile_plan(m);
 }
 
+/* The information is of no use. If it is the answer that this node has asked
+ * for in a new era, the peer is not asked again, which would go on for ever. */
+static int reconcile_drop(const struct reconcile *m)
+{
+	if (!m->peer->merged)
+		return -EPROTO;
+	if (m->ann->source != MERGE_PUSH)
+		m->peer->merged_in = discovery_cpt(m->cpt)->disc.era;
+	return 0;
+}
+
 static int reconcile_do(struct reconcile *m, size_t *ask_p)
 {
 	int rc = reconcile_begin(m);
@@ -535,7 +546,7 @@ static int reconcile_do(struct reconcile *m, size_t *ask_p)
 	if (m->plan.verdict == MERGE_ASK)
 		return 1;
 	if (m->plan.verdict == MERGE_DROP)
-		return m->peer->merged ? 0 : -EPROTO;
+		return reconcile_drop(m);
 	routes_told(m->cpt, &m->ann->from, &m->ann->info);
 	rc = reconcile_apply(m);
 	if (!rc && m->plan.verdict == MERGE_REFUSE)

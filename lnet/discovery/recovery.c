@@ -107,10 +107,9 @@ static bool is_ill(const struct recovery *r)
 	lpni = ni_of_peer(r);
 	/* An alias is not pinged: the CPT that owns the NID pings it, and may
 	 * receive the answers. Nor is an NI pinged that is known by hearsay
-	 * only, unless its peer has answered meanwhile. */
+	 * only. */
 	return lpni && (lpni->health < LNET_HEALTH_MAX || r->watching) &&
-	       lpni->place.state == PEER_HERE &&
-	       (!lpni->peer->hearsay || lpni->peer->merged);
+	       lpni->place.state == PEER_HERE && !lpni->peer->hearsay;
 }
 
 /* Returns how many messages the peer of @lpni has sent or passed on. */
@@ -589,10 +588,14 @@ static void ni_hears(struct lnet_cpt *cpt, struct lnet_ni *ni)
  * the next ping follows soon. */
 static void peer_ni_heard(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
-	struct recovery *r = recovery_of(lpni);
+	struct recovery *r;
 
+	provenance_keep(cpt, lpni->peer);
 	if (lpni->health == LNET_HEALTH_MAX)
 		disc_gateway_suspect(cpt, &lpni->nid);
+	else
+		peer_ni_ill(cpt, lpni);
+	r = recovery_of(lpni);
 	if (!r)
 		return;
 	if (r->interval > FIRST && !ask_is_under_way(&r->ask))

@@ -418,7 +418,8 @@ static bool question_failed(struct discovery *d)
 				 &p->nid))
 		disc_ask_later(d->cpt, p);
 	provenance_unquestion(d->cpt, p);
-	return d->peer->merged && !d->force_ping;
+	return d->peer->merged && !d->force_ping &&
+	       d->peer->merged_in == disc_cpt(d->cpt)->era;
 }
 
 /* If the NI that did not answer is a gateway, it loses health as if a message

@@ -62,7 +62,8 @@ static void net_put(struct lnet_cpt *cpt, struct lnet_peer_net *pnet)
 	pool_put(&peer_cpt(cpt)->net_pool, pnet);
 }
 
-static void member_join(struct lnet_peer_ni *lpni, struct lnet_peer_net *pnet)
+static void member_join(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			struct lnet_peer_net *pnet)
 {
 	struct lnet_peer *peer = pnet->peer;
 
@@ -72,6 +73,7 @@ static void member_join(struct lnet_peer_ni *lpni, struct lnet_peer_net *pnet)
 	peer->nnis++;
 	if (lpni->refs)
 		peer_hold(peer);
+	provenance_keep(cpt, peer);
 }
 
 static void member_leave(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
@@ -106,7 +108,7 @@ struct lnet_peer_ni *member_new(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	list_init(&lpni->first);
 	list_init(&lpni->queue);
 	list_init(&lpni->connecting);
-	member_join(lpni, pnet);
+	member_join(cpt, lpni, pnet);
 	stat_set(&cpt->stats[STAT_peers], pc->peers.count);
 	return lpni;
 
@@ -296,7 +298,7 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		peer_drop(cpt, from);
 	from->primary = left;
 	peer_asked(peer, from->asked_until);
-	member_join(lpni, pnet);
+	member_join(cpt, lpni, pnet);
 	provenance_verify(cpt, lpni);
 	peer_drop(cpt, from);
 	cpt_topology_changed(cpt);
@@ -358,6 +360,7 @@ void peer_absorb(struct lnet_cpt *cpt, struct lnet_peer *into,
 		net_move(cpt,
 			 list_first(&from->nets, struct lnet_peer_net, link),
 			 into);
+	provenance_keep(cpt, into);
 	peer_drop(cpt, from);
 	cpt_topology_changed(cpt);
 }
@@ -444,7 +447,8 @@ static void alias_peer_take(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 	member_leave(cpt, lpni);
 	if (lpni->refs)
 		peer_drop(cpt, from);
-	member_join(lpni, list_first(&spare->nets, struct lnet_peer_net, link));
+	member_join(cpt, lpni,
+		    list_first(&spare->nets, struct lnet_peer_net, link));
 	provenance_verify(cpt, lpni);
 	peer_place(cpt, lpni);
 	peer_drop(cpt, spare);

@@ -98,6 +98,17 @@ static bool is_known_now(const struct lnet_peer *peer)
 /* How many are forgotten in one call, more than one announcement can name. */
 #define FORGET_ABANDONED 256
 
+void provenance_keep(struct lnet_cpt *cpt, struct lnet_peer *peer)
+{
+	if (likely(!peer->hearsay))
+		return;
+	peer->hearsay = false;
+	if (peer->refs)
+		return;
+	list_del(&peer->idle);
+	list_add_tail(&peer_cpt(cpt)->idle, &peer->idle);
+}
+
 bool provenance_forget_abandoned(struct lnet_cpt *cpt)
 {
 	struct list *list = &peer_cpt(cpt)->hearsay;
@@ -108,13 +119,10 @@ bool provenance_forget_abandoned(struct lnet_cpt *cpt)
 		struct lnet_peer *peer =
 			list_first(list, struct lnet_peer, idle);
 
-		if (is_known_now(peer) || peer_forget(cpt, peer)) {
-			peer->hearsay = false;
-			list_del(&peer->idle);
-			list_add_tail(&peer_cpt(cpt)->idle, &peer->idle);
-		} else {
+		if (is_known_now(peer) || peer_forget(cpt, peer))
+			provenance_keep(cpt, peer);
+		else
 			any = true;
-		}
 	}
 	return any;
 }

@@ -81,6 +81,9 @@ int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni) must_check;
  * NIDs again and again leaves no more behind than one that does not. May free
  * @lpni. */
 void provenance_abandon(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+/* Something has come from @peer, or it has got more NIs: if it was abandoned,
+ * it is kept as any other peer is. */
+void provenance_keep(struct lnet_cpt *cpt, struct lnet_peer *peer);
 /* Forgets some of those that were in use then. Returns whether it has. */
 bool provenance_forget_abandoned(struct lnet_cpt *cpt);
 
