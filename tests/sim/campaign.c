@@ -24,6 +24,9 @@
 
 #define SEEDS	    200
 #define TWICE_EVERY 10
+/* messages of a run, which has some thousands: nodes ask or answer each other
+ * without a pause */
+#define STORM 1000000
 
 struct result {
 	unsigned int violations;
@@ -115,6 +118,12 @@ static void run_seed(uint64_t seed, FILE *trace, struct result *sum,
 	if (run(seed, command, trace, &r)) {
 		fprintf(stderr, "seed %" PRIu64 ": could not be set up\n",
 			seed);
+		r.violations++;
+	}
+	if (r.messages > STORM) {
+		fprintf(stderr,
+			"seed %" PRIu64 ": a storm of %" PRIu64 " messages\n",
+			seed, r.messages);
 		r.violations++;
 	}
 	*last = r;
