@@ -442,11 +442,12 @@ static int poll_check(struct lnet *node)
 {
 	if (loop_current())
 		return -EDEADLK;
-	if (unlikely(node->forked))
-		return -ESHUTDOWN;
 	if (runs_threads(node))
-		return -EBUSY;
-	return loop_is_owner(node->loops[0]) ? 0 : -EXDEV;
+		return node->forked ? -ESHUTDOWN : -EBUSY;
+	/* In a child of fork() nobody owns a loop. */
+	if (!loop_is_owner(node->loops[0]))
+		return node->forked ? -ESHUTDOWN : -EXDEV;
+	return 0;
 }
 
 /* Calls node_params.drive, which makes turns of this node or of others. */

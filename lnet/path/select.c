@@ -139,6 +139,13 @@ static out_of_line void trace_add(struct path_trace *t,
 	};
 }
 
+static out_of_line bool rank_is_better_by(uint32_t criteria,
+					  const struct path_rank *r,
+					  const struct path_rank *best)
+{
+	return rank_is_better(criteria, r, best);
+}
+
 static inline bool stage_is_better(const struct stage *st,
 				   enum ulnet_path_kind kind)
 {
@@ -146,16 +153,13 @@ static inline bool stage_is_better(const struct stage *st,
 	const struct path_rank *best = st->best_rank;
 	uint32_t ignored = st->seek->ignored;
 
-	/* The usual masks are constants, so that less code is made of the
+	/* The usual mask is a constant, so that little code is made of the
 	 * comparison. */
 	if (likely(ignored == (RANK_BY_POLICY | RANK_SELDOM)))
 		return rank_is_better(rank_criteria[kind] &
 					      ~(RANK_BY_POLICY | RANK_SELDOM),
 				      r, best);
-	if (likely(ignored == RANK_SELDOM))
-		return rank_is_better(rank_criteria[kind] & ~RANK_SELDOM, r,
-				      best);
-	return rank_is_better(rank_criteria[kind] & ~ignored, r, best);
+	return rank_is_better_by(rank_criteria[kind] & ~ignored, r, best);
 }
 
 /* Compares @candidate, whose rank the caller has put into stage_rank(), with

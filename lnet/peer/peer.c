@@ -87,7 +87,8 @@ static void peer_is_idle(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
 	struct peer_cpt *pc = peer_cpt(cpt);
 
-	list_add_tail(peer->hearsay ? &pc->hearsay : &pc->idle, &peer->idle);
+	list_add_tail(unlikely(peer->hearsay) ? &pc->hearsay : &pc->idle,
+		      &peer->idle);
 }
 
 bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
@@ -151,10 +152,12 @@ void peer_drop(struct lnet_cpt *cpt, struct lnet_peer *peer)
 	BUG_ON(peer->refs == 0);
 	if (--peer->refs)
 		return;
-	if (peer->nnis)
+	if (peer->nnis) {
 		peer_is_idle(cpt, peer);
-	else
-		peer_free(cpt, peer);
+		return;
+	}
+	list_init(&peer->idle);
+	peer_free(cpt, peer);
 }
 
 void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)

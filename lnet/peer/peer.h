@@ -296,7 +296,7 @@ static inline struct lnet_peer_ni *peer_next_ni(const struct lnet_peer *peer,
 static inline void peer_hold(struct lnet_peer *peer)
 {
 	if (peer->refs++ == 0)
-		list_del(&peer->idle);
+		list_unlink(&peer->idle);
 }
 void peer_drop(struct lnet_cpt *cpt, struct lnet_peer *peer);
 
