@@ -226,7 +226,7 @@ static void select_turn(struct bare *b, uint64_t n)
 			path.ni = path.lpni->only;
 		else
 			must(path_get(cpt, &request, &path), "path");
-		peer_unref(cpt, path.lpni);
+		peer_unref(path.lpni);
 		ni_unref(path.ni, cpt->index);
 	}
 }

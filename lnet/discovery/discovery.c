@@ -62,7 +62,7 @@ static bool disc_waits(struct msg_out *msg)
 		return false;
 	p->used = true;
 	waits = disc_wait_for(msg, p);
-	peer_unref(cpt, p);
+	peer_unref(p);
 	return waits;
 }
 
@@ -210,7 +210,7 @@ static int discover_begin(void *arg)
 	if (!p)
 		return -ENOBUFS;
 	rc = discover_nid(a, p);
-	peer_unref(cpt, p);
+	peer_unref(p);
 	return rc;
 }
 
@@ -324,7 +324,7 @@ static void gateway_ask(struct lnet_cpt *cpt, const struct ulnet_nid *gateway)
 		disc_event(d, DISC_ON_NEWS);
 	}
 	if (p)
-		peer_unref(cpt, p);
+		peer_unref(p);
 }
 
 /* Gateways that are asked in one turn. */

@@ -396,7 +396,7 @@ static void out_finish(struct msg_out *msg, int status, enum ulnet_cause cause)
 		msg->copy->end(msg, status == 0);
 	out_move(msg, OUT_DONE);
 	if (msg->lpni)
-		peer_unref(cpt, msg->lpni);
+		peer_unref(msg->lpni);
 	if (msg->ni)
 		ni_unref(msg->ni, cpt->index);
 	msg->lpni = NULL;

@@ -139,7 +139,7 @@ static void forward_end(struct msg_in *msg)
 		pool->failing -= msg->counts_failing;
 		forward_wake_later(cpt);
 	}
-	peer_unref(cpt, msg->dest);
+	peer_unref(msg->dest);
 	msg->dest = NULL;
 }
 

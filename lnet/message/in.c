@@ -53,7 +53,7 @@ void in_free_work(struct work *w)
 
 	if (msg->sender) {
 		msg->sender->has.msgs--;
-		peer_unref(cpt, msg->sender);
+		peer_unref(msg->sender);
 	}
 	out_fini(&msg->out);
 	pool_put(&msg_cpt(cpt)->msg_pool, msg);

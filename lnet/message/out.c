@@ -281,7 +281,7 @@ void out_use_path(struct msg_out *msg, const struct path *path)
 
 void out_forget_path(struct msg_out *msg)
 {
-	peer_unref(msg->cpt, msg->lpni);
+	peer_unref(msg->lpni);
 	ni_unref(msg->ni, msg->cpt->index);
 	msg->lpni = NULL;
 	msg->ni = NULL;

@@ -222,7 +222,7 @@ static void caller_set(struct lnet_cpt *cpt, const struct ulnet_nid *caller,
 	if (!lpni)
 		return;
 	lpni->heard_via = *gateway;
-	peer_unref(cpt, lpni);
+	peer_unref(lpni);
 }
 
 static void caller_news(struct work *w)

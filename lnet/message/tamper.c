@@ -195,7 +195,7 @@ static void delay_give_share(struct msg_in *msg)
 		return;
 	unexpected_unbounce(msg);
 	msg->sender->has.msgs--;
-	peer_unref(msg->out.home, msg->sender);
+	peer_unref(msg->sender);
 	msg->sender = NULL;
 }
 

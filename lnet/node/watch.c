@@ -122,7 +122,7 @@ static void tell_of_each(struct lnet_cpt *cpt, enum watch_event event,
 			continue;
 		peer_ref(lpni);
 		watches_tell(cpt, &peer, event);
-		peer_unref(cpt, lpni);
+		peer_unref(lpni);
 	}
 	hash_hold_size(peers, false);
 }
@@ -201,7 +201,7 @@ static void watches_peer_ni_gone(struct lnet_cpt *cpt,
 
 	peer_ref(lpni);
 	watches_tell(cpt, &peer, WATCH_SILENT);
-	peer_unref(cpt, lpni);
+	peer_unref(lpni);
 }
 
 /* As disc_cpt.changed: NIDs of this node, or the states of its NIs, have

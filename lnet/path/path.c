@@ -110,7 +110,7 @@ static out_of_line int path_take_routed(struct lnet_cpt *cpt,
 		return 0;
 	path_prefer(dst, ni, request);
 	dst->use = path_cpt(cpt)->uses;
-	peer_unref(cpt, dst);
+	peer_unref(dst);
 	return 0;
 }
 

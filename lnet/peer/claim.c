@@ -77,7 +77,7 @@ static void claim_free(struct peer_claim *c)
 			continue;
 		alias->pending_claims--;
 		peer_place(c->cpt, alias);
-		peer_unref(c->cpt, alias);
+		peer_unref(alias);
 	}
 	free(c->names);
 	free(c->nids);
@@ -295,7 +295,7 @@ static void nid_given(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 		return;
 	peer_ref(lpni);
 	peer_cpt(cpt)->moved(cpt, lpni);
-	peer_unref(cpt, lpni);
+	peer_unref(lpni);
 }
 
 /* Takes c->names, before @c goes back to the CPT that claims. */

@@ -76,7 +76,7 @@ static int configured_add_peer(void *arg)
 					    : -EAGAIN;
 	if (!rc)
 		rc = peer_configure(c, lpni->peer);
-	peer_unref(c->cpt, lpni);
+	peer_unref(lpni);
 	return rc;
 }
 

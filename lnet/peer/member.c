@@ -17,7 +17,8 @@ struct lnet_peer *peer_new(struct lnet_cpt *cpt,
 		return NULL;
 	*peer = (struct lnet_peer){ .refs = 1,
 				    .fsm.state = PEER_UNKNOWN,
-				    .primary = *primary };
+				    .primary = *primary,
+				    .rest = &peer_cpt(cpt)->idle };
 	list_init(&peer->nets);
 	list_init(&peer->idle);
 	return peer;

@@ -83,12 +83,9 @@ static void peer_tell_full(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
  * not own its NIDs by default. */
 #define FORGET_ATTEMPTS 16
 
-static void peer_is_idle(struct lnet_cpt *cpt, struct lnet_peer *peer)
+static void peer_is_idle(struct lnet_peer *peer)
 {
-	struct peer_cpt *pc = peer_cpt(cpt);
-
-	list_add_tail(unlikely(peer->hearsay) ? &pc->hearsay : &pc->idle,
-		      &peer->idle);
+	list_add_tail(peer->rest, &peer->idle);
 }
 
 bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
@@ -108,7 +105,7 @@ bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 		if (!peer_forget(cpt, peer))
 			return true;
 		list_del(&peer->idle);
-		peer_is_idle(cpt, peer);
+		peer_is_idle(peer);
 	}
 	peer_tell_full(cpt, nid);
 	return false;
@@ -152,19 +149,17 @@ void peer_drop(struct lnet_cpt *cpt, struct lnet_peer *peer)
 	BUG_ON(peer->refs == 0);
 	if (--peer->refs)
 		return;
-	if (peer->nnis) {
-		peer_is_idle(cpt, peer);
-		return;
-	}
-	list_init(&peer->idle);
-	peer_free(cpt, peer);
+	if (peer->nnis)
+		peer_is_idle(peer);
+	else
+		peer_free(cpt, peer);
 }
 
-void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+void peer_unref(struct lnet_peer_ni *lpni)
 {
 	BUG_ON(lpni->refs == 0);
 	if (--lpni->refs == 0 && --lpni->peer->refs == 0)
-		peer_is_idle(cpt, lpni->peer);
+		peer_is_idle(lpni->peer);
 }
 
 void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
@@ -180,7 +175,7 @@ void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		return;
 	}
 	peer_hold(peer);
-	peer->hearsay = false;
+	provenance_keep(cpt, peer);
 	peer_for_each_ni (lpni, peer)
 		provenance_verify(cpt, lpni);
 }

@@ -82,8 +82,8 @@ struct lnet_peer {
 	uint32_t claims;
 	struct ulnet_nid primary;
 	struct list nets; /* of lnet_peer_net.link, in order of creation */
-	/* in peer_cpt.idle or .hearsay while refs is 0 */
-	struct list idle;
+	struct list *rest; /* peer_cpt.idle, or .hearsay */
+	struct list idle;  /* in *rest while refs is 0 */
 };
 
 struct lnet_peer_net {
@@ -296,7 +296,7 @@ static inline struct lnet_peer_ni *peer_next_ni(const struct lnet_peer *peer,
 static inline void peer_hold(struct lnet_peer *peer)
 {
 	if (peer->refs++ == 0)
-		list_unlink(&peer->idle);
+		list_del(&peer->idle);
 }
 void peer_drop(struct lnet_cpt *cpt, struct lnet_peer *peer);
 
@@ -341,7 +341,7 @@ static inline struct lnet_peer_ni *peer_member(struct lnet_cpt *cpt,
 	return lpni && lpni->peer == peer ? lpni : NULL;
 }
 
-void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+void peer_unref(struct lnet_peer_ni *lpni);
 static inline void peer_ref(struct lnet_peer_ni *lpni)
 {
 	if (lpni->refs++ == 0)

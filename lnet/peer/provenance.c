@@ -98,15 +98,21 @@ static bool is_known_now(const struct lnet_peer *peer)
 /* How many are forgotten in one call, more than one announcement can name. */
 #define FORGET_ABANDONED 256
 
+static void peer_rests(struct lnet_peer *peer, struct list *list)
+{
+	peer->rest = list;
+	if (peer->refs)
+		return;
+	list_del(&peer->idle);
+	list_add_tail(list, &peer->idle);
+}
+
 void provenance_keep(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
 	if (likely(!peer->hearsay))
 		return;
 	peer->hearsay = false;
-	if (peer->refs)
-		return;
-	list_del(&peer->idle);
-	list_add_tail(&peer_cpt(cpt)->idle, &peer->idle);
+	peer_rests(peer, &peer_cpt(cpt)->idle);
 }
 
 bool provenance_forget_abandoned(struct lnet_cpt *cpt)
@@ -134,11 +140,9 @@ void provenance_abandon(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	if (peer->configured || peer->hearsay)
 		return;
 	peer->hearsay = true;
-	if (peer->refs)
-		return;
-	list_del(&peer->idle);
-	list_add_tail(&peer_cpt(cpt)->hearsay, &peer->idle);
-	(void)provenance_forget_abandoned(cpt);
+	peer_rests(peer, &peer_cpt(cpt)->hearsay);
+	if (!peer->refs)
+		(void)provenance_forget_abandoned(cpt);
 }
 
 bool provenance_forget_one(struct lnet_cpt *cpt)

@@ -43,7 +43,7 @@ static int meet(void *arg)
 			continue;
 		p = peer_get(cpt, &nid);
 		if (check(p != NULL))
-			peer_unref(cpt, p);
+			peer_unref(p);
 	}
 	return 0;
 }

@@ -39,8 +39,8 @@ static inline void make_multi_rail(struct lnet *node)
 	cr_assert_eq(member_take(cpt, first->peer, other), 0);
 	first->peer->multi_rail = true;
 	cpt_topology_changed(cpt);
-	peer_unref(cpt, other);
-	peer_unref(cpt, first);
+	peer_unref(other);
+	peer_unref(first);
 }
 
 /* Returns a cluster of both nodes, with 10 ms from one to the other. Node 1 has

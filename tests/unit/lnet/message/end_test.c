@@ -436,8 +436,8 @@ Test(end, answers_take_another_path)
 	cr_assert_eq(member_take(cpt, first->peer, other), 0);
 	first->peer->multi_rail = true;
 	cpt_topology_changed(cpt);
-	peer_unref(cpt, first);
-	peer_unref(cpt, other);
+	peer_unref(first);
+	peer_unref(other);
 	umd.threshold = 2;
 	umd.timeout = SECOND;
 	paths_are(sim, NULL, mine[0], &refuses);

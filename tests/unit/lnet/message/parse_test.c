@@ -431,7 +431,7 @@ static void answer_of_the_same_peer(bool get)
 
 	memset(source, 1, 100);
 	cr_assert_eq(member_add(cpt, lpni->peer, &named), 0);
-	peer_unref(cpt, lpni);
+	peer_unref(lpni);
 	ask(in, get, 100, 0);
 	hdr = answer_of(in, 100);
 	hdr.src_nid = other;

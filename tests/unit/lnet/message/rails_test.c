@@ -30,7 +30,7 @@ static int know_call(void *arg)
 	cr_assert_eq(member_add(node->cpt[0], p->peer, &second), 0);
 	p->peer->multi_rail = true;
 	cpt_topology_changed(node->cpt[0]);
-	peer_unref(node->cpt[0], p);
+	peer_unref(p);
 	return 0;
 }
 

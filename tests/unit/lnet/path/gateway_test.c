@@ -185,7 +185,7 @@ Test(gateway, multi_rail_gateway)
 		seen[0] |= !strcmp(text, "10.0.0.91@tcp");
 		seen[1] |= !strcmp(text, "10.0.1.91@tcp");
 		cr_assert_eq(path.ni->segment, nid_segment(&path.lpni->nid));
-		peer_unref(rig.cpt, path.lpni);
+		peer_unref(path.lpni);
 		ni_unref(path.ni, 0);
 	}
 	cr_assert(seen[0] && seen[1]);
@@ -262,7 +262,7 @@ Test(gateway, of_every_second_message)
 		cr_assert_eq(path_get(rig.cpt, &request, &path), 0);
 		if (i % 2)
 			by[path.route == r[1]]++;
-		peer_unref(rig.cpt, path.lpni);
+		peer_unref(path.lpni);
 		ni_unref(path.ni, 0);
 	}
 	cr_assert_gt(by[0], 40);

@@ -21,7 +21,7 @@ static void take(struct path_rig *rig, const char *src, const char *dst,
 
 	cr_assert_eq(path_get(rig->cpt, &w, &path), 0);
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)), want);
-	peer_unref(rig->cpt, path.lpni);
+	peer_unref(path.lpni);
 	ni_unref(path.ni, rig->cpt->index);
 }
 
@@ -134,7 +134,7 @@ static bool has_only(struct path_rig *rig, const char *src, const char *dst)
 	if (!p)
 		return false;
 	ni_unref(p->only, rig->cpt->index);
-	peer_unref(rig->cpt, p);
+	peer_unref(p);
 	return true;
 }
 

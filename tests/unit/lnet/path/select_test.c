@@ -784,7 +784,7 @@ Test(select, families)
 		cr_assert_eq(path_get(rig.cpt, &request, &path), 0);
 		cr_assert_eq(path.ni->lnd.nid.size, path.lpni->nid.size);
 		seen[path.lpni->nid.size != 0]++;
-		peer_unref(rig.cpt, path.lpni);
+		peer_unref(path.lpni);
 		ni_unref(path.ni, 0);
 	}
 	cr_assert_eq(seen[0], 20);

@@ -39,7 +39,7 @@ static const char *paths_to(struct path_rig *rig, const char *dst)
 			strcat(all, *all ? ", " : "");
 			strcat(all, text);
 		}
-		peer_unref(rig->cpt, path.lpni);
+		peer_unref(path.lpni);
 		ni_unref(path.ni, 0);
 	}
 	return all;

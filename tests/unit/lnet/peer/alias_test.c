@@ -57,8 +57,8 @@ static int become_one(void *arg)
 	struct lnet_peer_ni *q = peer_get(r->cpt, &r->nid[1]);
 
 	cr_assert_eq(member_take(r->cpt, p->peer, q), 0);
-	peer_unref(r->cpt, p);
-	peer_unref(r->cpt, q);
+	peer_unref(p);
+	peer_unref(q);
 	return 0;
 }
 

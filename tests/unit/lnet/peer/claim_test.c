@@ -84,7 +84,7 @@ static int begin(void *arg)
 	r->claim.done = on_done;
 	r->claim.by = LNET_NID_ANY;
 	rc = peer_claim(r->cpt, p->peer, &r->nid, &r->claim);
-	peer_unref(r->cpt, p);
+	peer_unref(p);
 	return rc;
 }
 
@@ -221,7 +221,7 @@ static int is_multi_rail(void *arg)
 	struct lnet_peer_ni *p = peer_get(r->cpt, &r->primary);
 
 	p->peer->multi_rail = true;
-	peer_unref(r->cpt, p);
+	peer_unref(p);
 	return 0;
 }
 
@@ -284,7 +284,7 @@ static int unuse(void *arg)
 {
 	struct rig *r = arg;
 
-	peer_unref(r->owner, peer_find(r->owner, &r->nid));
+	peer_unref(peer_find(r->owner, &r->nid));
 	return 0;
 }
 
@@ -323,7 +323,7 @@ static int one_more_nid(void *arg)
 	cr_assert_eq(member_add(r->owner, p->peer, &r->other), 0);
 	p->peer->multi_rail = true;
 	cpt_topology_changed(r->owner);
-	peer_unref(r->owner, p);
+	peer_unref(p);
 	return 0;
 }
 
@@ -339,7 +339,7 @@ static int unuse_other(void *arg)
 {
 	struct rig *r = arg;
 
-	peer_unref(r->owner, peer_find(r->owner, &r->other));
+	peer_unref(peer_find(r->owner, &r->other));
 	return 0;
 }
 
@@ -641,7 +641,7 @@ static int counter_begin(void *arg)
 	counterclaim.done = counter_done;
 	counterclaim.by = LNET_NID_ANY;
 	rc = peer_claim(r->owner, p->peer, &r->primary, &counterclaim);
-	peer_unref(r->owner, p);
+	peer_unref(p);
 	return rc;
 }
 
@@ -649,7 +649,7 @@ static int meet_primary(void *arg)
 {
 	struct rig *r = arg;
 
-	peer_unref(r->cpt, peer_get(r->cpt, &r->primary));
+	peer_unref(peer_get(r->cpt, &r->primary));
 	return 0;
 }
 
@@ -726,8 +726,8 @@ static int take_alias(void *arg)
 	struct lnet_peer_ni *alias = peer_get(r->cpt, &r->nid);
 	int rc = member_take(r->cpt, p->peer, alias);
 
-	peer_unref(r->cpt, alias);
-	peer_unref(r->cpt, p);
+	peer_unref(alias);
+	peer_unref(p);
 	return rc;
 }
 

@@ -94,7 +94,7 @@ static struct lnet_peer_ni *meet(struct rig *r, unsigned int n)
 	struct lnet_peer_ni *p = peer_get(r->cpt, &nid);
 
 	cr_assert_not_null(p);
-	peer_unref(r->cpt, p);
+	peer_unref(p);
 	return p;
 }
 
@@ -286,7 +286,7 @@ Test(member, two_become_one)
 	/* Only the message holds the peer now. */
 	peer_drop(r.cpt, peer);
 	cr_assert(list_empty(&peer->idle));
-	peer_unref(r.cpt, used);
+	peer_unref(used);
 	cr_assert(!list_empty(&peer->idle));
 	rig_close(&r);
 }
