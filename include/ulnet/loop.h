@@ -201,8 +201,7 @@ struct ulnet_layer {
 
 /* An option of a memory descriptor that a layer uses: if the node has crashed,
  * the handler of the descriptor is still called for the event that ends the
- * descriptor. And a message that was not delivered over its only path is not
- * sent again by LNet: the layer itself knows best when to try again. */
+ * descriptor. */
 #define LNET_MD_OF_LAYER 0x8000u
 
 /* Borrows @layer until lnet_layer_del(). Any thread, but for each node only one

@@ -10,9 +10,7 @@
 #include "lnet/message/op.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
-#include "lnet/portal/md.h"
 #include "lnet/route/route.h"
-#include "ulnet/loop.h"
 
 #define PAUSE_MIN (10 * NSEC_PER_MSEC)
 #define PAUSE_MAX NSEC_PER_SEC
@@ -31,12 +29,7 @@ static uint32_t repeats(const struct msg_out *msg)
 
 /* ---- is there another attempt? ---- */
 
-enum resend_how {
-	RESEND_NOT,
-	RESEND_ELSEWHERE, /* over a path that was not tried */
-	RESEND_REPEAT,	  /* over one that was tried, and is not the only one */
-	RESEND_SAME	  /* over the only path */
-};
+enum resend_how { RESEND_NOT, RESEND_ELSEWHERE, RESEND_REPEAT };
 
 struct resend_plan {
 	enum resend_how how;
@@ -62,14 +55,6 @@ static unsigned int attempts_over(const struct msg_out *msg,
 				  path->lpni ? &path->lpni->nid : hop);
 }
 
-/* May @msg be sent again over its only path? The messages of layers are not:
- * their owners repeat them, and would hear later of a failure. */
-static bool repeats_on_only_path(const struct msg_out *msg)
-{
-	return msg->role != OUT_OP ||
-	       !(msg->op->md->options & LNET_MD_OF_LAYER);
-}
-
 /* Returns whether and how @msg is sent again, and selects plan->path. */
 static enum resend_how resend_how(const struct msg_out *msg,
 				  struct resend_plan *plan)
@@ -83,11 +68,9 @@ static enum resend_how resend_how(const struct msg_out *msg,
 	n = attempts_over(msg, failed, &plan->path);
 	if (!n && failed->n < FAILED_PATHS_MAX)
 		return RESEND_ELSEWHERE;
-	if (repeats(msg) >= retry_count(msg))
+	if (n == MIN(failed->n, FAILED_PATHS_MAX)) /* the only path */
 		return RESEND_NOT;
-	if (n < MIN(failed->n, FAILED_PATHS_MAX))
-		return RESEND_REPEAT;
-	return repeats_on_only_path(msg) ? RESEND_SAME : RESEND_NOT;
+	return repeats(msg) < retry_count(msg) ? RESEND_REPEAT : RESEND_NOT;
 }
 
 /* Plans what is done if the present attempt of @msg fails. Returns false if
@@ -103,7 +86,7 @@ static bool resend_plan(const struct msg_out *msg, struct resend_plan *plan)
 	failed_paths_add(&plan->failed, &msg->ni->lnd.nid, &msg->lpni->nid);
 	plan->how = resend_how(msg, plan);
 	plan->at = loop_now(msg->cpt->loop);
-	if (plan->how != RESEND_ELSEWHERE)
+	if (plan->how == RESEND_REPEAT)
 		plan->at += MIN(PAUSE_MIN << MIN(repeats(msg), 16), PAUSE_MAX);
 	return plan->how != RESEND_NOT && plan->at < msg->deadline;
 }
@@ -112,15 +95,7 @@ bool resend_could(const struct msg_out *msg)
 {
 	struct resend_plan plan;
 
-	return resend_plan(msg, &plan) && plan.how != RESEND_SAME;
-}
-
-/* On the only path, is another attempt worth while? It is not if something was
- * lacking here, or if the message has waited in vain. */
-static bool same_may_help(int status, enum ulnet_cause cause)
-{
-	return cause != LNET_CAUSE_LOCAL_TIMEOUT &&
-	       lnd_judge(status, cause).blame != LND_BLAME_NOBODY;
+	return resend_plan(msg, &plan);
 }
 
 /* ---- the pause ---- */
@@ -135,7 +110,7 @@ static bool resend_note(struct msg_out *msg, const struct resend_plan *plan)
 	if (!msg->retries)
 		return false;
 	msg->retries->failed = plan->failed;
-	msg->retries->repeats += plan->how != RESEND_ELSEWHERE;
+	msg->retries->repeats += plan->how == RESEND_REPEAT;
 	msg->nsends = plan->failed.n;
 	return true;
 }
@@ -166,9 +141,7 @@ static bool resend_after(struct msg_out *msg, int status,
 
 	if (!lnd_judge(status, cause).not_delivered)
 		return false;
-	if (!resend_plan(msg, &plan) ||
-	    (plan.how == RESEND_SAME && !same_may_help(status, cause)) ||
-	    !resend_note(msg, &plan))
+	if (!resend_plan(msg, &plan) || !resend_note(msg, &plan))
 		return false;
 	stat_inc(&msg->ni->cpt[cpt->index].traffic.resent);
 	stat_inc(&msg->lpni->traffic.resent);

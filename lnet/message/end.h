@@ -4,12 +4,12 @@
  * attempt fails, it is decided here which NIs lose health, and whether the
  * message is sent again (requirements D3, D4, D5).
  *
- * A message is sent again if the peer has certainly not received it, and if
- * there is time left. As long as there are paths that the message has not
- * tried, it tries one of these at once. Otherwise it pauses, and tries again a
- * path that it has tried, which may be the only one (seed 000); it does that
- * retry_count times in all. Messages of layers (LNET_MD_OF_LAYER) are not sent
- * again over an only path: the layer hears of the failure at once.
+ * A message is sent again if the peer has certainly not received it, if there
+ * is time left, and if there is another path. As long as there are paths that
+ * the message has not tried, it tries one of these at once. Otherwise it
+ * pauses, and tries again a path that it has tried; it does that retry_count
+ * times in all. If only one path leads to the peer, the message is not sent
+ * again, and its sender hears of the failure at once.
  *
  * The next path is chosen when the attempt fails, and is kept during the pause.
  * Another one is chosen after the pause only if the path is gone or has lost
@@ -17,8 +17,8 @@
  *
  * Each attempt may take a part of the time that is left, so that waiting for a
  * peer NI that does not answer leaves time for other paths. An attempt may take
- * all of that time if a part of the message has been sent, or if there is no
- * other path.
+ * all of that time if a part of the message has been sent, or if no other
+ * attempt could follow.
  */
 #ifndef LNET_END_H
 #define LNET_END_H
@@ -65,7 +65,7 @@ void out_late(struct timer *t);
 bool attempt_tells_of_peer(int status, enum ulnet_cause cause);
 
 /* If the present attempt of @msg, which has a path, failed: would there be
- * another one, for which another path could be taken? */
+ * another one? */
 bool resend_could(const struct msg_out *msg);
 
 /* Returns the deadline, in ns, of the attempt of @msg that is about to begin.

@@ -132,57 +132,21 @@ static void put_on_one_path(struct lnet_sim *sim, uint32_t options)
 		     0);
 }
 
-/* If there is one path only, it is tried again, retry_count times, after pauses
- * of 10, 20, ... ms; with 0 the sender is told at once (seed 000). */
-Test(end, the_only_path_is_tried_again)
+/* With one NI on each side the sender is told of a failure at once. */
+Test(end, nothing_changes_with_one_path)
 {
-	for (unsigned int retries = 0; retries < 4; retries++) {
-		struct lnet_sim *sim = one_path(retries);
-		uint64_t pauses = ((UINT64_C(1) << retries) - 1) * 10 * MSEC;
-		uint64_t round_trips = (1 + retries) * 20000;
+	struct lnet_sim *sim = one_path(2);
 
+	for (unsigned int i = 0; i < 3; i++) {
 		put_on_one_path(sim, 0);
-		lnet_sim_run(sim, pauses + round_trips - 1);
-		cr_assert_eq(sent.n, 0, "%u retries: too early", retries);
-		lnet_sim_run(sim, 1);
-		seen_end(&sent, LNET_EVENT_SEND, -EHOSTUNREACH,
-			 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_REMOTE_DROPPED);
-		cr_expect_eq(sent.ev[0].paths_tried, 1 + retries);
-		cr_expect_eq(counted(sim, "resend_count"), retries);
-		cr_expect_eq(peer_health(sim, 0),
-			     1000 - 100 * (int)(1 + retries),
+		lnet_sim_run(sim, 20000);
+		cr_assert_eq(sent.n, i + 1);
+		cr_expect_eq(sent.ev[i].paths_tried, 1);
+		cr_expect_eq(peer_health(sim, 0), 1000 - 100 * (int)(i + 1),
 			     "health is counted");
-		rails_end(sim);
 	}
-}
-
-Test(end, the_only_path_works_again)
-{
-	const struct ulnet_sim_link works = { .latency = 10000 };
-	struct lnet_sim *sim = one_path(2);
-
-	put_on_one_path(sim, 0);
-	lnet_sim_run(sim, 5 * MSEC);
-	cr_assert_eq(sent.n, 0);
-	cluster_links(sim, &works);
-	lnet_sim_run(sim, 10 * MSEC);
-	cr_assert_eq(sent.n, 1);
-	cr_expect_eq(sent.ev[0].status, 0);
-	cr_expect_eq(sent.ev[0].paths_tried, 2);
-	cr_expect_eq(counted(sim, "successful_resends"), 1);
-	rails_end(sim);
-}
-
-/* A layer, such as RPC, decides itself when to send again. */
-Test(end, a_layer_hears_of_its_only_path_at_once)
-{
-	struct lnet_sim *sim = one_path(2);
-
-	put_on_one_path(sim, LNET_MD_OF_LAYER);
-	lnet_sim_run(sim, 20000);
-	cr_assert_eq(sent.n, 1);
-	cr_expect_eq(sent.ev[0].paths_tried, 1);
 	cr_expect_eq(counted(sim, "resend_count"), 0);
+	cr_expect_eq(counted(sim, "failed_resends"), 0);
 	rails_end(sim);
 }
 
