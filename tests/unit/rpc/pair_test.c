@@ -496,21 +496,42 @@ Test(pair, requests_may_be_kept_while_all_is_closed)
 	lnet_close(node);
 }
 
-/* Calls under way are answered, on a node run in this way. */
-static void shutdown_waits(struct lnet *node)
+/* On a worker: replies some time after it has said that it runs. */
+static void reply_later(void *arg, struct ulrpc_request *request,
+			const void *body, size_t length)
+{
+	(void)body;
+	(void)length;
+	atomic_store((atomic_bool *)arg, true);
+	cr_assert_eq(ulrpc_request_sleep(request, 20000), 0);
+	ulrpc_reply(request, NULL, 0);
+}
+
+/* A call that is in its handler is answered, on a node run in this way. */
+static void shutdown_waits(struct lnet *node, bool polled)
 {
 	struct ulrpc_call_conf conf = within(60000000);
+	atomic_bool runs = false;
+	struct ulrpc_method_conf method = { .name = ECHO,
+					    .handler = reply_later,
+					    .arg = &runs,
+					    .run = ULRPC_RUN_WORKER };
+	struct ulrpc_service_conf sc = { .name = "test",
+					 .methods = &method,
+					 .nmethods = 1 };
 	struct ulrpc_result result;
 	struct ulrpc_set *set;
 	struct ulrpc *rpc;
 
 	cr_assert_eq(ulrpc_open(node, NULL, &rpc), 0);
-	(void)echo_start(rpc, ULRPC_RUN_WORKER);
+	cr_assert_eq(ulrpc_service_start(rpc, &sc, NULL), 0);
 	cr_assert_eq(ulrpc_set_new(rpc, &set), 0);
 	cr_assert_eq(ulrpc_set_call(set, client_to(rpc, LNET_NID_LO),
 				    ulrpc_method(ECHO), "x", 1, &conf, NULL,
 				    NULL),
 		     0);
+	while (!atomic_load(&runs))
+		polled ? lnet_poll(node, 1000) : sched_yield();
 	cr_assert_eq(ulrpc_shutdown_wait(rpc, ULRPC_NEVER), 0);
 	cr_assert_eq(ulrpc_set_next(set, &result), 0);
 	cr_assert_eq(result.outcome.cause, ULRPC_CAUSE_OK);
@@ -523,8 +544,8 @@ static void shutdown_waits(struct lnet *node)
 
 Test(pair, shutdown_can_be_waited_for)
 {
-	shutdown_waits(node_with(LNET_RUN_POLL, NULL, 1));
-	shutdown_waits(node_with(LNET_RUN_THREADS, NULL, 2));
+	shutdown_waits(node_with(LNET_RUN_POLL, NULL, 1), true);
+	shutdown_waits(node_with(LNET_RUN_THREADS, NULL, 2), false);
 }
 
 static int shutdown_in_a_turn(void *rpc)
