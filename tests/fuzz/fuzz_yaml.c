@@ -212,8 +212,10 @@ static void fuzz_routes(const char *text)
 /* On a host with an address of each kind. The result must be a valid text. */
 static void fuzz_ip2nets(const char *text)
 {
-	struct ip2nets_address addrs[2] = { { "eth0", LNET_NID_ANY, false },
-					    { "eth1", LNET_NID_ANY, false } };
+	struct ip2nets_address addrs[2] = {
+		{ "eth0", LNET_NID_ANY, false, true },
+		{ "eth1", LNET_NID_ANY, false, true }
+	};
 	struct ulnet_text_error err = { 0, "" };
 	struct ulnet_ni_conf *confs;
 	unsigned int n;
