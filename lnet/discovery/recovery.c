@@ -33,8 +33,6 @@
  * with this timeout (ns). The timeout is short because the router drops
  * messages meanwhile. An answer that comes after it counts, too. */
 #define DEAF_AFTER  2
-/* Unverified NIs of a peer that are pinged at a time. */
-#define UNCONFIRMED_MAX 8
 #define DEAF_WITHIN (150 * NSEC_PER_MSEC)
 
 struct recovery {

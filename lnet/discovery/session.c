@@ -331,10 +331,6 @@ static const struct lnet_peer_ni *ni_waited_for(const struct discovery *d)
 	return NULL;
 }
 
-/* Of the unverified NIs of a peer, which a stranger may have made up, so many
- * are asked until the next pause. */
-#define UNCONFIRMED_MAX 8
-
 static uint32_t count_unverified(const struct lnet_peer *peer)
 {
 	const struct lnet_peer_ni *p;
@@ -345,7 +341,7 @@ static uint32_t count_unverified(const struct lnet_peer *peer)
 	return n;
 }
 
-/* How many NIs are asked, if all are silent. */
+/* How many NIs are asked until the next pause, if all are silent. */
 static uint32_t nis_to_ask(const struct lnet_peer *peer)
 {
 	uint32_t unverified = count_unverified(peer);

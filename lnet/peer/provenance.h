@@ -76,6 +76,10 @@ void provenance_dispute(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
  * may have left. */
 int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni) must_check;
 
+/* A stranger may have made up the unverified NIs of a peer, so this node tries
+ * so many of them at a time. */
+#define UNCONFIRMED_MAX 8
+
 /* @lpni was unverified, and has left its peer, which does not name it any more:
  * it is forgotten as soon as nothing uses it, so that a peer that names other
  * NIDs again and again leaves no more behind than one that does not. May free

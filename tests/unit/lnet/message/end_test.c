@@ -110,15 +110,12 @@ Test(end, not_beyond_the_deadline)
 	rails_end(sim);
 }
 
-/* Returns two nodes with one NI each, of which node 0 has this retry_count. */
-static struct lnet_sim *one_path(unsigned int retries)
+/* Returns two nodes with one NI each, which refuse all messages. */
+static struct lnet_sim *one_path(void)
 {
 	struct lnet_sim *sim = cluster(2);
 
 	sent.n = 0;
-	cr_assert_eq(
-		lnet_setting_set(lnet_sim_node(sim, 0), "retry_count", retries),
-		0);
 	cluster_links(sim, &refuses);
 	return sim;
 }
@@ -135,7 +132,7 @@ static void put_on_one_path(struct lnet_sim *sim, uint32_t options)
 /* With one NI on each side the sender is told of a failure at once. */
 Test(end, nothing_changes_with_one_path)
 {
-	struct lnet_sim *sim = one_path(2);
+	struct lnet_sim *sim = one_path();
 
 	for (unsigned int i = 0; i < 3; i++) {
 		put_on_one_path(sim, 0);
@@ -747,7 +744,7 @@ Test(end, a_silent_path_is_kept_without_another_one)
 	const struct ulnet_sim_link slow = { .connect = SECOND * 1000 };
 	const struct ulnet_id our = nth_id(0), their = nth_id(1);
 	char from[LNET_NIDSTR_SIZE], to[LNET_NIDSTR_SIZE];
-	struct lnet_sim *sim = one_path(2);
+	struct lnet_sim *sim = one_path();
 
 	cluster_links(sim, &slow);
 	put_on_one_path(sim, 0);
