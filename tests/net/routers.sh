@@ -4,8 +4,8 @@
 #
 #	client .1 --- rail 0 (tcp1) --- a .3, b .4 --- rail 1 (tcp2) --- server .2
 #
-# A router is killed, loses its link or its frames on either side, while calls go
-# through both: no call is lost, the other router carries them meanwhile, and
+# A router is killed, frozen, loses its link or its frames on either side, while calls
+# go through both: no call is lost, the other router carries them meanwhile, and
 # afterwards both do (requirements B1 to B4). Then ways that are not the same in
 # both directions.
 . "${srcdir:-.}/tests/net/hosts.sh" || exit
@@ -77,6 +77,9 @@ killed() {
 	unset 'pids[a]'
 }
 back() { router a; }
+# Its sockets stay open, and its kernel acknowledges what arrives.
+frozen() { kill -STOP "${pids[a]}"; }
+thawed() { kill -CONT "${pids[a]}"; }
 near_down() { host_link a down 0 3; }
 near_up() { host_link a up 0 3; }
 far_down() { host_link a down 1 3; }
@@ -86,6 +89,7 @@ far_silent() { port_drop a1; }
 
 all_harms() { # NAME ARGUMENT...
 	lose "$1: router killed" killed back "${@:2}"
+	lose "$1: router frozen" frozen thawed "${@:2}"
 	lose "$1: its near link down" near_down near_up "${@:2}"
 	lose "$1: its far link down" far_down far_up "${@:2}"
 	lose "$1: its near frames lost" near_silent wire_whole "${@:2}"
@@ -106,6 +110,20 @@ client=(--config "$dir/client.conf" --port 988)
 
 all_harms "calls" --inflight 16
 all_harms "bulk written" --inflight 4 --bulk-write 300k
+
+# ---- messages that no call repeats: the frozen router is found out, and left ----
+
+on_host client "$lnetd" --foreground --config "$dir/client.conf"
+ctl 0 --socket "$dir/client.sock" ping --timeout 60 10.9.1.2@tcp2
+frozen
+through_a=(--socket "$dir/client.sock" route show -v --gateway 10.9.0.3@tcp1)
+ctl_until 'state: down' "${through_a[@]}"
+for _ in {1..8}; do
+	ctl 0 --socket "$dir/client.sock" ping --timeout 60 10.9.1.2@tcp2
+done
+thawed
+ctl_until 'state: up' "${through_a[@]}"
+stop_lnetd client
 
 # ---- one way there, and another one back ----
 
