@@ -18,7 +18,8 @@ struct apart {
 };
 
 /* Takes main()'s arguments: parts of the names of the tests to run; none: all.
- * @needs: what the machine lacks, so that all are skipped; NULL: nothing. */
+ * @needs: what the tests need of the machine, which apart_end() prints if all
+ * of them were skipped; NULL: it prints nothing. */
 struct apart apart_begin(int argc, char **argv, const char *needs);
 /* Runs @fn, if its name was chosen, in a new process. @fn returns 0 or SKIPPED;
  * all else is a failure. Prints and counts the result. */

@@ -406,7 +406,8 @@ static int two_pids(void)
 		b[i] = box_new(&fx, 100, CUT_NONE);
 		box_bind(b[i], 0, 1, 10 * fx_patience(&fx));
 		box_put_id(b[i], id[i], false, PORTAL, 1, 0);
-		/* The first process has had its turn before. */
+		/* The attempt for the first process has reached the peer before
+		 * the second one's message is sent. */
 		if (i == 0)
 			fd = raw_peer_accept(&s);
 	}

@@ -14,7 +14,7 @@
 
 struct behaviour {
 	const char *name;
-	unsigned int needs; /* RIG_*, TWO */
+	unsigned int needs; /* RIG_*, TWO, HASTY */
 	void (*fn)(struct fx *fx);
 };
 

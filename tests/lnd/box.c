@@ -45,8 +45,8 @@ static void pattern_init(void)
 	}
 }
 
-/* Cuts the box's memory into LNET_MAX_IOV pieces of odd sizes, with a guard of
- * odd size in front of each. */
+/* Lays out the box's memory: one piece, or LNET_MAX_IOV pieces of odd sizes,
+ * with a guard in front of each and behind the last one. */
 static void cut(struct box *b, enum box_cut how)
 {
 	unsigned int n = how == CUT_NONE ? 1 : LNET_MAX_IOV;
@@ -666,8 +666,8 @@ static void look_at_all(struct fx *fx)
 {
 	struct box *b, *next;
 
-	/* The nodes are closed, so nothing changes any more. The lock makes the
-	 * last changes visible here. */
+	/* The nodes are closed or idle, so nothing changes any more. The lock
+	 * makes the last changes visible here. */
 	pthread_mutex_lock(&fx->lock);
 	pthread_mutex_unlock(&fx->lock);
 	list_for_each_entry_safe (b, next, &fx->boxes, link) {

@@ -93,9 +93,9 @@ static inline bool fx_expect(struct fx *fx, bool ok, const char *what,
 int fx_up(struct fx *fx, struct lnd_rig *rig);
 /* Closes the nodes, with whatever is going on; boxes can still be looked at. */
 void fx_close(struct fx *fx);
-/* ... and looks at all boxes. */
+/* Closes the nodes, if they are open, and checks and frees all boxes. */
 void fx_down(struct fx *fx);
-/* Both: from the beginning, within one behaviour. */
+/* fx_down(), and fx_up() with the same rig: a behaviour begins anew. */
 bool fx_again(struct fx *fx);
 /* node[1] dies; what its boxes were promised is void. */
 int fx_kill(struct fx *fx);
@@ -112,11 +112,12 @@ struct post {
 	unsigned int portal;
 	uint64_t bits;
 	unsigned int options; /* LNET_MD_* */
-	int threshold;	      /* 0: 1, and it goes after that */
+	int threshold;	      /* of the MD; 0: for one operation */
 	bool any_bits;
 };
 bool box_post(struct box *b, const struct post *p);
-/* ... or one to begin operations on. @threshold 0: for one operation. */
+/* Makes of the box an MD that PUTs and GETs of node @side are begun on.
+ * @threshold 0: for one operation and its answer. @timeout: us. */
 bool box_bind(struct box *b, unsigned int side, int threshold,
 	      uint64_t timeout);
 
@@ -137,7 +138,7 @@ bool box_get_to(struct box *b, const struct ulnet_nid *nid, unsigned int portal,
 		uint64_t bits);
 /* LNetMDUnlink() */
 int box_unlink(struct box *b);
-/* Its operations are over: so is the MD, by LNet or by us. */
+/* Unlinks the box's MD, unless LNet has, and waits for its last event. */
 void box_end(struct box *b);
 
 /* ---- waiting; false: too long ---- */

@@ -374,7 +374,9 @@ static void on_said(int level, const char *line, void *arg)
 		text_copy(said->text, sizeof(said->text), line);
 }
 
-/* Ends the process @pid while messages to it are on their way. */
+/* A raw peer with @pid connects, and then resets its connection, as the system
+ * does for a process that ends without having read everything. @said gets the
+ * node's last warning about that. */
 static void goes_unread(struct fx *fx, uint32_t pid, struct said *said)
 {
 	struct linger linger = { .l_onoff = 1 };
@@ -396,7 +398,8 @@ static void goes_unread(struct fx *fx, uint32_t pid, struct said *said)
 	raw_peer_fini(&s);
 }
 
-/* The log has no warning about a node that does not listen. */
+/* A reset connection is worth a warning, but not if the peer is a node that
+ * does not listen: programs come and go. */
 static int leaves(void)
 {
 	struct lnet *caller[1];

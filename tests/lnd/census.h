@@ -10,7 +10,7 @@
 
 #define CENSUS_PORTS 16
 
-/* Counts of the node's first NI but lo. */
+/* Counts of the node's first NI over TCP. */
 struct census {
 	unsigned int peers, conns, handshakes;
 	/* suspended connections (lnd/socklnd/peer.h) */

@@ -9,7 +9,7 @@
 
 /* fault_load.c: too many peers, too slow ones */
 extern const struct topic topic_load;
-extern const struct topic topic_time; /* fault_time.c: time-outs */
+extern const struct topic topic_time; /* fault_time.c: slow and silent peers */
 extern const struct topic topic_peer; /* fault_peer.c: two real nodes */
 
 #define ACCEPT_MAX  100
@@ -22,8 +22,8 @@ extern const struct topic topic_peer; /* fault_peer.c: two real nodes */
 #define CHILD_BITS 88
 
 enum child_does {
-	CHILD_TAKES, /* PUTs of 1 MiB, one after the other */
-	CHILD_SENDS,
+	CHILD_TAKES, /* PUTs of 1 MiB, any number */
+	CHILD_SENDS, /* PUTs of 1 MiB, one after the other */
 };
 
 /* Starts the child, which exchanges messages with node 0. Returns its pid when

@@ -68,8 +68,8 @@ static void many_are_silent(struct fx *fx)
 
 #define PUTS 30
 
-/* The peer never reads 30 MiB that are sent to it until they are given up. Then
- * it must have @left connections: 0 or 3. */
+/* Sends 30 MiB to a peer that reads nothing, with deadlines of @timeout us. All
+ * messages fail; then the peer must have @left connections: 0 or 3. */
 static void not_read(struct fx *fx, uint64_t timeout, unsigned int left)
 {
 	struct box *b[PUTS];

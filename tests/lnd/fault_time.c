@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keepalives, and messages that are complete once they are written. */
+/* Keepalives, messages that are complete once they are written, and messages of
+ * which a part comes late, or never. */
 #include "tests/lnd/fault.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The node sends keepalives on the control connection, and answers none of the
+/* The node sends keepalives on the connection from which it reads bulk
+ * (SOCK_BULK_IN, which is BULK_OUT to the peer), and answers none of the
  * peer's. */
 static void keepalive(struct fx *fx)
 {

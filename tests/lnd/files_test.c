@@ -89,8 +89,8 @@ static int next_file(void)
 
 /* ---- opening ---- */
 
-/* Opens a node with @n files left. Returns 0, or the error if one is missing.
- */
+/* Opens a node with one NI, and closes it again. Returns 0, or the error if
+ * there were too few files. */
 static int open_all(enum ulnet_run run)
 {
 	struct ulnet_ni_conf ni = { 0 };

@@ -80,7 +80,7 @@ static void expect_not_delivered(struct fx *fx, struct box *b)
 	expect(fx, b->terminal.status != 0);
 }
 
-/* Fails unless the PUT arrives, on a connection of the right type. */
+/* Fails unless the next frame on @fd is @b's PUT and @b gets its SEND. */
 static void expect_put(struct fx *fx, struct raw_peer *s, int fd, struct box *b)
 {
 	struct frame f;

@@ -414,7 +414,8 @@ static void cut_frames(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* The connection ends after half of a long message that a user waits for. */
+/* The connection ends within the payload of a long message for which a buffer
+ * waits. */
 static void cut_payloads(struct fx *fx)
 {
 	static const uint32_t cuts[] = { 0, 1, 8191, 500000, LNET_MTU - 1 };

@@ -202,7 +202,8 @@ static void bad_hellos(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* A HELLO may list 16 addresses, which are ignored; one of them is invalid. */
+/* A HELLO may list 16 addresses, which the node ignores; if one of them is 0,
+ * the node closes the connection. */
 static void hello_addresses(struct fx *fx)
 {
 	struct raw_peer s;

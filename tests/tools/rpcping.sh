@@ -203,7 +203,7 @@ has err "^rpcping: $server: a call was lost: no service; certainly not executed"
 # ---- output ----
 
 ping 0 --time 0.5 --live --interval 0.1 --json "$server"
-has err '^[0-9.]+ s: [1-9][0-9]* calls/s, [0-9.]+ [kM]?B/s, p50 [0-9.]+ us, p99 [0-9.]+ us, 1 under way, 0 lost$'
+has err '^[0-9.]+ s: [1-9][0-9]* calls/s, [0-9.]+ [kM]?B/s, p50 [0-9.]+ us, p99 [0-9.]+ us, [01] under way, 0 lost$'
 expect "nothing but JSON" test "$(wc -l <"$dir/out")" = 1
 ping 0 --count 50 --explain --delay 2ms "$server"
 for stage in connecting window wire throttled 'server queue' service fetch; do
