@@ -436,9 +436,14 @@ bool raw_peer_pings(struct fx *fx, struct raw_peer *s, int fd)
 	f.lnet = raw_peer_put_hdr(s, 0, PING_BITS, 0, 0);
 	f.lnet.type = LNET_MSG_GET;
 	f.lnet.length = SINK;
-	if (!expect(fx, raw_peer_say(s, fd, &f)) ||
-	    !expect(fx, raw_peer_hear(s, fd, &f) == 0))
+	if (!expect(fx, raw_peer_say(s, fd, &f)))
 		return false;
+	/* The node may ping the peer meanwhile: a NID that it could not answer
+	 * before has to recover. */
+	do {
+		if (!expect(fx, raw_peer_hear(s, fd, &f) == 0))
+			return false;
+	} while (f.lnet.type == LNET_MSG_GET);
 	return expect(fx, f.lnet.type == LNET_MSG_REPLY) &&
 	       expect(fx,
 		      f.lnet.wmd.node == 4711 && f.lnet.wmd.object == 4712) &&
