@@ -4,8 +4,9 @@
  *	- no message is sent through an NI that is down while another one could
  *	  be used;
  *	- a peer that is not multi-rail sees one source NID, until the NI with
- *	  this NID fails or is deleted. Exceptions: while the peer is taken for
- *	  multi-rail, and if policies say otherwise.
+ *	  this NID fails or is deleted, or the node forgets the peer.
+ *	  Exceptions: while the peer is taken for multi-rail, and if policies
+ *	  say otherwise.
  */
 #include <errno.h>
 
@@ -118,6 +119,25 @@ static void way_taken(struct lnet_sim *sim, const struct msg_out *msg,
 	w->policies = cpt->policies;
 }
 
+/* Has the node forgotten the peer since the last message? Then its record of
+ * the peer is new, and names no source yet. */
+static bool way_is_over(const struct msg_out *msg)
+{
+	struct ulnet_counts sent = { 0 };
+
+	traffic_sum(&msg->lpni->traffic.send, &sent);
+	return lnet_nid_is_any(&msg->lpni->preferred) || !counts_total(&sent);
+}
+
+static void way_end(struct lnet_sim *sim, const struct msg_out *msg,
+		    const struct ulnet_nid *dst)
+{
+	struct way *w = way_find(sim, msg->cpt->node, dst);
+
+	if (w)
+		w->src = LNET_NID_ANY;
+}
+
 /* Is any NI of the same net up? */
 static bool has_other(const struct msg_out *msg)
 {
@@ -138,12 +158,14 @@ void way_send(void *arg, const struct lnd_msg *lnd, uint64_t down)
 	char nid[LNET_NIDSTR_SIZE];
 
 	/* At the very moment of a failure, not every CPT has heard of it yet.
-	 */
+	 * What a fault rule sends twice takes the same path twice. */
 	if (down < lnet_sim_now(sim) && lnet_nid_is_any(&msg->local_nid) &&
-	    has_other(msg))
+	    msg->role != OUT_DUPLICATE && has_other(msg))
 		lnet_sim_fail(sim,
 			      "a message is sent through %s, which has failed",
 			      lnet_nid_format(src, nid, sizeof(nid)));
+	if (way_is_over(msg))
+		way_end(sim, msg, &lnd->next_hop);
 	if (down == TIME_NEVER && way_is_chosen(msg))
 		way_taken(sim, msg, &lnd->next_hop);
 }
