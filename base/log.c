@@ -22,6 +22,24 @@ void log_setup(enum log_level level, log_sink_fn sink, void *arg)
 	pthread_mutex_unlock(&sink_lock);
 }
 
+void log_level_set(enum log_level level)
+{
+	__atomic_store_n(&log_level_now, (int)level, __ATOMIC_RELAXED);
+}
+
+const char *log_level_name(int level)
+{
+	static const char *const names[] = {
+		[LOG_ERR] = "err",
+		[LOG_WARN] = "warn",
+		[LOG_INFO] = "info",
+		[LOG_DEBUG] = "debug",
+	};
+
+	return level < 0 || (size_t)level >= ARRAY_SIZE(names) ? NULL
+							       : names[level];
+}
+
 static void to_stderr(enum log_level level, const char *line)
 {
 	static const char *const names[] = {

@@ -17,7 +17,7 @@ enum log_level { LOG_ERR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 typedef void (*log_sink_fn)(int level, const char *line, void *arg);
 
-/* only log_on() reads it, and only log_setup() sets it */
+/* log_on() reads it, and only log_setup() and log_level_set() set it */
 extern int log_level_now;
 
 static inline bool log_on(enum log_level level)
@@ -30,6 +30,11 @@ static inline bool log_on(enum log_level level)
  * "subsystem: text" without a newline and must not log. Control characters in
  * the text become '?'. */
 void log_setup(enum log_level level, log_sink_fn sink, void *arg);
+
+/* Sets the level alone. */
+void log_level_set(enum log_level level);
+/* "err", "warn", "info", "debug". NULL: there is no such level. */
+const char *log_level_name(int level);
 
 void log_write(enum log_level level, const char *subsystem, const char *fmt,
 	       ...) __attribute__((format(printf, 3, 4)));

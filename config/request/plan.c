@@ -546,6 +546,14 @@ static int policies_undo(struct plan *plan)
 	return rc;
 }
 
+static int setting_apply(struct lnet *node, const char *setting, int64_t value)
+{
+	if (strcmp(setting, PLAN_LOG) != 0)
+		return lnet_setting_set(node, setting, value);
+	lnet_log_level_set((enum ulnet_log_level)value);
+	return 0;
+}
+
 /* Does the step, or (@forward false) undoes it: to undo an addition is to
  * delete, and the other way around. */
 static int step_apply(struct plan *plan, struct step *step, bool forward)
@@ -572,8 +580,8 @@ static int step_apply(struct plan *plan, struct step *step, bool forward)
 					     &step->why)
 			   : policy_del(node, step->policy);
 	default:
-		return lnet_setting_set(node, step->setting,
-					forward ? step->value : step->old);
+		return setting_apply(node, step->setting,
+				     forward ? step->value : step->old);
 	}
 }
 
@@ -754,7 +762,11 @@ static void step_log(const struct step *step)
 	const char *fate = step->add ? "added" : "deleted";
 	char nid[LNET_NIDSTR_SIZE];
 
-	if (step->kind == STEP_SET)
+	if (step->kind == STEP_SET && !strcmp(step->setting, PLAN_LOG))
+		lnet_log(
+			LNET_LOG_INFO, "config", "log: %s",
+			lnet_log_level_name((enum ulnet_log_level)step->value));
+	else if (step->kind == STEP_SET)
 		lnet_log(LNET_LOG_INFO, "config", "%s: %" PRId64, step->setting,
 			 step->value);
 	else if (step->kind == STEP_PEER)

@@ -113,6 +113,9 @@ int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
 int plan_need_settings(struct plan *plan, const struct scope *s);
 /* Will the setting @name have a value other than 0 once the plan is done? */
 bool plan_setting_is_on(struct plan *plan, const char *name);
+/* As a setting, for plan_set(): the level of the log of the process. */
+#define PLAN_LOG "log"
+
 /* Plans that @setting, one of plan->settings, gets @value, instead of a value
  * that was planned before. */
 int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,

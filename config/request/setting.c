@@ -13,6 +13,8 @@
 	"without effect: the longer an interface is silent, the longer " \
 	"is the time between its pings"
 
+#define LEVELS "err, warn, info or debug is expected"
+
 /* The setting @name, which may be an older name of it. */
 static const struct ulnet_setting *setting_named(const struct plan *plan,
 						 const char *name)
@@ -53,6 +55,23 @@ static int setting_check(const struct ulnet_setting *setting, int64_t value)
 
 /* ---- set ---- */
 
+/* The level of the log, which is the process's, and so no setting of the node,
+ * nor exported; but files may have it, as "global show" shows it. */
+static int log_set(struct plan *plan, const struct scope *s,
+		   const struct tree *t)
+{
+	const struct ulnet_setting setting = { .name = PLAN_LOG,
+					       .value = lnet_log_level() };
+	enum ulnet_log_level level;
+
+	if (t->kind == TREE_SCALAR && !lnet_log_level_parse(t->text, &level))
+		return plan_set(plan, s, t, &setting, (int64_t)level);
+	if (!s->set)
+		return scope_fail(s, t, -EINVAL, "log: " LEVELS);
+	scope_set_fail(s, t->key, -EINVAL, LEVELS);
+	return -EINVAL;
+}
+
 static int setting_set_one(struct plan *plan, const struct scope *s,
 			   const struct tree *t)
 {
@@ -61,6 +80,8 @@ static int setting_set_one(struct plan *plan, const struct scope *s,
 	int64_t v;
 	int rc;
 
+	if (!strcmp(t->key, PLAN_LOG))
+		return log_set(plan, s, t);
 	if (!scope_is_value(t, setting_is_switch(setting, t->key), &v)) {
 		snprintf(why, sizeof(why), "cannot parse %.64s value", t->key);
 		answer_setting_error(s->answer, "parser", "set", -1, why);
@@ -134,6 +155,8 @@ static int file_one(struct plan *plan, const struct scope *s,
 	int64_t v, min = 0, max = 1;
 	int rc;
 
+	if (!strcmp(name, PLAN_LOG))
+		return log_set(plan, s, t);
 	if (!bonding && !setting)
 		return unknown_setting(plan, s, t);
 	rc = scope_value(s, t, setting_is_switch(setting, name), &v);

@@ -588,6 +588,8 @@ int show_settings(struct lnet *node, struct tree *out)
 	map = tree_map(out, "global");
 	for (unsigned int i = 0; i < settings.n; i++)
 		tree_int(map, settings.all[i].name, settings.all[i].value);
+	tree_text(map, "log", TREE_PLAIN,
+		  lnet_log_level_name(lnet_log_level()));
 	return 0;
 }
 

@@ -639,6 +639,16 @@ typedef void (*ulnet_log_fn)(int level, const char *line, void *arg);
 ULNET_EXPORT void lnet_log_set(enum ulnet_log_level level, ulnet_log_fn fn,
 			       void *arg);
 
+/* The level alone, which may change while nodes run. Any thread. */
+ULNET_EXPORT enum ulnet_log_level lnet_log_level(void);
+ULNET_EXPORT void lnet_log_level_set(enum ulnet_log_level level);
+/* Levels have the names "err", "warn", "info" and "debug", for users of options
+ * and commands. _name(): NULL: there is no such level. _parse(): 0 or -EINVAL.
+ * Any thread. */
+ULNET_EXPORT const char *lnet_log_level_name(enum ulnet_log_level level);
+ULNET_EXPORT int lnet_log_level_parse(const char *name,
+				      enum ulnet_log_level *level_p);
+
 /* Logs "@subsystem: text", if lines of @level are logged. Any thread. */
 ULNET_EXPORT void lnet_log(enum ulnet_log_level level, const char *subsystem,
 			   const char *fmt, ...)

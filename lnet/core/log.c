@@ -2,6 +2,9 @@
 /* The public side of the library's log: lnet_log_set(3). */
 #include "base/log.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "ulnet/lnet.h"
 
 _Static_assert(LNET_LOG_ERR == (int)LOG_ERR && LNET_LOG_DEBUG == (int)LOG_DEBUG,
@@ -10,6 +13,35 @@ _Static_assert(LNET_LOG_ERR == (int)LOG_ERR && LNET_LOG_DEBUG == (int)LOG_DEBUG,
 void lnet_log_set(enum ulnet_log_level level, ulnet_log_fn fn, void *arg)
 {
 	log_setup((enum log_level)level, fn, arg);
+}
+
+enum ulnet_log_level lnet_log_level(void)
+{
+	return (enum ulnet_log_level)__atomic_load_n(&log_level_now,
+						     __ATOMIC_RELAXED);
+}
+
+void lnet_log_level_set(enum ulnet_log_level level)
+{
+	log_level_set((enum log_level)level);
+}
+
+const char *lnet_log_level_name(enum ulnet_log_level level)
+{
+	return log_level_name((int)level);
+}
+
+int lnet_log_level_parse(const char *name, enum ulnet_log_level *level_p)
+{
+	const char *one;
+
+	for (int i = 0; (one = log_level_name(i)); i++) {
+		if (strcmp(one, name) != 0)
+			continue;
+		*level_p = (enum ulnet_log_level)i;
+		return 0;
+	}
+	return -EINVAL;
 }
 
 bool lnet_log_on(enum ulnet_log_level level)

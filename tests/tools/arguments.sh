@@ -175,6 +175,8 @@ cat >"$dir/wrong" <<'END'
 195 | configure large nids: Invalid argument \(0..1\) | set large_nids 2
 195 | configure alive router check interval: Invalid argument \(1..2147483647\) | set alive_router_check_interval 0
 195 | configure use tcp bonding: not in 0..1 | set use_tcp_bonding 2
+195 | configure log: err, warn, info or debug is expected | set log verbose
+195 | configure log: err, warn, info or debug is expected | set log 3
 195 | configure drop asym route: Invalid argument \(0..1\) | set drop_asym_route 2
 161 | configure recovery interval: without effect: the longer .* between its pings | set recovery_interval 5
 195 | configure router sensitivity: Invalid argument \(0..100\) | set router_sensitivity 101

@@ -153,6 +153,7 @@ global:
     busy_poll: 0
     large_nids: 0
     alive_router_check_interval: 60
+    log: warn
 END
 # Without routes there is nothing to show.
 ctl 0 route show

@@ -36,6 +36,29 @@ kill -HUP "${pids[a]}"
 stop_lnetd a
 expect "SIGHUP is noted" grep -q "SIGHUP is ignored" "$dir/a.err"
 
+# The level changes while it runs, of the library's lines and of lnetd's own.
+need_lnetd a
+ctl 0 set log info
+ctl 0 set retry_count 3
+ctl 0 global show
+has out '^    log: info$'
+ctl 0 set log err
+ctl 0 set retry_count 2
+ctl 195 set log inof
+has err 'err, warn, info or debug is expected'
+ctl 0 export --backup
+expect "the level is exported" test -z "$(grep 'log:' "$dir/out")"
+printf 'ulnet: {log: info}\n' >"$dir/level"
+ctl 0 import "$dir/level"
+printf 'ulnet: {log: loud}\n' >"$dir/level"
+ctl 234 import "$dir/level"
+has err 'log: err, warn, info or debug is expected'
+stop_lnetd a
+ran="lnetd whose level changed"
+expect "$ran: info" grep -q "^info: config: retry_count: 3" "$dir/a.err"
+expect "$ran: err" test -z "$(grep "retry_count: 2" "$dir/a.err")"
+expect "$ran: info again" grep -q "Terminated: ending" "$dir/a.err"
+
 need_lnetd a --log info
 stop_lnetd a
 expect "the end is noted" grep -q "Terminated: ending" "$dir/a.err"

@@ -246,6 +246,8 @@ echo "$ready" >"$dir/out"
 has out "^rpcserve: ready: 127.0.0.3@tcp, .*, services echo \\(portal 36\\), socket $dir/b\$"
 ctl 0 --socket "$dir/b" net show --net tcp
 has out "nid: 127.0.0.3@tcp"
+# It outlives its terminal. The lower number is taken first.
+kill -HUP "${pids[b]}"
 ping 0 --count 100 --inflight 4 "$server" 127.0.0.3@tcp
 has out "^$server: echo.Raw"
 has out "^127.0.0.3@tcp: echo.Raw"
@@ -365,6 +367,7 @@ done
 # A server that ends answers what is under way.
 start_ping --time 1h --inflight 4 --deadline 1 127.0.0.3@tcp
 stop_lnetd b
+expect "SIGHUP is noted" grep -q "SIGHUP is ignored" "$dir/b.err"
 await "$dir/live" 'a call was lost: '
 kill -INT "${pids[ping]}"
 end_ping 1

@@ -21,14 +21,6 @@ static const char *const accepts[] = {
 	NULL,
 };
 
-static const char *const levels[] = {
-	[LNET_LOG_ERR] = "err",
-	[LNET_LOG_WARN] = "warn",
-	[LNET_LOG_INFO] = "info",
-	[LNET_LOG_DEBUG] = "debug",
-	NULL,
-};
-
 static int take_net(const struct option_at *at)
 {
 	struct node_options *o = at->object;
@@ -53,6 +45,15 @@ static int take_group(const struct option_at *at)
 		return option_bad(at, "there is no such group");
 	o->group = name;
 	return 0;
+}
+
+static int take_level(const struct option_at *at)
+{
+	struct node_options *o = at->object;
+
+	return lnet_log_level_parse(at->text, &o->log)
+		       ? option_bad(at, "err, warn, info or debug is expected")
+		       : 0;
 }
 
 #define AT(field) offsetof(struct node_options, field)
@@ -97,7 +98,7 @@ const struct option_row node_rows[] = {
 
 const struct option_row node_log_rows[] = {
 	{ "log", 'l', "LEVEL", "err, warn (default), info or debug",
-	  .kind = OPTION_WORD, AT(log), .words = levels },
+	  .kind = OPTION_CALL, .take = take_level },
 	{ 0 },
 };
 

@@ -35,7 +35,7 @@ void say(const struct say *s, enum ulnet_log_level level, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (level > s->level)
+	if (!lnet_log_on(level))
 		return;
 	va_start(ap, fmt);
 	if (s->syslog) {
@@ -52,7 +52,7 @@ void say_to_syslog(struct say *s)
 {
 	openlog(s->who, LOG_PID, LOG_DAEMON);
 	s->syslog = true;
-	lnet_log_set(s->level, log_to_syslog, NULL);
+	lnet_log_set(lnet_log_level(), log_to_syslog, NULL);
 }
 
 int secure_stdio(void)

@@ -11,11 +11,11 @@
 #include <ulnet/lnet.h>
 
 struct say {
-	const char *who;	    /* the program's name */
-	enum ulnet_log_level level; /* less urgent messages are dropped */
+	const char *who; /* the program's name */
 	bool syslog;
 };
 
+/* Says what is logged of the library's lines, too: lnet_log_on(3). */
 __attribute__((format(printf, 3, 4))) void say(const struct say *s,
 					       enum ulnet_log_level level,
 					       const char *fmt, ...);
@@ -31,6 +31,9 @@ int secure_stdio(void);
  * called before there are threads. Returns a descriptor that becomes readable
  * when one of the blocked signals comes; -1, after a message. */
 int signals_open(const char *who, int also);
+/* What a program says of SIGHUP: it has no files that could be opened again. */
+#define HANGUP_IGNORED \
+	"SIGHUP is ignored: use lnetctl set log, lnetctl import, or restart"
 /* Takes a signal that has come, without waiting. Returns its number; 0: no
  * signal has come. */
 int signals_take(int fd);

@@ -334,5 +334,6 @@ const char *const settings[] = {
 	"use_tcp_bonding",
 	"large_nids",
 	"alive_router_check_interval",
+	"log",
 	NULL,
 };

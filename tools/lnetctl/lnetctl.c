@@ -339,11 +339,11 @@ static int lnetctl_metrics_print(const struct metrics_source *source)
 static int metrics_serve(const struct metrics_source *source,
 			 const char *address)
 {
-	const struct say say = { .who = "lnetctl metrics",
-				 .level = LNET_LOG_ERR };
+	const struct say say = { .who = "lnetctl metrics" };
 	struct exporter *exporter = NULL;
 	int rc, signals = open_signals();
 
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	if (signals < 0)
 		return 1;
 	rc = exporter_start(source, address, &say, &exporter);

@@ -219,8 +219,7 @@ static void lnetd_wait_for_end(const struct lnetd *d, int signals)
 	int number;
 
 	while ((number = signals_wait(signals, 0)) == SIGHUP)
-		say(&d->say, LNET_LOG_WARN,
-		    "SIGHUP is ignored: use lnetctl import, or restart");
+		say(&d->say, LNET_LOG_WARN, HANGUP_IGNORED);
 	lnetd_is_ending(d);
 	say(&d->say, LNET_LOG_INFO, "%s: ending", strsignal(number));
 	node_tell_manager(&d->node, "STOPPING=1\n");
@@ -339,8 +338,8 @@ int main(int argc, char **argv)
 	status = lnetd_parse(&d, argc, argv);
 	if (status)
 		goto out;
-	d.say = (struct say){ .who = WHO, .level = d.options.log };
-	lnet_log_set(d.say.level, NULL, NULL);
+	d.say = (struct say){ .who = WHO };
+	lnet_log_set(d.options.log, NULL, NULL);
 	if (!d.foreground && !notify_has_manager()) {
 		d.report = daemon_begin();
 		if (d.report < 0) {

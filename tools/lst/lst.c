@@ -150,8 +150,8 @@ static int node_args(struct lst_tool *t, bool given)
 			strcmp(s->args[i].option, "log") == 0 ? node_log_rows
 							      : node_net_rows,
 			&t->options, WHO, s->args[i].option, s->args[i].value);
-	t->say = (struct say){ .who = WHO, .level = t->options.log };
-	lnet_log_set(t->say.level, NULL, NULL);
+	t->say = (struct say){ .who = WHO };
+	lnet_log_set(t->options.log, NULL, NULL);
 	return status;
 }
 

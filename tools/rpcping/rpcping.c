@@ -377,8 +377,8 @@ int main(int argc, char **argv)
 	status = rpcping_options_parse(&p.options, argc, argv);
 	if (status)
 		goto out;
-	p.say = (struct say){ .who = "rpcping", .level = p.options.node.log };
-	lnet_log_set(p.say.level, NULL, NULL);
+	p.say = (struct say){ .who = "rpcping" };
+	lnet_log_set(p.options.node.log, NULL, NULL);
 	status = 1;
 	p.signals = signals_open("rpcping", 0);
 	if (p.signals < 0)

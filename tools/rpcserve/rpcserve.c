@@ -307,8 +307,8 @@ static int check_reachable(const struct rpcserve *r)
 	return -ENETDOWN;
 }
 
-/* Waits for a signal to end, and returns its number. */
-static int rpcserve_wait_for_end(struct rpcserve *r, int signals)
+/* Waits for a signal, and returns its number. */
+static int rpcserve_wait(struct rpcserve *r, int signals)
 {
 	int number;
 
@@ -317,6 +317,16 @@ static int rpcserve_wait_for_end(struct rpcserve *r, int signals)
 	while (!(number = signals_take(signals)))
 		for (unsigned int i = 0; i < TURNS; i++)
 			lnet_poll(r->node.lnet, 0);
+	return number;
+}
+
+/* Waits for a signal to end, and returns its number. */
+static int rpcserve_wait_for_end(struct rpcserve *r, int signals)
+{
+	int number;
+
+	while ((number = rpcserve_wait(r, signals)) == SIGHUP)
+		say(&r->say, LNET_LOG_WARN, HANGUP_IGNORED);
 	return number;
 }
 
@@ -367,10 +377,10 @@ int main(int argc, char **argv)
 	status = rpcserve_parse(&r, argc, argv);
 	if (status)
 		goto out;
-	r.say = (struct say){ .who = WHO, .level = r.options.log };
-	lnet_log_set(r.say.level, NULL, NULL);
+	r.say = (struct say){ .who = WHO };
+	lnet_log_set(r.options.log, NULL, NULL);
 	status = 1;
-	signals = signals_open(WHO, 0);
+	signals = signals_open(WHO, SIGHUP);
 	if (signals < 0)
 		goto out;
 	node_raise_files(&r.say);

@@ -504,5 +504,31 @@ Test(log, of_programs)
 	cr_assert_eq(l.n, 1);
 	cr_assert_eq(l.level, LNET_LOG_INFO);
 	cr_assert_str_eq(l.text, "rpc: import: 7?");
+	/* the level alone changes, and the function stays */
+	lnet_log_level_set(LNET_LOG_ERR);
+	lnet_log(LNET_LOG_WARN, "rpc", "silent");
+	cr_assert_eq(l.n, 1);
+	lnet_log(LNET_LOG_ERR, "rpc", "said");
+	cr_assert_eq(l.n, 2);
 	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
+}
+
+/* Each name is read as the level that it was written for, and nothing else. */
+Test(log, names_of_levels)
+{
+	static const char *const none[] = { "", "wa", "warning", "WARN", "1" };
+	enum ulnet_log_level level;
+
+	for (int i = LNET_LOG_ERR; i <= LNET_LOG_DEBUG; i++) {
+		const char *name = lnet_log_level_name((enum ulnet_log_level)i);
+
+		cr_assert_eq(lnet_log_level_parse(name, &level), 0);
+		cr_assert_eq((int)level, i);
+	}
+	level = LNET_LOG_INFO;
+	for (unsigned int i = 0; i < ARRAY_SIZE(none); i++)
+		cr_assert_eq(lnet_log_level_parse(none[i], &level), -EINVAL);
+	cr_assert_eq(level, LNET_LOG_INFO);
+	cr_assert_null(lnet_log_level_name(
+		(enum ulnet_log_level)(LNET_LOG_DEBUG + 1)));
 }
