@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Discovery among hostile strangers, with a whole node behind: the input is a
- * script of what the node's user sends, and of what strangers tell of
- * themselves and of others, asked or not. Whatever they tell:
+ * Discovery among hostile strangers, on a whole node: the input is a script of
+ * what the node's user sends, and of what strangers tell of themselves and of
+ * others, asked or not. Whatever they tell:
  *	- a configured peer keeps its NIDs, and gets no other ones;
  *	- a NID that was in use as a peer of its own never joins another peer
  *	  without having told of itself;
- *	- what the node keeps agrees with itself, and nothing is left of it.
+ *	- what the node keeps is consistent, and nothing is left when the node
+ *	  is closed.
  */
 #include "tests/unit/lnet/injector.h"
 
@@ -20,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define PEERS	   8
 #define PORTAL	   5
 #define ENTRIES	   16
-#define CONFIGURED 6 /* peers[] of the configured peer: this one and the next */
+#define CONFIGURED 6 /* first of the two peers[] that are one configured peer */
 #define STEPS_MAX  400
 #define MAGIC	   UINT32_C(0x70696e67)
 #define UP	   UINT32_C(0x15aac0de)
@@ -45,10 +46,10 @@ static const struct ulnet_nid peers[PEERS] = {
 struct fuzz {
 	struct reader script;
 	struct injector *in;
-	/* for each of peers[]: */
-	/* known as a peer of its own, from messages to it or from it */
+	/* for each of peers[]: known as a peer of its own, from messages to it
+	 * or from it */
 	bool in_use[PEERS];
-	/* it has announced itself, in a push or an answer */
+	/* for each of peers[]: has announced itself, in a push or an answer */
 	bool has_told[PEERS];
 	unsigned int steps;
 	uint32_t payload_length;
@@ -231,8 +232,7 @@ static void check_configured(const struct fuzz *f)
 	}
 }
 
-/* Has only another NID of the peer named this one, which is no peer of its own?
- */
+/* Is the NID known only because another NID of its peer has named it? */
 static bool is_unverified(const struct ulnet_peer_info *info)
 {
 	return strcmp(info->word, peer_provenances[PEER_UNVERIFIED].name) ==

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Message headers; the first byte of the input is the byte order. What can be
- * decoded is encoded, and decodes to the same. The number of acknowledged
- * cookies is what the header says.
+ * decoded is encoded, and decodes to the same. A header without cookies
+ * acknowledges nothing.
  */
 #include "lnd/socklnd/proto.h"
 
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Encodes in little-endian order, whatever order it was read in. */
+/* Encodes the header in little-endian order, whatever order it was read in. */
 static void encode_again(const struct sock_hdr *was)
 {
 	uint8_t buf[SOCK_HDR_SIZE];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bodies of hostile peers, as protobuf messages. A body that the packer can
- * read must be read within the bounds of memory, and pack to the same.
+ * Bodies of hostile peers, as protobuf messages. What can be unpacked is
+ * packed; unless that is beyond protobuf-c itself, it unpacks again, within the
+ * memory that message_heap_max() says, and packs to the same.
  */
 #include "rpc/stub/message.h"
 
@@ -31,7 +32,8 @@ static void read_again(const struct packed *first)
 	struct arena a;
 
 	message = read_into(&a, first->bytes, first->length);
-	/* protobuf-c may have taken a number for a field that is none */
+	/* What was packed cannot always be unpacked: protobuf-c may have kept a
+	 * field whose number no field can have. */
 	unbound = protobuf_c_message_unpack(&test__tree__descriptor, NULL,
 					    first->length, first->bytes);
 	BUG_ON(!message != !unbound);
@@ -58,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		BUG_ON(packed_init(&packed, message));
 		read_again(&packed);
 		packed_fini(&packed);
-		/* a message that is passed on has no bulks */
+		/* nothing that was unpacked comes from ulrpc_bulk_field() */
 		rc = message_bulks(message, &list);
 		BUG_ON((rc && rc != -EINVAL) || list.n);
 	}

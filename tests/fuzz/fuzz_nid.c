@@ -78,7 +78,8 @@ static void check_matches(const struct ulnet_nidlist *a,
 	}
 }
 
-/* The NID at the beginning of the text, if there is one, is likely to match. */
+/* Looks at NIDs that are likely to match: among them the one at the beginning
+ * of the text, which must match if the text is nothing else. */
 static void check_lists(const struct ulnet_nidlist *a,
 			const struct ulnet_nidlist *b, const char *text)
 {

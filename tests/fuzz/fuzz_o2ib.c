@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages and rejects of o2ib nodes, as private data or as received. What can
- * be decoded is encoded, and decodes to the same.
+ * Messages and rejects of hostile o2ib peers. What can be decoded is encoded,
+ * and decodes to the same.
  */
 #include "lnd/o2iblnd/wire.h"
 
@@ -68,8 +68,8 @@ static void check_same(const struct ib_msg *was, const struct ib_msg *is)
 	check_rdma(&was->rdma, &is->rdma);
 }
 
-/* On a connection of its own sender, a message must decode as well, if its type
- * may come over one. */
+/* A message must decode as well if it comes over a connection with its sender,
+ * unless messages of its type or version do not come over connections. */
 static void check_on(const struct ib_msg *was, const uint8_t *data, size_t size)
 {
 	struct ib_envelope env = ib_msg_env(was);
@@ -78,7 +78,7 @@ static void check_on(const struct ib_msg *was, const uint8_t *data, size_t size)
 	struct ib_msg on;
 	int rc = 0;
 
-	/* no connection has such a peer */
+	/* no connection has an end without a NID */
 	if (lnet_nid_is_any(&env.dst.nid))
 		return;
 	if (was->version != IB_VERSION_2 || was->type < IB_MSG_NOOP)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of strangers, with a whole node behind: the input is a script of
- * headers as they come, and of what the node's user and its LND do meanwhile.
- * Handles that an answer must name are put in where the script says so, because
- * no stranger could guess them.
+ * Messages of strangers to a whole node: the input is a script of headers as
+ * they come, and of what the node's user and its LND do meanwhile. Handles that
+ * an answer must name are put in where the script says so, because no stranger
+ * could guess them.
  *
  * The memory of each MD is freed with its last event, so whoever touches it
  * later is found out; each operation must end once; afterwards nothing may be
@@ -276,7 +276,7 @@ enum {
 	INJ_DEST = 2,	  /* its destination is the NI on which it comes */
 	INJ_SRC = 4,	  /* its source is the peer from which it comes */
 	INJ_HANDLE = 8,	  /* it names an operation of the node */
-	INJ_ANSWER = 16,  /* ... and has the type that answers that */
+	INJ_ANSWER = 16,  /* it has the type that answers that operation */
 	INJ_SHORT = 32,	  /* it has less payload than it says */
 	INJ_PAYLOAD = 64, /* the payload is in the script */
 };

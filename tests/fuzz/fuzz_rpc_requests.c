@@ -42,9 +42,10 @@ static int see_head(struct seen *seen, uint64_t hdr_data, const uint8_t *data,
 					  size);
 }
 
-/* Portals without a service read heads only, with as much of the bodies as
- * there is. That must succeed if the message can be read as a whole (with all
- * bodies, only if), and find the same calls. */
+/* Portals without a service read only the heads of messages, which may be cut
+ * off within their bodies. If the whole message can be read, so can its head,
+ * with the same calls. If the head can be read, and all bodies are there, so
+ * can the whole message. */
 static void heads_agree(const uint8_t *data, size_t size)
 {
 	static struct seen whole, head;

@@ -3,7 +3,7 @@
  * Documents of any contents. The first byte says what they are: YAML (what was
  * read is written, read again, and is the same); a request; a file to import
  * (if that fails, the node is as before; if it succeeds, what the node exports
- * makes it anew); networks and routes in one line.
+ * makes it anew); networks, ip2nets and routes in one line.
  */
 #include "tests/unit/config/stub_lnd.h"
 

@@ -44,7 +44,8 @@ static void try(const uint8_t *data, size_t size)
 	free(copy);
 }
 
-/* Returns the new size, at most what it was. */
+/* Damages the bytes in a few places. Returns the new size, at most the old one.
+ */
 static size_t damage(uint8_t *data, size_t size)
 {
 	static const uint8_t interesting[] = { 0, 1, 0x7f, 0x80, 0xff };
@@ -108,7 +109,7 @@ int main(int argc, char **argv)
 		errx(1, "%s: the name of a fuzz target is expected", argv[0]);
 	snprintf(dir, sizeof(dir), "%s/tests/fuzz/corpus/%s", top ? top : ".",
 		 target + strlen("fuzz_"));
-	/* files are read in the same order everywhere */
+	/* alphasort(): files are read in the same order everywhere */
 	if (chdir(dir) != 0)
 		err(1, "%s", dir);
 	n = scandir(".", &names, NULL, alphasort);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RPC messages of hostile peers. The first two bytes are the length of the
- * head, the rest is the message. The header data are made here, since no fuzzer
- * would find a checksum.
+ * RPC messages of hostile peers. The first two bytes of the input are the
+ * length of the head, the rest is the message. The header data are computed
+ * here, since no fuzzer would guess a checksum.
  */
 #ifndef TESTS_FUZZ_RPC_H
 #define TESTS_FUZZ_RPC_H

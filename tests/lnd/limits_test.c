@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Loads that neither a peer nor a user's handler may put on socklnd, however
- * long they go on; and what must not harm those who have waited for their turn.
+ * What socklnd bounds: connections, acknowledgements and sends that a peer or a
+ * user's handler causes without end. And messages that are given up half sent
+ * or half received: those behind them must not suffer.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -77,9 +78,10 @@ static void *answer_and_close(void *arg)
 	return NULL;
 }
 
-/* Returns how many attempts may come in @us: one after each pause, whose mean
- * is soon BACKOFF; and a second connection may have been begun. That so many
- * pauses are half as long happens once in many thousand runs. */
+/* Returns how many connections may come in @us: two for each attempt, and an
+ * attempt after each pause. The mean of the pauses is soon BACKOFF; twice as
+ * many attempts are allowed, which happens by chance once in many thousand
+ * runs. */
 static unsigned int calls_in(uint64_t us)
 {
 	return 2 * (unsigned int)(2 * us / BACKOFF + 2);
@@ -98,8 +100,8 @@ static struct box *put_in_vain(struct fx *fx, const struct raw_peer *s)
 	return b;
 }
 
-/* One message causes one attempt, of two connections; and one more if it was
- * queued while the peer seemed to work. */
+/* One message causes one attempt, of two connections, and one attempt more if
+ * the message was queued while the peer seemed to work. */
 static void one_message(struct fx *fx, struct closer *c)
 {
 	unsigned int calls;
@@ -424,8 +426,8 @@ static struct box *put_big(struct fx *fx, struct raw_peer *s, uint64_t bits,
 	return b;
 }
 
-/* Fails unless the messages behind it arrive complete, on any of @fd, each
- * once. */
+/* Fails unless the messages behind the one that was given up arrive complete,
+ * on any of @fd, each once. */
 static void expect_others(struct fx *fx, struct raw_peer *s, const int fd[3],
 			  struct box *const *b)
 {
@@ -457,7 +459,7 @@ struct half_sent {
 };
 
 /* Fails unless the whole message that was given up arrives unchanged, though
- * its memory is its user's again. (A box overwrites it.) */
+ * its sender has its memory back, which the box has overwritten. */
 static void expect_first(struct half_sent *h)
 {
 	struct frame f;
@@ -529,8 +531,9 @@ static int given_up_half_sent(void)
 	return half_sent_end(&h);
 }
 
-/* As above, for a message that its user unlinks: its memory may be needed for
- * another attempt over another rail. */
+/* A message is unlinked by its user, who may need the memory for another
+ * attempt over another rail. The peer receives all messages, on the same
+ * connections. */
 static int unlinked_half_sent(void)
 {
 	struct half_sent h;
@@ -567,7 +570,8 @@ static int given_up_unread(void)
 	return half_sent_end(&h);
 }
 
-/* Without memory for a copy, the messages behind it take other connections. */
+/* Without memory for a copy of the rest, the connections are closed, and the
+ * messages behind the one that was given up take new ones. */
 static int given_up_without_memory(void)
 {
 	int back[3] = { -1, -1, -1 };
@@ -584,9 +588,9 @@ static int given_up_without_memory(void)
 	return half_sent_end(&h);
 }
 
-/* The link goes down: all messages end at once, as far as their fate is known.
- * What was begun arrives when the link is back, on the same connection, which
- * goes on. */
+/* The link goes down: all messages end at once, as not delivered, and the one
+ * that is half sent as unknown. That one still arrives when the link is back,
+ * on the same connection, which goes on. */
 static int link_goes(void)
 {
 	struct half_sent h;
@@ -607,7 +611,8 @@ static int link_goes(void)
 		expect(fx, h.b[i]->terminal.cause == LNET_CAUSE_LOCAL_NO_ROUTE);
 		expect(fx, h.b[i]->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
 	}
-	expect(fx, fx_wait_stat(fx, 0, "disconnects", 2)); /* of node 1, too */
+	/* the raw peer's, and node 1's */
+	expect(fx, fx_wait_stat(fx, 0, "disconnects", 2));
 	b = put_big(fx, &h.s, OTHERS, fx_patience(fx));
 	expect(fx, fx_wait(fx, &b->unlinked, 1));
 	expect(fx, b->terminal.status == -ENETDOWN);
@@ -661,8 +666,8 @@ static bool half_received_begin(struct half_received *h)
 	return true;
 }
 
-/* The operation is given up: the other half of the answer is dropped, and the
- * connection goes on. */
+/* Fails unless the operation ends with @status, the other half of the answer is
+ * dropped, and the connection goes on. */
 static int half_received_end(struct half_received *h, int status)
 {
 	struct fx *fx = &h->fx;

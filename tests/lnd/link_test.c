@@ -83,8 +83,8 @@ static struct lnet *node_with(const char *nid)
 	return node;
 }
 
-/* Is the NI up that was added as the @i-th (1: the first), counted net by net?
- */
+/* Is NI @i up? 0 is 0@lo; the others follow in the order in which they were
+ * added, as the nets are numbered. */
 static bool is_up(struct lnet *node, unsigned int i)
 {
 	struct ulnet_ni_info info = { .up = false };
@@ -362,8 +362,8 @@ static int listen_to(void *arg)
 	return 0;
 }
 
-/* Connections end at once when the address goes, and those who are told of it
- * need not wait for a timeout. */
+/* Connections end at once when the address goes, and their users are told, so
+ * that nobody waits for a timeout. */
 static void connections_end(void)
 {
 	struct ear ear = { .watch.disconnected = on_disconnected };
@@ -426,7 +426,8 @@ static void attempts_end(void)
 
 /* ---- threads ---- */
 
-/* notes what the log says */
+/* Posts changed[0] for each NI that the log says is down, changed[1] for each
+ * one that is up. */
 static void on_log(int level, const char *line, void *arg)
 {
 	sem_t *changed = arg;

@@ -138,7 +138,7 @@ static int listen_to(uint32_t groups)
 	return rc;
 }
 
-/* Is this about a new route to the address, as one of this host? */
+/* Does the message announce a new route to @addr as an address of this host? */
 static bool is_route_to(struct nlmsghdr *h, const struct in6_addr *addr)
 {
 	struct rtmsg *m = NLMSG_DATA(h);
@@ -155,8 +155,9 @@ static bool is_route_to(struct nlmsghdr *h, const struct in6_addr *addr)
 	return false;
 }
 
-/* IPv6 can use an address once there is a route to it, some time after it was
- * added. @fd must be a netlink socket from before that. */
+/* Waits until IPv6 can use the address @text: there is a route to it, some time
+ * after it was added. @fd is a netlink socket that was opened before the
+ * address was added. */
 static int await_route(int fd, const char *text)
 {
 	union {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes to the network devices of a test's own namespace (netns.h). All
- * return 0 or a negative errno; changes are in effect when they return.
+ * Changes to the network devices of a test's own namespace (netns.h). A change
+ * returns 0 or a negative errno, and is in effect when it returns.
  */
 #ifndef TESTS_LND_NETDEV_H
 #define TESTS_LND_NETDEV_H
@@ -20,8 +20,8 @@ int netdev_add_pair(const char *name, const char *other) must_check;
 /* Removes a device; with one of a pair, also the other. */
 int netdev_del(const char *name) must_check;
 
-/* Opens a netlink socket for changes of addresses, as the LND's is. Returns it,
- * or a negative errno. */
+/* Opens a netlink socket that receives changes of IPv4 addresses, as the LND's
+ * does. Returns the socket, or a negative errno. */
 int netdev_listen(void) must_check;
 /* Did more changes arrive than the socket of netdev_listen() can hold, so that
  * some were lost? */

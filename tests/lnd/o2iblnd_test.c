@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* o2iblnd: two nodes in the simulator, whose own checks count, too, over
- * simulated queue pairs; and two in real time, if there are RDMA devices with
- * these addresses, as tests/vm/o2ib_rpc.sh makes them. */
+/* o2iblnd in the conformance suite: two nodes in the simulator, over simulated
+ * queue pairs, where the simulator's own checks count, too; and two nodes in
+ * real time, on the RDMA devices that tests/vm/o2ib_rpc.sh describes, if this
+ * machine has them. */
 #include "tests/lnd/conformance.h"
 
 #include <errno.h>

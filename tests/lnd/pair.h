@@ -17,7 +17,8 @@ extern struct lnd_rig pair;
  * cannot be opened. */
 bool pair_up(struct fx *fx, const struct ulnet_tunable *tunables,
 	     unsigned int n);
-/* Closes the nodes. Returns the result of a test in a process of its own. */
+/* Closes the nodes, and checks all boxes. Returns 1 if anything has failed,
+ * otherwise 0: what a test of apart.h returns. */
 int pair_down(struct fx *fx);
 
 #endif

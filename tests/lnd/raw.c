@@ -70,7 +70,7 @@ int raw_accept(int listen_fd, struct raw_conn *c, union netif_addr *from)
 	return fd < 0 ? -errno : conn_of(fd, c);
 }
 
-/* the other end is on this machine, whose kernel answers at once */
+/* connect() blocks, but not for long: the other end is on this machine */
 int raw_connect(const union netif_addr *from, const union netif_addr *to,
 		struct raw_conn *c)
 {

@@ -16,7 +16,7 @@ struct raw_conn {
 	size_t have, room;
 };
 
-/* All functions return 0 or a negative errno. */
+/* Functions that return an int return 0 or a negative errno. */
 
 /* Makes a listening socket. */
 int raw_listen(const union netif_addr *at, int *fd_p) must_check;
@@ -28,11 +28,12 @@ int raw_connect(const union netif_addr *from, const union netif_addr *to,
 		struct raw_conn *c) must_check;
 void raw_close(struct raw_conn *c);
 
-/* Sends what can be sent now of the @len bytes, from offset *@sent on, and
- * moves that on. */
+/* Sends what the socket takes now of the @len bytes at @buf, from offset *@sent
+ * on, and adds to *@sent what it has taken. */
 int raw_send(struct raw_conn *c, const void *buf, size_t len,
 	     size_t *sent) must_check;
-/* Reads what has arrived. A reset is an end, too. */
+/* Reads what has arrived, and sets c->eof at the end of the connection or when
+ * it is reset. */
 int raw_fill(struct raw_conn *c) must_check;
 /* Takes @len bytes, if so many have been read. */
 bool raw_take(struct raw_conn *c, void *buf, size_t len) must_check;

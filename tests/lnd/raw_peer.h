@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A raw peer: a TCP peer whose bytes the test writes itself. Its sockets block;
- * functions that wait for something that does not come return -ETIMEDOUT after
- * a long while.
+ * A raw peer: a TCP peer whose bytes the test writes itself. Its sockets block,
+ * for 20 s at most: then hear() and what is built on it return -ETIMEDOUT, and
+ * raw_peer_accept() returns -EAGAIN.
  */
 #ifndef TESTS_LND_RAW_PEER_H
 #define TESTS_LND_RAW_PEER_H
@@ -42,7 +42,7 @@ int raw_peer_listen(struct raw_peer *s);
  * of an attempt just when the node closed it, since the first one was enough.
  */
 int raw_peer_accept(struct raw_peer *s);
-/* Has the node opened such a connection? */
+/* Has the node opened a connection on which it has sent something? */
 bool raw_peer_is_called(struct raw_peer *s);
 
 /* Sends all @len bytes. Returns false if the other end has closed. */
@@ -51,7 +51,7 @@ bool say(int fd, const void *buf, size_t len);
 int hear(int fd, void *buf, size_t len);
 /* Waits until the other end has closed, and drops what it sends before. */
 bool hear_end(int fd);
-/* ... for all @n sockets. */
+/* hear_end() for all @n sockets. */
 bool hear_ends(const int *fd, unsigned int n);
 /* Has the other end neither sent anything nor closed? */
 bool is_silent(int fd);
@@ -67,13 +67,15 @@ size_t raw_peer_hdr(const struct raw_peer *s, const struct sock_hdr *hdr,
 void raw_peer_number(const struct raw_peer *s, uint8_t *at, unsigned int width,
 		     uint64_t value);
 
-/* The two sides of a handshake, in order. */
+/* Read what the side that connects sends first, in this order. The side that
+ * accepts answers with a HELLO. Return 0 or -errno. */
 int hear_request(int fd, struct ulnet_nid *target);
 int hear_hello(int fd, struct sock_hello *hello);
 /* Opens a connection with a whole handshake. Returns the socket, or -errno;
  * -EALREADY: it was refused. */
 int raw_peer_open(struct raw_peer *s, enum sock_type type);
-/* ... one of each of the three types. */
+/* Opens one connection of each of the three types: SOCK_CONTROL, SOCK_BULK_IN,
+ * SOCK_BULK_OUT. */
 bool raw_peer_open_all(struct fx *fx, struct raw_peer *s, int fd[3]);
 /* Accepts a connection of the node, and answers its handshake correctly.
  * Returns the socket, or -errno. */

@@ -6,12 +6,12 @@
  *	replay [PART OF A NAME]...
  *
  * The node discovers its peer, and is discovered, as anywhere else. Each byte
- * that it sends must be what the real node has sent, except for incarnations
- * and handles, which a node chooses itself. The program prints the frames of
- * the tape that cannot be played, or that the test itself makes, and the
- * messages that the node sends beyond the tape; "cases" says how many of each
- * there must be. Each tape runs in a process and a network namespace of its
- * own, with the real addresses and ports.
+ * that it sends must be what the real node has sent, except for what a node
+ * chooses itself, such as incarnations and handles. The program prints the
+ * frames of the tape that cannot be played, or that the test makes the node
+ * send, and the messages that the node sends beyond the tape; "cases" says how
+ * many of each there must be. Each tape runs in a process and a network
+ * namespace of its own, with the real addresses and ports.
  */
 #include "tests/lnd/replay.h"
 
@@ -31,7 +31,7 @@
 #define PATIENCE 40 /* s without any progress: the node hangs */
 /* ms. If the machine holds the node up for longer than this, the node's
  * time-outs make it repeat messages, and the repetitions are on no tape. The
- * tape is then played again, up to STALLS times. */
+ * tape is then played again, STALLS times in all. */
 #define STALL	100
 #define STALLS	5
 #define STALLED 78 /* the exit status of such a run */
@@ -243,9 +243,9 @@ static void on_discovered(void *arg, int status)
 	s->done = true;
 }
 
-/* Makes the node discover the peer at frame @i: by sending the next message of
- * the tape or, if there is none, by a request for its discovery, as there would
- * be if a message left through a gateway before. */
+/* Makes the node discover the peer at frame @i. The message that is next on the
+ * tape does that, unless there is none, or a gateway is to be discovered: then
+ * lnet_discover() does. */
 static int begin_discovery(struct replay *r, unsigned int i)
 {
 	struct replay_step *s = &r->plan.step[i];
@@ -368,7 +368,8 @@ static bool accept_conn(struct replay *r, unsigned int i, unsigned int k)
 	return true;
 }
 
-/* Waits for the connection of frame @i. */
+/* Opens the connection of frame @i, or waits until our node has, unless it is
+ * open. */
 static bool need_conn(struct replay *r, unsigned int i)
 {
 	unsigned int k = r->tape.frame[i].conn;
@@ -549,8 +550,8 @@ static bool pump_after(struct replay *r, unsigned int i)
 	return take_beside(r, r->tape.nframes - 1) && replay_pump(r, i);
 }
 
-/* Every operation must have ended, and every buffer have what was sent to it.
- */
+/* Waits for the end of frame @i's operation, or of the buffer that was attached
+ * for it. Fails unless all that was sent to it is there. */
 static bool check_end(struct replay *r, unsigned int i)
 {
 	struct replay_step *s = &r->plan.step[i];
@@ -661,7 +662,8 @@ static bool send_probe(struct replay *r, unsigned int k)
 	return true;
 }
 
-/* Fails unless the answer is the next message on the first connection. */
+/* Fails unless the answer to probe @k is the next message on the first
+ * connection. */
 static bool take_probe(struct replay *r, unsigned int k)
 {
 	unsigned int last = r->tape.nframes - 1;

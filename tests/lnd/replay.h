@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Plays a tape against a node of this library. The node takes the part of one
- * of the two nodes on the tape, and must send what that has sent; the test
- * sends the other one's bytes as they are.
+ * of the two nodes on the tape, and must send what that one has sent; the test
+ * sends what the other one has sent, with the handles and ids that our node has
+ * chosen.
  *
  * replay_plan.c decides beforehand what the node has to do, and what it cannot;
  * replay.c plays; replay_check.c compares; replay_beside.c receives what the
@@ -24,17 +25,17 @@
 #define REPLAY_NIDS_MAX	  8  /* NIDs of the other node, at most */
 #define REPLAY_FAR_CONNS  3  /* connections of a kernel node with one peer */
 #define REPLAY_BESIDE_MAX 12 /* connections that are on no tape */
-/* bytes at the end of a header that depend on its type */
+/* bytes at the end of LNet's header whose meaning depends on its type */
 #define LNET_UNION_SIZE 40
 /* requests of the self-test */
 #define REPLAY_IDS_MAX 64
 /* bytes of a message before its payload, at most */
 #define MESSAGE_HEAD_MAX (SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE)
-/* length that a kernel's "lnetctl ping", and at first its discovery, asks for
- */
+/* lengths that kernel nodes ask for in a ping: of "lnetctl ping", and in the
+ * first ping of discovery */
 #define PING_BY_HAND	  3960
 #define PING_BY_DISCOVERY 272
-/* offset in ping information */
+/* offsets in ping information */
 #define INFO_FEATURES 4
 #define INFO_SEQUENCE 24
 
@@ -47,15 +48,19 @@ struct replay_case {
 	/* a NID on such a net; for a router, one on the net that is not on the
 	 * tape */
 	const char *far;
-	const char *late;	 /* an NI that our node gets before frame ... */
-	unsigned int late_frame; /* ... this one, counted from 1 */
+	/* NID of an NI that our node gets before frame late_frame */
+	const char *late;
+	unsigned int late_frame; /* counted from 1 */
 	unsigned int left_out;	 /* frames that cannot be played */
-	unsigned int by_hand;	 /* messages of discovery that the test sends */
-	/* messages that are on no tape; of questions, at least so many */
+	/* messages of discovery that the node sends because the test makes it
+	 */
+	unsigned int by_hand;
+	/* What our node sends that is on no tape: how many pushes, and at least
+	 * how many pings of discovery ("questions"; 0: none). */
 	struct {
 		unsigned int pushes, questions;
 	} beside;
-	/* changes of our node's NIs that are on no tape */
+	/* changes of the real node's NIs before the tape began */
 	unsigned int history;
 	unsigned int keepalive; /* s; 0: the default */
 	/* our node is a router, between the other node and far */
@@ -79,7 +84,7 @@ enum replay_part {
 	PART_LEFT_OUT /* left out, for the reason in "why" */
 };
 
-/* Returns the bytes of a message of this tape before its payload. */
+/* Returns how many bytes a message of this tape has before its payload. */
 static inline size_t replay_head(const struct tape *t)
 {
 	return SOCK_HDR_SIZE + tape_hdr_size(t);
@@ -88,13 +93,14 @@ static inline size_t replay_head(const struct tape *t)
 /* A frame, what is done about it, and what came of it. */
 struct replay_step {
 	enum replay_part part;
-	const char
-		*why; /* PART_LEFT_OUT, and discovery's that are PART_ORIGIN */
+	/* why the frame is left out, or why discovery does not send it by
+	 * itself */
+	const char *why;
 	bool ours;
-	bool taken;	     /* it came before earlier frames */
+	bool taken;	     /* received by replay_lst_take() */
 	struct lnet_hdr hdr; /* TAPE_LNET */
-	/* TAPE_LNET: the real node asked for it; TAPE_NOOP: it is acknowledged
-	 */
+	/* the cookie whose acknowledgement a TAPE_LNET asks for, or that a
+	 * TAPE_NOOP acknowledges */
 	uint64_t cookie;
 	/* The answer of a request, the request of an answer, the message that a
 	 * NOOP acknowledges. -1: none. */
@@ -107,7 +113,7 @@ struct replay_step {
 	bool begun, done;
 	int status;
 	uint32_t mlength;
-	/* of our request, as our node has made it */
+	/* the handle that our node has put into this request of ours */
 	struct lnet_wire_handle handle;
 };
 
@@ -139,18 +145,21 @@ struct replay {
 	int listen_fd;
 	struct raw_conn conn[TAPE_CONNS_MAX];
 	struct raw_conn far[REPLAY_FAR_CONNS]; /* if our node is a router */
+	/* what the HELLOs of our node's NIs have said */
 	struct {
 		struct ulnet_nid nid;
 		uint64_t incarnation;
-	} told[REPLAY_NIS_MAX]; /* from its HELLOs */
+	} told[REPLAY_NIS_MAX];
 	/* HELLO of the other node on the first connection */
 	struct sock_hello hello;
 	struct replay_beside beside;
 	struct lst *lst;
 	unsigned int nids, reminders;
+	/* match bits in our requests: on the tape, and as our node has chosen
+	 * them */
 	struct {
 		uint64_t real, own;
-	} id[REPLAY_IDS_MAX];	       /* match bits of our requests */
+	} id[REPLAY_IDS_MAX];
 	unsigned int now;	       /* the frame that is being played */
 	unsigned int next;	       /* the next one to be played */
 	int64_t patient_until, pumped; /* ms */
@@ -195,13 +204,14 @@ void replay_take_info(const struct replay *r, uint8_t *info);
  * errno. */
 int replay_add_addr(const union netif_addr *a) must_check;
 
-/* What our node sends that is on no tape, and where it may send it. */
+/* Listens at the NIDs that the other node announces: our node may send there
+ * what is on no tape. */
 bool replay_beside_open(struct replay *r) must_check;
 void replay_beside_close(struct replay *r);
 /* Runs one round of all connections that are on no tape. */
 bool replay_beside(struct replay *r) must_check;
-/* Takes one push or ping of discovery, if that is what comes next there, and
- * answers it. */
+/* Takes one push or ping of discovery, if @c has received one next, and answers
+ * it. */
 enum replay_taken { TAKEN_NONE, TAKEN, TAKEN_BAD };
 enum replay_taken replay_beside_take(struct replay *r, struct raw_conn *c);
 /* Finds what the other node has announced last up to frame @last, or else what
@@ -210,9 +220,9 @@ enum replay_taken replay_beside_take(struct replay *r, struct raw_conn *c);
 bool replay_told(const struct replay *r, unsigned int last,
 		 struct ulnet_ping_info *info,
 		 struct ulnet_ping_ni *ni) must_check;
-/* Has everything arrived that was expected? */
+/* Have the messages arrived that are on no tape? */
 bool replay_beside_is_over(const struct replay *r);
-/* Once our node is closed: has nothing else arrived? */
+/* Once our node is closed: has it sent no other messages beside the tape? */
 bool replay_beside_is_empty(struct replay *r) must_check;
 
 /* Prints on stderr what is wrong with frame @i. Returns false. */
@@ -220,11 +230,11 @@ bool replay_complain(const struct replay *r, unsigned int i, const char *what);
 /* Prints the bytes around @at. */
 void replay_dump(const char *who, const uint8_t *p, size_t len, size_t at);
 
-/* Is frame @i a ping or a push? Is it ping information, pushed or in a REPLY?
- */
+/* Is frame @i a ping or a push of discovery? */
 bool replay_is_asked(const struct replay_plan *plan, unsigned int i);
 /* Does our node send messages of discovery by itself? */
 bool replay_discovers(const struct replay_plan *plan);
+/* Is frame @i ping information, pushed or in a REPLY? */
 bool replay_is_info(const struct replay_plan *plan, unsigned int i);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What our node sends that is on no tape. A node with several NIs chooses a
- * path for each push that answers no ping, so that the push is on the tape of
- * another connection, or of none. The test accepts it wherever the node sends
- * it, checks all of it, and acknowledges it.
+ * What our node sends that is on no tape. A push of discovery that answers no
+ * ping may take any path between the two nodes, and so another connection than
+ * on the tape, or one that the tape does not have. The test accepts it wherever
+ * the node sends it, checks all of it, and acknowledges it.
  */
 #include "tests/lnd/replay.h"
 
@@ -34,8 +34,8 @@ static bool listens_at(struct replay *r, const struct ulnet_nid *nid)
 	return true;
 }
 
-/* Listens at the NIDs that the ping information in frame @i names, on nets of
- * our node. */
+/* Listens at the NIDs that the ping information in frame @i names, if they are
+ * on a net of our node. */
 static bool listen_as_told(struct replay *r, unsigned int i)
 {
 	const struct tape_frame *f = &r->tape.frame[i];
@@ -122,7 +122,8 @@ bool replay_told(const struct replay *r, unsigned int last,
 				      REPLAY_NIDS_MAX, &need);
 }
 
-/* Is this the header of any push or ping of discovery between the two nodes? */
+/* Is this the header that every push or ping of discovery between the two nodes
+ * has? */
 static bool is_usual(const struct replay *r, const struct lnet_hdr *hdr,
 		     const uint8_t *got)
 {
@@ -297,7 +298,8 @@ static bool beside_accept(struct replay *r, int fd)
 	return true;
 }
 
-/* Are all connections of the tape open, so that a new one is another one? */
+/* Are all connections of the tape open, so that a new one is not on the tape?
+ */
 static bool tape_is_connected(const struct replay *r)
 {
 	for (unsigned int k = 0; k < r->tape.nconns; k++)

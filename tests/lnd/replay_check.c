@@ -66,7 +66,8 @@ static bool take_incarnation(struct replay *r, unsigned int i, uint8_t *got)
 	return true;
 }
 
-/* the real node may have had other NIs before */
+/* The real node may have had other NIs before: its sequence number is higher.
+ */
 void replay_take_info(const struct replay *r, uint8_t *info)
 {
 	store_le32(info + INFO_SEQUENCE,
@@ -80,8 +81,8 @@ static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
 	size_t wmd = replay_head(&r->tape) - LNET_UNION_SIZE;
 	size_t cookie = 8;
 
-	/* A real node sends from the NI it is on, and asks for an
-	 * acknowledgement when that may change. */
+	/* Our node's sockets copy payloads. A kernel node may send without a
+	 * copy, and then asks for an acknowledgement. */
 	if (load_le64(got + cookie) != 0)
 		return replay_complain(r, i, "asks for an acknowledgement");
 	memcpy(got + cookie, real + cookie, 8);

@@ -53,7 +53,7 @@ static bool play_before(struct replay *r)
 	return ok;
 }
 
-/* Plays frames up to the reply to that request, which is played, too. */
+/* Plays frames up to the next reply to the console, and that one, too. */
 static bool play_reply(struct replay *r)
 {
 	bool ok = true;
@@ -86,8 +86,8 @@ static void remind(struct replay *r, struct lst_ask *asks, unsigned int n)
 	}
 }
 
-/* Is the request for the other node? Those are on the tape; our node answers
- * its own. */
+/* Is the request for the other node? Only then it is on the tape: requests to
+ * itself our node answers itself. */
 static bool is_other(const struct replay *r, const struct lst_ask *ask)
 {
 	struct ulnet_nid own;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The far node: the one on the other side of a router. A tape has the messages
- * of one side only. What the router sends there for somebody else must come
- * from the far node, and what it receives there for somebody else must reach
- * the far node, byte for byte. Only the cookies of socklnd belong to a
+ * on one side of the router only. What the router forwards to that side must
+ * come from the far node, and what it forwards from that side must reach the
+ * far node, byte for byte, except for socklnd's cookies, which belong to a
  * connection.
  */
 #include "tests/lnd/replay.h"
@@ -13,7 +13,7 @@
 #include "lnet/nid/nid.h"
 
 #define ACCEPT_PORT 988
-/* of the first connection; the next ones have lower ports */
+/* port of the first connection; the next ones have lower ports */
 #define FAR_PORT    1023
 #define COOKIES	    8
 #define COOKIES_LEN 16
@@ -111,7 +111,8 @@ bool replay_far_open(struct replay *r)
 	return true;
 }
 
-/* Returns the connection on which the far node receives, or sends, frame @i. */
+/* Returns the connection on which the far node receives or sends frame @i: if
+ * it is large, the one of type @bulk. */
 static struct raw_conn *conn_of(struct replay *r, unsigned int i,
 				enum sock_type bulk)
 {

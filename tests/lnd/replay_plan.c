@@ -181,8 +181,7 @@ static bool is_question(const struct lnet_hdr *hdr)
 	       hdr->length != PING_BY_HAND;
 }
 
-/* Has either side announced itself to the other one, or pinged it, before frame
- * @i? */
+/* Has our node pinged the peer of frame @i before, or the peer sent a push? */
 static bool met_before(const struct tape *t, const struct replay_case *c,
 		       const struct replay_plan *plan, unsigned int i)
 {
@@ -286,7 +285,8 @@ static bool give_memory(const struct tape *t, const struct replay_case *c,
 	    s->part == PART_LEFT_OUT || s->part == PART_OWN ||
 	    s->part == PART_RETURN || (c->lst && replay_lst_is(&s->hdr)))
 		return true;
-	/* on LNet's own portal, for another node, or not to be answered */
+	/* no buffer: a request on LNet's own portal, for another node, or one
+	 * that is not answered */
 	if (!s->ours && (s->hdr.portal == 0 || !is_own(c, &s->hdr.dest_nid) ||
 			 (get && (s->other < 0 ||
 				  plan->step[s->other].part == PART_LEFT_OUT))))
@@ -295,7 +295,7 @@ static bool give_memory(const struct tape *t, const struct replay_case *c,
 	s->buf = calloc(1, s->len + 1);
 	if (!s->buf)
 		return bad(t, i, "no memory");
-	/* the bytes that a GET reads */
+	/* for a GET of theirs, the bytes that it reads */
 	if (get && !s->ours)
 		f = &t->frame[s->other];
 	if (get != s->ours)

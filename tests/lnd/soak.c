@@ -2,8 +2,7 @@
 /*
  * Two nodes exchange messages of random sizes over TCP in both directions,
  * while their connections are cut at random. What box.h promises must hold for
- * each message, no outcome may be false in either direction, and at the end
- * nothing may be left.
+ * each message, no outcome may be false, and at the end nothing may be left.
  *
  *	soak [--long | MESSAGES] [--seed S]
  */
@@ -37,7 +36,7 @@ enum kind { PUT_ACK, PUT_NOACK, GET, KINDS };
 
 struct soak {
 	struct fx *fx;
-	uint64_t random; /* of the generator */
+	uint64_t random; /* the state of the random numbers */
 	atomic_uint ended;
 	unsigned int cuts, outcomes[KINDS][LNET_OUTCOME_UNKNOWN + 1];
 };

@@ -36,8 +36,9 @@ static const struct ulnet_tunable quick[] = {
 	{ "min_reconnectms", 1 },
 	{ "max_reconnectms", 20 },
 };
-/* Messages are written in pieces. With fewer than two segments of the loopback
- * TCP waits for a delayed acknowledgement after each. */
+/* Messages are written in pieces. The buffer has room for two segments of the
+ * loopback interface: with less, TCP would wait for a delayed acknowledgement
+ * after each piece. */
 static const struct ulnet_tunable many[] = {
 	{ "min_reconnectms", 1 },     { "max_reconnectms", 20 },
 	{ "conns_per_peer", 3 },      { "zc_min_payload", 2048 },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The network loses everything for a while, with open connections, and then
- * works again (requirement I5): new messages do not wait until TCP repeats,
+ * works again (requirement I5): new messages do not wait until TCP retransmits,
  * nothing is lost, and nothing arrives twice. The cut is a filter on a socket,
  * which drops all packets that arrive.
  */
@@ -110,7 +110,7 @@ static bool up(struct visit *v)
 	       expect(&v->fx, raw_peer_listen(&v->s) == 0);
 }
 
-/* ... with one connection, over which the first PUT has arrived. */
+/* Opens the nodes, and one connection, over which the first PUT has arrived. */
 static bool up_connected(struct visit *v)
 {
 	if (!up(v))
@@ -245,8 +245,8 @@ static int tcp_is_first(void)
 	return down(&v);
 }
 
-/* ... even if a connection for bulk was opened meanwhile, which does not carry
- * small messages. */
+/* As above, though a connection for bulk was opened meanwhile: that one does
+ * not carry small messages. */
 static int tcp_is_first_but_for_bulk(void)
 {
 	struct visit v;
@@ -321,7 +321,8 @@ static int refused(void)
 	return down(&v);
 }
 
-/* Begins with our link down for longer than a path may be silent. */
+/* Begins with our link back after it was down for longer than a path may be
+ * silent. */
 static bool up_link_was_away(struct visit *v)
 {
 	if (!up_connected(v))
@@ -333,8 +334,9 @@ static bool up_link_was_away(struct visit *v)
 	return true;
 }
 
-/* The peer may have messages for us that its TCP repeats much later: new
- * messages in either direction take a new connection. */
+/* The peer may have messages for us that its TCP repeats much later: the node
+ * opens another connection, for new messages in either direction, and ends the
+ * old one. */
 static int link_comes_back(void)
 {
 	struct visit v;
@@ -374,8 +376,8 @@ static unsigned long probes(void)
 	return netns_counter("TCPWinProbe");
 }
 
-/* A peer that does not read for long is not silent: its system answers each
- * probe that there is no room. */
+/* A peer that reads nothing for a long time is not silent: its system answers
+ * each probe, saying that there is no room. */
 static int slow_reader(void)
 {
 	struct in_addr any = { .s_addr = htonl(0x0a090807) };
@@ -404,7 +406,7 @@ static int slow_reader(void)
 	return down(&v);
 }
 
-/* ---- one that only calls ---- */
+/* ---- callers: peers that do not listen ---- */
 
 /* When a node that does not listen opens another connection, unsent messages
  * move to that one, and the old one ends when the message in progress is
@@ -425,7 +427,7 @@ static int caller_comes_again(void)
 	large = box_new(&v.fx, LNET_MTU, CUT_NONE);
 	box_fill(large, 2);
 	box_bind(large, 0, 4, 1000 * UINT64_C(1000000));
-	/* more than the system buffers */
+	/* more than TCP's buffers take */
 	for (uint32_t i = 0; i < 4; i++)
 		box_put_id(large, id, false, PORTAL, 1, HDR(2, i));
 	put_to_pid(&v, v.s.pid);
@@ -450,8 +452,8 @@ static int caller_comes_again(void)
 	return down(&v);
 }
 
-/* Begins with a silent caller. The second PUT has not begun, and waits for what
- * the caller does. */
+/* Begins with a silent caller. TCP has the second PUT; the third has not begun,
+ * and waits for what the caller does. */
 static bool up_silent_caller(struct visit *v)
 {
 	if (!up(v))
@@ -488,7 +490,8 @@ static int caller_is_heard_again(void)
 	return down(&v);
 }
 
-/* The caller opens another connection before that. */
+/* The caller opens another connection before TCP gets through on the old one.
+ */
 static int silent_caller_comes_again(void)
 {
 	struct visit v;

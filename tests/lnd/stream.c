@@ -508,8 +508,8 @@ static void cancel_waiting(struct fx *fx)
 	expect(fx, fx_wait_idle(fx));
 }
 
-/* Unlinks an MD during its own operations, and one during operations of peers,
- * at various moments. */
+/* Unlinks MDs while operations go on, at various moments: those from which the
+ * operations were begun, or those at their target. */
 static void cancel_busy(struct fx *fx)
 {
 	enum { N = 30 };

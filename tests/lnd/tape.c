@@ -239,7 +239,7 @@ static void swap_numbers(uint8_t **p, unsigned int n, unsigned int size)
 
 #define INFO_MAGIC UINT32_C(0x70696e67)
 
-/* Swaps ping information, if this is some. */
+/* Swaps the bytes if they are ping information. */
 static void swap_info(uint8_t *p, size_t len)
 {
 	uint32_t n;

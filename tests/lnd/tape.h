@@ -20,7 +20,7 @@ struct tape_conn {
 };
 
 struct tape_frame {
-	unsigned int conn; /* index of the connection */
+	unsigned int conn; /* index in tape.conn[] */
 	unsigned int line;
 	bool back; /* sent by "to" to "from" */
 	bool made; /* made by hand, not captured */
