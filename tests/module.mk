@@ -338,12 +338,14 @@ unit_tests += %D%/unit/tools_test
 # What of services needs no network.
 unit_tests += %D%/unit/services_test
 %C%_unit_services_test_SOURCES = \
+	%D%/unit/services/brw_test.c \
 	%D%/unit/services/lst_console_test.c \
 	%D%/unit/services/lst_message_test.c \
 	%D%/unit/services/lst_serve_test.c \
 	%D%/unit/services/memory_test.c \
 	%D%/unit/services/pattern_test.c \
 	$(lst_commands)
+%C%_unit_services_test_LINK = $(LINK) -Wl,--wrap=memory_touch
 %C%_unit_services_test_LDADD = libtools.a liblst.a libservices.a $(LDADD)
 
 # The tests' own code; not that of campaigns, which takes part in their time.

@@ -162,21 +162,20 @@ static void chunk_join(struct memory *m, struct chunk *p)
 	}
 }
 
-/* Returns how many bytes at the end of @p are used for the first time. Locked.
- */
-static size_t fresh_bytes(struct memory *m, const struct chunk *p)
+/* Sets how many bytes of @p are used for the first time. Locked. */
+static void chunk_set_fresh(struct memory *m, struct chunk *p)
 {
-	size_t end = (size_t)(p->data - m->pool) + p->size, n = 0;
+	size_t end = (size_t)(p->data - m->pool) + p->size;
 
+	p->fresh = 0;
 	if (end > m->fresh) {
-		n = end - m->fresh < p->size ? end - m->fresh : p->size;
+		p->fresh = end - m->fresh < p->size ? end - m->fresh : p->size;
 		m->fresh = end;
 	}
-	return n;
 }
 
 static bool memory_get_locked(struct memory *m, struct chunk *p, size_t size,
-			      const struct ulnet_nid *nid, size_t *fresh)
+			      const struct ulnet_nid *nid)
 {
 	p->holder = holder_take(m, size, nid);
 	if (!p->holder)
@@ -185,7 +184,7 @@ static bool memory_get_locked(struct memory *m, struct chunk *p, size_t size,
 		holder_give(m, p->holder, size);
 		return false;
 	}
-	*fresh = fresh_bytes(m, p);
+	chunk_set_fresh(m, p);
 	return true;
 }
 
@@ -193,7 +192,6 @@ struct chunk *memory_get(struct memory *m, size_t size,
 			 const struct ulnet_nid *nid)
 {
 	struct chunk *p;
-	size_t fresh;
 	bool ok;
 
 	if (!size || size > m->bytes_max)
@@ -203,16 +201,19 @@ struct chunk *memory_get(struct memory *m, size_t size,
 	if (!p)
 		return NULL;
 	pthread_mutex_lock(&m->lock);
-	ok = memory_get_locked(m, p, size, nid, &fresh);
+	ok = memory_get_locked(m, p, size, nid);
 	pthread_mutex_unlock(&m->lock);
 	if (!ok) {
 		free(p);
 		return NULL;
 	}
-	/* Pages that were never written share one page of zeros: writes to
-	 * them, so that each has its own memory. */
-	pattern_fill(p->data + p->size - fresh, fresh, 0, 0);
 	return p;
+}
+
+void memory_touch(struct chunk *p)
+{
+	pattern_fill(p->data + p->size - p->fresh, p->fresh, 0, 0);
+	p->fresh = 0;
 }
 
 void memory_put(struct memory *m, struct chunk *p)

@@ -33,6 +33,9 @@ struct chunk {
 	struct holder *holder; /* if held: by whom */
 	unsigned char *data;   /* page-aligned */
 	size_t size;
+	/* if held: bytes at the end that are used for the first time, and were
+	 * not touched yet */
+	size_t fresh;
 };
 
 struct memory {
@@ -54,10 +57,14 @@ struct memory {
 int memory_init(struct memory *m, struct lnet *node, uint64_t bytes_max);
 /* Frees the pool. All chunks must have been given back. */
 void memory_fini(struct memory *m);
-/* Returns a chunk of at least @size bytes, for @nid. NULL: no free range is
- * that large, @nid has used up its share, or there is no memory. */
+/* Returns a chunk of at least @size bytes, for @nid, which memory_touch() must
+ * be called for before its use. NULL: no free range is that large, @nid has
+ * used up its share, or there is no memory. */
 struct chunk *memory_get(struct memory *m, size_t size,
 			 const struct ulnet_nid *nid);
+/* Gives the fresh bytes of @p memory of their own, which takes about 0.5 ms for
+ * each MiB of them: pages that were never written share one page of zeros. */
+void memory_touch(struct chunk *p);
 void memory_put(struct memory *m, struct chunk *p);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include "services/brw/memory.h"
 
 #define PAGE 4096
@@ -106,5 +107,44 @@ Test(memory, shares)
 	while (nb)
 		memory_put(&m, of_b[--nb]);
 	cr_assert_eq(m.out, 0);
+	memory_fini(&m);
+}
+
+/* Returns how many pages of the pool have memory of their own. */
+static unsigned int pages_touched(const struct memory *m)
+{
+	unsigned char in[64];
+	unsigned int n = 0;
+
+	cr_assert_leq(m->bytes_max / PAGE, sizeof(in));
+	cr_assert_eq(mincore(m->pool, m->bytes_max, in), 0);
+	for (size_t i = 0; i < m->bytes_max / PAGE; i++)
+		n += in[i] & 1;
+	return n;
+}
+
+/* Only bytes that are used for the first time are touched, and not before
+ * somebody asks for that, who may have to choose the thread. */
+Test(memory, touched_when_asked)
+{
+	struct memory m;
+	struct chunk *a, *b;
+
+	cr_assert_eq(memory_init(&m, NULL, 40 * PAGE), 0);
+	a = get(&m, 10 * PAGE);
+	cr_assert_eq(a->fresh, 10 * PAGE);
+	cr_assert_eq(pages_touched(&m), 0);
+	memory_touch(a);
+	cr_assert_eq(a->fresh, 0);
+	cr_assert_eq(pages_touched(&m), 10);
+	memory_put(&m, a);
+	b = get(&m, 15 * PAGE);
+	cr_assert_eq(b->fresh, 5 * PAGE);
+	memory_touch(b);
+	cr_assert_eq(pages_touched(&m), 15);
+	memory_put(&m, b);
+	a = get(&m, 15 * PAGE);
+	cr_assert_eq(a->fresh, 0);
+	memory_put(&m, a);
 	memory_fini(&m);
 }
