@@ -5,6 +5,11 @@
 
 #include "base/util.h"
 
+/* The polynomial, as all others here with the coefficient of x^0 in bit 31. */
+#define POLYNOMIAL UINT32_C(0x82f63b78)
+#define X_POWER_0  UINT32_C(0x80000000)
+#define X_POWER_8  UINT32_C(0x00800000)
+
 /* ISA-L takes the length as an int. */
 #define CHUNK ((size_t)1 << 30)
 
@@ -28,4 +33,31 @@ uint32_t crc32c(uint32_t crc, const void *data, size_t len)
 {
 	return unlikely(len > CHUNK) ? crc32c_long(crc, data, len)
 				     : crc32c_chunk(crc, data, len);
+}
+
+/* @a * @b modulo the polynomial. */
+static uint32_t multiply(uint32_t a, uint32_t b)
+{
+	uint32_t product = 0;
+
+	for (; a; a <<= 1) {
+		if (a & X_POWER_0)
+			product ^= b;
+		b = b >> 1 ^ (b & 1 ? POLYNOMIAL : 0); /* times x */
+	}
+	return product;
+}
+
+/* Each byte behind multiplies what was before it by x^8. What the inversions of
+ * the initial values and results add cancels out. */
+uint32_t crc32c_join(uint32_t crc, uint32_t next, size_t len)
+{
+	uint32_t power = X_POWER_8;
+
+	for (; len; len >>= 1) {
+		if (len & 1)
+			crc = multiply(power, crc);
+		power = multiply(power, power);
+	}
+	return crc ^ next;
 }

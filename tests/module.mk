@@ -248,10 +248,12 @@ unit_tests += %D%/unit/rpc_bulk_test
 	%D%/unit/rpc/bulk/bulk_again_test.c \
 	%D%/unit/rpc/bulk/bulk_call_test.c \
 	%D%/unit/rpc/bulk/bulk_conn_loss_test.c \
+	%D%/unit/rpc/bulk/bulk_sum_test.c \
 	%D%/unit/rpc/bulk/bulk_test.c \
 	%D%/unit/rpc/bulk/bulk_wait_test.c \
 	%D%/unit/rpc/bulk/transfer_again_test.c \
 	%D%/unit/rpc/bulk/transfer_test.c
+%C%_unit_rpc_bulk_test_LINK = $(LINK) -Wl,--wrap=crc32c
 
 unit_tests += %D%/unit/rpc_client_test
 %C%_unit_rpc_client_test_SOURCES = \

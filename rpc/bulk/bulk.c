@@ -31,9 +31,14 @@ struct ulrpc_bulk {
 
 	Ulrpc__Bulk field; /* ulrpc_bulk_field() */
 
-	/* a source with checksums: those of its segments, written by the owner
-	 * of the claim; else NULL */
+	/* With checksums: for each segment, the checksum of its first @summed
+	 * bytes, else NULL. Of a source, they are of whole segments, from the
+	 * first on, as far as bulk_sum() has come. Of a sink, they are of what
+	 * has come and was proved to be right. Written by the owner of the
+	 * claim. */
 	uint32_t *crc;
+	uint32_t *summed;
+	unsigned int nsummed; /* a source: segments that were summed */
 
 	/* References: the user's, and one of a claim. Any thread. */
 	atomic_uint refs;
@@ -143,15 +148,17 @@ static struct ulrpc_bulk *bulk_alloc(const struct ulrpc_bulk_conf *conf,
 
 	b = calloc(1, sizeof(*b) + n * sizeof(*b->segments) +
 			      fragments * sizeof(*b->iov) +
-			      n * sizeof(*b->lengths) + n * sizeof(*b->crc));
+			      n * sizeof(*b->lengths) + n * sizeof(*b->crc) +
+			      n * sizeof(*b->summed));
 	if (!b)
 		return NULL;
 	b->segments = (struct segment *)(b + 1);
 	b->iov = (struct iovec *)(b->segments + n);
 	b->lengths = (uint32_t *)(b->iov + fragments);
-	if (conf->flags & ULRPC_BULK_CHECKSUM &&
-	    conf->access == ULRPC_BULK_SOURCE)
+	if (conf->flags & ULRPC_BULK_CHECKSUM) {
 		b->crc = b->lengths + n;
+		b->summed = b->crc + n;
+	}
 	return b;
 }
 
@@ -246,10 +253,21 @@ int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc)
 	b->over = false;
 	b->moved = 0;
 	b->late.fn = NULL;
-	if (b->crc)
-		for (unsigned int i = 0; i < b->n; i++)
-			b->crc[i] = crc_of(&b->segments[i], b->lengths[i]);
+	b->nsummed = 0;
 	return 0;
+}
+
+bool bulk_sum(struct ulrpc_bulk *b, uint64_t *left)
+{
+	if (!b->checked || b->access != ULRPC_BULK_SOURCE)
+		return true;
+	while (b->nsummed < b->n && *left) {
+		unsigned int i = b->nsummed++;
+
+		b->crc[i] = crc_of(&b->segments[i], b->lengths[i]);
+		*left -= MIN(*left, b->lengths[i]);
+	}
+	return b->nsummed == b->n;
 }
 
 static void report_late(const struct ulrpc_bulk *b)
@@ -295,9 +313,8 @@ bool bulk_release(struct ulrpc_bulk *b)
 
 /* ---- attempts ---- */
 
-/* Has the payload of a PUT, which says what it is to be, changed on its way?
- */
-static bool is_damaged(const struct ulrpc_bulk *b, const struct ulnet_event *ev)
+/* The checksum of the payload of a PUT that has come. */
+static uint32_t crc_of_put(const struct ulnet_event *ev)
 {
 	/* segment_attach(): one fragment is no vector. */
 	const struct iovec one = { ev->md_start, SIZE_MAX };
@@ -306,8 +323,6 @@ static bool is_damaged(const struct ulrpc_bulk *b, const struct ulnet_event *ev)
 	uint32_t crc = 0, left = ev->mlength;
 	size_t skip = ev->offset;
 
-	if (likely(!b->checked) || ev->status || !(ev->hdr_data & BULK_PROOF))
-		return false;
 	for (; left; iov++) {
 		size_t n = iov->iov_len > skip ? iov->iov_len - skip : 0;
 
@@ -316,14 +331,38 @@ static bool is_damaged(const struct ulrpc_bulk *b, const struct ulnet_event *ev)
 		left -= (uint32_t)n;
 		skip -= MIN(skip, iov->iov_len);
 	}
-	return ev->hdr_data != bulk_proof(crc);
+	return crc;
+}
+
+/* A PUT to a sink with checksums has come. Returns whether its payload, which
+ * says what it is to be, has changed on its way; if not, it need not be looked
+ * at again by bulk_check(). */
+static out_of_line bool is_damaged(struct ulrpc_bulk *b,
+				   const struct ulnet_event *ev)
+{
+	uint64_t i = ev->match_bits - b->match;
+	uint32_t crc = 0, before = b->summed[i];
+	bool proved;
+
+	if (ev->hdr_data & BULK_PROOF && !ev->status)
+		crc = crc_of_put(ev);
+	proved = !ev->status && ev->hdr_data == bulk_proof(crc);
+	b->summed[i] = 0;
+	if (proved && (!ev->offset || ev->offset == before)) {
+		b->crc[i] = ev->offset
+				    ? crc32c_join(b->crc[i], crc, ev->mlength)
+				    : crc;
+		b->summed[i] = (uint32_t)ev->offset + ev->mlength;
+	}
+	return !proved && !ev->status && ev->hdr_data & BULK_PROOF;
 }
 
 static void segment_on_event(const struct ulnet_event *ev)
 {
 	struct ulrpc_bulk *b = ev->user_ptr;
 
-	if (ev->type == LNET_EVENT_PUT && unlikely(is_damaged(b, ev))) {
+	if (ev->type == LNET_EVENT_PUT && unlikely(b->checked) &&
+	    unlikely(is_damaged(b, ev))) {
 		stat_count(b->shard, RPC_STAT_puts_damaged);
 		lnet_withhold_ack(b->shard->node, b->shard->cpt);
 	}
@@ -390,7 +429,7 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out)
 		.checked = b->checked,
 		.n = b->n,
 		.length = b->lengths,
-		.checksum = b->crc,
+		.checksum = b->access == ULRPC_BULK_SOURCE ? b->crc : NULL,
 	};
 }
 
@@ -402,6 +441,8 @@ int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 	b->peer = peer;
 	b->match = shard_match_alloc(s);
 	b->touched = false;
+	if (b->access == ULRPC_BULK_SINK && b->checked)
+		memset(b->summed, 0, b->n * sizeof(*b->summed));
 	for (unsigned int i = 0; i < b->n; i++) {
 		int rc = segment_attach(b, i, &b->segments[i].md);
 
@@ -486,6 +527,8 @@ int bulk_check(const struct ulrpc_bulk *b, const struct wire_moved_in *m)
 
 		if (n > b->lengths[i])
 			return -EPROTO;
+		if (b->summed[i] == n && n && b->crc[i] == crc[i])
+			continue;
 		if (crc_of(&b->segments[i], n) != crc[i])
 			return -EBADMSG;
 	}

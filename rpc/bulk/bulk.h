@@ -57,10 +57,15 @@ struct bulk_late {
 int iov_total(const struct iovec *iov, unsigned int niov, int too_long,
 	      uint64_t *length_p) must_check;
 
-/* Claims @b for a call of @rpc. If @b is a source with checksums, computes
- * them, which takes about 0.1 ms for each MiB. 0; -EBUSY: it is claimed
- * already; -EINVAL: it is of another node. Any thread. */
+/* Claims @b for a call of @rpc. If @b is a source with checksums, bulk_sum()
+ * has to compute them. 0; -EBUSY: it is claimed already; -EINVAL: it is of
+ * another node. Any thread. */
 int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc) must_check;
+/* Computes checksums of a source that has them, which takes about 0.1 ms for
+ * each MiB: until *@left bytes were summed, and those of the last segment.
+ * Subtracts from *@left what was summed. Returns whether all is done, as it
+ * must be before bulk_attach(). Any thread. */
+bool bulk_sum(struct ulrpc_bulk *b, uint64_t *left);
 
 /* Describes @b in *@out, without a match value; *@out borrows from @b. Any
  * thread. */
@@ -97,7 +102,8 @@ void bulk_on_idle(struct ulrpc_bulk *b, void (*fn)(void *arg), void *arg);
 void bulk_on_idle_cancel(struct ulrpc_bulk *b);
 
 /* Compares the contents of a sink with the checksums that the server has sent
- * for it: about 0.1 ms for each MiB. 0: they are equal, or @b is a source or
+ * for it: about 0.1 ms for each MiB that did not say when it came what it was
+ * to be. 0: they are equal, or @b is a source or
  * has no checksums; -EBADMSG: they differ; -EPROTO: @b has no such segments.
  * Owner. */
 int bulk_check(const struct ulrpc_bulk *b,

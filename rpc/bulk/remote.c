@@ -299,11 +299,12 @@ bool transfer_checkable(const struct transfer *x)
 	return x->span.in_segment == 0 && end.in_segment == 0;
 }
 
-void transfer_sum(struct transfer *x)
+void transfer_sum(struct transfer *x, bool owner)
 {
 	struct cursor at;
 
-	if (!x->left && !x->crc)
+	x->summed = x->crc && !owner;
+	if (!x->left && !x->summed)
 		return;
 	cursor_for_each_segment (at, &x->span) {
 		unsigned int i = at.segment - x->span.segment;
@@ -316,7 +317,7 @@ void transfer_sum(struct transfer *x)
 	}
 }
 
-int transfer_sum_merge(struct transfer *x)
+int transfer_sum_begin(struct transfer *x)
 {
 	struct remote *r = x->r;
 	struct cursor at = cursor_begin(&x->span);
@@ -326,15 +327,29 @@ int transfer_sum_merge(struct transfer *x)
 		x->crc = NULL;
 		return -EINVAL;
 	}
-	cursor_for_each_segment (at, &x->span) {
-		uint32_t *crc = &r->crc[at.segment];
-		uint32_t room = cursor_room(&x->span, &at);
-
-		*crc = at.in_segment ? cursor_crc(&x->span, at, room, *crc)
-				     : x->crc[at.segment - x->span.segment];
-		r->put[at.segment] = at.in_segment + room;
-	}
+	cursor_for_each_segment (at, &x->span)
+		r->put[at.segment] = at.in_segment + cursor_room(&x->span, &at);
 	return 0;
+}
+
+void transfer_sum_chunk(struct transfer *x, struct chunk *p)
+{
+	const struct span *s = &x->span;
+	unsigned int i = p->at.segment;
+	uint32_t *crc = &x->r->crc[i];
+
+	if (likely(!x->crc))
+		return;
+	if (x->summed && !p->at.in_segment &&
+	    p->length == cursor_room(s, &p->at))
+		p->crc = x->crc[i - s->segment];
+	else
+		p->crc = cursor_crc(s, p->at, p->length, 0);
+	/* transfer_sum_forget() of an earlier transfer may have come between.
+	 */
+	if (unlikely(!x->r->put[i]))
+		return;
+	*crc = p->at.in_segment ? crc32c_join(*crc, p->crc, p->length) : p->crc;
 }
 
 void transfer_sum_forget(struct transfer *x)
@@ -400,11 +415,4 @@ bool transfer_sum_next(struct transfer *x, struct chunk *p)
 	cursor_move(&x->span, &p->at, p->length);
 	chunk_fit(x, p);
 	return true;
-}
-
-uint64_t transfer_proof(const struct transfer *x, const struct chunk *p)
-{
-	if (likely(!x->crc))
-		return 0;
-	return bulk_proof(cursor_crc(&x->span, p->at, p->length, 0));
 }

@@ -194,7 +194,8 @@ static int chunk_launch(struct chunk *p)
 			       p->at.in_segment);
 	r->tried = true;
 	return LNetPut(self, p->md, LNET_ACK_REQ, c->peer, ULRPC_PORTAL_BULK,
-		       match, p->at.in_segment, transfer_proof(p->x, p));
+		       match, p->at.in_segment,
+		       p->x->crc ? bulk_proof(p->crc) : 0);
 }
 
 static void transfer_arm(struct transfer *x)
@@ -286,6 +287,7 @@ static void transfer_go(struct transfer *x)
 		cursor_slice(&x->span, &p->at, cursor_room(&x->span, &p->at),
 			     iov, LNET_MAX_IOV, &p->length);
 		cursor_move(&x->span, &x->next, p->length);
+		transfer_sum_chunk(x, p);
 		fsm_move(&p->fsm, chunk_states, CHUNK_WAITING);
 		x->busy++;
 		x->t->busy++;
@@ -472,7 +474,7 @@ static void transfer_begin(struct transfer *x)
 	if (!rc && is_canceled(x))
 		rc = -ECANCELED;
 	if (!rc && x->crc)
-		rc = transfer_sum_merge(x);
+		rc = transfer_sum_begin(x);
 	if (!rc && t->conf.deadline <= now)
 		rc = -ETIMEDOUT;
 	x->status = rc;
@@ -591,7 +593,7 @@ int transfer_start(struct transfers *t, unsigned int index,
 		free(x);
 		return -EINVAL;
 	}
-	transfer_sum(x);
+	transfer_sum(x, shard_owned(t->conf.shard));
 	atomic_fetch_add(&t->pending, 1);
 	atomic_fetch_add(&t->refs, 1);
 	if (shard_owned(t->conf.shard)) {

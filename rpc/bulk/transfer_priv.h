@@ -73,7 +73,8 @@ struct remote {
 	uint32_t *lengths; /* of its segments */
 	/* Checksums of the segments, if checked. Of a source: as the caller has
 	 * sent them, immutable. Of a sink: for each segment, the checksum of
-	 * its first @put bytes, written by the owner. */
+	 * its first @put bytes, written by the owner; of those of which no
+	 * chunk was made yet, only @put is known. */
 	uint32_t *crc;
 	uint32_t *put;
 	bool tried; /* a sink: something may have been put to it */
@@ -134,6 +135,7 @@ struct chunk {
 	struct ulnet_md_handle md;
 	struct cursor at;
 	uint32_t length;
+	uint32_t crc; /* of a checked sink: of the chunk's bytes */
 	struct retry_schedule schedule;
 	/* ns: when the first try began; when this one did */
 	uint64_t first, began;
@@ -160,10 +162,11 @@ struct transfer {
 	/* the beginning of what no chunk was made of yet */
 	struct cursor next;
 	/* For each segment, if the remote is checked; otherwise NULL. Of a
-	 * source: bytes that are still missing. Of a sink: the checksum of what
-	 * is put there. */
+	 * source: bytes that are still missing. Of a sink, if @summed: the
+	 * checksum of what is put there from the segment's beginning. */
 	uint32_t *left;
 	uint32_t *crc;
+	bool summed;
 	int status;
 	bool ending;
 	unsigned int busy; /* chunks that are not free */
@@ -179,13 +182,19 @@ struct transfer {
 /* Can the checksums be verified, if there are any? Those of a source cannot if
  * the transfer has only a part of a segment. Any thread. */
 bool transfer_checkable(const struct transfer *x);
-/* Fills x->left, or x->crc as far as that needs no other transfer. On the
- * thread that starts the transfer, which spares the owner the work. */
-void transfer_sum(struct transfer *x);
-/* Combines x->crc with the checksums of what was put to the sink before.
- * -EINVAL: the span begins inside of a segment, and not where the last bytes
- * put to the segment ended. */
-int transfer_sum_merge(struct transfer *x) must_check;
+/* Fills x->left. On a thread that is not the @owner, which starts the transfer,
+ * also x->crc, to spare the owner the work. The owner itself computes the
+ * checksum of each chunk when that is sent for the first time: those of all of
+ * a large transfer in one turn would keep others waiting. */
+void transfer_sum(struct transfer *x, bool owner);
+/* Notes in the sink what the transfer will have put there. -EINVAL: the span
+ * begins inside of a segment, and not where the last bytes put to the segment
+ * ended. */
+int transfer_sum_begin(struct transfer *x) must_check;
+/* Sets the checksum of @p, which is new, and combines it with that of what was
+ * put to the segment before. Chunks are made in the order of their bytes, also
+ * those of several transfers to one sink. Does nothing for others. */
+void transfer_sum_chunk(struct transfer *x, struct chunk *p);
 /* The transfer has failed: forgets the checksums of its segments, whose
  * contents are not known. */
 void transfer_sum_forget(struct transfer *x);
@@ -198,8 +207,4 @@ void transfer_sum_again(struct transfer *x, struct chunk *p);
 /* Makes @p, which has come, the next chunk of its segment. False: nothing of
  * the segment is missing. */
 bool transfer_sum_next(struct transfer *x, struct chunk *p);
-/* The header data of the PUT of @p: what the caller compares the data with when
- * it comes (bulk_proof()). 0: there is nothing to compare. */
-uint64_t transfer_proof(const struct transfer *x, const struct chunk *p);
-
 #endif

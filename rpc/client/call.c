@@ -16,6 +16,9 @@
 
 #define REPLY_MAX 4096
 #define ERROR_MAX 4095 /* the largest errno that is taken from a server */
+/* Most bytes of bulk that the owner sums in a turn for a call. All of a large
+ * source would keep the calls of others waiting for 25 ms. */
+#define SUM_SLICE ((uint64_t)1 << 20)
 
 const struct fsm_state call_states[CALL_STATES] = {
 	[CALL_NEW] = { "new", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
@@ -693,7 +696,8 @@ static out_of_line int call_load(struct ulrpc_call *call,
 	return rc ? rc : bulks_claim(call, conf);
 }
 
-static in_line void call_start(struct ulrpc_call *call)
+/* NEW -> QUEUED, but into no queue yet. */
+static in_line void call_enter(struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = call->client;
 
@@ -702,7 +706,56 @@ static in_line void call_start(struct ulrpc_call *call)
 	call_move(call, CALL_QUEUED);
 	if (call->deadline != TIME_NEVER)
 		client_watch(c, call);
-	client_submit(c, call);
+}
+
+static in_line void call_start(struct ulrpc_call *call)
+{
+	call_enter(call);
+	client_submit(call->client, call);
+}
+
+/* Computes checksums of sources, of about @left bytes. Returns whether all are
+ * computed. */
+static bool bulks_sum(struct ulrpc_call *call, uint64_t left)
+{
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (!bulk_sum(call->bulks[i], &left))
+			return false;
+	return true;
+}
+
+static void call_sum(struct ulrpc_call *call);
+
+static void on_sum(struct ulnet_work *work)
+{
+	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
+	struct shard *s = call->shard;
+
+	if (call->fsm.state == CALL_QUEUED) {
+		list_del(&call->link);
+		call->client->nqueued--;
+		call_sum(call);
+	}
+	call_put(call);
+	shard_release(s);
+}
+
+/* Queues @call, which call_enter() was called for, when the checksums of its
+ * sources are computed: a slice now, and one in each turn from then on. */
+static void call_sum(struct ulrpc_call *call)
+{
+	struct ulrpc_client *c = call->client;
+
+	if (bulks_sum(call, SUM_SLICE)) {
+		client_submit(c, call);
+		return;
+	}
+	c->nqueued++;
+	list_add_tail(&c->fenced, &call->link);
+	call->work.fn = on_sum;
+	call_get(call);
+	shard_hold(call->shard);
+	shard_post(call->shard, &call->work);
 }
 
 /* A call from another thread has come to its CPT. */
@@ -760,6 +813,31 @@ void ulrpc_cancel(struct ulrpc_call *call)
 		return;
 	call_get(call);
 	shard_give(call->shard, &call->cancel);
+}
+
+/* Goes on with ulrpc_call(), for a call with what few have. */
+static out_of_line int call_begin_loaded(struct ulrpc_call *call,
+					 const struct ulrpc_call_conf *conf,
+					 bool owned, struct ulrpc_call **call_p)
+{
+	int rc = call_load(call, conf);
+
+	if (rc) {
+		atomic_init(&call->refs, 1);
+		call_put(call);
+		return rc;
+	}
+	if (!owned) {
+		/* spares the owner the work */
+		(void)bulks_sum(call, UINT64_MAX);
+		return call_give(call, call_p);
+	}
+	/* Sets *call_p before the call can end. */
+	if (call_p)
+		*call_p = call;
+	call_enter(call);
+	call_sum(call);
+	return 0;
 }
 
 static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
@@ -827,12 +905,8 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 	atomic_init(&call->refs, call_p ? 2 : 1);
 	if (length)
 		memcpy(call_body(call), body, length);
-	if (unlikely(conf->nbulks || conf->retry || conf->trace) &&
-	    (rc = call_load(call, conf))) {
-		atomic_init(&call->refs, 1);
-		call_put(call);
-		return rc;
-	}
+	if (unlikely(conf->nbulks || conf->retry || conf->trace))
+		return call_begin_loaded(call, conf, owned, call_p);
 	if (!owned)
 		return call_give(call, call_p);
 	/* Sets *call_p before the call can end. */

@@ -32,8 +32,9 @@ struct wire_reply;
  *
  * NEW	   On its way to its CPT, by call.work.
  * QUEUED  Waits for the connection, the service, a slot, or room in the window:
- *	   in client.again, .queue or .stalled; or, when the call cannot be sent
- *	   and call.work will end it, in .fenced. Counted in client.nqueued.
+ *	   in client.again, .queue or .stalled. Or in .fenced: call.work will
+ *	   end it, as it cannot be sent, or goes on with the checksums of its
+ *	   bulks. Counted in client.nqueued.
  * SENT	   An attempt is under way, in the batch of call.out. Its reply, or an
  *	   extension, is expected until call.expected.
  * ASK	   As SENT, but the attempt may be lost: the server is to be asked what
@@ -156,7 +157,7 @@ struct ulrpc_call {
 	struct ulnet_nid local, target;
 	struct ulnet_timer timer; /* WATCH_TIMER */
 	struct ulnet_timer pause; /* WAIT */
-	struct ulnet_work work;	  /* NEW, or call_fail_later() */
+	struct ulnet_work work;	  /* NEW, or to sum bulk, call_fail_later() */
 	enum ulrpc_cause cause;	  /* of call_fail_later() */
 
 	/* shared only */

@@ -64,3 +64,18 @@ Test(crc32c, chains)
 				    sizeof(bytes) - at),
 			     whole);
 }
+
+Test(crc32c, joins)
+{
+	uint32_t whole;
+
+	fill();
+	whole = crc32c(0, bytes, sizeof(bytes));
+	for (size_t at = 0; at <= sizeof(bytes); at += 97)
+		cr_assert_eq(
+			crc32c_join(crc32c(0, bytes, at),
+				    crc32c(0, bytes + at, sizeof(bytes) - at),
+				    sizeof(bytes) - at),
+			whole);
+	cr_assert_eq(crc32c_join(whole, 0, 0), whole);
+}

@@ -515,6 +515,7 @@ Test(bulk, checksums_of_a_source)
 	struct ulrpc_bulk *b;
 	uint8_t bytes[1000];
 	struct memory m;
+	uint64_t left = 301;
 	size_t at = 0;
 	struct rig g;
 
@@ -525,6 +526,11 @@ Test(bulk, checksums_of_a_source)
 		bytes[i] = nth_byte(1, i);
 	b = bulk_of(&g, &m, ULRPC_BULK_SOURCE, ULRPC_BULK_CHECKSUM, 300);
 	cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), 0);
+	cr_assert_not(bulk_sum(b, &left));
+	cr_assert_eq(left, 0, "two segments were summed");
+	left = 401;
+	cr_assert(bulk_sum(b, &left));
+	cr_assert_eq(left, 1);
 	s = attach(&g, b);
 	cr_assert_eq(s.n, 4);
 	for (unsigned int i = 0; i < s.n; i++) {
