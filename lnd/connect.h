@@ -3,7 +3,7 @@
  * When, and how often, an LND tries to connect to a peer. This is policy only:
  * the LND opens connections when told to, and reports the outcome.
  *
- *	idle		nothing is to be opened, or the peer is opening it
+ *	idle		no connection is needed, or the peer is opening one
  *	queued		waits for its turn, where the LND limits the number of
  *			attempts
  *	connecting	an attempt is under way
@@ -166,8 +166,8 @@ void connect_look_at(struct connect *c, uint64_t at);
 void connect_tell_silent(struct connect *c, uint64_t least);
 /* The pause before retry @n, ns. */
 uint64_t connect_pause_ns(const struct connect *c, unsigned int n);
-/* The peer has asked for another attempt, not before @at (ns). If the time-out
- * of those who wait comes first, it fails with @status and @cause. */
+/* The peer has asked for another attempt, not before @at (ns). Those who wait
+ * and time out before are told @status and @cause. */
 void connect_again(struct connect *c, uint64_t at, int status,
 		   enum ulnet_cause cause);
 /* The attempt has failed. Users' handlers may run. */

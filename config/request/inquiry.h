@@ -9,8 +9,8 @@
 #include "config/yaml/scope.h"
 #include "ulnet/lnet.h"
 
-/* Belongs to a thread that carries out requests: with it any thread can end
- * what that thread does, because nobody wants its answer any more. */
+/* A thread that carries out requests has one: by it, any thread can end the
+ * work on a request whose answer nobody wants any more. */
 struct cancel {
 	pthread_mutex_t lock;
 	atomic_bool canceled;
@@ -26,13 +26,14 @@ void cancel_fini(struct cancel *c);
 /* May be called by any thread. Ends at once the wait of the owner that is under
  * way, and all later ones. */
 void cancel_now(struct cancel *c);
-/* @c may be NULL: what nobody can cancel. */
+/* Is the owner to stop? NULL @c: never. */
 static inline bool cancel_is_due(struct cancel *c)
 {
 	return c && atomic_load(&c->canceled);
 }
-/* The owner begins to wait, and @wake ends that, or (@wake NULL) does not wait
- * any more. @wake is called at once if that is due. */
+/* Called by the owner: it begins to wait, and @wake(@arg) ends the wait; NULL
+ * @wake: it has stopped waiting. @wake is called at once if cancel_now() was
+ * called before. */
 void cancel_watch(struct cancel *c, void (*wake)(void *arg), void *arg);
 
 enum inquiry_kind { INQUIRY_PING, INQUIRY_DISCOVER };

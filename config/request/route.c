@@ -63,7 +63,8 @@ static int route_read_hops(const struct scope *s, const struct tree *map,
 	return rc;
 }
 
-/* Between what an item has routes: from each net by each gateway. */
+/* The nets and the gateways of an item, which has a route to each of the nets
+ * through each of the gateways. */
 struct ends {
 	uint32_t *nets;
 	unsigned int nnets;
@@ -396,8 +397,8 @@ int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
 	return MIN(n, 0);
 }
 
-/* An argument that is not given has a value that no route has, and that matches
- * all routes. */
+/* Shows the routes that match all arguments. An argument that is not given has
+ * a value that no route has, and that matches every route. */
 void route_show(struct request *r)
 {
 	struct ulnet_route only = { .net = LNET_NET_ANY,

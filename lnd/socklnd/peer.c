@@ -266,7 +266,7 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 		return -EALREADY;
 	}
 	/* Both sides are opening a connection: that of the higher NID wins,
-	 * unless its attempt hears nothing. */
+	 * unless our attempt is so silent that it has a second socket. */
 	if (peer->attempt && !peer->second &&
 	    lnet_nid_cmp(&peer->id.nid, &sni->ni->nid) < 0)
 		return -EALREADY;

@@ -77,9 +77,9 @@ struct lnet_observer {
 	/* A PUT or GET that @ni has received as @rx has found its MD. */
 	void (*accepted)(void *arg, struct lnet *node, struct lnd_ni *ni,
 			 void *rx);
-	/* A message for another node, which @ni has received as @rx, is
-	 * forwarded as @msg, which takes over its mark; later @msg has ended.
-	 */
+	/* forward: a message for another node, which @ni has received as @rx,
+	 * is forwarded as @msg, which takes over its mark. forwarded: @msg,
+	 * which was forwarded, has ended. */
 	void (*forward)(void *arg, struct lnet *node, struct lnd_ni *ni,
 			void *rx, struct lnd_msg *msg);
 	void (*forwarded)(void *arg, struct lnet *node, struct lnd_msg *msg);
@@ -92,8 +92,8 @@ struct lnet_observer {
 
 struct lnet {
 	/* immutable after open */
-	/* with defaults filled in; of a setting only its initial value, see
-	 * .settings */
+	/* with defaults filled in; settings may have other values by now: those
+	 * in .settings count */
 	struct ulnet_conf conf;
 	uint64_t incarnation;
 	uint64_t hash_seed;

@@ -85,7 +85,8 @@ struct lnet_config *config_without(const struct lnet_config *old,
 	return new;
 }
 
-/* An NI whose IP network is not known is in that of any other. */
+/* Are the NIs of @net in several IP networks? An NI whose IP network is not
+ * known counts as being in the same one as any other NI. */
 static bool net_is_apart(const struct lnet_net *net)
 {
 	for (unsigned int i = 1; i < net->nnis; i++)

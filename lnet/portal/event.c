@@ -123,7 +123,7 @@ int LNetEQFree(struct ulnet_eq_handle h)
 
 	if (!h.node)
 		return -ENOENT;
-	/* Its memory belongs to the node. */
+	/* Not freed in a child of fork(): the node there is the parent's. */
 	if (h.node->forked)
 		return -ESHUTDOWN;
 	q = &portal_node(h.node)->eqs;
@@ -247,8 +247,8 @@ int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq, uint64_t timeout,
 	rc = eqs_get(&portal_node(node)->eqs, eqs, neq, event, which);
 	if (rc || timeout == 0)
 		return rc;
-	/* In a turn nothing can fill the queue while the caller waits for that.
-	 */
+	/* Queues are filled in turns: the caller, who is in a turn, would wait
+	 * for ever. */
 	if (loop_current())
 		return -EDEADLK;
 	if (node->conf.run == LNET_RUN_THREADS && node->own_loops)

@@ -275,7 +275,7 @@ static int brw_start(struct ulrpc *rpc, const struct service_conf *conf,
 
 static int brw_stop(struct service *service, uint64_t timeout)
 {
-	/* the service is its first member */
+	/* the service is the first member of struct brw */
 	struct brw *b = (struct brw *)service;
 	int rc = ulrpc_service_stop(b->base.running, timeout);
 

@@ -240,8 +240,8 @@ static void call_plan(struct test_call *c, struct test_body *b,
 					       : 0;
 }
 
-/* As call_plan(), for a call that a server has no reason to fail, and that may
- * be executed more than once. */
+/* Changes a plan to that of a call that a server has no reason to fail and, if
+ * @probe says so, that may be executed more than once. */
 static void call_plan_probe(struct test_call *c, struct test_body *b,
 			    struct ulrpc_call_conf *conf,
 			    const struct probe *probe)

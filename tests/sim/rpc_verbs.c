@@ -160,7 +160,8 @@ static void calls_heal(struct run *r, const struct ulnet_nid *nid)
 		simqp_fail_call(r->fabric, nid, (enum simqp_call)call, 0, 0);
 }
 
-/* A new setting of a link replaces the last one; silence adds up. */
+/* Ends all faults. One setting of all links replaces the settings before;
+ * silences end only one by one, for the NIDs that they were set for. */
 void verbs_heal(struct run *r)
 {
 	const struct simqp_link perfect = { .latency = 10 * US };
