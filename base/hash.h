@@ -44,8 +44,9 @@ int hash_add_tail(struct hash *h, struct hash_node *n,
 /* @n must be in @h. */
 void hash_del(struct hash *h, struct hash_node *n);
 
-/* hash_first(): the first entry with @hash, or NULL; hash_next(): the one after
- * @n with the same hash, or NULL. */
+/* The first entry with @hash from @n on, or NULL. For hash_first(), which
+ * starts at the beginning, and hash_next(), which returns the entry after @n
+ * with the same hash. */
 static inline struct hash_node *hash_seek(struct hash_node *n, uint64_t hash)
 {
 	while (n && n->hash != hash)

@@ -251,7 +251,7 @@ int plan_routing(struct plan *plan, const struct scope *s,
 	struct step *step = NULL;
 	int rc;
 
-	/* A plan has one step of this kind at most. */
+	/* All settings of routing share one step. */
 	for (unsigned int i = 0; i < plan->n; i++)
 		if (plan->steps[i].kind == STEP_ROUTING)
 			step = &plan->steps[i];
@@ -327,7 +327,8 @@ int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,
 	struct step *step = setting_step(plan, setting->name);
 	int rc;
 
-	if (step) { /* even if it becomes the value that the node has */
+	/* the step stays even if @value is the one that the node has */
+	if (step) {
 		step->value = value;
 		return 0;
 	}
@@ -844,8 +845,9 @@ static unsigned int steps_together(const struct plan *plan, unsigned int i,
 	return MAX(n, 1);
 }
 
-/* Does, or undoes, the last one first, the @n steps at @steps, which are about
- * routes. *@failed_p is set if one of them cannot be done: then none is. */
+/* Does the @n steps at @steps, which are about routes; or undoes them, the last
+ * one first. If one of them cannot be done, none is, and *@failed_p says which.
+ */
 static int routes_apply(struct plan *plan, const struct step *steps,
 			unsigned int n, bool forward, unsigned int *failed_p)
 {
@@ -929,9 +931,9 @@ static bool step_defer(struct plan *plan, unsigned int i)
 }
 
 /* Moves the deletions of NIs behind all other steps, so that hardly anything
- * can fail after them: an NI that is added again is the last one of the node,
- * and no longer the one that names it. Nothing depends on a deletion being
- * done. Without memory the order stays. */
+ * can fail after them: undoing a deletion adds the NI as the last one of the
+ * node, so that a primary NI would no longer be primary. Nothing depends on a
+ * deletion being done. Without memory the order stays. */
 static void plan_del_nis_last(struct plan *plan)
 {
 	struct step *last = malloc((plan->n + 1) * sizeof(*last));

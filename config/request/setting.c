@@ -28,7 +28,7 @@ static const struct ulnet_setting *setting_named(const struct plan *plan,
 	return settings_find(&plan->settings, name);
 }
 
-/* Is it on or off, so that words stand for its values, too? The value 2, of
+/* Can the setting be written "on" or "off", instead of 1 or 0? The value 2, of
  * discovery, is a variety of "on". @setting is NULL if @name is none of the
  * node's settings. */
 static bool setting_is_switch(const struct ulnet_setting *setting,
@@ -55,8 +55,9 @@ static int setting_check(const struct ulnet_setting *setting, int64_t value)
 
 /* ---- set ---- */
 
-/* The level of the log, which is the process's, and so no setting of the node,
- * nor exported; but files may have it, as "global show" shows it. */
+/* Sets the level of the log. The level belongs to the process: it is no setting
+ * of the node, and is not exported. But files may have it, because "global
+ * show" shows it. */
 static int log_set(struct plan *plan, const struct scope *s,
 		   const struct tree *t)
 {

@@ -5,8 +5,8 @@
 
 #include "base/share.h"
 
-/* So many rounds in a row follow at once; between later ones there is
- * RETRY_PAUSE. */
+/* This many rounds in a row follow each other at once. Between later ones there
+ * is RETRY_PAUSE. */
 #define RETRIES_AT_ONCE 10
 #define RETRY_PAUSE	NSEC_PER_SEC
 /* A peer that has not answered a round for so long is silent: LNet, which may
@@ -359,8 +359,8 @@ static void peer_attempt_failed(struct connect *c, int status, bool first)
 
 /* ---- rounds of attempts ---- */
 
-/* Begins another round: the peer has told how to ask, or has sent a request of
- * its own. */
+/* Begins another round: the peer has told how it is to be asked, or has sent a
+ * request of its own. */
 static void round_again(struct ib_peer *peer)
 {
 	struct connect *c = &peer->connect;
@@ -392,8 +392,8 @@ static void round_begin(struct connect *c)
 	peer->again = false;
 	c->began = peer_now(peer);
 	peer_look_for_silence(c);
-	/* Attempts of an earlier round that had success may still be under way:
-	 * they count. */
+	/* Attempts of an earlier round may still be under way, if one of that
+	 * round's attempts has succeeded: they count. */
 	while (!rc && peer->n[IB_LINK_CONNECTING] < n)
 		rc = link_open(peer, NULL, &peer->terms);
 	if (peer->n[IB_LINK_CONNECTING])

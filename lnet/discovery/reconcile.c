@@ -224,9 +224,10 @@ static bool is_foreign(const struct reconcile *m, const struct ulnet_nid *nid)
 	return node_cpt_of(m->cpt->node, nid) != m->cpt->index;
 }
 
-/* Has an NI of the peer that has @nid claimed an NI of this peer, and does this
- * peer name that claiming NI, too? It is not enough that this peer names @nid:
- * the claiming NI may belong to a stranger who has claimed @nid as well. */
+/* Call X the peer that has @nid. Has an NI of X claimed an NI of this peer, and
+ * does this peer name the claiming NI, too? It would not be enough that this
+ * peer names @nid: the claiming NI may be a stranger's, who has claimed @nid as
+ * well. */
 static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
 {
 	const struct lnet_peer_ni *p;
@@ -322,8 +323,8 @@ static int reconcile_take(struct reconcile *m, const struct ulnet_nid *nid)
 	if (!m->peer->acked_version ||
 	    disc_later(from->acked_version, m->peer->acked_version))
 		m->peer->acked_version = from->acked_version;
-	/* If messages did not wait for the discovery of the old peer, they do
-	 * not wait for that of this one. */
+	/* Messages to the NID did not wait for the discovery of its old peer:
+	 * then they do not wait for the discovery of its new peer. */
 	m->peer->settled |= from->settled;
 	rc = member_take(m->cpt, m->peer, p);
 	if (!rc && unverified)
@@ -525,8 +526,8 @@ static int reconcile_begin(struct reconcile *m)
 	return rc ? rc : reconcile_plan(m);
 }
 
-/* The information is of no use. If it is the answer that this node has asked
- * for in a new era, the peer is not asked again, which would go on for ever. */
+/* Drops information that is of no use. If this node has asked for it in a new
+ * era, the peer is not asked again: that would go on for ever. */
 static int reconcile_drop(const struct reconcile *m)
 {
 	if (!m->peer->merged)
@@ -667,8 +668,8 @@ static int reconcile_merge(struct discovery *d)
 	int rc = reconcile(d->cpt, d->peer, d->merging, &ask);
 
 	if (rc > 0) {
-		/* The peer had a buffer of this size already, and would be
-		 * asked for ever. */
+		/* The buffer for the peer's answer was that large already: the
+		 * peer would be asked for ever. */
 		if (ask && ask <= d->ask.size)
 			return -EPROTO;
 		d->force_ping = true;

@@ -80,10 +80,9 @@ enum disc_action disc_move(struct fsm *fsm, enum disc_event ev);
  * otherwise. */
 struct disc_facts {
 	enum ulnet_discovery mode;
-	bool announced; /* an announcement is to be merged */
+	bool announced;	 /* an announcement is to be merged */
 	bool up_to_date; /* lnet_peer.merged */
-	/* with @up_to_date: but it was merged in an earlier era (disc_cpt.era)
-	 */
+	/* the peer was merged, but in an earlier era (disc_cpt.era) */
 	bool old_era;
 	bool questioned; /* an NI is to be asked whose it is */
 	bool force_ping; /* it must be asked in any case */

@@ -45,9 +45,9 @@ struct transfers_conf {
 	/* ns for which a chunk is tried if the call has no deadline */
 	uint64_t retry_time;
 	unsigned int window; /* chunks that may be under way, of all */
-	/* Both of the caller's connection, and borrowed until transfer_abort(),
-	 * or NULL. */
-	/* set to the time, ns, whenever the caller answers */
+	/* heard and busy belong to the caller's connection, and are borrowed
+	 * until transfer_abort(). NULL: none.
+	 * *heard is set to the time, ns, whenever the caller answers. */
 	uint64_t *heard;
 	struct list *busy; /* lists the transfers while something is moved, for
 			    * transfers_on_conn_loss() */

@@ -20,8 +20,9 @@ static void audit_all(struct run *r)
 		audit_times(&r->members[i]);
 }
 
-/* In runs with late copies callers are silent between steps, so that a copy is
- * the first that a server hears of clients which it has forgotten. */
+/* In runs with late copies of messages there are long pauses between steps: a
+ * server then forgets clients, and may get a late copy from a client before
+ * anything new. */
 static uint64_t step_pause(struct run *r)
 {
 	if (r->late)
@@ -106,9 +107,9 @@ static bool all_clean(struct run *r)
 	return true;
 }
 
-/* A call succeeds if it begins after this long without faults, ... */
-#define CALM (LNET_TIME + 10 * SEC)
-/* ... if the faults before did not last longer than this. */
+/* A call succeeds if it begins after CALM without faults, and the faults before
+ * did not last longer than FAULTS. */
+#define CALM   (LNET_TIME + 10 * SEC)
 #define FAULTS (20 * SEC)
 
 static void probe_all(struct run *r, const struct probe *probe)

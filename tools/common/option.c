@@ -12,7 +12,7 @@
 
 #define YEAR_US	   (UINT64_C(366) * 86400 * 1000000)
 #define ROWS_MAX   64  /* options of one set */
-#define FIRST_LONG 256 /* getopt_long() returns this and the option's index */
+#define FIRST_LONG 256 /* getopt_long() returns this plus an option's index */
 #define COLUMN	   31  /* where the right-hand column of the help begins */
 #define WIDTH	   80
 
