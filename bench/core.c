@@ -15,7 +15,7 @@
 #include <ulnet/sim.h>
 
 #include "base/loop.h"
-#include "config/text/networks.h"
+#include "lnet/text/networks.h"
 #include "lnet/discovery/session.h"
 #include "lnet/message/wire.h"
 #include "lnet/net/ni.h"

@@ -246,7 +246,12 @@ static int parse_nids(struct sim_node *n, const char *text)
 		}
 		n->nids = nids;
 		rc = lnet_nid_parse(word, &nids[n->nnids]);
-		if (!rc)
+		if (rc)
+			node_conf_refuse(&n->conf, rc,
+					 "nids: '%.64s' is not the NID of one "
+					 "interface",
+					 word);
+		else
 			n->nnids++;
 	}
 	free(copy);
@@ -270,9 +275,13 @@ static int sim_node_new(struct lnet_sim *sim, const char *nids,
 	n->conf.run = LNET_RUN_THREADS;
 	n->conf.ev = NULL;
 	n->conf.cpts = sim->cpts;
-	rc = n->conf.nids ? -EINVAL : node_conf_fill(&n->conf);
+	rc = n->conf.nids ? node_conf_refuse(&n->conf, -EINVAL,
+					     "nids: lnet_sim_node_add() has an "
+					     "argument for them")
+			  : node_conf_fill(&n->conf);
 	if (!rc)
 		rc = parse_nids(n, nids);
+	n->conf.err = NULL; /* the caller's */
 	if (!rc && sim->apart)
 		rc = loops_open(sim, n->own);
 	if (rc) {

@@ -43,6 +43,9 @@ unit_tests += %D%/unit/lnet_nid_test
 	%D%/unit/lnet/nid/nidlist_test.c \
 	%D%/unit/lnet/nid/range_test.c
 
+unit_tests += %D%/unit/lnet_text_test
+%C%_unit_lnet_text_test_SOURCES = %D%/unit/lnet/text/networks_test.c
+
 unit_tests += %D%/unit/lnet_policy_test
 %C%_unit_lnet_policy_test_SOURCES = \
 	%D%/unit/lnet/policy/policies_test.c \
@@ -200,7 +203,6 @@ unit_tests += %D%/unit/config_test
 	%D%/unit/config/request/program_test.c \
 	%D%/unit/config/request/request_test.c \
 	%D%/unit/config/request/route_test.c \
-	%D%/unit/config/text/networks_test.c \
 	%D%/unit/config/text/routes_test.c \
 	%D%/unit/config/yaml/tree_test.c
 

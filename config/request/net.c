@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "config/request/request.h"
-#include "config/text/networks.h"
+#include "lnet/text/spec.h"
 
 /* Keys that are shown, but are no configuration. */
 static const char *const ni_read_only[] = {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "config/request/request.h"
-#include "config/text/networks.h"
+#include "config/text/routes.h"
 
 #define PAGE 4096
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parses routes in the syntax of the kernel's module parameter "routes". Knows
- * no node. */
+#include "config/text/routes.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "config/text/networks.h"
+#include "lnet/text/spec.h"
 #include "ulnet/control.h"
 
 #define ROUTES_MAX 4096 /* nets of an entry, or routes of a text */

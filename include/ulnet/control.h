@@ -3,7 +3,7 @@
  * Configuration of a node, in its own process or through a socket: the library
  * behind lnetctl(8). Manual: lnet_control(7), which has the protocol, and
  * lnet.conf(5), which has the YAML; lnet_control_start(3), lnet_ctl_connect(3),
- * lnet_networks_parse(3), lnet_routes_parse(3).
+ * lnet_routes_parse(3).
  *
  * Requests and answers are YAML documents, one each. A request is a mapping
  * with one key, the command; an answer has "status" (0 or a negative errno)
@@ -20,36 +20,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- networks in one line: lnet_networks_parse(3) ---- */
-
-/*
- * Parses networks such as "tcp(eth0,eth1),tcp1(127.0.0.2)" into what
- * lnet_ni_add() needs for each interface, in the order of the text. A net
- * without interfaces gets the first interface of this host that is up, is not a
- * loopback, and has an IPv4 address. *@confs_p is an array of *@n_p elements,
- * to be freed with free(), which also frees the names in it. A list of CPTs, as
- * in "tcp(eth0)[0,1]", is ignored and logged, since all CPTs use each
- * interface. -EINVAL: the text is wrong; -ENODEV: a net is named without
- * interfaces, and this host has none for it. With both errors *@err is filled,
- * unless @err is NULL. -ENOMEM.
- */
-ULNET_EXPORT int lnet_networks_parse(const char *text,
-				     struct ulnet_ni_conf **confs_p,
-				     unsigned int *n_p,
-				     struct ulnet_text_error *err);
-
-/*
- * Parses rules such as "tcp1(eth1) 10.1.*.*; o2ib 10.[2-3].0.0/16", and uses
- * those with a range that matches an address of this host, for each net the
- * first of them, in the order of the text. A net without interfaces gets each
- * interface that has a matching address. Results and errors are those of
- * lnet_networks_parse(), and -ENOENT: no rule matches. lnet_ip2nets_parse(3).
- */
-ULNET_EXPORT int lnet_ip2nets_parse(const char *text,
-				    struct ulnet_ni_conf **confs_p,
-				    unsigned int *n_p,
-				    struct ulnet_text_error *err);
 
 /* ---- routes in one text: lnet_routes_parse(3) ---- */
 

@@ -62,12 +62,19 @@ enum ulnet_discovery {
 	LNET_DISCOVERY_VERIFY, /* it asks, but answers only lead to warnings */
 };
 
+/* Why a configuration was refused. */
+struct ulnet_conf_error {
+	/* the field, and what is wrong with its value: "nids: 'tcp(eth9)': no
+	 * such interface" */
+	char what[256];
+};
+
 struct ulnet_conf {
 	enum ulnet_run run;
 	struct ev_loop *ev; /* LNET_RUN_EV: borrowed until lnet_close() */
 	/* NIs to be added with default tunables, as in "10.0.0.1@tcp
-	 * 10.0.1.1@tcp1"; NULL: none (use lnet_ni_add()). Borrowed until
-	 * lnet_open() returns */
+	 * tcp1(eth1)": NIDs, and networks as lnet_networks_parse() takes them;
+	 * NULL: none (use lnet_ni_add()). Borrowed until lnet_open() returns */
 	const char *nids;
 	unsigned int cpts; /* number of CPTs, 1 to LNET_CPTS_MAX; 0 = 1 */
 	/* process id of the node; 0 = LNET_PID_LUSTRE, or, with
@@ -95,6 +102,8 @@ struct ulnet_conf {
 	/* handshakes that may be under way at once; 0 = 1024 */
 	uint32_t accept_max;
 	uint64_t accept_timeout; /* us for each step of a handshake; 0 = 5 s */
+	/* result if the configuration is refused; NULL: not wanted */
+	struct ulnet_conf_error *err;
 };
 
 /* Sets each field to its default. A field that is 0 has its default, too. */
@@ -322,6 +331,36 @@ ULNET_EXPORT bool lnet_is_multi_rail(struct lnet *node,
 				     const struct ulnet_nid *nid);
 ULNET_EXPORT int LNetGetId(struct lnet *node, unsigned int index,
 			   struct ulnet_id *id);
+
+/* ---- networks in one line: lnet_networks_parse(3) ---- */
+
+/*
+ * Parses networks such as "tcp(eth0,eth1),tcp1(127.0.0.2)" into what
+ * lnet_ni_add() needs for each interface, in the order of the text. A net
+ * without interfaces gets the first interface of this host that is up, is not a
+ * loopback, and has an IPv4 address. *@confs_p is an array of *@n_p elements,
+ * to be freed with free(), which also frees the names in it. A list of CPTs, as
+ * in "tcp(eth0)[0,1]", is ignored and logged, since all CPTs use each
+ * interface. -EINVAL: the text is wrong; -ENODEV: a net is named without
+ * interfaces, and this host has none for it. With both errors *@err is filled,
+ * unless @err is NULL. -ENOMEM.
+ */
+ULNET_EXPORT int lnet_networks_parse(const char *text,
+				     struct ulnet_ni_conf **confs_p,
+				     unsigned int *n_p,
+				     struct ulnet_text_error *err);
+
+/*
+ * Parses rules such as "tcp1(eth1) 10.1.*.*; o2ib 10.[2-3].0.0/16", and uses
+ * those with a range that matches an address of this host, for each net the
+ * first of them, in the order of the text. A net without interfaces gets each
+ * interface that has a matching address. Results and errors are those of
+ * lnet_networks_parse(), and -ENOENT: no rule matches. lnet_ip2nets_parse(3).
+ */
+ULNET_EXPORT int lnet_ip2nets_parse(const char *text,
+				    struct ulnet_ni_conf **confs_p,
+				    unsigned int *n_p,
+				    struct ulnet_text_error *err);
 
 /* ---- handles ---- */
 

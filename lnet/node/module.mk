@@ -1,5 +1,6 @@
 # A node as a whole: opening, running, closing; and the control side: NIs, routes,
 # policies, fault rules and registered memory, which come and go.
+libulnetcore_a_SOURCES += %D%/conf.c
 libulnetcore_a_SOURCES += %D%/faults.c
 libulnetcore_a_SOURCES += %D%/layer.c
 libulnetcore_a_SOURCES += %D%/mems.c

@@ -12,77 +12,9 @@
 #include "lnet/message/reroute.h"
 #include "lnet/peer/claim.h"
 
-#define ACCEPT_PORT 988
-/* The default of net.core.somaxconn, which bounds the backlog. */
-#define ACCEPT_BACKLOG	    4096
-#define ACCEPT_MAX	    1024
-#define ACCEPT_TIMEOUT_USEC (5 * USEC_PER_SEC)
-
-#define USEC_PER_SEC UINT64_C(1000000)
-#define TIMEOUT_MAX  (TIMEOUT_MAX_SEC * USEC_PER_SEC)
-
-/* Only privileged processes can bind ports below this one. */
-#define PRIVILEGED_PORTS 1024
-
 /* The default of busy_poll when this process has the processors for itself:
  * about the time that it takes to sleep and to wake up. */
 #define BUSY_POLL_OWN (50 * NSEC_PER_USEC)
-
-/* ---- configuration: defaults and checks ---- */
-
-#define DEFAULT(field, value)              \
-	do {                               \
-		if (!(field))              \
-			(field) = (value); \
-	} while (0)
-
-static void conf_defaults(struct ulnet_conf *c)
-{
-	DEFAULT(c->cpts, 1);
-	DEFAULT(c->transaction_timeout, 50 * USEC_PER_SEC);
-	DEFAULT(c->peers_max, 100000);
-	DEFAULT(c->messages_max, 65536);
-	DEFAULT(c->lazy_max, 4096);
-	DEFAULT(c->lazy_bytes_max, UINT64_C(64) << 20);
-	DEFAULT(c->discovery, LNET_DISCOVERY_ON);
-	DEFAULT(c->interfaces_max, 200);
-	DEFAULT(c->port, ACCEPT_PORT);
-	DEFAULT(c->accept_backlog, ACCEPT_BACKLOG);
-	DEFAULT(c->accept_max, ACCEPT_MAX);
-	DEFAULT(c->accept_timeout, ACCEPT_TIMEOUT_USEC);
-}
-
-void lnet_conf_init(struct ulnet_conf *conf)
-{
-	*conf = (struct ulnet_conf){ 0 };
-	conf_defaults(conf);
-}
-
-static bool conf_is_sane(const struct ulnet_conf *c)
-{
-	return c->cpts <= LNET_CPTS_MAX && c->run <= LNET_RUN_EV &&
-	       (c->run == LNET_RUN_THREADS || c->cpts == 1) &&
-	       (c->run == LNET_RUN_EV) == (c->ev != NULL) &&
-	       c->transaction_timeout <= TIMEOUT_MAX &&
-	       (unsigned int)c->discovery <= LNET_DISCOVERY_VERIFY &&
-	       c->interfaces_max <= INTERFACES_LIMIT &&
-	       c->pid != LNET_PID_ANY && c->accept <= LNET_ACCEPT_NONE &&
-	       /* LNet makes no connections to a process whose pid has this
-	        * flag. */
-	       (c->accept == LNET_ACCEPT_NONE ||
-		!(c->pid & LNET_PID_USERFLAG)) &&
-	       c->accept_backlog <= INT32_MAX && c->accept_max <= INT32_MAX &&
-	       c->accept_timeout <= TIMEOUT_MAX;
-}
-
-int node_conf_fill(struct ulnet_conf *c)
-{
-	conf_defaults(c);
-	if (c->accept == LNET_ACCEPT_DEFAULT)
-		c->accept = c->port < PRIVILEGED_PORTS ? LNET_ACCEPT_SECURE
-						       : LNET_ACCEPT_ALL;
-	return conf_is_sane(c) ? 0 : -EINVAL;
-}
 
 /* ---- CPTs ---- */
 
@@ -352,6 +284,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	node = &whole->net.portal.node;
 	node->conf = p->conf;
 	node->conf.nids = NULL;
+	node->conf.err = NULL;
 	node->cpts = p->conf.cpts;
 	whole->lnd = p->lnd;
 	net_node(node)->lnds = p->lnds;

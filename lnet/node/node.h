@@ -87,8 +87,14 @@ struct node_params {
 };
 /* The LNDs of nodes that users open, as node_params.lnds: lnet/open.c. */
 extern const struct lnd *const open_lnds[];
+/* Only privileged processes can bind ports below this one. */
+#define PRIVILEGED_PORTS 1024
+/* Logs why the configuration is refused, and fills conf.err with it, unless
+ * that is NULL. Returns @rc. */
+int node_conf_refuse(const struct ulnet_conf *c, int rc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Replaces zeros by defaults, and LNET_ACCEPT_DEFAULT by what it stands for.
- * Returns 0, or -EINVAL if a field makes no sense. */
+ * Returns 0, or -EINVAL if a field makes no sense: see node_conf_refuse(). */
 int node_conf_fill(struct ulnet_conf *c) must_check;
 /* Opens a node. @p->conf must come from node_conf_fill(). Its nids are ignored.
  */

@@ -7,7 +7,8 @@
  */
 #include "tests/unit/config/stub_lnd.h"
 
-#include "config/text/networks.h"
+#include "lnet/text/networks.h"
+#include "lnet/text/spec.h"
 #include "config/yaml/tree.h"
 #include "tests/tree_eq.h"
 #include "ulnet/control.h"

@@ -2,6 +2,7 @@
 /* The configuration of a node, and which defaults 0 stands for. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdlib.h>
 #include "tests/unit/lnet/cluster.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
@@ -83,9 +84,6 @@ Test(node_conf, has_the_interfaces_of_its_configuration)
 	struct ulnet_conf conf = { .run = LNET_RUN_POLL,
 				   .nids = "127.0.0.1@tcp  127.0.0.2@tcp1",
 				   .port = free_port() };
-	static const char *const bad[] = { "nonsense@", "*",
-					   "127.0.0.1@tcp 127.0.0.1@tcp" };
-	static const int want[] = { -EINVAL, -EINVAL, -EEXIST };
 	struct lnet *node = NULL;
 	struct ulnet_id id;
 
@@ -96,32 +94,136 @@ Test(node_conf, has_the_interfaces_of_its_configuration)
 	cr_assert(nid_is(&id.nid, "127.0.0.2@tcp1"));
 	cr_assert_eq(LNetGetId(node, 3, &id), -ENOENT);
 	lnet_close(node);
-	node = NULL;
-	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
-		int rc;
-
-		conf.nids = bad[i];
-		rc = lnet_open(&conf, &node);
-		cr_assert_eq(rc, want[i], "%s: %d", bad[i], rc);
-		cr_assert_null(node);
-	}
 	conf.nids = "";
 	cr_assert_eq(lnet_open(&conf, &node), 0);
 	cr_assert_eq(LNetGetId(node, 1, &id), -ENOENT);
 	lnet_close(node);
 }
 
-static int try_conf(void (*change)(struct ulnet_conf *conf))
+/* lnet_networks(7), beside NIDs, with blanks wherever the texts have them. */
+Test(node_conf, nids_may_be_networks)
 {
+	static const struct {
+		const char *nids, *want[3];
+	} cases[] = {
+		{ "tcp(lo)", { "127.0.0.1@tcp" } },
+		{ "tcp(127.0.0.3, lo) tcp1(lo),\ttcp2 (lo)  127.0.0.2",
+		  { "127.0.0.3@tcp", "127.0.0.1@tcp", "127.0.0.2@tcp" } },
+		{ " 127.0.0.2@tcp7\n tcp (lo) ",
+		  { "127.0.0.2@tcp7", "127.0.0.1@tcp" } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ulnet_conf conf = { .run = LNET_RUN_POLL,
+					   .nids = cases[i].nids,
+					   .port = free_port() };
+		struct lnet *node;
+		struct ulnet_id id;
+
+		cr_assert_eq(lnet_open(&conf, &node), 0, "%s", conf.nids);
+		for (unsigned int k = 0; k < 3 && cases[i].want[k]; k++) {
+			cr_assert_eq(LNetGetId(node, k + 1, &id), 0);
+			cr_assert(nid_is(&id.nid, cases[i].want[k]), "%s: %s",
+				  conf.nids, cases[i].want[k]);
+		}
+		lnet_close(node);
+	}
+}
+
+/* A net alone: the first interface that works. Whether this host has one
+ * depends on the host. */
+Test(node_conf, a_net_alone)
+{
+	struct ulnet_conf_error err = { "" };
+	struct ulnet_conf conf = { .run = LNET_RUN_POLL,
+				   .nids = "tcp",
+				   .accept = LNET_ACCEPT_NONE,
+				   .err = &err };
+	struct ulnet_ni_conf *nis;
+	struct lnet *node;
+	struct ulnet_id id;
+	unsigned int n;
+	int rc = lnet_networks_parse("tcp", &nis, &n, NULL);
+
+	cr_assert_eq(lnet_open(&conf, &node), rc, "%s", err.what);
+	if (rc) {
+		cr_assert_str_eq(err.what, "nids: 'tcp': tcp: no interface "
+					   "that could be used");
+		return;
+	}
+	free(nis);
+	cr_assert_eq(LNetGetId(node, 1, &id), 0);
+	cr_assert_eq(lnet_nid_net(&id.nid), LNET_NET(LNET_TYPE_SOCK, 0));
+	lnet_close(node);
+}
+
+/* A refusal says which item it is about, and why. */
+Test(node_conf, nids_that_are_refused)
+{
+	static const struct {
+		const char *nids;
+		int rc;
+		const char *what;
+	} cases[] = {
+		{ "nonsense@", -EINVAL, "'nonsense@': a net is expected" },
+		{ "lo@tcp", -EINVAL,
+		  "'lo@tcp': not an address; an interface goes by its name "
+		  "so: 'tcp(lo)'" },
+		{ "0.0.0.0@tcp", -EADDRNOTAVAIL,
+		  "'0.0.0.0@tcp': no interface has that address; 'tcp' alone "
+		  "stands for the first one that works" },
+		{ "192.0.2.1@tcp", -EADDRNOTAVAIL,
+		  "'192.0.2.1@tcp': no interface has that address" },
+		{ "127.0.0.1@tcp tpc(lo)", -EINVAL,
+		  "'tpc(lo)': no such net: tpc" },
+		{ "tcp(lo", -EINVAL, "'tcp(lo': ')' is missing" },
+		{ "tcp(no-such0)", -ENODEV,
+		  "'tcp(no-such0)': no-such0: no such interface" },
+		{ "*", -EINVAL, "'*': no such net: *" },
+		{ "*@tcp", -EINVAL, "'*@tcp': not the NID of one interface" },
+		{ "0@lo", -EINVAL, "'0@lo': every node has 0@lo" },
+		{ "127.0.0.1@tcp tcp(lo)", -EEXIST,
+		  "'tcp(lo)': it comes twice" },
+		{ "127.0.0.1@kfi", -EINVAL,
+		  "'127.0.0.1@kfi': not the NID of one interface" },
+		{ "5@kfi", -EPROTONOSUPPORT,
+		  "'5@kfi': nothing here serves net kfi" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ulnet_conf_error err = { "" };
+		struct ulnet_conf conf = { .run = LNET_RUN_POLL,
+					   .nids = cases[i].nids,
+					   .port = free_port(),
+					   .err = &err };
+		struct lnet *node = NULL;
+		int rc = lnet_open(&conf, &node);
+
+		cr_assert_eq(rc, cases[i].rc, "%s: %d", conf.nids, rc);
+		cr_assert_null(node);
+		cr_assert_eq(strncmp(err.what, "nids: ", 6), 0, "%s", err.what);
+		cr_assert_str_eq(err.what + 6, cases[i].what);
+		conf.err = NULL;
+		cr_assert_eq(lnet_open(&conf, &node), rc);
+	}
+}
+
+static int try_conf(void (*change)(struct ulnet_conf *conf), const char *field)
+{
+	struct ulnet_conf_error err = { "" };
 	struct ulnet_conf conf;
 	struct lnet *node = NULL;
 	int rc;
 
 	lnet_conf_init(&conf);
 	conf.run = LNET_RUN_POLL;
+	conf.err = &err;
 	change(&conf);
 	rc = lnet_open(&conf, &node);
 	cr_assert_eq(node == NULL, rc != 0);
+	cr_assert_eq(strncmp(err.what, field, strlen(field)), 0, "%s: %s",
+		     field, err.what);
+	cr_assert_eq(err.what[strlen(field)], rc ? ':' : '\0', "%s", err.what);
 	lnet_close(node);
 	return rc;
 }
@@ -174,6 +276,21 @@ static void any_pid(struct ulnet_conf *c)
 	c->pid = LNET_PID_ANY;
 }
 
+static void pid_of_a_caller(struct ulnet_conf *c)
+{
+	c->pid = LNET_PID_USERFLAG | 1;
+}
+
+static void unknown_discovery(struct ulnet_conf *c)
+{
+	c->discovery = (enum ulnet_discovery)(LNET_DISCOVERY_VERIFY + 1);
+}
+
+static void many_interfaces(struct ulnet_conf *c)
+{
+	c->interfaces_max = 40001;
+}
+
 static void unknown_accept(struct ulnet_conf *c)
 {
 	c->accept = (enum ulnet_accept)(LNET_ACCEPT_NONE + 1);
@@ -209,15 +326,31 @@ static void too_long(struct ulnet_conf *c)
 
 Test(node_conf, bad_configurations)
 {
-	static void (*const bad[])(struct ulnet_conf * conf) = {
-		many_cpts,	 two_polled,   unknown_run,	ev_without_loop,
-		loop_without_ev, two_on_ev,    long_timeout,	any_pid,
-		unknown_accept,	 long_backlog, many_handshakes, long_accept,
-		too_long,
+	static const struct {
+		void (*change)(struct ulnet_conf *conf);
+		const char *field;
+	} bad[] = {
+		{ many_cpts, "cpts" },
+		{ two_polled, "cpts" },
+		{ unknown_run, "run" },
+		{ ev_without_loop, "ev" },
+		{ loop_without_ev, "ev" },
+		{ two_on_ev, "cpts" },
+		{ long_timeout, "transaction_timeout" },
+		{ any_pid, "pid" },
+		{ pid_of_a_caller, "pid" },
+		{ unknown_discovery, "discovery" },
+		{ many_interfaces, "interfaces_max" },
+		{ unknown_accept, "accept" },
+		{ long_backlog, "accept_backlog" },
+		{ many_handshakes, "accept_max" },
+		{ long_accept, "accept_timeout" },
+		{ too_long, "transaction_timeout" },
 	};
 
-	cr_assert_eq(try_conf(as_it_is), 0);
-	cr_assert_eq(try_conf(longest), 0);
+	cr_assert_eq(try_conf(as_it_is, ""), 0);
+	cr_assert_eq(try_conf(longest, ""), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		cr_assert_eq(try_conf(bad[i]), -EINVAL, "number %zu", i);
+		cr_assert_eq(try_conf(bad[i].change, bad[i].field), -EINVAL,
+			     "number %zu", i);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parses networks in the syntax of the kernel's module parameters "networks",
- * for example "tcp(eth0,eth1)", and "ip2nets". Knows no node. */
-#ifndef CONFIG_TEXT_NETWORKS_H
-#define CONFIG_TEXT_NETWORKS_H
+/* What the parsers of networks, ip2nets and routes share, which also reads
+ * parts of a configuration in YAML. Knows no node. In libulnet and in
+ * libulnetctl, hidden in each. */
+#ifndef LNET_TEXT_SPEC_H
+#define LNET_TEXT_SPEC_H
 
 #include "ulnet/lnet.h"
 
@@ -12,6 +13,8 @@ int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 	       int rc, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* @s without the blanks and ends of lines at its beginning. */
+const char *spec_blanks(const char *s);
 /* A copy of @text, to be freed, of the same length, in which lines that end
  * with a backslash are joined, as modprobe joins them. NULL: no memory. */
 char *spec_join(const char *text);
@@ -36,38 +39,14 @@ bool spec_is_foreign(const char *name, size_t len);
 int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
 		   char cpts[SPEC_CPTS_SIZE]);
 
+/* Copies the list of CPTs in brackets at @s to @cpts. Returns what is behind it
+ * and blanks, or NULL: it is malformed. */
+const char *spec_cpts_end(const char *s, char cpts[SPEC_CPTS_SIZE]);
+
 /* Does the list of CPTs @text have all CPTs from 0 to @cpts - 1? All doors have
  * this parser: "[0-3,5]", "0", "0-3", "[0-6/2]", "*". 0: it does; -EOPNOTSUPP:
  * it does not; -EINVAL: it is malformed. CPTs that do not exist do not matter:
  * the list may have been written for another host. */
 int spec_cpts(const char *text, unsigned int cpts);
-
-/* Reads @word, a net, or several with brackets: "tcp[1-3]", "[tcp,o2ib]2".
- * *@nets_p, to be freed, has *@n_p nets. Errors as lnet_routes_parse(). */
-int spec_nets(const char *word, uint32_t **nets_p, unsigned int *n_p,
-	      struct ulnet_text_error *err);
-
-/* An address of this host; one interface may have several. */
-struct ip2nets_address {
-	char interface[LNET_INTERFACE_SIZE];
-	struct ulnet_nid nid; /* the address, on net tcp */
-	bool loopback;	      /* of the interface */
-	bool carrier;	      /* the interface has one */
-};
-
-/*
- * Selects from @rules, such as "tcp1(eth1) 10.1.*.*; tcp0 10.[2-3].0.0/16",
- * those with a range that one of the @n addresses is in; of those with the same
- * net the first. *@networks_p, to be freed, has their nets, as
- * lnet_networks_parse() takes them. A net without interfaces gets each
- * interface with an address in its ranges. Any thread.
- *
- * -EINVAL: malformed; or an interface has no address in the ranges of its rule,
- * and no interface that has one is used. -ENOENT: no rule was selected.
- * -ENOMEM. On error *@err is filled, unless @err is NULL.
- */
-int ip2nets_networks(const char *rules, const struct ip2nets_address *addrs,
-		     unsigned int n, char **networks_p,
-		     struct ulnet_text_error *err);
 
 #endif

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/util.h"
-#include "config/text/networks.h"
-#include "ulnet/control.h"
+#include "lnet/text/networks.h"
+#include "lnet/text/spec.h"
 
 /* Parses @text, and puts it together again as "net(interface)". */
 static void good(const char *text, const char *expected)

@@ -1,201 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config/text/networks.h"
+#include "lnet/text/networks.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
-#include "ulnet/control.h"
+#include "lnet/text/spec.h"
 
 #define SPEC_CONFS_MAX 1024 /* interfaces in one text */
-#define FOREIGN_MAX    16   /* bytes of the type of a foreign net */
-
-static const char *networks_blanks(const char *s)
-{
-	return s + strspn(s, " \t\n\r");
-}
-
-char *spec_join(const char *text)
-{
-	char *copy = strdup(text), *s = copy;
-
-	while (s && (s = strstr(s, "\\\n")))
-		memset(s, ' ', 2);
-	return copy;
-}
-
-const char *spec_comment_end(const char *s)
-{
-	return s + strcspn(s, ";\n");
-}
-
-int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
-	       int rc, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (!err)
-		return rc;
-	err->offset = (size_t)(at - text);
-	va_start(ap, fmt);
-	vsnprintf(err->what, sizeof(err->what), fmt, ap);
-	va_end(ap);
-	return rc;
-}
 
 /* spec_wrong() for the text of @w. */
 #define wrong(w, ...) spec_wrong((w)->err, (w)->text, __VA_ARGS__)
-
-/* ---- CPTs ---- */
-
-static bool networks_number(const char **pos, unsigned long *v)
-{
-	char *end;
-
-	*pos = networks_blanks(*pos);
-	if (!isdigit((unsigned char)**pos))
-		return false;
-	errno = 0;
-	*v = strtoul(*pos, &end, 10);
-	*pos = networks_blanks(end);
-	return !errno;
-}
-
-/* Reads "*", "a", "a-b" or "a-b/s" at *@pos, and adds the CPTs to @have. */
-static bool cpts_range(const char **pos, unsigned int cpts, uint32_t *have)
-{
-	unsigned long low = 0, high = cpts, step = 1;
-
-	*pos = networks_blanks(*pos);
-	if (**pos == '*') {
-		*pos = networks_blanks(*pos + 1);
-	} else {
-		if (!networks_number(pos, &low))
-			return false;
-		high = low;
-		if (**pos == '-' && (++*pos, !networks_number(pos, &high)))
-			return false;
-		if (**pos == '/' && (++*pos, !networks_number(pos, &step)))
-			return false;
-	}
-	if (high < low || !step)
-		return false;
-	for (; low <= high && low < cpts; low += MIN(step, (unsigned long)cpts))
-		*have |= UINT32_C(1) << low;
-	return true;
-}
-
-int spec_cpts(const char *text, unsigned int cpts)
-{
-	uint32_t have = 0, all = UINT32_MAX >> (32 - cpts);
-	const char *s = networks_blanks(text);
-	bool brackets = *s == '[';
-
-	s += brackets;
-	do {
-		if (!cpts_range(&s, cpts, &have))
-			return -EINVAL;
-	} while (*s++ == ',');
-	s--;
-	if (brackets && *s++ != ']')
-		return -EINVAL;
-	return *networks_blanks(s) ? -EINVAL : have == all ? 0 : -EOPNOTSUPP;
-}
-
-/* ---- interfaces ---- */
-
-/* Copies the list of CPTs at @s. Returns what is behind it, or NULL: it is
- * malformed. */
-static const char *cpts_end(const char *s, char cpts[SPEC_CPTS_SIZE])
-{
-	size_t len = strcspn(s, "]");
-
-	if (!s[len] || len + 1 >= SPEC_CPTS_SIZE)
-		return NULL;
-	memcpy(cpts, s, len + 1);
-	cpts[len + 1] = '\0';
-	if (spec_cpts(cpts, 1) == -EINVAL)
-		return NULL;
-	return networks_blanks(s + len + 1);
-}
-
-int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
-		   char cpts[SPEC_CPTS_SIZE])
-{
-	const char *start = networks_blanks(*pos),
-		   *end = start + strcspn(start, ",[");
-	size_t len = (size_t)(end - start);
-
-	if (!*start)
-		return 0;
-	while (len && isspace((unsigned char)start[len - 1]))
-		len--;
-	*pos = start;
-	*cpts = '\0';
-	if (*end == '[')
-		end = cpts_end(end, cpts);
-	if (!end || !len || len >= LNET_INTERFACE_SIZE ||
-	    (*end && (*end != ',' || !*networks_blanks(end + 1))))
-		return -EINVAL;
-	memcpy(name, start, len);
-	name[len] = '\0';
-	*pos = end + (*end == ',');
-	return 1;
-}
-
-/* ---- nets of other implementations ---- */
-
-/* Does one change of a letter, or a swap of two, make @b of the @alen bytes at
- * @a? */
-static bool letter_apart(const char *a, size_t alen, const char *b)
-{
-	size_t blen = strlen(b), head = 0, tail = 0, most = MIN(alen, blen);
-
-	while (head < most && a[head] == b[head])
-		head++;
-	while (tail < most - head && a[alen - 1 - tail] == b[blen - 1 - tail])
-		tail++;
-	a += head;
-	b += head;
-	alen -= head + tail;
-	blen -= head + tail;
-	return (alen <= 1 && blen <= 1) ||
-	       (alen == 2 && blen == 2 && a[0] == b[1] && a[1] == b[0]);
-}
-
-/* Is one of the types of nets that NIDs can be on called @name, or nearly so?
- */
-static bool type_is_near(const char *name, size_t len)
-{
-	char type[LNET_NIDSTR_SIZE];
-
-	for (uint32_t i = 0; i < 0xff; i++) {
-		lnet_net_format(LNET_NET(i, 0), type, sizeof(type));
-		if (isalpha((unsigned char)*type) &&
-		    letter_apart(name, len, type))
-			return true;
-	}
-	return false;
-}
-
-bool spec_is_foreign(const char *name, size_t len)
-{
-	while (len && isdigit((unsigned char)name[len - 1]))
-		len--;
-	if (!len || len > FOREIGN_MAX || !isalpha((unsigned char)*name))
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)name[i]))
-			return false;
-	return !type_is_near(name, len);
-}
 
 /* ---- networks ---- */
 
@@ -409,13 +229,13 @@ static int parse_interfaces(struct networks *w, const char **pos, uint32_t net)
 		return wrong(w, start, -EINVAL, "an interface is expected");
 	if (net == LNET_NET_ANY)
 		w->n = before;
-	*pos = networks_blanks(end + 1);
+	*pos = spec_blanks(end + 1);
 	return 0;
 }
 
 static int parse_net(struct networks *w, const char **pos)
 {
-	const char *start = networks_blanks(*pos), *end;
+	const char *start = spec_blanks(*pos), *end;
 	size_t len = strcspn(start, "([, \t\n\r");
 	char cpts[SPEC_CPTS_SIZE];
 	uint32_t net = LNET_NET_ANY;
@@ -423,14 +243,14 @@ static int parse_net(struct networks *w, const char **pos)
 
 	if (rc)
 		return rc;
-	*pos = networks_blanks(start + len);
+	*pos = spec_blanks(start + len);
 	if (**pos == '(')
 		rc = parse_interfaces(w, pos, net);
 	else if (net != LNET_NET_ANY)
 		rc = put_default(w, start, net);
 	if (rc || **pos != '[')
 		return rc;
-	end = cpts_end(*pos, cpts);
+	end = spec_cpts_end(*pos, cpts);
 	if (!end)
 		return wrong(w, *pos, -EINVAL, "no list of CPTs");
 	note_cpts(w, net, cpts);
@@ -506,6 +326,26 @@ int lnet_networks_parse(const char *text, struct ulnet_ni_conf **confs_p,
 	return spec_networks(text, READ_HERE, confs_p, n_p, err);
 }
 
+const char *networks_end(const char *s, const char *end)
+{
+	bool inside = false;
+	char last = ',';
+
+	for (; s < end; s++) {
+		const char *next = spec_blanks(s);
+
+		if (*s == '(')
+			inside = true;
+		else if (*s == ')')
+			inside = false;
+		if (next == s)
+			last = *s;
+		else if (!inside && last != ',' && *next != ',' && *next != '(')
+			break;
+	}
+	return s;
+}
+
 /* ==== ip2nets ==== */
 
 #define WORD_SIZE 512 /* of an address range, with "@tcp" */
@@ -526,7 +366,7 @@ struct matcher {
 	struct ulnet_text_error *err;
 	const struct ip2nets_address *addrs;
 	unsigned int naddrs;
-	bool *hit; /* hit[i]: addrs[i] is in a range of the current rule */
+	bool *hit;    /* hit[i]: addrs[i] is in a range of the current rule */
 	bool matched; /* a rule is for this host */
 	unsigned int n;
 	struct chosen chosen[SPEC_CONFS_MAX];
@@ -711,28 +551,6 @@ static int use_nets(struct matcher *m, struct chosen *like,
 
 /* ---- rules ---- */
 
-/* The end of the nets of a rule: the first blank that is neither in
- * parentheses, nor next to a comma, nor before a parenthesis. */
-static const char *nets_end(const char *s, const char *end)
-{
-	bool inside = false;
-	char last = ',';
-
-	for (; s < end; s++) {
-		const char *next = s + strspn(s, " \t\r");
-
-		if (*s == '(')
-			inside = true;
-		else if (*s == ')')
-			inside = false;
-		if (next == s)
-			last = *s;
-		else if (!inside && last != ',' && *next != ',' && *next != '(')
-			break;
-	}
-	return s;
-}
-
 static int read_nets(struct matcher *m, const char *s, const char *end,
 		     enum reader reader, struct ulnet_ni_conf **confs_p,
 		     unsigned int *n_p)
@@ -753,7 +571,7 @@ static int read_nets(struct matcher *m, const char *s, const char *end,
 static int networks_read_rule(struct matcher *m, const char *s, const char *end)
 {
 	struct chosen like = { .rule = s,
-			       .ranges = nets_end(s, end),
+			       .ranges = networks_end(s, end),
 			       .end = end };
 	struct ulnet_ni_conf *confs = NULL;
 	unsigned int n = 0;
