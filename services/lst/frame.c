@@ -381,15 +381,16 @@ static uint32_t handle(struct lst_slot *slot, struct lst_msg *reply)
 	return DROPPED;
 }
 
-/* Answers a framework request with @status, and postpones the end of the
- * session. */
+/* Answers a framework request with @status. A request of the session's own
+ * console, which was not refused, postpones the end of the session; no other
+ * does, or strangers could keep a session whose console has gone. */
 static void frame_end(struct lst_slot *slot, struct lst_msg *reply,
 		      uint32_t status)
 {
 	struct lst *lst = slot->cpt->lst;
 	struct lst_session *s = lst->session;
 
-	if (s)
+	if (!status && names_our_session(lst, &slot->msg))
 		s->deadline = lnet_now(lst->node, LST_HOME) +
 			      lst->conf.session_s * NS_PER_S;
 	if (status == DROPPED) {

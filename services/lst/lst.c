@@ -20,7 +20,7 @@ void lst_watch(struct lst_cpt *cpt)
 
 static void on_resume(struct ulnet_timer *timer)
 {
-	lst_units_resume(LST_OF(timer, struct lst_cpt, resume));
+	lst_units_resume(&LST_OF(timer, struct lst_cpt, resume)->yielding);
 }
 
 /* Ends the session if its deadline has passed. Returns whether there is a
@@ -36,8 +36,11 @@ static void on_tick(struct ulnet_timer *timer)
 {
 	struct lst_cpt *cpt = LST_OF(timer, struct lst_cpt, tick);
 	uint64_t now = lnet_now(cpt->lst->node, cpt->index);
-	bool again = lst_calls_tick(&cpt->calls, now) || cpt->lanes;
+	bool again = lst_calls_tick(&cpt->calls, now);
 
+	again |= lst_slots_tick(cpt);
+	lst_units_resume(&cpt->pausing);
+	again |= cpt->lanes > 0;
 	if (cpt->index == LST_HOME)
 		again |= session_tick(cpt->lst, now);
 	if (again)
@@ -57,7 +60,8 @@ static int lst_cpt_close(void *arg)
 	lnet_timer_cancel(cpt->lst->node, cpt->index, &cpt->resume);
 	if (cpt->index == LST_HOME && cpt->lst->session)
 		lst_session_end(cpt->lst->session);
-	lst_units_resume(cpt);
+	lst_units_resume(&cpt->yielding);
+	lst_units_resume(&cpt->pausing);
 	return 0;
 }
 
@@ -137,6 +141,7 @@ int lst_open(struct lnet *node, const struct lst_conf *conf, struct lst **lst_p)
 		lnet_timer_init(&lst->cpts[i].tick, on_tick);
 		lnet_timer_init(&lst->cpts[i].resume, on_resume);
 		TAILQ_INIT(&lst->cpts[i].yielding);
+		TAILQ_INIT(&lst->cpts[i].pausing);
 		lst_slots_init(&lst->cpts[i]);
 	}
 	/* The layer closes what was opened, after an error as well. */

@@ -7,10 +7,10 @@
  * that are ending; LST_TESTS_MAX tests and as many batches in a session;
  * LST_UNITS_MAX units of tests (session.c) and LST_UNIT_BYTES of their bulk
  * data on the node; on each CPT LST_SLOTS requests of each kind that are being
- * served, with at most LNET_MTU bytes each. Beyond that the answer is ENOMEM,
- * or requests wait in LNet, where each peer has its share
- * (LNetSetLazyPortal(3)). A session ends if no request of a console comes for
- * session_s.
+ * served, with at most LNET_MTU bytes each, which are freed when the slot was
+ * idle for a second or two. Beyond that the answer is ENOMEM, or requests wait
+ * in LNet, where each peer has its share (LNetSetLazyPortal(3)). A session ends
+ * if no request of its console that is not refused comes for session_s.
  *
  * The protocol has no credentials: consoles are known by the NID that a request
  * came from, and by nothing else.
@@ -36,7 +36,7 @@ struct lst_conf {
 	 * EACCES, and a request of a test with ESRCH unless there is a session.
 	 * NULL: any node may be a console, and tests are always served. */
 	const struct ulnet_nidlist *consoles;
-	/* s without requests after which a session ends; default: LST_SESSION_S
+	/* s without such requests after which a session ends; default: LST_SESSION_S
 	 */
 	uint32_t session_s;
 	/* s in which a destination of a test has to answer; default: LST_RPC_S

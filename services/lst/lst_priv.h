@@ -23,8 +23,9 @@ struct lst_slot {
 	struct lst_md request, bulk, reply;
 	struct lst_msg msg; /* the request, decoded */
 	uint8_t in[LST_MSG_SIZE], out[LST_MSG_SIZE];
-	void *memory; /* for bulk data */
+	void *memory; /* for bulk data; none if memory_size is 0 */
 	uint32_t memory_size, length;
+	bool used; /* memory was, since the last lst_slots_tick() */
 };
 
 struct lst_cpt {
@@ -42,7 +43,12 @@ struct lst_cpt {
 	 * in which a unit goes on at once would never end.) */
 	TAILQ_HEAD(lst_units, lst_unit) yielding;
 	struct ulnet_timer resume;
-	/* checks the deadlines of calls, and on LST_HOME that of the session */
+	/* Units whose last request failed before LST_TICK had passed: they go
+	 * on at the next tick. (Otherwise those whose destination cannot be
+	 * reached would send, and fail, in each turn.) */
+	struct lst_units pausing;
+	/* checks the deadlines of calls, and on LST_HOME that of the session;
+	 * frees memory that slots do not use; resumes units */
 	struct ulnet_timer tick;
 };
 
@@ -54,6 +60,9 @@ void lst_slots_init(struct lst_cpt *cpt);
 int lst_slots_open(struct lst_cpt *cpt);
 void lst_slots_close(struct lst_cpt *cpt);
 void lst_slots_free(struct lst_cpt *cpt);
+/* Frees the memory of slots that have not used it since the last call. Returns
+ * whether any slot has memory. On the CPT. */
+bool lst_slots_tick(struct lst_cpt *cpt);
 /* Sends @reply, of which it sets the type, and then posts the slot again. */
 void lst_slot_reply(struct lst_slot *slot, struct lst_msg *reply);
 /* Posts the slot again, without an answer. */
@@ -81,7 +90,7 @@ struct lst_unit {
 	uint32_t sequence;
 	bool running;
 	uint64_t began; /* ns: when its last request was sent */
-	TAILQ_ENTRY(lst_unit) yield;
+	TAILQ_ENTRY(lst_unit) waiting; /* in yielding or pausing of its CPT */
 };
 
 /* The units of a test on one CPT. LST_HOME posts work to that CPT to run the
@@ -158,8 +167,9 @@ void lst_test_run(struct lst_test *t);
 /* Makes the units of @t send no more requests. @abort: also cancels the
  * requests that are under way. */
 void lst_test_stop(struct lst_test *t, bool abort);
-/* Sends the next requests of the units in cpt->yielding. On the CPT. */
-void lst_units_resume(struct lst_cpt *cpt);
+/* Sends the next requests of the @units, which are cpt->yielding or
+ * cpt->pausing. On the CPT. */
+void lst_units_resume(struct lst_units *units);
 
 /* ---- framework requests: frame.c ---- */
 

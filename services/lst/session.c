@@ -381,20 +381,32 @@ static void unit_again(struct lst_unit *u)
 		unit_next(u);
 		return;
 	}
-	TAILQ_INSERT_TAIL(&cpt->yielding, u, yield);
+	TAILQ_INSERT_TAIL(&cpt->yielding, u, waiting);
 	if (!lnet_timer_armed(&cpt->resume))
 		lnet_timer_arm(cpt->lst->node, cpt->index, &cpt->resume,
 			       now + 1);
 }
 
-void lst_units_resume(struct lst_cpt *cpt)
+/* As unit_again(), after a request that has failed. */
+static void unit_retry(struct lst_unit *u)
 {
-	struct lst_units units = TAILQ_HEAD_INITIALIZER(units);
+	struct lst_cpt *cpt = u->lane->cpt;
+
+	if (cpt->closing || u->test->stopping ||
+	    lnet_now(cpt->lst->node, cpt->index) - u->began >= LST_TICK)
+		unit_again(u);
+	else
+		TAILQ_INSERT_TAIL(&cpt->pausing, u, waiting);
+}
+
+void lst_units_resume(struct lst_units *units)
+{
+	struct lst_units some = TAILQ_HEAD_INITIALIZER(some);
 	struct lst_unit *u;
 
-	TAILQ_CONCAT(&units, &cpt->yielding, yield);
-	while ((u = TAILQ_FIRST(&units))) {
-		TAILQ_REMOVE(&units, u, yield);
+	TAILQ_CONCAT(&some, units, waiting);
+	while ((u = TAILQ_FIRST(&some))) {
+		TAILQ_REMOVE(&some, u, waiting);
 		unit_next(u);
 	}
 }
@@ -413,6 +425,8 @@ static void unit_done(struct lst_call *call)
 	count_failure(t);
 	if (t->stop_on_error)
 		unit_end(u);
+	else if (call->status)
+		unit_retry(u);
 	else
 		unit_again(u);
 }

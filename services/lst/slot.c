@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "lst_priv.h"
 
@@ -109,19 +110,47 @@ void lst_slot_reply(struct lst_slot *slot, struct lst_msg *reply)
 		lst_slot_drop(slot);
 }
 
+static void slot_memory_free(struct lst_slot *slot)
+{
+	if (slot->memory_size)
+		munmap(slot->memory, slot->memory_size);
+	slot->memory_size = 0;
+}
+
 static int slot_memory(struct lst_slot *slot, uint32_t length)
 {
+	void *memory;
+
 	slot->length = length;
+	slot->used = true;
 	if (length <= slot->memory_size)
 		return 0;
-	free(slot->memory);
-	slot->memory_size = 0;
-	/* zeroed, because less data may come */
-	slot->memory = calloc(1, length);
-	if (!slot->memory)
+	slot_memory_free(slot);
+	/* Pages of its own, which go back to the system when they are freed;
+	 * they are zeroed, because less data may come. */
+	memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
 		return -ENOMEM;
+	slot->memory = memory;
 	slot->memory_size = length;
+	lst_watch(slot->cpt);
 	return 0;
+}
+
+bool lst_slots_tick(struct lst_cpt *cpt)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < cpt->nslots; i++) {
+		struct lst_slot *slot = &cpt->slots[i];
+
+		if (!slot->used && !slot->bulk.busy)
+			slot_memory_free(slot);
+		slot->used = false;
+		any |= slot->memory_size > 0;
+	}
+	return any;
 }
 
 int lst_slot_fetch(struct lst_slot *slot, uint32_t length,
@@ -367,6 +396,6 @@ void lst_slots_close(struct lst_cpt *cpt)
 void lst_slots_free(struct lst_cpt *cpt)
 {
 	for (unsigned int i = 0; i < cpt->nslots; i++)
-		free(cpt->slots[i].memory);
+		slot_memory_free(&cpt->slots[i]);
 	free(cpt->slots);
 }

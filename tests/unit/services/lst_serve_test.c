@@ -401,19 +401,24 @@ Test(lst_serve, join)
 
 /* ---- how long sessions last ---- */
 
-/* A session ends after some time without requests; any node's request prolongs
- * it. */
+/* A session ends after some time without requests of its console. Neither what
+ * other consoles ask, nor what is refused, prolongs it. */
 Test(lst_serve, session_expires)
 {
 	begin(1);
 	sessions();
 	lnet_sim_run(sim, 60 * SEC);
-	cr_assert_eq(status_of(FROM_ID, (struct lst_msg){ .type = LST_DEBUG,
-							  .session = other }),
+	cr_assert_eq(status_of(FROM_ID, (struct lst_msg){ .type = LST_DEBUG }),
 		     0u);
 	lnet_sim_run(sim, 60 * SEC);
 	cr_assert(lsts[1]->session);
 	cr_assert_null(lsts[2]->session);
+	cr_assert_eq(status_of(FROM_ID, (struct lst_msg){ .type = LST_DEBUG,
+							  .session = other }),
+		     0u);
+	cr_assert_eq(status_of(FROM_ID, make_of(other, 0)), (uint32_t)EBUSY);
+	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)),
+		     (uint32_t)ENOENT);
 	lnet_sim_run(sim, 50 * SEC);
 	cr_assert_null(lsts[1]->session);
 	end();
@@ -541,6 +546,40 @@ static void run_all(unsigned int cpts)
 	cr_assert_eq(c.bulk_got, (8 + 1024 + 4096 + 8192 + LNET_MTU) * 36ull);
 	cr_assert_eq(c.bulk_put, c.bulk_got);
 	cr_assert_gt(c.recv_length, c.bulk_got);
+	end();
+}
+
+static uint64_t slot_bytes(int node)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < lsts[node]->ncpts; i++)
+		for (unsigned int k = 0; k < lsts[node]->cpts[i].nslots; k++)
+			n += lsts[node]->cpts[i].slots[k].memory_size;
+	return n;
+}
+
+/* The memory for bulk data is kept while tests run, and given back afterwards.
+ */
+Test(lst_serve, memory_is_given_back)
+{
+	struct lst_msg test = test_of(LST_SERVICE_BRW, 5, 32);
+
+	test.test.brw = (struct lst_brw_params){ .opcode = LST_WRITE,
+						 .flags = LST_CHECK_FULL,
+						 .length = LNET_MTU };
+	begin(2);
+	sessions();
+	run(test, 160);
+	cr_assert_geq(slot_bytes(2), (uint64_t)LNET_MTU);
+	cr_assert_gt(slot_bytes(1), 0u); /* the list of destinations */
+	lnet_sim_run(sim, 3 * SEC);
+	cr_assert_eq(slot_bytes(1) + slot_bytes(2), 0u);
+	/* and is there again for the next run */
+	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
+	await_idle();
+	cr_assert_eq(stats(FROM_ID).brw_errors, 0u);
+	cr_assert_geq(slot_bytes(2), (uint64_t)LNET_MTU);
 	end();
 }
 
@@ -734,6 +773,30 @@ Test(lst_serve, silent_target)
 Test(lst_serve, silent_target_for_less)
 {
 	silent_target(5);
+}
+
+/* A test whose destination cannot be reached at all goes on, but does not spend
+ * the processor on it: each unit tries once a second. */
+Test(lst_serve, unreachable_target)
+{
+	struct lst_msg test = test_of(LST_SERVICE_PING, UINT32_MAX, 4);
+	struct ulnet_id nowhere = id_of("10.9.9.9@tcp9");
+
+	test.test.stop_on_error = 0;
+	begin(2);
+	sessions();
+	cr_assert_eq(add_list(test, &nowhere, 1), 0u);
+	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
+	lnet_sim_run(sim, 10 * SEC);
+	cr_assert_geq(sent_by(1), 4u * 9);
+	cr_assert_leq(sent_by(1), 4u * 12);
+	cr_assert_eq(stats(FROM_ID).ping_errors, sent_by(1));
+	cr_assert_eq(status_of(FROM_ID, batch_of(LST_STOP, 0, 1)), 0u);
+	await_idle();
+	/* A node that is closed meanwhile waits for nothing: end() looks. */
+	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
+	lnet_sim_run(sim, SEC / 2);
+	end();
 }
 
 /* ---- a server that the test plays ---- */
