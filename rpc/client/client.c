@@ -341,8 +341,7 @@ void client_kick(struct ulrpc_client *c)
 
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c)
 {
-	return c->imp->shutting_down ? ULRPC_CAUSE_SHUTDOWN
-				     : ULRPC_CAUSE_UNREACHABLE;
+	return c->imp->away ? c->imp->away : ULRPC_CAUSE_UNREACHABLE;
 }
 
 void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)

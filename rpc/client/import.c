@@ -239,7 +239,7 @@ static void on_connect_sent(struct shard *s, uint64_t id, uint64_t tag,
 	if (!ev->status)
 		return;
 	last = !imp->untried;
-	imp->shutting_down = false;
+	imp->away = ULRPC_CAUSE_OK;
 	try_again(imp);
 	if (last)
 		import_each_client(imp, client_on_unreachable);
@@ -607,7 +607,7 @@ static void import_on_timer(struct ulnet_timer *timer)
 			connect_repeat(imp);
 			break;
 		}
-		imp->shutting_down = false;
+		imp->away = ULRPC_CAUSE_OK;
 		try_again(imp);
 		break;
 	case IMPORT_FULL:
@@ -661,7 +661,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	imp->connect_time = now - imp->begun;
 	imp->failed = 0;
 	budget_begin(&imp->budget, imp->xid, now);
-	imp->shutting_down = false;
+	imp->away = ULRPC_CAUSE_OK;
 	imp->probes = 0;
 	imp->detect_within = 0;
 	imp->untried = imp->nnids - 1;
@@ -691,6 +691,23 @@ static bool import_is_final(const struct import *imp,
 	       (m->status == WIRE_REFUSED && !imp->knows_server);
 }
 
+/* What the server says of itself by the status of a Connected. */
+static enum ulrpc_cause import_away(uint32_t status)
+{
+	switch (status) {
+	case WIRE_OK: /* but its version is unknown */
+	case WIRE_VERSION_UNKNOWN:
+	case WIRE_REFUSED:
+		return ULRPC_CAUSE_REFUSED;
+	case WIRE_SHUTTING_DOWN:
+		return ULRPC_CAUSE_SHUTDOWN;
+	case WIRE_OVERLOADED:
+		return ULRPC_CAUSE_OVERLOADED;
+	default:
+		return ULRPC_CAUSE_OK;
+	}
+}
+
 static void import_on_connected(struct import *imp,
 				const struct ulnet_event *ev,
 				const struct wire_connected *m)
@@ -709,10 +726,14 @@ static void import_on_connected(struct import *imp,
 	}
 	stat_count(imp->shard, RPC_STAT_connections_refused);
 	imp->retry_after = retry_after_ns(m->retry_after);
-	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
+	imp->away = import_away(m->status);
 	if (import_is_final(imp, m)) {
 		import_log(imp, "the server refuses the connection");
 		import_each_client(imp, client_on_refused);
+		/* Nothing waits that could end as refused at the end of a long
+		 * pause; what is called from now on asks anew. */
+		imp->retry_after = 0;
+		imp->untried = 0;
 	}
 	try_again(imp);
 }
@@ -796,7 +817,8 @@ static void on_goodbye(struct import *imp, const struct wire_goodbye *m)
 {
 	if (!import_is_up(imp) || m->connection != imp->connection)
 		return;
-	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
+	imp->away = m->status == WIRE_SHUTTING_DOWN ? ULRPC_CAUSE_SHUTDOWN
+						    : ULRPC_CAUSE_OK;
 	import_lost(imp, imp->epoch);
 	imp->restarted = true;
 	import_each_client(imp, client_unopen);

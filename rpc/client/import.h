@@ -89,8 +89,10 @@ struct import {
 	uint8_t server_id[RPC_ID_SIZE];
 	uint32_t server_clients; /* about how many clients the server has */
 	uint64_t retry_after;	 /* ns to wait, as the server wants */
-	/* by the last word of the server, it is shutting down */
-	bool shutting_down;
+	/* why there is no connection, by the last word of the server:
+	 * ULRPC_CAUSE_SHUTDOWN, _REFUSED or _OVERLOADED; ULRPC_CAUSE_OK: it has
+	 * not said */
+	enum ulrpc_cause away;
 	/* what the server knew when the connection was lost is gone, because it
 	 * is another one now, or has ended; not because it has forgotten this
 	 * client */

@@ -350,6 +350,47 @@ Test(export, an_id_is_one_process)
 	}
 }
 
+/* The second of two processes with one id hears each time, and at once, that it
+ * is refused, however long the first one stays; when that has gone, the second
+ * one is served. */
+Test(export, a_second_client_with_one_id)
+{
+	const struct ulrpc_conf conf = { .client_id = "who I am always",
+					 .client_generation = 1 };
+	struct ulrpc_client *clients[2];
+	struct ulrpc *second;
+	struct serve_rig g;
+	struct called c;
+
+	serve_init(&g, 1, 2);
+	serve_open(&g, NULL);
+	serve_start_with(&g, NULL);
+	cr_assert_eq(ulrpc_open(g.node[CALLER], &conf, &g.rpc[CALLER]), 0);
+	cr_assert_eq(ulrpc_open(lnet_sim_node(g.sim, serve_node_add(&g, 2)),
+				&conf, &second),
+		     0);
+	clients[0] = serve_client_of(g.rpc[CALLER], "test");
+	clients[1] = serve_client_of(second, "test");
+	for (unsigned int i = 0; i < 20; i++) {
+		g.client = clients[i % 2];
+		serve_call(&g, "echo", "x", 1, 3000000, ULRPC_PRIORITY_NORMAL,
+			   &c);
+		lnet_sim_run(g.sim, 4 * SEC);
+		cr_assert_eq(c.ended, 1);
+		cr_assert_eq(c.outcome.cause,
+			     i % 2 ? ULRPC_CAUSE_REFUSED : ULRPC_CAUSE_OK, "%u",
+			     i);
+		cr_assert_leq(c.outcome.total, 2000000);
+	}
+	cr_assert_eq(g.served.runs, 10);
+	cr_assert_eq(ulrpc_close(g.rpc[CALLER]), 0);
+	g.rpc[CALLER] = second;
+	serve_call(&g, "echo", "x", 1, 3000000, ULRPC_PRIORITY_NORMAL, &c);
+	lnet_sim_run(g.sim, 4 * SEC);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
+	serve_fini(&g);
+}
+
 /* A client that reconnects from another NID goes on, with its records. */
 Test(export, a_client_that_moves)
 {
