@@ -10,7 +10,8 @@ static void check(int rc, const char *what)
 		errx(1, "%s: %s", what, strerror(-rc));
 }
 
-static struct ulrpc *open_node(int argc, char **argv, enum ulnet_accept accept)
+static struct ulrpc *open_node(int argc, char **argv,
+			       enum ulnet_accept accept)
 {
 	struct ulnet_conf conf = {
 		.nids = argc > 1 ? argv[1] : "127.0.0.1@tcp",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node.h"
 
-static int64_t total; /* needs no lock: "inline" calls run on the one CPT */
+static int64_t total; /* no lock: "inline" calls run on the only CPT */
 
 static void serve_add(Tally_Service *self, const Amount *request,
 		      Total_Closure reply, void *call)
