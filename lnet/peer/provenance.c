@@ -95,6 +95,18 @@ static bool is_known_now(const struct lnet_peer *peer)
 	return counts_total(&received) != 0;
 }
 
+/* An NI is forgotten that @by has named last. If it has not been asked whose it
+ * is since then, @by may name it rightly: its peer is asked again when it is
+ * used or discovered. A claimant of another CPT claims it again by itself. */
+static void tell_claimant(struct lnet_cpt *cpt, const struct ulnet_nid *by)
+{
+	struct lnet_peer_ni *claimant =
+		lnet_nid_is_any(by) ? NULL : peer_find(cpt, by);
+
+	if (claimant)
+		claimant->peer->merged = false;
+}
+
 /* How many are forgotten in one call, more than one announcement can name. */
 #define FORGET_ABANDONED 256
 
@@ -124,11 +136,14 @@ bool provenance_forget_abandoned(struct lnet_cpt *cpt)
 	     i++) {
 		struct lnet_peer *peer =
 			list_first(list, struct lnet_peer, idle);
+		struct ulnet_nid by = peer_next_ni(peer, NULL)->claimed_by;
 
-		if (is_known_now(peer) || peer_forget(cpt, peer))
+		if (is_known_now(peer) || peer_forget(cpt, peer)) {
 			provenance_keep(cpt, peer);
-		else
+		} else {
+			tell_claimant(cpt, &by);
 			any = true;
+		}
 	}
 	return any;
 }

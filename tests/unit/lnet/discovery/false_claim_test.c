@@ -907,6 +907,38 @@ Test(false_claim, random_nids_leave_nothing)
 	}
 }
 
+static void second_link(const struct rig *r, bool works)
+{
+	const struct ulnet_sim_link link = { .loss = works ? 0 : 1000000 };
+	const struct ulnet_nid node = nid_of("10.0.0.1@tcp");
+	const struct ulnet_nid second = nid_of("10.0.1.2@tcp");
+
+	cr_assert_eq(lnet_sim_link_set(r->sim, &node, &second, &link), 0);
+	cr_assert_eq(lnet_sim_link_set(r->sim, &second, &node, &link), 0);
+}
+
+/* A NID that the liar has named first, and the victim, too, cannot be asked.
+ * When the liar does not name it any more, the victim gets it. */
+Test(false_claim, given_up_to_the_victim)
+{
+	struct rig r = rig_open(1, "10.0.0.2@tcp 10.0.1.2@tcp");
+
+	second_link(&r, false);
+	lie_two(&r, LIAR, "10.0.1.2@tcp");
+	WORD(r.node, "10.0.1.2@tcp", "hearsay");
+	arrives(&r, r.node, "10.0.0.2@tcp");
+	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	lie_begin(1);
+	lie_nid(LIAR);
+	lie_push(r.liar, "10.0.0.1@tcp");
+	lnet_sim_run_all(r.sim);
+	second_link(&r, true);
+	arrives(&r, r.node, "10.0.0.2@tcp");
+	KNOWS(r.node, "10.0.0.2@tcp",
+	      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
+	cluster_end(r.sim);
+}
+
 /* The victim is pinged because of a claim, does not answer, but announces
  * another NID, and crashes: it is pinged once more whether the announcement
  * still holds. */
