@@ -240,6 +240,60 @@ static void moves(void)
 	}
 }
 
+/* A state of the design of multi-rail LNet (seed 002), which has other names in
+ * part, and which of the states here it is. */
+struct other {
+	const char *name;
+	const struct fsm_state *here; /* NULL: it has no name here */
+	const char *but;	      /* more about it, or NULL */
+};
+
+static const struct other other_nis[] = {
+	{ "created", &ni_states[NI_ACTIVE], NULL },
+	{ "failed", &debug_nis[DEBUG_NI_DOWN], NULL },
+	{ "degraded", &debug_nis[DEBUG_NI_ILL],
+	  "or\n.Ql recovering :\nfailed messages say so, as links do not" },
+};
+
+static const struct other other_peers[] = {
+	{ "init", &peer_states[PEER_UNKNOWN], NULL },
+	{ "active", &peer_states[PEER_DISCOVERED],
+	  "or, without discovery,\n.Ql unknown" },
+	{ "discover", &peer_states[PEER_QUEUED], NULL },
+	{ "ping sent", &peer_states[PEER_DISCOVERING], NULL },
+	{ "data received", &peer_states[PEER_MERGING], NULL },
+	{ "push sent", &peer_states[PEER_PUSHING], NULL },
+	{ "inactive", NULL,
+	  "each NID of the peer is\n.Ql ill , recovering\nor\n.Ql down" },
+};
+
+static const struct other other_peer_nis[] = {
+	{ "created", &debug_nis[DEBUG_NI_ACTIVE],
+	  "and nothing was sent to it yet" },
+	{ "activating", &debug_nis[DEBUG_NI_ACTIVE],
+	  "and messages wait for its first connection:\n"
+	  ".Va ulnet_peer_connecting_messages" },
+	{ "connected", &debug_nis[DEBUG_NI_ACTIVE],
+	  "and a message was sent to it" },
+	{ "failed", &debug_nis[DEBUG_NI_ILL],
+	  "or\n.Ql recovering ,\nor, if the peer says so,\n.Ql down" },
+};
+
+static void others(const struct other *o, unsigned int n)
+{
+	puts(".Pp\nStates with other names in the design of multi-rail LNet:\n"
+	     ".Bl -tag -width discovering -compact");
+	for (; n--; o++) {
+		printf(".It %s\n", o->name);
+		if (o->here)
+			printf(".Ql %s%s\n", o->here->name, o->but ? " ," : "");
+		if (o->but)
+			puts(o->but);
+	}
+	puts(".El");
+}
+
+#define OTHERS(table)	      others(table, ARRAY_SIZE(table))
 #define MACHINE(table, texts) machine(table, ARRAY_SIZE(texts), texts)
 #define LISTED(table, texts)  listed(table, ARRAY_SIZE(texts), texts)
 
@@ -272,6 +326,7 @@ int main(void)
 	     "well "
 	     "it works:");
 	MACHINE(debug_nis, ni_does);
+	OTHERS(other_nis);
 	puts(".Pp\nCounters of the interface are in its\n.Va statistics\nand\n"
 	     ".Va health stats .\n"
 	     ".Ss Nets\n"
@@ -291,10 +346,13 @@ int main(void)
 	     ".Va pushes , pushes_sent , pushes_bad .");
 	MACHINE(peer_states, peer_meaning);
 	moves();
+	OTHERS(other_peers);
 	puts(".Ss NIDs of peers\n"
 	     "A NID of a peer has the state names of an interface of this "
 	     "node that is\n"
-	     ".Ql active .\n"
+	     ".Ql active .");
+	OTHERS(other_peer_nis);
+	puts(".Pp\n"
 	     "A node also remembers who has said that the NID belongs to the "
 	     "peer.\n"
 	     "Messages to a NID that has not said so itself go to no other "

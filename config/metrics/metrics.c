@@ -42,6 +42,9 @@ struct metric {
 #define FAILED(S, cause, field, help)                                          \
 	{ "send_failures_total", "counter", help, "cause=\"" cause "\"",       \
 	  offsetof(S, failed.field), U64 }
+#define RESENDS(S, cause, field, help)                                         \
+	{ "resends_total", "counter", help, "cause=\"" cause "\"",             \
+	  offsetof(S, resends.field), U64 }
 /* A summary, in Prometheus, is a metric with a sum and a count. */
 #define TIMES(S, name, what, help)                                             \
 	{ name "_sum", "summary", help, NULL, offsetof(S, what.ns), NS },      \
@@ -62,9 +65,10 @@ struct metric {
 	BY_TYPE(S, "received_messages_total", received, "Messages received"),  \
 	BY_TYPE(S, "dropped_messages_total", dropped,                          \
 		"Messages received and dropped"),                              \
-	{ "resends_total", "counter",                                          \
-	  "Messages that had another try, having failed here",                 \
-	  NULL, offsetof(S, resent), U64 },                                    \
+	RESENDS(S, "timeout", timeout,                                         \
+		"Messages that had another try, having failed here"),          \
+	RESENDS(S, "local", local, NULL),                                      \
+	RESENDS(S, "remote", remote, NULL),                                    \
 	FAILED(S, "local_interrupt", interrupts, "Sends that failed"),         \
 	FAILED(S, "local_dropped", dropped, NULL),                             \
 	FAILED(S, "local_aborted", aborted, NULL),                             \
@@ -84,6 +88,10 @@ struct metric {
 #define NI(field) offsetof(struct ulnet_ni_info, field)
 static const struct metric ni_metrics[] = {
 	{ "up", "gauge", "1 if the interface can be used", NULL, NI(up), BOOL },
+	{ "down_events_total", "counter", "Times that it went down", NULL,
+	  NI(downs), U64 },
+	{ "up_events_total", "counter", "Times that it came up again", NULL,
+	  NI(ups), U64 },
 	BOTH(struct ulnet_ni_info),
 	{ "sent_bytes_total", "counter", "Payload bytes sent", NULL,
 	  NI(send_length), U64 },

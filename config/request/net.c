@@ -11,19 +11,10 @@
 
 /* Keys that are shown, but are no configuration. */
 static const char *const ni_read_only[] = {
-	"status",
-	"statistics",
-	"sent_stats",
-	"received_stats",
-	"dropped_stats",
-	"udsp info",
-	"state name",
-	"dev cpt",
-	"health stats",
-	"resend_count",
-	"sending",
-	"answered",
-	NULL,
+	"status",	 "statistics",	 "sent_stats", "received_stats",
+	"dropped_stats", "udsp info",	 "state name", "dev cpt",
+	"health stats",	 "resend_count", "resends",    "sending",
+	"answered",	 NULL,
 };
 static const char *const ni_keys[] = {
 	"nid", "interfaces",  "tunables", "lnd tunables",

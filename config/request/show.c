@@ -60,10 +60,17 @@ static void show_times(struct tree *out, const char *key,
 
 /* Shows resends and times, which kernel nodes do not show. */
 static void show_resends_and_times(struct tree *out, uint64_t resent,
+				   const struct ulnet_resends *by,
 				   const struct ulnet_times *sending,
 				   const struct ulnet_times *answered)
 {
+	struct tree *map;
+
 	tree_uint(out, "resend_count", resent);
+	map = tree_map(out, "resends");
+	tree_uint(map, "timeout", by->timeout);
+	tree_uint(map, "local", by->local);
+	tree_uint(map, "remote", by->remote);
 	show_times(out, "sending", sending);
 	show_times(out, "answered", answered);
 }
@@ -95,8 +102,9 @@ static void show_health_pings(struct lnet *node, uint32_t silent, uint64_t next,
 	tree_uint(map, "next_ping", show_seconds_to(node, next));
 }
 
+/* Kernel nodes do not show what @all adds. */
 static void show_ni_health(struct lnet *node, const struct ulnet_ni_info *info,
-			   struct tree *out)
+			   bool all, struct tree *out)
 {
 	struct tree *map = tree_map(out, "health stats");
 	const struct ulnet_failures *f = &info->failed;
@@ -110,6 +118,11 @@ static void show_ni_health(struct lnet *node, const struct ulnet_ni_info *info,
 	tree_uint(map, "no route", f->no_route);
 	tree_uint(map, "timeouts", f->timeouts);
 	tree_uint(map, "error", f->errors);
+	if (all) {
+		tree_uint(map, "network timeout", f->network_timeouts);
+		tree_uint(map, "down events", info->downs);
+		tree_uint(map, "up events", info->ups);
+	}
 	show_health_pings(node, info->pings_silent, info->next_ping, map);
 }
 
@@ -314,13 +327,13 @@ static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 	if (show->verbose >= 5)
 		tree_text(ni, "state name", TREE_PLAIN, debug_ni_state(info));
 	if (show->verbose >= 5 && !show->backup)
-		show_resends_and_times(ni, info->resent, &info->sending,
-				       &info->answered);
+		show_resends_and_times(ni, info->resent, &info->resends,
+				       &info->sending, &info->answered);
 	if (show->verbose >= 2 && !show->backup) {
 		show_counts(ni, "sent_stats", &info->sent);
 		show_counts(ni, "received_stats", &info->received);
 		show_counts(ni, "dropped_stats", &info->dropped);
-		show_ni_health(node, info, ni);
+		show_ni_health(node, info, show->verbose >= 5, ni);
 	}
 	show_tunables(info, ni);
 	show_lnd_tunables(node, info, show, ni);
@@ -422,8 +435,8 @@ static void show_peer_ni(struct lnet *node, const struct ulnet_peer_info *info,
 	show_counts(ni, "dropped_stats", &info->dropped);
 	show_peer_health(node, info, ni);
 	if (show->verbose >= 5)
-		show_resends_and_times(ni, info->resent, &info->sending,
-				       &info->answered);
+		show_resends_and_times(ni, info->resent, &info->resends,
+				       &info->sending, &info->answered);
 }
 
 /* @infos: the @n NIs of one peer. */

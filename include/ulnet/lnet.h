@@ -201,6 +201,12 @@ struct ulnet_failures {
 	uint64_t network_timeouts;
 };
 
+/* Messages that were sent again, by why they had failed: LNET_CAUSE_LOCAL_
+ * TIMEOUT; another LNET_CAUSE_LOCAL_; LNET_CAUSE_REMOTE_DROPPED. */
+struct ulnet_resends {
+	uint64_t timeout, local, remote;
+};
+
 struct ulnet_ni_info {
 	struct ulnet_nid nid;
 	/* as configured; or else the name of the interface that has the NID's
@@ -240,6 +246,9 @@ struct ulnet_ni_info {
 	 * the message was sent, and until its ACK or REPLY came. */
 	struct ulnet_times sending;
 	struct ulnet_times answered;
+	struct ulnet_resends resends; /* .resent, by cause */
+	/* how often the NI went down, and came up again */
+	uint64_t downs, ups;
 };
 
 struct ulnet_peer_info {
@@ -286,6 +295,8 @@ struct ulnet_peer_info {
 	bool configured;	/* by the user: lnet_peer_add(3) */
 	uint32_t state;		/* bits, as kernel nodes show them */
 	const char *state_name; /* constant text */
+	/* Of this NID again, as in struct ulnet_ni_info: */
+	struct ulnet_resends resends;
 };
 
 ULNET_EXPORT int lnet_ni_add(struct lnet *node,

@@ -43,6 +43,14 @@ enum lnet_stat stat_of_cause(enum ulnet_cause cause)
 	return causes[cause].failed;
 }
 
+enum resent resent_by(enum ulnet_cause cause)
+{
+	if (cause == LNET_CAUSE_LOCAL_TIMEOUT)
+		return RESENT_TIMEOUT;
+	return cause == LNET_CAUSE_REMOTE_DROPPED ? RESENT_REMOTE
+						  : RESENT_LOCAL;
+}
+
 int lnet_stats(struct lnet *node, struct ulnet_stat *stats, unsigned int n)
 {
 	for (unsigned int i = 0; i < n && i < STAT_COUNT; i++) {
@@ -81,6 +89,18 @@ void times_sum(const struct times *t, struct ulnet_times *times)
 	times->ns += stat_get(&t->ns);
 }
 
+void resent_sum(const struct traffic_stats *t, struct ulnet_resends *by)
+{
+	by->timeout += stat_get(&t->resent[RESENT_TIMEOUT]);
+	by->local += stat_get(&t->resent[RESENT_LOCAL]);
+	by->remote += stat_get(&t->resent[RESENT_REMOTE]);
+}
+
+uint64_t resends_total(const struct ulnet_resends *by)
+{
+	return by->timeout + by->local + by->remote;
+}
+
 uint64_t counts_total(const struct ulnet_counts *counts)
 {
 	return counts->put + counts->get + counts->reply + counts->ack;
@@ -104,7 +124,8 @@ void traffic_reset(struct traffic_stats *t)
 	traffic_zero(&t->send);
 	traffic_zero(&t->recv);
 	traffic_zero(&t->drop);
-	stat_set(&t->resent, 0);
+	for (unsigned int i = 0; i < RESENT_COUNT; i++)
+		stat_set(&t->resent[i], 0);
 	times_zero(&t->sending);
 	times_zero(&t->answered);
 }

@@ -29,9 +29,17 @@ struct times {
 	stat_t n; /* number of measured times */
 	stat_t ns;
 };
+/* Why messages are sent again (seed 000). After other time-outs and errors they
+ * are not, because the peer may have got them (lnd/cause.h). */
+enum resent {
+	RESENT_TIMEOUT, /* LNET_CAUSE_LOCAL_TIMEOUT */
+	RESENT_LOCAL,	/* another cause of this node */
+	RESENT_REMOTE,	/* LNET_CAUSE_REMOTE_DROPPED */
+	RESENT_COUNT
+};
 struct traffic_stats {
 	struct traffic send, recv, drop;
-	stat_t resent; /* messages that failed and were sent again */
+	stat_t resent[RESENT_COUNT]; /* messages that failed, and went again */
 	/* Measured for one in TIMES_EVERY PUTs and GETs: the time from the
 	 * beginning until the message was sent, and until its ACK or REPLY
 	 * came. */
@@ -67,6 +75,8 @@ void cpt_stats_reset(struct lnet_cpt *cpt);
 /* Add the counters in @t to the second argument. Any thread. */
 void traffic_sum(const struct traffic *t, struct ulnet_counts *counts);
 void times_sum(const struct times *t, struct ulnet_times *times);
+void resent_sum(const struct traffic_stats *t, struct ulnet_resends *by);
+uint64_t resends_total(const struct ulnet_resends *by);
 uint64_t counts_total(const struct ulnet_counts *counts);
 /* Sets all counters to 0. Owner. */
 void traffic_reset(struct traffic_stats *t);
@@ -74,5 +84,7 @@ void traffic_reset(struct traffic_stats *t);
 /* Returns the counter of sends that fail with @cause, or STAT_COUNT if there is
  * none. */
 enum lnet_stat stat_of_cause(enum ulnet_cause cause);
+/* A message that has failed with @cause is sent again. */
+enum resent resent_by(enum ulnet_cause cause);
 
 #endif

@@ -130,6 +130,21 @@ static bool resend_takes_path(struct msg_out *msg, struct resend_plan *plan)
 	       !path_take(cpt, &plan->request, &plan->path);
 }
 
+static void count_resend(const struct msg_out *msg, enum resent why)
+{
+	static const enum lnet_stat stats[RESENT_COUNT] = {
+		[RESENT_TIMEOUT] = STAT_resends_timeout,
+		[RESENT_LOCAL] = STAT_resends_local,
+		[RESENT_REMOTE] = STAT_resends_remote,
+	};
+	struct lnet_cpt *cpt = msg->cpt;
+
+	stat_inc(&msg->ni->cpt[cpt->index].traffic.resent[why]);
+	stat_inc(&msg->lpni->traffic.resent[why]);
+	cpt_stat(cpt, STAT_resend_count);
+	cpt_stat(cpt, stats[why]);
+}
+
 /* Makes @msg pause before another attempt, and returns true; or returns false:
  * the failure is final. */
 static bool resend_after(struct msg_out *msg, int status,
@@ -143,9 +158,7 @@ static bool resend_after(struct msg_out *msg, int status,
 		return false;
 	if (!resend_plan(msg, &plan) || !resend_note(msg, &plan))
 		return false;
-	stat_inc(&msg->ni->cpt[cpt->index].traffic.resent);
-	stat_inc(&msg->lpni->traffic.resent);
-	cpt_stat(cpt, STAT_resend_count);
+	count_resend(msg, resent_by(cause));
 	taken = resend_takes_path(msg, &plan);
 	out_withdraw(msg, OUT_PAUSED);
 	if (taken) {

@@ -307,11 +307,12 @@ static void ni_info_counts(const struct lnet_ni *ni, struct ulnet_ni_info *info)
 		traffic_sum(&t->drop, &info->dropped);
 		times_sum(&t->sending, &info->sending);
 		times_sum(&t->answered, &info->answered);
-		info->resent += stat_get(&t->resent);
+		resent_sum(t, &info->resends);
 		info->send_length += stat_get(&t->send.length);
 		info->recv_length += stat_get(&t->recv.length);
 		info->drop_length += stat_get(&t->drop.length);
 	}
+	info->resent = resends_total(&info->resends);
 	info->send_count = counts_total(&info->sent);
 	info->recv_count = counts_total(&info->received);
 	info->drop_count = counts_total(&info->dropped);
@@ -333,6 +334,8 @@ void ni_info(struct lnet_ni *ni, struct ulnet_ni_info *info)
 			       NSEC_PER_USEC,
 		.ntunables = lnd->ntunables,
 		.numa_node = ni->lnd.numa_node,
+		.downs = stat_get(&ni->downs),
+		.ups = stat_get(&ni->ups),
 	};
 	pthread_mutex_lock(&ni->name_lock);
 	memcpy(info->interface, ni->lnd.interface, sizeof(info->interface));
@@ -358,6 +361,10 @@ void ni_stats_reset(struct lnet_ni *ni, const struct lnet_cpt *cpt)
 	for (unsigned int i = 0; i < ARRAY_SIZE(nc->failed); i++)
 		stat_set(&nc->failed[i], 0);
 	credits_set(&nc->credits_min, credits_get(&nc->credits));
+	if (cpt->index == 0) {
+		stat_set(&ni->downs, 0);
+		stat_set(&ni->ups, 0);
+	}
 }
 
 void ni_let_go(struct lnet_ni *ni)
@@ -396,12 +403,22 @@ void ni_rename(struct lnet_ni *ni, const char *name)
 	pthread_mutex_unlock(&ni->name_lock);
 }
 
+/* Any thread, hence not stat_inc(). */
+static void count_event(struct lnet_ni *ni, bool up)
+{
+	enum lnet_stat s = up ? STAT_interface_ups : STAT_interface_downs;
+
+	atomic_fetch_add(up ? &ni->ups : &ni->downs, 1);
+	atomic_fetch_add(&ni->node->cpt[0]->stats[s], 1);
+}
+
 bool ni_set_up(struct lnet_ni *ni, bool up, const char *why)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
 	if (atomic_exchange(&ni->up, up) == up)
 		return false;
+	count_event(ni, up);
 	lnet_nid_format(&ni->lnd.nid, nid, sizeof(nid));
 	if (up)
 		log_info("ni", "%s: up", nid);

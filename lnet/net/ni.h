@@ -84,6 +84,7 @@ struct lnet_ni {
 	/* NULL, or what node_set_gone() sets when the NI is freed */
 	bool *gone;
 	atomic_bool up;		/* there is no hard failure */
+	stat_t downs, ups;	/* changes of it; any thread adds */
 	_Atomic int32_t health; /* 0 to LNET_HEALTH_MAX */
 	/* For discovery/recovery.c: */
 	atomic_bool recovering; /* a CPT sends recovery pings */

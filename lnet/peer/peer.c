@@ -443,7 +443,6 @@ static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 			    .remote_timeouts = failures(p, REMOTE_TIMEOUT),
 			    .remote_errors = failures(p, REMOTE_ERROR),
 			    .network_timeouts = failures(p, NETWORK_TIMEOUT) },
-		.resent = stat_get(&p->traffic.resent),
 		.multi_rail = p->peer->multi_rail,
 		.configured = p->peer->configured,
 		.state = peer_state(p->peer),
@@ -460,6 +459,8 @@ static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 	traffic_sum(&p->traffic.drop, &info->dropped);
 	times_sum(&p->traffic.sending, &info->sending);
 	times_sum(&p->traffic.answered, &info->answered);
+	resent_sum(&p->traffic, &info->resends);
+	info->resent = resends_total(&info->resends);
 	info->send_count = counts_total(&info->sent);
 	info->recv_count = counts_total(&info->received);
 	info->drop_count = counts_total(&info->dropped);

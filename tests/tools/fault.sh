@@ -188,10 +188,15 @@ done
 rails 0 stats show
 has out '^    resend_count: 1$'
 has out '^    successful_resends: 1$'
+has out '^    resends_timeout: 0$'
+has out '^    resends_local: 1$'
+has out '^    resends_remote: 0$'
 has out '^    failed_resends: 0$'
 has out '^    local_dropped_count: [1-9]'
 rails 0 net show -v 5 --net tcp
 has out '^            resend_count: 1$'
+has out '^                  local: 1$'
+has out '^                  network timeout: 0$'
 rails 0 net show -v 5 --net tcp1
 has out '^            resend_count: 0$'
 has out '^                  samples: [1-9]'

@@ -57,11 +57,19 @@ static int goes_down(void *arg)
 	return 0;
 }
 
-static void ni_goes_down(struct rig *rig, unsigned int ni)
+static int goes_up(void *arg)
+{
+	const struct going *g = arg;
+
+	lnet_ni_set_up(&g->cpt->config->ni[1 + g->ni]->lnd, true, NULL);
+	return 0;
+}
+
+static void ni_goes(struct rig *rig, unsigned int ni, int (*how)(void *))
 {
 	struct going g = { rig->node->cpt[0], ni };
 
-	cr_assert_eq(loop_call(g.cpt->loop, goes_down, &g), 0);
+	cr_assert_eq(loop_call(g.cpt->loop, how, &g), 0);
 }
 
 /* Checks that the output for net tcp begins with @lines. */
@@ -84,14 +92,57 @@ Test(request, states_of_nets)
 		     "      health value: 1000\n"
 		     "      statistics:\n"
 		     "            send_count: 0\n");
-	ni_goes_down(&rig, 1);
+	ni_goes(&rig, 1, goes_down);
 	net_is(&rig, "net:\n-     net type: tcp\n"
 		     "      state name: active\n"
 		     "      health value: 700\n");
-	ni_goes_down(&rig, 0);
+	ni_goes(&rig, 0, goes_down);
 	net_is(&rig, "net:\n-     net type: tcp\n"
 		     "      state name: inactive\n"
 		     "      health value: 0\n");
+	rig_close(&rig);
+}
+
+/* Does the answer to @request have all of @lines? */
+static void has_lines(struct rig *rig, const char *request,
+		      const char *const *lines)
+{
+	struct result r = ask(rig, request);
+
+	for (; *lines; lines++)
+		cr_expect(strstr(r.out, *lines), "no %s in %s", *lines, r.out);
+	result_free(&r);
+}
+
+/* Events of interfaces are counted (seed 000); that one is down already, or up,
+ * is none. */
+Test(request, events_of_interfaces)
+{
+	static const char *const went[] = {
+		"\n                  down events: 2\n",
+		"\n                  up events: 1\n", NULL
+	};
+	static const char *const stats[] = { "\n    interface_downs: 2\n",
+					     "\n    interface_ups: 1\n", NULL };
+	static const char *const none[] = {
+		"\n                  down events: 0\n",
+		"\n                  up events: 0\n", NULL
+	};
+	static const char *const reset[] = { "\n    interface_downs: 0\n",
+					     "\n    interface_ups: 0\n", NULL };
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	ni_goes(&rig, 0, goes_up);
+	ni_goes(&rig, 0, goes_down);
+	ni_goes(&rig, 0, goes_down);
+	ni_goes(&rig, 0, goes_up);
+	ni_goes(&rig, 0, goes_down);
+	has_lines(&rig, "net show: {net: tcp, verbose: 5}", went);
+	has_lines(&rig, "stats show:", stats);
+	ask_out(&rig, "stats reset:", "");
+	has_lines(&rig, "net show: {net: tcp, verbose: 5}", none);
+	has_lines(&rig, "stats show:", reset);
 	rig_close(&rig);
 }
 

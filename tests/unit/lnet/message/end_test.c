@@ -35,6 +35,12 @@ Test(end, an_untried_path_is_taken_at_once)
 	cr_expect_eq(counted(sim, "successful_resends"),
 		     counted(sim, "resend_count"));
 	cr_expect_eq(counted(sim, "failed_resends"), 0);
+	cr_expect_eq(counted(sim, "resends_remote"),
+		     counted(sim, "resend_count"));
+	cr_expect_eq(their_ni(sim, 0).resends.remote,
+		     counted(sim, "resend_count"));
+	cr_expect_eq(their_ni(sim, 0).resent, counted(sim, "resend_count"));
+	cr_expect_eq(their_ni(sim, 1).resent, 0);
 	cr_expect_lt(peer_health(sim, 0), 1000);
 	cr_expect_eq(peer_health(sim, 1), 1000);
 	cr_expect_eq(my_health(sim, 0), 1000);
@@ -170,6 +176,10 @@ Test(end, a_try_that_waits_too_long_takes_another_path)
 		     "not our NI's fault");
 	cr_expect_eq(my_health(sim, 1), 1000);
 	cr_expect_eq(counted(sim, "local_timeout_count"), 1);
+	cr_expect_eq(counted(sim, "resends_timeout"), 1);
+	cr_expect_eq(counted(sim, "resends_local"), 0);
+	cr_expect_eq(counted(sim, "resends_remote"), 0);
+	cr_expect_eq(their_ni(sim, 0).resends.timeout, 1);
 	rails_end(sim);
 }
 
