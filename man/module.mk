@@ -251,6 +251,7 @@ dist_man_MANS += %D%/man3/ulrpc_set_message.3
 dist_man_MANS += %D%/man3/ulrpc_set_new.3
 dist_man_MANS += %D%/man3/ulrpc_set_next.3
 dist_man_MANS += %D%/man3/ulrpc_set_wait.3
+dist_man_MANS += %D%/man3/ulrpc_set_wait_good.3
 dist_man_MANS += %D%/man3/ulrpc_shutdown.3
 dist_man_MANS += %D%/man3/ulrpc_shutdown_wait.3
 dist_man_MANS += %D%/man3/ulrpc_stats.3

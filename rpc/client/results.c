@@ -34,6 +34,7 @@ struct ulrpc_set {
 	struct wait wait;	    /* its lock guards what follows */
 	struct list pending, ended; /* of member.link */
 	unsigned int npending, nended;
+	unsigned int ngood; /* in ended: results of calls that went well */
 	int fd;	    /* -1: none; readable while nended is not 0 */
 	bool freed; /* by its user */
 };
@@ -136,6 +137,11 @@ int ulrpc_set_fd(struct ulrpc_set *set)
 	return fd;
 }
 
+static bool result_is_good(const struct ulrpc_result *result)
+{
+	return result->outcome.cause == ULRPC_CAUSE_OK;
+}
+
 static void on_member_done(void *arg, const struct ulrpc_outcome *outcome,
 			   const void *reply, size_t length)
 {
@@ -156,6 +162,7 @@ static void on_member_done(void *arg, const struct ulrpc_outcome *outcome,
 		member_put(m);
 	} else {
 		list_add_tail(&set->ended, &m->link);
+		set->ngood += result_is_good(&m->result);
 		if (set->nended++ == 0)
 			fd_raise(set);
 		wait_wake(&set->wait);
@@ -206,6 +213,7 @@ int ulrpc_set_call(struct ulrpc_set *set, struct ulrpc_client *client,
 struct set_wait {
 	struct ulrpc_set *set;
 	unsigned int n;
+	bool good; /* only results of calls that went well count */
 };
 
 static bool set_ready(void *arg)
@@ -214,22 +222,41 @@ static bool set_ready(void *arg)
 
 	if (w->n == ULRPC_SET_ALL)
 		return w->set->npending == 0;
-	return w->set->nended >= w->n;
+	if (!w->good)
+		return w->set->nended >= w->n;
+	/* Not all that are missing can come any more: more waiting is of no
+	 * use. */
+	return w->set->ngood >= w->n || w->set->npending < w->n - w->set->ngood;
 }
 
-int ulrpc_set_wait(struct ulrpc_set *set, unsigned int n, uint64_t timeout)
+static int set_wait(struct set_wait *w, uint64_t timeout)
 {
-	struct set_wait w = { set, n };
+	struct ulrpc_set *set = w->set;
 	struct lnet *node = set->rpc->node;
-	int rc = wait_until(&set->wait, node, set_ready, &w,
+	unsigned int n;
+	int rc = wait_until(&set->wait, node, set_ready, w,
 			    rpc_at(lnet_now(node, 0), rpc_ns(timeout)));
 
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&set->wait.lock);
-	n = MIN(set->nended, (unsigned int)INT_MAX);
+	n = w->good ? set->ngood : set->nended;
 	pthread_mutex_unlock(&set->wait.lock);
-	return (int)n;
+	return (int)MIN(n, (unsigned int)INT_MAX);
+}
+
+int ulrpc_set_wait(struct ulrpc_set *set, unsigned int n, uint64_t timeout)
+{
+	struct set_wait w = { .set = set, .n = n };
+
+	return set_wait(&w, timeout);
+}
+
+int ulrpc_set_wait_good(struct ulrpc_set *set, unsigned int n, uint64_t timeout)
+{
+	struct set_wait w = { .set = set, .n = n, .good = true };
+
+	return set_wait(&w, timeout);
 }
 
 int ulrpc_set_next(struct ulrpc_set *set, struct ulrpc_result *result)
@@ -244,6 +271,7 @@ int ulrpc_set_next(struct ulrpc_set *set, struct ulrpc_result *result)
 		return -EAGAIN;
 	}
 	m = list_pop(&set->ended, struct member, link);
+	set->ngood -= result_is_good(&m->result);
 	if (--set->nended == 0)
 		fd_clear(set);
 	*result = m->result;
@@ -271,7 +299,7 @@ void ulrpc_set_free(struct ulrpc_set *set)
 	list_init(&ended);
 	pthread_mutex_lock(&set->wait.lock);
 	list_splice_tail(&ended, &set->ended);
-	set->nended = 0;
+	set->nended = set->ngood = 0;
 	set->freed = true;
 	list_for_each_entry_safe (m, next, &set->pending, link) {
 		ulrpc_cancel(m->call);

@@ -276,6 +276,36 @@ Test(pair, needs_little_stack)
 
 /* ---- sets ---- */
 
+/* Two calls go well, three fail: two are soon enough, and that three are not to
+ * come is known when the third has failed. */
+static void quorum_of(struct ulrpc *rpc, struct ulrpc_client *c)
+{
+	struct ulrpc_call_conf conf = within(60000000);
+	unsigned int good = 0, bad = 0;
+	struct ulrpc_result r;
+	struct ulrpc_set *set;
+
+	cr_assert_eq(ulrpc_set_new(rpc, &set), 0);
+	cr_assert_eq(ulrpc_set_wait_good(set, 1, 1000), 0);
+	for (unsigned int i = 0; i < 5; i++)
+		cr_assert_eq(ulrpc_set_call(set, c,
+					    ulrpc_method(i % 2 ? ECHO : "none"),
+					    NULL, 0, &conf, NULL, NULL),
+			     0);
+	cr_assert_eq(ulrpc_set_wait_good(set, 2, 60000000), 2);
+	cr_assert_eq(ulrpc_set_wait_good(set, 3, 60000000), 2);
+	cr_assert_eq(ulrpc_set_wait_good(set, ULRPC_SET_ALL, 60000000), 2);
+	while (!ulrpc_set_next(set, &r)) {
+		good += r.outcome.cause == ULRPC_CAUSE_OK;
+		bad += r.outcome.cause == ULRPC_CAUSE_NO_METHOD;
+		free(r.reply);
+	}
+	cr_assert_eq(good, 2);
+	cr_assert_eq(bad, 3);
+	cr_assert_eq(ulrpc_set_wait_good(set, 1, 1000), 0);
+	ulrpc_set_free(set);
+}
+
 static void set_of(struct lnet *node)
 {
 	struct ulrpc_call_conf conf = within(5000000);
@@ -328,6 +358,7 @@ static void set_of(struct lnet *node)
 			cr_assert_geq(ulrpc_set_wait(set, 3, 5000000), 3);
 	}
 	ulrpc_set_free(set);
+	quorum_of(rpc, c);
 	ulrpc_client_close(c);
 	cr_assert_eq(ulrpc_service_stop(svc, 1000000), 0);
 	cr_assert_eq(ulrpc_close(rpc), 0);
