@@ -115,6 +115,7 @@ dist_man_MANS += %D%/man3/lnet_o2ib_resources.3
 dist_man_MANS += %D%/man3/lnet_o2ib_rule.3
 dist_man_MANS += %D%/man3/lnet_o2ib_verdict_text.3
 dist_man_MANS += %D%/man3/lnet_notify.3
+dist_man_MANS += %D%/man3/lnet_objects.3
 dist_man_MANS += %D%/man3/lnet_open.3
 dist_man_MANS += %D%/man3/lnet_outcome_name.3
 dist_man_MANS += %D%/man3/lnet_path_candidate_format.3

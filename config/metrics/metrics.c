@@ -352,6 +352,23 @@ static int print_stats(FILE *out, struct lnet *node)
 	return MIN(n, 0);
 }
 
+static int print_objects(FILE *out, struct lnet *node)
+{
+	struct ulnet_object *objects;
+	int n = objects_read(node, &objects);
+
+	if (n > 0)
+		metric_head(out, "ulnet_objects", "gauge",
+			    "Objects that there are now, by kind");
+	for (int i = 0; i < n; i++) {
+		fputs("ulnet_objects{kind=", out);
+		metric_quoted(out, objects[i].name);
+		fprintf(out, "} %" PRIu64 "\n", objects[i].now);
+	}
+	free(objects);
+	return MIN(n, 0);
+}
+
 static void route_labels(FILE *out, const void *info)
 {
 	const struct ulnet_route *route =
@@ -404,6 +421,8 @@ int metrics_print(FILE *out, struct lnet *node, unsigned int peers)
 		    "1; its label is the version");
 	fputs("ulnet_build_info{version=\"" PACKAGE_VERSION "\"} 1\n", out);
 	rc = print_stats(out, node);
+	if (!rc)
+		rc = print_objects(out, node);
 	if (!rc)
 		rc = metrics_print_nis(out, node);
 	if (!rc)

@@ -153,6 +153,16 @@ int stats_read(struct lnet *node, struct ulnet_stat **stats_p)
 			: -ENOMEM;
 }
 
+int objects_read(struct lnet *node, struct ulnet_object **objects_p)
+{
+	int n = lnet_objects(node, NULL, 0);
+
+	*objects_p = calloc((size_t)n + 1, sizeof(**objects_p));
+	if (!*objects_p)
+		return -ENOMEM;
+	return MIN(n, lnet_objects(node, *objects_p, (unsigned int)n));
+}
+
 const char *const buffer_names[LNET_BUFFER_KINDS] = {
 	[LNET_TINY_BUFFERS] = "tiny",
 	[LNET_SMALL_BUFFERS] = "small",

@@ -47,6 +47,7 @@ bool nid_is_ours(struct lnet *node, const struct ulnet_nid *nid);
 int routes_read(struct lnet *node, struct ulnet_route_info **infos_p);
 int policies_read(struct lnet *node, struct ulnet_policy **policies_p);
 int stats_read(struct lnet *node, struct ulnet_stat **stats_p);
+int objects_read(struct lnet *node, struct ulnet_object **objects_p);
 
 /* The buffers of one kind that a router has, summed over its CPTs. */
 struct buffers_sum {

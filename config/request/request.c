@@ -278,6 +278,8 @@ static const struct command {
 	  .flags = CMD_UNLOCKED, .fn = debug_recovery },
 	{ "debug peer", "show", "peer", KEYS("nid"), .flags = CMD_UNLOCKED,
 	  .fn = debug_peer },
+	{ "debug objects", "show", "objects", KEYS(NULL), .flags = CMD_UNLOCKED,
+	  .show = show_objects },
 	{ "fault", "manage", "fault",
 	  KEYS("rule_type", "action", "source", "dest", "local_nid", "portal",
 	       "message", "rate", "interval", "random", "drop_all", "latency",

@@ -197,6 +197,7 @@ int show_nets(struct lnet *node, const struct show *show, struct tree *out);
 int show_peers(struct lnet *node, const struct show *show, struct tree *out);
 int show_peer_list(struct lnet *node, struct tree *out);
 int show_stats(struct lnet *node, struct tree *out);
+int show_objects(struct lnet *node, struct tree *out);
 int show_settings(struct lnet *node, struct tree *out);
 /* Shows, as "ulnet", the settings that kernel nodes do not have. @backup: only
  * those that differ from their defaults. */

@@ -571,6 +571,20 @@ int show_stats(struct lnet *node, struct tree *out)
 	return 0;
 }
 
+int show_objects(struct lnet *node, struct tree *out)
+{
+	struct ulnet_object *objects;
+	int n = objects_read(node, &objects);
+	struct tree *map;
+
+	if (n >= 0)
+		map = tree_map(out, "objects");
+	for (int i = 0; i < n; i++)
+		tree_uint(map, objects[i].name, objects[i].now);
+	free(objects);
+	return MIN(n, 0);
+}
+
 /* The settings of kernel nodes. Their import refuses a file whose "global" has
  * others. */
 static const char *const kernel_settings[] = {

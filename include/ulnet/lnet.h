@@ -649,6 +649,20 @@ ULNET_EXPORT int lnet_stats(struct lnet *node, struct ulnet_stat *stats,
  * their values. */
 ULNET_EXPORT int lnet_stats_reset(struct lnet *node);
 
+/* ---- objects: lnet_objects(3) ---- */
+
+/* How many objects of one kind a node has now. */
+struct ulnet_object {
+	const char *name; /* both texts are constant */
+	const char *help;
+	uint64_t now;
+};
+/* Fills @objects with at most @n kinds (0: @objects may be NULL). Returns how
+ * many there are; -EXDEV: called in a turn of a node with several CPTs. Waits
+ * for each CPT. */
+ULNET_EXPORT int lnet_objects(struct lnet *node, struct ulnet_object *objects,
+			      unsigned int n);
+
 /* ---- settings: lnet_settings(3) ---- */
 
 /* A line of what "lnetctl global show" lists. */

@@ -6,6 +6,7 @@ libulnetcore_a_SOURCES += %D%/layer.c
 libulnetcore_a_SOURCES += %D%/mems.c
 libulnetcore_a_SOURCES += %D%/nis.c
 libulnetcore_a_SOURCES += %D%/node.c %D%/node.h
+libulnetcore_a_SOURCES += %D%/objects.c
 libulnetcore_a_SOURCES += %D%/policies.c
 libulnetcore_a_SOURCES += %D%/routes.c
 libulnetcore_a_SOURCES += %D%/thread.c

@@ -34,6 +34,16 @@ void eqs_fini(struct eqs *q)
 	pthread_mutex_destroy(&q->lock);
 }
 
+uint32_t eqs_count(struct eqs *q)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&q->lock);
+	n = q->table.used;
+	pthread_mutex_unlock(&q->lock);
+	return n;
+}
+
 static bool reserve_locked(struct eq *eq, uint32_t slots)
 {
 	if (eq->size - eq->count - eq->reserved < slots)

@@ -34,6 +34,8 @@ struct eqs {
 
 int eqs_init(struct eqs *q) must_check;
 void eqs_fini(struct eqs *q);
+/* How many queues there are. Any thread. */
+uint32_t eqs_count(struct eqs *q);
 
 /* For an MD that is to use the queue @cookie: reserves @slots, and keeps the
  * queue from being freed until the MD ends (@last below). Returns 0 and the

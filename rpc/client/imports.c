@@ -460,12 +460,22 @@ void imports_on_end(struct shard *s, const struct conn_event *end)
 
 /* ---- gauges ---- */
 
-/* stat_gauger.methods: does nothing, as import_gauges() adds the methods of its
- * clients. */
-static int no_methods(struct shard *s, struct stat_shard *sum)
+/* stat_gauger.methods: counts what there is. The methods are added by
+ * import_gauges(), of the clients of each import. */
+static int imports_gauges(struct shard *s, struct stat_shard *sum)
 {
-	(void)s;
-	(void)sum;
+	const struct ulrpc_client *c;
+	const struct import *imp;
+
+	if (!s->imports)
+		return 0;
+	list_for_each_entry (imp, &s->imports->all, link) {
+		sum->counts[RPC_STAT_servers_known]++;
+		list_for_each_entry (c, &imp->clients, link) {
+			sum->counts[RPC_STAT_clients_open]++;
+			sum->counts[RPC_STAT_calls_under_way] += c->ncalls;
+		}
+	}
 	return 0;
 }
 
@@ -527,7 +537,7 @@ static int import_gauges(struct shard *s, struct stat_peer *p,
 }
 
 static const struct stat_gauger import_gauger = {
-	.methods = no_methods,
+	.methods = imports_gauges,
 	.peer = import_gauges,
 };
 

@@ -50,9 +50,16 @@ static int service_gauges(struct shard *s, struct stat_shard *sum)
 	struct service_cpt *sc;
 	int rc = 0;
 
-	list_for_each_entry (sc, services_of(s), link)
+	if (s->exports)
+		sum->counts[RPC_STAT_clients_connected] +=
+			s->exports->table.used;
+	list_for_each_entry (sc, services_of(s), link) {
+		sum->counts[RPC_STAT_requests_under_way] +=
+			atomic_load_explicit(&sc->under_way,
+					     memory_order_relaxed);
 		if (!rc)
 			rc = estimates_gauge(sc, sum);
+	}
 	return rc;
 }
 

@@ -246,6 +246,7 @@ cat >"$dir/wrong" <<'END'
 234 | unexpected argument: now | debug recovery now
 234 | unexpected argument: now | debug recovery --local --peer now
 234 | missing: --nid | debug peer
+234 | unexpected argument: now | debug objects now
 234 | unexpected argument: 10.0.0.5@tcp | debug peer --nid 10.0.0.5@tcp 10.0.0.5@tcp
 234 | cannot parse NID 'nonsense' | debug peer --nid nonsense
 254 | cannot get peer information of 10.0.0.99@tcp: no such peer | debug peer --nid 10.0.0.99@tcp
@@ -446,6 +447,7 @@ peer set --nid 10.0.1.6@tcp1 --health 900
 peer set --all --health 1000
 path show --nid 10.0.0.6@tcp --source 127.0.0.1@tcp
 debug peer --nid 10.0.1.6@tcp1
+debug objects
 debug recovery --local
 debug recovery --peer
 peer del --prim_nid 10.0.0.6@tcp --nid 10.0.1.6@tcp1 --force --lock_prim

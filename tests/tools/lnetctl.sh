@@ -237,6 +237,10 @@ ctl 255 discover --timeout soon 0@lo
 has err 'descr: "cannot parse timeout value"$'
 ctl 0 debug recovery
 silent out
+ctl 0 debug objects
+has out '^objects:$'
+has out '^    mds: [0-9]+$'
+has out '^    eqs: 0$'
 ctl 0 debug recovery -l
 ctl 0 debug recovery --peer
 silent out

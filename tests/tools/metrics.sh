@@ -199,7 +199,7 @@ while read -r name; do
 	expect "ulnet.json: $name" \
 		grep -qE "^${name}[ {]" "$dir/text" "$dir/rpc_text"
 done <"$dir/used"
-sed -nE 's/^# TYPE (ulnet_(ni|route|router|peer|rpc_server)_[a-z_]+|ulnet_build_info) .*/\1/p' \
+sed -nE 's/^# TYPE (ulnet_(ni|route|router|peer|rpc_server)_[a-z_]+|ulnet_build_info|ulnet_objects) .*/\1/p' \
 	"$dir/text" "$dir/rpc_types" |
 	grep -vE '^ulnet_route_(bytes_)?total$' >"$dir/shown" # counters of the node
 while read -r name; do

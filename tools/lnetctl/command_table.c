@@ -233,6 +233,7 @@ const struct command commands[] = {
 		FLAG("peer", 'p', "of peers only"))),
 	COMMAND("debug", "peer", "show a peer's inner state", .needs = "nid",
 		OPTIONS(TEXT("nid", 'n', "NID", "of the peer with this NID"))),
+	COMMAND("debug", "objects", "show how many objects the node has"),
 	COMMAND("ping", NULL, "ping peers, and list their NIDs",
 		.args = "NID...", .list = "nids", .kind = COMMAND_PING,
 		.seconds = 1, OPTIONS(

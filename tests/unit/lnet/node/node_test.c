@@ -333,6 +333,67 @@ Test(node, stats)
 	cluster_end(sim);
 }
 
+/* How many objects named @name @node has. */
+static uint64_t objects(struct lnet *node, const char *name)
+{
+	struct ulnet_object all[16];
+	int n = lnet_objects(node, all, ARRAY_SIZE(all));
+
+	cr_assert_gt(n, 0);
+	for (int i = 0; i < n; i++)
+		if (!strcmp(all[i].name, name))
+			return all[i].now;
+	cr_assert_fail("%s", name);
+	return 0;
+}
+
+/* What is made is counted until it is gone, on whichever CPT it is. */
+Test(node, objects)
+{
+	struct lnet_sim *sim = cluster(2);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct ulnet_object none;
+	struct ulnet_md_handle md[8];
+	uint8_t bytes[8] = { 0 };
+	uint64_t mds, mes;
+	struct ulnet_md umd = md_of(bytes, sizeof(bytes), LNET_MD_OP_PUT, NULL);
+	struct ulnet_me_handle me;
+	struct ulnet_eq_handle eq;
+
+	cr_assert_gt(lnet_objects(node, NULL, 0), 6);
+	none.name = NULL;
+	cr_assert_gt(lnet_objects(node, &none, 1), 6);
+	cr_assert_str_eq(none.name, "mds");
+	cr_assert_eq(objects(node, "peers"), 0);
+	lnet_sim_run(sim, MSEC); /* the node has attached its own */
+	mds = objects(node, "mds");
+	mes = objects(node, "mes");
+	for (unsigned int i = 0; i < ARRAY_SIZE(md); i++) {
+		cr_assert_eq(LNetMEAttach(node, PORTAL, nth_id(1), BITS + i, 0,
+					  LNET_RETAIN, LNET_INS_AFTER, &me),
+			     0);
+		cr_assert_eq(LNetMDAttach(me, &umd, LNET_RETAIN, &md[i]), 0);
+	}
+	cr_assert_eq(objects(node, "mds"), mds + ARRAY_SIZE(md));
+	cr_assert_eq(objects(node, "mes"), mes + ARRAY_SIZE(md));
+	for (unsigned int i = 0; i < ARRAY_SIZE(md); i++)
+		cr_assert_eq(LNetMDUnlink(md[i]), 0);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(objects(node, "mds"), mds);
+	put_bytes(node, nth_id(1), PORTAL, BITS, "xx", 2);
+	cr_assert_eq(objects(node, "operations"), 1);
+	lnet_sim_run(sim, 1000 * MSEC);
+	cr_assert_eq(objects(node, "operations"), 0);
+	cr_assert_eq(objects(node, "messages"), 0);
+	cr_assert_eq(objects(node, "peer_nis"), 1);
+	cr_assert_eq(objects(node, "eqs"), 0);
+	cr_assert_eq(LNetEQAlloc(node, 4, &eq), 0);
+	cr_assert_eq(objects(node, "eqs"), 1);
+	cr_assert_eq(LNetEQFree(eq), 0);
+	cr_assert_eq(objects(node, "eqs"), 0);
+	cluster_end(sim);
+}
+
 /* ---- a change in progress on another thread, which waits for this one ---- */
 
 static void *add_ni(void *arg)

@@ -391,6 +391,64 @@ Test(export, a_second_client_with_one_id)
 	serve_fini(&g);
 }
 
+struct told {
+	const char *name;
+	uint64_t value;
+};
+
+static void tell(void *arg, const struct ulrpc_counter *c)
+{
+	struct told *told = arg;
+
+	if (!c->service && !strcmp(c->name, told->name))
+		told->value = c->value;
+}
+
+static uint64_t told_by(struct ulrpc *rpc, const char *name)
+{
+	struct told told = { name, UINT64_MAX };
+
+	cr_assert_eq(ulrpc_counters(rpc, tell, &told), 0);
+	return told.value;
+}
+
+/* What there is of clients, calls, connections and requests is counted as long
+ * as it is there, and not reset. */
+Test(export, objects)
+{
+	struct serve_rig g;
+	struct called c;
+
+	serve_init(&g, 1, 2);
+	serve_open(&g, NULL);
+	serve_start_with(&g, NULL);
+	serve_client(&g);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_assert_eq(told_by(g.rpc[CALLER], "clients_open"), 1);
+		cr_assert_eq(told_by(g.rpc[CALLER], "servers_known"), 1);
+		cr_assert_eq(told_by(g.rpc[CALLER], "calls_under_way"), 0);
+		cr_assert_eq(told_by(g.rpc[SERVER], "clients_connected"), i);
+		serve_call(&g, "hold", "x", 1, 60000000, ULRPC_PRIORITY_NORMAL,
+			   &c);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		cr_assert_eq(ulrpc_stats_reset(g.rpc[CALLER]), 0);
+		cr_assert_eq(ulrpc_stats_reset(g.rpc[SERVER]), 0);
+		cr_assert_eq(told_by(g.rpc[CALLER], "calls_under_way"), 1);
+		cr_assert_eq(told_by(g.rpc[SERVER], "requests_under_way"), 1);
+		cr_assert_eq(told_by(g.rpc[SERVER], "clients_connected"), 1);
+		serve_release(&g.served);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		cr_assert_eq(c.ended, 1);
+		cr_assert_eq(told_by(g.rpc[SERVER], "requests_under_way"), 0);
+	}
+	ulrpc_client_close(g.client);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	cr_assert_eq(told_by(g.rpc[CALLER], "clients_open"), 0);
+	cr_assert_eq(told_by(g.rpc[CALLER], "servers_known"), 0);
+	cr_assert_eq(told_by(g.rpc[SERVER], "clients_connected"), 0);
+	serve_fini(&g);
+}
+
 /* A client that reconnects from another NID goes on, with its records. */
 Test(export, a_client_that_moves)
 {
