@@ -269,6 +269,10 @@ struct ulrpc_client_conf {
 	/* for calls whose configuration has none; copied; NULL =
 	 * ULRPC_BACKOFF_FULL, ULRPC_RETRIES_ANY */
 	const struct ulrpc_retry *retry;
+	/* Bodies of requests and replies have checksums. Those that arrive
+	 * changed are dropped, and sent again as if they had been lost. The
+	 * service can ask for that, too. */
+	bool checksum;
 };
 
 #define ULRPC_NIDS_MAX	   16

@@ -120,6 +120,9 @@ struct ulrpc_service_conf {
 	 * fails. May be NULL. */
 	void (*ended)(void *arg);
 	void *ended_arg;
+	/* Asks all clients for checksums of bodies, as if each had asked for
+	 * them: checksum of struct ulrpc_client_conf. */
+	bool checksum;
 };
 
 /* ---- durable services: ulrpc_request_record(3) ---- */

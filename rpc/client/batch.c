@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
@@ -232,7 +233,8 @@ static uint32_t reply_need(const struct ulrpc_call *call,
 			   const struct wire_segments *segments)
 {
 	uint32_t need = WIRE_REPLIES_BOUND + WIRE_REPLY_BOUND +
-			WIRE_BODIES_BOUND + call->reply_max;
+			WIRE_CHECKSUM_BOUND + WIRE_BODIES_BOUND +
+			call->reply_max;
 
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		if (segments[i].checked)
@@ -674,6 +676,16 @@ static uint8_t *encode_queries(struct batch *p, const struct load *l,
 	return at;
 }
 
+static out_of_line uint8_t *encode_checksum(const struct batch *p,
+					    const struct load *l, uint8_t *at)
+{
+	uint32_t crc = 0;
+
+	for (unsigned int i = 0; i < l->n && !p->query; i++)
+		crc = crc32c(crc, call_body(l->calls[i]), l->calls[i]->length);
+	return wire_checksum_put(at, crc);
+}
+
 static uint8_t *encode_head(struct batch *p, const struct load *l)
 {
 	struct import *imp = p->client->imp;
@@ -687,6 +699,8 @@ static uint8_t *encode_head(struct batch *p, const struct load *l)
 
 	imp->acked_sent = m.acked;
 	at = p->query ? encode_queries(p, l, at) : encode_calls(p, l, at);
+	if (unlikely(p->client->checked))
+		at = encode_checksum(p, l, at);
 	return wire_bodies_put(at, (uint32_t)l->bodies);
 }
 
@@ -771,7 +785,7 @@ static void load_begin(struct load *l, struct ulrpc_client *c)
 	l->now = shard_now(c->shard);
 	l->n = l->nsegments = l->nagain = 0;
 	l->niov = 1;
-	l->head = WIRE_REQUESTS_BOUND + WIRE_BODIES_BOUND;
+	l->head = WIRE_REQUESTS_BOUND + WIRE_CHECKSUM_BOUND + WIRE_BODIES_BOUND;
 	l->bodies = l->borrowed = 0;
 	l->need = 0;
 	l->until = 0;

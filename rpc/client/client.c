@@ -238,6 +238,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 	}
 	c->refusal = ULRPC_CAUSE_OK;
 	c->portal = m->portal;
+	c->checked = c->wants_checked || m->checked;
 	client_note_store(c, m);
 	timeouts_advertised(&c->timeouts, m->estimate);
 	c->request_max = m->request_max;
@@ -791,6 +792,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 		conf->inflight_max ? conf->inflight_max : INFLIGHT_MAX;
 	window_init(&c->window, conf->inflight_begin, c->inflight_max);
 	c->batch_max = conf->batch_max ? conf->batch_max : ULRPC_BATCH_MAX;
+	c->checked = c->wants_checked = conf->checksum;
 	text_copy(c->service, sizeof(c->service), conf->service);
 	list_init(&c->link);
 	list_init(&c->again);

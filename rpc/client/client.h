@@ -175,6 +175,9 @@ struct ulrpc_client {
 	struct list link; /* import.clients */
 	bool closed;	  /* by its user */
 	bool flushing;	  /* the work flush has been given */
+	/* Bodies have checksums, because the user wants that (@wants_checked),
+	 * or the service, by the last answer to Open. */
+	bool checked, wants_checked;
 
 	/* Lists of calls, by ulrpc_call.link; enum call_state says when a call
 	 * is in which. Calls in again and queue are sent by the work flush,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/client/fetch.h"
 
+#include <errno.h>
+
+#include "base/crc32c.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/wire/wire.h"
@@ -156,9 +159,20 @@ static bool fetch_is_hopeless(const struct fetch *f)
 	       shard_now(f->shard) - f->since >= HOPELESS_AFTER;
 }
 
+/* Has the reply, which has come, changed on its way? */
+static bool fetch_is_damaged(const struct fetch *f)
+{
+	return f->checksum && !f->too_short &&
+	       wire_checksum(crc32c(0, f->body, f->length)) != f->checksum;
+}
+
 /* After the last event of a try. */
 static void fetch_on_last(struct fetch *f)
 {
+	if (f->fsm.state != FETCH_OVER && !f->status && fetch_is_damaged(f)) {
+		stat_count(f->shard, RPC_STAT_replies_damaged);
+		f->status = -EBADMSG; /* gets it again */
+	}
 	if (f->fsm.state == FETCH_OVER) {
 		fetch_free(f);
 	} else if (f->status == 0) {
@@ -217,6 +231,7 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		.queue = r->queue,
 		.service = r->service,
 		.length = r->needed,
+		.checksum = r->absent,
 		.size = size,
 	};
 	lnet_timer_init(&f->timer, fetch_on_timer);

@@ -74,6 +74,7 @@ struct fetch {
 	struct ulnet_timer timer; /* WAITING */
 	struct ulnet_work work;	  /* frees it */
 	uint32_t length;
+	uint64_t checksum; /* of the reply; 0: not known */
 	size_t size; /* bytes of the structure, as allocated */
 	_Alignas(uint64_t) uint8_t body[];
 };

@@ -134,6 +134,7 @@ static void service_opened(struct shard *s, const char *name,
 	out->begin = service_promise(sc, shard_now(s));
 	out->message_max = svc->message_max;
 	out->estimate = estimates_told(sc, shard_now(s));
+	out->checked = svc->conf.checksum;
 	durables_tell(&svc->durables, out);
 }
 

@@ -42,6 +42,11 @@ uint8_t *wire_estimate_put(uint8_t *p, uint64_t estimate)
 	return put_varint_field(p, 5, estimate);
 }
 
+uint8_t *wire_checksum_put(uint8_t *p, uint32_t crc)
+{
+	return put_fixed64_field(p, 6, wire_checksum(crc));
+}
+
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length)
 {
 	if (!length)
@@ -402,12 +407,28 @@ static int wire_cut(struct parts *parts, enum wire_kind kind, uint64_t hdr_data,
 	return 0;
 }
 
+/* What a head says of the bodies. */
+struct bodies {
+	uint64_t length;
+	uint64_t checksum; /* 0: there is none */
+};
+
 /* Decodes the length of the bodies, which is the last thing in a head. */
 static inline const uint8_t *get_bodies(const uint8_t *p, const uint8_t *end,
 					uint64_t *length)
 {
 	p = get_varint(p, end, length);
 	return p == end ? p : NULL;
+}
+
+/* Decodes the checksum of the bodies, or skips a field that is not known. */
+static out_of_line const uint8_t *get_checksum(const uint8_t *p,
+					       const uint8_t *end, uint32_t tag,
+					       struct bodies *bodies)
+{
+	return tag == TAG(6, WT_fixed64)
+		       ? get_fixed64(p, end, &bodies->checksum)
+		       : get_unknown(p, end, tag);
 }
 
 static const uint8_t *get_call_part(const uint8_t *p, const uint8_t *end,
@@ -426,7 +447,7 @@ static const uint8_t *get_call_part(const uint8_t *p, const uint8_t *end,
 }
 
 static bool get_requests(struct wire_view in, struct wire_requests *m,
-			 struct wire_call *calls, uint64_t *bodies)
+			 struct wire_call *calls, struct bodies *bodies)
 {
 	struct common common = { .length = COMMON_NONE };
 	const uint8_t *p = in.p;
@@ -439,10 +460,10 @@ static bool get_requests(struct wire_view in, struct wire_requests *m,
 			p = get_call_part(p, in.end, m, calls, &common);
 			break;
 		case TAG(15, WT_LEN):
-			p = get_bodies(p, in.end, bodies);
+			p = get_bodies(p, in.end, &bodies->length);
 			break;
 		default:
-			p = get_unknown(p, in.end, tag);
+			p = get_checksum(p, in.end, tag, bodies);
 		}
 	}
 	return p == in.end;
@@ -506,7 +527,7 @@ static const uint8_t *get_reply_part(const uint8_t *p, const uint8_t *end,
 }
 
 static bool get_replies(struct wire_view in, struct wire_replies *m,
-			struct wire_reply *replies, uint64_t *bodies)
+			struct wire_reply *replies, struct bodies *bodies)
 {
 	const uint8_t *p = in.p;
 	uint32_t tag;
@@ -519,10 +540,10 @@ static bool get_replies(struct wire_view in, struct wire_replies *m,
 			p = get_reply_part(p, in.end, m, replies);
 			break;
 		case TAG(15, WT_LEN):
-			p = get_bodies(p, in.end, bodies);
+			p = get_bodies(p, in.end, &bodies->length);
 			break;
 		default:
-			p = get_unknown(p, in.end, tag);
+			p = get_checksum(p, in.end, tag, bodies);
 		}
 	}
 	return p == in.end;
@@ -546,6 +567,12 @@ static bool get_replies(struct wire_view in, struct wire_replies *m,
 DEFINE_TAKE_BODIES(call)
 DEFINE_TAKE_BODIES(reply)
 
+static out_of_line bool are_damaged(struct wire_view bodies, uint64_t checksum)
+{
+	return wire_checksum(crc32c(0, bodies.p, view_length(bodies))) !=
+	       checksum;
+}
+
 static uint64_t sum_of_bodies(const struct wire_requests *m,
 			      const struct wire_call *calls)
 {
@@ -561,7 +588,7 @@ static int decode_requests(struct wire_requests *m, struct wire_call *calls,
 			   size_t length, bool whole)
 {
 	struct wire_requests got = { 0 };
-	uint64_t bodies = 0;
+	struct bodies bodies = { 0 };
 	struct parts parts;
 	int rc;
 
@@ -569,13 +596,18 @@ static int decode_requests(struct wire_requests *m, struct wire_call *calls,
 	if (rc)
 		return rc;
 	if (!get_requests(parts.head, &got, calls, &bodies) ||
-	    bodies < view_length(parts.bodies))
+	    bodies.length < view_length(parts.bodies))
 		return -EPROTO;
-	if (whole ? bodies != view_length(parts.bodies) ||
+	if (whole ? bodies.length != view_length(parts.bodies) ||
 			    !take_bodies_of_call(parts.bodies, calls,
 						 got.ncalls)
-		  : bodies != sum_of_bodies(&got, calls))
+		  : bodies.length != sum_of_bodies(&got, calls))
 		return -EPROTO;
+	if (unlikely(bodies.checksum)) {
+		if (whole && are_damaged(parts.bodies, bodies.checksum))
+			return -EBADMSG;
+		got.checked = true;
+	}
 	*m = got;
 	return 0;
 }
@@ -599,7 +631,7 @@ int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 			uint64_t hdr_data, const void *payload, size_t length)
 {
 	struct wire_replies got = { 0 };
-	uint64_t bodies = 0;
+	struct bodies bodies = { 0 };
 	struct parts parts;
 	int rc;
 
@@ -607,9 +639,14 @@ int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 	if (rc)
 		return rc;
 	if (!get_replies(parts.head, &got, reply, &bodies) ||
-	    bodies != view_length(parts.bodies) ||
+	    bodies.length != view_length(parts.bodies) ||
 	    !take_bodies_of_reply(parts.bodies, reply, got.nreplies))
 		return -EPROTO;
+	if (unlikely(bodies.checksum)) {
+		if (are_damaged(parts.bodies, bodies.checksum))
+			return -EBADMSG;
+		got.checked = true;
+	}
 	*m = got;
 	return 0;
 }

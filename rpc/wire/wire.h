@@ -5,7 +5,7 @@
  *
  * Decoding does not trust the sender. Every *_decode*() returns 0 or
  *   -EPROTONOSUPPORT  another version of the protocol,
- *   -EBADMSG          the head does not match its checksum,
+ *   -EBADMSG          the head, or the bodies, do not match their checksum,
  *   -EPROTO           anything else that is not well-formed,
  * and sets no result after an error. Unknown fields are skipped, missing fields
  * are 0, and if a field comes several times the last one counts. The caller
@@ -50,6 +50,12 @@ enum wire_kind {
 
 /* The header data for @head, whose @length is at most WIRE_HEAD_MAX bytes. */
 uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length);
+
+/* The checksum of bodies, which is not 0, from their CRC32C. */
+static inline uint64_t wire_checksum(uint32_t crc)
+{
+	return UINT64_C(1) << 32 | crc;
+}
 
 /* ---- values ---- */
 
@@ -156,7 +162,9 @@ struct wire_numbers {
 
 struct wire_requests {
 	WIRE_MEMBERS(WIRE_REQUESTS_FIELDS, WIRE_TABLE)
-	uint32_t ncalls; /* decoded only: at most WIRE_CALLS_MAX */
+	/* decoded only */
+	uint16_t ncalls; /* at most WIRE_CALLS_MAX */
+	bool checked;	 /* the bodies have a checksum */
 };
 
 /* The segments of one bulk, to be encoded. Each packed field is an array of n
@@ -182,7 +190,8 @@ static inline void wire_clear(void *m, size_t size)
 
 /*
  * To encode a message: wire_requests_put(), then wire_call_put() (wire_put.h)
- * for up to WIRE_CALLS_MAX calls, then wire_bodies_put(). That makes the head;
+ * for up to WIRE_CALLS_MAX calls, then wire_bodies_put(), before which
+ * wire_checksum_put() may come. That makes the head;
  * the caller puts the bodies behind it, in the order of their calls. Each
  * function writes at @p and returns the end of what it wrote. The caller
  * provides as much room as WIRE_*_BOUND or wire_*_bound() says. For a call
@@ -191,12 +200,15 @@ static inline void wire_clear(void *m, size_t size)
 #define WIRE_REQUESTS_BOUND 35u
 #define WIRE_CALL_BOUND	    96u
 #define WIRE_BODIES_BOUND   8u
+#define WIRE_CHECKSUM_BOUND 9u
 
 uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m);
 size_t wire_call_bound(const struct wire_call *call);
 /* @length: bytes of all bodies together, of calls or of replies; 0: writes
  * nothing. */
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length);
+/* @crc: CRC32C of all bodies together, of calls or of replies. */
+uint8_t *wire_checksum_put(uint8_t *p, uint32_t crc);
 
 /* Decodes a whole message: sets the first m->ncalls of @calls, in the order of
  * the message. They point into @payload, which is borrowed as long as they are
@@ -235,6 +247,7 @@ struct wire_replies {
 	/* decoded only */
 	uint64_t estimate; /* us */
 	uint32_t nreplies; /* at most WIRE_CALLS_MAX */
+	bool checked;	   /* the bodies have a checksum */
 };
 
 /* What the server has put to a sink (WIRE_ACCESS_SINK), to be encoded. */

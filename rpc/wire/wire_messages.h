@@ -14,7 +14,7 @@
 #ifndef RPC_WIRE_MESSAGES_H
 #define RPC_WIRE_MESSAGES_H
 
-/* All fields but 5 (call) and 15 (bodies). */
+/* All fields but 5 (call), 6 (checksum) and 15 (bodies). */
 #define WIRE_REQUESTS_FIELDS(F, L, A) \
 	F(1, fixed64, connection)     \
 	F(2, fixed64, client)         \
@@ -54,7 +54,7 @@
 	A(4, fixed32, checksum)       \
 	F(5, flag, checked)
 
-/* All fields but 4 (reply), 5 (estimate) and 15 (bodies). */
+/* All fields but 4 (reply), 5 (estimate), 6 (checksum) and 15 (bodies). */
 #define WIRE_REPLIES_FIELDS(F, L, A) \
 	F(1, fixed64, client)        \
 	F(2, varint32, epoch)        \
@@ -142,7 +142,8 @@
 	F(9, id, incarnation)       \
 	F(10, flag, durable)        \
 	F(11, varint, estimate)     \
-	F(12, varint32, begin)
+	F(12, varint32, begin)      \
+	F(13, flag, checked)
 
 #define WIRE_DISCONNECT_FIELDS(F, L, A) \
 	F(1, fixed64, connection)       \

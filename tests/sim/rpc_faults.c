@@ -76,8 +76,9 @@ static void cut(struct run *r)
 	lnet_sim_cut(r->sim, &a, &b);
 }
 
-/* Rules damage only control messages: these are nothing but a head, which has a
- * checksum. */
+/* Rules damage only what is all covered by checksums: control messages, which
+ * are nothing but a head, and requests to the service that asks for checksums
+ * of bodies. */
 static void change_rules(struct run *r, struct member *m)
 {
 	struct lnet *node = lnet_sim_node(r->sim, m->index);
@@ -86,7 +87,8 @@ static void change_rules(struct run *r, struct member *m)
 	if (!node)
 		return;
 	rules_change(&r->rules, r->sim, node, &a, &b,
-		     UINT64_C(1) << ULRPC_PORTAL_CONTROL);
+		     UINT64_C(1) << ULRPC_PORTAL_CONTROL |
+			     UINT64_C(1) << PORTAL_CHECKED);
 	tally_count(r, RULES_CHANGE);
 }
 

@@ -14,6 +14,8 @@
 #define NODES_MAX   200
 #define CLIENTS_MAX 4	 /* of each node */
 #define SERVICES    2	 /* of each node */
+/* The portal of service 1, which asks for checksums of bodies. */
+#define PORTAL_CHECKED 20
 #define METHODS	    7	 /* of each service */
 #define CALLS	    1500 /* calls that a run begins by itself */
 #define CALLS_MAX   4096

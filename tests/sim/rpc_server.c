@@ -373,8 +373,10 @@ void server_start(struct member *m, unsigned int service)
 	conf.nmethods = METHODS;
 	conf_fill(r, &conf);
 	/* a fixed portal can be used again at once */
-	if (service == 1)
-		conf.portal = 20;
+	if (service == 1) {
+		conf.portal = PORTAL_CHECKED;
+		conf.checksum = true;
+	}
 	if (store->number) {
 		if (chance(r, 3)) {
 			store_make(r, store);

@@ -105,8 +105,7 @@ usage "^rpcping: '\\*@tcp' is no NID" '*@tcp'
 usage "'10.0.0.1@tcp' is given twice" 10.0.0.1@tcp,10.0.0.2@tcp,10.0.0.1@tcp
 usage "--bulk-read and --bulk-write" --bulk-read 1 --bulk-write 1 "$server"
 usage "^rpcping: --size is for calls without" --bulk-read 1 --size 1 "$server"
-usage "^rpcping: --segments and --checksum are" --segments 2 "$server"
-usage "^rpcping: --segments and --checksum are" --checksum "$server"
+usage "^rpcping: --segments is for" --segments 2 "$server"
 usage "^rpcping: --segments 2: 3145728 bytes can be cut into 3 to 256" \
 	--bulk-read 3M --segments 2 "$server"
 usage "^rpcping: --segments 4: 3 bytes can be cut into 1 to 3" \
@@ -236,6 +235,10 @@ for way in read write; do
 	json 0 '$j->{calls} == 5' --count 5 "--bulk-$way" 100001 \
 		--segments 7 --verify --checksum "$server"
 done
+
+# Bodies have checksums, too, also those of long replies.
+json 0 '$j->{calls} == 20 && $j->{lost} == 0' --count 20 --inflight 4 \
+	--size 100000 --checksum "$server"
 
 # ---- several targets ----
 

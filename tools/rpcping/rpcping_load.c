@@ -522,6 +522,7 @@ static int client_open(struct load *l)
 	conf.inflight_max = l->conf.inflight;
 	conf.batch_max = l->conf.batch;
 	conf.retry = l->conf.retry;
+	conf.checksum = l->conf.checksum;
 	/* If there is no memory, statistics show the method's number, not its
 	 * name. */
 	(void)ulrpc_method_declare(l->rpc, l->conf.method);

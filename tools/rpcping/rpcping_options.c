@@ -111,7 +111,7 @@ static const struct option_row rows[] = {
 	  .kind = OPTION_CALL, .take = take_bulk, .own = ULRPC_BULK_SOURCE },
 	{ "segments", 0, "N", "number of messages that bulk data is cut into",
 	  .kind = OPTION_NUMBER, LOAD(segments), 1, ULRPC_SEGMENTS_MAX },
-	{ "checksum", 0, NULL, "protect bulk data with CRC32C",
+	{ "checksum", 0, NULL, "protect bodies and bulk data with CRC32C",
 	  .kind = OPTION_FLAG, LOAD(checksum) },
 	{ "verify", 0, NULL, "new contents for each call, and check all data",
 	  .kind = OPTION_FLAG, LOAD(verify) },
@@ -258,9 +258,8 @@ static int check_bulk(const struct rpcping_options *o)
 	const struct load_conf *l = &o->load;
 	uint64_t least = (l->bulk + LNET_MTU - 1) / LNET_MTU;
 
-	if (!o->bulk && (l->segments || l->checksum))
-		return option_wrong(
-			WHO, "--segments and --checksum are for bulk data");
+	if (!o->bulk && l->segments)
+		return option_wrong(WHO, "--segments is for bulk data");
 	if (o->bulk && l->size != SIZE_NONE)
 		return option_wrong(WHO,
 				    "--size is for calls without bulk data");

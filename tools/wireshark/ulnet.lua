@@ -427,6 +427,7 @@ local messages = {
 		[3] = { "epoch", "uint32" },
 		[4] = { "acked", "uint64" },
 		[5] = { "call", "Call" },
+		[6] = { "checksum", "fixed64" },
 		[15] = { "bodies", "bytes" },
 	},
 	Call = {
@@ -457,6 +458,7 @@ local messages = {
 		[3] = { "window", "uint32" },
 		[4] = { "reply", "Reply" },
 		[5] = { "estimate", "uint64" },
+		[6] = { "checksum", "fixed64" },
 		[15] = { "bodies", "bytes" },
 	},
 	Reply = {
@@ -536,6 +538,7 @@ local messages = {
 		[10] = { "durable", "bool" },
 		[11] = { "estimate", "uint64" },
 		[12] = { "begin", "uint32" },
+		[13] = { "checked", "bool" },
 	},
 	Disconnect = {
 		[1] = { "connection", "fixed64" },

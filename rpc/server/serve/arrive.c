@@ -120,6 +120,7 @@ static struct request_batch *request_batch_new(struct service_cpt *sc,
 	b->room_as_of = sc->changes - 1;
 	b->reading = true;
 	b->refused = false;
+	b->checked = m->checked;
 	b->out = NULL;
 	list_init(&b->link);
 	return b;

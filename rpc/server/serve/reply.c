@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/backoff.h"
+#include "base/crc32c.h"
 #include "rpc/server/serve/service.h"
 #include "rpc/server/session/export.h"
 #include "rpc/wire/wire_put.h"
@@ -348,6 +349,9 @@ static void message_finish(struct reply_message *m,
 {
 	size_t head;
 
+	if (unlikely(b->checked))
+		m->end = wire_checksum_put(
+			m->end, crc32c(0, m->data + m->headroom, m->bodies));
 	if (m->bodies)
 		m->end = wire_bodies_put(m->end, m->bodies);
 	head = (size_t)(m->end - m->data);
@@ -388,15 +392,16 @@ static bool message_refuses(struct reply_message *m)
 /* If @m is much shorter than expected, moves it to memory of the right size. */
 static void message_shrink(struct reply_message *m)
 {
-	uint32_t head = (uint32_t)(m->end - m->data) + WIRE_BODIES_BOUND;
+	uint32_t packed = (uint32_t)(m->end - m->data);
+	uint32_t head = packed + WIRE_CHECKSUM_BOUND + WIRE_BODIES_BOUND;
 	uint32_t size = m->size, headroom = m->headroom;
 	uint8_t *data = m->data;
 
 	if (slab_size(head + m->bodies) > size / 2 ||
 	    !message_data(m, head, m->bodies))
 		return;
-	m->end = m->data + (m->end - data);
-	memcpy(m->data, data, head - WIRE_BODIES_BOUND);
+	m->end = m->data + packed;
+	memcpy(m->data, data, packed);
 	memcpy(m->data + head, data + headroom, m->bodies);
 	message_charge(m, (int64_t)m->size - (int64_t)size);
 	slab_put(&m->sc->slab, data, size);
@@ -445,8 +450,8 @@ static struct reply_message *reply_room_for(struct request_batch *b,
 {
 	size_t bound = WIRE_REPLY_BOUND;
 
-	if (unlikely(r->bulks.n))
-		bound = wire_reply_bound(r);
+	if (unlikely(r->bulks.n || b->checked))
+		bound = wire_reply_bound(r) + WIRE_CHECKSUM_BOUND;
 	if (likely(b->out && message_has_room(b->out, r, bound)))
 		return b->out;
 	return message_next(b, r, bound);

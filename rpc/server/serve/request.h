@@ -76,6 +76,7 @@ struct request_batch {
 	bool reading;
 	/* the whole message is refused, because the service stops */
 	bool refused;
+	bool checked; /* bodies of replies are to have checksums */
 	/* the replies that are being packed; NULL: none */
 	struct reply_message *out;
 	struct list link; /* service_cpt.flush */

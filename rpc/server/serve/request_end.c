@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/serve/cancel.h"
 #include "rpc/server/serve/deadline.h"
@@ -293,6 +294,8 @@ static out_of_line bool reply_oversized(struct ulrpc_request *r,
 	if (r->status == WIRE_OK)
 		reply->held = long_reply_hold(r, body, reply->needed,
 					      record_after(r, WIRE_OK));
+	if (reply->held && r->reply_to->checked)
+		reply->absent = wire_checksum(crc32c(0, body, reply->needed));
 	reply->status = reply->held ? WIRE_HELD : WIRE_TOO_LONG;
 	return reply->held;
 }

@@ -115,6 +115,7 @@ static void make_opened(struct control *c)
 	BOTH(c, opened, durable, below(2));
 	BOTH(c, opened, estimate, number());
 	BOTH(c, opened, begin, number32());
+	BOTH(c, opened, checked, below(2));
 }
 
 static void make_ending(struct control *c)

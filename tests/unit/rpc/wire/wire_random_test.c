@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests and replies, compared with the code that protoc-c makes of
  * wire.proto. */
+#include "base/crc32c.h"
 #include "rpc/wire/wire_put.h"
 #include "wire_random.h"
 
@@ -12,18 +13,31 @@
 #define TRACE	   300
 #define NUMBERS(n) ((n) * sizeof(uint32_t))
 
-/* Completes a message, of any kind, with random bodies of @length bytes.
- * Returns the length of the message. */
+/* Completes a message, of any kind, with random bodies of @length bytes, and
+ * perhaps with their checksum, else *@checksum is 0. Returns the length of the
+ * message. */
 static size_t put_bodies(uint8_t *buf, uint8_t *p, uint32_t length,
 			 enum wire_kind kind, uint64_t *hdr_data,
-			 ProtobufCBinaryData *bodies)
+			 ProtobufCBinaryData *bodies, uint64_t *checksum)
 {
-	uint8_t *end = wire_bodies_put(p, length);
+	static uint8_t bytes[BUFFER];
+	uint8_t *end = p;
+	uint32_t crc;
 
+	for (uint32_t i = 0; i < length; i++)
+		bytes[i] = (uint8_t)below(256);
+	crc = crc32c(0, bytes, length);
+	*checksum = 0;
+	if (below(2)) {
+		*checksum = wire_checksum(crc);
+		end = wire_checksum_put(p, crc);
+		cr_assert_leq(end - p, WIRE_CHECKSUM_BOUND);
+	}
+	p = end;
+	end = wire_bodies_put(p, length);
 	cr_assert_leq(end - p, WIRE_BODIES_BOUND);
 	*hdr_data = wire_hdr_data(kind, buf, (size_t)(end - buf));
-	for (uint32_t i = 0; i < length; i++)
-		end[i] = (uint8_t)below(256);
+	memcpy(end, bytes, length);
 	bodies->data = end;
 	bodies->len = length;
 	return (size_t)(end - buf) + length;
@@ -191,6 +205,7 @@ static void check_requests(const uint8_t *bytes, size_t n, uint64_t hdr_data,
 	CHECK(got.client, want->client);
 	CHECK(got.acked, want->acked);
 	CHECK(got.epoch, want->epoch);
+	CHECK(got.checked, want->checked);
 	CHECK(got.ncalls, want->ncalls);
 	body = copy + (hdr_data >> 32 & 0xffff);
 	for (uint32_t i = 0; i < want->ncalls; i++) {
@@ -204,7 +219,7 @@ static void check_requests(const uint8_t *bytes, size_t n, uint64_t hdr_data,
 
 static size_t put_requests(uint8_t *buf, const struct wire_requests *m,
 			   const struct call *calls, uint64_t *hdr_data,
-			   ProtobufCBinaryData *bodies)
+			   ProtobufCBinaryData *bodies, uint64_t *checksum)
 {
 	uint8_t *p = wire_requests_put(buf, m), *end;
 	uint32_t length = 0;
@@ -221,7 +236,8 @@ static size_t put_requests(uint8_t *buf, const struct wire_requests *m,
 		p = end;
 		length += calls[i].call.length;
 	}
-	return put_bodies(buf, p, length, WIRE_REQUESTS, hdr_data, bodies);
+	return put_bodies(buf, p, length, WIRE_REQUESTS, hdr_data, bodies,
+			  checksum);
 }
 
 static void try_requests(struct call *calls, uint32_t ncalls)
@@ -241,7 +257,8 @@ static void try_requests(struct call *calls, uint32_t ncalls)
 
 	for (uint32_t i = 0; i < ncalls; i++)
 		pb_calls[i] = &calls[i].pb;
-	n = put_requests(buf, &m, calls, &hdr_data, &pb.bodies);
+	n = put_requests(buf, &m, calls, &hdr_data, &pb.bodies, &pb.checksum);
+	m.checked = pb.checksum;
 	pb.connection = m.connection;
 	pb.client = m.client;
 	pb.acked = m.acked;
@@ -422,6 +439,7 @@ static void check_replies(const uint8_t *bytes, size_t n, uint64_t hdr_data,
 	CHECK(got.epoch, want->epoch);
 	CHECK(got.window, want->window);
 	CHECK(got.estimate, want->estimate);
+	CHECK(got.checked, want->checked);
 	CHECK(got.nreplies, want->nreplies);
 	for (uint32_t i = 0; i < want->nreplies; i++) {
 		check_reply(&reply[i], &replies[i]);
@@ -463,7 +481,9 @@ static void try_replies(struct reply *replies, uint32_t nreplies)
 	}
 	end = wire_estimate_put(p, m.estimate);
 	cr_assert_leq(end - p, 11);
-	n = put_bodies(buf, end, length, WIRE_REPLIES, &hdr_data, &pb.bodies);
+	n = put_bodies(buf, end, length, WIRE_REPLIES, &hdr_data, &pb.bodies,
+		       &pb.checksum);
+	m.checked = pb.checksum;
 	pb.client = m.client;
 	pb.epoch = m.epoch;
 	pb.window = m.window;

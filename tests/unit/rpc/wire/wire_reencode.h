@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include "base/crc32c.h"
 #include "rpc/wire/wire_put.h"
 
 struct reencoded {
@@ -28,10 +29,12 @@ struct tables {
  * false if its head would be too long. */
 static inline bool reencode_end(struct reencoded *out, enum wire_kind kind,
 				uint8_t *p, const uint8_t *bodies,
-				size_t length)
+				size_t length, bool checked)
 {
 	size_t head;
 
+	if (checked)
+		p = wire_checksum_put(p, crc32c(0, bodies, length));
 	p = wire_bodies_put(p, (uint32_t)length);
 	head = (size_t)(p - out->bytes);
 	BUG_ON(head + length > sizeof(out->bytes));
@@ -101,7 +104,7 @@ static inline int reencode_requests(const uint8_t *bytes, size_t length,
 	}
 	BUG_ON(body != bytes + length);
 	return reencode_end(out, WIRE_REQUESTS, p, bodies,
-			    (size_t)(body - bodies))
+			    (size_t)(body - bodies), m.checked)
 		       ? 0
 		       : -E2BIG;
 }
@@ -160,7 +163,7 @@ static inline int reencode_replies(const uint8_t *bytes, size_t length,
 	BUG_ON(body != bytes + length);
 	p = wire_estimate_put(p, m.estimate);
 	return reencode_end(out, WIRE_REPLIES, p, bodies,
-			    (size_t)(body - bodies))
+			    (size_t)(body - bodies), m.checked)
 		       ? 0
 		       : -E2BIG;
 }

@@ -617,3 +617,71 @@ Test(wire, examples_of_the_page)
 	cr_assert_eq(next_example(f, bytes, sizeof(bytes), &hdr_data), 0);
 	fclose(f);
 }
+
+/* Flips each bit of @n bytes of a message with the head @head, and expects that
+ * each such change of its bodies is found if @checked. */
+static void flip_bodies(enum wire_kind kind, uint8_t *bytes, size_t head,
+			size_t n, bool checked)
+{
+	uint64_t hdr_data = wire_hdr_data(kind, bytes, head);
+
+	cr_assert_eq(read_only(kind, bytes, n, hdr_data), 0);
+	for (size_t bit = 8 * head; bit < 8 * n; bit++) {
+		bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		cr_assert_eq(read_only(kind, bytes, n, hdr_data),
+			     checked ? -EBADMSG : 0, "bit %zu", bit);
+		bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+}
+
+/* A message that has a checksum of its bodies, which covers all of them, and
+ * one that has none. */
+Test(wire, checksum_of_bodies)
+{
+	const struct wire_requests requests = { .connection = 1 };
+	const struct wire_replies replies = { .client = 1 };
+	const struct wire_call call = { .xid = 1, .length = 5 };
+	const struct wire_reply reply = { .xid = 1, .length = 5 };
+
+	for (unsigned int i = 0; i < 4; i++) {
+		enum wire_kind kind = i < 2 ? WIRE_REQUESTS : WIRE_REPLIES;
+		uint8_t bytes[WIRE_REQUESTS_BOUND + WIRE_REPLY_BOUND + 128];
+		uint8_t *p = bytes;
+		bool checked = i % 2;
+		size_t head;
+
+		if (kind == WIRE_REQUESTS)
+			p = wire_call_put(wire_requests_put(p, &requests),
+					  &call);
+		else
+			p = wire_reply_put(wire_replies_put(p, &replies),
+					   &reply);
+		if (checked)
+			p = wire_checksum_put(p, crc32c(0, "hello", 5));
+		p = wire_bodies_put(p, 5);
+		head = (size_t)(p - bytes);
+		memcpy(p, "hello", 5);
+		flip_bodies(kind, bytes, head, head + 5, checked);
+	}
+}
+
+/* The head of a message whose bodies are cut off says that there is a checksum.
+ * Nobody can compare it then. */
+Test(wire, checksum_of_bodies_cut_off)
+{
+	const struct wire_requests m = { .connection = 1 };
+	const struct wire_call call = { .xid = 1, .length = 5 };
+	uint8_t bytes[WIRE_REQUESTS_BOUND + WIRE_CALL_BOUND + 128], *p;
+	struct wire_call calls[WIRE_CALLS_MAX];
+	struct wire_requests got;
+	uint64_t hdr_data;
+
+	p = wire_call_put(wire_requests_put(bytes, &m), &call);
+	p = wire_bodies_put(wire_checksum_put(p, crc32c(0, "hello", 5)), 5);
+	hdr_data = wire_hdr_data(WIRE_REQUESTS, bytes, (size_t)(p - bytes));
+	cr_assert_eq(wire_requests_decode_heads(&got, calls, hdr_data, bytes,
+						(size_t)(p - bytes)),
+		     0);
+	cr_assert(got.checked);
+	cr_assert_eq(got.ncalls, 1);
+}
