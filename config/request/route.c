@@ -180,6 +180,8 @@ int route_item(struct plan *plan, const struct scope *s,
 
 /* ---- routes of a text ---- */
 
+#define THERE_ALREADY "it is there already"
+
 /* The node's NIDs but 0@lo, in an array that is to be freed. Returns how many
  * there are, or -errno. */
 static int own_nids(struct lnet *node, struct ulnet_nid **nids_p)
@@ -218,46 +220,123 @@ static bool nid_is_own(const struct ulnet_nid *nids, int n,
 	return false;
 }
 
-/* Adds @route. *@why_p becomes why it is passed over. */
-static int add_if_ours(struct lnet *node, const struct ulnet_nid *nids, int n,
-		       const struct ulnet_route *route, const char **why_p)
+/* Routes of a text that are for a node, and what it is for the others. */
+struct choice {
+	struct lnet *node;
+	struct ulnet_nid *nids; /* the node's own */
+	int nnids;
+	struct ulnet_route_info *there; /* routes it has, by route_cmp() */
+	int nthere;
+	struct ulnet_route_change *changes;
+	unsigned int n;
+	bool router; /* a route leads through the node itself */
+	lnet_routes_passed_fn passed;
+	void *arg;
+};
+
+static int route_cmp(const void *pa, const void *pb)
 {
+	const struct ulnet_route *a =
+		&((const struct ulnet_route_info *)pa)->route;
+	const struct ulnet_route *b =
+		&((const struct ulnet_route_info *)pb)->route;
+
+	if (a->net != b->net)
+		return a->net < b->net ? -1 : 1;
+	return memcmp(&a->gateway, &b->gateway, sizeof(a->gateway));
+}
+
+static void choice_pass(const struct choice *c, const struct ulnet_route *route,
+			const char *why)
+{
+	if (c->passed)
+		c->passed(c->arg, route, why);
+}
+
+static void choose(struct choice *c, const struct ulnet_route *route)
+{
+	const struct ulnet_route_info key = { .route = *route };
+
+	if (nid_is_own(c->nids, c->nnids, &route->gateway))
+		c->router = true;
+	else if (net_is_own(c->nids, c->nnids, route->net))
+		choice_pass(c, route, "this node is on that network itself");
+	else if (!net_is_own(c->nids, c->nnids, lnet_nid_net(&route->gateway)))
+		choice_pass(c, route,
+			    "the gateway is on no network of this node");
+	else if (c->nthere && bsearch(&key, c->there, (size_t)c->nthere,
+				      sizeof(key), route_cmp))
+		choice_pass(c, route, THERE_ALREADY);
+	else
+		c->changes[c->n++].route = *route;
+}
+
+/* Adds the routes, all or none. Those that come twice, or that somebody has
+ * added meanwhile, are passed over, too. */
+static int choice_add(struct choice *c)
+{
+	unsigned int failed = 0;
 	int rc;
 
-	*why_p = net_is_own(nids, n, route->net)
-			 ? "this node is on that network itself"
-		 : !net_is_own(nids, n, lnet_nid_net(&route->gateway))
-			 ? "the gateway is on no network of this node"
-			 : NULL;
-	rc = *why_p ? 0 : lnet_route_add(node, route);
-	if (rc != -EEXIST)
-		return rc;
-	*why_p = "it is there already";
-	return 0;
+	while ((rc = lnet_routes_change(c->node, c->changes, c->n, &failed)) ==
+	       -EEXIST) {
+		choice_pass(c, &c->changes[failed].route, THERE_ALREADY);
+		c->n--;
+		memmove(&c->changes[failed], &c->changes[failed + 1],
+			(c->n - failed) * sizeof(*c->changes));
+	}
+	return rc;
+}
+
+/* Makes the node a router, or takes the routes away that were added. */
+static int choice_route(struct choice *c)
+{
+	struct ulnet_routing routing;
+	int rc;
+
+	if (!c->router)
+		return 0;
+	lnet_routing(c->node, &routing);
+	routing.enabled = true;
+	rc = lnet_routing_set(c->node, &routing);
+	for (unsigned int i = 0; rc && i < c->n; i++)
+		c->changes[i].del = true;
+	if (rc)
+		(void)lnet_routes_change(c->node, c->changes, c->n, NULL);
+	return rc;
+}
+
+static int choice_begin(struct choice *c, unsigned int n)
+{
+	c->nnids = own_nids(c->node, &c->nids);
+	if (c->nnids < 0)
+		return c->nnids;
+	c->nthere = routes_read(c->node, &c->there);
+	if (c->nthere < 0)
+		return c->nthere;
+	if (c->nthere)
+		qsort(c->there, (size_t)c->nthere, sizeof(*c->there),
+		      route_cmp);
+	c->changes = calloc(n + 1, sizeof(*c->changes));
+	return c->changes ? 0 : -ENOMEM;
 }
 
 int lnet_routes_add(struct lnet *node, const struct ulnet_route *routes,
 		    unsigned int n, lnet_routes_passed_fn passed, void *arg)
 {
-	struct ulnet_routing routing;
-	struct ulnet_nid *nids;
-	int nnids = own_nids(node, &nids), rc = 0;
+	struct choice c = { .node = node, .passed = passed, .arg = arg };
+	int rc = choice_begin(&c, n);
 
-	if (nnids < 0)
-		return nnids;
-	lnet_routing(node, &routing);
-	for (unsigned int i = 0; !rc && i < n; i++) {
-		const char *why = NULL;
-
-		if (nid_is_own(nids, nnids, &routes[i].gateway))
-			routing.enabled = true;
-		else
-			rc = add_if_ours(node, nids, nnids, &routes[i], &why);
-		if (why && passed)
-			passed(arg, &routes[i], why);
-	}
-	free(nids);
-	return rc || !routing.enabled ? rc : lnet_routing_set(node, &routing);
+	for (unsigned int i = 0; !rc && i < n; i++)
+		choose(&c, &routes[i]);
+	if (!rc)
+		rc = choice_add(&c);
+	if (!rc)
+		rc = choice_route(&c);
+	free(c.changes);
+	free(c.there);
+	free(c.nids);
+	return rc;
 }
 
 int buffers_section(struct plan *plan, const struct scope *s,

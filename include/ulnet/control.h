@@ -50,7 +50,7 @@ typedef void (*lnet_routes_passed_fn)(void *arg,
  * Passed over are routes to nets that the node is on, routes by gateways on
  * none of its nets, and those that it has already; @passed, unless it is NULL,
  * is called for each of them. 0, or the error of the first route that cannot be
- * added; those before it stay. Any thread but those of CPTs.
+ * added; then none is. Any thread but those of CPTs.
  */
 ULNET_EXPORT int lnet_routes_add(struct lnet *node,
 				 const struct ulnet_route *routes,

@@ -352,3 +352,50 @@ Test(route, changed_together)
 	cr_assert_eq(lnet_routes_change(rig.node, c, 0, NULL), 0);
 	rig_close(&rig);
 }
+
+static void count_passed(void *arg, const struct ulnet_route *route,
+			 const char *why)
+{
+	(void)route;
+	(void)why;
+	(*(unsigned int *)arg)++;
+}
+
+/* Of the routes of a text all are added, or none: neither those before the one
+ * that is not possible, nor is the node a router because of another. */
+Test(route, of_a_text_all_or_none)
+{
+	static const char *const gateways[] = {
+		"10.77.0.9@tcp",		   /* twice */
+		"10.77.0.9@tcp",  "10.77.0.2@tcp", /* the node's own */
+		"10.88.0.9@tcp9",		   /* on no net of the node */
+		"10.77.0.8@tcp",  "fd00::9@tcp",   /* cannot be reached */
+	};
+	struct rig rig = rig_on_tcp();
+	struct ulnet_route routes[6] = { 0 };
+	struct ulnet_routing routing;
+	unsigned int passed = 0;
+
+	for (unsigned int i = 0; i < 6; i++) {
+		lnet_net_parse("tcp5", &routes[i].net);
+		cr_assert_eq(lnet_nid_parse(gateways[i], &routes[i].gateway),
+			     0);
+	}
+	cr_assert_eq(lnet_routes_add(rig.node, routes, 6, NULL, NULL),
+		     -EHOSTUNREACH);
+	cr_assert_eq(lnet_routes(rig.node, NULL, 0), 0);
+	lnet_routing(rig.node, &routing);
+	cr_assert(!routing.enabled);
+	cr_assert_eq(
+		lnet_routes_add(rig.node, routes, 5, count_passed, &passed), 0);
+	cr_assert_eq(lnet_routes(rig.node, NULL, 0), 2);
+	cr_assert_eq(passed, 2);
+	lnet_routing(rig.node, &routing);
+	cr_assert(routing.enabled);
+	passed = 0;
+	cr_assert_eq(
+		lnet_routes_add(rig.node, routes, 5, count_passed, &passed), 0);
+	cr_assert_eq(lnet_routes(rig.node, NULL, 0), 2);
+	cr_assert_eq(passed, 4);
+	rig_close(&rig);
+}
