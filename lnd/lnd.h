@@ -195,6 +195,13 @@ struct lnd {
 		       char name[LNET_INTERFACE_SIZE]);
 
 	/*
+	 * Optional. Sets *@nid to the address of this host from which messages
+	 * to @target leave, as far as that is up to the system, on @target's
+	 * net. Any thread. 0; -errno: the system knows no way.
+	 */
+	int (*source)(const struct ulnet_nid *target, struct ulnet_nid *nid);
+
+	/*
 	 * The NI comes up: fills ni->priv, and listens. Called on the thread
 	 * that adds the NI, which may be the loop's own, so it must not wait
 	 * for a peer. No other call is made for @ni until it has returned. Work

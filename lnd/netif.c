@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <net/if.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define SYSFS_SIZE (sizeof("/sys/class/net/") + IFNAMSIZ)
 
@@ -245,6 +247,40 @@ int netif_resolve(const char *interface, struct ulnet_nid *nid,
 	rc = resolve(all, interface, nid, name);
 	freeifaddrs(all);
 	return rc;
+}
+
+/* The address of this end of a UDP socket that is connected to @to: the kernel
+ * chooses it by the route to @to. */
+static int source_addr(const union netif_addr *to, union netif_addr *own)
+{
+	const socklen_t len =
+		to->any.sa_family == AF_INET ? sizeof(to->v4) : sizeof(to->v6);
+	socklen_t room = sizeof(*own);
+	int fd = socket(to->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, &to->any, len) || getsockname(fd, &own->any, &room))
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
+int netif_source(const struct ulnet_nid *target, struct ulnet_nid *nid)
+{
+	/* A socket that is connected to port 0 is not connected. */
+	const union netif_addr to = netif_addr(target, 1);
+	struct ulnet_nid found = *target;
+	union netif_addr own;
+	int rc = source_addr(&to, &own);
+
+	if (rc)
+		return rc;
+	if (!netif_addr_take(&found, &own.any) || is_link_local(&found))
+		return -EADDRNOTAVAIL;
+	*nid = found;
+	return 0;
 }
 
 /* The number of bits that are set in the address of @mask. */

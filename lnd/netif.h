@@ -31,6 +31,10 @@ bool netif_addr_take(struct ulnet_nid *nid, const struct sockaddr *sa);
 int netif_resolve(const char *interface, struct ulnet_nid *nid,
 		  char name[LNET_INTERFACE_SIZE]);
 
+/* lnd.source(). Asks the kernel, which sends nothing for that. -ENETUNREACH: it
+ * has no route; -EADDRNOTAVAIL: by a link-local address (fe80::/10). */
+int netif_source(const struct ulnet_nid *target, struct ulnet_nid *nid);
+
 /* How many bulk connections each way suit the speed of the interface that has
  * the address of @nid: 1 below 4 Gbit/s or if the speed is unknown, and one
  * more for each factor of 4 (25 Gbit/s: 3). */

@@ -79,6 +79,7 @@ dist_man_MANS += %D%/man3/lnet_routes_add.3
 dist_man_MANS += %D%/man3/lnet_routes_parse.3
 dist_man_MANS += %D%/man3/lnet_ni_add.3
 dist_man_MANS += %D%/man3/lnet_ni_del.3
+dist_man_MANS += %D%/man3/lnet_ni_reach.3
 dist_man_MANS += %D%/man3/lnet_ni_info.3
 dist_man_MANS += %D%/man3/lnet_ni_set_health.3
 dist_man_MANS += %D%/man3/lnet_next_timeout.3

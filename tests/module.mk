@@ -648,6 +648,7 @@ tool_tests += %D%/tools/export.sh
 tool_tests += %D%/tools/fault.sh
 tool_tests += %D%/tools/full_disk.sh
 tool_tests += %D%/tools/late.sh
+tool_tests += %D%/tools/reach.sh
 tool_tests += %D%/tools/lnetctl.sh
 tool_tests += %D%/tools/lnetd.sh
 tool_tests += %D%/tools/lst.sh

@@ -4,7 +4,7 @@
 
 int main(int argc, char **argv)
 {
-	struct ulrpc *rpc = open_node(argc, argv, LNET_ACCEPT_NONE);
+	struct ulrpc *rpc = open_node(NULL, LNET_ACCEPT_NONE);
 	struct ulnet_nid to;
 	struct ulrpc_client_conf conf = { .nids = &to, .nnids = 1 };
 	Amount request = AMOUNT__INIT;
@@ -13,13 +13,13 @@ int main(int argc, char **argv)
 	ProtobufCService *tally;
 	Total *reply;
 
-	check(lnet_nid_parse(argc > 2 ? argv[2] : "127.0.0.1@tcp", &to), "NID");
+	check(lnet_nid_parse(argc > 1 ? argv[1] : "127.0.0.1@tcp", &to), "NID");
 	conf.service = tally__descriptor.name;
 	check(ulrpc_client_open(rpc, &conf, &client), "client");
 	check(ulrpc_stub_new(client, &tally__descriptor, tally__options,
 			     5000000 /* us for each call */, &tally),
 	      "stub");
-	request.amount = argc > 3 ? atoll(argv[3]) : 1;
+	request.amount = argc > 2 ? atoll(argv[2]) : 1;
 	check(tally__add_wait(tally, &request, &reply, &end), "call");
 	check(end.status, ulrpc_execution_name(end.execution));
 	printf("%lld\n", (long long)reply->total);

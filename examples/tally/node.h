@@ -10,18 +10,19 @@ static void check(int rc, const char *what)
 		errx(1, "%s: %s", what, strerror(-rc));
 }
 
-static struct ulrpc *open_node(int argc, char **argv,
-			       enum ulnet_accept accept)
+static struct ulrpc *open_node(const char *nids, enum ulnet_accept accept)
 {
+	struct ulnet_conf_error why = { "" };
 	struct ulnet_conf conf = {
-		.nids = argc > 1 ? argv[1] : "127.0.0.1@tcp",
+		.nids = nids,
 		.port = 9988, /* 988, the usual one, is root's */
 		.accept = accept,
+		.err = &why,
 	};
 	struct lnet *node;
 	struct ulrpc *rpc;
 
-	check(lnet_open(&conf, &node), conf.nids);
+	check(lnet_open(&conf, &node), why.what);
 	check(ulrpc_open(node, NULL, &rpc), "RPC");
 	return rpc;
 }

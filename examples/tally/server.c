@@ -15,8 +15,9 @@ static void serve_add(Tally_Service *self, const Amount *request,
 
 int main(int argc, char **argv)
 {
+	const char *own = argc > 1 ? argv[1] : "127.0.0.1@tcp";
+	struct ulrpc *rpc = open_node(own, LNET_ACCEPT_ALL);
 	Tally_Service tally = TALLY__INIT(serve_);
-	struct ulrpc *rpc = open_node(argc, argv, LNET_ACCEPT_ALL);
 	struct ulrpc_service *service;
 
 	check(ulrpc_serve(rpc, &tally.base, tally__options, NULL, &service),

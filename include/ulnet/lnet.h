@@ -74,7 +74,8 @@ struct ulnet_conf {
 	struct ev_loop *ev; /* LNET_RUN_EV: borrowed until lnet_close() */
 	/* NIs to be added with default tunables, as in "10.0.0.1@tcp
 	 * tcp1(eth1)": NIDs, and networks as lnet_networks_parse() takes them;
-	 * NULL: none (use lnet_ni_add()). Borrowed until lnet_open() returns */
+	 * NULL: none (use lnet_ni_add()), and for a node that only calls what
+	 * reaches its targets. Borrowed until lnet_open() returns */
 	const char *nids;
 	unsigned int cpts; /* number of CPTs, 1 to LNET_CPTS_MAX; 0 = 1 */
 	/* process id of the node; 0 = LNET_PID_LUSTRE, or, with
@@ -301,6 +302,11 @@ struct ulnet_peer_info {
 
 ULNET_EXPORT int lnet_ni_add(struct lnet *node,
 			     const struct ulnet_ni_conf *conf);
+/* Adds the NI from which this host reaches @target, on the target's net, unless
+ * the node has it, or has NIs that were not added by this function, or a route
+ * to that net. -ENETUNREACH: this host has no way there. */
+ULNET_EXPORT int lnet_ni_reach(struct lnet *node,
+			       const struct ulnet_nid *target);
 ULNET_EXPORT int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid);
 ULNET_EXPORT int lnet_ni_info(struct lnet *node, unsigned int index,
 			      struct ulnet_ni_info *info);

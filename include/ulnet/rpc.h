@@ -285,7 +285,8 @@ ULNET_EXPORT void ulrpc_client_conf_init(struct ulrpc_client_conf *conf);
 /* Opens a client. Does not connect yet: the first call does that. Clients share
  * a connection if they name the same NIDs, with the same NID first. -EINVAL,
  * -ENOMEM, -ESHUTDOWN; -EDEADLK: called in a turn of a CPT that does not own
- * the first NID. */
+ * the first NID; -ENETUNREACH, and other errors of lnet_ni_reach(), which adds
+ * NIs to a node that does not listen and was given none. */
 ULNET_EXPORT int ulrpc_client_open(struct ulrpc *rpc,
 				   const struct ulrpc_client_conf *conf,
 				   struct ulrpc_client **client_p);

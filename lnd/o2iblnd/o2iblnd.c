@@ -380,6 +380,7 @@ const struct lnd o2iblnd = {
 	.tunables = ib_tunables,
 	.ntunables = IB_TUNABLES,
 	.resolve = netif_resolve,
+	.source = netif_source,
 	.startup = ib_startup,
 	.shutdown = ib_shutdown,
 	.free = ib_free,

@@ -293,6 +293,7 @@ const struct lnd socklnd = {
 	.tunables = sock_tunables,
 	.ntunables = SOCK_TUNABLES,
 	.resolve = netif_resolve,
+	.source = netif_source,
 	.startup = sock_startup,
 	.shutdown = sock_shutdown,
 	.free = sock_free,

@@ -83,6 +83,7 @@ struct lnet_ni {
 	struct fsm fsm; /* of the control side */
 	/* NULL, or what node_set_gone() sets when the NI is freed */
 	bool *gone;
+	bool chosen;		/* added by lnet_ni_reach() */
 	atomic_bool up;		/* there is no hard failure */
 	stat_t downs, ups;	/* changes of it; any thread adds */
 	_Atomic int32_t health; /* 0 to LNET_HEALTH_MAX */

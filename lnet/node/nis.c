@@ -12,6 +12,7 @@
 #include "lnet/message/reroute.h"
 #include "lnet/peer/peer.h"
 #include "lnet/policy/policy.h"
+#include "lnet/route/route.h"
 
 static void upcall_ni_renamed(struct lnd_ni *lnd, const char *name)
 {
@@ -165,7 +166,9 @@ static int ni_admit(const struct lnet *node, struct lnet_ni *ni)
 	return 0;
 }
 
-static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
+/* @chosen: lnet_ni.chosen. */
+static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf,
+			 bool chosen)
 {
 	const struct lnd *lnd = node_lnd(node, conf->nid.type);
 	struct lnet_config *new;
@@ -179,6 +182,7 @@ static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
 	rc = ni_make(node, lnd, conf, &ni);
 	if (rc)
 		return rc;
+	ni->chosen = chosen;
 	rc = ni_admit(node, ni);
 	if (!rc)
 		rc = ni_start(ni);
@@ -200,15 +204,71 @@ static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
 	return 0;
 }
 
-int lnet_ni_add(struct lnet *node, const struct ulnet_ni_conf *conf)
+static int ni_add(struct lnet *node, const struct ulnet_ni_conf *conf,
+		  bool chosen)
 {
 	int rc = node_control_begin(node);
 
 	if (!rc) {
-		rc = ni_add_locked(node, conf);
+		rc = ni_add_locked(node, conf, chosen);
 		node_control_end(node);
 	}
 	return rc;
+}
+
+int lnet_ni_add(struct lnet *node, const struct ulnet_ni_conf *conf)
+{
+	return ni_add(node, conf, false);
+}
+
+/* ---- NIs that the node chooses ---- */
+
+/* Is a message to @target up to the node itself, so that it may choose an NI
+ * for it? Not if the user has added NIs, or a route to the target's net. */
+static bool may_choose(const struct lnet *node, const struct ulnet_nid *target)
+{
+	const struct whole_node *whole = whole_node(node);
+	const struct lnet_config *config = whole->net.config;
+
+	for (unsigned int i = 0; i < config->nnis; i++)
+		if (!ni_is_lo(config->ni[i]) && !config->ni[i]->chosen)
+			return false;
+	return !route_exists(whole->routes, lnet_nid_net(target));
+}
+
+/* Logs why the node has no NI for messages to @target. Returns @rc. */
+static int no_way(const struct ulnet_nid *target, int rc)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	log_warn("ni", "%s: this host has no way there: %s",
+		 lnet_nid_format(target, nid, sizeof(nid)), strerror(-rc));
+	return rc;
+}
+
+int lnet_ni_reach(struct lnet *node, const struct ulnet_nid *target)
+{
+	const struct lnd *lnd = node_lnd(node, target->type);
+	struct ulnet_ni_conf conf = { 0 };
+	bool may;
+	int rc;
+
+	if (lnet_nid_is_any(target))
+		return -EINVAL;
+	pthread_mutex_lock(&net_node(node)->config_lock);
+	may = may_choose(node, target);
+	pthread_mutex_unlock(&net_node(node)->config_lock);
+	/* Simulated networks are not those of this host. */
+	if (!may || lnet_nid_is_lo(target) || whole_node(node)->lnd ||
+	    net_node(node)->fabric)
+		return 0;
+	if (!lnd || !lnd->source)
+		return no_way(target, -EPROTONOSUPPORT);
+	rc = lnd->source(target, &conf.nid);
+	if (rc)
+		return no_way(target, rc);
+	rc = ni_add(node, &conf, true);
+	return rc == -EEXIST ? 0 : rc;
 }
 
 static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid,

@@ -818,6 +818,28 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	c->free_work.fn = on_free;
 }
 
+/* A node that only calls, and for which the user has not chosen any NIs, gets
+ * those by which this host reaches the server. 0: one of the NIDs is reached,
+ * as far as this host knows. */
+static int client_reach(const struct ulrpc *rpc,
+			const struct ulrpc_client_conf *conf)
+{
+	struct ulnet_id own;
+	bool reached = false;
+	int rc = LNetGetId(rpc->node, 0, &own);
+
+	/* Others listen, so their addresses are for the user to choose. */
+	if (rc || !(own.pid & LNET_PID_USERFLAG))
+		return rc;
+	for (unsigned int i = 0; i < conf->nnids; i++) {
+		int one = lnet_ni_reach(rpc->node, &conf->nids[i]);
+
+		reached |= !one;
+		rc = one ? one : rc;
+	}
+	return reached ? 0 : rc == -EXDEV ? -EDEADLK : rc;
+}
+
 int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 		      struct ulrpc_client **client_p)
 {
@@ -829,6 +851,9 @@ int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 		return rc;
 	if (atomic_load(&rpc->state) != RPC_OPEN || lnet_is_forked(rpc->node))
 		return -ESHUTDOWN;
+	rc = client_reach(rpc, conf);
+	if (rc)
+		return rc;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;

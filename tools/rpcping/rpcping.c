@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ulnet/path.h"
 #include "ulnet/route.h"
 
 #include "tools/common/node.h"
@@ -44,29 +45,38 @@ struct rpcping {
 
 /* ---- the node ---- */
 
-/* Adds the nets of the targets, if the command line gives no nets. */
+/* Adds the interfaces by which this host reaches the target. 0: one of its NIDs
+ * is reached. */
+static int reach_target(struct rpcping *p, const struct target *t)
+{
+	bool reached = false;
+	int rc = 0;
+
+	for (unsigned int i = 0; i < t->nnids; i++) {
+		int one = lnet_ni_reach(p->node.lnet, &t->nids[i]);
+
+		reached |= !one;
+		rc = one ? one : rc;
+	}
+	if (reached)
+		return 0;
+	say(&p->say, LNET_LOG_ERR,
+	    "%s: this host has no way there: %s; see --net", t->text,
+	    strerror(-rc));
+	return rc;
+}
+
+/* If the command line says nothing about nets, calls go out by the interfaces
+ * that the routes of this host to the targets name. */
 static int add_nets(struct rpcping *p)
 {
 	const struct rpcping_options *o = &p->options;
-	uint32_t nets[ULRPC_NIDS_MAX];
-	unsigned int n = 0, k;
-	char text[LNET_NIDSTR_SIZE];
 	int rc = 0;
 
 	if (o->node.nnets || o->node.ip2nets || o->node.config)
 		return 0;
-	for (unsigned int i = 0; !rc && i < o->ntargets; i++) {
-		const struct ulnet_nid *nid = &o->targets[i].nids[0];
-		uint32_t net = lnet_nid_net(nid);
-
-		for (k = 0; k < n && nets[k] != net; k++)
-			;
-		if (k < n || n == ULRPC_NIDS_MAX || lnet_nid_is_lo(nid))
-			continue;
-		nets[n++] = net;
-		rc = node_add_networks(
-			&p->node, lnet_net_format(net, text, sizeof(text)));
-	}
+	for (unsigned int i = 0; !rc && i < o->ntargets; i++)
+		rc = reach_target(p, &o->targets[i]);
 	return rc;
 }
 
@@ -216,14 +226,45 @@ static void collect(struct rpcping *p)
 
 /* ---- while it runs ---- */
 
+/* Is @nid that of an NI of this node, which @info then describes? */
+static bool find_ni(const struct rpcping *p, const struct ulnet_nid *nid,
+		    struct ulnet_ni_info *info)
+{
+	for (unsigned int i = 0; !lnet_ni_info(p->node.lnet, i, info); i++)
+		if (lnet_nid_eq(&info->nid, nid))
+			return true;
+	return false;
+}
+
+/* Writes by which interface calls to @t leave now, as "eth0, 10.0.0.5@tcp", or
+ * "" if there is no way there. */
+static void way_out(const struct rpcping *p, const struct target *t, char *buf,
+		    size_t size)
+{
+	char nid[LNET_NIDSTR_SIZE];
+	struct ulnet_ni_info info;
+	struct ulnet_path path;
+
+	*buf = '\0';
+	if (lnet_path_explain(p->node.lnet, NULL, &t->nids[0], &path, NULL, 0) <
+		    0 ||
+	    path.status || !find_ni(p, &path.local, &info) || !*info.interface)
+		return;
+	snprintf(buf, size, "%s, %s", info.interface,
+		 lnet_nid_format(&info.nid, nid, sizeof(nid)));
+}
+
 static void report_new_losses(const struct rpcping *p)
 {
 	unsigned int port = p->options.node.port;
+	char way[LNET_INTERFACE_SIZE + LNET_NIDSTR_SIZE];
 
-	for (unsigned int i = 0; i < p->nloads; i++)
-		report_losses(p->options.targets[i].text,
+	for (unsigned int i = 0; i < p->nloads; i++) {
+		way_out(p, &p->options.targets[i], way, sizeof(way));
+		report_losses(p->options.targets[i].text, way,
 			      port ? port : NODE_DEFAULT_PORT, &p->now[i],
 			      &p->before[i]);
+	}
 }
 
 static void tick(struct rpcping *p, uint64_t now)

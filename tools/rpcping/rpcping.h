@@ -243,9 +243,9 @@ void report_live(const struct load_stats *all, const struct load_stats *before,
 void report_live_end(void);
 
 /* Prints to stderr each reason for which calls to @target were lost in @now,
- * but none in @before: so each is printed once. @port: the port on which the
- * target should listen. */
-void report_losses(const char *target, unsigned int port,
+ * but none in @before: so each is printed once. @way: by which interface they
+ * went out, or "". @port: the port on which the target should listen. */
+void report_losses(const char *target, const char *way, unsigned int port,
 		   const struct load_stats *now,
 		   const struct load_stats *before);
 

@@ -347,9 +347,10 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 			"Calls services of nodes, and measures them. Several "
 			"NIDs of one node are\nseparated by commas. Sizes take "
 			"k, M and G; times, in seconds, us, ms, m and h.\n\n",
-		.tail = "\nWithout --net and --config it is on the targets' "
-			"nets. Without --accept it does\nnot listen, and may "
-			"share its addresses with others.\n"
+		.tail = "\nWithout --net and --config it uses the interfaces "
+			"by which this host reaches the\ntargets. Without "
+			"--accept it does not listen, and may share its "
+			"addresses with\nothers.\n"
 			"Exit status: 0: all calls were answered; 1: a call "
 			"was lost, or there was no\ncall; 2: the command line "
 			"is wrong.\n",

@@ -147,7 +147,13 @@ static void hint_unreachable(const char *target, unsigned int port)
 			port);
 }
 
-void report_losses(const char *target, unsigned int port,
+/* Did calls end so because nothing came back? */
+static bool is_silence(unsigned int kind)
+{
+	return kind == ULRPC_CAUSE_UNREACHABLE || kind == ULRPC_CAUSE_LOST;
+}
+
+void report_losses(const char *target, const char *way, unsigned int port,
 		   const struct load_stats *now,
 		   const struct load_stats *before)
 {
@@ -158,7 +164,11 @@ void report_losses(const char *target, unsigned int port,
 		fprintf(stderr, "rpcping: %s: a call was lost: ", target);
 		print_loss(stderr, i, &now->loss[i]);
 		fputc('\n', stderr);
-		if (i == ULRPC_CAUSE_UNREACHABLE && !now->answered)
+		if (now->answered)
+			continue;
+		if (is_silence(i) && *way)
+			fprintf(stderr, "rpcping: calls go out by %s\n", way);
+		if (i == ULRPC_CAUSE_UNREACHABLE)
 			hint_unreachable(target, port);
 	}
 }

@@ -169,3 +169,23 @@ Test(netif, prefix)
 	nid = nid_of("192.0.2.1");
 	cr_assert_eq(netif_prefix(&nid), 0);
 }
+
+/* What the kernel's routes say: loopback addresses are reached from one of
+ * them; whatever is the case for others, it is an address of this host. */
+Test(netif, source)
+{
+	struct ulnet_nid nid, target = nid_of("127.0.0.7@tcp3");
+	char name[LNET_INTERFACE_SIZE];
+	int rc;
+
+	cr_assert_eq(netif_source(&target, &nid), 0);
+	target = nid_of("127.0.0.1@tcp3");
+	cr_assert(lnet_nid_eq(&nid, &target));
+	target = nid_of("192.0.2.1@tcp3");
+	nid = LNET_NID_ANY;
+	rc = netif_source(&target, &nid);
+	if (rc)
+		cr_assert(lnet_nid_is_any(&nid));
+	else
+		cr_assert_eq(netif_resolve(NULL, &nid, name), 0);
+}

@@ -274,6 +274,49 @@ Test(pair, needs_little_stack)
 	pthread_attr_destroy(&attr);
 }
 
+/* ---- a node that only calls ---- */
+
+/* It needs no address: its client brings one. A node that listens gets none. */
+Test(pair, a_caller_without_nids)
+{
+	struct ulnet_conf conf = { .nids = "127.0.0.9@tcp",
+				   .port = free_port() };
+	struct ulrpc_call_conf call = within(60000000);
+	struct ulrpc_outcome end;
+	struct lnet *server, *node;
+	struct ulrpc_service *svc;
+	struct ulrpc_client *c;
+	struct ulrpc *served, *rpc;
+	struct ulnet_nid nid;
+	struct ulnet_id own;
+	char reply[5];
+	size_t n;
+
+	cr_assert_eq(lnet_nid_parse(conf.nids, &nid), 0);
+	cr_assert_eq(lnet_open(&conf, &server), 0);
+	cr_assert_eq(ulrpc_open(server, NULL, &served), 0);
+	svc = echo_start(served, ULRPC_RUN_INLINE);
+	conf.nids = NULL;
+	for (unsigned int i = 0; i < 2; i++) {
+		conf.accept = i ? LNET_ACCEPT_NONE : LNET_ACCEPT_ALL;
+		cr_assert_eq(lnet_open(&conf, &node), 0);
+		cr_assert_eq(ulrpc_open(node, NULL, &rpc), 0);
+		c = client_to(rpc, nid);
+		cr_assert_eq(LNetGetId(node, 1, &own), i ? 0 : -ENOENT);
+		if (!i)
+			lnet_close(node);
+	}
+	cr_assert_eq(ulrpc_call_wait(c, ulrpc_method(ECHO), "hello", 5, &call,
+				     reply, sizeof(reply), &n, &end),
+		     0);
+	cr_assert_eq(end.status, 0, "%s", ulrpc_cause_name(end.cause));
+	cr_assert_eq(n, 5);
+	cr_assert_eq(memcmp(reply, "hello", 5), 0);
+	lnet_close(node);
+	cr_assert_eq(ulrpc_service_stop(svc, 1000000), 0);
+	lnet_close(server);
+}
+
 /* ---- sets ---- */
 
 /* Two calls go well, three fail: two are soon enough, and that three are not to

@@ -157,6 +157,60 @@ Test(node_conf, a_net_alone)
 	lnet_close(node);
 }
 
+/* ---- NIs that the node chooses ---- */
+
+static int reach(struct lnet *node, const char *target)
+{
+	struct ulnet_nid nid;
+
+	cr_assert_eq(lnet_nid_parse(target, &nid), 0);
+	return lnet_ni_reach(node, &nid);
+}
+
+static void has_nis(struct lnet *node, const char *first, const char *second)
+{
+	struct ulnet_id id;
+
+	cr_assert_eq(LNetGetId(node, 1, &id), first ? 0 : -ENOENT);
+	cr_assert(!first || nid_is(&id.nid, first));
+	cr_assert_eq(LNetGetId(node, 2, &id), second ? 0 : -ENOENT);
+	cr_assert(!second || nid_is(&id.nid, second));
+}
+
+Test(node_conf, the_interface_that_reaches_a_target)
+{
+	struct ulnet_conf conf = { .accept = LNET_ACCEPT_NONE };
+	struct lnet *node;
+
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	cr_assert_eq(reach(node, "0@lo"), 0);
+	has_nis(node, NULL, NULL);
+	cr_assert_eq(reach(node, "5@kfi"), -EPROTONOSUPPORT);
+	has_nis(node, NULL, NULL);
+	cr_assert_eq(reach(node, "127.0.0.1@tcp7"), 0);
+	has_nis(node, "127.0.0.1@tcp7", NULL);
+	/* From the same address, and on another net. */
+	cr_assert_eq(reach(node, "127.0.0.9@tcp7"), 0);
+	has_nis(node, "127.0.0.1@tcp7", NULL);
+	cr_assert_eq(reach(node, "127.0.0.9@tcp8"), 0);
+	has_nis(node, "127.0.0.1@tcp7", "127.0.0.1@tcp8");
+	lnet_close(node);
+}
+
+Test(node_conf, nothing_is_added_to_what_the_user_has_chosen)
+{
+	struct ulnet_conf conf = { .run = LNET_RUN_POLL,
+				   .nids = "127.0.0.3@tcp",
+				   .accept = LNET_ACCEPT_NONE };
+	struct lnet *node;
+
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	cr_assert_eq(reach(node, "127.0.0.1@tcp"), 0);
+	cr_assert_eq(reach(node, "127.0.0.1@tcp8"), 0);
+	has_nis(node, "127.0.0.3@tcp", NULL);
+	lnet_close(node);
+}
+
 /* A refusal says which item it is about, and why. */
 Test(node_conf, nids_that_are_refused)
 {
