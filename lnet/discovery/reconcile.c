@@ -253,7 +253,8 @@ static enum merge_fate fate_of(const struct reconcile *m, unsigned int i)
 	if (is_foreign(m, nid) && m->ann->keeps[i])
 		return MERGE_LEAVE;
 	p = peer_find(m->cpt, nid);
-	if (p && p->peer == m->peer)
+	/* Also if nobody has it, but did when it named this peer. */
+	if (p ? p->peer == m->peer : !is_foreign(m, nid))
 		return MERGE_ADD;
 	if (p && p->peer->configured)
 		return MERGE_LEAVE;

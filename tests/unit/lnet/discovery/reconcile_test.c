@@ -87,33 +87,44 @@ static int merge_twice(void *arg)
 	return 0;
 }
 
-/* Merges while @left calls of malloc() succeed: if that fails, the peer remains
- * to be merged, and a second merge completes it. Returns the result of the
- * first one. */
-static int half_a_merge(int left)
+#define ALL_NIDS                                                 \
+	"discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp 10.0.2.2@tcp " \
+	"10.0.3.2@tcp"
+
+/* Opens a node, and its peer, which has got NIDs that the node does not know
+ * of. */
+static struct lnet_sim *half_open(struct half *h)
 {
-	struct half h = { .left = left };
 	static struct seen seen;
 	struct lnet_sim *sim;
 	struct ulnet_nid gone = nid_of(nids[4]);
 
 	seen.n = 0;
 	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
-	h.node = node_on(sim, "10.0.0.1@tcp");
-	h.peer = node_on(sim, "10.0.0.2@tcp 10.0.9.2@tcp");
-	put_to(h.node, nids[0], 0, &seen);
+	h->node = node_on(sim, "10.0.0.1@tcp");
+	h->peer = node_on(sim, "10.0.0.2@tcp 10.0.9.2@tcp");
+	put_to(h->node, nids[0], 0, &seen);
 	lnet_sim_run_all(sim);
-	KNOWS(h.node, nids[0], "discovered mr: 10.0.0.2@tcp 10.0.9.2@tcp");
+	KNOWS(h->node, nids[0], "discovered mr: 10.0.0.2@tcp 10.0.9.2@tcp");
 	for (unsigned int i = 1; i < 4; i++) {
 		const struct ulnet_ni_conf ni = { .nid = nid_of(nids[i]) };
 
-		cr_assert_eq(lnet_ni_add(h.peer, &ni), 0);
+		cr_assert_eq(lnet_ni_add(h->peer, &ni), 0);
 	}
-	cr_assert_eq(lnet_ni_del(h.peer, &gone), 0);
+	cr_assert_eq(lnet_ni_del(h->peer, &gone), 0);
+	return sim;
+}
+
+/* Merges while @left calls of malloc() succeed: if that fails, the peer remains
+ * to be merged, and a second merge completes it. Returns the result of the
+ * first one. */
+static int half_a_merge(int left)
+{
+	struct half h = { .left = left };
+	struct lnet_sim *sim = half_open(&h);
+
 	cr_assert_eq(lnet_call(h.node, 0, merge_twice, &h), 0);
-	KNOWS(h.node, nids[0],
-	      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp 10.0.2.2@tcp "
-	      "10.0.3.2@tcp");
+	KNOWS(h.node, nids[0], ALL_NIDS);
 	cluster_end(sim);
 	return h.rc;
 }
@@ -127,4 +138,30 @@ Test(reconcile, half_a_merge_is_mended)
 		cr_assert_lt(++left, 100);
 	}
 	cr_assert_gt(left, 8);
+}
+
+static int merge_claimed(void *arg)
+{
+	struct half *h = arg;
+	struct lnet_cpt *cpt = h->node->cpt[0];
+	struct announcement *told = what_it_tells(cpt, h->peer);
+	struct lnet_peer_ni *p = peer_find(cpt, &told->from);
+	size_t ask;
+
+	p->claimed_by = nid_of(nids[1]);
+	cr_assert_eq(reconcile(cpt, p->peer, told, &ask), 0);
+	announcement_free(told);
+	return 0;
+}
+
+/* A NID has named the peer, and was forgotten since: if the peer names it, the
+ * peer gets it, as any other that is new. */
+Test(reconcile, named_by_one_that_is_forgotten)
+{
+	struct half h = { 0 };
+	struct lnet_sim *sim = half_open(&h);
+
+	cr_assert_eq(lnet_call(h.node, 0, merge_claimed, &h), 0);
+	KNOWS(h.node, nids[0], ALL_NIDS);
+	cluster_end(sim);
 }
