@@ -5,7 +5,7 @@
 
 #include "base/util.h"
 
-/* The polynomial, as all others here with the coefficient of x^0 in bit 31. */
+/* The polynomial. In all polynomials here, bit 31 is the coefficient of x^0. */
 #define POLYNOMIAL UINT32_C(0x82f63b78)
 #define X_POWER_0  UINT32_C(0x80000000)
 #define X_POWER_8  UINT32_C(0x00800000)
@@ -48,8 +48,8 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 	return product;
 }
 
-/* Each byte behind multiplies what was before it by x^8. What the inversions of
- * the initial values and results add cancels out. */
+/* Each byte that follows multiplies the checksum of what was before it by x^8.
+ * The inversions of initial values and results cancel out. */
 uint32_t crc32c_join(uint32_t crc, uint32_t next, size_t len)
 {
 	uint32_t power = X_POWER_8;

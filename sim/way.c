@@ -157,8 +157,8 @@ void way_send(void *arg, const struct lnd_msg *lnd, uint64_t down)
 	struct lnet_sim *sim = arg;
 	char nid[LNET_NIDSTR_SIZE];
 
-	/* At the very moment of a failure, not every CPT has heard of it yet.
-	 * What a fault rule sends twice takes the same path twice. */
+	/* At the very moment of a failure, not every CPT has heard of it yet. A
+	 * message that a fault rule duplicates takes the same path twice. */
 	if (down < lnet_sim_now(sim) && lnet_nid_is_any(&msg->local_nid) &&
 	    msg->role != OUT_DUPLICATE && has_other(msg))
 		lnet_sim_fail(sim,

@@ -202,8 +202,9 @@ struct ulnet_failures {
 	uint64_t network_timeouts;
 };
 
-/* Messages that were sent again, by why they had failed: LNET_CAUSE_LOCAL_
- * TIMEOUT; another LNET_CAUSE_LOCAL_; LNET_CAUSE_REMOTE_DROPPED. */
+/* How many messages were sent again, by the cause of their failure. timeout:
+ * LNET_CAUSE_LOCAL_TIMEOUT; local: another LNET_CAUSE_LOCAL_*; remote:
+ * LNET_CAUSE_REMOTE_DROPPED. */
 struct ulnet_resends {
 	uint64_t timeout, local, remote;
 };
@@ -296,7 +297,7 @@ struct ulnet_peer_info {
 	bool configured;	/* by the user: lnet_peer_add(3) */
 	uint32_t state;		/* bits, as kernel nodes show them */
 	const char *state_name; /* constant text */
-	/* Of this NID again, as in struct ulnet_ni_info: */
+	/* messages to this NID that were sent again */
 	struct ulnet_resends resends;
 };
 

@@ -446,10 +446,10 @@ ULNET_EXPORT int ulrpc_set_call(struct ulrpc_set *set,
  * many results can be taken; -ETIMEDOUT: fewer than @n. Waits, as *_wait. */
 ULNET_EXPORT int ulrpc_set_wait(struct ulrpc_set *set, unsigned int n,
 				uint64_t timeout);
-/* As ulrpc_set_wait(), but only results with ULRPC_CAUSE_OK count; and it does
- * not wait on when there cannot be @n of them any more, as too many calls have
- * failed. Returns how many of them wait to be taken, with the others: fewer
- * than @n if that is so. */
+/* As ulrpc_set_wait(), but waits for @n results with ULRPC_CAUSE_OK, and ends
+ * also when so many calls have failed that there cannot be @n of them. Returns
+ * how many results with ULRPC_CAUSE_OK can be taken. Results of failed calls
+ * can be taken, too. */
 ULNET_EXPORT int ulrpc_set_wait_good(struct ulrpc_set *set, unsigned int n,
 				     uint64_t timeout);
 /* Takes the oldest result. -EAGAIN: there is no result. */

@@ -85,7 +85,7 @@ struct lnet_ni {
 	bool *gone;
 	bool chosen;		/* added by lnet_ni_reach() */
 	atomic_bool up;		/* there is no hard failure */
-	stat_t downs, ups;	/* changes of it; any thread adds */
+	stat_t downs, ups;	/* how often it changed; any thread adds */
 	_Atomic int32_t health; /* 0 to LNET_HEALTH_MAX */
 	/* For discovery/recovery.c: */
 	atomic_bool recovering; /* a CPT sends recovery pings */

@@ -95,9 +95,10 @@ static bool is_known_now(const struct lnet_peer *peer)
 	return counts_total(&received) != 0;
 }
 
-/* An NI is forgotten that @by has named last. If it has not been asked whose it
- * is since then, @by may name it rightly: its peer is asked again when it is
- * used or discovered. A claimant of another CPT claims it again by itself. */
+/* Called when an NI is forgotten, without having been asked to which peer it
+ * belongs. NI @by was the last to name it, perhaps rightly: so the peer of @by
+ * is discovered again when it is used. If another CPT owns @by, that CPT claims
+ * the NI again by itself. */
 static void tell_claimant(struct lnet_cpt *cpt, const struct ulnet_nid *by)
 {
 	struct lnet_peer_ni *claimant =

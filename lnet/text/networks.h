@@ -14,16 +14,16 @@ const char *networks_end(const char *s, const char *end);
 struct ip2nets_address {
 	char interface[LNET_INTERFACE_SIZE];
 	struct ulnet_nid nid; /* the address, on net tcp */
-	bool loopback;	      /* of the interface */
+	bool loopback;	      /* it is an address of the loopback interface */
 	bool carrier;	      /* the interface has one */
 };
 
 /*
  * Selects from @rules, such as "tcp1(eth1) 10.1.*.*; tcp0 10.[2-3].0.0/16",
- * those with a range that one of the @n addresses is in; of those with the same
- * net the first. *@networks_p, to be freed, has their nets, as
- * lnet_networks_parse() takes them. A net without interfaces gets each
- * interface with an address in its ranges. Any thread.
+ * each rule with a range that contains one of the @n addresses; of several
+ * rules for the same net, the first. *@networks_p, to be freed, has the nets of
+ * these rules, as lnet_networks_parse() takes them. A net without interfaces
+ * gets each interface with an address in the ranges of its rule. Any thread.
  *
  * -EINVAL: malformed; or an interface has no address in the ranges of its rule,
  * and no interface that has one is used. -ENOENT: no rule was selected.

@@ -31,10 +31,10 @@ struct ulrpc_bulk {
 
 	Ulrpc__Bulk field; /* ulrpc_bulk_field() */
 
-	/* With checksums: for each segment, the checksum of its first @summed
-	 * bytes, else NULL. Of a source, they are of whole segments, from the
-	 * first on, as far as bulk_sum() has come. Of a sink, they are of what
-	 * has come and was proved to be right. Written by the owner of the
+	/* If the bulk has checksums, crc[i] is the checksum of the first
+	 * summed[i] bytes of segment i; else both are NULL. Source: bulk_sum()
+	 * sums whole segments, from the first on. Sink: of the bytes that have
+	 * come with a checksum that was right. Written by the owner of the
 	 * claim. */
 	uint32_t *crc;
 	uint32_t *summed;
@@ -334,9 +334,9 @@ static uint32_t crc_of_put(const struct ulnet_event *ev)
 	return crc;
 }
 
-/* A PUT to a sink with checksums has come. Returns whether its payload, which
- * says what it is to be, has changed on its way; if not, it need not be looked
- * at again by bulk_check(). */
+/* A PUT to a sink with checksums has come, perhaps with the checksum of its
+ * payload. Returns whether it has one, and it is wrong. If it is right,
+ * bulk_check() need not look at the payload again. */
 static out_of_line bool is_damaged(struct ulrpc_bulk *b,
 				   const struct ulnet_event *ev)
 {

@@ -30,10 +30,11 @@ struct shard;
 struct stat_service;
 
 /*
- * The header data of a PUT to a sink with checksums: that of its payload. The
- * receiver compares, and sends no ACK if the payload has changed on its way, so
- * that the PUT is repeated as if it were lost. Peers of before have 0 there, or
- * do not look: then a change is found when the reply comes. ulrpc_protocol(7)
+ * The header data of a PUT to a sink with checksums: the checksum of its
+ * payload. The receiver compares them, and sends no ACK if the payload has
+ * changed on its way, so that the PUT is repeated as if it were lost. Older
+ * peers have 0 in the header data, or do not look at them: then a change is
+ * found when the reply comes. ulrpc_protocol(7)
  */
 #define BULK_PROOF (UINT64_C(1) << 32)
 static inline uint64_t bulk_proof(uint32_t crc)
@@ -102,10 +103,9 @@ void bulk_on_idle(struct ulrpc_bulk *b, void (*fn)(void *arg), void *arg);
 void bulk_on_idle_cancel(struct ulrpc_bulk *b);
 
 /* Compares the contents of a sink with the checksums that the server has sent
- * for it: about 0.1 ms for each MiB that did not say when it came what it was
- * to be. 0: they are equal, or @b is a source or
- * has no checksums; -EBADMSG: they differ; -EPROTO: @b has no such segments.
- * Owner. */
+ * for it. That takes about 0.1 ms for each MiB that came in PUTs without a
+ * checksum. 0: they are equal, or @b is a source or has no checksums; -EBADMSG:
+ * they differ; -EPROTO: @b has no such segments. Owner. */
 int bulk_check(const struct ulrpc_bulk *b,
 	       const struct wire_moved_in *m) must_check;
 /* Was something put into @b for which the server owes a checksum? */

@@ -815,7 +815,7 @@ void ulrpc_cancel(struct ulrpc_call *call)
 	shard_give(call->shard, &call->cancel);
 }
 
-/* Goes on with ulrpc_call(), for a call with what few have. */
+/* The rest of ulrpc_call() for the few calls that call_load() has work for. */
 static out_of_line int call_begin_loaded(struct ulrpc_call *call,
 					 const struct ulrpc_call_conf *conf,
 					 bool owned, struct ulrpc_call **call_p)

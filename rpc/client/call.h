@@ -157,7 +157,7 @@ struct ulrpc_call {
 	struct ulnet_nid local, target;
 	struct ulnet_timer timer; /* WATCH_TIMER */
 	struct ulnet_timer pause; /* WAIT */
-	struct ulnet_work work;	  /* NEW, or to sum bulk, call_fail_later() */
+	struct ulnet_work work;	  /* for NEW, call_sum(), call_fail_later() */
 	enum ulrpc_cause cause;	  /* of call_fail_later() */
 
 	/* shared only */

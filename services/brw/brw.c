@@ -185,7 +185,7 @@ static void on_read_verified(void *arg, struct ulrpc_request *request,
 
 	if (!m)
 		return;
-	/* which touches all of it */
+	/* this touches all of the memory */
 	pattern_fill(m->iov.iov_base, m->iov.iov_len, m->seed, m->offset);
 	move_begin(m, false, brw_on_moved);
 }

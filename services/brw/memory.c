@@ -162,7 +162,7 @@ static void chunk_join(struct memory *m, struct chunk *p)
 	}
 }
 
-/* Sets how many bytes of @p are used for the first time. Locked. */
+/* Sets p->fresh. Called with the lock held. */
 static void chunk_set_fresh(struct memory *m, struct chunk *p)
 {
 	size_t end = (size_t)(p->data - m->pool) + p->size;

@@ -33,8 +33,8 @@ struct chunk {
 	struct holder *holder; /* if held: by whom */
 	unsigned char *data;   /* page-aligned */
 	size_t size;
-	/* if held: bytes at the end that are used for the first time, and were
-	 * not touched yet */
+	/* if held: bytes at the end that were never used before, and have not
+	 * been touched yet */
 	size_t fresh;
 };
 
