@@ -11,6 +11,7 @@ int cond_init(struct cond *c)
 	int rc;
 
 	list_init(&c->guests);
+	atomic_init(&c->waiting, 0);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	rc = pthread_cond_init(&c->cond, &attr);
@@ -22,6 +23,40 @@ void cond_destroy(struct cond *c)
 {
 	BUG_ON(!list_empty(&c->guests));
 	pthread_cond_destroy(&c->cond);
+}
+
+bool cond_has_waiters(const struct cond *c)
+{
+	return !list_empty(&c->guests) ||
+	       atomic_load_explicit(&c->waiting, memory_order_relaxed);
+}
+
+/* A thread waits no more, or is about to be woken. A thread that is woken does
+ * this twice, and the second time may be instead of another one that still
+ * waits. The other way round, a thread would count as waiting that has been
+ * woken for no reason. */
+static void waiting_drop(struct cond *c)
+{
+	unsigned int n =
+		atomic_load_explicit(&c->waiting, memory_order_relaxed);
+
+	while (n && !atomic_compare_exchange_weak_explicit(
+			    &c->waiting, &n, n - 1, memory_order_relaxed,
+			    memory_order_relaxed))
+		;
+}
+
+static int cond_block(struct cond *c, pthread_mutex_t *lock, uint64_t until)
+{
+	struct timespec at = { (time_t)(until / NSEC_PER_SEC),
+			       (long)(until % NSEC_PER_SEC) };
+	int rc;
+
+	atomic_fetch_add_explicit(&c->waiting, 1, memory_order_relaxed);
+	rc = until == TIME_NEVER ? pthread_cond_wait(&c->cond, lock)
+				 : pthread_cond_timedwait(&c->cond, lock, &at);
+	waiting_drop(c);
+	return -rc;
 }
 
 static int wait_as_guest(struct cond *c, pthread_mutex_t *lock, uint64_t until,
@@ -38,14 +73,9 @@ static int wait_as_guest(struct cond *c, pthread_mutex_t *lock, uint64_t until,
 static int cond_wait_for(struct cond *c, pthread_mutex_t *lock, uint64_t until,
 			 bool endable)
 {
-	struct timespec at = { (time_t)(until / NSEC_PER_SEC),
-			       (long)(until % NSEC_PER_SEC) };
-
 	if (unlikely(lockstep_current()))
 		return wait_as_guest(c, lock, until, endable);
-	if (until == TIME_NEVER)
-		return -pthread_cond_wait(&c->cond, lock);
-	return -pthread_cond_timedwait(&c->cond, lock, &at);
+	return cond_block(c, lock, until);
 }
 
 int cond_wait(struct cond *c, pthread_mutex_t *lock, uint64_t until)
@@ -62,15 +92,18 @@ int cond_wait_or_end(struct cond *c, pthread_mutex_t *lock, uint64_t until)
  * runs at a time. */
 void cond_signal(struct cond *c)
 {
-	if (unlikely(!list_empty(&c->guests)))
+	if (unlikely(!list_empty(&c->guests))) {
 		lockstep_wake(&c->guests);
-	else
-		pthread_cond_signal(&c->cond);
+		return;
+	}
+	waiting_drop(c);
+	pthread_cond_signal(&c->cond);
 }
 
 void cond_broadcast(struct cond *c)
 {
 	while (unlikely(!list_empty(&c->guests)))
 		lockstep_wake(&c->guests);
+	atomic_store_explicit(&c->waiting, 0, memory_order_relaxed);
 	pthread_cond_broadcast(&c->cond);
 }

@@ -7,18 +7,25 @@
 #define BASE_COND_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include "base/list.h"
 #include "base/util.h"
 
 struct cond {
 	pthread_cond_t cond;
 	struct list guests; /* threads in lockstep that wait here */
+	/* how many other threads wait here and were not woken: no more than
+	 * there are, for cond_has_waiters() */
+	_Atomic unsigned int waiting;
 };
 
 /* Makes a condition variable. 0 or -errno. */
 int cond_init(struct cond *c) must_check;
 /* Nobody may be waiting. */
 void cond_destroy(struct cond *c);
+/* Is a thread waiting that nobody has woken? If one is, this may be false all
+ * the same: if others have been woken meanwhile. */
+bool cond_has_waiters(const struct cond *c);
 
 /* Waits, as pthread_cond_timedwait(): @lock is held; spurious wake-ups happen.
  * @until: ns, or TIME_NEVER. 0 or -ETIMEDOUT. */

@@ -114,6 +114,7 @@ static void *lockstep_thread_main(void *arg)
 	turn_await(&t->turn);
 	t->fn(t->arg);
 	fsm_move(&t->fsm, lockstep_states, LOCKSTEP_ENDED);
+	lockstep_wake(&t->joiner);
 	turn_give(&ls->turn);
 	return NULL;
 }
@@ -125,6 +126,7 @@ int lockstep_start(struct lockstep *ls, struct lockstep_thread *t,
 
 	*t = (struct lockstep_thread){ .of = ls, .fn = fn, .arg = arg };
 	timer_init(&t->timer, thread_late);
+	list_init(&t->joiner);
 	sem_init(&t->turn, 0, 0);
 	rc = pthread_create(&t->thread, NULL, lockstep_thread_main, t);
 	if (rc) {
@@ -138,7 +140,9 @@ int lockstep_start(struct lockstep *ls, struct lockstep_thread *t,
 
 void lockstep_join(struct lockstep_thread *t)
 {
-	BUG_ON(t->fsm.state != LOCKSTEP_ENDED);
+	while (thread_here && !lockstep_ended(t))
+		(void)lockstep_wait(&t->joiner, TIME_NEVER, false);
+	BUG_ON(!lockstep_ended(t));
 	pthread_join(t->thread, NULL);
 	sem_destroy(&t->turn);
 	t->of->threads--;

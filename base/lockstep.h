@@ -42,6 +42,7 @@ struct lockstep_thread {
 	struct timer timer;
 	sem_t turn;
 	pthread_t thread;
+	struct list joiner; /* the thread that waits in lockstep_join() */
 	bool endable; /* its present wait may be ended by lockstep_end() */
 	bool ending;  /* lockstep_end() has been called */
 	int status;   /* result of its wait */
@@ -58,7 +59,13 @@ void lockstep_fini(struct lockstep *ls);
  * memory until lockstep_join(). 0, or -errno of making threads. */
 int lockstep_start(struct lockstep *ls, struct lockstep_thread *t,
 		   void (*fn)(void *arg), void *arg) must_check;
-/* Frees what the thread has taken; its fn must have returned. */
+/* Has the thread's fn returned? */
+static inline bool lockstep_ended(const struct lockstep_thread *t)
+{
+	return t->fsm.state == LOCKSTEP_ENDED;
+}
+/* Frees what the thread has taken. Its fn must have returned, unless the caller
+ * is a thread in lockstep, too, which then waits for that. */
 void lockstep_join(struct lockstep_thread *t);
 
 /* Hands the turn to the thread that became ready first; returns when the turn

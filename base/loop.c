@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "base/cond.h"
+#include "base/misuse.h"
 
 /* Most rounds of deferred work in a turn. */
 #define ROUNDS 64
@@ -345,12 +346,10 @@ static void orphan_abort(const char *fmt, va_list args)
 	char name[256];
 
 	vsnprintf(name, sizeof(name), fmt, args);
-	fprintf(stderr,
-		"ulnet: %s called fork(), and returned in the child, which has "
-		"to call exec() or _exit() there: fork(2) gave it no other "
-		"thread of the node\n",
-		name);
-	abort();
+	misuse("%s called fork(), and returned in the child, which has to call "
+	       "exec() or _exit() there: fork(2) gave it no other thread of "
+	       "the node",
+	       name);
 }
 
 void loop_guard_vend(struct loop *l, const char *fmt, va_list args)

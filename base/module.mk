@@ -11,6 +11,7 @@ libulnetbase_a_SOURCES += \
 	%D%/iov.h %D%/iov.c \
 	%D%/list.h \
 	%D%/metric.h %D%/metric.c \
+	%D%/misuse.h %D%/misuse.c \
 	%D%/pool.h %D%/pool.c \
 	%D%/share.h \
 	%D%/siphash.h %D%/siphash.c \

@@ -26,6 +26,15 @@ void timer_wheel_init(struct timer_wheel *w, uint64_t now)
 		list_init(&w->slots[s].timers);
 }
 
+struct timer *timer_wheel_any(const struct timer_wheel *w)
+{
+	for (unsigned int s = 0; s < ARRAY_SIZE(w->slots); s++)
+		if (!list_empty(&w->slots[s].timers))
+			return list_first(&w->slots[s].timers, struct timer,
+					  link);
+	return NULL;
+}
+
 static inline uint64_t slot_bit(unsigned int slot)
 {
 	return UINT64_C(1) << (slot & SLOT_MASK);

@@ -68,6 +68,9 @@ void timer_wheel_arm(struct timer_wheel *w, struct timer *t, uint64_t at);
  * armed. */
 void timer_wheel_cancel(struct timer_wheel *w, struct timer *t);
 
+/* A timer that is armed; NULL: none is. */
+struct timer *timer_wheel_any(const struct timer_wheel *w);
+
 /* The time of the earliest timer, not before w->now; TIME_NEVER: there is none.
  * After a cancel the result may be too early, but never too late: advancing to
  * it up to TIMER_LEVELS times reaches the timer. */

@@ -7,6 +7,7 @@
 #include <stdalign.h>
 #include <string.h>
 
+#include "base/misuse.h"
 #include "sim/sim_priv.h"
 
 #define RETIRED_MAX (size_t)(2 << 20)
@@ -70,7 +71,9 @@ void lnet_sim_buf_retire(struct lnet_sim *sim, void *bytes)
 {
 	struct buf *b = container_of(bytes, struct buf, bytes);
 
-	BUG_ON(b->magic != BUF_MAGIC);
+	MISUSE_IF(b->magic != BUF_MAGIC,
+		  "lnet_sim_buf_retire(): this is no buffer of "
+		  "lnet_sim_buf(), or one that is retired already");
 	memset(b->bytes, PATTERN, b->size);
 	b->retired = lnet_sim_now(sim);
 	b->magic = 0;

@@ -8,7 +8,9 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/lockstep.h"
 #include "base/loop.h"
+#include "base/misuse.h"
 #include "lnd/lnds.h"
 #include "lnet/node/node.h"
 #include "sim/sim_priv.h"
@@ -16,13 +18,36 @@
 
 #define SIM_RECOVERY_S 100
 
+/* For functions of users, of which @fn is one, that let time pass. */
+static void check_outside(const char *fn)
+{
+	MISUSE_IF(loop_current(),
+		  "%s(): called in a turn of a node, by a handler or what it "
+		  "has called: lnet_sim_at() calls a function outside of all "
+		  "nodes",
+		  fn);
+	MISUSE_IF(lockstep_current(),
+		  "%s(): called by a thread of lnet_thread_start(): only the "
+		  "thread that made the simulation lets time pass",
+		  fn);
+}
+
+static void check_calling(const struct lnet_sim *sim, const char *fn)
+{
+	MISUSE_IF(sim->calling, "%s(): called by a function of lnet_sim_at()",
+		  fn);
+}
+
 /* ---- life ---- */
 
 static void loops_close(const struct lnet_sim *sim, struct loop **loops)
 {
-	for (unsigned int i = 0; i < sim->cpts; i++)
-		if (loops[i])
-			loop_free(loops[i]);
+	for (unsigned int i = 0; i < sim->cpts; i++) {
+		if (!loops[i])
+			continue;
+		timers_check(loops[i], "lnet_sim_free");
+		loop_free(loops[i]);
+	}
 }
 
 static int loops_open(struct lnet_sim *sim, struct loop **loops)
@@ -156,12 +181,16 @@ struct lnet *lnet_sim_node(struct lnet_sim *sim, unsigned int index)
 static bool sim_step(struct lnet_sim *sim, uint64_t until)
 {
 	uint64_t next = timer_wheel_next(&sim->callbacks);
+	bool calling;
 
 	if (env_sim_step(sim->env, MIN(next, until)))
 		return true;
 	if (next > until || next == TIME_NEVER)
 		return false;
+	calling = sim->calling;
+	sim->calling = true;
 	timer_wheel_advance(&sim->callbacks, lnet_sim_now(sim));
+	sim->calling = calling;
 	return true;
 }
 
@@ -356,6 +385,7 @@ int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
 		return -ENOENT;
 	if (whole_node(n->node)->driving || threads_are_busy(n->node))
 		return -EBUSY;
+	check_outside("lnet_sim_crash");
 	audit_note(sim, "crashes", index);
 	if (n->loops == n->own)
 		node_freeze(n, 0);
@@ -477,7 +507,6 @@ int lnet_sim_at(struct lnet_sim *sim, uint64_t delay, void (*fn)(void *arg),
 		void *arg)
 {
 	struct sim_at *at = malloc(sizeof(*at));
-
 	if (!at)
 		return -ENOMEM;
 	at->fn = fn;
@@ -489,21 +518,23 @@ int lnet_sim_at(struct lnet_sim *sim, uint64_t delay, void (*fn)(void *arg),
 	return 0;
 }
 
-static void run_until(struct lnet_sim *sim, uint64_t end)
+static void run_until(struct lnet_sim *sim, uint64_t end, const char *fn)
 {
-	BUG_ON(loop_current());
+	check_outside(fn);
+	check_calling(sim, fn);
 	while (sim_step(sim, end))
 		;
 }
 
 void lnet_sim_run(struct lnet_sim *sim, uint64_t duration)
 {
-	run_until(sim, lnet_sim_now(sim) + MIN(duration, TIME_NEVER / 4));
+	run_until(sim, lnet_sim_now(sim) + MIN(duration, TIME_NEVER / 4),
+		  "lnet_sim_run");
 }
 
 void lnet_sim_run_all(struct lnet_sim *sim)
 {
-	run_until(sim, TIME_NEVER);
+	run_until(sim, TIME_NEVER, "lnet_sim_run_all");
 }
 
 /* ---- checking ---- */
@@ -559,6 +590,8 @@ unsigned int lnet_sim_free(struct lnet_sim *sim)
 
 	if (!sim)
 		return 0;
+	check_outside("lnet_sim_free");
+	check_calling(sim, "lnet_sim_free");
 	for (unsigned int i = 0; i < sim->nnodes; i++) {
 		lnet_close(sim->nodes[i]->node);
 		sim->nodes[i]->node = NULL;

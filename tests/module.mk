@@ -131,6 +131,7 @@ unit_tests += %D%/unit/lnet_fault_test
 unit_tests += %D%/unit/lnet_node_test
 %C%_unit_lnet_node_test_SOURCES = \
 	%D%/unit/lnet/node/conf_test.c \
+	%D%/unit/lnet/node/misuse_test.c \
 	%D%/unit/lnet/node/node_test.c \
 	%D%/unit/lnet/node/run_test.c \
 	%D%/unit/lnet/node/watch_test.c \
@@ -291,6 +292,7 @@ unit_tests += %D%/unit/rpc_server_test
 	%D%/unit/rpc/server/serve/extend_test.c \
 	%D%/unit/rpc/server/serve/hostile_request_test.c \
 	%D%/unit/rpc/server/serve/long_reply_hold_test.c \
+	%D%/unit/rpc/server/serve/misuse_test.c \
 	%D%/unit/rpc/server/serve/request_end_test.c \
 	%D%/unit/rpc/server/serve/request_limit_test.c \
 	%D%/unit/rpc/server/serve/request_test.c \
@@ -706,6 +708,7 @@ tool_helpers = %D%/tools/proxy %D%/tools/taker %D%/tools/tape_pcap %D%/states
 check_PROGRAMS += $(tool_helpers)
 endif
 
+EXTRA_DIST += %D%/misuse.h
 EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/all_memory.h %D%/slice.h %D%/source.h %D%/tree_eq.h %D%/thread/check.h
 EXTRA_DIST += %D%/install/lab.c %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/yaml.dict

@@ -26,9 +26,10 @@ struct ulnet_thread;
  * Any thread. */
 ULNET_EXPORT int lnet_thread_start(struct lnet *node, void (*fn)(void *arg),
 				   void *arg, struct ulnet_thread **thread_p);
-/* Waits until the function of @thread has returned, and frees @thread. Under
- * virtual time that function must not be waiting any more. Any other thread,
- * before lnet_close() returns, or in ulnet_layer.close(). */
+/* Waits until the function of @thread has returned, and frees @thread. Any
+ * other thread, before lnet_close() returns, or in ulnet_layer.close(). In a
+ * turn the function should have returned: nothing may wait there, and under
+ * virtual time nothing can. */
 ULNET_EXPORT void lnet_thread_join(struct ulnet_thread *thread);
 /* Is @thread the calling thread? */
 ULNET_EXPORT bool lnet_thread_is_self(const struct ulnet_thread *thread);
@@ -38,7 +39,7 @@ ULNET_EXPORT bool lnet_thread_is_self(const struct ulnet_thread *thread);
 /* A condition variable. */
 struct ulnet_cond {
 	pthread_cond_t cond;
-	void *opaque[2];
+	void *opaque[3];
 };
 
 /* Returns 0 or -errno. */

@@ -23,6 +23,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/misuse.h"
 #include "base/pool.h"
 #include "lnet/core/directory.h"
 #include "lnet/core/setting.h"
@@ -169,6 +170,17 @@ static inline struct lnet_cpt *node_cpt_here(struct lnet *node)
 	BUG_ON("not in a turn of the node's loops");
 	return NULL;
 }
+/* For functions of users, of which @fn is one, that only the owner of a CPT may
+ * call. */
+static inline void node_check_owner(struct lnet *node, unsigned int cpt,
+				    const char *fn)
+{
+	MISUSE_IF(!loop_is_owner(node->loops[cpt]),
+		  "%s(): called outside of the turns of CPT %u, by a thread "
+		  "that does not own that CPT",
+		  fn, cpt);
+}
+
 /* Returns the CPT to which the calling thread belongs; on a thread that belongs
  * to none, CPTs are taken in rotation. */
 struct lnet_cpt *node_home(struct lnet *node);

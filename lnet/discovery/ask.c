@@ -249,7 +249,7 @@ int lnet_tell(struct lnet *node, unsigned int cpt, const struct ulnet_id *peer)
 	struct ask *a;
 	int rc;
 
-	loop_assert_owner(here->loop);
+	node_check_owner(node, cpt, "lnet_tell");
 	if (!pid_only_calls(peer->pid))
 		return -EINVAL;
 	if (here->closing)

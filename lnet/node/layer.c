@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/misuse.h"
 #include "lnet/node/node.h"
 
 _Static_assert(sizeof(struct work) <= sizeof((struct ulnet_work){ 0 }.opaque),
@@ -65,7 +66,7 @@ void lnet_random(struct lnet *node, unsigned int cpt, void *buf, size_t len)
 {
 	struct loop *l = node->loops[cpt];
 
-	loop_assert_owner(l);
+	node_check_owner(node, cpt, "lnet_random");
 	l->env->ops->random(l->env, buf, len);
 }
 
@@ -116,6 +117,7 @@ void lnet_post(struct lnet *node, unsigned int cpt, struct ulnet_work *work)
 
 void lnet_defer(struct lnet *node, unsigned int cpt, struct ulnet_work *work)
 {
+	node_check_owner(node, cpt, "lnet_defer");
 	loop_defer(node->loops[cpt], work_of(work));
 }
 
@@ -143,15 +145,28 @@ void lnet_timer_init(struct ulnet_timer *timer,
 void lnet_timer_arm(struct lnet *node, unsigned int cpt,
 		    struct ulnet_timer *timer, uint64_t at)
 {
-	loop_assert_owner(node->loops[cpt]);
+	node_check_owner(node, cpt, "lnet_timer_arm");
 	loop_timer_arm(node->loops[cpt], (void *)timer->opaque, at);
 }
 
 void lnet_timer_cancel(struct lnet *node, unsigned int cpt,
 		       struct ulnet_timer *timer)
 {
-	loop_assert_owner(node->loops[cpt]);
+	node_check_owner(node, cpt, "lnet_timer_cancel");
 	loop_timer_cancel(node->loops[cpt], (void *)timer->opaque);
+}
+
+void timers_check(const struct loop *loop, const char *fn)
+{
+	const struct timer *t = timer_wheel_any(&loop->wheel);
+	char name[CODE_NAME];
+
+	if (!t || t->fn != timer_run)
+		return;
+	misuse("%s(): the timer \"%s\" is armed", fn,
+	       code_name(
+		       (code_fn)container_of(t, struct ulnet_timer, opaque)->fn,
+		       name));
 }
 
 bool lnet_timer_armed(const struct ulnet_timer *timer)
@@ -163,7 +178,7 @@ bool lnet_timer_armed(const struct ulnet_timer *timer)
 
 void lnet_withhold_ack(struct lnet *node, unsigned int cpt)
 {
-	loop_assert_owner(node->loops[cpt]);
+	node_check_owner(node, cpt, "lnet_withhold_ack");
 	portal_cpt(node->cpt[cpt])->ack_withheld = true;
 }
 
@@ -181,7 +196,8 @@ static struct ulnet_layer *layer_of(struct list *link)
 
 void lnet_layer_add(struct lnet *node, struct ulnet_layer *layer)
 {
-	BUG_ON(!layer->close);
+	MISUSE_IF(!layer->close,
+		  "lnet_layer_add(): a layer without the function close");
 	layer->mute = false;
 	list_add(&whole_node(node)->layers, layer_link(layer));
 }
@@ -206,13 +222,19 @@ void lnet_layer_del(struct lnet *node, struct ulnet_layer *layer)
 void layers_close(struct lnet *node)
 {
 	struct list *layers = &whole_node(node)->layers;
+	void (*close)(struct ulnet_layer * layer);
+	char name[CODE_NAME];
 
 	while (!list_empty(layers)) {
 		struct list *link = layers->next;
 
-		layer_of(link)->close(layer_of(link));
-		/* close() must call lnet_layer_del(). */
-		BUG_ON(layers->next == link);
+		close = layer_of(link)->close;
+		close(layer_of(link));
+		MISUSE_IF(layers->next == link,
+			  "%s: the function close \"%s\" of a layer has not "
+			  "called lnet_layer_del()",
+			  node->crashed ? "lnet_sim_crash()" : "lnet_close()",
+			  code_name((code_fn)close, name));
 	}
 }
 

@@ -6,6 +6,7 @@
 #include <semaphore.h>
 
 #include "base/cpus.h"
+#include "base/misuse.h"
 #include "lnet/discovery/recovery.h"
 #include "lnet/discovery/discovery.h"
 #include "lnet/message/msgs.h"
@@ -62,9 +63,12 @@ static void *cpt_thread(void *arg)
 
 static void loops_free(struct lnet *node)
 {
-	for (unsigned int i = 0; node->own_loops && i < node->cpts; i++)
-		if (node->loops[i])
-			loop_free(node->loops[i]);
+	for (unsigned int i = 0; node->own_loops && i < node->cpts; i++) {
+		if (!node->loops[i])
+			continue;
+		timers_check(node->loops[i], "lnet_close");
+		loop_free(node->loops[i]);
+	}
 }
 
 static int loops_make(struct lnet *node, const struct node_params *p)
@@ -170,7 +174,7 @@ static int cpts_start(struct lnet *node)
 
 static void node_free(struct lnet *node)
 {
-	BUG_ON(!list_empty(&whole_node(node)->threads));
+	threads_check_joined(node);
 	if (node->own_loops)
 		fork_watch_del(&whole_node(node)->fork);
 	nis_fini(node);
@@ -383,8 +387,7 @@ static int poll_check(struct lnet *node)
 	return 0;
 }
 
-/* Calls node_params.drive, which makes turns of this node or of others. */
-static bool node_drive(struct lnet *node, uint64_t until)
+bool node_drive(struct lnet *node, uint64_t until)
 {
 	bool moved;
 
@@ -475,24 +478,39 @@ static int cpt_unlink(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-static int node_cpt_is_idle(struct lnet_cpt *cpt, void *arg)
+/* Sets *@arg, unless it is set, to what the CPT still has to wait for. */
+static int node_cpt_waits(struct lnet_cpt *cpt, void *arg)
 {
-	bool *idle = arg;
+	const char **what = arg;
 
-	*idle = *idle && msgs_idle(cpt) && portals_idle(cpt) &&
-		peer_claims_idle(cpt) && targets_are_idle(cpt) &&
-		disc_is_idle(cpt) && recovery_is_idle(cpt);
+	if (*what)
+		return 0;
+	if (!msgs_idle(cpt))
+		*what = "messages";
+	else if (!portals_idle(cpt))
+		*what = "memory descriptors";
+	else if (!peer_claims_idle(cpt) || !targets_are_idle(cpt))
+		*what = "peers";
+	else if (!disc_is_idle(cpt))
+		*what = "discovery";
+	else if (!recovery_is_idle(cpt))
+		*what = "recovery";
 	return 0;
 }
 
-static bool node_is_idle(struct lnet *node)
+/* Returns what the node, which is being closed, still waits for; NULL: for
+ * nothing. */
+static const char *node_waits(struct lnet *node)
 {
-	bool idle = atomic_load(&net_node(node)->nis_alive) == 0 &&
-		    atomic_load(&node->gateway_news) == 0 &&
-		    directory_is_idle(&node->directory);
+	const char *what = NULL;
 
-	BUG_ON(node_each_cpt(node, node_cpt_is_idle, &idle));
-	return idle;
+	if (atomic_load(&net_node(node)->nis_alive))
+		what = "interfaces";
+	else if (atomic_load(&node->gateway_news) ||
+		 !directory_is_idle(&node->directory))
+		what = "peers";
+	BUG_ON(node_each_cpt(node, node_cpt_waits, &what));
+	return what;
 }
 
 static uint64_t ended_count(struct lnet *node)
@@ -507,13 +525,17 @@ static uint64_t ended_count(struct lnet *node)
 
 /* Makes turns, or waits while the CPTs' threads make them, until something has
  * ended. @seen: the value of ended_count() before the caller found that the
- * node is not idle. */
-static void node_turn(struct lnet *node, uint64_t seen)
+ * node waits for @what. */
+static void node_turn(struct lnet *node, const char *what, uint64_t seen)
 {
 	if (whole_node(node)->drive) {
 		/* Does what is due now, or, if nothing is, what is due next. */
-		BUG_ON(!node_drive(node, loop_now(node->loops[0])) &&
-		       !node_drive(node, TIME_NEVER));
+		MISUSE_IF(!node_drive(node, loop_now(node->loops[0])) &&
+				  !node_drive(node, TIME_NEVER),
+			  "%s: nothing is left that can happen, but the node "
+			  "waits for its %s",
+			  node->crashed ? "lnet_sim_crash()" : "lnet_close()",
+			  what);
 		return;
 	}
 	if (!runs_threads(node)) {
@@ -555,12 +577,14 @@ static void node_silence(struct lnet *node)
 
 static void node_stop(struct lnet *node)
 {
-	uint64_t seen;
+	uint64_t seen = ended_count(node);
+	const char *what;
 
 	BUG_ON(node_each_cpt(node, cpt_unlink, NULL));
-	for (seen = ended_count(node); !node_is_idle(node);
-	     seen = ended_count(node))
-		node_turn(node, seen);
+	while ((what = node_waits(node))) {
+		node_turn(node, what, seen);
+		seen = ended_count(node);
+	}
 	if (runs_threads(node))
 		threads_stop(node, node->cpts);
 	work_finish(node);
@@ -573,11 +597,14 @@ void lnet_close(struct lnet *node)
 		return;
 	/* Closing waits for the node's loops, so it must not run on one of
 	 * their threads. */
-	BUG_ON(loop_current());
+	MISUSE_IF(loop_current(),
+		  "lnet_close(): called in a turn of a CPT, by a handler or "
+		  "what it has called, where nothing may wait");
 	if (node->forked) {
 		node_leave(node);
 		return;
 	}
+	threads_check_closer(node);
 	layers_close(node);
 	node_silence(node);
 	node_stop(node);
@@ -591,7 +618,7 @@ void node_crash(struct lnet *node)
 	node_silence(node);
 	threads_end(node);
 	while (!threads_ended(node))
-		node_turn(node, 0);
+		node_turn(node, "threads", 0);
 	layers_close(node);
 	node_stop(node);
 }

@@ -44,7 +44,7 @@ struct whole_node {
 	unsigned int driving;
 	/* of ulnet_layer.opaque; the layer that was added last is first */
 	struct list layers;
-	struct list threads; /* with virtual time: of ulnet_thread.link */
+	struct list threads; /* of ulnet_thread.link; under lnet.ended_lock */
 	struct fork_watch fork;
 	/* Locked during a change of the configuration. It is not held when
 	 * handlers are called, and handlers never wait for it. */
@@ -108,7 +108,20 @@ void node_crash(struct lnet *node);
 void layers_close(struct lnet *node);
 void layers_mute(struct lnet *node);
 
-/* ---- threads under virtual time: the rest is in ulnet/thread.h ---- */
+/* Calls node_params.drive, which makes turns of this node or of others. */
+bool node_drive(struct lnet *node, uint64_t until);
+
+/* No timer of a user may be armed on @loop when @fn frees it. */
+void timers_check(const struct loop *loop, const char *fn);
+
+/* ---- threads: the rest is in ulnet/thread.h ---- */
+
+/* lnet_close() is misused by a thread of the node itself; the node must not be
+ * freed while one has not been joined. */
+void threads_check_closer(const struct lnet *node);
+void threads_check_joined(const struct lnet *node);
+
+/* ---- under virtual time: ---- */
 
 /* The node has been marked as crashed: makes all waits of its threads fail, now
  * and later, also those of threads that are started later. */

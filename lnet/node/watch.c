@@ -25,9 +25,11 @@ static struct list *watch_link(struct ulnet_peer_watch *watch)
 	return (void *)watch->opaque;
 }
 
-static struct list *watches_of(struct lnet *node, unsigned int cpt)
+/* @fn: the function that the user has called. */
+static struct list *watches_of(struct lnet *node, unsigned int cpt,
+			       const char *fn)
 {
-	loop_assert_owner(node->loops[cpt]);
+	node_check_owner(node, cpt, fn);
 	return &whole_cpt(node->cpt[cpt])->watches;
 }
 
@@ -47,13 +49,14 @@ void lnet_peer_watch_add(struct lnet *node, unsigned int cpt,
 			 struct ulnet_peer_watch *watch)
 {
 	BUG_ON(!watch->disconnected);
-	list_add_tail(watches_of(node, cpt), watch_link(watch));
+	list_add_tail(watches_of(node, cpt, "lnet_peer_watch_add"),
+		      watch_link(watch));
 }
 
 void lnet_peer_watch_del(struct lnet *node, unsigned int cpt,
 			 struct ulnet_peer_watch *watch)
 {
-	(void)watches_of(node, cpt);
+	(void)watches_of(node, cpt, "lnet_peer_watch_del");
 	list_del(watch_link(watch));
 }
 
@@ -80,7 +83,7 @@ static void watch_call(struct ulnet_peer_watch *watch, enum watch_event event,
 static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
 			 enum watch_event event)
 {
-	struct list *watches = watches_of(cpt->node, cpt->index);
+	struct list *watches = watches_of(cpt->node, cpt->index, __func__);
 	struct ulnet_peer_watch mark = { .disconnected = NULL };
 	struct list *here = watch_link(&mark);
 
@@ -217,7 +220,7 @@ void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 {
 	struct lnet_ni *ni;
 
-	loop_assert_owner(node->loops[cpt]);
+	node_check_owner(node, cpt, "lnet_peer_suspect");
 	if (node->cpt[cpt]->closing)
 		return;
 	ni = config_ni(node->cpt[cpt]->config, local);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/misuse.h"
 #include "rpc/client/import.h"
 #include "rpc/client/imports.h"
 #include "rpc/client/retry.h"
@@ -317,7 +318,13 @@ int ulrpc_close(struct ulrpc *rpc)
 
 static void open_on_close(struct ulnet_layer *layer)
 {
-	BUG_ON(rpc_end(container_of(layer, struct ulrpc, layer)));
+	int rc = rpc_end(container_of(layer, struct ulrpc, layer));
+
+	MISUSE_IF(
+		rc == -EDEADLK,
+		"lnet_close(): nothing is left that can happen, but RPC waits "
+		"for a handler that runs on a worker");
+	BUG_ON(rc);
 }
 
 /* ---- ulrpc_open() ---- */

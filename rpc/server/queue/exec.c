@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/misuse.h"
 #include "ulnet/loop.h"
 
 /* If there are more than min workers, one ends after so long without work. */
@@ -253,11 +254,9 @@ static void wake_next(struct exec *e)
 /* The handler called fork(), and has returned in the child. */
 static out_of_line void abort_child(void)
 {
-	fprintf(stderr,
-		"ulnet: the handler of a request called fork(), and returned "
-		"in the child, which has to call exec() or _exit() there: the "
-		"parent answers the request\n");
-	abort();
+	misuse("the handler of a request called fork(), and returned in the "
+	       "child, which has to call exec() or _exit() there: the parent "
+	       "answers the request");
 }
 
 /* Runs @item, and returns the time (ns) at which it had been run. Called and

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "base/misuse.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/serve/cancel.h"
 #include "rpc/server/serve/deadline.h"
@@ -457,6 +458,20 @@ static void keep_reply(struct ulrpc_request *r, const void *body)
 	}
 }
 
+/* A second reply, with @status. If @r has been freed, so may be its service,
+ * and the pool has overwritten r->sc. */
+_Noreturn static out_of_line void replied_twice(const struct ulrpc_request *r,
+						uint32_t status)
+{
+	const char *fn = status == WIRE_OK	     ? "ulrpc_reply"
+			 : status == WIRE_FAILED     ? "ulrpc_fail"
+			 : status == WIRE_OVERLOADED ? "ulrpc_overloaded"
+						     : "ulrpc_refuse";
+
+	misuse("%s(): the request of method %s has been replied to before", fn,
+	       r->method->name);
+}
+
 void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 		    const void *body, size_t length)
 {
@@ -465,8 +480,8 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 
 	/* From here on @r is this thread's, until the CPT has the reply. */
 	if (unlikely(!request_move(r, REQUEST_RUNNING, REQUEST_ANSWERING))) {
-		/* A second reply is a bug of the handler. */
-		BUG_ON(request_state(r) != REQUEST_LOST);
+		if (request_state(r) != REQUEST_LOST)
+			replied_twice(r, status);
 		request_cancel_end(r);
 		request_lost_end(r);
 		return;
@@ -512,13 +527,25 @@ void request_refuse_queued(struct ulrpc_request *r, uint32_t status)
 
 void ulrpc_reply(struct ulrpc_request *request, const void *body, size_t length)
 {
-	BUG_ON(length && !body);
+	MISUSE_IF(length && !body,
+		  "ulrpc_reply(): a reply of %zu bytes to method %s of service "
+		  "%s, whose body is NULL",
+		  length, request->method->name, request->sc->service->name);
 	request_answer(request, WIRE_OK, 0, body, length);
+}
+
+static void check_status(const struct ulrpc_request *r, const char *fn,
+			 int status)
+{
+	MISUSE_IF(status >= 0,
+		  "%s(): method %s of service %s failed with status %d, which "
+		  "is not negative",
+		  fn, r->method->name, r->sc->service->name, status);
 }
 
 void ulrpc_fail(struct ulrpc_request *request, int status)
 {
-	BUG_ON(status >= 0);
+	check_status(request, "ulrpc_fail", status);
 	request_answer(request, WIRE_FAILED, (uint32_t)-status, NULL, 0);
 }
 
@@ -528,7 +555,7 @@ void ulrpc_fail_text(struct ulrpc_request *request, int status,
 	size_t length = text_fit(
 		text, MIN(request->reply_max, (uint32_t)ULRPC_TEXT_MAX - 1));
 
-	BUG_ON(status >= 0);
+	check_status(request, "ulrpc_fail_text", status);
 	request_answer(request, WIRE_FAILED, (uint32_t)-status, text, length);
 }
 
