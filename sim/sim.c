@@ -506,7 +506,11 @@ static void at_run(struct timer *t)
 int lnet_sim_at(struct lnet_sim *sim, uint64_t delay, void (*fn)(void *arg),
 		void *arg)
 {
-	struct sim_at *at = malloc(sizeof(*at));
+	struct sim_at *at;
+
+	if (sim->ending)
+		return -ESHUTDOWN;
+	at = malloc(sizeof(*at));
 	if (!at)
 		return -ENOMEM;
 	at->fn = fn;
@@ -516,6 +520,16 @@ int lnet_sim_at(struct lnet_sim *sim, uint64_t delay, void (*fn)(void *arg),
 	timer_wheel_arm(&sim->callbacks, &at->timer,
 			lnet_sim_now(sim) + MIN(delay, TIME_NEVER / 4));
 	return 0;
+}
+
+static void ats_free(struct lnet_sim *sim)
+{
+	struct sim_at *at, *next;
+
+	list_for_each_entry_safe (at, next, &sim->ats, link) {
+		timer_wheel_cancel(&sim->callbacks, &at->timer);
+		free(at);
+	}
 }
 
 static void run_until(struct lnet_sim *sim, uint64_t end, const char *fn)
@@ -574,16 +588,6 @@ void lnet_sim_stats(const struct lnet_sim *sim, struct ulnet_sim_stats *stats)
 	stats->faults = net.faults;
 }
 
-static void ats_free(struct lnet_sim *sim)
-{
-	struct sim_at *at, *next;
-
-	list_for_each_entry_safe (at, next, &sim->ats, link) {
-		timer_wheel_cancel(&sim->callbacks, &at->timer);
-		free(at);
-	}
-}
-
 unsigned int lnet_sim_free(struct lnet_sim *sim)
 {
 	unsigned int violations;
@@ -592,6 +596,10 @@ unsigned int lnet_sim_free(struct lnet_sim *sim)
 		return 0;
 	check_outside("lnet_sim_free");
 	check_calling(sim, "lnet_sim_free");
+	/* Nodes let time pass while they close, in which nothing that the
+	 * scenario has planned may happen. */
+	ats_free(sim);
+	sim->ending = true;
 	for (unsigned int i = 0; i < sim->nnodes; i++) {
 		lnet_close(sim->nodes[i]->node);
 		sim->nodes[i]->node = NULL;
@@ -603,7 +611,6 @@ unsigned int lnet_sim_free(struct lnet_sim *sim)
 		sim_node_free(sim->nodes[i]);
 	free(sim->nodes);
 	bufs_free(sim);
-	ats_free(sim);
 	hash_fini(&sim->ops);
 	ways_forget(sim, NULL);
 	hash_fini(&sim->ways);

@@ -45,6 +45,7 @@ struct lnet_sim {
 	struct timer_wheel callbacks; /* for lnet_sim_at() */
 	struct list ats;	      /* of struct sim_at */
 	bool calling;		      /* a function of lnet_sim_at() runs */
+	bool ending;		      /* lnet_sim_free() has begun */
 	struct ulnet_sim_stats stats;
 	/* by fate: the number of messages that had it */
 	uint64_t fates[SIM_FATES];

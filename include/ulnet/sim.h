@@ -122,8 +122,9 @@ ULNET_EXPORT uint64_t lnet_sim_now(const struct lnet_sim *sim);
 /* Returns a random number in [0, @below), uniformly distributed. Handlers may
  * call it. */
 ULNET_EXPORT uint64_t lnet_sim_random(struct lnet_sim *sim, uint64_t below);
-/* Calls @fn(@arg) @delay ns from now, outside of all nodes. Handlers may call
- * it. */
+/* Calls @fn(@arg) @delay ns from now, outside of all nodes, unless
+ * lnet_sim_free() is called before. -ENOMEM; -ESHUTDOWN: lnet_sim_free() has
+ * begun. Handlers may call it. */
 ULNET_EXPORT int lnet_sim_at(struct lnet_sim *sim, uint64_t delay,
 			     void (*fn)(void *arg), void *arg);
 /* Lets @duration ns pass. */

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/lnet/cluster.h"
+#include "ulnet/loop.h"
 
 static uint8_t bytes[64];
 
@@ -163,4 +164,42 @@ Test(sim, bad_arguments)
 	cr_assert_eq(lnet_sim_restart(sim, 0), -EALREADY);
 	cr_assert_eq(lnet_sim_crash(sim, 7), -ENOENT);
 	cluster_end(sim);
+}
+
+/* ---- the end ---- */
+
+struct end {
+	struct ulnet_layer layer;
+	struct lnet_sim *sim;
+	struct lnet *node;
+	unsigned int planned; /* calls of end_planned() */
+};
+
+static void end_planned(void *arg)
+{
+	((struct end *)arg)->planned++;
+}
+
+/* A layer that needs a second to close. */
+static void end_close(struct ulnet_layer *layer)
+{
+	struct end *e = container_of(layer, struct end, layer);
+	uint64_t until = lnet_sim_now(e->sim) + 1000 * MSEC;
+
+	cr_assert_eq(lnet_sim_at(e->sim, 1, end_planned, e), -ESHUTDOWN);
+	while (lnet_sim_now(e->sim) < until)
+		lnet_poll(e->node, 1000);
+	lnet_layer_del(e->node, layer);
+}
+
+Test(sim_end, nothing_planned_happens)
+{
+	struct end e = { .sim = cluster(1), .layer.close = end_close };
+
+	e.node = lnet_sim_node(e.sim, 0);
+	lnet_layer_add(e.node, &e.layer);
+	for (uint64_t i = 0; i < 100; i++)
+		cr_assert_eq(lnet_sim_at(e.sim, i * MSEC, end_planned, &e), 0);
+	cr_assert_eq(lnet_sim_free(e.sim), 0);
+	cr_assert_eq(e.planned, 0);
 }
