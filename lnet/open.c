@@ -160,7 +160,8 @@ static int add_nids(struct lnet *node, const struct ulnet_conf *conf)
 
 int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p)
 {
-	struct node_params p = { .lnds = open_lnds };
+	struct node_params p = { .lnds = open_lnds,
+				 .numa_dir = "/sys/devices/system/node" };
 	struct lnet *node;
 	int rc;
 

@@ -87,6 +87,10 @@ struct shard {
 	struct lnet *node;
 	unsigned int cpt;
 	const uint64_t *late; /* lnet_guard_late(): in ticks */
+	/* of the MDs of memory that this CPT has made: LNET_MD_NUMA_NODE and
+	 * the NUMA node, if that is known */
+	uint32_t near;
+	int numa_node;
 
 	bool closing;	 /* new calls and requests are refused */
 	bool aborted;	 /* what was going on has been ended */

@@ -13,8 +13,8 @@
 static const char *const ni_read_only[] = {
 	"status",	 "statistics",	 "sent_stats", "received_stats",
 	"dropped_stats", "udsp info",	 "state name", "dev cpt",
-	"health stats",	 "resend_count", "resends",    "sending",
-	"answered",	 NULL,
+	"health stats",	 "resend_count", "resends",    "numa",
+	"sending",	 "answered",	 NULL,
 };
 static const char *const ni_keys[] = {
 	"nid", "interfaces",  "tunables", "lnd tunables",

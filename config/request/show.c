@@ -12,6 +12,9 @@
 #define LINES_OF_PEER	     12
 #define LINES_OF_PEER_DETAIL 48
 
+/* So many NUMA nodes are shown at most. */
+#define NUMA_SHOWN_MAX 64
+
 /* What is shown for things that only kernel nodes have. */
 #define PEER_NI_STATE "NA"
 #define HELLO_COUNT   0
@@ -304,6 +307,29 @@ static bool needs_nid(struct lnet *node, const struct ulnet_ni_info *info)
 		settings_are_on(&settings, "large_nids"));
 }
 
+/* Shows the NUMA node of the NI's device, and the distances from there; not on
+ * machines with one NUMA node. */
+static void show_numa(struct lnet *node, const struct ulnet_ni_info *info,
+		      struct tree *ni)
+{
+	uint32_t distances[NUMA_SHOWN_MAX];
+	unsigned int n = lnet_numa_distances(node, info->numa_node, distances,
+					     NUMA_SHOWN_MAX);
+	struct tree *map;
+	char name[16];
+
+	if (!n)
+		return;
+	map = tree_map(ni, "numa");
+	tree_int(map, "node", info->numa_node);
+	map = tree_map(map, "distances");
+	for (unsigned int i = 0; i < MIN(n, NUMA_SHOWN_MAX); i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		if (distances[i])
+			tree_uint(map, name, distances[i]);
+	}
+}
+
 static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 		    const struct show *show, struct tree *nis)
 {
@@ -339,6 +365,8 @@ static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 	show_lnd_tunables(node, info, show, ni);
 	if (!show->backup)
 		tree_int(ni, "dev cpt", lo ? 0 : info->numa_node);
+	if (show->verbose >= 5 && !show->backup)
+		show_numa(node, info, ni);
 	show_cpts(node, ni);
 }
 

@@ -311,6 +311,13 @@ ULNET_EXPORT int lnet_ni_reach(struct lnet *node,
 ULNET_EXPORT int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid);
 ULNET_EXPORT int lnet_ni_info(struct lnet *node, unsigned int index,
 			      struct ulnet_ni_info *info);
+/* Fills @distances with up to @n of the distances from the NUMA node @from to
+ * NUMA nodes 0, 1, and so on; 0: there is no such node. Returns how many there
+ * are, or 0: the machine has one NUMA node, or they are not known. Any thread.
+ */
+ULNET_EXPORT unsigned int lnet_numa_distances(struct lnet *node, int from,
+					      uint32_t *distances,
+					      unsigned int n);
 /* Sets the health of the local NI with @nid (NULL: of all but 0@lo). */
 ULNET_EXPORT int lnet_ni_set_health(struct lnet *node,
 				    const struct ulnet_nid *nid,

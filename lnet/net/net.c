@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/net/net.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ulnet/loop.h"
 
 /* Allocates a snapshot with room for @nnis interfaces, even if each is on a net
  * of its own. */
@@ -167,6 +170,32 @@ struct numa *numa_read(const char *dir)
 		fclose(f);
 	}
 	return numa;
+}
+
+unsigned int lnet_numa_distances(struct lnet *node, int from,
+				 uint32_t *distances, unsigned int n)
+{
+	const struct numa *numa = net_node(node)->numa;
+	unsigned int nodes = 0;
+
+	if (!numa || from < 0 || from >= NUMA_NODES_MAX)
+		return 0;
+	for (unsigned int i = 0; i < NUMA_NODES_MAX; i++) {
+		if (i < n)
+			distances[i] = numa->distance[from][i];
+		if (numa->distance[from][i])
+			nodes = i + 1;
+	}
+	return nodes;
+}
+
+int lnet_numa_here(struct lnet *node)
+{
+	unsigned int cpu, here;
+
+	if (!net_node(node)->numa || getcpu(&cpu, &here))
+		return -1;
+	return (int)here;
 }
 
 uint32_t numa_distance(const struct numa *numa, int a, int b)

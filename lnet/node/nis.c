@@ -390,9 +390,6 @@ int nis_start_lo(struct lnet *node)
 		return rc;
 	}
 	net_node(node)->config = config;
-	/* Simulated machines have no NUMA nodes. */
-	if (!whole_node(node)->lnd)
-		net_node(node)->numa = numa_read("/sys/devices/system/node");
 	return 0;
 }
 

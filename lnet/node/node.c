@@ -295,6 +295,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	net_node(node)->upcalls = &nis_upcalls;
 	net_node(node)->lnd_net = p->lnd_net;
 	net_node(node)->fabric = p->fabric;
+	net_node(node)->numa = p->numa_dir ? numa_read(p->numa_dir) : NULL;
 	node->observer = p->observer;
 	portal_node(node)->portal_users = &msgs_users;
 	portal_node(node)->poll = lnet_poll;
@@ -333,6 +334,7 @@ err_loops:
 	loops_free(node);
 	eqs_fini(&portal_node(node)->eqs);
 err_free:
+	free(net_node(node)->numa);
 	free(whole->all);
 	free(whole);
 	return rc;

@@ -79,6 +79,8 @@ struct node_params {
 	 * o2ib, even if .lnd is set. */
 	void *fabric;
 	const struct lnet_observer *observer;
+	/* as for numa_read(); NULL: as on a machine with one NUMA node */
+	const char *numa_dir;
 	/* With borrowed loops: does what is due next, unless that is due only
 	 * after @until (ns). Returns false if nothing was due: then the time is
 	 * @until. */

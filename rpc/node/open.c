@@ -81,6 +81,8 @@ static int shard_open(void *arg)
 
 	lnet_random(s->node, s->cpt, &s->match, sizeof(s->match));
 	lnet_random(s->node, s->cpt, &s->jitter, sizeof(s->jitter));
+	s->numa_node = lnet_numa_here(s->node);
+	s->near = s->numa_node < 0 ? 0 : LNET_MD_NUMA_NODE;
 	s->match &= ~(uint64_t)(LNET_CPTS_MAX - 1);
 	for (unsigned int i = 0; i < ARRAY_SIZE(parts) && !rc; i++)
 		rc = rpc_part_open(parts[i], s);

@@ -5,6 +5,7 @@
  * server, and uses both rails; without discovery it is given both NIDs, and
  * uses one at a time.
  */
+#include "lnet/net/net.h"
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
 #include "rpc/conn_event.h"
@@ -25,6 +26,7 @@ static const char *const one_net[2] = { "10.0.0.1@tcp 10.1.0.1@tcp",
 static const char *const two_nets[2] = { "10.0.0.1@tcp 10.1.0.1@tcp1",
 					 "10.0.0.2@tcp 10.1.0.2@tcp1" };
 static const char *const *nids = one_net;
+static bool has_numa;
 
 static struct {
 	struct lnet_sim *sim;
@@ -121,6 +123,19 @@ static void serve(void)
 
 /* ---- the rig ---- */
 
+/* Distances of a machine with NUMA nodes that are all equally far away. */
+static struct numa *numa_even(void)
+{
+	struct numa *numa = calloc(1, sizeof(*numa));
+
+	cr_assert_not_null(numa);
+	numa->farthest = NUMA_FAR;
+	for (unsigned int a = 0; a < NUMA_NODES_MAX; a++)
+		for (unsigned int b = 0; b < NUMA_NODES_MAX; b++)
+			numa->distance[a][b] = a == b ? NUMA_NEAR : NUMA_FAR;
+	return numa;
+}
+
 static void nodes(unsigned int cpts, const struct ulnet_conf *caller,
 		  const struct ulnet_conf *server)
 {
@@ -135,6 +150,8 @@ static void nodes(unsigned int cpts, const struct ulnet_conf *caller,
 		cr_assert_eq(
 			lnet_sim_node_add(w.sim, nids[i], conf[i], NULL, NULL),
 			(int)i);
+		if (has_numa)
+			net_node(lnet_sim_node(w.sim, i))->numa = numa_even();
 		for (unsigned int rail = 0; rail < 2; rail++) {
 			cr_assert_eq(LNetGetId(lnet_sim_node(w.sim, i),
 					       rail + 1, &id),
@@ -318,6 +335,35 @@ Test(rails, one_is_named_and_both_are_used)
 Test(rails, one_is_named_by_who_accepts_nothing)
 {
 	use_both_rails(true);
+}
+
+/* Calls go out by the interface that is near to the memory that they are made
+ * in (seed 002), on a machine with several NUMA nodes; and by both again, if
+ * the user wants that. */
+Test(rails, calls_go_by_the_near_one)
+{
+	uint64_t before[2];
+	struct lnet *node;
+	int here;
+
+	has_numa = true;
+	begin_discovered(false);
+	node = lnet_sim_node(w.sim, CALLER);
+	here = w.rpc[CALLER]->shards[0].numa_node;
+	cr_assert_geq(here, 0);
+	net_node(node)->config->ni[1]->lnd.numa_node = here + 1;
+	net_node(node)->config->ni[2]->lnd.numa_node = here;
+	calls_end_well(20, 50 * MSEC);
+	for (unsigned int rail = 0; rail < 2; rail++)
+		before[rail] = sent_by(CALLER, rail);
+	calls_end_well(100, 10 * MSEC);
+	cr_assert_eq(sent_by(CALLER, 0), before[0]);
+	cr_assert_gt(sent_by(CALLER, 1), before[1]);
+	cr_assert_eq(lnet_setting_set(node, "numa_range", 100), 0);
+	calls_end_well(100, 10 * MSEC);
+	cr_assert_gt(sent_by(CALLER, 0), before[0]);
+	end();
+	has_numa = false;
 }
 
 static void one_fails_on(const char *const *where, bool calls,

@@ -4,6 +4,10 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ulnet/loop.h"
 
 #define LO_ONLY                   \
 	"net:\n"                  \
@@ -144,6 +148,71 @@ Test(request, events_of_interfaces)
 	has_lines(&rig, "net show: {net: tcp, verbose: 5}", none);
 	has_lines(&rig, "stats show:", reset);
 	rig_close(&rig);
+}
+
+static void numa_node_is(const char *dir, unsigned int node, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/node%u", dir, node);
+	cr_assert_eq(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/node%u/distance", dir, node);
+	f = fopen(path, "w");
+	cr_assert_not_null(f);
+	fputs(text, f);
+	cr_assert_eq(fclose(f), 0);
+}
+
+static void numa_node_gone(const char *dir, unsigned int node)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/node%u/distance", dir, node);
+	cr_assert_eq(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/node%u", dir, node);
+	cr_assert_eq(rmdir(path), 0);
+}
+
+/* What an NI's device is near to (seed 002). Machines without several NUMA
+ * nodes have none; numbers of nodes may have gaps. */
+Test(request, numa)
+{
+	static const char *const shown[] = {
+		"\n            numa:\n                  node: 3\n"
+		"                  distances:\n                        0: 31\n"
+		"                        3: 10\n",
+		NULL
+	};
+	char dir[] = "/tmp/ulnet-numa.XXXXXX";
+	struct node_params p = { .lnds = open_lnds,
+				 .lnd = &stub_lnd,
+				 .numa_dir = dir };
+	struct rig rig = rig_open();
+	struct result r;
+
+	cr_assert_not_null(mkdtemp(dir));
+	numa_node_is(dir, 0, "10 31\n");
+	numa_node_is(dir, 3, "31 10\n");
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	r = ask(&rig, "net show: {net: tcp, verbose: 5}");
+	cr_assert(!strstr(r.out, "numa"), "%s", r.out);
+	result_free(&r);
+	cr_assert_eq(lnet_numa_here(rig.node), -1);
+	rig_close(&rig);
+
+	lnet_conf_init(&p.conf);
+	p.conf.cpts = 1;
+	cr_assert_eq(node_open(&p, &rig.node), 0);
+	cr_assert_eq(lnet_control_start(rig.node, NULL, &rig.control), 0);
+	cr_assert_geq(lnet_numa_here(rig.node), 0);
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	net_node(rig.node)->config->ni[1]->lnd.numa_node = 3;
+	has_lines(&rig, "net show: {net: tcp, verbose: 5}", shown);
+	rig_close(&rig);
+	numa_node_gone(dir, 0);
+	numa_node_gone(dir, 3);
+	cr_assert_eq(rmdir(dir), 0);
 }
 
 Test(request, net_errors)
