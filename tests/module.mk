@@ -253,6 +253,7 @@ unit_tests += %D%/unit/rpc_bulk_test
 	%D%/unit/rpc/bulk/bulk_call_test.c \
 	%D%/unit/rpc/bulk/bulk_conn_loss_test.c \
 	%D%/unit/rpc/bulk/bulk_sum_test.c \
+	%D%/unit/rpc/bulk/bulk_lossy_test.c \
 	%D%/unit/rpc/bulk/bulk_test.c \
 	%D%/unit/rpc/bulk/bulk_wait_test.c \
 	%D%/unit/rpc/bulk/transfer_again_test.c \

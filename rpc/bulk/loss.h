@@ -17,7 +17,11 @@
  * The time of each try is a quarter of what is left, but at least 50 ms, and at
  * most a limit. The limit is 5 s, or, when it is known how long other tries
  * took, four times that (200 ms to 5 s). Each try that timed out doubles the
- * limit.
+ * limit, up to six times.
+ *
+ * If others that began after a try have succeeded before it was answered, the
+ * network is not slow, but loses messages. Then a longer time would be of no
+ * use: such a try does not double the limit, nor do others more than once.
  *
  * After a time-out the next try begins at once. A try that failed sooner is
  * repeated at once the first time, and later after a pause (base/backoff.h),
@@ -26,26 +30,35 @@
 struct retry_schedule {
 	unsigned int timeouts; /* tries that timed out */
 	unsigned int refusals; /* tries that failed sooner */
+	bool lossy;	       /* the network loses messages */
 };
 
-#define RETRY_TIME_MIN	 (50 * NSEC_PER_MSEC)
-#define RETRY_TIME_MAX	 (5 * NSEC_PER_SEC)
-#define RETRY_TIME_KNOWN (200 * NSEC_PER_MSEC)
-#define RETRY_DOUBLINGS	 6
+#define RETRY_TIME_MIN	      (50 * NSEC_PER_MSEC)
+#define RETRY_TIME_MAX	      (5 * NSEC_PER_SEC)
+#define RETRY_TIME_KNOWN      (200 * NSEC_PER_MSEC)
+#define RETRY_DOUBLINGS	      6
+#define RETRY_DOUBLINGS_LOSSY 1
+
+/* The limit, ns. @slowest: ns that the slowest other try took; 0: not known. */
+static inline uint64_t retry_schedule_limit(const struct retry_schedule *t,
+					    uint64_t slowest)
+{
+	unsigned int most = t->lossy ? RETRY_DOUBLINGS_LOSSY : RETRY_DOUBLINGS;
+	uint64_t limit = RETRY_TIME_MAX;
+
+	if (slowest)
+		limit = MIN(limit, MAX(4 * slowest, RETRY_TIME_KNOWN));
+	return limit << MIN(t->timeouts, most);
+}
 
 /* The time, ns, of a try that begins at @now, ns; 0: no time is left.
- * @deadline: ns, or TIME_NEVER. @slowest: ns that the slowest other try took;
- * 0: not known. */
+ * @deadline: ns, or TIME_NEVER. @slowest: as above. */
 static inline uint64_t retry_schedule_time(const struct retry_schedule *t,
 					   uint64_t now, uint64_t deadline,
 					   uint64_t slowest)
 {
-	uint64_t longest = RETRY_TIME_MAX;
+	uint64_t longest = retry_schedule_limit(t, slowest);
 	uint64_t left;
-
-	if (slowest)
-		longest = MIN(longest, MAX(4 * slowest, RETRY_TIME_KNOWN));
-	longest <<= MIN(t->timeouts, RETRY_DOUBLINGS);
 
 	if (deadline == TIME_NEVER)
 		return longest;
@@ -56,18 +69,62 @@ static inline uint64_t retry_schedule_time(const struct retry_schedule *t,
 }
 
 /* A try has failed with @status: returns how many ns after its beginning the
- * next one begins. @random: 64 bits. */
+ * next one begins. @passed: others that began later have succeeded.
+ * @random: 64 bits. */
 static inline uint64_t retry_schedule_pause(struct retry_schedule *t,
-					    int status, uint64_t random)
+					    int status, bool passed,
+					    uint64_t random)
 {
 	static const struct backoff_law law = { .base = 10 * NSEC_PER_MSEC,
 						.cap = 500 * NSEC_PER_MSEC };
 
 	if (status == -ETIMEDOUT) {
-		t->timeouts++;
+		t->lossy |= passed;
+		t->timeouts += !passed;
 		return 0;
 	}
 	return backoff_pause(&law, t->refusals++, random);
+}
+
+/* What is known of messages that a connection has lost lately. Without it, the
+ * first try of a request's bulk would have 5 s although such tries usually
+ * succeed in a millisecond, or not at all. */
+struct bulk_loss {
+	/* s: when a chunk was moved in less than a quarter of the time that a
+	 * try before had waited in vain; 0: never. Those tries were lost. */
+	uint32_t at;
+	uint32_t took;	 /* us that this chunk took */
+	uint32_t length; /* of this chunk */
+};
+
+#define BULK_LOSS_FORGOTTEN 60u /* s */
+
+static inline uint32_t bulk_loss_clock(uint64_t now)
+{
+	return (uint32_t)(now / NSEC_PER_SEC) + 1;
+}
+
+/* A chunk of @length bytes was moved at @now by a try that took @took ns, after
+ * one that had waited for @waited ns. */
+static inline void bulk_loss_note(struct bulk_loss *l, uint64_t waited,
+				  uint64_t took, uint32_t length, uint64_t now)
+{
+	if (waited / 4 <= took)
+		return;
+	took = MIN(took / NSEC_PER_USEC + 1, UINT32_MAX);
+	*l = (struct bulk_loss){ bulk_loss_clock(now), (uint32_t)took,
+				 MAX(length, 1) };
+}
+
+/* How long, ns, a chunk of @length bytes probably takes that is not lost; 0: no
+ * loss is known. */
+static inline uint64_t bulk_loss_usual(const struct bulk_loss *l,
+				       uint32_t length, uint64_t now)
+{
+	if (likely(!l->at) ||
+	    bulk_loss_clock(now) - l->at > BULK_LOSS_FORGOTTEN)
+		return 0;
+	return l->took * NSEC_PER_USEC * MAX(length / l->length, 1);
 }
 
 /* ---- the loss of a connection ---- */

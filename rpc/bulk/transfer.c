@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rpc/bulk/bulk.h"
+#include "rpc/conn_event.h"
 #include "rpc/stats/stat.h"
 
 static const struct fsm_state chunk_states[CHUNK_STATES] = {
@@ -128,6 +129,18 @@ static void transfer_fail(struct transfer *x, int status)
 
 static void chunk_on_event(const struct ulnet_event *ev);
 
+/* How long, ns, tries take that are not lost; 0: not known. */
+static uint64_t chunk_usual(const struct chunk *p, uint64_t now)
+{
+	const struct transfers *t = p->x->t;
+	uint64_t slowest = atomic_load_explicit(&t->progress.slowest,
+						memory_order_relaxed);
+
+	if (slowest || !t->conf.loss)
+		return slowest;
+	return bulk_loss_usual(t->conf.loss, p->length, now);
+}
+
 /* Time, ns, for a try that begins at @now; 0: none is left. */
 static uint64_t chunk_time(const struct chunk *p, uint64_t now)
 {
@@ -136,10 +149,9 @@ static uint64_t chunk_time(const struct chunk *p, uint64_t now)
 				    ? rpc_at(p->first, c->retry_time)
 				    : c->deadline;
 
-	return retry_schedule_time(
-		&p->schedule, now, MIN(deadline, p->x->deadline),
-		atomic_load_explicit(&p->x->t->progress.slowest,
-				     memory_order_relaxed));
+	return retry_schedule_time(&p->schedule, now,
+				   MIN(deadline, p->x->deadline),
+				   chunk_usual(p, now));
 }
 
 static int chunk_bind(struct chunk *p, uint64_t time)
@@ -198,6 +210,31 @@ static int chunk_launch(struct chunk *p)
 		       p->x->crc ? bulk_proof(p->crc) : 0);
 }
 
+/* When, ns, the try of @p, which is FLYING, is late. TIME_NEVER: its MD ends
+ * the try. */
+static uint64_t chunk_late_at(const struct chunk *p)
+{
+	const struct transfers *t = p->x->t;
+
+	if (p->late || p->order >= t->passed)
+		return TIME_NEVER;
+	return p->began +
+	       retry_schedule_limit(&p->schedule, chunk_usual(p, p->began));
+}
+
+/* When, ns, something is to be done about @p; TIME_NEVER: nothing. */
+static uint64_t chunk_next(const struct chunk *p)
+{
+	switch (p->fsm.state) {
+	case CHUNK_WAITING:
+		return p->again;
+	case CHUNK_FLYING:
+		return chunk_late_at(p);
+	default:
+		return TIME_NEVER;
+	}
+}
+
 static void transfer_arm(struct transfer *x)
 {
 	uint64_t at = MIN(x->deadline, x->sweep);
@@ -205,8 +242,7 @@ static void transfer_arm(struct transfer *x)
 	if (x->status || x->ending)
 		return;
 	for (unsigned int i = 0; i < x->nchunks; i++)
-		if (x->chunks[i].fsm.state == CHUNK_WAITING)
-			at = MIN(at, x->chunks[i].again);
+		at = MIN(at, chunk_next(&x->chunks[i]));
 	if (at != TIME_NEVER)
 		shard_arm(x->t->conf.shard, &x->timer, at);
 }
@@ -219,11 +255,15 @@ static void chunk_retry(struct chunk *p)
 	uint64_t now = shard_now(s), pause = 0;
 
 	stat_count(s, RPC_STAT_segments_retried);
+	if (p->status == -ETIMEDOUT)
+		p->waited = now - p->began;
 	/* If the match values differ, the caller's attempt was over, and
 	 * nothing failed in the network. */
 	if (p->match == x->r->match)
 		pause = retry_schedule_pause(&p->schedule, p->status,
+					     p->order < x->t->passed,
 					     shard_random(s, UINT64_MAX));
+	x->t->lossy |= p->schedule.lossy;
 	p->again = MAX(now, p->began + pause);
 	if (p->fsm.state != CHUNK_WAITING)
 		fsm_move(&p->fsm, chunk_states, CHUNK_WAITING);
@@ -249,8 +289,10 @@ static void chunk_send(struct chunk *p)
 		return;
 	}
 	p->began = now;
+	p->order = p->x->t->tries++;
 	p->answered = false;
-	p->rail = LNET_NID_ANY;
+	p->late = false;
+	p->rail = p->local = p->hop = LNET_NID_ANY;
 	p->match = p->x->r->match;
 	rc = chunk_bind(p, time);
 	if (rc) {
@@ -283,7 +325,9 @@ static void transfer_go(struct transfer *x)
 			break;
 		if (p->fsm.state != CHUNK_FREE)
 			continue;
-		*p = (struct chunk){ .x = x, .at = x->next };
+		*p = (struct chunk){ .x = x,
+				     .at = x->next,
+				     .schedule.lossy = x->t->lossy };
 		cursor_slice(&x->span, &p->at, cursor_room(&x->span, &p->at),
 			     iov, LNET_MAX_IOV, &p->length);
 		cursor_move(&x->span, &x->next, p->length);
@@ -319,6 +363,18 @@ static void transfer_sweep(struct transfer *x)
 			chunk_give_up(&x->chunks[i]);
 }
 
+/* Gives up the try of @p, which is probably lost. LNet cannot know that: its
+ * time-out is that of the MD. */
+static void chunk_is_late(struct chunk *p)
+{
+	const struct transfers_conf *c = &p->x->t->conf;
+	const struct ulnet_id peer = { p->rail, c->peer.pid };
+
+	conn_event_suspect(c->shard, &p->local, &peer, &p->hop);
+	p->late = true;
+	chunk_give_up(p);
+}
+
 static void transfer_on_timer(struct ulnet_timer *timer)
 {
 	struct transfer *x = container_of(timer, struct transfer, timer);
@@ -333,8 +389,12 @@ static void transfer_on_timer(struct ulnet_timer *timer)
 	for (unsigned int i = 0; i < x->nchunks; i++) {
 		struct chunk *p = &x->chunks[i];
 
-		if (p->fsm.state == CHUNK_WAITING && p->again <= now)
+		if (p->fsm.state == CHUNK_WAITING && p->again <= now) {
 			chunk_send(p);
+		} else if (p->fsm.state == CHUNK_FLYING &&
+			   chunk_late_at(p) <= now) {
+			chunk_is_late(p);
+		}
 	}
 	transfer_arm(x);
 	transfer_settle(x);
@@ -349,6 +409,22 @@ static void progress_note(struct bulk_progress *progress, uint64_t began,
 	atomic_store_explicit(&progress->slowest, MAX(slowest, now - began),
 			      memory_order_relaxed);
 	atomic_store_explicit(&progress->last, now, memory_order_relaxed);
+}
+
+/* The chunk of the try @order was moved, and that is not the oldest try. Those
+ * that began earlier are perhaps lost. */
+static out_of_line void transfers_on_passed(struct transfers *t, uint64_t order)
+{
+	struct transfer *x;
+
+	t->passed = MAX(t->passed, order);
+	t->oldest = t->tries;
+	list_for_each_entry (x, &t->active, link) {
+		for (unsigned int i = 0; i < x->nchunks; i++)
+			if (x->chunks[i].fsm.state == CHUNK_FLYING)
+				t->oldest = MIN(t->oldest, x->chunks[i].order);
+		transfer_arm(x);
+	}
 }
 
 /* How often a segment is got again. If it is still wrong then, it is probably
@@ -389,19 +465,27 @@ static bool chunk_goes_on(struct chunk *p)
 static void chunk_moved(struct chunk *p)
 {
 	struct transfer *x = p->x;
+	uint64_t now = shard_now(x->t->conf.shard);
 
 	if (x->left && unlikely(transfer_sum_check(x, p))) {
 		chunk_damaged(p);
 		return;
 	}
 	stat_count(x->t->conf.shard, RPC_STAT_segments_moved);
-	progress_note(&x->t->progress, p->began, shard_now(x->t->conf.shard));
+	progress_note(&x->t->progress, p->began, now);
+	if (unlikely(p->waited) && x->t->conf.loss)
+		bulk_loss_note(x->t->conf.loss, p->waited, now - p->began,
+			       p->length, now);
 	x->moved += p->length;
 	x->t->segments++;
 	x->t->conn_losses = 0;
 	if (chunk_goes_on(p))
 		return;
 	chunk_free(p);
+	if (likely(p->order == x->t->oldest))
+		x->t->oldest++;
+	else
+		transfers_on_passed(x->t, p->order);
 	transfer_settle(x);
 }
 
@@ -421,6 +505,8 @@ static void chunk_on_last(struct chunk *p)
 		chunk_lost(p);
 		transfer_fail(x, status);
 	} else {
+		if (p->late)
+			p->status = -ETIMEDOUT;
 		chunk_retry(p);
 	}
 	transfers_go(x->t);
@@ -433,8 +519,11 @@ static void chunk_on_event(const struct ulnet_event *ev)
 	struct chunk *p = ev->user_ptr;
 	const struct transfers_conf *c = &p->x->t->conf;
 
-	if (ev->type == LNET_EVENT_SEND)
+	if (ev->type == LNET_EVENT_SEND) {
 		p->rail = ev->path_peer;
+		p->local = ev->path_local;
+		p->hop = ev->path_hop;
+	}
 	if (ev->type == LNET_EVENT_ACK || ev->type == LNET_EVENT_REPLY) {
 		if (c->heard)
 			*c->heard = shard_now(c->shard);
@@ -869,6 +958,7 @@ void transfer_abort(struct transfers *t, int status)
 		return;
 	t->conf.heard = NULL;
 	t->conf.busy = NULL;
+	t->conf.loss = NULL;
 	list_del(&t->link);
 	t->aborted = status;
 	list_for_each_entry (x, &t->active, link)

@@ -27,6 +27,7 @@
 #include "ulnet/service.h"
 #include "ulnet/thread.h"
 
+struct bulk_loss;
 struct shard;
 struct transfers;
 
@@ -45,12 +46,13 @@ struct transfers_conf {
 	/* ns for which a chunk is tried if the call has no deadline */
 	uint64_t retry_time;
 	unsigned int window; /* chunks that may be under way, of all */
-	/* heard and busy belong to the caller's connection, and are borrowed
-	 * until transfer_abort(). NULL: none.
+	/* heard, busy and loss belong to the caller's connection, and are
+	 * borrowed until transfer_abort(). NULL: none.
 	 * *heard is set to the time, ns, whenever the caller answers. */
 	uint64_t *heard;
 	struct list *busy; /* lists the transfers while something is moved, for
 			    * transfers_on_conn_loss() */
+	struct bulk_loss *loss;
 };
 
 /* Bytes of memory that transfers_new() takes. */

@@ -97,6 +97,11 @@ struct transfers {
 	/* chunks that are not free, of all transfers */
 	unsigned int busy;
 	unsigned int conn_losses; /* since a chunk was moved */
+	/* Tries of chunks are numbered as they begin, from 0: @tries so far. A
+	 * try that began after those before @passed has moved its chunk. No
+	 * try before @oldest is under way. */
+	uint64_t tries, passed, oldest;
+	bool lossy; /* retry_schedule.lossy of chunks that begin */
 	/* 0, or the status with which all transfers end */
 	int aborted;
 	int failed;	   /* 0, or the status of the first failure */
@@ -125,13 +130,15 @@ struct chunk {
 	struct fsm fsm;
 	bool answered;	       /* an answer has come, and set status */
 	bool final;	       /* a retry would fail, too */
+	bool late;	       /* this try was given up: chunk_is_late() */
 	/* how often its segment has arrived changed; since the first time it is
 	 * all of the segment, part by part */
 	uint8_t damages;
 	int status;	       /* of this try: 0 or -errno */
 	uint64_t match;	       /* remote.match when this try began */
-	struct ulnet_nid rail; /* the peer's NID that this try went to; ANY:
-				* not known yet */
+	/* the way of this try: the peer's NID that it went to, this node's that
+	 * it was sent from, and the next hop; ANY: not known yet */
+	struct ulnet_nid rail, local, hop;
 	struct ulnet_md_handle md;
 	struct cursor at;
 	uint32_t length;
@@ -140,6 +147,8 @@ struct chunk {
 	/* ns: when the first try began; when this one did */
 	uint64_t first, began;
 	uint64_t again; /* WAITING: ns, when the next try begins */
+	uint64_t waited; /* ns: how long the last try waited that timed out */
+	uint64_t order;	 /* of this try among those of transfers.tries */
 };
 
 struct transfer {

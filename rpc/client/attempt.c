@@ -16,9 +16,6 @@
 /* ns: a round trip in which TCP has lost a segment, and has sent it again after
  * 200 ms. */
 #define RTT_LOST (250 * NSEC_PER_MSEC)
-/* What the server takes at most to answer a query, without the round trip; also
- * the shortest interval between queries. */
-#define QUERY_TIME (20 * NSEC_PER_MSEC)
 /* The largest import.backoff. */
 #define BACKOFF_DOUBLINGS 7u
 /* Slack of is_certainly_unexecuted(), as the clock stands during a turn. */
@@ -47,7 +44,8 @@ uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 		MIN(left / 2, rpc_ns(call->client->rpc->conf.timeout_max));
 
 	/* A time that was too short once would be too short again. */
-	for (uint32_t i = MIN(call->retries, TIME_SHIFTS_MAX); i; i--)
+	for (uint32_t i = MIN(call->retries - call->losses, TIME_SHIFTS_MAX); i;
+	     i--)
 		time = MIN(rpc_at(time, time), most);
 	return time;
 }
@@ -80,11 +78,11 @@ static uint64_t query_due(const struct ulrpc_call *call, uint64_t now,
 {
 	const struct import *imp = call->client->imp;
 	uint64_t pause = backoff_pause(&query_law, call->unanswered, random);
-	uint64_t wait =
-		import_backed_off(imp, import_rtt(imp) + QUERY_TIME + pause);
+	uint64_t wait = import_backed_off(
+		imp, import_rtt(imp) + IMPORT_QUERY_TIME + pause);
 
 	return rpc_at(now, MIN(wait, MAX(attempt_time_left(call, now) / 2,
-					 QUERY_TIME)));
+					 IMPORT_QUERY_TIME)));
 }
 
 static void watch_arm(struct ulrpc_client *c, uint64_t at)
@@ -152,16 +150,32 @@ void attempt_judge_rail(const struct ulrpc_call *call,
 /* ---- what is not answered in time ---- */
 
 /* A query about @call was not answered in time. Increases the back-off, but
- * only once for all queries that were under way at the same time. */
-static void backoff_grow(struct import *imp, const struct ulrpc_call *call,
-			 uint64_t now)
+ * only once for all queries that were under way at the same time. Reduces it
+ * if the server is not slow: then the query, or its answer, is lost. */
+static void backoff_adapt(struct import *imp, const struct ulrpc_call *call,
+			  uint64_t now)
 {
 	if (now < imp->backoff_until)
 		return;
+	if (imp->prompt > call->query.batch->sent) {
+		imp->backoff -= imp->backoff > 0;
+		return;
+	}
 	imp->backoff = MIN(imp->backoff + 1, BACKOFF_DOUBLINGS);
 	imp->backoff_until = rpc_at(
 		now, import_backed_off(imp, rpc_at(attempt_time(call, now),
 						   import_rtt(imp))));
+}
+
+void attempt_on_prompt(const struct ulrpc_call *call,
+		       const struct wire_reply *r, uint64_t now)
+{
+	struct import *imp = call->client->imp;
+	const struct batch *query = call->query.batch;
+
+	if (!call->queries || (query && r->attempt == call->query.attempt &&
+			       import_is_prompt(imp, query->sent, now)))
+		imp->backoff--;
 }
 
 /* No answer about @call has come in time: asks. */
@@ -172,7 +186,7 @@ static void call_missed(struct ulrpc_call *call, uint64_t now)
 	if (call->fsm.state == CALL_ASKED) {
 		call->unanswered++;
 		batch_suspect(call->query.batch);
-		backoff_grow(imp, call, now);
+		backoff_adapt(imp, call, now);
 	}
 	call_ask(call);
 }
@@ -625,6 +639,7 @@ static void on_unknown_call(struct ulrpc_call *call)
 	} else if (at > shard_now(call->shard)) {
 		retry_at(call, at);
 	} else {
+		call->losses += call->losses < UINT8_MAX;
 		call_repeat(call);
 	}
 }
@@ -704,7 +719,7 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		/* Either the attempt has expired, or the call will so soon that
 		 * another attempt would be too late. */
 		return attempt_time_left(call, now) >
-			       import_rtt(c->imp) + QUERY_TIME &&
+			       import_rtt(c->imp) + IMPORT_QUERY_TIME &&
 		       call_retry(call, 0);
 	case WIRE_OVERLOADED:
 		return !call_rule(call)->tell_overloaded &&

@@ -21,7 +21,8 @@
 #include "rpc/client/client.h"
 #include "rpc/client/batch.h"
 
-/* T, ns, of an attempt that begins at @now, ns. Each retry doubles T. */
+/* T, ns, of an attempt that begins at @now, ns. Each retry doubles T, unless it
+ * repeats an attempt that was lost. */
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now);
 /* When, ns, the server is asked about an attempt that begins at @now, ns, with
  * T = @time ns. */
@@ -71,6 +72,10 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r);
 /* @p, which has an attempt of @call or a query about it, was certainly not
  * delivered. */
 void attempt_undelivered(struct ulrpc_call *call, const struct batch *p);
+/* The answer @r has come, and there is a back-off: reduces it if the server is
+ * not slow. */
+void attempt_on_prompt(const struct ulrpc_call *call,
+		       const struct wire_reply *r, uint64_t now);
 /* @r has come for a call about which the server was asked. If @r shows that the
  * attempt or its answer was lost, tells LNet that the attempt's rail loses
  * messages. */

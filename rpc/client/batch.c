@@ -130,9 +130,8 @@ static void replies_take(struct batch *p, const struct wire_replies *m,
 			if (unlikely(window_is_slow(&c->window)))
 				client_grow(c, replies_not_busy(m, reply));
 			client_on_answer(c, m->window);
-			if (unlikely(c->imp->backoff) && e->call &&
-			    !e->call->queries)
-				c->imp->backoff--;
+			if (unlikely(c->imp->backoff) && e->call)
+				attempt_on_prompt(e->call, r, now);
 			timeouts_advertised(&c->timeouts, m->estimate);
 		}
 		if (likely(e && e->call && is_of_batch(p, e->call, r->attempt)))

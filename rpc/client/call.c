@@ -864,6 +864,7 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->crashed = call->alone = false;
 	call->watch = WATCH_NONE;
 	call->unknown = call->bulk_failed = call->orphaned = false;
+	call->losses = 0;
 	call->slot = SLOT_NONE;
 	call->attempts = call->retries = 0;
 	call->queries = call->extensions = 0;

@@ -130,6 +130,8 @@ struct ulrpc_call {
 	bool bulk_failed; /* the last answer was WIRE_BULK_FAILED, and the
 			   * server is asked whether it takes a retry */
 	bool orphaned; /* the service has had another store since it was sent */
+	/* retries that repeat attempts that were lost, up to UINT8_MAX */
+	uint8_t losses;
 	uint8_t class; /* slab_class_of() the call with its body */
 	uint32_t reply_need; /* bytes that its reply may take */
 	/* Number of its slot; SLOT_NONE: it was never sent. */

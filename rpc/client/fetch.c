@@ -103,7 +103,7 @@ static int fetch_bind(struct fetch *f, uint64_t time)
 static void fetch_retry(struct fetch *f)
 {
 	struct shard *s = f->shard;
-	uint64_t pause = retry_schedule_pause(&f->schedule, f->status,
+	uint64_t pause = retry_schedule_pause(&f->schedule, f->status, false,
 					      shard_random(s, UINT64_MAX));
 
 	stat_count(s, RPC_STAT_fetches_retried);

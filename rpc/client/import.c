@@ -418,6 +418,7 @@ static int keepalive_send(struct import *imp)
 		},
 	};
 
+	imp->asked_alive = shard_now(imp->shard);
 	return control_send_tracked(imp->shard, LNET_NID_ANY,
 				    import_target(imp), &m, on_keepalive_sent,
 				    imp->handle, imp->epoch);
@@ -771,13 +772,18 @@ static void on_opened(struct import *imp, const struct ulnet_event *ev,
 static void on_alive(struct import *imp, const struct ulnet_event *ev,
 		     const struct wire_alive *m)
 {
+	uint64_t now = shard_now(imp->shard);
+
 	if (!import_is_up(imp))
 		return;
 	if (m->status != WIRE_OK) {
 		import_unknown(imp, imp->epoch, &ev->target.nid, &ev->source);
 		return;
 	}
-	import_heard(imp, shard_now(imp->shard));
+	import_heard(imp, now);
+	if (m->sequence == imp->sequence &&
+	    import_is_prompt(imp, imp->asked_alive, now))
+		imp->prompt = imp->asked_alive;
 	if (m->clients)
 		imp->server_clients = m->clients;
 	probes_end(imp);

@@ -113,6 +113,9 @@ struct import {
 	/* ns: when the last call ended, or the connection was made */
 	uint64_t used;
 	uint64_t sequence;   /* of keepalives */
+	/* ns: when the last keepalive was sent; when the last one was that has
+	 * been answered at once (import_is_prompt()) */
+	uint64_t asked_alive, prompt;
 	unsigned int probes; /* sent in a row without an answer */
 	/* The rail of the last probe (ANY: not known), and the next hop on it,
 	 * which is a gateway or the target. */
@@ -126,7 +129,9 @@ struct import {
 	/* Adaptive back-off: the usual times of attempts and queries are
 	 * multiplied by 2^backoff. It grows when a query is not answered in
 	 * time, but not before backoff_until, ns. It shrinks when a call is
-	 * answered that was not asked about.
+	 * answered that was not asked about, when a query is answered at once,
+	 * and when a query is not answered, but a keepalive that was sent later
+	 * was at once: then the query is not late, but lost.
 	 *
 	 * Without back-off, the usual time would stay too short when a server
 	 * becomes slower, as calls that were asked about are no samples of it,
@@ -231,6 +236,15 @@ void import_on_sign(struct import *imp);
 /* ns that nearly all round trips take, without the time at the server. Before
  * the first sample: what it took to connect, but at least 100 ms. */
 uint64_t import_rtt(const struct import *imp);
+/* What the server takes at most to answer a query or a keepalive, ns, without
+ * the round trip. */
+#define IMPORT_QUERY_TIME (20 * NSEC_PER_MSEC)
+/* Has the server answered at once what was sent at @sent, ns? */
+static inline bool import_is_prompt(const struct import *imp, uint64_t sent,
+				    uint64_t now)
+{
+	return now - sent <= import_rtt(imp) + IMPORT_QUERY_TIME;
+}
 /* import_rtt() in us, but without the 100 ms: what the server is told. */
 uint64_t import_rtt_us(const struct import *imp);
 /* Jitter against a thundering herd: the range, ns, of the pauses of clients

@@ -382,7 +382,11 @@ static void look_stuck(struct ulrpc_request *r, uint64_t now)
 	    now >= rpc_at(started, rpc_ns(r->sc->service->conf.stuck))) {
 		r->reported = true;
 		stat_count(r->sc->shard, RPC_STAT_requests_stuck);
-		report_handler(r, "reply", now - started);
+		report_handler(r,
+			       deadline_state_of(r) == WIRE_BULK
+				       ? "end of its bulk"
+				       : "reply",
+			       now - started);
 	}
 }
 

@@ -249,6 +249,7 @@ static struct transfers_conf bulk_conf(const struct ulrpc_request *r,
 		.window = r->sc->service->conf.segments,
 		.heard = b->export ? &b->export->heard : NULL,
 		.busy = b->export ? &b->export->bulk : NULL,
+		.loss = b->export ? &b->export->bulk_loss : NULL,
 	};
 }
 

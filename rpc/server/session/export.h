@@ -39,6 +39,7 @@
 
 #include "base/hash.h"
 #include "base/id.h"
+#include "rpc/bulk/loss.h"
 #include "rpc/quota.h"
 #include "rpc/rpc.h"
 #include "rpc/server/session/rails.h"
@@ -94,6 +95,7 @@ struct export
 	bool used;  /* a message has named it */
 	/* the export existed already when the Connect with this epoch came */
 	bool returned;
+	struct bulk_loss bulk_loss; /* transfers_conf.loss */
 	struct quota *quota; /* of exports.quotas */
 	/* suspect.c */
 	/* exports.suspects; not in it while the client is being probed */
