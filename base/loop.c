@@ -189,7 +189,6 @@ static void defer(struct loop *l, struct work_queue *q, struct work *w)
 {
 	bool first = !loop_has_work(l);
 
-	loop_assert_owner(l);
 	queue_put(q, w);
 	/* If other work was deferred before, the alarm is already set to now.
 	 */
@@ -197,13 +196,20 @@ static void defer(struct loop *l, struct work_queue *q, struct work *w)
 		loop_set_alarm(l);
 }
 
+void loop_defer_owned(struct loop *l, struct work *w)
+{
+	defer(l, &l->deferred, w);
+}
+
 void loop_defer(struct loop *l, struct work *w)
 {
+	loop_assert_owner(l);
 	defer(l, &l->deferred, w);
 }
 
 void loop_defer_last(struct loop *l, struct work *w)
 {
+	loop_assert_owner(l);
 	defer(l, &l->last, w);
 }
 

@@ -179,6 +179,8 @@ void loop_post(struct loop *l, struct work *w);
 /* Runs @w->fn at the end of this turn or, when called outside of a turn, in the
  * next one; never inside the call. */
 void loop_defer(struct loop *l, struct work *w);
+/* As loop_defer(), for a caller that has made sure that it is the owner. */
+void loop_defer_owned(struct loop *l, struct work *w);
 /* As loop_defer(), but after all other deferred work: for what is better done
  * once, with the results of the whole turn. */
 void loop_defer_last(struct loop *l, struct work *w);

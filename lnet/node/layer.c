@@ -118,7 +118,7 @@ void lnet_post(struct lnet *node, unsigned int cpt, struct ulnet_work *work)
 void lnet_defer(struct lnet *node, unsigned int cpt, struct ulnet_work *work)
 {
 	node_check_owner(node, cpt, "lnet_defer");
-	loop_defer(node->loops[cpt], work_of(work));
+	loop_defer_owned(node->loops[cpt], work_of(work));
 }
 
 /* ---- timers ---- */
