@@ -4,6 +4,12 @@
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/loop.h"
 
 #define LINE_BYTES 1024
 
@@ -40,6 +46,67 @@ const char *log_level_name(int level)
 							       : names[level];
 }
 
+/* ---- stamps ---- */
+
+static pthread_mutex_t name_lock = PTHREAD_MUTEX_INITIALIZER;
+static char name_now[LOOP_NAME];
+
+void log_name_set(const char *name)
+{
+	pthread_mutex_lock(&name_lock);
+	snprintf(name_now, sizeof(name_now), "%s", name);
+	pthread_mutex_unlock(&name_lock);
+}
+
+/* Is stderr systemd's journal? JOURNAL_STREAM names what the service was
+ * started with, which may have been redirected since. */
+static bool is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	uintmax_t device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%ju:%ju", &device, &inode) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device &&
+	       st.st_ino == inode;
+}
+
+static bool stamps_are_wanted(void)
+{
+	const char *text = getenv(LOG_STAMP_VARIABLE);
+
+	return text && *text && strcmp(text, "0") != 0 && !is_journal();
+}
+
+static const char *stamp_name(char name[LOOP_NAME])
+{
+	const struct loop *here = loop_current();
+
+	pthread_mutex_lock(&name_lock);
+	memcpy(name, here && *here->name ? here->name : name_now, LOOP_NAME);
+	pthread_mutex_unlock(&name_lock);
+	return *name ? name : "-";
+}
+
+const char *log_stamp(char *text, size_t size)
+{
+	char at[32], name[LOOP_NAME];
+	struct timespec now;
+	struct tm tm;
+
+	*text = 0;
+	if (!stamps_are_wanted())
+		return text;
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (gmtime_r(&now.tv_sec, &tm) &&
+	    strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%S", &tm))
+		snprintf(text, size, "%s.%06ldZ %s ", at, now.tv_nsec / 1000,
+			 stamp_name(name));
+	return text;
+}
+
+/* ---- lines ---- */
+
 static void to_stderr(enum log_level level, const char *line)
 {
 	static const char *const names[] = {
@@ -49,7 +116,10 @@ static void to_stderr(enum log_level level, const char *line)
 		[LOG_DEBUG] = "debug",
 	};
 
-	fprintf(stderr, "%s: %s\n", names[level], line);
+	char stamp[LOG_STAMP];
+
+	fprintf(stderr, "%s%s: %s\n", log_stamp(stamp, sizeof(stamp)),
+		names[level], line);
 }
 
 /* The text may contain what a peer or a file said: it must not look like

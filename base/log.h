@@ -31,6 +31,20 @@ static inline bool log_on(enum log_level level)
  * the text become '?'. */
 void log_setup(enum log_level level, log_sink_fn sink, void *arg);
 
+/* ---- stamps ---- */
+
+/* Begins the lines on stderr with the time and the node if the environment
+ * variable LOG_STAMP_VARIABLE asks for it, and stderr is not systemd's journal,
+ * which knows the time. */
+#define LOG_STAMP_VARIABLE "ULNET_LOG_STAMP"
+#define LOG_STAMP	   128
+/* Fills @text with such a stamp, with a space behind it, or with "". Returns
+ * @text. The node is that of the loop in whose turn the thread is (loop.name),
+ * otherwise the one that log_name_set() named last. */
+const char *log_stamp(char *text, size_t size);
+/* A node of the process has this name now; it is copied. Any thread. */
+void log_name_set(const char *name);
+
 /* Sets the level alone. */
 void log_level_set(enum log_level level);
 /* "err", "warn", "info", "debug". NULL: there is no such level. */

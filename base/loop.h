@@ -73,6 +73,8 @@ struct spin {
 	uint64_t window; /* ns: the present window */
 };
 
+#define LOOP_NAME 64
+
 struct loop {
 	struct env *env;
 	uint64_t now; /* ns; as of the start of this turn */
@@ -87,6 +89,7 @@ struct loop {
 	pthread_t owner;	      /* read by any thread, atomically */
 	_Atomic bool stopping;	      /* set by any thread */
 	_Atomic unsigned int posting; /* number of threads in loop_post() */
+	char name[LOOP_NAME]; /* of the node, in its log; "": none yet */
 };
 
 /* Private to loop.c: use loop_current(). Initial-exec, since the default model

@@ -73,6 +73,7 @@ dist_man_MANS += %D%/man3/lnet_log_level_parse.3
 dist_man_MANS += %D%/man3/lnet_log_level_set.3
 dist_man_MANS += %D%/man3/lnet_log_on.3
 dist_man_MANS += %D%/man3/lnet_log_set.3
+dist_man_MANS += %D%/man3/lnet_log_stamp.3
 dist_man_MANS += %D%/man3/lnet_net_format.3
 dist_man_MANS += %D%/man3/lnet_net_parse.3
 dist_man_MANS += %D%/man3/lnet_networks_parse.3

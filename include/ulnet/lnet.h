@@ -727,6 +727,12 @@ ULNET_EXPORT const char *lnet_log_level_name(enum ulnet_log_level level);
 ULNET_EXPORT int lnet_log_level_parse(const char *name,
 				      enum ulnet_log_level *level_p);
 
+#define LNET_LOG_STAMP 128
+/* Fills @text with the time and the node, and a space behind them, if the
+ * environment variable ULNET_LOG_STAMP asks for that; otherwise with "".
+ * Returns @text. For programs that write lines of their own. Any thread. */
+ULNET_EXPORT const char *lnet_log_stamp(char *text, size_t size);
+
 /* Logs "@subsystem: text", if lines of @level are logged. Any thread. */
 ULNET_EXPORT void lnet_log(enum ulnet_log_level level, const char *subsystem,
 			   const char *fmt, ...)

@@ -44,6 +44,13 @@ int lnet_log_level_parse(const char *name, enum ulnet_log_level *level_p)
 	return -EINVAL;
 }
 
+_Static_assert(LNET_LOG_STAMP == LOG_STAMP, "the same, inside and outside");
+
+const char *lnet_log_stamp(char *text, size_t size)
+{
+	return log_stamp(text, size);
+}
+
 bool lnet_log_on(enum ulnet_log_level level)
 {
 	return log_on((enum log_level)level);

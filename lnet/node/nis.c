@@ -65,6 +65,19 @@ static void ni_gone_soon(struct lnet_ni *ni, struct lnet_cpt *cpt)
 	loop_defer(cpt->loop, &nc->shutdown);
 }
 
+/* The node's name in its log: its first NID on a network, which tells the nodes
+ * of a cluster apart. */
+static void config_name(const struct lnet_config *config, char name[LOOP_NAME])
+{
+	*name = 0;
+	for (unsigned int i = 0; i < config->nnis; i++) {
+		if (ni_is_lo(config->ni[i]))
+			continue;
+		lnet_nid_format(&config->ni[i]->lnd.nid, name, LOOP_NAME);
+		return;
+	}
+}
+
 /* In a turn of @cpt: takes the new snapshot, and lets go of the NI that was
  * deleted, if any. */
 static int config_take(struct lnet_cpt *cpt, void *arg)
@@ -72,6 +85,7 @@ static int config_take(struct lnet_cpt *cpt, void *arg)
 	const struct config_change *c = arg;
 
 	cpt->config = c->config;
+	config_name(c->config, cpt->loop->name);
 	cpt_rules_changed(cpt);
 	if (targets_refresh(cpt))
 		log_warn("ping", "no memory: pings are answered with older "
@@ -89,6 +103,7 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 {
 	struct lnet_config *old = net_node(node)->config;
 	struct config_change change = { new, gone };
+	char name[LOOP_NAME];
 
 	pthread_mutex_lock(&net_node(node)->config_lock);
 	net_node(node)->config = new;
@@ -98,6 +113,8 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 	atomic_fetch_add(&node->info_version, 1);
 	BUG_ON(node_each_cpt(node, config_take, &change));
 	free(old);
+	config_name(new, name);
+	log_name_set(name);
 	policies_follow_nis(node);
 }
 

@@ -59,6 +59,35 @@ expect "$ran: info" grep -q "^info: config: retry_count: 3" "$dir/a.err"
 expect "$ran: err" test -z "$(grep "retry_count: 2" "$dir/a.err")"
 expect "$ran: info again" grep -q "Terminated: ending" "$dir/a.err"
 
+# Lines with the time and the node, unless they go to the journal of systemd.
+free_port port || skip "perl cannot find a free port"
+export ULNET_LOG_STAMP=1
+need_lnetd a --log info --net "tcp(127.0.0.1)" --port "$port"
+ctl 0 set retry_count 3
+stop_lnetd a
+stamp='^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z'
+ran="lines with stamps"
+expect "$ran: config" grep -qE \
+	"$stamp 127\.0\.0\.1@tcp info: config: retry_count: 3" "$dir/a.err"
+expect "$ran: lnetd" grep -qE \
+	"$stamp 127\.0\.0\.1@tcp lnetd: Terminated: ending" "$dir/a.err"
+expect "$ran: all of them" test -z "$(grep -vE "$stamp " "$dir/a.err")"
+: >"$dir/a.err"
+JOURNAL_STREAM=$(stat -c %d:%i "$dir/a.err")
+export JOURNAL_STREAM
+need_lnetd a --log info
+ctl 0 set retry_count 3
+stop_lnetd a
+ran="lines for the journal"
+expect "$ran" grep -q "^info: config: retry_count: 3" "$dir/a.err"
+export JOURNAL_STREAM=1:1
+need_lnetd a --log info
+ctl 0 set retry_count 3
+stop_lnetd a
+ran="lines that are not for the journal"
+expect "$ran" grep -qE "$stamp - info: config: retry" "$dir/a.err"
+unset ULNET_LOG_STAMP JOURNAL_STREAM
+
 need_lnetd a --log info
 stop_lnetd a
 expect "the end is noted" grep -q "Terminated: ending" "$dir/a.err"

@@ -33,6 +33,7 @@ static void log_to_syslog(int level, const char *line, void *arg)
 
 void say(const struct say *s, enum ulnet_log_level level, const char *fmt, ...)
 {
+	char stamp[LNET_LOG_STAMP];
 	va_list ap;
 
 	if (!lnet_log_on(level))
@@ -41,7 +42,8 @@ void say(const struct say *s, enum ulnet_log_level level, const char *fmt, ...)
 	if (s->syslog) {
 		vsyslog(priorities[level], fmt, ap);
 	} else {
-		fprintf(stderr, "%s: ", s->who);
+		fprintf(stderr, "%s%s: ", lnet_log_stamp(stamp, sizeof(stamp)),
+			s->who);
 		vfprintf(stderr, fmt, ap);
 		fputc('\n', stderr);
 	}
