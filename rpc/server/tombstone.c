@@ -2,11 +2,13 @@
 #include "rpc/server/tombstone.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "rpc/inbox.h"
 #include "rpc/quota.h"
 #include "rpc/server/session/export.h"
+#include "rpc/server/session/kept.h"
 #include "rpc/server/serve/request.h"
 #include "rpc/stats/stat.h"
 #include "rpc/forwarded.h"
@@ -62,8 +64,11 @@ static void tombstone_on_sent(const struct ulnet_event *ev)
 	shard_release(s);
 }
 
+/* Sends @a, @length bytes of which @head are the head, to where the message of
+ * @ev came from. */
 static void answer_send(struct tombstone_answer *a,
-			const struct ulnet_event *ev, size_t length)
+			const struct ulnet_event *ev, size_t head,
+			size_t length)
 {
 	struct ulnet_id to = { ev->source, ev->initiator.pid };
 	struct shard *s = a->shard;
@@ -76,7 +81,7 @@ static void answer_send(struct tombstone_answer *a,
 		.handler = tombstone_on_sent,
 		.timeout = SEND_TIMEOUT,
 	};
-	uint64_t hdr_data = wire_hdr_data(WIRE_REPLIES, a->bytes, length);
+	uint64_t hdr_data = wire_hdr_data(WIRE_REPLIES, a->bytes, head);
 	struct ulnet_md_handle mdh;
 
 	if (LNetMDBind(s->node, &md, LNET_UNLINK, &mdh)) {
@@ -96,12 +101,11 @@ static void answer_send(struct tombstone_answer *a,
 
 static struct tombstone_answer *answer_new(struct shard *s,
 					   const struct ulnet_nid *nid,
-					   uint32_t ncalls)
+					   size_t bytes)
 {
 	struct tombstones *v = s->tombstones;
 	struct tombstone_answer *a;
-	uint32_t size = (uint32_t)sizeof(*a) + WIRE_REPLIES_BOUND +
-			ncalls * WIRE_REPLY_BOUND;
+	uint32_t size = (uint32_t)(sizeof(*a) + WIRE_REPLIES_BOUND + bytes);
 	struct quota *to = quota_take(&v->to, nid, size, shard_now(s));
 
 	if (!to)
@@ -134,16 +138,61 @@ static uint32_t tombstone_status(struct shard *s, const struct ulnet_event *ev,
 	return e->epoch == m->epoch ? WIRE_NO_SERVICE : WIRE_STALE_EPOCH;
 }
 
-/* Returns the status for @c, from what @e knows of it: @status if @c is new;
- * WIRE_STATUSES: it gets no answer. As in a service, a call is not refused if
- * it has come before, because the other copy of it may have reached the
- * service. */
-static uint32_t tombstone_look(struct shard *s, struct export *e,
-			       const struct wire_call *c, uint32_t status)
+/* Sends the reply of @rec, which its service has left, in a message of its own.
+ * Returns false if there is none, or no memory. */
+static bool tombstone_repeat(struct shard *s, const struct ulnet_event *ev,
+			     const struct wire_replies *head,
+			     const struct record *rec)
 {
-	struct record *rec;
+	struct kept_message m;
+	struct kept_again again;
+	struct tombstone_answer *a;
+	size_t length;
+	uint8_t *at;
 
-	switch (record_look(&e->records, c, &e->source, shard_now(s), &rec)) {
+	if (!rec->reply->left)
+		return false;
+	left_message(rec->reply, &m);
+	if (!kept_find(&m, rec->xid, rec->attempt, &again))
+		return false;
+	length = again.reply.length;
+	a = answer_new(s, &ev->source,
+		       wire_reply_bound(&again.reply) + WIRE_BODIES_BOUND +
+			       length);
+	if (!a) {
+		free(again.moved);
+		return false;
+	}
+	at = wire_replies_put(a->bytes, head);
+	at = wire_reply_put(at, &again.reply);
+	free(again.moved);
+	if (length) {
+		at = wire_bodies_put(at, (uint32_t)length);
+		memcpy(at, again.reply.body, length);
+	}
+	answer_send(a, ev, (size_t)(at - a->bytes),
+		    (size_t)(at - a->bytes) + length);
+	return true;
+}
+
+static void tombstone_again(struct shard *s, const struct ulnet_event *ev,
+			    const struct wire_replies *head,
+			    const struct record *rec)
+{
+	stat_count(s, tombstone_repeat(s, ev, head, rec)
+			      ? RPC_STAT_answers_again
+			      : RPC_STAT_requests_repeated);
+}
+
+/* Returns the status for @c, from what @e knows of it: @status if @c is new;
+ * WIRE_OK: its reply, which *@rec_p has, is to be sent again; WIRE_STATUSES: it
+ * gets no answer. As in a service, a call is not refused if it has come before,
+ * because the other copy of it may have reached the service. */
+static uint32_t tombstone_look(struct shard *s, struct export *e,
+			       const struct wire_call *c, uint32_t status,
+			       struct record **rec_p)
+{
+	switch (record_look(&e->records, c, &e->source, shard_now(s), rec_p)) {
 	case RECORD_NEW:
 	case RECORD_REPEATED:
 		return status;
@@ -159,12 +208,12 @@ static uint32_t tombstone_look(struct shard *s, struct export *e,
 		return WIRE_DOUBTFUL;
 	case RECORD_BEYOND:
 		return WIRE_BAD_REQUEST;
+	case RECORD_ANSWERED:
+		return WIRE_OK;
 	case RECORD_NO_ROOM:
 		stat_count(s, RPC_STAT_requests_unnoted);
 		return WIRE_STATUSES;
-	/* a copy of a call, or a call that a service has answered or is serving
-	 */
-	default:
+	default: /* a copy of a call, or a call that a service is serving */
 		stat_count(s, RPC_STAT_requests_repeated);
 		return WIRE_STATUSES;
 	}
@@ -176,6 +225,7 @@ static void tombstone_refuse(struct shard *s, const struct ulnet_event *ev,
 {
 	struct wire_replies head = { .client = m->client, .epoch = m->epoch };
 	struct tombstone_answer *a;
+	struct record *rec = NULL;
 	struct export *e = NULL;
 	uint64_t unknown_for = 0;
 	uint32_t status, n = 0;
@@ -183,7 +233,7 @@ static void tombstone_refuse(struct shard *s, const struct ulnet_event *ev,
 
 	if (!m->ncalls)
 		return;
-	a = answer_new(s, &ev->source, m->ncalls);
+	a = answer_new(s, &ev->source, m->ncalls * WIRE_REPLY_BOUND);
 	if (!a) {
 		stat_count(s, RPC_STAT_answers_lost);
 		return;
@@ -201,14 +251,17 @@ static void tombstone_refuse(struct shard *s, const struct ulnet_event *ev,
 					.absent = unknown_for };
 
 		if (e)
-			r.status = tombstone_look(s, e, c, status);
-		if (r.status == WIRE_STATUSES)
+			r.status = tombstone_look(s, e, c, status, &rec);
+		if (r.status == WIRE_OK)
+			tombstone_again(s, ev, &head, rec);
+		if (r.status == WIRE_OK || r.status == WIRE_STATUSES)
 			continue;
 		at = wire_reply_put(at, &r);
 		n++;
 	}
 	if (n)
-		answer_send(a, ev, (size_t)(at - a->bytes));
+		answer_send(a, ev, (size_t)(at - a->bytes),
+			    (size_t)(at - a->bytes));
 	else
 		answer_free(a);
 }

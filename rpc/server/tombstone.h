@@ -3,7 +3,9 @@
  * A tombstone receives on the portal of a service that has ended, until a
  * service uses the portal again. It answers requests with "no such service", so
  * that clients know that their requests were not executed, and look for the
- * service by its name. It needs little memory, and reads only the heads of
+ * service by its name. To requests of calls that the service has executed it
+ * sends the reply again, which the service has left (session/kept.h). It needs
+ * little memory of its own, and reads only the heads of
  * messages. The bytes of answers that LNet is sending are limited, and each NID
  * has its share of them (quota.h).
  *

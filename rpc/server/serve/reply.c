@@ -2,12 +2,14 @@
 #include "rpc/server/serve/reply.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/backoff.h"
 #include "base/crc32c.h"
 #include "rpc/server/serve/service.h"
 #include "rpc/server/session/export.h"
+#include "rpc/server/session/kept.h"
 #include "rpc/wire/wire_put.h"
 
 /* Pauses before a message that was not delivered is sent again. They are longer
@@ -457,13 +459,8 @@ static struct reply_message *reply_room_for(struct request_batch *b,
 	return message_next(b, r, bound);
 }
 
-void replies_flush(struct ulnet_work *w)
+static void flush_all(struct service_cpt *sc)
 {
-	struct service_cpt *sc =
-		container_of(w, struct service_cpt, flush_work);
-	struct shard *s = sc->shard;
-
-	sc->flush_scheduled = false;
 	while (!list_empty(&sc->flush)) {
 		struct request_batch *b =
 			list_first(&sc->flush, struct request_batch, link);
@@ -472,6 +469,16 @@ void replies_flush(struct ulnet_work *w)
 		reply_flush(b);
 		request_batch_unref(b);
 	}
+}
+
+void replies_flush(struct ulnet_work *w)
+{
+	struct service_cpt *sc =
+		container_of(w, struct service_cpt, flush_work);
+	struct shard *s = sc->shard;
+
+	sc->flush_scheduled = false;
+	flush_all(sc);
 	shard_release(s);
 }
 
@@ -527,86 +534,80 @@ void reply_skip(struct request_batch *b)
 
 /* ---- kept replies ---- */
 
-/* Returns the decoded checksums of the sinks in @from, in one piece of memory,
- * which the caller frees by free(). NULL: no memory. */
-static struct wire_moved *moved_again(const struct wire_reply *from)
+/* Sets *@out to the message that @rec has its reply in. Returns false if that
+ * is a message of another service than @sc. */
+static bool kept_message_of(const struct service_cpt *sc,
+			    const struct record *rec, struct kept_message *out)
 {
-	size_t words = 2 * (size_t)ULRPC_SEGMENTS_MAX;
-	struct wire_moved *out =
-		calloc(from->bulks.n, sizeof(*out) + words * sizeof(uint32_t));
-	uint32_t *at = (uint32_t *)(out + from->bulks.n);
-	struct wire_view view = from->bulks.view;
-	struct wire_moved_in in;
+	struct reply_message *m;
 
-	for (uint32_t i = 0; out && wire_moved_next(&view, &in); i++) {
-		out[i] = (struct wire_moved){ .index = in.index,
-					      .n = in.n,
-					      .checksum = at };
-		wire_moved_checksums(&in, at);
-		at += in.n;
-		if (!in.has_lengths)
-			continue;
-		out[i].length = at;
-		wire_moved_lengths(&in, at);
-		at += in.n;
+	if (unlikely(rec->reply->left)) {
+		left_message(rec->reply, out);
+		return true;
 	}
-	return out;
-}
-
-static bool reply_once_more(struct request_batch *b, struct wire_reply *r,
-			    uint32_t attempt)
-{
-	struct wire_moved *moved = NULL;
-
-	if (r->bulks.n) {
-		moved = moved_again(r);
-		if (!moved)
-			return false;
-		r->bulks.list = moved;
-	}
-	r->attempt = attempt;
-	reply_add(b, r, r->body, false, NULL);
-	free(moved);
+	m = container_of(rec->reply, struct reply_message, kept);
+	if (m->sc != sc)
+		return false;
+	/* it is still being packed, so its head is not complete yet */
+	if (m->batch)
+		reply_flush(m->batch);
+	*out = (struct kept_message){ m->hdr_data, m->start, m->length };
 	return true;
 }
 
 bool reply_again_to(struct request_batch *b, const struct record *rec)
 {
-	struct reply_message *m =
-		container_of(rec->reply, struct reply_message, kept);
-	struct wire_reply *replies;
-	struct wire_replies head;
-	bool found = false;
+	struct kept_message m;
+	struct kept_again again;
 
-	if (m->sc != b->sc)
+	if (!kept_message_of(b->sc, rec, &m) ||
+	    !kept_find(&m, rec->xid, rec->attempt, &again))
 		return false;
-	/* it is still being packed, so its head is not complete yet */
-	if (m->batch)
-		reply_flush(m->batch);
-	replies = calloc(WIRE_CALLS_MAX, sizeof(*replies));
-	if (!replies)
-		return false;
-	BUG_ON(wire_replies_decode(&head, replies, m->hdr_data, m->start,
-				   m->length));
-	for (uint32_t i = 0; i < head.nreplies && !found; i++)
-		if (replies[i].xid == rec->xid)
-			found = reply_once_more(b, &replies[i], rec->attempt);
-	free(replies);
-	return found;
+	reply_add(b, &again.reply, again.reply.body, false, NULL);
+	free(again.moved);
+	return true;
 }
 
-static bool reply_is_of(const struct record_reply *kept, void *sc)
+/* The replies of @sc to a client. */
+struct leaving {
+	const struct service_cpt *sc;
+	struct export *export;
+};
+
+static bool reply_is_of(const struct record_reply *kept, void *arg)
 {
-	return container_of(kept, struct reply_message, kept)->sc == sc;
+	const struct leaving *l = arg;
+
+	return !kept->left &&
+	       container_of(kept, struct reply_message, kept)->sc == l->sc;
+}
+
+/* If RPC ends, nobody will answer from what is left. */
+static struct record_reply *reply_leave(const struct record_reply *kept,
+					void *arg)
+{
+	const struct leaving *l = arg;
+	const struct reply_message *m =
+		container_of(kept, struct reply_message, kept);
+	const struct kept_message message = { m->hdr_data, m->start,
+					      m->length };
+
+	if (l->sc->shard->closing)
+		return NULL;
+	return left_new(l->sc->shard->exports, l->export, kept, &message);
 }
 
 static void lose_of(struct export *e, void *sc)
 {
-	records_lose(&e->records, reply_is_of, sc);
+	struct leaving l = { sc, e };
+
+	records_lose(&e->records, reply_is_of, reply_leave, &l);
 }
 
+/* First sends what is still being packed. */
 void replies_lose(struct service_cpt *sc)
 {
+	flush_all(sc);
 	exports_each(sc->shard->exports, lose_of, sc);
 }
 

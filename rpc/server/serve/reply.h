@@ -38,7 +38,8 @@ void reply_add(struct request_batch *b, const struct wire_reply *r,
 /* A call of @b gets no reply. */
 void reply_skip(struct request_batch *b);
 /* Answers an attempt of @b with the kept reply of @rec, which is RECORD_KEPT.
- * Returns false if there is no memory, or @b is of another service. */
+ * Returns false if there is no memory, or it is the reply of another service
+ * that has not ended. */
 bool reply_again_to(struct request_batch *b, const struct record *rec);
 /* A function for record_ops.let_go. */
 void reply_let_go(struct record_reply *kept);
@@ -49,7 +50,8 @@ void reply_flush(struct request_batch *b);
 void replies_flush(struct ulnet_work *w);
 
 void replies_init(struct service_cpt *sc);
-/* The service stops: lets all kept replies go. */
+/* The service stops: leaves the kept replies to whoever has its portal next
+ * (kept.h). */
 void replies_lose(struct service_cpt *sc);
 /* Gives up all messages that wait to be sent again. */
 void replies_abort(struct service_cpt *sc);

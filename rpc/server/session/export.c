@@ -15,6 +15,8 @@
 #define RETRY_AFTER_US	UINT64_C(1000000)
 /* Chunks of records for all clients of a CPT: 130 MiB of memory. */
 #define RECORD_CHUNKS_MAX 65536
+/* bytes on a CPT: replies of services that have ended */
+#define LEFT_MAX (UINT32_C(16) << 20)
 
 /* Returns us: the keepalive of @e; NULL: of the node. */
 static uint64_t keepalive_of(const struct ulrpc *rpc, const struct export *e)
@@ -858,6 +860,8 @@ static int export_shard_open(struct shard *s)
 		    s->rpc->conf.exports_max, seed);
 	quotas_init(&x->chunks, "blocks of 64 slots for requests",
 		    RECORD_CHUNKS_MAX, seed);
+	quotas_init(&x->left, "bytes of replies of services that have ended",
+		    LEFT_MAX, seed);
 	return 0;
 }
 
@@ -894,6 +898,7 @@ static void export_shard_free(struct shard *s)
 
 	id_table_fini(&x->table);
 	rails_fini(&x->rails);
+	quotas_fini(&x->left);
 	quotas_fini(&x->chunks);
 	quotas_fini(&x->quotas);
 	hosts_fini(&x->hosts);

@@ -146,6 +146,7 @@ struct exports {
 	uint64_t woke[EXPORT_CLOCKS];
 	struct quotas quotas; /* exports, by NID */
 	struct quotas chunks; /* chunks of their records, by NID */
+	struct quotas left;   /* bytes of replies that services left: kept.h */
 	struct hosts hosts;   /* of clients that use services */
 	uint64_t heard;	      /* ns: when any client was heard last */
 	/* ns: when an export was last dropped; at first: when RPC was opened */

@@ -3,3 +3,4 @@ libulrpccore_a_SOURCES += %D%/suspect.c
 libulrpccore_a_SOURCES += %D%/export.c %D%/export.h
 libulrpccore_a_SOURCES += %D%/rails.c %D%/rails.h
 libulrpccore_a_SOURCES += %D%/record.c %D%/record.h
+libulrpccore_a_SOURCES += %D%/kept.c %D%/kept.h

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/server/session/record.h"
 
+#include "rpc/server/session/kept.h"
+
 void records_init(struct records *rs, const struct record_ops *ops,
 		  struct quotas *quotas)
 {
@@ -16,7 +18,10 @@ static void record_reply_let_go(struct records *rs, struct record_reply *reply)
 	list_del(&reply->link);
 	reply->keeps = 0;
 	rs->kept--;
-	rs->ops->let_go(reply);
+	if (unlikely(reply->left))
+		left_free(reply);
+	else
+		rs->ops->let_go(reply);
 }
 
 /* Does @rec keep a reply that may be used? If its call is acknowledged, the
@@ -318,12 +323,25 @@ void records_trim(struct records *rs, uint64_t now)
 			record_chunk_free(rs, &rs->chunks[i]);
 }
 
+/* The reply of @rec, a KEPT record, goes. */
+static void record_inherit(struct record *rec)
+{
+	rec->reply = rec->reply->heir;
+	if (!rec->reply)
+		rec->state = RECORD_LOST;
+}
+
 void records_lose(struct records *rs,
 		  bool (*is_of)(const struct record_reply *reply, void *arg),
+		  struct record_reply *(*heir)(const struct record_reply *reply,
+					       void *arg),
 		  void *arg)
 {
 	struct record_reply *reply, *next;
 
+	list_for_each_entry (reply, &rs->replies, link)
+		if (is_of(reply, arg))
+			reply->heir = heir(reply, arg);
 	for (unsigned int i = 0; i < RECORD_CHUNKS && rs->kept; i++) {
 		struct record_chunk *c = rs->chunks[i];
 
@@ -331,10 +349,16 @@ void records_lose(struct records *rs,
 			struct record *rec = &c->records[j];
 
 			if (has_reply(rs, rec) && is_of(rec->reply, arg))
-				rec->state = RECORD_LOST;
+				record_inherit(rec);
 		}
 	}
-	list_for_each_entry_safe (reply, next, &rs->replies, link)
-		if (is_of(reply, arg))
-			record_reply_let_go(rs, reply);
+	list_for_each_entry_safe (reply, next, &rs->replies, link) {
+		if (!is_of(reply, arg))
+			continue;
+		if (reply->heir) {
+			list_add(reply->link.prev, &reply->heir->link);
+			rs->kept++;
+		}
+		record_reply_let_go(rs, reply);
+	}
 }

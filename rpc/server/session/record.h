@@ -79,10 +79,16 @@ struct record_reply {
 	/* how many records have their reply in it; those of acknowledged calls
 	 * may be counted still */
 	uint32_t keeps;
+	bool left;     /* its service has ended: kept.h */
 	uint64_t last; /* the highest xid of these records */
-	/* ns: when no caller waits any more; TIME_NEVER: some caller may wait
-	 * forever */
-	uint64_t until;
+	union {
+		/* ns: when no caller waits any more; TIME_NEVER: some caller
+		 * may wait forever */
+		uint64_t until;
+		/* at the end of records_lose(): what is to take its place;
+		 * NULL: nothing */
+		struct record_reply *heir;
+	};
 };
 
 /* What records know of the body of a long reply; embedded in it. */
@@ -262,10 +268,13 @@ static inline void records_acked(struct records *rs, uint64_t xid)
  * whose callers have no time left, and chunks in which nothing is left. Does
  * nothing if called again within a turn. */
 void records_trim(struct records *rs, uint64_t now);
-/* Lets go the replies for which @is_of(reply, arg) is true; their records
+/* Lets go the replies for which @is_of(reply, arg) is true. What
+ * @heir(reply, arg) returns takes their place; if that is NULL, their records
  * become LOST. */
 void records_lose(struct records *rs,
 		  bool (*is_of)(const struct record_reply *reply, void *arg),
+		  struct record_reply *(*heir)(const struct record_reply *reply,
+					       void *arg),
 		  void *arg);
 
 #endif

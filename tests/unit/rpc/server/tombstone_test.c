@@ -131,8 +131,8 @@ Test(tombstone, leads_to_another_portal)
 	serve_fini(&g);
 }
 
-/* A call has been executed, and its reply is lost with the service: to another
- * attempt of it, the tombstone does not say that the call was not executed. */
+/* A call has been executed, and its reply is lost: another attempt of it gets
+ * the reply although the service has ended. */
 Test(tombstone, does_not_deny_what_was_executed)
 {
 	struct wire_call c = raw_client_call_of(1, "echo", 1);
@@ -154,10 +154,110 @@ Test(tombstone, does_not_deny_what_was_executed)
 	c.flags = WIRE_CALL_QUERY;
 	raw_client_send(&a, &c, 1, "", 0);
 	lnet_sim_run(g.sim, 10 * MSEC);
-	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_DOUBTFUL);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
 	cr_assert_eq(raw_client_reply(&a, 1)->attempt, 1);
+	cr_assert_eq(raw_client_reply(&a, 1)->length, 1);
+	cr_assert_eq(counted(SERVER, RPC_STAT_answers_again), 1);
 	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_NO_SERVICE);
 	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_UNKNOWN_CALL);
+	serve_fini(&g);
+}
+
+/* The way back loses all messages: calls are executed, and their replies lost,
+ * before the service stops. @again: it is started again before the network is
+ * mended. */
+static void replies_are_lost(bool again)
+{
+	static const struct ulnet_sim_link bad = { .loss = LNET_SIM_ALWAYS };
+	static const struct ulnet_sim_link good = { .latency = 0 };
+	unsigned int runs;
+
+	rig(1);
+	call("hello", 5, 60000000, &one);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	ended(&one, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	link_set(g.sim, SERVER, CALLER, &bad);
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		call(&i, sizeof(i), 60000000, &many[i]);
+	lnet_sim_run(g.sim, 10 * MSEC);
+	runs = g.served.runs;
+	cr_assert_gt(runs, 1);
+	stop();
+	if (again)
+		start();
+	link_set(g.sim, SERVER, CALLER, &good);
+	lnet_sim_run(g.sim, 10 * SEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++) {
+		if (!again && !many[i].ended)
+			continue;
+		ended(&many[i], ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+		cr_assert_eq(many[i].length, sizeof(i));
+		cr_assert_eq(memcmp(many[i].reply, &i, sizeof(i)), 0);
+		runs--;
+	}
+	if (!again)
+		cr_assert_eq(runs, 1, "those that were executed have ended");
+	else
+		cr_assert_eq(g.served.runs, ARRAY_SIZE(many) + 1, "once");
+	/* The client acknowledges, and nothing is kept any more. */
+	lnet_sim_run(g.sim, 60 * SEC);
+	cr_assert_eq(counted(SERVER, RPC_STAT_answers_kept_bytes), 0);
+	serve_fini(&g);
+}
+
+Test(tombstone, has_the_replies_of_the_service)
+{
+	replies_are_lost(false);
+}
+
+Test(tombstone, leaves_replies_to_the_next_service)
+{
+	replies_are_lost(true);
+}
+
+/* Asks for call @xid. */
+static void query_is(uint64_t xid, uint32_t status)
+{
+	struct wire_call c = raw_client_call_of(xid, "echo", 0);
+
+	c.attempt = 1;
+	c.flags = WIRE_CALL_QUERY;
+	raw_client_send(&a, &c, 1, "", 0);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(raw_client_reply(&a, xid)->status, status);
+}
+
+/* A host has half of the 16 MiB, if nobody else needs them. Of what has no room
+ * nobody knows whether it was executed. */
+Test(tombstone, has_room_for_so_many_replies)
+{
+	enum { N = 200, SIZE = 60000 };
+	static const struct ulnet_sim_link bad = { .loss = LNET_SIM_ALWAYS };
+	static const struct ulnet_sim_link good = { .latency = 0 };
+	uint64_t kept;
+
+	rig(1);
+	raw_client_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
+	raw_client_connect(&a);
+	raw_client_open(&a, "test");
+	link_set(g.sim, SERVER, 2, &bad);
+	for (uint64_t xid = 1; xid <= N; xid++) {
+		struct wire_call c = raw_client_call_of(xid, "echo", SIZE);
+
+		c.reply_max = SIZE;
+		raw_client_send(&a, &c, 1, big, 0);
+		lnet_sim_run(g.sim, MSEC);
+	}
+	cr_assert_eq(g.served.runs, N);
+	stop();
+	kept = counted(SERVER, RPC_STAT_answers_kept_bytes);
+	cr_assert_leq(kept, (UINT64_C(8) << 20) + SIZE);
+	cr_assert_gt(kept, UINT64_C(7) << 20);
+	link_set(g.sim, SERVER, 2, &good);
+	query_is(1, WIRE_OK);
+	query_is(kept / SIZE, WIRE_OK);
+	query_is(kept / SIZE + 1, WIRE_DOUBTFUL);
+	query_is(N, WIRE_DOUBTFUL);
 	serve_fini(&g);
 }
 

@@ -225,7 +225,8 @@ Test(again, a_reply_that_is_lost)
 	serve_fini(&g);
 }
 
-/* The reply to a later attempt says the same of bulk as the first one. */
+/* The reply to a later attempt says the same of bulk as the first one, also
+ * after the service has stopped. */
 static char moved_from[4096];
 
 static void on_put(void *arg, int status, uint64_t length)
@@ -267,7 +268,7 @@ Test(again, bulk_in_replies_sent_again)
 				      .length = lengths };
 	struct wire_call c = raw_client_call_of(1, "put", 1);
 	static uint8_t sink[2 * sizeof(moved_from)];
-	uint32_t sums[2][ULRPC_SEGMENTS_MAX];
+	uint32_t sums[3][ULRPC_SEGMENTS_MAX];
 
 	for (unsigned int i = 0; i < sizeof(moved_from); i++)
 		moved_from[i] = (char)(i * 7);
@@ -288,8 +289,13 @@ Test(again, bulk_in_replies_sent_again)
 	c.length = c.bulks.n = 0;
 	raw_client_send(&a, &c, 1, "", 0);
 	settle(&g);
-	cr_assert_eq(a.replies, 2);
-	for (unsigned int i = 0; i < 2; i++) {
+	cr_assert_eq(ulrpc_service_stop(g.service, 1000000), 0);
+	g.service = NULL;
+	c.attempt = 2;
+	raw_client_send(&a, &c, 1, "", 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 3);
+	for (unsigned int i = 0; i < 3; i++) {
 		struct wire_view view = a.reply[i].bulks.view;
 		struct wire_moved_in in;
 
@@ -303,7 +309,9 @@ Test(again, bulk_in_replies_sent_again)
 		wire_moved_checksums(&in, sums[i]);
 	}
 	cr_assert_eq(sums[0][0], crc32c(0, moved_from, 1000));
-	cr_assert_eq(memcmp(sums[0], sums[1], 2 * sizeof(sums[0][0])), 0);
+	for (unsigned int i = 1; i < 3; i++)
+		cr_assert_eq(memcmp(sums[0], sums[i], 2 * sizeof(sums[0][0])),
+			     0);
 	serve_fini(&g);
 }
 
@@ -510,7 +518,9 @@ Test(again, the_service_has_gone)
 	serve_start_with(&g, NULL);
 	a.replies = 0;
 	raw_client_open(&a, "test");
-	answered(1, "echo", 1, WIRE_CALL_QUERY, WIRE_DOUBTFUL);
+	/* The service has left the reply of this one. */
+	answered(1, "echo", 1, WIRE_CALL_QUERY, WIRE_OK);
+	cr_assert_eq(a.body[a.replies - 1][0], 'x');
 	answered(2, "park", 1, 0, WIRE_DOUBTFUL);
 	/* This call was refused when the service stopped. */
 	answered(3, "work", 1, 0, WIRE_OK);

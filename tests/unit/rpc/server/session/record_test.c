@@ -425,6 +425,52 @@ static bool is(const struct record_reply *reply, void *arg)
 	return reply == arg;
 }
 
+static struct record_reply *none(const struct record_reply *reply, void *arg)
+{
+	(void)reply;
+	(void)arg;
+	return NULL;
+}
+
+static struct record_reply *heir_of(const struct record_reply *reply, void *arg)
+{
+	static struct record_reply heir;
+
+	(void)arg;
+	heir = (struct record_reply){ .keeps = reply->keeps,
+				      .last = reply->last,
+				      .until = reply->until };
+	return &heir;
+}
+
+/* ... another message takes its place, among those that are let go first, and
+ * is let go when the last of its calls is acknowledged. */
+Test(record, replies_that_a_service_leaves)
+{
+	struct record_reply m[2] = { { .until = LATE }, { .until = LATE } };
+	const struct record_reply *heir;
+
+	begin(4);
+	for (uint32_t i = 0; i < 4; i++)
+		call_is(i, 10 + i, RECORD_KEPT, &m[i / 2]);
+	records_lose(&rs, is, heir_of, &m[0]);
+	cr_assert_eq(let_go, 1);
+	cr_assert_eq(last, &m[0]);
+	cr_assert_eq(rs.kept, 2);
+	heir = record_find(&rs, 0)->reply;
+	cr_assert_eq(record_find(&rs, 1)->reply, heir);
+	cr_assert_neq(heir, &m[0]);
+	cr_assert_eq(look(0, 10, 1, 0), RECORD_ANSWERED);
+	records_acked(&rs, 10);
+	cr_assert_eq(let_go, 1);
+	records_acked(&rs, 11);
+	cr_assert_eq(let_go, 2);
+	cr_assert_eq(last, heir);
+	cr_assert_eq(look(2, 12, 1, 0), RECORD_ANSWERED);
+	end();
+	cr_assert_eq(let_go, 3);
+}
+
 /* The service of a kept reply stops. */
 Test(record, replies_of_a_service_that_stops)
 {
@@ -434,7 +480,7 @@ Test(record, replies_of_a_service_that_stops)
 	for (uint32_t i = 0; i < 4; i++)
 		call_is(i, 10 + i, RECORD_KEPT, &m[i % 2]);
 	records_acked(&rs, 10);
-	records_lose(&rs, is, &m[0]);
+	records_lose(&rs, is, none, &m[0]);
 	cr_assert_eq(let_go, 1);
 	cr_assert_eq(last, &m[0]);
 	cr_assert_eq(look(2, 12, 1, 0), RECORD_DOUBTFUL);
