@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # bench/run's part about failures one after the other. usage: bench/failover.sh BUILD RUNS
 # BUILD is where tools/ was built. Says NAME|UNIT|AIM|MEDIAN|MIN|MAX for each row, and
-# on stderr what the longest call of each run took.
+# on stderr what the longest call of each run took, and how that is distributed.
 #
 # Two hosts, network namespaces, with two cables between them; each cable is an IP
 # network, and both are one network of LNet. A client that was told one NID makes 2,000
@@ -74,6 +74,18 @@ fail_twice() {
 	lost+=("$(value lost "$dir/out")")
 }
 
+# distribution MS...: of the longest calls, on stderr
+distribution() {
+	printf '%s\n' "$@" | sort -n | awk '
+		{ ms[NR] = $1 }
+		function part(p) { return ms[int((NR - 1) * p + 0.5) + 1] }
+		END {
+			printf "longest call of %d runs, ms: min %d, " \
+			       "median %d, p95 %d, max %d\n",
+			       NR, ms[1], part(0.5), part(0.95), ms[NR]
+		}' >&2
+}
+
 hosts_cabled
 rails_conf tcp tcp >"$dir/conf"
 serve
@@ -81,6 +93,7 @@ longest=() lost=()
 for ((i = 0; i < runs; i++)); do
 	fail_twice
 done
+distribution "${longest[@]}"
 what="one network: client's link, then server's address"
 sum "$what: longest call" ms "at most 50" "${longest[@]}"
 sum "$what: calls lost" calls 0 "${lost[@]}"
