@@ -191,6 +191,33 @@ Test(recovery, off_and_on)
 }
 
 /* Pings that are under way end when health is switched off. */
+/* An idle node whose NIs are all ill, and whose peer does not answer, sends no
+ * more than a ping a second for each NI, beside the first ones. */
+Test(recovery, no_storm_while_idle)
+{
+	struct lnet_sim *sim = rails();
+	struct lnet *node = lnet_sim_node(sim, 0);
+	uint64_t before;
+
+	put(sim, mine[0], 0, SECOND);
+	lnet_sim_run(sim, MSEC);
+	paths_are(sim, NULL, NULL, &refuses);
+	for (unsigned int i = 0; i < 2; i++) {
+		const struct ulnet_nid ni = nid_of(mine[i]);
+
+		cr_assert_eq(lnet_ni_set_health(node, &ni, 0), 0);
+	}
+	before = counted(sim, "remote_dropped_count");
+	lnet_sim_run(sim, 30000 * MSEC);
+	cr_expect_gt(counted(sim, "remote_dropped_count"), before);
+	cr_expect_leq(counted(sim, "remote_dropped_count") - before,
+		      2 * (30 + 4), "%lu",
+		      counted(sim, "remote_dropped_count") - before);
+	rails_heal(sim);
+	lnet_sim_run(sim, 2000 * MSEC);
+	rails_end(sim);
+}
+
 Test(recovery, off_during_pings)
 {
 	struct lnet_sim *sim = rails();
