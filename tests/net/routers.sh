@@ -114,6 +114,8 @@ all_harms "bulk written" --inflight 4 --bulk-write 300k
 # ---- messages that no call repeats: those lost tell of the frozen router ----
 
 on_host client "$lnetd" --foreground --config "$dir/client.conf"
+# The question that gateways are asked each minute shall not tell of it.
+ctl 0 --socket "$dir/client.sock" set alive_router_check_interval 3600
 through_a=(--socket "$dir/client.sock" route show -v --gateway 10.9.0.3@tcp1)
 ctl 0 --socket "$dir/client.sock" ping --timeout 60 10.9.1.2@tcp2
 frozen
