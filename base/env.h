@@ -53,6 +53,10 @@ struct env_ops {
 	bool is_virtual; /* time is virtual, and one thread runs at a time */
 	/* Monotonic time, ns. */
 	uint64_t (*clock)(struct env *e);
+	/* For how long, ns since it began, the calling thread was ready to run,
+	 * and had no processor. 0: the system does not say. NULL: time stands
+	 * still meanwhile. Takes some 10 us. */
+	uint64_t (*starved)(struct env *e);
 	/* Fills @buf; cannot fail. */
 	void (*random)(struct env *e, void *buf, size_t len);
 	/* Sets when the loop needs its next turn, ns; TIME_NEVER: it needs

@@ -8,6 +8,8 @@
 #include "base/env.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <fcntl.h>
 #include <ev.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
@@ -186,6 +188,24 @@ struct ev_watch {
 static struct ev_env *ev_env(struct env *env)
 {
 	return container_of(env, struct ev_env, env);
+}
+
+/* The file has two numbers that matter here: ns on a processor, and ns of
+ * waiting for one. */
+static uint64_t real_starved(struct env *env)
+{
+	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	unsigned long long waited = 0;
+	char text[96];
+	ssize_t n;
+
+	(void)env;
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[MAX(n, 0)] = '\0';
+	return sscanf(text, "%*u %llu", &waited) == 1 ? waited : 0;
 }
 
 static uint64_t real_clock(struct env *env)
@@ -609,6 +629,7 @@ static void real_free(struct env *env)
 
 static const struct env_ops real_ops = {
 	.clock = real_clock,
+	.starved = real_starved,
 	.random = real_random,
 	.alarm = real_alarm,
 	.wake = real_wake,

@@ -12,23 +12,46 @@ static unsigned long long to_ms(uint64_t ns)
 	return ns / NSEC_PER_MSEC;
 }
 
-void guard_turn_end(struct guard *g, uint64_t now)
+/* The part of the last @ns in which the thread had no processor; what was so
+ * before, since the last sample, counts as well. Without a sample it is not
+ * known. */
+static uint64_t idle_of(struct guard *g, uint64_t ns, uint64_t starved)
 {
-	if (now <= g->begun + GUARD_LONG || g->named || now < g->quiet_until)
+	uint64_t idle = g->sampled ? starved - MIN(g->starved, starved) : 0;
+
+	g->starved = starved;
+	return MIN(idle, ns);
+}
+
+bool guard_turn_is_long(const struct guard *g, uint64_t now)
+{
+	return now > g->begun + GUARD_LONG && !g->named &&
+	       now >= g->quiet_until;
+}
+
+void guard_turn_long(struct guard *g, uint64_t now, uint64_t starved)
+{
+	uint64_t ns = now - g->begun, idle = idle_of(g, ns, starved);
+
+	if (ns - idle <= GUARD_LONG)
 		return;
 	g->quiet_until = now + GUARD_PAUSE;
 	log_warn("loop",
-		 "a turn took %llu ms, and everybody else on its thread "
-		 "waited, though no call in it took as long",
-		 to_ms(now - g->begun));
+		 "a turn took %llu ms (%llu of them without a processor), and "
+		 "everybody else on its thread waited, though no call in it "
+		 "took as long",
+		 to_ms(ns), to_ms(idle));
 }
 
-void guard_look(struct guard *g, uint64_t now)
+uint64_t guard_look(struct guard *g, uint64_t now)
 {
+	uint64_t ns = now - g->looked;
+
 	g->looked = now;
 	/* If the turn is too long already, late = 0 makes sure that its end is
 	 * noticed. */
 	g->late = now > g->begun + GUARD_LONG ? 0 : tick_now() + TICK_WINDOW;
+	return ns;
 }
 
 /* Is @name new, and not one too many? If so, remembers it. */
@@ -45,21 +68,20 @@ static bool remember(struct guard *g, const char *name)
 	return true;
 }
 
-void guard_call(struct guard *g, uint64_t now, const char *fmt, va_list args)
+void guard_call(struct guard *g, uint64_t ns, uint64_t starved, const char *fmt,
+		va_list args)
 {
-	uint64_t ns = now - g->looked;
+	uint64_t idle = idle_of(g, ns, starved);
 	char name[256];
 
-	/* Time until now is counted only once: a call that encloses this one is
-	 * not blamed for it. */
-	guard_look(g, now);
-	if (ns <= GUARD_LONG)
-		return;
 	g->named = true;
+	if (ns - idle <= GUARD_LONG)
+		return;
 	vsnprintf(name, sizeof(name), fmt, args);
 	if (remember(g, name))
 		log_warn("loop",
-			 "%s took %llu ms, in which everybody else on its "
-			 "thread waited: it, or who called it, must not block",
-			 name, to_ms(ns));
+			 "%s took %llu ms (%llu of them without a processor), "
+			 "in which everybody else on its thread waited: it, or "
+			 "who called it, must not block",
+			 name, to_ms(ns), to_ms(idle));
 }

@@ -10,6 +10,11 @@
  * since it last looked, the log names the call that has just ended. Each name
  * is logged once. A turn that is too long without such a call is logged, too.
  *
+ * Nobody is to blame for the time in which the thread was ready, but had no
+ * processor. The system counts that time; asking for it takes long, so the
+ * guard does so at most every GUARD_SAMPLE, at the end of a turn, and then only
+ * when a call or a turn seems to be too long.
+ *
  * Thread: the loop's owner; tick_now(): any.
  */
 #ifndef BASE_GUARD_H
@@ -53,6 +58,7 @@ static inline uint64_t tick_now(void)
 
 #define GUARD_LONG  (500 * NSEC_PER_MSEC) /* a turn, or a call, is too long */
 #define GUARD_PAUSE (60 * NSEC_PER_SEC)	  /* between two lines about turns */
+#define GUARD_SAMPLE (100 * NSEC_PER_MSEC)
 #define GUARD_NAMES 16			  /* most names that are logged */
 
 /* All zero at first. */
@@ -63,6 +69,8 @@ struct guard {
 	uint64_t looked;      /* ns: when the clock was last read */
 	bool named;	      /* a call of this turn was too long */
 	uint64_t quiet_until; /* ns: until then no turn is logged */
+	uint64_t sampled;     /* ns: the turn in which @starved was last set */
+	uint64_t starved;     /* env_ops.starved(), as last seen */
 	unsigned int nsaid;
 	uint64_t said[GUARD_NAMES]; /* hashes of the names logged */
 };
@@ -75,18 +83,32 @@ static inline void guard_turn_begin(struct guard *g, uint64_t now)
 	g->named = false;
 	g->late = tick_now() + TICK_WINDOW;
 }
-/* A turn has ended at @now (ns); needed only if guard_is_late(). */
-void guard_turn_end(struct guard *g, uint64_t now);
-/* No call is to blame for the time until @now (ns). */
-void guard_look(struct guard *g, uint64_t now);
+/* A turn has ended at @now (ns); needed only if guard_is_late(). Is it too
+ * long, so that guard_turn_long() is to be called? */
+bool guard_turn_is_long(const struct guard *g, uint64_t now);
+/* @starved: env_ops.starved(). */
+void guard_turn_long(struct guard *g, uint64_t now, uint64_t starved);
+/* A turn has ended: is @starved to be sampled? */
+static inline bool guard_sample_is_due(const struct guard *g)
+{
+	return g->begun - g->sampled >= GUARD_SAMPLE;
+}
+static inline void guard_sample(struct guard *g, uint64_t starved)
+{
+	g->sampled = g->begun;
+	g->starved = starved;
+}
+/* Reads the clock: it is @now (ns). Returns the ns since it was last read. */
+uint64_t guard_look(struct guard *g, uint64_t now);
 /* To be asked when a call, or the turn, ends: is it time to read the clock? */
 static inline bool guard_is_late(const struct guard *g)
 {
 	return tick_now() > g->late;
 }
-/* A call ends at @now (ns). @fmt and @args, as for printf(), name it in the
- * log: "the handler of ..." */
-void guard_call(struct guard *g, uint64_t now, const char *fmt, va_list args)
-	__attribute__((format(printf, 3, 0)));
+/* A call ends that has taken @ns, more than GUARD_LONG. @starved:
+ * env_ops.starved(). @fmt and @args, as for printf(), name it in the log: "the
+ * handler of ..." */
+void guard_call(struct guard *g, uint64_t ns, uint64_t starved, const char *fmt,
+		va_list args) __attribute__((format(printf, 4, 0)));
 
 #endif

@@ -358,12 +358,26 @@ static void orphan_abort(const char *fmt, va_list args)
 	       name);
 }
 
+static uint64_t loop_starved(struct loop *l)
+{
+	const struct env_ops *ops = l->env->ops;
+
+	return ops->starved ? ops->starved(l->env) : 0;
+}
+
 void loop_guard_vend(struct loop *l, const char *fmt, va_list args)
 {
+	uint64_t ns;
+
 	if (unlikely(l->orphan))
 		orphan_abort(fmt, args);
-	if (loop_guard_is_late(l))
-		guard_call(&l->guard, l->env->ops->clock(l->env), fmt, args);
+	if (!loop_guard_is_late(l))
+		return;
+	/* Time until now is counted only once: a call that encloses this one is
+	 * not blamed for it. */
+	ns = guard_look(&l->guard, l->env->ops->clock(l->env));
+	if (ns > GUARD_LONG)
+		guard_call(&l->guard, ns, loop_starved(l), fmt, args);
 }
 
 void loop_guard_end(struct loop *l, const char *fmt, ...)
@@ -388,6 +402,14 @@ void loop_turn_begin(struct loop *l)
 	loop_leave(before);
 }
 
+static out_of_line void turn_late(struct loop *l)
+{
+	uint64_t now = l->env->ops->clock(l->env);
+
+	if (guard_turn_is_long(&l->guard, now))
+		guard_turn_long(&l->guard, now, loop_starved(l));
+}
+
 void loop_turn_end(struct loop *l)
 {
 	struct loop *before = loop_enter(l);
@@ -401,7 +423,9 @@ void loop_turn_end(struct loop *l)
 						     : &l->last));
 	run_all(queue_take(&l->last));
 	if (unlikely(loop_guard_is_late(l)))
-		guard_turn_end(&l->guard, l->env->ops->clock(l->env));
+		turn_late(l);
+	if (unlikely(guard_sample_is_due(&l->guard)))
+		guard_sample(&l->guard, loop_starved(l));
 	l->in_turn = false;
 	loop_set_alarm(l);
 	loop_leave(before);

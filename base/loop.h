@@ -220,7 +220,7 @@ void loop_guard_vend(struct loop *l, const char *fmt, va_list args)
 static inline void loop_guard_others(struct loop *l)
 {
 	if (unlikely(loop_guard_is_late(l)))
-		guard_look(&l->guard, l->env->ops->clock(l->env));
+		(void)guard_look(&l->guard, l->env->ops->clock(l->env));
 }
 
 /* Runs one turn. With @block, waits until there is something to do: polls for a

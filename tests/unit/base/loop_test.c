@@ -439,6 +439,50 @@ Test(loop, a_long_call_is_named_once)
 	loop_free(l);
 }
 
+static uint64_t fake_waited;
+
+static uint64_t fake_starved(struct env *env)
+{
+	(void)env;
+	return fake_waited;
+}
+
+static void wait_for_a_processor(struct work *w)
+{
+	struct blocker *b = container_of(w, struct blocker, work);
+
+	fake_now += b->ns;
+	fake_waited += b->ns - GUARD_LONG;
+	ticks_pass(b->loop);
+	loop_guard_end(b->loop, "blocker %d", 1);
+}
+
+/* Nobody is blamed for the time in which the thread had no processor: neither
+ * the call, nor the turn. */
+Test(loop, time_without_a_processor_is_not_blamed)
+{
+	struct loop *l = make_loop(NULL);
+	struct blocker b = { .loop = l, .work.fn = wait_for_a_processor };
+	struct env_ops ops = *l->env->ops;
+
+	fake_now = l->now;
+	/* What was before the first turn does not count. */
+	fake_waited = 100 * NSEC_PER_SEC;
+	ops.clock = fake_clock;
+	ops.starved = fake_starved;
+	l->env->ops = &ops;
+	log_setup(LOG_WARN, on_line, NULL);
+	turn_of(&b, GUARD_LONG);
+	for (unsigned int i = 0; i < 3; i++)
+		turn_of(&b, 20 * GUARD_LONG);
+	cr_assert_eq(long_turns + names, 0);
+	b.work.fn = block;
+	turn_of(&b, GUARD_LONG + 1);
+	cr_assert_eq(names, 1);
+	log_setup(LOG_WARN, NULL, NULL);
+	loop_free(l);
+}
+
 static void call_after_others(struct work *w)
 {
 	struct blocker *b = container_of(w, struct blocker, work);
