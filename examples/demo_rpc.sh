@@ -97,9 +97,9 @@ pids[tally]=$!
 exec {enter}>enter
 cd .. || die "no way back"
 ready tally "ready; Enter ends it"
-run 0 9 tally/client 127.0.0.1@tcp 127.0.0.1@tcp 40
+run 0 9 tally/client 127.0.0.1@tcp 40
 has "^40\$"
-run 0 9 tally/client 127.0.0.2@tcp 127.0.0.1@tcp 2
+run 0 9 tally/client 127.0.0.1@tcp 2
 has "^42\$"
 echo >&"$enter" || die "tally does not listen"
 end tally
