@@ -212,6 +212,8 @@ has out "^  rail 127.0.0.1@tcp to $server: 50, credits [0-9]+, fewest -?[0-9]+\$
 has out "^  interface 127.0.0.1@tcp: sent 100.0%, received 100.0%\$"
 has out "^  attempts: 1[.][0-9]+ for each call, at most [1-9][0-9]*; queries [0-9]+, early replies [0-9]+, retries [0-9]+, refusals 0; "
 has out "^  counted: .*, replies_received [1-9]"
+ping 1 --count 3 --explain --deadline 0.5 127.0.0.9@tcp
+has out "^  attempts: 0[.]000 for each call, at most 0; "
 run 1 bash -c '"$@" >/dev/full' - "$rpcping" "${client[@]}" --count 1 "$server"
 has err "^rpcping: stdout: No space left on device\$"
 run 0 "$rpcping" --help

@@ -417,6 +417,7 @@ void report_explain(const struct load_stats *s, struct ulrpc *rpc)
 	struct lnet *node = ulrpc_node(rpc);
 	const struct load_explain *e = &s->explain;
 	uint64_t n = e->stage[LOAD_WIRE].n;
+	uint64_t sent = s->went[LOAD_ATTEMPTS] - s->went[LOAD_QUERIES];
 	char *yaml = NULL;
 
 	print_stages(e);
@@ -425,7 +426,7 @@ void report_explain(const struct load_stats *s, struct ulrpc *rpc)
 	printf("  attempts: %.3f for each call, at most %ju; queries %ju, "
 	       "early replies %ju, retries %ju, refusals %ju; transmissions "
 	       "%.3f\n",
-	       n ? (double)(n + s->resent) / (double)n : 0.0,
+	       n ? (double)sent / (double)n : 0.0,
 	       (uintmax_t)e->attempts_max, (uintmax_t)s->went[LOAD_QUERIES],
 	       (uintmax_t)s->went[LOAD_EXTENSIONS],
 	       (uintmax_t)s->went[LOAD_RETRIES],
