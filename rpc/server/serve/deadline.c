@@ -18,14 +18,18 @@ static uint64_t stall_time(const struct ulrpc_request *r)
 	return rpc_ns(r->sc->service->conf.stalled);
 }
 
-static void deadline_look_later(struct ulrpc_request *r, uint64_t now)
+/* Returns ns between two looks; TIME_NEVER: the CPT does not look. */
+static uint64_t stall_pause(const struct ulrpc_request *r)
 {
 	uint64_t time = stall_time(r);
 
-	r->look =
-		time == TIME_NEVER
-			? TIME_NEVER
-			: rpc_at(now, MAX(time / STALL_LOOKS, STALL_LOOK_MIN));
+	return time == TIME_NEVER ? TIME_NEVER
+				  : MAX(time / STALL_LOOKS, STALL_LOOK_MIN);
+}
+
+static void deadline_look_later(struct ulrpc_request *r, uint64_t now)
+{
+	r->look = rpc_at(now, stall_pause(r));
 }
 
 static void stall_begin(struct ulrpc_request *r, uint64_t now)
@@ -390,16 +394,19 @@ static void look_stuck(struct ulrpc_request *r, uint64_t now)
 	}
 }
 
-/* Looks whether @r has made progress, if that is due. */
+/* Looks whether @r has made progress, if that is due. Only a node that did not
+ * run looks a whole pause late: then its handlers did not run either, and their
+ * time begins anew. */
 static void look_stalled(struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t since = request_started(r);
-	bool was = r->stalled;
+	bool slept, was = r->stalled;
 
 	if (now < r->look || stall_at(r) == TIME_NEVER)
 		return;
+	slept = now > rpc_at(r->look, stall_pause(r));
 	deadline_look_later(r, now);
-	if (has_progressed(r))
+	if (has_progressed(r) || slept)
 		r->progressed = now;
 	since = MAX(since, r->progressed);
 	r->stalled = since && now >= rpc_at(since, stall_time(r));

@@ -110,13 +110,26 @@ unsigned int serve_node_add(struct serve_rig *g, unsigned int index)
 	return index;
 }
 
-void serve_init(struct serve_rig *g, uint64_t seed, unsigned int cpts)
+static void rig_init(struct serve_rig *g, uint64_t seed, unsigned int cpts,
+		     bool apart)
 {
 	*g = (struct serve_rig){ .served.lock = PTHREAD_MUTEX_INITIALIZER };
 	cr_assert_eq(lnet_cond_init(&g->served.unparked), 0);
 	cr_assert_eq(lnet_sim_new(seed, cpts, &g->sim), 0);
+	if (apart)
+		lnet_sim_apart(g->sim);
 	for (unsigned int i = 0; i < 2; i++)
 		g->node[i] = lnet_sim_node(g->sim, serve_node_add(g, i));
+}
+
+void serve_init(struct serve_rig *g, uint64_t seed, unsigned int cpts)
+{
+	rig_init(g, seed, cpts, false);
+}
+
+void serve_init_apart(struct serve_rig *g, uint64_t seed, unsigned int cpts)
+{
+	rig_init(g, seed, cpts, true);
 }
 
 void serve_open(struct serve_rig *g, const struct ulrpc_conf *conf)

@@ -68,6 +68,8 @@ void serve_release(struct served *s);
  * @index. */
 unsigned int serve_node_add(struct serve_rig *g, unsigned int index);
 void serve_init(struct serve_rig *g, uint64_t seed, unsigned int cpts);
+/* As serve_init(); the nodes can be paused. */
+void serve_init_apart(struct serve_rig *g, uint64_t seed, unsigned int cpts);
 void serve_open(struct serve_rig *g, const struct ulrpc_conf *conf);
 
 /* Returns the configuration of a service "test" with these methods. Inline:

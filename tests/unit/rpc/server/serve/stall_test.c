@@ -15,7 +15,7 @@ static void stall_rig(struct serve_rig *g, uint64_t stalled)
 	const struct ulrpc_service_conf conf = { .stalled = stalled };
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
-	serve_init(g, 1, 1);
+	serve_init_apart(g, 1, 1);
 	serve_open(g, &rpc);
 	serve_start_with(g, &conf);
 	raw_client_init(&a, g->sim, CALLER, SERVER);
@@ -120,6 +120,28 @@ Test(stall, not_with_progress)
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
+	serve_fini(&g);
+}
+
+/* While the node is stopped, no handler can make progress. */
+Test(stall, not_while_the_node_sleeps)
+{
+	struct wire_call c = slow(1, "park");
+	struct ulrpc_request *r;
+	struct serve_rig g;
+
+	stall_rig(&g, STALLED);
+	raw_client_send(&a, &c, 1, "x", 0);
+	lnet_sim_run(g.sim, 2 * SEC);
+	r = g.served.park[0];
+	cr_assert_eq(lnet_sim_pause(g.sim, SERVER, 60 * SEC), 0);
+	lnet_sim_run(g.sim, 63 * SEC);
+	cr_assert_not(r->stalled);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_stalled), 0);
+	lnet_sim_run(g.sim, 2 * SEC);
+	cr_assert(r->stalled);
+	serve_release(&g.served);
+	settle(&g);
 	serve_fini(&g);
 }
 
