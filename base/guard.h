@@ -12,8 +12,9 @@
  *
  * Nobody is to blame for the time in which the thread was ready, but had no
  * processor. The system counts that time; asking for it takes long, so the
- * guard does so at most every GUARD_SAMPLE, at the end of a turn, and then only
- * when a call or a turn seems to be too long.
+ * guard does so at the beginning of a turn, if the last time was GUARD_SAMPLE
+ * ago, and when a call or a turn seems to be too long. So up to GUARD_SAMPLE of
+ * such time before the turn may be taken for time in it.
  *
  * Thread: the loop's owner; tick_now(): any.
  */
@@ -88,7 +89,7 @@ static inline void guard_turn_begin(struct guard *g, uint64_t now)
 bool guard_turn_is_long(const struct guard *g, uint64_t now);
 /* @starved: env_ops.starved(). */
 void guard_turn_long(struct guard *g, uint64_t now, uint64_t starved);
-/* A turn has ended: is @starved to be sampled? */
+/* A turn has begun: is @starved to be sampled? */
 static inline bool guard_sample_is_due(const struct guard *g)
 {
 	return g->begun - g->sampled >= GUARD_SAMPLE;

@@ -397,6 +397,8 @@ void loop_turn_begin(struct loop *l)
 	l->turns++;
 	l->now = l->env->ops->clock(l->env);
 	guard_turn_begin(&l->guard, l->now);
+	if (unlikely(guard_sample_is_due(&l->guard)))
+		guard_sample(&l->guard, loop_starved(l));
 	timer_wheel_advance(&l->wheel, l->now);
 	run_all(mailbox_take(&l->mailbox));
 	loop_leave(before);
@@ -424,8 +426,6 @@ void loop_turn_end(struct loop *l)
 	run_all(queue_take(&l->last));
 	if (unlikely(loop_guard_is_late(l)))
 		turn_late(l);
-	if (unlikely(guard_sample_is_due(&l->guard)))
-		guard_sample(&l->guard, loop_starved(l));
 	l->in_turn = false;
 	loop_set_alarm(l);
 	loop_leave(before);
