@@ -102,6 +102,22 @@ static inline void ask_fail(struct rig *rig, const char *request, int status,
 	result_free(&r);
 }
 
+/* Repeats a request until it prints @words: what the node does in a turn of its
+ * own, after it has answered, is waited for like this. */
+static inline void ask_until(struct rig *rig, const char *request,
+			     const char *words)
+{
+	bool printed;
+
+	do {
+		struct result r = ask(rig, request);
+
+		cr_assert_eq(r.status, 0, "%s: %s", request, r.answer);
+		printed = strstr(r.out, words);
+		result_free(&r);
+	} while (!printed);
+}
+
 static inline struct result import(struct rig *rig, const char *mode,
 				   const char *text)
 {

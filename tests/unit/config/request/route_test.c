@@ -77,8 +77,11 @@ Test(route, added_and_shown)
 		"      gateway: 10.77.0.8@tcp\n"
 		"-     net: tcp5\n"
 		"      gateway: 10.77.0.9@tcp\n");
-	/* The same as a kernel node shows; no gateway answers through the stub
-	 * LND. */
+	/* No gateway answers through the stub LND. The node asks them in a turn
+	 * of its own. */
+	ask_until(&rig, "route show: {net: tcp5, verbose: 1}", "state: down");
+	ask_until(&rig, "route show: {net: tcp2, verbose: 1}", "state: down");
+	/* The same as a kernel node shows. */
 	ask_out(&rig, "route show: {net: tcp5, verbose: 1}",
 		"route:\n"
 		"-     net: tcp5\n"
