@@ -112,6 +112,7 @@ unit_tests += %D%/unit/lnet_discovery_test
 %C%_unit_lnet_discovery_test_SOURCES = \
 	%D%/unit/lnet/discovery/ask_test.c \
 	%D%/unit/lnet/discovery/asked_test.c \
+	%D%/unit/lnet/discovery/claim_cost_test.c \
 	%D%/unit/lnet/discovery/discovery_test.c \
 	%D%/unit/lnet/discovery/false_claim_test.c \
 	%D%/unit/lnet/discovery/frames_test.c \
@@ -120,6 +121,7 @@ unit_tests += %D%/unit/lnet_discovery_test
 	%D%/unit/lnet/discovery/reconcile_test.c \
 	%D%/unit/lnet/discovery/recovery_test.c \
 	%D%/unit/lnet/discovery/state_test.c \
+	%D%/unit/lnet/discovery/unverified_test.c \
 	%D%/unit/lnet/discovery/waiting_test.c
 %C%_unit_lnet_discovery_test_LINK = $(LINK) -Wl,--wrap=malloc
 
@@ -726,6 +728,7 @@ EXTRA_DIST += %D%/unit/o2iblnd/examples.h %D%/unit/o2iblnd/wire_again.h
 EXTRA_DIST += %D%/unit/o2iblnd/ib_rig.h %D%/unit/o2iblnd/node_rig.h
 EXTRA_DIST += %D%/unit/o2iblnd/peer_rig.h %D%/unit/o2iblnd/simqp_rig.h
 EXTRA_DIST += %D%/unit/lnet/injector.h %D%/unit/lnet/discovery/ping_rig.h %D%/unit/lnet/discovery/discover_rig.h
+EXTRA_DIST += %D%/unit/lnet/discovery/lie_rig.h
 EXTRA_DIST += %D%/unit/lnet/path/path_rig.h %D%/unit/lnet/path/where.h
 EXTRA_DIST += %D%/unit/rpc/wire/wire_reencode.h \
 	%D%/unit/rpc/wire/wire_hex.h %D%/unit/rpc/wire/wire_random.h
