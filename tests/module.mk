@@ -76,6 +76,7 @@ unit_tests += %D%/unit/lnet_peer_test
 
 unit_tests += %D%/unit/lnet_route_test
 %C%_unit_lnet_route_test_SOURCES = \
+	%D%/unit/lnet/route/gateway_test.c \
 	%D%/unit/lnet/route/route_test.c \
 	%D%/unit/lnet/route/routed_test.c
 
@@ -199,6 +200,8 @@ unit_tests += %D%/unit/config_test
 	%D%/unit/config/sites_test.c \
 	%D%/unit/config/request/debug_test.c \
 	%D%/unit/config/request/fault_test.c \
+	%D%/unit/config/request/import_kernel_test.c \
+	%D%/unit/config/request/import_shape_test.c \
 	%D%/unit/config/request/import_test.c \
 	%D%/unit/config/request/o2ib_test.c \
 	%D%/unit/config/request/peer_test.c \
@@ -351,6 +354,7 @@ unit_tests += %D%/unit/services_test
 	%D%/unit/services/brw_test.c \
 	%D%/unit/services/lst_console_test.c \
 	%D%/unit/services/lst_message_test.c \
+	%D%/unit/services/lst_run_test.c \
 	%D%/unit/services/lst_serve_test.c \
 	%D%/unit/services/memory_test.c \
 	%D%/unit/services/pattern_test.c \
@@ -729,6 +733,7 @@ EXTRA_DIST += %D%/unit/o2iblnd/ib_rig.h %D%/unit/o2iblnd/node_rig.h
 EXTRA_DIST += %D%/unit/o2iblnd/peer_rig.h %D%/unit/o2iblnd/simqp_rig.h
 EXTRA_DIST += %D%/unit/lnet/injector.h %D%/unit/lnet/discovery/ping_rig.h %D%/unit/lnet/discovery/discover_rig.h
 EXTRA_DIST += %D%/unit/lnet/discovery/lie_rig.h
+EXTRA_DIST += %D%/unit/lnet/route/routed_rig.h %D%/unit/services/lst_rig.h
 EXTRA_DIST += %D%/unit/lnet/path/path_rig.h %D%/unit/lnet/path/where.h
 EXTRA_DIST += %D%/unit/rpc/wire/wire_reencode.h \
 	%D%/unit/rpc/wire/wire_hex.h %D%/unit/rpc/wire/wire_random.h

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "stub_lnd.h"
+#include "tests/source.h"
 #include "ulnet/control.h"
 
 /* ---- the node ---- */
@@ -116,6 +117,20 @@ static inline void ask_until(struct rig *rig, const char *request,
 		printed = strstr(r.out, words);
 		result_free(&r);
 	} while (!printed);
+}
+
+/* Returns the contents of tests/config/@name, which the caller frees. */
+static inline char *config_file(const char *name)
+{
+	char file[128], *text = calloc(1, 65536);
+	FILE *f;
+
+	snprintf(file, sizeof(file), "tests/config/%s", name);
+	f = source_open(file);
+	cr_assert_not_null(f, "%s", file);
+	cr_assert_gt(fread(text, 1, 65535, f), 0);
+	fclose(f);
+	return text;
 }
 
 static inline struct result import(struct rig *rig, const char *mode,
