@@ -231,7 +231,7 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		.queue = r->queue,
 		.service = r->service,
 		.length = r->needed,
-		.checksum = r->absent,
+		.checksum = r->checksum,
 		.size = size,
 	};
 	lnet_timer_init(&f->timer, fetch_on_timer);

@@ -44,7 +44,7 @@ uint8_t *wire_estimate_put(uint8_t *p, uint64_t estimate)
 
 uint8_t *wire_checksum_put(uint8_t *p, uint32_t crc)
 {
-	return put_fixed64_field(p, 6, wire_checksum(crc));
+	return put_checksum_field(p, 6, wire_checksum(crc));
 }
 
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length)
@@ -422,9 +422,10 @@ static inline const uint8_t *get_bodies(const uint8_t *p, const uint8_t *end,
 }
 
 /* Decodes the checksum of the bodies, or skips a field that is not known. */
-static out_of_line const uint8_t *get_checksum(const uint8_t *p,
-					       const uint8_t *end, uint32_t tag,
-					       struct bodies *bodies)
+static out_of_line const uint8_t *get_checksum_of_bodies(const uint8_t *p,
+							 const uint8_t *end,
+							 uint32_t tag,
+							 struct bodies *bodies)
 {
 	return tag == TAG(6, WT_fixed64)
 		       ? get_fixed64(p, end, &bodies->checksum)
@@ -463,7 +464,7 @@ static bool get_requests(struct wire_view in, struct wire_requests *m,
 			p = get_bodies(p, in.end, &bodies->length);
 			break;
 		default:
-			p = get_checksum(p, in.end, tag, bodies);
+			p = get_checksum_of_bodies(p, in.end, tag, bodies);
 		}
 	}
 	return p == in.end;
@@ -543,7 +544,7 @@ static bool get_replies(struct wire_view in, struct wire_replies *m,
 			p = get_bodies(p, in.end, &bodies->length);
 			break;
 		default:
-			p = get_checksum(p, in.end, tag, bodies);
+			p = get_checksum_of_bodies(p, in.end, tag, bodies);
 		}
 	}
 	return p == in.end;

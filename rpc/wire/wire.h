@@ -134,6 +134,7 @@ struct wire_numbers {
 #define WIRE_WIDE(number, type, member) WIRE_WIDE_##type(member)
 #define WIRE_WIDE_varint(member)	uint64_t member;
 #define WIRE_WIDE_fixed64(member)	uint64_t member;
+#define WIRE_WIDE_checksum(member)	uint64_t member;
 #define WIRE_WIDE_varint32(member)
 #define WIRE_WIDE_fixed32(member)
 #define WIRE_WIDE_flag(member)
@@ -143,6 +144,7 @@ struct wire_numbers {
 #define WIRE_NARROW(number, type, member) WIRE_NARROW_##type(member)
 #define WIRE_NARROW_varint(member)
 #define WIRE_NARROW_fixed64(member)
+#define WIRE_NARROW_checksum(member)
 #define WIRE_NARROW_varint32(member) uint32_t member;
 #define WIRE_NARROW_fixed32(member)  uint32_t member;
 #define WIRE_NARROW_flag(member)     bool member;
@@ -265,7 +267,7 @@ struct wire_reply {
  * first wire_reply_put() (wire_put.h). WIRE_REPLY_BOUND is the bound of a reply
  * without bulks; WIRE_REPLIES_BOUND includes the estimate. */
 #define WIRE_REPLIES_BOUND 32u
-#define WIRE_REPLY_BOUND   115u
+#define WIRE_REPLY_BOUND   118u
 
 uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m);
 uint8_t *wire_estimate_put(uint8_t *p, uint64_t estimate);

@@ -153,6 +153,17 @@ uint8_t *put_numbers(uint8_t *p, unsigned int number, unsigned int type,
 	return put_end(begin, p);
 }
 
+const uint8_t *get_checksum(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+	uint64_t checksum;
+
+	p = get_fixed64(p, end, &checksum);
+	if (!p || (checksum && checksum != wire_checksum((uint32_t)checksum)))
+		return NULL;
+	*v = checksum;
+	return p;
+}
+
 const uint8_t *get_id(const uint8_t *p, const uint8_t *end,
 		      uint8_t (*id)[WIRE_ID_SIZE])
 {

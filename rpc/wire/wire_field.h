@@ -31,6 +31,7 @@ enum {
 	WT_varint32 = WT_VARINT,
 	WT_flag = WT_VARINT,
 	WT_fixed64 = WT_FIXED64,
+	WT_checksum = WT_FIXED64, /* of wire_checksum(), or 0 */
 	WT_fixed32 = WT_FIXED32,
 	WT_bytes = WT_LEN,
 	WT_id = WT_LEN,	  /* WIRE_ID_SIZE bytes, or none if all are 0 */
@@ -51,6 +52,7 @@ bool get_next(struct wire_view *v, uint32_t tag, struct wire_view *out);
  * the field is packed, reads all of it, otherwise one number. */
 const uint8_t *get_numbers(const uint8_t *p, const uint8_t *end, uint32_t tag,
 			   unsigned int type, struct wire_numbers *to);
+const uint8_t *get_checksum(const uint8_t *p, const uint8_t *end, uint64_t *v);
 /* Set all bytes of *@id or *@name, unless the value is malformed. */
 const uint8_t *get_id(const uint8_t *p, const uint8_t *end,
 		      uint8_t (*id)[WIRE_ID_SIZE]);
@@ -226,6 +228,8 @@ static inline uint8_t *put_fixed64_field(uint8_t *p, unsigned int number,
 	memcpy(p, &v, sizeof(v));
 	return p + sizeof(v);
 }
+
+#define put_checksum_field put_fixed64_field
 
 static inline uint8_t *put_bytes_field(uint8_t *p, unsigned int number,
 				       struct wire_view v)

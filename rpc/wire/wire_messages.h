@@ -75,7 +75,8 @@
 	F(11, varint32, needed)   \
 	F(12, varint, absent)     \
 	F(13, fixed64, held)      \
-	F(14, flag, unexecuted)
+	F(14, flag, unexecuted)   \
+	F(15, checksum, checksum)
 #define WIRE_REPLY_FIELDS(F, L, A) \
 	WIRE_REPLY_USUAL(F, L, A)  \
 	WIRE_REPLY_RARE(F, L, A)

@@ -296,7 +296,7 @@ static out_of_line bool reply_oversized(struct ulrpc_request *r,
 		reply->held = long_reply_hold(r, body, reply->needed,
 					      record_after(r, WIRE_OK));
 	if (reply->held && r->reply_to->checked)
-		reply->absent = wire_checksum(crc32c(0, body, reply->needed));
+		reply->checksum = wire_checksum(crc32c(0, body, reply->needed));
 	reply->status = reply->held ? WIRE_HELD : WIRE_TOO_LONG;
 	return reply->held;
 }

@@ -17,6 +17,7 @@ struct row {
 #define TYPE_varint32 PROTOBUF_C_TYPE_UINT32
 #define TYPE_flag     PROTOBUF_C_TYPE_BOOL
 #define TYPE_fixed64  PROTOBUF_C_TYPE_FIXED64
+#define TYPE_checksum PROTOBUF_C_TYPE_FIXED64
 #define TYPE_fixed32  PROTOBUF_C_TYPE_FIXED32
 #define TYPE_bytes    PROTOBUF_C_TYPE_BYTES
 #define TYPE_id	      PROTOBUF_C_TYPE_BYTES

@@ -363,6 +363,7 @@ static void make_reply(struct reply *r, uint32_t nbulks, uint32_t segments)
 		.absent = number(),
 		.held = number(),
 		.unexecuted = below(2),
+		.checksum = below(2) ? wire_checksum(number32()) : 0,
 		.bulks = { .n = nbulks, .list = r->moved },
 	};
 	for (uint32_t i = 0; i < nbulks; i++)
@@ -381,6 +382,7 @@ static void make_reply(struct reply *r, uint32_t nbulks, uint32_t segments)
 	r->pb.absent = r->reply.absent;
 	r->pb.held = r->reply.held;
 	r->pb.unexecuted = r->reply.unexecuted;
+	r->pb.checksum = r->reply.checksum;
 	r->pb.n_bulk = nbulks;
 	r->pb.bulk = r->pb_bulk;
 }
@@ -405,6 +407,7 @@ static void check_reply(const struct wire_reply *got, const struct reply *r)
 	CHECK(got->absent, want->absent);
 	CHECK(got->held, want->held);
 	CHECK(got->unexecuted, want->unexecuted);
+	CHECK(got->checksum, want->checksum);
 	CHECK(got->bulks.n, want->bulks.n);
 	for (uint32_t i = 0; i < want->bulks.n; i++) {
 		cr_assert(wire_moved_next(&bulks, &m), "seed %u", seed);

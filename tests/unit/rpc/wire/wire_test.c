@@ -108,9 +108,14 @@ static const struct {
 	{ "replies", RP, "09 01*8 10 02 18 03 22 02 28 02 22 02 18 05 7a 02", 2,
 	  NULL },
 	{ "a reply with all", RP,
-	  "22 24 08 01 10 02 18 03 20 04 30 06 38 07 40 08 "
-	  "4a 08 08 01 12 04 01*4 4a 06 12 04 04*4 50 0a 58 0b",
+	  "22 3a 08 01 10 02 18 03 20 04 30 06 38 07 40 08 "
+	  "4a 08 08 01 12 04 01*4 4a 06 12 04 04*4 50 0a 58 0b "
+	  "60 0c 69 0d*8 70 01 79 0f*4 01 00*3",
 	  0, NULL },
+	{ "a reply whose checksum is 0", RP, "22 0b 18 10 79 00*8", 0,
+	  "22 02 18 10" },
+	{ "a reply whose last checksum holds", RP,
+	  "22 12 79 0f*4 01 00*3 79 0e*4 01 00*3", 0, "22 09 79 0e*4 01 00*3" },
 	{ "checksums one by one", RP, "22 0c 4a 0a 15 01*4 15 02*4", 0,
 	  "22 0c 4a 0a 12 08 01*4 02*4" },
 	{ "moved: numbers one by one", RP,
@@ -239,6 +244,12 @@ static const struct {
 	{ "reply: a number cut off", RP, "22 02 08 80 18 01", 0 },
 	{ "reply: number 0", RP, "22 02 00 00", 0 },
 	{ "reply: what was moved, too long", RP, "22 04 4a 03 08 01 18 01", 0 },
+	{ "reply: a checksum cut off", RP, "22 08 79 01*4 01 00 00", 0 },
+	{ "reply: a checksum without its mark", RP, "22 09 79 01*4 00*4", 0 },
+	{ "reply: a checksum of more than 33 bits", RP, "22 09 79 01*4 03 00*3",
+	  0 },
+	{ "reply: a checksum with a high bit", RP, "22 09 79 01*4 01 00*2 80",
+	  0 },
 	{ "reply: 17 bulks", RP,
 	  "22 22 4a 00 4a 00 4a 00 4a 00 4a 00 4a 00 4a 00 4a 00 4a 00 4a 00 "
 	  "4a 00 4a 00 4a 00 4a 00 4a 00 4a 00 4a 00",
