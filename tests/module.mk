@@ -189,6 +189,7 @@ unit_tests += %D%/unit/o2iblnd_test
 
 unit_tests += %D%/unit/sim_test
 %C%_unit_sim_test_SOURCES = \
+	%D%/unit/sim/hole_test.c \
 	%D%/unit/sim/ni_down_test.c \
 	%D%/unit/sim/sim_test.c
 

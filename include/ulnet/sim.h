@@ -56,6 +56,9 @@ struct ulnet_sim_link {
 	/* the message arrives, but the sender is not told that it was sent */
 	uint32_t mute;
 	uint32_t cut; /* the connection breaks in the middle of the payload */
+	/* bytes: messages with more payload are lost, as if the MTU of the link
+	 * were smaller than its ends believe; 0: none */
+	uint32_t hole;
 };
 
 struct ulnet_sim_stats {

@@ -166,6 +166,7 @@ static void sim_conn_open(struct sim_path *p)
 		list_add_tail(&p->ep->conns, &p->of_ep);
 	loop_timer_cancel(p->sc->loop, &p->timer);
 	p->failures = 0;
+	p->stuck = false;
 	p->generation = atomic_load(&p->ep->generation);
 	sim_conn_tell(p, 0);
 }
@@ -215,22 +216,23 @@ static void sim_conn_silent(struct sim_path *p)
 	conn_tell_silent(p, SILENT_AFTER);
 }
 
-/* Something was lost a while ago. If the network is still cut, the connection
- * is silent; otherwise later messages have got through. */
+/* Something was lost a while ago. If the network is still cut, or does not take
+ * it, the connection is silent; otherwise later messages have got through. */
 static void on_silence_timer(struct timer *t)
 {
 	struct sim_path *p = container_of(t, struct sim_path, silence);
 
 	net_path_now(p->sc, p);
-	if (p->conn.state == SIM_CONN_OPEN && sim_conn_is_cut(p) &&
-	    !only_calls(p))
+	if (p->conn.state == SIM_CONN_OPEN &&
+	    (p->stuck || sim_conn_is_cut(p)) && !only_calls(p))
 		sim_conn_silent(p);
 }
 
-void sim_conn_lost(struct sim_path *p)
+void sim_conn_lost(struct sim_path *p, bool hole)
 {
 	struct loop *loop = p->sc->loop;
 
+	p->stuck |= hole;
 	if (p->conn.state == SIM_CONN_OPEN && !timer_armed(&p->silence))
 		loop_timer_arm(loop, &p->silence,
 			       loop_now(loop) + SILENT_AFTER);

@@ -92,6 +92,8 @@ struct sim_path {
 	struct timer timer;
 	/* armed while something was sent and has been lost */
 	struct timer silence;
+	/* a message was lost in a hole, and all copies of it would be */
+	bool stuck;
 	struct list of_ep;   /* sim_ep.conns */
 	struct list in_lost; /* sim_cpt.lost_conns */
 	uint64_t cut; /* ns: what has left dst before this does not arrive */
@@ -174,9 +176,12 @@ void net_paths_free(struct sim_cpt *sc);
  * both are opened and cut together.
  *
  * A connection is silent if something that was sent is lost, and the network is
- * still cut SILENT_AFTER later. Then LNet is told, messages that have not left
- * are given back, and a new connection is tried. What was lost stays lost; TCP
- * would deliver it late.
+ * still cut SILENT_AFTER later, or what was lost is too large for the link
+ * (ulnet_sim_link.hole): TCP would repeat it in vain. Then LNet is told,
+ * messages that have not left are given back, and a new connection is tried.
+ * What was lost stays lost; over a network that is whole again TCP would
+ * deliver it late. Small messages pass a hole although large ones are stuck, as
+ * if they had a connection of their own.
  *
  * As over TCP, a process that only calls can be reached only over a connection
  * that it has opened. Such a connection is never silent.
@@ -203,9 +208,9 @@ int sim_conn_ready(struct sim_path *p);
 
 /* Is the network cut, so that there is not even a refusal? */
 bool sim_conn_is_cut(const struct sim_path *p);
-/* A message has left on the connection, and is lost since the network is cut.
- */
-void sim_conn_lost(struct sim_path *p);
+/* A message has left on the connection, and is lost: @hole: it is too large for
+ * the link; otherwise the network is cut. */
+void sim_conn_lost(struct sim_path *p, bool hole);
 
 /* A message has come in from @p's destination, over a connection that can be
  * used for answers. */

@@ -390,14 +390,24 @@ static void tx_sent(struct timer *t)
 	tx_end(container_of(t, struct sim_tx, timer), 0, LNET_CAUSE_OK);
 }
 
+/* Is the message too large for the link, so that it is lost? */
+static bool tx_meets_hole(const struct sim_tx *tx, const struct sim_path *p)
+{
+	if (likely(!p->link.hole) || tx->msg->length <= p->link.hole)
+		return false;
+	tx->sc->ep->net->faults++;
+	return true;
+}
+
 /* The link is free: the first byte leaves now, the last one at tx->sent_at. */
 static void tx_depart(struct timer *t)
 {
 	struct sim_tx *tx = container_of(t, struct sim_tx, timer);
 	struct sim_cpt *sc = tx->sc;
 	struct sim_path *p = net_path_now(sc, tx->path);
+	bool hole = tx_meets_hole(tx, p);
 	bool lost = !atomic_load(&sc->ep->up) || p->partitioned ||
-		    !ep_is_there(p->ep) || dice(sc, p->link.loss);
+		    !ep_is_there(p->ep) || hole || dice(sc, p->link.loss);
 	bool error = dice(sc, p->link.error);
 	bool mute = dice(sc, p->link.mute);
 
@@ -410,8 +420,8 @@ static void tx_depart(struct timer *t)
 		pkt_send(tx);
 	}
 	tx->departed = true;
-	if (unlikely(p->link.connect && sim_conn_is_cut(p)))
-		sim_conn_lost(p);
+	if (unlikely(p->link.connect && (hole || sim_conn_is_cut(p))))
+		sim_conn_lost(p, hole);
 	if (mute) {
 		trace_tx(tx, SIM_MUTE);
 		return;

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
+#include "sim/sim_priv.h"
+
 static char pattern_byte(uint64_t pattern, uint32_t i)
 {
 	return (char)(pattern * 37 + (uint64_t)i * 7 + (i >> 8));
@@ -66,6 +69,16 @@ int cluster_node_add(struct lnet_sim *sim, const struct ulnet_nid *nids,
 	return lnet_sim_node_add(sim, text, conf, start, arg);
 }
 
+uint32_t link_hole(struct lnet_sim *sim, unsigned int percent)
+{
+	const uint64_t at[] = { lnet_sim_digest(sim), lnet_sim_now(sim) };
+	uint64_t random = hash_bytes(at, sizeof(at), sim->seed);
+
+	if (sim->seed % 5 != 3 || random % 100 >= percent)
+		return 0;
+	return 1 + (uint32_t)((random >> 32) % (random & 128 ? 20000 : 1500));
+}
+
 void link_faults(struct lnet_sim *sim, bool harsh, struct ulnet_sim_link *l)
 {
 	uint32_t *const parts[] = { &l->loss,	&l->duplicate, &l->reorder,
@@ -75,6 +88,7 @@ void link_faults(struct lnet_sim *sim, bool harsh, struct ulnet_sim_link *l)
 	for (unsigned int i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (harsh || lnet_sim_random(sim, 100) < 40)
 			*parts[i] = (uint32_t)lnet_sim_random(sim, 60000);
+	l->hole = link_hole(sim, 25);
 }
 
 static bool links_know(const struct links *l, const struct ulnet_nid *src,

@@ -37,6 +37,10 @@ int cluster_node_add(struct lnet_sim *sim, const struct ulnet_nid *nids,
 
 /* ---- the network ---- */
 
+/* In one run of five: with a chance of @percent, how many bytes of payload pass
+ * an MTU hole; otherwise 0: there is none. Takes none of the random numbers of
+ * the simulation: the other runs are what they were before there were holes. */
+uint32_t link_hole(struct lnet_sim *sim, unsigned int percent);
 /* Draws the faults of a link into @l: any of them, or all if @harsh. */
 void link_faults(struct lnet_sim *sim, bool harsh, struct ulnet_sim_link *l);
 

@@ -147,21 +147,23 @@ static void one_way_mend(void *arg)
 	links_set(&w->run->links, w->run->sim, w->src, w->dst, &perfect);
 }
 
-/* Cuts one direction between two nodes on a rail. */
+/* Cuts one direction between two nodes on a rail, or makes a hole in it. */
 static void one_way(struct run *r)
 {
-	static const struct ulnet_sim_link deaf = { .latency = 10 * US,
-						    .loss = LNET_SIM_ALWAYS };
+	struct ulnet_sim_link deaf = { .latency = 10 * US,
+				       .hole = link_hole(r->sim, 50) };
 	struct rails *rails = r->rails;
 	struct one_way *w = &rails->one_way[rails->nways++ % SPLITS_MAX];
 	struct member *a = some_member(r), *b = some_member(r);
 
+	if (!deaf.hole)
+		deaf.loss = LNET_SIM_ALWAYS;
 	if (w->run)
 		one_way_mend(w);
 	*w = (struct one_way){ r, a->nids[some_rail(a)],
 			       b->nids[some_rail(b)] };
 	links_set(&r->links, r->sim, w->src, w->dst, &deaf);
-	tally_count(r, LINK_IS_ONE_WAY);
+	tally_count(r, deaf.hole ? LINK_HAS_HOLE : LINK_IS_ONE_WAY);
 	lnet_sim_at(r->sim, rnd(r, chance(r, 20) ? 5 * SEC : 200 * MS),
 		    one_way_mend, w);
 }

@@ -50,6 +50,8 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 		l.reorder = 400000;
 		l.reorder_window = rnd(r, SEC);
 	}
+	if (l.hole)
+		tally_count(r, LINK_HAS_HOLE);
 	links_set(&r->links, r->sim, a, b, &l);
 }
 

@@ -30,6 +30,7 @@ static const char *const happenings[HAPPENINGS] = {
 	[RULES_CHANGE] = "fault rules change",
 	[RAIL_IS_CUT] = "a rail is silent",
 	[LINK_IS_ONE_WAY] = "a link is silent in one direction",
+	[LINK_HAS_HOLE] = "a link loses what is long",
 	[PEER_IS_ADDED] = "a peer is configured",
 	[PEER_IS_DELETED] = "a peer is configured no more",
 	[DISCOVERY_IS_SET] = "discovery is switched",
