@@ -222,6 +222,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/durable_bulk_test.c \
 	%D%/unit/rpc/durable_pair_test.c \
 	%D%/unit/rpc/estimate_test.c \
+	%D%/unit/rpc/hole_pair_test.c \
 	%D%/unit/rpc/inbox_test.c \
 	%D%/unit/rpc/long_reply_test.c \
 	%D%/unit/rpc/loss_pair_test.c \

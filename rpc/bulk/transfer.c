@@ -194,18 +194,47 @@ static bool chunk_is_spread(const struct chunk *p)
 	       lnet_is_multi_rail(c->shard->node, &c->peer.nid);
 }
 
-static int chunk_launch(struct chunk *p)
+/* Nothing was heard of the last try of @p. If that took the way by which the
+ * request came, the next one takes another, and the other way round: a rail by
+ * which requests and extensions get through may lose all that is longer. */
+static void chunk_turn(struct chunk *p)
 {
 	const struct transfers_conf *c = &p->x->t->conf;
-	struct ulnet_nid self = chunk_is_spread(p) ? LNET_NID_ANY : c->self;
+
+	p->elsewhere = lnet_nid_is_any(&p->rail) ||
+		       (lnet_nid_eq(&p->rail, &c->peer.nid) &&
+			lnet_nid_eq(&p->local, &c->self));
+}
+
+/* Chooses from where (ANY: LNet chooses) to where this try of @p goes. If LNet
+ * knows the caller by several NIDs, it takes one whose health has not just
+ * suffered; if it does not, RPC knows by which the caller has sent. */
+static void chunk_way(const struct chunk *p, struct ulnet_nid *self,
+		      struct ulnet_id *peer)
+{
+	const struct transfers_conf *c = &p->x->t->conf;
+	bool any = chunk_is_spread(p);
+
+	*peer = c->peer;
+	if (unlikely(p->elsewhere))
+		any = lnet_is_multi_rail(c->shard->node, &c->peer.nid) ||
+		      (c->other && c->other(c->caller, &peer->nid));
+	*self = any ? LNET_NID_ANY : c->self;
+}
+
+static int chunk_launch(struct chunk *p)
+{
 	struct remote *r = p->x->r;
 	uint64_t match = r->match + p->at.segment;
+	struct ulnet_nid self;
+	struct ulnet_id peer;
 
+	chunk_way(p, &self, &peer);
 	if (r->access == ULRPC_BULK_SOURCE)
-		return LNetGet(self, p->md, c->peer, ULRPC_PORTAL_BULK, match,
+		return LNetGet(self, p->md, peer, ULRPC_PORTAL_BULK, match,
 			       p->at.in_segment);
 	r->tried = true;
-	return LNetPut(self, p->md, LNET_ACK_REQ, c->peer, ULRPC_PORTAL_BULK,
+	return LNetPut(self, p->md, LNET_ACK_REQ, peer, ULRPC_PORTAL_BULK,
 		       match, p->at.in_segment,
 		       p->x->crc ? bulk_proof(p->crc) : 0);
 }
@@ -255,8 +284,10 @@ static void chunk_retry(struct chunk *p)
 	uint64_t now = shard_now(s), pause = 0;
 
 	stat_count(s, RPC_STAT_segments_retried);
-	if (p->status == -ETIMEDOUT)
+	if (p->status == -ETIMEDOUT) {
 		p->waited = now - p->began;
+		chunk_turn(p);
+	}
 	/* If the match values differ, the caller's attempt was over, and
 	 * nothing failed in the network. */
 	if (p->match == x->r->match)
@@ -959,6 +990,7 @@ void transfer_abort(struct transfers *t, int status)
 	t->conf.heard = NULL;
 	t->conf.busy = NULL;
 	t->conf.loss = NULL;
+	t->conf.other = NULL;
 	list_del(&t->link);
 	t->aborted = status;
 	list_for_each_entry (x, &t->active, link)

@@ -53,6 +53,11 @@ struct transfers_conf {
 	struct list *busy; /* lists the transfers while something is moved, for
 			    * transfers_on_conn_loss() */
 	struct bulk_loss *loss;
+	/* NULL, or sets *@nid to another NID of the caller, from which messages
+	 * of the same connection have come, and returns true; false: there is
+	 * none. @caller: as below, borrowed as the fields above. */
+	bool (*other)(const void *caller, struct ulnet_nid *nid);
+	const void *caller;
 };
 
 /* Bytes of memory that transfers_new() takes. */

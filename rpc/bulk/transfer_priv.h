@@ -131,6 +131,7 @@ struct chunk {
 	bool answered;	       /* an answer has come, and set status */
 	bool final;	       /* a retry would fail, too */
 	bool late;	       /* this try was given up: chunk_is_late() */
+	bool elsewhere; /* the next try takes another rail, if there is one */
 	/* how often its segment has arrived changed; since the first time it is
 	 * all of the segment, part by part */
 	uint8_t damages;

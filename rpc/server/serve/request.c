@@ -234,6 +234,12 @@ void request_batch_add_deadline(struct request_batch *b,
 	b->deadline = MAX(b->deadline, b->due);
 }
 
+/* transfers_conf.other */
+static bool other_rail(const void *caller, struct ulnet_nid *nid)
+{
+	return rails_other(caller, nid);
+}
+
 /* Returns the configuration of transfers for the attempt of @r that has come
  * with @b. */
 static struct transfers_conf bulk_conf(const struct ulrpc_request *r,
@@ -250,6 +256,8 @@ static struct transfers_conf bulk_conf(const struct ulrpc_request *r,
 		.heard = b->export ? &b->export->heard : NULL,
 		.busy = b->export ? &b->export->bulk : NULL,
 		.loss = b->export ? &b->export->bulk_loss : NULL,
+		.other = b->export ? other_rail : NULL,
+		.caller = b->export,
 	};
 }
 

@@ -28,6 +28,18 @@ bool rails_know(const struct export *e, const struct ulnet_nid *nid)
 	return rail_find(e, nid) != NULL;
 }
 
+bool rails_other(const struct export *e, struct ulnet_nid *nid)
+{
+	const struct export_rail *rail, *other = NULL;
+
+	list_for_each_entry (rail, &e->rails, link)
+		if (!lnet_nid_eq(&rail->nid, nid))
+			other = rail;
+	if (other)
+		*nid = other->nid;
+	return other;
+}
+
 static void rail_del(struct rails *rs, struct export_rail *rail)
 {
 	if (rail->far)

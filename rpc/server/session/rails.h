@@ -73,6 +73,9 @@ bool rails_hear(struct rails *rs, struct export *e,
 void rails_look(struct rails *rs, const struct export *e);
 /* Has @e been heard from @nid? */
 bool rails_know(const struct export *e, const struct ulnet_nid *nid);
+/* Sets *@nid to another NID that @e was heard from: of several, the one that it
+ * was heard from last. False: there is none. */
+bool rails_other(const struct export *e, struct ulnet_nid *nid);
 /* Forgets @nid, by which @e cannot be reached. Returns whether @e has another
  * rail. */
 bool rails_leave(struct rails *rs, struct export *e,
