@@ -65,6 +65,14 @@ static inline void read_bytes(struct reader *r, void *out, size_t len)
 		memset(out, 0, len);
 }
 
+static inline uint16_t read_le16(struct reader *r)
+{
+	uint16_t v;
+
+	read_bytes(r, &v, sizeof(v));
+	return le16toh(v);
+}
+
 static inline uint32_t read_le32(struct reader *r)
 {
 	uint32_t v;

@@ -30,6 +30,13 @@ unit_tests += %D%/unit/base_test
 	%D%/unit/base/util_test.c \
 	bench/herd_law.c bench/herd_law.h
 
+if WITH_TLS
+unit_tests += %D%/unit/secure_test
+%C%_unit_secure_test_SOURCES = \
+	%D%/unit/secure/record_test.c
+%C%_unit_secure_test_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
+endif
+
 unit_tests += %D%/unit/lnet_core_test
 %C%_unit_lnet_core_test_SOURCES = \
 	%D%/unit/lnet/core/directory_test.c \

@@ -22,8 +22,8 @@ check_dist() {
 	local flags="--enable-werror CC=gcc TESTS_CFLAGS='$tests_cflags' \
 		--cache-file=$BUILD/config.cache.gcc"
 
-	# rdma-core is not everywhere.
-	[ $long = no ] || flags+=" --without-verbs"
+	# rdma-core is not everywhere, nor is OpenSSL 3.
+	[ $long = no ] || flags+=" --without-verbs --without-tls"
 	tests=$(reading_tests)
 	for name in $tests; do
 		[[ $name == *.sh ]] || programs+=("$name")
@@ -42,7 +42,7 @@ tree_files() {
 		done) ||
 		(cd "$SRC" && find base bench config debian demo examples \
 			include lnd lnet m4/ulnet* man packaging rpc scripts \
-			services sim tests tools -type f)
+			secure services sim tests tools -type f)
 }
 
 # Everything in the tree is distributed, but for files of CI and git.

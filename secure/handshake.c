@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "secure/handshake.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+/* Bytes that come and go are kept in memory of OpenSSL (BIO_s_mem()), which is
+ * freed with the SSL. */
+struct handshake {
+	enum handshake_side side;
+	struct keys_user user;
+	SSL *ssl;
+	BIO *in, *out;
+	size_t fed;
+	bool done;
+	int rc; /* of handshake_feed(), once for all */
+	struct identity *peer;
+	/* server: the cluster's key that the client has shown to have */
+	char cluster[IDENTITY_NAME_SIZE];
+	char error[512];
+};
+
+static struct handshake *of(SSL *ssl)
+{
+	struct keys_user *user = SSL_get_app_data(ssl);
+
+	return container_of(user, struct handshake, user);
+}
+
+/* ---- a cluster's key, as a pre-shared key of TLS ---- */
+
+/* NULL: no memory. */
+static SSL_SESSION *cluster_session(SSL *ssl, const uint8_t *key)
+{
+	static const uint8_t aes_128_gcm_sha256[] = { 0x13, 0x01 };
+	SSL_SESSION *s = SSL_SESSION_new();
+
+	if (s && SSL_SESSION_set1_master_key(s, key, CLUSTER_KEY_SIZE) == 1 &&
+	    SSL_SESSION_set_cipher(
+		    s, SSL_CIPHER_find(ssl, aes_128_gcm_sha256)) == 1 &&
+	    SSL_SESSION_set1_id_context(s, (const uint8_t *)KEYS_CONTEXT,
+					strlen(KEYS_CONTEXT)) == 1 &&
+	    SSL_SESSION_set_protocol_version(s, TLS1_3_VERSION) == 1)
+		return s;
+	SSL_SESSION_free(s);
+	return NULL;
+}
+
+static int on_psk_use(SSL *ssl, const EVP_MD *md, const unsigned char **id,
+		      size_t *n, SSL_SESSION **session)
+{
+	const uint8_t *key;
+	const char *name = keys_cluster(of(ssl)->user.keys, &key);
+
+	*session = NULL;
+	/* @md: OpenSSL has begun already, and wants a key for this hash */
+	if (!name || (md && !EVP_MD_is_a(md, "SHA256")))
+		return 1;
+	*id = (const unsigned char *)name;
+	*n = strlen(name);
+	*session = cluster_session(ssl, key);
+	return *session != NULL;
+}
+
+static int on_psk_find(SSL *ssl, const unsigned char *id, size_t n,
+		       SSL_SESSION **session)
+{
+	struct handshake *h = of(ssl);
+	const uint8_t *key = keys_cluster_find(h->user.keys, id, n);
+
+	*session = NULL;
+	if (!key) /* perhaps it is a ticket */
+		return 1;
+	*session = cluster_session(ssl, key);
+	if (!*session)
+		return 0;
+	memcpy(h->cluster, id, n);
+	h->cluster[n] = '\0';
+	/* A ticket would not say by which key it was got. */
+	SSL_set_num_tickets(ssl, 0);
+	return 1;
+}
+
+/* ---- tickets ---- */
+
+bool handshake_ticket(const struct handshake *h, struct ticket *t)
+{
+	if (!h->done || h->rc || !h->user.session ||
+	    !SSL_SESSION_is_resumable(h->user.session))
+		return false;
+	SSL_SESSION_up_ref(h->user.session);
+	t->session = h->user.session;
+	t->peer = identity_ref(h->peer);
+	return true;
+}
+
+void ticket_drop(struct ticket *t)
+{
+	SSL_SESSION_free(t->session);
+	identity_put(t->peer);
+	*t = (struct ticket){ 0 };
+}
+
+/* ---- life ---- */
+
+static bool use_ticket(struct handshake *h, const struct ticket *t)
+{
+	struct keys_error why;
+	X509 *certificate = SSL_SESSION_get0_peer(t->session);
+
+	if (!certificate || !keys_believe(h->user.keys, certificate, &why))
+		return true; /* all anew, which will say why if it fails */
+	return SSL_set_session(h->ssl, t->session) == 1;
+}
+
+static void take_side(struct handshake *h)
+{
+	SSL_set_app_data(h->ssl, &h->user);
+	if (h->side == HANDSHAKE_SERVER) {
+		SSL_set_psk_find_session_callback(h->ssl, on_psk_find);
+		SSL_set_accept_state(h->ssl);
+	} else {
+		SSL_set_psk_use_session_callback(h->ssl, on_psk_use);
+		SSL_set_connect_state(h->ssl);
+	}
+}
+
+static bool start(struct handshake *h, const struct ticket *ticket)
+{
+	h->ssl = SSL_new(
+		keys_context(h->user.keys, h->side == HANDSHAKE_SERVER));
+	h->in = BIO_new(BIO_s_mem());
+	h->out = BIO_new(BIO_s_mem());
+	if (!h->ssl || !h->in || !h->out) {
+		BIO_free(h->in);
+		BIO_free(h->out);
+		return false;
+	}
+	BIO_set_mem_eof_return(h->in, -1);
+	SSL_set_bio(h->ssl, h->in, h->out);
+	take_side(h);
+	return !ticket || !ticket->session || use_ticket(h, ticket);
+}
+
+struct handshake *handshake_new(enum handshake_side side, struct keys *keys,
+				const struct ticket *ticket)
+{
+	struct handshake *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->side = side;
+	h->user.keys = keys_ref(keys);
+	if (start(h, ticket))
+		return h;
+	ERR_clear_error();
+	handshake_free(h);
+	return NULL;
+}
+
+void handshake_free(struct handshake *h)
+{
+	if (!h)
+		return;
+	/* A session that ends otherwise is not resumed. */
+	if (h->ssl && h->done && !h->rc)
+		SSL_set_shutdown(h->ssl,
+				 SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+	SSL_free(h->ssl);
+	SSL_SESSION_free(h->user.session);
+	identity_put(h->peer);
+	keys_put(h->user.keys);
+	free(h);
+}
+
+/* ---- going on ---- */
+
+static const struct {
+	int reason;
+	int rc;
+	const char *text;
+} refusals[] = {
+	{ SSL_R_TLSV1_ALERT_UNKNOWN_CA, -EACCES,
+	  "the peer does not know this node's authority" },
+	{ SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED, -EACCES,
+	  "the peer says that this node's certificate is not valid (any more, "
+	  "or yet)" },
+	{ SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, -EACCES,
+	  "the peer says that this node's certificate was revoked" },
+	{ SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, -EACCES,
+	  "the peer does not believe this node's certificate" },
+	{ SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, -EACCES,
+	  "the peer does not believe this node's certificate" },
+	{ SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, -EACCES,
+	  "the peer wants a certificate, or has another cluster's key" },
+	{ SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE, -EACCES,
+	  "the peer shows no certificate, and does not know the cluster's "
+	  "key" },
+	{ SSL_R_BINDER_DOES_NOT_VERIFY, -EACCES,
+	  "the peer has another key under the name of the cluster's key" },
+	{ SSL_R_TLSV1_ALERT_DECRYPT_ERROR, -EACCES,
+	  "the peer has another key" },
+	{ SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM, -EACCES,
+	  "the peer does not know the cluster's key, and this node has no "
+	  "certificate" },
+	{ SSL_R_NO_SHARED_CIPHER, -EACCES,
+	  "the peer does not know the cluster's key, and this node has no "
+	  "certificate" },
+	{ SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, -EACCES,
+	  "the peer has no certificate, and does not know the cluster's key" },
+};
+
+/* Remembers why OpenSSL has given up. */
+static int give_up(struct handshake *h)
+{
+	long verified = SSL_get_verify_result(h->ssl);
+	unsigned long first = ERR_peek_error();
+	int why = ERR_GET_LIB(first) == ERR_LIB_SSL ? ERR_GET_REASON(first) : 0;
+	const char *text = ERR_reason_error_string(first);
+
+	h->rc = -EPROTO;
+	if (why == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+		h->rc = -EACCES;
+		snprintf(h->error, sizeof(h->error),
+			 "the peer's certificate is not believed: %s",
+			 X509_verify_cert_error_string(verified));
+	} else {
+		snprintf(h->error, sizeof(h->error), "TLS: %s",
+			 text ? text : "the peer breaks off");
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(refusals); i++) {
+		if (refusals[i].reason != why)
+			continue;
+		h->rc = refusals[i].rc;
+		snprintf(h->error, sizeof(h->error), "%s", refusals[i].text);
+		break;
+	}
+	ERR_clear_error();
+	return h->rc;
+}
+
+static int fail(struct handshake *h, int rc, const char *text)
+{
+	h->rc = rc;
+	snprintf(h->error, sizeof(h->error), "%s", text);
+	ERR_clear_error();
+	return rc;
+}
+
+/* Who is it? */
+static int meet(struct handshake *h)
+{
+	X509 *certificate = SSL_get0_peer_certificate(h->ssl);
+	const char *name = h->cluster;
+	const uint8_t *key;
+
+	if (certificate) {
+		h->peer = keys_identity(certificate);
+		return h->peer ? 0
+			       : fail(h, -EACCES,
+				      "the peer's certificate has no name that "
+				      "can be used");
+	}
+	if (h->side == HANDSHAKE_CLIENT)
+		name = keys_cluster(h->user.keys, &key);
+	if (!name || !name[0] || !SSL_session_reused(h->ssl))
+		return fail(h, -EACCES, "the peer has proved nothing");
+	h->peer = identity_new(IDENTITY_CLUSTER_KEY);
+	if (!h->peer)
+		return fail(h, -ENOMEM, "no memory");
+	text_copy(h->peer->name, sizeof(h->peer->name), name);
+	return 0;
+}
+
+/* Lets OpenSSL work on what has come behind the handshake: tickets, and what
+ * the server says if it does not believe the client after all. */
+static int read_behind(struct handshake *h)
+{
+	uint8_t byte;
+	int n = SSL_read(h->ssl, &byte, 1);
+
+	if (n > 0)
+		return fail(h, -EPROTO, "the peer sends data, and must not");
+	if (SSL_get_error(h->ssl, n) != SSL_ERROR_WANT_READ)
+		return give_up(h);
+	return 0;
+}
+
+static int go_on(struct handshake *h)
+{
+	int n, rc;
+
+	ERR_clear_error();
+	if (!h->done) {
+		n = SSL_do_handshake(h->ssl);
+		if (n != 1)
+			return SSL_get_error(h->ssl, n) == SSL_ERROR_WANT_READ
+				       ? 0
+				       : give_up(h);
+		rc = meet(h);
+		if (rc)
+			return rc;
+		h->done = true;
+	}
+	return read_behind(h);
+}
+
+int handshake_feed(struct handshake *h, const void *bytes, size_t n)
+{
+	if (h->rc)
+		return h->rc;
+	if (n > HANDSHAKE_MAX - h->fed)
+		return fail(h, -EMSGSIZE, "the peer's handshake is too long");
+	h->fed += n;
+	if (n && BIO_write(h->in, bytes, (int)n) != (int)n)
+		return fail(h, -ENOMEM, "no memory");
+	return go_on(h);
+}
+
+const uint8_t *handshake_bytes(const struct handshake *h, size_t *n_p)
+{
+	char *bytes;
+	long n = BIO_get_mem_data(h->out, &bytes);
+
+	*n_p = n > 0 ? (size_t)n : 0;
+	return (const uint8_t *)bytes;
+}
+
+bool handshake_is_done(const struct handshake *h)
+{
+	return h->done && !h->rc;
+}
+
+const char *handshake_error(const struct handshake *h)
+{
+	return h->error;
+}
+
+/* ---- when it is done ---- */
+
+struct identity *handshake_peer(const struct handshake *h)
+{
+	return h->peer;
+}
+
+bool handshake_was_resumed(const struct handshake *h)
+{
+	return SSL_session_reused(h->ssl) &&
+	       h->peer->kind == IDENTITY_CERTIFICATE;
+}
+
+int handshake_secrets(const struct handshake *h, const void *context, size_t n,
+		      uint8_t to_server[SEAL_SECRET],
+		      uint8_t to_client[SEAL_SECRET])
+{
+	static const char label[] = "EXPORTER-ulnet-rpc";
+	uint8_t both[2 * SEAL_SECRET];
+
+	BUG_ON(!handshake_is_done(h));
+	if (SSL_export_keying_material(h->ssl, both, sizeof(both), label,
+				       sizeof(label) - 1, context, n, 1) != 1) {
+		ERR_clear_error();
+		return -ENOMEM;
+	}
+	memcpy(to_server, both, SEAL_SECRET);
+	memcpy(to_client, both + SEAL_SECRET, SEAL_SECRET);
+	OPENSSL_cleanse(both, sizeof(both));
+	return 0;
+}
+
+enum seal_cipher handshake_cipher(const struct handshake *h)
+{
+	const SSL_CIPHER *c = SSL_get_current_cipher(h->ssl);
+
+	return SSL_CIPHER_get_id(c) == TLS1_3_CK_CHACHA20_POLY1305_SHA256
+		       ? SEAL_CHACHA20_POLY1305
+		       : SEAL_AES_128_GCM;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who a peer is, as a handshake has proved it. Immutable, and shared by all who
+ * refer to it. Any thread.
+ */
+#ifndef SECURE_IDENTITY_H
+#define SECURE_IDENTITY_H
+
+#include <stdatomic.h>
+#include "base/util.h"
+
+#define IDENTITY_NAME_SIZE 256 /* bytes of a name, with the 0 at its end */
+
+enum identity_kind {
+	IDENTITY_CERTIFICATE = 1, /* has the key of a certificate */
+	IDENTITY_CLUSTER_KEY,	  /* has a key that all of a cluster have */
+};
+
+struct identity {
+	_Atomic unsigned int refs;
+	enum identity_kind kind;
+	/* of a certificate: its first DNS name, or its common name; of a
+	 * cluster's key: the name of the key. Letters, digits, and ._-@:/ */
+	char name[IDENTITY_NAME_SIZE];
+	/* common name of who has signed the certificate, in printable ASCII;
+	 * "" for a key, and for a name that is not printable */
+	char issuer[IDENTITY_NAME_SIZE];
+	int64_t until; /* s since 1970: when the certificate ends; 0: never */
+	/* lists of NIDs, in the form of lnet_nidlist(3), that the certificate
+	 * may speak for, one behind the other and each with a 0 at its end;
+	 * NULL: it names none. Printable; not parsed yet */
+	char *nids;
+	unsigned int nnids;
+};
+
+/* Returns an identity with one reference, all else of it 0; NULL: no memory. */
+struct identity *identity_new(enum identity_kind kind);
+static inline struct identity *identity_ref(struct identity *id)
+{
+	atomic_fetch_add(&id->refs, 1);
+	return id;
+}
+/* @id may be NULL. */
+void identity_put(struct identity *id);
+
+#endif

@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "secure/keys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Of a file with a cluster's keys. */
+#define LINE_SIZE      (IDENTITY_NAME_SIZE + 2 * CLUSTER_KEY_SIZE + 64)
+#define TICKET_SECONDS 3600
+
+struct cluster_key {
+	char name[IDENTITY_NAME_SIZE];
+	uint8_t key[CLUSTER_KEY_SIZE];
+};
+
+struct keys {
+	_Atomic unsigned int refs;
+	SSL_CTX *client, *server;
+	X509_STORE *authorities; /* NULL: no certificate is believed */
+	X509 *certificate;	 /* NULL: none */
+	STACK_OF(X509) * chain;	 /* between it and the authority */
+	EVP_PKEY *key;
+	unsigned int ncluster;
+	struct cluster_key cluster[CLUSTER_KEYS_MAX];
+};
+
+static __attribute__((format(printf, 3, 4))) int refuse(struct keys_error *err,
+							int rc, const char *fmt,
+							...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	ERR_clear_error();
+	return rc;
+}
+
+/* What OpenSSL says of its last error. */
+static const char *reason(void)
+{
+	const char *text = ERR_reason_error_string(ERR_peek_last_error());
+
+	return text ? text : "not understood";
+}
+
+/* ---- files ---- */
+
+/* Has nobody but the owner, or root, written a secret in it, or read it? */
+static int check_secret(int fd, const char *path, struct keys_error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return refuse(err, -errno, "%s: %s", path, strerror(errno));
+	if (st.st_mode & (S_IRWXG | S_IRWXO))
+		return refuse(err, -EACCES,
+			      "%s: others may read or change it (mode %03o), "
+			      "and there is a key in it: chmod 600",
+			      path, (unsigned int)st.st_mode & 0777);
+	if (st.st_uid && st.st_uid != geteuid())
+		return refuse(err, -EACCES,
+			      "%s: it belongs to user %u, and not to this one "
+			      "or root",
+			      path, (unsigned int)st.st_uid);
+	return 0;
+}
+
+/* Opens @path; with @secret only if it is one. */
+static int file_open(const char *path, bool secret, BIO **bio_p,
+		     struct keys_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int rc = 0;
+
+	if (fd < 0)
+		return refuse(err, -errno, "%s: %s", path, strerror(errno));
+	if (secret)
+		rc = check_secret(fd, path, err);
+	if (!rc) {
+		*bio_p = BIO_new_fd(fd, BIO_CLOSE);
+		if (*bio_p)
+			return 0;
+		rc = refuse(err, -ENOMEM, "%s: no memory", path);
+	}
+	close(fd);
+	return rc;
+}
+
+/* After PEM_read_bio_X(): has the file ended, as it must somewhere? */
+static bool is_end(void)
+{
+	unsigned long e = ERR_peek_last_error();
+	bool end = ERR_GET_LIB(e) == ERR_LIB_PEM &&
+		   ERR_GET_REASON(e) == PEM_R_NO_START_LINE;
+
+	if (end)
+		ERR_clear_error();
+	return end;
+}
+
+int keys_check_file(const char *path, struct keys_error *err)
+{
+	BIO *bio;
+	int rc = file_open(path, true, &bio, err);
+
+	if (!rc)
+		BIO_free(bio);
+	return rc;
+}
+
+/* Reads all certificates of @path. */
+static int read_certificates(const char *path, STACK_OF(X509) * to,
+			     struct keys_error *err)
+{
+	X509 *c;
+	BIO *bio;
+	int rc = file_open(path, false, &bio, err);
+
+	if (rc)
+		return rc;
+	while ((c = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
+		if (sk_X509_push(to, c) > 0)
+			continue;
+		X509_free(c);
+		rc = refuse(err, -ENOMEM, "%s: no memory", path);
+		break;
+	}
+	BIO_free(bio);
+	if (!rc && !is_end())
+		rc = refuse(err, -EINVAL, "%s: %s", path, reason());
+	if (!rc && !sk_X509_num(to))
+		rc = refuse(err, -EINVAL,
+			    "%s: there is no certificate in it (PEM)", path);
+	return rc;
+}
+
+static int read_key(struct keys *k, const char *path, struct keys_error *err)
+{
+	BIO *bio;
+	int rc = file_open(path, true, &bio, err);
+
+	if (rc)
+		return rc;
+	k->key = PEM_read_bio_PrivateKey(bio, NULL, NULL, (void *)"");
+	BIO_free(bio);
+	if (!k->key)
+		return refuse(err, -EINVAL, "%s: no key without a password: %s",
+			      path, reason());
+	if (X509_check_private_key(k->certificate, k->key) != 1)
+		return refuse(err, -EINVAL,
+			      "%s: it is not the key of the certificate", path);
+	return 0;
+}
+
+static int read_certificate(struct keys *k, const char *path,
+			    struct keys_error *err)
+{
+	int rc;
+
+	k->chain = sk_X509_new_null();
+	if (!k->chain)
+		return refuse(err, -ENOMEM, "%s: no memory", path);
+	rc = read_certificates(path, k->chain, err);
+	if (!rc)
+		k->certificate = sk_X509_shift(k->chain);
+	return rc;
+}
+
+static int read_authorities(struct keys *k, const char *path,
+			    struct keys_error *err)
+{
+	STACK_OF(X509) *all = sk_X509_new_null();
+	int rc;
+
+	k->authorities = X509_STORE_new();
+	if (!all || !k->authorities) {
+		sk_X509_free(all);
+		return refuse(err, -ENOMEM, "%s: no memory", path);
+	}
+	rc = read_certificates(path, all, err);
+	for (int i = 0; !rc && i < sk_X509_num(all); i++) {
+		X509 *c = sk_X509_value(all, i);
+
+		if (X509_check_ca(c) == 0)
+			rc = refuse(err, -EINVAL,
+				    "%s: certificate %d in it is not an "
+				    "authority's",
+				    path, i + 1);
+		else if (X509_STORE_add_cert(k->authorities, c) != 1)
+			rc = refuse(err, -ENOMEM, "%s: no memory", path);
+	}
+	sk_X509_pop_free(all, X509_free);
+	return rc;
+}
+
+static int read_revoked(struct keys *k, const char *path,
+			struct keys_error *err)
+{
+	X509_CRL *crl;
+	unsigned int n = 0;
+	BIO *bio;
+	int rc = file_open(path, false, &bio, err);
+
+	if (rc)
+		return rc;
+	while (!rc && (crl = PEM_read_bio_X509_CRL(bio, NULL, NULL, NULL))) {
+		n++;
+		if (X509_STORE_add_crl(k->authorities, crl) != 1)
+			rc = refuse(err, -ENOMEM, "%s: no memory", path);
+		X509_CRL_free(crl);
+	}
+	BIO_free(bio);
+	if (rc)
+		return rc;
+	if (!is_end() || !n)
+		return refuse(err, -EINVAL,
+			      "%s: there is no list of what was revoked in it "
+			      "(PEM), or it is damaged",
+			      path);
+	X509_STORE_set_flags(k->authorities,
+			     X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+	return 0;
+}
+
+/* ---- a cluster's keys ---- */
+
+/* Reads a line "NAME HEX". */
+static bool cluster_parse(struct cluster_key *c, char *line)
+{
+	char *at, *name = strtok_r(line, " \t\r\n", &at);
+	char *hex = strtok_r(NULL, " \t\r\n", &at);
+	size_t n;
+
+	if (!hex || strtok_r(NULL, " \t\r\n", &at) ||
+	    strlen(name) >= sizeof(c->name) ||
+	    strspn(hex, "0123456789abcdefABCDEF") != strlen(hex))
+		return false;
+	text_copy(c->name, sizeof(c->name), name);
+	return OPENSSL_hexstr2buf_ex(c->key, sizeof(c->key), &n, hex, '\0') ==
+		       1 &&
+	       n == sizeof(c->key);
+}
+
+static int cluster_add(struct keys *k, char *line, const char *path,
+		       unsigned int at, struct keys_error *err)
+{
+	const uint8_t *key;
+
+	line[strcspn(line, "#")] = '\0';
+	if (!line[strspn(line, " \t\r\n")])
+		return 0;
+	if (k->ncluster == CLUSTER_KEYS_MAX)
+		return refuse(err, -EINVAL, "%s:%u: more than %u keys", path,
+			      at, CLUSTER_KEYS_MAX);
+	if (!cluster_parse(&k->cluster[k->ncluster], line))
+		return refuse(err, -EINVAL,
+			      "%s:%u: not a name and a key of %u hexadecimal "
+			      "digits",
+			      path, at, 2 * CLUSTER_KEY_SIZE);
+	key = keys_cluster_find(k, k->cluster[k->ncluster].name,
+				strlen(k->cluster[k->ncluster].name));
+	if (key)
+		return refuse(err, -EINVAL, "%s:%u: '%s' comes twice", path, at,
+			      k->cluster[k->ncluster].name);
+	k->ncluster++;
+	return 0;
+}
+
+static int read_cluster(struct keys *k, const char *path,
+			struct keys_error *err)
+{
+	char line[LINE_SIZE];
+	unsigned int at = 0;
+	BIO *bio, *lines;
+	int rc = file_open(path, true, &bio, err);
+
+	if (rc)
+		return rc;
+	lines = BIO_new(BIO_f_buffer());
+	if (!lines)
+		rc = refuse(err, -ENOMEM, "%s: no memory", path);
+	else
+		bio = BIO_push(lines, bio);
+	while (!rc && BIO_gets(bio, line, sizeof(line)) > 0)
+		rc = cluster_add(k, line, path, ++at, err);
+	OPENSSL_cleanse(line, sizeof(line));
+	BIO_free_all(bio);
+	if (!rc && !k->ncluster)
+		rc = refuse(err, -EINVAL, "%s: there is no key in it", path);
+	return rc;
+}
+
+const char *keys_cluster(const struct keys *k, const uint8_t **key_p)
+{
+	if (!k->ncluster)
+		return NULL;
+	*key_p = k->cluster[0].key;
+	return k->cluster[0].name;
+}
+
+const char *keys_cluster_name(const struct keys *k, unsigned int i)
+{
+	return i < k->ncluster ? k->cluster[i].name : NULL;
+}
+
+const uint8_t *keys_cluster_find(const struct keys *k, const void *name,
+				 size_t n)
+{
+	for (unsigned int i = 0; i < k->ncluster; i++)
+		if (strlen(k->cluster[i].name) == n &&
+		    !memcmp(k->cluster[i].name, name, n))
+			return k->cluster[i].key;
+	return NULL;
+}
+
+/* ---- certificates ---- */
+
+bool keys_believe(const struct keys *k, X509 *certificate,
+		  struct keys_error *err)
+{
+	X509_STORE_CTX *ctx = X509_STORE_CTX_new();
+	bool good = false;
+	int why = X509_V_ERR_OUT_OF_MEM;
+
+	if (ctx && k->authorities &&
+	    X509_STORE_CTX_init(ctx, k->authorities, certificate, k->chain)) {
+		good = X509_verify_cert(ctx) == 1;
+		why = X509_STORE_CTX_get_error(ctx);
+	}
+	X509_STORE_CTX_free(ctx);
+	if (!good)
+		refuse(err, 0, "%s", X509_verify_cert_error_string(why));
+	ERR_clear_error();
+	return good;
+}
+
+/* What names consist of: nothing that rules give a meaning, and nothing that
+ * terminals and logs do. */
+static bool is_name(unsigned char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || (c && strchr("._-@:/", c));
+}
+
+static bool is_printable(unsigned char c)
+{
+	return c >= ' ' && c < 0x7f;
+}
+
+/* Copies a text, which may come from anybody, if it is one of such letters. */
+static bool text_take(char *to, const ASN1_STRING *from,
+		      bool (*is_good)(unsigned char))
+{
+	unsigned char *utf8 = NULL;
+	int n = from ? ASN1_STRING_to_UTF8(&utf8, from) : -1;
+	bool good = n > 0 && n < IDENTITY_NAME_SIZE;
+
+	for (int i = 0; good && i < n; i++)
+		good = is_good(utf8[i]);
+	if (good)
+		memcpy(to, utf8, (size_t)n + 1);
+	OPENSSL_free(utf8);
+	return good;
+}
+
+static bool common_name(char *to, const X509_NAME *name,
+			bool (*is_good)(unsigned char))
+{
+	int at = X509_NAME_get_index_by_NID(name, NID_commonName, -1);
+
+	return at >= 0 && text_take(to,
+				    X509_NAME_ENTRY_get_data(
+					    X509_NAME_get_entry(name, at)),
+				    is_good);
+}
+
+#define NID_PREFIX "lnet:"
+
+/* Adds the NIDs that an alternative name lnet:NIDS names. */
+static bool nids_add(struct identity *id, const ASN1_STRING *uri)
+{
+	const char *text = (const char *)ASN1_STRING_get0_data(uri);
+	size_t n = (size_t)ASN1_STRING_length(uri);
+	size_t prefix = strlen(NID_PREFIX), have = 0;
+	char *all;
+
+	if (n <= prefix || strncmp(text, NID_PREFIX, prefix))
+		return true; /* means something to others */
+	for (size_t i = prefix; i < n; i++)
+		if (!is_printable((unsigned char)text[i]))
+			return true; /* means nothing to anybody */
+	for (unsigned int i = 0; i < id->nnids; i++)
+		have += strlen(id->nids + have) + 1;
+	n -= prefix;
+	all = realloc(id->nids, have + n + 1);
+	if (!all)
+		return false;
+	memcpy(all + have, text + prefix, n);
+	all[have + n] = '\0';
+	id->nids = all;
+	id->nnids++;
+	return true;
+}
+
+static bool alternative_names(struct identity *id, X509 *certificate)
+{
+	GENERAL_NAMES *names =
+		X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+	bool good = true;
+
+	for (int i = 0; i < sk_GENERAL_NAME_num(names) && good; i++) {
+		const GENERAL_NAME *g = sk_GENERAL_NAME_value(names, i);
+
+		if (g->type == GEN_DNS && !id->name[0])
+			(void)text_take(id->name, g->d.dNSName, is_name);
+		else if (g->type == GEN_URI)
+			good = nids_add(id, g->d.uniformResourceIdentifier);
+	}
+	GENERAL_NAMES_free(names);
+	return good;
+}
+
+struct identity *keys_identity(X509 *certificate)
+{
+	struct identity *id = identity_new(IDENTITY_CERTIFICATE);
+	struct tm until;
+
+	if (!id)
+		return NULL;
+	if (!alternative_names(id, certificate) ||
+	    (!id->name[0] &&
+	     !common_name(id->name, X509_get_subject_name(certificate),
+			  is_name))) {
+		identity_put(id);
+		ERR_clear_error();
+		return NULL;
+	}
+	(void)common_name(id->issuer, X509_get_issuer_name(certificate),
+			  is_printable);
+	if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &until))
+		id->until = timegm(&until);
+	return id;
+}
+
+/* ---- contexts of TLS ---- */
+
+/* The first of these is taken: AES where both processors have instructions for
+ * it. Both use SHA-256, as a cluster's key needs. */
+static const char *ciphers(void)
+{
+#if defined(__x86_64__)
+	if (!__builtin_cpu_supports("aes"))
+		return "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256";
+#endif
+	return "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
+}
+
+static bool context_shows(SSL_CTX *ctx, const struct keys *k)
+{
+	if (!k->certificate)
+		return true;
+	return SSL_CTX_use_certificate(ctx, k->certificate) == 1 &&
+	       SSL_CTX_use_PrivateKey(ctx, k->key) == 1 &&
+	       SSL_CTX_set1_chain(ctx, k->chain) == 1;
+}
+
+/* A client has opened a ticket: is it still believed? */
+static SSL_TICKET_RETURN on_ticket(SSL *ssl, SSL_SESSION *session,
+				   const unsigned char *name, size_t n,
+				   SSL_TICKET_STATUS status, void *arg)
+{
+	const struct keys_user *user = SSL_get_app_data(ssl);
+	struct keys_error why;
+	X509 *certificate;
+
+	(void)name;
+	(void)n;
+	(void)arg;
+	if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW)
+		return SSL_TICKET_RETURN_IGNORE_RENEW;
+	certificate = SSL_SESSION_get0_peer(session);
+	if (!certificate || !keys_believe(user->keys, certificate, &why))
+		return SSL_TICKET_RETURN_IGNORE_RENEW;
+	return SSL_TICKET_RETURN_USE_RENEW;
+}
+
+/* The server has sent a ticket. */
+static int on_session(SSL *ssl, SSL_SESSION *session)
+{
+	struct keys_user *user = SSL_get_app_data(ssl);
+
+	SSL_SESSION_free(user->session);
+	user->session = session;
+	return 1; /* the reference is taken */
+}
+
+static void context_tickets(SSL_CTX *ctx, bool server)
+{
+	SSL_CTX_set_timeout(ctx, TICKET_SECONDS);
+	SSL_CTX_set_num_tickets(ctx, 1);
+	if (server) {
+		SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+		SSL_CTX_set_session_ticket_cb(ctx, NULL, on_ticket, NULL);
+		return;
+	}
+	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT |
+						    SSL_SESS_CACHE_NO_INTERNAL);
+	SSL_CTX_sess_set_new_cb(ctx, on_session);
+}
+
+static SSL_CTX *context_new(const struct keys *k, bool server)
+{
+	SSL_CTX *ctx = SSL_CTX_new(TLS_method());
+
+	if (!ctx)
+		return NULL;
+	SSL_CTX_set_verify(
+		ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+	SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION |
+					 SSL_OP_CIPHER_SERVER_PREFERENCE |
+					 SSL_OP_PRIORITIZE_CHACHA);
+	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+	context_tickets(ctx, server);
+	if (k->authorities)
+		SSL_CTX_set1_cert_store(ctx, k->authorities);
+	if (SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) == 1 &&
+	    SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) == 1 &&
+	    SSL_CTX_set_ciphersuites(ctx, ciphers()) == 1 &&
+	    SSL_CTX_set1_groups_list(ctx, "X25519:P-256") == 1 &&
+	    SSL_CTX_set_session_id_context(ctx, (const uint8_t *)KEYS_CONTEXT,
+					   strlen(KEYS_CONTEXT)) == 1 &&
+	    context_shows(ctx, k))
+		return ctx;
+	SSL_CTX_free(ctx);
+	return NULL;
+}
+
+SSL_CTX *keys_context(struct keys *k, bool server)
+{
+	return server ? k->server : k->client;
+}
+
+/* ---- all together ---- */
+
+static int check_conf(const struct keys_conf *c, struct keys_error *err)
+{
+	if (!c->certificate && !c->cluster)
+		return refuse(err, -EINVAL,
+			      "neither a certificate nor a cluster's key");
+	if (!c->certificate != !c->key)
+		return refuse(err, -EINVAL,
+			      c->key ? "%s: a key without a certificate"
+				     : "%s: a certificate without its key",
+			      c->key ? c->key : c->certificate);
+	if (c->certificate && !c->authority)
+		return refuse(err, -EINVAL,
+			      "%s: a certificate without an authority to "
+			      "believe",
+			      c->certificate);
+	if (c->revoked && !c->authority)
+		return refuse(err, -EINVAL, "%s: of which authority?",
+			      c->revoked);
+	return 0;
+}
+
+/* Would others believe this node? */
+static int check_own(const struct keys *k, const struct keys_conf *c,
+		     struct keys_error *err)
+{
+	struct keys_error why;
+	struct identity *id = keys_identity(k->certificate);
+	int rc = -EINVAL;
+
+	if (!id)
+		return refuse(err, -EINVAL,
+			      "%s: the certificate has no name of at most %u "
+			      "letters, digits and ._-@:/",
+			      c->certificate, IDENTITY_NAME_SIZE - 1);
+	identity_put(id);
+	if (keys_believe(k, k->certificate, &why))
+		return 0;
+	if (X509_cmp_current_time(X509_get0_notAfter(k->certificate)) < 0 ||
+	    X509_cmp_current_time(X509_get0_notBefore(k->certificate)) > 0)
+		rc = -EKEYEXPIRED;
+	return refuse(err, rc, "%s: those who believe %s do not believe it: %s",
+		      c->certificate, c->authority, why.text);
+}
+
+static int read_all(struct keys *k, const struct keys_conf *c,
+		    struct keys_error *err)
+{
+	int rc = check_conf(c, err);
+
+	if (!rc && c->certificate)
+		rc = read_certificate(k, c->certificate, err);
+	if (!rc && c->key)
+		rc = read_key(k, c->key, err);
+	if (!rc && c->authority)
+		rc = read_authorities(k, c->authority, err);
+	if (!rc && c->revoked)
+		rc = read_revoked(k, c->revoked, err);
+	if (!rc && c->certificate)
+		rc = check_own(k, c, err);
+	if (!rc && c->cluster)
+		rc = read_cluster(k, c->cluster, err);
+	return rc;
+}
+
+int keys_load(const struct keys_conf *conf, struct keys **keys_p,
+	      struct keys_error *err)
+{
+	struct keys *k = calloc(1, sizeof(*k));
+	int rc;
+
+	if (!k)
+		return refuse(err, -ENOMEM, "no memory");
+	k->refs = 1;
+	rc = read_all(k, conf, err);
+	if (!rc) {
+		k->client = context_new(k, false);
+		k->server = context_new(k, true);
+		if (k->client && k->server) {
+			*keys_p = k;
+			return 0;
+		}
+		rc = refuse(err, -EINVAL, "OpenSSL: %s", reason());
+	}
+	keys_put(k);
+	return rc;
+}
+
+struct keys *keys_ref(struct keys *k)
+{
+	atomic_fetch_add(&k->refs, 1);
+	return k;
+}
+
+void keys_put(struct keys *k)
+{
+	if (!k || atomic_fetch_sub(&k->refs, 1) > 1)
+		return;
+	SSL_CTX_free(k->client);
+	SSL_CTX_free(k->server);
+	X509_STORE_free(k->authorities);
+	X509_free(k->certificate);
+	sk_X509_pop_free(k->chain, X509_free);
+	EVP_PKEY_free(k->key);
+	OPENSSL_cleanse(k, sizeof(*k));
+	free(k);
+}

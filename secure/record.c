@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "secure/record.h"
+
+#include <errno.h>
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
+
+#include "base/buf.h"
+
+#define FORMAT	   1
+#define TAG	   16
+#define HEAD_BOUND (SEAL_HEAD - TAG) /* what the tag covers of the head */
+#define NONCE	   12
+
+struct seal_key {
+	EVP_CIPHER_CTX *ctx;
+	uint8_t secret[SEAL_SECRET];
+	uint8_t iv[NONCE];
+};
+
+/* ---- keys ---- */
+
+/* HKDF-Expand-Label of RFC 8446, 7.1. */
+static bool expand(const uint8_t secret[SEAL_SECRET], const char *label,
+		   uint8_t *out, size_t n)
+{
+	EVP_KDF *kdf = EVP_KDF_fetch(NULL, "TLS13-KDF", NULL);
+	EVP_KDF_CTX *ctx = EVP_KDF_CTX_new(kdf);
+	int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
+	OSSL_PARAM params[] = {
+		OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
+		OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST,
+						 (char *)"SHA256", 0),
+		OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY,
+						  (void *)secret, SEAL_SECRET),
+		OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_PREFIX,
+						  (void *)"tls13 ", 6),
+		OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_LABEL,
+						  (void *)label, strlen(label)),
+		OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_DATA,
+						  (void *)"", 0),
+		OSSL_PARAM_construct_end(),
+	};
+	bool good = ctx && EVP_KDF_derive(ctx, out, n, params) == 1;
+
+	EVP_KDF_CTX_free(ctx);
+	EVP_KDF_free(kdf);
+	return good;
+}
+
+static void key_free(struct seal_key *k)
+{
+	if (!k)
+		return;
+	EVP_CIPHER_CTX_free(k->ctx);
+	OPENSSL_cleanse(k, sizeof(*k));
+	free(k);
+}
+
+static const EVP_CIPHER *cipher_of(enum seal_cipher cipher)
+{
+	return cipher == SEAL_AES_128_GCM ? EVP_aes_128_gcm()
+					  : EVP_chacha20_poly1305();
+}
+
+/* @seals: for the sender. NULL: no memory. */
+static struct seal_key *key_new(enum seal_cipher cipher, const uint8_t *secret,
+				bool seals)
+{
+	const EVP_CIPHER *type = cipher_of(cipher);
+	struct seal_key *k = calloc(1, sizeof(*k));
+	uint8_t key[EVP_MAX_KEY_LENGTH];
+	bool good;
+
+	if (!k)
+		return NULL;
+	memcpy(k->secret, secret, SEAL_SECRET);
+	k->ctx = EVP_CIPHER_CTX_new();
+	good = k->ctx && expand(secret, "iv", k->iv, NONCE) &&
+	       expand(secret, "key", key,
+		      (size_t)EVP_CIPHER_get_key_length(type)) &&
+	       EVP_CipherInit_ex(k->ctx, type, NULL, key, NULL, seals) == 1;
+	OPENSSL_cleanse(key, sizeof(key));
+	if (good)
+		return k;
+	key_free(k);
+	return NULL;
+}
+
+/* The key @steps generations after @k. NULL: no memory. */
+static struct seal_key *key_after(enum seal_cipher cipher,
+				  const struct seal_key *k, unsigned int steps,
+				  bool seals)
+{
+	uint8_t secret[SEAL_SECRET], next[SEAL_SECRET];
+	struct seal_key *after = NULL;
+	bool good = true;
+
+	memcpy(secret, k->secret, sizeof(secret));
+	for (; good && steps; steps--) {
+		good = expand(secret, "traffic upd", next, sizeof(next));
+		memcpy(secret, next, sizeof(secret));
+	}
+	if (good)
+		after = key_new(cipher, secret, seals);
+	OPENSSL_cleanse(secret, sizeof(secret));
+	OPENSSL_cleanse(next, sizeof(next));
+	return after;
+}
+
+/* Begins a record: its nonce, and what the tag covers beside the payload. */
+static bool key_begin(struct seal_key *k, bool seals, uint64_t counter,
+		      const uint8_t *head, const struct seal_place *place)
+{
+	uint8_t nonce[NONCE];
+	int n;
+
+	memcpy(nonce, k->iv, NONCE);
+	for (unsigned int i = 0; i < 8; i++)
+		nonce[NONCE - 1 - i] ^= (uint8_t)(counter >> 8 * i);
+	return EVP_CipherInit_ex(k->ctx, NULL, NULL, NULL, nonce, seals) == 1 &&
+	       EVP_CipherUpdate(k->ctx, NULL, &n, head, HEAD_BOUND) == 1 &&
+	       (!place->nbound ||
+		EVP_CipherUpdate(k->ctx, NULL, &n, place->bound,
+				 (int)place->nbound) == 1);
+}
+
+/* ---- the head ---- */
+
+struct head {
+	uint8_t version, protection;
+	uint16_t zero;
+	uint32_t generation;
+	uint64_t handle, counter;
+};
+
+static void head_put(const struct head *h, uint8_t *out)
+{
+	out[0] = h->version;
+	out[1] = h->protection;
+	out[2] = out[3] = 0;
+	store_le32(out + 4, h->generation);
+	store_le64(out + 8, h->handle);
+	store_le64(out + 16, h->counter);
+}
+
+static bool head_get(struct head *h, const void *record, size_t length)
+{
+	struct reader r = reader_of(record, MIN(length, SEAL_HEAD));
+
+	h->version = read_u8(&r);
+	h->protection = read_u8(&r);
+	h->zero = read_le16(&r);
+	h->generation = read_le32(&r);
+	h->handle = read_le64(&r);
+	h->counter = read_le64(&r);
+	(void)read_skip(&r, TAG);
+	return !r.bad && h->version == FORMAT && !h->zero &&
+	       (h->protection == SEAL_INTEGRITY ||
+		h->protection == SEAL_PRIVACY);
+}
+
+/* ---- sealing ---- */
+
+int seal_open(struct seal *s, enum seal_cipher cipher, const uint8_t *secret,
+	      uint64_t now)
+{
+	*s = (struct seal){ .cipher = cipher,
+			    .key = key_new(cipher, secret, true),
+			    .since = now,
+			    .used_max = SEAL_USED_MAX,
+			    .age_max = SEAL_AGE_MAX };
+	return s->key ? 0 : -ENOMEM;
+}
+
+void seal_close(struct seal *s)
+{
+	key_free(s->key);
+	s->key = NULL;
+}
+
+static int seal_renew(struct seal *s, uint64_t now)
+{
+	struct seal_key *next = key_after(s->cipher, s->key, 1, true);
+
+	if (!next)
+		return -ENOMEM;
+	key_free(s->key);
+	s->key = next;
+	s->generation++;
+	s->used = 0;
+	s->since = now;
+	return 0;
+}
+
+static bool seal_payload(struct seal *s, const struct iovec *in, unsigned int n,
+			 uint8_t *out)
+{
+	uint64_t total = 0;
+	int done;
+
+	for (unsigned int i = 0; i < n; i++) {
+		total += in[i].iov_len;
+		BUG_ON(total > INT32_MAX);
+		if (EVP_CipherUpdate(s->key->ctx, out, &done, in[i].iov_base,
+				     (int)in[i].iov_len) != 1)
+			return false;
+		if (out)
+			out += done;
+	}
+	s->used += total / 16384;
+	return true;
+}
+
+int seal_record(struct seal *s, enum seal_protection protection,
+		const struct seal_place *place, const struct iovec *in,
+		unsigned int n, uint64_t now, uint8_t head[SEAL_HEAD],
+		uint8_t *out)
+{
+	struct head h = { FORMAT, (uint8_t)protection, 0,
+			  0,	  place->handle,       s->counter };
+	uint8_t none[EVP_MAX_BLOCK_LENGTH];
+	int rc, nnone;
+
+	BUG_ON(place->nbound > SEAL_BOUND_MAX ||
+	       (protection == SEAL_PRIVACY) != (out != NULL));
+	if (unlikely(s->used >= s->used_max || now - s->since >= s->age_max)) {
+		rc = seal_renew(s, now);
+		if (rc)
+			return rc;
+	}
+	h.generation = s->generation;
+	head_put(&h, head);
+	/* Also if it fails, the counter is not used again. */
+	s->counter++;
+	s->used++;
+	if (!key_begin(s->key, true, h.counter, head, place) ||
+	    !seal_payload(s, in, n, out) ||
+	    EVP_CipherFinal_ex(s->key->ctx, none, &nnone) != 1 ||
+	    EVP_CIPHER_CTX_ctrl(s->key->ctx, EVP_CTRL_AEAD_GET_TAG, TAG,
+				head + HEAD_BOUND) != 1)
+		return -EIO;
+	return 0;
+}
+
+/* ---- opening ---- */
+
+int unseal_open(struct unseal *u, enum seal_cipher cipher,
+		const uint8_t *secret)
+{
+	*u = (struct unseal){ .cipher = cipher,
+			      .key = key_new(cipher, secret, false) };
+	return u->key ? 0 : -ENOMEM;
+}
+
+void unseal_close(struct unseal *u)
+{
+	key_free(u->key);
+	key_free(u->before);
+	u->key = u->before = NULL;
+}
+
+uint64_t unseal_handle(const void *record, size_t length)
+{
+	struct head h;
+
+	return head_get(&h, record, length) ? h.handle : 0;
+}
+
+static uint64_t *seen_word(struct unseal *u, uint64_t counter)
+{
+	return &u->seen[counter / 64 % ARRAY_SIZE(u->seen)];
+}
+
+/* Has a record with this counter been opened, or may it have been? The window
+ * is made of whole words, of which the one with the highest counter is the
+ * last. */
+static bool is_seen(struct unseal *u, uint64_t counter)
+{
+	if (!u->any || counter > u->highest)
+		return false;
+	if (u->highest / 64 - counter / 64 >= ARRAY_SIZE(u->seen))
+		return true;
+	return *seen_word(u, counter) >> counter % 64 & 1;
+}
+
+static void see(struct unseal *u, uint64_t counter)
+{
+	uint64_t from = u->any ? u->highest / 64 : counter / 64;
+
+	if (!u->any || counter > u->highest) {
+		uint64_t words = MIN(counter / 64 - from, ARRAY_SIZE(u->seen));
+
+		for (uint64_t i = 0; i < words; i++)
+			*seen_word(u, (counter / 64 - i) * 64) = 0;
+		u->highest = counter;
+		u->any = true;
+	}
+	*seen_word(u, counter) |= UINT64_C(1) << counter % 64;
+}
+
+/* Opens the payload with @k. With SEAL_PRIVACY it is overwritten, even if it is
+ * not genuine. */
+static bool key_opens(struct seal_key *k, const struct head *h, uint8_t *record,
+		      size_t length, const struct seal_place *place)
+{
+	uint8_t *payload = record + SEAL_HEAD;
+	uint8_t none[EVP_MAX_BLOCK_LENGTH];
+	int n;
+
+	return key_begin(k, false, h->counter, record, place) &&
+	       EVP_CipherUpdate(k->ctx,
+				h->protection == SEAL_PRIVACY ? payload : NULL,
+				&n, payload, (int)(length - SEAL_HEAD)) == 1 &&
+	       EVP_CIPHER_CTX_ctrl(k->ctx, EVP_CTRL_AEAD_SET_TAG, TAG,
+				   record + HEAD_BOUND) == 1 &&
+	       EVP_CipherFinal_ex(k->ctx, none, &n) == 1;
+}
+
+/* The record is of a generation that is @steps later: if it is genuine, so is
+ * the generation. */
+static int open_later(struct unseal *u, unsigned int steps,
+		      const struct head *h, uint8_t *record, size_t length,
+		      const struct seal_place *place)
+{
+	struct seal_key *later = key_after(u->cipher, u->key, steps, false);
+
+	if (!later)
+		return -ENOMEM;
+	if (!key_opens(later, h, record, length, place)) {
+		key_free(later);
+		return -EBADMSG;
+	}
+	key_free(u->before);
+	u->before = u->key;
+	/* Without memory, records of the generations between are lost. */
+	if (steps > 1)
+		u->before = key_after(u->cipher, u->key, steps - 1, false);
+	if (u->before != u->key)
+		key_free(u->key);
+	u->key = later;
+	u->generation = h->generation;
+	return 0;
+}
+
+static int open_with_key(struct unseal *u, const struct head *h,
+			 uint8_t *record, size_t length,
+			 const struct seal_place *place)
+{
+	struct seal_key *k = NULL;
+	uint32_t steps = h->generation - u->generation;
+
+	if (likely(!steps))
+		k = u->key;
+	else if (h->generation > u->generation && steps <= 1 + UNSEAL_LOST_MAX)
+		return open_later(u, steps, h, record, length, place);
+	else if (h->generation + 1 == u->generation)
+		k = u->before;
+	return k && key_opens(k, h, record, length, place) ? 0 : -EBADMSG;
+}
+
+int unseal_record(struct unseal *u, uint8_t *record, size_t length,
+		  const struct seal_place *place,
+		  enum seal_protection *protection_p)
+{
+	struct head h;
+	int rc;
+
+	BUG_ON(place->nbound > SEAL_BOUND_MAX);
+	if (!head_get(&h, record, length) || h.handle != place->handle ||
+	    length - SEAL_HEAD > INT32_MAX)
+		return -EBADMSG;
+	/* Before the payload is overwritten: a copy costs nothing, and does not
+	 * harm. */
+	if (unlikely(is_seen(u, h.counter)))
+		return -EALREADY;
+	rc = open_with_key(u, &h, record, length, place);
+	if (rc)
+		return rc;
+	see(u, h.counter);
+	*protection_p = (enum seal_protection)h.protection;
+	return 0;
+}

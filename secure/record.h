@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sealed records: one for each message, in one direction of a connection. A
+ * record cannot be made up, altered, replayed, or moved to where it was not
+ * meant for; with SEAL_PRIVACY it cannot be read either.
+ *
+ * A record is a head, and the payload behind it:
+ *
+ *	bytes	field
+ *	1	version, 1
+ *	1	protection: enum seal_protection
+ *	2	0
+ *	4	generation of the key
+ *	8	handle: the receiver's, of the connection
+ *	8	counter: of all records of this direction
+ *	16	tag
+ *
+ * Integers are little-endian. The tag (AEAD) covers the head before it, the
+ * payload, and what the caller binds the record to, such as portal and match
+ * bits, which the receiver knows by itself.
+ *
+ * The nonce is made of the counter, which is never used twice with one secret;
+ * the secret is new with each handshake (handshake.h). A key is used for a
+ * limited number of records and for a limited time; then the next generation is
+ * derived from it, as TLS 1.3 does (RFC 8446, 7.2), and the receiver follows
+ * when it gets a record of it, also if a few generations were lost altogether.
+ * Records of the generation before are still opened, since rails reorder them.
+ *
+ * Not thread-safe: each side of each direction has one owner.
+ */
+#ifndef SECURE_RECORD_H
+#define SECURE_RECORD_H
+
+#include <sys/uio.h>
+#include "base/util.h"
+
+#define SEAL_HEAD      40 /* bytes of a record's head */
+#define SEAL_SECRET    32 /* bytes of a direction's first secret */
+#define SEAL_BOUND_MAX 64 /* bytes of what a record can be bound to */
+
+enum seal_cipher {
+	SEAL_AES_128_GCM = 1,
+	SEAL_CHACHA20_POLY1305,
+};
+
+enum seal_protection {
+	SEAL_INTEGRITY = 1, /* the payload can be read */
+	SEAL_PRIVACY,
+};
+
+/* What a record belongs to. */
+struct seal_place {
+	uint64_t handle;
+	const void *bound; /* NULL if nbound is 0 */
+	size_t nbound;	   /* at most SEAL_BOUND_MAX */
+};
+
+struct seal_key; /* a key, and the secret of its generation */
+
+/* The sender's side. */
+struct seal {
+	enum seal_cipher cipher;
+	struct seal_key *key;
+	uint32_t generation;
+	uint64_t counter; /* of the next record */
+	/* records of this generation, a long one being as many as it has
+	 * beginnings of 16 KiB */
+	uint64_t used;
+	uint64_t since; /* ns: when this generation began */
+	/* when the generation ends, as used, and in ns; the user may lower them
+	 * after seal_open() */
+	uint64_t used_max, age_max;
+};
+
+/* RFC 8446, 5.5 allows 2^24.5 records of 16 KiB. */
+#define SEAL_USED_MAX (UINT64_C(1) << 22)
+#define SEAL_AGE_MAX  (3600 * NSEC_PER_SEC)
+
+/* @secret: SEAL_SECRET bytes, which are copied. @now: ns, of a clock that does
+ * not go back. Returns 0 or -ENOMEM; then there is nothing to close. */
+int seal_open(struct seal *s, enum seal_cipher cipher, const uint8_t *secret,
+	      uint64_t now) must_check;
+void seal_close(struct seal *s);
+/* Seals the payload @in (@n fragments, less than 2 GiB in all), and writes the
+ * head to @head. With
+ * SEAL_PRIVACY the sealed payload, of the same length, goes to @out, which may
+ * be where @in is if that is one fragment; with SEAL_INTEGRITY the payload
+ * stays where it is, and @out is NULL. Returns 0, or -ENOMEM or -EIO: then no
+ * record was made, and what is in @out is nothing. */
+int seal_record(struct seal *s, enum seal_protection protection,
+		const struct seal_place *place, const struct iovec *in,
+		unsigned int n, uint64_t now, uint8_t head[SEAL_HEAD],
+		uint8_t *out) must_check;
+
+/* How far records may overtake each other. */
+#define UNSEAL_WINDOW 2048
+/* How many generations may be lost, one behind the other, before the receiver
+ * cannot follow any more. Whoever makes up a record costs as many derivations of
+ * a key. */
+#define UNSEAL_LOST_MAX 15
+
+/* The receiver's side. */
+struct unseal {
+	enum seal_cipher cipher;
+	/* of this generation, and of the one before, or NULL */
+	struct seal_key *key, *before;
+	uint32_t generation;
+	bool any;	  /* a record was opened */
+	uint64_t highest; /* counter, of all records that were opened */
+	/* those that were opened of the last UNSEAL_WINDOW up to @highest, by
+	 * their counters */
+	uint64_t seen[UNSEAL_WINDOW / 64];
+};
+
+/* As seal_open(). */
+int unseal_open(struct unseal *u, enum seal_cipher cipher,
+		const uint8_t *secret) must_check;
+void unseal_close(struct unseal *u);
+
+/* The handle in the head of @record, which nothing proves yet; 0 if there is no
+ * such head. */
+uint64_t unseal_handle(const void *record, size_t length);
+
+/* Opens @record where it is. @place: what it must belong to. Returns 0: the
+ * payload, which begins SEAL_HEAD bytes into @record, is genuine and new, and
+ * *@protection_p is how it was protected. Or: -EBADMSG: not a record, or a bad
+ * one, or of a generation that cannot be followed; its payload is overwritten if
+ * it says SEAL_PRIVACY. -EALREADY: it has the counter of a record that was
+ * opened, or one so old that this is not known; nothing else of it was looked
+ * at, and it is as it was. -ENOMEM. Only records that are genuine and new change
+ * @u. */
+int unseal_record(struct unseal *u, uint8_t *record, size_t length,
+		  const struct seal_place *place,
+		  enum seal_protection *protection_p) must_check;
+
+#endif
