@@ -292,3 +292,4 @@ dist_man_MANS += %D%/man7/ulrpc_tutorial.7
 dist_man_MANS += %D%/man8/lnetctl.8
 dist_man_MANS += %D%/man8/lnetd.8
 dist_man_MANS += %D%/man8/lst.8
+dist_man_MANS += %D%/man8/ulnet-keys.8

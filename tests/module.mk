@@ -33,7 +33,11 @@ unit_tests += %D%/unit/base_test
 if WITH_TLS
 unit_tests += %D%/unit/secure_test
 %C%_unit_secure_test_SOURCES = \
-	%D%/unit/secure/record_test.c
+	%D%/unit/secure/folder.h \
+	%D%/unit/secure/handshake_test.c \
+	%D%/unit/secure/keys_test.c \
+	%D%/unit/secure/record_test.c \
+	$(ulnet_keys_make)
 %C%_unit_secure_test_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 endif
 
@@ -682,6 +686,7 @@ tool_tests += %D%/tools/paused.sh
 tool_tests += %D%/tools/protoc_gen_ulrpc.sh
 tool_tests += %D%/tools/tcp.sh
 tool_tests += %D%/tools/top.sh
+tool_tests += %D%/tools/ulnet-keys.sh
 tool_tests += %D%/tools/unit_file.sh
 tool_tests += %D%/tools/user.sh
 tool_tests += %D%/tools/upgrade.sh

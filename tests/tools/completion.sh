@@ -4,7 +4,7 @@
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 completion=${srcdir:-.}/tools/completion
 
-for name in lnetctl lnetd lst o2ibcalc rpcping rpcserve; do
+for name in lnetctl lnetd lst o2ibcalc rpcping rpcserve ulnet-keys; do
 	run 0 bash -n "$completion/$name"
 	. "$completion/$name" || complain "$name: cannot be read"
 done
@@ -133,5 +133,18 @@ done
 run 0 tools/bin/rpcserve --list
 sed -n 's/^  \([^ ]*\).*/\1/p' "$dir/out" | LC_ALL=C sort >"$dir/known"
 words _rpcping rpcping --method ""
+
+# ---- ulnet-keys, which is not there without OpenSSL ----
+
+[ -x tools/bin/ulnet-keys ] || finish
+run 0 tools/bin/ulnet-keys --help
+options_of "$dir/out" >"$dir/known"
+words _ulnet_keys ulnet-keys --
+sed -n '/^Commands:/,$s/^  \([a-z]*\) .*/\1/p' "$dir/out" | LC_ALL=C sort >"$dir/known"
+words _ulnet_keys ulnet-keys ""
+words _ulnet_keys ulnet-keys --days 3 ""
+mkdir "$dir/keys" && touch "$dir"/keys/{authority,a,b}.{crt,key}
+printf '%s\n' a b >"$dir/known"
+words _ulnet_keys ulnet-keys --dir "$dir/keys" check ""
 
 finish
