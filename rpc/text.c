@@ -2,8 +2,10 @@
 #include "rpc/text.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- causes ---- */
@@ -172,4 +174,22 @@ void trace_format(const uint8_t bytes[TRACE_LENGTH],
 		*text++ = digits[bytes[i] & 15];
 	}
 	*text = '\0';
+}
+
+/* ---- configurations ---- */
+
+int conf_refuse(struct conf_owner o, int rc, const char *fmt, ...)
+{
+	struct ulnet_conf_error err;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(err.what, sizeof(err.what), fmt, ap);
+	va_end(ap);
+	lnet_log(LNET_LOG_ERR, "rpc",
+		 "%s%s%.64s: the configuration is refused: %s", o.kind,
+		 o.name ? " " : "", o.name ? o.name : "", err.what);
+	if (o.err)
+		*o.err = err;
+	return rc;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Texts that users see: of errors, in UTF-8, which travel as the bodies of
- * replies; of the causes of outcomes; and of traces.
+ * replies; of the causes of outcomes; of traces; and why a configuration is
+ * refused.
  */
 #ifndef RPC_TEXT_H
 #define RPC_TEXT_H
@@ -46,5 +47,20 @@ int trace_parse(const char *text, uint8_t bytes[TRACE_LENGTH]);
 bool trace_is_good(const uint8_t *bytes, uint32_t length);
 void trace_format(const uint8_t bytes[TRACE_LENGTH],
 		  char text[ULRPC_TRACE_SIZE]);
+
+/* ---- configurations ---- */
+
+/* Whose configuration is read: "service", "echo". */
+struct conf_owner {
+	const char *kind;
+	const char *name; /* NULL: it has none */
+	/* where conf_refuse() stores what it logs; NULL: nowhere */
+	struct ulnet_conf_error *err;
+};
+
+/* Logs, and stores, why a configuration is refused: a line that begins with the
+ * name of the field. Returns @rc. */
+int conf_refuse(struct conf_owner o, int rc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #endif

@@ -105,6 +105,8 @@ struct ulrpc_conf {
 	/* buffers of 16 KiB for control messages: 2 to ULRPC_BUFFERS_MAX; 0 = 4
 	 */
 	uint32_t control_buffers;
+	/* result if the configuration is refused; NULL: not wanted */
+	struct ulnet_conf_error *err;
 };
 
 #define ULRPC_BUFFERS_MAX 1024
@@ -117,7 +119,8 @@ ULNET_EXPORT void ulrpc_conf_init(struct ulrpc_conf *conf);
  * made. A node can have RPC only once (-EBUSY). lnet_close() closes RPC that is
  * still open, as ulrpc_close() does. When the simulator crashes a node,
  * everything on it ends without a callback; the user must still give back
- * references to calls, and sets. -EINVAL, -ENOMEM, -EDEADLK.
+ * references to calls, and sets. -EINVAL: *@conf->err, unless it is NULL, says
+ * which field is refused, and why, as the log does; -ENOMEM, -EDEADLK.
  */
 ULNET_EXPORT int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 			    struct ulrpc **rpc_p);
@@ -273,6 +276,8 @@ struct ulrpc_client_conf {
 	 * changed are dropped, and sent again as if they had been lost. The
 	 * service can ask for that, too. */
 	bool checksum;
+	/* result if the configuration is refused; NULL: not wanted */
+	struct ulnet_conf_error *err;
 };
 
 #define ULRPC_NIDS_MAX	   16
@@ -283,10 +288,11 @@ struct ulrpc_client_conf {
 
 ULNET_EXPORT void ulrpc_client_conf_init(struct ulrpc_client_conf *conf);
 /* Opens a client. Does not connect yet: the first call does that. Clients share
- * a connection if they name the same NIDs, with the same NID first. -EINVAL,
- * -ENOMEM, -ESHUTDOWN; -EDEADLK: called in a turn of a CPT that does not own
- * the first NID; -ENETUNREACH, and other errors of lnet_ni_reach(), which adds
- * NIs to a node that does not listen and was given none. */
+ * a connection if they name the same NIDs, with the same NID first. -EINVAL;
+ * -ENETUNREACH, and other errors of lnet_ni_reach(), which adds NIs to a node
+ * that does not listen and was given none: with these *@conf->err, unless it is
+ * NULL, says why, as the log does. -ENOMEM, -ESHUTDOWN; -EDEADLK: called in a
+ * turn of a CPT that does not own the first NID. */
 ULNET_EXPORT int ulrpc_client_open(struct ulrpc *rpc,
 				   const struct ulrpc_client_conf *conf,
 				   struct ulrpc_client **client_p);

@@ -123,6 +123,8 @@ struct ulrpc_service_conf {
 	/* Asks all clients for checksums of bodies, as if each had asked for
 	 * them: checksum of struct ulrpc_client_conf. */
 	bool checksum;
+	/* result if the configuration is refused; NULL: not wanted */
+	struct ulnet_conf_error *err;
 };
 
 /* ---- durable services: ulrpc_request_record(3) ---- */
@@ -159,7 +161,9 @@ ULNET_EXPORT void ulrpc_service_conf_init(struct ulrpc_service_conf *conf);
  * Starts a service. @service_p may be NULL: then the service ends when RPC is
  * closed. -EINVAL; -EEXIST: the name, a method or the portal is in use;
  * -ENOSPC: no portal is left; -EOPNOTSUPP: the policy names an unknown order;
- * -ENOMEM; -errno of making threads. Waits, as *_wait.
+ * -EPERM: the portal is for unique match entries. With each of these
+ * *@conf->err, unless it is NULL, says which field is refused, and why, as the
+ * log does. -ENOMEM; -errno of making threads. Waits, as *_wait.
  */
 ULNET_EXPORT int ulrpc_service_start(struct ulrpc *rpc,
 				     const struct ulrpc_service_conf *conf,

@@ -36,7 +36,7 @@ struct ulrpc_method_options {
  * generates, which then call @client. @client is borrowed until
  * ulrpc_stub_free(), @options (may be NULL) until return. @deadline: us for
  * each call, not 0; or ULRPC_NEVER. -EINVAL; -ENOENT: a line of @options names
- * no method of this service; -ENOMEM.
+ * no method of this service; with both the log says what is refused. -ENOMEM.
  */
 ULNET_EXPORT int ulrpc_stub_new(struct ulrpc_client *client,
 				const ProtobufCServiceDescriptor *descriptor,
@@ -126,7 +126,7 @@ ULNET_EXPORT Ulrpc__Bulk *ulrpc_bulk_field(struct ulrpc_bulk *bulk);
  * configuration, without methods; if its name is NULL, the full name
  * "package.Service" is used; @conf NULL: defaults. Errors are those of
  * ulrpc_service_start(), and -EINVAL: a function is missing; -ENOENT: a line of
- * @options names no method of this service.
+ * @options names no method of this service. *@conf->err tells of these, too.
  */
 ULNET_EXPORT int ulrpc_serve(struct ulrpc *rpc,
 			     ProtobufCService *implementation,

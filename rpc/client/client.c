@@ -10,6 +10,7 @@
 #include "rpc/control.h"
 #include "rpc/estimate.h"
 #include "rpc/run.h"
+#include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
 #define INFLIGHT_MAX 1024
@@ -763,24 +764,51 @@ void ulrpc_client_conf_init(struct ulrpc_client_conf *conf)
 	*conf = (struct ulrpc_client_conf){ 0 };
 }
 
-static int client_conf_check(struct ulrpc *rpc,
-			     const struct ulrpc_client_conf *conf,
-			     unsigned int *cpt_p)
+static struct conf_owner client_owner(const struct ulrpc_client_conf *conf)
 {
-	if (!conf->nids || !conf->nnids || conf->nnids > ULRPC_NIDS_MAX ||
-	    !conf->service || !*conf->service ||
-	    strlen(conf->service) >= ULRPC_SERVICE_NAME ||
-	    conf->batch_max > ULRPC_BATCH_MAX || retry_check(conf->retry))
-		return -EINVAL;
+	return (struct conf_owner){ "client of", conf->service, conf->err };
+}
+
+#define refuse(conf, ...) conf_refuse(client_owner(conf), -EINVAL, __VA_ARGS__)
+
+static int client_check_nids(const struct ulrpc_client_conf *conf)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (!conf->nids || !conf->nnids)
+		return refuse(conf, "nids: there are none");
+	if (conf->nnids > ULRPC_NIDS_MAX)
+		return refuse(conf, "nnids: %u is more than %d", conf->nnids,
+			      ULRPC_NIDS_MAX);
 	for (unsigned int i = 0; i < conf->nnids; i++) {
 		if (lnet_nid_is_any(&conf->nids[i]))
-			return -EINVAL;
+			return refuse(conf,
+				      "nids: LNET_NID_ANY is not the NID of "
+				      "one node");
 		for (unsigned int j = 0; j < i; j++)
 			if (lnet_nid_eq(&conf->nids[i], &conf->nids[j]))
-				return -EINVAL;
+				return refuse(conf, "nids: %s comes twice",
+					      lnet_nid_format(&conf->nids[i],
+							      nid,
+							      sizeof(nid)));
 	}
-	*cpt_p = (unsigned int)lnet_cpt_of(rpc->node, &conf->nids[0]);
 	return 0;
+}
+
+static int client_conf_check(const struct ulrpc_client_conf *conf)
+{
+	if (!conf->service || !*conf->service)
+		return refuse(conf, "service: a name is expected");
+	if (strlen(conf->service) >= ULRPC_SERVICE_NAME)
+		return refuse(conf, "service: the name has more than %d bytes",
+			      ULRPC_SERVICE_NAME - 1);
+	if (conf->batch_max > ULRPC_BATCH_MAX)
+		return refuse(conf, "batch_max: %u is more than %d",
+			      conf->batch_max, ULRPC_BATCH_MAX);
+	if (retry_check(conf->retry))
+		return refuse(conf, "retry: %u is no policy",
+			      (unsigned int)conf->retry->policy);
+	return client_check_nids(conf);
 }
 
 static void client_init(struct ulrpc_client *c, struct shard *s,
@@ -825,6 +853,7 @@ static int client_reach(const struct ulrpc *rpc,
 			const struct ulrpc_client_conf *conf)
 {
 	struct ulnet_id own;
+	char nid[LNET_NIDSTR_SIZE];
 	bool reached = false;
 	int rc = LNetGetId(rpc->node, 0, &own);
 
@@ -837,7 +866,14 @@ static int client_reach(const struct ulrpc *rpc,
 		reached |= !one;
 		rc = one ? one : rc;
 	}
-	return reached ? 0 : rc == -EXDEV ? -EDEADLK : rc;
+	if (reached)
+		return 0;
+	if (rc == -EXDEV)
+		return -EDEADLK;
+	return conf_refuse(
+		client_owner(conf), rc, "nids: this host has no way to %s: %s",
+		lnet_nid_format(&conf->nids[conf->nnids - 1], nid, sizeof(nid)),
+		strerror(-rc));
 }
 
 int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
@@ -845,10 +881,11 @@ int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 {
 	struct ulrpc_client *c;
 	unsigned int cpt;
-	int rc = client_conf_check(rpc, conf, &cpt);
+	int rc = client_conf_check(conf);
 
 	if (rc)
 		return rc;
+	cpt = (unsigned int)lnet_cpt_of(rpc->node, &conf->nids[0]);
 	if (atomic_load(&rpc->state) != RPC_OPEN || lnet_is_forked(rpc->node))
 		return -ESHUTDOWN;
 	rc = client_reach(rpc, conf);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rpc/rpc.h"
+#include "rpc/text.h"
 
 #define FORCE_VARIABLE "ULRPC_FORCE_POLICY"
 
@@ -35,7 +36,7 @@ int retry_check(const struct ulrpc_retry *r)
 								    : 0;
 }
 
-int retry_force(enum ulrpc_backoff *force)
+int retry_force(enum ulrpc_backoff *force, struct conf_owner owner)
 {
 	const char *name = secure_getenv(FORCE_VARIABLE);
 
@@ -46,11 +47,11 @@ int retry_force(enum ulrpc_backoff *force)
 			*force = (enum ulrpc_backoff)i;
 			return 0;
 		}
-	lnet_log(LNET_LOG_ERR, "rpc",
-		 FORCE_VARIABLE "=%s: no such policy; "
-				"there are full, equal, mad and none",
-		 name);
-	return -EINVAL;
+	return conf_refuse(owner, -EINVAL,
+			   "force_policy: " FORCE_VARIABLE
+			   "=%.64s: no such policy; there are full, equal, mad "
+			   "and none",
+			   name);
 }
 
 void retry_rule_init(struct retry_rule *rule, const struct ulrpc_retry *r,

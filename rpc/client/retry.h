@@ -22,6 +22,8 @@
 #include "base/backoff.h"
 #include "ulnet/rpc.h"
 
+struct conf_owner;
+
 struct retry_rule {
 	struct backoff_law law; /* base 0: retry_base() of the attempt */
 	/* the policy is the administrator's, not the caller's */
@@ -34,8 +36,9 @@ struct retry_rule {
 int retry_check(const struct ulrpc_retry *r) must_check;
 
 /* Sets *@force to the policy that the administrator has put into the
- * environment, if any. 0; -EINVAL: there is no such policy. */
-int retry_force(enum ulrpc_backoff *force) must_check;
+ * environment, if any. 0; -EINVAL: there is no such policy, as @owner is told.
+ */
+int retry_force(enum ulrpc_backoff *force, struct conf_owner owner) must_check;
 
 /* @r: NULL: the default rule. @force: a policy that replaces that of @r;
  * ULRPC_BACKOFF_DEFAULT: none does. */

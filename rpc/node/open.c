@@ -17,6 +17,7 @@
 #include "rpc/server/serve/service.h"
 #include "rpc/server/tombstone.h"
 #include "rpc/stats/stats.h"
+#include "rpc/text.h"
 #include "rpc/forwarded.h"
 
 #define KEEPALIVE	(10 * UINT64_C(1000000)) /* us */
@@ -379,6 +380,7 @@ static int rpc_alloc(struct lnet *node, const struct ulrpc_conf *conf,
 	rpc->ncpts = lnet_cpts(node);
 	rpc->conf = *conf;
 	conf_fill(&rpc->conf);
+	rpc->conf.err = NULL;
 	rpc->client = &client_side;
 	rpc->server = &server_side;
 	rpc->is_virtual = lnet_is_virtual(node);
@@ -422,15 +424,38 @@ static int parts_open(struct ulrpc *rpc)
 	return rc;
 }
 
-static bool conf_ok(const struct ulrpc_conf *conf)
+static int conf_check(struct ulrpc_conf *c)
 {
-	if (conf->control_buffers == 1 ||
-	    conf->control_buffers > ULRPC_BUFFERS_MAX ||
-	    (unsigned int)conf->force_policy > ULRPC_BACKOFF_NONE)
-		return false;
-	if (rpc_id_is_set(conf->client_id) != (conf->client_generation != 0))
-		return false;
-	return !conf->timeout_max || conf->timeout_min <= conf->timeout_max;
+	const struct conf_owner rpc = { "RPC", NULL, c->err };
+	int rc = retry_force(&c->force_policy, rpc);
+
+	if (rc)
+		return rc;
+	if (c->control_buffers == 1 || c->control_buffers > ULRPC_BUFFERS_MAX)
+		return conf_refuse(rpc, -EINVAL,
+				   "control_buffers: %u is not from 2 to %d",
+				   c->control_buffers, ULRPC_BUFFERS_MAX);
+	if ((unsigned int)c->force_policy > ULRPC_BACKOFF_NONE)
+		return conf_refuse(rpc, -EINVAL,
+				   "force_policy: %u is no policy",
+				   (unsigned int)c->force_policy);
+	if (rpc_id_is_set(c->client_id) && !c->client_generation)
+		return conf_refuse(
+			rpc, -EINVAL,
+			"client_generation: with a client_id it must "
+			"not be 0");
+	if (!rpc_id_is_set(c->client_id) && c->client_generation)
+		return conf_refuse(rpc, -EINVAL,
+				   "client_id: client_generation is %u, but "
+				   "there is no id",
+				   c->client_generation);
+	if (c->timeout_max && c->timeout_min > c->timeout_max)
+		return conf_refuse(rpc, -EINVAL,
+				   "timeout_min: %ju is more than timeout_max, "
+				   "%ju",
+				   (uintmax_t)c->timeout_min,
+				   (uintmax_t)c->timeout_max);
+	return 0;
 }
 
 int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
@@ -447,8 +472,9 @@ int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 	ulrpc_conf_init(&own);
 	if (conf)
 		own = *conf;
-	if (retry_force(&own.force_policy) || !conf_ok(&own))
-		return -EINVAL;
+	rc = conf_check(&own);
+	if (rc)
+		return rc;
 	if (lnet_layer_find(node, open_on_close))
 		return -EBUSY;
 	rc = rpc_alloc(node, &own, &rpc);

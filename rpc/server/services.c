@@ -20,6 +20,7 @@
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/serve/request.h"
 #include "rpc/server/tombstone.h"
+#include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
 #define REQUEST_MAX	    (UINT32_C(64) << 10)
@@ -361,6 +362,16 @@ static int workers_start(struct ulrpc_service *svc)
 	return rc;
 }
 
+/* ---- what is refused ---- */
+
+static struct conf_owner service_owner(const struct ulrpc_service_conf *c)
+{
+	return (struct conf_owner){ "service", c->name, c->err };
+}
+
+#define refuse_with(c, rc, ...) conf_refuse(service_owner(c), rc, __VA_ARGS__)
+#define refuse(c, ...)		refuse_with(c, -EINVAL, __VA_ARGS__)
+
 /* ---- methods ---- */
 
 static bool wants_workers(const struct ulrpc_service_conf *conf)
@@ -372,6 +383,7 @@ static bool wants_workers(const struct ulrpc_service_conf *conf)
 }
 
 static int method_add(struct ulrpc_service *svc,
+		      const struct ulrpc_service_conf *conf,
 		      const struct ulrpc_method_conf *mc, char **names)
 {
 	uint32_t number = ulrpc_method(mc->name);
@@ -379,7 +391,10 @@ static int method_add(struct ulrpc_service *svc,
 
 	for (; svc->methods[i].handler; i = (i + 1) & svc->methods_mask)
 		if (svc->methods[i].number == number)
-			return -EEXIST;
+			return refuse_with(conf, -EEXIST,
+					   "methods: '%.64s' has the same "
+					   "number as '%.64s'",
+					   mc->name, svc->methods[i].name);
 	svc->methods[i] = (struct ulrpc_method){
 		.number = number,
 		.priority = mc->priority ? mc->priority : ULRPC_PRIORITY_NORMAL,
@@ -393,12 +408,24 @@ static int method_add(struct ulrpc_service *svc,
 	return ulrpc_method_declare(svc->rpc, mc->name);
 }
 
-static bool method_ok(const struct ulrpc_method_conf *mc)
+static int method_check(const struct ulrpc_service_conf *c,
+			const struct ulrpc_method_conf *mc)
 {
-	return mc->name && mc->name[0] && mc->handler &&
-	       mc->run <= ULRPC_RUN_INLINE &&
-	       mc->priority <= ULRPC_PRIORITY_BACKGROUND &&
-	       mc->semantics <= ULRPC_EXACTLY_ONCE;
+	if (!mc->name || !mc->name[0])
+		return refuse(c, "methods: number %td has no name",
+			      mc - c->methods + 1);
+	if (!mc->handler)
+		return refuse(c, "methods: '%.64s' has no handler", mc->name);
+	if ((unsigned int)mc->run > ULRPC_RUN_INLINE)
+		return refuse(c, "methods: '%.64s': %u is no way to run it",
+			      mc->name, (unsigned int)mc->run);
+	if ((unsigned int)mc->priority > ULRPC_PRIORITY_BACKGROUND)
+		return refuse(c, "methods: '%.64s': %u is no priority",
+			      mc->name, (unsigned int)mc->priority);
+	if ((unsigned int)mc->semantics > ULRPC_EXACTLY_ONCE)
+		return refuse(c, "methods: '%.64s': %u is no semantics",
+			      mc->name, (unsigned int)mc->semantics);
+	return 0;
 }
 
 static int methods_make(struct ulrpc_service *svc,
@@ -409,8 +436,9 @@ static int methods_make(struct ulrpc_service *svc,
 	int rc = 0;
 
 	for (unsigned int i = 0; i < conf->nmethods; i++) {
-		if (!method_ok(&conf->methods[i]))
-			return -EINVAL;
+		rc = method_check(conf, &conf->methods[i]);
+		if (rc)
+			return rc;
 		size += strlen(conf->methods[i].name) + 1;
 	}
 	while (places < 2 * (size_t)conf->nmethods)
@@ -421,7 +449,7 @@ static int methods_make(struct ulrpc_service *svc,
 	if (!svc->names || !svc->methods)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < conf->nmethods && !rc; i++)
-		rc = method_add(svc, &conf->methods[i], &names);
+		rc = method_add(svc, conf, &conf->methods[i], &names);
 	return rc;
 }
 
@@ -467,40 +495,95 @@ static void service_conf_fill(struct ulrpc_service_conf *c, bool workers)
 		c->segments = SEGMENTS;
 }
 
-static bool portal_ok(unsigned int portal)
+static bool portal_is_taken(unsigned int portal)
 {
-	return portal < LNET_PORTALS && portal != ULRPC_PORTAL_CONTROL &&
-	       portal != ULRPC_PORTAL_REPLY && portal != ULRPC_PORTAL_BULK;
+	return portal == ULRPC_PORTAL_CONTROL || portal == ULRPC_PORTAL_REPLY ||
+	       portal == ULRPC_PORTAL_BULK;
+}
+
+static int service_check_name(const struct ulrpc_service_conf *c)
+{
+	if (!c->name || !c->name[0])
+		return refuse(c, "name: a name is expected");
+	if (strlen(c->name) >= ULRPC_SERVICE_NAME)
+		return refuse(c, "name: it has more than %d bytes",
+			      ULRPC_SERVICE_NAME - 1);
+	if (!c->nmethods || !c->methods)
+		return refuse(c, "methods: there are none");
+	if (c->portal >= LNET_PORTALS)
+		return refuse(c, "portal: %u is more than %d", c->portal,
+			      LNET_PORTALS - 1);
+	if (portal_is_taken(c->portal))
+		return refuse(c, "portal: %u is for RPC itself", c->portal);
+	return 0;
+}
+
+static int service_check_limits(const struct ulrpc_service_conf *c)
+{
+	unsigned int most = MAX(c->workers_min, c->workers_max);
+
+	if (c->request_max > ULRPC_BODY_MAX)
+		return refuse(c, "request_max: %u is more than %u",
+			      c->request_max, ULRPC_BODY_MAX);
+	if (c->workers_max && c->workers_max < c->workers_min)
+		return refuse(c, "workers_max: %u is less than workers_min, %u",
+			      c->workers_max, c->workers_min);
+	if (most > WORKERS_MAX)
+		return refuse(c, "%s: %u is more than %d",
+			      most == c->workers_min ? "workers_min"
+						     : "workers_max",
+			      most, WORKERS_MAX);
+	if (c->buffers == 1 || c->buffers > ULRPC_BUFFERS_MAX)
+		return refuse(c, "buffers: %u is not from 2 to %d", c->buffers,
+			      ULRPC_BUFFERS_MAX);
+	return 0;
+}
+
+static int service_check_durable(const struct ulrpc_service_conf *c)
+{
+	if (c->durable && !c->durable->lookup)
+		return refuse(c, "durable: there is no lookup");
+	if (c->durable && !rpc_id_is_set(c->durable->incarnation))
+		return refuse(c, "durable: the incarnation is 0");
+	return 0;
 }
 
 static int service_conf_check(const struct ulrpc_service_conf *c)
 {
-	if (!c->name || !c->name[0] || !c->nmethods || !c->methods)
-		return -EINVAL;
-	if (strlen(c->name) >= ULRPC_SERVICE_NAME)
-		return -EINVAL;
-	if (c->request_max > ULRPC_BODY_MAX || !portal_ok(c->portal))
-		return -EINVAL;
-	if (c->workers_max && c->workers_max < MAX(c->workers_min, 1u))
-		return -EINVAL;
-	if (MAX(c->workers_min, c->workers_max) > WORKERS_MAX)
-		return -EINVAL;
-	if (c->buffers == 1 || c->buffers > ULRPC_BUFFERS_MAX)
-		return -EINVAL;
+	int rc = service_check_name(c);
+
+	if (!rc)
+		rc = service_check_limits(c);
+	return rc ? rc : service_check_durable(c);
+}
+
+/* What @svc needs, now that no field is 0. @c: what the user has said. */
+static int service_check_sizes(const struct ulrpc_service *svc,
+			       const struct ulrpc_service_conf *c)
+{
+	if (svc->conf.buffer_size < svc->message_max)
+		return refuse(c,
+			      "buffer_size: %u is less than a message has, %u",
+			      svc->conf.buffer_size, svc->message_max);
+	if (svc->conf.queue_bytes_max < svc->conf.request_max)
+		return refuse(c,
+			      "queue_bytes_max: %ju is less than request_max, "
+			      "%u",
+			      (uintmax_t)svc->conf.queue_bytes_max,
+			      svc->conf.request_max);
 	return 0;
 }
 
-/* Parses @policy. If it is wrong, logs why, and returns -errno. */
-static int policy_read(struct ulrpc_service *svc, const char *policy)
+static int policy_read(struct ulrpc_service *svc,
+		       const struct ulrpc_service_conf *c)
 {
 	struct ulnet_text_error err = { .what = "no memory" };
-	int rc = sched_plan_parse(policy, &svc->plan, &err);
+	int rc = sched_plan_parse(c->policy, &svc->plan, &err);
 
 	svc->conf.policy = NULL;
 	if (rc)
-		lnet_log(LNET_LOG_ERR, "rpc",
-			 "service %s: policy \"%s\", at byte %zu: %s",
-			 svc->name, policy, err.offset, err.what);
+		refuse_with(c, rc, "policy: '%.100s', at byte %zu: %s",
+			    c->policy, err.offset, err.what);
 	return rc;
 }
 
@@ -512,9 +595,8 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 
 	if (!svc)
 		return -ENOMEM;
-	rc = durables_init(&svc->durables, conf->durable);
-	if (!rc)
-		rc = sleepers_init(&svc->sleepers);
+	durables_init(&svc->durables, conf->durable);
+	rc = sleepers_init(&svc->sleepers);
 	if (rc) {
 		free(svc);
 		return rc;
@@ -531,6 +613,7 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 	svc->conf.name = svc->name;
 	svc->conf.methods = NULL;
 	svc->conf.durable = NULL;
+	svc->conf.err = NULL;
 	svc->message_max = (uint32_t)MIN(
 		LNET_MTU, (uint64_t)svc->conf.request_max + WIRE_HEAD_MAX);
 	list_init(&svc->link);
@@ -540,14 +623,13 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 	svc->ncpts = rpc->ncpts;
 	for (unsigned int i = 0; i < rpc->ncpts; i++)
 		service_cpt_init(&svc->cpt[i], svc, i);
-	rc = svc->conf.buffer_size < svc->message_max ||
-			     svc->conf.queue_bytes_max < svc->conf.request_max
-		     ? -EINVAL
-		     : methods_make(svc, conf);
+	rc = service_check_sizes(svc, conf);
+	if (!rc)
+		rc = methods_make(svc, conf);
 	for (unsigned int i = 0; i < rpc->ncpts && !rc; i++)
 		rc = estimates_init(&svc->cpt[i]);
 	if (!rc)
-		rc = policy_read(svc, conf->policy);
+		rc = policy_read(svc, conf);
 	if (rc)
 		goto err;
 	*svc_p = svc;
@@ -607,22 +689,25 @@ static int portal_choose(struct services *all, const char *name,
 /* Reserves the name and a portal for @svc. Returns 0; -EEXIST: the name or the
  * portal is taken; -ENOSPC: no portal is free. Called with rpc->wait.lock held.
  */
-static int service_claim(struct services *all, struct ulrpc_service *svc)
+static int service_claim(struct services *all, struct ulrpc_service *svc,
+			 const struct ulrpc_service_conf *c)
 {
 	struct ulrpc_service *other;
 
 	list_for_each_entry (other, &all->all, link)
 		if (!strcmp(other->name, svc->name))
-			return -EEXIST;
+			return refuse_with(c, -EEXIST, "name: '%s' is in use",
+					   svc->name);
 	svc->portal = svc->conf.portal;
-	if (svc->portal && find_portal(all, svc->portal))
-		return -EEXIST;
-	if (!svc->portal) {
-		int rc = portal_choose(all, svc->name, &svc->portal);
-
-		if (rc)
-			return rc;
-	}
+	other = svc->portal ? find_portal(all, svc->portal) : NULL;
+	if (other)
+		return refuse_with(c, -EEXIST,
+				   "portal: %u is that of service %s",
+				   svc->portal, other->name);
+	if (!svc->portal && portal_choose(all, svc->name, &svc->portal))
+		return refuse_with(c, -ENOSPC,
+				   "portal: none from %d to %d is left",
+				   ULRPC_PORTAL_FIRST, ULRPC_PORTAL_LAST);
 	list_add_tail(&all->all, &svc->link);
 	all->former[svc->portal][0] = 0;
 	return 0;
@@ -802,6 +887,7 @@ int ulrpc_service_start(struct ulrpc *rpc,
 			struct ulrpc_service **service_p)
 {
 	struct ulrpc_service *svc;
+	unsigned int portal;
 	int rc = service_conf_check(conf);
 
 	if (rc)
@@ -814,13 +900,18 @@ int ulrpc_service_start(struct ulrpc *rpc,
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&rpc->wait.lock);
-	rc = service_claim(rpc->services, svc);
+	rc = service_claim(rpc->services, svc, conf);
 	pthread_mutex_unlock(&rpc->wait.lock);
 	if (rc) {
 		service_unref(svc);
 		return rc;
 	}
+	portal = svc->portal;
 	rc = start_all(svc);
+	if (rc == -EPERM)
+		refuse_with(conf, rc,
+			    "portal: %u is used for unique match entries",
+			    portal);
 	if (rc)
 		return rc;
 	svc->started = true;

@@ -358,32 +358,49 @@ int message_bulks(const ProtobufCMessage *message, struct bulk_list *list)
 
 /* ---- methods ---- */
 
-static int options_valid(const struct ulrpc_method_options *o)
+static int options_check(const struct ulrpc_method_options *o,
+			 struct conf_owner owner)
 {
-	return (unsigned int)o->semantics > ULRPC_EXACTLY_ONCE ||
-			       (unsigned int)o->priority >
-				       ULRPC_PRIORITY_BACKGROUND ||
-			       (unsigned int)o->run > ULRPC_RUN_INLINE ||
-			       o->reply_max > ULRPC_BODY_MAX
-		       ? -EINVAL
-		       : 0;
+	const char *field = NULL;
+	unsigned int v;
+
+	if ((v = (unsigned int)o->semantics) > ULRPC_EXACTLY_ONCE)
+		field = "semantics";
+	else if ((v = (unsigned int)o->priority) > ULRPC_PRIORITY_BACKGROUND)
+		field = "priority";
+	else if ((v = (unsigned int)o->run) > ULRPC_RUN_INLINE)
+		field = "run";
+	else if ((v = o->reply_max) > ULRPC_BODY_MAX)
+		field = "reply_max";
+	return field ? conf_refuse(owner, -EINVAL,
+				   "options: '%.64s': %u is out of the range "
+				   "of %s",
+				   o->method, v, field)
+		     : 0;
 }
 
 static int set_options(struct stub_method *methods,
 		       const ProtobufCServiceDescriptor *descriptor,
-		       const struct ulrpc_method_options *options)
+		       const struct ulrpc_method_options *options,
+		       struct conf_owner owner)
 {
 	const ProtobufCMethodDescriptor *m;
-	int rc = 0;
 
-	for (; !rc && options->method; options++) {
+	for (; options->method; options++) {
+		int rc = options_check(options, owner);
+
+		if (rc)
+			return rc;
 		m = protobuf_c_service_descriptor_get_method_by_name(
 			descriptor, options->method);
-		rc = m ? options_valid(options) : -ENOENT;
-		if (!rc)
-			methods[m - descriptor->methods].options = *options;
+		if (!m)
+			return conf_refuse(owner, -ENOENT,
+					   "options: %.64s has no method "
+					   "'%.64s'",
+					   descriptor->name, options->method);
+		methods[m - descriptor->methods].options = *options;
 	}
-	return rc;
+	return 0;
 }
 
 static int set_method(struct stub_method *method,
@@ -400,13 +417,14 @@ static int set_method(struct stub_method *method,
 
 int stub_methods_new(const ProtobufCServiceDescriptor *descriptor,
 		     const struct ulrpc_method_options *options,
-		     struct stub_method **methods_p)
+		     struct conf_owner owner, struct stub_method **methods_p)
 {
 	struct stub_method *methods;
 	int rc = 0;
 
 	if (descriptor->magic != PROTOBUF_C__SERVICE_DESCRIPTOR_MAGIC)
-		return -EINVAL;
+		return conf_refuse(owner, -EINVAL,
+				   "descriptor: it is not that of a service");
 	/* A service may have no methods yet. */
 	methods = calloc(descriptor->n_methods + 1, sizeof(*methods));
 	if (!methods)
@@ -414,7 +432,7 @@ int stub_methods_new(const ProtobufCServiceDescriptor *descriptor,
 	for (unsigned int i = 0; !rc && i < descriptor->n_methods; i++)
 		rc = set_method(&methods[i], &descriptor->methods[i]);
 	if (!rc && options)
-		rc = set_options(methods, descriptor, options);
+		rc = set_options(methods, descriptor, options, owner);
 	if (rc)
 		free(methods);
 	else

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "rpc/text.h"
 #include "ulnet/rpc.h"
 #include "ulnet/rpc.pb-c.h"
 #include "ulnet/stub.h"
@@ -104,10 +105,10 @@ struct stub_method {
 /* Makes an array of the methods of @descriptor, which the caller gives to
  * free(). Borrows @descriptor as long as the array is used, @options until the
  * return. 0; -EINVAL: @descriptor is not a service descriptor, or an option has
- * no valid value; -ENOENT: options are for a method that does not exist;
- * -ENOMEM. */
+ * no valid value; -ENOENT: options are for a method that does not exist: with
+ * both @owner is told; -ENOMEM. */
 int stub_methods_new(const ProtobufCServiceDescriptor *descriptor,
 		     const struct ulrpc_method_options *options,
-		     struct stub_method **methods_p);
+		     struct conf_owner owner, struct stub_method **methods_p);
 
 #endif

@@ -144,24 +144,50 @@ static void serve_on_ended(void *arg)
 	serving_free(serving);
 }
 
+static struct conf_owner serve_owner(const struct ulrpc_service_conf *conf)
+{
+	return (struct conf_owner){ "service", conf->name, conf->err };
+}
+
+#define refuse(conf, ...) conf_refuse(serve_owner(conf), -EINVAL, __VA_ARGS__)
+
 /* Has the service a function for each method? In generated services they follow
  * the ProtobufCService. */
-static bool is_whole(const ProtobufCService *implementation)
+static int functions_check(const ProtobufCService *implementation,
+			   const struct ulrpc_service_conf *conf)
 {
 	const ProtobufCServiceDescriptor *d = implementation->descriptor;
 	void (*const *functions)(void) =
 		(void (*const *)(void))(implementation + 1);
 
+	if (!implementation->invoke)
+		return refuse(conf, "implementation: it has no invoke()");
 	if (implementation->invoke != protobuf_c_service_invoke_internal)
-		return implementation->invoke != NULL;
+		return 0;
 	for (unsigned int i = 0; i < d->n_methods; i++)
 		if (!functions[i])
-			return false;
-	return true;
+			return refuse(conf,
+				      "implementation: method '%.64s' has no "
+				      "function",
+				      d->methods[i].name);
+	return 0;
+}
+
+static int serve_conf_check(const ProtobufCService *implementation,
+			    const struct ulrpc_service_conf *conf)
+{
+	if (!implementation || !implementation->descriptor)
+		return refuse(conf, "implementation: there is no %s",
+			      implementation ? "descriptor" : "service");
+	if (conf->nmethods)
+		return refuse(conf, "methods: they are those of the "
+				    "implementation");
+	return functions_check(implementation, conf);
 }
 
 static int serving_new(ProtobufCService *implementation,
 		       const struct ulrpc_method_options *options,
+		       const struct ulrpc_service_conf *conf,
 		       struct serving **serving_p)
 {
 	unsigned int n = implementation->descriptor->n_methods;
@@ -171,7 +197,8 @@ static int serving_new(ProtobufCService *implementation,
 	if (!s)
 		return -ENOMEM;
 	s->implementation = implementation;
-	rc = stub_methods_new(implementation->descriptor, options, &s->methods);
+	rc = stub_methods_new(implementation->descriptor, options,
+			      serve_owner(conf), &s->methods);
 	if (!rc && !(s->confs = calloc(n + 1, sizeof(s->confs[0]))))
 		rc = -ENOMEM;
 	if (rc) {
@@ -202,18 +229,18 @@ int ulrpc_serve(struct ulrpc *rpc, ProtobufCService *implementation,
 	struct serving *serving;
 	int rc;
 
-	if (!implementation || !implementation->descriptor ||
-	    !is_whole(implementation) || (conf && conf->nmethods))
-		return -EINVAL;
-	rc = serving_new(implementation, options, &serving);
-	if (rc)
-		return rc;
 	if (conf)
 		mine = *conf;
 	else
 		ulrpc_service_conf_init(&mine);
+	rc = serve_conf_check(implementation, &mine);
+	if (rc)
+		return rc;
 	if (!mine.name)
 		mine.name = implementation->descriptor->name;
+	rc = serving_new(implementation, options, &mine, &serving);
+	if (rc)
+		return rc;
 	mine.methods = serving->confs;
 	mine.nmethods = implementation->descriptor->n_methods;
 	serving->ended = mine.ended;

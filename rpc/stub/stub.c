@@ -255,15 +255,20 @@ int ulrpc_stub_new(struct ulrpc_client *client,
 		   const struct ulrpc_method_options *options,
 		   uint64_t deadline, ProtobufCService **stub_p)
 {
+	struct conf_owner owner = { "stub", NULL, NULL };
 	struct stub *stub;
 	int rc;
 
-	if (!client || !descriptor || !deadline)
-		return -EINVAL;
+	if (!client || !descriptor)
+		return conf_refuse(owner, -EINVAL, "%s: it is NULL",
+				   client ? "descriptor" : "client");
+	if (!deadline)
+		return conf_refuse(owner, -EINVAL,
+				   "deadline: 0 is no time for a call");
 	stub = calloc(1, sizeof(*stub));
 	if (!stub)
 		return -ENOMEM;
-	rc = stub_methods_new(descriptor, options, &stub->methods);
+	rc = stub_methods_new(descriptor, options, owner, &stub->methods);
 	if (rc) {
 		free(stub);
 		return rc;

@@ -58,7 +58,7 @@ for args in '--buffers 1' '--buffers 1025' '--workers 0' '--workers 12x' '--queu
 	silent out
 done
 run 1 "$rpcserve" --net 'tcp(127.0.0.1)' --port "$port" --service echo --policy 'tbf rate=5 dept=3'
-has err 'policy "tbf rate=5 dept=3", at byte 11: rule 1: dept: there is no such item$'
+has err "service echo: the configuration is refused: policy: 'tbf rate=5 dept=3', at byte 11: rule 1: dept: there is no such item\$"
 run 1 "$rpcserve"
 has err "^rpcserve: no network: --net or --config is needed, or --socket"
 silent out

@@ -150,14 +150,10 @@ unsigned int stored_moved(const void *value, struct wire_moved *out)
 
 /* ---- of a service ---- */
 
-int durables_init(struct durables *d, const struct ulrpc_durable *conf)
+void durables_init(struct durables *d, const struct ulrpc_durable *conf)
 {
-	if (!conf)
-		return 0;
-	if (!conf->lookup || !rpc_id_is_set(conf->incarnation))
-		return -EINVAL;
-	d->conf = *conf;
-	return 0;
+	if (conf)
+		d->conf = *conf;
 }
 
 void durables_draw(struct durables *d, struct shard *s)

@@ -59,9 +59,8 @@ struct durable_keys *durable_keys_new(uint64_t seed);
 /* Drops the reference of RPC. @keys may be NULL. */
 void durable_keys_put(struct durable_keys *keys);
 
-/* @conf NULL: the service is not durable. Returns 0; -EINVAL: @conf has no
- * lookup or no incarnation. */
-int durables_init(struct durables *d, const struct ulrpc_durable *conf);
+/* @conf NULL: the service is not durable. */
+void durables_init(struct durables *d, const struct ulrpc_durable *conf);
 /* Sets the incarnation, before the first request. Owner of @s. */
 void durables_draw(struct durables *d, struct shard *s);
 /* Fills in what a client is told of the service. Any thread. */

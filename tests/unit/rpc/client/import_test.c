@@ -500,29 +500,6 @@ Test(import, a_server_whose_nids_belong_to_several_cpts)
 	serves_from_another_cpt(4);
 }
 
-Test(import, what_is_refused)
-{
-	struct ulnet_nid nid = nth_id(1).nid, any = LNET_NID_ANY;
-	struct ulrpc_client_conf conf;
-	struct ulrpc_client *c;
-	struct lnet_sim *sim = cluster_with(1, 4, NULL);
-	struct ulrpc *rpc;
-
-	cr_assert_eq(ulrpc_open(lnet_sim_node(sim, 0), NULL, &rpc), 0);
-	ulrpc_client_conf_init(&conf);
-	conf.nids = &nid;
-	conf.service = "test";
-	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), -EINVAL);
-	conf.nnids = 1;
-	conf.nids = &any;
-	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), -EINVAL);
-	conf.nids = &nid;
-	conf.service = "";
-	cr_assert_eq(ulrpc_client_open(rpc, &conf, &c), -EINVAL);
-	cr_assert_eq(ulrpc_close(rpc), 0);
-	cluster_end(sim);
-}
-
 /* ---- answers of other nodes ---- */
 
 Test(import, ignores_answers_of_other_nodes)

@@ -52,60 +52,163 @@ Test(service, without_a_handle)
 	end(&g);
 }
 
-Test(service, start_conf)
-{
-	struct ulrpc_service_conf good, c;
-	struct ulrpc_method_conf m[2];
-	struct ulrpc_service *other, *third;
+/* What start_conf() asks of a service's configuration. */
+struct start_case {
 	struct serve_rig g;
+	struct ulrpc_service_conf good;
+	struct ulnet_conf_error err;
+};
 
-	rig(&g, NULL);
-	good = serve_conf(&g);
-	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &good, &other),
-		     -EEXIST);
-	good.name = "other";
-#define BAD(field, value, rc)                                                \
-	do {                                                                 \
-		c = good;                                                    \
-		c.field = value;                                             \
-		cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, &other), \
-			     rc, #field);                                    \
+/* @c is refused with @rc, and the caller hears why. */
+static void refused(struct start_case *s, struct ulrpc_service_conf c, int rc,
+		    const char *what)
+{
+	struct ulrpc_service *service = NULL;
+
+	s->err.what[0] = '\0';
+	c.err = &s->err;
+	cr_expect_eq(ulrpc_service_start(s->g.rpc[SERVER], &c, &service), rc,
+		     "%s", what);
+	cr_expect_null(service);
+	cr_expect_str_eq(s->err.what, what);
+	c.err = NULL;
+	cr_expect_eq(ulrpc_service_start(s->g.rpc[SERVER], &c, &service), rc,
+		     "%s", what);
+}
+
+#define BAD(field, value, rc, what)                    \
+	do {                                           \
+		struct ulrpc_service_conf c = s->good; \
+		c.field = value;                       \
+		refused(s, c, rc, #field ": " what);   \
 	} while (0)
-	BAD(name, NULL, -EINVAL);
-	BAD(name, "", -EINVAL);
-	BAD(name,
-	    "0123456789012345678901234567890123456789012345678901234567890123",
-	    -EINVAL);
-	BAD(nmethods, 0, -EINVAL);
-	BAD(buffers, 1, -EINVAL);
-	BAD(buffers, ULRPC_BUFFERS_MAX + 1, -EINVAL);
-	BAD(methods, NULL, -EINVAL);
-	BAD(portal, ulrpc_service_portal(g.service), -EEXIST);
-	BAD(portal, ULRPC_PORTAL_BULK, -EINVAL);
-	BAD(portal, 64, -EINVAL);
-	BAD(policy, "best", -EOPNOTSUPP);
-	BAD(request_max, ULRPC_BODY_MAX + 1, -EINVAL);
-	BAD(queue_bytes_max, 65535, -EINVAL);
-	BAD(buffers, 1, -EINVAL);
-	BAD(buffer_size, 1000, -EINVAL);
-	BAD(workers_max, 100000, -EINVAL);
-	m[0] = good.methods[0];
-	m[1] = good.methods[0];
-	c = good;
+
+static void refuse_fields(struct start_case *s)
+{
+	static const char long_name[] = "0123456789012345678901234567890123456"
+					"789012345678901234567890123";
+	static const struct ulrpc_durable no_lookup = { .incarnation = "x" };
+
+	BAD(name, NULL, -EINVAL, "a name is expected");
+	BAD(name, "", -EINVAL, "a name is expected");
+	BAD(name, long_name, -EINVAL, "it has more than 63 bytes");
+	BAD(name, "test", -EEXIST, "'test' is in use");
+	BAD(methods, NULL, -EINVAL, "there are none");
+	BAD(buffers, 1, -EINVAL, "1 is not from 2 to 1024");
+	BAD(buffers, 1025, -EINVAL, "1025 is not from 2 to 1024");
+	BAD(portal, ulrpc_service_portal(s->g.service), -EEXIST,
+	    "36 is that of service test");
+	BAD(portal, ULRPC_PORTAL_BULK, -EINVAL, "63 is for RPC itself");
+	BAD(portal, 64, -EINVAL, "64 is more than 63");
+	BAD(policy, "best", -EOPNOTSUPP,
+	    "'best', at byte 0: 'best' is no policy: fair, rr, fifo, edf or "
+	    "tbf is expected");
+	BAD(policy, "rr quantum=0", -EINVAL,
+	    "'rr quantum=0', at byte 3: quantum: not from 1 to 65536");
+	BAD(request_max, ULRPC_BODY_MAX + 1, -EINVAL,
+	    "983041 is more than 983040");
+	BAD(queue_bytes_max, 65535, -EINVAL,
+	    "65535 is less than request_max, 65536");
+	BAD(workers_min, 4097, -EINVAL, "4097 is more than 4096");
+	BAD(workers_max, 100000, -EINVAL, "100000 is more than 4096");
+	BAD(durable, &no_lookup, -EINVAL, "there is no lookup");
+}
+
+static void refuse_methods(struct start_case *s)
+{
+	struct ulrpc_method_conf m[2] = { s->good.methods[0],
+					  s->good.methods[0] };
+	struct ulrpc_service_conf c = s->good;
+
+	c.nmethods = 0;
+	refused(s, c, -EINVAL, "methods: there are none");
 	c.methods = m;
 	c.nmethods = 2;
-	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, &other), -EEXIST);
+	refused(s, c, -EEXIST, "methods: 'echo' has the same number as 'echo'");
+	m[1].handler = NULL;
+	refused(s, c, -EINVAL, "methods: 'echo' has no handler");
+	m[1] = m[0];
+	m[1].run = (enum ulrpc_run)2;
+	refused(s, c, -EINVAL, "methods: 'echo': 2 is no way to run it");
+	m[1] = m[0];
+	m[1].priority = (enum ulrpc_priority)4;
+	refused(s, c, -EINVAL, "methods: 'echo': 4 is no priority");
+	m[1] = m[0];
+	m[1].semantics = (enum ulrpc_semantics)3;
+	refused(s, c, -EINVAL, "methods: 'echo': 3 is no semantics");
 	m[1].name = NULL;
-	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, &other), -EINVAL);
-	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &good, &other), 0);
+	refused(s, c, -EINVAL, "methods: number 2 has no name");
+}
+
+static void refuse_pairs(struct start_case *s)
+{
+	struct ulrpc_service_conf c = s->good;
+	char what[128];
+
+	c.workers_min = 4;
+	c.workers_max = 2;
+	refused(s, c, -EINVAL, "workers_max: 2 is less than workers_min, 4");
+	c = s->good;
+	c.buffer_size = 1000;
+	snprintf(what, sizeof(what),
+		 "buffer_size: 1000 is less than a message has, %u",
+		 (unsigned int)MIN(LNET_MTU, 65536 + WIRE_HEAD_MAX));
+	refused(s, c, -EINVAL, what);
+}
+
+Test(service, start_conf)
+{
+	struct ulrpc_service *other, *third;
+	struct start_case s;
+
+	rig(&s.g, NULL);
+	s.good = serve_conf(&s.g);
+	s.good.name = "other";
+	refuse_fields(&s);
+	refuse_methods(&s);
+	refuse_pairs(&s);
+	cr_assert_eq(ulrpc_service_start(s.g.rpc[SERVER], &s.good, &other), 0);
 	/* The portal of a service that has stopped is not given to the next
 	 * service. */
 	cr_assert_eq(ulrpc_service_stop(other, 1000), 0);
-	good.name = "third";
-	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &good, &third), 0);
+	s.good.name = "third";
+	cr_assert_eq(ulrpc_service_start(s.g.rpc[SERVER], &s.good, &third), 0);
 	cr_assert_eq(ulrpc_service_portal(third),
-		     ulrpc_service_portal(g.service) + 2);
-	end(&g);
+		     ulrpc_service_portal(s.g.service) + 2);
+	end(&s.g);
+}
+
+static int unique_entry(struct lnet *node, unsigned int portal)
+{
+	struct ulnet_me_handle me;
+
+	return LNetMEAttach(node, portal, nth_id(CALLER), 1, 0, LNET_RETAIN,
+			    LNET_INS_AFTER, &me);
+}
+
+/* A service that gets no portal hears so, and which one was meant. */
+Test(service, portals_that_cannot_be_had)
+{
+	struct start_case s;
+	char name[16];
+
+	rig(&s.g, NULL);
+	s.good = serve_conf(&s.g);
+	s.good.name = "other";
+	s.good.portal = 7;
+	cr_assert_eq(unique_entry(s.g.node[SERVER], 7), 0);
+	refused(&s, s.good, -EPERM,
+		"portal: 7 is used for unique match entries");
+	s.good.portal = 0;
+	s.good.name = name;
+	for (unsigned int i = ULRPC_PORTAL_FIRST; i < ULRPC_PORTAL_LAST; i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		cr_assert_eq(
+			ulrpc_service_start(s.g.rpc[SERVER], &s.good, NULL), 0);
+	}
+	snprintf(name, sizeof(name), "last");
+	refused(&s, s.good, -ENOSPC, "portal: none from 36 to 60 is left");
+	end(&s.g);
 }
 
 Test(service, no_portal_is_left)

@@ -642,20 +642,34 @@ Test(stub, options_that_make_no_sense)
 	static const struct {
 		struct ulrpc_method_options options;
 		int rc;
+		const char *what;
 	} cases[] = {
-		{ { .method = "Asks" }, -ENOENT },
-		{ { .method = "" }, -ENOENT },
-		{ { .method = "Ask", .semantics = 3 }, -EINVAL },
-		{ { .method = "Ask", .priority = 4 }, -EINVAL },
-		{ { .method = "Ask", .run = 2 }, -EINVAL },
+		{ { .method = "Asks" },
+		  -ENOENT,
+		  "options: test.Box has no method 'Asks'" },
+		{ { .method = "" },
+		  -ENOENT,
+		  "options: test.Box has no method ''" },
+		{ { .method = "Ask", .semantics = 3 },
+		  -EINVAL,
+		  "options: 'Ask': 3 is out of the range of semantics" },
+		{ { .method = "Ask", .priority = 4 },
+		  -EINVAL,
+		  "options: 'Ask': 4 is out of the range of priority" },
+		{ { .method = "Ask", .run = 2 },
+		  -EINVAL,
+		  "options: 'Ask': 2 is out of the range of run" },
 		{ { .method = "Ask", .reply_max = ULRPC_BODY_MAX + 1 },
-		  -EINVAL },
+		  -EINVAL,
+		  "options: 'Ask': 983041 is out of the range of reply_max" },
 	};
 	ProtobufCService *other = NULL;
 
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ulrpc_method_options table[] = { cases[i].options,
 							{ .method = NULL } };
+		struct ulnet_conf_error err = { "" };
+		struct ulrpc_service_conf conf = { .err = &err };
 
 		cr_assert(ulrpc_stub_new(&client, &test__box__descriptor, table,
 					 1, &other) == cases[i].rc,
@@ -663,6 +677,10 @@ Test(stub, options_that_make_no_sense)
 		cr_assert(ulrpc_serve(NULL, &box.base, table, NULL, NULL) ==
 				  cases[i].rc,
 			  "case %u", i);
+		cr_assert(ulrpc_serve(NULL, &box.base, table, &conf, NULL) ==
+				  cases[i].rc,
+			  "case %u", i);
+		cr_assert(strcmp(err.what, cases[i].what) == 0, "%s", err.what);
 	}
 	cr_assert(ulrpc_stub_new(&client, &test__box__descriptor, NULL, 0,
 				 &other) == -EINVAL);
@@ -678,7 +696,10 @@ static void count(void *arg)
 
 Test(stub, service_conf)
 {
-	struct ulrpc_service_conf conf = { .name = "mine", .window = 7 };
+	struct ulnet_conf_error err = { "" };
+	struct ulrpc_service_conf conf = { .name = "mine",
+					   .window = 7,
+					   .err = &err };
 	struct ulrpc_method_conf method = { .name = "Extra" };
 	Test__Box_Service half = TEST__BOX__INIT(box__);
 	struct ulrpc_service *service;
@@ -701,9 +722,21 @@ Test(stub, service_conf)
 	conf.nmethods = 1;
 	cr_assert(ulrpc_serve(NULL, &box.base, NULL, &conf, &service) ==
 		  -EINVAL);
+	cr_assert(strcmp(err.what, "methods: they are those of the "
+				   "implementation") == 0,
+		  "%s", err.what);
+	conf.nmethods = 0;
+	cr_assert(ulrpc_serve(NULL, NULL, NULL, &conf, &service) == -EINVAL);
+	cr_assert(strcmp(err.what, "implementation: there is no service") == 0,
+		  "%s", err.what);
 	half.ask = NULL;
 	cr_assert(ulrpc_serve(NULL, &half.base, NULL, NULL, &service) ==
 		  -EINVAL);
+	cr_assert(ulrpc_serve(NULL, &half.base, NULL, &conf, &service) ==
+		  -EINVAL);
+	cr_assert(strcmp(err.what, "implementation: method 'Ask' has no "
+				   "function") == 0,
+		  "%s", err.what);
 	cr_assert(!started.ended);
 }
 
