@@ -751,7 +751,7 @@ static void call_sum(struct ulrpc_call *call)
 		return;
 	}
 	c->nqueued++;
-	list_add_tail(&c->fenced, &call->link);
+	list_add_tail(&c->summing, &call->link);
 	call->work.fn = on_sum;
 	call_get(call);
 	shard_hold(call->shard);

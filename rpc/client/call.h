@@ -32,9 +32,10 @@ struct wire_reply;
  *
  * NEW	   On its way to its CPT, by call.work.
  * QUEUED  Waits for the connection, the service, a slot, or room in the window:
- *	   in client.again, .queue or .stalled. Or in .fenced: call.work will
- *	   end it, as it cannot be sent, or goes on with the checksums of its
- *	   bulks. Counted in client.nqueued.
+ *	   in client.again, .queue or .stalled. Before that, in .summing:
+ *	   call.work computes the checksums of its sources. Or in .fenced:
+ *	   call.work will end it, as it cannot be sent. Counted in
+ *	   client.nqueued.
  * SENT	   An attempt is under way, in the batch of call.out. Its reply, or an
  *	   extension, is expected until call.expected.
  * ASK	   As SENT, but the attempt may be lost: the server is to be asked what

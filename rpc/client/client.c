@@ -666,6 +666,7 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 	struct list sent;
 
 	fail_queued(c, cause, false);
+	calls_fail(&c->summing, cause);
 	calls_fail(&c->fenced, cause);
 	calls_fail(&c->fetching, cause);
 	list_init(&sent);
@@ -826,6 +827,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	list_init(&c->again);
 	list_init(&c->stalled);
 	list_init(&c->queue);
+	list_init(&c->summing);
 	list_init(&c->fenced);
 	list_init(&c->fetching);
 	list_init(&c->ask);

@@ -187,6 +187,7 @@ struct ulrpc_client {
 	 * the first three. */
 	struct list again;   /* to be sent again: these go first */
 	struct list queue;   /* never sent */
+	struct list summing; /* before queue: their sources are being summed */
 	struct list stalled; /* lacked memory, or a bulk; until stall_timer */
 	struct list fenced;  /* wait for bulks, call.pause or call.work */
 	struct list ask;     /* the server is to be asked about them */

@@ -33,6 +33,7 @@ static const char *client_miscounts(const struct ulrpc_client *c)
 
 	if (c->nqueued != count_in(&c->again, CALL_QUEUED) +
 				  count_in(&c->queue, CALL_QUEUED) +
+				  count_in(&c->summing, CALL_QUEUED) +
 				  count_in(&c->stalled, CALL_QUEUED) +
 				  count_in(&c->fenced, CALL_QUEUED))
 		return "calls are queued, and not counted";
@@ -339,8 +340,9 @@ static const char *client_busy(const struct ulrpc_client *c)
 	if (c->ncalls || c->nqueued || c->inflight)
 		return "a client counts calls";
 	if (!list_empty(&c->again) || !list_empty(&c->queue) ||
-	    !list_empty(&c->fenced) || !list_empty(&c->ask) ||
-	    !list_empty(&c->watched) || !list_empty(&c->fetching))
+	    !list_empty(&c->summing) || !list_empty(&c->fenced) ||
+	    !list_empty(&c->ask) || !list_empty(&c->watched) ||
+	    !list_empty(&c->fetching))
 		return "a client has calls";
 	return NULL;
 }
