@@ -11,8 +11,9 @@
 
 static const struct fsm_state chunk_states[CHUNK_STATES] = {
 	[CHUNK_FREE] = { "free", FSM_TO(CHUNK_WAITING) },
-	[CHUNK_FLYING] = { "flying",
-			   FSM_TO(CHUNK_FREE) | FSM_TO(CHUNK_WAITING) },
+	[CHUNK_FLYING] = { "flying", FSM_TO(CHUNK_FREE) | FSM_TO(CHUNK_LATE) |
+					     FSM_TO(CHUNK_WAITING) },
+	[CHUNK_LATE] = { "late", FSM_TO(CHUNK_FREE) | FSM_TO(CHUNK_WAITING) },
 	[CHUNK_WAITING] = { "waiting",
 			    FSM_TO(CHUNK_FREE) | FSM_TO(CHUNK_FLYING) },
 };
@@ -245,7 +246,7 @@ static uint64_t chunk_late_at(const struct chunk *p)
 {
 	const struct transfers *t = p->x->t;
 
-	if (p->late || p->order >= t->passed)
+	if (p->order >= t->passed)
 		return TIME_NEVER;
 	return p->began +
 	       retry_schedule_limit(&p->schedule, chunk_usual(p, p->began));
@@ -322,7 +323,6 @@ static void chunk_send(struct chunk *p)
 	p->began = now;
 	p->order = p->x->t->tries++;
 	p->answered = false;
-	p->late = false;
 	p->rail = p->local = p->hop = LNET_NID_ANY;
 	p->match = p->x->r->match;
 	rc = chunk_bind(p, time);
@@ -402,7 +402,7 @@ static void chunk_is_late(struct chunk *p)
 	const struct ulnet_id peer = { p->rail, c->peer.pid };
 
 	conn_event_suspect(c->shard, &p->local, &peer, &p->hop);
-	p->late = true;
+	fsm_move(&p->fsm, chunk_states, CHUNK_LATE);
 	chunk_give_up(p);
 }
 
@@ -442,6 +442,11 @@ static void progress_note(struct bulk_progress *progress, uint64_t began,
 	atomic_store_explicit(&progress->last, now, memory_order_relaxed);
 }
 
+static bool chunk_is_under_way(const struct chunk *p)
+{
+	return p->fsm.state == CHUNK_FLYING || p->fsm.state == CHUNK_LATE;
+}
+
 /* The chunk of the try @order was moved, and that is not the oldest try. Those
  * that began earlier are perhaps lost. */
 static out_of_line void transfers_on_passed(struct transfers *t, uint64_t order)
@@ -452,7 +457,7 @@ static out_of_line void transfers_on_passed(struct transfers *t, uint64_t order)
 	t->oldest = t->tries;
 	list_for_each_entry (x, &t->active, link) {
 		for (unsigned int i = 0; i < x->nchunks; i++)
-			if (x->chunks[i].fsm.state == CHUNK_FLYING)
+			if (chunk_is_under_way(&x->chunks[i]))
 				t->oldest = MIN(t->oldest, x->chunks[i].order);
 		transfer_arm(x);
 	}
@@ -536,7 +541,7 @@ static void chunk_on_last(struct chunk *p)
 		chunk_lost(p);
 		transfer_fail(x, status);
 	} else {
-		if (p->late)
+		if (p->fsm.state == CHUNK_LATE)
 			p->status = -ETIMEDOUT;
 		chunk_retry(p);
 	}

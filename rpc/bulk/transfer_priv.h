@@ -121,6 +121,7 @@ enum chunk_state {
 	CHUNK_FREE,
 	/* LNet has the MD of a try, whose last event has not come */
 	CHUNK_FLYING,
+	CHUNK_LATE,    /* as FLYING, but given up: probably lost */
 	CHUNK_WAITING, /* is to be sent, or sent again */
 	CHUNK_STATES
 };
@@ -130,7 +131,6 @@ struct chunk {
 	struct fsm fsm;
 	bool answered;	       /* an answer has come, and set status */
 	bool final;	       /* a retry would fail, too */
-	bool late;	       /* this try was given up: chunk_is_late() */
 	bool elsewhere; /* the next try takes another rail, if there is one */
 	/* how often its segment has arrived changed; since the first time it is
 	 * all of the segment, part by part */
