@@ -67,15 +67,16 @@ static void handle(void *arg, struct ulrpc_request *r, const void *body,
 {
 	struct iovec iov = { own, LENGTH };
 	struct ulrpc_request_info info;
-	const struct ask *ask = body;
 	struct rig *g = arg;
+	struct ask ask;
 
-	(void)length;
+	cr_assert_eq(length, sizeof(ask));
+	memcpy(&ask, body, sizeof(ask)); /* the body is not aligned */
 	g->runs++;
 	ulrpc_request_info(r, &info);
 	if (!info.nbulks)
-		ulrpc_reply(r, own, ask->reply);
-	else if (ask->put)
+		ulrpc_reply(r, own, ask.reply);
+	else if (ask.put)
 		cr_assert_eq(ulrpc_bulk_put(r, 0, 0, &iov, 1, on_moved, r), 0);
 	else
 		cr_assert_eq(ulrpc_bulk_get(r, 0, 0, &iov, 1, on_moved, r), 0);
