@@ -32,7 +32,7 @@ counted() { # DEPTH [verbs]
 			gsub(",", "", $1)
 			layer = "system"
 			# Not what ends a longer name: a tree may be called ulnet.
-			if (match($2, /(^|[^a-z])(bench|rpc|rpc\/[a-z]+(\/[a-z]+)?|lnet\/[a-z]+|include\/ulnet|base|lnd\/[a-z0-9]+lnd)\/[a-z_0-9]+\.[ch]:/))
+			if (match($2, /(^|[^a-z])(bench|secure|rpc|rpc\/[a-z]+(\/[a-z]+)?|lnet\/[a-z]+|include\/ulnet|base|lnd\/[a-z0-9]+lnd)\/[a-z_0-9]+\.[ch]:/))
 				layer = substr($2, RSTART, RLENGTH)
 			sub("^[^a-z]", "", layer)
 			sub("/[^/]*:$", "", layer)

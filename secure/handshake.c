@@ -106,7 +106,7 @@ void ticket_drop(struct ticket *t)
 
 static bool use_ticket(struct handshake *h, const struct ticket *t)
 {
-	struct keys_error why;
+	struct keys_error why = { "" };
 	X509 *certificate = SSL_SESSION_get0_peer(t->session);
 
 	if (!certificate || !keys_believe(h->user.keys, certificate, &why))

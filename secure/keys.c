@@ -479,7 +479,7 @@ static SSL_TICKET_RETURN on_ticket(SSL *ssl, SSL_SESSION *session,
 				   SSL_TICKET_STATUS status, void *arg)
 {
 	const struct keys_user *user = SSL_get_app_data(ssl);
-	struct keys_error why;
+	struct keys_error why = { "" };
 	X509 *certificate;
 
 	(void)name;
@@ -576,7 +576,7 @@ static int check_conf(const struct keys_conf *c, struct keys_error *err)
 static int check_own(const struct keys *k, const struct keys_conf *c,
 		     struct keys_error *err)
 {
-	struct keys_error why;
+	struct keys_error why = { "" };
 	struct identity *id = keys_identity(k->certificate);
 	int rc = -EINVAL;
 

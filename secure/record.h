@@ -95,8 +95,8 @@ int seal_record(struct seal *s, enum seal_protection protection,
 /* How far records may overtake each other. */
 #define UNSEAL_WINDOW 2048
 /* How many generations may be lost, one behind the other, before the receiver
- * cannot follow any more. Whoever makes up a record costs as many derivations of
- * a key. */
+ * cannot follow any more. Whoever makes up a record costs as many derivations
+ * of a key. */
 #define UNSEAL_LOST_MAX 15
 
 /* The receiver's side. */
@@ -124,11 +124,11 @@ uint64_t unseal_handle(const void *record, size_t length);
 /* Opens @record where it is. @place: what it must belong to. Returns 0: the
  * payload, which begins SEAL_HEAD bytes into @record, is genuine and new, and
  * *@protection_p is how it was protected. Or: -EBADMSG: not a record, or a bad
- * one, or of a generation that cannot be followed; its payload is overwritten if
- * it says SEAL_PRIVACY. -EALREADY: it has the counter of a record that was
+ * one, or of a generation that cannot be followed; its payload is overwritten
+ * if it says SEAL_PRIVACY. -EALREADY: it has the counter of a record that was
  * opened, or one so old that this is not known; nothing else of it was looked
- * at, and it is as it was. -ENOMEM. Only records that are genuine and new change
- * @u. */
+ * at, and it is as it was. -ENOMEM. Only records that are genuine and new
+ * change @u. */
 int unseal_record(struct unseal *u, uint8_t *record, size_t length,
 		  const struct seal_place *place,
 		  enum seal_protection *protection_p) must_check;

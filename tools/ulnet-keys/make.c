@@ -170,7 +170,7 @@ static int folder_lock(const struct make *m, bool new)
 /* Is a file with a key in it as it must be? */
 static int check_secret(const struct make *m, const char *path)
 {
-	struct keys_error err;
+	struct keys_error err = { "" };
 
 	return keys_check_file(path, &err) ? complain(m, "%s", err.text) : 0;
 }
@@ -746,7 +746,7 @@ static int line_add(const struct make *m, const char *name, BIO *bio)
 static int check_cluster(const struct make *m, const char *path,
 			 const char *name)
 {
-	struct keys_error err;
+	struct keys_error err = { "" };
 	struct keys *k;
 	unsigned int n = 0;
 	const char *have;

@@ -122,7 +122,7 @@ static void show_revoked(const char *path, X509_CRL *crl)
 static int show_pem(const char *who, const char *path, const char *name,
 		    const uint8_t *bytes, long n)
 {
-	struct keys_error err;
+	struct keys_error err = { "" };
 	X509_CRL *crl = NULL;
 	X509 *c = NULL;
 	int rc = -1;
@@ -149,7 +149,7 @@ static int show_pem(const char *who, const char *path, const char *name,
 /* Are there a cluster's keys in it? */
 static int show_cluster(const char *who, const char *path)
 {
-	struct keys_error err;
+	struct keys_error err = { "" };
 	struct keys *k;
 	const char *name;
 
@@ -207,7 +207,7 @@ int check_node(const char *who, const char *folder, const char *name)
 	char crt[PATH_SIZE], key[PATH_SIZE], authority[PATH_SIZE];
 	char revoked[PATH_SIZE], cluster[PATH_SIZE];
 	struct keys_conf conf = { crt, key, authority, revoked, cluster };
-	struct keys_error err;
+	struct keys_error err = { "" };
 	struct keys *k;
 
 	path_of(crt, folder, name, ".crt");
