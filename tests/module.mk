@@ -33,6 +33,7 @@ unit_tests += %D%/unit/base_test
 if WITH_TLS
 unit_tests += %D%/unit/secure_test
 %C%_unit_secure_test_SOURCES = \
+	%D%/unit/secure/clock.c %D%/unit/secure/clock.h \
 	%D%/unit/secure/folder.h \
 	%D%/unit/secure/handshake_test.c \
 	%D%/unit/secure/keys_test.c \
@@ -580,6 +581,10 @@ fuzz_programs += %D%/fuzz/fuzz_rpc_requests
 fuzz_programs += %D%/fuzz/fuzz_rpc_replies
 fuzz_programs += %D%/fuzz/fuzz_rpc_control
 fuzz_programs += %D%/fuzz/fuzz_message
+if WITH_TLS
+fuzz_programs += %D%/fuzz/fuzz_handshake %D%/fuzz/fuzz_record
+%C%_fuzz_fuzz_handshake_SOURCES = %D%/fuzz/fuzz_handshake.c $(ulnet_keys_make)
+endif
 fuzz_programs += %D%/fuzz/fuzz_lst
 %C%_fuzz_fuzz_lst_SOURCES = %D%/fuzz/fuzz_lst.c services/lst/message.c
 fuzz_programs += %D%/fuzz/fuzz_lst_serve
@@ -604,6 +609,8 @@ check_LIBRARIES += %D%/fuzz/libreplay.a
 %C%_fuzz_fuzz_rpc_replies_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_rpc_control_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_message_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_handshake_LDADD = %D%/fuzz/libreplay.a libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
+%C%_fuzz_fuzz_record_LDADD = %D%/fuzz/libreplay.a libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 %C%_fuzz_fuzz_lst_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_lst_serve_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "secure/handshake.h"
+#include "tests/unit/secure/clock.h"
 #include "tests/unit/secure/folder.h"
 
 struct pair {
@@ -236,6 +237,67 @@ Test(handshake, of_a_revoked_client)
 	folder_end(f);
 }
 
+/* The server's certificate is the first that is seen. */
+static void shifted(int64_t shift, const char *why, const char *alert)
+{
+	struct folder *f = folder_of_two();
+	struct keys *a = keys_of(f, "a", "authority.crt", NULL);
+	struct keys *b = keys_of(f, "b", "authority.crt", NULL);
+	struct pair p = begin(a, b, NULL);
+
+	clock_shift = shift;
+	run(&p, 1000);
+	clock_shift = 0;
+	if (why)
+		disagree(&p, why, alert);
+	else
+		agree(&p);
+	end(&p);
+	keys_put(a);
+	keys_put(b);
+	folder_end(f);
+}
+
+/* Both had been valid when the nodes started. */
+Test(handshake, of_one_who_has_expired)
+{
+	shifted(31 * DAY, "is not believed: certificate has expired",
+		"this node's certificate is not valid (any more, or yet)");
+}
+
+Test(handshake, of_one_who_is_not_valid_yet)
+{
+	shifted(-2 * DAY, "is not believed: certificate is not yet valid",
+		"the peer does not believe this node's certificate");
+}
+
+/* Certificates that were just made are good where the clock is behind. */
+Test(handshake, with_a_clock_an_hour_off)
+{
+	shifted(-3600, NULL, NULL);
+	shifted(3600, NULL, NULL);
+}
+
+Test(handshake, of_a_client_who_has_expired)
+{
+	struct folder *f = folder_of_two();
+	struct keys *a, *b = keys_of(f, "b", "authority.crt", NULL);
+	struct pair p;
+
+	f->make.days = 1;
+	cr_assert_eq(make_node(&f->make, "short"), 0);
+	a = keys_of(f, "short", "authority.crt", NULL);
+	p = begin(a, b, NULL);
+	clock_shift = 2 * DAY;
+	run(&p, 1000);
+	disagree(&p, "this node's certificate is not valid (any more, or yet)",
+		 "is not believed: certificate has expired");
+	end(&p);
+	keys_put(a);
+	keys_put(b);
+	folder_end(f);
+}
+
 Test(handshake, without_a_certificate)
 {
 	struct folder *f = folder_of_two();
@@ -294,6 +356,53 @@ Test(handshake, resumed)
 
 	for (unsigned int i = 0; i < 3; i++)
 		cr_expect(resumes(a, b, &t));
+	ticket_drop(&t);
+	keys_put(a);
+	keys_put(b);
+	folder_end(f);
+}
+
+/* A ticket does not make a client believed for longer than its certificate. */
+Test(handshake, expired_meanwhile)
+{
+	struct folder *f = folder_of_two();
+	struct keys *a, *b = keys_of(f, "b", "authority.crt", NULL);
+	struct ticket t;
+	struct pair p;
+
+	f->make.days = 1;
+	f->make.now -= DAY - 1800;
+	cr_assert_eq(make_node(&f->make, "short"), 0);
+	a = keys_of(f, "short", "authority.crt", NULL);
+	t = first_ticket(a, b);
+	clock_shift = 1700;
+	p = begin(a, b, &t);
+	run(&p, 1 << 20);
+	agree(&p);
+	cr_expect(handshake_was_resumed(p.server));
+	end(&p);
+	clock_shift = 1900;
+	p = begin(a, b, &t);
+	run(&p, 1 << 20);
+	disagree(&p, "this node's certificate is not valid",
+		 "certificate has expired");
+	end(&p);
+	ticket_drop(&t);
+	keys_put(a);
+	keys_put(b);
+	folder_end(f);
+}
+
+Test(handshake, with_an_old_ticket)
+{
+	struct folder *f = folder_of_two();
+	struct keys *a = keys_of(f, "a", "authority.crt", NULL);
+	struct keys *b = keys_of(f, "b", "authority.crt", NULL);
+	struct ticket t = first_ticket(a, b);
+
+	clock_shift = 3610;
+	cr_expect(!resumes(a, b, &t));
+	cr_expect(resumes(a, b, &t));
 	ticket_drop(&t);
 	keys_put(a);
 	keys_put(b);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <openssl/x509v3.h>
 #include <stdio.h>
 
 #include "tests/unit/secure/folder.h"
@@ -186,4 +187,103 @@ Test(keys, lines_of_a_cluster)
 	write_file(conf.cluster, "a " HEX "\n", 0644);
 	refused(&conf, -EACCES, "chmod 600");
 	folder_end(f);
+}
+
+/* ---- names that authorities of others may sign ---- */
+
+/* A certificate, which nobody has signed: the common name, and an alternative
+ * name of @type, or -1. */
+static X509 *certificate_of(const char *cn, size_t ncn, int type,
+			    const char *alternative, size_t n)
+{
+	X509 *c = X509_new();
+	GENERAL_NAMES *names = sk_GENERAL_NAME_new_null();
+	GENERAL_NAME *g = GENERAL_NAME_new();
+	ASN1_IA5STRING *text = ASN1_IA5STRING_new();
+
+	cr_assert(c && names && g && text);
+	cr_assert_eq(X509_NAME_add_entry_by_NID(
+			     X509_get_subject_name(c), NID_commonName,
+			     V_ASN1_UTF8STRING, (const uint8_t *)cn, (int)ncn,
+			     -1, 0),
+		     1);
+	cr_assert(X509_gmtime_adj(X509_getm_notAfter(c), 60));
+	if (type >= 0) {
+		cr_assert_eq(ASN1_STRING_set(text, alternative, (int)n), 1);
+		GENERAL_NAME_set0_value(g, type, text);
+		cr_assert(sk_GENERAL_NAME_push(names, g) > 0);
+		cr_assert_eq(
+			X509_add1_ext_i2d(c, NID_subject_alt_name, names, 0, 0),
+			1);
+	} else {
+		GENERAL_NAME_free(g);
+		ASN1_IA5STRING_free(text);
+	}
+	sk_GENERAL_NAME_pop_free(names, GENERAL_NAME_free);
+	return c;
+}
+
+static void named(const char *want, X509 *c)
+{
+	struct identity *id = keys_identity(c);
+
+	if (want) {
+		cr_assert(id, "%s", want);
+		cr_expect_str_eq(id->name, want);
+	} else {
+		cr_expect(!id, "%s", id ? id->name : "");
+	}
+	identity_put(id);
+	X509_free(c);
+}
+
+#define TEXT(text)   text, sizeof(text) - 1
+#define COMMON(text) certificate_of(TEXT(text), -1, NULL, 0)
+#define DNS(text)    certificate_of(TEXT("common"), GEN_DNS, TEXT(text))
+
+Test(keys, names)
+{
+	static char longest[IDENTITY_NAME_SIZE + 1];
+
+	named("a.example-1_x", COMMON("a.example-1_x"));
+	named("user@host:80/x", COMMON("user@host:80/x"));
+	named(NULL, COMMON("a b"));
+	named(NULL, COMMON("*"));
+	named(NULL, COMMON("admin\0.evil"));
+	named(NULL, COMMON("a\n"));
+	named(NULL, COMMON("\xc3\xa4"));
+	named(NULL, COMMON("a,b"));
+	named("b.example", DNS("b.example"));
+	/* What cannot be a name does not count. */
+	named("common", DNS("*.example"));
+	named("common", DNS("b\0.example"));
+	named("common", DNS(""));
+	memset(longest, 'x', sizeof(longest) - 1);
+	named("common", certificate_of(TEXT("common"), GEN_DNS, longest,
+				       IDENTITY_NAME_SIZE));
+	longest[IDENTITY_NAME_SIZE - 1] = '\0';
+	named(longest, certificate_of(TEXT("common"), GEN_DNS, longest,
+				      IDENTITY_NAME_SIZE - 1));
+}
+
+static void speaks_for(const char *want, const char *uri, size_t n)
+{
+	X509 *c = certificate_of(TEXT("common"), GEN_URI, uri, n);
+	struct identity *id = keys_identity(c);
+
+	cr_assert(id);
+	cr_expect_eq(id->nnids, want ? 1 : 0);
+	if (want && id->nnids)
+		cr_expect_str_eq(id->nids, want);
+	identity_put(id);
+	X509_free(c);
+}
+
+Test(keys, nids)
+{
+	speaks_for("10.0.0.1@tcp", TEXT("lnet:10.0.0.1@tcp"));
+	speaks_for(NULL, TEXT("lnet:"));
+	speaks_for(NULL, TEXT("http://10.0.0.1@tcp"));
+	speaks_for(NULL, TEXT("lnet:10.0.0.1@tcp\0"));
+	speaks_for(NULL, TEXT("lnet:\033[2J10.0.0.1@tcp"));
 }

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What strangers send as a handshake. The first byte says to whom: a server or
+ * a client, with certificates or with a cluster's key; and in pieces of how
+ * many bytes. Nobody who has not the keys gets through, and whoever is refused
+ * is told why, once for all.
+ */
+#include "secure/handshake.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/ulnet-keys/make.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const files[] = { "a.crt",	      "a.key",
+				     "authority.crt", "authority.key",
+				     "revoked.crl",   "cluster.key" };
+
+static struct keys *load(char path[][128], bool cluster)
+{
+	struct keys_conf conf = { 0 };
+	struct keys_error err;
+	struct keys *k;
+
+	if (cluster)
+		conf.cluster = path[5];
+	else
+		conf = (struct keys_conf){ .certificate = path[0],
+					   .key = path[1],
+					   .authority = path[2],
+					   .revoked = path[4] };
+	BUG_ON(keys_load(&conf, &k, &err) != 0);
+	return k;
+}
+
+/* Keys of certificates, and of a cluster, made once. */
+static struct keys *keys_of(bool cluster)
+{
+	static struct keys *made[2];
+	char dir[] = "/tmp/ulnet-fuzz-XXXXXX", path[6][128];
+	struct make m = { .who = "fuzz", .folder = dir, .days = 30 };
+
+	if (made[0])
+		return made[cluster];
+	BUG_ON(!mkdtemp(dir));
+	m.now = time(NULL);
+	BUG_ON(make_authority(&m, "site") || make_node(&m, "a") ||
+	       make_cluster(&m, "one", false));
+	for (unsigned int i = 0; i < 6; i++)
+		snprintf(path[i], sizeof(path[i]), "%s/%s", dir, files[i]);
+	made[0] = load(path, false);
+	made[1] = load(path, true);
+	for (unsigned int i = 0; i < 6; i++)
+		unlink(path[i]);
+	rmdir(dir);
+	return made[cluster];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	enum handshake_side side;
+	struct handshake *h;
+	size_t step, n;
+	int rc = 0;
+
+	if (!size)
+		return 0;
+	side = data[0] & 1 ? HANDSHAKE_SERVER : HANDSHAKE_CLIENT;
+	step = (size_t)1 << (data[0] >> 2 & 15);
+	h = handshake_new(side, keys_of(data[0] & 2), NULL);
+	BUG_ON(!h);
+	if (side == HANDSHAKE_CLIENT)
+		BUG_ON(handshake_feed(h, NULL, 0) != 0);
+	for (size_t at = 1; at < size && !rc; at += step)
+		rc = handshake_feed(h, data + at, MIN(step, size - at));
+	BUG_ON(handshake_is_done(h));
+	BUG_ON(rc && rc != -EPROTO && rc != -EACCES && rc != -EMSGSIZE);
+	BUG_ON(!rc != !*handshake_error(h));
+	BUG_ON(handshake_feed(h, NULL, 0) != rc);
+	(void)handshake_bytes(h, &n);
+	BUG_ON(n > HANDSHAKE_MAX);
+	handshake_free(h);
+	return 0;
+}
