@@ -91,21 +91,10 @@ bool ibr_device_is(const struct ibr_port *p, const struct rdma_cm_id *id)
 				    ibv_get_device_name(p->ctx->device));
 }
 
-/* Why the address of @nid cannot be used: constant text; NULL: it can. */
-static const char *addr_fault(const struct ulnet_nid *nid)
-{
-	struct ifaddrs *all;
-	const char *fault;
-
-	/* the addresses are not known: only the device counts */
-	if (getifaddrs(&all))
-		return NULL;
-	fault = netif_fault(all, nid);
-	freeifaddrs(all);
-	return fault;
-}
-
-static const char *device_fault(const struct ibr_port *p)
+/* Why the port cannot be used: constant text; NULL: it can. @all: NULL: the
+ * host's addresses are not known, and only the device counts. */
+static const char *device_fault(const struct ibr_port *p,
+				const struct ifaddrs *all)
 {
 	struct ibv_port_attr attr;
 
@@ -118,18 +107,37 @@ static const char *device_fault(const struct ibr_port *p)
 	if (attr.state != IBV_PORT_ACTIVE &&
 	    attr.state != IBV_PORT_ACTIVE_DEFER)
 		return "the port of its RDMA device is down";
-	return addr_fault(&p->port.ni->nid);
+	return all ? netif_fault(all, &p->port.ni->nid) : NULL;
 }
 
-void ibr_device_look(struct ibr_port *p)
+static void device_look(struct ibr_port *p, const struct ifaddrs *all)
 {
-	const char *fault = device_fault(p), *was = p->fault;
+	const char *fault = device_fault(p, all), *was = p->fault;
 
+	if (all)
+		lnd_link_name(p->port.ni, all);
 	p->fault = fault;
 	if (!fault != !was)
 		p->port.events->port_changed(&p->port, !fault, false,
 					     fault ? fault
 						   : "its RDMA device works");
+}
+
+void ibr_device_look(struct ibr_port *p)
+{
+	struct ifaddrs *all;
+
+	if (getifaddrs(&all))
+		all = NULL;
+	device_look(p, all);
+	freeifaddrs(all);
+}
+
+/* A change of links, addresses or names, of which verbs tell only some: not
+ * that an interface has another name. */
+static void rdma_on_link(struct lnd_link *l, const struct ifaddrs *all)
+{
+	device_look(container_of(l, struct ibr_port, link), all);
 }
 
 /* Handles an event of the device. The queue pair that it names exists until the
@@ -505,6 +513,7 @@ static void port_close(struct ib_port *port)
 	p->closed = true;
 	ibr_cm_unwatch(p);
 	device_unwatch(p);
+	lnd_link_leave(&p->link);
 	removal_unwatch(p);
 	ibr_cm_stop_listening(p);
 	if (p->id)
@@ -534,6 +543,8 @@ static int port_start(struct ibr_port *p, const char **why)
 	if (!rc)
 		rc = device_watch(p);
 	if (!rc)
+		rc = lnd_link_join(&p->link, p->port.ni->shared);
+	if (!rc)
 		rc = removal_watch(p);
 	return rc;
 }
@@ -549,6 +560,8 @@ static struct ibr_port *port_new(struct lnd_ni *ni,
 	p->port.verbs = ib_verbs_rdma();
 	p->port.ni = ni;
 	p->free = port_free;
+	p->link.ni = ni;
+	p->link.look = rdma_on_link;
 	p->conf = *conf;
 	p->loop = ni->loops[0];
 	p->ncpts = ni->cpts;

@@ -33,6 +33,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "lnd/link.h"
 #include "lnd/netif.h"
 #include "lnd/o2iblnd/verbs.h"
 
@@ -81,6 +82,7 @@ struct ibr_port {
 	struct rdma_cm_id *id;
 	struct rdma_cm_id *listener; /* NULL: not listening */
 	struct env_io cm_io, async_io, files_io;
+	struct lnd_link link; /* to the watch in *lnd_ni.shared */
 	bool closed;
 	bool fatal; /* the device has reported a fatal error */
 	const char *fault;

@@ -59,12 +59,10 @@ void sock_listener_leave(struct sock_ni *sni);
 /* Takes @conn off its listener, if it is in a listener's handshakes. */
 void sock_listener_del(struct sock_conn *conn);
 
-struct sock_links;
-
 /* What the NIs of one node share: *lnd_ni.shared. CPT 0's thread. */
 struct sock_shared {
 	struct list listeners; /* sock_listener.link */
-	struct sock_links *links;
+	void *links;	       /* the slot of lnd_link_join() */
 };
 
 /* Returns *@slot, which is created if need be. NULL: no memory. */

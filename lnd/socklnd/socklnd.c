@@ -109,7 +109,6 @@ static int sock_startup(struct lnd_ni *ni)
 			  sock_port_is_privileged(ni->conf->port);
 	atomic_init(&sni->up, true);
 	list_init(&sni->in_listener);
-	list_init(&sni->in_links);
 	passage_init(&sni->passage, ni->loops[0], on_all_arrived);
 	ni->priv = sni;
 	sni->cpts = calloc(ni->cpts, sizeof(*sni->cpts));

@@ -26,6 +26,7 @@
 #include "base/passage.h"
 #include "base/pool.h"
 #include "lnd/connect.h"
+#include "lnd/link.h"
 #include "lnd/lnd.h"
 
 /* The most bytes that one read takes besides payload that goes straight to its
@@ -34,7 +35,6 @@
 /* The most bytes of small messages in one write. */
 #define SOCK_TX_BUFFER (128u << 10)
 
-struct sock_links;
 struct sock_listener;
 
 /* The numbers that users may set for an NI: socklnd(7). They have the names of
@@ -92,8 +92,7 @@ struct sock_ni {
 	/* CPT 0: */
 	struct list in_listener; /* sock_listener.nis */
 	struct sock_listener *listener;
-	struct list in_links; /* sock_links.nis */
-	struct sock_links *links;
+	struct lnd_link link;
 
 	/* From CPT 0 to all: connections for the CPT of their peer, and changes
 	 * of links. CPT 0's part of the NI ends when all have arrived. */

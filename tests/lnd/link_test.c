@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lnd/link.h"
+#include "lnd/netif.h"
 #include "tests/lnd/apart.h"
 #include "tests/lnd/netdev.h"
 #include "tests/lnd/netns.h"
@@ -599,6 +601,86 @@ static void device(void)
 	lnet_close(node);
 }
 
+/* ---- a watch, without an LND over it ---- */
+
+/* An NI as its LND sees it, with what it has heard. */
+struct watcher {
+	struct lnd_ni ni;
+	struct lnd_link link;
+	unsigned int looks;
+	char name[LNET_INTERFACE_SIZE];
+	const char *fault;
+};
+
+static void on_renamed(struct lnd_ni *ni, const char *name)
+{
+	struct watcher *w = container_of(ni, struct watcher, ni);
+
+	snprintf(w->name, sizeof(w->name), "%s", name);
+}
+
+static void on_look(struct lnd_link *l, const struct ifaddrs *all)
+{
+	struct watcher *w = container_of(l, struct watcher, link);
+
+	w->looks++;
+	w->fault = netif_fault(all, &w->ni.nid);
+	lnd_link_name(&w->ni, all);
+}
+
+static void watcher_join(struct watcher *w, const char *nid, const char *name,
+			 struct loop **loop, void **slot)
+{
+	static const struct lnd_upcalls upcalls = { .ni_renamed = on_renamed };
+
+	*w = (struct watcher){ .ni = { .nid = nid_of(nid),
+				       .upcalls = &upcalls,
+				       .loops = loop },
+			       .link = { .look = on_look } };
+	snprintf(w->ni.interface, sizeof(w->ni.interface), "%s", name);
+	w->link.ni = &w->ni;
+	expect(lnd_link_join(&w->link, slot) == 0);
+}
+
+/* The NIs of any LND hear of names, links and addresses, while they want to. */
+static void watch(void)
+{
+	struct watcher a, b;
+	unsigned int looks;
+	void *slot = NULL;
+	struct loop *loop;
+	struct env *env;
+
+	expect(netdev_set("lo", true) == 0);
+	pair_up();
+	expect(env_ev_new(NULL, &env) == 0);
+	expect(loop_new(env, &loop) == 0);
+	watcher_join(&a, ADDR "@o2ib", "ul0", &loop, &slot);
+	watcher_join(&b, "127.0.0.1@tcp", "lo", &loop, &slot);
+	expect(slot && a.link.watch == slot && b.link.watch == slot);
+	expect(!a.looks && !b.looks);
+	lnd_link_look(&b.link);
+	expect(a.looks == 1 && b.looks == 1 && !b.fault);
+	expect(netdev_set("ul0", false) == 0);
+	expect(netdev_rename("ul0", "ens5") == 0);
+	while (!*a.name || !a.fault)
+		loop_run_once(loop, true);
+	expect(strcmp(a.name, "ens5") == 0 && !*b.name && !b.fault);
+	expect(netdev_set("ens5", true) == 0);
+	while (a.fault)
+		loop_run_once(loop, true);
+	lnd_link_leave(&b.link);
+	looks = b.looks;
+	expect(netdev_del_addr("ens5", ADDR) == 0);
+	while (!a.fault)
+		loop_run_once(loop, true);
+	expect(b.looks == looks);
+	lnd_link_leave(&a.link);
+	lnd_link_leave(&a.link);
+	expect(!slot && !a.link.watch);
+	loop_free(loop);
+}
+
 /* ---- all of them ---- */
 
 static const struct link_case {
@@ -621,6 +703,7 @@ static const struct link_case {
 	{ "no netlink", no_netlink, false },
 	{ "cable", cable, true },
 	{ "device", device, true },
+	{ "watch", watch, true },
 };
 
 /* Enters the namespace of the case. Returns 0, or why it cannot be run here. */

@@ -106,6 +106,16 @@ int netdev_set(const char *name, bool up)
 	return ask(&r);
 }
 
+int netdev_rename(const char *name, const char *to)
+{
+	struct request r = request_of(RTM_NEWLINK, 0);
+	struct ifinfomsg *i = put(&r, sizeof(*i));
+
+	i->ifi_index = (int)if_nametoindex(name);
+	put_text(&r, IFLA_IFNAME, to);
+	return ask(&r);
+}
+
 static int change_addr(struct request r, const char *name, const char *addr)
 {
 	struct ifaddrmsg *i = put(&r, sizeof(*i));

@@ -10,6 +10,8 @@
 
 /* Sets a device up or down. */
 int netdev_set(const char *name, bool up) must_check;
+/* Gives a device that is down another name. */
+int netdev_rename(const char *name, const char *to) must_check;
 /* Adds an address, such as "10.0.0.1" or "fd77::1", whose network is this host
  * alone (/32, /128). */
 int netdev_add_addr(const char *name, const char *addr) must_check;

@@ -8,11 +8,11 @@
 #
 # Small ones and verified bulk both ways; frames that are lost; a net that is cut
 # under load, and mended; and a second rail over TCP, with which calls go on meanwhile,
-# also while a link is down, or a device is gone. Then LNet's conformance suite. Few
-# machines that tests run on have such a kernel; ./check --long has a virtual machine
-# with one that does.
+# also while a link is down, or a device is gone. Then LNet's conformance suite, and an
+# interface that gets another name. Few machines that tests run on have such a kernel;
+# ./check --long has a virtual machine with one that does.
 #
-# o2ib_rpc.sh [--short]: the calls only.
+# o2ib_rpc.sh [--short]: the calls and the name only.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
 has_devices() {
@@ -80,12 +80,35 @@ rdma_alone() {
 	goes_on
 }
 
+# No event of the device tells of the new name. What is exported says it, and can be
+# imported.
+rename() {
+	need_lnetd named --net 'o2ib(va)'
+	ctl 0 net show --net o2ib
+	has out ' 0: va$'
+	ip link set va down
+	ip link set va name ens5
+	ip link set ens5 up
+	ctl_until ' 0: ens5$' net show --net o2ib
+	ctl_until 'status: up' net show --net o2ib
+	ctl 0 export --backup "$dir/backup"
+	run 1 grep -q ' va$' "$dir/backup"
+	stop_lnetd named
+	need_lnetd again --config "$dir/backup"
+	ctl 0 net show --net o2ib
+	has out ' 0: ens5$'
+	has out ' nid: 10.77.9.1@o2ib$'
+	stop_lnetd again
+}
+
 need_rpcserve server --net 'o2ib(10.77.9.1)'
 calls 200 1M
 run 1 "${ping[@]}" --count 1 10.77.9.99@o2ib
 has err 'unreachable'
 has err 'is there a node.*o2iblnd\(7\)'
 if [ "${1:-}" = --short ]; then
+	stop_lnetd server
+	rename
 	finish
 fi
 
@@ -174,4 +197,8 @@ stop_lnetd both
 
 run 0 timeout 900 tests/lnd/o2iblnd_test 'on devices'
 has out '[1-9][0-9]* passed, 0 failed'
+
+# ---- another name ----
+
+rename
 finish
