@@ -711,6 +711,9 @@ Test(claim, an_alias_comes_home)
 	cr_assert_eq(claim(&r), 0);
 	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_ALIAS);
 	cr_assert_eq(lnet_call(r.node, r.cpt->index, forget, &r), 0);
+	/* The first owner is told in a turn of its own. */
+	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_ALIAS);
+	cr_assert_eq(lnet_sim_check(r.sim), 0);
 	lnet_sim_run_all(r.sim);
 	check_apart(&r);
 	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_HERE);
