@@ -265,20 +265,29 @@ static enum merge_fate fate_of(const struct reconcile *m, unsigned int i)
 	return p && !is_foreign(m, nid) ? MERGE_CLAIM : MERGE_ADD;
 }
 
+/* If @peer has announced something later than @known says, and by the same
+ * process, that is what @m->ann must not be older than. (Another process on
+ * that node has sequence numbers of its own.) */
+static void knows_later(const struct reconcile *m, const struct lnet_peer *peer,
+			struct merge_known *known)
+{
+	if (!peer->merged || peer->pid != m->ann->info.pid)
+		return;
+	if (!known->discovered || disc_later(peer->sequence, known->sequence))
+		known->sequence = peer->sequence;
+	known->discovered = true;
+}
+
 static int reconcile_plan(struct reconcile *m)
 {
 	const struct lnet_peer *peer = m->peer;
-	const struct merge_known known = {
+	struct merge_known known = {
 		.mode = settings_discovery(&m->cpt->node->settings),
 		.primary = peer->primary,
 		.ni = m->known,
 		.nnis = m->nknown,
 		.configured = peer->configured,
 		.multi_rail = peer->multi_rail,
-		/* Another process on that node has sequence numbers of its own.
-		 */
-		.discovered = peer->merged && peer->pid == m->ann->info.pid,
-		.sequence = peer->sequence,
 	};
 	const struct merge_came came = { .source = m->ann->source,
 					 .from = m->from,
@@ -286,8 +295,15 @@ static int reconcile_plan(struct reconcile *m)
 					 .cut = m->ann->cut,
 					 .fate = m->fate };
 
-	for (unsigned int i = 0; i < m->ann->info.nnis; i++)
+	knows_later(m, peer, &known);
+	for (unsigned int i = 0; i < m->ann->info.nnis; i++) {
+		const struct lnet_peer_ni *p =
+			peer_find(m->cpt, &m->ann->ni[i].nid);
+
 		m->fate[i] = (uint8_t)fate_of(m, i);
+		if (p && m->fate[i] == MERGE_TAKE)
+			knows_later(m, p->peer, &known);
+	}
 	return merge_plan(&known, &came, &m->plan);
 }
 
@@ -612,6 +628,17 @@ static int claim_next(struct discovery *d)
 	return rc;
 }
 
+/* Had the peer that has given the NID away announced something later than what
+ * is being merged? As knows_later(), for a peer of another CPT. */
+static bool claimed_later(const struct discovery *d)
+{
+	const struct announcement *ann = d->merging;
+
+	return ann->source == MERGE_PUSH && d->claim.merged &&
+	       d->claim.pid == ann->info.pid &&
+	       disc_later(d->claim.sequence, ann->info.sequence);
+}
+
 /* The claim has ended with @rc. Returns 0, or the error for which nothing can
  * be reconciled. */
 static int claim_result(struct discovery *d, int rc)
@@ -623,7 +650,7 @@ static int claim_result(struct discovery *d, int rc)
 	case 0:
 		if (p)
 			provenance_unverify(d->cpt, p, &d->announced_by);
-		if (d->claim.discovering)
+		if (d->claim.discovering || claimed_later(d))
 			d->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
 		return 0;
 	case -EBUSY:

@@ -103,6 +103,7 @@ static int claim_begin(struct peer_claim *c)
 	c->nnis = c->peer->nnis;
 	c->primary = c->peer->primary;
 	c->discovering = false;
+	c->merged = false;
 	c->asked_until = 0;
 	peer_cpt(c->cpt)->claims++;
 	return 0;
@@ -235,6 +236,9 @@ static int peer_give(struct lnet_cpt *cpt, struct peer_claim *c,
 	if (rc)
 		return rc;
 	c->discovering = peer->discovery;
+	c->merged = peer->merged;
+	c->sequence = peer->sequence;
+	c->pid = peer->pid;
 	c->asked_until = peer->asked_until;
 	peer_hold(peer);
 	for (uint32_t i = 0; i < c->n; i++)

@@ -52,6 +52,9 @@ struct peer_claim {
 	/* Result: the peer that had @nid was being discovered; it may have made
 	 * an announcement that was not merged. */
 	bool discovering;
+	/* Result: fields of the peer that had @nid. */
+	bool merged;
+	uint32_t sequence, pid;
 	/* lnet_peer.asked_until of the peer that had @nid */
 	uint64_t asked_until;
 	uint32_t nnis;		  /* number of NIDs of @peer when it claimed */

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "lnet/discovery/info.h"
+#include "lnet/peer/member.h"
 #include "tests/unit/lnet/discovery/discover_rig.h"
 
 void *__wrap_malloc(size_t size);
@@ -164,4 +165,53 @@ Test(reconcile, named_by_one_that_is_forgotten)
 	cr_assert_eq(lnet_call(h.node, 0, merge_claimed, &h), 0);
 	KNOWS(h.node, nids[0], ALL_NIDS);
 	cluster_end(sim);
+}
+
+struct overtaken {
+	struct lnet *node, *peer;
+	uint32_t before; /* how many changes before the latest announcement */
+	int rc;
+};
+
+static int merge_overtaken(void *arg)
+{
+	struct overtaken *o = arg;
+	struct ulnet_nid first = nid_of(nids[0]), second = nid_of(nids[1]);
+	struct lnet_cpt *cpt = o->node->cpt[0];
+	struct announcement *told = what_it_tells(cpt, o->peer);
+	struct lnet_peer_ni *p = peer_find(cpt, &second);
+	size_t ask;
+
+	cr_assert_eq(member_split(cpt, p), 0);
+	p->claimed_by = first;
+	told->from = second;
+	told->info.sequence -= o->before;
+	o->rc = reconcile(cpt, p->peer, told, &ask);
+	announcement_free(told);
+	return 0;
+}
+
+/* A peer is known in two halves, which have named each other. A push from one
+ * half unites them, unless it is older than what the other half has announced:
+ * then the peer is asked. */
+Test(reconcile, overtaken_by_an_announcement_of_the_other_half)
+{
+	for (uint32_t before = 0; before < 2; before++) {
+		static struct seen seen;
+		struct overtaken o = { .before = before };
+		struct lnet_sim *sim;
+
+		seen.n = 0;
+		cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
+		o.node = node_on(sim, "10.0.0.1@tcp");
+		o.peer = node_on(sim, "10.0.0.2@tcp 10.0.1.2@tcp");
+		put_to(o.node, nids[0], 0, &seen);
+		lnet_sim_run_all(sim);
+		cr_assert_eq(lnet_call(o.node, 0, merge_overtaken, &o), 0);
+		cr_assert_eq(o.rc, (int)before);
+		KNOWS(o.node, nids[0],
+		      before ? "discovered mr: 10.0.0.2@tcp"
+			     : "unknown mr: 10.0.0.2@tcp 10.0.1.2@tcp");
+		cluster_end(sim);
+	}
 }
