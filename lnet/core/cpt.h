@@ -117,8 +117,10 @@ struct lnet {
 	/* number of posts about gateways (node/watch.c) under way to CPTs */
 	atomic_uint gateway_news;
 	atomic_uint next_home; /* which CPT node_home() takes next */
-	/* Version number of what peers are told of this node. Increased after a
-	 * change, and before CPTs are told of the change. */
+	/* Version number of what peers are told of this node, and the sequence
+	 * number by which they know what was told last. Increased after each
+	 * change, of NIs, of their states and of flags, when no CPT knows what
+	 * was before. */
 	_Atomic uint32_t info_version;
 
 	/* For lnet_close() and lnet_ni_del(), which wait for something to

@@ -83,6 +83,9 @@ static void write_entries(struct writer *w, const struct lnet_config *c,
 size_t ping_info_encode(const struct lnet *node, const struct lnet_config *c,
 			void *buf, size_t size)
 {
+	/* Read first: what is encoded is at least as new as this number says.
+	 */
+	uint32_t version = atomic_load(&node->info_version);
 	uint32_t nlarge = count_large(c);
 	uint32_t nsmall = c->nnis - nlarge;
 	size_t need = PING_HEADER_SIZE + (size_t)nsmall * PING_ENTRY_SIZE +
@@ -98,7 +101,7 @@ size_t ping_info_encode(const struct lnet *node, const struct lnet_config *c,
 	write_u32(&w, nsmall);
 	/* The status of the entry of 0@lo is the sequence number. */
 	write_u64(&w, lnet_nid_to_nid4(&c->ni[0]->lnd.nid));
-	write_u32(&w, c->sequence);
+	write_u32(&w, version);
 	write_u32(&w, nlarge ? (uint32_t)need : 0);
 	write_entries(&w, c, false);
 	write_entries(&w, c, true);

@@ -61,7 +61,6 @@ struct lnet_config *config_with(const struct lnet_config *old,
 
 	if (!new)
 		return NULL;
-	new->sequence = old ? old->sequence + 1 : 1;
 	if (n) {
 		memcpy(new->ni, old->ni, at * sizeof(new->ni[0]));
 		memcpy(new->ni + at + 1, old->ni + at,
@@ -79,7 +78,6 @@ struct lnet_config *config_without(const struct lnet_config *old,
 
 	if (!new)
 		return NULL;
-	new->sequence = old->sequence + 1;
 	new->nnis = 0;
 	for (unsigned int i = 0; i < old->nnis; i++)
 		if (old->ni[i] != ni)

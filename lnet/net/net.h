@@ -27,7 +27,6 @@ struct lnet_net {
 };
 
 struct lnet_config {
-	uint32_t sequence; /* sequence number of the ping info */
 	unsigned int nnis;
 	unsigned int nnets;
 	/* array of segments, in the order of their interfaces */

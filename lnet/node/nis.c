@@ -87,9 +87,6 @@ static int config_take(struct lnet_cpt *cpt, void *arg)
 	cpt->config = c->config;
 	config_name(c->config, cpt->loop->name);
 	cpt_rules_changed(cpt);
-	if (targets_refresh(cpt))
-		log_warn("ping", "no memory: pings are answered with older "
-				 "interfaces");
 	if (c->gone)
 		ni_gone_soon(c->gone, cpt);
 	recovery_of_nis(cpt);
@@ -110,8 +107,8 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 	if (gone)
 		fsm_move(&gone->fsm, ni_states, NI_DELETING);
 	pthread_mutex_unlock(&net_node(node)->config_lock);
-	atomic_fetch_add(&node->info_version, 1);
 	BUG_ON(node_each_cpt(node, config_take, &change));
+	targets_changed(node);
 	free(old);
 	config_name(new, name);
 	log_name_set(name);

@@ -46,13 +46,12 @@ static struct entries in_order(const struct entries *e)
 }
 
 static struct lnet_config *config_of(const struct entries *e,
-				     struct lnet_ni *nis, uint32_t sequence)
+				     struct lnet_ni *nis)
 {
 	struct lnet_config *c =
 		calloc(1, sizeof(*c) + (e->n + 1) * sizeof(c->ni[0]));
 
 	BUG_ON(!c);
-	c->sequence = sequence;
 	c->nnis = e->n + 1;
 	for (unsigned int i = 0; i <= e->n; i++) {
 		c->ni[i] = &nis[i];
@@ -67,13 +66,14 @@ static void encode_again(const struct entries *e,
 {
 	static struct lnet_ni nis[MAX_NIS + 1];
 	static struct lnet node;
-	struct lnet_config *c = config_of(e, nis, was->sequence);
+	struct lnet_config *c = config_of(e, nis);
 	struct entries want = in_order(e), got;
 	struct ulnet_ping_info info;
 	size_t need, len;
 	uint8_t *buf;
 
 	node.conf.pid = was->pid;
+	atomic_store(&node.info_version, was->sequence);
 	len = ping_info_encode(&node, c, NULL, 0);
 	buf = malloc(len);
 	BUG_ON(!buf);

@@ -159,13 +159,14 @@ Test(ping, follows_the_configuration)
 	cr_assert_eq(decode(sink, s.ev[3].mlength, 10), 0);
 	cr_assert(nis[0].up);
 	cr_assert(!nis[1].up);
+	cr_assert_eq(info.sequence, 4);
 
 	cr_assert_eq(lnet_ni_del(node, &conf.nid), 0);
 	get_info(lnet_sim_node(sim, 0), "10.0.0.2@tcp", sink, sizeof(sink), 0,
 		 &s);
 	lnet_sim_run_all(sim);
 	cr_assert_eq(decode(sink, s.ev[5].mlength, 10), 0);
-	cr_assert_eq(info.sequence, 4);
+	cr_assert_eq(info.sequence, 5);
 	cr_assert_eq(info.nnis, 1);
 	cr_assert(lnet_nid_eq(&nis[0].nid, &nid));
 	cluster_end(sim);

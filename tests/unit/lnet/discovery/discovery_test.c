@@ -550,6 +550,49 @@ Test(discover, pushes_overtake)
 	cluster_end(sim);
 }
 
+static void discovery_is(struct lnet_sim *sim, struct lnet *b, bool yes)
+{
+	(void)sim;
+	cr_assert_eq(lnet_setting_set(b, "discovery", yes), 0);
+}
+
+static void second_is(struct lnet_sim *sim, struct lnet *b, bool yes)
+{
+	const struct ulnet_nid second = nid_of("10.0.0.2@tcp1");
+
+	(void)b;
+	cr_assert_eq(lnet_sim_ni_set(sim, &second, yes), 0);
+}
+
+/* The same if the pushes announce the same NIDs, but other flags or states. */
+Test(discover, pushes_of_the_same_nids_overtake)
+{
+	void (*const set[])(struct lnet_sim * sim, struct lnet * b,
+			    bool yes) = { discovery_is, second_is };
+	struct ulnet_nid second = nid_of("10.0.0.2@tcp1");
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(set); i++) {
+		struct lnet_sim *sim = sim_new(1);
+		struct ulnet_peer_info info;
+		struct lnet *a, *b;
+
+		discovered_pair(sim, &a, &b);
+		pushes_come_late(a, 10 * SECOND);
+		set[i](sim, b, false);
+		lnet_sim_run(sim, LATE);
+		pushes_come_late(a, 0);
+		set[i](sim, b, true);
+		lnet_sim_run(sim, 8000 * MSEC);
+		cr_assert_eq(counter(a, "pushes"), 2);
+		lnet_sim_run_all(sim);
+		cr_assert_geq(counter(a, "pushes"), 3);
+		KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
+		cr_assert_eq(lnet_peer_info(a, &second, &info), 0);
+		cr_assert_eq(info.health, LNET_HEALTH_MAX);
+		cluster_end(sim);
+	}
+}
+
 /* Messages do not wait for a push, even if it is lost. */
 Test(discover, messages_do_not_wait_for_pushes)
 {

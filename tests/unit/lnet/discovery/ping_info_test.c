@@ -352,11 +352,10 @@ Test(ping_info, size_below_the_small_entries)
 
 /* ---- encoding ---- */
 
-static struct lnet_config *config_of(unsigned int n, uint32_t sequence)
+static struct lnet_config *config_of(unsigned int n)
 {
 	struct lnet_config *c = calloc(1, sizeof(*c) + n * sizeof(c->ni[0]));
 
-	c->sequence = sequence;
 	c->nnis = n;
 	for (unsigned int i = 0; i < n; i++) {
 		c->ni[i] = calloc(1, sizeof(*c->ni[i]));
@@ -373,19 +372,21 @@ static void config_free(struct lnet_config *c)
 	free(c);
 }
 
-static struct lnet *node_of_pid(uint32_t pid)
+static struct lnet *node_of(uint32_t pid, uint32_t version)
 {
 	struct lnet *node = calloc(1, sizeof(*node));
 
 	node->conf.pid = pid;
+	atomic_init(&node->info_version, version);
 	return node;
 }
 
-static void encodes_to(const struct lnet_config *c, const char *name)
+static void encodes_to(const struct lnet_config *c, uint32_t version,
+		       const char *name)
 {
 	struct golden g = golden(name);
 	size_t len = golden_payload_len(&g);
-	struct lnet *node = node_of_pid(12345);
+	struct lnet *node = node_of(12345, version);
 	uint8_t b[512];
 
 	memset(b, 0xa5, sizeof(b));
@@ -400,28 +401,28 @@ static void encodes_to(const struct lnet_config *c, const char *name)
 
 Test(ping_info, encodes_as_real_nodes_do)
 {
-	struct lnet_config *c = config_of(3, 3);
+	struct lnet_config *c = config_of(3);
 
 	c->ni[1]->lnd.nid = nid_of("10.77.0.42@tcp");
 	c->ni[2]->lnd.nid = nid_of("10.77.1.42@tcp");
-	encodes_to(c, "reply-two-nis");
+	encodes_to(c, 3, "reply-two-nis");
 	config_free(c);
-	c = config_of(4, 6);
+	c = config_of(4);
 	c->ni[1]->lnd.nid = nid_of("10.77.0.41@tcp");
 	c->ni[2]->lnd.nid = nid_of("10.77.1.41@tcp");
 	c->ni[3]->lnd.nid = nid_of("10.77.2.41@tcp3");
-	encodes_to(c, "reply-three-nis");
+	encodes_to(c, 6, "reply-three-nis");
 	config_free(c);
-	c = config_of(2, 2);
+	c = config_of(2);
 	c->ni[1]->lnd.nid = nid_of("fd77::2@tcp");
-	encodes_to(c, "reply-large");
+	encodes_to(c, 2, "reply-large");
 	config_free(c);
 }
 
 Test(ping_info, encode_and_back)
 {
-	struct lnet_config *c = config_of(5, 9);
-	struct lnet *node = node_of_pid(77);
+	struct lnet_config *c = config_of(5);
+	struct lnet *node = node_of(77, 9);
 	uint8_t b[512];
 	size_t len;
 
@@ -450,8 +451,8 @@ Test(ping_info, encode_and_back)
 /* A node without NIs encodes 0@lo only. */
 Test(ping_info, encode_nothing_but_lo)
 {
-	struct lnet_config *c = config_of(1, 1);
-	struct lnet *node = node_of_pid(12345);
+	struct lnet_config *c = config_of(1);
+	struct lnet *node = node_of(12345, 1);
 	uint8_t b[64];
 
 	cr_assert_eq(ping_info_encode(node, c, b, sizeof(b)), 32);
