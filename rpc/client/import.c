@@ -352,17 +352,6 @@ void import_unknown(struct import *imp, uint32_t epoch,
 		import_lost(imp, epoch);
 }
 
-/* The answer to join_send(). If it names another connection than the import's,
- * the server has forgotten the import. */
-static void import_joined(struct import *imp, const struct wire_connected *m)
-{
-	imp->join.asked = 0;
-	if (m->status != WIRE_OK || m->connection != imp->connection)
-		import_lost(imp, imp->epoch);
-	else
-		import_each_client(imp, client_on_joined);
-}
-
 /* ---- round trips ---- */
 
 uint64_t import_rtt(const struct import *imp)
@@ -461,6 +450,28 @@ static uint64_t import_next_look(const struct import *imp)
 	if (!import_wanted(imp))
 		at = MIN(at, rpc_at(imp->used, rpc_ns(conf->idle)));
 	return at;
+}
+
+/* The server has answered a probe. */
+static void import_answered(struct import *imp)
+{
+	import_heard(imp, shard_now(imp->shard));
+	probes_end(imp);
+	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
+}
+
+/* The answer to join_send(). If it names another connection than the import's,
+ * the server has forgotten the import. Otherwise it also answers the probe, if
+ * that was sent over a rail that the server did not know. */
+static void import_joined(struct import *imp, const struct wire_connected *m)
+{
+	imp->join.asked = 0;
+	if (m->status != WIRE_OK || m->connection != imp->connection) {
+		import_lost(imp, imp->epoch);
+		return;
+	}
+	import_answered(imp);
+	import_each_client(imp, client_on_joined);
 }
 
 /* FULL or DISCONN -> IDLE: no call waits for the connection. */
@@ -780,14 +791,12 @@ static void on_alive(struct import *imp, const struct ulnet_event *ev,
 		import_unknown(imp, imp->epoch, &ev->target.nid, &ev->source);
 		return;
 	}
-	import_heard(imp, now);
 	if (m->sequence == imp->sequence &&
 	    import_is_prompt(imp, imp->asked_alive, now))
 		imp->prompt = imp->asked_alive;
 	if (m->clients)
 		imp->server_clients = m->clients;
-	probes_end(imp);
-	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
+	import_answered(imp);
 }
 
 /* Is @nid of the import's server, as far as LNet knows? */

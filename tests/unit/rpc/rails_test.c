@@ -457,6 +457,44 @@ Test(rails, connected_takes_another_rail)
 	end();
 }
 
+static struct ulnet_nid nth_nid(unsigned int n)
+{
+	struct ulnet_nid nid;
+	char text[32];
+
+	snprintf(text, sizeof(text), "10.9.0.%u@tcp", n + 1);
+	cr_assert_eq(lnet_nid_parse(text, &nid), 0);
+	return nid;
+}
+
+/* For a server that only verifies what it is told, each NID of its client is a
+ * peer of its own. If probes take rails by which the server does not know the
+ * client, the connection is suspected no more when the server knows the rail,
+ * too: it stays, however many such rails there are. */
+Test(rails, probes_by_rails_that_the_server_does_not_know)
+{
+	struct ulnet_conf caller, server;
+
+	lnet_conf_init(&caller);
+	caller.discovery = LNET_DISCOVERY_ON;
+	server = caller;
+	server.discovery = LNET_DISCOVERY_VERIFY;
+	nodes(1, &caller, &server);
+	client(1);
+	call("echo", NULL);
+	ended_well(SEC);
+	w.client->imp->join.n = 0;
+	for (unsigned int i = 0; i < 14; i++) {
+		const struct ulnet_ni_conf ni = { .nid = nth_nid(i) };
+
+		cr_assert_eq(lnet_ni_add(lnet_sim_node(w.sim, CALLER), &ni), 0);
+	}
+	lnet_sim_run(w.sim, 60 * SEC);
+	cr_assert_gt(w.client->imp->join.n, 0);
+	cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
+	end();
+}
+
 /* ---- the server's interface goes down ---- */
 
 static void server_ni_set(unsigned int rail, bool up)
@@ -581,16 +619,6 @@ Test(rails, signs_without_room_are_counted)
 	cr_assert_eq(counted(CALLER, RPC_STAT_ends_untold),
 		     CONN_EVENTS_MAX / 2);
 	end();
-}
-
-static struct ulnet_nid nth_nid(unsigned int n)
-{
-	struct ulnet_nid nid;
-	char text[32];
-
-	snprintf(text, sizeof(text), "10.9.0.%u@tcp", n + 1);
-	cr_assert_eq(lnet_nid_parse(text, &nid), 0);
-	return nid;
 }
 
 Test(rails, who_has_too_many_loses_those_not_heard_from)
