@@ -629,6 +629,7 @@ librpcrigs_a_SOURCES = \
 	%D%/unit/rpc/client/call_rig.c %D%/unit/rpc/client/call_rig.h \
 	%D%/unit/rpc/client/fake_server.c %D%/unit/rpc/client/fake_server.h \
 	%D%/unit/rpc/hostile_rig.c %D%/unit/rpc/hostile_rig.h \
+	%D%/unit/rpc/mover.c %D%/unit/rpc/mover.h \
 	%D%/unit/rpc/serve_rig.c %D%/unit/rpc/serve_rig.h \
 	%D%/unit/rpc/server/raw_client.c %D%/unit/rpc/server/raw_client.h
 endif

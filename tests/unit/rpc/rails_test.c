@@ -9,17 +9,10 @@
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
 #include "rpc/conn_event.h"
-#include "rpc/server/session/export.h"
-#include "rpc/stats/stat.h"
-#include "tests/unit/lnet/cluster.h"
-#include "ulnet/rpc.h"
-#include "ulnet/service.h"
+#include "tests/unit/rpc/mover.h"
 
-#define SEC    (1000 * MSEC)
 #define LENGTH 3000000
 #define LONG   100000 /* bytes of a reply that is held and fetched */
-
-enum { CALLER, SERVER };
 
 static const char *const one_net[2] = { "10.0.0.1@tcp 10.1.0.1@tcp",
 					"10.0.0.2@tcp 10.1.0.2@tcp" };
@@ -29,96 +22,46 @@ static const char *const *nids = one_net;
 static bool has_numa;
 
 static struct {
-	struct lnet_sim *sim;
-	struct ulrpc *rpc[2];
-	struct ulrpc_client *client;
+	struct serve_rig g;
+	struct mover m;
 	struct ulnet_nid nid[2][2]; /* NIDs by node and rail */
-	unsigned int runs;
-	uint8_t *own, *lent;
-	bool put;
-	struct ulrpc_request *kept;
-	struct {
-		unsigned int ended;
-		struct ulrpc_outcome outcome;
-	} call;
+	struct called call;
 } w;
 
 TestSuite(rails, .timeout = 60);
 
 /* ---- the service ---- */
 
-static void echo(void *arg, struct ulrpc_request *r, const void *body,
-		 size_t length)
-{
-	(void)arg;
-	w.runs++;
-	ulrpc_reply(r, body, length);
-}
-
-static void on_moved(void *arg, int status, uint64_t moved)
-{
-	(void)moved;
-	if (status)
-		ulrpc_fail(arg, status);
-	else
-		ulrpc_reply(arg, NULL, 0);
-}
-
-static void move(void *arg, struct ulrpc_request *r, const void *body,
-		 size_t length)
-{
-	struct iovec iov = { w.own, LENGTH };
-
-	(void)arg;
-	(void)body;
-	(void)length;
-	w.runs++;
-	if (w.put)
-		cr_assert_eq(ulrpc_bulk_put(r, 0, 0, &iov, 1, on_moved, r), 0);
-	else
-		cr_assert_eq(ulrpc_bulk_get(r, 0, 0, &iov, 1, on_moved, r), 0);
-}
-
-static void keep(void *arg, struct ulrpc_request *r, const void *body,
-		 size_t length)
-{
-	(void)arg;
-	(void)body;
-	(void)length;
-	w.runs++;
-	w.kept = r;
-}
-
 /* Replies with more than the call has room for: the reply is held, and fetched.
  */
 static void tell_much(void *arg, struct ulrpc_request *r, const void *body,
 		      size_t length)
 {
-	(void)arg;
-	(void)body;
-	(void)length;
-	w.runs++;
-	ulrpc_reply(r, w.own, LONG);
+	note_request(arg, r, body, length);
+	ulrpc_reply(r, w.m.own, LONG);
 }
 
 static void serve(void)
 {
+	struct served *s = &w.g.served;
 	const struct ulrpc_method_conf methods[] = {
 		{ .name = "much",
 		  .handler = tell_much,
+		  .arg = s,
 		  .run = ULRPC_RUN_INLINE },
-		{ .name = "echo", .handler = echo, .run = ULRPC_RUN_INLINE },
-		{ .name = "move", .handler = move, .run = ULRPC_RUN_INLINE },
-		{ .name = "keep", .handler = keep, .run = ULRPC_RUN_INLINE },
+		{ .name = "echo",
+		  .handler = echo,
+		  .arg = s,
+		  .run = ULRPC_RUN_INLINE },
+		{ .name = "hold",
+		  .handler = hold,
+		  .arg = s,
+		  .run = ULRPC_RUN_INLINE },
+		mover_method(&w.m),
 	};
-	struct ulrpc_service_conf conf;
-	struct ulrpc_service *svc;
 
-	ulrpc_service_conf_init(&conf);
-	conf.name = "test";
-	conf.methods = methods;
-	conf.nmethods = ARRAY_SIZE(methods);
-	cr_assert_eq(ulrpc_service_start(w.rpc[SERVER], &conf, &svc), 0);
+	serve_open(&w.g, NULL);
+	serve_methods(&w.g, methods, ARRAY_SIZE(methods));
 }
 
 /* ---- the rig ---- */
@@ -139,61 +82,51 @@ static struct numa *numa_even(void)
 static void nodes(unsigned int cpts, const struct ulnet_conf *caller,
 		  const struct ulnet_conf *server)
 {
-	const struct ulnet_conf *const conf[2] = { caller, server };
+	const struct ulnet_conf conf[2] = { *caller, *server };
 	const struct ulnet_sim_link link = { .latency = MSEC };
+	struct ulnet_id id;
 
-	memset(&w, 0, sizeof(w));
-	cr_assert_eq(lnet_sim_new(1, cpts, &w.sim), 0);
+	serve_init_on(&w.g, cpts, nids, conf);
+	cluster_links(w.g.sim, &link);
+	mover_init(&w.m, w.g.sim, LENGTH);
 	for (unsigned int i = 0; i < 2; i++) {
-		struct ulnet_id id;
-
-		cr_assert_eq(
-			lnet_sim_node_add(w.sim, nids[i], conf[i], NULL, NULL),
-			(int)i);
 		if (has_numa)
-			net_node(lnet_sim_node(w.sim, i))->numa = numa_even();
+			net_node(w.g.node[i])->numa = numa_even();
 		for (unsigned int rail = 0; rail < 2; rail++) {
-			cr_assert_eq(LNetGetId(lnet_sim_node(w.sim, i),
-					       rail + 1, &id),
-				     0);
+			cr_assert_eq(LNetGetId(w.g.node[i], rail + 1, &id), 0);
 			w.nid[i][rail] = id.nid;
 		}
-		cr_assert_eq(
-			ulrpc_open(lnet_sim_node(w.sim, i), NULL, &w.rpc[i]),
-			0);
 	}
-	cr_assert_eq(
-		lnet_sim_link_set(w.sim, &LNET_NID_ANY, &LNET_NID_ANY, &link),
-		0);
-	w.own = lnet_sim_buf(w.sim, LENGTH);
-	w.lent = lnet_sim_buf(w.sim, LENGTH);
+	cr_assert_eq(ulrpc_open(w.g.node[CALLER], NULL, &w.g.rpc[CALLER]), 0);
 	serve();
+}
+
+/* Opens a client that is given the first @n of @nid. */
+static struct ulrpc_client *client_of(const struct ulnet_nid *nid,
+				      unsigned int n)
+{
+	struct ulrpc_client_conf conf;
+	struct ulrpc_client *c;
+
+	ulrpc_client_conf_init(&conf);
+	conf.nids = nid;
+	conf.nnids = n;
+	conf.service = "test";
+	cr_assert_eq(ulrpc_client_open(w.g.rpc[CALLER], &conf, &c), 0);
+	return c;
 }
 
 static void client(unsigned int nnids)
 {
-	struct ulrpc_client_conf conf;
-
-	ulrpc_client_conf_init(&conf);
-	conf.nids = w.nid[SERVER];
-	conf.nnids = nnids;
-	conf.service = "test";
-	cr_assert_eq(ulrpc_client_open(w.rpc[CALLER], &conf, &w.client), 0);
+	w.g.client = client_of(w.nid[SERVER], nnids);
 }
 
 static struct ulrpc_client *client_by(unsigned int first)
 {
 	const struct ulnet_nid order[2] = { w.nid[SERVER][first],
 					    w.nid[SERVER][1 - first] };
-	struct ulrpc_client_conf conf;
-	struct ulrpc_client *c;
 
-	ulrpc_client_conf_init(&conf);
-	conf.nids = order;
-	conf.nnids = 2;
-	conf.service = "test";
-	cr_assert_eq(ulrpc_client_open(w.rpc[CALLER], &conf, &c), 0);
-	return c;
+	return client_of(order, 2);
 }
 
 /* Opens both nodes with discovery, and a client that is given one NID of the
@@ -229,32 +162,21 @@ static void begin_named(unsigned int cpts)
 
 static void end(void)
 {
-	ulrpc_client_close(w.client);
+	ulrpc_client_close(w.g.client);
 	for (unsigned int i = 0; i < 2; i++)
-		cr_assert_eq(ulrpc_close(w.rpc[i]), 0);
-	lnet_sim_buf_retire(w.sim, w.own);
-	lnet_sim_buf_retire(w.sim, w.lent);
-	cr_assert_eq(lnet_sim_free(w.sim), 0);
+		cr_assert_eq(ulrpc_close(w.g.rpc[i]), 0);
+	mover_fini(&w.m);
+	cr_assert_eq(lnet_sim_free(w.g.sim), 0);
 }
 
 static void cut(unsigned int rail, bool on)
 {
-	cr_assert_eq(lnet_sim_partition(w.sim, &w.nid[CALLER][rail],
+	cr_assert_eq(lnet_sim_partition(w.g.sim, &w.nid[CALLER][rail],
 					&LNET_NID_ANY, on),
 		     0);
-	cr_assert_eq(lnet_sim_partition(w.sim, &w.nid[SERVER][rail],
+	cr_assert_eq(lnet_sim_partition(w.g.sim, &w.nid[SERVER][rail],
 					&LNET_NID_ANY, on),
 		     0);
-}
-
-static void on_called(void *arg, const struct ulrpc_outcome *o,
-		      const void *reply, size_t length)
-{
-	(void)arg;
-	(void)reply;
-	(void)length;
-	w.call.ended++;
-	w.call.outcome = *o;
 }
 
 static void call(const char *method, struct ulrpc_bulk **bulk)
@@ -264,18 +186,18 @@ static void call(const char *method, struct ulrpc_bulk **bulk)
 					.bulks = bulk,
 					.nbulks = bulk ? 1 : 0 };
 
-	w.call.ended = 0;
-	cr_assert_eq(ulrpc_call(w.client, ulrpc_method(method), "hello", 5,
-				&conf, on_called, NULL, NULL),
+	w.call = (struct called){ 0 };
+	cr_assert_eq(ulrpc_call(w.g.client, ulrpc_method(method), "hello", 5,
+				&conf, on_called, &w.call, NULL),
 		     0);
 }
 
 static void ended_well(uint64_t within)
 {
-	uint64_t until = lnet_sim_now(w.sim) + within;
+	uint64_t until = lnet_sim_now(w.g.sim) + within;
 
-	while (!w.call.ended && lnet_sim_now(w.sim) < until)
-		lnet_sim_run(w.sim, MSEC);
+	while (!w.call.ended && lnet_sim_now(w.g.sim) < until)
+		lnet_sim_run(w.g.sim, MSEC);
 	cr_assert_eq(w.call.ended, 1);
 	cr_assert_eq(w.call.outcome.cause, ULRPC_CAUSE_OK, "%s",
 		     ulrpc_cause_name(w.call.outcome.cause));
@@ -293,8 +215,8 @@ static uint64_t counted(unsigned int node, enum rpc_stat stat)
 {
 	uint64_t sum = 0;
 
-	for (unsigned int i = 0; i < w.rpc[node]->ncpts; i++)
-		sum += w.rpc[node]->shards[i].stats->counts[stat];
+	for (unsigned int i = 0; i < w.g.rpc[node]->ncpts; i++)
+		sum += w.g.rpc[node]->shards[i].stats->counts[stat];
 	return sum;
 }
 
@@ -302,8 +224,7 @@ static uint64_t sent_by(unsigned int node, unsigned int rail)
 {
 	struct ulnet_ni_info info;
 
-	cr_assert_eq(lnet_ni_info(lnet_sim_node(w.sim, node), rail + 1, &info),
-		     0);
+	cr_assert_eq(lnet_ni_info(w.g.node[node], rail + 1, &info), 0);
 	return info.send_length;
 }
 
@@ -348,8 +269,8 @@ Test(rails, calls_go_by_the_near_one)
 
 	has_numa = true;
 	begin_discovered(false);
-	node = lnet_sim_node(w.sim, CALLER);
-	here = w.rpc[CALLER]->shards[0].numa_node;
+	node = w.g.node[CALLER];
+	here = w.g.rpc[CALLER]->shards[0].numa_node;
 	cr_assert_geq(here, 0);
 	net_node(node)->config->ni[1]->lnd.numa_node = here + 1;
 	net_node(node)->config->ni[2]->lnd.numa_node = here;
@@ -375,7 +296,7 @@ static void one_fails_on(const char *const *where, bool calls,
 	cut(rail, true);
 	calls_end_well(100, 20 * SEC);
 	cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
-	cr_assert_eq(w.runs, 120);
+	cr_assert_eq(w.g.served.runs, 120);
 	cut(rail, false);
 	calls_end_well(20, SEC);
 	end();
@@ -418,10 +339,10 @@ static void discovered(void *arg, int status)
 
 static void discover(unsigned int from, unsigned int to)
 {
-	cr_assert_eq(lnet_discover(lnet_sim_node(w.sim, from), &w.nid[to][0], 0,
-				   discovered, NULL),
+	cr_assert_eq(lnet_discover(w.g.node[from], &w.nid[to][0], 0, discovered,
+				   NULL),
 		     0);
-	lnet_sim_run(w.sim, 100 * MSEC);
+	lnet_sim_run(w.g.sim, 100 * MSEC);
 }
 
 static void knows_both(struct export *e, void *arg)
@@ -442,17 +363,17 @@ Test(rails, connected_takes_another_rail)
 	lnet_conf_init(&conf);
 	nodes(1, &conf, &conf);
 	discover(CALLER, SERVER);
-	cr_assert_eq(lnet_sim_link_set(w.sim, &w.nid[CALLER][1], &LNET_NID_ANY,
-				       &refuses),
+	cr_assert_eq(lnet_sim_link_set(w.g.sim, &w.nid[CALLER][1],
+				       &LNET_NID_ANY, &refuses),
 		     0);
-	cr_assert_eq(lnet_sim_link_set(w.sim, &LNET_NID_ANY, &w.nid[CALLER][0],
-				       &refuses),
+	cr_assert_eq(lnet_sim_link_set(w.g.sim, &LNET_NID_ANY,
+				       &w.nid[CALLER][0], &refuses),
 		     0);
 	client(1);
 	call("echo", NULL);
 	while (!counted(CALLER, RPC_STAT_connections_made))
-		lnet_sim_run(w.sim, MSEC);
-	exports_each(w.rpc[SERVER]->shards[0].exports, knows_both, NULL);
+		lnet_sim_run(w.g.sim, MSEC);
+	exports_each(w.g.rpc[SERVER]->shards[0].exports, knows_both, NULL);
 	ended_well(SEC);
 	end();
 }
@@ -499,14 +420,13 @@ Test(rails, probes_by_rails_that_the_server_does_not_know)
 
 static void server_ni_set(unsigned int rail, bool up)
 {
-	cr_assert_eq(lnet_sim_ni_set(w.sim, &w.nid[SERVER][rail], up), 0);
+	cr_assert_eq(lnet_sim_ni_set(w.g.sim, &w.nid[SERVER][rail], up), 0);
 }
 
 static uint64_t pushes_to(unsigned int node)
 {
 	struct ulnet_stat stats[512];
-	int n = lnet_stats(lnet_sim_node(w.sim, node), stats,
-			   ARRAY_SIZE(stats));
+	int n = lnet_stats(w.g.node[node], stats, ARRAY_SIZE(stats));
 
 	for (int i = 0; i < n && i < (int)ARRAY_SIZE(stats); i++)
 		if (!strcmp(stats[i].name, "pushes"))
@@ -568,8 +488,8 @@ static unsigned int far_of(unsigned int node)
 {
 	unsigned int sum = 0;
 
-	for (unsigned int i = 0; i < w.rpc[node]->ncpts; i++)
-		sum += atomic_load(&w.rpc[node]->shards[i].far);
+	for (unsigned int i = 0; i < w.g.rpc[node]->ncpts; i++)
+		sum += atomic_load(&w.g.rpc[node]->shards[i].far);
 	return sum;
 }
 
@@ -591,11 +511,11 @@ Test(rails, who_owns_a_rail_is_looked_up_anew)
 
 	begin_discovered_on(1, true);
 	calls_end_well(20, SEC);
-	s = &w.rpc[SERVER]->shards[0];
+	s = &w.g.rpc[SERVER]->shards[0];
 	e = id_walk(&s->exports->table, &pos);
 	list_first(&e->rails, struct export_rail, link)->far = true;
 	atomic_fetch_add(&s->far, 1);
-	lnet_sim_run(w.sim, 2 * s->rpc->conf.keepalive * 1000);
+	lnet_sim_run(w.g.sim, 2 * s->rpc->conf.keepalive * 1000);
 	cr_assert_eq(far_of(SERVER), 0);
 	end();
 }
@@ -605,17 +525,16 @@ Test(rails, signs_without_room_are_counted)
 	unsigned int home, other;
 
 	begin_named(2);
-	home = (unsigned int)lnet_cpt_of(lnet_sim_node(w.sim, CALLER),
-					 &w.nid[SERVER][0]);
+	home = (unsigned int)lnet_cpt_of(w.g.node[CALLER], &w.nid[SERVER][0]);
 	other = 1 - home;
 	calls_end_well(1, SEC);
 	for (unsigned int i = 0; i < CONN_EVENTS_MAX; i++)
-		conn_event_heard(&w.rpc[CALLER]->shards[other],
+		conn_event_heard(&w.g.rpc[CALLER]->shards[other],
 				 &w.nid[SERVER][1]);
 	cr_assert_eq(counted(CALLER, RPC_STAT_ends_untold),
 		     CONN_EVENTS_MAX / 2);
 	calls_end_well(1, SEC);
-	conn_event_heard(&w.rpc[CALLER]->shards[other], &w.nid[SERVER][1]);
+	conn_event_heard(&w.g.rpc[CALLER]->shards[other], &w.nid[SERVER][1]);
 	cr_assert_eq(counted(CALLER, RPC_STAT_ends_untold),
 		     CONN_EVENTS_MAX / 2);
 	end();
@@ -628,7 +547,7 @@ Test(rails, who_has_too_many_loses_those_not_heard_from)
 	struct rails rs;
 
 	begin_named(1);
-	rails_init(&rs, &w.rpc[SERVER]->shards[0], 1);
+	rails_init(&rs, &w.g.rpc[SERVER]->shards[0], 1);
 	list_init(&e.rails);
 	for (unsigned int i = 0; i < EXPORT_RAILS_MAX; i++) {
 		nid[i] = nth_nid(i);
@@ -648,36 +567,24 @@ Test(rails, who_has_too_many_loses_those_not_heard_from)
 
 /* ---- bulk ---- */
 
-static void fill(uint8_t *bytes, unsigned int by)
-{
-	for (unsigned int i = 0; i < LENGTH; i++)
-		bytes[i] = (uint8_t)(i * by);
-}
-
 /* Makes a call whose bulk is under way when @cut_rail (negative: none) fails.
  */
-static void move_bulk(bool put, int cut_rail)
+static void move_bulk(enum move move, int cut_rail)
 {
-	struct iovec iov = { w.lent, LENGTH };
-	struct ulrpc_bulk_conf lend = { .iov = &iov,
-					.niov = 1,
-					.access = put ? ULRPC_BULK_SINK
-						      : ULRPC_BULK_SOURCE };
+	unsigned int runs = w.m.runs;
 	struct ulrpc_bulk *bulk;
-	unsigned int runs = w.runs;
 
-	w.put = put;
-	fill(w.own, 7);
-	fill(w.lent, 11);
-	cr_assert_eq(ulrpc_bulk_new(w.rpc[CALLER], &lend, &bulk), 0);
+	w.m.move = move;
+	mover_fill(&w.m, 0);
+	bulk = mover_lend(&w.m, w.g.rpc[CALLER]);
 	call("move", &bulk);
-	while (w.runs == runs)
-		lnet_sim_run(w.sim, MSEC);
+	while (w.m.runs == runs)
+		lnet_sim_run(w.g.sim, MSEC);
 	if (cut_rail >= 0)
 		cut((unsigned int)cut_rail, true);
 	ended_well(20 * SEC);
-	cr_assert_eq(w.runs, runs + 1);
-	cr_assert_eq(memcmp(w.own, w.lent, LENGTH), 0);
+	cr_assert_eq(w.m.runs, runs + 1);
+	cr_assert(mover_is_done(&w.m));
 	if (cut_rail >= 0)
 		cut((unsigned int)cut_rail, false);
 	ulrpc_bulk_close(bulk, NULL, NULL);
@@ -693,7 +600,7 @@ Test(rails, bulk_is_spread)
 		for (unsigned int rail = 0; rail < 2; rail++)
 			before[rail] = sent_by(put ? SERVER : CALLER, rail);
 		for (unsigned int i = 0; i < 4; i++)
-			move_bulk(put, -1);
+			move_bulk(put ? MOVE_PUT : MOVE_GET, -1);
 		for (unsigned int rail = 0; rail < 2; rail++)
 			cr_assert_gt(sent_by(put ? SERVER : CALLER, rail) -
 					     before[rail],
@@ -707,8 +614,8 @@ static void bulk_goes_on(bool calls)
 	begin_discovered(calls);
 	calls_end_well(20, SEC);
 	for (unsigned int i = 0; i < 4; i++) {
-		move_bulk(i & 1, (int)i / 2);
-		lnet_sim_run(w.sim, 10 * SEC);
+		move_bulk(i & 1 ? MOVE_PUT : MOVE_GET, (int)i / 2);
+		lnet_sim_run(w.g.sim, 10 * SEC);
 	}
 	cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
 	end();
@@ -732,7 +639,8 @@ static void bulk_follows(unsigned int cpts)
 	begin_named(cpts);
 	calls_end_well(20, SEC);
 	for (unsigned int i = 0; i < 4; i++) {
-		move_bulk(i & 1, (int)w.client->imp->nid);
+		move_bulk(i & 1 ? MOVE_PUT : MOVE_GET,
+			  (int)w.g.client->imp->nid);
 		cr_assert_gt(counted(CALLER, RPC_STAT_connections_lost), i);
 		calls_end_well(1, SEC);
 	}
@@ -754,8 +662,7 @@ static void begin_told(void)
 {
 	begin_named(1);
 	for (unsigned int i = 0; i < 2; i++)
-		cr_assert_eq(lnet_peer_add(lnet_sim_node(w.sim, i),
-					   w.nid[1 - i], 2, true),
+		cr_assert_eq(lnet_peer_add(w.g.node[i], w.nid[1 - i], 2, true),
 			     0);
 }
 
@@ -765,30 +672,23 @@ static void begin_told(void)
  * the call is being served. */
 Test(rails, bulk_comes_from_who_has_lost_a_nid)
 {
-	struct iovec lent, own;
-	struct ulrpc_bulk_conf lend = { .iov = &lent,
-					.niov = 1,
-					.access = ULRPC_BULK_SOURCE };
 	struct ulrpc_bulk *bulk;
 
 	begin_told();
-	lent = (struct iovec){ w.lent, LENGTH };
-	own = (struct iovec){ w.own, LENGTH };
-	fill(w.lent, 11);
+	w.m.move = MOVE_GET;
+	mover_fill(&w.m, 0);
 	calls_end_well(20, SEC);
 	cut(0, true);
 	calls_end_well(20, 20 * SEC);
-	cr_assert_eq(ulrpc_bulk_new(w.rpc[CALLER], &lend, &bulk), 0);
-	call("keep", &bulk);
-	while (!w.kept)
-		lnet_sim_run(w.sim, MSEC);
-	cr_assert_eq(lnet_peer_del(lnet_sim_node(w.sim, CALLER),
-				   &w.nid[SERVER][0], NULL, 0),
-		     0);
-	cr_assert_eq(ulrpc_bulk_get(w.kept, 0, 0, &own, 1, on_moved, w.kept),
-		     0);
+	bulk = mover_lend(&w.m, w.g.rpc[CALLER]);
+	call("hold", &bulk);
+	while (!w.g.served.parked)
+		lnet_sim_run(w.g.sim, MSEC);
+	cr_assert_eq(
+		lnet_peer_del(w.g.node[CALLER], &w.nid[SERVER][0], NULL, 0), 0);
+	mover_go(&w.m, unpark(&w.g.served));
 	ended_well(20 * SEC);
-	cr_assert_eq(memcmp(w.own, w.lent, LENGTH), 0);
+	cr_assert(mover_is_done(&w.m));
 	ulrpc_bulk_close(bulk, NULL, NULL);
 	end();
 }
@@ -801,7 +701,7 @@ static void fetch_begins(void)
 
 	call("much", NULL);
 	while (counted(CALLER, RPC_STAT_replies_fetched) == before)
-		lnet_sim_run(w.sim, MSEC / 10);
+		lnet_sim_run(w.g.sim, MSEC / 10);
 }
 
 /* A rail fails while the client fetches a held reply: it fetches the reply over
@@ -815,10 +715,10 @@ static void fetch_goes_on(void (*begin)(void))
 		cut(i % 2, true);
 		ended_well(21 * SEC); /* the deadline of the call */
 		cut(i % 2, false);
-		lnet_sim_run(w.sim, 10 * SEC);
+		lnet_sim_run(w.g.sim, 10 * SEC);
 	}
 	cr_assert_eq(counted(CALLER, RPC_STAT_replies_fetched), 8);
-	cr_assert_eq(w.runs, 28);
+	cr_assert_eq(w.g.served.runs, 28);
 	end();
 }
 
@@ -877,7 +777,7 @@ static void begin_apart(void)
 
 		cr_assert_leq(cpts, 16);
 		nodes(cpts, &conf, &conf);
-		node = lnet_sim_node(w.sim, CALLER);
+		node = w.g.node[CALLER];
 		if (lnet_cpt_of(node, &w.nid[SERVER][0]) !=
 		    lnet_cpt_of(node, &w.nid[SERVER][1]))
 			return;
@@ -895,19 +795,17 @@ Test(rails, an_id_that_is_kept)
 	struct ulrpc_client *clients[2];
 
 	begin_apart();
-	cr_assert_eq(ulrpc_close(w.rpc[CALLER]), 0);
-	cr_assert_eq(
-		ulrpc_open(lnet_sim_node(w.sim, CALLER), &conf, &w.rpc[CALLER]),
-		0);
+	cr_assert_eq(ulrpc_close(w.g.rpc[CALLER]), 0);
+	cr_assert_eq(ulrpc_open(w.g.node[CALLER], &conf, &w.g.rpc[CALLER]), 0);
 	for (unsigned int i = 0; i < 2; i++)
 		clients[i] = client_by(i);
 	for (unsigned int i = 0; i < 10; i++) {
-		w.client = clients[i % 2];
+		w.g.client = clients[i % 2];
 		calls_end_well(1, 50 * MSEC);
 	}
 	cr_assert_eq(counted(SERVER, RPC_STAT_clients_accepted), 2);
 	cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
 	ulrpc_client_close(clients[0]);
-	w.client = clients[1];
+	w.g.client = clients[1];
 	end();
 }

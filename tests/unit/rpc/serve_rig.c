@@ -110,12 +110,17 @@ unsigned int serve_node_add(struct serve_rig *g, unsigned int index)
 	return index;
 }
 
-static void rig_init(struct serve_rig *g, uint64_t seed, unsigned int cpts,
-		     bool apart)
+static void rig_new(struct serve_rig *g, uint64_t seed, unsigned int cpts)
 {
 	*g = (struct serve_rig){ .served.lock = PTHREAD_MUTEX_INITIALIZER };
 	cr_assert_eq(lnet_cond_init(&g->served.unparked), 0);
 	cr_assert_eq(lnet_sim_new(seed, cpts, &g->sim), 0);
+}
+
+static void rig_init(struct serve_rig *g, uint64_t seed, unsigned int cpts,
+		     bool apart)
+{
+	rig_new(g, seed, cpts);
 	if (apart)
 		lnet_sim_apart(g->sim);
 	for (unsigned int i = 0; i < 2; i++)
@@ -130,6 +135,18 @@ void serve_init(struct serve_rig *g, uint64_t seed, unsigned int cpts)
 void serve_init_apart(struct serve_rig *g, uint64_t seed, unsigned int cpts)
 {
 	rig_init(g, seed, cpts, true);
+}
+
+void serve_init_on(struct serve_rig *g, unsigned int cpts,
+		   const char *const nids[2], const struct ulnet_conf conf[2])
+{
+	rig_new(g, 1, cpts);
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(lnet_sim_node_add(g->sim, nids[i], &conf[i], NULL,
+					       NULL),
+			     i);
+		g->node[i] = lnet_sim_node(g->sim, (unsigned int)i);
+	}
 }
 
 void serve_open(struct serve_rig *g, const struct ulrpc_conf *conf)
@@ -189,6 +206,18 @@ struct ulrpc_service_conf serve_conf(struct serve_rig *g)
 void serve_start(struct serve_rig *g, const struct ulrpc_service_conf *conf)
 {
 	cr_assert_eq(ulrpc_service_start(g->rpc[SERVER], conf, &g->service), 0);
+}
+
+void serve_methods(struct serve_rig *g, const struct ulrpc_method_conf *methods,
+		   uint32_t n)
+{
+	struct ulrpc_service_conf conf;
+
+	ulrpc_service_conf_init(&conf);
+	conf.name = "test";
+	conf.methods = methods;
+	conf.nmethods = n;
+	serve_start(g, &conf);
 }
 
 void serve_start_with(struct serve_rig *g,

@@ -70,6 +70,9 @@ unsigned int serve_node_add(struct serve_rig *g, unsigned int index);
 void serve_init(struct serve_rig *g, uint64_t seed, unsigned int cpts);
 /* As serve_init(); the nodes can be paused. */
 void serve_init_apart(struct serve_rig *g, uint64_t seed, unsigned int cpts);
+/* As serve_init(), with the NIDs and the configuration of each node. */
+void serve_init_on(struct serve_rig *g, unsigned int cpts,
+		   const char *const nids[2], const struct ulnet_conf conf[2]);
 void serve_open(struct serve_rig *g, const struct ulrpc_conf *conf);
 
 /* Returns the configuration of a service "test" with these methods. Inline:
@@ -79,6 +82,10 @@ void serve_open(struct serve_rig *g, const struct ulrpc_conf *conf);
  * their workers until serve_release(). */
 struct ulrpc_service_conf serve_conf(struct serve_rig *g);
 void serve_start(struct serve_rig *g, const struct ulrpc_service_conf *conf);
+
+/* Starts a service "test" with these methods alone. */
+void serve_methods(struct serve_rig *g, const struct ulrpc_method_conf *methods,
+		   uint32_t n);
 
 /* Starts the service of serve_conf(), with all settings of @more (NULL: the
  * defaults) but its name and methods. */

@@ -70,16 +70,11 @@ static void open_all(void)
 		  .arg = &w.g.served,
 		  .run = ULRPC_RUN_INLINE },
 	};
-	struct ulrpc_service_conf conf;
 
 	memset(&w, 0, sizeof(w));
 	serve_init(&w.g, 1, 1);
 	serve_open(&w.g, NULL);
-	ulrpc_service_conf_init(&conf);
-	conf.name = "test";
-	conf.methods = methods;
-	conf.nmethods = ARRAY_SIZE(methods);
-	serve_start(&w.g, &conf);
+	serve_methods(&w.g, methods, ARRAY_SIZE(methods));
 	serve_client(&w.g);
 	w.got = lnet_sim_buf(w.g.sim, LENGTH);
 	w.lent = lnet_sim_buf(w.g.sim, LENGTH);
