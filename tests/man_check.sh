@@ -127,6 +127,8 @@ done <<-END
 	service.h ulrpc_service_conf ulrpc_service_start.3
 	sim.h ulnet_sim_link lnet_sim_link_set.3
 	sim.h ulnet_sim_stats lnet_sim_check.3
+	store.h ulrpc_store_conf ulrpc_store_open.3
+	store.h ulrpc_store_info ulrpc_store_read.3
 	stub.h ulrpc_method_options ulrpc_stub_new.3
 END
 

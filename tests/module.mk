@@ -299,6 +299,17 @@ unit_tests += %D%/unit/rpc_client_test
 	%D%/unit/rpc/client/timeout_test.c \
 	%D%/unit/rpc/client/window_test.c
 
+# A store's files are on a disk that the test has (store_rig.h).
+unit_tests += %D%/unit/rpc_store_test
+%C%_unit_rpc_store_test_SOURCES = \
+	%D%/unit/rpc/store/store_crash_test.c \
+	%D%/unit/rpc/store/store_disk_test.c \
+	%D%/unit/rpc/store/store_rig.c %D%/unit/rpc/store/store_rig.h \
+	%D%/unit/rpc/store/store_test.c
+%C%_unit_rpc_store_test_LINK = $(LINK) -Wl,--wrap=pwritev \
+	-Wl,--wrap=fdatasync -Wl,--wrap=fsync -Wl,--wrap=ftruncate \
+	-Wl,--wrap=renameat -Wl,--wrap=unlinkat -Wl,--wrap=time
+
 unit_tests += %D%/unit/rpc_server_test
 %C%_unit_rpc_server_test_SOURCES = \
 	%D%/unit/rpc/server/queue/exec_test.c \
@@ -415,6 +426,7 @@ thread_tests += %D%/thread/fault_thread
 thread_tests += %D%/thread/control_thread
 thread_tests += %D%/thread/stats_thread
 thread_tests += %D%/thread/cancel_thread
+thread_tests += %D%/thread/store_thread
 thread_tests += %D%/thread/stub_thread
 %C%_thread_stub_thread_SOURCES = %D%/thread/stub_thread.c
 nodist_%C%_thread_stub_thread_SOURCES = %D%/unit/rpc/stub/box.pb-c.c

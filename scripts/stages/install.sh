@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Checks what make install leaves, and that it is enough to build programs with. For
 # sourcing by ./check.
-stage install touched '^. (include/|man/|tools/|services/|examples/|packaging/|debian/|tests/(install|packages|tools)/|rpc/server/serve/durable|scripts/|README|configure|m4/|lib.*map|.*\.pc\.in|(.*/)?(Makefile\.am|module\.mk))'
+stage install touched '^. (include/|man/|tools/|services/|examples/|packaging/|debian/|tests/(install|packages|tools)/|rpc/server/serve/durable|rpc/store/|scripts/|README|configure|m4/|lib.*map|.*\.pc\.in|(.*/)?(Makefile\.am|module\.mk))'
 
 # The headers' functions and the libraries' symbols are the same; protoc-c's are
 # not marked in its headers, and are not looked at.
@@ -19,7 +19,7 @@ check_exports() { # LIBRARY HEADER...
 # Which headers declare the functions of which library.
 ctl_headers=(control.h)
 lab_headers=(sim.h)
-rpc_headers=(rpc.h service.h stub.h)
+rpc_headers=(rpc.h service.h store.h stub.h)
 net_headers() {
 	ls "$SRC/include/ulnet" | grep '\.h$' |
 		grep -vxF "$(printf '%s\n' "${ctl_headers[@]}" "${lab_headers[@]}" \

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The files of a store, as files: a head, and then frames, of which each is
+ * there as a whole or not at all. What is in the frames, others know.
+ *
+ * There are two kinds, with a generation in their names. "log.N" grows by
+ * frames, until log.N+1 goes on. "snapshot.N" has all that was in the logs
+ * before log.N; it is written under another name, and gets its own when all of
+ * it is on disk. Little endian:
+ *
+ *	8  "ulstore\n"
+ *	4  version of the format
+ *	4  kind
+ *	16 incarnation of the store
+ *	8  generation
+ *	4  0
+ *	4  CRC32C of all that is before
+ *
+ * and for each frame:
+ *
+ *	4  CRC32C of what follows of the frame, begun with that of the file
+ *	4  bytes of the payload
+ *	8  number of the frame, from 1
+ *	8  how many bytes of the file were on disk when the frame was written
+ *	   the payload
+ *
+ * If the machine fails, what was written since the last sync may be on disk in
+ * part, and in any order. None of that was promised to anybody, so a reader
+ * cuts the file before the first frame that is not whole. But if any frame
+ * behind it says that the place was on disk when that frame was written, then
+ * something that was promised has been damaged, and the file is refused. Hence
+ * a log that is closed in order ends in an empty frame, behind a sync: whatever
+ * byte of such a file is damaged, nothing is lost without a word.
+ *
+ * Owner: whoever embeds it. Thread: one at a time.
+ */
+#ifndef RPC_STORE_JOURNAL_H
+#define RPC_STORE_JOURNAL_H
+
+#include <sys/uio.h>
+#include "base/util.h"
+
+#define JOURNAL_ID_SIZE	 16
+#define JOURNAL_NAME	 40 /* bytes of a name */
+#define JOURNAL_LOG	 "log"
+#define JOURNAL_SNAPSHOT "snapshot"
+#define JOURNAL_HEAD	 48 /* bytes before the first frame */
+#define JOURNAL_GROUP	 64 /* frames that can be written at a time */
+
+/* Which file it is. */
+struct journal_id {
+	const char *kind; /* JOURNAL_LOG or JOURNAL_SNAPSHOT */
+	uint64_t generation;
+	uint8_t incarnation[JOURNAL_ID_SIZE];
+};
+
+/* A file that is being written. */
+struct journal {
+	int fd;
+	uint32_t sum;	 /* of the head */
+	uint64_t size;	 /* bytes */
+	uint64_t synced; /* bytes that are on disk */
+	uint64_t frames;
+	/* It is not known what is on disk: nothing more may be written. */
+	bool broken;
+};
+
+/* ---- writing ---- */
+
+/* Makes the file in the directory @dir, as an unfinished one. 0 or -errno. */
+int journal_new(int dir, const struct journal_id *id,
+		struct journal *j) must_check;
+/* Finishes the file: waits until all of it is on disk, gives it its name, and
+ * waits until that is on disk, too. 0 or -errno. */
+int journal_publish(int dir, const struct journal_id *id,
+		    struct journal *j) must_check;
+/* Appends a frame for each of up to JOURNAL_GROUP payloads; @sync: and waits
+ * until they are on disk. 0; -errno: none of them is in the file;
+ * -ENOTRECOVERABLE: it is not known whether they are, and @j is broken. */
+int journal_append(struct journal *j, const struct iovec *payload,
+		   unsigned int n, bool sync) must_check;
+/* Waits until all is on disk. 0 or -ENOTRECOVERABLE. */
+int journal_sync(struct journal *j) must_check;
+/* Ends writing. The file stays. */
+void journal_close(struct journal *j);
+
+/* Deletes the file, finished or not. If that fails, it stays. */
+void journal_delete(int dir, const struct journal_id *id);
+
+/* ---- reading ---- */
+
+/* Takes the payload of a frame. 0 or -errno, which ends the reading. */
+typedef int (*journal_frame_fn)(void *arg, const uint8_t *payload,
+				size_t length);
+
+struct journal_found {
+	uint8_t incarnation[JOURNAL_ID_SIZE];
+	uint64_t size; /* bytes with the last frame that is whole */
+	uint64_t torn; /* bytes behind that */
+	uint64_t frames;
+	uint32_t sum;
+	bool closed; /* the last frame is empty */
+};
+
+/*
+ * Reads the file. The incarnation of @id is ignored if @any, else it must be
+ * that of the file. Returns 0, or what @frame returned; -EMEDIUMTYPE: it is
+ * another file; -EPROTONOSUPPORT: its version is unknown; -EBADMSG: it is
+ * damaged; -ENOMEM; -errno of reading. On failure @why, of ULRPC_STORE_TEXT
+ * bytes, says so.
+ */
+int journal_read(int dir, const struct journal_id *id, bool any,
+		 journal_frame_fn frame, void *arg, struct journal_found *found,
+		 char *why) must_check;
+/* Opens a log that was read as @found, and cuts off what is torn. 0 or
+ * -errno. */
+int journal_resume(int dir, const struct journal_id *id,
+		   const struct journal_found *found,
+		   struct journal *j) must_check;
+
+/* The name of a finished file, at @name, of JOURNAL_NAME bytes. */
+const char *journal_name(const struct journal_id *id, char *name);
+/* Says that something failed by @rc, which it returns: fills @why. */
+int journal_why(char *why, int rc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif
