@@ -27,7 +27,6 @@ EXTRA_DIST += %D%/tally/server.c %D%/tally/client.c
 
 # A durable service: it remembers what it has executed when it is started again.
 # demo_survive.sh shows it, tests/install/ledger.sh tests it. Built with nothing but
-# what is installed, and LMDB.
+# what is installed.
 EXTRA_DIST += %D%/ledger/Makefile %D%/ledger/ledger.proto %D%/ledger/node.h
 EXTRA_DIST += %D%/ledger/server.c %D%/ledger/client.c
-EXTRA_DIST += %D%/ledger/store.c %D%/ledger/store.h
