@@ -89,6 +89,9 @@ struct env {
 	struct loop *loop; /* set by the loop */
 	/* of the simulation, for threads that may block; NULL: time is real */
 	struct lockstep *lockstep;
+	/* with @lockstep: until this time, ns, the threads of whoever uses this
+	 * env get no turn: env_sim_freeze() */
+	const uint64_t *held;
 };
 
 /* Makes an env on @ev, the application's libev loop (borrowed until free);

@@ -215,6 +215,7 @@ int env_sim_env(struct env_sim *s, struct env **env_p)
 	*e = (struct sim_env){
 		.env.ops = &sim_ops,
 		.env.lockstep = &s->lockstep,
+		.env.held = &e->frozen,
 		.sim = s,
 		.alarm = TIME_NEVER,
 	};

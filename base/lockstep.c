@@ -45,15 +45,26 @@ static void thread_late(struct timer *timer)
 		     -ETIMEDOUT);
 }
 
+static uint64_t held_until(const struct lockstep_thread *t)
+{
+	return t->held ? *t->held : 0;
+}
+
 bool lockstep_run(struct lockstep *ls, uint64_t now)
 {
-	struct lockstep_thread *t;
+	struct lockstep_thread *t, *first = NULL;
 
 	BUG_ON(thread_here);
 	timer_wheel_advance(&ls->timers, now);
-	if (list_empty(&ls->ready))
+	list_for_each_entry (t, &ls->ready, link) {
+		if (held_until(t) > now)
+			continue;
+		first = t;
+		break;
+	}
+	t = first;
+	if (!t)
 		return false;
-	t = list_first(&ls->ready, struct lockstep_thread, link);
 	list_del(&t->link);
 	fsm_move(&t->fsm, lockstep_states, LOCKSTEP_RUNNING);
 	turn_give(&t->turn);
@@ -63,7 +74,12 @@ bool lockstep_run(struct lockstep *ls, uint64_t now)
 
 uint64_t lockstep_next(const struct lockstep *ls)
 {
-	return list_empty(&ls->ready) ? timer_wheel_next(&ls->timers) : 0;
+	uint64_t next = timer_wheel_next(&ls->timers);
+	const struct lockstep_thread *t;
+
+	list_for_each_entry (t, &ls->ready, link)
+		next = MIN(next, held_until(t));
+	return next;
 }
 
 /* ---- waiting ---- */
@@ -120,11 +136,13 @@ static void *lockstep_thread_main(void *arg)
 }
 
 int lockstep_start(struct lockstep *ls, struct lockstep_thread *t,
-		   void (*fn)(void *arg), void *arg)
+		   const uint64_t *held, void (*fn)(void *arg), void *arg)
 {
 	int rc;
 
-	*t = (struct lockstep_thread){ .of = ls, .fn = fn, .arg = arg };
+	*t = (struct lockstep_thread){
+		.of = ls, .held = held, .fn = fn, .arg = arg
+	};
 	timer_init(&t->timer, thread_late);
 	list_init(&t->joiner);
 	sem_init(&t->turn, 0, 0);

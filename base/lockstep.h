@@ -46,6 +46,7 @@ struct lockstep_thread {
 	bool endable; /* its present wait may be ended by lockstep_end() */
 	bool ending;  /* lockstep_end() has been called */
 	int status;   /* result of its wait */
+	const uint64_t *held; /* lockstep_start() */
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -56,9 +57,12 @@ void lockstep_init(struct lockstep *ls, uint64_t now);
 void lockstep_fini(struct lockstep *ls);
 
 /* Makes a thread that will run @fn(@arg), ready at once. @t is the caller's
- * memory until lockstep_join(). 0, or -errno of making threads. */
+ * memory until lockstep_join(). @held: NULL, or borrowed until then: before the
+ * time *@held, ns, the thread gets no turn, as its process is stopped. 0, or
+ * -errno of making threads. */
 int lockstep_start(struct lockstep *ls, struct lockstep_thread *t,
-		   void (*fn)(void *arg), void *arg) must_check;
+		   const uint64_t *held, void (*fn)(void *arg),
+		   void *arg) must_check;
 /* Has the thread's fn returned? */
 static inline bool lockstep_ended(const struct lockstep_thread *t)
 {
@@ -68,11 +72,12 @@ static inline bool lockstep_ended(const struct lockstep_thread *t)
  * is a thread in lockstep, too, which then waits for that. */
 void lockstep_join(struct lockstep_thread *t);
 
-/* Hands the turn to the thread that became ready first; returns when the turn
- * comes back. False: none is ready. Not for a thread in lockstep. */
+/* Hands the turn to the thread that became ready first, and is not held;
+ * returns when the turn comes back. False: there is none. Not for a thread in
+ * lockstep. */
 bool lockstep_run(struct lockstep *ls, uint64_t now);
-/* When the next wait times out, ns; 0: a thread is ready now; TIME_NEVER: no
- * wait has a time-out. */
+/* When the next wait times out, or the next thread that is ready is no longer
+ * held, ns; 0: a thread is ready now; TIME_NEVER: nothing of that. */
 uint64_t lockstep_next(const struct lockstep *ls);
 
 /* The caller, if it is a thread in lockstep; else NULL. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Invariants of operations, checked in every run:
- *	- an operation ends in exactly one terminal event, by its deadline;
+ *	- an operation ends in exactly one terminal event, by its deadline, or
+ *	  when its node goes on that was paused then;
  *	- one that is reported not delivered is not delivered, now or later;
  *	- of several attempts to send it, at most one arrives.
  * An operation is remembered until it has ended and no packet has its mark.
@@ -194,12 +195,19 @@ static void audit_on_begin(void *arg, struct lnet *node, uint64_t op,
 	req->mark_number = 0;
 }
 
+/* When, ns, @a has ended at the latest: a node that stands still then ends it
+ * when it goes on. */
+static uint64_t op_due(const struct audit_op *a)
+{
+	return MAX(a->deadline, a->n->paused);
+}
+
 static void op_ended(struct audit_op *a, const struct ulnet_event *ev)
 {
 	struct lnet_sim *sim = a->n->sim;
 	uint64_t now = lnet_sim_now(sim);
 
-	if (now > a->deadline && sim->crashing != a->n && !a->late)
+	if (now > op_due(a) && sim->crashing != a->n && !a->late)
 		lnet_sim_fail(sim,
 			      "node %u: operation, bits %#" PRIx64
 			      ", ended %" PRIu64 " ns after its deadline",
@@ -376,7 +384,7 @@ void audit_check(struct lnet_sim *sim, bool closed)
 	while ((n = hash_walk(&sim->ops, &bucket, n))) {
 		struct audit_op *a = container_of(n, struct audit_op, hash);
 
-		if (a->late || (!closed && now <= a->deadline))
+		if (a->late || (!closed && now <= op_due(a)))
 			continue;
 		a->late = true;
 		lnet_sim_fail(sim,

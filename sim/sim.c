@@ -427,6 +427,7 @@ int lnet_sim_pause(struct lnet_sim *sim, unsigned int index, uint64_t duration)
 	if (n->loops != n->own)
 		return -EINVAL;
 	audit_note(sim, "pauses", index);
+	n->paused = until;
 	node_freeze(n, until);
 	return 0;
 }

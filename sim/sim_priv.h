@@ -23,6 +23,7 @@ struct sim_node {
 	lnet_sim_start_fn start;
 	void *arg;
 	struct lnet_observer observer;
+	uint64_t paused;     /* ns: until when it stands still, or stood */
 	struct loop **loops; /* own, or the simulation's */
 	struct loop *own[LNET_CPTS_MAX];
 };

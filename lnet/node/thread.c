@@ -72,13 +72,14 @@ static void thread_delist(struct ulnet_thread *t)
 
 static int thread_start(struct ulnet_thread *t)
 {
-	struct lockstep *ls = t->node->loops[0]->env->lockstep;
+	const struct env *env = t->node->loops[0]->env;
+	struct lockstep *ls = env->lockstep;
 	int rc;
 
 	t->in_lockstep = ls;
 	if (!ls)
 		return -pthread_create(&t->real, NULL, thread_main, t);
-	rc = lockstep_start(ls, &t->lockstep, thread_run, t);
+	rc = lockstep_start(ls, &t->lockstep, env->held, thread_run, t);
 	if (!rc && t->node->crashed)
 		lockstep_end(&t->lockstep);
 	return rc;

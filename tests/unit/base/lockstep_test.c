@@ -15,7 +15,8 @@ struct guest {
 	struct world *w;
 	char name;
 	uint64_t sleep;
-	int status; /* result of the wait */
+	uint64_t held; /* until when it gets no turn */
+	int status;    /* result of the wait */
 };
 
 struct world {
@@ -52,9 +53,9 @@ static void start(struct world *w, unsigned int i, void (*fn)(void *arg))
 {
 	w->guest[i].w = w;
 	w->guest[i].name = (char)('a' + i);
-	cr_assert_eq(
-		lockstep_start(w->ls, &w->guest[i].thread, fn, &w->guest[i]),
-		0);
+	cr_assert_eq(lockstep_start(w->ls, &w->guest[i].thread,
+				    &w->guest[i].held, fn, &w->guest[i]),
+		     0);
 }
 
 static void run(struct world *w)
@@ -83,7 +84,7 @@ static void sleeper(void *arg)
 	pthread_mutex_lock(&w->lock);
 	g->status = cond_wait(&w->cond, &w->lock, g->sleep);
 	pthread_mutex_unlock(&w->lock);
-	cr_assert_eq(env_sim_now(w->sim), g->sleep);
+	cr_assert_eq(env_sim_now(w->sim), MAX(g->sleep, g->held));
 	say(w, (char)(g->name - 'a' + 'A'));
 }
 
@@ -103,6 +104,26 @@ Test(lockstep, sleep)
 	cr_assert_eq(env_sim_now(w.sim), 3000);
 	for (unsigned int i = 0; i < THREADS; i++)
 		cr_assert_eq(w.guest[i].status, -ETIMEDOUT);
+	world_fini(&w, THREADS);
+}
+
+/* A thread whose process is stopped goes on when that goes on, and keeps nobody
+ * else waiting. */
+Test(lockstep, held)
+{
+	struct world w;
+
+	world_init(&w);
+	for (unsigned int i = 0; i < THREADS; i++) {
+		w.guest[i].sleep = 1000;
+		start(&w, i, sleeper);
+	}
+	while (w.n < THREADS)
+		cr_assert(env_sim_step(w.sim, TIME_NEVER));
+	w.guest[0].held = 5000;
+	run(&w);
+	cr_assert_str_eq(w.said, "abcBCA");
+	cr_assert_eq(env_sim_now(w.sim), 5000);
 	world_fini(&w, THREADS);
 }
 
