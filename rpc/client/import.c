@@ -445,11 +445,21 @@ static uint64_t import_next_look(const struct import *imp)
 	at = MIN(at, rpc_at(imp->probed, census_every(imp)));
 	if (imp->ack_due)
 		at = MIN(at, rpc_at(imp->sent, ACK_SOON));
-	if (imp->probes)
+	if (imp->probes && imp->heard < imp->probed)
 		at = imp->probed + probe_interval(imp);
 	if (!import_wanted(imp))
 		at = MIN(at, rpc_at(imp->used, rpc_ns(conf->idle)));
 	return at;
+}
+
+/* Arms the timer for the next look: also while a probe is under way once per
+ * keepalive, since an answer to it makes the next keepalive due. */
+static void import_arm(struct import *imp)
+{
+	uint64_t now = shard_now(imp->shard);
+
+	shard_arm(imp->shard, &imp->timer,
+		  MIN(import_next_look(imp), rpc_at(now, imp->keepalive)));
 }
 
 /* The server has answered a probe. */
@@ -457,7 +467,7 @@ static void import_answered(struct import *imp)
 {
 	import_heard(imp, shard_now(imp->shard));
 	probes_end(imp);
-	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
+	import_arm(imp);
 }
 
 /* The answer to join_send(). If it names another connection than the import's,
@@ -511,7 +521,7 @@ static void import_probe(struct import *imp)
 		imp->sent = imp->probed;
 		imp->acked_sent = import_acked(imp);
 	}
-	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
+	import_arm(imp);
 }
 
 /* The outcome of sending a probe. If the probe may be lost, repeats it, as the
@@ -568,7 +578,7 @@ static void import_look(struct import *imp)
 		import_probe(imp);
 		return;
 	}
-	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
+	import_arm(imp);
 }
 
 void import_ack_soon(struct import *imp)
@@ -576,7 +586,7 @@ void import_ack_soon(struct import *imp)
 	if (!import_is_up(imp))
 		return;
 	imp->ack_due = true;
-	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
+	import_arm(imp);
 }
 
 void import_used(struct import *imp)
@@ -585,7 +595,7 @@ void import_used(struct import *imp)
 
 	imp->used = shard_now(imp->shard);
 	if (unlikely(idle < imp->keepalive) && import_is_up(imp))
-		shard_arm(imp->shard, &imp->timer, import_next_look(imp));
+		import_arm(imp);
 }
 
 void import_suspect(struct import *imp, uint32_t epoch)
@@ -606,7 +616,7 @@ void import_asked(struct import *imp, uint32_t epoch, uint64_t within)
 		imp->probes = 1;
 		imp->probed = shard_now(imp->shard);
 	}
-	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
+	import_arm(imp);
 }
 
 static void import_on_timer(struct ulnet_timer *timer)
@@ -680,7 +690,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	import_move(imp, IMPORT_FULL);
 	if (restarted)
 		import_log(imp, "the server has restarted");
-	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
+	import_arm(imp);
 	/* All clients are told of the loss before any of them sends: a callback
 	 * may make a call of another client. */
 	slots_grant(&imp->slots, m->slots ? m->slots : WIRE_SLOTS_USUAL);

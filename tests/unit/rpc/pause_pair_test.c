@@ -15,8 +15,8 @@ static struct called calls[CALLS];
 
 TestSuite(pause_pair, .timeout = 60);
 
-/* Makes calls that are executed, but not answered yet. */
-static void begin(void)
+/* Makes calls that are executed, but not answered yet. @conf: of the server. */
+static void begin_with(const struct ulrpc_conf *conf)
 {
 	g = (struct serve_rig){ .served.lock = PTHREAD_MUTEX_INITIALIZER };
 	cr_assert_eq(lnet_cond_init(&g.served.unparked), 0);
@@ -24,7 +24,7 @@ static void begin(void)
 	lnet_sim_apart(g.sim);
 	for (unsigned int i = 0; i < 2; i++)
 		g.node[i] = lnet_sim_node(g.sim, serve_node_add(&g, i));
-	serve_open(&g, NULL);
+	serve_open(&g, conf);
 	serve_start_with(&g, NULL);
 	serve_client(&g);
 	cluster_links(g.sim, &(struct ulnet_sim_link){ .latency = MSEC });
@@ -32,6 +32,11 @@ static void begin(void)
 		serve_call(&g, "hold", "x", 1, DEADLINE, 0, &calls[i]);
 	lnet_sim_run(g.sim, 5 * SEC); /* slow start */
 	cr_assert_eq(g.served.parked, CALLS);
+}
+
+static void begin(void)
+{
+	begin_with(NULL);
 }
 
 static void end(void)
@@ -69,6 +74,27 @@ Test(pause_pair, a_server_that_slept_forgets_nobody)
 				     "after %u s, for %u s", i, s);
 			end();
 		}
+}
+
+/* A client that has asked in vain for longer than its lease thinks that the
+ * way is long, and asks more rarely; but once it is answered, its lease counts
+ * again. */
+Test(pause_pair, a_short_lease)
+{
+	struct ulrpc_conf conf;
+
+	ulrpc_conf_init(&conf);
+	conf.keepalive = 34000;
+	for (unsigned int i = 0; i < 100; i++) {
+		begin_with(&conf);
+		lnet_sim_run(g.sim, i * MSEC);
+		cr_assert_eq(
+			lnet_sim_pause(g.sim, SERVER, (200 + 10 * i) * MSEC),
+			0);
+		lnet_sim_run(g.sim, 5 * SEC);
+		cr_assert_eq(counted(RPC_STAT_clients_lost), 0, "run %u", i);
+		end();
+	}
 }
 
 /* A client that has gone meanwhile is forgotten after another lease, which is
