@@ -79,6 +79,11 @@ uint32_t link_hole(struct lnet_sim *sim, unsigned int percent)
 	return 1 + (uint32_t)((random >> 32) % (random & 128 ? 20000 : 1500));
 }
 
+bool has_pauses(const struct lnet_sim *sim)
+{
+	return sim->seed % 5 == 4;
+}
+
 void link_faults(struct lnet_sim *sim, bool harsh, struct ulnet_sim_link *l)
 {
 	uint32_t *const parts[] = { &l->loss,	&l->duplicate, &l->reorder,

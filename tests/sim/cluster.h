@@ -41,6 +41,9 @@ int cluster_node_add(struct lnet_sim *sim, const struct ulnet_nid *nids,
  * an MTU hole; otherwise 0: there is none. Takes none of the random numbers of
  * the simulation: the other runs are what they were before there were holes. */
 uint32_t link_hole(struct lnet_sim *sim, unsigned int percent);
+/* In another run of five, in which lnet_sim_apart() has to be called: do
+ * processes stand still for a while? */
+bool has_pauses(const struct lnet_sim *sim);
 /* Draws the faults of a link into @l: any of them, or all if @harsh. */
 void link_faults(struct lnet_sim *sim, bool harsh, struct ulnet_sim_link *l);
 

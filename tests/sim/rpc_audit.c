@@ -292,12 +292,18 @@ static bool ends(const struct member *m, unsigned int service)
 	return !m->services[service] || !m->rpc || m->rpc->state != RPC_OPEN;
 }
 
-uint64_t audit_lapses(const struct member *m, unsigned int service)
+uint64_t audit_restarts(const struct member *m, unsigned int service)
 {
 	uint64_t n = UINT64_C(1) << 63 | (uint64_t)m->life << 40;
 
 	n += (uint64_t)m->starts[service] << 32;
-	n += (uint64_t)ends(m, service) << 31;
+	return n + ((uint64_t)ends(m, service) << 31);
+}
+
+uint64_t audit_lapses(const struct member *m, unsigned int service)
+{
+	uint64_t n = audit_restarts(m, service);
+
 	for (unsigned int i = 0; m->rpc && i < m->rpc->ncpts; i++) {
 		const uint64_t *counts = m->rpc->shards[i].stats->counts;
 

@@ -145,10 +145,12 @@ static struct test_call *call_new(struct member *m,
 	c->from = m;
 	c->life = m->life;
 	c->id = r->ncalls;
+	c->began = lnet_sim_now(r->sim);
 	c->target = tc->target;
 	c->service = tc->service;
 	if (audit_knows(&r->members[c->target], c->service, tc->client))
 		c->lapses = audit_lapses(&r->members[c->target], c->service);
+	c->restarts = audit_restarts(&r->members[c->target], c->service);
 	c->store = audit_store(&r->members[c->target], c->service, tc->client);
 	c->cpt = ulrpc_client_cpt(tc->client);
 	return c;
@@ -328,7 +330,7 @@ static const struct test_client *some_client(struct member *m)
 {
 	const struct test_client *tc = &m->clients[rnd(m->run, CLIENTS_MAX)];
 
-	return m->rpc && tc->client ? tc : NULL;
+	return m->rpc && tc->client && !is_paused(m) ? tc : NULL;
 }
 
 /* Makes a call, and waits for it while time passes. */
@@ -397,7 +399,7 @@ void caller_ask(struct member *m)
 void caller_probe(struct member *m, const struct probe *probe)
 {
 	for (unsigned int i = 0; i < CLIENTS_MAX; i++)
-		if (m->clients[i].client)
+		if (m->clients[i].client && !is_paused(m))
 			call_begin(m, &m->clients[i], probe);
 }
 
@@ -410,7 +412,7 @@ void caller_cancel_one(struct run *r)
 	if (r->first == r->ncalls)
 		return;
 	c = r->calls[r->first + rnd(r, r->ncalls - r->first)];
-	if (!c->call || c->dead)
+	if (!c->call || c->dead || is_paused(c->from))
 		return;
 	c->canceled = true;
 	ulrpc_cancel(c->call);
@@ -425,7 +427,7 @@ void caller_cancel_long(struct run *r)
 	for (unsigned int i = r->first; i < r->ncalls; i++) {
 		struct test_call *c = r->calls[i];
 
-		if (c->call && !c->ended && !c->dead &&
+		if (c->call && !c->ended && !c->dead && !is_paused(c->from) &&
 		    c->deadline == UINT64_MAX) {
 			ulrpc_cancel(c->call);
 			call_put(c);
@@ -494,7 +496,7 @@ unsigned int caller_check(struct run *r)
 		struct test_call *c = r->calls[i];
 
 		if (c->ended || c->dead || c->failed) {
-			if (c->call && chance(r, 30))
+			if (c->call && !is_paused(c->from) && chance(r, 30))
 				call_put(c);
 			/* all calls before this one have ended, and were given
 			 * back */
@@ -503,7 +505,7 @@ unsigned int caller_check(struct run *r)
 			continue;
 		}
 		left++;
-		if (now <= c->deadline)
+		if (now <= member_late(c->from, c->deadline))
 			continue;
 		outcome_wrong(c, "is past its deadline");
 		c->failed = true;

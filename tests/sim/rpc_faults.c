@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What happens to nodes, links and services of the RPC scenario. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/sim/rpc_run.h"
@@ -86,7 +87,7 @@ static void change_rules(struct run *r, struct member *m)
 	struct lnet *node = lnet_sim_node(r->sim, m->index);
 	struct ulnet_nid a = some_nid(r), b = some_nid(r);
 
-	if (!node)
+	if (!node || is_paused(m))
 		return;
 	rules_change(&r->rules, r->sim, node, &a, &b,
 		     UINT64_C(1) << ULRPC_PORTAL_CONTROL |
@@ -122,6 +123,7 @@ static void restart(void *arg)
 
 static void crashed(struct run *r, struct member *m)
 {
+	m->paused = 0;
 	server_crashed(m);
 	caller_crashed(m);
 	rails_crashed(r, m->index);
@@ -141,6 +143,29 @@ static void crash(struct run *r, struct member *m)
 	m->crashing = false;
 }
 
+/* Stops the process for a time, between a tenth of a second and a minute and a
+ * half, as SIGSTOP and SIGCONT do. */
+void fault_pause(struct run *r)
+{
+	struct member *m = some_member(r);
+	uint64_t ns = (100 * MS << rnd(r, 10)) * (100 + rnd(r, 76)) / 100;
+
+	if (!lnet_sim_node(r->sim, m->index) || m->busy || is_paused(m))
+		return;
+	tally_count(r, NODE_PAUSES);
+	if (lnet_sim_pause(r->sim, m->index, ns))
+		abort();
+	m->paused = lnet_sim_now(r->sim) + ns;
+}
+
+static void pause_end(struct run *r, struct member *m)
+{
+	if (!is_paused(m))
+		return;
+	lnet_sim_pause(r->sim, m->index, 0);
+	m->paused = lnet_sim_now(r->sim);
+}
+
 static void on_shutdown(void *arg, int status)
 {
 	struct member *m = arg;
@@ -158,7 +183,7 @@ static void reopen(void *arg)
 
 	if (m->run->over || m->rpc || !lnet_sim_node(m->run->sim, m->index))
 		return;
-	if (m->busy)
+	if (m->busy || is_paused(m))
 		lnet_sim_at(m->run->sim, MS, reopen, m);
 	else if (!member_open(m))
 		member_clients(m);
@@ -226,7 +251,7 @@ static void close_later(void *arg)
 
 	if (m->run->over || !m->rpc)
 		return;
-	if (m->run->waiting)
+	if (m->run->waiting || is_paused(m))
 		lnet_sim_at(m->run->sim, MS, close_later, m);
 	else
 		close_rpc(m);
@@ -337,6 +362,12 @@ int member_open(struct member *m)
 
 /* ---- any fault ---- */
 
+/* Can the node's RPC do something now? */
+static bool acts(const struct member *m)
+{
+	return m->rpc && !is_paused(m);
+}
+
 void fault_one(struct run *r)
 {
 	struct member *m = some_member(r);
@@ -345,7 +376,7 @@ void fault_one(struct run *r)
 	if (r->weather == WEATHER_SPARED)
 		return;
 	if (r->weather == WEATHER_FAIR) {
-		if (m->rpc)
+		if (acts(m))
 			toggle_client(r, m);
 		return;
 	}
@@ -373,12 +404,12 @@ void fault_one(struct run *r)
 		break;
 	case 7:
 	case 8:
-		if (m->rpc && !r->waiting)
+		if (acts(m) && !r->waiting)
 			toggle_service(r, m);
 		break;
 	case 9:
 	case 10:
-		if (m->rpc)
+		if (acts(m))
 			toggle_client(r, m);
 		break;
 	case 12:
@@ -389,7 +420,7 @@ void fault_one(struct run *r)
 		change_rules(r, m);
 		break;
 	default:
-		if (m->rpc && !r->waiting && chance(r, r->late ? 90 : 50))
+		if (acts(m) && !r->waiting && chance(r, r->late ? 90 : 50))
 			shut(r, m);
 		break;
 	}
@@ -425,7 +456,7 @@ void fault_outside(struct run *r)
 		change_rules(r, m);
 		break;
 	default:
-		if (m->rpc && !r->waiting)
+		if (acts(m) && !r->waiting)
 			toggle_service(r, m);
 		break;
 	}
@@ -437,6 +468,8 @@ static void network_heal(struct run *r)
 	splits_heal(&r->splits);
 	if (r->fabric)
 		verbs_heal(r);
+	for (unsigned int i = 0; i < r->n; i++)
+		pause_end(r, &r->members[i]);
 	for (unsigned int i = 0; i < r->n; i++)
 		forget_rules(r, &r->members[i]);
 	for (unsigned int i = 0; i < r->n; i++)

@@ -69,6 +69,13 @@ static bool may_be_unknown(const struct test_call *c)
 	}
 }
 
+/* Without faults, has the caller stood still lately, so that its server may
+ * have forgotten it? Whoever stood still himself forgets nobody for that. */
+static bool has_slept(const struct test_call *c)
+{
+	return c->from->paused && c->from->paused + 10 * SEC >= c->began;
+}
+
 static void check_memory(const struct test_call *c)
 {
 	const struct ulrpc_outcome *o = &c->outcome;
@@ -79,6 +86,13 @@ static void check_memory(const struct test_call *c)
 	     o->cause == ULRPC_CAUSE_FORGOTTEN) &&
 	    c->lapses == audit_lapses(&c->run->members[c->target], c->service))
 		outcome_wrong(c, "its server has forgotten nothing");
+	if (c->lapses && o->cause == ULRPC_CAUSE_RESTARTED &&
+	    c->restarts ==
+		    audit_restarts(&c->run->members[c->target], c->service))
+		outcome_wrong(c, "its server has not restarted");
+	if (c->run->weather == WEATHER_FAIR && !has_slept(c) &&
+	    o->cause == ULRPC_CAUSE_FORGOTTEN)
+		outcome_wrong(c, "it was forgotten although it was awake");
 	/* If the service does not wait for a handler, nobody knows how the
 	 * handler will end. */
 	if (is_remembered(c) && o->execution == ULRPC_EXECUTION_UNKNOWN &&
@@ -91,7 +105,7 @@ static void check_times(const struct test_call *c)
 	const struct ulrpc_outcome *o = &c->outcome;
 	uint64_t now = lnet_sim_now(c->run->sim);
 
-	if (now > c->deadline)
+	if (now > member_late(c->from, c->deadline))
 		outcome_wrong(c, "ended after its deadline");
 	if (o->cause == ULRPC_CAUSE_DEADLINE && now < c->deadline)
 		outcome_wrong(c, "ended before its deadline");

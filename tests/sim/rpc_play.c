@@ -27,6 +27,9 @@ static uint64_t step_pause(struct run *r)
 {
 	if (r->late)
 		return rnd(r, 500 * MS);
+	/* So that others have much to do while a node stands still. */
+	if (r->pauses)
+		return rnd(r, chance(r, 50) ? 500 * MS : 5 * MS);
 	return rnd(r, chance(r, 20) ? 50 * MS : 5 * MS);
 }
 
@@ -64,6 +67,8 @@ static void step(void *arg)
 		caller_call(m);
 	if (chance(r, r->late ? 60 : 12))
 		fault_one(r);
+	if (r->pauses && chance(r, 3))
+		fault_pause(r);
 	rails_step(r);
 	while (chance(r, r->weather == WEATHER_FICKLE ? 70 : 10))
 		caller_cancel_one(r);
@@ -174,6 +179,8 @@ static void last_faults(struct run *r)
 
 	probe_all(r, &p);
 	for (unsigned int i = (unsigned int)rnd(r, 10); i; i--) {
+		if (r->pauses && chance(r, 30))
+			fault_pause(r);
 		fault_outside(r);
 		lnet_sim_run(r->sim, rnd(r, chance(r, 30) ? SEC : 50 * MS));
 	}
@@ -184,7 +191,7 @@ static void recover(struct run *r)
 {
 	r->left = 0;
 	r->healed = true;
-	if (!run_until(r, all_ended, 60 * SEC))
+	if (!run_until(r, all_ended, r->pauses ? 160 * SEC : 60 * SEC))
 		lnet_sim_fail(r->sim, "calls do not end");
 	last_faults(r);
 	fault_heal(r);

@@ -86,6 +86,7 @@ struct test_call {
 	struct member *from;
 	struct ulrpc_call *call; /* a reference, to be given back; or NULL */
 	uint64_t id;
+	uint64_t began;	   /* ns */
 	uint64_t deadline; /* ns; UINT64_MAX: none */
 	unsigned int life; /* of the caller's node */
 	unsigned int target, service;
@@ -103,6 +104,7 @@ struct test_call {
 	/* audit_lapses() when it began, if its server knew the connection; else
 	 * 0 */
 	uint64_t lapses;
+	uint64_t restarts;  /* audit_restarts() when it began */
 	unsigned int store; /* audit_store() when it began */
 	enum ulrpc_semantics semantics;
 	uint32_t reply_length, reply_max;
@@ -161,6 +163,7 @@ struct member {
 	bool busy;     /* it waits for something: no process may end now */
 	bool shutting; /* requests may be abandoned at any time */
 	bool crashing; /* its workers have to return, which may take time */
+	uint64_t paused; /* ns: until when its process stands still */
 	struct ulrpc *rpc;
 	struct ulrpc_service *services[SERVICES];
 	unsigned int starts[SERVICES]; /* starts of each service */
@@ -241,6 +244,7 @@ struct run {
 	bool over;
 	enum weather weather;
 	bool slow, harsh, tiny, late;
+	bool pauses; /* processes stand still for a while */
 	/* WEATHER_SPARED: the rail that never fails, on all nodes */
 	unsigned int spare;
 	uint64_t longest; /* ns: the longest that a request has taken so far */
@@ -283,6 +287,19 @@ static inline uint64_t reply_pattern(uint64_t id)
 static inline uint64_t bulk_pattern(uint64_t id, unsigned int i)
 {
 	return id * 8 + 2 + i;
+}
+
+/* Does the node's process stand still? Then it does nothing, and what others do
+ * for it from outside has to wait. */
+static inline bool is_paused(const struct member *m)
+{
+	return lnet_sim_now(m->run->sim) < m->paused;
+}
+
+/* When, ns, @m does what is due at @at: later if it stood still then. */
+static inline uint64_t member_late(const struct member *m, uint64_t at)
+{
+	return at > m->paused ? at : m->paused;
 }
 
 /* ---- rpc_play.c ---- */
@@ -395,6 +412,8 @@ void wait_end(struct member *m);
 void wait_check(struct run *r);
 
 void fault_one(struct run *r);
+/* Lets the process of some node stand still for a while. */
+void fault_pause(struct run *r);
 /* Lets the network or a server fail once. */
 void fault_outside(struct run *r);
 void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b);
@@ -471,6 +490,7 @@ enum happening {
 	SERVER_CRASHES,
 	CALLER_CRASHES,
 	NODE_IS_BACK,
+	NODE_PAUSES,
 	RPC_CLOSES,
 	SERVICE_STOPS,
 	SERVICE_LEAVES,
@@ -526,6 +546,8 @@ bool audit_given_up(const struct member *m, bool report);
 bool audit_rpc(struct member *m, bool say);
 /* While this number is the same, the node has forgotten no call of @service. */
 uint64_t audit_lapses(const struct member *m, unsigned int service);
+/* While this number is the same, neither the node nor @service has restarted. */
+uint64_t audit_restarts(const struct member *m, unsigned int service);
 /* Does the node know @client's connection, and serve it? */
 bool audit_knows(const struct member *m, unsigned int service,
 		 const struct ulrpc_client *client);

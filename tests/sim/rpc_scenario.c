@@ -70,6 +70,11 @@ int scenario_set_up(struct run *r)
 		r->weather = (enum weather)rnd(r, WEATHERS);
 	play_conf(r);
 	r->named = chance(r, 30);
+	r->pauses = has_pauses(r->sim);
+	if (r->pauses)
+		lnet_sim_apart(r->sim);
+	if (r->pauses && !r->late && chance(r, 40))
+		r->weather = WEATHER_FAIR;
 	/* In runs with late copies, a copy must be the first that a server
 	 * hears of clients which it has forgotten (step_pause()): so keepalives
 	 * are rare. */

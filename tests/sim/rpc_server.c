@@ -77,6 +77,13 @@ static void on_delay(void *arg)
 {
 	struct job *j = arg;
 
+	/* A node that has crashed does not stand still any more. */
+	if (is_paused(j->m) && !j->m->run->over) {
+		lnet_sim_at(j->m->run->sim,
+			    j->m->paused - lnet_sim_now(j->m->run->sim),
+			    on_delay, j);
+		return;
+	}
 	j->delayed = false;
 	if (!j->dead && j->request)
 		job_answer(j, 0);

@@ -17,6 +17,7 @@ static const char *const happenings[HAPPENINGS] = {
 	[SERVER_CRASHES] = "a node crashes that has requests",
 	[CALLER_CRASHES] = "a node crashes that has calls under way",
 	[NODE_IS_BACK] = "a node that crashed is back",
+	[NODE_PAUSES] = "a node stands still",
 	[RPC_CLOSES] = "RPC on a node closes",
 	[SERVICE_STOPS] = "a service stops",
 	[SERVICE_LEAVES] = "a service stops, and leaves requests behind",
@@ -83,7 +84,8 @@ void tally_check(const struct run *r)
 			   counts[RPC_STAT_requests_hopeless] +
 			   counts[RPC_STAT_requests_overdue];
 
-	if (r->weather != WEATHER_FAIR)
+	/* Of a process that stands still, others think that it is gone. */
+	if (r->weather != WEATHER_FAIR || r->pauses)
 		return;
 	/* With several rails discovery may move a client to another CPT of the
 	 * server, which does not know the connection yet, and refuses the call
