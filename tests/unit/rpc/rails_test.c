@@ -404,14 +404,15 @@ Test(rails, probes_by_rails_that_the_server_does_not_know)
 	client(1);
 	call("echo", NULL);
 	ended_well(SEC);
-	w.client->imp->join.n = 0;
+	w.g.client->imp->join.n = 0;
 	for (unsigned int i = 0; i < 14; i++) {
 		const struct ulnet_ni_conf ni = { .nid = nth_nid(i) };
 
-		cr_assert_eq(lnet_ni_add(lnet_sim_node(w.sim, CALLER), &ni), 0);
+		cr_assert_eq(lnet_ni_add(lnet_sim_node(w.g.sim, CALLER), &ni),
+			     0);
 	}
-	lnet_sim_run(w.sim, 60 * SEC);
-	cr_assert_gt(w.client->imp->join.n, 0);
+	lnet_sim_run(w.g.sim, 60 * SEC);
+	cr_assert_gt(w.g.client->imp->join.n, 0);
 	cr_assert_eq(counted(CALLER, RPC_STAT_connections_lost), 0);
 	end();
 }
