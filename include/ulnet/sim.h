@@ -98,8 +98,8 @@ ULNET_EXPORT int lnet_sim_restart(struct lnet_sim *sim, unsigned int index);
 ULNET_EXPORT void lnet_sim_apart(struct lnet_sim *sim);
 /* Pauses the node, as if its process were stopped or its machine suspended: its
  * loops and threads do nothing for @duration ns. What is sent to it waits, and
- * is read after the timers that became due have run. -ENOENT: it is crashed. -EINVAL:
- * it cannot be paused. */
+ * is read after the timers that became due have run. -ENOENT: it is crashed.
+ * -EINVAL: it cannot be paused. */
 ULNET_EXPORT int lnet_sim_pause(struct lnet_sim *sim, unsigned int index,
 				uint64_t duration);
 ULNET_EXPORT int lnet_sim_ni_set(struct lnet_sim *sim,

@@ -546,7 +546,8 @@ bool audit_given_up(const struct member *m, bool report);
 bool audit_rpc(struct member *m, bool say);
 /* While this number is the same, the node has forgotten no call of @service. */
 uint64_t audit_lapses(const struct member *m, unsigned int service);
-/* While this number is the same, neither the node nor @service has restarted. */
+/* While this number is the same, neither the node nor @service has restarted.
+ */
 uint64_t audit_restarts(const struct member *m, unsigned int service);
 /* Does the node know @client's connection, and serve it? */
 bool audit_knows(const struct member *m, unsigned int service,

@@ -68,10 +68,10 @@ static void handle(void *arg, struct ulrpc_request *r, const void *body,
 	struct iovec iov = { own, LENGTH };
 	struct ulrpc_request_info info;
 	struct rig *g = arg;
-	struct ask ask;
+	struct ask ask = { .reply = 0 };
 
-	cr_assert_eq(length, sizeof(ask));
-	memcpy(&ask, body, sizeof(ask)); /* the body is not aligned */
+	/* The body is not aligned, and short calls send its begin only. */
+	memcpy(&ask, body, MIN(length, sizeof(ask)));
 	g->runs++;
 	ulrpc_request_info(r, &info);
 	if (!info.nbulks)
