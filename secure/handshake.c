@@ -84,6 +84,13 @@ static int on_psk_find(SSL *ssl, const unsigned char *id, size_t n,
 
 /* ---- tickets ---- */
 
+/* When the first of the peer's certificates ends. */
+static int64_t until_of(const struct handshake *h)
+{
+	return keys_until(h->user.keys, SSL_get0_peer_certificate(h->ssl),
+			  SSL_get_peer_cert_chain(h->ssl));
+}
+
 bool handshake_ticket(const struct handshake *h, struct ticket *t)
 {
 	if (!h->done || h->rc || !h->user.session ||
@@ -91,14 +98,15 @@ bool handshake_ticket(const struct handshake *h, struct ticket *t)
 		return false;
 	SSL_SESSION_up_ref(h->user.session);
 	t->session = h->user.session;
-	t->peer = identity_ref(h->peer);
+	t->keys = keys_ref(h->user.keys);
+	t->until = until_of(h);
 	return true;
 }
 
 void ticket_drop(struct ticket *t)
 {
 	SSL_SESSION_free(t->session);
-	identity_put(t->peer);
+	keys_put(t->keys);
 	*t = (struct ticket){ 0 };
 }
 
@@ -106,11 +114,9 @@ void ticket_drop(struct ticket *t)
 
 static bool use_ticket(struct handshake *h, const struct ticket *t)
 {
-	struct keys_error why = { "" };
-	X509 *certificate = SSL_SESSION_get0_peer(t->session);
-
-	if (!certificate || !keys_believe(h->user.keys, certificate, &why))
-		return true; /* all anew, which will say why if it fails */
+	/* All anew, which will say why if it fails. */
+	if (t->keys != h->user.keys || t->until <= time(NULL))
+		return true;
 	return SSL_set_session(h->ssl, t->session) == 1;
 }
 
@@ -256,6 +262,12 @@ static int meet(struct handshake *h)
 	const uint8_t *key;
 
 	if (certificate) {
+		/* The keys are those of before, or it were not resumed; but
+		 * nobody has looked at the time. */
+		if (SSL_session_reused(h->ssl) && until_of(h) <= time(NULL))
+			return fail(h, -EACCES,
+				    "the peer's certificate is not believed: "
+				    "certificate has expired");
 		h->peer = keys_identity(certificate);
 		return h->peer ? 0
 			       : fail(h, -EACCES,
@@ -266,11 +278,8 @@ static int meet(struct handshake *h)
 		name = keys_cluster(h->user.keys, &key);
 	if (!name || !name[0] || !SSL_session_reused(h->ssl))
 		return fail(h, -EACCES, "the peer has proved nothing");
-	h->peer = identity_new(IDENTITY_CLUSTER_KEY);
-	if (!h->peer)
-		return fail(h, -ENOMEM, "no memory");
-	text_copy(h->peer->name, sizeof(h->peer->name), name);
-	return 0;
+	h->peer = identity_new(IDENTITY_CLUSTER_KEY, name, "");
+	return h->peer ? 0 : fail(h, -ENOMEM, "no memory");
 }
 
 /* Lets OpenSSL work on what has come behind the handshake: tickets, and what

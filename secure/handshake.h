@@ -8,10 +8,10 @@
  * knows. There is no early data.
  *
  * A client that has been connected before shows a ticket of the server, and
- * neither side signs anything. A ticket is good for an hour, while the server
- * has the same keys (keys.h), and only if the certificates of both are still to
- * be believed. Those who use a cluster's key have no tickets: they sign nothing
- * anyway.
+ * neither side signs anything. A ticket is good for one connection, within an
+ * hour, while both have the keys (keys.h) that they had, and the certificates
+ * of both are valid. Those who use a cluster's key have no tickets: they sign
+ * nothing anyway.
  *
  * Owner: one thread at a time.
  */
@@ -28,38 +28,41 @@
 struct handshake;
 struct ssl_session_st;
 
-/* What a client keeps between two connections to a server. */
+/* What a client keeps between two connections to a server. {0}: nothing. */
 struct ticket {
 	struct ssl_session_st *session;
-	struct identity *peer;
+	struct keys *keys; /* with which it was got */
+	int64_t until;	   /* s since 1970: when a certificate ends */
 };
 
 enum handshake_side { HANDSHAKE_CLIENT, HANDSHAKE_SERVER };
 
-/* @ticket: of an earlier handshake with the same server; NULL: none. It is not
- * used up if this handshake fails for other reasons. NULL: no memory. The keys
- * get a reference. */
+/* @ticket: of an earlier handshake with the same server, borrowed until return;
+ * NULL: none. One that is of no use any more does no harm: all begins anew.
+ * After a handshake that failed, drop it. Returns NULL: no memory. The keys get
+ * a reference. */
 struct handshake *handshake_new(enum handshake_side side, struct keys *keys,
 				const struct ticket *ticket);
 void handshake_free(struct handshake *h);
 
-/* Takes @n bytes of the peer, and goes on. @n may be 0: a client begins so.
- * Returns 0, or, once for all: -EACCES: the peer is not believed, or does not
- * believe this side; -EPROTO: it does not speak TLS 1.3, or there is nothing
- * that both sides know; -EMSGSIZE; -ENOMEM. After an error there may still be
- * bytes for the peer, which tell it why. */
+/* Takes @n bytes of the peer, which are copied, and goes on. @n may be 0: a
+ * client begins so. Returns 0, or, once for all: -EACCES: the peer is not
+ * believed, or does not believe this side; -EPROTO: it does not speak TLS 1.3,
+ * or there is nothing that both sides know; -EMSGSIZE; -ENOMEM. After an error
+ * there may still be bytes for the peer, which tell it why. */
 int handshake_feed(struct handshake *h, const void *bytes, size_t n) must_check;
 /* All bytes for the peer since the beginning, valid until the next call; they
  * are only added to. */
 const uint8_t *handshake_bytes(const struct handshake *h, size_t *n_p);
-/* Has this side proved the other, and shown all that it shows? */
+/* Has this side proved the other, and shown all that it shows? A client's
+ * server may still refuse it: this shows when it says more, or nothing. */
 bool handshake_is_done(const struct handshake *h);
 /* Why it has failed; "" if it has not. */
 const char *handshake_error(const struct handshake *h);
 
 /* ---- when it is done ---- */
 
-/* Borrowed. */
+/* Borrowed: identity_ref() keeps it. */
 struct identity *handshake_peer(const struct handshake *h);
 bool handshake_was_resumed(const struct handshake *h);
 /* Fills in the secrets of both directions, SEAL_SECRET bytes each. They are

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "secure/identity.h"
 
-struct identity *identity_new(enum identity_kind kind)
+struct identity *identity_new(enum identity_kind kind, const char *name,
+			      const char *issuer)
 {
-	struct identity *id = calloc(1, sizeof(*id));
+	size_t n = strlen(name) + 1, nissuer = strlen(issuer) + 1;
+	struct identity *id = calloc(1, sizeof(*id) + n + nissuer);
 
 	if (!id)
 		return NULL;
 	id->refs = 1;
 	id->kind = kind;
+	id->name = memcpy(id->texts, name, n);
+	id->issuer = memcpy(id->texts + n, issuer, nissuer);
 	return id;
 }
 

@@ -21,20 +21,23 @@ struct identity {
 	enum identity_kind kind;
 	/* of a certificate: its first DNS name, or its common name; of a
 	 * cluster's key: the name of the key. Letters, digits, and ._-@:/ */
-	char name[IDENTITY_NAME_SIZE];
+	const char *name;
 	/* common name of who has signed the certificate, in printable ASCII;
 	 * "" for a key, and for a name that is not printable */
-	char issuer[IDENTITY_NAME_SIZE];
+	const char *issuer;
 	int64_t until; /* s since 1970: when the certificate ends; 0: never */
 	/* lists of NIDs, in the form of lnet_nidlist(3), that the certificate
 	 * may speak for, one behind the other and each with a 0 at its end;
 	 * NULL: it names none. Printable; not parsed yet */
 	char *nids;
 	unsigned int nnids;
+	char texts[]; /* of name and issuer */
 };
 
-/* Returns an identity with one reference, all else of it 0; NULL: no memory. */
-struct identity *identity_new(enum identity_kind kind);
+/* Returns an identity with one reference, and without @nids and @until; NULL:
+ * no memory. The names are copied. */
+struct identity *identity_new(enum identity_kind kind, const char *name,
+			      const char *issuer);
 static inline struct identity *identity_ref(struct identity *id)
 {
 	atomic_fetch_add(&id->refs, 1);

@@ -14,6 +14,9 @@
 /* Of a file with a cluster's keys. */
 #define LINE_SIZE      (IDENTITY_NAME_SIZE + 2 * CLUSTER_KEY_SIZE + 64)
 #define TICKET_SECONDS 3600
+/* Of a server: clients that may come back without a new proof. Each takes 6 to
+ * 7 KiB, most of it its certificate. */
+#define SESSIONS_MAX 8192
 
 struct cluster_key {
 	char name[IDENTITY_NAME_SIZE];
@@ -24,6 +27,9 @@ struct keys {
 	_Atomic unsigned int refs;
 	SSL_CTX *client, *server;
 	X509_STORE *authorities; /* NULL: no certificate is believed */
+	/* s since 1970: when the first ends of what certificates are judged by,
+	 * and this node's own certificate */
+	int64_t until;
 	X509 *certificate;	 /* NULL: none */
 	STACK_OF(X509) * chain;	 /* between it and the authority */
 	EVP_PKEY *key;
@@ -50,6 +56,23 @@ static const char *reason(void)
 	const char *text = ERR_reason_error_string(ERR_peek_last_error());
 
 	return text ? text : "not understood";
+}
+
+/* s since 1970; 0 if it is not a time. */
+static int64_t seconds_of(const ASN1_TIME *t)
+{
+	struct tm tm;
+
+	return t && ASN1_TIME_to_tm(t, &tm) ? timegm(&tm) : 0;
+}
+
+/* What has ended already does not count for what is good now. */
+static void keys_end(struct keys *k, const ASN1_TIME *end)
+{
+	int64_t at = seconds_of(end);
+
+	if (at > time(NULL))
+		k->until = MIN(k->until, at);
 }
 
 /* ---- files ---- */
@@ -197,6 +220,7 @@ static int read_authorities(struct keys *k, const char *path,
 				    path, i + 1);
 		else if (X509_STORE_add_cert(k->authorities, c) != 1)
 			rc = refuse(err, -ENOMEM, "%s: no memory", path);
+		keys_end(k, X509_get0_notAfter(c));
 	}
 	sk_X509_pop_free(all, X509_free);
 	return rc;
@@ -216,6 +240,7 @@ static int read_revoked(struct keys *k, const char *path,
 		n++;
 		if (X509_STORE_add_crl(k->authorities, crl) != 1)
 			rc = refuse(err, -ENOMEM, "%s: no memory", path);
+		keys_end(k, X509_CRL_get0_nextUpdate(crl));
 		X509_CRL_free(crl);
 	}
 	BIO_free(bio);
@@ -324,8 +349,9 @@ const uint8_t *keys_cluster_find(const struct keys *k, const void *name,
 
 /* ---- certificates ---- */
 
-bool keys_believe(const struct keys *k, X509 *certificate,
-		  struct keys_error *err)
+/* Would others with the same authorities believe it? If not, @err says why. */
+static bool is_believed(const struct keys *k, X509 *certificate,
+			struct keys_error *err)
 {
 	X509_STORE_CTX *ctx = X509_STORE_CTX_new();
 	bool good = false;
@@ -341,6 +367,17 @@ bool keys_believe(const struct keys *k, X509 *certificate,
 		refuse(err, 0, "%s", X509_verify_cert_error_string(why));
 	ERR_clear_error();
 	return good;
+}
+
+int64_t keys_until(const struct keys *k, X509 *certificate,
+		   STACK_OF(X509) * chain)
+{
+	int64_t until = seconds_of(X509_get0_notAfter(certificate));
+
+	for (int i = 0; i < sk_X509_num(chain); i++)
+		until = MIN(until, seconds_of(X509_get0_notAfter(
+					   sk_X509_value(chain, i))));
+	return MIN(until, k->until);
 }
 
 /* What names consist of: nothing that rules give a meaning, and nothing that
@@ -411,7 +448,7 @@ static bool nids_add(struct identity *id, const ASN1_STRING *uri)
 	return true;
 }
 
-static bool alternative_names(struct identity *id, X509 *certificate)
+static bool nids_of(struct identity *id, X509 *certificate)
 {
 	GENERAL_NAMES *names =
 		X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -420,34 +457,47 @@ static bool alternative_names(struct identity *id, X509 *certificate)
 	for (int i = 0; i < sk_GENERAL_NAME_num(names) && good; i++) {
 		const GENERAL_NAME *g = sk_GENERAL_NAME_value(names, i);
 
-		if (g->type == GEN_DNS && !id->name[0])
-			(void)text_take(id->name, g->d.dNSName, is_name);
-		else if (g->type == GEN_URI)
+		if (g->type == GEN_URI)
 			good = nids_add(id, g->d.uniformResourceIdentifier);
 	}
 	GENERAL_NAMES_free(names);
 	return good;
 }
 
+/* The first DNS name, or the common name. */
+static bool name_of(char *name, X509 *certificate)
+{
+	GENERAL_NAMES *names =
+		X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+	bool found = false;
+
+	for (int i = 0; i < sk_GENERAL_NAME_num(names) && !found; i++) {
+		const GENERAL_NAME *g = sk_GENERAL_NAME_value(names, i);
+
+		found = g->type == GEN_DNS &&
+			text_take(name, g->d.dNSName, is_name);
+	}
+	GENERAL_NAMES_free(names);
+	return found ||
+	       common_name(name, X509_get_subject_name(certificate), is_name);
+}
+
 struct identity *keys_identity(X509 *certificate)
 {
-	struct identity *id = identity_new(IDENTITY_CERTIFICATE);
-	struct tm until;
+	char name[IDENTITY_NAME_SIZE], issuer[IDENTITY_NAME_SIZE] = "";
+	struct identity *id = NULL;
 
-	if (!id)
-		return NULL;
-	if (!alternative_names(id, certificate) ||
-	    (!id->name[0] &&
-	     !common_name(id->name, X509_get_subject_name(certificate),
-			  is_name))) {
-		identity_put(id);
-		ERR_clear_error();
-		return NULL;
-	}
-	(void)common_name(id->issuer, X509_get_issuer_name(certificate),
+	(void)common_name(issuer, X509_get_issuer_name(certificate),
 			  is_printable);
-	if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &until))
-		id->until = timegm(&until);
+	if (name_of(name, certificate))
+		id = identity_new(IDENTITY_CERTIFICATE, name, issuer);
+	if (id && !nids_of(id, certificate)) {
+		identity_put(id);
+		id = NULL;
+	}
+	ERR_clear_error();
+	if (id)
+		id->until = seconds_of(X509_get0_notAfter(certificate));
 	return id;
 }
 
@@ -473,26 +523,6 @@ static bool context_shows(SSL_CTX *ctx, const struct keys *k)
 	       SSL_CTX_set1_chain(ctx, k->chain) == 1;
 }
 
-/* A client has opened a ticket: is it still believed? */
-static SSL_TICKET_RETURN on_ticket(SSL *ssl, SSL_SESSION *session,
-				   const unsigned char *name, size_t n,
-				   SSL_TICKET_STATUS status, void *arg)
-{
-	const struct keys_user *user = SSL_get_app_data(ssl);
-	struct keys_error why = { "" };
-	X509 *certificate;
-
-	(void)name;
-	(void)n;
-	(void)arg;
-	if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW)
-		return SSL_TICKET_RETURN_IGNORE_RENEW;
-	certificate = SSL_SESSION_get0_peer(session);
-	if (!certificate || !keys_believe(user->keys, certificate, &why))
-		return SSL_TICKET_RETURN_IGNORE_RENEW;
-	return SSL_TICKET_RETURN_USE_RENEW;
-}
-
 /* The server has sent a ticket. */
 static int on_session(SSL *ssl, SSL_SESSION *session)
 {
@@ -503,13 +533,17 @@ static int on_session(SSL *ssl, SSL_SESSION *session)
 	return 1; /* the reference is taken */
 }
 
+/* A server keeps its sessions in memory: with a ticket that has all in it, it
+ * would read the client's certificate again, which takes longer than all
+ * else. */
 static void context_tickets(SSL_CTX *ctx, bool server)
 {
 	SSL_CTX_set_timeout(ctx, TICKET_SECONDS);
 	SSL_CTX_set_num_tickets(ctx, 1);
 	if (server) {
-		SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-		SSL_CTX_set_session_ticket_cb(ctx, NULL, on_ticket, NULL);
+		SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
+		SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_SERVER);
+		SSL_CTX_sess_set_cache_size(ctx, SESSIONS_MAX);
 		return;
 	}
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT |
@@ -573,7 +607,7 @@ static int check_conf(const struct keys_conf *c, struct keys_error *err)
 }
 
 /* Would others believe this node? */
-static int check_own(const struct keys *k, const struct keys_conf *c,
+static int check_own(struct keys *k, const struct keys_conf *c,
 		     struct keys_error *err)
 {
 	struct keys_error why = { "" };
@@ -586,8 +620,10 @@ static int check_own(const struct keys *k, const struct keys_conf *c,
 			      "letters, digits and ._-@:/",
 			      c->certificate, IDENTITY_NAME_SIZE - 1);
 	identity_put(id);
-	if (keys_believe(k, k->certificate, &why))
+	if (is_believed(k, k->certificate, &why)) {
+		keys_end(k, X509_get0_notAfter(k->certificate));
 		return 0;
+	}
 	if (X509_cmp_current_time(X509_get0_notAfter(k->certificate)) < 0 ||
 	    X509_cmp_current_time(X509_get0_notBefore(k->certificate)) > 0)
 		rc = -EKEYEXPIRED;
@@ -624,6 +660,7 @@ int keys_load(const struct keys_conf *conf, struct keys **keys_p,
 	if (!k)
 		return refuse(err, -ENOMEM, "no memory");
 	k->refs = 1;
+	k->until = INT64_MAX;
 	rc = read_all(k, conf, err);
 	if (!rc) {
 		k->client = context_new(k, false);

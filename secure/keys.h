@@ -26,6 +26,7 @@
 struct keys;
 struct ssl_ctx_st;
 struct ssl_session_st;
+struct stack_st_X509;
 struct x509_st;
 
 /* Paths of files; NULL: none. A certificate needs a key and an authority. */
@@ -77,8 +78,7 @@ struct keys_user {
 	struct ssl_session_st *session;
 };
 
-/* Borrowed. A server's context takes no ticket of a client that is not believed
- * any more. */
+/* Borrowed. */
 struct ssl_ctx_st *keys_context(struct keys *k, bool server);
 /* The first key of the cluster; NULL: there is none. The name, and
  * CLUSTER_KEY_SIZE bytes. */
@@ -86,11 +86,11 @@ const char *keys_cluster(const struct keys *k, const uint8_t **key_p);
 /* The key with the name @name of @n bytes; NULL: there is none. */
 const uint8_t *keys_cluster_find(const struct keys *k, const void *name,
 				 size_t n);
-/* Is a certificate, seen before, still one to believe? Returns false, and says
- * why in @err, if it has ended or was revoked, or the authority is not known.
- */
-bool keys_believe(const struct keys *k, struct x509_st *certificate,
-		  struct keys_error *err);
+/* Until when a certificate that a handshake has found good stays so, as far as
+ * this is known: until it ends, or one of the @chain, which may be NULL, or one
+ * by which it was judged. s since 1970. */
+int64_t keys_until(const struct keys *k, struct x509_st *certificate,
+		   struct stack_st_X509 *chain);
 /* Whom a certificate names. NULL: no memory, or it has no name. */
 struct identity *keys_identity(struct x509_st *certificate);
 

@@ -89,23 +89,23 @@ static struct seal_key *key_new(enum seal_cipher cipher, const uint8_t *secret,
 	return NULL;
 }
 
-/* The key @steps generations after @k. NULL: no memory. */
+/* The key @steps >= 1 generations after @k. *@before gets the secret of the
+ * generation before that. NULL: no memory. */
 static struct seal_key *key_after(enum seal_cipher cipher,
 				  const struct seal_key *k, unsigned int steps,
-				  bool seals)
+				  bool seals, uint8_t before[SEAL_SECRET])
 {
-	uint8_t secret[SEAL_SECRET], next[SEAL_SECRET];
+	uint8_t next[SEAL_SECRET];
 	struct seal_key *after = NULL;
 	bool good = true;
 
-	memcpy(secret, k->secret, sizeof(secret));
+	memcpy(next, k->secret, sizeof(next));
 	for (; good && steps; steps--) {
-		good = expand(secret, "traffic upd", next, sizeof(next));
-		memcpy(secret, next, sizeof(secret));
+		memcpy(before, next, sizeof(next));
+		good = expand(before, "traffic upd", next, sizeof(next));
 	}
 	if (good)
-		after = key_new(cipher, secret, seals);
-	OPENSSL_cleanse(secret, sizeof(secret));
+		after = key_new(cipher, next, seals);
 	OPENSSL_cleanse(next, sizeof(next));
 	return after;
 }
@@ -183,8 +183,10 @@ void seal_close(struct seal *s)
 
 static int seal_renew(struct seal *s, uint64_t now)
 {
-	struct seal_key *next = key_after(s->cipher, s->key, 1, true);
+	uint8_t before[SEAL_SECRET];
+	struct seal_key *next = key_after(s->cipher, s->key, 1, true, before);
 
+	OPENSSL_cleanse(before, sizeof(before));
 	if (!next)
 		return -ENOMEM;
 	key_free(s->key);
@@ -258,8 +260,7 @@ int unseal_open(struct unseal *u, enum seal_cipher cipher,
 void unseal_close(struct unseal *u)
 {
 	key_free(u->key);
-	key_free(u->before);
-	u->key = u->before = NULL;
+	OPENSSL_cleanse(u, sizeof(*u));
 }
 
 uint64_t unseal_handle(const void *record, size_t length)
@@ -325,40 +326,52 @@ static int open_later(struct unseal *u, unsigned int steps,
 		      const struct head *h, uint8_t *record, size_t length,
 		      const struct seal_place *place)
 {
-	struct seal_key *later = key_after(u->cipher, u->key, steps, false);
+	uint8_t before[SEAL_SECRET];
+	struct seal_key *later =
+		key_after(u->cipher, u->key, steps, false, before);
+	int rc = later ? -EBADMSG : -ENOMEM;
 
-	if (!later)
-		return -ENOMEM;
-	if (!key_opens(later, h, record, length, place)) {
-		key_free(later);
-		return -EBADMSG;
-	}
-	key_free(u->before);
-	u->before = u->key;
-	/* Without memory, records of the generations between are lost. */
-	if (steps > 1)
-		u->before = key_after(u->cipher, u->key, steps - 1, false);
-	if (u->before != u->key)
+	if (later && key_opens(later, h, record, length, place)) {
 		key_free(u->key);
-	u->key = later;
-	u->generation = h->generation;
-	return 0;
+		u->key = later;
+		u->generation = h->generation;
+		memcpy(u->before, before, sizeof(before));
+		u->has_before = true;
+		rc = 0;
+	} else {
+		key_free(later);
+	}
+	OPENSSL_cleanse(before, sizeof(before));
+	return rc;
+}
+
+static int open_before(const struct unseal *u, const struct head *h,
+		       uint8_t *record, size_t length,
+		       const struct seal_place *place)
+{
+	struct seal_key *k = key_new(u->cipher, u->before, false);
+	int rc = -ENOMEM;
+
+	if (k)
+		rc = key_opens(k, h, record, length, place) ? 0 : -EBADMSG;
+	key_free(k);
+	return rc;
 }
 
 static int open_with_key(struct unseal *u, const struct head *h,
 			 uint8_t *record, size_t length,
 			 const struct seal_place *place)
 {
-	struct seal_key *k = NULL;
 	uint32_t steps = h->generation - u->generation;
 
 	if (likely(!steps))
-		k = u->key;
-	else if (h->generation > u->generation && steps <= 1 + UNSEAL_LOST_MAX)
+		return key_opens(u->key, h, record, length, place) ? 0
+								   : -EBADMSG;
+	if (h->generation > u->generation && steps <= 1 + UNSEAL_LOST_MAX)
 		return open_later(u, steps, h, record, length, place);
-	else if (h->generation + 1 == u->generation)
-		k = u->before;
-	return k && key_opens(k, h, record, length, place) ? 0 : -EBADMSG;
+	if (u->has_before && h->generation + 1 == u->generation)
+		return open_before(u, h, record, length, place);
+	return -EBADMSG;
 }
 
 int unseal_record(struct unseal *u, uint8_t *record, size_t length,

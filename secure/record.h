@@ -102,9 +102,13 @@ int seal_record(struct seal *s, enum seal_protection protection,
 /* The receiver's side. */
 struct unseal {
 	enum seal_cipher cipher;
-	/* of this generation, and of the one before, or NULL */
-	struct seal_key *key, *before;
+	struct seal_key *key;
 	uint32_t generation;
+	/* of the generation before, from which few records come: its key is
+	 * made for each of them, since it would take more than all else of
+	 * this */
+	uint8_t before[SEAL_SECRET];
+	bool has_before;
 	bool any;	  /* a record was opened */
 	uint64_t highest; /* counter, of all records that were opened */
 	/* those that were opened of the last UNSEAL_WINDOW up to @highest, by

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <openssl/ssl.h>
 
 #include "secure/handshake.h"
 #include "tests/unit/secure/clock.h"
@@ -362,8 +363,9 @@ Test(handshake, resumed)
 	folder_end(f);
 }
 
-/* A ticket does not make a client believed for longer than its certificate. */
-Test(handshake, expired_meanwhile)
+/* A ticket does not make a client believed for longer than its certificate,
+ * also if it uses a ticket that it should not use any more. */
+static void expired_meanwhile(bool knows)
 {
 	struct folder *f = folder_of_two();
 	struct keys *a, *b = keys_of(f, "b", "authority.crt", NULL);
@@ -380,13 +382,43 @@ Test(handshake, expired_meanwhile)
 	run(&p, 1 << 20);
 	agree(&p);
 	cr_expect(handshake_was_resumed(p.server));
+	ticket_drop(&t);
+	cr_assert(handshake_ticket(p.client, &t));
 	end(&p);
 	clock_shift = 1900;
+	if (!knows)
+		t.until = INT64_MAX;
 	p = begin(a, b, &t);
 	run(&p, 1 << 20);
-	disagree(&p, "this node's certificate is not valid",
+	disagree(&p, knows ? "this node's certificate is not valid" : "",
 		 "certificate has expired");
+	clock_shift = 0;
 	end(&p);
+	ticket_drop(&t);
+	keys_put(a);
+	keys_put(b);
+	folder_end(f);
+}
+
+Test(handshake, expired_meanwhile)
+{
+	expired_meanwhile(true);
+	expired_meanwhile(false);
+}
+
+/* The server has forgotten it, for it had to be used only once. */
+Test(handshake, with_a_ticket_twice)
+{
+	struct folder *f = folder_of_two();
+	struct keys *a = keys_of(f, "a", "authority.crt", NULL);
+	struct keys *b = keys_of(f, "b", "authority.crt", NULL);
+	struct ticket t = first_ticket(a, b), same = t;
+
+	SSL_SESSION_up_ref(same.session);
+	keys_ref(same.keys);
+	cr_expect(resumes(a, b, &t));
+	cr_expect(!resumes(a, b, &same));
+	ticket_drop(&same);
 	ticket_drop(&t);
 	keys_put(a);
 	keys_put(b);
