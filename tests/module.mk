@@ -782,12 +782,25 @@ AM_TESTS_ENVIRONMENT = LD_LIBRARY_PATH=$(abs_builddir)/.libs$${LD_LIBRARY_PATH:+
 LOG_COMPILER = bash $(srcdir)/%D%/run_test.sh
 SH_LOG_COMPILER = $(LOG_COMPILER)
 
+# What delays threads against each other: see its head, and stage noise of ./check.
+EXTRA_DIST += %D%/noise/noise.c
+%D%/noise/noise.so: %D%/noise/noise.c
+	$(AM_V_CCLD)$(MKDIR_P) %D%/noise && $(CC) -O2 -Wall -Wextra -Werror \
+		-shared -fPIC -fvisibility=hidden -ftls-model=initial-exec \
+		-o $@ $(srcdir)/%D%/noise/noise.c -ldl
+CLEANFILES += %D%/noise/noise.so
+
 # Each test is run by ./check in the build in which it finds most; all of them, by
 # make check. memory: with the address sanitizer; thread: with the thread sanitizer,
 # with which criterion's processes do not get along; program: as released.
 memory_tests = $(unit_tests) $(lnd_tests) $(fuzz_programs)
 # 500 processes; the thread sanitizer, under which it runs, too, has fewer.
 crowd_tests = %D%/thread/callers_thread
+# With threads that are delayed: all that runs in real time, but for two that begin
+# hundreds of programs.
+noise_slow = %D%/tools/arguments.sh %D%/tools/crash.sh
+noise_tests = $(unit_tests) $(thread_tests) $(lnd_thread_tests) \
+	$(filter-out $(noise_slow) %D%/vm/%,$(tool_tests))
 program_tests = $(page_tests) $(tool_tests) $(load_tests) $(crowd_tests)
 # Not those of LNDs whose nodes are simulated, in one thread. (o2iblnd in threads:
 # %D%/thread/o2ib_thread, cpt_o2ib_thread.)
@@ -819,6 +832,12 @@ check-thread-lnd: thread-programs
 check-programs: program-tests
 	+$(RUN_TESTS) TESTS='$(program_tests)' \
 		check_PROGRAMS='$(tool_helpers) $(load_tests) $(crowd_tests)'
+check-noise: program-tests
+	$(MAKE) $(AM_MAKEFLAGS) $(filter-out %.sh,$(noise_tests)) \
+		%D%/noise/noise.so
+	+$(RUN_TESTS) TESTS='$(noise_tests)' \
+		check_PROGRAMS='$(filter-out %.sh,$(noise_tests))'
+.PHONY: check-noise
 .PHONY: memory-programs thread-programs program-tests sim-programs vm-programs
 .PHONY: check-memory check-thread check-thread-lnd check-programs
 

@@ -46,7 +46,7 @@ static int caller_open(uint32_t pid, struct lnet **node_p)
 	conf.accept = LNET_ACCEPT_NONE;
 	conf.port = rig.port;
 	conf.pid = pid;
-	conf.transaction_timeout = 2 * 1000000;
+	conf.transaction_timeout = 60 * 1000000;
 	rc = lnet_nid_parse(ADDRESS, &ni.nid);
 	if (!rc)
 		rc = lnet_open(&conf, node_p);
@@ -361,8 +361,10 @@ static int comes_again_unseen(void)
 
 /* ---- what is said ---- */
 
+/* The last line that a node has logged about something. */
 struct said {
 	int level; /* or a more serious one */
+	const char *about;
 	char text[200];
 };
 
@@ -370,7 +372,7 @@ static void on_said(int level, const char *line, void *arg)
 {
 	struct said *said = arg;
 
-	if (level <= said->level)
+	if (level <= said->level && strstr(line, said->about))
 		text_copy(said->text, sizeof(said->text), line);
 }
 
@@ -381,9 +383,10 @@ static void goes_unread(struct fx *fx, uint32_t pid, struct said *said)
 {
 	struct linger linger = { .l_onoff = 1 };
 	struct raw_peer s;
+	struct census c;
 	int fd;
 
-	*said = (struct said){ .level = LNET_LOG_WARN };
+	*said = (struct said){ LNET_LOG_WARN, "connections closed", "" };
 	raw_peer_init(&s, fx, "127.0.0.7@tcp");
 	s.to = rig.nid[1];
 	s.pid = pid;
@@ -394,6 +397,8 @@ static void goes_unread(struct fx *fx, uint32_t pid, struct said *said)
 	lnet_log_set(LNET_LOG_WARN, on_said, said);
 	close(fd);
 	expect(fx, census_wait(fx, rig.node[1], &s.nid, census_conns_are, 0));
+	/* The turn that has lost the connection is over, and has logged it. */
+	census_take(rig.node[1], &s.nid, &c);
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	raw_peer_fini(&s);
 }
@@ -423,7 +428,7 @@ static int two_listeners(void)
 {
 	struct lnet *caller[1], *second;
 	struct ulnet_ni_conf ni = { 0 };
-	struct said said = { LNET_LOG_ERR, "" };
+	struct said said = { LNET_LOG_ERR, "", "" };
 	struct ulnet_conf conf;
 	char where[32];
 	struct fx fx;

@@ -35,14 +35,14 @@ peer:
 END
 }
 
-ctl 0 discover 127.0.0.4@tcp1 --timeout 60
+ctl_at_last discover 127.0.0.4@tcp1 --timeout 60
 silent err
 found 127.0.0.2@tcp 127.0.0.4@tcp1 >"$dir/found"
 same out <"$dir/found"
 # By any of its NIDs; whoever is up to date is not asked again, unless by force.
 ctl 0 discover 127.0.0.2@tcp
 same out <"$dir/found"
-ctl 0 discover --force --timeout 60 127.0.0.2@tcp
+ctl_at_last discover --force --timeout 60 127.0.0.2@tcp
 same out <"$dir/found"
 known 127.0.0.2@tcp 127.0.0.4@tcp1 >"$dir/known"
 ctl 0 peer show
@@ -57,16 +57,15 @@ has out "^      - NIDS_UPTODATE\$"
 ctl 0 peer show -v 5 --nid 127.0.0.4@tcp1
 has out "^      state name: discovered\$"
 has out "^            state name: active\$"
-ctl 0 net show -v 5 --net tcp
+ctl_until '^      health value: 1000$' net show -v 5 --net tcp
 has out "^      state name: active\$"
-has out "^      health value: 1000\$"
 has out "^            resend_count: [0-9]+\$"
 # The answer came in on one of its interfaces.
 ctl 0 net show -v 5
 has out "^                  avg_nsec: [1-9]"
 has out "^            state name: active\$"
 # The other one was told.
-ctl 0 --socket "$b" discover --timeout 60 127.0.0.3@tcp1
+ctl_at_last --socket "$b" discover --timeout 60 127.0.0.3@tcp1
 found 127.0.0.1@tcp 127.0.0.3@tcp1 >"$dir/found"
 same out <"$dir/found"
 known 127.0.0.1@tcp 127.0.0.3@tcp1 >"$dir/known"

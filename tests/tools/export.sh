@@ -227,8 +227,15 @@ fresh c
 at c 0 import "$dir/plain"
 silent err
 exports c backup --backup
-# Their gateways have been asked how they are, as often as there was time for.
+# Their gateways have been asked how they are, as often as there was time for, and do
+# not answer.
 uncounted() { # NAME
+	local sock=$dir/$1.sock
+
+	ctl_until '^      state: down$' --socket "$sock" route show -v --net tcp3 \
+		--gateway 10.0.0.6@tcp
+	ctl_until '^      state: down$' --socket "$sock" route show -v --net tcp3 \
+		--gateway 10.0.0.9@tcp1
 	at "$1" 0 export
 	sed -i -E 's/: [0-9]+$/: n/' "$dir/out"
 }

@@ -181,6 +181,18 @@ ctl_until() {
 	sed 's/^/| /' "$dir/out"
 }
 
+# ctl_at_last ARGUMENT...: lnetctl, again and again until it succeeds. For what a node
+# does only once for each request, such as a discovery, which fails if its peer does
+# not answer within a second. The node has a minute.
+ctl_at_last() {
+	local tries
+
+	for ((tries = 0; tries < 60; tries++)); do
+		! "$lnetctl" "$@" >"$dir/out" 2>"$dir/err" || break
+	done
+	ctl 0 "$@"
+}
+
 # start_ping ARGUMENT...: rpcping with ${client[@]} in the background, with a live
 # line each 100 ms in $dir/live. Returns when calls are answered.
 start_ping() {

@@ -44,7 +44,7 @@ has err 'metrics-peers 10001'
 need_lnetd a --net 'tcp(127.0.0.1),tcp1(127.0.0.1)' --port "$port" \
 	--metrics "127.0.0.1:$web" --metrics-peers 2
 need_lnetd b --net 'tcp(127.0.0.2)' --port "$port" --socket "$dir/b.sock"
-ctl 0 ping 127.0.0.2@tcp
+ctl 0 ping --timeout 60 127.0.0.2@tcp
 ctl 0 set routing 1
 ctl 0 route add --net tcp7 --gateway 127.0.0.2@tcp
 ctl 0 route add --net tcp8 --gateway 127.0.0.99@tcp
@@ -158,7 +158,7 @@ has out '^ulnet_rpc_server_calls_total\{service="echo",method="Raw"\} 0$'
 has out '^ulnet_ni_up\{nid="127.0.0.5@tcp"'
 stop_lnetd exporter
 client=(--net 'tcp(127.0.0.6)' --port "$port" --socket "$dir/ping.sock")
-start_ping --time 1h 127.0.0.5@tcp
+start_ping --time 1h --grace 60s 127.0.0.5@tcp
 serve_by_lnetctl "$dir/ping.sock"
 http GET /metrics
 format
@@ -216,8 +216,8 @@ same out <"$dir/page"
 
 need_lnetd c --net 'tcp(127.0.0.3)' --port "$port" --socket "$dir/c.sock"
 need_lnetd d --net 'tcp(127.0.0.4)' --port "$port" --socket "$dir/d.sock"
-ctl 0 ping 127.0.0.3@tcp
-ctl 0 ping 127.0.0.4@tcp
+ctl 0 ping --timeout 60 127.0.0.3@tcp
+ctl 0 ping --timeout 60 127.0.0.4@tcp
 for ((tries = 0; tries < 600; tries++)); do # an answer may be a second old
 	http GET /metrics
 	[ "$(value ulnet_peer_nis)" -lt 3 ] || break
@@ -265,7 +265,7 @@ perl -MIO::Socket::INET -e '
 pids[crowd]=$!
 await "$dir/crowd.out" there
 for ((i = 0; i < 20; i++)); do
-	ctl 0 ping 127.0.0.2@tcp
+	ctl 0 ping --timeout 60 127.0.0.2@tcp
 	ctl 0 net show
 done
 http GET /metrics # which the crowd does not keep waiting

@@ -29,7 +29,7 @@ has err 'No such file'
 
 # ---- blocks ----
 
-ctl 0 ping 127.0.0.2@tcp 127.0.0.3@tcp
+ctl 0 ping --timeout 60 127.0.0.2@tcp 127.0.0.3@tcp
 ctl 0 top --interval 0.1 --count 3
 silent err
 expect "three blocks" test "$(grep -c ' messages alive' "$dir/out")" = 3
@@ -40,9 +40,10 @@ has out '^127.0.0.3@tcp +1000 +8/8 '
 expect "no escape sequences" test "$(grep -c "$(printf '\033')" "$dir/out")" = 0
 
 # Rates: while somebody pings, messages go out and come in.
-while :; do "$lnetctl" ping 127.0.0.2@tcp >/dev/null 2>&1 || sleep 0.1; done &
+busy='[0-9.]*[1-9][0-9.]*'
+while :; do "$lnetctl" ping --timeout 60 127.0.0.2@tcp >/dev/null 2>&1 || sleep 0.1; done &
 pids[pings]=$!
-ctl 0 top --interval 1 --count 1
+ctl_until "^127.0.0.2@tcp( +[^ ]+){3} +$busy +$busy " top --interval 1 --count 1
 kill "${pids[pings]}"
 wait "${pids[pings]}" 2>/dev/null
 unset 'pids[pings]'
@@ -71,9 +72,9 @@ has out '^127.0.0.2@tcp +tcp7 +(up|ill|down) +[0-9]+ +-?[0-9]+/8 +-?[0-9]+ '
 ctl 0 top --interval 0.1 --count 1 --rows 1
 expect "one route" test "$(grep -cE '@tcp +tcp[78] ' "$dir/out")" = 1
 has out '^\.\.\. and 1 more$'
-while :; do "$lnetctl" ping 127.0.0.2@tcp >/dev/null 2>&1 || sleep 0.1; done &
+while :; do "$lnetctl" ping --timeout 60 127.0.0.2@tcp >/dev/null 2>&1 || sleep 0.1; done &
 pids[pings]=$!
-ctl 0 top --interval 1 --count 1
+ctl_until "^127.0.0.2@tcp +tcp7( +[^ ]+){4} +$busy +$busy " top --interval 1 --count 1
 kill "${pids[pings]}"
 wait "${pids[pings]}" 2>/dev/null
 unset 'pids[pings]'
