@@ -13,7 +13,20 @@
 
 #define LINE_BYTES 1024
 
+const char *const log_subsystems[LOG_SUBSYSTEMS + 1] = {
+	"config", "control", "discovery", "fault",   "limits",	"link",
+	"loop",	  "ni",	     "o2iblnd",	  "open",    "parse",	"ping",
+	"portal", "route",   "rpc",	  "setting", "socklnd",
+};
+
 int log_level_now = LOG_WARN;
+bool log_environment_read;
+
+/* 0 is that of lines of no subsystem, i + 1 that of log_subsystems[i]. Each is
+ * read without a lock; sink_lock is held while they are set. */
+static uint8_t levels_now[1 + LOG_SUBSYSTEMS] = {
+	[0 ... LOG_SUBSYSTEMS] = LOG_WARN,
+};
 
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static log_sink_fn sink_now;
@@ -24,13 +37,61 @@ void log_setup(enum log_level level, log_sink_fn sink, void *arg)
 	pthread_mutex_lock(&sink_lock);
 	sink_now = sink;
 	sink_arg = arg;
-	__atomic_store_n(&log_level_now, (int)level, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&sink_lock);
+	log_level_set(level);
 }
 
 void log_level_set(enum log_level level)
 {
-	__atomic_store_n(&log_level_now, (int)level, __ATOMIC_RELAXED);
+	struct log_levels l = { .all = (uint8_t)level };
+
+	memset(l.of, (int)level, sizeof(l.of));
+	log_levels_set(&l);
+}
+
+static enum log_level level_at(unsigned int i)
+{
+	return (enum log_level)__atomic_load_n(&levels_now[i],
+					       __ATOMIC_RELAXED);
+}
+
+static void level_put(unsigned int i, uint8_t level)
+{
+	__atomic_store_n(&levels_now[i], level, __ATOMIC_RELAXED);
+}
+
+struct log_levels log_levels(void)
+{
+	struct log_levels l = { .all = (uint8_t)level_at(0) };
+
+	for (unsigned int i = 0; i < LOG_SUBSYSTEMS; i++)
+		l.of[i] = (uint8_t)level_at(i + 1);
+	return l;
+}
+
+void log_levels_set(const struct log_levels *l)
+{
+	int most = l->all;
+
+	pthread_mutex_lock(&sink_lock);
+	level_put(0, l->all);
+	for (unsigned int i = 0; i < LOG_SUBSYSTEMS; i++) {
+		level_put(i + 1, l->of[i]);
+		most = MAX(most, (int)l->of[i]);
+	}
+	__atomic_store_n(&log_level_now, most, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&sink_lock);
+}
+
+bool log_wants(enum log_level level, const char *subsystem)
+{
+	unsigned int i = 0;
+
+	if (!log_on(level))
+		return false;
+	while (i < LOG_SUBSYSTEMS && strcmp(log_subsystems[i], subsystem) != 0)
+		i++;
+	return level <= level_at(i < LOG_SUBSYSTEMS ? i + 1 : 0);
 }
 
 const char *log_level_name(int level)
@@ -138,6 +199,8 @@ void log_vwrite(enum log_level level, const char *subsystem, const char *fmt,
 	char line[LINE_BYTES];
 	int len;
 
+	if (!log_wants(level, subsystem))
+		return;
 	len = snprintf(line, sizeof(line), "%s: ", subsystem);
 	if (len >= 0 && (size_t)len < sizeof(line))
 		vsnprintf(line + len, sizeof(line) - (size_t)len, fmt, args);
@@ -162,7 +225,7 @@ void log_write(enum log_level level, const char *subsystem, const char *fmt,
 
 bool log_limit_pass(struct log_limit *l, const char *subsystem, uint64_t now)
 {
-	if (!log_on(LOG_WARN))
+	if (!log_wants(LOG_WARN, subsystem))
 		return false;
 	if (now >= l->until) {
 		if (l->left_out)

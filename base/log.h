@@ -4,7 +4,7 @@
  * of the errno. err: an operator must act; warn: degraded, recovers by itself;
  * info: the configuration changed; debug: costs one test when off.
  *
- * Level and sink are process-wide. They and each thread's loop pointer are the
+ * Levels and sink are process-wide. They and each thread's loop pointer are the
  * only mutable globals of base/. Any thread.
  */
 #ifndef BASE_LOG_H
@@ -17,9 +17,28 @@ enum log_level { LOG_ERR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 typedef void (*log_sink_fn)(int level, const char *line, void *arg);
 
-/* log_on() reads it, and only log_setup() and log_level_set() set it */
-extern int log_level_now;
+/* The names of the library's subsystems, of which lines are, in the order of
+ * the alphabet; NULL at the end. tests/log_check.sh compares them with the
+ * calls. */
+#define LOG_SUBSYSTEMS 17
+extern const char *const log_subsystems[LOG_SUBSYSTEMS + 1];
 
+/* What is logged. */
+struct log_levels {
+	uint8_t all; /* of lines of none of these subsystems: programs have some
+		      */
+	uint8_t of[LOG_SUBSYSTEMS];
+};
+
+/* The highest of all levels. log_on() reads it, and only log_levels_set() and
+ * its brothers set it. */
+extern int log_level_now;
+/* The levels of the environment were set: once, so that others which are set
+ * later stay. Any thread. */
+extern bool log_environment_read;
+
+/* Are lines of @level logged, by one subsystem at least? log_write() tells by
+ * which. */
 static inline bool log_on(enum log_level level)
 {
 	return (int)level <= __atomic_load_n(&log_level_now, __ATOMIC_RELAXED);
@@ -45,8 +64,12 @@ const char *log_stamp(char *text, size_t size);
 /* A node of the process has this name now; it is copied. Any thread. */
 void log_name_set(const char *name);
 
-/* Sets the level alone. */
+/* Sets the level alone, of all subsystems. */
 void log_level_set(enum log_level level);
+struct log_levels log_levels(void);
+void log_levels_set(const struct log_levels *levels);
+/* Are lines of @level logged by @subsystem, which may be a program's own? */
+bool log_wants(enum log_level level, const char *subsystem);
 /* "err", "warn", "info", "debug". NULL: there is no such level. */
 const char *log_level_name(int level);
 

@@ -670,7 +670,7 @@ endif
 endif
 
 # What pages say is so.
-page_tests = %D%/architecture_check.sh %D%/example_check.sh \
+page_tests = %D%/architecture_check.sh %D%/example_check.sh %D%/log_check.sh \
 	%D%/man_check.sh %D%/tutorial_check.sh
 dist_check_SCRIPTS += $(page_tests)
 TESTS += $(page_tests)

@@ -343,6 +343,16 @@ int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,
 	return 0;
 }
 
+int plan_log(struct plan *plan, const struct scope *s, const struct tree *at,
+	     const char *text)
+{
+	const struct ulnet_setting setting = { .name = PLAN_LOG };
+
+	plan->log = text;
+	lnet_log_levels(plan->log_old, sizeof(plan->log_old));
+	return plan_set(plan, s, at, &setting, true);
+}
+
 bool plan_setting_is_on(struct plan *plan, const char *name)
 {
 	const struct step *step = setting_step(plan, name);
@@ -547,12 +557,13 @@ static int policies_undo(struct plan *plan)
 	return rc;
 }
 
-static int setting_apply(struct lnet *node, const char *setting, int64_t value)
+static int setting_apply(const struct plan *plan, const struct step *step,
+			 bool forward)
 {
-	if (strcmp(setting, PLAN_LOG) != 0)
-		return lnet_setting_set(node, setting, value);
-	lnet_log_level_set((enum ulnet_log_level)value);
-	return 0;
+	if (strcmp(step->setting, PLAN_LOG) != 0)
+		return lnet_setting_set(plan->node, step->setting,
+					forward ? step->value : step->old);
+	return lnet_log_levels_set(forward ? plan->log : plan->log_old, NULL);
 }
 
 /* Does the step, or (@forward false) undoes it: to undo an addition is to
@@ -581,8 +592,7 @@ static int step_apply(struct plan *plan, struct step *step, bool forward)
 					     &step->why)
 			   : policy_del(node, step->policy);
 	default:
-		return setting_apply(node, step->setting,
-				     forward ? step->value : step->old);
+		return setting_apply(plan, step, forward);
 	}
 }
 
@@ -761,12 +771,11 @@ static void step_log(const struct step *step)
 					     [PEER_IS_US] = "is this node",
 					     [PEER_STAYS_US] = "is this node" };
 	const char *fate = step->add ? "added" : "deleted";
-	char nid[LNET_NIDSTR_SIZE];
+	char nid[LNET_NIDSTR_SIZE], levels[LNET_LOG_LEVELS];
 
 	if (step->kind == STEP_SET && !strcmp(step->setting, PLAN_LOG))
-		lnet_log(
-			LNET_LOG_INFO, "config", "log: %s",
-			lnet_log_level_name((enum ulnet_log_level)step->value));
+		lnet_log(LNET_LOG_INFO, "config", "log: %s",
+			 lnet_log_levels(levels, sizeof(levels)));
 	else if (step->kind == STEP_SET)
 		lnet_log(LNET_LOG_INFO, "config", "%s: %" PRId64, step->setting,
 			 step->value);

@@ -77,6 +77,8 @@ struct plan {
 	struct ulnet_policy *policies; /* NULL: not read */
 	int npolicies;
 	bool policies_restored;
+	const char *log; /* levels; NULL: they stay */
+	char log_old[LNET_LOG_LEVELS];
 };
 
 void plan_init(struct plan *plan, struct lnet *node, struct cancel *cancel);
@@ -113,8 +115,11 @@ int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
 int plan_need_settings(struct plan *plan, const struct scope *s);
 /* Will the setting @name have a value other than 0 once the plan is done? */
 bool plan_setting_is_on(struct plan *plan, const char *name);
-/* As a setting, for plan_set(): the level of the log of the process. */
+/* Plans that the log of the process has the levels of @text, which was checked;
+ * borrowed until the plan was run. */
 #define PLAN_LOG "log"
+int plan_log(struct plan *plan, const struct scope *s, const struct tree *at,
+	     const char *text);
 
 /* Plans that @setting, one of plan->settings, gets @value, instead of a value
  * that was planned before. */

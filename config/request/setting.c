@@ -13,8 +13,6 @@
 	"without effect: the longer an interface is silent, the longer " \
 	"is the time between its pings"
 
-#define LEVELS "err, warn, info or debug is expected"
-
 /* The setting @name, which may be an older name of it. */
 static const struct ulnet_setting *setting_named(const struct plan *plan,
 						 const char *name)
@@ -55,21 +53,19 @@ static int setting_check(const struct ulnet_setting *setting, int64_t value)
 
 /* ---- set ---- */
 
-/* Sets the level of the log. The level belongs to the process: it is no setting
- * of the node, and is not exported. But files may have it, because "global
- * show" shows it. */
+/* Sets the levels of the log. They belong to the process: they are no setting
+ * of the node, and are not exported. But files may have them, because "global
+ * show" shows them. */
 static int log_set(struct plan *plan, const struct scope *s,
 		   const struct tree *t)
 {
-	const struct ulnet_setting setting = { .name = PLAN_LOG,
-					       .value = lnet_log_level() };
-	enum ulnet_log_level level;
+	struct ulnet_conf_error err = { "a text is expected" };
 
-	if (t->kind == TREE_SCALAR && !lnet_log_level_parse(t->text, &level))
-		return plan_set(plan, s, t, &setting, (int64_t)level);
+	if (t->kind == TREE_SCALAR && !lnet_log_levels_check(t->text, &err))
+		return plan_log(plan, s, t, t->text);
 	if (!s->set)
-		return scope_fail(s, t, -EINVAL, "log: " LEVELS);
-	scope_set_fail(s, t->key, -EINVAL, LEVELS);
+		return scope_fail(s, t, -EINVAL, "log: %s", err.what);
+	scope_set_fail(s, t->key, -EINVAL, err.what);
 	return -EINVAL;
 }
 

@@ -635,6 +635,7 @@ static const char *const kernel_settings[] = {
 int show_settings(struct lnet *node, struct tree *out)
 {
 	struct setting_list settings;
+	char levels[LNET_LOG_LEVELS];
 	struct tree *map;
 	int rc = settings_read(node, &settings);
 
@@ -644,7 +645,7 @@ int show_settings(struct lnet *node, struct tree *out)
 	for (unsigned int i = 0; i < settings.n; i++)
 		tree_int(map, settings.all[i].name, settings.all[i].value);
 	tree_text(map, "log", TREE_PLAIN,
-		  lnet_log_level_name(lnet_log_level()));
+		  lnet_log_levels(levels, sizeof(levels)));
 	return 0;
 }
 

@@ -717,7 +717,9 @@ typedef void (*ulnet_log_fn)(int level, const char *line, void *arg);
 ULNET_EXPORT void lnet_log_set(enum ulnet_log_level level, ulnet_log_fn fn,
 			       void *arg);
 
-/* The level alone, which may change while nodes run. Any thread. */
+/* The level alone, which may change while nodes run: that of lines of none of
+ * the library's subsystems; lnet_log_level_set() sets it for all. Any thread.
+ */
 ULNET_EXPORT enum ulnet_log_level lnet_log_level(void);
 ULNET_EXPORT void lnet_log_level_set(enum ulnet_log_level level);
 /* Levels have the names "err", "warn", "info" and "debug", for users of options
@@ -726,6 +728,21 @@ ULNET_EXPORT void lnet_log_level_set(enum ulnet_log_level level);
 ULNET_EXPORT const char *lnet_log_level_name(enum ulnet_log_level level);
 ULNET_EXPORT int lnet_log_level_parse(const char *name,
 				      enum ulnet_log_level *level_p);
+
+/* Sets levels from a text, such as "warn", which is for all subsystems,
+ * "info,route=debug" or "rpc=err,route=debug", which leaves the others as they
+ * are. -EINVAL: *@err, unless @err is NULL, says what is wrong, and which
+ * subsystems there are; nothing was set. _check() only looks at the text. Any
+ * thread. */
+ULNET_EXPORT int lnet_log_levels_set(const char *text,
+				     struct ulnet_conf_error *err);
+ULNET_EXPORT int lnet_log_levels_check(const char *text,
+				       struct ulnet_conf_error *err);
+#define LNET_LOG_LEVELS 512
+/* Fills @text with all levels, in a form that lnet_log_levels_set() takes:
+ * "info,route=debug". LNET_LOG_LEVELS bytes are enough. Returns @text. Any
+ * thread. */
+ULNET_EXPORT const char *lnet_log_levels(char *text, size_t size);
 
 #define LNET_LOG_STAMP 128
 /* Fills @text with the time and the node, and a space behind them, if the
@@ -737,9 +754,11 @@ ULNET_EXPORT const char *lnet_log_stamp(char *text, size_t size);
 ULNET_EXPORT void lnet_log(enum ulnet_log_level level, const char *subsystem,
 			   const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Are lines of @level logged? If not, the caller need not compute what it would
- * log. Any thread. */
+/* Are lines of @level logged, by programs, or by @subsystem? If not, the caller
+ * need not compute what it would log. Any thread. */
 ULNET_EXPORT bool lnet_log_on(enum ulnet_log_level level);
+ULNET_EXPORT bool lnet_log_on_for(enum ulnet_log_level level,
+				  const char *subsystem);
 
 /* ---- names ---- */
 

@@ -189,11 +189,11 @@ static void log_end(const struct ib_conn *conn, int status, const char *why)
 		return;
 	lnet_nid_format(&conn->terms.peer.nid, nid, sizeof(nid));
 	if (conn->fsm.state == IB_CONN_OPEN && status)
-		log_warn_limited(&conn->set->log_limit, now_of(conn), "o2ib",
+		log_warn_limited(&conn->set->log_limit, now_of(conn), "o2iblnd",
 				 "peer %s: connection ended: %s: %s", nid, why,
 				 strerror(-status));
 	else
-		log_debug("o2ib", "peer %s: no connection: %s%s%s", nid, why,
+		log_debug("o2iblnd", "peer %s: no connection: %s%s%s", nid, why,
 			  status ? ": " : "", status ? strerror(-status) : "");
 }
 

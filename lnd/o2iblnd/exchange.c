@@ -780,7 +780,7 @@ static const char *on_final_answer(struct ib_conn *conn,
 		tx->nob = (uint32_t)MAX(msg->status, 0);
 		/* Some nodes report fewer bytes than were asked for. */
 		if (tx->nob && tx->nob < tx->length)
-			log_debug("o2ib", "a GET of %u bytes has got %u",
+			log_debug("o2iblnd", "a GET of %u bytes has got %u",
 				  tx->length, tx->nob);
 	}
 	if (msg->status < 0)

@@ -93,10 +93,10 @@ static void log_notes(const struct lnd_ni *ni,
 		const struct ulnet_o2ib_note *n = &notes->note[i];
 
 		if (n->kind == LNET_O2IB_ERROR)
-			log_warn("o2ib", "%s: %s: %s", nid, n->name,
+			log_warn("o2iblnd", "%s: %s: %s", nid, n->name,
 				 n->rule->text);
 		else if (n->kind == LNET_O2IB_CHANGED)
-			log_info("o2ib", "%s: %s: %lld instead of %lld: %s",
+			log_info("o2iblnd", "%s: %s: %lld instead of %lld: %s",
 				 nid, n->name, (long long)n->value,
 				 (long long)n->before, n->rule->text);
 	}
@@ -292,7 +292,7 @@ static int ib_startup(struct lnd_ni *ni)
 
 	if (!verbs) {
 		ni->why = "this library was built without rdma-core";
-		log_warn("o2ib", "%s", ni->why);
+		log_warn("o2iblnd", "%s", ni->why);
 		return -EPROTONOSUPPORT;
 	}
 	rc = adjust(ni, &node);

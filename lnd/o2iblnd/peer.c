@@ -352,7 +352,7 @@ static void peer_attempt_failed(struct connect *c, int status, bool first)
 	if (!first)
 		return;
 	lnet_nid_format(&peer->terms.peer.nid, nid, sizeof(nid));
-	log_warn_limited(&peer->ps->set.log_limit, peer_now(peer), "o2ib",
+	log_warn_limited(&peer->ps->set.log_limit, peer_now(peer), "o2iblnd",
 			 "peer %s: cannot be connected to: %s", nid,
 			 strerror(-status));
 }
@@ -474,7 +474,7 @@ static void reject(struct ib_qp *qp, const struct ib_reject *r, const char *why)
 	uint8_t bytes[IB_REJECT_SIZE];
 	size_t n = ib_reject_encode(r, bytes);
 
-	log_debug("o2ib", "rejected a connection: %s: %s",
+	log_debug("o2iblnd", "rejected a connection: %s: %s",
 		  ib_reject_name(r->reason), why);
 	qp->port->verbs->reject(qp, bytes, n);
 	qp->port->verbs->destroy(qp);
@@ -485,7 +485,7 @@ static void log_no_room(struct ib_peers *ps, const struct ulnet_nid *nid)
 	char text[LNET_NIDSTR_SIZE];
 
 	lnet_nid_format(nid, text, sizeof(text));
-	log_warn_limited(&ps->set.log_limit, loop_now(ps->set.loop), "o2ib",
+	log_warn_limited(&ps->set.log_limit, loop_now(ps->set.loop), "o2iblnd",
 			 "peer %s: rejected: it has used up its share of %u "
 			 "connections",
 			 text, ps->conf->accept_max);
@@ -497,7 +497,7 @@ static void log_impostor(struct ib_peers *ps, const struct ulnet_nid *from,
 	char text[LNET_NIDSTR_SIZE];
 
 	lnet_nid_format(from, text, sizeof(text));
-	log_warn_limited(&ps->set.log_limit, loop_now(ps->set.loop), "o2ib",
+	log_warn_limited(&ps->set.log_limit, loop_now(ps->set.loop), "o2iblnd",
 			 "a request of %s is rejected: %s", text, why);
 }
 

@@ -224,8 +224,8 @@ static int port_open(struct ib_ni *ini, const char **why)
 	if (rc)
 		return rc;
 	ini->port_conf.privileged = false;
-	log_info("o2ib", "connects from unprivileged ports: nodes with "
-			 "require_privileged_port=1 refuse that");
+	log_info("o2iblnd", "connects from unprivileged ports: nodes with "
+			    "require_privileged_port=1 refuse that");
 	return 0;
 }
 
@@ -238,7 +238,7 @@ int ib_port_open(struct ib_ni *ini)
 	if (rc) {
 		ini->ni->why = why;
 		lnet_nid_format(&ini->ni->nid, nid, sizeof(nid));
-		log_warn("o2ib", "%s: %s%s%s", nid, why ? why : "",
+		log_warn("o2iblnd", "%s: %s%s%s", nid, why ? why : "",
 			 why ? ": " : "", strerror(-rc));
 		return rc;
 	}

@@ -162,7 +162,7 @@ static int reg_failed(struct ib_regcache *c, size_t length, uint64_t now,
 		return rc;
 	c->pause = now + PAUSE;
 	if (!c->complained)
-		log_warn("o2ib",
+		log_warn("o2iblnd",
 			 "%zu bytes of the user's memory cannot be "
 			 "registered, so they are copied: %s",
 			 length, strerror(-rc));

@@ -2,9 +2,12 @@
 /* The configuration of a node: its defaults, and what is refused. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "lnet/node/node.h"
+
+#define LOG_VARIABLE "ULNET_LOG"
 
 #define ACCEPT_PORT 988
 /* The default of net.core.somaxconn, which bounds the backlog. */
@@ -123,6 +126,21 @@ static int conf_check_limits(const struct ulnet_conf *c)
 	return rc;
 }
 
+/* Sets the administrator's levels of the log. */
+static int conf_check_log(const struct ulnet_conf *c)
+{
+	const char *text = secure_getenv(LOG_VARIABLE);
+	struct ulnet_conf_error err;
+
+	if (!text || !*text ||
+	    __atomic_load_n(&log_environment_read, __ATOMIC_RELAXED))
+		return 0;
+	if (lnet_log_levels_set(text, &err))
+		return refuse(c, LOG_VARIABLE ": %s", err.what);
+	__atomic_store_n(&log_environment_read, true, __ATOMIC_RELAXED);
+	return 0;
+}
+
 int node_conf_fill(struct ulnet_conf *c)
 {
 	int rc;
@@ -131,7 +149,9 @@ int node_conf_fill(struct ulnet_conf *c)
 	if (c->accept == LNET_ACCEPT_DEFAULT)
 		c->accept = c->port < PRIVILEGED_PORTS ? LNET_ACCEPT_SECURE
 						       : LNET_ACCEPT_ALL;
-	rc = conf_check_run(c);
+	rc = conf_check_log(c);
+	if (!rc)
+		rc = conf_check_run(c);
 	if (!rc)
 		rc = conf_check_identity(c);
 	return rc ? rc : conf_check_limits(c);

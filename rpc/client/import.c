@@ -62,7 +62,7 @@ static void import_move(struct import *imp, enum import_state to)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
-	if (unlikely(lnet_log_on(LNET_LOG_DEBUG)))
+	if (unlikely(lnet_log_on_for(LNET_LOG_DEBUG, "rpc")))
 		lnet_log(
 			LNET_LOG_DEBUG, "rpc", "%s: %s -> %s, epoch %u",
 			lnet_nid_format(&imp->nids[imp->nid], nid, sizeof(nid)),

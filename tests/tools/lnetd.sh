@@ -53,11 +53,51 @@ ctl 0 import "$dir/level"
 printf 'ulnet: {log: loud}\n' >"$dir/level"
 ctl 234 import "$dir/level"
 has err 'log: err, warn, info or debug is expected'
+# One subsystem alone, by each of the doors.
+ctl 0 set log warn,route=debug
+ctl 0 global show
+has out '^    log: warn,route=debug$'
+ctl 0 set log config=info
+ctl 0 set retry_count 1
+ctl 0 global show
+has out '^    log: warn,config=info,route=debug$'
+ctl 0 set log err
+printf 'ulnet: {log: "warn,rpc=info"}\n' >"$dir/level"
+ctl 0 import "$dir/level"
+ctl 0 global show
+has out '^    log: warn,rpc=info$'
+ctl 195 set log rote=debug
+has err "configure log: 'rote' is no subsystem: there are config, .*, route, rpc, "
+printf 'ulnet: {log: rote=debug}\n' >"$dir/level"
+ctl 234 import "$dir/level"
+has err "log: 'rote' is no subsystem: there are config, .*, route, rpc, "
+# What fails later leaves the levels as they were.
+printf 'ulnet: {log: debug}\nglobal: {retry_count: 5, transaction_timeout: 2}\n' >"$dir/level"
+ctl 234 import "$dir/level"
+ctl 0 global show
+has out '^    log: warn,rpc=info$'
+ctl 0 set log info
 stop_lnetd a
 ran="lnetd whose level changed"
 expect "$ran: info" grep -q "^info: config: retry_count: 3" "$dir/a.err"
+expect "$ran: config" grep -q "^info: config: retry_count: 1" "$dir/a.err"
 expect "$ran: err" test -z "$(grep "retry_count: 2" "$dir/a.err")"
 expect "$ran: info again" grep -q "Terminated: ending" "$dir/a.err"
+
+# The environment's levels, unless the command line has some.
+export ULNET_LOG=err,route=debug
+need_lnetd a
+ctl 0 global show
+has out '^    log: err,route=debug$'
+stop_lnetd a
+need_lnetd a --log info,rpc=err
+ctl 0 global show
+has out '^    log: info,rpc=err$'
+stop_lnetd a
+ULNET_LOG=rote=debug
+run 1 "$lnetd" --foreground
+has err "the configuration is refused: ULNET_LOG: 'rote' is no subsystem: there are config, "
+unset ULNET_LOG
 
 # Lines with the time and the node, unless they go to the journal of systemd.
 free_port port || skip "perl cannot find a free port"
@@ -240,6 +280,7 @@ usage "--cpts 17: a number from 1 to 16" --cpts 17
 usage "--cpts -1: a number" --cpts -1
 usage "--accept maybe: secure, all or none" --accept maybe
 usage "--log loud: err, warn, info or debug" --log loud
+usage "--log warn,rote=info: 'rote' is no subsystem: there are config, " --log warn,rote=info
 usage "option '--lst' requires an argument" --lst
 usage "--lst 10.0.0.1: at character 1: .*missing; all, or NIDs" --lst 10.0.0.1
 usage "--lst-rpc-timeout 0: a number from 1" --lst all --lst-rpc-timeout 0

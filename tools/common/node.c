@@ -50,10 +50,12 @@ static int take_group(const struct option_at *at)
 static int take_level(const struct option_at *at)
 {
 	struct node_options *o = at->object;
+	struct ulnet_conf_error err;
 
-	return lnet_log_level_parse(at->text, &o->log)
-		       ? option_bad(at, "err, warn, info or debug is expected")
-		       : 0;
+	if (lnet_log_levels_check(at->text, &err))
+		return option_bad(at, err.what);
+	o->log = at->text;
+	return 0;
 }
 
 #define AT(field) offsetof(struct node_options, field)
@@ -97,14 +99,16 @@ const struct option_row node_rows[] = {
 };
 
 const struct option_row node_log_rows[] = {
-	{ "log", 'l', "LEVEL", "err, warn (default), info or debug",
+	{ "log", 'l', "LEVELS",
+	  "err, warn (default), info or debug; or of one subsystem: "
+	  "info,route=debug",
 	  .kind = OPTION_CALL, .take = take_level },
 	{ 0 },
 };
 
 void node_options_init(struct node_options *o)
 {
-	*o = (struct node_options){ .log = LNET_LOG_WARN };
+	*o = (struct node_options){ 0 };
 }
 
 void node_options_free(struct node_options *o)
@@ -112,6 +116,15 @@ void node_options_free(struct node_options *o)
 	free(o->config);
 	free(o->socket);
 	free(o->nets);
+}
+
+void node_options_log(const struct node_options *o)
+{
+	if (!o->log)
+		return;
+	/* What the command line says counts, also when the node is opened. */
+	unsetenv("ULNET_LOG");
+	(void)lnet_log_levels_set(o->log, NULL);
 }
 
 /* ---- limits ---- */

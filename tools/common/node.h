@@ -25,7 +25,7 @@ struct node_options {
 	unsigned int port;	      /* 0: the default one */
 	enum ulnet_accept accept;
 	unsigned int cpts; /* 0: the default */
-	enum ulnet_log_level log;
+	const char *log;   /* levels; NULL: not given */
 };
 
 /* Rows of options. node_net_rows: networks and connections; node_socket_rows:
@@ -38,6 +38,8 @@ extern const struct option_row node_log_rows[];
 
 void node_options_init(struct node_options *o);
 void node_options_free(struct node_options *o);
+/* Sets the levels of the log, if they were given. Before threads are made. */
+void node_options_log(const struct node_options *o);
 
 struct node {
 	const struct node_options *options;

@@ -52,9 +52,13 @@ void say(const struct say *s, enum ulnet_log_level level, const char *fmt, ...)
 
 void say_to_syslog(struct say *s)
 {
+	char levels[LNET_LOG_LEVELS];
+
 	openlog(s->who, LOG_PID, LOG_DAEMON);
 	s->syslog = true;
+	lnet_log_levels(levels, sizeof(levels));
 	lnet_log_set(lnet_log_level(), log_to_syslog, NULL);
+	(void)lnet_log_levels_set(levels, NULL);
 }
 
 int secure_stdio(void)

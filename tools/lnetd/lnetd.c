@@ -339,7 +339,7 @@ int main(int argc, char **argv)
 	if (status)
 		goto out;
 	d.say = (struct say){ .who = WHO };
-	lnet_log_set(d.options.log, NULL, NULL);
+	node_options_log(&d.options);
 	if (!d.foreground && !notify_has_manager()) {
 		d.report = daemon_begin();
 		if (d.report < 0) {

@@ -151,7 +151,7 @@ static int node_args(struct lst_tool *t, bool given)
 							      : node_net_rows,
 			&t->options, WHO, s->args[i].option, s->args[i].value);
 	t->say = (struct say){ .who = WHO };
-	lnet_log_set(t->options.log, NULL, NULL);
+	node_options_log(&t->options);
 	return status;
 }
 

@@ -419,7 +419,7 @@ int main(int argc, char **argv)
 	if (status)
 		goto out;
 	p.say = (struct say){ .who = "rpcping" };
-	lnet_log_set(p.options.node.log, NULL, NULL);
+	node_options_log(&p.options.node);
 	status = 1;
 	p.signals = signals_open("rpcping", 0);
 	if (p.signals < 0)

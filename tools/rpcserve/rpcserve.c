@@ -378,7 +378,7 @@ int main(int argc, char **argv)
 	if (status)
 		goto out;
 	r.say = (struct say){ .who = WHO };
-	lnet_log_set(r.options.log, NULL, NULL);
+	node_options_log(&r.options);
 	status = 1;
 	signals = signals_open(WHO, SIGHUP);
 	if (signals < 0)

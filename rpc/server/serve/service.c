@@ -23,7 +23,7 @@ bool service_may_log(struct service_cpt *sc)
 {
 	uint64_t second = shard_now(sc->shard) / NSEC_PER_SEC;
 
-	if (!lnet_log_on(LNET_LOG_WARN))
+	if (!lnet_log_on_for(LNET_LOG_WARN, "rpc"))
 		return false;
 	if (sc->log_second != second) {
 		sc->log_second = second;

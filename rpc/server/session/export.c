@@ -331,7 +331,7 @@ static void export_forget(struct exports *x, struct export *e, const char *why)
 	char text[LNET_NIDSTR_SIZE];
 
 	stat_count(x->shard, RPC_STAT_clients_lost);
-	if (lnet_log_on(LNET_LOG_INFO))
+	if (lnet_log_on_for(LNET_LOG_INFO, "rpc"))
 		lnet_log(LNET_LOG_INFO, "rpc", "client %s: %s, forgotten",
 			 lnet_nid_format(&e->peer.nid, text, sizeof(text)),
 			 why);

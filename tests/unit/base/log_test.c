@@ -48,6 +48,44 @@ Test(log, default_is_warnings)
 	cr_assert(!log_on(LOG_INFO));
 }
 
+/* Each subsystem has a level of its own; those that are not the library's have
+ * that of programs. */
+Test(log, levels_of_subsystems)
+{
+	struct seen s = { .lines = 0 };
+	struct log_levels l;
+	struct log_limit limit = { 0 };
+
+	log_setup(LOG_WARN, sink, &s);
+	l = log_levels();
+	for (unsigned int i = 0; i < LOG_SUBSYSTEMS; i++) {
+		unsigned int lines = s.lines;
+
+		l.of[i] = LOG_DEBUG;
+		log_levels_set(&l);
+		cr_assert(log_on(LOG_DEBUG));
+		for (unsigned int k = 0; k < LOG_SUBSYSTEMS; k++)
+			log_debug(log_subsystems[k], "%u", k);
+		log_debug("mine", "of a program");
+		cr_assert_eq(s.lines, lines + 1, "%s", log_subsystems[i]);
+		cr_assert(log_wants(LOG_DEBUG, log_subsystems[i]));
+		cr_assert(!log_wants(LOG_DEBUG, "mine"));
+		l.of[i] = LOG_ERR;
+		log_levels_set(&l);
+		cr_assert(!log_on(LOG_INFO));
+		log_warn(log_subsystems[i], "silent");
+		cr_assert(!log_limit_pass(&limit, log_subsystems[i], 1));
+		cr_assert_eq(s.lines, lines + 1, "%s", log_subsystems[i]);
+		l.of[i] = LOG_WARN;
+	}
+	l.all = LOG_INFO;
+	log_levels_set(&l);
+	s.lines = 0;
+	log_info("mine", "of a program");
+	log_info("rpc", "silent");
+	cr_assert_eq(s.lines, 1);
+}
+
 Test(log, one_line)
 {
 	struct seen s = { .lines = 0 };

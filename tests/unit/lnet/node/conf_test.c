@@ -408,3 +408,38 @@ Test(node_conf, bad_configurations)
 		cr_assert_eq(try_conf(bad[i].change, bad[i].field), -EINVAL,
 			     "number %zu", i);
 }
+
+/* ---- the environment ---- */
+
+/* The first node of a process takes the levels of the log from there: what is
+ * set later stays. */
+Test(node_conf, levels_of_the_log)
+{
+	struct ulnet_conf_error err = { "" };
+	struct ulnet_conf conf = { .run = LNET_RUN_POLL,
+				   .accept = LNET_ACCEPT_NONE,
+				   .err = &err };
+	char text[LNET_LOG_LEVELS];
+	struct lnet *node;
+
+	cr_assert_eq(setenv("ULNET_LOG", "rote=debug", 1), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_assert_eq(lnet_open(&conf, &node), -EINVAL);
+		cr_assert_eq(strncmp(err.what,
+				     "ULNET_LOG: 'rote' is no subsystem: there "
+				     "are config, ",
+				     strlen("ULNET_LOG: 'rote' is no "
+					    "subsystem: there are config, ")),
+			     0, "%s", err.what);
+	}
+	cr_assert_eq(setenv("ULNET_LOG", "err,route=info", 1), 0);
+	lnet_log_level_set(LNET_LOG_DEBUG);
+	cr_assert_eq(lnet_open(&conf, &node), 0, "%s", err.what);
+	lnet_close(node);
+	lnet_log_levels(text, sizeof(text));
+	cr_assert_str_eq(text, "err,route=info");
+	lnet_log_level_set(LNET_LOG_WARN);
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	lnet_close(node);
+	cr_assert_eq(lnet_log_level(), LNET_LOG_WARN);
+}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <ev.h>
 #include <signal.h>
+#include "base/log.h"
 #include "tests/unit/lnet/cluster.h"
 #include "ulnet/loop.h"
 
@@ -531,4 +532,110 @@ Test(log, names_of_levels)
 	cr_assert_eq(level, LNET_LOG_INFO);
 	cr_assert_null(lnet_log_level_name(
 		(enum ulnet_log_level)(LNET_LOG_DEBUG + 1)));
+}
+
+/* ---- levels of subsystems ---- */
+
+/* Asserts that the levels in force are @want. */
+static void levels_are(const char *want)
+{
+	char text[LNET_LOG_LEVELS];
+
+	cr_expect_str_eq(lnet_log_levels(text, sizeof(text)), want);
+}
+
+Test(log, levels_as_a_text)
+{
+	static const struct {
+		const char *text, *then;
+	} cases[] = {
+		{ "info", "info" },
+		{ "route=debug", "info,route=debug" },
+		{ "rpc=err,ni=info", "info,route=debug,rpc=err" },
+		{ "route=info", "info,rpc=err" },
+		{ "warn,route=debug,rpc=warn", "warn,route=debug" },
+		{ "debug", "debug" },
+	};
+	char all[LNET_LOG_LEVELS] = "err";
+
+	levels_are("warn");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cr_assert_eq(lnet_log_levels_check(cases[i].text, NULL), 0);
+		cr_assert_eq(lnet_log_levels_set(cases[i].text, NULL), 0);
+		levels_are(cases[i].then);
+		/* What is shown can be set again. */
+		cr_assert_eq(lnet_log_levels_set("rpc=debug,ni=err", NULL), 0);
+		cr_assert_eq(lnet_log_levels_set(cases[i].then, NULL), 0);
+		levels_are(cases[i].then);
+	}
+	/* The longest text fits. */
+	for (unsigned int i = 0; i < LOG_SUBSYSTEMS; i++) {
+		size_t len = strlen(all);
+
+		snprintf(all + len, sizeof(all) - len, ",%s=debug",
+			 log_subsystems[i]);
+	}
+	cr_assert_eq(lnet_log_levels_set(all, NULL), 0);
+	levels_are(all);
+	lnet_log_level_set(LNET_LOG_WARN);
+	levels_are("warn");
+}
+
+Test(log, levels_that_are_refused)
+{
+	static const struct {
+		const char *text, *what;
+	} cases[] = {
+		{ "", "err, warn, info or debug is expected" },
+		{ "loud", "err, warn, info or debug is expected" },
+		{ "warning", "err, warn, info or debug is expected" },
+		{ "warn,", "err, warn, info or debug is expected" },
+		{ "route", "err, warn, info or debug is expected" },
+		{ "route=", "route: err, warn, info or debug is expected" },
+		{ "route=loud", "route: err, warn, info or debug is expected" },
+		{ "route=debug,route=info", "route comes twice" },
+		{ "route=debug,info", "'info': a level for all comes first" },
+		{ "=debug",
+		  "'' is no subsystem: there are config, control, discovery, "
+		  "fault, limits, link, loop, ni, o2iblnd, open, parse, ping, "
+		  "portal, route, rpc, setting, socklnd" },
+		{ "info,rote=debug",
+		  "'rote' is no subsystem: there are config, control, "
+		  "discovery, fault, limits, link, loop, ni, o2iblnd, open, "
+		  "parse, ping, portal, route, rpc, setting, socklnd" },
+		{ "a-name-that-is-longer-than-any-of-the-names=debug",
+		  "'a-name-that-is-longer-than-any-o' is no subsystem: there "
+		  "are config, control, discovery, fault, limits, link, loop, "
+		  "ni, o2iblnd, open, parse, ping, portal, route, rpc, "
+		  "setting, socklnd" },
+	};
+
+	cr_assert_eq(lnet_log_levels_set("warn,rpc=info", NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ulnet_conf_error err = { "" };
+
+		cr_expect_eq(lnet_log_levels_set(cases[i].text, &err), -EINVAL,
+			     "%s", cases[i].text);
+		cr_expect_str_eq(err.what, cases[i].what);
+		cr_expect_eq(lnet_log_levels_check(cases[i].text, NULL),
+			     -EINVAL);
+		levels_are("warn,rpc=info");
+	}
+}
+
+Test(log, a_subsystem_of_its_own)
+{
+	struct line l = { .n = 0 };
+
+	lnet_log_set(LNET_LOG_WARN, on_line, &l);
+	cr_assert_eq(lnet_log_levels_set("rpc=debug", NULL), 0);
+	cr_assert(!lnet_log_on(LNET_LOG_INFO));
+	cr_assert(lnet_log_on_for(LNET_LOG_DEBUG, "rpc"));
+	cr_assert(!lnet_log_on_for(LNET_LOG_INFO, "route"));
+	cr_assert(!lnet_log_on_for(LNET_LOG_INFO, "store"));
+	lnet_log(LNET_LOG_DEBUG, "rpc", "said");
+	lnet_log(LNET_LOG_INFO, "route", "silent");
+	lnet_log(LNET_LOG_INFO, "store", "silent");
+	cr_assert_eq(l.n, 1);
+	cr_assert_str_eq(l.text, "rpc: said");
 }
