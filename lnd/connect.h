@@ -128,6 +128,12 @@ static inline uint64_t connect_now(const struct connect *c)
 /* Is @c idle, with nobody waiting and no failures that are remembered? */
 bool connect_is_idle(const struct connect *c);
 
+/* When the pause ends, ns; 0: @c does not pause. */
+static inline uint64_t connect_paused_until(const struct connect *c)
+{
+	return c->fsm.state == CONNECT_PAUSED ? c->next : 0;
+}
+
 /* ---- from outside ---- */
 
 /* Somebody waits for a connection: an attempt begins at the end of the turn, or

@@ -314,6 +314,13 @@ struct lnd {
 	bool (*is_connected)(struct lnd_ni *ni, unsigned int cpt,
 			     const struct ulnet_nid *nid);
 
+	/* Optional; without it the answer is 0. When does the pause that
+	 * follows failed attempts to connect to @peer end, ns by the CPT's
+	 * loop? 0: there is no pause. LNet asks before it sends a message again
+	 * over its only path. @cpt's thread; from any upcall. */
+	uint64_t (*paused_until)(struct lnd_ni *ni, unsigned int cpt,
+				 const struct ulnet_id *peer);
+
 	/* Optional; without it the answer is no. Can all connections with @nid
 	 * move to another CPT now? They cannot while a message is under way on
 	 * one of them, as far as the LND knows, nor while the LND tries to

@@ -368,6 +368,12 @@ static bool ib_is_connecting(struct lnd_ni *ni, const struct ulnet_nid *nid)
 		&cpt_of(ni, lnet_ni_cpt_of(ni, nid))->peers, nid);
 }
 
+static uint64_t ib_paused_until(struct lnd_ni *ni, unsigned int index,
+				const struct ulnet_id *id)
+{
+	return ib_peers_paused_until(&cpt_of(ni, index)->peers, &id->nid);
+}
+
 static const struct lnd_tunable ib_tunables[IB_TUNABLES] = {
 #define TUNABLE(name, ...) [IB_TUNE_##name] = LND_TUNABLE(name, __VA_ARGS__),
 #include "lnd/o2iblnd/tunable.def"
@@ -392,6 +398,7 @@ const struct lnd o2iblnd = {
 	.forget = ib_forget,
 	.has_begun = ib_xfer_has_begun,
 	.is_connected = ib_is_connected,
+	.paused_until = ib_paused_until,
 	.terms = ib_terms,
 	.is_connecting = ib_is_connecting,
 };

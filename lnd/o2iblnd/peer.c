@@ -787,6 +787,14 @@ bool ib_peers_are_connecting(const struct ib_peers *ps,
 	return peer && peer->connect.wanted;
 }
 
+uint64_t ib_peers_paused_until(const struct ib_peers *ps,
+			       const struct ulnet_nid *nid)
+{
+	const struct ib_peer *peer = ib_peer_find(ps, nid);
+
+	return peer ? connect_paused_until(&peer->connect) : 0;
+}
+
 /* ---- all peers of a CPT ---- */
 
 static void on_peers_work(struct work *w)

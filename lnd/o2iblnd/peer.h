@@ -188,6 +188,10 @@ const struct ib_conn *ib_peers_conn(const struct ib_peers *ps,
 /* Is connected() still to be called for @nid? */
 bool ib_peers_are_connecting(const struct ib_peers *ps,
 			     const struct ulnet_nid *nid);
+/* When the pause after failed attempts to connect to @nid ends, ns; 0: there is
+ * none. */
+uint64_t ib_peers_paused_until(const struct ib_peers *ps,
+			       const struct ulnet_nid *nid);
 /* The longest time from ib_peers_connect() to connected(), ns, not
  * counting pauses. */
 uint64_t ib_peers_wait_max(const struct ib_peers *ps);

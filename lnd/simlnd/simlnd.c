@@ -856,6 +856,15 @@ static bool sim_is_connected(struct lnd_ni *ni, unsigned int cpt,
 	return path && path->conn.state != SIM_CONN_NONE;
 }
 
+static uint64_t sim_paused_until(struct lnd_ni *ni, unsigned int cpt,
+				 const struct ulnet_id *id)
+{
+	const struct sim_path *path =
+		net_path_find(simlnd_cpt(ni, cpt), &id->nid);
+
+	return path && path->conn.state == SIM_CONN_PAUSED ? path->timer.at : 0;
+}
+
 void *sim_net_rx_mark(const void *rx)
 {
 	return ((const struct sim_pkt *)rx)->mark;
@@ -878,6 +887,7 @@ const struct lnd simlnd = {
 	.cancel = sim_cancel,
 	.has_begun = sim_has_begun,
 	.is_connected = sim_is_connected,
+	.paused_until = sim_paused_until,
 	.can_move = sim_can_move,
 	.move = sim_move,
 	.is_connecting = sim_is_connecting,

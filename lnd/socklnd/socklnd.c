@@ -280,6 +280,15 @@ static void sock_move(struct lnd_ni *ni, unsigned int index,
 			socklnd_peer_move(peer);
 }
 
+static uint64_t sock_paused_until(struct lnd_ni *ni, unsigned int index,
+				  const struct ulnet_id *id)
+{
+	const struct sock_peer *peer =
+		sock_peer_lookup(&sock_ni_of(ni)->cpts[index], id);
+
+	return peer ? connect_paused_until(&peer->connect) : 0;
+}
+
 static const struct lnd_tunable sock_tunables[SOCK_TUNABLES] = {
 #define TUNABLE(name, ...) [SOCK_##name] = LND_TUNABLE(name, __VA_ARGS__),
 #include "lnd/socklnd/tunable.def"
@@ -302,6 +311,7 @@ const struct lnd socklnd = {
 	.cancel = sock_cancel,
 	.has_begun = sock_tx_has_begun,
 	.is_connected = sock_is_connected,
+	.paused_until = sock_paused_until,
 	.can_move = sock_can_move,
 	.move = sock_move,
 };

@@ -183,11 +183,14 @@ Test(connect, failures_are_remembered)
 	expect_state(&r, CONNECT_PAUSED);
 	cr_expect(r.told == 1 && r.status == -ECONNREFUSED);
 	cr_expect(r.failed == 1 && r.first == 1 && r.set.nfailed == 1);
+	cr_expect(connect_paused_until(&r.c) > connect_now(&r.c));
+	cr_expect(connect_paused_until(&r.c) <= connect_now(&r.c) + PAUSE * MS);
 	/* A new message waits for the end of the pause. */
 	connect_want(&r.c);
 	cr_expect_eq(r.set.nfailed, 0);
 	run(&r, PAUSE + 1);
 	cr_expect_eq(r.begun, 2);
+	cr_expect_eq(connect_paused_until(&r.c), 0);
 	connect_failed(&r.c, -ECONNREFUSED, LNET_CAUSE_REMOTE_DROPPED);
 	cr_expect(r.failed == 2 && r.first == 1 && r.c.failures == 2);
 	run(&r, PAUSE + MEMORY / 2);
