@@ -475,7 +475,7 @@ lnd_tests += %D%/lnd/attempt_test
 %C%_lnd_attempt_test_SOURCES = %D%/lnd/attempt_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/pair.c %D%/lnd/pair.h \
-	%D%/lnd/netns.c %D%/lnd/netns.h \
+	%D%/lnd/netdev.c %D%/lnd/netdev.h %D%/lnd/netns.c %D%/lnd/netns.h \
 	$(sock_raw_peer) $(lnd_suite)
 lnd_tests += %D%/lnd/stall_test
 %C%_lnd_stall_test_SOURCES = %D%/lnd/stall_test.c \

@@ -205,7 +205,8 @@ struct ulnet_layer {
 
 /* An option of a memory descriptor that a layer uses: if the node has crashed,
  * the handler of the descriptor is still called for the event that ends the
- * descriptor. */
+ * descriptor. And LNet does not send a message again over its only path: the
+ * layer hears of the failure at once, and knows best when to try again. */
 #define LNET_MD_OF_LAYER 0x8000u
 
 /* Borrows @layer until lnet_layer_del(). Any thread, but for each node only one

@@ -32,8 +32,11 @@ static void connect_begin(struct msg_out *msg)
 {
 	uint64_t soon = loop_now(msg->cpt->loop) + CONNECTED_SOON;
 
-	if (msg->lpni->only_in != msg->cpt->topology &&
-	    soon < msg->lnd.deadline)
+	if (resend_waits_to_repeat(msg))
+		loop_timer_arm(msg->cpt->loop, &msg->timer,
+			       resend_connect_until(msg));
+	else if (msg->lpni->only_in != msg->cpt->topology &&
+		 soon < msg->lnd.deadline)
 		loop_timer_arm(msg->cpt->loop, &msg->timer, soon);
 }
 

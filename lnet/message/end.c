@@ -10,12 +10,16 @@
 #include "lnet/message/op.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
+#include "lnet/portal/md.h"
 #include "lnet/route/route.h"
+#include "ulnet/loop.h"
 
 #define PAUSE_MIN (10 * NSEC_PER_MSEC)
 #define PAUSE_MAX NSEC_PER_SEC
 /* The shortest time for an attempt, unless the message has less time left. */
 #define ATTEMPT_MIN (50 * NSEC_PER_MSEC)
+/* The longest time that a repeat over the only path waits for a connection. */
+#define SAME_CONNECT NSEC_PER_SEC
 
 static uint32_t retry_count(const struct msg_out *msg)
 {
@@ -29,7 +33,12 @@ static uint32_t repeats(const struct msg_out *msg)
 
 /* ---- is there another attempt? ---- */
 
-enum resend_how { RESEND_NOT, RESEND_ELSEWHERE, RESEND_REPEAT };
+enum resend_how {
+	RESEND_NOT,
+	RESEND_ELSEWHERE, /* over a path that was not tried */
+	RESEND_REPEAT,	  /* over one of several paths that were tried */
+	RESEND_SAME	  /* over the only path */
+};
 
 struct resend_plan {
 	enum resend_how how;
@@ -55,6 +64,13 @@ static unsigned int attempts_over(const struct msg_out *msg,
 				  path->lpni ? &path->lpni->nid : hop);
 }
 
+/* Did all attempts go over the path of which @n is what attempts_over() says?
+ */
+static bool is_only_path(const struct failed_paths *failed, unsigned int n)
+{
+	return n == MIN(failed->n, FAILED_PATHS_MAX);
+}
+
 /* Returns whether and how @msg is sent again, and selects plan->path. */
 static enum resend_how resend_how(const struct msg_out *msg,
 				  struct resend_plan *plan)
@@ -68,9 +84,9 @@ static enum resend_how resend_how(const struct msg_out *msg,
 	n = attempts_over(msg, failed, &plan->path);
 	if (!n && failed->n < FAILED_PATHS_MAX)
 		return RESEND_ELSEWHERE;
-	if (n == MIN(failed->n, FAILED_PATHS_MAX)) /* the only path */
+	if (repeats(msg) >= retry_count(msg))
 		return RESEND_NOT;
-	return repeats(msg) < retry_count(msg) ? RESEND_REPEAT : RESEND_NOT;
+	return is_only_path(failed, n) ? RESEND_SAME : RESEND_REPEAT;
 }
 
 /* Plans what is done if the present attempt of @msg fails. Returns false if
@@ -86,7 +102,7 @@ static bool resend_plan(const struct msg_out *msg, struct resend_plan *plan)
 	failed_paths_add(&plan->failed, &msg->ni->lnd.nid, &msg->lpni->nid);
 	plan->how = resend_how(msg, plan);
 	plan->at = loop_now(msg->cpt->loop);
-	if (plan->how == RESEND_REPEAT)
+	if (plan->how != RESEND_ELSEWHERE)
 		plan->at += MIN(PAUSE_MIN << MIN(repeats(msg), 16), PAUSE_MAX);
 	return plan->how != RESEND_NOT && plan->at < msg->deadline;
 }
@@ -95,7 +111,71 @@ bool resend_could(const struct msg_out *msg)
 {
 	struct resend_plan plan;
 
-	return resend_plan(msg, &plan);
+	return resend_plan(msg, &plan) && plan.how != RESEND_SAME;
+}
+
+/* ---- the only path ---- */
+
+/* Does the owner of @msg want to hear of a failure at once, rather than that
+ * @msg is sent again over its only path? */
+static bool is_in_a_hurry(const struct msg_out *msg)
+{
+	return msg->role == OUT_FORWARD ||
+	       (msg->role == OUT_OP && msg->op->md->options & LNET_MD_OF_LAYER);
+}
+
+/* When the LND's pause before it connects to the next hop of @msg again ends,
+ * ns; 0: it does not pause. */
+static uint64_t lnd_paused_until(const struct msg_out *msg)
+{
+	const struct lnd *lnd = msg->ni->lnd.lnd;
+	struct ulnet_id peer = { msg->lnd.next_hop, msg->lnd.next_pid };
+
+	if (!lnd->paused_until)
+		return 0;
+	return lnd->paused_until(&msg->ni->lnd, msg->cpt->index, &peer);
+}
+
+/* The present attempt of @msg has failed, and another one would take the same
+ * path, the only one: is it of use? If the LND pauses, it could not connect:
+ * that may soon change if there was no way to the peer, but not if the peer has
+ * said no. */
+static bool same_may_help(const struct msg_out *msg,
+			  const struct resend_plan *plan, int status,
+			  enum ulnet_cause cause)
+{
+	uint64_t paused;
+
+	if (status == -ETIMEDOUT || is_in_a_hurry(msg) ||
+	    lnd_judge(status, cause).blame == LND_BLAME_NOBODY)
+		return false;
+	paused = lnd_paused_until(msg);
+	if (paused && status != -EHOSTUNREACH && status != -ENETUNREACH)
+		return false;
+	return paused <= plan->at;
+}
+
+/* Is the path of @msg the only one that it has tried? */
+static bool is_same_again(const struct msg_out *msg)
+{
+	const struct failed_paths *failed;
+
+	if (!msg->retries || !msg->lpni)
+		return false;
+	failed = &msg->retries->failed;
+	return is_only_path(
+		failed,
+		failed_paths_count(failed, &msg->ni->lnd.nid, &msg->lpni->nid));
+}
+
+bool resend_waits_to_repeat(const struct msg_out *msg)
+{
+	return msg->fsm.state == OUT_CONNECTING && is_same_again(msg);
+}
+
+uint64_t resend_connect_until(const struct msg_out *msg)
+{
+	return MIN(loop_now(msg->cpt->loop) + SAME_CONNECT, msg->lnd.deadline);
 }
 
 /* ---- the pause ---- */
@@ -103,14 +183,17 @@ bool resend_could(const struct msg_out *msg)
 /* Records the failed attempt in @msg. Returns false if there is no memory.
  * (msg->retries does not come from a pool, because @msg may end on another
  * CPT.) */
-static bool resend_note(struct msg_out *msg, const struct resend_plan *plan)
+static bool resend_note(struct msg_out *msg, const struct resend_plan *plan,
+			int status, enum ulnet_cause cause)
 {
 	if (!msg->retries)
 		msg->retries = calloc(1, sizeof(*msg->retries));
 	if (!msg->retries)
 		return false;
 	msg->retries->failed = plan->failed;
-	msg->retries->repeats += plan->how == RESEND_REPEAT;
+	msg->retries->repeats += plan->how != RESEND_ELSEWHERE;
+	msg->retries->status = status;
+	msg->retries->cause = cause;
 	msg->nsends = plan->failed.n;
 	return true;
 }
@@ -156,7 +239,10 @@ static bool resend_after(struct msg_out *msg, int status,
 
 	if (!lnd_judge(status, cause).not_delivered)
 		return false;
-	if (!resend_plan(msg, &plan) || !resend_note(msg, &plan))
+	if (!resend_plan(msg, &plan) ||
+	    (plan.how == RESEND_SAME &&
+	     !same_may_help(msg, &plan, status, cause)) ||
+	    !resend_note(msg, &plan, status, cause))
 		return false;
 	count_resend(msg, resent_by(cause));
 	taken = resend_takes_path(msg, &plan);
@@ -405,6 +491,12 @@ void out_finalize_post(struct msg_out *msg, int status, enum ulnet_cause cause)
 	out_post(msg, msg->done_cpt, msg->done);
 }
 
+void resend_give_up(struct msg_out *msg)
+{
+	out_finish(msg, msg->retries->status, msg->retries->cause);
+	out_post(msg, msg->done_cpt, msg->done);
+}
+
 static void out_fail_work(struct work *w)
 {
 	struct msg_out *msg = container_of(w, struct msg_out, work);
@@ -482,6 +574,10 @@ void out_late(struct timer *t)
 		return;
 	default:
 		break;
+	}
+	if (resend_waits_to_repeat(msg)) {
+		resend_give_up(msg);
+		return;
 	}
 	/* Messages through 0@lo, and those given to answer(), are never sent
 	 * again. */

@@ -5,11 +5,19 @@
  * message is sent again (requirements D3, D4, D5).
  *
  * A message is sent again if the peer has certainly not received it, if there
- * is time left, and if there is another path. As long as there are paths that
- * the message has not tried, it tries one of these at once. Otherwise it
- * pauses, and tries again a path that it has tried; it does that retry_count
- * times in all. If only one path leads to the peer, the message is not sent
- * again, and its sender hears of the failure at once.
+ * is time left. As long as there are paths that the message has not tried, it
+ * tries one of these at once. Otherwise it pauses, and tries again a path that
+ * it has tried; it does that retry_count times in all.
+ *
+ * That path may be the only one (seed 000). But then the sender hears of the
+ * failure at once if waiting is of no use to it: if the peer has refused the
+ * connection; if the LND pauses before it connects again, and for longer than
+ * the message would; if this side lacks something; if the peer was silent,
+ * because the LND has repeated what it sent for long enough; if the
+ * message belongs to a layer, which repeats it by itself (LNET_MD_OF_LAYER); or
+ * if this node only passes it on, and needs its buffer. And a repeat over the
+ * only path does not wait for a connection for longer than SAME_CONNECT: then
+ * it ends with the failure that it had before.
  *
  * The next path is chosen when the attempt fails, and is kept during the pause.
  * Another one is chosen after the pause only if the path is gone or has lost
@@ -17,8 +25,8 @@
  *
  * Each attempt may take a part of the time that is left, so that waiting for a
  * peer NI that does not answer leaves time for other paths. An attempt may take
- * all of that time if a part of the message has been sent, or if no other
- * attempt could follow.
+ * all of that time if a part of the message has been sent, or if there is no
+ * other path.
  */
 #ifndef LNET_END_H
 #define LNET_END_H
@@ -34,6 +42,9 @@ struct lnet_peer_ni;
 struct msg_retries {
 	struct failed_paths failed;
 	uint32_t repeats; /* attempts over a path that had been tried before */
+	/* of the last failed attempt */
+	int status;
+	enum ulnet_cause cause;
 	/* When the next path was chosen, if it has been: */
 	uint64_t topology; /* cpt.topology at that time */
 	int32_t health;	   /* health of both ends of that path, added up */
@@ -65,12 +76,21 @@ void out_late(struct timer *t);
 bool attempt_tells_of_peer(int status, enum ulnet_cause cause);
 
 /* If the present attempt of @msg, which has a path, failed: would there be
- * another one? */
+ * another one, over another path? */
 bool resend_could(const struct msg_out *msg);
 
 /* Returns the deadline, in ns, of the attempt of @msg that is about to begin.
  */
 uint64_t resend_deadline(const struct msg_out *msg);
+
+/* Does @msg repeat an attempt over its only path, and wait for a connection?
+ * Then it does so until resend_connect_until(), ns, unless the peer falls
+ * silent before. */
+bool resend_waits_to_repeat(const struct msg_out *msg);
+uint64_t resend_connect_until(const struct msg_out *msg);
+/* Ends @msg, of which resend_waits_to_repeat() is true, with the failure that
+ * it had before. msg->done() runs later. */
+void resend_give_up(struct msg_out *msg);
 
 /* @ni or @lpni (NULL: none) goes away on @cpt: makes messages that pause before
  * an attempt over it choose another path. */

@@ -160,12 +160,15 @@ void reroute_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 
 /* Ends the attempt of @msg before its deadline if @msg has another path, or if
  * it is for another node: a router keeps no messages for dead peers. If there
- * is no memory for another attempt, @msg ends after the walk. */
+ * is no memory for another attempt, @msg ends after the walk. It ends as well
+ * if it would repeat an attempt over its only path. */
 static void reroute_give_up(struct msg_out *msg, struct list *out)
 {
 	(void)out;
 	if (msg->role == OUT_FORWARD || resend_could(msg))
 		out_finalize_post(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
+	else if (resend_waits_to_repeat(msg))
+		resend_give_up(msg);
 }
 
 static void leave_path(struct lnet_ni *ni, struct lnet_cpt *cpt,

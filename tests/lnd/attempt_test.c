@@ -13,6 +13,7 @@
 #include "tests/lnd/apart.h"
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
+#include "tests/lnd/netdev.h"
 #include "tests/lnd/netns.h"
 #include "tests/lnd/pair.h"
 #include "tests/lnd/raw_peer.h"
@@ -544,6 +545,63 @@ static int address_ends_a_pause(void)
 	return pair_down(&fx);
 }
 
+/* There is no way to the peer, whose address is on no interface. LNet sends the
+ * message again over this path, the only one, until the address is there. */
+static int way_is_lost(void)
+{
+	struct lnet *node;
+	enum sock_type type;
+	struct raw_peer s;
+	struct box *b;
+	struct fx fx;
+	int fd;
+
+	if (!own_network())
+		return SKIPPED;
+	if (!pair_up(&fx, patient, ARRAY_SIZE(patient)))
+		return 1;
+	node = pair.node[0];
+	expect(&fx, lnet_setting_set(node, "retry_count", 50) == 0);
+	raw_peer_init(&s, &fx, "172.30.0.1@tcp");
+	expect(&fx, raw_peer_listen(&s) == 0);
+	b = put_one(&fx, &s);
+	fx_wait_stat(&fx, 0, "resend_count", 3);
+	expect(&fx, fx_stat(&fx, 0, "resend_count") >= 3);
+	expect(&fx, fx_read(&fx, &b->terminals) == 0);
+	expect(&fx, netdev_add_addr("lo", "172.30.0.1") == 0);
+	fd = raw_peer_answer(&s, &type);
+	expect(&fx, fd >= 0 && type == SOCK_CONTROL);
+	expect(&fx, fx_wait(&fx, &b->terminals, 1));
+	expect(&fx, b->terminal.status == 0);
+	expect(&fx, fx_stat(&fx, 0, "successful_resends") == 1);
+	close(fd);
+	fx_close(&fx);
+	raw_peer_fini(&s);
+	return pair_down(&fx);
+}
+
+/* Where the LND's pauses are longer than LNet's, the sender hears at once that
+ * there is no way. */
+static int no_way_and_long_pauses(void)
+{
+	struct raw_peer s;
+	struct box *b;
+	struct fx fx;
+
+	if (!own_network())
+		return SKIPPED;
+	if (!pair_up(&fx, pauses, ARRAY_SIZE(pauses)))
+		return 1;
+	raw_peer_init(&s, &fx, "172.30.0.1@tcp");
+	b = put_one(&fx, &s);
+	expect(&fx, fx_wait(&fx, &b->terminals, 1));
+	expect(&fx, b->terminal.status == -ENETUNREACH);
+	expect(&fx, fx_stat(&fx, 0, "resend_count") == 0);
+	fx_close(&fx);
+	raw_peer_fini(&s);
+	return pair_down(&fx);
+}
+
 /* Returns how many connections the system has dropped because a queue was full.
  */
 static unsigned long dropped(void)
@@ -741,6 +799,8 @@ static const struct apart_test tests[] = {
 	{ "two processes of one NID", two_pids },
 	{ "a peer that refuses at first", refused_at_first },
 	{ "a new address ends a pause", address_ends_a_pause },
+	{ "the way to the peer is lost for a while", way_is_lost },
+	{ "no way to the peer, and long pauses", no_way_and_long_pauses },
 	{ "attempts that hear nothing are repeated", nothing_is_heard },
 	{ "both sockets reach the peer, which takes one", first_is_taken },
 	{ "both sockets reach the peer, which takes the other one",

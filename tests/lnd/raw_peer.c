@@ -52,6 +52,7 @@ static void be_patient(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 }
 
+/* The address of @nid need not be there yet. */
 static int bound_socket(const struct ulnet_nid *nid, uint16_t port)
 {
 	union netif_addr at = netif_addr(nid, port);
@@ -60,6 +61,7 @@ static int bound_socket(const struct ulnet_nid *nid, uint16_t port)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &one, sizeof(one));
 	if (bind(fd, &at.any, sizeof(at)) == 0)
 		return fd;
 	close(fd);

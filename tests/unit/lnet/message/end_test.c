@@ -116,13 +116,20 @@ Test(end, not_beyond_the_deadline)
 	rails_end(sim);
 }
 
-/* Returns two nodes with one NI each, which refuse all messages. */
-static struct lnet_sim *one_path(void)
+/* ---- the only path ---- */
+
+/* Returns two nodes with one NI each, joined by @link; @retries is the first
+ * one's retry_count. */
+static struct lnet_sim *one_path(const struct ulnet_sim_link *link,
+				 unsigned int retries)
 {
 	struct lnet_sim *sim = cluster(2);
 
 	sent.n = 0;
-	cluster_links(sim, &refuses);
+	cr_assert_eq(
+		lnet_setting_set(lnet_sim_node(sim, 0), "retry_count", retries),
+		0);
+	cluster_links(sim, link);
 	return sim;
 }
 
@@ -135,22 +142,165 @@ static void put_on_one_path(struct lnet_sim *sim, uint32_t options)
 		     0);
 }
 
-/* With one NI on each side the sender is told of a failure at once. */
-Test(end, nothing_changes_with_one_path)
+/* If there is only one path, it is tried again, retry_count times, after pauses
+ * of 10, 20, ... ms; with 0 the sender is told at once (seed 000). */
+Test(end, the_only_path_is_tried_again)
 {
-	struct lnet_sim *sim = one_path();
+	for (unsigned int retries = 0; retries < 4; retries++) {
+		struct lnet_sim *sim = one_path(&refuses, retries);
+		uint64_t pauses = ((UINT64_C(1) << retries) - 1) * 10 * MSEC;
+		uint64_t round_trips = (1 + retries) * 20000;
 
-	for (unsigned int i = 0; i < 3; i++) {
 		put_on_one_path(sim, 0);
-		lnet_sim_run(sim, 20000);
-		cr_assert_eq(sent.n, i + 1);
-		cr_expect_eq(sent.ev[i].paths_tried, 1);
-		cr_expect_eq(peer_health(sim, 0), 1000 - 100 * (int)(i + 1),
+		lnet_sim_run(sim, pauses + round_trips - 1);
+		cr_assert_eq(sent.n, 0, "%u retries: too early", retries);
+		lnet_sim_run(sim, 1);
+		seen_end(&sent, LNET_EVENT_SEND, -EHOSTUNREACH,
+			 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_REMOTE_DROPPED);
+		cr_expect_eq(sent.ev[0].paths_tried, 1 + retries);
+		cr_expect_eq(counted(sim, "resend_count"), retries);
+		cr_expect_eq(counted(sim, "failed_resends"), retries > 0);
+		cr_expect_eq(peer_health(sim, 0),
+			     1000 - 100 * (int)(1 + retries),
 			     "health is counted");
+		rails_end(sim);
+	}
+}
+
+Test(end, the_only_path_works_again)
+{
+	const struct ulnet_sim_link works = { .latency = 10000 };
+	struct lnet_sim *sim = one_path(&refuses, 5);
+
+	put_on_one_path(sim, 0);
+	/* Attempts at 0, 10, 30, 70, 150 and 310 ms. */
+	lnet_sim_run(sim, 100 * MSEC);
+	cr_assert_eq(sent.n, 0);
+	cr_expect_eq(counted(sim, "resend_count"), 4, "the next one waits");
+	cluster_links(sim, &works);
+	lnet_sim_run(sim, 60 * MSEC);
+	cr_assert_eq(sent.n, 1);
+	cr_expect_eq(sent.ev[0].status, 0);
+	cr_expect_eq(sent.ev[0].paths_tried, 5);
+	cr_expect_eq(counted(sim, "successful_resends"), 1);
+	cr_expect_eq(lnet_sim_check(sim), 0);
+	rails_end(sim);
+}
+
+/* A layer, such as RPC, decides itself when to send again. */
+Test(end, a_layer_hears_of_its_only_path_at_once)
+{
+	struct lnet_sim *sim = one_path(&refuses, 5);
+
+	put_on_one_path(sim, LNET_MD_OF_LAYER);
+	lnet_sim_run(sim, 20000);
+	cr_assert_eq(sent.n, 1);
+	cr_expect_eq(sent.ev[0].paths_tried, 1);
+	cr_expect_eq(counted(sim, "resend_count"), 0);
+	rails_end(sim);
+}
+
+/* ---- the only path, and connections ---- */
+
+/* Connecting takes a millisecond. */
+static const struct ulnet_sim_link opens = { .connect = MSEC };
+static const struct ulnet_sim_link closed = { .connect = MSEC,
+					      .refuse = LNET_SIM_ALWAYS };
+
+/* The LND has its own pauses between attempts to connect. A peer that refuses
+ * them has said no. */
+Test(end, a_refused_connection_is_told_at_once)
+{
+	struct lnet_sim *sim = one_path(&closed, 5);
+
+	for (unsigned int i = 0; i < 10; i++) {
+		put_on_one_path(sim, 0);
+		lnet_sim_run(sim, i ? 200 * MSEC : MSEC);
+		cr_assert_eq(sent.n, i + 1);
+		cr_expect_eq(sent.ev[i].status, -ECONNREFUSED);
+		cr_expect_eq(sent.ev[i].cause, LNET_CAUSE_REMOTE_DROPPED);
+		cr_expect_eq(sent.ev[i].paths_tried, 1);
 	}
 	cr_expect_eq(counted(sim, "resend_count"), 0);
-	cr_expect_eq(counted(sim, "failed_resends"), 0);
 	rails_end(sim);
+}
+
+/* Returns one_path() with a message that has failed once, over a connection,
+ * and will be repeated in some 10 ms. The connection is gone, and what comes
+ * after it is as @link says. */
+static struct lnet_sim *connection_lost(const struct ulnet_sim_link *link)
+{
+	struct lnet_sim *sim = one_path(&opens, 3);
+
+	put_on_one_path(sim, 0);
+	lnet_sim_run(sim, 2 * MSEC);
+	cr_assert_eq(sent.n, 1);
+	cr_assert_eq(sent.ev[0].status, 0);
+	sent.n = 0;
+	cluster_links(sim, &closed);
+	put_on_one_path(sim, 0);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(sent.n, 0);
+	lnet_sim_cut(sim, &LNET_NID_ANY, &LNET_NID_ANY);
+	cluster_links(sim, link);
+	return sim;
+}
+
+Test(end, a_repeat_connects_again)
+{
+	struct lnet_sim *sim = connection_lost(&opens);
+
+	lnet_sim_run(sim, 12 * MSEC);
+	cr_assert_eq(sent.n, 1);
+	cr_expect_eq(sent.ev[0].status, 0);
+	cr_expect_eq(sent.ev[0].paths_tried, 2);
+	rails_end(sim);
+}
+
+/* A repeat of a lost message finds that the peer refuses connections. */
+Test(end, a_refused_connection_ends_the_repeats)
+{
+	struct lnet_sim *sim = connection_lost(&closed);
+
+	lnet_sim_run(sim, 12 * MSEC);
+	seen_end(&sent, LNET_EVENT_SEND, -ECONNREFUSED,
+		 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_REMOTE_DROPPED);
+	cr_expect_eq(sent.ev[0].paths_tried, 2);
+	rails_end(sim);
+}
+
+/* The sender hears of the first failure between @ms and @ms + 200 later, since
+ * the repeat waits for a connection. */
+static void expect_first_failure(struct lnet_sim *sim, uint64_t ms)
+{
+	lnet_sim_run(sim, ms * MSEC);
+	cr_assert_eq(sent.n, 0);
+	lnet_sim_run(sim, 200 * MSEC);
+	seen_end(&sent, LNET_EVENT_SEND, -EHOSTUNREACH,
+		 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_REMOTE_DROPPED);
+	cr_expect_eq(sent.ev[0].paths_tried, 1, "the repeat has not begun");
+	cr_expect_eq(counted(sim, "failed_resends"), 1);
+	cr_expect_eq(counted(sim, "local_timeout_count"), 0);
+	cr_expect_eq(lnet_sim_check(sim), 0);
+	lnet_sim_run(sim, 10000 * MSEC);
+	cr_expect_eq(sent.n, 1);
+	rails_end(sim);
+}
+
+Test(end, a_repeat_does_not_wait_long_for_a_connection)
+{
+	const struct ulnet_sim_link slow = { .connect = 3000 * MSEC };
+
+	expect_first_failure(connection_lost(&slow), 1000);
+}
+
+Test(end, a_repeat_does_not_wait_in_silence)
+{
+	const struct ulnet_id us = nth_id(0), peer = nth_id(1);
+	struct lnet_sim *sim = connection_lost(&opens);
+
+	lnet_sim_partition(sim, &us.nid, &peer.nid, true);
+	expect_first_failure(sim, 400);
 }
 
 /* ---- scenario 1: a try gets a part of the time ---- */
@@ -754,9 +904,8 @@ Test(end, a_silent_path_is_kept_without_another_one)
 	const struct ulnet_sim_link slow = { .connect = SECOND * 1000 };
 	const struct ulnet_id our = nth_id(0), their = nth_id(1);
 	char from[LNET_NIDSTR_SIZE], to[LNET_NIDSTR_SIZE];
-	struct lnet_sim *sim = one_path();
+	struct lnet_sim *sim = one_path(&slow, 2);
 
-	cluster_links(sim, &slow);
 	put_on_one_path(sim, 0);
 	lnet_sim_run(sim, MSEC);
 	silent(sim, lnet_nid_format(&our.nid, from, sizeof(from)),
