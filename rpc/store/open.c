@@ -136,23 +136,27 @@ static void file_found(struct files *f, const char *name)
 		f->first = generation;
 }
 
+/* Refuses a directory of something else. */
 static int find_files(const struct ulrpc_store *store, struct files *f,
 		      char *why)
 {
 	const struct dirent *entry;
 	DIR *dir = opendir(store->name);
+	int rc;
 
 	*f = (struct files){ 0 };
 	if (!dir)
 		return journal_why(why, -errno, "cannot be read:");
 	for (errno = 0; (entry = readdir(dir)); errno = 0)
 		file_found(f, entry->d_name);
-	if (errno) {
-		journal_why(why, -errno, "cannot be read:");
-		closedir(dir);
-		return -EIO;
-	}
+	rc = -errno;
 	closedir(dir);
+	if (rc)
+		return journal_why(why, rc, "cannot be read:");
+	if (!f->first && *f->other)
+		return journal_why(why, -ENOTEMPTY,
+				   "there is no store, but a file %.160s",
+				   f->other);
 	return 0;
 }
 
@@ -319,10 +323,6 @@ static int read_all(struct ulrpc_store *store, char *why)
 
 	if (rc)
 		return rc;
-	if (!f.first && *f.other)
-		return journal_why(why, -ENOTEMPTY,
-				   "there is no store, but a file %.160s",
-				   f.other);
 	if (!f.first)
 		return new_log(store, why);
 	store->first = f.first;
@@ -389,10 +389,14 @@ int ulrpc_store_open(const char *dir, const struct ulrpc_store_conf *conf,
 {
 	char text[ULRPC_STORE_TEXT] = "no memory";
 	struct ulrpc_store *store;
+	struct files before;
 	int rc = store_new(dir, conf, &store);
 
 	if (!rc) {
 		rc = open_dir(store, text);
+		/* so that a directory of something else gets no lock */
+		if (!rc)
+			rc = find_files(store, &before, text);
 		if (!rc)
 			rc = take_lock(store, text);
 		if (!rc)

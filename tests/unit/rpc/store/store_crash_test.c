@@ -4,10 +4,12 @@
  * committed, each transaction as a whole, and no damage without a word.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/slice.h"
 #include "tests/unit/rpc/store/store_rig.h"
 
 TestSuite(store_crash, .init = rig_setup, .fini = rig_teardown);
@@ -413,6 +415,58 @@ Test(store_crash, log_that_is_not_the_last)
 	file_write("log.2", next, size - 1);
 	cr_assert_eq(rig_refused(), -EBADMSG);
 	free(next);
+}
+
+/* Writes a log, with the right checksums, of one frame with @payload. */
+static void log_of(const void *payload, size_t length)
+{
+	struct journal_id id = { .kind = JOURNAL_LOG,
+				 .generation = 1,
+				 .incarnation = { 1 } };
+	struct iovec iov = { (void *)payload, length };
+	int fd = open(dir, O_RDONLY | O_DIRECTORY);
+	struct journal j;
+
+	journal_delete(fd, &id);
+	disk->nfiles = 0;
+	cr_assert_eq(journal_new(fd, &id, &j), 0);
+	cr_assert_eq(journal_append(&j, &iov, 1, true), 0);
+	cr_assert_eq(journal_publish(fd, &id, &j), 0);
+	journal_close(&j);
+	close(fd);
+}
+
+/* Whatever another program writes in our format: it is read, or refused. */
+Test(store_crash, any_payload)
+{
+	unsigned int opened = 0, refused = 0;
+	struct entry *e = entry_new(ENTRY_USER, "key", 3, "value", 5);
+	struct ulrpc_store *store;
+	uint8_t good[64], bad[64];
+	size_t size = entry_size(e), length;
+	int rc;
+
+	entry_write(e, good);
+	entry_write(e, good + size);
+	free(e);
+	for (unsigned int i = 0; i < slice_of(10000, 600); i++) {
+		memcpy(bad, good, 2 * size);
+		for (unsigned int n = chance(3) + 1; n; n--)
+			bad[chance(2 * (unsigned int)size)] =
+				(uint8_t)chance(i % 2 ? 256 : 6);
+		length = 1 + chance(2 * (unsigned int)size);
+		log_of(bad, i % 3 ? 2 * size : length);
+		rc = ulrpc_store_open(dir, NULL, &store, why);
+		cr_assert(!rc || rc == -EBADMSG, "%s", why);
+		opened += !rc;
+		refused += rc < 0;
+		if (!rc)
+			rig_kill(store);
+		else
+			cr_assert(strstr(why, "log.1, at byte 48: Bad message"),
+				  "%s", why);
+	}
+	cr_assert(opened > 20 && refused > 20, "%u, %u", opened, refused);
 }
 
 /* Files that a crash has left behind are removed. */

@@ -430,6 +430,7 @@ Test(store, directory_of_something_else)
 	file_write("data.mdb", "x", 1);
 	cr_assert_eq(rig_refused(), -ENOTEMPTY);
 	has_text("data.mdb");
+	cr_assert_not(file_exists("lock"));
 	unlink(path("data.mdb"));
 	ulrpc_store_close(rig_open(NULL));
 	/* In a store, it is passed over. */
