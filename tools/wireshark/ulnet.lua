@@ -476,6 +476,7 @@ local messages = {
 		[12] = { "absent", "uint64" },
 		[13] = { "held", "fixed64" },
 		[14] = { "unexecuted", "bool" },
+		[15] = { "checksum", "fixed64" },
 	},
 	Moved = {
 		[1] = { "index", "uint32" },
