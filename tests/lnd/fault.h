@@ -38,7 +38,7 @@ void child_kill(pid_t pid);
 int child_main(char **argv);
 
 #define TIMEOUT	      60 /* s: sock_timeout */
-#define HASTY_TIMEOUT 2	 /* ... for behaviours that wait for it */
+#define HASTY_TIMEOUT 4	 /* ... for behaviours that wait for it */
 
 /* the rig's tunables */
 #define FAULT_TUNABLES(timeout)                                       \

@@ -17,7 +17,7 @@ static void tune(struct ulnet_conf *conf, bool hasty)
 {
 	conf->accept_max = ACCEPT_MAX;
 	if (hasty)
-		conf->accept_timeout = 1000000;
+		conf->accept_timeout = 4 * 1000000;
 	/* long enough for messages that arrive slowly */
 	conf->transaction_timeout = 60 * 1000000;
 }

@@ -15,7 +15,7 @@
 
 static const struct ulnet_tunable quick[] = { QUICK, { "sock_timeout", 60 } };
 static const struct ulnet_tunable hasty_tunables[] = { QUICK,
-						       { "sock_timeout", 2 } };
+						       { "sock_timeout", 4 } };
 
 /* Few messages, so that a peer can use up its share of them: half of 448.
  * Time-outs are long enough for a slow machine. */

@@ -17,22 +17,29 @@
  *	NOISE_MOST	s, of all sleep in a process: the less is left of it,
  *			the fewer calls sleep
  *
+ * To the program, all of this is time in which its threads were ready and
+ * others ran: what it reads of the system's count, schedstat, says so.
+ *
  * Random numbers come from the seed, and from where the thread stands among all
  * that the program makes; how threads meet is not repeated by a seed.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -63,6 +70,7 @@ static struct {
 static __thread struct {
 	uint64_t random; /* 0: has drawn no number yet */
 	uint64_t calls, wakes;
+	uint64_t slept_us;
 } self;
 
 /* ---- numbers ---- */
@@ -117,6 +125,7 @@ static void sleep_us(uint64_t us)
 	if (left <= 0 || (int64_t)(draw() % noise.most_us) >= left)
 		return;
 	atomic_fetch_sub(&noise.left_us, us);
+	self.slept_us += us;
 	while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, &ts))
 		if (errno != EINTR)
 			break;
@@ -329,6 +338,61 @@ PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *ts,
 	if (n > 0)
 		wake();
 	return n;
+}
+
+/* ---- what the system says of the delay ---- */
+
+/* Returns a file like @path, which is one of a thread's schedstat: in it, @us
+ * more have passed in which the thread was ready, but did not run. */
+static int schedstat_with(const char *path, uint64_t us)
+{
+	unsigned long long ran, waited, turns;
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	char text[100] = "";
+	long n;
+
+	if (fd < 0)
+		return fd;
+	n = syscall(SYS_read, fd, text, sizeof(text) - 1);
+	close(fd);
+	fd = memfd_create("schedstat", MFD_CLOEXEC);
+	if (fd < 0 || n <= 0 ||
+	    sscanf(text, "%llu %llu %llu", &ran, &waited, &turns) != 3)
+		return fd;
+	n = snprintf(text, sizeof(text), "%llu %llu %llu\n", ran,
+		     waited + (unsigned long long)us * 1000, turns);
+	syscall(SYS_pwrite64, fd, text, n, 0);
+	return fd;
+}
+
+/* The guard of loops reads its own thread's. */
+PUBLIC int open(const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	REAL(open);
+	va_start(args, flags);
+	mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	if (noise.on && strcmp(path, "/proc/thread-self/schedstat") == 0)
+		return schedstat_with(path, self.slept_us);
+	return real(path, flags, mode);
+}
+
+/* lnetd reads all threads', for their sum: the main thread's has it all. */
+PUBLIC FILE *fopen(const char *path, const char *mode)
+{
+	int tid;
+
+	REAL(fopen);
+	if (noise.on &&
+	    sscanf(path, "/proc/self/task/%d/schedstat", &tid) == 1 &&
+	    tid == getpid())
+		return fdopen(schedstat_with(path, (uint64_t)(noise.most_us -
+							      noise.left_us)),
+			      "r");
+	return real(path, mode);
 }
 
 /* ---- new threads ---- */

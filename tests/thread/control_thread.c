@@ -30,8 +30,11 @@ static int status_of(char *answer)
 static void *client_main(void *arg)
 {
 	static const char *const requests[] = {
-		"net show: {verbose: 4}", "ping: {nids: 0@lo}",	   "export:",
-		"set: {retry_count: 3}",  "set: {retry_count: 4}",
+		"net show: {verbose: 4}",
+		"ping: {nids: 0@lo, timeout: 60}",
+		"export:",
+		"set: {retry_count: 3}",
+		"set: {retry_count: 4}",
 	};
 	struct lnet_ctl *ctl = NULL;
 	unsigned int *answers = arg;
@@ -75,8 +78,8 @@ int main(void)
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		BUG_ON(lnet_control_request(control, "global show:", &answer));
 		BUG_ON(status_of(answer));
-		BUG_ON(lnet_control_request(control, "ping: {nids: 0@lo}",
-					    &answer));
+		BUG_ON(lnet_control_request(
+			control, "ping: {nids: 0@lo, timeout: 60}", &answer));
 		BUG_ON(status_of(answer));
 		BUG_ON(lnet_control_remember(control, NULL));
 	}

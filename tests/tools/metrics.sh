@@ -30,6 +30,18 @@ value() { # SERIES: of the last answer
 	awk -v series="$1 " 'index($0, series) == 1 { print $2 }' "$dir/out"
 }
 
+# http_until SERIES VALUE: what is counted when a reply has been sent may come after it.
+http_until() {
+	local tries
+
+	for ((tries = 0; tries < 600; tries++)); do
+		http GET /metrics
+		[ "$(value "$1")" != "$2" ] || return
+		sleep 0.1
+	done
+	complain "$1 never was $2"
+}
+
 # ---- command line ----
 
 for wrong in 0 65536 x 127.0.0.1: :9988 host.example:9988 ::1:9988 1.2.3:a; do
@@ -126,7 +138,7 @@ run 0 "$rpcping" --net 'tcp(127.0.0.6)' --port "$port" --count 100 --size 8 \
 	127.0.0.5@tcp
 run 0 "$rpcping" --net 'tcp(127.0.0.6)' --port "$port" --count 2 --delay 20ms \
 	--method Echo 127.0.0.5@tcp
-http GET /metrics
+http_until 'ulnet_rpc_server_seconds_count{service="echo",method="Raw",stage="total"}' 100
 format
 expect "requests" test "$(value \
 	'ulnet_rpc_server_calls_total{service="echo",method="Raw"}')" = 100

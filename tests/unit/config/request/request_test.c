@@ -481,7 +481,7 @@ Test(request, ping)
 	struct rig rig = rig_open();
 	struct result r;
 
-	ask_out(&rig, "ping: {nids: [0@lo]}",
+	ask_out(&rig, "ping: {nids: [0@lo], timeout: 60}",
 		"ping:\n"
 		"- primary nid: 0@lo\n"
 		"  Multi-Rail: false\n"
@@ -645,7 +645,7 @@ Test(request, ping_polled)
 	conf.run = LNET_RUN_POLL;
 	cr_assert_eq(lnet_open(&conf, &rig.node), 0);
 	cr_assert_eq(lnet_control_start(rig.node, NULL, &rig.control), 0);
-	ask_out(&rig, "ping: {nids: 0@lo}",
+	ask_out(&rig, "ping: {nids: 0@lo, timeout: 60}",
 		"ping:\n"
 		"- primary nid: 0@lo\n"
 		"  Multi-Rail: false\n"
@@ -699,7 +699,7 @@ Test(request, peers)
 Test(request, stats)
 {
 	struct rig rig = rig_open();
-	struct result r = ask(&rig, "ping: {nids: 0@lo}");
+	struct result r = ask(&rig, "ping: {nids: 0@lo, timeout: 60}");
 
 	result_free(&r);
 	r = ask(&rig, "stats show:");

@@ -71,13 +71,17 @@ static struct pair pair_open(unsigned int cpts)
 {
 	struct ulrpc_service_conf sconf;
 	struct ulrpc_client_conf cconf;
+	struct ulrpc_conf rconf;
 	struct ulnet_conf conf;
 	struct pair p;
 
 	lnet_conf_init(&conf);
 	conf.cpts = cpts;
 	cr_assert_eq(lnet_open(&conf, &p.node), 0);
-	cr_assert_eq(ulrpc_open(p.node, NULL, &p.rpc), 0);
+	/* No call is sent twice because a thread comes late. */
+	ulrpc_conf_init(&rconf);
+	rconf.timeout_min = 30 * 1000000;
+	cr_assert_eq(ulrpc_open(p.node, &rconf, &p.rpc), 0);
 	ulrpc_service_conf_init(&sconf);
 	sconf.name = "test";
 	sconf.methods = methods;
@@ -94,7 +98,7 @@ static struct pair pair_open(unsigned int cpts)
 static void call(struct pair *p, const char *method, struct ulrpc_bulk *bulk,
 		 enum ulrpc_cause cause)
 {
-	struct ulrpc_call_conf conf = { .deadline = 10000000,
+	struct ulrpc_call_conf conf = { .deadline = 60 * 1000000,
 					.bulks = &bulk,
 					.nbulks = bulk != NULL };
 	struct ulrpc_outcome o;
