@@ -282,26 +282,44 @@ static void audit(void)
 			      store_total(), CALLS);
 }
 
-static int mode_of(const char *name)
+static void usage(void)
 {
-	static const char *const names[] = { "durable", "volatile",
-					     "forgetful" };
-
-	for (int i = 0; i < 3; i++)
-		if (!strcmp(name, names[i]))
-			return i;
 	fprintf(stderr, "usage: crash [SEED [durable|volatile|forgetful]]\n");
 	exit(2);
 }
 
+static unsigned int mode_of(const char *name)
+{
+	static const char *const names[] = { "durable", "volatile",
+					     "forgetful" };
+
+	for (unsigned int i = 0; i < 3; i++)
+		if (!strcmp(name, names[i]))
+			return i;
+	usage();
+	return 0;
+}
+
+static uint64_t seed_of(const char *text)
+{
+	char *end;
+	uint64_t seed = strtoull(text, &end, 0);
+
+	if (end == text || *end)
+		usage();
+	return seed;
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+	uint64_t seed = argc > 1 ? seed_of(argv[1]) : 1;
 	const char *name = argc > 2 ? argv[2] : "durable";
 	char command[80];
 	unsigned int bad;
 
-	mode = (unsigned int)mode_of(name);
+	if (argc > 3)
+		usage();
+	mode = mode_of(name);
 	/* A node that is killed warns of what it leaves behind. */
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	if (!mkdtemp(dir))
