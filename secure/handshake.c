@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "secure/handshake.h"
+#include "secure/handshake_priv.h"
 
 #include <errno.h>
 #include <openssl/err.h>
-#include <openssl/ssl.h>
 
-/* Bytes that come and go are kept in memory of OpenSSL (BIO_s_mem()), which is
- * freed with the SSL. */
-struct handshake {
-	enum handshake_side side;
-	struct keys_user user;
-	SSL *ssl;
-	BIO *in, *out;
-	size_t fed;
-	bool done;
-	int rc; /* of handshake_feed(), once for all */
-	struct identity *peer;
-	/* server: the cluster's key that the client has shown to have */
-	char cluster[IDENTITY_NAME_SIZE];
-	char error[512];
-};
+#define PROTOCOL "ulnet-rpc" /* without an own one */
 
 static struct handshake *of(SSL *ssl)
 {
@@ -34,13 +19,14 @@ static struct handshake *of(SSL *ssl)
 static SSL_SESSION *cluster_session(SSL *ssl, const uint8_t *key)
 {
 	static const uint8_t aes_128_gcm_sha256[] = { 0x13, 0x01 };
+	const char *protocol = of(ssl)->user.protocol;
 	SSL_SESSION *s = SSL_SESSION_new();
 
 	if (s && SSL_SESSION_set1_master_key(s, key, CLUSTER_KEY_SIZE) == 1 &&
 	    SSL_SESSION_set_cipher(
 		    s, SSL_CIPHER_find(ssl, aes_128_gcm_sha256)) == 1 &&
-	    SSL_SESSION_set1_id_context(s, (const uint8_t *)KEYS_CONTEXT,
-					strlen(KEYS_CONTEXT)) == 1 &&
+	    SSL_SESSION_set1_id_context(s, (const uint8_t *)protocol,
+					(unsigned int)strlen(protocol)) == 1 &&
 	    SSL_SESSION_set_protocol_version(s, TLS1_3_VERSION) == 1)
 		return s;
 	SSL_SESSION_free(s);
@@ -120,6 +106,20 @@ static bool use_ticket(struct handshake *h, const struct ticket *t)
 	return SSL_set_session(h->ssl, t->session) == 1;
 }
 
+static bool take_protocol(struct handshake *h)
+{
+	size_t n = strlen(h->user.protocol);
+	uint8_t list[64];
+
+	BUG_ON(n > SSL_MAX_SID_CTX_LENGTH);
+	list[0] = (uint8_t)n;
+	memcpy(list + 1, h->user.protocol, n);
+	/* 0 is what this one returns if all is well */
+	return SSL_set_alpn_protos(h->ssl, list, (unsigned int)n + 1) == 0 &&
+	       SSL_set_session_id_context(h->ssl, list + 1, (unsigned int)n) ==
+		       1;
+}
+
 static void take_side(struct handshake *h)
 {
 	SSL_set_app_data(h->ssl, &h->user);
@@ -146,11 +146,14 @@ static bool start(struct handshake *h, const struct ticket *ticket)
 	BIO_set_mem_eof_return(h->in, -1);
 	SSL_set_bio(h->ssl, h->in, h->out);
 	take_side(h);
+	if (!take_protocol(h))
+		return false;
 	return !ticket || !ticket->session || use_ticket(h, ticket);
 }
 
-struct handshake *handshake_new(enum handshake_side side, struct keys *keys,
-				const struct ticket *ticket)
+struct handshake *handshake_begin(enum handshake_side side, struct keys *keys,
+				  const struct ticket *ticket,
+				  const char *protocol)
 {
 	struct handshake *h = calloc(1, sizeof(*h));
 
@@ -158,11 +161,18 @@ struct handshake *handshake_new(enum handshake_side side, struct keys *keys,
 		return NULL;
 	h->side = side;
 	h->user.keys = keys_ref(keys);
+	h->user.protocol = protocol;
 	if (start(h, ticket))
 		return h;
 	ERR_clear_error();
 	handshake_free(h);
 	return NULL;
+}
+
+struct handshake *handshake_new(enum handshake_side side, struct keys *keys,
+				const struct ticket *ticket)
+{
+	return handshake_begin(side, keys, ticket, PROTOCOL);
 }
 
 void handshake_free(struct handshake *h)
@@ -213,12 +223,16 @@ static const struct {
 	{ SSL_R_NO_SHARED_CIPHER, -EACCES,
 	  "the peer does not know the cluster's key, and this node has no "
 	  "certificate" },
+	{ SSL_R_NO_APPLICATION_PROTOCOL, -EPROTO,
+	  "the peer wants something else than this handshake is for" },
+	{ SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL, -EPROTO,
+	  "the peer wants something else than this handshake is for" },
 	{ SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, -EACCES,
 	  "the peer has no certificate, and does not know the cluster's key" },
 };
 
 /* Remembers why OpenSSL has given up. */
-static int give_up(struct handshake *h)
+int handshake_give_up(struct handshake *h)
 {
 	long verified = SSL_get_verify_result(h->ssl);
 	unsigned long first = ERR_peek_error();
@@ -246,12 +260,24 @@ static int give_up(struct handshake *h)
 	return h->rc;
 }
 
-static int fail(struct handshake *h, int rc, const char *text)
+int handshake_fail(struct handshake *h, int rc, const char *text)
 {
 	h->rc = rc;
 	snprintf(h->error, sizeof(h->error), "%s", text);
 	ERR_clear_error();
 	return rc;
+}
+
+/* Has the peer agreed on what this handshake is for? It may have said
+ * nothing. */
+static bool proto_is_right(const struct handshake *h)
+{
+	const unsigned char *agreed;
+	unsigned int n;
+
+	SSL_get0_alpn_selected(h->ssl, &agreed, &n);
+	return n == strlen(h->user.protocol) &&
+	       !memcmp(agreed, h->user.protocol, n);
 }
 
 /* Who is it? */
@@ -261,25 +287,33 @@ static int meet(struct handshake *h)
 	const char *name = h->cluster;
 	const uint8_t *key;
 
+	if (!proto_is_right(h))
+		return handshake_fail(h, -EPROTO,
+				      "the peer has not said what "
+				      "the handshake is for");
+
 	if (certificate) {
 		/* The keys are those of before, or it were not resumed; but
 		 * nobody has looked at the time. */
 		if (SSL_session_reused(h->ssl) && until_of(h) <= time(NULL))
-			return fail(h, -EACCES,
-				    "the peer's certificate is not believed: "
-				    "certificate has expired");
+			return handshake_fail(
+				h, -EACCES,
+				"the peer's certificate is not believed: "
+				"certificate has expired");
 		h->peer = keys_identity(certificate);
 		return h->peer ? 0
-			       : fail(h, -EACCES,
-				      "the peer's certificate has no name that "
-				      "can be used");
+			       : handshake_fail(h, -EACCES,
+						"the peer's certificate has no "
+						"name that "
+						"can be used");
 	}
 	if (h->side == HANDSHAKE_CLIENT)
 		name = keys_cluster(h->user.keys, &key);
 	if (!name || !name[0] || !SSL_session_reused(h->ssl))
-		return fail(h, -EACCES, "the peer has proved nothing");
+		return handshake_fail(h, -EACCES,
+				      "the peer has proved nothing");
 	h->peer = identity_new(IDENTITY_CLUSTER_KEY, name, "");
-	return h->peer ? 0 : fail(h, -ENOMEM, "no memory");
+	return h->peer ? 0 : handshake_fail(h, -ENOMEM, "no memory");
 }
 
 /* Lets OpenSSL work on what has come behind the handshake: tickets, and what
@@ -287,32 +321,39 @@ static int meet(struct handshake *h)
 static int read_behind(struct handshake *h)
 {
 	uint8_t byte;
-	int n = SSL_read(h->ssl, &byte, 1);
+	int n;
+
+	ERR_clear_error();
+	n = SSL_read(h->ssl, &byte, 1);
 
 	if (n > 0)
-		return fail(h, -EPROTO, "the peer sends data, and must not");
+		return handshake_fail(h, -EPROTO,
+				      "the peer sends data, and must not");
 	if (SSL_get_error(h->ssl, n) != SSL_ERROR_WANT_READ)
-		return give_up(h);
+		return handshake_give_up(h);
 	return 0;
 }
 
-static int go_on(struct handshake *h)
+int handshake_shake(struct handshake *h)
 {
 	int n, rc;
 
 	ERR_clear_error();
-	if (!h->done) {
-		n = SSL_do_handshake(h->ssl);
-		if (n != 1)
-			return SSL_get_error(h->ssl, n) == SSL_ERROR_WANT_READ
-				       ? 0
-				       : give_up(h);
-		rc = meet(h);
-		if (rc)
-			return rc;
-		h->done = true;
-	}
-	return read_behind(h);
+	n = SSL_do_handshake(h->ssl);
+	if (n != 1)
+		return SSL_get_error(h->ssl, n) == SSL_ERROR_WANT_READ
+			       ? 0
+			       : handshake_give_up(h);
+	rc = meet(h);
+	h->done = !rc;
+	return rc;
+}
+
+static int go_on(struct handshake *h)
+{
+	int rc = h->done ? 0 : handshake_shake(h);
+
+	return rc || !h->done ? rc : read_behind(h);
 }
 
 int handshake_feed(struct handshake *h, const void *bytes, size_t n)
@@ -320,10 +361,11 @@ int handshake_feed(struct handshake *h, const void *bytes, size_t n)
 	if (h->rc)
 		return h->rc;
 	if (n > HANDSHAKE_MAX - h->fed)
-		return fail(h, -EMSGSIZE, "the peer's handshake is too long");
+		return handshake_fail(h, -EMSGSIZE,
+				      "the peer's handshake is too long");
 	h->fed += n;
 	if (n && BIO_write(h->in, bytes, (int)n) != (int)n)
-		return fail(h, -ENOMEM, "no memory");
+		return handshake_fail(h, -ENOMEM, "no memory");
 	return go_on(h);
 }
 

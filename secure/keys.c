@@ -523,6 +523,26 @@ static bool context_shows(SSL_CTX *ctx, const struct keys *k)
 	       SSL_CTX_set1_chain(ctx, k->chain) == 1;
 }
 
+/* A client that does not name the server's protocol is refused. One that names
+ * none does not come here: see proto_is_right(). */
+static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *nout,
+		   const unsigned char *in, unsigned int nin, void *arg)
+{
+	const struct keys_user *user = SSL_get_app_data(ssl);
+	size_t n = strlen(user->protocol);
+
+	(void)arg;
+	for (unsigned int at = 0; at < nin; at += 1U + in[at]) {
+		if (in[at] != n || at + 1 + n > nin ||
+		    memcmp(in + at + 1, user->protocol, n) != 0)
+			continue;
+		*out = in + at + 1;
+		*nout = in[at];
+		return SSL_TLSEXT_ERR_OK;
+	}
+	return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
 /* The server has sent a ticket. */
 static int on_session(SSL *ssl, SSL_SESSION *session)
 {
@@ -564,14 +584,13 @@ static SSL_CTX *context_new(const struct keys *k, bool server)
 					 SSL_OP_PRIORITIZE_CHACHA);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
 	context_tickets(ctx, server);
+	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
 	if (k->authorities)
 		SSL_CTX_set1_cert_store(ctx, k->authorities);
 	if (SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) == 1 &&
 	    SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) == 1 &&
 	    SSL_CTX_set_ciphersuites(ctx, ciphers()) == 1 &&
 	    SSL_CTX_set1_groups_list(ctx, "X25519:P-256") == 1 &&
-	    SSL_CTX_set_session_id_context(ctx, (const uint8_t *)KEYS_CONTEXT,
-					   strlen(KEYS_CONTEXT)) == 1 &&
 	    context_shows(ctx, k))
 		return ctx;
 	SSL_CTX_free(ctx);

@@ -68,12 +68,11 @@ const char *keys_cluster_name(const struct keys *k, unsigned int i);
 
 /* ---- for handshake.c ---- */
 
-/* Sessions of TLS that are not of this context are not resumed. */
-#define KEYS_CONTEXT "ulnet"
-
 /* Of an SSL that has such a context: its SSL_set_app_data(). */
 struct keys_user {
-	struct keys *keys; /* borrowed */
+	struct keys *keys;    /* borrowed */
+	const char *protocol; /* what it is for (ALPN): nobody can use what one
+			       * protocol says, or its tickets, in another */
 	/* client: of the newest ticket, or NULL; the user frees it */
 	struct ssl_session_st *session;
 };

@@ -1,9 +1,9 @@
 # Keys, handshakes and sealed records. Knows OpenSSL and base/, and nothing of LNet.
 if WITH_TLS
 libulnetsecure_a_SOURCES += \
-	%D%/handshake.h %D%/handshake.c \
+	%D%/handshake.h %D%/handshake_priv.h %D%/handshake.c \
 	%D%/identity.h %D%/identity.c \
 	%D%/keys.h %D%/keys.c \
 	%D%/record.h %D%/record.c
 endif
-EXTRA_DIST += %D%/handshake.h %D%/identity.h %D%/keys.h %D%/record.h
+EXTRA_DIST += %D%/handshake.h %D%/handshake_priv.h %D%/identity.h %D%/keys.h %D%/record.h
