@@ -38,6 +38,7 @@ unit_tests += %D%/unit/secure_test
 	%D%/unit/secure/handshake_test.c \
 	%D%/unit/secure/keys_test.c \
 	%D%/unit/secure/record_test.c \
+	%D%/unit/secure/stream_test.c \
 	$(ulnet_keys_make)
 %C%_unit_secure_test_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 endif
