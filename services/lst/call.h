@@ -145,8 +145,9 @@ struct lst_ask {
 	unsigned int *pending;
 };
 
-/* Sends all @n requests at once. Returns when each has its answer, or after
- * @seconds. */
+/* Sends all @n requests at once, on a node without interfaces of the user's
+ * choice by those that lnet_ni_reach() adds. Returns when each has its answer,
+ * or after @seconds. */
 void lst_ask_all(struct lst_calls *calls, struct lst_ask *asks, unsigned int n,
 		 uint32_t seconds);
 /* Lets the node work for @us. */

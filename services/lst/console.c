@@ -25,9 +25,11 @@ void lst_ask_all(struct lst_calls *calls, struct lst_ask *asks, unsigned int n,
 
 		ask->pending = &pending;
 		ask->call.done = ask_done;
-		ask->status = lst_call_begin(
-			calls, &ask->call, ask->to, &ask->msg,
-			ask->bulk.op ? &ask->bulk : NULL, seconds);
+		ask->status = lnet_ni_reach(calls->node, &ask->to.nid);
+		if (!ask->status)
+			ask->status = lst_call_begin(
+				calls, &ask->call, ask->to, &ask->msg,
+				ask->bulk.op ? &ask->bulk : NULL, seconds);
 		pending += ask->status == 0;
 	}
 	while (pending) {

@@ -53,6 +53,24 @@ calls 10.9.2.2@tcp eth2 10.9.2.1
 # Neither the first interface nor a network of this host.
 calls 10.9.3.2@tcp eth2 10.9.2.1
 
+# The console of the self-test, too, whatever address its session is named after. The
+# node takes the word of this address only.
+start tested "${there[@]}" "$lnetd" --foreground --port 19882 --socket "$dir/tested" \
+	--net 'tcp(far2)' --net 'tcp(10.9.3.2)' --accept all --lst 10.9.2.1@tcp || finish
+export LST_SESSION=$$ XDG_RUNTIME_DIR=$dir/run
+mkdir "$XDG_RUNTIME_DIR"
+run 0 "$lst" --port 19882 new_session x
+run 0 "$lst" show_session
+has out '^x: console '
+run 0 "$lst" add_group far 10.9.2.2@tcp
+run 0 "$lst" add_group behind 10.9.3.2@tcp
+run 0 "$lst" add_test --from far --to behind --loop 10 ping
+run 0 "$lst" run --wait batch
+run 1 "$lst" add_group none 192.0.2.1@tcp
+has err '192.0.2.1@tcp: no answer: Network is unreachable$'
+run 1 "$lst" end_session
+has err 'end_session: 192.0.2.1@tcp: no answer'
+
 # Several targets: each by its own.
 run 0 "$rpcping" --port 19880 --count 3 --deadline 1m 10.9.1.2@tcp 10.9.2.2@tcp
 

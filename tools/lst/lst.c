@@ -155,25 +155,13 @@ static int node_args(struct lst_tool *t, bool given)
 	return status;
 }
 
-/* If no network is named, the console has net tcp, as kernel nodes have, for
- * which public scripts are written. */
-static int default_network(struct lst_tool *t)
-{
-	const struct node_options *o = &t->options;
-
-	return o->nnets || o->ip2nets || o->config
-		       ? 0
-		       : options_take(node_net_rows, &t->options, WHO, "net",
-				      "tcp");
-}
-
+/* If no network is named, the node gets its interfaces when nodes are asked
+ * (lst_ask_all()). */
 static int start_node(struct lst_tool *t)
 {
-	int rc = default_network(t);
+	const struct node_options *o = &t->options;
+	int rc = node_open(&t->node, &t->options, &t->say, LNET_RUN_POLL);
 
-	if (rc)
-		return 1;
-	rc = node_open(&t->node, &t->options, &t->say, LNET_RUN_POLL);
 	if (!rc)
 		rc = node_control(&t->node);
 	if (!rc)
@@ -181,6 +169,7 @@ static int start_node(struct lst_tool *t)
 	if (rc)
 		return 1;
 	t->console.node = t->node.lnet;
+	t->console.default_net = !o->nnets && !o->ip2nets && !o->config;
 	lst_calls_init(&t->console.calls, t->node.lnet, LST_HOME);
 	return 0;
 }

@@ -128,6 +128,7 @@ struct lst_console {
 	struct state state;
 	struct lnet *node; /* NULL: the command needs none */
 	struct lst_calls calls;
+	bool default_net; /* the user has named no network */
 	bool json;
 	const char *comma; /* printed before the next item of a list in JSON */
 };

@@ -27,10 +27,54 @@ static int session_end(struct lst_console *c)
 	return status;
 }
 
+/* Sets *@nid to the first NID of the node that is not 0@lo and that a session
+ * can be named after. */
+static bool find_nid(struct lst_console *c, struct ulnet_nid *nid)
+{
+	struct ulnet_id id;
+
+	for (unsigned int i = 0; !LNetGetId(c->node, i, &id); i++) {
+		*nid = id.nid;
+		if (!lnet_nid_is_lo(nid) && lnet_nid_is_nid4(nid))
+			return true;
+	}
+	return false;
+}
+
+/* Adds net tcp, as kernel nodes have, for which public scripts are written. 0
+ * or FAILED. */
+static int add_default_net(struct lst_console *c)
+{
+	struct ulnet_text_error err = { .what = "" };
+	struct ulnet_ni_conf *nis;
+	unsigned int n;
+	int rc = lnet_networks_parse("tcp", &nis, &n, &err);
+
+	if (!rc) {
+		rc = lnet_ni_add(c->node, &nis[0]);
+		free(nis);
+	}
+	return rc ? lst_fail("--net tcp: %s",
+			     *err.what ? err.what : strerror(-rc))
+		  : 0;
+}
+
+static int own_nid(struct lst_console *c, struct ulnet_nid *nid)
+{
+	if (find_nid(c, nid))
+		return 0;
+	if (c->default_net && add_default_net(c))
+		return FAILED;
+	if (find_nid(c, nid))
+		return 0;
+	return lst_fail("no network with addresses of 4 bytes: another --net "
+			"is needed, like --net 'tcp(eth0)'");
+}
+
 int lst_new_session(struct lst_console *c, const struct lst_words *w)
 {
 	struct state *s = &c->state;
-	struct ulnet_id id;
+	struct ulnet_nid nid;
 	const char *name = w->n ? w->args[0] : getenv("USER");
 
 	name = name ? name : "session";
@@ -42,17 +86,10 @@ int lst_new_session(struct lst_console *c, const struct lst_words *w)
 		return lst_fail("there is a session already: %s; end_session "
 				"ends it",
 				s->name);
-	/* Takes the first NID of this node that is not 0@lo. */
-	for (unsigned int i = 0;; i++) {
-		if (LNetGetId(c->node, i, &id))
-			return lst_fail("no network with addresses of 4 bytes: "
-					"another --net is needed, like --net "
-					"'tcp(eth0)'");
-		if (!lnet_nid_is_lo(&id.nid) && lnet_nid_is_nid4(&id.nid))
-			break;
-	}
+	if (own_nid(c, &nid))
+		return FAILED;
 	state_name_copy(s->name, name);
-	s->console = lnet_nid_to_nid4(&id.nid);
+	s->console = lnet_nid_to_nid4(&nid);
 	s->stamp = (int64_t)(lnet_now(c->node, LST_HOME) / 1000000);
 	s->force = w->force;
 	s->timeout = w->timeout;
