@@ -16,9 +16,12 @@ _Static_assert(sizeof(struct list) ==
 /* Which function of a watch is to be called. */
 enum watch_event { WATCH_DISCONNECTED, WATCH_SILENT, WATCH_CHANGED };
 
-/* A path that a user suspects counts as silent for this time: the shortest
- * silence that socklnd reports (its path_silent_min). */
-#define SUSPECTED_AFTER (300 * NSEC_PER_MSEC)
+/* A path that a user suspects counts as silent for this time: a little less
+ * than RPC waits for an answer, so that a local NI that has heard nothing since
+ * the message was lost is to blame as well. With a longer time the NI would
+ * seem well because of what it has heard before, and each of the peer's NIs
+ * would be tried from it. */
+#define SUSPECTED_AFTER (40 * NSEC_PER_MSEC)
 
 static struct list *watch_link(struct ulnet_peer_watch *watch)
 {

@@ -387,6 +387,26 @@ void attempts_ask(struct import *imp, const struct conn_loss *s)
 	}
 }
 
+void attempts_overtaken(struct import *imp, uint64_t sent,
+			const struct ulnet_nid *local,
+			const struct ulnet_nid *hop)
+{
+	uint64_t before = sent - MIN(import_rtt(imp), sent);
+	struct ulrpc_call *call;
+
+	list_for_each_entry (call, &imp->calls, order) {
+		struct batch *p = call->query.batch;
+
+		if (call->fsm.state != CALL_ASKED || p->sending ||
+		    p->sent >= before)
+			continue;
+		if (!lnet_nid_eq(&p->local, local) ||
+		    !lnet_nid_eq(&p->hop, hop))
+			batch_suspect(p);
+		call_ask(call);
+	}
+}
+
 /* ---- another attempt ---- */
 
 static void attempt_on_fenced(void *arg);

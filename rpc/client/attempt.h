@@ -87,6 +87,12 @@ void attempt_judge_rail(const struct ulrpc_call *call,
  * was lost: only about those that @s covers, and whose messages LNet is done
  * with. */
 void attempts_ask(struct import *imp, const struct conn_loss *s);
+/* The server has answered what was sent to it at @sent, ns, from @local by
+ * @hop: queries that began a round trip earlier, and are not answered yet, are
+ * lost. Asks again. */
+void attempts_overtaken(struct import *imp, uint64_t sent,
+			const struct ulnet_nid *local,
+			const struct ulnet_nid *hop);
 /* The server has restarted, or has forgotten this client: call_on_forgotten()
  * for the calls of @c that are in flight. */
 void attempts_on_forgotten(struct ulrpc_client *c);

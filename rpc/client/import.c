@@ -807,6 +807,9 @@ static void on_alive(struct import *imp, const struct ulnet_event *ev,
 	if (m->clients)
 		imp->server_clients = m->clients;
 	import_answered(imp);
+	if (m->sequence == imp->sequence)
+		attempts_overtaken(imp, imp->asked_alive, &imp->probe_local,
+				   &imp->probe_hop);
 }
 
 /* Is @nid of the import's server, as far as LNet knows? */

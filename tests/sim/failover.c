@@ -7,11 +7,13 @@
  * their way, or while replies are. Both rails are of the simulated network, as
  * over TCP, or one of them has simulated RDMA devices.
  *
- *	failover [--long] [--gain N]
+ *	failover [--long] [--gain N] [--moments N]
  *
  * --long: all combinations of circumstances. --gain N: the setting health_gain
  * of both nodes, to see what another one would do; the limits are those of the
- * default.
+ * default. --moments N: instead, how the longest call is distributed over N
+ * moments of the failure, while the callers are busy, and while they call now
+ * and then.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -35,6 +37,7 @@
 #define BIN	 (10 * MSEC)
 #define BINS	 ((FAILED + BACK) / BIN)
 #define SLOW	 (100 * MSEC)
+#define IDLE	 (200 * MSEC)
 
 enum { CLIENT, SERVER, NODES };
 
@@ -48,6 +51,7 @@ struct setup {
 	unsigned int cpts;
 	/* replies are on their way when the rail fails, not requests */
 	bool replies;
+	bool idle;  /* each caller calls every IDLE only */
 	bool verbs; /* rail VERBS has RDMA devices */
 	unsigned int
 		/* verbs: the rail that fails; without verbs, the rail that is
@@ -67,6 +71,7 @@ struct load {
 	struct caller {
 		struct load *load;
 		uint64_t began; /* ns: when its last call began */
+		bool under_way;
 	} callers[DEPTH];
 	/* calls in this second, by the rail that carried them */
 	unsigned int used[RAILS];
@@ -130,6 +135,7 @@ static void on_end(void *arg, const struct ulrpc_outcome *o, const void *reply,
 
 	(void)reply;
 	(void)length;
+	c->under_way = false;
 	if (l->over)
 		return;
 	for (unsigned int i = 0; i < RAILS; i++)
@@ -147,6 +153,8 @@ static void on_end(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	/* A call that failed at once is not tried again at once. */
 	if (o->status)
 		lnet_sim_at(l->sim, 10 * MSEC, call, c);
+	else if (l->setup.idle)
+		lnet_sim_at(l->sim, IDLE, call, c);
 	else
 		call(c);
 }
@@ -162,6 +170,7 @@ static void call(void *arg)
 	if (c->load->over)
 		return;
 	c->began = lnet_sim_now(c->load->sim);
+	c->under_way = true;
 	must(ulrpc_call(c->load->client, ulrpc_method("echo"), "", 0, &conf,
 			on_end, c, NULL),
 	     "a call");
@@ -547,7 +556,7 @@ static const struct failure failures[] = {
 	{ "the server's interface dies, and what crosses to its rail",
 	  peer_rail_down,
 	  peer_rail_up,
-	  { 1000, 1000, 0 },
+	  { 350, 1000, 0 },
 	  { 50, 1000, 0 },
 	  { 1000, EVER, 0 },
 	  UNTIL_BACK },
@@ -718,6 +727,125 @@ static void play(const struct failure *f, const struct setup *setup)
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+/* ---- any moment ---- */
+
+#define MOMENTS_MAX 10000
+#define MOMENTS	    8 /* of each row, unless the user says another number */
+#define SPREAD	    (1500 * MSEC) /* in which the moments are */
+
+/* Returns how long the longest call took, ns, if the rail fails at moment @i of
+ * @n. */
+static uint64_t longest_at(const struct failure *f, const struct setup *setup,
+			   unsigned int i, unsigned int n)
+{
+	struct load *l = load_new(setup);
+	uint64_t longest, end;
+
+	lnet_sim_run(l->sim, SEC + i * SPREAD / n + i * 7919);
+	l->rail = setup->verbs ? setup->rail : l->used[1] > l->used[0];
+	l->at = lnet_sim_now(l->sim);
+	f->fail(l);
+	lnet_sim_run(l->sim, SEC);
+	longest = l->longest;
+	end = lnet_sim_now(l->sim);
+	for (unsigned int k = 0; k < DEPTH; k++)
+		if (l->callers[k].under_way &&
+		    end - l->callers[k].began > longest)
+			longest = end - l->callers[k].began;
+	failed += load_free(l) != 0;
+	return longest;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Within how many ms each call ends, whatever the moment of the failure. Of
+ * some failures a node is told; others show only in answers that do not come,
+ * which takes a round trip and 50 ms, and another round trip that asks. */
+static unsigned int moment_limit(const struct failure *f,
+				 const struct setup *setup)
+{
+	bool crosses = f->fail == peer_rail_down || f->fail == peer_rail_del;
+	bool silent = f->fail == silence || f->fail == requests_lost ||
+		      f->fail == replies_lost;
+
+	/* A device keeps what was sent until it gives up, after 300 to 400 ms.
+	 */
+	if (setup->verbs && setup->rail == VERBS)
+		return silent ? 600 : 100;
+	/* What tells the caller may take a way that is cut, too, as do three of
+	 * four ways of calls. */
+	if (setup->nets == 1 && setup->listens && crosses)
+		return 500;
+	return silent ? 100 : 50;
+}
+
+static void play_moments(const struct failure *f, const struct setup *setup,
+			 unsigned int n)
+{
+	unsigned int limit = moment_limit(f, setup);
+	static uint64_t longest[MOMENTS_MAX];
+	char where[128];
+	bool good;
+
+	for (unsigned int i = 0; i < n; i++)
+		longest[i] = longest_at(f, setup, i, n);
+	qsort(longest, n, sizeof(longest[0]), compare);
+	good = longest[n - 1] <= limit * MSEC;
+	printf("%s %s, %s: %s: at %u moments the longest call took, ms: min "
+	       "%lu, median %lu, p95 %lu, max %lu (limit %u)\n",
+	       good ? "PASS" : "FAIL", setup_text(setup, where, sizeof(where)),
+	       setup->idle ? "idle" : "busy", f->what, n,
+	       (unsigned long)(longest[0] / MSEC),
+	       (unsigned long)(longest[n / 2] / MSEC),
+	       (unsigned long)(longest[n * 95 / 100] / MSEC),
+	       (unsigned long)(longest[n - 1] / MSEC), limit);
+	good ? passed++ : failed++;
+}
+
+/* Kinds of rails and callers. */
+static const struct setup moments[] = {
+	{ .nets = RAILS, .named = 1, .discovery = true, .listens = true },
+	{ .nets = RAILS, .named = 1, .discovery = true, .listens = false },
+	{ .nets = 1, .named = 1, .discovery = true, .listens = true },
+	{ .nets = 1, .named = 1, .discovery = true, .listens = false },
+	{ .nets = RAILS,
+	  .named = 1,
+	  .discovery = true,
+	  .listens = true,
+	  .verbs = true,
+	  .rail = 0 },
+	{ .nets = RAILS,
+	  .named = 1,
+	  .discovery = true,
+	  .listens = true,
+	  .verbs = true,
+	  .rail = VERBS },
+};
+
+static void play_all_moments(unsigned int n)
+{
+	for (size_t i = 0; i < 2 * COUNT(moments); i++) {
+		struct setup setup = moments[i / 2];
+
+		setup.cpts = 1;
+		setup.idle = i % 2;
+		for (size_t k = 0; k < COUNT(failures); k++)
+			if (failures[k].fail != instability &&
+			    (!setup.verbs ||
+			     failures[k].fail != peer_rail_down))
+				play_moments(&failures[k], &setup, n);
+		for (size_t k = 0; setup.verbs && setup.rail == VERBS &&
+				   k < COUNT(device_failures);
+		     k++)
+			play_moments(&device_failures[k], &setup, n);
+	}
+}
+
 static void play_all(const struct setup *setup)
 {
 	for (size_t i = 0; i < COUNT(failures); i++)
@@ -775,6 +903,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "long", no_argument, NULL, 'l' },
 		{ "gain", required_argument, NULL, 'g' },
+		{ "moments", required_argument, NULL, 'm' },
 		{ NULL, 0, NULL, 0 },
 	};
 	static const unsigned int usual[] = {
@@ -790,6 +919,7 @@ int main(int argc, char **argv)
 		NOT_DISCOVERED,
 		NOT_DISCOVERED | ALL_NAMED,
 	};
+	unsigned int n = 0;
 	bool all = false;
 	int c;
 
@@ -799,11 +929,19 @@ int main(int argc, char **argv)
 			all = true;
 		} else if (c == 'g') {
 			gain = atoi(optarg);
+		} else if (c == 'm' && atoi(optarg) > 0 &&
+			   atoi(optarg) <= MOMENTS_MAX) {
+			n = (unsigned int)atoi(optarg);
 		} else {
-			fprintf(stderr,
-				"usage: failover [--long] [--gain N]\n");
+			fprintf(stderr, "usage: failover [--long] [--gain N] "
+					"[--moments N]\n");
 			return 2;
 		}
+	}
+	play_all_moments(n ? n : MOMENTS);
+	if (n) {
+		printf("%d passed, %d failed\n", passed, failed);
+		return failed ? 1 : 0;
 	}
 	for (unsigned int i = 0; all && i < SETUPS; i++)
 		play_setup(i);
