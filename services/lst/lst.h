@@ -12,6 +12,16 @@
  * in LNet, where each peer has its share (LNetSetLazyPortal(3)). A session ends
  * if no request of its console that is not refused comes for session_s.
  *
+ * Slots have no shares of hosts. A host that lets the service wait for bulk
+ * data holds a slot for half a minute (BULK_US of slot.c), and one that does
+ * so in all slots of a CPT keeps the tests of others waiting meanwhile, for as
+ * long as it goes on. Framework requests have slots of their own, so that a
+ * console can always end the session; and with a list of consoles tests are
+ * only served during a session. A share could not be kept by making the host
+ * wait, because a request that is seen has its slot already. It would have to
+ * be refused, which is an error of the test, although a single client may well
+ * use all slots: tests are there to find out what a server can do.
+ *
  * The protocol has no credentials: consoles are known by the NID that a request
  * came from, and by nothing else.
  */
