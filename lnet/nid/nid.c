@@ -396,3 +396,11 @@ bool nid_is_sane(const struct ulnet_nid *nid)
 		       lnet_nid_is_any(nid);
 	return nid->size == sizeof(zero) || lnet_nid_is_any(nid);
 }
+
+bool nid_is_loopback(const struct ulnet_nid *nid)
+{
+	static const uint8_t one[16] = { [15] = 1 };
+
+	return lnet_nid_is_nid4(nid) ? nid->addr[0] == 127
+				     : !memcmp(nid->addr, one, sizeof(one));
+}

@@ -11,6 +11,10 @@
  * are compared and hashed as bytes. True for LNET_NID_ANY. */
 bool nid_is_sane(const struct ulnet_nid *nid);
 
+/* Is the IP address of @nid one that reaches nobody but this host: 127.0.0.0/8,
+ * ::1? */
+bool nid_is_loopback(const struct ulnet_nid *nid);
+
 /*
  * A segment: the NIDs of one net that have addresses of the same family, IPv4
  * or IPv6. Messages go only between NIDs of the same segment. The number of a

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "lnet/nid/nid.h"
 #include "lnet/route/route.h"
 
 const struct ni_verdict *verdict_of_ni(const struct lnet_cpt *cpt,
@@ -43,7 +44,8 @@ static unsigned int find_nis(const struct lnet_cpt *cpt,
 
 /* Finds the NIs in the IP network of @nid. Where each rail is such a network,
  * what goes from one to the other is lost when either fails, since its answers
- * go the other way. */
+ * go the other way. If there is none, finds the NIs that may reach @nid: a
+ * loopback address does not. */
 static unsigned int find_neighbours(const struct lnet_config *c,
 				    const struct ulnet_nid *nid,
 				    const void **what)
@@ -53,6 +55,11 @@ static unsigned int find_neighbours(const struct lnet_config *c,
 
 	for (unsigned int i = 0; net && i < net->nnis; i++)
 		if (ni_is_neighbour(net->ni[i], nid))
+			what[n++] = net->ni[i];
+	if (!net || n || nid_is_loopback(nid))
+		return n;
+	for (unsigned int i = 0; i < net->nnis; i++)
+		if (!nid_is_loopback(&net->ni[i]->lnd.nid))
 			what[n++] = net->ni[i];
 	return n;
 }

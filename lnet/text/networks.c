@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "lnet/nid/nid.h"
 #include "lnet/text/spec.h"
 
 #define SPEC_CONFS_MAX 1024 /* interfaces in one text */
@@ -374,14 +375,6 @@ struct matcher {
 
 /* ---- addresses ---- */
 
-static bool networks_is_loopback(const struct ulnet_nid *nid)
-{
-	static const uint8_t one[16] = { [15] = 1 };
-
-	return lnet_nid_is_nid4(nid) ? nid->addr[0] == 127
-				     : !memcmp(nid->addr, one, sizeof(one));
-}
-
 /* Does @range match loopback addresses? Other ranges, such as *.*.*.*, do not.
  */
 static bool is_for_loopback(const char *range)
@@ -411,7 +404,7 @@ static int match_range(struct matcher *m, const char *at, size_t len)
 			     rc == -ENOMEM ? "no memory" : err.what);
 	for (unsigned int i = 0; i < m->naddrs; i++)
 		m->hit[i] |= lnet_nidlist_match(list, &m->addrs[i].nid) &&
-			     (!networks_is_loopback(&m->addrs[i].nid) ||
+			     (!nid_is_loopback(&m->addrs[i].nid) ||
 			      is_for_loopback(word));
 	lnet_nidlist_free(list);
 	return 0;

@@ -299,6 +299,31 @@ Test(verdict, neighbours_are_no_rule)
 	rig_fini(&rig);
 }
 
+/* A loopback address reaches nobody but this host, though it is in no other IP
+ * network than the addresses of peers far away are. */
+Test(verdict, loopback_is_for_this_host)
+{
+	struct path_rig rig;
+
+	rig_init(&rig);
+	rig_ni(&rig, "127.0.0.1@tcp")->lnd.prefix = 8;
+	rig_ni(&rig, "10.0.0.1@tcp")->lnd.prefix = 24;
+	rig_ni(&rig, "::1@tcp")->lnd.prefix = 128;
+	rig_ni(&rig, "fd00::1@tcp")->lnd.prefix = 64;
+	rig.policies = calloc(1, sizeof(*rig.policies));
+	rig.cpt->policies = rig.policies;
+	rig_peer(&rig, "10.9.0.2@tcp");
+	rig_peer(&rig, "127.0.0.9@tcp");
+	rig_peer(&rig, "fd99::2@tcp");
+	cr_expect_str_eq(paths_to(&rig, "10.9.0.2@tcp"),
+			 "10.0.0.1@tcp > 10.9.0.2@tcp");
+	cr_expect_str_eq(paths_to(&rig, "127.0.0.9@tcp"),
+			 "127.0.0.1@tcp > 127.0.0.9@tcp");
+	cr_expect_str_eq(paths_to(&rig, "fd99::2@tcp"),
+			 "fd00::1@tcp > fd99::2@tcp");
+	rig_fini(&rig);
+}
+
 /* A peer that is not multi-rail goes on seeing the NI by which it knows this
  * node, be that in another IP network. */
 Test(verdict, neighbours_of_a_single_rail)
