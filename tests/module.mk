@@ -130,6 +130,7 @@ unit_tests += %D%/unit/lnet_discovery_test
 	%D%/unit/lnet/discovery/discovery_test.c \
 	%D%/unit/lnet/discovery/false_claim_test.c \
 	%D%/unit/lnet/discovery/frames_test.c \
+	%D%/unit/lnet/discovery/lost_nid_test.c \
 	%D%/unit/lnet/discovery/merge_test.c \
 	%D%/unit/lnet/discovery/ping_info_test.c \
 	%D%/unit/lnet/discovery/reconcile_test.c \

@@ -420,16 +420,16 @@ static int reconcile_remove_nids(struct reconcile *m)
 	for (unsigned int i = 0; i < m->nknown && !rc; i++) {
 		struct lnet_peer_ni *p =
 			peer_member(m->cpt, m->peer, &m->known[i].nid);
-		bool hearsay;
+		bool unverified;
 
 		if (!p || !(m->plan.known[i] & MERGE_GOES))
 			continue;
-		hearsay = provenance_is_unverified(p) && !p->used;
-		if (!provenance_is_unverified(p))
+		unverified = provenance_is_unverified(p);
+		if (!unverified)
 			reconcile_cut_off(m, p);
 		rc = member_split(m->cpt, p);
-		if (!rc && hearsay)
-			provenance_abandon(m->cpt, p);
+		if (!rc && (unverified || m->plan.known[i] & MERGE_UNNAMED))
+			provenance_abandon(m->cpt, p, m->peer);
 	}
 	return rc;
 }

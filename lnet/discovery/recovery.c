@@ -104,10 +104,10 @@ static bool is_ill(const struct recovery *r)
 	}
 	lpni = ni_of_peer(r);
 	/* An alias is not pinged: the CPT that owns the NID pings it, and may
-	 * receive the answers. Nor is an NI pinged that is known by hearsay
-	 * only. */
+	 * receive the answers. Nor is an NI pinged that its peer does not
+	 * name any more. */
 	return lpni && (lpni->health < LNET_HEALTH_MAX || r->watching) &&
-	       lpni->place.state == PEER_HERE && !lpni->peer->hearsay;
+	       lpni->place.state == PEER_HERE && !lpni->peer->abandoned;
 }
 
 /* Returns how many messages the peer of @lpni has sent or passed on. */

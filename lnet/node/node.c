@@ -12,6 +12,7 @@
 #include "lnet/message/msgs.h"
 #include "lnet/message/reroute.h"
 #include "lnet/peer/claim.h"
+#include "lnet/peer/provenance.h"
 
 /* The default of busy_poll when this process has the processors for itself:
  * about the time that it takes to sleep and to wake up. */
@@ -466,6 +467,7 @@ static int node_cpt_close(struct lnet_cpt *cpt, void *arg)
 	cpt->closing = true;
 	disc_stop(cpt);
 	recovery_stop(cpt);
+	provenance_stop(cpt);
 	msgs_abandon(cpt);
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		shutdown_ni(cpt->config->ni[i], cpt);

@@ -119,6 +119,7 @@ static void alias_arrives(struct peer_claim *c, struct claim_nid *n,
 	alias->preferred = n->preferred;
 	alias->health = n->health;
 	alias->down = n->down;
+	alias->used |= n->used;
 	if (alias->peer != peer)
 		peer_absorb(c->cpt, peer, alias->peer);
 	if (!lnet_nid_is_any(&n->by))
@@ -211,7 +212,9 @@ static void claim_give(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i,
 	n->health = lpni->health;
 	n->down = lpni->down;
 	n->preferred = lpni->preferred;
+	n->used = lpni->used;
 	lpni->preferred = (struct ulnet_nid)LNET_NID_ANY;
+	lpni->used = false;
 	if (provenance_is_unverified(lpni))
 		n->by = lpni->claimed_by;
 }
@@ -221,8 +224,12 @@ static void claim_keep(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i)
 {
 	struct claim_nid *n = &c->nids[i];
 
-	if (n->given)
-		peer_find(cpt, &c->names[i])->preferred = n->preferred;
+	if (n->given) {
+		struct lnet_peer_ni *lpni = peer_find(cpt, &c->names[i]);
+
+		lpni->preferred = n->preferred;
+		lpni->used = n->used;
+	}
 	n->given = false;
 }
 

@@ -34,7 +34,7 @@ struct claim_nid {
 	/* If @given: what the old owner knew of it. */
 	struct ulnet_nid preferred;
 	int32_t health;
-	bool down;
+	bool down, used;
 };
 
 /* A claim. The caller allocates it, sets @done and @by, and must not touch it

@@ -155,6 +155,7 @@ void peer_free(struct lnet_cpt *cpt, struct lnet_peer *peer)
 	while (peer->nnis)
 		member_free(cpt, peer_next_ni(peer, NULL));
 	list_del(&peer->idle);
+	peer_cpt(cpt)->nabandoned -= peer->abandoned;
 	pool_put(&peer_cpt(cpt)->peer_pool, peer);
 }
 

@@ -280,6 +280,9 @@ void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 		return;
 	lpni->peer->primary = directory_primary(&cpt->node->directory, nid);
 	peer_place(cpt, lpni);
+	/* The CPT that owned it has forgotten it. */
+	if (lpni->place.state == PEER_HERE)
+		provenance_abandon(cpt, lpni, NULL);
 }
 
 void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits)
@@ -534,8 +537,8 @@ void peers_init(struct lnet_cpt *cpt)
 	struct peer_cpt *pc = peer_cpt(cpt);
 
 	hash_init(&pc->peers);
+	provenance_init(cpt);
 	list_init(&pc->idle);
-	list_init(&pc->hearsay);
 	list_init(&pc->unverified);
 	pool_init(&pc->peer_pool, sizeof(struct lnet_peer), 0);
 	pool_init(&pc->net_pool, sizeof(struct lnet_peer_net), 0);
@@ -561,7 +564,7 @@ void peers_fini(struct lnet_cpt *cpt)
 	struct peer_cpt *pc = peer_cpt(cpt);
 
 	peers_release(cpt);
-	list_splice_tail(&pc->idle, &pc->hearsay);
+	list_splice_tail(&pc->idle, &pc->abandoned);
 	while (!list_empty(&pc->idle))
 		peer_free(cpt, list_first(&pc->idle, struct lnet_peer, idle));
 	BUG_ON(pc->peers.count);

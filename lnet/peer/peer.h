@@ -12,7 +12,8 @@
  * peer that has been idle longest is forgotten, with all its NIs. Peers that an
  * administrator has configured (lnet_peer_add(3)) are never forgotten. An idle
  * peer costs only memory. NIDs that only another peer has named count against
- * that peer, and are forgotten when it does not name them any more.
+ * that peer. A NID that its peer does not name any more is forgotten as soon as
+ * nothing uses it, unless messages of this node have named it as their target.
  *
  * Owner: the CPT.
  */
@@ -22,6 +23,7 @@
 #include "base/fsm.h"
 #include "base/hash.h"
 #include "base/list.h"
+#include "base/loop.h"
 #include "lnet/core/stat.h"
 #include "lnet/nid/nid.h"
 #include "lnet/portal/portal.h"
@@ -74,15 +76,17 @@ struct lnet_peer {
 	/* ns: until this time the peer may owe this node an answer, which may
 	 * come from any of its NIs */
 	uint64_t asked_until;
-	/* another peer has named its only NI, and does so no more; nobody else
-	 * has: it is not kept (provenance_abandon()) */
-	bool hearsay;
+	/* the peer that had its only NI does not name that NI any more: it is
+	 * not kept (provenance_abandon()) */
+	bool abandoned;
+	/* if @abandoned: how many messages had come from it before */
+	uint64_t heard;
 	uint32_t nnis;
 	/* number of claims of other CPTs' NIDs that are under way (claim.h) */
 	uint32_t claims;
 	struct ulnet_nid primary;
 	struct list nets; /* of lnet_peer_net.link, in order of creation */
-	struct list *rest; /* peer_cpt.idle, or .hearsay */
+	struct list *rest; /* peer_cpt.idle, or .abandoned */
 	struct list idle;  /* in *rest while refs is 0 */
 };
 
@@ -236,8 +240,13 @@ struct peer_cpt {
 	struct lnet_peer_ni *peer_last;
 	/* of lnet_peer.idle; the peer that has been idle longest is first */
 	struct list idle;
-	/* of lnet_peer.idle, for peers that are .hearsay */
-	struct list hearsay;
+	/* of lnet_peer.idle, for peers that are .abandoned */
+	struct list abandoned;
+	/* number of all peers that are .abandoned, idle or not */
+	uint32_t nabandoned;
+	/* for provenance.c: looks at them again; after @forget_pause, ns */
+	struct timer forget;
+	uint64_t forget_pause;
 	struct pool peer_pool, net_pool, ni_pool;
 	/* of lnet_peer_ni.unverified; the one that has been unverified longest
 	 * is first */

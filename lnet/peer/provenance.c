@@ -83,16 +83,20 @@ int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 /* How many unverified NIs are tried until one is found that is not in use. */
 #define FORGET_ATTEMPTS 16
 
-/* Has anything come from the peer, or is it to be kept for another reason? */
-static bool is_known_now(const struct lnet_peer *peer)
+/* Returns how many messages have come from @peer, which has one NI. */
+static uint64_t heard_from(const struct lnet_peer *peer)
 {
-	const struct lnet_peer_ni *lpni = peer_next_ni(peer, NULL);
 	struct ulnet_counts received = { 0 };
 
-	if (peer->nnis != 1 || peer->configured || lpni->used)
-		return true;
-	traffic_sum(&lpni->traffic.recv, &received);
-	return counts_total(&received) != 0;
+	traffic_sum(&peer_next_ni(peer, NULL)->traffic.recv, &received);
+	return counts_total(&received);
+}
+
+/* Is a peer that was abandoned to be kept after all? */
+static bool is_known_now(const struct lnet_peer *peer)
+{
+	return peer->nnis != 1 || peer->configured ||
+	       peer_next_ni(peer, NULL)->used || heard_from(peer) > peer->heard;
 }
 
 /* Called when an NI is forgotten, without having been asked to which peer it
@@ -122,26 +126,27 @@ static void peer_rests(struct lnet_peer *peer, struct list *list)
 
 void provenance_keep(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
-	if (likely(!peer->hearsay))
+	if (likely(!peer->abandoned))
 		return;
-	peer->hearsay = false;
+	peer->abandoned = false;
+	peer_cpt(cpt)->nabandoned--;
 	peer_rests(peer, &peer_cpt(cpt)->idle);
 }
 
 bool provenance_forget_abandoned(struct lnet_cpt *cpt)
 {
-	struct list *list = &peer_cpt(cpt)->hearsay;
+	struct lnet_peer *peer, *next;
+	unsigned int n = 0;
 	bool any = false;
 
-	for (unsigned int i = 0; i < FORGET_ABANDONED && !list_empty(list);
-	     i++) {
-		struct lnet_peer *peer =
-			list_first(list, struct lnet_peer, idle);
+	list_for_each_entry_safe (peer, next, &peer_cpt(cpt)->abandoned, idle) {
 		struct ulnet_nid by = peer_next_ni(peer, NULL)->claimed_by;
 
-		if (is_known_now(peer) || peer_forget(cpt, peer)) {
+		if (n++ == FORGET_ABANDONED)
+			break;
+		if (is_known_now(peer)) {
 			provenance_keep(cpt, peer);
-		} else {
+		} else if (!peer_forget(cpt, peer)) {
 			tell_claimant(cpt, &by);
 			any = true;
 		}
@@ -149,16 +154,70 @@ bool provenance_forget_abandoned(struct lnet_cpt *cpt)
 	return any;
 }
 
-void provenance_abandon(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
-{
-	struct lnet_peer *peer = lpni->peer;
+/* Abandoned peers that are in use are looked at after a second, and again after
+ * pauses that double, up to this one: in all for about two minutes. What is in
+ * use for longer is forgotten when the next peer is abandoned, or when room is
+ * needed. */
+#define FORGET_PAUSE_MAX (64 * NSEC_PER_SEC)
 
-	if (peer->configured || peer->hearsay)
+static void forget_later(struct lnet_cpt *cpt)
+{
+	struct peer_cpt *pc = peer_cpt(cpt);
+
+	if (cpt->closing || !pc->nabandoned ||
+	    pc->forget_pause > FORGET_PAUSE_MAX)
 		return;
-	peer->hearsay = true;
-	peer_rests(peer, &peer_cpt(cpt)->hearsay);
-	if (!peer->refs)
-		(void)provenance_forget_abandoned(cpt);
+	loop_timer_arm(cpt->loop, &pc->forget,
+		       loop_now(cpt->loop) + pc->forget_pause);
+	pc->forget_pause *= 2;
+}
+
+static void forget_now(struct timer *t)
+{
+	struct lnet_cpt *cpt =
+		&container_of(t, struct peer_cpt, forget)->portal.cpt;
+
+	(void)provenance_forget_abandoned(cpt);
+	forget_later(cpt);
+}
+
+void provenance_abandon(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			const struct lnet_peer *by)
+{
+	struct peer_cpt *pc = peer_cpt(cpt);
+	struct lnet_peer *peer = lpni->peer;
+	const struct lnet_peer_ni *claimant;
+
+	if (peer->configured || peer->abandoned || lpni->used)
+		return;
+	/* Only another peer than @by may still be right in naming @lpni. */
+	claimant = peer_find(cpt, &lpni->claimed_by);
+	if (claimant && claimant->peer == by)
+		lpni->claimed_by = LNET_NID_ANY;
+	peer->abandoned = true;
+	peer->heard = heard_from(peer);
+	pc->nabandoned++;
+	peer_rests(peer, &pc->abandoned);
+	(void)provenance_forget_abandoned(cpt);
+	provenance_stop(cpt);
+	pc->forget_pause = NSEC_PER_SEC;
+	forget_later(cpt);
+}
+
+void provenance_init(struct lnet_cpt *cpt)
+{
+	struct peer_cpt *pc = peer_cpt(cpt);
+
+	list_init(&pc->abandoned);
+	timer_init(&pc->forget, forget_now);
+}
+
+void provenance_stop(struct lnet_cpt *cpt)
+{
+	struct timer *forget = &peer_cpt(cpt)->forget;
+
+	if (timer_armed(forget))
+		loop_timer_cancel(cpt->loop, forget);
 }
 
 bool provenance_forget_one(struct lnet_cpt *cpt)

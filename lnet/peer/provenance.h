@@ -80,16 +80,23 @@ int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni) must_check;
  * so many of them at a time. */
 #define UNCONFIRMED_MAX 8
 
-/* @lpni was unverified, and has left its peer, which does not name it any more:
- * it is forgotten as soon as nothing uses it, so that a peer that names other
- * NIDs again and again leaves no more behind than one that does not. May free
- * @lpni. */
-void provenance_abandon(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+/* @lpni was an NI of @by, which does not name it any more, and is a peer of its
+ * own now. It is forgotten as soon as nothing uses it: so a peer whose NIDs
+ * change again and again leaves no more behind than one whose NIDs do not. It
+ * is kept if something comes from it meanwhile, or if messages of this node
+ * have named it as their target. @by is NULL if another CPT owned @lpni, and
+ * has forgotten it. May free @lpni. */
+void provenance_abandon(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			const struct lnet_peer *by);
 /* Something has come from @peer, or it has got more NIs: if it was abandoned,
  * it is kept as any other peer is. */
 void provenance_keep(struct lnet_cpt *cpt, struct lnet_peer *peer);
 /* Forgets some of those that were in use then. Returns whether it has. */
 bool provenance_forget_abandoned(struct lnet_cpt *cpt);
+
+/* For peers_init(); and when the CPT closes. */
+void provenance_init(struct lnet_cpt *cpt);
+void provenance_stop(struct lnet_cpt *cpt);
 
 /* Forgets one unverified NI that is idle. Returns false if none was found. */
 bool provenance_forget_one(struct lnet_cpt *cpt);

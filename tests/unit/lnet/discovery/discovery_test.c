@@ -400,55 +400,6 @@ Test(discover, configured_wrongly)
 	cluster_end(sim);
 }
 
-Test(discover, local_nis_come_and_go)
-{
-	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.1@tcp2") };
-	const struct ulnet_nid second = nid_of("10.0.0.1@tcp1");
-	struct lnet_sim *sim = sim_new(1);
-	struct lnet *a, *b;
-
-	discovered_pair(sim, &a, &b);
-	cr_assert_eq(lnet_ni_add(a, &third), 0);
-	lnet_sim_run_all(sim);
-	KNOWS(b, "10.0.0.1@tcp",
-	      "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp1 10.0.0.1@tcp2");
-	cr_assert_eq(lnet_ni_del(a, &second), 0);
-	lnet_sim_run_all(sim);
-	KNOWS(b, "10.0.0.1@tcp", "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp2");
-	/* The NID is a peer of its own again. */
-	KNOWS(b, "10.0.0.1@tcp1", "unknown: 10.0.0.1@tcp1");
-	cluster_end(sim);
-}
-
-/* A peer claims a NID on a net that this node has left for a while: the NID can
- * only be pinged when the net is back. */
-Test(discover, a_net_comes_back)
-{
-	const struct ulnet_ni_conf own = { .nid = nid_of("10.0.0.1@tcp1") };
-	const struct ulnet_ni_conf its = { .nid = nid_of("10.0.0.2@tcp1") };
-	struct lnet_sim *sim = sim_new(1);
-	struct ulnet_fault fault;
-	struct lnet *a, *b;
-
-	discovered_pair(sim, &a, &b);
-	cr_assert_eq(lnet_ni_del(b, &its.nid), 0);
-	lnet_sim_run_all(sim);
-	KNOWS(a, "10.0.0.2@tcp1", "unknown: 10.0.0.2@tcp1");
-	cr_assert_eq(lnet_ni_del(a, &own.nid), 0);
-	cr_assert_eq(lnet_ni_add(b, &its), 0);
-	lnet_sim_run_all(sim);
-	KNOWS(a, "10.0.0.2@tcp1", "unknown: 10.0.0.2@tcp1");
-	/* The push in which the peer announces itself is lost, too. */
-	lnet_fault_init(&fault, LNET_FAULT_DROP);
-	fault.rate = 1;
-	fault.messages = LNET_FAULT_PUT;
-	cr_assert_eq(lnet_fault_add(a, &fault), 0);
-	cr_assert_eq(lnet_ni_add(a, &own), 0);
-	lnet_sim_run(sim, LATE);
-	KNOWS(a, "10.0.0.2@tcp1", KNOWS_B);
-	cluster_end(sim);
-}
-
 /* A NID without discovery answers a ping late. Meanwhile discovery is turned on
  * there, and another NID of the node claims it. */
 Test(discover, a_claim_overtakes_an_answer)
@@ -482,27 +433,6 @@ Test(discover, a_claim_overtakes_an_answer)
 	KNOWS(a, "10.0.0.2@tcp1", "discovering: 10.0.0.2@tcp1");
 	lnet_sim_run(sim, LATE);
 	KNOWS(a, "10.0.0.2@tcp1", KNOWS_B);
-	cluster_end(sim);
-}
-
-/* A message to a NID that its peer has lost goes to another NID of the peer;
- * when the NID is back, it is used again. */
-Test(discover, a_nid_in_use_goes)
-{
-	const struct ulnet_ni_conf again = { .nid = nid_of("10.0.0.2@tcp") };
-	struct lnet_sim *sim = sim_new(1);
-	struct lnet *a, *b;
-
-	discovered_pair(sim, &a, &b);
-	cr_assert_eq(lnet_ni_del(b, &again.nid), 0);
-	lnet_sim_run(sim, LATE);
-	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp1 10.0.0.2@tcp");
-	put_to(a, "10.0.0.2@tcp", SECOND, &more);
-	lnet_sim_run(sim, LATE);
-	seen_delivered(&more);
-	cr_assert_eq(lnet_ni_add(b, &again), 0);
-	lnet_sim_run_all(sim);
-	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp1 10.0.0.2@tcp");
 	cluster_end(sim);
 }
 

@@ -162,6 +162,7 @@ static void names_both(unsigned int cpts)
 	lie_push(r.victim, "10.0.0.1@tcp");
 	lnet_sim_run(r.sim, 1500 * MSEC); /* the ping has failed */
 	cr_assert_eq(node_cpt_of(r.node, &liar), cpt);
+	KNOWS(r.node, LIAR, LIARS " 10.0.1.2@tcp");
 	victim_link(&r, true);
 	lnet_sim_run_all(r.sim);
 	arrives(&r, r.node, "10.0.0.2@tcp");

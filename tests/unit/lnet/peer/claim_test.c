@@ -700,7 +700,7 @@ static int forget(void *arg)
 }
 
 /* When the CPT that has claimed the NID forgets it, the first owner has it
- * back, and can hand it over again. */
+ * back, forgets it, too, and can hand it over again. */
 Test(claim, an_alias_comes_home)
 {
 	static struct rig r;
@@ -715,10 +715,35 @@ Test(claim, an_alias_comes_home)
 	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_ALIAS);
 	cr_assert_eq(lnet_sim_check(r.sim), 0);
 	lnet_sim_run_all(r.sim);
-	check_apart(&r);
-	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_HERE);
+	cr_assert_eq(cpt_of(&r, &r.nid), r.owner);
+	cr_assert_null(peer_find(r.owner, &r.nid));
 	cr_assert_eq(claim(&r), 0);
 	check_one_peer(&r);
+	rig_close(&r);
+}
+
+static int name_it(void *arg)
+{
+	const struct rig *r = arg;
+
+	peer_find(r->owner, &r->nid)->used = true;
+	return 0;
+}
+
+/* If messages were addressed to the NID, its new owner knows it: the NID stays
+ * in its peer even if that names it no more. The first owner does not keep the
+ * NID for that when it comes home. */
+Test(claim, a_nid_that_was_named)
+{
+	static struct rig r;
+
+	rig_open(&r);
+	put(&r);
+	lnet_sim_run_all(r.sim);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, name_it, &r), 0);
+	cr_assert_eq(claim(&r), 0);
+	cr_assert(peer_find(r.cpt, &r.nid)->used);
+	cr_assert_not(peer_find(r.owner, &r.nid)->used);
 	rig_close(&r);
 }
 
