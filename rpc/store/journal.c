@@ -145,11 +145,22 @@ int journal_publish(int dir, const struct journal_id *id, struct journal *j)
 	return fsync(dir) ? -errno : 0;
 }
 
+/* fdatasync(), which may be interrupted before it has begun. */
+static int sync_data(int fd)
+{
+	int rc;
+
+	do
+		rc = fdatasync(fd);
+	while (rc && errno == EINTR);
+	return rc;
+}
+
 int journal_sync(struct journal *j)
 {
 	if (j->broken)
 		return -ENOTRECOVERABLE;
-	if (fdatasync(j->fd)) {
+	if (sync_data(j->fd)) {
 		/* What the kernel could not write it may have forgotten, so
 		 * another fdatasync() would prove nothing. */
 		j->broken = true;
@@ -164,7 +175,7 @@ int journal_sync(struct journal *j)
  * machine fails, either. */
 static int cut_back(struct journal *j, uint64_t size, bool sync, int rc)
 {
-	if (ftruncate(j->fd, (off_t)size) || (sync && fdatasync(j->fd))) {
+	if (ftruncate(j->fd, (off_t)size) || (sync && sync_data(j->fd))) {
 		j->broken = true;
 		return -ENOTRECOVERABLE;
 	}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fork.h"
+#include "base/misuse.h"
 #include "rpc/store/store.h"
 
 #define LOCK	"lock"
@@ -53,7 +54,7 @@ static int open_dir(struct ulrpc_store *store, char *why)
 }
 
 /* Says which process has the lock, if the file says so. */
-static int busy(const struct ulrpc_store *store, char *why)
+static int store_busy(const struct ulrpc_store *store, char *why)
 {
 	char pid[24] = "";
 	ssize_t n = pread(store->lock_fd, pid, sizeof(pid) - 1, 0);
@@ -85,7 +86,7 @@ static int take_lock(struct ulrpc_store *store, char *why)
 				   "the file lock cannot be opened:");
 	if (flock(store->lock_fd, LOCK_EX | LOCK_NB)) {
 		if (errno == EWOULDBLOCK)
-			return busy(store, why);
+			return store_busy(store, why);
 		return journal_why(why, -errno, "cannot be locked:");
 	}
 	write_pid(store->lock_fd);
@@ -429,10 +430,19 @@ static void mark_end(struct ulrpc_store *store)
 
 void ulrpc_store_close(struct ulrpc_store *store)
 {
+	bool busy;
+
 	/* In a child of fork() all is the parent's; its locks may be held. */
 	if (!store || store_is_forked(store))
 		return;
 	store_compact_stop(store);
+	pthread_mutex_lock(&store->lock);
+	busy = store->txn || store->writing || !list_empty(&store->queue);
+	pthread_mutex_unlock(&store->lock);
+	MISUSE_IF(busy,
+		  "ulrpc_store_close(): a transaction of the store in %s has "
+		  "not ended",
+		  store->name);
 	mark_end(store);
 	store_free(store);
 }

@@ -105,6 +105,17 @@ Test(store_disk, sync_of_a_deletion_fails)
 	ulrpc_store_close(store);
 }
 
+/* A signal is no failure of the disk. */
+Test(store_disk, sync_is_interrupted)
+{
+	struct ulrpc_store *store = rig_open(NULL);
+
+	disk->error[DISK_SYNC] = EINTR;
+	cr_assert_eq(put(store, "a", 1), 0);
+	cr_assert_eq(disk->error[DISK_SYNC], 0);
+	ulrpc_store_close(store);
+}
+
 Test(store_disk, no_room_for_a_new_store)
 {
 	disk->error[DISK_WRITE] = ENOSPC;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Stores of durable services: transactions, reading, and what is refused. */
+#include "tests/misuse.h"
 #include "tests/unit/rpc/store/store_rig.h"
 
 #include <sys/stat.h>
@@ -416,6 +417,29 @@ Test(store, child_has_no_lock)
 	ulrpc_store_close(rig_open(NULL));
 	close(down[1]);
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+}
+
+/* ---- mistakes ---- */
+
+static void close_in_txn(void *arg)
+{
+	struct ulrpc_store *store;
+	struct ulrpc_txn *txn;
+
+	(void)arg;
+	misuse_must(!ulrpc_store_open(dir, NULL, &store, why));
+	misuse_must(!ulrpc_txn_begin(store, &txn));
+	ulrpc_store_close(store);
+}
+
+Test(store, closed_in_a_transaction)
+{
+	char text[MISUSE_TEXT];
+
+	misuse_is(close_in_txn, NULL,
+		  "ulnet: ulrpc_store_close(): a transaction of the store in "
+		  "*/store.* has not ended",
+		  text);
 }
 
 /* ---- what is refused ---- */
