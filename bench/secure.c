@@ -39,7 +39,7 @@ static struct keys *keys_of(const char *dir, bool cluster)
 					     "cluster.key" };
 	char path[4][256];
 	struct keys_conf conf = { 0 };
-	struct keys_error err;
+	struct keys_error err = { "" };
 	struct keys *k;
 
 	for (unsigned int i = 0; i < 4; i++)

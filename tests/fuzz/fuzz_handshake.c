@@ -24,7 +24,7 @@ static const char *const files[] = { "a.crt",	      "a.key",
 static struct keys *load(char path[][128], bool cluster)
 {
 	struct keys_conf conf = { 0 };
-	struct keys_error err;
+	struct keys_error err = { "" };
 	struct keys *k;
 
 	if (cluster)
