@@ -660,6 +660,8 @@ AM_CPPFLAGS += $(CRITERION_CFLAGS)
 # brings collides with theirs.
 if WITH_FUZZERS
 noinst_PROGRAMS += $(fuzz_programs)
+%C%_fuzz_fuzz_handshake_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
+%C%_fuzz_fuzz_record_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 AM_LDFLAGS += $(FUZZER_LDFLAGS)
 else
 check_PROGRAMS += $(thread_tests) $(sim_campaigns) $(sim_measures) \
