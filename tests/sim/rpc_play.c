@@ -239,7 +239,7 @@ int play_node(struct run *r, unsigned int index)
 	m->index = index;
 	for (unsigned int i = 0; i < SERVICES; i++)
 		if (chance(r, 40))
-			store_make(r, &m->stores[i]);
+			store_make(m, &m->stores[i]);
 	lnet_conf_init(&conf);
 	conf.discovery = m->discovery;
 	return cluster_node_add(r->sim, m->nids, m->nnids, &conf, start, r);

@@ -145,6 +145,7 @@ struct store {
 	unsigned int number;
 	uint8_t incarnation[16];
 	const struct lnet_sim *sim;
+	const struct member *owner;
 	struct stored *first;
 };
 
@@ -380,7 +381,7 @@ void part_end(struct job *j, unsigned int i, int status, uint64_t moved);
 /* ---- rpc_store.c ---- */
 
 /* Makes a new, empty store. */
-void store_make(struct run *r, struct store *s);
+void store_make(const struct member *m, struct store *s);
 void store_free(struct store *s);
 /* Looks up a record: ulrpc_durable.lookup; @arg is the store. */
 int store_lookup(void *arg, const void *key, void **value_p, size_t *length_p);
@@ -539,6 +540,9 @@ void audit_waiting(struct member *m);
 void audit_times(struct member *m);
 /* Notes the time of a job that is about to be answered. */
 void audit_answer(const struct job *j);
+/* Notes the time of the request that a store of @m is asked about: what is
+ * answered from the store is a sample that no handler sees. */
+void audit_lookup(const struct member *m, const void *key);
 /* Do all handlers know which of their calls were given up? If not, and @report:
  * violations. */
 bool audit_given_up(const struct member *m, bool report);

@@ -386,7 +386,7 @@ void server_start(struct member *m, unsigned int service)
 	}
 	if (store->number) {
 		if (chance(r, 3)) {
-			store_make(r, store);
+			store_make(m, store);
 			tally_count(r, STORE_IS_LOST);
 		}
 		memcpy(durable.incarnation, store->incarnation, 16);

@@ -27,10 +27,13 @@ void store_free(struct store *s)
 	}
 }
 
-void store_make(struct run *r, struct store *s)
+void store_make(const struct member *m, struct store *s)
 {
+	struct run *r = m->run;
+
 	store_free(s);
 	s->sim = r->sim;
+	s->owner = m;
 	s->number = ++r->nstores;
 	for (unsigned int i = 0; i < sizeof(s->incarnation); i++)
 		s->incarnation[i] = (uint8_t)rnd(r, 256);
@@ -68,6 +71,7 @@ int store_lookup(void *arg, const void *key, void **value_p, size_t *length_p)
 	const struct store *s = arg;
 	const struct stored *x = *store_find(s, key);
 
+	audit_lookup(s->owner, key);
 	if (!x || x->until < lnet_sim_now(s->sim))
 		return -ENOENT;
 	*value_p = malloc(x->length);
