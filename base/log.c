@@ -109,14 +109,47 @@ const char *log_level_name(int level)
 
 /* ---- stamps ---- */
 
-static pthread_mutex_t name_lock = PTHREAD_MUTEX_INITIALIZER;
-static char name_now[LOOP_NAME];
+static pthread_mutex_t node_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list nodes = { &nodes, &nodes }; /* log_node.link */
 
-void log_name_set(const char *name)
+void log_node_add(struct log_node *n)
 {
-	pthread_mutex_lock(&name_lock);
-	snprintf(name_now, sizeof(name_now), "%s", name);
-	pthread_mutex_unlock(&name_lock);
+	*n->name = 0;
+	pthread_mutex_lock(&node_lock);
+	list_add_tail(&nodes, &n->link);
+	pthread_mutex_unlock(&node_lock);
+}
+
+void log_node_del(struct log_node *n)
+{
+	pthread_mutex_lock(&node_lock);
+	list_del(&n->link);
+	pthread_mutex_unlock(&node_lock);
+}
+
+void log_node_leave(struct log_node *n)
+{
+	/* A thread of the parent may have held it. */
+	pthread_mutex_init(&node_lock, NULL);
+	list_del(&n->link);
+}
+
+void log_node_rename(struct log_node *n, const char *name)
+{
+	pthread_mutex_lock(&node_lock);
+	snprintf(n->name, sizeof(n->name), "%s", name);
+	pthread_mutex_unlock(&node_lock);
+}
+
+/* Copies the name of the process's node, or "". */
+static void only_name(char name[LOG_NAME])
+{
+	*name = 0;
+	pthread_mutex_lock(&node_lock);
+	if (!list_empty(&nodes) && nodes.next == nodes.prev)
+		memcpy(name, list_first(&nodes, struct log_node, link)->name,
+		       LOG_NAME);
+	pthread_mutex_unlock(&node_lock);
 }
 
 /* Is stderr systemd's journal? JOURNAL_STREAM names what the service was
@@ -139,19 +172,20 @@ static bool stamps_are_wanted(void)
 	return text && *text && strcmp(text, "0") != 0 && !is_journal();
 }
 
-static const char *stamp_name(char name[LOOP_NAME])
+static const char *stamp_name(char name[LOG_NAME])
 {
 	const struct loop *here = loop_current();
 
-	pthread_mutex_lock(&name_lock);
-	memcpy(name, here && *here->name ? here->name : name_now, LOOP_NAME);
-	pthread_mutex_unlock(&name_lock);
+	if (here && *here->name)
+		memcpy(name, here->name, LOG_NAME);
+	else
+		only_name(name);
 	return *name ? name : "-";
 }
 
 const char *log_stamp(char *text, size_t size)
 {
-	char at[32], name[LOOP_NAME];
+	char at[32], name[LOG_NAME];
 	struct timespec now;
 	struct tm tm;
 

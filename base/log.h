@@ -4,14 +4,15 @@
  * of the errno. err: an operator must act; warn: degraded, recovers by itself;
  * info: the configuration changed; debug: costs one test when off.
  *
- * Levels and sink are process-wide. They and each thread's loop pointer are the
- * only mutable globals of base/. Any thread.
+ * Levels, sink and the nodes' names are process-wide. They and each thread's
+ * loop pointer are the only mutable globals of base/ (but for base/fork.h). Any
+ * thread.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
 #include <stdarg.h>
-#include "base/util.h"
+#include "base/list.h"
 
 enum log_level { LOG_ERR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
@@ -58,11 +59,25 @@ void log_setup(enum log_level level, log_sink_fn sink, void *arg);
 #define LOG_STAMP_VARIABLE "ULNET_LOG_STAMP"
 #define LOG_STAMP	   128
 /* Fills @text with such a stamp, with a space behind it, or with "". Returns
- * @text. The node is that of the loop in whose turn the thread is (loop.name),
- * otherwise the one that log_name_set() named last. */
+ * @text. The node is that of the loop in whose turn the thread is (loop.name).
+ * Otherwise, or if that has no name, it is the process's: none ("-") if the
+ * process has several. */
 const char *log_stamp(char *text, size_t size);
-/* A node of the process has this name now; it is copied. Any thread. */
-void log_name_set(const char *name);
+
+#define LOG_NAME 64
+
+/* A node of the process. */
+struct log_node {
+	struct list link;
+	char name[LOG_NAME]; /* "": it has none yet */
+};
+
+/* Borrows @n until log_node_del(), or log_node_leave() in a child of fork()
+ * that has no other thread yet. */
+void log_node_add(struct log_node *n);
+void log_node_del(struct log_node *n);
+void log_node_leave(struct log_node *n);
+void log_node_rename(struct log_node *n, const char *name);
 
 /* Sets the level alone, of all subsystems. */
 void log_level_set(enum log_level level);

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include "base/env.h"
 #include "base/guard.h"
+#include "base/log.h"
 #include "base/stat.h"
 #include "base/timer.h"
 
@@ -73,8 +74,6 @@ struct spin {
 	uint64_t window; /* ns: the present window */
 };
 
-#define LOOP_NAME 64
-
 struct loop {
 	struct env *env;
 	uint64_t now; /* ns; as of the start of this turn */
@@ -89,7 +88,8 @@ struct loop {
 	pthread_t owner;	      /* read by any thread, atomically */
 	_Atomic bool stopping;	      /* set by any thread */
 	_Atomic unsigned int posting; /* number of threads in loop_post() */
-	char name[LOOP_NAME]; /* of the node, in its log; "": none yet */
+	char name[LOG_NAME];	      /* of its node, in the log; "": none yet,
+			     * or the loop is of several nodes */
 };
 
 /* Private to loop.c: use loop_current(). Initial-exec, since the default model

@@ -67,13 +67,13 @@ static void ni_gone_soon(struct lnet_ni *ni, struct lnet_cpt *cpt)
 
 /* The node's name in its log: its first NID on a network, which tells the nodes
  * of a cluster apart. */
-static void config_name(const struct lnet_config *config, char name[LOOP_NAME])
+static void config_name(const struct lnet_config *config, char name[LOG_NAME])
 {
 	*name = 0;
 	for (unsigned int i = 0; i < config->nnis; i++) {
 		if (ni_is_lo(config->ni[i]))
 			continue;
-		lnet_nid_format(&config->ni[i]->lnd.nid, name, LOOP_NAME);
+		lnet_nid_format(&config->ni[i]->lnd.nid, name, LOG_NAME);
 		return;
 	}
 }
@@ -85,7 +85,8 @@ static int config_take(struct lnet_cpt *cpt, void *arg)
 	const struct config_change *c = arg;
 
 	cpt->config = c->config;
-	config_name(c->config, cpt->loop->name);
+	if (cpt->node->own_loops)
+		config_name(c->config, cpt->loop->name);
 	cpt_rules_changed(cpt);
 	if (c->gone)
 		ni_gone_soon(c->gone, cpt);
@@ -100,7 +101,7 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 {
 	struct lnet_config *old = net_node(node)->config;
 	struct config_change change = { new, gone };
-	char name[LOOP_NAME];
+	char name[LOG_NAME];
 
 	pthread_mutex_lock(&net_node(node)->config_lock);
 	net_node(node)->config = new;
@@ -111,7 +112,7 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 	targets_changed(node);
 	free(old);
 	config_name(new, name);
-	log_name_set(name);
+	log_node_rename(&whole_node(node)->log, name);
 	policies_follow_nis(node);
 }
 

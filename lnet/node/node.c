@@ -192,6 +192,7 @@ static void node_free(struct lnet *node)
 	pthread_mutex_destroy(&net_node(node)->config_lock);
 	pthread_mutex_destroy(&node->ended_lock);
 	pthread_cond_destroy(&node->ended);
+	log_node_del(&whole_node(node)->log);
 	free(whole_node(node)->all);
 	free(whole_node(node));
 }
@@ -207,6 +208,7 @@ static void node_in_child(struct fork_watch *watch)
 		&container_of(watch, struct whole_node, fork)->net.portal.node;
 
 	node->forked = true;
+	log_node_leave(&whole_node(node)->log);
 	atomic_store(&node->closing, true);
 	/* Functions look up NIDs before they find that the node has gone. */
 	pthread_mutex_init(&node->directory.lock, NULL);
@@ -328,6 +330,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	targets_init(node);
 	if (node->own_loops)
 		loops_poll(node);
+	log_node_add(&whole->log);
 	*node_p = node;
 	return 0;
 

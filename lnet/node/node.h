@@ -7,6 +7,7 @@
 #define LNET_NODE_H
 
 #include "base/fork.h"
+#include "base/log.h"
 #include "lnd/lnd.h"
 #include "lnet/core/cpt.h"
 #include "lnet/discovery/discovery.h"
@@ -46,6 +47,7 @@ struct whole_node {
 	struct list layers;
 	struct list threads; /* of ulnet_thread.link; under lnet.ended_lock */
 	struct fork_watch fork;
+	struct log_node log;
 	/* Locked during a change of the configuration. It is not held when
 	 * handlers are called, and handlers never wait for it. */
 	pthread_mutex_t control;

@@ -179,3 +179,38 @@ Test(log, limited_lines)
 	cr_assert_eq(evaluated, LOG_LIMIT_LINES);
 	cr_assert_str_eq(s.last, "peer: 10");
 }
+
+/* ---- stamps ---- */
+
+/* Asserts that lines outside of turns name the node @name. */
+static void stamped(const char *name)
+{
+	char text[LOG_STAMP], want[LOG_STAMP];
+
+	snprintf(want, sizeof(want), "Z %s ", name);
+	log_stamp(text, sizeof(text));
+	cr_assert(strstr(text, want), "%s", text);
+}
+
+/* A line outside of turns could be of any node, unless there is one alone. */
+Test(log, stamps_of_several_nodes)
+{
+	struct log_node a, b;
+
+	setenv(LOG_STAMP_VARIABLE, "1", 1);
+	unsetenv("JOURNAL_STREAM");
+	stamped("-");
+	log_node_add(&a);
+	stamped("-");
+	log_node_rename(&a, "10.0.0.1@tcp");
+	stamped("10.0.0.1@tcp");
+	log_node_add(&b);
+	stamped("-");
+	log_node_rename(&b, "10.0.0.2@tcp");
+	stamped("-");
+	log_node_rename(&a, "10.0.0.3@tcp");
+	log_node_del(&b);
+	stamped("10.0.0.3@tcp");
+	log_node_del(&a);
+	stamped("-");
+}

@@ -465,3 +465,70 @@ Test(node, deleted_and_added_at_once, .timeout = 60)
 		sim_net_free(net);
 	}
 }
+
+/* ---- the names of nodes in the log ---- */
+
+static int note_stamp(void *arg)
+{
+	lnet_log_stamp(arg, LNET_LOG_STAMP);
+	return 0;
+}
+
+/* Asserts that @node's lines name the node @name; NULL: lines outside of all
+ * turns. */
+static void stamped(struct lnet *node, const char *name)
+{
+	char text[LNET_LOG_STAMP], want[LNET_LOG_STAMP];
+
+	snprintf(want, sizeof(want), "Z %s ", name);
+	cr_assert_eq(node ? lnet_call(node, 0, note_stamp, text)
+			  : note_stamp(text),
+		     0);
+	cr_assert(strstr(text, want), "%s", text);
+}
+
+static struct lnet *caller_open(const char *nids)
+{
+	struct ulnet_conf conf;
+	struct lnet *node;
+
+	lnet_conf_init(&conf);
+	conf.nids = nids;
+	conf.accept = LNET_ACCEPT_NONE;
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	return node;
+}
+
+/* Lines of a node's turns have its name, others only if it is alone. */
+Test(node, log_names_the_node_that_says_it)
+{
+	struct lnet *a, *b;
+
+	setenv("ULNET_LOG_STAMP", "1", 1);
+	unsetenv("JOURNAL_STREAM");
+	a = caller_open("127.0.0.1@tcp");
+	stamped(a, "127.0.0.1@tcp");
+	stamped(NULL, "127.0.0.1@tcp");
+	b = caller_open("127.0.0.2@tcp");
+	stamped(a, "127.0.0.1@tcp");
+	stamped(b, "127.0.0.2@tcp");
+	stamped(NULL, "-");
+	lnet_close(b);
+	stamped(NULL, "127.0.0.1@tcp");
+	lnet_close(a);
+	stamped(NULL, "-");
+}
+
+/* Simulated nodes share their loops. */
+Test(node, log_does_not_guess_who_says_it)
+{
+	struct lnet_sim *sim;
+
+	setenv("ULNET_LOG_STAMP", "1", 1);
+	unsetenv("JOURNAL_STREAM");
+	sim = cluster(2);
+	stamped(lnet_sim_node(sim, 0), "-");
+	cr_assert_eq(lnet_sim_crash(sim, 1), 0);
+	stamped(lnet_sim_node(sim, 0), "10.0.0.1@tcp");
+	cluster_end(sim);
+}
