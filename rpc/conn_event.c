@@ -140,6 +140,17 @@ void conn_event_heard(struct shard *s, const struct ulnet_nid *nid)
 	conn_event_tell(s, &event);
 }
 
+/* Does more than one rail lead to @nid: has its node several NIs that are
+ * known, or this one? */
+static bool has_rails(struct shard *s, const struct ulnet_nid *nid)
+{
+	struct ulnet_id second;
+
+	/* Number 0 is 0@lo. */
+	return lnet_is_multi_rail(s->node, nid) ||
+	       LNetGetId(s->node, 2, &second) == 0;
+}
+
 void conn_event_suspect(struct shard *s, const struct ulnet_nid *local,
 			const struct ulnet_id *peer,
 			const struct ulnet_nid *hop)
@@ -155,7 +166,7 @@ void conn_event_suspect(struct shard *s, const struct ulnet_nid *local,
 	if (lnet_nid_is_any(local) || lnet_nid_is_any(&peer->nid) ||
 	    lnet_nid_is_any(hop))
 		return;
-	if (!routed && !lnet_is_multi_rail(s->node, &peer->nid))
+	if (!routed && !has_rails(s, &peer->nid))
 		return;
 	stat_count(s, RPC_STAT_rails_suspected);
 	cpt = lnet_cpt_of(s->node, hop);

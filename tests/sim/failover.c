@@ -777,10 +777,10 @@ static unsigned int moment_limit(const struct failure *f,
 	 */
 	if (setup->verbs && setup->rail == VERBS)
 		return silent ? 600 : 100;
-	/* What tells the caller may take a way that is cut, too, as do three of
-	 * four ways of calls. */
+	/* What tells the caller may take a way that is cut, too. Then three of
+	 * four ways of calls are cut, or, if it has been told, one of two. */
 	if (setup->nets == 1 && setup->listens && crosses)
-		return 500;
+		return f->fail == peer_rail_down ? 400 : 150;
 	return silent ? 100 : 50;
 }
 
