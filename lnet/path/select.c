@@ -4,66 +4,10 @@
 #include <errno.h>
 
 #include "lnet/net/net.h"
+#include "lnet/path/stage.h"
 #include "lnet/path/verdict.h"
 #include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
-
-/* ---- failed paths ---- */
-
-void failed_paths_add(struct failed_paths *f, const struct ulnet_nid *ni,
-		      const struct ulnet_nid *peer)
-{
-	unsigned int i = f->n++ % FAILED_PATHS_MAX;
-
-	f->path[i].ni = *ni;
-	f->path[i].peer = *peer;
-}
-
-unsigned int failed_paths_count(const struct failed_paths *f,
-				const struct ulnet_nid *ni,
-				const struct ulnet_nid *peer)
-{
-	unsigned int count = 0;
-
-	for (unsigned int i = 0; i < MIN(f->n, FAILED_PATHS_MAX); i++)
-		count += (!ni || lnet_nid_eq(ni, &f->path[i].ni)) &&
-			 (!peer || lnet_nid_eq(peer, &f->path[i].peer));
-	return count;
-}
-
-unsigned int failed_paths_by(const struct lnet_cpt *cpt,
-			     const struct failed_paths *f,
-			     const struct ulnet_nid *gateway)
-{
-	unsigned int count = 0;
-
-	for (unsigned int i = 0; i < MIN(f->n, FAILED_PATHS_MAX); i++)
-		count += directory_same(&cpt->node->directory, &f->path[i].peer,
-					gateway);
-	return count;
-}
-
-void failed_paths_last(const struct failed_paths *f, struct ulnet_nid *ni,
-		       struct ulnet_nid *peer)
-{
-	unsigned int i = (f->n - 1) % FAILED_PATHS_MAX;
-
-	*ni = f->path[i].ni;
-	*peer = f->path[i].peer;
-}
-
-/* A choice in progress. "The NI named" is the one that the sender has named:
- * request->src, request->dst. */
-struct seek {
-	struct lnet_cpt *cpt;
-	const struct path_request *request;
-	struct lnet_ni *src;	  /* the local NI named; NULL: none is named */
-	struct lnet_peer_ni *dst; /* the peer NI named; NULL: not known yet */
-	bool mr;		  /* any NI of the peer may be chosen */
-	/* criteria (RANK_BY()) in which all candidates count as equal */
-	uint32_t ignored;
-	struct path_trace *trace; /* NULL: not wanted */
-};
 
 /* With health_sensitivity 0, health decides nothing (seed 000). Whatever the
  * setting, interfaces that are down are avoided. */
@@ -77,146 +21,6 @@ static uint32_t criteria_ignored(const struct lnet_cpt *cpt)
 	if (unlikely(!settings_health_is_on(&cpt->node->settings)))
 		ignored |= RANK_BY(HEALTH) | RANK_BY(PEER_HEALTH);
 	return ignored;
-}
-
-/* ---- a stage of a choice: the best candidate of one kind ---- */
-
-struct stage {
-	const struct seek *seek;
-	void *best; /* best candidate so far; NULL: none yet */
-	struct path_rank rank[2];
-	/* which of these is the best candidate's, and which the next one's */
-	struct path_rank *best_rank, *next_rank;
-	/* Indexes in the trace: */
-	unsigned int begin; /* of the first candidate */
-	/* 1 + index of the best candidate; .begin: none */
-	unsigned int after_best;
-};
-
-/* In all calls of these inline functions @kind is a constant, and the same for
- * all candidates of the stage: so criteria of other kinds cost nothing. */
-static inline void stage_begin(struct stage *st, const struct seek *s,
-			       enum ulnet_path_kind kind)
-{
-	st->seek = s;
-	st->best = NULL;
-	rank_clear(rank_criteria[kind] & ~RANK_SELDOM, &st->rank[0]);
-	rank_clear(rank_criteria[kind] & ~RANK_SELDOM, &st->rank[1]);
-	st->next_rank = &st->rank[0];
-	st->best_rank = &st->rank[1];
-	st->begin = st->after_best = s->trace ? s->trace->n : 0;
-}
-
-/* Returns the rank of the candidate that is offered next, for the caller to
- * fill in: with the same keys for all candidates of a stage. */
-static inline struct path_rank *stage_rank(struct stage *st)
-{
-	return st->next_rank;
-}
-
-static out_of_line void trace_add(struct path_trace *t,
-				  enum ulnet_path_kind kind,
-				  const struct ulnet_nid *nid,
-				  enum ulnet_path_why why,
-				  const struct path_rank *rank)
-{
-	unsigned int room = t->n < t->room ? t->room : 2 * t->room + 8;
-	struct path_seen *seen = t->seen;
-
-	if (room != t->room)
-		seen = realloc(seen, room * sizeof(*seen));
-	if (!seen) {
-		t->incomplete = true;
-		return;
-	}
-	t->seen = seen;
-	t->room = room;
-	t->seen[t->n++] = (struct path_seen){
-		.kind = kind,
-		.nid = *nid,
-		.why = why,
-		.rank = rank ? *rank : (struct path_rank){ { 0 } },
-	};
-}
-
-static out_of_line bool rank_is_better_by(uint32_t criteria,
-					  const struct path_rank *r,
-					  const struct path_rank *best)
-{
-	return rank_is_better(criteria, r, best);
-}
-
-static inline bool stage_is_better(const struct stage *st,
-				   enum ulnet_path_kind kind)
-{
-	const struct path_rank *r = st->next_rank;
-	const struct path_rank *best = st->best_rank;
-	uint32_t ignored = st->seek->ignored;
-
-	/* The usual mask is a constant, so that little code is made of the
-	 * comparison. */
-	if (likely(ignored == (RANK_BY_POLICY | RANK_SELDOM)))
-		return rank_is_better(rank_criteria[kind] &
-					      ~(RANK_BY_POLICY | RANK_SELDOM),
-				      r, best);
-	return rank_is_better_by(rank_criteria[kind] & ~ignored, r, best);
-}
-
-/* Compares @candidate, whose rank the caller has put into stage_rank(), with
- * the best one so far. */
-static inline void stage_offer(struct stage *st, enum ulnet_path_kind kind,
-			       void *candidate, const struct ulnet_nid *nid)
-{
-	struct path_rank *r = st->next_rank;
-	struct path_trace *t = st->seek->trace;
-
-	if (unlikely(t))
-		trace_add(t, kind, nid, LNET_PATH_CHOSEN, r);
-	if (st->best && !stage_is_better(st, kind))
-		return;
-	st->best = candidate;
-	st->next_rank = st->best_rank;
-	st->best_rank = r;
-	if (unlikely(t))
-		st->after_best = t->n;
-}
-
-/* Notes in the trace that the candidate with @nid cannot be chosen, and why. */
-static inline void stage_refuse(const struct stage *st,
-				enum ulnet_path_kind kind,
-				const struct ulnet_nid *nid,
-				enum ulnet_path_why why)
-{
-	if (unlikely(st->seek->trace))
-		trace_add(st->seek->trace, kind, nid, why, NULL);
-}
-
-/* Notes in the trace by which criterion each candidate lost. Candidates that
- * are equal to the best one, because none of them has ever been used, lost
- * because the best one came first. */
-static void stage_explain(const struct stage *st)
-{
-	struct path_trace *t = st->seek->trace;
-
-	for (unsigned int i = st->begin; i < t->n; i++) {
-		struct path_seen *seen = &t->seen[i];
-
-		if (seen->why != LNET_PATH_CHOSEN || i + 1 == st->after_best)
-			continue;
-		seen->why = rank_decides(rank_criteria[seen->kind] &
-						 ~st->seek->ignored,
-					 st->best_rank, &seen->rank);
-		if (seen->why == LNET_PATH_CHOSEN)
-			seen->why = LNET_PATH_TURN;
-	}
-}
-
-/* Returns the best candidate, or NULL if there was none. */
-static inline void *stage_end(const struct stage *st)
-{
-	if (unlikely(st->seek->trace))
-		stage_explain(st);
-	return st->best;
 }
 
 /* ---- nets ---- */
@@ -555,11 +359,11 @@ static void trace_only_ni(const struct seek *s, const struct lnet_ni *ni,
 	const struct lnet_net *net = config_net(s->cpt->config, ni->segment);
 
 	for (unsigned int i = 0; i < net->nnis; i++)
-		trace_add(s->trace, LNET_PATH_LOCAL_NI, &net->ni[i]->lnd.nid,
-			  net->ni[i] == ni	 ? LNET_PATH_CHOSEN
-			  : ni_is_up(net->ni[i]) ? why
-						 : LNET_PATH_DOWN,
-			  NULL);
+		stage_trace(s->trace, LNET_PATH_LOCAL_NI, &net->ni[i]->lnd.nid,
+			    net->ni[i] == ni	   ? LNET_PATH_CHOSEN
+			    : ni_is_up(net->ni[i]) ? why
+						   : LNET_PATH_DOWN,
+			    NULL);
 }
 
 /* ---- NIs of the peer ---- */
@@ -637,14 +441,15 @@ static void trace_only_peer_ni(const struct seek *s)
 	struct lnet_peer_ni *p;
 
 	if (!s->dst) {
-		trace_add(s->trace, LNET_PATH_PEER_NI, s->request->dst,
-			  LNET_PATH_CHOSEN, NULL);
+		stage_trace(s->trace, LNET_PATH_PEER_NI, s->request->dst,
+			    LNET_PATH_CHOSEN, NULL);
 		return;
 	}
 	list_for_each_entry (p, &s->dst->net->nis, link)
-		trace_add(s->trace, LNET_PATH_PEER_NI, &p->nid,
-			  p == s->dst ? LNET_PATH_CHOSEN : LNET_PATH_NOT_ASKED,
-			  NULL);
+		stage_trace(s->trace, LNET_PATH_PEER_NI, &p->nid,
+			    p == s->dst ? LNET_PATH_CHOSEN
+					: LNET_PATH_NOT_ASKED,
+			    NULL);
 }
 
 /* ---- the cases ---- */

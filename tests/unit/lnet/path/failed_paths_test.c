@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of paths on which a message has failed. */
-#include "lnet/path/select.h"
+#include "lnet/path/failed_paths.h"
 
 #include <criterion/criterion.h>
 
