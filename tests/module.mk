@@ -801,10 +801,10 @@ memory_tests = $(unit_tests) $(lnd_tests) $(fuzz_programs)
 # 500 processes; the thread sanitizer, under which it runs, too, has fewer.
 crowd_tests = %D%/thread/callers_thread
 # With threads that are delayed: all that runs in real time, but for two that begin
-# hundreds of programs.
-noise_slow = %D%/tools/arguments.sh %D%/tools/crash.sh
-noise_tests = $(unit_tests) $(thread_tests) $(lnd_thread_tests) \
-	$(filter-out $(noise_slow) %D%/vm/%,$(tool_tests))
+# hundreds of programs, and one that begins again by itself when it was too slow.
+noise_not = %D%/tools/arguments.sh %D%/tools/crash.sh %D%/lnd/replay
+noise_tests = $(unit_tests) $(thread_tests) \
+	$(filter-out $(noise_not) %D%/vm/%,$(lnd_thread_tests) $(tool_tests))
 program_tests = $(page_tests) $(tool_tests) $(load_tests) $(crowd_tests)
 # Not those of LNDs whose nodes are simulated, in one thread. (o2iblnd in threads:
 # %D%/thread/o2ib_thread, cpt_o2ib_thread.)

@@ -3,7 +3,7 @@
  * A library to preload, which delays the threads of a program against each
  * other: in the calls by which threads wait and hand over, it now and then
  * sleeps, as a thread does that a busy machine does not run. Tests that look
- * before the other thread came fail under it; scripts/noise.sh runs them.
+ * before the other thread came fail under it: stage noise of ./check.
  *
  *	NOISE_SEED	a number; without it nothing is delayed
  *	NOISE_ONLY	only programs whose path begins so are delayed
@@ -53,6 +53,7 @@
 #define CALLS_AT_FULL_RATE 64
 #define LEAST_SHORT	   4096 /* one in so many, however long it runs */
 #define LEAST_LONG	   262144
+#define STEP_US		   10000
 
 enum who { WHO_ALL, WHO_MAIN, WHO_OTHERS };
 
@@ -64,6 +65,7 @@ static struct {
 	enum who who;
 	int64_t most_us;
 	_Atomic int64_t left_us; /* of most_us */
+	_Atomic uint64_t slept_us;
 	atomic_uint threads; /* that have drawn a number, in all processes */
 } noise;
 
@@ -114,21 +116,31 @@ static uint64_t between(uint64_t least, uint64_t most)
 
 /* ---- sleep ---- */
 
+static void sleep_step(uint64_t us)
+{
+	struct timespec ts = { .tv_nsec = (long)us * 1000 };
+
+	while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, &ts))
+		if (errno != EINTR)
+			break;
+}
+
 /* Sleeps, the more rarely the more the process has slept. */
 static void sleep_us(uint64_t us)
 {
-	struct timespec ts = { .tv_sec = us / 1000000,
-			       .tv_nsec = us % 1000000 * 1000 };
 	int64_t left = atomic_load(&noise.left_us);
 	int err = errno;
 
 	if (left <= 0 || (int64_t)(draw() % noise.most_us) >= left)
 		return;
 	atomic_fetch_sub(&noise.left_us, us);
-	self.slept_us += us;
-	while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, &ts))
-		if (errno != EINTR)
-			break;
+	/* In steps, so that not much more is counted than was slept. */
+	for (uint64_t step; us; us -= step) {
+		step = us < STEP_US ? us : STEP_US;
+		self.slept_us += step;
+		atomic_fetch_add(&noise.slept_us, step);
+		sleep_step(step);
+	}
 	errno = err;
 }
 
@@ -205,6 +217,7 @@ static void in_child(void)
 {
 	memset(&self, 0, sizeof(self));
 	noise.left_us = noise.most_us;
+	noise.slept_us = 0;
 }
 
 static __attribute__((constructor)) void begin(void)
@@ -389,9 +402,7 @@ PUBLIC FILE *fopen(const char *path, const char *mode)
 	if (noise.on &&
 	    sscanf(path, "/proc/self/task/%d/schedstat", &tid) == 1 &&
 	    tid == getpid())
-		return fdopen(schedstat_with(path, (uint64_t)(noise.most_us -
-							      noise.left_us)),
-			      "r");
+		return fdopen(schedstat_with(path, noise.slept_us), "r");
 	return real(path, mode);
 }
 

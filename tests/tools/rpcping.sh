@@ -171,13 +171,13 @@ for method in Echo EchoWorker; do
 		--method "$method" --delay 20ms --progress 7 --verify "$server"
 done
 # A slow call is not lost, as long as its server says that it is at work.
-ping 0 --count 2 --inflight 2 --method Echo --delay 2 --progress 5 \
+ping 0 --count 2 --inflight 2 --method Echo --delay 5 --progress 5 \
 	--deadline 60 --explain "$server"
 has out "^  calls 2, lost 0, "
 has out ", early replies [1-9]"
 json 0 '$j->{calls} == 2 && $j->{lost} == 0 &&
 	$j->{attempts} == 2 + $j->{resent} && $j->{extensions} >= 1' \
-	--count 2 --inflight 2 --method EchoWorker --delay 2 --progress 5 \
+	--count 2 --inflight 2 --method EchoWorker --delay 5 --progress 5 \
 	--deadline 60 "$server"
 for semantics in idempotent at-most-once exactly-once; do
 	json 0 '$j->{calls} == 50' --count 50 --semantics "$semantics" "$server"
@@ -185,8 +185,8 @@ done
 for retry in full equal mad none full:0 mad:3 none:4000000; do
 	json 0 '$j->{calls} == 50' --count 50 --retry "$retry" "$server"
 done
-json 0 '$j->{calls} > 0 && $j->{seconds} >= 0.2' --time 0.2 --warmup 100ms \
-	"$server"
+json 0 '$j->{calls} > 0 && $j->{seconds} >= 4' --time 5 --warmup 100ms \
+	--rate 100 "$server"
 json 0 '$j->{calls} == 50 && $j->{seconds} >= 0.48' --rate 100 --count 50 \
 	"$server"
 json 0 '$j->{calls} == 4096' --count 4k --inflight 256 --poll "$server"
@@ -201,7 +201,7 @@ has err "^rpcping: $server: a call was lost: no service; certainly not executed"
 
 # ---- output ----
 
-ping 0 --time 0.5 --live --interval 0.1 --json "$server"
+ping 0 --time 5 --rate 100 --inflight 1 --live --interval 0.1 --json "$server"
 has err '^[0-9.]+ s: [1-9][0-9]* calls/s, [0-9.]+ [kM]?B/s, p50 [0-9.]+ us, p99 [0-9.]+ us, [01] under way, 0 lost$'
 expect "nothing but JSON" test "$(wc -l <"$dir/out")" = 1
 ping 0 --count 50 --explain --delay 2ms "$server"
@@ -316,7 +316,7 @@ has out "^  calls 3, lost 3,"
 
 # What was due while others were under way is in both outputs.
 json 0 '$j->{not_begun} > 10 && $j->{lost} == 0 && !@$why' --rate 1k \
-	--inflight 1 --delay 50ms --time 0.3 "$server"
+	--inflight 1 --delay 50ms --time 5 "$server"
 # Memory comes with the calls that need it, not with the 1,024 that may be under
 # way: 256 GiB would not be there.
 ping 0 --rate 20 --count 2 --bulk-read 16M "$server"
