@@ -13,11 +13,11 @@ static struct called calls[CALLS];
 
 TestSuite(loss_pair, .timeout = 60);
 
-static void lose(unsigned int one_of)
+static void lose(unsigned int percent)
 {
 	const struct ulnet_sim_link link = {
 		.latency = MSEC / 10,
-		.loss = one_of ? LNET_SIM_ALWAYS / one_of : 0,
+		.loss = percent * (LNET_SIM_ALWAYS / 100),
 	};
 
 	cluster_links(g.sim, &link);
@@ -38,13 +38,13 @@ static void begin(uint64_t seed)
 	cr_assert_eq(calls[0].outcome.cause, ULRPC_CAUSE_OK);
 }
 
-/* Makes a call each millisecond while one message of @one_of is lost. */
-static void calls_with_loss(unsigned int one_of)
+/* Makes a call each millisecond while @percent of all messages are lost. */
+static void calls_with_loss(unsigned int percent)
 {
 	unsigned int retries = 0;
 
-	begin(one_of);
-	lose(one_of);
+	begin(percent);
+	lose(percent);
 	for (unsigned int i = 0; i < CALLS; i++) {
 		serve_call(&g, "echo", "x", 1, 30000000, 0, &calls[i]);
 		lnet_sim_run(g.sim, MSEC);
@@ -55,20 +55,21 @@ static void calls_with_loss(unsigned int one_of)
 
 		cr_assert_eq(calls[i].ended, 1);
 		cr_assert_eq(o->cause, ULRPC_CAUSE_OK,
-			     "1 of %u lost: call %u: %s", one_of, i,
+			     "%u %% lost: call %u: %s", percent, i,
 			     ulrpc_cause_name(o->cause));
 		retries += o->retries;
 	}
 	/* Every call whose request was lost was sent again. */
-	cr_assert_geq(retries, CALLS / one_of * 9 / 10);
+	cr_assert_geq(retries, CALLS * percent / 100 * 9 / 10);
 	serve_fini(&g);
 }
 
 Test(loss_pair, calls_are_repeated_however_many_are_lost)
 {
 	calls_with_loss(10);
-	calls_with_loss(5);
-	calls_with_loss(3);
+	calls_with_loss(20);
+	calls_with_loss(33);
+	calls_with_loss(40);
 }
 
 /* The client may not repeat the call, or has no time to: the cause says that
