@@ -7,6 +7,7 @@
 #include "rpc/conn_event.h"
 #include "rpc/inbox.h"
 #include "rpc/quota.h"
+#include "rpc/sealed.h"
 #include "rpc/slab.h"
 #include "rpc/stats/stat.h"
 #include "rpc/forwarded.h"
@@ -16,7 +17,7 @@
 /* The most messages of a CPT that LNet is still sending. */
 #define SENDS_MAX 16384
 
-_Static_assert(WIRE_CONTROL_MAX <= CONTROL_MESSAGE_MAX,
+_Static_assert(SEAL_HEAD + WIRE_CONTROL_MAX <= CONTROL_MESSAGE_MAX,
 	       "receivers have room for each message");
 
 struct control {
@@ -116,30 +117,52 @@ static int send_begin(struct control_send *cs, struct ulnet_nid self,
 	return rc;
 }
 
-int control_send_tracked(struct shard *s, struct ulnet_nid self,
-			 struct ulnet_id to, const struct wire_control *m,
-			 control_sent_fn done, uint64_t id, uint64_t tag)
+/* Puts the seal in front of the message of *@length_p bytes that is SEAL_HEAD
+ * bytes into cs->bytes. */
+static int send_seal(struct control_send *cs, struct sealed *sd,
+		     size_t *length_p, uint64_t *hdr_data_p)
 {
+	const struct sealed_to to = { ULRPC_PORTAL_CONTROL, 0, *hdr_data_p };
+	const struct iovec iov = { cs->bytes + SEAL_HEAD, *length_p };
+	int rc = sealed_make(sd, &to, &iov, 1, shard_now(cs->shard), cs->bytes);
+
+	*length_p += SEAL_HEAD;
+	*hdr_data_p = wire_hdr_sealed(*hdr_data_p);
+	return rc;
+}
+
+int control_send_tracked(struct shard *s, struct sealed *sd,
+			 struct ulnet_nid self, struct ulnet_id to,
+			 const struct wire_control *m, control_sent_fn done,
+			 uint64_t id, uint64_t tag)
+{
+	size_t before = sd ? SEAL_HEAD : 0, length;
 	struct control_send *cs;
 	uint64_t hdr_data;
-	size_t length;
+	int rc = 0;
 
 	if (!s->control)
 		return -ESHUTDOWN;
-	cs = send_new(s, &to.nid, wire_control_bound(m));
+	cs = send_new(s, &to.nid, before + wire_control_bound(m));
 	if (!cs)
 		return -ENOMEM;
 	cs->done = done;
 	cs->id = id;
 	cs->tag = tag;
-	length = wire_control_encode(m, cs->bytes, &hdr_data);
+	length = wire_control_encode(m, cs->bytes + before, &hdr_data);
+	if (sd)
+		rc = send_seal(cs, sd, &length, &hdr_data);
+	if (rc) {
+		send_free(cs);
+		return rc;
+	}
 	return send_begin(cs, self, to, length, hdr_data);
 }
 
-int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
-		 const struct wire_control *m)
+int control_send(struct shard *s, struct sealed *sd, struct ulnet_nid self,
+		 struct ulnet_id to, const struct wire_control *m)
 {
-	return control_send_tracked(s, self, to, m, NULL, 0, 0);
+	return control_send_tracked(s, sd, self, to, m, NULL, 0, 0);
 }
 
 /* ---- receiving ---- */
@@ -155,8 +178,11 @@ static const struct rpc_side *control_side(const struct shard *s,
 	case WIRE_ALIVE:
 	case WIRE_EXTEND:
 	case WIRE_GOODBYE:
+	case WIRE_SHAKEN:
+	case WIRE_LOST:
 		return s->rpc->client;
 	case WIRE_CONNECT:
+	case WIRE_SHAKE:
 	case WIRE_OPEN:
 	case WIRE_DISCONNECT:
 	case WIRE_KEEPALIVE:
@@ -177,6 +203,64 @@ static void control_forwarded_there(struct forwarded *forwarded)
 		control_side(s, m.kind)->on_control(s, &forwarded->ev, &m);
 }
 
+/* ---- sealed messages ---- */
+
+/* The side whose connection @handle names. */
+static const struct rpc_side *handle_side(const struct shard *s,
+					  uint64_t handle)
+{
+	unsigned int cpt = s->rpc->client->handle_cpt(handle);
+
+	return cpt < LNET_CPTS_MAX ? s->rpc->client : s->rpc->server;
+}
+
+/* Opens the record, and handles the message if it is of the side that has the
+ * connection. */
+static void sealed_take(struct shard *s, const struct ulnet_event *ev,
+			void *record, size_t length)
+{
+	uint64_t handle = unseal_handle(record, length);
+	const struct rpc_side *side = handle_side(s, handle);
+	struct ulnet_event plain = *ev;
+	struct wire_control m;
+	struct opened o;
+	int rc;
+
+	if (side->unseal(s, handle, ev, record, length, &o))
+		return;
+	plain.hdr_data = o.hdr_data;
+	rc = wire_control_decode(&m, o.hdr_data, o.payload, o.length);
+	if (rc)
+		stat_count(s, RPC_STAT_control_malformed + stat_of_bad(rc));
+	else if (control_side(s, m.kind) != side)
+		stat_count(s, RPC_STAT_control_unexpected);
+	else
+		side->on_control(s, &plain, &m);
+	side->unsealed(s);
+}
+
+static void sealed_there(struct forwarded *forwarded)
+{
+	sealed_take(forwarded->to, &forwarded->ev, forwarded->payload,
+		    forwarded->length);
+}
+
+static void control_on_sealed(struct shard *s, const struct ulnet_event *ev,
+			      void *record, size_t length)
+{
+	uint64_t handle = unseal_handle(record, length);
+	unsigned int cpt = handle_side(s, handle)->handle_cpt(handle);
+	struct forwarded *forwarded;
+
+	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts)) {
+		sealed_take(s, ev, record, length);
+		return;
+	}
+	forwarded = forwarded_new(s, cpt, ev, record, length, false);
+	if (forwarded)
+		forwarded_send(forwarded, sealed_there, NULL, NULL);
+}
+
 void control_on_message(void *shard, const struct ulnet_event *ev,
 			const void *payload, size_t length)
 {
@@ -185,9 +269,14 @@ void control_on_message(void *shard, const struct ulnet_event *ev,
 	struct forwarded *forwarded;
 	struct wire_control m;
 	unsigned int cpt;
-	int rc = wire_control_decode(&m, ev->hdr_data, payload, length);
+	int rc;
 
 	stat_count(s, RPC_STAT_control_received);
+	if (wire_is_sealed(ev->hdr_data)) {
+		control_on_sealed(s, ev, (void *)payload, length);
+		return;
+	}
+	rc = wire_control_decode(&m, ev->hdr_data, payload, length);
 	if (rc) {
 		stat_count(s, RPC_STAT_control_malformed + stat_of_bad(rc));
 		return;

@@ -28,6 +28,8 @@
 #define RPC_ID_SIZE ULRPC_ID_SIZE
 
 struct conn_event;
+struct keys;
+struct opened;
 struct ulrpc;
 struct wire_control;
 struct imports;
@@ -140,6 +142,8 @@ struct ulrpc {
 	 * has the lock calls neither LNet nor a user's function. */
 	struct wait wait;
 	bool shutdown_due; /* shutdown.done is to be called */
+	/* for the next handshakes; NULL: none, for ever */
+	struct keys *keys;
 	struct services *services;
 	struct client_ids *client_ids; /* of exports; with its own lock */
 	struct import_names *names;    /* of imports; with its own lock */
@@ -172,6 +176,17 @@ struct rpc_side {
 	/* A control message has come to the CPT that it is for. */
 	void (*on_control)(struct shard *s, const struct ulnet_event *ev,
 			   const struct wire_control *m);
+	/* Returns the CPT that has the connection with this handle, by which a
+	 * sealed message names it; there is no such CPT if the handle is not of
+	 * this side. */
+	unsigned int (*handle_cpt)(uint64_t handle);
+	/* Opens a sealed message for the connection @handle. Returns 0 with @o
+	 * set, or -errno. Until unsealed() is called, which is after the
+	 * message was handled, this side knows which connection has sent it. */
+	int (*unseal)(struct shard *s, uint64_t handle,
+		      const struct ulnet_event *ev, void *record, size_t length,
+		      struct opened *o);
+	void (*unsealed)(struct shard *s);
 	/* CONN_LOST or CONN_SILENT (conn_event.h). */
 	void (*on_conn_event)(struct shard *s, const struct conn_event *event);
 	/* CONN_HEARD of @nid. */

@@ -23,3 +23,11 @@ void identity_put(struct identity *id)
 	free(id->nids);
 	free(id);
 }
+
+bool identity_same(const struct identity *a, const struct identity *b)
+{
+	if (!a || !b)
+		return a == b;
+	return a->kind == b->kind && !strcmp(a->name, b->name) &&
+	       !strcmp(a->issuer, b->issuer);
+}

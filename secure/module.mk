@@ -1,10 +1,14 @@
 # Keys, handshakes and sealed records. Knows OpenSSL and base/, and nothing of LNet.
+libulnetsecure_a_SOURCES += %D%/identity.h %D%/identity.c
+libulnetsecure_a_SOURCES += %D%/digest.h %D%/handshake.h %D%/handshake_priv.h \
+	%D%/keys.h %D%/record.h %D%/stream.h
 if WITH_TLS
-libulnetsecure_a_SOURCES += \
-	%D%/handshake.h %D%/handshake_priv.h %D%/handshake.c \
-	%D%/identity.h %D%/identity.c \
-	%D%/keys.h %D%/keys.c \
-	%D%/record.h %D%/record.c \
-	%D%/stream.h %D%/stream.c
+libulnetsecure_a_SOURCES += %D%/digest.c
+libulnetsecure_a_SOURCES += %D%/handshake.c
+libulnetsecure_a_SOURCES += %D%/keys.c
+libulnetsecure_a_SOURCES += %D%/record.c
+libulnetsecure_a_SOURCES += %D%/stream.c
+else
+libulnetsecure_a_SOURCES += %D%/none.c
 endif
-EXTRA_DIST += %D%/handshake.h %D%/handshake_priv.h %D%/identity.h %D%/keys.h %D%/record.h %D%/stream.h
+EXTRA_DIST += %D%/digest.c %D%/handshake.c %D%/keys.c %D%/record.c %D%/stream.c %D%/none.c

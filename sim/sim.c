@@ -143,6 +143,11 @@ int sim_verbs(struct lnet_sim *sim, const struct simqp_conf *conf,
 	return rc;
 }
 
+void sim_tap(struct lnet_sim *sim, sim_tap_fn *fn, void *arg)
+{
+	sim_net_tap(sim->net, fn, arg);
+}
+
 void lnet_sim_set_command(struct lnet_sim *sim, const char *command)
 {
 	snprintf(sim->command, sizeof(sim->command), "%s", command);

@@ -17,6 +17,13 @@
 int sim_verbs(struct lnet_sim *sim, const struct simqp_conf *conf,
 	      struct simqp_fabric **fabric_p) must_check;
 
+/* Somebody who sees and may change each message on the wire: LNet's header, of
+ * @hdr_len bytes, and the payload. From now on @fn(@arg, ...) is called for
+ * each; NULL: nobody. To be called outside of any turn. */
+typedef void sim_tap_fn(void *arg, uint8_t *hdr, size_t hdr_len,
+			uint8_t *payload, size_t length);
+void sim_tap(struct lnet_sim *sim, sim_tap_fn *fn, void *arg);
+
 /*
  * Checks that all that a node holds is consistent: credits and the messages
  * that hold them, queues, references. To be called outside of any turn. Returns

@@ -252,6 +252,15 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/forwarded_test.c \
 	%D%/unit/rpc/text_test.c
 
+if WITH_TLS
+unit_tests += %D%/unit/rpc_proof_test
+%C%_unit_rpc_proof_test_SOURCES = \
+	%D%/unit/rpc/forgery_test.c \
+	%D%/unit/rpc/proof_rig.h \
+	%D%/unit/rpc/proof_test.c \
+	$(ulnet_keys_make)
+endif
+
 unit_tests += %D%/unit/rpc_wire_test
 %C%_unit_rpc_wire_test_SOURCES = \
 	%D%/unit/rpc/wire/wire_control_test.c \

@@ -30,10 +30,45 @@ extern "C" {
 #endif
 
 struct lnet_control; /* ulnet/control.h */
+struct ulrpc_keys;   /* ulnet/keys.h */
 struct ulrpc;	     /* RPC on a node */
 struct ulrpc_client; /* a service at a target */
 struct ulrpc_call;
 struct ulrpc_bulk; /* memory that a server may move data to or from */
+
+/* ---- who is at the other side: ulnet_security(7) ---- */
+
+/* What a connection protects from. */
+enum ulrpc_flavour {
+	/* ULRPC_FLAVOUR_AUTH if the node has keys, else ULRPC_FLAVOUR_NONE */
+	ULRPC_FLAVOUR_DEFAULT = 0,
+	/* nobody is known, and everybody on the way can read and change all */
+	ULRPC_FLAVOUR_NONE,
+	/* Both sides have proved who they are. Messages cannot be made up,
+	 * changed or repeated; they, and bulk, can be read. Bulk is not
+	 * protected from changes. */
+	ULRPC_FLAVOUR_AUTH,
+};
+
+#define ULRPC_PEER_NAME_SIZE 256
+
+enum ulrpc_peer_kind {
+	ULRPC_PEER_UNKNOWN = 0, /* it has proved nothing */
+	ULRPC_PEER_CERTIFICATE, /* it has the key of a certificate */
+	ULRPC_PEER_CLUSTER,	/* it has a key that all of a cluster have */
+};
+
+/* Who a peer has proved to be. */
+struct ulrpc_peer {
+	enum ulrpc_peer_kind kind;
+	enum ulrpc_flavour flavour; /* of the connection */
+	/* the certificate's first DNS name, or its common name; or the name of
+	 * the cluster's key; "": unknown */
+	char name[ULRPC_PEER_NAME_SIZE];
+	/* common name of the authority that has signed the certificate; "":
+	 * none */
+	char issuer[ULRPC_PEER_NAME_SIZE];
+};
 
 /* ---- sending calls again: ulrpc_retry(7) ---- */
 
@@ -105,6 +140,10 @@ struct ulrpc_conf {
 	/* buffers of 16 KiB for control messages: 2 to ULRPC_BUFFERS_MAX; 0 = 4
 	 */
 	uint32_t control_buffers;
+	/* What this node shows to others, and whom it believes; borrowed until
+	 * ulrpc_open() returns; NULL: it proves nothing, and believes
+	 * everybody. */
+	struct ulrpc_keys *keys;
 	/* result if the configuration is refused; NULL: not wanted */
 	struct ulnet_conf_error *err;
 };
@@ -276,6 +315,12 @@ struct ulrpc_client_conf {
 	 * changed are dropped, and sent again as if they had been lost. The
 	 * service can ask for that, too. */
 	bool checksum;
+	/* the least that is good enough; -ENOKEY: it needs keys, and RPC was
+	 * opened without */
+	enum ulrpc_flavour flavour;
+	/* the name that the server has to prove; a pattern of fnmatch(3);
+	 * copied; NULL: any server is right that has proved a name at all */
+	const char *server;
 	/* result if the configuration is refused; NULL: not wanted */
 	struct ulnet_conf_error *err;
 };

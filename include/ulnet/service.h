@@ -123,6 +123,9 @@ struct ulrpc_service_conf {
 	/* Asks all clients for checksums of bodies, as if each had asked for
 	 * them: checksum of struct ulrpc_client_conf. */
 	bool checksum;
+	/* The least that clients have to have. Others are refused, with a text
+	 * that says so. -ENOKEY: it needs keys, and RPC was opened without. */
+	enum ulrpc_flavour flavour;
 	/* result if the configuration is refused; NULL: not wanted */
 	struct ulnet_conf_error *err;
 };
@@ -252,6 +255,9 @@ struct ulrpc_request_info {
 /* Describes @request. Any thread, before the reply. */
 ULNET_EXPORT void ulrpc_request_info(const struct ulrpc_request *request,
 				     struct ulrpc_request_info *info);
+/* Sets *@peer to who has made the call. */
+ULNET_EXPORT void ulrpc_request_peer(const struct ulrpc_request *request,
+				     struct ulrpc_peer *peer);
 ULNET_EXPORT struct ulrpc *ulrpc_request_rpc(
 	const struct ulrpc_request *request);
 

@@ -111,6 +111,8 @@ struct sim_rule {
 struct sim_net {
 	struct sim_net_watch watch;
 	bool watched;
+	sim_net_tap_fn *tap; /* sim_net_tap(); NULL: none */
+	void *tap_arg;
 	struct pool packets; /* of small packets, under virtual time only */
 	struct hash eps;
 	struct hash rules;

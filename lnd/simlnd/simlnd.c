@@ -358,8 +358,17 @@ static void pkt_send(struct sim_tx *tx)
 	pkt_header(pkt, msg);
 	pkt->length = msg->length;
 	iov_gather(pkt->payload, msg->iov, msg->niov, msg->offset, msg->length);
+	if (unlikely(net->tap))
+		net->tap(net->tap_arg, pkt->hdr, pkt->hdr_len, pkt->payload,
+			 pkt->length);
 	pkt->work.fn = pkt_wait;
 	pkt_go(pkt, from->loop);
+}
+
+void sim_net_tap(struct sim_net *net, sim_net_tap_fn *fn, void *arg)
+{
+	net->tap = fn;
+	net->tap_arg = arg;
 }
 
 /* ---- sending ---- */

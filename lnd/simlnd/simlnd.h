@@ -82,6 +82,12 @@ int sim_net_ni_set(struct sim_net *net, const struct ulnet_nid *nid,
  * goes; 0: no NI has had it yet. */
 uint64_t sim_net_ni_changes(const struct sim_net *net,
 			    const struct ulnet_nid *nid);
+/* From now on calls @fn(@arg, ...) for each packet that is sent, which may
+ * change it: LNet's header, of @hdr_len bytes, and the payload; NULL: for none.
+ */
+typedef void sim_net_tap_fn(void *arg, uint8_t *hdr, size_t hdr_len,
+			    uint8_t *payload, size_t length);
+void sim_net_tap(struct sim_net *net, sim_net_tap_fn *fn, void *arg);
 void sim_net_stats(const struct sim_net *net, struct sim_net_stats *stats);
 
 /* The mark of the message that lnet_parse() has got as @rx, and the number that

@@ -10,6 +10,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
+#include "rpc/sealed.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire_put.h"
 
@@ -164,6 +165,24 @@ static void replies_bad(struct batch *p, int rc)
 		call_fail(p->entries[0].call, ULRPC_CAUSE_BAD_REPLY);
 }
 
+/* Sets @o to the message of replies that has landed with @ev. Returns 0, or
+ * -errno, which is counted: if the connection has keys, the message is to be
+ * sealed with them. */
+static int replies_open(struct batch *p, const struct ulnet_event *ev,
+			struct opened *o)
+{
+	struct sealed *sd = p->client->imp->sealed;
+	uint8_t *landed = (uint8_t *)ev->md_start + ev->offset;
+
+	*o = (struct opened){ ev->hdr_data, landed, ev->mlength };
+	if (likely(!p->client->imp->secure))
+		return 0;
+	if (sd && wire_is_sealed(ev->hdr_data))
+		return sealed_open(p->shard, sd, ev, landed, ev->mlength, o);
+	stat_count(p->shard, RPC_STAT_seals_missing);
+	return -EACCES;
+}
+
 /* reply_buf_users.on_replies */
 static void batch_on_replies(struct batch *p, const struct ulnet_event *ev)
 {
@@ -171,11 +190,12 @@ static void batch_on_replies(struct batch *p, const struct ulnet_event *ev)
 	uint64_t now = shard_now(p->shard);
 	struct ulrpc_client *c = p->client;
 	struct wire_replies m;
+	struct opened o;
 	int rc;
 
-	rc = wire_replies_decode(&m, reply, ev->hdr_data,
-				 (uint8_t *)ev->md_start + ev->offset,
-				 ev->mlength);
+	if (unlikely(replies_open(p, ev, &o)))
+		return;
+	rc = wire_replies_decode(&m, reply, o.hdr_data, o.payload, o.length);
 	if (rc) {
 		replies_bad(p, rc);
 		return;
@@ -412,7 +432,8 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 	if (head > WIRE_HEAD_MAX ||
 	    head + l->bodies + call->length > c->message_max)
 		return l->n ? 0 : -EMSGSIZE;
-	call->reply_need = reply_need(call, &l->segments[l->nsegments]);
+	call->reply_need =
+		c->sealed_room + reply_need(call, &l->segments[l->nsegments]);
 	if (unlikely(call->nbulks)) {
 		rc = load_bulks(l, call);
 		if (rc)
@@ -526,8 +547,9 @@ static struct batch *batch_new(const struct load *l)
 {
 	struct ulrpc_client *c = l->client;
 	struct shard *s = c->shard;
+	size_t before = unlikely(c->imp->sealed) ? SEAL_HEAD : 0;
 	size_t size = sizeof(struct batch) + l->n * sizeof(struct batch_entry) +
-		      l->head + l->bodies - l->borrowed;
+		      before + l->head + l->bodies - l->borrowed;
 	struct batch *p = slab_get(&s->imports->slab, size);
 
 	if (!p)
@@ -558,7 +580,7 @@ static struct batch *batch_new(const struct load *l)
 	p->target = LNET_NID_ANY;
 	p->paths = 0;
 	p->size = size;
-	p->head = (uint8_t *)&p->entries[l->n];
+	p->head = (uint8_t *)&p->entries[l->n] + before;
 	list_add_tail(&s->imports->batches, &p->all);
 	list_add_tail(&c->imp->batches, &p->of_import);
 	return p;
@@ -766,17 +788,41 @@ static int batch_put(struct batch *p, const struct load *l,
 	return rc;
 }
 
+/* Puts the seal of the message in @iov in front of it, where
+ * batch_new() has left SEAL_HEAD bytes. */
+static int batch_seal(struct batch *p, const struct load *l, struct iovec *iov,
+		      unsigned int niov, uint64_t *hdr_data_p)
+{
+	const struct sealed_to to = { l->client->portal, p->match,
+				      *hdr_data_p };
+	uint8_t *head = p->head - SEAL_HEAD;
+	int rc = sealed_make(l->client->imp->sealed, &to, iov, niov, l->now,
+			     head);
+
+	iov[0].iov_base = head;
+	iov[0].iov_len += SEAL_HEAD;
+	*hdr_data_p = wire_hdr_sealed(*hdr_data_p);
+	return rc;
+}
+
 static int batch_launch(struct batch *p, const struct load *l)
 {
 	struct iovec iov[LNET_MAX_IOV];
 	unsigned int niov;
 	uint64_t hdr_data;
 	uint8_t *at;
+	int rc = 0;
 
 	at = encode_head(p, l);
 	hdr_data =
 		wire_hdr_data(WIRE_REQUESTS, p->head, (size_t)(at - p->head));
 	niov = encode_bodies(p, l, at, iov);
+	if (unlikely(l->client->imp->sealed))
+		rc = batch_seal(p, l, iov, niov, &hdr_data);
+	if (unlikely(rc)) {
+		entries_release(p);
+		return rc;
+	}
 	return batch_put(p, l, iov, niov, hdr_data);
 }
 

@@ -361,6 +361,8 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 		outcome_of_fetched(&o, call->fetch);
 	if (cause == ULRPC_CAUSE_BAD_REQUEST)
 		text_too_long(&o, call);
+	if (cause == ULRPC_CAUSE_REFUSED)
+		client_refusal(call->client, o.text, sizeof(o.text));
 	if (call->slot != SLOT_NONE)
 		cancel_call(call);
 	call_end(call, &o, NULL, 0, shard_now(call->shard));
@@ -534,7 +536,8 @@ static enum ulrpc_cause fetch_begin(struct ulrpc_call *call,
 
 	if (cause)
 		return cause;
-	if (!r->held || !r->needed)
+	if (!r->held || !r->needed ||
+	    (call->client->imp->secure && r->length != DIGEST_SIZE))
 		return ULRPC_CAUSE_BAD_REPLY;
 	if (r->needed > MIN(limit, ULRPC_BODY_MAX))
 		return ULRPC_CAUSE_TOO_LONG;

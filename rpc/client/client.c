@@ -2,6 +2,7 @@
 #include "rpc/client/client.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <string.h>
 
 #include "rpc/client/attempt.h"
@@ -9,9 +10,12 @@
 #include "rpc/client/batch.h"
 #include "rpc/control.h"
 #include "rpc/estimate.h"
+#include "rpc/keys.h"
 #include "rpc/run.h"
+#include "rpc/sealed.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
+#include "secure/digest.h"
 
 #define INFLIGHT_MAX 1024
 #define SERVICE_PID  LNET_PID_LUSTRE
@@ -71,8 +75,8 @@ static void open_send(struct ulrpc_client *c)
 	imp->sent = shard_now(c->shard);
 	c->unknown_rail = false;
 	c->open_sending = !control_send_tracked(
-		c->shard, LNET_NID_ANY, import_target(imp), &m, on_open_sent,
-		imp->handle, c->tag);
+		c->shard, imp->sealed, LNET_NID_ANY, import_target(imp), &m,
+		on_open_sent, imp->handle, c->tag);
 }
 
 /* Sends Open again, unless LNet still has the last one. */
@@ -228,9 +232,58 @@ static void client_note_store(struct ulrpc_client *c,
 		attempts_orphan(c);
 }
 
+/* ---- who may, and whom to believe ---- */
+
+static bool is_right_server(const struct ulrpc_client *c)
+{
+	const struct sealed *sd = c->imp->sealed;
+
+	return !c->server || (sd && !fnmatch(c->server, sd->who->name, 0));
+}
+
+void client_refusal(const struct ulrpc_client *c, char *text, size_t size)
+{
+	const struct import *imp = c->imp;
+
+	if (c->distrust == CLIENT_NOT_PROVED)
+		snprintf(text, size,
+			 "service %s takes calls of those only who have proved "
+			 "who they are: flavour auth",
+			 c->service);
+	else if (c->distrust == CLIENT_WRONG_SERVER)
+		snprintf(text, size,
+			 "the server has proved to be %s, and should be %s",
+			 imp->sealed ? imp->sealed->who->name : "another one",
+			 c->server);
+	else
+		text_copy(text, size, imp->refusal);
+}
+
+/* This client gets nothing from the service, now and as far as is known. Calls
+ * to come ask again. */
+static void client_distrusts(struct ulrpc_client *c, enum client_distrust why)
+{
+	c->distrust = why;
+	c->refusal = ULRPC_CAUSE_REFUSED;
+	fail_queued(c, ULRPC_CAUSE_REFUSED, false);
+	if (c->fsm.state == CLIENT_OPEN)
+		client_reopen(c);
+	else
+		open_later(c);
+}
+
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 {
 	open_end(c);
+	c->distrust = CLIENT_TRUSTS;
+	if (!is_right_server(c)) {
+		client_distrusts(c, CLIENT_WRONG_SERVER);
+		return;
+	}
+	if (m->status == WIRE_REFUSED) {
+		client_distrusts(c, CLIENT_NOT_PROVED);
+		return;
+	}
 	if (m->status != WIRE_OK || !client_portal_ok(m->portal)) {
 		client_missing(c, m->status == WIRE_SHUTTING_DOWN
 					  ? ULRPC_CAUSE_SHUTDOWN
@@ -244,6 +297,8 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 	timeouts_advertised(&c->timeouts, m->estimate);
 	c->request_max = m->request_max;
 	c->message_max = MIN(m->message_max, LNET_MTU);
+	if (c->imp->secure)
+		c->message_max -= MIN(c->message_max, SEAL_HEAD);
 	window_grant(&c->window, MIN(m->window, c->inflight_max));
 	window_promised(&c->window, m->begin);
 	if (c->fsm.state == CLIENT_OPENING) {
@@ -616,6 +671,9 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten)
 {
 	window_begin(&c->window);
 	c->ready = shard_now(c->shard);
+	/* The server that has been asked may be another one. */
+	if (!is_right_server(c))
+		client_unopen(c);
 	if (forgotten)
 		client_forgotten(c);
 	if (c->ncalls)
@@ -676,11 +734,17 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 
 /* ---- life ---- */
 
+static void client_memory_free(struct ulrpc_client *c)
+{
+	free(c->server);
+	free(c);
+}
+
 void client_free(struct ulrpc_client *c)
 {
 	list_del(&c->link);
 	methods_free(&c->timeouts);
-	free(c);
+	client_memory_free(c);
 }
 
 /* Frees a client without calls, and its import after the last client. */
@@ -745,7 +809,7 @@ void ulrpc_client_close(struct ulrpc_client *client)
 		return;
 	/* In a child of fork() nobody else uses it. */
 	if (unlikely(lnet_is_forked(client->shard->node)))
-		free(client);
+		client_memory_free(client);
 	else
 		shard_give(client->shard, &client->close_work);
 }
@@ -796,8 +860,31 @@ static int client_check_nids(const struct ulrpc_client_conf *conf)
 	return 0;
 }
 
-static int client_conf_check(const struct ulrpc_client_conf *conf)
+static int client_check_flavour(const struct ulrpc *rpc,
+				const struct ulrpc_client_conf *conf)
 {
+	if ((unsigned int)conf->flavour > ULRPC_FLAVOUR_AUTH)
+		return refuse(conf, "flavour: %u is none",
+			      (unsigned int)conf->flavour);
+	if (conf->flavour == ULRPC_FLAVOUR_NONE && conf->server)
+		return refuse(conf, "server: with flavour none no server "
+				    "proves its name");
+	if (!rpc_has_keys(rpc) &&
+	    (conf->flavour == ULRPC_FLAVOUR_AUTH || conf->server))
+		return conf_refuse(client_owner(conf), -ENOKEY,
+				   "%s: RPC was opened without keys",
+				   conf->server ? "server" : "flavour");
+	return 0;
+}
+
+static int client_conf_check(const struct ulrpc *rpc,
+			     const struct ulrpc_client_conf *conf)
+{
+	int rc = client_check_flavour(rpc, conf);
+
+	if (rc)
+		return rc;
+
 	if (!conf->service || !*conf->service)
 		return refuse(conf, "service: a name is expected");
 	if (strlen(conf->service) >= ULRPC_SERVICE_NAME)
@@ -883,7 +970,7 @@ int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 {
 	struct ulrpc_client *c;
 	unsigned int cpt;
-	int rc = client_conf_check(conf);
+	int rc = client_conf_check(rpc, conf);
 
 	if (rc)
 		return rc;
@@ -898,16 +985,24 @@ int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 		return -ENOMEM;
 	client_init(c, &rpc->shards[cpt], conf);
 	c->imp = import_new(c->shard, conf->nids, conf->nnids,
-			    conf->pid ? conf->pid : SERVICE_PID);
-	if (!c->imp) {
-		free(c);
+			    conf->pid ? conf->pid : SERVICE_PID,
+			    rpc_has_keys(rpc) &&
+				    conf->flavour != ULRPC_FLAVOUR_NONE);
+	if (c->imp && c->imp->secure)
+		c->sealed_room = SEAL_HEAD + DIGEST_SIZE;
+	if (conf->server)
+		c->server = strdup(conf->server);
+	if (!c->imp || (conf->server && !c->server)) {
+		if (c->imp)
+			import_free(c->imp);
+		client_memory_free(c);
 		return -ENOMEM;
 	}
 	/* Waits if the CPT has another thread. */
 	rc = lnet_call(rpc->node, cpt, client_attach, c);
 	if (rc) {
 		import_free(c->imp);
-		free(c);
+		client_memory_free(c);
 		return rc == -EXDEV ? -EDEADLK : rc;
 	}
 	*client_p = c;

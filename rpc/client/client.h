@@ -167,6 +167,10 @@ struct ulrpc_client {
 	struct shard *shard;
 	uint32_t inflight_max, batch_max;
 	char service[ULRPC_SERVICE_NAME];
+	char *server; /* a pattern: ulrpc_client_conf.server; NULL: any */
+	/* bytes of a message with one reply that a seal, and the digest of a
+	 * held reply, take */
+	uint32_t sealed_room;
 
 	struct stat_service *stats; /* NULL: there was no memory for it */
 	struct timeouts timeouts;
@@ -211,6 +215,13 @@ struct ulrpc_client {
 	/* Why the service is not open, by the last answer to Open;
 	 * ULRPC_CAUSE_OK: no answer has said so. */
 	enum ulrpc_cause refusal;
+	/* Why the service is refused to this client, or by it: */
+	enum client_distrust {
+		CLIENT_TRUSTS,
+		CLIENT_NOT_PROVED,   /* it would have to prove who it is */
+		/* the server has not proved client.server */
+		CLIENT_WRONG_SERVER,
+	} distrust;
 	/* Also from the last answer to Open: whether the service has a store,
 	 * which remembers what was executed, and the id of the store. */
 	bool durable;
@@ -324,6 +335,9 @@ void client_unopen(struct ulrpc_client *c);
 /* Why there is no connection: with this cause calls end whose deadlines come
  * while they wait for one. */
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c);
+
+/* Writes why the server, or this client, wants no calls; "": that is not so. */
+void client_refusal(const struct ulrpc_client *c, char *text, size_t size);
 
 /* The import has connected. @forgotten: the server has restarted, or has
  * forgotten this client, and client_unopen() was called for that. */

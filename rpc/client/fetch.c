@@ -2,6 +2,7 @@
 #include "rpc/client/fetch.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/crc32c.h"
 #include "rpc/client/call.h"
@@ -162,7 +163,14 @@ static bool fetch_is_hopeless(const struct fetch *f)
 /* Has the reply, which has come, changed on its way? */
 static bool fetch_is_damaged(const struct fetch *f)
 {
-	return f->checksum && !f->too_short &&
+	uint8_t digest[DIGEST_SIZE];
+
+	if (f->too_short)
+		return false;
+	if (f->proved && (digest_make(f->body, f->length, digest) ||
+			  memcmp(digest, f->digest, DIGEST_SIZE) != 0))
+		return true;
+	return f->checksum &&
 	       wire_checksum(crc32c(0, f->body, f->length)) != f->checksum;
 }
 
@@ -234,6 +242,10 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		.checksum = r->checksum,
 		.size = size,
 	};
+	if (r->length == DIGEST_SIZE) {
+		f->proved = true;
+		memcpy(f->digest, r->body, DIGEST_SIZE);
+	}
 	lnet_timer_init(&f->timer, fetch_on_timer);
 	list_add_tail(&s->imports->fetches, &f->link);
 	shard_hold(s);

@@ -22,6 +22,7 @@
 #include "base/list.h"
 #include "rpc/bulk/loss.h"
 #include "rpc/client/import.h"
+#include "secure/digest.h"
 
 struct ulrpc_call;
 struct wire_reply;
@@ -75,6 +76,8 @@ struct fetch {
 	struct ulnet_work work;	  /* frees it */
 	uint32_t length;
 	uint64_t checksum; /* of the reply; 0: not known */
+	bool proved;	   /* digest is set, and the reply is to have it */
+	uint8_t digest[DIGEST_SIZE];
 	size_t size; /* bytes of the structure, as allocated */
 	_Alignas(uint64_t) uint8_t body[];
 };

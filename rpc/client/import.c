@@ -9,8 +9,11 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/batch.h"
+#include "rpc/client/shake.h"
 #include "rpc/control.h"
 #include "rpc/conn_event.h"
+#include "rpc/sealed.h"
+#include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
 /* A Connect that is not answered is repeated after this time. */
@@ -132,6 +135,7 @@ uint64_t import_pause(const struct import *imp, unsigned int n)
 static void disconnected(struct import *imp, uint64_t wait)
 {
 	import_move(imp, IMPORT_DISCONN);
+	shake_end(imp);
 	shard_cancel(imp->shard, &imp->pause);
 	shard_arm(imp->shard, &imp->timer, rpc_at(shard_now(imp->shard), wait));
 	batches_abort(imp);
@@ -262,17 +266,36 @@ static struct wire_control connect_message(const struct import *imp)
 	return m;
 }
 
+static int connecting_send(struct import *imp, struct sealed *sd,
+			   const struct wire_control *m)
+{
+	int rc = control_send_tracked(imp->shard, sd, LNET_NID_ANY,
+				      import_target(imp), m, on_connect_sent,
+				      imp->handle, imp->epoch);
+
+	imp->connect_sending |= !rc;
+	return rc;
+}
+
+/* shake.send: the attempt ends if the message is not delivered. */
+static int shake_message_send(struct import *imp, const struct wire_control *m)
+{
+	return connecting_send(imp, NULL, m);
+}
+
+/* Sends what comes next in this attempt: the handshake, or Connect. */
 static void connect_send(struct import *imp)
 {
 	const struct wire_control m = connect_message(imp);
-	struct shard *s = imp->shard;
-	int rc = control_send_tracked(s, LNET_NID_ANY, import_target(imp), &m,
-				      on_connect_sent, imp->handle, imp->epoch);
+	int rc = -ENOMEM;
 
-	imp->connect_sending = !rc;
+	if (!imp->secure || imp->sealed)
+		rc = connecting_send(imp, imp->sealed, &m);
+	else if (imp->shake)
+		rc = shake_send(imp, true);
 	/* There is no way to the server: the attempt ends at once. */
 	if (rc)
-		imp->attempt_end = shard_now(s);
+		imp->attempt_end = shard_now(imp->shard);
 }
 
 /* Sends Connect again, unless LNet still has the last one. */
@@ -294,6 +317,11 @@ static void import_connect(struct import *imp)
 	imp->attempt_end = rpc_at(
 		imp->begun, rpc_ns(imp->shard->rpc->conf.connect_timeout));
 	imp->connect_sending = false;
+	sealed_free(imp->sealed);
+	imp->sealed = NULL;
+	/* Without memory for it, the attempt ends. */
+	if (imp->secure)
+		(void)shake_begin(imp, shake_message_send);
 	connect_repeat(imp);
 }
 
@@ -326,15 +354,17 @@ static int join_send(struct import *imp, const struct ulnet_nid *local,
 
 	imp->join.asked = shard_now(imp->shard);
 	imp->join.n++;
-	return control_send_tracked(imp->shard, *local, to, &m, on_join_sent,
-				    imp->handle, imp->epoch);
+	return control_send_tracked(imp->shard, NULL, *local, to, &m,
+				    on_join_sent, imp->handle, imp->epoch);
 }
 
-/* Could the server know the connection, but not this rail? */
+/* Could the server know the connection, but not this rail? A sealed message is
+ * proved by its seal, whatever its rail. */
 static bool may_join(const struct import *imp, const struct ulnet_nid *local,
 		     const struct ulnet_nid *target)
 {
-	return !lnet_nid_is_any(local) && !lnet_nid_is_any(target) &&
+	return !imp->secure && !lnet_nid_is_any(local) &&
+	       !lnet_nid_is_any(target) &&
 	       !lnet_nid_eq(local, &imp->join.made) && imp->join.n < JOINS_MAX;
 }
 
@@ -408,7 +438,7 @@ static int keepalive_send(struct import *imp)
 	};
 
 	imp->asked_alive = shard_now(imp->shard);
-	return control_send_tracked(imp->shard, LNET_NID_ANY,
+	return control_send_tracked(imp->shard, imp->sealed, LNET_NID_ANY,
 				    import_target(imp), &m, on_keepalive_sent,
 				    imp->handle, imp->epoch);
 }
@@ -426,7 +456,8 @@ static void disconnect_send(struct import *imp)
 
 	/* If the message is lost, the server finds out that the client is
 	 * silent. */
-	(void)control_send(imp->shard, LNET_NID_ANY, import_target(imp), &m);
+	(void)control_send(imp->shard, imp->sealed, LNET_NID_ANY,
+			   import_target(imp), &m);
 }
 
 static uint64_t census_every(const struct import *imp)
@@ -684,9 +715,11 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	imp->failed = 0;
 	budget_begin(&imp->budget, imp->xid, now);
 	imp->away = ULRPC_CAUSE_OK;
+	imp->refusal[0] = '\0';
 	imp->probes = 0;
 	imp->detect_within = 0;
 	imp->untried = imp->nnids - 1;
+	shake_end(imp);
 	import_move(imp, IMPORT_FULL);
 	if (restarted)
 		import_log(imp, "the server has restarted");
@@ -730,6 +763,17 @@ static enum ulrpc_cause import_away(uint32_t status)
 	}
 }
 
+/* The server, or this node, wants no connection, as @why says. */
+static void import_refused(struct import *imp, const char *why)
+{
+	import_log(imp, why);
+	import_each_client(imp, client_on_refused);
+	/* Nothing waits that could end as refused at the end of a long pause;
+	 * what is called from now on asks anew. */
+	imp->retry_after = 0;
+	imp->untried = 0;
+}
+
 static void import_on_connected(struct import *imp,
 				const struct ulnet_event *ev,
 				const struct wire_connected *m)
@@ -749,15 +793,67 @@ static void import_on_connected(struct import *imp,
 	stat_count(imp->shard, RPC_STAT_connections_refused);
 	imp->retry_after = retry_after_ns(m->retry_after);
 	imp->away = import_away(m->status);
-	if (import_is_final(imp, m)) {
-		import_log(imp, "the server refuses the connection");
-		import_each_client(imp, client_on_refused);
-		/* Nothing waits that could end as refused at the end of a long
-		 * pause; what is called from now on asks anew. */
-		imp->retry_after = 0;
-		imp->untried = 0;
-	}
+	if (import_is_final(imp, m))
+		import_refused(imp, "the server refuses the connection");
 	try_again(imp);
+}
+
+/* Is @nid of the import's server, as far as LNet knows? */
+static bool import_has_nid(const struct import *imp,
+			   const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < imp->nnids; i++)
+		if (shard_same_peer(imp->shard, &imp->nids[i], nid))
+			return true;
+	return false;
+}
+
+/* ---- handshakes ---- */
+
+static void import_on_shaken(struct import *imp, const struct wire_shaken *m)
+{
+	const char *why;
+
+	if (imp->fsm.state != IMPORT_CONNECTING || !imp->shake || imp->sealed)
+		return;
+	switch (shake_on_answer(imp, m, &why)) {
+	case SHAKE_GOES_ON:
+		break;
+	case SHAKE_DONE:
+		connect_send(imp);
+		break;
+	case SHAKE_REFUSED:
+		stat_count(imp->shard, RPC_STAT_connections_refused);
+		imp->away = ULRPC_CAUSE_REFUSED;
+		text_copy(imp->refusal, sizeof(imp->refusal), why);
+		import_refused(imp, why);
+		try_again(imp);
+		break;
+	case SHAKE_AGAIN:
+		imp->retry_after = retry_after_ns(m->retry_after);
+		imp->away = import_away(m->status);
+		try_again(imp);
+		break;
+	}
+}
+
+/* The server at @ev->source does not know the session that @m names, or so
+ * somebody says: connects again, which shows whether that is true. */
+static void imports_on_lost(struct shard *s, const struct ulnet_event *ev,
+			    const struct wire_lost *m)
+{
+	struct import *imp;
+
+	list_for_each_entry (imp, &s->imports->all, link) {
+		if (!imp->sealed || imp->sealed->peer != m->session ||
+		    !import_has_nid(imp, &ev->initiator.nid))
+			continue;
+		if (imp->fsm.state == IMPORT_CONNECTING)
+			try_again(imp);
+		else
+			import_lost(imp, imp->epoch);
+		return;
+	}
 }
 
 /* The client whose Open has this tag; NULL: it does not wait any more. */
@@ -812,14 +908,20 @@ static void on_alive(struct import *imp, const struct ulnet_event *ev,
 				   &imp->probe_hop);
 }
 
-/* Is @nid of the import's server, as far as LNet knows? */
-static bool import_has_nid(const struct import *imp,
-			   const struct ulnet_nid *nid)
+/* Does @m come from the server of @imp? Of a connection with keys, it is the
+ * seal that says so. */
+static bool control_is_of(const struct import *imp,
+			  const struct ulnet_event *ev,
+			  const struct wire_control *m)
 {
-	for (unsigned int i = 0; i < imp->nnids; i++)
-		if (shard_same_peer(imp->shard, &imp->nids[i], nid))
+	if (imp->secure && m->kind != WIRE_SHAKEN) {
+		if (imp->shard->imports->proved == imp)
 			return true;
-	return false;
+		stat_count(imp->shard, RPC_STAT_seals_missing);
+		return false;
+	}
+	return imp->pid == ev->initiator.pid &&
+	       import_has_nid(imp, &ev->initiator.nid);
 }
 
 /* The import that @m is for. NULL: there is none, or @m does not come from its
@@ -831,8 +933,7 @@ static struct import *control_import(struct shard *s,
 	struct import *imp = import_find(s, wire_control_client(m));
 
 	if (imp && imp->epoch == wire_control_epoch(m) &&
-	    imp->pid == ev->initiator.pid &&
-	    import_has_nid(imp, &ev->initiator.nid))
+	    control_is_of(imp, ev, m))
 		return imp;
 	stat_count(s, RPC_STAT_control_unexpected);
 	return NULL;
@@ -853,11 +954,15 @@ static void on_goodbye(struct import *imp, const struct wire_goodbye *m)
 	import_each_client(imp, client_forgotten);
 }
 
+unsigned int import_handle_cpt(uint64_t handle)
+{
+	return (uint8_t)(id_tag(handle) - IMPORT_TAG);
+}
+
 unsigned int import_control_cpt(const struct shard *s,
 				const struct ulnet_event *ev,
 				const struct wire_control *m)
 {
-	(void)s;
 	(void)ev;
 	switch (m->kind) {
 	case WIRE_CONNECTED:
@@ -865,10 +970,35 @@ unsigned int import_control_cpt(const struct shard *s,
 	case WIRE_ALIVE:
 	case WIRE_EXTEND:
 	case WIRE_GOODBYE:
-		return (uint8_t)(id_tag(wire_control_client(m)) - IMPORT_TAG);
+	case WIRE_SHAKEN:
+		return import_handle_cpt(wire_control_client(m));
+	case WIRE_LOST:
+		return s->cpt;
 	default: /* Disconnected: nobody waits for it */
 		return UINT_MAX;
 	}
+}
+
+int import_unseal(struct shard *s, uint64_t handle,
+		  const struct ulnet_event *ev, void *record, size_t length,
+		  struct opened *o)
+{
+	struct import *imp = s->imports ? import_find(s, handle) : NULL;
+	int rc;
+
+	if (!imp || !imp->sealed) {
+		stat_count(s, RPC_STAT_seals_broken);
+		return -ENOENT;
+	}
+	rc = sealed_open(s, imp->sealed, ev, record, length, o);
+	if (!rc)
+		s->imports->proved = imp;
+	return rc;
+}
+
+void import_unsealed(struct shard *s)
+{
+	s->imports->proved = NULL;
 }
 
 void import_on_control(struct shard *s, const struct ulnet_event *ev,
@@ -876,10 +1006,15 @@ void import_on_control(struct shard *s, const struct ulnet_event *ev,
 {
 	struct import *imp;
 
-	if (import_control_cpt(s, ev, m) == UINT_MAX ||
+	if (m->kind == WIRE_LOST && s->imports)
+		imports_on_lost(s, ev, &m->lost);
+	if (m->kind == WIRE_LOST || m->kind == WIRE_DISCONNECTED ||
 	    !(imp = control_import(s, ev, m)))
 		return;
 	switch (m->kind) {
+	case WIRE_SHAKEN:
+		import_on_shaken(imp, &m->shaken);
+		break;
 	case WIRE_CONNECTED:
 		import_on_connected(imp, ev, &m->connected);
 		break;
@@ -900,7 +1035,7 @@ void import_on_control(struct shard *s, const struct ulnet_event *ev,
 /* ---- life ---- */
 
 struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
-			  unsigned int nnids, uint32_t pid)
+			  unsigned int nnids, uint32_t pid, bool secure)
 {
 	struct import *imp = calloc(1, sizeof(*imp));
 
@@ -913,6 +1048,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	imp->shard = s;
 	imp->nnids = nnids;
 	imp->pid = pid;
+	imp->secure = secure;
 	memcpy(imp->nids, nids, nnids * sizeof(nids[0]));
 	imp->probe_local = imp->probe_target = imp->probe_hop = LNET_NID_ANY;
 	imp->fsm.state = IMPORT_IDLE;

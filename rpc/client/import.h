@@ -31,7 +31,10 @@
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
 #include "rpc/stats/stat.h"
+#include "secure/handshake.h"
 
+struct sealed;
+struct shake;
 struct wire_control;
 
 enum import_state {
@@ -97,6 +100,16 @@ struct import {
 	 * is another one now, or has ended; not because it has forgotten this
 	 * client */
 	bool restarted;
+
+	/* Both sides prove who they are: a handshake (shake.h) comes before
+	 * Connect, and all messages are sealed. */
+	bool secure;
+	struct shake *shake;   /* CONNECTING: the handshake goes on; or NULL */
+	struct sealed *sealed; /* the keys of this epoch; NULL: none yet */
+	struct ticket ticket;  /* for the next handshake */
+	/* why the server is not believed, or does not believe this node; "":
+	 * that is not so, or not known yet */
+	char refusal[ULRPC_TEXT_MAX];
 
 	/* FULL */
 	uint64_t keepalive;   /* ns */
@@ -174,7 +187,7 @@ struct import {
 /* Makes an import, which the shard does not know yet. The caller owes
  * import_attach() or import_free(). NULL: no memory. Any thread. */
 struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
-			  unsigned int nnids, uint32_t pid);
+			  unsigned int nnids, uint32_t pid, bool secure);
 /* Calls @fn for each client of @imp; @fn must not remove any of them. */
 void import_each_client(struct import *imp, void (*fn)(struct ulrpc_client *c));
 /* Disconnects for good: the import does nothing after that. */
@@ -281,6 +294,12 @@ static inline void import_slot_put(struct import *imp, uint32_t slot)
 unsigned int import_control_cpt(const struct shard *s,
 				const struct ulnet_event *ev,
 				const struct wire_control *m);
+/* Functions of struct rpc_side. */
+unsigned int import_handle_cpt(uint64_t handle);
+int import_unseal(struct shard *s, uint64_t handle,
+		  const struct ulnet_event *ev, void *record, size_t length,
+		  struct opened *o);
+void import_unsealed(struct shard *s);
 /* A control message from a server has come. */
 void import_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m);

@@ -14,9 +14,11 @@
 #include "rpc/client/fetch.h"
 #include "rpc/client/import.h"
 #include "rpc/client/batch.h"
+#include "rpc/client/shake.h"
 #include "rpc/control.h"
 #include "rpc/conn_event.h"
 #include "rpc/run.h"
+#include "rpc/sealed.h"
 #include "rpc/wire/wire.h"
 
 /* ---- found by handle ---- */
@@ -245,7 +247,7 @@ static bool imports_has_nid(const struct import *imp,
 /* Are @a and @b for the same pid and the same NIDs, in whatever order? */
 static bool same_target(const struct import *a, const struct import *b)
 {
-	if (a->pid != b->pid || a->nnids != b->nnids)
+	if (a->pid != b->pid || a->nnids != b->nnids || a->secure != b->secure)
 		return false;
 	for (unsigned int i = 0; i < a->nnids; i++)
 		if (!imports_has_nid(b, &a->nids[i]))
@@ -328,6 +330,9 @@ static void import_detach(struct import *imp)
 void import_free(struct import *imp)
 {
 	name_drop(imp);
+	shake_end(imp);
+	sealed_free(imp->sealed);
+	ticket_drop(&imp->ticket);
 	slots_fini(&imp->slots);
 	list_del(&imp->cancels.link);
 	free(imp->cancels.list);
@@ -358,7 +363,7 @@ static void cancels_send(struct import *imp)
 	/* Sends over the rail of the connection, which the server certainly
 	 * knows: there is no answer that would tell if it did not. */
 	if (import_is_up(imp) &&
-	    !control_send(imp->shard, imp->join.made, to, &m))
+	    !control_send(imp->shard, imp->sealed, imp->join.made, to, &m))
 		stat_count(imp->shard, RPC_STAT_cancels_sent);
 	imp->cancels.n = 0;
 }

@@ -88,6 +88,9 @@ struct imports {
 	struct hash by_nid; /* import.by_nid */
 	struct list all;
 	uint64_t hash_seed;
+	/* while a sealed message is handled: the import of whose server it is
+	 */
+	struct import *proved;
 	struct slab slab;    /* calls, batches, replies */
 	struct list batches; /* batch.all: all there are */
 	struct list fetches; /* fetch.link: all there are */

@@ -9,4 +9,5 @@ libulrpccore_a_SOURCES += %D%/batch.c %D%/batch.h
 libulrpccore_a_SOURCES += %D%/reply_buf.c
 libulrpccore_a_SOURCES += %D%/results.c
 libulrpccore_a_SOURCES += %D%/retry.c %D%/retry.h
+libulrpccore_a_SOURCES += %D%/shake.c %D%/shake.h
 libulrpccore_a_SOURCES += %D%/slots.c %D%/slots.h

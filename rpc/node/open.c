@@ -10,6 +10,7 @@
 #include "rpc/client/retry.h"
 #include "rpc/control.h"
 #include "rpc/conn_event.h"
+#include "rpc/keys.h"
 #include "rpc/rpc.h"
 #include "rpc/run.h"
 #include "rpc/server/session/export.h"
@@ -39,6 +40,9 @@ static const struct rpc_part *const parts[] = {
 static const struct rpc_side client_side = {
 	.control_cpt = import_control_cpt,
 	.on_control = import_on_control,
+	.handle_cpt = import_handle_cpt,
+	.unseal = import_unseal,
+	.unsealed = import_unsealed,
 	.on_heard = imports_on_sign,
 	.on_conn_event = imports_on_end,
 };
@@ -46,6 +50,9 @@ static const struct rpc_side client_side = {
 static const struct rpc_side server_side = {
 	.control_cpt = export_control_cpt,
 	.on_control = export_on_control,
+	.handle_cpt = export_handle_cpt,
+	.unseal = export_unseal,
+	.unsealed = export_unsealed,
 	.on_conn_event = suspects_on_conn_event,
 	.on_changed = notifier_begin,
 };
@@ -258,6 +265,7 @@ static void parts_free(struct ulrpc *rpc)
 	for (unsigned int i = ARRAY_SIZE(parts); i--;)
 		if (parts[i]->free)
 			parts[i]->free(rpc);
+	keys_put(rpc->keys);
 	wait_fini(&rpc->wait);
 	free(rpc->shards);
 	free(rpc);
@@ -381,12 +389,15 @@ static int rpc_alloc(struct lnet *node, const struct ulrpc_conf *conf,
 	rpc->conf = *conf;
 	conf_fill(&rpc->conf);
 	rpc->conf.err = NULL;
+	if (conf->keys)
+		rpc->keys = keys_ref((struct keys *)conf->keys);
 	rpc->client = &client_side;
 	rpc->server = &server_side;
 	rpc->is_virtual = lnet_is_virtual(node);
 	rpc->shards = calloc(rpc->ncpts, sizeof(*rpc->shards));
 	rc = rpc->shards ? wait_init(&rpc->wait) : -ENOMEM;
 	if (rc) {
+		keys_put(rpc->keys);
 		free(rpc->shards);
 		free(rpc);
 		return rc;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "rpc/keys.h"
 #include "rpc/run.h"
 #include "rpc/server/serve/cancel.h"
 #include "rpc/server/serve/deadline.h"
@@ -114,7 +115,7 @@ static struct service_cpt *services_find_name(struct shard *s, const char *name)
 
 /* A function for export_users.opened. */
 static void service_opened(struct shard *s, const char *name,
-			   struct wire_opened *out)
+			   const struct export *e, struct wire_opened *out)
 {
 	struct service_cpt *sc = services_find_name(s, name);
 	const struct ulrpc_service *svc;
@@ -128,6 +129,12 @@ static void service_opened(struct shard *s, const char *name,
 		return;
 	}
 	svc = sc->service;
+	if (svc->proved && !e->who) {
+		stat_count(s, RPC_STAT_clients_refused);
+		out->status = WIRE_REFUSED;
+		out->flavour = WIRE_FLAVOUR_AUTH;
+		return;
+	}
 	out->status = WIRE_OK;
 	out->portal = svc->portal;
 	out->request_max = svc->conf.request_max;
@@ -173,6 +180,16 @@ static void stats_begin(struct service_cpt *sc)
 					      svc->methods[i].number);
 }
 
+/* A client that has proved nothing may have opened a service before that took
+ * its calls; now it has to ask again, and hears that it may not. */
+static void export_unopen(struct export *e, void *arg)
+{
+	const struct ulrpc_service *svc = arg;
+
+	if (svc->proved && !e->who)
+		e->opened &= ~(UINT64_C(1) << svc->portal);
+}
+
 /* Opens the inbox; from then on clients can find the service by its name.
  * Returns 0; -ESHUTDOWN; or what inbox_open() returns. */
 static int service_cpt_start(void *arg)
@@ -200,6 +217,7 @@ static int service_cpt_start(void *arg)
 	if (s->cpt == 0)
 		durables_draw(&svc->durables, s);
 	tombstone_close(s, svc->portal);
+	exports_each(s->exports, export_unopen, svc);
 	list_add_tail(&s->rpc->services->shard[s->cpt], &sc->link);
 	stats_begin(sc);
 	return 0;
@@ -536,6 +554,9 @@ static int service_check_limits(const struct ulrpc_service_conf *c)
 	if (c->buffers == 1 || c->buffers > ULRPC_BUFFERS_MAX)
 		return refuse(c, "buffers: %u is not from 2 to %d", c->buffers,
 			      ULRPC_BUFFERS_MAX);
+	if ((unsigned int)c->flavour > ULRPC_FLAVOUR_AUTH)
+		return refuse(c, "flavour: %u is none",
+			      (unsigned int)c->flavour);
 	return 0;
 }
 
@@ -609,6 +630,9 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 	svc->conf = *conf;
 	text_copy(svc->name, sizeof(svc->name), conf->name);
 	svc->has_exec = wants_workers(conf);
+	svc->proved =
+		conf->flavour == ULRPC_FLAVOUR_AUTH ||
+		(conf->flavour == ULRPC_FLAVOUR_DEFAULT && rpc_has_keys(rpc));
 	service_conf_fill(&svc->conf, svc->has_exec);
 	svc->conf.name = svc->name;
 	svc->conf.methods = NULL;
@@ -896,6 +920,9 @@ int ulrpc_service_start(struct ulrpc *rpc,
 		return -EDEADLK;
 	if (atomic_load(&rpc->state) != RPC_OPEN || lnet_is_forked(rpc->node))
 		return -ESHUTDOWN;
+	if (conf->flavour == ULRPC_FLAVOUR_AUTH && !rpc_has_keys(rpc))
+		return refuse_with(conf, -ENOKEY,
+				   "flavour: RPC was opened without keys");
 	rc = service_new(rpc, conf, &svc);
 	if (rc)
 		return rc;

@@ -7,6 +7,7 @@
 
 #include "rpc/inbox.h"
 #include "rpc/quota.h"
+#include "rpc/sealed.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/kept.h"
 #include "rpc/server/serve/request.h"
@@ -64,6 +65,32 @@ static void tombstone_on_sent(const struct ulnet_event *ev)
 	shard_release(s);
 }
 
+/* Seals the message of @length bytes in a->bytes + SEAL_HEAD, of which @head
+ * are the head, if the one that it answers was sealed. Sets *@md to what is to
+ * be sent. Returns 0 or -errno. */
+static int answer_seal_in(struct tombstone_answer *a,
+			  const struct ulnet_event *ev, size_t head,
+			  size_t length, struct ulnet_md *md,
+			  uint64_t *hdr_data_p)
+{
+	const struct session *se = a->shard->exports->proved;
+	uint8_t *message = a->bytes + SEAL_HEAD;
+	const struct iovec iov = { message, length };
+	struct sealed_to to = { ULRPC_PORTAL_REPLY, ev->match_bits,
+				wire_hdr_data(WIRE_REPLIES, message, head) };
+
+	md->start = message;
+	md->length = (uint32_t)length;
+	*hdr_data_p = to.hdr_data;
+	if (!se)
+		return 0;
+	md->start = a->bytes;
+	md->length += SEAL_HEAD;
+	*hdr_data_p = wire_hdr_sealed(to.hdr_data);
+	return sealed_make(se->sealed, &to, &iov, 1, shard_now(a->shard),
+			   a->bytes);
+}
+
 /* Sends @a, @length bytes of which @head are the head, to where the message of
  * @ev came from. */
 static void answer_send(struct tombstone_answer *a,
@@ -73,18 +100,17 @@ static void answer_send(struct tombstone_answer *a,
 	struct ulnet_id to = { ev->source, ev->initiator.pid };
 	struct shard *s = a->shard;
 	struct ulnet_md md = {
-		.start = a->bytes,
-		.length = (uint32_t)length,
 		.threshold = 1,
 		.options = LNET_MD_PREFER_PATH | LNET_MD_OF_LAYER,
 		.user_ptr = a,
 		.handler = tombstone_on_sent,
 		.timeout = SEND_TIMEOUT,
 	};
-	uint64_t hdr_data = wire_hdr_data(WIRE_REPLIES, a->bytes, head);
 	struct ulnet_md_handle mdh;
+	uint64_t hdr_data;
 
-	if (LNetMDBind(s->node, &md, LNET_UNLINK, &mdh)) {
+	if (answer_seal_in(a, ev, head, length, &md, &hdr_data) ||
+	    LNetMDBind(s->node, &md, LNET_UNLINK, &mdh)) {
 		stat_count(s, RPC_STAT_answers_lost);
 		answer_free(a);
 		return;
@@ -105,7 +131,8 @@ static struct tombstone_answer *answer_new(struct shard *s,
 {
 	struct tombstones *v = s->tombstones;
 	struct tombstone_answer *a;
-	uint32_t size = (uint32_t)(sizeof(*a) + WIRE_REPLIES_BOUND + bytes);
+	uint32_t size =
+		(uint32_t)(sizeof(*a) + SEAL_HEAD + WIRE_REPLIES_BOUND + bytes);
 	struct quota *to = quota_take(&v->to, nid, size, shard_now(s));
 
 	if (!to)
@@ -147,8 +174,8 @@ static bool tombstone_repeat(struct shard *s, const struct ulnet_event *ev,
 	struct kept_message m;
 	struct kept_again again;
 	struct tombstone_answer *a;
+	uint8_t *at, *begin;
 	size_t length;
-	uint8_t *at;
 
 	if (!rec->reply->left)
 		return false;
@@ -163,15 +190,14 @@ static bool tombstone_repeat(struct shard *s, const struct ulnet_event *ev,
 		free(again.moved);
 		return false;
 	}
-	at = wire_replies_put(a->bytes, head);
+	at = wire_replies_put(begin = a->bytes + SEAL_HEAD, head);
 	at = wire_reply_put(at, &again.reply);
 	free(again.moved);
 	if (length) {
 		at = wire_bodies_put(at, (uint32_t)length);
 		memcpy(at, again.reply.body, length);
 	}
-	answer_send(a, ev, (size_t)(at - a->bytes),
-		    (size_t)(at - a->bytes) + length);
+	answer_send(a, ev, (size_t)(at - begin), (size_t)(at - begin) + length);
 	return true;
 }
 
@@ -229,7 +255,7 @@ static void tombstone_refuse(struct shard *s, const struct ulnet_event *ev,
 	struct export *e = NULL;
 	uint64_t unknown_for = 0;
 	uint32_t status, n = 0;
-	uint8_t *at;
+	uint8_t *at, *begin;
 
 	if (!m->ncalls)
 		return;
@@ -242,7 +268,7 @@ static void tombstone_refuse(struct shard *s, const struct ulnet_event *ev,
 	if (!e)
 		unknown_for = export_unknown_for(s->exports, m->connection,
 						 shard_now(s));
-	at = wire_replies_put(a->bytes, &head);
+	at = wire_replies_put(begin = a->bytes + SEAL_HEAD, &head);
 	for (uint32_t i = 0; i < m->ncalls; i++) {
 		const struct wire_call *c = &calls[i];
 		struct wire_reply r = { .xid = c->xid,
@@ -260,10 +286,29 @@ static void tombstone_refuse(struct shard *s, const struct ulnet_event *ev,
 		n++;
 	}
 	if (n)
-		answer_send(a, ev, (size_t)(at - a->bytes),
-			    (size_t)(at - a->bytes));
+		answer_send(a, ev, (size_t)(at - begin), (size_t)(at - begin));
 	else
 		answer_free(a);
+}
+
+/* Answers a sealed message, on the CPT that has its session. One that was cut
+ * off cannot be opened, and gets no answer. */
+static void tombstone_open_sealed(struct shard *s, const struct ulnet_event *ev,
+				  void *record, size_t length)
+{
+	struct wire_call calls[WIRE_CALLS_MAX];
+	struct wire_requests m;
+	struct opened o;
+
+	if (length < ev->rlength ||
+	    export_unseal(s, unseal_handle(record, length), ev, record, length,
+			  &o))
+		return;
+	if (!wire_requests_decode_heads(&m, calls, o.hdr_data, o.payload,
+					o.length) &&
+	    export_is_proved(s->exports, m.connection))
+		tombstone_refuse(s, ev, &m, calls);
+	export_unsealed(s);
 }
 
 /* ---- messages that came to another CPT than their connection's ---- */
@@ -274,9 +319,14 @@ static void tombstone_forwarded_there(struct forwarded *forwarded)
 	struct wire_requests m;
 	struct shard *s = forwarded->to;
 
-	if (!s->aborted && s->tombstones &&
-	    !wire_requests_decode_heads(&m, calls, forwarded->ev.hdr_data,
-					forwarded->payload, forwarded->length))
+	if (s->aborted || !s->tombstones)
+		return;
+	if (wire_is_sealed(forwarded->ev.hdr_data))
+		tombstone_open_sealed(s, &forwarded->ev, forwarded->payload,
+				      forwarded->length);
+	else if (!wire_requests_decode_heads(&m, calls, forwarded->ev.hdr_data,
+					     forwarded->payload,
+					     forwarded->length))
 		tombstone_refuse(s, &forwarded->ev, &m, calls);
 }
 
@@ -307,6 +357,14 @@ static void on_message(void *arg, const struct ulnet_event *ev,
 	int rc;
 
 	stat_count(s, RPC_STAT_requests_received);
+	if (wire_is_sealed(ev->hdr_data)) {
+		cpt = export_handle_cpt(unseal_handle(payload, length));
+		if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts))
+			tombstone_open_sealed(s, ev, (void *)payload, length);
+		else
+			tombstone_pass_on(s, cpt, ev, payload, length);
+		return;
+	}
 	rc = wire_requests_decode_heads(&m, calls, ev->hdr_data, payload,
 					length);
 	if (rc) {

@@ -16,6 +16,15 @@ uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length)
 	       (uint64_t)length << 32 | crc32c(0, head, length);
 }
 
+uint64_t wire_hdr_opened(uint64_t hdr_data, const void *payload, size_t length)
+{
+	size_t head = hdr_data >> 32 & 0xffff;
+
+	if (head > length)
+		return 0;
+	return wire_hdr_data(hdr_data >> 48 & 0xff, payload, head);
+}
+
 #define DEFINE_PUT(scope, message, fields)                                  \
 	scope uint8_t *wire_##message##_put(uint8_t *p,                     \
 					    const struct wire_##message *m) \
@@ -84,11 +93,19 @@ size_t wire_reply_bound(const struct wire_reply *reply)
 
 size_t wire_control_bound(const struct wire_control *m)
 {
-	size_t n = m->kind == WIRE_EXTEND   ? m->extend.extensions.n
-		   : m->kind == WIRE_CANCEL ? m->cancel.gone.n
-					    : 0;
-
-	return WIRE_CONTROL_BOUND + n * WIRE_ENTRY_BOUND;
+	switch (m->kind) {
+	case WIRE_EXTEND:
+		return WIRE_CONTROL_BOUND +
+		       m->extend.extensions.n * WIRE_ENTRY_BOUND;
+	case WIRE_CANCEL:
+		return WIRE_CONTROL_BOUND + m->cancel.gone.n * WIRE_ENTRY_BOUND;
+	case WIRE_SHAKE:
+		return WIRE_CONTROL_BOUND + view_length(m->shake.piece);
+	case WIRE_SHAKEN:
+		return WIRE_CONTROL_BOUND + view_length(m->shaken.piece);
+	default:
+		return WIRE_CONTROL_BOUND;
+	}
 }
 
 #define DEFINE_PUT_CONTROL(number, kind, member) \
@@ -708,7 +725,7 @@ static bool get_control(struct wire_view head, struct wire_control *m)
 
 	while (next_field(&p, head.end, &tag)) {
 		if ((tag & 7) != WT_LEN || tag >> 3 < WIRE_CONNECT ||
-		    tag >> 3 > WIRE_GOODBYE) {
+		    tag >> 3 > WIRE_LOST) {
 			p = get_unknown(p, head.end, tag);
 			continue;
 		}

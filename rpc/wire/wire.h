@@ -35,6 +35,8 @@
 #include "ulnet/rpc.h"
 
 #define WIRE_VERSION  1
+/* The version in the header data of a sealed message (rpc/sealed.h). */
+#define WIRE_SEALED   2
 #define WIRE_HEAD_MAX 65535u
 /* Calls or replies in one message, at most: ULRPC_BATCH_MAX */
 #define WIRE_CALLS_MAX 256u
@@ -50,6 +52,24 @@ enum wire_kind {
 
 /* The header data for @head, whose @length is at most WIRE_HEAD_MAX bytes. */
 uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length);
+
+/* A sealed message has the header data of what is sealed in it, but with
+ * another version, and without the CRC32C: the seal covers both. */
+static inline bool wire_is_sealed(uint64_t hdr_data)
+{
+	return hdr_data >> 56 == WIRE_SEALED;
+}
+
+static inline uint64_t wire_hdr_sealed(uint64_t hdr_data)
+{
+	return (uint64_t)WIRE_SEALED << 56 |
+	       (hdr_data & UINT64_C(0x00ffffff00000000));
+}
+
+/* The other way round: the header data of the message @payload, of @length
+ * bytes, that was sealed. Returns 0, which no decoder accepts, if the message
+ * is shorter than its head. */
+uint64_t wire_hdr_opened(uint64_t hdr_data, const void *payload, size_t length);
 
 /* The checksum of bodies, which is not 0, from their CRC32C. */
 static inline uint64_t wire_checksum(uint32_t crc)
@@ -88,6 +108,11 @@ enum wire_call_flags {
 	WIRE_CALL_QUERY = 8,
 };
 
+enum wire_flavour {
+	WIRE_FLAVOUR_NONE = 0,
+	WIRE_FLAVOUR_AUTH = 1,
+};
+
 enum wire_access {
 	WIRE_ACCESS_SOURCE = 1,
 	WIRE_ACCESS_SINK = 2,
@@ -99,6 +124,11 @@ struct wire_view {
 	const uint8_t *p;
 	const uint8_t *end;
 };
+
+static inline size_t view_length(struct wire_view view)
+{
+	return (size_t)(view.end - view.p);
+}
 
 /* A repeated field of nested messages. */
 struct wire_entries {
@@ -325,8 +355,8 @@ struct wire_gone {
 	WIRE_MEMBERS(WIRE_GONE_FIELDS, WIRE_TABLE)
 };
 
-/* A control message. A decoded one owns all its values, except for entries,
- * which point into the payload. */
+/* A control message. A decoded one owns all its values, except for entries and
+ * pieces, which point into the payload. */
 #define WIRE_CONTROL_MEMBER(number, kind, member) struct wire_##member member;
 struct wire_control {
 	enum wire_control_kind kind;
@@ -335,8 +365,10 @@ struct wire_control {
 	};
 };
 
+/* Bytes of a piece of a handshake, at most. */
+#define WIRE_PIECE_MAX 3072u
 /* Bytes that a control message takes, at most: WIRE_CONTROL_BOUND without
- * entries, WIRE_CONTROL_MAX with as many as there can be. */
+ * entries and piece, WIRE_CONTROL_MAX with as many as there can be. */
 #define WIRE_CONTROL_BOUND 128u
 #define WIRE_ENTRY_BOUND   56u
 #define WIRE_CONTROL_MAX \

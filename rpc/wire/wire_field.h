@@ -173,11 +173,6 @@ static inline const uint8_t *get_flag(const uint8_t *p, const uint8_t *end,
 	return p;
 }
 
-static inline size_t view_length(struct wire_view view)
-{
-	return (size_t)(view.end - view.p);
-}
-
 static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 {
 	while (v >= 0x80) {

@@ -99,7 +99,10 @@
 	C(8, ALIVE, alive)               \
 	C(9, EXTEND, extend)             \
 	C(10, CANCEL, cancel)            \
-	C(11, GOODBYE, goodbye)
+	C(11, GOODBYE, goodbye)          \
+	C(12, SHAKE, shake)              \
+	C(13, SHAKEN, shaken)            \
+	C(14, LOST, lost)
 
 #define WIRE_CONNECT_FIELDS(F, L, A) \
 	F(1, id, client_id)          \
@@ -144,7 +147,8 @@
 	F(10, flag, durable)        \
 	F(11, varint, estimate)     \
 	F(12, varint32, begin)      \
-	F(13, flag, checked)
+	F(13, flag, checked)        \
+	F(14, varint32, flavour)
 
 #define WIRE_DISCONNECT_FIELDS(F, L, A) \
 	F(1, fixed64, connection)       \
@@ -199,5 +203,30 @@
 	F(2, varint32, epoch)        \
 	F(3, varint32, status)       \
 	F(4, fixed64, connection)
+
+#define WIRE_SHAKE_FIELDS(F, L, A) \
+	F(1, fixed64, client)      \
+	F(2, varint32, epoch)      \
+	F(3, fixed64, session)     \
+	F(4, varint32, offset)     \
+	F(5, bytes, piece)         \
+	F(6, varint32, seen)       \
+	F(7, id, client_id)
+
+#define WIRE_SHAKEN_FIELDS(F, L, A) \
+	F(1, fixed64, client)       \
+	F(2, varint32, epoch)       \
+	F(3, fixed64, session)      \
+	F(4, varint32, offset)      \
+	F(5, bytes, piece)          \
+	F(6, varint32, seen)        \
+	F(7, varint32, status)      \
+	F(8, id, server_id)         \
+	F(9, varint, retry_after)
+
+#define WIRE_LOST_FIELDS(F, L, A) \
+	F(1, fixed64, client)     \
+	F(2, varint32, epoch)     \
+	F(3, fixed64, session)
 
 #endif

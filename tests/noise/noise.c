@@ -23,7 +23,9 @@
  * Random numbers come from the seed, and from where the thread stands among all
  * that the program makes; how threads meet is not repeated by a seed.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -495,6 +495,9 @@ local messages = {
 		[9] = { "extend", "Extend" },
 		[10] = { "cancel", "Cancel" },
 		[11] = { "goodbye", "Goodbye" },
+		[12] = { "shake", "Shake" },
+		[13] = { "shaken", "Shaken" },
+		[14] = { "lost", "Lost" },
 	},
 	Connect = {
 		[1] = { "client_id", "bytes" },
@@ -540,6 +543,7 @@ local messages = {
 		[11] = { "estimate", "uint64" },
 		[12] = { "begin", "uint32" },
 		[13] = { "checked", "bool" },
+		[14] = { "flavour", "uint32" },
 	},
 	Disconnect = {
 		[1] = { "connection", "fixed64" },
@@ -594,6 +598,31 @@ local messages = {
 		[2] = { "epoch", "uint32" },
 		[3] = { "status", "uint32" },
 		[4] = { "connection", "fixed64" },
+	},
+	Shake = {
+		[1] = { "client", "fixed64" },
+		[2] = { "epoch", "uint32" },
+		[3] = { "session", "fixed64" },
+		[4] = { "offset", "uint32" },
+		[5] = { "piece", "bytes" },
+		[6] = { "seen", "uint32" },
+		[7] = { "client_id", "bytes" },
+	},
+	Shaken = {
+		[1] = { "client", "fixed64" },
+		[2] = { "epoch", "uint32" },
+		[3] = { "session", "fixed64" },
+		[4] = { "offset", "uint32" },
+		[5] = { "piece", "bytes" },
+		[6] = { "seen", "uint32" },
+		[7] = { "status", "uint32" },
+		[8] = { "server_id", "bytes" },
+		[9] = { "retry_after", "uint64" },
+	},
+	Lost = {
+		[1] = { "client", "fixed64" },
+		[2] = { "epoch", "uint32" },
+		[3] = { "session", "fixed64" },
 	},
 }
 

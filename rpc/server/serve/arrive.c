@@ -98,7 +98,8 @@ static uint32_t check_connection(struct request_batch *b,
 
 static struct request_batch *request_batch_new(struct service_cpt *sc,
 					       const struct ulnet_event *ev,
-					       const struct wire_requests *m)
+					       const struct wire_requests *m,
+					       uint8_t wants)
 {
 	struct request_batch *b = pool_get(&sc->batches);
 
@@ -120,7 +121,7 @@ static struct request_batch *request_batch_new(struct service_cpt *sc,
 	b->room_as_of = sc->changes - 1;
 	b->reading = true;
 	b->refused = false;
-	b->checked = m->checked;
+	b->wants = wants;
 	b->out = NULL;
 	list_init(&b->link);
 	return b;
@@ -233,15 +234,20 @@ static inline void read_call(struct request_batch *b, const struct wire_call *c,
 		request_refuse(b, c, status, now, again);
 }
 
-/* Reads the calls of a message. @refused: WIRE_OK, or a status with which all
- * of them are refused, if check_connection() finds no other. */
+/* How a message is read. */
+#define READ_MAY_PIN 1u /* its buffer may be pinned */
+#define READ_SEALED  BATCH_WANTS_SEAL
+
+/* Reads the calls of a message. @how: READ_*. @refused: WIRE_OK, or a status
+ * with which all of them are refused, if check_connection() finds no other. */
 static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		       const struct wire_requests *m,
-		       const struct wire_call *calls, bool may_pin,
+		       const struct wire_call *calls, unsigned int how,
 		       uint32_t refused)
 {
 	uint64_t now = shard_now(sc->shard);
-	struct request_batch *b = request_batch_new(sc, ev, m);
+	uint8_t wants = m->checked | (how & READ_SEALED);
+	struct request_batch *b = request_batch_new(sc, ev, m, wants);
 	uint32_t all;
 
 	if (unlikely(!b)) {
@@ -254,10 +260,47 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 	if (likely(m->ncalls))
 		request_batch_add_deadline(b, &calls[0], now);
 	for (uint32_t i = 0; i < m->ncalls; i++)
-		read_call(b, &calls[i], all, may_pin, now);
+		read_call(b, &calls[i], all, how & READ_MAY_PIN, now);
 	b->reading = false;
 	reply_flush(b);
 	request_batch_unref(b);
+}
+
+static void unreadable(struct service_cpt *sc, const struct ulnet_event *ev,
+		       int rc)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	stat_count(sc->shard, RPC_STAT_requests_malformed + stat_of_bad(rc));
+	if (service_may_log(sc))
+		lnet_log(LNET_LOG_WARN, "rpc",
+			 "service %s: a message of %s cannot be read: %s",
+			 sc->service->name,
+			 lnet_nid_format(&ev->source, text, sizeof(text)),
+			 strerror(-rc));
+}
+
+/* Reads a sealed message, on the CPT that has its session. */
+static void requests_open(struct service_cpt *sc, const struct ulnet_event *ev,
+			  void *record, size_t length, unsigned int how)
+{
+	struct shard *s = sc->shard;
+	struct wire_call calls[WIRE_CALLS_MAX];
+	struct wire_requests m;
+	struct opened o;
+	int rc;
+
+	if (export_unseal(s, unseal_handle(record, length), ev, record, length,
+			  &o))
+		return;
+	rc = wire_requests_decode(&m, calls, o.hdr_data, o.payload, o.length);
+	if (rc)
+		unreadable(sc, ev, rc);
+	else if (!export_is_proved(s->exports, m.connection))
+		stat_count(s, RPC_STAT_seals_broken);
+	else
+		read_calls(sc, ev, &m, calls, how | READ_SEALED, WIRE_OK);
+	export_unsealed(s);
 }
 
 /* ---- messages that came to another CPT than their connection's ---- */
@@ -283,10 +326,14 @@ static void request_forwarded_there(struct forwarded *forwarded)
 	struct wire_call calls[WIRE_CALLS_MAX];
 	struct wire_requests m;
 
-	if (!forwarded->to->aborted &&
-	    !wire_requests_decode(&m, calls, forwarded->ev.hdr_data,
-				  forwarded->payload, forwarded->length))
-		read_calls(to, &forwarded->ev, &m, calls, false, WIRE_OK);
+	if (forwarded->to->aborted)
+		return;
+	if (wire_is_sealed(forwarded->ev.hdr_data))
+		requests_open(to, &forwarded->ev, forwarded->payload,
+			      forwarded->length, 0);
+	else if (!wire_requests_decode(&m, calls, forwarded->ev.hdr_data,
+				       forwarded->payload, forwarded->length))
+		read_calls(to, &forwarded->ev, &m, calls, 0, WIRE_OK);
 }
 
 static bool request_pass_on(struct service_cpt *from, unsigned int cpt,
@@ -320,7 +367,7 @@ static void refusal_there(struct forwarded *forwarded)
 
 	if (!forwarded->to->aborted)
 		read_calls(forwarded_to(forwarded), &forwarded->ev, &x->m,
-			   x->calls, false, WIRE_OVERLOADED);
+			   x->calls, 0, WIRE_OVERLOADED);
 }
 
 /* Copies @c without the pointers into the message, which will be gone. So a
@@ -358,18 +405,17 @@ static void refuse_all(struct service_cpt *from, unsigned int cpt,
 	forwarded_send(forwarded, refusal_there, request_forwarded_back, from);
 }
 
-static void unreadable(struct service_cpt *sc, const struct ulnet_event *ev,
-		       int rc)
+/* If there is no room to forward a sealed message, nobody can read it, and the
+ * client asks about its calls. */
+static void on_sealed(struct service_cpt *sc, const struct ulnet_event *ev,
+		      void *record, size_t length)
 {
-	char text[LNET_NIDSTR_SIZE];
+	unsigned int cpt = export_handle_cpt(unseal_handle(record, length));
 
-	stat_count(sc->shard, RPC_STAT_requests_malformed + stat_of_bad(rc));
-	if (service_may_log(sc))
-		lnet_log(LNET_LOG_WARN, "rpc",
-			 "service %s: a message of %s cannot be read: %s",
-			 sc->service->name,
-			 lnet_nid_format(&ev->source, text, sizeof(text)),
-			 strerror(-rc));
+	if (likely(cpt == sc->shard->cpt || cpt >= sc->shard->rpc->ncpts))
+		requests_open(sc, ev, record, length, READ_MAY_PIN);
+	else if (!request_pass_on(sc, cpt, ev, record, length))
+		stat_count(sc->shard, RPC_STAT_requests_dropped);
 }
 
 void request_on_message(void *arg, const struct ulnet_event *ev,
@@ -384,12 +430,15 @@ void request_on_message(void *arg, const struct ulnet_event *ev,
 	stat_count(sc->shard, RPC_STAT_requests_received);
 	rc = wire_requests_decode(&m, calls, ev->hdr_data, payload, length);
 	if (unlikely(rc)) {
-		unreadable(sc, ev, rc);
+		if (wire_is_sealed(ev->hdr_data))
+			on_sealed(sc, ev, (void *)payload, length);
+		else
+			unreadable(sc, ev, rc);
 		return;
 	}
 	cpt = export_cpt(m.connection);
 	if (likely(cpt == sc->shard->cpt || cpt >= sc->shard->rpc->ncpts))
-		read_calls(sc, ev, &m, calls, true, WIRE_OK);
+		read_calls(sc, ev, &m, calls, READ_MAY_PIN, WIRE_OK);
 	else if (!request_pass_on(sc, cpt, ev, payload, length))
 		refuse_all(sc, cpt, ev, &m, calls);
 }

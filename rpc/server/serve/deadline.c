@@ -217,7 +217,7 @@ static void extend_send(struct exports *x, struct export *e, uint64_t now)
 	m.extend.extensions.n = n;
 	m.extend.extensions.list = entries;
 	/* If the message cannot be sent, the client asks by itself. */
-	if (control_send(x->shard, self, to, &m))
+	if (control_send(x->shard, export_seal(e), self, to, &m))
 		return;
 	stat_count(x->shard, RPC_STAT_extends_sent);
 	x->shard->stats->counts[RPC_STAT_extensions_sent] += n;

@@ -5,7 +5,9 @@
 #include <errno.h>
 
 #include "rpc/bulk/transfer.h"
+#include "rpc/keys.h"
 #include "rpc/server/serve/durable.h"
+#include "rpc/server/session/export.h"
 
 bool request_now(struct ulrpc_request *r, uint64_t *now_p)
 {
@@ -29,6 +31,14 @@ static uint64_t request_time_left(struct ulrpc_request *r)
 	if (r->deadline == TIME_NEVER)
 		return ULRPC_NEVER;
 	return now < r->deadline ? (r->deadline - now) / NSEC_PER_USEC : 0;
+}
+
+void ulrpc_request_peer(const struct ulrpc_request *request,
+			struct ulrpc_peer *peer)
+{
+	const struct export *e = request->batch->export;
+
+	peer_tell(e ? e->who : NULL, peer);
 }
 
 void ulrpc_request_info(const struct ulrpc_request *request,

@@ -10,6 +10,7 @@
 #include "rpc/server/serve/service.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/kept.h"
+#include "rpc/sealed.h"
 #include "rpc/wire/wire_put.h"
 
 /* Pauses before a message that was not delivered is sent again. They are longer
@@ -38,6 +39,13 @@ static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 /* Bytes of checksums in the head of a message with several replies, at most. */
 #define CHECKSUMS_MOST UINT32_C(8192)
 
+/* Of a message that is sealed: at the end of reply_message.data. */
+struct reply_seal {
+	uint64_t connection; /* export.handle */
+	struct iovec iov[2]; /* the seal, and the message behind it */
+	uint8_t head[SEAL_HEAD];
+};
+
 struct reply_message {
 	struct service_cpt *sc;
 	struct list link; /* service_cpt.replies, until `over` */
@@ -50,6 +58,7 @@ struct reply_message {
 	bool owed;    /* a reply in it is owed: see reply_add() */
 	bool refusal; /* charged to sc->refusals, not to sc->used_bytes */
 	bool over;    /* sent or given up; it exists only because it is kept */
+	bool sealed;
 	struct backoff tries;
 	uint32_t calls;
 	uint32_t size; /* bytes of data, as slab_size() */
@@ -110,6 +119,17 @@ static bool message_data(struct reply_message *m, uint32_t headroom,
 	return true;
 }
 
+/* Bytes at the end of data that are kept free for a seal. */
+#define SEAL_ALIGN 16
+#define SEAL_ROOM  (uint32_t)(sizeof(struct reply_seal) + SEAL_ALIGN)
+
+static struct reply_seal *seal_of(const struct reply_message *m)
+{
+	uint32_t at = m->size - (uint32_t)sizeof(struct reply_seal);
+
+	return (struct reply_seal *)(m->data + (at & ~(SEAL_ALIGN - 1u)));
+}
+
 /* Allocates a message with room for @r, and for all later replies of @b if they
  * are as long as @r. @bound: the most bytes that @r takes in the head. NULL: no
  * memory. */
@@ -126,11 +146,17 @@ static struct reply_message *message_get(struct request_batch *b,
 	m->sc = b->sc;
 	if (bodies > BODIES_MOST)
 		bodies = MAX(BODIES_MOST, r->length);
-	if (unlikely(bound > WIRE_REPLY_BOUND)) /* it has checksums */
+	/* It has checksums, or a seal. */
+	if (unlikely(bound > WIRE_REPLY_BOUND)) {
 		headroom += (uint32_t)MAX(
 			bound, MIN(b->unanswered * bound, CHECKSUMS_MOST));
-	if (message_data(m, headroom, (uint32_t)bodies))
+		bodies += SEAL_ROOM;
+	}
+	if (message_data(m, headroom, (uint32_t)bodies)) {
+		if (unlikely(bound > WIRE_REPLY_BOUND))
+			m->room -= SEAL_ROOM;
 		return m;
+	}
 	pool_put(&b->sc->messages, m);
 	return NULL;
 }
@@ -173,7 +199,7 @@ static void message_init(struct reply_message *m, struct request_batch *b)
 			grant_of(&b->share->grant, sc->service->conf.window);
 	m->batch = b;
 	m->kept = (struct record_reply){ .until = TIME_NEVER };
-	m->linked = m->owed = m->refusal = m->over = false;
+	m->linked = m->owed = m->refusal = m->over = m->sealed = false;
 	m->work = !sc->shard->aborted && !b->refused;
 	/* reply_wait() sets the real deadline */
 	backoff_begin(&m->tries, TIME_NEVER);
@@ -297,11 +323,13 @@ static void reply_on_event(const struct ulnet_event *ev)
 		reply_failed(m);
 }
 
-static int message_bind(struct reply_message *m, uint64_t now)
+static inline void message_md(struct reply_message *m, uint64_t now,
+			      struct ulnet_md *md)
 {
 	uint64_t left = now < m->deadline ? (m->deadline - now) / NSEC_PER_USEC
 					  : LATE_TIMEOUT_US;
-	struct ulnet_md md = {
+
+	*md = (struct ulnet_md){
 		.start = m->start,
 		.length = m->length,
 		.threshold = 1,
@@ -310,8 +338,58 @@ static int message_bind(struct reply_message *m, uint64_t now)
 		.handler = reply_on_event,
 		.timeout = left < SEND_TIMEOUT_US ? MAX(left, 1) : 0,
 	};
+}
 
-	return LNetMDBind(m->sc->shard->node, &md, LNET_UNLINK, &m->md);
+static inline void message_launch(struct reply_message *m,
+				  const struct ulnet_md *md, uint64_t hdr_data)
+{
+	struct shard *s = m->sc->shard;
+
+	if (LNetMDBind(s->node, md, LNET_UNLINK, &m->md)) {
+		reply_failed(m);
+		return;
+	}
+	stat_count(s, RPC_STAT_answers_sent);
+	m->linked = true;
+	if (unlikely(LNetPut(m->self, m->md, LNET_NOACK_REQ, m->target,
+			     ULRPC_PORTAL_REPLY, m->match, 0, hdr_data)))
+		/* reply_on_event() is called with its event */
+		LNetMDUnlink(m->md);
+}
+
+/* Seals @m anew. -ENOTCONN: the connection has ended. */
+static int message_seal(struct reply_message *m, uint64_t now)
+{
+	struct exports *x = m->sc->shard->exports;
+	struct reply_seal *seal = seal_of(m);
+	const struct export *e =
+		id_slot_obj(&x->table, (uint32_t)seal->connection);
+	const struct sealed_to to = { ULRPC_PORTAL_REPLY, m->match,
+				      m->hdr_data };
+
+	if (!e || e->handle != seal->connection || !e->session)
+		return -ENOTCONN;
+	seal->iov[0] = (struct iovec){ seal->head, SEAL_HEAD };
+	seal->iov[1] = (struct iovec){ m->start, m->length };
+	return sealed_make(e->session->sealed, &to, &seal->iov[1], 1, now,
+			   seal->head);
+}
+
+static out_of_line void message_send_sealed(struct reply_message *m,
+					    uint64_t now)
+{
+	int rc = message_seal(m, now);
+	struct ulnet_md md;
+
+	if (rc) {
+		reply_failed(m);
+		return;
+	}
+	message_md(m, now, &md);
+	md.start = seal_of(m)->iov;
+	md.length = ARRAY_SIZE(seal_of(m)->iov);
+	md.options |= LNET_MD_IOVEC;
+	message_launch(m, &md, wire_hdr_sealed(m->hdr_data));
 }
 
 /* Sends @m. That is done once even if its deadline has passed, because the
@@ -319,21 +397,16 @@ static int message_bind(struct reply_message *m, uint64_t now)
 static void message_send(struct reply_message *m)
 {
 	uint64_t now = shard_now(m->sc->shard);
-	int rc;
+	struct ulnet_md md;
 
 	if (unlikely(now >= m->deadline))
 		stat_count(m->sc->shard, RPC_STAT_answers_late);
-	if (message_bind(m, now)) {
-		reply_failed(m);
+	if (unlikely(m->sealed)) {
+		message_send_sealed(m, now);
 		return;
 	}
-	stat_count(m->sc->shard, RPC_STAT_answers_sent);
-	m->linked = true;
-	rc = LNetPut(m->self, m->md, LNET_NOACK_REQ, m->target,
-		     ULRPC_PORTAL_REPLY, m->match, 0, m->hdr_data);
-	if (unlikely(rc))
-		/* reply_on_event() is called with its event */
-		LNetMDUnlink(m->md);
+	message_md(m, now, &md);
+	message_launch(m, &md, m->hdr_data);
 }
 
 static void reply_again(struct ulnet_timer *t)
@@ -346,14 +419,26 @@ static void reply_again(struct ulnet_timer *t)
 
 /* ---- packing ---- */
 
+/* Does what the client wants of the message. */
+static out_of_line void message_complete(struct reply_message *m,
+					 const struct request_batch *b)
+{
+	if (b->wants & BATCH_WANTS_CHECKSUM)
+		m->end = wire_checksum_put(
+			m->end, crc32c(0, m->data + m->headroom, m->bodies));
+	if (!(b->wants & BATCH_WANTS_SEAL && b->export))
+		return;
+	m->sealed = true;
+	seal_of(m)->connection = b->export->handle;
+}
+
 static void message_finish(struct reply_message *m,
 			   const struct request_batch *b)
 {
 	size_t head;
 
-	if (unlikely(b->checked))
-		m->end = wire_checksum_put(
-			m->end, crc32c(0, m->data + m->headroom, m->bodies));
+	if (unlikely(b->wants))
+		message_complete(m, b);
 	if (m->bodies)
 		m->end = wire_bodies_put(m->end, m->bodies);
 	head = (size_t)(m->end - m->data);
@@ -392,7 +477,8 @@ static bool message_refuses(struct reply_message *m)
 }
 
 /* If @m is much shorter than expected, moves it to memory of the right size. */
-static void message_shrink(struct reply_message *m)
+static void message_shrink(struct reply_message *m,
+			   const struct request_batch *b)
 {
 	uint32_t packed = (uint32_t)(m->end - m->data);
 	uint32_t head = packed + WIRE_CHECKSUM_BOUND + WIRE_BODIES_BOUND;
@@ -400,6 +486,7 @@ static void message_shrink(struct reply_message *m)
 	uint8_t *data = m->data;
 
 	if (slab_size(head + m->bodies) > size / 2 ||
+	    b->wants & BATCH_WANTS_SEAL ||
 	    !message_data(m, head, m->bodies))
 		return;
 	m->end = m->data + packed;
@@ -417,7 +504,7 @@ void reply_flush(struct request_batch *b)
 		return;
 	b->out = NULL;
 	m->batch = NULL;
-	message_shrink(m);
+	message_shrink(m, b);
 	message_finish(m, b);
 	if (unlikely(!m->owed && !message_refuses(m)))
 		reply_give_up(m, "too many refusals are waiting to be sent");
@@ -452,7 +539,7 @@ static struct reply_message *reply_room_for(struct request_batch *b,
 {
 	size_t bound = WIRE_REPLY_BOUND;
 
-	if (unlikely(r->bulks.n || b->checked))
+	if (unlikely(r->bulks.n || b->wants))
 		bound = wire_reply_bound(r) + WIRE_CHECKSUM_BOUND;
 	if (likely(b->out && message_has_room(b->out, r, bound)))
 		return b->out;

@@ -48,6 +48,10 @@ extern const struct fsm_state request_states[REQUEST_STATES];
 
 /* A message of requests, and where the replies to it go. Exists as long as
  * calls of it are unanswered. Owner: CPT. */
+/* What the replies of a batch are to have. */
+#define BATCH_WANTS_CHECKSUM 1u /* of their bodies */
+#define BATCH_WANTS_SEAL     2u /* as the message of the batch has one */
+
 struct request_batch {
 	struct service_cpt *sc;
 	struct export *export;	 /* a reference; NULL: none, or not any more */
@@ -76,7 +80,7 @@ struct request_batch {
 	bool reading;
 	/* the whole message is refused, because the service stops */
 	bool refused;
-	bool checked; /* bodies of replies are to have checksums */
+	uint8_t wants; /* of its replies: BATCH_WANTS_* */
 	/* the replies that are being packed; NULL: none */
 	struct reply_message *out;
 	struct list link; /* service_cpt.flush */

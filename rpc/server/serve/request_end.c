@@ -18,6 +18,7 @@
 #include "rpc/run.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
+#include "secure/digest.h"
 
 /* ns: the shortest target of grants, unless queue_target is set. */
 #define TARGET_MIN (5 * NSEC_PER_MSEC)
@@ -284,19 +285,26 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 }
 
 /* The caller has no room for the reply. Holds the body for the caller to fetch,
- * and returns true; if that is impossible, only tells the caller the length. @r
- * has no record afterwards if the call turns out to be over. */
+ * and returns true; if that is impossible, only tells the caller the length.
+ * The body of the reply itself is then @digest, if the connection is sealed, or
+ * empty. @r has no record afterwards if the call turns out to be over. */
 static out_of_line bool reply_oversized(struct ulrpc_request *r,
 					struct wire_reply *reply,
-					const void *body)
+					const void *body,
+					uint8_t digest[DIGEST_SIZE])
 {
+	bool sealed = r->reply_to->wants & BATCH_WANTS_SEAL;
+
 	reply->needed = reply->length;
 	reply->length = 0;
-	if (r->status == WIRE_OK)
+	if (r->status == WIRE_OK &&
+	    !(sealed && digest_make(body, reply->needed, digest)))
 		reply->held = long_reply_hold(r, body, reply->needed,
 					      record_after(r, WIRE_OK));
-	if (reply->held && r->reply_to->checked)
+	if (reply->held && r->reply_to->wants & BATCH_WANTS_CHECKSUM)
 		reply->checksum = wire_checksum(crc32c(0, body, reply->needed));
+	if (reply->held && sealed)
+		reply->length = DIGEST_SIZE;
 	reply->status = reply->held ? WIRE_HELD : WIRE_TOO_LONG;
 	return reply->held;
 }
@@ -310,6 +318,7 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 		atomic_load_explicit(&r->started, memory_order_relaxed);
 	struct wire_moved room[ULRPC_BULKS_MAX];
 	struct request_report report = report_of(r, now);
+	uint8_t digest[DIGEST_SIZE];
 	struct wire_reply reply;
 
 	wire_clear(&reply, sizeof(reply));
@@ -342,10 +351,12 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 	if (unlikely(r->unwanted)) {
 		request_skip(r, report);
 	} else {
-		if (unlikely(reply.length > r->reply_max) &&
-		    !reply_oversized(r, &reply, body)) {
-			report.end = WIRE_TOO_LONG;
-			report.sent = 0;
+		if (unlikely(reply.length > r->reply_max)) {
+			if (!reply_oversized(r, &reply, body, digest)) {
+				report.end = WIRE_TOO_LONG;
+				report.sent = 0;
+			}
+			body = digest;
 		}
 		report_end(r, &report);
 		reply_add(r->reply_to, &reply, body, true,

@@ -7,6 +7,7 @@
 #include "rpc/control.h"
 #include "rpc/forwarded.h"
 #include "rpc/wire/wire.h"
+#include "secure/identity.h"
 
 /* A lease is this many keepalives. */
 #define LEASE_KEEPALIVES 3
@@ -111,13 +112,22 @@ static void export_hear(struct exports *x, struct export *e,
 			x->users->reach(body, source);
 }
 
+/* Is the process of @e the one that @initiator and @source name? */
+static bool is_same_process(const struct exports *x, const struct export *e,
+			    const struct ulnet_id *initiator,
+			    const struct ulnet_nid *source)
+{
+	return e->peer.pid == initiator->pid &&
+	       (rails_know(e, source) ||
+		shard_same_peer(x->shard, &e->peer.nid, &initiator->nid));
+}
+
 bool export_is_of(struct exports *x, struct export *e,
 		  const struct ulnet_id *initiator,
 		  const struct ulnet_nid *source)
 {
-	if (e->peer.pid != initiator->pid ||
-	    (!rails_know(e, source) &&
-	     !shard_same_peer(x->shard, &e->peer.nid, &initiator->nid)))
+	if (e->session ? e->session != x->proved
+		       : !is_same_process(x, e, initiator, source))
 		return false;
 	export_hear(x, e, source);
 	return true;
@@ -149,7 +159,21 @@ void export_unref(struct export *e)
 	list_del(&e->extend_link);
 	/* Replies that LNet already has are still sent. */
 	shares_drop(&e->shares);
+	identity_put(e->who);
 	free(e);
+}
+
+/* Also ends that the session is known to have sent the message that is handled,
+ * if it has: it is gone. */
+static void export_leave_session(struct exports *x, struct export *e)
+{
+	if (!e->session)
+		return;
+	if (x->proved == e->session)
+		x->proved = NULL;
+	session_drop(&x->sessions, e->session);
+	e->session = NULL;
+	e->pid = e->peer.pid;
 }
 
 /* Takes @e out of all tables. Requests of @e that are being served still refer
@@ -162,6 +186,7 @@ static void export_drop(struct exports *x, struct export *e)
 	suspect_end(e);
 	rails_drop(&x->rails, e);
 	quota_put(&x->quotas, e->quota, 1);
+	export_leave_session(x, e);
 	id_free(&x->table, e->id);
 	client_ids_del(x->ids, &e->id_of);
 	list_del(&e->link);
@@ -273,6 +298,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	e->client = c->client;
 	e->epoch = c->epoch;
 	e->peer = ev->initiator;
+	e->pid = e->session ? EXPORT_NO_PID : e->peer.pid;
 	e->source = ev->source;
 	e->refs = 1;
 	e->known = true;
@@ -397,13 +423,19 @@ void exports_each(struct exports *x, void (*fn)(struct export *e, void *arg),
 
 /* ---- answers ---- */
 
+/* What the answer to the message that is handled is sealed with. */
+static struct sealed *answer_seal(const struct exports *x)
+{
+	return x->proved ? x->proved->sealed : NULL;
+}
+
 static void export_answer(struct shard *s, const struct ulnet_event *ev,
 			  const struct wire_control *m)
 {
 	struct ulnet_id to = { ev->source, ev->initiator.pid };
 
 	/* If the answer cannot be sent, the client repeats its message. */
-	(void)control_send(s, ev->target.nid, to, m);
+	(void)control_send(s, answer_seal(s->exports), ev->target.nid, to, m);
 }
 
 /* The Connected has been sent to the NID ev->path_peer of the client. The
@@ -426,8 +458,8 @@ static void export_welcome(struct shard *s, const struct ulnet_event *ev,
 {
 	struct ulnet_id to = { ev->source, ev->initiator.pid };
 
-	(void)control_send_tracked(s, ev->target.nid, to, m, on_answer_sent,
-				   e->handle, 0);
+	(void)control_send_tracked(s, answer_seal(s->exports), ev->target.nid,
+				   to, m, on_answer_sent, e->handle, 0);
 }
 
 /* Tells the client that the server ends. If the message is lost, the client
@@ -443,7 +475,7 @@ static void export_goodbye(struct exports *x, const struct export *e)
 			     .status = WIRE_SHUTTING_DOWN },
 	};
 
-	(void)control_send(x->shard, LNET_NID_ANY, to, &m);
+	(void)control_send(x->shard, export_seal(e), LNET_NID_ANY, to, &m);
 }
 
 /* ---- Connect ---- */
@@ -490,6 +522,39 @@ static void log_taken(struct exports *x, const struct export *e,
 		 lnet_nid_format(&e->source, has, sizeof(has)), e->peer.pid);
 }
 
+/* ---- Connect in a session ---- */
+
+/* Has the client, in the session of the message that is handled, proved to be
+ * the one of @e? */
+static bool is_same_identity(const struct exports *x, const struct export *e)
+{
+	return identity_same(x->proved ? x->proved->sealed->who : NULL, e->who);
+}
+
+/* Is @c of the client that the session's handshake was with? */
+static bool is_of_session(const struct session *se,
+			  const struct wire_connect *c)
+{
+	return c->client == se->client && c->epoch == se->epoch &&
+	       !memcmp(c->client_id, se->client_id, RPC_ID_SIZE);
+}
+
+/* @e belongs to the session that the Connect came in, and not any more to the
+ * one before. */
+static void export_take_session(struct exports *x, struct export *e)
+{
+	struct session *se = x->proved;
+
+	if (e->session == se)
+		return;
+	export_leave_session(x, e);
+	session_give(&x->sessions, se, e);
+	e->session = se;
+	e->pid = EXPORT_NO_PID;
+	if (!e->who)
+		e->who = identity_ref(se->sealed->who);
+}
+
 /* A Connect has come with the client's id of @e. Returns the status for the
  * answer. WIRE_OK with *@e_p set: @e goes on. WIRE_OK with *@e_p NULL: @e has
  * been dropped, a new export is to be made, and *@former_p is the client's
@@ -501,8 +566,17 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 {
 	bool same = c->client == e->client;
 
+	if (x->proved && !e->who) {
+		/* Whoever it was, this is the one who can prove it. */
+		export_dead(x, e);
+		return WIRE_OK;
+	}
+	if (!is_same_identity(x, e)) {
+		log_taken(x, e, ev);
+		return WIRE_REFUSED;
+	}
 	if (!same && e->used &&
-	    !export_is_of(x, e, &ev->initiator, &ev->source)) {
+	    !is_same_process(x, e, &ev->initiator, &ev->source)) {
 		out->retry_after = alive_for(x, e);
 		if (out->retry_after) {
 			log_taken(x, e, ev);
@@ -524,6 +598,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	out->reconnected = e->returned;
 	e->epoch = c->epoch;
 	e->peer = ev->initiator;
+	e->pid = e->session ? EXPORT_NO_PID : e->peer.pid;
 	suspect_end(e);
 	export_hear(x, e, &ev->source);
 	e->heard = x->heard = shard_now(x->shard);
@@ -555,14 +630,15 @@ static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 		return WIRE_SHUTTING_DOWN;
 	if (c->version_min > WIRE_VERSION || c->version_max < WIRE_VERSION)
 		return WIRE_VERSION_UNKNOWN;
-	if (!rpc_id_is_set(c->client_id))
+	if (!rpc_id_is_set(c->client_id) ||
+	    (x->proved && !is_of_session(x->proved, c)))
 		return WIRE_BAD_REQUEST;
 	e = find_client(x, c->client_id);
 	if (e)
 		status = connect_known(x, e, c, ev, e_p, out, &former);
 	if (status || *e_p)
 		return status;
-	if (unlikely(source_cpt(x, ev) != x->shard->cpt))
+	if (unlikely(source_cpt(x, ev) != x->shard->cpt) && !x->proved)
 		return WIRE_STATUSES;
 	if (export_new(x, c, ev, e_p))
 		return WIRE_OVERLOADED;
@@ -620,6 +696,8 @@ static void export_on_connect(struct exports *x, const struct ulnet_event *ev,
 	}
 	memcpy(out->server_id, rpc->server_id, RPC_ID_SIZE);
 	out->clients = clients_of(x);
+	if (e && x->proved)
+		export_take_session(x, e);
 	if (e) {
 		out->connection = e->handle;
 		out->slots = RECORD_SLOTS;
@@ -643,7 +721,7 @@ static uint32_t export_check(struct exports *x, const struct ulnet_event *ev,
 	struct export *e = export_find(x, connection, client, &ev->initiator,
 				       &ev->source, shard_now(x->shard));
 
-	if (!e)
+	if (!e || (x->proved && x->proved->export != e))
 		return WIRE_NOT_CONNECTED;
 	if (e->epoch != epoch)
 		return WIRE_STALE_EPOCH;
@@ -674,7 +752,7 @@ static void export_on_open(struct exports *x, const struct ulnet_event *ev,
 	m.opened.status =
 		export_check(x, ev, o->connection, o->client, o->epoch, &e);
 	if (e)
-		x->users->opened(x->shard, o->service, &m.opened);
+		x->users->opened(x->shard, o->service, e, &m.opened);
 	export_rtt(e, o->rtt);
 	if (e && m.opened.status == WIRE_OK)
 		e->opened |= UINT64_C(1) << m.opened.portal;
@@ -765,6 +843,12 @@ static void export_on_cancel(struct exports *x, const struct ulnet_event *ev,
 			call_gone(x, e, &gone);
 }
 
+static void export_on_shake(struct exports *x, const struct ulnet_event *ev,
+			    const struct wire_control *in)
+{
+	session_on_shake(&x->sessions, ev, &in->shake);
+}
+
 /* By kind of message: the function that handles it, and the offset of its
  * connection's handle in struct wire_control; 0: the message names no
  * connection yet. */
@@ -774,6 +858,7 @@ static const struct export_kind {
 	size_t connection;
 } export_kinds[] = {
 	[WIRE_CONNECT] = { export_on_connect, 0 },
+	[WIRE_SHAKE] = { export_on_shake, 0 },
 	[WIRE_OPEN] = { export_on_open,
 			offsetof(struct wire_control, open.connection) },
 	[WIRE_DISCONNECT] = { export_on_disconnect,
@@ -796,9 +881,42 @@ unsigned int export_control_cpt(const struct shard *s,
 	if (connection)
 		return export_cpt(
 			*(const uint64_t *)((const char *)m + connection));
-	if (client_ids_find(s->exports->ids, m->connect.client_id, &cpt))
+	if (m->kind == WIRE_SHAKE && m->shake.session)
+		return export_handle_cpt(m->shake.session);
+	if (client_ids_find(s->exports->ids,
+			    m->kind == WIRE_SHAKE ? m->shake.client_id
+						  : m->connect.client_id,
+			    &cpt))
 		return cpt;
 	return source_cpt(s->exports, ev);
+}
+
+unsigned int export_handle_cpt(uint64_t handle)
+{
+	return (uint8_t)(id_tag(handle) - SESSION_TAG);
+}
+
+int export_unseal(struct shard *s, uint64_t handle,
+		  const struct ulnet_event *ev, void *record, size_t length,
+		  struct opened *o)
+{
+	struct exports *x = s->exports;
+	struct session *se = x ? session_find(&x->sessions, handle) : NULL;
+	int rc;
+
+	if (!se) {
+		session_lost(s, ev, handle);
+		return -ENOENT;
+	}
+	rc = session_open(&x->sessions, se, ev, record, length, o);
+	if (!rc)
+		x->proved = se;
+	return rc;
+}
+
+void export_unsealed(struct shard *s)
+{
+	s->exports->proved = NULL;
 }
 
 void export_on_control(struct shard *s, const struct ulnet_event *ev,
@@ -854,6 +972,7 @@ static int export_shard_open(struct shard *s)
 	list_init(&x->extending);
 	hosts_init(&x->hosts, shard_random(s, UINT64_MAX));
 	rails_init(&x->rails, s, shard_random(s, UINT64_MAX));
+	sessions_init(&x->sessions, s, seed);
 	list_init(&x->suspects);
 	lnet_timer_init(&x->suspect_timer, suspects_look);
 	quotas_init(&x->quotas, "connections of clients",
@@ -897,6 +1016,7 @@ static void export_shard_free(struct shard *s)
 	struct exports *x = s->exports;
 
 	id_table_fini(&x->table);
+	sessions_fini(&x->sessions);
 	rails_fini(&x->rails);
 	quotas_fini(&x->left);
 	quotas_fini(&x->chunks);

@@ -29,6 +29,13 @@
  * was stopped or its machine was suspended, gives each client a new lease: it
  * has not read yet what clients have sent meanwhile.
  *
+ * A client that has keys connects in a session (session.h). Its export belongs
+ * to that session, and only messages that are sealed with the session's keys
+ * name the export; they may come from any NID. If the client connects again,
+ * its next session takes the place of this one. The identity that the client
+ * has proved stays the same: a client with another one, or with none, is
+ * refused.
+ *
  * Each host has its share of ulrpc_conf.exports_max (quota.h), and of the
  * records of calls (record.h).
  *
@@ -44,6 +51,7 @@
 #include "rpc/rpc.h"
 #include "rpc/server/session/rails.h"
 #include "rpc/server/session/record.h"
+#include "rpc/server/session/session.h"
 #include "rpc/server/queue/share.h"
 #include "rpc/stats/stat.h"
 
@@ -74,6 +82,13 @@ struct export
 	uint32_t rtt;
 	uint32_t refs; /* one for each request batch, and one while known */
 	struct records records; /* of the calls that have come */
+	/* NULL: the client has no keys */
+	struct session *session;
+	/* peer.pid; EXPORT_NO_PID: with a session, the seal of a message says
+	 * whether it is the client's, so export_is_of() looks at each */
+	uint64_t pid;
+#define EXPORT_NO_PID UINT64_MAX
+	struct identity *who;	/* who it has proved to be; NULL: nobody */
 	struct list link;	/* exports.silent */
 	/* share.link: of the services that the client has called */
 	struct list shares;
@@ -112,9 +127,10 @@ struct export
 struct export_users {
 	/* For the records of all exports; noted is export_noted(). */
 	struct record_ops record_ops;
-	/* Fills the answer to a client that asked for the service @name. */
+	/* Fills the answer to the client of @e, which asked for the service
+	 * @name. */
 	void (*opened)(struct shard *s, const char *name,
-		       struct wire_opened *out);
+		       const struct export *e, struct wire_opened *out);
 	/* @client is gone without a Disconnect: calls ulrpc_service_conf.gone
 	 * of each service that it had opened. @opened has a bit for each of
 	 * their portals. */
@@ -135,6 +151,9 @@ struct exports {
 	const struct export_users *users; /* set before anybody connects */
 	struct id_table table;
 	struct client_ids *ids; /* of all CPTs: ulrpc.client_ids */
+	struct sessions sessions;
+	/* while a sealed message is handled: the session that it came in */
+	struct session *proved;
 	/* ns: when it was last logged that two processes have one client id; 0:
 	 * never */
 	uint64_t logged_at;
@@ -166,8 +185,13 @@ struct exports {
 
 extern const struct rpc_part export_part;
 
-/* Functions of struct rpc_side, for Connect, Open, Disconnect, Keepalive and
- * Cancel. */
+/* Functions of struct rpc_side, for Connect, Shake, Open, Disconnect, Keepalive
+ * and Cancel. */
+unsigned int export_handle_cpt(uint64_t handle);
+int export_unseal(struct shard *s, uint64_t handle,
+		  const struct ulnet_event *ev, void *record, size_t length,
+		  struct opened *o);
+void export_unsealed(struct shard *s);
 unsigned int export_control_cpt(const struct shard *s,
 				const struct ulnet_event *ev,
 				const struct wire_control *m);
@@ -181,9 +205,18 @@ static inline unsigned int export_cpt(uint64_t handle)
 	return id_tag(handle);
 }
 
-/* Does a message from @source, another NID than e->rail, come from the process
- * of @e? It does if that process has connected from @source, too, or if @source
- * is a NID of the same peer. If so, notes @source as a rail of @e. */
+/* Is the sealed message that is handled of the connection @handle? */
+static inline bool export_is_proved(const struct exports *x, uint64_t handle)
+{
+	const struct session *se = x->proved;
+
+	return se && se->export && se->export->handle == handle;
+}
+
+/* Does a message from @source, which may be another NID than e->rail, come from
+ * the process of @e? It does if that process has connected from @source, too,
+ * or if @source is a NID of the same peer; or, if @e has a session, if the
+ * message was sealed in that session. If so, notes @source as a rail of @e. */
 bool export_is_of(struct exports *x, struct export *e,
 		  const struct ulnet_id *initiator,
 		  const struct ulnet_nid *source);
@@ -202,7 +235,7 @@ static inline struct export *export_find(struct exports *x, uint64_t handle,
 
 	if (!e || e->handle != handle || e->client != client)
 		return NULL;
-	if (unlikely(e->peer.pid != initiator->pid ||
+	if (unlikely(e->pid != initiator->pid ||
 		     !lnet_nid_eq(&e->rail, source)) &&
 	    !export_is_of(x, e, initiator, source))
 		return NULL;
@@ -222,6 +255,12 @@ static inline struct export *export_ref(struct export *e)
 	return e;
 }
 void export_unref(struct export *e);
+
+/* What messages to the client of @e are sealed with; NULL: with nothing. */
+static inline struct sealed *export_seal(const struct export *e)
+{
+	return unlikely(e->session) ? e->session->sealed : NULL;
+}
 
 /* Called when export_find() has not found @handle. Returns for how many us, at
  * least, there has been no such connection: the time since an export was last

@@ -2,5 +2,6 @@
 libulrpccore_a_SOURCES += %D%/suspect.c
 libulrpccore_a_SOURCES += %D%/export.c %D%/export.h
 libulrpccore_a_SOURCES += %D%/rails.c %D%/rails.h
+libulrpccore_a_SOURCES += %D%/session.c %D%/session.h
 libulrpccore_a_SOURCES += %D%/record.c %D%/record.h
 libulrpccore_a_SOURCES += %D%/kept.c %D%/kept.h

@@ -151,8 +151,9 @@ static void suspect_probe(struct exports *x, struct export *e)
 			   .epoch = e->epoch,
 			   .status = WIRE_OK },
 	};
-	int rc = control_send_tracked(x->shard, LNET_NID_ANY, to, &m,
-				      on_probe_sent, e->handle, e->suspect_at);
+	int rc = control_send_tracked(x->shard, export_seal(e), LNET_NID_ANY,
+				      to, &m, on_probe_sent, e->handle,
+				      e->suspect_at);
 
 	if (rpc_is_short(rc))
 		suspect_begin(x, e); /* it is probed again after GRACE */

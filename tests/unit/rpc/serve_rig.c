@@ -329,5 +329,6 @@ uint64_t serve_unreadable(const struct service_cpt *sc)
 {
 	return serve_counted(sc, RPC_STAT_requests_malformed) +
 	       serve_counted(sc, RPC_STAT_requests_damaged) +
-	       serve_counted(sc, RPC_STAT_requests_unversioned);
+	       serve_counted(sc, RPC_STAT_requests_unversioned) +
+	       serve_counted(sc, RPC_STAT_seals_broken);
 }

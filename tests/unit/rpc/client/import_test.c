@@ -326,8 +326,8 @@ static void use_up_control(void)
 	int rc;
 
 	do
-		rc = control_send(imp->shard, LNET_NID_ANY, import_target(imp),
-				  &m);
+		rc = control_send(imp->shard, NULL, LNET_NID_ANY,
+				  import_target(imp), &m);
 	while (!rc && ++sent < 100000);
 	cr_assert_eq(rc, -ENOMEM);
 }

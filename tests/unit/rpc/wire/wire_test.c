@@ -122,7 +122,7 @@ static const struct {
 	  "22 10 4a 0e 18 01 15 01*4 18 02 15 02*4", 0,
 	  "22 10 4a 0e 12 08 01*4 02*4 1a 02 01 02" },
 	{ "control: nothing", CT, "", 0, NULL },
-	{ "control: of a later version", CT, "62 02 08 01", 0, "" },
+	{ "control: of a later version", CT, "7a 02 08 01", 0, "" },
 	{ "control: cancel, of two calls", CT,
 	  "52 0e 18 01 22 04 08 07 10 03 22 04 08 08 10 04", 0, NULL },
 	{ "control: extend, with an entry that says nothing", CT,

@@ -342,12 +342,12 @@ Test(hostile_control, unexpected)
 		hostile_counted(&h, RPC_STAT_control_unexpected) - unexpected;
 	cr_assert_eq(unexpected, 3, "%llu: all but Disconnected",
 		     (unsigned long long)unexpected);
-	for (unsigned int kind = WIRE_GOODBYE + 1; kind < 100; kind++)
+	for (unsigned int kind = WIRE_LOST + 1; kind < 100; kind++)
 		put_well(bytes, wrap(kind, "what", 4));
 	put_well("", 0);
 	hostile_settle(&h);
 	cr_assert_eq(hostile_counted(&h, RPC_STAT_control_unexpected),
-		     3 + 99 - WIRE_GOODBYE + 1);
+		     3 + 99 - WIRE_LOST + 1);
 	cr_assert_eq(hostile_controls_unreadable(&h), unreadable);
 	/* The following messages cannot be decoded. */
 	length = (size_t)(wire_replies_put(bytes, &r) - bytes);

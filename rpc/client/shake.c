@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/shake.h"
+
+#include <errno.h>
+
+#include "rpc/client/import.h"
+#include "rpc/keys.h"
+#include "rpc/sealed.h"
+#include "rpc/stats/stat.h"
+#include "rpc/wire/wire.h"
+
+int shake_begin(struct import *imp, shake_send_fn send)
+{
+	struct keys *keys = rpc_keys_get(imp->shard->rpc);
+	struct shake *sh = calloc(1, sizeof(*sh));
+	int rc = -ENOMEM;
+
+	if (sh && keys)
+		sh->h = handshake_new(HANDSHAKE_CLIENT, keys, &imp->ticket);
+	ticket_drop(&imp->ticket); /* it is good for one handshake */
+	if (sh && sh->h)
+		rc = handshake_feed(sh->h, NULL, 0);
+	keys_put(keys);
+	if (rc) {
+		if (sh)
+			handshake_free(sh->h);
+		free(sh);
+		return -ENOMEM;
+	}
+	sh->send = send;
+	imp->shake = sh;
+	stat_count(imp->shard, RPC_STAT_handshakes_begun);
+	return 0;
+}
+
+void shake_end(struct import *imp)
+{
+	if (!imp->shake)
+		return;
+	handshake_free(imp->shake->h);
+	free(imp->shake);
+	imp->shake = NULL;
+}
+
+/* Sends the @n bytes of this side's stream from @offset on. */
+static int piece_send(struct import *imp, const uint8_t *stream,
+		      uint32_t offset, uint32_t n)
+{
+	const struct shake *sh = imp->shake;
+	struct wire_control m = {
+		.kind = WIRE_SHAKE,
+		.shake = { .client = imp->handle,
+			   .epoch = imp->epoch,
+			   .session = sh->session,
+			   .offset = offset,
+			   .piece = { stream + offset, stream + offset + n },
+			   .seen = sh->taken },
+	};
+
+	memcpy(m.shake.client_id, imp->name.id, RPC_ID_SIZE);
+	return sh->send(imp, &m);
+}
+
+int shake_send(struct import *imp, bool again)
+{
+	struct shake *sh = imp->shake;
+	size_t total;
+	const uint8_t *stream = handshake_bytes(sh->h, &total);
+	uint32_t at = again ? sh->had : MAX(sh->had, sh->sent);
+	int rc = 0;
+
+	do {
+		uint32_t n = MIN((uint32_t)total - at, WIRE_PIECE_MAX);
+
+		rc = piece_send(imp, stream, at, n);
+		at += n;
+	} while (!rc && at < total);
+	sh->sent = at;
+	return rc;
+}
+
+/* ---- answers ---- */
+
+static enum shake_result shake_refused(struct import *imp, const char **why_p)
+{
+	const char *why = handshake_error(imp->shake->h);
+
+	stat_count(imp->shard, RPC_STAT_handshakes_refused);
+	*why_p = *why ? why : "the server refuses the handshake";
+	return SHAKE_REFUSED;
+}
+
+/* Both sides are done: takes the keys. */
+static enum shake_result shake_finish(struct import *imp)
+{
+	const struct shake *sh = imp->shake;
+	struct sealed_between between = { .client = imp->handle,
+					  .session = sh->session,
+					  .epoch = imp->epoch };
+
+	memcpy(between.client_id, imp->name.id, RPC_ID_SIZE);
+	memcpy(between.server_id, sh->server_id, RPC_ID_SIZE);
+	imp->sealed = sealed_new(sh->h, &between, false, shard_now(imp->shard));
+	if (!imp->sealed)
+		return SHAKE_AGAIN;
+	(void)handshake_ticket(sh->h, &imp->ticket);
+	return SHAKE_DONE;
+}
+
+/* Is the answer of the server, and the handshake, that this one began with?
+ * The first answer decides. */
+static bool is_same(struct shake *sh, const struct wire_shaken *m)
+{
+	if (!sh->session) {
+		sh->session = m->session;
+		memcpy(sh->server_id, m->server_id, RPC_ID_SIZE);
+	}
+	return m->session && m->session == sh->session &&
+	       !memcmp(m->server_id, sh->server_id, RPC_ID_SIZE);
+}
+
+enum shake_result shake_on_answer(struct import *imp,
+				  const struct wire_shaken *m,
+				  const char **why_p)
+{
+	struct shake *sh = imp->shake;
+	size_t total, n = view_length(m->piece);
+	bool goes_on;
+
+	if (m->status == WIRE_OVERLOADED || m->status == WIRE_SHUTTING_DOWN)
+		return SHAKE_AGAIN;
+	if (m->status == WIRE_REFUSED && !m->session)
+		return shake_refused(imp, why_p);
+	if (!is_same(sh, m))
+		return SHAKE_GOES_ON;
+	if (n && m->offset == sh->taken) {
+		sh->taken += (uint32_t)n;
+		/* A failure leaves bytes for the server, which say why. */
+		if (handshake_feed(sh->h, m->piece.p, n)) {
+			(void)shake_send(imp, false);
+			return shake_refused(imp, why_p);
+		}
+	}
+	if (m->status != WIRE_OK)
+		return shake_refused(imp, why_p);
+	(void)handshake_bytes(sh->h, &total);
+	goes_on = m->seen > sh->had && m->seen <= total;
+	if (goes_on)
+		sh->had = m->seen;
+	if (handshake_is_done(sh->h) && sh->had == total)
+		return shake_finish(imp);
+	if (sh->sent < total)
+		(void)shake_send(imp, false);
+	return SHAKE_GOES_ON;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/keys.h"
+
+#include <errno.h>
+
+#include "rpc/rpc.h"
+
+/* A struct ulrpc_keys is a struct keys, which users need not know. */
+static struct keys *keys_of(struct ulrpc_keys *keys)
+{
+	return (struct keys *)keys;
+}
+
+int ulrpc_keys_load(const struct ulrpc_keys_conf *conf,
+		    struct ulrpc_keys **keys_p, char *why, size_t size)
+{
+	const struct keys_conf files = { .certificate = conf->certificate,
+					 .key = conf->key,
+					 .authority = conf->authority,
+					 .revoked = conf->revoked,
+					 .cluster = conf->cluster };
+	struct keys_error err;
+	struct keys *keys;
+	int rc = keys_load(&files, &keys, &err);
+
+	if (!rc)
+		*keys_p = (struct ulrpc_keys *)keys;
+	else if (size)
+		text_copy(why, size, err.text);
+	return rc;
+}
+
+void ulrpc_keys_put(struct ulrpc_keys *keys)
+{
+	keys_put(keys_of(keys));
+}
+
+int ulrpc_use_keys(struct ulrpc *rpc, struct ulrpc_keys *keys)
+{
+	struct keys *before;
+
+	if (!rpc_has_keys(rpc))
+		return -ENOKEY;
+	pthread_mutex_lock(&rpc->wait.lock);
+	before = rpc->keys;
+	rpc->keys = keys_ref(keys_of(keys));
+	pthread_mutex_unlock(&rpc->wait.lock);
+	keys_put(before);
+	return 0;
+}
+
+struct keys *rpc_keys_get(struct ulrpc *rpc)
+{
+	struct keys *keys;
+
+	pthread_mutex_lock(&rpc->wait.lock);
+	keys = rpc->keys ? keys_ref(rpc->keys) : NULL;
+	pthread_mutex_unlock(&rpc->wait.lock);
+	return keys;
+}
+
+bool rpc_has_keys(const struct ulrpc *rpc)
+{
+	return rpc->conf.keys != NULL;
+}
+
+void peer_tell(const struct identity *who, struct ulrpc_peer *peer)
+{
+	*peer = (struct ulrpc_peer){ .flavour = ULRPC_FLAVOUR_NONE };
+	if (!who)
+		return;
+	peer->kind = who->kind == IDENTITY_CERTIFICATE ? ULRPC_PEER_CERTIFICATE
+						       : ULRPC_PEER_CLUSTER;
+	peer->flavour = ULRPC_FLAVOUR_AUTH;
+	text_copy(peer->name, sizeof(peer->name), who->name);
+	text_copy(peer->issuer, sizeof(peer->issuer), who->issuer);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/sealed.h"
+
+#include <errno.h>
+
+#include "base/buf.h"
+#include "rpc/stats/stat.h"
+#include "rpc/wire/wire.h"
+#include "secure/handshake.h"
+
+#define BETWEEN_SIZE (2 * RPC_ID_SIZE + 8 + 8 + 4)
+#define PLACE_SIZE   16
+
+static void between_put(const struct sealed_between *b,
+			uint8_t out[BETWEEN_SIZE])
+{
+	memcpy(out, b->client_id, RPC_ID_SIZE);
+	memcpy(out + RPC_ID_SIZE, b->server_id, RPC_ID_SIZE);
+	store_le64(out + 2 * RPC_ID_SIZE, b->client);
+	store_le64(out + 2 * RPC_ID_SIZE + 8, b->session);
+	store_le32(out + 2 * RPC_ID_SIZE + 16, b->epoch);
+}
+
+static int keys_take(struct sealed *sd, const struct handshake *h,
+		     const struct sealed_between *between, bool server,
+		     uint64_t now)
+{
+	uint8_t to_server[SEAL_SECRET], to_client[SEAL_SECRET];
+	uint8_t context[BETWEEN_SIZE];
+	enum seal_cipher cipher = handshake_cipher(h);
+	int rc;
+
+	between_put(between, context);
+	rc = handshake_secrets(h, context, sizeof(context), to_server,
+			       to_client);
+	if (!rc)
+		rc = seal_open(&sd->out, cipher, server ? to_client : to_server,
+			       now);
+	if (!rc)
+		rc = unseal_open(&sd->in, cipher,
+				 server ? to_server : to_client);
+	explicit_bzero(to_server, sizeof(to_server));
+	explicit_bzero(to_client, sizeof(to_client));
+	return rc;
+}
+
+struct sealed *sealed_new(const struct handshake *h,
+			  const struct sealed_between *between, bool server,
+			  uint64_t now)
+{
+	struct sealed *sd = calloc(1, sizeof(*sd));
+
+	if (!sd)
+		return NULL;
+	sd->self = server ? between->session : between->client;
+	sd->peer = server ? between->client : between->session;
+	sd->who = identity_ref(handshake_peer(h));
+	if (!keys_take(sd, h, between, server, now))
+		return sd;
+	sealed_free(sd);
+	return NULL;
+}
+
+void sealed_free(struct sealed *sd)
+{
+	if (!sd)
+		return;
+	seal_close(&sd->out);
+	unseal_close(&sd->in);
+	identity_put(sd->who);
+	free(sd);
+}
+
+/* What the seal covers beside the message. */
+static void place_put(unsigned int portal, uint64_t match, uint64_t hdr_data,
+		      uint8_t out[PLACE_SIZE])
+{
+	store_le64(out, match);
+	store_le32(out + 8, (uint32_t)(hdr_data >> 32));
+	store_le32(out + 12, portal);
+}
+
+int sealed_make(struct sealed *sd, const struct sealed_to *to,
+		const struct iovec *iov, unsigned int n, uint64_t now,
+		uint8_t head[SEAL_HEAD])
+{
+	uint8_t bound[PLACE_SIZE];
+	const struct seal_place place = { sd->peer, bound, sizeof(bound) };
+
+	place_put(to->portal, to->match, wire_hdr_sealed(to->hdr_data), bound);
+	return seal_record(&sd->out, SEAL_INTEGRITY, &place, iov, n, now, head,
+			   NULL);
+}
+
+int sealed_open(struct shard *s, struct sealed *sd,
+		const struct ulnet_event *ev, void *record, size_t length,
+		struct opened *o)
+{
+	uint8_t bound[PLACE_SIZE];
+	const struct seal_place place = { sd->self, bound, sizeof(bound) };
+	enum seal_protection protection;
+	int rc;
+
+	place_put(ev->portal, ev->match_bits, ev->hdr_data, bound);
+	rc = unseal_record(&sd->in, record, length, &place, &protection);
+	if (rc) {
+		stat_count(s, rc == -EALREADY ? RPC_STAT_seals_repeated
+					      : RPC_STAT_seals_broken);
+		return rc;
+	}
+	o->payload = (uint8_t *)record + SEAL_HEAD;
+	o->length = length - SEAL_HEAD;
+	o->hdr_data = wire_hdr_opened(ev->hdr_data, o->payload, o->length);
+	return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sealed messages: those of a connection whose two sides have proved who they
+ * are (secure/handshake.h). Each message of RPC is one record
+ * (secure/record.h): its seal in front, and behind it the message as it would
+ * be without. The seal also covers the portal, the match bits and the header
+ * data, so that a message is worth nothing anywhere else.
+ *
+ * Both sides have a handle of the connection. A record names the receiver's, by
+ * which the receiver finds the keys.
+ *
+ * Owner: the CPT of the connection, as of all that belongs to it.
+ */
+#ifndef RPC_SEALED_H
+#define RPC_SEALED_H
+
+#include "rpc/rpc.h"
+#include "secure/record.h"
+
+struct handshake;
+struct identity;
+
+struct sealed {
+	struct seal out;
+	struct unseal in;
+	uint64_t self, peer;  /* the handles here, and at the other side */
+	struct identity *who; /* the other side */
+};
+
+/* What the keys are bound to: both sides have to mean the same. */
+struct sealed_between {
+	uint8_t client_id[RPC_ID_SIZE], server_id[RPC_ID_SIZE];
+	uint64_t client, session; /* their handles */
+	uint32_t epoch;
+};
+
+/* Takes the keys from @h, which is done. @server: this side is the server.
+ * NULL: no memory. */
+struct sealed *sealed_new(const struct handshake *h,
+			  const struct sealed_between *between, bool server,
+			  uint64_t now);
+/* @sd may be NULL. */
+void sealed_free(struct sealed *sd);
+
+/* Where a message goes. */
+struct sealed_to {
+	unsigned int portal;
+	uint64_t match;
+	uint64_t hdr_data; /* as if it were not sealed */
+};
+
+/* Makes the seal of the message in @iov, of @n fragments, which has to be sent
+ * behind it, with the header data wire_hdr_sealed(). Returns 0, or -ENOMEM or
+ * -EIO. */
+int sealed_make(struct sealed *sd, const struct sealed_to *to,
+		const struct iovec *iov, unsigned int n, uint64_t now,
+		uint8_t head[SEAL_HEAD]);
+
+/* What was sealed. */
+struct opened {
+	uint64_t hdr_data;
+	uint8_t *payload; /* within the record */
+	size_t length;
+};
+
+/* Opens a record of @length bytes that has come with @ev. Returns 0 with @o
+ * set; or -errno, which is counted: the record is forged, or a copy, or there
+ * is no memory. */
+int sealed_open(struct shard *s, struct sealed *sd,
+		const struct ulnet_event *ev, void *record, size_t length,
+		struct opened *o);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/session/session.h"
+
+#include <errno.h>
+
+#include "rpc/control.h"
+#include "rpc/keys.h"
+#include "rpc/stats/stat.h"
+#include "rpc/wire/wire.h"
+#include "secure/handshake.h"
+
+/* us: how long a client is asked to wait that comes beyond the limits */
+#define WAIT_US UINT64_C(500000)
+
+struct session *session_find(const struct sessions *ss, uint64_t handle)
+{
+	struct session *se = id_slot_obj(&ss->table, (uint32_t)handle);
+
+	return se && se->handle == handle ? se : NULL;
+}
+
+/* ---- life ---- */
+
+/* It is not among those without an export any more. */
+static void session_grown(struct sessions *ss, struct session *se)
+{
+	list_del(&se->link);
+	if (se->quota)
+		quota_put(&ss->quotas, se->quota, 1);
+	se->quota = NULL;
+}
+
+void session_drop(struct sessions *ss, struct session *se)
+{
+	session_grown(ss, se);
+	id_free(&ss->table, se->id);
+	handshake_free(se->h);
+	sealed_free(se->sealed);
+	free(se);
+}
+
+void session_give(struct sessions *ss, struct session *se, struct export *e)
+{
+	session_grown(ss, se);
+	se->export = e;
+}
+
+static void drop_old(struct sessions *ss, uint64_t now)
+{
+	while (!list_empty(&ss->young)) {
+		struct session *se =
+			list_first(&ss->young, struct session, link);
+
+		if (now < se->begun + SESSION_LIFE)
+			return;
+		session_drop(ss, se);
+	}
+}
+
+/* May one more handshake begin now? */
+static bool has_turn(struct sessions *ss, uint64_t now)
+{
+	if (now - ss->since >= NSEC_PER_SEC) {
+		ss->since = now;
+		ss->left = SESSIONS_EACH;
+	}
+	if (!ss->left)
+		return false;
+	ss->left--;
+	return true;
+}
+
+static int session_fill(struct sessions *ss, struct session *se,
+			const struct ulnet_event *ev,
+			const struct wire_shake *m)
+{
+	struct keys *keys = rpc_keys_get(ss->shard->rpc);
+	uint64_t now = shard_now(ss->shard);
+	int rc = -ENOMEM;
+
+	se->quota = quota_take(&ss->quotas, &ev->source, 1, now);
+	if (se->quota)
+		se->h = handshake_new(HANDSHAKE_SERVER, keys, NULL);
+	keys_put(keys);
+	if (se->h)
+		rc = id_alloc(&ss->table, se, &se->id);
+	if (rc)
+		return rc;
+	se->handle = shard_handle(ss->shard, se->id);
+	memcpy(se->client_id, m->client_id, RPC_ID_SIZE);
+	se->client = m->client;
+	se->epoch = m->epoch;
+	se->begun = now;
+	list_add_tail(&ss->young, &se->link);
+	stat_count(ss->shard, RPC_STAT_handshakes_begun);
+	return 0;
+}
+
+/* NULL: no memory, or the sender's host has its share. */
+static struct session *session_new(struct sessions *ss,
+				   const struct ulnet_event *ev,
+				   const struct wire_shake *m)
+{
+	struct session *se = calloc(1, sizeof(*se));
+
+	if (!se)
+		return NULL;
+	list_init(&se->link);
+	if (!session_fill(ss, se, ev, m))
+		return se;
+	handshake_free(se->h);
+	if (se->quota)
+		quota_put(&ss->quotas, se->quota, 1);
+	free(se);
+	return NULL;
+}
+
+/* The session that @m is for, if it has one: a client that does not know the
+ * handle repeats its first message. */
+static struct session *session_of(const struct sessions *ss,
+				  const struct wire_shake *m)
+{
+	struct session *se;
+
+	if (m->session) {
+		se = session_find(ss, m->session);
+		return se && se->client == m->client && se->epoch == m->epoch
+			       ? se
+			       : NULL;
+	}
+	list_for_each_entry (se, &ss->young, link)
+		if (se->client == m->client && se->epoch == m->epoch &&
+		    !memcmp(se->client_id, m->client_id, RPC_ID_SIZE))
+			return se;
+	return NULL;
+}
+
+/* ---- answers ---- */
+
+static void shaken_send(struct shard *s, const struct ulnet_event *ev,
+			struct wire_shaken *out)
+{
+	const struct ulnet_id to = { ev->source, ev->initiator.pid };
+	struct wire_control m = { .kind = WIRE_SHAKEN };
+
+	memcpy(out->server_id, s->rpc->server_id, RPC_ID_SIZE);
+	m.shaken = *out;
+	/* If it cannot be sent, the client repeats its message. */
+	(void)control_send(s, NULL, ev->target.nid, to, &m);
+}
+
+/* Sends what the client has not seen of this side's stream. */
+static void session_answer(struct sessions *ss, const struct session *se,
+			   const struct ulnet_event *ev, uint32_t seen)
+{
+	size_t total;
+	const uint8_t *stream = handshake_bytes(se->h, &total);
+	uint32_t at = MIN(seen, (uint32_t)total);
+
+	do {
+		uint32_t n = MIN((uint32_t)total - at, WIRE_PIECE_MAX);
+		struct wire_shaken out = {
+			.client = se->client,
+			.epoch = se->epoch,
+			.session = se->handle,
+			.offset = at,
+			.piece = { stream + at, stream + at + n },
+			.seen = se->taken,
+			.status = se->refused ? WIRE_REFUSED : WIRE_OK,
+		};
+
+		shaken_send(ss->shard, ev, &out);
+		at += n;
+	} while (at < total);
+}
+
+static void shake_refuse(struct sessions *ss, const struct ulnet_event *ev,
+			 const struct wire_shake *m, uint32_t status)
+{
+	struct wire_shaken out = { .client = m->client,
+				   .epoch = m->epoch,
+				   .status = status };
+
+	if (status == WIRE_OVERLOADED)
+		out.retry_after = WAIT_US;
+	stat_count(ss->shard, RPC_STAT_clients_refused);
+	shaken_send(ss->shard, ev, &out);
+}
+
+/* ---- the handshake ---- */
+
+static void log_refused(struct sessions *ss, const struct session *se,
+			const struct ulnet_event *ev)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	stat_count(ss->shard, RPC_STAT_handshakes_refused);
+	if (rpc_may_log(&ss->logged_at, shard_now(ss->shard)))
+		lnet_log(LNET_LOG_WARN, "rpc", "client %s is refused: %s",
+			 lnet_nid_format(&ev->source, nid, sizeof(nid)),
+			 handshake_error(se->h));
+}
+
+/* The client is proved: makes the keys of the connection. Without memory the
+ * client's messages cannot be opened, and it begins anew. */
+static void session_prove(struct sessions *ss, struct session *se)
+{
+	struct sealed_between between = { .client = se->client,
+					  .session = se->handle,
+					  .epoch = se->epoch };
+
+	memcpy(between.client_id, se->client_id, RPC_ID_SIZE);
+	memcpy(between.server_id, ss->shard->rpc->server_id, RPC_ID_SIZE);
+	se->sealed = sealed_new(se->h, &between, true, shard_now(ss->shard));
+}
+
+static void session_take(struct sessions *ss, struct session *se,
+			 const struct ulnet_event *ev,
+			 const struct wire_shake *m)
+{
+	size_t n = view_length(m->piece);
+
+	if (!n || m->offset != se->taken || se->refused)
+		return;
+	se->taken += (uint32_t)n;
+	if (handshake_feed(se->h, m->piece.p, n)) {
+		se->refused = true;
+		log_refused(ss, se, ev);
+	} else if (handshake_is_done(se->h) && !se->sealed) {
+		session_prove(ss, se);
+	}
+}
+
+/* Returns the session that begins with @m; NULL: none, and @ev is answered. */
+static struct session *session_begin(struct sessions *ss,
+				     const struct ulnet_event *ev,
+				     const struct wire_shake *m)
+{
+	uint64_t now = shard_now(ss->shard);
+	struct session *se = NULL;
+
+	drop_old(ss, now);
+	if (!rpc_has_keys(ss->shard->rpc)) {
+		shake_refuse(ss, ev, m, WIRE_REFUSED);
+		return NULL;
+	}
+	if (has_turn(ss, now))
+		se = session_new(ss, ev, m);
+	if (!se)
+		shake_refuse(ss, ev, m, WIRE_OVERLOADED);
+	return se;
+}
+
+void session_on_shake(struct sessions *ss, const struct ulnet_event *ev,
+		      const struct wire_shake *m)
+{
+	struct session *se = session_of(ss, m);
+
+	if (!se && m->session) {
+		session_lost(ss->shard, ev, m->session);
+		return;
+	}
+	if (!se)
+		se = session_begin(ss, ev, m);
+	if (!se || !se->h)
+		return;
+	session_take(ss, se, ev, m);
+	session_answer(ss, se, ev, m->seen);
+}
+
+/* ---- sealed messages ---- */
+
+int session_open(struct sessions *ss, struct session *se,
+		 const struct ulnet_event *ev, void *record, size_t length,
+		 struct opened *o)
+{
+	int rc = -ENOENT;
+
+	if (se->sealed)
+		rc = sealed_open(ss->shard, se->sealed, ev, record, length, o);
+	if (rc || likely(!se->h))
+		return rc;
+	/* The client has all that it needs of the handshake. */
+	handshake_free(se->h);
+	se->h = NULL;
+	return 0;
+}
+
+void session_lost(struct shard *s, const struct ulnet_event *ev,
+		  uint64_t handle)
+{
+	const struct ulnet_id to = { ev->source, ev->initiator.pid };
+	const struct wire_control m = { .kind = WIRE_LOST,
+					.lost = { .session = handle } };
+
+	stat_count(s, RPC_STAT_seals_broken);
+	(void)control_send(s, NULL, ev->target.nid, to, &m);
+}
+
+/* ---- all of a CPT ---- */
+
+void sessions_init(struct sessions *ss, struct shard *s, uint64_t seed)
+{
+	ss->shard = s;
+	ss->since = shard_now(s);
+	ss->left = SESSIONS_EACH;
+	id_table_init(&ss->table, (uint8_t)(SESSION_TAG + s->cpt));
+	list_init(&ss->young);
+	quotas_init(&ss->quotas, "handshakes of clients", SESSIONS_MAX, seed);
+}
+
+void sessions_fini(struct sessions *ss)
+{
+	while (!list_empty(&ss->young))
+		session_drop(ss, list_first(&ss->young, struct session, link));
+	id_table_fini(&ss->table);
+	quotas_fini(&ss->quotas);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sessions of a server with clients that have keys: first a handshake, then
+ * the keys of a connection. Sealed messages name the session by its handle.
+ *
+ *	Shake, Shake, ...	the handshake goes on
+ *	the client is proved	sealed is set; the first sealed message ends the
+ *				handshake's memory
+ *	sealed Connect		the session belongs to an export, and ends with
+ *				it, or when the client's next session takes over
+ *
+ * The client drives the handshake, and a session has no timer. A session
+ * without an export is dropped when it is older than SESSION_LIFE and another
+ * one begins. What strangers can use up is bounded: each host has its share of
+ * SESSIONS_MAX sessions without an export, and only SESSIONS_EACH handshakes
+ * begin in a second, as each costs some 0.3 ms of processor time. Who comes
+ * beyond that is asked to wait.
+ *
+ * Owner: the CPT that has the client's export, or else the one that owns the
+ * NID which the first Shake came from.
+ */
+#ifndef RPC_SESSION_H
+#define RPC_SESSION_H
+
+#include "base/id.h"
+#include "base/list.h"
+#include "rpc/quota.h"
+#include "rpc/rpc.h"
+#include "rpc/sealed.h"
+
+struct export;
+struct handshake;
+struct wire_shake;
+
+#define SESSIONS_MAX  1024 /* of a CPT, without an export */
+#define SESSIONS_EACH 1000 /* handshakes that a CPT begins in a second */
+#define SESSION_LIFE  (10 * NSEC_PER_SEC)
+/* Tag of handles: the number of the CPT is added to it. */
+#define SESSION_TAG 0x80
+
+struct session {
+	uint64_t id;	       /* in sessions.table */
+	uint64_t handle;       /* on the wire: shard_handle(id) */
+	struct list link;      /* sessions.young, while it has no export */
+	struct quota *quota;   /* of sessions.quotas, likewise */
+	struct handshake *h;   /* NULL: it is over */
+	struct sealed *sealed; /* NULL: the client is not proved yet */
+	struct export *export; /* NULL: the client has not connected yet */
+	/* as the client has said in its first Shake */
+	uint8_t client_id[RPC_ID_SIZE];
+	uint64_t client;
+	uint32_t epoch;
+	uint32_t taken; /* bytes of the client's stream */
+	uint64_t begun; /* ns */
+	bool refused;	/* the client is not believed */
+};
+
+struct sessions {
+	struct shard *shard;
+	struct id_table table;
+	struct list young; /* session.link, the oldest first */
+	struct quotas quotas;
+	/* handshakes that may begin, in this second */
+	uint32_t left;
+	uint64_t since; /* ns: when this second began */
+	uint64_t logged_at;
+};
+
+void sessions_init(struct sessions *ss, struct shard *s, uint64_t seed);
+/* No session has an export any more. */
+void sessions_fini(struct sessions *ss);
+
+/* The session with this handle on the wire, or NULL. */
+struct session *session_find(const struct sessions *ss, uint64_t handle);
+/* A Shake has come: goes on with the handshake, and answers. */
+void session_on_shake(struct sessions *ss, const struct ulnet_event *ev,
+		      const struct wire_shake *m);
+/* Opens a record. Returns 0 with @o set, or -errno, which is counted. */
+int session_open(struct sessions *ss, struct session *se,
+		 const struct ulnet_event *ev, void *record, size_t length,
+		 struct opened *o);
+/* The session belongs to @e, which has none, from now on. */
+void session_give(struct sessions *ss, struct session *se, struct export *e);
+/* Forgets a session: nobody can use its keys any more. */
+void session_drop(struct sessions *ss, struct session *se);
+/* Says to whom @ev came from that this node does not know the session @handle,
+ * so that the client need not find out by itself. */
+void session_lost(struct shard *s, const struct ulnet_event *ev,
+		  uint64_t handle);
+
+#endif

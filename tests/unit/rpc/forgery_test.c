@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Somebody on the way between a client and a server that have keys: he sees all
+ * messages, changes them, repeats them, and makes up his own. */
+#include "base/buf.h"
+#include "sim/sim.h"
+#include "tests/unit/rpc/proof_rig.h"
+#include "tests/unit/rpc/server/raw_client.h"
+
+TestSuite(forgery, .timeout = 60);
+
+/* LNet's header of a PUT between NIDs of 4 bytes. */
+enum {
+	HDR_TYPE = 24,
+	HDR_MATCH = 48,
+	HDR_DATA = 56,
+	HDR_PORTAL = 64,
+};
+
+#define CAUGHT_MAX 4096
+
+/* Who sits on the way. */
+struct attacker {
+	/* what he looks for: sealed messages to this portal */
+	uint32_t portal;
+	bool awake; /* once, he does this to one: */
+	void (*change)(struct attacker *a, uint8_t *hdr, uint8_t *payload);
+	size_t at; /* the byte that he changes */
+	unsigned int changed;
+	/* the last such message */
+	uint8_t hdr[LNET_HDR_SIZE], payload[CAUGHT_MAX];
+	size_t length;
+};
+
+static void on_wire(void *arg, uint8_t *hdr, size_t hdr_len, uint8_t *payload,
+		    size_t length)
+{
+	struct attacker *a = arg;
+
+	if (hdr_len != LNET_HDR_SIZE ||
+	    load_le32(hdr + HDR_TYPE) != LNET_MSG_PUT)
+		return;
+	if (load_le32(hdr + HDR_PORTAL) != a->portal || length > CAUGHT_MAX ||
+	    !wire_is_sealed(load_le64(hdr + HDR_DATA)))
+		return;
+	memcpy(a->hdr, hdr, hdr_len);
+	memcpy(a->payload, payload, length);
+	a->length = length;
+	if (!a->awake)
+		return;
+	a->awake = false;
+	a->changed++;
+	a->change(a, hdr, payload);
+}
+
+static struct proof_rig *rig_with(struct attacker *a, uint32_t portal)
+{
+	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_AUTH);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	*a = (struct attacker){ .portal = portal };
+	proof_client(g, &conf);
+	sim_tap(g->serve.sim, on_wire, a);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	return g;
+}
+
+static void rig_end(struct proof_rig *g)
+{
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+/* Records that were refused. One whose counter has changed may look like a
+ * copy. */
+static uint64_t broken(struct proof_rig *g)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < 2; i++)
+		n += counts(g->serve.rpc[i], RPC_STAT_seals_broken) +
+		     counts(g->serve.rpc[i], RPC_STAT_seals_repeated);
+	return n;
+}
+
+/* ---- changes ---- */
+
+static void flip(struct attacker *a, uint8_t *hdr, uint8_t *payload)
+{
+	(void)hdr;
+	payload[a->at % a->length] ^= 1;
+}
+
+/* Each byte of a message is changed, that of one call each. The message counts
+ * as lost: the call is repaired, and executed once. */
+static void each_byte(uint32_t portal)
+{
+	struct attacker a;
+	struct proof_rig *g = rig_with(&a, portal);
+	unsigned int runs = g->runs;
+	size_t length = a.length;
+
+	a.change = flip;
+	cr_assert_geq(length, SEAL_HEAD + 20);
+	for (a.at = 0; a.at < length; a.at++) {
+		uint64_t before = broken(g);
+
+		a.awake = true;
+		cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK,
+			     "byte %zu", a.at);
+		runs++;
+		cr_assert_eq(g->runs, runs, "byte %zu", a.at);
+		cr_assert_eq(broken(g), before + 1, "byte %zu", a.at);
+	}
+	cr_assert_eq(a.changed, a.at);
+	rig_end(g);
+}
+
+Test(forgery, each_byte_of_a_request)
+{
+	each_byte(ULRPC_PORTAL_FIRST);
+}
+
+Test(forgery, each_byte_of_a_reply)
+{
+	each_byte(ULRPC_PORTAL_REPLY);
+}
+
+/* The same for what LNet's header says of the message: where its head ends. */
+static void flip_hdr_data(struct attacker *a, uint8_t *hdr, uint8_t *payload)
+{
+	(void)payload;
+	hdr[HDR_DATA + 4] ^= (uint8_t)(a->at + 1);
+}
+
+Test(forgery, the_length_of_the_head)
+{
+	struct attacker a;
+	struct proof_rig *g = rig_with(&a, ULRPC_PORTAL_FIRST);
+	uint64_t before = broken(g);
+
+	a.change = flip_hdr_data;
+	a.awake = true;
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(g->runs, 2);
+	cr_assert_eq(broken(g), before + 1);
+	rig_end(g);
+}
+
+/* ---- copies ---- */
+
+/* Sends from node @from, by its NID and pid, as nobody else could. */
+static struct raw_client *forger(struct proof_rig *g, unsigned int from)
+{
+	struct raw_client *c = calloc(1, sizeof(*c));
+
+	c->node = g->serve.node[from];
+	c->sim = g->serve.sim;
+	c->server = nth_id(1 - from);
+	return c;
+}
+
+static void replay(struct proof_rig *g, const struct attacker *a,
+		   uint32_t portal, uint64_t match)
+{
+	struct raw_client *c = forger(g, CALLER);
+	static uint8_t bytes[CAUGHT_MAX];
+
+	memcpy(bytes, a->payload, a->length);
+	raw_client_put(c, portal, match, load_le64(a->hdr + HDR_DATA), bytes,
+		       a->length);
+	lnet_sim_run(g->serve.sim, 10 * MSEC);
+	free(c);
+}
+
+/* What was sent before is not executed again: neither as it was, nor elsewhere,
+ * nor when the client has connected again. */
+Test(forgery, repeated_requests)
+{
+	struct attacker a, first;
+	struct proof_rig *g = rig_with(&a, ULRPC_PORTAL_FIRST);
+	const struct ulrpc *server = g->serve.rpc[SERVER];
+	uint64_t match = load_le64(a.hdr + HDR_MATCH);
+
+	first = a;
+	replay(g, &first, ULRPC_PORTAL_FIRST, match);
+	cr_assert_eq(counts(server, RPC_STAT_seals_repeated), 1);
+	replay(g, &first, ULRPC_PORTAL_FIRST, match + 1);
+	replay(g, &first, ULRPC_PORTAL_CONTROL, match);
+	cr_assert_eq(broken(g), 3);
+	lnet_sim_run(g->serve.sim, 400 * SEC); /* the connection is idle */
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	replay(g, &first, ULRPC_PORTAL_FIRST, match);
+	cr_assert_eq(broken(g), 4);
+	cr_assert_eq(g->runs, 2);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(g->runs, 3);
+	rig_end(g);
+}
+
+/* ---- what is not sealed ---- */
+
+/* The one export of the server. */
+static struct export *export_of(struct proof_rig *g)
+{
+	struct exports *x = g->serve.rpc[SERVER]->shards[0].exports;
+	uint32_t pos = 0;
+	struct export *e = id_walk(&x->table, &pos);
+
+	cr_assert_not_null(e);
+	return e;
+}
+
+/* By somebody who knows both handles. */
+Test(forgery, a_request_without_a_seal)
+{
+	struct attacker a;
+	struct proof_rig *g = rig_with(&a, ULRPC_PORTAL_FIRST);
+	struct raw_client *c = forger(g, CALLER);
+	struct export *e = export_of(g);
+
+	c->connection = e->handle;
+	c->client = e->client;
+	c->epoch = e->epoch;
+	c->portal = ULRPC_PORTAL_FIRST;
+	raw_client_call(c, 99, "who", "forged");
+	lnet_sim_run(g->serve.sim, 10 * MSEC);
+	cr_assert_eq(g->runs, 1);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	free(c);
+	rig_end(g);
+}
+
+/* Control messages that would end the connection, or take it over. */
+Test(forgery, control_without_a_seal)
+{
+	struct attacker a;
+	struct proof_rig *g = rig_with(&a, ULRPC_PORTAL_FIRST);
+	struct raw_client *c = forger(g, CALLER);
+	struct export *e = export_of(g);
+	struct wire_control m[] = {
+		{ .kind = WIRE_DISCONNECT,
+		  .disconnect = { .connection = e->handle,
+				  .client = e->client,
+				  .epoch = e->epoch } },
+		{ .kind = WIRE_CONNECT,
+		  .connect = { .client = e->client,
+			       .epoch = e->epoch + 1,
+			       .version_min = 1,
+			       .version_max = 1 } },
+		{ .kind = WIRE_CONNECT,
+		  .connect = { .client = 77,
+			       .epoch = 1,
+			       .version_min = 1,
+			       .version_max = 1 } },
+	};
+
+	memcpy(m[1].connect.client_id, e->id_of.id, RPC_ID_SIZE);
+	memcpy(m[2].connect.client_id, e->id_of.id, RPC_ID_SIZE);
+	for (unsigned int i = 0; i < ARRAY_SIZE(m); i++) {
+		raw_client_control(c, &m[i]);
+		lnet_sim_run(g->serve.sim, 10 * MSEC);
+		cr_assert_eq(export_of(g), e, "%u", i);
+		cr_assert_not_null(e->session, "%u", i);
+		cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	}
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_connections_made),
+		     1);
+	free(c);
+	rig_end(g);
+}
+
+Test(forgery, goodbye_without_a_seal)
+{
+	struct attacker a;
+	struct proof_rig *g = rig_with(&a, ULRPC_PORTAL_FIRST);
+	struct raw_client *c = forger(g, SERVER);
+	struct export *e = export_of(g);
+	const struct wire_control bye = {
+		.kind = WIRE_GOODBYE,
+		.goodbye = { .client = e->client,
+			     .epoch = e->epoch,
+			     .connection = e->handle,
+			     .status = WIRE_SHUTTING_DOWN }
+	};
+
+	raw_client_control(c, &bye);
+	lnet_sim_run(g->serve.sim, 10 * MSEC);
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_seals_missing), 1);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_connections_made),
+		     1);
+	free(c);
+	rig_end(g);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Clients and services that prove who they are, and those who cannot. */
+#include "tests/unit/rpc/proof_rig.h"
+
+TestSuite(proof, .timeout = 60);
+
+/* ---- both prove who they are ---- */
+
+static void both_prove(unsigned int cpts)
+{
+	struct proof_rig *g = proof_rig_new(cpts, "a", ULRPC_FLAVOUR_DEFAULT);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+	struct called c;
+
+	proof_client(g, &conf);
+	c = who(g, "hello", 6);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s: %s",
+		     ulrpc_cause_name(c.outcome.cause), c.outcome.text);
+	cr_assert_str_eq(c.reply, "hello");
+	cr_assert_eq(g->peer.kind, ULRPC_PEER_CERTIFICATE);
+	cr_assert_eq(g->peer.flavour, ULRPC_FLAVOUR_AUTH);
+	cr_assert_str_eq(g->peer.name, "a");
+	cr_assert_str_eq(g->peer.issuer, "site");
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+Test(proof, handlers_see_who_calls)
+{
+	both_prove(1);
+	both_prove(4);
+}
+
+/* A cluster's key proves that somebody belongs to the cluster. */
+Test(proof, a_cluster_key_is_enough)
+{
+	struct proof_rig *g = calloc(1, sizeof(*g));
+	struct ulrpc_keys_conf files = { 0 };
+	struct ulrpc_keys *keys[2];
+	struct ulrpc_client_conf conf;
+	struct ulnet_nid nid;
+	char why[256];
+
+	g->folder = folder_new();
+	cr_assert_eq(make_cluster(&g->folder->make, "lab", true), 0);
+	files.cluster = in(g->folder, "cluster.key");
+	serve_init(&g->serve, 1, 1);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_assert_eq(
+			ulrpc_keys_load(&files, &keys[i], why, sizeof(why)), 0,
+			"%s", why);
+		g->serve.rpc[i] = open_with(g->serve.node[i], keys[i]);
+	}
+	who_start(g, ULRPC_FLAVOUR_AUTH);
+	conf = client_conf(&nid);
+	proof_client(g, &conf);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(g->peer.kind, ULRPC_PEER_CLUSTER);
+	cr_assert_str_eq(g->peer.name, "lab");
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+/* The reply is held by the server, and fetched. */
+Test(proof, long_replies)
+{
+	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_AUTH);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+	static char body[60000];
+	struct called c;
+
+	memset(body, 7, sizeof(body));
+	proof_client(g, &conf);
+	c = who(g, body, sizeof(body));
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s: %s",
+		     ulrpc_cause_name(c.outcome.cause), c.outcome.text);
+	cr_assert_eq(c.length, sizeof(body));
+	cr_assert_eq(memcmp(c.reply, body, sizeof(c.reply)), 0);
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+/* ---- those who do not ---- */
+
+/* A call ends at once, certainly not executed, and @words say why. */
+static void is_refused(struct proof_rig *g, const char *words)
+{
+	struct called c = who(g, "hello", 6);
+
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_REFUSED, "%s",
+		     ulrpc_cause_name(c.outcome.cause));
+	cr_assert_eq(c.outcome.execution, ULRPC_NOT_EXECUTED);
+	cr_assert(strstr(c.outcome.text, words), "%s", c.outcome.text);
+	cr_assert_lt(c.outcome.total, 1000000, "%ju us",
+		     (uintmax_t)c.outcome.total);
+	cr_assert_eq(g->runs, 0);
+}
+
+Test(proof, without_keys)
+{
+	struct proof_rig *g = proof_rig_new(1, NULL, ULRPC_FLAVOUR_AUTH);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	proof_client(g, &conf);
+	is_refused(g, "flavour auth");
+	is_refused(g, "flavour auth");
+	ulrpc_client_close(g->serve.client);
+	/* What needs keys cannot be opened. */
+	conf.flavour = ULRPC_FLAVOUR_AUTH;
+	cr_assert_eq(ulrpc_client_open(g->serve.rpc[CALLER], &conf,
+				       &g->serve.client),
+		     -ENOKEY);
+	proof_rig_free(g);
+}
+
+Test(proof, of_another_authority)
+{
+	struct proof_rig *g = proof_rig_new(1, NULL, ULRPC_FLAVOUR_AUTH);
+	struct folder *other = folder_of_two();
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	cr_assert_eq(ulrpc_close(g->serve.rpc[CALLER]), 0);
+	g->serve.rpc[CALLER] =
+		open_with(g->serve.node[CALLER], keys_load_named(other, "a"));
+	proof_client(g, &conf);
+	is_refused(g, "certificate is not believed");
+	ulrpc_client_close(g->serve.client);
+	folder_end(other);
+	proof_rig_free(g);
+}
+
+/* A client that wants a proof does not call a server that has none. */
+Test(proof, of_a_server_without_keys)
+{
+	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_NONE);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	cr_assert_eq(ulrpc_close(g->serve.rpc[SERVER]), 0);
+	cr_assert_eq(
+		ulrpc_open(g->serve.node[SERVER], NULL, &g->serve.rpc[SERVER]),
+		0);
+	who_start(g, ULRPC_FLAVOUR_DEFAULT);
+	proof_client(g, &conf);
+	is_refused(g, "the server refuses the handshake");
+	ulrpc_client_close(g->serve.client);
+	/* It may be told not to. */
+	conf.flavour = ULRPC_FLAVOUR_NONE;
+	proof_client(g, &conf);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(g->peer.kind, ULRPC_PEER_UNKNOWN);
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+Test(proof, of_the_wrong_server)
+{
+	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_AUTH);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	conf.server = "c*";
+	proof_client(g, &conf);
+	is_refused(g, "the server has proved to be b, and should be c*");
+	ulrpc_client_close(g->serve.client);
+	conf.server = "[bc]";
+	proof_client(g, &conf);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+/* A service that asks for nothing serves both kinds of clients of one node. */
+Test(proof, not_asked_for)
+{
+	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_NONE);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	proof_client(g, &conf);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_str_eq(g->peer.name, "a");
+	ulrpc_client_close(g->serve.client);
+	conf.flavour = ULRPC_FLAVOUR_NONE;
+	proof_client(g, &conf);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_str_eq(g->peer.name, "");
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+/* ---- faults ---- */
+
+/* Messages are lost, doubled and overtaken: each call is executed once, and no
+ * copy is taken for a message. */
+Test(proof, bad_links)
+{
+	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_AUTH);
+	const struct ulnet_sim_link bad = { .latency = MSEC,
+					    .loss = LNET_SIM_ALWAYS / 10,
+					    .duplicate = LNET_SIM_ALWAYS / 5,
+					    .reorder = LNET_SIM_ALWAYS / 5,
+					    .reorder_window = 5 * MSEC };
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	cluster_links(g->serve.sim, &bad);
+	proof_client(g, &conf);
+	for (unsigned int i = 0; i < 300; i++)
+		cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(g->runs, 300);
+	cr_assert_gt(counts(g->serve.rpc[SERVER], RPC_STAT_seals_repeated), 0);
+	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_seals_broken), 0);
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_seals_broken), 0);
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+/* After an idle time, and after a restart of the server, the client connects
+ * again by a new handshake. */
+Test(proof, connects_again)
+{
+	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_AUTH);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	proof_client(g, &conf);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	lnet_sim_run(g->serve.sim, 400 * SEC);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_handshakes_begun), 2,
+		     "%ju",
+		     (uintmax_t)counts(g->serve.rpc[CALLER],
+				       RPC_STAT_handshakes_begun));
+	cr_assert_eq(ulrpc_close(g->serve.rpc[SERVER]), 0);
+	g->serve.rpc[SERVER] = open_with(g->serve.node[SERVER],
+					 keys_load_named(g->folder, "b"));
+	who_start(g, ULRPC_FLAVOUR_AUTH);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(g->runs, 3);
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_handshakes_refused),
+		     0);
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+/* A service that begins to ask for proofs on the portal of one that did not:
+ * who has none, and had opened the first one, is refused. */
+Test(proof, asked_for_later)
+{
+	struct proof_rig *g = proof_rig_new(1, NULL, ULRPC_FLAVOUR_NONE);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	proof_client(g, &conf);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(ulrpc_service_stop(g->serve.service, 1000000), 0);
+	who_start(g, ULRPC_FLAVOUR_AUTH);
+	g->runs = 0;
+	is_refused(g, "flavour auth");
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
