@@ -67,11 +67,11 @@ static bool take_incarnation(struct replay *r, unsigned int i, uint8_t *got)
 }
 
 /* The real node may have had other NIs before: its sequence number is higher.
- */
+ * And it counts NIs only, while our node also counts that a router is one. */
 void replay_take_info(const struct replay *r, uint8_t *info)
 {
-	store_le32(info + INFO_SEQUENCE,
-		   load_le32(info + INFO_SEQUENCE) + r->c->history);
+	store_le32(info + INFO_SEQUENCE, load_le32(info + INFO_SEQUENCE) +
+						 r->c->history - r->c->router);
 }
 
 static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
