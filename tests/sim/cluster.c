@@ -84,6 +84,11 @@ bool has_pauses(const struct lnet_sim *sim)
 	return sim->seed % 5 == 4;
 }
 
+bool has_keys(const struct lnet_sim *sim)
+{
+	return sim->seed % 7 == 2;
+}
+
 void link_faults(struct lnet_sim *sim, bool harsh, struct ulnet_sim_link *l)
 {
 	uint32_t *const parts[] = { &l->loss,	&l->duplicate, &l->reorder,

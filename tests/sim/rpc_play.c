@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The course of a run of the RPC scenarios: calls and faults, then no more
  * faults, and everything has to end. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "tests/all_memory.h"
 #include "tests/sim/rpc_run.h"
 #include "tests/sim/scenario.h"
+#include "ulnet/keys.h"
 
 /* ---- what happens ---- */
 
@@ -245,6 +248,23 @@ int play_node(struct run *r, unsigned int index)
 	return cluster_node_add(r->sim, m->nids, m->nnids, &conf, start, r);
 }
 
+/* Loads a cluster's key: then all connections of the run have keys. Nothing
+ * happens if this was built without TLS. */
+static void keys_make(struct run *r)
+{
+	char path[] = "/tmp/ulnet-campaign-XXXXXX", why[256];
+	const struct ulrpc_keys_conf files = { .cluster = path };
+	int fd = mkstemp(path), rc;
+
+	if (fd < 0 || dprintf(fd, "lab %064d\n", 7) < 0)
+		abort();
+	close(fd);
+	rc = ulrpc_keys_load(&files, &r->conf.keys, why, sizeof(why));
+	unlink(path);
+	if (rc && rc != -EOPNOTSUPP)
+		lnet_sim_fail(r->sim, "no keys: %s", why);
+}
+
 /* Sets short times, so that all of them pass in a run. The time between
  * keepalives is longer than a keepalive takes: two round trips, to an NI that
  * has to be discovered first. */
@@ -258,6 +278,9 @@ void play_conf(struct run *r)
 	r->conf.connect_timeout = 100000 + rnd(r, 2000000);
 	if (chance(r, 10))
 		r->conf.exports_max = 2;
+	/* Takes no random numbers, so other seeds mean what they meant. */
+	if (has_keys(r->sim))
+		keys_make(r);
 }
 
 static void run_all(struct run *r)
@@ -310,6 +333,7 @@ unsigned int scenario_free(struct run *r)
 	left = caller_left(r);
 	left += rails_free(r);
 	caller_free(r);
+	ulrpc_keys_put(r->conf.keys);
 	free(r->tally);
 	free(r->members);
 	free(r);

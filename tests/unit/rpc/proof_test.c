@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients and services that prove who they are, and those who cannot. */
+#include "rpc/client/client.h"
 #include "tests/unit/rpc/proof_rig.h"
 
 TestSuite(proof, .timeout = 60);
@@ -68,6 +69,7 @@ Test(proof, long_replies)
 	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_AUTH);
 	struct ulnet_nid nid;
 	struct ulrpc_client_conf conf = client_conf(&nid);
+	struct ulrpc_call_conf few = { .reply_max = 10 };
 	static char body[60000];
 	struct called c;
 
@@ -78,6 +80,17 @@ Test(proof, long_replies)
 		     ulrpc_cause_name(c.outcome.cause), c.outcome.text);
 	cr_assert_eq(c.length, sizeof(body));
 	cr_assert_eq(memcmp(c.reply, body, sizeof(c.reply)), 0);
+	/* The caller has no room for a digest, either. */
+	few.deadline = 10000000;
+	c = (struct called){ 0 };
+	cr_assert_eq(ulrpc_call(g->serve.client, ulrpc_method("who"), body, 100,
+				&few, on_called, &c, NULL),
+		     0);
+	while (!c.ended)
+		lnet_sim_run(g->serve.sim, MSEC);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s",
+		     ulrpc_cause_name(c.outcome.cause));
+	cr_assert_eq(c.length, 100);
 	ulrpc_client_close(g->serve.client);
 	proof_rig_free(g);
 }
@@ -195,8 +208,19 @@ Test(proof, not_asked_for)
 
 /* ---- faults ---- */
 
-/* Messages are lost, doubled and overtaken: each call is executed once, and no
- * copy is taken for a message. */
+/* From now on both sides renew their keys after every third message. */
+static void wear_keys(struct proof_rig *g)
+{
+	struct exports *x = g->serve.rpc[SERVER]->shards[0].exports;
+	uint32_t pos = 0;
+	struct session *se = id_walk(&x->sessions.table, &pos);
+
+	g->serve.client->imp->sealed->out.used_max = 3;
+	se->sealed->out.used_max = 3;
+}
+
+/* Messages are lost, doubled and overtaken, and keys change all the time: each
+ * call is executed once, and no copy is taken for a message. */
 Test(proof, bad_links)
 {
 	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_AUTH);
@@ -208,11 +232,14 @@ Test(proof, bad_links)
 	struct ulnet_nid nid;
 	struct ulrpc_client_conf conf = client_conf(&nid);
 
-	cluster_links(g->serve.sim, &bad);
 	proof_client(g, &conf);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	wear_keys(g);
+	cluster_links(g->serve.sim, &bad);
 	for (unsigned int i = 0; i < 300; i++)
 		cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
-	cr_assert_eq(g->runs, 300);
+	cr_assert_eq(g->runs, 301);
+	cr_assert_gt(g->serve.client->imp->sealed->out.generation, 100);
 	cr_assert_gt(counts(g->serve.rpc[SERVER], RPC_STAT_seals_repeated), 0);
 	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_seals_broken), 0);
 	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_seals_broken), 0);
