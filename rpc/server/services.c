@@ -180,16 +180,6 @@ static void stats_begin(struct service_cpt *sc)
 					      svc->methods[i].number);
 }
 
-/* A client that has proved nothing may have opened a service before that took
- * its calls; now it has to ask again, and hears that it may not. */
-static void export_unopen(struct export *e, void *arg)
-{
-	const struct ulrpc_service *svc = arg;
-
-	if (svc->proved && !e->who)
-		e->opened &= ~(UINT64_C(1) << svc->portal);
-}
-
 /* Opens the inbox; from then on clients can find the service by its name.
  * Returns 0; -ESHUTDOWN; or what inbox_open() returns. */
 static int service_cpt_start(void *arg)
@@ -217,7 +207,6 @@ static int service_cpt_start(void *arg)
 	if (s->cpt == 0)
 		durables_draw(&svc->durables, s);
 	tombstone_close(s, svc->portal);
-	exports_each(s->exports, export_unopen, svc);
 	list_add_tail(&s->rpc->services->shard[s->cpt], &sc->link);
 	stats_begin(sc);
 	return 0;

@@ -293,3 +293,28 @@ Test(forgery, goodbye_without_a_seal)
 	free(c);
 	rig_end(g);
 }
+
+/* A client that has opened a service, and does not ask again when another one,
+ * which wants proofs, takes its place on the portal. */
+Test(forgery, a_service_opened_before)
+{
+	struct proof_rig *g = proof_rig_new(1, NULL, ULRPC_FLAVOUR_NONE);
+	struct raw_client *c = calloc(1, sizeof(*c));
+
+	serve_node_add(&g->serve, 2);
+	raw_client_init(c, g->serve.sim, 2, SERVER);
+	raw_client_connect(c);
+	c->portal = raw_client_open(c, "test")->portal;
+	raw_client_call(c, 1, "who", "first");
+	lnet_sim_run(g->serve.sim, 10 * MSEC);
+	cr_assert_eq(g->runs, 1);
+	cr_assert_eq(ulrpc_service_stop(g->serve.service, 1000000), 0);
+	who_start(g, ULRPC_FLAVOUR_AUTH);
+	cr_assert_eq(ulrpc_service_portal(g->serve.service), c->portal);
+	raw_client_call(c, 2, "who", "second");
+	lnet_sim_run(g->serve.sim, 10 * MSEC);
+	cr_assert_eq(g->runs, 1);
+	cr_assert_eq(raw_client_reply(c, 2)->status, WIRE_NO_SERVICE);
+	proof_rig_free(g); /* says goodbye to @c, too */
+	free(c);
+}
