@@ -720,6 +720,7 @@ tool_tests += %D%/tools/paused.sh
 tool_tests += %D%/tools/protoc_gen_ulrpc.sh
 tool_tests += %D%/tools/tcp.sh
 tool_tests += %D%/tools/top.sh
+tool_tests += %D%/tools/keys.sh
 tool_tests += %D%/tools/ulnet-keys.sh
 tool_tests += %D%/tools/unit_file.sh
 tool_tests += %D%/tools/user.sh

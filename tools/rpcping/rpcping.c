@@ -17,6 +17,7 @@
 #include "ulnet/route.h"
 
 #include "tools/common/node.h"
+#include "ulnet/keys.h"
 #include "rpcping.h"
 #include "tools/common/program.h"
 
@@ -127,6 +128,7 @@ static int check_nets(const struct rpcping *p)
 static int open_node(struct rpcping *p)
 {
 	enum ulnet_run run = p->options.poll ? LNET_RUN_POLL : LNET_RUN_THREADS;
+	struct ulrpc_conf conf;
 	int rc = node_open(&p->node, &p->options.node, &p->say, run);
 
 	if (!rc)
@@ -139,7 +141,12 @@ static int open_node(struct rpcping *p)
 		rc = check_nets(p);
 	if (rc)
 		return rc;
-	rc = ulrpc_open(p->node.lnet, NULL, &p->rpc);
+	ulrpc_conf_init(&conf);
+	rc = keys_read(&p->options.keys, &p->say, &conf.keys);
+	if (rc)
+		return rc;
+	rc = ulrpc_open(p->node.lnet, &conf, &p->rpc);
+	ulrpc_keys_put(conf.keys);
 	if (!rc)
 		rc = ulrpc_control(p->rpc, p->node.control);
 	if (rc)

@@ -11,6 +11,7 @@
 #include <ulnet/rpc.h>
 
 #include "services/services.h"
+#include "tools/common/keys.h"
 #include "tools/common/node.h"
 
 /* ---- histograms of times ---- */
@@ -216,6 +217,7 @@ struct target {
 
 struct rpcping_options {
 	struct node_options node;
+	struct keys_options keys;
 	/* for all targets, without nids, pid and ended */
 	struct load_conf load;
 	struct ulrpc_retry retry; /* load.retry points here, or is NULL */

@@ -355,6 +355,7 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 			"was lost, or there was no\ncall; 2: the command line "
 			"is wrong.\n",
 		.parts = { { rows, o },
+			   { keys_rows, &o->keys },
 			   { node_net_rows, &o->node },
 			   { node_socket_rows, &o->node },
 			   { node_rows, &o->node },
@@ -373,6 +374,8 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 	/* rpcping only calls, so any number of them can share an address. */
 	o->node.accept = LNET_ACCEPT_NONE;
 	status = options_parse(&set, argc, argv);
+	if (!status)
+		status = keys_check(&o->keys, WHO);
 	if (!status)
 		status = take_targets(o, set.nargs, set.args);
 	return status ? status : rpcping_options_complete(o);

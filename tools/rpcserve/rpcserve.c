@@ -10,7 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/common/keys.h"
 #include "tools/common/node.h"
+#include "ulnet/keys.h"
 #include "tools/common/option.h"
 #include "services/services.h"
 #include "tools/common/program.h"
@@ -29,6 +31,7 @@
 
 struct rpcserve {
 	struct node_options options;
+	struct keys_options keys;
 	struct service_conf conf;
 	const struct service_type *types[SERVICES_MAX];
 	unsigned int ntypes;
@@ -108,7 +111,7 @@ static const struct option_row rows[] = {
 
 static int rpcserve_complete(struct rpcserve *r)
 {
-	if (serve_check(&r->serve, WHO))
+	if (serve_check(&r->serve, WHO) || keys_check(&r->keys, WHO))
 		return OPTION_USAGE;
 	if (r->poll && r->options.cpts > 1)
 		return option_wrong(WHO, "--cpts: with --poll there is one "
@@ -135,6 +138,7 @@ static int rpcserve_parse(struct rpcserve *r, int argc, char **argv)
 			"Runs a node with services until SIGINT or "
 			"SIGTERM.\n\n",
 		.parts = { { rows, r },
+			   { keys_rows, &r->keys },
 			   { serve_rows, &r->serve },
 			   { node_net_rows, &r->options },
 			   { node_socket_rows, &r->options },
@@ -233,8 +237,15 @@ static void cutoff_end(struct cutoff *c)
 
 static int start_services(struct rpcserve *r)
 {
-	int rc = ulrpc_open(r->node.lnet, NULL, &r->rpc);
+	struct ulrpc_conf conf;
+	int rc;
 
+	ulrpc_conf_init(&conf);
+	rc = keys_read(&r->keys, &r->say, &conf.keys);
+	if (rc)
+		return rc;
+	rc = ulrpc_open(r->node.lnet, &conf, &r->rpc);
+	ulrpc_keys_put(conf.keys);
 	if (!rc)
 		rc = ulrpc_control(r->rpc, r->node.control);
 	if (rc)

@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A service that only those may call who prove that they belong to the site, from
+# nothing: ulnet-keys, rpcserve and rpcping (requirements G12, I1).
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+ulnet_keys=$PWD/tools/bin/ulnet-keys
+[ -x "$ulnet_keys" ] || skip "built without OpenSSL"
+free_port port || skip "perl cannot find a free port"
+client=(--net 'tcp(127.0.0.1)' --port "$port" --deadline 60 --count 10)
+server=127.0.0.2@tcp
+keys=$dir/keys
+
+ping() { # STATUS ARGUMENT...
+	run "$1" timeout 100 "$rpcping" "${client[@]}" "${@:2}" $server
+}
+
+make_keys() {
+	run 0 "$ulnet_keys" -d "$1" "${@:2}"
+}
+
+serve() { # ARGUMENT...
+	need_rpcserve server --net 'tcp(127.0.0.2)' --port "$port" \
+		--service echo "$@"
+}
+
+make_keys "$keys" authority site
+make_keys "$keys" node a
+make_keys "$keys" node b
+make_keys "$dir/other" authority site
+make_keys "$dir/other" node a
+serve --keys "$keys" --as b
+
+# Who belongs to the site may, and nobody else: at once, and with a reason.
+ping 0 --keys "$keys" --as a
+ping 1
+has err 'flavour auth'
+ping 1 --keys "$dir/other" --as a
+has err 'not believed'
+# Nor does who belongs call a server that proves nothing.
+stop_lnetd server
+serve
+ping 1 --keys "$keys" --as a
+has err 'refuses the handshake'
+ping 0
+stop_lnetd server
+
+# Who was revoked is out.
+run 0 "$ulnet_keys" -d "$keys" revoke a
+serve --keys "$keys" --as b
+ping 1 --keys "$keys" --as a
+has err 'revoked'
+stop_lnetd server
+
+# A cluster's key.
+run 0 "$ulnet_keys" -d "$keys" cluster lab
+serve --keys "$keys"
+ping 0 --keys "$keys"
+ping 1
+stop_lnetd server
+
+# Mistakes.
+ping 2 --as a
+has err 'keys is missing'
+ping 1 --keys "$dir/nowhere"
+has err 'nowhere/cluster.key'
+chmod 644 "$keys/cluster.key"
+ping 1 --keys "$keys"
+has err 'cluster.key'
+finish

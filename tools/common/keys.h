@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The keys of a program that makes or serves calls: files as ulnet-keys(8) makes
+ * them. */
+#ifndef TOOLS_KEYS_H
+#define TOOLS_KEYS_H
+
+#include "option.h"
+#include "program.h"
+
+struct ulrpc_keys;
+
+struct keys_options {
+	const char *folder; /* --keys; NULL: no keys */
+	/* --as: whose certificate of the folder; NULL: the cluster's key */
+	const char *name;
+};
+
+extern const struct option_row keys_rows[];
+/* Checks that the options go together. 0, or the exit status, after a message.
+ */
+int keys_check(const struct keys_options *o, const char *who);
+/* Sets *@keys_p to the keys, NULL if there are none. The caller owes
+ * ulrpc_keys_put(). 0, or -errno after a message. */
+int keys_read(const struct keys_options *o, const struct say *say,
+	      struct ulrpc_keys **keys_p);
+
+#endif
