@@ -16,7 +16,7 @@
 const char *const log_subsystems[LOG_SUBSYSTEMS + 1] = {
 	"config", "control", "discovery", "fault",   "limits",	"link",
 	"loop",	  "ni",	     "o2iblnd",	  "open",    "parse",	"ping",
-	"portal", "route",   "rpc",	  "setting", "socklnd",
+	"portal", "route",   "rpc",	  "setting", "socklnd", "store",
 };
 
 int log_level_now = LOG_WARN;

@@ -21,7 +21,7 @@ typedef void (*log_sink_fn)(int level, const char *line, void *arg);
 /* The names of the library's subsystems, of which lines are, in the order of
  * the alphabet; NULL at the end. tests/log_check.sh compares them with the
  * calls. */
-#define LOG_SUBSYSTEMS 17
+#define LOG_SUBSYSTEMS 18
 extern const char *const log_subsystems[LOG_SUBSYSTEMS + 1];
 
 /* What is logged. */

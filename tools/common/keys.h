@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The keys of a program that makes or serves calls: files as ulnet-keys(8) makes
- * them. */
+/* The keys of a program that makes or serves calls: files as ulnet-keys(8)
+ * makes them. */
 #ifndef TOOLS_KEYS_H
 #define TOOLS_KEYS_H
 
