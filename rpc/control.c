@@ -286,7 +286,7 @@ void control_on_message(void *shard, const struct ulnet_event *ev,
 		stat_count(s, RPC_STAT_control_unexpected);
 		return;
 	}
-	if (m.kind == WIRE_CONNECT)
+	if (m.kind == WIRE_CONNECT || m.kind == WIRE_SHAKE)
 		conn_event_heard(s, &ev->source);
 	cpt = side->control_cpt(s, ev, &m);
 	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts)) {

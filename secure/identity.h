@@ -45,8 +45,8 @@ static inline struct identity *identity_ref(struct identity *id)
 }
 /* @id may be NULL. */
 void identity_put(struct identity *id);
-/* Is it the same one: of the same kind, name and issuer? NULL is nobody, and
- * the same as nobody. */
+/* Is it the same one: a certificate of the same name and issuer, or also a key
+ * of the cluster? NULL is nobody, and the same as nobody. */
 bool identity_same(const struct identity *a, const struct identity *b);
 
 #endif

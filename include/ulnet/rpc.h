@@ -318,8 +318,9 @@ struct ulrpc_client_conf {
 	/* the least that is good enough; -ENOKEY: it needs keys, and RPC was
 	 * opened without */
 	enum ulrpc_flavour flavour;
-	/* the name that the server has to prove; a pattern of fnmatch(3);
-	 * copied; NULL: any server is right that has proved a name at all */
+	/* the name that the server has to prove by a certificate; a pattern of
+	 * fnmatch(3); copied; NULL: any certificate, or cluster's key, that is
+	 * believed is good enough */
 	const char *server;
 	/* result if the configuration is refused; NULL: not wanted */
 	struct ulnet_conf_error *err;

@@ -238,7 +238,8 @@ static bool is_right_server(const struct ulrpc_client *c)
 {
 	const struct sealed *sd = c->imp->sealed;
 
-	return !c->server || (sd && !fnmatch(c->server, sd->who->name, 0));
+	return !c->server || (sd && sd->who->kind == IDENTITY_CERTIFICATE &&
+			      !fnmatch(c->server, sd->who->name, 0));
 }
 
 void client_refusal(const struct ulrpc_client *c, char *text, size_t size)

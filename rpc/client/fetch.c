@@ -166,7 +166,7 @@ static bool fetch_is_damaged(const struct fetch *f)
 	uint8_t digest[DIGEST_SIZE];
 
 	if (f->too_short)
-		return false;
+		return f->proved; /* the server has said how long it is */
 	if (f->proved && (digest_make(f->body, f->length, digest) ||
 			  memcmp(digest, f->digest, DIGEST_SIZE) != 0))
 		return true;

@@ -810,6 +810,25 @@ static bool import_has_nid(const struct import *imp,
 
 /* ---- handshakes ---- */
 
+/* The server has proved to be another one than before: what the one before knew
+ * is gone, and the calls that it was sent take no answers any more. */
+static void import_other_server(struct import *imp)
+{
+	import_log(imp, "the server has proved to be another one than before");
+	imp->restarted = true;
+	import_each_client(imp, client_unopen);
+	import_each_client(imp, client_forgotten);
+}
+
+static void shake_done(struct import *imp)
+{
+	if (imp->who && !identity_same(imp->who, imp->sealed->who))
+		import_other_server(imp);
+	identity_put(imp->who);
+	imp->who = identity_ref(imp->sealed->who);
+	connect_send(imp);
+}
+
 static void import_on_shaken(struct import *imp, const struct wire_shaken *m)
 {
 	const char *why;
@@ -820,21 +839,33 @@ static void import_on_shaken(struct import *imp, const struct wire_shaken *m)
 	case SHAKE_GOES_ON:
 		break;
 	case SHAKE_DONE:
-		connect_send(imp);
+		shake_done(imp);
 		break;
 	case SHAKE_REFUSED:
 		stat_count(imp->shard, RPC_STAT_connections_refused);
 		imp->away = ULRPC_CAUSE_REFUSED;
 		text_copy(imp->refusal, sizeof(imp->refusal), why);
-		import_refused(imp, why);
+		/* Anybody can break off a handshake. A server that has believed
+		 * this client before is asked again until the calls' deadlines.
+		 */
+		if (!imp->knows_server)
+			import_refused(imp, why);
 		try_again(imp);
 		break;
 	case SHAKE_AGAIN:
-		imp->retry_after = retry_after_ns(m->retry_after);
+		/* Nobody has proved that the server said so. */
+		imp->retry_after =
+			MIN(retry_after_ns(m->retry_after), NSEC_PER_SEC);
 		imp->away = import_away(m->status);
 		try_again(imp);
 		break;
 	}
+}
+
+static bool has_session(const struct import *imp, uint64_t session)
+{
+	return (imp->sealed && imp->sealed->peer == session) ||
+	       (imp->shake && imp->shake->session == session && session);
 }
 
 /* The server at @ev->source does not know the session that @m names, or so
@@ -845,7 +876,7 @@ static void imports_on_lost(struct shard *s, const struct ulnet_event *ev,
 	struct import *imp;
 
 	list_for_each_entry (imp, &s->imports->all, link) {
-		if (!imp->sealed || imp->sealed->peer != m->session ||
+		if (!has_session(imp, m->session) ||
 		    !import_has_nid(imp, &ev->initiator.nid))
 			continue;
 		if (imp->fsm.state == IMPORT_CONNECTING)

@@ -106,6 +106,7 @@ struct import {
 	bool secure;
 	struct shake *shake;   /* CONNECTING: the handshake goes on; or NULL */
 	struct sealed *sealed; /* the keys of this epoch; NULL: none yet */
+	struct identity *who;  /* who the server was, when last connected */
 	struct ticket ticket;  /* for the next handshake */
 	/* why the server is not believed, or does not believe this node; "":
 	 * that is not so, or not known yet */

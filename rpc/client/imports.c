@@ -333,6 +333,7 @@ void import_free(struct import *imp)
 	shake_end(imp);
 	sealed_free(imp->sealed);
 	ticket_drop(&imp->ticket);
+	identity_put(imp->who);
 	slots_fini(&imp->slots);
 	list_del(&imp->cancels.link);
 	free(imp->cancels.list);

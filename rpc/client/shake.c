@@ -127,6 +127,8 @@ enum shake_result shake_on_answer(struct import *imp,
 	size_t total, n = view_length(m->piece);
 	bool goes_on;
 
+	if (!m->session && sh->session)
+		return SHAKE_GOES_ON; /* not from who has answered before */
 	if (m->status == WIRE_OVERLOADED || m->status == WIRE_SHUTTING_DOWN)
 		return SHAKE_AGAIN;
 	if (m->status == WIRE_REFUSED && !m->session)

@@ -381,6 +381,10 @@ static out_of_line void message_send_sealed(struct reply_message *m,
 	int rc = message_seal(m, now);
 	struct ulnet_md md;
 
+	if (rc == -ENOTCONN) {
+		reply_give_up(m, "the connection has ended");
+		return;
+	}
 	if (rc) {
 		reply_failed(m);
 		return;

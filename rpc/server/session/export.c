@@ -846,7 +846,8 @@ static void export_on_cancel(struct exports *x, const struct ulnet_event *ev,
 static void export_on_shake(struct exports *x, const struct ulnet_event *ev,
 			    const struct wire_control *in)
 {
-	session_on_shake(&x->sessions, ev, &in->shake);
+	if (!x->proved) /* a handshake has no keys yet */
+		session_on_shake(&x->sessions, ev, &in->shake);
 }
 
 /* By kind of message: the function that handles it, and the offset of its

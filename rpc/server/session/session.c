@@ -64,10 +64,7 @@ static bool has_turn(struct sessions *ss, uint64_t now)
 		ss->since = now;
 		ss->left = SESSIONS_EACH;
 	}
-	if (!ss->left)
-		return false;
-	ss->left--;
-	return true;
+	return ss->left;
 }
 
 static int session_fill(struct sessions *ss, struct session *se,
@@ -246,7 +243,9 @@ static struct session *session_begin(struct sessions *ss,
 	}
 	if (has_turn(ss, now))
 		se = session_new(ss, ev, m);
-	if (!se)
+	if (se)
+		ss->left--; /* whose host has its share uses up no turn */
+	else
 		shake_refuse(ss, ev, m, WIRE_OVERLOADED);
 	return se;
 }

@@ -22,7 +22,8 @@ enum {
 struct attacker {
 	/* what he looks for: sealed messages to this portal */
 	uint32_t portal;
-	bool awake; /* once, he does this to one: */
+	bool awake; /* once, or @always, he does this to one: */
+	bool always;
 	void (*change)(struct attacker *a, uint8_t *hdr, uint8_t *payload);
 	size_t at; /* the byte that he changes */
 	unsigned int changed;
@@ -47,7 +48,7 @@ static void on_wire(void *arg, uint8_t *hdr, size_t hdr_len, uint8_t *payload,
 	a->length = length;
 	if (!a->awake)
 		return;
-	a->awake = false;
+	a->awake = a->always;
 	a->changed++;
 	a->change(a, hdr, payload);
 }
@@ -317,4 +318,40 @@ Test(forgery, a_service_opened_before)
 	cr_assert_eq(raw_client_reply(c, 2)->status, WIRE_NO_SERVICE);
 	proof_rig_free(g); /* says goodbye to @c, too */
 	free(c);
+}
+
+/* ---- another server ---- */
+
+/* A server of another name takes the place of one that has not answered yet. It
+ * gets as far as the end of a handshake, and no further, as it would be
+ * recognized then. Already it cannot answer the call, which has ended. */
+Test(forgery, another_server)
+{
+	struct attacker a;
+	struct proof_rig *g = rig_with(&a, ULRPC_PORTAL_CONTROL);
+	const struct ulnet_sim_link deaf = { .loss = LNET_SIM_ALWAYS };
+	const struct ulnet_sim_link good = { 0 };
+	struct called c;
+
+	cr_assert_eq(make_node(&g->folder->make, "c"), 0);
+	link_set(g->serve.sim, SERVER, CALLER, &deaf);
+	serve_call(&g->serve, "who", "lost", 5, 60000000,
+		   ULRPC_PRIORITY_DEFAULT, &c);
+	lnet_sim_run(g->serve.sim, 10 * MSEC);
+	cr_assert_eq(g->runs, 2);
+	cr_assert_eq(ulrpc_close(g->serve.rpc[SERVER]), 0);
+	g->serve.rpc[SERVER] = open_with(g->serve.node[SERVER],
+					 keys_load_named(g->folder, "c"));
+	a.change = flip;
+	a.at = SEAL_HEAD;
+	a.awake = a.always = true;
+	link_set(g->serve.sim, SERVER, CALLER, &good);
+	lnet_sim_run(g->serve.sim, 20 * SEC);
+	cr_assert_gt(a.changed, 0);
+	cr_assert_eq(c.ended, 1);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_RESTARTED, "%s",
+		     ulrpc_cause_name(c.outcome.cause));
+	cr_assert_eq(c.outcome.execution, ULRPC_EXECUTION_UNKNOWN);
+	a.always = a.awake = false;
+	rig_end(g);
 }
