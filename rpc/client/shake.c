@@ -125,7 +125,6 @@ enum shake_result shake_on_answer(struct import *imp,
 {
 	struct shake *sh = imp->shake;
 	size_t total, n = view_length(m->piece);
-	bool goes_on;
 
 	if (!m->session && sh->session)
 		return SHAKE_GOES_ON; /* not from who has answered before */
@@ -146,8 +145,7 @@ enum shake_result shake_on_answer(struct import *imp,
 	if (m->status != WIRE_OK)
 		return shake_refused(imp, why_p);
 	(void)handshake_bytes(sh->h, &total);
-	goes_on = m->seen > sh->had && m->seen <= total;
-	if (goes_on)
+	if (m->seen > sh->had && m->seen <= total)
 		sh->had = m->seen;
 	if (handshake_is_done(sh->h) && sh->had == total)
 		return shake_finish(imp);

@@ -13,8 +13,9 @@
  * without an export is dropped when it is older than SESSION_LIFE and another
  * one begins. What strangers can use up is bounded: each host has its share of
  * SESSIONS_MAX sessions without an export, and only SESSIONS_EACH handshakes
- * begin in a second, as each costs some 0.3 ms of processor time. Who comes
- * beyond that is asked to wait.
+ * begin in a second: a full one takes both sides 1.5 ms together
+ * (bench/MEASURED.md), so strangers can still take up the larger part of a CPT.
+ * Who comes beyond that is asked to wait.
  *
  * Owner: the CPT that has the client's export, or else the one that owns the
  * NID which the first Shake came from.
