@@ -208,6 +208,9 @@ static const struct {
 	  "the peer does not believe this node's certificate" },
 	{ SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, -EACCES,
 	  "the peer does not believe this node's certificate" },
+	{ SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE, -EACCES,
+	  "the peer says that this node's certificate is for something "
+	  "else" },
 	{ SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, -EACCES,
 	  "the peer wants a certificate, or has another cluster's key" },
 	{ SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE, -EACCES,

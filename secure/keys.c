@@ -349,6 +349,13 @@ const uint8_t *keys_cluster_find(const struct keys *k, const void *name,
 
 /* ---- certificates ---- */
 
+/* May it be a client's or a server's? An authority's may not. */
+static bool is_for_nodes(X509 *certificate)
+{
+	return X509_check_purpose(certificate, X509_PURPOSE_SSL_CLIENT, 0) ||
+	       X509_check_purpose(certificate, X509_PURPOSE_SSL_SERVER, 0);
+}
+
 /* Would others with the same authorities believe it? If not, @err says why. */
 static bool is_believed(const struct keys *k, X509 *certificate,
 			struct keys_error *err)
@@ -363,6 +370,10 @@ static bool is_believed(const struct keys *k, X509 *certificate,
 		why = X509_STORE_CTX_get_error(ctx);
 	}
 	X509_STORE_CTX_free(ctx);
+	if (good && !is_for_nodes(certificate)) {
+		good = false;
+		why = X509_V_ERR_INVALID_PURPOSE;
+	}
 	if (!good)
 		refuse(err, 0, "%s", X509_verify_cert_error_string(why));
 	ERR_clear_error();

@@ -112,9 +112,24 @@ keys 1 show damaged.crt
 has err '^ulnet-keys: damaged.crt: damaged'
 keys 1 show "$program"
 has err 'nothing in PEM is in it'
+keys 1 show site
+has err '^ulnet-keys: site: a folder, and files are expected$'
 keys 1 show nowhere
 has err '^ulnet-keys: nowhere: No such file or directory$'
 keys 0 --dir site check a
+# Names with a mistake.
+keys 1 --dir site check b.exmaple
+same err <<'END'
+ulnet-keys: site/b.exmaple.crt: No such file or directory
+Did you mean 'b.example'?
+END
+keys 1 --dir site revoke nobody
+same err <<'END'
+ulnet-keys: site/nobody.crt: No such file or directory
+Certificates in site: a, b.example
+END
+# What signs others is for no node.
+refused authority 'do not believe it: unsuitable certificate purpose$'
 
 # ---- who is not believed ----
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "names.h"
 #include "ulnet/keys.h"
 
 #define AT(field) offsetof(struct keys_options, field)
@@ -45,6 +46,15 @@ static int paths_make(const struct keys_options *o, char *paths[FILES])
 	return n;
 }
 
+/* The file that the options name is not there. */
+static void explain(const struct keys_options *o)
+{
+	if (!o->name)
+		fprintf(stderr, "Without --as it is the cluster's key that "
+				"proves who this is.\n");
+	names_say(o->folder, o->name, stderr);
+}
+
 int keys_read(const struct keys_options *o, const struct say *out,
 	      struct ulrpc_keys **keys_p)
 {
@@ -65,6 +75,9 @@ int keys_read(const struct keys_options *o, const struct say *out,
 			keys_p, why, sizeof(why));
 	if (rc)
 		say(out, LNET_LOG_ERR, "--keys: %s", why);
+	if (rc == -ENOENT &&
+	    access(paths[o->name ? CERTIFICATE : CLUSTER], F_OK))
+		explain(o);
 	for (unsigned int i = 0; i < FILES; i++)
 		free(paths[i]);
 	return rc;

@@ -3,6 +3,7 @@ noinst_LIBRARIES += libtools.a
 libtools_a_SOURCES = %D%/exporter.c %D%/exporter.h
 libtools_a_SOURCES += %D%/http_clients.c %D%/http_clients.h
 libtools_a_SOURCES += %D%/keys.c %D%/keys.h
+libtools_a_SOURCES += %D%/names.c %D%/names.h
 libtools_a_SOURCES += %D%/node.c %D%/node.h
 libtools_a_SOURCES += %D%/option.c %D%/option.h
 libtools_a_SOURCES += %D%/program.c %D%/program.h

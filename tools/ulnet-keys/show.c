@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -169,13 +170,17 @@ static int show_cluster(const char *who, const char *path)
 
 int show_file(const char *who, const char *path)
 {
-	BIO *bio = BIO_new_file(path, "r");
+	BIO *bio = NULL;
+	struct stat st;
 	char *name, *header;
 	uint8_t *bytes;
 	unsigned int n = 0;
 	int rc = 0;
 	long length;
 
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return complain(who, path, "a folder, and files are expected");
+	bio = BIO_new_file(path, "r");
 	if (!bio)
 		return complain(who, path, strerror(errno));
 	while (!rc && PEM_read_bio(bio, &name, &header, &bytes, &length) == 1) {

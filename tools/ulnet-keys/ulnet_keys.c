@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "make.h"
 #include "show.h"
+#include "tools/common/names.h"
 #include "tools/common/option.h"
 
 #define WHO "ulnet-keys"
@@ -63,6 +65,18 @@ static int run_cluster(const struct ulnet_keys *u, struct make *m,
 	return rc;
 }
 
+/* Helps if @name has no certificate, once that was said. Returns @rc. */
+static int explain(int rc, const struct make *m, const char *name)
+{
+	char *path = NULL;
+
+	if (rc && asprintf(&path, "%s/%s.crt", m->folder, name) >= 0 &&
+	    access(path, F_OK))
+		names_say(m->folder, name, stderr);
+	free(path);
+	return rc;
+}
+
 static int run_revoke(const struct ulnet_keys *u, struct make *m,
 		      const char *name)
 {
@@ -71,7 +85,7 @@ static int run_revoke(const struct ulnet_keys *u, struct make *m,
 	(void)u;
 	if (!rc)
 		printf("%s/revoked.crl is for every node\n", m->folder);
-	return rc;
+	return explain(rc, m, name);
 }
 
 static int run_show(const struct ulnet_keys *u, struct make *m,
@@ -85,7 +99,7 @@ static int run_check(const struct ulnet_keys *u, struct make *m,
 		     const char *name)
 {
 	(void)u;
-	return check_node(m->who, m->folder, name);
+	return explain(check_node(m->who, m->folder, name), m, name);
 }
 
 #define YEARS_10 3652
