@@ -37,6 +37,11 @@ ping 1
 has err 'flavour auth'
 ping 1 --keys "$dir/other" --as a
 has err 'not believed'
+# The other side can be told who it has to be.
+ping 0 --keys "$keys" --as a --server b
+ping 0 --keys "$keys" --as a --server '[bc]'
+ping 1 --keys "$keys" --as a --server c
+has err 'server'
 # Nor does who belongs call a server that proves nothing.
 stop_lnetd server
 serve
@@ -64,6 +69,15 @@ ping 2 --as a
 has err 'keys is missing'
 ping 1 --keys "$dir/nowhere"
 has err 'nowhere/cluster.key'
+ping 1 --keys "$keys" --as bb
+has err "keys/bb.crt: No such file"
+has err "^Certificates in $keys: a, b$"
+ping 2 --server b
+has err 'keys is missing'
+ping 1 --keys "$dir/other"
+has err 'other/cluster.key: No such file'
+has err '^Without --as it is the cluster.s key that proves who this is.$'
+has err "^Certificates in $dir/other: a$"
 chmod 644 "$keys/cluster.key"
 ping 1 --keys "$keys"
 has err 'cluster.key'

@@ -74,13 +74,14 @@ uint64_t histogram_quantile(const struct histogram *h, double q);
  */
 struct load;
 
-/* nids, service, method and retry are borrowed until load_open() returns; probe
- * is constant. */
+/* nids, service, server, method and retry are borrowed until load_open()
+ * returns; probe is constant. */
 struct load_conf {
 	const struct ulnet_nid *nids; /* of the target */
 	unsigned int nnids;
 	uint32_t pid; /* 0: LNet's usual one */
 	const char *service;
+	const char *server; /* who has to prove to be that; NULL: anybody */
 	const char *method;
 	/* How to call the method; NULL: with size bytes of 0, and replies are
 	 * not checked. */

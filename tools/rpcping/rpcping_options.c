@@ -119,6 +119,9 @@ static const struct option_row rows[] = {
 	  .kind = OPTION_TEXT, LOAD(service), 1, ULRPC_SERVICE_NAME - 1 },
 	{ "method", 0, "NAME", "method to call", .kind = OPTION_TEXT,
 	  LOAD(method), 1, ULRPC_SERVICE_NAME - 1 },
+	{ "server", 0, "NAME",
+	  "with --keys: call only who proves this name, or one of this pattern",
+	  .kind = OPTION_TEXT, LOAD(server), 1 },
 	{ "delay", 0, "T", "time that the service waits before it replies",
 	  .kind = OPTION_TIME, LOAD(delay), 1 },
 	{ "progress", 0, "N",
@@ -376,6 +379,9 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 	status = options_parse(&set, argc, argv);
 	if (!status)
 		status = keys_check(&o->keys, WHO);
+	if (!status && o->load.server && !o->keys.folder)
+		status = option_wrong(WHO, "--server %s: --keys is missing",
+				      o->load.server);
 	if (!status)
 		status = take_targets(o, set.nargs, set.args);
 	return status ? status : rpcping_options_complete(o);
