@@ -304,6 +304,7 @@ dist_man_MANS += %D%/man7/socklnd.7
 dist_man_MANS += %D%/man7/ulnet.7
 dist_man_MANS += %D%/man7/ulnet_metrics.7
 dist_man_MANS += %D%/man7/ulnet_security.7
+dist_man_MANS += %D%/man7/ulnet_security_tutorial.7
 dist_man_MANS += %D%/man7/ulnet_sim.7
 dist_man_MANS += %D%/man7/ulnet_wireshark.7
 dist_man_MANS += %D%/man7/ulrpc.7

@@ -719,6 +719,7 @@ tool_tests += %D%/tools/rpc_survive.sh
 tool_tests += %D%/tools/paused.sh
 tool_tests += %D%/tools/protoc_gen_ulrpc.sh
 tool_tests += %D%/tools/tcp.sh
+tool_tests += %D%/tools/security_tutorial.sh
 tool_tests += %D%/tools/top.sh
 tool_tests += %D%/tools/keys.sh
 tool_tests += %D%/tools/ulnet-keys.sh
