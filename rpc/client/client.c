@@ -2,16 +2,13 @@
 #include "rpc/client/client.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <string.h>
 
 #include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
 #include "rpc/client/batch.h"
 #include "rpc/control.h"
-#include "rpc/estimate.h"
 #include "rpc/keys.h"
-#include "rpc/run.h"
 #include "rpc/sealed.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
@@ -23,12 +20,6 @@
 #define REPEAT_AFTER (100 * NSEC_PER_MSEC)
 /* A call for which there was no memory is tried again after this time. */
 #define STALL_PAUSE (10 * NSEC_PER_MSEC)
-/* The least grace in T; T without an estimate. See client.h. */
-#define GRACE_MIN	(20 * NSEC_PER_MSEC)
-#define TIMEOUT_UNKNOWN NSEC_PER_SEC
-/* client_estimate() takes samples from runs of calls at most so often. */
-#define FOLD_EACH (100 * NSEC_PER_MSEC)
-
 const struct fsm_state client_states[CLIENT_STATES] = {
 	[CLIENT_UNOPENED] = { "unopened", FSM_TO(CLIENT_OPENING) },
 	[CLIENT_OPENING] = { "opening",
@@ -232,33 +223,7 @@ static void client_note_store(struct ulrpc_client *c,
 		attempts_orphan(c);
 }
 
-/* ---- who may, and whom to believe ---- */
-
-static bool is_right_server(const struct ulrpc_client *c)
-{
-	const struct sealed *sd = c->imp->sealed;
-
-	return !c->server || (sd && sd->who->kind == IDENTITY_CERTIFICATE &&
-			      !fnmatch(c->server, sd->who->name, 0));
-}
-
-void client_refusal(const struct ulrpc_client *c, char *text, size_t size)
-{
-	const struct import *imp = c->imp;
-
-	if (c->distrust == CLIENT_NOT_PROVED)
-		snprintf(text, size,
-			 "service %s takes calls of those only who have proved "
-			 "who they are: flavour auth",
-			 c->service);
-	else if (c->distrust == CLIENT_WRONG_SERVER)
-		snprintf(text, size,
-			 "the server has proved to be %s, and should be %s",
-			 imp->sealed ? imp->sealed->who->name : "another one",
-			 c->server);
-	else
-		text_copy(text, size, imp->refusal);
-}
+/* ---- the answer ---- */
 
 /* This client gets nothing from the service, now and as far as is known. Calls
  * to come ask again. */
@@ -277,7 +242,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 {
 	open_end(c);
 	c->distrust = CLIENT_TRUSTS;
-	if (!is_right_server(c)) {
+	if (!client_server_is_right(c)) {
 		client_distrusts(c, CLIENT_WRONG_SERVER);
 		return;
 	}
@@ -516,147 +481,6 @@ static void on_due(struct ulnet_timer *timer)
 	}
 }
 
-/* ---- how long attempts have ---- */
-
-struct method_timeout {
-	struct list link; /* timeouts.methods */
-	uint32_t number;
-	struct estimate estimate;
-};
-
-static void methods_free(struct timeouts *t)
-{
-	struct method_timeout *m;
-
-	while ((m = list_pop(&t->methods, struct method_timeout, link)))
-		free(m);
-}
-
-void client_forget_times(struct ulrpc_client *c)
-{
-	run_fold(c->shard, STAT_CALLS);
-	methods_free(&c->timeouts);
-	c->timeouts.advertised = 0;
-}
-
-static struct method_timeout *method_find(struct timeouts *t, uint32_t number)
-{
-	struct method_timeout *m;
-
-	list_for_each_entry (m, &t->methods, link) {
-		if (m->number != number)
-			continue;
-		if (unlikely(&m->link != t->methods.next)) {
-			list_del(&m->link);
-			list_add(&t->methods, &m->link);
-		}
-		return m;
-	}
-	return NULL;
-}
-
-/* NULL: there is no memory. T of the method then follows from what the server
- * advertises. */
-static struct method_timeout *method_get(struct timeouts *t, uint32_t number)
-{
-	struct method_timeout *m = method_find(t, number);
-
-	if (m)
-		return m;
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return NULL;
-	m->number = number;
-	list_add(&t->methods, &m->link);
-	return m;
-}
-
-void timeouts_learn(struct shard *s, const struct run *run)
-{
-	uint32_t n = (uint32_t)run->counts[STAT_COUNT_calls];
-	uint64_t there = run->times[STAT_CALL_TIME_queue] +
-			 run->times[STAT_CALL_TIME_service];
-	struct ulrpc_client *c;
-	struct import *imp;
-
-	(void)s;
-	/* If a call was sent again, its times may be those of any attempt. */
-	if (!run->peer || run->how & RUN_GONE ||
-	    (run->how & RUN_CALL_EXECUTED) != RUN_CALL_EXECUTED ||
-	    run->counts[STAT_COUNT_attempts] != n)
-		return;
-	imp = container_of(run->peer, struct import, stats);
-	mean_add(&imp->rtt, rpc_ns(run->times[STAT_CALL_TIME_wire]));
-	list_for_each_entry (c, &imp->clients, link) {
-		struct method_timeout *m;
-
-		if (c->stats != run->service)
-			continue;
-		m = method_get(&c->timeouts, run->number);
-		if (m)
-			estimate_add(&m->estimate, rpc_ns(there), n,
-				     run->began);
-	}
-}
-
-uint64_t client_estimate(struct ulrpc_client *c, uint32_t method)
-{
-	struct timeouts *t = &c->timeouts;
-	uint64_t now = shard_now(c->shard), estimate = 0;
-	struct method_timeout *m;
-
-	if (unlikely(now >= t->folded)) {
-		run_fold(c->shard, STAT_CALLS);
-		t->folded = now + FOLD_EACH;
-	}
-	m = method_find(t, method);
-	if (m)
-		estimate = estimate_read(&m->estimate, now);
-	return estimate ? estimate : t->advertised;
-}
-
-static inline uint64_t timeout_by(const struct ulrpc_client *c,
-				  uint64_t estimate)
-{
-	const struct ulrpc_conf *conf = &c->rpc->conf;
-	uint64_t varies = 4 * mean_deviation(&c->imp->rtt);
-	uint64_t t = TIMEOUT_UNKNOWN;
-
-	if (estimate)
-		t = rpc_at(rpc_at(estimate, estimate / 2),
-			   MAX(GRACE_MIN, varies));
-	return MIN(MAX(t, rpc_ns(conf->timeout_min)),
-		   rpc_ns(conf->timeout_max));
-}
-
-uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
-			uint64_t remaining)
-{
-	uint64_t t = timeout_by(c, client_estimate(c, method));
-
-	return MIN(t, remaining / 2);
-}
-
-int timeouts_gauge(struct ulrpc_client *c, struct stat_shard *sum)
-{
-	uint64_t now = shard_now(c->shard);
-	struct method_timeout *m;
-	int rc = 0;
-
-	list_for_each_entry (m, &c->timeouts.methods, link) {
-		struct stat_method_gauges g;
-
-		g.estimate = estimate_read(&m->estimate, now);
-		if (!g.estimate)
-			g.estimate = c->timeouts.advertised;
-		g.timeout = timeout_by(c, g.estimate);
-		rc = stat_gauge(sum, STAT_CALLS, c->service, m->number, &g);
-		if (rc)
-			break;
-	}
-	return rc;
-}
-
 /* ---- the connection ---- */
 
 void client_forgotten(struct ulrpc_client *c)
@@ -673,7 +497,7 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten)
 	window_begin(&c->window);
 	c->ready = shard_now(c->shard);
 	/* The server that has been asked may be another one. */
-	if (!is_right_server(c))
+	if (!client_server_is_right(c))
 		client_unopen(c);
 	if (forgotten)
 		client_forgotten(c);
@@ -744,7 +568,7 @@ static void client_memory_free(struct ulrpc_client *c)
 void client_free(struct ulrpc_client *c)
 {
 	list_del(&c->link);
-	methods_free(&c->timeouts);
+	timeouts_free(&c->timeouts);
 	client_memory_free(c);
 }
 
@@ -830,12 +654,8 @@ void ulrpc_client_conf_init(struct ulrpc_client_conf *conf)
 	*conf = (struct ulrpc_client_conf){ 0 };
 }
 
-static struct conf_owner client_owner(const struct ulrpc_client_conf *conf)
-{
-	return (struct conf_owner){ "client of", conf->service, conf->err };
-}
-
-#define refuse(conf, ...) conf_refuse(client_owner(conf), -EINVAL, __VA_ARGS__)
+#define refuse(conf, ...) \
+	conf_refuse(client_conf_owner(conf), -EINVAL, __VA_ARGS__)
 
 static int client_check_nids(const struct ulrpc_client_conf *conf)
 {
@@ -858,23 +678,6 @@ static int client_check_nids(const struct ulrpc_client_conf *conf)
 							      nid,
 							      sizeof(nid)));
 	}
-	return 0;
-}
-
-static int client_check_flavour(const struct ulrpc *rpc,
-				const struct ulrpc_client_conf *conf)
-{
-	if ((unsigned int)conf->flavour > ULRPC_FLAVOUR_AUTH)
-		return refuse(conf, "flavour: %u is none",
-			      (unsigned int)conf->flavour);
-	if (conf->flavour == ULRPC_FLAVOUR_NONE && conf->server)
-		return refuse(conf, "server: with flavour none no server "
-				    "proves its name");
-	if (!rpc_has_keys(rpc) &&
-	    (conf->flavour == ULRPC_FLAVOUR_AUTH || conf->server))
-		return conf_refuse(client_owner(conf), -ENOKEY,
-				   "%s: RPC was opened without keys",
-				   conf->server ? "server" : "flavour");
 	return 0;
 }
 
@@ -961,7 +764,8 @@ static int client_reach(const struct ulrpc *rpc,
 	if (rc == -EXDEV)
 		return -EDEADLK;
 	return conf_refuse(
-		client_owner(conf), rc, "nids: this host has no way to %s: %s",
+		client_conf_owner(conf), rc,
+		"nids: this host has no way to %s: %s",
 		lnet_nid_format(&conf->nids[conf->nnids - 1], nid, sizeof(nid)),
 		strerror(-rc));
 }
@@ -987,8 +791,7 @@ int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 	client_init(c, &rpc->shards[cpt], conf);
 	c->imp = import_new(c->shard, conf->nids, conf->nnids,
 			    conf->pid ? conf->pid : SERVICE_PID,
-			    rpc_has_keys(rpc) &&
-				    conf->flavour != ULRPC_FLAVOUR_NONE);
+			    client_is_secure(rpc, conf));
 	if (c->imp && c->imp->secure)
 		c->sealed_room = SEAL_HEAD + DIGEST_SIZE;
 	if (conf->server)

@@ -15,10 +15,10 @@
 
 #include "rpc/client/call.h"
 #include "rpc/client/import.h"
+#include "rpc/client/timeouts.h"
+#include "rpc/client/trust.h"
 #include "rpc/rpc.h"
 
-struct run;
-struct stat_shard;
 struct wire_opened;
 
 /* ---- the window: how many calls may be in flight ---- */
@@ -99,55 +99,6 @@ static inline void window_served(struct window *w, uint32_t n)
 	w->left -= MIN(n, w->left);
 }
 
-/* ---- T: how long the server has for an attempt ---- */
-
-/*
- * T is computed from an estimate of the method: what its calls to this server
- * took lately (rpc/estimate.h), or, if there were none, what the server
- * advertises:
- *
- *	T = clamp(1.5 * estimate + grace, timeout_min, timeout_max)
- *	grace = max(20 ms, 4 * the deviation of round trips)
- *
- * Without an estimate T is a second, clamped likewise. T is at most half of the
- * time that the call has left, so that there is time for a query and another
- * attempt.
- *
- * The samples of the estimate are the queue and service times of first
- * attempts, as the server reports them. The rest of an attempt's total time is
- * a sample of the round trip. Samples are taken from runs of calls (rpc/run.h),
- * at no cost to a call.
- */
-struct timeouts {
-	/* method_timeout.link, the most recently used first. */
-	struct list methods;
-	/* ns that a call takes, as the server says; 0: it says nothing. */
-	uint64_t advertised;
-	/* Until then, ns, client_estimate() takes no samples from runs. */
-	uint64_t folded;
-};
-
-/* The server says that a call may take @us; 0: it says nothing. */
-static inline void timeouts_advertised(struct timeouts *t, uint64_t us)
-{
-	if (us)
-		t->advertised = rpc_ns(us);
-}
-
-/* How long, ns, a call of @method is expected to take at the server; 0: not
- * known. */
-uint64_t client_estimate(struct ulrpc_client *c, uint32_t method);
-/* T, ns, for an attempt that begins now, of a call that has @remaining ns
- * left. */
-uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
-			uint64_t remaining);
-/* The server has restarted: forgets all estimates. */
-void client_forget_times(struct ulrpc_client *c);
-/* Adds the estimates of the methods of @c to @sum. 0 or -ENOMEM. */
-int timeouts_gauge(struct ulrpc_client *c, struct stat_shard *sum);
-/* runs.learn, of calls: takes samples from @run. */
-void timeouts_learn(struct shard *s, const struct run *run);
-
 /* ---- the client ---- */
 
 /* Fewer calls than this always wait for the end of the turn. */
@@ -215,13 +166,8 @@ struct ulrpc_client {
 	/* Why the service is not open, by the last answer to Open;
 	 * ULRPC_CAUSE_OK: no answer has said so. */
 	enum ulrpc_cause refusal;
-	/* Why the service is refused to this client, or by it: */
-	enum client_distrust {
-		CLIENT_TRUSTS,
-		CLIENT_NOT_PROVED,   /* it would have to prove who it is */
-		/* the server has not proved client.server */
-		CLIENT_WRONG_SERVER,
-	} distrust;
+	/* why the service is refused to this client, or by it */
+	enum client_distrust distrust;
 	/* Also from the last answer to Open: whether the service has a store,
 	 * which remembers what was executed, and the id of the store. */
 	bool durable;
@@ -335,9 +281,6 @@ void client_unopen(struct ulrpc_client *c);
 /* Why there is no connection: with this cause calls end whose deadlines come
  * while they wait for one. */
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c);
-
-/* Writes why the server, or this client, wants no calls; "": that is not so. */
-void client_refusal(const struct ulrpc_client *c, char *text, size_t size);
 
 /* The import has connected. @forgotten: the server has restarted, or has
  * forgotten this client, and client_unopen() was called for that. */

@@ -11,3 +11,5 @@ libulrpccore_a_SOURCES += %D%/results.c
 libulrpccore_a_SOURCES += %D%/retry.c %D%/retry.h
 libulrpccore_a_SOURCES += %D%/shake.c %D%/shake.h
 libulrpccore_a_SOURCES += %D%/slots.c %D%/slots.h
+libulrpccore_a_SOURCES += %D%/timeouts.c %D%/timeouts.h
+libulrpccore_a_SOURCES += %D%/trust.c %D%/trust.h

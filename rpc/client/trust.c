@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/trust.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+
+#include "rpc/client/client.h"
+#include "rpc/keys.h"
+#include "rpc/sealed.h"
+#include "rpc/text.h"
+
+/* ---- what a client is opened with ---- */
+
+struct conf_owner client_conf_owner(const struct ulrpc_client_conf *conf)
+{
+	return (struct conf_owner){ "client of", conf->service, conf->err };
+}
+
+#define refuse(conf, ...) \
+	conf_refuse(client_conf_owner(conf), -EINVAL, __VA_ARGS__)
+
+int client_check_flavour(const struct ulrpc *rpc,
+			 const struct ulrpc_client_conf *conf)
+{
+	if ((unsigned int)conf->flavour > ULRPC_FLAVOUR_AUTH)
+		return refuse(conf, "flavour: %u is none",
+			      (unsigned int)conf->flavour);
+	if (conf->flavour == ULRPC_FLAVOUR_NONE && conf->server)
+		return refuse(conf, "server: with flavour none no server "
+				    "proves its name");
+	if (!rpc_has_keys(rpc) &&
+	    (conf->flavour == ULRPC_FLAVOUR_AUTH || conf->server))
+		return conf_refuse(client_conf_owner(conf), -ENOKEY,
+				   "%s: RPC was opened without keys",
+				   conf->server ? "server" : "flavour");
+	return 0;
+}
+
+bool client_is_secure(const struct ulrpc *rpc,
+		      const struct ulrpc_client_conf *conf)
+{
+	return rpc_has_keys(rpc) && conf->flavour != ULRPC_FLAVOUR_NONE;
+}
+
+/* ---- whom it has found ---- */
+
+bool client_server_is_right(const struct ulrpc_client *c)
+{
+	const struct sealed *sd = c->imp->sealed;
+
+	return !c->server || (sd && sd->who->kind == IDENTITY_CERTIFICATE &&
+			      !fnmatch(c->server, sd->who->name, 0));
+}
+
+void client_refusal(const struct ulrpc_client *c, char *text, size_t size)
+{
+	const struct import *imp = c->imp;
+
+	if (c->distrust == CLIENT_NOT_PROVED)
+		snprintf(text, size,
+			 "service %s takes calls of those only who have proved "
+			 "who they are: flavour auth",
+			 c->service);
+	else if (c->distrust == CLIENT_WRONG_SERVER)
+		snprintf(text, size,
+			 "the server has proved to be %s, and should be %s",
+			 imp->sealed ? imp->sealed->who->name : "another one",
+			 c->server);
+	else
+		text_copy(text, size, imp->refusal);
+}

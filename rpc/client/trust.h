@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whom a client believes: what it asks of its server, as the user says
+ * (ulrpc_client_conf.flavour, .server), whether that server is the right one,
+ * and what users are told if it is not, or if it does not believe the client.
+ * How the server proves who it is stands in shake.h, and that each message is
+ * the server's, in rpc/sealed.h.
+ *
+ * Owner: the CPT of the client, unless a comment says "any thread".
+ */
+#ifndef RPC_TRUST_H
+#define RPC_TRUST_H
+
+#include "rpc/rpc.h"
+
+struct conf_owner;
+struct ulrpc_client;
+
+/* Why a service is refused to a client, or by it. */
+enum client_distrust {
+	CLIENT_TRUSTS,
+	CLIENT_NOT_PROVED,   /* it would have to prove who it is */
+	CLIENT_WRONG_SERVER, /* the server has not proved client.server */
+};
+
+/* Whose configuration a complaint is about: for conf_refuse(). Any thread. */
+struct conf_owner client_conf_owner(const struct ulrpc_client_conf *conf);
+/* 0; -EINVAL, -ENOKEY: what @conf asks for makes no sense, or RPC has no keys
+ * for it. Any thread. */
+int client_check_flavour(const struct ulrpc *rpc,
+			 const struct ulrpc_client_conf *conf);
+/* Do both sides prove who they are? Any thread. */
+bool client_is_secure(const struct ulrpc *rpc,
+		      const struct ulrpc_client_conf *conf);
+/* Has the server of this connection proved to be client.server, if that is set?
+ */
+bool client_server_is_right(const struct ulrpc_client *c);
+/* Writes why the server, or this client, wants no calls; "": that is not so. */
+void client_refusal(const struct ulrpc_client *c, char *text, size_t size);
+
+#endif
