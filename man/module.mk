@@ -229,6 +229,7 @@ dist_man_MANS += %D%/man3/ulrpc_execution_name.3
 dist_man_MANS += %D%/man3/ulrpc_fail.3
 dist_man_MANS += %D%/man3/ulrpc_fail_text.3
 dist_man_MANS += %D%/man3/ulrpc_keys_load.3
+dist_man_MANS += %D%/man3/ulrpc_flavour_name.3
 dist_man_MANS += %D%/man3/ulrpc_keys_put.3
 dist_man_MANS += %D%/man3/ulrpc_method.3
 dist_man_MANS += %D%/man3/ulrpc_method_declare.3

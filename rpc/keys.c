@@ -64,14 +64,15 @@ bool rpc_has_keys(const struct ulrpc *rpc)
 	return rpc->conf.keys != NULL;
 }
 
-void peer_tell(const struct identity *who, struct ulrpc_peer *peer)
+void peer_tell(const struct identity *who, enum ulrpc_flavour flavour,
+	       struct ulrpc_peer *peer)
 {
 	*peer = (struct ulrpc_peer){ .flavour = ULRPC_FLAVOUR_NONE };
 	if (!who)
 		return;
 	peer->kind = who->kind == IDENTITY_CERTIFICATE ? ULRPC_PEER_CERTIFICATE
 						       : ULRPC_PEER_CLUSTER;
-	peer->flavour = ULRPC_FLAVOUR_AUTH;
+	peer->flavour = flavour;
 	text_copy(peer->name, sizeof(peer->name), who->name);
 	text_copy(peer->issuer, sizeof(peer->issuer), who->issuer);
 }

@@ -12,7 +12,8 @@ struct ulrpc;
  * the caller; NULL: the node has none. Any thread. */
 struct keys *rpc_keys_get(struct ulrpc *rpc);
 bool rpc_has_keys(const struct ulrpc *rpc);
-/* Sets *@peer to who @who is; NULL: nobody knows. */
-void peer_tell(const struct identity *who, struct ulrpc_peer *peer);
+/* Sets *@peer to who @who is, NULL: nobody knows; and how he calls. */
+void peer_tell(const struct identity *who, enum ulrpc_flavour flavour,
+	       struct ulrpc_peer *peer);
 
 #endif

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/util.h"
+
 /* ---- causes ---- */
 
 const struct cause causes[ULRPC_CAUSE_COUNT] = {
@@ -33,6 +35,20 @@ const struct cause causes[ULRPC_CAUSE_COUNT] = {
 	[ULRPC_CAUSE_LOST] = { "lost", -ETIMEDOUT },
 	[ULRPC_CAUSE_FORGOTTEN] = { "forgotten", -ECONNRESET },
 };
+
+const char *ulrpc_flavour_name(enum ulrpc_flavour flavour)
+{
+	static const char *const names[] = {
+		[ULRPC_FLAVOUR_DEFAULT] = "default",
+		[ULRPC_FLAVOUR_NONE] = "none",
+		[ULRPC_FLAVOUR_AUTH] = "auth",
+		[ULRPC_FLAVOUR_INTEGRITY] = "integrity",
+		[ULRPC_FLAVOUR_PRIVACY] = "privacy",
+	};
+
+	return (unsigned int)flavour < ARRAY_SIZE(names) ? names[flavour]
+							 : "unknown";
+}
 
 const char *ulrpc_cause_name(enum ulrpc_cause cause)
 {

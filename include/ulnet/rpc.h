@@ -38,7 +38,7 @@ struct ulrpc_bulk; /* memory that a server may move data to or from */
 
 /* ---- who is at the other side: ulnet_security(7) ---- */
 
-/* What a connection protects from. */
+/* What calls are protected from; each flavour from more than the one before. */
 enum ulrpc_flavour {
 	/* ULRPC_FLAVOUR_AUTH if the node has keys, else ULRPC_FLAVOUR_NONE */
 	ULRPC_FLAVOUR_DEFAULT = 0,
@@ -48,7 +48,16 @@ enum ulrpc_flavour {
 	 * changed or repeated; they, and bulk, can be read. Bulk is not
 	 * protected from changes. */
 	ULRPC_FLAVOUR_AUTH,
+	/* bulk cannot be changed or exchanged, either: not yet, so calls with
+	 * bulk end with ULRPC_CAUSE_BULK */
+	ULRPC_FLAVOUR_INTEGRITY,
+	/* messages and bulk cannot be read, either: not yet, so clients and
+	 * services refuse it */
+	ULRPC_FLAVOUR_PRIVACY,
 };
+
+/* "default", "none", "auth", "integrity", "privacy"; "unknown" */
+ULNET_EXPORT const char *ulrpc_flavour_name(enum ulrpc_flavour flavour);
 
 #define ULRPC_PEER_NAME_SIZE 256
 
@@ -61,7 +70,7 @@ enum ulrpc_peer_kind {
 /* Who a peer has proved to be. */
 struct ulrpc_peer {
 	enum ulrpc_peer_kind kind;
-	enum ulrpc_flavour flavour; /* of the connection */
+	enum ulrpc_flavour flavour; /* of the call */
 	/* the certificate's first DNS name, or its common name; or the name of
 	 * the cluster's key; "": unknown */
 	char name[ULRPC_PEER_NAME_SIZE];
@@ -315,8 +324,9 @@ struct ulrpc_client_conf {
 	 * changed are dropped, and sent again as if they had been lost. The
 	 * service can ask for that, too. */
 	bool checksum;
-	/* the least that is good enough; -ENOKEY: it needs keys, and RPC was
-	 * opened without */
+	/* The least that is good enough; if the service takes no less than a
+	 * higher one, that is used. -ENOKEY: it needs keys, and RPC was opened
+	 * without. */
 	enum ulrpc_flavour flavour;
 	/* the name that the server has to prove by a certificate; a pattern of
 	 * fnmatch(3); copied; NULL: any certificate, or cluster's key, that is

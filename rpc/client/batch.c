@@ -10,6 +10,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
+#include "rpc/flavour.h"
 #include "rpc/sealed.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire_put.h"
@@ -387,6 +388,8 @@ static int load_bulks(struct load *l, struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = l->client;
 
+	if (c->flavour > ULRPC_FLAVOUR_AUTH)
+		return -EOPNOTSUPP; /* bulk is not sealed yet */
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		if (!bulk_idle(call->bulks[i]))
 			return -EAGAIN;
@@ -697,14 +700,27 @@ static uint8_t *encode_queries(struct batch *p, const struct load *l,
 	return at;
 }
 
-static out_of_line uint8_t *encode_checksum(const struct batch *p,
-					    const struct load *l, uint8_t *at)
+static uint8_t *encode_checksum(const struct batch *p, const struct load *l,
+				uint8_t *at)
 {
 	uint32_t crc = 0;
 
 	for (unsigned int i = 0; i < l->n && !p->query; i++)
 		crc = crc32c(crc, call_body(l->calls[i]), l->calls[i]->length);
 	return wire_checksum_put(at, crc);
+}
+
+/* Encodes what few heads have. */
+static out_of_line uint8_t *encode_marks(const struct batch *p,
+					 const struct load *l, uint8_t *at)
+{
+	enum ulrpc_flavour flavour = l->client->flavour;
+
+	if (l->client->checked)
+		at = encode_checksum(p, l, at);
+	if (flavour > ULRPC_FLAVOUR_AUTH)
+		at = wire_flavour_put(at, flavour_to_wire(flavour));
+	return at;
 }
 
 static uint8_t *encode_head(struct batch *p, const struct load *l)
@@ -720,8 +736,8 @@ static uint8_t *encode_head(struct batch *p, const struct load *l)
 
 	imp->acked_sent = m.acked;
 	at = p->query ? encode_queries(p, l, at) : encode_calls(p, l, at);
-	if (unlikely(p->client->checked))
-		at = encode_checksum(p, l, at);
+	if (unlikely(p->client->marked))
+		at = encode_marks(p, l, at);
 	return wire_bodies_put(at, (uint32_t)l->bodies);
 }
 
@@ -832,7 +848,8 @@ static void load_begin(struct load *l, struct ulrpc_client *c)
 	l->now = shard_now(c->shard);
 	l->n = l->nsegments = l->nagain = 0;
 	l->niov = 1;
-	l->head = WIRE_REQUESTS_BOUND + WIRE_CHECKSUM_BOUND + WIRE_BODIES_BOUND;
+	l->head = WIRE_REQUESTS_BOUND + WIRE_CHECKSUM_BOUND +
+		  WIRE_FLAVOUR_BOUND + WIRE_BODIES_BOUND;
 	l->bodies = l->borrowed = 0;
 	l->need = 0;
 	l->until = 0;

@@ -9,6 +9,7 @@
 #include "rpc/client/batch.h"
 #include "rpc/control.h"
 #include "rpc/keys.h"
+#include "rpc/flavour.h"
 #include "rpc/sealed.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
@@ -59,6 +60,7 @@ static void open_send(struct ulrpc_client *c)
 			.tag = c->tag,
 			.rtt = import_rtt_us(imp),
 			.epoch = imp->epoch,
+			.flavour = flavour_to_wire(c->least),
 		},
 	};
 
@@ -247,6 +249,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 		return;
 	}
 	if (m->status == WIRE_REFUSED) {
+		c->told_flavour = flavour_of_wire(m->flavour);
 		client_distrusts(c, CLIENT_NOT_PROVED);
 		return;
 	}
@@ -256,9 +259,14 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 					  : ULRPC_CAUSE_NO_SERVICE);
 		return;
 	}
+	if (!client_agrees(c, m)) {
+		client_distrusts(c, CLIENT_OTHER_FLAVOUR);
+		return;
+	}
 	c->refusal = ULRPC_CAUSE_OK;
 	c->portal = m->portal;
 	c->checked = c->wants_checked || m->checked;
+	c->marked = c->checked || c->flavour > ULRPC_FLAVOUR_AUTH;
 	client_note_store(c, m);
 	timeouts_advertised(&c->timeouts, m->estimate);
 	c->request_max = m->request_max;
@@ -713,6 +721,8 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	window_init(&c->window, conf->inflight_begin, c->inflight_max);
 	c->batch_max = conf->batch_max ? conf->batch_max : ULRPC_BATCH_MAX;
 	c->checked = c->wants_checked = conf->checksum;
+	c->least = c->flavour =
+		flavour_meant(conf->flavour, rpc_has_keys(s->rpc));
 	text_copy(c->service, sizeof(c->service), conf->service);
 	list_init(&c->link);
 	list_init(&c->again);
@@ -791,7 +801,7 @@ int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 	client_init(c, &rpc->shards[cpt], conf);
 	c->imp = import_new(c->shard, conf->nids, conf->nnids,
 			    conf->pid ? conf->pid : SERVICE_PID,
-			    client_is_secure(rpc, conf));
+			    c->least != ULRPC_FLAVOUR_NONE);
 	if (c->imp && c->imp->secure)
 		c->sealed_room = SEAL_HEAD + DIGEST_SIZE;
 	if (conf->server)

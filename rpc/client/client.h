@@ -133,6 +133,12 @@ struct ulrpc_client {
 	/* Bodies have checksums, because the user wants that (@wants_checked),
 	 * or the service, by the last answer to Open. */
 	bool checked, wants_checked;
+	/* The head of requests has more in it than is usual: a checksum, or a
+	 * flavour above ULRPC_FLAVOUR_AUTH. */
+	bool marked;
+	/* The least that is good enough for the user; what is used, by the last
+	 * answer to Open; and what that answer named, if nothing came of it. */
+	enum ulrpc_flavour least, flavour, told_flavour;
 
 	/* Lists of calls, by ulrpc_call.link; enum call_state says when a call
 	 * is in which. Calls in again and queue are sent by the work flush,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "rpc/client/client.h"
+#include "rpc/flavour.h"
 #include "rpc/keys.h"
 #include "rpc/sealed.h"
 #include "rpc/text.h"
@@ -23,24 +24,18 @@ struct conf_owner client_conf_owner(const struct ulrpc_client_conf *conf)
 int client_check_flavour(const struct ulrpc *rpc,
 			 const struct ulrpc_client_conf *conf)
 {
-	if ((unsigned int)conf->flavour > ULRPC_FLAVOUR_AUTH)
+	if ((unsigned int)conf->flavour > FLAVOUR_MAX)
 		return refuse(conf, "flavour: %u is none",
 			      (unsigned int)conf->flavour);
 	if (conf->flavour == ULRPC_FLAVOUR_NONE && conf->server)
 		return refuse(conf, "server: with flavour none no server "
 				    "proves its name");
 	if (!rpc_has_keys(rpc) &&
-	    (conf->flavour == ULRPC_FLAVOUR_AUTH || conf->server))
+	    (conf->flavour > ULRPC_FLAVOUR_NONE || conf->server))
 		return conf_refuse(client_conf_owner(conf), -ENOKEY,
 				   "%s: RPC was opened without keys",
 				   conf->server ? "server" : "flavour");
 	return 0;
-}
-
-bool client_is_secure(const struct ulrpc *rpc,
-		      const struct ulrpc_client_conf *conf)
-{
-	return rpc_has_keys(rpc) && conf->flavour != ULRPC_FLAVOUR_NONE;
 }
 
 /* ---- whom it has found ---- */
@@ -53,6 +48,19 @@ bool client_server_is_right(const struct ulrpc_client *c)
 			      !fnmatch(c->server, sd->who->name, 0));
 }
 
+bool client_agrees(struct ulrpc_client *c, const struct wire_opened *m)
+{
+	enum ulrpc_flavour told = flavour_of_wire(m->flavour);
+
+	if (c->imp->secure)
+		told = MAX(told, ULRPC_FLAVOUR_AUTH);
+	c->told_flavour = told;
+	if (told < c->least || told > FLAVOUR_MAX)
+		return false;
+	c->flavour = told;
+	return true;
+}
+
 void client_refusal(const struct ulrpc_client *c, char *text, size_t size)
 {
 	const struct import *imp = c->imp;
@@ -60,8 +68,15 @@ void client_refusal(const struct ulrpc_client *c, char *text, size_t size)
 	if (c->distrust == CLIENT_NOT_PROVED)
 		snprintf(text, size,
 			 "service %s takes calls of those only who have proved "
-			 "who they are: flavour auth",
-			 c->service);
+			 "who they are: flavour %s",
+			 c->service, ulrpc_flavour_name(c->told_flavour));
+	else if (c->distrust == CLIENT_OTHER_FLAVOUR)
+		snprintf(text, size, "service %s %s", c->service,
+			 c->told_flavour > FLAVOUR_MAX
+				 ? "takes calls only of a flavour that this "
+				   "release does not know"
+				 : "is of a release that does not know the "
+				   "flavour asked for");
 	else if (c->distrust == CLIENT_WRONG_SERVER)
 		snprintf(text, size,
 			 "the server has proved to be %s, and should be %s",

@@ -15,12 +15,16 @@
 
 struct conf_owner;
 struct ulrpc_client;
+struct wire_opened;
 
 /* Why a service is refused to a client, or by it. */
 enum client_distrust {
 	CLIENT_TRUSTS,
 	CLIENT_NOT_PROVED,   /* it would have to prove who it is */
 	CLIENT_WRONG_SERVER, /* the server has not proved client.server */
+	/* one side is of an earlier release than the other, and does not know
+	 * its flavour */
+	CLIENT_OTHER_FLAVOUR,
 };
 
 /* Whose configuration a complaint is about: for conf_refuse(). Any thread. */
@@ -29,12 +33,12 @@ struct conf_owner client_conf_owner(const struct ulrpc_client_conf *conf);
  * for it. Any thread. */
 int client_check_flavour(const struct ulrpc *rpc,
 			 const struct ulrpc_client_conf *conf);
-/* Do both sides prove who they are? Any thread. */
-bool client_is_secure(const struct ulrpc *rpc,
-		      const struct ulrpc_client_conf *conf);
 /* Has the server of this connection proved to be client.server, if that is set?
  */
 bool client_server_is_right(const struct ulrpc_client *c);
+/* Takes the flavour that the server names. Returns false if it is less than this
+ * client has to have, or one that it does not know. */
+bool client_agrees(struct ulrpc_client *c, const struct wire_opened *m);
 /* Writes why the server, or this client, wants no calls; "": that is not so. */
 void client_refusal(const struct ulrpc_client *c, char *text, size_t size);
 

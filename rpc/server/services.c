@@ -21,6 +21,7 @@
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/serve/request.h"
 #include "rpc/server/tombstone.h"
+#include "rpc/flavour.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
@@ -113,6 +114,23 @@ static struct service_cpt *services_find_name(struct shard *s, const char *name)
 	return NULL;
 }
 
+/* out->flavour is what the client offers: sets it to what is used. Returns false
+ * if that is less than the service takes. A client of an earlier release knows
+ * nothing above ULRPC_FLAVOUR_AUTH. */
+static bool service_agrees(const struct ulrpc_service *svc,
+			   const struct export *e, struct wire_opened *out)
+{
+	enum ulrpc_flavour offered = flavour_of_wire(out->flavour);
+	enum ulrpc_flavour most = ULRPC_FLAVOUR_NONE;
+
+	if (e->who)
+		most = out->flavour ? FLAVOUR_MAX : ULRPC_FLAVOUR_AUTH;
+	if (svc->least > most)
+		return false;
+	out->flavour = flavour_to_wire(MIN(MAX(offered, svc->least), most));
+	return true;
+}
+
 /* A function for export_users.opened. */
 static void service_opened(struct shard *s, const char *name,
 			   const struct export *e, struct wire_opened *out)
@@ -129,10 +147,10 @@ static void service_opened(struct shard *s, const char *name,
 		return;
 	}
 	svc = sc->service;
-	if (svc->proved && !e->who) {
+	if (!service_agrees(svc, e, out)) {
 		stat_count(s, RPC_STAT_clients_refused);
 		out->status = WIRE_REFUSED;
-		out->flavour = WIRE_FLAVOUR_AUTH;
+		out->flavour = flavour_to_wire(svc->least);
 		return;
 	}
 	out->status = WIRE_OK;
@@ -543,7 +561,7 @@ static int service_check_limits(const struct ulrpc_service_conf *c)
 	if (c->buffers == 1 || c->buffers > ULRPC_BUFFERS_MAX)
 		return refuse(c, "buffers: %u is not from 2 to %d", c->buffers,
 			      ULRPC_BUFFERS_MAX);
-	if ((unsigned int)c->flavour > ULRPC_FLAVOUR_AUTH)
+	if ((unsigned int)c->flavour > FLAVOUR_MAX)
 		return refuse(c, "flavour: %u is none",
 			      (unsigned int)c->flavour);
 	return 0;
@@ -619,9 +637,7 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 	svc->conf = *conf;
 	text_copy(svc->name, sizeof(svc->name), conf->name);
 	svc->has_exec = wants_workers(conf);
-	svc->proved =
-		conf->flavour == ULRPC_FLAVOUR_AUTH ||
-		(conf->flavour == ULRPC_FLAVOUR_DEFAULT && rpc_has_keys(rpc));
+	svc->least = flavour_meant(conf->flavour, rpc_has_keys(rpc));
 	service_conf_fill(&svc->conf, svc->has_exec);
 	svc->conf.name = svc->name;
 	svc->conf.methods = NULL;
@@ -909,7 +925,7 @@ int ulrpc_service_start(struct ulrpc *rpc,
 		return -EDEADLK;
 	if (atomic_load(&rpc->state) != RPC_OPEN || lnet_is_forked(rpc->node))
 		return -ESHUTDOWN;
-	if (conf->flavour == ULRPC_FLAVOUR_AUTH && !rpc_has_keys(rpc))
+	if (conf->flavour > ULRPC_FLAVOUR_NONE && !rpc_has_keys(rpc))
 		return refuse_with(conf, -ENOKEY,
 				   "flavour: RPC was opened without keys");
 	rc = service_new(rpc, conf, &svc);

@@ -56,6 +56,11 @@ uint8_t *wire_checksum_put(uint8_t *p, uint32_t crc)
 	return put_checksum_field(p, 6, wire_checksum(crc));
 }
 
+uint8_t *wire_flavour_put(uint8_t *p, enum wire_flavour flavour)
+{
+	return put_varint_field(p, 7, flavour);
+}
+
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length)
 {
 	if (!length)
@@ -449,6 +454,23 @@ static out_of_line const uint8_t *get_checksum_of_bodies(const uint8_t *p,
 		       : get_unknown(p, end, tag);
 }
 
+/* Decodes what few messages of requests have. */
+static out_of_line const uint8_t *get_requests_rare(const uint8_t *p,
+						    const uint8_t *end,
+						    uint32_t tag,
+						    struct wire_requests *m,
+						    struct bodies *bodies)
+{
+	uint32_t flavour;
+
+	if (tag != TAG(7, WT_varint32))
+		return get_checksum_of_bodies(p, end, tag, bodies);
+	p = get_varint32(p, end, &flavour);
+	if (p)
+		m->flavour = (uint8_t)MIN(flavour, UINT8_MAX);
+	return p;
+}
+
 static const uint8_t *get_call_part(const uint8_t *p, const uint8_t *end,
 				    struct wire_requests *m,
 				    struct wire_call *calls,
@@ -481,7 +503,7 @@ static bool get_requests(struct wire_view in, struct wire_requests *m,
 			p = get_bodies(p, in.end, &bodies->length);
 			break;
 		default:
-			p = get_checksum_of_bodies(p, in.end, tag, bodies);
+			p = get_requests_rare(p, in.end, tag, m, bodies);
 		}
 	}
 	return p == in.end;

@@ -111,6 +111,8 @@ enum wire_call_flags {
 enum wire_flavour {
 	WIRE_FLAVOUR_NONE = 0,
 	WIRE_FLAVOUR_AUTH = 1,
+	WIRE_FLAVOUR_INTEGRITY = 2,
+	WIRE_FLAVOUR_PRIVACY = 3,
 };
 
 enum wire_access {
@@ -197,6 +199,7 @@ struct wire_requests {
 	/* decoded only */
 	uint16_t ncalls; /* at most WIRE_CALLS_MAX */
 	bool checked;	 /* the bodies have a checksum */
+	uint8_t flavour; /* enum wire_flavour, or more */
 };
 
 /* The segments of one bulk, to be encoded. Each packed field is an array of n
@@ -223,7 +226,7 @@ static inline void wire_clear(void *m, size_t size)
 /*
  * To encode a message: wire_requests_put(), then wire_call_put() (wire_put.h)
  * for up to WIRE_CALLS_MAX calls, then wire_bodies_put(), before which
- * wire_checksum_put() may come. That makes the head;
+ * wire_checksum_put() and wire_flavour_put() may come. That makes the head;
  * the caller puts the bodies behind it, in the order of their calls. Each
  * function writes at @p and returns the end of what it wrote. The caller
  * provides as much room as WIRE_*_BOUND or wire_*_bound() says. For a call
@@ -233,6 +236,7 @@ static inline void wire_clear(void *m, size_t size)
 #define WIRE_CALL_BOUND	    96u
 #define WIRE_BODIES_BOUND   8u
 #define WIRE_CHECKSUM_BOUND 9u
+#define WIRE_FLAVOUR_BOUND  2u
 
 uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m);
 size_t wire_call_bound(const struct wire_call *call);
@@ -241,6 +245,7 @@ size_t wire_call_bound(const struct wire_call *call);
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length);
 /* @crc: CRC32C of all bodies together, of calls or of replies. */
 uint8_t *wire_checksum_put(uint8_t *p, uint32_t crc);
+uint8_t *wire_flavour_put(uint8_t *p, enum wire_flavour flavour);
 
 /* Decodes a whole message: sets the first m->ncalls of @calls, in the order of
  * the message. They point into @payload, which is borrowed as long as they are

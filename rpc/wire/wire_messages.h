@@ -14,7 +14,7 @@
 #ifndef RPC_WIRE_MESSAGES_H
 #define RPC_WIRE_MESSAGES_H
 
-/* All fields but 5 (call), 6 (checksum) and 15 (bodies). */
+/* All fields but 5 (call), 6 (checksum), 7 (flavour) and 15 (bodies). */
 #define WIRE_REQUESTS_FIELDS(F, L, A) \
 	F(1, fixed64, connection)     \
 	F(2, fixed64, client)         \
@@ -132,7 +132,8 @@
 	F(3, varint32, epoch)     \
 	F(4, fixed64, tag)        \
 	F(5, name, service)       \
-	F(6, varint, rtt)
+	F(6, varint, rtt)         \
+	F(7, varint32, flavour)
 
 #define WIRE_OPENED_FIELDS(F, L, A) \
 	F(1, fixed64, client)       \

@@ -428,6 +428,7 @@ local messages = {
 		[4] = { "acked", "uint64" },
 		[5] = { "call", "Call" },
 		[6] = { "checksum", "fixed64" },
+		[7] = { "flavour", "uint32" },
 		[15] = { "bodies", "bytes" },
 	},
 	Call = {
@@ -528,6 +529,7 @@ local messages = {
 		[4] = { "tag", "fixed64" },
 		[5] = { "service", "string" },
 		[6] = { "rtt", "uint64" },
+		[7] = { "flavour", "uint32" },
 	},
 	Opened = {
 		[1] = { "client", "fixed64" },

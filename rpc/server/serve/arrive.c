@@ -10,6 +10,7 @@
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/serve/request.h"
 #include "rpc/server/serve/deadline.h"
+#include "rpc/flavour.h"
 #include "rpc/run.h"
 #include "rpc/forwarded.h"
 #include "rpc/wire/wire.h"
@@ -237,6 +238,7 @@ static inline void read_call(struct request_batch *b, const struct wire_call *c,
 /* How a message is read. */
 #define READ_MAY_PIN 1u /* its buffer may be pinned */
 #define READ_SEALED  BATCH_WANTS_SEAL
+#define READ_FLAVOUR BATCH_FLAVOUR /* the bits from this one on */
 
 /* Reads the calls of a message. @how: READ_*. @refused: WIRE_OK, or a status
  * with which all of them are refused, if check_connection() finds no other. */
@@ -246,7 +248,7 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		       uint32_t refused)
 {
 	uint64_t now = shard_now(sc->shard);
-	uint8_t wants = m->checked | (how & READ_SEALED);
+	uint8_t wants = m->checked | (uint8_t)(how & ~READ_MAY_PIN);
 	struct request_batch *b = request_batch_new(sc, ev, m, wants);
 	uint32_t all;
 
@@ -280,6 +282,26 @@ static void unreadable(struct service_cpt *sc, const struct ulnet_event *ev,
 			 strerror(-rc));
 }
 
+/* Reads the calls of a message that was sealed. A client that names a flavour
+ * which the service does not take, or this release does not know, has not
+ * opened the service as it is now. */
+static void read_sealed(struct service_cpt *sc, const struct ulnet_event *ev,
+			const struct wire_requests *m,
+			const struct wire_call *calls, unsigned int how)
+{
+	enum ulrpc_flavour f =
+		MAX(flavour_of_wire(m->flavour), ULRPC_FLAVOUR_AUTH);
+	uint32_t status = WIRE_OK;
+
+	if (f < sc->service->least || f > FLAVOUR_MAX) {
+		status = WIRE_NO_SERVICE;
+		f = ULRPC_FLAVOUR_AUTH;
+	}
+	how |= READ_SEALED | (unsigned int)(f - ULRPC_FLAVOUR_AUTH)
+				     << READ_FLAVOUR;
+	read_calls(sc, ev, m, calls, how, status);
+}
+
 /* Reads a sealed message, on the CPT that has its session. */
 static void requests_open(struct service_cpt *sc, const struct ulnet_event *ev,
 			  void *record, size_t length, unsigned int how)
@@ -299,7 +321,7 @@ static void requests_open(struct service_cpt *sc, const struct ulnet_event *ev,
 	else if (!export_is_proved(s->exports, m.connection))
 		stat_count(s, RPC_STAT_seals_broken);
 	else
-		read_calls(sc, ev, &m, calls, how | READ_SEALED, WIRE_OK);
+		read_sealed(sc, ev, &m, calls, how);
 	export_unsealed(s);
 }
 

@@ -38,7 +38,7 @@ void ulrpc_request_peer(const struct ulrpc_request *request,
 {
 	const struct export *e = request->batch->export;
 
-	peer_tell(e ? e->who : NULL, peer);
+	peer_tell(e ? e->who : NULL, batch_flavour(request->batch), peer);
 }
 
 void ulrpc_request_info(const struct ulrpc_request *request,

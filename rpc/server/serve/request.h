@@ -51,6 +51,9 @@ extern const struct fsm_state request_states[REQUEST_STATES];
 /* What the replies of a batch are to have. */
 #define BATCH_WANTS_CHECKSUM 1u /* of their bodies */
 #define BATCH_WANTS_SEAL     2u /* as the message of the batch has one */
+/* Of a sealed message, from this bit on: by how much its flavour is above
+ * ULRPC_FLAVOUR_AUTH. */
+#define BATCH_FLAVOUR 2
 
 struct request_batch {
 	struct service_cpt *sc;
@@ -85,6 +88,15 @@ struct request_batch {
 	struct reply_message *out;
 	struct list link; /* service_cpt.flush */
 };
+
+/* Which flavour the calls of @b have, with their replies and bulk. */
+static inline enum ulrpc_flavour batch_flavour(const struct request_batch *b)
+{
+	if (likely(!(b->wants & BATCH_WANTS_SEAL)))
+		return ULRPC_FLAVOUR_NONE;
+	return (enum ulrpc_flavour)(ULRPC_FLAVOUR_AUTH +
+				    (b->wants >> BATCH_FLAVOUR));
+}
 
 struct ulrpc_request {
 	/* what has come; immutable */

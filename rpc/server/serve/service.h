@@ -198,7 +198,7 @@ struct ulrpc_service {
 	char name[ULRPC_SERVICE_NAME];
 	unsigned int portal;
 	uint32_t message_max;
-	bool proved;		      /* clients have to prove who they are */
+	enum ulrpc_flavour least;     /* that it takes */
 	struct ulrpc_method *methods; /* a hash table, by number */
 	uint32_t methods_mask;
 	char *names;

@@ -745,7 +745,8 @@ static void export_on_open(struct exports *x, const struct ulnet_event *ev,
 		.kind = WIRE_OPENED,
 		.opened = { .client = o->client,
 			    .epoch = o->epoch,
-			    .tag = o->tag },
+			    .tag = o->tag,
+			    .flavour = o->flavour },
 	};
 	struct export *e = NULL;
 

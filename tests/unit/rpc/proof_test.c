@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients and services that prove who they are, and those who cannot. */
 #include "rpc/client/client.h"
+#include "rpc/flavour.h"
 #include "tests/unit/rpc/proof_rig.h"
 
 TestSuite(proof, .timeout = 60);
@@ -202,6 +203,80 @@ Test(proof, not_asked_for)
 	proof_client(g, &conf);
 	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
 	cr_assert_str_eq(g->peer.name, "");
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+/* ---- flavours ---- */
+
+/* What is used by a client and a service that want at least @client and
+ * @service. */
+static void agree(enum ulrpc_flavour client, enum ulrpc_flavour service)
+{
+	struct proof_rig *g = proof_rig_new(1, "a", service);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	conf.flavour = client;
+	proof_client(g, &conf);
+	if (client == ULRPC_FLAVOUR_NONE && service > client) {
+		char words[32];
+
+		snprintf(words, sizeof(words), "flavour %s",
+			 ulrpc_flavour_name(service));
+		is_refused(g, words);
+	} else {
+		struct called c = who(g, "hello", 6);
+
+		cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s: %s",
+			     ulrpc_cause_name(c.outcome.cause), c.outcome.text);
+		cr_assert_eq(g->peer.flavour, MAX(client, service), "%s",
+			     ulrpc_flavour_name(g->peer.flavour));
+	}
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+Test(proof, the_higher_flavour_is_used)
+{
+	for (unsigned int c = ULRPC_FLAVOUR_NONE; c <= FLAVOUR_MAX; c++)
+		for (unsigned int s = ULRPC_FLAVOUR_NONE; s <= FLAVOUR_MAX; s++)
+			agree((enum ulrpc_flavour)c, (enum ulrpc_flavour)s);
+}
+
+/* A service that asks for more than the one before on its portal. */
+Test(proof, a_higher_flavour_later)
+{
+	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_NONE);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	proof_client(g, &conf);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(g->peer.flavour, ULRPC_FLAVOUR_AUTH);
+	cr_assert_eq(ulrpc_service_stop(g->serve.service, 1000000), 0);
+	who_start(g, FLAVOUR_MAX);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(g->peer.flavour, FLAVOUR_MAX);
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+/* A client that sends less than was agreed is not served, and opens the service
+ * again. */
+Test(proof, a_flavour_that_was_not_agreed)
+{
+	struct proof_rig *g = proof_rig_new(1, "a", FLAVOUR_MAX);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	proof_client(g, &conf);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	g->serve.client->flavour = ULRPC_FLAVOUR_AUTH;
+	g->serve.client->marked = false;
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(g->runs, 2);
+	cr_assert_eq(g->peer.flavour, FLAVOUR_MAX);
 	ulrpc_client_close(g->serve.client);
 	proof_rig_free(g);
 }

@@ -17,8 +17,9 @@
  * perhaps with their checksum, else *@checksum is 0. Returns the length of the
  * message. */
 static size_t put_bodies(uint8_t *buf, uint8_t *p, uint32_t length,
-			 enum wire_kind kind, uint64_t *hdr_data,
-			 ProtobufCBinaryData *bodies, uint64_t *checksum)
+			 enum wire_kind kind, uint8_t flavour,
+			 uint64_t *hdr_data, ProtobufCBinaryData *bodies,
+			 uint64_t *checksum)
 {
 	static uint8_t bytes[BUFFER];
 	uint8_t *end = p;
@@ -32,6 +33,11 @@ static size_t put_bodies(uint8_t *buf, uint8_t *p, uint32_t length,
 		*checksum = wire_checksum(crc);
 		end = wire_checksum_put(p, crc);
 		cr_assert_leq(end - p, WIRE_CHECKSUM_BOUND);
+	}
+	p = end;
+	if (flavour) {
+		end = wire_flavour_put(p, flavour);
+		cr_assert_leq(end - p, WIRE_FLAVOUR_BOUND);
 	}
 	p = end;
 	end = wire_bodies_put(p, length);
@@ -205,6 +211,7 @@ static void check_requests(const uint8_t *bytes, size_t n, uint64_t hdr_data,
 	CHECK(got.client, want->client);
 	CHECK(got.acked, want->acked);
 	CHECK(got.epoch, want->epoch);
+	CHECK(got.flavour, want->flavour);
 	CHECK(got.checked, want->checked);
 	CHECK(got.ncalls, want->ncalls);
 	body = copy + (hdr_data >> 32 & 0xffff);
@@ -236,8 +243,8 @@ static size_t put_requests(uint8_t *buf, const struct wire_requests *m,
 		p = end;
 		length += calls[i].call.length;
 	}
-	return put_bodies(buf, p, length, WIRE_REQUESTS, hdr_data, bodies,
-			  checksum);
+	return put_bodies(buf, p, length, WIRE_REQUESTS, m->flavour, hdr_data,
+			  bodies, checksum);
 }
 
 static void try_requests(struct call *calls, uint32_t ncalls)
@@ -251,6 +258,7 @@ static void try_requests(struct call *calls, uint32_t ncalls)
 		.acked = number(),
 		.epoch = number32(),
 		.ncalls = ncalls,
+		.flavour = (uint8_t)below(4),
 	};
 	uint64_t hdr_data;
 	size_t n;
@@ -263,6 +271,7 @@ static void try_requests(struct call *calls, uint32_t ncalls)
 	pb.client = m.client;
 	pb.acked = m.acked;
 	pb.epoch = m.epoch;
+	pb.flavour = m.flavour;
 	pb.n_call = ncalls;
 	pb.call = pb_calls;
 	check_theirs(&pb.base, buf, n);
@@ -484,7 +493,7 @@ static void try_replies(struct reply *replies, uint32_t nreplies)
 	}
 	end = wire_estimate_put(p, m.estimate);
 	cr_assert_leq(end - p, 11);
-	n = put_bodies(buf, end, length, WIRE_REPLIES, &hdr_data, &pb.bodies,
+	n = put_bodies(buf, end, length, WIRE_REPLIES, 0, &hdr_data, &pb.bodies,
 		       &pb.checksum);
 	m.checked = pb.checksum;
 	pb.client = m.client;
