@@ -26,7 +26,8 @@ static void calls_agree(const struct seen *head, const struct seen *whole)
 
 	BUG_ON(a->connection != b->connection || a->client != b->client ||
 	       a->acked != b->acked || a->epoch != b->epoch ||
-	       a->ncalls != b->ncalls || a->checked != b->checked);
+	       a->ncalls != b->ncalls || a->checked != b->checked ||
+	       a->flavour != b->flavour);
 	for (uint32_t i = 0; i < head->m.ncalls; i++) {
 		struct wire_call call = whole->calls[i];
 
