@@ -36,8 +36,8 @@ int client_check_flavour(const struct ulrpc *rpc,
 /* Has the server of this connection proved to be client.server, if that is set?
  */
 bool client_server_is_right(const struct ulrpc_client *c);
-/* Takes the flavour that the server names. Returns false if it is less than this
- * client has to have, or one that it does not know. */
+/* Takes the flavour that the server names. Returns false if it is less than
+ * this client has to have, or one that it does not know. */
 bool client_agrees(struct ulrpc_client *c, const struct wire_opened *m);
 /* Writes why the server, or this client, wants no calls; "": that is not so. */
 void client_refusal(const struct ulrpc_client *c, char *text, size_t size);

@@ -114,9 +114,9 @@ static struct service_cpt *services_find_name(struct shard *s, const char *name)
 	return NULL;
 }
 
-/* out->flavour is what the client offers: sets it to what is used. Returns false
- * if that is less than the service takes. A client of an earlier release knows
- * nothing above ULRPC_FLAVOUR_AUTH. */
+/* out->flavour is what the client offers: sets it to what is used. Returns
+ * false if that is less than the service takes. A client of an earlier release
+ * knows nothing above ULRPC_FLAVOUR_AUTH. */
 static bool service_agrees(const struct ulrpc_service *svc,
 			   const struct export *e, struct wire_opened *out)
 {
