@@ -14,6 +14,7 @@
 #include "rpc/rpc.h"
 #include "rpc/run.h"
 #include "rpc/server/session/export.h"
+#include "rpc/server/session/export_control.h"
 #include "rpc/server/session/rails.h"
 #include "rpc/server/serve/service.h"
 #include "rpc/server/tombstone.h"

@@ -9,6 +9,7 @@
 #include "rpc/quota.h"
 #include "rpc/sealed.h"
 #include "rpc/server/session/export.h"
+#include "rpc/server/session/export_control.h"
 #include "rpc/server/session/kept.h"
 #include "rpc/server/serve/request.h"
 #include "rpc/stats/stat.h"

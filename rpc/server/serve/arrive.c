@@ -7,6 +7,7 @@
 #include "rpc/server/serve/cancel.h"
 #include "rpc/server/serve/durable.h"
 #include "rpc/server/session/export.h"
+#include "rpc/server/session/export_control.h"
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/serve/request.h"
 #include "rpc/server/serve/deadline.h"

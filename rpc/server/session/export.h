@@ -44,26 +44,18 @@
 #ifndef RPC_EXPORT_H
 #define RPC_EXPORT_H
 
-#include "base/hash.h"
 #include "base/id.h"
 #include "rpc/bulk/loss.h"
 #include "rpc/quota.h"
 #include "rpc/rpc.h"
+#include "rpc/server/session/client_ids.h"
 #include "rpc/server/session/rails.h"
 #include "rpc/server/session/record.h"
 #include "rpc/server/session/session.h"
 #include "rpc/server/queue/share.h"
 #include "rpc/stats/stat.h"
 
-struct wire_control;
 struct wire_opened;
-
-/* The id of a client, and on which CPT its export is. */
-struct client_id {
-	struct hash_node by_id;
-	uint8_t id[RPC_ID_SIZE];
-	unsigned int cpt;
-};
 
 struct export
 {
@@ -184,19 +176,6 @@ struct exports {
 };
 
 extern const struct rpc_part export_part;
-
-/* Functions of struct rpc_side, for Connect, Shake, Open, Disconnect, Keepalive
- * and Cancel. */
-unsigned int export_handle_cpt(uint64_t handle);
-int export_unseal(struct shard *s, uint64_t handle,
-		  const struct ulnet_event *ev, void *record, size_t length,
-		  struct opened *o);
-void export_unsealed(struct shard *s);
-unsigned int export_control_cpt(const struct shard *s,
-				const struct ulnet_event *ev,
-				const struct wire_control *m);
-void export_on_control(struct shard *s, const struct ulnet_event *ev,
-		       const struct wire_control *m);
 
 /* Returns the CPT in @handle. If the handle is made up, there may be no such
  * CPT. */

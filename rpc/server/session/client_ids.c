@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/session/client_ids.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+struct client_ids {
+	pthread_mutex_t lock; /* for by_id */
+	struct hash by_id;
+	uint64_t seed;
+};
+
+static uint64_t id_hash(const struct client_ids *ids,
+			const uint8_t id[RPC_ID_SIZE])
+{
+	return hash_bytes(id, RPC_ID_SIZE, ids->seed);
+}
+
+/* Called with the lock held. */
+static struct client_id *id_find(const struct client_ids *ids,
+				 const uint8_t id[RPC_ID_SIZE])
+{
+	struct client_id *c;
+
+	hash_for_each_equal (c, &ids->by_id, id_hash(ids, id), by_id)
+		if (!memcmp(c->id, id, RPC_ID_SIZE))
+			return c;
+	return NULL;
+}
+
+int client_ids_add(struct client_ids *ids, struct client_id *c)
+{
+	int rc = -EEXIST;
+
+	pthread_mutex_lock(&ids->lock);
+	if (!id_find(ids, c->id))
+		rc = hash_add(&ids->by_id, &c->by_id, id_hash(ids, c->id));
+	pthread_mutex_unlock(&ids->lock);
+	return rc;
+}
+
+void client_ids_del(struct client_ids *ids, struct client_id *c)
+{
+	pthread_mutex_lock(&ids->lock);
+	hash_del(&ids->by_id, &c->by_id);
+	pthread_mutex_unlock(&ids->lock);
+}
+
+struct client_id *client_ids_find(struct client_ids *ids,
+				  const uint8_t id[RPC_ID_SIZE],
+				  unsigned int *cpt_p)
+{
+	struct client_id *c;
+
+	pthread_mutex_lock(&ids->lock);
+	c = id_find(ids, id);
+	if (c)
+		*cpt_p = c->cpt;
+	pthread_mutex_unlock(&ids->lock);
+	return c;
+}
+
+/* ---- life ---- */
+
+static int ids_init(void *arg)
+{
+	struct ulrpc *rpc = arg;
+	struct client_ids *ids = rpc->client_ids;
+
+	pthread_mutex_init(&ids->lock, NULL);
+	hash_init(&ids->by_id);
+	lnet_random(rpc->node, 0, &ids->seed, sizeof(ids->seed));
+	return 0;
+}
+
+int client_ids_open(struct ulrpc *rpc)
+{
+	rpc->client_ids = malloc(sizeof(*rpc->client_ids));
+	if (!rpc->client_ids)
+		return -ENOMEM;
+	return lnet_call(rpc->node, 0, ids_init, rpc);
+}
+
+void client_ids_free(struct ulrpc *rpc)
+{
+	if (!rpc->client_ids)
+		return;
+	hash_fini(&rpc->client_ids->by_id);
+	pthread_mutex_destroy(&rpc->client_ids->lock);
+	free(rpc->client_ids);
+	rpc->client_ids = NULL;
+}

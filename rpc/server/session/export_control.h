@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Control messages of clients, as they come to their server: Connect, Open,
+ * Disconnect, Keepalive, Cancel, and handshakes. Which connection a message is
+ * of, what it changes, and what is answered. What a Connect means to an export
+ * that has the client's id already is in export.h. Knows nothing of how exports
+ * live and become silent: export.c.
+ *
+ * Owner: the CPT of the export, unless a comment says "any thread".
+ */
+#ifndef RPC_EXPORT_CONTROL_H
+#define RPC_EXPORT_CONTROL_H
+
+#include "rpc/rpc.h"
+
+struct wire_control;
+
+/* Functions of struct rpc_side. */
+
+unsigned int export_handle_cpt(uint64_t handle);
+int export_unseal(struct shard *s, uint64_t handle,
+		  const struct ulnet_event *ev, void *record, size_t length,
+		  struct opened *o);
+void export_unsealed(struct shard *s);
+unsigned int export_control_cpt(const struct shard *s,
+				const struct ulnet_event *ev,
+				const struct wire_control *m);
+void export_on_control(struct shard *s, const struct ulnet_event *ev,
+		       const struct wire_control *m);
+
+#endif

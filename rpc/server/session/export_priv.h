@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What export.c (the life of exports) gives to export_control.c (what clients
+ * say). Owner: the CPT of the export. */
+#ifndef RPC_EXPORT_PRIV_H
+#define RPC_EXPORT_PRIV_H
+
+#include "rpc/server/session/export.h"
+
+struct wire_connect;
+
+/* Makes the export for @c, which came with the message @ev. 0; -ENOMEM;
+ * -ENOSPC: the host has used up its share; -EEXIST: an export has the client's
+ * id. */
+int export_new(struct exports *x, const struct wire_connect *c,
+	       const struct ulnet_event *ev, struct export **e_p);
+/* The connection has ended: drops @e and cancels its requests. Nobody waits for
+ * their replies any more, or lends memory to them. */
+void export_lost(struct exports *x, struct export *e);
+/* For a connection that ends without a Disconnect: does as export_lost(), and
+ * also tells the services that the client has opened. */
+void export_dead(struct exports *x, struct export *e);
+/* Ends the session of @e, if it has one. If the message that is handled came in
+ * that session, it counts no more as proved. */
+void export_leave_session(struct exports *x, struct export *e);
+
+/* Notes that a message of the client came from @source. */
+void export_hear(struct exports *x, struct export *e,
+		 const struct ulnet_nid *source);
+/* Is the process of @e the one that @initiator and @source name? */
+bool export_is_same_process(const struct exports *x, const struct export *e,
+			    const struct ulnet_id *initiator,
+			    const struct ulnet_nid *source);
+/* Returns since when, ns, the client of @e is silent. What it sent while this
+ * node slept is not read yet, so silence counts anew from when the node woke.
+ */
+uint64_t export_silent_since(const struct exports *x, const struct export *e);
+
+/* Returns us: the keepalive of @e; NULL: of the node. */
+uint64_t export_keepalive(const struct ulrpc *rpc, const struct export *e);
+/* Sets the keepalive of @e, whose client has asked for @asked us; 0: it has not
+ * asked, and gets the node's. */
+void export_keepalive_set(struct exports *x, struct export *e, uint64_t asked);
+
+#endif
