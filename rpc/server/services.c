@@ -20,24 +20,12 @@
 #include "rpc/server/session/export.h"
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/serve/request.h"
+#include "rpc/server/service_conf.h"
 #include "rpc/server/tombstone.h"
 #include "rpc/flavour.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
-#define REQUEST_MAX	    (UINT32_C(64) << 10)
-#define BUFFERS		    4
-#define MESSAGES_PER_BUFFER 4
-#define QUEUE_MAX	    4096
-/* Enough for QUEUE_MAX requests without long bodies, with replies of up to 4096
- * bytes. */
-#define QUEUE_BYTES_MAX (UINT64_C(32) << 20)
-#define WINDOW		1024
-#define RETRY_AFTER_US	UINT64_C(10000)
-#define STUCK_US	UINT64_C(60000000)
-#define HIGH_RATIO	10
-#define SEGMENTS	8
-#define WORKERS_MAX	4096
 /* How long the end of a service waits for LNet to send the last replies. */
 #define LINGER_NS NSEC_PER_SEC
 
@@ -387,16 +375,6 @@ static int workers_start(struct ulrpc_service *svc)
 	return rc;
 }
 
-/* ---- what is refused ---- */
-
-static struct conf_owner service_owner(const struct ulrpc_service_conf *c)
-{
-	return (struct conf_owner){ "service", c->name, c->err };
-}
-
-#define refuse_with(c, rc, ...) conf_refuse(service_owner(c), rc, __VA_ARGS__)
-#define refuse(c, ...)		refuse_with(c, -EINVAL, __VA_ARGS__)
-
 /* ---- methods ---- */
 
 static bool wants_workers(const struct ulrpc_service_conf *conf)
@@ -416,10 +394,10 @@ static int method_add(struct ulrpc_service *svc,
 
 	for (; svc->methods[i].handler; i = (i + 1) & svc->methods_mask)
 		if (svc->methods[i].number == number)
-			return refuse_with(conf, -EEXIST,
-					   "methods: '%.64s' has the same "
-					   "number as '%.64s'",
-					   mc->name, svc->methods[i].name);
+			return service_refuse(conf, -EEXIST,
+					      "methods: '%.64s' has the same "
+					      "number as '%.64s'",
+					      mc->name, svc->methods[i].name);
 	svc->methods[i] = (struct ulrpc_method){
 		.number = number,
 		.priority = mc->priority ? mc->priority : ULRPC_PRIORITY_NORMAL,
@@ -433,26 +411,6 @@ static int method_add(struct ulrpc_service *svc,
 	return ulrpc_method_declare(svc->rpc, mc->name);
 }
 
-static int method_check(const struct ulrpc_service_conf *c,
-			const struct ulrpc_method_conf *mc)
-{
-	if (!mc->name || !mc->name[0])
-		return refuse(c, "methods: number %td has no name",
-			      mc - c->methods + 1);
-	if (!mc->handler)
-		return refuse(c, "methods: '%.64s' has no handler", mc->name);
-	if ((unsigned int)mc->run > ULRPC_RUN_INLINE)
-		return refuse(c, "methods: '%.64s': %u is no way to run it",
-			      mc->name, (unsigned int)mc->run);
-	if ((unsigned int)mc->priority > ULRPC_PRIORITY_BACKGROUND)
-		return refuse(c, "methods: '%.64s': %u is no priority",
-			      mc->name, (unsigned int)mc->priority);
-	if ((unsigned int)mc->semantics > ULRPC_EXACTLY_ONCE)
-		return refuse(c, "methods: '%.64s': %u is no semantics",
-			      mc->name, (unsigned int)mc->semantics);
-	return 0;
-}
-
 static int methods_make(struct ulrpc_service *svc,
 			const struct ulrpc_service_conf *conf)
 {
@@ -461,7 +419,7 @@ static int methods_make(struct ulrpc_service *svc,
 	int rc = 0;
 
 	for (unsigned int i = 0; i < conf->nmethods; i++) {
-		rc = method_check(conf, &conf->methods[i]);
+		rc = service_method_check(conf, &conf->methods[i]);
 		if (rc)
 			return rc;
 		size += strlen(conf->methods[i].name) + 1;
@@ -485,123 +443,6 @@ void ulrpc_service_conf_init(struct ulrpc_service_conf *conf)
 	*conf = (struct ulrpc_service_conf){ 0 };
 }
 
-static void service_conf_fill(struct ulrpc_service_conf *c, bool workers)
-{
-	uint64_t message;
-
-	if (!c->workers_min)
-		c->workers_min = workers ? 1 : 0;
-	if (!c->workers_max)
-		c->workers_max = c->workers_min;
-	if (!c->request_max)
-		c->request_max = REQUEST_MAX;
-	if (!c->buffers)
-		c->buffers = BUFFERS;
-	message = MIN(LNET_MTU, (uint64_t)c->request_max + WIRE_HEAD_MAX);
-	if (!c->buffer_size)
-		c->buffer_size = (uint32_t)message * MESSAGES_PER_BUFFER;
-	if (!c->queue_max)
-		c->queue_max = QUEUE_MAX;
-	if (!c->queue_bytes_max)
-		c->queue_bytes_max = QUEUE_BYTES_MAX;
-	c->queue_bytes_max =
-		MIN(c->queue_bytes_max, UINT64_MAX / (2 * SERVICE_LIMITS));
-	if (!c->window)
-		c->window = WINDOW;
-	if (!c->retry_after)
-		c->retry_after = RETRY_AFTER_US;
-	if (!c->stuck)
-		c->stuck = STUCK_US;
-	if (!c->stalled)
-		c->stalled = ULRPC_NEVER;
-	if (!c->high_ratio)
-		c->high_ratio = HIGH_RATIO;
-	if (!c->segments)
-		c->segments = SEGMENTS;
-}
-
-static bool portal_is_taken(unsigned int portal)
-{
-	return portal == ULRPC_PORTAL_CONTROL || portal == ULRPC_PORTAL_REPLY ||
-	       portal == ULRPC_PORTAL_BULK;
-}
-
-static int service_check_name(const struct ulrpc_service_conf *c)
-{
-	if (!c->name || !c->name[0])
-		return refuse(c, "name: a name is expected");
-	if (strlen(c->name) >= ULRPC_SERVICE_NAME)
-		return refuse(c, "name: it has more than %d bytes",
-			      ULRPC_SERVICE_NAME - 1);
-	if (!c->nmethods || !c->methods)
-		return refuse(c, "methods: there are none");
-	if (c->portal >= LNET_PORTALS)
-		return refuse(c, "portal: %u is more than %d", c->portal,
-			      LNET_PORTALS - 1);
-	if (portal_is_taken(c->portal))
-		return refuse(c, "portal: %u is for RPC itself", c->portal);
-	return 0;
-}
-
-static int service_check_limits(const struct ulrpc_service_conf *c)
-{
-	unsigned int most = MAX(c->workers_min, c->workers_max);
-
-	if (c->request_max > ULRPC_BODY_MAX)
-		return refuse(c, "request_max: %u is more than %u",
-			      c->request_max, ULRPC_BODY_MAX);
-	if (c->workers_max && c->workers_max < c->workers_min)
-		return refuse(c, "workers_max: %u is less than workers_min, %u",
-			      c->workers_max, c->workers_min);
-	if (most > WORKERS_MAX)
-		return refuse(c, "%s: %u is more than %d",
-			      most == c->workers_min ? "workers_min"
-						     : "workers_max",
-			      most, WORKERS_MAX);
-	if (c->buffers == 1 || c->buffers > ULRPC_BUFFERS_MAX)
-		return refuse(c, "buffers: %u is not from 2 to %d", c->buffers,
-			      ULRPC_BUFFERS_MAX);
-	if ((unsigned int)c->flavour > FLAVOUR_MAX)
-		return refuse(c, "flavour: %u is none",
-			      (unsigned int)c->flavour);
-	return 0;
-}
-
-static int service_check_durable(const struct ulrpc_service_conf *c)
-{
-	if (c->durable && !c->durable->lookup)
-		return refuse(c, "durable: there is no lookup");
-	if (c->durable && !rpc_id_is_set(c->durable->incarnation))
-		return refuse(c, "durable: the incarnation is 0");
-	return 0;
-}
-
-static int service_conf_check(const struct ulrpc_service_conf *c)
-{
-	int rc = service_check_name(c);
-
-	if (!rc)
-		rc = service_check_limits(c);
-	return rc ? rc : service_check_durable(c);
-}
-
-/* What @svc needs, now that no field is 0. @c: what the user has said. */
-static int service_check_sizes(const struct ulrpc_service *svc,
-			       const struct ulrpc_service_conf *c)
-{
-	if (svc->conf.buffer_size < svc->message_max)
-		return refuse(c,
-			      "buffer_size: %u is less than a message has, %u",
-			      svc->conf.buffer_size, svc->message_max);
-	if (svc->conf.queue_bytes_max < svc->conf.request_max)
-		return refuse(c,
-			      "queue_bytes_max: %ju is less than request_max, "
-			      "%u",
-			      (uintmax_t)svc->conf.queue_bytes_max,
-			      svc->conf.request_max);
-	return 0;
-}
-
 static int policy_read(struct ulrpc_service *svc,
 		       const struct ulrpc_service_conf *c)
 {
@@ -610,8 +451,8 @@ static int policy_read(struct ulrpc_service *svc,
 
 	svc->conf.policy = NULL;
 	if (rc)
-		refuse_with(c, rc, "policy: '%.100s', at byte %zu: %s",
-			    c->policy, err.offset, err.what);
+		service_refuse(c, rc, "policy: '%.100s', at byte %zu: %s",
+			       c->policy, err.offset, err.what);
 	return rc;
 }
 
@@ -652,7 +493,7 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 	svc->ncpts = rpc->ncpts;
 	for (unsigned int i = 0; i < rpc->ncpts; i++)
 		service_cpt_init(&svc->cpt[i], svc, i);
-	rc = service_check_sizes(svc, conf);
+	rc = service_conf_fits(&svc->conf, svc->message_max, conf);
 	if (!rc)
 		rc = methods_make(svc, conf);
 	for (unsigned int i = 0; i < rpc->ncpts && !rc; i++)
@@ -725,18 +566,18 @@ static int service_claim(struct services *all, struct ulrpc_service *svc,
 
 	list_for_each_entry (other, &all->all, link)
 		if (!strcmp(other->name, svc->name))
-			return refuse_with(c, -EEXIST, "name: '%s' is in use",
-					   svc->name);
+			return service_refuse(
+				c, -EEXIST, "name: '%s' is in use", svc->name);
 	svc->portal = svc->conf.portal;
 	other = svc->portal ? find_portal(all, svc->portal) : NULL;
 	if (other)
-		return refuse_with(c, -EEXIST,
-				   "portal: %u is that of service %s",
-				   svc->portal, other->name);
+		return service_refuse(c, -EEXIST,
+				      "portal: %u is that of service %s",
+				      svc->portal, other->name);
 	if (!svc->portal && portal_choose(all, svc->name, &svc->portal))
-		return refuse_with(c, -ENOSPC,
-				   "portal: none from %d to %d is left",
-				   ULRPC_PORTAL_FIRST, ULRPC_PORTAL_LAST);
+		return service_refuse(c, -ENOSPC,
+				      "portal: none from %d to %d is left",
+				      ULRPC_PORTAL_FIRST, ULRPC_PORTAL_LAST);
 	list_add_tail(&all->all, &svc->link);
 	all->former[svc->portal][0] = 0;
 	return 0;
@@ -926,8 +767,8 @@ int ulrpc_service_start(struct ulrpc *rpc,
 	if (atomic_load(&rpc->state) != RPC_OPEN || lnet_is_forked(rpc->node))
 		return -ESHUTDOWN;
 	if (conf->flavour > ULRPC_FLAVOUR_NONE && !rpc_has_keys(rpc))
-		return refuse_with(conf, -ENOKEY,
-				   "flavour: RPC was opened without keys");
+		return service_refuse(conf, -ENOKEY,
+				      "flavour: RPC was opened without keys");
 	rc = service_new(rpc, conf, &svc);
 	if (rc)
 		return rc;
@@ -941,9 +782,9 @@ int ulrpc_service_start(struct ulrpc *rpc,
 	portal = svc->portal;
 	rc = start_all(svc);
 	if (rc == -EPERM)
-		refuse_with(conf, rc,
-			    "portal: %u is used for unique match entries",
-			    portal);
+		service_refuse(conf, rc,
+			       "portal: %u is used for unique match entries",
+			       portal);
 	if (rc)
 		return rc;
 	svc->started = true;
