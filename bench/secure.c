@@ -89,8 +89,10 @@ static void shake(struct keys *k, struct ticket *t, struct cost *c)
 	       carry(server, client, &c->to_client)) {
 	}
 	if (!handshake_is_done(client) || !handshake_is_done(server) ||
-	    handshake_secrets(client, "x", 1, to_server, to_client) ||
-	    handshake_secrets(server, "x", 1, to_server, to_client))
+	    handshake_secrets(client, HANDSHAKE_RECORDS, "x", 1, to_server,
+			      to_client) ||
+	    handshake_secrets(server, HANDSHAKE_RECORDS, "x", 1, to_server,
+			      to_client))
 		give_up(-EPROTO, "handshake");
 	if (t) {
 		if (t->session && !handshake_was_resumed(server))

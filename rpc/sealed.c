@@ -21,6 +21,26 @@ static void between_put(const struct sealed_between *b,
 	store_le32(out + 2 * RPC_ID_SIZE + 16, b->epoch);
 }
 
+static int bulk_keys_take(struct sealed *sd, const struct handshake *h,
+			  const uint8_t context[BETWEEN_SIZE], uint32_t epoch,
+			  bool server, uint64_t now)
+{
+	uint8_t to_server[SEAL_SECRET], to_client[SEAL_SECRET];
+	enum seal_cipher cipher = handshake_cipher(h);
+	int rc = handshake_secrets(h, HANDSHAKE_PIECES, context, BETWEEN_SIZE,
+				   to_server, to_client);
+
+	if (rc)
+		return rc;
+	sd->bulk_out = piece_key_new(cipher, server ? to_client : to_server,
+				     epoch, now);
+	sd->bulk_in = piece_key_new(cipher, server ? to_server : to_client,
+				    epoch, now);
+	explicit_bzero(to_server, sizeof(to_server));
+	explicit_bzero(to_client, sizeof(to_client));
+	return sd->bulk_out && sd->bulk_in ? 0 : -ENOMEM;
+}
+
 static int keys_take(struct sealed *sd, const struct handshake *h,
 		     const struct sealed_between *between, bool server,
 		     uint64_t now)
@@ -31,8 +51,10 @@ static int keys_take(struct sealed *sd, const struct handshake *h,
 	int rc;
 
 	between_put(between, context);
-	rc = handshake_secrets(h, context, sizeof(context), to_server,
-			       to_client);
+	rc = bulk_keys_take(sd, h, context, between->epoch, server, now);
+	if (!rc)
+		rc = handshake_secrets(h, HANDSHAKE_RECORDS, context,
+				       sizeof(context), to_server, to_client);
 	if (!rc)
 		rc = seal_open(&sd->out, cipher, server ? to_client : to_server,
 			       now);
@@ -67,6 +89,8 @@ void sealed_free(struct sealed *sd)
 		return;
 	seal_close(&sd->out);
 	unseal_close(&sd->in);
+	piece_key_put(sd->bulk_out);
+	piece_key_put(sd->bulk_in);
 	identity_put(sd->who);
 	free(sd);
 }

@@ -15,6 +15,7 @@
 #define RPC_SEALED_H
 
 #include "rpc/rpc.h"
+#include "secure/piece.h"
 #include "secure/record.h"
 
 struct handshake;
@@ -25,6 +26,8 @@ struct sealed {
 	struct unseal in;
 	uint64_t self, peer;  /* the handles here, and at the other side */
 	struct identity *who; /* the other side */
+	/* of bulk: for what this side seals, and what it opens */
+	struct piece_key *bulk_out, *bulk_in;
 };
 
 /* What the keys are bound to: both sides have to mean the same. */

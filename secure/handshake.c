@@ -404,16 +404,21 @@ bool handshake_was_resumed(const struct handshake *h)
 	       h->peer->kind == IDENTITY_CERTIFICATE;
 }
 
-int handshake_secrets(const struct handshake *h, const void *context, size_t n,
+int handshake_secrets(const struct handshake *h, enum handshake_use use,
+		      const void *context, size_t n,
 		      uint8_t to_server[SEAL_SECRET],
 		      uint8_t to_client[SEAL_SECRET])
 {
-	static const char label[] = "EXPORTER-ulnet-rpc";
+	static const char *const labels[] = {
+		[HANDSHAKE_RECORDS] = "EXPORTER-ulnet-rpc",
+		[HANDSHAKE_PIECES] = "EXPORTER-ulnet-rpc-bulk",
+	};
 	uint8_t both[2 * SEAL_SECRET];
 
 	BUG_ON(!handshake_is_done(h));
-	if (SSL_export_keying_material(h->ssl, both, sizeof(both), label,
-				       sizeof(label) - 1, context, n, 1) != 1) {
+	if (SSL_export_keying_material(h->ssl, both, sizeof(both), labels[use],
+				       strlen(labels[use]), context, n,
+				       1) != 1) {
 		ERR_clear_error();
 		return -ENOMEM;
 	}

@@ -65,10 +65,13 @@ const char *handshake_error(const struct handshake *h);
 /* Borrowed: identity_ref() keeps it. */
 struct identity *handshake_peer(const struct handshake *h);
 bool handshake_was_resumed(const struct handshake *h);
+/* What secrets are for: records (record.h), or pieces (piece.h). */
+enum handshake_use { HANDSHAKE_RECORDS, HANDSHAKE_PIECES };
 /* Fills in the secrets of both directions, SEAL_SECRET bytes each. They are
- * bound to @context: both sides get the same ones if they give the same @n
- * bytes. Returns 0 or -ENOMEM. */
-int handshake_secrets(const struct handshake *h, const void *context, size_t n,
+ * bound to @use and @context: both sides get the same ones if they give the
+ * same @n bytes. Returns 0 or -ENOMEM. */
+int handshake_secrets(const struct handshake *h, enum handshake_use use,
+		      const void *context, size_t n,
 		      uint8_t to_server[SEAL_SECRET],
 		      uint8_t to_client[SEAL_SECRET]) must_check;
 enum seal_cipher handshake_cipher(const struct handshake *h);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "secure/record.h"
+#include "secure/record_priv.h"
 
 #include <errno.h>
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <openssl/kdf.h>
 
 #include "base/buf.h"
 
 #define FORMAT	   1
-#define TAG	   16
+#define TAG	   SEAL_TAG
 #define HEAD_BOUND (SEAL_HEAD - TAG) /* what the tag covers of the head */
-#define NONCE	   12
+#define NONCE	   SEAL_NONCE
 
 struct seal_key {
 	EVP_CIPHER_CTX *ctx;
@@ -22,9 +21,8 @@ struct seal_key {
 
 /* ---- keys ---- */
 
-/* HKDF-Expand-Label of RFC 8446, 7.1. */
-static bool expand(const uint8_t secret[SEAL_SECRET], const char *label,
-		   uint8_t *out, size_t n)
+bool seal_expand(const uint8_t secret[SEAL_SECRET], const char *label,
+		 const void *context, size_t ncontext, uint8_t *out, size_t n)
 {
 	EVP_KDF *kdf = EVP_KDF_fetch(NULL, "TLS13-KDF", NULL);
 	EVP_KDF_CTX *ctx = EVP_KDF_CTX_new(kdf);
@@ -40,7 +38,7 @@ static bool expand(const uint8_t secret[SEAL_SECRET], const char *label,
 		OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_LABEL,
 						  (void *)label, strlen(label)),
 		OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_DATA,
-						  (void *)"", 0),
+						  (void *)context, ncontext),
 		OSSL_PARAM_construct_end(),
 	};
 	bool good = ctx && EVP_KDF_derive(ctx, out, n, params) == 1;
@@ -48,6 +46,12 @@ static bool expand(const uint8_t secret[SEAL_SECRET], const char *label,
 	EVP_KDF_CTX_free(ctx);
 	EVP_KDF_free(kdf);
 	return good;
+}
+
+static bool expand(const uint8_t secret[SEAL_SECRET], const char *label,
+		   uint8_t *out, size_t n)
+{
+	return seal_expand(secret, label, "", 0, out, n);
 }
 
 static void key_free(struct seal_key *k)
@@ -59,7 +63,7 @@ static void key_free(struct seal_key *k)
 	free(k);
 }
 
-static const EVP_CIPHER *cipher_of(enum seal_cipher cipher)
+const EVP_CIPHER *seal_cipher_of(enum seal_cipher cipher)
 {
 	return cipher == SEAL_AES_128_GCM ? EVP_aes_128_gcm()
 					  : EVP_chacha20_poly1305();
@@ -69,7 +73,7 @@ static const EVP_CIPHER *cipher_of(enum seal_cipher cipher)
 static struct seal_key *key_new(enum seal_cipher cipher, const uint8_t *secret,
 				bool seals)
 {
-	const EVP_CIPHER *type = cipher_of(cipher);
+	const EVP_CIPHER *type = seal_cipher_of(cipher);
 	struct seal_key *k = calloc(1, sizeof(*k));
 	uint8_t key[EVP_MAX_KEY_LENGTH];
 	bool good;
@@ -110,6 +114,14 @@ static struct seal_key *key_after(enum seal_cipher cipher,
 	return after;
 }
 
+void seal_nonce(const uint8_t iv[SEAL_NONCE], uint64_t counter,
+		uint8_t nonce[SEAL_NONCE])
+{
+	memcpy(nonce, iv, SEAL_NONCE);
+	for (unsigned int i = 0; i < 8; i++)
+		nonce[SEAL_NONCE - 1 - i] ^= (uint8_t)(counter >> 8 * i);
+}
+
 /* Begins a record: its nonce, and what the tag covers beside the payload. */
 static bool key_begin(struct seal_key *k, bool seals, uint64_t counter,
 		      const uint8_t *head, const struct seal_place *place)
@@ -117,9 +129,7 @@ static bool key_begin(struct seal_key *k, bool seals, uint64_t counter,
 	uint8_t nonce[NONCE];
 	int n;
 
-	memcpy(nonce, k->iv, NONCE);
-	for (unsigned int i = 0; i < 8; i++)
-		nonce[NONCE - 1 - i] ^= (uint8_t)(counter >> 8 * i);
+	seal_nonce(k->iv, counter, nonce);
 	return EVP_CipherInit_ex(k->ctx, NULL, NULL, NULL, nonce, seals) == 1 &&
 	       EVP_CipherUpdate(k->ctx, NULL, &n, head, HEAD_BOUND) == 1 &&
 	       (!place->nbound ||

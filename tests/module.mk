@@ -37,6 +37,7 @@ unit_tests += %D%/unit/secure_test
 	%D%/unit/secure/folder.h \
 	%D%/unit/secure/handshake_test.c \
 	%D%/unit/secure/keys_test.c \
+	%D%/unit/secure/piece_test.c \
 	%D%/unit/secure/record_test.c \
 	%D%/unit/secure/stream_test.c \
 	$(ulnet_keys_make)

@@ -76,13 +76,22 @@ static size_t tables_bound(size_t fields, uint32_t n)
 	return 3 * PUT_NESTED_BOUND + fields + n * (size_t)(4 + 5);
 }
 
+/* Of the field "protection", too. */
+static size_t seals_bound(struct wire_view seals)
+{
+	size_t length = view_length(seals);
+
+	return length ? 2 + PUT_NESTED_BOUND + length : 2;
+}
+
 size_t wire_call_bound(const struct wire_call *call)
 {
 	const struct wire_segments *segments = call->bulks.list;
 	size_t bound = WIRE_CALL_BOUND + view_length(call->trace);
 
 	for (size_t i = 0; i < call->bulks.n; i++)
-		bound += tables_bound(9 + 6 + 2, segments[i].n);
+		bound += tables_bound(9 + 6 + 2, segments[i].n) +
+			 seals_bound(segments[i].seals);
 	return bound;
 }
 
@@ -92,7 +101,8 @@ size_t wire_reply_bound(const struct wire_reply *reply)
 	size_t bound = WIRE_REPLY_BOUND;
 
 	for (size_t i = 0; i < reply->bulks.n; i++)
-		bound += tables_bound(6, moved[i].n);
+		bound += tables_bound(6, moved[i].n) +
+			 seals_bound(moved[i].seals);
 	return bound;
 }
 
@@ -221,24 +231,45 @@ static bool read_gone(struct wire_view in, struct wire_gone *g)
 		.max = ULRPC_SEGMENTS_MAX \
 	}
 
-/* Decodes a message with two packed fields: the one named @count tells the
- * number of segments, the one named @optional may be missing. */
-#define DEFINE_READ_TABLES(message, count, optional)                    \
-	static bool read_##message(struct wire_view in,                 \
-				   struct wire_##message##_in *m)       \
-	{                                                               \
-		*m = (struct wire_##message##_in){ .length = COUNTED,   \
-						   .checksum = COUNTED, \
-						   .view = in };        \
-		if (!get_##message##_in(in, m))                         \
-			return false;                                   \
-		m->n = m->count.n;                                      \
-		m->has_##optional##s = m->optional.n;                   \
-		return !m->has_##optional##s || m->optional.n == m->n;  \
+static bool are_seals(struct wire_view seals, uint32_t n)
+{
+	return view_length(seals) == n * (size_t)WIRE_SEAL;
+}
+
+/* How many segments the message is about. */
+static uint32_t segments_count(const struct wire_segments_in *m)
+{
+	return m->length.n;
+}
+
+static uint32_t moved_count(const struct wire_moved_in *m)
+{
+	size_t seals = view_length(m->seals) / WIRE_SEAL;
+
+	return m->checksum.n ? m->checksum.n
+			     : (uint32_t)MIN(seals, ULRPC_SEGMENTS_MAX);
+}
+
+/* Decodes a message with two packed fields, of which the one named @optional
+ * may be missing, and with seals, which may be missing, too. */
+#define DEFINE_READ_TABLES(message, optional)                            \
+	static bool read_##message(struct wire_view in,                  \
+				   struct wire_##message##_in *m)        \
+	{                                                                \
+		*m = (struct wire_##message##_in){ .length = COUNTED,    \
+						   .checksum = COUNTED,  \
+						   .view = in };         \
+		if (!get_##message##_in(in, m))                          \
+			return false;                                    \
+		m->n = message##_count(m);                               \
+		if (view_length(m->seals) && !are_seals(m->seals, m->n)) \
+			return false;                                    \
+		m->has_##optional##s = m->optional.n;                    \
+		return !m->has_##optional##s || m->optional.n == m->n;   \
 	}
 
-DEFINE_READ_TABLES(segments, length, checksum)
-DEFINE_READ_TABLES(moved, checksum, length)
+DEFINE_READ_TABLES(segments, checksum)
+DEFINE_READ_TABLES(moved, length)
 
 #define DEFINE_ENTRY(number, message, type)                                 \
 	static bool is_##message(struct wire_view in)                       \

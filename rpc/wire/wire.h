@@ -115,6 +115,17 @@ enum wire_flavour {
 	WIRE_FLAVOUR_PRIVACY = 3,
 };
 
+/* of bulk */
+enum wire_protection {
+	WIRE_PROTECTION_NONE = 0,
+	WIRE_PROTECTION_INTEGRITY = 1,
+	WIRE_PROTECTION_PRIVACY = 2,
+	WIRE_PROTECTIONS
+};
+
+/* Bytes of the seal of a segment. */
+#define WIRE_SEAL 32u
+
 enum wire_access {
 	WIRE_ACCESS_SOURCE = 1,
 	WIRE_ACCESS_SINK = 2,
@@ -265,7 +276,9 @@ int wire_requests_decode_heads(struct wire_requests *m,
 struct wire_segments_in {
 	WIRE_MEMBERS(WIRE_SEGMENTS_FIELDS, WIRE_TABLE_IN)
 	bool has_checksums; /* one for each segment */
-	uint32_t n;	    /* at most ULRPC_SEGMENTS_MAX; may be 0 */
+	/* at most ULRPC_SEGMENTS_MAX; may be 0. There is a seal for each
+	 * segment, or none. */
+	uint32_t n;
 	struct wire_view view;
 };
 
@@ -289,7 +302,9 @@ struct wire_replies {
 
 /* What the server has put to a sink (WIRE_ACCESS_SINK), to be encoded. */
 struct wire_moved {
-	WIRE_MEMBERS(WIRE_MOVED_FIELDS, WIRE_TABLE) /* length may be NULL */
+	WIRE_MEMBERS(WIRE_MOVED_FIELDS, WIRE_TABLE) /* length may be NULL, and
+						     * so may checksum if there
+						     * are seals */
 	uint32_t n; /* at most ULRPC_SEGMENTS_MAX */
 };
 
@@ -315,7 +330,9 @@ int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 struct wire_moved_in {
 	WIRE_MEMBERS(WIRE_MOVED_FIELDS, WIRE_TABLE_IN)
 	bool has_lengths; /* one for each segment */
-	uint32_t n;	  /* at most ULRPC_SEGMENTS_MAX */
+	/* at most ULRPC_SEGMENTS_MAX. There are as many checksums, or as many
+	 * seals. */
+	uint32_t n;
 	struct wire_view view;
 };
 

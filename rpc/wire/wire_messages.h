@@ -52,7 +52,9 @@
 	F(2, varint32, access)        \
 	A(3, varint32, length)        \
 	A(4, fixed32, checksum)       \
-	F(5, flag, checked)
+	F(5, flag, checked)           \
+	F(6, varint32, protection)    \
+	F(7, bytes, seals)
 
 /* All fields but 4 (reply), 5 (estimate), 6 (checksum) and 15 (bodies). */
 #define WIRE_REPLIES_FIELDS(F, L, A) \
@@ -84,7 +86,8 @@
 #define WIRE_MOVED_FIELDS(F, L, A) \
 	F(1, varint32, index)      \
 	A(2, fixed32, checksum)    \
-	A(3, varint32, length)
+	A(3, varint32, length)     \
+	F(4, bytes, seals)
 
 /* ---- control: number, kind, member of struct wire_control ---- */
 

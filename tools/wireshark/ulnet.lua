@@ -452,6 +452,8 @@ local messages = {
 		[3] = { "length", "uint32" },
 		[4] = { "checksum", "fixed32" },
 		[5] = { "checked", "bool" },
+		[6] = { "protection", "uint32" },
+		[7] = { "seals", "bytes" },
 	},
 	Replies = {
 		[1] = { "client", "fixed64" },
@@ -483,6 +485,7 @@ local messages = {
 		[1] = { "index", "uint32" },
 		[2] = { "checksum", "fixed32" },
 		[3] = { "length", "uint32" },
+		[4] = { "seals", "bytes" },
 	},
 	Control = {
 		[1] = { "connect", "Connect" },

@@ -23,9 +23,22 @@
 
 /* ---- writing ---- */
 
-static size_t tables_size(const struct wire_moved *m)
+/* What of a sink is stored for each of its segments: bits. Without seals there
+ * are checksums. */
+#define HAS_LENGTHS 1u
+#define HAS_SEALS   2u
+
+static uint32_t tables_of(const struct wire_moved *m)
 {
-	return (size_t)m->n * WORD * (m->length ? 2 : 1);
+	return (m->length ? HAS_LENGTHS : 0) |
+	       (view_length(m->seals) ? HAS_SEALS : 0);
+}
+
+static size_t tables_size(uint32_t n, uint32_t tables)
+{
+	size_t each = tables & HAS_SEALS ? WIRE_SEAL : WORD;
+
+	return n * (each + (tables & HAS_LENGTHS ? WORD : 0));
 }
 
 static uint8_t *durable_put_words(uint8_t *p, const uint32_t *word, uint32_t n)
@@ -37,10 +50,13 @@ static uint8_t *durable_put_words(uint8_t *p, const uint32_t *word, uint32_t n)
 
 static uint8_t *put_moved(uint8_t *p, const struct wire_moved *m)
 {
-	const uint32_t head[] = { m->index, m->n, m->length != NULL };
+	const uint32_t head[] = { m->index, m->n, tables_of(m) };
 
 	p = durable_put_words(p, head, ARRAY_SIZE(head));
-	p = durable_put_words(p, m->checksum, m->n);
+	if (head[2] & HAS_SEALS)
+		p = mempcpy(p, m->seals.p, view_length(m->seals));
+	else
+		p = durable_put_words(p, m->checksum, m->n);
 	return m->length ? durable_put_words(p, m->length, m->n) : p;
 }
 
@@ -56,7 +72,8 @@ void *stored_new(const struct stored *s, const struct wire_moved *moved,
 	uint8_t *value, *p;
 
 	for (unsigned int i = 0; i < nmoved; i++)
-		length += SINK_HEAD + tables_size(&moved[i]);
+		length += SINK_HEAD +
+			  tables_size(moved[i].n, tables_of(&moved[i]));
 	value = malloc(length);
 	if (!value)
 		return NULL;
@@ -99,9 +116,13 @@ static bool own_sink(struct reader *in, uint8_t *value)
 	const uint32_t *head = own_words(in, value, SINK_HEAD / WORD);
 
 	if (!head || head[0] >= ULRPC_BULKS_MAX ||
-	    head[1] > ULRPC_SEGMENTS_MAX || head[2] > 1)
+	    head[1] > ULRPC_SEGMENTS_MAX || head[2] > (HAS_LENGTHS | HAS_SEALS))
 		return false;
-	return own_words(in, value, head[1] * (head[2] + 1)) != NULL;
+	if (head[2] & HAS_SEALS && !read_skip(in, head[1] * (size_t)WIRE_SEAL))
+		return false;
+	return own_words(in, value,
+			 head[1] * (!(head[2] & HAS_SEALS) +
+				    (head[2] & HAS_LENGTHS))) != NULL;
 }
 
 int stored_read(void *value, size_t length, struct stored *out)
@@ -132,14 +153,22 @@ unsigned int stored_moved(const void *value, struct wire_moved *out)
 
 	word += HEAD / WORD;
 	for (unsigned int i = 0; i < n; i++) {
-		out[i] = (struct wire_moved){
-			.index = word[0],
-			.n = word[1],
-			.checksum = word + SINK_HEAD / WORD,
-		};
-		if (word[2])
-			out[i].length = out[i].checksum + out[i].n;
-		word = out[i].checksum + out[i].n * (word[2] + 1);
+		const uint32_t *at = word + SINK_HEAD / WORD;
+		uint32_t tables = word[2];
+		uint32_t each = tables & HAS_SEALS ? WIRE_SEAL / WORD : 1;
+
+		out[i] = (struct wire_moved){ .index = word[0], .n = word[1] };
+		word = at + out[i].n * each;
+		if (tables & HAS_SEALS)
+			out[i].seals =
+				(struct wire_view){ (const uint8_t *)at,
+						    (const uint8_t *)word };
+		else
+			out[i].checksum = at;
+		if (tables & HAS_LENGTHS) {
+			out[i].length = word;
+			word += out[i].n;
+		}
 	}
 	return n;
 }

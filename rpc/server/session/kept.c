@@ -22,7 +22,8 @@ struct left {
 /* ---- sending again ---- */
 
 /* Returns the decoded checksums of the sinks in @from, in one piece of memory,
- * which the caller frees by free(). NULL: no memory. */
+ * which the caller frees by free(). Seals stay in the message. NULL: no memory.
+ */
 static struct wire_moved *moved_again(const struct wire_reply *from)
 {
 	size_t words = 2 * (size_t)ULRPC_SEGMENTS_MAX;
@@ -35,9 +36,12 @@ static struct wire_moved *moved_again(const struct wire_reply *from)
 	for (uint32_t i = 0; out && wire_moved_next(&view, &in); i++) {
 		out[i] = (struct wire_moved){ .index = in.index,
 					      .n = in.n,
-					      .checksum = at };
-		wire_moved_checksums(&in, at);
-		at += in.n;
+					      .seals = in.seals };
+		if (!view_length(in.seals)) {
+			out[i].checksum = at;
+			wire_moved_checksums(&in, at);
+			at += in.n;
+		}
 		if (!in.has_lengths)
 			continue;
 		out[i].length = at;

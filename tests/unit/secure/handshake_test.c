@@ -63,13 +63,19 @@ static void agree(const struct pair *p)
 		  handshake_error(p->client));
 	cr_assert(handshake_is_done(p->server), "%s",
 		  handshake_error(p->server));
-	cr_assert_eq(handshake_secrets(p->client, "x", 1, a, b), 0);
-	cr_assert_eq(handshake_secrets(p->server, "x", 1, c, d), 0);
+	cr_assert_eq(
+		handshake_secrets(p->client, HANDSHAKE_RECORDS, "x", 1, a, b),
+		0);
+	cr_assert_eq(
+		handshake_secrets(p->server, HANDSHAKE_RECORDS, "x", 1, c, d),
+		0);
 	cr_expect_arr_eq(a, c, SEAL_SECRET);
 	cr_expect_arr_eq(b, d, SEAL_SECRET);
 	cr_expect_neq(memcmp(a, b, SEAL_SECRET), 0);
 	/* Other connections have other secrets. */
-	cr_assert_eq(handshake_secrets(p->server, "y", 1, c, d), 0);
+	cr_assert_eq(
+		handshake_secrets(p->server, HANDSHAKE_RECORDS, "y", 1, c, d),
+		0);
 	cr_expect_neq(memcmp(a, c, SEAL_SECRET), 0);
 	cr_expect_eq(handshake_cipher(p->client), handshake_cipher(p->server));
 }

@@ -54,6 +54,7 @@ static size_t put_bodies(uint8_t *buf, uint8_t *p, uint32_t length,
 struct bulk {
 	uint32_t length[ULRPC_SEGMENTS_MAX];
 	uint32_t checksum[ULRPC_SEGMENTS_MAX];
+	uint8_t seals[ULRPC_SEGMENTS_MAX * WIRE_SEAL];
 	Ulrpc__Wire__Segments pb;
 };
 
@@ -66,6 +67,26 @@ struct call {
 	Ulrpc__Wire__Call pb;
 };
 
+/* Seals for @n segments, or none. A head has not room for all that there can
+ * be. */
+static struct wire_view make_seals(uint8_t *seals, uint32_t n)
+{
+	bool any = below(8) == 0 && n <= 16;
+	size_t length = any ? n * (size_t)WIRE_SEAL : 0;
+
+	for (size_t i = 0; i < length; i++)
+		seals[i] = (uint8_t)below(256);
+	return (struct wire_view){ seals, seals + length };
+}
+
+static void check_seals(struct wire_view got, struct wire_view want)
+{
+	CHECK(view_length(got), view_length(want));
+	if (view_length(want))
+		cr_assert_eq(memcmp(got.p, want.p, view_length(want)), 0,
+			     "seed %u", seed);
+}
+
 static void make_bulk(struct bulk *b, struct wire_segments *s, uint32_t n)
 {
 	*s = (struct wire_segments){
@@ -75,6 +96,8 @@ static void make_bulk(struct bulk *b, struct wire_segments *s, uint32_t n)
 		.n = n,
 		.length = b->length,
 		.checksum = below(2) ? b->checksum : NULL,
+		.protection = number32(),
+		.seals = make_seals(b->seals, n),
 	};
 	for (uint32_t i = 0; i < n; i++) {
 		b->length[i] = number32();
@@ -88,6 +111,9 @@ static void make_bulk(struct bulk *b, struct wire_segments *s, uint32_t n)
 	b->pb.length = b->length;
 	b->pb.n_checksum = s->checksum ? n : 0;
 	b->pb.checksum = b->checksum;
+	b->pb.protection = s->protection;
+	b->pb.seals.len = view_length(s->seals);
+	b->pb.seals.data = b->seals;
 }
 
 static void make_alike(struct wire_call *c, const struct wire_call *like)
@@ -164,6 +190,8 @@ static void check_bulks(const struct wire_call *got, const struct call *want)
 		CHECK(s.checked, w->checked);
 		CHECK(s.n, w->n);
 		CHECK(s.has_checksums, w->n && w->checksum);
+		CHECK(s.protection, w->protection);
+		check_seals(s.seals, w->seals);
 		wire_segments_lengths(&s, numbers);
 		cr_assert_eq(memcmp(numbers, w->length, NUMBERS(w->n)), 0,
 			     "seed %u", seed);
@@ -328,6 +356,7 @@ Test(wire_random, most_calls)
 struct reply {
 	uint32_t checksum[ULRPC_BULKS_MAX][ULRPC_SEGMENTS_MAX];
 	uint32_t length[ULRPC_BULKS_MAX][ULRPC_SEGMENTS_MAX];
+	uint8_t seals[ULRPC_BULKS_MAX][ULRPC_SEGMENTS_MAX * WIRE_SEAL];
 	struct wire_moved moved[ULRPC_BULKS_MAX];
 	Ulrpc__Wire__Moved pb_moved[ULRPC_BULKS_MAX];
 	Ulrpc__Wire__Moved *pb_bulk[ULRPC_BULKS_MAX];
@@ -342,14 +371,19 @@ static void make_moved(struct reply *r, uint32_t i, uint32_t n)
 		.n = n,
 		.checksum = r->checksum[i],
 		.length = below(2) ? r->length[i] : NULL,
+		.seals = make_seals(r->seals[i], n),
 	};
+	if (view_length(r->moved[i].seals) && below(2))
+		r->moved[i].checksum = NULL;
 	for (uint32_t k = 0; k < n; k++) {
 		r->checksum[i][k] = number32();
 		r->length[i][k] = number32();
 	}
 	ulrpc__wire__moved__init(&r->pb_moved[i]);
 	r->pb_moved[i].index = r->moved[i].index;
-	r->pb_moved[i].n_checksum = n;
+	r->pb_moved[i].n_checksum = r->moved[i].checksum ? n : 0;
+	r->pb_moved[i].seals.len = view_length(r->moved[i].seals);
+	r->pb_moved[i].seals.data = r->seals[i];
 	r->pb_moved[i].checksum = r->checksum[i];
 	r->pb_moved[i].n_length = r->moved[i].length ? n : 0;
 	r->pb_moved[i].length = r->length[i];
@@ -422,9 +456,12 @@ static void check_reply(const struct wire_reply *got, const struct reply *r)
 		cr_assert(wire_moved_next(&bulks, &m), "seed %u", seed);
 		CHECK(m.index, r->moved[i].index);
 		CHECK(m.n, r->moved[i].n);
+		check_seals(m.seals, r->moved[i].seals);
 		wire_moved_checksums(&m, numbers);
-		cr_assert_eq(memcmp(numbers, r->checksum[i], NUMBERS(m.n)), 0,
-			     "seed %u", seed);
+		if (r->moved[i].checksum)
+			cr_assert_eq(
+				memcmp(numbers, r->checksum[i], NUMBERS(m.n)),
+				0, "seed %u", seed);
 		CHECK(m.has_lengths, m.n && r->moved[i].length);
 		if (!m.has_lengths)
 			continue;

@@ -61,6 +61,8 @@ static inline void reencode_segments(struct wire_call *call, struct tables *t)
 			.match = in.match,
 			.access = in.access,
 			.checked = in.checked,
+			.protection = in.protection,
+			.seals = in.seals,
 			.n = in.n,
 			.length = t->length[i],
 			.checksum = in.has_checksums ? t->checksum[i] : NULL,
@@ -123,8 +125,9 @@ static inline void reencode_moved(struct wire_reply *reply, struct tables *t)
 		t->moved[i] = (struct wire_moved){
 			.index = in.index,
 			.n = in.n,
-			.checksum = t->checksum[i],
+			.checksum = in.checksum.n ? t->checksum[i] : NULL,
 			.length = in.has_lengths ? t->length[i] : NULL,
+			.seals = in.seals,
 		};
 	}
 	BUG_ON(i != reply->bulks.n);

@@ -12,10 +12,16 @@
 #include "base/crc32c.h"
 
 static const uint32_t crc[] = { 11, 22, 33 }, lengths[] = { 4096, 4096, 7 };
+static const uint8_t seals[2 * WIRE_SEAL] = "tags and counters of two segments";
 static const struct wire_moved sinks[] = {
 	{ .index = 1, .n = 3, .checksum = crc },
 	{ .index = 4, .n = 2, .checksum = crc, .length = lengths },
 	{ .index = 15 },
+	{ .index = 6,
+	  .n = 2,
+	  .seals = { seals, seals + 2 * WIRE_SEAL },
+	  .length = lengths },
+	{ .index = 7, .n = 1, .seals = { seals, seals + WIRE_SEAL } },
 };
 static const struct stored failed = {
 	.xid = UINT64_C(0x123456789abcdef0),
@@ -36,8 +42,14 @@ static void check_same(const struct wire_moved *a, const struct wire_moved *b)
 {
 	cr_assert_eq(a->index, b->index);
 	cr_assert_eq(a->n, b->n);
-	for (uint32_t i = 0; i < a->n; i++)
+	cr_assert(!b->n || !a->checksum == !b->checksum);
+	for (uint32_t i = 0; b->checksum && i < a->n; i++)
 		cr_assert_eq(a->checksum[i], b->checksum[i]);
+	cr_assert_eq(view_length(a->seals), view_length(b->seals));
+	if (view_length(b->seals))
+		cr_assert_eq(
+			memcmp(a->seals.p, b->seals.p, view_length(b->seals)),
+			0);
 	cr_assert_eq(!a->length, !b->length);
 	for (uint32_t i = 0; a->length && i < a->n; i++)
 		cr_assert_eq(a->length[i], b->length[i]);
@@ -92,7 +104,7 @@ Test(stored, what_makes_no_sense_is_not_read)
 		{ 24, ULRPC_BULKS_MAX },	/* index of a sink */
 		{ 28, ULRPC_SEGMENTS_MAX + 1 }, /* number of segments */
 		{ 28, UINT32_MAX },
-		{ 32, 2 }, /* whether lengths follow: 0 or 1 */
+		{ 32, 4 }, /* whether lengths and seals follow: 0 to 3 */
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
