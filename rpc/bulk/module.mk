@@ -1,5 +1,6 @@
 # Bulk: memory that a caller lends to a server, and the moving of what is in it.
 libulrpccore_a_SOURCES += %D%/bulk.c %D%/bulk.h
+libulrpccore_a_SOURCES += %D%/chunk.c
 libulrpccore_a_SOURCES += %D%/loss.h
 libulrpccore_a_SOURCES += %D%/remote.c
 libulrpccore_a_SOURCES += %D%/transfer.c %D%/transfer.h

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What remote.c (the caller's memory, and its checksums) and transfer.c
- * (transfers) share. */
+/* What remote.c (the caller's memory, and its checksums), chunk.c (how bytes
+ * are moved) and transfer.c (transfers, as their users see them) share. */
 #ifndef RPC_TRANSFER_PRIV_H
 #define RPC_TRANSFER_PRIV_H
 
@@ -187,7 +187,29 @@ struct transfer {
 	struct chunk chunks[];
 };
 
-/* ---- checksums ---- */
+/* Has the service canceled @x? Then the end of @x is no failure. Any thread. */
+static inline bool transfer_is_canceled(const struct transfer *x)
+{
+	return x->cancels != atomic_load(&x->r->cancels);
+}
+
+/* ---- chunks: chunk.c ---- */
+
+/* Makes chunks of the bytes of @x that are next, and sends them, as many as the
+ * window allows. Schedules the end of @x if nothing of it is left. */
+void transfer_go(struct transfer *x);
+/* Arms the timer of @x for what is to be done next about its chunks. */
+void transfer_arm(struct transfer *x);
+/* The function of x->timer. */
+void transfer_on_timer(struct ulnet_timer *timer);
+/* Ends @x with @status, by work, unless all of it was moved. Sends no more
+ * chunks, and gives up those that are under way. */
+void transfer_fail(struct transfer *x, int status);
+/* Takes the try of @p, which is FLYING, from LNet. Its last event comes by
+ * itself, and says that nothing was heard, unless an answer has come. */
+void chunk_give_up(const struct chunk *p);
+
+/* ---- checksums: remote.c ---- */
 
 /* Can the checksums be verified, if there are any? Those of a source cannot if
  * the transfer has only a part of a segment. Any thread. */

@@ -35,7 +35,6 @@
 
 struct sealed;
 struct shake;
-struct wire_control;
 
 enum import_state {
 	IMPORT_IDLE,	   /* not connected, and not wanted */
@@ -290,19 +289,5 @@ static inline void import_slot_put(struct import *imp, uint32_t slot)
 	if (unlikely(imp->slots.wanted))
 		import_on_slot(imp);
 }
-/* The CPT of the import that @m names; there is no such CPT if @m is wrong.
- * UINT_MAX: @m is not for an import. */
-unsigned int import_control_cpt(const struct shard *s,
-				const struct ulnet_event *ev,
-				const struct wire_control *m);
-/* Functions of struct rpc_side. */
-unsigned int import_handle_cpt(uint64_t handle);
-int import_unseal(struct shard *s, uint64_t handle,
-		  const struct ulnet_event *ev, void *record, size_t length,
-		  struct opened *o);
-void import_unsealed(struct shard *s);
-/* A control message from a server has come. */
-void import_on_control(struct shard *s, const struct ulnet_event *ev,
-		       const struct wire_control *m);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/misuse.h"
-#include "rpc/client/import.h"
+#include "rpc/client/import_control.h"
 #include "rpc/client/imports.h"
 #include "rpc/client/retry.h"
 #include "rpc/control.h"
