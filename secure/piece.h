@@ -13,8 +13,8 @@
  *
  * The secrets are of their own, and not those of records. A key is used for a
  * limited number of pieces, and for a limited time; then the next generation is
- * derived from the secret. Since a piece may be opened long after it was sealed,
- * or never, the receiver can make the key of any generation.
+ * derived from the secret. Since a piece may be opened long after it was
+ * sealed, or never, the receiver can make the key of any generation.
  *
  * Owner: one thread at a time, of a key with all its pieces, but for references
  * and piece_drop().
