@@ -4,7 +4,8 @@
 #	%C%_NAME_LINK = $(HERE_LINK)
 #	%C%_NAME_LDADD = $(libulnet)
 if !WITH_FUZZERS
-noinst_PROGRAMS += %D%/crash %D%/demo %D%/depot %D%/epoll
+noinst_PROGRAMS += %D%/crash %D%/demo %D%/depot %D%/doorman \
+	%D%/epoll
 endif
 # libulnetlab in the place of libulnet, and so in front of libulrpc, which names that.
 %C%_crash_LINK = $(HERE_LINK)
@@ -13,12 +14,15 @@ endif
 %C%_demo_LDADD = $(libulnetlab)
 %C%_depot_LINK = $(HERE_LINK)
 %C%_depot_LDADD = $(libulnetctl)
+%C%_doorman_LINK = $(HERE_LINK)
+%C%_doorman_LDADD = $(libulrpc)
 %C%_epoll_LINK = $(HERE_LINK)
 %C%_epoll_LDADD = $(libulnet)
 
 EXTRA_DIST += %D%/demo_lib.sh %D%/demo_tcp.sh %D%/demo_rpc.sh
 EXTRA_DIST += %D%/demo_survive.sh %D%/demo_rails.sh %D%/demo_routes.sh
 EXTRA_DIST += %D%/demo_lst.sh %D%/demo_o2ibcalc.sh
+EXTRA_DIST += %D%/demo_security.sh %D%/tap.pl
 
 # A service of one's own; ulrpc_tutorial(7) shows these files. ./check builds it from
 # the page, with nothing but what is installed.

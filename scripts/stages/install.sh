@@ -201,9 +201,9 @@ check_manuals() {
 use_installed() {
 	dir=$BUILD/programs
 	rm -rf "$dir" && mkdir "$dir" && cd "$dir" &&
-		mkdir -p tools/bin &&
+		mkdir -p tools/bin examples &&
 		ln -s "$BUILD"/installed/sbin/* "$BUILD"/installed/bin/* tools/bin &&
-		ln -s "$BUILD/depot" examples
+		ln -s "$BUILD/depot/depot" "$BUILD/doorman/doorman" examples
 }
 
 run_installed() {
@@ -223,6 +223,7 @@ run_installed_demo() {
 	timeout 600 "$SRC/examples/demo_tcp.sh" "$dir" &&
 		timeout 600 "$SRC/examples/demo_rpc.sh" "$dir" &&
 		timeout 600 "$SRC/examples/demo_routes.sh" "$dir" &&
+		timeout 600 "$SRC/examples/demo_security.sh" "$dir" &&
 		timeout 600 "$SRC/examples/demo_lst.sh" "$dir" &&
 		timeout 600 "$SRC/examples/demo_o2ibcalc.sh" "$dir"
 }
@@ -259,6 +260,8 @@ stage_install() {
 		build_stranger examples/crash.c "ulnetlab ulrpc" || true
 	step "depot built with pkg-config" build_stranger examples/depot.c ulnetctl ||
 		return 0
+	step "doorman built with pkg-config" \
+		build_stranger examples/doorman.c ulrpc || return 0
 	step "lnetd and lnetctl, installed" run_installed || true
 	step "demo of what is installed" run_installed_demo || true
 	step "make uninstall" tree_make release uninstall || return 0
