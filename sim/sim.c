@@ -148,6 +148,12 @@ void sim_tap(struct lnet_sim *sim, sim_tap_fn *fn, void *arg)
 	sim_net_tap(sim->net, fn, arg);
 }
 
+void sim_prefix(struct lnet_sim *sim, unsigned int bits)
+{
+	BUG_ON(sim->nnodes);
+	sim_net_prefix(sim->net, bits);
+}
+
 void lnet_sim_set_command(struct lnet_sim *sim, const char *command)
 {
 	snprintf(sim->command, sizeof(sim->command), "%s", command);

@@ -24,6 +24,11 @@ typedef void sim_tap_fn(void *arg, uint8_t *hdr, size_t hdr_len,
 			uint8_t *payload, size_t length);
 void sim_tap(struct lnet_sim *sim, sim_tap_fn *fn, void *arg);
 
+/* From now on the first @bits of an NI's address are its IP network, as nodes
+ * of the simulated network see it. 0, at first: it is not known. To be called
+ * before the first node is added. */
+void sim_prefix(struct lnet_sim *sim, unsigned int bits);
+
 /*
  * Checks that all that a node holds is consistent: credits and the messages
  * that hold them, queues, references. To be called outside of any turn. Returns

@@ -114,6 +114,7 @@ struct sim_net {
 	sim_net_tap_fn *tap; /* sim_net_tap(); NULL: none */
 	void *tap_arg;
 	struct pool packets; /* of small packets, under virtual time only */
+	unsigned int prefix; /* lnd_ni.prefix of NIs that start */
 	struct hash eps;
 	struct hash rules;
 	uint64_t rules_version;

@@ -365,6 +365,11 @@ static void pkt_send(struct sim_tx *tx)
 	pkt_go(pkt, from->loop);
 }
 
+void sim_net_prefix(struct sim_net *net, unsigned int bits)
+{
+	net->prefix = bits;
+}
+
 void sim_net_tap(struct sim_net *net, sim_net_tap_fn *fn, void *arg)
 {
 	net->tap = fn;
@@ -843,6 +848,7 @@ static int sim_startup(struct lnd_ni *ni)
 		pool_init(&sc->txs, sizeof(struct sim_tx), 0);
 	}
 	ni->priv = cpts;
+	ni->prefix = ((const struct sim_net *)ni->net)->prefix;
 	rc = net_join(ni->net, ni, cpts);
 	if (rc)
 		simlnd_sim_free(ni);

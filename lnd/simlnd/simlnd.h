@@ -88,6 +88,8 @@ uint64_t sim_net_ni_changes(const struct sim_net *net,
 typedef void sim_net_tap_fn(void *arg, uint8_t *hdr, size_t hdr_len,
 			    uint8_t *payload, size_t length);
 void sim_net_tap(struct sim_net *net, sim_net_tap_fn *fn, void *arg);
+/* The prefix (lnd_ni.prefix) of the NIs that start from now on. */
+void sim_net_prefix(struct sim_net *net, unsigned int bits);
 void sim_net_stats(const struct sim_net *net, struct sim_net_stats *stats);
 
 /* The mark of the message that lnet_parse() has got as @rx, and the number that

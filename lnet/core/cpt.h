@@ -122,6 +122,9 @@ struct lnet {
 	 * change, of NIs, of their states and of flags, when no CPT knows what
 	 * was before. */
 	_Atomic uint32_t info_version;
+	/* The version since which peers must not use an NI that they may have
+	 * used before: it is down, or gone. 0: none. */
+	_Atomic uint32_t info_lost;
 
 	/* For lnet_close() and lnet_ni_del(), which wait for something to
 	 * end. */

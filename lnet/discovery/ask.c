@@ -229,7 +229,7 @@ int lnet_ping(struct lnet *node, struct ulnet_id target, uint64_t timeout,
 	return lnet_ping_from(node, &any, target, timeout, done, arg);
 }
 
-/* ---- lnet_tell(): a push to a process that is not discovered ---- */
+/* ---- pushes that nobody waits for ---- */
 
 /* A process that needs longer than this for its ACK has lost the connection. */
 #define TELL_TIMEOUT NSEC_PER_SEC
@@ -242,12 +242,26 @@ static void tell_done(struct ask *a)
 	free(a);
 }
 
-int lnet_tell(struct lnet *node, unsigned int cpt, const struct ulnet_id *peer)
+int ask_tell_once(struct lnet_cpt *cpt, const struct ulnet_id *target)
 {
 	const struct ulnet_nid any = LNET_NID_ANY;
-	struct lnet_cpt *here = node->cpt[cpt];
-	struct ask *a;
+	struct ask *a = malloc(sizeof(*a));
 	int rc;
+
+	if (!a)
+		return -ENOMEM;
+	ask_init(a, cpt, tell_done);
+	rc = ask_tell(a, &any, target, MSG_EXACT | MSG_PROBE, TELL_TIMEOUT);
+	if (rc) {
+		ask_fini(a);
+		free(a);
+	}
+	return rc;
+}
+
+int lnet_tell(struct lnet *node, unsigned int cpt, const struct ulnet_id *peer)
+{
+	struct lnet_cpt *here = node->cpt[cpt];
 
 	node_check_owner(node, cpt, "lnet_tell");
 	if (!pid_only_calls(peer->pid))
@@ -256,15 +270,5 @@ int lnet_tell(struct lnet *node, unsigned int cpt, const struct ulnet_id *peer)
 		return -ESHUTDOWN;
 	if (settings_discovery(&node->settings) == LNET_DISCOVERY_OFF)
 		return -EOPNOTSUPP;
-	a = malloc(sizeof(*a));
-	if (!a)
-		return -ENOMEM;
-	ask_init(a, here, tell_done);
-	/* To this very NID only. If no ACK comes, no NI loses health. */
-	rc = ask_tell(a, &any, peer, MSG_EXACT | MSG_PROBE, TELL_TIMEOUT);
-	if (rc) {
-		ask_fini(a);
-		free(a);
-	}
-	return rc;
+	return ask_tell_once(here, peer);
 }

@@ -55,5 +55,8 @@ int ask_get(struct ask *a, const struct ulnet_nid *self,
 int ask_tell(struct ask *a, const struct ulnet_nid *self,
 	     const struct ulnet_id *target, uint8_t flags,
 	     uint64_t timeout) must_check;
+/* Pushes to this very NID and pid, once. Whether the push arrives is only
+ * counted; if it does not, no NI loses health. 0 or a negative errno. */
+int ask_tell_once(struct lnet_cpt *cpt, const struct ulnet_id *target);
 
 #endif

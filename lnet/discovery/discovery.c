@@ -273,6 +273,32 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 
 /* ---- changes of this node ---- */
 
+/* An NI of this node is down or gone, which the peer of @p, the primary NI,
+ * does not know. The session pushes by one path, and if that is cut, too, the
+ * next one follows after a second; so each NI of the peer is told, once, up to
+ * TOLD_MAX of them. */
+#define TOLD_MAX 4
+
+static void sweep_tell(struct lnet_cpt *cpt, const struct lnet_peer *peer)
+{
+	uint32_t lost = atomic_load(&cpt->node->info_lost);
+	const struct lnet_peer_ni *p;
+	unsigned int n = 0;
+
+	if (!lost || peer->nnis < 2 || !peer->acked_version ||
+	    !disc_later(lost, peer->acked_version))
+		return;
+	peer_for_each_ni (p, peer) {
+		const struct ulnet_id to = { p->nid, peer->pid };
+
+		if (p->down || provenance_is_unverified(p) ||
+		    !disc_may_ask(cpt, &p->nid))
+			continue;
+		if (n++ == TOLD_MAX || ask_tell_once(cpt, &to))
+			return;
+	}
+}
+
 /* As peers_fn: begins a session for a peer that needs a push. */
 static void sweep_look(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
 {
@@ -284,9 +310,12 @@ static void sweep_look(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
 	    !p->peer->settled || p->place.state != PEER_HERE)
 		return;
 	facts = disc_facts_of(cpt, p->peer);
-	d = disc_needs_push(&facts) ? disc_get(cpt, p->peer) : NULL;
+	if (!disc_needs_push(&facts))
+		return;
+	d = disc_get(cpt, p->peer);
 	if (d)
 		disc_event(d, DISC_ON_WANTED);
+	sweep_tell(cpt, p->peer);
 }
 
 void disc_news(struct lnet_cpt *cpt, uint32_t version)

@@ -176,9 +176,10 @@ void targets_stop(struct lnet_cpt *cpt);
  */
 bool targets_are_idle(const struct lnet_cpt *cpt);
 
-/* To be called when what this node tells peers of itself has changed. Any
+/* To be called when what this node tells peers of itself has changed. @lost:
+ * peers lose messages until they know it, since an NI is down or gone. Any
  * thread. */
-void targets_changed(struct lnet *node);
+void targets_changed(struct lnet *node, bool lost);
 
 /* A function of lnd_upcalls. */
 void upcall_ni_set_up(struct lnd_ni *lnd, bool up, const char *why);

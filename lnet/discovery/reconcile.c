@@ -584,6 +584,38 @@ int reconcile(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	return rc;
 }
 
+static void reconcile_lose(const struct reconcile *m)
+{
+	/* What goes from a peer that takes no part in discovery makes peers of
+	 * their own. */
+	uint8_t lost =
+		m->plan.no_discovery ? MERGE_DOWN : MERGE_DOWN | MERGE_GOES;
+
+	for (unsigned int i = 0; i < m->nknown; i++) {
+		struct lnet_peer_ni *p =
+			peer_member(m->cpt, m->peer, &m->known[i].nid);
+
+		if (p && m->plan.known[i] & lost && !p->down &&
+		    !provenance_is_unverified(p))
+			set_down(m, p, true);
+	}
+}
+
+void reconcile_losses(struct lnet_cpt *cpt, struct lnet_peer *peer,
+		      const struct announcement *ann)
+{
+	struct reconcile m = { .cpt = cpt, .peer = peer, .ann = ann };
+	const struct lnet_peer_ni *from = peer_member(cpt, peer, &ann->from);
+
+	if (ann->source != MERGE_PUSH || ann->cut || !from ||
+	    from->provenance.state != PEER_VERIFIED)
+		return;
+	if (!reconcile_begin(&m) && m.plan.verdict != MERGE_ASK &&
+	    m.plan.verdict != MERGE_DROP)
+		reconcile_lose(&m);
+	reconcile_free(&m);
+}
+
 /* ---- in a session ---- */
 
 /* Makes peers that have lost NIDs be discovered anew. */

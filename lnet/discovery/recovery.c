@@ -129,7 +129,7 @@ static void ni_set_deaf(struct lnet_ni *ni, bool deaf)
 	if (deaf && !atomic_load(&ni->node->routing))
 		return;
 	if (atomic_exchange(&ni->deaf, deaf) != deaf)
-		targets_changed(ni->node);
+		targets_changed(ni->node, deaf);
 }
 
 static void recovery_free(struct recovery *r)

@@ -228,6 +228,10 @@ static void session_keep(struct discovery *d, struct announcement *ann)
 	}
 	announcement_free(d->announced);
 	d->announced = ann;
+	if (d->peer->fsm.state == PEER_QUEUED ||
+	    d->peer->fsm.state == PEER_DISCOVERING ||
+	    d->peer->fsm.state == PEER_PUSHING)
+		reconcile_losses(d->cpt, d->peer, ann);
 }
 
 void disc_hear(struct discovery *d, struct announcement *ann)

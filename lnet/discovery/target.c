@@ -278,9 +278,12 @@ static void target_changed(struct work *w)
 				 "state, or pushes not");
 }
 
-void targets_changed(struct lnet *node)
+void targets_changed(struct lnet *node, bool lost)
 {
-	atomic_fetch_add(&node->info_version, 1);
+	uint32_t version = atomic_fetch_add(&node->info_version, 1) + 1;
+
+	if (lost)
+		atomic_store(&node->info_lost, version);
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		struct targets *t = targets_of(node->cpt[i]);
 
@@ -294,12 +297,12 @@ void upcall_ni_set_up(struct lnd_ni *lnd, bool up, const char *why)
 	struct lnet_ni *ni = ni_of(lnd);
 
 	if (ni_set_up(ni, up, why))
-		targets_changed(ni->node);
+		targets_changed(ni->node, !up);
 }
 
 static void discovery_changed(struct settings *s)
 {
-	targets_changed(container_of(s, struct lnet, settings));
+	targets_changed(container_of(s, struct lnet, settings), false);
 }
 
 void targets_init(struct lnet *node)

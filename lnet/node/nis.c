@@ -109,7 +109,7 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 		fsm_move(&gone->fsm, ni_states, NI_DELETING);
 	pthread_mutex_unlock(&net_node(node)->config_lock);
 	BUG_ON(node_each_cpt(node, config_take, &change));
-	targets_changed(node);
+	targets_changed(node, gone != NULL);
 	free(old);
 	config_name(new, name);
 	log_node_rename(&whole_node(node)->log, name);

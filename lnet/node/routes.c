@@ -297,7 +297,7 @@ int lnet_routing_set(struct lnet *node, const struct ulnet_routing *routing)
 	if (was != r.enabled) {
 		log_info("route", "messages of other nodes are %sforwarded",
 			 r.enabled ? "" : "no longer ");
-		targets_changed(node);
+		targets_changed(node, false);
 	}
 	node_control_end(node);
 	return 0;

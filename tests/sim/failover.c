@@ -44,6 +44,9 @@ enum { CLIENT, SERVER, NODES };
 /* The circumstances of a run. */
 struct setup {
 	unsigned int nets; /* nets that the rails are on; each rail is one NI */
+	/* each rail is an IP network of its own, and nothing crosses: as two
+	 * cables */
+	bool apart;
 	/* number of the server's NIDs that the caller names */
 	unsigned int named;
 	bool discovery; /* the nodes discover each other */
@@ -211,6 +214,16 @@ static uint32_t net_of(const struct load *l, unsigned int rail)
 	return LNET_NET(LNET_TYPE_SOCK, rail % l->setup.nets);
 }
 
+/* The address of @node on @rail: the rail is the second byte, so a rail is an
+ * IP network of PREFIX bits. */
+#define PREFIX 16
+
+static struct ulnet_nid rail_nid(const struct load *l, unsigned int node,
+				 unsigned int rail)
+{
+	return lnet_nid_make(net_of(l, rail), 0x0a000001 + (rail << 16) + node);
+}
+
 static void node_add(struct load *l, unsigned int node, bool listens,
 		     lnet_sim_start_fn start)
 {
@@ -220,8 +233,7 @@ static void node_add(struct load *l, unsigned int node, bool listens,
 	for (unsigned int i = 0; i < RAILS; i++) {
 		char nid[LNET_NIDSTR_SIZE];
 
-		l->nids[node][i] = lnet_nid_make(net_of(l, i),
-						 0x0a000001 + (i << 16) + node);
+		l->nids[node][i] = rail_nid(l, node, i);
 		lnet_nid_format(&l->nids[node][i], nid, sizeof(nid));
 		p += sprintf(p, "%s ", nid);
 	}
@@ -259,6 +271,19 @@ static void verbs_open(struct load *l)
 	simqp_link_set(l->fabric, &any, &any, &link);
 }
 
+/* Each rail is an IP network, which no frame of the other rail reaches. */
+static void rails_part(struct load *l)
+{
+	sim_prefix(l->sim, PREFIX);
+	for (unsigned int i = 0; i < RAILS; i++) {
+		struct ulnet_nid from = rail_nid(l, CLIENT, i);
+		struct ulnet_nid to = rail_nid(l, SERVER, !i);
+
+		must(lnet_sim_partition(l->sim, &from, &to, true),
+		     "what crosses");
+	}
+}
+
 static struct load *load_new(const struct setup *setup)
 {
 	const struct ulnet_sim_link link = { .latency = LATENCY,
@@ -274,6 +299,8 @@ static struct load *load_new(const struct setup *setup)
 	must(lnet_sim_link_set(l->sim, &any, &any, &link), "the links");
 	if (setup->verbs)
 		verbs_open(l);
+	if (setup->apart)
+		rails_part(l);
 	node_add(l, CLIENT, setup->listens, NULL);
 	node_add(l, SERVER, true, serve);
 	client_open(l);
@@ -656,11 +683,12 @@ static void report(const struct failure *f, const struct load *l,
 
 static const char *setup_text(const struct setup *s, char *text, size_t size)
 {
-	snprintf(text, size, "%s%u net%s, %u NID%s named, %s, %u CPT%s, %s",
+	snprintf(text, size, "%s%u net%s%s, %u NID%s named, %s, %u CPT%s, %s",
 		 !s->verbs	    ? ""
 		 : s->rail == VERBS ? "TCP and RDMA, which fails; "
 				    : "RDMA and TCP, which fails; ",
-		 s->nets, s->nets == 1 ? "" : "s", s->named,
+		 s->nets, s->nets == 1 ? "" : "s",
+		 s->apart ? " of two cables" : "", s->named,
 		 s->named == 1 ? "" : "s",
 		 s->discovery ? s->listens ? "discovery" : "caller discovers"
 			      : "no discovery",
@@ -733,6 +761,28 @@ static void play(const struct failure *f, const struct setup *setup)
 #define MOMENTS	    8 /* of each row, unless the user says another number */
 #define SPREAD	    (1500 * MSEC) /* in which the moments are */
 
+/* A cable goes, at both ends, and a second after it is back the server's
+ * address on the other one does: what is known of a rail must be true again
+ * when the next one fails. */
+static void cable_and_address(struct load *l)
+{
+	local_down(l);
+	peer_down(l);
+	lnet_sim_run(l->sim, 3 * SEC);
+	local_up(l);
+	peer_up(l);
+	lnet_sim_run(l->sim, SEC);
+	l->rail = !l->rail;
+	peer_down(l);
+	lnet_sim_run(l->sim, 2 * SEC);
+	peer_up(l);
+}
+
+static const struct failure both = {
+	.what = "a cable, and then the server's address on the other one",
+	.fail = cable_and_address,
+};
+
 /* Returns how long the longest call took, ns, if the rail fails at moment @i of
  * @n. */
 static uint64_t longest_at(const struct failure *f, const struct setup *setup,
@@ -763,13 +813,18 @@ static int compare(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+static bool breaks_crossing(const struct failure *f)
+{
+	return f->fail == peer_rail_down || f->fail == peer_rail_del;
+}
+
 /* Within how many ms each call ends, whatever the moment of the failure. Of
  * some failures a node is told; others show only in answers that do not come,
  * which takes a round trip and 50 ms, and another round trip that asks. */
 static unsigned int moment_limit(const struct failure *f,
 				 const struct setup *setup)
 {
-	bool crosses = f->fail == peer_rail_down || f->fail == peer_rail_del;
+	bool crosses = breaks_crossing(f);
 	bool silent = f->fail == silence || f->fail == requests_lost ||
 		      f->fail == replies_lost;
 
@@ -777,10 +832,10 @@ static unsigned int moment_limit(const struct failure *f,
 	 */
 	if (setup->verbs && setup->rail == VERBS)
 		return silent ? 600 : 100;
-	/* What tells the caller may take a way that is cut, too. Then three of
-	 * four ways of calls are cut, or, if it has been told, one of two. */
+	/* The caller is told, but of the two ways to the server's other NI one
+	 * is cut, of which nobody is told. */
 	if (setup->nets == 1 && setup->listens && crosses)
-		return f->fail == peer_rail_down ? 400 : 150;
+		return 150;
 	return silent ? 100 : 50;
 }
 
@@ -813,6 +868,16 @@ static const struct setup moments[] = {
 	{ .nets = RAILS, .named = 1, .discovery = true, .listens = false },
 	{ .nets = 1, .named = 1, .discovery = true, .listens = true },
 	{ .nets = 1, .named = 1, .discovery = true, .listens = false },
+	{ .nets = 1,
+	  .apart = true,
+	  .named = 1,
+	  .discovery = true,
+	  .listens = true },
+	{ .nets = 1,
+	  .apart = true,
+	  .named = 1,
+	  .discovery = true,
+	  .listens = false },
 	{ .nets = RAILS,
 	  .named = 1,
 	  .discovery = true,
@@ -836,9 +901,12 @@ static void play_all_moments(unsigned int n)
 		setup.idle = i % 2;
 		for (size_t k = 0; k < COUNT(failures); k++)
 			if (failures[k].fail != instability &&
+			    !(setup.apart && breaks_crossing(&failures[k])) &&
 			    (!setup.verbs ||
 			     failures[k].fail != peer_rail_down))
 				play_moments(&failures[k], &setup, n);
+		if (!setup.verbs)
+			play_moments(&both, &setup, n);
 		for (size_t k = 0; setup.verbs && setup.rail == VERBS &&
 				   k < COUNT(device_failures);
 		     k++)
