@@ -36,6 +36,13 @@ static struct quota *quota_find(const struct quotas *qs,
 	return NULL;
 }
 
+uint32_t quota_used(const struct quotas *qs, const struct ulnet_nid *nid)
+{
+	const struct quota *q = quota_find(qs, nid);
+
+	return q ? q->used : 0;
+}
+
 static struct quota *quota_new(struct quotas *qs, const struct ulnet_nid *nid)
 {
 	struct quota *q = pool_get(&qs->pool);

@@ -43,6 +43,8 @@ void quotas_fini(struct quotas *qs);
  * quota_put() is to be given. */
 struct quota *quota_take(struct quotas *qs, const struct ulnet_nid *nid,
 			 uint32_t n, uint64_t now);
+/* How much is charged to @nid. */
+uint32_t quota_used(const struct quotas *qs, const struct ulnet_nid *nid);
 /* Gives back @n of what quota_take() has charged to @q. */
 void quota_put(struct quotas *qs, struct quota *q, uint32_t n);
 

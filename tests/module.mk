@@ -344,6 +344,7 @@ unit_tests += %D%/unit/rpc_server_test
 	%D%/unit/rpc/server/serve/stall_test.c \
 	%D%/unit/rpc/server/serve/stored_test.c \
 	%D%/unit/rpc/server/session/suspect_test.c \
+	%D%/unit/rpc/server/session/door_test.c \
 	%D%/unit/rpc/server/session/export_test.c \
 	%D%/unit/rpc/server/session/hostile_control_test.c \
 	%D%/unit/rpc/server/session/record_test.c \
@@ -579,6 +580,11 @@ sim_measures += %D%/sim/crowd
 sim_measures += %D%/sim/fair
 sim_measures += %D%/sim/failover
 sim_measures += %D%/sim/takeover
+if WITH_TLS
+sim_measures += %D%/sim/knock
+%C%_sim_knock_SOURCES = %D%/sim/knock.c $(ulnet_keys_make)
+%C%_sim_knock_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
+endif
 
 # Deliberate mistakes, each of which a campaign or a unit test catches: run.sh patches
 # and compiles the files, and links them in front of the archives of the program.

@@ -17,7 +17,6 @@ int shake_begin(struct import *imp, shake_send_fn send)
 
 	if (sh && keys)
 		sh->h = handshake_new(HANDSHAKE_CLIENT, keys, &imp->ticket);
-	ticket_drop(&imp->ticket); /* it is good for one handshake */
 	if (sh && sh->h)
 		rc = handshake_feed(sh->h, NULL, 0);
 	keys_put(keys);
@@ -86,6 +85,7 @@ static enum shake_result shake_refused(struct import *imp, const char **why_p)
 	const char *why = handshake_error(imp->shake->h);
 
 	stat_count(imp->shard, RPC_STAT_handshakes_refused);
+	ticket_drop(&imp->ticket); /* perhaps all is well without it */
 	*why_p = *why ? why : "the server refuses the handshake";
 	return SHAKE_REFUSED;
 }
@@ -103,6 +103,9 @@ static enum shake_result shake_finish(struct import *imp)
 	imp->sealed = sealed_new(sh->h, &between, false, shard_now(imp->shard));
 	if (!imp->sealed)
 		return SHAKE_AGAIN;
+	/* Not before: an attempt that the server has not heard of must not use
+	 * up the ticket, or it would be gone after any outage. */
+	ticket_drop(&imp->ticket);
 	(void)handshake_ticket(sh->h, &imp->ticket);
 	return SHAKE_DONE;
 }

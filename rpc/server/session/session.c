@@ -2,6 +2,7 @@
 #include "rpc/server/session/session.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include "rpc/control.h"
 #include "rpc/keys.h"
@@ -21,12 +22,20 @@ struct session *session_find(const struct sessions *ss, uint64_t handle)
 
 /* ---- life ---- */
 
+static uint64_t client_hash(const struct sessions *ss,
+			    const uint8_t client_id[RPC_ID_SIZE])
+{
+	return hash_bytes(client_id, RPC_ID_SIZE, ss->seed);
+}
+
 /* It is not among those without an export any more. */
 static void session_grown(struct sessions *ss, struct session *se)
 {
+	if (!se->quota)
+		return;
 	list_del(&se->link);
-	if (se->quota)
-		quota_put(&ss->quotas, se->quota, 1);
+	hash_del(&ss->by_client, &se->by_client);
+	quota_put(&ss->quotas[se->class], se->quota, 1);
 	se->quota = NULL;
 }
 
@@ -45,26 +54,54 @@ void session_give(struct sessions *ss, struct session *se, struct export *e)
 	se->export = e;
 }
 
+/* Are there so many without an export that they soon could be no more? */
+static bool is_crowded(const struct sessions *ss)
+{
+	bool crowded = false;
+
+	for (unsigned int i = 0; i < DOOR_CLASSES; i++)
+		crowded |= ss->quotas[i].used > SESSIONS_MAX / 2;
+	return crowded;
+}
+
 static void drop_old(struct sessions *ss, uint64_t now)
 {
+	uint64_t life = is_crowded(ss) ? SESSION_LIFE_CROWDED : SESSION_LIFE;
+
 	while (!list_empty(&ss->young)) {
 		struct session *se =
 			list_first(&ss->young, struct session, link);
 
-		if (now < se->begun + SESSION_LIFE)
+		if (now < se->begun + life)
 			return;
 		session_drop(ss, se);
 	}
 }
 
-/* May one more handshake begin now? */
-static bool has_turn(struct sessions *ss, uint64_t now)
+static void session_name(struct session *se, const struct wire_shake *m)
 {
-	if (now - ss->since >= NSEC_PER_SEC) {
-		ss->since = now;
-		ss->left = SESSIONS_EACH;
+	memcpy(se->client_id, m->client_id, RPC_ID_SIZE);
+	se->client = m->client;
+	se->epoch = m->epoch;
+}
+
+/* Adds it to those without an export. */
+static int session_add(struct sessions *ss, struct session *se)
+{
+	int rc = id_alloc(&ss->table, se, &se->id);
+
+	if (rc)
+		return rc;
+	rc = hash_add(&ss->by_client, &se->by_client,
+		      client_hash(ss, se->client_id));
+	if (rc) {
+		id_free(&ss->table, se->id);
+		return rc;
 	}
-	return ss->left;
+	se->handle = shard_handle(ss->shard, se->id);
+	list_add_tail(&ss->young, &se->link);
+	stat_count(ss->shard, RPC_STAT_handshakes_begun);
+	return 0;
 }
 
 static int session_fill(struct sessions *ss, struct session *se,
@@ -72,42 +109,34 @@ static int session_fill(struct sessions *ss, struct session *se,
 			const struct wire_shake *m)
 {
 	struct keys *keys = rpc_keys_get(ss->shard->rpc);
-	uint64_t now = shard_now(ss->shard);
-	int rc = -ENOMEM;
 
-	se->quota = quota_take(&ss->quotas, &ev->source, 1, now);
+	se->begun = shard_now(ss->shard);
+	session_name(se, m);
+	se->quota =
+		quota_take(&ss->quotas[se->class], &ev->source, 1, se->begun);
 	if (se->quota)
 		se->h = handshake_new(HANDSHAKE_SERVER, keys, NULL);
 	keys_put(keys);
-	if (se->h)
-		rc = id_alloc(&ss->table, se, &se->id);
-	if (rc)
-		return rc;
-	se->handle = shard_handle(ss->shard, se->id);
-	memcpy(se->client_id, m->client_id, RPC_ID_SIZE);
-	se->client = m->client;
-	se->epoch = m->epoch;
-	se->begun = now;
-	list_add_tail(&ss->young, &se->link);
-	stat_count(ss->shard, RPC_STAT_handshakes_begun);
-	return 0;
+	return se->h ? session_add(ss, se) : -ENOMEM;
 }
 
 /* NULL: no memory, or the sender's host has its share. */
 static struct session *session_new(struct sessions *ss,
 				   const struct ulnet_event *ev,
-				   const struct wire_shake *m)
+				   const struct wire_shake *m,
+				   enum door_class class)
 {
 	struct session *se = calloc(1, sizeof(*se));
 
 	if (!se)
 		return NULL;
 	list_init(&se->link);
+	se->class = class;
 	if (!session_fill(ss, se, ev, m))
 		return se;
 	handshake_free(se->h);
 	if (se->quota)
-		quota_put(&ss->quotas, se->quota, 1);
+		quota_put(&ss->quotas[se->class], se->quota, 1);
 	free(se);
 	return NULL;
 }
@@ -125,7 +154,8 @@ static struct session *session_of(const struct sessions *ss,
 			       ? se
 			       : NULL;
 	}
-	list_for_each_entry (se, &ss->young, link)
+	hash_for_each_equal (se, &ss->by_client, client_hash(ss, m->client_id),
+			     by_client)
 		if (se->client == m->client && se->epoch == m->epoch &&
 		    !memcmp(se->client_id, m->client_id, RPC_ID_SIZE))
 			return se;
@@ -211,21 +241,74 @@ static void session_prove(struct sessions *ss, struct session *se)
 	se->sealed = sealed_new(se->h, &between, true, shard_now(ss->shard));
 }
 
-static void session_take(struct sessions *ss, struct session *se,
+/* Gives OpenSSL what has come. */
+static void session_feed(struct sessions *ss, struct session *se,
 			 const struct ulnet_event *ev,
 			 const struct wire_shake *m)
 {
 	size_t n = view_length(m->piece);
 
-	if (!n || m->offset != se->taken || se->refused)
-		return;
 	se->taken += (uint32_t)n;
 	if (handshake_feed(se->h, m->piece.p, n)) {
 		se->refused = true;
 		log_refused(ss, se, ev);
 	} else if (handshake_is_done(se->h) && !se->sealed) {
+		door_proved(&ss->door, &ev->source);
+		if (handshake_was_resumed(se->h))
+			stat_count(ss->shard, RPC_STAT_handshakes_resumed);
 		session_prove(ss, se);
 	}
+}
+
+/* ns of processor time of this thread; 0 where time is virtual. */
+static uint64_t spent(const struct sessions *ss)
+{
+	struct timespec t = { 0 };
+
+	if (!ss->shard->rpc->is_virtual)
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+static void session_step(struct sessions *ss, struct session *se,
+			 const struct ulnet_event *ev,
+			 const struct wire_shake *m)
+{
+	uint64_t before = spent(ss), took;
+	size_t had, has;
+
+	(void)handshake_bytes(se->h, &had);
+	session_feed(ss, se, ev, m);
+	(void)handshake_bytes(se->h, &has);
+	took = spent(ss) - before;
+	/* Part of a message of TLS costs next to nothing. */
+	if (has != had || se->refused)
+		took = MAX(took, SESSION_STEP);
+	door_take(&ss->door, se->class, took, shard_now(ss->shard));
+	ss->shard->stats->counts[RPC_STAT_handshakes_us] +=
+		took / NSEC_PER_USEC;
+}
+
+/* Returns false: the message has to come again. */
+static bool session_take(struct sessions *ss, struct session *se,
+			 const struct ulnet_event *ev,
+			 const struct wire_shake *m)
+{
+	if (!view_length(m->piece) || m->offset != se->taken || se->refused)
+		return true;
+	if (!door_go_on(&ss->door, se->class, shard_now(ss->shard))) {
+		stat_count(ss->shard, RPC_STAT_handshakes_deferred);
+		return false;
+	}
+	session_step(ss, se, ev, m);
+	return true;
+}
+
+/* Is a handshake of a client of the host @nid under way? */
+static bool is_busy(const struct sessions *ss, const struct ulnet_nid *nid)
+{
+	return quota_used(&ss->quotas[DOOR_KNOWN], nid) ||
+	       quota_used(&ss->quotas[DOOR_STRANGER], nid);
 }
 
 /* Returns the session that begins with @m; NULL: none, and @ev is answered. */
@@ -235,18 +318,20 @@ static struct session *session_begin(struct sessions *ss,
 {
 	uint64_t now = shard_now(ss->shard);
 	struct session *se = NULL;
+	enum door_class class;
 
 	drop_old(ss, now);
 	if (!rpc_has_keys(ss->shard->rpc)) {
 		shake_refuse(ss, ev, m, WIRE_REFUSED);
 		return NULL;
 	}
-	if (has_turn(ss, now))
-		se = session_new(ss, ev, m);
-	if (se)
-		ss->left--; /* whose host has its share uses up no turn */
-	else
+	if (door_begin(&ss->door, &ev->source, is_busy(ss, &ev->source),
+		       is_crowded(ss), now, &class))
+		se = session_new(ss, ev, m, class);
+	if (!se) {
+		stat_count(ss->shard, RPC_STAT_handshakes_deferred);
 		shake_refuse(ss, ev, m, WIRE_OVERLOADED);
+	}
 	return se;
 }
 
@@ -263,8 +348,8 @@ void session_on_shake(struct sessions *ss, const struct ulnet_event *ev,
 		se = session_begin(ss, ev, m);
 	if (!se || !se->h)
 		return;
-	session_take(ss, se, ev, m);
-	session_answer(ss, se, ev, m->seen);
+	if (session_take(ss, se, ev, m))
+		session_answer(ss, se, ev, m->seen);
 }
 
 /* ---- sealed messages ---- */
@@ -301,11 +386,15 @@ void session_lost(struct shard *s, const struct ulnet_event *ev,
 void sessions_init(struct sessions *ss, struct shard *s, uint64_t seed)
 {
 	ss->shard = s;
-	ss->since = shard_now(s);
-	ss->left = SESSIONS_EACH;
+	ss->seed = seed;
 	id_table_init(&ss->table, (uint8_t)(SESSION_TAG + s->cpt));
 	list_init(&ss->young);
-	quotas_init(&ss->quotas, "handshakes of clients", SESSIONS_MAX, seed);
+	hash_init(&ss->by_client);
+	quotas_init(&ss->quotas[DOOR_KNOWN], "handshakes of known hosts",
+		    SESSIONS_MAX, seed);
+	quotas_init(&ss->quotas[DOOR_STRANGER], "handshakes of strangers",
+		    SESSIONS_MAX, seed);
+	door_init(&ss->door, seed, shard_now(s));
 }
 
 void sessions_fini(struct sessions *ss)
@@ -313,5 +402,8 @@ void sessions_fini(struct sessions *ss)
 	while (!list_empty(&ss->young))
 		session_drop(ss, list_first(&ss->young, struct session, link));
 	id_table_fini(&ss->table);
-	quotas_fini(&ss->quotas);
+	hash_fini(&ss->by_client);
+	door_fini(&ss->door);
+	for (unsigned int i = 0; i < DOOR_CLASSES; i++)
+		quotas_fini(&ss->quotas[i]);
 }

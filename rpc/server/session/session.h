@@ -12,10 +12,10 @@
  * The client drives the handshake, and a session has no timer. A session
  * without an export is dropped when it is older than SESSION_LIFE and another
  * one begins. What strangers can use up is bounded: each host has its share of
- * SESSIONS_MAX sessions without an export, and only SESSIONS_EACH handshakes
- * begin in a second: a full one takes both sides 1.5 ms together
- * (bench/MEASURED.md), so strangers can still take up the larger part of a CPT.
- * Who comes beyond that is asked to wait.
+ * SESSIONS_MAX sessions without an export, and door.h bounds the processor
+ * time; those of known hosts have shares of their own. Who comes beyond that is
+ * asked to wait; if it is not the beginning of a handshake, its message counts
+ * as lost, and the client repeats it.
  *
  * Owner: the CPT that has the client's export, or else the one that owns the
  * NID which the first Shake came from.
@@ -28,21 +28,29 @@
 #include "rpc/quota.h"
 #include "rpc/rpc.h"
 #include "rpc/sealed.h"
+#include "rpc/server/session/door.h"
 
 struct export;
 struct handshake;
 struct wire_shake;
 
-#define SESSIONS_MAX  1024 /* of a CPT, without an export */
-#define SESSIONS_EACH 1000 /* handshakes that a CPT begins in a second */
-#define SESSION_LIFE  (10 * NSEC_PER_SEC)
+#define SESSIONS_MAX 1024 /* of a CPT and class, without an export */
+/* ns: how old one gets without an export; while there are many: a handshake is
+ * two round trips */
+#define SESSION_LIFE	     (10 * NSEC_PER_SEC)
+#define SESSION_LIFE_CROWDED NSEC_PER_SEC
 /* Tag of handles: the number of the CPT is added to it. */
 #define SESSION_TAG 0x80
+/* ns: what a step that gets further counts for, at least. Where time is virtual
+ * it takes none. */
+#define SESSION_STEP (100 * NSEC_PER_USEC)
 
 struct session {
 	uint64_t id;	       /* in sessions.table */
 	uint64_t handle;       /* on the wire: shard_handle(id) */
 	struct list link;      /* sessions.young, while it has no export */
+	/* sessions.by_client, likewise */
+	struct hash_node by_client;
 	struct quota *quota;   /* of sessions.quotas, likewise */
 	struct handshake *h;   /* NULL: it is over */
 	struct sealed *sealed; /* NULL: the client is not proved yet */
@@ -54,16 +62,17 @@ struct session {
 	uint32_t taken; /* bytes of the client's stream */
 	uint64_t begun; /* ns */
 	bool refused;	/* the client is not believed */
+	enum door_class class;
 };
 
 struct sessions {
 	struct shard *shard;
 	struct id_table table;
 	struct list young; /* session.link, the oldest first */
-	struct quotas quotas;
-	/* handshakes that may begin, in this second */
-	uint32_t left;
-	uint64_t since; /* ns: when this second began */
+	struct hash by_client; /* session.by_client, of young ones */
+	struct quotas quotas[DOOR_CLASSES]; /* of young ones */
+	struct door door;
+	uint64_t seed;
 	uint64_t logged_at;
 };
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/session/door.h"
+
+/* A host whose clients have proved who they are. */
+struct door_host {
+	struct hash_node by_nid;
+	struct list link; /* door.order */
+	struct ulnet_nid nid;
+};
+
+void door_init(struct door *d, uint64_t seed, uint64_t now)
+{
+	*d = (struct door){ .paid = { now, now },
+			    .started = now,
+			    .seed = seed };
+	hash_init(&d->by_nid);
+	list_init(&d->order);
+	pool_init(&d->pool, sizeof(struct door_host), DOOR_HOSTS);
+}
+
+static uint64_t host_hash(const struct door *d, const struct ulnet_nid *nid)
+{
+	return hash_bytes(nid, sizeof(*nid), d->seed);
+}
+
+static struct door_host *host_find(const struct door *d,
+				   const struct ulnet_nid *nid)
+{
+	struct door_host *h;
+
+	hash_for_each_equal (h, &d->by_nid, host_hash(d, nid), by_nid)
+		if (lnet_nid_eq(&h->nid, nid))
+			return h;
+	return NULL;
+}
+
+static void host_forget(struct door *d, struct door_host *h)
+{
+	hash_del(&d->by_nid, &h->by_nid);
+	list_del(&h->link);
+	pool_put(&d->pool, h);
+}
+
+void door_fini(struct door *d)
+{
+	while (!list_empty(&d->order))
+		host_forget(d, list_first(&d->order, struct door_host, link));
+	hash_fini(&d->by_nid);
+	pool_fini(&d->pool);
+}
+
+void door_proved(struct door *d, const struct ulnet_nid *nid)
+{
+	struct door_host *h = host_find(d, nid);
+
+	if (h) {
+		list_del(&h->link);
+		list_add_tail(&d->order, &h->link);
+		return;
+	}
+	if (d->by_nid.count == DOOR_HOSTS)
+		host_forget(d, list_first(&d->order, struct door_host, link));
+	h = pool_get(&d->pool);
+	if (!h)
+		return;
+	h->nid = *nid;
+	if (hash_add(&d->by_nid, &h->by_nid, host_hash(d, nid))) {
+		pool_put(&d->pool, h);
+		return;
+	}
+	list_add_tail(&d->order, &h->link);
+}
+
+/* ---- what they take ---- */
+
+bool door_begin(const struct door *d, const struct ulnet_nid *nid, bool busy,
+		bool crowded, uint64_t now, enum door_class *class_p)
+{
+	bool known = host_find(d, nid);
+	enum door_class class = known || now - d->started < DOOR_START
+					? DOOR_KNOWN
+					: DOOR_STRANGER;
+
+	if (d->paid[class] > now)
+		return false;
+	crowded |= d->paid[class] + DOOR_SPARE / 2 > now;
+	if (!known && busy && crowded)
+		return false;
+	*class_p = class;
+	return true;
+}
+
+bool door_go_on(const struct door *d, enum door_class class, uint64_t now)
+{
+	return d->paid[class] <= now + DOOR_SPARE;
+}
+
+void door_take(struct door *d, enum door_class class, uint64_t ns, uint64_t now)
+{
+	uint64_t of = class == DOOR_KNOWN ? DOOR_KNOWN_OF : DOOR_STRANGER_OF;
+	uint64_t least = now > DOOR_SPARE ? now - DOOR_SPARE : 0;
+
+	d->paid[class] = MAX(d->paid[class], least) + of * ns;
+}

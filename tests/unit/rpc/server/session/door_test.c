@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The door: how much time handshakes may take, of known hosts and of strangers,
+ * and whose turn it is. */
+#include "rpc/server/session/door.h"
+
+#include <criterion/criterion.h>
+
+#define MSEC UINT64_C(1000000)
+#define SEC  (1000 * MSEC)
+#define STEP (MSEC / 2)
+
+TestSuite(door, .timeout = 60);
+
+static struct ulnet_nid host(unsigned int i)
+{
+	char text[LNET_NIDSTR_SIZE];
+	struct ulnet_nid nid;
+
+	snprintf(text, sizeof(text), "10.1.%u.%u@tcp", i / 250, i % 250 + 1);
+	cr_assert_eq(lnet_nid_parse(text, &nid), 0);
+	return nid;
+}
+
+/* Host @i begins, and takes STEP, if it may. */
+static bool enters(struct door *d, unsigned int i, bool busy, uint64_t now,
+		   enum door_class is)
+{
+	struct ulnet_nid nid = host(i);
+	enum door_class class;
+
+	if (!door_begin(d, &nid, busy, false, now, &class))
+		return false;
+	cr_assert_eq(class, is);
+	door_take(d, class, STEP, now);
+	return true;
+}
+
+/* Host @i tries all the time, from @from on for a second. Returns what it
+ * took. */
+static uint64_t takes(struct door *d, unsigned int i, uint64_t from,
+		      enum door_class is)
+{
+	uint64_t n = 0;
+
+	for (uint64_t at = 0; at < SEC; at += MSEC / 10)
+		n += enters(d, i, false, from + at, is);
+	return n * STEP;
+}
+
+Test(door, shares)
+{
+	struct ulnet_nid known = host(1);
+	uint64_t t = 100 * SEC, took;
+	struct door d;
+
+	door_init(&d, 1, t);
+	/* It has just begun, and knows nobody. */
+	took = takes(&d, 7, t, DOOR_KNOWN);
+	cr_assert_geq(took, SEC / 2 - STEP);
+	cr_assert_leq(took, (SEC + DOOR_SPARE) / 2 + STEP);
+	t += DOOR_START;
+	took = takes(&d, 7, t, DOOR_STRANGER);
+	cr_assert_geq(took, SEC / 8 - STEP);
+	cr_assert_leq(took, (SEC + DOOR_SPARE) / 8 + STEP);
+	/* Strangers who have taken all leave known hosts theirs. */
+	door_proved(&d, &known);
+	took = takes(&d, 1, t, DOOR_KNOWN);
+	cr_assert_geq(took, SEC / 2 - STEP);
+	cr_assert_leq(took, (SEC + DOOR_SPARE) / 2 + STEP);
+	door_fini(&d);
+}
+
+/* A long silence saves up no more than a short one. */
+Test(door, spare)
+{
+	uint64_t t = 1000 * SEC;
+	unsigned int n = 0;
+	struct door d;
+
+	door_init(&d, 1, 0);
+	while (enters(&d, n, false, t, DOOR_STRANGER))
+		n++;
+	cr_assert_eq(n, DOOR_SPARE / DOOR_STRANGER_OF / STEP + 1);
+	door_fini(&d);
+}
+
+/* What is under way goes on for a while when nothing begins any more. */
+Test(door, under_way)
+{
+	uint64_t t = 1000 * SEC, n = 0;
+	struct door d;
+
+	door_init(&d, 1, 0);
+	while (enters(&d, 1, false, t, DOOR_STRANGER)) {
+	}
+	for (; door_go_on(&d, DOOR_STRANGER, t); n++)
+		door_take(&d, DOOR_STRANGER, STEP, t);
+	cr_assert_geq(n, DOOR_SPARE / DOOR_STRANGER_OF / STEP);
+	cr_assert_leq(n, DOOR_SPARE / DOOR_STRANGER_OF / STEP + 1);
+	cr_assert(door_go_on(&d, DOOR_KNOWN, t));
+	cr_assert(door_go_on(&d, DOOR_STRANGER, t + STEP * DOOR_STRANGER_OF));
+	door_fini(&d);
+}
+
+/* Half of what strangers have is for hosts with no handshake under way. */
+Test(door, one_for_each_host)
+{
+	uint64_t t = 1000 * SEC, n = 0;
+	struct ulnet_nid known = host(2);
+	struct door d;
+
+	door_init(&d, 1, 0);
+	while (enters(&d, 1, true, t, DOOR_STRANGER))
+		n++;
+	cr_assert_leq(n, DOOR_SPARE / DOOR_STRANGER_OF / STEP / 2 + 1);
+	cr_assert(enters(&d, 3, false, t, DOOR_STRANGER));
+	door_proved(&d, &known);
+	for (n = 0; enters(&d, 2, true, t, DOOR_KNOWN); n++) {
+	}
+	cr_assert_geq(n, DOOR_SPARE / DOOR_KNOWN_OF / STEP);
+	door_fini(&d);
+}
+
+/* It remembers the hosts that have proved who they are last. */
+Test(door, known_hosts)
+{
+	struct door d;
+
+	door_init(&d, 1, 0);
+	for (unsigned int i = 0; i <= DOOR_HOSTS; i++) {
+		struct ulnet_nid nid = host(i), first = host(0);
+
+		door_proved(&d, &nid);
+		if (i == DOOR_HOSTS / 2)
+			door_proved(&d, &first);
+	}
+	cr_assert_eq(d.by_nid.count, DOOR_HOSTS);
+	cr_assert(enters(&d, 0, false, 1000 * SEC, DOOR_KNOWN));
+	cr_assert(enters(&d, 1, false, 1000 * SEC, DOOR_STRANGER));
+	cr_assert(enters(&d, 2, false, 1000 * SEC, DOOR_KNOWN));
+	door_fini(&d);
+}
