@@ -349,13 +349,17 @@ static bool out_is_to_self(const struct msg_out *msg)
 	       lnet_nid_is_lo(&msg->target);
 }
 
+static out_of_line struct lnet_cpt *out_sender_of(struct lnet *node,
+						  const struct ulnet_nid *dst)
+{
+	return node->cpt[node_cpt_of(node, dst)];
+}
+
 struct lnet_cpt *out_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
 {
-	struct lnet *node = cpt->node;
-
-	if (lnet_nid_is_lo(dst))
+	if (cpt->node->cpts == 1 || lnet_nid_is_lo(dst))
 		return cpt;
-	return node->cpt[node_cpt_of(node, dst)];
+	return out_sender_of(cpt->node, dst);
 }
 
 /* Makes @msg, which has a path, take its credits, unless a fault rule takes

@@ -124,24 +124,36 @@ static void request_ack(struct msg_in *msg)
 	out_launch(out);
 }
 
+/* The sender of @msg, a PUT, wants an ACK, and gets it unless the handler of
+ * @ev withholds it. */
+static out_of_line void request_put_acked(struct msg_in *msg,
+					  struct ulnet_event *ev)
+{
+	struct portal_cpt *pc = portal_cpt(msg->md->cpt);
+
+	pc->ack_withheld = false;
+	md_event_put(msg->md, ev, 0);
+	msg->md = NULL;
+	if (likely(!pc->ack_withheld))
+		request_ack(msg);
+	else
+		in_free(msg);
+}
+
 static void request_put_done(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
 	struct ulnet_event ev;
-	bool ack = msg->out.status == 0 &&
-		   !wire_handle_is_none(&msg->out.hdr.wmd) &&
-		   !(msg->md->options & LNET_MD_ACK_DISABLE);
-
-	struct portal_cpt *pc = portal_cpt(msg->md->cpt);
 
 	request_event(msg, &ev, LNET_EVENT_PUT);
-	pc->ack_withheld = false;
+	if (msg->out.status == 0 && !wire_handle_is_none(&msg->out.hdr.wmd) &&
+	    !(msg->md->options & LNET_MD_ACK_DISABLE)) {
+		request_put_acked(msg, &ev);
+		return;
+	}
 	md_event_put(msg->md, &ev, 0);
 	msg->md = NULL;
-	if (ack && likely(!pc->ack_withheld))
-		request_ack(msg);
-	else
-		in_free(msg);
+	in_free(msg);
 }
 
 static void request_reply_sent(struct work *w)

@@ -115,10 +115,21 @@ void lnet_post(struct lnet *node, unsigned int cpt, struct ulnet_work *work)
 	loop_post(node->loops[cpt], work_of(work));
 }
 
-void lnet_defer(struct lnet *node, unsigned int cpt, struct ulnet_work *work)
+static out_of_line void defer_outside(struct lnet *node, unsigned int cpt,
+				      struct ulnet_work *work)
 {
 	node_check_owner(node, cpt, "lnet_defer");
 	loop_defer_owned(node->loops[cpt], work_of(work));
+}
+
+void lnet_defer(struct lnet *node, unsigned int cpt, struct ulnet_work *work)
+{
+	struct loop *l = node->loops[cpt];
+
+	if (likely(loop_current() == l))
+		loop_defer_owned(l, work_of(work));
+	else
+		defer_outside(node, cpt, work);
 }
 
 /* ---- timers ---- */

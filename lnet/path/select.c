@@ -9,18 +9,24 @@
 #include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
-/* With health_sensitivity 0, health decides nothing (seed 000). Whatever the
- * setting, interfaces that are down are avoided. */
-static uint32_t criteria_ignored(const struct lnet_cpt *cpt)
+static out_of_line uint32_t criteria_ignored(const struct lnet_cpt *cpt)
 {
 	uint32_t ignored = RANK_SELDOM;
 
 	if (!cpt->policies)
 		ignored |= RANK_BY_POLICY;
-
-	if (unlikely(!settings_health_is_on(&cpt->node->settings)))
+	if (!settings_health_is_on(&cpt->node->settings))
 		ignored |= RANK_BY(HEALTH) | RANK_BY(PEER_HEALTH);
 	return ignored;
+}
+
+/* Is seek.ignored the usual one? With health_sensitivity 0, health decides
+ * nothing (seed 000). Whatever the setting, interfaces that are down are
+ * avoided. */
+static inline bool is_usual(const struct lnet_cpt *cpt)
+{
+	return likely(!cpt->policies &&
+		      settings_health_is_on(&cpt->node->settings));
 }
 
 /* ---- nets ---- */
@@ -402,12 +408,12 @@ static out_of_line void rank_peer_ni_by_policy(const struct seek *s,
 	r->key[LNET_PATH_PREFERRED] = ni && verdict_prefers(s->cpt, p, ni);
 }
 
-/* Returns the best peer NI of @theirs for messages from @ni. Unless s->ignored
- * has NAMED, the one that the sender named is best while no other one is
- * healthier. */
-static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
-					   const struct lnet_peer_net *theirs,
-					   const struct lnet_ni *ni)
+/* Returns the best peer NI of @theirs for messages from @ni. @named, a
+ * constant: s->ignored does not have NAMED, so that the peer NI that the sender
+ * named is best while no other one is healthier. */
+static in_line struct lnet_peer_ni *best_peer_ni(
+	const struct seek *s, const struct lnet_peer_net *theirs,
+	const struct lnet_ni *ni, bool named)
 {
 	bool connecting = who_connects(s, theirs) & ni->bit;
 	struct lnet_peer_ni *p;
@@ -421,7 +427,7 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 			rank_peer_ni_tries(s, p, ni, r);
 		r->key[LNET_PATH_PEER_UP] = !p->down;
 		r->key[LNET_PATH_HEALTH] = p->health;
-		if (unlikely(!(s->ignored & RANK_BY(NAMED))))
+		if (named)
 			r->key[LNET_PATH_NAMED] = p == s->dst;
 		if (unlikely(s->cpt->policies))
 			rank_peer_ni_by_policy(s, p, ni, r);
@@ -433,6 +439,13 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 		stage_offer(&st, LNET_PATH_PEER_NI, p, &p->nid);
 	}
 	return stage_end(&st);
+}
+
+static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
+					   const struct lnet_peer_net *theirs,
+					   const struct lnet_ni *ni)
+{
+	return best_peer_ni(s, theirs, ni, false);
 }
 
 /* Notes in the trace that the peer NI named was taken without comparison. */
@@ -462,12 +475,14 @@ static bool keeps_to_named(const struct seek *s)
 	       (!s->dst->down || !any_is_up(s->dst->net));
 }
 
-static int from_named_to_best(const struct seek *s, struct path *path)
+static out_of_line int from_named_to_best(const struct seek *s,
+					  struct path *path)
 {
 	struct seek named = *s;
 
 	named.ignored &= ~RANK_BY(NAMED);
-	path->lpni = path->dst = choose_peer_ni(&named, s->dst->net, s->src);
+	path->lpni = path->dst =
+		best_peer_ni(&named, s->dst->net, s->src, true);
 	return 0;
 }
 
@@ -834,9 +849,11 @@ int path_select(struct lnet_cpt *cpt, const struct path_request *request,
 {
 	struct seek s = { .cpt = cpt,
 			  .request = request,
-			  .ignored = criteria_ignored(cpt),
+			  .ignored = STAGE_IGNORED,
 			  .trace = trace };
 
+	if (unlikely(!is_usual(cpt)))
+		s.ignored = criteria_ignored(cpt);
 	/* No path leads to 0@lo. */
 	if (unlikely(lnet_nid_is_lo(request->dst)))
 		return -EHOSTUNREACH;

@@ -35,6 +35,18 @@ bool stage_is_better_by(uint32_t criteria,
 	return rank_is_better(criteria, r, best);
 }
 
+void stage_offer_traced(struct stage *st, enum ulnet_path_kind kind,
+			void *candidate, const struct ulnet_nid *nid)
+{
+	struct path_trace *t = st->seek->trace;
+
+	stage_trace(t, kind, nid, LNET_PATH_CHOSEN, st->next_rank);
+	if (st->best && !stage_is_better(st, kind))
+		return;
+	stage_take(st, candidate);
+	st->after_best = t->n;
+}
+
 void stage_explain(const struct stage *st)
 {
 	struct path_trace *t = st->seek->trace;

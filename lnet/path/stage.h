@@ -63,6 +63,10 @@ static inline struct path_rank *stage_rank(struct stage *st)
 	return st->next_rank;
 }
 
+/* The usual seek.ignored. It is a constant, so that little code is made of the
+ * comparison. */
+#define STAGE_IGNORED (RANK_BY_POLICY | RANK_SELDOM)
+
 static inline bool stage_is_better(const struct stage *st,
 				   enum ulnet_path_kind kind)
 {
@@ -70,32 +74,35 @@ static inline bool stage_is_better(const struct stage *st,
 	const struct path_rank *best = st->best_rank;
 	uint32_t ignored = st->seek->ignored;
 
-	/* The usual mask is a constant, so that little code is made of the
-	 * comparison. */
-	if (likely(ignored == (RANK_BY_POLICY | RANK_SELDOM)))
-		return rank_is_better(rank_criteria[kind] &
-					      ~(RANK_BY_POLICY | RANK_SELDOM),
-				      r, best);
+	if (likely(ignored == STAGE_IGNORED))
+		return rank_is_better(rank_criteria[kind] & ~STAGE_IGNORED, r,
+				      best);
 	return stage_is_better_by(rank_criteria[kind] & ~ignored, r, best);
 }
+
+/* The candidate of stage_rank() is the best one so far. */
+static inline void stage_take(struct stage *st, void *candidate)
+{
+	struct path_rank *r = st->next_rank;
+
+	st->best = candidate;
+	st->next_rank = st->best_rank;
+	st->best_rank = r;
+}
+
+/* stage_offer() with a trace. */
+void stage_offer_traced(struct stage *st, enum ulnet_path_kind kind,
+			void *candidate, const struct ulnet_nid *nid);
 
 /* Compares @candidate, whose rank the caller has put into stage_rank(), with
  * the best one so far. */
 static inline void stage_offer(struct stage *st, enum ulnet_path_kind kind,
 			       void *candidate, const struct ulnet_nid *nid)
 {
-	struct path_rank *r = st->next_rank;
-	struct path_trace *t = st->seek->trace;
-
-	if (unlikely(t))
-		stage_trace(t, kind, nid, LNET_PATH_CHOSEN, r);
-	if (st->best && !stage_is_better(st, kind))
-		return;
-	st->best = candidate;
-	st->next_rank = st->best_rank;
-	st->best_rank = r;
-	if (unlikely(t))
-		st->after_best = t->n;
+	if (unlikely(st->seek->trace))
+		stage_offer_traced(st, kind, candidate, nid);
+	else if (!st->best || stage_is_better(st, kind))
+		stage_take(st, candidate);
 }
 
 /* Notes in the trace that the candidate with @nid cannot be chosen, and why. */
