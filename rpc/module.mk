@@ -7,6 +7,7 @@ libulrpccore_a_SOURCES += %D%/inbox.c %D%/inbox.h
 libulrpccore_a_SOURCES += %D%/keys.c %D%/keys.h
 libulrpccore_a_SOURCES += %D%/quota.c %D%/quota.h
 libulrpccore_a_SOURCES += %D%/rpc.c %D%/rpc.h
+libulrpccore_a_SOURCES += %D%/rules.c %D%/rules.h
 libulrpccore_a_SOURCES += %D%/run.c %D%/run.h
 libulrpccore_a_SOURCES += %D%/forwarded.c %D%/forwarded.h
 libulrpccore_a_SOURCES += %D%/sealed.c %D%/sealed.h

@@ -44,6 +44,7 @@ struct conn_events;
 struct stats;
 struct stat_shard;
 struct runs;
+struct ulrpc_rules;
 
 /* ---- waiting ---- */
 
@@ -144,6 +145,7 @@ struct ulrpc {
 	bool shutdown_due; /* shutdown.done is to be called */
 	/* for the next handshakes; NULL: none, for ever */
 	struct keys *keys;
+	struct ulrpc_rules *rules; /* NULL: none */
 	struct services *services;
 	struct client_ids *client_ids; /* of exports; with its own lock */
 	struct import_names *names;    /* of imports; with its own lock */
@@ -193,6 +195,8 @@ struct rpc_side {
 	void (*on_heard)(struct shard *s, const struct ulnet_nid *nid);
 	/* The node's NIs, or their states, have changed. */
 	void (*on_changed)(struct shard *s);
+	/* ulrpc_use_rules() was called. */
+	void (*on_rules)(struct shard *s);
 };
 
 /* A part of RPC. Functions may be NULL. Those with a shard are called by the

@@ -247,6 +247,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/quiet_test.c \
 	%D%/unit/rpc/rails_test.c \
 	%D%/unit/rpc/refused_test.c \
+	%D%/unit/rpc/rules_test.c \
 	%D%/unit/rpc/shard_test.c \
 	%D%/unit/rpc/slow_pair_test.c \
 	%D%/unit/rpc/slow_server_test.c \
@@ -257,6 +258,7 @@ if WITH_TLS
 unit_tests += %D%/unit/rpc_proof_test
 %C%_unit_rpc_proof_test_SOURCES = \
 	%D%/unit/rpc/forgery_test.c \
+	%D%/unit/rpc/permit_test.c \
 	%D%/unit/rpc/proof_rig.h \
 	%D%/unit/rpc/proof_test.c \
 	$(ulnet_keys_make)

@@ -45,6 +45,9 @@ struct ulrpc_method_conf {
 	/* a call that may have been executed before is executed again only if
 	 * both the method and the call are ULRPC_IDEMPOTENT */
 	enum ulrpc_semantics semantics;
+	/* the least that calls have to have, if it is more than the service's;
+	 * a client that has proved who it is raises its flavour by itself */
+	enum ulrpc_flavour flavour;
 };
 
 struct ulrpc_service_conf {
@@ -129,6 +132,64 @@ struct ulrpc_service_conf {
 	/* result if the configuration is refused; NULL: not wanted */
 	struct ulnet_conf_error *err;
 };
+
+/* ---- who may call what: ulrpc_rules_new(3), ulnet_security(7) ---- */
+
+/*
+ * A rule lets those whom it names call what it names. Lists end with NULL; all
+ * lists and texts of a rule have to fit. In a list, * stands for any text and ?
+ * for any character.
+ */
+struct ulrpc_rule {
+	const char *const *services; /* NULL: all */
+	const char *const *methods;  /* NULL: all */
+	/* names that peers have proved, and groups of such names: one of both
+	 * has to fit; both NULL: anybody, also who has proved nothing */
+	const char *const *names, *const *groups;
+	const char *nids; /* that peers connect from: lnet_nidlist(3); NULL: any
+			   */
+	/* how they have proved it; ULRPC_PEER_UNKNOWN: however they have */
+	enum ulrpc_peer_kind kind;
+	/* the least that their calls have to have, if it is more than the
+	 * service's and the method's */
+	enum ulrpc_flavour flavour;
+	unsigned int line; /* of a file, for messages; 0: of none */
+};
+
+struct ulrpc_group {
+	const char *name;
+	const char *const *names;
+	unsigned int line;
+};
+
+/* What no rule lets in is refused. */
+struct ulrpc_rules_conf {
+	const struct ulrpc_rule *rules;
+	unsigned int nrules;
+	const struct ulrpc_group *groups;
+	unsigned int ngroups;
+};
+
+struct ulrpc_rules;
+
+/*
+ * Makes rules, which do not change any more; @conf is copied. The caller owes
+ * ulrpc_rules_put(). On error @why, of @size bytes, gets a sentence that names
+ * the item, and its line. -EINVAL, -ENOENT: no such group, -EEXIST,
+ * -ENAMETOOLONG; -E2BIG: more than 1000 rules or groups, or 10,000 texts to
+ * compare with in all lists; -ENOMEM. Any thread.
+ */
+ULNET_EXPORT int ulrpc_rules_new(const struct ulrpc_rules_conf *conf,
+				 struct ulrpc_rules **rules_p, char *why,
+				 size_t size);
+/* NULL is fine. */
+ULNET_EXPORT void ulrpc_rules_put(struct ulrpc_rules *rules);
+/*
+ * From the return on, @rules, to which it takes a reference of its own, decide
+ * about all calls that come; NULL: there are no rules. Calls that have come
+ * before go on. -EDEADLK: called in a turn. Waits, as *_wait.
+ */
+ULNET_EXPORT int ulrpc_use_rules(struct ulrpc *rpc, struct ulrpc_rules *rules);
 
 /* ---- durable services: ulrpc_request_record(3) ---- */
 

@@ -728,6 +728,13 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		on_stale(call, r);
 		client_reopen(c);
 		return true;
+	case WIRE_REFUSED:
+		/* The method, or a rule, takes more than the service does. */
+		if (!client_raise(c, r->error))
+			return false;
+		on_stale(call, r);
+		client_reopen(c);
+		return true;
 	case WIRE_UNKNOWN_CALL:
 		if (!query)
 			return false;

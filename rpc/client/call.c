@@ -484,6 +484,8 @@ static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
 	return rc == -EBADMSG ? ULRPC_CAUSE_CHECKSUM : ULRPC_CAUSE_BAD_REPLY;
 }
 
+#define NO_ROOM "the service refuses the call, and there was no room to say why"
+
 /* Sets cause and execution for a reply without success. */
 static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 		       struct ulrpc_outcome *o)
@@ -502,6 +504,8 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 	if (r->status == WIRE_DOUBTFUL)
 		o->cause = import_forgotten_cause(call->client->imp);
 	text_take(o->text, r->body, r->length);
+	if (r->status == WIRE_REFUSED && !r->length)
+		text_copy(o->text, sizeof(o->text), NO_ROOM);
 }
 
 /* ---- a reply that the server holds ---- */

@@ -61,6 +61,16 @@ bool client_agrees(struct ulrpc_client *c, const struct wire_opened *m)
 	return true;
 }
 
+bool client_raise(struct ulrpc_client *c, uint32_t wanted)
+{
+	enum ulrpc_flavour told = flavour_of_wire(wanted);
+
+	if (!c->imp->secure || told <= ULRPC_FLAVOUR_AUTH || told > FLAVOUR_MAX)
+		return false;
+	c->least = MAX(c->least, told);
+	return true;
+}
+
 void client_refusal(const struct ulrpc_client *c, char *text, size_t size)
 {
 	const struct import *imp = c->imp;

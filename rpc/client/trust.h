@@ -39,6 +39,10 @@ bool client_server_is_right(const struct ulrpc_client *c);
 /* Takes the flavour that the server names. Returns false if it is less than
  * this client has to have, or one that it does not know. */
 bool client_agrees(struct ulrpc_client *c, const struct wire_opened *m);
+/* The service refuses a call that does not have the flavour @wanted, as in
+ * replies. Returns false if this client cannot have it; else the next opening
+ * of the service agrees on it. */
+bool client_raise(struct ulrpc_client *c, uint32_t wanted);
 /* Writes why the server, or this client, wants no calls; "": that is not so. */
 void client_refusal(const struct ulrpc_client *c, char *text, size_t size);
 

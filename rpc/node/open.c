@@ -56,6 +56,7 @@ static const struct rpc_side server_side = {
 	.unsealed = export_unsealed,
 	.on_conn_event = suspects_on_conn_event,
 	.on_changed = notifier_begin,
+	.on_rules = exports_on_rules,
 };
 
 /* ---- shards ---- */
@@ -267,6 +268,7 @@ static void parts_free(struct ulrpc *rpc)
 		if (parts[i]->free)
 			parts[i]->free(rpc);
 	keys_put(rpc->keys);
+	ulrpc_rules_put(rpc->rules);
 	wait_fini(&rpc->wait);
 	free(rpc->shards);
 	free(rpc);

@@ -44,6 +44,9 @@ int service_method_check(const struct ulrpc_service_conf *c,
 	if ((unsigned int)mc->semantics > ULRPC_EXACTLY_ONCE)
 		return refuse(c, "methods: '%.64s': %u is no semantics",
 			      mc->name, (unsigned int)mc->semantics);
+	if ((unsigned int)mc->flavour > FLAVOUR_MAX)
+		return refuse(c, "methods: '%.64s': %u is no flavour", mc->name,
+			      (unsigned int)mc->flavour);
 	return 0;
 }
 

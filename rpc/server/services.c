@@ -264,8 +264,11 @@ static void workers_end(struct ulrpc_service *svc)
 
 static void forget_portal(struct export *e, void *sc)
 {
-	e->opened &=
-		~(UINT64_C(1) << ((struct service_cpt *)sc)->service->portal);
+	uint64_t bit = UINT64_C(1)
+		       << ((struct service_cpt *)sc)->service->portal;
+
+	e->opened &= ~bit;
+	export_judge_anew(e, bit);
 }
 
 static int service_cpt_stop(void *arg)
@@ -405,8 +408,10 @@ static int method_add(struct ulrpc_service *svc,
 		.arg = mc->arg,
 		.run = mc->run,
 		.semantics = mc->semantics,
+		.flavour = flavour_meant(mc->flavour, false),
 		.name = *names,
 	};
+	svc->most = MAX(svc->most, svc->methods[i].flavour);
 	*names = stpcpy(*names, mc->name) + 1;
 	return ulrpc_method_declare(svc->rpc, mc->name);
 }

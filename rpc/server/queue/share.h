@@ -43,6 +43,7 @@ struct host {
 	unsigned int portal;
 	unsigned int shares; /* shares that refer to it */
 	struct usage used;
+	uint64_t logged_at; /* ns: when a refusal was logged last; 0: never */
 	struct sched_host queue; /* guarded by exec.lock */
 };
 
@@ -66,6 +67,15 @@ struct grant {
 	uint64_t least;	 /* ns: the shortest wait in these 100 ms */
 };
 
+/* What has been found out about the calls that a client may make to a service:
+ * serve/permit.h. All 0: nothing yet. */
+struct permit {
+	uint64_t methods; /* a bit for each that it may call, by its place */
+	/* of the messages that this was found out of: enum ulrpc_flavour */
+	uint8_t flavour;
+	bool all; /* it may call all methods */
+};
+
 /* What a client uses of a service. Exists as long as the client's connection,
  * or as anything is charged to it. */
 struct share {
@@ -76,6 +86,7 @@ struct share {
 	struct list active; /* ulrpc_request.share_link: under way */
 	bool gone;	    /* the connection has ended */
 	struct grant grant;
+	struct permit permit;
 	/* guarded by exec.lock while requests of the client are queued */
 	struct sched_client queue;
 };

@@ -6,6 +6,7 @@
 
 #include "rpc/server/serve/cancel.h"
 #include "rpc/server/serve/durable.h"
+#include "rpc/server/serve/permit.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/export_control.h"
 #include "rpc/server/serve/reply.h"
@@ -33,16 +34,17 @@ static bool request_may_repeat(const struct ulrpc_service *svc,
 }
 
 /* Answers @c with @status. @again, for WIRE_OVERLOADED: ns until workers may be
- * free; 0: not known. */
-static out_of_line void request_refuse(struct request_batch *b,
-				       const struct wire_call *c,
-				       uint32_t status, uint64_t now,
-				       uint64_t again)
+ * free; 0: not known. @why: of WIRE_REFUSED. */
+static void request_refuse(struct request_batch *b, const struct wire_call *c,
+			   uint32_t status, uint64_t now, uint64_t again,
+			   const struct denial *why)
 {
 	struct wire_reply reply = {
 		.xid = c->xid,
 		.attempt = c->attempt,
 		.status = status,
+		.error = why->flavour,
+		.length = why->length,
 	};
 	const struct request_report report = {
 		.service = b->sc->stats,
@@ -61,11 +63,29 @@ static out_of_line void request_refuse(struct request_batch *b,
 		reply.absent = b->unknown_for;
 	}
 	request_batch_add_deadline(b, c, now);
-	reply_add(b, &reply, NULL, false, NULL);
+	reply_add(b, &reply, why->text, false, NULL);
 }
 
-/* Sets the export and the share of @b. Returns WIRE_OK, or the status with
- * which all calls of @m are refused. */
+/* The client of @b has not been cleared for all methods of the service. Sets
+ * the share of @b, and returns what check_connection() returns. */
+static out_of_line uint32_t check_closely(struct request_batch *b)
+{
+	struct service_cpt *sc = b->sc;
+	struct export *e = b->export;
+	unsigned int portal = sc->service->portal;
+	struct share *share;
+
+	if (!(e->opened & UINT64_C(1) << portal))
+		return WIRE_NO_SERVICE;
+	share = export_share(sc->shard->exports, e, portal);
+	if (!share)
+		return WIRE_OVERLOADED;
+	b->share = share;
+	return permit_all(b) ? WIRE_OK : STATUS_JUDGE;
+}
+
+/* Sets the export and the share of @b. Returns WIRE_OK; STATUS_JUDGE: each call
+ * is to be judged; or the status with which all calls of @m are refused. */
 static uint32_t check_connection(struct request_batch *b,
 				 const struct wire_requests *m, uint64_t now)
 {
@@ -89,8 +109,8 @@ static uint32_t check_connection(struct request_batch *b,
 	b->refused = sc->fsm.state != SERVICE_CPT_UP;
 	if (b->refused)
 		return WIRE_SHUTTING_DOWN;
-	if (!(e->opened & UINT64_C(1) << sc->service->portal))
-		return WIRE_NO_SERVICE;
+	if (unlikely(!(e->cleared & UINT64_C(1) << sc->service->portal)))
+		return check_closely(b);
 	share = export_share(sc->shard->exports, e, sc->service->portal);
 	if (!share)
 		return WIRE_OVERLOADED;
@@ -211,8 +231,27 @@ static out_of_line uint32_t read_known(struct request_batch *b,
 	}
 }
 
+/* Judges @c, if @status says so, and refuses it, unless it may be executed. */
+static out_of_line void read_closely(struct request_batch *b,
+				     const struct wire_call *c,
+				     struct record *rec, bool may_pin,
+				     uint32_t status, uint64_t again)
+{
+	uint64_t now = shard_now(b->sc->shard);
+	struct denial why = { .length = 0 };
+
+	if (status == STATUS_JUDGE) {
+		status = permit_call(b, c, &why);
+		if (!status)
+			status =
+				request_arrive(b, c, rec, may_pin, now, &again);
+	}
+	if (status)
+		request_refuse(b, c, status, now, again, &why);
+}
+
 /* Reads a call of a message. @all: WIRE_OK, or the status with which all calls
- * of the message are refused. */
+ * of the message are refused; STATUS_JUDGE. */
 static inline void read_call(struct request_batch *b, const struct wire_call *c,
 			     uint32_t all, bool may_pin, uint64_t now)
 {
@@ -233,7 +272,7 @@ static inline void read_call(struct request_batch *b, const struct wire_call *c,
 	if (likely(!status))
 		status = request_arrive(b, c, rec, may_pin, now, &again);
 	if (unlikely(status))
-		request_refuse(b, c, status, now, again);
+		read_closely(b, c, rec, may_pin, status, again);
 }
 
 /* How a message is read. */
@@ -258,7 +297,7 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		return;
 	}
 	all = check_connection(b, m, now);
-	if (likely(!all))
+	if (likely(!all) || (all == STATUS_JUDGE && refused))
 		all = refused;
 	if (likely(m->ncalls))
 		request_batch_add_deadline(b, &calls[0], now);

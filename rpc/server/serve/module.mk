@@ -5,6 +5,7 @@ libulrpccore_a_SOURCES += %D%/deadline.c %D%/deadline.h
 libulrpccore_a_SOURCES += %D%/durable.c %D%/durable.h
 libulrpccore_a_SOURCES += %D%/handler.c
 libulrpccore_a_SOURCES += %D%/long_reply.c
+libulrpccore_a_SOURCES += %D%/permit.c %D%/permit.h
 libulrpccore_a_SOURCES += %D%/reply.c %D%/reply.h
 libulrpccore_a_SOURCES += %D%/request.c %D%/request.h
 libulrpccore_a_SOURCES += %D%/request_end.c

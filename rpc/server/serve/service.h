@@ -184,6 +184,7 @@ struct ulrpc_method {
 	void *arg;
 	enum ulrpc_run run;
 	enum ulrpc_semantics semantics;
+	enum ulrpc_flavour flavour; /* the least that it takes */
 	const char *name;
 	/* ns: how long a handler takes on a worker to reply, without the time
 	 * in which bulk is moved */
@@ -199,6 +200,7 @@ struct ulrpc_service {
 	unsigned int portal;
 	uint32_t message_max;
 	enum ulrpc_flavour least;     /* that it takes */
+	enum ulrpc_flavour most;      /* that one of its methods takes */
 	struct ulrpc_method *methods; /* a hash table, by number */
 	uint32_t methods_mask;
 	char *names;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rpc/control.h"
+#include "rpc/rules.h"
 #include "rpc/wire/wire.h"
 #include "secure/identity.h"
 
@@ -79,6 +80,37 @@ struct share *export_share(struct exports *x, struct export *e,
 	list_add_tail(&e->shares, &share->link);
 	return share;
 }
+
+/* ---- rules ---- */
+
+void export_judge_anew(struct export *e, uint64_t portals)
+{
+	struct share *share;
+
+	e->cleared &= ~portals;
+	list_for_each_entry (share, &e->shares, link)
+		if (portals & UINT64_C(1) << share->portal)
+			share->permit = (struct permit){ 0 };
+}
+
+static void judge_anew(struct export *e, void *arg)
+{
+	(void)arg;
+	export_judge_anew(e, UINT64_MAX);
+}
+
+void exports_on_rules(struct shard *s)
+{
+	struct exports *x = s->exports;
+
+	if (!x || x->closing)
+		return;
+	ulrpc_rules_put(x->rules);
+	x->rules = rules_get(s->rpc);
+	exports_each(x, judge_anew, NULL);
+}
+
+/* ---- the end ---- */
 
 void export_unref(struct export *e)
 {
@@ -423,6 +455,7 @@ static void export_shard_free(struct shard *s)
 	quotas_fini(&x->chunks);
 	quotas_fini(&x->quotas);
 	hosts_fini(&x->hosts);
+	ulrpc_rules_put(x->rules);
 }
 
 const struct rpc_part export_part = {

@@ -66,6 +66,10 @@ struct export
 	uint64_t former;
 	/* a bit for each portal whose service the client has opened */
 	uint64_t opened;
+	/* The same, if all calls of the client to this service may be executed,
+	 * whatever their methods are (serve/permit.h). A bit that is not set
+	 * says that the calls are to be looked at. */
+	uint64_t cleared;
 	uint64_t heard;	 /* ns: when a message last named it */
 	uint64_t looked; /* ns: when its silence was last looked at */
 	uint32_t epoch;
@@ -164,6 +168,7 @@ struct exports {
 	uint64_t dropped;
 	struct ulnet_timer timer; /* exports_look() */
 	struct rails rails;
+	struct ulrpc_rules *rules; /* NULL: none */
 	/* export.suspect_link, by suspect_at: clients to be probed */
 	struct list suspects;
 	struct ulnet_timer suspect_timer; /* suspects_look() */
@@ -260,6 +265,12 @@ static inline uint64_t export_unknown_for(const struct exports *x,
  * memory. */
 struct share *export_share(struct exports *x, struct export *e,
 			   unsigned int portal);
+
+/* What was found out about the calls that the client of @e may make to the
+ * services on @portals, which are bits, does not hold any more. */
+void export_judge_anew(struct export *e, uint64_t portals);
+/* rpc_side.on_rules: takes the node's rules. */
+void exports_on_rules(struct shard *s);
 
 /* The client of @e has gone: drops @e and cancels its requests. */
 void export_vanished(struct exports *x, struct export *e);

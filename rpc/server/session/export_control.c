@@ -174,6 +174,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	e->epoch = c->epoch;
 	e->peer = ev->initiator;
 	e->pid = e->session ? EXPORT_NO_PID : e->peer.pid;
+	export_judge_anew(e, UINT64_MAX);
 	suspect_end(e);
 	export_hear(x, e, &ev->source);
 	e->heard = x->heard = shard_now(x->shard);
