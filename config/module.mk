@@ -2,6 +2,7 @@
 libulnetctlcore_a_SOURCES += %D%/client.c
 libulnetctlcore_a_SOURCES += %D%/control.c %D%/control.h
 libulnetctlcore_a_SOURCES += %D%/notify.c
+libulnetctlcore_a_SOURCES += %D%/rules.c
 libulnetctlcore_a_SOURCES += %D%/server.c
 libulnetctlcore_a_SOURCES += %D%/metrics/metrics.c %D%/metrics/metrics.h
 libulnetctlcore_a_SOURCES += %D%/metrics/dot.c

@@ -731,6 +731,7 @@ tool_tests += %D%/tools/tcp.sh
 tool_tests += %D%/tools/security_tutorial.sh
 tool_tests += %D%/tools/top.sh
 tool_tests += %D%/tools/keys.sh
+tool_tests += %D%/tools/rules.sh
 tool_tests += %D%/tools/ulnet-keys.sh
 tool_tests += %D%/tools/unit_file.sh
 tool_tests += %D%/tools/user.sh

@@ -11,6 +11,8 @@ struct import {
 	struct request *request;
 	enum import_mode mode;
 	bool ignore_errors;
+	const char *text; /* the file */
+	bool has_rpc;	  /* there is a section "rpc" */
 	struct rules rules;
 	struct plan plan;
 };
@@ -47,6 +49,48 @@ static int take_discover(struct import *im, const struct scope *s,
 			 const struct tree *item)
 {
 	return inquire_item(im, s, item, INQUIRY_DISCOVER);
+}
+
+/* Gives the section "rpc" of the file to the program, which runs RPC. @check:
+ * only looks for mistakes. */
+static int rpc_rules(struct import *im, const struct scope *s, bool check)
+{
+	struct doc *doc = doc_new();
+	struct tree *args =
+		doc ? doc_set_root(doc, TREE_MAP, TREE_PLAIN, NULL) : NULL;
+	struct request r = *im->request;
+	int rc = -ENOMEM, before = r.answer->status;
+
+	tree_text(args, "text", TREE_DOUBLE, im->text);
+	if (check)
+		tree_text(args, "check", TREE_PLAIN, "true");
+	r.args = args;
+	r.scope = *s;
+	r.scope.subject = (struct subject){ "add", "rpc", NULL };
+	r.answer->status = 0;
+	if (!args || doc_failed(doc)) {
+		rc = scope_fail(&r.scope, NULL, rc, "no memory");
+	} else {
+		if (!program_run(&r, "rpc rules"))
+			answer_note_once(r.answer,
+					 "rpc is passed over: this node runs "
+					 "no RPC");
+		rc = r.answer->status;
+	}
+	if (before)
+		r.answer->status = before;
+	doc_free(doc);
+	return rc;
+}
+
+static int import_take_rpc(struct import *im, const struct scope *s,
+			   const struct tree *map)
+{
+	int rc = rpc_rules(im, s, true);
+
+	(void)map;
+	im->has_rpc = !rc;
+	return rc;
 }
 
 static int show_global(struct lnet *node, const struct scope *s,
@@ -107,6 +151,7 @@ static const struct section {
 	{ "discover", M(EXEC), true, NULL, NULL, take_discover },
 	{ "udsp", M_NOT_EXEC, true, policy_item, policy_show_item, NULL },
 	{ "fault", M_ADD_DEL, true, fault_item, NULL, NULL },
+	{ "rpc", M(ADD), false, NULL, NULL, import_take_rpc },
 };
 
 /* Finds the section for @key. As in kernel nodes, a key only has to begin with
@@ -229,6 +274,24 @@ static int import_keys(struct import *im, struct scope *s,
 	return rc;
 }
 
+/* A node without a network gets its rules first, so that nobody calls it
+ * before. Others get them when all else could be done. */
+static int import_end(struct import *im, const struct scope *s)
+{
+	bool done = im->mode == IMPORT_EXEC || im->ignore_errors;
+	struct ulnet_ni_info info;
+	bool first = lnet_ni_info(im->plan.node, 1, &info) != 0;
+	int rc = 0;
+
+	if (im->has_rpc && first)
+		rc = rpc_rules(im, s, false);
+	if (!rc)
+		rc = done ? im->request->answer->status : plan_run(&im->plan);
+	if (im->has_rpc && !first && (!rc || done))
+		rc = rpc_rules(im, s, false);
+	return rc;
+}
+
 static int import_tree(struct import *im, const struct tree *root)
 {
 	struct scope s = {
@@ -246,9 +309,7 @@ static int import_tree(struct import *im, const struct tree *root)
 		rc = import_keys(im, &s, root, false);
 	if (rc)
 		return rc;
-	return im->mode == IMPORT_EXEC || im->ignore_errors
-		       ? im->request->answer->status
-		       : plan_run(&im->plan);
+	return import_end(im, &s);
 }
 
 /* Adds, deletes, shows or executes the file @text, as @mode says. An error
@@ -263,6 +324,7 @@ static int import_text(struct request *r, const char *text,
 		.request = r,
 		.mode = mode,
 		.ignore_errors = ignore_errors && mode != IMPORT_EXEC,
+		.text = text,
 	};
 	struct tree_error err;
 	struct doc *doc;

@@ -290,3 +290,8 @@ int lnet_control_text(struct lnet_control_call *call, const char *key,
 
 	return scope_text(&r->scope, tree_get(r->args, key), text_p);
 }
+
+int lnet_control_fail(struct lnet_control_call *call, int rc, const char *text)
+{
+	return scope_fail(&call->request->scope, NULL, rc, "%s", text);
+}

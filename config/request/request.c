@@ -290,6 +290,7 @@ static const struct command {
 	{ "rpc show", "show", "rpc", PROGRAM },
 	{ "rpc metrics", "show", "rpc", PROGRAM },
 	{ "rpc reset", "reset", "rpc", PROGRAM },
+	{ "rpc rules", "set", "rpc", PROGRAM },
 	/* clang-format on */
 };
 

@@ -152,6 +152,26 @@ ULNET_EXPORT int lnet_control_number(struct lnet_control_call *call,
 ULNET_EXPORT int lnet_control_text(struct lnet_control_call *call,
 				   const char *key, const char **text_p);
 
+/* For use in fn: says in the answer why the command fails, with one line of
+ * text, which is copied. Returns @rc, a negative errno, which fn must return.
+ */
+ULNET_EXPORT int lnet_control_fail(struct lnet_control_call *call, int rc,
+				   const char *text);
+
+/* ---- rules for callers of RPC: lnet_rules_parse(3) ---- */
+
+struct ulrpc_rules_conf; /* ulnet/service.h */
+
+/*
+ * Reads the section "rpc" of a file as lnet.conf(5): rules for
+ * ulrpc_rules_new(3). *@conf_p is one block, to be freed with free(). On error
+ * @why, of @size bytes, gets a sentence that names the line. -ENOENT: there is
+ * no such section; -EINVAL; -EMSGSIZE; -ENOMEM. Any thread.
+ */
+ULNET_EXPORT int lnet_rules_parse(const char *text,
+				  struct ulrpc_rules_conf **conf_p, char *why,
+				  size_t size);
+
 /* ---- a node in another process: lnet_ctl_connect(3) ---- */
 
 struct lnet_ctl;

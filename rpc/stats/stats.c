@@ -348,11 +348,13 @@ static int on_metrics(void *arg, struct lnet_control_call *call,
 }
 
 static const char *const show_keys[] = { "verbose", NULL };
+static const char *const rules_keys[] = { "text", "check", "clear", NULL };
 
 static const struct ulnet_control_command stats_commands[] = {
 	{ .name = "rpc show", .keys = show_keys, .fn = on_show },
 	{ .name = "rpc reset", .fn = on_reset },
 	{ .name = "rpc metrics", .fn = on_metrics },
+	{ .name = "rpc rules", .keys = rules_keys, .fn = on_rules },
 };
 
 /* Removes the first @n of stats_commands. */

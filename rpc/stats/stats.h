@@ -16,8 +16,11 @@
  * libulnetctl have. */
 #pragma weak lnet_control_add
 #pragma weak lnet_control_del
+#pragma weak lnet_control_fail
 #pragma weak lnet_control_number
+#pragma weak lnet_control_text
 #pragma weak lnet_ctl_quote
+#pragma weak lnet_rules_parse
 
 extern const struct rpc_part stat_part;
 
@@ -58,6 +61,10 @@ void stats_sum_free(struct stats_sum *sum);
  * YAML whose "text" is in the text format of Prometheus. 0, -ENOMEM, or an
  * error of ulrpc_counters(). Manual: ulnet_metrics(7). */
 int rpc_metrics(struct ulrpc *rpc, char **yaml_p);
+
+/* A function for ulnet_control_command.fn: shows the rules for callers, or sets
+ * those of the argument "text". */
+int on_rules(void *arg, struct lnet_control_call *call, char **output_p);
 
 /* Prints YAML to @out; @buckets: with the buckets of histograms. After an error
  * ferror(@out) is true. */

@@ -4,101 +4,24 @@
 #include "rpc/stats/stats.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
-#define INDENT 4
-
-struct yaml {
-	FILE *out;
-	unsigned int depth;
-	bool item; /* the next line begins an item of a list */
-};
-
-static void line(struct yaml *y, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-static void line(struct yaml *y, const char *fmt, ...)
-{
-	int indent = (int)(y->depth * INDENT);
-	va_list ap;
-
-	if (y->item)
-		fprintf(y->out, "%*s%-*s", indent - INDENT, "", INDENT, "-");
-	else
-		fprintf(y->out, "%*s", indent, "");
-	y->item = false;
-	va_start(ap, fmt);
-	vfprintf(y->out, fmt, ap);
-	va_end(ap);
-	fputc('\n', y->out);
-}
-
-/* Begins an item of a list, which ends with y->depth--. */
-static void item_begin(struct yaml *y)
-{
-	y->depth++;
-	y->item = true;
-}
-
-/* Quotes text that may not be UTF-8: prints other bytes than ASCII as \xNN. */
-static void quote_bytes(const char *text, FILE *out)
-{
-	fputc('"', out);
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < ' ' || c > '~' || c == '"' || c == '\\')
-			fprintf(out, "\\x%02X", c);
-		else
-			fputc(c, out);
-	}
-	fputc('"', out);
-}
-
-static void line_name(struct yaml *y, const char *key, const char *name)
-{
-	char *quoted = NULL, *bytes = NULL;
-	size_t size;
-	FILE *f;
-
-	if (!lnet_ctl_quote(name, &quoted)) {
-		line(y, "%s: %s", key, quoted);
-	} else if ((f = open_memstream(&bytes, &size))) {
-		quote_bytes(name, f);
-		fclose(f);
-		line(y, "%s: %s", key, bytes ? bytes : "");
-	} else {
-		line(y, "%s:", key);
-	}
-	free(quoted);
-	free(bytes);
-}
-
-static void line_count(struct yaml *y, const char *key, uint64_t n)
-{
-	line(y, "%s: %" PRIu64, key, n);
-}
-
-/* @ns is printed in us. */
-static void line_time(struct yaml *y, const char *key, uint64_t ns)
-{
-	line(y, "%s: %" PRIu64 ".%03" PRIu64, key, ns / NSEC_PER_USEC,
-	     ns % NSEC_PER_USEC);
-}
+#include "rpc/stats/yaml.h"
 
 /* ---- parts ---- */
 
 /* The key of a bucket is the end of its range, in us. */
 static void print_buckets(struct yaml *y, const struct hist *h)
 {
-	line(y, "buckets:");
+	yaml_line(y, "buckets:");
 	y->depth++;
 	for (unsigned int i = 0; i < HIST_BUCKETS; i++) {
 		uint64_t low, end = hist_range(i, HIST_UNIT_BITS, &low);
 
 		if (h->n[i])
-			line(y, "\"%" PRIu64 ".%03" PRIu64 "\": %" PRIu64,
-			     end / NSEC_PER_USEC, end % NSEC_PER_USEC, h->n[i]);
+			yaml_line(y, "\"%" PRIu64 ".%03" PRIu64 "\": %" PRIu64,
+				  end / NSEC_PER_USEC, end % NSEC_PER_USEC,
+				  h->n[i]);
 	}
 	y->depth--;
 }
@@ -115,16 +38,16 @@ static void print_hist(struct yaml *y, const char *key, const struct hist *h,
 			  { "p999", 9990 } };
 	uint64_t count = hist_count(h);
 
-	line(y, "%s:", key);
+	yaml_line(y, "%s:", key);
 	y->depth++;
-	line_count(y, "count", count);
+	yaml_count(y, "count", count);
 	if (count) {
-		line_time(y, "mean", h->sum / count);
-		line_time(y, "min", hist_min(h));
+		yaml_time(y, "mean", h->sum / count);
+		yaml_time(y, "min", hist_min(h));
 		for (unsigned int i = 0; i < ARRAY_SIZE(quantiles); i++)
-			line_time(y, quantiles[i].key,
+			yaml_time(y, quantiles[i].key,
 				  hist_quantile(h, quantiles[i].per_10000));
-		line_time(y, "max", h->max);
+		yaml_time(y, "max", h->max);
 		if (buckets)
 			print_buckets(y, h);
 	}
@@ -136,7 +59,7 @@ static void print_counts(struct yaml *y, enum stat_side side,
 {
 	for (unsigned int i = 0; i < STAT_COUNTS_ALL; i++)
 		if (stat_kinds[side].counts & 1u << i)
-			line_count(y, stat_count_names[i], counts[i]);
+			yaml_count(y, stat_count_names[i], counts[i]);
 }
 
 static bool has_ends(const uint64_t *ends)
@@ -150,11 +73,11 @@ static bool has_ends(const uint64_t *ends)
 static void print_ends(struct yaml *y, const char *key, enum stat_side side,
 		       const uint64_t *ends)
 {
-	line(y, has_ends(ends) ? "%s:" : "%s: {}", key);
+	yaml_line(y, has_ends(ends) ? "%s:" : "%s: {}", key);
 	y->depth++;
 	for (unsigned int i = 0; i < stat_kinds[side].nends; i++)
 		if (ends[i])
-			line_count(y, stat_kinds[side].end(i), ends[i]);
+			yaml_count(y, stat_kinds[side].end(i), ends[i]);
 	y->depth--;
 }
 
@@ -218,17 +141,17 @@ static void print_method(struct yaml *y, const struct row *row, bool buckets)
 	const struct stat_method *m = row->method;
 	enum stat_side side = row->service->side;
 
-	item_begin(y);
-	line_name(y, "service", row->service->name);
+	yaml_item(y);
+	yaml_name(y, "service", row->service->name);
 	if (row->name)
-		line_name(y, "method", row->name);
-	line(y, "number: \"0x%08" PRIx32 "\"", m->number);
-	line_time(y, "estimate_us", m->gauges.estimate);
+		yaml_name(y, "method", row->name);
+	yaml_line(y, "number: \"0x%08" PRIx32 "\"", m->number);
+	yaml_time(y, "estimate_us", m->gauges.estimate);
 	if (side == STAT_CALLS)
-		line_time(y, "timeout_us", m->gauges.timeout);
+		yaml_time(y, "timeout_us", m->gauges.timeout);
 	print_counts(y, side, m->counts);
 	print_ends(y, "ends", side, m->ends);
-	line(y, "times_us:");
+	yaml_line(y, "times_us:");
 	y->depth++;
 	for (unsigned int i = 0; i < stat_kinds[side].ntimes; i++)
 		print_hist(y, stat_kinds[side].times[i], &m->times[i], buckets);
@@ -241,7 +164,7 @@ static void print_methods(struct yaml *y, struct ulrpc *rpc, const char *key,
 	size_t n;
 	struct row *rows = rows_new(rpc, services, &n, y->out);
 
-	line(y, n ? "%s:" : "%s: []", key);
+	yaml_line(y, n ? "%s:" : "%s: []", key);
 	for (size_t i = 0; i < n; i++)
 		print_method(y, &rows[i], buckets);
 	free(rows);
@@ -265,7 +188,7 @@ static void print_refused(struct yaml *y, const struct stat_shard *all)
 	print_ends(y, "refused", STAT_REQUESTS, all->refused);
 	list_for_each_entry (sv, services, link)
 		n += has_ends(sv->refused);
-	line(y, n ? "refused_by_service:" : "refused_by_service: []");
+	yaml_line(y, n ? "refused_by_service:" : "refused_by_service: []");
 	sorted = n ? malloc(n * sizeof(const void *)) : NULL;
 	if (!sorted)
 		return;
@@ -275,8 +198,8 @@ static void print_refused(struct yaml *y, const struct stat_shard *all)
 			sorted[n++] = sv;
 	qsort(sorted, n, sizeof(const void *), by_service);
 	for (size_t i = 0; i < n; i++) {
-		item_begin(y);
-		line_name(y, "service", sorted[i]->name);
+		yaml_item(y);
+		yaml_name(y, "service", sorted[i]->name);
 		print_ends(y, "ends", STAT_REQUESTS, sorted[i]->refused);
 		y->depth--;
 	}
@@ -295,7 +218,7 @@ static bool same_peer(const struct stat_peer_copy *a,
 static void print_states(struct yaml *y, const struct stat_peer_copy *p,
 			 size_t n)
 {
-	line(y, p->gauges.state ? "states:" : "states: {}");
+	yaml_line(y, p->gauges.state ? "states:" : "states: {}");
 	y->depth++;
 	for (size_t i = 0; i < n; i++) {
 		const char *state = p[i].gauges.state;
@@ -306,7 +229,7 @@ static void print_states(struct yaml *y, const struct stat_peer_copy *p,
 			before += k < i && p[k].gauges.state == state;
 		}
 		if (state && !before)
-			line_count(y, state, same);
+			yaml_count(y, state, same);
 	}
 	y->depth--;
 }
@@ -331,16 +254,16 @@ static void print_peer_gauges(struct yaml *y, enum stat_side side,
 	}
 	if (side == STAT_CALLS)
 		print_states(y, p, n);
-	line_time(y, "silent_us", all.silent);
-	line_count(y, "under_way", all.under_way);
+	yaml_time(y, "silent_us", all.silent);
+	yaml_count(y, "under_way", all.under_way);
 	if (side == STAT_CALLS)
-		line_time(y, "oldest_us", all.oldest);
-	line_time(y, "rtt_us", all.rtt);
-	line_count(y, "window", all.window);
+		yaml_time(y, "oldest_us", all.oldest);
+	yaml_time(y, "rtt_us", all.rtt);
+	yaml_count(y, "window", all.window);
 	if (side == STAT_REQUESTS)
 		return;
-	line_count(y, "slots", all.slots);
-	line_count(y, "patience", all.backoff);
+	yaml_count(y, "slots", all.slots);
+	yaml_count(y, "patience", all.backoff);
 }
 
 static void print_peer_numbers(struct yaml *y, enum stat_side side,
@@ -348,7 +271,7 @@ static void print_peer_numbers(struct yaml *y, enum stat_side side,
 			       bool buckets)
 {
 	print_counts(y, side, counts);
-	line(y, "times_us:");
+	yaml_line(y, "times_us:");
 	y->depth++;
 	print_hist(y, "total", h, buckets);
 	y->depth--;
@@ -361,7 +284,7 @@ static void print_peers(struct yaml *y, const char *key,
 	const struct stat_peer_copy *p = sum->peers[side];
 	size_t n = sum->npeers[side];
 
-	line(y, n ? "%s:" : "%s: []", key);
+	yaml_line(y, n ? "%s:" : "%s: []", key);
 	for (size_t i = 0; i < n;) {
 		const struct stat_peer_copy *first = &p[i];
 		uint64_t counts[STAT_COUNTS_ALL] = { 0 };
@@ -374,10 +297,10 @@ static void print_peers(struct yaml *y, const char *key,
 			if (p[i].times)
 				hist_merge_small(&h, p[i].times);
 		}
-		item_begin(y);
-		line(y, "peer: \"%s\"",
-		     lnet_id_format(&first->id, text, sizeof(text)));
-		line_count(y, "connections", connections);
+		yaml_item(y);
+		yaml_line(y, "peer: \"%s\"",
+			  lnet_id_format(&first->id, text, sizeof(text)));
+		yaml_count(y, "connections", connections);
 		print_peer_gauges(y, side, first, connections);
 		print_peer_numbers(y, side, counts, &h, buckets);
 		y->depth--;
@@ -388,9 +311,9 @@ static void print_gone(struct yaml *y, const char *key,
 		       const struct stat_shard *all, enum stat_side side,
 		       bool buckets)
 {
-	line(y, "%s:", key);
+	yaml_line(y, "%s:", key);
 	y->depth++;
-	line_count(y, "connections", all->gone[side].peers);
+	yaml_count(y, "connections", all->gone[side].peers);
 	print_peer_numbers(y, side, all->gone[side].counts,
 			   &all->gone[side].times, buckets);
 	y->depth--;
@@ -402,13 +325,13 @@ void stats_print(struct ulrpc *rpc, const struct stats_sum *sum, bool buckets,
 	const struct stat_shard *all = &sum->all;
 	struct yaml y = { .out = out };
 
-	line(&y, "rpc:");
+	yaml_line(&y, "rpc:");
 	y.depth++;
-	line_count(&y, "cpts", rpc->ncpts);
-	line(&y, "counters:");
+	yaml_count(&y, "cpts", rpc->ncpts);
+	yaml_line(&y, "counters:");
 	y.depth++;
 	for (unsigned int i = 0; i < RPC_STATS; i++)
-		line_count(&y, rpc_stat_names[i], all->counts[i]);
+		yaml_count(&y, rpc_stat_names[i], all->counts[i]);
 	y.depth--;
 	print_methods(&y, rpc, "calls", &all->services[STAT_CALLS], buckets);
 	print_peers(&y, "servers", sum, STAT_CALLS, buckets);

@@ -3,7 +3,8 @@
  * Documents of any contents. The first byte says what they are: YAML (what was
  * read is written, read again, and is the same); a request; a file to import
  * (if that fails, the node is as before; if it succeeds, what the node exports
- * makes it anew); networks, ip2nets and routes in one line.
+ * makes it anew), perhaps with rules for callers; networks, ip2nets and routes
+ * in one line.
  */
 #include "tests/unit/config/stub_lnd.h"
 
@@ -12,6 +13,7 @@
 #include "config/yaml/tree.h"
 #include "tests/tree_eq.h"
 #include "ulnet/control.h"
+#include "ulnet/service.h"
 
 static const struct tree_limits limits = { 1 << 20, 20000, TREE_DEPTH_MAX };
 
@@ -179,6 +181,26 @@ static void fuzz_import(const char *text)
 	free(after);
 }
 
+/* Rules for callers, in the same file. */
+static void fuzz_rules(const char *text)
+{
+	struct ulrpc_rules_conf *conf;
+	char why[64] = "";
+	unsigned int n = 0;
+
+	if (lnet_rules_parse(text, &conf, why, sizeof(why))) {
+		BUG_ON(!*why);
+		BUG_ON(!lnet_rules_parse(text, &conf, NULL, 0));
+		return;
+	}
+	for (unsigned int i = 0; i < conf->nrules; i++)
+		for (const char *const *s = conf->rules[i].services; s && *s;
+		     s++)
+			n += (unsigned int)strlen(*s);
+	BUG_ON(n > strlen(text) * 2);
+	free(conf);
+}
+
 static void fuzz_networks(const char *text)
 {
 	struct ulnet_text_error err = { 0, "" };
@@ -255,6 +277,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 2:
 		fuzz_import(text);
+		fuzz_rules(text);
 		break;
 	default:
 		fuzz_networks(text);

@@ -241,6 +241,12 @@ cat >"$dir/wrong" <<'END'
 234 | unrecognized option '--all' | stats reset --all
 161 | this node runs no RPC | rpc show --verbose
 234 | unexpected argument: now | rpc reset now
+161 | this node runs no RPC | rpc rules
+161 | this node runs no RPC | rpc rules --clear
+161 | this node runs no RPC | rpc rules --check
+234 | unexpected argument: two | rpc rules one two
+234 | '--check' doesn't allow an argument | rpc rules --check=1
+234 | '--clear' doesn't allow an argument | rpc rules --clear=1
 234 | lnetctl debug: missing: a sub-command | debug
 255 | 'nets' is not a valid command | debug nets
 234 | unexpected argument: now | debug recovery now
@@ -517,7 +523,7 @@ run 0 diff "$dir/before" "$dir/after"
 # ---- is there a command, or an option, that is not above? ----
 
 # Tried in other files: they take a node down, need another one, or RPC.
-elsewhere='lnet configure|lnet unconfigure|discover|rpc show|rpc reset'
+elsewhere='lnet configure|lnet unconfigure|discover|rpc show|rpc reset|rpc rules'
 # What is always refused has no right use.
 never='auth-key|traffic-class|state|lnd-timeout'
 

@@ -146,7 +146,7 @@ static void arguments_limit(const struct command *c, struct option_set *set)
 {
 	static const int most[] = {
 		[COMMAND_SET] = 2,   [COMMAND_IMPORT] = 1, [COMMAND_EXPORT] = 1,
-		[COMMAND_FAULT] = 1, [COMMAND_KERNEL] = 0,
+		[COMMAND_FAULT] = 1, [COMMAND_KERNEL] = 0, [COMMAND_TEXT] = 1,
 	};
 
 	set->words = c->args;
@@ -404,7 +404,8 @@ static int command_make(struct given *g, struct command_args *args,
 		return status;
 	if (kind == COMMAND_PING)
 		args->takes_us = ping_us(g);
-	if (g->nargs && (kind == COMMAND_IMPORT || kind == COMMAND_EXPORT))
+	if (g->nargs && (kind == COMMAND_IMPORT || kind == COMMAND_EXPORT ||
+			 kind == COMMAND_TEXT))
 		args->file = g->args[0];
 	return request_make(g, r);
 }

@@ -36,6 +36,7 @@ enum command_kind {
 	COMMAND_SET,	 /* arguments: a setting and its number */
 	COMMAND_IMPORT,	 /* argument: a file, or stdin */
 	COMMAND_EXPORT,	 /* argument: a file, or stdout */
+	COMMAND_TEXT,	 /* argument: a file, or none */
 	COMMAND_FAULT,	 /* argument: the action on fault rules; the
 			  * sub-command is their type */
 	COMMAND_RULE,	 /* sub-command: the action on fault rules */

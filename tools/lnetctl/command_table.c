@@ -227,6 +227,10 @@ const struct command commands[] = {
 	COMMAND("rpc", "show", "show statistics of calls and requests",
 		OPTIONS(LEVEL("1: histograms, bucket by bucket"))),
 	COMMAND("rpc", "reset", "set the statistics of RPC to 0"),
+	COMMAND("rpc", "rules", "show who may call what, or set it",
+		.args = "[FILE]", .kind = COMMAND_TEXT, OPTIONS(
+		FLAG("check", 0, "only look for mistakes in the file"),
+		FLAG("clear", 0, "there are no rules any more"))),
 	COMMAND("debug", "recovery", "show NIDs that are ill, and pinged",
 		OPTIONS(
 		FLAG("local", 'l', "of this node only"),

@@ -380,7 +380,8 @@ static int carry_out(struct session *s, const struct command *command,
 		print_version();
 		return 0;
 	}
-	if (command->kind == COMMAND_IMPORT) {
+	if (command->kind == COMMAND_IMPORT ||
+	    (command->kind == COMMAND_TEXT && args->file)) {
 		rc = lnetctl_import_text(args->file, r);
 		if (rc)
 			return lnetctl_status_of(rc);

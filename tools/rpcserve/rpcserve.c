@@ -16,6 +16,7 @@
 #include "tools/common/option.h"
 #include "services/services.h"
 #include "tools/common/program.h"
+#include "tools/common/rules.h"
 #include "tools/common/serve.h"
 
 #define WHO	     "rpcserve"
@@ -251,6 +252,9 @@ static int start_services(struct rpcserve *r)
 	if (rc)
 		say(&r->say, LNET_LOG_ERR, "cannot open RPC: %s",
 		    strerror(-rc));
+	/* The file's rules count before there is a network to call by. */
+	if (!rc && r->options.config && strcmp(r->options.config, "-") != 0)
+		rc = rules_use(r->rpc, r->options.config, &r->say);
 	for (unsigned int i = 0; !rc && i < r->ntypes; i++) {
 		const struct service_type *type = r->types[i];
 
