@@ -4,7 +4,8 @@
 
 rounds=${ULNET_RAILS:-1}
 some=$((1 << 20))  # bytes of calls on a rail: more than what pings take
-much=$((16 << 20)) # ... so that what is tried on a lost rail is little beside it
+much=$((4 << 20))  # ... so that what is tried on a lost rail is little beside it
+large=$((16 << 20)) # ... if a try may be that of a bulk transfer
 
 # ---- what is seen of it ----
 

@@ -11,8 +11,11 @@ hosts_enter bash "$0" "$@" || exit 77
 
 serve tcp tcp
 all_harms "calls" half --inflight 16
+calls=$much
+much=$large
 all_harms "bulk read" half --inflight 4 --bulk-read 300k
 all_harms "bulk written" half --inflight 4 --bulk-write 300k
+much=$calls
 client+=(--accept all)
 lose "client listens: link down" client_link_down alone client_link_up \
 	--inflight 16
