@@ -18,7 +18,7 @@
 #include "ulnet/rpc.h"
 
 /* The highest that this release has. */
-#define FLAVOUR_MAX ULRPC_FLAVOUR_INTEGRITY
+#define FLAVOUR_MAX ULRPC_FLAVOUR_PRIVACY
 
 _Static_assert((int)ULRPC_FLAVOUR_NONE == (int)WIRE_FLAVOUR_NONE + 1 &&
 		       (int)ULRPC_FLAVOUR_AUTH == (int)WIRE_FLAVOUR_AUTH + 1 &&
@@ -38,6 +38,13 @@ static inline enum ulrpc_flavour flavour_of_wire(uint32_t value)
 {
 	return (enum ulrpc_flavour)(MIN(value, WIRE_FLAVOUR_PRIVACY + 1) +
 				    ULRPC_FLAVOUR_NONE);
+}
+
+/* How bulk of the flavour @f is sealed: enum seal_protection, or 0. */
+static inline unsigned int flavour_protection(enum ulrpc_flavour f)
+{
+	return f > ULRPC_FLAVOUR_AUTH ? (unsigned int)(f - ULRPC_FLAVOUR_AUTH)
+				      : 0;
 }
 
 /* What @f, of a configuration, is on a node with keys, or without. */

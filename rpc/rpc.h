@@ -108,6 +108,7 @@ struct shard {
 	struct tombstones *tombstones;
 	struct forwards *forwards;
 	struct conn_events *conn_events;
+	struct bulk_pool *bulk_pool;
 	/* how many imports, and NIDs of clients, other CPTs may own; any thread
 	 * reads it */
 	atomic_uint far;

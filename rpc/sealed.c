@@ -95,6 +95,39 @@ void sealed_free(struct sealed *sd)
 	free(sd);
 }
 
+/* ---- earlier connections ---- */
+
+void sealed_past_add(struct sealed_past *past, const struct sealed *sd)
+{
+	if (!sd)
+		return;
+	if (past->n == SEALED_PAST_MAX) {
+		piece_key_put(past->keys[0]);
+		memmove(past->keys, past->keys + 1,
+			--past->n * sizeof(past->keys[0]));
+	}
+	past->keys[past->n++] = piece_key_ref(sd->bulk_in);
+}
+
+void sealed_past_clear(struct sealed_past *past)
+{
+	while (past->n)
+		piece_key_put(past->keys[--past->n]);
+}
+
+struct piece_key *sealed_past_find(const struct sealed_past *past,
+				   const struct sealed *sd, uint32_t epoch)
+{
+	if (sd && piece_key_epoch(sd->bulk_in) == epoch)
+		return sd->bulk_in;
+	for (unsigned int i = past->n; i--;)
+		if (piece_key_epoch(past->keys[i]) == epoch)
+			return past->keys[i];
+	return NULL;
+}
+
+/* ---- messages ---- */
+
 /* What the seal covers beside the message. */
 static void place_put(unsigned int portal, uint64_t match, uint64_t hdr_data,
 		      uint8_t out[PLACE_SIZE])

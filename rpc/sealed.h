@@ -45,6 +45,22 @@ struct sealed *sealed_new(const struct handshake *h,
 /* @sd may be NULL. */
 void sealed_free(struct sealed *sd);
 
+/* Keys of earlier connections of a client to the same server, newest last: a
+ * call may have bulk that was sealed before the client connected again. */
+#define SEALED_PAST_MAX 16
+struct sealed_past {
+	struct piece_key *keys[SEALED_PAST_MAX];
+	unsigned int n;
+};
+
+/* Keeps the key by which the bulk of @sd (NULL: nothing) is opened. */
+void sealed_past_add(struct sealed_past *past, const struct sealed *sd);
+void sealed_past_clear(struct sealed_past *past);
+/* The key by which bulk of the connection of @epoch is opened: of @sd (may be
+ * NULL), or an earlier one. NULL: there is none any more. Borrowed. */
+struct piece_key *sealed_past_find(const struct sealed_past *past,
+				   const struct sealed *sd, uint32_t epoch);
+
 /* Where a message goes. */
 struct sealed_to {
 	unsigned int portal;

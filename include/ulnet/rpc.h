@@ -48,8 +48,7 @@ enum ulrpc_flavour {
 	 * changed or repeated; they, and bulk, can be read. Bulk is not
 	 * protected from changes. */
 	ULRPC_FLAVOUR_AUTH,
-	/* bulk cannot be changed or exchanged, either: not yet, so calls with
-	 * bulk end with ULRPC_CAUSE_BULK */
+	/* bulk cannot be changed, repeated or exchanged, either */
 	ULRPC_FLAVOUR_INTEGRITY,
 	/* messages and bulk cannot be read, either: not yet, so clients and
 	 * services refuse it */
@@ -221,7 +220,7 @@ enum ulrpc_cause {
 	ULRPC_CAUSE_TOO_LONG,	 /* the reply is longer than the caller takes,
 				  * or than the server can hold for it */
 	ULRPC_CAUSE_BULK,	 /* bulk data could not be moved */
-	ULRPC_CAUSE_CHECKSUM,	 /* bulk data arrived changed */
+	ULRPC_CAUSE_CHECKSUM, /* bulk data arrived changed, or tampered with */
 	/* there was no connection until the deadline */
 	ULRPC_CAUSE_UNREACHABLE,
 	ULRPC_CAUSE_REFUSED,   /* the server does not want this client */

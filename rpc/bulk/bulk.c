@@ -1,69 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/bulk/bulk.h"
+#include "rpc/bulk/bulk_priv.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/crc32c.h"
 #include "base/util.h"
-#include "rpc/rpc.h"
 #include "rpc/stats/stat.h"
 #include "ulnet/stub.h"
-
-/* A segment: memory for one message. */
-struct segment {
-	struct iovec *iov;
-	unsigned int niov;
-	struct ulnet_md_handle md; /* while attached */
-};
-
-struct ulrpc_bulk {
-	/* immutable after ulrpc_bulk_new() */
-	struct ulrpc *rpc; /* only compared, as it may be closed */
-	enum ulrpc_bulk_access access;
-	bool checked;
-	uint64_t length;
-	unsigned int n;
-	struct segment *segments;
-	uint32_t *lengths;
-	struct iovec *iov; /* the fragments of all segments */
-
-	Ulrpc__Bulk field; /* ulrpc_bulk_field() */
-
-	/* If the bulk has checksums, crc[i] is the checksum of the first
-	 * summed[i] bytes of segment i; else both are NULL. Source: bulk_sum()
-	 * sums whole segments, from the first on. Sink: of the bytes that have
-	 * come with a checksum that was right. Written by the owner of the
-	 * claim. */
-	uint32_t *crc;
-	uint32_t *summed;
-	unsigned int nsummed; /* a source: segments that were summed */
-
-	/* References: the user's, and one of a claim. Any thread. */
-	atomic_uint refs;
-	/* Called when the last reference is dropped. Written before the user's
-	 * is. */
-	void (*released)(void *arg);
-	void *released_arg;
-
-	/* owner CPT, while claimed */
-	struct shard *shard; /* held while MDs are linked */
-	unsigned int linked; /* MDs whose last event has not come */
-	bool attached; /* the segments' MDs are linked, for this attempt */
-	/* attached: the peer that messages may come from */
-	struct ulnet_id peer;
-	/* attached: match value of segment 0; others follow */
-	uint64_t match;
-	/* the server has put something during this attempt */
-	bool touched;
-	uint64_t moved;	       /* bytes moved, in all attempts */
-	uint64_t *heard;       /* attached: as in bulk_attach() */
-	struct bulk_late late; /* fn is NULL: no report */
-	bool over;	       /* the claim ends when the bulk is idle */
-	void (*idle_fn)(void *arg);
-	void *idle_arg;
-};
 
 /* ---- cutting ---- */
 
@@ -293,8 +237,10 @@ static void bulk_unlinked(struct ulrpc_bulk *b)
 	b->attached = false;
 	b->idle_fn = NULL;
 	report_late(b);
-	if (b->over)
+	if (b->over) {
+		bulk_uncover(b);
 		bulk_put(b);
+	}
 	if (fn)
 		fn(arg);
 	shard_release(s);
@@ -307,20 +253,20 @@ bool bulk_release(struct ulrpc_bulk *b)
 	b->over = true;
 	if (!bulk_idle(b))
 		return false;
+	bulk_uncover(b);
 	bulk_put(b);
 	return true;
 }
 
 /* ---- attempts ---- */
 
-/* The checksum of the payload of a PUT that has come. */
-static uint32_t crc_of_put(const struct ulnet_event *ev)
+uint32_t bulk_crc_of_put(const struct ulnet_event *ev, uint32_t crc)
 {
 	/* segment_attach(): one fragment is no vector. */
 	const struct iovec one = { ev->md_start, SIZE_MAX };
 	const struct iovec *iov =
 		ev->md_options & LNET_MD_IOVEC ? ev->md_start : &one;
-	uint32_t crc = 0, left = ev->mlength;
+	uint32_t left = ev->mlength;
 	size_t skip = ev->offset;
 
 	for (; left; iov++) {
@@ -341,11 +287,14 @@ static out_of_line bool is_damaged(struct ulrpc_bulk *b,
 				   const struct ulnet_event *ev)
 {
 	uint64_t i = ev->match_bits - b->match;
-	uint32_t crc = 0, before = b->summed[i];
+	uint32_t crc = 0, before;
 	bool proved;
 
+	if (b->cover)
+		return cover_is_damaged(ev);
+	before = b->summed[i];
 	if (ev->hdr_data & BULK_PROOF && !ev->status)
-		crc = crc_of_put(ev);
+		crc = bulk_crc_of_put(ev, 0);
 	proved = !ev->status && ev->hdr_data == bulk_proof(crc);
 	b->summed[i] = 0;
 	if (proved && (!ev->offset || ev->offset == before)) {
@@ -361,7 +310,7 @@ static void segment_on_event(const struct ulnet_event *ev)
 {
 	struct ulrpc_bulk *b = ev->user_ptr;
 
-	if (ev->type == LNET_EVENT_PUT && unlikely(b->checked) &&
+	if (ev->type == LNET_EVENT_PUT && unlikely(b->checked || b->cover) &&
 	    unlikely(is_damaged(b, ev))) {
 		stat_count(b->shard, RPC_STAT_puts_damaged);
 		lnet_withhold_ack(b->shard->node, b->shard->cpt);
@@ -398,7 +347,11 @@ static int segment_attach(struct ulrpc_bulk *b, unsigned int i,
 
 	md.options |= b->access == ULRPC_BULK_SOURCE ? LNET_MD_OP_GET
 						     : LNET_MD_OP_PUT;
-	if (s->niov == 1) {
+	if (unlikely(b->cover) && cover_of(b, i)) {
+		md.start = cover_of(b, i);
+		md.length = b->lengths[i];
+		md.options &= ~LNET_MD_IOVEC;
+	} else if (s->niov == 1) {
 		md.start = s->iov->iov_base;
 		md.length = b->lengths[i];
 		md.options &= ~LNET_MD_IOVEC;
@@ -431,6 +384,8 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out)
 		.length = b->lengths,
 		.checksum = b->access == ULRPC_BULK_SOURCE ? b->crc : NULL,
 	};
+	if (unlikely(b->cover))
+		cover_describe(b, out);
 }
 
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
@@ -441,7 +396,7 @@ int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 	b->peer = peer;
 	b->match = shard_match_alloc(s);
 	b->touched = false;
-	if (b->access == ULRPC_BULK_SINK && b->checked)
+	if (b->access == ULRPC_BULK_SINK && b->checked && !b->cover)
 		memset(b->summed, 0, b->n * sizeof(*b->summed));
 	for (unsigned int i = 0; i < b->n; i++) {
 		int rc = segment_attach(b, i, &b->segments[i].md);
@@ -511,10 +466,12 @@ void bulk_on_idle_cancel(struct ulrpc_bulk *b)
 	b->idle_fn = NULL;
 }
 
-int bulk_check(const struct ulrpc_bulk *b, const struct wire_moved_in *m)
+int bulk_check(struct ulrpc_bulk *b, const struct wire_moved_in *m)
 {
 	uint32_t crc[ULRPC_SEGMENTS_MAX], length[ULRPC_SEGMENTS_MAX];
 
+	if (b->cover)
+		return cover_take(b, m);
 	if (b->access != ULRPC_BULK_SINK || !b->checked)
 		return 0;
 	if (m->n > b->n)
@@ -537,7 +494,7 @@ int bulk_check(const struct ulrpc_bulk *b, const struct wire_moved_in *m)
 
 bool bulk_unproven(const struct ulrpc_bulk *b)
 {
-	return b->touched && b->checked;
+	return b->touched && (b->checked || b->cover);
 }
 
 void bulk_bytes(const struct ulrpc_bulk *b, uint64_t *in, uint64_t *out)

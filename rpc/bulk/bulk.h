@@ -102,12 +102,39 @@ void bulk_on_idle(struct ulrpc_bulk *b, void (*fn)(void *arg), void *arg);
 /* Drops the function of bulk_on_idle(). Owner. */
 void bulk_on_idle_cancel(struct ulrpc_bulk *b);
 
+/* ---- seals: ulnet_security(7) ---- */
+
+struct piece_key;
+
+/* How a bulk is sealed. */
+struct bulk_cover {
+	struct piece_key *key;	 /* for what this side seals; borrowed */
+	unsigned int protection; /* enum seal_protection */
+	uint32_t index;		 /* of the bulk in its call */
+};
+
+/* Has bulk_attach() offer @b with seals from now on, and seals a source, unless
+ * it is sealed so already: until *@left bytes were sealed, from which it
+ * subtracts them. @b must be idle. 1: all is done, as it must be before
+ * bulk_attach(); 0: not all; -ENOMEM, -EIO. Owner. */
+int bulk_cover(struct ulrpc_bulk *b, struct shard *s,
+	       const struct bulk_cover *how, uint64_t *left) must_check;
+/* Has bulk_check() taken seals, so that bulk_open() is owed? */
+bool bulk_owes_open(const struct ulrpc_bulk *b);
+/* Opens a sink, which must be idle, with the seals that bulk_check() has taken,
+ * in slices as bulk_cover(). @key: returns the key of an epoch, or NULL. 1: all
+ * is what the server has put; 0: not all is opened yet; -EBADMSG: it is not, and
+ * the contents of @b are nothing; -ENOMEM. Owner. */
+int bulk_open(struct ulrpc_bulk *b,
+	      struct piece_key *(*key)(const void *arg, uint32_t epoch),
+	      const void *arg, uint64_t *left) must_check;
+
 /* Compares the contents of a sink with the checksums that the server has sent
  * for it. That takes about 0.1 ms for each MiB that came in PUTs without a
- * checksum. 0: they are equal, or @b is a source or has no checksums; -EBADMSG:
- * they differ; -EPROTO: @b has no such segments. Owner. */
-int bulk_check(const struct ulrpc_bulk *b,
-	       const struct wire_moved_in *m) must_check;
+ * checksum. A sink with seals is not compared yet: takes its seals for
+ * bulk_open(). 0: they are equal, or @b is a source or has no checksums;
+ * -EBADMSG: they differ; -EPROTO: @b has no such segments. Owner. */
+int bulk_check(struct ulrpc_bulk *b, const struct wire_moved_in *m) must_check;
 /* Was something put into @b for which the server owes a checksum? */
 bool bulk_unproven(const struct ulrpc_bulk *b);
 /* Adds the bytes moved since the claim began: those put by the server to *@in,

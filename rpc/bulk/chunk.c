@@ -84,6 +84,8 @@ static void transfer_settle(struct transfer *x)
 /* Moves @p to FREE. */
 static void chunk_free(struct chunk *p)
 {
+	if (unlikely(p->sealed.bytes))
+		bulk_put_give(p->x->t->conf.shard, &p->sealed);
 	fsm_move(&p->fsm, chunk_states, CHUNK_FREE);
 	p->x->busy--;
 	p->x->t->busy--;
@@ -163,7 +165,10 @@ static int chunk_bind(struct chunk *p, uint64_t time)
 	unsigned int n = cursor_slice(&x->span, &p->at, p->length, iov,
 				      LNET_MAX_IOV, &length);
 
-	if (n == 1) {
+	if (unlikely(p->sealed.bytes)) {
+		md.start = p->sealed.bytes;
+		md.length = p->length;
+	} else if (n == 1) {
 		md.start = iov[0].iov_base;
 		md.length = length;
 	} else {
@@ -216,6 +221,15 @@ static void chunk_way(const struct chunk *p, struct ulnet_nid *self,
 	*self = any ? LNET_NID_ANY : c->self;
 }
 
+/* The header data of a PUT. */
+static uint64_t chunk_proof(const struct chunk *p, uint64_t match)
+{
+	if (likely(!p->x->crc))
+		return 0;
+	return bulk_proof(p->x->r->protection ? transfer_seal_proof(p, match)
+					      : p->crc);
+}
+
 static int chunk_launch(struct chunk *p)
 {
 	struct remote *r = p->x->r;
@@ -229,8 +243,7 @@ static int chunk_launch(struct chunk *p)
 			       p->at.in_segment);
 	r->tried = true;
 	return LNetPut(self, p->md, LNET_ACK_REQ, peer, ULRPC_PORTAL_BULK,
-		       match, p->at.in_segment,
-		       p->x->crc ? bulk_proof(p->crc) : 0);
+		       match, p->at.in_segment, chunk_proof(p, match));
 }
 
 /* When, ns, the try of @p, which is FLYING, is late. TIME_NEVER: its MD ends
@@ -260,7 +273,7 @@ static uint64_t chunk_next(const struct chunk *p)
 
 void transfer_arm(struct transfer *x)
 {
-	uint64_t at = MIN(x->deadline, x->sweep);
+	uint64_t at = MIN(MIN(x->deadline, x->sweep), x->starved);
 
 	if (x->status || x->ending)
 		return;
@@ -335,10 +348,32 @@ static void chunk_send(struct chunk *p)
 	}
 }
 
+/* More chunks of @x can be made after @pause, ns, at the earliest. */
+static void transfer_starve(struct transfer *x, uint64_t pause)
+{
+	x->starved = shard_now(x->t->conf.shard) + pause;
+	transfer_arm(x);
+}
+
+/* Seals @p, a new chunk of a sealed sink. False: it cannot be sent, at least
+ * now. */
+static out_of_line bool chunk_seal(struct chunk *p)
+{
+	struct transfer *x = p->x;
+	int rc = transfer_seal_chunk(x, p);
+
+	if (rc && rpc_is_short(rc))
+		transfer_starve(x, SEAL_PAUSE);
+	else if (rc)
+		transfer_fail(x, rc);
+	return !rc;
+}
+
 void transfer_go(struct transfer *x)
 {
 	struct iovec iov[LNET_MAX_IOV];
 
+	x->starved = TIME_NEVER;
 	for (unsigned int i = 0; i < x->nchunks; i++) {
 		struct chunk *p = &x->chunks[i];
 
@@ -347,11 +382,17 @@ void transfer_go(struct transfer *x)
 			break;
 		if (p->fsm.state != CHUNK_FREE)
 			continue;
+		if (unlikely(!transfer_may_seal(x))) {
+			transfer_starve(x, SEAL_NEXT);
+			break;
+		}
 		*p = (struct chunk){ .x = x,
 				     .at = x->next,
 				     .schedule.lossy = x->t->lossy };
 		cursor_slice(&x->span, &p->at, cursor_room(&x->span, &p->at),
 			     iov, LNET_MAX_IOV, &p->length);
+		if (unlikely(x->r->protection) && x->crc && !chunk_seal(p))
+			break;
 		cursor_move(&x->span, &x->next, p->length);
 		transfer_sum_chunk(x, p);
 		fsm_move(&p->fsm, chunk_states, CHUNK_WAITING);
@@ -408,6 +449,12 @@ void transfer_on_timer(struct ulnet_timer *timer)
 	}
 	if (unlikely(x->sweep <= now))
 		transfer_sweep(x);
+	if (unlikely(x->starved <= now) && x->t->conf.deadline <= now) {
+		transfer_fail(x, -ETIMEDOUT);
+		return;
+	}
+	if (unlikely(x->starved <= now))
+		transfer_go(x);
 	for (unsigned int i = 0; i < x->nchunks; i++) {
 		struct chunk *p = &x->chunks[i];
 
@@ -561,8 +608,9 @@ static void chunk_on_event(const struct ulnet_event *ev)
 		    ev->outcome == LNET_OUTCOME_DELIVERED && ev->mlength)
 			p->status = 0;
 		if (p->status == 0 && ev->mlength != p->length) {
+			/* Sealed bulk is moved again, whatever was changed. */
 			p->status = -EPROTO;
-			p->final = true;
+			p->final = !p->x->r->protection;
 		}
 	} else if (ev->terminal && !p->answered) {
 		p->status = ev->status ? ev->status : -EIO;

@@ -11,15 +11,19 @@
 
 /* How many arrays a remote has with a number for each segment. */
 #define REMOTE_ARRAYS 3
+/* Bytes more for each sealed segment. */
+#define SEALED_EACH (PIECE_SEAL + sizeof(struct piece *))
 
 static void remote_fini(struct remote *r)
 {
 	free(r->lengths);
 	free(r->crc);
 	free(r->put);
+	remote_seal_fini(r);
 }
 
-static int remote_init(struct remote *r, const struct wire_segments_in *s)
+static int remote_init(struct remote *r, const struct wire_segments_in *s,
+		       unsigned int index)
 {
 	*r = (struct remote){ .match = s->match, .n = s->n };
 	if (s->access != WIRE_ACCESS_SOURCE && s->access != WIRE_ACCESS_SINK)
@@ -43,13 +47,15 @@ static int remote_init(struct remote *r, const struct wire_segments_in *s)
 			return -EPROTO;
 		r->length += r->lengths[i];
 	}
-	return 0;
+	return remote_seal_init(r, s, index);
 }
 
 static void transfers_destroy(struct transfers *t)
 {
 	for (unsigned int i = 0; i < t->n; i++)
 		remote_fini(&t->remotes[i]);
+	piece_key_put(t->conf.seals);
+	piece_key_put(t->conf.opens);
 	free(t);
 }
 
@@ -63,7 +69,8 @@ uint64_t transfers_size(const struct wire_call *call)
 		return 0;
 	for (unsigned int i = 0; i < call->bulks.n; i++)
 		if (wire_segments_next(&bulks, &s))
-			size += s.n * sizeof(uint32_t) * REMOTE_ARRAYS;
+			size += s.n * (sizeof(uint32_t) * REMOTE_ARRAYS +
+				       (s.protection ? SEALED_EACH : 0));
 	return sizeof(struct transfers) +
 	       call->bulks.n * sizeof(struct remote) + size;
 }
@@ -72,6 +79,7 @@ int transfers_new(const struct transfers_conf *conf,
 		  const struct wire_call *call, struct transfers **t_p)
 {
 	struct wire_view bulks = call->bulks.view;
+	unsigned int sealed = 0;
 	struct wire_segments_in s;
 	struct transfers *t;
 
@@ -84,13 +92,20 @@ int transfers_new(const struct transfers_conf *conf,
 		return -ENOMEM;
 	t->conf = *conf;
 	t->conf.window = MAX(conf->window, 1u);
+	piece_key_ref(t->conf.seals);
+	piece_key_ref(t->conf.opens);
 	atomic_init(&t->pending, 0);
 	atomic_init(&t->refs, 1);
 	list_init(&t->active);
 	list_init(&t->link);
 	while (t->n < call->bulks.n && wire_segments_next(&bulks, &s)) {
-		int rc = remote_init(&t->remotes[t->n++], &s);
+		unsigned int i = t->n++;
+		int rc = remote_init(&t->remotes[i], &s, i);
 
+		sealed += s.protection ? s.n : 0;
+		if (s.protection != conf->protection ||
+		    sealed > TRANSFERS_SEALED_MAX)
+			rc = -EPROTO;
 		if (rc) {
 			transfers_destroy(t);
 			return rc;
@@ -144,7 +159,7 @@ int transfers_info(const struct transfers *t, unsigned int index,
 	*info = (struct ulrpc_bulk_info){ .access = r->access,
 					  .length = r->length,
 					  .segments = r->n,
-					  .checksum = r->checked };
+					  .checksum = remote_is_proved(r) };
 	return 0;
 }
 
@@ -175,17 +190,28 @@ static unsigned int sink_segments(const struct remote *r, bool *whole)
 	return n;
 }
 
-unsigned int transfer_moved(const struct transfers *t, struct wire_moved *out,
+/* Has @m tell the seals of the sink @r instead of checksums. If they cannot be
+ * made, the caller gets wrong ones, and knows that the bytes are nothing. */
+static void moved_seals(struct remote *r, struct wire_moved *m)
+{
+	if (!remote_seal_end(r, m->n))
+		memset(r->seals, 0, m->n * (size_t)PIECE_SEAL);
+	m->checksum = NULL;
+	m->seals = (struct wire_view){ r->seals,
+				       r->seals + m->n * (size_t)PIECE_SEAL };
+}
+
+unsigned int transfer_moved(struct transfers *t, struct wire_moved *out,
 			    unsigned int max)
 {
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < transfers_count(t) && n < max; i++) {
-		const struct remote *r = &t->remotes[i];
+		struct remote *r = &t->remotes[i];
 		unsigned int segments;
 		bool whole;
 
-		if (!r->checked || r->access != ULRPC_BULK_SINK)
+		if (!remote_is_proved(r) || r->access != ULRPC_BULK_SINK)
 			continue;
 		segments = sink_segments(r, &whole);
 		if (!segments && !r->tried)
@@ -196,6 +222,8 @@ unsigned int transfer_moved(const struct transfers *t, struct wire_moved *out,
 			.checksum = r->crc,
 			.length = whole ? NULL : r->put,
 		};
+		if (r->protection)
+			moved_seals(r, &out[n]);
 		n++;
 	}
 	return n;
@@ -266,9 +294,8 @@ unsigned int cursor_slice(const struct span *s, const struct cursor *at,
 	return n;
 }
 
-/* CRC32C of the @length bytes at @at, behind bytes whose CRC is @crc. */
-static uint32_t cursor_crc(const struct span *s, struct cursor at,
-			   uint32_t length, uint32_t crc)
+uint32_t cursor_crc(const struct span *s, struct cursor at, uint32_t length,
+		    uint32_t crc)
 {
 	while (length) {
 		const struct iovec *v = &s->iov[at.fragment];
@@ -293,7 +320,7 @@ bool transfer_checkable(const struct transfer *x)
 {
 	struct cursor end = cursor_begin(&x->span);
 
-	if (!x->r->checked || x->r->access != ULRPC_BULK_SOURCE)
+	if (!remote_is_proved(x->r) || x->r->access != ULRPC_BULK_SOURCE)
 		return true;
 	cursor_move(&x->span, &end, x->span.length);
 	return x->span.in_segment == 0 && end.in_segment == 0;
@@ -303,7 +330,7 @@ void transfer_sum(struct transfer *x, bool owner)
 {
 	struct cursor at;
 
-	x->summed = x->crc && !owner;
+	x->summed = x->crc && !owner && !x->r->protection;
 	if (!x->left && !x->summed)
 		return;
 	cursor_for_each_segment (at, &x->span) {
@@ -322,7 +349,8 @@ int transfer_sum_begin(struct transfer *x)
 	struct remote *r = x->r;
 	struct cursor at = cursor_begin(&x->span);
 
-	if (at.in_segment && r->put[at.segment] != at.in_segment) {
+	if (at.in_segment && (r->put[at.segment] != at.in_segment ||
+			      (r->protection && !r->open[at.segment]))) {
 		/* transfer_sum_forget() must not forget what was put before */
 		x->crc = NULL;
 		return -EINVAL;
@@ -338,7 +366,7 @@ void transfer_sum_chunk(struct transfer *x, struct chunk *p)
 	unsigned int i = p->at.segment;
 	uint32_t *crc = &x->r->crc[i];
 
-	if (likely(!x->crc))
+	if (likely(!x->crc) || x->r->protection)
 		return;
 	if (x->summed && !p->at.in_segment &&
 	    p->length == cursor_room(s, &p->at))
@@ -361,6 +389,7 @@ void transfer_sum_forget(struct transfer *x)
 	cursor_for_each_segment (at, &x->span) {
 		x->r->crc[at.segment] = 0;
 		x->r->put[at.segment] = 0;
+		remote_seal_forget(x->r, at.segment);
 	}
 }
 
@@ -379,6 +408,8 @@ int transfer_sum_check(struct transfer *x, const struct chunk *p)
 		while (at.segment != segment)
 			cursor_move(&x->span, &at, cursor_room(&x->span, &at));
 	}
+	if (x->r->protection)
+		return transfer_seal_check(x, at);
 	return cursor_crc(&x->span, at, length, 0) == x->r->crc[segment]
 		       ? 0
 		       : -EBADMSG;

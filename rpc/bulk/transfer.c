@@ -104,11 +104,11 @@ static struct transfer *transfer_alloc(struct transfers *t, struct remote *r,
 	x->cancels = atomic_load(&r->cancels);
 	x->nchunks = (unsigned int)chunks;
 	x->span.iov = (struct iovec *)((char *)x + iov_at);
-	if (r->checked && r->access == ULRPC_BULK_SOURCE)
+	if (remote_is_proved(r) && r->access == ULRPC_BULK_SOURCE)
 		x->left = (uint32_t *)((char *)x + at);
-	else if (r->checked)
+	else if (remote_is_proved(r))
 		x->crc = (uint32_t *)((char *)x + at);
-	x->sweep = TIME_NEVER;
+	x->sweep = x->starved = TIME_NEVER;
 	x->next = cursor_begin(&x->span);
 	list_init(&x->link);
 	lnet_timer_init(&x->timer, transfer_on_timer);
@@ -239,7 +239,9 @@ static bool remote_is_same(const struct remote *r,
 	size_t size = r->n * sizeof(values[0]);
 	bool source = s->access == WIRE_ACCESS_SOURCE;
 
-	if (s->n != r->n || source != (r->access == ULRPC_BULK_SOURCE) ||
+	if (s->n != r->n || s->protection != r->protection ||
+	    source != (r->access == ULRPC_BULK_SOURCE) ||
+	    (source && r->seals && !view_length(s->seals)) ||
 	    (source ? s->has_checksums : s->checked) != r->checked)
 		return false;
 	wire_segments_lengths(s, values);
@@ -285,6 +287,18 @@ void transfers_follow(struct transfers *t, const struct transfers_conf *conf)
 		transfer_anew(x, false);
 }
 
+/* If the client has connected again, what it lends is sealed anew. */
+static void keys_refresh(struct transfers *t, const struct transfers_conf *conf)
+{
+	struct piece_key *seals = piece_key_ref(conf->seals);
+	struct piece_key *opens = piece_key_ref(conf->opens);
+
+	piece_key_put(t->conf.seals);
+	piece_key_put(t->conf.opens);
+	t->conf.seals = seals;
+	t->conf.opens = opens;
+}
+
 int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 		      const struct wire_call *call)
 {
@@ -303,8 +317,11 @@ int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 	t->conf.self = conf->self;
 	t->conf.peer = conf->peer;
 	t->conf.deadline = MAX(t->conf.deadline, conf->deadline);
-	for (unsigned int i = 0; i < call->bulks.n; i++)
+	keys_refresh(t, conf);
+	for (unsigned int i = 0; i < call->bulks.n; i++) {
 		t->remotes[i].match = s[i].match;
+		remote_seal_refresh(&t->remotes[i], &s[i]);
+	}
 	list_for_each_entry (x, &t->active, link)
 		transfer_anew(x, true);
 	return 0;

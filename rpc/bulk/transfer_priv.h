@@ -9,6 +9,7 @@
 #include "base/fsm.h"
 #include "base/list.h"
 #include "rpc/bulk/loss.h"
+#include "rpc/bulk/seal.h"
 #include "rpc/rpc.h"
 #include "rpc/bulk/transfer.h"
 
@@ -78,6 +79,14 @@ struct remote {
 	uint32_t *crc;
 	uint32_t *put;
 	bool tried; /* a sink: something may have been put to it */
+	/* immutable: is it sealed, and how; which bulk of the call it is */
+	enum seal_protection protection;
+	uint32_t index;
+	/* Seals of the segments. Of a source: as the caller has sent them. Of a
+	 * sink: of the first @put bytes, without the tag while the segment is
+	 * in @open. Owner. */
+	uint8_t *seals;
+	struct piece **open;
 };
 
 struct transfers {
@@ -143,7 +152,10 @@ struct chunk {
 	struct ulnet_md_handle md;
 	struct cursor at;
 	uint32_t length;
-	uint32_t crc; /* of a checked sink: of the chunk's bytes */
+	/* of a checked or sealed sink: of the chunk's bytes, as they are put */
+	uint32_t crc;
+	/* of a sink with privacy: the encrypted bytes */
+	struct bulk_put sealed;
 	struct retry_schedule schedule;
 	/* ns: when the first try began; when this one did */
 	uint64_t first, began;
@@ -171,7 +183,10 @@ struct transfer {
 	unsigned int cancels; /* remote.cancels, when this transfer was made */
 	/* the beginning of what no chunk was made of yet */
 	struct cursor next;
-	/* For each segment, if the remote is checked; otherwise NULL. Of a
+	/* ns: when more chunks can be made, for which there was no memory, or no
+	 * time in this turn; TIME_NEVER: there was */
+	uint64_t starved;
+	/* For each segment, if the remote is checked or sealed; else NULL. Of a
 	 * source: bytes that are still missing. Of a sink, if @summed: the
 	 * checksum of what is put there from the segment's beginning. */
 	uint32_t *left;
@@ -209,7 +224,44 @@ void transfer_fail(struct transfer *x, int status);
  * itself, and says that nothing was heard, unless an answer has come. */
 void chunk_give_up(const struct chunk *p);
 
+/* CRC32C of the @length bytes at @at, behind bytes whose CRC is @crc. */
+uint32_t cursor_crc(const struct span *s, struct cursor at, uint32_t length,
+		    uint32_t crc);
+
+/* ---- seals: transfer_seal.c ---- */
+
+/* Takes what the request says of seals. 0; -EPROTO; -ENOMEM. */
+int remote_seal_init(struct remote *r, const struct wire_segments_in *s,
+		     unsigned int index) must_check;
+void remote_seal_fini(struct remote *r);
+/* A later attempt of the call says @s. A source may have been sealed anew: then
+ * a segment that was got in part before is damaged when the rest has come, and
+ * got again. */
+void remote_seal_refresh(struct remote *r, const struct wire_segments_in *s);
+/* Ends the seals of the first @n segments of a sink. False: that failed. */
+bool remote_seal_end(struct remote *r, unsigned int n) must_check;
+/* What is in this segment is not known. */
+void remote_seal_forget(struct remote *r, unsigned int segment);
+
+/* All of a segment of a source has come, from @at on: checks its seal, and
+ * decrypts it. 0; -EBADMSG; -ENOMEM. */
+int transfer_seal_check(struct transfer *x, struct cursor at) must_check;
+/* May another chunk be made in this turn? */
+bool transfer_may_seal(const struct transfer *x);
+/* Seals @p, which is new, of a sink. Chunks are made in the order of their
+ * bytes, also those of several transfers to one sink. 0; -ENOBUFS: the caller
+ * has its share of the memory already; else @p cannot be sealed. */
+int transfer_seal_chunk(struct transfer *x, struct chunk *p) must_check;
+/* The CRC32C for the header data of a PUT of @p to @match. */
+uint64_t transfer_seal_proof(const struct chunk *p, uint64_t match);
+
 /* ---- checksums: remote.c ---- */
+
+/* Is it known what the bytes of @r have to be? */
+static inline bool remote_is_proved(const struct remote *r)
+{
+	return r->checked || r->protection;
+}
 
 /* Can the checksums be verified, if there are any? Those of a source cannot if
  * the transfer has only a part of a segment. Any thread. */

@@ -6,7 +6,9 @@
 
 #include "base/crc32c.h"
 #include "rpc/bulk/bulk.h"
+#include "rpc/bulk/transfer.h"
 #include "rpc/client/attempt.h"
+#include "rpc/client/bulks.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
@@ -257,7 +259,10 @@ static uint32_t reply_need(const struct ulrpc_call *call,
 			call->reply_max;
 
 	for (unsigned int i = 0; i < call->nbulks; i++)
-		if (segments[i].checked)
+		if (segments[i].protection)
+			need += MOVED_BOUND +
+				(MOVED_EACH_BOUND + WIRE_SEAL) * segments[i].n;
+		else if (segments[i].checked)
 			need += MOVED_BOUND + MOVED_EACH_BOUND * segments[i].n;
 	return need;
 }
@@ -367,32 +372,57 @@ static struct wire_view trace_of(struct ulrpc_call *call)
 	};
 }
 
-/* Describes the bulks of @call in l->segments, and returns how many bytes the
- * call may take in the head of the message. */
-static size_t load_head(struct load *l, struct ulrpc_call *call)
+/* Bytes that are sealed in a turn for a call that comes to its turn before that
+ * was done, say because there was no connection when it was made. */
+#define COVER_SLICE ((uint64_t)8 << 20)
+
+/* Seals the bulks of @call, if its flavour asks for that. 0; -EAGAIN: one of
+ * them is still in use, from an earlier message that could not be sent, or not
+ * all is sealed yet. */
+static int load_cover(struct ulrpc_call *call)
+{
+	uint64_t left = COVER_SLICE;
+	int rc = bulks_busy(call) ? 0 : bulks_cover(call, &left);
+
+	return rc > 0 ? 0 : rc ? rc : -EAGAIN;
+}
+
+/* Are there more sealed segments than a call may have? */
+static bool load_is_too_much(const struct load *l,
+			     const struct ulrpc_call *call)
+{
+	const struct wire_segments *s = &l->segments[l->nsegments];
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		n += s[i].protection ? s[i].n : 0;
+	return n > TRANSFERS_SEALED_MAX;
+}
+
+/* Describes the bulks of @call in l->segments. 0; *@head is how many bytes the
+ * call may take in the head of the message; or as load_cover(), or -EMSGSIZE. */
+static int load_head(struct load *l, struct ulrpc_call *call, size_t *head)
 {
 	struct wire_call w = {
 		.bulks = { .n = call->nbulks,
 			   .list = &l->segments[l->nsegments] },
 		.trace = trace_of(call),
 	};
+	int rc = call->nbulks ? load_cover(call) : 0;
 
+	if (rc)
+		return rc;
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_describe(call->bulks[i], &l->segments[l->nsegments + i]);
-	return wire_call_bound(&w);
+	*head = wire_call_bound(&w);
+	return load_is_too_much(l, call) ? -EMSGSIZE : 0;
 }
 
-/* Attaches the bulks of @call. -EAGAIN: one of them is still in use, from an
- * earlier message that could not be sent. */
+/* Attaches the bulks of @call. */
 static int load_bulks(struct load *l, struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = l->client;
 
-	if (c->flavour > ULRPC_FLAVOUR_AUTH)
-		return -EOPNOTSUPP; /* bulk is not sealed yet */
-	for (unsigned int i = 0; i < call->nbulks; i++)
-		if (!bulk_idle(call->bulks[i]))
-			return -EAGAIN;
 	for (unsigned int i = 0; i < call->nbulks; i++) {
 		int rc = bulk_attach(call->bulks[i], c->shard,
 				     import_target(c->imp), &c->imp->heard,
@@ -429,8 +459,11 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 		     (unlikely(call->nbulks || is_borrowed(call)) &&
 		      !load_has_room(l, call))))
 		return 0;
-	if (unlikely(call->nbulks || call->flags & CALL_TRACED))
-		head = load_head(l, call);
+	if (unlikely(call->nbulks || call->flags & CALL_TRACED)) {
+		rc = load_head(l, call, &head);
+		if (rc)
+			return rc;
+	}
 	head += l->head;
 	if (head > WIRE_HEAD_MAX ||
 	    head + l->bodies + call->length > c->message_max)

@@ -7,6 +7,7 @@
 
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/attempt.h"
+#include "rpc/client/bulks.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
 #include "rpc/client/batch.h"
@@ -265,14 +266,25 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	call_put(call);
 }
 
+/* As call_tell(), for few calls. */
+static out_of_line void call_tell_late(struct ulrpc_call *call,
+				       struct ulrpc_outcome *o,
+				       const void *body, size_t length)
+{
+	call_tell(call, o, body, length);
+}
+
 /* The end of a call with bulks: the callback runs at the end of this turn, when
  * the bulks are idle. */
 struct ending {
 	struct ulnet_work work;
 	struct ulrpc_call *call;
 	struct ulrpc_outcome outcome;
-	const void *body; /* in memory of the batch or fetch, freed later */
+	/* in memory of the batch or fetch, freed later; with sealed sinks, in
+	 * @copy */
+	const void *body;
 	size_t length;
+	uint8_t copy[];
 };
 
 static void on_ending(struct ulnet_work *work)
@@ -280,29 +292,112 @@ static void on_ending(struct ulnet_work *work)
 	struct ending *e = container_of(work, struct ending, work);
 	struct ulrpc_call *call = e->call;
 
-	call_tell(call, &e->outcome, e->body, e->length);
+	call_tell_late(call, &e->outcome, e->body, e->length);
 	free(e);
 }
 
-/* Detaches the bulks. NULL: the callback can run now, as the bulks are idle, or
- * it has to, as there is no memory. */
-static struct ending *ending_new(struct ulrpc_call *call)
+/* What the server says is nothing: the bulk is not what it has put. */
+static void outcome_spoil(struct ulrpc_outcome *o, enum ulrpc_cause cause)
 {
-	struct ending *e;
-	bool idle = true;
+	o->cause = cause;
+	o->status = cause_status(cause);
+}
 
-	for (unsigned int i = 0; i < call->nbulks; i++) {
-		bulk_on_idle_cancel(call->bulks[i]); /* FENCE */
-		bulk_detach(call->bulks[i]);
-		idle = idle && bulk_idle(call->bulks[i]);
+static void on_opening(struct ulnet_work *work);
+
+/* The next slice of the sinks is opened in the next turn. */
+static void ending_go_on(void *arg)
+{
+	struct ending *e = arg;
+
+	e->work.fn = on_opening;
+	shard_hold(e->call->shard);
+	shard_post(e->call->shard, &e->work);
+}
+
+/* The end of a call with sealed sinks: they are opened when nothing can touch
+ * them any more, however long that takes, and the caller hears then. */
+static void ending_open(struct ending *e)
+{
+	struct ulrpc_call *call = e->call;
+	struct ulrpc_bulk *busy = bulks_busy(call);
+	uint64_t left = SUM_SLICE;
+	int rc;
+
+	if (busy) {
+		bulk_on_idle(busy, ending_go_on, e);
+		return;
 	}
-	e = idle ? NULL : malloc(sizeof(*e));
-	if (e) {
+	rc = bulks_open(call, &left);
+	if (!rc) {
+		ending_go_on(e);
+		return;
+	}
+	if (rc < 0) {
+		outcome_spoil(&e->outcome, rc == -ENOMEM
+						   ? ULRPC_CAUSE_NO_MEMORY
+						   : ULRPC_CAUSE_CHECKSUM);
+		e->length = 0;
+	}
+	call_tell_late(call, &e->outcome, e->length ? e->body : NULL,
+		       e->length);
+	free(e);
+}
+
+static void on_opening(struct ulnet_work *work)
+{
+	struct ending *e = container_of(work, struct ending, work);
+	struct shard *s = e->call->shard;
+
+	ending_open(e);
+	shard_release(s);
+}
+
+/* The last step of a call, but for telling its caller. */
+static in_line void call_settle(struct ulrpc_call *call,
+				struct ulrpc_outcome *o, uint64_t now)
+{
+	outcome_rail(o, call);
+	call_detach(call, now);
+	outcome_times(o, call, now);
+	call_move(call, CALL_DONE);
+}
+
+/* Detaches the bulks of @call, which ends as call_end() says. Returns true: it
+ * has ended, or will. False: the callback can run now, as the bulks are idle, or
+ * it has to, as there is no memory. */
+static out_of_line bool call_end_bulks(struct ulrpc_call *call,
+				       struct ulrpc_outcome *o,
+				       const void *body, size_t length,
+				       uint64_t now)
+{
+	bool owes = o->cause == ULRPC_CAUSE_OK && bulks_owe_open(call);
+	bool idle = bulks_detach(call);
+	struct ending *e;
+
+	if (idle && !owes)
+		return false;
+	e = malloc(sizeof(*e) + (owes ? length : 0));
+	if (!e && !owes)
+		return false;
+	call_settle(call, o, now);
+	if (!e) {
+		outcome_spoil(o, ULRPC_CAUSE_NO_MEMORY);
+		call_tell_late(call, o, NULL, 0);
+		return true;
+	}
+	e->call = call;
+	e->outcome = *o;
+	e->body = body;
+	e->length = length;
+	if (owes) {
+		e->body = length ? memcpy(e->copy, body, length) : NULL;
+		ending_go_on(e);
+	} else {
 		e->work.fn = on_ending;
-		e->call = call;
 		shard_defer(call->shard, &e->work);
 	}
-	return e;
+	return true;
 }
 
 /* Ends the call. The caller has set what the server says: status, cause,
@@ -311,19 +406,11 @@ static struct ending *ending_new(struct ulrpc_call *call)
 static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			     const void *body, size_t length, uint64_t now)
 {
-	struct ending *e = unlikely(call->nbulks) ? ending_new(call) : NULL;
-
-	outcome_rail(o, call);
-	call_detach(call, now);
-	outcome_times(o, call, now);
-	call_move(call, CALL_DONE);
-	if (likely(!e)) {
-		call_tell(call, o, body, length);
+	if (unlikely(call->nbulks) &&
+	    call_end_bulks(call, o, body, length, now))
 		return;
-	}
-	e->outcome = *o;
-	e->body = body;
-	e->length = length;
+	call_settle(call, o, now);
+	call_tell(call, o, body, length);
 }
 
 /* Sets what is known of a call in FETCH: it was executed. */
@@ -412,30 +499,6 @@ void call_expire(struct ulrpc_call *call)
 }
 
 /* ---- an answer ---- */
-
-/* Compares the sinks with the checksums in the reply, which has to have one for
- * each checked sink that anything was put to. */
-static int bulks_check(struct ulrpc_call *call, const struct wire_reply *r)
-{
-	struct wire_view view = r->bulks.view;
-	struct wire_moved_in m;
-	uint32_t said = 0; /* bits by index: bulks with a checksum in @r */
-
-	for (unsigned int i = 0; i < r->bulks.n; i++) {
-		int rc;
-
-		if (!wire_moved_next(&view, &m) || m.index >= call->nbulks)
-			return -EPROTO;
-		rc = bulk_check(call->bulks[m.index], &m);
-		if (rc)
-			return rc;
-		said |= UINT32_C(1) << m.index;
-	}
-	for (unsigned int i = 0; i < call->nbulks; i++)
-		if (!(said & UINT32_C(1) << i) && bulk_unproven(call->bulks[i]))
-			return -EBADMSG;
-	return 0;
-}
 
 static const struct {
 	enum ulrpc_cause cause;
@@ -678,22 +741,6 @@ static int retry_claim(struct ulrpc_call *call, const struct ulrpc_retry *retry)
 	return 0;
 }
 
-static int bulks_claim(struct ulrpc_call *call,
-		       const struct ulrpc_call_conf *conf)
-{
-	for (unsigned int i = 0; i < conf->nbulks; i++) {
-		int rc = bulk_prepare(conf->bulks[i], call->client->rpc);
-
-		if (rc) {
-			while (i--)
-				(void)bulk_release(conf->bulks[i]);
-			return rc;
-		}
-		call->bulks[i] = conf->bulks[i];
-	}
-	return 0;
-}
-
 /* Adds a trace, a retry rule and bulks, which few calls have. */
 static out_of_line int call_load(struct ulrpc_call *call,
 				 const struct ulrpc_call_conf *conf)
@@ -729,16 +776,6 @@ static in_line void call_start(struct ulrpc_call *call)
 	client_submit(call->client, call);
 }
 
-/* Computes checksums of sources, of about @left bytes. Returns whether all are
- * computed. */
-static bool bulks_sum(struct ulrpc_call *call, uint64_t left)
-{
-	for (unsigned int i = 0; i < call->nbulks; i++)
-		if (!bulk_sum(call->bulks[i], &left))
-			return false;
-	return true;
-}
-
 static void call_sum(struct ulrpc_call *call);
 
 static void on_sum(struct ulnet_work *work)
@@ -755,13 +792,14 @@ static void on_sum(struct ulnet_work *work)
 	shard_release(s);
 }
 
-/* Queues @call, which call_enter() was called for, when the checksums of its
- * sources are computed: a slice now, and one in each turn from then on. */
+/* Queues @call, which call_enter() was called for, when the checksums or seals
+ * of its sources are computed: a slice now, and one in each turn from then on.
+ */
 static void call_sum(struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = call->client;
 
-	if (bulks_sum(call, SUM_SLICE)) {
+	if (bulks_sum(call, SUM_SLICE) && bulks_seal(call, SUM_SLICE)) {
 		client_submit(c, call);
 		return;
 	}
@@ -785,6 +823,9 @@ static void on_arrival(struct ulnet_work *work)
 		call->client->ncalls++;
 		shard_work_begin(s);
 		call_fail(call, ULRPC_CAUSE_CANCELED);
+	} else if (unlikely(call->nbulks)) {
+		call_enter(call);
+		call_sum(call);
 	} else {
 		call_start(call);
 	}

@@ -313,6 +313,7 @@ static void import_connect(struct import *imp)
 	imp->attempt_end = rpc_at(
 		imp->begun, rpc_ns(imp->shard->rpc->conf.connect_timeout));
 	imp->connect_sending = false;
+	sealed_past_add(&imp->past, imp->sealed);
 	sealed_free(imp->sealed);
 	imp->sealed = NULL;
 	/* Without memory for it, the attempt ends. */

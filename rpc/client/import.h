@@ -29,6 +29,7 @@
 #include "rpc/client/retry.h"
 #include "rpc/client/slots.h"
 #include "rpc/rpc.h"
+#include "rpc/sealed.h"
 #include "rpc/slab.h"
 #include "rpc/stats/stat.h"
 #include "secure/handshake.h"
@@ -105,6 +106,7 @@ struct import {
 	bool secure;
 	struct shake *shake;   /* CONNECTING: the handshake goes on; or NULL */
 	struct sealed *sealed; /* the keys of this epoch; NULL: none yet */
+	struct sealed_past past; /* keys of earlier epochs */
 	struct identity *who;  /* who the server was, when last connected */
 	struct ticket ticket;  /* for the next handshake */
 	/* why the server is not believed, or does not believe this node; "":

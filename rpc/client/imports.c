@@ -332,6 +332,7 @@ void import_free(struct import *imp)
 	name_drop(imp);
 	shake_end(imp);
 	sealed_free(imp->sealed);
+	sealed_past_clear(&imp->past);
 	ticket_drop(&imp->ticket);
 	identity_put(imp->who);
 	slots_fini(&imp->slots);

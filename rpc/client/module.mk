@@ -1,5 +1,6 @@
 # The client: connections to servers, and calls.
 libulrpccore_a_SOURCES += %D%/attempt.c %D%/attempt.h
+libulrpccore_a_SOURCES += %D%/bulks.c %D%/bulks.h
 libulrpccore_a_SOURCES += %D%/call.c %D%/call.h
 libulrpccore_a_SOURCES += %D%/client.c %D%/client.h
 libulrpccore_a_SOURCES += %D%/fetch.c %D%/fetch.h

@@ -9,6 +9,7 @@
 #include "rpc/client/imports.h"
 #include "rpc/client/retry.h"
 #include "rpc/control.h"
+#include "rpc/bulk/seal.h"
 #include "rpc/conn_event.h"
 #include "rpc/keys.h"
 #include "rpc/rpc.h"
@@ -33,9 +34,9 @@
 /* Parts are opened in this order, and closed in the reverse one. Statistics
  * come first, as all other parts count. */
 static const struct rpc_part *const parts[] = {
-	&run_part,	 &stat_part,	  &conn_event_part,
-	&forwarded_part, &import_part,	  &export_part,
-	&service_part,	 &tombstone_part, &control_part,
+	&run_part,	 &stat_part,	&conn_event_part, &forwarded_part,
+	&bulk_part,	 &import_part,	&export_part,	  &service_part,
+	&tombstone_part, &control_part,
 };
 
 static const struct rpc_side client_side = {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rpc/bulk/transfer.h"
+#include "rpc/flavour.h"
 #include "rpc/server/serve/cancel.h"
 #include "rpc/server/serve/deadline.h"
 #include "rpc/server/serve/durable.h"
@@ -245,6 +246,8 @@ static bool other_rail(const void *caller, struct ulnet_nid *nid)
 static struct transfers_conf bulk_conf(const struct ulrpc_request *r,
 				       const struct request_batch *b)
 {
+	const struct sealed *sd = b->export ? export_seal(b->export) : NULL;
+
 	return (struct transfers_conf){
 		.shard = r->sc->shard,
 		.self = b->local,
@@ -258,6 +261,9 @@ static struct transfers_conf bulk_conf(const struct ulrpc_request *r,
 		.loss = b->export ? &b->export->bulk_loss : NULL,
 		.other = b->export ? other_rail : NULL,
 		.caller = b->export,
+		.protection = flavour_protection(batch_flavour(b)),
+		.seals = sd ? sd->bulk_out : NULL,
+		.opens = sd ? sd->bulk_in : NULL,
 	};
 }
 

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The caller's memory, sealed: sources before they are offered, sinks when the
+ * server has replied, and no message can find them any more. */
+#include <errno.h>
+#include <string.h>
+
+#include "rpc/bulk/bulk_priv.h"
+#include "rpc/bulk/seal.h"
+
+struct cover {
+	struct shard *shard;
+	struct piece_key *key;
+	enum seal_protection protection;
+	uint32_t index;
+	/* Source: segments that are sealed. Sink: segments that are opened, of
+	 * those @taken that the server has put something to. */
+	unsigned int done, taken;
+	uint32_t *put;	/* sink: bytes of each */
+	uint8_t *seals; /* of all segments */
+	void **sealed;	/* source, with privacy: encrypted, or NULL */
+};
+
+/* ---- life ---- */
+
+static struct cover *cover_new(const struct ulrpc_bulk *b)
+{
+	struct cover *c =
+		calloc(1, sizeof(*c) + b->n * (sizeof(*c->sealed) +
+					       sizeof(*c->put) + PIECE_SEAL));
+
+	if (!c)
+		return NULL;
+	c->sealed = (void **)(c + 1);
+	c->put = (uint32_t *)(c->sealed + b->n);
+	c->seals = (uint8_t *)(c->put + b->n);
+	return c;
+}
+
+static void cover_clear(const struct ulrpc_bulk *b, struct cover *c)
+{
+	for (unsigned int i = 0; i < b->n; i++) {
+		if (c->sealed[i])
+			slab_put(&c->shard->bulk_pool->slab, c->sealed[i],
+				 b->lengths[i]);
+		c->sealed[i] = NULL;
+	}
+	piece_key_put(c->key);
+	c->key = NULL;
+	c->done = c->taken = 0;
+}
+
+void bulk_uncover(struct ulrpc_bulk *b)
+{
+	if (likely(!b->cover))
+		return;
+	cover_clear(b, b->cover);
+	free(b->cover);
+	b->cover = NULL;
+}
+
+void *cover_of(const struct ulrpc_bulk *b, unsigned int i)
+{
+	return b->cover->sealed[i];
+}
+
+void cover_describe(const struct ulrpc_bulk *b, struct wire_segments *out)
+{
+	const struct cover *c = b->cover;
+
+	out->checked = false;
+	out->checksum = NULL;
+	out->protection = c->protection;
+	if (b->access == ULRPC_BULK_SOURCE)
+		out->seals = (struct wire_view){
+			c->seals, c->seals + b->n * (size_t)PIECE_SEAL
+		};
+}
+
+/* ---- sources ---- */
+
+static struct piece_place place_of(const struct ulrpc_bulk *b, unsigned int i)
+{
+	return (struct piece_place){ b->cover->protection, b->cover->index, i,
+				     b->lengths[i] };
+}
+
+/* Goes on with the first @length bytes of segment @i. With privacy they are
+ * written to @out; NULL: where they are. */
+static int segment_add(const struct ulrpc_bulk *b, unsigned int i,
+		       uint32_t length, struct piece *p, uint8_t *out)
+{
+	int rc = 0;
+
+	for (const struct iovec *v = b->segments[i].iov; length && !rc; v++) {
+		uint32_t n = (uint32_t)MIN(v->iov_len, length);
+
+		rc = piece_add(p, v->iov_base, n, out ? out : v->iov_base);
+		if (out)
+			out += n;
+		length -= n;
+	}
+	return rc;
+}
+
+static int segment_seal(struct ulrpc_bulk *b, unsigned int i)
+{
+	struct cover *c = b->cover;
+	const struct piece_place place = place_of(b, i);
+	struct piece_seal seal;
+	struct piece *p;
+	int rc;
+
+	if (c->protection == SEAL_PRIVACY && !c->sealed[i]) {
+		c->sealed[i] =
+			slab_get(&c->shard->bulk_pool->slab, b->lengths[i]);
+		if (!c->sealed[i])
+			return -ENOMEM;
+	}
+	rc = piece_seal_begin(c->key, &place, shard_now(c->shard), &seal, &p);
+	if (rc)
+		return rc;
+	rc = segment_add(b, i, b->lengths[i], p, c->sealed[i]);
+	if (rc) {
+		piece_drop(p);
+		return rc;
+	}
+	rc = piece_seal_end(p, seal.tag);
+	piece_seal_put(&seal, c->seals + i * (size_t)PIECE_SEAL);
+	return rc;
+}
+
+/* The bulk is sealed as @how says from now on, of which nothing is done yet. */
+static int cover_begin(struct ulrpc_bulk *b, struct shard *s,
+		       const struct bulk_cover *how)
+{
+	struct cover *c = b->cover ? b->cover : cover_new(b);
+
+	if (!c)
+		return -ENOMEM;
+	if (b->cover)
+		cover_clear(b, c);
+	b->cover = c;
+	c->shard = s;
+	c->key = piece_key_ref(how->key);
+	c->protection = (enum seal_protection)how->protection;
+	c->index = how->index;
+	return 0;
+}
+
+static bool cover_is(const struct cover *c, const struct bulk_cover *how)
+{
+	return c && c->key == how->key && c->protection == how->protection &&
+	       c->index == how->index;
+}
+
+int bulk_cover(struct ulrpc_bulk *b, struct shard *s,
+	       const struct bulk_cover *how, uint64_t *left)
+{
+	struct cover *c;
+	int rc;
+
+	if (!how->protection) {
+		bulk_uncover(b);
+		return 1;
+	}
+	if (!cover_is(b->cover, how)) {
+		rc = cover_begin(b, s, how);
+		if (rc)
+			return rc;
+	}
+	c = b->cover;
+	if (b->access == ULRPC_BULK_SINK)
+		return 1;
+	while (c->done < b->n && *left) {
+		rc = segment_seal(b, c->done);
+		if (rc)
+			return rc;
+		*left -= MIN(*left, b->lengths[c->done]);
+		c->done++;
+	}
+	return c->done == b->n;
+}
+
+/* ---- sinks ---- */
+
+bool cover_is_damaged(const struct ulnet_event *ev)
+{
+	uint32_t crc = bulk_place_crc(ev->match_bits, (uint32_t)ev->offset,
+				      ev->mlength);
+
+	return !ev->status &&
+	       ev->hdr_data != bulk_proof(bulk_crc_of_put(ev, crc));
+}
+
+int cover_take(struct ulrpc_bulk *b, const struct wire_moved_in *m)
+{
+	struct cover *c = b->cover;
+
+	if (b->access != ULRPC_BULK_SINK)
+		return 0;
+	if (m->n > b->n)
+		return -EPROTO;
+	if (m->n && !view_length(m->seals))
+		return -EBADMSG;
+	if (m->has_lengths)
+		wire_moved_lengths(m, c->put);
+	for (unsigned int i = 0; i < m->n; i++) {
+		if (!m->has_lengths)
+			c->put[i] = b->lengths[i];
+		if (c->put[i] > b->lengths[i])
+			return -EPROTO;
+	}
+	if (m->n)
+		memcpy(c->seals, m->seals.p, view_length(m->seals));
+	c->taken = m->n;
+	c->done = 0;
+	return 0;
+}
+
+bool bulk_owes_open(const struct ulrpc_bulk *b)
+{
+	return b->cover && b->cover->done < b->cover->taken;
+}
+
+/* Opens segment @i where it is. */
+static int segment_open(struct ulrpc_bulk *b, unsigned int i,
+			struct piece_key *key, const struct piece_seal *seal)
+{
+	const struct piece_place place = place_of(b, i);
+	struct piece *p;
+	int rc = piece_open_begin(key, &place, seal, &p);
+
+	if (rc)
+		return rc;
+	if (segment_add(b, i, b->cover->put[i], p, NULL)) {
+		piece_drop(p);
+		return -EBADMSG;
+	}
+	return piece_open_end(p);
+}
+
+int bulk_open(struct ulrpc_bulk *b,
+	      struct piece_key *(*key)(const void *arg, uint32_t epoch),
+	      const void *arg, uint64_t *left)
+{
+	struct cover *c = b->cover;
+
+	while (bulk_owes_open(b) && *left) {
+		unsigned int i = c->done++;
+		struct piece_seal seal;
+		struct piece_key *k;
+		int rc = -EBADMSG;
+
+		if (!c->put[i])
+			continue;
+		piece_seal_get(c->seals + i * (size_t)PIECE_SEAL, &seal);
+		k = key(arg, seal.epoch);
+		if (k)
+			rc = segment_open(b, i, k, &seal);
+		if (rc)
+			return rc;
+		*left -= MIN(*left, c->put[i]);
+	}
+	return !bulk_owes_open(b);
+}
