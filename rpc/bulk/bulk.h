@@ -123,8 +123,8 @@ int bulk_cover(struct ulrpc_bulk *b, struct shard *s,
 bool bulk_owes_open(const struct ulrpc_bulk *b);
 /* Opens a sink, which must be idle, with the seals that bulk_check() has taken,
  * in slices as bulk_cover(). @key: returns the key of an epoch, or NULL. 1: all
- * is what the server has put; 0: not all is opened yet; -EBADMSG: it is not, and
- * the contents of @b are nothing; -ENOMEM. Owner. */
+ * is what the server has put; 0: not all is opened yet; -EBADMSG: it is not,
+ * and the contents of @b are nothing; -ENOMEM. Owner. */
 int bulk_open(struct ulrpc_bulk *b,
 	      struct piece_key *(*key)(const void *arg, uint32_t epoch),
 	      const void *arg, uint64_t *left) must_check;

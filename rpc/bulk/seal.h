@@ -22,7 +22,8 @@
 #define SEAL_SLICE (UINT32_C(1) << 20)
 /* Bytes for chunks that a CPT has put, or is about to. */
 #define SEAL_PUTS_MAX (UINT32_C(64) << 20)
-/* ns: a chunk for which there is no memory, or no time, is made so much later */
+/* ns: a chunk for which there is no memory, or no time, is made so much later
+ */
 #define SEAL_PAUSE (5 * NSEC_PER_MSEC)
 #define SEAL_NEXT  NSEC_PER_USEC
 

@@ -59,9 +59,9 @@ struct transfers_conf {
 	 * none. @caller: as below, borrowed as the fields above. */
 	bool (*other)(const void *caller, struct ulnet_nid *nid);
 	const void *caller;
-	/* How the caller's memory has to be sealed (enum seal_protection; 0: not
-	 * at all), and the keys: for what is put, and for what is got. Copied,
-	 * with references of their own. */
+	/* How the caller's memory has to be sealed (enum seal_protection; 0:
+	 * not at all), and the keys: for what is put, and for what is got.
+	 * Copied, with references of their own. */
 	unsigned int protection;
 	struct piece_key *seals, *opens;
 };
@@ -163,8 +163,8 @@ void transfer_on_done(struct transfers *t, void (*fn)(void *arg), void *arg);
 void transfer_abort(struct transfers *t, int status);
 
 /* What the reply says of sinks: fills @out with up to @max entries, which
- * borrow from @t. Returns their number, which is at most transfers_count(). What
- * is put to a sealed sink later begins at the beginning of a segment. */
+ * borrow from @t. Returns their number, which is at most transfers_count().
+ * What is put to a sealed sink later begins at the beginning of a segment. */
 unsigned int transfer_moved(struct transfers *t, struct wire_moved *out,
 			    unsigned int max);
 /* Bytes moved with success: *@in got from the caller, *@out put to it. */

@@ -183,8 +183,8 @@ struct transfer {
 	unsigned int cancels; /* remote.cancels, when this transfer was made */
 	/* the beginning of what no chunk was made of yet */
 	struct cursor next;
-	/* ns: when more chunks can be made, for which there was no memory, or no
-	 * time in this turn; TIME_NEVER: there was */
+	/* ns: when more chunks can be made, for which there was no memory, or
+	 * no time in this turn; TIME_NEVER: there was */
 	uint64_t starved;
 	/* For each segment, if the remote is checked or sealed; else NULL. Of a
 	 * source: bytes that are still missing. Of a sink, if @summed: the

@@ -93,7 +93,8 @@ static int segment_piece(struct transfer *x, const struct chunk *p,
 		piece_seal_put(&seal, seal_of(r, i));
 	}
 	*piece_p = r->open[i];
-	/* transfer_sum_forget() of an earlier transfer may have come between. */
+	/* transfer_sum_forget() of an earlier transfer may have come between.
+	 */
 	return *piece_p ? 0 : -ESTALE;
 }
 

@@ -400,7 +400,8 @@ static bool load_is_too_much(const struct load *l,
 }
 
 /* Describes the bulks of @call in l->segments. 0; *@head is how many bytes the
- * call may take in the head of the message; or as load_cover(), or -EMSGSIZE. */
+ * call may take in the head of the message; or as load_cover(), or -EMSGSIZE.
+ */
 static int load_head(struct load *l, struct ulrpc_call *call, size_t *head)
 {
 	struct wire_call w = {

@@ -29,8 +29,8 @@ int bulks_cover(struct ulrpc_call *call, uint64_t *left) must_check;
 /* Detaches the bulks. Returns whether all are idle. */
 bool bulks_detach(struct ulrpc_call *call);
 /* Compares the sinks with the checksums in the reply, which has to have one for
- * each checked sink that anything was put to; or takes their seals. 0; -EBADMSG;
- * -EPROTO. */
+ * each checked sink that anything was put to; or takes their seals. 0;
+ * -EBADMSG; -EPROTO. */
 int bulks_check(struct ulrpc_call *call, const struct wire_reply *r) must_check;
 
 /* Has bulks_check() taken seals, so that bulks_open() is owed? */
@@ -38,7 +38,8 @@ bool bulks_owe_open(const struct ulrpc_call *call);
 /* A bulk that is not idle yet, or NULL. */
 struct ulrpc_bulk *bulks_busy(const struct ulrpc_call *call);
 /* Opens the sinks, when all are idle: until *@left bytes were opened. 1: all is
- * what the server has put; 0: not all is opened; -EBADMSG: it is not; -ENOMEM. */
+ * what the server has put; 0: not all is opened; -EBADMSG: it is not; -ENOMEM.
+ */
 int bulks_open(struct ulrpc_call *call, uint64_t *left) must_check;
 
 #endif

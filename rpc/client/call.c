@@ -364,8 +364,8 @@ static in_line void call_settle(struct ulrpc_call *call,
 }
 
 /* Detaches the bulks of @call, which ends as call_end() says. Returns true: it
- * has ended, or will. False: the callback can run now, as the bulks are idle, or
- * it has to, as there is no memory. */
+ * has ended, or will. False: the callback can run now, as the bulks are idle,
+ * or it has to, as there is no memory. */
 static out_of_line bool call_end_bulks(struct ulrpc_call *call,
 				       struct ulrpc_outcome *o,
 				       const void *body, size_t length,

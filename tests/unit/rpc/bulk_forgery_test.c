@@ -428,8 +428,8 @@ Test(bulk_forgery, cut_off)
 }
 
 /* Whoever knows what PUTs are checked for, so that they are put again, can hide
- * from that, but not from the seal: the caller hears that nothing of what it has
- * got is genuine. */
+ * from that, but not from the seal: the caller hears that nothing of what it
+ * has got is genuine. */
 static void hidden(void (*change)(struct attacker *, uint8_t *, uint8_t *,
 				  size_t))
 {
