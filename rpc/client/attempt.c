@@ -36,17 +36,28 @@ static uint64_t attempt_time_left(const struct ulrpc_call *call, uint64_t now)
 	return call->deadline - MIN(now, call->deadline);
 }
 
+/* A time that was too short once would be too short again: doubles @time @n
+ * times, up to the limits. */
+static out_of_line uint64_t time_doubled(const struct ulrpc_call *call,
+					 uint64_t time, uint64_t left,
+					 uint32_t n)
+{
+	uint64_t most =
+		MIN(left / 2, rpc_ns(call->client->rpc->conf.timeout_max));
+
+	for (uint32_t i = MIN(n, TIME_SHIFTS_MAX); i; i--)
+		time = MIN(rpc_at(time, time), most);
+	return time;
+}
+
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 {
 	uint64_t left = attempt_time_left(call, now);
 	uint64_t time = client_timeout(call->client, call->method, left);
-	uint64_t most =
-		MIN(left / 2, rpc_ns(call->client->rpc->conf.timeout_max));
 
-	/* A time that was too short once would be too short again. */
-	for (uint32_t i = MIN(call->retries - call->losses, TIME_SHIFTS_MAX); i;
-	     i--)
-		time = MIN(rpc_at(time, time), most);
+	if (unlikely(call->retries != call->losses))
+		time = time_doubled(call, time, left,
+				    call->retries - call->losses);
 	return time;
 }
 

@@ -168,22 +168,25 @@ static void replies_bad(struct batch *p, int rc)
 		call_fail(p->entries[0].call, ULRPC_CAUSE_BAD_REPLY);
 }
 
-/* Sets @o to the message of replies that has landed with @ev. Returns 0, or
- * -errno, which is counted: if the connection has keys, the message is to be
- * sealed with them. */
-static int replies_open(struct batch *p, const struct ulnet_event *ev,
-			struct opened *o)
+/* Decodes the replies that have landed with @ev on a connection with keys, with
+ * which they are to be sealed. Returns -EACCES for a message that is not, and
+ * counts it; otherwise as wire_replies_decode(). */
+static out_of_line int replies_decode_sealed(struct batch *p,
+					     const struct ulnet_event *ev,
+					     struct wire_replies *m,
+					     struct wire_reply *reply)
 {
 	struct sealed *sd = p->client->imp->sealed;
 	uint8_t *landed = (uint8_t *)ev->md_start + ev->offset;
+	struct opened o;
 
-	*o = (struct opened){ ev->hdr_data, landed, ev->mlength };
-	if (likely(!p->client->imp->secure))
-		return 0;
-	if (sd && wire_is_sealed(ev->hdr_data))
-		return sealed_open(p->shard, sd, ev, landed, ev->mlength, o);
-	stat_count(p->shard, RPC_STAT_seals_missing);
-	return -EACCES;
+	if (!sd || !wire_is_sealed(ev->hdr_data)) {
+		stat_count(p->shard, RPC_STAT_seals_missing);
+		return -EACCES;
+	}
+	if (sealed_open(p->shard, sd, ev, landed, ev->mlength, &o))
+		return -EACCES;
+	return wire_replies_decode(m, reply, o.hdr_data, o.payload, o.length);
 }
 
 /* reply_buf_users.on_replies */
@@ -193,14 +196,17 @@ static void batch_on_replies(struct batch *p, const struct ulnet_event *ev)
 	uint64_t now = shard_now(p->shard);
 	struct ulrpc_client *c = p->client;
 	struct wire_replies m;
-	struct opened o;
 	int rc;
 
-	if (unlikely(replies_open(p, ev, &o)))
-		return;
-	rc = wire_replies_decode(&m, reply, o.hdr_data, o.payload, o.length);
+	if (likely(!c->imp->secure))
+		rc = wire_replies_decode(&m, reply, ev->hdr_data,
+					 (uint8_t *)ev->md_start + ev->offset,
+					 ev->mlength);
+	else
+		rc = replies_decode_sealed(p, ev, &m, reply);
 	if (rc) {
-		replies_bad(p, rc);
+		if (rc != -EACCES)
+			replies_bad(p, rc);
 		return;
 	}
 	if (m.client != c->imp->handle) {
@@ -584,9 +590,8 @@ static struct batch *batch_new(const struct load *l)
 {
 	struct ulrpc_client *c = l->client;
 	struct shard *s = c->shard;
-	size_t before = unlikely(c->imp->sealed) ? SEAL_HEAD : 0;
 	size_t size = sizeof(struct batch) + l->n * sizeof(struct batch_entry) +
-		      before + l->head + l->bodies - l->borrowed;
+		      c->seal_head + l->head + l->bodies - l->borrowed;
 	struct batch *p = slab_get(&s->imports->slab, size);
 
 	if (!p)
@@ -617,7 +622,7 @@ static struct batch *batch_new(const struct load *l)
 	p->target = LNET_NID_ANY;
 	p->paths = 0;
 	p->size = size;
-	p->head = (uint8_t *)&p->entries[l->n] + before;
+	p->head = (uint8_t *)&p->entries[l->n] + c->seal_head;
 	list_add_tail(&s->imports->batches, &p->all);
 	list_add_tail(&c->imp->batches, &p->of_import);
 	return p;
@@ -861,17 +866,18 @@ static int batch_launch(struct batch *p, const struct load *l)
 	unsigned int niov;
 	uint64_t hdr_data;
 	uint8_t *at;
-	int rc = 0;
 
 	at = encode_head(p, l);
 	hdr_data =
 		wire_hdr_data(WIRE_REQUESTS, p->head, (size_t)(at - p->head));
 	niov = encode_bodies(p, l, at, iov);
-	if (unlikely(l->client->imp->sealed))
-		rc = batch_seal(p, l, iov, niov, &hdr_data);
-	if (unlikely(rc)) {
-		entries_release(p);
-		return rc;
+	if (unlikely(l->client->imp->sealed)) {
+		int rc = batch_seal(p, l, iov, niov, &hdr_data);
+
+		if (rc) {
+			entries_release(p);
+			return rc;
+		}
 	}
 	return batch_put(p, l, iov, niov, hdr_data);
 }

@@ -64,8 +64,8 @@ void ulrpc_call_put(struct ulrpc_call *call)
 }
 
 /* From the slab of the CPT, unless other threads may have references. */
-static struct ulrpc_call *call_alloc(struct ulrpc_client *c, size_t size,
-				     bool shared)
+static in_line struct ulrpc_call *call_alloc(struct ulrpc_client *c,
+					     size_t size, bool shared)
 {
 	struct ulrpc_call *call =
 		shared ? malloc(size)
@@ -935,26 +935,26 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	}
 }
 
-int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
-	       size_t length, const struct ulrpc_call_conf *conf,
-	       ulrpc_done_fn done, void *arg, struct ulrpc_call **call_p)
+/* Makes a call, of @size bytes with its body. @shared: threads other than the
+ * owner may use it. NULL: no memory. */
+static in_line struct ulrpc_call *call_make(struct ulrpc_client *c, size_t size,
+					    bool shared,
+					    const struct ulrpc_call_conf *conf,
+					    uint64_t now)
 {
-	struct shard *s = client->shard;
-	uint64_t now = lnet_turn(s->node, s->cpt);
-	bool owned = likely(now) || shard_owned(s);
-	struct ulrpc_call *call;
-	int rc = call_conf_check(client, conf, length, done);
+	struct ulrpc_call *call = call_alloc(c, size, shared);
 
-	if (rc)
-		return rc;
-	call = call_alloc(
-		client,
-		sizeof(*call) + conf->nbulks * sizeof(call->bulks[0]) + length +
-			(unlikely(conf->trace) ? TRACE_LENGTH : 0),
-		call_p || !owned);
-	if (!call)
-		return -ENOMEM;
-	call_init(call, client, conf, likely(now) ? now : shard_now(s));
+	if (call)
+		call_init(call, c, conf, now);
+	return call;
+}
+
+/* Sets what the caller has given to ulrpc_call(). */
+static in_line void call_fill(struct ulrpc_call *call, uint32_t method,
+			      const void *body, size_t length,
+			      ulrpc_done_fn done, void *arg,
+			      struct ulrpc_call **call_p)
+{
 	call->method = method;
 	call->length = (uint32_t)length;
 	call->done = done;
@@ -962,10 +962,57 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 	atomic_init(&call->refs, call_p ? 2 : 1);
 	if (length)
 		memcpy(call_body(call), body, length);
-	if (unlikely(conf->nbulks || conf->retry || conf->trace))
+}
+
+/* ulrpc_call() outside of a turn of the client's CPT, or with what few calls
+ * have. */
+static out_of_line int call_begin_rare(struct ulrpc_client *client,
+				       uint32_t method, const void *body,
+				       size_t length,
+				       const struct ulrpc_call_conf *conf,
+				       ulrpc_done_fn done, void *arg,
+				       struct ulrpc_call **call_p)
+{
+	struct shard *s = client->shard;
+	bool owned = shard_owned(s);
+	struct ulrpc_call *call = call_make(
+		client,
+		sizeof(*call) + conf->nbulks * sizeof(call->bulks[0]) + length +
+			(conf->trace ? TRACE_LENGTH : 0),
+		call_p || !owned, conf, shard_now(s));
+
+	if (!call)
+		return -ENOMEM;
+	call_fill(call, method, body, length, done, arg, call_p);
+	if (conf->nbulks || conf->retry || conf->trace)
 		return call_begin_loaded(call, conf, owned, call_p);
 	if (!owned)
 		return call_give(call, call_p);
+	/* Sets *call_p before the call can end. */
+	if (call_p)
+		*call_p = call;
+	call_start(call);
+	return 0;
+}
+
+int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
+	       size_t length, const struct ulrpc_call_conf *conf,
+	       ulrpc_done_fn done, void *arg, struct ulrpc_call **call_p)
+{
+	struct shard *s = client->shard;
+	uint64_t now = lnet_turn(s->node, s->cpt); /* 0: this is not one */
+	struct ulrpc_call *call;
+	int rc = call_conf_check(client, conf, length, done);
+
+	if (rc)
+		return rc;
+	if (unlikely(!now || conf->nbulks || conf->retry || conf->trace))
+		return call_begin_rare(client, method, body, length, conf, done,
+				       arg, call_p);
+	call = call_make(client, sizeof(*call) + length, call_p, conf, now);
+	if (!call)
+		return -ENOMEM;
+	call_fill(call, method, body, length, done, arg, call_p);
 	/* Sets *call_p before the call can end. */
 	if (call_p)
 		*call_p = call;

@@ -803,7 +803,7 @@ int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 			    conf->pid ? conf->pid : SERVICE_PID,
 			    c->least != ULRPC_FLAVOUR_NONE);
 	if (c->imp && c->imp->secure)
-		c->sealed_room = SEAL_HEAD + DIGEST_SIZE;
+		c->sealed_room = (c->seal_head = SEAL_HEAD) + DIGEST_SIZE;
 	if (conf->server)
 		c->server = strdup(conf->server);
 	if (!c->imp || (conf->server && !c->server)) {

@@ -122,6 +122,7 @@ struct ulrpc_client {
 	/* bytes of a message with one reply that a seal, and the digest of a
 	 * held reply, take */
 	uint32_t sealed_room;
+	uint32_t seal_head; /* bytes of a request message before its head */
 
 	struct stat_service *stats; /* NULL: there was no memory for it */
 	struct timeouts timeouts;

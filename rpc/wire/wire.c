@@ -658,7 +658,6 @@ static int decode_requests(struct wire_requests *m, struct wire_call *calls,
 			   uint64_t hdr_data, const void *payload,
 			   size_t length, bool whole)
 {
-	struct wire_requests got = { 0 };
 	struct bodies bodies = { 0 };
 	struct parts parts;
 	int rc;
@@ -666,20 +665,19 @@ static int decode_requests(struct wire_requests *m, struct wire_call *calls,
 	rc = wire_cut(&parts, WIRE_REQUESTS, hdr_data, payload, length);
 	if (rc)
 		return rc;
-	if (!get_requests(parts.head, &got, calls, &bodies) ||
+	*m = (struct wire_requests){ 0 };
+	if (!get_requests(parts.head, m, calls, &bodies) ||
 	    bodies.length < view_length(parts.bodies))
 		return -EPROTO;
 	if (whole ? bodies.length != view_length(parts.bodies) ||
-			    !take_bodies_of_call(parts.bodies, calls,
-						 got.ncalls)
-		  : bodies.length != sum_of_bodies(&got, calls))
+			    !take_bodies_of_call(parts.bodies, calls, m->ncalls)
+		  : bodies.length != sum_of_bodies(m, calls))
 		return -EPROTO;
 	if (unlikely(bodies.checksum)) {
 		if (whole && are_damaged(parts.bodies, bodies.checksum))
 			return -EBADMSG;
-		got.checked = true;
+		m->checked = true;
 	}
-	*m = got;
 	return 0;
 }
 
@@ -701,7 +699,6 @@ int wire_requests_decode_heads(struct wire_requests *m,
 int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 			uint64_t hdr_data, const void *payload, size_t length)
 {
-	struct wire_replies got = { 0 };
 	struct bodies bodies = { 0 };
 	struct parts parts;
 	int rc;
@@ -709,16 +706,16 @@ int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 	rc = wire_cut(&parts, WIRE_REPLIES, hdr_data, payload, length);
 	if (rc)
 		return rc;
-	if (!get_replies(parts.head, &got, reply, &bodies) ||
+	*m = (struct wire_replies){ 0 };
+	if (!get_replies(parts.head, m, reply, &bodies) ||
 	    bodies.length != view_length(parts.bodies) ||
-	    !take_bodies_of_reply(parts.bodies, reply, got.nreplies))
+	    !take_bodies_of_reply(parts.bodies, reply, m->nreplies))
 		return -EPROTO;
 	if (unlikely(bodies.checksum)) {
 		if (are_damaged(parts.bodies, bodies.checksum))
 			return -EBADMSG;
-		got.checked = true;
+		m->checked = true;
 	}
-	*m = got;
 	return 0;
 }
 

@@ -260,7 +260,7 @@ uint8_t *wire_flavour_put(uint8_t *p, enum wire_flavour flavour);
 
 /* Decodes a whole message: sets the first m->ncalls of @calls, in the order of
  * the message. They point into @payload, which is borrowed as long as they are
- * used. *@m is set on success only; after an error @calls is undefined. */
+ * used. After an error *@m and @calls are undefined. */
 int wire_requests_decode(struct wire_requests *m,
 			 struct wire_call calls[WIRE_CALLS_MAX],
 			 uint64_t hdr_data, const void *payload,

@@ -340,11 +340,16 @@ static inline void message_md(struct reply_message *m, uint64_t now,
 	};
 }
 
-static inline void message_launch(struct reply_message *m,
+static inline void message_count_late(const struct reply_message *m,
+				      struct shard *s, uint64_t now)
+{
+	if (unlikely(now >= m->deadline))
+		stat_count(s, RPC_STAT_answers_late);
+}
+
+static inline void message_launch(struct reply_message *m, struct shard *s,
 				  const struct ulnet_md *md, uint64_t hdr_data)
 {
-	struct shard *s = m->sc->shard;
-
 	if (LNetMDBind(s->node, md, LNET_UNLINK, &m->md)) {
 		reply_failed(m);
 		return;
@@ -375,12 +380,14 @@ static int message_seal(struct reply_message *m, uint64_t now)
 			   seal->head);
 }
 
-static out_of_line void message_send_sealed(struct reply_message *m,
-					    uint64_t now)
+static out_of_line void message_send_sealed(struct reply_message *m)
 {
+	struct shard *s = m->sc->shard;
+	uint64_t now = shard_now(s);
 	int rc = message_seal(m, now);
 	struct ulnet_md md;
 
+	message_count_late(m, s, now);
 	if (rc == -ENOTCONN) {
 		reply_give_up(m, "the connection has ended");
 		return;
@@ -393,24 +400,28 @@ static out_of_line void message_send_sealed(struct reply_message *m,
 	md.start = seal_of(m)->iov;
 	md.length = ARRAY_SIZE(seal_of(m)->iov);
 	md.options |= LNET_MD_IOVEC;
-	message_launch(m, &md, wire_hdr_sealed(m->hdr_data));
+	message_launch(m, s, &md, wire_hdr_sealed(m->hdr_data));
 }
 
 /* Sends @m. That is done once even if its deadline has passed, because the
  * caller may have more time than this attempt had. */
-static void message_send(struct reply_message *m)
+static in_line void message_send_plain(struct reply_message *m)
 {
-	uint64_t now = shard_now(m->sc->shard);
+	struct shard *s = m->sc->shard;
+	uint64_t now = shard_now(s);
 	struct ulnet_md md;
 
-	if (unlikely(now >= m->deadline))
-		stat_count(m->sc->shard, RPC_STAT_answers_late);
-	if (unlikely(m->sealed)) {
-		message_send_sealed(m, now);
-		return;
-	}
+	message_count_late(m, s, now);
 	message_md(m, now, &md);
-	message_launch(m, &md, m->hdr_data);
+	message_launch(m, s, &md, m->hdr_data);
+}
+
+static void message_send(struct reply_message *m)
+{
+	if (unlikely(m->sealed))
+		message_send_sealed(m);
+	else
+		message_send_plain(m);
 }
 
 static void reply_again(struct ulnet_timer *t)
@@ -436,13 +447,11 @@ static out_of_line void message_complete(struct reply_message *m,
 	seal_of(m)->connection = b->export->handle;
 }
 
-static void message_finish(struct reply_message *m,
-			   const struct request_batch *b)
+static in_line void message_finish(struct reply_message *m,
+				   const struct request_batch *b)
 {
 	size_t head;
 
-	if (unlikely(b->wants))
-		message_complete(m, b);
 	if (m->bodies)
 		m->end = wire_bodies_put(m->end, m->bodies);
 	head = (size_t)(m->end - m->data);
@@ -481,8 +490,7 @@ static bool message_refuses(struct reply_message *m)
 }
 
 /* If @m is much shorter than expected, moves it to memory of the right size. */
-static void message_shrink(struct reply_message *m,
-			   const struct request_batch *b)
+static in_line void message_shrink(struct reply_message *m)
 {
 	uint32_t packed = (uint32_t)(m->end - m->data);
 	uint32_t head = packed + WIRE_CHECKSUM_BOUND + WIRE_BODIES_BOUND;
@@ -490,7 +498,6 @@ static void message_shrink(struct reply_message *m,
 	uint8_t *data = m->data;
 
 	if (slab_size(head + m->bodies) > size / 2 ||
-	    b->wants & BATCH_WANTS_SEAL ||
 	    !message_data(m, head, m->bodies))
 		return;
 	m->end = m->data + packed;
@@ -498,6 +505,23 @@ static void message_shrink(struct reply_message *m,
 	memcpy(m->data + head, data + headroom, m->bodies);
 	message_charge(m, (int64_t)m->size - (int64_t)size);
 	slab_put(&m->sc->slab, data, size);
+}
+
+#define REFUSALS_TOO_MANY "too many refusals are waiting to be sent"
+
+/* The end of reply_flush() for a message with a checksum, or that is sealed. A
+ * sealed one keeps its size, because it has the seal's place at its end. */
+static out_of_line void reply_flush_marked(struct request_batch *b,
+					   struct reply_message *m)
+{
+	if (!(b->wants & BATCH_WANTS_SEAL))
+		message_shrink(m);
+	message_complete(m, b);
+	message_finish(m, b);
+	if (!m->owed && !message_refuses(m))
+		reply_give_up(m, REFUSALS_TOO_MANY);
+	else
+		message_send(m);
 }
 
 void reply_flush(struct request_batch *b)
@@ -508,12 +532,16 @@ void reply_flush(struct request_batch *b)
 		return;
 	b->out = NULL;
 	m->batch = NULL;
-	message_shrink(m, b);
+	if (unlikely(b->wants)) {
+		reply_flush_marked(b, m);
+		return;
+	}
+	message_shrink(m);
 	message_finish(m, b);
 	if (unlikely(!m->owed && !message_refuses(m)))
-		reply_give_up(m, "too many refusals are waiting to be sent");
+		reply_give_up(m, REFUSALS_TOO_MANY);
 	else
-		message_send(m);
+		message_send_plain(m);
 }
 
 static bool message_has_room(const struct reply_message *m,

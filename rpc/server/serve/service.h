@@ -263,11 +263,10 @@ struct service_sum {
 
 static inline struct service_sum service_sum(const struct ulrpc_service *svc)
 {
+	const struct service_cpt *end = svc->cpt + svc->ncpts;
 	struct service_sum sum = { 0 };
 
-	for (unsigned int i = 0; i < svc->ncpts; i++) {
-		const struct service_cpt *sc = &svc->cpt[i];
-
+	for (const struct service_cpt *sc = svc->cpt; sc < end; sc++) {
 		sum.requests += atomic_load_explicit(&sc->under_way,
 						     memory_order_relaxed);
 		sum.bytes += atomic_load_explicit(&sc->used_bytes,
