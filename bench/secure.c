@@ -11,6 +11,9 @@
  *			ns to seal a record of SIZE bytes, with its head, and ns
  *			to open it, with "integrity" and "privacy"; CIPHER as
  *			OpenSSL calls it
+ *	secure tickets DIR N
+ *			bytes for each of N tickets that a server has given,
+ *			which name one client each, of the name in a.crt
  *	secure memory N
  *			bytes for each of N connections: both directions, sealed
  *			and opened
@@ -199,6 +202,25 @@ static void records(enum seal_cipher cipher, size_t size, double seconds)
 
 /* ---- memory ---- */
 
+static void tickets(const char *dir, unsigned int n)
+{
+	struct keys *k = keys_of(dir, false);
+	struct mallinfo2 before, after;
+	struct ticket t = { 0 };
+	struct cost c = { 0 };
+
+	shake(k, &t, &c);
+	ticket_drop(&t);
+	before = mallinfo2();
+	for (unsigned int i = 0; i < n; i++) {
+		shake(k, &t, &c);
+		ticket_drop(&t);
+	}
+	after = mallinfo2();
+	printf("bytes %zu\n", (after.uordblks - before.uordblks) / n);
+	keys_put(k);
+}
+
 static void memory(unsigned int n)
 {
 	struct line *lines = calloc(n, sizeof(*lines));
@@ -235,6 +257,8 @@ int main(int argc, char **argv)
 		records(strcmp(argv[2], "aes-128-gcm") ? SEAL_CHACHA20_POLY1305
 						       : SEAL_AES_128_GCM,
 			(size_t)atol(argv[3]), atof(argv[4]));
+	else if (argc == 4 && !strcmp(what, "tickets"))
+		tickets(argv[2], (unsigned int)atoi(argv[3]));
 	else if (argc == 3 && !strcmp(what, "memory"))
 		memory((unsigned int)atoi(argv[2]));
 	else

@@ -77,3 +77,5 @@ for cipher in aes-128-gcm chacha20-poly1305; do
 done
 "$secure" memory 1000 | sed -n 's/^bytes //p' >"$dir/memory"
 row "keys of a connection, both directions" bytes "<= 3072" "$dir/memory"
+"$secure" tickets "$dir" 1000 | sed -n 's/^bytes //p' >"$dir/tickets"
+row "a client that may come back by a ticket" bytes "<= 3072" "$dir/tickets"

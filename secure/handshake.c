@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <openssl/err.h>
 
+#include "secure/tickets.h"
+
 #define PROTOCOL "ulnet-rpc" /* without an own one */
 
 static struct handshake *of(SSL *ssl)
@@ -185,6 +187,7 @@ void handshake_free(struct handshake *h)
 				 SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	SSL_free(h->ssl);
 	SSL_SESSION_free(h->user.session);
+	identity_put(h->user.known);
 	identity_put(h->peer);
 	keys_put(h->user.keys);
 	free(h);
@@ -283,6 +286,23 @@ static bool proto_is_right(const struct handshake *h)
 	       !memcmp(agreed, h->user.protocol, n);
 }
 
+static int fail_expired(struct handshake *h)
+{
+	return handshake_fail(h, -EACCES,
+			      "the peer's certificate is not believed: "
+			      "certificate has expired");
+}
+
+static int meet_known(struct handshake *h)
+{
+	/* The keys are those of before, or it were not resumed; but nobody has
+	 * looked at the time. */
+	if (h->user.known_until <= time(NULL))
+		return fail_expired(h);
+	h->peer = identity_ref(h->user.known);
+	return 0;
+}
+
 /* Who is it? */
 static int meet(struct handshake *h)
 {
@@ -295,14 +315,12 @@ static int meet(struct handshake *h)
 				      "the peer has not said what "
 				      "the handshake is for");
 
+	if (h->side == HANDSHAKE_SERVER && tickets_known(h->ssl))
+		return meet_known(h);
 	if (certificate) {
-		/* The keys are those of before, or it were not resumed; but
-		 * nobody has looked at the time. */
+		/* A client's ticket has the certificate with it. */
 		if (SSL_session_reused(h->ssl) && until_of(h) <= time(NULL))
-			return handshake_fail(
-				h, -EACCES,
-				"the peer's certificate is not believed: "
-				"certificate has expired");
+			return fail_expired(h);
 		h->peer = keys_identity(certificate);
 		return h->peer ? 0
 			       : handshake_fail(h, -EACCES,

@@ -11,12 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "secure/tickets.h"
+
 /* Of a file with a cluster's keys. */
-#define LINE_SIZE      (IDENTITY_NAME_SIZE + 2 * CLUSTER_KEY_SIZE + 64)
-#define TICKET_SECONDS 3600
-/* Of a server: clients that may come back without a new proof. Each takes 6 to
- * 7 KiB, most of it its certificate. */
-#define SESSIONS_MAX 8192
+#define LINE_SIZE (IDENTITY_NAME_SIZE + 2 * CLUSTER_KEY_SIZE + 64)
 
 struct cluster_key {
 	char name[IDENTITY_NAME_SIZE];
@@ -26,6 +24,7 @@ struct cluster_key {
 struct keys {
 	_Atomic unsigned int refs;
 	SSL_CTX *client, *server;
+	struct tickets *tickets; /* of the server */
 	X509_STORE *authorities; /* NULL: no certificate is believed */
 	/* s since 1970: when the first ends of what certificates are judged by,
 	 * and this node's own certificate */
@@ -564,19 +563,13 @@ static int on_session(SSL *ssl, SSL_SESSION *session)
 	return 1; /* the reference is taken */
 }
 
-/* A server keeps its sessions in memory: with a ticket that has all in it, it
- * would read the client's certificate again, which takes longer than all
- * else. */
-static void context_tickets(SSL_CTX *ctx, bool server)
+static void context_tickets(SSL_CTX *ctx, const struct keys *k, bool server)
 {
-	SSL_CTX_set_timeout(ctx, TICKET_SECONDS);
-	SSL_CTX_set_num_tickets(ctx, 1);
 	if (server) {
-		SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
-		SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_SERVER);
-		SSL_CTX_sess_set_cache_size(ctx, SESSIONS_MAX);
+		tickets_serve(k->tickets, ctx);
 		return;
 	}
+	SSL_CTX_set_timeout(ctx, TICKET_SECONDS);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT |
 						    SSL_SESS_CACHE_NO_INTERNAL);
 	SSL_CTX_sess_set_new_cb(ctx, on_session);
@@ -594,7 +587,7 @@ static SSL_CTX *context_new(const struct keys *k, bool server)
 					 SSL_OP_CIPHER_SERVER_PREFERENCE |
 					 SSL_OP_PRIORITIZE_CHACHA);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
-	context_tickets(ctx, server);
+	context_tickets(ctx, k, server);
 	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
 	if (k->authorities)
 		SSL_CTX_set1_cert_store(ctx, k->authorities);
@@ -693,8 +686,9 @@ int keys_load(const struct keys_conf *conf, struct keys **keys_p,
 	k->until = INT64_MAX;
 	rc = read_all(k, conf, err);
 	if (!rc) {
+		k->tickets = tickets_new();
 		k->client = context_new(k, false);
-		k->server = context_new(k, true);
+		k->server = k->tickets ? context_new(k, true) : NULL;
 		if (k->client && k->server) {
 			*keys_p = k;
 			return 0;
@@ -717,6 +711,7 @@ void keys_put(struct keys *k)
 		return;
 	SSL_CTX_free(k->client);
 	SSL_CTX_free(k->server);
+	tickets_free(k->tickets);
 	X509_STORE_free(k->authorities);
 	X509_free(k->certificate);
 	sk_X509_pop_free(k->chain, X509_free);

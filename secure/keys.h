@@ -75,6 +75,13 @@ struct keys_user {
 			       * protocol says, or its tickets, in another */
 	/* client: of the newest ticket, or NULL; the user frees it */
 	struct ssl_session_st *session;
+	/* server: of the last ticket that the client has shown, which does not
+	 * say that it was used: its id, and whom it names, or NULL; the user
+	 * puts it. s since 1970: when the certificate by which it was got
+	 * ends */
+	uint8_t shown[32];
+	struct identity *known;
+	int64_t known_until;
 };
 
 /* Borrowed. */

@@ -5,7 +5,7 @@ if WITH_TLS
 tools_bin_ulnet_keys_SOURCES = %D%/ulnet_keys.c %D%/show.c %D%/show.h
 tools_bin_ulnet_keys_SOURCES += $(ulnet_keys_make)
 tools_bin_ulnet_keys_LINK = $(INSTALLED_LINK)
-tools_bin_ulnet_keys_LDADD = libtools.a libulnetsecure.a $(libulnet) $(OPENSSL_LIBS)
+tools_bin_ulnet_keys_LDADD = libtools.a libulnetsecure.a libulnetbase.a $(libulnet) $(OPENSSL_LIBS)
 else
 EXTRA_DIST += %D%/ulnet_keys.c %D%/show.c %D%/show.h %D%/make.c %D%/make.h
 endif

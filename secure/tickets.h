@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a server keeps of clients that may come back by a ticket of TLS 1.3: the
+ * secret of the ticket, and whom it names. OpenSSL's own cache has the client's
+ * certificate in it, parsed, which takes 6 to 7 KiB; a ticket with all in it
+ * would be read by the server again, which takes longer than the rest of the
+ * handshake.
+ *
+ * A ticket is forgotten after TICKET_SECONDS, when it has been used, or when
+ * TICKETS_MAX others have been given since. Whom it names is an identity, which
+ * the connection shares, and the ticket after it.
+ *
+ * Any thread.
+ */
+#ifndef SECURE_TICKETS_H
+#define SECURE_TICKETS_H
+
+#include "base/util.h"
+
+#define TICKET_SECONDS 3600
+#define TICKETS_MAX    65536u
+
+struct identity;
+struct ssl_ctx_st;
+struct ssl_st;
+struct tickets;
+
+/* NULL: no memory. */
+struct tickets *tickets_new(void);
+/* @ts may be NULL. No context uses it any more. */
+void tickets_free(struct tickets *ts);
+/* A server's context: its tickets are kept in @ts, which is borrowed. Of its
+ * handshakes, SSL_get_app_data() is a struct keys_user. */
+void tickets_serve(struct tickets *ts, struct ssl_ctx_st *ctx);
+/* Of a server's handshake that is done: the client that has come by a ticket,
+ * as keys_user.known; NULL: by something else. Borrowed. */
+struct identity *tickets_known(const struct ssl_st *ssl);
+
+#endif
