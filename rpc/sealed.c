@@ -4,9 +4,11 @@
 #include <errno.h>
 
 #include "base/buf.h"
+#include "rpc/keys.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 #include "secure/handshake.h"
+#include "secure/identity.h"
 
 #define BETWEEN_SIZE (2 * RPC_ID_SIZE + 8 + 8 + 4)
 #define PLACE_SIZE   16
@@ -77,6 +79,7 @@ struct sealed *sealed_new(const struct handshake *h,
 	sd->self = server ? between->session : between->client;
 	sd->peer = server ? between->client : between->session;
 	sd->who = identity_ref(handshake_peer(h));
+	sd->since = now;
 	if (!keys_take(sd, h, between, server, now))
 		return sd;
 	sealed_free(sd);
@@ -124,6 +127,27 @@ struct piece_key *sealed_past_find(const struct sealed_past *past,
 		if (piece_key_epoch(past->keys[i]) == epoch)
 			return past->keys[i];
 	return NULL;
+}
+
+/* ---- statistics ---- */
+
+struct stat_proof *sealed_proof(const struct sealed *sd,
+				enum ulrpc_flavour flavour, uint64_t now)
+{
+	static const char *const ciphers[] = {
+		[SEAL_AES_128_GCM] = "AES-128-GCM",
+		[SEAL_CHACHA20_POLY1305] = "ChaCha20-Poly1305",
+	};
+	struct stat_proof *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	peer_tell(sd->who, flavour, &p->peer);
+	p->cipher = ciphers[sd->out.cipher];
+	p->until = sd->who->until;
+	p->renewals = (uint64_t)sd->out.generation + sd->in.generation;
+	p->age = now - sd->since;
+	return p;
 }
 
 /* ---- messages ---- */

@@ -20,12 +20,14 @@
 
 struct handshake;
 struct identity;
+struct stat_proof;
 
 struct sealed {
 	struct seal out;
 	struct unseal in;
 	uint64_t self, peer;  /* the handles here, and at the other side */
 	struct identity *who; /* the other side */
+	uint64_t since;	      /* ns: when the handshake ended */
 	/* of bulk: for what this side seals, and what it opens */
 	struct piece_key *bulk_out, *bulk_in;
 };
@@ -60,6 +62,10 @@ void sealed_past_clear(struct sealed_past *past);
  * NULL), or an earlier one. NULL: there is none any more. Borrowed. */
 struct piece_key *sealed_past_find(const struct sealed_past *past,
 				   const struct sealed *sd, uint32_t epoch);
+/* Describes the other side for statistics; free() frees it. @flavour: of calls.
+ * NULL: no memory. */
+struct stat_proof *sealed_proof(const struct sealed *sd,
+				enum ulrpc_flavour flavour, uint64_t now);
 
 /* Where a message goes. */
 struct sealed_to {

@@ -691,6 +691,7 @@ void import_connected(struct import *imp, const struct wire_connected *m)
 	imp->keepalive = MAX(imp->keepalive, KEEPALIVE_MIN);
 	imp->server_clients = m->clients;
 	imp->heard = imp->sent = imp->used = imp->probed = now;
+	imp->since = now;
 	imp->acked_sent = 0;
 	imp->ack_due = true;
 	imp->connect_time = now - imp->begun;

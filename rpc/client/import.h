@@ -115,6 +115,7 @@ struct import {
 
 	/* FULL */
 	uint64_t keepalive;   /* ns */
+	uint64_t since;	      /* ns: when the connection was made */
 	uint64_t heard, sent; /* ns: the last message from and to the server */
 	uint64_t acked_sent;  /* import_acked(), as last told the server */
 	/* import_acked() is soon compared with acked_sent, and the server is

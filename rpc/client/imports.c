@@ -493,6 +493,18 @@ static uint64_t age(uint64_t now, uint64_t since)
 	return since && since < now ? now - since : 0;
 }
 
+/* The highest that its clients have agreed on with their services. */
+static enum ulrpc_flavour import_flavour(const struct import *imp)
+{
+	enum ulrpc_flavour most = ULRPC_FLAVOUR_AUTH;
+	const struct ulrpc_client *c;
+
+	list_for_each_entry (c, &imp->clients, link)
+		if (c->fsm.state == CLIENT_OPEN)
+			most = MAX(most, c->flavour);
+	return most;
+}
+
 /* The age, ns, of the call that was sent first, among those that have not
  * ended. */
 static uint64_t oldest_sent(const struct import *imp, uint64_t now)
@@ -533,6 +545,12 @@ static int import_gauges(struct shard *s, struct stat_peer *p,
 		.silent = age(now, imp->heard),
 		.oldest = oldest_sent(imp, now),
 	};
+	if (import_is_up(imp))
+		g->connected = age(now, imp->since);
+	if (imp->sealed) {
+		g->proof = sealed_proof(imp->sealed, import_flavour(imp), now);
+		rc = g->proof ? 0 : -ENOMEM;
+	}
 	list_for_each_entry (c, &imp->clients, link) {
 		g->window += c->window.limit;
 		g->under_way += c->ncalls;

@@ -73,16 +73,24 @@ static int export_gauges(struct shard *s, struct stat_peer *p,
 	const struct export *e = container_of(p, struct export, stats);
 	const struct share *share;
 
+	const struct sealed *sd = export_seal(e);
+	uint64_t now = shard_now(s);
+
 	(void)sum;
 	*g = (struct stat_peer_gauges){
 		.rtt = e->rtt,
-		.silent = shard_now(s) - e->heard,
+		.silent = now - e->heard,
+		.connected = now - e->since,
+		.refused = e->refused,
 	};
+	if (sd)
+		g->proof = sealed_proof(sd, MAX(e->agreed, ULRPC_FLAVOUR_AUTH),
+					now);
 	list_for_each_entry (share, &e->shares, link) {
 		g->window += window_of(s, share);
 		g->under_way += share->used.requests;
 	}
-	return 0;
+	return sd && !g->proof ? -ENOMEM : 0;
 }
 
 static const struct stat_gauger service_gauger = {

@@ -109,16 +109,6 @@ static int rules_of(struct lnet_control_call *call, const char *text,
 	return rc ? lnet_control_fail(call, rc, why) : 0;
 }
 
-static int flag_of(struct lnet_control_call *call, const char *key,
-		   bool *flag_p)
-{
-	const char *text = "false";
-	int rc = lnet_control_text(call, key, &text);
-
-	*flag_p = strcmp(text, "false") != 0;
-	return rc;
-}
-
 int on_rules(void *arg, struct lnet_control_call *call, char **output_p)
 {
 	struct ulrpc_rules *rules = NULL;
@@ -127,9 +117,9 @@ int on_rules(void *arg, struct lnet_control_call *call, char **output_p)
 	int rc = lnet_control_text(call, "text", &text);
 
 	if (!rc)
-		rc = flag_of(call, "check", &check);
+		rc = control_flag(call, "check", &check);
 	if (!rc)
-		rc = flag_of(call, "clear", &clear);
+		rc = control_flag(call, "clear", &clear);
 	if (rc)
 		return rc;
 	if (text && clear)

@@ -99,8 +99,25 @@ struct stat_method_gauges {
 	uint64_t timeout; /* ns: T of attempts of calls; 0: not known */
 };
 
+/* Who a peer has proved to be, and how its messages are sealed. */
+struct stat_proof {
+	struct ulrpc_peer peer;
+	const char *cipher;
+	/* s since 1970, of the clock on the wall: when the peer's certificate
+	 * ends; 0: never */
+	int64_t until;
+	/* how often both sides' keys were renewed since the handshake */
+	uint64_t renewals;
+	uint64_t age; /* ns since the handshake */
+};
+
 struct stat_peer_gauges {
 	const char *state; /* of the connection; NULL: it has none */
+	/* NULL: it has proved nothing; freed by free() */
+	struct stat_proof *proof;
+	uint64_t connected; /* ns since it has connected; 0: it has not */
+	/* of requests only: those that rules, or flavours, did not let in */
+	uint64_t refused;
 	uint64_t rtt;	   /* ns; 0: not known */
 	/* of calls only: the factor by which attempts have more time than
 	 * usual; users see "patience" */

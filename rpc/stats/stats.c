@@ -27,6 +27,7 @@ static void copy_free(struct stat_peer_copy *p)
 	if (p->times)
 		hist_small_clear(p->times);
 	free(p->times);
+	free(p->gauges.proof);
 }
 
 static int copy_times(const struct hist_small *from, struct hist_small **to_p)
@@ -149,12 +150,26 @@ static int shards_read(struct ulrpc *rpc, struct stats_sum *sum, bool peers)
 	return rc;
 }
 
+int proofs_cmp(const struct stat_proof *a, const struct stat_proof *b)
+{
+	int cmp;
+
+	if (!a || !b)
+		return !!a - !!b;
+	cmp = (int)a->peer.kind - (int)b->peer.kind;
+	if (!cmp)
+		cmp = strcmp(a->peer.name, b->peer.name);
+	return cmp ? cmp : strcmp(a->peer.issuer, b->peer.issuer);
+}
+
 static int by_id(const void *a, const void *b)
 {
 	const struct stat_peer_copy *x = a, *y = b;
 	int cmp = lnet_nid_cmp(&x->id.nid, &y->id.nid);
 
-	return cmp ? cmp : (x->id.pid > y->id.pid) - (x->id.pid < y->id.pid);
+	if (!cmp)
+		cmp = (x->id.pid > y->id.pid) - (x->id.pid < y->id.pid);
+	return cmp ? cmp : proofs_cmp(x->gauges.proof, y->gauges.proof);
 }
 
 int stats_sum(struct ulrpc *rpc, bool peers, struct stats_sum **sum_p)
@@ -281,7 +296,7 @@ int ulrpc_method_declare(struct ulrpc *rpc, const char *name)
 
 /* ---- as text ---- */
 
-static int stats_text(struct ulrpc *rpc, bool buckets, char **yaml_p)
+static int stats_text(struct ulrpc *rpc, enum stats_shown shown, char **yaml_p)
 {
 	struct stats_sum *sum;
 	char *text = NULL;
@@ -294,7 +309,7 @@ static int stats_text(struct ulrpc *rpc, bool buckets, char **yaml_p)
 		return rc;
 	f = open_memstream(&text, &size);
 	if (f) {
-		stats_print(rpc, sum, buckets, f);
+		stats_print(rpc, sum, shown, f);
 		bad = ferror(f);
 		rc = fclose(f) || bad ? -ENOMEM : 0;
 	} else {
@@ -310,17 +325,34 @@ static int stats_text(struct ulrpc *rpc, bool buckets, char **yaml_p)
 
 int ulrpc_stats(struct ulrpc *rpc, char **yaml_p)
 {
-	return stats_text(rpc, true, yaml_p);
+	return stats_text(rpc, STATS_BUCKETS, yaml_p);
 }
 
 /* ---- through the control socket ---- */
 
+int control_flag(struct lnet_control_call *call, const char *key, bool *flag_p)
+{
+	const char *text = "false";
+	int rc = lnet_control_text(call, key, &text);
+
+	*flag_p = strcmp(text, "false") != 0;
+	return rc;
+}
+
 static int on_show(void *arg, struct lnet_control_call *call, char **output_p)
 {
+	enum stats_shown shown = STATS_ALL;
+	bool connections = false;
 	int64_t verbose = 0;
 	int rc = lnet_control_number(call, "verbose", 0, INT32_MAX, &verbose);
 
-	return rc ? rc : stats_text(arg, verbose > 0, output_p);
+	if (!rc)
+		rc = control_flag(call, "connections", &connections);
+	if (verbose > 0)
+		shown = STATS_BUCKETS;
+	if (connections)
+		shown = STATS_CONNECTIONS;
+	return rc ? rc : stats_text(arg, shown, output_p);
 }
 
 static int on_reset(void *arg, struct lnet_control_call *call, char **output_p)
@@ -347,7 +379,7 @@ static int on_metrics(void *arg, struct lnet_control_call *call,
 	return rpc_metrics(arg, output_p);
 }
 
-static const char *const show_keys[] = { "verbose", NULL };
+static const char *const show_keys[] = { "verbose", "connections", NULL };
 static const char *const rules_keys[] = { "text", "check", "clear", NULL };
 
 static const struct ulnet_control_command stats_commands[] = {

@@ -66,9 +66,22 @@ int rpc_metrics(struct ulrpc *rpc, char **yaml_p);
  * those of the argument "text". */
 int on_rules(void *arg, struct lnet_control_call *call, char **output_p);
 
-/* Prints YAML to @out; @buckets: with the buckets of histograms. After an error
- * ferror(@out) is true. */
-void stats_print(struct ulrpc *rpc, const struct stats_sum *sum, bool buckets,
-		 FILE *out);
+/* Reads the argument @key, which is true or false. As lnet_control_text(). */
+int control_flag(struct lnet_control_call *call, const char *key,
+		 bool *flag_p) must_check;
+
+/* Compares who two peers have proved to be, as strcmp(). NULL: it has proved
+ * nothing. */
+int proofs_cmp(const struct stat_proof *a, const struct stat_proof *b);
+
+enum stats_shown {
+	STATS_ALL,
+	STATS_BUCKETS,	   /* also the buckets of histograms */
+	STATS_CONNECTIONS, /* only who is connected, and how */
+};
+
+/* Prints YAML to @out. After an error ferror(@out) is true. */
+void stats_print(struct ulrpc *rpc, const struct stats_sum *sum,
+		 enum stats_shown shown, FILE *out);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "rpc/stats/yaml.h"
 
@@ -211,7 +212,8 @@ static void print_refused(struct yaml *y, const struct stat_shard *all)
 static bool same_peer(const struct stat_peer_copy *a,
 		      const struct stat_peer_copy *b)
 {
-	return a->id.pid == b->id.pid && lnet_nid_eq(&a->id.nid, &b->id.nid);
+	return a->id.pid == b->id.pid && lnet_nid_eq(&a->id.nid, &b->id.nid) &&
+	       !proofs_cmp(a->gauges.proof, b->gauges.proof);
 }
 
 /* Prints how many of the @n connections to one peer are in each state. */
@@ -277,9 +279,68 @@ static void print_peer_numbers(struct yaml *y, enum stat_side side,
 	y->depth--;
 }
 
+static void print_until(struct yaml *y, int64_t until)
+{
+	time_t at = (time_t)until;
+	char text[64];
+	struct tm tm;
+
+	if (until && gmtime_r(&at, &tm) &&
+	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		yaml_line(y, "valid_until: %s", text);
+	else
+		yaml_line(y, "valid_until: never");
+}
+
+/* Prints who the peer of @n connections is, by the proof of the one that was
+ * proved last. */
+static void print_proof(struct yaml *y, const struct stat_peer_copy *p,
+			size_t n)
+{
+	const struct stat_proof *best = p[0].gauges.proof;
+	uint64_t renewals = 0;
+
+	if (!best) {
+		yaml_line(y, "flavour: none");
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		renewals += p[i].gauges.proof->renewals;
+		if (p[i].gauges.proof->age < best->age)
+			best = p[i].gauges.proof;
+	}
+	yaml_name(y, "name", best->peer.name);
+	yaml_line(y, "kind: %s",
+		  best->peer.kind == ULRPC_PEER_CLUSTER ? "cluster"
+							: "certificate");
+	if (*best->peer.issuer)
+		yaml_name(y, "issuer", best->peer.issuer);
+	print_until(y, best->until);
+	yaml_line(y, "flavour: %s", ulrpc_flavour_name(best->peer.flavour));
+	yaml_line(y, "cipher: %s", best->cipher);
+	yaml_count(y, "proved_s", best->age / NSEC_PER_SEC);
+	yaml_count(y, "key_renewals", renewals);
+}
+
+/* Prints for how long the oldest of @n connections has existed. */
+static void print_connected(struct yaml *y, enum stat_side side,
+			    const struct stat_peer_copy *p, size_t n)
+{
+	uint64_t connected = 0, refused = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		connected = MAX(connected, p[i].gauges.connected);
+		refused += p[i].gauges.refused;
+	}
+	yaml_count(y, "connections", n);
+	yaml_count(y, "connected_s", connected / NSEC_PER_SEC);
+	if (side == STAT_REQUESTS)
+		yaml_count(y, "refused", refused);
+}
+
 static void print_peers(struct yaml *y, const char *key,
 			const struct stats_sum *sum, enum stat_side side,
-			bool buckets)
+			enum stats_shown shown)
 {
 	const struct stat_peer_copy *p = sum->peers[side];
 	size_t n = sum->npeers[side];
@@ -300,9 +361,15 @@ static void print_peers(struct yaml *y, const char *key,
 		yaml_item(y);
 		yaml_line(y, "peer: \"%s\"",
 			  lnet_id_format(&first->id, text, sizeof(text)));
-		yaml_count(y, "connections", connections);
-		print_peer_gauges(y, side, first, connections);
-		print_peer_numbers(y, side, counts, &h, buckets);
+		print_proof(y, first, connections);
+		print_connected(y, side, first, connections);
+		if (shown != STATS_CONNECTIONS) {
+			print_peer_gauges(y, side, first, connections);
+			print_peer_numbers(y, side, counts, &h,
+					   shown == STATS_BUCKETS);
+		} else {
+			yaml_count(y, "calls", counts[STAT_COUNT_calls]);
+		}
 		y->depth--;
 	}
 }
@@ -319,14 +386,20 @@ static void print_gone(struct yaml *y, const char *key,
 	y->depth--;
 }
 
-void stats_print(struct ulrpc *rpc, const struct stats_sum *sum, bool buckets,
-		 FILE *out)
+void stats_print(struct ulrpc *rpc, const struct stats_sum *sum,
+		 enum stats_shown shown, FILE *out)
 {
 	const struct stat_shard *all = &sum->all;
+	bool buckets = shown == STATS_BUCKETS;
 	struct yaml y = { .out = out };
 
 	yaml_line(&y, "rpc:");
 	y.depth++;
+	if (shown == STATS_CONNECTIONS) {
+		print_peers(&y, "servers", sum, STAT_CALLS, shown);
+		print_peers(&y, "clients", sum, STAT_REQUESTS, shown);
+		return;
+	}
 	yaml_count(&y, "cpts", rpc->ncpts);
 	yaml_line(&y, "counters:");
 	y.depth++;
@@ -334,11 +407,11 @@ void stats_print(struct ulrpc *rpc, const struct stats_sum *sum, bool buckets,
 		yaml_count(&y, rpc_stat_names[i], all->counts[i]);
 	y.depth--;
 	print_methods(&y, rpc, "calls", &all->services[STAT_CALLS], buckets);
-	print_peers(&y, "servers", sum, STAT_CALLS, buckets);
+	print_peers(&y, "servers", sum, STAT_CALLS, shown);
 	print_gone(&y, "servers_gone", all, STAT_CALLS, buckets);
 	print_methods(&y, rpc, "requests", &all->services[STAT_REQUESTS],
 		      buckets);
 	print_refused(&y, all);
-	print_peers(&y, "clients", sum, STAT_REQUESTS, buckets);
+	print_peers(&y, "clients", sum, STAT_REQUESTS, shown);
 	print_gone(&y, "clients_gone", all, STAT_REQUESTS, buckets);
 }

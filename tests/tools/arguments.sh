@@ -240,6 +240,7 @@ cat >"$dir/wrong" <<'END'
 234 | unexpected argument: now | stats reset now
 234 | unrecognized option '--all' | stats reset --all
 161 | this node runs no RPC | rpc show --verbose
+161 | this node runs no RPC | rpc show --connections
 234 | unexpected argument: now | rpc reset now
 161 | this node runs no RPC | rpc rules
 161 | this node runs no RPC | rpc rules --clear

@@ -49,6 +49,23 @@ has out 'requests_unnamed: [1-9]'
 run 0 "$lnetctl" metrics
 has out '^ulnet_rpc_requests_unnamed_total [1-9]'
 
+# Who is connected, and how.
+client=("${client[@]:0:6}" --keys "$keys" --as alice)
+start_ping --interval 0.1 "$server"
+ctl 0 rpc show --connections
+has out '^ +- +peer: ".*-127.0.0.1@tcp"$'
+has out '^ +name: "alice"$'
+has out '^ +kind: certificate$'
+has out '^ +issuer: "site"$'
+has out '^ +valid_until: 20[0-9]{2}-[01][0-9]-[0-3][0-9]T.*Z$'
+has out '^ +flavour: auth$'
+has out '^ +cipher: (AES-128-GCM|ChaCha20-Poly1305)$'
+has out '^ +connected_s: [0-9]+$'
+has out '^ +refused: 0$'
+kill -INT "${pids[ping]}"
+end_ping 0
+client=("${client[@]:0:6}" --count 10)
+
 # They are shown in the form in which they can be set.
 ctl 0 rpc rules
 has out 'name: "people"'

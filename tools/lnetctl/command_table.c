@@ -225,7 +225,9 @@ const struct command commands[] = {
 		  .kind = OPTION_NUMBER, AT(metrics.peers), 0,
 		  METRICS_PEERS_MAX })),
 	COMMAND("rpc", "show", "show statistics of calls and requests",
-		OPTIONS(LEVEL("1: histograms, bucket by bucket"))),
+		OPTIONS(
+		LEVEL("1: histograms, bucket by bucket"),
+		FLAG("connections", 0, "only who is connected, and how"))),
 	COMMAND("rpc", "reset", "set the statistics of RPC to 0"),
 	COMMAND("rpc", "rules", "show who may call what, or set it",
 		.args = "[FILE]", .kind = COMMAND_TEXT, OPTIONS(

@@ -192,6 +192,7 @@ static void deny(const struct request_batch *b, const struct wire_call *c,
 	size_t room = MIN(c->reply_max, (uint32_t)ULRPC_TEXT_MAX - 1);
 
 	stat_count(b->sc->shard, r->stat);
+	b->export->refused++;
 	denial_text(c, a, r, why);
 	/* Who has keys raises its flavour when it learns that. */
 	if (!r->wanted || !a->caller.who)

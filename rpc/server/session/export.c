@@ -255,7 +255,7 @@ int export_new(struct exports *x, const struct wire_connect *c,
 	e->source = ev->source;
 	e->refs = 1;
 	e->known = true;
-	e->heard = x->heard = shard_now(x->shard);
+	e->since = e->heard = x->heard = shard_now(x->shard);
 	records_init(&e->records, &x->users->record_ops, &x->chunks);
 	list_init(&e->rails);
 	list_init(&e->shares);

@@ -71,12 +71,17 @@ struct export
 	 * says that the calls are to be looked at. */
 	uint64_t cleared;
 	uint64_t heard;	 /* ns: when a message last named it */
+	uint64_t since;	 /* ns: when the client last connected */
 	uint64_t looked; /* ns: when its silence was last looked at */
 	uint32_t epoch;
 	uint32_t keepalive; /* us; 0: the node's */
 	/* us: round trip as the client has measured; 0: unknown */
 	uint32_t rtt;
 	uint32_t refs; /* one for each request batch, and one while known */
+	uint32_t refused; /* calls that serve/permit.h did not let in */
+	/* the highest that the client has agreed on with a service: enum
+	 * ulrpc_flavour; 0: none yet */
+	uint8_t agreed;
 	struct records records; /* of the calls that have come */
 	/* NULL: the client has no keys */
 	struct session *session;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rpc/control.h"
+#include "rpc/flavour.h"
 #include "rpc/forwarded.h"
 #include "rpc/server/session/export_priv.h"
 #include "rpc/wire/wire.h"
@@ -168,6 +169,8 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	if (c->epoch > e->epoch) {
 		e->source = ev->source;
 		e->returned = true;
+		e->since = shard_now(x->shard);
+		e->agreed = 0;
 		stat_count(x->shard, RPC_STAT_clients_returned);
 	}
 	out->reconnected = e->returned;
@@ -313,6 +316,14 @@ static void export_rtt(struct export *e, uint64_t us)
 		e->rtt = (uint32_t)MIN(us, UINT32_MAX);
 }
 
+static void export_opened(struct export *e, const struct wire_opened *m)
+{
+	enum ulrpc_flavour flavour = flavour_of_wire(m->flavour);
+
+	e->opened |= UINT64_C(1) << m->portal;
+	e->agreed = MAX(e->agreed, (uint8_t)flavour);
+}
+
 static void export_on_open(struct exports *x, const struct ulnet_event *ev,
 			   const struct wire_control *in)
 {
@@ -332,7 +343,7 @@ static void export_on_open(struct exports *x, const struct ulnet_event *ev,
 		x->users->opened(x->shard, o->service, e, &m.opened);
 	export_rtt(e, o->rtt);
 	if (e && m.opened.status == WIRE_OK)
-		e->opened |= UINT64_C(1) << m.opened.portal;
+		export_opened(e, &m.opened);
 	export_answer(x->shard, ev, &m);
 }
 

@@ -212,6 +212,58 @@ Test(permit, no_room_for_the_reason)
 	two_free(g);
 }
 
+/* ---- who is connected ---- */
+
+static void shows(struct ulrpc *rpc, const char *words, bool there)
+{
+	char *text;
+
+	cr_assert_eq(ulrpc_stats(rpc, &text), 0);
+	cr_assert_eq(!!strstr(text, words), there, "%s: %s", words, text);
+	free(text);
+}
+
+/* Both sides tell who the other one has proved to be. */
+Test(permit, who_is_connected)
+{
+	struct proof_rig *g =
+		two_new(1, "a", ULRPC_FLAVOUR_AUTH, ULRPC_FLAVOUR_INTEGRITY);
+	struct ulrpc *server = g->serve.rpc[SERVER];
+	struct ulrpc *caller = g->serve.rpc[CALLER];
+
+	shows(server, "name: \"a\"", false);
+	may(g, "who");
+	shows(server, "name: \"a\"\n", true);
+	shows(server, "kind: certificate\n", true);
+	shows(server, "issuer: \"site\"\n", true);
+	shows(server, "flavour: auth\n", true);
+	shows(server, "valid_until: 20", true);
+	shows(caller, "name: \"b\"\n", true);
+	shows(caller, "flavour: auth\n", true);
+	may(g, "more");
+	shows(server, "flavour: integrity\n", true);
+	shows(caller, "flavour: integrity\n", true);
+	use(g, NULL, 0);
+	may_not(g, "who", "no rule");
+	may_not(g, "who", "no rule");
+	shows(server, "refused: 3\n", true); /* one raised its flavour */
+	lnet_sim_run(g->serve.sim, 2 * SEC);
+	shows(server, "proved_s: 2\n", true);
+	shows(server, "connected_s: 2\n", true);
+	two_free(g);
+}
+
+/* One who has proved nothing is there, too. */
+Test(permit, who_is_connected_without_a_proof)
+{
+	struct proof_rig *g = two_new(1, NULL, ULRPC_FLAVOUR_NONE, 0);
+
+	may(g, "who");
+	shows(g->serve.rpc[SERVER], "flavour: none\n", true);
+	shows(g->serve.rpc[SERVER], "cipher", false);
+	two_free(g);
+}
+
 /* ---- flavours of methods ---- */
 
 /* The client learns that a method takes more than its service, and goes on. */
