@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sealed bulk where bulk has trouble: rails that fail, RDMA, connections that
+ * are made again meanwhile, memory that is moved in parts. */
+#include "rpc/client/client.h"
+#include "rpc/client/import.h"
+#include "rpc/flavour.h"
+#include "sim/sim.h"
+#include "tests/unit/rpc/mover.h"
+#include "tests/unit/rpc/proof_rig.h"
+
+#define LENGTH 3000000
+
+static const char *const one_rail[2] = { "10.0.0.1@tcp", "10.0.0.2@tcp" };
+static const char *const two_rails[2] = { "10.0.0.1@tcp 10.1.0.1@tcp",
+					  "10.0.0.2@tcp 10.1.0.2@tcp" };
+static const char *const rdma[2] = { "10.0.0.1@o2ib", "10.0.0.2@o2ib" };
+
+static struct {
+	struct serve_rig g;
+	struct folder *folder;
+	struct mover m;
+	struct called call;
+	struct ulrpc_bulk *bulk;
+	/* of the method "parts" */
+	struct ulrpc_request *r;
+	unsigned int step;
+	int status;
+} w;
+
+TestSuite(bulk_sealed, .timeout = 60);
+
+/* ---- a method that moves memory in parts ---- */
+
+struct part {
+	uint32_t at, length;
+};
+
+/* Into segments of 1000 bytes: a segment in two parts; another one, again from
+ * its beginning; over the end of one; and one in part. */
+static const struct part pieces[] = {
+	{ 0, 300 },    { 300, 700 },  { 1000, 1000 }, { 1000, 1000 },
+	{ 2000, 500 }, { 2500, 900 }, { 3400, 100 },
+};
+
+static void parts_on(void *arg, int status, uint64_t moved)
+{
+	struct ulrpc_request *r = arg;
+	const struct part *p = &pieces[w.step];
+	struct iovec iov;
+
+	(void)moved;
+	if (status || w.step == ARRAY_SIZE(pieces)) {
+		w.status = status;
+		ulrpc_reply(r, NULL, 0);
+		return;
+	}
+	iov = (struct iovec){ w.m.own + p->at, p->length };
+	w.step++;
+	cr_assert_eq(ulrpc_bulk_put(r, 0, p->at, &iov, 1, parts_on, r), 0);
+}
+
+static void parts(void *arg, struct ulrpc_request *r, const void *body,
+		  size_t length)
+{
+	(void)arg;
+	(void)body;
+	(void)length;
+	w.step = 0;
+	parts_on(r, 0, 0);
+}
+
+/* ---- the rig ---- */
+
+static void nodes_add(const char *const nids[2], unsigned int cpts)
+{
+	const struct ulnet_sim_link link = { .latency = MSEC };
+	struct ulnet_conf conf;
+
+	w.g = (struct serve_rig){ .served.lock = PTHREAD_MUTEX_INITIALIZER };
+	cr_assert_eq(lnet_cond_init(&w.g.served.unparked), 0);
+	cr_assert_eq(lnet_sim_new(1, cpts, &w.g.sim), 0);
+	if (nids == rdma) {
+		struct simqp_fabric *fabric;
+
+		cr_assert_eq(sim_verbs(w.g.sim, NULL, &fabric), 0);
+	}
+	lnet_conf_init(&conf);
+	conf.discovery =
+		nids == two_rails ? LNET_DISCOVERY_ON : LNET_DISCOVERY_OFF;
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_assert_eq(
+			lnet_sim_node_add(w.g.sim, nids[i], &conf, NULL, NULL),
+			(int)i);
+		w.g.node[i] = lnet_sim_node(w.g.sim, i);
+	}
+	if (nids != rdma)
+		cluster_links(w.g.sim, &link);
+}
+
+static struct ulnet_nid rail_nid(unsigned int node, unsigned int rail)
+{
+	struct ulnet_id id;
+
+	cr_assert_eq(LNetGetId(w.g.node[node], rail + 1, &id), 0);
+	return id.nid;
+}
+
+static void begin(const char *const nids[2], enum ulrpc_flavour flavour)
+{
+	struct ulrpc_client_conf client;
+	struct ulrpc_method_conf methods[2];
+	struct ulnet_nid nid;
+
+	nodes_add(nids, 1);
+	mover_init(&w.m, w.g.sim, LENGTH);
+	w.folder = folder_of_two();
+	w.g.rpc[SERVER] =
+		open_with(w.g.node[SERVER], keys_load_named(w.folder, "b"));
+	w.g.rpc[CALLER] =
+		open_with(w.g.node[CALLER], keys_load_named(w.folder, "a"));
+	methods[0] = mover_method(&w.m);
+	methods[1] = (struct ulrpc_method_conf){ .name = "parts",
+						 .handler = parts,
+						 .run = ULRPC_RUN_INLINE };
+	serve_methods(&w.g, methods, 2);
+	nid = rail_nid(SERVER, 0);
+	ulrpc_client_conf_init(&client);
+	client.nids = &nid;
+	client.nnids = 1;
+	client.service = "test";
+	client.flavour = flavour;
+	cr_assert_eq(ulrpc_client_open(w.g.rpc[CALLER], &client, &w.g.client),
+		     0);
+}
+
+static void end(void)
+{
+	ulrpc_client_close(w.g.client);
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(ulrpc_close(w.g.rpc[i]), 0);
+	mover_fini(&w.m);
+	cr_assert_eq(lnet_sim_free(w.g.sim), 0);
+	folder_end(w.folder);
+}
+
+static void call(const char *method)
+{
+	struct ulrpc_call_conf conf = { .deadline = 100000000,
+					.bulks = &w.bulk,
+					.nbulks = 1 };
+
+	w.call = (struct called){ 0 };
+	w.bulk = mover_lend(&w.m, w.g.rpc[CALLER]);
+	cr_assert_eq(ulrpc_call(w.g.client, ulrpc_method(method), NULL, 0,
+				&conf, on_called, &w.call, NULL),
+		     0);
+}
+
+static void ended(void)
+{
+	for (unsigned int i = 0; i < 120000 && !w.call.ended; i++)
+		lnet_sim_run(w.g.sim, MSEC);
+	cr_assert_eq(w.call.ended, 1);
+	cr_assert_eq(w.call.outcome.cause, ULRPC_CAUSE_OK, "%s",
+		     ulrpc_cause_name(w.call.outcome.cause));
+	ulrpc_bulk_close(w.bulk, NULL, NULL);
+}
+
+static const enum move moves[] = { MOVE_GET, MOVE_PUT };
+
+/* Calls @during for each flavour and direction, while 3 MB are moved. */
+static void moved_by(const char *const nids[2], uint32_t segment,
+		     void (*during)(void))
+{
+	for (unsigned int f = ULRPC_FLAVOUR_INTEGRITY; f <= FLAVOUR_MAX; f++) {
+		begin(nids, (enum ulrpc_flavour)f);
+		w.m.segment = segment;
+		for (unsigned int i = 0; i < ARRAY_SIZE(moves); i++) {
+			w.m.move = moves[i];
+			mover_fill(&w.m, i);
+			call("move");
+			if (during)
+				during();
+			ended();
+			cr_assert(mover_is_done(&w.m), "%u, %u", f, i);
+		}
+		cr_assert_eq(w.m.runs, 2);
+		end();
+	}
+}
+
+/* ---- tests ---- */
+
+Test(bulk_sealed, in_large_segments)
+{
+	moved_by(one_rail, 0, NULL);
+}
+
+/* More than can be sealed in a turn, and more than are under way at a time. */
+Test(bulk_sealed, in_many_segments)
+{
+	moved_by(one_rail, 20000, NULL);
+}
+
+Test(bulk_sealed, over_rdma)
+{
+	moved_by(rdma, 0, NULL);
+	moved_by(rdma, 100000, NULL);
+}
+
+static void cut(unsigned int rail, bool on)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct ulnet_nid nid = rail_nid(i, rail);
+
+		cr_assert_eq(
+			lnet_sim_partition(w.g.sim, &nid, &LNET_NID_ANY, on),
+			0);
+	}
+}
+
+/* The handler runs, so its bulk is under way. */
+static void until_moving(void)
+{
+	unsigned int runs = w.m.runs;
+
+	while (w.m.runs == runs)
+		lnet_sim_run(w.g.sim, MSEC / 10);
+}
+
+static void one_fails(void)
+{
+	until_moving();
+	cut(0, true);
+	lnet_sim_run(w.g.sim, 10 * SEC);
+	cut(0, false);
+}
+
+Test(bulk_sealed, a_rail_fails)
+{
+	moved_by(two_rails, 50000, one_fails);
+}
+
+static struct import *import_of(void)
+{
+	return w.g.client->imp;
+}
+
+/* The client makes its connection again, with other keys, while bulk that was
+ * sealed with the ones before is under way. */
+static void connect_again(void)
+{
+	uint32_t epoch = import_of()->epoch;
+	unsigned int ms = 0;
+
+	until_moving();
+	cut(0, true);
+	while (import_of()->epoch == epoch && ms++ < 90000)
+		lnet_sim_run(w.g.sim, MSEC);
+	cr_assert_neq(import_of()->epoch, epoch);
+	cut(0, false);
+}
+
+Test(bulk_sealed, connected_again)
+{
+	moved_by(one_rail, 100000, connect_again);
+}
+
+/* A sink that is filled in parts; what nothing was put to stays as it was. */
+Test(bulk_sealed, in_parts)
+{
+	for (unsigned int f = ULRPC_FLAVOUR_INTEGRITY; f <= FLAVOUR_MAX; f++) {
+		begin(one_rail, (enum ulrpc_flavour)f);
+		w.m.segment = 1000;
+		w.m.length = 5000;
+		w.m.move = MOVE_PUT;
+		mover_fill(&w.m, 3);
+		call("parts");
+		ended();
+		cr_assert_eq(w.status, 0);
+		cr_assert_eq(w.step, ARRAY_SIZE(pieces));
+		cr_assert_arr_eq(w.m.lent, w.m.own, 3500);
+		for (unsigned int i = 3500; i < 5000; i++)
+			cr_assert_eq(w.m.lent[i], (uint8_t)(i * 11 + 3));
+		w.m.length = LENGTH;
+		end();
+	}
+}
+
+/* The generation that the next piece is sealed with. */
+static uint32_t generation(struct piece_key *k)
+{
+	const struct piece_place place = { SEAL_INTEGRITY, 0, 0, 1 };
+	struct piece_seal seal;
+	struct piece *p;
+
+	cr_assert_eq(
+		piece_seal_begin(k, &place, lnet_sim_now(w.g.sim), &seal, &p),
+		0);
+	piece_drop(p);
+	return seal.generation;
+}
+
+/* The one export of the server. */
+static struct export *export_of(void)
+{
+	struct exports *x = w.g.rpc[SERVER]->shards[0].exports;
+	uint32_t pos = 0;
+
+	return id_walk(&x->table, &pos);
+}
+
+/* Keys that are worn out are replaced, and what was sealed before is opened. */
+static void worn_out(void)
+{
+	struct piece_key *keys[2];
+
+	until_moving();
+	keys[0] = import_of()->sealed->bulk_out;
+	keys[1] = export_of()->session->sealed->bulk_out;
+	for (unsigned int i = 0; i < 2; i++) {
+		uint32_t before = generation(keys[i]);
+
+		piece_key_limit(keys[i], 2, SEAL_AGE_MAX);
+		(void)generation(keys[i]);
+		cr_assert_gt(generation(keys[i]), before);
+	}
+}
+
+Test(bulk_sealed, keys_are_replaced)
+{
+	moved_by(one_rail, 100000, worn_out);
+}
