@@ -97,8 +97,9 @@ void lobby_serve(struct lobby *l)
 {
 	struct lobby_turn *turn = l->turn;
 
-	/* A guest that is being called has called this: nothing to do, since
-	 * the outer lobby_serve() goes on with the other guests. */
+	/* lobby_serve() was called by a guest that it is just calling. The
+	 * outer call goes on with the other guests, so there is nothing to do.
+	 */
 	if (turn->n)
 		return;
 	turn->n = MAX(epoll_wait(l->io.fd, turn->events, BATCH, 0), 0);

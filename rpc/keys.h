@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The keys of a node's RPC: ulrpc_keys_load(3). */
+/* The keys of a node's RPC, which ulrpc_keys_load(3) replaces, and what users
+ * are told of peers. */
 #ifndef RPC_KEYS_H
 #define RPC_KEYS_H
 
@@ -12,7 +13,8 @@ struct ulrpc;
  * the caller; NULL: the node has none. Any thread. */
 struct keys *rpc_keys_get(struct ulrpc *rpc);
 bool rpc_has_keys(const struct ulrpc *rpc);
-/* Sets *@peer to who @who is, NULL: nobody knows; and how he calls. */
+/* Tells the user who a peer is: sets *@peer from @who, and @flavour, by which
+ * the peer calls. @who NULL: the peer has not proved who it is. */
 void peer_tell(const struct identity *who, enum ulrpc_flavour flavour,
 	       struct ulrpc_peer *peer);
 

@@ -25,26 +25,28 @@ struct stat_proof;
 struct sealed {
 	struct seal out;
 	struct unseal in;
-	uint64_t self, peer;  /* the handles here, and at the other side */
-	struct identity *who; /* the other side */
+	/* handles of the connection: this side's, and the other side's */
+	uint64_t self, peer;
+	struct identity *who; /* who the other side has proved to be */
 	uint64_t since;	      /* ns: when the handshake ended */
-	/* of bulk: for what this side seals, and what it opens */
+	/* the keys of bulk: that this side seals with, and that it opens with
+	 */
 	struct piece_key *bulk_out, *bulk_in;
 };
 
-/* What the keys are bound to: both sides have to mean the same. */
+/* What the keys are bound to: both sides have to name the same. */
 struct sealed_between {
 	uint8_t client_id[RPC_ID_SIZE], server_id[RPC_ID_SIZE];
-	uint64_t client, session; /* their handles */
+	uint64_t client, session; /* the handles of both */
 	uint32_t epoch;
 };
 
-/* Takes the keys from @h, which is done. @server: this side is the server.
+/* Takes the keys from @h, which is done. @server: is this side the server?
  * NULL: no memory. */
 struct sealed *sealed_new(const struct handshake *h,
 			  const struct sealed_between *between, bool server,
 			  uint64_t now);
-/* @sd may be NULL. */
+/* Frees the keys. @sd may be NULL. */
 void sealed_free(struct sealed *sd);
 
 /* Keys of earlier connections of a client to the same server, newest last: a
@@ -67,11 +69,12 @@ struct piece_key *sealed_past_find(const struct sealed_past *past,
 struct stat_proof *sealed_proof(const struct sealed *sd,
 				enum ulrpc_flavour flavour, uint64_t now);
 
-/* Where a message goes. */
+/* Where a message goes, which its seal covers. */
 struct sealed_to {
 	unsigned int portal;
 	uint64_t match;
-	uint64_t hdr_data; /* as if it were not sealed */
+	/* the header data that the message has without a seal */
+	uint64_t hdr_data;
 };
 
 /* Makes the seal of the message in @iov, of @n fragments, which has to be sent
@@ -81,7 +84,7 @@ int sealed_make(struct sealed *sd, const struct sealed_to *to,
 		const struct iovec *iov, unsigned int n, uint64_t now,
 		uint8_t head[SEAL_HEAD]);
 
-/* What was sealed. */
+/* A message that was opened. */
 struct opened {
 	uint64_t hdr_data;
 	uint8_t *payload; /* within the record */

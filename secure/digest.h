@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What tells whether bytes that nobody has sealed are those that were meant:
- * their SHA-256, which comes in a sealed message. */
+/* Digests, by which bytes are recognized that come unsealed: their SHA-256
+ * comes in a sealed message. */
 #ifndef SECURE_DIGEST_H
 #define SECURE_DIGEST_H
 
@@ -8,7 +8,7 @@
 
 #define DIGEST_SIZE 32 /* bytes */
 
-/* Returns 0 or -ENOMEM. Any thread. */
+/* Writes the digest of the @n bytes. Returns 0 or -ENOMEM. Any thread. */
 int digest_make(const void *bytes, size_t n,
 		uint8_t digest[DIGEST_SIZE]) must_check;
 

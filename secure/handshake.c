@@ -6,7 +6,7 @@
 
 #include "secure/tickets.h"
 
-#define PROTOCOL "ulnet-rpc" /* without an own one */
+#define PROTOCOL "ulnet-rpc" /* the protocol of handshake_new() */
 
 static struct handshake *of(SSL *ssl)
 {
@@ -42,7 +42,8 @@ static int on_psk_use(SSL *ssl, const EVP_MD *md, const unsigned char **id,
 	const char *name = keys_cluster(of(ssl)->user.keys, &key);
 
 	*session = NULL;
-	/* @md: OpenSSL has begun already, and wants a key for this hash */
+	/* @md set: a hash is agreed on already, for which OpenSSL wants a key
+	 */
 	if (!name || (md && !EVP_MD_is_a(md, "SHA256")))
 		return 1;
 	*id = (const unsigned char *)name;
@@ -58,14 +59,16 @@ static int on_psk_find(SSL *ssl, const unsigned char *id, size_t n,
 	const uint8_t *key = keys_cluster_find(h->user.keys, id, n);
 
 	*session = NULL;
-	if (!key) /* perhaps it is a ticket */
+	/* the name may be that of a ticket, which OpenSSL looks up itself */
+	if (!key)
 		return 1;
 	*session = cluster_session(ssl, key);
 	if (!*session)
 		return 0;
 	memcpy(h->cluster, id, n);
 	h->cluster[n] = '\0';
-	/* A ticket would not say by which key it was got. */
+	/* Peers with a cluster's key get no tickets: a ticket would not say
+	 * which key its owner had. */
 	SSL_set_num_tickets(ssl, 0);
 	return 1;
 }
@@ -102,7 +105,8 @@ void ticket_drop(struct ticket *t)
 
 static bool use_ticket(struct handshake *h, const struct ticket *t)
 {
-	/* All anew, which will say why if it fails. */
+	/* Without the ticket: if the peer is not believed any more, the
+	 * handshake says why. */
 	if (t->keys != h->user.keys || t->until <= time(NULL))
 		return true;
 	return SSL_set_session(h->ssl, t->session) == 1;
@@ -116,7 +120,7 @@ static bool take_protocol(struct handshake *h)
 	BUG_ON(n > SSL_MAX_SID_CTX_LENGTH);
 	list[0] = (uint8_t)n;
 	memcpy(list + 1, h->user.protocol, n);
-	/* 0 is what this one returns if all is well */
+	/* SSL_set_alpn_protos() returns 0 for success */
 	return SSL_set_alpn_protos(h->ssl, list, (unsigned int)n + 1) == 0 &&
 	       SSL_set_session_id_context(h->ssl, list + 1, (unsigned int)n) ==
 		       1;
@@ -181,7 +185,8 @@ void handshake_free(struct handshake *h)
 {
 	if (!h)
 		return;
-	/* A session that ends otherwise is not resumed. */
+	/* Only after a good end: otherwise OpenSSL forgets the session, and its
+	 * ticket is worth nothing. */
 	if (h->ssl && h->done && !h->rc)
 		SSL_set_shutdown(h->ssl,
 				 SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
@@ -295,15 +300,15 @@ static int fail_expired(struct handshake *h)
 
 static int meet_known(struct handshake *h)
 {
-	/* The keys are those of before, or it were not resumed; but nobody has
-	 * looked at the time. */
+	/* A resumed session has the keys that it had before (use_ticket()), but
+	 * OpenSSL does not check again whether the certificates have ended. */
 	if (h->user.known_until <= time(NULL))
 		return fail_expired(h);
 	h->peer = identity_ref(h->user.known);
 	return 0;
 }
 
-/* Who is it? */
+/* Sets h->peer to who the peer has proved to be. */
 static int meet(struct handshake *h)
 {
 	X509 *certificate = SSL_get0_peer_certificate(h->ssl);

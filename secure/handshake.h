@@ -31,16 +31,17 @@ struct ssl_session_st;
 /* What a client keeps between two connections to a server. {0}: nothing. */
 struct ticket {
 	struct ssl_session_st *session;
-	struct keys *keys; /* with which it was got */
-	int64_t until;	   /* s since 1970: when a certificate ends */
+	struct keys *keys; /* the keys (keys.h) by which the ticket was got */
+	/* s since 1970: when the first certificate of that handshake ends */
+	int64_t until;
 };
 
 enum handshake_side { HANDSHAKE_CLIENT, HANDSHAKE_SERVER };
 
 /* @ticket: of an earlier handshake with the same server, borrowed until return;
- * NULL: none. One that is of no use any more does no harm: all begins anew.
- * After a handshake that failed, drop it. Returns NULL: no memory. The keys get
- * a reference. */
+ * NULL: none. If the server does not take it, or it is too old, the handshake
+ * is one without a ticket. After a handshake that failed, drop the ticket.
+ * Returns NULL: no memory. The handshake takes a reference to @keys. */
 struct handshake *handshake_new(enum handshake_side side, struct keys *keys,
 				const struct ticket *ticket);
 void handshake_free(struct handshake *h);
@@ -51,16 +52,18 @@ void handshake_free(struct handshake *h);
  * or there is nothing that both sides know; -EMSGSIZE; -ENOMEM. After an error
  * there may still be bytes for the peer, which tell it why. */
 int handshake_feed(struct handshake *h, const void *bytes, size_t n) must_check;
-/* All bytes for the peer since the beginning, valid until the next call; they
- * are only added to. */
+/* Returns all bytes for the peer since the beginning, valid until the next
+ * call. Later calls return the same bytes, and more behind them. */
 const uint8_t *handshake_bytes(const struct handshake *h, size_t *n_p);
-/* Has this side proved the other, and shown all that it shows? A client's
- * server may still refuse it: this shows when it says more, or nothing. */
+/* Has this side verified the other, and sent all that proves itself? At a
+ * client this does not tell whether the server believes the client: a server
+ * that does not says so in bytes that come later, and handshake_feed() fails
+ * then. */
 bool handshake_is_done(const struct handshake *h);
-/* Why it has failed; "" if it has not. */
+/* Returns why the handshake has failed; "" if it has not. */
 const char *handshake_error(const struct handshake *h);
 
-/* ---- when it is done ---- */
+/* ---- once handshake_is_done() ---- */
 
 /* Borrowed: identity_ref() keeps it. */
 struct identity *handshake_peer(const struct handshake *h);
@@ -75,9 +78,9 @@ int handshake_secrets(const struct handshake *h, enum handshake_use use,
 		      uint8_t to_server[SEAL_SECRET],
 		      uint8_t to_client[SEAL_SECRET]) must_check;
 enum seal_cipher handshake_cipher(const struct handshake *h);
-/* A client's ticket for next time, when it has one: takes what the server has
- * sent behind the handshake. false: there is none (yet). The caller owes
- * ticket_drop(). */
+/* For a client: looks for a ticket, for the next handshake, in what the server
+ * has sent behind this one. Returns false if there is none yet, or at all. The
+ * caller owes ticket_drop(). */
 bool handshake_ticket(const struct handshake *h, struct ticket *t);
 void ticket_drop(struct ticket *t);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a handshake is, for those who go on with its TLS: stream.c. */
+/* The fields of a handshake, for handshake.c, and for stream.c, which uses the
+ * TLS of a handshake further. */
 #ifndef SECURE_HANDSHAKE_PRIV_H
 #define SECURE_HANDSHAKE_PRIV_H
 
@@ -16,22 +17,26 @@ struct handshake {
 	BIO *in, *out;
 	size_t fed;
 	bool done;
-	int rc; /* of handshake_feed(), once for all */
+	/* the error of handshake_feed(), which later calls return, too; 0: none
+	 * yet */
+	int rc;
 	struct identity *peer;
-	/* server: the cluster's key that the client has shown to have */
+	/* at a server: the name of the cluster's key that the client has proved
+	 * to have; "": none */
 	char cluster[IDENTITY_NAME_SIZE];
 	char error[512];
 };
 
-/* As handshake_new(). @protocol, a literal, says what it is for. */
+/* As handshake_new(). @protocol, a literal, names what the handshake is for:
+ * both sides have to name the same (ALPN). */
 struct handshake *handshake_begin(enum handshake_side side, struct keys *keys,
 				  const struct ticket *ticket,
 				  const char *protocol);
-/* Goes on with what is in h->in, until it is done: handshake_feed()'s
- * errors. */
+/* Lets OpenSSL go on with the bytes in h->in. Returns 0, or an error of
+ * handshake_feed(). */
 int handshake_shake(struct handshake *h) must_check;
-/* Ends it: it remembers why OpenSSL has given up, or @text. Returns the error,
- * as handshake_feed(). */
+/* Makes the handshake fail: keeps the reason that OpenSSL gives, or @text, for
+ * handshake_error(). Returns the error, as handshake_feed() does. */
 int handshake_give_up(struct handshake *h);
 int handshake_fail(struct handshake *h, int rc, const char *text);
 

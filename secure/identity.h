@@ -22,8 +22,9 @@ struct identity {
 	/* of a certificate: its first DNS name, or its common name; of a
 	 * cluster's key: the name of the key. Letters, digits, and ._-@:/ */
 	const char *name;
-	/* common name of who has signed the certificate, in printable ASCII;
-	 * "" for a key, and for a name that is not printable */
+	/* the common name of whoever has signed the certificate, in printable
+	 * ASCII; "" for a cluster's key, and for a common name that is not
+	 * printable */
 	const char *issuer;
 	int64_t until; /* s since 1970: when the certificate ends; 0: never */
 	/* lists of NIDs, in the form of lnet_nidlist(3), that the certificate
@@ -31,7 +32,7 @@ struct identity {
 	 * NULL: it names none. Printable; not parsed yet */
 	char *nids;
 	unsigned int nnids;
-	char texts[]; /* of name and issuer */
+	char texts[]; /* the texts of name and issuer */
 };
 
 /* Returns an identity with one reference, and without @nids and @until; NULL:
@@ -43,10 +44,11 @@ static inline struct identity *identity_ref(struct identity *id)
 	atomic_fetch_add(&id->refs, 1);
 	return id;
 }
-/* @id may be NULL. */
+/* Drops a reference. @id may be NULL. */
 void identity_put(struct identity *id);
-/* Is it the same one: a certificate of the same name and issuer, or also a key
- * of the cluster? NULL is nobody, and the same as nobody. */
+/* Are @a and @b the same peer: certificates with the same name and issuer, or
+ * the same key of a cluster? NULL stands for a peer that has not proved
+ * anything; two of those count as the same. */
 bool identity_same(const struct identity *a, const struct identity *b);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "secure/tickets.h"
 
-/* Of a file with a cluster's keys. */
+/* bytes of a line in a file with a cluster's keys */
 #define LINE_SIZE (IDENTITY_NAME_SIZE + 2 * CLUSTER_KEY_SIZE + 64)
 
 struct cluster_key {
@@ -26,11 +26,12 @@ struct keys {
 	SSL_CTX *client, *server;
 	struct tickets *tickets; /* of the server */
 	X509_STORE *authorities; /* NULL: no certificate is believed */
-	/* s since 1970: when the first ends of what certificates are judged by,
-	 * and this node's own certificate */
+	/* s since 1970: when the first certificate or revocation list ends of
+	 * those by which peers are judged, and this node's certificate */
 	int64_t until;
 	X509 *certificate;	 /* NULL: none */
-	STACK_OF(X509) * chain;	 /* between it and the authority */
+	/* the certificates between @certificate and the authority */
+	STACK_OF(X509) * chain;
 	EVP_PKEY *key;
 	unsigned int ncluster;
 	struct cluster_key cluster[CLUSTER_KEYS_MAX];
@@ -57,7 +58,7 @@ static const char *reason(void)
 	return text ? text : "not understood";
 }
 
-/* s since 1970; 0 if it is not a time. */
+/* Returns s since 1970; 0 if @t is no time. */
 static int64_t seconds_of(const ASN1_TIME *t)
 {
 	struct tm tm;
@@ -65,7 +66,8 @@ static int64_t seconds_of(const ASN1_TIME *t)
 	return t && ASN1_TIME_to_tm(t, &tm) ? timegm(&tm) : 0;
 }
 
-/* What has ended already does not count for what is good now. */
+/* Moves k->until to @end, if that is earlier. An @end that has passed already
+ * does not count. */
 static void keys_end(struct keys *k, const ASN1_TIME *end)
 {
 	int64_t at = seconds_of(end);
@@ -76,7 +78,8 @@ static void keys_end(struct keys *k, const ASN1_TIME *end)
 
 /* ---- files ---- */
 
-/* Has nobody but the owner, or root, written a secret in it, or read it? */
+/* May nobody but the owner read or change the file, and is that root or the
+ * user of this process? 0, or -EACCES with @err. */
 static int check_secret(int fd, const char *path, struct keys_error *err)
 {
 	struct stat st;
@@ -117,7 +120,8 @@ static int file_open(const char *path, bool secret, BIO **bio_p,
 	return rc;
 }
 
-/* After PEM_read_bio_X(): has the file ended, as it must somewhere? */
+/* After PEM_read_bio_X() has found nothing more: was that because the file
+ * ends? */
 static bool is_end(void)
 {
 	unsigned long e = ERR_peek_last_error();
@@ -348,14 +352,16 @@ const uint8_t *keys_cluster_find(const struct keys *k, const void *name,
 
 /* ---- certificates ---- */
 
-/* May it be a client's or a server's? An authority's may not. */
+/* May the certificate be a client's or a server's? That of an authority may
+ * not. */
 static bool is_for_nodes(X509 *certificate)
 {
 	return X509_check_purpose(certificate, X509_PURPOSE_SSL_CLIENT, 0) ||
 	       X509_check_purpose(certificate, X509_PURPOSE_SSL_SERVER, 0);
 }
 
-/* Would others with the same authorities believe it? If not, @err says why. */
+/* Would other nodes with the same authorities believe @certificate? If not,
+ * @err says why. */
 static bool is_believed(const struct keys *k, X509 *certificate,
 			struct keys_error *err)
 {
@@ -390,8 +396,8 @@ int64_t keys_until(const struct keys *k, X509 *certificate,
 	return MIN(until, k->until);
 }
 
-/* What names consist of: nothing that rules give a meaning, and nothing that
- * terminals and logs do. */
+/* May a name have the letter @c? Names have no letters with a meaning in rules,
+ * on terminals or in logs. */
 static bool is_name(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -403,7 +409,8 @@ static bool is_printable(unsigned char c)
 	return c >= ' ' && c < 0x7f;
 }
 
-/* Copies a text, which may come from anybody, if it is one of such letters. */
+/* Copies @from, which a stranger may have written, if all its letters may be in
+ * a name. */
 static bool text_take(char *to, const ASN1_STRING *from,
 		      bool (*is_good)(unsigned char))
 {
@@ -441,7 +448,7 @@ static bool nids_add(struct identity *id, const ASN1_STRING *uri)
 	char *all;
 
 	if (n <= prefix || strncmp(text, NID_PREFIX, prefix))
-		return true; /* means something to others */
+		return true; /* an alternative name of another kind */
 	for (size_t i = prefix; i < n; i++)
 		if (!is_printable((unsigned char)text[i]))
 			return true; /* means nothing to anybody */
@@ -513,8 +520,8 @@ struct identity *keys_identity(X509 *certificate)
 
 /* ---- contexts of TLS ---- */
 
-/* The first of these is taken: AES where both processors have instructions for
- * it. Both use SHA-256, as a cluster's key needs. */
+/* The cipher suites, best first: AES first where the processor has instructions
+ * for it. All use SHA-256, as keys of a cluster need. */
 static const char *ciphers(void)
 {
 #if defined(__x86_64__)
@@ -560,7 +567,8 @@ static int on_session(SSL *ssl, SSL_SESSION *session)
 
 	SSL_SESSION_free(user->session);
 	user->session = session;
-	return 1; /* the reference is taken */
+	/* OpenSSL leaves its reference to @session to this function */
+	return 1;
 }
 
 static void context_tickets(SSL_CTX *ctx, const struct keys *k, bool server)
@@ -629,7 +637,7 @@ static int check_conf(const struct keys_conf *c, struct keys_error *err)
 	return 0;
 }
 
-/* Would others believe this node? */
+/* Would other nodes believe this node's own certificate? */
 static int check_own(struct keys *k, const struct keys_conf *c,
 		     struct keys_error *err)
 {

@@ -31,16 +31,17 @@ struct x509_st;
 
 /* Paths of files; NULL: none. A certificate needs a key and an authority. */
 struct keys_conf {
-	const char *certificate; /* PEM: the node's, and those between it and
-				  * the authority */
+	/* PEM: the node's, and those between it and the authority */
+	const char *certificate;
 	const char *key;	 /* PEM: the key of the certificate */
 	/* PEM: the certificates of all authorities */
 	const char *authority;
-	/* PEM: what each authority has revoked; with this file each authority
-	 * needs a list */
+	/* PEM: a revocation list (CRL) of each authority; NULL: nothing is
+	 * revoked */
 	const char *revoked;
-	/* a line "NAME HEX" for each key of 32 bytes; the first is used, and
-	 * all are believed; what is behind a # is not read */
+	/* text: a line "NAME HEX" for each key of 32 bytes. A node shows that
+	 * it has the first one, and believes a peer that has any of them. The
+	 * rest of a line behind a # is a comment */
 	const char *cluster;
 };
 
@@ -56,24 +57,28 @@ struct keys_error {
 int keys_load(const struct keys_conf *conf, struct keys **keys_p,
 	      struct keys_error *err) must_check;
 struct keys *keys_ref(struct keys *k);
-/* @k may be NULL. */
+/* Drops a reference. @k may be NULL. */
 void keys_put(struct keys *k);
 
-/* Is the file @path, which has a key in it, as such a file must be? Returns 0,
- * or what keys_load() would return. */
+/* May the file @path, which has a secret key in it, be used: can nobody but its
+ * owner and root read it, and does it belong to root or to the user of this
+ * process? Returns 0, or what keys_load() would return. */
 int keys_check_file(const char *path, struct keys_error *err) must_check;
-/* The name of the cluster's key @i, of which 0 is used, and all are believed.
- * Borrowed. NULL: there are no more. */
+/* Returns the name of the key number @i of the cluster; the node shows key 0,
+ * and believes peers with any. Borrowed. NULL: there are no more. */
 const char *keys_cluster_name(const struct keys *k, unsigned int i);
 
 /* ---- for handshake.c ---- */
 
-/* Of an SSL that has such a context: its SSL_set_app_data(). */
+/* What a context finds again from a connection (SSL_get_app_data()): whoever
+ * makes an SSL of keys_context() sets this by SSL_set_app_data(). */
 struct keys_user {
 	struct keys *keys;    /* borrowed */
-	const char *protocol; /* what it is for (ALPN): nobody can use what one
-			       * protocol says, or its tickets, in another */
-	/* client: of the newest ticket, or NULL; the user frees it */
+	/* what the connection is for (ALPN). A ticket that was got for one
+	 * protocol is not taken for another */
+	const char *protocol;
+	/* at a client: what the newest ticket resumes; NULL: none. The user of
+	 * the connection frees it */
 	struct ssl_session_st *session;
 	/* server: of the last ticket that the client has shown, which does not
 	 * say that it was used: its id, and whom it names, or NULL; the user
@@ -84,20 +89,24 @@ struct keys_user {
 	int64_t known_until;
 };
 
-/* Borrowed. */
+/* Returns the TLS context for connections with these keys. Borrowed. */
 struct ssl_ctx_st *keys_context(struct keys *k, bool server);
-/* The first key of the cluster; NULL: there is none. The name, and
- * CLUSTER_KEY_SIZE bytes. */
+/* Returns the name of the key that the node shows, and sets *@key_p to its
+ * CLUSTER_KEY_SIZE bytes. Both are borrowed. NULL: the node has no key of a
+ * cluster. */
 const char *keys_cluster(const struct keys *k, const uint8_t **key_p);
-/* The key with the name @name of @n bytes; NULL: there is none. */
+/* Returns the key of the cluster whose name is the @n bytes at @name; NULL:
+ * there is none. */
 const uint8_t *keys_cluster_find(const struct keys *k, const void *name,
 				 size_t n);
-/* Until when a certificate that a handshake has found good stays so, as far as
- * this is known: until it ends, or one of the @chain, which may be NULL, or one
- * by which it was judged. s since 1970. */
+/* Returns until when, in s since 1970, a peer's certificate stays good that a
+ * handshake has found good: until it ends, or a certificate of its @chain (may
+ * be NULL) does, or an authority or a revocation list by which it was judged.
+ */
 int64_t keys_until(const struct keys *k, struct x509_st *certificate,
 		   struct stack_st_X509 *chain);
-/* Whom a certificate names. NULL: no memory, or it has no name. */
+/* Returns whom a certificate names. NULL: there is no memory, or the
+ * certificate has no name. */
 struct identity *keys_identity(struct x509_st *certificate);
 
 #endif

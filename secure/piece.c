@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "secure/record_priv.h"
 
-/* A piece counts as used as often as it has beginnings of so many bytes. */
+/* A piece counts as 1 + length / UNIT uses of its key. */
 #define UNIT 16384
 
 struct piece_key {
@@ -16,13 +16,13 @@ struct piece_key {
 	enum seal_cipher cipher;
 	uint32_t epoch;
 	uint8_t secret[SEAL_SECRET];
-	/* of pieces that are sealed */
+	/* of the key that pieces are sealed with now */
 	uint32_t generation;
-	uint64_t counter; /* of the next piece */
-	uint64_t used;	  /* units of this generation */
-	uint64_t since;	  /* ns: when it began */
+	uint64_t counter; /* of the next piece that is sealed */
+	uint64_t used;	  /* how much of this generation is used up, in UNITs */
+	uint64_t since;	  /* ns: when this generation began */
 	uint64_t used_max, age_max;
-	/* The key of generation @made, once it was wanted. */
+	/* has the key of generation @made been derived? */
 	bool has_made;
 	uint32_t made;
 	uint8_t key[EVP_MAX_KEY_LENGTH];
@@ -33,7 +33,8 @@ struct piece {
 	struct piece_key *key;
 	EVP_CIPHER_CTX *ctx;
 	enum seal_protection protection;
-	uint8_t tag[SEAL_TAG]; /* of one that is opened */
+	/* of a piece that is being opened: the tag that it is to have */
+	uint8_t tag[SEAL_TAG];
 };
 
 /* ---- seals ---- */
@@ -99,7 +100,7 @@ void piece_key_limit(struct piece_key *k, uint64_t used_max, uint64_t age_max)
 	k->age_max = age_max;
 }
 
-/* Makes the key of @generation, unless it is there. */
+/* Derives the key of @generation, unless k->made is that one. */
 static bool key_make(struct piece_key *k, uint32_t generation)
 {
 	size_t n = (size_t)EVP_CIPHER_get_key_length(seal_cipher_of(k->cipher));
@@ -131,7 +132,7 @@ void piece_drop(struct piece *p)
 		piece_free(p);
 }
 
-/* Covers what the piece is. */
+/* Makes the tag cover what the piece is. */
 static bool place_add(EVP_CIPHER_CTX *ctx, const struct piece_place *place)
 {
 	uint8_t bound[16];
@@ -177,7 +178,7 @@ int piece_seal_begin(struct piece_key *k, const struct piece_place *place,
 		k->used = 0;
 		k->since = now;
 	}
-	/* Also if it fails, the counter is not used again. */
+	/* The counter is not used again, even if this piece fails. */
 	*s = (struct piece_seal){ .counter = k->counter++,
 				  .generation = k->generation,
 				  .epoch = k->epoch };

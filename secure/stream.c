@@ -97,7 +97,7 @@ void stream_sent(struct stream *s, size_t n)
 	uint8_t gone[4096];
 
 	BUG_ON(n > waiting(s));
-	/* This is how OpenSSL forgets what is in memory. */
+	/* Reading it is how OpenSSL forgets what it has in memory. */
 	for (int did; n; n -= (size_t)did) {
 		did = BIO_read(s->h->out, gone, (int)MIN(n, sizeof(gone)));
 		BUG_ON(did <= 0);
@@ -116,7 +116,8 @@ struct identity *stream_peer(const struct stream *s)
 	return handshake_peer(s->h);
 }
 
-/* What the peer asks for without data makes bytes that wait. */
+/* Do so many bytes wait to be sent that the peer must have asked for them, for
+ * instance by key updates? */
 static bool is_flooded(const struct stream *s)
 {
 	return waiting(s) > 2 * STREAM_ROOM + 2 * RECORD;
@@ -169,7 +170,8 @@ ssize_t stream_write(struct stream *s, const void *from, size_t n)
 	if (!h->done)
 		return -EAGAIN;
 	ERR_clear_error();
-	/* A record at a time, so that what is taken has gone to memory. */
+	/* One record of TLS at a time, so that its bytes are counted before the
+	 * next one is made. */
 	while (did < n && waiting(s) < STREAM_ROOM) {
 		size_t piece = MIN(n - did, (size_t)RECORD);
 

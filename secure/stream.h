@@ -27,21 +27,23 @@ struct stream;
 /* As handshake_new(). A client has bytes for the peer at once. */
 struct stream *stream_new(enum handshake_side side, struct keys *keys,
 			  const struct ticket *ticket);
-/* @s may be NULL. Tells the peer nothing: see stream_close(). */
+/* Frees @s, and tells the peer nothing: see stream_close(). @s may be NULL. */
 void stream_free(struct stream *s);
 
 /* ---- the network's side ---- */
 
-/* How many bytes it takes now; 0: not before some were read, or never. */
+/* Returns how many bytes stream_take() takes now; 0: none before some were
+ * read, or never again. */
 size_t stream_room(const struct stream *s);
 /* Takes @n bytes, at most stream_room(), which are copied. Returns 0, or an
  * error as handshake_feed(); then there may still be bytes for the peer, which
  * tell it why. */
 int stream_take(struct stream *s, const void *bytes, size_t n) must_check;
-/* No more bytes will come. */
+/* The network has ended: no more bytes will come. */
 void stream_end(struct stream *s);
-/* Bytes for the peer, valid until the next call but this one; and: so many of
- * them were sent. */
+/* stream_bytes() returns the bytes that wait for the peer, valid until the next
+ * call of another function. stream_sent() drops the first @n of them, which
+ * were sent. */
 const uint8_t *stream_bytes(const struct stream *s, size_t *n_p);
 void stream_sent(struct stream *s, size_t n);
 
@@ -51,7 +53,7 @@ void stream_sent(struct stream *s, size_t n);
  * server may still refuse it: until something was read, nothing is sure but who
  * the server is. */
 bool stream_is_up(const struct stream *s);
-/* Borrowed. */
+/* Returns who the peer is. Borrowed. */
 struct identity *stream_peer(const struct stream *s);
 /* Reads up to @n > 0 bytes. Returns how many; 0: the peer has closed, and that
  * was all; -EAGAIN: none yet; -ECONNRESET: the network has ended before the
@@ -62,11 +64,11 @@ ssize_t stream_read(struct stream *s, void *to, size_t n) must_check;
  * up yet, or since STREAM_ROOM bytes wait to be sent; -EPIPE: after
  * stream_close(); or an error as of stream_take(). */
 ssize_t stream_write(struct stream *s, const void *from, size_t n) must_check;
-/* Nothing more is written, and the peer is told so. What it has written can
- * still be read. */
+/* Ends this side's data: nothing more can be written, and the peer is told so.
+ * What the peer has written can still be read. */
 void stream_close(struct stream *s);
-/* As of handshakes. A client's ticket comes with the first bytes that it
- * reads. */
+/* As handshake_error() and handshake_ticket(). A client gets its ticket with
+ * the first bytes that it reads. */
 const char *stream_error(const struct stream *s);
 bool stream_was_resumed(const struct stream *s);
 bool stream_ticket(const struct stream *s, struct ticket *t);

@@ -120,16 +120,16 @@ static int import_show_statistics(struct lnet *node, const struct scope *s,
 #define M_ADD_DEL  (M(ADD) | M(DEL))
 #define M_NOT_EXEC (M(ADD) | M(DEL) | M(SHOW))
 
-/* A section of a file. One function is called, for each item if the section is
- * a list, otherwise once: all(), if there is one; otherwise plan() in order
- * to add or delete, and show() in order to show. */
+/* A section of a file. One function is called for it: all(), if it is set;
+ * otherwise plan() when the file adds or deletes, or show() when the file only
+ * asks. If the section is a list, that function is called for each item. */
 static const struct section {
 	const char *name;
-	/* in which the section counts; otherwise it is ignored */
+	/* the modes in which the section is read; in others it is ignored */
 	unsigned int modes;
-	/* it is a list of items, of which one alone may be without a list;
-	 * otherwise it is a mapping, of which there may be several in a
-	 * sequence */
+	/* true: the section is a list of items; a single item may stand without
+	 * the list. false: it is a mapping; a sequence of such mappings counts,
+	 * too */
 	bool list;
 	plan_fn *plan;
 	show_item_fn *show;
@@ -207,7 +207,9 @@ static int section_call(struct import *im, const struct section *sec,
 	return sec->plan(&im->plan, s, t, im->mode == IMPORT_ADD);
 }
 
-/* What the section's function is called with after @prev; NULL: no more. */
+/* Returns what the section's function is called with next, after @prev (first:
+ * NULL): an item of a list, a mapping of a sequence, or all of the section.
+ * NULL: nothing more. */
 static const struct tree *section_next(const struct import *im,
 				       const struct section *sec,
 				       const struct tree *t,
@@ -361,7 +363,7 @@ void import_request(struct request *r)
 		return;
 	}
 	if (file->kind == TREE_SCALAR)
-		text = file->text; /* which may be empty */
+		text = file->text; /* the file may be empty */
 	else if (scope_text(&r->scope, file, &text))
 		return;
 	if (scope_text(&r->scope, at, &mode) ||

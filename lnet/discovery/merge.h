@@ -47,8 +47,9 @@ struct merge_came {
 	const struct ulnet_ping_info *info;
 	/* bytes of the whole information if it was cut off; 0: it is whole */
 	size_t cut;
-	/* For each NID of info->ni an enum merge_fate, which says who has the
-	 * NID now. MERGE_ADD: no peer, or this peer. */
+	/* array: for each NID of info->ni an enum merge_fate that says who has
+	 * the NID now. MERGE_ADD stands for both: no peer has it, or this peer
+	 * has */
 	const uint8_t *fate;
 };
 

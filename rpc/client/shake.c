@@ -41,7 +41,7 @@ void shake_end(struct import *imp)
 	imp->shake = NULL;
 }
 
-/* Sends the @n bytes of this side's stream from @offset on. */
+/* Sends the @n bytes of this side's stream that begin at @offset. */
 static int piece_send(struct import *imp, const uint8_t *stream,
 		      uint32_t offset, uint32_t n)
 {
@@ -85,7 +85,8 @@ static enum shake_result shake_refused(struct import *imp, const char **why_p)
 	const char *why = handshake_error(imp->shake->h);
 
 	stat_count(imp->shard, RPC_STAT_handshakes_refused);
-	ticket_drop(&imp->ticket); /* perhaps all is well without it */
+	/* the handshake may succeed without the ticket */
+	ticket_drop(&imp->ticket);
 	*why_p = *why ? why : "the server refuses the handshake";
 	return SHAKE_REFUSED;
 }
@@ -103,15 +104,15 @@ static enum shake_result shake_finish(struct import *imp)
 	imp->sealed = sealed_new(sh->h, &between, false, shard_now(imp->shard));
 	if (!imp->sealed)
 		return SHAKE_AGAIN;
-	/* Not before: an attempt that the server has not heard of must not use
-	 * up the ticket, or it would be gone after any outage. */
+	/* Only now: if an attempt that never reached the server dropped the
+	 * ticket, an outage would cost each client its ticket. */
 	ticket_drop(&imp->ticket);
 	(void)handshake_ticket(sh->h, &imp->ticket);
 	return SHAKE_DONE;
 }
 
-/* Is the answer of the server, and the handshake, that this one began with?
- * The first answer decides. */
+/* Does the answer come from the server, and the session, that this handshake
+ * began with? The first answer decides which these are. */
 static bool is_same(struct shake *sh, const struct wire_shaken *m)
 {
 	if (!sh->session) {
@@ -130,7 +131,9 @@ enum shake_result shake_on_answer(struct import *imp,
 	size_t total, n = view_length(m->piece);
 
 	if (!m->session && sh->session)
-		return SHAKE_GOES_ON; /* not from who has answered before */
+		/* without a session: not from the server that has answered
+		 * before */
+		return SHAKE_GOES_ON;
 	if (m->status == WIRE_OVERLOADED || m->status == WIRE_SHUTTING_DOWN)
 		return SHAKE_AGAIN;
 	if (m->status == WIRE_REFUSED && !m->session)

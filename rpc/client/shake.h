@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client's handshake with a server, before it connects (secure/handshake.h):
- * each side's bytes are a stream that travels in pieces, in control messages.
- * The client repeats what the server does not say it has. When both sides are
- * done, the import has keys (import.sealed), and sends Connect.
+ * A client's handshake with a server, before it connects (secure/handshake.h).
+ * The bytes of each side are a stream, which travels in pieces in control
+ * messages (Shake, Shaken). The client sends again what the server has not
+ * acknowledged. When both sides are done, the import has keys (import.sealed),
+ * and sends Connect.
  *
  * Owner: the CPT of the import.
  */
@@ -17,7 +18,7 @@ struct import;
 struct wire_control;
 struct wire_shaken;
 
-/* Sends a message of the attempt to connect. Returns 0 or -errno. */
+/* Sends a message of this attempt to connect. Returns 0 or -errno. */
 typedef int (*shake_send_fn)(struct import *imp, const struct wire_control *m);
 
 struct shake {
@@ -25,29 +26,33 @@ struct shake {
 	shake_send_fn send;
 	uint64_t session; /* the server's handle; 0: not known */
 	uint8_t server_id[RPC_ID_SIZE];
-	/* bytes of the client's stream: those that the server has, and those
-	 * that were sent since the last repetition */
+	/* positions in the client's stream, in bytes: up to where the server
+	 * has acknowledged it, and up to where it was last sent */
 	uint32_t had, sent;
-	uint32_t taken; /* bytes of the server's stream */
+	/* bytes of the server's stream that have come, in order */
+	uint32_t taken;
 };
 
 /* Begins the handshake for import.epoch, with the node's keys. Returns 0 or
  * -ENOMEM. */
 int shake_begin(struct import *imp, shake_send_fn send);
-/* Ends it, if there is one. */
+/* Ends the handshake of @imp, if one is under way. What the server says later
+ * is ignored. */
 void shake_end(struct import *imp);
-/* Sends what the server does not have, or asks for what it has sent. @again:
- * also what was sent before. Returns 0, or an error of shake.send. */
+/* Sends the bytes that were not sent yet. If there are none, sends an empty
+ * piece, which asks the server for its bytes. @again: begins with what the
+ * server has not acknowledged. Returns 0, or an error of shake.send. */
 int shake_send(struct import *imp, bool again);
 
 enum shake_result {
 	SHAKE_GOES_ON,
 	SHAKE_DONE,    /* import.sealed is set */
 	SHAKE_REFUSED, /* *@why_p says why; valid until shake_end() */
-	SHAKE_AGAIN,   /* this attempt comes to nothing; another may not */
+	/* this attempt to connect has failed, but a new one may succeed */
+	SHAKE_AGAIN,
 };
 
-/* The server has answered. */
+/* The server has answered with @m: goes on with the handshake. */
 enum shake_result shake_on_answer(struct import *imp,
 				  const struct wire_shaken *m,
 				  const char **why_p);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sealed records. The first byte chooses the cipher and how many genuine
- * records the receiver has opened; the rest is given to it as a record, as it
- * is, and again as the beginning of a genuine one. Only what was sealed opens,
- * and only once; what does not open leaves the receiver as it was.
+ * Sealed records. The first byte of the input chooses the cipher, and how many
+ * genuine records the receiver has opened before. The rest is given to the
+ * receiver twice: as a whole record, and written over the beginning of a
+ * genuine record. The receiver must open only what was sealed, each record only
+ * once; a record that it does not open must not change its state.
  */
 #include "secure/record.h"
 
@@ -65,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				     &protection) != 0);
 	}
 	refused(&u, data + 1, size - 1);
-	/* One of which the beginning, or all, was written over. */
+	/* The input is written over a genuine record. */
 	genuine(&s, record);
 	if (memcmp(record, data + 1, MIN(size - 1, sizeof(record))) != 0) {
 		uint8_t bad[sizeof(record)];

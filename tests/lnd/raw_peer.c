@@ -52,7 +52,8 @@ static void be_patient(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 }
 
-/* The address of @nid need not be there yet. */
+/* Makes a socket that is bound to @nid, whose address this host may get later.
+ */
 static int bound_socket(const struct ulnet_nid *nid, uint16_t port)
 {
 	union netif_addr at = netif_addr(nid, port);
@@ -440,8 +441,8 @@ bool raw_peer_pings(struct fx *fx, struct raw_peer *s, int fd)
 	f.lnet.length = SINK;
 	if (!expect(fx, raw_peer_say(s, fd, &f)))
 		return false;
-	/* The node may ping the peer meanwhile: a NID that it could not answer
-	 * before has to recover. */
+	/* Skips pings of the node: if it could not reach the peer's NID before,
+	 * it asks whether the NID is up again. */
 	do {
 		if (!expect(fx, raw_peer_hear(s, fd, &f) == 0))
 			return false;

@@ -110,7 +110,7 @@ void exports_on_rules(struct shard *s)
 	exports_each(x, judge_anew, NULL);
 }
 
-/* ---- the end ---- */
+/* ---- leaving ---- */
 
 void export_unref(struct export *e)
 {
@@ -370,7 +370,7 @@ void exports_each(struct exports *x, void (*fn)(struct export *e, void *arg),
 			fn(e, arg);
 }
 
-/* ---- the end ---- */
+/* ---- goodbye ---- */
 
 /* Tells the client that the server ends. If the message is lost, the client
  * finds out by itself. */

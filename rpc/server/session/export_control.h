@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Control messages of clients, as they come to their server: Connect, Open,
- * Disconnect, Keepalive, Cancel, and handshakes. Which connection a message is
- * of, what it changes, and what is answered. What a Connect means to an export
- * that has the client's id already is in export.h. Knows nothing of how exports
- * live and become silent: export.c.
+ * Disconnect, Keepalive, Cancel, and handshakes. This file knows which
+ * connection a message is of, what it changes, and what is answered; what a
+ * Connect means to an export that has the client's id already is written in
+ * export.h. It knows nothing of how exports live and become silent: export.c
+ * does.
  *
  * Owner: the CPT of the export, unless a comment says "any thread".
  */
@@ -15,7 +16,7 @@
 
 struct wire_control;
 
-/* Functions of struct rpc_side. */
+/* Functions of struct rpc_side (rpc.h). */
 
 unsigned int export_handle_cpt(uint64_t handle);
 int export_unseal(struct shard *s, uint64_t handle,

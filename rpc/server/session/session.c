@@ -28,7 +28,7 @@ static uint64_t client_hash(const struct sessions *ss,
 	return hash_bytes(client_id, RPC_ID_SIZE, ss->seed);
 }
 
-/* It is not among those without an export any more. */
+/* Takes @se off what lists sessions without an export. */
 static void session_grown(struct sessions *ss, struct session *se)
 {
 	if (!se->quota)
@@ -54,7 +54,8 @@ void session_give(struct sessions *ss, struct session *se, struct export *e)
 	se->export = e;
 }
 
-/* Are there so many without an export that they soon could be no more? */
+/* Are there so many sessions without an export that shares may soon be used up?
+ * Then such sessions are dropped earlier. */
 static bool is_crowded(const struct sessions *ss)
 {
 	bool crowded = false;
@@ -85,7 +86,7 @@ static void session_name(struct session *se, const struct wire_shake *m)
 	se->epoch = m->epoch;
 }
 
-/* Adds it to those without an export. */
+/* Adds @se to those without an export. */
 static int session_add(struct sessions *ss, struct session *se)
 {
 	int rc = id_alloc(&ss->table, se, &se->id);
@@ -120,7 +121,7 @@ static int session_fill(struct sessions *ss, struct session *se,
 	return se->h ? session_add(ss, se) : -ENOMEM;
 }
 
-/* NULL: no memory, or the sender's host has its share. */
+/* NULL: there is no memory, or the sender's host has used up its share. */
 static struct session *session_new(struct sessions *ss,
 				   const struct ulnet_event *ev,
 				   const struct wire_shake *m,
@@ -172,11 +173,12 @@ static void shaken_send(struct shard *s, const struct ulnet_event *ev,
 
 	memcpy(out->server_id, s->rpc->server_id, RPC_ID_SIZE);
 	m.shaken = *out;
-	/* If it cannot be sent, the client repeats its message. */
+	/* If the answer cannot be sent, the client repeats its message. */
 	(void)control_send(s, NULL, ev->target.nid, to, &m);
 }
 
-/* Sends what the client has not seen of this side's stream. */
+/* Sends the bytes of this side's stream that the client has not acknowledged.
+ */
 static void session_answer(struct sessions *ss, const struct session *se,
 			   const struct ulnet_event *ev, uint32_t seen)
 {
@@ -281,7 +283,7 @@ static void session_step(struct sessions *ss, struct session *se,
 	session_feed(ss, se, ev, m);
 	(void)handshake_bytes(se->h, &has);
 	took = spent(ss) - before;
-	/* Part of a message of TLS costs next to nothing. */
+	/* Bytes that do not complete a message of TLS cost next to nothing. */
 	if (has != had || se->refused)
 		took = MAX(took, SESSION_STEP);
 	door_take(&ss->door, se->class, took, shard_now(ss->shard));
@@ -304,7 +306,7 @@ static bool session_take(struct sessions *ss, struct session *se,
 	return true;
 }
 
-/* Is a handshake of a client of the host @nid under way? */
+/* Is a handshake with a client of the host @nid under way? */
 static bool is_busy(const struct sessions *ss, const struct ulnet_nid *nid)
 {
 	return quota_used(&ss->quotas[DOOR_KNOWN], nid) ||
@@ -364,7 +366,7 @@ int session_open(struct sessions *ss, struct session *se,
 		rc = sealed_open(ss->shard, se->sealed, ev, record, length, o);
 	if (rc || likely(!se->h))
 		return rc;
-	/* The client has all that it needs of the handshake. */
+	/* The client, which can seal, needs nothing more of the handshake. */
 	handshake_free(se->h);
 	se->h = NULL;
 	return 0;

@@ -34,15 +34,16 @@ struct export;
 struct handshake;
 struct wire_shake;
 
-#define SESSIONS_MAX 1024 /* of a CPT and class, without an export */
-/* ns: how old one gets without an export; while there are many: a handshake is
- * two round trips */
+/* sessions without an export, on a CPT, of one class */
+#define SESSIONS_MAX 1024
+/* ns: how old a session gets without an export; and while there are many such
+ * sessions. A handshake takes two round trips */
 #define SESSION_LIFE	     (10 * NSEC_PER_SEC)
 #define SESSION_LIFE_CROWDED NSEC_PER_SEC
 /* Tag of handles: the number of the CPT is added to it. */
 #define SESSION_TAG 0x80
-/* ns: what a step that gets further counts for, at least. Where time is virtual
- * it takes none. */
+/* ns: what a step that gets a handshake further counts for, at least. In
+ * virtual time no processor time passes */
 #define SESSION_STEP (100 * NSEC_PER_USEC)
 
 struct session {
@@ -51,8 +52,8 @@ struct session {
 	struct list link;      /* sessions.young, while it has no export */
 	/* sessions.by_client, likewise */
 	struct hash_node by_client;
-	struct quota *quota;   /* of sessions.quotas, likewise */
-	struct handshake *h;   /* NULL: it is over */
+	struct quota *quota;   /* of sessions.quotas, while it has no export */
+	struct handshake *h;   /* NULL: the handshake is over */
 	struct sealed *sealed; /* NULL: the client is not proved yet */
 	struct export *export; /* NULL: the client has not connected yet */
 	/* as the client has said in its first Shake */
@@ -82,19 +83,19 @@ void sessions_fini(struct sessions *ss);
 
 /* The session with this handle on the wire, or NULL. */
 struct session *session_find(const struct sessions *ss, uint64_t handle);
-/* A Shake has come: goes on with the handshake, and answers. */
+/* A Shake has come: begins a handshake, or goes on with it, and answers. */
 void session_on_shake(struct sessions *ss, const struct ulnet_event *ev,
 		      const struct wire_shake *m);
 /* Opens a record. Returns 0 with @o set, or -errno, which is counted. */
 int session_open(struct sessions *ss, struct session *se,
 		 const struct ulnet_event *ev, void *record, size_t length,
 		 struct opened *o);
-/* The session belongs to @e, which has none, from now on. */
+/* From now on the session @se, which had no export, belongs to @e. */
 void session_give(struct sessions *ss, struct session *se, struct export *e);
-/* Forgets a session: nobody can use its keys any more. */
+/* Frees the session with its keys. */
 void session_drop(struct sessions *ss, struct session *se);
-/* Says to whom @ev came from that this node does not know the session @handle,
- * so that the client need not find out by itself. */
+/* Tells the sender of @ev that this node does not know the session @handle.
+ * Otherwise the client would have to find out by silence. */
 void session_lost(struct shard *s, const struct ulnet_event *ev,
 		  uint64_t handle);
 
