@@ -27,6 +27,9 @@
 /* ns: who sends through a gateway and hears nothing from it for so long, pings
  * it. */
 #define GATEWAY_SILENT NSEC_PER_SEC
+/* ns: a ping that is answered after this time shows that the path had stopped
+ * working: TCP has sent the ping or its answer again. */
+#define ANSWERED_SOON (150 * NSEC_PER_MSEC)
 /* Later the interval is this part of the time since the last sign of life. */
 #define INTERVAL_PART 32
 /* An NI of a router is deaf after this number of pings without an answer, each
@@ -51,6 +54,7 @@ struct recovery {
 	uint64_t silent_since;
 	uint64_t interval; /* ns: from one ping to the next */
 	unsigned int answers; /* number of answers in a row */
+	bool failed;	      /* a ping was not answered soon */
 	/* The peer NI, of a gateway, is not ill: it is pinged once, unless its
 	 * peer has sent more than this number of messages by then. */
 	bool watching;
@@ -144,8 +148,11 @@ static void recovery_free(struct recovery *r)
 		atomic_store(&ni->recovery_silent, 0);
 		atomic_store(&ni->recovery_next, 0);
 	}
-	if (lpni)
+	if (lpni) {
 		lpni->recovery = NULL;
+		if (lpni->health == LNET_HEALTH_MAX)
+			health_well(r->cpt, lpni, r->answers && !r->failed);
+	}
 	BUG_ON(timer_armed(&r->timer));
 	ask_fini(&r->ask);
 	list_del(&r->link);
@@ -208,14 +215,16 @@ static void recovery_go_on(struct recovery *r, bool answered)
 	uint64_t took = loop_now(r->cpt->loop) - r->began;
 	struct lnet_ni *ni;
 
+	r->failed |= !answered || took > ANSWERED_SOON;
+	r->answers += answered;
 	if (r->cpt->closing || !is_ill(r)) {
 		recovery_free(r);
 		return;
 	}
 	if (answered) {
 		recovery_heard(r);
-		recovery_wait(r, r->answers++ < QUICK_ANSWERS ? ANSWERED
-							      : ANSWER_WITHIN);
+		recovery_wait(r, r->answers <= QUICK_ANSWERS ? ANSWERED
+							     : ANSWER_WITHIN);
 		return;
 	}
 	recovery_not_heard(r);
@@ -486,6 +495,7 @@ static struct recovery *peer_ni_ill_now(struct lnet_cpt *cpt,
 	    !settings_health_is_on(&cpt->node->settings) ||
 	    !health_matters(cpt, lpni) || !recovery_may_begin(lpni))
 		return NULL;
+	health_ill(cpt, lpni);
 	r = recovery_new(cpt, false, &lpni->nid);
 	lpni->recovery = r ? &r->pings : NULL;
 	return r;

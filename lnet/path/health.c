@@ -9,6 +9,8 @@
 #include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
+#define LEAST_PART 16 /* gain_of() */
+
 static int32_t health_add(int32_t health, int32_t change)
 {
 	return MAX(0, MIN(health + change, LNET_HEALTH_MAX));
@@ -131,13 +133,55 @@ void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni)
 		watch->ni_hears(cpt, ni);
 }
 
+void health_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	uint64_t well = loop_now(cpt->loop) - lpni->well_since;
+
+	if (!lpni->well_since)
+		return;
+	lpni->relapses -= (uint8_t)MIN(lpni->relapses, well / HEALTH_RELAPSE);
+	if (!lpni->pings_passed)
+		lpni->relapses = 0;
+	else if (well < HEALTH_RELAPSE && lpni->relapses < HEALTH_RELAPSES)
+		lpni->relapses++;
+}
+
+void health_well(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+		 bool pings_passed)
+{
+	lpni->well_since = loop_now(cpt->loop);
+	lpni->pings_passed = pings_passed;
+}
+
+/* Returns how many relapses @lpni has had more than another NI of its peer. */
+static unsigned int relapses_more(const struct lnet_peer_ni *lpni)
+{
+	unsigned int least = lpni->relapses;
+	const struct lnet_peer_ni *p;
+
+	peer_for_each_ni (p, lpni->peer)
+		if (!p->down)
+			least = MIN(least, p->relapses);
+	return lpni->relapses - least;
+}
+
+/* A part of what @lpni lacks is given in any case, so that it is not ill for
+ * more than a minute after the network is whole again. */
+static int32_t gain_of(const struct lnet_cpt *cpt,
+		       const struct lnet_peer_ni *lpni)
+{
+	int32_t gain = settings_health_gain(&cpt->node->settings);
+	int32_t least = (LNET_HEALTH_MAX - lpni->health) / LEAST_PART;
+
+	return MAX(gain >> relapses_more(lpni), MIN(gain, MAX(least, 1)));
+}
+
 void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	const struct health_watch *watch = path_cpt(cpt)->watch;
 
 	lpni->down = false;
-	lpni->health = health_add(lpni->health,
-				  settings_health_gain(&cpt->node->settings));
+	lpni->health = health_add(lpni->health, gain_of(cpt, lpni));
 	routes_health(cpt, lpni);
 	if (watch)
 		watch->peer_ni_heard(cpt, lpni);

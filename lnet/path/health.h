@@ -13,6 +13,16 @@
  *
  * The health of a peer NI belongs to the CPT that owns the peer NI. The health
  * of a local NI is one atomic number, which any CPT changes.
+ *
+ * A path that loses some messages, such as long ones where the network's MTU is
+ * smaller than its ends believe, lets pings pass. It would be well again in a
+ * moment, and lose messages again. So a peer NI has a relapse if it falls ill
+ * less than HEALTH_RELAPSE after an illness of which all pings were answered
+ * soon: each halves what its next answers give (gain_of()). It forgets a
+ * relapse for each HEALTH_RELAPSE that it is well, and all of them if a ping
+ * fails, as then pings show how the path is. What befalls all NIs of a peer
+ * alike, as when its host is busy, is no reason to prefer one: relapses count
+ * as far as another NI of the peer has had fewer.
  */
 #ifndef LNET_HEALTH_H
 #define LNET_HEALTH_H
@@ -22,6 +32,9 @@
 #include "lnet/peer/peer.h"
 
 struct lnet_cpt;
+
+#define HEALTH_RELAPSE	(10 * NSEC_PER_SEC)
+#define HEALTH_RELAPSES 5 /* then an answer gives a 32nd */
 
 /* Functions of a higher room (folder), which learns of changes by them. They
  * must not call users' handlers. */
@@ -67,6 +80,12 @@ void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
  * this node ping it. Thread: the CPT that owns @nid. */
 void health_lose_unanswered(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 			    bool routed);
+
+/* An illness of @lpni begins, or is over. @pings_passed: pings were sent, and
+ * all of them were answered soon. Thread: the CPT that owns @lpni. */
+void health_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+void health_well(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+		 bool pings_passed);
 
 /* The peer of @lpni says that @lpni is down, or up. While it is down it is
  * pinged, since a peer that does not push would not say that it is up again.

@@ -206,6 +206,12 @@ struct lnet_peer_ni {
 	bool used;
 	/* for health.c: turn in which it lost health last; 0: never */
 	uint64_t lost_in;
+	/* for health.c: when its last illness ended, ns (0: it had none), and
+	 * whether all pings of that time were answered soon */
+	uint64_t well_since;
+	bool pings_passed;
+	/* for health.c: number of relapses, up to HEALTH_RELAPSES */
+	uint8_t relapses;
 	stat_t failed[PEER_FAILURES];
 	/* for recovery.c; NULL: it is not being pinged */
 	struct peer_recovery *recovery;
