@@ -52,7 +52,7 @@ mkdir "$dir/new" && cd "$dir/new" || exit
 PATH=$tools:$PATH
 commands=0 command='' expected=''
 while IFS= read -r line; do
-	if [[ $command == *'\' ]]; then
+	if [[ $command == *['\|'] ]]; then
 		command=${command%\\}${line##+( )}
 	elif [[ $line != '$ '* && $line != END ]]; then
 		expected+=$line$'\n'
