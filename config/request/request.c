@@ -291,6 +291,7 @@ static const struct command {
 	{ "rpc metrics", "show", "rpc", PROGRAM },
 	{ "rpc reset", "reset", "rpc", PROGRAM },
 	{ "rpc rules", "set", "rpc", PROGRAM },
+	{ "rpc reload", "reload", "rpc", PROGRAM },
 	/* clang-format on */
 };
 

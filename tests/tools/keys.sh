@@ -64,6 +64,46 @@ ping 0 --keys "$keys"
 ping 1
 stop_lnetd server
 
+# Old and new keys of a cluster are both good during a change, and then only the
+# new one. The server runs on.
+export ULNET_SOCKET=$dir/socket
+serve --keys "$keys" --socket "$ULNET_SOCKET" --log info
+cp -r "$keys" "$dir/old"
+run 0 "$ulnet_keys" -d "$dir/next" cluster next
+cat "$dir/next/cluster.key" >>"$keys/cluster.key"
+ctl 0 rpc reload
+ping 0 --keys "$dir/next"
+ping 0 --keys "$dir/old"
+cp "$dir/next/cluster.key" "$keys/cluster.key"
+kill -HUP "${pids[server]}"
+await "$dir/server.err" 'SIGHUP: the keys are read again'
+ping 0 --keys "$dir/next"
+ping 1 --keys "$dir/old"
+# What cannot be read is named, and the keys of before stay.
+chmod 644 "$keys/cluster.key"
+ctl 243 rpc reload
+has err 'keys/cluster.key: others may read'
+kill -HUP "${pids[server]}"
+await "$dir/server.err" 'SIGHUP: .*keys/cluster.key: others may read.*stay'
+ping 0 --keys "$dir/next"
+chmod 600 "$keys/cluster.key"
+stop_lnetd server
+serve --socket "$ULNET_SOCKET"
+ctl 130 rpc reload
+has err 'keys was not given'
+stop_lnetd server
+
+# Who was revoked is out after a reload.
+cp -r "$keys" "$dir/more"
+run 0 "$ulnet_keys" -d "$dir/more" node c
+serve --keys "$dir/more" --as b --socket "$ULNET_SOCKET"
+ping 0 --keys "$dir/more" --as c
+run 0 "$ulnet_keys" -d "$dir/more" revoke c
+ctl 0 rpc reload
+ping 1 --keys "$dir/more" --as c
+has err 'revoked'
+stop_lnetd server
+
 # Mistakes.
 ping 2 --as a
 has err 'keys is missing'

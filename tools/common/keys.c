@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "names.h"
@@ -55,15 +56,14 @@ static void explain(const struct keys_options *o)
 	names_say(o->folder, o->name, stderr);
 }
 
-int keys_read(const struct keys_options *o, const struct say *out,
-	      struct ulrpc_keys **keys_p)
+/* As ulrpc_keys_load(); *@named_p: the file that the options name is there. */
+static int keys_load(const struct keys_options *o, struct ulrpc_keys **keys_p,
+		     char *why, size_t size, bool *named_p)
 {
-	char *paths[FILES] = { NULL }, why[512] = "no memory";
+	char *paths[FILES] = { NULL };
 	int rc = -ENOMEM;
 
-	*keys_p = NULL;
-	if (!o->folder)
-		return 0;
+	snprintf(why, size, "no memory");
 	if (paths_make(o, paths) >= 0)
 		rc = ulrpc_keys_load(
 			&(struct ulrpc_keys_conf){
@@ -72,13 +72,51 @@ int keys_read(const struct keys_options *o, const struct say *out,
 				.authority = paths[AUTHORITY],
 				.revoked = paths[REVOKED],
 				.cluster = paths[CLUSTER] },
-			keys_p, why, sizeof(why));
-	if (rc)
-		say(out, LNET_LOG_ERR, "--keys: %s", why);
-	if (rc == -ENOENT &&
-	    access(paths[o->name ? CERTIFICATE : CLUSTER], F_OK))
-		explain(o);
+			keys_p, why, size);
+	*named_p = rc != -ENOENT ||
+		   !access(paths[o->name ? CERTIFICATE : CLUSTER], F_OK);
 	for (unsigned int i = 0; i < FILES; i++)
 		free(paths[i]);
+	return rc;
+}
+
+int keys_read(const struct keys_options *o, const struct say *out,
+	      struct ulrpc_keys **keys_p)
+{
+	char why[KEYS_WHY];
+	bool named;
+	int rc;
+
+	*keys_p = NULL;
+	if (!o->folder)
+		return 0;
+	rc = keys_load(o, keys_p, why, sizeof(why), &named);
+	if (rc)
+		say(out, LNET_LOG_ERR, "--keys: %s", why);
+	if (!named)
+		explain(o);
+	return rc;
+}
+
+int keys_renew(const struct keys_options *o, struct ulrpc *rpc,
+	       char why[KEYS_WHY])
+{
+	struct ulrpc_keys *keys = NULL;
+	bool named;
+	int rc;
+
+	if (!o->folder) {
+		snprintf(why, KEYS_WHY,
+			 "there are no keys: --keys was not "
+			 "given");
+		return -ENOKEY;
+	}
+	rc = keys_load(o, &keys, why, KEYS_WHY, &named);
+	if (rc)
+		return rc;
+	rc = ulrpc_use_keys(rpc, keys);
+	if (rc)
+		snprintf(why, KEYS_WHY, "%s", strerror(-rc));
+	ulrpc_keys_put(keys);
 	return rc;
 }

@@ -7,7 +7,10 @@
 #include "option.h"
 #include "program.h"
 
+struct ulrpc;
 struct ulrpc_keys;
+
+#define KEYS_WHY 512 /* bytes of a text that says what is wrong with keys */
 
 struct keys_options {
 	const char *folder; /* --keys; NULL: no keys */
@@ -23,5 +26,10 @@ int keys_check(const struct keys_options *o, const char *who);
  * ulrpc_keys_put(). 0, or -errno after a message. */
 int keys_read(const struct keys_options *o, const struct say *say,
 	      struct ulrpc_keys **keys_p);
+/* Reads the keys again, and gives them to @rpc. If they cannot be read, @rpc
+ * keeps those that it has. 0, or -errno, with a sentence in @why. Any thread
+ * but those of CPTs. */
+int keys_renew(const struct keys_options *o, struct ulrpc *rpc,
+	       char why[KEYS_WHY]);
 
 #endif

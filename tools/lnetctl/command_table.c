@@ -229,6 +229,7 @@ const struct command commands[] = {
 		LEVEL("1: histograms, bucket by bucket"),
 		FLAG("connections", 0, "only who is connected, and how"))),
 	COMMAND("rpc", "reset", "set the statistics of RPC to 0"),
+	COMMAND("rpc", "reload", "read the keys again, from their files"),
 	COMMAND("rpc", "rules", "show who may call what, or set it",
 		.args = "[FILE]", .kind = COMMAND_TEXT, OPTIONS(
 		FLAG("check", 0, "only look for mistakes in the file"),

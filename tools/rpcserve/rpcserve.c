@@ -236,6 +236,26 @@ static void cutoff_end(struct cutoff *c)
 
 /* ---- services ---- */
 
+/* ulnet_control_command.fn */
+static int on_reload(void *arg, struct lnet_control_call *call, char **output_p)
+{
+	struct rpcserve *r = arg;
+	char why[KEYS_WHY];
+	int rc = keys_renew(&r->keys, r->rpc, why);
+
+	(void)output_p;
+	return rc ? lnet_control_fail(call, rc, why) : 0;
+}
+
+static int add_reload(struct rpcserve *r)
+{
+	const struct ulnet_control_command reload = { .name = "rpc reload",
+						      .fn = on_reload,
+						      .arg = r };
+
+	return lnet_control_add(r->node.control, &reload);
+}
+
 static int start_services(struct rpcserve *r)
 {
 	struct ulrpc_conf conf;
@@ -249,6 +269,8 @@ static int start_services(struct rpcserve *r)
 	ulrpc_keys_put(conf.keys);
 	if (!rc)
 		rc = ulrpc_control(r->rpc, r->node.control);
+	if (!rc)
+		rc = add_reload(r);
 	if (rc)
 		say(&r->say, LNET_LOG_ERR, "cannot open RPC: %s",
 		    strerror(-rc));
@@ -335,13 +357,26 @@ static int rpcserve_wait(struct rpcserve *r, int signals)
 	return number;
 }
 
+static void rpcserve_on_hangup(struct rpcserve *r)
+{
+	char why[KEYS_WHY];
+
+	if (!r->keys.folder)
+		say(&r->say, LNET_LOG_WARN, HANGUP_IGNORED);
+	else if (keys_renew(&r->keys, r->rpc, why))
+		say(&r->say, LNET_LOG_ERR,
+		    "SIGHUP: %s; the keys of before stay", why);
+	else
+		say(&r->say, LNET_LOG_INFO, "SIGHUP: the keys are read again");
+}
+
 /* Waits for a signal to end, and returns its number. */
 static int rpcserve_wait_for_end(struct rpcserve *r, int signals)
 {
 	int number;
 
 	while ((number = rpcserve_wait(r, signals)) == SIGHUP)
-		say(&r->say, LNET_LOG_WARN, HANGUP_IGNORED);
+		rpcserve_on_hangup(r);
 	return number;
 }
 
