@@ -20,6 +20,7 @@ struct service_conf {
 	uint32_t buffers;
 	const char *policy;
 	uint64_t memory; /* bytes for bulk data; 0: SERVICE_MEMORY_DEFAULT */
+	enum ulrpc_flavour flavour;
 };
 
 #define SERVICE_MEMORY_DEFAULT (UINT64_C(256) << 20)
@@ -107,6 +108,7 @@ static inline int service_run(struct service *service,
 	c.segments = conf->segments;
 	c.policy = conf->policy;
 	c.buffers = conf->buffers;
+	c.flavour = conf->flavour;
 	c.methods = methods;
 	c.nmethods = nmethods;
 	if (request_max)

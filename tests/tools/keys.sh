@@ -42,6 +42,16 @@ ping 0 --keys "$keys" --as a --server b
 ping 0 --keys "$keys" --as a --server '[bc]'
 ping 1 --keys "$keys" --as a --server c
 has err 'server'
+# The higher of what the two want is used.
+ping 0 --keys "$keys" --as a --flavour privacy --size 100K
+stop_lnetd server
+serve --keys "$keys" --as b --flavour privacy
+ping 0 --keys "$keys" --as a
+ping 0 --keys "$keys" --as a --flavour integrity --size 5K
+ping 1
+has err 'flavour privacy'
+ping 1 --keys "$keys" --as a --flavour none
+has err 'flavour privacy'
 # Nor does who belongs call a server that proves nothing.
 stop_lnetd server
 serve
@@ -105,6 +115,9 @@ has err 'revoked'
 stop_lnetd server
 
 # Mistakes.
+ping 2 --flavour auth
+has err 'keys is missing'
+ping 2 --keys "$keys" --flavour secret
 ping 2 --as a
 has err 'keys is missing'
 ping 1 --keys "$dir/nowhere"

@@ -12,11 +12,24 @@
 
 #define AT(field) offsetof(struct keys_options, field)
 
+static const char *const flavours[] = {
+	[ULRPC_FLAVOUR_DEFAULT] = "default",
+	[ULRPC_FLAVOUR_NONE] = "none",
+	[ULRPC_FLAVOUR_AUTH] = "auth",
+	[ULRPC_FLAVOUR_INTEGRITY] = "integrity",
+	[ULRPC_FLAVOUR_PRIVACY] = "privacy",
+	NULL,
+};
+
 const struct option_row keys_rows[] = {
 	{ "keys", 0, "DIR", "prove who this is with keys of this folder",
 	  .kind = OPTION_TEXT, AT(folder) },
 	{ "as", 0, "NAME", "with the certificate NAME (the cluster's key)",
 	  .kind = OPTION_TEXT, AT(name) },
+	{ "flavour", 0, "F",
+	  "the least that calls are protected by: none, auth (with --keys), "
+	  "integrity or privacy",
+	  .kind = OPTION_WORD, AT(flavour), .words = flavours },
 	{ 0 },
 };
 
@@ -24,6 +37,9 @@ int keys_check(const struct keys_options *o, const char *who)
 {
 	if (o->name && !o->folder)
 		return option_wrong(who, "--as %s: --keys is missing", o->name);
+	if (o->flavour > ULRPC_FLAVOUR_NONE && !o->folder)
+		return option_wrong(who, "--flavour %s: --keys is missing",
+				    flavours[o->flavour]);
 	return 0;
 }
 

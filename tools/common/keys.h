@@ -16,6 +16,7 @@ struct keys_options {
 	const char *folder; /* --keys; NULL: no keys */
 	/* --as: whose certificate of the folder; NULL: the cluster's key */
 	const char *name;
+	unsigned int flavour; /* --flavour: enum ulrpc_flavour */
 };
 
 extern const struct option_row keys_rows[];

@@ -82,6 +82,7 @@ struct load_conf {
 	uint32_t pid; /* 0: LNet's usual one */
 	const char *service;
 	const char *server; /* who has to prove to be that; NULL: anybody */
+	enum ulrpc_flavour flavour; /* the least that calls have */
 	const char *method;
 	/* How to call the method; NULL: with size bytes of 0, and replies are
 	 * not checked. */

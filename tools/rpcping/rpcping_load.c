@@ -520,6 +520,7 @@ static int client_open(struct load *l)
 	conf.pid = l->conf.pid;
 	conf.service = l->conf.service;
 	conf.server = l->conf.server;
+	conf.flavour = l->conf.flavour;
 	conf.inflight_max = l->conf.inflight;
 	conf.batch_max = l->conf.batch;
 	conf.retry = l->conf.retry;

@@ -379,6 +379,7 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 	status = options_parse(&set, argc, argv);
 	if (!status)
 		status = keys_check(&o->keys, WHO);
+	o->load.flavour = (enum ulrpc_flavour)o->keys.flavour;
 	if (!status && o->load.server && !o->keys.folder)
 		status = option_wrong(WHO, "--server %s: --keys is missing",
 				      o->load.server);

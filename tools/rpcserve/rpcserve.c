@@ -127,6 +127,7 @@ static int rpcserve_complete(struct rpcserve *r)
 		r->types[i] = service_at(i);
 	while (r->types[r->ntypes])
 		r->ntypes++;
+	r->conf.flavour = (enum ulrpc_flavour)r->keys.flavour;
 	return 0;
 }
 
