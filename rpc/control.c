@@ -123,8 +123,10 @@ static int send_seal(struct control_send *cs, struct sealed *sd,
 		     size_t *length_p, uint64_t *hdr_data_p)
 {
 	const struct sealed_to to = { ULRPC_PORTAL_CONTROL, 0, *hdr_data_p };
-	const struct iovec iov = { cs->bytes + SEAL_HEAD, *length_p };
-	int rc = sealed_make(sd, &to, &iov, 1, shard_now(cs->shard), cs->bytes);
+	uint8_t *message = cs->bytes + SEAL_HEAD;
+	const struct iovec iov = { message, *length_p };
+	int rc = sealed_make(sd, &to, &iov, 1, shard_now(cs->shard), cs->bytes,
+			     sd->private ? message : NULL);
 
 	*length_p += SEAL_HEAD;
 	*hdr_data_p = wire_hdr_sealed(*hdr_data_p);

@@ -163,14 +163,14 @@ static void place_put(unsigned int portal, uint64_t match, uint64_t hdr_data,
 
 int sealed_make(struct sealed *sd, const struct sealed_to *to,
 		const struct iovec *iov, unsigned int n, uint64_t now,
-		uint8_t head[SEAL_HEAD])
+		uint8_t head[SEAL_HEAD], uint8_t *out)
 {
 	uint8_t bound[PLACE_SIZE];
 	const struct seal_place place = { sd->peer, bound, sizeof(bound) };
 
 	place_put(to->portal, to->match, wire_hdr_sealed(to->hdr_data), bound);
-	return seal_record(&sd->out, SEAL_INTEGRITY, &place, iov, n, now, head,
-			   NULL);
+	return seal_record(&sd->out, out ? SEAL_PRIVACY : SEAL_INTEGRITY,
+			   &place, iov, n, now, head, out);
 }
 
 int sealed_open(struct shard *s, struct sealed *sd,
@@ -191,6 +191,8 @@ int sealed_open(struct shard *s, struct sealed *sd,
 	}
 	o->payload = (uint8_t *)record + SEAL_HEAD;
 	o->length = length - SEAL_HEAD;
+	o->private = protection == SEAL_PRIVACY;
+	sd->private |= o->private;
 	o->hdr_data = wire_hdr_opened(ev->hdr_data, o->payload, o->length);
 	return 0;
 }

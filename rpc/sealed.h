@@ -32,6 +32,9 @@ struct sealed {
 	/* the keys of bulk: that this side seals with, and that it opens with
 	 */
 	struct piece_key *bulk_out, *bulk_in;
+	/* Control messages cannot be read: some client of the connection has
+	 * ULRPC_FLAVOUR_PRIVACY, or the other side has sent such a message. */
+	bool private;
 };
 
 /* What the keys are bound to: both sides have to name the same. */
@@ -78,17 +81,20 @@ struct sealed_to {
 };
 
 /* Makes the seal of the message in @iov, of @n fragments, which has to be sent
- * behind it, with the header data wire_hdr_sealed(). Returns 0, or -ENOMEM or
- * -EIO. */
+ * behind it, with the header data wire_hdr_sealed(). @out: where what nobody
+ * can read goes, and is sent instead, if the message is to be private; it may
+ * be where the message is if that is one fragment. NULL: the message is not
+ * private. Returns 0, or -ENOMEM or -EIO: then what is in @out is nothing. */
 int sealed_make(struct sealed *sd, const struct sealed_to *to,
 		const struct iovec *iov, unsigned int n, uint64_t now,
-		uint8_t head[SEAL_HEAD]);
+		uint8_t head[SEAL_HEAD], uint8_t *out);
 
 /* A message that was opened. */
 struct opened {
 	uint64_t hdr_data;
 	uint8_t *payload; /* within the record */
 	size_t length;
+	bool private; /* nobody could read it */
 };
 
 /* Opens a record of @length bytes that has come with @ev. Returns 0 with @o

@@ -38,6 +38,7 @@ unit_tests += %D%/unit/secure_test
 	%D%/unit/secure/handshake_test.c \
 	%D%/unit/secure/keys_test.c \
 	%D%/unit/secure/piece_test.c \
+	%D%/unit/secure/once_test.c \
 	%D%/unit/secure/record_test.c \
 	%D%/unit/secure/stream_test.c \
 	$(ulnet_keys_make)
@@ -261,6 +262,7 @@ unit_tests += %D%/unit/rpc_proof_test
 	%D%/unit/rpc/bulk_sealed_test.c \
 	%D%/unit/rpc/forgery_test.c \
 	%D%/unit/rpc/permit_test.c \
+	%D%/unit/rpc/privacy_test.c \
 	%D%/unit/rpc/proof_rig.h \
 	%D%/unit/rpc/proof_test.c \
 	$(ulnet_keys_make)

@@ -50,8 +50,7 @@ enum ulrpc_flavour {
 	ULRPC_FLAVOUR_AUTH,
 	/* bulk cannot be changed, repeated or exchanged, either */
 	ULRPC_FLAVOUR_INTEGRITY,
-	/* messages and bulk cannot be read, either: not yet, so clients and
-	 * services refuse it */
+	/* messages and bulk cannot be read, either */
 	ULRPC_FLAVOUR_PRIVACY,
 };
 

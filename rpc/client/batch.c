@@ -38,6 +38,11 @@
 
 static void entries_release(struct batch *p)
 {
+	if (unlikely(p->nborrowed && p->record)) {
+		slab_put(&p->shard->imports->slab, p->record, p->record_size);
+		p->nborrowed = 0;
+		return;
+	}
 	for (unsigned int i = 0; p->nborrowed; i++) {
 		if (!p->entries[i].borrowed)
 			continue;
@@ -804,6 +809,7 @@ static unsigned int encode_bodies(struct batch *p, const struct load *l,
 		call_get(call);
 		p->entries[i].borrowed = call;
 		p->nborrowed++;
+		p->record = NULL;
 	}
 	if (at > from)
 		iov[niov++] = (struct iovec){ from, (size_t)(at - from) };
@@ -843,21 +849,54 @@ static int batch_put(struct batch *p, const struct load *l,
 	return rc;
 }
 
-/* Puts the seal of the message in @iov in front of it, where
- * batch_new() has left SEAL_HEAD bytes. */
-static int batch_seal(struct batch *p, const struct load *l, struct iovec *iov,
-		      unsigned int niov, uint64_t *hdr_data_p)
+/* Seals the message in @iov into memory of its own, which is sent instead.
+ * Returns what batch_seal() returns. */
+static int batch_seal_apart(struct batch *p, struct sealed *sd,
+			    const struct sealed_to *to, uint64_t now,
+			    struct iovec *iov, unsigned int niov)
 {
-	const struct sealed_to to = { l->client->portal, p->match,
-				      *hdr_data_p };
-	uint8_t *head = p->head - SEAL_HEAD;
-	int rc = sealed_make(l->client->imp->sealed, &to, iov, niov, l->now,
-			     head);
+	struct slab *slab = &p->shard->imports->slab;
+	size_t size = SEAL_HEAD;
+	uint8_t *record;
+	int rc;
 
+	for (unsigned int i = 0; i < niov; i++)
+		size += iov[i].iov_len;
+	record = slab_get(slab, size);
+	if (!record)
+		return -ENOMEM;
+	rc = sealed_make(sd, to, iov, niov, now, record, record + SEAL_HEAD);
+	if (rc) {
+		slab_put(slab, record, size);
+		return rc;
+	}
+	entries_release(p);
+	p->record = record;
+	p->record_size = size;
+	p->nborrowed = 1;
+	iov[0] = (struct iovec){ record, size };
+	return 1;
+}
+
+/* Puts the seal of the message in @iov in front of it, where batch_new() has
+ * left SEAL_HEAD bytes. Returns the number of fragments, or -errno. */
+static out_of_line int batch_seal(struct batch *p, const struct load *l,
+				  struct iovec *iov, unsigned int niov,
+				  uint64_t hdr_data)
+{
+	const struct sealed_to to = { l->client->portal, p->match, hdr_data };
+	bool private = l->client->flavour == ULRPC_FLAVOUR_PRIVACY;
+	struct sealed *sd = l->client->imp->sealed;
+	uint8_t *head = p->head - SEAL_HEAD;
+	int rc;
+
+	if (private && niov > 1)
+		return batch_seal_apart(p, sd, &to, l->now, iov, niov);
+	rc = sealed_make(sd, &to, iov, niov, l->now, head,
+			 private ? iov[0].iov_base : NULL);
 	iov[0].iov_base = head;
 	iov[0].iov_len += SEAL_HEAD;
-	*hdr_data_p = wire_hdr_sealed(*hdr_data_p);
-	return rc;
+	return rc ? rc : (int)niov;
 }
 
 static int batch_launch(struct batch *p, const struct load *l)
@@ -872,12 +911,14 @@ static int batch_launch(struct batch *p, const struct load *l)
 		wire_hdr_data(WIRE_REQUESTS, p->head, (size_t)(at - p->head));
 	niov = encode_bodies(p, l, at, iov);
 	if (unlikely(l->client->imp->sealed)) {
-		int rc = batch_seal(p, l, iov, niov, &hdr_data);
+		int n = batch_seal(p, l, iov, niov, hdr_data);
 
-		if (rc) {
+		if (n < 0) {
 			entries_release(p);
-			return rc;
+			return n;
 		}
+		niov = (unsigned int)n;
+		hdr_data = wire_hdr_sealed(hdr_data);
 	}
 	return batch_put(p, l, iov, niov, hdr_data);
 }

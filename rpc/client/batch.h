@@ -38,7 +38,8 @@ struct batch {
 	uint64_t due;
 	uint32_t epoch;
 	unsigned int n, open;	   /* calls; those that wait for a reply */
-	unsigned int nborrowed;	   /* entries with a borrowed body */
+	/* entries with a borrowed body; or 1, if there is a @record */
+	unsigned int nborrowed;
 	uint32_t need;		   /* bytes that all replies may take */
 	bool sending;		   /* LNet has the send MD */
 	struct reply_buf *bufs;	   /* where replies may land */
@@ -56,6 +57,10 @@ struct batch {
 	struct ulnet_work work; /* frees the batch, if no event will */
 	size_t size;
 	uint8_t *head; /* the message's head, encoded behind the entries */
+	/* If nborrowed is not 0: what LNet sends instead of borrowed bodies, as
+	 * nobody may read them; NULL: they are sent. */
+	uint8_t *record;
+	size_t record_size;
 	struct batch_entry {
 		struct ulrpc_call *call;     /* NULL: does not wait any more */
 		struct ulrpc_call *borrowed; /* LNet sends this call's body

@@ -523,12 +523,12 @@ static const struct {
 	[WIRE_STALLED] = { ULRPC_CAUSE_STALLED, ULRPC_EXECUTION_UNKNOWN },
 };
 
-/* Is the body of @r the digest of a body that the server holds? The caller need
- * not have room for it. */
-static bool is_digest(const struct ulrpc_call *call, const struct wire_reply *r)
+/* Does the body of @r prove which body the server holds (fetch.proof)? The
+ * caller need not have room for it. */
+static bool is_proof(const struct ulrpc_call *call, const struct wire_reply *r)
 {
 	return r->status == WIRE_HELD && call->client->imp->secure &&
-	       r->length == DIGEST_SIZE;
+	       (r->length == DIGEST_SIZE || r->length == ONCE_SIZE);
 }
 
 /* ULRPC_CAUSE_OK, or what is wrong with the answer of an executed call. */
@@ -537,7 +537,7 @@ static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
 {
 	int rc;
 
-	if (unlikely(r->length > call->reply_max && !is_digest(call, r)))
+	if (unlikely(r->length > call->reply_max && !is_proof(call, r)))
 		return ULRPC_CAUSE_BAD_REPLY;
 	if (likely(!(r->bulks.n | call->nbulks)))
 		return ULRPC_CAUSE_OK;
@@ -612,7 +612,7 @@ static enum ulrpc_cause fetch_begin(struct ulrpc_call *call,
 	if (cause)
 		return cause;
 	if (!r->held || !r->needed ||
-	    (call->client->imp->secure && r->length != DIGEST_SIZE))
+	    (call->client->imp->secure && !is_proof(call, r)))
 		return ULRPC_CAUSE_BAD_REPLY;
 	if (r->needed > MIN(limit, ULRPC_BODY_MAX))
 		return ULRPC_CAUSE_TOO_LONG;

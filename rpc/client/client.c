@@ -13,6 +13,7 @@
 #include "rpc/sealed.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
+#include "secure/once.h"
 #include "secure/digest.h"
 
 #define INFLIGHT_MAX 1024
@@ -65,6 +66,7 @@ static void open_send(struct ulrpc_client *c)
 	};
 
 	memcpy(m.open.service, c->service, sizeof(m.open.service));
+	client_is_private(c);
 	imp->sent = shard_now(c->shard);
 	c->unknown_rail = false;
 	c->open_sending = !control_send_tracked(
@@ -267,6 +269,8 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 	c->portal = m->portal;
 	c->checked = c->wants_checked || m->checked;
 	c->marked = c->checked || c->flavour > ULRPC_FLAVOUR_AUTH;
+	if (c->flavour == ULRPC_FLAVOUR_PRIVACY)
+		c->sealed_room = SEAL_HEAD + ONCE_SIZE;
 	client_note_store(c, m);
 	timeouts_advertised(&c->timeouts, m->estimate);
 	c->request_max = m->request_max;

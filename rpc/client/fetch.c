@@ -32,6 +32,10 @@ static void fetch_move(struct fetch *f, enum fetch_state to)
 	fsm_move(&f->fsm, fetch_states, to);
 }
 
+_Static_assert(offsetof(struct fetch, body) ==
+		       offsetof(struct fetch, room) + SEAL_HEAD,
+	       "the body is behind the room");
+
 /* ---- the end ---- */
 
 static void fetch_free(struct fetch *f)
@@ -160,15 +164,25 @@ static bool fetch_is_hopeless(const struct fetch *f)
 	       shard_now(f->shard) - f->since >= HOPELESS_AFTER;
 }
 
-/* Has the reply, which has come, changed on its way? */
-static bool fetch_is_damaged(const struct fetch *f)
+/* Is the body, which has come, the one that the server holds? Opens it. */
+static bool fetch_is_genuine(struct fetch *f)
 {
 	uint8_t digest[DIGEST_SIZE];
 
+	if (likely(!f->nproof))
+		return true;
+	if (f->nproof == ONCE_SIZE)
+		return !once_open(f->proof, f->room, f->length);
+	return !digest_make(f->body, f->length, digest) &&
+	       !memcmp(digest, f->proof, DIGEST_SIZE);
+}
+
+/* Has the reply, which has come, changed on its way? */
+static bool fetch_is_damaged(struct fetch *f)
+{
 	if (f->too_short)
-		return f->proved; /* the server has said how long it is */
-	if (f->proved && (digest_make(f->body, f->length, digest) ||
-			  memcmp(digest, f->digest, DIGEST_SIZE) != 0))
+		return f->nproof; /* the server has said how long it is */
+	if (!fetch_is_genuine(f))
 		return true;
 	return f->checksum &&
 	       wire_checksum(crc32c(0, f->body, f->length)) != f->checksum;
@@ -242,9 +256,9 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		.checksum = r->checksum,
 		.size = size,
 	};
-	if (r->length == DIGEST_SIZE) {
-		f->proved = true;
-		memcpy(f->digest, r->body, DIGEST_SIZE);
+	if (r->length == DIGEST_SIZE || r->length == ONCE_SIZE) {
+		f->nproof = r->length;
+		memcpy(f->proof, r->body, r->length);
 	}
 	lnet_timer_init(&f->timer, fetch_on_timer);
 	list_add_tail(&s->imports->fetches, &f->link);

@@ -23,6 +23,7 @@
 #include "rpc/bulk/loss.h"
 #include "rpc/client/import.h"
 #include "secure/digest.h"
+#include "secure/once.h"
 
 struct ulrpc_call;
 struct wire_reply;
@@ -76,10 +77,13 @@ struct fetch {
 	struct ulnet_work work;	  /* frees it */
 	uint32_t length;
 	uint64_t checksum; /* of the reply; 0: not known */
-	bool proved;	   /* digest is set, and the reply is to have it */
-	uint8_t digest[DIGEST_SIZE];
+	/* What the server has said in its sealed message of the body: nothing
+	 * (0 bytes), its digest, or what it was sealed with. */
+	uint32_t nproof;
+	uint8_t proof[ONCE_SIZE];
 	size_t size; /* bytes of the structure, as allocated */
-	_Alignas(uint64_t) uint8_t body[];
+	_Alignas(uint64_t) uint8_t room[SEAL_HEAD]; /* for once_open() */
+	uint8_t body[];
 };
 
 /* Begins to fetch the reply to @call that @r announces, r->needed bytes, from

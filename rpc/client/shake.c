@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "rpc/client/import.h"
+#include "rpc/client/trust.h"
 #include "rpc/keys.h"
 #include "rpc/sealed.h"
 #include "rpc/stats/stat.h"
@@ -107,6 +108,7 @@ static enum shake_result shake_finish(struct import *imp)
 	/* Only now: if an attempt that never reached the server dropped the
 	 * ticket, an outage would cost each client its ticket. */
 	ticket_drop(&imp->ticket);
+	imp->sealed->private = clients_want_privacy(imp);
 	(void)handshake_ticket(sh->h, &imp->ticket);
 	return SHAKE_DONE;
 }

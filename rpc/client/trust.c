@@ -58,6 +58,7 @@ bool client_agrees(struct ulrpc_client *c, const struct wire_opened *m)
 	if (told < c->least || told > FLAVOUR_MAX)
 		return false;
 	c->flavour = told;
+	client_is_private(c);
 	return true;
 }
 
@@ -69,6 +70,28 @@ bool client_raise(struct ulrpc_client *c, uint32_t wanted)
 		return false;
 	c->least = MAX(c->least, told);
 	return true;
+}
+
+/* Also if it is to be agreed on only when the service is opened next. */
+static bool client_wants_privacy(const struct ulrpc_client *c)
+{
+	return MAX(c->least, c->flavour) == ULRPC_FLAVOUR_PRIVACY;
+}
+
+void client_is_private(struct ulrpc_client *c)
+{
+	if (client_wants_privacy(c))
+		c->imp->sealed->private = true;
+}
+
+bool clients_want_privacy(const struct import *imp)
+{
+	const struct ulrpc_client *c;
+
+	list_for_each_entry (c, &imp->clients, link)
+		if (client_wants_privacy(c))
+			return true;
+	return false;
 }
 
 void client_refusal(const struct ulrpc_client *c, char *text, size_t size)

@@ -14,6 +14,7 @@
 #include "rpc/rpc.h"
 
 struct conf_owner;
+struct import;
 struct ulrpc_client;
 struct wire_opened;
 
@@ -43,6 +44,11 @@ bool client_agrees(struct ulrpc_client *c, const struct wire_opened *m);
  * replies. Returns false if this client cannot have it; else the next opening
  * of the service agrees on it. */
 bool client_raise(struct ulrpc_client *c, uint32_t wanted);
+/* If nobody may read what @c sends, that holds from now on for the control
+ * messages of its connection, too. */
+void client_is_private(struct ulrpc_client *c);
+/* Does a client of @imp want that nobody can read what is sent? */
+bool clients_want_privacy(const struct import *imp);
 /* Writes why the server, or this client, wants no calls; "": that is not so. */
 void client_refusal(const struct ulrpc_client *c, char *text, size_t size);
 

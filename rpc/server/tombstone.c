@@ -89,7 +89,7 @@ static int answer_seal_in(struct tombstone_answer *a,
 	md->length += SEAL_HEAD;
 	*hdr_data_p = wire_hdr_sealed(to.hdr_data);
 	return sealed_make(se->sealed, &to, &iov, 1, shard_now(a->shard),
-			   a->bytes);
+			   a->bytes, se->sealed->private ? message : NULL);
 }
 
 /* Sends @a, @length bytes of which @head are the head, to where the message of

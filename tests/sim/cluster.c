@@ -89,6 +89,11 @@ bool has_keys(const struct lnet_sim *sim)
 	return sim->seed % 7 == 2;
 }
 
+unsigned int keys_seed(const struct lnet_sim *sim)
+{
+	return (unsigned int)(sim->seed / 7);
+}
+
 void link_faults(struct lnet_sim *sim, bool harsh, struct ulnet_sim_link *l)
 {
 	uint32_t *const parts[] = { &l->loss,	&l->duplicate, &l->reorder,

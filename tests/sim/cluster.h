@@ -46,6 +46,8 @@ uint32_t link_hole(struct lnet_sim *sim, unsigned int percent);
 bool has_pauses(const struct lnet_sim *sim);
 /* Do the nodes prove who they are? */
 bool has_keys(const struct lnet_sim *sim);
+/* Counts the seeds whose nodes do: 0, 1, 2, ... */
+unsigned int keys_seed(const struct lnet_sim *sim);
 /* Draws the faults of a link into @l: any of them, or all if @harsh. */
 void link_faults(struct lnet_sim *sim, bool harsh, struct ulnet_sim_link *l);
 

@@ -294,6 +294,7 @@ static int client_open(struct member *m, struct test_client *tc)
 		conf.inflight_max = 1 + (uint32_t)rnd(r, 10);
 	if (chance(r, 50))
 		conf.batch_max = 1 + (uint32_t)rnd(r, 10);
+	conf.flavour = run_flavour(r, m->index);
 	rc = ulrpc_client_open(m->rpc, &conf, &tc->client);
 	if (rc == -EXDEV) {
 		conf.nids = &to->nids[r->weather == WEATHER_SPARED

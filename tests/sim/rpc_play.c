@@ -248,6 +248,23 @@ int play_node(struct run *r, unsigned int index)
 	return cluster_node_add(r->sim, m->nids, m->nnids, &conf, start, r);
 }
 
+unsigned int run_flavours(const struct run *r)
+{
+	if (!r->conf.keys)
+		return 0;
+	return keys_seed(r->sim) % 4 ? 3 : 1;
+}
+
+enum ulrpc_flavour run_flavour(const struct run *r, unsigned int who)
+{
+	unsigned int n = run_flavours(r);
+
+	if (!n)
+		return ULRPC_FLAVOUR_DEFAULT;
+	return (enum ulrpc_flavour)(ULRPC_FLAVOUR_AUTH +
+				    (keys_seed(r->sim) + who) % n);
+}
+
 /* Loads a cluster's key: then all connections of the run have keys. Nothing
  * happens if this was built without TLS. */
 static void keys_make(struct run *r)

@@ -307,6 +307,11 @@ static inline uint64_t member_late(const struct member *m, uint64_t at)
 
 /* Makes the cluster; each scenario has its own. Called by scenario_play(). */
 int scenario_set_up(struct run *r);
+/* How many flavours there are in this run: 0, if there are no keys, 1 or 3. */
+unsigned int run_flavours(const struct run *r);
+/* Which flavour client or service @who is opened with. Takes no random numbers.
+ */
+enum ulrpc_flavour run_flavour(const struct run *r, unsigned int who);
 /* Sets short times, so that all of them pass in a run. */
 void play_conf(struct run *r);
 /* Adds node @index, whose NIDs are set. Returns as lnet_sim_node_add(). */

@@ -392,6 +392,7 @@ void server_start(struct member *m, unsigned int service)
 		memcpy(durable.incarnation, store->incarnation, 16);
 		conf.durable = &durable;
 	}
+	conf.flavour = run_flavour(r, service);
 	m->starts[service]++;
 	rc = ulrpc_service_start(m->rpc, &conf, &m->services[service]);
 	if (!rc)

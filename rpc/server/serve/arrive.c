@@ -327,12 +327,15 @@ static void unreadable(struct service_cpt *sc, const struct ulnet_event *ev,
  * opened the service as it is now. */
 static void read_sealed(struct service_cpt *sc, const struct ulnet_event *ev,
 			const struct wire_requests *m,
-			const struct wire_call *calls, unsigned int how)
+			const struct wire_call *calls, bool private,
+			unsigned int how)
 {
 	enum ulrpc_flavour f =
 		MAX(flavour_of_wire(m->flavour), ULRPC_FLAVOUR_AUTH);
 	uint32_t status = WIRE_OK;
 
+	if (f == ULRPC_FLAVOUR_PRIVACY && !private)
+		f = ULRPC_FLAVOUR_INTEGRITY;
 	if (f < sc->service->least || f > FLAVOUR_MAX) {
 		status = WIRE_NO_SERVICE;
 		f = ULRPC_FLAVOUR_AUTH;
@@ -361,7 +364,7 @@ static void requests_open(struct service_cpt *sc, const struct ulnet_event *ev,
 	else if (!export_is_proved(s->exports, m.connection))
 		stat_count(s, RPC_STAT_seals_broken);
 	else
-		read_sealed(sc, ev, &m, calls, how);
+		read_sealed(sc, ev, &m, calls, o.private, how);
 	export_unsealed(s);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rpc/server/session/export.h"
+#include "secure/once.h"
 
 struct long_reply {
 	struct service_cpt *sc;
@@ -195,7 +196,8 @@ static bool long_reply_has_room(const struct request_batch *b, uint64_t size)
 }
 
 static struct long_reply *long_reply_new(struct request_batch *b,
-					 const void *body, uint32_t length)
+					 const void *body, uint32_t length,
+					 uint8_t *once)
 {
 	struct service_cpt *sc = b->sc;
 	size_t size = slab_size(sizeof(struct long_reply) + length);
@@ -208,6 +210,13 @@ static struct long_reply *long_reply_new(struct request_batch *b,
 	z = slab_get(&sc->slab, size);
 	if (!z)
 		return NULL;
+	z->size = size;
+	memcpy(z->body, body, length);
+	if (once && once_seal(b->export->session->sealed->out.cipher, z->body,
+			      length, once)) {
+		slab_put(&sc->slab, z, z->size);
+		return NULL;
+	}
 	z->sc = sc;
 	z->share = b->share;
 	z->records = &b->export->records;
@@ -215,10 +224,8 @@ static struct long_reply *long_reply_new(struct request_batch *b,
 	z->length = length;
 	z->pid = b->client.pid;
 	z->match = shard_match_alloc(sc->shard);
-	z->size = size;
 	z->nways = z->linked = 0;
 	z->work = true;
-	memcpy(z->body, body, length);
 	list_init(&z->link);
 	list_init(&z->held.link);
 	lnet_timer_init(&z->timer, long_reply_on_timer);
@@ -226,16 +233,17 @@ static struct long_reply *long_reply_new(struct request_batch *b,
 }
 
 uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
-			 uint32_t length, enum record_state then)
+			 uint32_t length, enum record_state then, uint8_t *once)
 {
 	struct request_batch *b = r->reply_to;
 	struct service_cpt *sc = b->sc;
 	struct shard *s = sc->shard;
 	struct long_reply *z;
 
-	if (!b->export || !b->export->known || service_cpt_ended(sc))
+	if (!b->export || !b->export->known || service_cpt_ended(sc) ||
+	    (once && !b->export->session))
 		return 0;
-	z = long_reply_new(b, body, length);
+	z = long_reply_new(b, body, length, once);
 	if (!z)
 		return 0;
 	/* There is no record any more if records_trim() has found that the call

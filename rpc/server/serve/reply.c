@@ -42,8 +42,13 @@ static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 /* Of a message that is sealed: at the end of reply_message.data. */
 struct reply_seal {
 	uint64_t connection; /* export.handle */
+	bool private;	     /* nobody may read the message */
 	struct iovec iov[2]; /* the seal, and the message behind it */
 	uint8_t head[SEAL_HEAD];
+	/* While LNet has a private message: the record. The message itself is
+	 * needed for sending it again, and if a reply in it is kept. Its bytes
+	 * are charged as those of the message. */
+	uint8_t *record;
 };
 
 struct reply_message {
@@ -296,6 +301,19 @@ static void reply_wait(struct reply_message *m)
 	shard_arm(s, &m->again, at);
 }
 
+/* LNet does not need the record of a private message any more. */
+static out_of_line void record_put(struct reply_message *m)
+{
+	struct reply_seal *seal = seal_of(m);
+	size_t size = SEAL_HEAD + (size_t)m->length;
+
+	if (!seal->record)
+		return;
+	slab_put(&m->sc->slab, seal->record, size);
+	message_charge(m, -(int64_t)slab_size(size));
+	seal->record = NULL;
+}
+
 /* @m was certainly not delivered. */
 static void reply_failed(struct reply_message *m)
 {
@@ -321,6 +339,14 @@ static void reply_on_event(const struct ulnet_event *ev)
 		message_end(m);
 	else
 		reply_failed(m);
+}
+
+/* Of a message that is sealed. */
+static void reply_on_sealed_event(const struct ulnet_event *ev)
+{
+	if (ev->unlinked)
+		record_put(ev->user_ptr);
+	reply_on_event(ev);
 }
 
 static inline void message_md(struct reply_message *m, uint64_t now,
@@ -351,6 +377,8 @@ static inline void message_launch(struct reply_message *m, struct shard *s,
 				  const struct ulnet_md *md, uint64_t hdr_data)
 {
 	if (LNetMDBind(s->node, md, LNET_UNLINK, &m->md)) {
+		if (m->sealed)
+			record_put(m);
 		reply_failed(m);
 		return;
 	}
@@ -362,44 +390,64 @@ static inline void message_launch(struct reply_message *m, struct shard *s,
 		LNetMDUnlink(m->md);
 }
 
-/* Seals @m anew. -ENOTCONN: the connection has ended. */
-static int message_seal(struct reply_message *m, uint64_t now)
+/* The keys of the connection that @m is for. NULL: it has ended. */
+static struct sealed *message_keys(const struct reply_message *m)
 {
 	struct exports *x = m->sc->shard->exports;
+	uint64_t handle = seal_of(m)->connection;
+	const struct export *e = id_slot_obj(&x->table, (uint32_t)handle);
+
+	return e && e->handle == handle && e->session ? e->session->sealed
+						      : NULL;
+}
+
+/* Seals @m anew, and sets what is to be sent. Returns 0, or -ENOMEM or -EIO. */
+static int message_seal(struct reply_message *m, struct sealed *sd,
+			uint64_t now, struct ulnet_md *md)
+{
 	struct reply_seal *seal = seal_of(m);
-	const struct export *e =
-		id_slot_obj(&x->table, (uint32_t)seal->connection);
 	const struct sealed_to to = { ULRPC_PORTAL_REPLY, m->match,
 				      m->hdr_data };
+	size_t size = SEAL_HEAD + (size_t)m->length;
 
-	if (!e || e->handle != seal->connection || !e->session)
-		return -ENOTCONN;
 	seal->iov[0] = (struct iovec){ seal->head, SEAL_HEAD };
 	seal->iov[1] = (struct iovec){ m->start, m->length };
-	return sealed_make(e->session->sealed, &to, &seal->iov[1], 1, now,
-			   seal->head);
+	if (!seal->private) {
+		md->start = seal->iov;
+		md->length = ARRAY_SIZE(seal->iov);
+		md->options |= LNET_MD_IOVEC;
+		return sealed_make(sd, &to, &seal->iov[1], 1, now, seal->head,
+				   NULL);
+	}
+	seal->record = slab_get(&m->sc->slab, size);
+	if (!seal->record)
+		return -ENOMEM;
+	message_charge(m, (int64_t)slab_size(size));
+	md->start = seal->record;
+	md->length = (uint32_t)size;
+	return sealed_make(sd, &to, &seal->iov[1], 1, now, seal->record,
+			   seal->record + SEAL_HEAD);
 }
 
 static out_of_line void message_send_sealed(struct reply_message *m)
 {
+	struct sealed *sd = message_keys(m);
 	struct shard *s = m->sc->shard;
 	uint64_t now = shard_now(s);
-	int rc = message_seal(m, now);
 	struct ulnet_md md;
 
 	message_count_late(m, s, now);
-	if (rc == -ENOTCONN) {
+	if (!sd) {
 		reply_give_up(m, "the connection has ended");
 		return;
 	}
-	if (rc) {
+	message_md(m, now, &md);
+	md.handler = reply_on_sealed_event;
+	if (message_seal(m, sd, now, &md)) {
+		record_put(m);
 		reply_failed(m);
 		return;
 	}
-	message_md(m, now, &md);
-	md.start = seal_of(m)->iov;
-	md.length = ARRAY_SIZE(seal_of(m)->iov);
-	md.options |= LNET_MD_IOVEC;
 	message_launch(m, s, &md, wire_hdr_sealed(m->hdr_data));
 }
 
@@ -438,13 +486,18 @@ static void reply_again(struct ulnet_timer *t)
 static out_of_line void message_complete(struct reply_message *m,
 					 const struct request_batch *b)
 {
+	struct reply_seal *seal;
+
 	if (b->wants & BATCH_WANTS_CHECKSUM)
 		m->end = wire_checksum_put(
 			m->end, crc32c(0, m->data + m->headroom, m->bodies));
 	if (!(b->wants & BATCH_WANTS_SEAL && b->export))
 		return;
 	m->sealed = true;
-	seal_of(m)->connection = b->export->handle;
+	seal = seal_of(m);
+	seal->connection = b->export->handle;
+	seal->private = batch_flavour(b) == ULRPC_FLAVOUR_PRIVACY;
+	seal->record = NULL;
 }
 
 static in_line void message_finish(struct reply_message *m,

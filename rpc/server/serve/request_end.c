@@ -19,6 +19,7 @@
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 #include "secure/digest.h"
+#include "secure/once.h"
 
 /* ns: the shortest target of grants, unless queue_target is set. */
 #define TARGET_MIN (5 * NSEC_PER_MSEC)
@@ -284,27 +285,50 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 	learn_delay(r, ns_between(MAX(r->item.released, r->arrival), now));
 }
 
+/* What the client of a sealed connection is told of a body that it is to fetch,
+ * so that it knows that nobody has changed it: its digest, or, if nobody may
+ * read it, what it is sealed with. */
+struct proof {
+	uint32_t n;
+	uint8_t bytes[MAX(DIGEST_SIZE, ONCE_SIZE)];
+};
+
+/* Holds the body; returns its match value; 0: that is impossible. */
+static uint64_t hold(struct ulrpc_request *r, const void *body, uint32_t length,
+		     struct proof *proof)
+{
+	enum ulrpc_flavour flavour = batch_flavour(r->reply_to);
+	enum record_state then = record_after(r, WIRE_OK);
+
+	proof->n = 0;
+	if (flavour == ULRPC_FLAVOUR_PRIVACY) {
+		proof->n = ONCE_SIZE;
+		return long_reply_hold(r, body, length, then, proof->bytes);
+	}
+	if (flavour != ULRPC_FLAVOUR_NONE) {
+		proof->n = DIGEST_SIZE;
+		if (digest_make(body, length, proof->bytes))
+			return 0;
+	}
+	return long_reply_hold(r, body, length, then, NULL);
+}
+
 /* The caller has no room for the reply. Holds the body for the caller to fetch,
  * and returns true; if that is impossible, only tells the caller the length.
- * The body of the reply itself is then @digest, if the connection is sealed, or
- * empty. @r has no record afterwards if the call turns out to be over. */
+ * The body of the reply itself is then @proof, or empty. @r has no record
+ * afterwards if the call turns out to be over. */
 static out_of_line bool reply_oversized(struct ulrpc_request *r,
 					struct wire_reply *reply,
-					const void *body,
-					uint8_t digest[DIGEST_SIZE])
+					const void *body, struct proof *proof)
 {
-	bool sealed = r->reply_to->wants & BATCH_WANTS_SEAL;
-
 	reply->needed = reply->length;
 	reply->length = 0;
-	if (r->status == WIRE_OK &&
-	    !(sealed && digest_make(body, reply->needed, digest)))
-		reply->held = long_reply_hold(r, body, reply->needed,
-					      record_after(r, WIRE_OK));
+	if (r->status == WIRE_OK)
+		reply->held = hold(r, body, reply->needed, proof);
 	if (reply->held && r->reply_to->wants & BATCH_WANTS_CHECKSUM)
 		reply->checksum = wire_checksum(crc32c(0, body, reply->needed));
-	if (reply->held && sealed)
-		reply->length = DIGEST_SIZE;
+	if (reply->held)
+		reply->length = proof->n;
 	reply->status = reply->held ? WIRE_HELD : WIRE_TOO_LONG;
 	return reply->held;
 }
@@ -318,8 +342,8 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 		atomic_load_explicit(&r->started, memory_order_relaxed);
 	struct wire_moved room[ULRPC_BULKS_MAX];
 	struct request_report report = report_of(r, now);
-	uint8_t digest[DIGEST_SIZE];
 	struct wire_reply reply;
+	struct proof proof;
 
 	wire_clear(&reply, sizeof(reply));
 	reply.xid = r->xid;
@@ -352,11 +376,11 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 		request_skip(r, report);
 	} else {
 		if (unlikely(reply.length > r->reply_max)) {
-			if (!reply_oversized(r, &reply, body, digest)) {
+			if (!reply_oversized(r, &reply, body, &proof)) {
 				report.end = WIRE_TOO_LONG;
 				report.sent = 0;
 			}
-			body = digest;
+			body = proof.bytes;
 		}
 		report_end(r, &report);
 		reply_add(r->reply_to, &reply, body, true,

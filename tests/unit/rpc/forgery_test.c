@@ -20,8 +20,11 @@ enum {
 
 /* Who sits on the way. */
 struct attacker {
-	/* what he looks for: sealed messages to this portal */
+	/* what he looks for: sealed messages to this portal; or @held replies,
+	 * which are fetched */
 	uint32_t portal;
+	bool held;
+	unsigned int skip; /* so many he leaves as they are */
 	bool awake; /* once, or @always, he does this to one: */
 	bool always;
 	void (*change)(struct attacker *a, uint8_t *hdr, uint8_t *payload);
@@ -30,19 +33,34 @@ struct attacker {
 	/* the last such message */
 	uint8_t hdr[LNET_HDR_SIZE], payload[CAUGHT_MAX];
 	size_t length;
+	uint8_t before[CAUGHT_MAX]; /* what he puts in place of another */
 };
+
+static bool is_sealed_to(const uint8_t *hdr, uint32_t portal)
+{
+	return load_le32(hdr + HDR_TYPE) == LNET_MSG_PUT &&
+	       load_le32(hdr + HDR_PORTAL) == portal &&
+	       wire_is_sealed(load_le64(hdr + HDR_DATA));
+}
+
+/* LNet's reply to a GET, which only held replies are fetched by. */
+static bool is_held(const uint8_t *hdr, size_t length)
+{
+	return load_le32(hdr + HDR_TYPE) == LNET_MSG_REPLY && length;
+}
 
 static void on_wire(void *arg, uint8_t *hdr, size_t hdr_len, uint8_t *payload,
 		    size_t length)
 {
 	struct attacker *a = arg;
 
-	if (hdr_len != LNET_HDR_SIZE ||
-	    load_le32(hdr + HDR_TYPE) != LNET_MSG_PUT)
+	if (hdr_len != LNET_HDR_SIZE || length > CAUGHT_MAX ||
+	    !(a->held ? is_held(hdr, length) : is_sealed_to(hdr, a->portal)))
 		return;
-	if (load_le32(hdr + HDR_PORTAL) != a->portal || length > CAUGHT_MAX ||
-	    !wire_is_sealed(load_le64(hdr + HDR_DATA)))
+	if (a->awake && a->skip) {
+		a->skip--;
 		return;
+	}
 	memcpy(a->hdr, hdr, hdr_len);
 	memcpy(a->payload, payload, length);
 	a->length = length;
@@ -53,9 +71,10 @@ static void on_wire(void *arg, uint8_t *hdr, size_t hdr_len, uint8_t *payload,
 	a->change(a, hdr, payload);
 }
 
-static struct proof_rig *rig_with(struct attacker *a, uint32_t portal)
+static struct proof_rig *rig_of(struct attacker *a, uint32_t portal,
+				enum ulrpc_flavour flavour)
 {
-	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_AUTH);
+	struct proof_rig *g = proof_rig_new(1, "a", flavour);
 	struct ulnet_nid nid;
 	struct ulrpc_client_conf conf = client_conf(&nid);
 
@@ -64,6 +83,11 @@ static struct proof_rig *rig_with(struct attacker *a, uint32_t portal)
 	sim_tap(g->serve.sim, on_wire, a);
 	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
 	return g;
+}
+
+static struct proof_rig *rig_with(struct attacker *a, uint32_t portal)
+{
+	return rig_of(a, portal, ULRPC_FLAVOUR_AUTH);
 }
 
 static void rig_end(struct proof_rig *g)
@@ -94,10 +118,10 @@ static void flip(struct attacker *a, uint8_t *hdr, uint8_t *payload)
 
 /* Each byte of a message is changed, that of one call each. The message counts
  * as lost: the call is repaired, and executed once. */
-static void each_byte(uint32_t portal)
+static void each_byte(uint32_t portal, enum ulrpc_flavour flavour)
 {
 	struct attacker a;
-	struct proof_rig *g = rig_with(&a, portal);
+	struct proof_rig *g = rig_of(&a, portal, flavour);
 	unsigned int runs = g->runs;
 	size_t length = a.length;
 
@@ -119,13 +143,117 @@ static void each_byte(uint32_t portal)
 
 Test(forgery, each_byte_of_a_request)
 {
-	each_byte(ULRPC_PORTAL_FIRST);
+	each_byte(ULRPC_PORTAL_FIRST, ULRPC_FLAVOUR_AUTH);
+	each_byte(ULRPC_PORTAL_FIRST, ULRPC_FLAVOUR_PRIVACY);
 }
 
 Test(forgery, each_byte_of_a_reply)
 {
-	each_byte(ULRPC_PORTAL_REPLY);
+	each_byte(ULRPC_PORTAL_REPLY, ULRPC_FLAVOUR_AUTH);
+	each_byte(ULRPC_PORTAL_REPLY, ULRPC_FLAVOUR_PRIVACY);
 }
+
+/* A second client of the connection sends Open (@skip 0), and the server
+ * Opened (1), of which each byte is changed. */
+static void each_byte_of_control(unsigned int skip, enum ulrpc_flavour flavour)
+{
+	struct attacker a;
+	struct proof_rig *g = rig_of(&a, ULRPC_PORTAL_CONTROL, flavour);
+	struct ulrpc_client *first = g->serve.client;
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+	size_t length = a.length;
+
+	conf.flavour = flavour;
+	a.change = flip;
+	for (a.at = 0; a.at < length; a.at++) {
+		uint64_t before = broken(g);
+
+		proof_client(g, &conf);
+		a.awake = true;
+		a.skip = skip;
+		cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK,
+			     "byte %zu", a.at);
+		cr_assert_eq(broken(g), before + 1, "byte %zu", a.at);
+		length = MAX(length, a.length);
+		ulrpc_client_close(g->serve.client);
+	}
+	cr_assert_eq(a.changed, a.at);
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_connections_made),
+		     1);
+	g->serve.client = first;
+	rig_end(g);
+}
+
+Test(forgery, each_byte_of_control)
+{
+	each_byte_of_control(0, ULRPC_FLAVOUR_AUTH);
+	each_byte_of_control(1, ULRPC_FLAVOUR_AUTH);
+	each_byte_of_control(0, ULRPC_FLAVOUR_PRIVACY);
+	each_byte_of_control(1, ULRPC_FLAVOUR_PRIVACY);
+}
+
+/* ---- held replies ---- */
+
+/* A call whose reply, the body, the server holds. */
+static void who_at_length(struct proof_rig *g, const char *body, size_t n)
+{
+	struct ulrpc_call_conf conf = { .deadline = 60000000, .reply_max = 4 };
+	struct called c = { 0 };
+
+	cr_assert_eq(ulrpc_call(g->serve.client, ulrpc_method("who"), body, n,
+				&conf, on_called, &c, NULL),
+		     0);
+	while (!c.ended)
+		lnet_sim_run(g->serve.sim, MSEC);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s",
+		     ulrpc_cause_name(c.outcome.cause));
+	cr_assert_eq(c.length, n);
+	cr_assert_eq(memcmp(c.reply, body, MIN(n, sizeof(c.reply))), 0);
+}
+
+static void put_before(struct attacker *a, uint8_t *hdr, uint8_t *payload)
+{
+	(void)hdr;
+	memcpy(payload, a->before, a->length);
+}
+
+/* Each byte is changed, and then the whole reply exchanged for the one before:
+ * the client gets it again. */
+static void each_byte_of_a_held_reply(enum ulrpc_flavour flavour)
+{
+	static const char body[] = "a reply that has some length";
+	static const char other[] = "A REPLY THAT HAS SOME LENGTH";
+	struct attacker a;
+	struct proof_rig *g = rig_of(&a, ULRPC_PORTAL_REPLY, flavour);
+	const struct ulrpc *caller = g->serve.rpc[CALLER];
+	uint64_t damaged = 0;
+
+	a.held = true;
+	a.change = flip;
+	for (a.at = 0; a.at < sizeof(body); a.at++) {
+		a.awake = true;
+		who_at_length(g, body, sizeof(body));
+		damaged++;
+		cr_assert_eq(counts(caller, RPC_STAT_replies_damaged), damaged,
+			     "byte %zu", a.at);
+	}
+	cr_assert_eq(a.length, sizeof(body));
+	memcpy(a.before, a.payload, a.length);
+	a.change = put_before;
+	a.awake = true;
+	who_at_length(g, other, sizeof(other));
+	cr_assert_eq(counts(caller, RPC_STAT_replies_damaged), damaged + 1);
+	rig_end(g);
+}
+
+Test(forgery, each_byte_of_a_held_reply)
+{
+	each_byte_of_a_held_reply(ULRPC_FLAVOUR_AUTH);
+	each_byte_of_a_held_reply(ULRPC_FLAVOUR_PRIVACY);
+}
+
+/* ---- other changes ---- */
 
 /* The same for what LNet's header says of the message: where its head ends. */
 static void flip_hdr_data(struct attacker *a, uint8_t *hdr, uint8_t *payload)
@@ -176,10 +304,10 @@ static void replay(struct proof_rig *g, const struct attacker *a,
 
 /* What was sent before is not executed again: neither as it was, nor elsewhere,
  * nor when the client has connected again. */
-Test(forgery, repeated_requests)
+static void repeated_requests(enum ulrpc_flavour flavour)
 {
 	struct attacker a, first;
-	struct proof_rig *g = rig_with(&a, ULRPC_PORTAL_FIRST);
+	struct proof_rig *g = rig_of(&a, ULRPC_PORTAL_FIRST, flavour);
 	const struct ulrpc *server = g->serve.rpc[SERVER];
 	uint64_t match = load_le64(a.hdr + HDR_MATCH);
 
@@ -197,6 +325,12 @@ Test(forgery, repeated_requests)
 	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
 	cr_assert_eq(g->runs, 3);
 	rig_end(g);
+}
+
+Test(forgery, repeated_requests)
+{
+	repeated_requests(ULRPC_FLAVOUR_AUTH);
+	repeated_requests(ULRPC_FLAVOUR_PRIVACY);
 }
 
 /* ---- what is not sealed ---- */
