@@ -11,6 +11,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
 #include "rpc/client/batch.h"
+#include "rpc/client/opening.h"
 #include "rpc/run.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
@@ -280,11 +281,8 @@ struct ending {
 	struct ulnet_work work;
 	struct ulrpc_call *call;
 	struct ulrpc_outcome outcome;
-	/* in memory of the batch or fetch, freed later; with sealed sinks, in
-	 * @copy */
-	const void *body;
+	const void *body; /* in memory of the batch or fetch, freed later */
 	size_t length;
-	uint8_t copy[];
 };
 
 static void on_ending(struct ulnet_work *work)
@@ -294,63 +292,6 @@ static void on_ending(struct ulnet_work *work)
 
 	call_tell_late(call, &e->outcome, e->body, e->length);
 	free(e);
-}
-
-/* What the server says is nothing: the bulk is not what it has put. */
-static void outcome_spoil(struct ulrpc_outcome *o, enum ulrpc_cause cause)
-{
-	o->cause = cause;
-	o->status = cause_status(cause);
-}
-
-static void on_opening(struct ulnet_work *work);
-
-/* The next slice of the sinks is opened in the next turn. */
-static void ending_go_on(void *arg)
-{
-	struct ending *e = arg;
-
-	e->work.fn = on_opening;
-	shard_hold(e->call->shard);
-	shard_post(e->call->shard, &e->work);
-}
-
-/* The end of a call with sealed sinks: they are opened when nothing can touch
- * them any more, however long that takes, and the caller hears then. */
-static void ending_open(struct ending *e)
-{
-	struct ulrpc_call *call = e->call;
-	struct ulrpc_bulk *busy = bulks_busy(call);
-	uint64_t left = SUM_SLICE;
-	int rc;
-
-	if (busy) {
-		bulk_on_idle(busy, ending_go_on, e);
-		return;
-	}
-	rc = bulks_open(call, &left);
-	if (!rc) {
-		ending_go_on(e);
-		return;
-	}
-	if (rc < 0) {
-		outcome_spoil(&e->outcome, rc == -ENOMEM
-						   ? ULRPC_CAUSE_NO_MEMORY
-						   : ULRPC_CAUSE_CHECKSUM);
-		e->length = 0;
-	}
-	call_tell_late(call, &e->outcome, e->length ? e->body : NULL,
-		       e->length);
-	free(e);
-}
-
-static void on_opening(struct ulnet_work *work)
-{
-	struct ending *e = container_of(work, struct ending, work);
-	struct shard *s = e->call->shard;
-
-	ending_open(e);
-	shard_release(s);
 }
 
 /* The last step of a call, but for telling its caller. */
@@ -375,28 +316,21 @@ static out_of_line bool call_end_bulks(struct ulrpc_call *call,
 	bool idle = bulks_detach(call);
 	struct ending *e;
 
-	if (idle && !owes)
-		return false;
-	e = malloc(sizeof(*e) + (owes ? length : 0));
-	if (!e && !owes)
-		return false;
-	call_settle(call, o, now);
-	if (!e) {
-		outcome_spoil(o, ULRPC_CAUSE_NO_MEMORY);
-		call_tell_late(call, o, NULL, 0);
+	if (owes) {
+		call_settle(call, o, now);
+		opening_begin(call, o, body, length, call_tell_late);
 		return true;
 	}
+	e = idle ? NULL : malloc(sizeof(*e));
+	if (!e)
+		return false;
+	call_settle(call, o, now);
+	e->work.fn = on_ending;
 	e->call = call;
 	e->outcome = *o;
 	e->body = body;
 	e->length = length;
-	if (owes) {
-		e->body = length ? memcpy(e->copy, body, length) : NULL;
-		ending_go_on(e);
-	} else {
-		e->work.fn = on_ending;
-		shard_defer(call->shard, &e->work);
-	}
+	shard_defer(call->shard, &e->work);
 	return true;
 }
 

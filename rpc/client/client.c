@@ -6,6 +6,7 @@
 
 #include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
+#include "rpc/client/opening.h"
 #include "rpc/client/batch.h"
 #include "rpc/control.h"
 #include "rpc/keys.h"
@@ -564,6 +565,7 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 	calls_fail(&c->summing, cause);
 	calls_fail(&c->fenced, cause);
 	calls_fail(&c->fetching, cause);
+	openings_abort(&c->opening, cause);
 	list_init(&sent);
 	attempts_list(c, &sent);
 	calls_fail(&sent, cause);
@@ -735,6 +737,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	list_init(&c->summing);
 	list_init(&c->fenced);
 	list_init(&c->fetching);
+	list_init(&c->opening);
 	list_init(&c->ask);
 	list_init(&c->due);
 	list_init(&c->watched);

@@ -154,6 +154,9 @@ struct ulrpc_client {
 	struct list fenced;  /* wait for bulks, call.pause or call.work */
 	struct list ask;     /* the server is to be asked about them */
 	struct list fetching;
+	/* of calls that have been answered, and whose sinks are being opened:
+	 * struct opening */
+	struct list opening;
 	uint32_t nqueued, inflight;
 	uint32_t ncalls; /* calls that have not ended */
 	uint64_t ready;	 /* ns: since when calls can be sent */

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/opening.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rpc/bulk/bulk.h"
+#include "rpc/client/bulks.h"
+#include "rpc/client/client.h"
+#include "rpc/text.h"
+
+/* Bytes that are opened in a turn. */
+#define OPEN_SLICE ((uint64_t)1 << 20)
+
+struct opening {
+	struct shard *shard;
+	struct ulrpc_call *call; /* NULL: it has ended */
+	struct list link;	 /* client.opening */
+	struct ulnet_work work;
+	bool posted; /* @work is; then it frees this when @call is NULL */
+	struct ulnet_timer timer; /* for the deadline */
+	struct ulrpc_outcome outcome;
+	void (*tell)(struct ulrpc_call *call, struct ulrpc_outcome *o,
+		     const void *body, size_t length);
+	size_t length;
+	uint8_t body[];
+};
+
+static void outcome_spoil(struct ulrpc_outcome *o, enum ulrpc_cause cause)
+{
+	o->cause = cause;
+	o->status = cause_status(cause);
+}
+
+static void opening_end(struct opening *e)
+{
+	struct ulrpc_call *call = e->call;
+	size_t length = e->outcome.cause == ULRPC_CAUSE_OK ? e->length : 0;
+
+	shard_cancel(e->shard, &e->timer);
+	list_del(&e->link);
+	e->call = NULL;
+	e->tell(call, &e->outcome, length ? e->body : NULL, length);
+	if (!e->posted)
+		free(e);
+}
+
+/* The caller does not wait any longer. */
+static void opening_give_up(struct opening *e, enum ulrpc_cause cause)
+{
+	outcome_spoil(&e->outcome, cause);
+	for (unsigned int i = 0; i < e->call->nbulks; i++)
+		bulk_on_idle_cancel(e->call->bulks[i]);
+	opening_end(e);
+}
+
+static void opening_on_timer(struct ulnet_timer *timer)
+{
+	opening_give_up(container_of(timer, struct opening, timer),
+			ULRPC_CAUSE_DEADLINE);
+}
+
+void openings_abort(struct list *openings, enum ulrpc_cause cause)
+{
+	while (!list_empty(openings))
+		opening_give_up(list_first(openings, struct opening, link),
+				cause);
+}
+
+/* The next slice is opened in the next turn. */
+static void opening_go_on(void *arg)
+{
+	struct opening *e = arg;
+
+	e->posted = true;
+	shard_hold(e->shard);
+	shard_post(e->shard, &e->work);
+}
+
+/* Opens a slice, when nothing can touch the sinks any more. */
+static void opening_step(struct opening *e)
+{
+	struct ulrpc_bulk *busy = bulks_busy(e->call);
+	uint64_t left = OPEN_SLICE;
+	int rc;
+
+	if (busy) {
+		bulk_on_idle(busy, opening_go_on, e);
+		return;
+	}
+	rc = bulks_open(e->call, &left);
+	if (!rc) {
+		opening_go_on(e);
+		return;
+	}
+	if (rc < 0)
+		outcome_spoil(&e->outcome, rc == -ENOMEM
+						   ? ULRPC_CAUSE_NO_MEMORY
+						   : ULRPC_CAUSE_CHECKSUM);
+	opening_end(e);
+}
+
+static void on_opening(struct ulnet_work *work)
+{
+	struct opening *e = container_of(work, struct opening, work);
+	struct shard *s = e->shard;
+
+	e->posted = false;
+	if (e->call)
+		opening_step(e);
+	else
+		free(e);
+	shard_release(s);
+}
+
+void opening_begin(struct ulrpc_call *call, struct ulrpc_outcome *o,
+		   const void *body, size_t length,
+		   void (*tell)(struct ulrpc_call *call,
+				struct ulrpc_outcome *o, const void *body,
+				size_t length))
+{
+	struct opening *e = malloc(sizeof(*e) + length);
+
+	if (!e) {
+		outcome_spoil(o, ULRPC_CAUSE_NO_MEMORY);
+		tell(call, o, NULL, 0);
+		return;
+	}
+	*e = (struct opening){ .shard = call->shard,
+			       .call = call,
+			       .work.fn = on_opening,
+			       .outcome = *o,
+			       .tell = tell,
+			       .length = length };
+	if (length)
+		memcpy(e->body, body, length);
+	lnet_timer_init(&e->timer, opening_on_timer);
+	if (call->deadline != TIME_NEVER)
+		shard_arm(e->shard, &e->timer, call->deadline);
+	list_add_tail(&call->client->opening, &e->link);
+	opening_go_on(e);
+}
