@@ -79,6 +79,7 @@ static int ask_begin(struct ask *a, struct op_args *args, size_t length,
 
 	if (rc)
 		return rc;
+	md->options |= MD_OF_NODE;
 	args->portal = PING_PORTAL;
 	args->match_bits = PING_MATCH_BITS;
 	args->md = md->cookie;

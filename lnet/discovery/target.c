@@ -63,6 +63,7 @@ static int target_attach(struct target_buf *b, const struct ulnet_md *umd,
 		me_unlink(me);
 		return rc;
 	}
+	md->options |= MD_OF_NODE;
 	*me_p = me;
 	return 0;
 }

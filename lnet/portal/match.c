@@ -404,10 +404,19 @@ struct me_call {
 	struct ulnet_md_handle *md_p;
 };
 
+/* The entry that a user names; NULL: there is none, or it is LNet's own, which
+ * are those of portal 0. */
+static struct lnet_me *me_of_user(const struct me_call *c)
+{
+	struct lnet_me *me = id_lookup(&portal_cpt(c->cpt)->mes, c->cookie);
+
+	return me && me->is.portal ? me : NULL;
+}
+
 static int attach_md(void *arg)
 {
 	struct me_call *c = arg;
-	struct lnet_me *me = id_lookup(&portal_cpt(c->cpt)->mes, c->cookie);
+	struct lnet_me *me = me_of_user(c);
 	struct lnet_md *md;
 	int rc;
 
@@ -440,8 +449,7 @@ int LNetMDAttach(struct ulnet_me_handle h, const struct ulnet_md *umd,
 
 static int unlink_me(void *arg)
 {
-	struct me_call *c = arg;
-	struct lnet_me *me = id_lookup(&portal_cpt(c->cpt)->mes, c->cookie);
+	struct lnet_me *me = me_of_user(arg);
 
 	if (!me)
 		return -ENOENT;

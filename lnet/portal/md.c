@@ -386,7 +386,7 @@ static int unlink_call(void *arg)
 	struct md_call *c = arg;
 	struct lnet_md *md = id_lookup(&portal_cpt(c->cpt)->mds, c->cookie);
 
-	if (!md)
+	if (!md || md->options & MD_OF_NODE)
 		return -ENOENT;
 	md_unlink(md, true);
 	return 0;

@@ -58,6 +58,10 @@ struct lnet_md {
 	struct work work;
 };
 
+/* A flag in lnet_md.options: the MD is LNet's own, and handles that users make
+ * up do not reach it. Whoever has made the MD sets the flag; users cannot. */
+#define MD_OF_NODE 0x10000u
+
 /* Makes an MD as the user describes it. Returns 0; -EINVAL: options, threshold,
  * length, fragments or max_size make no sense; -ENOENT: there is no such event
  * queue; -ENOBUFS: the queue has no free slot; -ENOMEM. */

@@ -7,6 +7,8 @@
 
 #include "lnet/message/wire.h"
 #include "lnet/node/node.h"
+#include "lnet/portal/match.h"
+#include "lnet/portal/md.h"
 #include "tests/unit/lnet/discovery/ping_rig.h"
 
 /* ---- a node answers pings ---- */
@@ -53,6 +55,68 @@ static void answers_as(const char *nids, const char *golden_name,
 	cr_assert_eq(s.ev[1].rlength, len);
 	cr_assert_eq(memcmp(sink, golden_payload(&g), len), 0);
 	cr_assert_eq(sink[len], 0xa5);
+	cluster_end(sim);
+}
+
+static void *const *objects(const struct id_table *t)
+{
+	void **all = calloc(t->size + 1, sizeof(*all));
+	unsigned int n = 0;
+
+	cr_assert(all);
+	for (uint32_t i = 0; i < t->size; i++)
+		if (t->slots[i].obj)
+			all[n++] = t->slots[i].obj;
+	return all;
+}
+
+/* Tries to unlink, by handles that no call has returned, all that the node has.
+ * Returns how many there were. */
+static unsigned int meddle(struct lnet *node)
+{
+	const struct portal_cpt *pc = portal_cpt(node->cpt[0]);
+	void *const *mds = objects(&pc->mds), *const *mes = objects(&pc->mes);
+	struct ulnet_md umd = { .threshold = 1, .options = LNET_MD_OP_PUT };
+	struct ulnet_md_handle md;
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; mds[i]; i++, n++) {
+		md = md_handle(mds[i]);
+		cr_expect_eq(LNetMDUnlink(md), -ENOENT);
+	}
+	for (unsigned int i = 0; mes[i]; i++, n++) {
+		const struct ulnet_me_handle me = {
+			node, ((const struct lnet_me *)mes[i])->cookie
+		};
+
+		cr_expect_eq(LNetMDAttach(me, &umd, LNET_UNLINK, &md), -ENOENT);
+		cr_expect_eq(LNetMEUnlink(me), -ENOENT);
+	}
+	free((void *)mds);
+	free((void *)mes);
+	return n;
+}
+
+/* What the node has for its own use is not reached by handles that a program
+ * has made up. */
+Test(ping, not_for_users)
+{
+	const struct ulnet_conf conf = { .discovery = LNET_DISCOVERY_ON };
+	struct lnet_sim *sim = sim_of("10.0.0.1@tcp", &conf);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	uint8_t sink[3960];
+	static struct seen s;
+
+	s.n = 0;
+	cr_assert_eq(lnet_sim_node_add(sim, "10.0.0.2@tcp", NULL, NULL, NULL),
+		     1);
+	/* the targets of pings and of pushes: an entry and an MD for each */
+	cr_assert_geq(meddle(node), 4);
+	get_info(lnet_sim_node(sim, 1), "10.0.0.1@tcp", sink, sizeof(sink), 0,
+		 &s);
+	lnet_sim_run_all(sim);
+	seen_types(&s, LNET_EVENT_SEND, LNET_EVENT_REPLY, 0);
+	cr_assert_gt(s.ev[1].mlength, 0);
 	cluster_end(sim);
 }
 
