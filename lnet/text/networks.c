@@ -11,6 +11,7 @@
 
 #include "base/util.h"
 #include "lnet/nid/nid.h"
+#include "lnet/text/bridge.h"
 #include "lnet/text/spec.h"
 
 #define SPEC_CONFS_MAX 1024 /* interfaces in one text */
@@ -87,18 +88,28 @@ static int fitness(const struct ip2nets_address *a)
 	return 2 * a->carrier + lnet_nid_is_nid4(&a->nid);
 }
 
-/* The first interface with an address that is no loopback, preferably with a
- * carrier, then preferably IPv4. -ENODEV: there is none. */
-static int first_interface(char name[LNET_INTERFACE_SIZE])
+/* NULL: all are loopback. */
+static struct ip2nets_address *fittest(struct ip2nets_address *addrs, int n)
 {
-	const struct ip2nets_address *first = NULL;
-	struct ip2nets_address *addrs = NULL;
-	int n = host_addresses(&addrs);
+	struct ip2nets_address *first = NULL;
 
 	for (int i = 0; i < n; i++)
 		if (!addrs[i].loopback &&
 		    (!first || fitness(&addrs[i]) > fitness(first)))
 			first = &addrs[i];
+	return first;
+}
+
+/* The first interface with an address that is no loopback, preferably with a
+ * carrier, then preferably IPv4. -ENODEV: there is none. */
+static int first_interface(char name[LNET_INTERFACE_SIZE])
+{
+	struct ip2nets_address *addrs = NULL, *first;
+	int n = host_addresses(&addrs);
+
+	while ((first = fittest(addrs, n)) && first->carrier &&
+	       bridge_is_empty(first->interface))
+		first->carrier = false;
 	if (first)
 		text_copy(name, LNET_INTERFACE_SIZE, first->interface);
 	free(addrs);

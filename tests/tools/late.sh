@@ -18,6 +18,10 @@ ip link set lo up
 ip link add empty0 type veth peer name empty1
 ip link set empty0 up
 ip addr add 172.17.0.1/16 dev empty0
+# Linux says that a bridge without ports has a carrier, until it has had a port.
+ip link add empty2 type bridge
+ip link set empty2 up
+ip addr add 172.18.0.1/16 dev empty2
 need_lnetd alone --port 19880 --net tcp
 echo "$ready" >"$dir/out"
 ran="a net without interfaces"
