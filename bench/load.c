@@ -31,7 +31,8 @@ static void usage(const char *why)
 {
 	fprintf(stderr,
 		"%s: %s\nusage: %s [--size BYTES] [--depth N] [--time SECONDS] "
-		"[--poll | --block] [--bulk read | --bulk write]\n",
+		"[--poll | --block] [--bulk read | --bulk write] "
+		"[--keys DIR] [--flavour NAME]\n",
 		program_invocation_short_name, why,
 		program_invocation_short_name);
 	exit(2);
@@ -66,6 +67,8 @@ static void parse(struct load *l, int argc, char **argv)
 		{ "poll", no_argument, NULL, 'p' },
 		{ "block", no_argument, NULL, 'b' },
 		{ "bulk", required_argument, NULL, 'k' },
+		{ "keys", required_argument, NULL, 'K' },
+		{ "flavour", required_argument, NULL, 'f' },
 		{ 0 },
 	};
 	const char *way = NULL;
@@ -80,6 +83,12 @@ static void parse(struct load *l, int argc, char **argv)
 		case 's':
 			size = number(optarg, LOAD_TOKEN, 1u << 30,
 				      "--size takes 16 to 2^30");
+			break;
+		case 'K':
+			l->keys = optarg;
+			break;
+		case 'f':
+			l->flavour = optarg;
 			break;
 		case 'd':
 			l->depth = number(optarg, 1, LOAD_DEPTH_MAX,

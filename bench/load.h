@@ -7,7 +7,7 @@
  * fails ends the process with a message. For one thread on each side.
  *
  *	PROGRAM [--size BYTES] [--depth N] [--time SECONDS] [--poll | --block]
- *		[--bulk read | --bulk write]
+ *		[--bulk read | --bulk write] [--keys DIR] [--flavour NAME]
  *
  *	--size	of a request and of its reply (64)
  *	--depth	requests under way (1)
@@ -15,6 +15,9 @@
  *	--poll	both processes spin (the default); --block: both wait
  *	--bulk	read: requests have LOAD_TOKEN bytes, and replies --size of
  *		them; write: the other way round
+ *	--keys	both sides prove who they are, by a.crt and a.key and
+ *		authority.crt of this folder; for programs that can
+ *	--flavour	that both sides ask for; for bench/rpc
  *
  * prints these lines:
  *
@@ -42,6 +45,7 @@ struct load {
 	bool block;
 	size_t depth, request_size, reply_size; /* bytes */
 	uint64_t ns;
+	const char *keys, *flavour; /* NULL: none */
 
 	/* client: requests under way */
 	size_t under_way;

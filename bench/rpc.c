@@ -2,12 +2,14 @@
 /*
  * RPC over TCP: calls of raw bytes, answered inline; for bulk, the bytes are
  * moved by the server. bench/load.h tells the command line and what is printed.
+ * "rpc --flavours" prints the names of all flavours.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bench/load.h"
+#include "ulnet/keys.h"
 #include "ulnet/rpc.h"
 #include "ulnet/service.h"
 
@@ -39,10 +41,53 @@ struct peer {
 	struct job *jobs; /* free ones */
 };
 
+/* ---- keys ---- */
+
+static enum ulrpc_flavour flavour_of(const struct peer *p)
+{
+	enum ulrpc_flavour f = ULRPC_FLAVOUR_DEFAULT;
+
+	if (!p->load.flavour)
+		return f;
+	while (strcmp(ulrpc_flavour_name(f), p->load.flavour) != 0)
+		if (!strcmp(ulrpc_flavour_name(f++), "unknown"))
+			must(-EINVAL, p->load.flavour);
+	return f;
+}
+
+static void flavours_print(void)
+{
+	enum ulrpc_flavour f = ULRPC_FLAVOUR_DEFAULT;
+
+	while (strcmp(ulrpc_flavour_name(++f), "unknown") != 0)
+		puts(ulrpc_flavour_name(f));
+}
+
+/* NULL: none are asked for. */
+static struct ulrpc_keys *keys_load_from(const char *folder)
+{
+	char crt[256], key[256], authority[256], why[256];
+	const struct ulrpc_keys_conf files = { .certificate = crt,
+					       .key = key,
+					       .authority = authority };
+	struct ulrpc_keys *keys;
+	int rc;
+
+	if (!folder)
+		return NULL;
+	snprintf(crt, sizeof(crt), "%s/a.crt", folder);
+	snprintf(key, sizeof(key), "%s/a.key", folder);
+	snprintf(authority, sizeof(authority), "%s/authority.crt", folder);
+	rc = ulrpc_keys_load(&files, &keys, why, sizeof(why));
+	must(rc, rc ? why : "");
+	return keys;
+}
+
 static struct ulrpc *open_rpc(struct peer *p, const char *address)
 {
 	struct ulnet_conf conf;
 	struct ulnet_ni_conf ni = { 0 };
+	struct ulrpc_conf all;
 	struct ulrpc *rpc;
 
 	lnet_conf_init(&conf);
@@ -52,7 +97,10 @@ static struct ulrpc *open_rpc(struct peer *p, const char *address)
 	must(lnet_open(&conf, &p->node), "lnet_open");
 	must(lnet_nid_parse(address, &ni.nid), address);
 	must(lnet_ni_add(p->node, &ni), "lnet_ni_add");
-	must(ulrpc_open(p->node, NULL, &rpc), "ulrpc_open");
+	ulrpc_conf_init(&all);
+	all.keys = keys_load_from(p->load.keys);
+	must(ulrpc_open(p->node, &all, &rpc), "ulrpc_open");
+	ulrpc_keys_put(all.keys);
 	return rpc;
 }
 
@@ -143,6 +191,7 @@ static void server(void *arg, int ready)
 	conf.name = "bench";
 	conf.methods = &method;
 	conf.nmethods = 1;
+	conf.flavour = flavour_of(p);
 	must(ulrpc_service_start(rpc, &conf, &service), "ulrpc_service_start");
 	duo_ready(ready);
 	for (;;)
@@ -246,6 +295,7 @@ static void client(struct peer *p)
 	conf.nids = &nid;
 	conf.nnids = 1;
 	conf.service = "bench";
+	conf.flavour = flavour_of(p);
 	must(ulrpc_client_open(rpc, &conf, &p->client), "ulrpc_client_open");
 	slots_make(p, rpc);
 	for (size_t i = 0; i < p->load.depth; i++)
@@ -258,6 +308,10 @@ int main(int argc, char **argv)
 {
 	struct peer p = { 0 };
 
+	if (argc == 2 && !strcmp(argv[1], "--flavours")) {
+		flavours_print();
+		return 0;
+	}
 	load_args(&p.load, argc, argv);
 	p.bulk_read = p.load.reply_size > p.load.request_size;
 	p.bulk_write = p.load.reply_size < p.load.request_size;

@@ -41,19 +41,22 @@ for ((i = 0; i < runs; i++)); do
 	for kind in full resumed cluster; do
 		$pin "$secure" handshake "$dir" $kind 300 >"$dir/said"
 		sed -n 's/^us //p' "$dir/said" | tee "$dir/last-$kind" >>"$dir/$kind"
-		awk '{ n += $2 } END { print n - us }' us="$(cat "$dir/last-$kind")" \
-			"$dir/said" >>"$dir/$kind-bytes"
+		sed -n 's/^server-us //p' "$dir/said" >>"$dir/$kind-server"
+		awk '/^to-/ { n += $2 } END { print n }' "$dir/said" >>"$dir/$kind-bytes"
 	done
 	handshake_bound | awk -v us="$(cat "$dir/last-full")" \
 		'{ print; printf "%.2f\n", us / $1 >ratio }' ratio="$dir/r$i" >>"$dir/bound"
 	cat "$dir/r$i" >>"$dir/full-ratio"
 done
 row "handshake, full, both sides" us "<= 1500" "$dir/full"
+row "the same, the server alone" us "" "$dir/full-server"
 row "the same, to OpenSSL's signatures and exchanges" ratio "" "$dir/full-ratio"
 row "the same, both ways" bytes "" "$dir/full-bytes"
 row "handshake, resumed, both sides" us "<= 300" "$dir/resumed"
+row "the same, the server alone" us "" "$dir/resumed-server"
 row "the same, both ways" bytes "" "$dir/resumed-bytes"
 row "handshake, a cluster's key, both sides" us "" "$dir/cluster"
+row "the same, the server alone" us "" "$dir/cluster-server"
 
 for cipher in aes-128-gcm chacha20-poly1305; do
 	for size in 64 1024 16384 1048576; do

@@ -2,11 +2,14 @@
 /*
  * gRPC's C++ library: unary calls whose messages are bytes and nothing else, a
  * completion queue on either side, one thread each. bench/load.h tells the
- * command line and what is printed. The service is what protoc would generate
+ * command line and what is printed; with --keys both sides prove who they are by
+ * TLS. The service is what protoc would generate
  * for a "raw" method, without copies in and out of protocol buffers.
  */
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -76,6 +79,44 @@ void *next(struct load *l, grpc::CompletionQueue *cq, bool *ok)
 		}
 }
 
+/* ---- keys ---- */
+
+std::string file(const struct load *l, const char *name)
+{
+	std::ifstream in(std::string(l->keys) + "/" + name);
+
+	if (!in)
+		fail(l->keys, name);
+	return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+std::shared_ptr<grpc::ServerCredentials> server_credentials(
+	const struct load *l)
+{
+	grpc::SslServerCredentialsOptions options(
+		GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+
+	if (!l->keys)
+		return grpc::InsecureServerCredentials();
+	options.pem_root_certs = file(l, "authority.crt");
+	options.pem_key_cert_pairs.push_back(
+		{ file(l, "a.key"), file(l, "a.crt") });
+	return grpc::SslServerCredentials(options);
+}
+
+std::shared_ptr<grpc::ChannelCredentials> channel_credentials(
+	const struct load *l)
+{
+	grpc::SslCredentialsOptions options;
+
+	if (!l->keys)
+		return grpc::InsecureChannelCredentials();
+	options.pem_root_certs = file(l, "authority.crt");
+	options.pem_private_key = file(l, "a.key");
+	options.pem_cert_chain = file(l, "a.crt");
+	return grpc::SslCredentials(options);
+}
+
 /* ---- the server ---- */
 
 class service : public grpc::Service
@@ -123,7 +164,7 @@ void server(void *arg, int ready)
 	std::unique_ptr<grpc::Server> running;
 
 	builder.SetMaxReceiveMessageSize(-1);
-	builder.AddListeningPort(p->address, grpc::InsecureServerCredentials());
+	builder.AddListeningPort(p->address, server_credentials(&p->load));
 	builder.RegisterService(&s);
 	cq = builder.AddCompletionQueue();
 	running = builder.BuildAndStart();
@@ -185,8 +226,10 @@ void client(struct peer *p)
 	std::vector<call> calls(p->load.depth);
 
 	arguments.SetMaxReceiveMessageSize(-1);
+	if (p->load.keys) /* the certificate's name is no address */
+		arguments.SetSslTargetNameOverride("a");
 	grpc::GenericStub stub(grpc::CreateCustomChannel(
-		p->address, grpc::InsecureChannelCredentials(), arguments));
+		p->address, channel_credentials(&p->load), arguments));
 
 	for (size_t i = 0; i < calls.size(); i++)
 		calls[i].begin(&p->load, i, &stub, &cq);
