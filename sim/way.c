@@ -150,6 +150,17 @@ static bool has_other(const struct msg_out *msg)
 	return false;
 }
 
+/* When, ns, the node could hear of what happened at @at: if it stood still then,
+ * when it went on. */
+static uint64_t could_hear(const struct lnet_sim *sim, const struct lnet *node,
+			   uint64_t at)
+{
+	for (unsigned int i = 0; i < sim->nnodes; i++)
+		if (sim->nodes[i]->node == node)
+			return MAX(at, sim->nodes[i]->paused);
+	return at;
+}
+
 void way_send(void *arg, const struct lnd_msg *lnd, uint64_t down)
 {
 	const struct msg_out *msg = container_of(lnd, struct msg_out, lnd);
@@ -160,7 +171,8 @@ void way_send(void *arg, const struct lnd_msg *lnd, uint64_t down)
 	/* At the very moment of a failure, not every CPT has heard of it yet. A
 	 * message that a fault rule duplicates takes the same path twice. */
 	if (down < lnet_sim_now(sim) && lnet_nid_is_any(&msg->local_nid) &&
-	    msg->role != OUT_DUPLICATE && has_other(msg))
+	    msg->role != OUT_DUPLICATE && has_other(msg) &&
+	    could_hear(sim, msg->cpt->node, down) < lnet_sim_now(sim))
 		lnet_sim_fail(sim,
 			      "a message is sent through %s, which has failed",
 			      lnet_nid_format(src, nid, sizeof(nid)));
