@@ -318,6 +318,8 @@ static out_of_line bool call_end_bulks(struct ulrpc_call *call,
 
 	if (owes) {
 		call_settle(call, o, now);
+		/* It is not in flight any more: another one may go. */
+		client_kick(call->client);
 		opening_begin(call, o, body, length, call_tell_late);
 		return true;
 	}

@@ -240,8 +240,6 @@ static void call_plan(struct test_call *c, struct test_body *b,
 	conf->semantics = c->semantics;
 	c->nbulks = method_has_bulk(c->method) ? (unsigned int)rnd(r, BULKS + 1)
 					       : 0;
-	if (run_flavours(r) > 1)
-		c->nbulks = 0; /* seals of bulk are tested elsewhere */
 }
 
 /* Changes a plan to that of a call that a server has no reason to fail and, if
