@@ -150,8 +150,8 @@ static bool has_other(const struct msg_out *msg)
 	return false;
 }
 
-/* When, ns, the node could hear of what happened at @at: if it stood still then,
- * when it went on. */
+/* When, ns, the node could hear of what happened at @at: if it stood still
+ * then, when it went on. */
 static uint64_t could_hear(const struct lnet_sim *sim, const struct lnet *node,
 			   uint64_t at)
 {
