@@ -46,6 +46,9 @@ static void watch(void *arg)
 	caller_check(r);
 	wait_check(r);
 	audit_all(r);
+	if (r->conf.keys && keys_seed(r->sim) % 2)
+		for (unsigned int i = 0; i < r->n; i++)
+			keys_wear(&r->members[i]);
 	lnet_sim_at(r->sim, 100 * MS, watch, r);
 }
 

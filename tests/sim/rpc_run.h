@@ -517,6 +517,7 @@ enum happening {
 	LIE_IS_TOLD,
 	HANDLER_IS_SLOW,
 	STORE_IS_LOST,
+	KEY_IS_RENEWED,
 	COMMIT_IS_LOST,
 	DEVICE_IS_REMOVED,
 	QUEUES_ARE_SILENT,
@@ -540,6 +541,8 @@ void tally_check(const struct run *r);
 /* Violations: a call waits for something that will not happen, or counts of
  * calls are wrong. To be called between turns. */
 void audit_waiting(struct member *m);
+/* From now on this process renews the keys that it seals with after 100 ms. */
+void keys_wear(struct member *m);
 /* Violations: the time of a request became shorter, or it is extended too
  * often. To be called between turns. */
 void audit_times(struct member *m);

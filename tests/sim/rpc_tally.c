@@ -38,6 +38,7 @@ static const char *const happenings[HAPPENINGS] = {
 	[LIE_IS_TOLD] = "a stranger lies",
 	[HANDLER_IS_SLOW] = "a handler takes over 100 ms",
 	[STORE_IS_LOST] = "a durable service loses its store",
+	[KEY_IS_RENEWED] = "a connection renews its key",
 	[COMMIT_IS_LOST] = "a transaction ends with its process",
 	[DEVICE_IS_REMOVED] = "a device is removed",
 	[QUEUES_ARE_SILENT] = "nothing passes between queue pairs",

@@ -296,9 +296,9 @@ static void wear_keys(struct proof_rig *g)
 
 /* Messages are lost, doubled and overtaken, and keys change all the time: each
  * call is executed once, and no copy is taken for a message. */
-Test(proof, bad_links)
+static void bad_links(enum ulrpc_flavour flavour)
 {
-	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_AUTH);
+	struct proof_rig *g = proof_rig_new(1, "a", flavour);
 	const struct ulnet_sim_link bad = { .latency = MSEC,
 					    .loss = LNET_SIM_ALWAYS / 10,
 					    .duplicate = LNET_SIM_ALWAYS / 5,
@@ -322,11 +322,17 @@ Test(proof, bad_links)
 	proof_rig_free(g);
 }
 
+Test(proof, bad_links)
+{
+	bad_links(ULRPC_FLAVOUR_AUTH);
+	bad_links(ULRPC_FLAVOUR_PRIVACY);
+}
+
 /* After an idle time, and after a restart of the server, the client connects
  * again by a new handshake. */
-Test(proof, connects_again)
+static void connects_again(enum ulrpc_flavour flavour)
 {
-	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_AUTH);
+	struct proof_rig *g = proof_rig_new(1, "a", flavour);
 	struct ulnet_nid nid;
 	struct ulrpc_client_conf conf = client_conf(&nid);
 
@@ -341,13 +347,19 @@ Test(proof, connects_again)
 	cr_assert_eq(ulrpc_close(g->serve.rpc[SERVER]), 0);
 	g->serve.rpc[SERVER] = open_with(g->serve.node[SERVER],
 					 keys_load_named(g->folder, "b"));
-	who_start(g, ULRPC_FLAVOUR_AUTH);
+	who_start(g, flavour);
 	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
 	cr_assert_eq(g->runs, 3);
 	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_handshakes_refused),
 		     0);
 	ulrpc_client_close(g->serve.client);
 	proof_rig_free(g);
+}
+
+Test(proof, connects_again)
+{
+	connects_again(ULRPC_FLAVOUR_AUTH);
+	connects_again(ULRPC_FLAVOUR_PRIVACY);
 }
 
 /* A service that begins to ask for proofs on the portal of one that did not:
