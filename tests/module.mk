@@ -323,7 +323,8 @@ unit_tests += %D%/unit/rpc_store_test
 	%D%/unit/rpc/store/store_crash_test.c \
 	%D%/unit/rpc/store/store_disk_test.c \
 	%D%/unit/rpc/store/store_rig.c %D%/unit/rpc/store/store_rig.h \
-	%D%/unit/rpc/store/store_test.c
+	%D%/unit/rpc/store/store_test.c \
+	%D%/unit/rpc/store/table_test.c
 %C%_unit_rpc_store_test_LINK = $(LINK) -Wl,--wrap=pwritev \
 	-Wl,--wrap=fdatasync -Wl,--wrap=fsync -Wl,--wrap=ftruncate \
 	-Wl,--wrap=renameat -Wl,--wrap=unlinkat -Wl,--wrap=time

@@ -70,16 +70,21 @@ int entry_read(const uint8_t *p, size_t length, struct entry **e_p)
 int table_init(struct table *t, uint64_t seed)
 {
 	struct hash_node first;
-	int rc;
+	int rc = 0;
 
 	*t = (struct table){ .seed = seed };
-	hash_init(&t->hash);
 	list_init(&t->order);
+	for (unsigned int i = 0; i < TABLE_PARTS; i++)
+		hash_init(&t->part[i]);
 	/* Only the first entry of a hash can find no memory: not one of ours,
 	 * which are added when their transaction cannot fail any more. */
-	rc = hash_add(&t->hash, &first, 0);
-	if (!rc)
-		hash_del(&t->hash, &first);
+	for (unsigned int i = 0; i < TABLE_PARTS && !rc; i++) {
+		rc = hash_add(&t->part[i], &first, 0);
+		if (!rc)
+			hash_del(&t->part[i], &first);
+	}
+	if (rc)
+		table_fini(t);
 	return rc;
 }
 
@@ -87,9 +92,16 @@ void table_fini(struct table *t)
 {
 	struct hash_node *n;
 
-	while ((n = hash_pop(&t->hash)))
-		free(container_of(n, struct entry, hash));
-	hash_fini(&t->hash);
+	for (unsigned int i = 0; i < TABLE_PARTS; i++) {
+		while ((n = hash_pop(&t->part[i])))
+			free(container_of(n, struct entry, hash));
+		hash_fini(&t->part[i]);
+	}
+}
+
+static unsigned int part_of(uint64_t h)
+{
+	return (unsigned int)(h >> 32) % TABLE_PARTS;
 }
 
 static uint64_t key_hash(const struct table *t, bool record, const void *key,
@@ -104,7 +116,7 @@ struct entry *table_find(const struct table *t, bool record, const void *key,
 	uint64_t h = key_hash(t, record, key, key_length);
 	struct entry *e;
 
-	hash_for_each_equal (e, &t->hash, h, hash)
+	hash_for_each_equal (e, &t->part[part_of(h)], h, hash)
 		if ((e->kind == ENTRY_RECORD) == record &&
 		    e->key_length == key_length &&
 		    !memcmp(e->bytes, key, key_length))
@@ -115,9 +127,9 @@ struct entry *table_find(const struct table *t, bool record, const void *key,
 void table_add(struct table *t, struct entry *e)
 {
 	bool record = e->kind == ENTRY_RECORD;
+	uint64_t h = key_hash(t, record, e->bytes, e->key_length);
 
-	BUG_ON(hash_add(&t->hash, &e->hash,
-			key_hash(t, record, e->bytes, e->key_length)));
+	BUG_ON(hash_add(&t->part[part_of(h)], &e->hash, h));
 	list_add_tail(&t->order, &e->link);
 	*(record ? &t->records : &t->keys) += 1;
 	t->bytes += e->key_length + e->length;
@@ -127,7 +139,7 @@ void table_remove(struct table *t, struct entry *e)
 {
 	if (t->walk == &e->link)
 		t->walk = e->link.next;
-	hash_del(&t->hash, &e->hash);
+	hash_del(&t->part[part_of(e->hash.hash)], &e->hash);
 	list_del(&e->link);
 	*(e->kind == ENTRY_RECORD ? &t->records : &t->keys) -= 1;
 	t->bytes -= e->key_length + e->length;

@@ -40,8 +40,13 @@ struct entry {
 	uint8_t bytes[]; /* the key, and the value */
 };
 
+/* A hash table that doubles moves all its entries while the store is locked,
+ * which takes 0.28 s for a million of them, and 1.9 s for eight millions. Each
+ * of many parts doubles by itself, which takes a 256th of that. */
+#define TABLE_PARTS 256
+
 struct table {
-	struct hash hash;
+	struct hash part[TABLE_PARTS]; /* part_of() the hash of the key */
 	struct list order; /* entries, by their change */
 	/* where a walk is: the link of the next entry; NULL: there is none */
 	struct list *walk;
