@@ -35,6 +35,20 @@ void ulrpc_keys_put(struct ulrpc_keys *keys)
 	keys_put(keys_of(keys));
 }
 
+static void on_keys_work(struct ulnet_work *w)
+{
+	struct shard *s = container_of(w, struct shard, keys_work);
+	struct keys *keys;
+
+	/* Before the keys are got: later ones have it posted again. */
+	atomic_store(&s->keys_posted, false);
+	keys = rpc_keys_get(s->rpc);
+	s->rpc->server->on_keys(s, keys);
+	s->rpc->client->on_keys(s, keys);
+	keys_put(keys);
+	shard_taken(s);
+}
+
 int ulrpc_use_keys(struct ulrpc *rpc, struct ulrpc_keys *keys)
 {
 	struct keys *before;
@@ -46,6 +60,14 @@ int ulrpc_use_keys(struct ulrpc *rpc, struct ulrpc_keys *keys)
 	rpc->keys = keys_ref(keys_of(keys));
 	pthread_mutex_unlock(&rpc->wait.lock);
 	keys_put(before);
+	for (unsigned int i = 0; i < rpc->ncpts; i++) {
+		struct shard *s = &rpc->shards[i];
+
+		if (atomic_exchange(&s->keys_posted, true))
+			continue;
+		s->keys_work.fn = on_keys_work;
+		shard_give(s, &s->keys_work);
+	}
 	return 0;
 }
 

@@ -115,6 +115,9 @@ struct shard {
 	struct stat_shard *stats;
 	struct runs *runs;
 
+	struct ulnet_work keys_work; /* ulrpc_use_keys() */
+	atomic_bool keys_posted;     /* it is; any thread */
+
 	/* ulrpc_shutdown() */
 	struct ulnet_work close_work, abort_work, idle_work;
 	bool told; /* idle_work has been posted */
@@ -196,6 +199,9 @@ struct rpc_side {
 	void (*on_heard)(struct shard *s, const struct ulnet_nid *nid);
 	/* The node's NIs, or their states, have changed. */
 	void (*on_changed)(struct shard *s);
+	/* The node has other keys: ends the connections with those whom @keys
+	 * do not believe. */
+	void (*on_keys)(struct shard *s, const struct keys *keys);
 	/* ulrpc_use_rules() was called. */
 	void (*on_rules)(struct shard *s);
 };

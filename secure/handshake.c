@@ -326,7 +326,8 @@ static int meet(struct handshake *h)
 		/* A client's ticket has the certificate with it. */
 		if (SSL_session_reused(h->ssl) && until_of(h) <= time(NULL))
 			return fail_expired(h);
-		h->peer = keys_identity(certificate);
+		h->peer = keys_identity(certificate,
+					SSL_get0_verified_chain(h->ssl));
 		return h->peer ? 0
 			       : handshake_fail(h, -EACCES,
 						"the peer's certificate has no "
@@ -338,7 +339,7 @@ static int meet(struct handshake *h)
 	if (!name || !name[0] || !SSL_session_reused(h->ssl))
 		return handshake_fail(h, -EACCES,
 				      "the peer has proved nothing");
-	h->peer = identity_new(IDENTITY_CLUSTER_KEY, name, "");
+	h->peer = keys_cluster_identity(h->user.keys, name);
 	return h->peer ? 0 : handshake_fail(h, -ENOMEM, "no memory");
 }
 

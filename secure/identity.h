@@ -27,6 +27,13 @@ struct identity {
 	 * printable */
 	const char *issuer;
 	int64_t until; /* s since 1970: when the certificate ends; 0: never */
+	/* By which other keys than those that have believed it tell whether
+	 * they do, too: keys_doubt(). Digests: of the key of the authority that
+	 * a certificate goes back to (0: not known), or of a cluster's key; and
+	 * of the whole name of who has signed the certificate. */
+	uint64_t root_id, issuer_id;
+	uint8_t serial[20]; /* of the certificate; big-endian */
+	uint8_t nserial;
 	/* lists of NIDs, in the form of lnet_nidlist(3), that the certificate
 	 * may speak for, one behind the other and each with a 0 at its end;
 	 * NULL: it names none. Printable; not parsed yet */

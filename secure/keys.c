@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+
 #include "secure/tickets.h"
 
 /* bytes of a line in a file with a cluster's keys */
@@ -26,6 +28,8 @@ struct keys {
 	SSL_CTX *client, *server;
 	struct tickets *tickets; /* of the server */
 	X509_STORE *authorities; /* NULL: no certificate is believed */
+	uint64_t *roots;	 /* digests of the authorities' keys */
+	unsigned int nroots;
 	/* s since 1970: when the first certificate or revocation list ends of
 	 * those by which peers are judged, and this node's certificate */
 	int64_t until;
@@ -201,6 +205,28 @@ static int read_certificate(struct keys *k, const char *path,
 	return rc;
 }
 
+/* The beginning of a digest; 0: there is none. */
+static uint64_t id_of(const uint8_t *digest, bool good)
+{
+	return good ? load_le64(digest) : 0;
+}
+
+static uint64_t key_id(const X509 *c)
+{
+	uint8_t digest[EVP_MAX_MD_SIZE] = { 0 };
+
+	return id_of(digest,
+		     X509_pubkey_digest(c, EVP_sha256(), digest, NULL) == 1);
+}
+
+static uint64_t name_id(const X509_NAME *name)
+{
+	uint8_t digest[EVP_MAX_MD_SIZE] = { 0 };
+
+	return id_of(digest,
+		     X509_NAME_digest(name, EVP_sha256(), digest, NULL) == 1);
+}
+
 static int read_authorities(struct keys *k, const char *path,
 			    struct keys_error *err)
 {
@@ -213,8 +239,13 @@ static int read_authorities(struct keys *k, const char *path,
 		return refuse(err, -ENOMEM, "%s: no memory", path);
 	}
 	rc = read_certificates(path, all, err);
+	k->roots = calloc((size_t)sk_X509_num(all) + 1, sizeof(*k->roots));
+	if (!rc && !k->roots)
+		rc = refuse(err, -ENOMEM, "%s: no memory", path);
 	for (int i = 0; !rc && i < sk_X509_num(all); i++) {
 		X509 *c = sk_X509_value(all, i);
+
+		k->roots[k->nroots++] = key_id(c);
 
 		if (X509_check_ca(c) == 0)
 			rc = refuse(err, -EINVAL,
@@ -333,6 +364,15 @@ const char *keys_cluster(const struct keys *k, const uint8_t **key_p)
 		return NULL;
 	*key_p = k->cluster[0].key;
 	return k->cluster[0].name;
+}
+
+/* The digest of a cluster's key, which tells keys of one name apart. */
+static uint64_t cluster_id(const uint8_t *key)
+{
+	uint8_t digest[EVP_MAX_MD_SIZE] = { 0 };
+
+	return id_of(digest, EVP_Digest(key, CLUSTER_KEY_SIZE, digest, NULL,
+					EVP_sha256(), NULL) == 1);
 }
 
 const char *keys_cluster_name(const struct keys *k, unsigned int i)
@@ -499,7 +539,34 @@ static bool name_of(char *name, X509 *certificate)
 	       common_name(name, X509_get_subject_name(certificate), is_name);
 }
 
-struct identity *keys_identity(X509 *certificate)
+/* Notes by what other keys can tell that they do not believe @id. */
+static void trace_of(struct identity *id, X509 *certificate,
+		     STACK_OF(X509) * chain)
+{
+	const ASN1_INTEGER *serial = X509_get0_serialNumber(certificate);
+	int n = ASN1_STRING_length(serial), depth = sk_X509_num(chain);
+
+	if (n > 0 && (size_t)n <= sizeof(id->serial)) {
+		memcpy(id->serial, ASN1_STRING_get0_data(serial), (size_t)n);
+		id->nserial = (uint8_t)n;
+	}
+	id->issuer_id = name_id(X509_get_issuer_name(certificate));
+	if (depth > 0)
+		id->root_id = key_id(sk_X509_value(chain, depth - 1));
+}
+
+struct identity *keys_cluster_identity(const struct keys *k, const char *name)
+{
+	const uint8_t *key = keys_cluster_find(k, name, strlen(name));
+	struct identity *id =
+		key ? identity_new(IDENTITY_CLUSTER_KEY, name, "") : NULL;
+
+	if (id)
+		id->root_id = cluster_id(key);
+	return id;
+}
+
+struct identity *keys_identity(X509 *certificate, STACK_OF(X509) * chain)
 {
 	char name[IDENTITY_NAME_SIZE], issuer[IDENTITY_NAME_SIZE] = "";
 	struct identity *id = NULL;
@@ -512,10 +579,68 @@ struct identity *keys_identity(X509 *certificate)
 		identity_put(id);
 		id = NULL;
 	}
+	if (id)
+		trace_of(id, certificate, chain);
 	ERR_clear_error();
 	if (id)
 		id->until = seconds_of(X509_get0_notAfter(certificate));
 	return id;
+}
+
+/* ---- whom other keys have believed ---- */
+
+static bool is_on_list(X509_CRL *crl, const struct identity *id)
+{
+	ASN1_INTEGER *serial;
+	X509_REVOKED *entry;
+	bool there;
+
+	if (name_id(X509_CRL_get_issuer(crl)) != id->issuer_id)
+		return false;
+	serial = ASN1_INTEGER_new();
+	there = !serial || !ASN1_STRING_set(serial, id->serial, id->nserial) ||
+		X509_CRL_get0_by_serial(crl, &entry, serial) == 1;
+	ASN1_INTEGER_free(serial);
+	return there;
+}
+
+static bool is_revoked(const struct keys *k, const struct identity *id)
+{
+	STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(k->authorities);
+
+	for (int i = 0; i < sk_X509_OBJECT_num(all); i++) {
+		X509_CRL *crl =
+			X509_OBJECT_get0_X509_CRL(sk_X509_OBJECT_value(all, i));
+
+		if (crl && is_on_list(crl, id))
+			return true;
+	}
+	return false;
+}
+
+static bool has_root(const struct keys *k, uint64_t root_id)
+{
+	for (unsigned int i = 0; i < k->nroots; i++)
+		if (k->roots[i] == root_id)
+			return true;
+	return false;
+}
+
+const char *keys_doubt(const struct keys *k, const struct identity *id)
+{
+	const uint8_t *key;
+
+	if (id->kind == IDENTITY_CLUSTER_KEY) {
+		key = keys_cluster_find(k, id->name, strlen(id->name));
+		return key && cluster_id(key) == id->root_id
+			       ? NULL
+			       : "its cluster's key is not believed any more";
+	}
+	if (id->until <= time(NULL))
+		return "its certificate has ended";
+	if (!has_root(k, id->root_id))
+		return "its authority is not believed any more";
+	return is_revoked(k, id) ? "its certificate was revoked" : NULL;
 }
 
 /* ---- contexts of TLS ---- */
@@ -642,7 +767,7 @@ static int check_own(struct keys *k, const struct keys_conf *c,
 		     struct keys_error *err)
 {
 	struct keys_error why = { "" };
-	struct identity *id = keys_identity(k->certificate);
+	struct identity *id = keys_identity(k->certificate, NULL);
 	int rc = -EINVAL;
 
 	if (!id)
@@ -721,6 +846,7 @@ void keys_put(struct keys *k)
 	SSL_CTX_free(k->server);
 	tickets_free(k->tickets);
 	X509_STORE_free(k->authorities);
+	free(k->roots);
 	X509_free(k->certificate);
 	sk_X509_pop_free(k->chain, X509_free);
 	EVP_PKEY_free(k->key);

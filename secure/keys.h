@@ -60,6 +60,11 @@ struct keys *keys_ref(struct keys *k);
 /* Drops a reference. @k may be NULL. */
 void keys_put(struct keys *k);
 
+/* Returns why @k does not believe @id, whom keys have believed: it has ended,
+ * or was revoked, or what it was believed by is not in @k. A constant text;
+ * NULL: @k believes it. Cheap, as nothing is verified anew. */
+const char *keys_doubt(const struct keys *k, const struct identity *id);
+
 /* May the file @path, which has a secret key in it, be used: can nobody but its
  * owner and root read it, and does it belong to root or to the user of this
  * process? Returns 0, or what keys_load() would return. */
@@ -105,8 +110,12 @@ const uint8_t *keys_cluster_find(const struct keys *k, const void *name,
  */
 int64_t keys_until(const struct keys *k, struct x509_st *certificate,
 		   struct stack_st_X509 *chain);
-/* Returns whom a certificate names. NULL: there is no memory, or the
- * certificate has no name. */
-struct identity *keys_identity(struct x509_st *certificate);
+/* Returns whom a certificate names, which was believed by @chain; NULL: that is
+ * not known. NULL: there is no memory, or the certificate has no name. */
+struct identity *keys_identity(struct x509_st *certificate,
+			       struct stack_st_X509 *chain);
+/* Returns whoever has the key @name of the cluster. NULL: there is no memory,
+ * or no such key. */
+struct identity *keys_cluster_identity(const struct keys *k, const char *name);
 
 #endif

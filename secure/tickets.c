@@ -112,7 +112,7 @@ static struct identity *whose(SSL *ssl, SSL_SESSION *s, int64_t *until_p)
 		return NULL;
 	*until_p = keys_until(user->keys, certificate,
 			      SSL_get_peer_cert_chain(ssl));
-	return keys_identity(certificate);
+	return keys_identity(certificate, SSL_get0_verified_chain(ssl));
 }
 
 /* Takes what is needed of @s. NULL: no memory, or it is of no use. */

@@ -45,8 +45,10 @@ ULNET_EXPORT int ulrpc_keys_load(const struct ulrpc_keys_conf *conf,
 /* NULL is fine. */
 ULNET_EXPORT void ulrpc_keys_put(struct ulrpc_keys *keys);
 /* From now on handshakes of @rpc begin with @keys, to which it takes a
- * reference of its own. Connections that exist go on until they are made again.
- * -ENOKEY: RPC was opened without keys. Never waits. */
+ * reference of its own. Connections that exist go on, but soon end if @keys do
+ * not believe the peer: its certificate was revoked, or has ended, or its
+ * authority, or its cluster's key, is not among them. -ENOKEY: RPC was opened
+ * without keys. Never waits. */
 ULNET_EXPORT int ulrpc_use_keys(struct ulrpc *rpc, struct ulrpc_keys *keys);
 
 #ifdef __cplusplus

@@ -17,6 +17,7 @@
 #include "rpc/client/shake.h"
 #include "rpc/control.h"
 #include "rpc/conn_event.h"
+#include "rpc/keys.h"
 #include "rpc/run.h"
 #include "rpc/sealed.h"
 #include "rpc/wire/wire.h"
@@ -463,6 +464,20 @@ void imports_on_end(struct shard *s, const struct conn_event *end)
 	primary = primary_of(s, &peer->nid);
 	imports_for_each_at (imp, s->imports, &primary)
 		import_conn_loss(imp, peer);
+}
+
+/* Connections with servers that are not believed any more are made again, which
+ * fails with the reason. A server that has come back by a ticket has not shown
+ * its authority, and has to do so. */
+void imports_on_keys(struct shard *s, const struct keys *keys)
+{
+	struct import *imp, *next;
+
+	if (!s->imports)
+		return;
+	list_for_each_entry_safe (imp, next, &s->imports->all, link)
+		if (imp->sealed && keys_doubt(keys, imp->sealed->who))
+			import_lost(imp, imp->epoch);
 }
 
 /* ---- gauges ---- */

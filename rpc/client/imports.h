@@ -120,6 +120,8 @@ void imports_renew_nid(struct import *imp);
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
 /* rpc_side.on_conn_event: connections of the LND have ended, or are silent. */
 void imports_on_end(struct shard *s, const struct conn_event *end);
+/* rpc_side.on_keys. */
+void imports_on_keys(struct shard *s, const struct keys *keys);
 
 /* @call, which holds a slot, is about to end without an answer: tells the
  * server at the end of this turn. */

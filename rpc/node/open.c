@@ -47,6 +47,7 @@ static const struct rpc_side client_side = {
 	.unsealed = import_unsealed,
 	.on_heard = imports_on_sign,
 	.on_conn_event = imports_on_end,
+	.on_keys = imports_on_keys,
 };
 
 static const struct rpc_side server_side = {
@@ -57,6 +58,7 @@ static const struct rpc_side server_side = {
 	.unsealed = export_unsealed,
 	.on_conn_event = suspects_on_conn_event,
 	.on_changed = notifier_begin,
+	.on_keys = exports_on_keys,
 	.on_rules = exports_on_rules,
 };
 

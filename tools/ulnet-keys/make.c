@@ -353,7 +353,7 @@ static int old_nids(const struct make *m, const char *path,
 
 	if (rc)
 		return rc;
-	*id_p = keys_identity(c);
+	*id_p = keys_identity(c, NULL);
 	X509_free(c);
 	if (!*id_p)
 		return complain(m, "%s: a certificate without a name", path);

@@ -82,7 +82,7 @@ static void print_certificate(const struct identity *id, X509 *c)
 
 static int show_certificate(const char *who, const char *path, X509 *c)
 {
-	struct identity *id = keys_identity(c);
+	struct identity *id = keys_identity(c, NULL);
 
 	if (!id)
 		return complain(who, path, "a certificate without a name");

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "rpc/control.h"
+#include "rpc/keys.h"
 #include "rpc/rules.h"
 #include "rpc/wire/wire.h"
 #include "secure/identity.h"
@@ -320,6 +322,45 @@ void export_vanished(struct exports *x, struct export *e)
 		      "its connection was lost, and it cannot be reached");
 }
 
+/* Its keys, or this node's, do not prove any more who the client is. */
+static void export_cut(struct exports *x, struct export *e, const char *why)
+{
+	stat_count(x->shard, RPC_STAT_clients_cut);
+	export_forget(x, e, why);
+}
+
+static const char *export_doubt(const struct export *e, const struct keys *keys)
+{
+	const struct sealed *sd = export_seal(e);
+
+	return sd ? keys_doubt(keys, sd->who) : NULL;
+}
+
+void exports_on_keys(struct shard *s, const struct keys *keys)
+{
+	struct exports *x = s->exports;
+	struct export *e, *next;
+
+	if (!x || x->closing)
+		return;
+	sessions_on_keys(&x->sessions, keys);
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		list_for_each_entry_safe (e, next, &x->silent[i], link) {
+			const char *why = export_doubt(e, keys);
+
+			if (why)
+				export_cut(x, e, why);
+		}
+}
+
+/* Has the certificate of the client ended? */
+static bool export_has_ended(const struct export *e)
+{
+	const struct sealed *sd = export_seal(e);
+
+	return sd && sd->who->until && sd->who->until <= time(NULL);
+}
+
 static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 {
 	struct list *silent = &x->silent[clock];
@@ -340,6 +381,10 @@ static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 		if (now - export_silent_since(x, e) >
 		    export_silence_max(x, e, now)) {
 			export_forget(x, e, "silent for its lease");
+			continue;
+		}
+		if (export_has_ended(e)) {
+			export_cut(x, e, "its certificate has ended");
 			continue;
 		}
 		records_trim(&e->records, now);

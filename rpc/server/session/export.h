@@ -274,6 +274,8 @@ struct share *export_share(struct exports *x, struct export *e,
 /* What was found out about the calls that the client of @e may make to the
  * services on @portals, which are bits, does not hold any more. */
 void export_judge_anew(struct export *e, uint64_t portals);
+/* rpc_side.on_keys. */
+void exports_on_keys(struct shard *s, const struct keys *keys);
 /* rpc_side.on_rules: takes the node's rules. */
 void exports_on_rules(struct shard *s);
 

@@ -48,6 +48,15 @@ void session_drop(struct sessions *ss, struct session *se)
 	free(se);
 }
 
+void sessions_on_keys(struct sessions *ss, const struct keys *keys)
+{
+	struct session *se, *next;
+
+	list_for_each_entry_safe (se, next, &ss->young, link)
+		if (se->sealed && keys_doubt(keys, se->sealed->who))
+			session_drop(ss, se);
+}
+
 void session_give(struct sessions *ss, struct session *se, struct export *e)
 {
 	session_grown(ss, se);
@@ -218,16 +227,28 @@ static void shake_refuse(struct sessions *ss, const struct ulnet_event *ev,
 
 /* ---- the handshake ---- */
 
-static void log_refused(struct sessions *ss, const struct session *se,
-			const struct ulnet_event *ev)
+static void session_refuse(struct sessions *ss, struct session *se,
+			   const struct ulnet_event *ev, const char *why)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
+	se->refused = true;
 	stat_count(ss->shard, RPC_STAT_handshakes_refused);
 	if (rpc_may_log(&ss->logged_at, shard_now(ss->shard)))
 		lnet_log(LNET_LOG_WARN, "rpc", "client %s is refused: %s",
-			 lnet_nid_format(&ev->source, nid, sizeof(nid)),
-			 handshake_error(se->h));
+			 lnet_nid_format(&ev->source, nid, sizeof(nid)), why);
+}
+
+/* Why the client of @se, which is proved, is not believed by the keys that the
+ * node has now: they may have come after the handshake began. NULL: it is. */
+static const char *session_doubt(const struct sessions *ss,
+				 const struct session *se)
+{
+	struct keys *keys = rpc_keys_get(ss->shard->rpc);
+	const char *why = keys_doubt(keys, handshake_peer(se->h));
+
+	keys_put(keys);
+	return why;
 }
 
 /* The client is proved: makes the keys of the connection. Without memory the
@@ -249,16 +270,20 @@ static void session_feed(struct sessions *ss, struct session *se,
 			 const struct wire_shake *m)
 {
 	size_t n = view_length(m->piece);
+	const char *why;
 
 	se->taken += (uint32_t)n;
 	if (handshake_feed(se->h, m->piece.p, n)) {
-		se->refused = true;
-		log_refused(ss, se, ev);
+		session_refuse(ss, se, ev, handshake_error(se->h));
 	} else if (handshake_is_done(se->h) && !se->sealed) {
 		door_proved(&ss->door, &ev->source);
 		if (handshake_was_resumed(se->h))
 			stat_count(ss->shard, RPC_STAT_handshakes_resumed);
-		session_prove(ss, se);
+		why = session_doubt(ss, se);
+		if (why)
+			session_refuse(ss, se, ev, why);
+		else
+			session_prove(ss, se);
 	}
 }
 

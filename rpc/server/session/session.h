@@ -90,6 +90,8 @@ void session_on_shake(struct sessions *ss, const struct ulnet_event *ev,
 int session_open(struct sessions *ss, struct session *se,
 		 const struct ulnet_event *ev, void *record, size_t length,
 		 struct opened *o);
+/* Forgets those without an export whom @keys do not believe. */
+void sessions_on_keys(struct sessions *ss, const struct keys *keys);
 /* From now on the session @se, which had no export, belongs to @e. */
 void session_give(struct sessions *ss, struct session *se, struct export *e);
 /* Frees the session with its keys. */

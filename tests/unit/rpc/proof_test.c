@@ -379,3 +379,157 @@ Test(proof, asked_for_later)
 	ulrpc_client_close(g->serve.client);
 	proof_rig_free(g);
 }
+
+/* ---- other keys ---- */
+
+/* From now on node @i, which is "a" or "b", has the keys of @f. */
+static void renew(struct proof_rig *g, unsigned int i, struct folder *f,
+		  bool revoked)
+{
+	struct ulrpc_keys_conf files = { .authority = in(f, "authority.crt") };
+	struct ulrpc_keys *keys;
+	char why[256];
+
+	files.certificate = in(f, i == SERVER ? "b.crt" : "a.crt");
+	files.key = in(f, i == SERVER ? "b.key" : "a.key");
+	if (revoked)
+		files.revoked = in(f, "revoked.crl");
+	cr_assert_eq(ulrpc_keys_load(&files, &keys, why, sizeof(why)), 0, "%s",
+		     why);
+	cr_assert_eq(ulrpc_use_keys(g->serve.rpc[i], keys), 0);
+	ulrpc_keys_put(keys);
+	lnet_sim_run(g->serve.sim, MSEC);
+}
+
+static struct proof_rig *connected(unsigned int cpts)
+{
+	struct proof_rig *g = proof_rig_new(cpts, "a", ULRPC_FLAVOUR_AUTH);
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	proof_client(g, &conf);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	return g;
+}
+
+/* A client that was connected asks again, until its deadline. */
+static void is_out(struct proof_rig *g)
+{
+	struct called c = who(g, "hello", 6);
+
+	cr_assert_neq(c.outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_neq(c.outcome.execution, ULRPC_EXECUTED);
+	cr_assert_eq(g->runs, 0);
+}
+
+static void disconnect(struct proof_rig *g)
+{
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
+/* A connection whose two sides are still believed goes on. */
+Test(proof, the_same_keys_anew)
+{
+	struct proof_rig *g = connected(4);
+
+	renew(g, SERVER, g->folder, false);
+	renew(g, CALLER, g->folder, false);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_handshakes_begun),
+		     1);
+	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_clients_cut), 0);
+	disconnect(g);
+}
+
+/* Ends all connections with who was revoked, at once. */
+static void revoked_is_cut(unsigned int cpts)
+{
+	struct proof_rig *g = connected(cpts);
+
+	cr_assert_eq(make_revoked(&g->folder->make, "a"), 0);
+	g->runs = 0;
+	renew(g, SERVER, g->folder, true);
+	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_clients_cut), 1);
+	is_out(g);
+	disconnect(g);
+}
+
+Test(proof, revoked_while_connected)
+{
+	revoked_is_cut(1);
+	revoked_is_cut(4);
+}
+
+/* Another one was: this one is not cut off. */
+Test(proof, another_one_was_revoked)
+{
+	struct proof_rig *g = connected(1);
+
+	cr_assert_eq(make_node(&g->folder->make, "c"), 0);
+	cr_assert_eq(make_revoked(&g->folder->make, "c"), 0);
+	renew(g, SERVER, g->folder, true);
+	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_clients_cut), 0);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	disconnect(g);
+}
+
+/* The authority of before is not believed any more. */
+Test(proof, another_authority_while_connected)
+{
+	struct proof_rig *g = connected(1);
+	struct folder *other = folder_of_two();
+
+	g->runs = 0;
+	renew(g, SERVER, other, false);
+	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_clients_cut), 1);
+	is_out(g);
+	disconnect(g);
+	folder_end(other);
+}
+
+/* The client does not believe the server any more. */
+Test(proof, another_authority_of_the_client)
+{
+	struct proof_rig *g = connected(1);
+	struct folder *other = folder_of_two();
+
+	g->runs = 0;
+	renew(g, CALLER, other, false);
+	is_out(g);
+	disconnect(g);
+	folder_end(other);
+}
+
+/* Who comes back by a ticket can be cut off, too. */
+Test(proof, revoked_after_a_ticket)
+{
+	struct proof_rig *g = connected(1);
+
+	lnet_sim_run(g->serve.sim, 400 * SEC);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_handshakes_resumed),
+		     1);
+	renew(g, SERVER, g->folder, false);
+	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_clients_cut), 0);
+	cr_assert_eq(make_revoked(&g->folder->make, "a"), 0);
+	g->runs = 0;
+	renew(g, SERVER, g->folder, true);
+	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_clients_cut), 1);
+	is_out(g);
+	disconnect(g);
+}
+
+/* A certificate that ends also ends the connection, within a keepalive. */
+Test(proof, ends_while_connected)
+{
+	struct proof_rig *g = connected(1);
+	struct exports *x = g->serve.rpc[SERVER]->shards[0].exports;
+	uint32_t pos = 0;
+	struct session *se = id_walk(&x->sessions.table, &pos);
+
+	se->sealed->who->until = time(NULL) - 1;
+	lnet_sim_run(g->serve.sim, 20 * SEC);
+	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_clients_cut), 1);
+	disconnect(g);
+}

@@ -225,7 +225,7 @@ static X509 *certificate_of(const char *cn, size_t ncn, int type,
 
 static void named(const char *want, X509 *c)
 {
-	struct identity *id = keys_identity(c);
+	struct identity *id = keys_identity(c, NULL);
 
 	if (want) {
 		cr_assert(id, "%s", want);
@@ -269,7 +269,7 @@ Test(keys, names)
 static void speaks_for(const char *want, const char *uri, size_t n)
 {
 	X509 *c = certificate_of(TEXT("common"), GEN_URI, uri, n);
-	struct identity *id = keys_identity(c);
+	struct identity *id = keys_identity(c, NULL);
 
 	cr_assert(id);
 	cr_expect_eq(id->nnids, want ? 1 : 0);
