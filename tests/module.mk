@@ -706,7 +706,7 @@ page_tests = %D%/architecture_check.sh %D%/example_check.sh %D%/log_check.sh \
 dist_check_SCRIPTS += $(page_tests)
 TESTS += $(page_tests)
 EXTRA_DIST += %D%/install/tutorial.sh %D%/install/readme.sh
-EXTRA_DIST += %D%/install/ledger.sh
+EXTRA_DIST += %D%/install/builds.sh %D%/install/ledger.sh
 EXTRA_DIST += %D%/model/exactly_once.pml %D%/model/exactly_once.sh
 
 # lnetd and lnetctl, as their users see them.

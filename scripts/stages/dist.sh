@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Checks that make dist packs all of the tree, and that what it packs builds. For
-# sourcing by ./check.
+# Checks that make dist packs all of the tree, and that what it packs builds; with --long
+# also that builds with and without TLS call each other. For sourcing by ./check.
 stage dist touched '^[ADR] |^. (configure|m4/|(.*/)?(Makefile\.am|module\.mk))'
 
 # Tests that read files of the tree. Other tests would say nothing new of a copy of the
@@ -53,8 +53,22 @@ check_distributed() {
 		{ ! grep .; } && test -s "$logs/tree_files"
 }
 
+# As far as their settings allow.
+builds_talk() {
+	cd "$BUILD/release" &&
+		srcdir=$SRC bash "$SRC/tests/install/builds.sh" "$BUILD/notls"
+}
+
+builds_together() {
+	configure notls gcc --enable-werror --without-tls &&
+		step "build without TLS" tree_make notls all &&
+		step "build with TLS" tree_make release all &&
+		step "builds with and without TLS call each other" builds_talk
+}
+
 stage_dist() {
 	release_configure || return 0
 	step "make distcheck" check_dist || return 0
 	step "all files are distributed" check_distributed || true
+	[ $long = no ] || builds_together || true
 }

@@ -114,6 +114,11 @@ ping 1 --keys "$dir/more" --as c
 has err 'revoked'
 stop_lnetd server
 
+# Nobody is there, or, which looks the same, a server that knows no handshakes.
+run 1 timeout 100 "$rpcping" "${client[@]}" --keys "$keys" --as b --deadline 0.5 \
+	--count 1 127.0.0.9@tcp
+has err 'is it of a release that knows no keys'
+
 # Mistakes.
 ping 2 --flavour auth
 has err 'keys is missing'

@@ -269,7 +269,8 @@ static void report_new_losses(const struct rpcping *p)
 	for (unsigned int i = 0; i < p->nloads; i++) {
 		way_out(p, &p->options.targets[i], way, sizeof(way));
 		report_losses(p->options.targets[i].text, way,
-			      port ? port : NODE_DEFAULT_PORT, &p->now[i],
+			      port ? port : NODE_DEFAULT_PORT,
+			      p->options.keys.folder, &p->now[i],
 			      &p->before[i]);
 	}
 }

@@ -248,9 +248,10 @@ void report_live_end(void);
 
 /* Prints to stderr each reason for which calls to @target were lost in @now,
  * but none in @before: so each is printed once. @way: by which interface they
- * went out, or "". @port: the port on which the target should listen. */
+ * went out, or "". @port: the port on which the target should listen. @keys:
+ * calls are made with keys. */
 void report_losses(const char *target, const char *way, unsigned int port,
-		   const struct load_stats *now,
+		   bool keys, const struct load_stats *now,
 		   const struct load_stats *before);
 
 /* The functions below print to stdout. */

@@ -147,6 +147,13 @@ static void hint_unreachable(const char *target, unsigned int port)
 			port);
 }
 
+/* A server of a release without handshakes takes one for damage. */
+static void hint_handshake(void)
+{
+	fprintf(stderr, "rpcping: or is it of a release that knows no keys? "
+			"It does not answer those who have some\n");
+}
+
 /* Did calls end so because nothing came back? */
 static bool is_silence(unsigned int kind)
 {
@@ -154,7 +161,7 @@ static bool is_silence(unsigned int kind)
 }
 
 void report_losses(const char *target, const char *way, unsigned int port,
-		   const struct load_stats *now,
+		   bool keys, const struct load_stats *now,
 		   const struct load_stats *before)
 {
 	for (unsigned int i = 0; i < LOAD_LOSSES; i++) {
@@ -170,6 +177,8 @@ void report_losses(const char *target, const char *way, unsigned int port,
 			fprintf(stderr, "rpcping: calls go out by %s\n", way);
 		if (i == ULRPC_CAUSE_UNREACHABLE)
 			hint_unreachable(target, port);
+		if (i == ULRPC_CAUSE_UNREACHABLE && keys)
+			hint_handshake();
 	}
 }
 
