@@ -379,6 +379,10 @@ static void talk(struct talk *t)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const enum ulrpc_flavour flavours[] = { ULRPC_FLAVOUR_AUTH,
+						       ULRPC_FLAVOUR_INTEGRITY,
+						       ULRPC_FLAVOUR_PRIVACY,
+						       ULRPC_FLAVOUR_PRIVACY };
 	struct talk *t;
 
 	if (size < 1 + CALLS)
@@ -387,7 +391,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	BUG_ON(!t);
 	lnet_log_set(LNET_LOG_ERR, unheard, NULL);
 	t->cluster = data[0] & 1;
-	t->flavour = data[0] & 2 ? ULRPC_FLAVOUR_INTEGRITY : ULRPC_FLAVOUR_AUTH;
+	t->flavour = flavours[data[0] >> 1 & 3];
 	t->before = data + 1;
 	t->input = data + 1 + CALLS;
 	t->end = data + size;
