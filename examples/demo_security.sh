@@ -28,14 +28,38 @@ begin() {
 	die "$1 is not ready"
 }
 
-# captured TEXT: how often is that in what went by?
+# captured TEXT: in how many lines of what went by is that?
 captured() {
-	grep -oaF -- "$1" capture | wc -l
+	show grep -c "$1" capture
+	grep -ac -- "$1" capture >output
+	sed 's/^/  /' output
 }
 
-free_port
-behind=$port
-free_port
+# serve ARGUMENT...: the service, behind somebody who reads all that goes by.
+serve() {
+	free_port
+	behind=$port
+	free_port
+	begin tap "$examples/tap.pl" 127.0.0.1 "$port" "$behind" capture
+	show doorman --keys keys --as server "$@" serve "$nid"
+	begin server doorman --port "$behind" --keys keys --as server "$@" \
+		serve "$nid"
+}
+
+end_service() {
+	exec {input}>&- # the server's
+	wait "${pids[server]}" || die "doorman: exit status $?"
+	kill "${pids[tap]}"
+	wait "${pids[tap]}"
+	nothing_left "${pids[@]}"
+	rm -f ./*.input
+}
+
+# call STATUS TEXT ARGUMENT...
+call() {
+	run "$1" 9 doorman --port "$port" "${@:3}" call "$nid" "$2"
+}
+
 nid=127.0.0.1@tcp
 word=swordfish
 
@@ -45,35 +69,39 @@ run 0 9 ulnet-keys --dir keys node server alice bob
 
 say "A service that only those can call who have keys of this authority. Somebody on
 the way reads all that goes by: examples/tap.pl."
-begin tap "$examples/tap.pl" 127.0.0.1 "$port" "$behind" capture
-show doorman --keys keys --as server serve "$nid"
-begin server doorman --port "$behind" --keys keys --as server serve "$nid"
+serve
 
 say "Who has no keys is refused, and so is a namesake with keys of his own making."
-run 1 9 doorman --port "$port" call "$nid" "let me in"
+call 1 "let me in"
 has "^refused: .*flavour auth"
 run 0 0 ulnet-keys --dir made authority our-site
 run 0 0 ulnet-keys --dir made node alice
-run 1 9 doorman --port "$port" --keys made --as alice call "$nid" "let me in"
+call 1 "let me in" --keys made --as alice
 has "^refused: .*certificate is not believed"
 
 say "Alice and Bob are let in, and the service knows who they are."
-run 0 9 doorman --port "$port" --keys keys --as alice call "$nid" \
-	"the word is $word"
+call 0 "the word is $word" --keys keys --as alice
 has "^welcome, alice$"
-run 0 9 doorman --port "$port" --keys keys --as bob call "$nid" \
-	"I have forgotten it"
+call 0 "I have forgotten it" --keys keys --as bob
 has "^welcome, bob$"
 say "What the service has heard:"
 sed 's/^/  /' server.said
 
 say "What is on the way cannot be changed, or sent again; but it can be read:"
-show grep -c "$word" capture
-echo "  $(captured "$word")"
-[ "$(captured "$word")" -ge 1 ] || die "the capture has no '$word'"
+captured "$word"
+has '^[1-9]'
+end_service
 
-exec {input}>&- # the server's
-wait "${pids[server]}" || die "doorman: exit status $?"
-kill "${pids[tap]}"
-wait "${pids[tap]}"
-nothing_left "${pids[@]}"
+say "With privacy nobody can read it. The capture has what went by, but no word of it:"
+serve --flavour privacy
+call 0 "the word is $word" --keys keys --as alice
+has "^welcome, alice$"
+tail -n 1 server.said | sed 's/^/  /'
+captured "$word"
+has '^0$'
+captured welcome
+has '^0$'
+show stat -c "%s bytes" capture
+stat -c "  %s bytes" capture
+[ "$(stat -c %s capture)" -gt 1000 ] || die "nothing was captured"
+end_service

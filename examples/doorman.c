@@ -6,7 +6,8 @@
  *	doorman --keys keys --as alice call 127.0.0.1@tcp "swordfish"
  *
  * ulnet-keys(8) makes the folder "keys". Without --keys nobody is known, and
- * everybody may call.
+ * everybody may call. With "--flavour privacy" nobody on the way can read what
+ * is said, either.
  */
 #include <err.h>
 #include <getopt.h>
@@ -19,6 +20,7 @@
 struct options {
 	unsigned int port;
 	const char *folder, *name; /* NULL: none */
+	enum ulrpc_flavour flavour;
 };
 
 static void check(int rc, const char *what)
@@ -94,7 +96,10 @@ static int serve(const struct options *o, const char *nids)
 {
 	struct ulrpc_method_conf say = { .name = "say", .handler = on_say };
 	struct ulrpc_service_conf conf = {
-		.name = "doorman", .methods = &say, .nmethods = 1
+		.name = "doorman",
+		.methods = &say,
+		.nmethods = 1,
+		.flavour = o->flavour,
 	};
 	struct lnet *node;
 	struct ulrpc *rpc = open_node(o, nids, &node);
@@ -117,6 +122,7 @@ static int call(const struct options *o, const char *nid, const char *said)
 		.nids = &server,
 		.nnids = 1,
 		.service = "doorman",
+		.flavour = o->flavour,
 		/* or another client could take its place */
 		.server = o->folder ? "server" : NULL,
 	};
@@ -148,8 +154,19 @@ static int call(const struct options *o, const char *nid, const char *said)
 
 static _Noreturn void usage(void)
 {
-	errx(2, "usage: [--port PORT] [--keys DIR --as NAME] serve NID | "
-		"call NID TEXT");
+	errx(2, "usage: [--port PORT] [--keys DIR --as NAME] [--flavour F] "
+		"serve NID | call NID TEXT");
+}
+
+static enum ulrpc_flavour flavour_of(const char *name)
+{
+	enum ulrpc_flavour f = ULRPC_FLAVOUR_NONE;
+
+	while (f < ULRPC_FLAVOUR_PRIVACY && strcmp(ulrpc_flavour_name(f), name))
+		f++;
+	if (strcmp(ulrpc_flavour_name(f), name) != 0)
+		errx(2, "--flavour %s: none, auth, integrity or privacy", name);
+	return f;
 }
 
 int main(int argc, char **argv)
@@ -158,6 +175,7 @@ int main(int argc, char **argv)
 		{ "port", required_argument, NULL, 'p' },
 		{ "keys", required_argument, NULL, 'k' },
 		{ "as", required_argument, NULL, 'a' },
+		{ "flavour", required_argument, NULL, 'f' },
 		{ 0 },
 	};
 	struct options o = { .port = 9988 }; /* 988, the usual one, is root's */
@@ -170,6 +188,8 @@ int main(int argc, char **argv)
 			o.folder = optarg;
 		else if (option == 'a')
 			o.name = optarg;
+		else if (option == 'f')
+			o.flavour = flavour_of(optarg);
 		else
 			usage();
 	}
