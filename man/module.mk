@@ -135,6 +135,7 @@ dist_man_MANS += %D%/man3/lnet_peer_watch_add.3
 dist_man_MANS += %D%/man3/lnet_peer_watch_del.3
 dist_man_MANS += %D%/man3/lnet_peers.3
 dist_man_MANS += %D%/man3/lnet_rules_parse.3
+dist_man_MANS += %D%/man3/lnet_send_suspect.3
 dist_man_MANS += %D%/man3/lnet_tell.3
 dist_man_MANS += %D%/man3/lnet_peer_add.3
 dist_man_MANS += %D%/man3/lnet_peer_del.3

@@ -176,6 +176,15 @@ void conn_event_suspect(struct shard *s, const struct ulnet_nid *local,
 		conn_event_post(s, (unsigned int)cpt, &event);
 }
 
+void conn_event_suspect_send(struct shard *s, struct ulnet_md_handle md,
+			     const struct ulnet_nid *nid)
+{
+	if (!has_rails(s, nid))
+		return;
+	stat_count(s, RPC_STAT_rails_suspected);
+	lnet_send_suspect(s->node, s->cpt, md);
+}
+
 static void conn_event_on_disconnected(struct ulnet_peer_watch *watch,
 				       const struct ulnet_id *peer)
 {

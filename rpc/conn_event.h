@@ -48,5 +48,9 @@ void conn_event_heard(struct shard *s, const struct ulnet_nid *nid);
 void conn_event_suspect(struct shard *s, const struct ulnet_nid *local,
 			const struct ulnet_id *peer,
 			const struct ulnet_nid *hop);
+/* The same for a message to @nid that LNet is still sending from @md, so that
+ * its path is not known. */
+void conn_event_suspect_send(struct shard *s, struct ulnet_md_handle md,
+			     const struct ulnet_nid *nid);
 
 #endif

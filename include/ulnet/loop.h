@@ -177,6 +177,11 @@ ULNET_EXPORT int lnet_tell(struct lnet *node, unsigned int cpt,
 ULNET_EXPORT void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 				    const struct ulnet_nid *local,
 				    const struct ulnet_id *peer);
+/* The same for the path of the message that is being sent from @md: the LND has
+ * it, and no SEND has said yet where it went. Without effect if there is no
+ * such message, or if another CPT sends it. Owner of @cpt, the CPT of @md. */
+ULNET_EXPORT void lnet_send_suspect(struct lnet *node, unsigned int cpt,
+				    struct ulnet_md_handle md);
 
 /* To be called in the handler of a PUT event: the sender gets no ACK, as if the
  * message were lost, so that it may send the message again. For a layer that

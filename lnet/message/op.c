@@ -39,6 +39,25 @@ static void op_put(struct lnet_op *op)
 	cpt_ended_one(cpt);
 }
 
+bool op_path(const struct lnet_cpt *cpt, uint64_t md, struct ulnet_nid *local,
+	     struct ulnet_id *hop)
+{
+	const struct lnet_md *m = id_lookup(&portal_cpt(cpt)->mds, md);
+	const struct list *l;
+
+	for (l = m ? m->ops.next : NULL; m && l != &m->ops; l = l->next) {
+		const struct msg_out *req =
+			&container_of(l, struct lnet_op, link)->msg;
+
+		if (out_where(req) != cpt || req->fsm.state != OUT_LND)
+			continue;
+		*local = req->ni->lnd.nid;
+		*hop = (struct ulnet_id){ req->lpni->nid, req->lnd.next_pid };
+		return true;
+	}
+	return false;
+}
+
 /* ---- events ---- */
 
 /* Sets the path of the event to the path of the last attempt, which need not be

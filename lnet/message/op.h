@@ -70,6 +70,11 @@ struct op_args {
 /* As LNetPut(3) or LNetGet(3), on the CPT of the MD. */
 int op_begin(struct lnet_cpt *cpt, const struct op_args *args);
 
+/* Sets *@local and *@hop to the path of the request of the MD @md that the LND
+ * of @cpt has. False: there is none. */
+bool op_path(const struct lnet_cpt *cpt, uint64_t md, struct ulnet_nid *local,
+	     struct ulnet_id *hop);
+
 /* Gives @msg, an ACK or a REPLY, to its operation. Returns STAT_COUNT, or the
  * counter of the reason for which @msg must be dropped. If @msg is a REPLY, it
  * is then received, and op_replied() must be called. */

@@ -3,6 +3,7 @@
  * fallen silent; ulnet/loop.h has the contract. Each CPT tells the watches that
  * were added on it. */
 #include "lnet/discovery/discovery.h"
+#include "lnet/message/op.h"
 #include "lnet/message/reroute.h"
 #include "lnet/net/net.h"
 #include "lnet/node/node.h"
@@ -217,20 +218,37 @@ static void watches_changed(struct lnet_cpt *cpt)
 	watches_tell(cpt, NULL, WATCH_CHANGED);
 }
 
+static void path_suspect(struct lnet_cpt *cpt, const struct ulnet_nid *local,
+			 const struct ulnet_id *peer)
+{
+	struct lnet_ni *ni;
+
+	if (cpt->closing)
+		return;
+	ni = config_ni(cpt->config, local);
+	if (!ni)
+		return;
+	reroute_silent(ni, cpt, peer, SUSPECTED_AFTER);
+	disc_gateway_suspect(cpt, &peer->nid);
+}
+
 void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 		       const struct ulnet_nid *local,
 		       const struct ulnet_id *peer)
 {
-	struct lnet_ni *ni;
-
 	node_check_owner(node, cpt, "lnet_peer_suspect");
-	if (node->cpt[cpt]->closing)
-		return;
-	ni = config_ni(node->cpt[cpt]->config, local);
-	if (!ni)
-		return;
-	reroute_silent(ni, node->cpt[cpt], peer, SUSPECTED_AFTER);
-	disc_gateway_suspect(node->cpt[cpt], &peer->nid);
+	path_suspect(node->cpt[cpt], local, peer);
+}
+
+void lnet_send_suspect(struct lnet *node, unsigned int cpt,
+		       struct ulnet_md_handle md)
+{
+	struct ulnet_nid local;
+	struct ulnet_id hop;
+
+	node_check_owner(node, cpt, "lnet_send_suspect");
+	if (op_path(node->cpt[cpt], md.cookie, &local, &hop))
+		path_suspect(node->cpt[cpt], &local, &hop);
 }
 
 void upcall_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)

@@ -133,7 +133,9 @@ static void batch_suspect(struct batch *p)
 {
 	const struct ulnet_id peer = { p->target, p->peer.pid };
 
-	if (!p->suspect && !p->sending)
+	if (!p->suspect && p->sending)
+		conn_event_suspect_send(p->shard, p->send_md, &p->peer.nid);
+	else if (!p->suspect)
 		conn_event_suspect(p->shard, &p->local, &peer, &p->hop);
 	p->suspect = true;
 }

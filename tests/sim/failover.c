@@ -719,10 +719,10 @@ static void run_to_failure(struct load *l)
 static const struct limit *limit_of(const struct failure *f,
 				    const struct setup *setup)
 {
-	/* The limit for RDMA devices, whatever fails: LNet hears of a silent
-	 * path after 300 to 400 ms, and asks after the calls under way only
-	 * then; a device that was removed is looked for once a second. */
-	static const struct limit devices = { 1100, 2100, 0 };
+	/* The limit for RDMA devices, whatever fails: a device that was removed
+	 * is looked for once a second, and an attempt to connect that meets
+	 * silence takes about as long as a ping waits. */
+	static const struct limit devices = { 150, 3200, 0 };
 
 	if (setup->verbs && setup->rail == VERBS)
 		return &devices;
@@ -828,10 +828,8 @@ static unsigned int moment_limit(const struct failure *f,
 	bool silent = f->fail == silence || f->fail == requests_lost ||
 		      f->fail == replies_lost;
 
-	/* A device keeps what was sent until it gives up, after 300 to 400 ms.
-	 */
 	if (setup->verbs && setup->rail == VERBS)
-		return silent ? 600 : 100;
+		return 100;
 	/* The caller is told, but of the two ways to the server's other NI one
 	 * is cut, of which nobody is told. */
 	if (setup->nets == 1 && setup->listens && crosses)

@@ -199,3 +199,45 @@ Test(silence, suspected_while_closing)
 	cr_assert_lt(peer_health(sim, 0), 1000);
 	rails_end(sim);
 }
+
+struct sending {
+	struct lnet *node;
+	struct ulnet_md_handle md;
+};
+
+static int suspect_sending(void *arg)
+{
+	const struct sending *s = arg;
+
+	lnet_send_suspect(s->node, 0, s->md);
+	return 0;
+}
+
+/* The path of a message is suspected while the LND has it, not before, and not
+ * when it was sent. */
+Test(silence, suspected_while_sending)
+{
+	static const struct ulnet_sim_link stuck = { .latency = MSEC,
+						     .connect = MSEC,
+						     .stall = LNET_SIM_ALWAYS };
+	struct lnet_sim *sim = connected();
+	struct sending s = { .node = lnet_sim_node(sim, 0) };
+	struct ulnet_md umd = md_of(source, 10, 0, NULL);
+
+	umd.timeout = 1000000;
+	paths_are(sim, mine[0], theirs[0], &stuck);
+	s.md = bind_md(s.node, &umd);
+	cr_assert_eq(lnet_call(s.node, 0, suspect_sending, &s), 0);
+	silences(sim, 0);
+	cr_assert_eq(LNetPut(nid_of(mine[0]), s.md, LNET_NOACK_REQ,
+			     id_of(theirs[0]), PORTAL, BITS, 0, 0),
+		     0);
+	lnet_sim_run(sim, 10 * MSEC);
+	cr_assert_eq(lnet_call(s.node, 0, suspect_sending, &s), 0);
+	silences(sim, 1);
+	cr_assert_lt(peer_health(sim, 0), 1000);
+	cr_assert_eq(peer_health(sim, 1), 1000);
+	lnet_sim_run_all(sim);
+	cr_assert_eq(lnet_call(s.node, 0, suspect_sending, &s), 0);
+	rails_end(sim);
+}

@@ -339,6 +339,7 @@ static const char *const owners[] = {
 	"lnet_timer_arm",      "lnet_timer_cancel", "lnet_defer",
 	"lnet_random",	       "lnet_withhold_ack", "lnet_peer_watch_add",
 	"lnet_peer_watch_del", "lnet_tell",	    "lnet_peer_suspect",
+	"lnet_send_suspect",
 };
 
 /* In a turn of CPT 0. */
@@ -379,6 +380,10 @@ static int touch_cpt_1(void *arg)
 		break;
 	case 8:
 		lnet_peer_suspect(p->node, 1, &nid, &peer);
+		break;
+	case 9:
+		lnet_send_suspect(p->node, 1,
+				  (struct ulnet_md_handle){ p->node, 0 });
 		break;
 	}
 	return 0;
