@@ -317,9 +317,8 @@ static uint64_t hold(struct ulrpc_request *r, const void *body, uint32_t length,
  * and returns true; if that is impossible, only tells the caller the length.
  * The body of the reply itself is then @proof, or empty. @r has no record
  * afterwards if the call turns out to be over. */
-static out_of_line bool reply_oversized(struct ulrpc_request *r,
-					struct wire_reply *reply,
-					const void *body, struct proof *proof)
+static bool reply_oversized(struct ulrpc_request *r, struct wire_reply *reply,
+			    const void *body, struct proof *proof)
 {
 	reply->needed = reply->length;
 	reply->length = 0;
@@ -333,6 +332,24 @@ static out_of_line bool reply_oversized(struct ulrpc_request *r,
 	return reply->held;
 }
 
+/* The last part of request_finish() for a reply that the caller has no room
+ * for. */
+static out_of_line void request_end_oversized(struct ulrpc_request *r,
+					      struct request_report *report,
+					      struct wire_reply *reply,
+					      const void *body)
+{
+	struct proof proof;
+
+	if (!reply_oversized(r, reply, body, &proof)) {
+		report->end = WIRE_TOO_LONG;
+		report->sent = 0;
+	}
+	report_end(r, report);
+	reply_add(r->reply_to, reply, proof.bytes, true,
+		  record_for(r, reply->status));
+}
+
 /* @r has been replied to, with r->reply_length bytes of @body: updates
  * statistics and estimates, packs the reply, and frees @r. */
 static in_line void request_finish(struct ulrpc_request *r, const void *body,
@@ -343,7 +360,6 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 	struct wire_moved room[ULRPC_BULKS_MAX];
 	struct request_report report = report_of(r, now);
 	struct wire_reply reply;
-	struct proof proof;
 
 	wire_clear(&reply, sizeof(reply));
 	reply.xid = r->xid;
@@ -374,14 +390,9 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 	}
 	if (unlikely(r->unwanted)) {
 		request_skip(r, report);
+	} else if (unlikely(reply.length > r->reply_max)) {
+		request_end_oversized(r, &report, &reply, body);
 	} else {
-		if (unlikely(reply.length > r->reply_max)) {
-			if (!reply_oversized(r, &reply, body, &proof)) {
-				report.end = WIRE_TOO_LONG;
-				report.sent = 0;
-			}
-			body = proof.bytes;
-		}
 		report_end(r, &report);
 		reply_add(r->reply_to, &reply, body, true,
 			  record_for(r, reply.status));
