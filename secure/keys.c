@@ -739,6 +739,13 @@ SSL_CTX *keys_context(struct keys *k, bool server)
 	return server ? k->server : k->client;
 }
 
+struct identity *keys_self(const struct keys *k)
+{
+	X509 *certificate = SSL_CTX_get0_certificate(k->server);
+
+	return certificate ? keys_identity(certificate, NULL) : NULL;
+}
+
 /* ---- all together ---- */
 
 static int check_conf(const struct keys_conf *c, struct keys_error *err)

@@ -73,6 +73,10 @@ int keys_check_file(const char *path, struct keys_error *err) must_check;
  * and believes peers with any. Borrowed. NULL: there are no more. */
 const char *keys_cluster_name(const struct keys *k, unsigned int i);
 
+/* Whom the certificate of these keys names. The caller owes identity_put().
+ * NULL: there is none, or no memory. */
+struct identity *keys_self(const struct keys *k);
+
 /* ---- for handshake.c ---- */
 
 /* What a context finds again from a connection (SSL_get_app_data()): whoever

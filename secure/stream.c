@@ -13,6 +13,8 @@ struct stream {
 	struct handshake *h;
 	bool ended;  /* no more bytes come */
 	bool closed; /* this side writes no more */
+	/* written with the keys of now, and after how many these are renewed */
+	uint64_t records, renewal;
 };
 
 /* ---- life ---- */
@@ -24,6 +26,7 @@ struct stream *stream_new(enum handshake_side side, struct keys *keys,
 
 	if (!s)
 		return NULL;
+	s->renewal = STREAM_RENEWAL;
 	s->h = handshake_begin(side, keys, ticket, PROTOCOL);
 	if (s->h && (side == HANDSHAKE_SERVER || !handshake_shake(s->h)))
 		return s;
@@ -37,6 +40,11 @@ void stream_free(struct stream *s)
 		return;
 	handshake_free(s->h);
 	free(s);
+}
+
+void stream_renew_after(struct stream *s, uint64_t records)
+{
+	s->renewal = records;
 }
 
 static void say_closed(struct stream *s)
@@ -158,6 +166,16 @@ ssize_t stream_read(struct stream *s, void *to, size_t n)
 	}
 }
 
+/* Takes new keys for what this side writes, if it is time; what says so goes in
+ * front of the next record. */
+static bool renewed(struct stream *s)
+{
+	if (s->records++ < s->renewal)
+		return true;
+	s->records = 1;
+	return SSL_key_update(s->h->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1;
+}
+
 ssize_t stream_write(struct stream *s, const void *from, size_t n)
 {
 	struct handshake *h = s->h;
@@ -175,6 +193,8 @@ ssize_t stream_write(struct stream *s, const void *from, size_t n)
 	while (did < n && waiting(s) < STREAM_ROOM) {
 		size_t piece = MIN(n - did, (size_t)RECORD);
 
+		if (!renewed(s))
+			return handshake_give_up(h);
 		if (SSL_write(h->ssl, (const uint8_t *)from + did,
 			      (int)piece) != (int)piece)
 			return handshake_give_up(h);

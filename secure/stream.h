@@ -21,6 +21,9 @@
 #include "secure/handshake.h"
 
 #define STREAM_ROOM 65536
+/* Records after which a side takes new keys: AES-GCM bears 2^24 long ones (RFC
+ * 8446, 5.5). */
+#define STREAM_RENEWAL (UINT64_C(1) << 22)
 
 struct stream;
 
@@ -29,6 +32,8 @@ struct stream *stream_new(enum handshake_side side, struct keys *keys,
 			  const struct ticket *ticket);
 /* Frees @s, and tells the peer nothing: see stream_close(). @s may be NULL. */
 void stream_free(struct stream *s);
+/* Takes new keys after @records, and not after STREAM_RENEWAL. */
+void stream_renew_after(struct stream *s, uint64_t records);
 
 /* ---- the network's side ---- */
 

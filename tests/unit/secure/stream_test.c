@@ -563,3 +563,34 @@ Test(stream, of_no_protocol)
 	handshake_free(raw);
 	two_end(&t);
 }
+
+/* What @n bytes cost on the wire, written one at a time. */
+static size_t wire_of(struct two *t, unsigned int n)
+{
+	size_t wire = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		const uint8_t byte = (uint8_t)i;
+		uint8_t back = 0;
+
+		cr_assert_eq(stream_write(t->side[0], &byte, 1), 1);
+		wire += carry(t->side[0], t->side[1], MANY);
+		cr_assert_eq(stream_read(t->side[1], &back, 1), 1);
+		cr_assert_eq(back, byte);
+	}
+	return wire;
+}
+
+/* Each side takes new keys after so many records, and says so by a record of
+ * its own; nobody notices else. */
+Test(stream, keys_are_renewed)
+{
+	struct two t = two_up();
+	size_t before = wire_of(&t, 32), one = before / 32;
+
+	stream_renew_after(t.side[0], 0);
+	cr_expect_gt(wire_of(&t, 32), before + 31 * one);
+	stream_renew_after(t.side[0], 8);
+	cr_expect_lt(wire_of(&t, 32), before + 8 * one);
+	two_end(&t);
+}
