@@ -136,6 +136,9 @@ struct lnd_ni {
 	void *priv;	 /* the LND's own state of the NI */
 	const char *why; /* what startup() lacked when it failed: constant text
 			  * for users, or NULL */
+	/* Has each peer on the net of this NI proved who it is? startup() may
+	 * set it, if the LND has vouches(). */
+	bool proven;
 };
 
 /* A message, as an LND sees it. Owned by LNet, and lent to the LND from send(),
@@ -340,6 +343,12 @@ struct lnd {
 	bool (*terms)(struct lnd_ni *ni, unsigned int cpt,
 		      const struct ulnet_nid *nid, struct lnd_terms *terms);
 
+	/* Of an LND that sets lnd_ni.proven: has the node whose NID on this net
+	 * is @peer, by which it is or was just connected, proved that it may
+	 * speak for @nid, which is of any net? Any thread. */
+	bool (*vouches)(struct lnd_ni *ni, const struct ulnet_nid *peer,
+			const struct ulnet_nid *nid);
+
 	/* Optional, for LNet's own checks: will lnet_peer_connected() be called
 	 * for @nid, on whose CPT's thread this is? */
 	bool (*is_connecting)(struct lnd_ni *ni, const struct ulnet_nid *nid);
@@ -372,6 +381,7 @@ struct lnd_upcalls {
 	bool (*large_nids)(const struct lnd_ni *ni);
 	void (*ni_set_up)(struct lnd_ni *ni, bool up, const char *why);
 	void (*ni_renamed)(struct lnd_ni *ni, const char *name);
+	void (*ni_unproven)(struct lnd_ni *ni);
 	void (*ni_stopped)(struct lnd_ni *ni, unsigned int cpt);
 	unsigned int (*ni_cpt_of)(const struct lnd_ni *ni,
 				  const struct ulnet_nid *nid);
@@ -566,6 +576,13 @@ static inline void lnet_ni_set_up(struct lnd_ni *ni, bool up, const char *why)
 static inline void lnet_ni_renamed(struct lnd_ni *ni, const char *name)
 {
 	ni->upcalls->ni_renamed(ni, name);
+}
+
+/* A connection for this NI was refused, since the peer had no proof of who it
+ * is: counts it. CPT 0's thread. */
+static inline void lnet_ni_unproven(struct lnd_ni *ni)
+{
+	ni->upcalls->ni_unproven(ni);
 }
 
 /* @cpt's part of the NI has stopped: see lnd.shutdown(). */

@@ -466,7 +466,12 @@ lnd_suite = %D%/lnd/conformance.c %D%/lnd/conformance.h \
 %C%_lnd_lolnd_test_SOURCES = %D%/lnd/lolnd_test.c $(lnd_suite)
 %C%_lnd_simlnd_test_SOURCES = %D%/lnd/simlnd_test.c $(lnd_suite)
 %C%_lnd_o2iblnd_test_SOURCES = %D%/lnd/o2iblnd_test.c $(lnd_suite)
-%C%_lnd_socklnd_test_SOURCES = %D%/lnd/socklnd_test.c \
+# Keys for nets with TLS.
+lnd_proofs = %D%/lnd/proofs.c %D%/lnd/proofs.h
+if WITH_TLS
+lnd_proofs += $(ulnet_keys_make)
+endif
+%C%_lnd_socklnd_test_SOURCES = %D%/lnd/socklnd_test.c $(lnd_proofs) \
 	%D%/lnd/netdev.c %D%/lnd/netdev.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h $(lnd_suite)
 
@@ -516,6 +521,14 @@ lnd_tests += %D%/lnd/limits_test
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/pair.c %D%/lnd/pair.h \
 	$(sock_raw_peer) $(lnd_suite)
+
+if WITH_TLS
+lnd_tests += %D%/lnd/tls_test
+%C%_lnd_tls_test_SOURCES = %D%/lnd/tls_test.c \
+	%D%/lnd/apart.c %D%/lnd/apart.h \
+	%D%/lnd/pair.c %D%/lnd/pair.h \
+	$(lnd_proofs) $(sock_raw_peer) $(lnd_suite)
+endif
 
 # socklnd, and links that go and come, in a network namespace.
 lnd_tests += %D%/lnd/link_test

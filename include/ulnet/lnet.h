@@ -30,6 +30,7 @@ extern "C" {
 
 struct lnet;	/* a node of LNet */
 struct ev_loop; /* libev's event loop */
+struct ulrpc_keys; /* ulnet/keys.h */
 
 /* ---- nodes: lnet_open(3) ---- */
 
@@ -103,6 +104,10 @@ struct ulnet_conf {
 	/* handshakes that may be under way at once; 0 = 1024 */
 	uint32_t accept_max;
 	uint64_t accept_timeout; /* us for each step of a handshake; 0 = 5 s */
+	/* With what this node proves who it is on nets with tls: required, and
+	 * whom it believes there: ulrpc_keys_load(3). NULL: such nets cannot be
+	 * added. Borrowed until lnet_close() returns */
+	struct ulrpc_keys *keys;
 	/* result if the configuration is refused; NULL: not wanted */
 	struct ulnet_conf_error *err;
 };

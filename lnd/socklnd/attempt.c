@@ -105,7 +105,8 @@ static const char *hint(int status)
 {
 	if (status == -ECONNRESET)
 		return " (closed without an answer: no such NID there, or it "
-		       "takes connections from privileged ports only)";
+		       "takes connections from privileged ports only, or with "
+		       "TLS only)";
 	if (status == -EALREADY)
 		return " (it refuses the connection for now, as nodes do that "
 		       "have no file descriptors left: its log says why)";
@@ -130,8 +131,10 @@ static void log_failure(struct sock_peer *peer, int status, bool first)
 			  strerror(-status));
 	else if (first)
 		log_warn_limited(&peer->cpt->complaints, attempt_now(peer),
-				 "socklnd", "%s: cannot connect: %s%s", nid,
-				 strerror(-status), hint(status));
+				 "socklnd", "%s: cannot connect: %s%s%s%s", nid,
+				 strerror(-status), peer->note ? ": " : "",
+				 peer->note ? peer->note : "",
+				 peer->note ? "" : hint(status));
 }
 
 static void attempt_log(struct connect *c, int status, bool first)
@@ -140,6 +143,8 @@ static void attempt_log(struct connect *c, int status, bool first)
 
 	sock_peer_refused(peer);
 	log_failure(peer, status, first);
+	free(peer->note);
+	peer->note = NULL;
 	peer->offer = 0;
 }
 

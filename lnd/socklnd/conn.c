@@ -7,16 +7,19 @@
 #include <unistd.h>
 
 #include "base/fork.h"
-#include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/host.h"
 #include "lnd/socklnd/message.h"
+#include "lnd/socklnd/tls.h"
 
 #define CLOSES FSM_TO(CONN_CLOSED)
 
 const struct fsm_state sock_conn_states[CONN_STATES] = {
 	[CONN_NEW] = { "new", FSM_TO(CONN_CONNECTING) | FSM_TO(CONN_REQUESTED) |
 				      CLOSES },
-	[CONN_CONNECTING] = { "connecting", FSM_TO(CONN_WAITING) | CLOSES },
+	[CONN_CONNECTING] = { "connecting", FSM_TO(CONN_SECURING) |
+						    FSM_TO(CONN_WAITING) |
+						    CLOSES },
+	[CONN_SECURING] = { "securing", FSM_TO(CONN_WAITING) | CLOSES },
 	[CONN_WAITING] = { "waiting", FSM_TO(CONN_OPEN) | CLOSES },
 	[CONN_REQUESTED] = { "requested", FSM_TO(CONN_GREETED) | CLOSES },
 	[CONN_GREETED] = { "greeted", FSM_TO(CONN_MOVING) | CLOSES },
@@ -119,7 +122,9 @@ static void conn_end(struct sock_conn *conn)
 	fsm_move(&conn->fsm, sock_conn_states, CONN_CLOSED);
 	loop_unwatch(conn->loop, &conn->io);
 	loop_timer_cancel(conn->loop, &conn->timer);
-	sock_listener_del(conn);
+	if (conn->leave)
+		conn->leave(conn);
+	sock_tls_free_conn(conn);
 	sock_host_put(conn->cpt, conn->host);
 	conn->host = NULL;
 	fork_fd_close(conn->io.fd);
@@ -152,11 +157,26 @@ static void conn_on_ready(struct env_io *io, int revents)
 		sock_rx_readable(conn);
 }
 
+/* As conn_on_ready(), with TLS. */
+static void conn_on_ready_tls(struct env_io *io, int revents)
+{
+	struct sock_conn *conn = container_of(io, struct sock_conn, io);
+
+	if (unlikely(revents & ENV_ERROR)) {
+		sock_peer_lost(conn, -ENOMEM);
+		return;
+	}
+	if (revents & ENV_WRITE)
+		sock_tx_writable_tls(conn);
+	if (revents & ENV_READ && sock_conn_is_open(conn))
+		sock_rx_readable_tls(conn);
+}
+
 void sock_conn_open(struct sock_conn *conn)
 {
 	fsm_move(&conn->fsm, sock_conn_states, CONN_OPEN);
 	loop_timer_cancel(conn->loop, &conn->timer);
-	conn->io.fn = conn_on_ready;
+	conn->io.fn = conn->tls ? conn_on_ready_tls : conn_on_ready;
 	conn->io.eager = true;
 	conn->heard = conn->progress = loop_now(conn->loop);
 	sock_rx_open(conn);
@@ -181,11 +201,23 @@ void sock_conn_close(struct sock_conn *conn, int status)
 
 static bool has_to_write(const struct sock_conn *conn)
 {
-	return !list_empty(&conn->queue) || conn->tx || conn->rest;
+	return !list_empty(&conn->queue) || conn->tx || conn->rest ||
+	       (conn->tls && sock_tls_waits(conn));
+}
+
+/* Tells the peer, inside of TLS, that this side has finished. */
+static void finish_tls(struct sock_conn *conn)
+{
+	sock_tls_close(conn);
+	if (sock_tls_waits(conn))
+		sock_tx_flush_soon(conn);
 }
 
 void sock_conn_all_written(struct sock_conn *conn)
 {
+	if (conn->fsm.state == CONN_FINISHING && conn->tls &&
+	    !has_to_write(conn))
+		finish_tls(conn);
 	if (conn->fsm.state == CONN_FINISHING && !has_to_write(conn)) {
 		fsm_move(&conn->fsm, sock_conn_states, CONN_FINISHED);
 		shutdown(conn->io.fd, SHUT_WR);

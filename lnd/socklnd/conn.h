@@ -20,11 +20,13 @@ struct sock_listener;
 struct sock_peer;
 struct sock_rx;
 struct sock_tx;
+struct stream;
 
 enum conn_state {
 	CONN_NEW,
 	/* active */
 	CONN_CONNECTING, /* TCP is connecting */
+	CONN_SECURING,	 /* TLS begins */
 	CONN_WAITING,	 /* request and HELLO sent; waits for the answer */
 	/* passive */
 	CONN_REQUESTED, /* its request is being read */
@@ -84,12 +86,15 @@ struct sock_conn {
 	struct sock_host *host;
 	/* its descriptor before it moved (conn.c); or NULL */
 	struct sock_old_fd *old_fd;
+	struct stream *tls; /* tls.h; NULL: it is without TLS */
 	union netif_addr remote;
 	/* sock_listener.handshakes; sock_peer.conns or suspended */
 	struct list link;
 	struct work work; /* moves or frees the connection */
-	/* A passive handshake, until the peer is known: */
+	/* A passive handshake, until the peer is known: its listener, and how
+	 * it leaves that when it ends; else NULL */
 	struct sock_listener *listener;
+	void (*leave)(struct sock_conn *conn);
 	struct lobby_guest guest;
 
 	/* time-out of the handshake; later ends CONN_READ_RESUMING */
@@ -114,7 +119,7 @@ struct sock_conn {
 	struct sock_tx *noop;
 	unsigned int noops; /* number of NOOPs in the queue */
 	uint64_t flushed;   /* ns: turn in which it was last written to */
-	uint64_t written;   /* bytes written so far */
+	uint64_t written;   /* bytes that the socket has taken so far */
 	uint64_t acked;	    /* bytes acknowledged, at the last check */
 	/* ns: last check that found progress, or nothing to write */
 	uint64_t progress;

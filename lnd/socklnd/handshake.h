@@ -49,15 +49,14 @@ struct sock_listener {
 	struct log_limit complaints;
 };
 
+/* ---- listeners (listener.c) ---- */
+
 /* @sni joins the listener of its address, which is created if need be. 0 or
  * -errno, logged. No effect on a node that does not accept connections. */
 int sock_listener_join(struct sock_ni *sni);
 /* Ends the handshakes for @sni; the last NI that leaves closes the listener. No
  * effect on an NI that has not joined. */
 void sock_listener_leave(struct sock_ni *sni);
-
-/* Takes @conn off its listener, if it is in a listener's handshakes. */
-void sock_listener_del(struct sock_conn *conn);
 
 /* What the NIs of one node share: *lnd_ni.shared. CPT 0's thread. */
 struct sock_shared {

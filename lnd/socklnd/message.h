@@ -67,6 +67,12 @@ void sock_tx_writable(struct sock_conn *conn);
 /* sock_cpt.flush_work */
 void sock_tx_flush(struct work *w);
 
+/* The same for connections with TLS (tls.h). */
+void sock_tx_writable_tls(struct sock_conn *conn);
+void sock_tx_flush_tls(struct work *w);
+/* TLS itself has something to write. */
+void sock_tx_flush_soon(struct sock_conn *conn);
+
 /* ---- incoming ---- */
 
 /* How many bytes a read asks for besides payload that goes straight to its
@@ -95,6 +101,8 @@ struct sock_rx {
 
 /* The socket is readable. */
 void sock_rx_readable(struct sock_conn *conn);
+/* The same for a connection with TLS (tls.h). */
+void sock_rx_readable_tls(struct sock_conn *conn);
 
 /* Reads a payload as it comes, in however small parts, so that a slow peer is
  * noticed to be alive. Called now and then. */

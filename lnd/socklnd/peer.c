@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "lnd/socklnd/message.h"
+#include "lnd/socklnd/tls.h"
 
 /* A peer is checked for progress so many times within a time-out. */
 #define CHECKS 4
@@ -228,6 +229,8 @@ static void on_peer_settle(struct work *w)
 	if (peer->cpt->last == peer)
 		peer->cpt->last = NULL;
 	hash_del(&peer->cpt->peers, &peer->hash);
+	sock_tls_forget(peer);
+	free(peer->note);
 	free(peer);
 }
 
@@ -397,11 +400,18 @@ static void peer_make_room(struct sock_peer *peer, const struct sock_conn *conn)
 		finish_suspended(peer);
 }
 
+void sock_peer_note(struct sock_peer *peer, const char *why)
+{
+	free(peer->note);
+	peer->note = strdup(why);
+}
+
 void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 {
 	char text[CONN_STR_SIZE];
 
 	conn->peer = peer;
+	sock_tls_prove(peer, conn);
 	peer_make_room(peer, conn);
 	if (conn->type == SOCK_CONTROL)
 		peer->renewing = false;

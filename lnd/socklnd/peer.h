@@ -103,6 +103,13 @@ struct sock_peer {
 	struct sock_host *host;
 	struct list turn; /* sock_host.waiting: CONNECT_QUEUED */
 
+	/* With TLS (tls.h): */
+	struct identity *who;	/* of the connection opened last; NULL: none */
+	struct hash_node proof; /* sock_ni.proofs, if there is @who */
+	/* why the last attempt was refused, for the log; NULL: for no reason
+	 * that has to do with TLS */
+	char *note;
+
 	/* For sock_peer_settle(): */
 	struct work work;
 	bool settling;
@@ -153,6 +160,9 @@ bool sock_is_connected(struct lnd_ni *ni, unsigned int cpt,
  * time. */
 struct sock_peer *sock_peer_greeted(struct sock_cpt *cpt,
 				    const struct sock_hello *hello);
+
+/* Remembers why an attempt to connect to @peer fails, for the log. */
+void sock_peer_note(struct sock_peer *peer, const char *why);
 
 /* "10.0.0.1@tcp", "U7-10.0.0.1@tcp"; for the log. */
 char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size);

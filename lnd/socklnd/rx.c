@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include "base/iov.h"
+#include "lnd/socklnd/tls.h"
 
 /* Payloads from this size on are read straight to their place, not copied. */
 #define DIRECT_MIN 8192u
@@ -212,8 +213,8 @@ void sock_rx_cancel(struct sock_rx *rx, int status)
 /* Writes to @iov the fragments where the next bytes of the payload go, and to
  * *@bytes their total size. Returns their number; 0: the payload is
  * discarded. */
-static unsigned int destination(const struct sock_rx *rx, struct iovec *iov,
-				size_t *bytes)
+static in_line unsigned int destination(const struct sock_rx *rx,
+					struct iovec *iov, size_t *bytes)
 {
 	const struct lnd_msg *msg = rx->msg;
 
@@ -427,7 +428,7 @@ static int rx_parse(struct sock_conn *conn, const uint8_t *p, size_t len)
 
 /* Handles @n bytes that were read: the first @direct of them straight to their
  * place, the rest into the read buffer. 0 or -errno. */
-static int on_bytes(struct sock_conn *conn, size_t n, size_t direct)
+static in_line int on_bytes(struct sock_conn *conn, size_t n, size_t direct)
 {
 	size_t placed = MIN(n, direct);
 	struct sock_rx *rx = conn->rx;
@@ -462,7 +463,7 @@ static void readable_from(struct sock_conn *conn, uint32_t bytes)
 }
 
 /* Sets how many bytes must come before @conn is read again. */
-static void wait_for_chunk(struct sock_conn *conn)
+static in_line void wait_for_chunk(struct sock_conn *conn)
 {
 	const struct sock_rx *rx = conn->rx;
 	uint32_t left = rx && rx->answered ? left_of(rx) : 0;
@@ -481,7 +482,7 @@ void sock_rx_take_any(struct sock_conn *conn)
  * @conn, because of *@status.
  */
 #define RX_ENDED (-1)
-static int read_once(struct sock_conn *conn, int *status)
+static in_line int read_some(struct sock_conn *conn, int *status, bool tls)
 {
 	struct iovec iov[LNET_MAX_IOV + 1];
 	size_t direct = 0;
@@ -498,8 +499,9 @@ static int read_once(struct sock_conn *conn, int *status)
 	if (conn->rx && !direct)
 		iov[niov].iov_len =
 			MIN(SOCK_RX_BUFFER, conn->rx_limit + left_of(conn->rx));
-	n = niov ? readv(conn->io.fd, iov, (int)niov + 1)
-		 : recv(conn->io.fd, iov->iov_base, iov->iov_len, 0);
+	n = tls	   ? sock_tls_readv(conn, iov, niov + 1)
+	    : niov ? readv(conn->io.fd, iov, (int)niov + 1)
+		   : recv(conn->io.fd, iov->iov_base, iov->iov_len, 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n <= 0) {
@@ -514,8 +516,37 @@ static int read_once(struct sock_conn *conn, int *status)
 		return 0;
 	if (*status)
 		return RX_ENDED;
-	wait_for_chunk(conn);
+	/* With TLS there is no telling how many bytes have still to come. */
+	if (!tls)
+		wait_for_chunk(conn);
 	return 1;
+}
+
+static int read_once(struct sock_conn *conn, int *status)
+{
+	return read_some(conn, status, false);
+}
+
+/* As read_once(), with TLS: reads the socket once, and handles all that was in
+ * it, since nothing wakes this node up for the rest. */
+static int read_once_tls(struct sock_conn *conn, int *status)
+{
+	int pumped, rc;
+
+	if (conn->reading != CONN_READ_ON)
+		return 0;
+	pumped = sock_tls_pump(conn);
+	if (pumped && pumped != -EAGAIN) {
+		*status = pumped;
+		return RX_ENDED;
+	}
+	do
+		rc = read_some(conn, status, true);
+	while (rc == 1);
+	/* TLS itself may have to answer. */
+	if (!rc && sock_conn_is_open(conn) && sock_tls_waits(conn))
+		sock_tx_flush_soon(conn);
+	return rc || pumped || !sock_conn_is_open(conn) ? rc : 1;
 }
 
 /*
@@ -532,7 +563,8 @@ static void drain_others(struct sock_conn *conn)
 		if (other == conn)
 			continue;
 		for (unsigned int i = 0; i < DRAIN_READS; i++)
-			if (read_once(other, &status) != 1)
+			if ((other->tls ? read_once_tls(other, &status)
+					: read_once(other, &status)) != 1)
 				break;
 		/* Handlers may have closed all connections of the peer. */
 		if (!sock_conn_is_open(conn))
@@ -554,7 +586,8 @@ static void rx_on_resume(struct timer *t)
 	/* The peer was not read until now, so its silence did not count. */
 	conn->heard = loop_now(conn->loop);
 	rc = sock_conn_watch(conn, conn->events);
-	if (!rc && !conn->rx->length)
+	/* Without a message, the connection has just opened: sock_rx_open(). */
+	if (!rc && conn->rx && !conn->rx->length)
 		rc = rx_complete(conn);
 	if (!rc && readahead)
 		rc = rx_parse(conn, readahead, len);
@@ -563,6 +596,8 @@ static void rx_on_resume(struct timer *t)
 		return;
 	if (rc)
 		sock_peer_lost(conn, rc);
+	else if (conn->tls)
+		sock_rx_readable_tls(conn);
 	else if (conn->rx || conn->part_len)
 		sock_peer_watch(peer);
 }
@@ -571,13 +606,18 @@ void sock_rx_open(struct sock_conn *conn)
 {
 	conn->readable_from = 1;
 	timer_init(&conn->timer, rx_on_resume);
+	if (!conn->tls)
+		return;
+	/* What came behind the HELLO is in memory already, and the socket does
+	 * not become readable for it. */
+	conn->reading = CONN_READ_RESUMING;
+	loop_timer_arm(conn->loop, &conn->timer, loop_now(conn->loop));
 }
 
-void sock_rx_readable(struct sock_conn *conn)
+/* @conn was read, with @rc and @status. */
+static in_line void was_read(struct sock_conn *conn, int rc, int status)
 {
 	struct sock_peer *peer = conn->peer;
-	int status = 0;
-	int rc = read_once(conn, &status);
 
 	if (rc == RX_ENDED && !status && conn->fsm.state == CONN_OPEN)
 		drain_others(conn);
@@ -587,4 +627,20 @@ void sock_rx_readable(struct sock_conn *conn)
 		sock_peer_lost(conn, status);
 	else if (conn->rx || conn->part_len)
 		sock_peer_watch(peer);
+}
+
+void sock_rx_readable(struct sock_conn *conn)
+{
+	int status = 0;
+	int rc = read_once(conn, &status);
+
+	was_read(conn, rc, status);
+}
+
+void sock_rx_readable_tls(struct sock_conn *conn)
+{
+	int status = 0;
+	int rc = read_once_tls(conn, &status);
+
+	was_read(conn, rc, status);
 }

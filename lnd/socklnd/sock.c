@@ -247,6 +247,7 @@ enum ulnet_cause sock_loss_unconnected(int status)
 	case -EALREADY:
 	case -EPROTO:
 	case -EPROTONOSUPPORT:
+	case -EKEYREJECTED: /* no proof of who the peer is, or who this is */
 		return LNET_CAUSE_REMOTE_DROPPED;
 	default:
 		return LNET_CAUSE_LOCAL_DROPPED;
@@ -266,6 +267,7 @@ enum ulnet_cause sock_loss_begun(int status)
 	case -EPIPE:
 	case -EPROTO:
 	case -EIO:
+	case -EKEYREJECTED:
 		return LNET_CAUSE_REMOTE_ERROR;
 	default:
 		return LNET_CAUSE_LOCAL_ERROR;

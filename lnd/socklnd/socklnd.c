@@ -7,6 +7,7 @@
 #include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/host.h"
 #include "lnd/socklnd/message.h"
+#include "lnd/socklnd/tls.h"
 
 #define PAGE 4096
 
@@ -49,7 +50,8 @@ static int sock_cpt_init(struct sock_ni *sni, unsigned int i)
 	cpt->sni = sni;
 	cpt->index = i;
 	cpt->loop = sni->ni->loops[i];
-	cpt->flush_work.fn = sock_tx_flush;
+	/* All connections of an NI are of one kind. */
+	cpt->flush_work.fn = sni->keys ? sock_tx_flush_tls : sock_tx_flush;
 	cpt->stopped.fn = socklnd_on_stopped;
 	sock_link_init(cpt);
 	hash_init(&cpt->peers);
@@ -70,6 +72,7 @@ static void sock_free(struct lnd_ni *ni)
 
 	for (unsigned int i = 0; i < ni->cpts; i++)
 		sock_cpt_fini(&sni->cpts[i]);
+	sock_tls_free(sni);
 	free(sni->cpts);
 	free(sni);
 }
@@ -116,6 +119,7 @@ static int sock_startup(struct lnd_ni *ni)
 		free(sni);
 		return -ENOMEM;
 	}
+	rc = sock_tls_startup(sni);
 	for (unsigned int i = 0; i < ni->cpts && !rc; i++)
 		rc = sock_cpt_init(sni, i);
 	if (!rc)
@@ -312,6 +316,7 @@ const struct lnd socklnd = {
 	.has_begun = sock_tx_has_begun,
 	.is_connected = sock_is_connected,
 	.paused_until = sock_paused_until,
+	.vouches = sock_tls_vouches,
 	.can_move = sock_can_move,
 	.move = sock_move,
 };

@@ -4,15 +4,17 @@
  *
  *	socklnd.c	what LNet calls; connections that move to another CPT
  *	link.c		notices when addresses and links go and come; CPT 0
- *	handshake.c	request and HELLO, both sides. A listener, one for each
- *			address, accepts connections on CPT 0, and passes each
- *			one to the CPT that owns its peer
+ *	handshake.c	request and HELLO, of the side that connects
+ *	listener.c	the same, of the side that accepts. A listener, one for
+ *			each address, accepts connections on CPT 0, and passes
+ *			each one to the CPT that owns its peer
  *	attempt.c	when to open connections to a peer, and how many at once
  *	host.c		limits for all processes of one address together
  *	peer.c		a peer: chooses its connections, gives them up
  *	conn.c		an open connection
  *	tx.c, rx.c	outgoing and incoming messages
  *	proto.c		bytes on the wire
+ *	tls.c		TLS below the protocol, on nets that demand it
  *	sock.c		sockets of the system; causes for its errors
  *
  * Rules of the protocol: spec lnet-tcp-wire, sections 2 and 3.
@@ -20,6 +22,7 @@
 #ifndef LND_SOCKLND_SOCKLND_H
 #define LND_SOCKLND_SOCKLND_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include "base/hash.h"
 #include "base/log.h"
@@ -35,6 +38,7 @@
 /* The most bytes of small messages in one write. */
 #define SOCK_TX_BUFFER (128u << 10)
 
+struct keys;
 struct sock_listener;
 
 /* The numbers that users may set for an NI: socklnd(7). They have the names of
@@ -82,6 +86,11 @@ struct sock_ni {
 	struct lnd_ni *ni;
 	const int64_t *tunables;
 	uint64_t seed;
+	struct keys *keys; /* tls.h; NULL: connections are without TLS */
+	/* The peers that have proved who they are, by NID: sock_peer.proof.
+	 * Any thread. */
+	pthread_mutex_t proofs_lock;
+	struct hash proofs;
 	unsigned int conns_per_peer; /* for bulk, each way */
 	bool privileged;	     /* connects from privileged ports */
 	atomic_bool told_unprivileged;

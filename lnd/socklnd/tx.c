@@ -7,6 +7,7 @@
 
 #include "base/iov.h"
 #include "lnd/socklnd/host.h"
+#include "lnd/socklnd/tls.h"
 
 /* Most writes to one connection in a turn, so that others are served, too. */
 #define WRITES_PER_TURN 2
@@ -77,7 +78,7 @@ static void tx_out_move(struct sock_conn *conn, enum sock_out_state to)
 
 /* Something was queued on @conn: schedules writing it at the end of the turn.
  */
-static void out_schedule(struct sock_conn *conn)
+static in_line void out_schedule(struct sock_conn *conn)
 {
 	struct sock_cpt *cpt = conn->cpt;
 
@@ -340,8 +341,8 @@ static void encode(const struct sock_conn *conn, const struct sock_tx *tx,
  * (The others end at once, since that returns credits: messages that wait for
  * these can join this write.)
  */
-static size_t tx_gather(struct sock_conn *conn, uint8_t *buf,
-			struct sock_tx **last)
+static in_line size_t tx_gather(struct sock_conn *conn, uint8_t *buf,
+				struct sock_tx **last)
 {
 	size_t n = 0, hdr = SOCK_HDR_SIZE + sock_conn_lnet_hdr(conn);
 
@@ -377,20 +378,32 @@ static size_t tx_gather(struct sock_conn *conn, uint8_t *buf,
 	return n;
 }
 
+/* Fills @iov with the @len bytes at @buf, and the rest of the payload of
+ * conn->tx, if there is one. Returns the number of fragments. */
+static unsigned int with_payload(const struct sock_conn *conn, void *buf,
+				 size_t len, struct iovec iov[1 + LNET_MAX_IOV])
+{
+	const struct lnd_msg *msg = conn->tx ? conn->tx->msg : NULL;
+	unsigned int n = 0;
+
+	if (len)
+		iov[n++] = (struct iovec){ buf, len };
+	if (msg)
+		n += iov_slice(iov + n, msg->iov, msg->niov,
+			       msg->offset + conn->tx_done,
+			       msg->length - conn->tx_done);
+	return n;
+}
+
 /* Writes once: the @len bytes at @buf, and the rest of conn->tx's payload.
  * Bytes written, or -errno. */
 static ssize_t write_with_payload(struct sock_conn *conn, void *buf, size_t len)
 {
 	struct iovec iov[1 + LNET_MAX_IOV];
 	struct msghdr m = { .msg_iov = iov };
-	const struct lnd_msg *msg = conn->tx->msg;
 	ssize_t n;
 
-	if (len)
-		iov[m.msg_iovlen++] = (struct iovec){ buf, len };
-	m.msg_iovlen += iov_slice(iov + m.msg_iovlen, msg->iov, msg->niov,
-				  msg->offset + conn->tx_done,
-				  msg->length - conn->tx_done);
+	m.msg_iovlen = with_payload(conn, buf, len, iov);
 	do
 		n = sendmsg(conn->io.fd, &m, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
@@ -398,7 +411,8 @@ static ssize_t write_with_payload(struct sock_conn *conn, void *buf, size_t len)
 }
 
 /* Writes once: the @len bytes at @buf. Bytes written, or -errno. */
-static ssize_t write_plain(struct sock_conn *conn, const void *buf, size_t len)
+static in_line ssize_t write_plain(struct sock_conn *conn, const void *buf,
+				   size_t len)
 {
 	ssize_t n;
 
@@ -406,6 +420,15 @@ static ssize_t write_plain(struct sock_conn *conn, const void *buf, size_t len)
 		n = send(conn->io.fd, buf, len, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n;
+}
+
+/* As write_with_payload() and write_plain(), through TLS: what TLS has taken
+ * counts as written. */
+static ssize_t write_tls(struct sock_conn *conn, void *buf, size_t len)
+{
+	struct iovec iov[1 + LNET_MAX_IOV];
+
+	return sock_tls_writev(conn, iov, with_payload(conn, buf, len, iov));
 }
 
 /* All of conn->tx is written: ends it. Users' handlers run. */
@@ -435,10 +458,9 @@ static int keep_rest(struct sock_conn *conn, const uint8_t *p, size_t len)
 
 /* Notes that @n bytes were written, of @len bytes at @buf followed by the rest
  * of conn->tx. 0 or -ENOMEM. */
-static int account(struct sock_conn *conn, const uint8_t *buf, size_t len,
-		   size_t n)
+static in_line int account(struct sock_conn *conn, const uint8_t *buf,
+			   size_t len, size_t n)
 {
-	conn->written += n;
 	if (n < len)
 		return keep_rest(conn, buf + n, len - n);
 	if (unlikely(conn->rest))
@@ -452,18 +474,25 @@ static int account(struct sock_conn *conn, const uint8_t *buf, size_t len,
 }
 
 /* Writes @len bytes at @buf, then the rest of conn->tx. 0 or -errno. */
-static int write_part(struct sock_conn *conn, uint8_t *buf, size_t len)
+static in_line int write_part(struct sock_conn *conn, uint8_t *buf, size_t len,
+			      bool tls)
 {
-	ssize_t n = unlikely(conn->tx) ? write_with_payload(conn, buf, len)
-				       : write_plain(conn, buf, len);
+	ssize_t n = tls			 ? write_tls(conn, buf, len)
+		    : unlikely(conn->tx) ? write_with_payload(conn, buf, len)
+					 : write_plain(conn, buf, len);
 
 	if (n == -EAGAIN)
 		n = 0;
-	return n < 0 ? (int)n : account(conn, buf, len, (size_t)n);
+	if (n < 0)
+		return (int)n;
+	/* With TLS other bytes go to the socket: sock_tls_flush(). */
+	if (!tls)
+		conn->written += (size_t)n;
+	return account(conn, buf, len, (size_t)n);
 }
 
 /* Writes once. True: there is more to write, and room for it in the socket. */
-static bool write_once(struct sock_conn *conn)
+static in_line bool write_once(struct sock_conn *conn, bool tls)
 {
 	uint8_t *buf =
 		conn->rest ? conn->rest + conn->rest_off : conn->cpt->tx_buffer;
@@ -475,7 +504,7 @@ static bool write_once(struct sock_conn *conn)
 		len = tx_gather(conn, buf, &last);
 	if (!sock_conn_is_open(conn) || (!len && !conn->tx))
 		return false;
-	rc = write_part(conn, buf, len);
+	rc = write_part(conn, buf, len, tls);
 	if (last)
 		tx_done(last, 0, LNET_CAUSE_OK);
 	/* Handlers that have run may have closed the connection. */
@@ -487,23 +516,44 @@ static bool write_once(struct sock_conn *conn)
 }
 
 /* Writes what can be written now; the rest waits until the socket is writable,
- * or for the next turn. */
-static void out_write(struct sock_conn *conn)
+ * or for the next turn. @tls, as with all functions here that have it, is a
+ * constant: which of the two a connection is was decided when it was made, and
+ * one without TLS pays nothing for that. */
+static in_line void write_out(struct sock_conn *conn, bool tls)
 {
 	bool pending;
 
 	tx_out_move(conn, SOCK_OUT_WRITING);
 	conn->flushed = loop_now(conn->loop);
-	for (int i = 0; i < WRITES_PER_TURN && write_once(conn); i++)
+	if (tls) {
+		int rc = sock_tls_flush(conn);
+
+		if (rc) {
+			sock_peer_lost(conn, rc);
+			return;
+		}
+	}
+	for (int i = 0; i < WRITES_PER_TURN && write_once(conn, tls); i++)
 		;
 	if (!sock_conn_is_open(conn))
 		return;
-	pending = conn->rest || conn->tx || !list_empty(&conn->queue);
+	pending = conn->rest || conn->tx || !list_empty(&conn->queue) ||
+		  (tls && sock_tls_waits(conn));
 	tx_out_move(conn, pending ? SOCK_OUT_WAITING : SOCK_OUT_IDLE);
 	if (sock_conn_watch(conn, ENV_READ | (pending ? ENV_WRITE : 0)))
 		sock_peer_lost(conn, -ENOMEM);
 	else if (unlikely(conn->fsm.state != CONN_OPEN) && !pending)
 		sock_conn_all_written(conn);
+}
+
+static void out_write(struct sock_conn *conn)
+{
+	write_out(conn, false);
+}
+
+static void out_write_tls(struct sock_conn *conn)
+{
+	write_out(conn, true);
 }
 
 static bool begins_with_noop(const struct sock_conn *conn)
@@ -512,9 +562,9 @@ static bool begins_with_noop(const struct sock_conn *conn)
 	       !list_first(&conn->queue, struct sock_tx, link)->msg;
 }
 
-void sock_tx_flush(struct work *w)
+static in_line void flush(struct sock_cpt *cpt,
+			  void (*write)(struct sock_conn *conn))
 {
-	struct sock_cpt *cpt = container_of(w, struct sock_cpt, flush_work);
 	struct list acks;
 	struct sock_conn *conn;
 
@@ -524,17 +574,38 @@ void sock_tx_flush(struct work *w)
 		if (begins_with_noop(conn))
 			list_add_tail(&acks, &conn->flush);
 		else
-			out_write(conn);
+			write(conn);
 	}
 	/* Writes NOOPs whose cookie no message has taken along. */
 	while ((conn = list_pop(&acks, struct sock_conn, flush)))
-		out_write(conn);
+		write(conn);
+}
+
+void sock_tx_flush(struct work *w)
+{
+	flush(container_of(w, struct sock_cpt, flush_work), out_write);
+}
+
+void sock_tx_flush_tls(struct work *w)
+{
+	flush(container_of(w, struct sock_cpt, flush_work), out_write_tls);
 }
 
 void sock_tx_writable(struct sock_conn *conn)
 {
 	if (conn->out.state == SOCK_OUT_WAITING)
 		out_write(conn);
+}
+
+void sock_tx_writable_tls(struct sock_conn *conn)
+{
+	if (conn->out.state == SOCK_OUT_WAITING)
+		out_write_tls(conn);
+}
+
+void sock_tx_flush_soon(struct sock_conn *conn)
+{
+	out_schedule(conn);
 }
 
 /* ---- giving up ---- */

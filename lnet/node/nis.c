@@ -19,6 +19,11 @@ static void upcall_ni_renamed(struct lnd_ni *lnd, const char *name)
 	ni_rename(ni_of(lnd), name);
 }
 
+static void upcall_ni_unproven(struct lnd_ni *lnd)
+{
+	cpt_stat(ni_of(lnd)->node->cpt[0], STAT_peers_unproven);
+}
+
 const struct lnd_upcalls nis_upcalls = {
 	.parse = upcall_parse,
 	.finalize = upcall_finalize,
@@ -34,6 +39,7 @@ const struct lnd_upcalls nis_upcalls = {
 	.large_nids = upcall_large_nids,
 	.ni_set_up = upcall_ni_set_up,
 	.ni_renamed = upcall_ni_renamed,
+	.ni_unproven = upcall_ni_unproven,
 	.ni_stopped = upcall_ni_stopped,
 	.ni_cpt_of = upcall_ni_cpt_of,
 };

@@ -67,6 +67,9 @@ struct lnd_rig {
 	struct lnet *node[2];
 	struct ulnet_nid nid[2];
 	struct ulnet_nid absent; /* a NID of the same net that no node has */
+	/* The NIs' tunables, with which an NI can be added again. */
+	const struct ulnet_tunable *tunables;
+	unsigned int ntunables;
 	const char *why;
 	uint16_t port; /* real.c's */
 	void *priv;    /* for the rig */

@@ -312,7 +312,9 @@ static void shutdown_lazy(struct fx *fx)
 /* Adds the NI again, as soon as the LND allows the NID to be used again. */
 static bool ni_comes_back(struct fx *fx, unsigned int side)
 {
-	struct ulnet_ni_conf conf = { .nid = fx->rig->nid[side] };
+	struct ulnet_ni_conf conf = { .nid = fx->rig->nid[side],
+				      .tunables = fx->rig->tunables,
+				      .ntunables = fx->rig->ntunables };
 	int rc = -EADDRINUSE;
 
 	for (uint64_t waited = 0; rc == -EADDRINUSE; waited += 1000) {

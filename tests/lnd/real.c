@@ -38,6 +38,8 @@ static int node_up(struct lnd_rig *rig, unsigned int i)
 		return 0;
 	ni.tunables = rig->hasty && net->hasty ? net->hasty : net->tunables;
 	ni.ntunables = net->ntunables;
+	rig->tunables = ni.tunables;
+	rig->ntunables = ni.ntunables;
 	rc = lnet_nid_parse(net->nids[i], &ni.nid);
 	if (!rc)
 		rc = lnet_ni_add(rig->node[i], &ni);

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/socklnd/tls.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lnd/socklnd/peer.h"
+#include "secure/stream.h"
+
+/* Bytes of one read during a handshake, when there is no CPT's buffer yet. */
+#define HANDSHAKE_READ 4096
+/* Most reads that empty a socket before it is closed. */
+#define EMPTY_READS 16
+
+/* ---- identities ---- */
+
+static bool list_has(const char *list, const struct ulnet_nid *nid)
+{
+	struct ulnet_nidlist *nids;
+	bool has;
+
+	if (lnet_nidlist_parse(list, &nids, NULL))
+		return false;
+	has = lnet_nidlist_match(nids, nid);
+	lnet_nidlist_free(nids);
+	return has;
+}
+
+/* May @who, which is not NULL, speak for @nid? */
+static bool may_speak(const struct identity *who, const struct ulnet_nid *nid)
+{
+	const char *list = who->nids;
+
+	if (who->kind == IDENTITY_CLUSTER_KEY)
+		return true;
+	for (unsigned int i = 0; i < who->nnids; i++) {
+		if (list_has(list, nid))
+			return true;
+		list += strlen(list) + 1;
+	}
+	return false;
+}
+
+bool sock_tls_speaks_for(const struct sock_conn *conn,
+			 const struct ulnet_nid *nid)
+{
+	return may_speak(stream_peer(conn->tls), nid);
+}
+
+char *sock_tls_who(const struct sock_conn *conn, char *buf, size_t size)
+{
+	const struct identity *who = stream_peer(conn->tls);
+
+	if (who->kind == IDENTITY_CLUSTER_KEY)
+		snprintf(buf, size, "key %s of the cluster", who->name);
+	else
+		snprintf(buf, size, "certificate of %s", who->name);
+	return buf;
+}
+
+/* ---- what peers have proved ---- */
+
+static uint64_t proof_hash(const struct sock_ni *sni,
+			   const struct ulnet_nid *nid)
+{
+	return sock_nid_hash(nid, 0, sni->seed);
+}
+
+/* sock_ni.proofs_lock is held. */
+static void forget(struct sock_ni *sni, struct sock_peer *peer)
+{
+	if (!peer->who)
+		return;
+	hash_del(&sni->proofs, &peer->proof);
+	identity_put(peer->who);
+	peer->who = NULL;
+}
+
+void sock_tls_prove(struct sock_peer *peer, const struct sock_conn *conn)
+{
+	struct sock_ni *sni = conn->sni;
+
+	if (!conn->tls)
+		return;
+	pthread_mutex_lock(&sni->proofs_lock);
+	forget(sni, peer);
+	/* Without memory, nothing but its own NID is believed of it. */
+	if (!hash_add(&sni->proofs, &peer->proof,
+		      proof_hash(sni, &peer->id.nid)))
+		peer->who = identity_ref(stream_peer(conn->tls));
+	pthread_mutex_unlock(&sni->proofs_lock);
+}
+
+void sock_tls_forget(struct sock_peer *peer)
+{
+	struct sock_ni *sni = peer->cpt->sni;
+
+	if (!sni->keys)
+		return;
+	pthread_mutex_lock(&sni->proofs_lock);
+	forget(sni, peer);
+	pthread_mutex_unlock(&sni->proofs_lock);
+}
+
+bool sock_tls_vouches(struct lnd_ni *ni, const struct ulnet_nid *peer,
+		      const struct ulnet_nid *nid)
+{
+	struct sock_ni *sni = sock_ni_of(ni);
+	struct sock_peer *p;
+	bool may = false;
+
+	pthread_mutex_lock(&sni->proofs_lock);
+	/* Several processes may have a NID: those that only call do not speak
+	 * for it. */
+	hash_for_each_equal (p, &sni->proofs, proof_hash(sni, peer), proof)
+		if (lnet_nid_eq(&p->id.nid, peer) &&
+		    !sock_pid_is_user(p->id.pid))
+			may = may || may_speak(p->who, nid);
+	pthread_mutex_unlock(&sni->proofs_lock);
+	return may;
+}
+
+/* ---- an NI ---- */
+
+/* Keys that this node shows, but that no peer will believe of this NID, are a
+ * mistake that peers see first. */
+static void warn_of_own(const struct sock_ni *sni)
+{
+	const struct ulnet_nid *nid = &sni->ni->nid;
+	struct identity *self = keys_self(sni->keys);
+	char text[LNET_NIDSTR_SIZE];
+
+	if (self && !may_speak(self, nid))
+		log_warn("socklnd",
+			 "%s: the certificate of %s does not speak for this "
+			 "NID, so peers will refuse it (ulnet-keys "
+			 "--nids)",
+			 lnet_nid_format(nid, text, sizeof(text)), self->name);
+	identity_put(self);
+}
+
+int sock_tls_startup(struct sock_ni *sni)
+{
+	struct lnd_ni *ni = sni->ni;
+
+	pthread_mutex_init(&sni->proofs_lock, NULL);
+	hash_init(&sni->proofs);
+	if (!ni->tunables[SOCK_tls])
+		return 0;
+#ifndef WITH_TLS
+	ni->why = "tls: required: this was built without TLS (--without-tls)";
+	return -EOPNOTSUPP;
+#endif
+	if (!ni->conf->keys) {
+		ni->why = "tls: required: the node has no keys (--keys)";
+		return -ENOKEY;
+	}
+	sni->keys = keys_ref((struct keys *)ni->conf->keys);
+	ni->proven = true;
+	warn_of_own(sni);
+	return 0;
+}
+
+void sock_tls_free(struct sock_ni *sni)
+{
+	hash_fini(&sni->proofs);
+	pthread_mutex_destroy(&sni->proofs_lock);
+	keys_put(sni->keys);
+}
+
+/* ---- life of a connection ---- */
+
+static int begin(struct sock_conn *conn, struct sock_ni *sni,
+		 enum handshake_side side)
+{
+	conn->tls = stream_new(side, sni->keys, NULL);
+	return conn->tls ? 0 : -ENOMEM;
+}
+
+int sock_tls_connect(struct sock_conn *conn, struct sock_ni *sni)
+{
+	int rc = begin(conn, sni, HANDSHAKE_CLIENT);
+
+	return rc ? rc : sock_tls_flush(conn);
+}
+
+/* What stream_take() has returned. A peer that is not believed has an errno of
+ * its own: others say that this node lacks a permission. */
+static int tls_status(int rc)
+{
+	return rc == -EACCES ? -EKEYREJECTED : rc;
+}
+
+static int take(struct sock_conn *conn, const void *bytes, size_t n)
+{
+	int rc = stream_take(conn->tls, bytes, n);
+	/* Also after an error: it tells the peer why. */
+	int flushed = sock_tls_flush(conn);
+
+	return rc ? tls_status(rc) : flushed;
+}
+
+int sock_tls_accept(struct sock_conn *conn, struct sock_ni *sni,
+		    const void *bytes, size_t n)
+{
+	int rc = begin(conn, sni, HANDSHAKE_SERVER);
+
+	return rc ? rc : take(conn, bytes, n);
+}
+
+/* What is left in the socket would make the system reset the connection, and
+ * the peer might not hear what was last said. */
+static void socket_empty(int fd)
+{
+	uint8_t gone[HANDSHAKE_READ];
+
+	for (unsigned int i = 0; i < EMPTY_READS; i++)
+		if (recv(fd, gone, sizeof(gone), MSG_DONTWAIT) <= 0)
+			return;
+}
+
+void sock_tls_free_conn(struct sock_conn *conn)
+{
+	if (!conn->tls)
+		return;
+	stream_close(conn->tls);
+	(void)!sock_tls_flush(conn);
+	if (*stream_error(conn->tls))
+		socket_empty(conn->io.fd);
+	stream_free(conn->tls);
+	conn->tls = NULL;
+}
+
+bool sock_tls_is_up(const struct sock_conn *conn)
+{
+	return stream_is_up(conn->tls);
+}
+
+const char *sock_tls_error(const struct sock_conn *conn)
+{
+	return stream_error(conn->tls);
+}
+
+/* ---- in ---- */
+
+int sock_tls_pump(struct sock_conn *conn)
+{
+	uint8_t small[HANDSHAKE_READ];
+	/* Nothing is in the CPT's buffer before something was read. */
+	bool open = sock_conn_is_open(conn);
+	uint8_t *buf = open ? conn->cpt->rx_buffer : small;
+	size_t room = MIN(stream_room(conn->tls),
+			  open ? SOCK_RX_BUFFER : sizeof(small));
+	ssize_t n = room ? recv(conn->io.fd, buf, room, 0) : 0;
+
+	if (!room)
+		return -EAGAIN;
+	if (n < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	if (n == 0) {
+		stream_end(conn->tls);
+		return stream_is_up(conn->tls) ? 0 : -ECONNRESET;
+	}
+	return take(conn, buf, (size_t)n);
+}
+
+ssize_t sock_tls_recv(struct sock_conn *conn, void *to, size_t n)
+{
+	for (;;) {
+		ssize_t did = stream_read(conn->tls, to, n);
+		int rc;
+
+		if (did != -EAGAIN)
+			return did < 0 ? tls_status((int)did) : did;
+		rc = sock_tls_pump(conn);
+		if (rc)
+			return rc;
+	}
+}
+
+/* Fills in @to as far as there is something. As stream_read(). */
+static ssize_t fill(struct sock_conn *conn, const struct iovec *to)
+{
+	size_t have = 0;
+
+	while (have < to->iov_len) {
+		ssize_t did =
+			stream_read(conn->tls, (uint8_t *)to->iov_base + have,
+				    to->iov_len - have);
+
+		/* What has ended once has ended for good. */
+		if (did <= 0)
+			return have ? (ssize_t)have : did;
+		have += (size_t)did;
+	}
+	return (ssize_t)have;
+}
+
+ssize_t sock_tls_readv(struct sock_conn *conn, const struct iovec *iov,
+		       unsigned int niov)
+{
+	ssize_t all = 0, n = 0;
+
+	for (unsigned int i = 0; i < niov; i++) {
+		n = fill(conn, &iov[i]);
+		if (n > 0)
+			all += n;
+		if (n < (ssize_t)iov[i].iov_len)
+			break;
+	}
+	if (all || !n)
+		return all;
+	errno = -tls_status((int)n);
+	return -1;
+}
+
+/* ---- out ---- */
+
+bool sock_tls_waits(const struct sock_conn *conn)
+{
+	size_t n;
+
+	stream_bytes(conn->tls, &n);
+	return n;
+}
+
+int sock_tls_flush(struct sock_conn *conn)
+{
+	size_t n;
+	const uint8_t *bytes = stream_bytes(conn->tls, &n);
+	ssize_t did = n ? send(conn->io.fd, bytes, n, MSG_NOSIGNAL) : 0;
+
+	if (did < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	stream_sent(conn->tls, (size_t)did);
+	conn->written += (uint64_t)did;
+	return 0;
+}
+
+/* Writes what @from has, until the socket takes no more. As
+ * sock_tls_writev(). */
+static ssize_t pour(struct sock_conn *conn, const struct iovec *from)
+{
+	size_t done = 0;
+
+	while (done < from->iov_len) {
+		ssize_t did = stream_write(conn->tls,
+					   (uint8_t *)from->iov_base + done,
+					   from->iov_len - done);
+		int rc;
+
+		if (did > 0)
+			done += (size_t)did;
+		else if (did != -EAGAIN)
+			return did;
+		if (did != -EAGAIN)
+			continue;
+		rc = sock_tls_flush(conn);
+		if (rc)
+			return rc;
+		if (sock_tls_waits(conn))
+			break;
+	}
+	return (ssize_t)done;
+}
+
+ssize_t sock_tls_writev(struct sock_conn *conn, const struct iovec *iov,
+			unsigned int niov)
+{
+	ssize_t all = 0;
+	int rc;
+
+	for (unsigned int i = 0; i < niov; i++) {
+		ssize_t n = pour(conn, &iov[i]);
+
+		if (n < 0)
+			return tls_status((int)n);
+		all += n;
+		if (n < (ssize_t)iov[i].iov_len)
+			break;
+	}
+	rc = sock_tls_flush(conn);
+	return rc ? rc : all ? all : -EAGAIN;
+}
+
+void sock_tls_close(struct sock_conn *conn)
+{
+	stream_close(conn->tls);
+}

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Nets with tls: required: who is let in, who is not and hears why, and what
+ * goes over the wire. The conformance suite runs over TLS, too: socklnd_test.c.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lnd/socklnd/tls.h"
+#include "secure/stream.h"
+#include "tests/lnd/apart.h"
+#include "tests/lnd/behaviour.h"
+#include "tests/lnd/pair.h"
+#include "tests/lnd/proofs.h"
+#include "tests/lnd/raw_peer.h"
+
+#define ALL "127.0.0.[1-9]@tcp"
+
+static const struct ulnet_tunable with_tls[] = { { "min_reconnectms", 1 },
+						 { "max_reconnectms", 20 },
+						 { "conns_per_peer", 1 },
+						 { "tls", 1 } };
+#define PLAIN 3 /* as many of these: without TLS */
+
+/* ---- two nodes ---- */
+
+static struct ulrpc_keys *keys_of_node[2];
+static unsigned int opened;
+static uint64_t accept_timeout;
+
+static void tune(struct ulnet_conf *conf, bool hasty)
+{
+	(void)hasty;
+	conf->keys = keys_of_node[opened++ % 2];
+	conf->accept_timeout = accept_timeout;
+}
+
+static bool up_with(struct fx *fx, struct ulrpc_keys *first,
+		    struct ulrpc_keys *second)
+{
+	keys_of_node[0] = first;
+	keys_of_node[1] = second;
+	opened = 0;
+	pair_net.tune = tune;
+	return pair_up(fx, with_tls, ARRAY_SIZE(with_tls));
+}
+
+static bool up(struct fx *fx)
+{
+	return up_with(fx, proofs_node("site", ALL, 0),
+		       proofs_node("site", ALL, 0));
+}
+
+/* Node 0 sends to node 1, and is told soon that this was in vain: not at the
+ * deadline, which is a minute away. */
+static void sends_in_vain(struct fx *fx)
+{
+	struct box *src = box_new(fx, 100, CUT_NONE);
+	struct box *dst = box_new(fx, 100, CUT_NONE);
+
+	if (!box_post(dst, &(struct post){ .side = 1,
+					   .portal = PORTAL,
+					   .bits = 7,
+					   .options = LNET_MD_OP_PUT }) ||
+	    !box_bind(src, 0, 0, 60 * UINT64_C(1000000)) ||
+	    !box_put(src, 1, true, PORTAL, 7, HDR(7, 0)))
+		return;
+	expect(fx, fx_wait(fx, &src->terminals, 1));
+	expect(fx, src->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
+	expect(fx, src->terminal.status != -ETIMEDOUT);
+	expect(fx, dst->n[LNET_EVENT_PUT] == 0);
+	box_end(dst);
+}
+
+static int in_vain(struct ulrpc_keys *first, struct ulrpc_keys *second,
+		   bool counted)
+{
+	struct fx fx;
+
+	if (!up_with(&fx, first, second))
+		return 1;
+	sends_in_vain(&fx);
+	expect(&fx, !counted || fx_stat(&fx, 1, "peers_unproven") > 0);
+	return pair_down(&fx);
+}
+
+static int proven(void)
+{
+	struct fx fx;
+
+	if (!up(&fx))
+		return 1;
+	still_works(&fx);
+	expect(&fx, fx_stat(&fx, 0, "peers_unproven") == 0);
+	return pair_down(&fx);
+}
+
+static int cluster(void)
+{
+	struct fx fx;
+
+	if (!up_with(&fx, proofs_cluster("lab"), proofs_cluster("lab")))
+		return 1;
+	still_works(&fx);
+	return pair_down(&fx);
+}
+
+static int other_cluster(void)
+{
+	return in_vain(proofs_cluster("lab"), proofs_cluster("other"), false);
+}
+
+static int other_authority(void)
+{
+	return in_vain(proofs_node("site", ALL, 0),
+		       proofs_node("elsewhere", ALL, 0), false);
+}
+
+/* Node 1 refuses a node whose certificate does not speak for its NID. */
+static int client_nid(void)
+{
+	return in_vain(proofs_node("site", "127.0.0.[6-9]@tcp", 0),
+		       proofs_node("site", ALL, 0), true);
+}
+
+static int client_without_nids(void)
+{
+	return in_vain(proofs_node("site", NULL, 0),
+		       proofs_node("site", ALL, 0), true);
+}
+
+/* Node 0 refuses a node that listens on a NID which it has no proof of. */
+static int server_nid(void)
+{
+	return in_vain(proofs_node("site", ALL, 0),
+		       proofs_node("site", "127.0.0.[1-5]@tcp", 0), false);
+}
+
+static int other_net(void)
+{
+	return in_vain(proofs_node("site", "127.0.0.[1-9]@tcp1", 0),
+		       proofs_node("site", ALL, 0), false);
+}
+
+/* ---- what cannot be added ---- */
+
+static int no_keys(void)
+{
+	const char *why = NULL;
+	struct ulnet_ni_conf ni = { .tunables = with_tls,
+				    .ntunables = ARRAY_SIZE(with_tls),
+				    .why_p = &why };
+	struct ulnet_conf conf;
+	struct lnet *node;
+	struct fx fx;
+
+	if (!up(&fx))
+		return 1;
+	lnet_conf_init(&conf);
+	conf.port = pair.port;
+	if (!expect(&fx, lnet_nid_parse("127.0.0.7@tcp", &ni.nid) == 0) ||
+	    !expect(&fx, lnet_open(&conf, &node) == 0))
+		return 1;
+	expect(&fx, lnet_ni_add(node, &ni) == -ENOKEY);
+	expect(&fx, why && strstr(why, "no keys"));
+	/* Without TLS it needs none. */
+	ni.ntunables = PLAIN;
+	expect(&fx, lnet_ni_add(node, &ni) == 0);
+	lnet_close(node);
+	return pair_down(&fx);
+}
+
+/* ---- peers whose bytes the test writes itself ---- */
+
+/* A raw peer that speaks TLS. */
+struct tls_peer {
+	struct raw_peer raw;
+	int fd;
+	struct stream *tls;
+	/* what has come in by the wire, and what that was */
+	uint8_t wire[1 << 17], said[1 << 17];
+	size_t nwire, nsaid;
+};
+
+static bool tls_flush(struct tls_peer *p)
+{
+	size_t n;
+	const uint8_t *bytes = stream_bytes(p->tls, &n);
+	bool good = !n || say(p->fd, bytes, n);
+
+	stream_sent(p->tls, n);
+	return good;
+}
+
+/* Reads once. false: the node has closed, or does not say more. */
+static bool tls_fill(struct tls_peer *p)
+{
+	uint8_t *at = p->wire + p->nwire;
+	ssize_t n, did;
+
+	BUG_ON(p->nwire + 8192 > sizeof(p->wire));
+	n = recv(p->fd, at, 8192, 0);
+	if (n <= 0)
+		return false;
+	p->nwire += (size_t)n;
+	if (stream_take(p->tls, at, (size_t)n))
+		return false;
+	while ((did = stream_read(p->tls, p->said + p->nsaid,
+				  sizeof(p->said) - p->nsaid)) > 0)
+		p->nsaid += (size_t)did;
+	return did == -EAGAIN && tls_flush(p);
+}
+
+static bool tls_say(struct tls_peer *p, const void *bytes, size_t n)
+{
+	return stream_write(p->tls, bytes, n) == (ssize_t)n && tls_flush(p);
+}
+
+/* Connects to node 0, and shakes hands. */
+static struct tls_peer *tls_peer_new(struct fx *fx, const char *nid,
+				     struct ulrpc_keys *keys)
+{
+	struct tls_peer *p = calloc(1, sizeof(*p));
+
+	BUG_ON(!p);
+	raw_peer_init(&p->raw, fx, nid);
+	p->fd = raw_peer_connect(&p->raw);
+	p->tls = stream_new(HANDSHAKE_CLIENT, (struct keys *)keys, NULL);
+	BUG_ON(!p->tls);
+	expect(fx, p->fd >= 0 && tls_flush(p));
+	while (!stream_is_up(p->tls) && tls_fill(p))
+		;
+	return p;
+}
+
+static void tls_peer_end(struct tls_peer *p)
+{
+	stream_free(p->tls);
+	close(p->fd);
+	raw_peer_fini(&p->raw);
+	free(p);
+}
+
+/* Sends request and HELLO, as the NID @claimed, and waits for the answer.
+ * false: the node has closed. */
+static bool tls_greet(struct tls_peer *p, const char *claimed)
+{
+	uint8_t buf[SOCK_REQUEST_LARGE_SIZE + SOCK_HELLO_LARGE_SIZE];
+	size_t n = raw_peer_request(&p->raw, buf);
+
+	BUG_ON(lnet_nid_parse(claimed, &p->raw.nid));
+	n += raw_peer_hello(&p->raw, SOCK_CONTROL, buf + n);
+	if (!tls_say(p, buf, n))
+		return false;
+	while (p->nsaid < SOCK_HELLO_SIZE)
+		if (!tls_fill(p))
+			return false;
+	return true;
+}
+
+static struct tls_peer *tls_peer_open(struct fx *fx)
+{
+	struct tls_peer *p =
+		tls_peer_new(fx, "127.0.0.7@tcp", proofs_node("site", ALL, 0));
+
+	expect(fx, stream_is_up(p->tls));
+	expect(fx, tls_greet(p, "127.0.0.7@tcp"));
+	return p;
+}
+
+/* A PUT of @size bytes at @payload for the buffer with @bits of node 0. */
+static size_t put_make(struct tls_peer *p, uint64_t bits, const void *payload,
+		       uint32_t size, uint8_t *buf)
+{
+	const struct sock_hdr hdr = { .type = SOCK_MSG_LNET };
+	struct lnet_hdr lnet =
+		raw_peer_put_hdr(&p->raw, PORTAL, bits, HDR(1, 0), size);
+	size_t n;
+
+	lnet.wmd = LNET_WIRE_NONE;
+	n = raw_peer_hdr(&p->raw, &hdr, &lnet, buf);
+	memcpy(buf + n, payload, size);
+	return n + size;
+}
+
+static struct box *buffer(struct fx *fx, uint64_t bits)
+{
+	struct box *b = box_new(fx, 4096, CUT_NONE);
+
+	box_post(b, &(struct post){ .portal = PORTAL,
+				    .bits = bits,
+				    .options = LNET_MD_OP_PUT });
+	return b;
+}
+
+/* The peer of the other tests is one that is let in. What it has put is
+ * compared with the pattern when the event comes. */
+static int raw_proven(void)
+{
+	struct tls_peer *p;
+	struct box *b, *src;
+	uint8_t buf[8192];
+	struct fx fx;
+	size_t n;
+
+	if (!up(&fx))
+		return 1;
+	b = buffer(&fx, 5);
+	src = box_new(&fx, 17, CUT_NONE);
+	box_fill(src, 1);
+	p = tls_peer_open(&fx);
+	n = put_make(p, 5, src->iov[0].iov_base, 17, buf);
+	expect(&fx, tls_say(p, buf, n));
+	expect(&fx, fx_wait(&fx, &b->n[LNET_EVENT_PUT], 1));
+	tls_peer_end(p);
+	return pair_down(&fx);
+}
+
+/* A certificate that is good, for another NID than the peer names. */
+static int false_nid(void)
+{
+	struct tls_peer *p;
+	struct fx fx;
+
+	if (!up(&fx))
+		return 1;
+	p = tls_peer_new(&fx, "127.0.0.7@tcp",
+			 proofs_node("site", "127.0.0.8@tcp", 0));
+	expect(&fx, stream_is_up(p->tls));
+	expect(&fx, !tls_greet(p, "127.0.0.7@tcp"));
+	expect(&fx, p->nsaid == 0);
+	expect(&fx, fx_stat(&fx, 0, "peers_unproven") == 1);
+	tls_peer_end(p);
+	still_works(&fx);
+	return pair_down(&fx);
+}
+
+static int plain_peer(void)
+{
+	struct raw_peer s;
+	struct fx fx;
+
+	if (!up(&fx))
+		return 1;
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, raw_peer_open(&s, SOCK_CONTROL) == -ECONNRESET);
+	expect(&fx, fx_stat(&fx, 0, "peers_unproven") == 1);
+	raw_peer_fini(&s);
+	still_works(&fx);
+	return pair_down(&fx);
+}
+
+/* TLS where nobody expects it. */
+static int plain_net(void)
+{
+	struct tls_peer *p;
+	struct fx fx;
+
+	pair_net.tune = NULL;
+	if (!pair_up(&fx, with_tls, PLAIN))
+		return 1;
+	p = tls_peer_new(&fx, "127.0.0.7@tcp", proofs_node("site", ALL, 0));
+	expect(&fx, !stream_is_up(p->tls));
+	expect(&fx, p->nwire == 0);
+	tls_peer_end(p);
+	still_works(&fx);
+	return pair_down(&fx);
+}
+
+/* Bytes that are no record of TLS. */
+static int garbage(void)
+{
+	struct tls_peer *p;
+	struct fx fx;
+
+	if (!up(&fx))
+		return 1;
+	p = tls_peer_open(&fx);
+	expect(&fx, say(p->fd, "nothing that anybody understands", 32));
+	expect(&fx, hear_end(p->fd));
+	tls_peer_end(p);
+	still_works(&fx);
+	return pair_down(&fx);
+}
+
+/* A record in which the network changes one byte: nothing of it is
+ * delivered. */
+static int altered(void)
+{
+	struct tls_peer *p;
+	uint8_t buf[8192], record[8192];
+	const uint8_t *bytes;
+	struct box *b;
+	struct fx fx;
+	size_t n;
+
+	if (!up(&fx))
+		return 1;
+	b = buffer(&fx, 6);
+	p = tls_peer_open(&fx);
+	n = put_make(p, 6, "true", 4, buf);
+	expect(&fx, stream_write(p->tls, buf, n) == (ssize_t)n);
+	bytes = stream_bytes(p->tls, &n);
+	memcpy(record, bytes, n);
+	record[n / 2] ^= 1;
+	expect(&fx, say(p->fd, record, n));
+	expect(&fx, hear_end(p->fd));
+	tls_peer_end(p);
+	still_works(&fx);
+	expect(&fx, fx_read(&fx, &b->n[LNET_EVENT_PUT]) == 0);
+	box_end(b);
+	return pair_down(&fx);
+}
+
+/* A connection that ends in the middle of a record, and one that ends without
+ * a word. */
+static int cut(void)
+{
+	struct tls_peer *p;
+	uint8_t buf[8192];
+	const uint8_t *bytes;
+	struct box *b;
+	struct fx fx;
+	size_t n;
+
+	if (!up(&fx))
+		return 1;
+	b = buffer(&fx, 8);
+	p = tls_peer_open(&fx);
+	n = put_make(p, 8, "half", 4, buf);
+	expect(&fx, stream_write(p->tls, buf, n) == (ssize_t)n);
+	bytes = stream_bytes(p->tls, &n);
+	expect(&fx, say(p->fd, bytes, n / 2));
+	shutdown(p->fd, SHUT_WR);
+	expect(&fx, hear_end(p->fd));
+	tls_peer_end(p);
+	p = tls_peer_open(&fx);
+	shutdown(p->fd, SHUT_WR);
+	expect(&fx, hear_end(p->fd));
+	tls_peer_end(p);
+	still_works(&fx);
+	expect(&fx, fx_read(&fx, &b->n[LNET_EVENT_PUT]) == 0);
+	box_end(b);
+	return pair_down(&fx);
+}
+
+/* Who begins with TLS, and then says nothing, is dropped. */
+static int slow(void)
+{
+	static const uint8_t start[] = { SOCK_TLS_FIRST, 3, 1, 2, 0, 1, 0, 1 };
+	struct raw_peer s;
+	struct fx fx;
+	int fd;
+
+	accept_timeout = 300000;
+	if (!up(&fx))
+		return 1;
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	fd = raw_peer_connect(&s);
+	expect(&fx, say(fd, start, sizeof(start)));
+	expect(&fx, hear_end(fd));
+	close(fd);
+	raw_peer_fini(&s);
+	still_works(&fx);
+	return pair_down(&fx);
+}
+
+/* ---- what goes over the wire ---- */
+
+static bool has(const uint8_t *bytes, size_t n, const char *text)
+{
+	return memmem(bytes, n, text, strlen(text));
+}
+
+/* Nothing of a message can be read on the wire, and it is there within TLS. */
+static int captured(void)
+{
+	static const char marker[] = "nobody else may know these words";
+	struct tls_peer *p;
+	struct box *src;
+	struct fx fx;
+
+	if (!up(&fx))
+		return 1;
+	p = tls_peer_open(&fx);
+	src = box_new(&fx, sizeof(marker), CUT_NONE);
+	memcpy(src->iov[0].iov_base, marker, sizeof(marker));
+	expect(&fx, box_bind(src, 0, 0, 60 * UINT64_C(1000000)) &&
+			    box_put_to(src, &p->raw.nid, false, PORTAL, 9,
+				       HDR(9, 0)));
+	while (!has(p->said, p->nsaid, marker))
+		if (!expect(&fx, tls_fill(p)))
+			break;
+	expect(&fx, has(p->said, p->nsaid, marker));
+	expect(&fx, !has(p->wire, p->nwire, marker));
+	tls_peer_end(p);
+	return pair_down(&fx);
+}
+
+static const struct apart_test tests[] = {
+	{ "both are proven", proven },
+	{ "both have the cluster's key", cluster },
+	{ "another cluster's key", other_cluster },
+	{ "another authority", other_authority },
+	{ "the client's certificate is for another NID", client_nid },
+	{ "the client's certificate is for no NID", client_without_nids },
+	{ "the server's certificate is for another NID", server_nid },
+	{ "a certificate for another net", other_net },
+	{ "a node without keys", no_keys },
+	{ "a raw peer that is proven", raw_proven },
+	{ "a raw peer that names another NID", false_nid },
+	{ "a peer without TLS", plain_peer },
+	{ "TLS on a net without", plain_net },
+	{ "garbage behind the handshake", garbage },
+	{ "an altered record", altered },
+	{ "a connection that is cut", cut },
+	{ "a slow stranger", slow },
+	{ "nothing can be read", captured },
+};
+
+int main(int argc, char **argv)
+{
+	struct apart a = apart_begin(argc, argv, NULL);
+
+	return apart_all(&a, tests, ARRAY_SIZE(tests));
+}
