@@ -190,6 +190,8 @@ struct reconcile {
 	unsigned int unverified;
 	/* number of NIDs that exceed the peer's share */
 	unsigned int refused;
+	/* number of NIDs that the peer has not proved to be its own */
+	unsigned int unproven;
 	struct merge_plan plan;
 };
 
@@ -242,8 +244,39 @@ static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
 	return false;
 }
 
+/* Has the NI that made the announcement proved that its node may speak for
+ * @nid? Only who is connected with it over a net with proofs can say so. */
+static bool is_vouched(const struct reconcile *m, const struct ulnet_nid *nid)
+{
+	const struct lnet_config *c = m->cpt->config;
+	const struct ulnet_nid *from = &m->ann->from;
+
+	for (unsigned int i = 0; i < c->nnis; i++) {
+		struct lnd_ni *ni = &c->ni[i]->lnd;
+
+		if (ni->proven &&
+		    lnet_nid_net(&ni->nid) == lnet_nid_net(from) &&
+		    ni->lnd->vouches(ni, from, nid))
+			return true;
+	}
+	return false;
+}
+
+/* Is @nid on a net whose peers prove who they are, and is there no proof that
+ * it is this peer's? */
+static bool is_unproven(const struct reconcile *m, const struct ulnet_nid *nid)
+{
+	const struct lnet_config *c = m->cpt->config;
+
+	for (unsigned int i = 0; i < c->nnis; i++)
+		if (c->ni[i]->lnd.proven &&
+		    lnet_nid_net(&c->ni[i]->lnd.nid) == lnet_nid_net(nid))
+			return !is_vouched(m, nid);
+	return false;
+}
+
 /* As merge_came.fate. */
-static enum merge_fate fate_of(const struct reconcile *m, unsigned int i)
+static enum merge_fate fate_of(struct reconcile *m, unsigned int i)
 {
 	const struct ulnet_nid *nid = &m->ann->ni[i].nid;
 	const struct lnet_peer_ni *p;
@@ -253,6 +286,14 @@ static enum merge_fate fate_of(const struct reconcile *m, unsigned int i)
 	if (is_foreign(m, nid) && m->ann->keeps[i])
 		return MERGE_LEAVE;
 	p = peer_find(m->cpt, nid);
+	/* What it has, it keeps: it has proved that, or was configured so. */
+	if (!(p && p->peer == m->peer) && is_unproven(m, nid)) {
+		m->unproven++;
+		/* Whose it is, the NID can say itself, with a proof. */
+		return p && !is_foreign(m, nid) && !p->peer->configured
+			       ? MERGE_CLAIM
+			       : MERGE_LEAVE;
+	}
 	/* Also if nobody has it, but did when it named this peer. */
 	if (p ? p->peer == m->peer : !is_foreign(m, nid))
 		return MERGE_ADD;
@@ -488,7 +529,16 @@ static void reconcile_log(const struct reconcile *m)
 				 "peer %s names more unconfirmed NIDs than its "
 				 "share allows; ignored: %u",
 				 text, m->refused);
-	if (m->plan.left && m->plan.verdict == MERGE_APPLY)
+	if (m->unproven) {
+		cpt_stat(m->cpt, STAT_nids_unproven);
+		log_warn_limited(&m->cpt->limits_log, loop_now(m->cpt->loop),
+				 "discovery",
+				 "peer %s names NIDs on nets with tls: "
+				 "required, and has not proved that they are "
+				 "its own; ignored: %u",
+				 text, m->unproven);
+	}
+	if (m->plan.left && !m->unproven && m->plan.verdict == MERGE_APPLY)
 		log_warn_limited(&m->cpt->limits_log, loop_now(m->cpt->loop),
 				 "discovery",
 				 "peer %s names NIDs that other peers keep: %u",
