@@ -754,6 +754,7 @@ tool_tests += %D%/tools/security_tutorial.sh
 tool_tests += %D%/tools/top.sh
 tool_tests += %D%/tools/keys.sh
 tool_tests += %D%/tools/rules.sh
+tool_tests += %D%/tools/tls.sh
 tool_tests += %D%/tools/ulnet-keys.sh
 tool_tests += %D%/tools/unit_file.sh
 tool_tests += %D%/tools/user.sh

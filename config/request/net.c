@@ -156,6 +156,17 @@ static int unknown_tunable(const struct scope *s, const struct tree *t,
 	return scope_unknown(s, t, "tunable", key_near(t->key, names));
 }
 
+/* Reads the tunable tls, as "net show" writes it (show.c). */
+static int read_tls(const struct scope *s, const struct tree *t, int64_t *v)
+{
+	if (t->kind == TREE_SCALAR && !strcmp(t->text, "required"))
+		*v = 1;
+	else if (!scope_is_value(t, true, v) || (*v != 0 && *v != 1))
+		return scope_fail(s, t, -EINVAL,
+				  "tls: required or off is expected");
+	return 0;
+}
+
 static int set_lnd_tunable(struct lnet *node, const struct scope *s,
 			   const struct tree *t, struct ni_spec *spec)
 {
@@ -173,7 +184,8 @@ static int set_lnd_tunable(struct lnet *node, const struct scope *s,
 	/* Kernel nodes show map_on_demand as a word. */
 	words = i < n && ((infos[i].min == 0 && infos[i].max == 1) ||
 			  !strcmp(t->key, "map_on_demand"));
-	rc = scope_value(s, t, words, &v);
+	rc = i < n && !strcmp(t->key, "tls") ? read_tls(s, t, &v)
+					     : scope_value(s, t, words, &v);
 	if (rc)
 		return rc;
 	/* The timeout of an LND without such a tunable follows from

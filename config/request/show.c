@@ -291,7 +291,11 @@ static void show_lnd_tunables(struct lnet *node,
 	}
 	for (unsigned int i = 0; !show->kernel && i < info->ntunables; i++) {
 		t = &info->tunables[i];
-		if (!key_in(t->name, always) && !is_default(t, defs, n))
+		if (key_in(t->name, always) || is_default(t, defs, n))
+			continue;
+		if (!strcmp(t->name, "tls"))
+			tree_text(map, t->name, TREE_PLAIN, "required");
+		else
 			tree_int(map, t->name, t->value);
 	}
 }

@@ -74,6 +74,7 @@ cat >"$dir/wrong" <<'END'
 234 | is not the name of an interface | net add --net tcp2 --if '127.0.0.4[0'
 234 | conns_per_peer: 128 is not in 0..127 | net add --net tcp2 --if 127.0.0.4 --conns-per-peer 128
 234 | tos: 256 is not in -1..255 | net add --net tcp2 --if 127.0.0.4 --tos 256
+234 | tls: required or off is expected | net add --net tcp2 --if 127.0.0.4 --tls perhaps
 161 | auth_key: not supported: only networks of type kfi | net add --net tcp2 --if 127.0.0.4 --auth-key 1
 161 | traffic_class: not supported: only networks of type kfi | net add --net tcp2 --if 127.0.0.4 --traffic-class 1
 234 | neither an interface nor a NID is given | net add --net tcp2 --skip-mr-route-setup
@@ -441,7 +442,7 @@ END
 # ---- right: the arguments ----
 
 cat >"$dir/right" <<'END'
-net add --net tcp2 --if 127.0.0.4 --peer-timeout 100 --peer-credits 9 --peer-buffer-credits 10 --credits 300 --cpt '[0]' --conns-per-peer 2 --tos 8 --skip-mr-route-setup
+net add --net tcp2 --if 127.0.0.4 --peer-timeout 100 --peer-credits 9 --peer-buffer-credits 10 --credits 300 --cpt '[0]' --conns-per-peer 2 --tos 8 --tls off --skip-mr-route-setup
 net add --nid 127.0.0.6@tcp3
 net show --net tcp2 --verbose 5
 net set --nid 127.0.0.4@tcp2 --health 1000

@@ -26,6 +26,10 @@ const struct option_row keys_rows[] = {
 	  .kind = OPTION_TEXT, AT(folder) },
 	{ "as", 0, "NAME", "with the certificate NAME (the cluster's key)",
 	  .kind = OPTION_TEXT, AT(name) },
+	{ 0 },
+};
+
+const struct option_row flavour_rows[] = {
 	{ "flavour", 0, "F",
 	  "the least that calls are protected by: none, auth (with --keys), "
 	  "integrity or privacy",

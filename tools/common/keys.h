@@ -20,6 +20,8 @@ struct keys_options {
 };
 
 extern const struct option_row keys_rows[];
+/* For programs that make or serve calls. */
+extern const struct option_row flavour_rows[];
 /* Checks that the options go together. 0, or the exit status, after a message.
  */
 int keys_check(const struct keys_options *o, const char *who);

@@ -159,6 +159,7 @@ int node_open(struct node *n, const struct node_options *o, const struct say *s,
 	conf.run = run;
 	conf.port = (uint16_t)o->port;
 	conf.accept = o->accept;
+	conf.keys = o->keys;
 	if (o->cpts)
 		conf.cpts = o->cpts;
 	rc = lnet_open(&conf, &n->lnet);

@@ -26,6 +26,9 @@ struct node_options {
 	enum ulnet_accept accept;
 	unsigned int cpts; /* 0: the default */
 	const char *log;   /* levels; NULL: not given */
+	/* ulnet_conf.keys: set by the program before node_open(), and borrowed
+	 * until node_close() */
+	struct ulrpc_keys *keys;
 };
 
 /* Rows of options. node_net_rows: networks and connections; node_socket_rows:

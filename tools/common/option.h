@@ -76,7 +76,7 @@ struct option_row {
 	const char *key;
 };
 
-#define OPTION_PARTS 8
+#define OPTION_PARTS 10
 
 struct option_set {
 	const char *who; /* what messages begin with */

@@ -112,6 +112,9 @@ const struct command commands[] = {
 		    "connections of each kind to one peer"),
 		NUMBER("tos", 'S', "N",
 		       "type of service of IP packets; -1: the system's"),
+		TEXT("tls", 0, "required",
+		     "connections run through TLS; their peers prove who they "
+		     "are"),
 		UNUSED("skip-mr-route-setup", 'k', "accepted: the system's "
 		       "routes are left alone in any case"),
 		ROW(NUMBER, "auth-key", 0, "auth_key", "N",

@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #include "daemon.h"
+#include "tools/common/keys.h"
 #include "tools/common/node.h"
 #include "tools/common/program.h"
 #include "tools/common/serve.h"
+#include "ulnet/keys.h"
 #include "waiting.h"
 
 #define WHO "lnetd"
@@ -33,6 +35,7 @@
 
 struct lnetd {
 	struct node_options options; /* socket is never NULL once parsed */
+	struct keys_options keys;
 	bool foreground;
 	unsigned int wait_s; /* for interfaces that are not there yet */
 	char *pidpath;	     /* NULL: none */
@@ -85,6 +88,7 @@ static int lnetd_parse(struct lnetd *d, int argc, char **argv)
 			   { node_rows, &d->options },
 			   { rows, d },
 			   { serve_rows, &d->serve },
+			   { keys_rows, &d->keys },
 			   { node_log_rows, &d->options },
 			   { option_rows, NULL } },
 	};
@@ -92,6 +96,8 @@ static int lnetd_parse(struct lnetd *d, int argc, char **argv)
 
 	if (!status)
 		status = serve_check(&d->serve, WHO);
+	if (!status)
+		status = keys_check(&d->keys, WHO);
 	if (!status && !d->options.socket)
 		status = default_socket(d);
 	return status;
@@ -304,6 +310,8 @@ static int lnetd_serve(struct lnetd *d, int signals)
 	int rc = take_pidfile(d), number = 0;
 
 	if (!rc)
+		rc = keys_read(&d->keys, &d->say, &d->options.keys);
+	if (!rc)
 		rc = node_open(&d->node, &d->options, &d->say,
 			       LNET_RUN_THREADS);
 	if (!rc)
@@ -322,6 +330,7 @@ static int lnetd_serve(struct lnetd *d, int signals)
 		rc = 0;
 	serve_stop(&d->serve);
 	node_close(&d->node);
+	ulrpc_keys_put(d->options.keys);
 	pidfile_drop(d->pidpath, d->pidfile);
 	return rc;
 }

@@ -129,8 +129,10 @@ static int open_node(struct rpcping *p)
 {
 	enum ulnet_run run = p->options.poll ? LNET_RUN_POLL : LNET_RUN_THREADS;
 	struct ulrpc_conf conf;
-	int rc = node_open(&p->node, &p->options.node, &p->say, run);
+	int rc = keys_read(&p->options.keys, &p->say, &p->options.node.keys);
 
+	if (!rc)
+		rc = node_open(&p->node, &p->options.node, &p->say, run);
 	if (!rc)
 		rc = node_control(&p->node);
 	if (!rc)
@@ -142,11 +144,8 @@ static int open_node(struct rpcping *p)
 	if (rc)
 		return rc;
 	ulrpc_conf_init(&conf);
-	rc = keys_read(&p->options.keys, &p->say, &conf.keys);
-	if (rc)
-		return rc;
+	conf.keys = p->options.node.keys;
 	rc = ulrpc_open(p->node.lnet, &conf, &p->rpc);
-	ulrpc_keys_put(conf.keys);
 	if (!rc)
 		rc = ulrpc_control(p->rpc, p->node.control);
 	if (rc)
@@ -410,6 +409,7 @@ static void rpcping_close_all(struct rpcping *p)
 	if (p->rpc)
 		ulrpc_close(p->rpc);
 	node_close(&p->node);
+	ulrpc_keys_put(p->options.node.keys);
 	if (p->wake >= 0)
 		close(p->wake);
 	if (p->signals >= 0)

@@ -141,6 +141,7 @@ static int rpcserve_parse(struct rpcserve *r, int argc, char **argv)
 			"SIGTERM.\n\n",
 		.parts = { { rows, r },
 			   { keys_rows, &r->keys },
+			   { flavour_rows, &r->keys },
 			   { serve_rows, &r->serve },
 			   { node_net_rows, &r->options },
 			   { node_socket_rows, &r->options },
@@ -263,11 +264,8 @@ static int start_services(struct rpcserve *r)
 	int rc;
 
 	ulrpc_conf_init(&conf);
-	rc = keys_read(&r->keys, &r->say, &conf.keys);
-	if (rc)
-		return rc;
+	conf.keys = r->options.keys;
 	rc = ulrpc_open(r->node.lnet, &conf, &r->rpc);
-	ulrpc_keys_put(conf.keys);
 	if (!rc)
 		rc = ulrpc_control(r->rpc, r->node.control);
 	if (!rc)
@@ -383,9 +381,11 @@ static int rpcserve_wait_for_end(struct rpcserve *r, int signals)
 
 static int rpcserve_serve(struct rpcserve *r, int signals)
 {
-	int rc = node_open(&r->node, &r->options, &r->say,
-			   r->poll ? LNET_RUN_POLL : LNET_RUN_THREADS);
+	int rc = keys_read(&r->keys, &r->say, &r->options.keys);
 
+	if (!rc)
+		rc = node_open(&r->node, &r->options, &r->say,
+			       r->poll ? LNET_RUN_POLL : LNET_RUN_THREADS);
 	if (!rc)
 		rc = node_control(&r->node);
 	/* Starts the services before there is a network, so that no early
@@ -413,6 +413,7 @@ static int rpcserve_serve(struct rpcserve *r, int signals)
 	if (r->node.lnet)
 		stop_services(r);
 	node_close(&r->node);
+	ulrpc_keys_put(r->options.keys);
 	return rc;
 }
 

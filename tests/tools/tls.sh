@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Nets with tls: required, through the doors of lnetctl and of files: lnetd, keys, what
+# is shown and exported, and whom discovery believes (requirements G12, I1).
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+ulnet_keys=$PWD/tools/bin/ulnet-keys
+[ -x "$ulnet_keys" ] || skip "built without OpenSSL"
+free_port port || skip "perl cannot find a free port"
+keys=$dir/keys
+
+run 0 "$ulnet_keys" -d "$keys" authority site
+run 0 "$ulnet_keys" -d "$keys" --nids 127.0.0.1@tcp --nids 127.0.0.1@tcp1 node a
+run 0 "$ulnet_keys" -d "$keys" --nids 127.0.0.2@tcp --nids 127.0.0.2@tcp1 node b
+run 0 "$ulnet_keys" -d "$keys" node c
+
+at() { # NODE STATUS ARGUMENT...
+	ctl "$2" --socket "$dir/$1" "${@:3}"
+}
+
+start_node() { # NAME ARGUMENT...
+	need_lnetd "$1" --port "$port" --socket "$dir/$1" "${@:2}"
+}
+
+# ---- what is configured ----
+
+start_node a --net 'tcp(127.0.0.1)' --keys "$keys" --as a
+at a 0 net add --net tcp1 --if 127.0.0.1 --tls required
+silent err
+at a 0 net show --net tcp1 -v
+has out '^ +tls: required$'
+at a 0 net show --net tcp -v
+run 1 grep -q 'tls' "$dir/out"
+at a 0 export --backup
+cp "$dir/out" "$dir/backup"
+run 0 grep -q 'tls: required' "$dir/backup"
+
+# From a file.
+cat >"$dir/b.yaml" <<'END'
+net:
+- net type: tcp
+  local NI(s):
+  - interfaces: {0: 127.0.0.2}
+- net type: tcp1
+  local NI(s):
+  - interfaces: {0: 127.0.0.2}
+    lnd tunables: {tls: required}
+END
+start_node b --config "$dir/b.yaml" --keys "$keys" --as b
+at b 0 net show --net tcp1 -v
+has out '^ +tls: required$'
+
+# ---- who is believed ----
+
+# What a net without TLS says of NIDs on one with it, is not taken.
+at a 0 discover 127.0.0.2@tcp
+has out '127.0.0.2@tcp$'
+run 1 grep -q '127.0.0.2@tcp1' "$dir/out"
+await "$dir/a.err" 'has not proved that they are its own'
+at a 0 ping 127.0.0.2@tcp1 --timeout 60
+has out '127.0.0.2@tcp1$'
+# What the certificate bears out is.
+ctl_at_last --socket "$dir/a" discover 127.0.0.2@tcp1
+has out '127.0.0.2@tcp1$'
+ctl_until '127.0.0.2@tcp$' --socket "$dir/a" peer show --nid 127.0.0.2@tcp1
+
+# ---- who is not let in ----
+
+# No keys, no such net.
+start_node c --net 'tcp(127.0.0.3)'
+at c 130 net add --net tcp1 --if 127.0.0.3 --tls required
+has err 'no keys'
+# A peer without TLS is closed at once, and both logs say why.
+at c 0 net add --net tcp1 --if 127.0.0.3
+at c 255 ping 127.0.0.2@tcp1 --timeout 60
+await "$dir/b.err" '127.0.0.3:[0-9]+: refused: speaks no TLS'
+await "$dir/c.err" 'or with TLS only'
+stop_lnetd c
+# A certificate without NIDs speaks for none.
+start_node c --net 'tcp(127.0.0.3)' --keys "$keys" --as c
+at c 0 net add --net tcp1 --if 127.0.0.3 --tls required
+await "$dir/c.err" 'certificate of c does not speak for this NID'
+at c 255 ping 127.0.0.2@tcp1 --timeout 60
+await "$dir/b.err" 'certificate of c does not speak for 127.0.0.3@tcp1'
+at b 0 stats show
+has out 'peers_unproven: [1-9]'
+
+# ---- a backup brings it back ----
+
+at a 0 net del --net tcp
+at a 0 net del --net tcp1
+at a 0 import <"$dir/backup"
+at a 0 net show --net tcp1 -v
+has out '^ +tls: required$'
+at a 0 ping 127.0.0.2@tcp1 --timeout 60
+
+# ---- mistakes ----
+
+at a 234 net add --net tcp2 --if 127.0.0.1 --tls 2
+has err 'tls: required or off is expected'
+run 2 "$lnetd" --as a
+has err 'keys is missing'
+finish
