@@ -120,6 +120,18 @@ PUT, Replies, xid 42
 PUT, Keepalive
 .
 
+# Of sealed messages, what can be read.
+capture sealed 0
+shark "$dir/capture" -Y ulrpc -T fields -E separator=';' \
+	-e ulrpc.sealed.protection -e ulrpc.sealed.generation \
+	-e ulrpc.sealed.handle -e ulrpc.sealed.counter -e ulrpc.call.xid \
+	-e ulrpc.requests.bodies -e _ws.col.Info >"$dir/out"
+ran="tshark, sealed"
+same out <<\.
+1;2;0x1122334455667788;5;42;68656c6c6f;PUT, Requests, xid 42
+2;2;0x1122334455667788;6;;;PUT, Requests, encrypted
+.
+
 # Its tables are those of wire.proto: message, number, name, type.
 awk '$1 == "message" { message = $2 }
 	/^}/ { message = "" }

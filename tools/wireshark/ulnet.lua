@@ -712,6 +712,14 @@ rpc_field("crc", ProtoField.uint32("ulrpc.crc", "CRC32C of the head",
 rpc_field("crc_good", ProtoField.bool("ulrpc.crc.good",
 	"CRC32C is that of the head"))
 rpc_field("version", ProtoField.uint8("ulrpc.version", "Version"))
+rpc_field("protection", ProtoField.uint8("ulrpc.sealed.protection",
+	"Protection", base.DEC, { [1] = "can be read", [2] = "encrypted" }))
+rpc_field("generation", ProtoField.uint32("ulrpc.sealed.generation",
+	"Generation of the key"))
+rpc_field("handle", ProtoField.uint64("ulrpc.sealed.handle",
+	"The receiver's handle", base.HEX))
+rpc_field("counter", ProtoField.uint64("ulrpc.sealed.counter", "Counter"))
+rpc_field("tag", ProtoField.bytes("ulrpc.sealed.tag", "Tag"))
 rpc.fields = r_list
 local rpc_bad = ProtoExpert.new("ulrpc.bad", "Not well-formed",
 	expert.group.PROTOCOL, expert.severity.WARN)
@@ -931,8 +939,39 @@ local function crc32c(range)
 	return bit.bnot(crc) % 2 ^ 32
 end
 
+-- A message of a connection with keys: a record (secure/record.h).
+local function dissect_sealed(hdr_data, payload, tree)
+	local kind = KINDS[hdr_data(6, 1):uint()]
+
+	if not kind or payload:len() < 40 or payload(0, 1):uint() ~= 1 then
+		return false
+	end
+	local private = payload(1, 1):uint() == 2
+	local t = tree:add(rpc, payload)
+
+	t:add(r.version, hdr_data(7, 1))
+	t:add_le(r.head, hdr_data(4, 2))
+	t:add(r.protection, payload(1, 1))
+	t:add_le(r.generation, payload(4, 4))
+	t:add_le(r.handle, payload(8, 8))
+	t:add_le(r.counter, payload(16, 8))
+	t:add(r.tag, payload(24, 16))
+	t:append_text(", " .. kind .. ", sealed")
+	if private or payload:len() == 40 then
+		say(kind .. (private and ", encrypted" or ""))
+		return true
+	end
+	if kind ~= "Control" then
+		say(kind)
+	end
+	return dissect_message(payload(40), t, kind, 0)
+end
+
 -- @hdr_data: 8 bytes. False: the PUT is not one of RPC.
 local function dissect_rpc(hdr_data, payload, tree)
+	if hdr_data(7, 1):uint() == 2 then
+		return dissect_sealed(hdr_data, payload, tree)
+	end
 	local crc, head = hdr_data(0, 4):le_uint(), hdr_data(4, 2):le_uint()
 	local kind = KINDS[hdr_data(6, 1):uint()]
 
