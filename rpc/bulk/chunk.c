@@ -56,12 +56,13 @@ static void transfer_end(struct ulnet_work *w)
 		t->failed = status;
 	*(x->r->access == ULRPC_BULK_SOURCE ? &t->in : &t->out) += x->moved;
 	moved = status ? MIN(x->low, x->next.offset) : x->span.length;
+	moved = MIN(moved - MIN(moved, x->skip), x->wanted);
 	list_del(&x->link);
 	if (list_empty(&t->active)) {
 		t->time += shard_now(shard) - t->since;
 		list_del(&t->link);
 	}
-	free(x);
+	transfer_free(x);
 	transfers_go(t);
 	transfers_tell(t, done, arg, status, moved);
 	transfers_free(t);

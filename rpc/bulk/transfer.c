@@ -115,11 +115,52 @@ static struct transfer *transfer_alloc(struct transfers *t, struct remote *r,
 	return x;
 }
 
+/* How many bytes the segments that the @length bytes at @offset are in have
+ * before and behind them. */
+static void margins(const struct remote *r, uint64_t offset, uint64_t length,
+		    uint32_t *before, uint32_t *after)
+{
+	uint64_t at = 0;
+	unsigned int i = 0;
+
+	while (at + r->lengths[i] <= offset)
+		at += r->lengths[i++];
+	*before = (uint32_t)(offset - at);
+	while (at + r->lengths[i] < offset + length)
+		at += r->lengths[i++];
+	*after = (uint32_t)(at + r->lengths[i] - (offset + length));
+}
+
+/* Sets the memory of @x: @iov, and beside it what is not wanted. */
+static int transfer_set_iov(struct transfer *x, const struct iovec *iov,
+			    unsigned int niov, uint32_t after)
+{
+	const struct iovec rest[2] = { { NULL, x->skip }, { NULL, after } };
+	struct span *s = &x->span;
+
+	if (likely(!(x->skip | after))) {
+		span_set_iov(s, iov, niov);
+		return 0;
+	}
+	x->rest = malloc(x->skip + (size_t)after);
+	if (!x->rest)
+		return -ENOMEM;
+	span_set_iov(s, rest, 1);
+	span_set_iov(s, iov, niov);
+	span_set_iov(s, rest + 1, 1);
+	if (x->skip)
+		s->iov[0].iov_base = x->rest;
+	if (after)
+		s->iov[s->niov - 1].iov_base = x->rest + x->skip;
+	return 0;
+}
+
 int transfer_start(struct transfers *t, unsigned int index,
 		   enum ulrpc_bulk_access access, uint64_t offset,
 		   const struct iovec *iov, unsigned int niov,
 		   ulrpc_bulk_fn done, void *arg)
 {
+	uint32_t before = 0, after = 0;
 	struct transfer *x;
 	struct remote *r;
 	uint64_t length;
@@ -137,15 +178,22 @@ int transfer_start(struct transfers *t, unsigned int index,
 		return -EINVAL;
 	if (offset > r->length || length > r->length - offset)
 		return -ERANGE;
-	x = transfer_alloc(t, r, offset, length, niov);
+	if (unlikely(r->protection) && access == ULRPC_BULK_SOURCE && length)
+		margins(r, offset, length, &before, &after);
+	x = transfer_alloc(t, r, offset - before, before + length + after,
+			   niov + 2);
 	if (!x)
 		return -ENOMEM;
 	x->done = done;
 	x->arg = arg;
-	span_set_iov(&x->span, iov, niov);
-	if (!transfer_checkable(x)) {
-		free(x);
-		return -EINVAL;
+	x->skip = before;
+	x->wanted = length;
+	rc = transfer_set_iov(x, iov, niov, after);
+	if (!rc && !transfer_checkable(x))
+		rc = -EINVAL;
+	if (rc) {
+		transfer_free(x);
+		return rc;
 	}
 	transfer_sum(x, shard_owned(t->conf.shard));
 	atomic_fetch_add(&t->pending, 1);

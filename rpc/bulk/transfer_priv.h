@@ -173,6 +173,12 @@ struct transfer {
 	ulrpc_bulk_fn done;
 	void *arg;
 	struct span span;
+	/* A sealed source, of which the service wants a part of a segment: all
+	 * of the segment is got, and the rest of it goes here, @skip bytes of
+	 * it before what is wanted. Otherwise NULL and 0. */
+	uint8_t *rest;
+	uint32_t skip;
+	uint64_t wanted; /* bytes of the service's memory */
 	/* ns that the transfer has; TIME_NEVER: no limit */
 	uint64_t timeout;
 	uint64_t deadline;	    /* ns: its end by @timeout */
@@ -206,6 +212,12 @@ struct transfer {
 static inline bool transfer_is_canceled(const struct transfer *x)
 {
 	return x->cancels != atomic_load(&x->r->cancels);
+}
+
+static inline void transfer_free(struct transfer *x)
+{
+	free(x->rest);
+	free(x);
 }
 
 /* ---- chunks: chunk.c ---- */

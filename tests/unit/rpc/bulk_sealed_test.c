@@ -29,6 +29,9 @@ static struct {
 
 TestSuite(bulk_sealed, .timeout = 60);
 
+static void get_parts(void *arg, struct ulrpc_request *r, const void *body,
+		      size_t length);
+
 /* ---- a method that moves memory in parts ---- */
 
 struct part {
@@ -108,7 +111,7 @@ static struct ulnet_nid rail_nid(unsigned int node, unsigned int rail)
 static void begin(const char *const nids[2], enum ulrpc_flavour flavour)
 {
 	struct ulrpc_client_conf client;
-	struct ulrpc_method_conf methods[2];
+	struct ulrpc_method_conf methods[3];
 	struct ulnet_nid nid;
 
 	nodes_add(nids, 1);
@@ -122,7 +125,10 @@ static void begin(const char *const nids[2], enum ulrpc_flavour flavour)
 	methods[1] = (struct ulrpc_method_conf){ .name = "parts",
 						 .handler = parts,
 						 .run = ULRPC_RUN_INLINE };
-	serve_methods(&w.g, methods, 2);
+	methods[2] = (struct ulrpc_method_conf){ .name = "get_parts",
+						 .handler = get_parts,
+						 .run = ULRPC_RUN_INLINE };
+	serve_methods(&w.g, methods, 3);
 	nid = rail_nid(SERVER, 0);
 	ulrpc_client_conf_init(&client);
 	client.nids = &nid;
@@ -282,6 +288,63 @@ Test(bulk_sealed, in_parts)
 		cr_assert_arr_eq(w.m.lent, w.m.own, 3500);
 		for (unsigned int i = 3500; i < 5000; i++)
 			cr_assert_eq(w.m.lent[i], (uint8_t)(i * 11 + 3));
+		w.m.length = LENGTH;
+		end();
+	}
+}
+
+/* Parts of a source, of segments of 1000 bytes. */
+static const struct part wanted[] = {
+	{ 0, 300 },	{ 300, 700 }, { 999, 2 },  { 1000, 1000 },
+	{ 1500, 2000 }, { 4999, 1 },  { 0, 5000 }, { 2000, 0 },
+};
+
+static void wanted_on(void *arg, int status, uint64_t moved)
+{
+	struct ulrpc_request *r = arg;
+	const struct part *p = &wanted[w.step];
+	struct iovec iov[2];
+
+	if (w.step) {
+		cr_assert_eq(status, 0);
+		cr_assert_eq(moved, p[-1].length);
+		cr_assert_arr_eq(w.m.own + 1, w.m.lent + p[-1].at,
+				 p[-1].length);
+		cr_assert_eq(w.m.own[0], 0xa5);
+		cr_assert_eq(w.m.own[1 + p[-1].length], 0xa5);
+	}
+	if (w.step++ == ARRAY_SIZE(wanted)) {
+		ulrpc_reply(r, NULL, 0);
+		return;
+	}
+	memset(w.m.own, 0xa5, 6000);
+	iov[0] = (struct iovec){ w.m.own + 1, p->length / 3 };
+	iov[1] = (struct iovec){ w.m.own + 1 + p->length / 3,
+				 p->length - p->length / 3 };
+	cr_assert_eq(ulrpc_bulk_get(r, 0, p->at, iov, 2, wanted_on, r), 0);
+}
+
+static void get_parts(void *arg, struct ulrpc_request *r, const void *body,
+		      size_t length)
+{
+	(void)arg;
+	(void)body;
+	(void)length;
+	w.step = 0;
+	wanted_on(r, 0, 0);
+}
+
+Test(bulk_sealed, parts_of_segments)
+{
+	for (unsigned int f = ULRPC_FLAVOUR_INTEGRITY; f <= FLAVOUR_MAX; f++) {
+		begin(one_rail, (enum ulrpc_flavour)f);
+		w.m.segment = 1000;
+		w.m.length = 5000;
+		w.m.move = MOVE_GET;
+		mover_fill(&w.m, 5);
+		call("get_parts");
+		ended();
+		cr_assert_eq(w.step, ARRAY_SIZE(wanted) + 1);
 		w.m.length = LENGTH;
 		end();
 	}
