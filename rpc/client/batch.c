@@ -12,27 +12,15 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
+#include "rpc/client/load.h"
 #include "rpc/flavour.h"
 #include "rpc/sealed.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire_put.h"
 
-/* Bodies of at least so many bytes are sent from the call's own memory. */
-#define BODY_BORROWED 1024
-/* Bulks of all calls of a batch, at most. */
-#define BULKS_MAX 64
-/* If so many bytes of bodies wait, and no call is in flight, half of the calls
- * go in a first message: the server serves these while this node copies the
- * rest. */
-#define HALF_MIN 32768
-/* Bytes of all replies to a batch, at most, unless one call needs more. */
-#define REPLIES_MAX (UINT32_C(1) << 20)
 /* us: the longest time-out of a message. Calls with more time leave the
  * time-out to LNet, whose own limit is shorter. */
 #define SEND_TIMEOUT_MAX (50 * UINT64_C(1000000))
-/* Bytes in a reply for a sink with checksums, and for each of its segments. */
-#define MOVED_BOUND	 32
-#define MOVED_EACH_BOUND 10
 
 /* ---- memory ---- */
 
@@ -261,23 +249,6 @@ void batch_retire(struct batch *p)
 	}
 }
 
-/* Bytes that a reply to @call may have, in a message of its own. */
-static uint32_t reply_need(const struct ulrpc_call *call,
-			   const struct wire_segments *segments)
-{
-	uint32_t need = WIRE_REPLIES_BOUND + WIRE_REPLY_BOUND +
-			WIRE_CHECKSUM_BOUND + WIRE_BODIES_BOUND +
-			call->reply_max;
-
-	for (unsigned int i = 0; i < call->nbulks; i++)
-		if (segments[i].protection)
-			need += MOVED_BOUND +
-				(MOVED_EACH_BOUND + WIRE_SEAL) * segments[i].n;
-		else if (segments[i].checked)
-			need += MOVED_BOUND + MOVED_EACH_BOUND * segments[i].n;
-	return need;
-}
-
 /* ---- sending ---- */
 
 static void batch_undelivered(struct batch *p)
@@ -342,172 +313,9 @@ void batches_abort(struct import *imp)
 
 /* ---- making ---- */
 
-/* The contents of a batch that is being made. */
-struct load {
-	struct ulrpc_client *client;
-	uint64_t now;
-	unsigned int n, nsegments, niov;
-	size_t head, bodies, borrowed; /* bytes; borrowed: those of the bodies
-					* that are not copied */
-	uint32_t need;		       /* bytes that all replies may take */
-	/* free slots, for calls that have none */
-	uint32_t slots;
-	/* ns: the latest deadline of the calls */
-	uint64_t until;
-	uint64_t due;	     /* ns: when the answers are expected */
-	unsigned int nagain; /* calls that are sent again */
-	struct ulrpc_call *calls[WIRE_CALLS_MAX];
-	struct wire_segments segments[BULKS_MAX];
-};
-
-static struct ulrpc_call *load_peek(struct ulrpc_client *c)
-{
-	if (unlikely(!list_empty(&c->again)))
-		return list_first(&c->again, struct ulrpc_call, link);
-	if (list_empty(&c->queue))
-		return NULL;
-	return list_first(&c->queue, struct ulrpc_call, link);
-}
-
-static bool is_borrowed(const struct ulrpc_call *call)
-{
-	return call->length >= BODY_BORROWED;
-}
-
-static struct wire_view trace_of(struct ulrpc_call *call)
-{
-	const uint8_t *p = call_trace(call);
-
-	return (struct wire_view){
-		p, p + (call->flags & CALL_TRACED ? TRACE_LENGTH : 0)
-	};
-}
-
-/* Bytes that are sealed in a turn for a call that comes to its turn before that
- * was done, say because there was no connection when it was made. */
-#define COVER_SLICE ((uint64_t)8 << 20)
-
-/* Seals the bulks of @call, if its flavour asks for that. 0; -EAGAIN: one of
- * them is still in use, from an earlier message that could not be sent, or not
- * all is sealed yet. */
-static int load_cover(struct ulrpc_call *call)
-{
-	uint64_t left = COVER_SLICE;
-	int rc = bulks_busy(call) ? 0 : bulks_cover(call, &left);
-
-	return rc > 0 ? 0 : rc ? rc : -EAGAIN;
-}
-
-/* Are there more sealed segments than a call may have? */
-static bool load_is_too_much(const struct load *l,
-			     const struct ulrpc_call *call)
-{
-	const struct wire_segments *s = &l->segments[l->nsegments];
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < call->nbulks; i++)
-		n += s[i].protection ? s[i].n : 0;
-	return n > TRANSFERS_SEALED_MAX;
-}
-
-/* Describes the bulks of @call in l->segments. 0; *@head is how many bytes the
- * call may take in the head of the message; or as load_cover(), or -EMSGSIZE.
- */
-static int load_head(struct load *l, struct ulrpc_call *call, size_t *head)
-{
-	struct wire_call w = {
-		.bulks = { .n = call->nbulks,
-			   .list = &l->segments[l->nsegments] },
-		.trace = trace_of(call),
-	};
-	int rc = call->nbulks ? load_cover(call) : 0;
-
-	if (rc)
-		return rc;
-	for (unsigned int i = 0; i < call->nbulks; i++)
-		bulk_describe(call->bulks[i], &l->segments[l->nsegments + i]);
-	*head = wire_call_bound(&w);
-	return load_is_too_much(l, call) ? -EMSGSIZE : 0;
-}
-
-/* Attaches the bulks of @call. */
-static int load_bulks(struct load *l, struct ulrpc_call *call)
-{
-	struct ulrpc_client *c = l->client;
-
-	for (unsigned int i = 0; i < call->nbulks; i++) {
-		int rc = bulk_attach(call->bulks[i], c->shard,
-				     import_target(c->imp), &c->imp->heard,
-				     &l->segments[l->nsegments + i]);
-
-		if (!rc)
-			continue;
-		while (i--)
-			bulk_detach(call->bulks[i]);
-		return rc;
-	}
-	return 0;
-}
-
-/* Has the message room for the fragments and bulks of @call, which has bulks or
- * a borrowed body? */
-static bool load_has_room(const struct load *l, const struct ulrpc_call *call)
-{
-	return l->niov + 2 <= LNET_MAX_IOV - 1 &&
-	       l->nsegments + call->nbulks <= BULKS_MAX &&
-	       (!call->nbulks ||
-		l->head + ULRPC_BULKS_MAX * 64 <= WIRE_HEAD_MAX / 2);
-}
-
-/* Adds @call to the message. 1: done; 0: the message has no room for it;
- * -EMSGSIZE: no message has; other -errno: its bulks cannot be attached. */
-static int load_add(struct load *l, struct ulrpc_call *call)
-{
-	struct ulrpc_client *c = l->client;
-	size_t head = WIRE_CALL_BOUND;
-	int rc;
-
-	if (l->n && (l->need + call->reply_max > REPLIES_MAX ||
-		     (unlikely(call->nbulks || is_borrowed(call)) &&
-		      !load_has_room(l, call))))
-		return 0;
-	if (unlikely(call->nbulks || call->flags & CALL_TRACED)) {
-		rc = load_head(l, call, &head);
-		if (rc)
-			return rc;
-	}
-	head += l->head;
-	if (head > WIRE_HEAD_MAX ||
-	    head + l->bodies + call->length > c->message_max)
-		return l->n ? 0 : -EMSGSIZE;
-	call->reply_need =
-		c->sealed_room + reply_need(call, &l->segments[l->nsegments]);
-	if (unlikely(call->nbulks)) {
-		rc = load_bulks(l, call);
-		if (rc)
-			return rc;
-		l->nsegments += call->nbulks;
-	}
-	if (likely(call->slot == SLOT_NONE))
-		l->slots--;
-	else
-		l->nagain++;
-	l->head = head;
-	l->bodies += call->length;
-	l->need += call->reply_need;
-	l->until = MAX(l->until, call->deadline);
-	if (unlikely(is_borrowed(call))) {
-		l->niov += 2;
-		l->borrowed += call->length;
-	}
-	list_del(&call->link);
-	l->calls[l->n++] = call;
-	return 1;
-}
-
 /* Takes a call that cannot be sent off its queue, and ends it later. */
-static void batch_reject(struct ulrpc_client *c, struct ulrpc_call *call,
-			 enum ulrpc_cause cause)
+static void call_reject(struct ulrpc_client *c, struct ulrpc_call *call,
+			enum ulrpc_cause cause)
 {
 	list_del(&call->link);
 	list_add_tail(&c->fenced, &call->link);
@@ -522,14 +330,7 @@ static void call_put_off(struct ulrpc_client *c, struct ulrpc_call *call,
 	if (rc == -EAGAIN || rpc_is_short(rc))
 		client_stall(c, call);
 	else
-		batch_reject(c, call, cause);
-}
-
-/* Has @l enough of @n calls to be sent as a first half (HALF_MIN)? */
-static bool load_is_half(const struct load *l, unsigned int n)
-{
-	return l->bodies >= HALF_MIN && l->n >= n - l->n &&
-	       l->client->inflight == 0;
+		call_reject(c, call, cause);
 }
 
 /* Logs, once for each client, how long a request may be, which callers are not
@@ -546,31 +347,18 @@ static void log_too_long(struct ulrpc_client *c, const struct ulrpc_call *call)
 		 c->message_max);
 }
 
-static void load_fill(struct load *l, unsigned int n)
+static void batch_fill(struct load *l, unsigned int n)
 {
 	struct ulrpc_client *c = l->client;
 	struct ulrpc_call *call;
+	int rc;
 
-	while (l->n < n && !load_is_half(l, n) && (call = load_peek(c))) {
-		int rc = -EMSGSIZE;
-
-		if (unlikely(call->alone && l->n))
-			return;
-		if (unlikely(!l->slots) && call->slot == SLOT_NONE) {
-			c->imp->slots.wanted = true;
-			return;
-		}
-		if (likely(call->length <= c->request_max))
-			rc = load_add(l, call);
-		if (rc == 0)
-			return;
-		if (unlikely(rc == -EMSGSIZE)) {
+	while (unlikely((rc = load_fill(l, n, &call)))) {
+		if (rc == -EMSGSIZE) {
 			log_too_long(c, call);
-			batch_reject(c, call, ULRPC_CAUSE_BAD_REQUEST);
-		} else if (unlikely(rc < 0)) {
+			call_reject(c, call, ULRPC_CAUSE_BAD_REQUEST);
+		} else {
 			call_put_off(c, call, rc, ULRPC_CAUSE_BULK);
-		} else if (unlikely(call->alone)) {
-			return;
 		}
 	}
 }
@@ -676,7 +464,7 @@ static struct wire_call wire_call_of(struct ulrpc_call *call,
 		.slot = call->slot,
 		.semantics = call->semantics,
 		.bulks = { .n = call->nbulks, .list = segments },
-		.trace = trace_of(call),
+		.trace = call_trace_view(call),
 	};
 }
 
@@ -796,7 +584,7 @@ static unsigned int encode_bodies(struct batch *p, const struct load *l,
 	for (unsigned int i = 0; i < n; i++) {
 		struct ulrpc_call *call = l->calls[i];
 
-		if (likely(!is_borrowed(call))) {
+		if (likely(!load_borrows(call))) {
 			memcpy(at, call_body(call), call->length);
 			at += call->length;
 			continue;
@@ -923,20 +711,6 @@ static int batch_launch(struct batch *p, const struct load *l)
 	return batch_put(p, l, iov, niov, hdr_data);
 }
 
-static void load_begin(struct load *l, struct ulrpc_client *c)
-{
-	l->client = c;
-	l->now = shard_now(c->shard);
-	l->n = l->nsegments = l->nagain = 0;
-	l->niov = 1;
-	l->head = WIRE_REQUESTS_BOUND + WIRE_CHECKSUM_BOUND +
-		  WIRE_FLAVOUR_BOUND + WIRE_BODIES_BOUND;
-	l->bodies = l->borrowed = 0;
-	l->need = 0;
-	l->until = 0;
-	l->due = TIME_NEVER;
-}
-
 /* Frees a batch that was not sent, and for which no memory for replies was
  * attached. */
 static void batch_drop(struct batch *p)
@@ -955,7 +729,7 @@ unsigned int batch_send(struct ulrpc_client *c, unsigned int n)
 
 	load_begin(&l, c);
 	l.slots = slots_have(&c->imp->slots, n);
-	load_fill(&l, n);
+	batch_fill(&l, n);
 	if (!l.n)
 		return 0;
 	sent = l.n;
@@ -983,23 +757,6 @@ unsigned int batch_send(struct ulrpc_client *c, unsigned int n)
 
 /* ---- queries ---- */
 
-static void query_fill(struct load *l)
-{
-	struct ulrpc_call *call;
-
-	list_for_each_entry (call, &l->client->ask, link) {
-		if (l->n == WIRE_CALLS_MAX ||
-		    (l->n && l->need + call->reply_need > REPLIES_MAX) ||
-		    l->head + WIRE_CALL_BOUND > WIRE_HEAD_MAX)
-			return;
-		l->head += WIRE_CALL_BOUND;
-		l->need += call->reply_need;
-		l->until = MAX(l->until, call->deadline);
-		l->nsegments += call->nbulks;
-		l->calls[l->n++] = call;
-	}
-}
-
 bool batch_query(struct ulrpc_client *c)
 {
 	uint64_t random = shard_random(c->shard, UINT64_MAX);
@@ -1007,7 +764,7 @@ bool batch_query(struct ulrpc_client *c)
 	struct load l;
 
 	load_begin(&l, c);
-	query_fill(&l);
+	load_fill_queries(&l);
 	BUG_ON(!l.n);
 	l.nagain = l.n;
 	p = batch_new(&l);

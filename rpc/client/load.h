@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A load: what goes into the next message of a client, chosen from its queues
+ * until the message is full. A batch is made of it (batch.h).
+ *
+ * It borrows the calls: those that it has are on none of the client's lists.
+ *
+ * Thread: owner.
+ */
+#ifndef RPC_LOAD_H
+#define RPC_LOAD_H
+
+#include "rpc/client/call.h"
+#include "rpc/client/client.h"
+#include "rpc/text.h"
+#include "rpc/wire/wire.h"
+
+/* Bodies of at least so many bytes are sent from the call's own memory. */
+#define LOAD_BORROWED_MIN 1024
+/* Bulks of all calls of a batch, at most. */
+#define LOAD_BULKS_MAX 64
+
+/* The contents of a batch that is being made. */
+struct load {
+	struct ulrpc_client *client;
+	uint64_t now;
+	unsigned int n, nsegments, niov;
+	size_t head, bodies, borrowed; /* bytes; borrowed: those of the bodies
+					* that are not copied */
+	uint32_t need;		       /* bytes that all replies may take */
+	/* free slots, for calls that have none */
+	uint32_t slots;
+	/* ns: the latest deadline of the calls */
+	uint64_t until;
+	uint64_t due;	     /* ns: when the answers are expected */
+	unsigned int nagain; /* calls that are sent again */
+	struct ulrpc_call *calls[WIRE_CALLS_MAX];
+	struct wire_segments segments[LOAD_BULKS_MAX];
+};
+
+/* An empty load. */
+static inline void load_begin(struct load *l, struct ulrpc_client *c)
+{
+	l->client = c;
+	l->now = shard_now(c->shard);
+	l->n = l->nsegments = l->nagain = 0;
+	l->niov = 1;
+	l->head = WIRE_REQUESTS_BOUND + WIRE_CHECKSUM_BOUND +
+		  WIRE_FLAVOUR_BOUND + WIRE_BODIES_BOUND;
+	l->bodies = l->borrowed = 0;
+	l->need = 0;
+	l->until = 0;
+	l->due = TIME_NEVER;
+}
+
+/* Takes up to @n calls from the client's queues, as many as fit into a message.
+ * 0; or -errno if *@call_p cannot be taken: -EMSGSIZE, as no message has room
+ * for it, else because of its bulks. The caller takes that call off its queue,
+ * and goes on. */
+int load_fill(struct load *l, unsigned int n, struct ulrpc_call **call_p);
+/* Takes calls that are asked about, from client.ask. */
+void load_fill_queries(struct load *l);
+
+static inline bool load_borrows(const struct ulrpc_call *call)
+{
+	return call->length >= LOAD_BORROWED_MIN;
+}
+
+static inline struct wire_view call_trace_view(struct ulrpc_call *call)
+{
+	const uint8_t *p = call_trace(call);
+
+	return (struct wire_view){
+		p, p + (call->flags & CALL_TRACED ? TRACE_LENGTH : 0)
+	};
+}
+
+#endif
