@@ -500,6 +500,103 @@ static int captured(void)
 	return pair_down(&fx);
 }
 
+/* ---- whom discovery believes ---- */
+
+/* A node with two nets on one address, of which tcp1 has TLS. */
+static bool node_of_two(struct fx *fx, const char *address,
+			struct lnet **node_p)
+{
+	static const char *const nets[] = { "tcp", "tcp1" };
+	struct ulnet_ni_conf ni = { .tunables = with_tls };
+	struct ulnet_conf conf;
+	bool good;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_THREADS;
+	conf.port = pair.port;
+	conf.keys = proofs_node("site", "127.0.0.[1-9]@tcp1", 0);
+	good = expect(fx, lnet_open(&conf, node_p) == 0);
+	for (unsigned int i = 0; i < ARRAY_SIZE(nets) && good; i++) {
+		char nid[LNET_NIDSTR_SIZE];
+
+		snprintf(nid, sizeof(nid), "%s@%s", address, nets[i]);
+		ni.ntunables = i ? ARRAY_SIZE(with_tls) : PLAIN;
+		good = expect(fx, lnet_nid_parse(nid, &ni.nid) == 0) &&
+		       expect(fx, lnet_ni_add(*node_p, &ni) == 0);
+	}
+	return good;
+}
+
+struct discovered {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool over;
+	int status;
+};
+
+static void on_discovered(void *arg, int status)
+{
+	struct discovered *d = arg;
+
+	pthread_mutex_lock(&d->lock);
+	d->over = true;
+	d->status = status;
+	pthread_cond_signal(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+}
+
+static void discover(struct fx *fx, struct lnet *node,
+		     const struct ulnet_nid *nid)
+{
+	struct discovered d = { .lock = PTHREAD_MUTEX_INITIALIZER,
+				.changed = PTHREAD_COND_INITIALIZER };
+
+	if (!expect(fx, lnet_discover(node, nid, LNET_DISCOVER_FORCE,
+				      on_discovered, &d) == 0))
+		return;
+	pthread_mutex_lock(&d.lock);
+	while (!d.over)
+		pthread_cond_wait(&d.changed, &d.lock);
+	pthread_mutex_unlock(&d.lock);
+	expect(fx, d.status == 0);
+}
+
+/* Over the net without TLS a node may say what it likes of NIDs on the other
+ * one: they are not taken. Over the one with TLS they are. */
+static int announced(bool proven)
+{
+	struct lnet *asks = NULL, *says = NULL;
+	struct ulnet_peer_info info;
+	struct ulnet_nid plain, tls;
+	struct fx fx;
+
+	BUG_ON(lnet_nid_parse("127.0.0.9@tcp", &plain) ||
+	       lnet_nid_parse("127.0.0.9@tcp1", &tls));
+
+	/* for its port */
+	if (!up(&fx))
+		return 1;
+	if (node_of_two(&fx, "127.0.0.8", &asks) &&
+	    node_of_two(&fx, "127.0.0.9", &says)) {
+		discover(&fx, asks, proven ? &tls : &plain);
+		expect(&fx, lnet_peer_info(asks, proven ? &plain : &tls,
+					   &info) == (proven ? 0 : -ENOENT));
+	}
+	lnet_close(asks);
+	lnet_close(says);
+	return pair_down(&fx);
+}
+
+static int announced_plain(void)
+{
+	return announced(false);
+}
+
+static int announced_proven(void)
+{
+	return announced(true);
+}
+
 static const struct apart_test tests[] = {
 	{ "both are proven", proven },
 	{ "both have the cluster's key", cluster },
@@ -519,6 +616,8 @@ static const struct apart_test tests[] = {
 	{ "a connection that is cut", cut },
 	{ "a slow stranger", slow },
 	{ "nothing can be read", captured },
+	{ "NIDs that are announced without proof", announced_plain },
+	{ "NIDs that are announced with proof", announced_proven },
 };
 
 int main(int argc, char **argv)

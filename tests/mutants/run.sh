@@ -14,7 +14,7 @@
 set -ufo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 limit=300 # s, of a run; a mistake may have one go on for ever
-failure=', [1-9][0-9]* failed$|Synthesis: .*(Failing|Crashing): [1-9]'
+failure=', [1-9][0-9]* failed(, [0-9]+ skipped)?$|Synthesis: .*(Failing|Crashing): [1-9]'
 
 usage() {
 	sed -n 's/^# usage: /usage: /p' "${BASH_SOURCE[0]}" >&2
