@@ -52,6 +52,17 @@ ping 1
 has err 'flavour privacy'
 ping 1 --keys "$keys" --as a --flavour none
 has err 'flavour privacy'
+# Nor is a certificate that its own key has signed believed, by whatever name, also
+# if its owner believes the server.
+mkdir -m 700 "$dir/self"
+run 0 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \
+	-subj /CN=a \
+	-keyout "$dir/self/a.key" -out "$dir/self/a.crt"
+chmod 600 "$dir/self/a.key"
+cat "$keys/authority.crt" "$dir/self/a.crt" >"$dir/self/authority.crt"
+ping 1 --keys "$dir/self" --as a
+has err 'refused [(]the peer .*(authority|certificate)'
+await "$dir/server.err" 'refused: .*self-signed certificate'
 # Nor does who belongs call a server that proves nothing.
 stop_lnetd server
 serve
