@@ -2,6 +2,58 @@
 /* A server with hostile clients and an honest one: see the header. */
 #include "tests/unit/rpc/hostile_rig.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
+#include "ulnet/keys.h"
+
+static bool with_keys; /* the test that runs now */
+
+void hostile_with_keys(void)
+{
+	with_keys = true;
+}
+
+void hostile_without_keys(void)
+{
+	with_keys = false;
+}
+
+/* A cluster's key. The caller owes ulrpc_keys_put(). */
+static struct ulrpc_keys *keys_new(void)
+{
+	char path[] = "/tmp/ulnet-hostile-XXXXXX", why[256];
+	const struct ulrpc_keys_conf files = { .cluster = path };
+	struct ulrpc_keys *keys;
+	int fd = mkstemp(path);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(dprintf(fd, "lab %064d\n", 7), 4 + 64 + 1);
+	close(fd);
+	cr_assert_eq(ulrpc_keys_load(&files, &keys, why, sizeof(why)), 0, "%s",
+		     why);
+	unlink(path);
+	return keys;
+}
+
+/* Opens both sides with keys, and the server as @conf says otherwise. */
+static void open_with_keys(struct hostile_rig *h, const struct ulrpc_conf *conf)
+{
+	struct ulrpc_conf c;
+
+	ulrpc_conf_init(&c);
+	c.keys = keys_new();
+	cr_assert_eq(ulrpc_open(h->g.node[CALLER], &c, &h->g.rpc[CALLER]), 0);
+	if (conf) {
+		struct ulrpc_keys *keys = c.keys;
+
+		c = *conf;
+		c.keys = keys;
+	}
+	serve_open(&h->g, &c);
+	ulrpc_keys_put(c.keys);
+}
+
 struct shard *hostile_shard(struct hostile_rig *h)
 {
 	return &h->g.rpc[SERVER]->shards[0];
@@ -44,13 +96,24 @@ void hostile_honest(struct hostile_rig *h)
 void hostile_init_with(struct hostile_rig *h, const struct ulrpc_conf *conf,
 		       const struct ulrpc_service_conf *more)
 {
+	struct ulrpc_service_conf service;
+
 	*h = (struct hostile_rig){ 0 };
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	serve_init(&h->g, 1, 1);
-	serve_open(&h->g, conf);
-	serve_start_with(&h->g, more);
+	if (more)
+		service = *more;
+	else
+		ulrpc_service_conf_init(&service);
+	service.flavour = ULRPC_FLAVOUR_NONE;
+	if (with_keys)
+		open_with_keys(h, conf);
+	else
+		serve_open(&h->g, conf);
+	serve_start_with(&h->g, &service);
 	serve_client(&h->g);
 	hostile_honest(h);
+	cr_assert_eq(h->g.client->imp->sealed != NULL, with_keys);
 	h->a = malloc(sizeof(*h->a));
 	h->b = malloc(sizeof(*h->b));
 	raw_client_init(h->a, h->g.sim, serve_node_add(&h->g, 2), SERVER);

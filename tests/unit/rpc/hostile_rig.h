@@ -11,6 +11,30 @@
 #include "tests/unit/rpc/serve_rig.h"
 #include "tests/unit/rpc/server/raw_client.h"
 
+/* A test that is also run with keys: the node of the server and the honest
+ * client prove who they are, and talk by sealed messages; the service takes
+ * calls of others, too, so that hostile ones get as far as without keys. */
+#ifdef WITH_TLS
+#define HOSTILE_KEYS(suite, name)                           \
+	Test(suite##_keys, name, .init = hostile_with_keys) \
+	{                                                   \
+		suite##_##name();                           \
+	}
+#else
+#define HOSTILE_KEYS(suite, name)
+#endif
+#define HOSTILE(suite, name)                            \
+	static void suite##_##name(void);               \
+	Test(suite, name, .init = hostile_without_keys) \
+	{                                               \
+		suite##_##name();                       \
+	}                                               \
+	HOSTILE_KEYS(suite, name)                       \
+	static void suite##_##name(void)
+
+void hostile_with_keys(void);
+void hostile_without_keys(void);
+
 struct hostile_rig {
 	struct serve_rig g;
 	struct raw_client *a, *b; /* hostile clients at NIDs of their own */

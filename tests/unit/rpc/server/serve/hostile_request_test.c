@@ -12,6 +12,7 @@ static uint8_t bytes[LNET_MTU], other[LNET_MTU];
 static unsigned int before;
 
 TestSuite(hostile_request, .timeout = 120);
+TestSuite(hostile_request_keys, .timeout = 120);
 
 /* Starts a server with an honest client, and connects the hostile client h.a.
  */
@@ -83,7 +84,7 @@ static uint64_t accounted(void)
 
 /* ---- malformed ---- */
 
-Test(hostile_request, header_data_changed)
+HOSTILE(hostile_request, header_data_changed)
 {
 	uint64_t hdr_data;
 	size_t length, head;
@@ -113,7 +114,7 @@ Test(hostile_request, header_data_changed)
 }
 
 /* Messages cut off at any byte, with header data that match what is left. */
-Test(hostile_request, cut_off_anywhere)
+HOSTILE(hostile_request, cut_off_anywhere)
 {
 	uint64_t hdr_data;
 	size_t length, head;
@@ -128,7 +129,7 @@ Test(hostile_request, cut_off_anywhere)
 	hostile_fini(&h);
 }
 
-Test(hostile_request, any_byte_changed)
+HOSTILE(hostile_request, any_byte_changed)
 {
 	static const uint8_t by[] = { 1, 2, 4, 8, 16, 32, 64, 128, 255 };
 	uint64_t hdr_data, sent = 0;
@@ -166,7 +167,7 @@ static bool is_empty(size_t head, size_t length)
 }
 
 /* Random bytes of random lengths, with header data that match. */
-Test(hostile_request, noise)
+HOSTILE(hostile_request, noise)
 {
 	enum { MESSAGES = 3000 };
 	uint64_t random = 88172645463325252u;
@@ -193,7 +194,7 @@ Test(hostile_request, noise)
 	hostile_fini(&h);
 }
 
-Test(hostile_request, calls_in_a_message)
+HOSTILE(hostile_request, calls_in_a_message)
 {
 	static struct wire_call calls[WIRE_CALLS_MAX + 1];
 
@@ -211,7 +212,7 @@ Test(hostile_request, calls_in_a_message)
 	hostile_fini(&h);
 }
 
-Test(hostile_request, bodies_that_do_not_fit)
+HOSTILE(hostile_request, bodies_that_do_not_fit)
 {
 	struct wire_call calls[2] = { raw_client_call_of(1, "echo", 5),
 				      raw_client_call_of(2, "echo", 5) };
@@ -236,7 +237,7 @@ Test(hostile_request, bodies_that_do_not_fit)
 
 /* Messages longer than the service takes: LNet drops them, and they do not get
  * in the way of others. */
-Test(hostile_request, too_long_for_its_buffers)
+HOSTILE(hostile_request, too_long_for_its_buffers)
 {
 	uint32_t message_max = 0;
 
@@ -256,7 +257,7 @@ Test(hostile_request, too_long_for_its_buffers)
 }
 
 /* Messages of kinds that belong to other portals. */
-Test(hostile_request, other_kinds)
+HOSTILE(hostile_request, other_kinds)
 {
 	struct wire_control m = { .kind = WIRE_CONNECT };
 	struct wire_replies r = { .client = 1 };
@@ -274,7 +275,7 @@ Test(hostile_request, other_kinds)
 
 /* ---- in the name of others ---- */
 
-Test(hostile_request, in_the_name_of_another_client)
+HOSTILE(hostile_request, in_the_name_of_another_client)
 {
 	const struct import *imp;
 
@@ -295,7 +296,7 @@ Test(hostile_request, in_the_name_of_another_client)
 	hostile_fini(&h);
 }
 
-Test(hostile_request, of_other_epochs)
+HOSTILE(hostile_request, of_other_epochs)
 {
 	hostile_init(&h);
 	h.a->epoch = 10;
@@ -324,7 +325,7 @@ Test(hostile_request, of_other_epochs)
 
 /* ---- repeated, and out of order ---- */
 
-Test(hostile_request, replayed)
+HOSTILE(hostile_request, replayed)
 {
 	uint64_t hdr_data;
 	size_t length, head;
@@ -367,7 +368,7 @@ Test(hostile_request, replayed)
 
 /* In each slot a call runs if its number is greater than the one before,
  * whatever gaps there are; none runs twice. */
-Test(hostile_request, call_numbers_out_of_order)
+HOSTILE(hostile_request, call_numbers_out_of_order)
 {
 	static const struct {
 		uint64_t xid;
@@ -414,7 +415,7 @@ Test(hostile_request, call_numbers_out_of_order)
 
 /* Slots beyond those granted are refused; slots far apart within the grant are
  * served. */
-Test(hostile_request, slots)
+HOSTILE(hostile_request, slots)
 {
 	static const uint32_t beyond[] = { WIRE_SLOTS_USUAL, 4096, 1 << 20,
 					   UINT32_MAX };
@@ -448,7 +449,7 @@ Test(hostile_request, slots)
 	hostile_fini(&h);
 }
 
-Test(hostile_request, shuffled)
+HOSTILE(hostile_request, shuffled)
 {
 	uint16_t order[3 * 300];
 	uint64_t random = 362436069;
@@ -485,7 +486,7 @@ Test(hostile_request, shuffled)
 
 /* ---- odd values ---- */
 
-Test(hostile_request, odd_values)
+HOSTILE(hostile_request, odd_values)
 {
 	const struct {
 		const char *what;
@@ -575,7 +576,7 @@ Test(hostile_request, odd_values)
 }
 
 /* Calls with a timeout of 1 us. */
-Test(hostile_request, timeout_of_1_us)
+HOSTILE(hostile_request, timeout_of_1_us)
 {
 	struct wire_call c = raw_client_call_of(1, "work", 1);
 
@@ -591,7 +592,7 @@ Test(hostile_request, timeout_of_1_us)
 	hostile_fini(&h);
 }
 
-Test(hostile_request, invalid_segment_tables)
+HOSTILE(hostile_request, invalid_segment_tables)
 {
 	static uint32_t ones[ULRPC_SEGMENTS_MAX];
 	static const uint32_t zero[] = { 5, 0, 5 },
@@ -639,7 +640,7 @@ Test(hostile_request, invalid_segment_tables)
 }
 
 /* One segment, or one bulk, more than the limit. */
-Test(hostile_request, segment_tables_too_long)
+HOSTILE(hostile_request, segment_tables_too_long)
 {
 	struct wire_call c = raw_client_call_of(1, "echo", 0);
 	uint64_t hdr_data;
@@ -681,7 +682,7 @@ Test(hostile_request, segment_tables_too_long)
 /* A client that sends requests and cannot be reached any more leaves replies
  * that cannot be delivered. Without deadlines they stay longer, but the server
  * gives them up in the end. */
-Test(hostile_request, gone_after_asking)
+HOSTILE(hostile_request, gone_after_asking)
 {
 	const struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 18 };
 	const struct ulnet_id from = nth_id(SERVER), to = nth_id(2);
@@ -740,12 +741,12 @@ static void takes_no_replies(bool connected)
 	hostile_fini(&h);
 }
 
-Test(hostile_request, takes_no_replies)
+HOSTILE(hostile_request, takes_no_replies)
 {
 	takes_no_replies(true);
 }
 
-Test(hostile_request, takes_no_refusals)
+HOSTILE(hostile_request, takes_no_refusals)
 {
 	takes_no_replies(false);
 }
@@ -760,7 +761,7 @@ static unsigned int refused(const struct raw_client *c)
 }
 
 /* Each client that floods the server gets a share of what is still free. */
-Test(hostile_request, floods)
+HOSTILE(hostile_request, floods)
 {
 	const struct ulrpc_service_conf conf = { .queue_max = 10 };
 
@@ -798,7 +799,7 @@ Test(hostile_request, floods)
 }
 
 /* Many connections from one host have no more than one host's share. */
-Test(hostile_request, floods_by_many_names)
+HOSTILE(hostile_request, floods_by_many_names)
 {
 	const struct ulrpc_service_conf conf = { .queue_max = 10 };
 
@@ -829,7 +830,7 @@ Test(hostile_request, floods_by_many_names)
 
 /* As floods, limited by bytes. The client then disconnects while it has
  * requests under way, and nothing is left of them. */
-Test(hostile_request, floods_and_goes)
+HOSTILE(hostile_request, floods_and_goes)
 {
 	const struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 18 };
 	struct wire_control bye = { .kind = WIRE_DISCONNECT };

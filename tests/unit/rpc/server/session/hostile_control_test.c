@@ -9,6 +9,7 @@ static struct hostile_rig h;
 static uint8_t bytes[LNET_MTU];
 
 TestSuite(hostile_control, .timeout = 120);
+TestSuite(hostile_control_keys, .timeout = 120);
 
 static void put(uint64_t hdr_data, const void *payload, size_t length)
 {
@@ -39,7 +40,7 @@ static size_t wrap(unsigned int kind, const void *content, size_t length)
 
 /* ---- Connect ---- */
 
-Test(hostile_control, ids_of_other_lengths)
+HOSTILE(hostile_control, ids_of_other_lengths)
 {
 	uint8_t content[64];
 
@@ -72,7 +73,7 @@ Test(hostile_control, ids_of_other_lengths)
 
 /* Two clients connect with the same id: the second is refused, and the first
  * does not notice. */
-Test(hostile_control, the_same_id_twice)
+HOSTILE(hostile_control, the_same_id_twice)
 {
 	hostile_init(&h);
 	memcpy(h.b->client_id, h.a->client_id, sizeof(h.a->client_id));
@@ -92,7 +93,7 @@ Test(hostile_control, the_same_id_twice)
 	hostile_fini(&h);
 }
 
-Test(hostile_control, versions)
+HOSTILE(hostile_control, versions)
 {
 	struct wire_control m = { .kind = WIRE_CONNECT,
 				  .connect = { .client_id = { 5 } } };
@@ -119,7 +120,7 @@ Test(hostile_control, versions)
 /* One host connects more clients than a server may have. Those that are
  * connected are served, and there is room for other hosts. When the clients of
  * the host have been silent for long their room is free again. */
-Test(hostile_control, floods_of_clients)
+HOSTILE(hostile_control, floods_of_clients)
 {
 	const struct ulrpc_conf conf = { .exports_max = 500,
 					 .keepalive = 1000000 };
@@ -156,7 +157,7 @@ Test(hostile_control, floods_of_clients)
 
 /* ---- Open ---- */
 
-Test(hostile_control, names)
+HOSTILE(hostile_control, names)
 {
 	struct wire_open o = { .epoch = 1 };
 	uint8_t content[256];
@@ -204,7 +205,7 @@ Test(hostile_control, names)
 
 /* LNet drops messages longer than the longest control message, and they do not
  * get in the way of others. */
-Test(hostile_control, long_messages)
+HOSTILE(hostile_control, long_messages)
 {
 	uint64_t before;
 
@@ -224,7 +225,7 @@ Test(hostile_control, long_messages)
 
 /* ---- in the name of others ---- */
 
-Test(hostile_control, for_another)
+HOSTILE(hostile_control, for_another)
 {
 	struct wire_control m = { .kind = WIRE_DISCONNECT };
 	const struct import *imp;
@@ -249,7 +250,7 @@ Test(hostile_control, for_another)
 }
 
 /* A connection is kept alive by its own client only. */
-Test(hostile_control, keepalive_of_another)
+HOSTILE(hostile_control, keepalive_of_another)
 {
 	const struct ulrpc_conf conf = { .keepalive = 1000000 };
 
@@ -269,7 +270,7 @@ Test(hostile_control, keepalive_of_another)
 
 /* ---- malformed, or not for a server ---- */
 
-Test(hostile_control, any_byte_changed_or_missing)
+HOSTILE(hostile_control, any_byte_changed_or_missing)
 {
 	static const uint8_t by[] = { 1, 2, 4, 8, 16, 32, 64, 128, 255 };
 	struct wire_control kinds[4] = { { .kind = WIRE_CONNECT },
@@ -316,7 +317,7 @@ Test(hostile_control, any_byte_changed_or_missing)
 
 /* Answers that nobody asked for, messages that belong to other portals, unknown
  * kinds, and two kinds in one message. */
-Test(hostile_control, unexpected)
+HOSTILE(hostile_control, unexpected)
 {
 	struct wire_replies r = { .client = 1 };
 	struct wire_requests q = { .client = 1 };
@@ -366,7 +367,7 @@ Test(hostile_control, unexpected)
 
 /* A client that does not read its answers may use only half of what the server
  * has for answers under way. */
-Test(hostile_control, never_reads_its_answers)
+HOSTILE(hostile_control, never_reads_its_answers)
 {
 	const struct ulnet_id from = nth_id(SERVER), to = nth_id(2);
 	struct ulnet_sim_link stuck = { .stall = LNET_SIM_ALWAYS };
