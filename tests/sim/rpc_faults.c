@@ -349,6 +349,8 @@ int member_open(struct member *m)
 		conf.client_generation = m->opens;
 	}
 	rc = ulrpc_open(node, &conf, &m->rpc);
+	if (!rc && m->run->let_in)
+		rc = ulrpc_use_rules(m->rpc, m->run->let_in);
 	m->shutting = false;
 	if (rc) {
 		m->rpc = NULL;

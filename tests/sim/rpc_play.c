@@ -285,6 +285,22 @@ static void keys_make(struct run *r)
 		lnet_sim_fail(r->sim, "no keys: %s", why);
 }
 
+/* In every other run with keys, rules let each call in, method by method, so
+ * that each is judged. */
+static void rules_make(struct run *r)
+{
+	static const char *const any[] = { "*", NULL };
+	const struct ulrpc_rule rule = { .methods = any,
+					 .names = any,
+					 .kind = ULRPC_PEER_CLUSTER };
+	const struct ulrpc_rules_conf conf = { .rules = &rule, .nrules = 1 };
+	char why[256] = "";
+
+	if (r->conf.keys && keys_seed(r->sim) / 2 % 2 &&
+	    ulrpc_rules_new(&conf, &r->let_in, why, sizeof(why)))
+		lnet_sim_fail(r->sim, "no rules: %s", why);
+}
+
 /* Sets short times, so that all of them pass in a run. The time between
  * keepalives is longer than a keepalive takes: two round trips, to an NI that
  * has to be discovered first. */
@@ -301,6 +317,7 @@ void play_conf(struct run *r)
 	/* Takes no random numbers, so other seeds mean what they meant. */
 	if (has_keys(r->sim))
 		keys_make(r);
+	rules_make(r);
 }
 
 static void run_all(struct run *r)
@@ -354,6 +371,7 @@ unsigned int scenario_free(struct run *r)
 	left += rails_free(r);
 	caller_free(r);
 	ulrpc_keys_put(r->conf.keys);
+	ulrpc_rules_put(r->let_in);
 	free(r->tally);
 	free(r->members);
 	free(r);

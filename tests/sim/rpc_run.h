@@ -234,6 +234,7 @@ struct run {
 	struct liar *liar;   /* NULL: no node lies */
 	bool quiet;	     /* no calls, only operations of LNet itself */
 	struct ulrpc_conf conf;
+	struct ulrpc_rules *let_in; /* of all nodes; NULL: none */
 	unsigned int steps;
 	/* a node waits for something: no other may begin to */
 	bool waiting;
