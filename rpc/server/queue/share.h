@@ -43,7 +43,6 @@ struct host {
 	unsigned int portal;
 	unsigned int shares; /* shares that refer to it */
 	struct usage used;
-	uint64_t logged_at; /* ns: when a refusal was logged last; 0: never */
 	struct sched_host queue; /* guarded by exec.lock */
 };
 

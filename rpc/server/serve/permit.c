@@ -175,12 +175,12 @@ static void denial_text(const struct wire_call *c, const struct asked *a,
 		    caller, ulrpc_flavour_name(a->caller.flavour));
 }
 
-/* Who can reach the node could fill the log: each host has a line a minute, and
- * all together have what service_may_log() gives them. */
 static void denial_log(const struct request_batch *b, const struct denial *why)
 {
-	if (service_may_log(b->sc) &&
-	    rpc_may_log(&b->share->host->logged_at, shard_now(b->sc->shard)))
+	struct shard *s = b->sc->shard;
+
+	if (log_share_may(&s->exports->logged, &b->export->source,
+			  shard_now(s)))
 		lnet_log(LNET_LOG_WARN, "rpc", "a call is refused: %s",
 			 why->text);
 }

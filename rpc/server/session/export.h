@@ -46,6 +46,7 @@
 
 #include "base/id.h"
 #include "rpc/bulk/loss.h"
+#include "rpc/log_share.h"
 #include "rpc/quota.h"
 #include "rpc/rpc.h"
 #include "rpc/server/session/client_ids.h"
@@ -174,6 +175,7 @@ struct exports {
 	struct ulnet_timer timer; /* exports_look() */
 	struct rails rails;
 	struct ulrpc_rules *rules; /* NULL: none */
+	struct log_share logged; /* calls that were refused (serve/permit.h) */
 	/* export.suspect_link, by suspect_at: clients to be probed */
 	struct list suspects;
 	struct ulnet_timer suspect_timer; /* suspects_look() */

@@ -234,7 +234,7 @@ static void session_refuse(struct sessions *ss, struct session *se,
 
 	se->refused = true;
 	stat_count(ss->shard, RPC_STAT_handshakes_refused);
-	if (rpc_may_log(&ss->logged_at, shard_now(ss->shard)))
+	if (log_share_may(&ss->logged, &ev->source, shard_now(ss->shard)))
 		lnet_log(LNET_LOG_WARN, "rpc", "client %s is refused: %s",
 			 lnet_nid_format(&ev->source, nid, sizeof(nid)), why);
 }

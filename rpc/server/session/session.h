@@ -25,6 +25,7 @@
 
 #include "base/id.h"
 #include "base/list.h"
+#include "rpc/log_share.h"
 #include "rpc/quota.h"
 #include "rpc/rpc.h"
 #include "rpc/sealed.h"
@@ -74,7 +75,7 @@ struct sessions {
 	struct quotas quotas[DOOR_CLASSES]; /* of young ones */
 	struct door door;
 	uint64_t seed;
-	uint64_t logged_at;
+	struct log_share logged; /* refused handshakes */
 };
 
 void sessions_init(struct sessions *ss, struct shard *s, uint64_t seed);
