@@ -327,6 +327,7 @@ static out_of_line bool call_end_bulks(struct ulrpc_call *call,
 	if (!e)
 		return false;
 	call_settle(call, o, now);
+	client_kick(call->client); /* as above */
 	e->work.fn = on_ending;
 	e->call = call;
 	e->outcome = *o;
