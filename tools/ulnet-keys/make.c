@@ -106,6 +106,17 @@ static int memory_bio(const struct make *m, BIO **bio_p)
 	return *bio_p ? 0 : complain(m, "no memory");
 }
 
+/* Writes the object that is in @bio, if it is @good, and frees @bio. */
+static int bio_write(const struct make *m, const char *path, mode_t mode,
+		     bool over, BIO *bio, bool good)
+{
+	int rc = good ? file_write(m, path, mode, bio, over)
+		      : openssl_failed(m, path);
+
+	BIO_free(bio);
+	return rc;
+}
+
 static int key_write(const struct make *m, const char *path, EVP_PKEY *key)
 {
 	BIO *bio;
@@ -113,12 +124,9 @@ static int key_write(const struct make *m, const char *path, EVP_PKEY *key)
 
 	if (rc)
 		return rc;
-	if (PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1)
-		rc = file_write(m, path, 0600, bio, m->renew);
-	else
-		rc = openssl_failed(m, path);
-	BIO_free(bio);
-	return rc;
+	return bio_write(m, path, 0600, m->renew, bio,
+			 PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL,
+						  NULL) == 1);
 }
 
 static int certificate_write(const struct make *m, const char *path, X509 *c)
@@ -128,12 +136,8 @@ static int certificate_write(const struct make *m, const char *path, X509 *c)
 
 	if (rc)
 		return rc;
-	if (PEM_write_bio_X509(bio, c) == 1)
-		rc = file_write(m, path, 0644, bio, m->renew);
-	else
-		rc = openssl_failed(m, path);
-	BIO_free(bio);
-	return rc;
+	return bio_write(m, path, 0644, m->renew, bio,
+			 PEM_write_bio_X509(bio, c) == 1);
 }
 
 static int crl_write(const struct make *m, const char *path, X509_CRL *crl)
@@ -143,12 +147,8 @@ static int crl_write(const struct make *m, const char *path, X509_CRL *crl)
 
 	if (rc)
 		return rc;
-	if (PEM_write_bio_X509_CRL(bio, crl) == 1)
-		rc = file_write(m, path, 0644, bio, true);
-	else
-		rc = openssl_failed(m, path);
-	BIO_free(bio);
-	return rc;
+	return bio_write(m, path, 0644, true, bio,
+			 PEM_write_bio_X509_CRL(bio, crl) == 1);
 }
 
 /* Waits for other commands that change the folder, which is made if it may be

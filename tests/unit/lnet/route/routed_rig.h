@@ -86,24 +86,34 @@ static inline void serve(struct lnet_sim *sim, unsigned int index)
 static const struct ulnet_sim_link wire = { .latency = MSEC / 10,
 					    .connect = MSEC };
 
-/* Returns a cluster of two nets with two routers between them, and routes
- * through both on either side. */
-static inline struct lnet_sim *two_nets(unsigned int cpts,
-					const char *const *names,
-					enum ulnet_discovery discovery)
+/* Nodes and routers with these NIDs, and without routes. */
+static inline struct lnet_sim *nodes_and_routers(unsigned int cpts,
+						 const char *const *names,
+						 const struct ulnet_conf *conf)
 {
-	struct ulnet_conf conf = { .discovery = discovery };
 	struct lnet_sim *sim;
 
 	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
 	for (int i = 0; i < NODES; i++)
-		cr_assert_eq(lnet_sim_node_add(sim, names[i], &conf,
+		cr_assert_eq(lnet_sim_node_add(sim, names[i], conf,
 					       i == FIRST || i == SECOND_ROUTER
 						       ? start_router
 						       : NULL,
 					       NULL),
 			     i);
 	cluster_links(sim, &wire);
+	return sim;
+}
+
+/* Returns a cluster of two nets with two routers between them, and routes
+ * through both on either side. */
+static inline struct lnet_sim *two_nets(unsigned int cpts,
+					const char *const *names,
+					enum ulnet_discovery discovery)
+{
+	const struct ulnet_conf conf = { .discovery = discovery };
+	struct lnet_sim *sim = nodes_and_routers(cpts, names, &conf);
+
 	route_of(lnet_sim_node(sim, LEFT), "tcp1", "10.0.0.11@tcp", 0, 0);
 	route_of(lnet_sim_node(sim, LEFT), "tcp1", "10.0.0.12@tcp", 0, 0);
 	route_of(lnet_sim_node(sim, RIGHT), "tcp", "10.0.1.11@tcp1", 0, 0);

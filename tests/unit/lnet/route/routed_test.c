@@ -281,19 +281,10 @@ static const char *const chain[NODES] = {
 
 static void two_hops(unsigned int cpts)
 {
-	struct ulnet_conf conf = { 0 };
-	struct lnet_sim *sim;
+	const struct ulnet_conf conf = { 0 };
+	struct lnet_sim *sim = nodes_and_routers(cpts, chain, &conf);
 	struct seen seen;
 
-	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
-	for (int i = 0; i < NODES; i++)
-		cr_assert_eq(lnet_sim_node_add(sim, chain[i], &conf,
-					       i == FIRST || i == SECOND_ROUTER
-						       ? start_router
-						       : NULL,
-					       NULL),
-			     i);
-	cluster_links(sim, &wire);
 	route_of(lnet_sim_node(sim, LEFT), "tcp2", "10.0.0.11@tcp", 2, 0);
 	route_of(lnet_sim_node(sim, LEFT), "tcp1", "10.0.0.11@tcp", 1, 0);
 	route_of(lnet_sim_node(sim, FIRST), "tcp2", "10.0.1.12@tcp1", 1, 0);
