@@ -63,6 +63,10 @@ cat "$keys/authority.crt" "$dir/self/a.crt" >"$dir/self/authority.crt"
 ping 1 --keys "$dir/self" --as a
 has err 'refused [(]the peer .*(authority|certificate)'
 await "$dir/server.err" 'refused: .*self-signed certificate'
+stop_lnetd server
+serve --keys "$keys" --as b --flavour privacy --service brw
+ping 0 --keys "$keys" --as a --bulk-write 1M --verify
+ping 0 --keys "$keys" --as a --bulk-read 300K --verify
 # Nor does who belongs call a server that proves nothing.
 stop_lnetd server
 serve
