@@ -304,37 +304,33 @@ static in_line void call_settle(struct ulrpc_call *call,
 	call_move(call, CALL_DONE);
 }
 
-/* Detaches the bulks of @call, which ends as call_end() says. Returns true: it
- * has ended, or will. False: the callback can run now, as the bulks are idle,
- * or it has to, as there is no memory. */
-static out_of_line bool call_end_bulks(struct ulrpc_call *call,
+/* As call_end(), of a call with bulks, which it detaches. If they are idle
+ * then, or if there is no memory, the callback runs now. */
+static out_of_line void call_end_bulks(struct ulrpc_call *call,
 				       struct ulrpc_outcome *o,
 				       const void *body, size_t length,
 				       uint64_t now)
 {
 	bool owes = o->cause == ULRPC_CAUSE_OK && bulks_owe_open(call);
 	bool idle = bulks_detach(call);
-	struct ending *e;
+	struct ending *e = owes || idle ? NULL : malloc(sizeof(*e));
 
+	call_settle(call, o, now);
 	if (owes) {
-		call_settle(call, o, now);
 		/* It is not in flight any more: another one may go. */
 		client_kick(call->client);
 		opening_begin(call, o, body, length, call_tell_late);
-		return true;
+	} else if (!e) {
+		call_tell_late(call, o, body, length);
+	} else {
+		client_kick(call->client); /* as above */
+		e->work.fn = on_ending;
+		e->call = call;
+		e->outcome = *o;
+		e->body = body;
+		e->length = length;
+		shard_defer(call->shard, &e->work);
 	}
-	e = idle ? NULL : malloc(sizeof(*e));
-	if (!e)
-		return false;
-	call_settle(call, o, now);
-	client_kick(call->client); /* as above */
-	e->work.fn = on_ending;
-	e->call = call;
-	e->outcome = *o;
-	e->body = body;
-	e->length = length;
-	shard_defer(call->shard, &e->work);
-	return true;
 }
 
 /* Ends the call. The caller has set what the server says: status, cause,
@@ -343,9 +339,10 @@ static out_of_line bool call_end_bulks(struct ulrpc_call *call,
 static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			     const void *body, size_t length, uint64_t now)
 {
-	if (unlikely(call->nbulks) &&
-	    call_end_bulks(call, o, body, length, now))
+	if (unlikely(call->nbulks)) {
+		call_end_bulks(call, o, body, length, now);
 		return;
+	}
 	call_settle(call, o, now);
 	call_tell(call, o, body, length);
 }
