@@ -193,6 +193,7 @@ void handshake_free(struct handshake *h)
 	SSL_free(h->ssl);
 	SSL_SESSION_free(h->user.session);
 	identity_put(h->user.known);
+	identity_put(h->user.met);
 	identity_put(h->peer);
 	keys_put(h->user.keys);
 	free(h);
@@ -326,8 +327,10 @@ static int meet(struct handshake *h)
 		/* A client's ticket has the certificate with it. */
 		if (SSL_session_reused(h->ssl) && until_of(h) <= time(NULL))
 			return fail_expired(h);
-		h->peer = keys_identity(certificate,
-					SSL_get0_verified_chain(h->ssl));
+		h->peer = h->user.met ? identity_ref(h->user.met)
+				      : keys_identity(certificate,
+						      SSL_get0_verified_chain(
+							      h->ssl));
 		return h->peer ? 0
 			       : handshake_fail(h, -EACCES,
 						"the peer's certificate has no "

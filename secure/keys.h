@@ -96,6 +96,9 @@ struct keys_user {
 	uint8_t shown[32];
 	struct identity *known;
 	int64_t known_until;
+	/* server: whom the client's certificate names, if the client got a
+	 * ticket by it; or NULL; the user puts it */
+	struct identity *met;
 };
 
 /* Returns the TLS context for connections with these keys. Borrowed. */

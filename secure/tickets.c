@@ -102,7 +102,7 @@ struct identity *tickets_known(const SSL *ssl)
  * the client's certificate. */
 static struct identity *whose(SSL *ssl, SSL_SESSION *s, int64_t *until_p)
 {
-	const struct keys_user *user = SSL_get_app_data(ssl);
+	struct keys_user *user = SSL_get_app_data(ssl);
 	X509 *certificate = SSL_get0_peer_certificate(ssl);
 
 	*until_p = user->known_until;
@@ -112,7 +112,10 @@ static struct identity *whose(SSL *ssl, SSL_SESSION *s, int64_t *until_p)
 		return NULL;
 	*until_p = keys_until(user->keys, certificate,
 			      SSL_get_peer_cert_chain(ssl));
-	return keys_identity(certificate, SSL_get0_verified_chain(ssl));
+	if (!user->met)
+		user->met = keys_identity(certificate,
+					  SSL_get0_verified_chain(ssl));
+	return user->met ? identity_ref(user->met) : NULL;
 }
 
 /* Takes what is needed of @s. NULL: no memory, or it is of no use. */
