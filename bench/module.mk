@@ -15,14 +15,16 @@ EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
 %C%_tcp_SOURCES = %D%/tcp.c %D%/duo.c %D%/duo.h
 %C%_tcp_peers_SOURCES = %D%/tcp_peers.c %D%/duo.c %D%/duo.h
 if WITH_TLS
-EXTRA_PROGRAMS += %D%/secure
+EXTRA_PROGRAMS += %D%/knock %D%/secure
+%C%_knock_SOURCES = %D%/knock.c %D%/duo.c %D%/duo.h
+%C%_knock_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 %C%_secure_SOURCES = %D%/secure.c %D%/duo.c %D%/duo.h
 %C%_secure_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 else
-EXTRA_DIST += %D%/secure.c
+EXTRA_DIST += %D%/knock.c %D%/secure.c
 endif
 endif
-EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh %D%/growth.sh %D%/herd.sh %D%/many.sh %D%/overload.sh %D%/survive.sh %D%/rails.sh %D%/failover.sh %D%/flavours.sh %D%/routers.sh %D%/rows.sh %D%/secure.sh %D%/verbs.sh
+EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh %D%/growth.sh %D%/herd.sh %D%/knock.sh %D%/many.sh %D%/overload.sh %D%/survive.sh %D%/rails.sh %D%/failover.sh %D%/flavours.sh %D%/routers.sh %D%/rows.sh %D%/secure.sh %D%/verbs.sh
 # What came out, and its plots: ./check --only layers looks at whether they agree.
 EXTRA_DIST += %D%/MEASURED.md %D%/plot %D%/plots
 # The instructions that a call may cost: looked at by ./check.

@@ -95,10 +95,27 @@ bool door_go_on(const struct door *d, enum door_class class, uint64_t now)
 	return d->paid[class] <= now + DOOR_SPARE;
 }
 
+/* Adds @ns to the time up to which something is paid for. */
+static void pay(uint64_t *paid, uint64_t ns, uint64_t now)
+{
+	uint64_t least = now > DOOR_SPARE ? now - DOOR_SPARE : 0;
+
+	*paid = MAX(*paid, least) + ns;
+}
+
 void door_take(struct door *d, enum door_class class, uint64_t ns, uint64_t now)
 {
 	uint64_t of = class == DOOR_KNOWN ? DOOR_KNOWN_OF : DOOR_STRANGER_OF;
-	uint64_t least = now > DOOR_SPARE ? now - DOOR_SPARE : 0;
 
-	d->paid[class] = MAX(d->paid[class], least) + of * ns;
+	pay(&d->paid[class], of * ns, now);
+}
+
+bool door_answer(struct door *d, const struct ulnet_nid *nid, uint64_t now)
+{
+	if (host_find(d, nid))
+		return true;
+	if (d->answered > now)
+		return false;
+	pay(&d->answered, DOOR_ANSWER, now);
+	return true;
 }

@@ -43,8 +43,14 @@ enum door_class { DOOR_KNOWN, DOOR_STRANGER, DOOR_CLASSES };
 #define DOOR_KNOWN_OF	 2u
 #define DOOR_STRANGER_OF 8u
 
+/* ns between two answers to hosts that are not known, on average, to what does
+ * not get further: that they wait, or what they were told before. Others hear
+ * nothing, and repeat their messages sooner. */
+#define DOOR_ANSWER (500 * NSEC_PER_USEC)
+
 struct door {
 	uint64_t paid[DOOR_CLASSES]; /* ns */
+	uint64_t answered;	     /* ns: likewise, of answers */
 	uint64_t started;	     /* ns */
 	struct hash by_nid;	     /* the known hosts */
 	struct list order;	     /* the same, the oldest proof first */
@@ -61,6 +67,8 @@ void door_fini(struct door *d);
  * holds for all of the handshake. */
 bool door_begin(const struct door *d, const struct ulnet_nid *nid, bool busy,
 		bool crowded, uint64_t now, enum door_class *class_p);
+/* Is a client of the host @nid answered, whose message does not get further? */
+bool door_answer(struct door *d, const struct ulnet_nid *nid, uint64_t now);
 /* May a handshake that is under way go on now? */
 bool door_go_on(const struct door *d, enum door_class class, uint64_t now);
 /* A handshake has taken @ns of processor time. */

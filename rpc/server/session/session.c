@@ -316,14 +316,16 @@ static void session_step(struct sessions *ss, struct session *se,
 		took / NSEC_PER_USEC;
 }
 
-/* Returns false: the message has to come again. */
+/* Returns false: the message is not answered, and has to come again. */
 static bool session_take(struct sessions *ss, struct session *se,
 			 const struct ulnet_event *ev,
 			 const struct wire_shake *m)
 {
+	uint64_t now = shard_now(ss->shard);
+
 	if (!view_length(m->piece) || m->offset != se->taken || se->refused)
-		return true;
-	if (!door_go_on(&ss->door, se->class, shard_now(ss->shard))) {
+		return door_answer(&ss->door, &ev->source, now);
+	if (!door_go_on(&ss->door, se->class, now)) {
 		stat_count(ss->shard, RPC_STAT_handshakes_deferred);
 		return false;
 	}
@@ -357,7 +359,8 @@ static struct session *session_begin(struct sessions *ss,
 		se = session_new(ss, ev, m, class);
 	if (!se) {
 		stat_count(ss->shard, RPC_STAT_handshakes_deferred);
-		shake_refuse(ss, ev, m, WIRE_OVERLOADED);
+		if (door_answer(&ss->door, &ev->source, now))
+			shake_refuse(ss, ev, m, WIRE_OVERLOADED);
 	}
 	return se;
 }

@@ -140,3 +140,21 @@ Test(door, known_hosts)
 	cr_assert(enters(&d, 2, false, 1000 * SEC, DOOR_KNOWN));
 	door_fini(&d);
 }
+
+/* Known hosts are always answered, others so many times in a second. */
+Test(door, answers)
+{
+	struct ulnet_nid known = host(1), stranger = host(2);
+	uint64_t t = 1000 * SEC, n = 0;
+	struct door d;
+
+	door_init(&d, 1, 0);
+	door_proved(&d, &known);
+	for (uint64_t at = 0; at < SEC; at += SEC / 10000) {
+		n += door_answer(&d, &stranger, t + at);
+		cr_assert(door_answer(&d, &known, t + at));
+	}
+	cr_assert_geq(n, SEC / DOOR_ANSWER);
+	cr_assert_leq(n, (SEC + DOOR_SPARE) / DOOR_ANSWER + 1);
+	door_fini(&d);
+}
