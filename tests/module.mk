@@ -600,6 +600,8 @@ sim_measures += %D%/sim/herd
 sim_measures += %D%/sim/crowd
 sim_measures += %D%/sim/fair
 sim_measures += %D%/sim/failover
+%C%_sim_failover_SOURCES = %D%/sim/failover.c
+%C%_sim_failover_SOURCES += %D%/sim/failover_load.c %D%/sim/failover_load.h
 sim_measures += %D%/sim/takeover
 if WITH_TLS
 sim_measures += %D%/sim/knock
