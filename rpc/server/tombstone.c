@@ -219,7 +219,8 @@ static uint32_t tombstone_look(struct shard *s, struct export *e,
 			       const struct wire_call *c, uint32_t status,
 			       struct record **rec_p)
 {
-	switch (record_look(&e->records, c, &e->source, shard_now(s), rec_p)) {
+	switch (record_look(&e->records, c, export_source(e), shard_now(s),
+			    rec_p)) {
 	case RECORD_NEW:
 	case RECORD_REPEATED:
 		return status;

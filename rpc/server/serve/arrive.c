@@ -262,7 +262,7 @@ static inline void read_call(struct request_batch *b, const struct wire_call *c,
 	uint64_t again = 0;
 
 	if (likely(e))
-		past = record_look(&e->records, c, &e->source, now, &rec);
+		past = record_look(&e->records, c, export_source(e), now, &rec);
 	if (unlikely(past != RECORD_NEW))
 		status = read_known(b, c, rec, past, now);
 	if (unlikely(status == WIRE_STATUSES))

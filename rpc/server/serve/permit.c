@@ -31,7 +31,7 @@ static struct rules_caller caller_of(const struct request_batch *b)
 
 	return (struct rules_caller){
 		.who = sd ? sd->who : NULL,
-		.nid = &b->export->source,
+		.nid = export_source(b->export),
 		.flavour = batch_flavour(b),
 	};
 }
@@ -179,7 +179,7 @@ static void denial_log(const struct request_batch *b, const struct denial *why)
 {
 	struct shard *s = b->sc->shard;
 
-	if (log_share_may(&s->exports->logged, &b->export->source,
+	if (log_share_may(&s->exports->logged, export_source(b->export),
 			  shard_now(s)))
 		lnet_log(LNET_LOG_WARN, "rpc", "a call is refused: %s",
 			 why->text);

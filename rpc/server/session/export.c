@@ -74,7 +74,7 @@ struct share *export_share(struct exports *x, struct export *e,
 	list_for_each_entry (share, &e->shares, link)
 		if (likely(share->portal == portal))
 			return share;
-	share = share_new(&x->hosts, &e->source, portal, false);
+	share = share_new(&x->hosts, export_source(e), portal, false);
 	if (!share)
 		return NULL;
 	share->queue.id = e->handle;
@@ -254,7 +254,6 @@ int export_new(struct exports *x, const struct wire_connect *c,
 	e->epoch = c->epoch;
 	e->peer = ev->initiator;
 	e->pid = e->session ? EXPORT_NO_PID : e->peer.pid;
-	e->source = ev->source;
 	e->refs = 1;
 	e->known = true;
 	e->since = e->heard = x->heard = shard_now(x->shard);

@@ -79,10 +79,6 @@ struct export
 	/* us: round trip as the client has measured; 0: unknown */
 	uint32_t rtt;
 	uint32_t refs; /* one for each request batch, and one while known */
-	uint32_t refused; /* calls that serve/permit.h did not let in */
-	/* the highest that the client has agreed on with a service: enum
-	 * ulrpc_flavour; 0: none yet */
-	uint8_t agreed;
 	struct records records; /* of the calls that have come */
 	/* NULL: the client has no keys */
 	struct session *session;
@@ -102,16 +98,18 @@ struct export
 	 * process is the one with the pid of peer, on the host of peer. */
 	/* the process that connected, with its primary NID */
 	struct ulnet_id peer;
-	/* the NID that it connected from: the host that is charged */
-	struct ulnet_nid source;
 	struct ulnet_nid rail; /* the NID that it was heard from last */
+	uint32_t refused;      /* calls that serve/permit.h did not let in */
 	/* export_rail.link; empty if there was no memory */
 	struct list rails;
 	uint8_t nrails;
-	bool known; /* in the tables */
-	bool used;  /* a message has named it */
+	/* the highest that the client has agreed on with a service: enum
+	 * ulrpc_flavour; 0: none yet */
+	uint8_t agreed;
+	bool used;	/* a message has named it */
+	bool known : 1; /* in the tables */
 	/* the export existed already when the Connect with this epoch came */
-	bool returned;
+	bool returned : 1;
 	struct bulk_loss bulk_loss; /* transfers_conf.loss */
 	struct quota *quota; /* of exports.quotas */
 	/* suspect.c */
@@ -119,6 +117,8 @@ struct export
 	struct list suspect_link;
 	uint64_t suspect_at; /* ns: when the LND's connection was lost; 0: the
 			      * client is no suspect */
+	/* The NID of its id is the one that the client connected from:
+	 * export_source() */
 	struct stat_peer stats;
 	struct client_id id_of; /* in exports.ids */
 };
@@ -188,6 +188,12 @@ struct exports {
 };
 
 extern const struct rpc_part export_part;
+
+/* The NID that the client connected from: the host that is charged. */
+static inline const struct ulnet_nid *export_source(const struct export *e)
+{
+	return &e->stats.id.nid;
+}
 
 /* Returns the CPT in @handle. If the handle is made up, there may be no such
  * CPT. */

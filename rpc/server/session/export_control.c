@@ -95,7 +95,8 @@ static void log_taken(struct exports *x, const struct export *e,
 		 "which is already connected",
 		 lnet_nid_format(&ev->source, wants, sizeof(wants)),
 		 ev->initiator.pid,
-		 lnet_nid_format(&e->source, has, sizeof(has)), e->peer.pid);
+		 lnet_nid_format(export_source(e), has, sizeof(has)),
+		 e->peer.pid);
 }
 
 /* ---- Connect in a session ---- */
@@ -167,7 +168,8 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 		return WIRE_OK;
 	}
 	if (c->epoch > e->epoch) {
-		e->source = ev->source;
+		e->stats.id =
+			(struct ulnet_id){ ev->source, ev->initiator.pid };
 		e->returned = true;
 		e->since = shard_now(x->shard);
 		e->agreed = 0;
@@ -399,8 +401,8 @@ static void call_gone(struct exports *x, struct export *e,
 					.flags = WIRE_CALL_QUERY };
 	struct record *rec;
 
-	switch (record_look(&e->records, &last, &e->source, shard_now(x->shard),
-			    &rec)) {
+	switch (record_look(&e->records, &last, export_source(e),
+			    shard_now(x->shard), &rec)) {
 	case RECORD_AGAIN:
 		x->users->cancel(rec->request);
 		break;

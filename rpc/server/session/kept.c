@@ -97,8 +97,8 @@ struct record_reply *left_new(struct exports *x, const struct export *e,
 			      const struct kept_message *m)
 {
 	uint32_t size = (uint32_t)sizeof(struct left) + m->length;
-	struct quota *quota =
-		quota_take(&x->left, &e->source, size, shard_now(x->shard));
+	struct quota *quota = quota_take(&x->left, export_source(e), size,
+					 shard_now(x->shard));
 	struct left *l;
 
 	if (!quota)
