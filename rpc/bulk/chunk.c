@@ -127,15 +127,23 @@ void transfer_fail(struct transfer *x, int status)
 static void chunk_on_event(const struct ulnet_event *ev);
 
 /* How long, ns, tries take that are not lost; 0: not known. */
-static uint64_t chunk_usual(const struct chunk *p, uint64_t now)
+static uint64_t chunk_usual(const struct chunk *p)
 {
 	const struct transfers *t = p->x->t;
 	uint64_t slowest = atomic_load_explicit(&t->progress.slowest,
 						memory_order_relaxed);
 
-	if (slowest || !t->conf.loss)
+	if (unlikely(!t->conf.pace))
 		return slowest;
-	return bulk_loss_usual(t->conf.loss, p->length, now);
+	return bulk_pace_usual(t->conf.pace, p->length, slowest,
+			       p->schedule.lossy);
+}
+
+/* Is the network known to lose messages of @t? */
+static bool transfers_are_lossy(const struct transfers *t, uint64_t now)
+{
+	return t->lossy ||
+	       (t->conf.pace && bulk_pace_is_lossy(t->conf.pace, now));
 }
 
 /* Time, ns, for a try that begins at @now; 0: none is left. */
@@ -148,7 +156,7 @@ static uint64_t chunk_time(const struct chunk *p, uint64_t now)
 
 	return retry_schedule_time(&p->schedule, now,
 				   MIN(deadline, p->x->deadline),
-				   chunk_usual(p, now));
+				   chunk_usual(p));
 }
 
 static int chunk_bind(struct chunk *p, uint64_t time)
@@ -255,8 +263,7 @@ static uint64_t chunk_late_at(const struct chunk *p)
 
 	if (p->order >= t->passed)
 		return TIME_NEVER;
-	return p->began +
-	       retry_schedule_limit(&p->schedule, chunk_usual(p, p->began));
+	return p->began + retry_schedule_limit(&p->schedule, chunk_usual(p));
 }
 
 /* When, ns, something is to be done about @p; TIME_NEVER: nothing. */
@@ -303,6 +310,7 @@ static void chunk_retry(struct chunk *p)
 					     p->order < x->t->passed,
 					     shard_random(s, UINT64_MAX));
 	x->t->lossy |= p->schedule.lossy;
+	p->schedule.lossy = transfers_are_lossy(x->t, now);
 	p->again = MAX(now, p->began + pause);
 	if (p->fsm.state != CHUNK_WAITING)
 		fsm_move(&p->fsm, chunk_states, CHUNK_WAITING);
@@ -320,8 +328,10 @@ static void chunk_send(struct chunk *p)
 	uint64_t time;
 	int rc;
 
-	if (!p->first)
+	if (!p->first) {
 		p->first = now;
+		p->schedule.lossy = transfers_are_lossy(p->x->t, now);
+	}
 	time = chunk_time(p, now);
 	if (time == 0) {
 		transfer_fail(p->x, p->status ? p->status : -ETIMEDOUT);
@@ -387,9 +397,7 @@ void transfer_go(struct transfer *x)
 			transfer_starve(x, SEAL_NEXT);
 			break;
 		}
-		*p = (struct chunk){ .x = x,
-				     .at = x->next,
-				     .schedule.lossy = x->t->lossy };
+		*p = (struct chunk){ .x = x, .at = x->next };
 		cursor_slice(&x->span, &p->at, cursor_room(&x->span, &p->at),
 			     iov, LNET_MAX_IOV, &p->length);
 		if (unlikely(x->r->protection) && x->crc && !chunk_seal(p))
@@ -540,6 +548,7 @@ static bool chunk_goes_on(struct chunk *p)
 static void chunk_moved(struct chunk *p)
 {
 	struct transfer *x = p->x;
+	struct bulk_pace *pace = x->t->conf.pace;
 	uint64_t now = shard_now(x->t->conf.shard);
 
 	if (x->left && unlikely(transfer_sum_check(x, p))) {
@@ -548,9 +557,10 @@ static void chunk_moved(struct chunk *p)
 	}
 	stat_count(x->t->conf.shard, RPC_STAT_segments_moved);
 	progress_note(&x->t->progress, p->began, now);
-	if (unlikely(p->waited) && x->t->conf.loss)
-		bulk_loss_note(x->t->conf.loss, p->waited, now - p->began,
-			       p->length, now);
+	if (likely(pace))
+		bulk_pace_note(pace, now - p->began, p->length);
+	if (unlikely(p->waited) && pace)
+		bulk_pace_note_loss(pace, p->waited, now - p->began, now);
 	x->moved += p->length;
 	x->t->segments++;
 	x->t->conn_losses = 0;

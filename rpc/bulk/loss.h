@@ -15,13 +15,15 @@
 
 /*
  * The time of each try is a quarter of what is left, but at least 50 ms, and at
- * most a limit. The limit is 5 s, or, when it is known how long other tries
- * took, four times that (200 ms to 5 s). Each try that timed out doubles the
+ * most a limit. The limit is 5 s, or, when it is known how long tries take that
+ * succeed, four times that (200 ms to 5 s). Each try that timed out doubles the
  * limit, up to six times.
  *
- * If others that began after a try have succeeded before it was answered, the
- * network is not slow, but loses messages. Then a longer time would be of no
- * use: such a try does not double the limit, nor do others more than once.
+ * If others that began after a try have succeeded before it was answered, or if
+ * the connection has lost messages lately, the network is not slow, but loses
+ * messages. Then a longer time would be of no use: the limit is at least 50 ms
+ * only, and is doubled no sooner than after six tries that timed out. That so
+ * many are lost in a row is improbable: then the network is slow, too.
  *
  * After a time-out the next try begins at once. A try that failed sooner is
  * repeated at once the first time, and later after a pause (base/backoff.h),
@@ -33,31 +35,33 @@ struct retry_schedule {
 	bool lossy;	       /* the network loses messages */
 };
 
-#define RETRY_TIME_MIN	      (50 * NSEC_PER_MSEC)
-#define RETRY_TIME_MAX	      (5 * NSEC_PER_SEC)
-#define RETRY_TIME_KNOWN      (200 * NSEC_PER_MSEC)
-#define RETRY_DOUBLINGS	      6
-#define RETRY_DOUBLINGS_LOSSY 1
+#define RETRY_TIME_MIN	 (50 * NSEC_PER_MSEC)
+#define RETRY_TIME_MAX	 (5 * NSEC_PER_SEC)
+#define RETRY_TIME_KNOWN (200 * NSEC_PER_MSEC)
+#define RETRY_TIME_LOSSY (50 * NSEC_PER_MSEC)
+#define RETRY_DOUBLINGS	 6
+#define RETRY_LOSSES	 6
 
-/* The limit, ns. @slowest: ns that the slowest other try took; 0: not known. */
+/* The limit, ns. @usual: ns that tries take; 0: not known. */
 static inline uint64_t retry_schedule_limit(const struct retry_schedule *t,
-					    uint64_t slowest)
+					    uint64_t usual)
 {
-	unsigned int most = t->lossy ? RETRY_DOUBLINGS_LOSSY : RETRY_DOUBLINGS;
+	unsigned int lost = t->lossy ? MIN(t->timeouts, RETRY_LOSSES) : 0;
+	uint64_t least = t->lossy ? RETRY_TIME_LOSSY : RETRY_TIME_KNOWN;
 	uint64_t limit = RETRY_TIME_MAX;
 
-	if (slowest)
-		limit = MIN(limit, MAX(4 * slowest, RETRY_TIME_KNOWN));
-	return limit << MIN(t->timeouts, most);
+	if (usual)
+		limit = MIN(limit, MAX(4 * usual, least));
+	return limit << MIN(t->timeouts - lost, RETRY_DOUBLINGS);
 }
 
 /* The time, ns, of a try that begins at @now, ns; 0: no time is left.
- * @deadline: ns, or TIME_NEVER. @slowest: as above. */
+ * @deadline: ns, or TIME_NEVER. @usual: as above. */
 static inline uint64_t retry_schedule_time(const struct retry_schedule *t,
 					   uint64_t now, uint64_t deadline,
-					   uint64_t slowest)
+					   uint64_t usual)
 {
-	uint64_t longest = retry_schedule_limit(t, slowest);
+	uint64_t longest = retry_schedule_limit(t, usual);
 	uint64_t left;
 
 	if (deadline == TIME_NEVER)
@@ -86,45 +90,77 @@ static inline uint64_t retry_schedule_pause(struct retry_schedule *t,
 	return backoff_pause(&law, t->refusals++, random);
 }
 
-/* What is known of messages that a connection has lost lately. Without it, the
- * first try of a request's bulk would have 5 s although such tries usually
- * succeed in a millisecond, or not at all. */
-struct bulk_loss {
+/* ---- what a connection knows of its chunks ---- */
+
+struct bulk_pace {
+	/* us that the slowest one took lately (0: none was moved), and its
+	 * length */
+	uint32_t took;
+	uint32_t length;
 	/* s: when a chunk was moved in less than a quarter of the time that a
 	 * try before had waited in vain; 0: never. Those tries were lost. */
-	uint32_t at;
-	uint32_t took;	 /* us that this chunk took */
-	uint32_t length; /* of this chunk */
+	uint32_t lost;
 };
 
 #define BULK_LOSS_FORGOTTEN 60u /* s */
+/* What tries probably take, ns, when none has succeeded: their limit is 1 s, as
+ * that of TCP (RFC 6298), and 4 s for each MB. */
+#define BULK_PACE_FIRST	     (250 * NSEC_PER_MSEC)
+#define BULK_PACE_FIRST_BYTE 1000u
+/* Each chunk that is not the slowest one takes such a part of its time away. */
+#define BULK_PACE_PART 16u
 
 static inline uint32_t bulk_loss_clock(uint64_t now)
 {
 	return (uint32_t)(now / NSEC_PER_SEC) + 1;
 }
 
-/* A chunk of @length bytes was moved at @now by a try that took @took ns, after
- * one that had waited for @waited ns. */
-static inline void bulk_loss_note(struct bulk_loss *l, uint64_t waited,
-				  uint64_t took, uint32_t length, uint64_t now)
+/* A chunk of @length bytes was moved by a try that took @took ns. A shorter one
+ * does not tell that longer ones have become faster. */
+static inline void bulk_pace_note(struct bulk_pace *b, uint64_t took,
+				  uint32_t length)
 {
-	if (waited / 4 <= took)
-		return;
 	took = MIN(took / NSEC_PER_USEC + 1, UINT32_MAX);
-	*l = (struct bulk_loss){ bulk_loss_clock(now), (uint32_t)took,
-				 MAX(length, 1) };
+	if (took >= b->took) {
+		b->took = (uint32_t)took;
+		b->length = length;
+	} else if (length >= b->length) {
+		b->took -= b->took / BULK_PACE_PART;
+	}
 }
 
-/* How long, ns, a chunk of @length bytes probably takes that is not lost; 0: no
- * loss is known. */
-static inline uint64_t bulk_loss_usual(const struct bulk_loss *l,
-				       uint32_t length, uint64_t now)
+/* At @now, a try has moved in @took ns what one before had waited for in vain
+ * for @waited ns. */
+static inline void bulk_pace_note_loss(struct bulk_pace *b, uint64_t waited,
+				       uint64_t took, uint64_t now)
 {
-	if (likely(!l->at) ||
-	    bulk_loss_clock(now) - l->at > BULK_LOSS_FORGOTTEN)
-		return 0;
-	return l->took * NSEC_PER_USEC * MAX(length / l->length, 1);
+	if (waited / 4 > took)
+		b->lost = bulk_loss_clock(now);
+}
+
+/* Has the connection lost messages lately? */
+static inline bool bulk_pace_is_lossy(const struct bulk_pace *b, uint64_t now)
+{
+	return unlikely(b->lost) &&
+	       bulk_loss_clock(now) - b->lost <= BULK_LOSS_FORGOTTEN;
+}
+
+/* How long, ns, a chunk of @length bytes probably takes that is not lost.
+ * @slowest: ns that the slowest one of the request took; 0: none was moved.
+ * @lossy: the network is known to lose messages. */
+static inline uint64_t bulk_pace_usual(const struct bulk_pace *b,
+				       uint32_t length, uint64_t slowest,
+				       bool lossy)
+{
+	uint64_t usual = b->took * NSEC_PER_USEC;
+
+	if (unlikely(length > b->length))
+		usual *= length / MAX(b->length, 1);
+	if (likely(slowest))
+		return MAX(usual, slowest);
+	if (!usual)
+		return BULK_PACE_FIRST + length * BULK_PACE_FIRST_BYTE;
+	return lossy ? usual : MAX(usual, BULK_PACE_FIRST);
 }
 
 /* ---- the loss of a connection ---- */

@@ -488,7 +488,7 @@ void transfer_abort(struct transfers *t, int status)
 		return;
 	t->conf.heard = NULL;
 	t->conf.busy = NULL;
-	t->conf.loss = NULL;
+	t->conf.pace = NULL;
 	t->conf.other = NULL;
 	list_del(&t->link);
 	t->aborted = status;

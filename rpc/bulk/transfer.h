@@ -27,7 +27,7 @@
 #include "ulnet/service.h"
 #include "ulnet/thread.h"
 
-struct bulk_loss;
+struct bulk_pace;
 struct piece_key;
 struct shard;
 struct transfers;
@@ -47,13 +47,13 @@ struct transfers_conf {
 	/* ns for which a chunk is tried if the call has no deadline */
 	uint64_t retry_time;
 	unsigned int window; /* chunks that may be under way, of all */
-	/* heard, busy and loss belong to the caller's connection, and are
+	/* heard, busy and pace belong to the caller's connection, and are
 	 * borrowed until transfer_abort(). NULL: none.
 	 * *heard is set to the time, ns, whenever the caller answers. */
 	uint64_t *heard;
 	struct list *busy; /* lists the transfers while something is moved, for
 			    * transfers_on_conn_loss() */
-	struct bulk_loss *loss;
+	struct bulk_pace *pace;
 	/* NULL, or sets *@nid to another NID of the caller, from which messages
 	 * of the same connection have come, and returns true; false: there is
 	 * none. @caller: as below, borrowed as the fields above. */

@@ -110,7 +110,7 @@ struct export
 	bool known : 1; /* in the tables */
 	/* the export existed already when the Connect with this epoch came */
 	bool returned : 1;
-	struct bulk_loss bulk_loss; /* transfers_conf.loss */
+	struct bulk_pace bulk_pace; /* transfers_conf.pace */
 	struct quota *quota; /* of exports.quotas */
 	/* suspect.c */
 	/* exports.suspects; not in it while the client is being probed */

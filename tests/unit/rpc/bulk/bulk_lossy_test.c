@@ -22,6 +22,12 @@ static struct {
 
 TestSuite(bulk_lossy, .timeout = 60);
 
+/* Returns how many tries of chunks the service has repeated. */
+static uint64_t retried(void)
+{
+	return serve_counted(&w.g.service->cpt[0], RPC_STAT_segments_retried);
+}
+
 /* Makes a call, whose number is @n, and returns how long it took, ns. It may
  * have been until the deadline. */
 static uint64_t call(unsigned int n)
@@ -71,22 +77,52 @@ Test(bulk_lossy, without_bulk)
 
 Test(bulk_lossy, gets)
 {
-	lossy(MOVE_GET, 16, 6 * SEC);
+	lossy(MOVE_GET, 16, 2500 * MSEC);
 }
 
 Test(bulk_lossy, puts)
 {
-	lossy(MOVE_PUT, 16, 6 * SEC);
+	lossy(MOVE_PUT, 16, 2500 * MSEC);
 }
 
 /* No other chunk tells that the network is lossy, and not slow: only what has
  * happened to earlier calls does. */
 Test(bulk_lossy, one_get)
 {
-	lossy(MOVE_GET, 1, 13 * SEC);
+	lossy(MOVE_GET, 1, 8 * SEC);
 }
 
 Test(bulk_lossy, one_put)
 {
-	lossy(MOVE_PUT, 1, 13 * SEC);
+	lossy(MOVE_PUT, 1, 8 * SEC);
+}
+
+/* Nothing is heard any more of a caller whose connection has lost messages: it
+ * is not flooded with short tries. */
+Test(bulk_lossy, silence)
+{
+	struct ulnet_sim_link link = { .latency = LATENCY, .loss = THIRD };
+	unsigned int runs;
+	struct ulrpc_bulk *bulk;
+	struct called c;
+	uint64_t tries;
+
+	mover_open(&w.m, &w.g, 1, LENGTH, &link);
+	w.m.move = MOVE_GET;
+	w.m.segment = SEGMENT;
+	for (unsigned int i = 0; i < CALLS; i++)
+		call(i);
+	runs = w.m.runs;
+	tries = retried();
+	bulk = mover_call(&w.m, &w.g, DEADLINE, &c);
+	while (w.m.runs == runs)
+		lnet_sim_run(w.g.sim, MSEC / 10);
+	link.loss = LNET_SIM_ALWAYS;
+	cluster_links(w.g.sim, &link);
+	lnet_sim_run(w.g.sim, 20 * SEC);
+	tries = retried() - tries;
+	cr_assert_gt(tries, LENGTH / SEGMENT);
+	cr_assert_lt(tries, 20 * LENGTH / SEGMENT);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	mover_close(&w.m, &w.g);
 }
