@@ -434,6 +434,7 @@ thread_tests += %D%/thread/o2ib_thread
 thread_tests += %D%/thread/call_thread
 thread_tests += %D%/thread/work_thread
 thread_tests += %D%/thread/walk_thread
+thread_tests += %D%/thread/peers_thread
 thread_tests += %D%/thread/directory_thread
 thread_tests += %D%/thread/slow_thread
 thread_tests += %D%/thread/bulk_thread

@@ -337,6 +337,17 @@ static void nids_given(struct lnet_cpt *cpt, struct ulnet_nid *names,
 	free(names);
 }
 
+/* ---- by the CPT that claims ---- */
+
+/* @nid belonged to @cpt just now, but may have moved to another CPT since. */
+static int claim_own(struct lnet_cpt *cpt, struct lnet_peer *peer,
+		     const struct ulnet_nid *nid)
+{
+	int rc = member_add(cpt, peer, nid);
+
+	return rc == -EXDEV ? -EAGAIN : rc;
+}
+
 /* ---- by messages ---- */
 
 static void claim_asked(struct work *w);
@@ -387,7 +398,7 @@ int peer_claim(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	int rc;
 
 	if (owner == cpt->index)
-		return member_add(cpt, peer, nid);
+		return claim_own(cpt, peer, nid);
 	claim->cpt = cpt;
 	claim->peer = peer;
 	claim->nid = *nid;
@@ -422,14 +433,14 @@ static int call_find(struct claim_call *call)
 	return 0;
 }
 
-/* Makes a NID that no other CPT owns one of the peer's. */
+/* Makes a NID of the peer's own CPT one of the peer's. */
 static int claim_call_add(void *arg)
 {
 	struct claim_call *call = arg;
 	struct peer_claim *c = &call->claim;
 	int rc = call_find(call);
 
-	return rc ? rc : member_add(c->cpt, c->peer, &c->nid);
+	return rc ? rc : claim_own(c->cpt, c->peer, &c->nid);
 }
 
 static int call_begin(void *arg)

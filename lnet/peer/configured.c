@@ -8,8 +8,8 @@
 #include "lnet/peer/member.h"
 #include "lnet/peer/provenance.h"
 
-/* How often a claim is retried if others change peers meanwhile. */
-#define CLAIMS_MAX 100
+/* How often a step is tried again if others change peers meanwhile. */
+#define TRIES_MAX 100
 
 struct peer_call {
 	struct lnet_cpt *cpt; /* the CPT that owns the peer */
@@ -39,6 +39,28 @@ static struct lnet_peer *configured(const struct peer_call *c)
 			       lnet_nid_eq(&lpni->peer->primary, c->primary)
 		       ? lpni->peer
 		       : NULL;
+}
+
+/* ---- trying again ---- */
+
+static int has_turned(struct lnet_cpt *cpt, void *arg)
+{
+	(void)cpt;
+	(void)arg;
+	return 0;
+}
+
+/* NIDs go from CPT to CPT by messages, which are sent in the turn in which the
+ * directory is changed. So one that is on its way has arrived when each CPT has
+ * ended its turn, and has made another. If the result of a step is -EAGAIN,
+ * waits for that, and returns true: the step is to be tried again. Does not
+ * wait in the simulator, where turns are made by lnet_sim_run() only. */
+static bool step_again(struct lnet *node, unsigned int *tries, int *rc)
+{
+	if (*rc != -EAGAIN || ++*tries == TRIES_MAX)
+		return false;
+	*rc = node_each_cpt(node, has_turned, NULL);
+	return !*rc;
 }
 
 /* ---- adding ---- */
@@ -98,13 +120,29 @@ static int configured_take_nid(void *arg)
 static int configured_add_nid(struct peer_call *c)
 {
 	struct lnet *node = c->cpt->node;
-	int rc = -EAGAIN;
+	unsigned int tries = 0;
+	int rc;
 
-	for (unsigned int i = 0; rc == -EAGAIN && i < CLAIMS_MAX; i++) {
+	do {
 		rc = peer_claim_wait(node, c->primary, c->nid);
 		if (rc == -EEXIST)
 			rc = loop_call(c->cpt->loop, configured_take_nid, c);
-	}
+	} while (step_again(node, &tries, &rc));
+	return rc;
+}
+
+/* Makes a peer of the primary NID, on the CPT that owns it, and where it stays
+ * from then on. */
+static int configured_begin(struct peer_call *c)
+{
+	struct lnet *node = c->cpt->node;
+	unsigned int tries = 0;
+	int rc;
+
+	do {
+		c->cpt = node->cpt[node_cpt_of(node, c->primary)];
+		rc = loop_call(c->cpt->loop, configured_add_peer, c);
+	} while (step_again(node, &tries, &rc));
 	return rc;
 }
 
@@ -259,7 +297,7 @@ static int peer_add_all(struct peer_call *c)
 	int rc = nids_check(c);
 
 	if (!rc)
-		rc = loop_call(c->cpt->loop, configured_add_peer, c);
+		rc = configured_begin(c);
 	begun = !rc;
 	for (unsigned int i = 1; !rc && i < c->n; i++) {
 		c->nid = &c->nids[i];
