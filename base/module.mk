@@ -3,6 +3,7 @@
 libulnetbase_a_SOURCES += \
 	%D%/backoff.h %D%/backoff.c \
 	%D%/buf.h \
+	%D%/door.h %D%/door.c \
 	%D%/fork.h %D%/fork.c \
 	%D%/fsm.h \
 	%D%/hash.h %D%/hash.c \

@@ -30,7 +30,7 @@ until grep -q ready: "$dir/server"; do
 	kill -0 "$server" || exit 1
 	sleep 0.1
 done
-sleep 11 # for so long a server takes strangers for known (rpc/server/session/door.h)
+sleep 11 # for so long a server takes strangers for known (base/door.h)
 
 row() { # NAME UNIT AIM FILE
 	sort -g "$4" | awk -v row="$1|$2|$3" '{ v[NR] = $1 }

@@ -8,6 +8,7 @@ unit_tests += %D%/unit/base_test
 	%D%/unit/base/backoff_test.c \
 	%D%/unit/base/buf_test.c \
 	%D%/unit/base/crc32c_test.c \
+	%D%/unit/base/door_test.c \
 	%D%/unit/base/env_sim_test.c \
 	%D%/unit/base/fsm_test.c \
 	%D%/unit/base/hash_test.c \
@@ -352,7 +353,6 @@ unit_tests += %D%/unit/rpc_server_test
 	%D%/unit/rpc/server/serve/stall_test.c \
 	%D%/unit/rpc/server/serve/stored_test.c \
 	%D%/unit/rpc/server/session/suspect_test.c \
-	%D%/unit/rpc/server/session/door_test.c \
 	%D%/unit/rpc/server/session/export_test.c \
 	%D%/unit/rpc/server/session/hostile_control_test.c \
 	%D%/unit/rpc/server/session/record_test.c \

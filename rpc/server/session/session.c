@@ -424,7 +424,7 @@ void sessions_init(struct sessions *ss, struct shard *s, uint64_t seed)
 		    SESSIONS_MAX, seed);
 	quotas_init(&ss->quotas[DOOR_STRANGER], "handshakes of strangers",
 		    SESSIONS_MAX, seed);
-	door_init(&ss->door, seed, shard_now(s));
+	door_init(&ss->door, sizeof(struct ulnet_nid), seed, shard_now(s));
 }
 
 void sessions_fini(struct sessions *ss)

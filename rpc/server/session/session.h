@@ -12,7 +12,7 @@
  * The client drives the handshake, and a session has no timer. A session
  * without an export is dropped when it is older than SESSION_LIFE and another
  * one begins. What strangers can use up is bounded: each host has its share of
- * SESSIONS_MAX sessions without an export, and door.h bounds the processor
+ * SESSIONS_MAX sessions without an export, and base/door.h bounds the processor
  * time; those of known hosts have shares of their own. Who comes beyond that is
  * asked to wait; if it is not the beginning of a handshake, its message counts
  * as lost, and the client repeats it.
@@ -23,13 +23,13 @@
 #ifndef RPC_SESSION_H
 #define RPC_SESSION_H
 
+#include "base/door.h"
 #include "base/id.h"
 #include "base/list.h"
 #include "rpc/log_share.h"
 #include "rpc/quota.h"
 #include "rpc/rpc.h"
 #include "rpc/sealed.h"
-#include "rpc/server/session/door.h"
 
 struct export;
 struct handshake;

@@ -1,42 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/server/session/door.h"
+#include "base/door.h"
+
+#include <string.h>
+
+#include "base/util.h"
 
 /* A host whose clients have proved who they are. */
 struct door_host {
-	struct hash_node by_nid;
+	struct hash_node by_name;
 	struct list link; /* door.order */
-	struct ulnet_nid nid;
+	uint8_t name[DOOR_NAME];
 };
 
-void door_init(struct door *d, uint64_t seed, uint64_t now)
+void door_init(struct door *d, size_t size, uint64_t seed, uint64_t now)
 {
-	*d = (struct door){ .paid = { now, now },
-			    .started = now,
-			    .seed = seed };
-	hash_init(&d->by_nid);
+	BUG_ON(size > DOOR_NAME);
+	*d = (struct door){
+		.paid = { now, now }, .started = now, .size = size, .seed = seed
+	};
+	hash_init(&d->by_name);
 	list_init(&d->order);
 	pool_init(&d->pool, sizeof(struct door_host), DOOR_HOSTS);
 }
 
-static uint64_t host_hash(const struct door *d, const struct ulnet_nid *nid)
+static uint64_t host_hash(const struct door *d, const void *host)
 {
-	return hash_bytes(nid, sizeof(*nid), d->seed);
+	return hash_bytes(host, d->size, d->seed);
 }
 
-static struct door_host *host_find(const struct door *d,
-				   const struct ulnet_nid *nid)
+static struct door_host *host_find(const struct door *d, const void *host)
 {
 	struct door_host *h;
 
-	hash_for_each_equal (h, &d->by_nid, host_hash(d, nid), by_nid)
-		if (lnet_nid_eq(&h->nid, nid))
+	hash_for_each_equal (h, &d->by_name, host_hash(d, host), by_name)
+		if (!memcmp(h->name, host, d->size))
 			return h;
 	return NULL;
 }
 
 static void host_forget(struct door *d, struct door_host *h)
 {
-	hash_del(&d->by_nid, &h->by_nid);
+	hash_del(&d->by_name, &h->by_name);
 	list_del(&h->link);
 	pool_put(&d->pool, h);
 }
@@ -45,26 +49,26 @@ void door_fini(struct door *d)
 {
 	while (!list_empty(&d->order))
 		host_forget(d, list_first(&d->order, struct door_host, link));
-	hash_fini(&d->by_nid);
+	hash_fini(&d->by_name);
 	pool_fini(&d->pool);
 }
 
-void door_proved(struct door *d, const struct ulnet_nid *nid)
+void door_proved(struct door *d, const void *host)
 {
-	struct door_host *h = host_find(d, nid);
+	struct door_host *h = host_find(d, host);
 
 	if (h) {
 		list_del(&h->link);
 		list_add_tail(&d->order, &h->link);
 		return;
 	}
-	if (d->by_nid.count == DOOR_HOSTS)
+	if (d->by_name.count == DOOR_HOSTS)
 		host_forget(d, list_first(&d->order, struct door_host, link));
 	h = pool_get(&d->pool);
 	if (!h)
 		return;
-	h->nid = *nid;
-	if (hash_add(&d->by_nid, &h->by_nid, host_hash(d, nid))) {
+	memcpy(h->name, host, d->size);
+	if (hash_add(&d->by_name, &h->by_name, host_hash(d, host))) {
 		pool_put(&d->pool, h);
 		return;
 	}
@@ -73,10 +77,10 @@ void door_proved(struct door *d, const struct ulnet_nid *nid)
 
 /* ---- what they take ---- */
 
-bool door_begin(const struct door *d, const struct ulnet_nid *nid, bool busy,
-		bool crowded, uint64_t now, enum door_class *class_p)
+bool door_begin(const struct door *d, const void *host, bool busy, bool crowded,
+		uint64_t now, enum door_class *class_p)
 {
-	bool known = host_find(d, nid);
+	bool known = host_find(d, host);
 	enum door_class class = known || now - d->started < DOOR_START
 					? DOOR_KNOWN
 					: DOOR_STRANGER;
@@ -110,9 +114,9 @@ void door_take(struct door *d, enum door_class class, uint64_t ns, uint64_t now)
 	pay(&d->paid[class], of * ns, now);
 }
 
-bool door_answer(struct door *d, const struct ulnet_nid *nid, uint64_t now)
+bool door_answer(struct door *d, const void *host, uint64_t now)
 {
-	if (host_find(d, nid))
+	if (host_find(d, host))
 		return true;
 	if (d->answered > now)
 		return false;
