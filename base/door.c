@@ -77,13 +77,18 @@ void door_proved(struct door *d, const void *host)
 
 /* ---- what they take ---- */
 
+enum door_class door_class(const struct door *d, const void *host, uint64_t now)
+{
+	return host_find(d, host) || now - d->started < DOOR_START
+		       ? DOOR_KNOWN
+		       : DOOR_STRANGER;
+}
+
 bool door_begin(const struct door *d, const void *host, bool busy, bool crowded,
 		uint64_t now, enum door_class *class_p)
 {
 	bool known = host_find(d, host);
-	enum door_class class = known || now - d->started < DOOR_START
-					? DOOR_KNOWN
-					: DOOR_STRANGER;
+	enum door_class class = door_class(d, host, now);
 
 	if (d->paid[class] > now)
 		return false;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A door: who may go on with a handshake on a CPT, and who waits outside. What handshakes cost is processor time, of which those begun by
+ * A door: who may go on with a handshake on a CPT, and who waits outside. What
+ * handshakes cost is processor time, of which those begun by
  *
  *	known hosts	may take half
  *	strangers	may take an eighth
  *
  * A host is known if one of its clients has proved who it is: such clients come
  * back all at once after an outage, while strangers may knock as they like. A
- * door that is new knows nobody, so for DOOR_START all hosts count as
- * known.
+ * door that is new knows nobody, so for DOOR_START all hosts count as known.
  *
  * While strangers use what they have, or are very many, a host has one
  * handshake under way at a time, so that a host with one client gets its turn
- * among those that have very many. What names a host is up to the user, but a connection
- * has to confirm it, so that nobody has more of them than addresses at which he
- * receives: a NID, or an address.
+ * among those that have very many. What names a host is up to the user, but a
+ * connection has to confirm it, so that nobody has more of them than addresses
+ * at which he receives: a NID, or an address.
  *
  * Each class has a time up to which what it took is paid for: taking n ns moves
  * it by n times the inverse of the share, and it is never more than DOOR_SPARE
@@ -63,20 +63,24 @@ struct door {
 void door_init(struct door *d, size_t size, uint64_t seed, uint64_t now);
 void door_fini(struct door *d);
 
+/* Is @host known at @now, or are all? */
+enum door_class door_class(const struct door *d, const void *host,
+			   uint64_t now);
 /* May a client of the host @host begin a handshake now? @busy: another one of
  * that host is under way; @crowded: so are very many. Sets *@class_p, which
  * holds for all of the handshake. */
 bool door_begin(const struct door *d, const void *host, bool busy, bool crowded,
 		uint64_t now, enum door_class *class_p);
-/* Is a client of the host @host answered, whose message does not get further? */
+/* Is a client of the host @host answered, whose message does not get further?
+ */
 bool door_answer(struct door *d, const void *host, uint64_t now);
 /* May a handshake that is under way go on now? */
 bool door_go_on(const struct door *d, enum door_class class, uint64_t now);
 /* A handshake has taken @ns of processor time. */
 void door_take(struct door *d, enum door_class class, uint64_t ns,
 	       uint64_t now);
-/* A client of the host @host has proved who it is. Without memory, the host does
- * not get known. */
+/* A client of the host @host has proved who it is. Without memory, the host
+ * does not get known. */
 void door_proved(struct door *d, const void *host);
 
 #endif

@@ -356,6 +356,13 @@ struct lnd {
 
 /* ---- LNet's side. Thread: as said above. ---- */
 
+/* What a connection meets before its peer is known. */
+enum lnd_stranger {
+	LND_STRANGER_UNPROVEN, /* refused: the peer has no proof of who it is */
+	LND_STRANGER_WAITS,    /* its handshake waits for processor time */
+	LND_STRANGER_DROPPED,  /* there are too many, of its host or in all */
+};
+
 /* LNet's functions for LNDs. Each is documented at the inline function of the
  * same name below. */
 struct lnd_upcalls {
@@ -381,7 +388,7 @@ struct lnd_upcalls {
 	bool (*large_nids)(const struct lnd_ni *ni);
 	void (*ni_set_up)(struct lnd_ni *ni, bool up, const char *why);
 	void (*ni_renamed)(struct lnd_ni *ni, const char *name);
-	void (*ni_unproven)(struct lnd_ni *ni);
+	void (*ni_stranger)(struct lnd_ni *ni, enum lnd_stranger what);
 	void (*ni_stopped)(struct lnd_ni *ni, unsigned int cpt);
 	unsigned int (*ni_cpt_of)(const struct lnd_ni *ni,
 				  const struct ulnet_nid *nid);
@@ -578,11 +585,11 @@ static inline void lnet_ni_renamed(struct lnd_ni *ni, const char *name)
 	ni->upcalls->ni_renamed(ni, name);
 }
 
-/* A connection for this NI was refused, since the peer had no proof of who it
- * is: counts it. CPT 0's thread. */
-static inline void lnet_ni_unproven(struct lnd_ni *ni)
+/* Counts what a connection has met whose peer is not known yet. CPT 0's
+ * thread. */
+static inline void lnet_ni_stranger(struct lnd_ni *ni, enum lnd_stranger what)
 {
-	ni->upcalls->ni_unproven(ni);
+	ni->upcalls->ni_stranger(ni, what);
 }
 
 /* @cpt's part of the NI has stopped: see lnd.shutdown(). */

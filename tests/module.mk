@@ -166,6 +166,7 @@ unit_tests += %D%/unit/lnd_test
 
 unit_tests += %D%/unit/socklnd_test
 %C%_unit_socklnd_test_SOURCES = \
+	%D%/unit/socklnd/caller_test.c \
 	%D%/unit/socklnd/proto_test.c \
 	%D%/unit/socklnd/sock_test.c \
 	%D%/unit/socklnd/tape_test.c \

@@ -8,6 +8,7 @@
 #ifndef LND_SOCKLND_CONN_H
 #define LND_SOCKLND_CONN_H
 
+#include "base/door.h"
 #include "base/fsm.h"
 #include "base/lobby.h"
 #include "lnd/socklnd/proto.h"
@@ -15,6 +16,7 @@
 #include "lnd/socklnd/sock.h"
 #include "lnd/socklnd/socklnd.h"
 
+struct sock_caller;
 struct sock_host;
 struct sock_listener;
 struct sock_peer;
@@ -70,6 +72,17 @@ enum conn_reading {
 	CONN_READ_EOF,	    /* the peer has finished */
 };
 
+/* A passive handshake, as one of its caller's (caller.h, which alone uses
+ * this). */
+struct sock_conn_caller {
+	struct sock_caller *caller;
+	struct list of;	       /* sock_caller.handshakes */
+	struct list waits;     /* sock_caller.waiting */
+	bool begun;	       /* with TLS */
+	bool called;	       /* has waited, and may go on */
+	enum door_class class; /* valid while begun */
+};
+
 struct sock_conn {
 	struct env_io io;
 	struct fsm fsm;
@@ -95,6 +108,7 @@ struct sock_conn {
 	 * it leaves that when it ends; else NULL */
 	struct sock_listener *listener;
 	void (*leave)(struct sock_conn *conn);
+	struct sock_conn_caller caller;
 	struct lobby_guest guest;
 
 	/* time-out of the handshake; later ends CONN_READ_RESUMING */

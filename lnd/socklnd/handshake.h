@@ -9,6 +9,7 @@
 
 #include "base/lobby.h"
 #include "base/log.h"
+#include "lnd/socklnd/caller.h"
 #include "lnd/socklnd/conn.h"
 #include "lnd/socklnd/sock.h"
 #include "lnd/socklnd/socklnd.h"
@@ -24,8 +25,9 @@ int sock_handshake_connect(struct sock_peer *peer, enum sock_type type,
  * this address on different nets. It accepts connections and reads their
  * requests, which name the NI that is wanted. CPT 0's thread.
  *
- * Strangers can hold up to accept_max handshakes, each for accept_timeout; when
- * there are more, the one that has been silent longest is dropped.
+ * Strangers can hold up to accept_max handshakes, each for accept_timeout, and
+ * an address its share of them (caller.h, also for the processor time of TLS);
+ * when there are more, the one that has been silent longest is dropped.
  *
  * When no file descriptor is left, and no handshake can be dropped, a peer that
  * connects is refused by a HELLO that tells it to try again later. For that the
@@ -43,10 +45,12 @@ struct sock_listener {
 	void **shared;	       /* lnd_ni.shared */
 	/* sock_conn.link; the one that has been silent longest is first */
 	struct list handshakes;
-	uint32_t nhandshakes;
+	struct sock_callers callers; /* the same, by address */
+	struct timer turns;	     /* while callers wait */
 	int reserve;	     /* file descriptor; -1: lost */
 	struct timer resume; /* ends a pause in accepting */
 	struct log_limit complaints;
+	struct log_limit crowds; /* of what callers have too much of */
 };
 
 /* ---- listeners (listener.c) ---- */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fork.h"
@@ -46,9 +47,16 @@ static void listener_step(struct sock_listener *l, struct sock_conn *conn)
 {
 	list_del(&conn->link);
 	list_add_tail(&l->handshakes, &conn->link);
+	sock_callers_heard(conn);
 	loop_timer_arm(l->loop, &conn->timer,
 		       loop_now(l->loop) +
 			       l->conf->accept_timeout * NSEC_PER_USEC);
+}
+
+/* An NI of this listener, for what concerns none of them alone. */
+static struct sock_ni *listener_any(const struct sock_listener *l)
+{
+	return list_first(&l->nis, struct sock_ni, in_listener);
 }
 
 /* The NI of this listener that has @nid, or NULL. */
@@ -69,7 +77,7 @@ static void listener_del(struct sock_conn *conn)
 	struct sock_listener *l = conn->listener;
 
 	lobby_leave(&conn->guest);
-	l->nhandshakes--;
+	sock_callers_leave(&l->callers, conn);
 	conn->listener = NULL;
 	conn->leave = NULL;
 	list_del(&conn->link);
@@ -80,13 +88,15 @@ static void listener_del(struct sock_conn *conn)
  * -errno. */
 static int listener_add(struct sock_listener *l, struct sock_conn *conn)
 {
-	int rc = lobby_enter(&l->lobby, &conn->guest, conn->io.fd);
+	int rc = sock_callers_enter(&l->callers, conn);
 
 	if (rc)
 		return rc;
 	conn->listener = l;
 	conn->leave = listener_del;
-	l->nhandshakes++;
+	rc = lobby_enter(&l->lobby, &conn->guest, conn->io.fd);
+	if (rc)
+		return rc;
 	listener_step(l, conn);
 	return 0;
 }
@@ -107,20 +117,6 @@ static void hs_complain(const struct sock_conn *conn, const char *what, int rc)
 
 /* ---- TLS, of a connection that a peer has opened ---- */
 
-/* @conn is refused for want of proof. Returns -EKEYREJECTED. */
-static int hs_unproven(const struct sock_conn *conn, const char *what)
-{
-	char addr[SOCK_ADDRSTR_SIZE];
-
-	if (conn->sni)
-		lnet_ni_unproven(conn->sni->ni);
-	log_warn_limited(&conn->listener->complaints, loop_now(conn->loop),
-			 "socklnd", "%s: refused: %s",
-			 sock_addr_format(&conn->remote, addr, sizeof(addr)),
-			 what);
-	return -EKEYREJECTED;
-}
-
 /* An NI of the listener's address whose connections have TLS, or NULL. All have
  * the same keys. */
 static struct sock_ni *listener_secured(const struct sock_listener *l)
@@ -133,18 +129,119 @@ static struct sock_ni *listener_secured(const struct sock_listener *l)
 	return NULL;
 }
 
-/* The peer begins with TLS, before it names the NI that it wants. 0 or
- * -errno. */
+/* ns between two times that callers who wait get their turns, and how many of
+ * each class do. */
+#define TURNS_PAUSE NSEC_PER_MSEC
+#define TURNS	    4
+
+static void turns_arm(struct sock_listener *l)
+{
+	loop_timer_arm(l->loop, &l->turns, loop_now(l->loop) + TURNS_PAUSE);
+}
+
+/* The handshake of @conn goes on when there is processor time for it. */
+static void listener_defer(struct sock_conn *conn)
+{
+	struct sock_listener *l = conn->listener;
+
+	lnet_ni_stranger(listener_any(l)->ni, LND_STRANGER_WAITS);
+	lobby_leave(&conn->guest);
+	if (!sock_callers_any_waits(&l->callers))
+		turns_arm(l);
+	sock_callers_wait(&l->callers, conn, loop_now(l->loop));
+}
+
+/* Some of those that have waited go on. */
+static void listener_turns(struct timer *t)
+{
+	struct sock_listener *l = container_of(t, struct sock_listener, turns);
+	struct sock_conn *conn;
+
+	for (unsigned int i = 0; i < TURNS * DOOR_CLASSES; i++) {
+		conn = sock_callers_next(&l->callers, i % DOOR_CLASSES,
+					 loop_now(l->loop));
+		if (conn && lobby_enter(&l->lobby, &conn->guest, conn->io.fd))
+			sock_conn_drop(conn);
+	}
+	if (sock_callers_any_waits(&l->callers))
+		turns_arm(l);
+	/* The listener may be gone on return. */
+	lobby_serve(&l->lobby);
+}
+
+/* ns of processor time of this thread */
+static uint64_t spent(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* The handshake of TLS on @conn has gone on since the processor time
+ * @before. */
+static void hs_pay(struct sock_conn *conn, uint64_t before)
+{
+	sock_callers_pay(&conn->listener->callers, conn, spent() - before,
+			 loop_now(conn->loop));
+}
+
+/* As sock_hs_read(), or 0: the connection waits. */
+static int hs_read(struct sock_conn *conn)
+{
+	struct sock_listener *l = conn->listener;
+	uint64_t before;
+	int rc;
+
+	if (!conn->tls || sock_tls_is_up(conn))
+		return sock_hs_read(conn);
+	if (!sock_callers_may(&l->callers, conn, loop_now(l->loop))) {
+		listener_defer(conn);
+		return 0;
+	}
+	before = spent();
+	rc = sock_hs_read(conn);
+	hs_pay(conn, before);
+	return rc;
+}
+
+/* @conn is refused for want of proof. Returns -EKEYREJECTED. */
+static int hs_unproven(const struct sock_conn *conn, const char *what)
+{
+	char addr[SOCK_ADDRSTR_SIZE];
+
+	if (conn->sni)
+		lnet_ni_stranger(conn->sni->ni, LND_STRANGER_UNPROVEN);
+	log_warn_limited(&conn->listener->complaints, loop_now(conn->loop),
+			 "socklnd", "%s: refused: %s",
+			 sock_addr_format(&conn->remote, addr, sizeof(addr)),
+			 what);
+	return -EKEYREJECTED;
+}
+
+/* The peer begins with TLS, before it names the NI that it wants. 0 or -errno;
+ * -EAGAIN: it waits. */
 static int hs_secure(struct sock_conn *conn)
 {
-	struct sock_ni *sni = listener_secured(conn->listener);
+	struct sock_listener *l = conn->listener;
+	struct sock_ni *sni = listener_secured(l);
 	unsigned int have = conn->hs_have;
+	uint64_t before;
+	int rc;
 
 	if (!sni)
 		return hs_unproven(conn, "speaks TLS, and no net of this "
 					 "address has tls: required");
+	if (!sock_callers_may(&l->callers, conn, loop_now(l->loop))) {
+		listener_defer(conn);
+		return -EAGAIN;
+	}
+	sock_callers_begin(conn);
+	before = spent();
 	conn->hs_have = 0;
-	return sock_tls_accept(conn, sni, conn->buf, have);
+	rc = sock_tls_accept(conn, sni, conn->buf, have);
+	hs_pay(conn, before);
+	return rc;
 }
 
 /* Has the peer begun as its NI demands, with TLS or without? 0 or
@@ -294,6 +391,8 @@ static int greeted(struct sock_conn *conn)
 	rc = hs_check_proof(conn);
 	if (rc)
 		return rc;
+	if (conn->tls)
+		sock_callers_proved(&conn->listener->callers, conn);
 	conn->version = (uint8_t)conn->hello.version;
 	conn->swap = conn->hello.swap;
 	hs_move(conn);
@@ -304,13 +403,14 @@ static int greeted(struct sock_conn *conn)
 static int request_read(struct sock_conn *conn, struct ulnet_nid *target)
 {
 	uint8_t no[SOCK_REQUEST_SIZE];
-	int rc = sock_hs_read(conn);
+	int rc = hs_read(conn);
 
 	if (rc > 0 && conn->hs_step == 0 && !conn->tls &&
 	    conn->buf[0] == SOCK_TLS_FIRST) {
 		rc = hs_secure(conn);
-		if (!rc)
-			rc = sock_hs_read(conn);
+		if (rc)
+			return rc == -EAGAIN ? 0 : rc;
+		rc = hs_read(conn);
 	}
 	if (rc <= 0)
 		return rc;
@@ -420,7 +520,7 @@ static struct sock_ni *refused_ni(struct sock_listener *l, int fd)
 		    !sock_request_decode(buf, (size_t)size, &target))
 			sni = listener_find(l, &target);
 	}
-	return sni ? sni : list_first(&l->nis, struct sock_ni, in_listener);
+	return sni ? sni : listener_any(l);
 }
 
 static void hs_refuse(struct sock_listener *l, int fd)
@@ -475,6 +575,32 @@ static bool is_of_one_connection(int rc)
 	       rc == -ENETUNREACH;
 }
 
+/* One more connection comes: drops a handshake if there are too many, of the
+ * same address or in all. */
+static void listener_crowded(struct sock_listener *l,
+			     const union netif_addr *from)
+{
+	char who[SOCK_ADDRSTR_SIZE];
+	struct sock_conn *drop;
+	bool own;
+
+	if (sock_callers_allow(&l->callers, from, l->conf->accept_max, &drop))
+		return;
+	own = drop;
+	if (!drop && l->callers.n < l->conf->accept_max)
+		return;
+	if (!drop)
+		drop = list_first(&l->handshakes, struct sock_conn, link);
+	lnet_ni_stranger(listener_any(l)->ni, LND_STRANGER_DROPPED);
+	log_warn_limited(
+		&l->crowds, loop_now(l->loop), "socklnd",
+		"%s: dropped before it said who it is: %s (accept_max)",
+		sock_addr_format(&drop->remote, who, sizeof(who)),
+		own ? "its address has its share of the handshakes"
+		    : "too many connections do not say it");
+	sock_conn_drop(drop);
+}
+
 static void listener_take(struct sock_listener *l, int fd,
 			  const union netif_addr *from)
 {
@@ -489,9 +615,7 @@ static void listener_take(struct sock_listener *l, int fd,
 		fork_fd_close(fd);
 		return;
 	}
-	if (l->nhandshakes >= l->conf->accept_max)
-		sock_conn_drop(
-			list_first(&l->handshakes, struct sock_conn, link));
+	listener_crowded(l, from);
 	hs_accept(l, fd, from);
 }
 
@@ -648,6 +772,8 @@ static void listener_free(struct sock_listener *l)
 {
 	drop_handshakes(l, NULL);
 	loop_timer_cancel(l->loop, &l->resume);
+	loop_timer_cancel(l->loop, &l->turns);
+	sock_callers_fini(&l->callers);
 	lobby_close(&l->lobby);
 	loop_unwatch(l->loop, &l->io);
 	if (l->io.fd >= 0)
@@ -676,6 +802,8 @@ static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
 	list_init(&l->nis);
 	list_init(&l->handshakes);
 	timer_init(&l->resume, listener_resume);
+	timer_init(&l->turns, listener_turns);
+	sock_callers_init(&l->callers, sni->seed, loop_now(l->loop));
 	list_add_tail(&s->listeners, &l->link);
 	l->reserve = -1;
 	l->io.fn = on_connections;

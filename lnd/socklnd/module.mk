@@ -1,5 +1,6 @@
 # The LND over TCP.
 libulnetcore_a_SOURCES += %D%/attempt.c
+libulnetcore_a_SOURCES += %D%/caller.c %D%/caller.h
 libulnetcore_a_SOURCES += %D%/conn.c %D%/conn.h
 libulnetcore_a_SOURCES += %D%/handshake.c %D%/handshake.h %D%/handshake_priv.h
 libulnetcore_a_SOURCES += %D%/host.c %D%/host.h

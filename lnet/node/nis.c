@@ -19,9 +19,15 @@ static void upcall_ni_renamed(struct lnd_ni *lnd, const char *name)
 	ni_rename(ni_of(lnd), name);
 }
 
-static void upcall_ni_unproven(struct lnd_ni *lnd)
+static void upcall_ni_stranger(struct lnd_ni *lnd, enum lnd_stranger what)
 {
-	cpt_stat(ni_of(lnd)->node->cpt[0], STAT_peers_unproven);
+	static const unsigned int stats[] = {
+		[LND_STRANGER_UNPROVEN] = STAT_peers_unproven,
+		[LND_STRANGER_WAITS] = STAT_handshakes_deferred,
+		[LND_STRANGER_DROPPED] = STAT_handshakes_dropped,
+	};
+
+	cpt_stat(ni_of(lnd)->node->cpt[0], stats[what]);
 }
 
 const struct lnd_upcalls nis_upcalls = {
@@ -39,7 +45,7 @@ const struct lnd_upcalls nis_upcalls = {
 	.large_nids = upcall_large_nids,
 	.ni_set_up = upcall_ni_set_up,
 	.ni_renamed = upcall_ni_renamed,
-	.ni_unproven = upcall_ni_unproven,
+	.ni_stranger = upcall_ni_stranger,
 	.ni_stopped = upcall_ni_stopped,
 	.ni_cpt_of = upcall_ni_cpt_of,
 };

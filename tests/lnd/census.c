@@ -74,7 +74,7 @@ static int count(void *arg)
 	if (!sni)
 		return 0;
 	if (k->cpt->index == 0 && sni->listener)
-		k->c->handshakes += sni->listener->nhandshakes;
+		k->c->handshakes += sni->listener->callers.n;
 	while ((n = hash_walk(&sni->cpts[k->cpt->index].peers, &bucket, n))) {
 		struct sock_peer *peer =
 			container_of(n, struct sock_peer, hash);
@@ -249,4 +249,26 @@ bool bystander_check(struct fx *fx, const struct bystander *bystander)
 {
 	return bystander_goes_on(fx, bystander) && is_quiet(fx) &&
 	       expect(fx, mallinfo2().uordblks <= bystander->memory + TRACES);
+}
+
+struct door_setting {
+	struct lnet_cpt *cpt;
+	uint64_t paid;
+};
+
+static int set_door(void *arg)
+{
+	struct door_setting *k = arg;
+	struct door *d = &sni_of(k->cpt)->listener->callers.door;
+
+	for (unsigned int i = 0; i < DOOR_CLASSES; i++)
+		d->paid[i] = k->paid;
+	return 0;
+}
+
+void census_set_door(struct lnet *node, bool open)
+{
+	struct door_setting k = { node->cpt[0], open ? 0 : TIME_NEVER / 2 };
+
+	BUG_ON(lnet_call(node, 0, set_door, &k));
 }

@@ -43,6 +43,8 @@ bool census_wait(struct fx *fx, struct lnet *node, const struct ulnet_nid *peer,
 void census_cancel(struct lnet *node, const struct ulnet_nid *peer, int status);
 /* Pretends that the link of the NI has gone, or come back. */
 void census_set_link(struct lnet *node, bool up);
+/* Pretends that handshakes have used up all processor time, or none. */
+void census_set_door(struct lnet *node, bool open);
 bool census_conns_are(const struct census *c, unsigned int n);
 bool census_suspended_are(const struct census *c, unsigned int n);
 bool census_failures_are(const struct census *c, unsigned int n);

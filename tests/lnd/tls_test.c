@@ -13,6 +13,7 @@
 #include "secure/stream.h"
 #include "tests/lnd/apart.h"
 #include "tests/lnd/behaviour.h"
+#include "tests/lnd/census.h"
 #include "tests/lnd/pair.h"
 #include "tests/lnd/proofs.h"
 #include "tests/lnd/raw_peer.h"
@@ -30,12 +31,15 @@ static const struct ulnet_tunable with_tls[] = { { "min_reconnectms", 1 },
 static struct ulrpc_keys *keys_of_node[2];
 static unsigned int opened;
 static uint64_t accept_timeout;
+static uint32_t accept_max;
 
 static void tune(struct ulnet_conf *conf, bool hasty)
 {
 	(void)hasty;
 	conf->keys = keys_of_node[opened++ % 2];
 	conf->accept_timeout = accept_timeout;
+	conf->accept_max = accept_max;
+	conf->transaction_timeout = 120 * UINT64_C(1000000);
 }
 
 static bool up_with(struct fx *fx, struct ulrpc_keys *first,
@@ -219,9 +223,9 @@ static bool tls_say(struct tls_peer *p, const void *bytes, size_t n)
 	return stream_write(p->tls, bytes, n) == (ssize_t)n && tls_flush(p);
 }
 
-/* Connects to node 0, and shakes hands. */
-static struct tls_peer *tls_peer_new(struct fx *fx, const char *nid,
-				     struct ulrpc_keys *keys)
+/* Connects to node 0, for tls_peer_shake(). */
+static struct tls_peer *tls_peer_connect(struct fx *fx, const char *nid,
+					 struct ulrpc_keys *keys)
 {
 	struct tls_peer *p = calloc(1, sizeof(*p));
 
@@ -230,9 +234,23 @@ static struct tls_peer *tls_peer_new(struct fx *fx, const char *nid,
 	p->fd = raw_peer_connect(&p->raw);
 	p->tls = stream_new(HANDSHAKE_CLIENT, (struct keys *)keys, NULL);
 	BUG_ON(!p->tls);
-	expect(fx, p->fd >= 0 && tls_flush(p));
+	expect(fx, p->fd >= 0);
+	return p;
+}
+
+static void tls_peer_shake(struct fx *fx, struct tls_peer *p)
+{
+	expect(fx, tls_flush(p));
 	while (!stream_is_up(p->tls) && tls_fill(p))
 		;
+}
+
+static struct tls_peer *tls_peer_new(struct fx *fx, const char *nid,
+				     struct ulrpc_keys *keys)
+{
+	struct tls_peer *p = tls_peer_connect(fx, nid, keys);
+
+	tls_peer_shake(fx, p);
 	return p;
 }
 
@@ -468,6 +486,152 @@ static int slow(void)
 	return pair_down(&fx);
 }
 
+/* ---- many strangers ---- */
+
+#define MAX_HANDSHAKES 16
+#define STRANGERS      (4 * MAX_HANDSHAKES)
+
+static bool up_patiently(struct fx *fx)
+{
+	accept_timeout = 60 * UINT64_C(1000000);
+	accept_max = MAX_HANDSHAKES;
+	return up(fx);
+}
+
+static bool comes_to(struct fx *fx, const char *stat, uint64_t least)
+{
+	for (uint64_t us = 0; fx_stat(fx, 0, stat) < least; us += 1000) {
+		if (us > fx_patience(fx))
+			return false;
+		fx_run(fx, 1000);
+	}
+	return true;
+}
+
+/* One address begins more handshakes than there may be, and says no more: a
+ * peer at another one, that came first and is slow, is let in. */
+static int crowd(void)
+{
+	static const uint8_t start[] = { SOCK_TLS_FIRST, 3, 1, 2, 0, 1, 0, 1 };
+	int fd[STRANGERS];
+	struct tls_peer *p;
+	struct raw_peer s;
+	struct fx fx;
+	size_t n;
+
+	if (!up_patiently(&fx))
+		return 1;
+	p = tls_peer_connect(&fx, "127.0.0.8@tcp", proofs_node("site", ALL, 0));
+	expect(&fx, say(p->fd, stream_bytes(p->tls, &n), 3));
+	stream_sent(p->tls, 3);
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	for (unsigned int i = 0; i < STRANGERS; i++) {
+		fd[i] = raw_peer_connect(&s);
+		expect(&fx, fd[i] >= 0 && say(fd[i], start, sizeof(start)));
+	}
+	expect(&fx, comes_to(&fx, "handshakes_dropped",
+			     STRANGERS - MAX_HANDSHAKES));
+	tls_peer_shake(&fx, p);
+	expect(&fx, stream_is_up(p->tls));
+	expect(&fx, tls_greet(p, "127.0.0.8@tcp"));
+	tls_peer_end(p);
+	for (unsigned int i = 0; i < STRANGERS; i++)
+		close(fd[i]);
+	raw_peer_fini(&s);
+	still_works(&fx);
+	return pair_down(&fx);
+}
+
+/* Waits until there is something to read. */
+static bool hears(int fd)
+{
+	uint8_t c;
+
+	return recv(fd, &c, 1, MSG_PEEK) == 1;
+}
+
+/* While handshakes have used up the processor time that they may, all wait;
+ * then they go on, also those that had begun. */
+static int no_time(void)
+{
+	enum { N = 6 };
+	struct tls_peer *p[N];
+	struct fx fx;
+
+	if (!up_patiently(&fx))
+		return 1;
+	for (unsigned int i = 0; i < N; i++) {
+		char nid[LNET_NIDSTR_SIZE];
+
+		snprintf(nid, sizeof(nid), "127.0.0.%u@tcp", 7 + i % 3);
+		p[i] = tls_peer_connect(&fx, nid, proofs_node("site", ALL, 0));
+		/* The first half hears the node's answer before. */
+		if (i == N / 2)
+			census_set_door(fx.rig->node[0], false);
+		expect(&fx, tls_flush(p[i]));
+		if (i < N / 2)
+			expect(&fx, hears(p[i]->fd));
+	}
+	for (unsigned int i = 0; i < N / 2; i++)
+		tls_peer_shake(&fx, p[i]);
+	expect(&fx, comes_to(&fx, "handshakes_deferred", N));
+	/* One of those who wait gives up. */
+	tls_peer_end(p[N - 1]);
+	census_set_door(fx.rig->node[0], true);
+	for (unsigned int i = 0; i < N - 1; i++) {
+		tls_peer_shake(&fx, p[i]);
+		expect(&fx, stream_is_up(p[i]->tls));
+		expect(&fx, i || tls_greet(p[i], "127.0.0.7@tcp"));
+		tls_peer_end(p[i]);
+	}
+	still_works(&fx);
+	return pair_down(&fx);
+}
+
+/* Handshakes wait for time while their node ends. */
+static int no_time_at_the_end(void)
+{
+	struct tls_peer *p;
+	struct fx fx;
+	bool good;
+
+	if (!up_patiently(&fx))
+		return 1;
+	p = tls_peer_connect(&fx, "127.0.0.7@tcp", proofs_node("site", ALL, 0));
+	census_set_door(fx.rig->node[0], false);
+	expect(&fx, tls_flush(p));
+	expect(&fx, comes_to(&fx, "handshakes_deferred", 1));
+	good = !pair_down(&fx);
+	good = hear_end(p->fd) && good;
+	tls_peer_end(p);
+	return good ? 0 : 1;
+}
+
+/* The peer's first message of a handshake ends at each place. */
+static int cut_handshakes(void)
+{
+	struct ulrpc_keys *keys = proofs_node("site", ALL, 0);
+	struct tls_peer *p;
+	struct fx fx;
+	size_t n = 1;
+
+	if (!up(&fx))
+		return 1;
+	for (size_t cut = 0; cut < n; cut++) {
+		const uint8_t *bytes;
+
+		p = tls_peer_connect(&fx, "127.0.0.7@tcp", keys);
+		bytes = stream_bytes(p->tls, &n);
+		expect(&fx, say(p->fd, bytes, cut));
+		shutdown(p->fd, SHUT_WR);
+		expect(&fx, hear_end(p->fd));
+		tls_peer_end(p);
+	}
+	expect(&fx, n > 100);
+	still_works(&fx);
+	return pair_down(&fx);
+}
+
 /* ---- what goes over the wire ---- */
 
 static bool has(const uint8_t *bytes, size_t n, const char *text)
@@ -615,6 +779,10 @@ static const struct apart_test tests[] = {
 	{ "an altered record", altered },
 	{ "a connection that is cut", cut },
 	{ "a slow stranger", slow },
+	{ "one address begins all handshakes", crowd },
+	{ "handshakes have used up their time", no_time },
+	{ "a node ends while handshakes wait", no_time_at_the_end },
+	{ "handshakes that are cut", cut_handshakes },
 	{ "nothing can be read", captured },
 	{ "NIDs that are announced without proof", announced_plain },
 	{ "NIDs that are announced with proof", announced_proven },
