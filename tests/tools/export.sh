@@ -67,15 +67,21 @@ has out '^ *peer_credits: 16$'
 has out ' rule_type: drop$'
 has out '^ *rate: 100$'
 stop_lnetd ex
-example 5 >"$dir/out"
+# Rules for who may call: lnetd has no services, and nothing to export of them.
+example 5 >"$dir/example"
+run 0 grep -x 'rpc:' "$dir/example"
+example 6 >"$dir/out"
 silent out
 
 # ---- a node on which nothing is as it was at first ----
 
-# name: value, of each tunable of the TCP LND, beside its default.
+# The TCP LND's tunables; tls needs keys (tls.sh).
+tunables=$(grep -vE '^TUNABLE\(tls,' "${srcdir:-.}/lnd/socklnd/tunable.def")
+
+# name: value, of each of them, beside its default.
 others() {
 	sed -nE 's/^TUNABLE\(([a-z_]+), "[^"]*", (-?[0-9]+), ([0-9]+), (-?[0-9]+),.*/\1 \3 \4/p' \
-		"${srcdir:-.}/lnd/socklnd/tunable.def" |
+		<<<"$tunables" |
 		while read -r name max def; do
 			echo "$name: $((def < max ? def + 1 : def - 1))"
 		done | paste -sd ,
@@ -149,7 +155,7 @@ END
 at a 0 net show -v --net tcp
 expect "all tunables" test "$(sed -n '/lnd tunables/,/dev cpt/p' "$dir/out" |
 	sed '/dev cpt/q' | grep -cE "$(others | sed 's/: -\?[0-9]*,\?/|/g; s/|$//')")" = \
-	"$(grep -c '^TUNABLE' "${srcdir:-.}/lnd/socklnd/tunable.def")"
+	"$(grep -c '^TUNABLE' <<<"$tunables")"
 
 # ---- there and back ----
 
@@ -205,7 +211,7 @@ routing:
 buffers:
 udsp:
 END
-own=$(sed -nE 's/^TUNABLE\(([a-z_]+),.*/\1/p' "${srcdir:-.}/lnd/socklnd/tunable.def" |
+own=$(sed -nE 's/^TUNABLE\(([a-z_]+),.*/\1/p' <<<"$tunables" |
 	grep -vxE 'conns_per_peer|timeout|tos' | paste -sd '|')
 run 0 grep -E "^ *($own): " "$dir/backup"
 run 1 grep -E "^ *($own): " "$dir/kernel"
