@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "secure/identity.h"
 
+#include <errno.h>
+
 struct identity *identity_new(enum identity_kind kind, const char *name,
 			      const char *issuer)
 {
@@ -32,4 +34,24 @@ bool identity_same(const struct identity *a, const struct identity *b)
 		return false;
 	return a->kind == IDENTITY_CLUSTER_KEY ||
 	       (!strcmp(a->name, b->name) && !strcmp(a->issuer, b->issuer));
+}
+
+int identity_digest(const struct identity *id, const void *bytes, size_t n,
+		    uint8_t digest[DIGEST_SIZE])
+{
+	bool named = id->kind != IDENTITY_CLUSTER_KEY;
+	size_t nname = named ? strlen(id->name) + 1 : 0;
+	size_t nissuer = named ? strlen(id->issuer) + 1 : 0;
+	uint8_t *all = malloc(n + 1 + nname + nissuer);
+	int rc;
+
+	if (!all)
+		return -ENOMEM;
+	memcpy(all, bytes, n);
+	all[n] = (uint8_t)id->kind;
+	memcpy(all + n + 1, id->name, nname);
+	memcpy(all + n + 1 + nname, id->issuer, nissuer);
+	rc = digest_make(all, n + 1 + nname + nissuer, digest);
+	free(all);
+	return rc;
 }

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 #include "base/util.h"
+#include "secure/digest.h"
 
 #define IDENTITY_NAME_SIZE 256 /* bytes of a name, with the 0 at its end */
 
@@ -57,5 +58,9 @@ void identity_put(struct identity *id);
  * the same key of a cluster? NULL stands for a peer that has not proved
  * anything; two of those count as the same. */
 bool identity_same(const struct identity *a, const struct identity *b);
+/* Writes a digest of the @n bytes and of @id: with the same bytes, two have the
+ * same one only if identity_same(). Returns 0 or -ENOMEM. */
+int identity_digest(const struct identity *id, const void *bytes, size_t n,
+		    uint8_t digest[DIGEST_SIZE]) must_check;
 
 #endif

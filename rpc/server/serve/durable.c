@@ -292,8 +292,12 @@ void durable_again(struct ulrpc_request *r, const struct wire_call *c)
 		c->flags & WIRE_CALL_RESENT && durable_knows(r->sc->service, c);
 }
 
+/* In the key, a bit of the slot, which is below RECORD_SLOTS: without it, who
+ * proves nothing could give the digest that is the id of another client. */
+#define SLOT_PROVED (UINT32_C(1) << 31)
+
 int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
-		  const uint8_t client_id[RPC_ID_SIZE])
+		  const struct client_id *client)
 {
 	struct ulrpc_service *svc = r->sc->service;
 	struct durable *x;
@@ -306,8 +310,9 @@ int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 	if (!x)
 		return -ENOMEM;
 	memcpy(x->store, svc->durables.incarnation, RPC_ID_SIZE);
-	memcpy(x->key, client_id, RPC_ID_SIZE);
-	store_le32(x->key + RPC_ID_SIZE, c->slot);
+	memcpy(x->key, client->id, RPC_ID_SIZE);
+	store_le32(x->key + RPC_ID_SIZE,
+		   client->proved ? c->slot | SLOT_PROVED : c->slot);
 	x->look = c->flags & WIRE_CALL_RESENT;
 	x->replayed = x->proven = false;
 	x->value = NULL;

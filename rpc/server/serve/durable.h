@@ -19,6 +19,7 @@
 
 #include "base/hash.h"
 #include "rpc/rpc.h"
+#include "rpc/server/session/client_ids.h"
 #include "rpc/wire/wire.h"
 #include "ulnet/service.h"
 
@@ -71,10 +72,10 @@ void durables_tell(const struct durables *d, struct wire_opened *out);
 bool durable_knows(const struct ulrpc_service *svc, const struct wire_call *c);
 
 /* Sets r->durable if a record of @r is to be stored. @r has come as @c from the
- * client with @client_id. Returns 0; -EBUSY: another request with the same key
+ * client @client. Returns 0; -EBUSY: another request with the same key
  * is under way; -ENOMEM. */
 int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
-		  const uint8_t client_id[RPC_ID_SIZE]) must_check;
+		  const struct client_id *client) must_check;
 /* Another attempt of @r's call has come as @c: sets r->resent, if @c says that
  * it was sent before. */
 void durable_again(struct ulrpc_request *r, const struct wire_call *c);

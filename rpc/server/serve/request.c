@@ -357,7 +357,7 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 	if (likely(!rc) && unlikely(c->bulks.n))
 		rc = keep_bulk(r, c);
 	if (likely(!rc) && r->method->semantics == ULRPC_EXACTLY_ONCE)
-		rc = durable_begin(r, c, r->batch->export->id_of.id);
+		rc = durable_begin(r, c, &r->batch->export->id_of);
 	if (rc || r->method->run == ULRPC_RUN_INLINE || request_queue(r, c))
 		return rc;
 	*again_p = r->item.again;

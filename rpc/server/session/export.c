@@ -228,6 +228,11 @@ void export_noted(struct records *rs, int slots)
 	stat_now(x->shard, RPC_STAT_slots_noted, slots);
 }
 
+const uint8_t *export_id(const struct exports *x, const struct wire_connect *c)
+{
+	return x->proved ? x->proved->own_id : c->client_id;
+}
+
 int export_new(struct exports *x, const struct wire_connect *c,
 	       const struct ulnet_event *ev, struct export **e_p)
 {
@@ -244,9 +249,10 @@ int export_new(struct exports *x, const struct wire_connect *c,
 	rc = id_alloc(&x->table, e, &e->id);
 	if (rc)
 		goto err_quota;
-	memcpy(e->id_of.id, c->client_id, RPC_ID_SIZE);
+	memcpy(e->id_of.id, export_id(x, c), RPC_ID_SIZE);
+	e->id_of.proved = x->proved;
 	e->id_of.cpt = x->shard->cpt;
-	rc = client_ids_add(x->ids, &e->id_of);
+	rc = client_ids_add(x->ids, &e->id_of, c->client_id);
 	if (rc)
 		goto err_id;
 	e->handle = shard_handle(x->shard, e->id);

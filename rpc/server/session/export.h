@@ -32,9 +32,8 @@
  * A client that has keys connects in a session (session.h). Its export belongs
  * to that session, and only messages that are sealed with the session's keys
  * name the export; they may come from any NID. If the client connects again,
- * its next session takes the place of this one. The identity that the client
- * has proved stays the same: a client with another one, or with none, is
- * refused.
+ * its next session takes the place of this one. A client with another identity
+ * that gives the same id, or one with none, is another client (client_ids.h).
  *
  * Each host has its share of ulrpc_conf.exports_max (quota.h), and of the
  * records of calls (record.h).

@@ -61,10 +61,11 @@ static void export_welcome(struct shard *s, const struct ulnet_event *ev,
 #define ALIVE_KEEPALIVES 2
 
 static struct export *find_client(struct exports *x,
+				  const uint8_t given[RPC_ID_SIZE],
 				  const uint8_t id[RPC_ID_SIZE])
 {
 	unsigned int cpt;
-	struct client_id *c = client_ids_find(x->ids, id, &cpt);
+	struct client_id *c = client_ids_find(x->ids, given, id, &cpt);
 
 	return c && cpt == x->shard->cpt ? container_of(c, struct export, id_of)
 					 : NULL;
@@ -101,13 +102,6 @@ static void log_taken(struct exports *x, const struct export *e,
 
 /* ---- Connect in a session ---- */
 
-/* Has the client, in the session of the message that is handled, proved to be
- * the one of @e? */
-static bool is_same_identity(const struct exports *x, const struct export *e)
-{
-	return identity_same(x->proved ? x->proved->sealed->who : NULL, e->who);
-}
-
 /* Is @c of the client that the session's handshake was with? */
 static bool is_of_session(const struct session *se,
 			  const struct wire_connect *c)
@@ -143,15 +137,6 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 {
 	bool same = c->client == e->client;
 
-	if (x->proved && !e->who) {
-		/* Whoever it was, this is the one who can prove it. */
-		export_dead(x, e);
-		return WIRE_OK;
-	}
-	if (!is_same_identity(x, e)) {
-		log_taken(x, e, ev);
-		return WIRE_REFUSED;
-	}
 	if (!same && e->used &&
 	    !export_is_same_process(x, e, &ev->initiator, &ev->source)) {
 		out->retry_after = alive_for(x, e);
@@ -188,6 +173,16 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	return WIRE_OK;
 }
 
+/* A client that proves who it is says @c. If it has connected before without a
+ * proof, that connection has ended. */
+static void drop_unproved(struct exports *x, const struct wire_connect *c)
+{
+	struct export *e = find_client(x, c->client_id, c->client_id);
+
+	if (e && e->client == c->client)
+		export_dead(x, e);
+}
+
 /* Returns the CPT that owns the NID of the sender. */
 static unsigned int source_cpt(const struct exports *x,
 			       const struct ulnet_event *ev)
@@ -214,7 +209,9 @@ static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 	if (!rpc_id_is_set(c->client_id) ||
 	    (x->proved && !is_of_session(x->proved, c)))
 		return WIRE_BAD_REQUEST;
-	e = find_client(x, c->client_id);
+	if (x->proved)
+		drop_unproved(x, c);
+	e = find_client(x, c->client_id, export_id(x, c));
 	if (e)
 		status = connect_known(x, e, c, ev, e_p, out, &former);
 	if (status || *e_p)
@@ -474,10 +471,11 @@ unsigned int export_control_cpt(const struct shard *s,
 			*(const uint64_t *)((const char *)m + connection));
 	if (m->kind == WIRE_SHAKE && m->shake.session)
 		return export_handle_cpt(m->shake.session);
-	if (client_ids_find(s->exports->ids,
-			    m->kind == WIRE_SHAKE ? m->shake.client_id
-						  : m->connect.client_id,
-			    &cpt))
+	if (m->kind == WIRE_SHAKE)
+		return client_ids_guess(s->exports->ids, m->shake.client_id,
+					source_cpt(s->exports, ev));
+	if (client_ids_find(s->exports->ids, m->connect.client_id,
+			    m->connect.client_id, &cpt))
 		return cpt;
 	return source_cpt(s->exports, ev);
 }

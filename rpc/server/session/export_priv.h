@@ -8,6 +8,9 @@
 
 struct wire_connect;
 
+/* Returns the id (client_id.id) of the client that says @c, which is handled:
+ * borrowed as long as @c and its session. */
+const uint8_t *export_id(const struct exports *x, const struct wire_connect *c);
 /* Makes the export for @c, which came with the message @ev. 0; -ENOMEM;
  * -ENOSPC: the host has used up its share; -EEXIST: an export has the client's
  * id. */

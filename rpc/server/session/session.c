@@ -9,6 +9,7 @@
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 #include "secure/handshake.h"
+#include "secure/identity.h"
 
 /* us: how long a client is asked to wait that comes beyond the limits */
 #define WAIT_US UINT64_C(500000)
@@ -258,7 +259,12 @@ static void session_prove(struct sessions *ss, struct session *se)
 	struct sealed_between between = { .client = se->client,
 					  .session = se->handle,
 					  .epoch = se->epoch };
+	uint8_t digest[DIGEST_SIZE];
 
+	if (identity_digest(handshake_peer(se->h), se->client_id, RPC_ID_SIZE,
+			    digest))
+		return;
+	memcpy(se->own_id, digest, RPC_ID_SIZE);
 	memcpy(between.client_id, se->client_id, RPC_ID_SIZE);
 	memcpy(between.server_id, ss->shard->rpc->server_id, RPC_ID_SIZE);
 	se->sealed = sealed_new(se->h, &between, true, shard_now(ss->shard));

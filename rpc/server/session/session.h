@@ -59,6 +59,7 @@ struct session {
 	struct export *export; /* NULL: the client has not connected yet */
 	/* as the client has said in its first Shake */
 	uint8_t client_id[RPC_ID_SIZE];
+	uint8_t own_id[RPC_ID_SIZE]; /* client_id.id; if sealed is set */
 	uint64_t client;
 	uint32_t epoch;
 	uint32_t taken; /* bytes of the client's stream */

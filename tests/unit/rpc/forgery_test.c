@@ -390,8 +390,8 @@ Test(forgery, control_without_a_seal)
 			       .version_max = 1 } },
 	};
 
-	memcpy(m[1].connect.client_id, e->id_of.id, RPC_ID_SIZE);
-	memcpy(m[2].connect.client_id, e->id_of.id, RPC_ID_SIZE);
+	memcpy(m[1].connect.client_id, e->session->client_id, RPC_ID_SIZE);
+	memcpy(m[2].connect.client_id, e->session->client_id, RPC_ID_SIZE);
 	for (unsigned int i = 0; i < ARRAY_SIZE(m); i++) {
 		raw_client_control(c, &m[i]);
 		lnet_sim_run(g->serve.sim, 10 * MSEC);

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Clients with keys of their own that give one client id: whoever sees a
+ * handshake knows the id in it. */
+#include <errno.h>
+
+#include "tests/unit/rpc/proof_rig.h"
+#include "tests/unit/rpc/server/raw_client.h"
+
+TestSuite(own_id, .timeout = 60);
+
+/* The server is b; a and eve may call it. */
+static struct proof_rig *rig_of_three(unsigned int cpts)
+{
+	struct proof_rig *g = calloc(1, sizeof(*g));
+
+	cr_assert(g);
+	g->folder = folder_of_two();
+	cr_assert_eq(make_node(&g->folder->make, "eve"), 0);
+	serve_init(&g->serve, 1, cpts);
+	g->serve.rpc[SERVER] = open_with(g->serve.node[SERVER],
+					 keys_load_named(g->folder, "b"));
+	return g;
+}
+
+/* All who are opened by this give the same client id. */
+static struct ulrpc *open_as(struct proof_rig *g, struct lnet *node,
+			     const char *name)
+{
+	struct ulrpc_keys *keys = keys_load_named(g->folder, name);
+	struct ulrpc_conf conf;
+	struct ulrpc *rpc;
+
+	ulrpc_conf_init(&conf);
+	conf.keys = keys;
+	memset(conf.client_id, 7, sizeof(conf.client_id));
+	conf.client_generation = 1;
+	cr_assert_eq(ulrpc_open(node, &conf, &rpc), 0);
+	ulrpc_keys_put(keys);
+	return rpc;
+}
+
+/* ---- kept replies ---- */
+
+struct kept {
+	struct proof_rig *g;
+	struct ulrpc_durable durable;
+	unsigned int runs, n;
+	struct {
+		uint8_t key[ULRPC_RECORD_KEY];
+		uint8_t value[512];
+		size_t length;
+	} of[8];
+};
+
+static int kept_lookup(void *arg, const void *key, void **value_p,
+		       size_t *length_p)
+{
+	const struct kept *k = arg;
+
+	for (unsigned int i = k->n; i--;) {
+		if (memcmp(k->of[i].key, key, ULRPC_RECORD_KEY))
+			continue;
+		*value_p = malloc(k->of[i].length);
+		cr_assert(*value_p);
+		memcpy(*value_p, k->of[i].value, k->of[i].length);
+		*length_p = k->of[i].length;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static void tell_secret(void *arg, struct ulrpc_request *r, const void *body,
+			size_t length)
+{
+	struct kept *k = arg;
+	struct ulrpc_record record;
+	struct ulrpc_peer peer;
+	char text[300];
+
+	(void)body;
+	(void)length;
+	ulrpc_request_peer(r, &peer);
+	snprintf(text, sizeof(text), "secret of %s", peer.name);
+	cr_assert_eq(
+		ulrpc_request_record(r, 0, text, strlen(text) + 1, &record), 0);
+	cr_assert_lt(k->n, ARRAY_SIZE(k->of));
+	cr_assert_leq(record.length, sizeof(k->of[0].value));
+	memcpy(k->of[k->n].key, record.key, ULRPC_RECORD_KEY);
+	memcpy(k->of[k->n].value, record.value, record.length);
+	k->of[k->n++].length = record.length;
+	k->runs++;
+	ulrpc_reply(r, text, strlen(text) + 1);
+}
+
+static void secrets_start(struct kept *k)
+{
+	const struct ulrpc_method_conf methods[] = {
+		{ .name = "who",
+		  .handler = who_calls,
+		  .arg = k->g,
+		  .run = ULRPC_RUN_INLINE },
+		{ .name = "secret",
+		  .handler = tell_secret,
+		  .arg = k,
+		  .run = ULRPC_RUN_INLINE,
+		  .semantics = ULRPC_EXACTLY_ONCE },
+	};
+	struct ulrpc_service_conf conf;
+
+	ulrpc_service_conf_init(&conf);
+	conf.name = "test";
+	conf.methods = methods;
+	conf.nmethods = ARRAY_SIZE(methods);
+	conf.flavour = ULRPC_FLAVOUR_PRIVACY;
+	conf.durable = &k->durable;
+	serve_start(&k->g->serve, &conf);
+}
+
+/* What is stored outlives the server. */
+static void server_again(struct kept *k)
+{
+	struct serve_rig *s = &k->g->serve;
+
+	cr_assert_eq(ulrpc_close(s->rpc[SERVER]), 0);
+	s->rpc[SERVER] =
+		open_with(s->node[SERVER], keys_load_named(k->g->folder, "b"));
+	secrets_start(k);
+}
+
+/* @name comes, and makes the calls that everybody here makes: the second one is
+ * "secret", and the same call by its client id, slot and number. @resent: it
+ * gets to a server that has begun anew, as one that was sent before. */
+static struct called secret_told(struct kept *k, const char *name, bool resent)
+{
+	const struct ulnet_sim_link deaf = { .loss = LNET_SIM_ALWAYS };
+	const struct ulnet_sim_link good = { 0 };
+	struct ulrpc_call_conf call = { .deadline = 60000000,
+					.semantics = ULRPC_EXACTLY_ONCE };
+	struct serve_rig *s = &k->g->serve;
+	struct called c = { 0 };
+	struct ulrpc_client_conf conf;
+	struct ulnet_nid nid;
+
+	s->rpc[CALLER] = open_as(k->g, s->node[CALLER], name);
+	conf = client_conf(&nid);
+	proof_client(k->g, &conf);
+	cr_assert_eq(who(k->g, "first", 6).outcome.cause, ULRPC_CAUSE_OK);
+	if (resent)
+		link_set(s->sim, CALLER, SERVER, &deaf);
+	cr_assert_eq(ulrpc_call(s->client, ulrpc_method("secret"), "x", 1,
+				&call, on_called, &c, NULL),
+		     0);
+	lnet_sim_run(s->sim, MSEC);
+	if (resent)
+		server_again(k);
+	link_set(s->sim, CALLER, SERVER, &good);
+	while (!c.ended)
+		lnet_sim_run(s->sim, MSEC);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s",
+		     ulrpc_cause_name(c.outcome.cause));
+	ulrpc_client_close(s->client);
+	cr_assert_eq(ulrpc_close(s->rpc[CALLER]), 0);
+	s->rpc[CALLER] = NULL;
+	lnet_sim_run(s->sim, 100 * MSEC);
+	return c;
+}
+
+/* Of a durable service nobody gets, or leaves, a reply of somebody else; and
+ * who comes again gets his own. */
+Test(own_id, replies_that_are_stored)
+{
+	static struct kept k = { .durable = { .lookup = kept_lookup,
+					      .arg = &k,
+					      .incarnation = { 1 } } };
+
+	k.g = rig_of_three(1);
+	secrets_start(&k);
+	cr_assert_str_eq(secret_told(&k, "a", false).reply, "secret of a");
+	cr_assert_str_eq(secret_told(&k, "eve", true).reply, "secret of eve");
+	cr_assert_eq(k.runs, 2);
+	cr_assert_str_eq(secret_told(&k, "a", true).reply, "secret of a");
+	cr_assert_str_eq(secret_told(&k, "eve", true).reply, "secret of eve");
+	cr_assert_eq(k.runs, 2);
+	/* nor does who proves nothing, and gives the digest as his id */
+	for (unsigned int i = 0; i < k.n; i++)
+		cr_assert_geq(k.of[i].key[ULRPC_RECORD_KEY - 1], 0x80);
+	proof_rig_free(k.g);
+}
+
+/* ---- connections ---- */
+
+static struct called call_who(struct proof_rig *g, struct ulrpc_client *client)
+{
+	const struct ulrpc_call_conf conf = { .deadline = 10000000 };
+	struct called c = { 0 };
+
+	cr_assert_eq(ulrpc_call(client, ulrpc_method("who"), "x", 2, &conf,
+				on_called, &c, NULL),
+		     0);
+	while (!c.ended)
+		lnet_sim_run(g->serve.sim, MSEC);
+	return c;
+}
+
+static void is_served(struct proof_rig *g, struct ulrpc_client *client,
+		      const char *name)
+{
+	struct called c = call_who(g, client);
+
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s: %s: %s", name,
+		     ulrpc_cause_name(c.outcome.cause), c.outcome.text);
+	cr_assert_str_eq(g->peer.name, name);
+}
+
+/* The id that the first client of the server gives to it. */
+static const uint8_t *given_id(const struct proof_rig *g)
+{
+	const struct ulrpc *rpc = g->serve.rpc[SERVER];
+
+	for (unsigned int i = 0; i < rpc->ncpts; i++) {
+		uint32_t pos = 0;
+		const struct export *e =
+			id_walk(&rpc->shards[i].exports->table, &pos);
+
+		if (e)
+			return e->session->client_id;
+	}
+	cr_assert_fail("no client");
+	return NULL;
+}
+
+/* Eve, and somebody without keys, connect with the id of a before he does. */
+static void all_are_served(unsigned int cpts)
+{
+	struct proof_rig *g = rig_of_three(cpts);
+	struct raw_client *none = calloc(1, sizeof(*none));
+	unsigned int other = serve_node_add(&g->serve, 2);
+	unsigned int third = serve_node_add(&g->serve, 3);
+	struct ulrpc_client *client;
+	struct ulrpc_client_conf conf;
+	struct ulnet_nid nid;
+	struct ulrpc *eve;
+
+	cr_assert(none);
+	eve = open_as(g, lnet_sim_node(g->serve.sim, other), "eve");
+	g->serve.rpc[CALLER] = open_as(g, g->serve.node[CALLER], "a");
+	who_start(g, ULRPC_FLAVOUR_AUTH);
+	conf = client_conf(&nid);
+	cr_assert_eq(ulrpc_client_open(eve, &conf, &client), 0);
+	is_served(g, client, "eve");
+	raw_client_init(none, g->serve.sim, third, SERVER);
+	memcpy(none->client_id, given_id(g), RPC_ID_SIZE);
+	cr_assert_eq(raw_client_connect(none)->status, WIRE_OK);
+	proof_client(g, &conf);
+	for (unsigned int i = 0; i < 3; i++) {
+		is_served(g, g->serve.client, "a");
+		is_served(g, client, "eve");
+	}
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_connections_made),
+		     1);
+	cr_assert_eq(counts(eve, RPC_STAT_connections_made), 1);
+	ulrpc_client_close(client);
+	cr_assert_eq(ulrpc_close(eve), 0);
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+	free(none);
+}
+
+Test(own_id, nobody_is_kept_out)
+{
+	all_are_served(1);
+	all_are_served(4);
+}
