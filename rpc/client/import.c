@@ -182,6 +182,17 @@ void import_lost(struct import *imp, uint32_t epoch)
 	imp->failures++;
 }
 
+void import_doubted(struct import *imp, const char *why)
+{
+	if (imp->fsm.state == IMPORT_CONNECTING) {
+		import_try_again(imp);
+	} else if (import_is_up(imp)) {
+		import_lose(imp, why);
+		disconnected(imp, import_pause(imp, imp->failures));
+		imp->failures++;
+	}
+}
+
 static void import_dead(struct import *imp)
 {
 	import_lose(imp, "no answer: the connection is given up");

@@ -271,6 +271,9 @@ uint64_t import_jitter(const struct import *imp);
 uint64_t import_pause(const struct import *imp, unsigned int n);
 /* The server does not know the connection of @epoch: connects again. */
 void import_lost(struct import *imp, uint32_t epoch);
+/* The server is not believed any more, as @why says: it has to prove anew who
+ * it is, if the import is connected or connecting. */
+void import_doubted(struct import *imp, const char *why);
 /* The server got a message by the rail from @local to @target (ANY: not known),
  * and does not know the connection that the message named. Perhaps it only does
  * not know that @local is a NID of this node: sends Connect by that rail, too.

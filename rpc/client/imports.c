@@ -468,16 +468,22 @@ void imports_on_end(struct shard *s, const struct conn_event *end)
 
 /* Connections with servers that are not believed any more are made again, which
  * fails with the reason. A server that has come back by a ticket has not shown
- * its authority, and has to do so. */
+ * its authority, and has to do so. Handshakes under way look at the keys when
+ * they end: shake_on_answer(). */
 void imports_on_keys(struct shard *s, const struct keys *keys)
 {
 	struct import *imp, *next;
 
 	if (!s->imports)
 		return;
-	list_for_each_entry_safe (imp, next, &s->imports->all, link)
-		if (imp->sealed && keys_doubt(keys, imp->sealed->who))
-			import_lost(imp, imp->epoch);
+	list_for_each_entry_safe (imp, next, &s->imports->all, link) {
+		const char *why = NULL;
+
+		if (imp->sealed)
+			why = keys_doubt(keys, imp->sealed->who);
+		if (why)
+			import_doubted(imp, why);
+	}
 }
 
 /* ---- gauges ---- */

@@ -20,14 +20,15 @@ int shake_begin(struct import *imp, shake_send_fn send)
 		sh->h = handshake_new(HANDSHAKE_CLIENT, keys, &imp->ticket);
 	if (sh && sh->h)
 		rc = handshake_feed(sh->h, NULL, 0);
-	keys_put(keys);
 	if (rc) {
 		if (sh)
 			handshake_free(sh->h);
+		keys_put(keys);
 		free(sh);
 		return -ENOMEM;
 	}
 	sh->send = send;
+	sh->keys = keys;
 	imp->shake = sh;
 	stat_count(imp->shard, RPC_STAT_handshakes_begun);
 	return 0;
@@ -38,6 +39,7 @@ void shake_end(struct import *imp)
 	if (!imp->shake)
 		return;
 	handshake_free(imp->shake->h);
+	keys_put(imp->shake->keys);
 	free(imp->shake);
 	imp->shake = NULL;
 }
@@ -92,14 +94,43 @@ static enum shake_result shake_refused(struct import *imp, const char **why_p)
 	return SHAKE_REFUSED;
 }
 
+/* Why the server is not believed by the keys that the node has now, if others
+ * have come since the handshake began. NULL: it is. */
+static const char *shake_doubt(const struct import *imp)
+{
+	const struct shake *sh = imp->shake;
+	struct keys *keys = rpc_keys_get(imp->shard->rpc);
+	const char *why = NULL;
+
+	if (keys != sh->keys)
+		why = keys_doubt(keys, handshake_peer(sh->h));
+	keys_put(keys);
+	return why;
+}
+
+static enum shake_result shake_doubted(struct import *imp, const char *why,
+				       const char **why_p)
+{
+	bool resumed = handshake_was_resumed(imp->shake->h);
+
+	stat_count(imp->shard, RPC_STAT_handshakes_refused);
+	ticket_drop(&imp->ticket);
+	*why_p = why;
+	/* By a ticket the server has not shown its authority, and may. */
+	return resumed ? SHAKE_AGAIN : SHAKE_REFUSED;
+}
+
 /* Both sides are done: takes the keys. */
-static enum shake_result shake_finish(struct import *imp)
+static enum shake_result shake_finish(struct import *imp, const char **why_p)
 {
 	const struct shake *sh = imp->shake;
 	struct sealed_between between = { .client = imp->handle,
 					  .session = sh->session,
 					  .epoch = imp->epoch };
+	const char *why = shake_doubt(imp);
 
+	if (why)
+		return shake_doubted(imp, why, why_p);
 	memcpy(between.client_id, imp->name.id, RPC_ID_SIZE);
 	memcpy(between.server_id, sh->server_id, RPC_ID_SIZE);
 	imp->sealed = sealed_new(sh->h, &between, false, shard_now(imp->shard));
@@ -156,7 +187,7 @@ enum shake_result shake_on_answer(struct import *imp,
 	if (m->seen > sh->had && m->seen <= total)
 		sh->had = m->seen;
 	if (handshake_is_done(sh->h) && sh->had == total)
-		return shake_finish(imp);
+		return shake_finish(imp, why_p);
 	if (sh->sent < total)
 		(void)shake_send(imp, false);
 	return SHAKE_GOES_ON;

@@ -23,6 +23,7 @@ typedef int (*shake_send_fn)(struct import *imp, const struct wire_control *m);
 
 struct shake {
 	struct handshake *h;
+	struct keys *keys; /* the node's, when it began */
 	shake_send_fn send;
 	uint64_t session; /* the server's handle; 0: not known */
 	uint8_t server_id[RPC_ID_SIZE];

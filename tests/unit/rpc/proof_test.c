@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients and services that prove who they are, and those who cannot. */
 #include "rpc/client/client.h"
+#include "rpc/client/shake.h"
 #include "rpc/flavour.h"
 #include "tests/unit/rpc/proof_rig.h"
 
@@ -531,5 +532,86 @@ Test(proof, ends_while_connected)
 	se->sealed->who->until = time(NULL) - 1;
 	lnet_sim_run(g->serve.sim, 20 * SEC);
 	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_clients_cut), 1);
+	disconnect(g);
+}
+
+/* A call to a server that answers after 100 ms. */
+static struct proof_rig *far_call(struct called *c)
+{
+	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_AUTH);
+	struct ulnet_nid nid, a = nth_id(CALLER).nid, b = nth_id(SERVER).nid;
+	const struct ulnet_sim_link slow = { .latency = 50 * MSEC };
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	cr_assert_eq(lnet_sim_link_set(g->serve.sim, &a, &b, &slow), 0);
+	cr_assert_eq(lnet_sim_link_set(g->serve.sim, &b, &a, &slow), 0);
+	proof_client(g, &conf);
+	serve_call(&g->serve, "who", "hello", 6, 10000000,
+		   ULRPC_PRIORITY_DEFAULT, c);
+	return g;
+}
+
+/* The client does not believe the server any more when it has gone on with its
+ * handshake, or with connecting, until @is_there. */
+static void another_authority_when(bool (*is_there)(const struct import *imp))
+{
+	struct folder *other = folder_of_two();
+	struct called c;
+	struct proof_rig *g = far_call(&c);
+
+	while (!is_there(g->serve.client->imp))
+		lnet_sim_run(g->serve.sim, MSEC);
+	renew(g, CALLER, other, false);
+	while (!c.ended)
+		lnet_sim_run(g->serve.sim, MSEC);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_REFUSED, "%s",
+		     ulrpc_cause_name(c.outcome.cause));
+	cr_assert_eq(g->runs, 0);
+	is_out(g);
+	disconnect(g);
+	folder_end(other);
+}
+
+static bool shakes(const struct import *imp)
+{
+	return imp->shake && imp->shake->session && !imp->sealed;
+}
+
+static bool connects(const struct import *imp)
+{
+	return imp->sealed && imp->fsm.state == IMPORT_CONNECTING;
+}
+
+Test(proof, another_authority_in_a_handshake)
+{
+	another_authority_when(shakes);
+}
+
+Test(proof, another_authority_while_connecting)
+{
+	another_authority_when(connects);
+}
+
+/* A server that came back by a ticket, and is still believed: shows its
+ * authority, and the call goes on. */
+Test(proof, the_same_authority_in_a_handshake)
+{
+	struct called c;
+	struct proof_rig *g = far_call(&c);
+
+	while (!c.ended)
+		lnet_sim_run(g->serve.sim, MSEC);
+	lnet_sim_run(g->serve.sim, 400 * SEC);
+	serve_call(&g->serve, "who", "hello", 6, 10000000,
+		   ULRPC_PRIORITY_DEFAULT, &c);
+	while (!shakes(g->serve.client->imp))
+		lnet_sim_run(g->serve.sim, MSEC);
+	renew(g, CALLER, g->folder, false);
+	while (!c.ended)
+		lnet_sim_run(g->serve.sim, MSEC);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s",
+		     ulrpc_cause_name(c.outcome.cause));
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_handshakes_begun),
+		     3);
 	disconnect(g);
 }
