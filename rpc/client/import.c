@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/backoff.h"
 #include "rpc/client/attempt.h"
@@ -491,14 +492,14 @@ static uint64_t import_next_look(const struct import *imp)
 	return at;
 }
 
-/* Arms the timer for the next look: also while a probe is under way once per
- * keepalive, since an answer to it makes the next keepalive due. */
+/* Arms the timer for the next look: once per keepalive, also while calls make
+ * no keepalive due (import_has_ended()), and while a probe is under way, since
+ * an answer to it makes the next keepalive due. */
 static void import_arm(struct import *imp)
 {
-	uint64_t now = shard_now(imp->shard);
-
 	shard_arm(imp->shard, &imp->timer,
-		  MIN(import_next_look(imp), rpc_at(now, imp->keepalive)));
+		  MIN(import_next_look(imp),
+		      rpc_at(imp->looked, imp->keepalive)));
 }
 
 void import_answered(struct import *imp)
@@ -574,11 +575,24 @@ static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
 		import_probe(imp);
 }
 
+/* Has the certificate of the server ended? */
+static bool import_has_ended(const struct import *imp)
+{
+	const struct sealed *sd = imp->sealed;
+
+	return sd && sd->who->until && sd->who->until <= time(NULL);
+}
+
 static void import_look(struct import *imp)
 {
 	uint64_t idle = rpc_ns(imp->shard->rpc->conf.idle);
 	uint64_t now = shard_now(imp->shard);
 
+	imp->looked = now;
+	if (import_has_ended(imp)) {
+		import_doubted(imp, "the server's certificate has ended");
+		return;
+	}
 	if (imp->probes && imp->heard >= imp->probed)
 		probes_end(imp);
 	imports_renew_nid(imp);
@@ -702,6 +716,7 @@ void import_connected(struct import *imp, const struct wire_connected *m)
 	imp->keepalive = MAX(imp->keepalive, KEEPALIVE_MIN);
 	imp->server_clients = m->clients;
 	imp->heard = imp->sent = imp->used = imp->probed = now;
+	imp->looked = now;
 	imp->since = now;
 	imp->acked_sent = 0;
 	imp->ack_due = true;

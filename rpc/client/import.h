@@ -141,6 +141,7 @@ struct import {
 	uint64_t detect_within;
 	/* ns: when the last probe was sent, or the connection was made */
 	uint64_t probed;
+	uint64_t looked; /* ns: the last import_look(), or the same */
 
 	/* Adaptive back-off: the usual times of attempts and queries are
 	 * multiplied by 2^backoff. It grows when a query is not answered in

@@ -615,3 +615,23 @@ Test(proof, the_same_authority_in_a_handshake)
 		     3);
 	disconnect(g);
 }
+
+/* That of the server, too, also while calls keep the connection busy. */
+Test(proof, server_ends_while_connected)
+{
+	struct proof_rig *g = connected(1);
+	const struct import *imp = g->serve.client->imp;
+	const struct ulrpc *rpc = g->serve.rpc[CALLER];
+
+	lnet_sim_run(g->serve.sim, SEC);
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(counts(rpc, RPC_STAT_connections_lost), 0);
+	imp->sealed->who->until = time(NULL) - 1;
+	for (uint64_t past = 0; past <= imp->keepalive; past += 100 * MSEC) {
+		cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+		lnet_sim_run(g->serve.sim, 100 * MSEC);
+	}
+	cr_assert_eq(counts(rpc, RPC_STAT_connections_lost), 1);
+	cr_assert_eq(counts(rpc, RPC_STAT_handshakes_begun), 2);
+	disconnect(g);
+}
