@@ -32,6 +32,8 @@ bool identity_same(const struct identity *a, const struct identity *b)
 		return a == b;
 	if (a->kind != b->kind)
 		return false;
+	/* Whoever has such a key is any of the cluster, whose key may have
+	 * been replaced by one of another name. */
 	return a->kind == IDENTITY_CLUSTER_KEY ||
 	       (!strcmp(a->name, b->name) && !strcmp(a->issuer, b->issuer));
 }
