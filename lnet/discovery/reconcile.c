@@ -61,6 +61,43 @@ void announcement_free(struct announcement *ann)
 	free(ann);
 }
 
+/* Is @nid on a net of this node whose peers prove who they are? */
+static bool is_on_proven(const struct lnet_cpt *cpt,
+			 const struct ulnet_nid *nid)
+{
+	const struct lnet_config *c = cpt->config;
+
+	for (unsigned int i = 0; i < c->nnis; i++)
+		if (c->ni[i]->lnd.proven &&
+		    lnet_nid_net(&c->ni[i]->lnd.nid) == lnet_nid_net(nid))
+			return true;
+	return false;
+}
+
+static bool is_of_kind(const struct lnet_cpt *cpt, const struct ulnet_nid *a,
+		       const struct ulnet_nid *b)
+{
+	return is_on_proven(cpt, a) == is_on_proven(cpt, b);
+}
+
+void announcement_part(const struct lnet_cpt *cpt, const struct lnet_peer *peer,
+		       struct announcement *ann)
+{
+	unsigned int n = 0;
+
+	if (ann->cut || peer->configured)
+		return;
+	for (unsigned int i = 0; i < ann->info.nnis; i++)
+		if (is_of_kind(cpt, &ann->ni[i].nid, &ann->from)) {
+			struct ulnet_ping_ni ni = ann->ni[i];
+
+			ann->ni[i] = ann->ni[n];
+			ann->ni[n++] = ni;
+		}
+	ann->left_out += ann->info.nnis - n;
+	ann->info.nnis = n;
+}
+
 enum announcement_order announcement_order(const struct announcement *was,
 					   const struct announcement *is)
 {
@@ -125,7 +162,9 @@ static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 {
 	char by[LNET_NIDSTR_SIZE], nid[LNET_NIDSTR_SIZE];
 
-	if (lnet_nid_is_any(&lpni->claimed_by))
+	/* @ann says nothing about a NID of the other kind. */
+	if (lnet_nid_is_any(&lpni->claimed_by) ||
+	    !is_of_kind(cpt, &lpni->claimed_by, &lpni->nid))
 		return;
 	if (names(ann, &lpni->claimed_by)) {
 		lpni->claims_denied = 0;
@@ -202,6 +241,14 @@ static void reconcile_free(struct reconcile *m)
 	free(m->known);
 }
 
+/* Is @p in the peer only because it came before this node's net with proofs?
+ * Then the announcement does not tell its state. */
+static bool is_apart(const struct reconcile *m, const struct lnet_peer_ni *p)
+{
+	return !m->peer->configured &&
+	       !is_of_kind(m->cpt, &p->nid, &m->ann->from);
+}
+
 static int reconcile_gather(struct reconcile *m)
 {
 	struct lnet_peer_ni *p;
@@ -211,8 +258,10 @@ static int reconcile_gather(struct reconcile *m)
 	if (!m->known || !m->fate)
 		return -ENOMEM;
 	peer_for_each_ni (p, m->peer) {
+		/* A NID of the other kind goes even if it is used. */
 		m->known[m->nknown++] =
-			(struct merge_ni){ p->nid, p->down, p->used };
+			(struct merge_ni){ p->nid, p->down,
+					   p->used && !is_apart(m, p) };
 		m->unverified += provenance_is_unverified(p);
 	}
 	/* By now the NID that announced it may belong to another peer. */
@@ -266,13 +315,7 @@ static bool is_vouched(const struct reconcile *m, const struct ulnet_nid *nid)
  * it is this peer's? */
 static bool is_unproven(const struct reconcile *m, const struct ulnet_nid *nid)
 {
-	const struct lnet_config *c = m->cpt->config;
-
-	for (unsigned int i = 0; i < c->nnis; i++)
-		if (c->ni[i]->lnd.proven &&
-		    lnet_nid_net(&c->ni[i]->lnd.nid) == lnet_nid_net(nid))
-			return !is_vouched(m, nid);
-	return false;
+	return is_on_proven(m->cpt, nid) && !is_vouched(m, nid);
 }
 
 /* As merge_came.fate. */
@@ -466,7 +509,7 @@ static int reconcile_remove_nids(struct reconcile *m)
 		if (!p || !(m->plan.known[i] & MERGE_GOES))
 			continue;
 		unverified = provenance_is_unverified(p);
-		if (!unverified)
+		if (!unverified && !is_apart(m, p))
 			reconcile_cut_off(m, p);
 		rc = member_split(m->cpt, p);
 		if (!rc && (unverified || m->plan.known[i] & MERGE_UNNAMED))
@@ -604,6 +647,15 @@ static int reconcile_drop(const struct reconcile *m)
 	return 0;
 }
 
+/* A gateway tells of all its nets, whatever peers their NIDs make. */
+static void reconcile_routes(const struct reconcile *m)
+{
+	struct ulnet_ping_info info = m->ann->info;
+
+	info.nnis += m->ann->left_out;
+	routes_told(m->cpt, &m->ann->from, &info);
+}
+
 static int reconcile_do(struct reconcile *m, size_t *ask_p)
 {
 	int rc = reconcile_begin(m);
@@ -615,7 +667,7 @@ static int reconcile_do(struct reconcile *m, size_t *ask_p)
 		return 1;
 	if (m->plan.verdict == MERGE_DROP)
 		return reconcile_drop(m);
-	routes_told(m->cpt, &m->ann->from, &m->ann->info);
+	reconcile_routes(m);
 	rc = reconcile_apply(m);
 	if (!rc && m->plan.verdict == MERGE_REFUSE)
 		cpt_stat(m->cpt, STAT_discoveries_refused);
@@ -646,13 +698,13 @@ static void reconcile_lose(const struct reconcile *m)
 			peer_member(m->cpt, m->peer, &m->known[i].nid);
 
 		if (p && m->plan.known[i] & lost && !p->down &&
-		    !provenance_is_unverified(p))
+		    !provenance_is_unverified(p) && !is_apart(m, p))
 			set_down(m, p, true);
 	}
 }
 
 void reconcile_losses(struct lnet_cpt *cpt, struct lnet_peer *peer,
-		      const struct announcement *ann)
+		      struct announcement *ann)
 {
 	struct reconcile m = { .cpt = cpt, .peer = peer, .ann = ann };
 	const struct lnet_peer_ni *from = peer_member(cpt, peer, &ann->from);
@@ -660,6 +712,7 @@ void reconcile_losses(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	if (ann->source != MERGE_PUSH || ann->cut || !from ||
 	    from->provenance.state != PEER_VERIFIED)
 		return;
+	announcement_part(cpt, peer, ann);
 	if (!reconcile_begin(&m) && m.plan.verdict != MERGE_ASK &&
 	    m.plan.verdict != MERGE_DROP)
 		reconcile_lose(&m);
@@ -838,8 +891,10 @@ void disc_merge(struct discovery *d)
 	struct announcement *ann = d->announced;
 	uint32_t nnis = d->peer->nnis;
 	struct lnet_peer *of;
-	int rc = ownership_check(d->cpt, d->peer, ann, &of);
+	int rc;
 
+	announcement_part(d->cpt, d->peer, ann);
+	rc = ownership_check(d->cpt, d->peer, ann, &of);
 	d->announced = NULL;
 	if (rc || of == d->peer) {
 		d->merging = ann;

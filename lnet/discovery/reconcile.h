@@ -12,6 +12,13 @@
  * many of them a peer may name is limited by its share (base/share.h) of
  * peers_max. If there is no room for a peer NI, unverified ones are forgotten
  * first.
+ *
+ * Proofs. NIDs on nets whose peers prove who they are (lnd_ni.proven) and other
+ * NIDs make no peer together, unless it is configured: who has one of the
+ * latter, which anybody can, would speak for the former, and messages to the
+ * former would be sent to the latter. So an announcement counts for the NIDs of
+ * one kind only, that of the NID that has made it; a node that has both kinds
+ * is two peers.
  */
 #ifndef LNET_RECONCILE_H
 #define LNET_RECONCILE_H
@@ -26,6 +33,9 @@ struct announcement {
 	struct ulnet_nid from;
 	struct ulnet_ping_info info; /* decoded; undefined if @cut is not 0 */
 	struct ulnet_ping_ni *ni;    /* the array of info.ni */
+	/* elements behind those of info.ni, which do not count: NIDs of the
+	 * other kind */
+	unsigned int left_out;
 	/* bytes of the whole information if it was cut off; 0: it is whole */
 	size_t cut;
 	/* NIDs that other CPTs own are claimed one after the other: */
@@ -47,6 +57,11 @@ struct announcement {
 int announcement_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
 		     struct announcement **ann_p) must_check;
 void announcement_free(struct announcement *ann);
+
+/* Leaves out of @ann, which is about @peer, the NIDs of the other kind than the
+ * one that has made it. */
+void announcement_part(const struct lnet_cpt *cpt, const struct lnet_peer *peer,
+		       struct announcement *ann);
 
 /* Was the announcement that came last also made last, or was it overtaken? */
 enum announcement_order {
@@ -81,6 +96,6 @@ int reconcile(struct lnet_cpt *cpt, struct lnet_peer *peer,
  * waits, perhaps for an answer of such an NI, must not keep that back. Does
  * nothing unless a verified NI of @peer has pushed @ann. */
 void reconcile_losses(struct lnet_cpt *cpt, struct lnet_peer *peer,
-		      const struct announcement *ann);
+		      struct announcement *ann);
 
 #endif

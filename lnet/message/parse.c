@@ -96,11 +96,13 @@ static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 
 /* With the setting drop_asym_route, a message whose source is on another net
  * than the last hop is accepted only if this node has a route to that net
- * through the last hop. */
-static int check_way(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
-		     const struct ulnet_nid *from)
+ * through the last hop. So it is always on a net whose peers prove who they
+ * are: their proofs name no other net, which only a gateway speaks for. */
+static int check_way(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
+		     const struct ulnet_nid *src, const struct ulnet_nid *from)
 {
-	if (!settings_drop_asym_route(&cpt->node->settings) ||
+	if ((!settings_drop_asym_route(&cpt->node->settings) &&
+	     !ni->lnd.proven) ||
 	    lnet_nid_net(src) == lnet_nid_net(from) ||
 	    routes_go_by(cpt, from, lnet_nid_net(src)))
 		return FOR_ME;
@@ -138,8 +140,10 @@ static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			return whose;
 	}
 	rc = check_source(cpt, &hdr->src_nid, direct);
-	if (unlikely(!direct && rc == FOR_ME && whose == FOR_ME))
-		rc = check_way(cpt, &hdr->src_nid, from);
+	/* What is forwarded is not checked, unless it would look proven. */
+	if (unlikely(!direct && rc == FOR_ME &&
+		     (whose == FOR_ME || ni->lnd.proven)))
+		rc = check_way(cpt, ni, &hdr->src_nid, from);
 	return rc == FOR_ME ? whose : rc;
 }
 
