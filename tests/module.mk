@@ -269,6 +269,7 @@ unit_tests += %D%/unit/rpc_proof_test
 	%D%/unit/rpc/privacy_test.c \
 	%D%/unit/rpc/proof_rig.h \
 	%D%/unit/rpc/proof_test.c \
+	%D%/unit/rpc/strangers_test.c \
 	$(ulnet_keys_make)
 endif
 

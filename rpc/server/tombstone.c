@@ -223,6 +223,7 @@ static uint32_t tombstone_look(struct shard *s, struct export *e,
 			    rec_p)) {
 	case RECORD_NEW:
 	case RECORD_REPEATED:
+		export_spare(s->exports, e, c);
 		return status;
 	case RECORD_UNKNOWN:
 		stat_count(s, RPC_STAT_queries_unknown);
@@ -239,6 +240,7 @@ static uint32_t tombstone_look(struct shard *s, struct export *e,
 	case RECORD_ANSWERED:
 		return WIRE_OK;
 	case RECORD_NO_ROOM:
+		export_spare(s->exports, e, c);
 		stat_count(s, RPC_STAT_requests_unnoted);
 		return WIRE_STATUSES;
 	default: /* a copy of a call, or a call that a service is serving */

@@ -181,6 +181,7 @@ static uint32_t read_again(struct request_batch *b, const struct wire_call *c,
  * answer. Returns what read_known() returns. */
 static uint32_t read_unnoted(struct request_batch *b, const struct wire_call *c)
 {
+	export_spare(b->sc->shard->exports, b->export, c);
 	if (c->flags & WIRE_CALL_RESENT) {
 		pass_over(b, RPC_STAT_requests_unnoted);
 		return WIRE_STATUSES;
@@ -246,8 +247,12 @@ static out_of_line void read_closely(struct request_batch *b,
 			status =
 				request_arrive(b, c, rec, may_pin, now, &again);
 	}
-	if (status)
-		request_refuse(b, c, status, now, again, &why);
+	if (!status)
+		return;
+	/* Who may not call here at all takes up nothing. */
+	if (b->export && (status == WIRE_NO_SERVICE || status == WIRE_REFUSED))
+		export_spare(b->sc->shard->exports, b->export, c);
+	request_refuse(b, c, status, now, again, &why);
 }
 
 /* Reads a call of a message. @all: WIRE_OK, or the status with which all calls

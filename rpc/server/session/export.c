@@ -17,6 +17,8 @@
 #define KEEPALIVE_LEAST UINT64_C(100000)
 /* Chunks of records for all clients of a CPT: 130 MiB of memory. */
 #define RECORD_CHUNKS_MAX 65536
+/* Strangers get one of so many parts. */
+#define STRANGERS_PART 8
 /* bytes on a CPT: replies of services that have ended */
 #define LEFT_MAX (UINT32_C(16) << 20)
 
@@ -147,7 +149,7 @@ static void export_drop(struct exports *x, struct export *e)
 	records_fini(&e->records);
 	suspect_end(e);
 	rails_drop(&x->rails, e);
-	quota_put(&x->quotas, e->quota, 1);
+	quota_put(&export_pool_of(e)->exports, e->quota, 1);
 	export_leave_session(x, e);
 	id_free(&x->table, e->id);
 	client_ids_del(x->ids, &e->id_of);
@@ -223,9 +225,9 @@ void export_keepalive_set(struct exports *x, struct export *e, uint64_t asked)
 
 void export_noted(struct records *rs, int slots)
 {
-	struct exports *x = container_of(rs->quotas, struct exports, chunks);
+	const struct export *e = container_of(rs, struct export, records);
 
-	stat_now(x->shard, RPC_STAT_slots_noted, slots);
+	stat_now(export_pool_of(e)->shard, RPC_STAT_slots_noted, slots);
 }
 
 const uint8_t *export_id(const struct exports *x, const struct wire_connect *c)
@@ -233,9 +235,62 @@ const uint8_t *export_id(const struct exports *x, const struct wire_connect *c)
 	return x->proved ? x->proved->own_id : c->client_id;
 }
 
+/* ---- whose share it is ---- */
+
+static void export_pool_init(struct exports *x, enum export_class class,
+			     uint32_t exports, uint32_t chunks, uint64_t seed)
+{
+	struct export_pool *pool = &x->pools[class];
+	bool stranger = class == EXPORT_STRANGER;
+
+	pool->shard = x->shard;
+	quotas_init(&pool->exports,
+		    stranger ? "connections of clients that are not proven"
+			     : "connections of clients",
+		    exports, seed);
+	quotas_init(&pool->chunks,
+		    stranger ? "blocks of 64 slots for requests of clients "
+			       "that are not proven"
+			     : "blocks of 64 slots for requests",
+		    chunks, seed);
+}
+
+/* Of however little there is, either class gets something. */
+static void export_pools_init(struct exports *x, uint64_t seed)
+{
+	const struct ulrpc *rpc = x->shard->rpc;
+	uint32_t exports = 0, chunks = 0, all = rpc->conf.exports_max;
+
+	if (rpc_has_keys(rpc)) {
+		exports = MAX(all / STRANGERS_PART, 1);
+		chunks = RECORD_CHUNKS_MAX / STRANGERS_PART;
+	}
+	export_pool_init(x, EXPORT_STRANGER, exports, chunks, seed);
+	export_pool_init(x, EXPORT_PROVED, all > exports ? all - exports : 1,
+			 RECORD_CHUNKS_MAX - chunks, seed);
+}
+
+/* The pool of who sends the message that is handled. */
+static struct export_pool *export_pool_now(struct exports *x)
+{
+	bool stranger = !x->proved && rpc_has_keys(x->shard->rpc);
+
+	return &x->pools[stranger ? EXPORT_STRANGER : EXPORT_PROVED];
+}
+
+void export_spare(struct exports *x, struct export *e,
+		  const struct wire_call *c)
+{
+	if (export_pool_of(e) == &x->pools[EXPORT_STRANGER])
+		records_spare(&e->records, c->slot);
+}
+
+/* ---- new ---- */
+
 int export_new(struct exports *x, const struct wire_connect *c,
 	       const struct ulnet_event *ev, struct export **e_p)
 {
+	struct export_pool *pool = export_pool_now(x);
 	struct export *e;
 	int rc;
 
@@ -243,7 +298,8 @@ int export_new(struct exports *x, const struct wire_connect *c,
 	if (!e)
 		return -ENOMEM;
 	rc = -ENOSPC;
-	e->quota = quota_take(&x->quotas, &ev->source, 1, shard_now(x->shard));
+	e->quota =
+		quota_take(&pool->exports, &ev->source, 1, shard_now(x->shard));
 	if (!e->quota)
 		goto err_free;
 	rc = id_alloc(&x->table, e, &e->id);
@@ -263,7 +319,7 @@ int export_new(struct exports *x, const struct wire_connect *c,
 	e->refs = 1;
 	e->known = true;
 	e->since = e->heard = x->heard = shard_now(x->shard);
-	records_init(&e->records, &x->users->record_ops, &x->chunks);
+	records_init(&e->records, &x->users->record_ops, &pool->chunks);
 	list_init(&e->rails);
 	list_init(&e->shares);
 	list_init(&e->bulk);
@@ -282,7 +338,7 @@ int export_new(struct exports *x, const struct wire_connect *c,
 err_id:
 	id_free(&x->table, e->id);
 err_quota:
-	quota_put(&x->quotas, e->quota, 1);
+	quota_put(&pool->exports, e->quota, 1);
 err_free:
 	free(e);
 	return rc;
@@ -458,10 +514,7 @@ static int export_shard_open(struct shard *s)
 	sessions_init(&x->sessions, s, seed);
 	list_init(&x->suspects);
 	lnet_timer_init(&x->suspect_timer, suspects_look);
-	quotas_init(&x->quotas, "connections of clients",
-		    s->rpc->conf.exports_max, seed);
-	quotas_init(&x->chunks, "blocks of 64 slots for requests",
-		    RECORD_CHUNKS_MAX, seed);
+	export_pools_init(x, seed);
 	quotas_init(&x->left, "bytes of replies of services that have ended",
 		    LEFT_MAX, seed);
 	return 0;
@@ -502,8 +555,10 @@ static void export_shard_free(struct shard *s)
 	sessions_fini(&x->sessions);
 	rails_fini(&x->rails);
 	quotas_fini(&x->left);
-	quotas_fini(&x->chunks);
-	quotas_fini(&x->quotas);
+	for (unsigned int i = 0; i < EXPORT_CLASSES; i++) {
+		quotas_fini(&x->pools[i].chunks);
+		quotas_fini(&x->pools[i].exports);
+	}
 	hosts_fini(&x->hosts);
 	ulrpc_rules_put(x->rules);
 }

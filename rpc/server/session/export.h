@@ -36,7 +36,9 @@
  * that gives the same id, or one with none, is another client (client_ids.h).
  *
  * Each host has its share of ulrpc_conf.exports_max (quota.h), and of the
- * records of calls (record.h).
+ * records of calls (record.h). On a node that has keys, clients that have not
+ * proved who they are get an eighth of both, all together, and the others the
+ * rest, so strangers keep nobody out who is known.
  *
  * Owner: the CPT that owns the NID which the Connect came from.
  */
@@ -110,7 +112,7 @@ struct export
 	/* the export existed already when the Connect with this epoch came */
 	bool returned : 1;
 	struct bulk_pace bulk_pace; /* transfers_conf.pace */
-	struct quota *quota; /* of exports.quotas */
+	struct quota *quota;	    /* of export_pool_of(e)->exports */
 	/* suspect.c */
 	/* exports.suspects; not in it while the client is being probed */
 	struct list suspect_link;
@@ -147,6 +149,16 @@ struct export_users {
 	void (*reach)(struct record_body *body, const struct ulnet_nid *source);
 };
 
+/* By whom what exports take is shared. On a node without keys, all are
+ * EXPORT_PROVED. */
+enum export_class { EXPORT_PROVED, EXPORT_STRANGER, EXPORT_CLASSES };
+
+struct export_pool {
+	struct shard *shard;
+	struct quotas exports; /* by NID */
+	struct quotas chunks;  /* of their records, by NID */
+};
+
 struct exports {
 	struct shard *shard;
 	const struct export_users *users; /* set before anybody connects */
@@ -164,11 +176,10 @@ struct exports {
 	/* ns, by list: when it was noticed that this node had slept, and so has
 	 * not read what clients have sent; 0: never */
 	uint64_t woke[EXPORT_CLOCKS];
-	struct quotas quotas; /* exports, by NID */
-	struct quotas chunks; /* chunks of their records, by NID */
-	struct quotas left;   /* bytes of replies that services left: kept.h */
-	struct hosts hosts;   /* of clients that use services */
-	uint64_t heard;	      /* ns: when any client was heard last */
+	struct export_pool pools[EXPORT_CLASSES];
+	struct quotas left; /* bytes of replies that services left: kept.h */
+	struct hosts hosts; /* of clients that use services */
+	uint64_t heard;	    /* ns: when any client was heard last */
 	/* ns: when an export was last dropped; at first: when RPC was opened */
 	uint64_t dropped;
 	struct ulnet_timer timer; /* exports_look() */
@@ -192,6 +203,17 @@ extern const struct rpc_part export_part;
 static inline const struct ulnet_nid *export_source(const struct export *e)
 {
 	return &e->stats.id.nid;
+}
+
+/* The call @c of @e was refused, and is not under way. If @e is a stranger's,
+ * takes back the records that only such calls have. */
+void export_spare(struct exports *x, struct export *e,
+		  const struct wire_call *c);
+
+/* That @e and its records are charged to. */
+static inline struct export_pool *export_pool_of(const struct export *e)
+{
+	return container_of(e->records.quotas, struct export_pool, chunks);
 }
 
 /* Returns the CPT in @handle. If the handle is made up, there may be no such

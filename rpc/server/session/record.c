@@ -241,15 +241,13 @@ static enum record_past record_past(const struct record *rec,
 	return RECORD_NEW;
 }
 
-static enum record_past record_unnoted(struct records *rs,
-				       const struct wire_call *c)
+static void record_unnoted(struct records *rs, uint64_t xid, uint32_t attempt)
 {
 	if (rs->unnoted <= rs->acked)
 		rs->unnoted_attempt = 0;
-	rs->unnoted = MAX(rs->unnoted, c->xid);
+	rs->unnoted = MAX(rs->unnoted, xid);
 	rs->unnoted_attempt =
-		(uint16_t)MAX(rs->unnoted_attempt, MIN(c->attempt, UINT16_MAX));
-	return RECORD_NO_ROOM;
+		(uint16_t)MAX(rs->unnoted_attempt, MIN(attempt, UINT16_MAX));
 }
 
 /* Prepares @rec, which is BLANK, for @c. Returns false if @c may be a copy of a
@@ -275,8 +273,10 @@ enum record_past record_look_rare(struct records *rs, const struct wire_call *c,
 	rec = record_find(rs, c->slot);
 	if (!rec)
 		rec = chunk_make(rs, c->slot, nid, now);
-	if (!rec)
-		return record_unnoted(rs, c);
+	if (!rec) {
+		record_unnoted(rs, c->xid, c->attempt);
+		return RECORD_NO_ROOM;
+	}
 	if (rec->state == RECORD_BLANK && !record_fill(rec, c))
 		return RECORD_NO_ROOM;
 	if (c->xid < rec->xid ||
@@ -321,6 +321,25 @@ void records_trim(struct records *rs, uint64_t now)
 	for (unsigned int i = 0; i < RECORD_CHUNKS && rs->used; i++)
 		if (rs->chunks[i] && chunk_is_idle(rs, rs->chunks[i], now))
 			record_chunk_free(rs, &rs->chunks[i]);
+}
+
+void records_spare(struct records *rs, uint32_t slot)
+{
+	struct record_chunk **c_p;
+
+	if (!record_find(rs, slot))
+		return;
+	c_p = &rs->chunks[slot / RECORD_CHUNK];
+	for (unsigned int i = 0; i < RECORD_CHUNK; i++)
+		if ((*c_p)->records[i].state > RECORD_BLANK)
+			return;
+	for (unsigned int i = 0; i < RECORD_CHUNK; i++) {
+		const struct record *rec = &(*c_p)->records[i];
+
+		if (rec->xid > rs->acked)
+			record_unnoted(rs, rec->xid, rec->attempt);
+	}
+	record_chunk_free(rs, c_p);
 }
 
 /* The reply of @rec, a KEPT record, goes. */

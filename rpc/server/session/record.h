@@ -35,7 +35,8 @@
  * copy of it must not be executed when there is room again: so the highest xid
  * and attempt of such requests are noted, and a chunk that is made later
  * refuses everything up to these (BLANK). The client goes on with higher
- * attempts.
+ * attempts. Calls of strangers that were refused are noted so, too
+ * (export_spare()).
  *
  * Thread: owner.
  */
@@ -268,6 +269,10 @@ static inline void records_acked(struct records *rs, uint64_t xid)
  * whose callers have no time left, and chunks in which nothing is left. Does
  * nothing if called again within a turn. */
 void records_trim(struct records *rs, uint64_t now);
+/* A call in @slot was refused. If nothing else is known of the calls in the
+ * chunk of that slot, frees the chunk, and keeps in mind what a chunk that is
+ * made later has to refuse. */
+void records_spare(struct records *rs, uint32_t slot);
 /* Lets go the replies for which @is_of(reply, arg) is true. What
  * @heir(reply, arg) returns takes their place; if that is NULL, their records
  * become LOST. */

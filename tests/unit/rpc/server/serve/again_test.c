@@ -400,7 +400,7 @@ Test(again, no_room_for_records)
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	rig(&g);
-	chunks = &g.rpc[SERVER]->shards[0].exports->chunks;
+	chunks = &g.rpc[SERVER]->shards[0].exports->pools[EXPORT_PROVED].chunks;
 	chunks->max = 0;
 	answered(1, "echo", 0, 0, WIRE_OVERLOADED);
 	cr_assert_gt(a.reply[0].retry_after, 0);
@@ -441,7 +441,10 @@ Test(again, no_room_for_records_of_a_caller)
 		serve_open(&g, NULL);
 		serve_start_with(&g, NULL);
 		serve_client(&g);
-		chunks = &g.rpc[SERVER]->shards[0].exports->chunks;
+		chunks = &g.rpc[SERVER]
+				  ->shards[0]
+				  .exports->pools[EXPORT_PROVED]
+				  .chunks;
 		chunks->max = 0;
 		cr_assert_eq(ulrpc_call(g.client, ulrpc_method("echo"), "x", 1,
 					&conf, on_called, &c, NULL),
@@ -473,7 +476,7 @@ Test(again, the_connection_is_forgotten)
 	send_attempt(2, "park", 0, 0);
 	settle(&g);
 	cr_assert_gt(atomic_load(&cpt0(&g)->kept_bytes), 0);
-	cr_assert_eq(s->exports->chunks.used, 1);
+	cr_assert_eq(s->exports->pools[EXPORT_PROVED].chunks.used, 1);
 	cr_assert_eq(count(RPC_STAT_slots_noted), RECORD_CHUNK);
 	cr_assert_eq(count(RPC_STAT_answers_kept_bytes),
 		     atomic_load(&cpt0(&g)->kept_bytes));
@@ -481,7 +484,7 @@ Test(again, the_connection_is_forgotten)
 	cr_assert_eq(count(RPC_STAT_requests_received), 0);
 	lnet_sim_run(g.sim, 200 * SEC);
 	cr_assert_eq(s->exports->table.used, 0);
-	cr_assert_eq(s->exports->chunks.used, 0);
+	cr_assert_eq(s->exports->pools[EXPORT_PROVED].chunks.used, 0);
 	cr_assert_eq(count(RPC_STAT_slots_noted), 0);
 	cr_assert_eq(count(RPC_STAT_answers_kept_bytes), 0);
 	cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), 0);

@@ -387,6 +387,40 @@ Test(record, copies_of_what_had_no_room)
 	end();
 }
 
+/* The chunk of a call that was refused goes, unless another call needs it; then
+ * copies of all of its calls stay refused. */
+Test(record, spared)
+{
+	begin(8);
+	call_is(1, 8, RECORD_NONE, NULL);
+	call_is(2, 9, RECORD_ACTIVE, NULL);
+	records_spare(&rs, 1);
+	cr_assert_eq(rs.used, 1);
+	record_end(record_find(&rs, 2), RECORD_DONE);
+	records_spare(&rs, 1);
+	cr_assert_eq(rs.used, 1);
+	call_is(RECORD_CHUNK + 1, 10, RECORD_NONE, NULL);
+	cr_assert_eq(look(RECORD_CHUNK + 1, 10, 1, 0), RECORD_NEW);
+	call_is(RECORD_CHUNK + 2, 11, RECORD_NONE, NULL);
+	records_spare(&rs, RECORD_CHUNK + 2);
+	cr_assert_eq(rs.used, 1);
+	records_spare(&rs, RECORD_CHUNK + 2);
+	records_spare(&rs, RECORD_SLOTS);
+	cr_assert_eq(rs.used, 1);
+	for (uint32_t attempt = 0; attempt < 2; attempt++) {
+		cr_assert_eq(look(RECORD_CHUNK + 1, 10, attempt, 0),
+			     RECORD_NO_ROOM);
+		cr_assert_eq(look(RECORD_CHUNK + 2, 11, attempt, 0),
+			     RECORD_NO_ROOM);
+	}
+	/* What was refused only because it may be a copy takes nothing. */
+	records_spare(&rs, RECORD_CHUNK + 1);
+	cr_assert_eq(rs.used, 1);
+	cr_assert_eq(look(RECORD_CHUNK + 1, 10, 2, 0), RECORD_NEW);
+	cr_assert_eq(look(RECORD_CHUNK + 2, 12, 0, 0), RECORD_NEW);
+	end();
+}
+
 Test(record, trimmed)
 {
 	struct record_reply soon = { .until = NOW }, later = { .until = LATE };
