@@ -135,6 +135,16 @@ status=254 wrong 'line 3: rule 1: groups: there is no group .peple.' <<-END
 	    rules:
 	        - groups: peple
 END
+# A section that is misspelt does not mean that there are no rules.
+file wrong.conf <<-END
+	rcp:
+	    rules:
+	        - names: alice
+END
+run 1 timeout 100 "$rpcserve" --net 'tcp(127.0.0.3)' --port "$port" \
+	--service echo --keys "$keys" --as server --socket "$dir/other" \
+	--config "$dir/wrong.conf"
+has err "unknown key 'rcp'"
 file wrong.conf <<-END
 	global:
 	    discovery: 0
