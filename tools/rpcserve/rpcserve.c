@@ -309,6 +309,9 @@ static void stop_services(struct rpcserve *r)
 			    rc == -ETIMEDOUT ? "the time of --grace was over"
 					     : strerror(-rc));
 	}
+	/* Nobody asks for new keys of what is closed. */
+	if (r->node.control)
+		lnet_control_del(r->node.control, "rpc reload");
 	if (r->rpc)
 		ulrpc_close(r->rpc);
 	cutoff_end(&cutoff);
