@@ -150,9 +150,7 @@ static int configured_begin(struct peer_call *c)
 static int nid_taken(void *arg)
 {
 	const struct peer_call *c = arg;
-	unsigned int cpt = node_cpt_of(c->cpt->node, c->nid);
-	const struct lnet_peer_ni *lpni =
-		peer_find(c->cpt->node->cpt[cpt], c->nid);
+	const struct lnet_peer_ni *lpni = peer_find(c->cpt, c->nid);
 
 	return lpni && lpni->place.state == PEER_HERE &&
 	       lpni->peer->configured &&
@@ -168,8 +166,9 @@ static int nids_check(struct peer_call *c)
 
 	for (unsigned int i = 1; !taken && i < c->n; i++) {
 		c->nid = &c->nids[i];
-		taken = loop_call(node->loops[node_cpt_of(node, c->nid)],
-				  nid_taken, c);
+		/* Asked once: it may be on its way to another CPT. */
+		c->cpt = node->cpt[node_cpt_of(node, c->nid)];
+		taken = loop_call(c->cpt->loop, nid_taken, c);
 	}
 	return taken > 0 ? -EEXIST : taken;
 }

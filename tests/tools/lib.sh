@@ -90,6 +90,14 @@ has() { # out|err PATTERN
 	}
 }
 
+lacks() { # out|err PATTERN
+	checks=$((checks + 1))
+	! grep -qE -- "$2" "$dir/$1" || {
+		complain "$ran: std$1 has $2"
+		sed 's/^/| /' "$dir/$1"
+	}
+}
+
 silent() { # out|err
 	checks=$((checks + 1))
 	[ ! -s "$dir/$1" ] || {
