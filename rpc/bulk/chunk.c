@@ -62,7 +62,8 @@ static void transfer_end(struct ulnet_work *w)
 		t->time += shard_now(shard) - t->since;
 		list_del(&t->link);
 	}
-	transfer_free(x);
+	bulk_room_give(shard, &x->rest);
+	free(x);
 	transfers_go(t);
 	transfers_tell(t, done, arg, status, moved);
 	transfers_free(t);
@@ -86,7 +87,7 @@ static void transfer_settle(struct transfer *x)
 static void chunk_free(struct chunk *p)
 {
 	if (unlikely(p->sealed.bytes))
-		bulk_put_give(p->x->t->conf.shard, &p->sealed);
+		bulk_room_give(p->x->t->conf.shard, &p->sealed);
 	fsm_move(&p->fsm, chunk_states, CHUNK_FREE);
 	p->x->busy--;
 	p->x->t->busy--;
@@ -383,6 +384,7 @@ static out_of_line bool chunk_seal(struct chunk *p)
 void transfer_go(struct transfer *x)
 {
 	struct iovec iov[LNET_MAX_IOV];
+	uint64_t pause;
 
 	x->starved = TIME_NEVER;
 	for (unsigned int i = 0; i < x->nchunks; i++) {
@@ -393,8 +395,9 @@ void transfer_go(struct transfer *x)
 			break;
 		if (p->fsm.state != CHUNK_FREE)
 			continue;
-		if (unlikely(!transfer_may_seal(x))) {
-			transfer_starve(x, SEAL_NEXT);
+		pause = transfer_seal_pause(x);
+		if (unlikely(pause)) {
+			transfer_starve(x, pause);
 			break;
 		}
 		*p = (struct chunk){ .x = x, .at = x->next };

@@ -4,29 +4,29 @@
 #include "base/buf.h"
 #include "base/crc32c.h"
 
-bool bulk_put_take(struct shard *s, const struct ulnet_nid *nid, uint32_t n,
-		   struct bulk_put *put)
+bool bulk_room_take(struct shard *s, const struct ulnet_nid *nid, uint32_t n,
+		    struct bulk_room *room)
 {
 	struct bulk_pool *pool = s->bulk_pool;
 	uint32_t size = (uint32_t)slab_size(n);
-	struct quota *q = quota_take(&pool->puts, nid, size, shard_now(s));
+	struct quota *q = quota_take(&pool->rooms, nid, size, shard_now(s));
 	void *bytes = q ? slab_get(&pool->slab, size) : NULL;
 
 	if (q && !bytes)
-		quota_put(&pool->puts, q, size);
+		quota_put(&pool->rooms, q, size);
 	if (!bytes)
 		return false;
-	*put = (struct bulk_put){ q, bytes, size };
+	*room = (struct bulk_room){ q, bytes, size };
 	return true;
 }
 
-void bulk_put_give(struct shard *s, struct bulk_put *put)
+void bulk_room_give(struct shard *s, struct bulk_room *room)
 {
-	if (!put->bytes)
+	if (!room->bytes)
 		return;
-	slab_put(&s->bulk_pool->slab, put->bytes, put->n);
-	quota_put(&s->bulk_pool->puts, put->quota, put->n);
-	put->bytes = NULL;
+	slab_put(&s->bulk_pool->slab, room->bytes, room->n);
+	quota_put(&s->bulk_pool->rooms, room->quota, room->n);
+	room->bytes = NULL;
 }
 
 uint32_t bulk_place_crc(uint64_t match, uint32_t offset, uint32_t length)
@@ -44,8 +44,8 @@ uint32_t bulk_place_crc(uint64_t match, uint32_t offset, uint32_t length)
 static int pool_open(struct shard *s)
 {
 	slab_init(&s->bulk_pool->slab, s);
-	quotas_init(&s->bulk_pool->puts, "bytes of bulk that is encrypted",
-		    SEAL_PUTS_MAX, s->jitter);
+	quotas_init(&s->bulk_pool->rooms, "bytes for sealed bulk",
+		    SEAL_ROOM_MAX, s->jitter);
 	return 0;
 }
 
@@ -56,7 +56,7 @@ static void pool_stop(struct shard *s)
 
 static void pool_free(struct shard *s)
 {
-	quotas_fini(&s->bulk_pool->puts);
+	quotas_fini(&s->bulk_pool->rooms);
 	slab_fini(&s->bulk_pool->slab);
 }
 

@@ -5,8 +5,9 @@
  *
  * A caller encrypts its sources before it offers them, in as much memory as it
  * has lent, which is its own affair. A server encrypts what it puts, chunk by
- * chunk, and each client has its share of the memory for that: with it used up,
- * its other chunks wait. Neither seals more than SEAL_SLICE bytes in a turn, so
+ * chunk, and gets all of a segment of which it wants a part; each client has
+ * its share of the memory for both: with it used up, its other chunks wait.
+ * Neither seals more than SEAL_SLICE bytes in a turn, so
  * that others go on meanwhile.
  *
  * Owner.
@@ -20,8 +21,9 @@
 #include "secure/piece.h"
 
 #define SEAL_SLICE (UINT32_C(1) << 20)
-/* Bytes for chunks that a CPT has put, or is about to. */
-#define SEAL_PUTS_MAX (UINT32_C(64) << 20)
+/* Bytes for chunks that a CPT has put, or is about to, and for what it gets
+ * beside what is wanted. */
+#define SEAL_ROOM_MAX (UINT32_C(64) << 20)
 /* ns: a chunk for which there is no memory, or no time, is made so much later
  */
 #define SEAL_PAUSE (5 * NSEC_PER_MSEC)
@@ -29,7 +31,7 @@
 
 struct bulk_pool {
 	struct slab slab;
-	struct quotas puts; /* SEAL_PUTS_MAX, by clients */
+	struct quotas rooms; /* SEAL_ROOM_MAX, by clients */
 	uint64_t turn;	 /* ns: of the last turn that sealed something, and */
 	uint32_t sealed; /* bytes in it */
 };
@@ -48,8 +50,8 @@ static inline void bulk_sealed(struct bulk_pool *pool, uint64_t now, uint32_t n)
 	pool->sealed += n;
 }
 
-/* The memory of a chunk that is put. */
-struct bulk_put {
+/* Memory for what is moved, of the share of a client. */
+struct bulk_room {
 	struct quota *quota;
 	void *bytes; /* NULL: there is none */
 	uint32_t n;
@@ -57,10 +59,10 @@ struct bulk_put {
 
 /* Takes @n bytes of the share of @nid. False: it has used that up, or there is
  * no memory. */
-bool bulk_put_take(struct shard *s, const struct ulnet_nid *nid, uint32_t n,
-		   struct bulk_put *put);
+bool bulk_room_take(struct shard *s, const struct ulnet_nid *nid, uint32_t n,
+		    struct bulk_room *room);
 /* Gives the memory back, if there is any. */
-void bulk_put_give(struct shard *s, struct bulk_put *put);
+void bulk_room_give(struct shard *s, struct bulk_room *room);
 
 /*
  * The CRC32C in the header data of a PUT to a sealed sink: of where it belongs,

@@ -131,28 +131,16 @@ static void margins(const struct remote *r, uint64_t offset, uint64_t length,
 	*after = (uint32_t)(at + r->lengths[i] - (offset + length));
 }
 
-/* Sets the memory of @x: @iov, and beside it what is not wanted. */
-static int transfer_set_iov(struct transfer *x, const struct iovec *iov,
-			    unsigned int niov, uint32_t after)
+/* Sets the memory of @x: @iov, and beside it what is not wanted, for which the
+ * owner takes memory (transfer_seal_pause()). */
+static void transfer_set_iov(struct transfer *x, const struct iovec *iov,
+			     unsigned int niov)
 {
-	const struct iovec rest[2] = { { NULL, x->skip }, { NULL, after } };
-	struct span *s = &x->span;
+	const struct iovec rest[2] = { { NULL, x->skip }, { NULL, x->after } };
 
-	if (likely(!(x->skip | after))) {
-		span_set_iov(s, iov, niov);
-		return 0;
-	}
-	x->rest = malloc(x->skip + (size_t)after);
-	if (!x->rest)
-		return -ENOMEM;
-	span_set_iov(s, rest, 1);
-	span_set_iov(s, iov, niov);
-	span_set_iov(s, rest + 1, 1);
-	if (x->skip)
-		s->iov[0].iov_base = x->rest;
-	if (after)
-		s->iov[s->niov - 1].iov_base = x->rest + x->skip;
-	return 0;
+	span_set_iov(&x->span, rest, 1);
+	span_set_iov(&x->span, iov, niov);
+	span_set_iov(&x->span, rest + 1, 1);
 }
 
 int transfer_start(struct transfers *t, unsigned int index,
@@ -187,13 +175,12 @@ int transfer_start(struct transfers *t, unsigned int index,
 	x->done = done;
 	x->arg = arg;
 	x->skip = before;
+	x->after = after;
 	x->wanted = length;
-	rc = transfer_set_iov(x, iov, niov, after);
-	if (!rc && !transfer_checkable(x))
-		rc = -EINVAL;
-	if (rc) {
-		transfer_free(x);
-		return rc;
+	transfer_set_iov(x, iov, niov);
+	if (!transfer_checkable(x)) {
+		free(x);
+		return -EINVAL;
 	}
 	transfer_sum(x, shard_owned(t->conf.shard));
 	atomic_fetch_add(&t->pending, 1);

@@ -155,7 +155,7 @@ struct chunk {
 	/* of a checked or sealed sink: of the chunk's bytes, as they are put */
 	uint32_t crc;
 	/* of a sink with privacy: the encrypted bytes */
-	struct bulk_put sealed;
+	struct bulk_room sealed;
 	struct retry_schedule schedule;
 	/* ns: when the first try began; when this one did */
 	uint64_t first, began;
@@ -174,10 +174,10 @@ struct transfer {
 	void *arg;
 	struct span span;
 	/* A sealed source, of which the service wants a part of a segment: all
-	 * of the segment is got, and the rest of it goes here, @skip bytes of
-	 * it before what is wanted. Otherwise NULL and 0. */
-	uint8_t *rest;
-	uint32_t skip;
+	 * of the segment is got, and the rest of it goes to @rest, @skip bytes
+	 * before what is wanted and @after behind it. transfer_seal_pause() */
+	struct bulk_room rest;
+	uint32_t skip, after;
 	uint64_t wanted; /* bytes of the service's memory */
 	/* ns that the transfer has; TIME_NEVER: no limit */
 	uint64_t timeout;
@@ -212,12 +212,6 @@ struct transfer {
 static inline bool transfer_is_canceled(const struct transfer *x)
 {
 	return x->cancels != atomic_load(&x->r->cancels);
-}
-
-static inline void transfer_free(struct transfer *x)
-{
-	free(x->rest);
-	free(x);
 }
 
 /* ---- chunks: chunk.c ---- */
@@ -258,8 +252,10 @@ void remote_seal_forget(struct remote *r, unsigned int segment);
 /* All of a segment of a source has come, from @at on: checks its seal, and
  * decrypts it. 0; -EBADMSG; -ENOMEM. */
 int transfer_seal_check(struct transfer *x, struct cursor at) must_check;
-/* May another chunk be made in this turn? */
-bool transfer_may_seal(const struct transfer *x);
+/* Makes ready for another chunk. 0: it can be made; else it has to wait, as
+ * there is no time in this turn, or no memory in the caller's share: so long,
+ * ns. */
+uint64_t transfer_seal_pause(struct transfer *x);
 /* Seals @p, which is new, of a sink. Chunks are made in the order of their
  * bytes, also those of several transfers to one sink. 0; -ENOBUFS: the caller
  * has its share of the memory already; else @p cannot be sealed. */

@@ -62,14 +62,36 @@ int transfer_seal_check(struct transfer *x, struct cursor at)
 	return piece_open_end(p);
 }
 
+/* Takes the memory for the rest of segments of which a part is wanted: once for
+ * the transfer. */
+static bool rest_take(struct transfer *x)
+{
+	struct span *s = &x->span;
+
+	if (likely(!(x->skip | x->after)) || x->rest.bytes)
+		return true;
+	if (!bulk_room_take(x->t->conf.shard, &x->t->conf.peer.nid,
+			    x->skip + x->after, &x->rest))
+		return false;
+	if (x->skip)
+		s->iov[0].iov_base = x->rest.bytes;
+	if (x->after)
+		s->iov[s->niov - 1].iov_base =
+			(uint8_t *)x->rest.bytes + x->skip;
+	return true;
+}
+
 /* ---- sinks ---- */
 
-bool transfer_may_seal(const struct transfer *x)
+uint64_t transfer_seal_pause(struct transfer *x)
 {
 	struct shard *s = x->t->conf.shard;
 
-	return !x->r->protection || x->r->access == ULRPC_BULK_SOURCE ||
-	       bulk_may_seal(s->bulk_pool, shard_now(s));
+	if (!x->r->protection)
+		return 0;
+	if (x->r->access == ULRPC_BULK_SOURCE)
+		return rest_take(x) ? 0 : SEAL_PAUSE;
+	return bulk_may_seal(s->bulk_pool, shard_now(s)) ? 0 : SEAL_NEXT;
 }
 
 /* The piece that the segment of @p is. The first chunk begins it. */
@@ -115,7 +137,7 @@ int transfer_seal_chunk(struct transfer *x, struct chunk *p)
 	int rc;
 
 	if (r->protection == SEAL_PRIVACY &&
-	    !bulk_put_take(s, &x->t->conf.peer.nid, p->length, &p->sealed))
+	    !bulk_room_take(s, &x->t->conf.peer.nid, p->length, &p->sealed))
 		return -ENOBUFS;
 	rc = segment_piece(x, p, &piece);
 	if (!rc)
@@ -124,7 +146,7 @@ int transfer_seal_chunk(struct transfer *x, struct chunk *p)
 	if (!rc && p->at.in_segment + p->length == r->lengths[p->at.segment])
 		rc = segment_end(r, p->at.segment);
 	if (rc) {
-		bulk_put_give(s, &p->sealed);
+		bulk_room_give(s, &p->sealed);
 		return rc;
 	}
 	bulk_sealed(s->bulk_pool, shard_now(s), p->length);

@@ -3,6 +3,7 @@
  * are made again meanwhile, memory that is moved in parts. */
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
+#include "rpc/bulk/seal.h"
 #include "rpc/flavour.h"
 #include "sim/sim.h"
 #include "tests/unit/rpc/mover.h"
@@ -348,6 +349,31 @@ Test(bulk_sealed, parts_of_segments)
 		w.m.length = LENGTH;
 		end();
 	}
+}
+
+/* What is got beside what is wanted is of the caller's share, too: with that
+ * used up the transfer waits. */
+Test(bulk_sealed, parts_of_segments_have_a_share)
+{
+	struct bulk_pool *pool;
+
+	begin(one_rail, ULRPC_FLAVOUR_PRIVACY);
+	pool = w.g.rpc[SERVER]->shards[0].bulk_pool;
+	w.m.segment = 1000;
+	w.m.length = 5000;
+	w.m.move = MOVE_GET;
+	mover_fill(&w.m, 5);
+	pool->rooms.max = 699; /* one less than there is beside 300 bytes */
+	call("get_parts");
+	lnet_sim_run(w.g.sim, SEC);
+	cr_assert_eq(w.step, 1);
+	cr_assert_eq(w.call.ended, 0);
+	pool->rooms.max = SEAL_ROOM_MAX;
+	ended();
+	cr_assert_eq(w.step, ARRAY_SIZE(wanted) + 1);
+	cr_assert_eq(pool->rooms.used, 0);
+	w.m.length = LENGTH;
+	end();
 }
 
 /* The generation that the next piece is sealed with. */
