@@ -143,6 +143,11 @@ Ulrpc__Bulk *ulrpc_bulk_field(struct ulrpc_bulk *bulk)
 	return &bulk->field;
 }
 
+unsigned int bulk_segments(const struct ulrpc_bulk *b)
+{
+	return b->n;
+}
+
 /* ---- references ---- */
 
 static void bulk_put(struct ulrpc_bulk *b)

@@ -68,6 +68,8 @@ int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc) must_check;
  * must be before bulk_attach(). Any thread. */
 bool bulk_sum(struct ulrpc_bulk *b, uint64_t *left);
 
+/* How many segments @b has. Any thread. */
+unsigned int bulk_segments(const struct ulrpc_bulk *b);
 /* Describes @b in *@out, without a match value; *@out borrows from @b. Any
  * thread. */
 void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);

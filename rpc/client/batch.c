@@ -333,18 +333,16 @@ static void call_put_off(struct ulrpc_client *c, struct ulrpc_call *call,
 		call_reject(c, call, cause);
 }
 
-/* Logs, once for each client, how long a request may be, which callers are not
- * told. */
+/* Logs, once for each client, what was too much. */
 static void log_too_long(struct ulrpc_client *c, const struct ulrpc_call *call)
 {
+	char text[ULRPC_TEXT_MAX];
+
 	if (c->logged_too_long)
 		return;
 	c->logged_too_long = true;
-	lnet_log(LNET_LOG_WARN, "rpc",
-		 "service %s: a request of %zu bytes is too long: the service "
-		 "takes up to %u, in messages of up to %u bytes",
-		 c->service, (size_t)call->length, c->request_max,
-		 c->message_max);
+	call_excess(call, text, sizeof(text));
+	lnet_log(LNET_LOG_WARN, "rpc", "service %s: %s", c->service, text);
 }
 
 static void batch_fill(struct load *l, unsigned int n)

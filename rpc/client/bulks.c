@@ -55,6 +55,17 @@ int bulks_cover(struct ulrpc_call *call, uint64_t *left)
 	return rc;
 }
 
+unsigned int bulks_sealed(const struct ulrpc_call *call)
+{
+	unsigned int n = 0;
+
+	if (!flavour_protection(call->client->flavour))
+		return 0;
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		n += bulk_segments(call->bulks[i]);
+	return n;
+}
+
 bool bulks_seal(struct ulrpc_call *call, uint64_t left)
 {
 	return call->client->fsm.state != CLIENT_OPEN ||

@@ -26,6 +26,9 @@ bool bulks_seal(struct ulrpc_call *call, uint64_t left);
  * bulk_cover(). */
 int bulks_cover(struct ulrpc_call *call, uint64_t *left) must_check;
 
+/* How many segments of @call have seals; without seals 0. */
+unsigned int bulks_sealed(const struct ulrpc_call *call);
+
 /* Detaches the bulks. Returns whether all are idle. */
 bool bulks_detach(struct ulrpc_call *call);
 /* Compares the sinks with the checksums in the reply, which has to have one for

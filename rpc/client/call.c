@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rpc/bulk/bulk.h"
+#include "rpc/bulk/transfer.h"
 #include "rpc/client/attempt.h"
 #include "rpc/client/bulks.h"
 #include "rpc/client/client.h"
@@ -360,16 +361,21 @@ static void outcome_of_fetched(struct ulrpc_outcome *o, const struct fetch *f)
 	o->fetch = (shard_now(f->shard) - f->since) / NSEC_PER_USEC;
 }
 
-/* Says why a call cannot be sent: it is too long. */
-static void text_too_long(struct ulrpc_outcome *o,
-			  const struct ulrpc_call *call)
+void call_excess(const struct ulrpc_call *call, char *text, size_t size)
 {
 	const struct ulrpc_client *c = call->client;
+	unsigned int sealed = bulks_sealed(call);
 
-	snprintf(o->text, sizeof(o->text),
-		 "a request of %u bytes is too long: the service takes up to "
-		 "%u, in messages of up to %u bytes",
-		 call->length, c->request_max, c->message_max);
+	if (sealed > TRANSFERS_SEALED_MAX)
+		snprintf(text, size,
+			 "bulk of %u segments is too much: with seals a call "
+			 "may have up to %u",
+			 sealed, TRANSFERS_SEALED_MAX);
+	else
+		snprintf(text, size,
+			 "a request of %u bytes is too long: the service takes "
+			 "up to %u, in messages of up to %u bytes",
+			 call->length, c->request_max, c->message_max);
 }
 
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
@@ -385,7 +391,7 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 	if (call->fsm.state == CALL_FETCH)
 		outcome_of_fetched(&o, call->fetch);
 	if (cause == ULRPC_CAUSE_BAD_REQUEST)
-		text_too_long(&o, call);
+		call_excess(call, o.text, sizeof(o.text));
 	if (cause == ULRPC_CAUSE_REFUSED)
 		client_refusal(call->client, o.text, sizeof(o.text));
 	if (call->slot != SLOT_NONE)

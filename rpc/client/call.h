@@ -240,6 +240,8 @@ static inline bool call_is_out(const struct ulrpc_call *call)
 /* Ends a call that was not answered. What is known of its execution follows
  * from its state. */
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
+/* Says in @text what of @call is too much to be sent. */
+void call_excess(const struct ulrpc_call *call, char *text, size_t size);
 /* call_fail() for all calls in a list of ulrpc_call.link. */
 void calls_fail(struct list *calls, enum ulrpc_cause cause);
 /* Schedules call_fail() for @call, which is QUEUED. At most once for a call. */

@@ -59,18 +59,6 @@ static int load_cover(struct ulrpc_call *call)
 	return rc > 0 ? 0 : rc ? rc : -EAGAIN;
 }
 
-/* Are there more sealed segments than a call may have? */
-static bool load_is_too_much(const struct load *l,
-			     const struct ulrpc_call *call)
-{
-	const struct wire_segments *s = &l->segments[l->nsegments];
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < call->nbulks; i++)
-		n += s[i].protection ? s[i].n : 0;
-	return n > TRANSFERS_SEALED_MAX;
-}
-
 /* Describes the bulks of @call in l->segments. 0; *@head is how many bytes the
  * call may take in the head of the message; or as load_cover(), or -EMSGSIZE.
  */
@@ -81,14 +69,18 @@ static int load_head(struct load *l, struct ulrpc_call *call, size_t *head)
 			   .list = &l->segments[l->nsegments] },
 		.trace = call_trace_view(call),
 	};
-	int rc = call->nbulks ? load_cover(call) : 0;
+	int rc = 0;
 
+	if (call->nbulks)
+		rc = bulks_sealed(call) > TRANSFERS_SEALED_MAX
+			     ? -EMSGSIZE
+			     : load_cover(call);
 	if (rc)
 		return rc;
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_describe(call->bulks[i], &l->segments[l->nsegments + i]);
 	*head = wire_call_bound(&w);
-	return load_is_too_much(l, call) ? -EMSGSIZE : 0;
+	return 0;
 }
 
 /* Attaches the bulks of @call. */

@@ -376,6 +376,49 @@ Test(bulk_sealed, parts_of_segments_have_a_share)
 	end();
 }
 
+static char logged_excess[256];
+
+static void on_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	(void)arg;
+	if (strstr(line, "too much"))
+		snprintf(logged_excess, sizeof(logged_excess), "%s", line);
+}
+
+/* More segments with seals than the head of a message has room for: the caller,
+ * and the log, hear of what there are too many. */
+Test(bulk_sealed, too_many_segments)
+{
+	static const char says[] = "bulk of 1025 segments is too much: with "
+				   "seals a call may have up to 1024";
+	struct ulrpc_bulk *bulks[5];
+	const struct ulrpc_call_conf conf = { .deadline = 10000000,
+					      .bulks = bulks,
+					      .nbulks = 5 };
+
+	begin(one_rail, ULRPC_FLAVOUR_INTEGRITY);
+	w.m.segment = 100;
+	w.m.length = 20500;
+	w.m.move = MOVE_GET;
+	for (unsigned int i = 0; i < 5; i++)
+		bulks[i] = mover_lend(&w.m, w.g.rpc[CALLER]);
+	lnet_log_set(LNET_LOG_WARN, on_line, NULL);
+	w.call = (struct called){ 0 };
+	cr_assert_eq(ulrpc_call(w.g.client, ulrpc_method("move"), NULL, 0,
+				&conf, on_called, &w.call, NULL),
+		     0);
+	for (unsigned int i = 0; i < 10000 && !w.call.ended; i++)
+		lnet_sim_run(w.g.sim, MSEC);
+	cr_assert_eq(w.call.outcome.cause, ULRPC_CAUSE_BAD_REQUEST);
+	cr_assert(strstr(w.call.outcome.text, says), "%s", w.call.outcome.text);
+	cr_assert(strstr(logged_excess, says), "%s", logged_excess);
+	for (unsigned int i = 0; i < 5; i++)
+		ulrpc_bulk_close(bulks[i], NULL, NULL);
+	w.m.length = LENGTH;
+	end();
+}
+
 /* The generation that the next piece is sealed with. */
 static uint32_t generation(struct piece_key *k)
 {
