@@ -16,13 +16,14 @@
 
 #include "config/control.h"
 
-#define READ_SIZE   65536
-#define TIMEOUT_MAX UINT64_C(86400000) /* ms that connecting may take at most */
+#define READ_SIZE 65536
+/* the longest time, ms, that connecting may take */
+#define TIMEOUT_MAX UINT64_C(86400000)
 
 struct lnet_ctl {
 	int fd;
-	pid_t pid;	    /* of the process that has connected */
-	struct received in; /* an answer, or the beginning of one */
+	pid_t pid;	    /* the process that has connected */
+	struct received in; /* what was received: an answer, or its beginning */
 };
 
 /* Milliseconds of a clock that does not jump. */
@@ -198,7 +199,7 @@ int lnet_ctl_request(struct lnet_ctl *ctl, const char *request,
 
 	if (strlen(request) + strlen("\n" DOCUMENT_END) > REQUEST_MAX)
 		return -EMSGSIZE;
-	/* The answer would be for the parent. */
+	/* In a child of fork(): the answer would reach the parent. */
 	if (ctl->pid != getpid())
 		return -ESHUTDOWN;
 	if (timeout)
@@ -252,7 +253,8 @@ static void print_output(const struct tree *output, FILE *out)
 
 	while ((t = list_next(output, t)))
 		if (t->key && !strcmp(t->key, "text") && tree_is_text(t))
-			fputs(t->text, out); /* no YAML: printed as it is */
+			/* a text that is no YAML: printed as it is */
+			fputs(t->text, out);
 		else if (t->key)
 			tree_emit_pair(t, output_style(t->key), out);
 }
@@ -281,7 +283,7 @@ static void print_notes(const struct tree *notes, FILE *err)
 
 	while ((t = list_next(notes, t))) {
 		fputs("# ", err);
-		/* One line, whatever the text contains. */
+		/* Control characters, such as ends of lines, become '?'. */
 		for (const char *c = t->text; *c; c++)
 			fputc((unsigned char)*c < ' ' ? '?' : *c, err);
 		fputc('\n', err);

@@ -3,8 +3,8 @@
  * The control socket of a node, which takes requests and sends answers. Each
  * user, as the system tells it, has a share of the connections and of the
  * memory, so that a user with many clients, long requests or long answers
- * leaves room for others. Nobody gets access to the socket's file who is not to
- * have it, not even while the file is being made.
+ * leaves room for others. A user who must not use the socket cannot open its
+ * file at any time, not even while the file is being made.
  */
 #ifndef CONFIG_CONTROL_H
 #define CONFIG_CONTROL_H
@@ -23,8 +23,8 @@ struct received {
 	size_t line; /* where the line at @seen begins */
 };
 
-/* The length of the first document in @r, with the document's last line, which
- * begins at r->line; 0: the document is not complete. */
+/* Returns the length of the first document in @r, including its last line,
+ * which begins at r->line; 0: the document is not complete. */
 size_t document_length(struct received *r);
 
 /* As lnet_control_request(), but cancel_now(@cancel) ends its waiting. */

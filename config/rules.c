@@ -12,7 +12,8 @@
 #include "ulnet/control.h"
 #include "ulnet/service.h"
 
-/* What is made: all of it is in one block, which its user frees. */
+/* What is being made: rules, groups, lists and texts are in one block, which
+ * its user frees. */
 struct reading {
 	const struct tree *section;
 	char *why;
@@ -38,8 +39,8 @@ static __attribute__((format(printf, 3, 4))) int wrong(const struct reading *r,
 	return -EINVAL;
 }
 
-/* Is @t a mapping with no other keys than @keys? Each has to have a value: a
- * key without one would let in all. */
+/* Is @t a mapping with no other keys than @keys? Each key must have a value,
+ * since a rule with an empty key would let in all. */
 static int keys_check(const struct reading *r, const struct tree *t,
 		      const char *what, const char *const *keys)
 {

@@ -37,9 +37,11 @@
 #define GROUP_SIZE  65536 /* bytes for getgrnam_r() */
 #define CLIENTS_MAX 16
 #define READ_SIZE   65536
-#define POLL_MAX    UINT64_C(3600000000) /* us of one lnet_poll() */
-#define PAUSE	    100 /* ms, without file descriptors or memory */
-#define TIMEOUT	    UINT64_C(10000000) /* us for a request to arrive */
+#define POLL_MAX    UINT64_C(3600000000) /* us that one lnet_poll() may wait */
+/* ms to wait when file descriptors or memory are lacking */
+#define PAUSE 100
+/* us within which a request must arrive */
+#define TIMEOUT UINT64_C(10000000)
 /* Bytes of the largest buffer. It is larger than any request may be, so that a
  * request that is too long is received, and can be refused. */
 #define ROOM_MAX (REQUEST_MAX + READ_SIZE)
@@ -62,7 +64,7 @@ static const struct {
 };
 
 struct control_socket {
-	int fd; /* listens; -1: closed */
+	int fd; /* the descriptor that listens; -1: closed */
 	char *path;
 	/* Of the file, to tell whether it was replaced: */
 	dev_t dev;
@@ -77,12 +79,17 @@ struct client {
 	struct ucred user;
 
 	/* Under server.lock: */
-	struct list link;	/* server.clients or .ended */
-	uint64_t last_activity; /* server.activity when it last did something */
-	bool working;		/* on a request */
-	bool leaving;		/* was dismissed, or has gone by itself */
-	size_t charged[MEMORIES];	  /* bytes, against its user's share */
-	unsigned int of_user, of_process; /* set by count_clients() */
+	struct list link; /* in server.clients or .ended */
+	/* value of server.activity when the client last did something */
+	uint64_t last_activity;
+	bool working; /* the client works on a request */
+	/* the client was dismissed, or has gone by itself */
+	bool leaving;
+	/* bytes that count in the share of its user */
+	size_t charged[MEMORIES];
+	/* how many clients have the same user, and the same process:
+	 * count_clients() */
+	unsigned int of_user, of_process;
 
 	/* For its own thread: */
 	struct received in; /* a request, and what follows it */
@@ -97,7 +104,7 @@ struct server {
 	int wake; /* eventfd: a client has ended */
 	pthread_t acceptor;
 	unsigned int clients_max;
-	uint64_t timeout;   /* ns */
+	uint64_t timeout;   /* ns: ulnet_control_conf.timeout */
 	atomic_bool polled; /* the thread that stops the server makes the node's
 			     * turns; set before @stop */
 	bool over;	    /* all clients have ended; set in a turn */
@@ -108,14 +115,15 @@ struct server {
 	pthread_mutex_t lock;
 	struct list clients, ended;
 	uint64_t activity;		   /* counts what clients do */
-	size_t charged[MEMORIES];	   /* of all clients */
-	uint64_t next_complaint[MEMORIES]; /* ns: no warning before then */
+	size_t charged[MEMORIES];	   /* sums of client.charged */
+	uint64_t next_complaint[MEMORIES]; /* ns: no warning before that time */
 
 	/* For the acceptor: */
-	struct pollfd *polls;	/* room for those of clients_max clients */
-	unsigned int n;		/* clients, in both lists */
-	bool making_room;	/* a client was dismissed, and has not ended */
-	uint64_t next_shortage; /* ns: no warning before then */
+	struct pollfd *polls; /* room for those of clients_max clients */
+	unsigned int n;	      /* number of clients in both lists */
+	/* a client was dismissed, and has not ended yet */
+	bool making_room;
+	uint64_t next_shortage; /* ns: no warning before that time */
 };
 
 /* As poll(), but tries again after a signal, and, when the kernel has no
@@ -148,8 +156,8 @@ static void client_note_activity(struct client *c, bool working)
 	pthread_mutex_unlock(&c->server->lock);
 }
 
-/* ms until @due, rounded up. If @due is 0, which means never: -1, for poll().
- */
+/* Returns the ms until @due, rounded up; for poll(), -1 if @due is 0, which
+ * means never. */
 static int timeout_ms(uint64_t due, uint64_t now)
 {
 	uint64_t left = due > now ? due - now : 0;
@@ -207,8 +215,8 @@ static bool blank(const char *s, size_t len)
 	return !len;
 }
 
-/* The bytes of @m that all clients of user @uid are charged with. Called with
- * the lock held. */
+/* Returns how many bytes of @m all clients of user @uid are charged with.
+ * Called with the lock held. */
 static size_t user_charged(const struct server *s, uid_t uid, enum memory m)
 {
 	const struct client *c;
@@ -773,8 +781,8 @@ static int socket_make(struct control_socket *s, const struct sockaddr_un *addr,
 {
 	struct stat st;
 
-	/* With a copy a child of fork() would take clients from this node, or
-	 * from the next one. */
+	/* A child of fork() must have no copy of this socket, or it would take
+	 * clients of this node, or of the next one that uses the path. */
 	fork_hold();
 	s->fd = fork_fd_made(
 		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -10,7 +10,7 @@
 struct nets {
 	uint32_t *all;
 	unsigned int n;
-	bool failed; /* no memory */
+	bool failed; /* there was no memory */
 };
 
 struct drawing {
@@ -109,7 +109,8 @@ static int dot_nis(struct drawing *d)
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* Links a NID with its net; @before: the NID is drawn to the left of it. */
+/* Links a NID with its net. @before: the NID is drawn to the left of the net.
+ */
 static void link_net(struct drawing *d, const char *what,
 		     const struct ulnet_nid *nid, bool before)
 {
@@ -212,7 +213,7 @@ int dot_print(FILE *out, struct lnet *node, unsigned int peers)
 
 	if (rc)
 		return rc;
-	(void)peers; /* all are drawn */
+	(void)peers; /* all peers are drawn */
 	d.nroutes = routes_read(node, &d.routes);
 	rc = d.nroutes < 0 ? d.nroutes : dot_draw(&d);
 	peer_list_free(&d.peers);

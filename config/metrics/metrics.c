@@ -19,13 +19,16 @@ enum kind { U64, U32, I64, I32, BOOL, NS, DOWN };
  * Rows with the same name, which follow each other, are one metric with several
  * labels. */
 struct metric {
-	const char *name;  /* without "ulnet_ni_" or another prefix */
-	const char *type;  /* as Prometheus calls it */
-	const char *help;  /* NULL: that of the row before */
-	const char *label; /* of this row, or NULL */
+	/* name of the metric, without "ulnet_ni_" or another prefix */
+	const char *name;
+	const char *type; /* type of the metric, as Prometheus calls it */
+	/* text about the metric; NULL: that of the row before */
+	const char *help;
+	const char *label; /* label of this row; NULL: none */
 	size_t at;	   /* offset of the field */
-	enum kind kind;	   /* its type; NS: uint64_t, printed as seconds; DOWN:
-			    * const char *, 1 if it is "down" */
+	/* type of the field; NS: uint64_t, printed as seconds; DOWN: const char
+	 * *, printed as 1 if it is "down" */
+	enum kind kind;
 };
 
 /* clang-format off */
@@ -198,7 +201,7 @@ struct group {
 	const char *prefix;
 	const struct metric *metrics;
 	size_t nmetrics;
-	size_t size; /* of a structure */
+	size_t size; /* bytes of a structure */
 	void (*labels)(FILE *out, const void *info);
 };
 

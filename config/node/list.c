@@ -52,7 +52,8 @@ int peer_list_read(struct lnet *node, struct peer_list *list)
 		n = lnet_peers(node, infos, (unsigned int)room);
 		if (n <= room)
 			break;
-		/* Peers may be added until they are read again. */
+		/* Room for peers that are added between counting and reading.
+		 */
 		room = n + n / 4;
 	}
 	if (n < 0) {

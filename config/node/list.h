@@ -31,10 +31,11 @@ unsigned int peer_list_find(const struct peer_list *list,
 			    const struct ulnet_nid *nid,
 			    const struct ulnet_peer_info **infos_p);
 
-/* The index of the first NI whose peer's primary NID is not below @primary. */
+/* Returns the index of the first NI whose peer's primary NID is not below
+ * @primary. */
 unsigned int peer_list_seek(const struct peer_list *list,
 			    const struct ulnet_nid *primary);
-/* How many NIs, from number @i on, are of the same peer. */
+/* Returns how many NIs, from number @i on, are of the same peer. */
 unsigned int peer_list_span(const struct peer_list *list, unsigned int i);
 
 /* Is @nid a NID of this node? */

@@ -56,7 +56,7 @@ void debug_recovery(struct request *r)
 	if (scope_bool(&r->scope, tree_get(r->args, "local"), &local) ||
 	    scope_bool(&r->scope, tree_get(r->args, "peer"), &peer))
 		return;
-	/* Without either argument both are shown. */
+	/* Without "local" and "peer" both kinds are shown. */
 	if (local || !peer)
 		rc = debug_recovery_of_nis(node, out);
 	if (!rc && (peer || !local))
@@ -166,7 +166,7 @@ void debug_cpt_of_nid(struct request *r)
 
 /* ---- path show ---- */
 
-#define CANDIDATES_MIN 16 /* how many there is room for at first */
+#define CANDIDATES_MIN 16 /* room for candidates at first */
 
 /* The criterion by which a candidate was not chosen, or another reason. */
 static const char *const whys[LNET_PATH_WHY_COUNT] = {

@@ -234,7 +234,7 @@ static void show_pattern(struct tree *out, const char *key,
 
 	if (lnet_nid_is_any(nid)) {
 		tree_text(out, key, TREE_DOUBLE, "*");
-	} else if (lnet_nid_eq(nid, &all)) { /* all of a net, as it was given */
+	} else if (lnet_nid_eq(nid, &all)) { /* all NIDs of a net */
 		lnet_net_format(net, text + 2, sizeof(text) - 2);
 		tree_text(out, key, TREE_DOUBLE, text);
 	} else {

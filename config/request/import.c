@@ -11,7 +11,7 @@ struct import {
 	struct request *request;
 	enum import_mode mode;
 	bool ignore_errors;
-	const char *text; /* the file */
+	const char *text; /* the text of the file */
 	bool has_rpc;	  /* there is a section "rpc" */
 	struct rules rules;
 	struct plan plan;
@@ -276,8 +276,9 @@ static int import_keys(struct import *im, struct scope *s,
 	return rc;
 }
 
-/* A node without a network gets its rules first, so that nobody calls it
- * before. Others get them when all else could be done. */
+/* Carries out what was planned, and gives the section "rpc" to the program. A
+ * node without a network gets these rules first, so that nobody calls it
+ * without them; any other node gets them last, if all else could be done. */
 static int import_end(struct import *im, const struct scope *s)
 {
 	bool done = im->mode == IMPORT_EXEC || im->ignore_errors;
@@ -377,7 +378,8 @@ void import_request(struct request *r)
 			      "mode: add, del, show or exec is expected");
 		return;
 	}
-	/* Without a turn, because pings and discoveries take long. */
+	/* This mode does not take the turn to change the node, because pings
+	 * and discoveries take long. */
 	if (i == IMPORT_EXEC) {
 		(void)import_text(r, text, IMPORT_EXEC, ignore_errors);
 		return;

@@ -7,9 +7,9 @@
 
 #include "config/request/request.h"
 
-#define NIDS_MAX	 1024		  /* in one request */
-#define POLL_US		 UINT64_C(100000) /* of one lnet_poll() */
-#define PING_TIMEOUT	 1		  /* s, by default */
+#define NIDS_MAX	 1024		  /* NIDs in one request */
+#define POLL_US		 UINT64_C(100000) /* us that one lnet_poll() may wait */
+#define PING_TIMEOUT	 1		  /* s for each NID, by default */
 #define DISCOVER_TIMEOUT 30
 #define TIMEOUT_MAX	 3600
 
@@ -18,16 +18,17 @@ struct inquiry {
 	enum inquiry_kind kind;
 	const struct tree *nids; /* a list of texts */
 	uint64_t timeout;	 /* us, for each NID */
-	/* PING: from which NI; ANY: from any of them */
+	/* PING: the NI to ping from; ANY: any NI */
 	struct ulnet_nid source;
-	bool force; /* DISCOVER: even peers that are up to date */
+	bool force; /* DISCOVER: discovers even peers that are up to date */
 };
 
 /* A ping or a discovery of one NID. */
 struct question {
 	struct inquiries *of;
-	const char
-		*text; /* the NID as it was given; borrowed; of a range: name */
+	/* the NID as it was given, borrowed from the request; if it is one of a
+	 * range that was given: @name */
+	const char *text;
 	char name[LNET_NIDSTR_SIZE];
 	struct ulnet_nid nid;
 	bool ended;
@@ -38,8 +39,8 @@ struct question {
 };
 
 /* All pings, or all discoveries, of one request. The thread that waits for them
- * has a reference, and so has each that was started and has not ended: some end
- * only after the waiting is over. */
+ * has a reference, and so has each ping or discovery that was started and has
+ * not ended: some end only after the waiting is over. */
 struct inquiries {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -97,7 +98,8 @@ static void inquiries_cancel(void *arg)
 
 /* ---- asking ---- */
 
-/* With room for NIDS_MAX questions, of which there are none yet. */
+/* Makes inquiries without a question, and with room for NIDS_MAX. Returns a
+ * reference, or NULL: no memory. */
 static struct inquiries *inquiries_new(void)
 {
 	struct inquiries *p =
@@ -285,8 +287,8 @@ static int question_status(const struct inquiries *p,
 	return p->canceled ? -ECANCELED : -ETIMEDOUT;
 }
 
-/* Why @text is no NID. Users try names of hosts, which are not looked up: a NID
- * has to be the same for everybody, at any time. */
+/* Returns why @text is no NID. Users try names of hosts, which are not looked
+ * up: a NID has to be the same for everybody, at any time. */
 static const char *question_no_nid(const char *text)
 {
 	const char *at = strchr(text, '@');

@@ -26,7 +26,7 @@ void cancel_fini(struct cancel *c);
 /* May be called by any thread. Ends at once the wait of the owner that is under
  * way, and all later ones. */
 void cancel_now(struct cancel *c);
-/* Is the owner to stop? NULL @c: never. */
+/* Must the owner stop? If @c is NULL: never. */
 static inline bool cancel_is_due(struct cancel *c)
 {
 	return c && atomic_load(&c->canceled);

@@ -20,9 +20,9 @@ static const char *const ni_keys[] = {
 	"nid", "interfaces",  "tunables", "lnd tunables",
 	"CPT", "tcp bonding", "seq_no",	  NULL,
 };
-/* Where the first kernel nodes with such files have the keys of one NI: in the
- * item of its net. With "pattern" the item is a rule for some hosts, and "intf"
- * its interface (seed 002). */
+/* Keys that an item of "net" has beside the net in files of old kernel nodes:
+ * those of one NI. With "pattern" the item is a rule for some hosts, and "intf"
+ * is the interface that the rule adds. */
 static const char *const flat_keys[] = {
 	"interfaces", "tunables", "lnd tunables", "CPT",
 	"nid",	      "intf",	  "pattern",	  NULL,
@@ -42,8 +42,8 @@ static int own_net(const struct scope *s, const struct tree *t, uint32_t *net_p)
 
 /* ---- CPTs ---- */
 
-/* Checks @text, a list of CPTs. One that lacks a CPT of the node is noted,
- * since it has no effect. */
+/* Checks @text, a list of CPTs. A list that lacks a CPT of the node has no
+ * effect, which is noted. */
 static int check_cpts(struct lnet *node, const struct scope *s,
 		      const struct tree *t, const char *text)
 {
@@ -116,9 +116,10 @@ static int set_peer_timeout(const struct scope *s, const struct tree *t,
 	return rc;
 }
 
-/* The tunables of LNet itself. Each door reads them by this table, and those of
- * LNDs by set_lnd_tunable(): the arguments of "net add" and "tunables" there;
- * "tunables" and "lnd tunables" of NIs, and of items of "ip2nets". */
+/* The tunables of LNet itself. This table, and set_lnd_tunable() for the
+ * tunables of LNDs, serve all that has tunables: the arguments of "net add",
+ * and its argument "tunables"; "tunables" and "lnd tunables" of NIs in files,
+ * and of items of "ip2nets". */
 static const struct net_tunable {
 	const char *name;
 	int (*read)(const struct scope *s, const struct tree *t, uint32_t max,
@@ -318,8 +319,8 @@ struct nis {
 	struct plan *plan;
 	const struct scope *scope;
 	bool add;
-	/* of each NI, without its interface; if NIs are deleted, only the net
-	 * in it counts */
+	/* what the NIs have in common: all but the interface; if NIs are
+	 * deleted, only the net counts */
 	struct ni_spec spec;
 };
 
@@ -418,14 +419,14 @@ static const char *const rule_keys[] = {
 	"net-spec",	"interfaces", "ip-range", "tunables",
 	"lnd tunables", "CPT",	      "seq_no",	  NULL,
 };
-/* the same of a net with a pattern */
+/* keys of an item of "net" with a pattern, which is such a rule, too */
 static const char *const pattern_keys[] = {
 	"net",	    "net type",	    "intf", "interfaces", "pattern",
 	"tunables", "lnd tunables", "CPT",  "seq_no",	  NULL,
 };
 
-/* Has an item before the one that began when there were @before nets chosen
- * @net? */
+/* Has an earlier item chosen @net? @before: how many nets were chosen when the
+ * present item began. */
 static bool net_has_come(const struct rules *rules, unsigned int before,
 			 uint32_t net)
 {
@@ -533,7 +534,8 @@ static int ip2nets_args(struct plan *plan, const struct scope *s,
 		       : rc;
 }
 
-/* The child of @item with @key, or else with the key that is older. */
+/* Returns the child of @item with @key, or, if there is none, the child with
+ * the older name of that key. */
 static const struct tree *either(const struct tree *item, const char *key,
 				 const char *older)
 {
@@ -542,7 +544,7 @@ static const struct tree *either(const struct tree *item, const char *key,
 	return t ? t : tree_get(item, older);
 }
 
-/* Writes the texts of @list to @out, with @between between them. */
+/* Writes the texts of @list to @out, separated by @between. */
 static int put_texts(const struct scope *s, const struct tree *list,
 		     const char *between, FILE *out)
 {

@@ -116,7 +116,8 @@ int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
 	bool single = false, locked = false;
 	int rc = scope_keys(s, args, add ? add_keys : del_keys);
 
-	/* Discovery changes no NID of an added peer in any case. */
+	/* The value of "lock_prim" has no effect: discovery never changes the
+	 * NIDs of a peer that was added. */
 	if (!rc)
 		rc = scope_bool(s, tree_get(args, "lock_prim"), &locked);
 	if (!rc)
@@ -135,7 +136,7 @@ int peer_item(struct plan *plan, const struct scope *s, const struct tree *item,
 	      bool add)
 {
 	const struct tree *primary = tree_get(item, "primary nid");
-	/* "nids" has them all, the primary one first (seed 002). */
+	/* The list "nids" has all NIDs, the primary one first. */
 	const struct tree *const lists[2] = { tree_get(item, "peer ni"),
 					      tree_get(item, "nids") };
 	int64_t state = STATE_CONFIGURED;
@@ -156,15 +157,15 @@ int peer_item(struct plan *plan, const struct scope *s, const struct tree *item,
 		return rc;
 	c->multi_rail = multi;
 	c->may_be_us = true;
-	/* A file lists all NIDs of a peer (seed 002); without a list it says
-	 * nothing of them. */
+	/* The lists of a file are complete: they have all NIDs of the peer.
+	 * Without a list the file says nothing of its other NIDs. */
 	c->whole = lists[0] || lists[1];
 	/* Checked now, because the same file may delete the NI first. */
 	if (!add && nid_is_ours(plan->node, &c->nids[0]))
 		c->kind = PEER_STAYS_US;
 	if (state & STATE_CONFIGURED)
 		return plan_peer(plan, s, item, c);
-	/* A peer that was learned is no configuration. */
+	/* A peer that was only learned is no configuration. */
 	free(c);
 	return 0;
 }

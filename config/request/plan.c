@@ -18,21 +18,24 @@ struct step {
 	enum step_kind kind;
 	/* NI, FAULT, ROUTE, POLICY: to add (true), or to delete */
 	bool add;
-	struct scope scope; /* for errors; its trees are borrowed */
+	struct scope scope; /* where errors go; borrows trees */
 	const struct tree *at;
-	/* of the NI to be added; or of the deleted NI, which may be restored */
+	/* the NI to be added; or the deleted NI, which may be restored */
 	struct ni_spec spec;
-	struct ulnet_nid nid;	  /* of the NI that was added or is deleted */
-	const char *ni_why;	  /* why it was not added; constant, or NULL */
-	struct peer_change *peer; /* owned */
-	/* if rules are deleted, only its kind, source and destination count */
+	/* NID of the NI that was added, or that is deleted */
+	struct ulnet_nid nid;
+	/* why the NI was not added: constant text, or NULL */
+	const char *ni_why;
+	struct peer_change *peer; /* owned by the step */
+	/* to delete rules, only its kind, source and destination count */
 	struct ulnet_fault fault;
 	struct ulnet_route route;
 	struct ulnet_routing routing, routing_old;
-	struct ulnet_policy *policy; /* owned */
+	struct ulnet_policy *policy; /* owned by the step */
 	uint32_t id; /* POLICY to add: its id, or LNET_POLICY_LAST */
-	struct ulnet_text_error why; /* POLICY: what is wrong with it */
-	const char *setting;	     /* constant text */
+	struct ulnet_text_error why; /* POLICY: what is wrong with the policy */
+	/* SET: name of the setting, constant text */
+	const char *setting;
 	int64_t value, old;
 	bool deferred; /* SET: was moved to the end of the plan */
 };
@@ -216,7 +219,8 @@ static int plan_read_routes(struct plan *plan)
 	return 0;
 }
 
-/* Fills in hops and priority of a route that is deleted, to undo that. */
+/* Fills in the hops and the priority of a route that is to be deleted, so that
+ * it can be restored. */
 static int route_remember(struct plan *plan, struct ulnet_route *route)
 {
 	const struct ulnet_route *had;

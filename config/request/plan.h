@@ -49,7 +49,7 @@ struct peer_change {
 	/* ADD: it is no error if the peer is this node, because kernel nodes
 	 * list themselves among their peers */
 	bool may_be_us;
-	unsigned int at; /* which of nids failed */
+	unsigned int at; /* index in nids[] of the NID that failed */
 	/* The NIs that the peer had before, borrowed from the plan; nbefore is
 	 * 0 if the peer was not configured. */
 	const struct ulnet_peer_info *before;
@@ -72,12 +72,13 @@ struct plan {
 	struct setting_list settings;
 	struct ulnet_fault_info *faults; /* NULL: not read */
 	int nfaults;
-	struct ulnet_route *routes; /* by gateway and net; NULL: not read */
+	/* sorted by gateway and net; NULL: not read */
+	struct ulnet_route *routes;
 	unsigned int nroutes;
 	struct ulnet_policy *policies; /* NULL: not read */
 	int npolicies;
 	bool policies_restored;
-	const char *log; /* levels; NULL: they stay */
+	const char *log; /* levels that the log gets; NULL: they stay */
 	char log_old[LNET_LOG_LEVELS];
 };
 
@@ -106,17 +107,17 @@ int plan_route(struct plan *plan, const struct scope *s, const struct tree *at,
  * LNET_BUFFER_KINDS, whether the node routes. */
 int plan_routing(struct plan *plan, const struct scope *s,
 		 const struct tree *at, unsigned int kind, uint32_t value);
-/* Plans that the policy is added as @id (@add), or gives the policy with its
- * patterns its priority; or that the policy that is exactly like it is deleted.
- */
+/* Plans that the policy is added as @id, or, if the node has one with the same
+ * patterns, that this one gets the priority of @policy (@add); or that the
+ * policy that is exactly like @policy is deleted. */
 int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
 		const struct ulnet_policy *policy, uint32_t id, bool add);
 /* Reads the node's settings into plan->settings. */
 int plan_need_settings(struct plan *plan, const struct scope *s);
 /* Will the setting @name have a value other than 0 once the plan is done? */
 bool plan_setting_is_on(struct plan *plan, const char *name);
-/* Plans that the log of the process has the levels of @text, which was checked;
- * borrowed until the plan was run. */
+/* Plans that the log of the process gets the levels in @text, which was
+ * checked, and which is borrowed until the plan was run. */
 #define PLAN_LOG "log"
 int plan_log(struct plan *plan, const struct scope *s, const struct tree *at,
 	     const char *text);

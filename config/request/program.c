@@ -5,22 +5,22 @@
 #include "config/request/request.h"
 #include "ulnet/loop.h"
 
-#define POLL_MAX UINT64_C(3600000000) /* us of one lnet_poll() */
+#define POLL_MAX UINT64_C(3600000000) /* us that one lnet_poll() may wait */
 
 struct program {
 	struct lnet_control *control;
-	struct list link; /* lnet_control.programs */
+	struct list link; /* in lnet_control.programs */
 	lnet_control_fn fn;
 	void (*gone)(void *arg);
 	void *arg;
 
 	/* Under programs_lock: */
-	unsigned int running;	/* requests that run it */
-	bool deleted;		/* is not in the list any more */
-	bool idle;		/* deleted, and no request runs it */
+	unsigned int running;	/* number of requests that run the command */
+	bool deleted;		/* the command is not in the list any more */
+	bool idle;		/* it is deleted, and no request runs it */
 	struct ulnet_work work; /* sets idle, in a turn of the node */
 
-	char **keys; /* of its arguments; ends with NULL */
+	char **keys; /* keys of its arguments; ends with NULL */
 	char name[LNET_CONTROL_NAME_MAX + 1];
 };
 

@@ -104,7 +104,8 @@ static void lnet_configure(struct request *r)
 	}
 	if (!all || !import_config(r, c->start))
 		c->down = false;
-	else if (large) /* all or nothing */
+	/* Without the configuration, this setting is not changed either. */
+	else if (large)
 		(void)lnet_setting_set(c->node, "large_nids", 0);
 }
 
@@ -196,9 +197,9 @@ static void no_rpc(struct request *r)
 /* ---- the table ---- */
 
 enum {
-	CMD_UNLOCKED = 1,  /* is carried out outside of the turns of changes:
-			    * it reads only, or waits, or takes a turn itself
-			    */
+	/* is carried out outside of the turns to change the node: it reads
+	 * only, or waits, or takes a turn itself */
+	CMD_UNLOCKED = 1,
 	CMD_WHEN_DOWN = 2, /* is also carried out while LNet is down */
 	CMD_PROGRAM = 4,   /* a command of the program's own; fn is called if
 			    * the program has not added it */
@@ -206,13 +207,15 @@ enum {
 
 static const struct command {
 	const char *name;
-	const char *top, *item;	 /* the subject of errors */
-	const char *const *keys; /* of arguments; NULL: the callee checks */
+	const char *top, *item; /* subject of errors: struct subject */
+	/* keys of arguments; NULL: the function that carries it out checks them
+	 */
+	const char *const *keys;
 	unsigned int flags;
 	/* One of fn, show, print and plan carries it out. */
 	request_fn *fn;
 	int (*show)(struct lnet *node, struct tree *out);
-	const char *what; /* "cannot get WHAT"; NULL: the item */
+	const char *what; /* for the error "cannot get WHAT"; NULL: .item */
 	const struct print *print;
 	plan_fn *plan;
 } commands[] = {

@@ -19,17 +19,18 @@ struct server;
 
 /* A node under control. */
 struct lnet_control {
-	struct lnet *node;     /* immutable */
-	struct server *server; /* immutable; NULL: no socket */
+	struct lnet *node;	 /* immutable */
+	struct server *server;	 /* immutable; NULL: no socket */
 	unsigned int generation; /* fork_generation(); immutable */
 	/* protects @busy; held for moments */
 	pthread_mutex_t lock;
 	pthread_cond_t turn; /* broadcast when @busy becomes false */
-	/* Somebody has taken the turn to change the node's configuration,
-	 * @down and @start. What only reads does not wait for its end. */
+	/* Somebody has taken the turn to change the node's configuration, @down
+	 * and @start. Requests that only read do not wait for the turn. */
 	bool busy;
-	atomic_bool down; /* since "lnet unconfigure" */
-	char *start;	  /* file that "lnet configure --all" restores */
+	/* LNet is down, since "lnet unconfigure" */
+	atomic_bool down;
+	char *start; /* file that "lnet configure --all" restores */
 
 	/* protects what follows; held for moments */
 	pthread_mutex_t programs_lock;
@@ -105,7 +106,7 @@ struct rules {
 	bool any;     /* there are items */
 	bool applied; /* one of them is for this host */
 	unsigned int n;
-	uint32_t nets[1024]; /* of items for this host */
+	uint32_t nets[1024]; /* nets of the items for this host */
 };
 /* Adds steps for one item of "ip2nets". Of the items for this host that have
  * the same net, the first counts, as in the text of that name. */
@@ -113,8 +114,8 @@ int ip2nets_item(struct plan *plan, const struct scope *s,
 		 const struct tree *item, bool add,
 		 struct rules *rules) must_check;
 
-/* Add steps: routes_forget() to delete all routes and turn routing off,
- * policies_forget() to delete all policies. */
+/* routes_forget() adds steps that delete all routes and turn routing off;
+ * policies_forget() adds steps that delete all policies. */
 int routes_forget(struct plan *plan, const struct scope *s);
 int policies_forget(struct plan *plan, const struct scope *s);
 

@@ -138,7 +138,7 @@ static int read_route(const struct scope *s, const struct tree *map,
 
 /* ---- commands and files ---- */
 
-#define ROUTES_MAX 4096 /* of one item */
+#define ROUTES_MAX 4096 /* routes of one item */
 
 /* Adds a step for each route of an item. */
 static int plan_routes(struct plan *plan, const struct scope *s,
@@ -220,16 +220,19 @@ static bool nid_is_own(const struct ulnet_nid *nids, int n,
 	return false;
 }
 
-/* Routes of a text that are for a node, and what it is for the others. */
+/* What is chosen from the routes of a text: the routes that @node gets, and
+ * whether it becomes a router. */
 struct choice {
 	struct lnet *node;
-	struct ulnet_nid *nids; /* the node's own */
+	struct ulnet_nid *nids; /* NIDs of the node */
 	int nnids;
-	struct ulnet_route_info *there; /* routes it has, by route_cmp() */
+	/* routes that the node has, sorted by route_cmp() */
+	struct ulnet_route_info *there;
 	int nthere;
 	struct ulnet_route_change *changes;
 	unsigned int n;
-	bool router; /* a route leads through the node itself */
+	/* it becomes a router, since a route of the text leads through it */
+	bool router;
 	lnet_routes_passed_fn passed;
 	void *arg;
 };
@@ -271,8 +274,8 @@ static void choose(struct choice *c, const struct ulnet_route *route)
 		c->changes[c->n++].route = *route;
 }
 
-/* Adds the routes, all or none. Those that come twice, or that somebody has
- * added meanwhile, are passed over, too. */
+/* Adds the routes, all or none. Passes over routes that come twice, or that
+ * somebody has added meanwhile. */
 static int choice_add(struct choice *c)
 {
 	unsigned int failed = 0;
@@ -288,7 +291,8 @@ static int choice_add(struct choice *c)
 	return rc;
 }
 
-/* Makes the node a router, or takes the routes away that were added. */
+/* If the node is to be a router, makes it one; if that fails, deletes the
+ * routes that were added. */
 static int choice_route(struct choice *c)
 {
 	struct ulnet_routing routing;

@@ -36,8 +36,8 @@ static bool setting_is_switch(const struct ulnet_setting *setting,
 		       : !strcmp(name, BONDING) || !strcmp(name, "routing");
 }
 
-/* Can @setting be set to @value? 0; -ENOENT: @setting is NULL; -EPERM: it
- * follows from other settings; -EOPNOTSUPP: it has only one value; -EINVAL:
+/* Can @setting be set to @value? Returns 0; -ENOENT: @setting is NULL; -EPERM:
+ * it follows from other settings; -EOPNOTSUPP: it has only one value; -EINVAL:
  * @value is not in its range. */
 static int setting_check(const struct ulnet_setting *setting, int64_t value)
 {

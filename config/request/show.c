@@ -6,8 +6,8 @@
 
 #include "ulnet/loop.h"
 
-/* Roughly, how many lines an answer may have; how many of them one peer NI
- * takes; and how many with details. */
+/* Roughly: the number of lines that an answer may have; of these, the lines of
+ * one peer NI; and the lines of one peer NI with details. */
 #define LINES_MAX	     1000000
 #define LINES_OF_PEER	     12
 #define LINES_OF_PEER_DETAIL 48
@@ -242,8 +242,8 @@ static bool is_default(const struct ulnet_tunable *t,
 }
 
 /* Shows the NI's timeout: the tunable @t, or, if that is 0 or NULL, the time
- * that follows from settings. But a backup has the 0, because it would fix the
- * time otherwise. */
+ * that follows from settings. But in a backup 0 stays 0: another value would
+ * fix the time. */
 static void show_timeout(const struct ulnet_ni_info *info,
 			 const struct ulnet_tunable *t, const struct show *show,
 			 struct tree *map)
@@ -617,8 +617,8 @@ int show_objects(struct lnet *node, struct tree *out)
 	return MIN(n, 0);
 }
 
-/* The settings of kernel nodes. Their import refuses a file whose "global" has
- * others. */
+/* The settings of kernel nodes, whose import refuses a file if its "global" has
+ * any other setting. */
 static const char *const kernel_settings[] = {
 	"numa_range",
 	"max_interfaces",
@@ -700,8 +700,9 @@ static int show_routes_and_routing(struct lnet *node, const struct show *show,
 	return rc || show->kernel ? rc : show_routing(node, show->backup, out);
 }
 
-/* What only some releases of kernel nodes know comes last, and then what only
- * this implementation knows: who does not know it has read the rest. */
+/* Shows first what only some releases of kernel nodes know, and then what only
+ * this implementation knows. All this comes last, so that a program that stops
+ * at an unknown key has read the rest. */
 static int show_rest(struct lnet *node, const struct show *show,
 		     struct tree *out)
 {

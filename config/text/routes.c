@@ -12,11 +12,12 @@
 #include "ulnet/control.h"
 
 #define ROUTES_MAX 4096 /* nets of an entry, or routes of a text */
-#define WORD_SIZE  128	/* of a net or a gateway, brackets expanded */
+/* bytes of a net or a gateway after the expansion of brackets */
+#define WORD_SIZE 128
 
 /* What has been read so far. */
 struct reader {
-	const char *text; /* all of it */
+	const char *text; /* the whole text */
 	struct ulnet_text_error *err;
 	struct ulnet_route *routes;
 	unsigned int n, room;
@@ -25,7 +26,7 @@ struct reader {
 	unsigned int nnets;
 	bool targets;  /* a net has been read, perhaps a foreign one */
 	uint32_t hops; /* 0: not given */
-	bool gateways; /* one at least has been read */
+	bool gateways; /* a gateway has been read */
 };
 
 /* A part of the text. */
@@ -47,7 +48,8 @@ typedef int (*word_fn)(struct reader *r, const char *at, const char *word);
 struct expansion {
 	struct reader *r;
 	word_fn fn;
-	const char *at, *end; /* of the word with brackets, in the text */
+	/* where the word with brackets begins and ends in the text */
+	const char *at, *end;
 	char word[WORD_SIZE];
 };
 
@@ -233,8 +235,8 @@ static int routes_add_route(struct reader *r, const char *at,
 	return 0;
 }
 
-/* The ':' before the priority of a gateway, or NULL. An IPv6 address has such
- * characters, too, but is followed by '@' and its net. */
+/* Returns the ':' before the priority of a gateway, or NULL. An IPv6 address
+ * has such characters, too, but is followed by '@' and its net. */
 static const char *routes_priority_of(const char *word)
 {
 	const char *at = strchr(word, '@'), *colon;
@@ -356,7 +358,8 @@ static int routes_read_all(struct reader *r)
 	return rc;
 }
 
-/* *@r_p is to be freed, and joined_p, too, its text. */
+/* Makes a reader for the text of @text with joined lines. The caller frees
+ * *@r_p, and *@joined_p, which is that text. Returns 0 or -ENOMEM. */
 static int reader_new(const char *text, struct ulnet_text_error *err,
 		      struct reader **r_p, char **joined_p)
 {

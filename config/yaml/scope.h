@@ -57,9 +57,9 @@ int answer_text(const struct answer *a, size_t max, char **text_p) must_check;
 
 /* ---- reading ---- */
 
-/* Where the functions below add errors, and what these say. Each function takes
- * one thing out of a tree, or adds an error, with the item and its line, to the
- * answer and returns a negative errno. */
+/* Where the functions below add errors, and how the errors look. Each function
+ * takes one thing out of a tree, or adds an error, with the item and its line,
+ * to the answer and returns a negative errno. */
 struct scope {
 	struct answer *answer;
 	struct subject subject;
@@ -71,7 +71,8 @@ struct scope {
 	 * release: unknown keys, unless they seem misspelt, and what has no
 	 * effect are ignored, with a note */
 	bool lenient;
-	unsigned int index; /* of the item in its section, from 1; 0: none */
+	/* number of the item in its section, from 1; 0: none */
+	unsigned int index;
 };
 
 /* Adds an error about @at (NULL: about nothing in the text); returns @rc. */
@@ -100,7 +101,7 @@ int scope_bool(const struct scope *s, const struct tree *t,
  * stand for 1 and 0. */
 int scope_value(const struct scope *s, const struct tree *t, bool words,
 		int64_t *value_p) must_check;
-/* The same, without an error in the answer. */
+/* As scope_value(), without an error in the answer. */
 bool scope_is_value(const struct tree *t, bool words,
 		    int64_t *value_p) must_check;
 
@@ -130,8 +131,8 @@ int scope_unknown(const struct scope *s, const struct tree *t, const char *what,
  * sequence of one. Returns the value after @prev, or the first if @prev is
  * NULL. NULL: there are no more, or @list is NULL. */
 const struct tree *list_next(const struct tree *list, const struct tree *prev);
-/* The same for @list of mappings, of which one alone needs no sequence around
- * it: a mapping is an item itself, unless its keys are numbers ("0: {...}"). */
+/* As list_next(), for a list of mappings. A single mapping needs no sequence
+ * around it: it is an item itself, unless its keys are numbers ("0: {...}"). */
 const struct tree *items_next(const struct tree *list, const struct tree *prev);
 
 #endif

@@ -19,7 +19,8 @@ struct chunk {
 };
 
 struct doc {
-	struct chunk *chunks; /* the one that is filled comes first */
+	/* list of chunks; the one that is being filled comes first */
+	struct chunk *chunks;
 	struct tree *root;
 	bool failed;
 };
@@ -261,7 +262,7 @@ struct parse {
 	bool started; /* a document has begun */
 	bool ended;
 	bool has_key;
-	char key[TREE_KEY_SIZE]; /* of the next value */
+	char key[TREE_KEY_SIZE]; /* key of the next value */
 };
 
 static int fail_at(struct parse *p, const yaml_mark_t *mark, int rc,
@@ -505,8 +506,8 @@ static bool printable(const char *text)
 	return true;
 }
 
-/* Decodes the code point at @s and sets *@len to how many bytes it has; 0: it
- * is not UTF-8. */
+/* Decodes the character at @s. Sets *@len to its number of bytes; 0: it is not
+ * UTF-8. */
 static uint32_t utf8(const unsigned char *s, size_t *len)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };

@@ -42,10 +42,10 @@ struct tree {
 
 /* ---- documents ---- */
 
-/* NULL: no memory. */
+/* Makes an empty document. NULL: no memory. */
 struct doc *doc_new(void) must_check;
 void doc_free(struct doc *doc);
-/* NULL: there is none yet. */
+/* Returns the root. NULL: there is none yet. */
 struct tree *doc_root(const struct doc *doc);
 /* Makes the root; its text is @text, or "" if that is NULL. Returns NULL: no
  * memory. */
@@ -71,7 +71,7 @@ struct tree *tree_uint(struct tree *parent, const char *key, uint64_t value);
 /* TREE_PLAIN becomes TREE_DOUBLE if YAML would take @text for null. */
 struct tree *tree_text(struct tree *parent, const char *key,
 		       enum tree_form form, const char *text);
-/* A copy of @t and all its children. */
+/* Adds a copy of @t and all its children. */
 struct tree *tree_copy(struct tree *parent, const char *key,
 		       const struct tree *t);
 
@@ -95,7 +95,7 @@ struct tree_limits {
 	unsigned int depth; /* at most TREE_DEPTH_MAX */
 };
 #define TREE_DEPTH_MAX 32
-#define TREE_KEYS_MAX  1024 /* of one mapping */
+#define TREE_KEYS_MAX  1024 /* children of one mapping */
 #define TREE_KEY_SIZE  128  /* bytes of a key */
 
 struct tree_error {

@@ -62,11 +62,11 @@ ULNET_EXPORT int lnet_routes_add(struct lnet *node,
 struct lnet_control;
 
 struct ulnet_control_conf {
-	const char *path; /* of the UNIX socket; NULL: no socket */
+	const char *path; /* where the UNIX socket is; NULL: no socket */
 	/* name or number of a group whose members may use the socket, too (mode
 	 * 0660); NULL: only the owner may (0600) */
 	const char *group;
-	unsigned int clients_max; /* at the same time; 0 = 16 */
+	unsigned int clients_max; /* clients at the same time; 0 = 16 */
 	/* us that a request may take from its first byte to its last, and that
 	 * an answer may stay without progress; 0 = 10 s */
 	uint64_t timeout;
@@ -98,8 +98,8 @@ ULNET_EXPORT int lnet_control_request(struct lnet_control *control,
  * Sets the configuration that "lnet configure: {all: true}" restores after
  * "lnet unconfigure": @config, YAML as in lnet.conf(5), which is copied now,
  * and read only when it is restored; or, with NULL, the node's present
- * configuration. Without this call it is the configuration at the time of
- * lnet_control_start(). -ENOMEM.
+ * configuration. If this function was never called, that request restores the
+ * configuration at the time of lnet_control_start(). -ENOMEM.
  */
 ULNET_EXPORT int lnet_control_remember(struct lnet_control *control,
 				       const char *config);
@@ -142,9 +142,9 @@ ULNET_EXPORT int lnet_control_del(struct lnet_control *control,
 
 /*
  * For use in fn: get the argument @key as a number in [@min, @max], or as a
- * text, which is borrowed until fn returns. Return 0; if there is no such
- * argument, they leave the result alone. -EINVAL: the argument is wrong; the
- * answer says why, and fn must return -EINVAL.
+ * text, which is borrowed until fn returns. Both return 0 also if there is no
+ * such argument, and then leave *@value_p or *@text_p alone. -EINVAL: the
+ * argument is wrong; the answer says why, and fn must return -EINVAL.
  */
 ULNET_EXPORT int lnet_control_number(struct lnet_control_call *call,
 				     const char *key, int64_t min, int64_t max,
@@ -163,10 +163,10 @@ ULNET_EXPORT int lnet_control_fail(struct lnet_control_call *call, int rc,
 struct ulrpc_rules_conf; /* ulnet/service.h */
 
 /*
- * Reads the section "rpc" of a file as lnet.conf(5): rules for
- * ulrpc_rules_new(3). *@conf_p is one block, to be freed with free(). On error
- * @why, of @size bytes, gets a sentence that names the line. -ENOENT: there is
- * no such section; -EINVAL; -EMSGSIZE; -ENOMEM. Any thread.
+ * Reads the section "rpc" of @text, the content of a file as in lnet.conf(5):
+ * rules for ulrpc_rules_new(3). *@conf_p is one block, to be freed with free().
+ * On error @why, of @size bytes, gets a sentence that names the line. -ENOENT:
+ * there is no such section; -EINVAL; -EMSGSIZE; -ENOMEM. Any thread.
  */
 ULNET_EXPORT int lnet_rules_parse(const char *text,
 				  struct ulrpc_rules_conf **conf_p, char *why,
@@ -210,10 +210,11 @@ ULNET_EXPORT int lnet_ctl_print(const char *answer, FILE *out, FILE *err,
 
 /* ---- the service manager: lnet_notify(3) ---- */
 
-/* Tells the service manager that has started this process @state, lines such as
- * "READY=1\n", as sd_notify(3) does: by a datagram to the socket in
- * $NOTIFY_SOCKET. Without that variable, nothing is told. Any thread.
- * -EAFNOSUPPORT: an unknown kind of socket; -ENAMETOOLONG; -errno. */
+/* Sends @state, lines such as "READY=1
+ * ", to the service manager that has started this process, as sd_notify(3)
+ * does: by a datagram to the socket in $NOTIFY_SOCKET. Without that variable
+ * nothing is sent, and 0 is returned. Any thread. -EAFNOSUPPORT: an unknown
+ * kind of socket; -ENAMETOOLONG; -errno. */
 ULNET_EXPORT int lnet_notify(const char *state);
 
 #ifdef __cplusplus

@@ -13,7 +13,8 @@ extern "C" {
 #endif
 
 enum ulnet_fault_kind {
-	/* a received message is dropped; with .causes: as LNET_FAULT_ERROR */
+	/* a received message is dropped; if .causes is set, a message is not
+	 * sent, as with LNET_FAULT_ERROR */
 	LNET_FAULT_DROP,
 	/* a message, received or to be sent, waits for .latency */
 	LNET_FAULT_DELAY,

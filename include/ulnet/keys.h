@@ -23,32 +23,35 @@ struct ulrpc_keys_conf {
 	/* PEM: the certificate of this node, and those between it and the
 	 * authority */
 	const char *certificate;
-	const char *key;       /* PEM: the private key of the certificate */
-	const char *authority; /* PEM: whose certificates are believed */
-	const char *revoked;   /* PEM: what the authorities have revoked */
-	/* a line "NAME HEX" for each key of 32 bytes that all of a cluster
-	 * have; the first one is shown, and all are believed */
+	const char *key; /* PEM: the private key of the certificate */
+	/* PEM: the authorities whose certificates are believed */
+	const char *authority;
+	/* PEM: lists of the certificates that the authorities have revoked */
+	const char *revoked;
+	/* lines "NAME HEX", one for each key of 32 bytes that all nodes of a
+	 * cluster have; this node shows the first key, and believes all */
 	const char *cluster;
 };
 
 /*
- * Reads keys from files, which may change or go afterwards. The caller owes
- * ulrpc_keys_put(). On error @why, of @size bytes, gets a sentence that names
- * the file. -EACCES: users other than this one can read a file with a key in
- * it; -EINVAL: a file is not what it should be; -EKEYEXPIRED: the certificate
- * is not valid any more, or yet; -EOPNOTSUPP: this was built without TLS;
- * -ENOMEM; what open(2) returns. Not on a node's thread, as files may be slow.
+ * Reads keys from files, which may change or go afterwards. *@keys_p is a
+ * reference, which the caller must give back with ulrpc_keys_put(). On error
+ * @why, of @size bytes, gets a sentence that names the file. -EACCES: other
+ * users can read a file with a key in it; -EINVAL: a file is not what it should
+ * be; -EKEYEXPIRED: the certificate is not valid any more, or not yet;
+ * -EOPNOTSUPP: the library was built without TLS; -ENOMEM; errors of open(2).
+ * Must not be called on a node's thread, as files may be slow.
  */
 ULNET_EXPORT int ulrpc_keys_load(const struct ulrpc_keys_conf *conf,
 				 struct ulrpc_keys **keys_p, char *why,
 				 size_t size);
 /* NULL is fine. */
 ULNET_EXPORT void ulrpc_keys_put(struct ulrpc_keys *keys);
-/* From now on handshakes of @rpc begin with @keys, to which it takes a
+/* From now on handshakes of @rpc begin with @keys, to which @rpc takes a
  * reference of its own. Connections that exist go on, but soon end if @keys do
- * not believe the peer: its certificate was revoked, or has ended, or its
- * authority, or its cluster's key, is not among them. -ENOKEY: RPC was opened
- * without keys. Never waits. */
+ * not believe the peer: if its certificate was revoked or has ended, or if
+ * neither the authority of its certificate nor its cluster's key is in @keys.
+ * -ENOKEY: RPC was opened without keys. Never waits. */
 ULNET_EXPORT int ulrpc_use_keys(struct ulrpc *rpc, struct ulrpc_keys *keys);
 
 #ifdef __cplusplus

@@ -28,8 +28,8 @@ extern "C" {
 #define LNET_PORTALS  64		/* portal 0 is LNet's own */
 #define LNET_CPTS_MAX 16
 
-struct lnet;	/* a node of LNet */
-struct ev_loop; /* libev's event loop */
+struct lnet;	   /* a node of LNet */
+struct ev_loop;	   /* libev's event loop */
 struct ulrpc_keys; /* ulnet/keys.h */
 
 /* ---- nodes: lnet_open(3) ---- */
@@ -74,9 +74,10 @@ struct ulnet_conf {
 	enum ulnet_run run;
 	struct ev_loop *ev; /* LNET_RUN_EV: borrowed until lnet_close() */
 	/* NIs to be added with default tunables, as in "10.0.0.1@tcp
-	 * tcp1(eth1)": NIDs, and networks as lnet_networks_parse() takes them;
-	 * NULL: none (use lnet_ni_add()), and for a node that only calls what
-	 * reaches its targets. Borrowed until lnet_open() returns */
+	 * tcp1(eth1)": NIDs, and networks as lnet_networks_parse() takes them.
+	 * NULL: none, so the program adds them with lnet_ni_add(); to a node
+	 * that only calls, RPC adds the NIs from which it reaches its targets
+	 * (lnet_ni_reach()). Borrowed until lnet_open() returns */
 	const char *nids;
 	unsigned int cpts; /* number of CPTs, 1 to LNET_CPTS_MAX; 0 = 1 */
 	/* process id of the node; 0 = LNET_PID_LUSTRE, or, with
@@ -91,9 +92,10 @@ struct ulnet_conf {
 	uint32_t lazy_max;     /* messages held by lazy portals; 0 = 4096 */
 	/* bytes of payload of the messages held by lazy portals; 0 = 64 MiB */
 	uint64_t lazy_bytes_max;
-	/* NIs that a peer may have, and this node besides 0@lo; 0 = 200 */
+	/* NIs that a peer may have, and that this node may have besides 0@lo; 0
+	 * = 200 */
 	uint32_t interfaces_max;
-	/* the initial value; later a setting: lnet_settings(3) */
+	/* the mode at first; later it is a setting: lnet_settings(3) */
 	enum ulnet_discovery discovery;
 	/* For LNDs that listen, such as socklnd: */
 	uint16_t port; /* TCP port to listen on, and to connect to; 0 = 988 */
@@ -104,9 +106,9 @@ struct ulnet_conf {
 	/* handshakes that may be under way at once; 0 = 1024 */
 	uint32_t accept_max;
 	uint64_t accept_timeout; /* us for each step of a handshake; 0 = 5 s */
-	/* With what this node proves who it is on nets with tls: required, and
-	 * whom it believes there: ulrpc_keys_load(3). NULL: such nets cannot be
-	 * added. Borrowed until lnet_close() returns */
+	/* Keys for nets with "tls: required": with them this node proves there
+	 * who it is, and checks who its peers are: ulrpc_keys_load(3). NULL:
+	 * such nets cannot be added. Borrowed until lnet_close() returns */
 	struct ulrpc_keys *keys;
 	/* result if the configuration is refused; NULL: not wanted */
 	struct ulnet_conf_error *err;
@@ -140,11 +142,11 @@ ULNET_EXPORT int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid);
 
 /* bytes of an interface's name, with its terminator */
 #define LNET_INTERFACE_SIZE 64
-#define LNET_TUNABLES_MAX   32 /* most tunables of an LND */
+#define LNET_TUNABLES_MAX   32 /* the highest number of tunables of an LND */
 
-/* .credits of an NI, at most */
+/* the highest .credits of an NI */
 #define LNET_CREDITS_MAX UINT32_C(1073741823)
-/* .peer_credits and .peer_buffer_credits, at most */
+/* the highest .peer_credits and .peer_buffer_credits of an NI */
 #define LNET_PEER_CREDITS_MAX UINT32_C(65535)
 
 /* A setting of one LND, by its name: socklnd(7). */
@@ -317,9 +319,9 @@ ULNET_EXPORT int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid);
 ULNET_EXPORT int lnet_ni_info(struct lnet *node, unsigned int index,
 			      struct ulnet_ni_info *info);
 /* Fills @distances with up to @n of the distances from the NUMA node @from to
- * NUMA nodes 0, 1, and so on; 0: there is no such node. Returns how many there
- * are, or 0: the machine has one NUMA node, or they are not known. Any thread.
- */
+ * NUMA nodes 0, 1, and so on; 0: there is no such node. Returns the number of
+ * all distances, or 0: the machine has one NUMA node, or its distances are not
+ * known. Any thread. */
 ULNET_EXPORT unsigned int lnet_numa_distances(struct lnet *node, int from,
 					      uint32_t *distances,
 					      unsigned int n);
@@ -381,11 +383,12 @@ ULNET_EXPORT int lnet_networks_parse(const char *text,
 				     struct ulnet_text_error *err);
 
 /*
- * Parses rules such as "tcp1(eth1) 10.1.*.*; o2ib 10.[2-3].0.0/16", and uses
- * those with a range that matches an address of this host, for each net the
- * first of them, in the order of the text. A net without interfaces gets each
- * interface that has a matching address. Results and errors are those of
- * lnet_networks_parse(), and -ENOENT: no rule matches. lnet_ip2nets_parse(3).
+ * Parses rules such as "tcp1(eth1) 10.1.*.*; o2ib 10.[2-3].0.0/16". A rule is
+ * for this host if one of its ranges matches an address of this host. Uses, for
+ * each net, the first rule for this host; the nets come in the order of the
+ * text. A net that is named without interfaces gets each interface that has a
+ * matching address. Results and errors are those of lnet_networks_parse(); also
+ * -ENOENT: no rule is for this host. lnet_ip2nets_parse(3).
  */
 ULNET_EXPORT int lnet_ip2nets_parse(const char *text,
 				    struct ulnet_ni_conf **confs_p,
@@ -722,23 +725,23 @@ typedef void (*ulnet_log_fn)(int level, const char *line, void *arg);
 ULNET_EXPORT void lnet_log_set(enum ulnet_log_level level, ulnet_log_fn fn,
 			       void *arg);
 
-/* The level alone, which may change while nodes run: that of lines of none of
- * the library's subsystems; lnet_log_level_set() sets it for all. Any thread.
- */
+/* lnet_log_level() returns the level of lines that belong to none of the
+ * library's subsystems. lnet_log_level_set() sets the level of all lines. Both
+ * may be called while nodes run, on any thread. */
 ULNET_EXPORT enum ulnet_log_level lnet_log_level(void);
 ULNET_EXPORT void lnet_log_level_set(enum ulnet_log_level level);
-/* Levels have the names "err", "warn", "info" and "debug", for users of options
- * and commands. _name(): NULL: there is no such level. _parse(): 0 or -EINVAL.
- * Any thread. */
+/* The names of levels, for options and commands: "err", "warn", "info",
+ * "debug". lnet_log_level_name() returns NULL if there is no such level;
+ * lnet_log_level_parse() returns 0 or -EINVAL. Any thread. */
 ULNET_EXPORT const char *lnet_log_level_name(enum ulnet_log_level level);
 ULNET_EXPORT int lnet_log_level_parse(const char *name,
 				      enum ulnet_log_level *level_p);
 
-/* Sets levels from a text, such as "warn", which is for all subsystems,
- * "info,route=debug" or "rpc=err,route=debug", which leaves the others as they
- * are. -EINVAL: *@err, unless @err is NULL, says what is wrong, and which
- * subsystems there are; nothing was set. _check() only looks at the text. Any
- * thread. */
+/* lnet_log_levels_set() sets levels from @text. "warn": the level of all
+ * subsystems; "info,route=debug": the level of all, but of route another;
+ * "rpc=err,route=debug": the levels of these two only. -EINVAL: *@err, unless
+ * @err is NULL, says what is wrong, and which subsystems there are; nothing was
+ * set. lnet_log_levels_check() only checks @text. Any thread. */
 ULNET_EXPORT int lnet_log_levels_set(const char *text,
 				     struct ulnet_conf_error *err);
 ULNET_EXPORT int lnet_log_levels_check(const char *text,
@@ -750,7 +753,7 @@ ULNET_EXPORT int lnet_log_levels_check(const char *text,
 ULNET_EXPORT const char *lnet_log_levels(char *text, size_t size);
 
 #define LNET_LOG_STAMP 128
-/* Fills @text with the time and the node, and a space behind them, if the
+/* Fills @text with the time, the name of the node and a space, if the
  * environment variable ULNET_LOG_STAMP asks for that; otherwise with "".
  * Returns @text. For programs that write lines of their own. Any thread. */
 ULNET_EXPORT const char *lnet_log_stamp(char *text, size_t size);
@@ -759,8 +762,10 @@ ULNET_EXPORT const char *lnet_log_stamp(char *text, size_t size);
 ULNET_EXPORT void lnet_log(enum ulnet_log_level level, const char *subsystem,
 			   const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Are lines of @level logged, by programs, or by @subsystem? If not, the caller
- * need not compute what it would log. Any thread. */
+/* lnet_log_on(): are lines of @level logged that belong to none of the
+ * library's subsystems, such as a program's? lnet_log_on_for(): are lines of
+ * @level logged that belong to @subsystem? If not, the caller need not compute
+ * what it would log. Any thread. */
 ULNET_EXPORT bool lnet_log_on(enum ulnet_log_level level);
 ULNET_EXPORT bool lnet_log_on_for(enum ulnet_log_level level,
 				  const char *subsystem);

@@ -63,10 +63,11 @@ ULNET_EXPORT void lnet_random(struct lnet *node, unsigned int cpt, void *buf,
 ULNET_EXPORT void lnet_guard_end(struct lnet *node, unsigned int cpt,
 				 const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Returns the address of a number, valid while the node is open: up to that
- * tick, lnet_guard_end() has nothing to do and need not be called
- * (base/guard.h). For ulnet's own layers, which call very many functions of
- * users. Any thread may call this; only the owner may read the number. */
+/* For ulnet's own layers, which call very many functions of users: returns the
+ * address of a value of the processor's tick counter (base/guard.h), valid
+ * while the node is open. Until the counter passes that value, lnet_guard_end()
+ * has nothing to do and need not be called. Any thread may call this; only the
+ * owner may read the value. */
 ULNET_EXPORT const uint64_t *lnet_guard_late(struct lnet *node,
 					     unsigned int cpt);
 
@@ -177,9 +178,10 @@ ULNET_EXPORT int lnet_tell(struct lnet *node, unsigned int cpt,
 ULNET_EXPORT void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 				    const struct ulnet_nid *local,
 				    const struct ulnet_id *peer);
-/* The same for the path of the message that is being sent from @md: the LND has
- * it, and no SEND has said yet where it went. Without effect if there is no
- * such message, or if another CPT sends it. Owner of @cpt, the CPT of @md. */
+/* As lnet_peer_suspect(), for the path of the message that is being sent from
+ * @md: the LND has the message, but its SEND event, which names the path, has
+ * not come yet. Without effect if there is no such message, or if another CPT
+ * sends it. Owner of @cpt, the CPT of @md. */
 ULNET_EXPORT void lnet_send_suspect(struct lnet *node, unsigned int cpt,
 				    struct ulnet_md_handle md);
 

@@ -70,9 +70,10 @@ struct ulnet_o2ib_conf {
 	uint32_t conns_per_peer;
 	uint32_t wrq_sge;
 	uint32_t version; /* version of the protocol: 1 or 2 */
-	/* most work requests of a queue of the device; 0: not known */
+	/* work requests that a queue of the device can have; 0: not known */
 	uint32_t max_qp_wr;
-	/* most entries of a completion queue of the device; 0: not known */
+	/* entries that a completion queue of the device can have; 0: not known
+	 */
 	uint32_t max_cqe;
 	uint32_t page_size; /* bytes */
 	/* model USER: work requests for data that the send queue has room for,
@@ -205,7 +206,7 @@ struct ulnet_o2ib_resources {
 	/* work requests of the send queue that the device grants */
 	uint64_t max_send_wr_granted;
 	uint64_t cq_entries;
-	/* most messages that are sent and not completed */
+	/* highest number of messages that are sent and not completed */
 	uint32_t posted_max;
 	uint32_t bulk_wrs; /* work requests of a bulk message of 1 MiB */
 	/* work requests in use if all posted messages are bulk messages of 1
@@ -215,9 +216,11 @@ struct ulnet_o2ib_resources {
 	 */
 	uint64_t worst_wrs;
 	uint64_t worst_percent; /* worst_wrs in percent of max_send_wr */
-	/* most messages under way in each direction that take credits */
+	/* highest number of messages that take credits and are under way in one
+	 * direction */
 	uint32_t wire_messages;
-	/* most answers to such messages under way in each direction */
+	/* highest number of answers to such messages under way in one direction
+	 */
 	uint32_t wire_answers;
 	/* connections of the pair of NIs; the next four numbers are for all of
 	 * them together */

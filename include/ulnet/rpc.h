@@ -14,8 +14,8 @@
  *   CPT, and so in callbacks, they return -EDEADLK;
  * - callbacks run on the thread of the CPT that owns the peer, and must not
  *   block. A callback never runs inside of the function that leads to it; but
- *   if that was called on another thread, the callback may run before it has
- *   returned;
+ *   if that function was called on another thread, the callback may run before
+ *   the function has returned;
  * - the owner of an object ends it with its close function, and must not use it
  *   after that.
  */
@@ -54,7 +54,8 @@ enum ulrpc_flavour {
 	ULRPC_FLAVOUR_PRIVACY,
 };
 
-/* "default", "none", "auth", "integrity", "privacy"; "unknown" */
+/* Returns "default", "none", "auth", "integrity" or "privacy"; "unknown" for
+ * any other value. */
 ULNET_EXPORT const char *ulrpc_flavour_name(enum ulrpc_flavour flavour);
 
 #define ULRPC_PEER_NAME_SIZE 256
@@ -68,7 +69,7 @@ enum ulrpc_peer_kind {
 /* Who a peer has proved to be. */
 struct ulrpc_peer {
 	enum ulrpc_peer_kind kind;
-	enum ulrpc_flavour flavour; /* of the call */
+	enum ulrpc_flavour flavour; /* flavour of the call */
 	/* the certificate's first DNS name, or its common name; or the name of
 	 * the cluster's key; "": unknown */
 	char name[ULRPC_PEER_NAME_SIZE];
@@ -165,8 +166,8 @@ ULNET_EXPORT void ulrpc_conf_init(struct ulrpc_conf *conf);
  * made. A node can have RPC only once (-EBUSY). lnet_close() closes RPC that is
  * still open, as ulrpc_close() does. When the simulator crashes a node,
  * everything on it ends without a callback; the user must still give back
- * references to calls, and sets. -EINVAL: *@conf->err, unless it is NULL, says
- * which field is refused, and why, as the log does; -ENOMEM, -EDEADLK.
+ * references to calls, and free sets. -EINVAL: *@conf->err, unless it is NULL,
+ * says which field is refused, and why, as the log does; -ENOMEM, -EDEADLK.
  */
 ULNET_EXPORT int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 			    struct ulrpc **rpc_p);
@@ -322,9 +323,9 @@ struct ulrpc_client_conf {
 	 * changed are dropped, and sent again as if they had been lost. The
 	 * service can ask for that, too. */
 	bool checksum;
-	/* The least that is good enough; if the service takes no less than a
-	 * higher one, that is used. -ENOKEY: it needs keys, and RPC was opened
-	 * without. */
+	/* The lowest flavour that is good enough. If the service demands a
+	 * higher one, that is used. -ENOKEY: the flavour needs keys, and RPC
+	 * was opened without. */
 	enum ulrpc_flavour flavour;
 	/* the name that the server has to prove by a certificate; a pattern of
 	 * fnmatch(3); copied; NULL: any certificate, or cluster's key, that is
@@ -507,9 +508,9 @@ ULNET_EXPORT int ulrpc_set_call(struct ulrpc_set *set,
 ULNET_EXPORT int ulrpc_set_wait(struct ulrpc_set *set, unsigned int n,
 				uint64_t timeout);
 /* As ulrpc_set_wait(), but waits for @n results with ULRPC_CAUSE_OK, and ends
- * also when so many calls have failed that there cannot be @n of them. Returns
- * how many results with ULRPC_CAUSE_OK can be taken. Results of failed calls
- * can be taken, too. */
+ * also when so many calls have failed that the set cannot get @n such results
+ * any more. Returns how many results with ULRPC_CAUSE_OK can be taken. Results
+ * of failed calls can be taken, too. */
 ULNET_EXPORT int ulrpc_set_wait_good(struct ulrpc_set *set, unsigned int n,
 				     uint64_t timeout);
 /* Takes the oldest result. -EAGAIN: there is no result. */

@@ -45,8 +45,9 @@ struct ulrpc_method_conf {
 	/* a call that may have been executed before is executed again only if
 	 * both the method and the call are ULRPC_IDEMPOTENT */
 	enum ulrpc_semantics semantics;
-	/* the least that calls have to have, if it is more than the service's;
-	 * a client that has proved who it is raises its flavour by itself */
+	/* the lowest flavour that calls may have, if it is higher than the
+	 * service's; a client that has proved who it is raises its flavour by
+	 * itself */
 	enum ulrpc_flavour flavour;
 };
 
@@ -54,7 +55,7 @@ struct ulrpc_service_conf {
 	const char *name; /* copied, as is all that this structure points to */
 	const struct ulrpc_method_conf *methods;
 	unsigned int nmethods;
-	unsigned int portal; /* for requests; 0: a free portal */
+	unsigned int portal; /* portal for requests; 0: any free one */
 	/* Workers are threads; in virtual time one runs at a time. */
 	/* 0 = 1, or no worker if all methods run inline */
 	unsigned int workers_min;
@@ -126,8 +127,9 @@ struct ulrpc_service_conf {
 	/* Asks all clients for checksums of bodies, as if each had asked for
 	 * them: checksum of struct ulrpc_client_conf. */
 	bool checksum;
-	/* The least that clients have to have. Others are refused, with a text
-	 * that says so. -ENOKEY: it needs keys, and RPC was opened without. */
+	/* The lowest flavour that clients may have. Others are refused, with a
+	 * text that says so. -ENOKEY: the flavour needs keys, and RPC was
+	 * opened without. */
 	enum ulrpc_flavour flavour;
 	/* result if the configuration is refused; NULL: not wanted */
 	struct ulnet_conf_error *err;
@@ -143,17 +145,21 @@ struct ulrpc_service_conf {
 struct ulrpc_rule {
 	const char *const *services; /* NULL: all */
 	const char *const *methods;  /* NULL: all */
-	/* names that peers have proved, and groups of such names: one of both
-	 * has to fit; both NULL: anybody, also who has proved nothing */
+	/* names that peers have proved, and groups of such names; the rule fits
+	 * a peer whose name is in either list. Both NULL: it fits anybody, even
+	 * who has proved nothing */
 	const char *const *names, *const *groups;
-	const char *nids; /* that peers connect from: lnet_nidlist(3); NULL: any
-			   */
-	/* how they have proved it; ULRPC_PEER_UNKNOWN: however they have */
+	/* list of NIDs from which peers connect: lnet_nidlist(3); NULL: any */
+	const char *nids;
+	/* how peers must have proved their names; ULRPC_PEER_UNKNOWN: in any
+	 * way */
 	enum ulrpc_peer_kind kind;
-	/* the least that their calls have to have, if it is more than the
+	/* the lowest flavour that calls may have, if it is higher than the
 	 * service's and the method's */
 	enum ulrpc_flavour flavour;
-	unsigned int line; /* of a file, for messages; 0: of none */
+	/* line of the rule in its file, for messages; 0: it is not from a file
+	 */
+	unsigned int line;
 };
 
 struct ulrpc_group {
@@ -162,7 +168,7 @@ struct ulrpc_group {
 	unsigned int line;
 };
 
-/* What no rule lets in is refused. */
+/* All rules. A call that no rule lets in is refused. */
 struct ulrpc_rules_conf {
 	const struct ulrpc_rule *rules;
 	unsigned int nrules;
@@ -248,10 +254,10 @@ ULNET_EXPORT unsigned int ulrpc_service_portal(
 /* ---- requests: ulrpc_reply(3) ---- */
 
 /*
- * A request is valid until it is replied to, on any thread, even if its service
- * has been stopped or RPC has been closed meanwhile. In that case the handler
- * must still reply, but the reply is dropped; ulrpc_request_info() says that no
- * time is left, bulk cannot be moved (-ENOENT), and the result of
+ * A request is valid, on any thread, until it is replied to, even if its
+ * service has been stopped or RPC has been closed meanwhile. In that case the
+ * handler must still reply, but the reply is dropped; ulrpc_request_info() says
+ * that no time is left, bulk cannot be moved (-ENOENT), and the result of
  * ulrpc_request_rpc() may have been freed.
  */
 
@@ -288,9 +294,9 @@ ULNET_EXPORT void ulrpc_overloaded(struct ulrpc_request *request);
  * negative errno @status. The memory of *@record belongs to the request, and is
  * valid until the reply or the next call of this function. Called by the thread
  * that has @request. After this call no data can be put to the caller's bulk.
- * -EBUSY: bulk is still being moved; -EOPNOTSUPP: the method or the service is
- * of another kind; -EINVAL; -EMSGSIZE: the reply is longer than the caller has
- * room for; -ENOMEM.
+ * -EBUSY: bulk is still being moved; -EOPNOTSUPP: the service is not durable,
+ * or the method is not executed exactly once; -EINVAL; -EMSGSIZE: the reply is
+ * longer than the caller has room for; -ENOMEM.
  */
 ULNET_EXPORT int ulrpc_request_record(struct ulrpc_request *request, int status,
 				      const void *body, size_t length,
@@ -398,8 +404,8 @@ typedef void (*ulrpc_bulk_fn)(void *arg, int status, uint64_t moved);
  * @iov is copied; its memory is borrowed until @done is called. A segment that
  * was not moved, or may not have been, is tried again until the caller's
  * deadline; without a deadline, until a silent client is forgotten. Any thread.
- * -ENOENT: there is no such bulk; -EACCES: it is not for this direction;
- * -ERANGE: it is shorter; -ENOMEM.
+ * -ENOENT: there is no such bulk; -EACCES: the bulk is not for this direction;
+ * -ERANGE: the bulk ends before @offset plus the length; -ENOMEM.
  */
 ULNET_EXPORT int ulrpc_bulk_get(struct ulrpc_request *request,
 				unsigned int index, uint64_t offset,

@@ -22,7 +22,8 @@ extern "C" {
 
 struct lnet_sim;
 
-/* This probability is certain. Probabilities are parts in a million. */
+/* The probability of what always happens. Probabilities are parts in a million.
+ */
 #define LNET_SIM_ALWAYS UINT32_C(1000000)
 
 /* One direction of a link between two NIDs. All zero: no faults, and no
@@ -45,7 +46,8 @@ struct ulnet_sim_link {
 	uint32_t duplicate; /* the message arrives twice */
 	/* later messages may overtake it, within reorder_window */
 	uint32_t reorder;
-	uint64_t reorder_window; /* ns */
+	/* ns: how much later than without reordering it may arrive */
+	uint64_t reorder_window;
 	/* the message is not sent, and the sender is told so */
 	uint32_t refuse;
 	/* the sender is told of an error; the message may arrive nevertheless

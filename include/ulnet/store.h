@@ -33,9 +33,9 @@ struct ulrpc_txn;
 /* ---- opening: ulrpc_store_open(3) ---- */
 
 struct ulrpc_store_conf {
-	/* bytes that the log may have before it is compacted, which the library
-	 * does in the background; more if the keys and values are more;
-	 * 0 = 16 MiB */
+	/* bytes that the log may have before the library compacts it in the
+	 * background; if keys and values have more bytes than that, the log may
+	 * have as many as they; 0 = 16 MiB */
 	uint64_t log_max;
 	/* Do not wait for the disk: what was committed outlives the process,
 	 * but the last of it may be lost if the machine fails. */
@@ -55,8 +55,8 @@ ULNET_EXPORT int ulrpc_store_open(const char *dir,
 				  const struct ulrpc_store_conf *conf,
 				  struct ulrpc_store **store_p,
 				  char why[ULRPC_STORE_TEXT]);
-/* Closes the store, which nobody may use meanwhile: after the services that
- * have it. Waits for the disk, and for a compaction to stop. @store may be
+/* Closes the store, which nobody may be using: services that have it must have
+ * been stopped. Waits for the disk, and for a compaction to stop. @store may be
  * NULL. */
 ULNET_EXPORT void ulrpc_store_close(struct ulrpc_store *store);
 /* For ulrpc_service_conf.durable. Valid until the store is closed. */
@@ -66,10 +66,11 @@ ULNET_EXPORT const struct ulrpc_durable *ulrpc_store_durable(
 /* ---- transactions: ulrpc_txn_begin(3) ---- */
 
 /*
- * Begins a transaction, which ulrpc_txn_commit() or ulrpc_txn_abort() ends.
- * There is one at a time: waits until that of another thread ends. Whoever has
- * one waits for nothing else, for no call and no bulk.
- * -EDEADLK: this thread has one; -ENOTRECOVERABLE: a commit failed so; -ENOMEM.
+ * Begins a transaction, which ulrpc_txn_commit() or ulrpc_txn_abort() ends. A
+ * store has one transaction at a time: waits until that of another thread ends.
+ * A thread that has a transaction must wait for nothing else, such as a call or
+ * bulk. -EDEADLK: this thread has one; -ENOTRECOVERABLE: an earlier commit has
+ * failed with this error; -ENOMEM.
  */
 ULNET_EXPORT int ulrpc_txn_begin(struct ulrpc_store *store,
 				 struct ulrpc_txn **txn_p);
@@ -98,13 +99,13 @@ ULNET_EXPORT int ulrpc_txn_delete(struct ulrpc_txn *txn, const void *key,
 ULNET_EXPORT int ulrpc_txn_record(struct ulrpc_txn *txn,
 				  const struct ulrpc_record *record);
 /*
- * Ends the transaction. On success all that it has changed is on disk, and was
- * not seen by others before. Waits for the disk, together with the commits of
- * other threads. On failure nothing is changed: -ENOSPC, -EDQUOT, -EFBIG, -EIO
- * and others: the disk does not take it; the store can be used on. Unless it is
- * -ENOTRECOVERABLE: the disk has failed in such a way that it is not known
+ * Ends the transaction. On success all its changes are on disk, and nobody else
+ * has seen any of them before. Waits for the disk, together with the commits of
+ * other threads. On failure nothing is changed. -ENOSPC, -EDQUOT, -EFBIG, -EIO
+ * and others: the disk has not taken the changes, and the store can still be
+ * used. -ENOTRECOVERABLE: the disk has failed in such a way that nobody knows
  * whether the transaction will be found when the store is opened again; this
- * store takes no more.
+ * store takes no more transactions.
  */
 ULNET_EXPORT int ulrpc_txn_commit(struct ulrpc_txn *txn);
 /* Ends the transaction, of which nothing remains. Any thread. */
@@ -112,36 +113,38 @@ ULNET_EXPORT void ulrpc_txn_abort(struct ulrpc_txn *txn);
 
 /* ---- beside transactions: ulrpc_store_read(3) ---- */
 
-/* As ulrpc_txn_get(), of what has been committed. Waits until that is on disk,
- * if a commit is under way. -ENOTRECOVERABLE: whether it is on disk is not
- * known. */
+/* As ulrpc_txn_get(), of what has been committed. If a commit is under way,
+ * waits until its changes are on disk. -ENOTRECOVERABLE: it is not known
+ * whether they are on disk. */
 ULNET_EXPORT int ulrpc_store_read(struct ulrpc_store *store, const void *key,
 				  size_t key_length, void *value,
 				  size_t *length_p);
-/* Calls @fn for each key, in no order, until one returns another value than 0,
- * which is returned. @key and @value are @fn's until it returns. @fn must not
- * call functions of the store; commits wait meanwhile. Errors as of
- * ulrpc_txn_begin(). */
+/* Calls @fn for each key, in no particular order, until a call returns another
+ * value than 0, which is then returned. @key and @value are valid only during
+ * the call. @fn must not call functions of the store; commits wait meanwhile.
+ * Errors as of ulrpc_txn_begin(). */
 ULNET_EXPORT int ulrpc_store_each(struct ulrpc_store *store,
 				  int (*fn)(void *arg, const void *key,
 					    size_t key_length,
 					    const void *value, size_t length),
 				  void *arg);
-/* Compacts the log now, on this thread: of each key and record the files have
- * the last value only. Commits go on meanwhile. -ECANCELED: a commit failed
- * meanwhile; -ENOTRECOVERABLE; -ENOMEM; -errno of the files. After a failure
- * the store is as it was. */
+/* Compacts the log now, on this thread: afterwards the files have only the last
+ * value of each key and record. Commits go on meanwhile. -ECANCELED: a commit
+ * failed meanwhile; -ENOTRECOVERABLE; -ENOMEM; -errno of the files. After a
+ * failure the store is as it was. */
 ULNET_EXPORT int ulrpc_store_compact(struct ulrpc_store *store);
 
 struct ulrpc_store_info {
-	uint64_t keys;	  /* without those of records */
-	uint64_t records; /* of calls */
-	uint64_t bytes;	  /* of keys and values, records' too */
-	uint64_t log;	  /* bytes of the log since it was compacted */
-	/* since it was opened: */
-	uint64_t commits;     /* that have changed something */
-	uint64_t syncs;	      /* waits for the disk that commits shared */
-	uint64_t compactions; /* that were completed */
+	uint64_t keys;	  /* number of keys, without those of records */
+	uint64_t records; /* number of records of calls */
+	/* bytes of keys and values, including those of records */
+	uint64_t bytes;
+	uint64_t log; /* bytes of the log since it was compacted */
+	/* Since the store was opened: */
+	uint64_t commits; /* commits that have changed something */
+	/* waits for the disk; commits that wait at the same time share one */
+	uint64_t syncs;
+	uint64_t compactions; /* compactions that were completed */
 	/* bytes that were cut off the log when it was opened, because they were
 	 * not completely on disk when the machine or the process failed */
 	uint64_t cut;

@@ -27,9 +27,9 @@ struct ulnet_thread;
 ULNET_EXPORT int lnet_thread_start(struct lnet *node, void (*fn)(void *arg),
 				   void *arg, struct ulnet_thread **thread_p);
 /* Waits until the function of @thread has returned, and frees @thread. Any
- * other thread, before lnet_close() returns, or in ulnet_layer.close(). In a
- * turn the function should have returned: nothing may wait there, and under
- * virtual time nothing can. */
+ * other thread, before lnet_close() returns, or in ulnet_layer.close(). If this
+ * is called in a turn, the function must have returned already: nothing may
+ * wait there, and under virtual time nothing can. */
 ULNET_EXPORT void lnet_thread_join(struct ulnet_thread *thread);
 /* Is @thread the calling thread? */
 ULNET_EXPORT bool lnet_thread_is_self(const struct ulnet_thread *thread);

@@ -119,8 +119,8 @@ struct lnet {
 	atomic_uint next_home; /* which CPT node_home() takes next */
 	/* Version number of what peers are told of this node, and the sequence
 	 * number by which they know what was told last. Increased after each
-	 * change, of NIs, of their states and of flags, when no CPT knows what
-	 * was before. */
+	 * change of NIs, of their states or of flags, when all CPTs have the
+	 * new state. */
 	_Atomic uint32_t info_version;
 	/* The version since which peers must not use an NI that they may have
 	 * used before: it is down, or gone. 0: none. */
@@ -175,8 +175,8 @@ static inline struct lnet_cpt *node_cpt_here(struct lnet *node)
 	BUG_ON("not in a turn of the node's loops");
 	return NULL;
 }
-/* For functions of users, of which @fn is one, that only the owner of a CPT may
- * call. */
+/* Aborts unless the caller owns @cpt. For public functions that only the owner
+ * of a CPT may call; @fn is the name of the function. */
 static inline void node_check_owner(struct lnet *node, unsigned int cpt,
 				    const char *fn)
 {

@@ -51,7 +51,8 @@ int lnet_log_level_parse(const char *name, enum ulnet_log_level *level_p)
 struct levels_text {
 	const char *at;
 	struct log_levels levels;
-	uint32_t seen; /* bit i: log_subsystems[i] */
+	/* subsystems that were named: bit i is for log_subsystems[i] */
+	uint32_t seen;
 	struct ulnet_conf_error err;
 };
 

@@ -29,8 +29,8 @@ struct times {
 	stat_t n; /* number of measured times */
 	stat_t ns;
 };
-/* Why messages are sent again (seed 000). After other time-outs and errors they
- * are not, because the peer may have got them (lnd/cause.h). */
+/* Why messages are sent again. After other time-outs and errors they are not,
+ * because the peer may have got them (lnd/cause.h). */
 enum resent {
 	RESENT_TIMEOUT, /* LNET_CAUSE_LOCAL_TIMEOUT */
 	RESENT_LOCAL,	/* another cause of this node */

@@ -146,7 +146,7 @@ static void ping_free(struct ping *p)
 	free(p);
 }
 
-/* If it returns an error, no GET is under way. */
+/* On error no GET is under way. */
 static int ping_ask(struct ping *p, size_t size)
 {
 	uint64_t now = loop_now(p->ask.cpt->loop);

@@ -273,10 +273,10 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 
 /* ---- changes of this node ---- */
 
-/* An NI of this node is down or gone, which the peer of @p, the primary NI,
- * does not know. The session pushes by one path, and if that is cut, too, the
- * next one follows after a second; so each NI of the peer is told, once, up to
- * TOLD_MAX of them. */
+/* An NI of this node is down or gone, and the peer of @p, the primary NI, does
+ * not know it. A session pushes over one path only; if that path is cut, too,
+ * the push over another path follows a second later. So each NI of the peer, up
+ * to TOLD_MAX, is told at once, outside of the session. */
 #define TOLD_MAX 4
 
 static void sweep_tell(struct lnet_cpt *cpt, const struct lnet_peer *peer)
@@ -339,7 +339,8 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 
 /* ---- gateways ---- */
 
-/* For a process that only calls: routers push no changes to it. */
+/* ns: how often a process that only calls discovers its gateways, since routers
+ * push no changes to such a process. */
 #define CHECK_CALLER NSEC_PER_SEC
 
 static void gateway_ask(struct lnet_cpt *cpt, const struct ulnet_nid *gateway)

@@ -35,7 +35,7 @@
 #include "lnet/discovery/state.h"
 #include "lnet/message/msgs.h"
 
-#define DISC_TURNS_MAX 128
+#define DISC_TURNS_MAX	 128
 #define PUSH_TARGET_SIZE 272
 
 struct lnet_me;
@@ -47,7 +47,7 @@ struct disc_cpt {
 	uint32_t version;
 	/* the mode of discovery that is in effect for messages */
 	enum ulnet_discovery mode;
-	uint32_t nets; /* number of local nets in that version */
+	uint32_t nets; /* number of local nets in @version */
 	/* Increases when the mode changes, when a local net is added, or when
 	 * NIDs stop being configured: peers that were merged in an earlier era
 	 * are asked again. */

@@ -241,8 +241,10 @@ static void reconcile_free(struct reconcile *m)
 	free(m->known);
 }
 
-/* Is @p in the peer only because it came before this node's net with proofs?
- * Then the announcement does not tell its state. */
+/* Are @p and the NI that made the announcement of different kinds: one on a net
+ * whose peers prove who they are, the other not? Such NIs are in one peer only
+ * if the peer is older than this node's net with proofs. The announcement does
+ * not tell the state of @p. */
 static bool is_apart(const struct reconcile *m, const struct lnet_peer_ni *p)
 {
 	return !m->peer->configured &&
@@ -294,7 +296,8 @@ static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
 }
 
 /* Has the NI that made the announcement proved that its node may speak for
- * @nid? Only who is connected with it over a net with proofs can say so. */
+ * @nid? The LND of a net with proofs knows that, if it has a connection with
+ * that NI. */
 static bool is_vouched(const struct reconcile *m, const struct ulnet_nid *nid)
 {
 	const struct lnet_config *c = m->cpt->config;
@@ -329,15 +332,17 @@ static enum merge_fate fate_of(struct reconcile *m, unsigned int i)
 	if (is_foreign(m, nid) && m->ann->keeps[i])
 		return MERGE_LEAVE;
 	p = peer_find(m->cpt, nid);
-	/* What it has, it keeps: it has proved that, or was configured so. */
+	/* A NID that the peer has already stays: its proof was seen, or an
+	 * administrator has configured it. */
 	if (!(p && p->peer == m->peer) && is_unproven(m, nid)) {
 		m->unproven++;
-		/* Whose it is, the NID can say itself, with a proof. */
+		/* The NID itself is asked, as it can prove whose it is. */
 		return p && !is_foreign(m, nid) && !p->peer->configured
 			       ? MERGE_CLAIM
 			       : MERGE_LEAVE;
 	}
-	/* Also if nobody has it, but did when it named this peer. */
+	/* No other peer has the NID. That includes a NID that a peer had when
+	 * it named this one, and has lost since. */
 	if (p ? p->peer == m->peer : !is_foreign(m, nid))
 		return MERGE_ADD;
 	if (p && p->peer->configured)
@@ -349,8 +354,8 @@ static enum merge_fate fate_of(struct reconcile *m, unsigned int i)
 	return p && !is_foreign(m, nid) ? MERGE_CLAIM : MERGE_ADD;
 }
 
-/* If @peer has announced something later than @known says, and by the same
- * process, that is what @m->ann must not be older than. (Another process on
+/* If @peer has announced something later than @known says, and the same process
+ * has announced it, @m->ann must not be older than that. (Another process on
  * that node has sequence numbers of its own.) */
 static void knows_later(const struct reconcile *m, const struct lnet_peer *peer,
 			struct merge_known *known)
@@ -688,8 +693,8 @@ int reconcile(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 static void reconcile_lose(const struct reconcile *m)
 {
-	/* What goes from a peer that takes no part in discovery makes peers of
-	 * their own. */
+	/* If the peer takes no part in discovery, NIDs that leave it become
+	 * peers of their own, and do not count as down. */
 	uint8_t lost =
 		m->plan.no_discovery ? MERGE_DOWN : MERGE_DOWN | MERGE_GOES;
 

@@ -24,8 +24,8 @@
  * health by the default of health_gain; all others follow after ANSWER_WITHIN.
  */
 #define QUICK_ANSWERS 16
-/* ns: who sends through a gateway and hears nothing from it for so long, pings
- * it. */
+/* ns of silence after which a gateway through which this node sends is pinged.
+ */
 #define GATEWAY_SILENT NSEC_PER_SEC
 /* ns: a ping that is answered after this time shows that the path had stopped
  * working: TCP has sent the ping or its answer again. */
@@ -52,7 +52,7 @@ struct recovery {
 	uint64_t began; /* ns: when the last ping began */
 	/* ns: when the first ping of those not answered began */
 	uint64_t silent_since;
-	uint64_t interval; /* ns: from one ping to the next */
+	uint64_t interval;    /* ns: from one ping to the next */
 	unsigned int answers; /* number of answers in a row */
 	bool failed;	      /* a ping was not answered soon */
 	/* The peer NI, of a gateway, is not ill: it is pinged once, unless its
@@ -236,9 +236,9 @@ static void recovery_go_on(struct recovery *r, bool answered)
 	recovery_wait(r, r->interval - MIN(took, r->interval));
 }
 
-/* A ping that fails costs the peer NI health (seed 000), so that of two ill NIs
- * the one that answers is better. It costs our NIs none: that the peer is
- * silent says nothing of them. */
+/* A ping that fails costs the peer NI health, so that of two ill NIs the one
+ * that answers is better. It costs our NIs none: that the peer is silent says
+ * nothing of them. */
 static void recovery_asked(struct ask *ask)
 {
 	struct recovery *r = container_of(ask, struct recovery, ask);
@@ -566,8 +566,8 @@ static void gateway_watch(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 	recovery_wait(r, ns);
 }
 
-/* The function health_watch.gateway_used. A gateway whose process stands still
- * while its host goes on acknowledging what it gets is noticed by that. */
+/* The function health_watch.gateway_used. Finds a gateway whose process stands
+ * still while its host goes on acknowledging what it gets. */
 static void gateway_used(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	gateway_watch(cpt, lpni, GATEWAY_SILENT);

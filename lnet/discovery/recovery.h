@@ -11,11 +11,11 @@
  *
  * Each answer restores as much health as any message that comes in, and the
  * next ping follows soon: by default full health needs ten answers, and takes
- * 0.2 s. Who has set a smaller gain wants recovery to be slow, and is pinged
- * once a second after the first 16 answers. If there is no answer, pings have a
- * timeout of one second, and their interval grows from 0.1 s to one second: so
- * for the first half minute a ping is always under way. Later the interval is a
- * 32nd of the time since the last sign of life, up to
+ * 0.2 s. A user who has set a smaller gain wants recovery to be slow, so after
+ * the first 16 answers there is one ping a second. If there is no answer, pings
+ * have a timeout of one second, and their interval grows from 0.1 s to one
+ * second: so for the first half minute a ping is always under way. Later the
+ * interval is a 32nd of the time since the last sign of life, up to
  * max_recovery_ping_interval. A message that comes in makes the interval short
  * again. A ping that fails costs the peer NI as much health as any message.
  * After the time recovery_limit no more pings are sent; from then on the NI

@@ -578,7 +578,8 @@ static void session_pinged(struct discovery *d)
 	d->silent = 0;
 	ann->source = MERGE_REPLY;
 	ann->from = d->lpni;
-	/* If another NI has answered, it remains unknown whose this one is. */
+	/* If another NI than the one that was asked has answered, it is still
+	 * unknown whose the asked one is. */
 	if (!lnet_nid_eq(&d->asked, &d->lpni))
 		(void)question_failed(d);
 	session_keep(d, ann);

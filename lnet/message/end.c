@@ -64,8 +64,8 @@ static unsigned int attempts_over(const struct msg_out *msg,
 				  path->lpni ? &path->lpni->nid : hop);
 }
 
-/* Did all attempts go over the path of which @n is what attempts_over() says?
- */
+/* Did all attempts in @failed go over one path? @n: what attempts_over()
+ * returns for that path. */
 static bool is_only_path(const struct failed_paths *failed, unsigned int n)
 {
 	return n == MIN(failed->n, FAILED_PATHS_MAX);
@@ -124,8 +124,8 @@ static bool is_in_a_hurry(const struct msg_out *msg)
 	       (msg->role == OUT_OP && msg->op->md->options & LNET_MD_OF_LAYER);
 }
 
-/* When the LND's pause before it connects to the next hop of @msg again ends,
- * ns; 0: it does not pause. */
+/* Returns until when (ns) the LND pauses before it connects to the next hop of
+ * @msg again; 0: it does not pause. */
 static uint64_t lnd_paused_until(const struct msg_out *msg)
 {
 	const struct lnd *lnd = msg->ni->lnd.lnd;
@@ -137,9 +137,9 @@ static uint64_t lnd_paused_until(const struct msg_out *msg)
 }
 
 /* The present attempt of @msg has failed, and another one would take the same
- * path, the only one: is it of use? If the LND pauses, it could not connect:
- * that may soon change if there was no way to the peer, but not if the peer has
- * said no. */
+ * path, the only one. Is another attempt of use? It is not while the LND
+ * pauses, since it does not connect then. After the pause it is of use if there
+ * was no way to the peer, but not if the peer has refused. */
 static bool same_may_help(const struct msg_out *msg,
 			  const struct resend_plan *plan, int status,
 			  enum ulnet_cause cause)
@@ -518,8 +518,8 @@ void out_cancel(struct msg_out *msg, int status, enum ulnet_cause cause)
 	case OUT_NEW:
 	case OUT_REFUSED:
 	case OUT_DONE:
-		/* It has not begun, is about to end (out_fail_later()), or has
-		 * ended. */
+		/* @msg has not begun, is about to end (out_fail_later()), or
+		 * has ended. */
 		break;
 	case OUT_LND:
 		msg->ni->lnd.lnd->cancel(&msg->ni->lnd, &msg->lnd, status);

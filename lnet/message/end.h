@@ -9,7 +9,7 @@
  * tries one of these at once. Otherwise it pauses, and tries again a path that
  * it has tried; it does that retry_count times in all.
  *
- * That path may be the only one (seed 000). But then the sender hears of the
+ * That path may be the only one. But then the sender hears of the
  * failure at once if waiting is of no use to it: if the peer has refused the
  * connection; if the LND pauses before it connects again, and for longer than
  * the message would; if this side lacks something; if the peer was silent,

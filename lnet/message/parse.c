@@ -94,10 +94,11 @@ static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 		       : FOR_ME;
 }
 
-/* With the setting drop_asym_route, a message whose source is on another net
- * than the last hop is accepted only if this node has a route to that net
- * through the last hop. So it is always on a net whose peers prove who they
- * are: their proofs name no other net, which only a gateway speaks for. */
+/* A message whose source is on another net than the last hop is accepted only
+ * if this node has a route to that net through the last hop. This is checked if
+ * the setting drop_asym_route says so; and always on a net whose peers prove
+ * who they are, since a peer proves nothing about NIDs on other nets, and only
+ * a gateway may speak for these. */
 static int check_way(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 		     const struct ulnet_nid *src, const struct ulnet_nid *from)
 {
@@ -140,7 +141,8 @@ static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			return whose;
 	}
 	rc = check_source(cpt, &hdr->src_nid, direct);
-	/* What is forwarded is not checked, unless it would look proven. */
+	/* The way of a message that is forwarded is checked only on a net whose
+	 * peers prove who they are: passed on, it would look proven. */
 	if (unlikely(!direct && rc == FOR_ME &&
 		     (whose == FOR_ME || ni->lnd.proven)))
 		rc = check_way(cpt, ni, &hdr->src_nid, from);
@@ -265,7 +267,7 @@ static void meet_caller(const struct msg_in *msg)
 	loop_post(owner->loop, &news->work);
 }
 
-/* Called if the sender of @msg is a gateway. */
+/* Sets the initiator of @msg, which has come through a gateway. */
 static void meet_far(struct msg_in *msg)
 {
 	msg->initiator = directory_primary(&msg->out.home->node->directory,
@@ -415,8 +417,9 @@ void in_late(struct timer *t)
 
 	switch ((enum in_state)msg->fsm.state) {
 	case IN_NEW:
-		/* An answer that another CPT has: here only the LND's part of
-		 * it may be used. Without memory it stays unread. */
+		/* @msg is an answer, and the CPT of its operation has it: this
+		 * CPT may use only the LND's part of it. Without memory the
+		 * payload stays unread. */
 		(void)in_bounce(msg);
 		break;
 	case IN_BUFFERLESS:

@@ -167,7 +167,7 @@ static int parse_net_nums(struct lnet_text *t, struct lnet_ranges *nums)
 
 	if (lnet_text_peek(t) == '[')
 		return lnet_ranges_parse_list(t, 0, LNET_NET_NUM_MAX, nums);
-	if (lnet_text_peek(t) == '*') /* seed 002: "o2ib*" */
+	if (lnet_text_peek(t) == '*') /* as in "o2ib*" */
 		return lnet_ranges_parse(t, 0, LNET_NET_NUM_MAX, nums);
 	if (lnet_text_is_digit(lnet_text_peek(t))) {
 		rc = lnet_text_number(t, 0, LNET_NET_NUM_MAX, &num);

@@ -250,8 +250,8 @@ int lnet_ni_add(struct lnet *node, const struct ulnet_ni_conf *conf)
 
 /* ---- NIs that the node chooses ---- */
 
-/* Is a message to @target up to the node itself, so that it may choose an NI
- * for it? Not if the user has added NIs, or a route to the target's net. */
+/* May the node itself choose an NI for messages to @target? Not if the user has
+ * added NIs, or a route to the target's net. */
 static bool may_choose(const struct lnet *node, const struct ulnet_nid *target)
 {
 	const struct whole_node *whole = whole_node(node);

@@ -199,9 +199,9 @@ static void node_free(struct lnet *node)
 
 /* ---- fork() ---- */
 
-/* In a child, where nothing of the node may be waited for or sent. What its
- * threads were changing may be half changed, so that it can not even be freed.
- */
+/* Called in a child of fork(), which can neither wait for the node's threads
+ * nor send. What the threads were changing may be half changed, so the child
+ * cannot even free it. */
 static void node_in_child(struct fork_watch *watch)
 {
 	struct lnet *node =
@@ -210,7 +210,9 @@ static void node_in_child(struct fork_watch *watch)
 	node->forked = true;
 	log_node_leave(&whole_node(node)->log);
 	atomic_store(&node->closing, true);
-	/* Functions look up NIDs before they find that the node has gone. */
+	/* Functions look up NIDs before they find that the node has gone, and
+	 * the lock may have been held by a thread that the child does not have.
+	 */
 	pthread_mutex_init(&node->directory.lock, NULL);
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		node->cpt[i]->closing = true;
@@ -223,8 +225,8 @@ bool lnet_is_forked(struct lnet *node)
 	return node->forked;
 }
 
-/* Virtual time has one thread, and sends nothing to anywhere: in a child it is
- * a world of its own. */
+/* Under virtual time nothing is watched: no thread is lost in fork(), and
+ * nothing is sent, so a child can go on with a simulation of its own. */
 static int node_watch_forks(struct lnet *node)
 {
 	struct fork_watch *watch = &whole_node(node)->fork;

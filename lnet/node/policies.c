@@ -50,8 +50,8 @@ static unsigned int policies_count(const struct lnet *node)
 	return t ? t->n : 0;
 }
 
-/* Gives the policy of @slot, which has the same patterns, the priority of
- * @policy. Sets *@gone_p to what is to be freed. */
+/* Replaces the policy in @slot by @policy, which has the same patterns, and
+ * perhaps another priority. Sets *@gone_p to the policy that is to be freed. */
 static int policy_change_locked(struct lnet *node,
 				const struct policy_slot *slot,
 				struct policy *policy, struct policy **gone_p)
@@ -82,7 +82,8 @@ static int policy_add_locked(struct lnet *node, uint32_t id,
 		return policy_change_locked(node, same, policy, gone_p);
 	if (n == LNET_POLICIES_MAX)
 		return -ENOSPC;
-	/* So that there is room for the ids of all policies behind it. */
+	/* Ids above this could push the policies behind the new one beyond the
+	 * largest id. */
 	if (id != LNET_POLICY_LAST && id > LNET_POLICY_ID_MAX)
 		return -ERANGE;
 	if (n && old->slot[n - 1].id == UINT32_MAX - 1)

@@ -58,8 +58,8 @@ static struct lnet_route *route_new(const struct ulnet_route *r)
 	return route;
 }
 
-/* Changes that are made together: as many as there are cost about as much as
- * one, which is why files are carried out by these (config/request/plan.h). */
+/* Changes that are made together. Many of them cost about as much as one, so
+ * the routes of a file are changed together (config/request/plan.h). */
 struct route_edit {
 	struct lnet *node;
 	const struct route_table *old;
@@ -67,12 +67,13 @@ struct route_edit {
 	unsigned int n;
 	/* indexes of the changes, by gateway and net, then in their order */
 	unsigned int *sorted;
-	/* the new route of a change, by its index; NULL: none */
+	/* array: the new route of each change; NULL: it has none */
 	struct lnet_route **made;
-	struct lnet_route **gone; /* routes of @old, which are marked so */
+	/* array: the routes of @old that were marked as gone */
+	struct lnet_route **gone;
 	unsigned int ngone;
 	unsigned int
-		failed; /* the first change that is not possible, and why */
+		failed; /* index of the first change that is not possible */
 	int rc;
 };
 
@@ -99,7 +100,8 @@ static bool edit_is_same(const struct route_edit *e, unsigned int i,
 	return a->net == b->net && lnet_nid_eq(&a->gateway, &b->gateway);
 }
 
-/* Adds the route of change @i, if *@has is false. */
+/* Makes the route that change @i adds. *@has: is there such a route already?
+ * After success it is true. */
 static int edit_add(struct route_edit *e, unsigned int i, bool *has)
 {
 	int rc = route_check(e->node, &e->changes[i].route);

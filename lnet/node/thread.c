@@ -54,8 +54,8 @@ static const char *thread_name(const struct ulnet_thread *t,
 	return code_name((code_fn)t->fn, name);
 }
 
-/* Adds @t to the threads of its node. Before it starts, since any thread may
- * join it from then on. */
+/* Adds @t to the threads of its node. To be called before @t starts, since any
+ * thread may join @t as soon as it runs. */
 static void thread_enlist(struct ulnet_thread *t)
 {
 	pthread_mutex_lock(&t->node->ended_lock);

@@ -9,7 +9,8 @@
 #include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
-#define LEAST_PART 16 /* gain_of() */
+/* an NI never gets less than 1/16 of the health that it lacks: gain_of() */
+#define LEAST_PART 16
 
 static int32_t health_add(int32_t health, int32_t change)
 {
@@ -165,8 +166,9 @@ static unsigned int relapses_more(const struct lnet_peer_ni *lpni)
 	return lpni->relapses - least;
 }
 
-/* A part of what @lpni lacks is given in any case, so that it is not ill for
- * more than a minute after the network is whole again. */
+/* Returns what an answer gives to the health of @lpni: less after relapses, but
+ * always a part of what @lpni lacks, so that it is not ill for more than a
+ * minute after the network is whole again. */
 static int32_t gain_of(const struct lnet_cpt *cpt,
 		       const struct lnet_peer_ni *lpni)
 {

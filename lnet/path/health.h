@@ -33,8 +33,9 @@
 
 struct lnet_cpt;
 
-#define HEALTH_RELAPSE	(10 * NSEC_PER_SEC)
-#define HEALTH_RELAPSES 5 /* then an answer gives a 32nd */
+#define HEALTH_RELAPSE (10 * NSEC_PER_SEC)
+/* after so many an answer gives a 32nd, and it does not become less */
+#define HEALTH_RELAPSES 5
 
 /* Functions of a higher room (folder), which learns of changes by them. They
  * must not call users' handlers. */

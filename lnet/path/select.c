@@ -21,8 +21,7 @@ static out_of_line uint32_t criteria_ignored(const struct lnet_cpt *cpt)
 }
 
 /* Is seek.ignored the usual one? With health_sensitivity 0, health decides
- * nothing (seed 000). Whatever the setting, interfaces that are down are
- * avoided. */
+ * nothing. Whatever the setting, interfaces that are down are avoided. */
 static inline bool is_usual(const struct lnet_cpt *cpt)
 {
 	return likely(!cpt->policies &&
@@ -467,8 +466,9 @@ static void trace_only_peer_ni(const struct seek *s)
 
 /* ---- the cases ---- */
 
-/* Is the NI named of a peer that is multi-rail the only candidate, because the
- * message answers one from there, and the peer does not say that it is down? */
+/* Is the NI named the only candidate, although its peer is multi-rail? It is if
+ * the message answers one that came from this NI, and the peer does not say
+ * that this NI is down. */
 static bool keeps_to_named(const struct seek *s)
 {
 	return s->request->flags & PATH_KEEP &&

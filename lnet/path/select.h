@@ -29,10 +29,10 @@
  *
  * If another CPT owns the gateway, that CPT chooses the NIs.
  *
- * These are the eight cases of seed 000, with the strong preference for a pair
- * of NIs that seed 002 gives to a sender who names both. A local NI that is
- * down is never chosen: if the sender named it, the message fails; only answers
- * leave by another one (MSG_PREFER_PATH). rank.h defines "best".
+ * In the case SPEC LOCAL MR the pair of NIs that the sender named is preferred
+ * as long as no other NI of the peer is healthier. A local NI that is down is
+ * never chosen: if the sender named it, the message fails; only answers leave
+ * by another one (MSG_PREFER_PATH). rank.h defines "best".
  */
 #ifndef LNET_SELECT_H
 #define LNET_SELECT_H

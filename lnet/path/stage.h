@@ -22,7 +22,8 @@ struct stage {
 	const struct seek *seek;
 	void *best; /* best candidate so far; NULL: none yet */
 	struct path_rank rank[2];
-	/* which of these is the best candidate's, and which the next one's */
+	/* the rank of the best candidate, and that of the next one: the two
+	 * elements of @rank */
 	struct path_rank *best_rank, *next_rank;
 	/* Indexes in the trace: */
 	unsigned int begin; /* of the first candidate */

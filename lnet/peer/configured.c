@@ -166,7 +166,8 @@ static int nids_check(struct peer_call *c)
 
 	for (unsigned int i = 1; !taken && i < c->n; i++) {
 		c->nid = &c->nids[i];
-		/* Asked once: it may be on its way to another CPT. */
+		/* The owner is looked up only once: should the NID move to
+		 * another CPT, adding it finds out. */
 		c->cpt = node->cpt[node_cpt_of(node, c->nid)];
 		taken = loop_call(c->cpt->loop, nid_taken, c);
 	}

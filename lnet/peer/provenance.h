@@ -77,7 +77,7 @@ void provenance_dispute(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni) must_check;
 
 /* A stranger may have made up the unverified NIs of a peer, so this node tries
- * so many of them at a time. */
+ * at most this many of them at a time. */
 #define UNCONFIRMED_MAX 8
 
 /* @lpni was an NI of @by, which does not name it any more, and is a peer of its
@@ -91,7 +91,9 @@ void provenance_abandon(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 /* Something has come from @peer, or it has got more NIs: if it was abandoned,
  * it is kept as any other peer is. */
 void provenance_keep(struct lnet_cpt *cpt, struct lnet_peer *peer);
-/* Forgets some of those that were in use then. Returns whether it has. */
+/* Forgets some of the peers that provenance_abandon() could not forget because
+ * something used them, and that nothing uses now. Returns false if there was
+ * none. */
 bool provenance_forget_abandoned(struct lnet_cpt *cpt);
 
 /* For peers_init(); and when the CPT closes. */

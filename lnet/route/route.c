@@ -132,7 +132,7 @@ static bool routes_of_far(const struct lnet_cpt *cpt,
 }
 
 /* Calls @fn for each route whose gateway is the peer with @nid, until it
- * returns true. Did it? */
+ * returns true. Returns whether it has. */
 static bool routes_of(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		      route_fn *fn, void *arg)
 {

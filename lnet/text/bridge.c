@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The kernel sends no longer message than this, if the buffer has as much. */
+/* The kernel sends no longer messages to a buffer of this size. */
 #define MESSAGE_MAX 32768
 
 struct bridge {
@@ -74,8 +74,8 @@ static void look_at_links(struct bridge *b, int fd)
 
 	while (n > 0) {
 		n = recv(fd, part, sizeof(part), 0);
-		if (n > 0 && !look_at_part(b, (struct nlmsghdr *)part,
-					   (size_t)n))
+		if (n > 0 &&
+		    !look_at_part(b, (struct nlmsghdr *)part, (size_t)n))
 			return;
 	}
 }

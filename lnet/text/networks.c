@@ -80,9 +80,10 @@ static int host_addresses(struct ip2nets_address **addrs_p)
 	return addrs ? n : -ENOMEM;
 }
 
-/* How well does the interface suit a net without interfaces? One without a
- * carrier, such as a bridge of containers that nobody uses, only if there is no
- * other: its link may come later. */
+/* Returns how well the interface suits a net that is named without interfaces.
+ * One with a carrier always suits better; one without a carrier, such as a
+ * bridge of containers that nobody uses, is taken if there is no other, since
+ * its link may come later. */
 static int fitness(const struct ip2nets_address *a)
 {
 	return 2 * a->carrier + lnet_nid_is_nid4(&a->nid);
@@ -118,15 +119,16 @@ static int first_interface(char name[LNET_INTERFACE_SIZE])
 
 /* For whom nets are read. */
 enum reader {
-	READ_HERE,  /* for this host */
-	READ_RULE,  /* of a rule for this host: a net without interfaces gets
+	READ_HERE, /* for this host */
+	READ_RULE, /* of a rule for this host: a net without interfaces gets
 		     * one with the name "", and foreign nets are left out */
-	READ_OTHER, /* of a rule for other hosts: the same, in silence */
+	/* of a rule for other hosts: as READ_RULE, but nothing is logged */
+	READ_OTHER,
 };
 
 /* What has been parsed so far. */
 struct networks {
-	const char *text; /* all of it */
+	const char *text; /* the whole text */
 	struct ulnet_text_error *err;
 	enum reader reader;
 	unsigned int n;
@@ -360,12 +362,13 @@ const char *networks_end(const char *s, const char *end)
 
 /* ==== ip2nets ==== */
 
-#define WORD_SIZE 512 /* of an address range, with "@tcp" */
+#define WORD_SIZE 512 /* bytes of an address range, with "@tcp" */
 
 /* An interface that a rule has chosen. */
 struct chosen {
 	uint32_t net;
-	const char *rule, *ranges, *end; /* in the text */
+	/* where the rule, its ranges, and their end are in the text */
+	const char *rule, *ranges, *end;
 	char name[LNET_INTERFACE_SIZE];
 	/* what the interface is chosen by; NULL: this host has no such
 	 * interface, which is an error only when its NI is added */
@@ -374,12 +377,12 @@ struct chosen {
 };
 
 struct matcher {
-	const char *text; /* all of it */
+	const char *text; /* the whole text */
 	struct ulnet_text_error *err;
 	const struct ip2nets_address *addrs;
 	unsigned int naddrs;
 	bool *hit;    /* hit[i]: addrs[i] is in a range of the current rule */
-	bool matched; /* a rule is for this host */
+	bool matched; /* one of the rules is for this host */
 	unsigned int n;
 	struct chosen chosen[SPEC_CONFS_MAX];
 };

@@ -15,7 +15,7 @@ struct ip2nets_address {
 	char interface[LNET_INTERFACE_SIZE];
 	struct ulnet_nid nid; /* the address, on net tcp */
 	bool loopback;	      /* it is an address of the loopback interface */
-	bool carrier;	      /* the interface has one */
+	bool carrier;	      /* the interface has a carrier */
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parsers of networks, ip2nets and routes share, which also reads
- * parts of a configuration in YAML. Knows no node. In libulnet and in
- * libulnetctl, hidden in each. */
+/* Functions that the parsers of networks, of ip2nets and of routes share; the
+ * readers of configurations in YAML use some of them, too. Knows no node. In
+ * libulnet and in libulnetctl, hidden in each. */
 #ifndef LNET_TEXT_SPEC_H
 #define LNET_TEXT_SPEC_H
 
@@ -22,12 +22,13 @@ char *spec_join(const char *text);
  * ';'. */
 const char *spec_comment_end(const char *s);
 
-/* Does @name look like a net of a type that other implementations have, or had,
- * as "elan0"? Such nets are passed over in texts that serve a whole cluster.
- * False: a type that is known is called that or nearly so, or it is no name. */
+/* Is @name a net of a type that other implementations have, or had, as "elan0"?
+ * Such nets are passed over in texts that serve a whole cluster. False if @name
+ * is no name of a net, or if it is, or nearly is, the name of a type that NIDs
+ * can be on: then it is more likely misspelt. */
 bool spec_is_foreign(const char *name, size_t len);
 
-#define SPEC_CPTS_SIZE 512 /* of a list of CPTs, "[0,1]" */
+#define SPEC_CPTS_SIZE 512 /* bytes of a list of CPTs, "[0,1]" */
 
 /* text for users: why a list that names only some CPTs is passed over */
 #define SPEC_ALL_CPTS "all CPTs use each interface"
@@ -39,14 +40,15 @@ bool spec_is_foreign(const char *name, size_t len);
 int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
 		   char cpts[SPEC_CPTS_SIZE]);
 
-/* Copies the list of CPTs in brackets at @s to @cpts. Returns what is behind it
- * and blanks, or NULL: it is malformed. */
+/* Copies the list of CPTs in brackets at @s to @cpts. Returns the first byte
+ * behind the list that is not a blank. NULL: the list is malformed. */
 const char *spec_cpts_end(const char *s, char cpts[SPEC_CPTS_SIZE]);
 
-/* Does the list of CPTs @text have all CPTs from 0 to @cpts - 1? All doors have
- * this parser: "[0-3,5]", "0", "0-3", "[0-6/2]", "*". 0: it does; -EOPNOTSUPP:
- * it does not; -EINVAL: it is malformed. CPTs that do not exist do not matter:
- * the list may have been written for another host. */
+/* Does the list of CPTs @text have all CPTs from 0 to @cpts - 1? Lists from all
+ * sources are read by this function: "[0-3,5]", "0", "0-3", "[0-6/2]", "*".
+ * Returns 0: it does; -EOPNOTSUPP: it does not; -EINVAL: it is malformed. CPTs
+ * that do not exist do not matter: the list may have been written for another
+ * host. */
 int spec_cpts(const char *text, unsigned int cpts);
 
 #endif
