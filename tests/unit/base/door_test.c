@@ -9,8 +9,6 @@
 #define SEC  (1000 * MSEC)
 #define STEP (MSEC / 2)
 
-TestSuite(door, .timeout = 60);
-
 /* Host @i begins, and takes STEP, if it may. */
 static bool enters(struct door *d, unsigned int i, bool busy, uint64_t now,
 		   enum door_class is)

@@ -7,8 +7,6 @@
 #define CLIENTS 10000
 #define SEEDS	20
 
-TestSuite(herd, .timeout = 60);
-
 static struct herd_conf conf_of(enum backoff_policy policy, uint64_t seed)
 {
 	return (struct herd_conf){

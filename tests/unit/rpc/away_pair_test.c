@@ -151,8 +151,6 @@ static const struct exec *exec_of(void)
 	return &w.g.service->exec;
 }
 
-TestSuite(away_pair, .timeout = 60);
-
 /* The vanished client has as many calls as there are workers: none of them is
  * given up, and the other client does not wait. */
 Test(away_pair, one_for_each_worker)

@@ -18,8 +18,6 @@ static struct {
 	unsigned int now, most; /* requests in handlers */
 } served;
 
-TestSuite(begin_pair, .timeout = 60);
-
 static void take_long(void *arg, struct ulrpc_request *r, const void *body,
 		      size_t length)
 {

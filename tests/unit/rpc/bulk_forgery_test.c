@@ -9,8 +9,6 @@
 #include "sim/sim.h"
 #include "tests/unit/rpc/proof_rig.h"
 
-TestSuite(bulk_forgery, .timeout = 60);
-
 /* LNet's header. */
 enum {
 	HDR_TYPE = 24,

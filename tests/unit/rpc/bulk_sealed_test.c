@@ -28,8 +28,6 @@ static struct {
 	int status;
 } w;
 
-TestSuite(bulk_sealed, .timeout = 60);
-
 static void get_parts(void *arg, struct ulrpc_request *r, const void *body,
 		      size_t length);
 

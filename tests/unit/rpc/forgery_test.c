@@ -6,8 +6,6 @@
 #include "tests/unit/rpc/proof_rig.h"
 #include "tests/unit/rpc/server/raw_client.h"
 
-TestSuite(forgery, .timeout = 60);
-
 /* LNet's header of a PUT between NIDs of 4 bytes. */
 enum {
 	HDR_TYPE = 24,

@@ -123,8 +123,6 @@ static struct activity activity_of(uint64_t s)
 				  after.turns - before.turns };
 }
 
-TestSuite(idle, .timeout = 300);
-
 Test(idle, ten_thousand_clients_cost_nothing)
 {
 	struct ulnet_nid server;

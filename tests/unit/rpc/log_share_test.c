@@ -5,8 +5,6 @@
 
 #include "tests/unit/lnet/cluster.h"
 
-TestSuite(log_share, .timeout = 60);
-
 #define SEC UINT64_C(1000000000)
 
 static bool may(struct log_share *l, unsigned int who, uint64_t now)

@@ -201,8 +201,6 @@ static void fini(void)
 	serve_fini(&g);
 }
 
-TestSuite(long_reply, .timeout = 120);
-
 /* ---- replies that arrive ---- */
 
 /* How long a long reply takes to arrive, if it does at all, does not count as a

@@ -11,8 +11,6 @@
 static struct serve_rig g;
 static struct called calls[CALLS];
 
-TestSuite(loss_pair, .timeout = 60);
-
 static void lose(unsigned int percent)
 {
 	const struct ulnet_sim_link link = {

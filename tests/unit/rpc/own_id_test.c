@@ -6,8 +6,6 @@
 #include "tests/unit/rpc/proof_rig.h"
 #include "tests/unit/rpc/server/raw_client.h"
 
-TestSuite(own_id, .timeout = 60);
-
 /* The server is b; a and eve may call it. */
 static struct proof_rig *rig_of_three(unsigned int cpts)
 {

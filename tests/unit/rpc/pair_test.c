@@ -66,8 +66,6 @@ static void call_and_compare(struct ulrpc_client *c, const char *text)
 				      o.service + o.fetch);
 }
 
-TestSuite(pair, .timeout = 60);
-
 /* ---- one node, which calls itself by 0@lo ---- */
 
 static void on_lo(struct lnet *node, enum ulrpc_run run_as)

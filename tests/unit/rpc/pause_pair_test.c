@@ -13,8 +13,6 @@
 static struct serve_rig g;
 static struct called calls[CALLS];
 
-TestSuite(pause_pair, .timeout = 60);
-
 /* Makes calls that are executed, but not answered yet. @conf: of the server. */
 static void begin_with(const struct ulrpc_conf *conf)
 {

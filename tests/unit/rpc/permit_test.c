@@ -3,8 +3,6 @@
 #include "rpc/client/client.h"
 #include "tests/unit/rpc/proof_rig.h"
 
-TestSuite(permit, .timeout = 60);
-
 #define LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 static void use(struct proof_rig *g, const struct ulrpc_rule *rules,

@@ -7,8 +7,6 @@
 #include "sim/sim.h"
 #include "tests/unit/rpc/proof_rig.h"
 
-TestSuite(privacy, .timeout = 60);
-
 #define TRACE "00-6d61726b65722d6f662d612d74726163-6d61726b65722121-01"
 
 /* ---- what he looks for ---- */

@@ -5,8 +5,6 @@
 #include "rpc/flavour.h"
 #include "tests/unit/rpc/proof_rig.h"
 
-TestSuite(proof, .timeout = 60);
-
 /* ---- both prove who they are ---- */
 
 static void both_prove(unsigned int cpts)

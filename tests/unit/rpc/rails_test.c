@@ -28,8 +28,6 @@ static struct {
 	struct called call;
 } w;
 
-TestSuite(rails, .timeout = 60);
-
 /* ---- the service ---- */
 
 /* Replies with more than the call has room for: the reply is held, and fetched.

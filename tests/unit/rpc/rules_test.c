@@ -8,8 +8,6 @@
 #include "secure/identity.h"
 #include "tests/unit/lnet/cluster.h"
 
-TestSuite(rules, .timeout = 60);
-
 #define LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 /* ---- patterns ---- */

@@ -6,8 +6,6 @@
 #include "rpc/slab.h"
 #include "tests/unit/lnet/cluster.h"
 
-TestSuite(shard, .timeout = 60);
-
 static int cmp(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;

@@ -4,8 +4,6 @@
 #include "tests/unit/rpc/proof_rig.h"
 #include "tests/unit/rpc/server/raw_client.h"
 
-TestSuite(strangers, .timeout = 60);
-
 #define STRANGERS   8 /* hosts */
 #define ABLE	    4 /* as many hosts find room for a connection each */
 #define FIRST_NODE  2

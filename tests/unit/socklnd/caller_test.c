@@ -9,8 +9,6 @@
 /* when everybody has become a stranger */
 #define NOW (DOOR_START + 1000 * MSEC)
 
-TestSuite(caller, .timeout = 60);
-
 static struct sock_conn *enter(struct sock_callers *cs, unsigned int host)
 {
 	struct sock_conn *conn = calloc(1, sizeof(*conn));

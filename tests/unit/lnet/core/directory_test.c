@@ -28,8 +28,6 @@ void *__wrap_malloc(size_t size)
 	return __real_malloc(size);
 }
 
-TestSuite(directory, .timeout = 60);
-
 struct rig {
 	struct directory d;
 	struct loop *loops[CPTS];

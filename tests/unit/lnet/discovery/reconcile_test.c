@@ -24,8 +24,6 @@ void *__wrap_malloc(size_t size)
 	return __real_malloc(size);
 }
 
-TestSuite(reconcile, .timeout = 60);
-
 static const char *const nids[] = { "10.0.0.2@tcp", "10.0.1.2@tcp",
 				    "10.0.2.2@tcp", "10.0.3.2@tcp",
 				    "10.0.9.2@tcp" };

@@ -85,8 +85,6 @@ static void only_sim(void (*make)(struct place *p), int which,
 	misuse_is(place_run, &p, pattern, text);
 }
 
-TestSuite(misuse, .timeout = 600);
-
 /* ---- threads ---- */
 
 static void start(struct place *p, void (*fn)(void *arg))

@@ -407,7 +407,7 @@ static void *add_ni(void *arg)
 
 /* The thread that polls a node gets -EBUSY while another thread changes the
  * node: it would wait for itself. */
-Test(node, owner_does_not_wait_for_a_change, .timeout = 60)
+Test(node, owner_does_not_wait_for_a_change)
 {
 	struct ulnet_ni_conf conf = { .nid = nid_of("10.0.0.2@tcp") };
 	struct node_params p = { .lnds = open_lnds, .lnd = &simlnd };
@@ -439,7 +439,7 @@ Test(node, owner_does_not_wait_for_a_change, .timeout = 60)
 }
 
 /* When lnet_ni_del() returns to a thread that can wait, the NI is gone. */
-Test(node, deleted_and_added_at_once, .timeout = 60)
+Test(node, deleted_and_added_at_once)
 {
 	struct node_params p = { .lnds = open_lnds, .lnd = &simlnd };
 	struct sim_net *net;

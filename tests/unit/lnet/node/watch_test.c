@@ -14,8 +14,6 @@ static const struct ulnet_sim_link tcp = { .latency = 100000,
 static struct seen seen, sent;
 static uint8_t memory[65536], source[4096];
 
-TestSuite(watch, .timeout = 60);
-
 struct watcher {
 	struct ulnet_peer_watch watch;
 	struct lnet *node;

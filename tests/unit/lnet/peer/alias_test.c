@@ -14,8 +14,6 @@
 
 static uint8_t memory[100], byte;
 
-TestSuite(alias, .timeout = 60);
-
 struct rig {
 	struct lnet_sim *sim;
 	struct lnet *node, *peer;

@@ -15,8 +15,6 @@
 
 static uint8_t memory[100], byte;
 
-TestSuite(claim, .timeout = 60);
-
 /* Node 0 claims a NID of node 1, which is owned by CPT "owner", for the peer
  * with NID "primary", which CPT "cpt" owns. */
 struct rig {

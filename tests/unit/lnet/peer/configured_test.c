@@ -11,8 +11,6 @@
 
 static uint8_t memory[100];
 
-TestSuite(configured, .timeout = 60);
-
 static void open_with(struct lnet_sim **sim, struct lnet **node,
 		      unsigned int cpts)
 {

@@ -33,8 +33,6 @@ void *__wrap_malloc(size_t size)
 	return __real_malloc(size);
 }
 
-TestSuite(member, .timeout = 60);
-
 struct rig {
 	struct lnet_sim *sim;
 	struct lnet *node;

@@ -7,8 +7,6 @@
 #define PORTAL 5
 #define BITS   0x77
 
-TestSuite(prefer, .timeout = 60);
-
 static uint8_t memory[100];
 
 /* Returns the source of the last message that node 1 has received. */

@@ -141,8 +141,6 @@ static void ended_without_bulk(void)
 	cr_assert_eq(w.call.outcome.retries, 0);
 }
 
-TestSuite(bulk_again, .timeout = 60);
-
 Test(bulk_again, if_call_and_method_are_idempotent)
 {
 	lose_bulk("again", ULRPC_IDEMPOTENT, NULL);

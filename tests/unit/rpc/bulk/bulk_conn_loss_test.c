@@ -20,8 +20,6 @@ static struct {
 	struct called call;
 } w;
 
-TestSuite(bulk_conn_loss, .timeout = 60);
-
 static void begin(enum move move)
 {
 	const struct ulnet_sim_link link = { .latency = LATENCY,

@@ -20,8 +20,6 @@ static struct {
 	struct mover m;
 } w;
 
-TestSuite(bulk_lossy, .timeout = 60);
-
 /* Returns how many tries of chunks the service has repeated. */
 static uint64_t retried(void)
 {

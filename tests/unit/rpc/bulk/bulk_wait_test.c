@@ -188,8 +188,6 @@ static void vanish(void)
 	cr_assert_eq(lnet_sim_partition(w.g.sim, &a.nid, &b.nid, true), 0);
 }
 
-TestSuite(bulk_wait, .timeout = 60);
-
 Test(bulk_wait, all_is_well)
 {
 	open_all();

@@ -8,8 +8,6 @@
 static struct call_rig g;
 static struct note n, many[300];
 
-TestSuite(attempt, .timeout = 60);
-
 static uint64_t counted(enum rpc_stat stat)
 {
 	return g.client->shard->stats->counts[stat];

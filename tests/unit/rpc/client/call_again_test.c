@@ -7,8 +7,6 @@ static struct call_rig g;
 static struct note n, many[600];
 static uint8_t lent[1000], got[1000];
 
-TestSuite(call_again, .timeout = 60);
-
 /* Makes two calls that the server does not answer: an at-most-once one, and an
  * idempotent one. */
 static void call_both_kinds(void)

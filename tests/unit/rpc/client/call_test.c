@@ -6,8 +6,6 @@
 static struct call_rig g;
 static struct note n, many[600];
 
-TestSuite(call, .timeout = 60);
-
 static void succeeds(void)
 {
 	call(&g, &n, 1000000);

@@ -21,8 +21,6 @@ static struct ulrpc_client *client;
 static struct ulrpc_request *waiting;
 static unsigned int executed;
 
-TestSuite(conn_loss, .timeout = 60);
-
 /* ---- the server ---- */
 
 static void echo(void *arg, struct ulrpc_request *request, const void *body,

@@ -5,8 +5,6 @@
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/hostile_server.h"
 
-TestSuite(hostile_answer, .timeout = 120);
-
 static void control(const struct wire_control *m)
 {
 	uint8_t out[WIRE_CONTROL_BOUND];

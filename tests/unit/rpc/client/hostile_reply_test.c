@@ -6,8 +6,6 @@
 
 static uint8_t bytes[1 << 20];
 
-TestSuite(hostile_reply, .timeout = 120);
-
 static void reply_put(const struct arrived *a, uint64_t hdr_data,
 		      const void *payload, size_t length)
 {

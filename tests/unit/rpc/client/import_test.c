@@ -8,8 +8,6 @@
 static struct call_rig g;
 static struct note n, many[100];
 
-TestSuite(import, .timeout = 60);
-
 /* ---- keepalives ---- */
 
 Test(import, probes_a_silent_server)

@@ -9,8 +9,6 @@ static struct lnet_sim *sim;
 static struct ulrpc *server;
 static unsigned int executed;
 
-TestSuite(outage, .timeout = 60);
-
 /* ---- the server ---- */
 
 static void echo(void *arg, struct ulrpc_request *request, const void *body,

@@ -9,8 +9,6 @@
 static struct call_rig g;
 static struct note n[8];
 
-TestSuite(reply_buf, .timeout = 60);
-
 static void call_short(unsigned int i, uint64_t us)
 {
 	struct ulrpc_call_conf conf = { .deadline = us, .reply_max = 64 };

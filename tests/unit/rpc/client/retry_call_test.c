@@ -13,8 +13,6 @@ static const struct ulrpc_retry none = { 0 };
 static const struct ulrpc_retry two = { .policy = ULRPC_BACKOFF_NONE,
 					.max = 2 };
 
-TestSuite(retry_call, .timeout = 60);
-
 /* Opens the rig with a T of 100 ms and @force as the policy for all calls, and
  * connects. */
 static void open_with_policy(enum ulrpc_backoff force)

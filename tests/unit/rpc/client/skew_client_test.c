@@ -4,8 +4,6 @@
 
 #include "tests/unit/rpc/client/hostile_server.h"
 
-TestSuite(skew_client, .timeout = 60);
-
 /* The client ignores unknown fields in the server's messages. */
 Test(skew_client, says_more)
 {

@@ -7,8 +7,6 @@
 static struct slots s;
 static struct ulrpc_call holder[2];
 
-TestSuite(slots, .timeout = 60);
-
 static void begin(void)
 {
 	cr_assert_eq(slots_init(&s), 0);

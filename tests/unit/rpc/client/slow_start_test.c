@@ -9,8 +9,6 @@
 static struct call_rig g;
 static struct note slow[SLOW], later[LATER];
 
-TestSuite(slow_start, .timeout = 60);
-
 /* Opens the rig with a window that begins as usual, and a server that does not
  * answer. */
 static void begin(void)

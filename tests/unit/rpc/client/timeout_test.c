@@ -11,8 +11,6 @@
 static struct call_rig g;
 static struct note n;
 
-TestSuite(timeout, .timeout = 60);
-
 static uint64_t timeout_of(uint32_t method)
 {
 	return client_timeout(g.client, method, TIME_NEVER);

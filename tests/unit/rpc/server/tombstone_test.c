@@ -10,8 +10,6 @@ static struct raw_client a;
 static struct called one, many[100];
 static uint8_t big[256 << 10];
 
-TestSuite(tombstone, .timeout = 60);
-
 static void start_with(uint32_t request_max)
 {
 	struct ulrpc_service_conf c = serve_conf(&g);

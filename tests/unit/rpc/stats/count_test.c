@@ -296,8 +296,6 @@ static void both_sides_agree(unsigned int cpts)
 	lnet_close(p.node);
 }
 
-TestSuite(count, .timeout = 60);
-
 Test(count, both_sides_agree)
 {
 	both_sides_agree(1);

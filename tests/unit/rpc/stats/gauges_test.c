@@ -6,8 +6,6 @@
 
 static struct serve_rig g;
 
-TestSuite(gauges, .timeout = 60);
-
 static void rig_begin(void)
 {
 	serve_init(&g, 1, 1);

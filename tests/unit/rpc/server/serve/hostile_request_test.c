@@ -11,9 +11,6 @@ static uint8_t bytes[LNET_MTU], other[LNET_MTU];
 /* how many requests had run before the test's own */
 static unsigned int before;
 
-TestSuite(hostile_request, .timeout = 120);
-TestSuite(hostile_request_keys, .timeout = 120);
-
 /* Starts a server with an honest client, and connects the hostile client h.a.
  */
 static void begin(void)

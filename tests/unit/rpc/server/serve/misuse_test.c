@@ -147,8 +147,6 @@ static void both(const char *method, enum ulrpc_run run, const char *pattern)
 			 misuse_is(place_run, &sim, pattern, b));
 }
 
-TestSuite(rpc_misuse, .timeout = 600);
-
 Test(rpc_misuse, replies_without_sense)
 {
 	for (unsigned int i = 0; i < 2; i++) {

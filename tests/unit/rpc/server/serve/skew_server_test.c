@@ -5,8 +5,6 @@
 
 static struct hostile_rig h;
 
-TestSuite(skew_server, .timeout = 60);
-
 /* Clients that send more fields than this version knows are served all the
  * same. */
 Test(skew_server, says_more)

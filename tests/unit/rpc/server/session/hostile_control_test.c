@@ -9,9 +9,6 @@
 static struct hostile_rig h;
 static uint8_t bytes[LNET_MTU];
 
-TestSuite(hostile_control, .timeout = 120);
-TestSuite(hostile_control_keys, .timeout = 120);
-
 static void put(uint64_t hdr_data, const void *payload, size_t length)
 {
 	raw_client_put(h.a, ULRPC_PORTAL_CONTROL, 0, hdr_data, payload, length);

@@ -9,8 +9,6 @@
 static struct serve_rig g;
 static struct called c;
 
-TestSuite(suspect, .timeout = 60);
-
 /* As serve_init(), but the caller's node accepts no connections. */
 static void init_with_caller(void)
 {
