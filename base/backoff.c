@@ -8,8 +8,9 @@ const char *const backoff_names[BACKOFF_POLICIES] = {
 	[BACKOFF_NONE] = "none",
 };
 
-/* Maps @random to a uniform number in [0, @most]. It takes the high half of the
- * product, so the quality of the low bits does not matter. */
+/* Returns a number that is uniform in [0, @most], made from @random. It takes
+ * the high half of the product, so the quality of the low bits does not matter.
+ */
 static uint64_t uniform(uint64_t most, uint64_t random)
 {
 	if (most == UINT64_MAX)
@@ -17,7 +18,8 @@ static uint64_t uniform(uint64_t most, uint64_t random)
 	return (uint64_t)((unsigned __int128)random * (most + 1) >> 64);
 }
 
-/* win(@n) of backoff.h, for @n > 0. Does not overflow, however large @n is. */
+/* Returns win(@n) of backoff.h, for @n > 0. Does not overflow, however large @n
+ * is. */
 static uint64_t window(const struct backoff_law *law, uint32_t n)
 {
 	uint32_t shift = n - 1;

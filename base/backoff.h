@@ -42,12 +42,13 @@ extern const char *const backoff_names[BACKOFF_POLICIES];
 
 struct backoff_law {
 	enum backoff_policy policy;
-	uint32_t max;	    /* most retries in a row; 0: none; BACKOFF_NO_MAX */
+	/* most retries in a row; 0: none; BACKOFF_NO_MAX: no limit */
+	uint32_t max;
 	uint64_t base, cap; /* ns: b, which is not 0, and C */
 };
 
-/* The random part X(n) of the pause before retry @n, ns; 0 for @n = 0. @random:
- * 64 random bits. */
+/* Returns the random part X(n) of the pause before retry @n, ns; 0 for @n = 0.
+ * @random: 64 random bits. */
 uint64_t backoff_pause(const struct backoff_law *law, uint32_t n,
 		       uint64_t random);
 
@@ -67,9 +68,9 @@ static inline void backoff_begin(struct backoff *b, uint64_t until)
 /* A failed attempt. Times are ns. */
 struct backoff_failure {
 	uint64_t now;
-	uint64_t least;	 /* M */
+	uint64_t least;	 /* M of the pause */
 	uint64_t answer; /* how long the answer to a retry takes at least */
-	uint64_t random; /* 64 bits */
+	uint64_t random; /* 64 random bits */
 };
 
 enum backoff_verdict {
@@ -85,8 +86,8 @@ enum backoff_verdict backoff_next(struct backoff *b,
 				  const struct backoff_failure *f,
 				  uint64_t *at_p);
 
-/* The time that all attempts have together under "mad", when each one has
- * @timeout and the caller has set no other limit. */
+/* Returns the time that all attempts have together under "mad", when each one
+ * has @timeout and the caller has set no other limit. */
 uint64_t backoff_mad_total(const struct backoff_law *law, uint64_t timeout);
 
 #endif

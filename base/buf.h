@@ -89,7 +89,8 @@ static inline uint64_t read_le64(struct reader *r)
 	return le64toh(v);
 }
 
-/* These loads and stores check no bounds: read_skip() or write_skip() has. */
+/* These loads and stores check no bounds: the caller has done that by
+ * read_skip() or write_skip(). */
 static inline uint32_t load_le32(const uint8_t *p)
 {
 	uint32_t v;
@@ -126,7 +127,7 @@ static inline uint8_t read_u8(struct reader *r)
 	return v;
 }
 
-/* These read numbers in the sender's byte order. @swap: it is not this
+/* Read a number that is in the sender's byte order. @swap: that is not this
  * machine's. */
 static inline uint16_t read_u16(struct reader *r, bool swap)
 {

@@ -31,10 +31,11 @@ bool cond_has_waiters(const struct cond *c)
 	       atomic_load_explicit(&c->waiting, memory_order_relaxed);
 }
 
-/* A thread waits no more, or is about to be woken. A thread that is woken does
- * this twice, and the second time may be instead of another one that still
- * waits. The other way round, a thread would count as waiting that has been
- * woken for no reason. */
+/* Counts one thread less as waiting, at most down to 0. Called when a thread is
+ * about to be woken, and again when it waits no more, so a woken thread may be
+ * subtracted twice, and another one that still waits is then not counted. If it
+ * were subtracted only once, a thread that wakes up for no reason would go on
+ * counting as waiting. */
 static void waiting_drop(struct cond *c)
 {
 	unsigned int n =

@@ -35,7 +35,7 @@ uint32_t crc32c(uint32_t crc, const void *data, size_t len)
 				     : crc32c_chunk(crc, data, len);
 }
 
-/* @a * @b modulo the polynomial. */
+/* Returns @a * @b modulo the polynomial. */
 static uint32_t multiply(uint32_t a, uint32_t b)
 {
 	uint32_t product = 0;

@@ -37,10 +37,10 @@ enum env_wait {
 struct env_io {
 	int fd;
 	int events; /* asked for: ENV_READ, ENV_WRITE or both */
-	/* @revents: those of the events asked for that have come. ENV_ERROR
+	/* Called with those of the events asked for that have come. ENV_ERROR
 	 * alone: the system cannot watch the descriptor any longer (too many
-	 * are watched, or there is no memory), and fn is not called again
-	 * until the next watch(). */
+	 * are watched, or there is no memory), and fn is not called again until
+	 * the next watch(). */
 	void (*fn)(struct env_io *io, int revents);
 	/* fn may be called for events that have not come: while a loop is
 	 * polled, the descriptors that were active last are served without
@@ -51,23 +51,23 @@ struct env_io {
 
 struct env_ops {
 	bool is_virtual; /* time is virtual, and one thread runs at a time */
-	/* Monotonic time, ns. */
+	/* Returns the monotonic time, ns. */
 	uint64_t (*clock)(struct env *e);
-	/* For how long, ns since it began, the calling thread was ready to run,
-	 * and had no processor. 0: the system does not say. NULL: time stands
-	 * still meanwhile. Takes some 10 us. */
+	/* Returns for how many ns, since it began, the calling thread was ready
+	 * to run and had no processor. 0: the system does not say. NULL: time
+	 * stands still meanwhile. Takes some 10 us. */
 	uint64_t (*starved)(struct env *e);
 	/* Fills @buf; cannot fail. */
 	void (*random)(struct env *e, void *buf, size_t len);
 	/* Sets when the loop needs its next turn, ns; TIME_NEVER: it needs
 	 * none. Replaces the time set before. */
 	void (*alarm)(struct env *e, uint64_t at);
-	/* The loop needs a turn soon. Any thread. */
+	/* Makes the loop have a turn soon. Any thread. */
 	void (*wake)(struct env *e);
-	/* Starts watching, or changes what is watched (io->events; 0 pauses).
-	 * A descriptor in error is reported as all events asked for. 0,
-	 * -ENOMEM, -errno of the system, or -ENOTSUP (virtual time has no file
-	 * descriptors). */
+	/* Starts watching, or changes what is watched (io->events; 0 pauses). A
+	 * descriptor in error is reported as all events asked for. Returns 0;
+	 * -ENOMEM; -errno of the system; -ENOTSUP: virtual time has no file
+	 * descriptors. */
 	int (*watch)(struct env *e, struct env_io *io);
 	/* Stops watching; must be called before the descriptor is closed.
 	 * io->fn is not called afterwards. No effect on a descriptor that is
@@ -96,9 +96,9 @@ struct env {
 
 /* Makes an env on @ev, the application's libev loop (borrowed until free);
  * NULL: on a libev loop of its own. A borrowed loop gets its turns whenever the
- * application runs it, and our watchers do not keep ev_run() from returning. 0,
- * -ENOMEM, -EMFILE and the like (too few file descriptors are left), or -errno
- * of libev's backend. */
+ * application runs it, and our watchers do not keep ev_run() from returning.
+ * Returns 0; -ENOMEM; -EMFILE and the like: too few file descriptors are left;
+ * -errno of libev's backend. */
 int env_ev_new(struct ev_loop *ev, struct env **env_p) must_check;
 
 /* ---- virtual time ---- */
@@ -106,16 +106,16 @@ int env_ev_new(struct ev_loop *ev, struct env **env_p) must_check;
 struct env_sim;
 
 /* Makes a simulation: a clock that starts at 0, one random generator, and
- * threads in lockstep (lockstep.h). All of it, wake() included, is for the
- * thread that calls env_sim_step() and for those in lockstep with it. 0 or
- * -ENOMEM. */
+ * threads in lockstep (lockstep.h). All of it, including env_ops.wake(), is for
+ * the thread that calls env_sim_step() and for those in lockstep with it.
+ * Returns 0 or -ENOMEM. */
 int env_sim_new(uint64_t seed, struct env_sim **sim_p) must_check;
 /* Frees a simulation whose envs were all freed and whose threads were all
  * joined. */
 void env_sim_free(struct env_sim *s);
-/* Makes an env for one more loop of the simulation. 0 or -ENOMEM. */
+/* Makes an env for one more loop of the simulation. Returns 0 or -ENOMEM. */
 int env_sim_env(struct env_sim *s, struct env **env_p) must_check;
-/* The loop of @env makes no turn until @until, ns. */
+/* Makes the loop of @env have no turn until @until, ns. */
 void env_sim_freeze(struct env *env, uint64_t until);
 uint64_t env_sim_now(const struct env_sim *s);
 uint64_t env_sim_random(struct env_sim *s);
@@ -132,7 +132,7 @@ struct rng {
 };
 void rng_seed(struct rng *r, uint64_t seed);
 uint64_t rng_next(struct rng *r);
-/* Uniform in [0, @n); 0 for @n = 0. */
+/* Returns a number that is uniform in [0, @n); 0 for @n = 0. */
 uint64_t rng_below(struct rng *r, uint64_t n);
 
 #endif

@@ -22,8 +22,8 @@
 #include "base/loop.h"
 
 #define RANDOM_BYTES 256
-/* The timer is always active, which keeps libev's reference count simple. If
- * there is no alarm, it is set to so many seconds from now. */
+/* libev's timer is always active, which keeps libev's reference count simple.
+ * If there is no alarm, it is set to so many seconds from now. */
 #define NO_ALARM_SEC 1e9
 /* Seconds added to delays, so that rounding never ends a wait before its time.
  */
@@ -35,11 +35,12 @@
  * thread takes. */
 #define HOT_MAX	 4
 #define HOT_TIME (30 * NSEC_PER_USEC)
-/* Most reads of the descriptor that was active last, in one turn in which no
- * work comes up. */
+/* Most reads, in one turn in which no work comes up, of the descriptor that was
+ * active last. */
 #define HOT_TRIES 4
-/* File descriptors that must be free: those that libev needs for a loop, and as
- * many again for other threads that open some at the same time. */
+/* File descriptors that must be free when an env is made: those that libev
+ * needs for a loop, and as many again for other threads that open some at the
+ * same time. */
 #define SPARE_FILES 4
 
 /*
@@ -51,7 +52,7 @@
  */
 struct io_mirror {
 	int fd; /* epoll descriptor; -1: not open. Owner's */
-	/* eventfd that fd watches; -1: not open. Any thread */
+	/* eventfd that @fd watches; -1: not open. Read by any thread */
 	_Atomic int bell;
 };
 
@@ -88,7 +89,7 @@ static void io_mirror_close(struct io_mirror *m)
 	m->fd = -1;
 }
 
-/* Opens the mirror. 0 or -errno. */
+/* Opens the mirror. Returns 0 or -errno. */
 static int io_mirror_open(struct io_mirror *m)
 {
 	int bell, rc;
@@ -135,7 +136,8 @@ static void io_mirror_ring(struct io_mirror *m)
 		BUG_ON(write(bell, &one, sizeof(one)) < 0 && errno != EAGAIN);
 }
 
-/* Called before the owner looks for what other threads have done. */
+/* Ends what io_mirror_ring() has begun. Called before the owner looks for what
+ * other threads have done. */
 static void io_mirror_hush(struct io_mirror *m)
 {
 	int bell = atomic_load_explicit(&m->bell, memory_order_relaxed);
@@ -154,8 +156,9 @@ struct ev_env {
 	ev_async wake;
 	/* while active, the next iteration has a turn */
 	ev_idle again;
-	/* while pending: after all other watchers of this iteration, ends the
-	 * turn, or makes a whole one */
+	/* While this is pending, the iteration has a turn to end, or a whole
+	 * one to make; that happens after all other watchers have been called.
+	 */
 	struct ev_watcher turn;
 	bool ending; /* turn_end() is running */
 	ev_timer timer;
@@ -166,20 +169,20 @@ struct ev_env {
 	/* eager descriptors, the last active one first */
 	struct env_io *hot[HOT_MAX];
 	unsigned int hots;
-	uint64_t looked; /* ns: when all descriptors were last looked
-				 * at */
-	/* the descriptor whose readiness has begun this turn; NULL: was
-	 * unwatched since then */
+	/* ns: when the system was last asked about all descriptors */
+	uint64_t looked;
+	/* the descriptor whose readiness has begun this turn; NULL: none, or it
+	 * was unwatched since then */
 	struct ev_watch *first;
 	struct list watches;
-	struct io_mirror mirror; /* for users of real_fd() */
+	struct io_mirror mirror; /* for users of env_ops.fd() */
 };
 
 struct ev_watch {
 	ev_io io;
 	struct ev_env *e;
 	struct env_io *user;
-	struct list link; /* ev_env.watches */
+	struct list link; /* in ev_env.watches */
 	/* events with which the watcher was started; 0: not started. libev may
 	 * have stopped it since then */
 	int events;
@@ -190,8 +193,9 @@ static struct ev_env *ev_env(struct env *env)
 	return container_of(env, struct ev_env, env);
 }
 
-/* The file has two numbers that matter here: ns on a processor, and ns of
- * waiting for one. */
+/* Reads, from the system's file about the calling thread, how long it has
+ * waited for a processor: the second of two numbers of ns, of which the first
+ * is the time on a processor. */
 static uint64_t real_starved(struct env *env)
 {
 	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
@@ -252,7 +256,7 @@ static void real_wake(struct env *env)
 {
 	struct ev_env *e = ev_env(env);
 
-	ev_async_send(e->ev, &e->wake); /* begins with a full fence */
+	ev_async_send(e->ev, &e->wake); /* this call begins with a full fence */
 	io_mirror_ring(&e->mirror);
 }
 
@@ -365,9 +369,9 @@ static void real_alarm(struct env *env, uint64_t at)
 		turn_soon(e);
 	else if (at < e->timer_at)
 		set_timer(e, at);
-	/* A timer that is set too early is left alone: the turn that it makes
-	 * sets it again. That is rare, whereas most calls are about deadlines
-	 * that are armed and cancelled long before their time. */
+	/* A timer that would fire before @at is left alone: the turn that it
+	 * makes sets it again. That is rare, whereas most calls are about
+	 * deadlines that are armed and cancelled long before their time. */
 }
 
 static void env_ev_on_timer(struct ev_loop *ev, ev_timer *t, int revents)

@@ -12,10 +12,10 @@
 struct env_sim {
 	uint64_t now;
 	struct rng rng;
-	/* sim_env.link, in the order in which they were made */
+	/* of sim_env.link, in the order in which the envs were made */
 	struct list envs;
-	/* sim_env.link of the env served last at this instant; or &envs: none
-	 * yet */
+	/* sim_env.link of the env that was served last at this instant; &envs:
+	 * none was yet */
 	struct list *round;
 	struct lockstep lockstep;
 };
@@ -26,7 +26,7 @@ struct sim_env {
 	struct list link;
 	uint64_t alarm;
 	bool woken;
-	uint64_t frozen; /* until then, ns, there are no turns */
+	uint64_t frozen; /* ns: there are no turns until then */
 };
 
 static uint64_t rotl(uint64_t x, unsigned int k)
@@ -239,8 +239,8 @@ uint64_t env_sim_random(struct env_sim *s)
 	return rng_next(&s->rng);
 }
 
-/* The next env of the round that has something to do now. NULL: none has; then
- * *@alarm_p is the earliest alarm of all envs, ns. */
+/* Returns the next env of the round that has something to do now. NULL: none
+ * has; then *@alarm_p is the earliest alarm of all envs, ns. */
 static struct sim_env *find_ready(struct env_sim *s, uint64_t *alarm_p)
 {
 	struct list *at = s->round;

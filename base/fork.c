@@ -10,12 +10,15 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list watches = { &watches, &watches };
-/* A bit for each descriptor that children close. */
+/* Bitmap of the descriptors that a child closes: bit i of word j is for
+ * descriptor 64 j + i. */
 static uint64_t *fds;
-static size_t nfds; /* words */
+static size_t nfds; /* number of words in @fds */
 static unsigned int generation;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int registered; /* 0 or -errno */
+/* result of registering the functions of this file with pthread_atfork(): 0 or
+ * -errno */
+static int registered;
 
 static void before(void)
 {
@@ -74,7 +77,8 @@ void fork_watch_del(struct fork_watch *watch)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Makes room for @word, and returns whether there is room. Locked. */
+/* Makes room for word @word of @fds. Returns whether there is room. With the
+ * lock held. */
 static bool grow(size_t word)
 {
 	size_t n = MAX(word + 1, 2 * nfds);
@@ -91,7 +95,7 @@ static bool grow(size_t word)
 	return true;
 }
 
-/* Locked. */
+/* With the lock held. */
 static void fd_add(int fd)
 {
 	size_t word = (size_t)fd / WORD_BITS;
@@ -100,7 +104,7 @@ static void fd_add(int fd)
 		fds[word] |= UINT64_C(1) << fd % WORD_BITS;
 }
 
-/* Locked. */
+/* With the lock held. */
 static void fd_del(int fd)
 {
 	size_t word = (size_t)fd / WORD_BITS;

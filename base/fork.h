@@ -30,20 +30,22 @@ struct fork_watch {
 int fork_watch_add(struct fork_watch *watch) must_check;
 void fork_watch_del(struct fork_watch *watch);
 
-/* A number that differs from that of the parent, for objects that may outlive
- * their node. */
+/* Returns a number that differs between a parent and its children. An object
+ * that may outlive its node keeps it, to find out later whether it is used in a
+ * child. */
 unsigned int fork_generation(void);
 
-/* Descriptors that children are to have no copy of. fork_hold() makes others
- * wait who call fork(); then the descriptor @fd is made; fork_fd_made() lets
- * the others go on, and returns @fd, which may be negative, as errno is kept.
- * Without memory to remember @fd, children get a copy. */
+/* For descriptors of which children are to have no copy. fork_hold() makes
+ * threads that call fork() wait; then the caller makes the descriptor @fd;
+ * fork_fd_made() lets the threads go on. It returns @fd, which may be negative,
+ * and keeps errno. Without memory to remember @fd, children get a copy of it.
+ */
 void fork_hold(void);
 int fork_fd_made(int fd);
-/* Closes a descriptor of fork_fd_made(). */
+/* Closes a descriptor that fork_fd_made() has returned. */
 void fork_fd_close(int fd);
-/* For descriptors that another library makes and closes: after it has made
- * @fd, and before it closes @fd. */
+/* For a descriptor that another library makes and closes: fork_fd_add() after
+ * it was made, fork_fd_del() before it is closed. */
 void fork_fd_add(int fd);
 void fork_fd_del(int fd);
 

@@ -13,7 +13,7 @@
 
 struct fsm_state {
 	const char *name;
-	uint32_t next; /* FSM_TO() of each state that may follow */
+	uint32_t next; /* FSM_TO() of each state that may follow, or-ed */
 };
 
 struct fsm {

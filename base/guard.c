@@ -12,9 +12,9 @@ static unsigned long long to_ms(uint64_t ns)
 	return ns / NSEC_PER_MSEC;
 }
 
-/* The part of the last @ns in which the thread had no processor; what was so
- * before, since the last sample, counts as well. Without a sample it is not
- * known. */
+/* Returns how many of the last @ns the thread was ready to run but had no
+ * processor. Such time between the last sample and the last @ns is counted as
+ * well. Without a sample the result is 0. */
 static uint64_t idle_of(struct guard *g, uint64_t ns, uint64_t starved)
 {
 	uint64_t idle = g->sampled ? starved - MIN(g->starved, starved) : 0;
@@ -54,7 +54,7 @@ uint64_t guard_look(struct guard *g, uint64_t now)
 	return ns;
 }
 
-/* Is @name new, and not one too many? If so, remembers it. */
+/* If @name is new, and there is room for it, remembers it and returns true. */
 static bool remember(struct guard *g, const char *name)
 {
 	uint64_t hash = hash_bytes(name, strlen(name), 0);

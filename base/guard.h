@@ -57,23 +57,27 @@ static inline uint64_t tick_now(void)
 }
 #endif
 
-#define GUARD_LONG  (500 * NSEC_PER_MSEC) /* a turn, or a call, is too long */
-#define GUARD_PAUSE (60 * NSEC_PER_SEC)	  /* between two lines about turns */
+/* ns: a turn, or a call, that takes longer is too long */
+#define GUARD_LONG (500 * NSEC_PER_MSEC)
+/* ns between two log lines about turns */
+#define GUARD_PAUSE  (60 * NSEC_PER_SEC)
 #define GUARD_SAMPLE (100 * NSEC_PER_MSEC)
-#define GUARD_NAMES 16			  /* most names that are logged */
+#define GUARD_NAMES  16 /* most names that are logged */
 
 /* All zero at first. */
 struct guard {
-	/* tick counter: the clock is read when a call ends after this */
+	/* value of the tick counter: the clock is read when a call ends after
+	 * it */
 	uint64_t late;
-	uint64_t begun;	      /* ns: start of this turn */
-	uint64_t looked;      /* ns: when the clock was last read */
-	bool named;	      /* a call of this turn was too long */
+	uint64_t begun;	 /* ns: start of this turn */
+	uint64_t looked; /* ns: when the clock was last read */
+	/* a call of this turn was too long, and was named */
+	bool named;
 	uint64_t quiet_until; /* ns: until then no turn is logged */
 	uint64_t sampled;     /* ns: the turn in which @starved was last set */
-	uint64_t starved;     /* env_ops.starved(), as last seen */
+	uint64_t starved;     /* env_ops.starved() at that time */
 	unsigned int nsaid;
-	uint64_t said[GUARD_NAMES]; /* hashes of the names logged */
+	uint64_t said[GUARD_NAMES]; /* hashes of the names that were logged */
 };
 
 /* A turn begins at @now (ns). */
@@ -84,12 +88,13 @@ static inline void guard_turn_begin(struct guard *g, uint64_t now)
 	g->named = false;
 	g->late = tick_now() + TICK_WINDOW;
 }
-/* A turn has ended at @now (ns); needed only if guard_is_late(). Is it too
- * long, so that guard_turn_long() is to be called? */
+/* A turn has ended at @now (ns). Is it too long, so that guard_turn_long() must
+ * be called? To be asked only if guard_is_late(). */
 bool guard_turn_is_long(const struct guard *g, uint64_t now);
-/* @starved: env_ops.starved(). */
+/* Logs that the turn was too long. @starved: env_ops.starved(). */
 void guard_turn_long(struct guard *g, uint64_t now, uint64_t starved);
-/* A turn has begun: is @starved to be sampled? */
+/* At the beginning of a turn: is it time for a new sample of env_ops.starved(),
+ * for guard_sample()? */
 static inline bool guard_sample_is_due(const struct guard *g)
 {
 	return g->begun - g->sampled >= GUARD_SAMPLE;
@@ -99,16 +104,17 @@ static inline void guard_sample(struct guard *g, uint64_t starved)
 	g->sampled = g->begun;
 	g->starved = starved;
 }
-/* Reads the clock: it is @now (ns). Returns the ns since it was last read. */
+/* Notes that the clock was read, and showed @now (ns). Returns the ns since it
+ * was read before. */
 uint64_t guard_look(struct guard *g, uint64_t now);
 /* To be asked when a call, or the turn, ends: is it time to read the clock? */
 static inline bool guard_is_late(const struct guard *g)
 {
 	return tick_now() > g->late;
 }
-/* A call ends that has taken @ns, more than GUARD_LONG. @starved:
- * env_ops.starved(). @fmt and @args, as for printf(), name it in the log: "the
- * handler of ..." */
+/* A call has ended that has taken @ns, more than GUARD_LONG: logs its name,
+ * made from @fmt and @args as by printf(): "the handler of ...". @starved:
+ * env_ops.starved(). */
 void guard_call(struct guard *g, uint64_t ns, uint64_t starved, const char *fmt,
 		va_list args) __attribute__((format(printf, 4, 0)));
 

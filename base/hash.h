@@ -23,20 +23,20 @@ struct hash_bucket {
 
 struct hash {
 	struct hash_bucket *buckets; /* NULL until the first insertion */
-	uint32_t mask;		     /* buckets - 1 */
+	uint32_t mask;		     /* number of buckets, minus 1 */
 	uint32_t count;
 	bool size_held; /* kept from growing by hash_hold_size() */
 };
 
 void hash_init(struct hash *h);
 
-/* Frees the memory of the table, which must be empty: the user owns the
- * entries. */
+/* Frees the memory of the table, which must be empty: its entries are the
+ * user's. */
 void hash_fini(struct hash *h);
 
-/* Adds @n. 0; -ENOMEM, which only the first entry of a table can get: later, a
- * table that cannot grow stays usable. Adding and removing take constant time,
- * however many entries have the same hash. */
+/* Adds @n. Returns 0 or -ENOMEM. Only the first entry of a table can get
+ * -ENOMEM: later, a table that cannot grow stays usable. Adding and removing
+ * take constant time, however many entries have the same hash. */
 int hash_add(struct hash *h, struct hash_node *n, uint64_t hash) must_check;
 int hash_add_tail(struct hash *h, struct hash_node *n,
 		  uint64_t hash) must_check;
@@ -44,9 +44,9 @@ int hash_add_tail(struct hash *h, struct hash_node *n,
 /* @n must be in @h. */
 void hash_del(struct hash *h, struct hash_node *n);
 
-/* The first entry with @hash from @n on, or NULL. For hash_first(), which
- * starts at the beginning, and hash_next(), which returns the entry after @n
- * with the same hash. */
+/* Returns the first entry with @hash from @n on, or NULL. For hash_first(),
+ * which starts at the beginning, and hash_next(), which returns the entry after
+ * @n with the same hash. */
 static inline struct hash_node *hash_seek(struct hash_node *n, uint64_t hash)
 {
 	while (n && n->hash != hash)
@@ -77,12 +77,14 @@ static inline void hash_hold_size(struct hash *h, bool held)
 /* Removes any entry and returns it; NULL: there is none. */
 struct hash_node *hash_pop(struct hash *h);
 
-/* Walks all entries: start with *@bucket = 0 and @n = NULL; NULL ends. The
- * entry returned may be removed only once the next one was fetched. */
+/* Walks all entries: the first call has *@bucket = 0 and @n = NULL, later ones
+ * the entry that the last call has returned. Returns NULL at the end. An entry
+ * may be removed only once the next one was fetched. */
 struct hash_node *hash_walk(const struct hash *h, uint32_t *bucket,
 			    const struct hash_node *n);
 
-/* A loop over all entries, as @pos, which may not be removed in the body. */
+/* A loop over all entries: in its body @pos is the entry, which may not be
+ * removed there. */
 #define hash_for_each(pos, h, member)                                   \
 	for (struct hash_cursor pos##_at = { 0 };                       \
 	     hash_step(h, &pos##_at) &&                                 \
@@ -100,15 +102,16 @@ static inline bool hash_step(const struct hash *h, struct hash_cursor *at)
 	return at->n;
 }
 
-/* A loop over all entries with @hash_, as @pos, which may not be removed in the
- * body. */
+/* A loop over all entries with @hash_: in its body @pos is the entry, which may
+ * not be removed there. */
 #define hash_for_each_equal(pos, h, hash_, member)                          \
 	for (struct hash_node *pos##_n = hash_first(h, hash_);              \
 	     pos##_n &&                                                     \
 	     (pos = container_of(pos##_n, __typeof__(*pos), member), true); \
 	     pos##_n = hash_next(pos##_n))
 
-/* Keyed hashes (XXH3): without @seed nobody can produce collisions. */
+/* Return hashes (XXH3) with the key @seed. Who does not know @seed cannot
+ * produce collisions. */
 uint64_t hash_u64(uint64_t key, uint64_t seed);
 uint64_t hash_bytes(const void *key, size_t len, uint64_t seed);
 

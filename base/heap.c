@@ -6,7 +6,8 @@ static bool heap_before(const struct heap_node *a, const struct heap_node *b)
 	return a->key != b->key ? a->key < b->key : a->order < b->order;
 }
 
-/* Merges two trees. Either may be NULL; neither has siblings. */
+/* Merges two trees, of which either may be NULL, and neither has siblings.
+ * Returns the result. */
 static struct heap_node *heap_meld(struct heap_node *a, struct heap_node *b)
 {
 	struct heap_node *top = a, *under = b;

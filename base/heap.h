@@ -17,12 +17,15 @@ struct heap_node {
 	/* the sibling before; of a first child, the parent */
 	struct heap_node *prev;
 	uint64_t key;
-	uint64_t order; /* of nodes with equal keys, the lower comes first */
+	/* in order of adding: of nodes with equal keys, the one with the lower
+	 * number comes first */
+	uint64_t order;
 };
 
 struct heap {
-	struct heap_node *root; /* NULL: empty */
-	uint64_t added;		/* number of nodes ever added */
+	/* the node with the least key; NULL: the heap is empty */
+	struct heap_node *root;
+	uint64_t added; /* number of nodes ever added */
 };
 
 static inline void heap_init(struct heap *h)
@@ -31,7 +34,7 @@ static inline void heap_init(struct heap *h)
 	h->added = 0;
 }
 
-/* The node with the least key; NULL: empty. */
+/* Returns the node with the least key; NULL: the heap is empty. */
 static inline struct heap_node *heap_first(const struct heap *h)
 {
 	return h->root;

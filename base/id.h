@@ -20,7 +20,8 @@
 #define ID_SLOTS_MAX (UINT32_C(1) << 24)
 
 struct id_slot {
-	void *obj;	     /* NULL when free */
+	/* the object in the slot; NULL: the slot is free */
+	void *obj;
 	uint32_t generation; /* of the object in the slot, or of the next one */
 	uint32_t next_free;  /* the next free slot, while this one is free */
 };
@@ -28,7 +29,7 @@ struct id_slot {
 struct id_table {
 	struct id_slot *slots;
 	uint32_t size;
-	uint32_t used; /* objects in the table now */
+	uint32_t used; /* number of objects in the table */
 	uint32_t free_head;
 	uint8_t tag;
 };
@@ -37,7 +38,8 @@ void id_table_init(struct id_table *t, uint8_t tag);
 /* Frees the table's memory, not the objects in it. */
 void id_table_fini(struct id_table *t);
 
-/* Adds @obj. 0, and its id in *@id_p; -ENOMEM; -ENOSPC: no slot is left. */
+/* Adds @obj. Returns 0, and its id in *@id_p; -ENOMEM; -ENOSPC: no slot is
+ * left. */
 int id_alloc(struct id_table *t, void *obj, uint64_t *id_p) must_check;
 
 /* Removes the object with @id, which must be in the table. */
@@ -48,7 +50,7 @@ static inline uint8_t id_tag(uint64_t id)
 	return (uint8_t)(id >> 24);
 }
 
-/* The object, or NULL if @id is not in the table. */
+/* Returns the object with @id, or NULL if @id is not in the table. */
 static inline void *id_lookup(const struct id_table *t, uint64_t id)
 {
 	uint32_t slot = (uint32_t)id & (ID_SLOTS_MAX - 1);
@@ -59,8 +61,8 @@ static inline void *id_lookup(const struct id_table *t, uint64_t id)
 	return t->slots[slot].obj;
 }
 
-/* The object in the slot that @lower, the lower half of an id, names; NULL:
- * none. For callers whose peers know another upper half, which the caller
+/* Returns the object in the slot that @lower, the lower half of an id, names;
+ * NULL: none. For callers whose peers use another upper half, which the caller
  * compares. */
 static inline void *id_slot_obj(const struct id_table *t, uint32_t lower)
 {
@@ -71,8 +73,8 @@ static inline void *id_slot_obj(const struct id_table *t, uint32_t lower)
 	return t->slots[slot].obj;
 }
 
-/* Walks all objects: start with *@pos = 0; NULL ends. Objects may be removed
- * during the walk. */
+/* Walks all objects: the first call has *@pos = 0. Returns NULL at the end.
+ * Objects may be removed during the walk. */
 void *id_walk(const struct id_table *t, uint32_t *pos);
 
 #endif

@@ -7,7 +7,7 @@
 struct iov_cursor {
 	const struct iovec *iov;
 	const struct iovec *end;
-	size_t offset; /* bytes into *iov */
+	size_t offset; /* bytes from the beginning of *iov */
 };
 
 static void cursor_advance(struct iov_cursor *c, size_t len)
@@ -28,7 +28,8 @@ static struct iov_cursor cursor_at(const struct iovec *iov, unsigned int niov,
 	return c;
 }
 
-/* The bytes at the cursor; *@left: how many its fragment still has. */
+/* Returns the bytes at the cursor. *@left: how many bytes its fragment still
+ * has from there. */
 static char *cursor_bytes(const struct iov_cursor *c, size_t *left)
 {
 	BUG_ON(c->iov == c->end);

@@ -12,8 +12,8 @@ struct span {
 	uintptr_t start, end;
 };
 
-/* iov_gather() copies @len bytes from @offset of @iov to @out; iov_scatter()
- * copies them from @in to @offset of @iov. */
+/* iov_gather() copies @len bytes, from @offset in @iov, to @out; iov_scatter()
+ * copies them from @in to @offset in @iov. */
 void iov_gather(void *out, const struct iovec *iov, unsigned int niov,
 		size_t offset, size_t len);
 void iov_scatter(const struct iovec *iov, unsigned int niov, size_t offset,

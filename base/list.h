@@ -71,8 +71,9 @@ static inline void list_splice_tail(struct list *to, struct list *from)
 static inline struct list *list_after(const struct list *l)
 {
 #ifdef __clang_analyzer__
-	/* Tells the analyzer that neighbours point at each other: otherwise it
-	 * believes that an entry removed by list_del() is still the next. */
+	/* For the static analyzer: says that neighbours point at each other.
+	 * Otherwise it believes that an entry that list_del() has removed is
+	 * still the next one. */
 	l->next->prev = (struct list *)l;
 #endif
 	return l->next;

@@ -97,9 +97,9 @@ void lobby_serve(struct lobby *l)
 {
 	struct lobby_turn *turn = l->turn;
 
-	/* lobby_serve() was called by a guest that it is just calling. The
-	 * outer call goes on with the other guests, so there is nothing to do.
-	 */
+	/* This guest was called by lobby_serve() and has called it again: the
+	 * outer call goes on with the other guests, so nothing is to be done
+	 * here. */
 	if (turn->n)
 		return;
 	turn->n = MAX(epoll_wait(l->io.fd, turn->events, BATCH, 0), 0);

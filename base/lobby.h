@@ -23,7 +23,7 @@ struct lobby_guest {
 	 * error; may remove any guest, and close the lobby. */
 	void (*fn)(struct lobby_guest *g);
 	/* For the lobby's use: */
-	struct lobby *lobby; /* NULL: not in one */
+	struct lobby *lobby; /* NULL: the guest is in no lobby */
 	int fd;
 };
 
@@ -34,20 +34,22 @@ struct lobby {
 	/* The loop cannot watch the lobby any longer (ENV_ERROR). Must remove
 	 * all guests, and may call lobby_watch(). */
 	void (*failed)(struct lobby *l);
-	struct lobby_turn *turn; /* the guests that are being called */
+	/* the guests that are being called; NULL: none are */
+	struct lobby_turn *turn;
 };
 
-/* Opens a lobby on @loop. 0; -ENOMEM or -errno: there is nothing to close. */
+/* Opens a lobby on @loop. Returns 0; -ENOMEM or -errno: there is nothing to
+ * close. */
 int lobby_open(struct lobby *l, struct loop *loop,
 	       void (*failed)(struct lobby *l)) must_check;
-/* After failed() was called: tries again to watch the lobby. Returns as
- * loop_watch(). */
+/* After failed() was called: tries again to watch the lobby. Returns the result
+ * of loop_watch(). */
 int lobby_watch(struct lobby *l) must_check;
 /* All guests must have left. No effect on a lobby that is all zero. */
 void lobby_close(struct lobby *l);
 
 /* Adds @g, whose fn is set, to wait until @fd is readable. @fd stays the
- * caller's. 0 or -errno. */
+ * caller's. Returns 0 or -errno. */
 int lobby_enter(struct lobby *l, struct lobby_guest *g, int fd) must_check;
 /* Removes @g. Must be called before the descriptor is closed. No effect on a
  * guest that is in no lobby. */

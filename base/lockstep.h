@@ -29,7 +29,7 @@ enum lockstep_state {
 };
 
 struct lockstep {
-	struct list ready; /* lockstep_thread.link */
+	struct list ready; /* of lockstep_thread.link: threads that are ready */
 	struct timer_wheel timers;
 	sem_t turn; /* posted when the turn comes back to lockstep_run() */
 	unsigned int threads;
@@ -42,11 +42,12 @@ struct lockstep_thread {
 	struct timer timer;
 	sem_t turn;
 	pthread_t thread;
-	struct list joiner; /* the thread that waits in lockstep_join() */
-	bool endable; /* its present wait may be ended by lockstep_end() */
+	/* the thread that waits in lockstep_join(), if any */
+	struct list joiner;
+	bool endable; /* its present wait is one that lockstep_end() may end */
 	bool ending;  /* lockstep_end() has been called */
-	int status;   /* result of its wait */
-	const uint64_t *held; /* lockstep_start() */
+	int status;   /* result of its last wait */
+	const uint64_t *held; /* as in lockstep_start() */
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -57,9 +58,9 @@ void lockstep_init(struct lockstep *ls, uint64_t now);
 void lockstep_fini(struct lockstep *ls);
 
 /* Makes a thread that will run @fn(@arg), ready at once. @t is the caller's
- * memory until lockstep_join(). @held: NULL, or borrowed until then: before the
- * time *@held, ns, the thread gets no turn, as its process is stopped. 0, or
- * -errno of making threads. */
+ * memory until lockstep_join(). @held: NULL, or borrowed until lockstep_join():
+ * the thread gets no turn before the time *@held (ns), since its process is
+ * stopped until then. Returns 0, or -errno of making threads. */
 int lockstep_start(struct lockstep *ls, struct lockstep_thread *t,
 		   const uint64_t *held, void (*fn)(void *arg),
 		   void *arg) must_check;
@@ -68,28 +69,29 @@ static inline bool lockstep_ended(const struct lockstep_thread *t)
 {
 	return t->fsm.state == LOCKSTEP_ENDED;
 }
-/* Frees what the thread has taken. Its fn must have returned, unless the caller
- * is a thread in lockstep, too, which then waits for that. */
+/* Frees what the thread @t has taken. Its fn must have returned; but if the
+ * caller is a thread in lockstep, too, it waits until that has happened. */
 void lockstep_join(struct lockstep_thread *t);
 
-/* Hands the turn to the thread that became ready first, and is not held;
- * returns when the turn comes back. False: there is none. Not for a thread in
- * lockstep. */
+/* Of the threads that are ready and not held, hands the turn to the one that
+ * became ready first; returns when the turn comes back. False: there is none.
+ * Not for a thread in lockstep. */
 bool lockstep_run(struct lockstep *ls, uint64_t now);
-/* When the next wait times out, or the next thread that is ready is no longer
- * held, ns; 0: a thread is ready now; TIME_NEVER: nothing of that. */
+/* Returns when the next wait times out, or when the next thread that is ready
+ * is no longer held, ns; 0: a thread is ready now; TIME_NEVER: nothing waits
+ * for a time. */
 uint64_t lockstep_next(const struct lockstep *ls);
 
-/* The caller, if it is a thread in lockstep; else NULL. */
+/* Returns the calling thread, if it is in lockstep; else NULL. */
 struct lockstep_thread *lockstep_current(void);
 /* Makes the calling thread, which is in lockstep, wait at the end of @queue
- * until lockstep_wake() or @until. 0; -ETIMEDOUT; with @endable, -ECANCELED if
- * lockstep_end() was called, perhaps before this wait. */
+ * until lockstep_wake() or @until. Returns 0; -ETIMEDOUT; or, if @endable,
+ * -ECANCELED: lockstep_end() was called, perhaps before this wait. */
 int lockstep_wait(struct list *queue, uint64_t until, bool endable);
 /* Ends the wait of the first thread in @queue, if any. */
 void lockstep_wake(struct list *queue);
-/* Ends the present wait of @t, if it is endable, and all such waits in future.
- */
+/* Ends the present wait of @t, if it is endable, and all its endable waits in
+ * future. */
 void lockstep_end(struct lockstep_thread *t);
 
 #endif

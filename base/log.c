@@ -22,8 +22,9 @@ const char *const log_subsystems[LOG_SUBSYSTEMS + 1] = {
 int log_level_now = LOG_WARN;
 bool log_environment_read;
 
-/* 0 is that of lines of no subsystem, i + 1 that of log_subsystems[i]. Each is
- * read without a lock; sink_lock is held while they are set. */
+/* The levels in force: element 0 is that of lines of no subsystem of the
+ * library, element i + 1 that of log_subsystems[i]. Each is read without a
+ * lock; sink_lock is held while they are set. */
 static uint8_t levels_now[1 + LOG_SUBSYSTEMS] = {
 	[0 ... LOG_SUBSYSTEMS] = LOG_WARN,
 };
@@ -110,7 +111,7 @@ const char *log_level_name(int level)
 /* ---- stamps ---- */
 
 static pthread_mutex_t node_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list nodes = { &nodes, &nodes }; /* log_node.link */
+static struct list nodes = { &nodes, &nodes }; /* of log_node.link */
 
 void log_node_add(struct log_node *n)
 {
@@ -129,7 +130,7 @@ void log_node_del(struct log_node *n)
 
 void log_node_leave(struct log_node *n)
 {
-	/* A thread of the parent may have held it. */
+	/* A thread that the child does not have may have held the lock. */
 	pthread_mutex_init(&node_lock, NULL);
 	list_del(&n->link);
 }
@@ -141,7 +142,8 @@ void log_node_rename(struct log_node *n, const char *name)
 	pthread_mutex_unlock(&node_lock);
 }
 
-/* Copies the name of the process's node, or "". */
+/* Sets @name to the name of the process's node; "": there is none, or not one
+ * only. */
 static void only_name(char name[LOG_NAME])
 {
 	*name = 0;
@@ -152,8 +154,8 @@ static void only_name(char name[LOG_NAME])
 	pthread_mutex_unlock(&node_lock);
 }
 
-/* Is stderr systemd's journal? JOURNAL_STREAM names what the service was
- * started with, which may have been redirected since. */
+/* Is stderr systemd's journal? JOURNAL_STREAM names the stream that the service
+ * was started with; stderr may have been redirected since. */
 static bool is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");

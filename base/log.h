@@ -18,28 +18,28 @@ enum log_level { LOG_ERR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 typedef void (*log_sink_fn)(int level, const char *line, void *arg);
 
-/* The names of the library's subsystems, of which lines are, in the order of
- * the alphabet; NULL at the end. tests/log_check.sh compares them with the
- * calls. */
+/* The names of the library's subsystems, one of which each line of its log has;
+ * in alphabetical order, NULL at the end. tests/log_check.sh compares them with
+ * the calls. */
 #define LOG_SUBSYSTEMS 18
 extern const char *const log_subsystems[LOG_SUBSYSTEMS + 1];
 
-/* What is logged. */
+/* Which lines are logged: the highest level of each subsystem. */
 struct log_levels {
-	uint8_t all; /* of lines of none of these subsystems: programs have some
-		      */
+	/* for lines of no subsystem of the library: those of programs */
+	uint8_t all;
 	uint8_t of[LOG_SUBSYSTEMS];
 };
 
-/* The highest of all levels. log_on() reads it, and only log_levels_set() and
- * its brothers set it. */
+/* The highest of all levels. Only for log_on(), and for the functions that set
+ * levels. */
 extern int log_level_now;
-/* The levels of the environment were set: once, so that others which are set
- * later stay. Any thread. */
+/* The levels in the environment were set. That is done once, so that levels
+ * which are set later stay. Any thread. */
 extern bool log_environment_read;
 
-/* Are lines of @level logged, by one subsystem at least? log_write() tells by
- * which. */
+/* Are lines of @level logged for one subsystem at least? log_write() looks at
+ * the subsystem of the line. */
 static inline bool log_on(enum log_level level)
 {
 	return (int)level <= __atomic_load_n(&log_level_now, __ATOMIC_RELAXED);
@@ -58,10 +58,10 @@ void log_setup(enum log_level level, log_sink_fn sink, void *arg);
  * which knows the time. */
 #define LOG_STAMP_VARIABLE "ULNET_LOG_STAMP"
 #define LOG_STAMP	   128
-/* Fills @text with such a stamp, with a space behind it, or with "". Returns
- * @text. The node is that of the loop in whose turn the thread is (loop.name).
- * Otherwise, or if that has no name, it is the process's: none ("-") if the
- * process has several. */
+/* Fills @text with such a stamp and a space behind it, or with "". Returns
+ * @text. The node in the stamp is that of the loop in whose turn the thread is
+ * (loop.name). If the thread is in no turn, or that loop has no name, it is the
+ * process's only node; "-" if the process has several. */
 const char *log_stamp(char *text, size_t size);
 
 #define LOG_NAME 64
@@ -85,7 +85,7 @@ struct log_levels log_levels(void);
 void log_levels_set(const struct log_levels *levels);
 /* Are lines of @level logged by @subsystem, which may be a program's own? */
 bool log_wants(enum log_level level, const char *subsystem);
-/* "err", "warn", "info", "debug". NULL: there is no such level. */
+/* Returns "err", "warn", "info" or "debug". NULL: there is no such level. */
 const char *log_level_name(int level);
 
 void log_write(enum log_level level, const char *subsystem, const char *fmt,
@@ -98,7 +98,7 @@ void log_vwrite(enum log_level level, const char *subsystem, const char *fmt,
  * embeds it. All zero at first. */
 #define LOG_LIMIT_LINES 10
 struct log_limit {
-	uint64_t until; /* ns: end of this second */
+	uint64_t until; /* ns: when the present second ends */
 	unsigned int lines, left_out;
 };
 /* May one more line be logged at @now (ns)? */
@@ -122,11 +122,11 @@ bool log_limit_pass(struct log_limit *l, const char *subsystem, uint64_t now);
 
 typedef void (*code_fn)(void);
 
-#define CODE_NAME 192 /* bytes */
+#define CODE_NAME 192 /* bytes of a name, with its terminator */
 
-/* The name of a function of the user's program, for log lines: "on_put,
- * /usr/bin/depot+0x2f10", which is its symbol, if the program exports that, and
- * an address for addr2line(1). Returns @name. Allocates nothing. */
+/* Fills @name with the name of a function of the user's program, for log lines:
+ * "on_put, /usr/bin/depot+0x2f10", which is its symbol, if the program exports
+ * that, and an address for addr2line(1). Returns @name. Allocates nothing. */
 const char *code_name(code_fn fn, char name[CODE_NAME]);
 
 #endif

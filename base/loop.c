@@ -177,8 +177,8 @@ void loop_post(struct loop *l, struct work *w)
 	}
 	if (unlikely(l->orphan))
 		return;
-	/* As soon as @w is put it may run, and the loop may then be freed, but
-	 * not before "posting" is 0 again. */
+	/* As soon as @w is in the mailbox it may run, and the loop may then be
+	 * freed; but loop_free() waits until "posting" is 0 again. */
 	atomic_fetch_add_explicit(&l->posting, 1, memory_order_relaxed);
 	if (mailbox_put(&l->mailbox, w))
 		l->env->ops->wake(l->env);
@@ -228,8 +228,8 @@ static void call_run(struct work *w)
 	struct call *c = container_of(w, struct call, work);
 
 	c->rc = c->fn(c->arg);
-	/* Signalled with the lock held: @c is on the waiter's stack, and so
-	 * cannot go away before the lock is released. */
+	/* Signalled with the lock held: @c is on the stack of the thread that
+	 * waits, which cannot go on before the lock is released. */
 	pthread_mutex_lock(&c->lock);
 	c->done = true;
 	cond_signal(&c->cond);
@@ -346,7 +346,8 @@ static void run_all(struct work *w)
 	}
 }
 
-/* The function that called fork() has returned, in the child. */
+/* Called in the child of a fork(), after the function that called fork() has
+ * returned there. */
 static void orphan_abort(const char *fmt, va_list args)
 {
 	char name[256];
@@ -373,8 +374,8 @@ void loop_guard_vend(struct loop *l, const char *fmt, va_list args)
 		orphan_abort(fmt, args);
 	if (!loop_guard_is_late(l))
 		return;
-	/* Time until now is counted only once: a call that encloses this one is
-	 * not blamed for it. */
+	/* The clock counts as read now: so if this call is inside of another
+	 * one, the other one is not blamed for its time. */
 	ns = guard_look(&l->guard, l->env->ops->clock(l->env));
 	if (ns > GUARD_LONG)
 		guard_call(&l->guard, ns, loop_starved(l), fmt, args);

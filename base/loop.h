@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A loop: the clock, timers, mailbox and deferred work of one thread, on an env
- * (env.h). Unless a function says "any thread", it is for the owner: the thread
- * that runs the loop or, while none does, the one that made it or last took it
- * over.
+ * (env.h). A function is for the loop's owner, unless its comment says "any
+ * thread". The owner is the thread that runs the loop or, while none does, the
+ * one that made the loop or last took it over.
  *
  * One turn runs, in this order: due timers; the mailbox; ready file descriptors
  * (in libev's order); deferred work, including what that defers, for a bounded
- * number of rounds. Work of loop_defer_last() runs once no other is deferred.
+ * number of rounds. Work of loop_defer_last() runs when no other work is
+ * deferred.
  */
 #ifndef BASE_LOOP_H
 #define BASE_LOOP_H
@@ -49,9 +50,9 @@ void mailbox_init(struct mailbox *m);
 /* Puts @w. Returns whether the mailbox was empty: only then must the owner be
  * woken, so that a burst costs one wake-up. Any thread. */
 bool mailbox_put(struct mailbox *m, struct work *w);
-/* Takes everything, oldest first; NULL: it was empty. Owner. */
+/* Takes everything, oldest first; NULL: the mailbox was empty. Owner. */
 struct work *mailbox_take(struct mailbox *m);
-/* Is it empty? Owner. */
+/* Is the mailbox empty? Owner. */
 static inline bool mailbox_empty(struct mailbox *m)
 {
 	return atomic_load_explicit(&m->head, memory_order_acquire) == NULL;
@@ -61,35 +62,37 @@ static inline bool mailbox_empty(struct mailbox *m)
  * How long a loop polls before it sleeps. Waking up takes longer than many
  * answers do, so polling pays if something comes soon; otherwise it only takes
  * the processor from others. The loop learns from earlier waits: if what ended
- * a wait came within the longest window allowed, the next window is twice as
- * long, else half as long.
+ * a wait came within *max ns, the next window is twice as long, else half as
+ * long.
  */
 struct spin {
-	/* *max: the longest window, ns, which any thread may change; 0: never
-	 * poll. max NULL: never poll */
+	/* *max: the longest window, ns, which any thread may change; 0: the
+	 * loop never polls. A NULL pointer: likewise */
 	const _Atomic uint64_t *max;
-	/* counts of windows in which something came, and in which nothing came
-	 */
+	/* counters of windows in which something came, and of those in which
+	 * nothing came */
 	stat_t *hits, *misses;
-	uint64_t window; /* ns: the present window */
+	/* ns: how long the loop polls before it sleeps the next time */
+	uint64_t window;
 };
 
 struct loop {
 	struct env *env;
-	uint64_t now; /* ns; as of the start of this turn */
+	uint64_t now; /* ns: the time of this turn */
 	struct timer_wheel wheel;
 	struct mailbox mailbox;
 	struct work_queue deferred, last;
 	struct guard guard;
-	bool in_turn; /* between loop_turn_begin() and _end() */
+	bool in_turn; /* between loop_turn_begin() and loop_turn_end() */
 	bool orphan;  /* loop_orphan() was called */
 	uint64_t turns;
 	struct spin spin;
 	pthread_t owner;	      /* read by any thread, atomically */
 	_Atomic bool stopping;	      /* set by any thread */
 	_Atomic unsigned int posting; /* number of threads in loop_post() */
-	char name[LOG_NAME];	      /* of its node, in the log; "": none yet,
-			     * or the loop is of several nodes */
+	/* name of the loop's node, for the log; "": none yet, or the loop is of
+	 * several nodes */
+	char name[LOG_NAME];
 };
 
 /* Private to loop.c: use loop_current(). Initial-exec, since the default model
@@ -98,19 +101,19 @@ extern _Thread_local struct loop *loop_here
 	__attribute__((tls_model("initial-exec")));
 /* loop_is_owner() for a thread that is in no turn. */
 bool loop_is_owner_outside(const struct loop *l);
-/* Tells the env when @l needs its next turn. Not during a turn, whose end does
- * this anyway. */
+/* Tells the env when @l needs its next turn. Not to be called during a turn,
+ * whose end does this anyway. */
 void loop_set_alarm(struct loop *l);
 
 /* Makes a loop on @env, which the loop owns; on error @env is freed. The
- * calling thread is the owner. 0 or -ENOMEM. */
+ * calling thread is the owner. Returns 0 or -ENOMEM. */
 int loop_new(struct env *env, struct loop **loop_p) must_check;
 /* Frees a loop, and its env. No timer may be armed and no work queued. Waits
  * for threads that are still inside loop_post(). */
 void loop_free(struct loop *l);
 
-/* Makes the calling thread the owner: for a thread that is to run a loop made
- * by another one. Nobody may be using the loop. */
+/* Makes the calling thread the owner. For a thread that is to run a loop which
+ * another thread has made. Nobody may be using the loop. */
 void loop_take_over(struct loop *l);
 
 /* This process is a child of fork(), and the loop is its parent's: nobody owns
@@ -129,14 +132,14 @@ static inline bool loop_is_owner(const struct loop *l)
 }
 #define loop_assert_owner(l) BUG_ON(!loop_is_owner(l))
 
-/* The loop whose turn runs in this thread, or NULL. */
+/* Returns the loop in whose turn the calling thread is, or NULL. */
 static inline struct loop *loop_current(void)
 {
 	return loop_here;
 }
 
-/* The time of this turn, ns, which takes no system call. Outside of a turn: the
- * clock's. */
+/* Returns the time of this turn, ns, which takes no system call. Outside of a
+ * turn: the time of the clock. */
 static inline uint64_t loop_now(const struct loop *l)
 {
 	return likely(l->in_turn) ? l->now : l->env->ops->clock(l->env);
@@ -150,7 +153,8 @@ static inline uint64_t loop_random(struct loop *l)
 	return r;
 }
 
-/* See timer_wheel_arm() and timer_wheel_cancel(). @at: as loop_now(). */
+/* Call timer_wheel_arm() and timer_wheel_cancel(). @at: a time as loop_now()
+ * returns it. */
 static inline void loop_timer_arm(struct loop *l, struct timer *t, uint64_t at)
 {
 	timer_wheel_arm(&l->wheel, t, at);
@@ -192,7 +196,7 @@ static inline bool loop_has_work(const struct loop *l)
 	return l->deferred.first || l->last.first;
 }
 
-/* Part of loop_call(), for callers that are in no turn of @l. */
+/* The rest of loop_call(), for callers that are in no turn of @l. */
 int loop_call_outside(struct loop *l, int (*fn)(void *arg), void *arg);
 
 /* Any thread. Calls @fn(@arg) on @l's thread and returns its result. On the
@@ -232,9 +236,9 @@ void loop_run_once(struct loop *l, bool block);
 void loop_poll_before_sleep(struct loop *l, const _Atomic uint64_t *max,
 			    stat_t *hits, stat_t *misses);
 /* For callers that wait by other means and then call loop_run_once(). loop_fd()
- * is the descriptor to wait for (env_ops.fd). loop_next() is when the next turn
- * is due even if that descriptor is not ready, ns, as loop_now(); 0: at once;
- * TIME_NEVER. To be asked before each wait. */
+ * returns the descriptor to wait for (env_ops.fd). loop_next() returns when the
+ * next turn is due even if that descriptor is not ready: a time as loop_now(),
+ * ns; 0: at once; TIME_NEVER. To be called before each wait. */
 static inline int loop_fd(struct loop *l)
 {
 	return l->env->ops->fd(l->env);
@@ -250,8 +254,9 @@ void loop_stop(struct loop *l);
 
 /* The two halves of a turn, between which descriptors are served. Each call of
  * a descriptor's function is enclosed in loop_enter() and loop_leave(). */
-void loop_turn_begin(struct loop *l); /* clock, timers, mailbox */
-void loop_turn_end(struct loop *l);   /* deferred work; sets the alarm */
+/* reads the clock; runs timers and the mailbox */
+void loop_turn_begin(struct loop *l);
+void loop_turn_end(struct loop *l); /* runs deferred work; sets the alarm */
 /* Makes @l the current loop of this thread; returns the previous one. */
 struct loop *loop_enter(struct loop *l);
 void loop_leave(struct loop *before);

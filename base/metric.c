@@ -24,7 +24,7 @@ void metric_quoted(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-/* Not "%f", which would write the decimal point of the locale. */
+/* Not by "%f", which would write the decimal point of the locale. */
 void metric_seconds(FILE *out, uint64_t ns)
 {
 	fprintf(out, "%" PRIu64 ".%09" PRIu64 "\n", ns / 1000000000,

@@ -44,7 +44,8 @@ static void push(struct pool *p, void *obj)
 	p->free = f;
 }
 
-/* Adds a chunk to the pool, whose free list is empty. False: no memory. */
+/* Adds a chunk to the pool, whose free list is empty. Returns false if there is
+ * no memory. */
 static bool base_grow(struct pool *p)
 {
 	size_t n = MIN(MAX(p->used, CHUNK_MIN_OBJECTS), CHUNK_MAX_OBJECTS);

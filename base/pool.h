@@ -30,11 +30,12 @@ struct pool_free {
 };
 
 struct pool {
-	size_t size;  /* of an object, bytes */
+	size_t size;  /* bytes of an object */
 	uint32_t max; /* most objects in use at a time; 0: no limit */
 	uint32_t used;
-	uint32_t peak;		/* highest "used" so far */
-	struct pool_free *free; /* POOL_IS_MALLOC: always NULL */
+	uint32_t peak; /* highest value of "used" so far */
+	/* list of free objects; always NULL if POOL_IS_MALLOC */
+	struct pool_free *free;
 	struct pool_chunk *chunks;
 };
 
@@ -51,13 +52,14 @@ static inline void pool_count(struct pool *p)
 		p->peak = p->used;
 }
 
-/* An object, uninitialised; NULL: no memory, or the limit is reached. */
+/* Returns an object, uninitialised. NULL: there is no memory, or the limit is
+ * reached. */
 static inline void *pool_get(struct pool *p)
 {
 	struct pool_free *f = p->free;
 
-	/* The limit is not checked here: while an object is free, it is not
-	 * reached. */
+	/* The limit is checked where the pool grows: as long as there is a free
+	 * object, fewer than "max" are in use. */
 	if (unlikely(!f))
 		return pool_get_more(p);
 	p->free = f->next;

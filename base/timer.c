@@ -75,7 +75,7 @@ static inline void slot_del(struct timer_wheel *w, struct timer *t)
 
 #define NO_SLOT UINT_MAX
 
-/* The earliest slot that has timers; NO_SLOT: none has. */
+/* Returns the earliest slot that has timers; NO_SLOT: none has. */
 static unsigned int first_slot(const struct timer_wheel *w)
 {
 	for (unsigned int l = 0; l < TIMER_LEVELS; l++) {
@@ -114,8 +114,8 @@ void timer_wheel_cancel(struct timer_wheel *w, struct timer *t)
 		find_earliest(w);
 }
 
-/* When the range of time of @slot begins, ns. The range must not be over yet.
- */
+/* Returns when the range of time of @slot begins, ns. The range must not be
+ * over yet. */
 static uint64_t slot_start(const struct timer_wheel *w, unsigned int slot)
 {
 	unsigned int shift = slot / TIMER_SLOTS * LEVEL_BITS;

@@ -25,7 +25,7 @@ typedef void (*timer_fn)(struct timer *t);
 
 struct timer {
 	struct list link;
-	uint64_t at; /* ns */
+	uint64_t at; /* ns: when the timer expires */
 	timer_fn fn;
 	/* index in timer_wheel.slots: level * TIMER_SLOTS + slot on that level
 	 */
@@ -40,9 +40,10 @@ struct timer_slot {
 struct timer_wheel {
 	uint64_t now;	   /* ns: all timers before this have expired */
 	uint64_t base;	   /* ns: slots are counted from here; base <= now */
-	uint64_t earliest; /* ns: no timer is earlier; earliest >= now */
-	uint64_t armed;	   /* number of timers */
-	uint64_t occupied[TIMER_LEVELS]; /* a bit for each slot in use */
+	uint64_t earliest; /* ns: no timer is earlier; at least @now */
+	uint64_t armed;	   /* number of armed timers */
+	/* by level: a bit for each slot in use */
+	uint64_t occupied[TIMER_LEVELS];
 	struct timer_slot slots[TIMER_LEVELS * TIMER_SLOTS];
 };
 
@@ -68,18 +69,18 @@ void timer_wheel_arm(struct timer_wheel *w, struct timer *t, uint64_t at);
  * armed. */
 void timer_wheel_cancel(struct timer_wheel *w, struct timer *t);
 
-/* A timer that is armed; NULL: none is. */
+/* Returns a timer that is armed; NULL: none is. */
 struct timer *timer_wheel_any(const struct timer_wheel *w);
 
-/* The time of the earliest timer, not before w->now; TIME_NEVER: there is none.
- * After a cancel the result may be too early, but never too late: advancing to
- * it up to TIMER_LEVELS times reaches the timer. */
+/* Returns the time of the earliest timer, not before w->now; TIME_NEVER: there
+ * is none. After a cancel the result may be too early, but never too late:
+ * advancing to it up to TIMER_LEVELS times reaches the timer. */
 static inline uint64_t timer_wheel_next(const struct timer_wheel *w)
 {
 	return w->earliest;
 }
 
-/* Part of timer_wheel_advance(), for when a timer may be due. */
+/* The rest of timer_wheel_advance(), for when a timer may be due. */
 void timer_wheel_expire(struct timer_wheel *w, uint64_t now);
 /* Advances time to @now (never back), calling the functions of all timers due
  * by then, in order, with w->now at the timer's own time. A function may arm

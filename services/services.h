@@ -11,8 +11,8 @@
 /* ---- running one ---- */
 
 struct service_conf {
-	/* for this and the fields up to policy, 0 or NULL is the library's
-	 * default */
+	/* In this field, and in those up to policy, 0 or NULL stands for the
+	 * library's default. */
 	unsigned int workers;
 	uint32_t queue_max;
 	uint32_t window;
@@ -42,7 +42,7 @@ struct probe_call {
 	uint32_t progress; /* how many reports of progress it makes meanwhile */
 	void *bulk;	   /* memory for bulk data; NULL: none */
 	uint64_t length;   /* bytes of bulk data */
-	/* of the pattern that fills bulk data, or the body */
+	/* seed of the pattern that fills bulk data, or the body */
 	uint64_t seed;
 	uint64_t offset; /* bytes: where in the pattern the data begin */
 };

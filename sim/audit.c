@@ -12,7 +12,7 @@
 #include "lnet/message/wire.h"
 #include "sim/sim_priv.h"
 
-/* Most copies of one attempt that the network and fault rules make. */
+/* Most copies of one attempt that the network and fault rules can make. */
 #define COPIES_MOST 16
 
 struct audit_op {
@@ -195,8 +195,8 @@ static void audit_on_begin(void *arg, struct lnet *node, uint64_t op,
 	req->mark_number = 0;
 }
 
-/* When, ns, @a has ended at the latest: a node that stands still then ends it
- * when it goes on. */
+/* Returns by when, ns, @a must have ended: at its deadline, or, if its node
+ * stands still then, when the node goes on. */
 static uint64_t op_due(const struct audit_op *a)
 {
 	return MAX(a->deadline, a->n->paused);

@@ -17,7 +17,8 @@ struct report {
 	size_t size;
 };
 
-/* Describes what is wrong. Returns true, as its callers then do. */
+/* Writes a description of what is wrong to the report. Returns true, which its
+ * callers return, too. */
 static bool __attribute__((format(printf, 2, 3)))
 wrong(const struct report *r, const char *fmt, ...)
 {
@@ -58,8 +59,8 @@ static void count_zero(struct lnet_cpt *cpt)
 		cpt->config->ni[i]->cpt[cpt->index].counted = 0;
 }
 
-/* Counts the credits that @msg holds or waits for. Both kinds have been
- * subtracted from the credits of a peer NI and of a local NI. */
+/* Counts the credits that @msg holds or waits for, of the peer NI and of the
+ * local NI: in both cases the credit was subtracted from their credits. */
 static void count_msg(const struct msg_out *msg)
 {
 	if (!msg->lpni)
@@ -148,7 +149,7 @@ static bool connecting_wrong(const struct lnet_peer_ni *p)
 
 /* ---- peers ---- */
 
-/* What is wrong with @p as a member of its peer? NULL: nothing. */
+/* Returns what is wrong with @p as a member of its peer; NULL: nothing. */
 static const char *member_wrong(const struct lnet_cpt *cpt,
 				const struct lnet_peer_ni *p)
 {
@@ -174,7 +175,7 @@ static const char *member_wrong(const struct lnet_cpt *cpt,
 	return NULL;
 }
 
-/* What is wrong with a peer and all of its NIs? NULL: nothing. */
+/* Returns what is wrong with a peer and all of its NIs; NULL: nothing. */
 static const char *peer_wrong(const struct lnet_peer *peer)
 {
 	const struct lnet_peer_net *pnet;
@@ -382,7 +383,7 @@ static bool buffers_wait(const struct router_pool *pool)
 	return false;
 }
 
-/* Are other buffers in use than those that messages have? */
+/* Are more or fewer buffers in use than the messages have? */
 static bool router_wrong(struct lnet_cpt *cpt, const struct report *report)
 {
 	const struct router *r = &msg_cpt(cpt)->router;
@@ -429,8 +430,8 @@ static void forwards_count(struct lnet_cpt *cpt, bool to)
 			msg->sender->counted++;
 }
 
-/* Is any peer charged with another number of messages than are forwarded to it,
- * or from it? */
+/* Is any peer charged with more or fewer messages than are forwarded to it, or
+ * from it? */
 static bool forwards_wrong(struct lnet_cpt *cpt, bool to,
 			   const struct report *r)
 {

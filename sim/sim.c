@@ -18,7 +18,8 @@
 
 #define SIM_RECOVERY_S 100
 
-/* For functions of users, of which @fn is one, that let time pass. */
+/* Aborts if the caller is inside of a turn or a callback. For public functions
+ * that let time pass; @fn is the name of the function. */
 static void check_outside(const char *fn)
 {
 	MISUSE_IF(loop_current(),
@@ -89,8 +90,8 @@ err_env:
 	return rc;
 }
 
-/* Has libulnetlab taken the place of libulnet, on which libulrpc depends? It
- * has only if the linker looks up symbols in libulnetlab first. */
+/* Has libulnetlab taken the place of libulnet, which libulrpc needs? It has
+ * only if the linker looks up symbols in libulnetlab first. */
 static bool in_its_place(void)
 {
 	Dl_info public, own;
@@ -311,7 +312,7 @@ static int sim_node_new(struct lnet_sim *sim, const char *nids,
 	n->loops = sim->apart ? n->own : sim->loops;
 	if (conf)
 		n->conf = *conf;
-	/* The simulation decides these. */
+	/* The configuration of the caller has no say in these fields. */
 	n->conf.run = LNET_RUN_THREADS;
 	n->conf.ev = NULL;
 	n->conf.cpts = sim->cpts;
@@ -321,7 +322,7 @@ static int sim_node_new(struct lnet_sim *sim, const char *nids,
 			  : node_conf_fill(&n->conf);
 	if (!rc)
 		rc = parse_nids(n, nids);
-	n->conf.err = NULL; /* the caller's */
+	n->conf.err = NULL; /* the caller's memory may be gone */
 	if (!rc && sim->apart)
 		rc = loops_open(sim, n->own);
 	if (rc) {

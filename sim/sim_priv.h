@@ -23,8 +23,9 @@ struct sim_node {
 	lnet_sim_start_fn start;
 	void *arg;
 	struct lnet_observer observer;
-	uint64_t paused;     /* ns: until when it stands still, or stood */
-	struct loop **loops; /* own, or the simulation's */
+	/* ns: until when the node stands still, or stood */
+	uint64_t paused;
+	struct loop **loops; /* the node's own, or the simulation's */
 	struct loop *own[LNET_CPTS_MAX];
 };
 
@@ -43,12 +44,12 @@ struct lnet_sim {
 	/* the node that is crashing: time stands still meanwhile; NULL: none is
 	 */
 	struct sim_node *crashing;
-	struct timer_wheel callbacks; /* for lnet_sim_at() */
+	struct timer_wheel callbacks; /* timers of lnet_sim_at() */
 	struct list ats;	      /* of struct sim_at */
 	bool calling;		      /* a function of lnet_sim_at() runs */
 	bool ending;		      /* lnet_sim_free() has begun */
 	struct ulnet_sim_stats stats;
-	/* by fate: the number of messages that had it */
+	/* by fate: the number of messages that had this fate */
 	uint64_t fates[SIM_FATES];
 	unsigned int violations;
 	/* For audit.c: */
@@ -56,10 +57,10 @@ struct lnet_sim {
 	FILE *trace;
 	struct pool audit_ops;
 	struct hash ops;  /* of audit_op.hash: operations that have not ended */
-	struct hash ways; /* for way.c: of struct way */
+	struct hash ways; /* for way.c: of way.hash */
 	/* For buf.c: */
-	struct list bufs;    /* in use */
-	struct list retired; /* oldest first */
+	struct list bufs;    /* of buffers that are in use */
+	struct list retired; /* of retired buffers, the oldest first */
 	size_t retired_bytes;
 };
 

@@ -24,7 +24,7 @@ struct way {
 	struct hash_node hash;	 /* in sim->ways */
 	const struct lnet *node; /* the node that sends */
 	struct ulnet_nid dst, src;
-	/* sim_net_ni_changes() of .src when that message was sent */
+	/* sim_net_ni_changes() of the NI of .src when that message was sent */
 	uint64_t changes;
 	/* the node had policies when that message was sent */
 	bool policies;
@@ -83,8 +83,8 @@ static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
 		      lnet_nid_format(src, is, sizeof(is)));
 }
 
-/* Has LNet chosen the source of @msg? Then that is the one by which the peer
- * knows this node. */
+/* Has LNet, and not the sender, chosen the source of @msg? Then the peer knows
+ * this node by that source. */
 static bool way_is_chosen(const struct msg_out *msg)
 {
 	return msg->role == OUT_OP && lnet_nid_is_any(&msg->local_nid) &&
@@ -119,8 +119,8 @@ static void way_taken(struct lnet_sim *sim, const struct msg_out *msg,
 	w->policies = cpt->policies;
 }
 
-/* Has the node forgotten the peer since the last message? Then its record of
- * the peer is new, and names no source yet. */
+/* Has the node forgotten the peer since the last message? Then what it knows of
+ * the peer now is new, and names no source yet. */
 static bool way_is_over(const struct msg_out *msg)
 {
 	struct ulnet_counts sent = { 0 };
@@ -150,8 +150,8 @@ static bool has_other(const struct msg_out *msg)
 	return false;
 }
 
-/* When, ns, the node could hear of what happened at @at: if it stood still
- * then, when it went on. */
+/* Returns when, ns, the node could hear of what happened at @at: then, or, if
+ * it stood still, when it went on. */
 static uint64_t could_hear(const struct lnet_sim *sim, const struct lnet *node,
 			   uint64_t at)
 {
@@ -168,8 +168,9 @@ void way_send(void *arg, const struct lnd_msg *lnd, uint64_t down)
 	struct lnet_sim *sim = arg;
 	char nid[LNET_NIDSTR_SIZE];
 
-	/* At the very moment of a failure, not every CPT has heard of it yet. A
-	 * message that a fault rule duplicates takes the same path twice. */
+	/* Not an error: at the very moment of a failure not every CPT has heard
+	 * of it yet, and a message that a fault rule duplicates takes the same
+	 * path twice. */
 	if (down < lnet_sim_now(sim) && lnet_nid_is_any(&msg->local_nid) &&
 	    msg->role != OUT_DUPLICATE && has_other(msg) &&
 	    could_hear(sim, msg->cpt->node, down) < lnet_sim_now(sim))

@@ -19,14 +19,17 @@ struct brw {
 	struct memory memory;
 };
 
-/* A request, and the memory to which it moves bulk data, or from which. */
+/* A request, and the memory to which it moves bulk data, or from which it moves
+ * them. */
 struct move {
 	struct brw *brw;
 	struct ulrpc_request *request;
 	struct chunk *chunk;
 	struct iovec iov; /* the part of the chunk that is used */
 	unsigned int bulk;
-	bool get; /* to the chunk: bulk is written */
+	/* the bulk is moved to the chunk, since the client writes; false: from
+	 * it */
+	bool get;
 	uint64_t seed, offset;
 };
 
@@ -90,7 +93,7 @@ static struct move *move_new(struct brw *b, struct ulrpc_request *request,
 }
 
 /* Replies, and frees @m. @status: 0 or -errno for the client. @good: how many
- * bytes, from the beginning, are as in the pattern. */
+ * bytes of the bulk, from its beginning, are those of the pattern. */
 static void move_end(struct move *m, int status, uint64_t good)
 {
 	Ulrpc__Brw__BrwReply r = ULRPC__BRW__BRW_REPLY__INIT;
@@ -115,7 +118,8 @@ static void brw_on_moved(void *arg, int status, uint64_t moved)
 {
 	struct move *m = arg;
 
-	(void)moved; /* if status is 0, everything was moved */
+	/* @moved is not looked at: if status is 0, everything was moved */
+	(void)moved;
 	move_end(m, status, m->iov.iov_len);
 }
 
@@ -130,7 +134,7 @@ static void move_begin(struct move *m, bool get, ulrpc_bulk_fn done)
 		move_end(m, rc, 0);
 }
 
-/* On a worker. */
+/* Runs on a worker. */
 static void touch_then_move(void *arg, struct ulrpc_request *request)
 {
 	struct move *m = arg;

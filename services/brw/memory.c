@@ -92,7 +92,7 @@ static struct holder *holder_take(struct memory *m, size_t size,
 	return h;
 }
 
-/* Locked. */
+/* Counts @size bytes less as held by @h. Locked. */
 static void holder_give(struct memory *m, struct holder *h, size_t size)
 {
 	m->out -= size;

@@ -33,8 +33,8 @@ struct chunk {
 	struct holder *holder; /* if held: by whom */
 	unsigned char *data;   /* page-aligned */
 	size_t size;
-	/* if held: bytes at the end that were never used before, and have not
-	 * been touched yet */
+	/* if held: number of bytes at the end that were never used before, and
+	 * have not been touched yet */
 	size_t fresh;
 };
 
@@ -42,7 +42,8 @@ struct memory {
 	struct lnet *node;
 	pthread_mutex_t lock;
 	unsigned char *pool;
-	size_t fresh; /* bytes from the beginning of the pool that were used */
+	/* number of bytes, from the beginning of the pool, that were used */
+	size_t fresh;
 	bool registered;
 	struct chunk *free; /* the free chunks, by address */
 	uint64_t out;	    /* bytes that are held */
@@ -57,13 +58,13 @@ struct memory {
 int memory_init(struct memory *m, struct lnet *node, uint64_t bytes_max);
 /* Frees the pool. All chunks must have been given back. */
 void memory_fini(struct memory *m);
-/* Returns a chunk of at least @size bytes, for @nid, which memory_touch() must
- * be called for before its use. NULL: no free range is that large, @nid has
+/* Returns a chunk of at least @size bytes for @nid. Before it is used,
+ * memory_touch() must be called. NULL: no free range is that large, @nid has
  * used up its share, or there is no memory. */
 struct chunk *memory_get(struct memory *m, size_t size,
 			 const struct ulnet_nid *nid);
-/* Gives the fresh bytes of @p memory of their own, which takes about 0.5 ms for
- * each MiB of them: pages that were never written share one page of zeros. */
+/* Gives the fresh bytes of @p pages of their own: until then they share one
+ * page of zeros. That takes about 0.5 ms for each MiB. */
 void memory_touch(struct chunk *p);
 void memory_put(struct memory *m, struct chunk *p);
 

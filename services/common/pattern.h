@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PATTERN_ALIGN 8 /* offsets are multiples of it, in bytes */
+#define PATTERN_ALIGN 8 /* bytes; offsets are multiples of it */
 
 /* Fills @buf with bytes @offset to @offset + @length of the pattern. */
 void pattern_fill(void *buf, size_t length, uint64_t seed, uint64_t offset);

@@ -14,7 +14,8 @@
 #include "services/echo/echo.pb-c.h"
 #include "services/services.h"
 
-#define DELAY_MAX    (UINT64_C(366) * 86400 * 1000000) /* us */
+/* us: the longest delay */
+#define DELAY_MAX    (UINT64_C(366) * 86400 * 1000000)
 #define PROGRESS_MAX 999
 
 struct echo {
@@ -43,7 +44,7 @@ static void on_raw(void *arg, struct ulrpc_request *request, const void *body,
 
 /* ---- messages ---- */
 
-/* Takes @m. */
+/* Replies with what @m asks for. Takes @m. */
 static void reply(struct ulrpc_request *request, Ulrpc__Echo__EchoRequest *m)
 {
 	Ulrpc__Echo__EchoReply r = ULRPC__ECHO__ECHO_REPLY__INIT;
@@ -95,7 +96,7 @@ static void echo_report(struct ulrpc_request *request,
 	ulrpc_progress(request, (uint32_t)(1000 * n / steps_of(m)));
 }
 
-/* Takes @m. */
+/* Answers a request whose delay was cut short by an error. Takes @m. */
 static void echo_give_up(struct ulrpc_request *request,
 			 Ulrpc__Echo__EchoRequest *m, int status,
 			 const char *why)
@@ -138,7 +139,7 @@ static void echo_on_cancel(void *arg, struct ulrpc_request *request)
 	free(p);
 }
 
-/* Takes @m. */
+/* Begins a delay by a timer. Takes @m. */
 static void wait_on_loop(struct echo *e, struct ulrpc_request *request,
 			 Ulrpc__Echo__EchoRequest *m)
 {
@@ -160,7 +161,8 @@ static void wait_on_loop(struct echo *e, struct ulrpc_request *request,
 		echo_on_cancel(p, request);
 }
 
-/* As unpack(), but also refuses a message that asks for too much. */
+/* As unpack(), but also answers with an error if the message asks for too much.
+ */
 static Ulrpc__Echo__EchoRequest *unpack_checked(struct ulrpc_request *request,
 						const void *body, size_t length)
 {

@@ -267,8 +267,8 @@ int lst_call_begin(struct lst_calls *calls, struct lst_call *call,
 		rc = call_send(call, to, seconds);
 	if (rc && !call->busy)
 		return rc;
-	/* If the request could not be sent, but its reply is expected already:
-	 * cancels that, and its event ends the call. */
+	/* If the request could not be sent, but LNet expects its reply already:
+	 * cancels the reply, whose event then ends the call. */
 	TAILQ_INSERT_TAIL(&calls->all, call, all);
 	call->deadline = lnet_now(calls->node, calls->cpt) + seconds * NS_PER_S;
 	atomic_fetch_add(&calls->sent, 1);

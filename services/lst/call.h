@@ -17,7 +17,7 @@
 
 /* the CPT that owns sessions, and runs consoles */
 #define LST_HOME 0
-#define LST_TICK UINT64_C(1000000000) /* ns: deadlines are checked so often */
+#define LST_TICK UINT64_C(1000000000) /* ns between two checks of deadlines */
 
 /* The object whose @member @p points to. */
 #define LST_OF(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
@@ -33,7 +33,7 @@
 struct lst_md {
 	void (*done)(struct lst_md *md);
 	/* Valid in done(): */
-	int status;	      /* 0, or -errno: it did not happen */
+	int status;	      /* 0; or -errno: the message was not moved */
 	uint32_t length;      /* bytes that were moved */
 	struct ulnet_id peer; /* of an expected message: who sent it */
 	/* of an expected message: the NID it was sent to */
@@ -53,7 +53,8 @@ struct lst_address {
 	struct ulnet_id peer;
 	unsigned int portal;
 	uint64_t bits;
-	uint64_t timeout; /* us, for sending and fetching */
+	/* us, for sending and fetching; an expected message has no timeout */
+	uint64_t timeout;
 };
 
 /* Return 0; or -errno: nothing has begun, and done is not called. lst_md_put()
@@ -76,9 +77,9 @@ void lst_md_cancel(struct lst_md *md);
 struct lst_call {
 	/* Set by the caller: */
 	void (*done)(struct lst_call *call);
-	/* Valid in done(). status is 0: msg is the reply, which may tell an
-	 * error; -ETIMEDOUT, -EBADMSG: there was no reply, or none that can be
-	 * read; -ECANCELED; or why the request was not sent. */
+	/* Valid in done(). 0: msg is the reply, which may tell an error;
+	 * -ETIMEDOUT, -EBADMSG: there was no reply, or none that can be read;
+	 * -ECANCELED; other errors: the request was not sent. */
 	int status;
 	struct lst_msg msg;
 	uint32_t moved; /* bytes of bulk data that were moved */
@@ -86,8 +87,9 @@ struct lst_call {
 	struct lst_calls *calls;
 	TAILQ_ENTRY(lst_call) all;
 	struct lst_md request, reply, bulk;
-	uint64_t deadline; /* ns */
-	unsigned int busy; /* how many of request, reply and bulk LNet has */
+	uint64_t deadline; /* ns: when the call ends without a reply */
+	/* how many of the request, the reply and the bulk data are with LNet */
+	unsigned int busy;
 	uint8_t out[LST_MSG_SIZE], in[LST_MSG_SIZE];
 };
 
@@ -145,12 +147,12 @@ struct lst_ask {
 	unsigned int *pending;
 };
 
-/* Sends all @n requests at once, on a node without interfaces of the user's
- * choice by those that lnet_ni_reach() adds. Returns when each has its answer,
- * or after @seconds. */
+/* Sends all @n requests at once. On a node without interfaces of the user's
+ * choice, lnet_ni_reach() adds those that are needed. Returns when each request
+ * has its answer, or after @seconds. */
 void lst_ask_all(struct lst_calls *calls, struct lst_ask *asks, unsigned int n,
 		 uint32_t seconds);
-/* Lets the node work for @us. */
+/* Lets the node work for @us microseconds. */
 void lst_ask_wait(struct lst_calls *calls, uint64_t us);
 
 #endif

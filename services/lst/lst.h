@@ -30,9 +30,10 @@
 
 #include <ulnet/loop.h>
 
-#define LST_SESSION_S  100
-#define LST_RPC_S      64
-#define LST_TESTS_MAX  1024 /* in a session; the same limit holds for batches */
+#define LST_SESSION_S 100
+#define LST_RPC_S     64
+/* tests in a session; the same limit holds for batches */
+#define LST_TESTS_MAX  1024
 #define LST_UNITS_MAX  16384
 #define LST_UNIT_BYTES (UINT64_C(256) << 20)
 #define LST_SLOTS      64
@@ -46,7 +47,7 @@ struct lst_conf {
 	 * EACCES, and a request of a test with ESRCH unless there is a session.
 	 * NULL: any node may be a console, and tests are always served. */
 	const struct ulnet_nidlist *consoles;
-	/* s without such requests after which a session ends; default:
+	/* s after which a session ends if no such request comes; default:
 	 * LST_SESSION_S */
 	uint32_t session_s;
 	/* s in which a destination of a test has to answer; default: LST_RPC_S

@@ -23,9 +23,9 @@ struct lst_slot {
 	struct lst_md request, bulk, reply;
 	struct lst_msg msg; /* the request, decoded */
 	uint8_t in[LST_MSG_SIZE], out[LST_MSG_SIZE];
-	void *memory; /* for bulk data; none if memory_size is 0 */
+	void *memory; /* memory for bulk data; NULL if memory_size is 0 */
 	uint32_t memory_size, length;
-	bool used; /* memory was, since the last lst_slots_tick() */
+	bool used; /* the memory was used since the last lst_slots_tick() */
 };
 
 struct lst_cpt {
@@ -86,10 +86,10 @@ struct lst_unit {
 	struct ulnet_id target;
 	int64_t left; /* requests that are still to be sent; < 0: no limit */
 	struct lst_call call;
-	uint8_t *memory; /* for bulk data */
+	uint8_t *memory; /* memory for bulk data */
 	uint32_t sequence;
 	bool running;
-	uint64_t began; /* ns: when its last request was sent */
+	uint64_t began;		       /* ns: when its last request was sent */
 	TAILQ_ENTRY(lst_unit) waiting; /* in yielding or pausing of its CPT */
 };
 
@@ -100,10 +100,12 @@ struct lst_lane {
 	struct lst_test *test;
 	struct lst_cpt *cpt;
 	struct ulnet_work run, abort;
-	/* LST_HOME: the work run, or abort, has been posted and is not back */
+	/* LST_HOME has posted the work run, or the work abort, to the CPT of
+	 * the lane, and it has not come back */
 	bool running, aborting;
 	unsigned int nunits;
-	unsigned int left; /* its CPT: units that have not ended */
+	/* written by the lane's CPT: number of units that have not ended */
+	unsigned int left;
 };
 
 struct lst_test {
@@ -115,11 +117,11 @@ struct lst_test {
 	int32_t loop;
 	struct lst_brw_params brw; /* length and offset are in bytes */
 	unsigned int nunits;
-	_Atomic unsigned int running; /* units that have not ended */
-	/* works of its lanes that are posted and not back */
+	_Atomic unsigned int running; /* number of units that have not ended */
+	/* number of works of its lanes that are posted and not back */
 	unsigned int busy;
 	struct lst_unit *units;
-	/* an array, by CPT; NULL: the test is not a client's */
+	/* array: a lane for each CPT; NULL: the test is not a client's */
 	struct lst_lane *lanes;
 };
 
@@ -135,11 +137,13 @@ struct lst_session {
 	struct lst_session_id id;
 	char name[LST_NAME_SIZE];
 	uint32_t features;
-	/* how many MAKE requests there were for it, less REMOVE */
+	/* how many MAKE requests there were for it, minus REMOVE requests */
 	uint32_t refs;
-	uint64_t made, deadline;		  /* ns */
+	/* ns: when it was made; when it ends */
+	uint64_t made, deadline;
 	_Atomic uint32_t brw_errors, ping_errors; /* written by any CPT */
-	unsigned int busy;			  /* tests that are busy */
+	/* number of tests that are busy */
+	unsigned int busy;
 	unsigned int ntests, nbatches;
 	bool ended; /* in lst.zombies; freed when no test is busy */
 	TAILQ_HEAD(lst_batch_list, lst_batch) batches;
@@ -188,13 +192,13 @@ struct lst {
 	/* Written by any CPT: */
 	_Atomic uint32_t received, dropped, errors;
 	_Atomic uint64_t bulk_got, bulk_put;
-	/* session is not NULL; written by LST_HOME */
+	/* this node is in a session; written by LST_HOME */
 	_Atomic bool member;
-	_Atomic uint32_t sequence; /* of the next ping */
+	_Atomic uint32_t sequence; /* number of the next ping */
 	/* Only LST_HOME uses these: */
 	struct lst_session *session; /* NULL: none */
 	LIST_HEAD(lst_session_list, lst_session) zombies;
-	unsigned int units; /* of all tests */
+	unsigned int units; /* number of units of all tests */
 	uint64_t unit_bytes;
 };
 

@@ -32,7 +32,7 @@ struct field {
 #define REQUEST	     FIELD(REPLY_ID_AT, reply_id)
 #define REPLY	     FIELD(24, status)
 
-/* By type: the fields of the message; a field of size 0 ends them. */
+/* By type: the fields of the message, up to one of size 0. */
 static const struct field layouts[LST_TYPES][2 + FIELDS_MAX + 2] = {
 	[LST_MAKE] = { REQUEST, SESSION(32), FIELD(48, make.force),
 		       FIELD(52, name) },
@@ -91,8 +91,8 @@ static const struct field layouts[LST_TYPES][2 + FIELDS_MAX + 2] = {
 			     FIELD(48, name) },
 };
 
-/* The fields of a TEST of brw for its parameters, with LST_BYTES and without.
- */
+/* The fields of a TEST of brw that are its parameters: with LST_BYTES, and
+ * without. */
 static const struct field brw_bytes[] = {
 	NARROW(82, 2, test.brw.opcode),
 	NARROW(84, 2, test.brw.flags),

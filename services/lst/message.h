@@ -93,10 +93,11 @@ struct lst_brw_params {
 struct lst_counters {
 	uint32_t running_ms;
 	uint32_t active_batches, zombie_sessions, brw_errors, ping_errors;
-	/* Of the self-test, since the node was opened: */
+	/* Of the self-test, counted since the node was opened: */
 	uint32_t errors, rpcs_sent, rpcs_received, rpcs_dropped, rpcs_expired;
-	uint64_t bulk_got, bulk_put; /* bytes moved as a server */
-	/* Of LNet, since the node was opened: */
+	/* bytes of bulk that it has moved as a server */
+	uint64_t bulk_got, bulk_put;
+	/* Of LNet, counted since the node was opened: */
 	uint32_t msgs_alloc, msgs_max, msgs_errors;
 	uint32_t send_count, recv_count, route_count, drop_count;
 	uint64_t send_length, recv_length, route_length, drop_length;
@@ -115,8 +116,8 @@ struct lst_msg {
 	struct lst_session_id session;
 	/* The rest depends on the type. A name has the same meaning in all
 	 * types. */
-	char name[LST_NAME_SIZE]; /* of the session; in JOIN: of a group */
-	/* s: of the session; in replies to MAKE, DEBUG and JOIN */
+	char name[LST_NAME_SIZE]; /* name of the session; in JOIN: of a group */
+	/* s: time-out of the session; in replies to MAKE, DEBUG and JOIN */
 	uint32_t timeout;
 	union {
 		struct {
@@ -145,7 +146,7 @@ struct lst_msg {
 			/* in the request: the sender's time */
 			uint64_t sec, nsec;
 		} ping;
-		struct lst_brw_params brw; /* of these: opcode, length, flags */
+		struct lst_brw_params brw; /* only opcode, length and flags */
 		struct lst_counters stat;
 	};
 };

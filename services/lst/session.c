@@ -387,7 +387,8 @@ static void unit_again(struct lst_unit *u)
 			       now + 1);
 }
 
-/* As unit_again(), after a request that has failed. */
+/* As unit_again(), but after a request that has failed: no earlier than
+ * LST_TICK after the unit's last request was sent. */
 static void unit_retry(struct lst_unit *u)
 {
 	struct lst_cpt *cpt = u->lane->cpt;
