@@ -114,17 +114,20 @@ struct lnd_ni {
 	struct ulnet_nid nid;
 	uint64_t incarnation; /* differs for each start of the NI */
 	unsigned int cpts;
-	struct loop *const *loops;	     /* one for each CPT */
-	/* name to show, by resolve(); later by lnet_ni_renamed() */
+	struct loop *const *loops; /* array: the loop of each CPT */
+	/* the interface's name, for users: from resolve(), later from
+	 * lnet_ni_renamed() */
 	char interface[LNET_INTERFACE_SIZE];
-	int numa_node; /* of the device; startup() may set it; -1: not known */
+	/* NUMA node of the device; startup() may set it; -1: not known */
+	int numa_node;
 	/* Number of leading bits of the NID's address that all hosts of the
 	 * NI's IP network share. startup() may set it; 0: not known. */
 	unsigned int prefix;
 	/* The tunables' values in effect, in the order of lnd->tunables.
 	 * startup() may replace a default by what it stands for. */
 	int64_t *tunables;
-	const struct ulnet_conf *conf; /* the node's, defaults filled in */
+	/* the node's configuration, with defaults filled in */
+	const struct ulnet_conf *conf;
 	/* How many messages LNet gives to the LND at a time: in all, and for
 	 * one peer. */
 	uint32_t credits, peer_credits;
@@ -136,8 +139,8 @@ struct lnd_ni {
 	void *priv;	 /* the LND's own state of the NI */
 	const char *why; /* what startup() lacked when it failed: constant text
 			  * for users, or NULL */
-	/* Has each peer on the net of this NI proved who it is? startup() may
-	 * set it, if the LND has vouches(). */
+	/* Each peer on the net of this NI has proved who it is. startup() may
+	 * set this, if the LND has vouches(). */
 	bool proven;
 };
 
@@ -343,14 +346,15 @@ struct lnd {
 	bool (*terms)(struct lnd_ni *ni, unsigned int cpt,
 		      const struct ulnet_nid *nid, struct lnd_terms *terms);
 
-	/* Of an LND that sets lnd_ni.proven: has the node whose NID on this net
-	 * is @peer, by which it is or was just connected, proved that it may
-	 * speak for @nid, which is of any net? Any thread. */
+	/* For an LND that sets lnd_ni.proven. @peer is a NID on the net of @ni
+	 * with which there is, or just was, a connection. Has the node that has
+	 * @peer proved that it may speak for @nid, a NID on any net? Any
+	 * thread. */
 	bool (*vouches)(struct lnd_ni *ni, const struct ulnet_nid *peer,
 			const struct ulnet_nid *nid);
 
 	/* Optional, for LNet's own checks: will lnet_peer_connected() be called
-	 * for @nid, on whose CPT's thread this is? */
+	 * for @nid? Called on the thread of the CPT that owns @nid. */
 	bool (*is_connecting)(struct lnd_ni *ni, const struct ulnet_nid *nid);
 };
 

@@ -30,7 +30,7 @@ static int refuse(int rc, const char *text, const char **why)
 	return rc;
 }
 
-/* Is the request of our version, and for this NI? */
+/* Is the request of the protocol version of this side, and for this NI? */
 static int check_address(const struct ib_terms *terms,
 			 const struct ib_envelope *env,
 			 struct ib_reject *reject, const char **why)
@@ -168,8 +168,8 @@ bool ib_race_is_lower(enum ib_race_rule rule, const struct ulnet_nid *a,
 
 /* ---- refusals ---- */
 
-/* If less is @offered than was @asked for, lowers *@next to what is offered.
- * True: it did. */
+/* If less is @offered than was @asked for, lowers *@next to what is offered,
+ * and returns true. */
 static bool take_offer(uint16_t asked, uint16_t offered, uint16_t *next)
 {
 	if (!offered || offered >= asked)
@@ -179,7 +179,7 @@ static bool take_offer(uint16_t asked, uint16_t offered, uint16_t *next)
 }
 
 /* Does the peer's LND, which has rejected our request with @r, want another
- * one? Sets in @next what the peer has told. */
+ * request? Sets in @next what the peer has told. */
 static bool is_again(const struct ib_reject *r, const struct ib_request *asked,
 		     struct ib_request *next)
 {

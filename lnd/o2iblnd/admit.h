@@ -15,8 +15,9 @@
 /* What this side offers to peers. */
 struct ib_terms {
 	struct ib_end self;
-	uint16_t depth;	 /* peer_credits: 1 to IB_DEPTH_MAX */
-	uint16_t frags;	 /* fragments of a peer's descriptor, at most */
+	/* queue depth: the tunable peer_credits, 1 to IB_DEPTH_MAX */
+	uint16_t depth;
+	uint16_t frags;	 /* most fragments in a descriptor of a peer */
 	bool privileged; /* peers must connect from ports below 1024 */
 	bool starting;	 /* another NI of this address is starting */
 };
@@ -81,7 +82,7 @@ bool ib_race_is_lower(enum ib_race_rule rule, const struct ulnet_nid *a,
 /* How the peer, or its host, has refused a request; all 0: no answer. */
 struct ib_refusal {
 	int cm_reason;	 /* IB_CM_REJECT_* or another number of the CM */
-	bool has_reject; /* an LND has sent "reject" */
+	bool has_reject; /* the peer's LND has sent @reject */
 	struct ib_reject reject;
 };
 

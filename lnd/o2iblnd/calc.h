@@ -8,7 +8,7 @@
 
 #include "ulnet/o2ib.h"
 
-#define CALC_MSG_BYTES 4096 /* size of a message buffer */
+#define CALC_MSG_BYTES 4096 /* bytes of a message buffer */
 #define CALC_DEPTH_MIN 8    /* bounds of peer_credits */
 #define CALC_DEPTH_MAX 255
 #define CALC_DEPTH_V1  8 /* depth and threshold of version 1 */
@@ -16,7 +16,7 @@
 #define CALC_CS_MIN_V1 4
 #define CALC_CS_MAX_V1 16
 #define CALC_MAP_MAX   256 /* map_on_demand of models 2.10 */
-#define CALC_MAP_SENDS 32  /* up to this, concurrent_sends is doubled */
+#define CALC_MAP_SENDS 32  /* concurrent_sends up to this value is doubled */
 #define CALC_POOL_MIN  256 /* least entries of a CPT's pool */
 #define CALC_CONNS_MAX 127
 /* model 2.10.54 lowers max_send_wr no further below this */
@@ -51,9 +51,10 @@ struct calc_model {
 	enum calc_hiw hiw;
 	uint32_t frags_offered, frags_accepted;
 	bool map_counts;    /* map_on_demand limits the number of fragments */
-	bool sends_ignored; /* no effect of concurrent_sends */
-	bool cq_by_depth;   /* completion queue has 2 D entries for sending */
-	bool capped;	    /* the depth is lowered to the device's limits */
+	bool sends_ignored; /* concurrent_sends has no effect */
+	/* the completion queue has 2 D entries for sending */
+	bool cq_by_depth;
+	bool capped; /* the depth is lowered to the device's limits */
 	/* a rejected initiator asks for no fewer fragments */
 	bool never_lowers;
 };
@@ -72,8 +73,8 @@ enum calc_rule {
 	RULE_COUNT
 };
 
-/* The functions below add a note to @notes; NULL: no effect. This one says that
- * @name was changed from @before to @value. */
+/* This function, and those below, add a note to @notes, unless @notes is NULL.
+ * This one says that @name was changed from @before to @value. */
 void calc_changed(struct ulnet_o2ib_notes *notes, enum calc_rule rule,
 		  const char *name, int64_t before, int64_t value);
 __attribute__((format(printf, 6, 7))) void calc_note(
@@ -81,7 +82,7 @@ __attribute__((format(printf, 6, 7))) void calc_note(
 	enum calc_rule rule, const char *name, int64_t value, const char *how,
 	...);
 
-/* A computed value, without further text. */
+/* Says that @name was computed as @value, without further text. */
 void calc_value(struct ulnet_o2ib_notes *notes, enum calc_rule rule,
 		const char *name, int64_t value);
 void calc_side(struct ulnet_o2ib_notes *notes, enum ulnet_o2ib_side side);

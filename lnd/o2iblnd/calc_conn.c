@@ -13,7 +13,7 @@ struct negotiation {
 	struct ulnet_o2ib_notes *notes;
 };
 
-/* How many send queue entries each of the D messages may need. */
+/* Returns how many send queue entries each of the D messages may need. */
 static uint32_t wrs_each(const struct ulnet_o2ib_node *node, uint32_t frags)
 {
 	if (calc_is_user(node))
@@ -44,8 +44,8 @@ static uint32_t user_capped(const struct ulnet_o2ib_node *node, uint32_t depth)
 	return depth;
 }
 
-/* Model user: entries of the send queue for this depth. The device may grant
- * less, which is enough. */
+/* Model user: returns how many entries of the send queue are asked for with
+ * this depth. The device may grant fewer, which is enough. */
 static uint64_t user_wrs(const struct ulnet_o2ib_node *node, uint32_t depth)
 {
 	uint64_t wrs = (uint64_t)wrs_each(node, 0) * depth;
@@ -56,7 +56,7 @@ static uint64_t user_wrs(const struct ulnet_o2ib_node *node, uint32_t depth)
 	return wrs;
 }
 
-/* @depth, lowered to the limits of the node's device. */
+/* Returns @depth, lowered to the limits of the node's device. */
 static uint32_t capped(const struct ulnet_o2ib_node *node, uint32_t depth,
 		       uint32_t frags)
 {
@@ -105,8 +105,8 @@ static void rejected(struct negotiation *t, struct ulnet_o2ib_attempt *attempt,
 	t->conn->rejects++;
 }
 
-/* The acceptor judges depth, then fragments, in version 2. False: the initiator
- * asks again, for @next. */
+/* The acceptor judges first the depth, then the fragments, in version 2.
+ * Returns false if the initiator asks again, for @next. */
 static bool answer_v2(struct negotiation *t, struct ulnet_o2ib_attempt *now,
 		      struct ulnet_o2ib_attempt *next)
 {
@@ -142,7 +142,7 @@ static bool answer_v2(struct negotiation *t, struct ulnet_o2ib_attempt *now,
 	return true;
 }
 
-/* As answer_v2(), in version 1, where a rejection tells no limits. */
+/* As answer_v2(), in version 1, in which a rejection tells no limits. */
 static bool answer_v1(struct negotiation *t, struct ulnet_o2ib_attempt *now)
 {
 	uint32_t frags = t->acc->frags_accepted;
@@ -162,8 +162,8 @@ static bool answer_v1(struct negotiation *t, struct ulnet_o2ib_attempt *now)
 	return true;
 }
 
-/* The acceptor judges the version. False: it does not speak it, and is asked
- * again in another one. */
+/* The acceptor judges the version. Returns false if it does not speak that
+ * version, so that the initiator asks again in another one. */
 static bool answer_version(struct negotiation *t,
 			   struct ulnet_o2ib_attempt *now,
 			   struct ulnet_o2ib_attempt *next)
@@ -202,7 +202,7 @@ static uint64_t entries_to_ask(const struct negotiation *t,
 			       const struct ulnet_o2ib_attempt *now);
 
 /* Can the initiator make its completion queue for this request? It does so
- * before it asks, so it does not learn that less would do. */
+ * before it sends the request, so it does not learn that less would do. */
 static bool can_ask(struct negotiation *t, const struct ulnet_o2ib_attempt *now)
 {
 	uint64_t entries = entries_to_ask(t, now);
@@ -217,8 +217,8 @@ static bool can_ask(struct negotiation *t, const struct ulnet_o2ib_attempt *now)
 	return false;
 }
 
-/* One request, and its answer. False: the initiator asks again, with @request
- * updated. */
+/* Makes one request, and its answer. Returns false if the initiator asks again,
+ * with the new @request. */
 static bool calc_conn_ask(struct negotiation *t,
 			  struct ulnet_o2ib_attempt *request)
 {
@@ -340,7 +340,7 @@ int lnet_o2ib_negotiate(const struct ulnet_o2ib_node *nodes,
 		calc_conn_refuse(&t, LNET_O2IB_NO_VERSION, RULE_ASK_NO_V1,
 				 "version", 1);
 	} else {
-		/* this ends, since each rejection lowers a limit */
+		/* This loop ends, since each rejection lowers a limit. */
 		while (!calc_conn_ask(&t, &request))
 			BUG_ON(conn->nattempts == LNET_O2IB_ATTEMPTS_MAX);
 	}
@@ -396,7 +396,7 @@ static void sum_recv(struct sum *s)
 		 (uintmax_t)r->rx_bytes, page);
 }
 
-/* How many entries of the send queue the device grants. */
+/* Returns how many entries of the send queue the device grants. */
 static uint64_t granted(struct sum *s)
 {
 	uint64_t wrs = s->r->max_send_wr, max = s->node->conf.max_qp_wr;
@@ -474,7 +474,7 @@ static void sum_cq(struct sum *s)
 		 r->max_recv_wr, (uintmax_t)send);
 }
 
-/* 0; -ENOSPC: the device has no such completion queue. */
+/* Returns 0; -ENOSPC: the device has no completion queue of that size. */
 static int check_cq(struct sum *s)
 {
 	const struct ulnet_o2ib_resources *r = s->r;
@@ -488,7 +488,8 @@ static int check_cq(struct sum *s)
 	return -ENOSPC;
 }
 
-/* Entries of the completion queue that the initiator makes for this request. */
+/* Returns how many entries of the completion queue the initiator makes for this
+ * request. */
 static uint64_t entries_to_ask(const struct negotiation *t,
 			       const struct ulnet_o2ib_attempt *now)
 {
@@ -550,7 +551,8 @@ static void sum_use(struct sum *s)
 	r->typical_wrs = (uint64_t)r->posted_max * r->bulk_wrs;
 	computed(s, RULE_TYPICAL, "typical_wrs", r->typical_wrs, "%u * %u",
 		 r->posted_max, r->bulk_wrs);
-	/* model user sends in batches */
+	/* Nodes of model user send such messages in batches, so the queue need
+	 * not have room for all. */
 	if (r->typical_wrs > r->max_send_wr_granted &&
 	    s->model->send != CALC_SEND_USER)
 		calc_note(s->notes, LNET_O2IB_WARNING, RULE_TYPICAL_MANY,
@@ -656,7 +658,8 @@ int lnet_o2ib_calculate(const struct ulnet_o2ib_pair *pair,
 	*result = (struct ulnet_o2ib_result){ 0 };
 	for (int i = 0; i < 2; i++) {
 		calc_side(notes, i ? LNET_O2IB_B : LNET_O2IB_A);
-		/* a node that does not start is refused below */
+		/* The result does not matter here: a node that does not start
+		 * is refused below. */
 		(void)lnet_o2ib_adjust(&pair->node[i], &result->node[i], notes);
 	}
 	rc = lnet_o2ib_negotiate(result->node, pair->initiator, &result->conn,

@@ -68,7 +68,8 @@ static const char *const verdicts[LNET_O2IB_VERDICTS] = {
 		"would ask for, so it never asks",
 };
 
-/* The table's row for @model, which may be any number; NULL: there is none. */
+/* Returns the table's row for @model, which may be any number; NULL: there is
+ * none. */
 const struct calc_model *calc_model(enum ulnet_o2ib_model model)
 {
 	return &models[(unsigned int)model < LNET_O2IB_MODELS ? model
@@ -97,7 +98,7 @@ static int calc_node_take_number(const char **text, unsigned long *number_p)
 static int release_parse(const char *name, enum ulnet_o2ib_model *model_p)
 {
 	static const struct {
-		/* the model is for minor releases from this one on */
+		/* the first minor release that the model stands for */
 		unsigned long from;
 		enum ulnet_o2ib_model model;
 	} releases[] = {
@@ -183,7 +184,8 @@ int lnet_o2ib_kernel_global_mr(const char *kernel)
 
 	if (calc_node_take_number(&kernel, &major))
 		return -EINVAL;
-	/* the build of a RHEL 7 kernel alone; no version is that high */
+	/* It is the build of a RHEL 7 kernel alone, since no kernel version is
+	 * that high. */
 	if (!*kernel)
 		return major < 100 ? -EINVAL : major < RHEL7_BUILD_NONE;
 	if (*kernel++ != '.' || calc_node_take_number(&kernel, &minor))
@@ -300,7 +302,7 @@ static void set(struct adjust *a, enum calc_rule rule, const char *name,
 	*value_p = value;
 }
 
-/* As set(), for a tunable where 0 means that the user leaves it open. */
+/* As set(), for a tunable whose value 0 means that the user leaves it open. */
 static void choose(struct adjust *a, enum calc_rule rule, const char *name,
 		   uint32_t *value_p, uint32_t value)
 {

@@ -5,7 +5,7 @@
 
 #include "lnd/o2iblnd/calc.h"
 
-/* The least time that a peer has to answer a connect request. */
+/* ns: the least time that a peer has to answer a connect request. */
 #define ANSWER_MIN (5 * NSEC_PER_SEC)
 
 #define CLOSES FSM_TO(IB_CONN_CLOSING)
@@ -68,8 +68,8 @@ static uint64_t probe_at(const struct ib_conn *conn)
 	       (min ? min : set->timeout / 4);
 }
 
-/* When the timer must fire, ns. The earliest deadline of a transmit is not
- * known, since transmits are not sorted: all are looked at four times per
+/* Returns when the timer must fire, ns. The earliest deadline of a transmit is
+ * not known, since transmits are not sorted: all are looked at four times per
  * time-out. */
 static uint64_t conn_next_look(const struct ib_conn *conn)
 {
@@ -294,7 +294,8 @@ void ib_conn_tell(struct ib_conn *conn)
 
 void ib_conn_settle_closed(struct ib_conn *conn)
 {
-	/* closed() or refused() is still to come, before any done(). */
+	/* closed() or refused() is called before any done(), and is still to
+	 * come. */
 	if (conn->fsm.state == IB_CONN_CLOSING)
 		return;
 	ib_conn_tell(conn);
@@ -437,8 +438,8 @@ int ib_conn_connect(struct ib_conn_set *set, const struct ib_request *request,
 	return 0;
 }
 
-/* Posts the receives, then requests or accepts the connection. 0 or -errno;
- * after an error, some receives may be posted. */
+/* Posts the receives, then requests or accepts the connection. Returns 0 or
+ * -errno; after an error, some receives may be posted. */
 static int conn_start(struct ib_conn *conn)
 {
 	uint8_t buf[IB_CONN_SIZE];
@@ -503,8 +504,8 @@ void ib_conn_on_resolved(struct ib_qp *qp)
 	ib_conn_settle(conn);
 }
 
-/* Takes over what the peer has agreed to in its answer. False: the answer is
- * not valid, and the connection was ended. */
+/* Takes over what the peer has agreed to in its answer. Returns false if the
+ * answer is not valid, and the connection was ended. */
 static bool read_answer(struct ib_conn *conn, const void *private,
 			size_t length)
 {

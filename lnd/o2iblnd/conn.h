@@ -67,15 +67,19 @@ extern const struct fsm_state ib_rx_states[IB_RX_STATES];
 
 struct ib_rx {
 	struct fsm fsm;
-	bool bounced; /* shown, and messages behind it may be shown, too */
+	/* its message is shown, but does not hold up the next ones: it is in a
+	 * bounce buffer */
+	bool bounced;
 	struct ib_conn *conn;
-	struct list link;  /* conn->early, ->blocked, ->spares */
-	struct list extra; /* conn->extras, if it is not one of conn->rxs */
-	struct ib_sge sge; /* length 0: it has no receive buffer */
-	uint8_t *bounce;   /* copy of the message, if it has no buffer */
-	uint32_t length;   /* bytes received */
-	struct ib_msg msg; /* decoded message; valid once shown */
-	void *user;	   /* for the user */
+	struct list link; /* in ib_conn.early, .blocked or .spares */
+	/* in ib_conn.extras, if it is not one of ib_conn.rxs */
+	struct list extra;
+	struct ib_sge sge; /* the receive buffer; length 0: there is none */
+	/* copy of the message, if there is no receive buffer */
+	uint8_t *bounce;
+	uint32_t length;   /* number of bytes received */
+	struct ib_msg msg; /* the message, decoded; valid once shown */
+	void *user;	   /* for the user of the connection */
 };
 
 struct ib_conn_user {
@@ -118,11 +122,14 @@ struct ib_conn_conf {
 	unsigned int peer_credits; /* 1 to IB_DEPTH_MAX */
 	unsigned int peer_credits_hiw;
 	unsigned int concurrent_sends; /* at least 1 */
-	unsigned int send_sge;	       /* scatter/gather entries of a WRITE */
-	unsigned int max_inline;       /* bytes */
-	uint64_t keepalive;	       /* ns; 0: none */
-	struct silence_law silence;    /* max 0 stands for set->timeout */
-	bool cksum;		       /* messages sent have a checksum */
+	/* most scatter/gather entries of a WRITE */
+	unsigned int send_sge;
+	unsigned int max_inline; /* most bytes that are posted inline */
+	/* ns after the last SEND when a NOOP is sent; 0: never */
+	uint64_t keepalive;
+	/* when the peer counts as silent; its max 0 stands for set->timeout */
+	struct silence_law silence;
+	bool cksum; /* messages sent have a checksum */
 };
 
 /* What the connections of an NI on one CPT share. Owned by the user. */
@@ -137,76 +144,93 @@ struct ib_conn_set {
 
 	/* owned by the CPT */
 	struct ib_tx_pool *pool;
-	/* cache to evict from when memory is short; or NULL */
+	/* cache from which registrations are evicted when memory is short;
+	 * NULL: none */
 	struct ib_regcache *regcache;
-	uint64_t timeout;   /* ns per message; may change at any time */
+	/* ns that a message may take; may change at any time */
+	uint64_t timeout;
 	unsigned int conns; /* number of connections that are not gone */
 	struct log_limit log_limit;
 };
 
-/* One post_send() that has not completed. */
+/* One call of post_send() that has not completed. */
 struct ib_call {
-	struct ib_tx *tx; /* transmit whose WRITEs, if any, were posted */
-	/* transmit whose SEND was posted behind them: tx itself, or a NOOP */
+	/* the transmit whose WRITEs, if there are any, were posted */
+	struct ib_tx *tx;
+	/* the transmit whose SEND was posted behind them: @tx itself, or a NOOP
+	 */
 	struct ib_tx *send;
-	unsigned int slots; /* send queue entries that it uses */
+	unsigned int slots; /* number of send queue entries that it uses */
 };
 
 struct ib_conn {
 	struct fsm fsm;
-	bool active;	  /* opened by this side */
+	bool active;	  /* this side has opened the connection */
 	bool established; /* established() was called */
 	bool created;	  /* the queue pair has its queues */
-	bool deferred;	  /* work is deferred */
-	bool keepalive;	  /* a NOOP is due */
+	bool deferred;	  /* @work is deferred */
+	bool keepalive;	  /* a keepalive NOOP is due */
 	struct ib_conn_set *set;
 	struct ib_qp *qp;
-	/* The peer, and the queue depth and fragments: as requested, then as
-	 * negotiated. */
+	/* The peer, and the queue depth and number of fragments: as requested,
+	 * then as negotiated. */
 	struct ib_request terms;
 	/* headers of messages to and from the peer; valid once open */
 	struct ib_hdr out, in;
-	void *user; /* for the user */
+	void *user; /* for the user of the connection */
 
-	/* why it ended */
+	/* why the connection has ended: 0 or -errno */
 	int status;
 	uint8_t blame; /* enum ib_blame */
 	struct ib_refusal refusal;
 
 	struct work work;
 	struct timer timer;
-	uint64_t sent_at;  /* ns: last SEND */
-	uint64_t heard_at; /* ns: last message or acknowledgement of the peer */
+	uint64_t sent_at; /* ns: when the last SEND was posted */
+	/* ns: when the last message or acknowledgement of the peer came */
+	uint64_t heard_at;
 	struct silence silence;
-	struct silence_acks acks; /* measurements for silence */
-	bool told_silent;	  /* silent() was called for this silence */
+	struct silence_acks acks; /* measured round trips, for @told_silent */
+	/* silent() was called for the present silence */
+	bool told_silent;
 
-	/* sending (exchange.c) */
+	/* For sending (exchange.c): */
 	struct ib_credit credit;
-	struct list queues[IB_QUEUES]; /* by ib_tx.link */
-	unsigned int queued;	       /* number of transmits in all queues */
-	struct list waiting;  /* ib_tx.link: sent, and the peer is to answer */
-	struct list all;      /* ib_tx.all */
-	struct list finished; /* ib_tx.link: done() must be called */
+	/* of ib_tx.link: transmits that are still to be sent */
+	struct list queues[IB_QUEUES];
+	unsigned int queued; /* number of transmits in all queues */
+	/* of ib_tx.link: transmits that were sent, and that the peer is to
+	 * answer */
+	struct list waiting;
+	struct list all; /* of ib_tx.all: all transmits */
+	/* of ib_tx.link: transmits for which done() must be called */
+	struct list finished;
 	struct ib_call *calls;
 	unsigned int calls_max, first_call, ncalls;
-	unsigned int noops; /* number of NOOPs posted, or about to be */
-	unsigned int timed; /* position of the call that is timed; 0: none */
+	/* number of NOOPs that are posted, or about to be */
+	unsigned int noops;
+	/* position, in the ring of calls, of the call that is timed, from 1; 0:
+	 * none */
+	unsigned int timed;
 	uint64_t timed_at;  /* ns: when the timed call was posted */
 	unsigned int slots; /* number of free send queue entries */
 	unsigned int max_slots;
 	unsigned int send_sge;
 
-	/* receiving (receive.c) */
+	/* For receiving (receive.c): */
 	struct ib_rx *rxs;
 	unsigned int nrxs;
 	void *rx_bufs;
 	struct ib_mr *rx_mr;
 	unsigned int receives; /* number of posted receives */
-	struct list early;     /* ib_rx.link: arrived before it was open */
-	struct list blocked;   /* ib_rx.link: must wait for a shown message */
-	struct list spares;    /* ib_rx.link: unused, without receive buffer */
-	/* ib_rx.extra: all receives that are not in rxs */
+	/* of ib_rx.link: messages that arrived before the connection was open
+	 */
+	struct list early;
+	/* of ib_rx.link: messages that must wait for a shown one */
+	struct list blocked;
+	/* of ib_rx.link: unused receives without a receive buffer */
+	struct list spares;
+	/* of ib_rx.extra: all receives that are not in @rxs */
 	struct list extras;
 	unsigned int shown;
 	/* number of shown messages that hold up the next ones */
@@ -225,11 +249,11 @@ int ib_conn_connect(struct ib_conn_set *set, const struct ib_request *request,
 int ib_conn_accept(struct ib_conn_set *set, struct ib_qp *qp,
 		   const struct ib_request *request, void *user,
 		   struct ib_conn **conn_p) must_check;
-/* Ends the connection, unless it has ended, for this reason: -ESHUTDOWN, the NI
- * shuts down; -ENETDOWN, -ENODEV, the port is down or its device gone; -ESTALE,
- * the peer has restarted; -EPROTO, a protocol violation; -ETIMEDOUT; others are
- * local failures. On return the peer cannot write to our memory any more; the
- * user is told at the end of the turn. */
+/* Ends the connection, unless it has ended. @status is the reason: -ESHUTDOWN,
+ * the NI shuts down; -ENETDOWN, -ENODEV, the port is down or its device gone;
+ * -ESTALE, the peer has restarted; -EPROTO, a protocol violation; -ETIMEDOUT;
+ * others are local failures. On return the peer cannot write to our memory any
+ * more; the user is told at the end of the turn. */
 void ib_conn_close(struct ib_conn *conn, int status);
 
 static inline bool ib_conn_is_open(const struct ib_conn *conn)
@@ -237,7 +261,8 @@ static inline bool ib_conn_is_open(const struct ib_conn *conn)
 	return conn->fsm.state == IB_CONN_OPEN;
 }
 
-/* The events of one connection, for struct ib_events. */
+/* Handle the events of one connection, as the functions of struct ib_events do.
+ */
 void ib_conn_on_resolved(struct ib_qp *qp);
 void ib_conn_on_established(struct ib_qp *qp, const void *private,
 			    size_t length);

@@ -64,35 +64,40 @@ enum ib_queue {
 struct ib_credit {
 	/* immutable after init */
 	uint8_t depth; /* D */
-	uint8_t hiw;   /* owing so many credits calls for a NOOP */
+	uint8_t hiw;   /* owing so many credits makes this side send a NOOP */
 
-	uint8_t have; /* credits: messages that this side may send */
-	uint8_t owe;  /* credits to be returned with the next message */
-	/* requests that may be sent, as far as receives for their answers go */
+	/* number of messages that this side may send: its credits */
+	uint8_t have;
+	/* number of credits to be returned with the next message */
+	uint8_t owe;
+	/* number of requests that may be sent, as far as receives for their
+	 * answers go */
 	uint8_t reserved;
-	uint8_t peer; /* messages that the peer may send at most */
+	uint8_t peer; /* the most messages that the peer may send */
 };
 
 /* @depth: 1 to IB_DEPTH_MAX. @hiw: 1 to @depth. */
 void ib_credit_init(struct ib_credit *c, unsigned int depth, unsigned int hiw);
-/* The hiw for a connection of @depth: as much of it as @peer_credits_hiw is of
- * @peer_credits. */
+/* Returns the hiw for a connection of @depth: as much of @depth as
+ * @peer_credits_hiw is of @peer_credits. */
 unsigned int ib_credit_hiw(unsigned int depth, unsigned int peer_credits,
 			   unsigned int peer_credits_hiw);
 
-/* What posting a receive again gives. */
+/* What this side gives, or gets, by posting a receive again. */
 enum ib_credit_gives {
 	IB_GIVES_NOTHING,
 	IB_GIVES_CREDIT,   /* a credit, which is owed to the peer */
 	IB_GIVES_RESERVED, /* a reserved credit of this side */
 };
 
-/* The tables at the top of this file, by message type. Unknown types, and those
- * of private data only, have all 0. */
+/* A line of the tables at the top of this file, for one message type. Types
+ * that are unknown, or occur in private data only, have all 0. */
 struct ib_credit_rule {
-	uint8_t queue; /* enum ib_queue: in which it waits first */
-	bool costs;    /* costs its sender a credit */
-	uint8_t gives; /* enum ib_credit_gives */
+	/* enum ib_queue: the queue in which the message waits first */
+	uint8_t queue;
+	bool costs; /* the message costs its sender a credit */
+	/* enum ib_credit_gives: what posting its receive again gives */
+	uint8_t gives;
 };
 extern const struct ib_credit_rule ib_credit_rules[UINT8_MAX + 1];
 
@@ -101,7 +106,7 @@ static inline const struct ib_credit_rule *ib_credit_rule(enum ib_msg_type type)
 	return &ib_credit_rules[(uint8_t)type];
 }
 
-/* The queue that a message of @type begins in. */
+/* Returns the queue in which a message of @type waits first. */
 static inline enum ib_queue ib_credit_queue(enum ib_msg_type type)
 {
 	return ib_credit_rule(type)->queue;
@@ -120,8 +125,8 @@ static inline bool ib_credit_may_send(const struct ib_credit *c,
 	return c->have || !ib_credit_rule(type)->costs;
 }
 
-/* Counts a message of @type as sent. Returns the credits that it returns to the
- * peer. */
+/* Counts a message of @type as sent. Returns how many credits the message
+ * returns to the peer. */
 static inline uint8_t ib_credit_sent(struct ib_credit *c, enum ib_msg_type type)
 {
 	uint8_t credits = c->owe;
@@ -180,8 +185,8 @@ static inline bool ib_credit_presses(const struct ib_credit *c)
 	return c->owe >= c->hiw;
 }
 
-/* Must a NOOP be sent? @keepalive: a keepalive is due. @free, @normal:
- * IB_QUEUE_FREE, IB_QUEUE_NORMAL have messages. */
+/* Must a NOOP be sent? @keepalive: a keepalive is due. @free, @normal: there
+ * are messages in IB_QUEUE_FREE, in IB_QUEUE_NORMAL. */
 static inline bool ib_credit_noop_due(const struct ib_credit *c, bool keepalive,
 				      bool free, bool normal)
 {

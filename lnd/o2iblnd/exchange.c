@@ -154,14 +154,15 @@ void ib_conn_end_txs(struct ib_conn *conn)
 
 /* ---- posting ---- */
 
-/* The number of WRITEs in the next batch of @tx. */
+/* Returns the number of WRITEs in the next batch of @tx. */
 static unsigned int writes_now(const struct ib_tx *tx)
 {
 	return MIN(tx->nwrites,
 		   MIN(tx->conn->max_slots - 1, (unsigned int)BATCH_MAX));
 }
 
-/* The call at index @at of the ring, where @at is below 2 * calls_max. */
+/* Returns the call at index @at of the ring, where @at is below 2 * calls_max.
+ */
 static struct ib_call *call_at(const struct ib_conn *conn, unsigned int at)
 {
 	return &conn->calls[at < conn->calls_max ? at : at - conn->calls_max];
@@ -324,7 +325,8 @@ void ib_conn_fail_post(struct ib_conn *conn, int rc)
 		ib_conn_fail(conn, rc, IB_BLAME_SELF, "nothing can be posted");
 }
 
-/* Posts @tx, which has WRITEs, or a batch of it. False: not possible now. */
+/* Posts @tx, which has WRITEs, or a batch of it. Returns false if that is not
+ * possible now. */
 static out_of_line bool send_writes(struct ib_conn *conn, struct ib_tx *tx)
 {
 	struct ib_tx *end = tx;
@@ -345,7 +347,7 @@ static out_of_line bool send_writes(struct ib_conn *conn, struct ib_tx *tx)
 	return !rc;
 }
 
-/* Posts @tx. False: not possible now. */
+/* Posts @tx. Returns false if that is not possible now. */
 static in_line bool send(struct ib_conn *conn, struct ib_tx *tx)
 {
 	struct ib_wr wr;
@@ -395,7 +397,7 @@ void ib_conn_send(struct ib_conn *conn)
 	}
 }
 
-/* Queues @tx according to tx->type, with a deadline in @time ns. */
+/* Queues @tx according to tx->type. Its deadline is @time ns from now. */
 static void exchange_tx_queue(struct ib_tx *tx, uint64_t time)
 {
 	struct ib_conn *conn = tx->conn;
@@ -444,7 +446,7 @@ static void acknowledged(struct ib_conn *conn)
 		silence_measure(&conn->acks, now - conn->timed_at);
 }
 
-/* completed(), for the rare cases: @tx has had its result before, its last work
+/* completed(), for the rare cases: @tx had its result before, its last work
  * request has failed, or its SEND is still to be posted. */
 static out_of_line void completed_otherwise(struct ib_tx *tx,
 					    enum ib_wc_status status)
@@ -733,7 +735,8 @@ int ib_rx_answer(struct ib_rx *rx, const struct ib_sge *source, uint32_t length,
 
 /* ---- answers of the peer ---- */
 
-/* The transmit of @type and @cookie that waits for an answer, or NULL. */
+/* Returns the transmit of @type and @cookie that waits for an answer, or NULL.
+ */
 static struct ib_tx *find_waiting(struct ib_conn *conn, enum ib_msg_type type,
 				  uint64_t cookie)
 {

@@ -165,17 +165,17 @@ void ib_memory_put(struct ib_cpt *cpt, struct ib_memory *m)
 /* The state of a block is kept with its first page, outside of the memory that
  * peers may write to. */
 struct page {
-	struct list link; /* arena->free[order], while it is free */
-	uint16_t at;	  /* index in the chunk */
+	struct list link; /* in arena->free[order], while the block is free */
+	uint16_t at;	  /* index of the page in the chunk */
 	uint8_t order;
 	bool free;
 };
 
 struct ib_chunk {
-	struct list link; /* arena->chunks */
+	struct list link; /* in arena->chunks */
 	uint8_t *mem;
 	struct ib_mr *mr;
-	unsigned int lent; /* lent blocks */
+	unsigned int lent; /* number of blocks that are lent */
 	struct page pages[PAGES];
 };
 
@@ -298,7 +298,8 @@ static void merge_all(struct ib_arena *a)
 	}
 }
 
-/* The smallest order, from @order on, with a free block; or IB_BLOCK_ORDERS. */
+/* Returns the smallest order, from @order on, of which there is a free block;
+ * IB_BLOCK_ORDERS: there is none. */
 static unsigned int smallest(const struct ib_arena *a, unsigned int order)
 {
 	while (order < IB_BLOCK_ORDERS && list_empty(&a->free[order]))
@@ -307,7 +308,7 @@ static unsigned int smallest(const struct ib_arena *a, unsigned int order)
 }
 
 /* Takes a free block of @order off its list, splitting a larger one if need be.
- * NULL: none is free. */
+ * Returns NULL if none is free. */
 static struct page *memory_take(struct ib_arena *a, unsigned int order)
 {
 	struct page *page;

@@ -46,25 +46,26 @@ struct ib_regcache;
 /* A lent block. The borrower keeps this structure. */
 struct ib_block {
 	void *addr;
-	uint32_t length; /* bytes asked for */
+	uint32_t length; /* number of bytes asked for */
 	uint32_t lkey, rkey;
-	struct ib_chunk *chunk; /* the chunk that it is a part of */
+	struct ib_chunk *chunk; /* the chunk that the block is a part of */
 };
 
 struct ib_arena {
 	/* immutable after init */
 	struct ib_port *port;
-	uint64_t max; /* bytes */
-	/* cache to evict from when memory is short, or NULL; set later */
+	uint64_t max; /* the most bytes in lent blocks */
+	/* cache from which registrations are evicted when memory is short;
+	 * NULL: none; set later */
 	struct ib_regcache *regcache;
 
-	uint64_t used;	     /* bytes in lent blocks */
-	uint64_t registered; /* bytes */
+	uint64_t used;	     /* number of bytes in lent blocks */
+	uint64_t registered; /* number of bytes in chunks */
 	uint64_t refused;    /* how often the bound or a share was exceeded */
 	uint64_t failed;     /* how often memory was short */
 	struct list chunks;
 	unsigned int idle_chunks;
-	struct list free[IB_BLOCK_ORDERS]; /* by order */
+	struct list free[IB_BLOCK_ORDERS]; /* free blocks, by order */
 };
 
 void ib_arena_init(struct ib_arena *a, struct ib_port *port, uint64_t max);
@@ -93,11 +94,12 @@ enum ib_use {
 
 /* What a peer's transfers hold and wait for. */
 struct ib_holder {
-	struct hash_node hash; /* cpt->holders */
+	struct hash_node hash; /* in cpt->holders */
 	struct ulnet_nid nid;
 	uint64_t bytes[IB_USES];
 	unsigned int waiting[IB_USES]; /* number of transfers that wait */
-	/* number of the last round in which memory was refused */
+	/* number of the last round in which memory was refused to a transfer of
+	 * this use */
 	uint64_t refused[IB_USES];
 	/* number of the last round in which a transfer had no connection
 	 * (xfer.c) */
@@ -108,30 +110,31 @@ struct ib_holder {
 /* What a transfer has of bounce memory: a block, a place in the queue, or
  * nothing. */
 struct ib_memory {
-	struct ib_block block; /* chunk NULL: no block */
+	/* the block; its chunk is NULL if there is none */
+	struct ib_block block;
 	enum ib_use use;
-	bool waits; /* in the queue */
+	bool waits; /* it has a place in the queue */
 	/* NULL: has neither a block nor a place in the queue */
 	struct ib_holder *holder;
 	struct ib_sge sge; /* the block as a WRITE's source */
 };
 
-/* Gets @length bytes, 1 to IB_BLOCK_MAX, for a transfer with @nid. 0; -ENOBUFS:
- * none now, or other transfers with this peer wait; -ENOMEM: no memory can be
- * registered. */
+/* Gets @length bytes, 1 to IB_BLOCK_MAX, for a transfer with @nid. Returns 0;
+ * -ENOBUFS: there are none now, or other transfers with this peer wait;
+ * -ENOMEM: no memory can be registered. */
 int ib_memory_get(struct ib_cpt *cpt, enum ib_use use,
 		  const struct ulnet_nid *nid, uint32_t length,
 		  struct ib_memory *m) must_check;
-/* To be called after -ENOBUFS: puts @m at the end of its peer's queue. 0 or
- * -ENOMEM. */
+/* To be called after -ENOBUFS: puts @m at the end of its peer's queue. Returns
+ * 0 or -ENOMEM. */
 int ib_memory_wait(struct ib_cpt *cpt, enum ib_use use,
 		   const struct ulnet_nid *nid, struct ib_memory *m) must_check;
-/* Tries again to get memory for @m, which waits, and keeps its place until
- * ib_memory_unwait(). Returns as ib_memory_get(). All that wait must be tried
- * in order, with a new number @round each time. */
+/* Tries again to get memory for @m, which waits, and which keeps its place
+ * until ib_memory_unwait(). Returns as ib_memory_get(). All transfers that wait
+ * must be tried in order, with a new number @round each time. */
 int ib_memory_retry(struct ib_cpt *cpt, uint64_t round, uint32_t length,
 		    struct ib_memory *m) must_check;
-/* Does a transfer with @nid wait for memory of this use? */
+/* Does a transfer with @nid wait for memory for @use? */
 bool ib_memory_is_awaited(const struct ib_cpt *cpt, enum ib_use use,
 			  const struct ulnet_nid *nid);
 /* Gives up the place of @m in the queue, if it has one; @m may have a block. */

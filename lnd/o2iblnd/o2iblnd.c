@@ -102,7 +102,7 @@ static void log_notes(const struct lnd_ni *ni,
 	}
 }
 
-/* The text of the first error in @notes, or NULL. */
+/* Returns the text of the first error in @notes, or NULL. */
 static const char *error_text(const struct ulnet_o2ib_notes *notes)
 {
 	for (unsigned int i = 0; i < notes->n; i++)

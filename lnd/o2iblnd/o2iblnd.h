@@ -51,20 +51,25 @@ struct ib_cpt {
 	struct ib_tx_pool txs;
 	struct ib_arena arena[IB_USES];
 	struct ib_regcache regs; /* registrations of users' memory */
-	struct hash holders;	 /* ib_holder.hash, by NID (memory.c) */
-	uint64_t seed;		 /* of the hash table holders */
+	struct hash holders;	 /* of ib_holder.hash, by NID (memory.c) */
+	uint64_t seed;		 /* seed of the hashes in @holders */
 	struct pool xfers;
-	unsigned int under_way;	    /* transfers in state "moving" */
-	struct list memory_waiters; /* ib_xfer.link: in order of arrival */
-	uint64_t round;		    /* counts passes over memory_waiters */
-	struct list fetched;	    /* ib_xfer.link: in state "fetched" */
-	struct work retry;	    /* deferred: retries memory_waiters */
-	bool retrying;		    /* retry is deferred */
-	struct work port_event;	    /* CPT 0 posts it when the port changes */
+	/* number of transfers in the state "moving" */
+	unsigned int under_way;
+	/* of ib_xfer.link: transfers that wait for memory, in order of arrival
+	 */
+	struct list memory_waiters;
+	uint64_t round; /* number of passes over @memory_waiters */
+	/* of ib_xfer.link: transfers in the state "fetched" */
+	struct list fetched;
+	struct work retry;	/* retries @memory_waiters */
+	bool retrying;		/* @retry is deferred */
+	struct work port_event; /* posted by CPT 0 when the port changes */
 	atomic_bool port_event_posted;
-	/* the next port event begins to use the port */
+	/* the next @port_event begins to use the port */
 	atomic_bool port_offered;
-	struct work released; /* posted to CPT 0: the port is released */
+	/* posted to CPT 0 when this CPT has released the port */
+	struct work released;
 };
 
 struct ib_ni {
@@ -76,14 +81,15 @@ struct ib_ni {
 	struct ib_conn_conf conn_conf;
 	struct ib_cpt *cpts;
 
-	atomic_int fault; /* 0, or -ENETDOWN: the port cannot be used */
-	/* the device is being removed: release the port */
+	atomic_int fault; /* 0; or -ENETDOWN: the port cannot be used */
+	/* the device is being removed: the CPTs must release the port */
 	atomic_bool removed;
 	struct passage passage; /* counts port events under way to CPTs */
 
 	/* owned by CPT 0 */
 	struct ib_port *port; /* NULL: no device */
-	unsigned int users;   /* CPTs that have not released the port */
+	/* number of CPTs that have not released the port */
+	unsigned int users;
 	struct timer reopen;
 	bool closed; /* no port event is under way any more */
 };
@@ -93,8 +99,8 @@ static inline struct ib_ni *ib_ni_of(const struct lnd_ni *ni)
 	return ni->priv;
 }
 
-/* The time-out of a message, ns. It may change at any time, with LNet's setting
- * lnd_timeout. */
+/* Returns the time-out of a message, ns. It may change at any time, with LNet's
+ * setting lnd_timeout. */
 static inline uint64_t ib_timeout(const struct ib_ni *ini)
 {
 	int64_t own = ini->ni->tunables[IB_TUNE_timeout];

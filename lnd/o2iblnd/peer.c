@@ -5,16 +5,17 @@
 
 #include "base/share.h"
 
-/* This many rounds in a row follow each other at once. Between later ones there
- * is RETRY_PAUSE. */
+/* This many rounds in a row follow each other at once. Later ones begin
+ * RETRY_PAUSE after each other. */
 #define RETRIES_AT_ONCE 10
 #define RETRY_PAUSE	NSEC_PER_SEC
-/* A peer that has not answered a round for so long is silent: LNet, which may
- * know another path, is told. A lost request is repeated only later. */
+/* ns: a peer that has not answered a round for so long is silent. LNet, which
+ * may know another path, is told. RDMA itself repeats a lost request only
+ * later. */
 #define SILENCE (2 * NSEC_PER_SEC + NSEC_PER_SEC / 2)
-/* The longest time for resolving address and route. With a margin, so that
- * those who wait are told the attempt's own result and not that of a time-out.
- */
+/* ns: the longest time for resolving address and route, with a margin: those
+ * who wait must be told the result of the attempt itself, not that of a
+ * time-out. */
 #define RESOLVE_TIME (11 * NSEC_PER_SEC)
 #define ANSWER_MIN   (5 * NSEC_PER_SEC)
 
@@ -118,7 +119,7 @@ static bool is_usable(const struct ib_peer *peer, const struct ib_link *link)
 	return ib_conn_is_open(link->conn) && !is_stale_link(peer, link);
 }
 
-/* The next usable connection, round robin; NULL: none. */
+/* Returns the next usable connection, each in turn; NULL: none is usable. */
 static struct ib_link *next_in_turn(struct ib_peer *peer)
 {
 	unsigned int skip = peer->turns++ % peer->n[IB_LINK_OPEN];
@@ -134,7 +135,7 @@ static struct ib_link *next_in_turn(struct ib_peer *peer)
 	return found;
 }
 
-/* The connection that ib_peers_get() finds; NULL: none is usable. */
+/* Returns the connection that ib_peers_get() finds; NULL: none is usable. */
 static struct ib_conn *peer_conn(struct ib_peer *peer, bool any)
 {
 	struct ib_link *link = peer->ordered;
@@ -148,7 +149,7 @@ static struct ib_conn *peer_conn(struct ib_peer *peer, bool any)
 	return link ? link->conn : NULL;
 }
 
-/* A connection is open: tells those who wait. */
+/* A connection is open: tells those who wait for it. */
 static void attempt_opened(struct ib_peer *peer)
 {
 	peer->connect.retries = 0;
@@ -189,7 +190,7 @@ static void peer_settle(struct ib_peer *peer)
 	loop_defer(peer->ps->set.loop, &peer->work);
 }
 
-/* Finds or makes a peer; NULL: no memory. on_peer_work() will free the peer, if
+/* Finds or makes a peer. NULL: no memory. on_peer_work() will free the peer, if
  * nothing needs it by then. */
 static struct ib_peer *peer_make(struct ib_peers *ps,
 				 const struct ulnet_nid *nid)
@@ -304,12 +305,12 @@ static void peer_look_for_silence(struct connect *c)
 		connect_look_at(c, c->began + SILENCE);
 }
 
-/* Somebody else waits for a connection. */
+/* One more caller waits for a connection. */
 static void attempt_request(struct ib_peer *peer)
 {
 	struct connect *c = &peer->connect;
 
-	/* If the peer stays silent, the newcomer is told, too. */
+	/* If the peer stays silent, the new caller is told of that, too. */
 	if (c->told_silent || !c->wanted)
 		peer_look_for_silence(c);
 	c->told_silent = false;
@@ -359,8 +360,8 @@ static void peer_attempt_failed(struct connect *c, int status, bool first)
 
 /* ---- rounds of attempts ---- */
 
-/* Begins another round: the peer has told how it is to be asked, or has sent a
- * request of its own. */
+/* Begins another round, because the peer has told how it is to be asked, or has
+ * sent a request of its own. */
 static void round_again(struct ib_peer *peer)
 {
 	struct connect *c = &peer->connect;
@@ -371,7 +372,7 @@ static void round_again(struct ib_peer *peer)
 	connect_again(c, at, c->status, c->cause);
 }
 
-/* No attempt of the round is left. */
+/* The last attempt of the round has ended. */
 static void round_over(struct ib_peer *peer)
 {
 	struct connect *c = &peer->connect;
@@ -720,8 +721,8 @@ int ib_peers_connect(struct ib_peers *ps, const struct ulnet_nid *nid)
 	return rc;
 }
 
-/* The fast path of ib_peers_get(): the connection of the last ordered message,
- * if it is to the same peer and usable; or NULL. */
+/* The fast path of ib_peers_get(): returns the connection of the last ordered
+ * message, if it is to the same peer and usable; otherwise NULL. */
 static in_line struct ib_conn *last_conn(const struct ib_peers *ps,
 					 const struct ulnet_nid *nid)
 {

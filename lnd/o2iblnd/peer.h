@@ -87,22 +87,25 @@ struct ib_peers_user {
 };
 
 struct ib_peers_conf {
-	struct ib_terms terms;	       /* what this side offers */
-	uint16_t frags;		       /* fragments to ask for at most */
-	unsigned int conns_per_peer;   /* at least 1 */
-	uint64_t min_pause, max_pause; /* ns, after failures; not 0 */
+	struct ib_terms terms; /* what this side offers */
+	uint16_t frags;	       /* most fragments to ask for */
+	/* connections to open with each peer, at least 1 */
+	unsigned int conns_per_peer;
+	/* ns of the shortest and of the longest pause after failures; not 0 */
+	uint64_t min_pause, max_pause;
 	enum ib_race_rule race;
-	/* connections opened by peers, on a CPT */
+	/* most connections on a CPT that peers have opened */
 	unsigned int accept_max;
-	unsigned int accept_peer_max; /* connections opened by one peer */
+	/* most connections that one peer has opened */
+	unsigned int accept_peer_max;
 };
 
 struct ib_peers {
 	/* Immutable after init, but set.port may change after emptied(). */
 	struct ib_conn_set set;
-	const struct ib_peers_conf *conf; /* its contents may change */
+	const struct ib_peers_conf *conf; /* may change: read anew each time */
 	const struct ib_peers_user *user;
-	void *priv; /* for the user */
+	void *priv; /* for the user of the peers */
 
 	/* owned by the CPT */
 	struct hash hash;
@@ -112,28 +115,37 @@ struct ib_peers {
 	int down; /* -errno: the port cannot be used; 0: it can */
 	bool stopping, stopped;
 	struct work work;
-	unsigned int accepted; /* connections opened by peers, not gone */
+	/* number of connections that peers have opened, and that are not gone
+	 */
+	unsigned int accepted;
 	struct connect_set connects;
 };
 
 struct ib_peer {
 	struct hash_node hash;
 	struct ib_peers *ps;
-	struct ib_request terms; /* NID, and what the next request asks for */
+	/* the peer's NID, and the limits that the next request asks for */
+	struct ib_request terms;
 
-	struct list links; /* ib_link.link: all that are not gone */
-	struct list open;  /* ib_link.open: oldest first */
-	/* the connection for ordered messages, or NULL */
+	/* of ib_link.link: all connections that are not gone */
+	struct list links;
+	/* of ib_link.open: open connections, the oldest first */
+	struct list open;
+	/* the connection for ordered messages; NULL: none */
 	struct ib_link *ordered;
-	unsigned int turns; /* counts messages of any order */
+	/* number of messages of any order, by which connections take turns */
+	unsigned int turns;
 	unsigned int n[IB_LINK_STATES];
-	unsigned int accepted; /* connections opened by the peer, not gone */
-	/* its requests rejected for a race since one was accepted */
+	/* number of connections that the peer has opened, and that are not gone
+	 */
+	unsigned int accepted;
+	/* number of its requests that were rejected for a race since the last
+	 * one was accepted */
 	unsigned int races;
-	unsigned int refused; /* failed attempts, not gone */
+	unsigned int refused; /* number of failed attempts that are not gone */
 
 	struct connect connect;
-	bool again; /* the round is to be repeated: the peer has said so */
+	bool again; /* the round must be repeated, since the peer has said so */
 
 	bool conn_lost; /* disconnected() must be called */
 	bool settling;
@@ -143,12 +155,12 @@ struct ib_peer {
 struct ib_link {
 	struct fsm fsm;
 	bool passive;
-	/* a message has arrived here, or was delivered there */
+	/* a message has come over it, or was delivered by it */
 	bool heard;
-	bool conn_lost;	  /* messages may have been lost */
-	uint64_t opened;  /* ns: time of establishment */
-	struct list link; /* ib_peer.links */
-	struct list open; /* ib_peer.open */
+	bool conn_lost;	  /* messages on it may have been lost */
+	uint64_t opened;  /* ns: when it was established */
+	struct list link; /* in ib_peer.links */
+	struct list open; /* in ib_peer.open */
 	struct ib_peer *peer;
 	struct ib_conn *conn;
 };
@@ -160,39 +172,40 @@ void ib_peers_init(struct ib_peers *ps, const struct ib_conn_set *set,
 /* To be called after stopped(), or without any peer. */
 void ib_peers_fini(struct ib_peers *ps);
 
-/* The set of peers to which @conn belongs. */
+/* Returns the set of peers to which @conn belongs. */
 static inline struct ib_peers *ib_peers_of(const struct ib_conn *conn)
 {
 	return container_of(conn->set, struct ib_peers, set);
 }
 
-/* Finds a connection for a message to @nid. Without @any it is always the same
- * one while that is open; with @any, each in turn. The connection may be lost
- * before it is used; then ib_tx_get() returns NULL. 0; -EINPROGRESS: there is
- * no connection, and connected() follows. -ENETDOWN, -ENODEV: the port cannot
- * be used; -ESHUTDOWN; -ENOMEM; -EAFNOSUPPORT: not a NID of this LND. */
+/* Finds a connection for a message to @nid. Without @any the result is the same
+ * connection while that is open; with @any, each connection in turn. The
+ * connection may be lost before it is used; then ib_tx_get() returns NULL.
+ * Returns 0; -EINPROGRESS: there is no connection, and connected() follows;
+ * -ENETDOWN, -ENODEV: the port cannot be used; -ESHUTDOWN; -ENOMEM;
+ * -EAFNOSUPPORT: @nid is no NID of this LND. */
 int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid, bool any,
 		 struct ib_conn **conn_p) must_check;
-/* Asks for a connection to @nid. 0: connected() follows, even if there is a
- * connection already. Errors as ib_peers_get(). */
+/* Asks for a connection to @nid. Returns 0, and connected() follows, even if
+ * there is a connection already; or an error of ib_peers_get(). */
 int ib_peers_connect(struct ib_peers *ps,
 		     const struct ulnet_nid *nid) must_check;
 /* Are there connections with @nid, or is one attempted? */
 bool ib_peers_use(const struct ib_peers *ps, const struct ulnet_nid *nid);
-/* The peer @nid; NULL: it is not known. */
+/* Returns the peer @nid; NULL: it is not known. */
 struct ib_peer *ib_peer_find(const struct ib_peers *ps,
 			     const struct ulnet_nid *nid);
-/* The oldest open connection with @nid, or NULL. */
+/* Returns the oldest open connection with @nid, or NULL. */
 const struct ib_conn *ib_peers_conn(const struct ib_peers *ps,
 				    const struct ulnet_nid *nid);
 /* Is connected() still to be called for @nid? */
 bool ib_peers_are_connecting(const struct ib_peers *ps,
 			     const struct ulnet_nid *nid);
-/* When the pause after failed attempts to connect to @nid ends, ns; 0: there is
- * none. */
+/* Returns when the pause after failed attempts to connect to @nid ends, ns; 0:
+ * there is none. */
 uint64_t ib_peers_paused_until(const struct ib_peers *ps,
 			       const struct ulnet_nid *nid);
-/* The longest time from ib_peers_connect() to connected(), ns, not
+/* Returns the longest time from ib_peers_connect() to connected(), ns, not
  * counting pauses. */
 uint64_t ib_peers_wait_max(const struct ib_peers *ps);
 

@@ -48,8 +48,8 @@ static void port_release(struct ib_cpt *cpt)
 	loop_post(cpt->ini->ni->loops[0], &cpt->released);
 }
 
-/* Must @cpt release the port? On removal of the device only once it was told,
- * since until then it may get new connections. */
+/* Must @cpt release the port? After a removal of the device only once the CPT
+ * was told of it, since until then it may get new connections. */
 static bool must_release(const struct ib_cpt *cpt)
 {
 	if (cpt->stopping)
@@ -109,7 +109,8 @@ static void handle_port_event(struct ib_cpt *cpt)
 	int fault = atomic_load(&ini->fault);
 
 	if (cpt->stopping) {
-		/* This CPT does not use the new port: it counts as released. */
+		/* This CPT does not begin to use the new port, so it counts as
+		 * having released it. */
 		if (atomic_exchange(&cpt->port_offered, false))
 			loop_post(ini->ni->loops[0], &cpt->released);
 		return;

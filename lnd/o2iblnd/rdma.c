@@ -55,8 +55,8 @@ static int device_open(struct ibr_port *p, const char **why)
 			       : "the RDMA device cannot be opened";
 		return rc;
 	}
-	/* With copies of these a child of fork() would keep the queue pairs
-	 * after the end of this process. */
+	/* A child of fork() must have no copies of these descriptors: they
+	 * would keep the queue pairs after the end of this process. */
 	fork_fd_add(p->ctx->cmd_fd);
 	fork_fd_add(p->ctx->async_fd);
 	rc = -ibv_query_device(p->ctx, &attr);
@@ -91,8 +91,8 @@ bool ibr_device_is(const struct ibr_port *p, const struct rdma_cm_id *id)
 				    ibv_get_device_name(p->ctx->device));
 }
 
-/* Why the port cannot be used: constant text; NULL: it can. @all: NULL: the
- * host's addresses are not known, and only the device counts. */
+/* Returns why the port cannot be used: constant text; NULL: it can. @all NULL:
+ * the host's addresses are not known, and only the device is looked at. */
 static const char *device_fault(const struct ibr_port *p,
 				const struct ifaddrs *all)
 {
@@ -133,8 +133,9 @@ void ibr_device_look(struct ibr_port *p)
 	freeifaddrs(all);
 }
 
-/* A change of links, addresses or names, of which verbs tell only some: not
- * that an interface has another name. */
+/* The function of port->link: links, addresses or names of the host have
+ * changed. Verbs do not tell of all such changes, for example not of a new name
+ * of an interface. */
 static void rdma_on_link(struct lnd_link *l, const struct ifaddrs *all)
 {
 	device_look(container_of(l, struct ibr_port, link), all);
@@ -237,9 +238,9 @@ static void device_unwatch(struct ibr_port *p)
 
 /* ---- removal of devices ---- */
 
-/* has a file for each device, until its removal begins */
+/* has a file for each device until the removal of the device begins */
 #define FILES "/dev/infiniband"
-/* has a folder for each device, until its removal has ended */
+/* has a folder for each device until the removal of the device has ended */
 #define FOLDERS "/sys/class/infiniband"
 
 /* Does the system still have the port's device? No other device can be mistaken
@@ -322,7 +323,7 @@ static void on_cpt_removal(struct work *w)
 	ibr_port_put(cpt->port);
 }
 
-/* Reads, and discards, what there is. False: there was nothing. */
+/* Reads, and discards, what can be read. Returns false if there was nothing. */
 static bool rdma_drain(int fd)
 {
 	char buf[4096]

@@ -41,8 +41,8 @@
  * device allows. */
 #define IBR_SGE_MAX 32
 
-/* What a port has on one CPT. Immutable, except for what the CPT's thread owns.
- */
+/* The part of a port that belongs to one CPT. Immutable, except for what the
+ * CPT's thread owns. */
 struct ibr_cpt {
 	struct ibr_port *port;
 	struct loop *loop;
@@ -50,10 +50,12 @@ struct ibr_cpt {
 	struct rdma_event_channel *channel;
 	struct ibv_comp_channel *comp;
 	/* owned by the CPT's thread */
-	unsigned int users; /* queue pairs; if any, the channels are watched */
+	/* number of queue pairs; the channels are watched while it is not 0 */
+	unsigned int users;
 	struct env_io cm_io, comp_io;
-	struct list qps;   /* ibr_qp.link */
-	struct list ready; /* ibr_qp.ready: may have completions */
+	struct list qps; /* of ibr_qp.link */
+	/* of ibr_qp.ready: queue pairs that may have completions */
+	struct list ready;
 	struct work ready_work;
 	bool ready_deferred;
 	/* posted by CPT 0, once: the device is being removed */
@@ -62,27 +64,30 @@ struct ibr_cpt {
 
 struct ibr_port {
 	struct ib_port port;
-	/* any thread, with the last reference */
+	/* called with the last reference, on any thread */
 	void (*free)(struct ibr_port *p);
 	/* immutable after open() */
 	struct ib_port_conf conf;
-	struct loop *loop; /* of CPT 0 */
+	struct loop *loop; /* the loop of CPT 0 */
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	uint8_t number; /* number of the port on its device */
 	unsigned int ncpts;
-	/* any thread, atomic */
+	/* number of references; any thread */
 	atomic_uint refs;
 	atomic_bool listen_stopped;
-	atomic_uint arriving; /* requests under way to their CPTs */
+	atomic_uint arriving; /* number of requests under way to their CPTs */
 	atomic_bool locked;   /* the limit on locked memory was logged */
-	/* CPT 0's thread */
+	/* For CPT 0's thread: */
 	struct rdma_event_channel *channel;
-	/* identifier bound to the port's address; NULL: device removed */
+	/* an identifier bound to the port's address; NULL: the device was
+	 * removed */
 	struct rdma_cm_id *id;
-	struct rdma_cm_id *listener; /* NULL: not listening */
+	/* the identifier that listens; NULL: none */
+	struct rdma_cm_id *listener;
 	struct env_io cm_io, async_io, files_io;
-	struct lnd_link link; /* to the watch in *lnd_ni.shared */
+	/* its place in the watch of links, *lnd_ni.shared */
+	struct lnd_link link;
 	bool closed;
 	bool fatal; /* the device has reported a fatal error */
 	const char *fault;
@@ -93,8 +98,8 @@ struct ibr_port {
 
 enum ibr_state {
 	IBR_ARRIVING,	/* passive: the request is under way to its CPT */
-	IBR_RESOLVING,	/* address being resolved */
-	IBR_ROUTING,	/* route being resolved */
+	IBR_RESOLVING,	/* the address is being resolved */
+	IBR_ROUTING,	/* the route is being resolved */
 	IBR_READY,	/* the LND must connect(), accept() or reject() */
 	IBR_CONNECTING, /* connect() was called */
 	IBR_ACCEPTING,	/* accept() was called */
@@ -113,14 +118,16 @@ enum {
  * not reported to the LND yet, are in front. */
 struct ibr_recv {
 	void *cookie;
-	uint32_t length; /* bytes; this and status are valid once completed */
+	/* number of bytes; this and @status are valid once it has completed */
+	uint32_t length;
 	enum ib_wc_status status;
 };
 
 struct ibr_send {
 	void *cookie;
-	unsigned int slots; /* work requests: the SEND and its WRITEs */
-	/* of the SEND, or of a WRITE before it that failed */
+	/* number of work requests: the SEND and its WRITEs */
+	unsigned int slots;
+	/* status of the SEND, or of a WRITE before it that failed */
 	enum ib_wc_status status;
 };
 
@@ -136,8 +143,8 @@ struct ibr_qp {
 	bool cut; /* rdma_disconnect() was called */
 
 	union netif_addr to;  /* active: the address that is being resolved */
-	uint32_t resolve_ms;  /* time-out of this attempt to resolve */
-	uint32_t resolved_ms; /* time taken by the attempts before it */
+	uint32_t resolve_ms;  /* ms: time-out of this attempt to resolve */
+	uint32_t resolved_ms; /* ms that the earlier attempts have taken */
 
 	/* The queues; NULL and 0 until create(). */
 	struct ibv_cq *cq;
@@ -146,13 +153,15 @@ struct ibr_qp {
 	unsigned int max_recvs, first_recv, nrecvs, ended_recvs;
 	struct ibr_send *sends;
 	unsigned int max_sends, first_send, nsends, ended_sends;
-	unsigned int slots; /* work requests in use, of max_sends */
+	/* number of work requests in use, at most @max_sends */
+	unsigned int slots;
 	struct list ready;
 	bool unarmed; /* no notification is armed for the completion queue */
 	struct work flush;
 
-	/* After destroy() it is freed once nobody may access it any more:
-	 * functions on its thread that have raised busy, and posted work. */
+	/* destroy() was called: freed once nobody may access it any more,
+	 * neither functions on its thread, which have raised @busy, nor posted
+	 * work. */
 	bool gone;
 	unsigned int busy;
 
@@ -191,8 +200,8 @@ static inline void ibr_port_put(struct ibr_port *p)
 		p->free(p);
 }
 
-/* Formats the NID into @text, of LNET_NIDSTR_SIZE bytes. Only while the port is
- * open. */
+/* Formats the NID of the port into @text, of LNET_NIDSTR_SIZE bytes. Only while
+ * the port is open. */
 static inline const char *ibr_port_name(const struct ibr_port *p, char *text)
 {
 	return lnet_nid_format(&p->port.ni->nid, text, LNET_NIDSTR_SIZE);

@@ -6,12 +6,12 @@
 #include "base/fork.h"
 #include "lnd/o2iblnd/rdma.h"
 
-/* Most requests under way to their CPTs. More are rejected; their peers will
- * ask again. */
+/* Most requests under way to their CPTs. Further ones are rejected; their peers
+ * will ask again. */
 #define ARRIVING_MAX 256
 /* the last privileged port */
 #define PRIVILEGED_LAST 1023
-/* time-out of the first attempt to resolve an address; doubles with each
+/* ms: time-out of the first attempt to resolve an address; doubles with each
  * attempt */
 #define RESOLVE_FIRST_MS 50u
 
@@ -29,8 +29,8 @@ static void cpt_unuse(struct ibr_cpt *cpt);
 
 /* ---- addresses ---- */
 
-/* The NID of the address @sa on the net of @nid; LNET_NID_ANY if @sa is of
- * another family. */
+/* Returns the NID of the address @sa on the net of @nid; LNET_NID_ANY if @sa is
+ * of another family. */
 static struct ulnet_nid addr_nid(const struct sockaddr *sa,
 				 const struct ulnet_nid *nid)
 {
@@ -189,7 +189,8 @@ static int bind_privileged(struct rdma_cm_id *id, const struct ulnet_nid *nid)
 	return -EADDRINUSE;
 }
 
-/* May this process use privileged ports? 0 or -errno. CPT 0's thread. */
+/* May this process use privileged ports? Returns 0 or -errno. CPT 0's thread.
+ */
 static int conn_try_privileged(struct ibr_port *p)
 {
 	struct rdma_cm_id *id;
@@ -223,8 +224,8 @@ static int resolve_addr(struct ibr_qp *qp)
 	return 0;
 }
 
-/* Begins another attempt to resolve qp->to. False: the time for resolving is
- * over. */
+/* Begins another attempt to resolve qp->to. Returns false if the time for
+ * resolving is over. */
 static bool resolve_addr_again(struct ibr_qp *qp)
 {
 	qp->resolved_ms += qp->resolve_ms;
@@ -557,8 +558,8 @@ static void channel_close(struct rdma_event_channel *channel)
 	rdma_destroy_event_channel(channel);
 }
 
-/* Gets and acknowledges the next event; an identifier cannot be destroyed
- * before that. 0; -EAGAIN: none. */
+/* Gets and acknowledges the next event; before that no identifier of the event
+ * can be destroyed. Returns 0; -EAGAIN: there is none. */
 static int channel_next(struct rdma_event_channel *channel,
 			struct ibr_cm_event *ev)
 {
@@ -623,7 +624,7 @@ static void on_cpt_events(struct env_io *io, int revents)
 }
 
 /* Counts one more queue pair of the CPT, whose channels are watched while there
- * are any. The CPT's thread. 0 or -errno. */
+ * are any. The CPT's thread. Returns 0 or -errno. */
 static int cpt_use(struct ibr_cpt *cpt)
 {
 	int rc;
@@ -702,7 +703,8 @@ void ibr_cm_unwatch(struct ibr_port *p)
 		loop_unwatch(p->loop, &p->cm_io);
 }
 
-/* Why a channel could not be opened, as constant text; NULL: no memory. */
+/* Returns why a channel could not be opened, as constant text; NULL: for lack
+ * of memory. */
 static const char *why_no_channel(int rc)
 {
 	if (rc == -EMFILE || rc == -ENFILE)
@@ -738,8 +740,8 @@ static int channels_open(struct ibr_port *p, const char **why)
 	return rc == -ENOENT ? -ENODEV : rc;
 }
 
-/* What the failure @rc to bind an address means: *@why as constant text, and
- * the errno for the LND. */
+/* Sets *@why to what the failure @rc to bind an address means: constant text.
+ * Returns the errno for the LND. */
 static int bind_error(int rc, const char **why)
 {
 	switch (rc) {

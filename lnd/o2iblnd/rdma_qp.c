@@ -11,8 +11,8 @@
 
 /* ---- completions ---- */
 
-/* Most completions that a CPT handles in a turn, and most that it polls at
- * once. */
+/* Most completions that a CPT handles in a turn, and most that it polls with
+ * one call. */
 #define BUDGET 64
 #define CHUNK  16
 
@@ -231,8 +231,8 @@ void ibr_cq_init(struct ibr_cpt *cpt)
 
 /* ---- states ---- */
 
-/* Changes the state of the device's queue pair, with attributes of librdmacm,
- * which knows the peer's. 0 or -errno. */
+/* Changes the state of the device's queue pair. The attributes come from
+ * librdmacm, which knows the peer's. Returns 0 or -errno. */
 static int qp_to(struct ibr_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
@@ -454,7 +454,7 @@ int ibr_qp_post_recv(struct ib_qp *ib, const struct ib_sge *sge, void *cookie)
 struct chain {
 	struct ibr_qp *qp;
 	unsigned int n, nsge;
-	bool posted; /* some work requests were posted */
+	bool posted; /* some of the work requests were posted */
 	struct ibv_send_wr wrs[CHAIN];
 	struct ibv_sge sges[CHAIN_SGE];
 };
@@ -533,8 +533,8 @@ int ibr_qp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n)
 	*send = (struct ibr_send){ .cookie = wrs[n - 1].cookie, .slots = n };
 	qp->slots += n;
 	if (rc) {
-		/* Some WRITEs were posted, but not the SEND behind them: it
-		 * counts as failed. */
+		/* Some WRITEs were posted, but not the SEND behind them, which
+		 * therefore counts as failed. */
 		send->status = IB_WC_LOCAL_ERROR;
 		ibr_qp_abort(qp);
 	}

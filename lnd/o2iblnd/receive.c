@@ -132,8 +132,8 @@ int ib_rx_copy_to_bounce(struct ib_rx *rx)
 	return 0;
 }
 
-/* Copies the message of @rx to a bounce buffer, if the user holds it. False: no
- * memory. */
+/* If the user holds the message of @rx, copies it to a bounce buffer. Returns
+ * false if there is no memory. */
 static bool copy_shown(struct ib_rx *rx)
 {
 	return rx->fsm.state != IB_RX_SHOWN || rx->bounce || !rx_copy(rx);
@@ -194,7 +194,7 @@ void ib_conn_show_blocked(struct ib_conn *conn)
 	}
 }
 
-/* Decodes and checks the message in @rx. 0; or -errno, and *@why. */
+/* Decodes and checks the message in @rx. Returns 0; or -errno, and *@why. */
 static in_line int rx_decode(struct ib_rx *rx, const char **why)
 {
 	struct ib_conn *conn = rx->conn;

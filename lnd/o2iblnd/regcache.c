@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "lnd/o2iblnd/o2iblnd.h"
 
-/* Registering is slow, even if it fails, and the limit on locked memory seldom
- * changes. */
+/* ns: after a failure nothing is registered for this time. Registering is slow,
+ * even if it fails, and the limit on locked memory seldom changes. */
 #define PAUSE NSEC_PER_SEC
 
 void ib_regcache_init(struct ib_regcache *c, struct ib_port *port, uint64_t max)
@@ -22,7 +22,8 @@ static uint64_t regcache_bytes_of(const struct ib_reg *reg)
 	return reg->end - reg->start;
 }
 
-/* The index of the first registration that begins at or after @start. */
+/* Returns the index of the first registration that begins at or after @start.
+ */
 static unsigned int index_of(const struct ib_regcache *c, uintptr_t start)
 {
 	unsigned int low = 0, high = c->nregs;
@@ -105,8 +106,8 @@ static bool regcache_make_room(struct ib_regcache *c)
 	return true;
 }
 
-/* Registers @reg, whose bounds are set, and adds it to the cache. 0 or -errno.
- */
+/* Registers @reg, whose bounds are set, and adds it to the cache. Returns 0 or
+ * -errno. */
 static int reg_add(struct ib_regcache *c, struct ib_reg *reg)
 {
 	uint64_t bytes = regcache_bytes_of(reg);
@@ -252,7 +253,7 @@ static unsigned int regcache_join(struct iovec *iov, unsigned int niov)
 	return n;
 }
 
-/* The range from the first byte of all parts to the last. */
+/* Returns the range from the first byte of all parts to the last. */
 static struct iovec span_of(const struct iovec *iov, unsigned int niov)
 {
 	char *start = iov[0].iov_base, *end = start + iov[0].iov_len;
@@ -266,7 +267,8 @@ static struct iovec span_of(const struct iovec *iov, unsigned int niov)
 	return (struct iovec){ start, (size_t)(end - start) };
 }
 
-/* Gets the registrations for @niov parts: one for all of them, or one each. */
+/* Gets the registrations for @niov parts: one for all of them, or one for each.
+ */
 static bool regs_get(struct ib_cpt *cpt, const struct span *mem,
 		     const struct iovec *iov, unsigned int niov, bool sink,
 		     struct ib_direct *d)
@@ -284,9 +286,10 @@ static bool regs_get(struct ib_cpt *cpt, const struct span *mem,
 	return true;
 }
 
-/* The most fragments to offer a peer for @length bytes. Some kernel nodes write
- * each of their pages separately, with at most as many WRITEs as the connection
- * carries fragments; each boundary between our fragments costs one more. */
+/* Returns the most fragments to offer a peer for @length bytes. Some kernel
+ * nodes write each of their pages separately, with at most as many WRITEs as
+ * the connection carries fragments; each boundary between our fragments costs
+ * one more. */
 static unsigned int frags_max(unsigned int frags, uint32_t length)
 {
 	uint32_t pages = length / PAGE + 1;

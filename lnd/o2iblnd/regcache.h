@@ -23,7 +23,7 @@
 
 /* A registration; owned by the cache. */
 struct ib_reg {
-	struct list link; /* cache->idle, while users is 0 */
+	struct list link; /* in cache->idle, while no user has it */
 	struct ib_mr *mr; /* NULL: forgotten, and freed with its last user */
 	uintptr_t start, end;
 	unsigned int users;
@@ -32,17 +32,20 @@ struct ib_reg {
 struct ib_regcache {
 	/* immutable after init */
 	struct ib_port *port;
-	uint64_t max; /* bytes */
+	uint64_t max; /* the most bytes registered */
 
-	uint64_t bytes;			/* bytes registered */
-	uint64_t hits, misses, evicted; /* times */
-	/* ns: until then nothing is registered */
+	uint64_t bytes; /* number of bytes registered */
+	/* how often: a registration was there; it was not; one was evicted */
+	uint64_t hits, misses, evicted;
+	/* ns: until this time nothing is registered */
 	uint64_t pause;
 	bool complained;      /* a failure was logged, and no success since */
 	struct ib_reg **regs; /* sorted by start */
 	unsigned int nregs, room;
-	unsigned int forgotten; /* forgotten registrations still in use */
-	struct list idle;	/* least recently used first */
+	/* number of forgotten registrations that are still in use */
+	unsigned int forgotten;
+	/* registrations that are not in use, the least recently used first */
+	struct list idle;
 };
 
 void ib_regcache_init(struct ib_regcache *c, struct ib_port *port,
@@ -68,8 +71,8 @@ void ib_regcache_forget(struct ib_regcache *c, void *addr, size_t length);
  * may be NULL, when no more memory can be locked. */
 int ib_regcache_reg(struct ib_regcache *c, struct ib_port *port, void *addr,
 		    size_t length, bool remote, struct ib_mr **mr_p) must_check;
-/* Evicts the least recently used registration. False: all are in use, or @c is
- * NULL. */
+/* Evicts the least recently used registration. Returns false if all are in use,
+ * or @c is NULL. */
 bool ib_regcache_evict(struct ib_regcache *c);
 
 /* ---- zero-copy payloads ---- */
@@ -91,7 +94,9 @@ struct ib_cpt;
  * registration for each entry; a sink has one for all, as the peer gets one
  * key. */
 struct ib_direct {
-	unsigned int nregs; /* 0: not prepared, the payload is copied */
+	/* number of registrations; 0: it is not prepared, and the payload is
+	 * copied */
+	unsigned int nregs;
 	unsigned int nsges;
 	struct ib_sge *sges;
 	struct ib_reg **regs;
@@ -103,16 +108,17 @@ struct ib_direct {
 struct ib_payload {
 	const struct iovec *iov;
 	unsigned int niov;
-	uint32_t offset, length; /* bytes */
+	/* bytes; the payload begins at @offset in the fragments */
+	uint32_t offset, length;
 	const struct span *mem;
 };
 
 /* Prepares @d for a zero-copy transfer of @payload. @frags: 0 for a source; for
- * a sink, the number of fragments that the connection carries. False: the
- * payload must be copied. */
+ * a sink, the number of fragments that the connection carries. Returns false if
+ * the payload must be copied. */
 bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
 		   unsigned int frags, struct ib_direct *d);
-/* No effect on an @d without registrations. */
+/* Returns the registrations of @d, if it has any. */
 void ib_direct_put(struct ib_cpt *cpt, struct ib_direct *d);
 
 static inline bool ib_is_direct(const struct ib_direct *d)
@@ -120,8 +126,8 @@ static inline bool ib_is_direct(const struct ib_direct *d)
 	return d->nregs != 0;
 }
 
-/* The sink that the peer is told. Its fragments are written to @frags, which
- * has room for LNET_MAX_IOV. */
+/* Returns the sink that the peer is told. Its fragments are written to @frags,
+ * which has room for LNET_MAX_IOV. */
 struct ib_sink ib_direct_sink(const struct ib_direct *d, struct ib_frag *frags);
 
 #endif

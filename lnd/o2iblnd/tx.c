@@ -26,7 +26,7 @@ const struct fsm_state ib_tx_states[IB_TX_STATES] = {
 };
 
 struct ib_tx_slab {
-	struct list link; /* pool->slabs */
+	struct list link; /* in pool->slabs */
 	struct ib_mr *mr;
 	void *bufs;
 	struct ib_tx txs[SLAB_COUNT];
@@ -148,7 +148,8 @@ void ib_writes_init(struct ib_writes *w, const struct ib_rdma *rdma,
 	*w = (struct ib_writes){ .rdma = rdma, .sge = sge, .left = length };
 }
 
-/* Sets *@addr to where the next bytes go, and returns how many fit there. */
+/* Sets *@addr to where the next bytes go, and returns how many bytes there is
+ * room for. */
 static uint32_t next_frag(struct ib_writes *w, uint64_t *addr)
 {
 	uint32_t nob;

@@ -57,15 +57,16 @@
 struct ib_writes {
 	const struct ib_rdma *rdma; /* NULL: there is nothing to write */
 	const struct ib_sge *sge;
-	/* index of the next fragment, and entry */
+	/* index of the next fragment of @rdma; index of the next entry of the
+	 * source */
 	unsigned int frag, sge_at;
-	/* bytes of that fragment, and entry, already done */
+	/* bytes of that fragment that are written; bytes of that entry */
 	uint32_t frag_done, sge_done;
-	uint32_t left; /* bytes */
+	uint32_t left; /* number of bytes that are not in a WRITE yet */
 };
 
-/* Begins to write @length bytes from @sge to @rdma, each of which has as many.
- * Both are borrowed until the last WRITE. */
+/* Begins to write @length bytes from @sge to @rdma, each of which has as many
+ * bytes. Both are borrowed until the last WRITE. */
 void ib_writes_init(struct ib_writes *w, const struct ib_rdma *rdma,
 		    const struct ib_sge *sge, uint32_t length);
 
@@ -115,20 +116,23 @@ struct ib_tx {
 	struct fsm fsm;
 	uint8_t type;	/* enum ib_msg_type of the message in the buffer */
 	bool begun;	/* something may have been sent */
-	bool reserved;	/* has a reserved credit, not used yet */
-	bool abandoned; /* the user has abandoned it */
-	/* made by the connection itself: done() is not called */
+	bool reserved;	/* it has a reserved credit, and has not used it */
+	bool abandoned; /* the user has abandoned the transmit */
+	/* the connection has made it for itself: done() is not called */
 	bool own;
 	bool has_result;
-	bool answer;	  /* answers a peer: not limited by pool->max */
-	struct list link; /* pool's free list, a queue, or conn->waiting */
-	struct list all;  /* conn->all, in order of ib_tx_get() */
+	bool answer; /* it answers a peer: not limited by pool->max */
+	/* in the pool's free list, in a queue, or in conn->waiting */
+	struct list link;
+	struct list all; /* in conn->all, in the order of ib_tx_get() */
 	struct ib_conn *conn;
 	struct ib_tx_pool *pool;
 	/* The message buffer, of IB_MSG_SIZE_MAX bytes; sge.length is the
 	 * length of the message in it. */
 	struct ib_sge sge;
-	uint64_t cookie; /* names the request to the peer: see ib_tx_name() */
+	/* number by which the peer's answer names the request: see ib_tx_name()
+	 */
+	uint64_t cookie;
 	/* ns that each message may take; the user may lower it */
 	uint64_t time;
 	uint64_t deadline; /* ns: when the message in the buffer is overdue */
@@ -138,16 +142,17 @@ struct ib_tx {
 	/* Local memory that the payload of a PUT, or of the answer to a GET, is
 	 * written from; else NULL. */
 	const struct ib_sge *source;
-	uint32_t length; /* bytes of the payload, or of the sink for it */
+	/* number of bytes of the payload, or of the sink for it */
+	uint32_t length;
 	/* the peer's memory; its fragments are behind the message */
 	struct ib_rdma rdma;
 	struct ib_writes writes;
-	unsigned int nwrites; /* number of WRITEs not posted yet */
+	unsigned int nwrites; /* number of WRITEs that are not posted yet */
 
-	/* the result, once has_result */
+	/* result; valid if has_result */
 	int status;
 	enum ulnet_cause cause;
-	uint32_t nob; /* bytes received or written */
+	uint32_t nob; /* result: number of bytes received or written */
 
 	void *user; /* the user's own */
 };
@@ -155,14 +160,16 @@ struct ib_tx {
 struct ib_tx_pool {
 	/* immutable after init */
 	struct ib_port *port;
-	uint32_t max; /* most transmits of the user at a time */
-	/* cache to evict from when memory is short, or NULL; set later */
+	uint32_t max; /* the most transmits of the user at a time */
+	/* cache from which registrations are evicted when memory is short;
+	 * NULL: none; set later */
 	struct ib_regcache *regcache;
 
 	struct list free;
 	struct list slabs;
 	uint32_t total, used;
-	uint32_t requests; /* transmits in use that are not answers to peers */
+	/* number of transmits in use that are not answers to peers */
+	uint32_t requests;
 	uint64_t next_cookie;
 	uint64_t refused; /* how often max was reached */
 	uint64_t failed;  /* how often memory was short */
@@ -233,7 +240,7 @@ static inline uint64_t ib_tx_name(struct ib_tx *tx)
 	return tx->cookie;
 }
 
-/* Sets the result, unless there is one. */
+/* Sets the result, unless the transmit has one. */
 static inline void ib_tx_result(struct ib_tx *tx, int status,
 				enum ulnet_cause cause)
 {
@@ -244,7 +251,7 @@ static inline void ib_tx_result(struct ib_tx *tx, int status,
 	tx->cause = cause;
 }
 
-/* The cause of the failure of @tx, if its connection ends now. */
+/* Returns the cause of the failure of @tx, if its connection ends now. */
 enum ulnet_cause ib_tx_cause(const struct ib_tx *tx, enum ib_blame blame);
 
 #endif

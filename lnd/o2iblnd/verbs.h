@@ -49,9 +49,10 @@
 
 /* Reasons of the CM for a rejection. */
 enum {
-	IB_CM_REJECT_NO_LISTENER = 8, /* no such service */
-	IB_CM_REJECT_STALE = 10,      /* stale connection */
-	IB_CM_REJECT_CONSUMER = 28,   /* by the peer's LND, with private data */
+	IB_CM_REJECT_NO_LISTENER = 8, /* the host has no such service */
+	IB_CM_REJECT_STALE = 10,      /* the connection is a stale one */
+	/* the peer's LND has rejected, with private data */
+	IB_CM_REJECT_CONSUMER = 28,
 };
 
 struct ib_port;
@@ -66,12 +67,13 @@ struct ib_limits {
 	uint64_t max_mr_size; /* bytes of one registration */
 };
 
-/* What create() is asked for; counts are for one queue pair. */
+/* What create() is asked for. The counts are for one queue pair. */
 struct ib_qp_conf {
 	uint32_t max_send_wr;
 	uint32_t max_recv_wr;
 	uint32_t max_send_sge;
-	uint32_t max_inline; /* bytes; the device may grant less */
+	/* bytes that can be posted inline; the device may grant less */
+	uint32_t max_inline;
 };
 
 struct ib_port_conf {
@@ -81,7 +83,7 @@ struct ib_port_conf {
 	int tos;		 /* type of service; -1: the system's default */
 	uint8_t retry_count;	 /* 0 to 7 */
 	uint8_t rnr_retry_count; /* 0 to 7; 7: without limit */
-	/* ms: time to resolve the address, and as much for the route */
+	/* ms to resolve the address, and as many for the route */
 	uint32_t resolve_ms;
 };
 
@@ -89,8 +91,8 @@ struct ib_port_conf {
 struct ib_mr {
 	void *addr;
 	size_t length; /* bytes */
-	uint32_t lkey; /* for local work requests */
-	uint32_t rkey; /* for peers */
+	uint32_t lkey; /* key for local work requests */
+	uint32_t rkey; /* key for peers */
 };
 
 /* A scatter/gather entry: part of registered local memory. */
@@ -101,8 +103,10 @@ struct ib_sge {
 };
 
 enum ib_wr_type {
-	IB_WR_WRITE, /* to the peer's memory; completes only if it fails */
-	IB_WR_SEND,  /* to the peer's next receive; always completes */
+	/* writes to the peer's memory; a completion is reported only if it
+	 * fails */
+	IB_WR_WRITE,
+	IB_WR_SEND, /* goes to the peer's next receive; always completes */
 };
 
 struct ib_wr {
@@ -110,21 +114,23 @@ struct ib_wr {
 	const struct ib_sge *sge;
 	unsigned int nsge;
 	bool inlined;	      /* SEND: post_send() copies the bytes */
-	uint64_t remote_addr; /* WRITE */
-	uint32_t rkey;	      /* WRITE */
-	void *cookie;	      /* SEND: given to sent() */
+	uint64_t remote_addr; /* WRITE: address in the peer's memory */
+	uint32_t rkey;	      /* WRITE: key of the peer's memory */
+	void *cookie;	      /* SEND: handed to sent() */
 };
 
 /* The source of a connect request, according to the CM. */
 struct ib_source {
-	struct ulnet_nid nid; /* of the port's net; ANY: it has no such NID */
+	/* a NID on the port's net; LNET_NID_ANY: the source has none */
+	struct ulnet_nid nid;
 	uint16_t port;
 };
 
 /* How a work request has completed. */
 enum ib_wc_status {
 	IB_WC_OK,
-	IB_WC_FLUSHED,	     /* the queue pair was in error already */
+	/* it was not carried out, since the queue pair was in error already */
+	IB_WC_FLUSHED,
 	IB_WC_SILENT,	     /* the peer's device does not acknowledge */
 	IB_WC_NOT_READY,     /* the peer had no receive, for all retries */
 	IB_WC_REMOTE_ACCESS, /* the peer's device refuses key or address */
@@ -133,7 +139,7 @@ enum ib_wc_status {
 	IB_WC_STATUSES
 };
 
-/* The name of @status, constant text. */
+/* Returns the name of @status, constant text. */
 const char *ib_wc_status_name(enum ib_wc_status status);
 
 /* The events: functions of the LND that backends call. */
@@ -202,8 +208,9 @@ struct ib_port {
 struct ib_qp {
 	struct ib_port *port;
 	unsigned int cpt;
-	void *user;	     /* the LND's own */
-	uint32_t max_inline; /* bytes; valid after create() */
+	void *user; /* the LND's own */
+	/* bytes that can be posted inline; valid after create() */
+	uint32_t max_inline;
 };
 
 /* A backend. Functions return 0 or -errno. */
@@ -227,16 +234,16 @@ struct ib_verbs {
 	/* Stops listening: no request comes after this. */
 	void (*stop_listening)(struct ib_port *port);
 
-	/* Resolves address and route of @dst. 0: *@qp_p is set, and an event
-	 * follows. -ENOMEM, -EMFILE, -EADDRINUSE (no port is left), -ENODEV;
-	 * others of the system. */
+	/* Resolves address and route of @dst. Returns 0: *@qp_p is set, and an
+	 * event follows; -ENOMEM; -EMFILE; -EADDRINUSE: no port is left;
+	 * -ENODEV; others of the system. */
 	int (*resolve)(struct ib_port *port, unsigned int cpt,
 		       const struct ulnet_nid *dst, void *user,
 		       struct ib_qp **qp_p);
 	/* Makes the queues. -ENOMEM: they are too large for the device, or for
 	 * the limit on locked memory; smaller ones may succeed. */
 	int (*create)(struct ib_qp *qp, const struct ib_qp_conf *conf);
-	/* These request, accept or reject a connection. @private is copied.
+	/* Request, accept or reject a connection. @private is copied.
 	 * -ENOTCONN: the connection has ended in the meantime, and only flushed
 	 * completions follow; -ENODEV; others of the system. After an error the
 	 * queue pair can only be destroyed or, if something is posted,
@@ -282,7 +289,7 @@ struct ib_fabric {
 	const struct ib_verbs *verbs;
 };
 
-/* The backend on rdma-core. NULL: not built in. */
+/* Returns the backend on rdma-core; NULL: it was not built. */
 const struct ib_verbs *ib_verbs_rdma(void);
 
 #endif

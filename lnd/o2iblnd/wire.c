@@ -7,7 +7,7 @@
 /* The magic of a reject by a node that speaks another LND's protocol. */
 #define REJECT_MAGIC UINT32_C(0x45726963)
 
-/* magic and version */
+/* bytes of the magic and the version */
 #define START_SIZE 6
 
 /* The first 7 bytes of an IMMEDIATE of version 2, as a number in little endian.
@@ -20,8 +20,10 @@
 #define VERSION_OFFSET 4
 #define CKSUM_OFFSET   12
 #define CKSUM_SIZE     4
-#define ENDS_OFFSET    16 /* source and destination: NID and incarnation */
-#define END_SIZE       16
+/* offset of the ends: NID and incarnation of the source, and of the destination
+ */
+#define ENDS_OFFSET 16
+#define END_SIZE    16
 
 /* ---- names ---- */
 
@@ -64,8 +66,8 @@ uint32_t ib_cksum(uint32_t sum, const void *buf, size_t len, bool negative)
 	return sum;
 }
 
-/* The checksum of the message of @nob bytes at @p, in which the checksum's own
- * field counts as 0. */
+/* Returns the checksum of the message of @nob bytes at @p, in which the
+ * checksum's own field counts as 0. */
 static uint32_t msg_cksum(const uint8_t *p, size_t nob, bool negative)
 {
 	static const uint8_t none[CKSUM_SIZE];
@@ -236,7 +238,8 @@ static bool wire_is_magic(uint32_t seen, uint32_t magic, bool *swap)
 	return !*swap || seen == __builtin_bswap32(magic);
 }
 
-/* These read a field of a header, all of which was received. */
+/* Read a field of a header, all of which was received. @swap: it is in the
+ * other byte order. */
 static uint16_t load_u16(const uint8_t *p, bool swap)
 {
 	uint16_t v;
@@ -417,8 +420,8 @@ static in_line void clear_body(struct ib_msg *m)
 	m->rdma = (struct ib_rdma){ 0 };
 }
 
-/* Reads what follows the header. @received: bytes, perhaps more than the
- * message has. */
+/* Reads what follows the header. @received: number of bytes received, perhaps
+ * more than the message has. */
 static const char *read_body(struct ib_msg *m, size_t received)
 {
 	clear_body(m);
@@ -493,8 +496,8 @@ static out_of_line int decode_any_on(const struct ib_hdr *hdr, const void *buf,
 }
 
 /* The fast path for most messages: reads an IMMEDIATE of this connection that
- * is little-endian and has no checksum. False: it is something else, and @msg
- * is undefined. */
+ * is little-endian and has no checksum. Returns false if the message is
+ * anything else, and then @msg is undefined. */
 static in_line bool read_immediate(const struct ib_hdr *hdr, const uint8_t *p,
 				   size_t len, struct ib_msg *m)
 {

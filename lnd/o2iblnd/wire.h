@@ -22,20 +22,20 @@ enum {
 	IB_VERSION_2 = 0x12, /* spoken by all nodes */
 };
 
-#define IB_MSG_SIZE_MAX 4096 /* bytes: the longest message; size of buffers */
-#define IB_HDR_SIZE	48   /* also the size of a NOOP */
-/* Offsets in the header. */
+#define IB_MSG_SIZE_MAX 4096 /* bytes of the longest message, and of a buffer */
+#define IB_HDR_SIZE	48   /* bytes of a header, and so of a NOOP */
+/* Offsets of fields in the header, bytes. */
 #define IB_TYPE_OFFSET	  6
 #define IB_CREDITS_OFFSET 7
 #define IB_NOB_OFFSET	  8
 
-#define IB_CONN_SIZE	56 /* CONNREQ, CONNACK */
-#define IB_DONE_SIZE	60 /* PUT_NAK, PUT_DONE, GET_DONE */
+#define IB_CONN_SIZE	56 /* bytes of a CONNREQ or CONNACK */
+#define IB_DONE_SIZE	60 /* bytes of a PUT_NAK, PUT_DONE or GET_DONE */
 #define IB_PUT_REQ_SIZE 128
 #define IB_FRAG_SIZE	12
 
-/* Offsets of the LNet header (IMMEDIATE, PUT_REQ, GET_REQ) and of payload
- * (IMMEDIATE). */
+/* Offsets, in bytes, of the LNet header (IMMEDIATE, PUT_REQ, GET_REQ) and of
+ * the payload (IMMEDIATE). */
 #define IB_LNET_OFFSET	  IB_HDR_SIZE
 #define IB_PAYLOAD_OFFSET (IB_LNET_OFFSET + LNET_HDR_SIZE)
 
@@ -68,7 +68,7 @@ enum ib_msg_type {
 
 /* An NI that is up, with its incarnation, which differs after each start. */
 struct ib_end {
-	struct ulnet_nid nid; /* with a 64-bit form */
+	struct ulnet_nid nid; /* a NID that has a 64-bit form */
 	uint64_t stamp;	      /* incarnation; 0: unknown */
 };
 
@@ -101,7 +101,7 @@ static inline void ib_hdr_put(const struct ib_hdr *hdr, enum ib_msg_type type,
 struct ib_conn_params {
 	uint16_t queue_depth;
 	uint16_t max_frags;
-	uint32_t max_msg_size; /* IB_MSG_SIZE_MAX */
+	uint32_t max_msg_size; /* IB_MSG_SIZE_MAX, or what the peer has said */
 };
 
 struct ib_frag {
@@ -112,32 +112,34 @@ struct ib_frag {
 /* Our memory, to which a peer may write. */
 struct ib_sink {
 	uint32_t key;
-	unsigned int nfrags; /* > 0 */
+	unsigned int nfrags; /* at least 1 */
 	const struct ib_frag *frags;
 };
 
-/* A peer's memory, as described in its message; see ib_rdma_frag(). */
+/* A peer's memory, as described in a message of the peer; see ib_rdma_frag().
+ */
 struct ib_rdma {
 	uint32_t key;
-	uint32_t nfrags;      /* > 0; the message has room for all of them */
-	const uint8_t *frags; /* in the message */
+	/* at least 1; the message has room for all of them */
+	uint32_t nfrags;
+	const uint8_t *frags; /* the fragments, in the message */
 	bool swap;
 };
 
 /* Reads fragment @i, below rdma->nfrags. Address and length are not checked. */
 void ib_rdma_frag(const struct ib_rdma *rdma, unsigned int i, uint64_t *addr,
 		  uint32_t *nob);
-/* The bytes in all fragments together. */
+/* Returns the number of bytes in all fragments together. */
 uint64_t ib_rdma_nob(const struct ib_rdma *rdma);
 
 /* A decoded message. Members that its type does not have are 0. */
 struct ib_msg {
 	const uint8_t *hdr; /* the message itself */
 	enum ib_msg_type type;
-	uint32_t nob;	  /* size in bytes; no more than were received */
-	uint32_t cksum;	  /* 0: none */
+	uint32_t nob;	  /* bytes of the message; no more than were received */
+	uint32_t cksum;	  /* checksum; 0: the message has none */
 	uint16_t version; /* IB_VERSION_* */
-	bool swap;	  /* it is not in this machine's byte order */
+	bool swap;	  /* the message is not in this machine's byte order */
 	uint8_t credits;
 
 	struct ib_conn_params params; /* CONNREQ, CONNACK: not checked */
@@ -231,8 +233,9 @@ int ib_msg_decode_on(const struct ib_hdr *hdr, const void *buf, size_t len,
 
 /* ---- rejects ---- */
 
-#define IB_REJECT_SIZE	     24
-#define IB_REJECT_SHORT_SIZE 7 /* version 1 may end after the reason */
+#define IB_REJECT_SIZE 24
+/* bytes of a reject of version 1 that ends after the reason */
+#define IB_REJECT_SHORT_SIZE 7
 
 enum ib_reject_reason {
 	/* the sender of the reject is connecting, too */
@@ -248,21 +251,23 @@ enum ib_reject_reason {
 	IB_REJECT_EARLY,   /* the sender is starting */
 };
 
-/* The name of @reason, constant text; for unknown reasons as well. */
+/* Returns the name of @reason, constant text; for unknown reasons as well. */
 const char *ib_reject_name(unsigned int reason);
 
 struct ib_reject {
 	uint16_t version; /* IB_VERSION_* */
-	uint8_t reason;	  /* when decoded, perhaps an unknown one */
-	bool full;	  /* when decoded: it had version 2 and full length */
-	uint64_t stamp;	  /* incarnation; 0: unknown */
+	/* IB_REJECT_*; when decoded, perhaps an unknown one */
+	uint8_t reason;
+	/* when decoded: the reject has version 2 and full length */
+	bool full;
+	uint64_t stamp; /* incarnation; 0: unknown */
 	struct ib_conn_params params;
 };
 
-/* Writes IB_REJECT_SIZE bytes, and returns that. */
+/* Writes IB_REJECT_SIZE bytes to @buf, and returns that number. */
 size_t ib_reject_encode(const struct ib_reject *reject, void *buf);
-/* Decodes a reject of @len bytes. 0; or -EPROTO, with constant text in *@why:
- * it is malformed, or of an unknown version. */
+/* Decodes a reject of @len bytes. Returns 0; or -EPROTO, with constant text in
+ * *@why: it is malformed, or of an unknown version. */
 int ib_reject_decode(const void *buf, size_t len, struct ib_reject *reject,
 		     const char **why);
 

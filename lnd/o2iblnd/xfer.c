@@ -107,13 +107,13 @@ static enum ib_use xfer_use(const struct ib_xfer *x)
 		       : IB_USE_REQUESTS;
 }
 
-/* The memory from which the device reads the payload. */
+/* Returns the memory from which the device reads the payload. */
 static const struct ib_sge *xfer_source(const struct ib_xfer *x)
 {
 	return ib_is_direct(&x->direct) ? x->direct.sges : &x->memory.sge;
 }
 
-/* The memory to which the peer writes the payload. @frags has room for
+/* Returns the memory to which the peer writes the payload. @frags has room for
  * LNET_MAX_IOV. */
 static struct ib_sink xfer_sink(const struct ib_xfer *x, struct ib_frag *frags)
 {
@@ -125,7 +125,8 @@ static struct ib_sink xfer_sink(const struct ib_xfer *x, struct ib_frag *frags)
 	return (struct ib_sink){ block->rkey, 1, frags };
 }
 
-/* Sets @p to the payload. False: the user has not registered its memory. */
+/* Sets @p to the payload. Returns false if the user has not registered its
+ * memory. */
 static bool payload_of(const struct ib_xfer *x, struct ib_payload *p)
 {
 	const struct lnd_msg *msg = x->msg;
@@ -138,8 +139,8 @@ static bool payload_of(const struct ib_xfer *x, struct ib_payload *p)
 	return lnet_msg_sink(msg, &p->iov, &p->niov, &p->mem);
 }
 
-/* Uses the user's own memory, if possible. Not while transfers with the same
- * peer wait for bounce memory, which would be overtaken. */
+/* If possible, makes @x use the user's own memory. It does not while transfers
+ * with the same peer wait for bounce memory, which would be overtaken. */
 static bool use_direct(struct ib_xfer *x, const struct ib_conn *conn)
 {
 	bool sink = x->kind == IB_XFER_GET || x->kind == IB_XFER_SINK;
@@ -171,7 +172,7 @@ static void xfer_empty(const struct ib_xfer *x)
 			    x->memory.block.addr, msg->length);
 }
 
-/* Puts @x into the queue for memory: -EAGAIN; or -ENOMEM. */
+/* Puts @x into the queue for memory. Returns -EAGAIN; or -ENOMEM. */
 static int xfer_wait_for_memory(struct ib_xfer *x)
 {
 	int rc = ib_memory_wait(x->cpt, xfer_use(x), &x->peer, &x->memory);
@@ -193,8 +194,8 @@ static void xfer_fail_waiting(struct ib_xfer *x, int status,
 }
 
 /* Gets memory for a payload that does not fit into an IMMEDIATE and goes over
- * @conn: the user's own, or bounce memory. -EAGAIN: it waits for bounce memory;
- * -ENOMEM. */
+ * @conn: the user's own, or bounce memory. Returns 0; -EAGAIN: it waits for
+ * bounce memory; -ENOMEM. */
 static int xfer_find_memory(struct ib_xfer *x, const struct ib_conn *conn)
 {
 	int rc;
@@ -237,10 +238,11 @@ static out_of_line void send_get(struct ib_xfer *x, struct ib_tx *tx)
 	BUG_ON(ib_send_get(tx, &sink));
 }
 
-/* Returns ns: the time that LNet gives to the message of @x, which its legs
- * share (requirement F6, seed 000). It is no shorter than half of the time-out
- * of the LND: when a leg is late, the connection ends, with all that is on it.
- * LNet itself cancels a message that has less time. */
+/* Returns, in ns, how long the exchange for the message of @x may take: the
+ * time that LNet has left for the message (requirement F6), but at least half
+ * of the LND's time-out, because a connection whose exchange is late ends, with
+ * all that is on it. A message that has less time is canceled by LNet itself.
+ */
 static uint64_t time_for(const struct ib_xfer *x)
 {
 	uint64_t now = loop_now(ib_loop(x->cpt));
@@ -355,7 +357,7 @@ int ib_xfer_send(struct lnd_ni *ni, struct lnd_msg *msg)
 }
 
 /* Gives a message of which nothing was sent back to LNet, which keeps it until
- * there is a connection. False: not possible. */
+ * there is a connection. Returns false if that is not possible. */
 static bool xfer_return(struct ib_xfer *x)
 {
 	struct lnd_msg *msg = x->msg;

@@ -54,22 +54,22 @@ enum ib_xfer_kind {
 };
 
 struct ib_xfer {
-	/* GET: what LNet gets as its handle (rx) for the data that has come.
-	 * Its conn is NULL, which tells it from a message of a peer. */
+	/* GET: what LNet gets as the handle (rx) of the data that has come. Its
+	 * conn is NULL, which tells it from a message of a peer. */
 	struct ib_rx data;
 	struct fsm fsm;
 	enum ib_xfer_kind kind;
 	struct ib_cpt *cpt;
 	struct ulnet_nid peer;
-	struct lnd_msg *msg; /* NULL: already finalized */
-	/* SINK, ANSWER: the peer's message, to be answered; or NULL */
+	struct lnd_msg *msg; /* the message of LNet; NULL: already finalized */
+	/* SINK, ANSWER: the peer's message, which must be answered; or NULL */
 	struct ib_rx *rx;
-	struct ib_tx *tx; /* its transmit, in state "moving" */
-	struct list link; /* cpt->memory_waiters, cpt->fetched */
-	uint32_t length;  /* bytes of payload in direct or memory; 0: none */
+	struct ib_tx *tx; /* in the state "moving": its transmit */
+	struct list link; /* in cpt->memory_waiters or cpt->fetched */
+	uint32_t length;  /* bytes of payload in @direct or @memory; 0: none */
 	struct ib_direct direct;
 	struct ib_memory memory;
-	/* in state "fetched" */
+	/* In the state "fetched": */
 	bool in_place; /* the data is in the user's own memory */
 	void *bounce;  /* the data, if the port's memory had to be freed */
 };
@@ -98,7 +98,8 @@ void ib_xfer_stalled(struct ib_conn *conn, uint64_t ns);
 
 /* ---- called by port.c ---- */
 
-/* ib_cpt.retry: retries the transfers that wait for memory. */
+/* The function of ib_cpt.retry: tries again to get memory for the transfers
+ * that wait for it. */
 void ib_xfer_retry(struct work *w);
 /* Ends the transfers that wait for memory with -ENETDOWN or -ESHUTDOWN. */
 void ib_xfer_fail_waiters(struct ib_cpt *cpt, int status);

@@ -65,7 +65,8 @@ static void cm_answer(struct simqp_way *w, uint64_t id, struct simqp_item *it,
 	}
 }
 
-/* When a message that is sent now arrives, ns. Messages keep their order. */
+/* Returns when a message that is sent now arrives, ns. Messages keep their
+ * order. */
 static uint64_t cm_arrival(struct simqp_qp *qp, enum simqp_kind kind)
 {
 	const struct simqp_link *link = simqp_way_link(qp->out);
@@ -163,8 +164,8 @@ void simqp_cm_fail(struct simqp_qp *qp, int status)
 	simqp_inbox_put(&qp->inbox, it, simqp_now(qp->fabric));
 }
 
-/* The passive queue pair for the request of the active queue pair @id, which
- * does not know the passive one's id before the acceptance. */
+/* Returns the passive queue pair for the request of the active queue pair @id,
+ * which learns the id of the passive one only by the acceptance. */
 static struct simqp_qp *find_asked(const struct simqp_port *port, uint64_t id)
 {
 	struct simqp_qp *qp;
@@ -281,7 +282,7 @@ static void on_resolved(struct simqp_qp *qp, int status)
 }
 
 /* What connect() and accept() have in common: checks that the state is @from,
- * and keeps @private for the message. 0 or -errno. */
+ * and keeps @private for the message. Returns 0 or -errno. */
 static int begin_call(struct simqp_qp *qp, enum simqp_state from,
 		      enum simqp_call call, const void *private, size_t length,
 		      size_t max)
@@ -322,7 +323,8 @@ int simqp_connect(struct ib_qp *ib, const void *private, size_t length)
 static void on_rep(struct simqp_qp *qp, const struct simqp_item *it)
 {
 	if (qp->cm.state == SIMQP_OPEN)
-		tell_peer(qp, SIMQP_RTU); /* the last confirmation was lost */
+		/* The last confirmation was lost: sends another one. */
+		tell_peer(qp, SIMQP_RTU);
 	if (qp->cm.state != SIMQP_CONNECTING)
 		return;
 	simqp_disarm(qp->loop, &qp->cm_timer);
@@ -383,7 +385,7 @@ static void cm_on_request(struct simqp_qp *qp, const struct simqp_item *it)
 	struct ib_source from = { .nid = qp->port->addr->nid,
 				  .port = it->src_port };
 
-	/* the CM knows addresses, but no nets */
+	/* a CM knows addresses, but no nets */
 	memcpy(from.nid.addr, qp->dst_nid.addr, sizeof(from.nid.addr));
 	cm_move(qp, SIMQP_REQUESTED);
 	qp->port->usage.qps++;

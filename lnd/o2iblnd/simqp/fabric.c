@@ -94,8 +94,8 @@ void simqp_stats(const struct simqp_fabric *f, struct simqp_stats *stats)
 	*stats = f->stats;
 }
 
-/* Enters the loop as its own turn would, which is possible since all loops run
- * in one thread. */
+/* Enters the loop, as a turn of the loop does, to arm the timer. That is
+ * possible since all loops run in one thread. */
 void simqp_arm(struct loop *loop, struct timer *t, uint64_t at)
 {
 	struct loop *before = loop_enter(loop);

@@ -15,47 +15,54 @@ struct simqp_port;
 
 /* The next call of a function that is to fail. */
 struct simqp_fail {
-	unsigned int skip; /* number of calls that succeed before */
-	int status;	   /* errno; 0: none is to fail */
+	unsigned int skip; /* number of calls that succeed before that */
+	/* errno of the call that fails; 0: none is to fail */
+	int status;
 };
 
 /* A NID known to the network. Lives as long as the fabric. */
 struct simqp_addr {
-	struct list link; /* fabric.addrs */
+	struct list link; /* in fabric.addrs */
 	struct ulnet_nid nid;
 	struct simqp_device device;
-	struct simqp_port *port; /* NULL: not open */
+	/* the open port with this address; NULL: none is open */
+	struct simqp_port *port;
 	bool down;
 	bool gone; /* the device was removed */
 	const char *why;
 	struct simqp_fail fails[SIMQP_CALLS];
-	/* CM's reason for rejecting the next request; 0: none is rejected */
+	/* the CM's reason for rejecting the next request; 0: the request is not
+	 * rejected */
 	int reject;
-	int unresolve; /* status of the next resolve(); 0: as usual */
+	/* status of the next resolve(); 0: it goes on as usual */
+	int unresolve;
 };
 
 /* One direction between two NIDs. Lives as long as the fabric. */
 struct simqp_way {
-	struct list link; /* fabric.ways */
+	struct list link; /* in fabric.ways */
 	struct simqp_fabric *fabric;
 	struct simqp_addr *src, *dst;
-	/* fabric.version when "now" was taken from the rules */
+	/* fabric.version when @now was taken from the rules */
 	uint64_t version;
 	struct simqp_link now;
-	uint64_t free_at; /* ns: when all that was sent before has left */
+	/* ns: when the last byte of what was sent before has left */
+	uint64_t free_at;
 };
 
-/* A rule for directions; src and dst may be ANY. */
+/* A rule for the ways from @src to @dst; both may be LNET_NID_ANY. */
 struct simqp_rule {
-	struct list link; /* fabric.links, .silences: newest first */
+	struct list link; /* in fabric.links or fabric.silences */
 	struct ulnet_nid src, dst;
-	struct simqp_link is; /* the link that is set, in fabric.links */
-	/* ns: when the silence ends, in fabric.silences */
+	/* of a rule in fabric.links: the link that is set */
+	struct simqp_link is;
+	/* of a rule in fabric.silences, ns: when the silence ends */
 	uint64_t until;
 };
 
 struct simqp_fabric {
-	struct ib_fabric ib; /* first: lnd_ni.fabric points to it */
+	/* the first field, since lnd_ni.fabric points to it */
+	struct ib_fabric ib;
 	struct env_sim *world;
 	struct simqp_conf conf;
 	struct rng rng;
@@ -64,10 +71,10 @@ struct simqp_fabric {
 	struct rng key_rng;
 	struct list addrs;
 	struct list ways;
-	struct list links;    /* simqp_rule */
-	struct list silences; /* simqp_rule */
-	uint64_t version;     /* counts changes of links */
-	struct hash qps;      /* by id */
+	struct list links;    /* of simqp_rule.link, the newest first */
+	struct list silences; /* of simqp_rule.link, the newest first */
+	uint64_t version;     /* number of changes of links */
+	struct hash qps;      /* all queue pairs, by id */
 	uint64_t last_qp;
 	uint32_t last_key;
 	struct simqp_stats stats;
@@ -87,8 +94,8 @@ bool simqp_dice(struct simqp_fabric *f, uint32_t ppm);
 void simqp_arm(struct loop *loop, struct timer *t, uint64_t at);
 void simqp_disarm(struct loop *loop, struct timer *t);
 
-/* The address @nid; NULL: not known to the network. simqp_addr_get() makes it
- * known. */
+/* simqp_addr_find() returns the address @nid, or NULL if the network does not
+ * know it; simqp_addr_get() makes it known. */
 struct simqp_addr *simqp_addr_find(const struct simqp_fabric *f,
 				   const struct ulnet_nid *nid);
 struct simqp_addr *simqp_addr_get(struct simqp_fabric *f,
@@ -101,12 +108,13 @@ bool simqp_is_named(const struct ulnet_nid *nid, const struct ulnet_nid *by);
 
 struct simqp_way *simqp_way_get(struct simqp_fabric *f, struct simqp_addr *src,
 				struct simqp_addr *dst);
-/* The link of the way, by the present rules. */
+/* Returns the link of the way, by the present rules. */
 const struct simqp_link *simqp_way_link(struct simqp_way *w);
 bool simqp_way_is_silent(const struct simqp_way *w);
-/* Queues @length bytes for sending. Returns when the last one has left, ns. */
+/* Queues @length bytes for sending. Returns when the last of them has left, ns.
+ */
 uint64_t simqp_way_take(struct simqp_way *w, uint64_t length);
-/* The latency of one packet, with jitter, ns. */
+/* Returns the latency of one packet, with jitter, ns. */
 uint64_t simqp_way_latency(struct simqp_way *w);
 
 /* ---- timed items ---- */
@@ -120,48 +128,49 @@ struct simqp_wr;
 struct simqp_inbox;
 
 enum simqp_kind {
-	/* for queue pairs: data */
+	/* For queue pairs: data. */
 	SIMQP_DATA,
 	SIMQP_ACK,   /* acknowledges all packets up to seq */
 	SIMQP_RNR,   /* there was no receive for seq */
 	SIMQP_NAK,   /* seq has failed with wc */
 	SIMQP_ABORT, /* the peer has used up its retries for a receive */
-	/* for queue pairs: connect messages */
+	/* For queue pairs: connect messages. */
 	SIMQP_REP,
 	SIMQP_RTU,
 	SIMQP_REJ,
 	SIMQP_DREQ,
 	SIMQP_GONE, /* the active side has given up */
-	/* for queue pairs: local */
+	/* For queue pairs, from themselves. */
 	SIMQP_RESOLVED,
 	SIMQP_REQUEST,
 	SIMQP_FAIL,
-	/* for their completion queues */
+	/* For the completion queues of queue pairs. */
 	SIMQP_RECEIVED,
 	SIMQP_SENT,
-	/* for ports */
+	/* For ports. */
 	SIMQP_REQ,
 	SIMQP_CHANGED,
 };
 
 struct simqp_item {
-	struct list link; /* simqp_inbox.items */
-	uint64_t at;	  /* ns */
+	struct list link; /* in simqp_inbox.items */
+	uint64_t at;	  /* ns: when it is handled */
 	enum simqp_kind kind;
-	struct simqp_way *way; /* the way over which it comes; NULL: local */
-	uint64_t from;	       /* id of the sending queue pair */
-	struct simqp_wr *wr;   /* DATA: a reference */
-	uint64_t seq;	       /* DATA, ACK, RNR, NAK */
-	int status;	       /* errno, or reason of the rejection */
-	/* completions and NAK */
+	/* the way over which it comes; NULL: it is local */
+	struct simqp_way *way;
+	uint64_t from;	     /* id of the sending queue pair */
+	struct simqp_wr *wr; /* DATA: the work request, a reference */
+	uint64_t seq;	     /* DATA, ACK, RNR, NAK: number of a packet */
+	int status;	     /* an errno, or the reason of a rejection */
+	/* of a completion, and of a NAK */
 	enum ib_wc_status wc;
 	void *cookie;
 	uint32_t length;
 	uint32_t nwr; /* number of work requests that complete with it */
-	/* CHANGED */
+	/* CHANGED: as in ib_events.port_changed() */
 	bool up, removed;
 	const char *why;
-	/* connect messages */
+	/* of connect messages */
 	uint16_t src_port, service;
 	uint8_t private[IB_PRIVATE_ACCEPT_SIZE];
 };
@@ -181,7 +190,7 @@ void simqp_item_free(struct simqp_item *it);
 
 void simqp_inbox_init(struct simqp_inbox *b, struct loop *loop,
 		      simqp_handle_fn handle);
-/* Frees all items. */
+/* Frees all items, without handling them. */
 void simqp_inbox_fini(struct simqp_inbox *b);
 /* Takes @it, to be handled at @at, after all earlier ones and never before this
  * function returns. */
@@ -202,7 +211,7 @@ struct simqp_port {
 	bool removed; /* the device was removed */
 	bool dying;   /* the node is dead: work requests complete at once */
 	struct simqp_inbox inbox; /* CPT 0 */
-	struct list qps;	  /* simqp_qp.link */
+	struct list qps;	  /* of simqp_qp.link */
 	struct hash keys;	  /* registered memory, by key */
 	struct simqp_usage usage;
 	uint16_t last_src_port;
@@ -214,11 +223,12 @@ static inline struct simqp_port *simqp_port(struct ib_port *ib)
 	return container_of(ib, struct simqp_port, ib);
 }
 
-/* Takes a free source port; 0: none is left. */
+/* Takes a free source port, and returns it; 0: none is left. */
 uint16_t simqp_src_port_get(struct simqp_port *port);
 void simqp_src_port_put(struct simqp_port *port, uint16_t src_port);
 
-/* Is all of @sge registered with its lkey? True if it is empty. */
+/* Is all of @sge in memory that is registered with its lkey? True if @sge is
+ * empty. */
 bool simqp_mr_is_local(const struct simqp_port *port, const struct ib_sge *sge);
 /* May peers write to all @length bytes at @addr with @rkey? */
 bool simqp_mr_is_remote(const struct simqp_port *port, uint64_t addr,

@@ -145,7 +145,7 @@ void simqp_src_port_put(struct simqp_port *port, uint16_t src_port)
 /* ---- registered memory ---- */
 
 struct key {
-	struct hash_node hash; /* port.keys, by the key */
+	struct hash_node hash; /* in port.keys, by the key */
 	bool remote;
 };
 
@@ -155,7 +155,8 @@ struct mr {
 	bool remote;
 };
 
-/* Keys are never reused, so that using an old one is detected. */
+/* Makes a key. Keys are never used again, so that the use of an old one is
+ * detected. */
 static uint32_t key_new(struct simqp_fabric *f)
 {
 	f->last_key += 1 + (uint32_t)rng_below(&f->key_rng, 200);
@@ -230,7 +231,7 @@ static void simqp_dereg(struct ib_port *ib, struct ib_mr *ib_mr)
 	free(mr);
 }
 
-/* The registration with @key; NULL: there is none. */
+/* Returns the registration with @key; NULL: there is none. */
 static const struct key *key_find(const struct simqp_port *port, uint32_t key)
 {
 	struct hash_node *n = hash_first(&port->keys, key);

@@ -141,30 +141,32 @@ void simqp_destroy(struct ib_qp *ib)
 /* ---- work requests ---- */
 
 struct simqp_recv {
-	struct list link; /* simqp_qp.rq */
+	struct list link; /* in simqp_qp.rq */
 	struct ib_sge sge;
 	void *cookie;
 };
 
-/* A work request of the send queue. Its bytes stay in the LND's memory while it
- * is posted, unless inlined. */
+/* A work request of the send queue. While it is posted, its bytes stay in the
+ * LND's memory, unless they were inlined. */
 struct simqp_wr {
-	struct list link; /* simqp_qp.sq */
+	struct list link; /* in simqp_qp.sq */
 	unsigned int refs;
 	uint64_t seq;
 	uint64_t sent_at; /* ns: when its last byte has left */
 	enum ib_wr_type type;
 	void *cookie;
-	uint32_t batch; /* SEND: how many work requests complete with it */
+	/* of a SEND: number of work requests that complete with it */
+	uint32_t batch;
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint64_t length;
 	/* the fault that was drawn for it, or IB_WC_OK */
 	enum ib_wc_status outcome;
-	bool local_error; /* true: it cannot be sent */
-	/* port whose memory it uses, while it is posted; else NULL */
+	/* it cannot be sent, because of an error of the LND */
+	bool local_error;
+	/* the port whose memory it uses, while it is posted; NULL: none */
 	struct simqp_port *port;
-	uint8_t *bytes; /* copy of its bytes, or NULL */
+	uint8_t *bytes; /* a copy of its bytes; NULL: none */
 	unsigned int nsge;
 	struct ib_sge sge[];
 };
@@ -400,7 +402,7 @@ int simqp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n)
 #define RNR_FOR_EVER 7
 
 /* Sends @it to the peer, to arrive at @at but not before earlier items of the
- * same kind. *@lane: when the last of these arrives. */
+ * same kind. *@lane: when the last of these arrives, ns. */
 static void put_to_peer(struct simqp_qp *qp, struct simqp_item *it, uint64_t at,
 			uint64_t *lane)
 {
@@ -451,7 +453,7 @@ static struct simqp_wr *sq_head(const struct simqp_qp *qp)
 	return list_first(&qp->sq, struct simqp_wr, link);
 }
 
-/* The time from sending until an acknowledgement is overdue, ns. */
+/* Returns for how long a packet may stay without an acknowledgement, ns. */
 static uint64_t ack_time(const struct simqp_qp *qp)
 {
 	const struct simqp_link *out = simqp_way_link(qp->out);
@@ -471,8 +473,8 @@ static void arm_retry(struct simqp_qp *qp)
 				  ack_time(qp));
 }
 
-/* Makes the queue pair fail if its first work request cannot be sent. True: it
- * did. */
+/* Makes the queue pair fail if its first work request cannot be sent, and then
+ * returns true. */
 static bool fail_if_stuck(struct simqp_qp *qp)
 {
 	if (!qp->stuck || list_empty(&qp->sq) || !sq_head(qp)->local_error)
@@ -639,7 +641,7 @@ static void qp_on_write(struct simqp_qp *qp, const struct simqp_item *it)
 {
 	const struct simqp_wr *wr = it->wr;
 
-	/* a WRITE of no bytes accesses nothing */
+	/* a WRITE of 0 bytes accesses no memory */
 	if (wr->length && !simqp_mr_is_remote(qp->port, wr->remote_addr,
 					      wr->length, wr->rkey)) {
 		qp->fabric->stats.refused++;
@@ -689,7 +691,8 @@ static void on_data(struct simqp_qp *qp, const struct simqp_item *it)
 	if (it->seq != qp->expected)
 		return;
 	if (!wr_is_readable(wr)) {
-		/* the sender has deregistered the memory since then */
+		/* the sender has deregistered the memory since it posted the
+		 * work request */
 		qp_answer(qp, SIMQP_NAK, it->seq, IB_WC_LOCAL_ERROR);
 		return;
 	}
@@ -716,7 +719,7 @@ static void flow_on_item(struct simqp_qp *qp, struct simqp_item *it)
 		simqp_qp_fail(qp, IB_WC_FLUSHED);
 		return;
 	}
-	/* flushed already, or acknowledgements are dropped */
+	/* the packets were flushed already, or acknowledgements are dropped */
 	if (qp->error || qp->drop_acks)
 		return;
 	if (it->kind == SIMQP_ACK)

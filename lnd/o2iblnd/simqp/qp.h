@@ -10,15 +10,15 @@
 #include "lnd/o2iblnd/simqp/fabric.h"
 
 enum simqp_state {
-	/* active side */
+	/* Of the active side: */
 	SIMQP_RESOLVING,
 	SIMQP_READY,	  /* resolved */
 	SIMQP_CONNECTING, /* request sent */
-	/* passive side */
+	/* Of the passive side: */
 	SIMQP_PENDING,	 /* the LND was not told of the request yet */
 	SIMQP_REQUESTED, /* the LND was told */
 	SIMQP_ACCEPTED,	 /* answered, not confirmed by the active side */
-	/* both sides */
+	/* Of both sides: */
 	SIMQP_OPEN,
 	SIMQP_LEFT,  /* the peer has disconnected */
 	SIMQP_ENDED, /* the LND was told of the end, or has caused it */
@@ -29,44 +29,48 @@ struct simqp_qp {
 	struct ib_qp ib;
 	struct simqp_port *port;
 	struct simqp_fabric *fabric;
-	struct list link;      /* port.qps */
-	struct hash_node hash; /* fabric.qps */
-	uint64_t id;	       /* never reused */
+	struct list link;      /* in port.qps */
+	struct hash_node hash; /* in fabric.qps */
+	uint64_t id;	       /* never used for another queue pair */
 	struct loop *loop;     /* the loop of the CPT ib.cpt */
 	struct simqp_inbox inbox, cq;
-	uint64_t cq_at; /* ns: last completion */
-	/* connection (cm.c) */
+	uint64_t cq_at; /* ns: when the last completion is reported */
+	/* For the connection (cm.c): */
 	struct fsm cm;
 	bool active;
 	struct ulnet_nid dst_nid;
 	uint64_t peer; /* id of the peer's queue pair; 0: unknown */
 	uint16_t src_port;
-	struct simqp_way *out, *in; /* known once resolved */
+	/* the ways to and from the peer; known once it is resolved */
+	struct simqp_way *out, *in;
 	/* ns: when the last connect message arrives at the peer */
 	uint64_t cm_at;
 	struct timer cm_timer; /* repeats a message until it is answered */
 	unsigned int cm_tries;
-	uint8_t private[IB_PRIVATE_ACCEPT_SIZE]; /* private data, for repeats */
-	/* queues (qp.c) */
+	/* private data of the last connect message, for repeats */
+	uint8_t private[IB_PRIVATE_ACCEPT_SIZE];
+	/* For the queues (qp.c): */
 	bool created;
 	bool error;
 	struct ib_qp_conf conf;
-	struct list sq;	    /* simqp_wr.link: unacknowledged, by seq */
-	struct list rq;	    /* simqp_recv.link */
-	uint32_t send_used; /* work requests not reported as completed */
+	/* of simqp_wr.link: work requests that are not acknowledged, by seq */
+	struct list sq;
+	struct list rq; /* of simqp_recv.link: posted receives */
+	/* number of work requests that were not reported as completed */
+	uint32_t send_used;
 	uint32_t recv_used;
-	/* sender */
+	/* For the sender: */
 	uint64_t next_seq;
 	uint64_t data_at; /* ns: when the last packet arrives at the peer */
 	uint64_t ack_at;
 	struct timer retry;
 	bool rnr_wait;	/* the retry timer waits for the peer's receive */
 	bool stuck;	/* sq has a work request that cannot be sent */
-	bool drop_data; /* nothing sent arrives */
+	bool drop_data; /* nothing that is sent arrives */
 	bool drop_acks; /* no acknowledgement arrives */
 	unsigned int tries, rnr_tries;
-	/* receiver */
-	uint64_t expected; /* the next sequence number */
+	/* For the receiver: */
+	uint64_t expected; /* seq of the next packet */
 };
 
 static inline struct simqp_qp *simqp_qp(struct ib_qp *ib)
@@ -76,9 +80,9 @@ static inline struct simqp_qp *simqp_qp(struct ib_qp *ib)
 
 struct simqp_qp *simqp_qp_new(struct simqp_port *port, unsigned int cpt,
 			      enum simqp_state state);
-/* Nothing may be posted. */
+/* Frees the queue pair, on which nothing may be posted. */
 void simqp_qp_free(struct simqp_qp *qp);
-/* The queue pair with @id; NULL: it does not exist any more. */
+/* Returns the queue pair with @id; NULL: it does not exist any more. */
 struct simqp_qp *simqp_qp_find(const struct simqp_fabric *f, uint64_t id);
 
 void simqp_wr_put(struct simqp_wr *wr);
@@ -86,7 +90,7 @@ void simqp_wr_put(struct simqp_wr *wr);
 /* Puts the queue pair in error, unless it is already: flushes all work
  * requests, except that the first SEND completes with @first. */
 void simqp_qp_fail(struct simqp_qp *qp, enum ib_wc_status first);
-/* See struct ib_verbs (verbs.h). */
+/* The functions of struct ib_verbs (verbs.h) for queues. */
 int simqp_create(struct ib_qp *ib, const struct ib_qp_conf *conf);
 void simqp_destroy(struct ib_qp *ib);
 void simqp_disconnect(struct ib_qp *ib);
@@ -102,7 +106,7 @@ int simqp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n);
 
 void simqp_cm_init(struct simqp_qp *qp, enum simqp_state state);
 
-/* See struct ib_verbs (verbs.h). */
+/* The functions of struct ib_verbs (verbs.h) for connections. */
 int simqp_resolve(struct ib_port *ib, unsigned int cpt,
 		  const struct ulnet_nid *dst, void *user, struct ib_qp **qp_p);
 int simqp_connect(struct ib_qp *ib, const void *private, size_t length);

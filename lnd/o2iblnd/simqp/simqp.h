@@ -25,37 +25,37 @@
 
 struct simqp_fabric;
 
-/* Probabilities: parts in a million. */
+/* A probability of 1. All probabilities are parts in a million. */
 #define SIMQP_ALWAYS UINT32_C(1000000)
 
-/* Times for all devices; 0: the default, which follows in the comment. */
+/* Times of all devices, ns. A field that is 0 has its default. */
 struct simqp_conf {
-	/* how long data may be unacknowledged, beyond the latency of the link,
-	 * before it is sent again, which happens at most retry_count times;
-	 * default 500 ms */
+	/* for how long data may be unacknowledged, beyond the latency of the
+	 * link, before it is sent again, which happens at most retry_count
+	 * times; 500 ms by default */
 	uint64_t ack_ns;
-	/* pause before a SEND that met no receive is tried again; default 1 ms
-	 */
+	/* pause before a SEND that met no receive is tried again; 1 ms by
+	 * default */
 	uint64_t rnr_ns;
-	/* until a connect message is repeated; default 2 s */
+	/* time until a connect message is repeated; 2 s by default */
 	uint64_t cm_ns;
-	/* most attempts to send a connect message; default 15 */
+	/* most attempts to send a connect message; 15 by default */
 	unsigned int cm_tries;
-	/* longest random delay of completions; default 0 */
+	/* longest random delay of completions; none by default */
 	uint64_t cq_ns;
 };
 
 /* One direction between two NIDs; all 0: minimal latency, no faults.
  * Probabilities are parts in a million. */
 struct simqp_link {
-	uint64_t latency; /* ns; at least 1 */
-	/* ns: random, added to latency; packets, and connect messages, keep
-	 * their order */
+	uint64_t latency; /* ns, at least 1: how long a packet travels */
+	/* ns: the longest random time that is added to @latency; packets, and
+	 * connect messages, keep their order */
 	uint64_t jitter;
 	uint64_t bandwidth;  /* bytes/s; 0: no limit */
-	uint64_t cm_latency; /* ns: added to connect messages */
-	/* ns: added to the active side's confirmation, so that data overtakes
-	 * it */
+	uint64_t cm_latency; /* ns that are added for connect messages */
+	/* ns that are added for the active side's confirmation, so that data
+	 * overtakes it */
 	uint64_t rtu_delay;
 	uint32_t loss; /* probability that a packet is lost; it is sent again */
 	/* probability that a connect message is lost; it is sent again, unless
@@ -79,12 +79,13 @@ struct simqp_link {
 /* A device. Its limits become ib_port.limits. */
 struct simqp_device {
 	struct ib_limits limits;
-	uint32_t max_inline; /* bytes */
+	uint32_t max_inline; /* the largest ib_qp.max_inline, bytes */
 	/* limits that the device does not tell; 0: no limit */
 	/* work requests of both queues of a queue pair together */
 	uint32_t wr_max;
-	uint64_t locked_max; /* most bytes registered at a time */
-	uint32_t reg_fails;  /* probability of -ENOMEM for a registration */
+	uint64_t locked_max; /* most bytes that are registered at a time */
+	/* probability that a registration fails with -ENOMEM */
+	uint32_t reg_fails;
 };
 
 enum simqp_call {
@@ -102,21 +103,27 @@ enum simqp_call {
 /* The present resources of a port. */
 struct simqp_usage {
 	bool open;
-	unsigned int qps; /* queue pairs known to the LND */
+	unsigned int qps; /* number of queue pairs that the LND knows */
 	unsigned int mrs;
-	uint64_t locked; /* bytes */
+	uint64_t locked; /* number of bytes that are registered */
 };
 
 /* Counters of a fabric. */
 struct simqp_stats {
-	uint64_t connected;	/* queue pairs, counted at active sides */
-	uint64_t sends, writes; /* completed by the receiver */
+	/* number of queue pairs that were connected, counted at active sides */
+	uint64_t connected;
+	/* number of SENDs and of WRITEs that the receiver has completed */
+	uint64_t sends, writes;
 	uint64_t bytes;
-	uint64_t not_ready; /* SENDs that met no receive */
-	uint64_t resent;    /* packets sent again */
-	uint64_t lost;	    /* packets and connect messages lost */
-	uint64_t refused;   /* WRITEs refused: key, range or permission */
-	uint64_t overtaken; /* data that overtook the confirmation */
+	uint64_t not_ready; /* number of SENDs that met no receive */
+	uint64_t resent;    /* number of packets that were sent again */
+	/* number of packets and connect messages that were lost */
+	uint64_t lost;
+	/* number of WRITEs that were refused for their key, range or permission
+	 */
+	uint64_t refused;
+	/* number of packets that overtook the confirmation */
+	uint64_t overtaken;
 };
 
 struct env_sim;
@@ -128,18 +135,20 @@ int simqp_fabric_new(struct env_sim *world, const struct simqp_conf *conf,
 /* Frees a fabric, in which no port may be open. */
 void simqp_fabric_free(struct simqp_fabric *f);
 
-/* The backend. Its open() requires ni->fabric to be a struct simqp_fabric. */
+/* Returns the backend. Its open() requires ni->fabric to be a struct
+ * simqp_fabric. */
 const struct ib_verbs *simqp_verbs(void);
 
 /* ---- devices ---- */
 
-/* Sets the device of @nid; NULL: the default, with large limits. Must precede
- * open(). A NID becomes known to the network, and can be resolved, by its first
- * open(), or by the first call of a function of this section that names it. */
+/* Sets the device of @nid; NULL: the default, with large limits. Must be called
+ * before open(). A NID becomes known to the network, and can be resolved, by
+ * its first open(), or by the first call of a function of this section that
+ * names it. */
 void simqp_device_set(struct simqp_fabric *f, const struct ulnet_nid *nid,
 		      const struct simqp_device *device);
-/* The link of @nid goes down or up. While down nothing passes. An open port is
- * told, with @why, constant text. */
+/* Makes the link of @nid go down or come up. While it is down nothing passes.
+ * An open port is told, with @why, constant text. */
 void simqp_port_set(struct simqp_fabric *f, const struct ulnet_nid *nid,
 		    bool up, const char *why);
 /* Removes the device: connections fail with -ENODEV, an open port is told that
