@@ -26,7 +26,7 @@ int metrics_ask_control(void *arg, const char *request, char **answer_p)
 	return lnet_control_request(arg, request, answer_p);
 }
 
-/* Asks the node @request, and appends the output of the answer to @out. */
+/* Sends the node @request, and appends the output of the answer to @out. */
 static int add_answer(const struct metrics_source *source, const char *request,
 		      FILE *out)
 {
@@ -54,7 +54,8 @@ static int add_all(const struct metrics_source *source, FILE *out)
 	if (rc)
 		return rc;
 	rc = add_answer(source, "rpc metrics:", out);
-	return rc == -EOPNOTSUPP ? 0 : rc; /* a node without RPC */
+	/* a node without RPC: no metrics of it, and no error */
+	return rc == -EOPNOTSUPP ? 0 : rc;
 }
 
 int metrics_text(const struct metrics_source *source, char **text_p,
@@ -130,7 +131,7 @@ struct exporter {
 	const struct say *say;
 	struct MHD_Daemon *daemon;
 	/* Only for the exporter's thread: the last answer of the node, which
-	 * all HTTP clients get until it is FRESH_NS old. */
+	 * all HTTP clients get until it is FRESH_NS old; NULL: none. */
 	struct MHD_Response *last;
 	uint64_t made_ns;
 	struct http_clients clients;
@@ -153,8 +154,8 @@ static int listen_at(const struct addrinfo *info)
 	return rc;
 }
 
-/* Renews e->last, unless it is fresh. It is NULL afterwards if there is no
- * answer of the node. */
+/* Gets a new answer of the node if e->last is not fresh. If the node does not
+ * answer, e->last becomes NULL. */
 static void refresh(struct exporter *e)
 {
 	struct MHD_Response *made;
@@ -198,8 +199,9 @@ static enum MHD_Result exporter_refuse(struct MHD_Connection *c,
 	return rc;
 }
 
-/* A connection begins or ends, which *@client_p belongs to. If there are too
- * many, one is shut down, which libmicrohttpd then ends. */
+/* The connection @c begins or ends. *@client_p is its place among the clients.
+ * If there are too many connections, shuts one down, which libmicrohttpd then
+ * ends. */
 static void on_connection(void *arg, struct MHD_Connection *c, void **client_p,
 			  enum MHD_ConnectionNotificationCode what)
 {

@@ -18,7 +18,7 @@
 struct metrics_source {
 	int (*ask)(void *arg, const char *request, char **answer_p);
 	void *arg;
-	unsigned int peers; /* NIDs of peers, at most */
+	unsigned int peers; /* most NIDs of peers that have metrics */
 };
 
 /* An ask() for a node in this process: @arg is its struct lnet_control. */
@@ -26,16 +26,18 @@ int metrics_ask_control(void *arg, const char *request, char **answer_p);
 
 /*
  * Sets *@text_p, to be freed, to the metrics of the node, and of RPC if it runs
- * there. Waits for the node's answers. 0; what ask() fails with; a negative
- * status of an answer, whose errors are printed on stderr.
+ * there. Waits for the node's answers. Returns 0; an error of ask(); or the
+ * negative status of an answer, whose errors are printed on stderr.
  */
 int metrics_text(const struct metrics_source *source, char **text_p,
 		 size_t *len_p);
 
-/* The part of a command line that says where metrics are served. */
+/* What a command line says about metrics: where they are served, and how many.
+ */
 struct metrics_options {
-	const char *address; /* NULL: they are not served */
-	unsigned int peers;  /* how many NIDs of peers have metrics */
+	/* address to serve them at; NULL: they are not served */
+	const char *address;
+	unsigned int peers; /* how many NIDs of peers have metrics */
 };
 
 /* A row's take(): stores the address to listen at, "[ADDRESS:]PORT", in
@@ -56,8 +58,8 @@ struct exporter;
 /*
  * Serves at @address, which is as metrics_take_address() takes it; does nothing
  * if @address is NULL. @source, which the exporter's thread asks, and @say are
- * borrowed until exporter_stop(). Logs errors: -EINVAL, -ENOMEM, or those of
- * listening.
+ * borrowed until exporter_stop(). Logs errors, and returns them: -EINVAL,
+ * -ENOMEM, or those of listening.
  */
 int exporter_start(const struct metrics_source *source, const char *address,
 		   const struct say *say, struct exporter **exporter_p);

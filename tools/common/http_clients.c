@@ -39,7 +39,7 @@ static bool is_there(const struct http_client *c)
 	return c->number && !c->leaving;
 }
 
-/* How many connections has the host of @c? */
+/* Returns how many connections the host of @c has. */
 static unsigned int count_of_host(const struct http_clients *all,
 				  const struct http_client *c)
 {
@@ -51,7 +51,7 @@ static unsigned int count_of_host(const struct http_clients *all,
 	return n;
 }
 
-/* Does @a go before @b? */
+/* Must @a be dismissed rather than @b? */
 static bool goes_before(const struct http_clients *all,
 			const struct http_client *a,
 			const struct http_client *b)
@@ -76,7 +76,8 @@ int http_clients_dismiss(struct http_clients *all)
 		if (!is_there(c))
 			continue;
 		n++;
-		/* Who has just come has had no time to ask. */
+		/* The client that came last is kept: it has had no time to ask.
+		 */
 		if (c->number == all->numbers)
 			continue;
 		if (!first || goes_before(all, c, first))

@@ -67,7 +67,7 @@ static int paths_make(const struct keys_options *o, char *paths[FILES])
 	return n;
 }
 
-/* The file that the options name is not there. */
+/* Says why the file that the options name may be missing. */
 static void explain(const struct keys_options *o)
 {
 	if (!o->name)
@@ -76,7 +76,8 @@ static void explain(const struct keys_options *o)
 	names_say(o->folder, o->name, stderr);
 }
 
-/* As ulrpc_keys_load(); *@named_p: the file that the options name is there. */
+/* As ulrpc_keys_load(). *@named_p: false if the file that the options name does
+ * not exist. */
 static int keys_load(const struct keys_options *o, struct ulrpc_keys **keys_p,
 		     char *why, size_t size, bool *named_p)
 {

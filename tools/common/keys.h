@@ -13,25 +13,27 @@ struct ulrpc_keys;
 #define KEYS_WHY 512 /* bytes of a text that says what is wrong with keys */
 
 struct keys_options {
-	const char *folder; /* --keys; NULL: no keys */
-	/* --as: whose certificate of the folder; NULL: the cluster's key */
+	const char *folder; /* --keys: folder of the files; NULL: no keys */
+	/* --as: the name whose certificate in the folder is used; NULL: the
+	 * cluster's key is used */
 	const char *name;
 	unsigned int flavour; /* --flavour: enum ulrpc_flavour */
 };
 
 extern const struct option_row keys_rows[];
-/* For programs that make or serve calls. */
+/* Rows of options, for programs that make or serve calls. */
 extern const struct option_row flavour_rows[];
-/* Checks that the options go together. 0, or the exit status, after a message.
- */
+/* Checks that the options go together. Returns 0, or, after a message, the exit
+ * status. */
 int keys_check(const struct keys_options *o, const char *who);
-/* Sets *@keys_p to the keys, NULL if there are none. The caller owes
- * ulrpc_keys_put(). 0, or -errno after a message. */
+/* Sets *@keys_p to the keys, a reference to be given back with
+ * ulrpc_keys_put(); NULL: there are none. Returns 0, or -errno after a message.
+ */
 int keys_read(const struct keys_options *o, const struct say *say,
 	      struct ulrpc_keys **keys_p);
 /* Reads the keys again, and gives them to @rpc. If they cannot be read, @rpc
- * keeps those that it has. 0, or -errno, with a sentence in @why. Any thread
- * but those of CPTs. */
+ * keeps those that it has. Returns 0, or -errno, with a sentence in @why. Any
+ * thread but those of CPTs. */
 int keys_renew(const struct keys_options *o, struct ulrpc *rpc,
 	       char why[KEYS_WHY]);
 

@@ -8,9 +8,9 @@
 #include "option.h"
 
 #define SUFFIX	  ".crt"
-#define NAMES_MAX 12 /* more are no help */
+#define NAMES_MAX 12 /* a list of more names would be no help */
 
-/* Is it the certificate of a node? */
+/* Is the file the certificate of a node? */
 static int is_node(const struct dirent *d)
 {
 	size_t n = strlen(d->d_name), suffix = strlen(SUFFIX);

@@ -122,15 +122,16 @@ void node_options_log(const struct node_options *o)
 {
 	if (!o->log)
 		return;
-	/* What the command line says counts, also when the node is opened. */
+	/* A level in the environment must not replace that of the command line
+	 * when the node is opened. */
 	unsetenv("ULNET_LOG");
 	(void)lnet_log_levels_set(o->log, NULL);
 }
 
 /* ---- limits ---- */
 
-/* The usual limit, 1024, is that low for the sake of select(), which is not
- * used here. */
+/* The usual limit, 1024, is so low only for programs that use select(), as this
+ * one does not. */
 void node_raise_files(const struct say *s)
 {
 	struct rlimit files;
@@ -224,8 +225,8 @@ int node_control(struct node *n)
 
 /* ---- configuration ---- */
 
-/* If @rc is the error of listening on a privileged port, says what that takes.
- */
+/* If @rc is the error of listening on a privileged port, logs what a program
+ * needs for that. */
 static void hint_port(const struct node *n, int rc)
 {
 	unsigned int port =
@@ -341,7 +342,7 @@ int node_add_networks(const struct node *n, const char *spec)
 	return add_networks(n, "net", spec, lnet_networks_parse);
 }
 
-/* How many routes were passed over, and one of them, with the reason. */
+/* How many routes were passed over; and the first of them, with the reason. */
 struct passed {
 	const struct say *say;
 	unsigned int n;
@@ -447,7 +448,7 @@ int node_configure(struct node *n)
 		rc = add_routes(n, o->routes);
 	if (rc)
 		return rc;
-	/* "lnetctl lnet configure --all" restores this configuration. */
+	/* Now "lnetctl lnet configure --all" restores this configuration. */
 	rc = lnet_control_remember(n->control, NULL);
 	if (rc)
 		say(n->say, LNET_LOG_ERR,

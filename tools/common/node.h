@@ -16,16 +16,17 @@
 
 /* What the command line says of the node. */
 struct node_options {
-	char *config;	   /* file; NULL: none */
-	char *socket;	   /* path; NULL: none */
-	const char *group; /* NULL: none */
-	const char **nets; /* values of --net: nnets of them */
+	char *config;	   /* path of the configuration file; NULL: none */
+	char *socket;	   /* path of the control socket; NULL: none */
+	const char *group; /* group that may use the socket; NULL: none */
+	const char **nets; /* values of --net, of which there are nnets */
 	unsigned int nnets;
-	const char *ip2nets, *routes; /* NULL: none */
-	unsigned int port;	      /* 0: the default one */
+	/* values of --ip2nets and --routes; NULL: not given */
+	const char *ip2nets, *routes;
+	unsigned int port; /* TCP port; 0: the default one */
 	enum ulnet_accept accept;
-	unsigned int cpts; /* 0: the default */
-	const char *log;   /* levels; NULL: not given */
+	unsigned int cpts; /* number of CPTs; 0: the default */
+	const char *log;   /* levels of the log; NULL: not given */
 	/* ulnet_conf.keys: set by the program before node_open(), and borrowed
 	 * until node_close() */
 	struct ulrpc_keys *keys;
@@ -41,14 +42,15 @@ extern const struct option_row node_log_rows[];
 
 void node_options_init(struct node_options *o);
 void node_options_free(struct node_options *o);
-/* Sets the levels of the log, if they were given. Before threads are made. */
+/* Sets the levels of the log, if they were given. To be called before there are
+ * threads. */
 void node_options_log(const struct node_options *o);
 
 struct node {
 	const struct node_options *options;
 	const struct say *say;
-	struct lnet *lnet;	      /* NULL: not open */
-	struct lnet_control *control; /* NULL: none */
+	struct lnet *lnet;	      /* NULL: the node is not open */
+	struct lnet_control *control; /* the control of the node; NULL: none */
 };
 
 /* Raises the limit of open files, which connections need, as far as the system
@@ -71,14 +73,15 @@ int node_add_networks(const struct node *n, const char *spec);
 char *node_nids(const struct node *n);
 /* Prints the beginning of the line on stdout that says that the node is ready:
  * "lnetd: ready: NIDS, port 1988 (kernel nodes use 988)". The port is there
- * because nodes with different ports cannot reach each other. 0 or -ENOMEM. */
+ * because nodes with different ports cannot reach each other. Returns 0 or
+ * -ENOMEM. */
 int node_say_ready(const struct node *n);
 /* Ends the line that node_say_ready() has begun, with the path of the control
  * socket if there is one. Does nothing if @rc is an error. Returns @rc, or an
  * error of stdout, after a message. */
 int node_said(const struct node *n, int rc);
-/* Tells the service manager, if there is one: lnet_notify(3). A failure is
- * logged. */
+/* Tells the service manager @state, if there is a service manager:
+ * lnet_notify(3). A failure is logged. */
 void node_tell_manager(const struct node *n, const char *state);
 /* Does the node have an NI with @nid? If @nid is NULL: does it have an NI on
  * @net, or, for LNET_NET_ANY, on any net but lo? */

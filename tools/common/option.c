@@ -11,15 +11,17 @@
 #include <unistd.h>
 
 #define YEAR_US	   (UINT64_C(366) * 86400 * 1000000)
-#define ROWS_MAX   64  /* options of one set */
+#define ROWS_MAX   64  /* most options of one set */
 #define FIRST_LONG 256 /* getopt_long() returns this plus an option's index */
-#define COLUMN	   31  /* where the right-hand column of the help begins */
-#define WIDTH	   80
+/* column in which the right-hand side of the help begins */
+#define COLUMN 31
+#define WIDTH  80
 
 /* ---- spelling ---- */
 
-#define LETTERS	  40 /* longer words are near to no name */
-#define BEGINNING 3  /* letters that suffice to mean a name */
+#define LETTERS 40 /* words with more letters are near to no name */
+/* number of letters that suffice to mean a name that begins with them */
+#define BEGINNING 3
 
 static unsigned int option_least(unsigned int a, unsigned int b)
 {
@@ -141,7 +143,8 @@ struct unit {
 	double factor;
 };
 
-/* The factor that the unit @name stands for; 0: there is no such unit. */
+/* Returns the factor that the unit @name stands for; 0: there is no such unit.
+ */
 static double unit_factor(const struct unit *units, const char *name)
 {
 	for (; units->name; units++)
@@ -181,7 +184,7 @@ int option_size(const struct option_at *at, uint64_t min, uint64_t max,
 }
 
 /* Parses a number that may have a fraction, but no sign and no exponent.
- * *@end_p is what follows it. -1: it is malformed. */
+ * *@end_p: what follows the number. Returns -1 if the number is malformed. */
 static double option_take_decimal(const char *text, char **end_p)
 {
 	size_t length = strspn(text, "0123456789.");
@@ -415,7 +418,7 @@ int option_printed(const char *who)
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return OPTION_DONE;
-	/* errno is 0 if an earlier write has failed. */
+	/* If an earlier write has failed, errno is 0 here. */
 	fprintf(stderr, "%s: stdout: %s\n", who, strerror(errno ? errno : EIO));
 	return 1;
 }

@@ -51,19 +51,21 @@ struct option_at {
 	const char *who;
 	const char *name; /* without dashes; or "size=", the beginning of a word
 			   * that is no option */
-	const char *text; /* the value; NULL: none */
-	const struct option_row *row; /* NULL: it is no option */
-	void *object;		      /* the object of the option's part */
+	const char *text; /* the value; NULL: there is none */
+	/* the row of the option; NULL: the word is no option */
+	const struct option_row *row;
+	/* the object whose field gets the value */
+	void *object;
 };
 
 struct option_row {
 	/* NULL: the row is a title, or, without @help, the end of the table */
 	const char *name;
-	char letter;	 /* 0: none */
+	char letter;	 /* the short option; 0: there is none */
 	const char *arg; /* what --help calls the value; NULL: there is none */
 	const char *help;
 	enum option_kind kind;
-	size_t at; /* where the field is in the part's object */
+	size_t at; /* offset of the field in the object */
 	uint64_t min, max;
 	const char *const *words;
 	/* OPTION_CALL: stores the value. Returns 0, OPTION_DONE, or the exit
@@ -79,12 +81,14 @@ struct option_row {
 #define OPTION_PARTS 10
 
 struct option_set {
-	const char *who; /* what messages begin with */
+	const char *who; /* name of the program, with which messages begin */
 	const char *see; /* "lnetd --help", which messages advise; NULL: they do
 			  * not */
-	const char *head, *tail; /* of --help; NULL: none */
+	/* first and last lines of --help; NULL: none */
+	const char *head, *tail;
 	struct {
-		const struct option_row *rows; /* NULL: no more */
+		/* table of options; NULL: no further table */
+		const struct option_row *rows;
 		void *object;
 	} parts[OPTION_PARTS];
 	/* words behind the first word that is no option are no options */
@@ -102,7 +106,7 @@ struct option_set {
 	int nargs;
 };
 
-/* --help and --version */
+/* the rows of --help and --version */
 extern const struct option_row option_rows[];
 
 /* Returns 0, OPTION_DONE, or, after a message, the exit status. */
@@ -117,7 +121,7 @@ void option_help(const struct option_row *row, FILE *out);
 /* Prints @text in the right-hand column of the help, behind the @written
  * characters that are in the line already. */
 void option_explain(FILE *out, int written, const char *text);
-/* Flushes stdout: OPTION_DONE; 1 if it could not be written. */
+/* Flushes stdout. Returns OPTION_DONE; or 1 if stdout could not be written. */
 int option_printed(const char *who);
 
 /* For a row's take(): check the value of @at and store it, or print a message
@@ -141,9 +145,9 @@ int option_wrong(const char *who, const char *fmt, ...)
 
 /* Finds the name that a mistyped word was probably meant to be. */
 struct nearest {
-	const char *word;   /* borrowed, as names are */
-	const char *name;   /* NULL: none is near */
-	unsigned int steps; /* from the word to the name */
+	const char *word;   /* the mistyped word; borrowed, as are names */
+	const char *name;   /* the nearest name so far; NULL: none is near */
+	unsigned int steps; /* number of steps from the word to that name */
 };
 
 void nearest_init(struct nearest *n, const char *word);

@@ -242,7 +242,7 @@ static int write_all(int fd, const char *text)
 	return 0;
 }
 
-/* Writes a new file beside @path, and renames it to @path. */
+/* Writes a new file beside @path, and gives it the name @path. */
 static int replace(const char *path, mode_t mode, const char *text)
 {
 	char *temp;

@@ -11,11 +11,11 @@
 #include <ulnet/lnet.h>
 
 struct say {
-	const char *who; /* the program's name */
+	const char *who; /* name of the program */
 	bool syslog;
 };
 
-/* Says what is logged of the library's lines, too: lnet_log_on(3). */
+/* Logs a message of the program, if its level is logged: lnet_log_on(3). */
 __attribute__((format(printf, 3, 4))) void say(const struct say *s,
 					       enum ulnet_log_level level,
 					       const char *fmt, ...);
@@ -24,14 +24,15 @@ void say_to_syslog(struct say *s);
 
 /* Makes sure that descriptors 0 to 2 are open, before any other is opened: one
  * of these numbers might otherwise become that of a socket, and messages for
- * stderr would be sent to a peer. 0 or -errno. */
+ * stderr would be sent to a peer. Returns 0 or -errno. */
 int secure_stdio(void);
 
 /* Blocks SIGINT, SIGTERM and @also (0: no other), and ignores SIGPIPE. To be
  * called before there are threads. Returns a descriptor that becomes readable
  * when one of the blocked signals comes; -1, after a message. */
 int signals_open(const char *who, int also);
-/* What a program says of SIGHUP: it has no files that could be opened again. */
+/* The message about SIGHUP of a program that has no files which could be opened
+ * again. */
 #define HANGUP_IGNORED \
 	"SIGHUP is ignored: use lnetctl set log, lnetctl import, or restart"
 /* Takes a signal that has come, without waiting. Returns its number; 0: no
@@ -44,12 +45,13 @@ int signals_wait(int fd, uint64_t at);
  * came before and was not taken. */
 void signals_release(void);
 
-/* ns of CLOCK_MONOTONIC */
+/* Returns the time of CLOCK_MONOTONIC, ns. */
 uint64_t clock_ns(void);
 
 /* ---- files ---- */
 
-#define FILE_TEXT_MAX (4u << 20) /* bytes; much more than any configuration */
+/* bytes of the longest file: more than any configuration needs */
+#define FILE_TEXT_MAX (4u << 20)
 
 /*
  * Reads the file @path, or stdin if it is "-". *@text_p is to be freed. After a
@@ -60,8 +62,8 @@ int file_read(const char *who, const char *path, char **text_p);
 
 /*
  * Writes @text to @path. A regular file is replaced, with the same mode, once
- * all is written: a failure leaves the old one. 0, or -errno after a message on
- * stderr.
+ * all is written: a failure leaves the old file. Returns 0, or -errno after a
+ * message on stderr.
  */
 int file_write(const char *who, const char *path, const char *text);
 

@@ -13,12 +13,12 @@
 struct request {
 	char *text;
 	size_t size;
-	FILE *out; /* writes to text and size */
-	bool more; /* there is an argument already */
-	int error; /* the first one, which request_end() returns */
+	FILE *out; /* a stream that writes to @text and @size */
+	bool more; /* the mapping has an argument already */
+	int error; /* the first error, which request_end() returns */
 };
 
-/* request_free() is due in any case. */
+/* Begins a request. The caller must call request_free() in any case. */
 void request_begin(struct request *r, const char *command);
 
 /* Add an argument. Texts are quoted, so that YAML takes each for a text. */
@@ -31,7 +31,7 @@ void request_list(struct request *r, const char *key, char *const *values,
  */
 void request_fail(struct request *r, int error);
 
-/* Completes r->text. 0; -ENOMEM; -EILSEQ: a text is not UTF-8. */
+/* Completes r->text. Returns 0; -ENOMEM; -EILSEQ: a text is not UTF-8. */
 int request_end(struct request *r);
 void request_free(struct request *r);
 

@@ -7,8 +7,8 @@
 
 struct ulrpc;
 
-/* From now on the rules of the file @path count for calls to @rpc, if it has
- * any. 0, or -errno after a message. */
+/* From now on the rules in the section "rpc" of the file @path, if there is
+ * one, count for calls to @rpc. Returns 0, or -errno after a message. */
 int rules_use(struct ulrpc *rpc, const char *path, const struct say *say);
 
 #endif

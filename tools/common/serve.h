@@ -12,12 +12,14 @@
 struct lnet_control;
 
 struct serve {
-	/* from the command line: */
+	/* From the command line: */
 	struct metrics_options metrics;
-	bool selftest;			/* --lst */
-	struct ulnet_nidlist *consoles; /* NULL: anybody */
-	unsigned int rpc_s, session_s;	/* time-outs; 0: the default */
-	/* what runs: */
+	bool selftest; /* --lst: the self-test is wanted */
+	/* NIDs of nodes that may be consoles; NULL: of any node */
+	struct ulnet_nidlist *consoles;
+	/* s: time-outs of the self-test; 0: the default */
+	unsigned int rpc_s, session_s;
+	/* What runs: */
 	struct lst *lst; /* NULL: none */
 	struct metrics_source source;
 	struct exporter *exporter; /* NULL: none */
@@ -25,17 +27,18 @@ struct serve {
 
 void serve_init(struct serve *s);
 extern const struct option_row serve_rows[];
-/* Checks that the options go together, once all of them are read. 0, or the
- * exit status, after a message. */
+/* Checks that the options go together, once all of them are read. Returns 0,
+ * or, after a message, the exit status. */
 int serve_check(const struct serve *s, const char *who);
 
-/* These start what the command line says: 0, or -errno after a message. The
- * self-test is started before networks are added, so that no console finds the
- * node without it. */
+/* Start what the command line says. Return 0, or -errno after a message. The
+ * self-test must be started before networks are added, so that no console finds
+ * the node without it. */
 int serve_selftest(struct serve *s, const struct say *say, struct lnet *node);
 int serve_metrics(struct serve *s, const struct say *say,
 		  struct lnet_control *control);
-/* To be called before the node is closed; serve_free() after that. */
+/* serve_stop() must be called before the node is closed, serve_free() after
+ * that. */
 void serve_stop(struct serve *s);
 void serve_free(struct serve *s);
 

@@ -8,7 +8,7 @@
 
 #include "tools/common/option.h"
 
-#define OPTIONS_MAX 20 /* of one command */
+#define OPTIONS_MAX 20 /* options of one command */
 
 const struct command *command_find(int argc, char *const *argv, bool *sub_p)
 {
@@ -42,8 +42,9 @@ struct given {
 	/* By the option's number: the value that was given; NULL: the option
 	 * was not given. */
 	const char *values[OPTIONS_MAX];
-	char *joined[OPTIONS_MAX]; /* the value, if it was made of several */
-	char **args;		   /* the arguments that are no options */
+	/* memory for the value, if it was joined from several */
+	char *joined[OPTIONS_MAX];
+	char **args; /* the arguments that are no options */
 	unsigned int nargs;
 };
 
@@ -378,9 +379,9 @@ static int request_make(const struct given *g, struct request *r)
 	return command->kind == COMMAND_SET ? add_setting(g, r) : 0;
 }
 
-/* How many us the node may take for a ping or discovery; 0: the timeout makes
- * no sense. It is the timeout of one NID, because the node asks all NIDs at the
- * same time. */
+/* Returns how many us the node may take for a ping or discovery; 0: the timeout
+ * makes no sense. That is the timeout of one NID, because the node asks all
+ * NIDs at the same time. */
 static uint64_t ping_us(const struct given *g)
 {
 	const struct option_row *row;
@@ -429,7 +430,7 @@ int command_parse(const struct command *command, const char *who, int argc,
 
 /* ---- commands that programs have added ---- */
 
-/* How many words of @argv are the name. */
+/* Returns how many words of @argv are the name. */
 static int added_words(int argc, char *const *argv)
 {
 	int n = 0;
@@ -545,10 +546,11 @@ void command_help_all(FILE *to)
 struct listing {
 	FILE *to;
 	unsigned int n;
-	int width; /* of the last name */
+	int width; /* width of the last name */
 };
 
-/* One blank at least follows a name, even if it is wider than its column. */
+/* At least one blank follows a name, even if the name is wider than its column.
+ */
 static void list_name(struct listing *l, const char *name)
 {
 	if (l->n && l->n % LIST_COLUMNS == 0)
@@ -610,7 +612,7 @@ static int command_take_word(char **from, char **to)
 
 int words_split(char *line, char ***words_p)
 {
-	/* Each word takes two characters at least: itself and a blank. */
+	/* Each word takes at least two characters: one letter and a blank. */
 	char **words = calloc(strlen(line) / 2 + 2, sizeof(*words));
 	char *in = line, *out = line;
 	int n = 0, rc;
@@ -628,7 +630,7 @@ int words_split(char *line, char ***words_p)
 			free(words);
 			return rc;
 		}
-		/* Only what has been read is overwritten: @out is before @in,
+		/* This overwrites only what has been read: @out is before @in,
 		 * or both are at the end of the line. */
 		*out++ = 0;
 	}

@@ -15,7 +15,7 @@
 #include "tools/common/exporter.h"
 #include "tools/common/request.h"
 
-/* What an option adds to the request: the field "own" of its row. */
+/* What an option adds to the request: the field "own" of its row says it. */
 enum given_kind {
 	GIVEN_FLAG, /* true */
 	GIVEN_TEXT,
@@ -48,7 +48,7 @@ enum command_kind {
 };
 
 struct command {
-	const char *name, *sub; /* sub NULL: the command has no sub-commands */
+	const char *name, *sub; /* .sub NULL: the command has no sub-commands */
 	const char *help;
 	/* Tables of options; ends with NULL. A row either is OPTION_OWN and
 	 * adds to the request, or sets a field of struct command_args. */
@@ -59,14 +59,15 @@ struct command {
 	 * key; NULL: they become no list */
 	const char *list;
 	enum command_kind kind;
-	unsigned int seconds; /* PING: what --timeout is if it is not given */
+	unsigned int seconds; /* PING: the default of --timeout, s */
 };
 
 /* Ends with name NULL. Commands with the same name follow each other. */
 extern const struct command commands[];
-extern const char *const settings[]; /* of "set"; ends with NULL */
+/* names of settings, for "set"; ends with NULL */
+extern const char *const settings[];
 
-/* Option number @i, from 0, of @c; NULL: there are not so many. */
+/* Returns option number @i, from 0, of @c; NULL: @c has fewer options. */
 const struct option_row *command_row(const struct command *c, unsigned int i);
 
 /* Finds the command that @argv[0] names, with @argv[1] if it has sub-commands.
@@ -77,16 +78,18 @@ const struct command *command_find(int argc, char *const *argv, bool *sub_p);
 /* What a command line says that is no part of the request. Borrows from
  * argv. */
 struct command_args {
-	bool help;	  /* --help: nothing else was looked at */
-	const char *file; /* of import and export; NULL: none given */
+	bool help; /* --help was given: nothing else was looked at */
+	/* the file of import and export; NULL: none was given */
+	const char *file;
 	struct {
 		uint64_t interval_us;
-		/* blocks to print; 0: until a signal comes */
+		/* TOP: number of blocks to print; 0: until a signal comes */
 		unsigned int count;
-		unsigned int rows; /* NIDs of peers */
+		unsigned int rows; /* TOP: most NIDs, and most routes */
 	} top;
-	struct metrics_options metrics; /* address NULL: print them */
-	uint64_t takes_us; /* time that the node may take for the request */
+	/* METRICS: if the address is NULL, they are printed */
+	struct metrics_options metrics;
+	uint64_t takes_us; /* us that the node may take for the request */
 };
 
 /*
@@ -146,6 +149,6 @@ void top_free(struct top_sample *s);
 void top_print(const struct top_sample *before, const struct top_sample *now,
 	       unsigned int rows, unsigned int width, FILE *out);
 
-#define EXIT_USAGE 234 /* -EINVAL */
+#define EXIT_USAGE 234 /* exit status for -EINVAL */
 
 #endif

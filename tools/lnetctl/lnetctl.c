@@ -19,20 +19,22 @@
 #include "tools/common/program.h"
 #include "tools/common/option.h"
 
-#define TIMEOUT_S      10
-#define TIMEOUT_S_MAX  86400
-#define TERMINAL_WIDTH 80 /* of a terminal that does not say its width */
+#define TIMEOUT_S     10
+#define TIMEOUT_S_MAX 86400
+/* columns of a terminal that does not say its width */
+#define TERMINAL_WIDTH 80
 
 struct session {
-	const char *path; /* of the socket; NULL: the library's default */
-	/* to wait for an answer, added to the time that the command itself may
-	 * take; 0: for ever */
+	/* path of the control socket; NULL: the library's default */
+	const char *path;
+	/* s to wait for an answer, in addition to the time that the command
+	 * itself may take; 0: for ever */
 	unsigned int timeout_s;
 	struct lnet_ctl *ctl; /* NULL: not connected */
 };
 
-/* The exit status for @rc, of which a shell sees the lowest 8 bits: never 0 if
- * @rc is an error. */
+/* Returns the exit status for @rc. It is never 0 if @rc is an error, although a
+ * shell sees only the lowest 8 bits. */
 static int lnetctl_status_of(int rc)
 {
 	return rc && !(rc & 0xff) ? 255 : rc & 0xff;
@@ -79,8 +81,8 @@ static void say_no_answer(const struct session *s, int rc, uint64_t us)
 	fputs(" request may or may not have been carried out\n", stderr);
 }
 
-/* How much of @us is left if it began at @began; 1 at least. If @us is 0, which
- * is for ever, 0. */
+/* Returns how many us of @us are left, at least 1, if they began at @began
+ * (us). If @us is 0, which stands for ever: 0. */
 static uint64_t lnetctl_time_left(uint64_t us, uint64_t began)
 {
 	uint64_t gone = clock_ns() / 1000 - began;
@@ -91,8 +93,8 @@ static uint64_t lnetctl_time_left(uint64_t us, uint64_t began)
 }
 
 /* Connects if need be, sends the request, and waits for the answer. @us: how
- * long the node may take for the request, beside the session's timeout. -errno,
- * after a message. */
+ * long the node may take for the request, in addition to the session's timeout.
+ * Returns 0; or -errno, after a message. */
 static int lnetctl_ask(struct session *s, const char *request, uint64_t us,
 		       char **answer_p)
 {
@@ -124,7 +126,8 @@ static int lnetctl_ask(struct session *s, const char *request, uint64_t us,
 
 /* ---- answers ---- */
 
-/* Sets *@text_p, to be freed, to what of @answer is to be printed on stdout. */
+/* Sets *@text_p, to be freed, to that part of @answer which is to be printed on
+ * stdout. */
 static int output_of(const char *answer, char **text_p)
 {
 	size_t size;
@@ -153,8 +156,8 @@ static int answer_print(const struct command *command, const char *file,
 	int rc = output_of(answer, &output);
 
 	if (!rc && !file)
-		fputs(output, stdout); /* close_stdout() finds out whether it
-				        * works */
+		/* close_stdout() finds out whether it has failed */
+		fputs(output, stdout);
 	if (!rc)
 		rc = lnet_ctl_print(answer, NULL, stderr, &status);
 	if (rc)
@@ -163,7 +166,7 @@ static int answer_print(const struct command *command, const char *file,
 	else if (file && !status)
 		rc = file_write("lnetctl", file, output);
 	free(output);
-	/* Scripts know 255 as "did not answer". */
+	/* For scripts 255 means that a node did not answer. */
 	if (!rc && status && command->kind == COMMAND_PING)
 		return 255;
 	return lnetctl_status_of(rc ? rc : status);
@@ -246,7 +249,8 @@ static int top_ask(struct session *s, const struct command *command,
 	return status;
 }
 
-/* The width that $COLUMNS says, or the terminal; 0: neither does. */
+/* Returns the width that $COLUMNS says or, without it, that of the terminal; 0:
+ * not known. */
 static unsigned int top_width(void)
 {
 	const char *columns = getenv("COLUMNS");
@@ -261,8 +265,8 @@ static unsigned int top_width(void)
 		       : TERMINAL_WIDTH;
 }
 
-/* Prints a block: in place of the block before it if @screen, otherwise below
- * that. */
+/* Prints a block: if @screen in place of the block before it, otherwise below
+ * it. */
 static void top_block(const struct top_sample *before,
 		      const struct top_sample *now, unsigned int rows,
 		      bool screen, bool first)
@@ -306,7 +310,8 @@ static int top(struct session *s, const struct command *command,
 		top_free(before);
 		before = now;
 		if (clock_ns() > at + interval)
-			at = clock_ns(); /* the node was late */
+			/* The answer of the node has come late. */
+			at = clock_ns();
 	}
 	top_free(before);
 	close_signals(signals);
@@ -315,7 +320,8 @@ static int top(struct session *s, const struct command *command,
 
 /* ---- metrics ---- */
 
-/* metrics_source.ask; called by the exporter's thread if there is one. */
+/* The function metrics_source.ask. Called by the exporter's thread, if there is
+ * an exporter. */
 static int metrics_ask(void *arg, const char *request, char **answer_p)
 {
 	return lnetctl_ask(arg, request, 0, answer_p);
@@ -495,7 +501,8 @@ static int run_added(struct session *s, const char *name, struct request *r,
 				      : strerror(-rc));
 		return lnetctl_status_of(rc);
 	}
-	/* Whether or not there is a node: lnetctl does not know the command. */
+	/* This message is printed whether or not there is a node: lnetctl does
+	 * not know the command. */
 	if (!s->ctl &&
 	    lnet_ctl_connect(s->path, s->timeout_s * UINT64_C(1000000),
 			     &s->ctl))

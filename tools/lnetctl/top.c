@@ -9,14 +9,15 @@
 
 #include <ulnet/nid.h>
 
-/* characters at least, so that the width seldom changes */
+/* characters of the column of names, at least, so that its width seldom changes
+ */
 #define NAME_WIDTH 16
 
 /* The numbers of a line; most kinds of lines have only some of them. */
 enum field {
 	HEALTH,
 	CREDITS,
-	CREDITS_MAX, /* 0: nothing was ever sent to the peer */
+	CREDITS_MAX, /* 0 only if nothing was ever sent to the peer */
 	CREDITS_MIN,
 	SENT,
 	RECEIVED,
@@ -35,9 +36,9 @@ enum field {
 /* An interface of the node, a NID of a peer, a route, or one kind of buffers of
  * a router. */
 struct line {
-	char nid[LNET_NIDSTR_SIZE]; /* of a route: its gateway's; of buffers:
-				     * their kind */
-	char net[LNET_NIDSTR_SIZE]; /* of routes */
+	/* of a route: the NID of the gateway; of buffers: their kind */
+	char nid[LNET_NIDSTR_SIZE];
+	char net[LNET_NIDSTR_SIZE]; /* of a route: its net */
 	char state[8];
 	int64_t n[FIELDS];
 };
@@ -49,11 +50,11 @@ struct lines {
 
 struct top_sample {
 	uint64_t ns;
-	uint64_t peers; /* NIDs of peers that the node knows */
+	uint64_t peers; /* number of NIDs of peers that the node knows */
 	uint64_t alive, awaited, errors, dropped, forwarded;
 	struct lines nis, nids, routes;
-	struct lines buffers; /* empty: the node is no router */
-	bool failed;	      /* no memory */
+	struct lines buffers; /* of a router; of another node: empty */
+	bool failed;	      /* there was no memory */
 };
 
 /* ---- reading ---- */
@@ -70,7 +71,7 @@ static const struct kind {
 	const char *name;
 	size_t at; /* offset, in struct top_sample, of the lines of this kind */
 	bool net, state;
-	unsigned int numbers_min; /* lines with fewer are skipped */
+	unsigned int numbers_min; /* lines with fewer numbers are skipped */
 	enum field fields[FIELDS];
 } kinds[] = {
 	/* clang-format off */
@@ -198,8 +199,9 @@ void top_free(struct top_sample *s)
 
 /* ---- rates ---- */
 
-/* The line of @l's NID in the sample before, where its index is probably @hint.
- * If the NID was not there, a line whose numbers are all 0. */
+/* Returns the line of @l's NID in the earlier sample, where its index is
+ * probably @hint. If the NID was not there, returns a line whose numbers are
+ * all 0. */
 static const struct line *before_of(const struct lines *before, size_t hint,
 				    const struct line *l)
 {
@@ -213,7 +215,7 @@ static const struct line *before_of(const struct lines *before, size_t hint,
 	return &none;
 }
 
-/* The increase in a second; 0 if the counter was reset meanwhile. */
+/* Returns the increase per second; 0 if the counter was reset meanwhile. */
 static double rate(int64_t before, int64_t now, double seconds)
 {
 	return now > before && seconds > 0 ? (double)(now - before) / seconds
@@ -243,34 +245,38 @@ enum cell {
 	CELL_NID,
 	CELL_NET,
 	CELL_STATE,
-	CELL_HEALTH,  /* or the state, if that is not up */
-	CELL_CREDITS, /* "-": a peer without any, to whom nothing was sent */
-	CELL_LEAST,   /* the fewest credits so far */
-	CELL_WAITING, /* messages, for a credit or a connection */
+	CELL_HEALTH, /* health; or the state, if that is not "up" */
+	/* credits; "-": nothing was ever sent to the peer, so it has none yet
+	 */
+	CELL_CREDITS,
+	CELL_LEAST, /* the fewest free credits so far */
+	/* number of messages that wait for a credit or a connection */
+	CELL_WAITING,
 	/* The column's field, as a number, as bytes, or as a rate: */
 	CELL_NUMBER,
 	CELL_BYTES,
 	CELL_RATE,
 };
 
-/* The tables that a column is in: a set of bits. */
+/* Bits for the tables that a column is in. */
 enum {
 	OF_NIS = 1,
 	OF_ROUTES = 2,
 	OF_NIDS = 4,
 	OF_BUFFERS = 8,
-	OF_ROUTER = 16, /* NIDs of peers of a node that routes */
+	OF_ROUTER = 16, /* the table of peers' NIDs of a node that routes */
 	OF_ALL = OF_NIS | OF_ROUTES | OF_NIDS
 };
 
 static const struct column {
 	const char *title;
 	unsigned int tables;
-	/* negative: aligned to the left; 0: aligned to the left,
-	 * view.name_width wide */
+	/* Characters; 0: view.name_width. A column with 0, or with a negative
+	 * number, is aligned to the left. */
 	int width;
-	unsigned int rank; /* the column with the highest rank is left out
-			    * first; 0: never */
+	/* the column with the highest rank is left out first; a column with 0
+	 * never */
+	unsigned int rank;
 	enum cell cell;
 	enum field field;
 } columns[] = {
@@ -307,13 +313,13 @@ struct view {
 	const struct top_sample *before, *now;
 	double seconds;
 	unsigned int rows, width;
-	int name_width; /* of the first columns */
+	int name_width; /* width of the first columns, characters */
 	FILE *out;
 };
 
 struct table {
 	const struct view *view;
-	unsigned int hidden; /* bits: columns that are not printed */
+	unsigned int hidden; /* bit i: columns[i] is not printed */
 };
 
 static bool is_hidden(const struct table *t, unsigned int i)
@@ -326,7 +332,8 @@ static int column_width(const struct table *t, unsigned int i)
 	return columns[i].width ? columns[i].width : -t->view->name_width;
 }
 
-/* The width of a line: one blank is before each column but the first. */
+/* Returns the width of a line: each column but the first has one blank before
+ * it. */
 static unsigned int width_of(const struct table *t)
 {
 	unsigned int width = 0;
@@ -338,7 +345,7 @@ static unsigned int width_of(const struct table *t)
 	return width;
 }
 
-/* Hides one more column. False: no other column may be hidden. */
+/* Hides one more column. Returns false if no other column may be hidden. */
 static bool hide_one(struct table *t)
 {
 	unsigned int worst = 0, rank = 0;
@@ -489,7 +496,8 @@ struct row {
 	double weight;
 };
 
-/* For qsort(): by waiting messages, by health, by traffic, by NID. */
+/* For qsort(): orders lines by waiting messages, then by health, traffic and
+ * NID. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;

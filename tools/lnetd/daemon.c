@@ -39,7 +39,7 @@ static void close_inherited(void)
 	const struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
-		int fd = atoi(entry->d_name); /* 0 for . and .. */
+		int fd = atoi(entry->d_name); /* 0 for "." and ".." */
 
 		if (fd > 2 && fd != dirfd(dir))
 			close(fd);
@@ -119,8 +119,8 @@ bool notify_has_manager(void)
 
 /* ---- the pid file ---- */
 
-/* Is @fd still the file @path? Its owner may have removed it before we had the
- * lock. */
+/* Is @fd still the file with the name @path? The process that had the lock
+ * before may have removed the file. */
 static bool daemon_is_there(const char *path, int fd)
 {
 	struct stat mine, there;

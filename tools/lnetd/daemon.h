@@ -17,16 +17,16 @@ int daemon_begin(void);
 /* Ends the process that called daemon_begin(), with @status. To be called once;
  * @fd < 0: does nothing. */
 void daemon_report(int fd, int status);
-/* stdin, stdout and stderr become /dev/null. */
+/* Makes stdin, stdout and stderr refer to /dev/null. */
 void daemon_detach(void);
 
-/* Is there a service manager, which lnet_notify(3) tells? */
+/* Was this process started by a service manager that lnet_notify(3) tells? */
 bool notify_has_manager(void);
 
 /*
- * Writes the process's id to the file @path, and locks it while the process
- * lives; a file that nobody has locked, as a crash leaves it, is taken over.
- * *@fd_p is for pidfile_drop(). -EEXIST: a running process has it;
+ * Writes the process's id to the file @path, and keeps it locked while the
+ * process lives. A file that nobody has locked, as a crash leaves it, is taken
+ * over. *@fd_p is for pidfile_drop(). -EEXIST: a running process has locked it;
  * -EMEDIUMTYPE: the file contains something else, and is left as it is; -errno.
  */
 int pidfile_take(const char *path, int *fd_p);

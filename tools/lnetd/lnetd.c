@@ -25,10 +25,11 @@
 
 #define WHO "lnetd"
 
-/* ms: a node that was told to end, and has not by then, ends by force. A
- * service manager would do so, too, but only after minutes. The time for which
- * its threads were ready to run, and others ran, does not count: a busy machine
- * is no reason to leave a socket behind. But END_AT_LAST is, in any case. */
+/* ms: a node that was told to end, and has not ended by then, ends by force. A
+ * service manager would do that, too, but only after minutes. The time for
+ * which the node's threads were ready to run, and had no processor, does not
+ * count: a node on a busy machine may take longer to end in good order. But it
+ * never may take longer than END_AT_LAST. */
 #define END_WITHIN  1700
 #define END_AT_LAST 60000
 #define END_LOOK    50 /* ms from one look at the clock to the next */
@@ -37,16 +38,18 @@ struct lnetd {
 	struct node_options options; /* socket is never NULL once parsed */
 	struct keys_options keys;
 	bool foreground;
-	unsigned int wait_s; /* for interfaces that are not there yet */
-	char *pidpath;	     /* NULL: none */
+	/* s to wait for interfaces that are not there yet */
+	unsigned int wait_s;
+	char *pidpath; /* path of the pid file; NULL: none */
 	struct say say;
 	struct node node;
 	struct serve serve;
-	int pidfile; /* < 0: none */
-	/* from daemon_begin(): where the parent waits for the result; < 0: no
-	 * parent waits */
+	int pidfile; /* descriptor of the pid file; < 0: none */
+	/* descriptor of daemon_begin(), for the parent that waits for the
+	 * result; < 0: no parent waits */
 	int report;
-	/* Tells lnetd_warden() that the node is ending; < 0: there is none. */
+	/* An eventfd that tells lnetd_warden() that the node is ending; < 0:
+	 * there is no such thread. */
 	int ending;
 };
 
@@ -132,7 +135,8 @@ static void lnetd_is_ending(const struct lnetd *d)
 		    strerror(errno));
 }
 
-/* ns for which this process's thread @tid was ready to run, but did not. */
+/* Returns for how many ns this process's thread @tid was ready to run, but had
+ * no processor. */
 static unsigned long long thread_delay(const char *tid)
 {
 	unsigned long long ran, delay = 0;
@@ -149,7 +153,8 @@ static unsigned long long thread_delay(const char *tid)
 	return delay;
 }
 
-/* The same of all threads together, in ms. 0 if the system does not tell. */
+/* Returns the sum of thread_delay() over all threads, in ms. 0 if the system
+ * does not tell. */
 static uint64_t end_delay(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -164,8 +169,8 @@ static uint64_t end_delay(void)
 	return ns / 1000000;
 }
 
-/* Returns when END_WITHIN is over. A thread that has ended takes its delay
- * with it, so only what is added counts. */
+/* Waits until END_WITHIN is over. The sum over all threads becomes less when a
+ * thread ends, so only its increases count. */
 static void end_wait(void)
 {
 	uint64_t began = clock_ns(), was = end_delay(), delayed = 0, is, past;
@@ -180,10 +185,10 @@ static void end_wait(void)
 }
 
 /*
- * A thread: lnetd ends soon after it is told to, whatever it is doing, which
- * may be to read its configuration, or to close what does not close. The signal
- * stays pending until the main thread takes it; if that was faster than this
- * thread, it has told of it.
+ * A thread that makes lnetd end soon after it is told to, whatever lnetd is
+ * doing: perhaps it reads its configuration, or waits for something that does
+ * not close. The thread sees the signal while it is pending; if the main thread
+ * has taken it before, the main thread tells this one by d->ending.
  */
 static void *lnetd_warden(void *arg)
 {
@@ -204,7 +209,8 @@ static void *lnetd_warden(void *arg)
 	_exit(1);
 }
 
-/* To be called when signals are blocked. Without resources nobody watches. */
+/* Starts lnetd_warden(). To be called when signals are blocked. If there are no
+ * resources for the thread, there is only a warning. */
 static void lnetd_watch_end(struct lnetd *d)
 {
 	pthread_t thread;
@@ -280,7 +286,7 @@ static int unconfigure(const struct lnetd *d)
 static int lnetd_configure(struct lnetd *d, int signals, int *number_p)
 {
 	uint64_t until = clock_ns() + d->wait_s * UINT64_C(1000000000);
-	/* Before the first attempt, so that no change is missed. */
+	/* Opened before the first attempt, so that no change is missed. */
 	int fd = d->wait_s ? waiting_open() : -1;
 	int rc = node_configure(&d->node), number = 0;
 
@@ -326,7 +332,9 @@ static int lnetd_serve(struct lnetd *d, int signals)
 		rc = lnetd_announce(d);
 	if (!rc)
 		lnetd_wait_for_end(d, signals);
-	if (number) /* while it waited: it was told to end, and does */
+	/* A signal that came while lnetd waited: it was told to end, and ends.
+	 */
+	if (number)
 		rc = 0;
 	serve_stop(&d->serve);
 	node_close(&d->node);

@@ -10,7 +10,7 @@
 #include "tools/common/program.h"
 
 #define SECOND_NS   UINT64_C(1000000000)
-#define MILLISECOND UINT64_C(1000000) /* ns */
+#define MILLISECOND UINT64_C(1000000) /* ns in a millisecond */
 
 int waiting_open(void)
 {
@@ -26,7 +26,7 @@ int waiting_open(void)
 	return -1;
 }
 
-/* Takes all messages; what they say does not matter. */
+/* Takes all messages, and ignores what they say. */
 static void waiting_drain(int fd)
 {
 	char c; /* the rest of a message is dropped */
@@ -47,7 +47,7 @@ int waiting_wait(int fd, int signals, uint64_t at)
 	       (now = clock_ns()) < until) {
 		uint64_t left = (until - now) / MILLISECOND + 1;
 
-		/* A negative descriptor is passed over by poll(). */
+		/* poll() ignores a negative descriptor. */
 		poll(p, 2, left < 60000 ? (int)left : 60000);
 		if (p[1].revents) {
 			waiting_drain(fd);

@@ -10,7 +10,7 @@
 #define STOP_S 60
 
 /* Asks the clients of @batch every second until none of them runs a test.
- * @stop: the batch has been stopped, so that takes at most STOP_S. @say: prints
+ * @stop: the batch has been stopped, so this takes at most STOP_S. @say: prints
  * progress. */
 static int wait_idle(struct lst_console *c, const char *batch, uint64_t id,
 		     bool stop, bool say)

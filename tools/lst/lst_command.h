@@ -12,7 +12,7 @@
 #include "tools/common/option.h"
 
 #define WHO    "lst"
-#define FAILED 1 /* exit status of a command that fails */
+#define FAILED 1 /* exit status of a command that has failed */
 
 /* ---- the state of a session, between two commands: lst_state.c ---- */
 
@@ -22,7 +22,7 @@
 
 #define STATE_NAME_SIZE 32
 #define STATE_GROUPS	64
-#define STATE_NODES	1024 /* the most in a group */
+#define STATE_NODES	1024 /* most nodes in a group */
 #define STATE_BATCHES	64
 #define STATE_TESTS	256
 #define STATE_NODE_ARGS 16
@@ -58,7 +58,8 @@ struct state_batch {
 
 struct state_test {
 	char batch[STATE_NAME_SIZE], from[STATE_NAME_SIZE], to[STATE_NAME_SIZE];
-	char text[STATE_TEXT]; /* the test and its arguments, to be printed */
+	/* the name of the test and its arguments, to be printed */
+	char text[STATE_TEXT];
 };
 
 struct state {
@@ -67,12 +68,13 @@ struct state {
 	bool exists; /* there is a session */
 	bool force;  /* nodes may be taken away from other sessions */
 	char name[STATE_NAME_SIZE];
-	uint64_t console; /* with stamp: the session's id */
+	uint64_t console; /* this and @stamp are the session's id */
 	int64_t stamp;
 	uint64_t next_batch;
 	/* s without a command after which the session ends; 0: never */
 	unsigned int timeout;
-	unsigned int idle; /* s from the last command to state_open() */
+	/* s since the last command, when state_open() was called */
+	unsigned int idle;
 	/* Options for the console's own node, which hold for the session. */
 	unsigned int nargs;
 	struct {
@@ -136,7 +138,9 @@ struct lst_console {
 /* The options and words of a command. Each command uses some of the options. */
 struct lst_words {
 	bool force, wait, refresh, session, server;
-	bool all; /* accepted: each node has a line in any case */
+	/* --all: accepted, but has no effect, since nodes of all states are
+	 * shown unless others are named */
+	bool all;
 	bool rate, bw, read, write, avg, min, max, mbs;
 	unsigned int states; /* a bit for each enum node_state */
 	unsigned int delay, count, concurrency, loop;
@@ -147,21 +151,22 @@ struct lst_words {
 	unsigned int test;
 	const char *batch, *from, *to, *distribute, *clean, *remove;
 	const char *group, *nodes;
-	char **args; /* n words, and NULL */
+	/* words that are no options, @n of them; NULL at the end */
+	char **args;
 	int n;
 };
 
 struct lst_command {
 	const char *name;
-	const char *args; /* for --help */
+	const char *args; /* description of the words, for --help */
 	const struct option_row *rows;
 	int min, max; /* how many words it takes; max < 0: any number */
 	/* Returns the exit status; if that is not 0, prints a message before.
 	 */
 	int (*run)(struct lst_console *c, const struct lst_words *w);
-	bool makes;   /* it makes the session */
+	bool makes;   /* it makes the session, so there need not be one */
 	bool asks;    /* it asks other nodes, and so needs one of its own */
-	bool answers; /* it prints JSON itself with --json */
+	bool answers; /* it prints JSON by itself if --json is given */
 };
 
 /* All commands. The last entry has no name. */
@@ -240,23 +245,23 @@ void lst_list_end(struct lst_console *c);
 /* A set of nodes to ask. */
 struct lst_nodes {
 	unsigned int n;
-	struct lst_ask *asks; /* the caller frees it */
+	struct lst_ask *asks; /* array, which the caller frees */
 };
 
-/* These functions add nodes that are not in the set yet. They return 0, or
- * FAILED after a message. */
+/* Add nodes that are not in the set yet. Return 0, or FAILED after a message.
+ */
 int lst_nodes_add(struct lst_nodes *nodes, const struct ulnet_nid *nid);
-/* @text: NIDs, and ranges of NIDs. */
+/* Adds the nodes of @text: NIDs, and ranges of NIDs. */
 int lst_nodes_add_nids(struct lst_nodes *nodes, const char *text);
 int lst_nodes_add_group(struct lst_nodes *nodes, struct state *s,
 			const char *name);
-/* The clients in tests of @batch, or, if @servers, the servers. @batch NULL: of
- * all batches. */
+/* Adds the clients in tests of @batch or, if @servers, the servers. @batch
+ * NULL: of all batches. */
 int lst_nodes_add_batch(struct lst_nodes *nodes, struct state *s,
 			const char *batch, bool servers);
-/* The nodes of all groups. */
+/* Adds the nodes of all groups. */
 int lst_nodes_add_session(struct lst_nodes *nodes, struct state *s);
-/* @word: NIDs if it has a '@', else a group. */
+/* Adds the nodes of @word: NIDs if it has a '@', else a group. */
 int lst_nodes_add_word(struct lst_console *c, struct lst_nodes *nodes,
 		       const char *word);
 
@@ -289,8 +294,8 @@ int lst_nodes_failed(const struct lst_nodes *nodes, const char *what,
 int lst_nodes_request(struct lst_console *c, struct lst_nodes *nodes,
 		      int status, const struct lst_msg *msg, const char *what,
 		      uint32_t also);
-/* Sends a request to all active nodes, because nodes end a session of which
- * they hear nothing, as would servers while tests run. */
+/* Sends a request to all active nodes: a node ends a session of which it hears
+ * nothing, as a server would while tests run. */
 void lst_nodes_keep_alive(struct lst_console *c);
 /* Makes nodes leave the session. Returns the exit status. */
 int lst_nodes_remove(struct lst_console *c, struct lst_nodes *nodes,

@@ -41,8 +41,8 @@ static bool find_nid(struct lst_console *c, struct ulnet_nid *nid)
 	return false;
 }
 
-/* Adds net tcp, as kernel nodes have, for which public scripts are written. 0
- * or FAILED. */
+/* Adds an NI on net tcp, since public scripts are written for kernel nodes,
+ * which have that net. Returns 0 or FAILED. */
 static int add_default_net(struct lst_console *c)
 {
 	struct ulnet_text_error err = { .what = "" };

@@ -22,7 +22,8 @@ int lst_nodes_add(struct lst_nodes *nodes, const struct ulnet_nid *nid)
 	return 0;
 }
 
-/* As lst_nodes_add(), but fails if the NID cannot be in a session. */
+/* As lst_nodes_add(), but fails if a node with this NID cannot be in a session.
+ */
 static int lst_nodes_add_nid(struct lst_nodes *nodes,
 			     const struct ulnet_nid *nid)
 {

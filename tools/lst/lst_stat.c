@@ -30,7 +30,7 @@ static struct rates rates_of(const struct lst_counters *a,
 {
 	uint32_t ms = b->running_ms - a->running_ms;
 
-	/* Counters of 32 bits wrap, so their difference is taken in 32 bits. */
+	/* Counters of 32 bits wrap, so they are subtracted in 32 bits. */
 	return (struct rates){ {
 		counter_rate(b->recv_count - a->recv_count, 0, ms),
 		counter_rate(b->send_count - a->send_count, 0, ms),

@@ -128,7 +128,8 @@ void state_group_remove(struct state_group *g, const struct ulnet_nid *nid)
 
 	if (!node)
 		return;
-	/* Keeps the order of nodes, by which tests pair clients and servers. */
+	/* The other nodes keep their order, by which tests pair clients and
+	 * servers. */
 	memmove(node, node + 1, (size_t)(end - node - 1) * sizeof(*node));
 	g->n--;
 }
@@ -321,7 +322,7 @@ bool state_expired(const struct state *s)
 
 void state_touch(const struct state *s)
 {
-	/* if this fails, the session may end early, which does no harm */
+	/* If this fails, the session may end early, which does no harm. */
 	futimens(fileno(s->file), NULL);
 }
 

@@ -20,9 +20,10 @@
 
 struct o2ibcalc {
 	struct report report;
-	const char *files[3]; /* of A, of B, of both */
+	const char *files[3]; /* files with inputs of A, of B, and of both */
 	unsigned int nsettings;
-	struct { /* --a, --b, --both, in the order of the command line */
+	/* values of --a, --b and --both, in the order of the command line */
+	struct {
 		enum ulnet_o2ib_side side;
 		const char *option;
 		const char *text;
@@ -108,7 +109,7 @@ static int set_one(struct ulnet_o2ib_conf *conf, char *setting,
 	return in ? input_set(in, value, conf, c) : no_input(setting, c);
 }
 
-/* Sets what @text says: NAME=VALUE, separated by commas. */
+/* Sets the inputs that @text names: NAME=VALUE, separated by commas. */
 static int set_all(struct ulnet_o2ib_conf *conf, const char *text,
 		   struct complaint *c)
 {
@@ -244,7 +245,8 @@ static int take_setting(const struct option_at *at)
 
 	if (o->nsettings == SETTINGS_MAX)
 		return option_bad(at, "too many of --a, --b and --both");
-	/* Only checks the text: it is applied after the files. */
+	/* Checks the text, but does not apply it: that is done after all files
+	 * were read. */
 	lnet_o2ib_conf_init(&scratch);
 	if (set_all(&scratch, at->text, &c))
 		return refuse(at->row->key, &c);
@@ -413,7 +415,8 @@ static void calculate(struct report *r)
 			struct ulnet_o2ib_pair pair = r->pair;
 			struct variant *v = &w->values[k];
 
-			/* add_value() has checked the value. */
+			/* This cannot fail: add_value() has checked the value.
+			 */
 			for (int side = 0; side < 2; side++)
 				if (w->side == LNET_O2IB_BOTH ||
 				    (int)w->side == side)

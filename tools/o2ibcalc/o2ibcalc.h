@@ -19,24 +19,26 @@
 
 /* What is wrong with an option or a file. */
 struct complaint {
-	unsigned long line; /* of a file, from 1; 0: none */
-	const char *near;   /* what a name was probably meant to be, or NULL */
+	unsigned long line; /* number of a line in the file, from 1; 0: none */
+	/* what a name was probably meant to be; NULL: nothing */
+	const char *near;
 	char what[256];
 };
 
-/* Fills *@c but its line. Returns -1. */
+/* Fills in *@c, except for its line. Returns -1. */
 __attribute__((format(printf, 2, 3))) int complain(struct complaint *c,
 						   const char *fmt, ...);
 
-/* Parses "A" or "B", in any case of letters. False: it is neither. */
+/* Parses "A" or "B", in upper or lower case. Returns false if it is neither. */
 bool side_parse(const char *text, enum ulnet_o2ib_side *side_p);
 
 struct input {
 	const char *name;
-	size_t offset; /* in struct ulnet_o2ib_conf */
+	size_t offset; /* offset in struct ulnet_o2ib_conf */
 	unsigned int min, max;
-	const char *alias;	  /* what lnetctl calls it, if not the same */
-	const struct word *words; /* that stand for numbers */
+	/* the name that lnetctl uses, if it is another one; NULL: it is not */
+	const char *alias;
+	const struct word *words; /* words that stand for numbers; NULL: none */
 	/* for errors: what a value may be instead of a number */
 	const char *or_else;
 	/* for errors: what a value must be, if it is no number */
@@ -44,10 +46,10 @@ struct input {
 	/* For an enumeration: the name of value @i, or NULL after the last one.
 	 */
 	const char *(*name_of)(unsigned int i);
-	bool is_kernel; /* the release of a kernel, as text */
+	bool is_kernel; /* the value is the release of a kernel, a text */
 };
 
-extern const struct input inputs[]; /* they end with one without a name */
+extern const struct input inputs[]; /* all inputs; the last entry has no name */
 
 /* Is the value printed as a number, not as a word? */
 bool input_is_number(const struct input *in,
@@ -55,7 +57,7 @@ bool input_is_number(const struct input *in,
 
 /* Finds an input by its name or its alias; NULL: there is none. */
 const struct input *input_find(const char *name);
-/* The name of the input that was probably meant, or NULL. */
+/* Returns the name of the input that was probably meant, or NULL. */
 const char *input_near(const char *name);
 
 /* Sets the input to @text. Returns 0, or complain(). */
@@ -67,14 +69,15 @@ char *input_text(const struct input *in, const struct ulnet_o2ib_conf *conf,
 
 /* ---- files: YAML ---- */
 
-#define NEGOTIATED_NID_SIZE 64 /* with the terminating 0 */
+#define NEGOTIATED_NID_SIZE 64 /* bytes, with the terminating 0 */
 
 /* A connection that a file shows. */
 struct negotiated {
 	unsigned long line;
 	bool has_depth, has_frags;
 	uint64_t depth, frags;
-	char nid[NEGOTIATED_NID_SIZE]; /* of the peer; "": the file has none */
+	/* NID of the peer; "": the file has none */
+	char nid[NEGOTIATED_NID_SIZE];
 };
 
 struct negotiated_list {
@@ -84,8 +87,10 @@ struct negotiated_list {
 
 /* The NI whose tunables were read, in a file that lnetctl has written. */
 struct shown_ni {
-	char nid[NEGOTIATED_NID_SIZE]; /* "": lnetctl has not written it */
-	unsigned int others; /* other NIs on o2ib nets, which are ignored */
+	/* NID of the NI; "": lnetctl has not written it */
+	char nid[NEGOTIATED_NID_SIZE];
+	/* number of other NIs on o2ib nets, which are ignored */
+	unsigned int others;
 };
 
 /* Reads @text: inputs, or what lnetctl shows. Changes @pair by it: both nodes,
@@ -113,7 +118,8 @@ struct variant {
 
 struct what_if {
 	const struct input *input;
-	enum ulnet_o2ib_side side; /* whose: A, B, or of both */
+	/* whose input is changed: that of A, of B, or of both */
+	enum ulnet_o2ib_side side;
 	unsigned int n;
 	struct variant values[WHAT_IF_VALUES];
 };
@@ -125,15 +131,16 @@ struct report {
 	bool explain;
 	unsigned int nwhat_ifs;
 	struct what_if *what_ifs;
-	const char *negotiated_file; /* NULL: none */
+	const char *negotiated_file; /* the file of --negotiated; NULL: none */
 	struct negotiated_list negotiated;
 };
 
 void report_table(const struct report *r, FILE *out);
-/* Writes the report as JSON (@json) or YAML. 0, or -ENOMEM. */
+/* Writes the report as JSON (@json) or YAML. Returns 0 or -ENOMEM. */
 int report_emit(const struct report *r, bool json, FILE *out);
 
-/* Is any connection of the file of --negotiated other than calculated? */
+/* Does any connection in the file of --negotiated differ from what was
+ * calculated? */
 bool report_differs(const struct report *r);
 
 #endif

@@ -11,7 +11,7 @@
 struct word {
 	const char *name;
 	int32_t value;
-	bool shown; /* is printed instead of the number */
+	bool shown; /* it is printed instead of the number */
 };
 
 static const struct word unknown[] = { { "unknown", 0, true }, { 0 } };
@@ -43,7 +43,8 @@ static const char *registration_name(unsigned int i)
 	{ .name = #field, .offset = offsetof(struct ulnet_o2ib_conf, field), \
 	  __VA_ARGS__ }
 /* clang-format on */
-/* A number; further fields follow its limits. */
+/* An input that is a number. Further fields of struct input may follow the
+ * limits. */
 #define NUMBER(field, min_, max_, ...) \
 	INPUT(field, .min = (min_), .max = (max_), __VA_ARGS__)
 
@@ -145,7 +146,7 @@ static int set_number(const struct input *in, const char *text, void *field,
 	return 0;
 }
 
-/* Sets an enumeration by the name of its value, in any case of letters. If
+/* Sets an enumeration by the name of its value, in upper or lower case. If
  * there is no such name, @c lists them all. */
 static int set_name(const struct input *in, const char *text,
 		    struct ulnet_o2ib_conf *conf, struct complaint *c)
@@ -216,7 +217,8 @@ static uint32_t number_of(const struct input *in,
 	return number;
 }
 
-/* The word that is printed for the value; NULL: the number is printed. */
+/* Returns the word that is printed for the value; NULL: the number is printed.
+ */
 static const char *word_of(const struct input *in,
 			   const struct ulnet_o2ib_conf *conf)
 {

@@ -14,7 +14,7 @@
 /* ---- the values that are calculated ---- */
 
 enum value_group {
-	VALUE_BOTH,   /* of the connection, the same for both sides */
+	VALUE_BOTH,   /* of the connection, the same at both sides */
 	VALUE_LIMITS, /* of a node, before it is connected */
 	VALUE_CONN,   /* of a node's side of the connection */
 	VALUE_PEER,   /* of all connections of a node to the other one */
@@ -26,8 +26,8 @@ enum value_group {
 struct value {
 	const char *name;
 	enum value_group group;
-	const char *words; /* what it means */
-	bool what_if;	   /* is shown in the answer to --what-if */
+	const char *words; /* a description of the value, for people */
+	bool what_if;	   /* it is shown in the answer to --what-if */
 	size_t offset, stride, size;
 };
 
@@ -45,7 +45,7 @@ struct value {
 	VALUE(#name, group, what_if, words, res[0].name,                     \
 	      sizeof(struct ulnet_o2ib_resources))
 
-/* They end with one without a name. */
+/* All values; the last entry has no name. */
 static const struct value result_values[] = {
 	VALUE("queue_depth", BOTH, true, "", conn.depth, 0),
 	VALUE("max_frags", BOTH, true, "", conn.frags, 0),
@@ -109,7 +109,7 @@ static const char *yes_no(bool value)
 	return value ? "yes" : "no";
 }
 
-/* The value as text, which is constant or in @buf. */
+/* Returns the text of the value, which is constant or in @buf. */
 static const char *value_text(const struct value *v,
 			      const struct ulnet_o2ib_result *r,
 			      enum ulnet_o2ib_side side,
@@ -123,8 +123,8 @@ static const char *value_text(const struct value *v,
 	return buf;
 }
 
-/* @value, which is the value of @note or the value before that, as text, which
- * is constant or in @buf. */
+/* Returns the text of @value, which is constant or in @buf. @value is the value
+ * in @note, or the value before it was changed. */
 static const char *note_text(const struct ulnet_o2ib_note *note, int64_t value,
 			     char buf[VALUE_TEXT_SIZE])
 {
@@ -193,8 +193,8 @@ static const char *map_words(enum ulnet_o2ib_model model)
 	}
 }
 
-/* What the input of @w means for the node of @side, A or B; NULL: nothing is to
- * be said. */
+/* Returns a sentence about what the input of @w means for the node of @side, A
+ * or B; NULL: there is nothing to say. */
 static const char *what_if_words(const struct report *r,
 				 const struct what_if *w,
 				 enum ulnet_o2ib_side side)
@@ -214,8 +214,8 @@ static const char *what_if_words(const struct report *r,
 	return NULL;
 }
 
-/* Is @n a problem that the nodes have only with the other value of the input?
- */
+/* Is @n a problem that the nodes have with the other value of the input, but
+ * not with the present one? */
 static bool what_if_is_new(const struct report *r,
 			   const struct ulnet_o2ib_note *n)
 {
@@ -282,7 +282,7 @@ static bool is_changed(const struct report *r, enum ulnet_o2ib_side side,
 static void row(FILE *out, const char *name, const char *a, const char *b,
 		const char *words)
 {
-	/* A kernel's release may be longer than the column, and is cut. */
+	/* The release of a kernel may be longer than the column; it is cut. */
 	fprintf(out, "  %-*s%*.*s%*.*s", NAME_WIDTH, name, VALUE_WIDTH,
 		VALUE_WIDTH - 1, a, VALUE_WIDTH, VALUE_WIDTH - 1, b);
 	fprintf(out, *words ? "   %s\n" : "%s\n", words);
@@ -290,7 +290,8 @@ static void row(FILE *out, const char *name, const char *a, const char *b,
 
 /* ---- tunables ---- */
 
-/* The value as adjusted, with a star if that is not what was configured. */
+/* Returns the value as adjusted, with a star behind it if it is not what was
+ * configured. */
 static char *tunable_text(const struct report *r, const struct input *in,
 			  enum ulnet_o2ib_side side, char buf[INPUT_TEXT_SIZE])
 {
@@ -599,7 +600,7 @@ static void put_what_if(const struct report *r, const struct what_if *w,
 
 /* ---- what was negotiated ---- */
 
-/* The beginning of a line about @c. */
+/* Prints the beginning of a line about @c. */
 static void put_line_start(const struct report *r, const struct negotiated *c,
 			   FILE *out)
 {
@@ -767,7 +768,7 @@ static void emit_note(struct tree *list, const struct ulnet_o2ib_note *n)
 		emit_text(t, "how", n->how);
 }
 
-/* The notes of one kind. */
+/* Adds the notes of one kind. */
 static void emit_notes(struct tree *parent, const char *key,
 		       const struct ulnet_o2ib_notes *notes,
 		       enum ulnet_o2ib_note_kind kind)

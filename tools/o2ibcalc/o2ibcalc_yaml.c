@@ -16,13 +16,13 @@
 /* As complain(), with the line of @t. */
 #define wrong(c, t, ...) ((c)->line = (t)->line, complain(c, __VA_ARGS__))
 
-/* The text of @t; NULL: @t is NULL, or no scalar. */
+/* Returns the text of @t; NULL: @t is NULL, or no scalar. */
 static const char *text_of(const struct tree *t)
 {
 	return t && t->kind == TREE_SCALAR ? t->text : NULL;
 }
 
-/* Parses @text. NULL: it is malformed or empty, as @c says. */
+/* Parses @text. Returns NULL if it is malformed or empty, as @c then says. */
 static struct doc *doc_parse(struct complaint *c, const char *text)
 {
 	static const struct tree_limits limits = { FILE_TEXT_MAX, 1000000,
@@ -54,8 +54,8 @@ static int take_value(struct complaint *c, const struct input *in,
 	return input_set(in, value->text, conf, c);
 }
 
-/* Takes the inputs out of a mapping that lnetctl has written; what else is in
- * it is ignored. */
+/* Takes the inputs out of a mapping that lnetctl has written, and ignores all
+ * else in it. */
 static int take_shown(struct complaint *c, const struct tree *map,
 		      struct ulnet_o2ib_conf *conf)
 {
@@ -129,7 +129,8 @@ static int take_nets(struct complaint *c, const struct tree *nets,
 	return wrong(c, nets, "no NI is on an o2ib net");
 }
 
-/* Adds @number to the set *@given. Returns whether it was there already. */
+/* Adds @number to the set *@given. Returns true if it was in the set already.
+ */
 static bool is_repeated(uint64_t *given, unsigned int number)
 {
 	bool before = *given >> number & 1;
@@ -188,8 +189,8 @@ enum top {
 	TOP_NPEERS,
 };
 
-/* The keys of a file. The first ones are numbered by enum top; the others are
- * in the output of this program, which can be read again, and are ignored. */
+/* The keys of a file. The first ones are numbered by enum top. The others are
+ * ignored: they are in the output of this program, which can be read again. */
 static const char *const tops[] = {
 	"a",	  "b",	     "both",	   "initiator", "npeers",
 	"result", "what_if", "negotiated", NULL,
@@ -225,7 +226,7 @@ static int no_top(struct complaint *c, const struct tree *value)
 {
 	struct nearest near;
 
-	/* An input, but of which node? */
+	/* This is an input, but it does not say of which node. */
 	if (input_find(value->key))
 		return wrong(c, value, "%s: of \"a:\", \"b:\" or \"both:\"?",
 			     value->key);
@@ -240,7 +241,7 @@ static int no_top(struct complaint *c, const struct tree *value)
 	return -1;
 }
 
-/* Keys of a file are found in any case. */
+/* Returns the number of the key in tops[], in upper or lower case. */
 static unsigned int top_find(const char *key)
 {
 	unsigned int top = 0;
@@ -357,8 +358,8 @@ static int add_conn(struct complaint *c, const struct tree *map,
 	return 0;
 }
 
-/* Adds all connections in @t to @list. @nid is that of the nearest mapping
- * around @t which has one. */
+/* Adds all connections in @t to @list. @nid is the NID of the nearest mapping
+ * around @t that has one. */
 static int find_conns(struct complaint *c, const struct tree *t,
 		      const char *nid, struct negotiated_list *list)
 {

@@ -30,7 +30,7 @@ struct rpcping {
 	struct say say;
 	struct node node;
 	struct ulrpc *rpc;
-	struct load **loads; /* one for each target */
+	struct load **loads; /* array: a load for each target */
 	unsigned int nloads;
 	int signals; /* a descriptor: signals_open() */
 	int wake;    /* an eventfd, which is written to when a load has ended */
@@ -46,8 +46,8 @@ struct rpcping {
 
 /* ---- the node ---- */
 
-/* Adds the interfaces by which this host reaches the target. 0: one of its NIDs
- * is reached. */
+/* Adds the interfaces by which this host reaches the target. Returns 0 if at
+ * least one NID of the target is reached. */
 static int reach_target(struct rpcping *p, const struct target *t)
 {
 	bool reached = false;
@@ -242,8 +242,8 @@ static bool find_ni(const struct rpcping *p, const struct ulnet_nid *nid,
 	return false;
 }
 
-/* Writes by which interface calls to @t leave now, as "eth0, 10.0.0.5@tcp", or
- * "" if there is no way there. */
+/* Writes the interface by which calls to @t leave now to @buf, as "eth0,
+ * 10.0.0.5@tcp"; or "" if none leads there. */
 static void way_out(const struct rpcping *p, const struct target *t, char *buf,
 		    size_t size)
 {
@@ -348,7 +348,9 @@ static void run_waiting(struct rpcping *p)
 		t.tv_nsec = (long)(until % 1000000000);
 		ppoll(fds, 2, &t, NULL);
 		if (read(p->wake, &counts, sizeof(counts)) < 0)
-			counts = 0; /* ppoll() returned for another reason */
+			/* No signal has come: ppoll() returned for another
+			 * reason. */
+			counts = 0;
 		rpcping_look(p, clock_ns());
 	}
 }

@@ -77,38 +77,42 @@ struct load;
 /* nids, service, server, method and retry are borrowed until load_open()
  * returns; probe is constant. */
 struct load_conf {
-	const struct ulnet_nid *nids; /* of the target */
+	const struct ulnet_nid *nids; /* NIDs of the target */
 	unsigned int nnids;
-	uint32_t pid; /* 0: LNet's usual one */
+	uint32_t pid; /* pid of the target; 0: LNet's usual one */
 	const char *service;
-	const char *server; /* who has to prove to be that; NULL: anybody */
-	enum ulrpc_flavour flavour; /* the least that calls have */
+	/* pattern of the name that the server has to prove; NULL: none */
+	const char *server;
+	enum ulrpc_flavour flavour; /* the lowest flavour that calls may have */
 	const char *method;
-	/* How to call the method; NULL: with size bytes of 0, and replies are
-	 * not checked. */
+	/* How to call the method. NULL: the body has @size bytes of 0, and
+	 * replies are not checked. */
 	const struct probe *probe;
-	uint64_t size; /* bytes of payload in the bodies */
+	uint64_t size; /* bytes of payload in each body */
 	/* us that the service is to wait before it replies */
 	uint64_t delay;
 	uint32_t progress; /* how many reports of progress it makes meanwhile */
 	/* bytes of bulk data; 0: none; the probe says which way they go */
 	uint64_t bulk;
-	/* that the bulk is cut into; 0: as few as possible */
+	/* number of segments that the bulk is cut into; 0: as few as possible
+	 */
 	uint32_t segments;
 	bool checksum; /* the bulk has checksums */
 	/* each call has new contents, and they are checked */
 	bool verify;
 	bool explain;	   /* load_stats.explain is filled in, too */
 	uint32_t inflight; /* the most calls under way; not 0 */
-	uint32_t batch;	   /* the most calls in one message; 0: the default */
-	uint64_t count;	   /* how many calls; 0: no limit */
-	uint64_t time;	   /* us in which calls begin; 0: no limit */
+	/* the most calls in one message; 0: the library's default */
+	uint32_t batch;
+	uint64_t count; /* number of calls; 0: no limit */
+	uint64_t time;	/* us in which calls begin; 0: no limit */
 	/* us, before time begins, in which calls are not counted */
 	uint64_t warmup;
 	double rate; /* calls/s; 0: a call begins when another has ended */
-	uint64_t deadline; /* us, of each call */
+	uint64_t deadline; /* us that each call may take */
 	enum ulrpc_semantics semantics;
-	const struct ulrpc_retry *retry; /* NULL: the default */
+	/* the retry policy; NULL: the library's default */
+	const struct ulrpc_retry *retry;
 	uint64_t seed;
 	/* Called once, in a turn of the CPT, when the load has ended: no call
 	 * is under way any more, and no memory is in use. */
@@ -127,7 +131,8 @@ enum load_loss_kind {
 
 struct load_loss {
 	uint64_t n;
-	/* of the first call that was lost; if it was not made, only status */
+	/* outcome of the first call that was lost; if that call was not made,
+	 * only its status */
 	struct ulrpc_outcome first;
 	char what[96]; /* if the answer was wrong: what is wrong */
 };
@@ -154,11 +159,13 @@ struct load_explain {
 	struct load_rail {
 		struct ulnet_nid local, target;
 		uint64_t n;
-	} rail[LOAD_RAILS]; /* the last entry also counts all further rails */
+		/* by rail; the last entry also counts all further rails */
+	} rail[LOAD_RAILS];
 	unsigned int nrails;
 };
 
-/* The counts in struct ulrpc_outcome. Attempts are counted without queries. */
+/* The counts of struct ulrpc_outcome that are added up. Attempts are counted
+ * without queries. */
 enum load_went {
 	LOAD_ATTEMPTS,
 	LOAD_RETRIES,
@@ -169,18 +176,20 @@ enum load_went {
 };
 
 struct load_stats {
-	uint64_t answered; /* calls with the right answer */
+	uint64_t answered; /* number of calls with the right answer */
 	uint64_t lost;
-	uint64_t resent; /* attempts after the first one, without queries */
+	/* number of attempts after the first one, without queries */
+	uint64_t resent;
 	uint64_t went[LOAD_WENT];
-	/* of answered calls: of bulk; without bulk, of bodies both ways */
+	/* bytes that answered calls have moved: of bulk or, without bulk, of
+	 * bodies both ways */
 	uint64_t bytes;
-	/* with a rate: calls that were due, but were not begun */
+	/* with a rate: number of calls that were due, but were not begun */
 	uint64_t behind;
-	uint64_t inflight; /* calls under way now */
+	uint64_t inflight; /* number of calls that are under way now */
 	/* ns: when counting began, and when a call last ended */
 	uint64_t first, last;
-	/* of answered calls, from the time at which they were due */
+	/* latencies of answered calls, from the time at which each was due */
 	struct histogram latency;
 	struct load_loss loss[LOAD_LOSSES];
 	struct load_explain explain;
@@ -211,23 +220,25 @@ void load_free(struct load *l);
 
 /* A node to call. */
 struct target {
-	const char *text; /* as given */
+	const char *text; /* the target as the user has given it */
 	struct ulnet_nid nids[ULRPC_NIDS_MAX];
 	unsigned int nnids;
-	uint32_t pid; /* 0: LNet's usual one */
+	uint32_t pid; /* pid of the target; 0: LNet's usual one */
 };
 
 struct rpcping_options {
 	struct node_options node;
 	struct keys_options keys;
-	/* for all targets, without nids, pid and ended */
+	/* for all targets; nids, pid and ended are not set */
 	struct load_conf load;
 	struct ulrpc_retry retry; /* load.retry points here, or is NULL */
 	struct target *targets;
 	unsigned int ntargets;
 	uint64_t interval; /* us between live lines */
-	uint64_t grace;	   /* us: after a signal, for calls under way to end */
-	enum ulrpc_bulk_access bulk; /* 0: no bulk */
+	/* us that calls under way get after a signal, to end */
+	uint64_t grace;
+	/* how the method uses bulk; 0: it has none */
+	enum ulrpc_bulk_access bulk;
 	bool live, poll, json;
 };
 
@@ -254,7 +265,7 @@ void report_losses(const char *target, const char *way, unsigned int port,
 		   bool keys, const struct load_stats *now,
 		   const struct load_stats *before);
 
-/* The functions below print to stdout. */
+/* Print to stdout. */
 void report_text(const struct rpcping_options *o, const char *title,
 		 const struct load_stats *stats);
 void report_json(const struct load_stats *stats, struct lnet *node);

@@ -9,7 +9,7 @@
 
 #define NS_PER_US UINT64_C(1000)
 #define NS_PER_S  UINT64_C(1000000000)
-/* ns: before a slot whose call was lost begins another one */
+/* ns: pause of a slot whose call was lost, before it begins another one */
 #define PAUSE_NS (10 * 1000 * NS_PER_US)
 #define PAGE	 4096
 #define NEVER	 UINT64_MAX
@@ -26,38 +26,39 @@ struct slot {
 	void *body;
 	size_t length;
 	struct ulrpc_bulk *bulk;
-	bool registered; /* the memory call.bulk is registered with the node */
+	bool registered; /* the memory @call.bulk is registered with the node */
 	struct probe_call call;
 	bool good; /* its last call got the right answer */
 	struct ulnet_work released;
 };
 
 struct load {
-	/* immutable after open */
+	/* Immutable after load_open(): */
 	struct ulrpc *rpc;
 	struct lnet *node;
 	unsigned int cpt;
-	/* pointers in it, but for probe, are not used after load_open() */
+	/* its pointers, except for probe, are not used after load_open() */
 	struct load_conf conf;
 	uint32_t method;
 	struct ulrpc_call_conf call;
 	struct ulrpc_client *client;
 	struct slot *slots;
 	void *body;   /* the body of all calls, unless conf.verify */
-	size_t room;  /* bytes of memory for a body */
+	size_t room;  /* bytes of memory for each body */
 	double every; /* ns from one call to the next; 0: no rate */
 	struct ulnet_work start;
-	/* owner: the CPT */
+	/* For the thread of the CPT: */
 	struct slot *free, *paused;
 	struct ulnet_timer pace, pause;
-	/* ns: when the load began, and when no more calls begin */
+	/* ns: when the load began, and when the last call may begin */
 	uint64_t begin, end;
-	/* ns: calls that were due before are not counted */
+	/* ns: calls that were due before this time are not counted */
 	uint64_t count_from;
-	uint64_t begun;	  /* calls begun, counted or not */
-	uint64_t counted; /* calls begun that are counted */
+	uint64_t begun;	  /* number of calls that were begun, counted or not */
+	uint64_t counted; /* number of calls that were begun and are counted */
 	uint64_t seed;
-	unsigned int busy; /* slots with a call, or memory that is in use */
+	/* number of slots that have a call, or whose memory is in use */
+	unsigned int busy;
 	bool started, stopping, ended;
 	struct load_stats stats;
 };
@@ -258,7 +259,7 @@ static void on_call_done(void *arg, const struct ulrpc_outcome *o,
 		struct ulrpc_bulk *bulk = s->bulk;
 
 		s->bulk = NULL;
-		/* on_released() ends `busy` */
+		/* on_released() will lower `busy` */
 		ulrpc_bulk_close(bulk, on_released, s);
 		return;
 	}
@@ -340,8 +341,8 @@ static void slot_begin(struct load *l, struct slot *s, uint64_t begin,
 
 /* ---- when ---- */
 
-/* Returns ns: when the next call is due: @now, or as the rate says; NEVER:
- * there is no next call. */
+/* Returns when the next call is due, ns: @now, or the time that the rate says;
+ * NEVER: there is no next call. */
 static uint64_t next_begin(const struct load *l, uint64_t now)
 {
 	uint64_t at = now;

@@ -15,7 +15,7 @@
 #define INFLIGHT_RATE 1024 /* the default of --inflight with --rate */
 #define SIZE_DEFAULT  64
 #define SIZE_NONE     UINT64_MAX
-#define GRACE_DEFAULT 1000000 /* us */
+#define GRACE_DEFAULT 1000000 /* us: the default of --grace */
 
 /* ---- one option ---- */
 

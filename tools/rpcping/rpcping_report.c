@@ -147,14 +147,15 @@ static void hint_unreachable(const char *target, unsigned int port)
 			port);
 }
 
-/* A server of a release without handshakes takes one for damage. */
+/* Explains damage: a server of a release without handshakes takes a handshake
+ * for a damaged message. */
 static void hint_handshake(void)
 {
 	fprintf(stderr, "rpcping: or is it of a release that knows no keys? "
 			"It does not answer those who have some\n");
 }
 
-/* Did calls end so because nothing came back? */
+/* Have calls been lost for this reason because nothing came back? */
 static bool is_silence(unsigned int kind)
 {
 	return kind == ULRPC_CAUSE_UNREACHABLE || kind == ULRPC_CAUSE_LOST;
@@ -435,8 +436,8 @@ void report_explain(const struct load_stats *s, struct ulrpc *rpc)
 	printf("  attempts: %.3f for each call, at most %ju; queries %ju, "
 	       "early replies %ju, retries %ju, refusals %ju; transmissions "
 	       "%.3f\n",
-	       n ? (double)sent / (double)n : 0.0,
-	       (uintmax_t)e->attempts_max, (uintmax_t)s->went[LOAD_QUERIES],
+	       n ? (double)sent / (double)n : 0.0, (uintmax_t)e->attempts_max,
+	       (uintmax_t)s->went[LOAD_QUERIES],
 	       (uintmax_t)s->went[LOAD_EXTENSIONS],
 	       (uintmax_t)s->went[LOAD_RETRIES],
 	       (uintmax_t)s->went[LOAD_REFUSALS],

@@ -20,13 +20,13 @@
 #include "tools/common/serve.h"
 
 #define WHO	     "rpcserve"
-#define SERVICES_MAX 24 /* there are portals for no more */
+#define SERVICES_MAX 24 /* there are not portals for more services */
 #define WORKERS_MAX  4096
 #define MEMORY_MAX   (UINT64_C(1) << 40)
 #define GRACE_US     5000000
-/* us, after the grace, for replies that LNet is still sending */
+/* us that replies which LNet is still sending get, after the grace */
 #define REPLIES_US 1000000
-/* With --poll, signals are looked for once in TURNS turns. */
+/* With --poll, signals are looked for once in this number of turns. */
 #define TURNS	10000
 #define TURN_US 10000
 
@@ -37,7 +37,7 @@ struct rpcserve {
 	const struct service_type *types[SERVICES_MAX];
 	unsigned int ntypes;
 	bool poll;
-	uint64_t grace; /* us */
+	uint64_t grace; /* us that requests under way get to end */
 	struct say say;
 	struct node node;
 	struct ulrpc *rpc;
@@ -156,15 +156,15 @@ static int rpcserve_parse(struct rpcserve *r, int argc, char **argv)
 
 /* ---- the end, in bounded time ---- */
 
-/* If a peer stops reading in the middle of a message, the message lasts until
- * LNet gives the peer up. So when the grace is over, a thread removes the
- * node's networks, which ends all messages. */
+/* Bounds the time that the end takes. If a peer stops reading in the middle of
+ * a message, the message lasts until LNet gives the peer up. So when the grace
+ * is over, a thread removes the node's networks, which ends all messages. */
 struct cutoff {
 	struct lnet *node;
 	struct timespec at;
-	bool running; /* the thread exists */
+	bool running; /* the thread exists, and has to be joined */
 	pthread_t thread;
-	pthread_mutex_t lock; /* for canceled */
+	pthread_mutex_t lock; /* of @canceled */
 	pthread_cond_t changed;
 	bool canceled;
 	atomic_bool ended; /* the thread will do nothing more */
@@ -238,7 +238,7 @@ static void cutoff_end(struct cutoff *c)
 
 /* ---- services ---- */
 
-/* ulnet_control_command.fn */
+/* The function of the command "rpc reload". */
 static int on_reload(void *arg, struct lnet_control_call *call, char **output_p)
 {
 	struct rpcserve *r = arg;
@@ -273,7 +273,8 @@ static int start_services(struct rpcserve *r)
 	if (rc)
 		say(&r->say, LNET_LOG_ERR, "cannot open RPC: %s",
 		    strerror(-rc));
-	/* The file's rules count before there is a network to call by. */
+	/* The file's rules must count before there is a network over which a
+	 * call can come. */
 	if (!rc && r->options.config && strcmp(r->options.config, "-") != 0)
 		rc = rules_use(r->rpc, r->options.config, &r->say);
 	for (unsigned int i = 0; !rc && i < r->ntypes; i++) {
@@ -309,7 +310,8 @@ static void stop_services(struct rpcserve *r)
 			    rc == -ETIMEDOUT ? "the time of --grace was over"
 					     : strerror(-rc));
 	}
-	/* Nobody asks for new keys of what is closed. */
+	/* Removes the command first, so that nobody renews the keys of RPC that
+	 * is closed. */
 	if (r->node.control)
 		lnet_control_del(r->node.control, "rpc reload");
 	if (r->rpc)
@@ -334,8 +336,8 @@ static int rpcserve_announce(const struct rpcserve *r)
 	return node_said(&r->node, rc);
 }
 
-/* Fails if there is no network, and so nobody can call, and no control socket
- * by which one could be added. */
+/* Fails if there are neither a network, by which somebody could call, nor a
+ * control socket, by which a network could be added. */
 static int check_reachable(const struct rpcserve *r)
 {
 	if (r->options.socket || node_has(&r->node, NULL, LNET_NET_ANY))

@@ -19,8 +19,9 @@
 
 #define FAILED	  1
 #define PATH_SIZE 4096
-#define NAME_SIZE 64 /* what X.509 takes as a common name */
-/* Clocks of nodes differ: what is made now is valid a day ago. */
+#define NAME_SIZE 64 /* bytes of the longest common name in X.509 */
+/* s by which a certificate is valid before it is made, since clocks of nodes
+ * differ. */
 #define BEFORE (24 * 3600)
 #define DAY    (24 * 3600)
 
@@ -75,8 +76,8 @@ static int file_name(const char *temporary, const char *path, bool over)
 	return unlink(temporary);
 }
 
-/* Writes what is in @bio to @path, which gets @mode. It exists before only with
- * @over. */
+/* Writes the content of @bio to @path, which gets @mode. @path may exist before
+ * only if @over. */
 static int file_write(const struct make *m, const char *path, mode_t mode,
 		      BIO *bio, bool over)
 {
@@ -89,7 +90,7 @@ static int file_write(const struct make *m, const char *path, mode_t mode,
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return complain(m, "%s: %s", path, strerror(errno));
-	errno = ENOSPC; /* if not all is written */
+	errno = ENOSPC; /* errno of a write that has written only a part */
 	bad = write(fd, bytes, (size_t)n) != n || fchmod(fd, mode) ||
 	      fsync(fd) || file_name(temporary, path, over);
 	if (bad) {
@@ -106,7 +107,7 @@ static int memory_bio(const struct make *m, BIO **bio_p)
 	return *bio_p ? 0 : complain(m, "no memory");
 }
 
-/* Writes the object that is in @bio, if it is @good, and frees @bio. */
+/* If @good is true, writes the object in @bio. Frees @bio in any case. */
 static int bio_write(const struct make *m, const char *path, mode_t mode,
 		     bool over, BIO *bio, bool good)
 {
@@ -151,8 +152,9 @@ static int crl_write(const struct make *m, const char *path, X509_CRL *crl)
 			 PEM_write_bio_X509_CRL(bio, crl) == 1);
 }
 
-/* Waits for other commands that change the folder, which is made if it may be
- * @new. Returns a descriptor, which the caller closes; < 0 after a message. */
+/* Waits until other commands that change the folder have ended. Makes the
+ * folder if it does not exist and @new allows it. Returns a descriptor, which
+ * the caller closes; < 0 after a message. */
 static int folder_lock(const struct make *m, bool new)
 {
 	int fd = -1;
@@ -167,7 +169,7 @@ static int folder_lock(const struct make *m, bool new)
 	return -1;
 }
 
-/* Is a file with a key in it as it must be? */
+/* Checks that nobody but its owner can read a file with a key in it. */
 static int check_secret(const struct make *m, const char *path)
 {
 	struct keys_error err = { "" };
@@ -264,7 +266,8 @@ static bool name_add(GENERAL_NAMES *names, int type, const char *before,
 	return good;
 }
 
-/* The node's name, and the NIDs that it may speak for. */
+/* Adds the extension with the node's name, and with the NIDs that the node may
+ * speak for. */
 static bool alternative_names(X509 *c, const char *name,
 			      const char *const *nids)
 {
@@ -279,7 +282,7 @@ static bool alternative_names(X509 *c, const char *name,
 	return good;
 }
 
-/* A serial number that nobody can guess, and that hardly comes twice. */
+/* Sets a serial number that nobody can guess, and that hardly comes twice. */
 static bool set_serial(X509 *c)
 {
 	BIGNUM *n = BN_new();
@@ -305,8 +308,9 @@ static bool set_common(const struct make *m, X509 *c, const char *name,
 					  -1, -1, 0) == 1;
 }
 
-/* Makes a certificate of @key, signed by @a, or, if that is NULL, by itself, as
- * an authority's. NULL: OpenSSL says why. */
+/* Makes a certificate for @key, signed by @a; if @a is NULL, an authority's
+ * certificate, which is signed by itself. Returns NULL if OpenSSL has failed,
+ * and has the reason. */
 static X509 *certificate_new(const struct make *m, const char *name,
 			     EVP_PKEY *key, const struct authority *a)
 {
@@ -343,7 +347,8 @@ static X509 *certificate_new(const struct make *m, const char *name,
 	return NULL;
 }
 
-/* The NIDs of the certificate @path, up to NULL; the caller drops @id_p. */
+/* Reads the NIDs in the certificate @path: an array with NULL at its end. The
+ * caller frees *@id_p, to which they belong. */
 static int old_nids(const struct make *m, const char *path,
 		    const char *nids[MAKE_NIDS + 1], struct identity **id_p)
 {
@@ -369,7 +374,7 @@ static int old_nids(const struct make *m, const char *path,
 	return 0;
 }
 
-/* A name goes into file names, certificates and rules. */
+/* Checks @name, which will be a part of file names, certificates and rules. */
 static int check_name(const struct make *m, const char *name)
 {
 	static const char may[] = "abcdefghijklmnopqrstuvwxyz"
@@ -393,7 +398,7 @@ static int keep_old(const struct make *m, const char *path, const char *old)
 	return 0;
 }
 
-/* What is renewed is kept as NAME.old.crt and NAME.old.key, so that it can be
+/* Keeps what is renewed as NAME.old.crt and NAME.old.key, so that it can be
  * revoked. */
 static int pair_keep(const struct make *m, const char *name, const char *crt,
 		     const char *key)
@@ -426,7 +431,7 @@ static int pair_keep(const struct make *m, const char *name, const char *crt,
 	return rc;
 }
 
-/* May the files of a node or authority be written? */
+/* Checks that the files of a node or authority may be written. */
 static int pair_check(const struct make *m, const char *name, const char *crt,
 		      const char *key)
 {
@@ -442,7 +447,7 @@ static int pair_check(const struct make *m, const char *name, const char *crt,
 	return 0;
 }
 
-/* Makes a key and its certificate, and writes both. */
+/* Makes a key and its certificate, and writes them to two files. */
 static int pair_make(const struct make *m, const char *name, const char *file,
 		     const struct authority *a)
 {
@@ -473,7 +478,8 @@ static int pair_make(const struct make *m, const char *name, const char *file,
 
 /* ---- what was revoked ---- */
 
-/* Reads the list of the authority @a. *@crl_p is NULL if there is no file. */
+/* Reads the list of what the authority @a has revoked. *@crl_p is NULL if there
+ * is no file. */
 static int crl_read(const struct make *m, const struct authority *a,
 		    const char *path, X509_CRL **crl_p)
 {
@@ -506,7 +512,7 @@ static int crl_read(const struct make *m, const struct authority *a,
 			path);
 }
 
-/* Copies what @from has revoked. */
+/* Copies the entries of @from to @to. */
 static bool crl_copy(X509_CRL *to, X509_CRL *from)
 {
 	STACK_OF(X509_REVOKED) *all = from ? X509_CRL_get_REVOKED(from) : NULL;
@@ -537,8 +543,8 @@ static bool crl_add(X509_CRL *crl, X509 *c, int64_t now)
 	return good;
 }
 
-/* The extensions of a list (RFC 5280, 5.2): by which key it is signed, since
- * two authorities may have one name; and its number. */
+/* Adds the extensions of a list (RFC 5280, 5.2): which key has signed it, since
+ * two authorities may have the same name; and its number. */
 static bool crl_extend(X509_CRL *crl, const struct authority *a, X509_CRL *old)
 {
 	ASN1_INTEGER *n =
@@ -563,9 +569,9 @@ static bool crl_extend(X509_CRL *crl, const struct authority *a, X509_CRL *old)
 	return good;
 }
 
-/* The list of @old, if there is one, with @c, if there is one. NULL: OpenSSL
- * says why. A list is valid for as long as the authority: it is known by being
- * there, not by being new. */
+/* Makes a list of what was revoked: the entries of @old, and @c; each may be
+ * NULL. Returns NULL if OpenSSL has failed, and has the reason. A list is valid
+ * for as long as the authority: nodes do not require a recent one. */
 static X509_CRL *crl_new(const struct make *m, const struct authority *a,
 			 X509_CRL *old, X509 *c)
 {
@@ -633,7 +639,8 @@ int make_authority(const struct make *m, const char *name)
 	return rc;
 }
 
-/* As pair_make(), with the NIDs that the node has, unless others are given. */
+/* As pair_make(), with the NIDs that the node's certificate has, unless others
+ * are given. */
 static int node_renew(const struct make *m, const char *name,
 		      const struct authority *a)
 {
@@ -707,7 +714,7 @@ int make_revoked(const struct make *m, const char *name)
 	return rc;
 }
 
-/* Adds all of @path, a file with keys, to @bio. */
+/* Adds the content of @path, a file with keys, to @bio. */
 static int file_read(const struct make *m, const char *path, BIO *bio)
 {
 	char bytes[4096];
@@ -742,7 +749,8 @@ static int line_add(const struct make *m, const char *name, BIO *bio)
 	return 0;
 }
 
-/* A file that no node takes is not written: too many keys, or a name twice. */
+/* Refuses to write a file that no node would take: with too many keys, or with
+ * a name twice. */
 static int check_cluster(const struct make *m, const char *path,
 			 const char *name)
 {

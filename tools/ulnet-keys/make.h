@@ -26,18 +26,20 @@
 #define MAKE_NIDS 16 /* lists of NIDs in a certificate, at most */
 
 struct make {
-	const char *who; /* what messages begin with */
+	const char *who; /* name of the program, with which messages begin */
 	const char *folder;
-	unsigned int days;	 /* how long it is valid */
-	int64_t now;		 /* s since 1970 */
-	const char *const *nids; /* lists of NIDs, of a node; up to NULL */
-	bool renew; /* a node's files are there, and are replaced */
+	/* number of days for which a certificate is valid */
+	unsigned int days;
+	int64_t now; /* the time now, s since 1970 */
+	/* lists of the NIDs of a node; NULL at the end */
+	const char *const *nids;
+	bool renew; /* the files of the node exist, and are replaced */
 };
 
 int make_authority(const struct make *m, const char *name);
 int make_node(const struct make *m, const char *name);
-/* Adds a key to cluster.key: as the last one, which is believed but not used;
- * with @first as the first one, which is used. */
+/* Adds a key to cluster.key: with @first as the first one, which nodes show;
+ * otherwise as the last one, which nodes only believe. */
 int make_cluster(const struct make *m, const char *name, bool first);
 /* Revokes the certificate of the node @name, and writes revoked.crl anew. */
 int make_revoked(const struct make *m, const char *name);

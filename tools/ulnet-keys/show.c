@@ -119,7 +119,8 @@ static void show_revoked(const char *path, X509_CRL *crl)
 
 /* ---- files ---- */
 
-/* Shows one object of PEM. Returns 0 or FAILED; < 0: it is something else. */
+/* Shows one object of PEM. Returns 0 or FAILED; < 0: the object is something
+ * else. */
 static int show_pem(const char *who, const char *path, const char *name,
 		    const uint8_t *bytes, long n)
 {
@@ -147,7 +148,7 @@ static int show_pem(const char *who, const char *path, const char *name,
 	return rc;
 }
 
-/* Are there a cluster's keys in it? */
+/* Shows the names of the keys if the file has a cluster's keys. */
 static int show_cluster(const char *who, const char *path)
 {
 	struct keys_error err = { "" };

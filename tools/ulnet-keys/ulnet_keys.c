@@ -14,8 +14,9 @@
 #define WHO "ulnet-keys"
 
 struct ulnet_keys {
-	const char *folder; /* NULL: the default */
-	unsigned int days;  /* 0: the default */
+	const char *folder; /* folder of the files; NULL: the default */
+	/* how long certificates are valid; 0: the default */
+	unsigned int days;
 	bool first, renew;
 	const char *nids[MAKE_NIDS + 1];
 	unsigned int nnids;
@@ -25,8 +26,9 @@ struct command {
 	const char *name, *arg;
 	int (*run)(const struct ulnet_keys *u, struct make *m,
 		   const char *name);
-	unsigned int days; /* how long what it makes is valid */
-	bool many;	   /* takes more than one argument */
+	/* days for which what the command makes is valid, by default */
+	unsigned int days;
+	bool many; /* the command takes more than one argument */
 };
 
 static int run_authority(const struct ulnet_keys *u, struct make *m,
@@ -65,7 +67,8 @@ static int run_cluster(const struct ulnet_keys *u, struct make *m,
 	return rc;
 }
 
-/* Helps if @name has no certificate, once that was said. Returns @rc. */
+/* If @name has no certificate, calls names_say(), after the error was printed.
+ * Returns @rc. */
 static int explain(int rc, const struct make *m, const char *name)
 {
 	char *path = NULL;
@@ -194,7 +197,7 @@ static const struct command *command_find(const char *word)
 	return NULL;
 }
 
-/* Options that do not belong to @c would change nothing. */
+/* Refuses options that do not belong to @c, since they would change nothing. */
 static int check_options(const struct ulnet_keys *u, const struct command *c)
 {
 	if (u->days && !c->days)
