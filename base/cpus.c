@@ -16,7 +16,8 @@ struct cpus {
 	bool has[CPUS_MAX];
 };
 
-/* Reads a number at *@p, and moves *@p behind it. False: there is none. */
+/* Reads a number at *@p, and moves *@p behind it. Returns false: there is none.
+ */
 static bool cpus_number(const char **p, unsigned long *number)
 {
 	char *end;
@@ -65,7 +66,7 @@ bool cpus_list_has(const char *outer, const char *inner, unsigned int n)
 }
 
 /* Reads from the file @path what follows @name, in the line that begins with
- * it; @name NULL: the first line. False: there is none. */
+ * it; @name NULL: the first line. Returns false: there is none. */
 static bool cpus_read(const char *path, const char *name, char *text,
 		      size_t size)
 {

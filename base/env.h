@@ -54,8 +54,8 @@ struct env_ops {
 	/* Returns the monotonic time, ns. */
 	uint64_t (*clock)(struct env *e);
 	/* Returns for how many ns, since it began, the calling thread was ready
-	 * to run and had no processor. 0: the system does not say. NULL: time
-	 * stands still meanwhile. Takes some 10 us. */
+	 * to run and had no processor. Returns 0: the system does not say.
+	 * NULL: time stands still meanwhile. Takes some 10 us. */
 	uint64_t (*starved)(struct env *e);
 	/* Fills @buf; cannot fail. */
 	void (*random)(struct env *e, void *buf, size_t len);

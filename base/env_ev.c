@@ -111,7 +111,7 @@ static int io_mirror_open(struct io_mirror *m)
 }
 
 /* Changes the events for which @fd is watched from @before to @events (0:
- * none). No effect while the mirror is not open. 0; -errno: nothing has
+ * none). No effect while the mirror is not open. Returns 0; -errno: nothing has
  * changed. */
 static int io_mirror_set(struct io_mirror *m, int fd, int before, int events)
 {
@@ -645,7 +645,7 @@ static const struct env_ops real_ops = {
 };
 
 /* Checks that there are enough free file descriptors for libev, which aborts
- * the program when it cannot open one. 0 or -errno. */
+ * the program when it cannot open one. Returns 0 or -errno. */
 static int check_spare_files(void)
 {
 	int fd[SPARE_FILES], rc = 0;

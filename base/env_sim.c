@@ -147,7 +147,8 @@ static void sim_run_once(struct env *env, enum env_wait wait)
 
 	if (wait == ENV_WAIT) {
 		do {
-			/* False: nothing would ever happen again. */
+			/* There must be something that can happen, or this
+			 * would wait for ever. */
 			BUG_ON(!env_sim_step(s, TIME_NEVER));
 		} while (s->round != &e->link);
 	} else {

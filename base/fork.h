@@ -26,7 +26,7 @@ struct fork_watch {
 	void (*in_child)(struct fork_watch *watch);
 };
 
-/* Borrows @watch until fork_watch_del(). 0 or -ENOMEM. */
+/* Borrows @watch until fork_watch_del(). Returns 0 or -ENOMEM. */
 int fork_watch_add(struct fork_watch *watch) must_check;
 void fork_watch_del(struct fork_watch *watch);
 

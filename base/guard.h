@@ -66,8 +66,8 @@ static inline uint64_t tick_now(void)
 
 /* All zero at first. */
 struct guard {
-	/* value of the tick counter: the clock is read when a call ends after
-	 * it */
+	/* value of the tick counter: once it is passed, the clock is read when
+	 * the next call ends */
 	uint64_t late;
 	uint64_t begun;	 /* ns: start of this turn */
 	uint64_t looked; /* ns: when the clock was last read */

@@ -22,8 +22,9 @@
 struct id_slot {
 	/* the object in the slot; NULL: the slot is free */
 	void *obj;
-	uint32_t generation; /* of the object in the slot, or of the next one */
-	uint32_t next_free;  /* the next free slot, while this one is free */
+	/* generation of the object in the slot, or of the next object there */
+	uint32_t generation;
+	uint32_t next_free; /* the next free slot, while this one is free */
 };
 
 struct id_table {

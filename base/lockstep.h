@@ -74,8 +74,8 @@ static inline bool lockstep_ended(const struct lockstep_thread *t)
 void lockstep_join(struct lockstep_thread *t);
 
 /* Of the threads that are ready and not held, hands the turn to the one that
- * became ready first; returns when the turn comes back. False: there is none.
- * Not for a thread in lockstep. */
+ * became ready first; returns when the turn comes back. Returns false: there is
+ * none. Not for a thread in lockstep. */
 bool lockstep_run(struct lockstep *ls, uint64_t now);
 /* Returns when the next wait times out, or when the next thread that is ready
  * is no longer held, ns; 0: a thread is ready now; TIME_NEVER: nothing waits

@@ -25,7 +25,7 @@ void passage_init(struct passage *p, struct loop *home, work_fn closed);
 void passage_send(struct passage *p, struct loop *to, struct work *w);
 /* Something has arrived. The caller may not touch @p afterwards. Any thread. */
 void passage_arrived(struct passage *p);
-/* Counts one more as on its way, until passage_arrived(). False:
+/* Counts one more as on its way, until passage_arrived(). Returns false:
  * passage_close() was called and all has arrived, so it is too late. Any
  * thread. */
 bool passage_hold(struct passage *p) must_check;

@@ -102,8 +102,8 @@ void lnet_ctl_close(struct lnet_ctl *ctl)
 	free(ctl);
 }
 
-/* Waits for @events until now() reaches @until (negative: for ever). 0 or
- * -errno. */
+/* Waits for @events until now() reaches @until (negative: for ever). Returns 0
+ * or -errno. */
 static int ctl_wait(struct lnet_ctl *ctl, short events, int64_t until)
 {
 	struct pollfd p = { ctl->fd, events, 0 };
@@ -162,8 +162,8 @@ size_t document_length(struct received *r)
 	return 0;
 }
 
-/* Receives what has come of an answer; if nothing has come, waits for it. 0 or
- * -errno. */
+/* Receives what has come of an answer; if nothing has come, waits for it.
+ * Returns 0 or -errno. */
 static int ctl_receive(struct lnet_ctl *ctl, int64_t until)
 {
 	ssize_t n;

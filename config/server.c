@@ -185,8 +185,8 @@ static int client_wait(struct client *c, short events, uint64_t due)
 	}
 }
 
-/* Sends @text. False: the client has gone or does not read, or the server
- * stops. */
+/* Sends @text. Returns false: the client has gone or does not read, or the
+ * server stops. */
 static bool client_send(struct client *c, const char *text, size_t len)
 {
 	uint64_t due = server_now(c->server) + c->server->timeout;
@@ -246,7 +246,7 @@ static void share_complain(struct client *c, enum memory m, size_t held)
 }
 
 /* Charges @c for @bytes of @m, instead of what it was charged for before.
- * False: the share of its user does not allow that. */
+ * Returns false: the share of its user does not allow that. */
 static bool client_charge(struct client *c, enum memory m, size_t bytes)
 {
 	size_t charge = bytes > READ_SIZE ? bytes - READ_SIZE : 0, held;
@@ -285,8 +285,8 @@ static int client_more_room(struct client *c)
 	return 0;
 }
 
-/* Receives more of a request, and waits for it if nothing has come. 0 or
- * -errno. */
+/* Receives more of a request, and waits for it if nothing has come. Returns 0
+ * or -errno. */
 static int client_receive(struct client *c)
 {
 	int rc = client_more_room(c);
@@ -597,7 +597,8 @@ static void accept_complain(struct server *s, int error)
 		 strerror(error));
 }
 
-/* Accepts a connection. False: there are no file descriptors, or memory. */
+/* Accepts a connection. Returns false: there are no file descriptors, or
+ * memory. */
 static bool server_accept(struct server *s)
 {
 	int fd;

@@ -194,7 +194,7 @@ struct lnd {
 	 * several addresses it prefers one of the size that @nid says.
 	 * @interface NULL: looks for the interface that has @nid's address.
 	 * Writes the interface's name, as users see it, to @name. May make
-	 * system calls; any thread. 0; -ENODEV: no such interface;
+	 * system calls; any thread. Returns 0; -ENODEV: no such interface;
 	 * -EADDRNOTAVAIL: it has no usable address.
 	 */
 	int (*resolve)(const char *interface, struct ulnet_nid *nid,
@@ -203,7 +203,7 @@ struct lnd {
 	/*
 	 * Optional. Sets *@nid to the address of this host from which messages
 	 * to @target leave, as far as that is up to the system, on @target's
-	 * net. Any thread. 0; -errno: the system knows no way.
+	 * net. Any thread. Returns 0; -errno: the system knows no way.
 	 */
 	int (*source)(const struct ulnet_nid *target, struct ulnet_nid *nid);
 
@@ -258,8 +258,8 @@ struct lnd {
 
 	/*
 	 * Optional, for LNDs whose peers say with a GET where its payload is to
-	 * be written. Sends @msg, the REPLY to the GET @rx, straight there. 0:
-	 * the LND has both, and will call lnet_finalize(), but not
+	 * be written. Sends @msg, the REPLY to the GET @rx, straight there.
+	 * Returns 0: the LND has both, and will call lnet_finalize(), but not
 	 * lnet_send_again(); recv() does not come. Otherwise recv() follows,
 	 * without a message:
 	 *	-EOPNOTSUPP	this GET does not say where: the REPLY is given
@@ -274,7 +274,7 @@ struct lnd {
 	 * LNet does not know yet where the payload of @rx goes, and may not for
 	 * long (lazy portal, entry of another CPT). The LND copies the payload,
 	 * if any, to a bounce buffer, so that what follows on the connection
-	 * can be received. 0; -errno: LNet drops the message.
+	 * can be received. Returns 0; -errno: LNet drops the message.
 	 *
 	 * Until LNet has called recv() or eager_recv() for @rx, the LND parses
 	 * nothing more from that connection, and reads as little as possible:
@@ -404,8 +404,8 @@ struct lnd_upcalls {
  * processes: one that listens, and any number of clients, whose pids have
  * LNET_PID_USERFLAG.) Its header is the @hdr_len bytes (LNET_HDR_SIZE or
  * LNET_HDR_LARGE_SIZE) at @hdr, borrowed until return. @rx is the LND's handle
- * for it. 0: recv() has been or will be called. -EPROTO: no sane peer sends
- * such a header: the LND closes the connection, and recv() is not called.
+ * for it. Returns 0: recv() has been or will be called. -EPROTO: no sane peer
+ * sends such a header: the LND closes the connection, and recv() is not called.
  */
 static inline int lnet_parse(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
 			     const struct ulnet_id *from, void *rx)

@@ -26,7 +26,7 @@ void peer_list_free(struct peer_list *list);
 void peer_list_keep_configured(struct peer_list *list);
 
 /* Finds the peer that has @nid. Returns how many NIs the peer has; *@infos_p is
- * then its first NI, in @list. 0: there is no such peer. */
+ * then its first NI, in @list. Returns 0: there is no such peer. */
 unsigned int peer_list_find(const struct peer_list *list,
 			    const struct ulnet_nid *nid,
 			    const struct ulnet_peer_info **infos_p);

@@ -419,7 +419,7 @@ static const char *const rule_keys[] = {
 	"net-spec",	"interfaces", "ip-range", "tunables",
 	"lnd tunables", "CPT",	      "seq_no",	  NULL,
 };
-/* keys of an item of "net" with a pattern, which is such a rule, too */
+/* keys of an item of "net" that has a pattern: such an item is a rule, too */
 static const char *const pattern_keys[] = {
 	"net",	    "net type",	    "intf", "interfaces", "pattern",
 	"tunables", "lnd tunables", "CPT",  "seq_no",	  NULL,

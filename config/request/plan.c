@@ -390,8 +390,8 @@ static bool peer_nid_fails(struct lnet *node, const struct peer_change *c,
 }
 
 /* Finds out which of the NIDs has made the change fail with @rc: a change of
- * several is made as a whole, so its error does not say. 0: none of them in
- * particular, or the primary NID. */
+ * several is made as a whole, so its error does not say. Returns 0: none of
+ * them in particular, or the primary NID. */
 static unsigned int peer_blame(struct lnet *node, const struct peer_change *c,
 			       int rc)
 {

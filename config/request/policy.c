@@ -73,9 +73,9 @@ static int read_priority(const struct scope *s, const struct tree *map,
 	return rc;
 }
 
-/* In files -1, which kernel nodes print for "none", says that a pair or a rule
- * of gateways has no priority. Elsewhere it is an error: it would become 0, the
- * best. */
+/* In a file the priority may be -1, which kernel nodes print for "none", if the
+ * policy is about a pair or about gateways, and so has no priority. For other
+ * policies -1 is an error: it must not become 0, the best priority. */
 static int read_file_priority(const struct scope *s, const struct tree *map,
 			      struct ulnet_policy *p)
 {
@@ -102,10 +102,10 @@ static int read_action(const struct scope *s, const struct tree *item,
 	return rc || !action ? rc : read_file_priority(s, action, p);
 }
 
-/* ---- which one is meant ---- */
+/* ---- finding a policy ---- */
 
-/* Writes @pattern as the node shows it: "tcp0" becomes "tcp". False: it is no
- * pattern, or there is no memory. */
+/* Writes @pattern as the node shows it: "tcp0" becomes "tcp". Returns false if
+ * it is no pattern, or if there is no memory. */
 static bool canonical(char *pattern)
 {
 	bool nets = !strchr(pattern, '@');

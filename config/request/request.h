@@ -63,8 +63,8 @@ void request_carry_out(struct lnet_control *control, const struct tree *root,
 bool request_is_ours(const char *name);
 
 /* Waits for the turn to change the configuration; the caller gives it back by
- * control_give(). False: @cancel (NULL: nobody can) has ended the wait, and the
- * caller has no turn. */
+ * control_give(). Returns false: @cancel (NULL: nobody can) has ended the wait,
+ * and the caller has no turn. */
 bool control_take(struct lnet_control *c, struct cancel *cancel) must_check;
 void control_give(struct lnet_control *c);
 /* As control_take(), for a request; if it returns false there is an error in

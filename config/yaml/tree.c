@@ -630,7 +630,7 @@ static void pad(unsigned int n, FILE *out)
 }
 
 /* Writes @t on the line of its key if it is a scalar or an empty collection.
- * False: it is neither. */
+ * Returns false: it is neither. */
 static bool emit_inline(const struct tree *t, FILE *out)
 {
 	if (t->kind != TREE_SCALAR && t->count)

@@ -83,8 +83,8 @@ struct tree *tree_get(const struct tree *map, const char *key);
 bool tree_is_null(const struct tree *t);
 /* Is it a scalar, but not null? */
 bool tree_is_text(const struct tree *t);
-/* Parses a scalar as a decimal number. False: it is none, or needs more than 64
- * bits. */
+/* Parses a scalar as a decimal number. Returns false: it is none, or needs more
+ * than 64 bits. */
 bool tree_number(const struct tree *t, int64_t *value_p);
 
 /* ---- text to tree ---- */
@@ -104,10 +104,10 @@ struct tree_error {
 };
 
 /*
- * Parses the document in @text; an empty text is a document that is null. 0;
- * -EINVAL; -EMSGSIZE: it exceeds @limits; -ENOMEM. @err is filled on error.
- * Anchors, aliases, tags but "!", keys that are no texts, repeated keys and a
- * second document are errors.
+ * Parses the document in @text; an empty text is a document that is null.
+ * Returns 0; -EINVAL; -EMSGSIZE: it exceeds @limits; -ENOMEM. @err is filled on
+ * error. Anchors, aliases, tags but "!", keys that are no texts, repeated keys
+ * and a second document are errors.
  */
 int tree_parse(const char *text, size_t len, const struct tree_limits *limits,
 	       struct doc **doc_p, struct tree_error *err) must_check;

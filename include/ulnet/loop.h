@@ -33,8 +33,8 @@ ULNET_EXPORT bool lnet_cpt_owned(struct lnet *node, unsigned int cpt);
  * owns none. Any thread. */
 ULNET_EXPORT int lnet_cpt_current(struct lnet *node);
 /* Returns the NUMA node that the calling thread runs on, and on which memory
- * lies that it touches first: for LNET_MD_NUMA_NODE. -1: the machine has one
- * NUMA node, or it is not known. A system call; any thread. */
+ * lies that it touches first: for LNET_MD_NUMA_NODE. Returns -1: the machine
+ * has one NUMA node, or it is not known. A system call; any thread. */
 ULNET_EXPORT int lnet_numa_here(struct lnet *node);
 /* Is the caller in a turn of any CPT of any node? Nothing may wait there. Any
  * thread. */

@@ -66,7 +66,7 @@ enum ib_race_rule {
 	IB_RACE_RULES
 };
 
-/* After so many rejects in a row the next request of a peer is accepted. */
+/* After this many rejects in a row the next request of a peer is accepted. */
 #define IB_RACE_REJECTS_MAX 20
 
 /* The hash of a NID that has a 64-bit form: net number XOR address, where the

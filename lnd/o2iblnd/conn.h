@@ -239,13 +239,13 @@ struct ib_conn {
 
 /* Opens a connection to request->peer.nid, whose incarnation is
  * request->peer.stamp (0: unknown), asking for at most request->depth and
- * request->frags. 0: established() or refused() follows. -errno of the backend,
- * or -ENOMEM: neither does. */
+ * request->frags. Returns 0: established() or refused() follows. -errno of the
+ * backend, or -ENOMEM: neither does. */
 int ib_conn_connect(struct ib_conn_set *set, const struct ib_request *request,
 		    void *user, struct ib_conn **conn_p) must_check;
-/* Accepts the connect request of @qp, which ib_admit() has approved. 0: takes
- * @qp, and established() or refused() follows. -errno: the caller keeps @qp,
- * and must reject and destroy it. */
+/* Accepts the connect request of @qp, which ib_admit() has approved. Returns 0:
+ * takes @qp, and established() or refused() follows. -errno: the caller keeps
+ * @qp, and must reject and destroy it. */
 int ib_conn_accept(struct ib_conn_set *set, struct ib_qp *qp,
 		   const struct ib_request *request, void *user,
 		   struct ib_conn **conn_p) must_check;
@@ -342,9 +342,9 @@ bool ib_tx_abandon(struct ib_tx *tx, bool memory_stays);
  * GET. The peer is not told if it was an IMMEDIATE. */
 void ib_rx_end(struct ib_rx *rx, int status);
 /* Lets the peer write its PUT to @sink, which is borrowed until return and is
- * no longer than the PUT. 0: takes @rx, and the transmit *@tx_p, with @user in
- * it, has begun. -errno: the caller keeps @rx; -ENOTCONN, -ENOMEM, -EMSGSIZE
- * (too many fragments, or more bytes than the PUT has). */
+ * no longer than the PUT. Returns 0: takes @rx, and the transmit *@tx_p, with
+ * @user in it, has begun. -errno: the caller keeps @rx; -ENOTCONN, -ENOMEM,
+ * -EMSGSIZE (too many fragments, or more bytes than the PUT has). */
 int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 		 struct ib_tx **tx_p) must_check;
 /* Answers a GET with @length bytes at @source. Returns as ib_rx_accept();

@@ -77,8 +77,8 @@ const char *ib_exchange_answered(struct ib_conn *conn,
 
 /* ---- receive.c ---- */
 
-/* Allocates and registers the receives for conn->terms.depth. 0 or -errno,
- * after which none is registered. */
+/* Allocates and registers the receives for conn->terms.depth. Returns 0 or
+ * -errno, after which none is registered. */
 int ib_conn_make_receives(struct ib_conn *conn) must_check;
 /* Deregisters the receives, none of which is posted. */
 void ib_conn_free_receives(struct ib_conn *conn);
@@ -87,7 +87,7 @@ int ib_conn_post_receives(struct ib_conn *conn) must_check;
  * user still holds; without memory for that, keeps the buffers. */
 void ib_conn_free_buffers(struct ib_conn *conn);
 /* Copies the message of @rx, which is shown, to a bounce buffer, and posts the
- * receive again, which returns the peer's credit. 0 or -ENOMEM. */
+ * receive again, which returns the peer's credit. Returns 0 or -ENOMEM. */
 int ib_rx_copy_to_bounce(struct ib_rx *rx) must_check;
 /* Handles the messages that arrived before @conn was open. */
 void ib_conn_take_early(struct ib_conn *conn);

@@ -112,8 +112,8 @@ static inline enum ib_queue ib_credit_queue(enum ib_msg_type type)
 	return ib_credit_rule(type)->queue;
 }
 
-/* Takes a reserved credit, with which a message enters IB_QUEUE_NORMAL. False:
- * none is left. */
+/* Takes a reserved credit, with which a message enters IB_QUEUE_NORMAL. Returns
+ * false: none is left. */
 bool ib_credit_reserve(struct ib_credit *c) must_check;
 /* Returns the reserved credit of a message that was not sent. */
 void ib_credit_unreserve(struct ib_credit *c);

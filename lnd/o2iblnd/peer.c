@@ -230,8 +230,8 @@ static void link_move(struct ib_link *link, enum ib_link_state to)
 	peer_settle(peer);
 }
 
-/* Opens a connection with @peer; or, if @qp is not NULL, accepts that one. 0;
- * or -errno: the caller still owns @qp. */
+/* Opens a connection with @peer; or, if @qp is not NULL, accepts that one.
+ * Returns 0; or -errno: the caller still owns @qp. */
 static int link_open(struct ib_peer *peer, struct ib_qp *qp,
 		     const struct ib_request *request)
 {
@@ -696,7 +696,7 @@ static const struct ib_conn_user conn_user = {
 	.done = peer_on_done,
 };
 
-/* Finds or makes the peer @nid, if it may have connections. 0, or as
+/* Finds or makes the peer @nid, if it may have connections. Returns 0, or as
  * ib_peers_get(). */
 static int peer_get(struct ib_peers *ps, const struct ulnet_nid *nid,
 		    struct ib_peer **peer_p)

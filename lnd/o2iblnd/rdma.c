@@ -38,7 +38,7 @@ static void init_fork_safety(void)
 			 "cost it data (RDMAV_FORK_SAFE=1 helps)");
 }
 
-/* Opens the device of port->id. 0, or -errno and *@why. */
+/* Opens the device of port->id. Returns 0, or -errno and *@why. */
 static int device_open(struct ibr_port *p, const char **why)
 {
 	struct ibv_device *dev = p->id->verbs->device;

@@ -247,7 +247,8 @@ void ibr_removal_begin(struct ibr_port *p);
 /* ---- rdma_conn.c ---- */
 
 /* Opens the channels of the port and its CPTs, and binds an identifier to its
- * address. 0, or -errno and *@why; ibr_cm_close() must follow in both cases. */
+ * address. Returns 0, or -errno and *@why; ibr_cm_close() must follow in both
+ * cases. */
 int ibr_cm_open(struct ibr_port *p, const char **why);
 /* Any thread, with the last reference. */
 void ibr_cm_close(struct ibr_port *p);
@@ -275,7 +276,7 @@ void ibr_conn_abort(struct ibr_qp *qp, int status);
 /* ---- rdma_qp.c ---- */
 
 int ibr_qp_create(struct ib_qp *qp, const struct ib_qp_conf *conf);
-/* Makes the queue pair ready to send and receive. 0 or -errno. */
+/* Makes the queue pair ready to send and receive. Returns 0 or -errno. */
 int ibr_qp_start(struct ibr_qp *qp);
 /*
  * Destroys the device's queue pair: on return nothing is read or written for it

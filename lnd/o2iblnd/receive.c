@@ -97,7 +97,7 @@ static void rebase(const uint8_t **p, const struct ib_rx *rx)
 		*p = rx->bounce + (*p - (const uint8_t *)rx->sge.addr);
 }
 
-/* Copies the message of @rx to a bounce buffer. 0 or -ENOMEM. */
+/* Copies the message of @rx to a bounce buffer. Returns 0 or -ENOMEM. */
 static int rx_copy(struct ib_rx *rx)
 {
 	uint8_t *copy = malloc(MAX(rx->length, 1u));

@@ -539,7 +539,7 @@ int ib_xfer_eager_recv(struct lnd_ni *ni, void *arg)
 
 /* ---- answering ---- */
 
-/* Begins to answer a GET. 0; or -errno: nothing was sent. */
+/* Begins to answer a GET. Returns 0; or -errno: nothing was sent. */
 static int xfer_answer_begin(struct ib_xfer *x)
 {
 	const struct ib_sge *source = x->length ? xfer_source(x) : NULL;

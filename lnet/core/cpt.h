@@ -93,8 +93,8 @@ struct lnet_observer {
 
 struct lnet {
 	/* immutable after open */
-	/* with defaults filled in; settings may have other values by now: those
-	 * in .settings count */
+	/* as the node was opened, with defaults filled in. Some are settings:
+	 * what counts is .settings, where they may have other values by now */
 	struct ulnet_conf conf;
 	uint64_t incarnation;
 	uint64_t hash_seed;

@@ -177,7 +177,8 @@ static struct directory_shard *change_shard(struct change *c,
 	return s;
 }
 
-/* Does the entry say of its NID what also holds without an entry? */
+/* Is the entry superfluous, because the same holds for its NID without an
+ * entry? */
 static bool says_default(const struct directory *d,
 			 const struct directory_entry *e)
 {
@@ -204,7 +205,8 @@ static void shard_insert(struct directory_shard *s,
 	s->n++;
 }
 
-/* Puts @e into the new version of its shard, or removes it there. */
+/* Puts @e into the new version of its shard. If @e is superfluous, only removes
+ * the old entry of its NID. */
 static int change_add(struct change *c, const struct directory_entry *e)
 {
 	uint64_t hash = directory_hash(c->directory, &e->nid);

@@ -132,7 +132,7 @@ struct ping {
 	struct ask ask;
 	struct ulnet_nid self; /* the local NI to ask from; LNET_NID_ANY: any */
 	struct ulnet_id target;
-	/* ns: the timeout of the user, and the time at which it is over */
+	/* ns: the timeout that the user has given, and when it ends */
 	uint64_t timeout, until;
 	/* the setting max_interfaces when the ping began */
 	unsigned int ni_max;
@@ -232,7 +232,8 @@ int lnet_ping(struct lnet *node, struct ulnet_id target, uint64_t timeout,
 
 /* ---- pushes that nobody waits for ---- */
 
-/* A process that needs longer than this for its ACK has lost the connection. */
+/* ns: a process that needs longer than this for its ACK has lost the
+ * connection. */
 #define TELL_TIMEOUT NSEC_PER_SEC
 
 static void tell_done(struct ask *a)

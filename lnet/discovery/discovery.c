@@ -15,8 +15,8 @@
 #include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
-/* Sessions that have their turn in one turn of the loop, so that other work is
- * done in between. */
+/* Most sessions that have their turn in one turn of the loop, so that other
+ * work is done in between. */
 #define TURNS_SLICE 16
 
 /* Begins a session if the peer of @p is not up to date. Returns true if @msg
@@ -357,7 +357,7 @@ static void gateway_ask(struct lnet_cpt *cpt, const struct ulnet_nid *gateway)
 		peer_unref(p);
 }
 
-/* Gateways that are asked in one turn. */
+/* Most gateways that are asked in one turn of the loop. */
 #define GATEWAYS_SLICE 256
 
 /* The function of disc_cpt.gateways. A gateway of several routes has only one

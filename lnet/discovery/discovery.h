@@ -85,8 +85,9 @@ struct disc_cpt {
 /* The match entries on portal 0 by which a CPT answers pings and receives the
  * pushes of peers. */
 struct targets {
-	struct lnet_me *ping; /* NULL: there is none */
-	uint64_t push;	      /* cookie of the push entry; 0: there is none */
+	/* the entry that answers pings; NULL: there is none */
+	struct lnet_me *ping;
+	uint64_t push; /* cookie of the push entry; 0: there is none */
 	/* refreshes the targets after targets_changed() */
 	struct work work;
 	atomic_bool posted; /* @work has been scheduled */
@@ -106,7 +107,7 @@ struct recovery_all {
 	struct work work;
 	atomic_bool posted;    /* @work has been scheduled */
 	atomic_bool anew;      /* the look must begin from the start */
-	struct peers_place at; /* how far it has come */
+	struct peers_place at; /* how far the look has come */
 };
 
 /* The part of a CPT that this room (folder) and those below it know. */
@@ -138,8 +139,8 @@ bool disc_is_idle(const struct lnet_cpt *cpt);
 /* The ping information of this node has changed, and has @version now. */
 void disc_news(struct lnet_cpt *cpt, uint32_t version);
 
-/* The routes of this node have changed: it may reach more peers, and it has
- * other gateways. */
+/* The routes of this node have changed: the node may reach more peers, and it
+ * has other gateways. */
 void disc_routes_changed(struct lnet_cpt *cpt);
 
 /* The mode of discovery may have changed. */

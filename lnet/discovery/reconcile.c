@@ -336,7 +336,8 @@ static enum merge_fate fate_of(struct reconcile *m, unsigned int i)
 	 * administrator has configured it. */
 	if (!(p && p->peer == m->peer) && is_unproven(m, nid)) {
 		m->unproven++;
-		/* The NID itself is asked, as it can prove whose it is. */
+		/* Not the peer, but the NID itself is asked, as it can prove
+		 * whose it is. */
 		return p && !is_foreign(m, nid) && !p->peer->configured
 			       ? MERGE_CLAIM
 			       : MERGE_LEAVE;

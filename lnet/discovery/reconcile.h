@@ -33,14 +33,14 @@ struct announcement {
 	struct ulnet_nid from;
 	struct ulnet_ping_info info; /* decoded; undefined if @cut is not 0 */
 	struct ulnet_ping_ni *ni;    /* the array of info.ni */
-	/* elements behind those of info.ni, which do not count: NIDs of the
-	 * other kind */
+	/* number of NIDs of the other kind, which do not count; they stand
+	 * behind the elements of info.ni */
 	unsigned int left_out;
 	/* bytes of the whole information if it was cut off; 0: it is whole */
 	size_t cut;
 	/* NIDs that other CPTs own are claimed one after the other: */
 	unsigned int claimed; /* how many of info.ni were considered */
-	/* for how many of those the owner keeps the NID for now */
+	/* how many of the considered NIDs their owner keeps for now */
 	unsigned int kept;
 	bool *keeps; /* array: the owner keeps the NID of this index */
 	/* The error of a ping that has failed since this announcement came; 0:

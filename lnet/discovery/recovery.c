@@ -50,7 +50,7 @@ struct recovery {
 	/* ns: the last sign of life; without one, @since */
 	uint64_t heard;
 	uint64_t began; /* ns: when the last ping began */
-	/* ns: when the first ping of those not answered began */
+	/* ns: when the first of the pings that were not answered began */
 	uint64_t silent_since;
 	uint64_t interval;    /* ns: from one ping to the next */
 	unsigned int answers; /* number of answers in a row */
@@ -395,7 +395,8 @@ static void recovery_due(struct timer *t)
 
 	if (r->watching && ni_of_peer(r) &&
 	    received_from(ni_of_peer(r)) != r->received)
-		r->watching = false; /* it is well */
+		/* the peer has sent a message, so it is well */
+		r->watching = false;
 	if (!is_ill(r)) {
 		recovery_free(r);
 		return;
@@ -535,7 +536,8 @@ static bool recovery_pass_on(struct recovery *r)
 	recovery_free(r);
 	r = peer_ni_ill_now(cpt, next ? next : first);
 	if (r) {
-		/* Their pings become rarer, and end, as those of one NI. */
+		/* The pings of both NIs become rarer, and end, as if they were
+		 * pings of one NI. */
 		r->since = was.since;
 		r->heard = was.heard;
 		r->interval = was.interval;

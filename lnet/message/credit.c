@@ -223,7 +223,8 @@ void credit_return(struct msg_out *msg)
 
 	if (unlikely(waits)) {
 		leave_queue(msg);
-	} else if (likely(msg->lpni)) { /* otherwise it goes through 0@lo */
+		/* without @lpni, @msg goes through 0@lo and has no credits */
+	} else if (likely(msg->lpni)) {
 		ni_credit_return(credit_ni(msg));
 		peer_credit_return(msg->lpni);
 	}
@@ -265,8 +266,8 @@ void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 	if (!lpni)
 		return;
 	peer_connected(lpni, ni->bit, !status);
-	/* Moved to a list of their own: messages that users' handlers send
-	 * meanwhile are not affected. */
+	/* These messages get a list of their own, so that messages which users'
+	 * handlers send meanwhile are not affected. */
 	list_init(&waiting);
 	list_for_each_entry_safe (msg, next, &lpni->connecting, link) {
 		if (!out_waits_for(msg, ni, peer))
@@ -282,7 +283,8 @@ void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 			credit_take(msg);
 			continue;
 		}
-		/* Counted as an attempt, so that the event names the path. */
+		/* The failure counts as an attempt, so that the event names the
+		 * path. */
 		msg->nsends++;
 		out_finalize(msg, status, cause);
 	}

@@ -47,7 +47,8 @@ struct msg_retries {
 	enum ulnet_cause cause;
 	/* When the next path was chosen, if it has been: */
 	uint64_t topology; /* cpt.topology at that time */
-	int32_t health;	   /* health of both ends of that path, added up */
+	/* sum of the healths of both ends of that path, at that time */
+	int32_t health;
 };
 
 /* Ends @msg, whatever its state is; or, if it has failed and is sent again,

@@ -58,12 +58,11 @@ struct msg_in {
 	struct router_buf *buf; /* NULL: it has no buffer */
 	/* the peer NI with hdr.dest_nid, a reference; or NULL */
 	struct lnet_peer_ni *dest;
-	/* For unexpected.c. Except for @asks, only out.home reads these fields:
-	 */
+	/* For unexpected.c. Only out.home reads these fields, except @asks: */
 	struct hash_node by_bits; /* in unexpected_queue.waiting_by_bits */
 	/* number of the message, counted on its CPT */
 	uint64_t arrival;
-	/* IN_OFFERED: the query that fetches it; NULL: none */
+	/* IN_OFFERED: the query that fetches the message; NULL: none */
 	struct lnet_query *query;
 	/* IN_OFFERED: a bit for each CPT that is still to be asked */
 	uint32_t asks;

@@ -71,7 +71,7 @@ struct op_args {
 int op_begin(struct lnet_cpt *cpt, const struct op_args *args);
 
 /* Sets *@local and *@hop to the path of the request of the MD @md that the LND
- * of @cpt has. False: there is none. */
+ * of @cpt has. Returns false: there is none. */
 bool op_path(const struct lnet_cpt *cpt, uint64_t md, struct ulnet_nid *local,
 	     struct ulnet_id *hop);
 

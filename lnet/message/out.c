@@ -511,7 +511,7 @@ void out_delay_late(struct msg_out *msg)
 		return;
 	}
 	/* There was no other path when the NI went down (reroute.h), but there
-	 * may be one now. */
+	 * may be one by now. */
 	if (!ni_is_up(msg->ni) && out_can_leave(msg)) {
 		out_withdraw(msg, OUT_NEW);
 		out_send_anew(msg);

@@ -105,7 +105,7 @@ struct msg_out {
 	/* in the queue in which the message waits */
 	struct list link;
 	struct list active; /* in msg_cpt.active_out or .active_in */
-	/* to pass the message to another CPT, and to end it later */
+	/* passes the message to another CPT; later ends the message */
 	struct work work;
 	/* on the loop of @cpt; its function is out_late() or in_late() */
 	struct timer timer;
@@ -121,7 +121,8 @@ struct msg_out {
 
 /* The beginning of a copy of a message's payload (tamper.c). */
 struct msg_copy {
-	/* @msg leaves its path; @sent: it was sent. Ends the copy. */
+	/* @msg leaves its path, and was sent if @sent. This function ends the
+	 * copy. */
 	void (*end)(struct msg_out *msg, bool sent);
 };
 

@@ -311,7 +311,7 @@ static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
 {
 	int rc;
 
-	/* Checked first, because there may be no configuration any more. */
+	/* Checked first, because the CPT may have no configuration any more. */
 	if (unlikely(cpt->closing || ni->cpt[cpt->index].stopped))
 		return STAT_drop_closing;
 	rc = check_addresses(cpt, ni, hdr, from);
@@ -322,8 +322,8 @@ static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	return FOR_ME;
 }
 
-/* All messages are in use: decodes the header to count the message, and drops
- * it. */
+/* Drops a message for which there is no msg_in, because all are in use. Decodes
+ * the header only to count the message. */
 static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 				const void *bytes, size_t hdr_len,
 				const struct ulnet_nid *from, void *rx)

@@ -230,7 +230,7 @@ bool tamper_delay(struct msg_in *msg, uint64_t ns)
 	return true;
 }
 
-/* @msg has its msg->sender already, and is counted as one of the sender's
+/* @msg->sender is set already, and @msg is counted as one of the sender's
  * messages. */
 bool tamper_delay_answer(struct msg_in *msg, uint64_t ns)
 {
@@ -258,8 +258,8 @@ static void delay_arrived(struct msg_in *msg)
 
 	delay_give_share(msg);
 	in_arrived(msg);
-	/* While @msg was delayed it was counted, and throttled messages may
-	 * have had to wait for that. */
+	/* Throttled messages may have had to wait because @msg was counted
+	 * while it was delayed. */
 	throttle_wake_later(cpt);
 }
 

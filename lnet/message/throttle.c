@@ -47,7 +47,8 @@ static void throttle_count(struct msg_in *msg, int n)
 		msg->sender->has.throttled_unread += (uint32_t)n;
 }
 
-/* Logs that the sender has used up its share, but not too often. */
+/* Logs that the sender of @msg has used up its share, unless that was logged a
+ * short time ago. */
 static void throttle_log(const struct msg_in *msg, uint64_t *quiet_until,
 			 const char *what)
 {

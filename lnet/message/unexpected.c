@@ -21,7 +21,7 @@ struct lnet_query {
 	struct lnet_cpt *home; /* the CPT of the buffer */
 	/* the CPT where the query is, or to which it is posted */
 	struct lnet_cpt *at;
-	/* in the .queries of @home, until it has looked there */
+	/* in the list .queries of @home, until the query has looked there */
 	struct list link;
 	struct me_args is;
 	uint32_t todo; /* a bit for each CPT that is still to be visited */
@@ -104,7 +104,8 @@ static void unexpected_count_unread(const struct msg_in *msg, int n)
 	msg_cpt(msg->out.home)->has_all.unexpected_unread += (uint32_t)n;
 }
 
-/* Logs that the sender has used up its share, but not too often. */
+/* Logs that the sender of @msg has used up its share, unless that was logged a
+ * short time ago. */
 static void unexpected_log_full(const struct msg_in *msg, const char *what)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -171,8 +172,8 @@ static uint64_t unexpected_hash(const struct msg_in *msg)
 	return match_hash(msg->out.home, &want);
 }
 
-/* Hashes the queue again if the first entry of the portal has decided its kind
- * since. */
+/* Hashes the queue again if the kind of the portal was decided, by its first
+ * entry, after messages were queued. */
 static void unexpected_rehash(struct lnet_cpt *cpt, unsigned int portal)
 {
 	struct unexpected_queue *h = &msg_cpt(cpt)->unexpected[portal];
@@ -425,7 +426,8 @@ void unexpected_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 void unexpected_offer_late(struct msg_in *msg)
 {
 	if (unexpected_has_share(msg))
-		(void)bounce_counted(msg); /* without memory it stays unread */
+		/* without memory the payload stays unread */
+		(void)bounce_counted(msg);
 }
 
 /* @msg, for which its home has no buffer, begins to ask other CPTs. If the
@@ -573,8 +575,8 @@ static struct msg_in *query_seek_masked(struct lnet_cpt *cpt,
 
 		if (fit == FIT)
 			return msg;
-		/* A message that asks other CPTs may return and fit the next
-		 * buffer, so it is not passed over. */
+		/* A message that is asking other CPTs may return and fit the
+		 * next buffer, so the next buffer must look at it again. */
 		passing = passing && fit == FIT_NOT;
 		if (passing)
 			h->passed = msg->arrival;

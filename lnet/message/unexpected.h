@@ -61,7 +61,7 @@ struct lnet_ni;
 struct unexpected_queue {
 	/* of msg_in.out.link, in order of arrival */
 	struct list waiting;
-	/* the same messages, hashed: of msg_in.by_bits */
+	/* the messages of @waiting, hashed: of msg_in.by_bits */
 	struct hash waiting_by_bits;
 	/* kind of the portal when the messages were hashed */
 	enum portal_kind waiting_kind;

@@ -29,7 +29,7 @@ struct lnet_hdr {
 	struct ulnet_nid src_nid;
 	uint32_t dest_pid;
 	uint32_t src_pid;
-	uint32_t type; /* enum ulnet_msg_type, after it was checked */
+	uint32_t type; /* enum ulnet_msg_type; decoding has checked it */
 	uint32_t payload_length;
 	/* Each is in the headers of the types named: */
 	/* PUT: handle for the ACK; GET: handle for the REPLY; ACK, REPLY:

@@ -99,7 +99,8 @@ struct net_node {
 	const struct lnd_upcalls *upcalls;
 	void *lnd_net; /* node_params.lnd_net */
 	void *fabric;  /* node_params.fabric */
-	/* what NIs of one LND share (lnd_ni.shared), by LND; used by CPT 0 */
+	/* by LND: what the NIs of the LND share (lnd_ni.shared); used by CPT 0
+	 */
 	void *lnd_shared[LND_COUNT_MAX];
 	pthread_mutex_t config_lock; /* taken to read or replace config */
 	struct lnet_config *config;  /* for the control side */

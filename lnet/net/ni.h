@@ -83,9 +83,10 @@ struct lnet_ni {
 	struct fsm fsm; /* of the control side */
 	/* NULL, or what node_set_gone() sets when the NI is freed */
 	bool *gone;
-	bool chosen;		/* added by lnet_ni_reach() */
-	atomic_bool up;		/* there is no hard failure */
-	stat_t downs, ups;	/* how often it changed; any thread adds */
+	bool chosen;	/* added by lnet_ni_reach() */
+	atomic_bool up; /* there is no hard failure */
+	/* how often @up became false, and true; any thread adds */
+	stat_t downs, ups;
 	_Atomic int32_t health; /* 0 to LNET_HEALTH_MAX */
 	/* For discovery/recovery.c: */
 	atomic_bool recovering; /* a CPT sends recovery pings */

@@ -49,8 +49,7 @@ static int take_digits(struct lnet_text *t, unsigned int base, uint64_t *v)
 
 	*v = 0;
 	while ((d = digit_of(lnet_text_peek(t), base)) >= 0) {
-		/* Larger values than 32 bits can hold all become the same one.
-		 */
+		/* Values that do not fit into 32 bits all become 2^32. */
 		*v = MIN(*v * base + (unsigned int)d, UINT64_C(1) << 32);
 		t->p++;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The configuration of a node: its defaults, and what is refused. */
+/* The configuration of a node: fills in defaults, and refuses what makes no
+ * sense. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

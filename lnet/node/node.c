@@ -487,7 +487,8 @@ static int cpt_unlink(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-/* Sets *@arg, unless it is set, to what the CPT still has to wait for. */
+/* If *@arg is NULL, and the CPT still has to wait for something, sets *@arg to
+ * its name. */
 static int node_cpt_waits(struct lnet_cpt *cpt, void *arg)
 {
 	const char **what = arg;

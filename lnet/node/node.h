@@ -69,19 +69,20 @@ static inline struct whole_node *whole_node(const struct lnet *node)
 /* The parameters of a node, of which users can choose only some. */
 struct node_params {
 	struct ulnet_conf conf;
-	/* conf.cpts loops, borrowed; NULL: the node makes its own */
+	/* array of conf.cpts loops, borrowed; NULL: the node makes its own */
 	struct loop *const *loops;
 	/* An array that ends with NULL, borrowed until the node is freed. It
 	 * must have lolnd. */
 	const struct lnd *const *lnds;
-	/* serves all nets except lo; NULL: .lnds has one for each net */
+	/* an LND that serves all nets except lo; NULL: .lnds has an LND for
+	 * each net */
 	const struct lnd *lnd;
 	void *lnd_net; /* becomes lnd_ni.net */
 	/* Becomes lnd_ni.fabric. If it is not NULL, o2iblnd serves nets of type
 	 * o2ib, even if .lnd is set. */
 	void *fabric;
 	const struct lnet_observer *observer;
-	/* as for numa_read(); NULL: as on a machine with one NUMA node */
+	/* directory as for numa_read(); NULL: the machine has one NUMA node */
 	const char *numa_dir;
 	/* With borrowed loops: does what is due next, unless that is due only
 	 * after @until (ns). Returns false if nothing was due: then the time is
@@ -112,10 +113,11 @@ void node_crash(struct lnet *node);
 void layers_close(struct lnet *node);
 void layers_mute(struct lnet *node);
 
-/* Calls node_params.drive, which makes turns of this node or of others. */
+/* Calls node_params.drive, which makes turns of this node or of other nodes. */
 bool node_drive(struct lnet *node, uint64_t until);
 
-/* No timer of a user may be armed on @loop when @fn frees it. */
+/* Aborts if a timer of a user is armed on @loop, which the function with the
+ * name @fn is about to free. */
 void timers_check(const struct loop *loop, const char *fn);
 
 /* ---- threads: the rest is in ulnet/thread.h ---- */

@@ -161,7 +161,7 @@ static struct route_table *edit_table(struct route_edit *e)
 	qsort_r(e->sorted, e->n, sizeof(*e->sorted), edit_cmp, e);
 	for (unsigned int at = 0; at < e->n;)
 		at = edit_one(e, at);
-	/* From here on, the routes that are added are the first ones. */
+	/* From here on e->made begins with the routes that are added. */
 	for (unsigned int i = 0; i < e->n; i++)
 		if (e->made[i])
 			e->made[n++] = e->made[i];

@@ -137,8 +137,8 @@ void lnet_thread_join(struct ulnet_thread *thread)
 	MISUSE_IF(lnet_thread_is_self(thread),
 		  "lnet_thread_join(): the thread \"%s\" joins itself",
 		  thread_name(thread, name));
-	/* In a child of fork() there is no such thread, and the node may have
-	 * been closed. */
+	/* A child of fork() does not have the thread, and the node may have
+	 * been closed there. */
 	if (thread->pid == getpid()) {
 		if (!thread->in_lockstep) {
 			pthread_join(thread->real, NULL);

@@ -34,7 +34,7 @@
 struct lnet_cpt;
 
 #define HEALTH_RELAPSE (10 * NSEC_PER_SEC)
-/* after so many an answer gives a 32nd, and it does not become less */
+/* the most relapses that count: an answer then gives a 32nd */
 #define HEALTH_RELAPSES 5
 
 /* Functions of a higher room (folder), which learns of changes by them. They

@@ -735,7 +735,8 @@ static struct way choose_way_from(const struct seek *s, struct path *path)
 
 	if (way.route || !path->from || s->src)
 		return way;
-	/* The next choice adds these routes to the trace again. */
+	/* The trace loses these routes, since the next choice adds them again.
+	 */
 	if (s->trace)
 		s->trace->n = seen;
 	path->from = NULL;

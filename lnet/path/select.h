@@ -66,8 +66,8 @@ enum path_case {
 #define PATH_PORTAL0 2u
 /* request->numa_node is set */
 #define PATH_NEAR 4u
-/* a message of another node: as PATH_PORTAL0, and it must not go back to
- * request->hop */
+/* a message of another node: as PATH_PORTAL0; and the message must not go back
+ * to request->hop */
 #define PATH_FORWARD 8u
 /* to a process that only calls: it has connections only to those gateways that
  * it has used itself */

@@ -26,7 +26,9 @@ const struct ni_verdict *verdict_of_ni(const struct lnet_cpt *cpt,
 /* Pointers to the preferred local NIs, then to the preferred routes. */
 struct peer_preferred {
 	unsigned int nnis, n;
-	bool neighbours; /* no policy has preferred these NIs */
+	/* no policy prefers these NIs: they are in the IP network of the peer
+	 * NI */
+	bool neighbours;
 	const void *what[];
 };
 

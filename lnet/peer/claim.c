@@ -186,8 +186,9 @@ static bool can_move(const struct lnet_cpt *cpt, const struct lnet_peer *peer)
 	return true;
 }
 
-/* Is @lpni unused, a remainder of a peer that once named its NID? If nothing
- * was ever sent to it or received from it, it need not be asked. */
+/* Is @lpni a remainder of a peer that once named its NID, and to which nothing
+ * was ever sent, and from which nothing was received? Then it need not be
+ * asked. */
 static bool is_unused(const struct lnet_peer_ni *lpni)
 {
 	struct ulnet_counts sent = { 0 }, received = { 0 };
@@ -433,7 +434,7 @@ static int call_find(struct claim_call *call)
 	return 0;
 }
 
-/* Makes a NID of the peer's own CPT one of the peer's. */
+/* Makes c->nid, which the peer's own CPT owns, one of the peer's NIDs. */
 static int claim_call_add(void *arg)
 {
 	struct claim_call *call = arg;

@@ -26,12 +26,13 @@
 
 /* A NID that is claimed. */
 struct claim_nid {
-	/* the NI that has said whose it is; LNET_NID_ANY: the NID itself has */
+	/* the NI that has said to which peer the NID belongs; LNET_NID_ANY: the
+	 * NID itself has */
 	struct ulnet_nid by;
 	/* the alias on the CPT that claims; NULL: not made yet */
 	struct lnet_peer_ni *alias;
 	bool given;
-	/* If @given: what the old owner knew of it. */
+	/* If @given: what the old owner knew of the NID. */
 	struct ulnet_nid preferred;
 	int32_t health;
 	bool down, used;

@@ -19,7 +19,7 @@ struct peer_call {
 	unsigned int n;
 	bool multi_rail, was_multi_rail;
 	bool made; /* the peer was not configured before this call */
-	/* for each of @nids: this call has added it to the peer */
+	/* array: this call has added @nids[i] to the peer */
 	bool *added;
 };
 
@@ -131,8 +131,8 @@ static int configured_add_nid(struct peer_call *c)
 	return rc;
 }
 
-/* Makes a peer of the primary NID, on the CPT that owns it, and where it stays
- * from then on. */
+/* Makes a peer of the primary NID on the CPT that owns the NID; the peer stays
+ * there. */
 static int configured_begin(struct peer_call *c)
 {
 	struct lnet *node = c->cpt->node;
@@ -220,7 +220,7 @@ static int del_nids(void *arg)
 		struct lnet_peer_ni *lpni =
 			peer_member(c->cpt, peer, &c->nids[i]);
 
-		if (lpni) /* else the list has it twice */
+		if (lpni) /* @lpni is NULL if the list has the NID twice */
 			rc = nid_split(c->cpt, lpni);
 	}
 	return rc;

@@ -280,7 +280,8 @@ void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 		return;
 	lpni->peer->primary = directory_primary(&cpt->node->directory, nid);
 	peer_place(cpt, lpni);
-	/* The CPT that owned it has forgotten it. */
+	/* @lpni was an alias, and is here now because the CPT that owned it has
+	 * forgotten it. */
 	if (lpni->place.state == PEER_HERE)
 		provenance_abandon(cpt, lpni, NULL);
 }

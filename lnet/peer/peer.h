@@ -52,7 +52,7 @@ struct lnet_peer {
 	/* number of NIs in use, 1 if configured, and 1 for each peer_hold() */
 	uint32_t refs;
 	struct fsm fsm;
-	bool configured; /* by an administrator */
+	bool configured; /* an administrator has configured the peer */
 	/* each side knows the other as one peer, whichever NIs a message takes
 	 */
 	bool multi_rail;
@@ -61,12 +61,13 @@ struct lnet_peer {
 	 * wait for it any more */
 	bool settled;
 	/* an announcement of the peer was carried out; the next four fields are
-	 * about it */
+	 * about the last one */
 	bool merged;
-	uint32_t merged_in; /* era in which that was done (disc_cpt.era) */
-	bool no_discovery;  /* the peer does not take part in discovery */
-	uint32_t sequence;  /* sequence number of the announcement */
-	uint32_t pid;	    /* process that has made the announcement */
+	/* the era in which it was carried out (disc_cpt.era) */
+	uint32_t merged_in;
+	bool no_discovery; /* the peer does not take part in discovery */
+	uint32_t sequence; /* its sequence number */
+	uint32_t pid;	   /* pid of the process that has made it */
 	/* version of this node's ping information (disc_cpt.version) that the
 	 * peer has acknowledged; 0: none */
 	uint32_t acked_version;
@@ -76,18 +77,21 @@ struct lnet_peer {
 	/* ns: until this time the peer may owe this node an answer, which may
 	 * come from any of its NIs */
 	uint64_t asked_until;
-	/* the peer that had its only NI does not name that NI any more: it is
-	 * not kept (provenance_abandon()) */
+	/* it has one NI, and the peer that had this NI before does not name it
+	 * any more: it is not kept (provenance_abandon()) */
 	bool abandoned;
-	/* if @abandoned: how many messages had come from it before */
+	/* if @abandoned: number of messages that had come from the NI when it
+	 * was abandoned */
 	uint64_t heard;
 	uint32_t nnis;
 	/* number of claims of other CPTs' NIDs that are under way (claim.h) */
 	uint32_t claims;
 	struct ulnet_nid primary;
 	struct list nets; /* of lnet_peer_net.link, in order of creation */
-	struct list *rest; /* peer_cpt.idle, or .abandoned */
-	struct list idle;  /* in *rest while refs is 0 */
+	/* where the peer stands while it is idle: peer_cpt.idle or .abandoned
+	 */
+	struct list *rest;
+	struct list idle; /* in *rest while refs is 0 */
 };
 
 struct lnet_peer_net {
@@ -100,27 +104,30 @@ struct lnet_peer_net {
 };
 
 /*
- * How much a peer NI uses of each resource that the peer NIs of a CPT share.
- * Shares are for each peer NI, not for each peer: a peer may announce other
- * NIDs with each message, but a NID that has connections cannot be made up
+ * What a peer NI uses of each resource that the peer NIs of a CPT share. Shares
+ * are for each peer NI, not for each peer: a peer may announce other NIDs with
+ * each message, but a NID that has connections cannot be made up
  * (base/share.h). Messages beyond a share block only the connections of their
  * peer NI, not those of the peer's other NIs.
  */
 struct lnet_quota {
-	/* messages received from it that are not over */
+	/* number of its messages that were received and are not over */
 	uint32_t msgs;
 	/* how many of @msgs are throttled (throttle.h) */
 	uint32_t throttled;
 	/* how many of @throttled have no bounce buffer */
 	uint32_t throttled_unread;
-	uint32_t unexpected;	   /* bounce buffers in use (unexpected.h) */
+	/* number of its bounce buffers in use (unexpected.h) */
+	uint32_t unexpected;
 	uint64_t unexpected_bytes; /* bytes in those bounce buffers */
-	/* messages that are queued without a bounce buffer */
+	/* number of its messages that are queued without a bounce buffer */
 	uint32_t unexpected_unread;
 	/* ns: when a throttled message last proceeded; or, if none has, when
 	 * the first one was throttled */
 	uint64_t stuck_since;
-	uint64_t passed_over; /* number of a round, for throttle.c */
+	/* for throttle.c: number of the last round in which a message of it was
+	 * passed over */
+	uint64_t passed_over;
 	/* bytes of copies of payloads sent to it (tamper.h) */
 	uint64_t copied_bytes;
 	/* forward.h: buffers with messages from it; messages from it that wait
@@ -154,8 +161,8 @@ extern const struct fsm_state peer_places[PEER_PLACES];
 /* Some causes of failed sends are also counted for each peer NI. PEER_FAILED()
  * is the index of the counter of a cause; causes with an index from
  * PEER_FAILURES on are not counted. */
-#define PEER_FAILURES (PEER_FAILED(LNET_CAUSE_NETWORK_TIMEOUT) + 1)
-#define PEER_FAILED(cause) ((unsigned int)(cause) - LNET_CAUSE_REMOTE_ERROR)
+#define PEER_FAILURES	   (PEER_FAILED(LNET_CAUSE_NETWORK_TIMEOUT) + 1)
+#define PEER_FAILED(cause) ((unsigned int)(cause)-LNET_CAUSE_REMOTE_ERROR)
 
 /* Recovery pings (recovery.c). */
 struct peer_recovery {
@@ -179,7 +186,8 @@ struct lnet_peer_ni {
 	uint32_t claims_denied;
 	/* for reconcile.c, ns: until this time it is not asked about claims */
 	uint64_t claims_after;
-	/* for discovery.c: it will be asked at that time */
+	/* for discovery.c: it will be asked when the time @claims_after has
+	 * come */
 	bool claim_delayed;
 	struct list unverified; /* in peer_cpt.unverified */
 	/* of an alias: claims under way (claim.h) through which this CPT may
@@ -219,10 +227,12 @@ struct lnet_peer_ni {
 	uint32_t refs;
 	struct lnet_quota has;
 	int32_t counted; /* scratch space of node_check() */
-	/* 0: not set yet, since there is no local net to it */
+	/* number of credits; 0: not set yet, since there is no local net to it
+	 */
 	int32_t credits_max;
 	int32_t credits, credits_min;
-	/* for route.c: the magnitude of its queue that routes have */
+	/* for route.c: the magnitude of its queue, as it was last written to
+	 * routes */
 	uint8_t queue_told;
 	/* Of msg_out.link: messages that wait for a credit. Those in @first get
 	 * theirs before those in @queue: answers, because the peer may not read
@@ -250,7 +260,8 @@ struct peer_cpt {
 	struct list abandoned;
 	/* number of all peers that are .abandoned, idle or not */
 	uint32_t nabandoned;
-	/* for provenance.c: looks at them again; after @forget_pause, ns */
+	/* for provenance.c: looks at abandoned peers again after @forget_pause,
+	 * ns */
 	struct timer forget;
 	uint64_t forget_pause;
 	struct pool peer_pool, net_pool, ni_pool;
@@ -302,9 +313,8 @@ static inline struct lnet_peer_ni *peer_next_ni(const struct lnet_peer *peer,
 }
 
 /* Walks through the NIs of @peer. No NI may leave @peer meanwhile. */
-#define peer_for_each_ni(p, peer)                 \
-	for ((p) = peer_next_ni(peer, NULL); (p); \
-	     (p) = peer_next_ni(peer, p))
+#define peer_for_each_ni(p, peer) \
+	for ((p) = peer_next_ni(peer, NULL); (p); (p) = peer_next_ni(peer, p))
 
 /* Takes a reference: until peer_drop(), @peer is neither forgotten nor freed.
  */

@@ -92,7 +92,7 @@ static uint64_t heard_from(const struct lnet_peer *peer)
 	return counts_total(&received);
 }
 
-/* Is a peer that was abandoned to be kept after all? */
+/* Must a peer that was abandoned be kept after all? */
 static bool is_known_now(const struct lnet_peer *peer)
 {
 	return peer->nnis != 1 || peer->configured ||
@@ -112,7 +112,8 @@ static void tell_claimant(struct lnet_cpt *cpt, const struct ulnet_nid *by)
 		claimant->peer->merged = false;
 }
 
-/* How many are forgotten in one call, more than one announcement can name. */
+/* Most abandoned peers that are forgotten in one call: more than one
+ * announcement can name. */
 #define FORGET_ABANDONED 256
 
 static void peer_rests(struct lnet_peer *peer, struct list *list)
@@ -190,7 +191,8 @@ void provenance_abandon(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 
 	if (peer->configured || peer->abandoned || lpni->used)
 		return;
-	/* Only another peer than @by may still be right in naming @lpni. */
+	/* The last NI that has named @lpni may still be right, unless it is of
+	 * the peer @by. */
 	claimant = peer_find(cpt, &lpni->claimed_by);
 	if (claimant && claimant->peer == by)
 		lpni->claimed_by = LNET_NID_ANY;

@@ -82,7 +82,8 @@ bool policies_gateway(const struct policy_table *t, const struct ulnet_nid *dst,
 /* Finds the slot with @id. NULL: there is none, or no table. */
 const struct policy_slot *policy_table_find(const struct policy_table *t,
 					    uint32_t id);
-/* Finds the slot whose policy has the patterns of @like. NULL: as above. */
+/* Finds the slot whose policy has the patterns of @like. NULL: there is none,
+ * or no table. */
 const struct policy_slot *policy_table_like(const struct policy_table *t,
 					    const struct policy *like);
 

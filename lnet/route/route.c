@@ -99,7 +99,8 @@ enum route_told route_read(const struct ulnet_ping_info *info,
 
 /* ---- the routes by one gateway ---- */
 
-/* Called for a route, with the argument of routes_of(). True: for no more. */
+/* Called for a route, with the argument of routes_of(). Returns true: for no
+ * more. */
 typedef bool route_fn(struct lnet_route *r, void *arg);
 
 static bool routes_by_nid(const struct route_table *t,

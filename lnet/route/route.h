@@ -57,8 +57,9 @@ struct lnet_route {
 	/* magnitude of the queue of messages for the gateway: see
 	 * routes_queue() */
 	_Atomic uint8_t queue;
-	/* Of the control side, in route_table_next(): the route is not in the
-	 * new table; which of the added routes it is. */
+	/* For the control side, in route_table_next(): @gone: the route is not
+	 * in the new table; @order: the index of the route among those that are
+	 * added. */
 	bool gone;
 	unsigned int order;
 	/* By CPT: number of its last choice that took the route (path/path.c).
@@ -126,7 +127,7 @@ bool routes_go_by(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
  */
 struct route_table {
 	unsigned int n;
-	/* The routes that the table before did not have; valid only until the
+	/* The routes that the previous table did not have; valid only until the
 	 * CPTs have taken this one. */
 	struct lnet_route *const *added;
 	unsigned int nadded;

@@ -35,7 +35,7 @@ static bool net_is_ip(uint32_t net)
 	}
 }
 
-/* Fills @a from @i. False: @i has no address that a NID can have. */
+/* Fills @a from @i. Returns false: @i has no address that a NID can have. */
 static bool address_of(const struct ifaddrs *i, struct ip2nets_address *a)
 {
 	const struct sockaddr_in *v4 = (const void *)i->ifa_addr;
@@ -289,7 +289,7 @@ static int networks_parse_all(struct networks *w)
 	}
 }
 
-/* Sets *@confs_p, to be freed, with the names in the same block. */
+/* Sets *@confs_p to the NIs and their names: one block, to be freed. */
 static int networks_give(const struct networks *w,
 			 struct ulnet_ni_conf **confs_p)
 {

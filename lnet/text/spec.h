@@ -13,10 +13,10 @@ int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 	       int rc, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* @s without the blanks and ends of lines at its beginning. */
+/* Returns @s without the blanks and ends of lines at its beginning. */
 const char *spec_blanks(const char *s);
-/* A copy of @text, to be freed, of the same length, in which lines that end
- * with a backslash are joined, as modprobe joins them. NULL: no memory. */
+/* Returns a copy of @text, to be freed, of the same length, in which lines that
+ * end with a backslash are joined, as modprobe joins them. NULL: no memory. */
 char *spec_join(const char *text);
 /* Returns the end of the comment at @s, which is that of the line, or the next
  * ';'. */

@@ -23,8 +23,8 @@ void request_fail(struct request *r, int error)
 		r->error = error;
 }
 
-/* Writes the key of the next argument. False: there has been an error, and
- * nothing more is written. */
+/* Writes the key of the next argument. Returns false: there has been an error,
+ * and nothing more is written. */
 static bool key_begin(struct request *r, const char *key)
 {
 	if (r->error)

@@ -100,7 +100,8 @@ static void top_add(struct top_sample *s, struct lines *to,
 	all[to->n++] = *line;
 }
 
-/* Takes the next word of *@text. False: there is none, or it is too long. */
+/* Takes the next word of *@text. Returns false: there is none, or it is too
+ * long. */
 static bool top_read_word(const char **text, char *word, size_t size)
 {
 	const char *from = *text + strspn(*text, " ");

@@ -42,7 +42,8 @@ extern const char *const node_states[NODE_STATES];
 
 struct state_node {
 	struct ulnet_nid nid;
-	enum node_state state; /* the same in all groups that have the node */
+	/* state of the node, the same in all groups that have the node */
+	enum node_state state;
 };
 
 struct state_group {
@@ -165,7 +166,7 @@ struct lst_command {
 	 */
 	int (*run)(struct lst_console *c, const struct lst_words *w);
 	bool makes;   /* it makes the session, so there need not be one */
-	bool asks;    /* it asks other nodes, and so needs one of its own */
+	bool asks;    /* it asks other nodes, and so needs a node of its own */
 	bool answers; /* it prints JSON by itself if --json is given */
 };
 

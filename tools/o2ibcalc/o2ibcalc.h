@@ -36,7 +36,8 @@ struct input {
 	const char *name;
 	size_t offset; /* offset in struct ulnet_o2ib_conf */
 	unsigned int min, max;
-	/* the name that lnetctl uses, if it is another one; NULL: it is not */
+	/* the name that lnetctl uses, if it is another one; NULL: the same name
+	 */
 	const char *alias;
 	const struct word *words; /* words that stand for numbers; NULL: none */
 	/* for errors: what a value may be instead of a number */

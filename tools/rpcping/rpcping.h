@@ -91,7 +91,8 @@ struct load_conf {
 	uint64_t size; /* bytes of payload in each body */
 	/* us that the service is to wait before it replies */
 	uint64_t delay;
-	uint32_t progress; /* how many reports of progress it makes meanwhile */
+	/* number of reports of progress that the service makes meanwhile */
+	uint32_t progress;
 	/* bytes of bulk data; 0: none; the probe says which way they go */
 	uint64_t bulk;
 	/* number of segments that the bulk is cut into; 0: as few as possible

@@ -129,7 +129,7 @@ struct simqp_stats {
 struct env_sim;
 
 /* Makes a fabric. @conf NULL: the defaults. The random seed is taken from
- * @world. 0 or -errno. */
+ * @world. Returns 0 or -errno. */
 int simqp_fabric_new(struct env_sim *world, const struct simqp_conf *conf,
 		     struct simqp_fabric **fabric_p) must_check;
 /* Frees a fabric, in which no port may be open. */
