@@ -78,9 +78,9 @@ struct lnet_observer {
 	/* A PUT or GET that @ni has received as @rx has found its MD. */
 	void (*accepted)(void *arg, struct lnet *node, struct lnd_ni *ni,
 			 void *rx);
-	/* forward: a message for another node, which @ni has received as @rx,
-	 * is forwarded as @msg, which takes over its mark. forwarded: @msg,
-	 * which was forwarded, has ended. */
+	/* forward: @ni has received, as @rx, a message for another node, which
+	 * is forwarded as @msg; @msg takes over the mark of the message.
+	 * forwarded: @msg, which was forwarded, has ended. */
 	void (*forward)(void *arg, struct lnet *node, struct lnd_ni *ni,
 			void *rx, struct lnd_msg *msg);
 	void (*forwarded)(void *arg, struct lnet *node, struct lnd_msg *msg);

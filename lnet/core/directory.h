@@ -151,9 +151,9 @@ static inline bool directory_same(struct directory *d,
 
 /*
  * Sets the @n entries @to, which must be for different NIDs. An entry that says
- * what holds without an entry is removed instead. Both may need memory. Returns
- * 0, or -ENOMEM: nothing has changed. Readers may see some of the new entries
- * before others, but each entry as a whole. Any thread.
+ * only what holds without an entry is removed instead. Adding and removing may
+ * need memory. Returns 0, or -ENOMEM: nothing has changed. Readers may see some
+ * of the new entries before others, but each entry as a whole. Any thread.
  */
 int directory_change(struct directory *d, const struct directory_entry *to,
 		     unsigned int n) must_check;

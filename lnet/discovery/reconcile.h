@@ -91,9 +91,9 @@ enum announcement_order announcement_order(const struct announcement *was,
 int reconcile(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	      const struct announcement *ann, size_t *ask_p) must_check;
 
-/* Of @ann, which will be carried out later, carries out at once what costs
- * messages: NIs of @peer that are down, or gone, count as down. A session that
- * waits, perhaps for an answer of such an NI, must not keep that back. Does
+/* @ann will be carried out later. Carries out at once the part of it that saves
+ * messages: NIs of @peer that are down, or gone, count as down. That must not
+ * wait for a session, which may be waiting for an answer of such an NI. Does
  * nothing unless a verified NI of @peer has pushed @ann. */
 void reconcile_losses(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		      struct announcement *ann);

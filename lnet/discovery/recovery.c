@@ -20,9 +20,9 @@
 #define ANSWERED (20 * NSEC_PER_MSEC)
 /* ns: the timeout of a ping, and the interval up to which intervals double. */
 #define ANSWER_WITHIN NSEC_PER_SEC
-/* So many answers follow each other that quickly, which is enough for full
- * health by the default of health_gain; all others follow after ANSWER_WITHIN.
- */
+/* Number of answers in a row after which the next ping follows quickly, after
+ * ANSWERED: enough for full health with the default health_gain. After further
+ * answers it follows after ANSWER_WITHIN. */
 #define QUICK_ANSWERS 16
 /* ns of silence after which a gateway through which this node sends is pinged.
  */
@@ -55,8 +55,9 @@ struct recovery {
 	uint64_t interval;    /* ns: from one ping to the next */
 	unsigned int answers; /* number of answers in a row */
 	bool failed;	      /* a ping was not answered soon */
-	/* The peer NI, of a gateway, is not ill: it is pinged once, unless its
-	 * peer has sent more than this number of messages by then. */
+	/* The peer NI is a gateway's, and not ill. It is pinged once, unless
+	 * its peer has sent messages by then: more than @received, the number
+	 * of them when the watching began. */
 	bool watching;
 	uint64_t received;
 	struct ask ask;
@@ -298,8 +299,8 @@ static bool can_tell(const struct lnet_cpt *cpt,
 	       !config_is_mine(cpt->config, &lpni->nid);
 }
 
-/* Counts the peer NIs of @cpt whose answer would show that @ni works, but only
- * up to number @n (from 0), and sets *@nid to the NID of that one. */
+/* Counts the peer NIs of @cpt whose answer would show that @ni works. Stops at
+ * number @n, counted from 0, and sets *@nid to its NID. */
 static unsigned int count_peers(const struct lnet_cpt *cpt,
 				const struct lnet_ni *ni, unsigned int n,
 				struct ulnet_nid *nid)
@@ -548,8 +549,8 @@ static bool recovery_pass_on(struct recovery *r)
 
 /* ---- gateways ---- */
 
-/* In @ns the gateway of @lpni is pinged, unless something has come from it by
- * then. Without memory the next message tries again. */
+/* Lets the gateway of @lpni be pinged in @ns, unless something has come from it
+ * by then. Without memory nothing is done: the next message tries again. */
 static void gateway_watch(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			  uint64_t ns)
 {

@@ -353,9 +353,10 @@ static uint32_t nis_to_ask(const struct lnet_peer *peer)
 	return peer->nnis - unverified + MIN(unverified, UNCONFIRMED_MAX);
 }
 
-/* Returns the NI to be asked next. If it may be any NI, those that were silent
- * come last. If there are more unverified ones than are asked, they come after
- * the others, and it is the turn of other ones after each pause. */
+/* Returns the NI to be asked next. If any NI may be asked, NIs that were silent
+ * come last. If there are more unverified NIs than are asked between two
+ * pauses, they come after the others, and after each pause other ones of them
+ * are asked. */
 static const struct lnet_peer_ni *ni_to_ask(const struct discovery *d)
 {
 	uint32_t unverified = count_unverified(d->peer);

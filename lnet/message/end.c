@@ -137,9 +137,10 @@ static uint64_t lnd_paused_until(const struct msg_out *msg)
 }
 
 /* The present attempt of @msg has failed, and another one would take the same
- * path, the only one. Is another attempt of use? It is not while the LND
- * pauses, since it does not connect then. After the pause it is of use if there
- * was no way to the peer, but not if the peer has refused. */
+ * path, the only one: would it be of use? If the LND pauses, the next attempt
+ * must begin after the pause, since the LND does not connect before; and it is
+ * of use only if there was no way to the peer, which may change soon, and not
+ * if the peer has refused. */
 static bool same_may_help(const struct msg_out *msg,
 			  const struct resend_plan *plan, int status,
 			  enum ulnet_cause cause)

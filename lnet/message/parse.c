@@ -142,7 +142,8 @@ static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	}
 	rc = check_source(cpt, &hdr->src_nid, direct);
 	/* The way of a message that is forwarded is checked only on a net whose
-	 * peers prove who they are: passed on, it would look proven. */
+	 * peers prove who they are: passed on without a check, the message
+	 * would look as if its source were proven. */
 	if (unlikely(!direct && rc == FOR_ME &&
 		     (whose == FOR_ME || ni->lnd.proven)))
 		rc = check_way(cpt, ni, &hdr->src_nid, from);

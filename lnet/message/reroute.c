@@ -159,9 +159,9 @@ void reroute_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 /* ---- silent peers ---- */
 
 /* Ends the attempt of @msg before its deadline if @msg has another path, or if
- * it is for another node: a router keeps no messages for dead peers. If there
- * is no memory for another attempt, @msg ends after the walk. It ends as well
- * if it would repeat an attempt over its only path. */
+ * it is for another node: a router keeps no messages for dead peers. @msg
+ * itself ends, after the walk, if there is no memory for another attempt, or if
+ * it would repeat an attempt over its only path. */
 static void reroute_give_up(struct msg_out *msg, struct list *out)
 {
 	(void)out;

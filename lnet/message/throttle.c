@@ -210,8 +210,9 @@ static struct msg_in *throttle_next(struct lnet_cpt *cpt)
 }
 
 /* Considers each throttled message once, and handles those for which there is
- * room. If messages that end meanwhile make room for further ones, it is run
- * again. No message overtakes another one of the same sender. */
+ * room. If messages that end meanwhile make room for further ones, this
+ * function is run again. No message overtakes another one of the same sender.
+ */
 static void throttle_wake(struct work *w)
 {
 	struct msg_cpt *mc = container_of(w, struct msg_cpt, unthrottle);

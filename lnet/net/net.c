@@ -38,9 +38,9 @@ static void config_find_nets(struct lnet_config *c)
 	}
 }
 
-/* The index at which an NI of @segment is inserted: after the last NI of the
- * same segment; if there is none, after the last one of the same net; or else
- * at the end. */
+/* Returns the index at which an NI of @segment is inserted: after the last NI
+ * of the same segment; if there is none, after the last NI of the same net; or
+ * else at the end. */
 static unsigned int index_for(const struct lnet_config *c, uint32_t segment)
 {
 	const struct lnet_net *after = config_net(c, segment);

@@ -89,7 +89,7 @@ void lnet_guard_end(struct lnet *node, unsigned int cpt, const char *fmt, ...)
 /* ---- work ---- */
 
 /* Does not use the work after the user's function was called, since that may
- * free it. The same is true of the timer below. */
+ * free it. Nor does timer_run() use the timer then. */
 static void work_run(struct work *w)
 {
 	struct ulnet_work *work = container_of(w, struct ulnet_work, opaque);

@@ -115,8 +115,8 @@ static int edit_add(struct route_edit *e, unsigned int i, bool *has)
 	return *has ? 0 : -ENOMEM;
 }
 
-/* Carries out the changes of one route, from the one at @at of e->sorted.
- * Returns where those of the next one begin. */
+/* Carries out the changes of one route, which begin at index @at of e->sorted.
+ * Returns the index at which those of the next route begin. */
 static unsigned int edit_one(struct route_edit *e, unsigned int at)
 {
 	unsigned int first = e->sorted[at], added = e->n;

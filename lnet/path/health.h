@@ -82,8 +82,9 @@ void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 void health_lose_unanswered(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 			    bool routed);
 
-/* An illness of @lpni begins, or is over. @pings_passed: pings were sent, and
- * all of them were answered soon. Thread: the CPT that owns @lpni. */
+/* health_ill(): an illness of @lpni begins. health_well(): it is over;
+ * @pings_passed: pings were sent, and all of them were answered soon. Thread:
+ * the CPT that owns @lpni. */
 void health_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 void health_well(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		 bool pings_passed);

@@ -38,9 +38,10 @@ int path_take(struct lnet_cpt *cpt, const struct path_request *request,
 int path_get(struct lnet_cpt *cpt, const struct path_request *request,
 	     struct path *path);
 
-/* Returns the peer NI with @dst if the last message to it found that only one
- * path leads there; this peer NI, and the local NI, its .only, are then
- * referenced. Otherwise returns NULL, and the caller must use path_get(). */
+/* If the last message to @dst found that only one path leads there: takes
+ * references to the peer NI with @dst and to the local NI, its .only, and
+ * returns the peer NI. Otherwise returns NULL, and the caller must use
+ * path_get(). */
 static inline struct lnet_peer_ni *path_get_only(struct lnet_cpt *cpt,
 						 const struct ulnet_nid *src,
 						 const struct ulnet_nid *dst)

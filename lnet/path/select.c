@@ -408,8 +408,8 @@ static out_of_line void rank_peer_ni_by_policy(const struct seek *s,
 }
 
 /* Returns the best peer NI of @theirs for messages from @ni. @named, a
- * constant: s->ignored does not have NAMED, so that the peer NI that the sender
- * named is best while no other one is healthier. */
+ * constant, says that s->ignored lacks NAMED: the peer NI that the sender named
+ * is then the best while no other one is healthier. */
 static in_line struct lnet_peer_ni *best_peer_ni(
 	const struct seek *s, const struct lnet_peer_net *theirs,
 	const struct lnet_ni *ni, bool named)
@@ -601,8 +601,9 @@ static enum ulnet_path_why refuses_route(const struct seek *s,
 	return LNET_PATH_CHOSEN;
 }
 
-/* Did the message that is being answered come through this gateway? To a
- * process that only calls: or did its last message? */
+/* Did the message that is being answered come through this gateway? For a
+ * message to a process that only calls: or did the last message of that
+ * process? */
 static bool came_by(const struct seek *s, const struct lnet_route *r)
 {
 	const struct ulnet_nid *hop = s->request->hop;

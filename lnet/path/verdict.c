@@ -44,10 +44,10 @@ static unsigned int find_nis(const struct lnet_cpt *cpt,
 	return n;
 }
 
-/* Finds the NIs in the IP network of @nid. Where each rail is such a network,
- * what goes from one to the other is lost when either fails, since its answers
- * go the other way. If there is none, finds the NIs that may reach @nid: a
- * loopback address does not. */
+/* Finds the NIs in the IP network of @nid. Where each rail is an IP network, a
+ * message from one rail to another is lost when either of them fails, since its
+ * answer goes the other way. If there is no such NI, finds the NIs that may
+ * reach @nid: those whose NID is no loopback address. */
 static unsigned int find_neighbours(const struct lnet_config *c,
 				    const struct ulnet_nid *nid,
 				    const void **what)

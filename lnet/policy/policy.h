@@ -87,11 +87,11 @@ const struct policy_slot *policy_table_find(const struct policy_table *t,
 const struct policy_slot *policy_table_like(const struct policy_table *t,
 					    const struct policy *like);
 
-/* Return a new table, to be freed with free(): with @policy as @id
+/* Return a new table, to be freed with free(); NULL: there is no memory.
+ * policy_table_with(): @old (NULL: an empty table) with @policy as @id
  * (LNET_POLICY_LAST: behind all others), where policies that would have the
- * same id have the next one; or with @policy in place of the policy of @slot;
- * or without @slot. @old may be NULL only in the first. NULL: there is no
- * memory. */
+ * same id get the next one. policy_table_replace(): with @policy in place of
+ * the policy of @slot. policy_table_without(): without @slot. */
 struct policy_table *policy_table_with(const struct policy_table *old,
 				       uint32_t id, struct policy *policy);
 struct policy_table *policy_table_replace(const struct policy_table *old,

@@ -96,17 +96,18 @@ enum route_told route_read(const struct ulnet_ping_info *info,
 			   const struct ulnet_nid *gateway, uint32_t net,
 			   bool *multi_hop);
 
-/* Update all routes whose gateway is a certain peer: from the ping info of the
- * peer; from the health of its NIs. Thread: the CPT that owns it. */
+/* Update all routes whose gateway is a certain peer: routes_told() by the ping
+ * info of the peer, routes_health() by the health of its NIs. Thread: the CPT
+ * that owns the peer. */
 void routes_told(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		 const struct ulnet_ping_info *info);
 void routes_health(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni);
 /*
  * The number of messages that wait for credits of @lpni has changed: sets the
  * queue of all routes whose gateway is its peer, to the shortest queue of all
- * NIs of that peer. Since that means to write to all these routes, a route only
- * has the magnitude of the length (0; 1; 2 for 2 and 3; 3 for 4 to 7, and so
- * on), and small changes have no effect. Thread: the CPT that owns @lpni.
+ * NIs of that peer. Writing to all these routes is costly, so they have only
+ * the magnitude of the queue's length (0; 1; 2 for 2 and 3; 3 for 4 to 7, and
+ * so on), which small changes leave as it is. Thread: the CPT that owns @lpni.
  */
 void routes_queue(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 /* Routes that were added have the health of their gateways from now on, as far

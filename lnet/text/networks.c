@@ -101,8 +101,9 @@ static struct ip2nets_address *fittest(struct ip2nets_address *addrs, int n)
 	return first;
 }
 
-/* The first interface with an address that is no loopback, preferably with a
- * carrier, then preferably IPv4. -ENODEV: there is none. */
+/* Sets @name to the interface with the first address that is no loopback,
+ * preferably one with a carrier, then preferably IPv4. Returns 0; -ENODEV:
+ * there is none; or -errno. */
 static int first_interface(char name[LNET_INTERFACE_SIZE])
 {
 	struct ip2nets_address *addrs = NULL, *first;
@@ -370,8 +371,8 @@ struct chosen {
 	/* where the rule, its ranges, and their end are in the text */
 	const char *rule, *ranges, *end;
 	char name[LNET_INTERFACE_SIZE];
-	/* what the interface is chosen by; NULL: this host has no such
-	 * interface, which is an error only when its NI is added */
+	/* the address by which the interface is chosen; NULL: this host has no
+	 * such interface, which is an error only when its NI is added */
 	const struct ip2nets_address *address;
 	bool outside; /* the address is not in the ranges */
 };
@@ -463,8 +464,9 @@ static bool networks_is_named(const struct ip2nets_address *a, const char *name)
 	       lnet_nid_eq(&nid, &a->nid);
 }
 
-/* The address by which @name is chosen: the first that is in the ranges of the
- * rule, or else the first; NULL: this host has no such interface. */
+/* Returns the address by which @name is chosen: the first one that is in the
+ * ranges of the rule, or else the first one. NULL: this host has no such
+ * interface. */
 static const struct ip2nets_address *find_interface(const struct matcher *m,
 						    const char *name,
 						    bool *outside_p)
@@ -666,8 +668,9 @@ static bool is_first(const struct matcher *m, const struct ip2nets_address *a)
 	return false;
 }
 
-/* Writes an interface by the name that it was given, or, if that does not stand
- * for the address that it was chosen by, as that address. */
+/* Writes an interface by the name that the text has for it; if that name does
+ * not stand for the address by which the interface was chosen, by that address.
+ */
 static void put_chosen(const struct matcher *m, const struct chosen *c,
 		       FILE *out)
 {
