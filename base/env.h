@@ -86,8 +86,8 @@ struct env_ops {
 
 struct env {
 	const struct env_ops *ops;
-	struct loop *loop; /* set by the loop */
-	/* of the simulation, for threads that may block; NULL: time is real */
+	struct loop *loop; /* the loop that the env serves; set by that loop */
+	/* the threads of the simulation that may block; NULL: time is real */
 	struct lockstep *lockstep;
 	/* with @lockstep: until this time, ns, the threads of whoever uses this
 	 * env get no turn: env_sim_freeze() */

@@ -175,7 +175,7 @@ struct ev_env {
 	 * was unwatched since then */
 	struct ev_watch *first;
 	struct list watches;
-	struct io_mirror mirror; /* for users of env_ops.fd() */
+	struct io_mirror mirror; /* descriptor for users of env_ops.fd() */
 };
 
 struct ev_watch {

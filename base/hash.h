@@ -13,7 +13,8 @@
 #include "base/util.h"
 
 struct hash_node {
-	struct hash_node *next, *prev; /* in the bucket; NULL at the ends */
+	/* neighbours in the bucket; NULL at the ends */
+	struct hash_node *next, *prev;
 	uint64_t hash;
 };
 

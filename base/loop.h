@@ -87,8 +87,9 @@ struct loop {
 	bool orphan;  /* loop_orphan() was called */
 	uint64_t turns;
 	struct spin spin;
-	pthread_t owner;	      /* read by any thread, atomically */
-	_Atomic bool stopping;	      /* set by any thread */
+	pthread_t owner; /* read by any thread, atomically */
+	/* loop_stop() was called; set by any thread */
+	_Atomic bool stopping;
 	_Atomic unsigned int posting; /* number of threads in loop_post() */
 	/* name of the loop's node, for the log; "": none yet, or the loop is of
 	 * several nodes */

@@ -114,7 +114,8 @@ struct server {
 	 * clients that say so */
 	pthread_mutex_t lock;
 	struct list clients, ended;
-	uint64_t activity;		   /* counts what clients do */
+	/* increased whenever a client does something: client.last_activity */
+	uint64_t activity;
 	size_t charged[MEMORIES];	   /* sums of client.charged */
 	uint64_t next_complaint[MEMORIES]; /* ns: no warning before that time */
 

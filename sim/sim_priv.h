@@ -45,7 +45,7 @@ struct lnet_sim {
 	 */
 	struct sim_node *crashing;
 	struct timer_wheel callbacks; /* timers of lnet_sim_at() */
-	struct list ats;	      /* of struct sim_at */
+	struct list ats;	      /* of sim_at.link */
 	bool calling;		      /* a function of lnet_sim_at() runs */
 	bool ending;		      /* lnet_sim_free() has begun */
 	struct ulnet_sim_stats stats;

@@ -51,7 +51,7 @@ struct request {
 	struct lnet_control *control;
 	struct answer *answer;
 	const struct tree *args; /* a mapping, or null */
-	struct scope scope;	 /* for errors about the arguments */
+	struct scope scope;	 /* where errors about the arguments go */
 	struct cancel *cancel;	 /* NULL: it cannot be canceled */
 };
 
@@ -141,7 +141,7 @@ int scope_nid(const struct scope *s, const struct tree *t,
 	      struct ulnet_nid *nid_p) must_check;
 /* NIDs that a request names. */
 struct nids {
-	struct ulnet_nid *nids; /* to be freed */
+	struct ulnet_nid *nids; /* array of the NIDs, to be freed */
 	unsigned int n, room;
 	unsigned int ranged; /* how many of them are from ranges */
 };

@@ -25,7 +25,7 @@ struct answer {
 /* What an error is about, in the words of the kernel's lnetctl. */
 struct subject {
 	const char *top;	   /* what was done: "add", "manage" */
-	const char *item;	   /* to what: "net", "ping" */
+	const char *item;	   /* what it was done to: "net", "ping" */
 	const struct tree *seq_no; /* the user's number for it; NULL: none */
 };
 

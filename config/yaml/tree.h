@@ -26,15 +26,16 @@ struct doc;
 
 struct tree {
 	struct doc *doc;
-	struct list link; /* in the parent's children */
+	struct list link; /* in the list of the parent's children */
 	struct list children;
 	unsigned int count; /* number of children */
 	enum tree_kind kind;
 	enum tree_form form;
-	const char *key;     /* in a mapping; else NULL */
-	const char *text;    /* of a scalar; UTF-8 without NUL */
-	unsigned int line;   /* in the text, from 1; 0: it was not parsed */
-	unsigned int column; /* from 1 */
+	const char *key;  /* key, if the parent is a mapping; else NULL */
+	const char *text; /* text of a scalar, UTF-8 without NUL */
+	/* line in the text, from 1; 0: the node was not parsed */
+	unsigned int line;
+	unsigned int column; /* column in the text, from 1 */
 };
 
 #define tree_for_each(child, t) \
@@ -92,14 +93,17 @@ bool tree_number(const struct tree *t, int64_t *value_p);
 struct tree_limits {
 	size_t bytes;
 	unsigned int nodes;
-	unsigned int depth; /* at most TREE_DEPTH_MAX */
+	/* most collections inside of each other, at most TREE_DEPTH_MAX */
+	unsigned int depth;
 };
 #define TREE_DEPTH_MAX 32
 #define TREE_KEYS_MAX  1024 /* children of one mapping */
 #define TREE_KEY_SIZE  128  /* bytes of a key */
 
 struct tree_error {
-	unsigned int line, column; /* from 1; 0: not about a part of the text */
+	/* where in the text the error is, from 1; 0: it is not about a part of
+	 * the text */
+	unsigned int line, column;
 	char what[TREE_KEY_SIZE + 64];
 };
 
@@ -116,9 +120,9 @@ int tree_parse(const char *text, size_t len, const struct tree_limits *limits,
 
 /* How many columns one of the three styles of the kernel's lnetctl indents. */
 struct tree_style {
-	unsigned int indent; /* of a mapping in a mapping */
-	unsigned int dash;   /* of a sequence in a mapping */
-	unsigned int item;   /* from a dash to its item */
+	unsigned int indent; /* columns for a mapping in a mapping */
+	unsigned int dash;   /* columns for a sequence in a mapping */
+	unsigned int item;   /* columns from a dash to its item */
 };
 /* 6 columns, "-     key": for net, peer */
 extern const struct tree_style tree_wide;

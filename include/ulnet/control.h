@@ -118,7 +118,7 @@ typedef int (*lnet_control_fn)(void *arg, struct lnet_control_call *call,
 			       char **output_p);
 
 struct ulnet_control_command {
-	const char *name; /* as in requests: "rpc show" */
+	const char *name; /* name of the command, as in requests: "rpc show" */
 	/* names of the arguments, ended by NULL; NULL: the command has none */
 	const char *const *keys;
 	lnet_control_fn fn;

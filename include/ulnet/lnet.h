@@ -23,9 +23,10 @@
 extern "C" {
 #endif
 
-#define LNET_MTU      UINT32_C(1048576) /* bytes; longest payload */
-#define LNET_MAX_IOV  256		/* fragments of a memory descriptor */
-#define LNET_PORTALS  64		/* portal 0 is LNet's own */
+#define LNET_MTU UINT32_C(1048576) /* bytes of the longest payload */
+/* the most fragments of a memory descriptor */
+#define LNET_MAX_IOV  256
+#define LNET_PORTALS  64 /* portal 0 is LNet's own */
 #define LNET_CPTS_MAX 16
 
 struct lnet;	   /* a node of LNet */
@@ -57,7 +58,7 @@ enum ulnet_accept {
 /* Does the node ask peers for their NIDs before it sends the first message to
  * them? */
 enum ulnet_discovery {
-	LNET_DISCOVERY_DEFAULT, /* on */
+	LNET_DISCOVERY_DEFAULT, /* as LNET_DISCOVERY_ON */
 	LNET_DISCOVERY_ON,
 	LNET_DISCOVERY_OFF,
 	LNET_DISCOVERY_VERIFY, /* it asks, but answers only lead to warnings */
@@ -123,11 +124,11 @@ ULNET_EXPORT void lnet_close(struct lnet *node);
 ULNET_EXPORT bool lnet_is_forked(struct lnet *node);
 ULNET_EXPORT int lnet_poll(struct lnet *node, uint64_t timeout);
 /* For other event loops, with LNET_RUN_POLL, on the thread of lnet_open(),
- * outside of handlers. lnet_fd(): a descriptor that is readable when
- * lnet_poll() has something to do; it belongs to the node. lnet_next_timeout():
- * after how many us lnet_poll() has to be called even if the descriptor is not
- * readable (0: now; UINT64_MAX: never); changes with each call of any function.
- * */
+ * outside of handlers. lnet_fd() returns a descriptor that is readable when
+ * lnet_poll() has something to do; it belongs to the node. lnet_next_timeout()
+ * returns after how many us lnet_poll() has to be called even if the descriptor
+ * is not readable (0: now; UINT64_MAX: never); any other call of a function of
+ * LNet may change that. */
 ULNET_EXPORT int lnet_fd(struct lnet *node);
 ULNET_EXPORT uint64_t lnet_next_timeout(struct lnet *node);
 ULNET_EXPORT int lnet_call(struct lnet *node, unsigned int cpt,
@@ -149,7 +150,7 @@ ULNET_EXPORT int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid);
 /* the highest .peer_credits and .peer_buffer_credits of an NI */
 #define LNET_PEER_CREDITS_MAX UINT32_C(65535)
 
-/* A setting of one LND, by its name: socklnd(7). */
+/* A tunable of an LND, by its name: socklnd(7). */
 struct ulnet_tunable {
 	const char *name;
 	int64_t value;
@@ -187,7 +188,7 @@ struct ulnet_ni_conf {
 	/* result: the NID of the NI; NULL: not wanted */
 	struct ulnet_nid *nid_p;
 	/* result on failure: what is missing, as constant text; unchanged if
-	 * the LND does not say; may be NULL */
+	 * the LND does not say; NULL: not wanted */
 	const char **why_p;
 };
 
@@ -227,7 +228,7 @@ struct ulnet_ni_info {
 	uint32_t tx_credits, peer_credits, peer_buffer_credits;
 	int32_t peer_timeout;
 	uint64_t lnd_timeout; /* us that the LND waits for progress */
-	int numa_node;	      /* NUMA node of its device; -1: unknown */
+	int numa_node;	      /* NUMA node of the NI's device; -1: unknown */
 	unsigned int ntunables;
 	struct ulnet_tunable tunables[LNET_TUNABLES_MAX]; /* values in effect */
 	struct ulnet_counts sent, received, dropped;
@@ -299,10 +300,12 @@ struct ulnet_peer_info {
 	/* Negotiated for the connections of this peer NI; 0: there are no
 	 * connections, or the LND does not negotiate. */
 	uint32_t queue_depth, max_frags;
-	/* Of the whole peer: */
+	/* About the whole peer: */
 	bool multi_rail;
-	bool configured;	/* by the user: lnet_peer_add(3) */
-	uint32_t state;		/* bits, as kernel nodes show them */
+	/* the user has configured it: lnet_peer_add(3) */
+	bool configured;
+	/* its state, in the bits that kernel nodes show */
+	uint32_t state;
 	const char *state_name; /* constant text */
 	/* messages to this NID that were sent again */
 	struct ulnet_resends resends;
@@ -468,7 +471,8 @@ struct ulnet_event {
 	/* this is the last event of the MD: its memory is the user's again */
 	bool unlinked;
 	bool terminal; /* this is the last event of the operation */
-	enum ulnet_outcome outcome; /* with a terminal event */
+	/* of a terminal event: the outcome of the operation */
+	enum ulnet_outcome outcome;
 	enum ulnet_cause cause;
 	/* type of the operation, PUT or GET; undefined in the UNLINK event of
 	 * an MD that no operation used */
@@ -687,7 +691,7 @@ ULNET_EXPORT int lnet_objects(struct lnet *node, struct ulnet_object *objects,
 
 /* ---- settings: lnet_settings(3) ---- */
 
-/* A line of what "lnetctl global show" lists. */
+/* One of the settings that "lnetctl global show" lists. */
 struct ulnet_setting {
 	const char *name; /* all three texts are constant */
 	const char *unit; /* "s", or "" */

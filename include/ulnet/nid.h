@@ -183,7 +183,7 @@ struct ulnet_nidlist;
 
 /* What is wrong with a text, and where. */
 struct ulnet_text_error {
-	size_t offset; /* of the wrong byte in the text */
+	size_t offset; /* offset of the wrong byte in the text */
 	char what[96]; /* "range low end is above its high end" */
 };
 

@@ -192,7 +192,8 @@ struct ulnet_o2ib_conn {
 	/* Indexed by side, A or B: */
 	/* number of owed credits at which they are returned at once */
 	uint32_t hiw[2];
-	uint32_t concurrent_sends[2]; /* on this connection */
+	/* concurrent_sends of the side on this connection */
+	uint32_t concurrent_sends[2];
 	/* the side's device has lowered the depth */
 	bool capped[2];
 };
@@ -229,7 +230,8 @@ struct ulnet_o2ib_resources {
 	uint64_t peer_send_wr;
 	uint64_t peer_cq_entries;
 	uint64_t peer_rx_bytes;
-	uint64_t tx_buffers; /* of the whole node, when it starts */
+	/* message buffers of the whole node, when it starts */
+	uint64_t tx_buffers;
 	uint64_t tx_bytes;
 	/* memory regions in the pools of the whole node */
 	uint64_t mr_regions;

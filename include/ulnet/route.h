@@ -32,7 +32,8 @@ struct ulnet_route_info {
 	const char *state; /* "up", "ill" or "down" */
 	/* the gateway has no NI on the net, and forwards to another gateway */
 	bool multi_hop;
-	int32_t health; /* of the gateway's best NI: 0 to LNET_HEALTH_MAX */
+	/* health of the gateway's best NI: 0 to LNET_HEALTH_MAX */
+	int32_t health;
 };
 
 ULNET_EXPORT int lnet_route_add(struct lnet *node,

@@ -250,7 +250,7 @@ struct ulrpc_outcome {
 	/* messages that carried the call or asked about it */
 	uint32_t attempts;
 	uint32_t paths; /* sends of these messages that LNet has begun */
-	/* with @target: the NIDs that the last attempt was sent from and to;
+	/* with @target: the NIDs of the last attempt, its own and the server's;
 	 * LNET_NID_ANY: no attempt was sent */
 	struct ulnet_nid local;
 	struct ulnet_nid target;
@@ -261,8 +261,8 @@ struct ulrpc_outcome {
 	uint64_t connecting; /* until there was a connection */
 	/* until inflight_max and the server's window had room */
 	uint64_t window;
-	/* from sending to the answer, without the time at the server, which is
-	 * the next three: */
+	/* from sending to the answer, less the time at the server, which is in
+	 * the next three fields: */
 	uint64_t wire;
 	/* held back by the rules of the service's policy */
 	uint64_t server_throttled;
@@ -316,7 +316,7 @@ struct ulrpc_client_conf {
 	/* calls that may travel in one message, up to ULRPC_BATCH_MAX; 0 =
 	 * ULRPC_BATCH_MAX */
 	uint32_t batch_max;
-	/* for calls whose configuration has none; copied; NULL =
+	/* retry policy of calls whose configuration has none; copied; NULL =
 	 * ULRPC_BACKOFF_FULL, ULRPC_RETRIES_ANY */
 	const struct ulrpc_retry *retry;
 	/* Bodies of requests and replies have checksums. Those that arrive
@@ -420,11 +420,12 @@ struct ulrpc_call_conf {
 	enum ulrpc_semantics semantics;
 	/* bulks that the server may use; it names them by their index here */
 	struct ulrpc_bulk *const *bulks;
-	unsigned int nbulks; /* at most ULRPC_BULKS_MAX */
+	unsigned int nbulks; /* number of bulks, at most ULRPC_BULKS_MAX */
 	/* W3C's "traceparent", which the service gets; copied; NULL: none */
 	const char *trace;
-	const struct ulrpc_retry *retry; /* copied; NULL = that of the client */
-	ulrpc_progress_fn progress;	 /* NULL: not called */
+	/* retry policy of the call; copied; NULL = that of the client */
+	const struct ulrpc_retry *retry;
+	ulrpc_progress_fn progress; /* NULL: not called */
 	void *progress_arg;
 };
 

@@ -40,7 +40,7 @@ struct ulrpc_method_conf {
 	ulrpc_handler_fn handler;
 	void *arg;
 	enum ulrpc_run run;
-	/* of calls that choose none; default: ULRPC_PRIORITY_NORMAL */
+	/* priority of calls that choose none; default: ULRPC_PRIORITY_NORMAL */
 	enum ulrpc_priority priority;
 	/* a call that may have been executed before is executed again only if
 	 * both the method and the call are ULRPC_IDEMPOTENT */
@@ -219,7 +219,7 @@ struct ulrpc_durable {
  * before. */
 struct ulrpc_record {
 	const void *key;   /* ULRPC_RECORD_KEY bytes */
-	const void *value; /* of @length bytes */
+	const void *value; /* the value, of @length bytes */
 	size_t length;
 	/* us after which the record may be deleted; ULRPC_NEVER: it may be
 	 * needed at any time */
@@ -314,9 +314,10 @@ struct ulrpc_request_info {
 	uint64_t time_left;
 	enum ulrpc_priority priority;
 	unsigned int nbulks;
-	const char *service;	      /* valid as long as the request */
-	const char *method_name;      /* valid as long as the request */
-	char trace[ULRPC_TRACE_SIZE]; /* as the caller gave it; "": none */
+	const char *service;	 /* valid as long as the request */
+	const char *method_name; /* valid as long as the request */
+	/* the trace that the caller gave; "": none */
+	char trace[ULRPC_TRACE_SIZE];
 };
 
 /* Describes @request. Any thread, before the reply. */

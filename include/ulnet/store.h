@@ -22,9 +22,9 @@ extern "C" {
 struct ulrpc_store;
 struct ulrpc_txn;
 
-/* In bytes: of a key, from 1; of a value, from 0; of all that a transaction
- * puts and deletes, with 16 for each key; of a text that says why a store
- * cannot be opened. */
+/* Limits in bytes: of a key, which has at least 1; of a value; of all that a
+ * transaction puts and deletes, plus 16 for each key; of a text that says why a
+ * store cannot be opened. */
 #define ULRPC_STORE_KEY_MAX   1024
 #define ULRPC_STORE_VALUE_MAX (UINT32_C(4) << 20)
 #define ULRPC_STORE_TXN_MAX   (UINT32_C(64) << 20)
@@ -33,9 +33,8 @@ struct ulrpc_txn;
 /* ---- opening: ulrpc_store_open(3) ---- */
 
 struct ulrpc_store_conf {
-	/* bytes that the log may have before the library compacts it in the
-	 * background; if keys and values have more bytes than that, the log may
-	 * have as many as they; 0 = 16 MiB */
+	/* bytes of the log at which the library compacts it in the background,
+	 * but at least as many as all keys and values have; 0 = 16 MiB */
 	uint64_t log_max;
 	/* Do not wait for the disk: what was committed outlives the process,
 	 * but the last of it may be lost if the machine fails. */

@@ -121,7 +121,8 @@ struct ib_conn_user {
 struct ib_conn_conf {
 	unsigned int peer_credits; /* 1 to IB_DEPTH_MAX */
 	unsigned int peer_credits_hiw;
-	unsigned int concurrent_sends; /* at least 1 */
+	/* most calls of post_send() that have not completed, at least 1 */
+	unsigned int concurrent_sends;
 	/* most scatter/gather entries of a WRITE */
 	unsigned int send_sge;
 	unsigned int max_inline; /* most bytes that are posted inline */

@@ -112,7 +112,7 @@ struct ib_frag {
 /* Our memory, to which a peer may write. */
 struct ib_sink {
 	uint32_t key;
-	unsigned int nfrags; /* at least 1 */
+	unsigned int nfrags; /* number of fragments, at least 1 */
 	const struct ib_frag *frags;
 };
 
@@ -120,7 +120,8 @@ struct ib_sink {
  */
 struct ib_rdma {
 	uint32_t key;
-	/* at least 1; the message has room for all of them */
+	/* number of fragments, at least 1; the message has room for all of them
+	 */
 	uint32_t nfrags;
 	const uint8_t *frags; /* the fragments, in the message */
 	bool swap;

@@ -47,7 +47,7 @@ enum setting {
 };
 
 struct settings {
-	/* taken by writers, because values depend on each other */
+	/* locked by writers, because values depend on each other */
 	pthread_mutex_t lock;
 	_Atomic uint64_t value[SETTINGS]; /* times in ns */
 	/* The default of discovery, which the node was opened with. Immutable.

@@ -407,7 +407,8 @@ void disc_routes_changed(struct lnet_cpt *cpt)
 	if (cpt->closing)
 		return;
 	routes_added(cpt);
-	dc->gateway = LNET_NID_ANY; /* from the first gateway on */
+	/* the next time the gateways are asked from the first one on */
+	dc->gateway = LNET_NID_ANY;
 	if (timer_armed(&dc->gateways))
 		loop_timer_cancel(cpt->loop, &dc->gateways);
 	if (cpt->routes->n)

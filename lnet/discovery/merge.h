@@ -34,7 +34,8 @@ struct merge_known {
 	const struct merge_ni *ni;
 	unsigned int nnis;
 	bool configured;
-	bool multi_rail;   /* as configured, or as the peer has said */
+	/* as the user has configured it, or as the peer has said */
+	bool multi_rail;
 	bool discovered;   /* information of the peer was merged before */
 	uint32_t sequence; /* sequence number of that information */
 };

@@ -45,7 +45,7 @@ struct discovery {
 	/* with PEER_MERGING: the announcement that is being merged; NULL: none
 	 */
 	struct announcement *merging;
-	struct peer_claim claim; /* used to merge @merging */
+	struct peer_claim claim; /* the claim that is made to merge @merging */
 	bool claiming;		 /* @claim is under way */
 	/* the NI that has made the announcement @merging */
 	struct ulnet_nid announced_by;

@@ -42,8 +42,9 @@ struct fault_look {
 /* The fault that a message meets. */
 struct fault_hit {
 	enum ulnet_fault_kind kind; /* LNET_FAULT_KINDS: no fault */
-	uint64_t latency_ns;	    /* with LNET_FAULT_DELAY */
-	enum ulnet_cause cause;	    /* with LNET_FAULT_ERROR */
+	uint64_t latency_ns;	    /* with LNET_FAULT_DELAY: how long, ns */
+	/* with LNET_FAULT_ERROR: the cause that is reported */
+	enum ulnet_cause cause;
 	/* a random number, which decides where to corrupt the message */
 	uint64_t draw;
 };

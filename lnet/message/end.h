@@ -42,7 +42,7 @@ struct lnet_peer_ni;
 struct msg_retries {
 	struct failed_paths failed;
 	uint32_t repeats; /* attempts over a path that had been tried before */
-	/* of the last failed attempt */
+	/* status of the last failed attempt */
 	int status;
 	enum ulnet_cause cause;
 	/* When the next path was chosen, if it has been: */

@@ -47,7 +47,7 @@ struct msg_in {
 	 * 0@lo. */
 	struct lnet_peer_ni *sender;
 	struct lnet_op *op; /* of a REPLY: the GET that it answers */
-	struct lnet_md *md; /* of a PUT or GET: a reference */
+	struct lnet_md *md; /* of a PUT or GET: its MD, a reference */
 	uint32_t mlength;
 	uint32_t offset; /* where in the MD the payload begins */
 	uint64_t took;	 /* of an ACK or REPLY: ns since its operation began */

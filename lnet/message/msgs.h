@@ -49,9 +49,11 @@ struct msg_cpt {
 	 */
 	struct list paused;
 
-	struct lnet_quota has;	   /* used by messages through 0@lo */
-	struct lnet_quota has_all; /* used by all messages */
-	uint64_t arrivals;	   /* number of the last msg_in.arrival */
+	/* what messages through 0@lo use of the shares */
+	struct lnet_quota has;
+	/* what all messages together use of the shares */
+	struct lnet_quota has_all;
+	uint64_t arrivals; /* number of the last msg_in.arrival */
 	struct unexpected_queue unexpected[LNET_PORTALS];
 	struct router router;
 	/* of msg_in.out.link: throttled messages (throttle.h) */

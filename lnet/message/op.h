@@ -64,7 +64,7 @@ struct op_args {
 	uint64_t match_bits;
 	uint32_t offset;
 	uint64_t hdr_data;
-	struct lnet_cpt *cpt; /* for op.c */
+	struct lnet_cpt *cpt; /* private to op.c */
 };
 
 /* As LNetPut(3) or LNetGet(3), on the CPT of the MD. */

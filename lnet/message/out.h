@@ -113,7 +113,8 @@ struct msg_out {
 	/* a copy of the payload, which is sent instead; NULL: none */
 	struct msg_copy *copy;
 	struct msg_retries *retries; /* NULL: no attempt has failed (end.h) */
-	struct lnet_op *op;	     /* with OUT_OP */
+	/* with OUT_OP: the operation whose request this is */
+	struct lnet_op *op;
 	/* Run as .work, on @done_cpt, when the message has ended. */
 	work_fn done;
 	struct lnet_cpt *done_cpt;

@@ -22,7 +22,7 @@
 /* A segment of a net; most nets have only one. */
 struct lnet_net {
 	uint32_t segment;
-	unsigned int nnis; /* at least 1 */
+	unsigned int nnis; /* number of NIs, at least 1 */
 	struct lnet_ni **ni;
 };
 
@@ -94,16 +94,18 @@ uint32_t numa_distance(const struct numa *numa, int a, int b);
 
 struct net_node {
 	struct portal_node portal;
-	const struct lnd *const *lnds; /* node_params.lnds */
+	/* the LNDs of the node: node_params.lnds */
+	const struct lnd *const *lnds;
 	/* functions that the LNDs of all NIs call */
 	const struct lnd_upcalls *upcalls;
-	void *lnd_net; /* node_params.lnd_net */
-	void *fabric;  /* node_params.fabric */
+	void *lnd_net; /* lnd_ni.net of all NIs: node_params.lnd_net */
+	void *fabric;  /* lnd_ni.fabric of all NIs: node_params.fabric */
 	/* by LND: what the NIs of the LND share (lnd_ni.shared); used by CPT 0
 	 */
 	void *lnd_shared[LND_COUNT_MAX];
-	pthread_mutex_t config_lock; /* taken to read or replace config */
-	struct lnet_config *config;  /* for the control side */
+	pthread_mutex_t config_lock; /* locked to read or replace config */
+	/* the newest snapshot, for the control side */
+	struct lnet_config *config;
 	struct numa *numa; /* immutable after open; NULL: default distances */
 	_Atomic uint64_t ni_starts;
 	atomic_uint nis_alive; /* NIs that were created and not freed yet */

@@ -80,7 +80,7 @@ struct lnet_ni {
 	int32_t peer_timeout;
 	/* the values to which lnd.tunables points */
 	int64_t tunables[LNET_TUNABLES_MAX];
-	struct fsm fsm; /* of the control side */
+	struct fsm fsm; /* state of the NI, for the control side */
 	/* NULL, or what node_set_gone() sets when the NI is freed */
 	bool *gone;
 	bool chosen;	/* added by lnet_ni_reach() */

@@ -17,7 +17,7 @@
 /* The outermost part of a CPT. */
 struct whole_cpt {
 	struct discovery_cpt discovery;
-	pthread_t thread;    /* with LNET_RUN_THREADS */
+	pthread_t thread;    /* with LNET_RUN_THREADS: the thread of the CPT */
 	struct list watches; /* of ulnet_peer_watch.opaque: see watch.c */
 	/* of ni_cpt.leaving: NIs that were deleted from the configuration in
 	 * this turn; their LNDs are told at its end */

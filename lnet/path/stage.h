@@ -26,7 +26,7 @@ struct stage {
 	 * elements of @rank */
 	struct path_rank *best_rank, *next_rank;
 	/* Indexes in the trace: */
-	unsigned int begin; /* of the first candidate */
+	unsigned int begin; /* index of the first candidate */
 	/* 1 + index of the best candidate; .begin: none */
 	unsigned int after_best;
 };

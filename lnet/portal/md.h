@@ -25,7 +25,7 @@ struct lnet_mem;
 
 struct lnet_md {
 	struct lnet_cpt *cpt;
-	uint64_t cookie; /* in the handle of the MD */
+	uint64_t cookie; /* cookie in the handle of the MD */
 	/* the match entry; NULL: the MD is bound, or unlinked */
 	struct lnet_me *me;
 	struct list link; /* once unlinked: in portal_cpt.mds_unlinked */
@@ -39,7 +39,7 @@ struct lnet_md {
 	uint32_t offset; /* local offset, bytes */
 	int threshold;
 	uint32_t max_size;
-	int numa_node; /* of the memory, with LNET_MD_NUMA_NODE */
+	int numa_node; /* with LNET_MD_NUMA_NODE: NUMA node of the memory */
 	uint32_t options;
 	/* number of operations and messages that use the memory */
 	uint32_t refs;

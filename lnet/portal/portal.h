@@ -71,7 +71,8 @@ struct portal_node {
 	struct lnet node;
 	struct portal_shared portals[LNET_PORTALS];
 	const struct portal_users *portal_users;
-	int (*poll)(struct lnet *node, uint64_t timeout); /* is lnet_poll() */
+	/* the function of lnet_poll() */
+	int (*poll)(struct lnet *node, uint64_t timeout);
 	struct eqs eqs;
 };
 

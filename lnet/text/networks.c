@@ -120,10 +120,12 @@ static int first_interface(char name[LNET_INTERFACE_SIZE])
 
 /* For whom nets are read. */
 enum reader {
-	READ_HERE, /* for this host */
-	READ_RULE, /* of a rule for this host: a net without interfaces gets
-		     * one with the name "", and foreign nets are left out */
-	/* of a rule for other hosts: as READ_RULE, but nothing is logged */
+	READ_HERE, /* nets for this host */
+	/* nets of a rule for this host: a net without interfaces gets one with
+	 * the name "", and foreign nets are left out */
+	READ_RULE,
+	/* nets of a rule for other hosts: as READ_RULE, but nothing is logged
+	 */
 	READ_OTHER,
 };
 

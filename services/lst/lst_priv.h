@@ -186,7 +186,7 @@ bool lst_serves_tests(const struct lst *lst);
 struct lst {
 	struct ulnet_layer layer; /* the first field: see lst_on_close() */
 	struct lnet *node;
-	struct lst_conf conf; /* with the defaults filled in */
+	struct lst_conf conf; /* configuration, with the defaults filled in */
 	unsigned int ncpts;
 	struct lst_cpt *cpts;
 	/* Written by any CPT: */

@@ -87,7 +87,7 @@ struct lst_brw_params {
 	uint32_t opcode; /* enum lst_brw_op */
 	uint32_t flags;	 /* enum lst_check */
 	uint32_t length, offset;
-	uint32_t pages; /* of 4096 bytes */
+	uint32_t pages; /* number of pages of 4096 bytes */
 };
 
 struct lst_counters {
@@ -106,7 +106,7 @@ struct lst_counters {
 struct lst_msg {
 	uint32_t type; /* enum lst_type */
 	uint32_t features;
-	bool swapped; /* set by decoding: its sender has the other byte order */
+	bool swapped; /* the sender has the other byte order; set by decoding */
 	/* In requests: the match bits of the reply, and those of the bulk data,
 	 * if there are any. */
 	uint64_t reply_id, bulk_id;
@@ -138,7 +138,8 @@ struct lst_msg {
 			uint32_t concurrency;
 			uint8_t is_client, stop_on_error;
 			uint32_t targets;
-			struct lst_brw_params brw; /* for LST_SERVICE_BRW */
+			/* parameters of LST_SERVICE_BRW */
+			struct lst_brw_params brw;
 		} test;
 		struct {
 			uint32_t magic;

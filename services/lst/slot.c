@@ -333,7 +333,7 @@ static void slot_on_request(struct lst_md *md)
 static const struct {
 	enum lst_service service;
 	unsigned int slots;
-	bool home; /* on LST_HOME only */
+	bool home; /* these requests are served on LST_HOME only */
 } kinds[] = {
 	{ LST_SERVICE_PING, LST_SLOTS, false },
 	{ LST_SERVICE_BRW, LST_SLOTS, false },

@@ -54,7 +54,8 @@ struct command {
 	 * adds to the request, or sets a field of struct command_args. */
 	const struct option_row *options[COMMAND_TABLES];
 	const char *needs; /* options of which one must be given: "net|nid" */
-	const char *args;  /* for the help: arguments that are no options */
+	/* description of the arguments that are no options, for the help */
+	const char *args;
 	/* these arguments, of which one must be given, become a list with this
 	 * key; NULL: they become no list */
 	const char *list;

@@ -53,8 +53,9 @@ struct top_sample {
 	uint64_t peers; /* number of NIDs of peers that the node knows */
 	uint64_t alive, awaited, errors, dropped, forwarded;
 	struct lines nis, nids, routes;
-	struct lines buffers; /* of a router; of another node: empty */
-	bool failed;	      /* there was no memory */
+	/* buffers of a router; empty if the node is no router */
+	struct lines buffers;
+	bool failed; /* there was no memory */
 };
 
 /* ---- reading ---- */

@@ -14,11 +14,12 @@
 /* ---- the values that are calculated ---- */
 
 enum value_group {
-	VALUE_BOTH,   /* of the connection, the same at both sides */
-	VALUE_LIMITS, /* of a node, before it is connected */
-	VALUE_CONN,   /* of a node's side of the connection */
-	VALUE_PEER,   /* of all connections of a node to the other one */
-	VALUE_NODE,   /* of a node with all its peers */
+	VALUE_BOTH,   /* values of the connection, the same at both sides */
+	VALUE_LIMITS, /* values of a node, before it is connected */
+	VALUE_CONN,   /* values of a node's side of the connection */
+	/* values of all connections of a node to the other node */
+	VALUE_PEER,
+	VALUE_NODE, /* values of a node with all its peers */
 };
 
 /* A field of struct ulnet_o2ib_result: @offset is that of side A, and the one

@@ -344,7 +344,8 @@ static char *print_table(FILE *out, const Plugin__File *file,
 /* The names that the functions for a method contain. */
 struct typed {
 	char *service, *method, *request, *reply; /* in C */
-	const char *name;			  /* in the .proto */
+	/* name of the method in the .proto */
+	const char *name;
 };
 
 /* The functions for a method: the end of the name of each, and its text, in

@@ -230,7 +230,7 @@ struct target {
 struct rpcping_options {
 	struct node_options node;
 	struct keys_options keys;
-	/* for all targets; nids, pid and ended are not set */
+	/* configuration of all loads; nids, pid and ended are not set */
 	struct load_conf load;
 	struct ulrpc_retry retry; /* load.retry points here, or is NULL */
 	struct target *targets;

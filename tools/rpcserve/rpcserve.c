@@ -164,7 +164,7 @@ struct cutoff {
 	struct timespec at;
 	bool running; /* the thread exists, and has to be joined */
 	pthread_t thread;
-	pthread_mutex_t lock; /* of @canceled */
+	pthread_mutex_t lock; /* lock of @canceled */
 	pthread_cond_t changed;
 	bool canceled;
 	atomic_bool ended; /* the thread will do nothing more */

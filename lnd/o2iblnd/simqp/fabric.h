@@ -54,9 +54,9 @@ struct simqp_way {
 struct simqp_rule {
 	struct list link; /* in fabric.links or fabric.silences */
 	struct ulnet_nid src, dst;
-	/* of a rule in fabric.links: the link that is set */
+	/* the link, of a rule in fabric.links */
 	struct simqp_link is;
-	/* of a rule in fabric.silences, ns: when the silence ends */
+	/* ns: when the silence of a rule in fabric.silences ends */
 	uint64_t until;
 };
 
@@ -162,7 +162,7 @@ struct simqp_item {
 	struct simqp_wr *wr; /* DATA: the work request, a reference */
 	uint64_t seq;	     /* DATA, ACK, RNR, NAK: number of a packet */
 	int status;	     /* an errno, or the reason of a rejection */
-	/* of a completion, and of a NAK */
+	/* status of a completion, or of a NAK */
 	enum ib_wc_status wc;
 	void *cookie;
 	uint32_t length;
@@ -170,7 +170,8 @@ struct simqp_item {
 	/* CHANGED: as in ib_events.port_changed() */
 	bool up, removed;
 	const char *why;
-	/* of connect messages */
+	/* of a connect message: the source port, the service, and the private
+	 * data */
 	uint16_t src_port, service;
 	uint8_t private[IB_PRIVATE_ACCEPT_SIZE];
 };
@@ -210,7 +211,7 @@ struct simqp_port {
 	bool listening;
 	bool removed; /* the device was removed */
 	bool dying;   /* the node is dead: work requests complete at once */
-	struct simqp_inbox inbox; /* CPT 0 */
+	struct simqp_inbox inbox; /* items for CPT 0 */
 	struct list qps;	  /* of simqp_qp.link */
 	struct hash keys;	  /* registered memory, by key */
 	struct simqp_usage usage;
