@@ -243,7 +243,7 @@ static out_of_line void send_get(struct ib_xfer *x, struct ib_tx *tx)
  * of the LND's time-out, because a connection whose exchange is late ends, with
  * all that is on it. A message that has less time is canceled by LNet itself.
  */
-static uint64_t time_for(const struct ib_xfer *x)
+static in_line uint64_t time_for(const struct ib_xfer *x)
 {
 	uint64_t now = loop_now(ib_loop(x->cpt));
 	uint64_t left = x->msg->deadline - MIN(now, x->msg->deadline);

@@ -317,8 +317,8 @@ static uint64_t take_ack(struct sock_peer *peer)
 
 /* ---- writing ---- */
 
-static void encode(const struct sock_conn *conn, const struct sock_tx *tx,
-		   uint8_t *buf)
+static in_line void encode(const struct sock_conn *conn,
+			   const struct sock_tx *tx, uint8_t *buf)
 {
 	struct sock_hdr hdr = {
 		.type = tx->msg ? SOCK_MSG_LNET : SOCK_MSG_NOOP,

@@ -83,7 +83,7 @@ static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 {
 	/* The source may be a NID of this node: other processes on the host may
 	 * have it, too. */
-	if (likely(direct))
+	if (direct)
 		return FOR_ME;
 	if (lnet_nid_is_any(src) || lnet_nid_is_lo(src) || src->type == 0)
 		return STAT_drop_bad_source;
@@ -126,16 +126,15 @@ static int check_other(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 	return FOR_OTHERS;
 }
 
-static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
-			   const struct lnet_hdr *hdr,
-			   const struct ulnet_nid *from)
+/* What few messages need: those that come by a gateway, or are not for @ni. */
+static out_of_line int check_far(struct lnet_cpt *cpt, struct lnet_ni *ni,
+				 const struct lnet_hdr *hdr,
+				 const struct ulnet_nid *from)
 {
 	bool direct = lnet_nid_eq(&hdr->src_nid, from);
 	int whose = FOR_ME, rc;
 
-	if (ni_is_lo(ni))
-		return FOR_ME;
-	if (unlikely(!lnet_nid_eq(&hdr->dest_nid, &ni->lnd.nid))) {
+	if (!lnet_nid_eq(&hdr->dest_nid, &ni->lnd.nid)) {
 		whose = check_other(cpt, ni, &hdr->dest_nid);
 		if (whose != FOR_OTHERS)
 			return whose;
@@ -144,10 +143,19 @@ static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	/* The way of a message that is forwarded is checked only on a net whose
 	 * peers prove who they are: passed on without a check, the message
 	 * would look as if its source were proven. */
-	if (unlikely(!direct && rc == FOR_ME &&
-		     (whose == FOR_ME || ni->lnd.proven)))
+	if (!direct && rc == FOR_ME && (whose == FOR_ME || ni->lnd.proven))
 		rc = check_way(cpt, ni, &hdr->src_nid, from);
 	return rc == FOR_ME ? whose : rc;
+}
+
+static int check_addresses(struct lnet_cpt *cpt, struct lnet_ni *ni,
+			   const struct lnet_hdr *hdr,
+			   const struct ulnet_nid *from)
+{
+	if (ni_is_lo(ni) || (lnet_nid_eq(&hdr->src_nid, from) &&
+			     lnet_nid_eq(&hdr->dest_nid, &ni->lnd.nid)))
+		return FOR_ME;
+	return check_far(cpt, ni, hdr, from);
 }
 
 static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,

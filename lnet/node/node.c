@@ -405,20 +405,14 @@ bool node_drive(struct lnet *node, uint64_t until)
 	return moved;
 }
 
-int lnet_poll(struct lnet *node, uint64_t timeout)
+/* The part of lnet_poll() that may wait. */
+static out_of_line int poll_until(struct lnet *node, uint64_t timeout)
 {
 	struct loop *l = node->loops[0];
-	int rc = poll_check(node);
-	uint64_t until;
+	uint64_t until =
+		loop_now(l) + MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC;
 	struct timer t;
 
-	if (rc)
-		return rc;
-	if (!timeout && !whole_node(node)->drive) {
-		loop_run_once(l, false);
-		return 0;
-	}
-	until = loop_now(l) + MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC;
 	if (whole_node(node)->drive) {
 		/* A wait without limit takes no virtual time if nothing is left
 		 * to happen. */
@@ -430,6 +424,18 @@ int lnet_poll(struct lnet *node, uint64_t timeout)
 	loop_timer_arm(l, &t, until);
 	loop_run_once(l, true);
 	loop_timer_cancel(l, &t);
+	return 0;
+}
+
+int lnet_poll(struct lnet *node, uint64_t timeout)
+{
+	int rc = poll_check(node);
+
+	if (rc)
+		return rc;
+	if (timeout || whole_node(node)->drive)
+		return poll_until(node, timeout);
+	loop_run_once(node->loops[0], false);
 	return 0;
 }
 

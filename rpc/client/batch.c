@@ -377,7 +377,7 @@ static void load_undo(struct load *l, int rc)
 	}
 }
 
-static struct batch *batch_new(const struct load *l)
+static in_line struct batch *batch_new(const struct load *l)
 {
 	struct ulrpc_client *c = l->client;
 	struct shard *s = c->shard;
@@ -555,7 +555,8 @@ static out_of_line uint8_t *encode_marks(const struct batch *p,
 
 static uint8_t *encode_head(struct batch *p, const struct load *l)
 {
-	struct import *imp = p->client->imp;
+	struct ulrpc_client *c = l->client;
+	struct import *imp = c->imp;
 	struct wire_requests m = {
 		.connection = imp->connection,
 		.client = imp->handle,
@@ -566,7 +567,7 @@ static uint8_t *encode_head(struct batch *p, const struct load *l)
 
 	imp->acked_sent = m.acked;
 	at = p->query ? encode_queries(p, l, at) : encode_calls(p, l, at);
-	if (unlikely(p->client->marked))
+	if (unlikely(c->marked))
 		at = encode_marks(p, l, at);
 	return wire_bodies_put(at, (uint32_t)l->bodies);
 }

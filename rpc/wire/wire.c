@@ -33,10 +33,27 @@ uint64_t wire_hdr_opened(uint64_t hdr_data, const void *payload, size_t length)
 		return p;                                                   \
 	}
 
-DEFINE_PUT(static, extension, WIRE_EXTENSION_FIELDS)
-DEFINE_PUT(static, gone, WIRE_GONE_FIELDS)
-DEFINE_PUT(static, moved, WIRE_MOVED_FIELDS)
-DEFINE_PUT(, segments, WIRE_SEGMENTS_FIELDS)
+#define DEFINE_PUT_ALL(scope, message, fields)                               \
+	DEFINE_PUT(static, message, fields)                                  \
+	scope uint8_t *wire_##message##_put_all(                             \
+		uint8_t *p, unsigned int number,                             \
+		const struct wire_entries *all)                              \
+	{                                                                    \
+		const struct wire_##message *list = all->list;               \
+                                                                             \
+		BUG_ON(all->n > WIRE_MAX_##message);                         \
+		for (size_t i = 0; i < all->n; i++) {                        \
+			uint8_t *at = put_begin(p, number);                  \
+                                                                             \
+			p = put_end(at, wire_##message##_put(at, &list[i])); \
+		}                                                            \
+		return p;                                                    \
+	}
+
+DEFINE_PUT_ALL(static, extension, WIRE_EXTENSION_FIELDS)
+DEFINE_PUT_ALL(static, gone, WIRE_GONE_FIELDS)
+DEFINE_PUT_ALL(static, moved, WIRE_MOVED_FIELDS)
+DEFINE_PUT_ALL(, segments, WIRE_SEGMENTS_FIELDS)
 DEFINE_PUT(, requests, WIRE_REQUESTS_FIELDS)
 DEFINE_PUT(, replies, WIRE_REPLIES_FIELDS)
 
@@ -413,7 +430,7 @@ static bool get_call(struct wire_view in, struct wire_call *m,
 	const uint8_t *p = in.p, *field;
 	uint32_t tag;
 
-	wire_clear(m, sizeof(*m));
+	wire_clear(m, offsetof(struct wire_call, body));
 	if (likely(p != in.end && p[0] == TAG(1, WT_VARINT)))
 		p = get_varint(p + 1, in.end, &m->xid);
 	if (likely(p && is_common(common, p, in.end))) {
@@ -562,7 +579,7 @@ static bool get_reply(struct wire_view in, struct wire_reply *m)
 	uint32_t tag;
 	uint64_t v;
 
-	wire_clear(m, sizeof(*m));
+	wire_clear(m, offsetof(struct wire_reply, body));
 	if (likely(p != in.end && p[0] == TAG(1, WT_VARINT)))
 		p = get_varint(p + 1, in.end, &m->xid);
 	while (next_field(&p, in.end, &tag)) {

@@ -266,7 +266,7 @@ int wire_requests_decode(struct wire_requests *m,
 			 uint64_t hdr_data, const void *payload,
 			 size_t length) must_check;
 /* wire_requests_decode() for a message that may be cut off within its bodies:
- * the calls have no bodies, only their lengths. */
+ * the lengths of the bodies are set, and the bodies not. */
 int wire_requests_decode_heads(struct wire_requests *m,
 			       struct wire_call calls[WIRE_CALLS_MAX],
 			       uint64_t hdr_data, const void *payload,

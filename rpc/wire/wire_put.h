@@ -12,14 +12,10 @@
  */
 #define PUT(number, type, member) p = put_##type##_field(p, number, m->member);
 
-#define PUT_ENTRIES(number, message, member)                            \
-	BUG_ON(m->member.n > WIRE_MAX_##message);                       \
-	for (size_t i = 0; i < m->member.n; i++) {                      \
-		const struct wire_##message *entries = m->member.list;  \
-		uint8_t *at = put_begin(p, number);                     \
-                                                                        \
-		p = put_end(at, wire_##message##_put(at, &entries[i])); \
-	}
+/* Out of line: few messages have such fields. */
+#define PUT_ENTRIES(number, message, member) \
+	if (unlikely(m->member.n))           \
+		p = wire_##message##_put_all(p, number, &m->member);
 
 #define PUT_NUMBERS(number, type, member)  \
 	BUG_ON(m->n > ULRPC_SEGMENTS_MAX); \
@@ -27,7 +23,9 @@
 
 #define PUT_FIELDS(fields) fields(PUT, PUT_ENTRIES, PUT_NUMBERS)
 
-uint8_t *wire_segments_put(uint8_t *p, const struct wire_segments *m);
+/* Writes the field @number, of which each of the entries @all is one. */
+uint8_t *wire_segments_put_all(uint8_t *p, unsigned int number,
+			       const struct wire_entries *all);
 uint8_t *wire_reply_put_rare(uint8_t *p, const struct wire_reply *m);
 
 static inline uint8_t *wire_call_put(uint8_t *p, const struct wire_call *m)

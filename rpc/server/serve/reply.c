@@ -263,10 +263,12 @@ void reply_let_go(struct record_reply *kept)
 	struct reply_message *m =
 		container_of(kept, struct reply_message, kept);
 
-	if (!m->over)
-		return;
-	service_count_kept(m->sc, -message_bytes(m));
-	message_put(m);
+	if (unlikely(kept->left)) {
+		left_free(kept);
+	} else if (m->over) {
+		service_count_kept(m->sc, -message_bytes(m));
+		message_put(m);
+	}
 }
 
 static void reply_give_up(struct reply_message *m, const char *why)
@@ -624,7 +626,7 @@ static struct reply_message *reply_room_for(struct request_batch *b,
 {
 	size_t bound = WIRE_REPLY_BOUND;
 
-	if (unlikely(r->bulks.n || b->wants))
+	if (unlikely(r->bulks.n | b->wants))
 		bound = wire_reply_bound(r) + WIRE_CHECKSUM_BOUND;
 	if (likely(b->out && message_has_room(b->out, r, bound)))
 		return b->out;
@@ -690,7 +692,7 @@ void reply_add(struct request_batch *b, const struct wire_reply *r,
 		memcpy(m->data + m->headroom + m->bodies, body, r->length);
 	m->bodies += r->length;
 	m->calls++;
-	m->owed = m->owed || owed;
+	m->owed |= owed;
 	b->unanswered--;
 	if (keep)
 		record_keep(&b->export->records, keep, &m->kept);

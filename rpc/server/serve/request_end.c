@@ -317,8 +317,9 @@ static uint64_t hold(struct ulrpc_request *r, const void *body, uint32_t length,
  * and returns true; if that is impossible, only tells the caller the length.
  * The body of the reply itself is then @proof, or empty. @r has no record
  * afterwards if the call turns out to be over. */
-static bool reply_oversized(struct ulrpc_request *r, struct wire_reply *reply,
-			    const void *body, struct proof *proof)
+static out_of_line bool reply_oversized(struct ulrpc_request *r,
+					struct wire_reply *reply,
+					const void *body, struct proof *proof)
 {
 	reply->needed = reply->length;
 	reply->length = 0;
@@ -332,24 +333,6 @@ static bool reply_oversized(struct ulrpc_request *r, struct wire_reply *reply,
 	return reply->held;
 }
 
-/* The last part of request_finish() for a reply that the caller has no room
- * for. */
-static out_of_line void request_end_oversized(struct ulrpc_request *r,
-					      struct request_report *report,
-					      struct wire_reply *reply,
-					      const void *body)
-{
-	struct proof proof;
-
-	if (!reply_oversized(r, reply, body, &proof)) {
-		report->end = WIRE_TOO_LONG;
-		report->sent = 0;
-	}
-	report_end(r, report);
-	reply_add(r->reply_to, reply, proof.bytes, true,
-		  record_for(r, reply->status));
-}
-
 /* @r has been replied to, with r->reply_length bytes of @body: updates
  * statistics and estimates, packs the reply, and frees @r. */
 static in_line void request_finish(struct ulrpc_request *r, const void *body,
@@ -360,8 +343,9 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 	struct wire_moved room[ULRPC_BULKS_MAX];
 	struct request_report report = report_of(r, now);
 	struct wire_reply reply;
+	struct proof proof;
 
-	wire_clear(&reply, sizeof(reply));
+	wire_clear(&reply, offsetof(struct wire_reply, body));
 	reply.xid = r->xid;
 	reply.attempt = r->latest;
 	reply.status = r->status;
@@ -390,9 +374,14 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 	}
 	if (unlikely(r->unwanted)) {
 		request_skip(r, report);
-	} else if (unlikely(reply.length > r->reply_max)) {
-		request_end_oversized(r, &report, &reply, body);
 	} else {
+		if (unlikely(reply.length > r->reply_max)) {
+			if (!reply_oversized(r, &reply, body, &proof)) {
+				report.end = WIRE_TOO_LONG;
+				report.sent = 0;
+			}
+			body = proof.bytes;
+		}
 		report_end(r, &report);
 		reply_add(r->reply_to, &reply, body, true,
 			  record_for(r, reply.status));
@@ -422,7 +411,8 @@ static void finish_kept(struct ulrpc_request *r)
  * until on_bulk_done(), which comes after the callback of the last transfer. */
 static bool bulk_is_pending(const struct ulrpc_request *r)
 {
-	return r->transfers && (r->waiting || transfer_busy(r->transfers));
+	return unlikely(r->transfers) &&
+	       (r->waiting || transfer_busy(r->transfers));
 }
 
 static void on_bulk_done(void *arg);
@@ -540,9 +530,13 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 			return;
 		request_cancel_end(r);
 	}
-	r->status = length > ULRPC_BODY_MAX ? WIRE_TOO_LONG : status;
+	r->status = status;
 	r->error = error;
-	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
+	r->reply_length = (uint32_t)length;
+	if (unlikely(length > ULRPC_BODY_MAX)) {
+		r->status = WIRE_TOO_LONG;
+		r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
+	}
 	r->replied = shard_now(s);
 	if (likely(owned) && likely(!bulk_is_pending(r))) {
 		request_finish(r, body, r->replied);

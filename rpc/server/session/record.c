@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/server/session/record.h"
 
-#include "rpc/server/session/kept.h"
-
 void records_init(struct records *rs, const struct record_ops *ops,
 		  struct quotas *quotas)
 {
@@ -18,10 +16,7 @@ static void record_reply_let_go(struct records *rs, struct record_reply *reply)
 	list_del(&reply->link);
 	reply->keeps = 0;
 	rs->kept--;
-	if (unlikely(reply->left))
-		left_free(reply);
-	else
-		rs->ops->let_go(reply);
+	rs->ops->let_go(reply);
 }
 
 /* Does @rec keep a reply that may be used? If its call is acknowledged, the
