@@ -111,8 +111,8 @@ static inline bool hash_step(const struct hash *h, struct hash_cursor *at)
 	     (pos = container_of(pos##_n, __typeof__(*pos), member), true); \
 	     pos##_n = hash_next(pos##_n))
 
-/* Return hashes (XXH3) with the key @seed. Who does not know @seed cannot
- * produce collisions. */
+/* Return hashes (XXH3) with the key @seed. A peer that does not know @seed
+ * cannot produce collisions. */
 uint64_t hash_u64(uint64_t key, uint64_t seed);
 uint64_t hash_bytes(const void *key, size_t len, uint64_t seed);
 

@@ -94,7 +94,7 @@ static void dot_ni(struct drawing *d, const struct ulnet_ni_info *info)
 		color(info->up, info->health));
 }
 
-/* Draws the NIs of this node but lo. */
+/* Draws the NIs of this node, except 0@lo. */
 static int dot_nis(struct drawing *d)
 {
 	struct ulnet_ni_info info;

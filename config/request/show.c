@@ -12,7 +12,7 @@
 #define LINES_OF_PEER	     12
 #define LINES_OF_PEER_DETAIL 48
 
-/* So many NUMA nodes are shown at most. */
+/* the most NUMA nodes that are shown */
 #define NUMA_SHOWN_MAX 64
 
 /* What is shown for things that only kernel nodes have. */

@@ -184,8 +184,8 @@ int lnet_o2ib_kernel_global_mr(const char *kernel)
 
 	if (calc_node_take_number(&kernel, &major))
 		return -EINVAL;
-	/* It is the build of a RHEL 7 kernel alone, since no kernel version is
-	 * that high. */
+	/* Without a version this is the build of a RHEL 7 kernel, since no
+	 * kernel version is that high. */
 	if (!*kernel)
 		return major < 100 ? -EINVAL : major < RHEL7_BUILD_NONE;
 	if (*kernel++ != '.' || calc_node_take_number(&kernel, &minor))

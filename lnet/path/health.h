@@ -20,9 +20,9 @@
  * less than HEALTH_RELAPSE after an illness of which all pings were answered
  * soon: each halves what its next answers give (gain_of()). It forgets a
  * relapse for each HEALTH_RELAPSE that it is well, and all of them if a ping
- * fails, as then pings show how the path is. What befalls all NIs of a peer
- * alike, as when its host is busy, is no reason to prefer one: relapses count
- * as far as another NI of the peer has had fewer.
+ * fails, as then pings show how the path is. Relapses that all NIs of a peer
+ * have had, for example because its host is busy, are no reason to prefer one
+ * of the NIs: only those count that another NI of the peer has not had.
  */
 #ifndef LNET_HEALTH_H
 #define LNET_HEALTH_H

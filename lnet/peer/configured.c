@@ -50,11 +50,12 @@ static int has_turned(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-/* NIDs go from CPT to CPT by messages, which are sent in the turn in which the
- * directory is changed. So one that is on its way has arrived when each CPT has
- * ended its turn, and has made another. If the result of a step is -EAGAIN,
- * waits for that, and returns true: the step is to be tried again. Does not
- * wait in the simulator, where turns are made by lnet_sim_run() only. */
+/* A NID that moves to another CPT is sent there by a message, in the turn in
+ * which the directory is changed. The message has arrived when each CPT has
+ * ended its present turn, and has made one more. If the result of a step is
+ * -EAGAIN, waits for that, and returns true: the caller must try the step
+ * again. Does not wait in the simulator, where turns are made by lnet_sim_run()
+ * only. */
 static bool step_again(struct lnet *node, unsigned int *tries, int *rc)
 {
 	if (*rc != -EAGAIN || ++*tries == TRIES_MAX)

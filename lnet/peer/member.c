@@ -188,8 +188,8 @@ static void update_add(struct dir_update *u, const struct ulnet_nid *nid,
 						       u->cpt->index, several };
 }
 
-/* Adds entries for all NIs of @peer except @but (NULL: for all), with that
- * primary NID. */
+/* Adds entries for all NIs of @peer except @but (NULL: for all), with the
+ * primary NID @primary. */
 static void update_add_peer(struct dir_update *u, const struct lnet_peer *peer,
 			    const struct lnet_peer_ni *but,
 			    const struct ulnet_nid *primary, bool several)
@@ -417,8 +417,8 @@ static int alias_peer_make(struct lnet_cpt *cpt,
 	return net_get(cpt, spare, lpni->net->segment) ? 0 : -ENOMEM;
 }
 
-/* Makes a peer, with a reference and with a net, for each NI of the peer of
- * @stays except @stays itself. */
+/* Makes a peer for each NI of the peer of @stays, but not for @stays itself.
+ * Each of the new peers has a reference and a net. */
 static int alias_peers_make(struct lnet_cpt *cpt,
 			    const struct lnet_peer_ni *stays,
 			    struct list *spares)

@@ -67,10 +67,10 @@ uint64_t histogram_quantile(const struct histogram *h, double q);
 /* ---- a load: rpcping_load.c ---- */
 
 /*
- * A load makes calls to one target, at a fixed rate or each after another has
- * ended, with several under way at a time. It runs on the thread of the CPT
- * that owns the target. A call costs no system call, and does not read the
- * clock: times are those of the turns of the CPT.
+ * A load makes calls to one target: at a fixed rate, or each call after another
+ * has ended, with several calls under way at a time. It runs on the thread of
+ * the CPT that owns the target. A call costs no system call, and does not read
+ * the clock: times are those of the turns of the CPT.
  */
 struct load;
 
