@@ -47,7 +47,7 @@ static inline uint64_t tick_now(void)
 	return t;
 }
 #else
-#define TICK_WINDOW (UINT64_C(1) << 25) /* ns */
+#define TICK_WINDOW (UINT64_C(1) << 25) /* ns, which are the ticks here */
 static inline uint64_t tick_now(void)
 {
 	struct timespec t;

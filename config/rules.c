@@ -231,7 +231,8 @@ static unsigned int items_count(const struct tree *list)
 	return n;
 }
 
-/* Adds up what the texts below @t take. Each list is ended by a pointer. */
+/* Adds up the pointers and the bytes that the lists and texts below @t need.
+ * Each list is ended by a pointer. */
 static void measure(const struct tree *t, size_t *pointers, size_t *bytes)
 {
 	const struct tree *child;

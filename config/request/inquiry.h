@@ -31,9 +31,9 @@ static inline bool cancel_is_due(struct cancel *c)
 {
 	return c && atomic_load(&c->canceled);
 }
-/* Called by the owner: it begins to wait, and @wake(@arg) ends the wait; NULL
- * @wake: it has stopped waiting. @wake is called at once if cancel_now() was
- * called before. */
+/* To be called by the owner when it begins to wait: @wake(@arg) ends the wait.
+ * With @wake NULL: when it has stopped waiting. @wake is called at once if
+ * cancel_now() was called before. */
 void cancel_watch(struct cancel *c, void (*wake)(void *arg), void *arg);
 
 enum inquiry_kind { INQUIRY_PING, INQUIRY_DISCOVER };

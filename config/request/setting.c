@@ -224,8 +224,8 @@ typedef int (*set_fn)(struct lnet *node, const struct ulnet_nid *nid,
 /* Whose health is set: of all, of those on a net, or of a NID. */
 struct whose {
 	bool all;
-	uint32_t net;	      /* LNET_NET_ANY: none */
-	struct ulnet_nid nid; /* LNET_NID_ANY: none */
+	uint32_t net;	      /* the net; LNET_NET_ANY: no net was named */
+	struct ulnet_nid nid; /* the NID; LNET_NID_ANY: no NID was named */
 };
 
 static int read_whose(const struct request *r, struct whose *w)

@@ -10,8 +10,8 @@
 
 /* ---- answers ---- */
 
-#define REQUEST_MAX ((size_t)4 << 20)  /* bytes */
-#define ANSWER_MAX  ((size_t)64 << 20) /* bytes */
+#define REQUEST_MAX ((size_t)4 << 20)  /* bytes of the longest request */
+#define ANSWER_MAX  ((size_t)64 << 20) /* bytes of the longest answer */
 
 /* Limits of what users send, and of answers, which the node makes. */
 extern const struct tree_limits request_limits, answer_limits;

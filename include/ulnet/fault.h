@@ -65,7 +65,7 @@ struct ulnet_fault {
 	 * .interval, on average */
 	bool random;
 	/* What the rule does to a message: */
-	uint64_t latency; /* LNET_FAULT_DELAY: us */
+	uint64_t latency; /* LNET_FAULT_DELAY: us that the message waits */
 	/* LNET_FAULT_ERROR, LNET_FAULT_DROP: LNET_FAULT_CAUSE() bits, of which
 	 * one, drawn at random, is reported */
 	uint32_t causes;

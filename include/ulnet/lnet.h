@@ -223,7 +223,7 @@ struct ulnet_ni_info {
 	 * address, or, if there is none, the address; 0@lo: empty */
 	char interface[LNET_INTERFACE_SIZE];
 	bool up;
-	const char *state; /* constant text */
+	const char *state; /* name of the state, constant text */
 	/* As configured, with defaults filled in: */
 	uint32_t tx_credits, peer_credits, peer_buffer_credits;
 	int32_t peer_timeout;
@@ -306,7 +306,7 @@ struct ulnet_peer_info {
 	bool configured;
 	/* its state, in the bits that kernel nodes show */
 	uint32_t state;
-	const char *state_name; /* constant text */
+	const char *state_name; /* name of the state, constant text */
 	/* messages to this NID that were sent again */
 	struct ulnet_resends resends;
 };

@@ -75,7 +75,7 @@ struct ulnet_o2ib_conf {
 	/* entries that a completion queue of the device can have; 0: not known
 	 */
 	uint32_t max_cqe;
-	uint32_t page_size; /* bytes */
+	uint32_t page_size; /* bytes of a page */
 	/* model USER: work requests for data that the send queue has room for,
 	 * per message, on average */
 	uint32_t max_writes;

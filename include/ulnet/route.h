@@ -65,7 +65,8 @@ enum ulnet_buffer_kind {
 	LNET_LARGE_BUFFERS,
 	LNET_BUFFER_KINDS
 };
-#define LNET_SMALL_BUFFER 4096 /* bytes */
+/* bytes of the longest payload that a small buffer holds */
+#define LNET_SMALL_BUFFER 4096
 
 /* How many buffers a router has by default; kernel nodes have the same
  * defaults. */

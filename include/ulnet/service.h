@@ -143,8 +143,9 @@ struct ulrpc_service_conf {
  * for any character.
  */
 struct ulrpc_rule {
-	const char *const *services; /* NULL: all */
-	const char *const *methods;  /* NULL: all */
+	/* services that may be called; NULL: all */
+	const char *const *services;
+	const char *const *methods; /* methods that may be called; NULL: all */
 	/* names that peers have proved, and groups of such names; the rule fits
 	 * a peer whose name is in either list. Both NULL: it fits anybody, even
 	 * who has proved nothing */

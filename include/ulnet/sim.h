@@ -29,7 +29,7 @@ struct lnet_sim;
 /* One direction of a link between two NIDs. All zero: no faults, and no
  * delay. */
 struct ulnet_sim_link {
-	uint64_t latency; /* ns */
+	uint64_t latency; /* ns that a message is on its way */
 	/* ns: up to this much is added to the latency, at random; messages stay
 	 * in order */
 	uint64_t jitter;

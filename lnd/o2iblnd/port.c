@@ -12,7 +12,7 @@
 
 #include "lnd/o2iblnd/xfer.h"
 
-/* The pause between attempts to reopen a port. */
+/* ns between two attempts to reopen a port. */
 #define REOPEN_PAUSE NSEC_PER_SEC
 
 /* ---- CPTs ---- */

@@ -90,7 +90,7 @@ struct ib_port_conf {
 /* Registered memory; owned by the backend, read by the LND. */
 struct ib_mr {
 	void *addr;
-	size_t length; /* bytes */
+	size_t length; /* bytes of the memory */
 	uint32_t lkey; /* key for local work requests */
 	uint32_t rkey; /* key for peers */
 };

@@ -10,7 +10,7 @@
 
 #define TRANSACTION_TIMEOUT 50
 #define RETRY_COUNT	    2
-#define BUSY_POLL_MAX	    1000000 /* us */
+#define BUSY_POLL_MAX	    1000000 /* us: the highest busy_poll */
 
 /* A line of the table. min and max are those of kernel nodes. */
 struct setting_row {

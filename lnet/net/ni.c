@@ -12,7 +12,7 @@
 
 #define NI_CREDITS	256
 #define NI_PEER_CREDITS 8
-#define NI_PEER_TIMEOUT 180 /* default, s */
+#define NI_PEER_TIMEOUT 180 /* s: the default of peer_timeout */
 
 const struct fsm_state ni_states[NI_STATES] = {
 	[NI_INIT] = { "init", FSM_TO(NI_ACTIVE) },

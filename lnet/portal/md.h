@@ -35,7 +35,7 @@ struct lnet_md {
 	struct iovec own[MD_OWN_IOV];
 	/* registered memory that has all fragments; NULL: none has */
 	struct lnet_mem *mem;
-	uint32_t length; /* bytes */
+	uint32_t length; /* bytes of all fragments together */
 	uint32_t offset; /* local offset, bytes */
 	int threshold;
 	uint32_t max_size;

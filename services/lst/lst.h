@@ -47,8 +47,8 @@ struct lst_conf {
 	 * EACCES, and a request of a test with ESRCH unless there is a session.
 	 * NULL: any node may be a console, and tests are always served. */
 	const struct ulnet_nidlist *consoles;
-	/* s after which a session ends if no such request comes; default:
-	 * LST_SESSION_S */
+	/* s without a request of its console after which a session ends;
+	 * default: LST_SESSION_S */
 	uint32_t session_s;
 	/* s in which a destination of a test has to answer; default: LST_RPC_S
 	 */

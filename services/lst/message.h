@@ -208,7 +208,7 @@ int lst_list_decode(struct ulnet_id *ids, size_t n, const void *buf, size_t len,
 
 /* Lengths and offsets are multiples of LST_WORD, unless the check is
  * LST_CHECK_NONE. Any thread. */
-#define LST_WORD 8 /* bytes */
+#define LST_WORD 8 /* bytes of a word */
 
 /* May a test or a request move such data? @length has to be 1 to LNET_MTU
  * bytes. */
