@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tells a service manager how the program is. Knows no node. */
+/* Tells a service manager the state of the program. Knows no node. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>

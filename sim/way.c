@@ -24,9 +24,10 @@ struct way {
 	struct hash_node hash;	 /* in sim->ways */
 	const struct lnet *node; /* the node that sends */
 	struct ulnet_nid dst, src;
-	/* sim_net_ni_changes() of the NI of .src when that message was sent */
+	/* sim_net_ni_changes() of the NI of .src, when the last message was
+	 * sent */
 	uint64_t changes;
-	/* the node had policies when that message was sent */
+	/* the node had policies when the last message was sent */
 	bool policies;
 	uint64_t any_until; /* ns: until this time any source is right */
 };

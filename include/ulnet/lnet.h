@@ -313,9 +313,10 @@ struct ulnet_peer_info {
 
 ULNET_EXPORT int lnet_ni_add(struct lnet *node,
 			     const struct ulnet_ni_conf *conf);
-/* Adds the NI from which this host reaches @target, on the target's net, unless
- * the node has it, or has NIs that were not added by this function, or a route
- * to that net. -ENETUNREACH: this host has no way there. */
+/* Adds the NI, on the target's net, from which this host reaches @target. Does
+ * nothing if the node has that NI; if it has a route to that net; or if it has
+ * an NI that this function has not added. -ENETUNREACH: this host has no way to
+ * @target. */
 ULNET_EXPORT int lnet_ni_reach(struct lnet *node,
 			       const struct ulnet_nid *target);
 ULNET_EXPORT int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid);
@@ -493,7 +494,8 @@ struct ulnet_event {
 	struct ulnet_nid path_peer;
 	/* active: the next hop on that path: @path_peer or a gateway */
 	struct ulnet_nid path_hop;
-	/* active: sends begun, and paths given up after waiting for them */
+	/* active: number of sends that were begun, and of paths that were given
+	 * up after a wait for a credit or a connection */
 	uint32_t paths_tried;
 	uint32_t portal;
 	uint64_t match_bits;

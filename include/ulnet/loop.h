@@ -32,9 +32,10 @@ ULNET_EXPORT bool lnet_cpt_owned(struct lnet *node, unsigned int cpt);
 /* Returns the first CPT that the caller owns (lnet_cpt_owned()), or -1 if it
  * owns none. Any thread. */
 ULNET_EXPORT int lnet_cpt_current(struct lnet *node);
-/* Returns the NUMA node that the calling thread runs on, and on which memory
- * lies that it touches first: for LNET_MD_NUMA_NODE. Returns -1: the machine
- * has one NUMA node, or it is not known. A system call; any thread. */
+/* Returns the NUMA node on which the calling thread runs. Memory that the
+ * thread is the first to touch lies there: for LNET_MD_NUMA_NODE. Returns -1:
+ * the machine has one NUMA node, or it is not known. A system call; any thread.
+ */
 ULNET_EXPORT int lnet_numa_here(struct lnet *node);
 /* Is the caller in a turn of any CPT of any node? Nothing may wait there. Any
  * thread. */

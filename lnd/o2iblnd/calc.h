@@ -23,8 +23,9 @@
 #define CALC_SHRINK_MIN 16
 /* work requests of one message: 257 fragments and the DONE */
 #define CALC_LONGEST_WRS 258
-/* This LND's send queues: entries per message for WRITEs, and least entries.
- * Messages with more WRITEs are sent in batches (exchange.c). */
+/* Send queues of this LND: entries for the WRITEs of each message, and the
+ * least number of entries of a queue. A message with more WRITEs is sent in
+ * batches (exchange.c). */
 #define CALC_USER_WRITES  4
 #define CALC_USER_WRS_MIN 64
 #define CALC_BULK_BYTES	  (UINT32_C(1) << 20)

@@ -191,7 +191,8 @@ struct ib_conn {
 	/* ns: when the last message or acknowledgement of the peer came */
 	uint64_t heard_at;
 	struct silence silence;
-	struct silence_acks acks; /* measured round trips, for @told_silent */
+	/* round trips as measured, by which silence is told from delay */
+	struct silence_acks acks;
 	/* silent() was called for the present silence */
 	bool told_silent;
 
@@ -356,7 +357,8 @@ int ib_rx_answer(struct ib_rx *rx, const struct ib_sge *source, uint32_t length,
  * buffer, so that the next messages may be shown and the peer may send more.
  * rx->msg points there on return. (A PUT_REQ keeps its receive, of which the
  * peer has D at most.) The caller limits what a peer can have in bounce
- * buffers. 0, also if it was done before; -ENOMEM: nothing has changed. */
+ * buffers. Returns 0, also if that was done before; -ENOMEM: nothing has
+ * changed. */
 int ib_rx_bounce(struct ib_rx *rx) must_check;
 
 #endif

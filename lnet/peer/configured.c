@@ -147,7 +147,7 @@ static int configured_begin(struct peer_call *c)
 	return rc;
 }
 
-/* Does a configured peer other than that of the call have c->nid? */
+/* Does a configured peer have c->nid, other than the peer of the call? */
 static int nid_taken(void *arg)
 {
 	const struct peer_call *c = arg;
@@ -177,9 +177,9 @@ static int nids_check(struct peer_call *c)
 
 /* ---- deleting ---- */
 
-/* Forgets a peer that nobody knows by anything but the configuration: it is
- * idle, owes nothing, and has no connections. Others stay, and are forgotten as
- * all peers are. */
+/* Forgets a peer that is known only because it was configured: it is idle, owes
+ * no answer, and has no connections. Other peers stay, and are forgotten as all
+ * peers are. */
 static void forget_unused(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
 	const struct lnet_peer_ni *lpni;

@@ -53,8 +53,9 @@ void memory_fini(struct memory *m)
 
 /* ---- holders ---- */
 
-/* Returns the pointer, in the bucket of @nid, that points to the holder @nid,
- * or that is NULL because there is no such holder. */
+/* Returns the pointer, in the list of the bucket of @nid, to the holder @nid.
+ * If there is no such holder, that is the pointer at the end of the list, which
+ * is NULL. */
 static struct holder **holder_link(struct memory *m,
 				   const struct ulnet_nid *nid)
 {

@@ -137,8 +137,8 @@ static void call_fail(struct lst_call *call, int status)
 	lst_md_cancel(&call->bulk);
 }
 
-/* Decodes the reply to a request of @type. If it tells an error, no bulk data
- * will come, and they are not waited for. */
+/* Decodes the reply to a request of @type. If the reply tells an error, no bulk
+ * data will come, and the call does not wait for them. */
 static void take_reply(struct lst_call *call, uint32_t type)
 {
 	struct lst_msg msg;

@@ -11,8 +11,9 @@
 int waiting_open(void);
 
 /* Waits until a link or an address has changed since the last call, or since
- * waiting_open(); if @fd is -1, for a second. Ends when clock_ns() is @at, or
- * with a signal (signals_open()), whose number it returns; otherwise 0. */
+ * waiting_open(). With @fd -1 it waits for a second instead. Ends at the time
+ * @at of clock_ns(), or with a signal (signals_open()). Returns the number of
+ * the signal; 0: none has come. */
 int waiting_wait(int fd, int signals, uint64_t at);
 
 #endif
