@@ -12,10 +12,14 @@
 
 #define CPTS 3
 #define ADDS 3000
+/* Moves while a peer is added: as many as fit in, and so few that a call which
+ * tries each of its steps a hundred times has not to give up. */
+#define MOVES 20
 
 static struct lnet *node;
 static atomic_bool over;
 static atomic_uint moved;
+static sem_t may_move;
 
 /* On each CPT a NID that it owns. */
 static struct ulnet_nid on[CPTS];
@@ -96,8 +100,11 @@ static void *move_all(void *arg)
 	(void)arg;
 	check(!sem_init(&m.done, 0, 0));
 	while (!atomic_load(&over)) {
-		int rc = lnet_call(node, m.cpt, move_begin, &m);
+		int rc;
 
+		while (sem_wait(&may_move))
+			;
+		rc = lnet_call(node, m.cpt, move_begin, &m);
 		if (rc == -EINPROGRESS) {
 			while (sem_wait(&m.done))
 				;
@@ -109,6 +116,15 @@ static void *move_all(void *arg)
 	}
 	sem_destroy(&m.done);
 	return NULL;
+}
+
+/* Of the moves that the round before has left, none happens in this one. */
+static void moves_allow(void)
+{
+	while (!sem_trywait(&may_move))
+		;
+	for (unsigned int i = 0; i < MOVES; i++)
+		check(!sem_post(&may_move));
 }
 
 /* ---- adding ---- */
@@ -138,11 +154,16 @@ int main(void)
 	if (lnet_open(&conf, &node))
 		return 1;
 	nids_choose();
+	check(!sem_init(&may_move, 0, 0));
 	check(!pthread_create(&mover, NULL, move_all, NULL));
-	for (unsigned int i = 0; i < ADDS || !atomic_load(&moved); i++)
+	for (unsigned int i = 0; i < ADDS || !atomic_load(&moved); i++) {
+		moves_allow();
 		add(i);
+	}
 	atomic_store(&over, true);
+	check(!sem_post(&may_move));
 	pthread_join(mover, NULL);
+	sem_destroy(&may_move);
 	lnet_close(node);
 	fprintf(stderr, "%u moves\n", atomic_load(&moved));
 	return atomic_load(&failures) != 0;
