@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "bench/duo.h"
 #include "bench/node.h"
 #include "sim/sim.h"
@@ -21,6 +22,7 @@
 #define DEADLINE (600 * UINT64_C(1000000)) /* us; valgrind is slow */
 
 #define STEP UINT64_C(10000) /* ns of virtual time */
+#define TICK UINT64_C(100)   /* ns, over TCP: see clock_gettime() */
 
 struct run {
 	struct lnet_sim *sim; /* NULL: TCP */
@@ -29,6 +31,21 @@ struct run {
 	uint32_t method;
 	unsigned long to_begin, under_way;
 };
+
+/* In place of libc's, for libev too: whoever asks for the time moves it on, by
+ * so little that timers hardly count. By the true clock they expire more often
+ * for each call when the machine is busy, and the same program would take more
+ * instructions. */
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	static uint64_t now = UINT64_C(1000000000000);
+
+	(void)clock;
+	now += TICK;
+	ts->tv_sec = (time_t)(now / 1000000000);
+	ts->tv_nsec = (long)(now % 1000000000);
+	return 0;
+}
 
 static void call(struct run *r);
 
