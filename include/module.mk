@@ -15,6 +15,7 @@ ulnetinclude_HEADERS += %D%/ulnet/rpc.h
 ulnetinclude_HEADERS += %D%/ulnet/service.h
 ulnetinclude_HEADERS += %D%/ulnet/sim.h
 ulnetinclude_HEADERS += %D%/ulnet/store.h
+ulnetinclude_HEADERS += %D%/ulnet/stream.h
 ulnetinclude_HEADERS += %D%/ulnet/stub.h
 ulnetinclude_HEADERS += %D%/ulnet/thread.h
 

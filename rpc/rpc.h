@@ -26,6 +26,10 @@
 #include "ulnet/thread.h"
 
 #define RPC_ID_SIZE ULRPC_ID_SIZE
+/* The service of a node that carries the messages of all streams. Anybody may
+ * call it: it takes only what belongs to a stream that its caller was allowed
+ * to open (rpc/stream/serve.c). */
+#define RPC_STREAM_CARRIER "ulrpc.streams"
 
 struct conn_event;
 struct keys;
@@ -44,6 +48,7 @@ struct conn_events;
 struct stats;
 struct stat_shard;
 struct runs;
+struct streams_node;
 struct ulrpc_rules;
 
 /* ---- waiting ---- */
@@ -154,6 +159,7 @@ struct ulrpc {
 	struct client_ids *client_ids; /* of exports; with its own lock */
 	struct import_names *names;    /* of imports; with its own lock */
 	struct stats *stats;
+	struct streams_node *streams; /* rpc/stream/streams.h; its own lock */
 	/* works of shard_give() that have not run */
 	_Atomic unsigned int posted;
 	_Atomic uint64_t lazy; /* a bit for each lazy portal */

@@ -129,6 +129,13 @@ done <<-END
 	sim.h ulnet_sim_stats lnet_sim_check.3
 	store.h ulrpc_store_conf ulrpc_store_open.3
 	store.h ulrpc_store_info ulrpc_store_read.3
+	stream.h ulrpc_stream_conf ulrpc_stream_open.3
+	stream.h ulrpc_stream_events ulrpc_stream_open.3
+	stream.h ulrpc_stream_info ulrpc_stream_serve.3
+	stream.h ulrpc_stream_method ulrpc_stream_serve.3
+	stream.h ulrpc_stream_outcome ulrpc_stream_send.3
+	stream.h ulrpc_stream_service_conf ulrpc_stream_serve.3
+	stream.h ulrpc_streams_conf ulrpc_stream_open.3
 	stub.h ulrpc_method_options ulrpc_stub_new.3
 END
 

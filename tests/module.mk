@@ -375,6 +375,14 @@ unit_tests += %D%/unit/rpc_stub_test
 	%D%/unit/rpc/stub/message_test.c \
 	%D%/unit/rpc/stub/stub_sim_test.c
 nodist_%C%_unit_rpc_stub_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
+unit_tests += %D%/unit/rpc_stream_test
+%C%_unit_rpc_stream_test_SOURCES = \
+	%D%/unit/rpc/stream/hostile_stream_test.c \
+	%D%/unit/rpc/stream/stream_rig.c %D%/unit/rpc/stream/stream_rig.h \
+	%D%/unit/rpc/stream/stream_fault_test.c \
+	%D%/unit/rpc/stream/stream_test.c \
+	%D%/unit/rpc/stream/stream_wait_test.c
+
 # Stubs alone: the calls that they make are the test's own.
 unit_tests += %D%/unit/rpc_stub_alone_test
 %C%_unit_rpc_stub_alone_test_SOURCES = %D%/unit/rpc/stub/stub_test.c

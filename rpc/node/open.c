@@ -20,6 +20,7 @@
 #include "rpc/server/serve/service.h"
 #include "rpc/server/tombstone.h"
 #include "rpc/stats/stats.h"
+#include "rpc/stream/streams.h"
 #include "rpc/text.h"
 #include "rpc/forwarded.h"
 
@@ -36,7 +37,7 @@
 static const struct rpc_part *const parts[] = {
 	&run_part,	 &stat_part,	&conn_event_part, &forwarded_part,
 	&bulk_part,	 &import_part,	&export_part,	  &service_part,
-	&tombstone_part, &control_part,
+	&tombstone_part, &control_part, &stream_part,
 };
 
 static const struct rpc_side client_side = {

@@ -1,0 +1,802 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The client's side of streams: opens them, and makes the calls that carry
+ * their messages. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rpc/stream/stream.h"
+#include "rpc/stream/streams.h"
+#include "rpc/text.h"
+
+#define WINDOW_MESSAGES 64u
+#define WINDOW_BYTES	65536u
+#define PATIENCE	(60 * UINT64_C(1000000)) /* us */
+
+/* push calls that may be under way */
+#define PUSHES 4u
+/* ms that the server may keep a pull call: at first, and at most; it doubles as
+ * long as nothing comes */
+#define HOLD_MIN 250u
+#define HOLD_MAX 4000u
+/* bytes of replies to pull calls, while nothing comes */
+#define ROOM_QUIET 4096u
+
+#define FLAVOURS (ULRPC_FLAVOUR_PRIVACY + 1)
+
+struct called;
+
+struct push {
+	struct called *called;
+	bool busy;
+	uint64_t number; /* of its batch */
+};
+
+struct pull {
+	struct called *called;
+	bool busy;
+	struct ulrpc_call *call;
+};
+
+/* A channel, as the client has it. */
+struct called {
+	struct channel ch;
+	struct ulrpc_streams *st;
+	uint32_t last_id;     /* of its streams */
+	struct list opening;  /* ulrpc_stream.of_opening: calls under way */
+	bool live;	      /* the server knows it */
+	bool closing;	      /* ulrpc_streams_close() */
+	unsigned int flavour; /* the highest of its streams */
+	unsigned int npush, npull;
+	unsigned int want; /* pull calls */
+	uint32_t hold;	   /* ms */
+	struct push push[PUSHES];
+	struct pull pull[PULLS_MAX];
+};
+
+struct ulrpc_streams {
+	/* immutable */
+	struct shard *shard;
+	struct ulrpc_client *client;   /* of the service, to open streams */
+	struct ulrpc_client_conf conf; /* for the carriers; copied */
+	struct ulrpc_retry retry;
+	struct credit grant;
+	uint64_t patience; /* us */
+
+	atomic_uint refs; /* the user, until it is closed, and channels */
+	struct list of_node;
+
+	pthread_mutex_t lock; /* of what follows; before those of channels */
+	uint64_t key;	      /* of the last channel */
+	bool closed;
+	struct called *called; /* NULL: there was no stream yet */
+	/* Clients of the carrier, by flavour; NULL: not opened yet. */
+	struct ulrpc_client *carriers[FLAVOURS];
+};
+
+static struct called *called_of(struct channel *ch)
+{
+	return container_of(ch, struct called, ch);
+}
+
+/* ---- struct ulrpc_streams ---- */
+
+void ulrpc_streams_conf_init(struct ulrpc_streams_conf *conf)
+{
+	*conf = (struct ulrpc_streams_conf){ 0 };
+	ulrpc_client_conf_init(&conf->client);
+}
+
+static void conf_free(struct ulrpc_client_conf *c)
+{
+	free((void *)c->nids);
+	free((void *)c->server);
+}
+
+static void streams_put(struct ulrpc_streams *st)
+{
+	if (atomic_fetch_sub(&st->refs, 1) != 1)
+		return;
+	conf_free(&st->conf);
+	pthread_mutex_destroy(&st->lock);
+	free(st);
+}
+
+/* Copies what the carriers need. 0 or -ENOMEM. */
+static int conf_copy(struct ulrpc_streams *st,
+		     const struct ulrpc_client_conf *from)
+{
+	struct ulrpc_client_conf *c = &st->conf;
+	size_t size = from->nnids * sizeof(*from->nids);
+	struct ulnet_nid *nids = malloc(size);
+
+	*c = (struct ulrpc_client_conf){
+		.nids = nids,
+		.nnids = from->nnids,
+		.pid = from->pid,
+		.service = RPC_STREAM_CARRIER,
+		.checksum = from->checksum,
+		.flavour = from->flavour,
+		.server = from->server ? strdup(from->server) : NULL,
+	};
+	if (!nids || (from->server && !c->server)) {
+		conf_free(c);
+		return -ENOMEM;
+	}
+	memcpy(nids, from->nids, size);
+	if (from->retry) {
+		st->retry = *from->retry;
+		c->retry = &st->retry;
+	}
+	return 0;
+}
+
+static int key_draw(void *arg)
+{
+	struct ulrpc_streams *st = arg;
+
+	lnet_random(st->shard->node, st->shard->cpt, &st->key, sizeof(st->key));
+	return 0;
+}
+
+int ulrpc_streams_open(struct ulrpc *rpc, const struct ulrpc_streams_conf *conf,
+		       struct ulrpc_streams **streams_p)
+{
+	struct streams_node *n = rpc->streams;
+	struct ulrpc_streams *st = calloc(1, sizeof(*st));
+	int rc;
+
+	if (!st)
+		return -ENOMEM;
+	rc = ulrpc_client_open(rpc, &conf->client, &st->client);
+	if (rc)
+		goto err_free;
+	rc = conf_copy(st, &conf->client);
+	if (rc)
+		goto err_close;
+	st->shard = &rpc->shards[ulrpc_client_cpt(st->client)];
+	st->grant.messages =
+		conf->window_messages ? conf->window_messages : WINDOW_MESSAGES;
+	st->grant.bytes =
+		conf->window_bytes ? conf->window_bytes : WINDOW_BYTES;
+	st->patience = conf->patience ? conf->patience : PATIENCE;
+	/* so that a pull call may have more */
+	st->patience = MIN(st->patience, ULRPC_NEVER / 2);
+	rc = lnet_call(rpc->node, st->shard->cpt, key_draw, st);
+	if (rc)
+		goto err_conf;
+	atomic_init(&st->refs, 1);
+	pthread_mutex_init(&st->lock, NULL);
+	pthread_mutex_lock(&n->lock);
+	list_add_tail(&n->callers, &st->of_node);
+	pthread_mutex_unlock(&n->lock);
+	*streams_p = st;
+	return 0;
+
+err_conf:
+	conf_free(&st->conf);
+err_close:
+	ulrpc_client_close(st->client);
+err_free:
+	free(st);
+	return rc;
+}
+
+unsigned int ulrpc_streams_cpt(const struct ulrpc_streams *streams)
+{
+	return streams->shard->cpt;
+}
+
+/* Nothing is sent any more: closes the clients, and drops the user's reference.
+ * Does nothing if that was done. */
+static void streams_finish(struct ulrpc_streams *st)
+{
+	struct streams_node *n = st->shard->rpc->streams;
+	bool was;
+
+	pthread_mutex_lock(&n->lock);
+	was = !list_empty(&st->of_node);
+	list_del(&st->of_node);
+	pthread_mutex_unlock(&n->lock);
+	if (!was)
+		return;
+	ulrpc_client_close(st->client);
+	for (unsigned int i = 0; i < FLAVOURS; i++)
+		ulrpc_client_close(st->carriers[i]);
+	streams_put(st);
+}
+
+void callers_free(struct streams_node *n)
+{
+	struct ulrpc_streams *st;
+
+	while ((st = list_pop(&n->callers, struct ulrpc_streams, of_node))) {
+		if (st->called)
+			channel_put(&st->called->ch);
+		streams_put(st);
+	}
+}
+
+void ulrpc_streams_close(struct ulrpc_streams *streams)
+{
+	struct called *c;
+	bool ended = true;
+
+	if (!streams)
+		return;
+	pthread_mutex_lock(&streams->lock);
+	streams->closed = true;
+	c = streams->called;
+	if (c) {
+		channel_get(&c->ch);
+		streams->called = NULL;
+	}
+	pthread_mutex_unlock(&streams->lock);
+	if (c) {
+		channel_lock(&c->ch);
+		ended = c->ch.ended;
+		c->closing = true;
+		channel_cancel_streams(&c->ch);
+		channel_kick(&c->ch);
+		channel_unlock(&c->ch);
+	}
+	if (ended)
+		streams_finish(streams);
+	if (c)
+		channel_put(&c->ch);
+	if (c)
+		channel_put(&c->ch); /* that of streams.called */
+}
+
+/* Returns the client of the carrier with this flavour, or NULL. CPT. */
+static struct ulrpc_client *carrier(struct ulrpc_streams *st,
+				    unsigned int flavour)
+{
+	struct ulrpc_client_conf conf = st->conf;
+	struct ulrpc_client **client = &st->carriers[flavour];
+
+	pthread_mutex_lock(&st->lock);
+	conf.flavour = (enum ulrpc_flavour)flavour;
+	if (!*client && ulrpc_client_open(st->shard->rpc, &conf, client))
+		*client = NULL;
+	pthread_mutex_unlock(&st->lock);
+	return *client;
+}
+
+/* ---- calls of the channel ---- */
+
+/* How the channel ends, as a call of it has. */
+static struct stream_end end_of(const struct ulrpc_outcome *o)
+{
+	enum ulrpc_cause cause = o->cause;
+
+	if (cause == ULRPC_CAUSE_HANDLER && o->status == -ENOENT)
+		cause = ULRPC_CAUSE_FORGOTTEN;
+	else if (cause == ULRPC_CAUSE_HANDLER && o->status == -ESHUTDOWN)
+		cause = ULRPC_CAUSE_SHUTDOWN;
+	else if (cause == ULRPC_CAUSE_HANDLER)
+		cause = ULRPC_CAUSE_BAD_REQUEST;
+	return (struct stream_end){ cause_status(cause), cause };
+}
+
+static void on_pushed(void *arg, const struct ulrpc_outcome *outcome,
+		      const void *reply, size_t length)
+{
+	struct push *p = arg;
+	struct channel *ch = &p->called->ch;
+	struct stream_end end = end_of(outcome);
+
+	(void)reply;
+	(void)length;
+	channel_lock(ch);
+	p->busy = false;
+	p->called->npush--;
+	if (end.cause)
+		channel_end(ch, end.status, end.cause);
+	channel_kick(ch);
+	channel_unlock(ch);
+	channel_put(ch);
+}
+
+static int on_batch_pulled(struct called *c, const void *reply, size_t length)
+{
+	if (length) {
+		c->want = PULLS_MAX;
+		c->hold = HOLD_MIN;
+		return channel_receive(&c->ch, reply, length);
+	}
+	c->want = 1;
+	c->hold = MIN(2 * c->hold, HOLD_MAX);
+	return 0;
+}
+
+static void on_pulled(void *arg, const struct ulrpc_outcome *outcome,
+		      const void *reply, size_t length)
+{
+	struct pull *p = arg;
+	struct called *c = p->called;
+	struct channel *ch = &c->ch;
+	struct stream_end end = end_of(outcome);
+	struct ulrpc_call *call;
+	int rc = 0;
+
+	channel_lock(ch);
+	p->busy = false;
+	c->npull--;
+	call = p->call;
+	p->call = NULL;
+	if (end.cause)
+		channel_end(ch, end.status, end.cause);
+	else if (!ch->ended)
+		rc = on_batch_pulled(c, reply, length);
+	if (rc == -ENOMEM)
+		channel_end(ch, rc, ULRPC_CAUSE_NO_MEMORY);
+	else if (rc)
+		channel_end(ch, rc, ULRPC_CAUSE_BAD_REPLY);
+	channel_kick(ch);
+	channel_unlock(ch);
+	ulrpc_call_put(call);
+	channel_put(ch);
+}
+
+/* Returns the number of the first batch that may not have arrived. */
+static uint64_t oldest(const struct called *c)
+{
+	uint64_t number = c->ch.next_out;
+
+	for (unsigned int i = 0; i < PUSHES; i++)
+		if (c->push[i].busy)
+			number = MIN(number, c->push[i].number);
+	return number;
+}
+
+/* Makes a call of the carrier, without the lock. */
+static int carry(struct called *c, const char *method, const void *body,
+		 size_t length, const struct ulrpc_call_conf *conf,
+		 ulrpc_done_fn done, void *arg, struct ulrpc_call **call_p)
+{
+	struct ulrpc_client *client;
+	int rc = -ENOMEM;
+
+	channel_get(&c->ch);
+	channel_unlock(&c->ch);
+	client = carrier(c->st, c->flavour);
+	if (client)
+		rc = ulrpc_call(client, ulrpc_method(method), body, length,
+				conf, done, arg, call_p);
+	channel_lock(&c->ch);
+	if (rc)
+		channel_put(&c->ch);
+	return rc;
+}
+
+static int push_one(struct called *c, struct push *p)
+{
+	struct channel *ch = &c->ch;
+	struct ulrpc_call_conf conf = { .deadline = c->st->patience,
+					.reply_max = 64 };
+	size_t length;
+	uint8_t *frames = channel_next(ch, BATCH_MAX - BATCH_HEAD, &length);
+	uint8_t *begin = frames - CHUNK_FRONT;
+	int rc;
+
+	store_le64(begin, ch->key);
+	store_le64(begin + PUSH_HEAD, ch->next_out);
+	store_le64(begin + PUSH_HEAD + 8, 0);
+	p->busy = true;
+	p->number = ch->next_out;
+	c->npush++;
+	/* Other threads only add to the chunk meanwhile. */
+	rc = carry(c, STREAM_PUSH, begin, CHUNK_FRONT + length, &conf,
+		   on_pushed, p, NULL);
+	if (rc) {
+		p->busy = false;
+		c->npush--;
+		return rc;
+	}
+	channel_sent(ch, length);
+	return 0;
+}
+
+static int pull_one(struct called *c, struct pull *p)
+{
+	struct ulrpc_call_conf conf = {
+		.deadline = c->st->patience + c->hold * UINT64_C(1000),
+		.reply_max = c->want > 1 ? BATCH_MAX : ROOM_QUIET,
+	};
+	uint8_t body[PULL_SIZE];
+	struct ulrpc_call *call;
+	int rc;
+
+	store_le64(body, c->ch.key);
+	store_le64(body + 8, c->ch.next_in);
+	store_le32(body + 16, c->hold);
+	p->busy = true;
+	c->npull++;
+	rc = carry(c, STREAM_PULL, body, sizeof(body), &conf, on_pulled, p,
+		   &call);
+	if (rc) {
+		p->busy = false;
+		c->npull--;
+		return rc;
+	}
+	p->call = call;
+	return 0;
+}
+
+static int make_calls(struct called *c)
+{
+	struct channel *ch = &c->ch;
+	int rc = 0;
+
+	for (unsigned int i = 0; i < PUSHES && !rc; i++)
+		if (!c->push[i].busy && !list_empty(&ch->out) &&
+		    ch->next_out < oldest(c) + BATCHES_AHEAD)
+			rc = push_one(c, &c->push[i]);
+	for (unsigned int i = 0; i < PULLS_MAX && !rc; i++)
+		if (!c->pull[i].busy && c->npull < c->want && ch->streams.count)
+			rc = pull_one(c, &c->pull[i]);
+	return rc;
+}
+
+static void called_on_ended(struct called *c)
+{
+	for (unsigned int i = 0; i < PULLS_MAX; i++)
+		if (c->pull[i].call)
+			ulrpc_cancel(c->pull[i].call);
+	if (c->closing)
+		streams_finish(c->st);
+}
+
+static void called_flush(struct channel *ch)
+{
+	struct called *c = called_of(ch);
+	int rc = 0;
+
+	if (!ch->ended && c->live)
+		rc = make_calls(c);
+	if (rc)
+		channel_end(ch, rc,
+			    rc == -ENOMEM ? ULRPC_CAUSE_NO_MEMORY
+					  : ULRPC_CAUSE_SHUTDOWN);
+	else if (c->closing && !c->npush && (list_empty(&ch->out) || !c->live))
+		channel_end(ch, -ECANCELED, ULRPC_CAUSE_CANCELED);
+	if (ch->ended)
+		called_on_ended(c);
+}
+
+/* ---- what comes ---- */
+
+static int on_end_frame(struct ulrpc_stream *s, const struct frame *f)
+{
+	uint32_t negated, cause;
+
+	if (f->length < END_SIZE || s->ending)
+		return -EPROTO;
+	negated = load_le32(f->body);
+	cause = load_le32(f->body + 4);
+	if (negated > INT32_MAX || cause >= ULRPC_CAUSE_COUNT ||
+	    !negated != !cause || rpc_stream_on_read(s, load_le64(f->body + 8)))
+		return -EPROTO;
+	if (s->over)
+		return 0;
+	s->ending = true;
+	s->execution = ULRPC_EXECUTED;
+	s->end = (struct stream_end){ -(int)negated, (enum ulrpc_cause)cause };
+	if (s->canceled)
+		s->end =
+			(struct stream_end){ -ECANCELED, ULRPC_CAUSE_CANCELED };
+	rpc_stream_text_set(s, f->body + END_SIZE, f->length - END_SIZE);
+	rpc_stream_no_more(s);
+	rpc_stream_writable(s);
+	rpc_stream_settle(s);
+	return 0;
+}
+
+static int called_on_frame(struct channel *ch, struct ulrpc_stream *s,
+			   const struct frame *f)
+{
+	struct called *c = called_of(ch);
+	uint8_t none[CLOSE_SIZE] = { 0 };
+
+	if (f->kind == FRAME_HALF || f->kind == FRAME_CLOSE ||
+	    (!s && (!f->stream || f->stream > c->last_id)))
+		return -EPROTO;
+	if (s)
+		return on_end_frame(s, f);
+	/* This side has given up. If the stream was opened so late that the
+	 * server has got no CLOSE, it gets one now. */
+	if (f->kind == FRAME_MESSAGE)
+		channel_frame_sure(ch, f->stream, FRAME_CLOSE, none,
+				   sizeof(none));
+	return 0;
+}
+
+static uint64_t called_tick(struct channel *ch, uint64_t now)
+{
+	(void)ch;
+	(void)now;
+	return TIME_NEVER;
+}
+
+static void called_on_deadline(struct ulrpc_stream *s)
+{
+	rpc_stream_drop(s);
+	if (s->open)
+		rpc_stream_close_frame(s);
+	rpc_stream_over(s, -ETIMEDOUT, ULRPC_CAUSE_DEADLINE);
+	if (!s->opening)
+		rpc_stream_unlink(s);
+}
+
+static void called_on_end(struct channel *ch)
+{
+	(void)ch;
+}
+
+static void called_abandon(struct channel *ch)
+{
+	struct called *c = called_of(ch);
+	struct ulrpc_stream *s;
+
+	while ((s = list_pop(&c->opening, struct ulrpc_stream, of_opening)))
+		rpc_stream_unref(s);
+	for (unsigned int i = 0; i < PUSHES; i++)
+		if (c->push[i].busy)
+			channel_put(ch);
+	for (unsigned int i = 0; i < PULLS_MAX; i++) {
+		if (c->pull[i].busy)
+			channel_put(ch);
+		ulrpc_call_put(c->pull[i].call);
+	}
+}
+
+static void called_free(struct channel *ch)
+{
+	struct called *c = called_of(ch);
+
+	streams_del(ch);
+	channel_fini(ch);
+	streams_put(c->st);
+	free(c);
+}
+
+static const struct channel_ops called_ops = {
+	.on_frame = called_on_frame,
+	.flush = called_flush,
+	.tick = called_tick,
+	.on_deadline = called_on_deadline,
+	.on_end = called_on_end,
+	.abandon = called_abandon,
+	.free = called_free,
+};
+
+/* ---- opening ---- */
+
+static int called_new(struct ulrpc_streams *st, struct called **called_p)
+{
+	struct called *c = calloc(1, sizeof(*c));
+	int rc = c ? channel_init(&c->ch, st->shard, &called_ops) : -ENOMEM;
+
+	if (rc) {
+		free(c);
+		return rc;
+	}
+	list_init(&c->opening);
+	c->st = st;
+	atomic_fetch_add(&st->refs, 1);
+	c->ch.key = ++st->key;
+	c->want = 1;
+	c->hold = HOLD_MIN;
+	for (unsigned int i = 0; i < PUSHES; i++)
+		c->push[i].called = c;
+	for (unsigned int i = 0; i < PULLS_MAX; i++)
+		c->pull[i].called = c;
+	streams_add(&c->ch);
+	*called_p = c;
+	return 0;
+}
+
+/* Can @c not be used any more? If it has been quiet, the server may have
+ * forgotten it. */
+static bool called_is_old(struct called *c)
+{
+	struct channel *ch = &c->ch;
+	bool old;
+
+	channel_lock(ch);
+	old = ch->ended || ch->end.cause;
+	if (!old && c->live && !ch->streams.count && !c->npush && !c->npull) {
+		old = true;
+		ch->end =
+			(struct stream_end){ -ECANCELED, ULRPC_CAUSE_CANCELED };
+		channel_kick(ch);
+	}
+	channel_unlock(ch);
+	return old;
+}
+
+/* Returns 0, with a reference to the channel for a new stream, or -errno. */
+static int called_get(struct ulrpc_streams *st, struct called **called_p)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&st->lock);
+	if (st->closed || atomic_load(&st->shard->rpc->state) != RPC_OPEN) {
+		rc = -ESHUTDOWN;
+	} else if (st->called && called_is_old(st->called)) {
+		channel_put(&st->called->ch);
+		st->called = NULL;
+	}
+	if (!rc && !st->called) {
+		rc = called_new(st, &st->called);
+		if (!rc)
+			channel_get(&st->called->ch); /* of st->called */
+	}
+	if (!rc) {
+		channel_get(&st->called->ch);
+		*called_p = st->called;
+	}
+	pthread_mutex_unlock(&st->lock);
+	return rc;
+}
+
+/* The handler has got the stream. */
+static void on_open(struct called *c, struct ulrpc_stream *s,
+		    const uint8_t *reply)
+{
+	unsigned int flavour = load_le32(reply + 8);
+
+	s->execution = ULRPC_EXECUTED;
+	s->open = true;
+	s->window.messages = MIN(load_le32(reply), s->grant.messages);
+	s->window.bytes = MIN(load_le32(reply + 4), s->grant.bytes);
+	c->flavour = MAX(c->flavour, MIN(flavour, (unsigned int)FLAVOURS - 1));
+	c->live = true;
+	if (s->over || s->canceled)
+		rpc_stream_close_frame(s);
+	else if (s->send_closed)
+		channel_frame_sure(s->ch, s->id, FRAME_HALF, NULL, 0);
+	else
+		rpc_stream_writable(s);
+}
+
+static void on_not_open(struct ulrpc_stream *s, const struct ulrpc_outcome *o)
+{
+	enum ulrpc_cause cause = o->cause ? o->cause : ULRPC_CAUSE_BAD_REPLY;
+
+	if (s->over || s->ending)
+		return;
+	s->execution = o->execution;
+	s->undelivered = s->sent.messages;
+	rpc_stream_text_set(s, o->text, strlen(o->text));
+	rpc_stream_over(s, o->status ? o->status : cause_status(cause), cause);
+}
+
+static void on_opened(void *arg, const struct ulrpc_outcome *outcome,
+		      const void *reply, size_t length)
+{
+	struct ulrpc_stream *s = arg;
+	struct channel *ch = channel_get(s->ch);
+
+	channel_lock(ch);
+	s->opening = false;
+	list_del(&s->of_opening);
+	if (!outcome->cause && length == OPENED_SIZE)
+		on_open(called_of(ch), s, reply);
+	else
+		on_not_open(s, outcome);
+	if (s->over)
+		rpc_stream_unlink(s);
+	channel_kick(ch);
+	rpc_stream_unref(s);
+	channel_unlock(ch);
+	channel_put(ch);
+}
+
+/* Makes the stream, which has two references: for the user, and for the call
+ * that opens it. */
+static int stream_make(struct ulrpc_streams *st,
+		       const struct ulrpc_stream_conf *conf,
+		       struct ulrpc_stream **stream_p)
+{
+	struct called *c;
+	struct ulrpc_stream *s;
+	int rc = called_get(st, &c);
+
+	if (rc)
+		return rc;
+	channel_lock(&c->ch);
+	s = rpc_stream_new(&c->ch, c->last_id + 1, &st->grant,
+			   rpc_at(lnet_now(st->shard->node, st->shard->cpt),
+				  rpc_ns(conf->deadline)));
+	rc = s ? 0 : -ENOMEM;
+	if (s && c->ch.ended) {
+		/* It has ended just now: the next one is another. */
+		s->over = true;
+		rc = -EAGAIN;
+	}
+	if (!rc)
+		rc = rpc_stream_link(s);
+	if (!rc) {
+		c->last_id++;
+		s->user = conf->events;
+		s->watched = true;
+		s->opening = true;
+		s->refs++;
+		list_add_tail(&c->opening, &s->of_opening);
+		*stream_p = s;
+	} else if (s) {
+		rpc_stream_unref(s);
+	}
+	channel_unlock(&c->ch);
+	channel_put(&c->ch);
+	return rc;
+}
+
+/* The call could not be made. */
+static void stream_unmake(struct ulrpc_stream *s)
+{
+	struct channel *ch = channel_get(s->ch);
+
+	channel_lock(ch);
+	s->watched = false;
+	s->over = true;
+	list_del(&s->of_opening);
+	rpc_stream_unlink(s);
+	rpc_stream_unref(s);
+	rpc_stream_unref(s);
+	channel_unlock(ch);
+	channel_put(ch);
+}
+
+static int open_call(struct ulrpc_streams *st, const char *method,
+		     struct ulrpc_stream *s, uint8_t *body, size_t length,
+		     uint64_t deadline)
+{
+	struct ulrpc_call_conf conf = {
+		.deadline = MIN(deadline, st->patience),
+		.reply_max = ULRPC_TEXT_MAX,
+	};
+
+	store_le64(body, s->ch->key);
+	store_le32(body + 8, s->id);
+	store_le32(body + 12, (uint32_t)st->grant.messages);
+	store_le32(body + 16, (uint32_t)st->grant.bytes);
+	store_le32(body + 20, 0);
+	store_le64(body + 24, deadline);
+	return ulrpc_call(st->client, ulrpc_method(method), body,
+			  OPEN_HEAD + length, &conf, on_opened, s, NULL);
+}
+
+int ulrpc_stream_open(struct ulrpc_streams *streams, const char *method,
+		      const void *body, size_t length,
+		      const struct ulrpc_stream_conf *conf,
+		      struct ulrpc_stream **stream_p)
+{
+	struct ulrpc_stream *s;
+	uint8_t *whole;
+	int rc;
+
+	if (!conf->deadline)
+		return -EINVAL;
+	if (length > ULRPC_STREAM_MESSAGE_MAX)
+		return -EMSGSIZE;
+	whole = malloc(OPEN_HEAD + length);
+	if (!whole)
+		return -ENOMEM;
+	if (length)
+		memcpy(whole + OPEN_HEAD, body, length);
+	do
+		rc = stream_make(streams, conf, &s);
+	while (rc == -EAGAIN);
+	if (!rc) {
+		rc = open_call(streams, method, s, whole, length,
+			       conf->deadline);
+		if (rc)
+			stream_unmake(s);
+		else
+			*stream_p = s;
+	}
+	free(whole);
+	return rc;
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/stream/channel.h"
+
+#include <stdlib.h>
+
+#include "rpc/stream/stream.h"
+
+/* bytes of the chunks for the first frames, and for those that wait behind a
+ * chunk that is full */
+#define CHUNK_FIRST 2048u
+#define CHUNK_NEXT  (PUSH_HEAD + BATCH_MAX)
+
+static void channel_on_work(struct ulnet_work *work);
+static void channel_on_timer(struct ulnet_timer *timer);
+
+int channel_init(struct channel *ch, struct shard *s,
+		 const struct channel_ops *ops)
+{
+	int rc = wait_init(&ch->wait);
+
+	if (rc)
+		return rc;
+	ch->shard = s;
+	ch->ops = ops;
+	atomic_init(&ch->refs, 1);
+	list_init(&ch->of_node);
+	list_init(&ch->out);
+	list_init(&ch->events);
+	hash_init(&ch->streams);
+	heap_init(&ch->deadlines);
+	ch->work.fn = channel_on_work;
+	lnet_timer_init(&ch->timer, channel_on_timer);
+	return 0;
+}
+
+static void channel_drop_batches(struct channel *ch)
+{
+	struct chunk *c;
+
+	while ((c = list_pop(&ch->out, struct chunk, link)))
+		free(c);
+	for (unsigned int i = 0; i < BATCHES_AHEAD; i++) {
+		free(ch->early[i].bytes);
+		ch->early[i].bytes = NULL;
+	}
+}
+
+void channel_fini(struct channel *ch)
+{
+	channel_drop_batches(ch);
+	hash_fini(&ch->streams);
+	wait_fini(&ch->wait);
+}
+
+void channel_put(struct channel *ch)
+{
+	if (atomic_fetch_sub(&ch->refs, 1) == 1)
+		ch->ops->free(ch);
+}
+
+void channel_kick(struct channel *ch)
+{
+	struct shard *s = ch->shard;
+
+	if (ch->given || ch->dead)
+		return;
+	ch->given = true;
+	channel_get(ch);
+	if (shard_owned(s)) {
+		/* As shard_give(), at the end of this turn. */
+		atomic_fetch_add(&s->rpc->posted, 1);
+		shard_defer(s, &ch->work);
+	} else {
+		shard_give(s, &ch->work);
+	}
+}
+
+struct ulrpc_stream *channel_find(const struct channel *ch, uint32_t id)
+{
+	struct ulrpc_stream *s;
+
+	hash_for_each_equal (s, &ch->streams, channel_hash(ch, id), by_id)
+		if (s->id == id)
+			return s;
+	return NULL;
+}
+
+/* ---- frames that go out ---- */
+
+/* Returns a chunk with room for @need bytes, or NULL. */
+static struct chunk *chunk_for(struct channel *ch, size_t need)
+{
+	struct chunk *c = NULL;
+	size_t cap = CHUNK_FIRST;
+
+	if (!list_empty(&ch->out)) {
+		c = list_entry(ch->out.prev, struct chunk, link);
+		if (c->cap - c->len >= need)
+			return c;
+		cap = CHUNK_NEXT;
+	}
+	cap = MAX(cap, CHUNK_FRONT + need);
+	c = malloc(sizeof(*c) + cap);
+	if (!c)
+		return NULL;
+	c->off = c->len = CHUNK_FRONT;
+	c->cap = (uint32_t)cap;
+	list_add_tail(&ch->out, &c->link);
+	return c;
+}
+
+int channel_frame_two(struct channel *ch, uint32_t stream, enum frame_kind kind,
+		      const void *head, size_t size, const void *body,
+		      size_t length)
+{
+	struct chunk *c = chunk_for(ch, FRAME_HEAD + size + length);
+	uint8_t *p;
+
+	if (!c)
+		return -ENOMEM;
+	p = c->bytes + c->len;
+	frame_head(p, stream, kind, (uint32_t)(size + length));
+	p += FRAME_HEAD;
+	if (size)
+		memcpy(p, head, size);
+	if (length)
+		memcpy(p + size, body, length);
+	c->len += (uint32_t)(FRAME_HEAD + size + length);
+	channel_kick(ch);
+	return 0;
+}
+
+int channel_frame(struct channel *ch, uint32_t stream, enum frame_kind kind,
+		  const void *body, size_t length)
+{
+	return channel_frame_two(ch, stream, kind, NULL, 0, body, length);
+}
+
+void channel_frame_sure(struct channel *ch, uint32_t stream,
+			enum frame_kind kind, const void *body, size_t length)
+{
+	if (ch->ended || !channel_frame(ch, stream, kind, body, length))
+		return;
+	/* The CPT ends it. */
+	ch->end = (struct stream_end){ -ENOMEM, ULRPC_CAUSE_NO_MEMORY };
+	channel_kick(ch);
+}
+
+uint8_t *channel_next(struct channel *ch, size_t room, size_t *length_p)
+{
+	struct chunk *c;
+	size_t at;
+	struct frame f;
+
+	if (list_empty(&ch->out))
+		return NULL;
+	c = list_first(&ch->out, struct chunk, link);
+	for (at = c->off; at < c->len;) {
+		size_t n = frame_read(c->bytes + at, c->len - at, &f);
+
+		if (at > c->off && at + n - c->off > room)
+			break;
+		at += n;
+	}
+	*length_p = at - c->off;
+	return c->bytes + c->off;
+}
+
+void channel_sent(struct channel *ch, size_t length)
+{
+	struct chunk *c = list_first(&ch->out, struct chunk, link);
+
+	ch->next_out++;
+	c->off += (uint32_t)length;
+	if (c->off < c->len)
+		return;
+	list_del(&c->link);
+	free(c);
+}
+
+/* Counts the messages that were never sent, which nobody has got. */
+static void channel_count_unsent(struct channel *ch)
+{
+	struct chunk *c;
+
+	list_for_each_entry (c, &ch->out, link) {
+		struct frame f;
+		size_t n;
+
+		for (size_t at = c->off; at < c->len; at += n) {
+			struct ulrpc_stream *s;
+
+			n = frame_read(c->bytes + at, c->len - at, &f);
+			BUG_ON(!n);
+			s = channel_find(ch, f.stream);
+			if (f.kind == FRAME_MESSAGE && s && !s->over)
+				s->undelivered++;
+		}
+	}
+}
+
+/* ---- frames that come in ---- */
+
+static int on_frame(struct channel *ch, const struct frame *f)
+{
+	struct ulrpc_stream *s = channel_find(ch, f->stream);
+
+	if (s && f->kind == FRAME_MESSAGE)
+		return rpc_stream_on_message(s, f);
+	if (s && f->kind == FRAME_CREDIT)
+		return rpc_stream_on_credit(s, f);
+	return ch->ops->on_frame(ch, s, f);
+}
+
+static int on_batch(struct channel *ch, const uint8_t *p, size_t left)
+{
+	struct frame f;
+	int rc = 0;
+
+	ch->next_in++;
+	p += BATCH_HEAD;
+	left -= BATCH_HEAD;
+	while (left && !rc) {
+		size_t n = frame_read(p, left, &f);
+
+		if (!n)
+			return -EPROTO;
+		rc = on_frame(ch, &f);
+		p += n;
+		left -= n;
+	}
+	return rc;
+}
+
+/* Batches that have come early, and whose turn it is. */
+static int on_early(struct channel *ch)
+{
+	int rc = 0;
+
+	while (!rc) {
+		struct early *e = &ch->early[ch->next_in % BATCHES_AHEAD];
+		uint8_t *bytes = e->bytes;
+
+		if (!bytes)
+			break;
+		e->bytes = NULL;
+		rc = on_batch(ch, bytes, e->length);
+		free(bytes);
+	}
+	return rc;
+}
+
+int channel_receive(struct channel *ch, const uint8_t *bytes, size_t length)
+{
+	struct early *e;
+	uint64_t number;
+	int rc;
+
+	if (length < BATCH_HEAD)
+		return -EPROTO;
+	number = load_le64(bytes);
+	if (number == ch->next_in) {
+		rc = on_batch(ch, bytes, length);
+		return rc ? rc : on_early(ch);
+	}
+	e = &ch->early[number % BATCHES_AHEAD];
+	if (number - ch->next_in >= BATCHES_AHEAD || e->bytes)
+		return -EPROTO;
+	e->bytes = malloc(length);
+	if (!e->bytes)
+		return -ENOMEM;
+	memcpy(e->bytes, bytes, length);
+	e->length = length;
+	return 0;
+}
+
+/* ---- the end ---- */
+
+/* Calls @fn for each stream, which may leave the table. */
+static void each_stream(struct channel *ch, void (*fn)(struct ulrpc_stream *s))
+{
+	uint32_t bucket = 0;
+	struct hash_node *n = hash_walk(&ch->streams, &bucket, NULL);
+
+	while (n) {
+		struct ulrpc_stream *s =
+			container_of(n, struct ulrpc_stream, by_id);
+
+		n = hash_walk(&ch->streams, &bucket, n);
+		fn(s);
+	}
+}
+
+void channel_cancel_streams(struct channel *ch)
+{
+	each_stream(ch, rpc_stream_cancel);
+}
+
+static void end_stream(struct ulrpc_stream *s)
+{
+	const struct stream_end *end = &s->ch->end;
+
+	if (s->ending && !s->ch->closed)
+		return;
+	rpc_stream_over(s, end->status, end->cause);
+	rpc_stream_unlink(s);
+}
+
+void channel_end(struct channel *ch, int status, enum ulrpc_cause cause)
+{
+	if (ch->ended)
+		return;
+	ch->ended = true;
+	ch->end = (struct stream_end){ status, cause };
+	channel_count_unsent(ch);
+	each_stream(ch, end_stream);
+	channel_drop_batches(ch);
+	ch->ops->on_end(ch);
+	wait_wake(&ch->wait);
+	channel_kick(ch);
+	/* Not the last reference: the work has one. */
+	channel_put(ch);
+}
+
+void channel_close(struct channel *ch)
+{
+	ch->closed = true;
+	channel_end(ch, -ESHUTDOWN, ULRPC_CAUSE_SHUTDOWN);
+	each_stream(ch, end_stream);
+	shard_cancel(ch->shard, &ch->timer);
+}
+
+/* ---- the work of the CPT ---- */
+
+static void tell_user(struct channel *ch, struct ulrpc_stream *s)
+{
+	unsigned int events = s->events;
+	const struct ulrpc_stream_events *u = &s->user;
+	struct ulrpc_stream_outcome outcome;
+
+	s->events = 0;
+	channel_unlock(ch);
+	if (shard_is_mute(ch->shard))
+		events = 0;
+	if (events & EVENT_READABLE && u->readable)
+		u->readable(u->arg, s);
+	if (events & EVENT_WRITABLE && u->writable)
+		u->writable(u->arg, s);
+	if (events & EVENT_ENDED && u->ended) {
+		BUG_ON(ulrpc_stream_outcome(s, &outcome));
+		u->ended(u->arg, s, &outcome);
+	}
+	if (unlikely(shard_guard_is_late(ch->shard)))
+		lnet_guard_end(ch->shard->node, ch->shard->cpt,
+			       "a callback of a stream");
+	channel_lock(ch);
+}
+
+/* What callbacks lead to is told in the next turn. */
+static void tell_users(struct channel *ch)
+{
+	struct list now;
+	struct ulrpc_stream *s;
+
+	list_init(&now);
+	list_splice_tail(&now, &ch->events);
+	while ((s = list_pop(&now, struct ulrpc_stream, of_events))) {
+		tell_user(ch, s);
+		rpc_stream_unref(s);
+	}
+}
+
+static void channel_arm(struct channel *ch, uint64_t at)
+{
+	if (ch->closed || at == TIME_NEVER)
+		shard_cancel(ch->shard, &ch->timer);
+	else
+		shard_arm(ch->shard, &ch->timer, at);
+}
+
+/* Returns when the next deadline is. */
+static uint64_t deadlines_pass(struct channel *ch, uint64_t now)
+{
+	struct heap_node *n;
+
+	while ((n = heap_first(&ch->deadlines)) && n->key <= now) {
+		struct ulrpc_stream *s =
+			container_of(n, struct ulrpc_stream, due);
+
+		heap_del(&ch->deadlines, n);
+		s->timed = false;
+		ch->ops->on_deadline(s);
+	}
+	return n ? n->key : TIME_NEVER;
+}
+
+static void channel_run(struct channel *ch)
+{
+	uint64_t now = shard_now(ch->shard), at, next;
+
+	channel_lock(ch);
+	if (!ch->ended && ch->end.cause)
+		channel_end(ch, ch->end.status, ch->end.cause);
+	tell_users(ch);
+	at = deadlines_pass(ch, now);
+	next = ch->ops->tick(ch, now);
+	ch->ops->flush(ch);
+	channel_arm(ch, MIN(at, next));
+	channel_unlock(ch);
+}
+
+static void channel_on_work(struct ulnet_work *work)
+{
+	struct channel *ch = container_of(work, struct channel, work);
+	struct shard *s = ch->shard;
+
+	channel_lock(ch);
+	ch->given = false;
+	channel_unlock(ch);
+	channel_run(ch);
+	channel_put(ch);
+	shard_taken(s);
+}
+
+static void channel_on_timer(struct ulnet_timer *timer)
+{
+	struct channel *ch = container_of(timer, struct channel, timer);
+
+	channel_get(ch);
+	channel_run(ch);
+	channel_put(ch);
+}

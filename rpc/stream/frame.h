@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What streams send each other. All numbers are little-endian.
+ *
+ * A stream is opened by a call of its method, with a body of
+ *
+ *	u64 channel, u32 stream, u32 window_messages, u32 window_bytes,
+ *	u32 0, u64 time left (us; ~0: no deadline), what the user says
+ *
+ * and a reply of u32 window_messages, u32 window_bytes, u32 flavour. All else
+ * is in batches of frames: in the bodies of push calls to the client's server,
+ * and in the replies of pull calls. A push is u64 channel and a batch; a pull
+ * is u64 channel, u64 number of the batch that the client waits for, u32 ms
+ * that the server may keep the call. A reply without a body says that there was
+ * nothing to send.
+ *
+ *	batch: u64 number, from 0; u64 0; frames
+ *	frame: u32 stream; u24 length; u8 kind; as many bytes
+ */
+#ifndef RPC_STREAM_FRAME_H
+#define RPC_STREAM_FRAME_H
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "ulnet/stream.h"
+
+#define STREAM_PUSH "push"
+#define STREAM_PULL "pull"
+
+#define OPEN_HEAD   32u
+#define OPENED_SIZE 12u
+#define PUSH_HEAD   8u
+#define PULL_SIZE   20u
+#define BATCH_HEAD  16u
+#define FRAME_HEAD  8u
+#define CREDIT_SIZE 16u
+#define CLOSE_SIZE  8u
+#define END_SIZE    16u
+#define BATCH_MAX   (BATCH_HEAD + FRAME_HEAD + ULRPC_STREAM_MESSAGE_MAX)
+/* By so much batches may overtake each other: the receiver keeps them until
+ * their turn comes, and the sender sends no later ones. */
+#define BATCHES_AHEAD 8u
+
+enum frame_kind {
+	FRAME_MESSAGE = 1,
+	/* u64 messages and u64 bytes that the sender's program has read */
+	FRAME_CREDIT,
+	FRAME_HALF, /* from the client: it sends no more messages */
+	/* from the client, the last one: u64 messages that its program has
+	 * read. Unless the server has ended the stream, it is canceled. */
+	FRAME_CLOSE,
+	/* from the server, its last one: u32 negated status, u32 cause, u64
+	 * messages that its program has read; a text */
+	FRAME_END,
+	FRAME_KINDS
+};
+
+struct frame {
+	uint32_t stream;
+	uint32_t kind;
+	uint32_t length;
+	const uint8_t *body;
+};
+
+static inline void frame_head(uint8_t *p, uint32_t stream, uint32_t kind,
+			      uint32_t length)
+{
+	store_le32(p, stream);
+	store_le32(p + 4, length | kind << 24);
+}
+
+/* Returns bytes of the frame that begins at @p, of which there are @left; 0:
+ * that is no frame. */
+static inline size_t frame_read(const uint8_t *p, size_t left, struct frame *f)
+{
+	uint32_t word;
+
+	if (left < FRAME_HEAD)
+		return 0;
+	word = load_le32(p + 4);
+	*f = (struct frame){
+		.stream = load_le32(p),
+		.kind = word >> 24,
+		.length = word & 0xffffff,
+		.body = p + FRAME_HEAD,
+	};
+	if (f->length > left - FRAME_HEAD || !f->kind || f->kind >= FRAME_KINDS)
+		return 0;
+	return FRAME_HEAD + (size_t)f->length;
+}
+
+#endif

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/stream/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rpc/text.h"
+
+/* ---- life ---- */
+
+struct ulrpc_stream *rpc_stream_new(struct channel *ch, uint32_t id,
+				    const struct credit *grant,
+				    uint64_t deadline)
+{
+	struct ulrpc_stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->ch = channel_get(ch);
+	s->id = id;
+	s->grant = *grant;
+	s->deadline = deadline;
+	s->refs = 1;
+	s->held = true;
+	s->unread = true;
+	s->execution = ULRPC_NOT_EXECUTED;
+	list_init(&s->of_events);
+	list_init(&s->of_opening);
+	return s;
+}
+
+static void messages_free(struct ulrpc_stream *s)
+{
+	struct message *m;
+
+	while ((m = s->first)) {
+		s->first = m->next;
+		free(m);
+	}
+	s->last = NULL;
+}
+
+void rpc_stream_unref(struct ulrpc_stream *s)
+{
+	if (--s->refs)
+		return;
+	messages_free(s);
+	free(s->current);
+	free(s->text);
+	channel_put(s->ch);
+	free(s);
+}
+
+int rpc_stream_link(struct ulrpc_stream *s)
+{
+	struct channel *ch = s->ch;
+	int rc = hash_add(&ch->streams, &s->by_id, channel_hash(ch, s->id));
+
+	if (rc)
+		return rc;
+	s->linked = true;
+	s->refs++;
+	if (s->deadline != TIME_NEVER) {
+		s->timed = true;
+		heap_add(&ch->deadlines, &s->due, s->deadline);
+		channel_kick(ch);
+	}
+	return 0;
+}
+
+static void untime(struct ulrpc_stream *s)
+{
+	if (s->timed)
+		heap_del(&s->ch->deadlines, &s->due);
+	s->timed = false;
+}
+
+void rpc_stream_unlink(struct ulrpc_stream *s)
+{
+	untime(s);
+	if (!s->linked)
+		return;
+	s->linked = false;
+	hash_del(&s->ch->streams, &s->by_id);
+	if (s->ch->ops->unlinked)
+		s->ch->ops->unlinked(s);
+	rpc_stream_unref(s);
+}
+
+void rpc_stream_text_set(struct ulrpc_stream *s, const void *text,
+			 size_t length)
+{
+	free(s->text);
+	s->text = length ? malloc(ULRPC_TEXT_MAX) : NULL;
+	if (s->text)
+		text_take(s->text, text, length);
+}
+
+/* ---- events ---- */
+
+static bool stream_wants(const struct ulrpc_stream *s, unsigned int event)
+{
+	if (!s->watched)
+		return false;
+	switch (event) {
+	case EVENT_READABLE:
+		return s->user.readable;
+	case EVENT_WRITABLE:
+		return s->user.writable;
+	default:
+		return s->user.ended;
+	}
+}
+
+void rpc_stream_event(struct ulrpc_stream *s, unsigned int event)
+{
+	struct channel *ch = s->ch;
+
+	if (ch->waiters)
+		wait_wake(&ch->wait);
+	if (!stream_wants(s, event))
+		return;
+	s->events |= (uint8_t)event;
+	if (!list_empty(&s->of_events))
+		return;
+	s->refs++;
+	list_add_tail(&ch->events, &s->of_events);
+	channel_kick(ch);
+}
+
+/* There is something for ulrpc_stream_next(). */
+static void readable(struct ulrpc_stream *s)
+{
+	if (s->unread)
+		rpc_stream_event(s, EVENT_READABLE);
+	s->unread = false;
+}
+
+void rpc_stream_writable(struct ulrpc_stream *s)
+{
+	if (!s->unsent)
+		return;
+	s->unsent = false;
+	rpc_stream_event(s, EVENT_WRITABLE);
+}
+
+void rpc_stream_no_more(struct ulrpc_stream *s)
+{
+	s->recv_closed = true;
+	readable(s);
+}
+
+void rpc_stream_drop(struct ulrpc_stream *s)
+{
+	s->canceled = true;
+	messages_free(s);
+}
+
+void rpc_stream_over(struct ulrpc_stream *s, int status, enum ulrpc_cause cause)
+{
+	if (s->over)
+		return;
+	s->over = true;
+	s->end = (struct stream_end){ status, cause };
+	untime(s);
+	messages_free(s);
+	readable(s);
+	rpc_stream_event(s, EVENT_ENDED);
+}
+
+void rpc_stream_close_frame(struct ulrpc_stream *s)
+{
+	uint8_t body[CLOSE_SIZE];
+
+	if (s->close_sent)
+		return;
+	s->close_sent = true;
+	s->send_closed = true;
+	store_le64(body, s->read.messages);
+	channel_frame_sure(s->ch, s->id, FRAME_CLOSE, body, sizeof(body));
+}
+
+void rpc_stream_end_frame(struct ulrpc_stream *s, int status,
+			  enum ulrpc_cause cause, const char *text)
+{
+	size_t length = text ? text_fit(text, ULRPC_TEXT_MAX - 1) : 0;
+	uint8_t body[END_SIZE + ULRPC_TEXT_MAX];
+
+	if (s->send_closed)
+		return;
+	s->send_closed = true;
+	s->recv_closed = true;
+	rpc_stream_drop(s);
+	s->end = (struct stream_end){ status, cause };
+	store_le32(body, (uint32_t)-status);
+	store_le32(body + 4, cause);
+	store_le64(body + 8, s->read.messages);
+	if (length)
+		memcpy(body + END_SIZE, text, length);
+	channel_frame_sure(s->ch, s->id, FRAME_END, body, END_SIZE + length);
+	readable(s);
+}
+
+void rpc_stream_settle(struct ulrpc_stream *s)
+{
+	if (!s->ending || s->first || s->over)
+		return;
+	rpc_stream_close_frame(s);
+	s->undelivered = s->sent.messages - s->delivered.messages;
+	rpc_stream_over(s, s->end.status, s->end.cause);
+	if (!s->opening)
+		rpc_stream_unlink(s);
+}
+
+/* ---- what comes ---- */
+
+int rpc_stream_on_message(struct ulrpc_stream *s, const struct frame *f)
+{
+	struct message *m;
+
+	if (s->ending || (s->recv_closed && !s->send_closed) ||
+	    f->length > ULRPC_STREAM_MESSAGE_MAX)
+		return -EPROTO;
+	/* What comes after this side has given up counts, but is not kept. */
+	if (s->canceled || s->over)
+		return 0;
+	if (s->received.messages - s->read.messages >= s->grant.messages ||
+	    s->received.bytes - s->read.bytes >= s->grant.bytes)
+		return -EPROTO;
+	m = malloc(sizeof(*m) + f->length);
+	if (!m)
+		return -ENOMEM;
+	m->next = NULL;
+	m->length = f->length;
+	memcpy(m->body, f->body, f->length);
+	if (s->last)
+		s->last->next = m;
+	else
+		s->first = m;
+	s->last = m;
+	s->received.messages++;
+	s->received.bytes += f->length;
+	readable(s);
+	return 0;
+}
+
+int rpc_stream_on_read(struct ulrpc_stream *s, uint64_t messages)
+{
+	if (messages < s->delivered.messages || messages > s->sent.messages)
+		return -EPROTO;
+	s->delivered.messages = messages;
+	return 0;
+}
+
+int rpc_stream_on_credit(struct ulrpc_stream *s, const struct frame *f)
+{
+	uint64_t bytes;
+
+	if (f->length != CREDIT_SIZE || s->ending)
+		return -EPROTO;
+	bytes = load_le64(f->body + 8);
+	if (bytes < s->delivered.bytes || bytes > s->sent.bytes)
+		return -EPROTO;
+	s->delivered.bytes = bytes;
+	if (rpc_stream_on_read(s, load_le64(f->body)))
+		return -EPROTO;
+	rpc_stream_writable(s);
+	return 0;
+}
+
+/* ---- sending ---- */
+
+static bool has_credit(const struct ulrpc_stream *s)
+{
+	return s->sent.messages - s->delivered.messages < s->window.messages &&
+	       s->sent.bytes - s->delivered.bytes < s->window.bytes;
+}
+
+static int send_locked(struct ulrpc_stream *s, const void *body, size_t length)
+{
+	int rc;
+
+	if (s->over || s->send_closed || s->canceled || s->ending)
+		return -EPIPE;
+	if (!s->open || !has_credit(s)) {
+		s->unsent = true;
+		return -EAGAIN;
+	}
+	rc = channel_frame(s->ch, s->id, FRAME_MESSAGE, body, length);
+	if (rc)
+		return rc;
+	s->sent.messages++;
+	s->sent.bytes += length;
+	return 0;
+}
+
+int ulrpc_stream_send(struct ulrpc_stream *stream, const void *body,
+		      size_t length)
+{
+	int rc;
+
+	if (length > ULRPC_STREAM_MESSAGE_MAX)
+		return -EMSGSIZE;
+	channel_lock(stream->ch);
+	rc = send_locked(stream, body, length);
+	channel_unlock(stream->ch);
+	return rc;
+}
+
+int ulrpc_stream_close_send(struct ulrpc_stream *stream)
+{
+	struct channel *ch = stream->ch;
+	int rc = 0;
+
+	if (stream->serving)
+		return -EINVAL;
+	channel_lock(ch);
+	if (stream->over || stream->canceled || stream->send_closed)
+		rc = -EPIPE;
+	else if (stream->open)
+		rc = channel_frame(ch, stream->id, FRAME_HALF, NULL, 0);
+	if (!rc)
+		stream->send_closed = true;
+	channel_unlock(ch);
+	return rc;
+}
+
+/* ---- reading ---- */
+
+static void tell_read(struct ulrpc_stream *s)
+{
+	uint64_t messages = s->read.messages - s->told.messages;
+	uint64_t bytes = s->read.bytes - s->told.bytes;
+	uint8_t body[CREDIT_SIZE];
+
+	if (s->recv_closed || s->ending ||
+	    (2 * messages < s->grant.messages && 2 * bytes < s->grant.bytes))
+		return;
+	s->told = s->read;
+	store_le64(body, s->read.messages);
+	store_le64(body + 8, s->read.bytes);
+	channel_frame_sure(s->ch, s->id, FRAME_CREDIT, body, sizeof(body));
+}
+
+static int next_locked(struct ulrpc_stream *s, const void **body_p,
+		       size_t *length_p)
+{
+	struct message *m = s->first;
+
+	free(s->current);
+	s->current = m;
+	if (!m) {
+		if (s->over || s->recv_closed || s->canceled || s->ending)
+			return 0;
+		s->unread = true;
+		return -EAGAIN;
+	}
+	s->first = m->next;
+	if (!s->first)
+		s->last = NULL;
+	s->read.messages++;
+	s->read.bytes += m->length;
+	tell_read(s);
+	rpc_stream_settle(s);
+	*body_p = m->body;
+	*length_p = m->length;
+	return 1;
+}
+
+int ulrpc_stream_next(struct ulrpc_stream *stream, const void **body_p,
+		      size_t *length_p)
+{
+	int rc;
+
+	channel_lock(stream->ch);
+	rc = next_locked(stream, body_p, length_p);
+	channel_unlock(stream->ch);
+	return rc;
+}
+
+/* ---- waiting ---- */
+
+struct waiting {
+	struct ulrpc_stream *s;
+	const void *body;
+	size_t length;
+	struct ulrpc_stream_outcome *outcome;
+	int rc;
+};
+
+static bool try_send(void *arg)
+{
+	struct waiting *w = arg;
+
+	w->rc = send_locked(w->s, w->body, w->length);
+	return w->rc != -EAGAIN;
+}
+
+static bool try_next(void *arg)
+{
+	struct waiting *w = arg;
+
+	w->rc = next_locked(w->s, &w->body, &w->length);
+	return w->rc != -EAGAIN;
+}
+
+static bool try_over(void *arg)
+{
+	struct waiting *w = arg;
+
+	w->rc = w->s->over ? 0 : -EAGAIN;
+	return w->s->over;
+}
+
+/* Returns the result of @try, or an error of wait_until(). */
+static int stream_wait(struct waiting *w, bool (*try)(void *arg))
+{
+	struct channel *ch = w->s->ch;
+	int rc = 0;
+
+	channel_lock(ch);
+	if (!try(w)) {
+		rc = ch->dead ? -ESHUTDOWN : 0;
+		ch->waiters++;
+		channel_unlock(ch);
+		if (!rc)
+			rc = wait_until(&ch->wait, ch->shard->node, try, w,
+					TIME_NEVER);
+		channel_lock(ch);
+		ch->waiters--;
+	}
+	channel_unlock(ch);
+	return rc ? rc : w->rc;
+}
+
+int ulrpc_stream_send_wait(struct ulrpc_stream *stream, const void *body,
+			   size_t length)
+{
+	struct waiting w = { .s = stream, .body = body, .length = length };
+
+	if (length > ULRPC_STREAM_MESSAGE_MAX)
+		return -EMSGSIZE;
+	return stream_wait(&w, try_send);
+}
+
+int ulrpc_stream_next_wait(struct ulrpc_stream *stream, const void **body_p,
+			   size_t *length_p)
+{
+	struct waiting w = { .s = stream };
+	int rc = stream_wait(&w, try_next);
+
+	if (rc == 1) {
+		*body_p = w.body;
+		*length_p = w.length;
+	}
+	return rc;
+}
+
+/* ---- the end ---- */
+
+static void outcome_fill(const struct ulrpc_stream *s,
+			 struct ulrpc_stream_outcome *o)
+{
+	*o = (struct ulrpc_stream_outcome){
+		.status = s->end.status,
+		.cause = s->end.cause,
+		.execution = s->execution,
+		.sent = s->sent.messages,
+		.delivered = s->delivered.messages,
+		.undelivered = s->undelivered,
+		.received = s->read.messages,
+	};
+	if (s->text)
+		text_copy(o->text, sizeof(o->text), s->text);
+}
+
+int ulrpc_stream_outcome(struct ulrpc_stream *stream,
+			 struct ulrpc_stream_outcome *outcome)
+{
+	int rc = -EAGAIN;
+
+	channel_lock(stream->ch);
+	if (stream->over) {
+		outcome_fill(stream, outcome);
+		rc = 0;
+	}
+	channel_unlock(stream->ch);
+	return rc;
+}
+
+int ulrpc_stream_outcome_wait(struct ulrpc_stream *stream,
+			      struct ulrpc_stream_outcome *outcome)
+{
+	struct waiting w = { .s = stream };
+	int rc = stream_wait(&w, try_over);
+
+	return rc ? rc : ulrpc_stream_outcome(stream, outcome);
+}
+
+void rpc_stream_cancel(struct ulrpc_stream *s)
+{
+	if (s->over || s->canceled)
+		return;
+	if (s->serving) {
+		rpc_stream_end_frame(s, -ECANCELED, ULRPC_CAUSE_CANCELED, NULL);
+		return;
+	}
+	rpc_stream_drop(s);
+	if (s->ending) {
+		rpc_stream_settle(s);
+	} else {
+		if (s->open)
+			rpc_stream_close_frame(s);
+		readable(s);
+	}
+}
+
+void ulrpc_stream_cancel(struct ulrpc_stream *stream)
+{
+	channel_lock(stream->ch);
+	rpc_stream_cancel(stream);
+	channel_unlock(stream->ch);
+}
+
+void ulrpc_stream_end(struct ulrpc_stream *stream, int status, const char *text)
+{
+	struct channel *ch = stream->ch;
+
+	channel_lock(ch);
+	if (stream->serving && !stream->over && !stream->send_closed) {
+		if (text)
+			rpc_stream_text_set(stream, text,
+					    text_fit(text, ULRPC_TEXT_MAX - 1));
+		rpc_stream_end_frame(
+			stream, status,
+			status ? ULRPC_CAUSE_HANDLER : ULRPC_CAUSE_OK, text);
+	}
+	channel_unlock(ch);
+}
+
+void ulrpc_stream_put(struct ulrpc_stream *stream)
+{
+	struct channel *ch;
+
+	if (!stream)
+		return;
+	ch = channel_get(stream->ch);
+	channel_lock(ch);
+	rpc_stream_cancel(stream);
+	stream->held = false;
+	rpc_stream_unref(stream);
+	channel_unlock(ch);
+	channel_put(ch);
+}
+
+void ulrpc_stream_watch(struct ulrpc_stream *stream,
+			const struct ulrpc_stream_events *events)
+{
+	struct channel *ch = stream->ch;
+
+	channel_lock(ch);
+	stream->user = *events;
+	stream->watched = true;
+	if (!stream->unread)
+		rpc_stream_event(stream, EVENT_READABLE);
+	if (stream->over)
+		rpc_stream_event(stream, EVENT_ENDED);
+	channel_unlock(ch);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A client that says what no client does: it is refused, and others do not
+ * notice it. */
+#include "rpc/stream/frame.h"
+#include "tests/unit/rpc/stream/stream_rig.h"
+
+#define MINUTE UINT64_C(60000000) /* us */
+#define KEY    UINT64_C(0x1234)
+
+struct hostile {
+	struct stream_rig g;
+	struct ulrpc_client *flow, *carrier;
+	uint64_t number; /* of the next batch */
+};
+
+static struct called call(struct hostile *h, struct ulrpc_client *client,
+			  const char *method, const void *body, size_t length)
+{
+	struct ulrpc_call_conf conf = { .deadline = MINUTE };
+	struct called c = { 0 };
+
+	cr_assert_eq(ulrpc_call(client, ulrpc_method(method), body, length,
+				&conf, on_called, &c, NULL),
+		     0);
+	while (!c.ended)
+		lnet_sim_run(h->g.s.sim, MSEC);
+	return c;
+}
+
+static struct called open_raw(struct hostile *h, uint32_t id, uint32_t window,
+			      uint64_t time_left)
+{
+	uint8_t body[OPEN_HEAD] = { 0 };
+
+	store_le64(body, KEY);
+	store_le32(body + 8, id);
+	store_le32(body + 12, window);
+	store_le32(body + 16, window);
+	store_le64(body + 24, time_left);
+	return call(h, h->flow, "park", body, sizeof(body));
+}
+
+/* Pushes a batch of @length bytes. */
+static struct called push(struct hostile *h, uint64_t number,
+			  const uint8_t *frames, size_t length)
+{
+	uint8_t body[BATCH_MAX] = { 0 };
+
+	store_le64(body, KEY);
+	store_le64(body + 8, number);
+	if (length)
+		memcpy(body + (PUSH_HEAD + BATCH_HEAD), frames, length);
+	return call(h, h->carrier, STREAM_PUSH, body,
+		    (PUSH_HEAD + BATCH_HEAD) + length);
+}
+
+static struct called push_frame(struct hostile *h, uint32_t stream,
+				uint32_t kind, const void *body,
+				uint32_t length)
+{
+	uint8_t frame[FRAME_HEAD + 64] = { 0 };
+
+	frame_head(frame, stream, kind, length);
+	if (length)
+		memcpy(frame + FRAME_HEAD, body, length);
+	return push(h, h->number++, frame, FRAME_HEAD + length);
+}
+
+static void hostile_open(struct hostile *h)
+{
+	memset(h, 0, sizeof(*h));
+	stream_rig_init(&h->g, 1, 1);
+	h->flow = serve_client_of(h->g.s.rpc[CALLER], "flow");
+	h->carrier = serve_client_of(h->g.s.rpc[CALLER], RPC_STREAM_CARRIER);
+	cr_assert_eq(open_raw(h, 1, 64, MINUTE).outcome.cause, ULRPC_CAUSE_OK);
+}
+
+/* An honest client is served, and nothing is left of the hostile one. */
+static void hostile_close(struct hostile *h)
+{
+	struct flow f = { .to_send = 200 };
+	struct ulrpc_stream_outcome o;
+
+	flow_open(&h->g, &f, "echo", NULL, 0, MINUTE);
+	flow_finish(&f);
+	flow_went_well(&f, 200, 200);
+	lnet_sim_run(h->g.s.sim, 70 * SEC);
+	for (unsigned int i = 0; i < h->g.nparked; i++)
+		cr_assert_eq(ulrpc_stream_outcome(h->g.parked[i], &o), 0);
+	ulrpc_client_close(h->flow);
+	ulrpc_client_close(h->carrier);
+	stream_rig_fini(&h->g);
+}
+
+/* The push was refused, and the channel has ended. */
+static void refused(struct hostile *h, struct called c)
+{
+	struct ulrpc_stream_outcome o;
+
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_HANDLER, "%s",
+		     ulrpc_cause_name(c.outcome.cause));
+	cr_assert_eq(c.outcome.status, -EPROTO);
+	cr_assert_eq(ulrpc_stream_outcome(h->g.parked[0], &o), 0);
+	cr_assert_eq(o.cause, ULRPC_CAUSE_BAD_REQUEST);
+	cr_assert_eq(push(h, h->number, NULL, 0).outcome.status, -ENOENT);
+}
+
+Test(hostile_stream, frames_of_unknown_streams)
+{
+	static const uint32_t kinds[] = { FRAME_MESSAGE, FRAME_CREDIT,
+					  FRAME_HALF };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct hostile h;
+
+		hostile_open(&h);
+		refused(&h, push_frame(&h, 2, kinds[i], NULL, 0));
+		hostile_close(&h);
+	}
+}
+
+Test(hostile_stream, kinds_that_only_servers_send)
+{
+	static const uint32_t kinds[] = { 0, FRAME_END, FRAME_KINDS, 255 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct hostile h;
+
+		hostile_open(&h);
+		refused(&h, push_frame(&h, 1, kinds[i], NULL, 0));
+		hostile_close(&h);
+	}
+}
+
+Test(hostile_stream, more_than_it_has_credit_for)
+{
+	struct hostile h;
+
+	hostile_open(&h);
+	for (int i = 0; i < 64; i++)
+		cr_assert_eq(
+			push_frame(&h, 1, FRAME_MESSAGE, "x", 1).outcome.cause,
+			ULRPC_CAUSE_OK);
+	refused(&h, push_frame(&h, 1, FRAME_MESSAGE, "x", 1));
+	hostile_close(&h);
+}
+
+Test(hostile_stream, credit_for_what_was_not_sent)
+{
+	struct hostile h;
+	uint8_t credit[CREDIT_SIZE] = { 0 };
+
+	hostile_open(&h);
+	cr_assert_eq(ulrpc_stream_send(h.g.parked[0], "x", 1), 0);
+	store_le64(credit, 1);
+	store_le64(credit + 8, 1);
+	cr_assert_eq(push_frame(&h, 1, FRAME_CREDIT, credit, sizeof(credit))
+			     .outcome.cause,
+		     ULRPC_CAUSE_OK);
+	store_le64(credit, 2);
+	refused(&h, push_frame(&h, 1, FRAME_CREDIT, credit, sizeof(credit)));
+	hostile_close(&h);
+}
+
+Test(hostile_stream, messages_after_the_last_one)
+{
+	struct hostile h;
+
+	hostile_open(&h);
+	cr_assert_eq(push_frame(&h, 1, FRAME_HALF, NULL, 0).outcome.cause,
+		     ULRPC_CAUSE_OK);
+	refused(&h, push_frame(&h, 1, FRAME_MESSAGE, "x", 1));
+	hostile_close(&h);
+}
+
+Test(hostile_stream, lengths_that_lie)
+{
+	struct hostile h;
+	uint8_t frame[FRAME_HEAD + 4] = { 0 };
+
+	hostile_open(&h);
+	frame_head(frame, 1, FRAME_MESSAGE, 5);
+	refused(&h, push(&h, h.number++, frame, sizeof(frame)));
+	hostile_close(&h);
+	hostile_open(&h);
+	frame_head(frame, 1, FRAME_MESSAGE, 4);
+	refused(&h, push(&h, h.number++, frame, FRAME_HEAD - 1));
+	hostile_close(&h);
+	hostile_open(&h);
+	refused(&h, push_frame(&h, 1, FRAME_CLOSE, "1234", 4));
+	hostile_close(&h);
+}
+
+Test(hostile_stream, gaps)
+{
+	struct hostile h;
+
+	hostile_open(&h);
+	/* Early ones wait, up to a bound, each once. */
+	for (uint64_t i = 1; i < BATCHES_AHEAD; i++)
+		cr_assert_eq(push(&h, i, NULL, 0).outcome.cause,
+			     ULRPC_CAUSE_OK);
+	refused(&h, push(&h, BATCHES_AHEAD, NULL, 0));
+	hostile_close(&h);
+	hostile_open(&h);
+	cr_assert_eq(push(&h, 1, NULL, 0).outcome.cause, ULRPC_CAUSE_OK);
+	refused(&h, push(&h, 1, NULL, 0));
+	hostile_close(&h);
+	hostile_open(&h);
+	cr_assert_eq(push(&h, 0, NULL, 0).outcome.cause, ULRPC_CAUSE_OK);
+	refused(&h, push(&h, 0, NULL, 0));
+	hostile_close(&h);
+}
+
+Test(hostile_stream, calls_that_cannot_be_read)
+{
+	struct hostile h;
+	uint8_t body[PULL_SIZE] = { 0 };
+
+	hostile_open(&h);
+	cr_assert_eq(call(&h, h.flow, "park", "", 0).outcome.cause,
+		     ULRPC_CAUSE_BAD_REQUEST);
+	cr_assert_eq(open_raw(&h, 0, 1, MINUTE).outcome.cause,
+		     ULRPC_CAUSE_BAD_REQUEST);
+	cr_assert_eq(open_raw(&h, 1, 1, MINUTE).outcome.cause,
+		     ULRPC_CAUSE_BAD_REQUEST);
+	cr_assert_eq(open_raw(&h, 2, 0, MINUTE).outcome.cause,
+		     ULRPC_CAUSE_BAD_REQUEST);
+	cr_assert_eq(open_raw(&h, 2, 1, 0).outcome.cause,
+		     ULRPC_CAUSE_BAD_REQUEST);
+	cr_assert_eq(call(&h, h.carrier, STREAM_PULL, body, 8).outcome.cause,
+		     ULRPC_CAUSE_BAD_REQUEST);
+	cr_assert_eq(call(&h, h.carrier, STREAM_PUSH, body, 8).outcome.cause,
+		     ULRPC_CAUSE_BAD_REQUEST);
+	/* There is no such channel. */
+	cr_assert_eq(call(&h, h.carrier, STREAM_PULL, body, sizeof(body))
+			     .outcome.status,
+		     -ENOENT);
+	hostile_close(&h);
+}
+
+/* More calls are kept than there are places: the oldest are answered. */
+Test(hostile_stream, many_pulls)
+{
+	struct hostile h;
+	struct called c[10] = { 0 };
+	struct ulrpc_call_conf conf = { .deadline = MINUTE };
+	uint8_t body[PULL_SIZE] = { 0 };
+
+	hostile_open(&h);
+	store_le64(body, KEY);
+	store_le32(body + 16, UINT32_MAX);
+	for (int i = 0; i < 10; i++)
+		cr_assert_eq(ulrpc_call(h.carrier, ulrpc_method(STREAM_PULL),
+					body, sizeof(body), &conf, on_called,
+					&c[i], NULL),
+			     0);
+	lnet_sim_run(h.g.s.sim, SEC);
+	for (int i = 0; i < 10; i++)
+		cr_assert_eq(c[i].ended, i < 6);
+	lnet_sim_run(h.g.s.sim, 10 * SEC);
+	for (int i = 0; i < 10; i++)
+		cr_assert_eq(c[i].ended, 1);
+	hostile_close(&h);
+}
