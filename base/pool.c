@@ -3,8 +3,9 @@
 
 #include <stdalign.h>
 
-/* A new chunk has as many objects as are in use, within these bounds: a process
- * may have thousands of small nodes, or a busy one. */
+/* A new chunk has as many objects as the pool has in use, within these bounds.
+ * So chunks are small in a process with thousands of idle nodes, and large in
+ * one with a busy node. */
 #define CHUNK_MIN_OBJECTS 4
 #define CHUNK_MAX_OBJECTS 256
 

@@ -38,8 +38,8 @@ static void request_print(struct request *r, const struct print *print)
 	free(text);
 }
 
-/* Metrics are printed for fewer peers, because an answer is limited and each
- * peer NI has some forty time series. */
+/* Metrics have lower limits of peers than counters, because the size of an
+ * answer is limited and each peer NI has some forty time series. */
 static const struct print metrics = { metrics_print, "metrics", 256, 10000 };
 static const struct print top = { top_print, "counters", 1000, 100000 };
 static const struct print drawing = { dot_print, "configuration", 0, 0 };

@@ -48,9 +48,9 @@ typedef void (*lnet_routes_passed_fn)(void *arg,
  * Adds those of @routes that are for @node, as one text serves a whole cluster.
  * A route whose gateway is a NID of the node itself makes the node a router.
  * Passed over are routes to nets that the node is on, routes by gateways on
- * none of its nets, and those that it has already; @passed, unless it is NULL,
- * is called for each of them. Returns 0, or the error of the first route that
- * cannot be added; then none is. Any thread but those of CPTs.
+ * none of its nets, and routes that @node has already; @passed, unless it is
+ * NULL, is called for each of them. Returns 0, or the error of the first route
+ * that cannot be added; then none is. Any thread but those of CPTs.
  */
 ULNET_EXPORT int lnet_routes_add(struct lnet *node,
 				 const struct ulnet_route *routes,

@@ -81,7 +81,8 @@ struct ulrpc_peer {
 /* ---- sending calls again: ulrpc_retry(7) ---- */
 
 enum ulrpc_backoff {
-	/* ULRPC_BACKOFF_FULL; as ulrpc_conf.force_policy: none is forced */
+	/* the same as ULRPC_BACKOFF_FULL; but in ulrpc_conf.force_policy it
+	 * means that no policy is forced */
 	ULRPC_BACKOFF_DEFAULT = 0,
 	ULRPC_BACKOFF_FULL,
 	ULRPC_BACKOFF_EQUAL,

@@ -334,8 +334,7 @@ void targets_stop(struct lnet_cpt *cpt)
 
 	if (t->ping)
 		me_unlink(t->ping);
-	/* A target that is receiving a push was unlinked by that push already.
-	 */
+	/* Not found if a push is being received: that push has unlinked it. */
 	if (push)
 		me_unlink(push);
 	t->ping = NULL;

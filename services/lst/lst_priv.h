@@ -90,7 +90,7 @@ struct lst_unit {
 	uint32_t sequence;
 	bool running;
 	uint64_t began;		       /* ns: when its last request was sent */
-	TAILQ_ENTRY(lst_unit) waiting; /* in yielding or pausing of its CPT */
+	TAILQ_ENTRY(lst_unit) waiting; /* in lst_cpt.yielding or .pausing */
 };
 
 /* The units of a test on one CPT. LST_HOME posts work to that CPT to run the
