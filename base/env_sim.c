@@ -132,7 +132,7 @@ static void sim_unwatch(struct env *env, struct env_io *io)
 
 static void sim_turn(struct sim_env *e)
 {
-	/* Both are cleared before the turn, which may ask for another one. */
+	/* Cleared before the turn, since the turn may set them again. */
 	e->woken = false;
 	e->alarm = TIME_NEVER;
 	e->sim->round = &e->link;

@@ -34,8 +34,8 @@ struct log_levels {
 /* The highest of all levels. Only for log_on(), and for the functions that set
  * levels. */
 extern int log_level_now;
-/* The levels in the environment were set. That is done once, so that levels
- * which are set later stay. Any thread. */
+/* Have the levels in the environment variable been set? This is done once, so
+ * that it does not undo a later change of the levels. Any thread. */
 extern bool log_environment_read;
 
 /* Are lines of @level logged for one subsystem at least? log_write() looks at

@@ -59,8 +59,9 @@ static void count_zero(struct lnet_cpt *cpt)
 		cpt->config->ni[i]->cpt[cpt->index].counted = 0;
 }
 
-/* Counts the credits that @msg holds or waits for, of the peer NI and of the
- * local NI: in both cases the credit was subtracted from their credits. */
+/* Counts the credits of the peer NI and of the local NI that @msg holds or
+ * waits for. A credit is subtracted from those of the NI as soon as a message
+ * waits for it. */
 static void count_msg(const struct msg_out *msg)
 {
 	if (!msg->lpni)
@@ -97,8 +98,9 @@ static int32_t queue_length(const struct list *queue)
 	return n;
 }
 
-/* Do @counted credits, held or waited for, account for @credits? And do as many
- * messages wait in the two queues as @credits says? */
+/* An NI has @credits left of @max. Are the others the @counted ones, which
+ * messages hold or wait for? And if @credits is negative, do that many messages
+ * wait in the two queues? */
 static bool credits_right(int32_t credits, int32_t max, int32_t counted,
 			  const struct list *first, const struct list *queue)
 {

@@ -261,9 +261,9 @@ static void path_show_net(struct lnet *node, const struct ulnet_nid *nid,
 		tree_text(out, "family", TREE_PLAIN, "IPv6");
 }
 
-/* Is candidate @i, an NI of a peer, one of the gateway? If there is a gateway,
- * NIs of the destination come before local NIs, and NIs of the gateway come
- * after them. */
+/* Candidate @i is an NI of a peer: of the gateway (true), or of the
+ * destination? If the path has a gateway, the candidates are in this order: NIs
+ * of the destination, local NIs, NIs of the gateway. */
 static bool is_of_gateway(const struct explained *e, int i)
 {
 	if (lnet_nid_is_any(&e->path.gateway))

@@ -27,14 +27,14 @@ struct step {
 	/* why the NI was not added: constant text, or NULL */
 	const char *ni_why;
 	struct peer_change *peer; /* owned by the step */
-	/* to delete rules, only its kind, source and destination count */
+	/* FAULT to delete: all rules with this kind, source and destination */
 	struct ulnet_fault fault;
 	struct ulnet_route route;
 	struct ulnet_routing routing, routing_old;
 	struct ulnet_policy *policy; /* owned by the step */
 	uint32_t id; /* POLICY to add: its id, or LNET_POLICY_LAST */
 	struct ulnet_text_error why; /* POLICY: what is wrong with the policy */
-	/* SET: name of the setting, constant text */
+	/* SET: name of the setting, constant text; its value, and the old one */
 	const char *setting;
 	int64_t value, old;
 	bool deferred; /* SET: was moved to the end of the plan */
@@ -649,7 +649,7 @@ static const char *peer_why(int rc)
 		return "another configured peer has it";
 	case -ENOENT:
 		return "no such peer was configured";
-	case -EINVAL: /* other NIDs were refused when they were read */
+	case -EINVAL: /* other bad NIDs were refused when they were read */
 		return "that is a NID of this node";
 	case -EBUSY:
 		return "it is in use, or another configured peer has it";
@@ -943,10 +943,10 @@ static bool step_defer(struct plan *plan, unsigned int i)
 	return true;
 }
 
-/* Moves the deletions of NIs behind all other steps, so that hardly anything
- * can fail after them: undoing a deletion adds the NI as the last one of the
- * node, so that a primary NI would no longer be primary. Nothing depends on a
- * deletion being done. Without memory the order stays. */
+/* Moves the deletions of NIs behind all other steps, as no other step depends
+ * on them. So they hardly ever have to be undone, which would add the NI as the
+ * last one of the node: a primary NI would no longer be primary. If there is no
+ * memory, the order stays. */
 static void plan_del_nis_last(struct plan *plan)
 {
 	struct step *last = malloc((plan->n + 1) * sizeof(*last));

@@ -155,8 +155,8 @@ static int node_args(struct lst_tool *t, bool given)
 	return status;
 }
 
-/* If no network is named, the node gets its interfaces when nodes are asked
- * (lst_ask_all()). */
+/* If the options name no network, the node starts without NIs: lst_ask_all()
+ * adds those from which the nodes that it asks can be reached. */
 static int start_node(struct lst_tool *t)
 {
 	const struct node_options *o = &t->options;
