@@ -20,8 +20,8 @@ static const char *const ni_keys[] = {
 	"nid", "interfaces",  "tunables", "lnd tunables",
 	"CPT", "tcp bonding", "seq_no",	  NULL,
 };
-/* Keys that an item of "net" has beside the net in files of old kernel nodes:
- * those of one NI. With "pattern" the item is a rule for some hosts, and "intf"
+/* In files of old kernel nodes an item of "net" is one NI, and has these keys
+ * beside the net. With "pattern" the item is a rule for some hosts, and "intf"
  * is the interface that the rule adds. */
 static const char *const flat_keys[] = {
 	"interfaces", "tunables", "lnd tunables", "CPT",

@@ -34,7 +34,7 @@ struct step {
 	struct ulnet_policy *policy; /* owned by the step */
 	uint32_t id; /* POLICY to add: its id, or LNET_POLICY_LAST */
 	struct ulnet_text_error why; /* POLICY: what is wrong with the policy */
-	/* SET: name of the setting, constant text; its value, and the old one */
+	/* SET: name of the setting, constant text; new and old value */
 	const char *setting;
 	int64_t value, old;
 	bool deferred; /* SET: was moved to the end of the plan */

@@ -84,7 +84,7 @@ struct ulnet_o2ib_conf {
 
 /* ---- rules, and what they did ---- */
 
-/* A rule of the calculation, by which a value is what it is. */
+/* A rule of the calculation, which explains how a value was found. */
 struct ulnet_o2ib_rule {
 	const char *id;	  /* such as "peer_credits.min" */
 	const char *text; /* the rule in words */

@@ -335,8 +335,9 @@ ULNET_EXPORT struct ulrpc *ulrpc_request_rpc(
  * queue. This is for work that may block and that can only be done after bulk
  * has been moved: no worker has to wait for the bulk. Any thread. The caller
  * must not use the request any more; @fn replies to it, or calls this function
- * again. @fn is always called: if the service ends, perhaps before this
- * function returns. -EOPNOTSUPP: the service has no workers; @fn is not called.
+ * again. @fn is called even if the service ends; in that case perhaps before
+ * this function returns. -EOPNOTSUPP: the service has no workers; @fn is not
+ * called.
  */
 typedef void (*ulrpc_continue_fn)(void *arg, struct ulrpc_request *request);
 ULNET_EXPORT int ulrpc_request_continue(struct ulrpc_request *request,

@@ -273,8 +273,8 @@ static out_of_line void conn_destroy(struct ib_conn *conn)
 	ib_conn_free_receives(conn);
 	ib_conn_free_buffers(conn);
 	set->conns--;
-	/* Keeps @conn, since gone() may answer the last message, which would
-	 * free it. */
+	/* gone() may answer the last message that was shown to the user, which
+	 * frees @conn; the raised count keeps it until gone() returns. */
 	conn->shown++;
 	set->user->gone(conn);
 	ib_conn_unshow(conn);

@@ -393,8 +393,8 @@ static void round_begin(struct connect *c)
 	peer->again = false;
 	c->began = peer_now(peer);
 	peer_look_for_silence(c);
-	/* If one attempt of an earlier round has succeeded, others of that round
-	 * may still be under way: fewer new ones are made then. */
+	/* If one attempt of an earlier round has succeeded, others of that
+	 * round may still be under way: fewer new ones are made then. */
 	while (!rc && peer->n[IB_LINK_CONNECTING] < n)
 		rc = link_open(peer, NULL, &peer->terms);
 	if (peer->n[IB_LINK_CONNECTING])

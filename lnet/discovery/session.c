@@ -403,10 +403,10 @@ static size_t sink_size(const struct lnet_peer *peer)
 }
 
 /* The NI that was asked has not answered. Does nothing unless it was asked
- * whose it is. If it is disputed, its peer has to be discovered anew, since the
- * peer may be a part of the one that claims the NI. If it is unverified, it is
- * asked again when it is used again; and later, if another peer claims it, too.
- * Returns true if nothing else has to be asked. */
+ * whose it is. If two peers claim the NI, its peer has to be discovered anew:
+ * both may be one. If it is unverified, it is asked again when it is used; and,
+ * if another peer has claimed it, also after a pause. Returns true if nothing
+ * else has to be asked. */
 static bool question_failed(struct discovery *d)
 {
 	struct lnet_peer_ni *p = peer_member(d->cpt, d->peer, &d->asked);
