@@ -20,9 +20,9 @@ static const char *const ni_keys[] = {
 	"nid", "interfaces",  "tunables", "lnd tunables",
 	"CPT", "tcp bonding", "seq_no",	  NULL,
 };
-/* In files of old kernel nodes an item of "net" is one NI, and has these keys
- * beside the net. With "pattern" the item is a rule for some hosts, and "intf"
- * is the interface that the rule adds. */
+/* In files of old kernel nodes an item of "net" may be one NI: it then has
+ * these keys beside the net. With "pattern" the item is a rule for some hosts,
+ * and "intf" is the interface that the rule adds. */
 static const char *const flat_keys[] = {
 	"interfaces", "tunables", "lnd tunables", "CPT",
 	"nid",	      "intf",	  "pattern",	  NULL,

@@ -109,8 +109,8 @@ struct rules {
 	uint32_t nets[1024]; /* nets of the items for this host */
 };
 /* Adds steps for one item of "ip2nets". Of the items for this host that have
- * the same net, the first counts, as
- * of the rules in the argument "ip2net" of "net add". */
+ * the same net, the first counts, as of the rules in the argument "ip2net" of
+ * "net add". */
 int ip2nets_item(struct plan *plan, const struct scope *s,
 		 const struct tree *item, bool add,
 		 struct rules *rules) must_check;
