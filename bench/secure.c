@@ -17,7 +17,7 @@
  *			which name one client each, of the name in a.crt
  *	secure memory N
  *			bytes for each of N connections: both directions, sealed
- *			and opened
+ *			and opened; and while its keys rest
  */
 #include <errno.h>
 #include <malloc.h>
@@ -245,6 +245,14 @@ static void memory(unsigned int n)
 	}
 	after = mallinfo2();
 	printf("bytes %zu\n",
+	       sizeof(struct line) +
+		       (after.uordblks - before.uordblks) / (n - 1));
+	for (unsigned int i = 1; i < n; i++) {
+		seal_rest(&lines[i].seal);
+		unseal_rest(&lines[i].unseal);
+	}
+	after = mallinfo2();
+	printf("rest-bytes %zu\n",
 	       sizeof(struct line) +
 		       (after.uordblks - before.uordblks) / (n - 1));
 	for (unsigned int i = 0; i < n; i++) {

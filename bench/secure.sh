@@ -78,7 +78,11 @@ for cipher in aes-128-gcm chacha20-poly1305; do
 			"$at-ratio"
 	done
 done
-"$secure" memory 1000 | sed -n 's/^bytes //p' >"$dir/memory"
-row "keys of a connection, both directions" bytes "<= 3072" "$dir/memory"
+"$secure" memory 1000 >"$dir/memory"
+for what in bytes rest-bytes; do
+	sed -n "s/^$what //p" "$dir/memory" >"$dir/memory-$what"
+done
+row "keys of a connection, both directions" bytes "<= 3072" "$dir/memory-bytes"
+row "the same, of a client that is silent" bytes "" "$dir/memory-rest-bytes"
 "$secure" tickets "$dir" 1000 | sed -n 's/^bytes //p' >"$dir/tickets"
 row "a client that may come back by a ticket" bytes "<= 3072" "$dir/tickets"

@@ -19,7 +19,7 @@ int ulrpc_keys_load(const struct ulrpc_keys_conf *conf,
 					 .authority = conf->authority,
 					 .revoked = conf->revoked,
 					 .cluster = conf->cluster };
-	struct keys_error err;
+	struct keys_error err = { "" };
 	struct keys *keys;
 	int rc = keys_load(&files, &keys, &err);
 

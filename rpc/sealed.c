@@ -98,6 +98,12 @@ void sealed_free(struct sealed *sd)
 	free(sd);
 }
 
+void sealed_rest(struct sealed *sd)
+{
+	seal_rest(&sd->out);
+	unseal_rest(&sd->in);
+}
+
 /* ---- earlier connections ---- */
 
 void sealed_past_add(struct sealed_past *past, const struct sealed *sd)

@@ -51,6 +51,9 @@ struct sealed *sealed_new(const struct handshake *h,
 			  uint64_t now);
 /* Frees the keys. @sd may be NULL. */
 void sealed_free(struct sealed *sd);
+/* Nothing is sent or received for a while, probably: frees what the next
+ * message can make again (seal_rest()). */
+void sealed_rest(struct sealed *sd);
 
 /* Keys of earlier connections of a client to the same server, newest last: a
  * call may have bulk that was sealed before the client connected again. */

@@ -232,6 +232,17 @@ int seal_open(struct seal *s, enum seal_cipher cipher, const uint8_t *secret,
 	return -EOPNOTSUPP;
 }
 
+void seal_rest(struct seal *s)
+{
+	(void)s;
+}
+
+bool seal_rests(const struct seal *s)
+{
+	(void)s;
+	return true;
+}
+
 void seal_close(struct seal *s)
 {
 	(void)s;
@@ -260,6 +271,17 @@ int unseal_open(struct unseal *u, enum seal_cipher cipher,
 	(void)cipher;
 	(void)secret;
 	return -EOPNOTSUPP;
+}
+
+void unseal_rest(struct unseal *u)
+{
+	(void)u;
+}
+
+bool unseal_rests(const struct unseal *u)
+{
+	(void)u;
+	return true;
 }
 
 void unseal_close(struct unseal *u)

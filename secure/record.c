@@ -14,9 +14,11 @@
 #define NONCE	   SEAL_NONCE
 
 struct seal_key {
-	EVP_CIPHER_CTX *ctx;
+	EVP_CIPHER_CTX *ctx; /* NULL: it rests */
 	uint8_t secret[SEAL_SECRET];
 	uint8_t iv[NONCE];
+	uint8_t cipher; /* enum seal_cipher */
+	bool seals;	/* it is the sender's */
 };
 
 /* ---- keys ---- */
@@ -69,25 +71,42 @@ const EVP_CIPHER *seal_cipher_of(enum seal_cipher cipher)
 					  : EVP_chacha20_poly1305();
 }
 
+static void key_rest(struct seal_key *k)
+{
+	EVP_CIPHER_CTX_free(k->ctx);
+	k->ctx = NULL;
+}
+
+/* False: no memory, and the key rests. */
+static out_of_line bool key_wake(struct seal_key *k)
+{
+	const EVP_CIPHER *type = seal_cipher_of((enum seal_cipher)k->cipher);
+	uint8_t key[EVP_MAX_KEY_LENGTH];
+	bool good;
+
+	k->ctx = EVP_CIPHER_CTX_new();
+	good = k->ctx &&
+	       expand(k->secret, "key", key,
+		      (size_t)EVP_CIPHER_get_key_length(type)) &&
+	       EVP_CipherInit_ex(k->ctx, type, NULL, key, NULL, k->seals) == 1;
+	OPENSSL_cleanse(key, sizeof(key));
+	if (!good)
+		key_rest(k);
+	return good;
+}
+
 /* @seals: for the sender. NULL: no memory. */
 static struct seal_key *key_new(enum seal_cipher cipher, const uint8_t *secret,
 				bool seals)
 {
-	const EVP_CIPHER *type = seal_cipher_of(cipher);
 	struct seal_key *k = calloc(1, sizeof(*k));
-	uint8_t key[EVP_MAX_KEY_LENGTH];
-	bool good;
 
 	if (!k)
 		return NULL;
+	k->cipher = (uint8_t)cipher;
+	k->seals = seals;
 	memcpy(k->secret, secret, SEAL_SECRET);
-	k->ctx = EVP_CIPHER_CTX_new();
-	good = k->ctx && expand(secret, "iv", k->iv, NONCE) &&
-	       expand(secret, "key", key,
-		      (size_t)EVP_CIPHER_get_key_length(type)) &&
-	       EVP_CipherInit_ex(k->ctx, type, NULL, key, NULL, seals) == 1;
-	OPENSSL_cleanse(key, sizeof(key));
-	if (good)
+	if (expand(secret, "iv", k->iv, NONCE) && key_wake(k))
 		return k;
 	key_free(k);
 	return NULL;
@@ -191,6 +210,16 @@ void seal_close(struct seal *s)
 	s->key = NULL;
 }
 
+void seal_rest(struct seal *s)
+{
+	key_rest(s->key);
+}
+
+bool seal_rests(const struct seal *s)
+{
+	return !s->key->ctx;
+}
+
 static int seal_renew(struct seal *s, uint64_t now)
 {
 	uint8_t before[SEAL_SECRET];
@@ -243,6 +272,8 @@ int seal_record(struct seal *s, enum seal_protection protection,
 		if (rc)
 			return rc;
 	}
+	if (unlikely(!s->key->ctx) && !key_wake(s->key))
+		return -ENOMEM;
 	h.generation = s->generation;
 	head_put(&h, head);
 	/* Also if it fails, the counter is not used again. */
@@ -271,6 +302,16 @@ void unseal_close(struct unseal *u)
 {
 	key_free(u->key);
 	OPENSSL_cleanse(u, sizeof(*u));
+}
+
+void unseal_rest(struct unseal *u)
+{
+	key_rest(u->key);
+}
+
+bool unseal_rests(const struct unseal *u)
+{
+	return !u->key->ctx;
 }
 
 uint64_t unseal_handle(const void *record, size_t length)
@@ -374,9 +415,12 @@ static int open_with_key(struct unseal *u, const struct head *h,
 {
 	uint32_t steps = h->generation - u->generation;
 
-	if (likely(!steps))
+	if (likely(!steps)) {
+		if (unlikely(!u->key->ctx) && !key_wake(u->key))
+			return -ENOMEM;
 		return key_opens(u->key, h, record, length, place) ? 0
 								   : -EBADMSG;
+	}
 	if (h->generation > u->generation && steps <= 1 + UNSEAL_LOST_MAX)
 		return open_later(u, steps, h, record, length, place);
 	if (u->has_before && h->generation + 1 == u->generation)

@@ -81,6 +81,11 @@ struct seal {
 int seal_open(struct seal *s, enum seal_cipher cipher, const uint8_t *secret,
 	      uint64_t now) must_check;
 void seal_close(struct seal *s);
+/* What a cipher keeps beside the key is most of the memory that a direction of
+ * a connection takes. It is freed until the next record is sealed, which then
+ * takes some microseconds more. */
+void seal_rest(struct seal *s);
+bool seal_rests(const struct seal *s);
 /* Seals the payload @in (@n fragments, less than 2 GiB in all), and writes the
  * head to @head. With
  * SEAL_PRIVACY the sealed payload, of the same length, goes to @out, which may
@@ -120,6 +125,9 @@ struct unseal {
 int unseal_open(struct unseal *u, enum seal_cipher cipher,
 		const uint8_t *secret) must_check;
 void unseal_close(struct unseal *u);
+/* As seal_rest(), until the next record comes. */
+void unseal_rest(struct unseal *u);
+bool unseal_rests(const struct unseal *u);
 
 /* The handle in the head of @record, which nothing proves yet; 0 if there is no
  * such head. */

@@ -422,6 +422,16 @@ static bool export_has_ended(const struct export *e)
 	return sd && sd->who->until && sd->who->until <= time(NULL);
 }
 
+/* ns: clients that are silent for longer make no calls just now. */
+#define REST_AFTER NSEC_PER_SEC
+
+/* Most clients say nothing but that they are alive, for hours. */
+static void export_rest(struct export *e, uint64_t now)
+{
+	if (e->session && now - e->heard > REST_AFTER)
+		sealed_rest(e->session->sealed);
+}
+
 static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 {
 	struct list *silent = &x->silent[clock];
@@ -450,6 +460,7 @@ static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 		}
 		records_trim(&e->records, now);
 		rails_look(&x->rails, e);
+		export_rest(e, now);
 		export_looked(x, e, now);
 	}
 }

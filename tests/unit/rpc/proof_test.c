@@ -3,6 +3,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/shake.h"
 #include "rpc/flavour.h"
+#include "rpc/server/session/export.h"
 #include "tests/unit/rpc/proof_rig.h"
 
 /* ---- both prove who they are ---- */
@@ -631,5 +632,38 @@ Test(proof, server_ends_while_connected)
 	}
 	cr_assert_eq(counts(rpc, RPC_STAT_connections_lost), 1);
 	cr_assert_eq(counts(rpc, RPC_STAT_handshakes_begun), 2);
+	disconnect(g);
+}
+
+/* ---- memory ---- */
+
+static const struct sealed *keys_of_client(const struct ulrpc *rpc)
+{
+	uint32_t pos = 0;
+	const struct export *e = id_walk(&rpc->shards[0].exports->table, &pos);
+
+	cr_assert(e && e->session);
+	return e->session->sealed;
+}
+
+/* A client that makes no calls costs the server little, while it says that it
+ * is alive; and its next call is as good as any. */
+Test(proof, keys_of_silent_clients_rest)
+{
+	struct proof_rig *g = connected(1);
+	const struct sealed *sd = keys_of_client(g->serve.rpc[SERVER]);
+	uint64_t keepalive = g->serve.client->imp->keepalive;
+
+	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert(!seal_rests(&sd->out) && !unseal_rests(&sd->in));
+	lnet_sim_run(g->serve.sim, keepalive / 4);
+	for (unsigned int i = 0; i < 3; i++) {
+		while (!seal_rests(&sd->out) || !unseal_rests(&sd->in))
+			lnet_sim_run(g->serve.sim, keepalive / 16);
+		cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	}
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_handshakes_begun),
+		     1);
+	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_seals_broken), 0);
 	disconnect(g);
 }

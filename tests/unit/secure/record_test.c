@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <malloc.h>
 
 #include "secure/record.h"
 
@@ -375,4 +376,86 @@ Test(record, too_many_generations_are_lost)
 	cr_expect_eq(opened(&l, s), -EBADMSG);
 	cr_expect_eq(l.unseal.generation, 0);
 	line_end(&l);
+}
+
+/* ---- keys that rest ---- */
+
+static void line_rest(struct line *l)
+{
+	seal_rest(&l->seal);
+	unseal_rest(&l->unseal);
+	cr_assert(seal_rests(&l->seal));
+	cr_assert(unseal_rests(&l->unseal));
+}
+
+/* Nobody sees that keys rest between two records. */
+Test(record, keys_rest)
+{
+	for (unsigned int c = 0; c < 2; c++) {
+		struct line l = line_of(ciphers[c]);
+		struct sealed before = sealed(&l, SEAL_PRIVACY), after, bad;
+
+		line_rest(&l);
+		after = bad = sealed(&l, SEAL_INTEGRITY);
+		bad.bytes[SEAL_HEAD] ^= 1;
+		cr_expect(!seal_rests(&l.seal));
+		cr_expect_eq(opened(&l, after), 0);
+		cr_expect(!unseal_rests(&l.unseal));
+		line_rest(&l);
+		cr_expect_eq(opened(&l, bad), -EALREADY);
+		cr_expect_eq(opened(&l, after), -EALREADY);
+		cr_expect_eq(opened(&l, before), 0);
+		line_rest(&l);
+		bad = sealed(&l, SEAL_INTEGRITY);
+		bad.bytes[SEAL_HEAD] ^= 1;
+		cr_expect_eq(opened(&l, bad), -EBADMSG);
+		line_end(&l);
+	}
+}
+
+/* Generations go on, too: those that come, and the one before. */
+Test(record, keys_are_renewed_while_they_rest)
+{
+	struct line l = line_of(SEAL_AES_128_GCM);
+	struct sealed before = sealed(&l, SEAL_PRIVACY);
+
+	l.seal.used_max = 1;
+	line_rest(&l);
+	cr_expect_eq(opened(&l, sealed(&l, SEAL_PRIVACY)), 0);
+	cr_expect_eq(l.unseal.generation, 1);
+	line_rest(&l);
+	cr_expect_eq(opened(&l, before), 0);
+	cr_expect(unseal_rests(&l.unseal));
+	cr_expect_eq(opened(&l, sealed(&l, SEAL_PRIVACY)), 0);
+	cr_expect_eq(l.unseal.generation, 2);
+	line_end(&l);
+}
+
+static size_t in_use(void)
+{
+	return mallinfo2().uordblks;
+}
+
+/* What both directions of a connection take beside struct seal and unseal. */
+Test(record, keys_that_rest_take_little)
+{
+	static struct line l[64];
+	size_t before, awake, resting;
+
+	line_end(&(struct line[]){ line_of(SEAL_AES_128_GCM) }[0]);
+	before = in_use();
+	if (!before)
+		cr_skip_test("a sanitizer has its own malloc()");
+	for (unsigned int i = 0; i < 64; i++) {
+		l[i] = line_of(SEAL_AES_128_GCM);
+		cr_assert_eq(opened(&l[i], sealed(&l[i], SEAL_PRIVACY)), 0);
+	}
+	awake = in_use() - before;
+	for (unsigned int i = 0; i < 64; i++)
+		line_rest(&l[i]);
+	resting = in_use() - before;
+	cr_expect_lt(awake / 64, 3072 - sizeof(struct line));
+	cr_expect_lt(resting / 64, 300);
+	for (unsigned int i = 0; i < 64; i++)
+		line_end(&l[i]);
 }
