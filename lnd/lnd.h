@@ -353,6 +353,12 @@ struct lnd {
 	bool (*vouches)(struct lnd_ni *ni, const struct ulnet_nid *peer,
 			const struct ulnet_nid *nid);
 
+	/* Optional: the node has other keys, ni->conf->keys. What begins on
+	 * @cpt, whose thread this is, begins with them; connections with peers
+	 * that they do not believe end soon, as if they had failed. Makes no
+	 * upcall. */
+	void (*use_keys)(struct lnd_ni *ni, unsigned int cpt);
+
 	/* Optional, for LNet's own checks: will lnet_peer_connected() be called
 	 * for @nid? Called on the thread of the CPT that owns @nid. */
 	bool (*is_connecting)(struct lnd_ni *ni, const struct ulnet_nid *nid);

@@ -197,6 +197,7 @@ dist_man_MANS += %D%/man3/lnet_timer_cancel.3
 dist_man_MANS += %D%/man3/lnet_timer_init.3
 dist_man_MANS += %D%/man3/lnet_tunables.3
 dist_man_MANS += %D%/man3/lnet_turn.3
+dist_man_MANS += %D%/man3/lnet_use_keys.3
 dist_man_MANS += %D%/man3/lnet_withhold_ack.3
 dist_man_MANS += %D%/man3/ulrpc_bulk_cancel.3
 dist_man_MANS += %D%/man3/ulrpc_bulk_close.3

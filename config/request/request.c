@@ -194,6 +194,12 @@ static void no_rpc(struct request *r)
 	scope_fail(&r->scope, NULL, -EOPNOTSUPP, "this node runs no RPC");
 }
 
+static void no_reload(struct request *r)
+{
+	scope_fail(&r->scope, NULL, -EOPNOTSUPP,
+		   "this program does not read keys again");
+}
+
 /* ---- the table ---- */
 
 enum {
@@ -294,7 +300,9 @@ static const struct command {
 	{ "rpc metrics", "show", "rpc", PROGRAM },
 	{ "rpc reset", "reset", "rpc", PROGRAM },
 	{ "rpc rules", "set", "rpc", PROGRAM },
-	{ "rpc reload", "reload", "rpc", PROGRAM },
+	{ "reload", "reload", "keys",
+	  .flags = CMD_PROGRAM | CMD_UNLOCKED | CMD_WHEN_DOWN,
+	  .fn = no_reload },
 	/* clang-format on */
 };
 

@@ -109,7 +109,8 @@ struct ulnet_conf {
 	uint64_t accept_timeout; /* us for each step of a handshake; 0 = 5 s */
 	/* Keys for nets with "tls: required": with them this node proves there
 	 * who it is, and checks who its peers are: ulrpc_keys_load(3). NULL:
-	 * such nets cannot be added. Borrowed until lnet_close() returns */
+	 * such nets cannot be added. The node takes a reference of its own;
+	 * lnet_use_keys() gives it other keys */
 	struct ulrpc_keys *keys;
 	/* result if the configuration is refused; NULL: not wanted */
 	struct ulnet_conf_error *err;
@@ -119,6 +120,13 @@ struct ulnet_conf {
 ULNET_EXPORT void lnet_conf_init(struct ulnet_conf *conf);
 ULNET_EXPORT int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p);
 ULNET_EXPORT void lnet_close(struct lnet *node);
+/* From now on connections of nets with tls: required begin with @keys, to which
+ * the node takes a reference of its own; so do those of nets that are added
+ * later. Connections that exist go on, but those with a peer that @keys do not
+ * believe end in the next turn: its certificate was revoked, or has ended, or
+ * its authority, or its cluster's key, is not among them. 0 or -errno:
+ * lnet_use_keys(3). Thread: as lnet_ni_add(). */
+ULNET_EXPORT int lnet_use_keys(struct lnet *node, struct ulrpc_keys *keys);
 /* Is this process a child of fork(), in which the node cannot be used, because
  * it is the parent's? Any thread. See lnet_is_forked(3). */
 ULNET_EXPORT bool lnet_is_forked(struct lnet *node);

@@ -178,7 +178,7 @@ static int hs_ask(struct sock_conn *conn)
 		return rc;
 	if (!sock_attempt_reached(conn))
 		return 0;
-	return conn->sni->keys ? hs_begin_tls(conn) : hs_greet(conn);
+	return conn->sni->secured ? hs_begin_tls(conn) : hs_greet(conn);
 }
 
 /* TLS has failed with @rc: remembers why, for the log. Returns @rc. */
@@ -218,7 +218,12 @@ static int hello_judge(const struct sock_conn *conn)
 {
 	const struct sock_hello *h = &conn->hello;
 	struct sock_peer *peer = conn->peer;
+	const char *doubt = sock_tls_doubt(conn);
 
+	if (doubt) {
+		sock_peer_note(peer, doubt);
+		return -EKEYREJECTED;
+	}
 	if (h->type == SOCK_NONE) {
 		if (h->version == conn->version)
 			return -EALREADY;

@@ -124,7 +124,7 @@ static struct sock_ni *listener_secured(const struct sock_listener *l)
 	struct sock_ni *sni;
 
 	list_for_each_entry (sni, &l->nis, in_listener)
-		if (sni->keys)
+		if (sni->secured)
 			return sni;
 	return NULL;
 }
@@ -250,7 +250,7 @@ static int hs_check_tls(const struct sock_conn *conn)
 {
 	char nid[LNET_NIDSTR_SIZE], what[LNET_NIDSTR_SIZE + 64];
 
-	if (!conn->tls == !conn->sni->keys)
+	if (!conn->tls == !conn->sni->secured)
 		return 0;
 	lnet_nid_format(&conn->sni->ni->nid, nid, sizeof(nid));
 	snprintf(what, sizeof(what),
@@ -275,14 +275,30 @@ static int hs_check_proof(const struct sock_conn *conn)
 	return hs_unproven(conn, what);
 }
 
+/* Other keys may have come after TLS had begun. Does this CPT still believe the
+ * peer? If not, the log says why. */
+static bool hs_is_believed(const struct sock_conn *conn)
+{
+	const char *doubt = sock_tls_doubt(conn);
+	char addr[SOCK_ADDRSTR_SIZE];
+
+	if (!doubt)
+		return true;
+	log_warn_limited(&conn->cpt->complaints, loop_now(conn->loop),
+			 "socklnd", "%s: refused: %s",
+			 sock_addr_format(&conn->remote, addr, sizeof(addr)),
+			 doubt);
+	return false;
+}
+
 /* Answers the HELLO, on the CPT that owns the peer. */
 static void handshake_arrive(struct sock_conn *conn)
 {
-	struct sock_peer *peer;
+	struct sock_peer *peer = NULL;
 	int rc;
 
-	peer = conn->cpt->stopping ? NULL
-				   : sock_peer_greeted(conn->cpt, &conn->hello);
+	if (!conn->cpt->stopping && hs_is_believed(conn))
+		peer = sock_peer_greeted(conn->cpt, &conn->hello);
 	if (!peer) {
 		sock_conn_drop(conn);
 		return;

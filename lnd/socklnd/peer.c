@@ -208,6 +208,14 @@ static void abort_messages(struct sock_peer *peer)
 	end_messages(peer, -ENETDOWN);
 }
 
+/* The keys of the node do not prove any more who the peer is. */
+static void peer_cut(struct sock_peer *peer)
+{
+	peer->cut_due = false;
+	sock_tls_forget(peer);
+	sock_peer_close(peer, -EKEYREJECTED);
+}
+
 static void peer_link_back(struct sock_peer *peer);
 
 static void on_peer_settle(struct work *w)
@@ -217,6 +225,8 @@ static void on_peer_settle(struct work *w)
 	peer->settling = false;
 	if (unlikely(peer->abort_due))
 		abort_messages(peer);
+	if (unlikely(peer->cut_due))
+		peer_cut(peer);
 	if (unlikely(peer->link_lost_at))
 		peer_link_back(peer);
 	tell_conn_lost(peer);

@@ -115,6 +115,8 @@ struct sock_peer {
 	bool settling;
 	bool conn_lost; /* LNet is to be told (lnet_peer_disconnected()) */
 	bool abort_due; /* the link has gone: messages under way are to end */
+	bool cut_due;	/* it is not believed any more: connections are to end
+			 */
 };
 
 static inline bool sock_pid_is_user(uint32_t pid)

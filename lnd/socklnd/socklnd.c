@@ -51,7 +51,7 @@ static int sock_cpt_init(struct sock_ni *sni, unsigned int i)
 	cpt->index = i;
 	cpt->loop = sni->ni->loops[i];
 	/* All connections of an NI are of one kind. */
-	cpt->flush_work.fn = sni->keys ? sock_tx_flush_tls : sock_tx_flush;
+	cpt->flush_work.fn = sni->secured ? sock_tx_flush_tls : sock_tx_flush;
 	cpt->stopped.fn = socklnd_on_stopped;
 	sock_link_init(cpt);
 	hash_init(&cpt->peers);
@@ -180,7 +180,9 @@ static int conn_join(struct sock_conn *conn)
 
 	if (!peer)
 		return -ENOMEM;
-	if (sock_peer_has_other_conns(peer, &conn->hello))
+	if (sock_tls_doubt(conn))
+		rc = -EKEYREJECTED;
+	else if (sock_peer_has_other_conns(peer, &conn->hello))
 		rc = -ESTALE;
 	if (!rc && !conn->active)
 		rc = sock_host_keep(conn->cpt, &id.nid, &conn->host);
@@ -213,12 +215,41 @@ static void conn_pass(struct sock_conn *conn)
 	loop_post(conn->loop, &conn->work);
 }
 
+/* A peer whose certificate was renewed connects again with the new one. */
+static void cut_soon(struct sock_peer *peer, const char *why)
+{
+	struct sock_cpt *cpt = peer->cpt;
+	char nid[LNET_NIDSTR_SIZE];
+
+	log_warn_limited(&cpt->complaints, loop_now(cpt->loop), "socklnd",
+			 "%s: is cut off: %s",
+			 sock_peer_str(peer, nid, sizeof(nid)), why);
+	peer->cut_due = true;
+	sock_peer_settle(peer);
+}
+
+/* lnd.use_keys(). */
+static void sock_use_keys(struct lnd_ni *ni, unsigned int index)
+{
+	struct sock_cpt *cpt = &sock_ni_of(ni)->cpts[index];
+	struct sock_peer *peer;
+
+	if (cpt->stopping || !sock_tls_use_keys(cpt))
+		return;
+	hash_for_each (peer, &cpt->peers, hash) {
+		const char *why = sock_tls_peer_doubt(peer);
+
+		if (why)
+			cut_soon(peer, why);
+	}
+}
+
 static bool socklnd_peer_can_move(const struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
 
 	if (!connect_is_idle(&peer->connect) || !list_empty(&peer->suspended) ||
-	    peer->abort_due || peer->conn_lost)
+	    peer->abort_due || peer->cut_due || peer->conn_lost)
 		return false;
 	list_for_each_entry (conn, &peer->conns, link)
 		if (!sock_conn_can_move(conn))
@@ -317,6 +348,7 @@ const struct lnd socklnd = {
 	.is_connected = sock_is_connected,
 	.paused_until = sock_paused_until,
 	.vouches = sock_tls_vouches,
+	.use_keys = sock_use_keys,
 	.can_move = sock_can_move,
 	.move = sock_move,
 };

@@ -53,6 +53,7 @@ enum sock_tunable {
 /* What the NI has on one CPT. Owner: the CPT's thread. */
 struct sock_cpt {
 	struct sock_ni *sni;
+	struct keys *keys; /* tls.h; NULL: the NI is without TLS */
 	unsigned int index;
 	struct loop *loop;
 	bool stopping;
@@ -86,7 +87,7 @@ struct sock_ni {
 	struct lnd_ni *ni;
 	const int64_t *tunables;
 	uint64_t seed;
-	struct keys *keys; /* tls.h; NULL: connections are without TLS */
+	bool secured; /* connections are with TLS: tls.h */
 	/* The peers that have proved who they are, by NID: sock_peer.proof.
 	 * Any thread. */
 	pthread_mutex_t proofs_lock;

@@ -96,7 +96,7 @@ void sock_tls_forget(struct sock_peer *peer)
 {
 	struct sock_ni *sni = peer->cpt->sni;
 
-	if (!sni->keys)
+	if (!sni->secured)
 		return;
 	pthread_mutex_lock(&sni->proofs_lock);
 	forget(sni, peer);
@@ -128,7 +128,7 @@ bool sock_tls_vouches(struct lnd_ni *ni, const struct ulnet_nid *peer,
 static void warn_of_own(const struct sock_ni *sni)
 {
 	const struct ulnet_nid *nid = &sni->ni->nid;
-	struct identity *self = keys_self(sni->keys);
+	struct identity *self = keys_self(sni->cpts[0].keys);
 	char text[LNET_NIDSTR_SIZE];
 
 	if (self && !may_speak(self, nid))
@@ -156,7 +156,9 @@ int sock_tls_startup(struct sock_ni *sni)
 		ni->why = "tls: required: the node has no keys (--keys)";
 		return -ENOKEY;
 	}
-	sni->keys = keys_ref((struct keys *)ni->conf->keys);
+	for (unsigned int i = 0; i < ni->cpts; i++)
+		sni->cpts[i].keys = keys_ref((struct keys *)ni->conf->keys);
+	sni->secured = true;
 	ni->proven = true;
 	warn_of_own(sni);
 	return 0;
@@ -166,7 +168,54 @@ void sock_tls_free(struct sock_ni *sni)
 {
 	hash_fini(&sni->proofs);
 	pthread_mutex_destroy(&sni->proofs_lock);
-	keys_put(sni->keys);
+	for (unsigned int i = 0; i < sni->ni->cpts; i++)
+		keys_put(sni->cpts[i].keys);
+}
+
+/* ---- other keys ---- */
+
+const char *sock_tls_doubt(const struct sock_conn *conn)
+{
+	return conn->tls ? keys_doubt(conn->cpt->keys, stream_peer(conn->tls))
+			 : NULL;
+}
+
+static const char *first_doubt(struct list *conns)
+{
+	const struct sock_conn *conn;
+	const char *why = NULL;
+
+	list_for_each_entry (conn, conns, link) {
+		why = sock_tls_doubt(conn);
+		if (why)
+			break;
+	}
+	return why;
+}
+
+const char *sock_tls_peer_doubt(struct sock_peer *peer)
+{
+	const char *why = first_doubt(&peer->conns);
+
+	if (!why)
+		why = first_doubt(&peer->suspended);
+	if (!why && peer->who)
+		why = keys_doubt(peer->cpt->keys, peer->who);
+	return why;
+}
+
+bool sock_tls_use_keys(struct sock_cpt *cpt)
+{
+	struct lnd_ni *ni = cpt->sni->ni;
+	struct keys *before = cpt->keys;
+
+	if (!cpt->sni->secured)
+		return false;
+	cpt->keys = keys_ref((struct keys *)ni->conf->keys);
+	keys_put(before);
+	if (cpt->index == 0)
+		warn_of_own(cpt->sni);
+	return true;
 }
 
 /* ---- life of a connection ---- */
@@ -174,7 +223,10 @@ void sock_tls_free(struct sock_ni *sni)
 static int begin(struct sock_conn *conn, struct sock_ni *sni,
 		 enum handshake_side side)
 {
-	conn->tls = stream_new(side, sni->keys, NULL);
+	/* The listener's connections are on CPT 0. */
+	const struct sock_cpt *cpt = conn->cpt ? conn->cpt : &sni->cpts[0];
+
+	conn->tls = stream_new(side, cpt->keys, NULL);
 	return conn->tls ? 0 : -ENOMEM;
 }
 

@@ -26,6 +26,7 @@
 struct identity;
 struct lnd_ni;
 struct sock_conn;
+struct sock_cpt;
 struct sock_ni;
 struct sock_peer;
 
@@ -77,6 +78,18 @@ bool sock_tls_waits(const struct sock_conn *conn);
 void sock_tls_close(struct sock_conn *conn);
 
 /* ---- identities ---- */
+
+/* The node has other keys: what begins on @cpt, begins with them. Returns false
+ * without TLS. */
+bool sock_tls_use_keys(struct sock_cpt *cpt);
+/* Why the keys that the CPT of @conn has now do not believe the peer, which is
+ * proven; other ones may have been there when TLS began. A constant text; NULL:
+ * they believe it, or @conn is without TLS. */
+const char *sock_tls_doubt(const struct sock_conn *conn);
+/* Why the keys of its CPT do not believe @peer: one of its connections, which
+ * end together, or what it has proved, which may have outlived them. As
+ * sock_tls_doubt(). */
+const char *sock_tls_peer_doubt(struct sock_peer *peer);
 
 /* @conn, which becomes a connection of @peer, has proved who the peer is. No
  * effect without TLS. */

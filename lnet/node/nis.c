@@ -13,6 +13,7 @@
 #include "lnet/peer/peer.h"
 #include "lnet/policy/policy.h"
 #include "lnet/route/route.h"
+#include "secure/keys.h"
 
 static void upcall_ni_renamed(struct lnd_ni *lnd, const char *name)
 {
@@ -396,6 +397,39 @@ int lnet_stats_reset(struct lnet *node)
 	int rc = node_each_cpt(node, reset_cpt, NULL);
 
 	return rc ? rc : peers_stats_reset(node);
+}
+
+/* ---- keys ---- */
+
+static int cpt_use_keys(struct lnet_cpt *cpt, void *arg)
+{
+	(void)arg;
+	if (cpt->closing)
+		return -ESHUTDOWN;
+	for (unsigned int i = 0; i < cpt->config->nnis; i++) {
+		struct lnd_ni *ni = &cpt->config->ni[i]->lnd;
+
+		if (ni->lnd->use_keys)
+			ni->lnd->use_keys(ni, cpt->index);
+	}
+	return 0;
+}
+
+int lnet_use_keys(struct lnet *node, struct ulrpc_keys *keys)
+{
+	struct keys *before;
+	int rc = keys ? node_control_begin(node) : -EINVAL;
+
+	if (rc)
+		return rc;
+	/* NIs read it when they start, which is a change, too. */
+	before = (struct keys *)node->conf.keys;
+	(void)keys_ref((struct keys *)keys);
+	node->conf.keys = keys;
+	rc = node_each_cpt(node, cpt_use_keys, NULL);
+	node_control_end(node);
+	keys_put(before);
+	return rc;
 }
 
 /* ---- 0@lo ---- */

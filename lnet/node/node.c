@@ -13,6 +13,7 @@
 #include "lnet/message/reroute.h"
 #include "lnet/peer/claim.h"
 #include "lnet/peer/provenance.h"
+#include "secure/keys.h"
 
 /* The default of busy_poll when this process has the processors for itself:
  * about the time that it takes to sleep and to wake up. */
@@ -188,6 +189,7 @@ static void node_free(struct lnet *node)
 	loops_free(node);
 	eqs_fini(&portal_node(node)->eqs);
 	settings_fini(&node->settings);
+	keys_put((struct keys *)node->conf.keys);
 	pthread_mutex_destroy(&whole_node(node)->control);
 	pthread_mutex_destroy(&net_node(node)->config_lock);
 	pthread_mutex_destroy(&node->ended_lock);
@@ -333,6 +335,8 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	if (node->own_loops)
 		loops_poll(node);
 	log_node_add(&whole->log);
+	if (node->conf.keys)
+		(void)keys_ref((struct keys *)node->conf.keys);
 	*node_p = node;
 	return 0;
 

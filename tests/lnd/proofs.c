@@ -16,7 +16,10 @@
 static char folder[64];
 static pid_t maker;
 /* so that nobody takes them for leaks */
-static struct keys *kept[64];
+static struct kept {
+	struct keys *keys;
+	char node[32]; /* whose certificate; "": none */
+} kept[64];
 static unsigned int nkept;
 
 bool proofs_can(void)
@@ -55,7 +58,7 @@ static struct ulrpc_keys *load(const struct keys_conf *conf)
 	if (rc)
 		fprintf(stderr, "proofs: %s\n", err.text);
 	BUG_ON(rc || nkept == ARRAY_SIZE(kept));
-	kept[nkept++] = keys;
+	kept[nkept++].keys = keys;
 	return (struct ulrpc_keys *)keys;
 }
 
@@ -69,12 +72,12 @@ static struct make make_in(const char *name, char path[128])
 	};
 }
 
-struct ulrpc_keys *proofs_node(const char *authority, const char *nids,
-			       unsigned int days_ago)
+/* @revoked: the node has the authority's list. */
+static struct ulrpc_keys *node_new(const char *authority, const char *nids,
+				   unsigned int days_ago, bool revoked)
 {
-	static unsigned int count;
 	const char *list[] = { nids, NULL };
-	char path[128], node[32], file[3][192];
+	char path[128], file[4][192], *node = kept[nkept].node;
 	struct make m = make_in(authority, path);
 	struct stat st;
 
@@ -84,14 +87,36 @@ struct ulrpc_keys *proofs_node(const char *authority, const char *nids,
 		BUG_ON(make_authority(&m, authority));
 		m.now += 20 * DAY;
 	}
-	snprintf(node, sizeof(node), "node%u", count++);
+	snprintf(node, sizeof(kept->node), "node%u", nkept);
 	m.nids = list;
 	m.now -= days_ago * DAY;
 	BUG_ON(make_node(&m, node));
 	snprintf(file[1], sizeof(file[1]), "%s/%s.crt", path, node);
 	snprintf(file[2], sizeof(file[2]), "%s/%s.key", path, node);
-	return load(&(struct keys_conf){
-		.certificate = file[1], .key = file[2], .authority = file[0] });
+	snprintf(file[3], sizeof(file[3]), "%s/revoked.crl", path);
+	return load(&(struct keys_conf){ .certificate = file[1],
+					 .key = file[2],
+					 .authority = file[0],
+					 .revoked = revoked ? file[3] : NULL });
+}
+
+struct ulrpc_keys *proofs_node(const char *authority, const char *nids,
+			       unsigned int days_ago)
+{
+	return node_new(authority, nids, days_ago, false);
+}
+
+struct ulrpc_keys *proofs_revoking(const char *authority, const char *nids,
+				   const struct ulrpc_keys *revoked)
+{
+	char path[128];
+	struct make m = make_in(authority, path);
+	unsigned int i = 0;
+
+	while (kept[i].keys != (const struct keys *)revoked)
+		BUG_ON(++i == nkept);
+	BUG_ON(make_revoked(&m, kept[i].node));
+	return node_new(authority, nids, 0, true);
 }
 
 struct ulrpc_keys *proofs_cluster(const char *name)
@@ -119,6 +144,15 @@ struct ulrpc_keys *proofs_node(const char *authority, const char *nids,
 	(void)authority;
 	(void)nids;
 	(void)days_ago;
+	return NULL;
+}
+
+struct ulrpc_keys *proofs_revoking(const char *authority, const char *nids,
+				   const struct ulrpc_keys *revoked)
+{
+	(void)authority;
+	(void)nids;
+	(void)revoked;
 	return NULL;
 }
 

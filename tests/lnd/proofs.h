@@ -19,6 +19,11 @@ bool proofs_can(void);
  * @days_ago days ago on, for 30 days. Never freed. */
 struct ulrpc_keys *proofs_node(const char *authority, const char *nids,
 			       unsigned int days_ago);
+/* As proofs_node(), of a node that has a list of what its authority has
+ * revoked: the certificate of @revoked, which proofs_node() has made, and those
+ * of earlier calls. */
+struct ulrpc_keys *proofs_revoking(const char *authority, const char *nids,
+				   const struct ulrpc_keys *revoked);
 /* Keys of a cluster's key, one for each @name. Never freed. */
 struct ulrpc_keys *proofs_cluster(const char *name);
 

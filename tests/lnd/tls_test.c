@@ -171,8 +171,14 @@ static int no_keys(void)
 		return 1;
 	expect(&fx, lnet_ni_add(node, &ni) == -ENOKEY);
 	expect(&fx, why && strstr(why, "no keys"));
+	expect(&fx, lnet_use_keys(node, NULL) == -EINVAL);
 	/* Without TLS it needs none. */
 	ni.ntunables = PLAIN;
+	expect(&fx, lnet_ni_add(node, &ni) == 0);
+	/* It can get some later. */
+	ni.ntunables = ARRAY_SIZE(with_tls);
+	expect(&fx, lnet_use_keys(node, keys_of_node[0]) == 0);
+	expect(&fx, lnet_nid_parse("127.0.0.8@tcp", &ni.nid) == 0);
 	expect(&fx, lnet_ni_add(node, &ni) == 0);
 	lnet_close(node);
 	return pair_down(&fx);
@@ -633,6 +639,108 @@ static int cut_handshakes(void)
 	return pair_down(&fx);
 }
 
+/* ---- other keys ---- */
+
+/* What the peer puts arrives at node 0. */
+static void still_puts(struct fx *fx, struct tls_peer *p)
+{
+	static uint64_t bits = 100;
+	struct box *b = buffer(fx, ++bits);
+	struct box *src = box_new(fx, 17, CUT_NONE);
+	uint8_t buf[8192];
+	size_t n;
+
+	box_fill(src, 1);
+	n = put_make(p, bits, src->iov[0].iov_base, 17, buf);
+	expect(fx, tls_say(p, buf, n));
+	expect(fx, fx_wait(fx, &b->n[LNET_EVENT_PUT], 1));
+}
+
+/* A certificate that was renewed is no reason to end a connection. */
+static int renewed(void)
+{
+	struct tls_peer *p;
+	struct fx fx;
+
+	if (!up(&fx))
+		return 1;
+	p = tls_peer_open(&fx);
+	for (unsigned int i = 0; i < 2; i++)
+		expect(&fx, lnet_use_keys(pair.node[i],
+					  proofs_node("site", ALL, 0)) == 0);
+	still_puts(&fx, p);
+	tls_peer_end(p);
+	p = tls_peer_open(&fx);
+	still_puts(&fx, p);
+	tls_peer_end(p);
+	still_works(&fx);
+	return pair_down(&fx);
+}
+
+#define REVOKED 4 /* peers with a certificate that is to be revoked */
+
+/* Peers whose certificate is revoked are cut off, on each CPT; who was in the
+ * middle of a handshake is not let in, nor is he later. Others go on. */
+static int revoked(void)
+{
+	static const char *const nids[REVOKED] = { "127.0.0.1@tcp",
+						   "127.0.0.2@tcp",
+						   "127.0.0.3@tcp",
+						   "127.0.0.4@tcp" };
+	struct ulrpc_keys *bad = proofs_node("strict", ALL, 0);
+	struct tls_peer *out[REVOKED], *half, *other;
+	struct fx fx;
+
+	pair_net.cpts = 4;
+	if (!up_with(&fx, proofs_node("strict", ALL, 0),
+		     proofs_node("strict", ALL, 0)))
+		return 1;
+	other = tls_peer_new(&fx, "127.0.0.7@tcp",
+			     proofs_node("strict", ALL, 0));
+	expect(&fx, tls_greet(other, "127.0.0.7@tcp"));
+	still_puts(&fx, other);
+	for (unsigned int i = 0; i < REVOKED; i++) {
+		out[i] = tls_peer_new(&fx, nids[i], bad);
+		expect(&fx, tls_greet(out[i], nids[i]));
+		still_puts(&fx, out[i]);
+	}
+	half = tls_peer_new(&fx, "127.0.0.8@tcp", bad);
+	expect(&fx, lnet_use_keys(pair.node[0],
+				  proofs_revoking("strict", ALL, bad)) == 0);
+	for (unsigned int i = 0; i < REVOKED; i++) {
+		expect(&fx, hear_end(out[i]->fd));
+		tls_peer_end(out[i]);
+	}
+	expect(&fx, !tls_greet(half, "127.0.0.8@tcp"));
+	tls_peer_end(half);
+	half = tls_peer_new(&fx, "127.0.0.1@tcp", bad);
+	expect(&fx, !tls_greet(half, "127.0.0.1@tcp"));
+	tls_peer_end(half);
+	still_puts(&fx, other);
+	tls_peer_end(other);
+	still_works(&fx);
+	return pair_down(&fx);
+}
+
+/* A site changes its authority at once: who has not followed is cut off. */
+static int authority_changed(void)
+{
+	struct tls_peer *p;
+	struct fx fx;
+
+	if (!up(&fx))
+		return 1;
+	still_works(&fx);
+	p = tls_peer_open(&fx);
+	for (unsigned int i = 0; i < 2; i++)
+		expect(&fx, lnet_use_keys(pair.node[i],
+					  proofs_node("new", ALL, 0)) == 0);
+	expect(&fx, hear_end(p->fd));
+	tls_peer_end(p);
+	works_again(&fx);
+	return pair_down(&fx);
+}
+
 /* ---- what goes over the wire ---- */
 
 static bool has(const uint8_t *bytes, size_t n, const char *text)
@@ -927,6 +1035,9 @@ static const struct apart_test tests[] = {
 	{ "handshakes have used up their time", no_time },
 	{ "a node ends while handshakes wait", no_time_at_the_end },
 	{ "handshakes that are cut", cut_handshakes },
+	{ "a certificate that was renewed", renewed },
+	{ "a certificate that was revoked", revoked },
+	{ "another authority", authority_changed },
 	{ "nothing can be read", captured },
 	{ "NIDs that are announced without proof", announced_plain },
 	{ "NIDs that are announced with proof", announced_proven },

@@ -243,8 +243,8 @@ cat >"$dir/wrong" <<'END'
 161 | this node runs no RPC | rpc show --verbose
 161 | this node runs no RPC | rpc show --connections
 234 | unexpected argument: now | rpc reset now
-161 | this node runs no RPC | rpc reload
-234 | unexpected argument: now | rpc reload now
+130 | --keys was not given | reload
+234 | unexpected argument: now | reload now
 161 | this node runs no RPC | rpc rules
 161 | this node runs no RPC | rpc rules --clear
 161 | this node runs no RPC | rpc rules --check
@@ -527,7 +527,7 @@ run 0 diff "$dir/before" "$dir/after"
 # ---- is there a command, or an option, that is not above? ----
 
 # Tried in other files: they take a node down, need another one, or RPC.
-elsewhere='lnet configure|lnet unconfigure|discover|rpc show|rpc reset|rpc reload|rpc rules'
+elsewhere='lnet configure|lnet unconfigure|discover|rpc show|rpc reset|reload|rpc rules'
 # What is always refused has no right use.
 never='auth-key|traffic-class|state|lnd-timeout'
 

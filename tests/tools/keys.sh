@@ -96,7 +96,7 @@ serve --keys "$keys" --socket "$ULNET_SOCKET" --log info
 cp -r "$keys" "$dir/old"
 run 0 "$ulnet_keys" -d "$dir/next" cluster next
 cat "$dir/next/cluster.key" >>"$keys/cluster.key"
-ctl 0 rpc reload
+ctl 0 reload
 ping 0 --keys "$dir/next"
 ping 0 --keys "$dir/old"
 cp "$dir/next/cluster.key" "$keys/cluster.key"
@@ -106,7 +106,7 @@ ping 0 --keys "$dir/next"
 ping 1 --keys "$dir/old"
 # What cannot be read is named, and the keys of before stay.
 chmod 644 "$keys/cluster.key"
-ctl 243 rpc reload
+ctl 243 reload
 has err 'keys/cluster.key: others may read'
 kill -HUP "${pids[server]}"
 await "$dir/server.err" 'SIGHUP: .*keys/cluster.key: others may read.*stay'
@@ -114,7 +114,7 @@ ping 0 --keys "$dir/next"
 chmod 600 "$keys/cluster.key"
 stop_lnetd server
 serve --socket "$ULNET_SOCKET"
-ctl 130 rpc reload
+ctl 130 reload
 has err 'keys was not given'
 stop_lnetd server
 
@@ -124,7 +124,7 @@ run 0 "$ulnet_keys" -d "$dir/more" node c
 serve --keys "$dir/more" --as b --socket "$ULNET_SOCKET"
 ping 0 --keys "$dir/more" --as c
 run 0 "$ulnet_keys" -d "$dir/more" revoke c
-ctl 0 rpc reload
+ctl 0 reload
 ping 1 --keys "$dir/more" --as c
 has err 'revoked'
 stop_lnetd server

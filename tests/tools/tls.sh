@@ -46,7 +46,7 @@ net:
   - interfaces: {0: 127.0.0.2}
     lnd tunables: {tls: required}
 END
-start_node b --config "$dir/b.yaml" --keys "$keys" --as b
+start_node b --config "$dir/b.yaml" --keys "$keys" --as b --log info
 at b 0 net show --net tcp1 -v
 has out '^ +tls: required$'
 
@@ -85,6 +85,50 @@ at c 255 ping 127.0.0.2@tcp1 --timeout 60
 await "$dir/b.err" 'certificate of c does not speak for 127.0.0.3@tcp1'
 at b 0 stats show
 has out 'peers_unproven: [1-9]'
+
+# ---- other keys ----
+
+# Old and new keys are good while both are in the files; lnetd runs on.
+run 0 "$ulnet_keys" -d "$dir/second" authority second
+run 0 "$ulnet_keys" -d "$dir/second" --nids 127.0.0.1@tcp1 node a
+run 0 "$ulnet_keys" -d "$dir/second" --nids 127.0.0.2@tcp1 node b
+run 0 "$ulnet_keys" -d "$dir/second" --nids 127.0.0.3@tcp1 node c
+for file in authority.crt revoked.crl; do
+	cat "$dir/second/$file" >>"$keys/$file"
+done
+at a 0 reload
+silent err
+kill -HUP "${pids[b]}"
+await "$dir/b.err" 'SIGHUP: the keys are read again'
+at a 0 ping 127.0.0.2@tcp1 --timeout 60
+cp "$dir/second/"[abc].{crt,key} "$keys"
+at a 0 reload
+at b 0 reload
+at a 0 ping 127.0.0.2@tcp1 --timeout 60
+run 1 grep -q 'is cut off' "$dir/a.err" "$dir/b.err"
+# The first authority goes: connections that were made by it are made again.
+cp "$dir/second/"{authority.crt,revoked.crl} "$keys"
+at a 0 reload
+at b 0 reload
+await "$dir/a.err" '127.0.0.2@tcp1: is cut off: its authority is not believed'
+ctl_at_last --socket "$dir/a" ping 127.0.0.2@tcp1 --timeout 60
+# What cannot be read is named, and the keys of before stay.
+chmod 644 "$keys/b.key"
+at b 243 reload
+has err 'keys/b.key: others may read'
+kill -HUP "${pids[b]}"
+await "$dir/b.err" 'SIGHUP: .*keys/b.key: others may read.*stay'
+chmod 600 "$keys/b.key"
+at a 0 ping 127.0.0.2@tcp1 --timeout 60
+# Who is revoked while he is connected is cut off.
+at c 0 reload
+ctl_at_last --socket "$dir/c" ping 127.0.0.2@tcp1 --timeout 60
+run 0 "$ulnet_keys" -d "$dir/second" revoke c
+cp "$dir/second/revoked.crl" "$keys"
+at b 0 reload
+await "$dir/b.err" '127.0.0.3@tcp1: is cut off: its certificate was revoked'
+at c 255 ping 127.0.0.2@tcp1 --timeout 60
+at a 0 ping 127.0.0.2@tcp1 --timeout 60
 
 # ---- a backup brings it back ----
 

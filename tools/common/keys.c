@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "names.h"
@@ -119,25 +118,13 @@ int keys_read(const struct keys_options *o, const struct say *out,
 	return rc;
 }
 
-int keys_renew(const struct keys_options *o, struct ulrpc *rpc,
+int keys_again(const struct keys_options *o, struct ulrpc_keys **keys_p,
 	       char why[KEYS_WHY])
 {
-	struct ulrpc_keys *keys = NULL;
 	bool named;
-	int rc;
 
-	if (!o->folder) {
-		snprintf(why, KEYS_WHY,
-			 "there are no keys: --keys was not "
-			 "given");
-		return -ENOKEY;
-	}
-	rc = keys_load(o, &keys, why, KEYS_WHY, &named);
-	if (rc)
-		return rc;
-	rc = ulrpc_use_keys(rpc, keys);
-	if (rc)
-		snprintf(why, KEYS_WHY, "%s", strerror(-rc));
-	ulrpc_keys_put(keys);
-	return rc;
+	if (o->folder)
+		return keys_load(o, keys_p, why, KEYS_WHY, &named);
+	snprintf(why, KEYS_WHY, "there are no keys: --keys was not given");
+	return -ENOKEY;
 }

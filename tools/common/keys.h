@@ -7,7 +7,6 @@
 #include "option.h"
 #include "program.h"
 
-struct ulrpc;
 struct ulrpc_keys;
 
 #define KEYS_WHY 512 /* bytes of a text that says what is wrong with keys */
@@ -31,10 +30,9 @@ int keys_check(const struct keys_options *o, const char *who);
  */
 int keys_read(const struct keys_options *o, const struct say *say,
 	      struct ulrpc_keys **keys_p);
-/* Reads the keys again, and gives them to @rpc. If they cannot be read, @rpc
- * keeps those that it has. Returns 0, or -errno, with a sentence in @why. Any
- * thread but those of CPTs. */
-int keys_renew(const struct keys_options *o, struct ulrpc *rpc,
+/* Reads the keys again, as keys_read(). Returns 0, or -errno, with a sentence
+ * in @why. */
+int keys_again(const struct keys_options *o, struct ulrpc_keys **keys_p,
 	       char why[KEYS_WHY]);
 
 #endif

@@ -227,12 +227,12 @@ const struct command commands[] = {
 		{ "peers", 'p', "N", "NIDs of peers that have metrics (256)",
 		  .kind = OPTION_NUMBER, AT(metrics.peers), 0,
 		  METRICS_PEERS_MAX })),
+	COMMAND("reload", NULL, "let the program read its keys again"),
 	COMMAND("rpc", "show", "show statistics of calls and requests",
 		OPTIONS(
 		LEVEL("1: histograms, bucket by bucket"),
 		FLAG("connections", 0, "only who is connected, and how"))),
 	COMMAND("rpc", "reset", "set the statistics of RPC to 0"),
-	COMMAND("rpc", "reload", "read the keys again, from their files"),
 	COMMAND("rpc", "rules", "show who may call what, or set it",
 		.args = "[FILE]", .kind = COMMAND_TEXT, OPTIONS(
 		FLAG("check", 0, "only look for mistakes in the file"),

@@ -19,6 +19,7 @@
 #include "tools/common/keys.h"
 #include "tools/common/node.h"
 #include "tools/common/program.h"
+#include "tools/common/reload.h"
 #include "tools/common/serve.h"
 #include "ulnet/keys.h"
 #include "waiting.h"
@@ -44,6 +45,7 @@ struct lnetd {
 	struct say say;
 	struct node node;
 	struct serve serve;
+	struct reload reload;
 	int pidfile; /* descriptor of the pid file; < 0: none */
 	/* descriptor of daemon_begin(), for the parent that waits for the
 	 * result; < 0: no parent waits */
@@ -231,7 +233,7 @@ static void lnetd_wait_for_end(const struct lnetd *d, int signals)
 	int number;
 
 	while ((number = signals_wait(signals, 0)) == SIGHUP)
-		say(&d->say, LNET_LOG_WARN, HANGUP_IGNORED);
+		reload_on_hangup(&d->reload);
 	lnetd_is_ending(d);
 	say(&d->say, LNET_LOG_INFO, "%s: ending", strsignal(number));
 	node_tell_manager(&d->node, "STOPPING=1\n");
@@ -296,8 +298,10 @@ static int lnetd_configure(struct lnetd *d, int signals, int *number_p)
 		    d->wait_s);
 	while (lnetd_is_absent(rc) && clock_ns() < until) {
 		number = waiting_wait(fd, signals, until);
-		if (number == SIGHUP)
+		if (number == SIGHUP) {
+			reload_on_hangup(&d->reload);
 			continue;
+		}
 		if (number)
 			break;
 		rc = unconfigure(d);
@@ -308,6 +312,14 @@ static int lnetd_configure(struct lnetd *d, int signals, int *number_p)
 		close(fd);
 	*number_p = number == SIGHUP ? 0 : number;
 	return rc;
+}
+
+static int lnetd_start_reload(struct lnetd *d)
+{
+	d->reload = (struct reload){ .keys = &d->keys,
+				     .say = &d->say,
+				     .lnet = d->node.lnet };
+	return reload_start(&d->reload, d->node.control);
 }
 
 /* Runs the node from its beginning to its end. */
@@ -323,6 +335,8 @@ static int lnetd_serve(struct lnetd *d, int signals)
 	if (!rc)
 		rc = node_control(&d->node);
 	if (!rc)
+		rc = lnetd_start_reload(d);
+	if (!rc)
 		rc = serve_selftest(&d->serve, &d->say, d->node.lnet);
 	if (!rc)
 		rc = lnetd_configure(d, signals, &number);
@@ -336,6 +350,7 @@ static int lnetd_serve(struct lnetd *d, int signals)
 	 */
 	if (number)
 		rc = 0;
+	reload_stop(&d->reload);
 	serve_stop(&d->serve);
 	node_close(&d->node);
 	ulrpc_keys_put(d->options.keys);

@@ -16,6 +16,7 @@
 #include "tools/common/option.h"
 #include "services/services.h"
 #include "tools/common/program.h"
+#include "tools/common/reload.h"
 #include "tools/common/rules.h"
 #include "tools/common/serve.h"
 
@@ -42,6 +43,7 @@ struct rpcserve {
 	struct node node;
 	struct ulrpc *rpc;
 	struct serve serve;
+	struct reload reload;
 	struct service *services[SERVICES_MAX]; /* the services that run */
 	unsigned int nservices;
 };
@@ -238,24 +240,13 @@ static void cutoff_end(struct cutoff *c)
 
 /* ---- services ---- */
 
-/* The function of the command "rpc reload". */
-static int on_reload(void *arg, struct lnet_control_call *call, char **output_p)
+static int start_reload(struct rpcserve *r)
 {
-	struct rpcserve *r = arg;
-	char why[KEYS_WHY];
-	int rc = keys_renew(&r->keys, r->rpc, why);
-
-	(void)output_p;
-	return rc ? lnet_control_fail(call, rc, why) : 0;
-}
-
-static int add_reload(struct rpcserve *r)
-{
-	const struct ulnet_control_command reload = { .name = "rpc reload",
-						      .fn = on_reload,
-						      .arg = r };
-
-	return lnet_control_add(r->node.control, &reload);
+	r->reload = (struct reload){ .keys = &r->keys,
+				     .say = &r->say,
+				     .lnet = r->node.lnet,
+				     .rpc = r->rpc };
+	return reload_start(&r->reload, r->node.control);
 }
 
 static int start_services(struct rpcserve *r)
@@ -269,7 +260,7 @@ static int start_services(struct rpcserve *r)
 	if (!rc)
 		rc = ulrpc_control(r->rpc, r->node.control);
 	if (!rc)
-		rc = add_reload(r);
+		rc = start_reload(r);
 	if (rc)
 		say(&r->say, LNET_LOG_ERR, "cannot open RPC: %s",
 		    strerror(-rc));
@@ -312,8 +303,7 @@ static void stop_services(struct rpcserve *r)
 	}
 	/* Removes the command first, so that nobody renews the keys of RPC that
 	 * is closed. */
-	if (r->node.control)
-		lnet_control_del(r->node.control, "rpc reload");
+	reload_stop(&r->reload);
 	if (r->rpc)
 		ulrpc_close(r->rpc);
 	cutoff_end(&cutoff);
@@ -361,26 +351,13 @@ static int rpcserve_wait(struct rpcserve *r, int signals)
 	return number;
 }
 
-static void rpcserve_on_hangup(struct rpcserve *r)
-{
-	char why[KEYS_WHY];
-
-	if (!r->keys.folder)
-		say(&r->say, LNET_LOG_WARN, HANGUP_IGNORED);
-	else if (keys_renew(&r->keys, r->rpc, why))
-		say(&r->say, LNET_LOG_ERR,
-		    "SIGHUP: %s; the keys of before stay", why);
-	else
-		say(&r->say, LNET_LOG_INFO, "SIGHUP: the keys are read again");
-}
-
 /* Waits for a signal to end, and returns its number. */
 static int rpcserve_wait_for_end(struct rpcserve *r, int signals)
 {
 	int number;
 
 	while ((number = rpcserve_wait(r, signals)) == SIGHUP)
-		rpcserve_on_hangup(r);
+		reload_on_hangup(&r->reload);
 	return number;
 }
 

@@ -132,6 +132,7 @@ Test(program, errors)
 		 "---\nshow:\n-     rpc:\n      errno: -95\n"
 		 "      descr: ! \"this node runs no RPC\"\n...\n");
 	ask_fail(&rig, "rpc reset: {x: 1}", -EOPNOTSUPP, "runs no RPC");
+	ask_fail(&rig, "reload:", -EOPNOTSUPP, "does not read keys again");
 	cr_assert_eq(add(&rig, "rpc show", &p), 0);
 	ask_fail(&rig, "rpc show: {x: 1}", -EINVAL, "x");
 	ask_fail(&rig, "rpc show: [1]", -EINVAL, "mapping");
