@@ -49,6 +49,7 @@ struct stats;
 struct stat_shard;
 struct runs;
 struct streams_node;
+struct sealers;
 struct ulrpc_rules;
 
 /* ---- waiting ---- */
@@ -160,6 +161,7 @@ struct ulrpc {
 	struct import_names *names;    /* of imports; with its own lock */
 	struct stats *stats;
 	struct streams_node *streams; /* rpc/stream/streams.h; its own lock */
+	struct sealers *sealers;      /* with its own lock */
 	/* works of shard_give() that have not run */
 	_Atomic unsigned int posted;
 	_Atomic uint64_t lazy; /* a bit for each lazy portal */

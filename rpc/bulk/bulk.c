@@ -229,8 +229,13 @@ static void report_late(const struct ulrpc_bulk *b)
 	b->late.fn(b->shard, &b->late, in, out);
 }
 
-/* An MD has had its last event. May free @b. */
-static void bulk_unlinked(struct ulrpc_bulk *b)
+void bulk_use(struct ulrpc_bulk *b)
+{
+	if (b->linked++ == 0)
+		shard_hold(b->shard);
+}
+
+void bulk_unuse(struct ulrpc_bulk *b)
 {
 	void (*fn)(void *arg) = b->idle_fn;
 	void *arg = b->idle_arg;
@@ -330,7 +335,7 @@ static void segment_on_event(const struct ulnet_event *ev)
 			*b->heard = shard_now(b->shard);
 	}
 	if (ev->unlinked)
-		bulk_unlinked(b);
+		bulk_unuse(b);
 }
 
 /* Links segment @i for messages from b->peer. */
@@ -366,8 +371,8 @@ static int segment_attach(struct ulrpc_bulk *b, unsigned int i,
 	/* If LNetMDAttach() fails, it has unlinked the match entry. */
 	if (!rc)
 		rc = LNetMDAttach(me, &md, LNET_RETAIN, md_p);
-	if (!rc && b->linked++ == 0)
-		shard_hold(b->shard);
+	if (!rc)
+		bulk_use(b);
 	return rc;
 }
 

@@ -117,16 +117,18 @@ struct bulk_cover {
 
 /* Has bulk_attach() offer @b with seals from now on, and seals a source, unless
  * it is sealed so already: until *@left bytes were sealed, from which it
- * subtracts them. @b must be idle. 1: all is done, as it must be before
- * bulk_attach(); 0: not all; -ENOMEM, -EIO. Owner. */
+ * subtracts them; large segments are given to sealers (sealers.h), and @b is
+ * not idle until they have done them. @b must be idle. 1: all is done, as it
+ * must be before bulk_attach(); 0: not all; -ENOMEM, -EIO. Owner. */
 int bulk_cover(struct ulrpc_bulk *b, struct shard *s,
 	       const struct bulk_cover *how, uint64_t *left) must_check;
 /* Has bulk_check() taken seals, so that bulk_open() is owed? */
 bool bulk_owes_open(const struct ulrpc_bulk *b);
 /* Opens a sink, which must be idle, with the seals that bulk_check() has taken,
- * in slices as bulk_cover(). @key: returns the key of an epoch, or NULL. 1: all
- * is what the server has put; 0: not all is opened yet; -EBADMSG: it is not,
- * and the contents of @b are nothing; -ENOMEM. Owner. */
+ * in slices and by sealers as bulk_cover(). @key: returns the key of an epoch,
+ * or NULL. 1: all is what the server has put; 0: not all is opened yet, or @b
+ * is not idle; -EBADMSG: it is not, and the contents of @b are nothing;
+ * -ENOMEM. Owner. */
 int bulk_open(struct ulrpc_bulk *b,
 	      struct piece_key *(*key)(const void *arg, uint32_t epoch),
 	      const void *arg, uint64_t *left) must_check;

@@ -46,8 +46,9 @@ struct ulrpc_bulk {
 	void *released_arg;
 
 	/* owner CPT, while claimed */
-	struct shard *shard; /* held while MDs are linked */
-	unsigned int linked; /* MDs whose last event has not come */
+	struct shard *shard; /* held while @linked is not 0 */
+	/* MDs whose last event has not come, and jobs of sealers */
+	unsigned int linked;
 	bool attached; /* the segments' MDs are linked, for this attempt */
 	/* attached: the peer that messages may come from */
 	struct ulnet_id peer;
@@ -62,6 +63,12 @@ struct ulrpc_bulk {
 	void (*idle_fn)(void *arg);
 	void *idle_arg;
 };
+
+/* Something uses the memory of @b: a linked MD, or a sealer. Then @b is not
+ * idle. Owner. */
+void bulk_use(struct ulrpc_bulk *b);
+/* It does not any more. May free @b. Owner. */
+void bulk_unuse(struct ulrpc_bulk *b);
 
 /* Gives up the seals of @b, and what was encrypted, of which nothing is linked
  * any more. Owner; any thread if there are none. */

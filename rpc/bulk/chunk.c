@@ -11,12 +11,15 @@
 #include "rpc/stats/stat.h"
 
 static const struct fsm_state chunk_states[CHUNK_STATES] = {
-	[CHUNK_FREE] = { "free", FSM_TO(CHUNK_WAITING) },
+	[CHUNK_FREE] = { "free", FSM_TO(CHUNK_WAITING) | FSM_TO(CHUNK_AWAY) },
 	[CHUNK_FLYING] = { "flying", FSM_TO(CHUNK_FREE) | FSM_TO(CHUNK_LATE) |
-					     FSM_TO(CHUNK_WAITING) },
-	[CHUNK_LATE] = { "late", FSM_TO(CHUNK_FREE) | FSM_TO(CHUNK_WAITING) },
+					     FSM_TO(CHUNK_WAITING) |
+					     FSM_TO(CHUNK_AWAY) },
+	[CHUNK_LATE] = { "late", FSM_TO(CHUNK_FREE) | FSM_TO(CHUNK_WAITING) |
+					 FSM_TO(CHUNK_AWAY) },
 	[CHUNK_WAITING] = { "waiting",
 			    FSM_TO(CHUNK_FREE) | FSM_TO(CHUNK_FLYING) },
+	[CHUNK_AWAY] = { "away", FSM_TO(CHUNK_FREE) | FSM_TO(CHUNK_WAITING) },
 };
 
 static void transfers_go(struct transfers *t);
@@ -58,6 +61,7 @@ static void transfer_end(struct ulnet_work *w)
 	moved = status ? MIN(x->low, x->next.offset) : x->span.length;
 	moved = MIN(moved - MIN(moved, x->skip), x->wanted);
 	list_del(&x->link);
+	list_del(&x->slice);
 	if (list_empty(&t->active)) {
 		t->time += shard_now(shard) - t->since;
 		list_del(&t->link);
@@ -360,31 +364,65 @@ static void chunk_send(struct chunk *p)
 	}
 }
 
-/* More chunks of @x can be made after @pause, ns, at the earliest. */
-static void transfer_starve(struct transfer *x, uint64_t pause)
+/* A new turn: the transfers for which there was no time in the last one go on,
+ * in their order, as far as there is time now. */
+static void on_next_turn(struct ulnet_work *w)
 {
-	x->starved = shard_now(x->t->conf.shard) + pause;
-	transfer_arm(x);
+	struct bulk_pool *pool = container_of(w, struct bulk_pool, work);
+	struct shard *s = pool->shard;
+	struct list waiting;
+	struct transfer *x;
+
+	pool->posted = false;
+	pool->sealed = 0;
+	list_init(&waiting);
+	list_splice_tail(&waiting, &pool->waiting);
+	while ((x = list_pop(&waiting, struct transfer, slice)))
+		transfer_go(x);
+	shard_release(s);
 }
 
-/* Seals @p, a new chunk of a sealed sink. False: it cannot be sent, at least
- * now. */
-static out_of_line bool chunk_seal(struct chunk *p)
+/* More chunks of @x can be made after @pause, ns, at the earliest; or as
+ * transfer_seal_pause() says. */
+static void transfer_starve(struct transfer *x, uint64_t pause)
+{
+	struct shard *s = x->t->conf.shard;
+	struct bulk_pool *pool = s->bulk_pool;
+
+	if (pause != SEAL_NEXT_TURN) {
+		x->starved = shard_now(s) + pause;
+		transfer_arm(x);
+		return;
+	}
+	if (!pool->posted) {
+		pool->posted = true;
+		pool->work.fn = on_next_turn;
+		shard_hold(s);
+		shard_post(s, &pool->work);
+	}
+	list_del(&x->slice);
+	list_add_tail(&pool->waiting, &x->slice);
+}
+
+/* Seals @p, a new chunk of a sealed sink. Returns as transfer_seal_chunk();
+ * after an error it cannot be sent, at least now. */
+static out_of_line int chunk_seal(struct chunk *p)
 {
 	struct transfer *x = p->x;
 	int rc = transfer_seal_chunk(x, p);
 
-	if (rc && rpc_is_short(rc))
+	if (rc < 0 && rpc_is_short(rc))
 		transfer_starve(x, SEAL_PAUSE);
-	else if (rc)
+	else if (rc < 0)
 		transfer_fail(x, rc);
-	return !rc;
+	return rc;
 }
 
 void transfer_go(struct transfer *x)
 {
 	struct iovec iov[LNET_MAX_IOV];
 	uint64_t pause;
+	int rc = 0;
 
 	x->starved = TIME_NEVER;
 	for (unsigned int i = 0; i < x->nchunks; i++) {
@@ -403,14 +441,18 @@ void transfer_go(struct transfer *x)
 		*p = (struct chunk){ .x = x, .at = x->next };
 		cursor_slice(&x->span, &p->at, cursor_room(&x->span, &p->at),
 			     iov, LNET_MAX_IOV, &p->length);
-		if (unlikely(x->r->protection) && x->crc && !chunk_seal(p))
+		if (unlikely(x->r->protection) && x->crc)
+			rc = chunk_seal(p);
+		if (unlikely(rc < 0))
 			break;
 		cursor_move(&x->span, &x->next, p->length);
 		transfer_sum_chunk(x, p);
-		fsm_move(&p->fsm, chunk_states, CHUNK_WAITING);
 		x->busy++;
 		x->t->busy++;
-		chunk_send(p);
+		fsm_move(&p->fsm, chunk_states,
+			 rc ? CHUNK_AWAY : CHUNK_WAITING);
+		if (likely(!rc))
+			chunk_send(p);
 	}
 	transfer_settle(x);
 }
@@ -548,16 +590,12 @@ static bool chunk_goes_on(struct chunk *p)
 	return true;
 }
 
-static void chunk_moved(struct chunk *p)
+/* @p has come at @now, ns, and is as it should be. */
+static void chunk_is_good(struct chunk *p, uint64_t now)
 {
 	struct transfer *x = p->x;
 	struct bulk_pace *pace = x->t->conf.pace;
-	uint64_t now = shard_now(x->t->conf.shard);
 
-	if (x->left && unlikely(transfer_sum_check(x, p))) {
-		chunk_damaged(p);
-		return;
-	}
 	stat_count(x->t->conf.shard, RPC_STAT_segments_moved);
 	progress_note(&x->t->progress, p->began, now);
 	if (likely(pace))
@@ -575,6 +613,39 @@ static void chunk_moved(struct chunk *p)
 	else
 		transfers_on_passed(x->t, p->order);
 	transfer_settle(x);
+}
+
+static void chunk_moved(struct chunk *p)
+{
+	struct transfer *x = p->x;
+	int rc = 0;
+
+	if (x->left)
+		rc = transfer_sum_check(x, p);
+	if (likely(!rc))
+		chunk_is_good(p, shard_now(x->t->conf.shard));
+	else if (rc > 0)
+		fsm_move(&p->fsm, chunk_states, CHUNK_AWAY);
+	else
+		chunk_damaged(p);
+}
+
+void chunk_on_away(struct chunk *p, int rc, uint64_t at)
+{
+	struct transfer *x = p->x;
+
+	if (x->r->access == ULRPC_BULK_SOURCE && rc) {
+		chunk_damaged(p);
+	} else if (x->r->access == ULRPC_BULK_SOURCE) {
+		chunk_is_good(p, at);
+	} else if (rc || x->status) {
+		chunk_lost(p);
+		transfer_fail(x, rc);
+	} else {
+		fsm_move(&p->fsm, chunk_states, CHUNK_WAITING);
+		chunk_send(p);
+	}
+	transfers_go(x->t);
 }
 
 /* After the last event of a try. */

@@ -6,6 +6,7 @@
 
 #include "rpc/bulk/bulk_priv.h"
 #include "rpc/bulk/seal.h"
+#include "rpc/bulk/sealers.h"
 
 struct cover {
 	struct shard *shard;
@@ -13,8 +14,10 @@ struct cover {
 	enum seal_protection protection;
 	uint32_t index;
 	/* Source: segments that are sealed. Sink: segments that are opened, of
-	 * those @taken that the server has put something to. */
+	 * those @taken that the server has put something to. Those that sealers
+	 * work on count, too: then the bulk is not idle. */
 	unsigned int done, taken;
+	int failed;	/* 0, or -errno of a segment */
 	uint32_t *put;	/* sink: bytes of each */
 	uint8_t *seals; /* of all segments */
 	void **sealed;	/* source, with privacy: encrypted, or NULL */
@@ -47,6 +50,7 @@ static void cover_clear(const struct ulrpc_bulk *b, struct cover *c)
 	piece_key_put(c->key);
 	c->key = NULL;
 	c->done = c->taken = 0;
+	c->failed = 0;
 }
 
 void bulk_uncover(struct ulrpc_bulk *b)
@@ -76,7 +80,7 @@ void cover_describe(const struct ulrpc_bulk *b, struct wire_segments *out)
 		};
 }
 
-/* ---- sources ---- */
+/* ---- segments ---- */
 
 static struct piece_place place_of(const struct ulrpc_bulk *b, unsigned int i)
 {
@@ -102,12 +106,114 @@ static int segment_add(const struct ulrpc_bulk *b, unsigned int i,
 	return rc;
 }
 
-static int segment_seal(struct ulrpc_bulk *b, unsigned int i)
+/* A segment that is sealed or opened, by a sealer or here. */
+struct cover_job {
+	struct seal_job job;
+	struct ulrpc_bulk *b;
+	unsigned int i;
+	uint32_t length;
+	struct piece *piece;
+	struct piece_seal seal;
+	int rc;
+};
+
+static void cover_job_seal(struct seal_job *job)
+{
+	struct cover_job *j = container_of(job, struct cover_job, job);
+
+	j->rc = segment_add(j->b, j->i, j->length, j->piece,
+			    j->b->cover->sealed[j->i]);
+	if (j->rc)
+		piece_drop(j->piece);
+	else
+		j->rc = piece_seal_end(j->piece, j->seal.tag);
+}
+
+/* Opens the segment where it is. */
+static void cover_job_open(struct seal_job *job)
+{
+	struct cover_job *j = container_of(job, struct cover_job, job);
+
+	j->rc = -EBADMSG;
+	if (segment_add(j->b, j->i, j->length, j->piece, NULL))
+		piece_drop(j->piece);
+	else
+		j->rc = piece_open_end(j->piece);
+}
+
+static void cover_job_end(const struct cover_job *j)
+{
+	struct cover *c = j->b->cover;
+
+	if (j->rc)
+		c->failed = j->rc;
+	else if (j->b->access == ULRPC_BULK_SOURCE)
+		piece_seal_put(&j->seal, c->seals + j->i * (size_t)PIECE_SEAL);
+}
+
+static void cover_job_done(struct seal_job *job)
+{
+	struct cover_job *j = container_of(job, struct cover_job, job);
+
+	cover_job_end(j);
+	bulk_unuse(j->b);
+	free(j);
+}
+
+/* Gives @like to the sealers, if it is large, and not more than a round's
+ * bytes, *@away, have been given to them. */
+static bool cover_job_give(const struct cover_job *like, uint64_t *away)
+{
+	struct ulrpc_bulk *b = like->b;
+	struct cover_job *j;
+
+	if (like->length < SEALERS_PIECE || *away >= SEALERS_ROUND)
+		return false;
+	j = malloc(sizeof(*j));
+	if (!j)
+		return false;
+	*j = *like;
+	j->job.done = cover_job_done;
+	if (!sealers_give(b->cover->shard, &j->job)) {
+		free(j);
+		return false;
+	}
+	bulk_use(b);
+	*away += j->length;
+	return true;
+}
+
+/* What is done in a turn. */
+struct cover_slice {
+	uint64_t *left; /* bytes that may still be sealed here */
+	uint64_t away;	/* bytes that were given to sealers */
+};
+
+static bool slice_is_over(const struct cover_slice *s)
+{
+	return !*s->left || s->away >= SEALERS_ROUND;
+}
+
+static void cover_job_start(struct cover_job *j, struct cover_slice *s)
+{
+	if (cover_job_give(j, &s->away))
+		return;
+	j->job.run(&j->job);
+	cover_job_end(j);
+	*s->left -= MIN(*s->left, j->length);
+}
+
+/* ---- sources ---- */
+
+static int segment_seal(struct ulrpc_bulk *b, unsigned int i,
+			struct cover_slice *s)
 {
 	struct cover *c = b->cover;
 	const struct piece_place place = place_of(b, i);
-	struct piece_seal seal;
-	struct piece *p;
+	struct cover_job j = { .job.run = cover_job_seal,
+			       .b = b,
+			       .i = i,
+			       .length = b->lengths[i] };
 	int rc;
 
 	if (c->protection == SEAL_PRIVACY && !c->sealed[i]) {
@@ -116,16 +222,10 @@ static int segment_seal(struct ulrpc_bulk *b, unsigned int i)
 		if (!c->sealed[i])
 			return -ENOMEM;
 	}
-	rc = piece_seal_begin(c->key, &place, shard_now(c->shard), &seal, &p);
-	if (rc)
-		return rc;
-	rc = segment_add(b, i, b->lengths[i], p, c->sealed[i]);
-	if (rc) {
-		piece_drop(p);
-		return rc;
-	}
-	rc = piece_seal_end(p, seal.tag);
-	piece_seal_put(&seal, c->seals + i * (size_t)PIECE_SEAL);
+	rc = piece_seal_begin(c->key, &place, shard_now(c->shard), &j.seal,
+			      &j.piece);
+	if (!rc)
+		cover_job_start(&j, s);
 	return rc;
 }
 
@@ -156,6 +256,7 @@ static bool cover_is(const struct cover *c, const struct bulk_cover *how)
 int bulk_cover(struct ulrpc_bulk *b, struct shard *s,
 	       const struct bulk_cover *how, uint64_t *left)
 {
+	struct cover_slice slice = { .left = left };
 	struct cover *c;
 	int rc;
 
@@ -171,14 +272,18 @@ int bulk_cover(struct ulrpc_bulk *b, struct shard *s,
 	c = b->cover;
 	if (b->access == ULRPC_BULK_SINK)
 		return 1;
-	while (c->done < b->n && *left) {
-		rc = segment_seal(b, c->done);
+	b->shard = s;
+	while (c->done < b->n && !c->failed && !slice_is_over(&slice)) {
+		rc = segment_seal(b, c->done, &slice);
 		if (rc)
 			return rc;
-		*left -= MIN(*left, b->lengths[c->done]);
 		c->done++;
 	}
-	return c->done == b->n;
+	if (!c->failed || !bulk_idle(b))
+		return c->done == b->n && bulk_idle(b);
+	rc = c->failed;
+	bulk_uncover(b);
+	return rc;
 }
 
 /* ---- sinks ---- */
@@ -222,30 +327,32 @@ bool bulk_owes_open(const struct ulrpc_bulk *b)
 	return b->cover && b->cover->done < b->cover->taken;
 }
 
-/* Opens segment @i where it is. */
 static int segment_open(struct ulrpc_bulk *b, unsigned int i,
-			struct piece_key *key, const struct piece_seal *seal)
+			struct piece_key *key, const struct piece_seal *seal,
+			struct cover_slice *s)
 {
 	const struct piece_place place = place_of(b, i);
-	struct piece *p;
-	int rc = piece_open_begin(key, &place, seal, &p);
+	struct cover_job j = { .job.run = cover_job_open,
+			       .b = b,
+			       .i = i,
+			       .length = b->cover->put[i] };
+	int rc = piece_open_begin(key, &place, seal, &j.piece);
 
-	if (rc)
-		return rc;
-	if (segment_add(b, i, b->cover->put[i], p, NULL)) {
-		piece_drop(p);
-		return -EBADMSG;
-	}
-	return piece_open_end(p);
+	if (!rc)
+		cover_job_start(&j, s);
+	return rc;
 }
 
 int bulk_open(struct ulrpc_bulk *b,
 	      struct piece_key *(*key)(const void *arg, uint32_t epoch),
 	      const void *arg, uint64_t *left)
 {
+	struct cover_slice slice = { .left = left };
 	struct cover *c = b->cover;
 
-	while (bulk_owes_open(b) && *left) {
+	if (!c)
+		return 1;
+	while (bulk_owes_open(b) && !c->failed && !slice_is_over(&slice)) {
 		unsigned int i = c->done++;
 		struct piece_seal seal;
 		struct piece_key *k;
@@ -256,10 +363,11 @@ int bulk_open(struct ulrpc_bulk *b,
 		piece_seal_get(c->seals + i * (size_t)PIECE_SEAL, &seal);
 		k = key(arg, seal.epoch);
 		if (k)
-			rc = segment_open(b, i, k, &seal);
+			rc = segment_open(b, i, k, &seal, &slice);
 		if (rc)
-			return rc;
-		*left -= MIN(*left, c->put[i]);
+			c->failed = rc;
 	}
-	return !bulk_owes_open(b);
+	if (!bulk_idle(b))
+		return 0;
+	return c->failed ? c->failed : !bulk_owes_open(b);
 }

@@ -393,7 +393,7 @@ void transfer_sum_forget(struct transfer *x)
 	}
 }
 
-int transfer_sum_check(struct transfer *x, const struct chunk *p)
+int transfer_sum_check(struct transfer *x, struct chunk *p)
 {
 	unsigned int segment = p->at.segment;
 	uint32_t length = x->r->lengths[segment];
@@ -409,7 +409,7 @@ int transfer_sum_check(struct transfer *x, const struct chunk *p)
 			cursor_move(&x->span, &at, cursor_room(&x->span, &at));
 	}
 	if (x->r->protection)
-		return transfer_seal_check(x, at);
+		return transfer_seal_check(x, p, at);
 	return cursor_crc(&x->span, at, length, 0) == x->r->crc[segment]
 		       ? 0
 		       : -EBADMSG;

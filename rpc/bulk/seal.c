@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/crc32c.h"
+#include "rpc/bulk/sealers.h"
 
 bool bulk_room_take(struct shard *s, const struct ulnet_nid *nid, uint32_t n,
 		    struct bulk_room *room)
@@ -44,6 +45,8 @@ uint32_t bulk_place_crc(uint64_t match, uint32_t offset, uint32_t length)
 static int pool_open(struct shard *s)
 {
 	slab_init(&s->bulk_pool->slab, s);
+	list_init(&s->bulk_pool->waiting);
+	s->bulk_pool->shard = s;
 	quotas_init(&s->bulk_pool->rooms, "bytes for sealed bulk",
 		    SEAL_ROOM_MAX, s->jitter);
 	return 0;
@@ -62,7 +65,9 @@ static void pool_free(struct shard *s)
 
 const struct rpc_part bulk_part = {
 	RPC_PART_STATE(struct bulk_pool, bulk_pool),
+	.open = sealers_open,
 	.shard_open = pool_open,
 	.shard_stop = pool_stop,
 	.shard_free = pool_free,
+	.free = sealers_free,
 };

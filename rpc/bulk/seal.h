@@ -7,8 +7,9 @@
  * has lent, which is its own affair. A server encrypts what it puts, chunk by
  * chunk, and gets all of a segment of which it wants a part; each client has
  * its share of the memory for both: with it used up, its other chunks wait.
- * Neither seals more than SEAL_SLICE bytes in a turn, so
- * that others go on meanwhile.
+ * Large segments are sealed and opened by other threads (sealers.h); of the
+ * rest neither seals more than SEAL_SLICE bytes in a turn, so that others go on
+ * meanwhile.
  *
  * Owner.
  */
@@ -20,20 +21,26 @@
 #include "rpc/slab.h"
 #include "secure/piece.h"
 
-#define SEAL_SLICE (UINT32_C(1) << 20)
+#define SEAL_SLICE (UINT32_C(64) << 10)
 /* Bytes for chunks that a CPT has put, or is about to, and for what it gets
  * beside what is wanted. */
 #define SEAL_ROOM_MAX (UINT32_C(64) << 20)
-/* ns: a chunk for which there is no memory, or no time, is made so much later
- */
-#define SEAL_PAUSE (5 * NSEC_PER_MSEC)
-#define SEAL_NEXT  NSEC_PER_USEC
+/* ns: a chunk for which there is no memory is made so much later; one for which
+ * there is no time, in the next turn */
+#define SEAL_PAUSE     (5 * NSEC_PER_MSEC)
+#define SEAL_NEXT_TURN 1
 
 struct bulk_pool {
 	struct slab slab;
 	struct quotas rooms; /* SEAL_ROOM_MAX, by clients */
 	uint64_t turn;	 /* ns: of the last turn that sealed something, and */
 	uint32_t sealed; /* bytes in it */
+	/* transfers for which there was no time in this turn, and the work that
+	 * lets them go on in the next one */
+	struct list waiting;
+	struct ulnet_work work;
+	bool posted; /* @work is */
+	struct shard *shard;
 };
 
 /* May another segment be sealed in this turn, which is at @now? */

@@ -111,6 +111,7 @@ static struct transfer *transfer_alloc(struct transfers *t, struct remote *r,
 	x->sweep = x->starved = TIME_NEVER;
 	x->next = cursor_begin(&x->span);
 	list_init(&x->link);
+	list_init(&x->slice);
 	lnet_timer_init(&x->timer, transfer_on_timer);
 	return x;
 }

@@ -132,6 +132,7 @@ enum chunk_state {
 	CHUNK_FLYING,
 	CHUNK_LATE,    /* as FLYING, but given up: probably lost */
 	CHUNK_WAITING, /* is to be sent, or sent again */
+	CHUNK_AWAY,    /* a sealer seals it, or opens its segment */
 	CHUNK_STATES
 };
 
@@ -189,9 +190,10 @@ struct transfer {
 	unsigned int cancels; /* remote.cancels, when this transfer was made */
 	/* the beginning of what no chunk was made of yet */
 	struct cursor next;
-	/* ns: when more chunks can be made, for which there was no memory, or
-	 * no time in this turn; TIME_NEVER: there was */
+	/* ns: when more chunks can be made, for which there was no memory;
+	 * TIME_NEVER: there was */
 	uint64_t starved;
+	struct list slice; /* bulk_pool.waiting */
 	/* For each segment, if the remote is checked or sealed; else NULL. Of a
 	 * source: bytes that are still missing. Of a sink, if @summed: the
 	 * checksum of what is put there from the segment's beginning. */
@@ -230,6 +232,10 @@ void transfer_fail(struct transfer *x, int status);
  * itself, and says that nothing was heard, unless an answer has come. */
 void chunk_give_up(const struct chunk *p);
 
+/* A sealer has done what transfer_seal_chunk() or transfer_seal_check() has
+ * given it of @p, which was at @at, ns, with the status @rc. */
+void chunk_on_away(struct chunk *p, int rc, uint64_t at);
+
 /* CRC32C of the @length bytes at @at, behind bytes whose CRC is @crc. */
 uint32_t cursor_crc(const struct span *s, struct cursor at, uint32_t length,
 		    uint32_t crc);
@@ -249,16 +255,18 @@ bool remote_seal_end(struct remote *r, unsigned int n) must_check;
 /* What is in this segment is not known. */
 void remote_seal_forget(struct remote *r, unsigned int segment);
 
-/* All of a segment of a source has come, from @at on: checks its seal, and
- * decrypts it. 0; -EBADMSG; -ENOMEM. */
-int transfer_seal_check(struct transfer *x, struct cursor at) must_check;
-/* Makes ready for another chunk. 0: it can be made; else it has to wait, as
- * there is no time in this turn, or no memory in the caller's share: so long,
- * ns. */
+/* All of a segment of a source has come, from @at on, the last of it by @p:
+ * checks its seal, and decrypts it. 0; -EBADMSG; -ENOMEM; 1: a sealer does so,
+ * and chunk_on_away() is called later. */
+int transfer_seal_check(struct transfer *x, struct chunk *p,
+			struct cursor at) must_check;
+/* Makes ready for another chunk. 0: it can be made; SEAL_NEXT_TURN: there is no
+ * time for it in this turn; SEAL_PAUSE: no memory in the caller's share. */
 uint64_t transfer_seal_pause(struct transfer *x);
 /* Seals @p, which is new, of a sink. Chunks are made in the order of their
- * bytes, also those of several transfers to one sink. 0; -ENOBUFS: the caller
- * has its share of the memory already; else @p cannot be sealed. */
+ * bytes, also those of several transfers to one sink. 0; 1: a sealer does so,
+ * and chunk_on_away() is called later; -ENOBUFS: the caller has its share of
+ * the memory already; else @p cannot be sealed. */
 int transfer_seal_chunk(struct transfer *x, struct chunk *p) must_check;
 /* The CRC32C for the header data of a PUT of @p to @match. */
 uint64_t transfer_seal_proof(const struct chunk *p, uint64_t match);
@@ -291,8 +299,8 @@ void transfer_sum_chunk(struct transfer *x, struct chunk *p);
  * contents are not known. */
 void transfer_sum_forget(struct transfer *x);
 /* Chunk @p of a source has come. 0; -EBADMSG: it completes a segment whose
- * checksum is wrong. */
-int transfer_sum_check(struct transfer *x, const struct chunk *p) must_check;
+ * checksum is wrong; or as transfer_seal_check(). */
+int transfer_sum_check(struct transfer *x, struct chunk *p) must_check;
 /* After -EBADMSG: makes @p the first chunk of its segment, all of which is
  * missing again. */
 void transfer_sum_again(struct transfer *x, struct chunk *p);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "rpc/bulk/sealers.h"
 #include "rpc/bulk/transfer_priv.h"
 
 static struct piece_place place_of(const struct remote *r, unsigned int segment)
@@ -19,47 +20,92 @@ static uint8_t *seal_of(const struct remote *r, unsigned int segment)
 	return r->seals + segment * (size_t)PIECE_SEAL;
 }
 
-/* Goes on with the @length bytes at @at. With privacy they are written to @out;
- * NULL: where they are. */
-static int span_add(const struct span *s, struct cursor at, uint32_t length,
-		    struct piece *p, uint8_t *out)
+/* ---- jobs of sealers ---- */
+
+/* A segment that is opened, or a chunk that is sealed and is all of its
+ * segment. Meanwhile the chunk is AWAY. */
+struct chunk_job {
+	struct seal_job job;
+	struct chunk *p;
+	struct cursor at;
+	struct piece *piece;
+	struct piece_seal seal;
+	uint32_t crc; /* of what was sealed */
+	int rc;
+	uint64_t since; /* ns */
+};
+
+static bool chunk_job_give(const struct chunk_job *like)
 {
-	int rc = 0;
+	struct shard *s = like->p->x->t->conf.shard;
+	struct chunk_job *j = malloc(sizeof(*j));
 
-	while (length && !rc) {
-		const struct iovec *v = &s->iov[at.fragment];
-		uint32_t n = (uint32_t)MIN(v->iov_len - at.in_fragment, length);
-		uint8_t *in = (uint8_t *)v->iov_base + at.in_fragment;
-
-		rc = piece_add(p, in, n, out ? out : in);
-		if (out)
-			out += n;
-		at.fragment++;
-		at.in_fragment = 0;
-		length -= n;
-	}
-	return rc;
+	if (!j)
+		return false;
+	*j = *like;
+	j->since = shard_now(s);
+	if (sealers_give(s, &j->job))
+		return true;
+	free(j);
+	return false;
 }
 
 /* ---- sources ---- */
 
-int transfer_seal_check(struct transfer *x, struct cursor at)
+/* Opens the @length bytes at @at where they are. */
+static int span_open(const struct span *s, struct cursor at, uint32_t length,
+		     struct piece *p)
+{
+	while (length) {
+		const struct iovec *v = &s->iov[at.fragment];
+		uint32_t n = (uint32_t)MIN(v->iov_len - at.in_fragment, length);
+		uint8_t *in = (uint8_t *)v->iov_base + at.in_fragment;
+
+		if (piece_add(p, in, n, in)) {
+			piece_drop(p);
+			return -EBADMSG;
+		}
+		at.fragment++;
+		at.in_fragment = 0;
+		length -= n;
+	}
+	return piece_open_end(p);
+}
+
+static void chunk_job_open(struct seal_job *job)
+{
+	struct chunk_job *j = container_of(job, struct chunk_job, job);
+	const struct transfer *x = j->p->x;
+
+	j->rc = span_open(&x->span, j->at, x->r->lengths[j->at.segment],
+			  j->piece);
+}
+
+static void chunk_job_opened(struct seal_job *job)
+{
+	struct chunk_job *j = container_of(job, struct chunk_job, job);
+
+	chunk_on_away(j->p, j->rc, j->since);
+	free(j);
+}
+
+int transfer_seal_check(struct transfer *x, struct chunk *p, struct cursor at)
 {
 	const struct remote *r = x->r;
 	const struct piece_place place = place_of(r, at.segment);
-	struct piece_seal seal;
-	struct piece *p;
+	struct chunk_job j = { .job = { .run = chunk_job_open,
+					.done = chunk_job_opened },
+			       .p = p,
+			       .at = at };
 	int rc;
 
-	piece_seal_get(seal_of(r, at.segment), &seal);
-	rc = piece_open_begin(x->t->conf.opens, &place, &seal, &p);
+	piece_seal_get(seal_of(r, at.segment), &j.seal);
+	rc = piece_open_begin(x->t->conf.opens, &place, &j.seal, &j.piece);
 	if (rc)
 		return rc;
-	if (span_add(&x->span, at, place.length, p, NULL)) {
-		piece_drop(p);
-		return -EBADMSG;
-	}
-	return piece_open_end(p);
+	if (place.length >= SEALERS_PIECE && chunk_job_give(&j))
+		return 1;
+	return span_open(&x->span, at, place.length, j.piece);
 }
 
 /* Takes the memory for the rest of segments of which a part is wanted: once for
@@ -83,6 +129,83 @@ static bool rest_take(struct transfer *x)
 
 /* ---- sinks ---- */
 
+/* What is sealed, and then summed, while it is in the processor's cache. */
+#define STEP (UINT32_C(16) << 10)
+
+/* Goes on with the @length bytes at @at. With privacy they are written to @out;
+ * NULL: where they are. Sets *@crc of what they are then. */
+static int span_seal(const struct span *s, struct cursor at, uint32_t length,
+		     struct piece *p, uint8_t *out, uint32_t *crc)
+{
+	int rc = 0;
+
+	*crc = 0;
+	while (length && !rc) {
+		const struct iovec *v = &s->iov[at.fragment];
+		size_t here = v->iov_len - at.in_fragment;
+		uint32_t n = (uint32_t)MIN(MIN(here, length), STEP);
+		uint8_t *in = (uint8_t *)v->iov_base + at.in_fragment;
+
+		rc = piece_add(p, in, n, out ? out : in);
+		*crc = crc32c(*crc, out ? out : in, n);
+		if (out)
+			out += n;
+		at.in_fragment = n == here ? 0 : at.in_fragment + n;
+		at.fragment += n == here;
+		length -= n;
+	}
+	return rc;
+}
+
+static void chunk_job_seal(struct seal_job *job)
+{
+	struct chunk_job *j = container_of(job, struct chunk_job, job);
+	const struct chunk *p = j->p;
+
+	j->rc = span_seal(&p->x->span, p->at, p->length, j->piece,
+			  p->sealed.bytes, &j->crc);
+	if (j->rc)
+		piece_drop(j->piece);
+	else
+		j->rc = piece_seal_end(j->piece, j->seal.tag);
+}
+
+static void chunk_job_sealed(struct seal_job *job)
+{
+	struct chunk_job *j = container_of(job, struct chunk_job, job);
+	uint8_t *seal = seal_of(j->p->x->r, j->at.segment);
+	struct piece_seal now;
+
+	/* Another transfer may have put something else there since. */
+	piece_seal_get(seal, &now);
+	if (!j->rc && now.counter == j->seal.counter &&
+	    now.epoch == j->seal.epoch)
+		piece_seal_put(&j->seal, seal);
+	j->p->crc = j->crc;
+	chunk_on_away(j->p, j->rc, j->since);
+	free(j);
+}
+
+/* Has a sealer seal @p, whose piece has begun. */
+static bool seal_elsewhere(struct chunk *p)
+{
+	struct remote *r = p->x->r;
+	unsigned int i = p->at.segment;
+	struct chunk_job j = { .job = { .run = chunk_job_seal,
+					.done = chunk_job_sealed },
+			       .p = p,
+			       .at = p->at,
+			       .piece = r->open[i] };
+
+	if (p->length != r->lengths[i] || p->length < SEALERS_PIECE)
+		return false;
+	piece_seal_get(seal_of(r, i), &j.seal);
+	if (!chunk_job_give(&j))
+		return false;
+	r->open[i] = NULL;
+	return true;
+}
+
 uint64_t transfer_seal_pause(struct transfer *x)
 {
 	struct shard *s = x->t->conf.shard;
@@ -91,7 +214,7 @@ uint64_t transfer_seal_pause(struct transfer *x)
 		return 0;
 	if (x->r->access == ULRPC_BULK_SOURCE)
 		return rest_take(x) ? 0 : SEAL_PAUSE;
-	return bulk_may_seal(s->bulk_pool, shard_now(s)) ? 0 : SEAL_NEXT;
+	return bulk_may_seal(s->bulk_pool, shard_now(s)) ? 0 : SEAL_NEXT_TURN;
 }
 
 /* The piece that the segment of @p is. The first chunk begins it. */
@@ -140,9 +263,11 @@ int transfer_seal_chunk(struct transfer *x, struct chunk *p)
 	    !bulk_room_take(s, &x->t->conf.peer.nid, p->length, &p->sealed))
 		return -ENOBUFS;
 	rc = segment_piece(x, p, &piece);
+	if (!rc && seal_elsewhere(p))
+		return 1;
 	if (!rc)
-		rc = span_add(&x->span, p->at, p->length, piece,
-			      p->sealed.bytes);
+		rc = span_seal(&x->span, p->at, p->length, piece,
+			       p->sealed.bytes, &p->crc);
 	if (!rc && p->at.in_segment + p->length == r->lengths[p->at.segment])
 		rc = segment_end(r, p->at.segment);
 	if (rc) {
@@ -150,8 +275,6 @@ int transfer_seal_chunk(struct transfer *x, struct chunk *p)
 		return rc;
 	}
 	bulk_sealed(s->bulk_pool, shard_now(s), p->length);
-	p->crc = p->sealed.bytes ? crc32c(0, p->sealed.bytes, p->length)
-				 : cursor_crc(&x->span, p->at, p->length, 0);
 	return 0;
 }
 

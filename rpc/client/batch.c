@@ -355,6 +355,8 @@ static void batch_fill(struct load *l, unsigned int n)
 		if (rc == -EMSGSIZE) {
 			log_too_long(c, call);
 			call_reject(c, call, ULRPC_CAUSE_BAD_REQUEST);
+		} else if (rc == -EINPROGRESS) {
+			call_seal(call);
 		} else {
 			call_put_off(c, call, rc, ULRPC_CAUSE_BULK);
 		}

@@ -44,15 +44,20 @@ int bulks_cover(struct ulrpc_call *call, uint64_t *left)
 		.key = sd ? sd->bulk_out : NULL,
 		.protection = flavour_protection(c->flavour),
 	};
-	int rc = 1;
+	int all = 1;
 
 	if (how.protection && !how.key)
 		return -EAGAIN;
-	for (unsigned int i = 0; i < call->nbulks && rc == 1; i++) {
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		int rc;
+
 		how.index = i;
 		rc = bulk_cover(call->bulks[i], call->shard, &how, left);
+		if (rc < 0)
+			return rc;
+		all = MIN(all, rc);
 	}
-	return rc;
+	return all;
 }
 
 unsigned int bulks_sealed(const struct ulrpc_call *call)
@@ -133,10 +138,13 @@ static struct piece_key *key_of_epoch(const void *arg, uint32_t epoch)
 
 int bulks_open(struct ulrpc_call *call, uint64_t *left)
 {
-	int rc = 1;
+	int all = 1;
 
-	for (unsigned int i = 0; i < call->nbulks && rc == 1; i++)
-		rc = bulk_open(call->bulks[i], key_of_epoch, call->client->imp,
-			       left);
-	return rc;
+	for (unsigned int i = 0; i < call->nbulks; i++) {
+		int rc = bulk_open(call->bulks[i], key_of_epoch,
+				   call->client->imp, left);
+
+		all = MIN(all, rc);
+	}
+	return bulks_busy(call) ? 0 : all;
 }

@@ -17,8 +17,9 @@ int bulks_claim(struct ulrpc_call *call,
 /* Computes checksums of sources, of about @left bytes. Returns whether all are
  * computed. Any thread. */
 bool bulks_sum(struct ulrpc_call *call, uint64_t left);
-/* Seals sources, as bulks_sum(). Without a connection they are sealed later,
- * when they are sent (batch.c), and so if there is no memory now. */
+/* Seals sources, which must be idle, as bulks_sum(), or has sealers do it: then
+ * one is not idle. Without a connection they are sealed later, when they are
+ * sent (batch.c), and so if there is no memory now. Owner. */
 bool bulks_seal(struct ulrpc_call *call, uint64_t left);
 /* Seals the bulks of @call, which must be idle, with the keys of the connection
  * there is now, unless they are so already: until *@left bytes were sealed. 1:
@@ -40,9 +41,9 @@ int bulks_check(struct ulrpc_call *call, const struct wire_reply *r) must_check;
 bool bulks_owe_open(const struct ulrpc_call *call);
 /* A bulk that is not idle yet, or NULL. */
 struct ulrpc_bulk *bulks_busy(const struct ulrpc_call *call);
-/* Opens the sinks, when all are idle: until *@left bytes were opened. 1: all is
- * what the server has put; 0: not all is opened; -EBADMSG: it is not; -ENOMEM.
- */
+/* Opens the sinks, when all are idle: until *@left bytes were opened, or as
+ * sealers do it. 1: all is what the server has put; 0: not all is opened, or
+ * one is not idle; -EBADMSG: it is not; -ENOMEM. */
 int bulks_open(struct ulrpc_call *call, uint64_t *left) must_check;
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rpc/bulk/bulk.h"
+#include "rpc/bulk/seal.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/client/attempt.h"
 #include "rpc/client/bulks.h"
@@ -736,23 +737,53 @@ static void on_sum(struct ulnet_work *work)
 	shard_release(s);
 }
 
+/* Sealers have done what they were given of a bulk of the call. */
+static void on_sealed(void *arg)
+{
+	struct ulrpc_call *call = arg;
+
+	list_del(&call->link);
+	call->client->nqueued--;
+	call_sum(call);
+}
+
+/* Goes on with the checksums or seals of @call when a sealer is done, or in the
+ * next turn. */
+static void call_sum_later(struct ulrpc_call *call)
+{
+	struct ulrpc_bulk *busy = bulks_busy(call);
+
+	call->client->nqueued++;
+	list_add_tail(&call->client->summing, &call->link);
+	if (busy) {
+		bulk_on_idle(busy, on_sealed, call);
+		return;
+	}
+	call->work.fn = on_sum;
+	call_get(call);
+	shard_hold(call->shard);
+	shard_post(call->shard, &call->work);
+}
+
 /* Queues @call, which call_enter() was called for, when the checksums or seals
  * of its sources are computed: a slice now, and one in each turn from then on.
  */
 static void call_sum(struct ulrpc_call *call)
 {
-	struct ulrpc_client *c = call->client;
+	if (bulks_busy(call) || !bulks_sum(call, SUM_SLICE) ||
+	    !bulks_seal(call, SEAL_SLICE))
+		call_sum_later(call);
+	else if (call->slot == SLOT_NONE)
+		client_submit(call->client, call);
+	else
+		client_queue_again(call->client, call);
+}
 
-	if (bulks_sum(call, SUM_SLICE) && bulks_seal(call, SUM_SLICE)) {
-		client_submit(c, call);
-		return;
-	}
-	c->nqueued++;
-	list_add_tail(&c->summing, &call->link);
-	call->work.fn = on_sum;
-	call_get(call);
-	shard_hold(call->shard);
-	shard_post(call->shard, &call->work);
+void call_seal(struct ulrpc_call *call)
+{
+	list_del(&call->link);
+	call->client->nqueued--;
+	call_sum_later(call);
 }
 
 /* A call from another thread has come to its CPT. */

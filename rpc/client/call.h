@@ -33,7 +33,8 @@ struct wire_reply;
  * NEW	   On its way to its CPT, by call.work.
  * QUEUED  Waits for the connection, the service, a slot, or room in the window:
  *	   in client.again, .queue or .stalled. Before that, in .summing:
- *	   call.work computes the checksums of its sources. Or in .fenced:
+ *	   call.work computes the checksums of its sources, or seals them, or
+ *	   sealers do, and a bulk is not idle. Or in .fenced:
  *	   call.work will end it, as it cannot be sent. Counted in
  *	   client.nqueued.
  * SENT	   An attempt is under way, in the batch of call.out. Its reply, or an
@@ -240,6 +241,9 @@ static inline bool call_is_out(const struct ulrpc_call *call)
 /* Ends a call that was not answered. What is known of its execution follows
  * from its state. */
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
+/* Takes @call, whose sources are not all sealed, from the queue until they are.
+ */
+void call_seal(struct ulrpc_call *call);
 /* Says in @text what of @call is too much to be sent. */
 void call_excess(const struct ulrpc_call *call, char *text, size_t size);
 /* call_fail() for all calls in a list of ulrpc_call.link. */

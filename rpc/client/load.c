@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "rpc/bulk/bulk.h"
+#include "rpc/bulk/seal.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/client/bulks.h"
 #include "rpc/client/client.h"
@@ -44,19 +45,16 @@ static struct ulrpc_call *load_peek(struct ulrpc_client *c)
 	return list_first(&c->queue, struct ulrpc_call, link);
 }
 
-/* Bytes that are sealed in a turn for a call that comes to its turn before that
- * was done, say because there was no connection when it was made. */
-#define COVER_SLICE ((uint64_t)8 << 20)
-
-/* Seals the bulks of @call, if its flavour asks for that. 0; -EAGAIN: one of
- * them is still in use, from an earlier message that could not be sent, or not
- * all is sealed yet. */
+/* Seals a slice of the bulks of @call, if its flavour asks for that, and if all
+ * was not sealed before, say because there was no connection when it was made.
+ * 0; -EINPROGRESS: not all is sealed yet; -EAGAIN: there are no keys, or a bulk
+ * is still in use, from an earlier message that could not be sent. */
 static int load_cover(struct ulrpc_call *call)
 {
-	uint64_t left = COVER_SLICE;
-	int rc = bulks_busy(call) ? 0 : bulks_cover(call, &left);
+	uint64_t left = SEAL_SLICE;
+	int rc = bulks_busy(call) ? -EAGAIN : bulks_cover(call, &left);
 
-	return rc > 0 ? 0 : rc ? rc : -EAGAIN;
+	return rc > 0 ? 0 : rc ? rc : -EINPROGRESS;
 }
 
 /* Describes the bulks of @call in l->segments. 0; *@head is how many bytes the

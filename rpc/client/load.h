@@ -55,7 +55,8 @@ static inline void load_begin(struct load *l, struct ulrpc_client *c)
 
 /* Takes up to @n calls from the client's queues, as many as fit into a message.
  * 0; or -errno if *@call_p cannot be taken: -EMSGSIZE, as no message has room
- * for it, else because of its bulks. The caller takes that call off its queue,
+ * for it; -EINPROGRESS, until call_seal(); else because of its bulks. The
+ * caller takes that call off its queue,
  * and goes on. */
 int load_fill(struct load *l, unsigned int n, struct ulrpc_call **call_p);
 /* Takes calls that are asked about, from client.ask. */

@@ -6,12 +6,10 @@
 #include <string.h>
 
 #include "rpc/bulk/bulk.h"
+#include "rpc/bulk/seal.h"
 #include "rpc/client/bulks.h"
 #include "rpc/client/client.h"
 #include "rpc/text.h"
-
-/* Bytes that are opened in a turn. */
-#define OPEN_SLICE ((uint64_t)1 << 20)
 
 struct opening {
 	struct shard *shard;
@@ -82,7 +80,7 @@ static void opening_go_on(void *arg)
 static void opening_step(struct opening *e)
 {
 	struct ulrpc_bulk *busy = bulks_busy(e->call);
-	uint64_t left = OPEN_SLICE;
+	uint64_t left = SEAL_SLICE;
 	int rc;
 
 	if (busy) {

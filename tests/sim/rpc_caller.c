@@ -34,7 +34,7 @@ static void bulk_close(struct test_bulk *b)
 
 static void bulk_new(struct test_call *c, unsigned int i)
 {
-	static const uint32_t sizes[] = { 0, 1, 1000, 4096, 10000, 40000 };
+	static const uint32_t sizes[] = { 0, 1, 1000, 4096, 10000, 70000 };
 	struct run *r = c->run;
 	struct test_bulk *b = &c->bulks[i];
 	struct ulrpc_bulk_conf conf = { 0 };

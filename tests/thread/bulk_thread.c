@@ -7,15 +7,19 @@
  *		each step, or leaving the end of the put to the reply, or,
  *		without waiting at all, going on when the get has ended
  *
- * and some calls are too short of time, so that memory comes back late.
+ * and some calls are too short of time, so that memory comes back late. All of
+ * it without seals, and with each flavour that has some, and sealers.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/util.h"
 #include "tests/thread/check.h"
+#include "ulnet/keys.h"
 #include "ulnet/service.h"
 
 #define CALLERS	 4
@@ -122,6 +126,7 @@ static void on_cpt(void *arg, struct ulrpc_request *r, const void *body,
 
 static struct ulrpc *rpc;
 static struct ulrpc_client *client;
+static uint32_t segment;
 
 struct memory {
 	struct iovec iov[BYTES / FRAGMENT + 1];
@@ -138,7 +143,7 @@ static void lend(struct memory *m, size_t length, enum ulrpc_bulk_access access)
 	struct ulrpc_bulk_conf conf = { .iov = m->iov,
 					.access = access,
 					.flags = ULRPC_BULK_CHECKSUM,
-					.segment = 40000 };
+					.segment = segment };
 
 	m->niov = 0;
 	for (size_t at = 0; at < length; at += FRAGMENT)
@@ -274,25 +279,30 @@ static struct ulrpc_service *serve(void)
 	return service;
 }
 
-int main(void)
+static void run(struct ulrpc_keys *keys, enum ulrpc_flavour flavour)
 {
 	struct ulrpc_service *service;
 	struct ulrpc_client_conf cc;
+	struct ulrpc_conf rc;
 	struct ulnet_conf conf;
 	struct ulnet_nid self;
 	struct lnet *node;
 
+	segment = keys ? 100000 : 40000;
 	lnet_conf_init(&conf);
 	conf.run = LNET_RUN_THREADS;
 	conf.cpts = 2;
 	BUG_ON(lnet_open(&conf, &node));
-	BUG_ON(ulrpc_open(node, NULL, &rpc));
+	ulrpc_conf_init(&rc);
+	rc.keys = keys;
+	BUG_ON(ulrpc_open(node, &rc, &rpc));
 	service = serve();
 	BUG_ON(lnet_nid_parse("0@lo", &self));
 	ulrpc_client_conf_init(&cc);
 	cc.nids = &self;
 	cc.nnids = 1;
 	cc.service = "turner";
+	cc.flavour = flavour;
 	BUG_ON(ulrpc_client_open(rpc, &cc, &client));
 	call_inline();
 	call_many();
@@ -300,6 +310,44 @@ int main(void)
 	check(ulrpc_service_stop(service, DEADLINE) == 0);
 	check(ulrpc_close(rpc) == 0);
 	lnet_close(node);
+}
+
+#ifdef WITH_TLS
+/* A cluster's key. */
+static struct ulrpc_keys *keys_new(void)
+{
+	char path[] = "/tmp/ulnet-bulk-XXXXXX", why[256];
+	const struct ulrpc_keys_conf conf = { .cluster = path };
+	struct ulrpc_keys *keys;
+	int fd = mkstemp(path);
+
+	BUG_ON(fd < 0 || dprintf(fd, "site %064x\n", 42) < 0);
+	if (ulrpc_keys_load(&conf, &keys, why, sizeof(why))) {
+		fprintf(stderr, "%s\n", why);
+		exit(1);
+	}
+	BUG_ON(close(fd) || unlink(path));
+	return keys;
+}
+
+static void run_sealed(void)
+{
+	struct ulrpc_keys *keys = keys_new();
+
+	run(keys, ULRPC_FLAVOUR_INTEGRITY);
+	run(keys, ULRPC_FLAVOUR_PRIVACY);
+	ulrpc_keys_put(keys);
+}
+#else
+static void run_sealed(void)
+{
+}
+#endif
+
+int main(void)
+{
+	run(NULL, ULRPC_FLAVOUR_NONE);
+	run_sealed();
 	if (atomic_load(&failures))
 		return 1;
 	printf("%d calls\n", CALLERS * CALLS);

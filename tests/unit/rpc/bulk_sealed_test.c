@@ -4,6 +4,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
 #include "rpc/bulk/seal.h"
+#include "rpc/bulk/sealers.h"
 #include "rpc/flavour.h"
 #include "sim/sim.h"
 #include "tests/unit/rpc/mover.h"
@@ -71,6 +72,15 @@ static void parts(void *arg, struct ulrpc_request *r, const void *body,
 	parts_on(r, 0, 0);
 }
 
+static void quick(void *arg, struct ulrpc_request *r, const void *body,
+		  size_t length)
+{
+	(void)arg;
+	(void)body;
+	(void)length;
+	ulrpc_reply(r, NULL, 0);
+}
+
 /* ---- the rig ---- */
 
 static void nodes_add(const char *const nids[2], unsigned int cpts)
@@ -110,7 +120,7 @@ static struct ulnet_nid rail_nid(unsigned int node, unsigned int rail)
 static void begin(const char *const nids[2], enum ulrpc_flavour flavour)
 {
 	struct ulrpc_client_conf client;
-	struct ulrpc_method_conf methods[3];
+	struct ulrpc_method_conf methods[4];
 	struct ulnet_nid nid;
 
 	nodes_add(nids, 1);
@@ -127,7 +137,10 @@ static void begin(const char *const nids[2], enum ulrpc_flavour flavour)
 	methods[2] = (struct ulrpc_method_conf){ .name = "get_parts",
 						 .handler = get_parts,
 						 .run = ULRPC_RUN_INLINE };
-	serve_methods(&w.g, methods, 3);
+	methods[3] = (struct ulrpc_method_conf){ .name = "quick",
+						 .handler = quick,
+						 .run = ULRPC_RUN_INLINE };
+	serve_methods(&w.g, methods, 4);
 	nid = rail_nid(SERVER, 0);
 	ulrpc_client_conf_init(&client);
 	client.nids = &nid;
@@ -372,6 +385,185 @@ Test(bulk_sealed, parts_of_segments_have_a_share)
 	cr_assert_eq(pool->rooms.used, 0);
 	w.m.length = LENGTH;
 	end();
+}
+
+/* ---- sealers ---- */
+
+/* A job that keeps the sealer of a node until it is let go. */
+static struct {
+	struct seal_job job;
+	pthread_mutex_t lock;
+	struct ulnet_cond let_go;
+	bool held, ended;
+} blocker;
+
+static void blocker_run(struct seal_job *job)
+{
+	(void)job;
+	pthread_mutex_lock(&blocker.lock);
+	while (blocker.held &&
+	       !lnet_cond_wait(&blocker.let_go, &blocker.lock, TIME_NEVER))
+		;
+	pthread_mutex_unlock(&blocker.lock);
+}
+
+static void blocker_done(struct seal_job *job)
+{
+	(void)job;
+	blocker.ended = true;
+}
+
+static int blocker_give(void *arg)
+{
+	return sealers_give(arg, &blocker.job) ? 0 : -EIO;
+}
+
+static void sealer_hold(unsigned int node)
+{
+	memset(&blocker, 0, sizeof(blocker));
+	pthread_mutex_init(&blocker.lock, NULL);
+	cr_assert_eq(lnet_cond_init(&blocker.let_go), 0);
+	blocker.job.run = blocker_run;
+	blocker.job.done = blocker_done;
+	blocker.held = true;
+	cr_assert_eq(lnet_call(w.g.node[node], 0, blocker_give,
+			       &w.g.rpc[node]->shards[0]),
+		     0);
+}
+
+static void sealer_let_go(void)
+{
+	pthread_mutex_lock(&blocker.lock);
+	blocker.held = false;
+	lnet_cond_broadcast(&blocker.let_go);
+	pthread_mutex_unlock(&blocker.lock);
+	while (!blocker.ended)
+		lnet_sim_run(w.g.sim, MSEC);
+	lnet_cond_destroy(&blocker.let_go);
+}
+
+static void call_quick(void)
+{
+	const struct ulrpc_call_conf conf = { .deadline = 1000000 };
+	struct called c = { 0 };
+
+	cr_assert_eq(ulrpc_call(w.g.client, ulrpc_method("quick"), NULL, 0,
+				&conf, on_called, &c, NULL),
+		     0);
+	for (unsigned int i = 0; i < 1000 && !c.ended; i++)
+		lnet_sim_run(w.g.sim, MSEC);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
+}
+
+/* Large segments are sealed and opened by the sealers: while these are busy,
+ * CPTs go on with all other calls, and only the bulk waits for them. */
+Test(bulk_sealed, others_are_served_meanwhile)
+{
+	for (unsigned int f = ULRPC_FLAVOUR_INTEGRITY; f <= FLAVOUR_MAX; f++) {
+		begin(one_rail, (enum ulrpc_flavour)f);
+		for (unsigned int i = 0; i < 4; i++) {
+			unsigned int before = w.m.ended;
+
+			w.m.move = moves[i % 2];
+			mover_fill(&w.m, i);
+			call_quick();
+			sealer_hold(i / 2);
+			call("move");
+			for (unsigned int k = 0; k < 100; k++)
+				call_quick();
+			cr_assert_eq(w.call.ended, 0, "%u, %u", f, i);
+			/* Only what the caller opens has gone all the way. */
+			cr_assert_eq(w.m.ended - before, i == 1);
+			sealer_let_go();
+			ended();
+			cr_assert(mover_is_done(&w.m), "%u, %u", f, i);
+		}
+		end();
+	}
+}
+
+static void on_released(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/* A call that ends while sealers have its bulk: that comes back when they are
+ * done. */
+Test(bulk_sealed, ended_while_sealers_have_it)
+{
+	begin(one_rail, ULRPC_FLAVOUR_PRIVACY);
+	for (unsigned int i = 0; i < 4; i++) {
+		struct ulrpc_call_conf conf = { .deadline = 200000,
+						.bulks = &w.bulk,
+						.nbulks = 1 };
+		bool released = false;
+		unsigned int moved = w.m.ended;
+
+		w.m.move = moves[i % 2];
+		mover_fill(&w.m, i);
+		call_quick();
+		sealer_hold(i / 2);
+		w.call = (struct called){ 0 };
+		w.bulk = mover_lend(&w.m, w.g.rpc[CALLER]);
+		cr_assert_eq(ulrpc_call(w.g.client, ulrpc_method("move"), NULL,
+					0, &conf, on_called, &w.call, NULL),
+			     0);
+		lnet_sim_run(w.g.sim, SEC);
+		cr_assert_eq(w.call.ended, 1);
+		cr_assert_eq(w.call.outcome.cause, ULRPC_CAUSE_DEADLINE);
+		ulrpc_bulk_close(w.bulk, on_released, &released);
+		lnet_sim_run(w.g.sim, SEC);
+		/* It is this node's sealer that has it. */
+		cr_assert_eq(released, i / 2 == SERVER, "%u", i);
+		if (i / 2 == SERVER)
+			cr_assert_eq(w.m.ended, moved);
+		sealer_let_go();
+		lnet_sim_run(w.g.sim, SEC);
+		cr_assert(released);
+	}
+	call("move");
+	ended();
+	end();
+}
+
+/* RPC that is closed waits for its sealers. */
+Test(bulk_sealed, closed_while_sealers_have_it)
+{
+	begin(one_rail, ULRPC_FLAVOUR_PRIVACY);
+	w.m.move = MOVE_GET;
+	mover_fill(&w.m, 0);
+	call_quick();
+	for (unsigned int i = 0; i < 2; i++) {
+		call("move");
+		if (i)
+			until_moving();
+		ulrpc_bulk_close(w.bulk, NULL, NULL);
+	}
+	end();
+}
+
+/* A node that crashes does not take its sealers' jobs with it: the memory comes
+ * back, though no call does. */
+Test(bulk_sealed, crashed_while_sealers_have_it)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		begin(one_rail, ULRPC_FLAVOUR_PRIVACY);
+		w.m.move = MOVE_GET;
+		mover_fill(&w.m, 0);
+		call_quick();
+		if (i)
+			sealer_hold(CALLER);
+		call("move");
+		ulrpc_client_close(w.g.client);
+		cr_assert_eq(lnet_sim_crash(w.g.sim, CALLER), 0);
+		ulrpc_bulk_close(w.bulk, NULL, NULL);
+		if (i)
+			lnet_cond_destroy(&blocker.let_go);
+		cr_assert_eq(ulrpc_close(w.g.rpc[SERVER]), 0);
+		mover_fini(&w.m);
+		cr_assert_eq(lnet_sim_free(w.g.sim), 0);
+		folder_end(w.folder);
+	}
 }
 
 static char logged_excess[256];
