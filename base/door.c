@@ -9,6 +9,7 @@
 struct door_host {
 	struct hash_node by_name;
 	struct list link; /* door.order */
+	uint64_t paid;	  /* ns: what this host took is paid for up to then */
 	uint8_t name[DOOR_NAME];
 };
 
@@ -68,6 +69,7 @@ void door_proved(struct door *d, const void *host)
 	if (!h)
 		return;
 	memcpy(h->name, host, d->size);
+	h->paid = 0;
 	if (hash_add(&d->by_name, &h->by_name, host_hash(d, host))) {
 		pool_put(&d->pool, h);
 		return;
@@ -87,13 +89,13 @@ enum door_class door_class(const struct door *d, const void *host, uint64_t now)
 bool door_begin(const struct door *d, const void *host, bool busy, bool crowded,
 		uint64_t now, enum door_class *class_p)
 {
-	bool known = host_find(d, host);
+	const struct door_host *known = host_find(d, host);
 	enum door_class class = door_class(d, host, now);
 
 	if (d->paid[class] > now)
 		return false;
 	crowded |= d->paid[class] + DOOR_SPARE / 2 > now;
-	if (!known && busy && crowded)
+	if (crowded && (known ? known->paid > now : busy))
 		return false;
 	*class_p = class;
 	return true;
@@ -112,11 +114,15 @@ static void pay(uint64_t *paid, uint64_t ns, uint64_t now)
 	*paid = MAX(*paid, least) + ns;
 }
 
-void door_take(struct door *d, enum door_class class, uint64_t ns, uint64_t now)
+void door_take(struct door *d, const void *host, enum door_class class,
+	       uint64_t ns, uint64_t now)
 {
 	uint64_t of = class == DOOR_KNOWN ? DOOR_KNOWN_OF : DOOR_STRANGER_OF;
+	struct door_host *known = host_find(d, host);
 
 	pay(&d->paid[class], of * ns, now);
+	if (known)
+		pay(&known->paid, DOOR_HOST_OF * ns, now);
 }
 
 bool door_answer(struct door *d, const void *host, uint64_t now)

@@ -10,9 +10,11 @@
  * back all at once after an outage, while strangers may knock as they like. A
  * door that is new knows nobody, so for DOOR_START all hosts count as known.
  *
- * While strangers use what they have, or are very many, a host has one
- * handshake under way at a time, so that a host with one client gets its turn
- * among those that have very many. What names a host is up to the user, but a
+ * While strangers use what they have, or are very many, a host of theirs has
+ * one handshake under way at a time, so that a host with one client gets its
+ * turn among those that have very many. Likewise, while known hosts use what
+ * they have, one of them begins no more handshakes than take an eighth of that.
+ * What names a host is up to the user, but a
  * connection has to confirm it, so that nobody has more of them than addresses
  * at which he receives: a NID, or an address.
  *
@@ -41,6 +43,7 @@ enum door_class { DOOR_KNOWN, DOOR_STRANGER, DOOR_CLASSES };
 /* inverse shares of the processor time */
 #define DOOR_KNOWN_OF	 2u
 #define DOOR_STRANGER_OF 8u
+#define DOOR_HOST_OF	 (8u * DOOR_KNOWN_OF) /* of a known host among others */
 
 /* ns between two answers to hosts that are not known, on average, to what does
  * not get further: that they wait, or what they were told before. Others hear
@@ -76,9 +79,9 @@ bool door_begin(const struct door *d, const void *host, bool busy, bool crowded,
 bool door_answer(struct door *d, const void *host, uint64_t now);
 /* May a handshake that is under way go on now? */
 bool door_go_on(const struct door *d, enum door_class class, uint64_t now);
-/* A handshake has taken @ns of processor time. */
-void door_take(struct door *d, enum door_class class, uint64_t ns,
-	       uint64_t now);
+/* A handshake of a client of the host @host has taken @ns of processor time. */
+void door_take(struct door *d, const void *host, enum door_class class,
+	       uint64_t ns, uint64_t now);
 /* A client of the host @host has proved who it is. Without memory, the host
  * does not get known. */
 void door_proved(struct door *d, const void *host);

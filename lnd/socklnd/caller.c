@@ -175,7 +175,8 @@ void sock_callers_pay(struct sock_callers *cs, struct sock_conn *conn,
 		      uint64_t ns, uint64_t now)
 {
 	conn->caller.called = false;
-	door_take(&cs->door, conn->caller.class, ns, now);
+	door_take(&cs->door, &conn->caller.caller->addr, conn->caller.class, ns,
+		  now);
 }
 
 void sock_callers_proved(struct sock_callers *cs, const struct sock_conn *conn)

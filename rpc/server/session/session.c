@@ -317,7 +317,8 @@ static void session_step(struct sessions *ss, struct session *se,
 	/* Bytes that do not complete a message of TLS cost next to nothing. */
 	if (has != had || se->refused)
 		took = MAX(took, SESSION_STEP);
-	door_take(&ss->door, se->class, took, shard_now(ss->shard));
+	door_take(&ss->door, &ev->source, se->class, took,
+		  shard_now(ss->shard));
 	ss->shard->stats->counts[RPC_STAT_handshakes_us] +=
 		took / NSEC_PER_USEC;
 }
