@@ -430,6 +430,10 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 	list_del(&conn->link);
 	list_add_tail(&peer->conns, &conn->link);
 	peer->count[conn->type]++;
+	/* Also if all others were lost while this one was opening: it may be
+	 * for bulk, by which the peer cannot answer. */
+	peer->opens |= conn->active;
+	peer->opens_bulk |= conn->active && conn->type != SOCK_CONTROL;
 	find_small(peer);
 	sock_conn_open(conn);
 	log_debug("socklnd", "%s: open",
@@ -442,11 +446,7 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 
 void sock_peer_rejoin(struct sock_peer *peer, struct sock_conn *conn)
 {
-	bool bulk = conn->type != SOCK_CONTROL;
-
 	sock_peer_add(peer, conn);
-	peer->opens |= conn->active;
-	peer->opens_bulk |= conn->active && bulk;
 	peer->heard |= conn->proven;
 }
 

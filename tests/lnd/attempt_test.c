@@ -334,6 +334,71 @@ static int crossing(void)
 	return pair_down(&fx);
 }
 
+/* ---- only one for bulk is left ---- */
+
+static const struct ulnet_tunable eager[] = { { "eager_bulk", 1 },
+					      { "conns_per_peer", 1 },
+					      { "sock_timeout", 1000 },
+					      { "max_reconnectms", 20 } };
+
+static bool has_no_conns(const struct census *c, unsigned int arg)
+{
+	(void)arg;
+	return c->conns == 0;
+}
+
+/* Accepts a connection, whose HELLO is answered later. */
+static int hear_out(struct fx *fx, struct raw_peer *s, struct sock_hello *hello)
+{
+	int fd = raw_peer_accept(s);
+	struct ulnet_nid target;
+
+	expect(fx, fd >= 0 && hear_request(fd, &target) == 0);
+	expect(fx, hear_hello(fd, hello) == 0);
+	return fd;
+}
+
+/* All connections are lost while one for bulk is opening. The next one is for
+ * control, without anything being sent: by one for bulk alone the peer could
+ * not answer, and a node that only calls would never be answered again. */
+static int only_bulk_is_left(void)
+{
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	struct sock_hello hello = { 0 };
+	enum sock_type type = SOCK_NONE;
+	struct raw_peer s;
+	struct frame f;
+	struct box *b;
+	int fd[4];
+	struct fx fx;
+
+	if (!pair_up(&fx, eager, ARRAY_SIZE(eager)))
+		return 1;
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, raw_peer_listen(&s) == 0);
+	b = box_new(&fx, 100, CUT_NONE);
+	box_bind(b, 0, 1, fx_patience(&fx));
+	box_put_to(b, &s.nid, false, PORTAL, 1, 1);
+	fd[0] = raw_peer_answer(&s, &type);
+	expect(&fx, fd[0] >= 0 && type == SOCK_CONTROL);
+	fd[1] = raw_peer_answer(&s, &type);
+	expect(&fx, fd[1] >= 0 && type == SOCK_BULK_OUT);
+	fd[2] = hear_out(&fx, &s, &hello);
+	expect(&fx, hello.type == SOCK_BULK_OUT);
+	/* It is proven that the peer takes connections: else the attempt would
+	 * be given up, too. The node's message comes first. */
+	expect(&fx, raw_peer_hear(&s, fd[0], &f) == 0);
+	raw_peer_pings(&fx, &s, fd[0]);
+	close_all(fd, 2);
+	expect(&fx, census_wait(&fx, pair.node[0], &s.nid, has_no_conns, 0));
+	say(fd[2], buf, raw_peer_hello(&s, SOCK_BULK_IN, buf));
+	fd[3] = raw_peer_answer(&s, &type);
+	expect(&fx, fd[3] >= 0 && type == SOCK_CONTROL);
+	close_all(fd + 2, 2);
+	raw_peer_fini(&s);
+	return pair_down(&fx);
+}
+
 static const struct ulnet_tunable short_pauses[] = { { "conns_per_peer", 1 },
 						     { "sock_timeout", 1000 },
 						     { "min_reconnectms", 500 },
@@ -795,6 +860,7 @@ static const struct apart_test tests[] = {
 	{ "failures are counted until a success", failures_are_counted },
 	{ "a peer that connects ends a pause", hello_ends_a_pause },
 	{ "a peer that connects, and is slow to answer", crossing },
+	{ "a connection for bulk is all that is left", only_bulk_is_left },
 	{ "a peer that goes during a pause", gone_in_a_pause },
 	{ "two processes of one NID", two_pids },
 	{ "a peer that refuses at first", refused_at_first },
