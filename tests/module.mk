@@ -541,6 +541,12 @@ lnd_tests += %D%/lnd/tls_test
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/pair.c %D%/lnd/pair.h \
 	$(lnd_proofs) $(sock_raw_peer) $(lnd_suite)
+# Somebody between two processes.
+lnd_tests += %D%/attack/attack_test
+%C%_attack_attack_test_SOURCES = %D%/attack/attack_test.c \
+	%D%/attack/attacker.c %D%/attack/attacker.h %D%/attack/harm.c \
+	%D%/attack/victims.c %D%/attack/victims.h \
+	%D%/lnd/apart.c %D%/lnd/apart.h $(lnd_proofs)
 endif
 
 # socklnd, and links that go and come, in a network namespace.
