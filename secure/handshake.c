@@ -3,10 +3,18 @@
 
 #include <errno.h>
 #include <openssl/err.h>
+#include <openssl/crypto.h>
 
 #include "secure/tickets.h"
 
-#define PROTOCOL "ulnet-rpc" /* the protocol of handshake_new() */
+/* the protocols of handshake_new(): that of clients that prove themselves by
+ * TLS, and by MUNGE */
+#define PROTOCOL       "ulnet-rpc"
+#define PROTOCOL_MUNGE "ulnet-rpc-munge"
+
+/* what a server says of a credential: this, or the other and a text */
+#define BELIEVED '+'
+#define REFUSED	 '-'
 
 static struct handshake *of(SSL *ssl)
 {
@@ -178,7 +186,17 @@ struct handshake *handshake_begin(enum handshake_side side, struct keys *keys,
 struct handshake *handshake_new(enum handshake_side side, struct keys *keys,
 				const struct ticket *ticket)
 {
-	return handshake_begin(side, keys, ticket, PROTOCOL);
+	bool show = side == HANDSHAKE_CLIENT && keys_show_munge(keys);
+	struct handshake *h =
+		show ? handshake_begin(side, keys, NULL, PROTOCOL_MUNGE)
+		     : handshake_begin(side, keys, ticket, PROTOCOL);
+
+	if (!h)
+		return NULL;
+	h->user.by_munge = show;
+	if (side == HANDSHAKE_SERVER && keys_take_munge(keys))
+		h->user.munge = PROTOCOL_MUNGE;
+	return h;
 }
 
 void handshake_free(struct handshake *h)
@@ -187,7 +205,7 @@ void handshake_free(struct handshake *h)
 		return;
 	/* Only after a good end: otherwise OpenSSL forgets the session, and its
 	 * ticket is worth nothing. */
-	if (h->ssl && h->done && !h->rc)
+	if (h->ssl && h->shaken && !h->rc)
 		SSL_set_shutdown(h->ssl,
 				 SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	SSL_free(h->ssl);
@@ -195,6 +213,7 @@ void handshake_free(struct handshake *h)
 	identity_put(h->user.known);
 	identity_put(h->user.met);
 	identity_put(h->peer);
+	free(h->credential);
 	keys_put(h->user.keys);
 	free(h);
 }
@@ -268,6 +287,9 @@ int handshake_give_up(struct handshake *h)
 		snprintf(h->error, sizeof(h->error), "%s", refusals[i].text);
 		break;
 	}
+	if (why == SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL &&
+	    h->user.by_munge)
+		handshake_fail(h, -EACCES, "the peer does not take MUNGE");
 	ERR_clear_error();
 	return h->rc;
 }
@@ -284,12 +306,13 @@ int handshake_fail(struct handshake *h, int rc, const char *text)
  * nothing. */
 static bool proto_is_right(const struct handshake *h)
 {
+	const char *wanted =
+		h->user.by_munge ? PROTOCOL_MUNGE : h->user.protocol;
 	const unsigned char *agreed;
 	unsigned int n;
 
 	SSL_get0_alpn_selected(h->ssl, &agreed, &n);
-	return n == strlen(h->user.protocol) &&
-	       !memcmp(agreed, h->user.protocol, n);
+	return n == strlen(wanted) && !memcmp(agreed, wanted, n);
 }
 
 static int fail_expired(struct handshake *h)
@@ -321,6 +344,8 @@ static int meet(struct handshake *h)
 				      "the peer has not said what "
 				      "the handshake is for");
 
+	if (h->side == HANDSHAKE_SERVER && h->user.by_munge)
+		return 0; /* what TLS says of the client does not count */
 	if (h->side == HANDSHAKE_SERVER && tickets_known(h->ssl))
 		return meet_known(h);
 	if (certificate) {
@@ -346,19 +371,180 @@ static int meet(struct handshake *h)
 	return h->peer ? 0 : handshake_fail(h, -ENOMEM, "no memory");
 }
 
+/* ---- MUNGE ---- */
+
+/* Text of the peer that may get to a terminal. */
+static bool is_plain(const char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			return false;
+	return true;
+}
+
+/* Sends @text, and what it begins with, behind the handshake. */
+static bool send_text(struct handshake *h, const char *text)
+{
+	int n = (int)strlen(text);
+
+	ERR_clear_error();
+	return SSL_write(h->ssl, text, n) == n;
+}
+
+/* A client's credential has come. */
+static int take_credential(struct handshake *h, const char *text)
+{
+	if (strncmp(text, "MUNGE:", 6) != 0)
+		return handshake_fail(h, -EPROTO,
+				      "what the peer shows is no credential of "
+				      "MUNGE");
+	h->credential = strdup(text);
+	if (!h->credential)
+		return handshake_fail(h, -ENOMEM, "no memory");
+	h->munge = HANDSHAKE_MUNGE_ASK;
+	return 0;
+}
+
+/* The server has said what it thinks of this client's credential. */
+static int take_verdict(struct handshake *h, const char *text)
+{
+	char why[MUNGE_WHY + 64];
+
+	if (text[0] == BELIEVED && !text[1]) {
+		h->munge = HANDSHAKE_NO_MUNGE;
+		h->done = true;
+		return 0;
+	}
+	if (text[0] != REFUSED)
+		return handshake_fail(h, -EPROTO,
+				      "what the peer says of the credential "
+				      "means nothing");
+	snprintf(why, sizeof(why), "the peer does not believe the user: %.*s",
+		 MUNGE_WHY, text + 1);
+	return handshake_fail(h, -EACCES, why);
+}
+
+/* The peer has sent data through TLS: @text, of @n bytes. */
+static int take_text(struct handshake *h, const char *text, size_t n)
+{
+	if (h->munge != HANDSHAKE_MUNGE_WAIT)
+		return handshake_fail(h, -EPROTO,
+				      "the peer sends data, and must not");
+	if (n == MUNGE_CREDENTIAL - 1 || strlen(text) != n || !is_plain(text))
+		return handshake_fail(h, -EPROTO,
+				      "the peer sends something else than "
+				      "MUNGE's");
+	return h->side == HANDSHAKE_SERVER ? take_credential(h, text)
+					   : take_verdict(h, text);
+}
+
+/* What a credential has to carry: a value of this handshake, as RFC 9266 has
+ * one for what authenticates within TLS. */
+static bool binding_of(const struct handshake *h,
+		       uint8_t binding[MUNGE_BINDING])
+{
+	static const char label[] = "EXPORTER-ulnet-rpc-munge";
+	bool good = SSL_export_keying_material(h->ssl, binding, MUNGE_BINDING,
+					       label, strlen(label), NULL, 0,
+					       0) == 1;
+
+	if (!good)
+		ERR_clear_error();
+	return good;
+}
+
+struct keys *handshake_keys(const struct handshake *h)
+{
+	return h->user.keys;
+}
+
+bool handshake_question(const struct handshake *h, struct munge_question *q)
+{
+	if (h->rc || h->munge != HANDSHAKE_MUNGE_ASK)
+		return false;
+	if (!q)
+		return true;
+	*q = (struct munge_question){ 0 };
+	if (h->side == HANDSHAKE_CLIENT) {
+		q->what = MUNGE_MAKE;
+		return binding_of(h, q->binding);
+	}
+	q->what = MUNGE_READ;
+	text_copy(q->credential, sizeof(q->credential), h->credential);
+	return true;
+}
+
+/* The client gets to know why, but nothing of this node. */
+static int refuse_user(struct handshake *h, const char *told, const char *why)
+{
+	char text[1 + MUNGE_WHY] = { REFUSED };
+
+	text_copy(text + 1, sizeof(text) - 1, told);
+	(void)send_text(h, text);
+	return handshake_fail(h, -EACCES, why);
+}
+
+static int judge(struct handshake *h, const struct munge_answer *a)
+{
+	static const char believed[] = { BELIEVED, '\0' };
+	uint8_t binding[MUNGE_BINDING];
+
+	if (a->rc == -EACCES)
+		return refuse_user(h, a->why, a->why);
+	if (a->rc)
+		return refuse_user(h, "its munged does not answer", a->why);
+	if (!binding_of(h, binding))
+		return refuse_user(h, "no memory", "no memory");
+	if (!a->is_bound ||
+	    CRYPTO_memcmp(a->binding, binding, MUNGE_BINDING) != 0)
+		return refuse_user(h,
+				   "the credential was made for something else",
+				   "MUNGE: the credential was made for "
+				   "something else");
+	h->peer = keys_munge_identity(h->user.keys, a, h->cluster);
+	if (!h->peer || !send_text(h, believed))
+		return handshake_fail(h, -ENOMEM, "no memory");
+	h->munge = HANDSHAKE_NO_MUNGE;
+	h->done = true;
+	return 0;
+}
+
+static int show(struct handshake *h, const struct munge_answer *a)
+{
+	if (a->rc) {
+		(void)SSL_shutdown(h->ssl);
+		return handshake_fail(h, -EACCES, a->why);
+	}
+	if (!send_text(h, a->credential))
+		return handshake_fail(h, -ENOMEM, "no memory");
+	h->munge = HANDSHAKE_MUNGE_WAIT;
+	return 0;
+}
+
+int handshake_answer(struct handshake *h, const struct munge_answer *a)
+{
+	if (h->rc)
+		return h->rc;
+	BUG_ON(h->munge != HANDSHAKE_MUNGE_ASK);
+	return h->side == HANDSHAKE_CLIENT ? show(h, a) : judge(h, a);
+}
+
+/* ---- going on, behind TLS ---- */
+
 /* Lets OpenSSL work on what has come behind the handshake: tickets, and what
  * the server says if it does not believe the client after all. */
 static int read_behind(struct handshake *h)
 {
-	uint8_t byte;
-	int n;
+	char text[MUNGE_CREDENTIAL];
+	int n, rc;
 
 	ERR_clear_error();
-	n = SSL_read(h->ssl, &byte, 1);
-
-	if (n > 0)
-		return handshake_fail(h, -EPROTO,
-				      "the peer sends data, and must not");
+	while ((n = SSL_read(h->ssl, text, sizeof(text) - 1)) > 0) {
+		text[n] = '\0';
+		rc = take_text(h, text, (size_t)n);
+		if (rc)
+			return rc;
+	}
 	if (SSL_get_error(h->ssl, n) != SSL_ERROR_WANT_READ)
 		return handshake_give_up(h);
 	return 0;
@@ -375,15 +561,19 @@ int handshake_shake(struct handshake *h)
 			       ? 0
 			       : handshake_give_up(h);
 	rc = meet(h);
-	h->done = !rc;
+	h->shaken = !rc;
+	h->done = h->shaken && !h->user.by_munge;
+	if (h->shaken && h->user.by_munge)
+		h->munge = h->side == HANDSHAKE_CLIENT ? HANDSHAKE_MUNGE_ASK
+						       : HANDSHAKE_MUNGE_WAIT;
 	return rc;
 }
 
 static int go_on(struct handshake *h)
 {
-	int rc = h->done ? 0 : handshake_shake(h);
+	int rc = h->shaken ? 0 : handshake_shake(h);
 
-	return rc || !h->done ? rc : read_behind(h);
+	return rc || !h->shaken ? rc : read_behind(h);
 }
 
 int handshake_feed(struct handshake *h, const void *bytes, size_t n)

@@ -2,7 +2,7 @@
 /*
  * A handshake: TLS 1.3 of OpenSSL, through memory. Whoever uses it carries the
  * bytes, in order. Both sides prove who they are, and get secrets which nobody
- * else has. No data go through TLS itself.
+ * else has. No data of users go through TLS itself.
  *
  * Certificates are P-256 as ulnet-keys(8) makes them, or what else OpenSSL
  * knows. There is no early data.
@@ -12,6 +12,12 @@
  * hour, while both have the keys (keys.h) that they had, and the certificates
  * of both are valid. Those who use a cluster's key have no tickets: they sign
  * nothing anyway.
+ *
+ * A client may prove itself by MUNGE (munge.h) instead, if the server takes it:
+ * then only the server proves itself by TLS, and when that is done, the client
+ * sends a credential through it, which carries what both know of this handshake
+ * and nobody of another, and the server says whether it believes it. Munged is
+ * asked by whoever uses the handshake: handshake_question().
  *
  * Owner: one thread at a time.
  */
@@ -60,6 +66,15 @@ const uint8_t *handshake_bytes(const struct handshake *h, size_t *n_p);
  * that does not says so in bytes that come later, and handshake_feed() fails
  * then. */
 bool handshake_is_done(const struct handshake *h);
+/* The keys that it began with. Borrowed. */
+struct keys *handshake_keys(const struct handshake *h);
+/* Does the handshake want to know something of munged, before it goes on? Fills
+ * in @q then; NULL: only says whether. It goes on wanting that until it is
+ * told. */
+bool handshake_question(const struct handshake *h, struct munge_question *q);
+/* Tells what munged says. Returns as handshake_feed() does. */
+int handshake_answer(struct handshake *h,
+		     const struct munge_answer *a) must_check;
 /* Returns why the handshake has failed; "" if it has not. */
 const char *handshake_error(const struct handshake *h);
 

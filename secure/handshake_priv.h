@@ -8,6 +8,14 @@
 
 #include "secure/handshake.h"
 
+enum handshake_munge {
+	HANDSHAKE_NO_MUNGE,  /* TLS proves all, or is not done */
+	HANDSHAKE_MUNGE_ASK, /* munged is to be asked */
+	/* the other side is to send: the client a credential, the server what
+	 * it thinks of that */
+	HANDSHAKE_MUNGE_WAIT,
+};
+
 /* Bytes that come and go are kept in memory of OpenSSL (BIO_s_mem()), which is
  * freed with the SSL. */
 struct handshake {
@@ -16,7 +24,10 @@ struct handshake {
 	SSL *ssl;
 	BIO *in, *out;
 	size_t fed;
+	bool shaken; /* TLS is done, of which MUNGE may be a part yet */
 	bool done;
+	enum handshake_munge munge;
+	char *credential; /* at a server: the client's; NULL: none yet */
 	/* the error of handshake_feed(), which later calls return, too; 0: none
 	 * yet */
 	int rc;

@@ -2,6 +2,9 @@
 #include "secure/identity.h"
 
 #include <errno.h>
+#include <inttypes.h>
+
+#define NUMBER_SIZE 11 /* bytes of a number in decimal */
 
 struct identity *identity_new(enum identity_kind kind, const char *name,
 			      const char *issuer)
@@ -18,11 +21,28 @@ struct identity *identity_new(enum identity_kind kind, const char *name,
 	return id;
 }
 
+struct identity *identity_user_new(const char *user, uint32_t uid,
+				   const char *group, uint32_t gid)
+{
+	struct identity *id = identity_new(IDENTITY_MUNGE, user, "");
+
+	if (!id)
+		return NULL;
+	id->uid = uid;
+	id->gid = gid;
+	id->group = strdup(group);
+	if (id->group)
+		return id;
+	identity_put(id);
+	return NULL;
+}
+
 void identity_put(struct identity *id)
 {
 	if (!id || atomic_fetch_sub(&id->refs, 1) > 1)
 		return;
 	free(id->nids);
+	free(id->group);
 	free(id);
 }
 
@@ -32,6 +52,9 @@ bool identity_same(const struct identity *a, const struct identity *b)
 		return a == b;
 	if (a->kind != b->kind)
 		return false;
+	/* A name of the number may become known, or be forgotten. */
+	if (a->kind == IDENTITY_MUNGE)
+		return a->uid == b->uid && a->gid == b->gid;
 	/* Whoever has such a key is any of the cluster, whose key may have
 	 * been replaced by one of another name. */
 	return a->kind == IDENTITY_CLUSTER_KEY ||
@@ -41,18 +64,28 @@ bool identity_same(const struct identity *a, const struct identity *b)
 int identity_digest(const struct identity *id, const void *bytes, size_t n,
 		    uint8_t digest[DIGEST_SIZE])
 {
+	char uid[NUMBER_SIZE], gid[NUMBER_SIZE];
+	const char *name = id->name, *issuer = id->issuer;
 	bool named = id->kind != IDENTITY_CLUSTER_KEY;
-	size_t nname = named ? strlen(id->name) + 1 : 0;
-	size_t nissuer = named ? strlen(id->issuer) + 1 : 0;
-	uint8_t *all = malloc(n + 1 + nname + nissuer);
+	size_t nname, nissuer;
+	uint8_t *all;
 	int rc;
 
+	if (id->kind == IDENTITY_MUNGE) {
+		snprintf(uid, sizeof(uid), "%" PRIu32, id->uid);
+		snprintf(gid, sizeof(gid), "%" PRIu32, id->gid);
+		name = uid;
+		issuer = gid;
+	}
+	nname = named ? strlen(name) + 1 : 0;
+	nissuer = named ? strlen(issuer) + 1 : 0;
+	all = malloc(n + 1 + nname + nissuer);
 	if (!all)
 		return -ENOMEM;
 	memcpy(all, bytes, n);
 	all[n] = (uint8_t)id->kind;
-	memcpy(all + n + 1, id->name, nname);
-	memcpy(all + n + 1 + nname, id->issuer, nissuer);
+	memcpy(all + n + 1, name, nname);
+	memcpy(all + n + 1 + nname, issuer, nissuer);
 	rc = digest_make(all, n + 1 + nname + nissuer, digest);
 	free(all);
 	return rc;

@@ -15,23 +15,25 @@
 enum identity_kind {
 	IDENTITY_CERTIFICATE = 1, /* has the key of a certificate */
 	IDENTITY_CLUSTER_KEY,	  /* has a key that all of a cluster have */
+	IDENTITY_MUNGE,		  /* is a user of whom MUNGE says so */
 };
 
 struct identity {
 	_Atomic unsigned int refs;
 	enum identity_kind kind;
 	/* of a certificate: its first DNS name, or its common name; of a
-	 * cluster's key: the name of the key. Letters, digits, and ._-@:/ */
+	 * cluster's key: the name of the key; of MUNGE: that of the user, or
+	 * "uid:NUMBER". Letters, digits, and ._-@:/ */
 	const char *name;
 	/* the common name of whoever has signed the certificate, in printable
-	 * ASCII; "" for a cluster's key, and for a common name that is not
-	 * printable */
+	 * ASCII; "" for others, and for a common name that is not printable */
 	const char *issuer;
 	int64_t until; /* s since 1970: when the certificate ends; 0: never */
 	/* By which other keys than those that have believed it tell whether
 	 * they do, too: keys_doubt(). Digests: of the key of the authority that
-	 * a certificate goes back to (0: not known), or of a cluster's key; and
-	 * of the whole name of who has signed the certificate. */
+	 * a certificate goes back to (0: not known), or of a cluster's key
+	 * (which a user of MUNGE may have proved to have, too; 0: not); and of
+	 * the whole name of who has signed the certificate. */
 	uint64_t root_id, issuer_id;
 	uint8_t serial[20]; /* of the certificate; big-endian */
 	uint8_t nserial;
@@ -40,6 +42,10 @@ struct identity {
 	 * NULL: it names none. Printable; not parsed yet */
 	char *nids;
 	unsigned int nnids;
+	/* of MUNGE: the user and the group of the process by number, and the
+	 * group's name, or "gid:NUMBER"; NULL: another kind */
+	uint32_t uid, gid;
+	char *group;
 	char texts[]; /* the texts of name and issuer */
 };
 
@@ -52,11 +58,14 @@ static inline struct identity *identity_ref(struct identity *id)
 	atomic_fetch_add(&id->refs, 1);
 	return id;
 }
+/* Likewise, of the user @user. */
+struct identity *identity_user_new(const char *user, uint32_t uid,
+				   const char *group, uint32_t gid);
 /* Drops a reference. @id may be NULL. */
 void identity_put(struct identity *id);
-/* Are @a and @b the same peer: certificates with the same name and issuer, or
- * the same key of a cluster? NULL stands for a peer that has not proved
- * anything; two of those count as the same. */
+/* Are @a and @b the same peer: certificates with the same name and issuer, the
+ * same key of a cluster, or the same user and group? NULL stands for a peer
+ * that has not proved anything; two of those count as the same. */
 bool identity_same(const struct identity *a, const struct identity *b);
 /* Writes a digest of the @n bytes and of @id: with the same bytes, two have the
  * same one only if identity_same(). Returns 0 or -ENOMEM. */

@@ -9,6 +9,7 @@
 #include <openssl/x509v3.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -37,6 +38,9 @@ struct keys {
 	/* the certificates between @certificate and the authority */
 	STACK_OF(X509) * chain;
 	EVP_PKEY *key;
+	bool munge_take, munge_show;
+	munge_fn munge_ask;
+	char *munge_socket; /* NULL: where libmunge looks for it */
 	unsigned int ncluster;
 	struct cluster_key cluster[CLUSTER_KEYS_MAX];
 };
@@ -566,6 +570,35 @@ struct identity *keys_cluster_identity(const struct keys *k, const char *name)
 	return id;
 }
 
+bool keys_take_munge(const struct keys *k)
+{
+	return k->munge_take;
+}
+
+bool keys_show_munge(const struct keys *k)
+{
+	return k->munge_show;
+}
+
+void keys_munge(const struct keys *k, const struct munge_question *q,
+		struct munge_answer *a)
+{
+	k->munge_ask(k->munge_socket, q, a);
+}
+
+struct identity *keys_munge_identity(const struct keys *k,
+				     const struct munge_answer *a,
+				     const char *cluster)
+{
+	const uint8_t *key = keys_cluster_find(k, cluster, strlen(cluster));
+	struct identity *id =
+		identity_user_new(a->user, a->uid, a->group, a->gid);
+
+	if (id && key)
+		id->root_id = cluster_id(key);
+	return id;
+}
+
 struct identity *keys_identity(X509 *certificate, STACK_OF(X509) * chain)
 {
 	char name[IDENTITY_NAME_SIZE], issuer[IDENTITY_NAME_SIZE] = "";
@@ -626,10 +659,24 @@ static bool has_root(const struct keys *k, uint64_t root_id)
 	return false;
 }
 
+/* Why users whom MUNGE names are not believed. */
+static const char *doubt_user(const struct keys *k, const struct identity *id)
+{
+	bool has_key = !id->root_id;
+
+	if (!k->munge_take)
+		return "MUNGE is not believed any more";
+	for (unsigned int i = 0; i < k->ncluster; i++)
+		has_key |= cluster_id(k->cluster[i].key) == id->root_id;
+	return has_key ? NULL : "its cluster's key is not believed any more";
+}
+
 const char *keys_doubt(const struct keys *k, const struct identity *id)
 {
 	const uint8_t *key;
 
+	if (id->kind == IDENTITY_MUNGE)
+		return doubt_user(k, id);
 	if (id->kind == IDENTITY_CLUSTER_KEY) {
 		key = keys_cluster_find(k, id->name, strlen(id->name));
 		return key && cluster_id(key) == id->root_id
@@ -665,23 +712,42 @@ static bool context_shows(SSL_CTX *ctx, const struct keys *k)
 	       SSL_CTX_set1_chain(ctx, k->chain) == 1;
 }
 
-/* A client that does not name the server's protocol is refused. One that names
- * none does not come here: see proto_is_right(). */
-static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *nout,
-		   const unsigned char *in, unsigned int nin, void *arg)
+/* Is @protocol among the @nin bytes of protocols at @in? Then *@out is set. */
+static bool alpn_find(const char *protocol, const unsigned char **out,
+		      unsigned char *nout, const unsigned char *in,
+		      unsigned int nin)
 {
-	const struct keys_user *user = SSL_get_app_data(ssl);
-	size_t n = strlen(user->protocol);
+	size_t n = strlen(protocol);
 
-	(void)arg;
 	for (unsigned int at = 0; at < nin; at += 1U + in[at]) {
 		if (in[at] != n || at + 1 + n > nin ||
-		    memcmp(in + at + 1, user->protocol, n) != 0)
+		    memcmp(in + at + 1, protocol, n) != 0)
 			continue;
 		*out = in + at + 1;
 		*nout = in[at];
+		return true;
+	}
+	return false;
+}
+
+/* A client that does not name the server's protocol is refused. One that names
+ * none does not come here: see proto_is_right(). One that proves itself by
+ * MUNGE is not asked for a certificate, and gets no ticket: a ticket would let
+ * it come back without a credential. */
+static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *nout,
+		   const unsigned char *in, unsigned int nin, void *arg)
+{
+	struct keys_user *user = SSL_get_app_data(ssl);
+
+	(void)arg;
+	if (user->munge && alpn_find(user->munge, out, nout, in, nin)) {
+		user->by_munge = true;
+		SSL_set_verify(ssl, SSL_VERIFY_NONE, NULL);
+		SSL_set_num_tickets(ssl, 0);
 		return SSL_TLSEXT_ERR_OK;
 	}
+	if (alpn_find(user->protocol, out, nout, in, nin))
+		return SSL_TLSEXT_ERR_OK;
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
@@ -750,7 +816,15 @@ struct identity *keys_self(const struct keys *k)
 
 static int check_conf(const struct keys_conf *c, struct keys_error *err)
 {
-	if (!c->certificate && !c->cluster)
+	if (!c->certificate && !c->cluster && c->munge_take)
+		return refuse(err, -EINVAL,
+			      "MUNGE proves who users are: a server has to "
+			      "have a certificate or a cluster's key");
+	if (!c->certificate && !c->cluster && c->munge_show && !c->authority)
+		return refuse(err, -EINVAL,
+			      "MUNGE proves who this user is: whom to believe "
+			      "says an authority, or a cluster's key");
+	if (!c->certificate && !c->cluster && !c->munge_show)
 		return refuse(err, -EINVAL,
 			      "neither a certificate nor a cluster's key");
 	if (!c->certificate != !c->key)
@@ -794,6 +868,29 @@ static int check_own(struct keys *k, const struct keys_conf *c,
 		      c->certificate, c->authority, why.text);
 }
 
+static int take_munge(struct keys *k, const struct keys_conf *c,
+		      struct keys_error *err)
+{
+	if (!c->munge_take && !c->munge_show)
+		return 0;
+	k->munge_take = c->munge_take;
+	k->munge_show = c->munge_show;
+	k->munge_ask = c->munge_ask ? c->munge_ask : munge_real();
+	if (!k->munge_ask)
+		return refuse(err, -EOPNOTSUPP,
+			      "this program was built without MUNGE "
+			      "(--with-munge)");
+	if (!c->munge_socket)
+		return 0;
+	if (strlen(c->munge_socket) >=
+	    sizeof(((struct sockaddr_un *)NULL)->sun_path))
+		return refuse(err, -EINVAL,
+			      "%s: too long for the path of a socket",
+			      c->munge_socket);
+	k->munge_socket = strdup(c->munge_socket);
+	return k->munge_socket ? 0 : refuse(err, -ENOMEM, "no memory");
+}
+
 static int read_all(struct keys *k, const struct keys_conf *c,
 		    struct keys_error *err)
 {
@@ -811,6 +908,8 @@ static int read_all(struct keys *k, const struct keys_conf *c,
 		rc = check_own(k, c, err);
 	if (!rc && c->cluster)
 		rc = read_cluster(k, c->cluster, err);
+	if (!rc)
+		rc = take_munge(k, c, err);
 	return rc;
 }
 
@@ -854,6 +953,7 @@ void keys_put(struct keys *k)
 	tickets_free(k->tickets);
 	X509_STORE_free(k->authorities);
 	free(k->roots);
+	free(k->munge_socket);
 	X509_free(k->certificate);
 	sk_X509_pop_free(k->chain, X509_free);
 	EVP_PKEY_free(k->key);

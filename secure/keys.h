@@ -8,6 +8,9 @@
  * authorities that it believes; or a cluster's keys; or both. With both, a node
  * shows its certificate to whoever does not know the cluster's key.
  *
+ * A user's process needs none of these but an authority, or the cluster's keys,
+ * to believe its server, if it proves itself by MUNGE.
+ *
  * A file with a key in it is refused if its group or others can read it, or if
  * it belongs to somebody who is neither root nor the user of the process.
  *
@@ -19,6 +22,7 @@
 
 #include "base/util.h"
 #include "secure/identity.h"
+#include "secure/munge.h"
 
 #define CLUSTER_KEY_SIZE 32 /* bytes */
 #define CLUSTER_KEYS_MAX 8  /* in a file */
@@ -29,7 +33,8 @@ struct ssl_session_st;
 struct stack_st_X509;
 struct x509_st;
 
-/* Paths of files; NULL: none. A certificate needs a key and an authority. */
+/* Paths of files; NULL: none. A certificate needs a key and an authority. With
+ * munge_show an authority is enough, for a node that is no server. */
 struct keys_conf {
 	/* PEM: the node's, and those between it and the authority */
 	const char *certificate;
@@ -43,6 +48,12 @@ struct keys_conf {
 	 * it has the first one, and believes a peer that has any of them. The
 	 * rest of a line behind a # is a comment */
 	const char *cluster;
+	/* As a server: are users believed that MUNGE names? As a client: does
+	 * the node prove itself by MUNGE, and by nothing else? */
+	bool munge_take, munge_show;
+	/* munged's; NULL: where libmunge looks for it */
+	const char *munge_socket;
+	munge_fn munge_ask; /* who is asked instead; NULL: munge_real() */
 };
 
 /* Why keys were refused: a sentence that names the file. */
@@ -53,7 +64,7 @@ struct keys_error {
 /* Returns 0; or a negative errno, with @err: -EACCES: others can read a file;
  * -EINVAL: a file is not what it should be, or files do not fit each other, or
  * no file is named; -EKEYEXPIRED: the certificate is not valid (any more, or
- * yet); -ENOMEM; what open(2) says. */
+ * yet); -ENOMEM; -EOPNOTSUPP: there is no MUNGE; what open(2) says. */
 int keys_load(const struct keys_conf *conf, struct keys **keys_p,
 	      struct keys_error *err) must_check;
 struct keys *keys_ref(struct keys *k);
@@ -73,6 +84,11 @@ int keys_check_file(const char *path, struct keys_error *err) must_check;
  * and believes peers with any. Borrowed. NULL: there are no more. */
 const char *keys_cluster_name(const struct keys *k, unsigned int i);
 
+/* Asks munged, which may take seconds: not on a thread of a CPT. @a is all zero
+ * at first. */
+void keys_munge(const struct keys *k, const struct munge_question *q,
+		struct munge_answer *a);
+
 /* Whom the certificate of these keys names. The caller owes identity_put().
  * NULL: there is none, or no memory. */
 struct identity *keys_self(const struct keys *k);
@@ -86,6 +102,11 @@ struct keys_user {
 	/* what the connection is for (ALPN). A ticket that was got for one
 	 * protocol is not taken for another */
 	const char *protocol;
+	/* at a server: the protocol of clients that prove themselves by MUNGE,
+	 * which is taken, too; NULL: it is not */
+	const char *munge;
+	/* The client proves itself by MUNGE: TLS asks it for nothing. */
+	bool by_munge;
 	/* at a client: what the newest ticket resumes; NULL: none. The user of
 	 * the connection frees it */
 	struct ssl_session_st *session;
@@ -124,5 +145,12 @@ struct identity *keys_identity(struct x509_st *certificate,
 /* Returns whoever has the key @name of the cluster. NULL: there is no memory,
  * or no such key. */
 struct identity *keys_cluster_identity(const struct keys *k, const char *name);
+bool keys_take_munge(const struct keys *k);
+bool keys_show_munge(const struct keys *k);
+/* Returns the user whom @a names, who has proved to have the key @cluster of
+ * the cluster, too; "": that is not so. NULL: there is no memory. */
+struct identity *keys_munge_identity(const struct keys *k,
+				     const struct munge_answer *a,
+				     const char *cluster);
 
 #endif

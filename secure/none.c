@@ -40,6 +40,14 @@ const char *keys_doubt(const struct keys *k, const struct identity *id)
 	return NULL;
 }
 
+void keys_munge(const struct keys *k, const struct munge_question *q,
+		struct munge_answer *a)
+{
+	(void)k;
+	(void)q;
+	(void)a;
+}
+
 struct identity *keys_self(const struct keys *k)
 {
 	(void)k;
@@ -79,6 +87,26 @@ bool handshake_is_done(const struct handshake *h)
 {
 	(void)h;
 	return false;
+}
+
+struct keys *handshake_keys(const struct handshake *h)
+{
+	(void)h;
+	return NULL;
+}
+
+bool handshake_question(const struct handshake *h, struct munge_question *q)
+{
+	(void)h;
+	(void)q;
+	return false;
+}
+
+int handshake_answer(struct handshake *h, const struct munge_answer *a)
+{
+	(void)h;
+	(void)a;
+	return -EOPNOTSUPP;
 }
 
 const char *handshake_error(const struct handshake *h)

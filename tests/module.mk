@@ -38,6 +38,8 @@ unit_tests += %D%/unit/secure_test
 	%D%/unit/secure/folder.h \
 	%D%/unit/secure/handshake_test.c \
 	%D%/unit/secure/keys_test.c \
+	%D%/unit/secure/munge.h \
+	%D%/unit/secure/munge_test.c \
 	%D%/unit/secure/piece_test.c \
 	%D%/unit/secure/once_test.c \
 	%D%/unit/secure/record_test.c \

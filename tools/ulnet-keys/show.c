@@ -212,7 +212,11 @@ int check_node(const char *who, const char *folder, const char *name)
 {
 	char crt[PATH_SIZE], key[PATH_SIZE], authority[PATH_SIZE];
 	char revoked[PATH_SIZE], cluster[PATH_SIZE];
-	struct keys_conf conf = { crt, key, authority, revoked, cluster };
+	struct keys_conf conf = { .certificate = crt,
+				  .key = key,
+				  .authority = authority,
+				  .revoked = revoked,
+				  .cluster = cluster };
 	struct keys_error err = { "" };
 	struct keys *k;
 

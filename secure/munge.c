@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "secure/munge.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <munge.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LOOK_UP 16384 /* bytes for an entry of passwd or group */
+
+static void fail(struct munge_answer *a, int rc, munge_ctx_t ctx, munge_err_t e)
+{
+	const char *text = ctx ? munge_ctx_strerror(ctx) : NULL;
+	const char *socket = NULL;
+
+	if (!text)
+		text = munge_strerror(e);
+	a->rc = rc;
+	if (ctx && rc == -EHOSTDOWN)
+		(void)munge_ctx_get(ctx, MUNGE_OPT_SOCKET, &socket);
+	if (socket)
+		snprintf(a->why, sizeof(a->why),
+			 "MUNGE: no answer from munged at %s: %s", socket,
+			 text);
+	else
+		snprintf(a->why, sizeof(a->why), "MUNGE: %s", text);
+}
+
+/* Is it munged that does not answer, or this machine that is short of
+ * something? Then nothing was said about the credential. */
+static int errno_of(munge_err_t e)
+{
+	switch (e) {
+	case EMUNGE_SOCKET:
+	case EMUNGE_TIMEOUT:
+	case EMUNGE_SNAFU:
+		return -EHOSTDOWN;
+	case EMUNGE_NO_MEMORY:
+		return -ENOMEM;
+	default:
+		return -EACCES;
+	}
+}
+
+/* ---- making one ---- */
+
+static void make(munge_ctx_t ctx, const struct munge_question *q,
+		 struct munge_answer *a)
+{
+	char *credential = NULL;
+	munge_err_t e =
+		munge_encode(&credential, ctx, q->binding, MUNGE_BINDING);
+
+	if (e)
+		fail(a, errno_of(e), ctx, e);
+	else if (strlen(credential) >= sizeof(a->credential))
+		fail(a, -EMSGSIZE, NULL, EMUNGE_BAD_LENGTH);
+	else
+		text_copy(a->credential, sizeof(a->credential), credential);
+	free(credential);
+}
+
+/* ---- reading one ---- */
+
+static bool is_letter(unsigned char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || (c && strchr("._-@", c));
+}
+
+/* Names have no letters with a meaning in rules, on terminals or in logs. One
+ * without a colon cannot be taken for a number. */
+static void name_take(char to[MUNGE_NAME], const char *name, const char *kind,
+		      uint32_t id)
+{
+	size_t n = name ? strlen(name) : 0;
+	bool good = n && n < MUNGE_NAME;
+
+	for (size_t i = 0; good && i < n; i++)
+		good = is_letter((unsigned char)name[i]);
+	if (good)
+		text_copy(to, MUNGE_NAME, name);
+	else
+		snprintf(to, MUNGE_NAME, "%s:%" PRIu32, kind, id);
+}
+
+static void look_up(struct munge_answer *a)
+{
+	struct passwd pwd, *user = NULL;
+	struct group grp, *group = NULL;
+	char *room = malloc(LOOK_UP);
+
+	if (room && getpwuid_r(a->uid, &pwd, room, LOOK_UP, &user))
+		user = NULL;
+	name_take(a->user, user ? user->pw_name : NULL, "uid", a->uid);
+	if (room && getgrgid_r(a->gid, &grp, room, LOOK_UP, &group))
+		group = NULL;
+	name_take(a->group, group ? group->gr_name : NULL, "gid", a->gid);
+	free(room);
+}
+
+static void read_it(munge_ctx_t ctx, const struct munge_question *q,
+		    struct munge_answer *a)
+{
+	void *payload = NULL;
+	int n = 0;
+	uid_t uid;
+	gid_t gid;
+	munge_err_t e =
+		munge_decode(q->credential, ctx, &payload, &n, &uid, &gid);
+
+	if (e) {
+		fail(a, errno_of(e), ctx, e);
+	} else {
+		a->is_bound = n == MUNGE_BINDING;
+		if (a->is_bound)
+			memcpy(a->binding, payload, MUNGE_BINDING);
+		a->uid = uid;
+		a->gid = gid;
+		look_up(a);
+	}
+	free(payload);
+}
+
+/* ---- either ---- */
+
+static void ask(const char *socket, const struct munge_question *q,
+		struct munge_answer *a)
+{
+	munge_ctx_t ctx = munge_ctx_create();
+	munge_err_t e = EMUNGE_NO_MEMORY;
+
+	if (ctx)
+		e = socket ? munge_ctx_set(ctx, MUNGE_OPT_SOCKET, socket)
+			   : EMUNGE_SUCCESS;
+	if (e)
+		fail(a, -ENOMEM, NULL, e);
+	else if (q->what == MUNGE_MAKE)
+		make(ctx, q, a);
+	else
+		read_it(ctx, q, a);
+	if (ctx)
+		munge_ctx_destroy(ctx);
+}
+
+munge_fn munge_real(void)
+{
+	return ask;
+}
