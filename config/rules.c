@@ -142,6 +142,7 @@ static int read_kind(const struct reading *r, const struct tree *map,
 	static const char *const names[] = {
 		[ULRPC_PEER_CERTIFICATE] = "certificate",
 		[ULRPC_PEER_CLUSTER] = "cluster",
+		[ULRPC_PEER_MUNGE] = "munge",
 	};
 	unsigned int value = *kind_p;
 	int rc = read_choice(r, map, "kind", names, ARRAY_SIZE(names), &value);

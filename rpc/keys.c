@@ -18,7 +18,10 @@ int ulrpc_keys_load(const struct ulrpc_keys_conf *conf,
 					 .key = conf->key,
 					 .authority = conf->authority,
 					 .revoked = conf->revoked,
-					 .cluster = conf->cluster };
+					 .cluster = conf->cluster,
+					 .munge_take = conf->munge_take,
+					 .munge_show = conf->munge_show,
+					 .munge_socket = conf->munge_socket };
 	struct keys_error err = { "" };
 	struct keys *keys;
 	int rc = keys_load(&files, &keys, &err);
@@ -86,15 +89,42 @@ bool rpc_has_keys(const struct ulrpc *rpc)
 	return rpc->conf.keys != NULL;
 }
 
+enum ulrpc_peer_kind peer_kind(const struct identity *who)
+{
+	static const enum ulrpc_peer_kind kinds[] = {
+		[IDENTITY_CERTIFICATE] = ULRPC_PEER_CERTIFICATE,
+		[IDENTITY_CLUSTER_KEY] = ULRPC_PEER_CLUSTER,
+		[IDENTITY_MUNGE] = ULRPC_PEER_MUNGE,
+	};
+
+	return who ? kinds[who->kind] : ULRPC_PEER_UNKNOWN;
+}
+
+const char *peer_kind_name(enum ulrpc_peer_kind kind)
+{
+	static const char *const names[] = {
+		[ULRPC_PEER_UNKNOWN] = "unknown",
+		[ULRPC_PEER_CERTIFICATE] = "certificate",
+		[ULRPC_PEER_CLUSTER] = "cluster",
+		[ULRPC_PEER_MUNGE] = "munge",
+	};
+
+	return names[kind];
+}
+
 void peer_tell(const struct identity *who, enum ulrpc_flavour flavour,
 	       struct ulrpc_peer *peer)
 {
 	*peer = (struct ulrpc_peer){ .flavour = ULRPC_FLAVOUR_NONE };
 	if (!who)
 		return;
-	peer->kind = who->kind == IDENTITY_CERTIFICATE ? ULRPC_PEER_CERTIFICATE
-						       : ULRPC_PEER_CLUSTER;
+	peer->kind = peer_kind(who);
 	peer->flavour = flavour;
 	text_copy(peer->name, sizeof(peer->name), who->name);
 	text_copy(peer->issuer, sizeof(peer->issuer), who->issuer);
+	if (who->kind != IDENTITY_MUNGE)
+		return;
+	peer->uid = who->uid;
+	peer->gid = who->gid;
+	text_copy(peer->group, sizeof(peer->group), who->group);
 }

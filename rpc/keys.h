@@ -13,6 +13,10 @@ struct ulrpc;
  * the caller; NULL: the node has none. Any thread. */
 struct keys *rpc_keys_get(struct ulrpc *rpc);
 bool rpc_has_keys(const struct ulrpc *rpc);
+/* @who NULL: unknown. */
+enum ulrpc_peer_kind peer_kind(const struct identity *who);
+/* As in YAML. */
+const char *peer_kind_name(enum ulrpc_peer_kind kind);
 /* Tells the user who a peer is: sets *@peer from @who, and @flavour, by which
  * the peer calls. @who NULL: the peer has not proved who it is. */
 void peer_tell(const struct identity *who, enum ulrpc_flavour flavour,

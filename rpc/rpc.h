@@ -40,6 +40,8 @@ struct imports;
 struct exports;
 struct client_ids;
 struct import_names;
+struct munge_job;
+struct munge_jobs;
 struct services;
 struct control;
 struct tombstones;
@@ -162,6 +164,7 @@ struct ulrpc {
 	struct stats *stats;
 	struct streams_node *streams; /* rpc/stream/streams.h; its own lock */
 	struct sealers *sealers;      /* with its own lock */
+	struct munge_jobs *munge;     /* with its own lock */
 	/* works of shard_give() that have not run */
 	_Atomic unsigned int posted;
 	_Atomic uint64_t lazy; /* a bit for each lazy portal */
@@ -212,6 +215,8 @@ struct rpc_side {
 	void (*on_keys)(struct shard *s, const struct keys *keys);
 	/* ulrpc_use_rules() was called. */
 	void (*on_rules)(struct shard *s);
+	/* What a handshake has asked munged is answered: @j->answer. */
+	void (*on_munge)(struct shard *s, struct munge_job *j);
 };
 
 /* A part of RPC. Functions may be NULL. Those with a shard are called by the

@@ -2,10 +2,12 @@
 #include "rpc/rules.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "rpc/keys.h"
 #include "rpc/rpc.h"
 #include "secure/identity.h"
 
@@ -236,7 +238,7 @@ static int nids_parse(const struct place *p, const char *text,
 
 static int rule_check(const struct place *p, const struct ulrpc_rule *r)
 {
-	if ((unsigned int)r->kind > ULRPC_PEER_CLUSTER)
+	if ((unsigned int)r->kind > ULRPC_PEER_MUNGE)
 		return refuse(p, -EINVAL, "kind: %u is none",
 			      (unsigned int)r->kind);
 	if ((unsigned int)r->flavour > ULRPC_FLAVOUR_PRIVACY)
@@ -426,13 +428,46 @@ const struct ulrpc_rules_conf *rules_conf(const struct ulrpc_rules *rules)
 
 /* ---- judgement ---- */
 
-static bool is_named(const struct ulrpc_rule *r, const struct parsed *parsed,
-		     const char *name)
+/* Does @pattern begin with @prefix, and fit @text behind it? */
+static bool fits_behind(const char *pattern, const char *prefix,
+			const char *text)
 {
-	if (r->names && any_fits(r->names, name))
+	size_t n = strlen(prefix);
+
+	return !strncmp(pattern, prefix, n) && rules_fit(pattern + n, text);
+}
+
+/* A user is also named by uid:NUMBER, and by the group of his process, as
+ * group:NAME or gid:NUMBER. No name of a user has a colon. */
+static bool user_fits(const char *pattern, const struct identity *who)
+{
+	char uid[16], gid[16];
+
+	snprintf(uid, sizeof(uid), "%" PRIu32, who->uid);
+	snprintf(gid, sizeof(gid), "%" PRIu32, who->gid);
+	return fits_behind(pattern, "uid:", uid) ||
+	       fits_behind(pattern, "gid:", gid) ||
+	       fits_behind(pattern, "group:", who->group) ||
+	       rules_fit(pattern, who->name);
+}
+
+static bool any_names(const char *const *patterns, const struct identity *who)
+{
+	if (who->kind != IDENTITY_MUNGE)
+		return any_fits(patterns, who->name);
+	for (; *patterns; patterns++)
+		if (user_fits(*patterns, who))
+			return true;
+	return false;
+}
+
+static bool is_named(const struct ulrpc_rule *r, const struct parsed *parsed,
+		     const struct identity *who)
+{
+	if (r->names && any_names(r->names, who))
 		return true;
 	for (unsigned int i = 0; i < parsed->ngroups; i++)
-		if (any_fits(parsed->groups[i]->names, name))
+		if (any_names(parsed->groups[i]->names, who))
 			return true;
 	return false;
 }
@@ -458,10 +493,13 @@ static enum rules_verdict rule_judge(const struct ulrpc_rule *r,
 		return RULES_UNNAMED;
 	if (!who && (by_name || r->kind))
 		return RULES_NOBODY;
-	if (r->kind && (r->kind == ULRPC_PEER_CLUSTER) !=
-			       (who->kind == IDENTITY_CLUSTER_KEY))
+	if (r->kind && r->kind != peer_kind(who))
 		return RULES_UNNAMED;
-	if (by_name && !is_named(r, parsed, who->name))
+	/* A user may have the name of a certificate, and whoever has written
+	 * that did not mean him. */
+	if (by_name && !r->kind && who->kind == IDENTITY_MUNGE)
+		return RULES_UNNAMED;
+	if (by_name && !is_named(r, parsed, who))
 		return RULES_UNNAMED;
 	return caller->flavour < r->flavour ? RULES_LOW : RULES_LET;
 }

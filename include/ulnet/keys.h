@@ -18,7 +18,7 @@ extern "C" {
 struct ulrpc_keys;
 
 /* Paths of files; NULL: none. There has to be a certificate with its key and an
- * authority, or a cluster's keys, or both. */
+ * authority, or a cluster's keys, or both; munge_show needs less. */
 struct ulrpc_keys_conf {
 	/* PEM: the certificate of this node, and those between it and the
 	 * authority */
@@ -31,6 +31,12 @@ struct ulrpc_keys_conf {
 	/* lines "NAME HEX", one for each key of 32 bytes that all nodes of a
 	 * cluster have; this node shows the first key, and believes all */
 	const char *cluster;
+	/* As a server: believe users whom MUNGE names. As a client: prove by
+	 * MUNGE, and by nothing else, which user this is; then an authority, or
+	 * a cluster's key, is enough beside it */
+	bool munge_take, munge_show;
+	/* munged's; NULL: where libmunge looks for it */
+	const char *munge_socket;
 };
 
 /*
@@ -39,8 +45,9 @@ struct ulrpc_keys_conf {
  * @why, of @size bytes, gets a sentence that names the file. -EACCES: other
  * users can read a file with a key in it; -EINVAL: a file is not what it should
  * be; -EKEYEXPIRED: the certificate is not valid any more, or not yet;
- * -EOPNOTSUPP: the library was built without TLS; -ENOMEM; errors of open(2).
- * Must not be called on a node's thread, as files may be slow.
+ * -EOPNOTSUPP: the library was built without TLS, or without MUNGE; -ENOMEM;
+ * errors of open(2). Must not be called on a node's thread, as files may be
+ * slow.
  */
 ULNET_EXPORT int ulrpc_keys_load(const struct ulrpc_keys_conf *conf,
 				 struct ulrpc_keys **keys_p, char *why,

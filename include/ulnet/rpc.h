@@ -58,12 +58,14 @@ enum ulrpc_flavour {
  * any other value. */
 ULNET_EXPORT const char *ulrpc_flavour_name(enum ulrpc_flavour flavour);
 
-#define ULRPC_PEER_NAME_SIZE 256
+#define ULRPC_PEER_NAME_SIZE  256
+#define ULRPC_PEER_GROUP_SIZE 64
 
 enum ulrpc_peer_kind {
 	ULRPC_PEER_UNKNOWN = 0, /* it has proved nothing */
 	ULRPC_PEER_CERTIFICATE, /* it has the key of a certificate */
 	ULRPC_PEER_CLUSTER,	/* it has a key that all of a cluster have */
+	ULRPC_PEER_MUNGE,	/* it is a user of whom MUNGE says so */
 };
 
 /* Who a peer has proved to be. */
@@ -71,11 +73,14 @@ struct ulrpc_peer {
 	enum ulrpc_peer_kind kind;
 	enum ulrpc_flavour flavour; /* flavour of the call */
 	/* the certificate's first DNS name, or its common name; or the name of
-	 * the cluster's key; "": unknown */
+	 * the cluster's key; or of the user, or "uid:NUMBER"; "": unknown */
 	char name[ULRPC_PEER_NAME_SIZE];
 	/* common name of the authority that has signed the certificate; "":
 	 * none */
 	char issuer[ULRPC_PEER_NAME_SIZE];
+	/* of ULRPC_PEER_MUNGE: the user and the group of the process */
+	uint32_t uid, gid;
+	char group[ULRPC_PEER_GROUP_SIZE]; /* its name, or "gid:NUMBER" */
 };
 
 /* ---- sending calls again: ulrpc_retry(7) ---- */

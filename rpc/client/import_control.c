@@ -8,6 +8,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/import_priv.h"
 #include "rpc/client/shake.h"
+#include "rpc/munge.h"
 #include "rpc/sealed.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
@@ -111,13 +112,18 @@ static void shake_done(struct import *imp)
 	import_connect_send(imp);
 }
 
-static void import_on_shaken(struct import *imp, const struct wire_shaken *m)
+static bool is_shaking(const struct import *imp)
 {
-	const char *why;
+	return imp->fsm.state == IMPORT_CONNECTING && imp->shake &&
+	       !imp->sealed;
+}
 
-	if (imp->fsm.state != IMPORT_CONNECTING || !imp->shake || imp->sealed)
-		return;
-	switch (shake_on_answer(imp, m, &why)) {
+/* The handshake has got to @result; @m: the server's answer that has led to
+ * that. */
+static void shake_got(struct import *imp, enum shake_result result,
+		      const char *why, const struct wire_shaken *m)
+{
+	switch (result) {
 	case SHAKE_GOES_ON:
 		break;
 	case SHAKE_DONE:
@@ -142,6 +148,17 @@ static void import_on_shaken(struct import *imp, const struct wire_shaken *m)
 		import_try_again(imp);
 		break;
 	}
+}
+
+static void import_on_shaken(struct import *imp, const struct wire_shaken *m)
+{
+	enum shake_result result;
+	const char *why = "";
+
+	if (!is_shaking(imp))
+		return;
+	result = shake_on_answer(imp, m, &why);
+	shake_got(imp, result, why, m);
 }
 
 /* ---- whose messages these are ---- */
@@ -328,6 +345,19 @@ int import_unseal(struct shard *s, uint64_t handle,
 void import_unsealed(struct shard *s)
 {
 	s->imports->proved = NULL;
+}
+
+void import_on_munge(struct shard *s, struct munge_job *j)
+{
+	const struct wire_shaken none = { .status = WIRE_OK };
+	struct import *imp = s->imports ? import_find(s, j->handle) : NULL;
+	enum shake_result result;
+	const char *why = "";
+
+	if (!imp || imp->epoch != j->epoch || !is_shaking(imp))
+		return;
+	result = shake_on_munge(imp, j, &why);
+	shake_got(imp, result, why, &none);
 }
 
 void import_on_control(struct shard *s, const struct ulnet_event *ev,

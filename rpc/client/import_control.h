@@ -31,6 +31,8 @@ int import_unseal(struct shard *s, uint64_t handle,
 		  struct opened *o);
 void import_unsealed(struct shard *s);
 /* A control message from a server has come. */
+/* Munged has answered: goes on with the handshake that has asked. */
+void import_on_munge(struct shard *s, struct munge_job *j);
 void import_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m);
 

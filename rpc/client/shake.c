@@ -6,6 +6,7 @@
 #include "rpc/client/import.h"
 #include "rpc/client/trust.h"
 #include "rpc/keys.h"
+#include "rpc/munge.h"
 #include "rpc/sealed.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
@@ -63,6 +64,26 @@ static int piece_send(struct import *imp, const uint8_t *stream,
 	return sh->send(imp, &m);
 }
 
+/* Asks munged for what the handshake wants of it, if it does. If that fails, it
+ * is tried again when the client repeats what it has sent. */
+static void shake_ask(struct import *imp)
+{
+	struct shard *s = imp->shard;
+	struct shake *sh = imp->shake;
+	struct munge_job *j;
+
+	if (sh->asked || !handshake_question(sh->h, NULL))
+		return;
+	j = munge_job_new(s, s->rpc->client, handshake_keys(sh->h));
+	if (!j)
+		return;
+	j->handle = imp->handle;
+	j->epoch = imp->epoch;
+	sh->asked = handshake_question(sh->h, &j->question) && !munge_ask(j);
+	if (!sh->asked)
+		munge_job_free(j);
+}
+
 int shake_send(struct import *imp, bool again)
 {
 	struct shake *sh = imp->shake;
@@ -71,6 +92,7 @@ int shake_send(struct import *imp, bool again)
 	uint32_t at = again ? sh->had : MAX(sh->had, sh->sent);
 	int rc = 0;
 
+	shake_ask(imp);
 	do {
 		uint32_t n = MIN((uint32_t)total - at, WIRE_PIECE_MAX);
 
@@ -144,6 +166,16 @@ static enum shake_result shake_finish(struct import *imp, const char **why_p)
 	return SHAKE_DONE;
 }
 
+enum shake_result shake_on_munge(struct import *imp, const struct munge_job *j,
+				 const char **why_p)
+{
+	int rc = handshake_answer(imp->shake->h, &j->answer);
+
+	/* A failure leaves bytes for the server, too. */
+	(void)shake_send(imp, false);
+	return rc ? shake_refused(imp, why_p) : SHAKE_GOES_ON;
+}
+
 /* Does the answer come from the server, and the session, that this handshake
  * began with? The first answer decides which these are. */
 static bool is_same(struct shake *sh, const struct wire_shaken *m)
@@ -190,5 +222,7 @@ enum shake_result shake_on_answer(struct import *imp,
 		return shake_finish(imp, why_p);
 	if (sh->sent < total)
 		(void)shake_send(imp, false);
+	else
+		shake_ask(imp);
 	return SHAKE_GOES_ON;
 }

@@ -2,7 +2,8 @@
 /*
  * A client's handshake with a server, before it connects (secure/handshake.h).
  * The bytes of each side are a stream, which travels in pieces in control
- * messages (Shake, Shaken). The client sends again what the server has not
+ * messages (Shake, Shaken). A client that proves itself by MUNGE asks munged
+ * meanwhile (rpc/munge.h). The client sends again what the server has not
  * acknowledged. When both sides are done, the import has keys (import.sealed),
  * and sends Connect.
  *
@@ -15,6 +16,7 @@
 #include "secure/handshake.h"
 
 struct import;
+struct munge_job;
 struct wire_control;
 struct wire_shaken;
 
@@ -32,6 +34,7 @@ struct shake {
 	uint32_t had, sent;
 	/* bytes of the server's stream that have come, in order */
 	uint32_t taken;
+	bool asked; /* munged, for a credential */
 };
 
 /* Begins the handshake for import.epoch, with the node's keys. Returns 0 or
@@ -53,6 +56,9 @@ enum shake_result {
 	SHAKE_AGAIN,
 };
 
+/* Munged has answered: goes on with the handshake, which @j is for. */
+enum shake_result shake_on_munge(struct import *imp, const struct munge_job *j,
+				 const char **why_p);
 /* The server has answered with @m: goes on with the handshake. */
 enum shake_result shake_on_answer(struct import *imp,
 				  const struct wire_shaken *m,

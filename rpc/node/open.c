@@ -12,6 +12,7 @@
 #include "rpc/bulk/seal.h"
 #include "rpc/conn_event.h"
 #include "rpc/keys.h"
+#include "rpc/munge.h"
 #include "rpc/rpc.h"
 #include "rpc/run.h"
 #include "rpc/server/session/export.h"
@@ -35,9 +36,9 @@
 /* Parts are opened in this order, and closed in the reverse one. Statistics
  * come first, as all other parts count. */
 static const struct rpc_part *const parts[] = {
-	&run_part,	 &stat_part,	&conn_event_part, &forwarded_part,
-	&bulk_part,	 &import_part,	&export_part,	  &service_part,
-	&tombstone_part, &control_part, &stream_part,
+	&run_part,     &stat_part,	&conn_event_part, &forwarded_part,
+	&munge_part,   &bulk_part,	&import_part,	  &export_part,
+	&service_part, &tombstone_part, &control_part,	  &stream_part,
 };
 
 static const struct rpc_side client_side = {
@@ -49,6 +50,7 @@ static const struct rpc_side client_side = {
 	.on_heard = imports_on_sign,
 	.on_conn_event = imports_on_end,
 	.on_keys = imports_on_keys,
+	.on_munge = import_on_munge,
 };
 
 static const struct rpc_side server_side = {
@@ -61,6 +63,7 @@ static const struct rpc_side server_side = {
 	.on_changed = notifier_begin,
 	.on_keys = exports_on_keys,
 	.on_rules = exports_on_rules,
+	.on_munge = export_on_munge,
 };
 
 /* ---- shards ---- */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rpc/keys.h"
 #include "rpc/rules.h"
 #include "rpc/stats/stats.h"
 #include "rpc/stats/yaml.h"
@@ -49,9 +50,7 @@ static void print_rule(struct yaml *y, const struct ulrpc_rule *r)
 	if (r->nids)
 		yaml_name(y, "nids", r->nids);
 	if (r->kind)
-		yaml_line(y, "kind: %s",
-			  r->kind == ULRPC_PEER_CLUSTER ? "cluster"
-							: "certificate");
+		yaml_line(y, "kind: %s", peer_kind_name(r->kind));
 	if (r->flavour)
 		yaml_line(y, "flavour: %s", ulrpc_flavour_name(r->flavour));
 	y->depth--;

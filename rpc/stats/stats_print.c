@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "rpc/keys.h"
 #include "rpc/stats/yaml.h"
 
 /* ---- parts ---- */
@@ -310,9 +311,12 @@ static void print_proof(struct yaml *y, const struct stat_peer_copy *p,
 			best = p[i].gauges.proof;
 	}
 	yaml_name(y, "name", best->peer.name);
-	yaml_line(y, "kind: %s",
-		  best->peer.kind == ULRPC_PEER_CLUSTER ? "cluster"
-							: "certificate");
+	yaml_line(y, "kind: %s", peer_kind_name(best->peer.kind));
+	if (best->peer.kind == ULRPC_PEER_MUNGE) {
+		yaml_count(y, "uid", best->peer.uid);
+		yaml_count(y, "gid", best->peer.gid);
+		yaml_name(y, "group", best->peer.group);
+	}
 	if (*best->peer.issuer)
 		yaml_name(y, "issuer", best->peer.issuer);
 	print_until(y, best->until);

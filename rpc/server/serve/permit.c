@@ -132,6 +132,11 @@ static void caller_text(const struct rules_caller *caller, char *text,
 	lnet_nid_format(caller->nid, nid, sizeof(nid));
 	if (!who)
 		snprintf(text, size, "%s", nid);
+	else if (who->kind == IDENTITY_MUNGE)
+		snprintf(text, size,
+			 "user %.32s (MUNGE: uid %" PRIu32 ", group %.32s) "
+			 "at %s",
+			 who->name, who->uid, who->group, nid);
 	else if (who->kind == IDENTITY_CLUSTER_KEY)
 		snprintf(text, size, "%.64s (cluster's key) at %s", who->name,
 			 nid);

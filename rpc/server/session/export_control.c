@@ -6,6 +6,7 @@
 #include "rpc/control.h"
 #include "rpc/flavour.h"
 #include "rpc/forwarded.h"
+#include "rpc/munge.h"
 #include "rpc/server/session/export_priv.h"
 #include "rpc/wire/wire.h"
 #include "secure/identity.h"
@@ -506,6 +507,11 @@ int export_unseal(struct shard *s, uint64_t handle,
 void export_unsealed(struct shard *s)
 {
 	s->exports->proved = NULL;
+}
+
+void export_on_munge(struct shard *s, struct munge_job *j)
+{
+	session_on_munge(&s->exports->sessions, j);
 }
 
 void export_on_control(struct shard *s, const struct ulnet_event *ev,

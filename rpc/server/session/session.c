@@ -6,6 +6,7 @@
 
 #include "rpc/control.h"
 #include "rpc/keys.h"
+#include "rpc/munge.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 #include "secure/handshake.h"
@@ -270,28 +271,105 @@ static void session_prove(struct sessions *ss, struct session *se)
 	se->sealed = sealed_new(se->h, &between, true, shard_now(ss->shard));
 }
 
+/* The handshake has got so far that the client is proved. */
+static void session_end(struct sessions *ss, struct session *se,
+			const struct ulnet_event *ev)
+{
+	const char *why = session_doubt(ss, se);
+
+	door_proved(&ss->door, &ev->source);
+	if (handshake_was_resumed(se->h))
+		stat_count(ss->shard, RPC_STAT_handshakes_resumed);
+	if (why)
+		session_refuse(ss, se, ev, why);
+	else
+		session_prove(ss, se);
+}
+
 /* Gives OpenSSL what has come. */
 static void session_feed(struct sessions *ss, struct session *se,
 			 const struct ulnet_event *ev,
 			 const struct wire_shake *m)
 {
 	size_t n = view_length(m->piece);
-	const char *why;
 
 	se->taken += (uint32_t)n;
 	if (handshake_feed(se->h, m->piece.p, n)) {
 		session_refuse(ss, se, ev, handshake_error(se->h));
 	} else if (handshake_is_done(se->h) && !se->sealed) {
-		door_proved(&ss->door, &ev->source);
-		if (handshake_was_resumed(se->h))
-			stat_count(ss->shard, RPC_STAT_handshakes_resumed);
-		why = session_doubt(ss, se);
-		if (why)
-			session_refuse(ss, se, ev, why);
-		else
-			session_prove(ss, se);
+		session_end(ss, se, ev);
 	}
 }
+
+/* ---- MUNGE ---- */
+
+/* Makes what munged is to be asked for the client of @se. NULL: there is no
+ * memory, or the client's host has used up its share. */
+static struct munge_job *question_new(struct sessions *ss,
+				      const struct session *se,
+				      const struct ulnet_event *ev,
+				      const struct wire_shake *m)
+{
+	struct shard *s = ss->shard;
+	struct munge_job *j =
+		munge_job_new(s, s->rpc->server, handshake_keys(se->h));
+
+	if (!j)
+		return NULL;
+	j->handle = se->handle;
+	j->class = se->class;
+	j->from.source = ev->source;
+	j->from.initiator.pid = ev->initiator.pid;
+	j->from.target.nid = ev->target.nid;
+	j->seen = m->seen;
+	if (handshake_question(se->h, &j->question))
+		j->quota = quota_take(&ss->asked[se->class], &ev->source, 1,
+				      shard_now(s));
+	if (j->quota)
+		return j;
+	munge_job_free(j);
+	return NULL;
+}
+
+/* Asks munged, if the handshake wants that. If it cannot be asked now, the
+ * client's next message tries again. */
+static void session_ask(struct sessions *ss, struct session *se,
+			const struct ulnet_event *ev,
+			const struct wire_shake *m)
+{
+	struct munge_job *j;
+
+	if (se->asked || se->refused || !handshake_question(se->h, NULL))
+		return;
+	j = question_new(ss, se, ev, m);
+	if (j && !munge_ask(j)) {
+		se->asked = true;
+		return;
+	}
+	stat_count(ss->shard, RPC_STAT_handshakes_deferred);
+	if (j) {
+		quota_put(&ss->asked[se->class], j->quota, 1);
+		munge_job_free(j);
+	}
+}
+
+void session_on_munge(struct sessions *ss, struct munge_job *j)
+{
+	struct session *se = session_find(ss, j->handle);
+
+	quota_put(&ss->asked[j->class], j->quota, 1);
+	door_take(&ss->door, &j->from.source, j->class,
+		  MAX(j->took, SESSION_STEP), shard_now(ss->shard));
+	if (!se || !se->h || se->refused)
+		return;
+	if (handshake_answer(se->h, &j->answer))
+		session_refuse(ss, se, &j->from, handshake_error(se->h));
+	else
+		session_end(ss, se, &j->from);
+	session_answer(ss, se, &j->from, j->seen);
+}
+
+/* ---- a client's messages ---- */
 
 /* ns of processor time of this thread; 0 where time is virtual. */
 static uint64_t spent(const struct sessions *ss)
@@ -330,13 +408,16 @@ static bool session_take(struct sessions *ss, struct session *se,
 {
 	uint64_t now = shard_now(ss->shard);
 
-	if (!view_length(m->piece) || m->offset != se->taken || se->refused)
+	if (!view_length(m->piece) || m->offset != se->taken || se->refused) {
+		session_ask(ss, se, ev, m);
 		return door_answer(&ss->door, &ev->source, now);
+	}
 	if (!door_go_on(&ss->door, se->class, now)) {
 		stat_count(ss->shard, RPC_STAT_handshakes_deferred);
 		return false;
 	}
 	session_step(ss, se, ev, m);
+	session_ask(ss, se, ev, m);
 	return true;
 }
 
@@ -431,6 +512,11 @@ void sessions_init(struct sessions *ss, struct shard *s, uint64_t seed)
 		    SESSIONS_MAX, seed);
 	quotas_init(&ss->quotas[DOOR_STRANGER], "handshakes of strangers",
 		    SESSIONS_MAX, seed);
+	quotas_init(&ss->asked[DOOR_KNOWN], "questions to munged", SESSIONS_ASK,
+		    seed);
+	quotas_init(&ss->asked[DOOR_STRANGER],
+		    "questions to munged for strangers", SESSIONS_ASK_STRANGERS,
+		    seed);
 	door_init(&ss->door, sizeof(struct ulnet_nid), seed, shard_now(s));
 }
 
@@ -441,6 +527,8 @@ void sessions_fini(struct sessions *ss)
 	id_table_fini(&ss->table);
 	hash_fini(&ss->by_client);
 	door_fini(&ss->door);
-	for (unsigned int i = 0; i < DOOR_CLASSES; i++)
+	for (unsigned int i = 0; i < DOOR_CLASSES; i++) {
 		quotas_fini(&ss->quotas[i]);
+		quotas_fini(&ss->asked[i]);
+	}
 }

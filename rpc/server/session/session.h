@@ -4,6 +4,7 @@
  * the keys of a connection. Sealed messages name the session by its handle.
  *
  *	Shake, Shake, ...	the handshake goes on
+ *	a credential of MUNGE	munged is asked what it says (rpc/munge.h)
  *	the client is proved	sealed is set; the first sealed message ends the
  *				handshake's memory
  *	sealed Connect		the session belongs to an export, and ends with
@@ -15,7 +16,9 @@
  * SESSIONS_MAX sessions without an export, and base/door.h bounds the processor
  * time; those of known hosts have shares of their own. Who comes beyond that is
  * asked to wait; if it is not the beginning of a handshake, its message counts
- * as lost, and the client repeats it.
+ * as lost, and the client repeats it. So does what a client of MUNGE sends
+ * while as many wait for munged as may; what munged takes counts as processor
+ * time.
  *
  * Owner: the CPT that has the client's export, or else the one that owns the
  * NID which the first Shake came from.
@@ -33,6 +36,7 @@
 
 struct export;
 struct handshake;
+struct munge_job;
 struct wire_shake;
 
 /* sessions without an export, on a CPT, of one class */
@@ -46,6 +50,10 @@ struct wire_shake;
 /* ns: what a step that gets a handshake further counts for, at least. In
  * virtual time no processor time passes */
 #define SESSION_STEP (100 * NSEC_PER_USEC)
+/* sessions, on a CPT, of which munged is asked at a time, of known hosts and of
+ * strangers */
+#define SESSIONS_ASK	       64
+#define SESSIONS_ASK_STRANGERS 16
 
 struct session {
 	uint64_t id;	       /* in sessions.table */
@@ -65,6 +73,7 @@ struct session {
 	uint32_t taken; /* bytes of the client's stream */
 	uint64_t begun; /* ns */
 	bool refused;	/* the client is not believed */
+	bool asked;	/* munged, about the client's credential */
 	enum door_class class;
 };
 
@@ -74,6 +83,7 @@ struct sessions {
 	struct list young; /* session.link, the oldest first */
 	struct hash by_client; /* session.by_client, of young ones */
 	struct quotas quotas[DOOR_CLASSES]; /* of young ones */
+	struct quotas asked[DOOR_CLASSES];  /* questions to munged */
 	struct door door;
 	uint64_t seed;
 	struct log_share logged; /* refused handshakes */
@@ -88,6 +98,9 @@ struct session *session_find(const struct sessions *ss, uint64_t handle);
 /* A Shake has come: begins a handshake, or goes on with it, and answers. */
 void session_on_shake(struct sessions *ss, const struct ulnet_event *ev,
 		      const struct wire_shake *m);
+/* Munged has answered: goes on with the handshake that has asked, if it is
+ * still under way. */
+void session_on_munge(struct sessions *ss, struct munge_job *j);
 /* Opens a record. Returns 0 with @o set, or -errno, which is counted. */
 int session_open(struct sessions *ss, struct session *se,
 		 const struct ulnet_event *ev, void *record, size_t length,

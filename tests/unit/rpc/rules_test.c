@@ -103,7 +103,7 @@ Test(rules, a_mistake_names_the_item_and_its_line)
 		{ { .nids = "10.0.0.300@tcp", .line = 9 },
 		  -EINVAL,
 		  "line 9: rule 2: nids: '10.0.0.300@tcp', at character" },
-		{ { .kind = 3 }, -EINVAL, "kind: 3" },
+		{ { .kind = 4 }, -EINVAL, "kind: 4" },
 		{ { .flavour = 5 }, -EINVAL, "flavour: 5" },
 		{ { .flavour = ULRPC_FLAVOUR_NONE, .names = LIST("a") },
 		  -EINVAL,
@@ -256,6 +256,74 @@ Test(rules, who_is_named_may_what_is_named)
 	/* Who has proved nothing has no name. */
 	JUDGE(r, NULL, 1, NONE, "store", "write", RULES_NOBODY, 0);
 	JUDGE(r, NULL, 1, NONE, "other", "write", RULES_UNNAMED, 0);
+	ulrpc_rules_put(r);
+}
+
+static enum rules_verdict of_user(const struct ulrpc_rules *rules,
+				  const char *service)
+{
+	const struct ulnet_nid nid = nth_id(1).nid;
+	enum ulrpc_flavour wanted;
+	struct identity *who = identity_user_new("alice", 1000, "staff", 50);
+	const struct rules_caller caller = { who, &nid, AUTH };
+	enum rules_verdict v =
+		rules_judge(rules, &caller, service, "m", &wanted);
+
+	identity_put(who);
+	return v;
+}
+
+/* Users of MUNGE are named by rules that say so, and by nothing else. */
+Test(rules, users)
+{
+	const struct ulrpc_rule rules[] = {
+		{ .services = LIST("group"), .groups = LIST("ops") },
+		{ .services = LIST("names"), .names = LIST("alice", "*") },
+		{ .services = LIST("certificate"),
+		  .kind = ULRPC_PEER_CERTIFICATE },
+		{ .services = LIST("all") },
+		{ .services = LIST("any"), .kind = ULRPC_PEER_MUNGE },
+		{ .services = LIST("user"),
+		  .kind = ULRPC_PEER_MUNGE,
+		  .names = LIST("ali*") },
+		{ .services = LIST("ops"),
+		  .kind = ULRPC_PEER_MUNGE,
+		  .groups = LIST("ops") },
+		{ .services = LIST("uid"),
+		  .kind = ULRPC_PEER_MUNGE,
+		  .names = LIST("uid:7", "uid:1000") },
+		{ .services = LIST("uid_of_another"),
+		  .kind = ULRPC_PEER_MUNGE,
+		  .names = LIST("uid:100", "uid:50", "gid:1000") },
+		{ .services = LIST("gid"),
+		  .kind = ULRPC_PEER_MUNGE,
+		  .names = LIST("gid:5?") },
+		{ .services = LIST("staff"),
+		  .kind = ULRPC_PEER_MUNGE,
+		  .names = LIST("group:staff") },
+		{ .services = LIST("staff_of_another"),
+		  .kind = ULRPC_PEER_MUNGE,
+		  .names = LIST("group:alice", "staff", "g*", "u*") },
+	};
+	struct ulrpc_rules *r = rules_of(rules, ARRAY_SIZE(rules));
+
+	cr_expect_eq(of_user(r, "group"), RULES_UNNAMED);
+	cr_expect_eq(of_user(r, "names"), RULES_UNNAMED);
+	cr_expect_eq(of_user(r, "certificate"), RULES_UNNAMED);
+	cr_expect_eq(of_user(r, "all"), RULES_LET);
+	cr_expect_eq(of_user(r, "any"), RULES_LET);
+	cr_expect_eq(of_user(r, "user"), RULES_LET);
+	cr_expect_eq(of_user(r, "ops"), RULES_LET);
+	cr_expect_eq(of_user(r, "uid"), RULES_LET);
+	cr_expect_eq(of_user(r, "uid_of_another"), RULES_UNNAMED);
+	cr_expect_eq(of_user(r, "gid"), RULES_LET);
+	cr_expect_eq(of_user(r, "staff"), RULES_LET);
+	cr_expect_eq(of_user(r, "staff_of_another"), RULES_UNNAMED);
+	/* Nor is anybody else let in by what names a user. */
+	JUDGE(r, "alice", 1, AUTH, "user", "m", RULES_UNNAMED, 0);
+	JUDGE(r, "uid:1000", 1, AUTH, "uid", "m", RULES_UNNAMED, 0);
+	JUDGE(r, "key alice", 1, AUTH, "user", "m", RULES_UNNAMED, 0);
+	JUDGE(r, NULL, 1, NONE, "user", "m", RULES_NOBODY, 0);
 	ulrpc_rules_put(r);
 }
 
