@@ -777,6 +777,7 @@ tool_tests += %D%/tools/tcp.sh
 tool_tests += %D%/tools/security_tutorial.sh
 tool_tests += %D%/tools/top.sh
 tool_tests += %D%/tools/keys.sh
+tool_tests += %D%/tools/munge.sh
 tool_tests += %D%/tools/rules.sh
 tool_tests += %D%/tools/tls.sh
 tool_tests += %D%/tools/ulnet-keys.sh

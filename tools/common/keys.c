@@ -36,6 +36,26 @@ const struct option_row flavour_rows[] = {
 	{ 0 },
 };
 
+#define SOCKET_ROW                                                         \
+	{                                                                  \
+		"munge-socket", 0, "PATH", "munged's socket (libmunge's)", \
+			.kind = OPTION_TEXT, AT(munge_socket)              \
+	}
+
+const struct option_row munge_take_rows[] = {
+	{ "munge", 0, NULL, "believe the users whom MUNGE names",
+	  .kind = OPTION_FLAG, AT(munge_take) },
+	SOCKET_ROW,
+	{ 0 },
+};
+
+const struct option_row munge_show_rows[] = {
+	{ "munge", 0, NULL, "prove by MUNGE which user this is",
+	  .kind = OPTION_FLAG, AT(munge_show) },
+	SOCKET_ROW,
+	{ 0 },
+};
+
 int keys_check(const struct keys_options *o, const char *who)
 {
 	if (o->name && !o->folder)
@@ -43,6 +63,19 @@ int keys_check(const struct keys_options *o, const char *who)
 	if (o->flavour > ULRPC_FLAVOUR_NONE && !o->folder)
 		return option_wrong(who, "--flavour %s: --keys is missing",
 				    flavours[o->flavour]);
+	if ((o->munge_take || o->munge_show) && !o->folder)
+		return option_wrong(who, "--munge: --keys is missing, whose "
+					 "keys prove the server");
+	if (o->munge_socket && !o->munge_take && !o->munge_show)
+		return option_wrong(who,
+				    "--munge-socket %s: --munge is "
+				    "missing",
+				    o->munge_socket);
+	if (o->munge_show && o->name)
+		return option_wrong(who,
+				    "--as %s: with --munge it is MUNGE that "
+				    "proves who this is",
+				    o->name);
 	return 0;
 }
 
@@ -51,13 +84,20 @@ enum { CERTIFICATE, KEY, AUTHORITY, REVOKED, CLUSTER, FILES };
 /* Makes the paths of the files. Those that are not needed are NULL. */
 static int paths_make(const struct keys_options *o, char *paths[FILES])
 {
-	int n = 0;
+	int n = asprintf(&paths[AUTHORITY], "%s/authority.crt", o->folder);
 
-	if (!o->name)
+	/* A user believes the authority, if there is one. */
+	if (!o->name &&
+	    (!o->munge_show || (n >= 0 && access(paths[AUTHORITY], F_OK)))) {
+		free(paths[AUTHORITY]);
+		paths[AUTHORITY] = NULL;
 		return asprintf(&paths[CLUSTER], "%s/cluster.key", o->folder);
-	n |= asprintf(&paths[CERTIFICATE], "%s/%s.crt", o->folder, o->name);
-	n |= asprintf(&paths[KEY], "%s/%s.key", o->folder, o->name);
-	n |= asprintf(&paths[AUTHORITY], "%s/authority.crt", o->folder);
+	}
+	if (o->name) {
+		n |= asprintf(&paths[CERTIFICATE], "%s/%s.crt", o->folder,
+			      o->name);
+		n |= asprintf(&paths[KEY], "%s/%s.key", o->folder, o->name);
+	}
 	n |= asprintf(&paths[REVOKED], "%s/revoked.crl", o->folder);
 	if (n >= 0 && access(paths[REVOKED], F_OK)) {
 		free(paths[REVOKED]);
@@ -81,6 +121,7 @@ static int keys_load(const struct keys_options *o, struct ulrpc_keys **keys_p,
 		     char *why, size_t size, bool *named_p)
 {
 	char *paths[FILES] = { NULL };
+	const char *named;
 	int rc = -ENOMEM;
 
 	snprintf(why, size, "no memory");
@@ -91,10 +132,13 @@ static int keys_load(const struct keys_options *o, struct ulrpc_keys **keys_p,
 				.key = paths[KEY],
 				.authority = paths[AUTHORITY],
 				.revoked = paths[REVOKED],
-				.cluster = paths[CLUSTER] },
+				.cluster = paths[CLUSTER],
+				.munge_take = o->munge_take,
+				.munge_show = o->munge_show,
+				.munge_socket = o->munge_socket },
 			keys_p, why, size);
-	*named_p = rc != -ENOENT ||
-		   !access(paths[o->name ? CERTIFICATE : CLUSTER], F_OK);
+	named = paths[o->name ? CERTIFICATE : CLUSTER];
+	*named_p = rc != -ENOENT || !named || !access(named, F_OK);
 	for (unsigned int i = 0; i < FILES; i++)
 		free(paths[i]);
 	return rc;

@@ -16,12 +16,17 @@ struct keys_options {
 	/* --as: the name whose certificate in the folder is used; NULL: the
 	 * cluster's key is used */
 	const char *name;
+	/* --munge, of a server, and of a client */
+	bool munge_take, munge_show;
+	const char *munge_socket; /* --munge-socket; NULL: libmunge's */
 	unsigned int flavour; /* --flavour: enum ulrpc_flavour */
 };
 
 extern const struct option_row keys_rows[];
 /* Rows of options, for programs that make or serve calls. */
 extern const struct option_row flavour_rows[];
+/* Likewise, for a program that serves calls, and for one that makes them. */
+extern const struct option_row munge_take_rows[], munge_show_rows[];
 /* Checks that the options go together. Returns 0, or, after a message, the exit
  * status. */
 int keys_check(const struct keys_options *o, const char *who);

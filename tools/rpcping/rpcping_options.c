@@ -359,6 +359,7 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 			"is wrong.\n",
 		.parts = { { rows, o },
 			   { keys_rows, &o->keys },
+			   { munge_show_rows, &o->keys },
 			   { flavour_rows, &o->keys },
 			   { node_net_rows, &o->node },
 			   { node_socket_rows, &o->node },

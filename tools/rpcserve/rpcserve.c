@@ -143,6 +143,7 @@ static int rpcserve_parse(struct rpcserve *r, int argc, char **argv)
 			"SIGTERM.\n\n",
 		.parts = { { rows, r },
 			   { keys_rows, &r->keys },
+			   { munge_take_rows, &r->keys },
 			   { flavour_rows, &r->keys },
 			   { serve_rows, &r->serve },
 			   { node_net_rows, &r->options },
