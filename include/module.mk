@@ -7,6 +7,7 @@ ulnetinclude_HEADERS += %D%/ulnet/control.h
 ulnetinclude_HEADERS += %D%/ulnet/fault.h
 ulnetinclude_HEADERS += %D%/ulnet/keys.h
 ulnetinclude_HEADERS += %D%/ulnet/loop.h
+ulnetinclude_HEADERS += %D%/ulnet/names.h
 ulnetinclude_HEADERS += %D%/ulnet/o2ib.h
 ulnetinclude_HEADERS += %D%/ulnet/path.h
 ulnetinclude_HEADERS += %D%/ulnet/policy.h

@@ -81,6 +81,7 @@
 #include "base/loop.h"
 #include "base/iov.h"
 #include "lnd/cause.h"
+#include "lnd/ports.h"
 #include "ulnet/lnet.h"
 
 #define LNET_HDR_SIZE	    72 /* header with 64-bit NIDs */
@@ -128,6 +129,9 @@ struct lnd_ni {
 	int64_t *tunables;
 	/* the node's configuration, with defaults filled in */
 	const struct ulnet_conf *conf;
+	/* the node's: of peers that do not listen at conf->port; NULL: all do
+	 */
+	struct lnd_ports *ports;
 	/* How many messages LNet gives to the LND at a time: in all, and for
 	 * one peer. */
 	uint32_t credits, peer_credits;

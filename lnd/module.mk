@@ -4,4 +4,5 @@ libulnetcore_a_SOURCES += %D%/connect.c %D%/connect.h
 libulnetcore_a_SOURCES += %D%/link.c %D%/link.h
 libulnetcore_a_SOURCES += %D%/lnd.c %D%/lnd.h %D%/lnds.h
 libulnetcore_a_SOURCES += %D%/netif.c %D%/netif.h
+libulnetcore_a_SOURCES += %D%/ports.c %D%/ports.h
 libulnetcore_a_SOURCES += %D%/silence.c %D%/silence.h

@@ -34,6 +34,7 @@ const struct cause causes[ULRPC_CAUSE_COUNT] = {
 	[ULRPC_CAUSE_STALLED] = { "stalled", -ETIMEDOUT },
 	[ULRPC_CAUSE_LOST] = { "lost", -ETIMEDOUT },
 	[ULRPC_CAUSE_FORGOTTEN] = { "forgotten", -ECONNRESET },
+	[ULRPC_CAUSE_NAME] = { "name", -EADDRNOTAVAIL },
 };
 
 const char *ulrpc_flavour_name(enum ulrpc_flavour flavour)

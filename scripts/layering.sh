@@ -10,7 +10,7 @@ cd "$1"
 mapfile -t rules < <(grep -v '^#' scripts/layers.rules)
 
 # Our folders, for what is included with <>.
-ours='(base|secure|lnet|lnd|config|sim|rpc|services|tools|ulnet|tests|bench|examples)/'
+ours='(base|names|secure|lnet|lnd|config|sim|rpc|services|tools|ulnet|tests|bench|examples)/'
 
 looked=0 wrong=0
 while IFS=: read -r file line text; do
@@ -34,7 +34,7 @@ while IFS=: read -r file line text; do
 	done
 	echo "$file:$line: no rule for folder $dir"
 	wrong=$((wrong + 1))
-done < <(find include base secure lnet lnd config rpc sim services tools examples \
+done < <(find include base names secure lnet lnd config rpc sim services tools examples \
 	-name '*.[ch]' ! -name '*.pb-c.[ch]' -print0 2>/dev/null |
 	xargs -0 grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]')
 

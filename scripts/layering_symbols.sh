@@ -22,7 +22,7 @@ lab='^(sim/|lnd/simlnd/|lnd/o2iblnd/simqp/|base/env_sim$)'
 {
 	grep -v '^#' "$tree/scripts/layers.rules" | sed 's/^/rule\t/'
 	{
-		(cd "$tree" && find base secure include lnet lnd config rpc sim services \
+		(cd "$tree" && find base names secure include lnet lnd config rpc sim services \
 			tools examples -name '*.c')
 		find . -name '*.pb-c.c' | cut -c3-
 	} | sed 's/^/source\t/'

@@ -23,7 +23,7 @@ lines() { # FOLDER...
 	(cd "$tree" && files "$@" | xargs cat) | wc -l
 }
 
-product=(base config include lnd lnet rpc secure services sim tools)
+product=(base config include lnd lnet names rpc secure services sim tools)
 git clone -q "$tree" "$dir/tree" # as it is committed
 (cd "$dir/tree" && autoreconf -fi && mkdir build && cd build &&
 	../configure CC=gcc) >"$dir/configure.log" 2>&1

@@ -120,6 +120,8 @@ int lnet_sim_new(uint64_t seed, unsigned int cpts, struct lnet_sim **sim_p)
 	hash_init(&sim->ops);
 	hash_init(&sim->ways);
 	pool_init(&sim->audit_ops, audit_op_size(), 0);
+	list_init(&sim->names);
+	list_init(&sim->feeds);
 	list_init(&sim->bufs);
 	list_init(&sim->retired);
 	rc = sim_init(sim);
@@ -256,7 +258,9 @@ static int node_start(struct sim_node *n)
 	/* While NIs are dead, recovery pings are sent. Without a limit
 	 * lnet_sim_run_all() would never end then. */
 	BUG_ON(lnet_setting_set(n->node, "recovery_limit", SIM_RECOVERY_S));
-	rc = node_set_up(n);
+	rc = sim_names_start(n);
+	if (!rc)
+		rc = node_set_up(n);
 	if (rc) {
 		lnet_close(n->node);
 		n->node = NULL;
@@ -624,6 +628,7 @@ unsigned int lnet_sim_free(struct lnet_sim *sim)
 		sim_node_free(sim->nodes[i]);
 	free(sim->nodes);
 	bufs_free(sim);
+	sim_names_free(sim);
 	hash_fini(&sim->ops);
 	ways_forget(sim, NULL);
 	hash_fini(&sim->ways);

@@ -11,6 +11,7 @@
 #include "lnd/o2iblnd/simqp/simqp.h"
 #include "lnd/simlnd/simlnd.h"
 #include "lnet/core/cpt.h"
+#include "ulnet/names.h"
 #include "ulnet/sim.h"
 
 struct sim_node {
@@ -27,6 +28,7 @@ struct sim_node {
 	uint64_t paused;
 	struct loop **loops; /* the node's own, or the simulation's */
 	struct loop *own[LNET_CPTS_MAX];
+	struct ulnet_name_scheme scheme; /* names.c */
 };
 
 struct lnet_sim {
@@ -58,6 +60,9 @@ struct lnet_sim {
 	struct pool audit_ops;
 	struct hash ops;  /* of audit_op.hash: operations that have not ended */
 	struct hash ways; /* for way.c: of way.hash */
+	/* For names.c: */
+	struct list names; /* of sim_name.link: the table */
+	struct list feeds; /* of sim_feed.link: what nodes look up */
 	/* For buf.c: */
 	struct list bufs;    /* of buffers that are in use */
 	struct list retired; /* of retired buffers, the oldest first */
@@ -85,6 +90,12 @@ void audit_note(struct lnet_sim *sim, const char *what, unsigned int index);
 void way_send(void *arg, const struct lnd_msg *msg, uint64_t down);
 /* Forgets what is known of the messages of @node (NULL: of all nodes). */
 void ways_forget(struct lnet_sim *sim, const struct lnet *node);
+
+/* ---- names.c: the table in which nodes look up names ---- */
+
+/* Lets the node, which has been opened, look up names there. */
+int sim_names_start(struct sim_node *n);
+void sim_names_free(struct lnet_sim *sim);
 
 /* ---- buf.c: buffers that nobody may write to any more ---- */
 

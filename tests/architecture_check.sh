@@ -22,7 +22,7 @@ while read -r name; do
 	grep -qE "(^|/)$name$" <<<"$files" || complain "there is no file $name"
 done < <(named '[A-Za-z0-9_./-]+\.(c|h|sh|def|mk|proto|json|txt|pml|md)')
 while read -r name; do
-	grep -rqE "\b${name%()}\(" base bench config include lnd lnet rpc scripts secure sim \
+	grep -rqE "\b${name%()}\(" base bench config include lnd lnet names rpc scripts secure sim \
 		tests tools || complain "there is no function $name"
 done < <(named '[A-Za-z_]+\(\)')
 while read -r name; do

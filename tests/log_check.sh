@@ -14,7 +14,7 @@ sed -n '/^const char \*const log_subsystems/,/^};/p' base/log.c | grep -o '"[^"]
 	tr -d '"' >"$dir/table"
 LC_ALL=C sort -c "$dir/table" || exit 1
 # What calls say: the first text among their arguments.
-find base config lnd lnet rpc secure -name '*.[ch]' -exec cat {} + | tr '\n' ' ' |
+find base config lnd lnet names rpc secure -name '*.[ch]' -exec cat {} + | tr '\n' ' ' |
 	grep -oE '\b(log_(err|warn|info|debug|warn_limited|limit_pass|write)|lnet_log|lnet_log_on_for)\([^"()]*(\([^()]*\)[^"()]*)*"[^"]*"' |
 	sed -E 's/.*"(.*)"$/\1/' | grep -v '^%' | LC_ALL=C sort -u >"$dir/calls"
 [ -s "$dir/calls" ] || {

@@ -55,6 +55,11 @@ unit_tests += %D%/unit/lnet_core_test
 	%D%/unit/lnet/core/stat_test.c
 %C%_unit_lnet_core_test_LINK = $(LINK) -Wl,--wrap=malloc
 
+unit_tests += %D%/unit/names_test
+%C%_unit_names_test_SOURCES = \
+	%D%/unit/names/names_test.c \
+	%D%/unit/names/target_test.c
+
 unit_tests += %D%/unit/lnet_nid_test
 %C%_unit_lnet_nid_test_SOURCES = \
 	%D%/unit/lnet/nid/nid_test.c \
@@ -247,6 +252,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/log_share_test.c \
 	%D%/unit/rpc/long_reply_test.c \
 	%D%/unit/rpc/loss_pair_test.c \
+	%D%/unit/rpc/named_test.c \
 	%D%/unit/rpc/pair_test.c \
 	%D%/unit/rpc/pause_pair_test.c \
 	%D%/unit/rpc/progress_pair_test.c \
@@ -639,6 +645,7 @@ EXTRA_DIST += %D%/mutants
 # files.
 fuzz_programs =
 fuzz_programs += %D%/fuzz/fuzz_nid
+fuzz_programs += %D%/fuzz/fuzz_target
 fuzz_programs += %D%/fuzz/fuzz_ping
 fuzz_programs += %D%/fuzz/fuzz_discover
 fuzz_programs += %D%/fuzz/fuzz_parse
@@ -672,6 +679,7 @@ if !WITH_FUZZERS
 check_LIBRARIES += %D%/fuzz/libreplay.a
 %C%_fuzz_libreplay_a_SOURCES = %D%/fuzz/replay.c
 %C%_fuzz_fuzz_nid_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_target_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_ping_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_discover_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_parse_LDADD = %D%/fuzz/libreplay.a $(LDADD)
@@ -767,6 +775,7 @@ tool_tests += %D%/tools/lst_default.sh
 tool_tests += %D%/tools/metrics.sh
 tool_tests += %D%/tools/o2ib.sh
 tool_tests += %D%/tools/o2ibcalc.sh
+tool_tests += %D%/tools/names.sh
 tool_tests += %D%/tools/rpcping.sh
 tool_tests += %D%/tools/rpc_stats.sh
 tool_tests += %D%/tools/routing.sh

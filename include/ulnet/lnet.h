@@ -327,6 +327,12 @@ ULNET_EXPORT int lnet_ni_add(struct lnet *node,
  * @target. */
 ULNET_EXPORT int lnet_ni_reach(struct lnet *node,
 			       const struct ulnet_nid *target);
+/* From now on this node connects over TCP to @nid at @port, and not at the port
+ * at which this node listens itself (ulnet_conf.port). Connections that there
+ * are stay. Any thread. -EINVAL: @port is 0, or @nid is LNET_NID_ANY; -ENOSPC;
+ * -ENOMEM. */
+ULNET_EXPORT int lnet_peer_port_set(struct lnet *node,
+				    const struct ulnet_nid *nid, uint16_t port);
 ULNET_EXPORT int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid);
 ULNET_EXPORT int lnet_ni_info(struct lnet *node, unsigned int index,
 			      struct ulnet_ni_info *info);

@@ -241,6 +241,9 @@ enum ulrpc_cause {
 	ULRPC_CAUSE_LOST,
 	/* the server no longer knows the call, although it has not restarted */
 	ULRPC_CAUSE_FORGOTTEN,
+	/* the target's name was not known until the deadline; the outcome's
+	 * text says why */
+	ULRPC_CAUSE_NAME,
 	ULRPC_CAUSE_COUNT
 };
 
@@ -305,6 +308,15 @@ ULNET_EXPORT const char *ulrpc_execution_name(enum ulrpc_execution execution);
 /* ---- clients: ulrpc_client_open(3) ---- */
 
 struct ulrpc_client_conf {
+	/* What the user has, instead of @nids and @pid: NIDs, a host's name, or
+	 * whatever else lnet_target_parse(3) takes; copied; NULL: @nids.
+	 *
+	 * If it is a name, it is looked up as long as the client is open. The
+	 * client calls one server at a time: the first that answers. It goes to
+	 * another one when it cannot connect to its server, or a new answer
+	 * does not have it, and no call is under way that may have been
+	 * executed; those that certainly were not go with it. */
+	const char *target;
 	/* NIDs of one node, the best first; copied */
 	const struct ulnet_nid *nids;
 	/* 1 to ULRPC_NIDS_MAX; the CPT that owns the first NID owns the client:
@@ -348,12 +360,16 @@ struct ulrpc_client_conf {
 #define ULRPC_BODY_MAX UINT32_C(983040)
 
 ULNET_EXPORT void ulrpc_client_conf_init(struct ulrpc_client_conf *conf);
-/* Opens a client. Does not connect yet: the first call does that. Clients share
- * a connection if they name the same NIDs, with the same NID first. -EINVAL;
- * -ENETUNREACH, and other errors of lnet_ni_reach(), which adds NIs to a node
- * that does not listen and was given none: with these *@conf->err, unless it is
- * NULL, says why, as the log does. -ENOMEM, -ESHUTDOWN; -EDEADLK: called in a
- * turn of a CPT that does not own the first NID. */
+/* Opens a client. Does not connect yet: the first call does that. If the target
+ * is a name, waits for its first answer, but at most a second, and not in a
+ * turn: the client belongs to the CPT of the first address, or, in a turn, to
+ * the CPT of that turn; whether there is an answer or not, it is opened.
+ * Clients share a connection if they name the same NIDs, with the same NID
+ * first. -EINVAL; -ENETUNREACH, and other errors of lnet_ni_reach(), which adds
+ * NIs to a node that does not listen and was given none: with these
+ * *@conf->err, unless it is NULL, says why, as the log does. -ENOMEM,
+ * -ESHUTDOWN; -EDEADLK: called in a turn of a CPT that does not own the first
+ * NID. */
 ULNET_EXPORT int ulrpc_client_open(struct ulrpc *rpc,
 				   const struct ulrpc_client_conf *conf,
 				   struct ulrpc_client **client_p);

@@ -15,6 +15,7 @@
 
 #include <stdio.h>
 #include "ulnet/lnet.h"
+#include "ulnet/names.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -122,6 +123,14 @@ ULNET_EXPORT int lnet_sim_partition(struct lnet_sim *sim,
  * on them are lost, and both ends notice it and connect again. */
 ULNET_EXPORT void lnet_sim_cut(struct lnet_sim *sim, const struct ulnet_nid *a,
 			       const struct ulnet_nid *b);
+
+/* From now on nodes that look up @name, the text of a target, find *@answer,
+ * which is copied, @delay ns after they have asked; those that know the name
+ * already are told @delay ns from now. @answer NULL: nobody answers. Of a name
+ * that was never set they learn at once that there is none. -ENOMEM. */
+ULNET_EXPORT int lnet_sim_name_set(struct lnet_sim *sim, const char *name,
+				   const struct ulnet_name_answer *answer,
+				   uint64_t delay);
 
 ULNET_EXPORT uint64_t lnet_sim_now(const struct lnet_sim *sim);
 /* Returns a random number in [0, @below), uniformly distributed. Handlers may

@@ -302,10 +302,19 @@ static void on_active(struct env_io *io, int revents)
 		sock_attempt_done(conn->peer, rc);
 }
 
-static int connect_to(struct sock_ni *sni, const struct ulnet_nid *nid)
+/* The port at which the peer with @nid listens. */
+static uint16_t port_of(const struct sock_ni *sni, const struct ulnet_nid *nid)
+{
+	uint16_t usual = sni->ni->conf->port;
+
+	return sni->ni->ports ? lnd_ports_get(sni->ni->ports, nid, usual)
+			      : usual;
+}
+
+static int connect_to(struct sock_ni *sni, const struct ulnet_nid *nid,
+		      uint16_t port)
 {
 	const struct ulnet_nid *from = &sni->ni->nid;
-	uint16_t port = sni->ni->conf->port;
 	int fd = sock_connect(from, nid, port, sni->privileged, sni->tunables);
 
 	if (fd != -EACCES || !sni->privileged)
@@ -333,8 +342,9 @@ int sock_handshake_connect(struct sock_peer *peer, enum sock_type type,
 			   struct sock_conn **conn_p)
 {
 	struct sock_ni *sni = peer->cpt->sni;
-	union netif_addr to = netif_addr(&peer->id.nid, sni->ni->conf->port);
-	int fd = connect_to(sni, &peer->id.nid);
+	uint16_t port = port_of(sni, &peer->id.nid);
+	union netif_addr to = netif_addr(&peer->id.nid, port);
+	int fd = connect_to(sni, &peer->id.nid, port);
 	struct sock_conn *conn;
 	int rc;
 

@@ -103,6 +103,7 @@ struct net_node {
 	/* by LND: what the NIs of the LND share (lnd_ni.shared); used by CPT 0
 	 */
 	void *lnd_shared[LND_COUNT_MAX];
+	struct lnd_ports ports;	     /* lnet_peer_port_set() */
 	pthread_mutex_t config_lock; /* locked to read or replace config */
 	/* the newest snapshot, for the control side */
 	struct lnet_config *config;

@@ -223,6 +223,7 @@ static int ni_alloc(struct lnet *node, const struct lnd *lnd,
 	ni->lnd.loops = node->loops;
 	ni->lnd.tunables = ni->tunables;
 	ni->lnd.conf = &node->conf;
+	ni->lnd.ports = &net_node(node)->ports;
 	ni->lnd.net = net_node(node)->lnd_net;
 	ni->lnd.fabric = net_node(node)->fabric;
 	if (index >= 0)

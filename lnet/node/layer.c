@@ -210,24 +210,30 @@ void lnet_layer_add(struct lnet *node, struct ulnet_layer *layer)
 	MISUSE_IF(!layer->close,
 		  "lnet_layer_add(): a layer without the function close");
 	layer->mute = false;
+	pthread_mutex_lock(&node->ended_lock);
 	list_add(&whole_node(node)->layers, layer_link(layer));
+	pthread_mutex_unlock(&node->ended_lock);
 }
 
 struct ulnet_layer *lnet_layer_find(struct lnet *node,
 				    void (*close)(struct ulnet_layer *layer))
 {
 	struct list *layers = &whole_node(node)->layers, *link;
+	struct ulnet_layer *found = NULL;
 
-	for (link = layers->next; link != layers; link = link->next)
+	pthread_mutex_lock(&node->ended_lock);
+	for (link = layers->next; !found && link != layers; link = link->next)
 		if (layer_of(link)->close == close)
-			return layer_of(link);
-	return NULL;
+			found = layer_of(link);
+	pthread_mutex_unlock(&node->ended_lock);
+	return found;
 }
 
 void lnet_layer_del(struct lnet *node, struct ulnet_layer *layer)
 {
-	(void)node;
+	pthread_mutex_lock(&node->ended_lock);
 	list_del(layer_link(layer));
+	pthread_mutex_unlock(&node->ended_lock);
 }
 
 void layers_close(struct lnet *node)

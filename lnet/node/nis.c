@@ -299,6 +299,23 @@ int lnet_ni_reach(struct lnet *node, const struct ulnet_nid *target)
 	return rc == -EEXIST ? 0 : rc;
 }
 
+int lnet_peer_port_set(struct lnet *node, const struct ulnet_nid *nid,
+		       uint16_t port)
+{
+	char name[LNET_NIDSTR_SIZE];
+	uint16_t before = 0;
+	int rc;
+
+	if (!port || lnet_nid_is_any(nid))
+		return -EINVAL;
+	rc = lnd_ports_set(&net_node(node)->ports, nid, port, &before);
+	if (!rc && before && before != port)
+		log_warn("ni", "%s is at port %u now, not at %u",
+			 lnet_nid_format(nid, name, sizeof(name)), port,
+			 before);
+	return rc;
+}
+
 static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid,
 			 bool *gone)
 {

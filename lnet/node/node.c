@@ -191,6 +191,7 @@ static void node_free(struct lnet *node)
 	settings_fini(&node->settings);
 	keys_put((struct keys *)node->conf.keys);
 	pthread_mutex_destroy(&whole_node(node)->control);
+	lnd_ports_fini(&net_node(node)->ports);
 	pthread_mutex_destroy(&net_node(node)->config_lock);
 	pthread_mutex_destroy(&node->ended_lock);
 	pthread_cond_destroy(&node->ended);
@@ -319,6 +320,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	list_init(&whole->threads);
 	settings_init(&node->settings, &node->conf, busy_poll_default(node));
 	pthread_mutex_init(&whole->control, NULL);
+	lnd_ports_init(&net_node(node)->ports);
 	pthread_mutex_init(&net_node(node)->config_lock, NULL);
 	pthread_mutex_init(&node->ended_lock, NULL);
 	pthread_cond_init(&node->ended, NULL);

@@ -2,6 +2,7 @@
 #include "rpc/client/client.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "rpc/client/attempt.h"
@@ -18,7 +19,6 @@
 #include "secure/digest.h"
 
 #define INFLIGHT_MAX 1024
-#define SERVICE_PID  LNET_PID_LUSTRE
 /* An Open that is not answered is repeated after this time. */
 #define REPEAT_AFTER (100 * NSEC_PER_MSEC)
 /* A call for which there was no memory is tried again after this time. */
@@ -377,6 +377,8 @@ void client_kick(struct ulrpc_client *c)
 
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c)
 {
+	if (c->imp->nameless)
+		return ULRPC_CAUSE_NAME;
 	return c->imp->away ? c->imp->away : ULRPC_CAUSE_UNREACHABLE;
 }
 
@@ -384,6 +386,8 @@ void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
 {
 	list_add_tail(&c->again, &call->link);
 	c->nqueued++;
+	if (unlikely(c->heeds_quiet) && c->target)
+		target_on_quiet(c->target);
 	if (client_is_ready(c))
 		client_kick(c);
 	else
@@ -514,6 +518,8 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten)
 		client_unopen(c);
 	if (forgotten)
 		client_forgotten(c);
+	if (c->target)
+		target_on_up(c->target);
 	if (c->ncalls)
 		client_open_service(c);
 	/* The service is still open: what can it take at once? */
@@ -533,6 +539,8 @@ void client_on_disconnected(struct ulrpc_client *c)
 	open_end(c);
 	if (c->fsm.state == CLIENT_OPENING)
 		client_move(c, CLIENT_UNOPENED);
+	if (c->target)
+		target_on_down(c->target);
 }
 
 void client_on_unreachable(struct ulrpc_client *c)
@@ -545,16 +553,102 @@ void client_on_refused(struct ulrpc_client *c)
 	fail_queued(c, ULRPC_CAUSE_REFUSED, false);
 }
 
+/* ---- a server that has a name ---- */
+
+/* The target's name has no address: ends the queued calls whose retry rules
+ * allow no retries. */
+static void client_on_no_address(struct ulrpc_client *c)
+{
+	if (c->imp->nameless)
+		fail_queued(c, ULRPC_CAUSE_NAME, true);
+}
+
+void client_no_name(const struct ulrpc_client *c, char *text, size_t size)
+{
+	snprintf(text, size, "%.80s: %s", c->target->text, c->target->why);
+}
+
+/* @imp has lost a client. */
+static void import_left(struct import *imp)
+{
+	if (list_empty(&imp->clients))
+		import_close(imp);
+}
+
+/* Calls that were sent, but certainly not executed, are as good as those that
+ * were not: they give up their slots, and go to the front of the queue. */
+static void calls_unsend(struct ulrpc_client *c)
+{
+	while (!list_empty(&c->again)) {
+		struct ulrpc_call *call =
+			list_entry(c->again.prev, struct ulrpc_call, link);
+
+		list_del(&call->link);
+		list_add(&c->queue, &call->link);
+		list_del(&call->order);
+		import_slot_put(c->imp, call->slot);
+		call->slot = SLOT_NONE;
+		call->xid = 0;
+	}
+}
+
+/* The server is that of @imp from now on. */
+static void client_move_to(struct ulrpc_client *c, struct import *imp)
+{
+	struct import *before = c->imp;
+
+	client_unopen(c);
+	calls_unsend(c);
+	shard_cancel(c->shard, &c->window_timer);
+	window_begin(&c->window);
+	c->reopened = 0;
+	c->refusal = ULRPC_CAUSE_OK;
+	c->distrust = CLIENT_TRUSTS;
+	list_del(&c->link);
+	list_add_tail(&imp->clients, &c->link);
+	c->imp = imp;
+	import_left(before);
+	if (c->nqueued)
+		client_want(c);
+}
+
+/* target_ops.go: no call was sent that has not ended. */
+static int client_go(struct ulrpc_client *c, const struct ulnet_nid *nid,
+		     uint32_t pid)
+{
+	struct import *imp = import_new(c->shard, nid, 1, pid, c->imp->secure);
+	int rc = imp ? import_attach(imp, &imp) : -ENOMEM;
+
+	if (rc && imp)
+		import_free(imp);
+	if (!rc && imp != c->imp)
+		client_move_to(c, imp);
+	return rc;
+}
+
+const struct target_ops client_target_ops = {
+	.go = client_go,
+	.no_address = client_on_no_address,
+};
+
 /* ---- the end of calls ---- */
 
-void client_last_ended(struct ulrpc_client *c)
+static void client_on_quiet(struct ulrpc_client *c)
 {
-	import_used(c->imp);
-	if (unlikely(c->closed) && !c->freeing) {
+	if (!c->closed) {
+		target_on_quiet(c->target);
+	} else if (!c->freeing) {
 		c->freeing = true;
 		shard_hold(c->shard);
 		shard_defer(c->shard, &c->free_work);
 	}
+}
+
+void client_last_ended(struct ulrpc_client *c)
+{
+	import_used(c->imp);
+	if (unlikely(c->heeds_quiet))
+		client_on_quiet(c);
 }
 
 void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
@@ -573,8 +667,9 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 
 /* ---- life ---- */
 
-static void client_memory_free(struct ulrpc_client *c)
+void client_memory_free(struct ulrpc_client *c)
 {
+	target_free(c->target);
 	free(c->server);
 	free(c);
 }
@@ -599,8 +694,7 @@ static void on_free(struct ulnet_work *work)
 	BUG_ON(c->ncalls || c->flushing);
 	client_stop(c);
 	client_free(c);
-	if (list_empty(&imp->clients))
-		import_close(imp);
+	import_left(imp);
 	shard_release(s);
 }
 
@@ -611,13 +705,28 @@ void client_stop(struct ulrpc_client *c)
 	shard_cancel(c->shard, &c->window_timer);
 	shard_cancel(c->shard, &c->due_timer);
 	shard_cancel(c->shard, &c->watch_timer);
+	if (c->target)
+		target_stop(c->target);
 }
 
-/* For lnet_call(): runs on the client's CPT. */
-static int client_attach(void *arg)
+static int client_attach_target(struct ulrpc_client *c)
+{
+	int rc;
+
+	c->imp = import_new_nameless(c->shard, c->least != ULRPC_FLAVOUR_NONE);
+	if (!c->imp)
+		return -ENOMEM;
+	rc = target_open(c->target);
+	if (rc)
+		import_close(c->imp);
+	return rc;
+}
+
+int client_attach(void *arg)
 {
 	struct ulrpc_client *c = arg;
-	int rc = import_attach(c->imp, &c->imp);
+	int rc = c->target ? client_attach_target(c)
+			   : import_attach(c->imp, &c->imp);
 
 	if (rc)
 		return rc;
@@ -633,7 +742,7 @@ static void client_on_close(struct ulnet_work *work)
 		container_of(work, struct ulrpc_client, close_work);
 	struct shard *s = c->shard;
 
-	c->closed = true;
+	c->closed = c->heeds_quiet = true;
 	/* Counts as a call, so that the client stays until all others have
 	 * ended. */
 	c->ncalls++;
@@ -663,62 +772,8 @@ unsigned int ulrpc_client_cpt(const struct ulrpc_client *client)
 	return client->shard->cpt;
 }
 
-void ulrpc_client_conf_init(struct ulrpc_client_conf *conf)
-{
-	*conf = (struct ulrpc_client_conf){ 0 };
-}
-
-#define refuse(conf, ...) \
-	conf_refuse(client_conf_owner(conf), -EINVAL, __VA_ARGS__)
-
-static int client_check_nids(const struct ulrpc_client_conf *conf)
-{
-	char nid[LNET_NIDSTR_SIZE];
-
-	if (!conf->nids || !conf->nnids)
-		return refuse(conf, "nids: there are none");
-	if (conf->nnids > ULRPC_NIDS_MAX)
-		return refuse(conf, "nnids: %u is more than %d", conf->nnids,
-			      ULRPC_NIDS_MAX);
-	for (unsigned int i = 0; i < conf->nnids; i++) {
-		if (lnet_nid_is_any(&conf->nids[i]))
-			return refuse(conf,
-				      "nids: LNET_NID_ANY is not the NID of "
-				      "one node");
-		for (unsigned int j = 0; j < i; j++)
-			if (lnet_nid_eq(&conf->nids[i], &conf->nids[j]))
-				return refuse(conf, "nids: %s comes twice",
-					      lnet_nid_format(&conf->nids[i],
-							      nid,
-							      sizeof(nid)));
-	}
-	return 0;
-}
-
-static int client_conf_check(const struct ulrpc *rpc,
-			     const struct ulrpc_client_conf *conf)
-{
-	int rc = client_check_flavour(rpc, conf);
-
-	if (rc)
-		return rc;
-
-	if (!conf->service || !*conf->service)
-		return refuse(conf, "service: a name is expected");
-	if (strlen(conf->service) >= ULRPC_SERVICE_NAME)
-		return refuse(conf, "service: the name has more than %d bytes",
-			      ULRPC_SERVICE_NAME - 1);
-	if (conf->batch_max > ULRPC_BATCH_MAX)
-		return refuse(conf, "batch_max: %u is more than %d",
-			      conf->batch_max, ULRPC_BATCH_MAX);
-	if (retry_check(conf->retry))
-		return refuse(conf, "retry: %u is no policy",
-			      (unsigned int)conf->retry->policy);
-	return client_check_nids(conf);
-}
-
-static void client_init(struct ulrpc_client *c, struct shard *s,
-			const struct ulrpc_client_conf *conf)
+void client_init(struct ulrpc_client *c, struct shard *s,
+		 const struct ulrpc_client_conf *conf)
 {
 	c->rpc = s->rpc;
 	c->shard = s;
@@ -754,78 +809,4 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	c->flush.fn = client_on_flush;
 	c->close_work.fn = client_on_close;
 	c->free_work.fn = on_free;
-}
-
-/* A node that only calls, and for which the user has not chosen any NIs, gets
- * those by which this host reaches the server. 0: one of the NIDs is reached,
- * as far as this host knows. */
-static int client_reach(const struct ulrpc *rpc,
-			const struct ulrpc_client_conf *conf)
-{
-	struct ulnet_id own;
-	char nid[LNET_NIDSTR_SIZE];
-	bool reached = false;
-	int rc = LNetGetId(rpc->node, 0, &own);
-
-	/* Others listen, so their addresses are for the user to choose. */
-	if (rc || !(own.pid & LNET_PID_USERFLAG))
-		return rc;
-	for (unsigned int i = 0; i < conf->nnids; i++) {
-		int one = lnet_ni_reach(rpc->node, &conf->nids[i]);
-
-		reached |= !one;
-		rc = one ? one : rc;
-	}
-	if (reached)
-		return 0;
-	if (rc == -EXDEV)
-		return -EDEADLK;
-	return conf_refuse(
-		client_conf_owner(conf), rc,
-		"nids: this host has no way to %s: %s",
-		lnet_nid_format(&conf->nids[conf->nnids - 1], nid, sizeof(nid)),
-		strerror(-rc));
-}
-
-int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
-		      struct ulrpc_client **client_p)
-{
-	struct ulrpc_client *c;
-	unsigned int cpt;
-	int rc = client_conf_check(rpc, conf);
-
-	if (rc)
-		return rc;
-	cpt = (unsigned int)lnet_cpt_of(rpc->node, &conf->nids[0]);
-	if (atomic_load(&rpc->state) != RPC_OPEN || lnet_is_forked(rpc->node))
-		return -ESHUTDOWN;
-	rc = client_reach(rpc, conf);
-	if (rc)
-		return rc;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return -ENOMEM;
-	client_init(c, &rpc->shards[cpt], conf);
-	c->imp = import_new(c->shard, conf->nids, conf->nnids,
-			    conf->pid ? conf->pid : SERVICE_PID,
-			    c->least != ULRPC_FLAVOUR_NONE);
-	if (c->imp && c->imp->secure)
-		c->sealed_room = (c->seal_head = SEAL_HEAD) + DIGEST_SIZE;
-	if (conf->server)
-		c->server = strdup(conf->server);
-	if (!c->imp || (conf->server && !c->server)) {
-		if (c->imp)
-			import_free(c->imp);
-		client_memory_free(c);
-		return -ENOMEM;
-	}
-	/* Waits if the CPT has another thread. */
-	rc = lnet_call(rpc->node, cpt, client_attach, c);
-	if (rc) {
-		import_free(c->imp);
-		client_memory_free(c);
-		return rc == -EXDEV ? -EDEADLK : rc;
-	}
-	*client_p = c;
-	return 0;
 }

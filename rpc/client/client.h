@@ -15,6 +15,7 @@
 
 #include "rpc/client/call.h"
 #include "rpc/client/import.h"
+#include "rpc/client/target.h"
 #include "rpc/client/timeouts.h"
 #include "rpc/client/trust.h"
 #include "rpc/rpc.h"
@@ -129,7 +130,11 @@ struct ulrpc_client {
 	struct retry_rule retry; /* the rule for calls without their own */
 	struct import *imp;
 	struct list link; /* import.clients */
+	struct client_target *target; /* NULL: NIDs were given */
 	bool closed;	  /* by its user */
+	/* client_last_ended() has to do something: it is closed, or its target
+	 * waits for that */
+	bool heeds_quiet;
 	bool flushing;	  /* the work flush has been given */
 	/* Bodies have checksums, because the user wants that (@wants_checked),
 	 * or the service, by the last answer to Open. */
@@ -308,9 +313,19 @@ void client_on_disconnected(struct ulrpc_client *c);
 void client_on_unreachable(struct ulrpc_client *c);
 /* The server has refused the connection for good: ends the queued calls. */
 void client_on_refused(struct ulrpc_client *c);
+/* Writes why the target's name has no address. */
+void client_no_name(const struct ulrpc_client *c, char *text, size_t size);
 /* The server has answered Open. */
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);
 
+/* For client_open.c. client_init() fills @c, which is all 0, from @conf, except
+ * for import, target and server; client_attach() is for lnet_call(), on the
+ * client's CPT. Until then client_memory_free() frees it. */
+extern const struct target_ops client_target_ops;
+void client_init(struct ulrpc_client *c, struct shard *s,
+		 const struct ulrpc_client_conf *conf);
+int client_attach(void *arg);
+void client_memory_free(struct ulrpc_client *c);
 /* Ends all calls. */
 void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause);
 /* Disarms the timers. */

@@ -777,6 +777,19 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	return imp;
 }
 
+struct import *import_new_nameless(struct shard *s, bool secure)
+{
+	const struct ulnet_nid none = LNET_NID_ANY;
+	struct import *imp = import_new(s, &none, 1, LNET_PID_ANY, secure);
+
+	if (!imp)
+		return NULL;
+	imp->nameless = true;
+	imp->fsm.state = IMPORT_CLOSED;
+	list_add_tail(&s->imports->all, &imp->link);
+	return imp;
+}
+
 void import_end(struct import *imp)
 {
 	shard_cancel(imp->shard, &imp->timer);

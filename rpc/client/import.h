@@ -56,6 +56,9 @@ struct import {
 	uint64_t id;		 /* in imports.handles */
 	/* names the import on the wire: shard_handle() */
 	uint64_t handle;
+	/* It has no server, and is in no table: it is for a client whose target
+	 * is a name that is not known yet. CLOSED from the beginning. */
+	bool nameless;
 	struct import_name name; /* by which servers know the import */
 	struct stat_peer stats;
 	struct list clients; /* ulrpc_client.link */
@@ -192,6 +195,9 @@ struct import {
  * import_attach() or import_free(). NULL: no memory. Any thread. */
 struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 			  unsigned int nnids, uint32_t pid, bool secure);
+/* Makes an import without a server, which imports.all has. NULL: no memory.
+ * Owner. */
+struct import *import_new_nameless(struct shard *s, bool secure);
 /* Calls @fn for each client of @imp; @fn must not remove any of them. */
 void import_each_client(struct import *imp, void (*fn)(struct ulrpc_client *c));
 /* Disconnects for good: the import does nothing after that. */

@@ -321,10 +321,12 @@ static void import_detach(struct import *imp)
 {
 	struct imports *x = imp->shard->imports;
 
+	list_del(&imp->link);
+	if (imp->nameless)
+		return;
 	x->xid = MAX(x->xid, imp->xid);
 	far_set(imp, false);
 	tables_del(x, imp);
-	list_del(&imp->link);
 	stat_peer_del(imp->shard->stats, STAT_CALLS, &imp->stats);
 }
 
@@ -498,7 +500,7 @@ static int imports_gauges(struct shard *s, struct stat_shard *sum)
 	if (!s->imports)
 		return 0;
 	list_for_each_entry (imp, &s->imports->all, link) {
-		sum->counts[RPC_STAT_servers_known]++;
+		sum->counts[RPC_STAT_servers_known] += !imp->nameless;
 		list_for_each_entry (c, &imp->clients, link) {
 			sum->counts[RPC_STAT_clients_open]++;
 			sum->counts[RPC_STAT_calls_under_way] += c->ncalls;

@@ -14,6 +14,7 @@
 #include "rpc/keys.h"
 #include "rpc/munge.h"
 #include "rpc/rpc.h"
+#include "ulnet/names.h"
 #include "rpc/run.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/export_control.h"
@@ -498,7 +499,10 @@ int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 		return rc;
 	if (lnet_layer_find(node, open_on_close))
 		return -EBUSY;
-	rc = rpc_alloc(node, &own, &rpc);
+	/* A layer that has to end after RPC, which uses it. */
+	rc = lnet_names_open(node);
+	if (!rc)
+		rc = rpc_alloc(node, &own, &rpc);
 	if (rc)
 		return rc;
 	lnet_layer_add(node, &rpc->layer);

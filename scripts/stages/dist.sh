@@ -42,7 +42,7 @@ tree_files() {
 		done) ||
 		(cd "$SRC" && find base bench config debian demo examples \
 			include lnd lnet m4/ulnet* man packaging rpc scripts \
-			secure services sim tests tools -type f)
+			names secure services sim tests tools -type f)
 }
 
 # Everything in the tree is distributed, but for files of CI and git.

@@ -35,7 +35,7 @@ check_plots() {
 
 # .clang-format does not break comments. Tabs go to the next multiple of 8.
 check_comments() {
-	cd "$SRC" && find base bench config examples include lnd lnet rpc secure \
+	cd "$SRC" && find base bench config examples include lnd lnet names rpc secure \
 		services sim tests tools -name '*.[ch]' \
 		! -name '*.pb-c.[ch]' -print0 | sort -z | xargs -0 perl -CSD -ne '
 			if (m{/\*|^\s*\*}) {

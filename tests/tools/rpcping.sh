@@ -98,11 +98,10 @@ usage() { # PATTERN ARGUMENT...
 	has err "$1"
 	silent out
 }
-usage "^rpcping: missing: NID"
-usage "^rpcping: 'x' is no NID" x
-usage "^rpcping: 10.0.0.1@tcp,: '' is no NID" 10.0.0.1@tcp,
-usage "^rpcping: '\\*@tcp' is no NID" '*@tcp'
-usage "'10.0.0.1@tcp' is given twice" 10.0.0.1@tcp,10.0.0.2@tcp,10.0.0.1@tcp
+usage "^rpcping: missing: TARGET"
+usage "^rpcping: 10.0.0.1@tcp,: '': no NID: a list has" 10.0.0.1@tcp,
+usage "^rpcping: \\*@tcp: '\\*@tcp': a NID, or the name of a host" '*@tcp'
+usage ": '10.0.0.1@tcp': this NID comes twice" 10.0.0.1@tcp,10.0.0.2@tcp,10.0.0.1@tcp
 usage "--bulk-read and --bulk-write" --bulk-read 1 --bulk-write 1 "$server"
 usage "^rpcping: --size is for calls without" --bulk-read 1 --size 1 "$server"
 usage "^rpcping: --segments is for" --segments 2 "$server"

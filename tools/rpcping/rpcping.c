@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ulnet/names.h"
 #include "ulnet/path.h"
 #include "ulnet/route.h"
 
@@ -24,6 +25,8 @@
 #define NS_PER_US UINT64_C(1000)
 /* ns: with --poll, how often rpcping_look() is called */
 #define LOOK_NS (10000 * NS_PER_US)
+/* us: so long it waits for a name to be looked up */
+#define NAME_US UINT64_C(20000000)
 
 struct rpcping {
 	struct rpcping_options options;
@@ -45,6 +48,42 @@ struct rpcping {
 };
 
 /* ---- the node ---- */
+
+/* Waits for what the name of @t stands for: without an address, there is nobody
+ * to call. */
+static int find_target(struct rpcping *p, struct target *t)
+{
+	struct ulnet_name_answer *answer;
+	int rc = lnet_name_lookup_wait(p->node.lnet, t->text, NAME_US, &answer,
+				       NULL);
+
+	if (rc) {
+		say(&p->say, LNET_LOG_ERR, "%s: %s", t->text,
+		    rc == -ETIMEDOUT	     ? "no name server answers"
+		    : rc == -EPROTONOSUPPORT ? "there is no such scheme"
+					     : strerror(-rc));
+		return rc;
+	}
+	for (unsigned int i = 0; i < answer->n && i < ULRPC_NIDS_MAX; i++)
+		t->nids[t->nnids++] = answer->addresses[i].nid;
+	if (!answer->n) {
+		rc = answer->status;
+		say(&p->say, LNET_LOG_ERR, "%s: %s", t->text, answer->why);
+	}
+	free(answer);
+	return rc;
+}
+
+static int find_targets(struct rpcping *p)
+{
+	struct rpcping_options *o = &p->options;
+	int rc = lnet_names_open(p->node.lnet);
+
+	for (unsigned int i = 0; !rc && i < o->ntargets; i++)
+		if (o->targets[i].is_name)
+			rc = find_target(p, &o->targets[i]);
+	return rc;
+}
 
 /* Adds the interfaces by which this host reaches the target. Returns 0 if at
  * least one NID of the target is reached. */
@@ -138,6 +177,8 @@ static int open_node(struct rpcping *p)
 	if (!rc)
 		rc = node_configure(&p->node);
 	if (!rc)
+		rc = find_targets(p);
+	if (!rc)
 		rc = add_nets(p);
 	if (!rc)
 		rc = check_nets(p);
@@ -183,6 +224,7 @@ static int open_load(struct rpcping *p, const struct target *t)
 	struct load_conf conf = p->options.load;
 	int rc;
 
+	conf.target = t->is_name ? t->text : NULL;
 	conf.nids = t->nids;
 	conf.nnids = t->nnids;
 	conf.pid = t->pid;

@@ -74,9 +74,10 @@ uint64_t histogram_quantile(const struct histogram *h, double q);
  */
 struct load;
 
-/* nids, service, server, method and retry are borrowed until load_open()
- * returns; probe is constant. */
+/* target, nids, service, server, method and retry are borrowed until
+ * load_open() returns; probe is constant. */
 struct load_conf {
+	const char *target;	      /* a name; NULL: @nids has NIDs instead */
 	const struct ulnet_nid *nids; /* NIDs of the target */
 	unsigned int nnids;
 	uint32_t pid; /* pid of the target; 0: LNet's usual one */
@@ -222,6 +223,8 @@ void load_free(struct load *l);
 /* A node to call. */
 struct target {
 	const char *text; /* the target as the user has given it */
+	bool is_name;	  /* the text is a name, not a list of NIDs */
+	/* of a name: the NIDs that were found before the calls began */
 	struct ulnet_nid nids[ULRPC_NIDS_MAX];
 	unsigned int nnids;
 	uint32_t pid; /* pid of the target; 0: LNet's usual one */

@@ -516,9 +516,12 @@ static int client_open(struct load *l)
 	struct ulrpc_client_conf conf;
 
 	ulrpc_client_conf_init(&conf);
-	conf.nids = l->conf.nids;
-	conf.nnids = l->conf.nnids;
-	conf.pid = l->conf.pid;
+	conf.target = l->conf.target;
+	if (!conf.target) {
+		conf.nids = l->conf.nids;
+		conf.nnids = l->conf.nnids;
+		conf.pid = l->conf.pid;
+	}
 	conf.service = l->conf.service;
 	conf.server = l->conf.server;
 	conf.flavour = l->conf.flavour;

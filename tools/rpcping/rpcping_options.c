@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpcping.h"
+#include "ulnet/names.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -145,43 +146,23 @@ static const struct option_row rows[] = {
 
 /* ---- targets ---- */
 
-/* Adds @text, which is "NID" or "PID-NID". All NIDs of a target must have the
- * same PID. */
-static int take_target_nid(struct target *t, const char *text)
-{
-	bool all = strcmp(text, t->text) == 0;
-	struct ulnet_id id = { .pid = 0 };
-
-	if (t->nnids == ULRPC_NIDS_MAX)
-		return option_wrong(WHO, "%s: more than %d NIDs of one node",
-				    t->text, ULRPC_NIDS_MAX);
-	if ((lnet_nid_parse(text, &id.nid) && lnet_id_parse(text, &id)) ||
-	    lnet_nid_is_any(&id.nid) || (t->nnids && t->pid != id.pid))
-		return option_wrong(WHO,
-				    "%s%s'%s' is no NID: one like 10.0.0.1@tcp "
-				    "is expected",
-				    all ? "" : t->text, all ? "" : ": ", text);
-	for (unsigned int i = 0; i < t->nnids; i++)
-		if (lnet_nid_eq(&t->nids[i], &id.nid))
-			return option_wrong(WHO, "%s: '%s' is given twice",
-					    t->text, text);
-	t->nids[t->nnids++] = id.nid;
-	t->pid = id.pid;
-	return 0;
-}
-
 static int take_target(struct target *t, const char *text)
 {
-	char *copy = strdup(text), *rest = copy, *nid;
-	int status = 0;
+	struct ulnet_text_error err;
+	struct ulnet_target target;
 
 	*t = (struct target){ .text = text };
-	if (!copy)
-		return option_wrong(WHO, "%s", strerror(ENOMEM));
-	while (!status && (nid = strsep(&rest, ",")))
-		status = take_target_nid(t, nid);
-	free(copy);
-	return status;
+	if (lnet_target_parse(text, &target, &err))
+		return option_wrong(
+			WHO,
+			"%s: '%s': %s; a target is NIDs, as 10.0.0.1@tcp, or a "
+			"name, as host, host:port or srv:///_rpc._tcp.name",
+			text, text + err.offset, err.what);
+	t->is_name = target.is_name;
+	t->nnids = target.nnids;
+	t->pid = target.pid;
+	memcpy(t->nids, target.nids, sizeof(target.nids));
+	return 0;
 }
 
 static int take_targets(struct rpcping_options *o, int n, char **args)
@@ -346,7 +327,7 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 	struct option_set set = {
 		.who = WHO,
 		.see = WHO " --help",
-		.head = "usage: rpcping [OPTION]... NID[,NID]...\n"
+		.head = "usage: rpcping [OPTION]... TARGET...\n"
 			"Calls services of nodes, and measures them. Several "
 			"NIDs of one node are\nseparated by commas. Sizes take "
 			"k, M and G; times, in seconds, us, ms, m and h.\n\n",
@@ -366,7 +347,7 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 			   { node_rows, &o->node },
 			   { node_log_rows, &o->node },
 			   { option_rows, NULL } },
-		.words = "NID[,NID]...",
+		.words = "TARGET...",
 		.min = 1,
 		.max = -1,
 	};

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "names/lookup.h"
+
+#include <ares.h>
+#include <arpa/inet.h>
+#include <arpa/nameser.h>
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+/* s, for what has no time to live: /etc/hosts, and addresses as such. */
+#define TTL_HOSTS 30
+
+/* One look-up. Freed when no query of it is under way. */
+struct lookup {
+	struct lookups *of;
+	lookup_fn done;
+	void *arg;
+	unsigned int pending; /* queries, and whoever begins them */
+	uint32_t net;	      /* SRV: of all hosts */
+	unsigned int nhosts;
+	struct lookup_host *hosts;
+	struct lookup_result result;
+};
+
+/* One query for a host. */
+struct query {
+	struct lookup *lookup;
+	const struct lookup_host *host;
+};
+
+/* ---- results ---- */
+
+static const struct {
+	int ares, status;
+	const char *why;
+} failures[] = {
+	{ ARES_ENOTFOUND, -ENOENT, "there is no such name" },
+	{ ARES_ENODATA, -ENODATA, "the name has no address" },
+	{ ARES_EBADNAME, -EINVAL, "DNS has no such names" },
+	{ ARES_ETIMEOUT, -ETIMEDOUT, "no name server answers" },
+	{ ARES_ECONNREFUSED, -ECONNREFUSED,
+	  "no name server takes the question" },
+	{ ARES_ESERVFAIL, -EREMOTEIO, "the name server has failed" },
+	{ ARES_EREFUSED, -EACCES, "the name server refuses to answer" },
+	{ ARES_ENOMEM, -ENOMEM, "no memory" },
+};
+
+/* Only the first failure of a look-up is told. */
+static void lookup_failed(struct lookup *l, const char *host, int ares)
+{
+	struct lookup_result *r = &l->result;
+	const char *why = ares_strerror(ares);
+	int status = -EIO;
+
+	if (ares == ARES_ETIMEOUT || ares == ARES_ECONNREFUSED)
+		l->of->doubtful = true;
+	if (r->status)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(failures); i++)
+		if (failures[i].ares == ares) {
+			status = failures[i].status;
+			why = failures[i].why;
+		}
+	r->status = status;
+	if (l->nhosts > 1)
+		snprintf(r->why, sizeof(r->why), "%.60s: %s", host, why);
+	else
+		snprintf(r->why, sizeof(r->why), "%s", why);
+}
+
+static void lookup_put(struct lookup *l)
+{
+	struct lookup_result *r = &l->result;
+
+	if (--l->pending)
+		return;
+	/* Some servers are better than none. */
+	if (r->found.n) {
+		r->status = 0;
+		r->why[0] = '\0';
+	}
+	l->done(l->arg, r);
+	free(l->hosts);
+	free(l);
+}
+
+static void result_ttl(struct lookup *l, uint64_t ttl)
+{
+	l->result.ttl = MIN(l->result.ttl, ttl);
+}
+
+static void result_add(struct lookup *l, const struct lookup_host *host,
+		       struct ulnet_nid nid)
+{
+	const struct ulnet_address address = {
+		.nid = nid,
+		.port = host->port,
+		.priority = host->priority,
+		.weight = host->weight,
+	};
+
+	address_add(&l->result.found, &address);
+}
+
+static uint32_t host_net(const struct lookup *l, const struct lookup_host *h)
+{
+	return h->net == LNET_NET_ANY ? answer_net(l->of->node) : h->net;
+}
+
+/* ---- hosts ---- */
+
+static void result_add_node(struct lookup *l, const struct lookup_host *host,
+			    const struct ares_addrinfo_node *node)
+{
+	const void *from;
+	char text[INET6_ADDRSTRLEN];
+	struct ulnet_nid nid;
+
+	if (node->ai_family == AF_INET)
+		from = &((const struct sockaddr_in *)(const void *)
+				 node->ai_addr)
+				->sin_addr;
+	else if (node->ai_family == AF_INET6)
+		from = &((const struct sockaddr_in6 *)(const void *)
+				 node->ai_addr)
+				->sin6_addr;
+	else
+		return;
+	if (inet_ntop(node->ai_family, from, text, sizeof(text)) &&
+	    target_address(text, host_net(l, host), &nid))
+		result_add(l, host, nid);
+}
+
+static void on_host(void *arg, int status, int timeouts,
+		    struct ares_addrinfo *found)
+{
+	struct query *q = arg;
+	struct lookup *l = q->lookup;
+	const struct ares_addrinfo_node *node;
+
+	(void)timeouts;
+	l->of->under_way--;
+	if (status != ARES_SUCCESS)
+		lookup_failed(l, q->host->host, status);
+	for (node = found ? found->nodes : NULL; node; node = node->ai_next) {
+		result_add_node(l, q->host, node);
+		result_ttl(l, node->ai_ttl > 0 ? (uint64_t)node->ai_ttl
+					       : TTL_HOSTS);
+	}
+	ares_freeaddrinfo(found);
+	free(q);
+	lookup_put(l);
+}
+
+static void host_ask(struct lookup *l, const struct lookup_host *host)
+{
+	const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC };
+	struct ulnet_nid nid;
+	struct query *q;
+
+	if (target_address(host->host, host_net(l, host), &nid)) {
+		result_add(l, host, nid);
+		return;
+	}
+	q = malloc(sizeof(*q));
+	if (!q) {
+		lookup_failed(l, host->host, ARES_ENOMEM);
+		return;
+	}
+	*q = (struct query){ l, host };
+	l->pending++;
+	l->of->under_way++;
+	ares_getaddrinfo(l->of->channel, host->host, NULL, &hints, on_host, q);
+}
+
+static void hosts_ask(struct lookup *l)
+{
+	for (unsigned int i = 0; i < l->nhosts; i++)
+		host_ask(l, &l->hosts[i]);
+}
+
+/* ---- SRV ---- */
+
+/* A position in an answer of DNS. */
+struct dns_text {
+	const unsigned char *begin, *p, *end;
+};
+
+static bool dns_skip_name(struct dns_text *t)
+{
+	char *name;
+	long used;
+
+	if (t->p >= t->end ||
+	    ares_expand_name(t->p, t->begin, (int)(t->end - t->begin), &name,
+			     &used) != ARES_SUCCESS)
+		return false;
+	ares_free_string(name);
+	t->p += used;
+	return t->p <= t->end;
+}
+
+static unsigned int get_be16(const unsigned char *p)
+{
+	return (unsigned int)p[0] << 8 | p[1];
+}
+
+/* The record at @p, of @len bytes, is an SRV record. */
+static void take_srv(struct lookup *l, const struct dns_text *t,
+		     const unsigned char *p, unsigned int len)
+{
+	struct lookup_host *host = &l->hosts[l->nhosts];
+	char *name;
+	long used;
+
+	if (len < 7 || l->nhosts == LOOKUP_HOSTS ||
+	    ares_expand_name(p + 6, t->begin, (int)(t->end - t->begin), &name,
+			     &used) != ARES_SUCCESS)
+		return;
+	/* "." says that there is no such service here. */
+	if (*name && strlen(name) <= NAME_HOST_MAX) {
+		*host = (struct lookup_host){
+			.priority = (uint16_t)get_be16(p),
+			.weight = (uint16_t)get_be16(p + 2),
+			.port = (uint16_t)get_be16(p + 4),
+			.net = l->net,
+		};
+		memcpy(host->host, name, strlen(name) + 1);
+		l->nhosts++;
+	}
+	ares_free_string(name);
+}
+
+/* Takes one record. False: the answer ends there, or is damaged. */
+static bool take_record(struct lookup *l, struct dns_text *t)
+{
+	const unsigned char *p;
+	unsigned int len;
+
+	if (!dns_skip_name(t) || t->end - t->p < 10)
+		return false;
+	p = t->p;
+	len = get_be16(p + 8);
+	if (t->end - p - 10 < (long)len)
+		return false;
+	t->p = p + 10 + len;
+	if (get_be16(p) == ns_t_srv) {
+		result_ttl(l,
+			   (uint64_t)get_be16(p + 4) << 16 | get_be16(p + 6));
+		take_srv(l, t, p + 10, len);
+	}
+	return true;
+}
+
+static void take_srv_answer(struct lookup *l, const unsigned char *answer,
+			    int length)
+{
+	struct dns_text t = { answer, answer + 12, answer + length };
+	unsigned int left;
+
+	if (length < 12)
+		return;
+	for (left = get_be16(answer + 4); left; left--) {
+		if (!dns_skip_name(&t) || t.end - t.p < 4)
+			return;
+		t.p += 4;
+	}
+	for (left = get_be16(answer + 6); left; left--)
+		if (!take_record(l, &t))
+			return;
+}
+
+static void on_srv(void *arg, int status, int timeouts, unsigned char *answer,
+		   int length)
+{
+	struct lookup *l = arg;
+
+	(void)timeouts;
+	l->of->under_way--;
+	if (status == ARES_SUCCESS)
+		take_srv_answer(l, answer, length);
+	else
+		lookup_failed(l, "", status);
+	if (status == ARES_SUCCESS && !l->nhosts)
+		lookup_failed(l, "", ARES_ENODATA);
+	/* What is looked up from here on belongs to a channel that ends. */
+	if (status != ARES_EDESTRUCTION)
+		hosts_ask(l);
+	lookup_put(l);
+}
+
+/* ---- look-ups ---- */
+
+/* Makes the channel, if there is none, or anew, if that may help. */
+static int channel_make(struct lookups *x)
+{
+	struct ares_options options = {
+		.timeout = LOOKUP_TIMEOUT,
+		.tries = LOOKUP_TRIES,
+	};
+	int rc;
+
+	if (x->channel && x->doubtful && !x->under_way) {
+		ares_destroy(x->channel);
+		x->channel = NULL;
+	}
+	if (x->channel)
+		return ARES_SUCCESS;
+	x->doubtful = false;
+	rc = ares_init_options(&x->channel, &options,
+			       ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES);
+	if (rc != ARES_SUCCESS)
+		x->channel = NULL;
+	return rc;
+}
+
+/* With room for @room hosts. If it cannot be made, @done is told so. */
+static struct lookup *lookup_new(struct lookups *x, unsigned int room,
+				 lookup_fn done, void *arg)
+{
+	struct lookup_result none = { .status = -ENOMEM, .why = "no memory" };
+	struct lookup *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (l)
+		l->hosts = calloc(room ? room : 1, sizeof(l->hosts[0]));
+	if (!l || !l->hosts) {
+		free(l);
+		done(arg, &none);
+		return NULL;
+	}
+	l->of = x;
+	l->done = done;
+	l->arg = arg;
+	l->pending = 1;
+	l->result.ttl = UINT64_MAX;
+	rc = channel_make(x);
+	if (rc == ARES_SUCCESS)
+		return l;
+	lookup_failed(l, "", rc);
+	lookup_put(l);
+	return NULL;
+}
+
+void lookup_hosts(struct lookups *x, const struct lookup_host *hosts,
+		  unsigned int n, lookup_fn done, void *arg)
+{
+	struct lookup *l = lookup_new(x, n, done, arg);
+
+	if (!l)
+		return;
+	l->nhosts = n;
+	memcpy(l->hosts, hosts, n * sizeof(hosts[0]));
+	hosts_ask(l);
+	lookup_put(l);
+}
+
+void lookup_srv(struct lookups *x, const char *name, uint32_t net,
+		lookup_fn done, void *arg)
+{
+	struct lookup *l = lookup_new(x, LOOKUP_HOSTS, done, arg);
+
+	if (!l)
+		return;
+	l->net = net;
+	x->under_way++;
+	/* The reference of this function goes to the query. */
+	ares_search(x->channel, name, ns_c_in, ns_t_srv, on_srv, l);
+}
+
+void lookups_init(struct lookups *x, struct lnet *node)
+{
+	*x = (struct lookups){ .node = node };
+}
+
+void lookups_fini(struct lookups *x)
+{
+	if (x->channel)
+		ares_destroy(x->channel);
+	x->channel = NULL;
+}
+
+/* ---- waiting ---- */
+
+unsigned int lookups_fds(struct lookups *x, struct pollfd *fds, int *timeout)
+{
+	ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
+	struct timeval most, t, *next;
+	unsigned int n = 0;
+	int mask;
+
+	_Static_assert(LOOKUP_FDS >= ARES_GETSOCK_MAXNUM, "room for all");
+	if (!x->channel)
+		return 0;
+	mask = ares_getsock(x->channel, sockets, ARES_GETSOCK_MAXNUM);
+	for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
+		short events = 0;
+
+		if (ARES_GETSOCK_READABLE(mask, i))
+			events |= POLLIN;
+		if (ARES_GETSOCK_WRITABLE(mask, i))
+			events |= POLLOUT;
+		if (events)
+			fds[n++] = (struct pollfd){ .fd = sockets[i],
+						    .events = events };
+	}
+	most = (struct timeval){ .tv_sec = 3600 };
+	next = ares_timeout(x->channel, &most, &t);
+	if (n && next) {
+		int ms = (int)(next->tv_sec * 1000 + next->tv_usec / 1000) + 1;
+
+		*timeout = *timeout < 0 ? ms : MIN(*timeout, ms);
+	}
+	return n;
+}
+
+void lookups_run(struct lookups *x, const struct pollfd *fds, unsigned int n)
+{
+	if (!x->channel)
+		return;
+	for (unsigned int i = 0; i < n; i++) {
+		bool in = fds[i].revents & (POLLIN | POLLERR | POLLHUP);
+		bool out = fds[i].revents & (POLLOUT | POLLERR | POLLHUP);
+
+		if (in || out)
+			ares_process_fd(x->channel,
+					in ? fds[i].fd : ARES_SOCKET_BAD,
+					out ? fds[i].fd : ARES_SOCKET_BAD);
+	}
+	ares_process_fd(x->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Looking up the addresses of hosts: in /etc/hosts and by DNS, as the host is
+ * configured, with c-ares. A look-up is for one list of hosts, or first asks
+ * DNS for the list (SRV). Owner: the resolver's thread.
+ */
+#ifndef NAMES_LOOKUP_H
+#define NAMES_LOOKUP_H
+
+#include "names/answer.h"
+
+struct ares_channeldata;
+struct pollfd;
+
+/* ms until a name server is asked again, or the next one is; then twice that. A
+ * look-up fails after 6 s if there is one name server, and it is silent. */
+#define LOOKUP_TIMEOUT 2000
+#define LOOKUP_TRIES   2
+/* The most hosts of one look-up, and descriptors of all of them. */
+#define LOOKUP_HOSTS LNET_ADDRESSES_MAX
+#define LOOKUP_FDS   16
+
+struct lookups {
+	struct lnet *node;
+	struct ares_channeldata *channel; /* NULL: to be made */
+	unsigned int under_way;		  /* queries */
+	/* Nobody has answered: the configuration of the host may have changed,
+	 * and is read again when no query is under way. */
+	bool doubtful;
+};
+
+/* A server that is to be looked up. */
+struct lookup_host {
+	char host[NAME_HOST_MAX + 1];
+	uint16_t port, priority, weight;
+	uint32_t net; /* LNET_NET_ANY: answer_net() */
+};
+
+/* What was found. */
+struct lookup_result {
+	int status;
+	char why[LNET_NAME_WHY];
+	uint64_t ttl; /* s: the shortest of all */
+	struct address_list found;
+};
+
+/* @result is valid only during the call; it can come from within the function
+ * that began the look-up. */
+typedef void (*lookup_fn)(void *arg, const struct lookup_result *result);
+
+void lookups_init(struct lookups *x, struct lnet *node);
+/* Look-ups that are under way end, as failed. */
+void lookups_fini(struct lookups *x);
+/* Begin a look-up; @hosts is copied. */
+void lookup_hosts(struct lookups *x, const struct lookup_host *hosts,
+		  unsigned int n, lookup_fn done, void *arg);
+void lookup_srv(struct lookups *x, const char *name, uint32_t net,
+		lookup_fn done, void *arg);
+
+/* Fills @fds, of LOOKUP_FDS, with what is waited for, and lowers *@timeout, ms
+ * (-1: none), to when lookups_run() has to be called in any case. Returns how
+ * many. */
+unsigned int lookups_fds(struct lookups *x, struct pollfd *fds, int *timeout);
+/* Does what @fds, after poll(), and time ask for. */
+void lookups_run(struct lookups *x, const struct pollfd *fds, unsigned int n);
+
+#endif

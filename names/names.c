@@ -1,0 +1,665 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "names/names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "names/resolver.h"
+
+#define CLOSE_POLL UINT64_C(100000) /* us of one lnet_poll() */
+
+/* One name, and who wants to know about it. */
+struct name_entry {
+	struct names *names;
+	struct list link; /* names.used or names.kept */
+	uint64_t feed;	  /* 0: nobody looks it up, as the answer is known */
+	char *text;
+	struct list users;     /* ulnet_name.link */
+	unsigned int lookups;  /* lnet_name_lookup_wait(): also users */
+	struct answer *answer; /* NULL: none yet */
+	uint64_t good_until;   /* ns: the answer's time to live */
+	/* who looks it up; NULL: the resolver, or nobody */
+	const struct ulnet_name_scheme *scheme;
+	void *priv;
+	bool opened; /* what looks it up is to be closed */
+};
+
+struct ulnet_name {
+	struct list link; /* name_entry.users */
+	struct names *names;
+	struct name_entry *entry;
+	unsigned int cpt;
+	ulnet_name_fn fn;
+	void *arg;
+	struct ulnet_work work;
+	bool posted; /* work is; it frees a user that is @closed */
+	bool closed;
+};
+
+/* ---- the names of a node ---- */
+
+static void names_on_close(struct ulnet_layer *layer);
+
+static struct names *names_of(struct lnet *node)
+{
+	struct ulnet_layer *layer = lnet_layer_find(node, names_on_close);
+
+	return layer ? container_of(layer, struct names, layer) : NULL;
+}
+
+static void entry_free(struct name_entry *e)
+{
+	answer_put(e->answer);
+	free(e->text);
+	free(e);
+}
+
+static void kept_forget(struct names *names, unsigned int max)
+{
+	while (names->nkept > max) {
+		names->nkept--;
+		entry_free(list_pop(&names->kept, struct name_entry, link));
+	}
+}
+
+static bool nothing_posted(struct names *names)
+{
+	bool nothing;
+
+	pthread_mutex_lock(&names->lock);
+	nothing = !names->posted;
+	pthread_mutex_unlock(&names->lock);
+	return nothing;
+}
+
+/* Waits until the works that were posted have run, whoever makes the node's
+ * turns. */
+static void wait_for_posted(struct names *names)
+{
+	while (!nothing_posted(names)) {
+		int rc = lnet_poll(names->node, CLOSE_POLL);
+
+		if (rc != -EBUSY && rc != -EXDEV)
+			continue;
+		pthread_mutex_lock(&names->lock);
+		if (names->posted)
+			(void)lnet_cond_wait(&names->changed, &names->lock,
+					     lnet_now(names->node, 0) +
+						     CLOSE_POLL * 1000);
+		pthread_mutex_unlock(&names->lock);
+	}
+}
+
+static void names_free(struct names *names)
+{
+	kept_forget(names, 0);
+	lnet_cond_destroy(&names->changed);
+	pthread_mutex_destroy(&names->lock);
+	free(names);
+}
+
+/* Closes the names that their users have not closed. */
+static void close_used(struct names *names)
+{
+	while (!list_empty(&names->used)) {
+		struct name_entry *e =
+			list_first(&names->used, struct name_entry, link);
+		struct ulnet_name *user;
+
+		pthread_mutex_lock(&names->lock);
+		user = list_first(&e->users, struct ulnet_name, link);
+		pthread_mutex_unlock(&names->lock);
+		lnet_name_close(user);
+	}
+}
+
+/* Layers that use names have gone, as they were added later. */
+static void names_on_close(struct ulnet_layer *layer)
+{
+	struct names *names = container_of(layer, struct names, layer);
+
+	pthread_mutex_lock(&names->lock);
+	names->closed = true;
+	pthread_mutex_unlock(&names->lock);
+	close_used(names);
+	resolver_stop(names->resolver);
+	wait_for_posted(names);
+	lnet_layer_del(names->node, layer);
+	names_free(names);
+}
+
+int lnet_names_open(struct lnet *node)
+{
+	struct names *names;
+	int rc;
+
+	if (names_of(node))
+		return 0;
+	names = calloc(1, sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	rc = lnet_cond_init(&names->changed);
+	if (rc) {
+		free(names);
+		return rc;
+	}
+	pthread_mutex_init(&names->lock, NULL);
+	names->node = node;
+	list_init(&names->used);
+	list_init(&names->kept);
+	list_init(&names->schemes);
+	names->layer.close = names_on_close;
+	lnet_layer_add(node, &names->layer);
+	return 0;
+}
+
+/* ---- schemes ---- */
+
+_Static_assert(sizeof(struct list) ==
+		       sizeof((struct ulnet_name_scheme){ 0 }.opaque),
+	       "room for a link");
+
+static struct list *scheme_link(struct ulnet_name_scheme *scheme)
+{
+	return (void *)scheme->opaque;
+}
+
+/* Returns the scheme with exactly this name. */
+static struct ulnet_name_scheme *scheme_find(struct names *names,
+					     const char *name)
+{
+	struct list *l;
+
+	for (l = names->schemes.next; l != &names->schemes; l = l->next) {
+		struct ulnet_name_scheme *s = container_of(
+			(void *)l, struct ulnet_name_scheme, opaque);
+
+		if (!strcmp(s->scheme, name))
+			return s;
+	}
+	return NULL;
+}
+
+int lnet_name_scheme_add(struct lnet *node, struct ulnet_name_scheme *scheme)
+{
+	struct names *names = names_of(node);
+	int rc = 0;
+
+	if (!names)
+		return -ENXIO;
+	pthread_mutex_lock(&names->lock);
+	if (scheme_find(names, scheme->scheme))
+		rc = -EEXIST;
+	else
+		list_add_tail(&names->schemes, scheme_link(scheme));
+	pthread_mutex_unlock(&names->lock);
+	return rc;
+}
+
+/* ---- answers ---- */
+
+static void user_post(struct ulnet_name *user)
+{
+	if (user->posted)
+		return;
+	user->posted = true;
+	user->names->posted++;
+	lnet_post(user->names->node, user->cpt, &user->work);
+}
+
+static void on_work(struct ulnet_work *work)
+{
+	struct ulnet_name *user = container_of(work, struct ulnet_name, work);
+	struct names *names = user->names;
+	struct answer *answer = NULL;
+
+	pthread_mutex_lock(&names->lock);
+	user->posted = false;
+	if (!user->closed && user->entry->answer) {
+		answer = user->entry->answer;
+		answer->refs++;
+	}
+	pthread_mutex_unlock(&names->lock);
+	if (answer)
+		user->fn(user->arg, &answer->a); /* may close @user */
+	else if (user->closed)
+		free(user);
+	pthread_mutex_lock(&names->lock);
+	answer_put(answer);
+	names->posted--;
+	lnet_cond_broadcast(&names->changed);
+	pthread_mutex_unlock(&names->lock);
+}
+
+/* Tells the LND at which ports nodes listen. */
+static void answer_ports(struct lnet *node, const char *text,
+			 const struct answer *answer)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	for (unsigned int i = 0; i < answer->a.n; i++) {
+		const struct ulnet_address *a = &answer->addresses[i];
+		int rc = a->port ? lnet_peer_port_set(node, &a->nid, a->port)
+				 : 0;
+
+		if (rc)
+			log_warn("names", "%s: port %u of %s is ignored: %s",
+				 text, a->port,
+				 lnet_nid_format(&a->nid, nid, sizeof(nid)),
+				 strerror(-rc));
+	}
+}
+
+/* Takes over @fresh. */
+static void entry_answered(struct name_entry *e, struct answer *fresh,
+			   uint64_t ttl)
+{
+	struct names *names = e->names;
+	struct ulnet_name *user;
+
+	e->good_until = lnet_now(names->node, 0) + ttl;
+	if (e->answer && answer_eq(e->answer, fresh)) {
+		answer_put(fresh);
+		return;
+	}
+	answer_put(e->answer);
+	e->answer = fresh;
+	list_for_each_entry (user, &e->users, link)
+		user_post(user);
+	lnet_cond_broadcast(&names->changed);
+}
+
+static struct name_entry *find_feed(struct names *names, uint64_t feed)
+{
+	struct name_entry *e;
+
+	list_for_each_entry (e, &names->used, link)
+		if (e->feed == feed)
+			return e;
+	return NULL;
+}
+
+static void log_answer(const char *text, const struct ulnet_name_answer *a)
+{
+	if (a->status)
+		log_warn("names", "%s: %s%s", text, a->why,
+			 a->n ? "; the addresses known before are kept" : "");
+	else
+		log_info("names", "%s: %u address%s", text, a->n,
+			 a->n == 1 ? "" : "es");
+}
+
+int lnet_name_answer(struct lnet *node, uint64_t feed,
+		     const struct ulnet_name_answer *answer, uint64_t ttl)
+{
+	struct names *names = names_of(node);
+	struct name_entry *e;
+	struct answer *fresh;
+	int rc = 0;
+
+	if (!names)
+		return 0;
+	pthread_mutex_lock(&names->lock);
+	e = find_feed(names, feed);
+	if (e) {
+		fresh = answer_new(answer, e->answer);
+		rc = fresh ? 0 : -ENOMEM;
+		if (fresh)
+			answer_ports(node, e->text, fresh);
+		if (fresh && !(e->answer && answer_eq(e->answer, fresh)))
+			log_answer(e->text, &fresh->a);
+		if (fresh)
+			entry_answered(e, fresh, ttl * 1000);
+	}
+	pthread_mutex_unlock(&names->lock);
+	return rc;
+}
+
+/* ---- entries ---- */
+
+static struct name_entry *find_text(struct list *entries, const char *text)
+{
+	struct name_entry *e;
+
+	list_for_each_entry (e, entries, link)
+		if (!strcmp(e->text, text))
+			return e;
+	return NULL;
+}
+
+/* Returns what is known of @text, if it is still good: *@until_p, ns. */
+static struct answer *take_kept(struct names *names, const char *text,
+				uint64_t *until_p)
+{
+	struct name_entry *e = find_text(&names->kept, text);
+	struct answer *answer = NULL;
+
+	if (!e)
+		return NULL;
+	if (e->good_until > lnet_now(names->node, 0)) {
+		*until_p = e->good_until;
+		answer = e->answer;
+		answer->refs++;
+	}
+	list_del(&e->link);
+	names->nkept--;
+	entry_free(e);
+	return answer;
+}
+
+static struct name_entry *entry_new(struct names *names, const char *text)
+{
+	struct name_entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->text = strdup(text);
+	if (!e->text) {
+		free(e);
+		return NULL;
+	}
+	e->names = names;
+	list_init(&e->users);
+	e->answer = take_kept(names, text, &e->good_until);
+	return e;
+}
+
+/* What needs nobody to look it up: NIDs, and addresses. NULL: no memory, or
+ * *@name has to be looked up. */
+static struct answer *answer_known(struct lnet *node,
+				   const struct ulnet_target *target,
+				   const struct name_text *name)
+{
+	struct ulnet_address addresses[LNET_TARGET_NIDS] = { 0 };
+	struct ulnet_name_answer a = { .addresses = addresses };
+	uint32_t net = name->net == LNET_NET_ANY ? answer_net(node) : name->net;
+
+	for (; a.n < target->nnids; a.n++)
+		addresses[a.n].nid = target->nids[a.n];
+	if (!a.n && !strcmp(name->scheme, "host") &&
+	    target_address(name->what, net, &addresses[0].nid)) {
+		addresses[0].port = name->port;
+		a.n = 1;
+	}
+	return a.n ? answer_new(&a, NULL) : NULL;
+}
+
+/* The lock is held. */
+static int names_resolver(struct names *names)
+{
+	if (names->resolver)
+		return 0;
+	return resolver_start(names->node, &names->resolver);
+}
+
+/* Finds out who looks *@name up. The lock is held. */
+static int entry_begin(struct name_entry *e, const struct ulnet_target *target,
+		       const struct name_text *name)
+{
+	struct names *names = e->names;
+	struct answer *known = answer_known(names->node, target, name);
+
+	if (known) {
+		answer_ports(names->node, e->text, known);
+		entry_answered(e, known, 0);
+		return 0;
+	}
+	if (!target->is_name)
+		return -ENOMEM;
+	e->feed = ++names->feeds;
+	e->scheme = scheme_find(names, name->scheme);
+	if (!e->scheme)
+		e->scheme = scheme_find(names, "");
+	if (e->scheme)
+		return 0;
+	if (!resolver_knows(name))
+		return -EPROTONOSUPPORT;
+	return names_resolver(names);
+}
+
+/* What a scheme gets: what is behind "://"; of the scheme "", all. */
+static const char *scheme_rest(const struct name_entry *e)
+{
+	const char *at = strstr(e->text, "://");
+
+	return *e->scheme->scheme && at ? at + 3 : e->text;
+}
+
+/* ns for which what is known needs no look-up. */
+static uint64_t entry_fresh(const struct name_entry *e)
+{
+	uint64_t now = lnet_now(e->names->node, 0);
+
+	return e->good_until > now ? e->good_until - now : 0;
+}
+
+/* Begins to look it up. The lock is not held; the caller is a user. */
+static void entry_open(struct name_entry *e, const struct name_text *name)
+{
+	struct ulnet_name_answer failed = { 0 };
+
+	if (!e->feed)
+		return;
+	if (e->scheme)
+		failed.status =
+			e->scheme->open(e->scheme->arg, e->names->node, e->feed,
+					scheme_rest(e), &e->priv);
+	else
+		failed.status = resolver_open(e->names->resolver, e->feed, name,
+					      entry_fresh(e));
+	e->opened = !failed.status;
+	if (e->opened)
+		return;
+	snprintf(failed.why, sizeof(failed.why), "%s",
+		 strerror(-failed.status));
+	(void)lnet_name_answer(e->names->node, e->feed, &failed, 0);
+}
+
+/* Nobody looks it up any more. The lock is not held. */
+static void entry_close(struct name_entry *e)
+{
+	if (!e->opened)
+		return;
+	if (e->scheme)
+		e->scheme->close(e->scheme->arg, e->priv);
+	else
+		resolver_close(e->names->resolver, e->feed);
+}
+
+/* Keeps what is known for those who ask soon, or frees it. The lock is held. */
+static void entry_keep(struct name_entry *e)
+{
+	struct names *names = e->names;
+	struct name_entry *old = find_text(&names->kept, e->text);
+
+	if (!e->answer || !e->feed || names->closed) {
+		entry_free(e);
+		return;
+	}
+	if (old) {
+		list_del(&old->link);
+		names->nkept--;
+		entry_free(old);
+	}
+	e->feed = 0;
+	list_add_tail(&names->kept, &e->link);
+	names->nkept++;
+	kept_forget(names, NAMES_KEPT);
+}
+
+/* Gives up the use of @e, of which the caller is no user any more. The lock is
+ * held, and released meanwhile. */
+static void entry_put(struct name_entry *e)
+{
+	struct names *names = e->names;
+
+	if (!list_empty(&e->users) || e->lookups)
+		return;
+	list_del(&e->link);
+	names->nused--;
+	pthread_mutex_unlock(&names->lock);
+	entry_close(e);
+	pthread_mutex_lock(&names->lock);
+	entry_keep(e);
+}
+
+/* A new entry, in names.used. The lock is held. */
+static int entry_make(struct names *names, const char *text,
+		      const struct ulnet_target *target,
+		      const struct name_text *name, struct name_entry **e_p)
+{
+	struct name_entry *e;
+	int rc;
+
+	if (names->closed)
+		return -ESHUTDOWN;
+	if (names->nused >= NAMES_MAX)
+		return -ENOSPC;
+	e = entry_new(names, text);
+	if (!e)
+		return -ENOMEM;
+	rc = entry_begin(e, target, name);
+	if (rc) {
+		entry_free(e);
+		return rc;
+	}
+	list_add_tail(&names->used, &e->link);
+	names->nused++;
+	*e_p = e;
+	return 0;
+}
+
+/* Returns the entry of @text, of which the caller becomes a user by
+ * @user or, if that is NULL, by e->lookups. */
+static int entry_use(struct names *names, const char *text,
+		     struct ulnet_name *user, struct name_entry **e_p,
+		     struct ulnet_text_error *err)
+{
+	struct ulnet_target target;
+	struct name_text name;
+	struct name_entry *e;
+	bool fresh;
+	int rc = target_parse(text, &target, &name, err);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&names->lock);
+	e = find_text(&names->used, text);
+	fresh = !e;
+	if (fresh)
+		rc = entry_make(names, text, &target, &name, &e);
+	if (!rc && user) {
+		list_add_tail(&e->users, &user->link);
+		user->entry = e;
+		if (e->answer)
+			user_post(user);
+	} else if (!rc) {
+		e->lookups++;
+	}
+	pthread_mutex_unlock(&names->lock);
+	if (rc)
+		return rc;
+	if (fresh)
+		entry_open(e, &name);
+	*e_p = e;
+	return 0;
+}
+
+/* ---- users ---- */
+
+int lnet_name_open(struct lnet *node, unsigned int cpt, const char *text,
+		   ulnet_name_fn fn, void *arg, struct ulnet_name **name_p,
+		   struct ulnet_text_error *err)
+{
+	struct names *names = names_of(node);
+	struct ulnet_name *user;
+	struct name_entry *e;
+	int rc;
+
+	if (!names)
+		return -ENXIO;
+	user = calloc(1, sizeof(*user));
+	if (!user)
+		return -ENOMEM;
+	*user = (struct ulnet_name){
+		.names = names,
+		.cpt = cpt,
+		.fn = fn,
+		.arg = arg,
+		.work.fn = on_work,
+	};
+	/* Set first, as @fn may be called on the CPT before this returns. */
+	*name_p = user;
+	rc = entry_use(names, text, user, &e, err);
+	if (rc) {
+		*name_p = NULL;
+		free(user);
+	}
+	return rc;
+}
+
+void lnet_name_close(struct ulnet_name *user)
+{
+	struct names *names;
+	struct name_entry *e;
+	bool posted;
+
+	if (!user)
+		return;
+	names = user->names;
+	e = user->entry;
+	pthread_mutex_lock(&names->lock);
+	user->closed = true;
+	posted = user->posted;
+	list_del(&user->link);
+	entry_put(e);
+	pthread_mutex_unlock(&names->lock);
+	if (!posted)
+		free(user);
+}
+
+/* Waits for the first answer, until @until, ns. The lock is held. */
+static int wait_for_answer(struct names *names, const struct name_entry *e,
+			   uint64_t until)
+{
+	while (!e->answer && !names->closed) {
+		if (lnet_is_virtual(names->node) ||
+		    lnet_now(names->node, 0) >= until)
+			return -ETIMEDOUT;
+		(void)lnet_cond_wait(&names->changed, &names->lock, until);
+	}
+	return e->answer ? 0 : -ESHUTDOWN;
+}
+
+int lnet_name_lookup_wait(struct lnet *node, const char *text, uint64_t timeout,
+			  struct ulnet_name_answer **answer_p,
+			  struct ulnet_text_error *err)
+{
+	struct names *names = names_of(node);
+	struct ulnet_name_answer *copy;
+	struct name_entry *e;
+	int rc;
+
+	if (!names)
+		return -ENXIO;
+	if (lnet_in_turn())
+		return -EDEADLK;
+	rc = entry_use(names, text, NULL, &e, err);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&names->lock);
+	rc = wait_for_answer(names, e, lnet_now(node, 0) + timeout * 1000);
+	copy = rc ? NULL : answer_copy(e->answer);
+	e->lookups--;
+	entry_put(e);
+	pthread_mutex_unlock(&names->lock);
+	if (rc)
+		return rc;
+	if (!copy)
+		return -ENOMEM;
+	*answer_p = copy;
+	return 0;
+}

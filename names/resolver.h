@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The resolver of a node: a thread that looks up names of hosts, services of
+ * DNS and lists in files, and looks them up again before what it knows is too
+ * old. A thread, because /etc/hosts and lists may be on a file system that
+ * hangs, and that must hold up no CPT. It starts with the first name that needs
+ * it.
+ *
+ * Answers go to lnet_name_answer(). Locks: its own, for the list of sources;
+ * nothing of others is called with it.
+ */
+#ifndef NAMES_RESOLVER_H
+#define NAMES_RESOLVER_H
+
+#include "names/target.h"
+
+struct resolver;
+
+/* s: the bounds of how long an answer is good, and how often a look-up that has
+ * failed is repeated: 1, 2, 4 ... 30. */
+#define RESOLVER_TTL_MIN   UINT64_C(5)
+#define RESOLVER_TTL_MAX   UINT64_C(3600)
+#define RESOLVER_RETRY_MAX UINT64_C(30)
+
+/* Can it look up names of this scheme? */
+bool resolver_knows(const struct name_text *name);
+/* Starts the thread; -errno. */
+int resolver_start(struct lnet *node, struct resolver **r_p) must_check;
+/* Waits for its end, and frees it. NULL is fine. */
+void resolver_stop(struct resolver *r);
+/* Looks up @name for @feed from now on, for the first time after @wait ns;
+ * -ENOMEM. Any thread. */
+int resolver_open(struct resolver *r, uint64_t feed,
+		  const struct name_text *name, uint64_t wait) must_check;
+/* Any thread. */
+void resolver_close(struct resolver *r, uint64_t feed);
+
+#endif

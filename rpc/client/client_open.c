@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ulrpc_client_open(): what the user has configured, and on which CPT the
+ * client is. Any thread; client_attach() runs on the CPT.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rpc/client/client.h"
+#include "rpc/client/import.h"
+#include "rpc/client/imports.h"
+#include "rpc/flavour.h"
+#include "rpc/keys.h"
+#include "rpc/sealed.h"
+#include "rpc/text.h"
+#include "secure/digest.h"
+
+#define SERVICE_PID LNET_PID_LUSTRE
+/* us: so long a client is not opened while its name is not known. */
+#define NAME_WAIT UINT64_C(1000000)
+
+/* ---- the configuration ---- */
+
+void ulrpc_client_conf_init(struct ulrpc_client_conf *conf)
+{
+	*conf = (struct ulrpc_client_conf){ 0 };
+}
+
+#define refuse(conf, ...) \
+	conf_refuse(client_conf_owner(conf), -EINVAL, __VA_ARGS__)
+
+static int client_check_nids(const struct ulrpc_client_conf *conf)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (!conf->nids || !conf->nnids)
+		return refuse(conf, "nids: there are none");
+	if (conf->nnids > ULRPC_NIDS_MAX)
+		return refuse(conf, "nnids: %u is more than %d", conf->nnids,
+			      ULRPC_NIDS_MAX);
+	for (unsigned int i = 0; i < conf->nnids; i++) {
+		if (lnet_nid_is_any(&conf->nids[i]))
+			return refuse(conf,
+				      "nids: LNET_NID_ANY is not the NID of "
+				      "one node");
+		for (unsigned int j = 0; j < i; j++)
+			if (lnet_nid_eq(&conf->nids[i], &conf->nids[j]))
+				return refuse(conf, "nids: %s comes twice",
+					      lnet_nid_format(&conf->nids[i],
+							      nid,
+							      sizeof(nid)));
+	}
+	return 0;
+}
+
+static int client_conf_check(const struct ulrpc *rpc,
+			     const struct ulrpc_client_conf *conf)
+{
+	int rc = client_check_flavour(rpc, conf);
+
+	if (rc)
+		return rc;
+
+	if (!conf->service || !*conf->service)
+		return refuse(conf, "service: a name is expected");
+	if (strlen(conf->service) >= ULRPC_SERVICE_NAME)
+		return refuse(conf, "service: the name has more than %d bytes",
+			      ULRPC_SERVICE_NAME - 1);
+	if (conf->batch_max > ULRPC_BATCH_MAX)
+		return refuse(conf, "batch_max: %u is more than %d",
+			      conf->batch_max, ULRPC_BATCH_MAX);
+	if (retry_check(conf->retry))
+		return refuse(conf, "retry: %u is no policy",
+			      (unsigned int)conf->retry->policy);
+	return 0;
+}
+
+/* ---- opening ---- */
+
+static bool rpc_is_open(const struct ulrpc *rpc)
+{
+	return atomic_load(&rpc->state) == RPC_OPEN &&
+	       !lnet_is_forked(rpc->node);
+}
+
+/* A node that only calls, and for which the user has not chosen any NIs, gets
+ * those by which this host reaches the server. 0: one of the NIDs is reached,
+ * as far as this host knows. */
+static int client_reach(const struct ulrpc *rpc,
+			const struct ulrpc_client_conf *conf)
+{
+	struct ulnet_id own;
+	char nid[LNET_NIDSTR_SIZE];
+	bool reached = false;
+	int rc = LNetGetId(rpc->node, 0, &own);
+
+	/* Others listen, so their addresses are for the user to choose. */
+	if (rc || !(own.pid & LNET_PID_USERFLAG))
+		return rc;
+	for (unsigned int i = 0; i < conf->nnids; i++) {
+		int one = lnet_ni_reach(rpc->node, &conf->nids[i]);
+
+		reached |= !one;
+		rc = one ? one : rc;
+	}
+	if (reached)
+		return 0;
+	if (rc == -EXDEV)
+		return -EDEADLK;
+	return conf_refuse(
+		client_conf_owner(conf), rc,
+		"nids: this host has no way to %s: %s",
+		lnet_nid_format(&conf->nids[conf->nnids - 1], nid, sizeof(nid)),
+		strerror(-rc));
+}
+
+/* Gives the client @c, whose memory this takes, to its CPT. */
+static int client_give(struct ulrpc_client *c, const char *server,
+		       struct ulrpc_client **client_p)
+{
+	int rc = 0;
+
+	if (server) {
+		c->server = strdup(server);
+		rc = c->server ? 0 : -ENOMEM;
+	}
+	/* Waits if the CPT has another thread. */
+	if (!rc)
+		rc = lnet_call(c->rpc->node, c->shard->cpt, client_attach, c);
+	if (rc) {
+		if (!c->target)
+			import_free(c->imp);
+		client_memory_free(c);
+		return rc == -EXDEV ? -EDEADLK : rc;
+	}
+	*client_p = c;
+	return 0;
+}
+
+static struct ulrpc_client *client_new(struct ulrpc *rpc, unsigned int cpt,
+				       const struct ulrpc_client_conf *conf)
+{
+	struct ulrpc_client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	client_init(c, &rpc->shards[cpt], conf);
+	if (c->least != ULRPC_FLAVOUR_NONE)
+		c->sealed_room = (c->seal_head = SEAL_HEAD) + DIGEST_SIZE;
+	return c;
+}
+
+static int client_open_nids(struct ulrpc *rpc,
+			    const struct ulrpc_client_conf *conf,
+			    struct ulrpc_client **client_p)
+{
+	struct ulrpc_client *c;
+	int rc = client_check_nids(conf);
+
+	if (!rc && !rpc_is_open(rpc))
+		rc = -ESHUTDOWN;
+	if (!rc)
+		rc = client_reach(rpc, conf);
+	if (rc)
+		return rc;
+	c = client_new(rpc,
+		       (unsigned int)lnet_cpt_of(rpc->node, &conf->nids[0]),
+		       conf);
+	if (!c)
+		return -ENOMEM;
+	c->imp = import_new(c->shard, conf->nids, conf->nnids,
+			    conf->pid ? conf->pid : SERVICE_PID,
+			    c->least != ULRPC_FLAVOUR_NONE);
+	if (c->imp)
+		return client_give(c, conf->server, client_p);
+	client_memory_free(c);
+	return -ENOMEM;
+}
+
+/* Chooses the CPT for a client of the name conf->target. A name that is not
+ * known so far is no mistake: its calls say what is wrong, unless it becomes
+ * known. */
+static int client_name_cpt(struct ulrpc *rpc,
+			   const struct ulrpc_client_conf *conf,
+			   unsigned int *cpt_p)
+{
+	struct ulrpc_client_conf one = *conf;
+	struct ulnet_name_answer *answer;
+	int rc = 0;
+
+	if (lnet_in_turn()) {
+		*cpt_p = (unsigned int)MAX(lnet_cpt_current(rpc->node), 0);
+		return 0;
+	}
+	*cpt_p = 0;
+	if (lnet_name_lookup_wait(rpc->node, conf->target, NAME_WAIT, &answer,
+				  NULL))
+		return 0;
+	one.nnids = 1;
+	if (answer->n)
+		*cpt_p = (unsigned int)lnet_cpt_of(rpc->node,
+						   &answer->addresses[0].nid);
+	for (unsigned int i = 0; i < answer->n; i++) {
+		one.nids = &answer->addresses[i].nid;
+		rc = client_reach(rpc, &one);
+		if (!rc)
+			break;
+	}
+	free(answer);
+	return rc;
+}
+
+static int client_open_name(struct ulrpc *rpc,
+			    const struct ulrpc_client_conf *conf,
+			    struct ulrpc_client **client_p)
+{
+	struct ulrpc_client *c;
+	unsigned int cpt;
+	int rc = rpc_is_open(rpc) ? client_name_cpt(rpc, conf, &cpt)
+				  : -ESHUTDOWN;
+
+	if (rc)
+		return rc;
+	c = client_new(rpc, cpt, conf);
+	if (!c)
+		return -ENOMEM;
+	c->target =
+		target_new(c, conf->target, conf->pid ? conf->pid : SERVICE_PID,
+			   &client_target_ops);
+	if (c->target)
+		return client_give(c, conf->server, client_p);
+	client_memory_free(c);
+	return -ENOMEM;
+}
+
+/* conf->target is set. */
+static int client_open_target(struct ulrpc *rpc,
+			      const struct ulrpc_client_conf *conf,
+			      struct ulrpc_client **client_p)
+{
+	struct ulrpc_client_conf plain = *conf;
+	struct ulnet_target target;
+	struct ulnet_text_error err;
+
+	if (conf->nids || conf->nnids)
+		return refuse(conf, "nids: target is set, too");
+	if (lnet_target_parse(conf->target, &target, &err))
+		return refuse(conf, "target: '%.100s': %s",
+			      conf->target + err.offset, err.what);
+	if (target.is_name)
+		return client_open_name(rpc, conf, client_p);
+	plain.nids = target.nids;
+	plain.nnids = target.nnids;
+	plain.pid = target.pid;
+	return client_open_nids(rpc, &plain, client_p);
+}
+
+int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
+		      struct ulrpc_client **client_p)
+{
+	int rc = client_conf_check(rpc, conf);
+
+	if (rc)
+		return rc;
+	return conf->target ? client_open_target(rpc, conf, client_p)
+			    : client_open_nids(rpc, conf, client_p);
+}

@@ -1,0 +1,146 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Servers that have names: /etc/hosts, DNS and its SRV records, for which dnsmasq
+# runs in a network of the test's own. Requirement J1.
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+for tool in dnsmasq unshare ip; do
+	PATH=$PATH:/usr/sbin type $tool >/dev/null 2>&1 || skip "there is no $tool"
+done
+PATH=$PATH:/usr/sbin
+if [ -z "${NAMES_INSIDE:-}" ]; then
+	own=(unshare --user --map-root-user --net --mount)
+	[ "$(id -u)" != 0 ] || ! unshare --net --mount true 2>/dev/null ||
+		own=(unshare --net --mount)
+	"${own[@]}" true 2>/dev/null || skip "no namespaces can be made here"
+	export NAMES_INSIDE=1
+	rm -rf "$dir"
+	exec "${own[@]}" bash "$0"
+fi
+
+ip link set lo up
+echo 'nameserver 127.0.0.1' >"$dir/resolv.conf"
+printf '%s\n' '127.0.0.1 localhost' '127.0.1.1 in-file' >"$dir/hosts"
+for file in resolv.conf hosts; do
+	mount --bind "$dir/$file" /etc/$file || skip "cannot replace /etc/$file"
+done
+
+# write_names ADDRESS NAME...: what DNS knows
+write_names() {
+	printf '%s %s\n' "$@" >"$dir/dns.new"
+	mv "$dir/dns.new" "$dir/dns.hosts"
+}
+
+# start_dns [OPTION]...
+start_dns() {
+	local from=$(($(wc -l <"$dir/dns.log") + 1))
+
+	dnsmasq --no-daemon --conf-file=/dev/null --no-resolv --no-hosts \
+		--addn-hosts="$dir/dns.hosts" --listen-address=127.0.0.1 \
+		--bind-interfaces --local=/example/ --local-ttl=1 \
+		--log-facility="$dir/dns.log" --log-queries --pid-file= "$@" 2>/dev/null &
+	pids[dns]=$!
+	await "$dir/dns.log" 'started, version' "$from"
+}
+
+end_dns() {
+	kill -KILL "${pids[dns]}"
+	wait "${pids[dns]}" 2>/dev/null
+	unset 'pids[dns]'
+}
+
+client=(--net 'tcp(127.0.0.1)' --port 7988 --deadline 60)
+ping() { # STATUS ARGUMENT...
+	run "$1" timeout 100 "$rpcping" "${client[@]}" --count 3 "${@:2}"
+}
+
+serve() { # NAME ADDRESS PORT
+	need_rpcserve "$1" --net "tcp($2)" --port "$3" --service echo
+}
+
+: >"$dir/dns.log"
+: >"$dir/dns.hosts"
+serve one 127.0.1.1 7988
+serve two 127.0.1.2 7988
+serve other 127.0.1.3 7001
+
+# ---- without DNS ----
+
+ping 0 in-file
+has out '^in-file: echo.Raw, .*'
+ping 0 127.0.1.1
+ping 0 in-file@tcp
+ping 0 127.0.1.3:7001
+ping 0 127.0.1.3:7001@tcp
+ping 0 127.0.1.1@tcp,127.0.9.9@tcp
+
+# ---- DNS ----
+
+write_names 127.0.1.1 one.example 127.0.1.2 two.example \
+	127.0.1.9 both.example 127.0.1.2 both.example \
+	127.0.1.3 other.example 127.0.1.1 moves.example
+start_dns --srv-host=_rpc._tcp.example,two.example,7988,5,10 \
+	--srv-host=_rpc._tcp.example,other.example,7001,2,10 \
+	--srv-host=_rpc._tcp.example,nobody.example,7988,1,10 \
+	--srv-host=_empty._tcp.example \
+	--txt-record=text.example,text
+
+ping 0 one.example
+ping 0 dns:///two.example
+ping 0 one.example@tcp
+ping 0 other.example:7001
+# At 127.0.1.9 is nobody.
+ping 0 both.example
+# Of the services, the first has no address, and the second has a port of its own.
+ping 0 srv:///_rpc._tcp.example --explain
+has out '127.0.1.3@tcp'
+lacks out '127.0.1.2@tcp'
+stop_lnetd other
+ping 0 srv:///_rpc._tcp.example --explain
+has out '127.0.1.2@tcp'
+
+ping 1 nowhere.example
+has err '^rpcping: nowhere.example: there is no such name$'
+ping 1 text.example
+has err '^rpcping: text.example: the name has no address$'
+ping 1 srv:///_none._tcp.example
+has err '^rpcping: srv:///_none._tcp.example: there is no such name$'
+ping 1 srv:///_empty._tcp.example
+has err '^rpcping: srv:///_empty._tcp.example: the name has no address$'
+ping 1 nowhere.test
+has err '^rpcping: nowhere.test: no name server takes the question$'
+ping 1 etcd://127.0.0.1/x
+has err '^rpcping: etcd://127.0.0.1/x: there is no such scheme$'
+ping 2 one.example:x
+has err "^rpcping: one.example:x: 'x': a number was expected; a target is NIDs"
+
+# ---- a name that changes, under calls ----
+
+start_ping --time 1h --grace 60s --rate 200 moves.example
+write_names 127.0.1.2 moves.example
+kill -HUP "${pids[dns]}"
+# It has been looked up since then.
+await "$dir/dns.log" 'moves.example is 127.0.1.2'
+lines=$(wc -l <"$dir/live")
+stop_lnetd one
+await "$dir/live" ' [1-9][0-9]* calls/s' $((lines + 2))
+# And when the name server is gone, what is known stays.
+end_dns
+await "$dir/live" 'the addresses known before are kept'
+lines=$(wc -l <"$dir/live")
+await "$dir/live" ' [1-9][0-9]* calls/s' $((lines + 2))
+kill -INT "${pids[ping]}"
+end_ping 0
+has out 'lost 0,'
+
+# ---- a name server that is gone, or silent ----
+
+ping 1 two.example
+has err '^rpcping: two.example: no name server takes the question$'
+start_dns
+kill -STOP "${pids[dns]}"
+ping 1 two.example
+has err '^rpcping: two.example: no name server answers$'
+end_dns
+
+finish
