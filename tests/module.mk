@@ -452,6 +452,7 @@ thread_tests += %D%/thread/o2ib_thread
 %C%_thread_o2ib_thread_SOURCES = %D%/thread/o2ib_thread.c \
 	%D%/thread/ferry.c %D%/thread/ferry.h
 thread_tests += %D%/thread/call_thread
+thread_tests += %D%/thread/stream_thread
 thread_tests += %D%/thread/work_thread
 thread_tests += %D%/thread/walk_thread
 thread_tests += %D%/thread/peers_thread

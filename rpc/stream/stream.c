@@ -112,12 +112,18 @@ static bool stream_wants(const struct ulrpc_stream *s, unsigned int event)
 	}
 }
 
+/* Threads that wait for something of @s look again. */
+static void wake(const struct ulrpc_stream *s)
+{
+	if (s->ch->waiters)
+		wait_wake(&s->ch->wait);
+}
+
 void rpc_stream_event(struct ulrpc_stream *s, unsigned int event)
 {
 	struct channel *ch = s->ch;
 
-	if (ch->waiters)
-		wait_wake(&ch->wait);
+	wake(s);
 	if (!stream_wants(s, event))
 		return;
 	s->events |= (uint8_t)event;
@@ -154,6 +160,7 @@ void rpc_stream_drop(struct ulrpc_stream *s)
 {
 	s->canceled = true;
 	messages_free(s);
+	wake(s);
 }
 
 void rpc_stream_over(struct ulrpc_stream *s, int status, enum ulrpc_cause cause)
@@ -319,8 +326,10 @@ int ulrpc_stream_close_send(struct ulrpc_stream *stream)
 		rc = -EPIPE;
 	else if (stream->open)
 		rc = channel_frame(ch, stream->id, FRAME_HALF, NULL, 0);
-	if (!rc)
+	if (!rc) {
 		stream->send_closed = true;
+		wake(stream);
+	}
 	channel_unlock(ch);
 	return rc;
 }
