@@ -622,6 +622,10 @@ sim_campaigns += %D%/sim/verbs_campaign
 %C%_sim_verbs_campaign_SOURCES = %D%/sim/verbs_scenario.c $(rpc_play)
 sim_campaigns += %D%/sim/rails_campaign
 %C%_sim_rails_campaign_SOURCES = %D%/sim/rails_scenario.c $(rpc_play)
+sim_campaigns += %D%/sim/streams_campaign
+%C%_sim_streams_campaign_SOURCES = %D%/sim/streams_scenario.c
+%C%_sim_streams_campaign_SOURCES += %D%/sim/campaign.c %D%/sim/scenario.h
+%C%_sim_streams_campaign_SOURCES += %D%/sim/cluster.c %D%/sim/cluster.h
 
 sim_measures =
 sim_measures += %D%/sim/herd

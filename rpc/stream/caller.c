@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rpc/flavour.h"
+#include "rpc/keys.h"
 #include "rpc/stream/stream.h"
 #include "rpc/stream/streams.h"
 #include "rpc/text.h"
@@ -55,10 +57,13 @@ struct called {
 
 struct ulrpc_streams {
 	/* immutable */
-	struct shard *shard;
-	struct ulrpc_client *client;   /* of the service, to open streams */
-	struct ulrpc_client_conf conf; /* for the carriers; copied */
-	struct ulrpc_retry retry;
+	struct shard *shard;	     /* of the carriers */
+	struct ulrpc_client *client; /* of the service, to open streams */
+	/* Clients of the carrier, by flavour, from `least` on; NULL: this node
+	 * has no keys. All on one CPT, which may be another one than that of
+	 * client: a NID may get another owner at any time. */
+	struct ulrpc_client *carriers[FLAVOURS];
+	unsigned int least;
 	struct credit grant;
 	uint64_t patience; /* us */
 
@@ -69,8 +74,6 @@ struct ulrpc_streams {
 	uint64_t key;	      /* of the last channel */
 	bool closed;
 	struct called *called; /* NULL: there was no stream yet */
-	/* Clients of the carrier, by flavour; NULL: not opened yet. */
-	struct ulrpc_client *carriers[FLAVOURS];
 };
 
 static struct called *called_of(struct channel *ch)
@@ -86,48 +89,56 @@ void ulrpc_streams_conf_init(struct ulrpc_streams_conf *conf)
 	ulrpc_client_conf_init(&conf->client);
 }
 
-static void conf_free(struct ulrpc_client_conf *c)
-{
-	free((void *)c->nids);
-	free((void *)c->server);
-}
-
 static void streams_put(struct ulrpc_streams *st)
 {
 	if (atomic_fetch_sub(&st->refs, 1) != 1)
 		return;
-	conf_free(&st->conf);
 	pthread_mutex_destroy(&st->lock);
 	free(st);
 }
 
-/* Copies what the carriers need. 0 or -ENOMEM. */
-static int conf_copy(struct ulrpc_streams *st,
-		     const struct ulrpc_client_conf *from)
+static void carriers_close(struct ulrpc_streams *st)
 {
-	struct ulrpc_client_conf *c = &st->conf;
-	size_t size = from->nnids * sizeof(*from->nids);
-	struct ulnet_nid *nids = malloc(size);
+	for (unsigned int i = 0; i < FLAVOURS; i++) {
+		ulrpc_client_close(st->carriers[i]);
+		st->carriers[i] = NULL;
+	}
+}
 
-	*c = (struct ulrpc_client_conf){
-		.nids = nids,
-		.nnids = from->nnids,
-		.pid = from->pid,
-		.service = RPC_STREAM_CARRIER,
-		.checksum = from->checksum,
-		.flavour = from->flavour,
-		.server = from->server ? strdup(from->server) : NULL,
-	};
-	if (!nids || (from->server && !c->server)) {
-		conf_free(c);
-		return -ENOMEM;
+/* Opens the clients of all flavours that a service may want. 0 or -errno, with
+ * none open; -EAGAIN: they are on several CPTs. */
+static int carriers_try(struct ulrpc_streams *st, struct ulrpc *rpc,
+			const struct ulrpc_client_conf *from)
+{
+	struct ulrpc_client_conf conf = *from;
+	unsigned int most =
+		rpc_has_keys(rpc) ? ULRPC_FLAVOUR_PRIVACY : st->least;
+	int rc = 0;
+
+	conf.service = RPC_STREAM_CARRIER;
+	conf.inflight_max = conf.inflight_begin = conf.batch_max = 0;
+	for (unsigned int f = st->least; f <= most && !rc; f++) {
+		conf.flavour = (enum ulrpc_flavour)f;
+		rc = ulrpc_client_open(rpc, &conf, &st->carriers[f]);
+		if (!rc && ulrpc_client_cpt(st->carriers[f]) !=
+				   ulrpc_client_cpt(st->carriers[st->least]))
+			rc = -EAGAIN;
 	}
-	memcpy(nids, from->nids, size);
-	if (from->retry) {
-		st->retry = *from->retry;
-		c->retry = &st->retry;
-	}
-	return 0;
+	if (rc)
+		carriers_close(st);
+	return rc;
+}
+
+static int carriers_open(struct ulrpc_streams *st, struct ulrpc *rpc,
+			 const struct ulrpc_client_conf *conf)
+{
+	int rc;
+
+	st->least = flavour_meant(conf->flavour, rpc_has_keys(rpc));
+	do
+		rc = carriers_try(st, rpc, conf);
+	while (rc == -EAGAIN);
+	return rc;
 }
 
 static int key_draw(void *arg)
@@ -150,10 +161,10 @@ int ulrpc_streams_open(struct ulrpc *rpc, const struct ulrpc_streams_conf *conf,
 	rc = ulrpc_client_open(rpc, &conf->client, &st->client);
 	if (rc)
 		goto err_free;
-	rc = conf_copy(st, &conf->client);
+	rc = carriers_open(st, rpc, &conf->client);
 	if (rc)
 		goto err_close;
-	st->shard = &rpc->shards[ulrpc_client_cpt(st->client)];
+	st->shard = &rpc->shards[ulrpc_client_cpt(st->carriers[st->least])];
 	st->grant.messages =
 		conf->window_messages ? conf->window_messages : WINDOW_MESSAGES;
 	st->grant.bytes =
@@ -163,7 +174,7 @@ int ulrpc_streams_open(struct ulrpc *rpc, const struct ulrpc_streams_conf *conf,
 	st->patience = MIN(st->patience, ULRPC_NEVER / 2);
 	rc = lnet_call(rpc->node, st->shard->cpt, key_draw, st);
 	if (rc)
-		goto err_conf;
+		goto err_carriers;
 	atomic_init(&st->refs, 1);
 	pthread_mutex_init(&st->lock, NULL);
 	pthread_mutex_lock(&n->lock);
@@ -172,8 +183,8 @@ int ulrpc_streams_open(struct ulrpc *rpc, const struct ulrpc_streams_conf *conf,
 	*streams_p = st;
 	return 0;
 
-err_conf:
-	conf_free(&st->conf);
+err_carriers:
+	carriers_close(st);
 err_close:
 	ulrpc_client_close(st->client);
 err_free:
@@ -200,8 +211,7 @@ static void streams_finish(struct ulrpc_streams *st)
 	if (!was)
 		return;
 	ulrpc_client_close(st->client);
-	for (unsigned int i = 0; i < FLAVOURS; i++)
-		ulrpc_client_close(st->carriers[i]);
+	carriers_close(st);
 	streams_put(st);
 }
 
@@ -245,21 +255,6 @@ void ulrpc_streams_close(struct ulrpc_streams *streams)
 		channel_put(&c->ch);
 	if (c)
 		channel_put(&c->ch); /* that of streams.called */
-}
-
-/* Returns the client of the carrier with this flavour, or NULL. CPT. */
-static struct ulrpc_client *carrier(struct ulrpc_streams *st,
-				    unsigned int flavour)
-{
-	struct ulrpc_client_conf conf = st->conf;
-	struct ulrpc_client **client = &st->carriers[flavour];
-
-	pthread_mutex_lock(&st->lock);
-	conf.flavour = (enum ulrpc_flavour)flavour;
-	if (!*client && ulrpc_client_open(st->shard->rpc, &conf, client))
-		*client = NULL;
-	pthread_mutex_unlock(&st->lock);
-	return *client;
 }
 
 /* ---- calls of the channel ---- */
@@ -354,15 +349,17 @@ static int carry(struct called *c, const char *method, const void *body,
 		 size_t length, const struct ulrpc_call_conf *conf,
 		 ulrpc_done_fn done, void *arg, struct ulrpc_call **call_p)
 {
-	struct ulrpc_client *client;
-	int rc = -ENOMEM;
+	struct ulrpc_client *client =
+		c->st->carriers[MAX(c->flavour, c->st->least)];
+	int rc;
 
+	/* The service has another flavour than it can have. */
+	if (!client)
+		return -EPROTO;
 	channel_get(&c->ch);
 	channel_unlock(&c->ch);
-	client = carrier(c->st, c->flavour);
-	if (client)
-		rc = ulrpc_call(client, ulrpc_method(method), body, length,
-				conf, done, arg, call_p);
+	rc = ulrpc_call(client, ulrpc_method(method), body, length, conf, done,
+			arg, call_p);
 	channel_lock(&c->ch);
 	if (rc)
 		channel_put(&c->ch);
@@ -380,6 +377,7 @@ static int push_one(struct called *c, struct push *p)
 	int rc;
 
 	store_le64(begin, ch->key);
+	store_le64(begin + 8, ch->making);
 	store_le64(begin + PUSH_HEAD, ch->next_out);
 	store_le64(begin + PUSH_HEAD + 8, 0);
 	p->busy = true;
@@ -408,8 +406,9 @@ static int pull_one(struct called *c, struct pull *p)
 	int rc;
 
 	store_le64(body, c->ch.key);
-	store_le64(body + 8, c->ch.next_in);
-	store_le32(body + 16, c->hold);
+	store_le64(body + 8, c->ch.making);
+	store_le64(body + 16, c->ch.next_in);
+	store_le32(body + 24, c->hold);
 	p->busy = true;
 	c->npull++;
 	rc = carry(c, STREAM_PULL, body, sizeof(body), &conf, on_pulled, p,
@@ -454,7 +453,9 @@ static void called_flush(struct channel *ch)
 
 	if (!ch->ended && c->live)
 		rc = make_calls(c);
-	if (rc)
+	if (rc == -EPROTO)
+		channel_end(ch, rc, ULRPC_CAUSE_BAD_REPLY);
+	else if (rc)
 		channel_end(ch, rc,
 			    rc == -ENOMEM ? ULRPC_CAUSE_NO_MEMORY
 					  : ULRPC_CAUSE_SHUTDOWN);
@@ -640,17 +641,25 @@ static int called_get(struct ulrpc_streams *st, struct called **called_p)
 	return rc;
 }
 
-/* The handler has got the stream. */
+/* The handler has got the stream. Any CPT, as is on_not_open(). */
 static void on_open(struct called *c, struct ulrpc_stream *s,
 		    const uint8_t *reply)
 {
+	struct channel *ch = &c->ch;
 	unsigned int flavour = load_le32(reply + 8);
+	uint64_t making = load_le64(reply + 12);
 
 	s->execution = ULRPC_EXECUTED;
 	s->open = true;
 	s->window.messages = MIN(load_le32(reply), s->grant.messages);
 	s->window.bytes = MIN(load_le32(reply + 4), s->grant.bytes);
 	c->flavour = MAX(c->flavour, MIN(flavour, (unsigned int)FLAVOURS - 1));
+	if (c->live && ch->making != making) {
+		/* It has forgotten the other streams. */
+		channel_end_soon(ch, ULRPC_CAUSE_FORGOTTEN);
+		return;
+	}
+	ch->making = making;
 	c->live = true;
 	if (s->over || s->canceled)
 		rpc_stream_close_frame(s);
@@ -664,9 +673,15 @@ static void on_not_open(struct ulrpc_stream *s, const struct ulrpc_outcome *o)
 {
 	enum ulrpc_cause cause = o->cause ? o->cause : ULRPC_CAUSE_BAD_REPLY;
 
-	if (s->over || s->ending)
+	/* The server has forgotten the channel, and so all of its streams. */
+	if (cause == ULRPC_CAUSE_HANDLER && o->status == -ENOENT)
+		channel_end_soon(s->ch, ULRPC_CAUSE_FORGOTTEN);
+	if (s->ending)
 		return;
-	s->execution = o->execution;
+	s->execution = cause == ULRPC_CAUSE_HANDLER ? ULRPC_NOT_EXECUTED
+						    : o->execution;
+	if (s->over)
+		return;
 	s->undelivered = s->sent.messages;
 	rpc_stream_text_set(s, o->text, strlen(o->text));
 	rpc_stream_over(s, o->status ? o->status : cause_status(cause), cause);
@@ -733,6 +748,16 @@ static int stream_make(struct ulrpc_streams *st,
 	return rc;
 }
 
+static bool called_is_live(struct called *c)
+{
+	bool live;
+
+	channel_lock(&c->ch);
+	live = c->live;
+	channel_unlock(&c->ch);
+	return live;
+}
+
 /* The call could not be made. */
 static void stream_unmake(struct ulrpc_stream *s)
 {
@@ -753,6 +778,7 @@ static int open_call(struct ulrpc_streams *st, const char *method,
 		     struct ulrpc_stream *s, uint8_t *body, size_t length,
 		     uint64_t deadline)
 {
+	bool known = called_is_live(called_of(s->ch));
 	struct ulrpc_call_conf conf = {
 		.deadline = MIN(deadline, st->patience),
 		.reply_max = ULRPC_TEXT_MAX,
@@ -762,7 +788,7 @@ static int open_call(struct ulrpc_streams *st, const char *method,
 	store_le32(body + 8, s->id);
 	store_le32(body + 12, (uint32_t)st->grant.messages);
 	store_le32(body + 16, (uint32_t)st->grant.bytes);
-	store_le32(body + 20, 0);
+	store_le32(body + 20, known ? OPEN_KNOWN : 0);
 	store_le64(body + 24, deadline);
 	return ulrpc_call(st->client, ulrpc_method(method), body,
 			  OPEN_HEAD + length, &conf, on_opened, s, NULL);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "rpc/stream/stream.h"
+#include "rpc/text.h"
 
 /* bytes of the chunks for the first frames, and for those that wait behind a
  * chunk that is full */
@@ -136,14 +137,20 @@ int channel_frame(struct channel *ch, uint32_t stream, enum frame_kind kind,
 	return channel_frame_two(ch, stream, kind, NULL, 0, body, length);
 }
 
+void channel_end_soon(struct channel *ch, enum ulrpc_cause cause)
+{
+	if (ch->ended)
+		return;
+	ch->end = (struct stream_end){ cause_status(cause), cause };
+	channel_kick(ch);
+}
+
 void channel_frame_sure(struct channel *ch, uint32_t stream,
 			enum frame_kind kind, const void *body, size_t length)
 {
 	if (ch->ended || !channel_frame(ch, stream, kind, body, length))
 		return;
-	/* The CPT ends it. */
-	ch->end = (struct stream_end){ -ENOMEM, ULRPC_CAUSE_NO_MEMORY };
-	channel_kick(ch);
+	channel_end_soon(ch, ULRPC_CAUSE_NO_MEMORY);
 }
 
 uint8_t *channel_next(struct channel *ch, size_t room, size_t *length_p)

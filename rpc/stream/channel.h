@@ -96,6 +96,7 @@ struct channel {
 	struct shard *shard;
 	const struct channel_ops *ops;
 	uint64_t key; /* names it on the wire */
+	uint64_t making; /* names it, too: of the server's choice */
 	/* random, so that a client cannot choose ids with equal hashes */
 	uint64_t seed;
 
@@ -172,6 +173,8 @@ void channel_sent(struct channel *ch, size_t length);
 /* A batch has come. Returns 0, or -errno, with which the channel is to end.
  * CPT. */
 int channel_receive(struct channel *ch, const uint8_t *bytes, size_t length);
+/* Lets the CPT end the channel. Any thread. */
+void channel_end_soon(struct channel *ch, enum ulrpc_cause cause);
 void channel_cancel_streams(struct channel *ch);
 /* Ends the channel and its streams. Those that the service has ended stay,
  * until all that has come was read. CPT. */

@@ -5,14 +5,16 @@
  * A stream is opened by a call of its method, with a body of
  *
  *	u64 channel, u32 stream, u32 window_messages, u32 window_bytes,
- *	u32 0, u64 time left (us; ~0: no deadline), what the user says
+ *	u32 OPEN_KNOWN or 0, u64 time left (us; ~0: no deadline), what the user
+ *	says
  *
- * and a reply of u32 window_messages, u32 window_bytes, u32 flavour. All else
- * is in batches of frames: in the bodies of push calls to the client's server,
- * and in the replies of pull calls. A push is u64 channel and a batch; a pull
- * is u64 channel, u64 number of the batch that the client waits for, u32 ms
- * that the server may keep the call. A reply without a body says that there was
- * nothing to send.
+ * and a reply of u32 window_messages, u32 window_bytes, u32 flavour, u64
+ * making. All else is in batches of frames: in the bodies of push calls to the
+ * client's server, and in the replies of pull calls. A push is u64 channel, u64
+ * making, and a batch; a pull is u64 channel, u64 making, u64 number of the
+ * batch that the client waits for, u32 ms that the server may keep the call. A
+ * reply without a body says that there was nothing to send. The making is
+ * another one if the server has forgotten the channel, and made it again.
  *
  *	batch: u64 number, from 0; u64 0; frames
  *	frame: u32 stream; u24 length; u8 kind; as many bytes
@@ -27,10 +29,13 @@
 #define STREAM_PUSH "push"
 #define STREAM_PULL "pull"
 
-#define OPEN_HEAD   32u
-#define OPENED_SIZE 12u
-#define PUSH_HEAD   8u
-#define PULL_SIZE   20u
+#define OPEN_HEAD 32u
+/* The channel has been used: a server that does not know it has forgotten it,
+ * and refuses the stream. */
+#define OPEN_KNOWN  1u
+#define OPENED_SIZE 20u
+#define PUSH_HEAD   16u
+#define PULL_SIZE   28u
 #define BATCH_HEAD  16u
 #define FRAME_HEAD  8u
 #define CREDIT_SIZE 16u

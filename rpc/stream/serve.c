@@ -28,10 +28,8 @@
 
 /* ms: no pull call is kept longer */
 #define HOLD_MOST 5000u
-/* A client that makes no pull call for so long is gone; without streams it is
- * forgotten earlier. */
+/* A client that makes no pull call for so long is gone. */
 #define SILENT_NS (60 * NSEC_PER_SEC)
-#define LINGER_NS (10 * NSEC_PER_SEC)
 /* how much each client may have under way at the carrier */
 #define CARRIER_WINDOW 64u
 /* kept pull calls */
@@ -223,7 +221,6 @@ static void serving_flush(struct channel *ch)
 static uint64_t serving_tick(struct channel *ch, uint64_t now)
 {
 	struct serving *v = serving_of(ch);
-	uint64_t silent = ch->streams.count ? SILENT_NS : LINGER_NS;
 
 	while (!ch->ended && v->nheld && v->held[0].until <= now)
 		held_answer(v, 0, NULL, 0);
@@ -231,8 +228,8 @@ static uint64_t serving_tick(struct channel *ch, uint64_t now)
 		return TIME_NEVER;
 	if (v->nheld)
 		return v->held[0].until;
-	if (now < v->heard + silent)
-		return v->heard + silent;
+	if (now < v->heard + SILENT_NS)
+		return v->heard + SILENT_NS;
 	channel_end(ch, -ETIMEDOUT, ULRPC_CAUSE_LOST);
 	return TIME_NEVER;
 }
@@ -363,6 +360,7 @@ static struct serving *serving_new(struct ulrpc_stream_service *svc,
 	v->service = svc;
 	v->heard = shard_now(s);
 	v->ch.key = key;
+	v->ch.making = atomic_fetch_add(&svc->rpc->streams->makings, 1);
 	streams_add(&v->ch);
 	v->quota = service_take(svc, &info.source, v->heard);
 	if (v->quota)
@@ -379,13 +377,17 @@ static void serving_drop(struct serving *v)
 }
 
 /* Finds the channel, or makes it: another stream of it may be opened at the
- * same time, on another thread. 0, with a reference; -EBUSY. */
+ * same time, on another thread. 0, with a reference; -EBUSY; -ENOENT: it is
+ * @known to the client, and was forgotten. */
 static int serving_get(struct ulrpc_stream_service *svc, uint64_t key,
-		       const struct ulrpc_request *r, struct serving **v_p)
+		       bool known, const struct ulrpc_request *r,
+		       struct serving **v_p)
 {
 	struct streams_node *n = svc->rpc->streams;
 	struct serving *v = serving_find(n, key, r), *fresh;
 
+	if (!v && known)
+		return -ENOENT;
 	if (!v) {
 		fresh = serving_new(svc, key, r);
 		if (!fresh)
@@ -434,9 +436,13 @@ static struct serving *serving_enter(struct ulrpc *rpc, struct ulrpc_request *r,
 		return NULL;
 	}
 	channel_lock(&v->ch);
-	if (!v->ch.ended && flavour_of(r) >= v->flavour)
+	rc = 0;
+	if (v->ch.ended || load_le64((const uint8_t *)body + 8) != v->ch.making)
+		rc = -ENOENT;
+	else if (flavour_of(r) < v->flavour)
+		rc = -EPERM;
+	if (!rc)
 		return v;
-	rc = v->ch.ended ? -ENOENT : -EPERM;
 	channel_unlock(&v->ch);
 	channel_put(&v->ch);
 	ulrpc_fail(r, rc);
@@ -479,7 +485,7 @@ static void on_pull(void *arg, struct ulrpc_request *r, const void *body,
 		return;
 	ulrpc_request_info(r, &info);
 	now = v->heard = shard_now(v->ch.shard);
-	wanted = load_le64(p + 8);
+	wanted = load_le64(p + 16);
 	if (wanted > v->wanted && wanted <= v->ch.next_out)
 		v->wanted = wanted;
 	if (v->nheld == PULLS_MAX)
@@ -489,7 +495,7 @@ static void on_pull(void *arg, struct ulrpc_request *r, const void *body,
 	if (!rc)
 		v->held[v->nheld++] = (struct held){
 			.request = r,
-			.until = now + MIN(load_le32(p + 16), HOLD_MOST) *
+			.until = now + MIN(load_le32(p + 24), HOLD_MOST) *
 					       NSEC_PER_MSEC,
 			.room = MIN(MAX(info.reply_max, 256u), BATCH_MAX),
 			.flavour = flavour_of(r),
@@ -562,6 +568,7 @@ struct opening {
 	uint32_t id;
 	struct credit window;
 	uint64_t time_left; /* us */
+	bool known;	    /* the client has used the channel */
 };
 
 static bool opening_read(const uint8_t *p, size_t length, struct opening *o)
@@ -573,6 +580,7 @@ static bool opening_read(const uint8_t *p, size_t length, struct opening *o)
 		.id = load_le32(p + 8),
 		.window = { load_le32(p + 12), load_le32(p + 16) },
 		.time_left = load_le64(p + 24),
+		.known = load_le32(p + 20) & OPEN_KNOWN,
 	};
 	return o->id && o->window.messages && o->window.bytes && o->time_left;
 }
@@ -617,7 +625,8 @@ static int stream_make(struct serving *v, struct ulrpc_stream_service *svc,
 	return 0;
 }
 
-static void answer_opening(struct ulrpc_stream_service *svc,
+static void answer_opening(const struct ulrpc_stream *s,
+			   struct ulrpc_stream_service *svc,
 			   struct ulrpc_request *r)
 {
 	uint8_t reply[OPENED_SIZE];
@@ -625,6 +634,7 @@ static void answer_opening(struct ulrpc_stream_service *svc,
 	store_le32(reply, (uint32_t)svc->grant.messages);
 	store_le32(reply + 4, (uint32_t)svc->grant.bytes);
 	store_le32(reply + 8, flavour_of(r));
+	store_le64(reply + 12, s->ch->making);
 	ulrpc_reply(r, reply, sizeof(reply));
 }
 
@@ -662,7 +672,7 @@ static void serve_stream(const struct entry *e, struct ulrpc_stream *s,
 		memcpy(copy, body, length);
 	stream_info_fill(&info, r, o);
 	s->info = &info;
-	answer_opening(e->service, r);
+	answer_opening(s, e->service, r);
 	e->handler(e->arg, s, copy, length);
 	s->info = NULL;
 }
@@ -683,7 +693,7 @@ static void on_opening(void *arg, struct ulrpc_request *r, const void *body,
 		return;
 	}
 	copy = malloc(length);
-	rc = copy ? serving_get(svc, o.key, r, &v) : -ENOMEM;
+	rc = copy ? serving_get(svc, o.key, o.known, r, &v) : -ENOMEM;
 	if (!rc) {
 		channel_lock(&v->ch);
 		rc = stream_make(v, svc, &o, r, &s);

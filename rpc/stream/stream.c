@@ -23,7 +23,7 @@ struct ulrpc_stream *rpc_stream_new(struct channel *ch, uint32_t id,
 	s->refs = 1;
 	s->held = true;
 	s->unread = true;
-	s->execution = ULRPC_NOT_EXECUTED;
+	s->execution = ULRPC_EXECUTION_UNKNOWN;
 	list_init(&s->of_events);
 	list_init(&s->of_opening);
 	return s;
@@ -516,6 +516,9 @@ void rpc_stream_cancel(struct ulrpc_stream *s)
 	}
 	rpc_stream_drop(s);
 	if (s->ending) {
+		/* Not all was read. */
+		s->end =
+			(struct stream_end){ -ECANCELED, ULRPC_CAUSE_CANCELED };
 		rpc_stream_settle(s);
 	} else {
 		if (s->open)

@@ -18,6 +18,9 @@ struct streams_node {
 	/* of clients that this node serves: serving_channel.by_key */
 	struct hash by_key;
 	uint64_t seed;
+	/* for channel.making: numbers that no RPC of this process, or of one
+	 * before, has given out, most likely */
+	_Atomic uint64_t makings;
 	/* While the carrier's service is being started; guards carrier. */
 	pthread_mutex_t starting;
 	bool carrier; /* it is started */

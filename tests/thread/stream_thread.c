@@ -2,9 +2,10 @@
 /*
  * A node with two CPTs in threads, which serves itself. Plain threads open
  * streams, send and read and wait, two threads to a stream; others have
- * callbacks, or are canceled, or closed, at any time. Handlers run inline and on
- * workers. Then the service stops, comes again, and RPC is closed with streams
- * open. Messages come in order, each stream ends once, and nobody hangs.
+ * callbacks, or are canceled, or closed, at any time. Handlers run inline and
+ * on workers. Then the service stops, comes again, and RPC is closed with
+ * streams open. Messages come in order, each stream ends once, and nobody
+ * hangs.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -10,6 +10,7 @@
 struct hostile {
 	struct stream_rig g;
 	struct ulrpc_client *flow, *carrier;
+	uint64_t making;
 	uint64_t number; /* of the next batch */
 };
 
@@ -47,7 +48,8 @@ static struct called push(struct hostile *h, uint64_t number,
 	uint8_t body[BATCH_MAX] = { 0 };
 
 	store_le64(body, KEY);
-	store_le64(body + 8, number);
+	store_le64(body + 8, h->making);
+	store_le64(body + PUSH_HEAD, number);
 	if (length)
 		memcpy(body + (PUSH_HEAD + BATCH_HEAD), frames, length);
 	return call(h, h->carrier, STREAM_PUSH, body,
@@ -68,11 +70,16 @@ static struct called push_frame(struct hostile *h, uint32_t stream,
 
 static void hostile_open(struct hostile *h)
 {
+	struct called c;
+
 	memset(h, 0, sizeof(*h));
 	stream_rig_init(&h->g, 1, 1);
 	h->flow = serve_client_of(h->g.s.rpc[CALLER], "flow");
 	h->carrier = serve_client_of(h->g.s.rpc[CALLER], RPC_STREAM_CARRIER);
-	cr_assert_eq(open_raw(h, 1, 64, MINUTE).outcome.cause, ULRPC_CAUSE_OK);
+	c = open_raw(h, 1, 64, MINUTE);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(c.length, OPENED_SIZE);
+	h->making = load_le64((const uint8_t *)c.reply + 12);
 }
 
 /* An honest client is served, and nothing is left of the hostile one. */
@@ -239,6 +246,19 @@ Test(hostile_stream, calls_that_cannot_be_read)
 	hostile_close(&h);
 }
 
+/* The server has forgotten the channel, and made it again. */
+Test(hostile_stream, another_making)
+{
+	struct hostile h;
+
+	hostile_open(&h);
+	h.making++;
+	cr_assert_eq(push(&h, 0, NULL, 0).outcome.status, -ENOENT);
+	h.making--;
+	cr_assert_eq(push(&h, 0, NULL, 0).outcome.cause, ULRPC_CAUSE_OK);
+	hostile_close(&h);
+}
+
 /* More calls are kept than there are places: the oldest are answered. */
 Test(hostile_stream, many_pulls)
 {
@@ -249,7 +269,8 @@ Test(hostile_stream, many_pulls)
 
 	hostile_open(&h);
 	store_le64(body, KEY);
-	store_le32(body + 16, UINT32_MAX);
+	store_le64(body + 8, h.making);
+	store_le32(body + 24, UINT32_MAX);
 	for (int i = 0; i < 10; i++)
 		cr_assert_eq(ulrpc_call(h.carrier, ulrpc_method(STREAM_PULL),
 					body, sizeof(body), &conf, on_called,
