@@ -159,12 +159,10 @@ void ticket_drop(struct ticket *t)
 	(void)t;
 }
 
-struct stream *stream_new(enum handshake_side side, struct keys *keys,
-			  const struct ticket *ticket)
+struct stream *stream_new(enum handshake_side side, struct keys *keys)
 {
 	(void)side;
 	(void)keys;
-	(void)ticket;
 	return NULL;
 }
 

@@ -19,15 +19,18 @@ struct stream {
 
 /* ---- life ---- */
 
-struct stream *stream_new(enum handshake_side side, struct keys *keys,
-			  const struct ticket *ticket)
+struct stream *stream_new(enum handshake_side side, struct keys *keys)
 {
 	struct stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	s->renewal = STREAM_RENEWAL;
-	s->h = handshake_begin(side, keys, ticket, PROTOCOL);
+	s->h = handshake_begin(side, keys, NULL, PROTOCOL);
+	/* Nobody would use a ticket, and it would take the place of one by
+	 * which a client of RPC comes back (tickets.h). */
+	if (s->h && side == HANDSHAKE_SERVER)
+		SSL_set_num_tickets(s->h->ssl, 0);
 	if (s->h && (side == HANDSHAKE_SERVER || !handshake_shake(s->h)))
 		return s;
 	stream_free(s);
@@ -215,14 +218,4 @@ void stream_close(struct stream *s)
 const char *stream_error(const struct stream *s)
 {
 	return handshake_error(s->h);
-}
-
-bool stream_was_resumed(const struct stream *s)
-{
-	return handshake_was_resumed(s->h);
-}
-
-bool stream_ticket(const struct stream *s, struct ticket *t)
-{
-	return handshake_ticket(s->h, t);
 }

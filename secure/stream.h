@@ -6,8 +6,8 @@
  * is read is what the peer has written, in order and unaltered, up to its end
  * or to an error, which is for good.
  *
- * Certificates, keys and tickets are as with handshakes (handshake.h), but a
- * ticket of a stream is good for streams only.
+ * Certificates and keys are as with handshakes (handshake.h). There are no
+ * tickets: each stream begins with a full handshake.
  *
  * Memory is bounded, whatever the peer does: STREAM_ROOM bytes that have come,
  * and a little more than twice as many that wait to be sent.
@@ -28,8 +28,7 @@
 struct stream;
 
 /* As handshake_new(). A client has bytes for the peer at once. */
-struct stream *stream_new(enum handshake_side side, struct keys *keys,
-			  const struct ticket *ticket);
+struct stream *stream_new(enum handshake_side side, struct keys *keys);
 /* Frees @s, and tells the peer nothing: see stream_close(). @s may be NULL. */
 void stream_free(struct stream *s);
 /* Takes new keys after @records, and not after STREAM_RENEWAL. */
@@ -72,10 +71,7 @@ ssize_t stream_write(struct stream *s, const void *from, size_t n) must_check;
 /* Ends this side's data: nothing more can be written, and the peer is told so.
  * What the peer has written can still be read. */
 void stream_close(struct stream *s);
-/* As handshake_error() and handshake_ticket(). A client gets its ticket with
- * the first bytes that it reads. */
+/* As handshake_error(). */
 const char *stream_error(const struct stream *s);
-bool stream_was_resumed(const struct stream *s);
-bool stream_ticket(const struct stream *s, struct ticket *t);
 
 #endif

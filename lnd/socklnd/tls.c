@@ -226,7 +226,7 @@ static int begin(struct sock_conn *conn, struct sock_ni *sni,
 	/* The listener's connections are on CPT 0. */
 	const struct sock_cpt *cpt = conn->cpt ? conn->cpt : &sni->cpts[0];
 
-	conn->tls = stream_new(side, cpt->keys, NULL);
+	conn->tls = stream_new(side, cpt->keys);
 	return conn->tls ? 0 : -ENOMEM;
 }
 

@@ -64,7 +64,7 @@ static struct keys *keys_of(bool cluster)
 static void fuzz_stream(enum handshake_side side, struct keys *keys,
 			const uint8_t *data, size_t size, size_t step)
 {
-	struct stream *s = stream_new(side, keys, NULL);
+	struct stream *s = stream_new(side, keys);
 	uint8_t byte;
 	size_t n;
 	int rc = 0;

@@ -239,7 +239,7 @@ static struct tls_peer *tls_peer_connect(struct fx *fx, const char *nid,
 	BUG_ON(!p);
 	raw_peer_init(&p->raw, fx, nid);
 	p->fd = raw_peer_connect(&p->raw);
-	p->tls = stream_new(HANDSHAKE_CLIENT, (struct keys *)keys, NULL);
+	p->tls = stream_new(HANDSHAKE_CLIENT, (struct keys *)keys);
 	BUG_ON(!p->tls);
 	expect(fx, p->fd >= 0);
 	return p;
