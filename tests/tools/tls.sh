@@ -120,6 +120,13 @@ kill -HUP "${pids[b]}"
 await "$dir/b.err" 'SIGHUP: .*keys/b.key: others may read.*stay'
 chmod 600 "$keys/b.key"
 at a 0 ping 127.0.0.2@tcp1 --timeout 60
+# A daemon, which leaves the directory that it was started in, finds them again.
+run 0 env -C "$dir" "$lnetd" --keys keys --as b --socket d --pidfile pid --port "$port"
+pids[d]=$(<"$dir/pid")
+at d 0 reload
+silent err
+kill "${pids[d]}"
+unset 'pids[d]'
 # Who is revoked while he is connected is cut off.
 at c 0 reload
 ctl_at_last --socket "$dir/c" ping 127.0.0.2@tcp1 --timeout 60

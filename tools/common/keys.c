@@ -22,7 +22,7 @@ static const char *const flavours[] = {
 
 const struct option_row keys_rows[] = {
 	{ "keys", 0, "DIR", "prove who this is with keys of this folder",
-	  .kind = OPTION_TEXT, AT(folder) },
+	  .kind = OPTION_PATH, AT(folder) },
 	{ "as", 0, "NAME", "with the certificate NAME (the cluster's key)",
 	  .kind = OPTION_TEXT, AT(name) },
 	{ 0 },
@@ -55,6 +55,11 @@ const struct option_row munge_show_rows[] = {
 	SOCKET_ROW,
 	{ 0 },
 };
+
+void keys_options_free(struct keys_options *o)
+{
+	free(o->folder);
+}
 
 int keys_check(const struct keys_options *o, const char *who)
 {

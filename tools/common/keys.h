@@ -12,7 +12,7 @@ struct ulrpc_keys;
 #define KEYS_WHY 512 /* bytes of a text that says what is wrong with keys */
 
 struct keys_options {
-	const char *folder; /* --keys: folder of the files; NULL: no keys */
+	char *folder; /* --keys: folder of the files; NULL: no keys */
 	/* --as: the name whose certificate in the folder is used; NULL: the
 	 * cluster's key is used */
 	const char *name;
@@ -23,6 +23,8 @@ struct keys_options {
 };
 
 extern const struct option_row keys_rows[];
+/* Frees what the rows have allocated. */
+void keys_options_free(struct keys_options *o);
 /* Rows of options, for programs that make or serve calls. */
 extern const struct option_row flavour_rows[];
 /* Likewise, for a program that serves calls, and for one that makes them. */

@@ -389,6 +389,7 @@ int main(int argc, char **argv)
 	daemon_report(d.report, status);
 out:
 	node_options_free(&d.options);
+	keys_options_free(&d.keys);
 	serve_free(&d.serve);
 	free(d.pidpath);
 	return status == OPTION_DONE ? 0 : status;

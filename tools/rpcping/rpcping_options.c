@@ -374,5 +374,6 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 void rpcping_options_free(struct rpcping_options *o)
 {
 	node_options_free(&o->node);
+	keys_options_free(&o->keys);
 	free(o->targets);
 }

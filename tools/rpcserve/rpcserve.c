@@ -423,6 +423,7 @@ int main(int argc, char **argv)
 	close(signals);
 out:
 	node_options_free(&r.options);
+	keys_options_free(&r.keys);
 	serve_free(&r.serve);
 	return status == OPTION_DONE ? 0 : status;
 }
