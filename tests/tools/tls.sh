@@ -46,7 +46,8 @@ net:
   - interfaces: {0: 127.0.0.2}
     lnd tunables: {tls: required}
 END
-start_node b --config "$dir/b.yaml" --keys "$keys" --as b --log info
+start_node b --config "$dir/b.yaml" --keys "$keys" --as b --log info \
+	--lst 127.0.0.4@tcp1
 at b 0 net show --net tcp1 -v
 has out '^ +tls: required$'
 
@@ -136,6 +137,32 @@ at b 0 reload
 await "$dir/b.err" '127.0.0.3@tcp1: is cut off: its certificate was revoked'
 at c 255 ping 127.0.0.2@tcp1 --timeout 60
 at a 0 ping 127.0.0.2@tcp1 --timeout 60
+
+# ---- a self-test ----
+
+# The console needs keys, too; the session keeps where they are, also for commands
+# that are run in another directory.
+export LST_SESSION=tls-test XDG_RUNTIME_DIR=$dir/run
+mkdir "$XDG_RUNTIME_DIR"
+run 0 "$ulnet_keys" -d "$dir/second" --nids 127.0.0.4@tcp1 node console
+cp "$dir/second/"console.{crt,key} "$keys"
+cat >"$dir/console.yaml" <<'END'
+net:
+- net type: tcp1
+  local NI(s):
+  - interfaces: {0: 127.0.0.4}
+    lnd tunables: {tls: required}
+END
+console=(--config "$dir/console.yaml" --port "$port")
+run 2 "$lst" "${console[@]}" --as console new_session
+has err 'keys is missing'
+run 1 "$lst" "${console[@]}" new_session
+has err 'the node has no keys'
+run 0 env -C "$dir" "$lst" "${console[@]}" --keys keys --as console new_session
+run 0 "$lst" add_group b 127.0.0.2@tcp1
+run 0 "$lst" ping --group b
+has out '127.0.0.2@tcp1: active'
+run 0 "$lst" end_session
 
 # ---- a backup brings it back ----
 

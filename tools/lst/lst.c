@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "lst_command.h"
+#include "tools/common/keys.h"
 #include "tools/common/option.h"
 #include "tools/common/node.h"
 #include "tools/common/program.h"
+#include "ulnet/keys.h"
 
 static const char help_test[] =
 	"\n"
@@ -24,6 +26,7 @@ struct lst_tool {
 	const struct lst_command *command;
 	struct lst_words words;
 	struct node_options options;
+	struct keys_options keys;
 	struct say say;
 	struct node node;
 	char **argv;
@@ -71,10 +74,12 @@ static int keep_option(void *arg, const struct option_at *at)
 	struct state *s = &t->console.state;
 	const char *value = at->text;
 
-	if (at->object != &t->options)
+	if (at->object != &t->options && at->object != &t->keys)
 		return 0;
 	if (strcmp(at->name, "config") == 0)
 		value = t->options.config;
+	if (strcmp(at->name, "keys") == 0)
+		value = t->keys.folder;
 	if (s->nargs == STATE_NODE_ARGS || strlen(value) >= STATE_VALUE ||
 	    strpbrk(value, "\n"))
 		return option_bad(at, "too long, or too many options");
@@ -94,6 +99,7 @@ static struct option_set lst_options(struct lst_tool *t)
 		.tail = "\nThese options, given to new_session, hold for the "
 			"session.\n\nCommands:\n",
 		.parts = { { node_net_rows, &t->options },
+			   { keys_rows, &t->keys },
 			   { node_log_rows, &t->options },
 			   { rows, t } },
 		.in_order = true,
@@ -138,6 +144,15 @@ static int lst_parse(struct lst_tool *t, int argc, char **argv)
 	return lst_words_take(&t->words, t->command, set.nargs, set.args);
 }
 
+/* Takes an option that the session has kept. 0, or the exit status. */
+static int take_kept(struct lst_tool *t, const char *name, const char *value)
+{
+	if (!strcmp(name, "keys") || !strcmp(name, "as"))
+		return options_take(keys_rows, &t->keys, WHO, name, value);
+	return options_take(strcmp(name, "log") ? node_net_rows : node_log_rows,
+			    &t->options, WHO, name, value);
+}
+
 /* Sets up the node's options: those of this command line if there are any
  * (@given), else those of the session. */
 static int node_args(struct lst_tool *t, bool given)
@@ -146,10 +161,9 @@ static int node_args(struct lst_tool *t, bool given)
 	int status = 0;
 
 	for (unsigned int i = 0; !given && i < s->nargs && !status; i++)
-		status = options_take(
-			strcmp(s->args[i].option, "log") == 0 ? node_log_rows
-							      : node_net_rows,
-			&t->options, WHO, s->args[i].option, s->args[i].value);
+		status = take_kept(t, s->args[i].option, s->args[i].value);
+	if (!status)
+		status = keys_check(&t->keys, WHO);
 	t->say = (struct say){ .who = WHO };
 	node_options_log(&t->options);
 	return status;
@@ -160,8 +174,10 @@ static int node_args(struct lst_tool *t, bool given)
 static int start_node(struct lst_tool *t)
 {
 	const struct node_options *o = &t->options;
-	int rc = node_open(&t->node, &t->options, &t->say, LNET_RUN_POLL);
+	int rc = keys_read(&t->keys, &t->say, &t->options.keys);
 
+	if (!rc)
+		rc = node_open(&t->node, &t->options, &t->say, LNET_RUN_POLL);
 	if (!rc)
 		rc = node_control(&t->node);
 	if (!rc)
@@ -235,6 +251,8 @@ int main(int argc, char **argv)
 	status = lst_parse(&t, argc, argv);
 	if (!status)
 		status = run_command(&t);
+	ulrpc_keys_put(t.options.keys);
 	node_options_free(&t.options);
+	keys_options_free(&t.keys);
 	return status == OPTION_DONE ? 0 : status;
 }

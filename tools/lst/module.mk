@@ -7,4 +7,4 @@ lst_commands += %D%/lst_state.c
 
 tools_bin_lst_SOURCES = %D%/lst.c $(lst_commands)
 tools_bin_lst_LINK = $(INSTALLED_LINK)
-tools_bin_lst_LDADD = libtools.a liblst.a $(libulnetctl)
+tools_bin_lst_LDADD = libtools.a liblst.a $(libulrpc) $(libulnetctl)
