@@ -669,8 +669,9 @@ fuzz_programs += %D%/fuzz/fuzz_rpc_control
 fuzz_programs += %D%/fuzz/fuzz_message
 if WITH_TLS
 fuzz_programs += %D%/fuzz/fuzz_handshake %D%/fuzz/fuzz_record
-fuzz_programs += %D%/fuzz/fuzz_sealed
+fuzz_programs += %D%/fuzz/fuzz_sealed %D%/fuzz/fuzz_stream
 %C%_fuzz_fuzz_sealed_SOURCES = %D%/fuzz/fuzz_sealed.c $(ulnet_keys_make)
+%C%_fuzz_fuzz_stream_SOURCES = %D%/fuzz/fuzz_stream.c $(ulnet_keys_make)
 %C%_fuzz_fuzz_handshake_SOURCES = %D%/fuzz/fuzz_handshake.c $(ulnet_keys_make)
 endif
 fuzz_programs += %D%/fuzz/fuzz_lst
@@ -700,6 +701,7 @@ check_LIBRARIES += %D%/fuzz/libreplay.a
 %C%_fuzz_fuzz_message_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_handshake_LDADD = %D%/fuzz/libreplay.a libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 %C%_fuzz_fuzz_record_LDADD = %D%/fuzz/libreplay.a libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
+%C%_fuzz_fuzz_stream_LDADD = %D%/fuzz/libreplay.a libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 %C%_fuzz_fuzz_sealed_LDADD = %D%/fuzz/libreplay.a $(LDADD) $(OPENSSL_LIBS)
 %C%_fuzz_fuzz_lst_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_lst_serve_LDADD = %D%/fuzz/libreplay.a $(LDADD)
@@ -738,6 +740,7 @@ if WITH_FUZZERS
 noinst_PROGRAMS += $(fuzz_programs)
 %C%_fuzz_fuzz_handshake_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 %C%_fuzz_fuzz_record_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
+%C%_fuzz_fuzz_stream_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 %C%_fuzz_fuzz_sealed_LDADD = $(LDADD) $(OPENSSL_LIBS)
 AM_LDFLAGS += $(FUZZER_LDFLAGS)
 else

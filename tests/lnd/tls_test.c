@@ -773,6 +773,33 @@ static int captured(void)
 	return pair_down(&fx);
 }
 
+/* Without TLS they can: else the search would prove nothing. */
+static int captured_plain(void)
+{
+	static const char marker[] = "anybody may know these words";
+	struct raw_peer s;
+	struct frame f = { .payload = NULL };
+	struct box *src;
+	struct fx fx;
+	int fd;
+
+	pair_net.tune = NULL;
+	if (!pair_up(&fx, with_tls, PLAIN))
+		return 1;
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	fd = raw_peer_open(&s, SOCK_CONTROL);
+	src = box_new(&fx, sizeof(marker), CUT_NONE);
+	memcpy(src->iov[0].iov_base, marker, sizeof(marker));
+	expect(&fx,
+	       box_bind(src, 0, 0, 60 * UINT64_C(1000000)) &&
+		       box_put_to(src, &s.nid, false, PORTAL, 9, HDR(9, 0)));
+	expect(&fx, raw_peer_hear(&s, fd, &f) == 0);
+	expect(&fx, f.payload && has(f.payload, f.lnet.payload_length, marker));
+	close(fd);
+	raw_peer_fini(&s);
+	return pair_down(&fx);
+}
+
 /* ---- whom discovery believes ---- */
 
 static bool add_net(struct fx *fx, struct lnet *node, const char *address,
@@ -1039,6 +1066,7 @@ static const struct apart_test tests[] = {
 	{ "a certificate that was revoked", revoked },
 	{ "another authority", authority_changed },
 	{ "nothing can be read", captured },
+	{ "without TLS all can be read", captured_plain },
 	{ "NIDs that are announced without proof", announced_plain },
 	{ "NIDs that are announced with proof", announced_proven },
 	{ "NIDs that are announced with half a proof", announced_half_proven },
