@@ -837,10 +837,14 @@ EXTRA_DIST += %D%/port.sh %D%/tools/lib.sh
 if !WITH_FUZZERS
 TESTS += $(tool_tests)
 tool_helpers = %D%/tools/proxy %D%/tools/taker %D%/tools/tape_pcap %D%/states
+if WITH_MUNGE
+tool_helpers += %D%/tools/munge_twice
+%C%_tools_munge_twice_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
+endif
 check_PROGRAMS += $(tool_helpers)
 endif
 
-EXTRA_DIST += %D%/misuse.h
+EXTRA_DIST += %D%/misuse.h %D%/tools/munge_twice.c
 EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/all_memory.h %D%/slice.h %D%/source.h %D%/tree_eq.h %D%/thread/check.h
 EXTRA_DIST += %D%/install/lab.c %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/yaml.dict

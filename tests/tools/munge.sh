@@ -154,6 +154,12 @@ kill -INT "${pids[ping]}"
 end_ping 0
 client=("${client[@]:0:6}" --count 10)
 
+# A credential is read once, whoever reads it.
+run 0 tests/tools/munge_twice "$socket"
+has out '^made: good'
+has out '^read 1: good root$'
+has out '^read 2: MUNGE: Replayed credential'
+
 # A credential of another cluster's munged is nothing.
 dd if=/dev/urandom of="$dir/other/key" bs=64 count=1 2>/dev/null
 chmod 600 "$dir/other/key"

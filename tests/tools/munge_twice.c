@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * usage: munge_twice SOCKET
+ * Has the munged at SOCKET make a credential, and read it twice; prints what it
+ * says each time. The second reader may be anybody who has seen the credential.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "secure/munge.h"
+
+static void say(const char *what, const struct munge_answer *a)
+{
+	printf("%s: %s %s\n", what, a->rc ? a->why : "good",
+	       a->is_bound ? a->user : "");
+}
+
+int main(int argc, char **argv)
+{
+	struct munge_question q = { .what = MUNGE_MAKE };
+	struct munge_answer made = { 0 };
+
+	if (argc != 2)
+		return 2;
+	memset(q.binding, 7, sizeof(q.binding));
+	munge_real()(argv[1], &q, &made);
+	say("made", &made);
+	q.what = MUNGE_READ;
+	text_copy(q.credential, sizeof(q.credential), made.credential);
+	for (int i = 1; i <= 2; i++) {
+		char what[16];
+		struct munge_answer a = { 0 };
+
+		munge_real()(argv[1], &q, &a);
+		snprintf(what, sizeof(what), "read %d", i);
+		say(what, &a);
+		if (!a.rc && memcmp(a.binding, q.binding, MUNGE_BINDING) != 0)
+			return 1;
+	}
+	return made.rc != 0;
+}
