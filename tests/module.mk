@@ -269,6 +269,7 @@ unit_tests += %D%/unit/rpc_test
 if WITH_TLS
 unit_tests += %D%/unit/rpc_proof_test
 %C%_unit_rpc_proof_test_SOURCES = \
+	%D%/unit/rpc/stream/stream_proof_test.c \
 	%D%/unit/rpc/bulk_forgery_test.c \
 	%D%/unit/rpc/bulk_sealed_test.c \
 	%D%/unit/rpc/forgery_test.c \
