@@ -8,61 +8,15 @@
 #include "secure/stream.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "tools/ulnet-keys/make.h"
+#include "tests/fuzz/keys.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define STEPS  24 /* transfers each way */
 #define CARRY  (3 * STREAM_ROOM)
 #define WRITES 700
-
-static const char *const files[] = { "a.crt",	      "a.key",
-				     "authority.crt", "authority.key",
-				     "revoked.crl",   "cluster.key" };
-
-static struct keys *load(char path[][128], bool cluster)
-{
-	struct keys_conf conf = { 0 };
-	struct keys_error err = { "" };
-	struct keys *k;
-
-	if (cluster)
-		conf.cluster = path[5];
-	else
-		conf = (struct keys_conf){ .certificate = path[0],
-					   .key = path[1],
-					   .authority = path[2] };
-	BUG_ON(keys_load(&conf, &k, &err) != 0);
-	return k;
-}
-
-/* Keys of certificates, and of a cluster, made once. */
-static struct keys *keys_of(bool cluster)
-{
-	static struct keys *made[2];
-	char dir[] = "/tmp/ulnet-fuzz-XXXXXX", path[6][128];
-	struct make m = { .who = "fuzz", .folder = dir, .days = 30 };
-
-	if (made[0])
-		return made[cluster];
-	BUG_ON(!mkdtemp(dir));
-	m.now = time(NULL);
-	BUG_ON(make_authority(&m, "site") || make_node(&m, "a") ||
-	       make_cluster(&m, "one", false));
-	for (unsigned int i = 0; i < 6; i++)
-		snprintf(path[i], sizeof(path[i]), "%s/%s", dir, files[i]);
-	made[0] = load(path, false);
-	made[1] = load(path, true);
-	for (unsigned int i = 0; i < 6; i++)
-		unlink(path[i]);
-	rmdir(dir);
-	return made[cluster];
-}
 
 struct input {
 	const uint8_t *at, *end;
@@ -171,8 +125,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct keys *keys = keys_of(next(&in) & 1);
 	bool changed = false;
 
-	c.s = stream_new(HANDSHAKE_CLIENT, keys, NULL);
-	s.s = stream_new(HANDSHAKE_SERVER, keys, NULL);
+	c.s = stream_new(HANDSHAKE_CLIENT, keys);
+	s.s = stream_new(HANDSHAKE_SERVER, keys);
 	BUG_ON(!c.s || !s.s);
 	for (unsigned int i = 0; i < STEPS; i++) {
 		transfer(&c, &s, &in, &changed);
