@@ -7,6 +7,7 @@ libulrpccore_a_SOURCES += %D%/inbox.c %D%/inbox.h
 libulrpccore_a_SOURCES += %D%/keys.c %D%/keys.h
 libulrpccore_a_SOURCES += %D%/log_share.c %D%/log_share.h
 libulrpccore_a_SOURCES += %D%/munge.c %D%/munge.h
+libulrpccore_a_SOURCES += %D%/owner.h
 libulrpccore_a_SOURCES += %D%/quota.c %D%/quota.h
 libulrpccore_a_SOURCES += %D%/rpc.c %D%/rpc.h
 libulrpccore_a_SOURCES += %D%/rules.c %D%/rules.h

@@ -145,6 +145,9 @@ struct ulrpc {
 	bool is_virtual;
 	uint8_t client_id[RPC_ID_SIZE]; /* of this process, as a client */
 	uint8_t server_id[RPC_ID_SIZE]; /* and as a server */
+	/* of hash tables whose keys others choose: random, and told nobody, so
+	 * that nobody can choose keys that hash to one bucket */
+	uint64_t seed;
 	struct shard *shards;		/* ncpts of them */
 	struct ulnet_layer layer;
 	const struct rpc_side *client, *server;

@@ -279,6 +279,9 @@ unit_tests += %D%/unit/rpc_proof_test
 	%D%/unit/rpc/privacy_test.c \
 	%D%/unit/rpc/proof_rig.h \
 	%D%/unit/rpc/proof_test.c \
+	%D%/unit/rpc/stream/raw_stream.h \
+	%D%/unit/rpc/stream/stream_owner_test.c \
+	%D%/unit/rpc/stream/stream_rig.c %D%/unit/rpc/stream/stream_rig.h \
 	%D%/unit/rpc/strangers_test.c \
 	$(ulnet_keys_make)
 endif
@@ -388,6 +391,7 @@ nodist_%C%_unit_rpc_stub_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
 unit_tests += %D%/unit/rpc_stream_test
 %C%_unit_rpc_stream_test_SOURCES = \
 	%D%/unit/rpc/stream/hostile_stream_test.c \
+	%D%/unit/rpc/stream/raw_stream.h \
 	%D%/unit/rpc/stream/stream_rig.c %D%/unit/rpc/stream/stream_rig.h \
 	%D%/unit/rpc/stream/stream_fault_test.c \
 	%D%/unit/rpc/stream/stream_test.c \

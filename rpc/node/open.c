@@ -431,6 +431,7 @@ static int ids_make(void *arg)
 	if (!rpc_id_is_set(rpc->client_id))
 		lnet_random(rpc->node, 0, rpc->client_id, RPC_ID_SIZE);
 	lnet_random(rpc->node, 0, rpc->server_id, sizeof(rpc->server_id));
+	lnet_random(rpc->node, 0, &rpc->seed, sizeof(rpc->seed));
 	return 0;
 }
 

@@ -853,7 +853,7 @@ static int part_open(struct ulrpc *rpc)
 	if (!all)
 		return -ENOMEM;
 	all->shard = calloc(rpc->ncpts, sizeof(*all->shard));
-	all->durable_keys = durable_keys_new(load_le64(rpc->server_id));
+	all->durable_keys = durable_keys_new(rpc->seed);
 	if (!all->shard || !all->durable_keys) {
 		durable_keys_put(all->durable_keys);
 		free(all->shard);

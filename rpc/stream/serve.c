@@ -4,9 +4,11 @@
  *
  * A stream is opened by an ordinary call of its method, so rules, flavours and
  * policies of the service hold for it. The client names its channel by a random
- * number, which nobody else knows who does not read its messages; what comes
- * for the channel must come from the same client, and with at least the flavour
- * of the channel's streams.
+ * number. That is no secret: a channel is only found for the process that has
+ * opened its first stream, with the same proof of who it is (rpc/owner.h), and
+ * what comes for it must have at least the flavour of the channel's streams.
+ * So the carrier itself takes any flavour: who has no stream can do nothing
+ * there, and a service for which strangers may open streams is served, too.
  *
  * Whose share: a host may have as many streams of a service as it leaves free
  * (rpc/quota.h); a channel counts as one more, of the service that it was made
@@ -17,6 +19,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rpc/owner.h"
 #include "rpc/quota.h"
 #include "rpc/stream/stream.h"
 #include "rpc/stream/streams.h"
@@ -65,7 +68,9 @@ struct held {
 struct serving {
 	struct channel ch;
 	struct hash_node by_key; /* streams_node.by_key; with that lock */
-	struct ulnet_id client;
+	/* of the process that has opened it; its connection is the one that the
+	 * last call came by */
+	struct rpc_owner owner;
 	struct ulrpc_stream_service *service; /* that it was made for */
 	struct quota *quota;
 	enum ulrpc_flavour flavour; /* the highest of its streams */
@@ -312,20 +317,17 @@ static const struct channel_ops serving_ops = {
 	.free = serving_free,
 };
 
-/* Returns the channel @key of the client that has sent @r, with a reference, or
- * NULL. The lock of the node is held. */
+/* Returns the channel @key of @owner, with a reference, or NULL. The lock of
+ * the node is held. */
 static struct serving *serving_lookup(struct streams_node *n, uint64_t key,
-				      const struct ulrpc_request *r)
+				      unsigned int cpt,
+				      const struct rpc_owner *owner)
 {
-	struct ulrpc_request_info info;
 	struct serving *v;
 
-	ulrpc_request_info(r, &info);
 	hash_for_each_equal (v, &n->by_key, hash_u64(key, n->seed), by_key)
-		if (v->ch.key == key &&
-		    v->ch.shard->cpt == ulrpc_request_cpt(r) &&
-		    lnet_nid_eq(&v->client.nid, &info.client.nid) &&
-		    v->client.pid == info.client.pid) {
+		if (v->ch.key == key && v->ch.shard->cpt == cpt &&
+		    owner_same(&v->owner, owner)) {
 			channel_get(&v->ch);
 			return v;
 		}
@@ -333,19 +335,21 @@ static struct serving *serving_lookup(struct streams_node *n, uint64_t key,
 }
 
 static struct serving *serving_find(struct streams_node *n, uint64_t key,
-				    const struct ulrpc_request *r)
+				    unsigned int cpt,
+				    const struct rpc_owner *owner)
 {
 	struct serving *v;
 
 	pthread_mutex_lock(&n->lock);
-	v = serving_lookup(n, key, r);
+	v = serving_lookup(n, key, cpt, owner);
 	pthread_mutex_unlock(&n->lock);
 	return v;
 }
 
 /* Makes a channel, which the node does not find yet. */
 static struct serving *serving_new(struct ulrpc_stream_service *svc,
-				   uint64_t key, const struct ulrpc_request *r)
+				   uint64_t key, const struct ulrpc_request *r,
+				   const struct rpc_owner *owner)
 {
 	struct shard *s = &svc->rpc->shards[ulrpc_request_cpt(r)];
 	struct ulrpc_request_info info;
@@ -356,7 +360,7 @@ static struct serving *serving_new(struct ulrpc_stream_service *svc,
 		return NULL;
 	}
 	ulrpc_request_info(r, &info);
-	v->client = info.client;
+	v->owner = *owner;
 	v->service = svc;
 	v->heard = shard_now(s);
 	v->ch.key = key;
@@ -384,16 +388,21 @@ static int serving_get(struct ulrpc_stream_service *svc, uint64_t key,
 		       struct serving **v_p)
 {
 	struct streams_node *n = svc->rpc->streams;
-	struct serving *v = serving_find(n, key, r), *fresh;
+	unsigned int cpt = ulrpc_request_cpt(r);
+	struct serving *v, *fresh;
+	struct rpc_owner owner;
 
+	if (!request_owner(r, &owner))
+		return -ENOENT;
+	v = serving_find(n, key, cpt, &owner);
 	if (!v && known)
 		return -ENOENT;
 	if (!v) {
-		fresh = serving_new(svc, key, r);
+		fresh = serving_new(svc, key, r, &owner);
 		if (!fresh)
 			return -EBUSY;
 		pthread_mutex_lock(&n->lock);
-		v = serving_lookup(n, key, r);
+		v = serving_lookup(n, key, cpt, &owner);
 		if (!v && !hash_add(&n->by_key, &fresh->by_key,
 				    hash_u64(key, n->seed))) {
 			v = fresh;
@@ -423,14 +432,17 @@ static struct serving *serving_enter(struct ulrpc *rpc, struct ulrpc_request *r,
 				     const void *body, size_t length,
 				     size_t least)
 {
-	struct serving *v;
+	struct serving *v = NULL;
+	struct rpc_owner owner;
 	int rc;
 
 	if (length < least) {
 		ulrpc_refuse(r);
 		return NULL;
 	}
-	v = serving_find(rpc->streams, load_le64(body), r);
+	if (request_owner(r, &owner))
+		v = serving_find(rpc->streams, load_le64(body),
+				 ulrpc_request_cpt(r), &owner);
 	if (!v) {
 		ulrpc_fail(r, -ENOENT);
 		return NULL;
@@ -441,8 +453,10 @@ static struct serving *serving_enter(struct ulrpc *rpc, struct ulrpc_request *r,
 		rc = -ENOENT;
 	else if (flavour_of(r) < v->flavour)
 		rc = -EPERM;
-	if (!rc)
+	if (!rc) {
+		v->owner.connection = owner.connection;
 		return v;
+	}
 	channel_unlock(&v->ch);
 	channel_put(&v->ch);
 	ulrpc_fail(r, rc);
@@ -509,20 +523,20 @@ static void on_pull(void *arg, struct ulrpc_request *r, const void *body,
 
 static void gone(struct channel *ch, void *arg)
 {
-	const struct ulnet_id *client = arg;
-	struct serving *v = serving_of(ch);
-
-	if (ch->ops == &serving_ops &&
-	    lnet_nid_eq(&v->client.nid, &client->nid) &&
-	    v->client.pid == client->pid)
+	(void)arg;
+	if (ch->ops == &serving_ops && shard_owned(ch->shard) &&
+	    owner_is_gone(ch->shard, &serving_of(ch)->owner))
 		channel_end(ch, -ETIMEDOUT, ULRPC_CAUSE_LOST);
 }
 
+/* Whoever is gone may have claimed the NID and the pid of another client: which
+ * connections there are says whose channels end. */
 static void on_gone(void *arg, const struct ulnet_id *client)
 {
 	struct ulrpc *rpc = arg;
 
-	streams_each(rpc->streams, gone, (void *)client);
+	(void)client;
+	streams_each(rpc->streams, gone, NULL);
 }
 
 static int carrier_start(struct ulrpc *rpc, struct ulnet_conf_error *err)

@@ -95,7 +95,7 @@ static int part_open(struct ulrpc *rpc)
 	list_init(&n->channels);
 	list_init(&n->callers);
 	hash_init(&n->by_key);
-	n->seed = load_le64(rpc->server_id);
+	n->seed = rpc->seed;
 	atomic_init(&n->makings, load_le64(rpc->server_id + 8));
 	rpc->streams = n;
 	return 0;

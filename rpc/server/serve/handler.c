@@ -6,6 +6,7 @@
 
 #include "rpc/bulk/transfer.h"
 #include "rpc/keys.h"
+#include "rpc/owner.h"
 #include "rpc/server/serve/durable.h"
 #include "rpc/server/session/export.h"
 
@@ -39,6 +40,18 @@ void ulrpc_request_peer(const struct ulrpc_request *request,
 	const struct export *e = request->batch->export;
 
 	peer_tell(e ? e->who : NULL, batch_flavour(request->batch), peer);
+}
+
+bool request_owner(const struct ulrpc_request *r, struct rpc_owner *owner)
+{
+	const struct export *e = r->batch->export;
+
+	if (!e)
+		return false;
+	memcpy(owner->id, e->id_of.id, RPC_ID_SIZE);
+	owner->proved = e->id_of.proved;
+	owner->connection = e->handle;
+	return true;
 }
 
 void ulrpc_request_info(const struct ulrpc_request *request,

@@ -86,23 +86,17 @@ unsigned int client_ids_guess(struct client_ids *ids,
 
 /* ---- life ---- */
 
-static int ids_init(void *arg)
-{
-	struct ulrpc *rpc = arg;
-	struct client_ids *ids = rpc->client_ids;
-
-	pthread_mutex_init(&ids->lock, NULL);
-	hash_init(&ids->by_given);
-	lnet_random(rpc->node, 0, &ids->seed, sizeof(ids->seed));
-	return 0;
-}
-
 int client_ids_open(struct ulrpc *rpc)
 {
-	rpc->client_ids = malloc(sizeof(*rpc->client_ids));
-	if (!rpc->client_ids)
+	struct client_ids *ids = malloc(sizeof(*ids));
+
+	if (!ids)
 		return -ENOMEM;
-	return lnet_call(rpc->node, 0, ids_init, rpc);
+	pthread_mutex_init(&ids->lock, NULL);
+	hash_init(&ids->by_given);
+	ids->seed = rpc->seed;
+	rpc->client_ids = ids;
+	return 0;
 }
 
 void client_ids_free(struct ulrpc *rpc)

@@ -7,6 +7,7 @@
 
 #include "rpc/control.h"
 #include "rpc/keys.h"
+#include "rpc/owner.h"
 #include "rpc/rules.h"
 #include "rpc/wire/wire.h"
 #include "secure/identity.h"
@@ -112,6 +113,14 @@ void exports_on_rules(struct shard *s)
 	ulrpc_rules_put(x->rules);
 	x->rules = rules_get(s->rpc);
 	exports_each(x, judge_anew, NULL);
+}
+
+bool owner_is_gone(const struct shard *s, const struct rpc_owner *owner)
+{
+	const struct export *e =
+		id_slot_obj(&s->exports->table, (uint32_t)owner->connection);
+
+	return !e || e->handle != owner->connection;
 }
 
 /* ---- leaving ---- */

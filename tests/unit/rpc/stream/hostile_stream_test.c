@@ -1,85 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client that says what no client does: it is refused, and others do not
  * notice it. */
-#include "rpc/stream/frame.h"
-#include "tests/unit/rpc/stream/stream_rig.h"
-
-#define MINUTE UINT64_C(60000000) /* us */
-#define KEY    UINT64_C(0x1234)
-
-struct hostile {
-	struct stream_rig g;
-	struct ulrpc_client *flow, *carrier;
-	uint64_t making;
-	uint64_t number; /* of the next batch */
-};
-
-static struct called call(struct hostile *h, struct ulrpc_client *client,
-			  const char *method, const void *body, size_t length)
-{
-	struct ulrpc_call_conf conf = { .deadline = MINUTE };
-	struct called c = { 0 };
-
-	cr_assert_eq(ulrpc_call(client, ulrpc_method(method), body, length,
-				&conf, on_called, &c, NULL),
-		     0);
-	while (!c.ended)
-		lnet_sim_run(h->g.s.sim, MSEC);
-	return c;
-}
-
-static struct called open_raw(struct hostile *h, uint32_t id, uint32_t window,
-			      uint64_t time_left)
-{
-	uint8_t body[OPEN_HEAD] = { 0 };
-
-	store_le64(body, KEY);
-	store_le32(body + 8, id);
-	store_le32(body + 12, window);
-	store_le32(body + 16, window);
-	store_le64(body + 24, time_left);
-	return call(h, h->flow, "park", body, sizeof(body));
-}
-
-/* Pushes a batch of @length bytes. */
-static struct called push(struct hostile *h, uint64_t number,
-			  const uint8_t *frames, size_t length)
-{
-	uint8_t body[BATCH_MAX] = { 0 };
-
-	store_le64(body, KEY);
-	store_le64(body + 8, h->making);
-	store_le64(body + PUSH_HEAD, number);
-	if (length)
-		memcpy(body + (PUSH_HEAD + BATCH_HEAD), frames, length);
-	return call(h, h->carrier, STREAM_PUSH, body,
-		    (PUSH_HEAD + BATCH_HEAD) + length);
-}
-
-static struct called push_frame(struct hostile *h, uint32_t stream,
-				uint32_t kind, const void *body,
-				uint32_t length)
-{
-	uint8_t frame[FRAME_HEAD + 64] = { 0 };
-
-	frame_head(frame, stream, kind, length);
-	if (length)
-		memcpy(frame + FRAME_HEAD, body, length);
-	return push(h, h->number++, frame, FRAME_HEAD + length);
-}
+#include "rpc/stream/streams.h"
+#include "tests/unit/rpc/stream/raw_stream.h"
 
 static void hostile_open(struct hostile *h)
 {
-	struct called c;
-
 	memset(h, 0, sizeof(*h));
 	stream_rig_init(&h->g, 1, 1);
-	h->flow = serve_client_of(h->g.s.rpc[CALLER], "flow");
-	h->carrier = serve_client_of(h->g.s.rpc[CALLER], RPC_STREAM_CARRIER);
-	c = open_raw(h, 1, 64, MINUTE);
-	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
-	cr_assert_eq(c.length, OPENED_SIZE);
-	h->making = load_le64((const uint8_t *)c.reply + 12);
+	hostile_begin(h);
 }
 
 /* An honest client is served, and nothing is left of the hostile one. */
@@ -282,5 +211,29 @@ Test(hostile_stream, many_pulls)
 	lnet_sim_run(h.g.s.sim, 10 * SEC);
 	for (int i = 0; i < 10; i++)
 		cr_assert_eq(c[i].ended, 1);
+	hostile_close(&h);
+}
+
+/* The server tells everybody its id: what is derived from that, everybody can
+ * choose ids and keys by, so that all hash to one bucket. */
+Test(hostile_stream, hashes_that_nobody_can_choose)
+{
+	struct hostile h;
+	const struct ulrpc *rpc;
+
+	hostile_open(&h);
+	rpc = h.g.s.rpc[SERVER];
+	for (size_t told = 0; told < RPC_ID_SIZE; told += 8) {
+		uint64_t seed = load_le64(rpc->server_id + told);
+		unsigned int chosen = 0, hit = 0;
+
+		for (uint64_t id = 1; chosen < 64; id++) {
+			if (hash_u64(id, seed) & 0xfff)
+				continue;
+			chosen++;
+			hit += !(hash_u64(id, rpc->streams->seed) & 0xfff);
+		}
+		cr_assert_lt(hit, 8);
+	}
 	hostile_close(&h);
 }
