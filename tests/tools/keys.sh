@@ -127,6 +127,16 @@ run 0 "$ulnet_keys" -d "$dir/more" revoke c
 ctl 0 reload
 ping 1 --keys "$dir/more" --as c
 has err 'revoked'
+# Without the list, as while it is being replaced, she does not get in either.
+mv "$dir/more/revoked.crl" "$dir/revoked.crl"
+ctl 254 reload
+has err 'more/revoked.crl: No such file'
+ping 1 --keys "$dir/more" --as c
+has err 'revoked'
+mv "$dir/revoked.crl" "$dir/more/revoked.crl"
+ctl 0 reload
+ping 1 --keys "$dir/more" --as c
+has err 'revoked'
 stop_lnetd server
 
 # Nobody is there, or, which looks the same, a server that knows no handshakes.

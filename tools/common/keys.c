@@ -86,7 +86,8 @@ int keys_check(const struct keys_options *o, const char *who)
 
 enum { CERTIFICATE, KEY, AUTHORITY, REVOKED, CLUSTER, FILES };
 
-/* Makes the paths of the files. Those that are not needed are NULL. */
+/* Makes the paths of the files. Those that are not needed are NULL; so is that
+ * of the list of revoked certificates, if there has never been one. */
 static int paths_make(const struct keys_options *o, char *paths[FILES])
 {
 	int n = asprintf(&paths[AUTHORITY], "%s/authority.crt", o->folder);
@@ -104,7 +105,8 @@ static int paths_make(const struct keys_options *o, char *paths[FILES])
 		n |= asprintf(&paths[KEY], "%s/%s.key", o->folder, o->name);
 	}
 	n |= asprintf(&paths[REVOKED], "%s/revoked.crl", o->folder);
-	if (n >= 0 && access(paths[REVOKED], F_OK)) {
+	if (n >= 0 && !atomic_load(&o->revoked) &&
+	    access(paths[REVOKED], F_OK) && errno == ENOENT) {
 		free(paths[REVOKED]);
 		paths[REVOKED] = NULL;
 	}
@@ -122,7 +124,7 @@ static void explain(const struct keys_options *o)
 
 /* As ulrpc_keys_load(). *@named_p: false if the file that the options name does
  * not exist. */
-static int keys_load(const struct keys_options *o, struct ulrpc_keys **keys_p,
+static int keys_load(struct keys_options *o, struct ulrpc_keys **keys_p,
 		     char *why, size_t size, bool *named_p)
 {
 	char *paths[FILES] = { NULL };
@@ -142,6 +144,8 @@ static int keys_load(const struct keys_options *o, struct ulrpc_keys **keys_p,
 				.munge_show = o->munge_show,
 				.munge_socket = o->munge_socket },
 			keys_p, why, size);
+	if (!rc && paths[REVOKED])
+		atomic_store(&o->revoked, true);
 	named = paths[o->name ? CERTIFICATE : CLUSTER];
 	*named_p = rc != -ENOENT || !named || !access(named, F_OK);
 	for (unsigned int i = 0; i < FILES; i++)
@@ -149,7 +153,7 @@ static int keys_load(const struct keys_options *o, struct ulrpc_keys **keys_p,
 	return rc;
 }
 
-int keys_read(const struct keys_options *o, const struct say *out,
+int keys_read(struct keys_options *o, const struct say *out,
 	      struct ulrpc_keys **keys_p)
 {
 	char why[KEYS_WHY];
@@ -167,7 +171,7 @@ int keys_read(const struct keys_options *o, const struct say *out,
 	return rc;
 }
 
-int keys_again(const struct keys_options *o, struct ulrpc_keys **keys_p,
+int keys_again(struct keys_options *o, struct ulrpc_keys **keys_p,
 	       char why[KEYS_WHY])
 {
 	bool named;

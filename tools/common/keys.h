@@ -4,6 +4,8 @@
 #ifndef TOOLS_KEYS_H
 #define TOOLS_KEYS_H
 
+#include <stdatomic.h>
+
 #include "option.h"
 #include "program.h"
 
@@ -20,6 +22,9 @@ struct keys_options {
 	bool munge_take, munge_show;
 	const char *munge_socket; /* --munge-socket; NULL: libmunge's */
 	unsigned int flavour; /* --flavour: enum ulrpc_flavour */
+	/* Keys with a list of revoked certificates have been read: keys without
+	 * it, as while the file is being replaced, are not taken any more. */
+	atomic_bool revoked;
 };
 
 extern const struct option_row keys_rows[];
@@ -35,11 +40,11 @@ int keys_check(const struct keys_options *o, const char *who);
 /* Sets *@keys_p to the keys, a reference to be given back with
  * ulrpc_keys_put(); NULL: there are none. Returns 0, or -errno after a message.
  */
-int keys_read(const struct keys_options *o, const struct say *say,
+int keys_read(struct keys_options *o, const struct say *say,
 	      struct ulrpc_keys **keys_p);
 /* Reads the keys again, as keys_read(). Returns 0, or -errno, with a sentence
  * in @why. */
-int keys_again(const struct keys_options *o, struct ulrpc_keys **keys_p,
+int keys_again(struct keys_options *o, struct ulrpc_keys **keys_p,
 	       char why[KEYS_WHY]);
 
 #endif

@@ -12,7 +12,7 @@ struct lnet_control;
 struct ulrpc;
 
 struct reload {
-	const struct keys_options *keys;
+	struct keys_options *keys;
 	const struct say *say;
 	struct lnet *lnet;
 	struct ulrpc *rpc; /* NULL: the program runs none */
