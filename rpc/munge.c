@@ -103,16 +103,13 @@ static uint64_t job_now(const struct munge_job *j)
 
 static void job_run(struct munge_job *j, bool closing)
 {
-	uint64_t now = job_now(j);
-
 	if (closing) {
 		job_fail(j, -ESHUTDOWN, "this node shuts down");
-	} else if (now >= j->begun + MUNGE_LIFE) {
+	} else if (job_now(j) >= j->begun + MUNGE_LIFE) {
 		job_fail(j, -EHOSTDOWN,
 			 "MUNGE: munged is so slow that it was not asked");
 	} else {
 		keys_munge(j->keys, &j->question, &j->answer);
-		j->took = job_now(j) - now;
 	}
 	lnet_post(j->shard->node, j->shard->cpt, &j->work);
 }

@@ -32,7 +32,6 @@ struct munge_job {
 	struct keys *keys;	     /* of the handshake; a reference */
 	enum door_class class;
 	uint64_t begun; /* ns */
-	uint64_t took;	/* ns: what munged has taken; 0: it was not asked */
 	struct munge_question question;
 	struct munge_answer answer;
 	/* whose question it is: the handle of an import or of a session */

@@ -17,8 +17,8 @@
  * time; those of known hosts have shares of their own. Who comes beyond that is
  * asked to wait; if it is not the beginning of a handshake, its message counts
  * as lost, and the client repeats it. So does what a client of MUNGE sends
- * while as many wait for munged as may; what munged takes counts as processor
- * time.
+ * while as many wait for munged as may. The time that munged takes holds up
+ * nobody else: of the processor time, an answer counts for one step.
  *
  * Owner: the CPT that has the client's export, or else the one that owns the
  * NID which the first Shake came from.

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients whose users prove by MUNGE who they are, with a munged that the test
  * plays: it may be away, slow, or deceived. */
+#include <inttypes.h>
+
 #include "rpc/munge.h"
 #include "tests/unit/rpc/proof_rig.h"
 #include "tests/unit/secure/munge.h"
@@ -242,6 +244,58 @@ Test(rpc_munge, a_slow_munged_holds_up_nobody_else)
 	/* It was asked once, however often the client has repeated itself. */
 	cr_assert_eq(munged.asked[MUNGE_READ], 1);
 	rig_free(g);
+}
+
+/* A server has run for @before ns. Then a user has called, and its munged has
+ * taken @takes ns, in vain. Returns how long a call takes right after that,
+ * with which somebody else comes in by a certificate (us). */
+static uint64_t call_after(uint64_t before, uint64_t takes)
+{
+	struct proof_rig *g = rig(1);
+	struct ulrpc_client *user = g->serve.client;
+	struct ulrpc *users = g->serve.rpc[CALLER];
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+	struct called c;
+
+	lnet_sim_run(g->serve.sim, before);
+	munged.takes = takes;
+	munged.away[MUNGE_READ] = true;
+	munged.asked[MUNGE_READ] = 0;
+	serve_call(&g->serve, "who", "hello", 6, 20000000,
+		   ULRPC_PRIORITY_DEFAULT, &c);
+	while (!c.ended)
+		lnet_sim_run(g->serve.sim, MSEC);
+	cr_assert_neq(c.outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_gt(munged.asked[MUNGE_READ], 0);
+	/* the server calls itself, with its certificate */
+	g->serve.rpc[CALLER] = g->serve.rpc[SERVER];
+	proof_client(g, &conf);
+	c = who(g, "hello", 6);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s: %s",
+		     ulrpc_cause_name(c.outcome.cause), c.outcome.text);
+	cr_assert_eq(g->peer.kind, ULRPC_PEER_CERTIFICATE);
+	ulrpc_client_close(g->serve.client);
+	g->serve.rpc[CALLER] = users;
+	g->serve.client = user;
+	rig_free(g);
+	return c.outcome.total;
+}
+
+/* What munged takes is no time that others have to wait for at the door,
+ * neither of known hosts nor of strangers (base/door.h): they come in as fast
+ * as if munged had answered at once. */
+Test(rpc_munge, a_slow_munged_closes_no_door)
+{
+	static const uint64_t before[] = { 0, DOOR_START + SEC };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(before); i++) {
+		uint64_t fast = call_after(before[i], 0);
+		uint64_t slow = call_after(before[i], 5 * SEC);
+
+		cr_assert_leq(slow, fast + 1000, "%u: %" PRIu64 " %" PRIu64, i,
+			      slow, fast);
+	}
 }
 
 /* RPC can be closed while munged is asked, and waits for it. */
