@@ -102,7 +102,7 @@ static bool any_fits(const char *const *patterns, const char *text)
 static bool is_name(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= '0' && c <= '9') || (c && strchr("._-@:/*?", c));
+	       (c >= '0' && c <= '9') || (c && strchr("._-@:/=*?", c));
 }
 
 static bool is_printable(unsigned char c)
@@ -129,11 +129,12 @@ static int text_check(const struct place *p, const struct texts *l,
 			      l->key, RULES_NAME_SIZE - 1);
 	for (const char *c = text; *c; c++)
 		if (!l->is_good((unsigned char)*c))
-			return refuse(p, -EINVAL,
-				      "%s: '%s': there is no such name; it has "
-				      "letters, digits, ._-@:/, and * or ? for "
-				      "any of them",
-				      l->key, text);
+			return refuse(
+				p, -EINVAL,
+				"%s: '%s': there is no such name; it has "
+				"letters, digits, ._-@:/=, and * or ? for "
+				"any of them",
+				l->key, text);
 	return 0;
 }
 
@@ -236,6 +237,34 @@ static int nids_parse(const struct place *p, const char *text,
 	return rc ? no_memory(p) : 0;
 }
 
+/* Is @pattern one that user_fits() knows? */
+static bool names_user(const char *pattern)
+{
+	static const char *const kinds[] = { "user=", "uid=", "group=",
+					     "gid=" };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (!strncmp(pattern, kinds[i], strlen(kinds[i])))
+			return true;
+	return false;
+}
+
+/* A bare name is that of a certificate, and would be no user's. */
+static int users_check(const struct place *p, const struct ulrpc_rule *r)
+{
+	const char *const *name = r->names;
+
+	if (r->kind != ULRPC_PEER_MUNGE || !name)
+		return 0;
+	for (; *name; name++)
+		if (!names_user(*name))
+			return refuse(p, -EINVAL,
+				      "names: '%s': kind munge has user=NAME, "
+				      "uid=NUMBER, group=NAME and gid=NUMBER",
+				      *name);
+	return 0;
+}
+
 static int rule_check(const struct place *p, const struct ulrpc_rule *r)
 {
 	if ((unsigned int)r->kind > ULRPC_PEER_MUNGE)
@@ -248,7 +277,7 @@ static int rule_check(const struct place *p, const struct ulrpc_rule *r)
 		return refuse(p, -EINVAL,
 			      "flavour: none proves no name, and there are "
 			      "names");
-	return 0;
+	return users_check(p, r);
 }
 
 static int rule_take(struct ulrpc_rules *rules, const struct place *p,
@@ -437,18 +466,19 @@ static bool fits_behind(const char *pattern, const char *prefix,
 	return !strncmp(pattern, prefix, n) && rules_fit(pattern + n, text);
 }
 
-/* A user is also named by uid:NUMBER, and by the group of his process, as
- * group:NAME or gid:NUMBER. No name of a user has a colon. */
+/* A user is named by user=NAME or uid=NUMBER, and by the group of his process,
+ * as group=NAME or gid=NUMBER. No pattern means two of these. */
 static bool user_fits(const char *pattern, const struct identity *who)
 {
+	const char *name = identity_user_name(who);
 	char uid[16], gid[16];
 
 	snprintf(uid, sizeof(uid), "%" PRIu32, who->uid);
 	snprintf(gid, sizeof(gid), "%" PRIu32, who->gid);
-	return fits_behind(pattern, "uid:", uid) ||
-	       fits_behind(pattern, "gid:", gid) ||
-	       fits_behind(pattern, "group:", who->group) ||
-	       rules_fit(pattern, who->name);
+	return fits_behind(pattern, "uid=", uid) ||
+	       fits_behind(pattern, "gid=", gid) ||
+	       fits_behind(pattern, "group=", who->group) ||
+	       (name && fits_behind(pattern, "user=", name));
 }
 
 static bool any_names(const char *const *patterns, const struct identity *who)
@@ -495,8 +525,7 @@ static enum rules_verdict rule_judge(const struct ulrpc_rule *r,
 		return RULES_NOBODY;
 	if (r->kind && r->kind != peer_kind(who))
 		return RULES_UNNAMED;
-	/* A user may have the name of a certificate, and whoever has written
-	 * that did not mean him. */
+	/* Patterns such as * may be older than the users that a node takes. */
 	if (by_name && !r->kind && who->kind == IDENTITY_MUNGE)
 		return RULES_UNNAMED;
 	if (by_name && !is_named(r, parsed, who))

@@ -438,16 +438,16 @@ static int take_text(struct handshake *h, const char *text, size_t n)
 					   : take_verdict(h, text);
 }
 
-/* What a credential has to carry: a value of this handshake, as RFC 9266 has
- * one for what authenticates within TLS. */
-static bool binding_of(const struct handshake *h,
-		       uint8_t binding[MUNGE_BINDING])
+/* What a credential has to carry: what it is for, and a value of this
+ * handshake, as RFC 9266 has one for what authenticates within TLS. */
+static bool payload_of(const struct handshake *h, struct munge_payload *p)
 {
 	static const char label[] = "EXPORTER-ulnet-rpc-munge";
-	bool good = SSL_export_keying_material(h->ssl, binding, MUNGE_BINDING,
-					       label, strlen(label), NULL, 0,
-					       0) == 1;
+	bool good = SSL_export_keying_material(h->ssl, p->binding,
+					       MUNGE_BINDING, label,
+					       strlen(label), NULL, 0, 0) == 1;
 
+	memcpy(p->purpose, MUNGE_PURPOSE, sizeof(p->purpose));
 	if (!good)
 		ERR_clear_error();
 	return good;
@@ -467,7 +467,7 @@ bool handshake_question(const struct handshake *h, struct munge_question *q)
 	*q = (struct munge_question){ 0 };
 	if (h->side == HANDSHAKE_CLIENT) {
 		q->what = MUNGE_MAKE;
-		return binding_of(h, q->binding);
+		return payload_of(h, &q->payload);
 	}
 	q->what = MUNGE_READ;
 	text_copy(q->credential, sizeof(q->credential), h->credential);
@@ -487,16 +487,16 @@ static int refuse_user(struct handshake *h, const char *told, const char *why)
 static int judge(struct handshake *h, const struct munge_answer *a)
 {
 	static const char believed[] = { BELIEVED, '\0' };
-	uint8_t binding[MUNGE_BINDING];
+	struct munge_payload payload;
 
 	if (a->rc == -EACCES)
 		return refuse_user(h, a->why, a->why);
 	if (a->rc)
 		return refuse_user(h, "its munged does not answer", a->why);
-	if (!binding_of(h, binding))
+	if (!payload_of(h, &payload))
 		return refuse_user(h, "no memory", "no memory");
-	if (!a->is_bound ||
-	    CRYPTO_memcmp(a->binding, binding, MUNGE_BINDING) != 0)
+	if (a->carried != sizeof(payload) ||
+	    CRYPTO_memcmp(&a->payload, &payload, sizeof(payload)) != 0)
 		return refuse_user(h,
 				   "the credential was made for something else",
 				   "MUNGE: the credential was made for "

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #define NUMBER_SIZE 11 /* bytes of a number in decimal */
+#define USER	    "user="
 
 struct identity *identity_new(enum identity_kind kind, const char *name,
 			      const char *issuer)
@@ -24,17 +25,33 @@ struct identity *identity_new(enum identity_kind kind, const char *name,
 struct identity *identity_user_new(const char *user, uint32_t uid,
 				   const char *group, uint32_t gid)
 {
-	struct identity *id = identity_new(IDENTITY_MUNGE, user, "");
+	char name[IDENTITY_NAME_SIZE], number[sizeof("gid=") + NUMBER_SIZE];
+	struct identity *id;
 
+	/* No name of a certificate or of a cluster's key has a '=': programs
+	 * that compare names only do not take a user for one of them. */
+	if (*user)
+		snprintf(name, sizeof(name), USER "%s", user);
+	else
+		snprintf(name, sizeof(name), "uid=%" PRIu32, uid);
+	snprintf(number, sizeof(number), "gid=%" PRIu32, gid);
+	id = identity_new(IDENTITY_MUNGE, name, "");
 	if (!id)
 		return NULL;
 	id->uid = uid;
 	id->gid = gid;
-	id->group = strdup(group);
+	id->group = strdup(*group ? group : number);
 	if (id->group)
 		return id;
 	identity_put(id);
 	return NULL;
+}
+
+const char *identity_user_name(const struct identity *id)
+{
+	size_t n = strlen(USER);
+
+	return strncmp(id->name, USER, n) ? NULL : id->name + n;
 }
 
 void identity_put(struct identity *id)

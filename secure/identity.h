@@ -22,8 +22,9 @@ struct identity {
 	_Atomic unsigned int refs;
 	enum identity_kind kind;
 	/* of a certificate: its first DNS name, or its common name; of a
-	 * cluster's key: the name of the key; of MUNGE: that of the user, or
-	 * "uid:NUMBER". Letters, digits, and ._-@:/ */
+	 * cluster's key: the name of the key. Letters, digits, and ._-@:/
+	 * Of MUNGE: "user=NAME", or "uid=NUMBER" if nobody knows the name here,
+	 * which can be no name of the others */
 	const char *name;
 	/* the common name of whoever has signed the certificate, in printable
 	 * ASCII; "" for others, and for a common name that is not printable */
@@ -43,7 +44,7 @@ struct identity {
 	char *nids;
 	unsigned int nnids;
 	/* of MUNGE: the user and the group of the process by number, and the
-	 * group's name, or "gid:NUMBER"; NULL: another kind */
+	 * group's name, or "gid=NUMBER"; NULL: another kind */
 	uint32_t uid, gid;
 	char *group;
 	char texts[]; /* the texts of name and issuer */
@@ -58,9 +59,11 @@ static inline struct identity *identity_ref(struct identity *id)
 	atomic_fetch_add(&id->refs, 1);
 	return id;
 }
-/* Likewise, of the user @user. */
+/* Likewise, of the user @user; "": he has no name, likewise the group. */
 struct identity *identity_user_new(const char *user, uint32_t uid,
 				   const char *group, uint32_t gid);
+/* The name of a user without what it begins with; NULL: he has none. */
+const char *identity_user_name(const struct identity *id);
 /* Drops a reference. @id may be NULL. */
 void identity_put(struct identity *id);
 /* Are @a and @b the same peer: certificates with the same name and issuer, the

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <inttypes.h>
 #include <munge.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -52,7 +51,7 @@ static void make(munge_ctx_t ctx, const struct munge_question *q,
 {
 	char *credential = NULL;
 	munge_err_t e =
-		munge_encode(&credential, ctx, q->binding, MUNGE_BINDING);
+		munge_encode(&credential, ctx, &q->payload, sizeof(q->payload));
 
 	if (e)
 		fail(a, errno_of(e), ctx, e);
@@ -72,9 +71,8 @@ static bool is_letter(unsigned char c)
 }
 
 /* Names have no letters with a meaning in rules, on terminals or in logs. One
- * without a colon cannot be taken for a number. */
-static void name_take(char to[MUNGE_NAME], const char *name, const char *kind,
-		      uint32_t id)
+ * that has counts as none. */
+static void name_take(char to[MUNGE_NAME], const char *name)
 {
 	size_t n = name ? strlen(name) : 0;
 	bool good = n && n < MUNGE_NAME;
@@ -83,8 +81,6 @@ static void name_take(char to[MUNGE_NAME], const char *name, const char *kind,
 		good = is_letter((unsigned char)name[i]);
 	if (good)
 		text_copy(to, MUNGE_NAME, name);
-	else
-		snprintf(to, MUNGE_NAME, "%s:%" PRIu32, kind, id);
 }
 
 static void look_up(struct munge_answer *a)
@@ -95,10 +91,10 @@ static void look_up(struct munge_answer *a)
 
 	if (room && getpwuid_r(a->uid, &pwd, room, LOOK_UP, &user))
 		user = NULL;
-	name_take(a->user, user ? user->pw_name : NULL, "uid", a->uid);
+	name_take(a->user, user ? user->pw_name : NULL);
 	if (room && getgrgid_r(a->gid, &grp, room, LOOK_UP, &group))
 		group = NULL;
-	name_take(a->group, group ? group->gr_name : NULL, "gid", a->gid);
+	name_take(a->group, group ? group->gr_name : NULL);
 	free(room);
 }
 
@@ -115,9 +111,9 @@ static void read_it(munge_ctx_t ctx, const struct munge_question *q,
 	if (e) {
 		fail(a, errno_of(e), ctx, e);
 	} else {
-		a->is_bound = n == MUNGE_BINDING;
-		if (a->is_bound)
-			memcpy(a->binding, payload, MUNGE_BINDING);
+		a->carried = n > 0 ? (size_t)n : 0;
+		if (a->carried == sizeof(a->payload))
+			memcpy(&a->payload, payload, sizeof(a->payload));
 		a->uid = uid;
 		a->gid = gid;
 		look_up(a);

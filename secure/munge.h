@@ -13,10 +13,19 @@
 
 #include "base/util.h"
 
-#define MUNGE_BINDING	 32   /* bytes that a credential carries */
+#define MUNGE_BINDING	 32   /* bytes of what only one handshake has */
 #define MUNGE_CREDENTIAL 1024 /* bytes of a credential, with the 0 at its end */
 #define MUNGE_NAME	 64   /* bytes of the name of a user or group */
 #define MUNGE_WHY	 256
+
+#define MUNGE_PURPOSE "ulnet rpc client 1"
+
+/* What a credential carries. Whoever can have something else munged as another
+ * user has no use for that here. */
+struct munge_payload {
+	char purpose[sizeof(MUNGE_PURPOSE)];
+	uint8_t binding[MUNGE_BINDING];
+};
 
 enum munge_what {
 	MUNGE_MAKE, /* a credential of this process's user */
@@ -25,7 +34,7 @@ enum munge_what {
 
 struct munge_question {
 	enum munge_what what;
-	uint8_t binding[MUNGE_BINDING];	   /* MUNGE_MAKE: what it carries */
+	struct munge_payload payload;	   /* MUNGE_MAKE */
 	char credential[MUNGE_CREDENTIAL]; /* MUNGE_READ */
 };
 
@@ -36,11 +45,11 @@ struct munge_answer {
 	char why[MUNGE_WHY]; /* if rc is not 0: a sentence */
 	/* of MUNGE_MAKE */
 	char credential[MUNGE_CREDENTIAL];
-	/* of MUNGE_READ: what it carries, if that has MUNGE_BINDING bytes;
-	 * otherwise is_bound is false. Who has made it, by number and by name;
-	 * a name that nobody knows here is "uid:NUMBER" or "gid:NUMBER" */
-	bool is_bound;
-	uint8_t binding[MUNGE_BINDING];
+	/* of MUNGE_READ: how many bytes it carries, and if that is the size of
+	 * a payload, these. Who has made it, by number and by name; "": nobody
+	 * knows one here */
+	size_t carried;
+	struct munge_payload payload;
 	uint32_t uid, gid;
 	char user[MUNGE_NAME], group[MUNGE_NAME];
 };

@@ -73,14 +73,15 @@ struct ulrpc_peer {
 	enum ulrpc_peer_kind kind;
 	enum ulrpc_flavour flavour; /* flavour of the call */
 	/* the certificate's first DNS name, or its common name; or the name of
-	 * the cluster's key; or of the user, or "uid:NUMBER"; "": unknown */
+	 * the cluster's key, of letters, digits and ._-@:/; or "user=NAME" of
+	 * a user, who may have no name: "uid=NUMBER"; "": unknown */
 	char name[ULRPC_PEER_NAME_SIZE];
 	/* common name of the authority that has signed the certificate; "":
 	 * none */
 	char issuer[ULRPC_PEER_NAME_SIZE];
 	/* of ULRPC_PEER_MUNGE: the user and the group of the process */
 	uint32_t uid, gid;
-	char group[ULRPC_PEER_GROUP_SIZE]; /* its name, or "gid:NUMBER" */
+	char group[ULRPC_PEER_GROUP_SIZE]; /* its name, or "gid=NUMBER" */
 };
 
 /* ---- sending calls again: ulrpc_retry(7) ---- */

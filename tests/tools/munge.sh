@@ -89,20 +89,20 @@ rules <<-END
 	    rules:
 	        - services: echo
 	          kind: munge
-	          names: "uid:12345"
+	          names: "uid=12345"
 END
 ctl 0 rpc rules
 has out 'kind: munge'
 ping 0 12345 54321
 ping 1 12346 54321
-has err 'is not for user uid:12346 [(]MUNGE: uid 12346, group gid:54321[)]'
+has err 'is not for uid=12346 [(]MUNGE: uid 12346, group gid=54321[)]'
 ping 1 0 0
-has err 'is not for user root'
+has err 'is not for user=root'
 rules <<-END
 	rpc:
 	    groups:
 	        - name: people
-	          names: [root, "gid:54321"]
+	          names: ["user=root", "gid=54321"]
 	    rules:
 	        - services: echo
 	          kind: munge
@@ -118,7 +118,7 @@ rules <<-END
 	rpc:
 	    rules:
 	        - services: echo
-	          names: [root, "uid:*"]
+	          names: [root, "user=*", "uid=*"]
 END
 ping 1 0 0
 has err 'no rule lets it'
@@ -130,7 +130,7 @@ rules <<-END
 	    rules:
 	        - services: echo
 	          kind: munge
-	          names: [root]
+	          names: [user=root]
 END
 ping 0 0 0
 run 1 timeout 100 "$rpcping" "${client[@]}" --keys "$keys" --as root $server
@@ -146,7 +146,7 @@ END
 client=("${client[@]:0:6}" --keys "$user" --munge --munge-socket "$socket")
 start_ping --interval 0.1 "$server"
 ctl 0 rpc show --connections
-has out '^ +name: "root"$'
+has out '^ +name: "user=root"$'
 has out '^ +kind: munge$'
 has out '^ +uid: 0$'
 has out '^ +group: "root"$'
@@ -207,7 +207,7 @@ rules <<-END
 	    rules:
 	        - services: echo
 	          kind: munge
-	          names: root
+	          names: user=root
 END
 run 0 timeout 100 "$rpcping" "${client[@]}" --keys "$dir/lab" --munge \
 	--munge-socket "$socket" $server

@@ -11,8 +11,7 @@
 
 static void say(const char *what, const struct munge_answer *a)
 {
-	printf("%s: %s %s\n", what, a->rc ? a->why : "good",
-	       a->is_bound ? a->user : "");
+	printf("%s: %s %s\n", what, a->rc ? a->why : "good", a->user);
 }
 
 int main(int argc, char **argv)
@@ -22,7 +21,7 @@ int main(int argc, char **argv)
 
 	if (argc != 2)
 		return 2;
-	memset(q.binding, 7, sizeof(q.binding));
+	memset(&q.payload, 7, sizeof(q.payload));
 	munge_real()(argv[1], &q, &made);
 	say("made", &made);
 	q.what = MUNGE_READ;
@@ -34,7 +33,8 @@ int main(int argc, char **argv)
 		munge_real()(argv[1], &q, &a);
 		snprintf(what, sizeof(what), "read %d", i);
 		say(what, &a);
-		if (!a.rc && memcmp(a.binding, q.binding, MUNGE_BINDING) != 0)
+		if (!a.rc && (a.carried != sizeof(a.payload) ||
+			      memcmp(&a.payload, &q.payload, a.carried) != 0))
 			return 1;
 	}
 	return made.rc != 0;

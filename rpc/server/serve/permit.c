@@ -134,7 +134,7 @@ static void caller_text(const struct rules_caller *caller, char *text,
 		snprintf(text, size, "%s", nid);
 	else if (who->kind == IDENTITY_MUNGE)
 		snprintf(text, size,
-			 "user %.32s (MUNGE: uid %" PRIu32 ", group %.32s) "
+			 "%.48s (MUNGE: uid %" PRIu32 ", group %.32s) "
 			 "at %s",
 			 who->name, who->uid, who->group, nid);
 	else if (who->kind == IDENTITY_CLUSTER_KEY)

@@ -143,18 +143,18 @@ static void users_are_seen(unsigned int cpts)
 	may(g);
 	cr_assert_eq(g->peer.kind, ULRPC_PEER_MUNGE);
 	cr_assert_eq(g->peer.flavour, ULRPC_FLAVOUR_AUTH);
-	cr_assert_str_eq(g->peer.name, "alice");
+	cr_assert_str_eq(g->peer.name, "user=alice");
 	cr_assert_str_eq(g->peer.group, "staff");
 	cr_assert_str_eq(g->peer.issuer, "");
 	cr_assert_eq(g->peer.uid, FAKE_UID);
 	cr_assert_eq(g->peer.gid, FAKE_GID);
-	use(g, "uid:1001");
-	may_not(g, "user alice (MUNGE: uid 1000, group staff) at ");
-	use(g, "uid:1000");
+	use(g, "uid=1001");
+	may_not(g, "user=alice (MUNGE: uid 1000, group staff) at ");
+	use(g, "uid=1000");
 	may(g);
-	use(g, "group:other");
+	use(g, "group=other");
 	may_not(g, "no rule");
-	use(g, "group:st*");
+	use(g, "group=st*");
 	may(g);
 	rig_free(g);
 }

@@ -104,6 +104,9 @@ Test(rules, a_mistake_names_the_item_and_its_line)
 		  -EINVAL,
 		  "line 9: rule 2: nids: '10.0.0.300@tcp', at character" },
 		{ { .kind = 4 }, -EINVAL, "kind: 4" },
+		{ { .kind = ULRPC_PEER_MUNGE, .names = LIST("user=a", "*=a") },
+		  -EINVAL,
+		  "names: '*=a': kind munge has user=NAME" },
 		{ { .flavour = 5 }, -EINVAL, "flavour: 5" },
 		{ { .flavour = ULRPC_FLAVOUR_NONE, .names = LIST("a") },
 		  -EINVAL,
@@ -202,7 +205,8 @@ static void judged(const struct ulrpc_rules *rules, const struct case_of *c)
 static struct ulrpc_rules *rules_of(const struct ulrpc_rule *rules,
 				    unsigned int n)
 {
-	static const char *const ops[] = { "alice", "bob*", NULL };
+	static const char *const ops[] = { "alice", "bob*", "user=alice",
+					   NULL };
 	const struct ulrpc_group groups[] = { { "ops", ops, 0 } };
 	const struct ulrpc_rules_conf conf = { rules, n, groups, 1 };
 	struct ulrpc_rules *made;
@@ -278,32 +282,34 @@ Test(rules, users)
 {
 	const struct ulrpc_rule rules[] = {
 		{ .services = LIST("group"), .groups = LIST("ops") },
-		{ .services = LIST("names"), .names = LIST("alice", "*") },
+		{ .services = LIST("names"),
+		  .names = LIST("alice", "*", "user=alice", "user=*") },
 		{ .services = LIST("certificate"),
 		  .kind = ULRPC_PEER_CERTIFICATE },
 		{ .services = LIST("all") },
 		{ .services = LIST("any"), .kind = ULRPC_PEER_MUNGE },
 		{ .services = LIST("user"),
 		  .kind = ULRPC_PEER_MUNGE,
-		  .names = LIST("ali*") },
+		  .names = LIST("user=ali*") },
 		{ .services = LIST("ops"),
 		  .kind = ULRPC_PEER_MUNGE,
 		  .groups = LIST("ops") },
 		{ .services = LIST("uid"),
 		  .kind = ULRPC_PEER_MUNGE,
-		  .names = LIST("uid:7", "uid:1000") },
+		  .names = LIST("uid=7", "uid=1000") },
 		{ .services = LIST("uid_of_another"),
 		  .kind = ULRPC_PEER_MUNGE,
-		  .names = LIST("uid:100", "uid:50", "gid:1000") },
+		  .names = LIST("uid=100", "uid=50", "gid=1000") },
 		{ .services = LIST("gid"),
 		  .kind = ULRPC_PEER_MUNGE,
-		  .names = LIST("gid:5?") },
+		  .names = LIST("gid=5?") },
 		{ .services = LIST("staff"),
 		  .kind = ULRPC_PEER_MUNGE,
-		  .names = LIST("group:staff") },
+		  .names = LIST("group=staff") },
 		{ .services = LIST("staff_of_another"),
 		  .kind = ULRPC_PEER_MUNGE,
-		  .names = LIST("group:alice", "staff", "g*", "u*") },
+		  .names = LIST("group=alice", "user=staff", "uid=alice",
+				"gid=staff") },
 	};
 	struct ulrpc_rules *r = rules_of(rules, ARRAY_SIZE(rules));
 
@@ -321,7 +327,7 @@ Test(rules, users)
 	cr_expect_eq(of_user(r, "staff_of_another"), RULES_UNNAMED);
 	/* Nor is anybody else let in by what names a user. */
 	JUDGE(r, "alice", 1, AUTH, "user", "m", RULES_UNNAMED, 0);
-	JUDGE(r, "uid:1000", 1, AUTH, "uid", "m", RULES_UNNAMED, 0);
+	JUDGE(r, "uid=1000", 1, AUTH, "uid", "m", RULES_UNNAMED, 0);
 	JUDGE(r, "key alice", 1, AUTH, "user", "m", RULES_UNNAMED, 0);
 	JUDGE(r, NULL, 1, NONE, "user", "m", RULES_NOBODY, 0);
 	ulrpc_rules_put(r);

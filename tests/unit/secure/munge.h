@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A munged of the user alice, for tests: its credentials are the binding in
+/* A munged of the user alice, for tests: its credentials are the payload in
  * hexadecimal digits, and it reads them again. */
 #ifndef TESTS_UNIT_SECURE_MUNGE_H
 #define TESTS_UNIT_SECURE_MUNGE_H
@@ -15,15 +15,16 @@
 static inline void fake_read(const struct munge_question *q,
 			     struct munge_answer *a)
 {
+	uint8_t *payload = (uint8_t *)&a->payload;
 	const char *at = q->credential + strlen("MUNGE:");
 
-	for (unsigned int i = 0; i < MUNGE_BINDING; i++)
-		if (sscanf(at + 2L * i, "%2hhx", &a->binding[i]) != 1) {
+	for (size_t i = 0; i < sizeof(a->payload); i++)
+		if (sscanf(at + 2 * i, "%2hhx", &payload[i]) != 1) {
 			a->rc = -EACCES;
 			text_copy(a->why, sizeof(a->why), "MUNGE: invalid");
 			return;
 		}
-	a->is_bound = true;
+	a->carried = sizeof(a->payload);
 	a->uid = FAKE_UID;
 	a->gid = FAKE_GID;
 	text_copy(a->user, sizeof(a->user), "alice");
@@ -42,10 +43,10 @@ static inline void fake_munge(const char *socket,
 		return;
 	}
 	n = snprintf(a->credential, sizeof(a->credential), "MUNGE:");
-	for (unsigned int i = 0; i < MUNGE_BINDING; i++)
+	for (size_t i = 0; i < sizeof(q->payload); i++)
 		n += snprintf(a->credential + n,
 			      sizeof(a->credential) - (size_t)n, "%02x",
-			      q->binding[i]);
+			      ((const uint8_t *)&q->payload)[i]);
 }
 
 #endif

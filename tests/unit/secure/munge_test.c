@@ -117,7 +117,7 @@ Test(munge, a_user_without_a_certificate)
 	cr_assert(handshake_is_done(p.server), "%s", handshake_error(p.server));
 	id = handshake_peer(p.server);
 	cr_expect_eq(id->kind, IDENTITY_MUNGE);
-	cr_expect_str_eq(id->name, "alice");
+	cr_expect_str_eq(id->name, "user=alice");
 	cr_expect_str_eq(id->group, "staff");
 	cr_expect_eq(id->uid, FAKE_UID);
 	cr_expect_eq(id->gid, FAKE_GID);
@@ -188,7 +188,9 @@ Test(munge, of_another_handshake)
 	flow(&two);
 	cr_assert(handshake_question(one.client, &first));
 	cr_assert(handshake_question(two.client, &second));
-	cr_expect_neq(memcmp(first.binding, second.binding, MUNGE_BINDING), 0);
+	cr_expect_neq(
+		memcmp(&first.payload, &second.payload, sizeof(first.payload)),
+		0);
 	fake_munge(NULL, &first, &a);
 	cr_assert_eq(handshake_answer(two.client, &a), 0);
 	flow(&two);
@@ -208,8 +210,9 @@ Test(munge, of_another_handshake)
 	folder_end(f);
 }
 
-/* A credential may carry less than a binding, or more. */
-Test(munge, of_another_program)
+/* What the credential carries is not the payload @a->payload of @a->carried
+ * bytes, but what @change makes of it. */
+static void carries_another(void (*change)(struct munge_answer *a))
 {
 	struct folder *f = folder_of_two();
 	struct keys *user = user_keys(f), *server = server_keys(f, true);
@@ -222,12 +225,57 @@ Test(munge, of_another_program)
 	flow(&p);
 	cr_assert(handshake_question(p.server, &q));
 	fake_munge(NULL, &q, &a);
-	a.is_bound = false;
+	change(&a);
 	cr_expect_eq(handshake_answer(p.server, &a), -EACCES);
+	cr_expect(strstr(handshake_error(p.server), "for something else"), "%s",
+		  handshake_error(p.server));
 	end(&p);
 	keys_put(user);
 	keys_put(server);
 	folder_end(f);
+}
+
+static void is_less(struct munge_answer *a)
+{
+	a->carried--;
+}
+
+static void is_more(struct munge_answer *a)
+{
+	a->carried++;
+}
+
+/* as a program munges it that was lured to, and does not know what for */
+static void is_bare(struct munge_answer *a)
+{
+	memmove(&a->payload, a->payload.binding, MUNGE_BINDING);
+	a->carried = MUNGE_BINDING;
+}
+
+static void is_for_something_else(struct munge_answer *a)
+{
+	memset(a->payload.purpose, 0, sizeof(a->payload.purpose));
+}
+
+static void is_of_another_version(struct munge_answer *a)
+{
+	a->payload.purpose[sizeof(a->payload.purpose) - 2]++;
+}
+
+static void goes_on_behind_the_text(struct munge_answer *a)
+{
+	a->payload.purpose[sizeof(a->payload.purpose) - 1] = 'x';
+}
+
+/* A credential may be of another program, which meant something else by it. */
+Test(munge, of_another_program)
+{
+	carries_another(is_less);
+	carries_another(is_more);
+	carries_another(is_bare);
+	carries_another(is_for_something_else);
+	carries_another(is_of_another_version);
+	carries_another(goes_on_behind_the_text);
 }
 
 /* @rc, @why: what the server's munged says. The client hears @told. */
@@ -357,7 +405,7 @@ Test(munge, keys_that_are_not_enough)
 Test(munge, who_is_the_same)
 {
 	struct identity *a = identity_user_new("alice", 7, "staff", 8);
-	struct identity *b = identity_user_new("uid:7", 7, "gid:8", 8);
+	struct identity *b = identity_user_new("", 7, "", 8);
 	struct identity *c = identity_user_new("alice", 7, "other", 9);
 	struct identity *d = identity_user_new("alice", 8, "staff", 8);
 	uint8_t da[DIGEST_SIZE], db[DIGEST_SIZE], dc[DIGEST_SIZE],
@@ -367,6 +415,8 @@ Test(munge, who_is_the_same)
 	cr_assert_eq(identity_digest(b, "x", 1, db), 0);
 	cr_assert_eq(identity_digest(c, "x", 1, dc), 0);
 	cr_assert_eq(identity_digest(d, "x", 1, dd), 0);
+	cr_expect_str_eq(b->name, "uid=7");
+	cr_expect_str_eq(b->group, "gid=8");
 	cr_expect(identity_same(a, b));
 	cr_expect(!identity_same(a, c));
 	cr_expect(!identity_same(a, d));
