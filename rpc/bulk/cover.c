@@ -174,7 +174,7 @@ static bool cover_job_give(const struct cover_job *like, uint64_t *away)
 		return false;
 	*j = *like;
 	j->job.done = cover_job_done;
-	if (!sealers_give(b->cover->shard, &j->job)) {
+	if (!sealers_give(b->cover->shard, NULL, &j->job)) {
 		free(j);
 		return false;
 	}

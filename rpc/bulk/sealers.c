@@ -5,13 +5,22 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
+
+/* Lists of jobs, which hosts are spread over: those that share one by chance
+ * take turns as one. This process itself has the first. */
+#define LANES 64u
+
 struct sealers {
 	struct lnet *node;
 	unsigned int max;
+	uint64_t seed;
 	pthread_mutex_t lock; /* for what follows */
 	struct ulnet_cond wake;
-	struct list jobs;   /* that no sealer has taken, and */
-	unsigned int njobs; /* their number */
+	struct list lanes[LANES]; /* jobs that no sealer has taken */
+	uint64_t waiting;	  /* bits of lanes that are not empty */
+	unsigned int lane;	  /* that the next job is taken from, if any */
+	unsigned int njobs;	  /* in all lanes */
 	unsigned int idle;  /* sealers that wait */
 	unsigned int n;	    /* threads that were started */
 	/* the threads have to end, or have, as the node has crashed: there are
@@ -19,6 +28,39 @@ struct sealers {
 	bool ending;
 	struct ulnet_thread *threads[SEALERS_MAX];
 };
+
+/* ---- lanes ---- */
+
+static void lanes_add(struct sealers *l, const struct ulnet_nid *host,
+		      struct seal_job *job)
+{
+	unsigned int lane = 0;
+
+	if (host)
+		lane = 1 +
+		       hash_bytes(host, sizeof(*host), l->seed) % (LANES - 1);
+	list_add_tail(&l->lanes[lane], &job->link);
+	l->waiting |= UINT64_C(1) << lane;
+	l->njobs++;
+}
+
+/* Takes the next job, or returns NULL. Locked. */
+static struct seal_job *lanes_pop(struct sealers *l)
+{
+	uint64_t later = l->waiting & ~UINT64_C(0) << l->lane;
+	struct seal_job *job;
+	unsigned int lane;
+
+	if (!l->waiting)
+		return NULL;
+	lane = (unsigned int)__builtin_ctzll(later ? later : l->waiting);
+	job = list_pop(&l->lanes[lane], struct seal_job, link);
+	if (list_empty(&l->lanes[lane]))
+		l->waiting &= ~(UINT64_C(1) << lane);
+	l->lane = (lane + 1) % LANES;
+	l->njobs--;
+	return job;
+}
 
 /* ---- the threads ---- */
 
@@ -39,8 +81,7 @@ static void sealer(void *arg)
 	for (;;) {
 		struct seal_job *job;
 
-		while (!(job = list_pop(&l->jobs, struct seal_job, link)) &&
-		       !l->ending) {
+		while (!(job = lanes_pop(l)) && !l->ending) {
 			l->idle++;
 			if (lnet_cond_wait(&l->wake, &l->lock, TIME_NEVER))
 				l->ending = true;
@@ -48,7 +89,6 @@ static void sealer(void *arg)
 		}
 		if (!job)
 			break;
-		l->njobs--;
 		pthread_mutex_unlock(&l->lock);
 		job->run(job);
 		shard_post(job->shard, &job->work);
@@ -67,7 +107,8 @@ static bool sealers_grow(struct sealers *l)
 	return l->n;
 }
 
-bool sealers_give(struct shard *s, struct seal_job *job)
+bool sealers_give(struct shard *s, const struct ulnet_nid *host,
+		  struct seal_job *job)
 {
 	struct sealers *l = s->rpc->sealers;
 	bool given;
@@ -78,8 +119,7 @@ bool sealers_give(struct shard *s, struct seal_job *job)
 	given = !l->ending && sealers_grow(l);
 	if (given) {
 		shard_hold(s);
-		list_add_tail(&l->jobs, &job->link);
-		l->njobs++;
+		lanes_add(l, host, job);
 		lnet_cond_signal(&l->wake);
 	}
 	pthread_mutex_unlock(&l->lock);
@@ -115,7 +155,9 @@ int sealers_open(struct ulrpc *rpc)
 	pthread_mutex_init(&l->lock, NULL);
 	l->node = rpc->node;
 	l->max = sealers_max(rpc);
-	list_init(&l->jobs);
+	l->seed = rpc->seed;
+	for (unsigned int i = 0; i < LANES; i++)
+		list_init(&l->lanes[i]);
 	rpc->sealers = l;
 	return 0;
 }
@@ -127,7 +169,7 @@ void sealers_free(struct ulrpc *rpc)
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->lock);
-	BUG_ON(!list_empty(&l->jobs));
+	BUG_ON(l->njobs);
 	l->ending = true;
 	lnet_cond_broadcast(&l->wake);
 	pthread_mutex_unlock(&l->lock);

@@ -6,9 +6,10 @@
  * bytes; the CPT hears of it in a later turn. Small pieces are not worth the
  * way there.
  *
- * The sealers take jobs in the order in which they were given. Who gives them
- * bounds how many wait: bulk/transfer by the window of a request and the
- * caller's share of memory, bulk/cover by SEALERS_ROUND of a bulk.
+ * The sealers take jobs of hosts in turn, and those of a host in the order in
+ * which they were given. Who gives them bounds how many wait: bulk/transfer by
+ * the window of a request and the caller's share of memory, bulk/cover by
+ * SEALERS_ROUND of a bulk.
  *
  * There are no sealers until there is a job, as many as the processors but one,
  * at most SEALERS_MAX; in virtual time there is one, in lockstep.
@@ -25,7 +26,7 @@
 #define SEALERS_ROUND (UINT64_C(8) << 20)
 
 struct seal_job {
-	struct list link; /* sealers.jobs */
+	struct list link; /* sealers.lanes */
 	struct ulnet_work work;
 	struct shard *shard;
 	/* On the thread of a sealer. May not wait, but in tests. */
@@ -40,8 +41,10 @@ int sealers_open(struct ulrpc *rpc) must_check;
 void sealers_free(struct ulrpc *rpc);
 
 /* Has a sealer call job->run(), and then @s job->done(), which ulrpc_close()
- * waits for; both are set. False: there is no sealer, and nothing happens.
+ * waits for; both are set. @host: a NID of the host for which it is done; NULL:
+ * for this process itself. False: there is no sealer, and nothing happens.
  * Owner. */
-bool sealers_give(struct shard *s, struct seal_job *job);
+bool sealers_give(struct shard *s, const struct ulnet_nid *host,
+		  struct seal_job *job);
 
 #endif

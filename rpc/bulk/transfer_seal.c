@@ -44,7 +44,7 @@ static bool chunk_job_give(const struct chunk_job *like)
 		return false;
 	*j = *like;
 	j->since = shard_now(s);
-	if (sealers_give(s, &j->job))
+	if (sealers_give(s, &like->p->x->t->conf.peer.nid, &j->job))
 		return true;
 	free(j);
 	return false;

@@ -415,7 +415,7 @@ static void blocker_done(struct seal_job *job)
 
 static int blocker_give(void *arg)
 {
-	return sealers_give(arg, &blocker.job) ? 0 : -EIO;
+	return sealers_give(arg, NULL, &blocker.job) ? 0 : -EIO;
 }
 
 static void sealer_hold(unsigned int node)
@@ -440,6 +440,59 @@ static void sealer_let_go(void)
 	while (!blocker.ended)
 		lnet_sim_run(w.g.sim, MSEC);
 	lnet_cond_destroy(&blocker.let_go);
+}
+
+/* Jobs that say in which order they were done. */
+static struct seal_turn {
+	struct seal_job job;
+	char name;
+} turns[] = {
+	{ .name = 'a' }, { .name = 'b' }, { .name = 'c' }, { .name = 'o' }
+};
+static char order[ARRAY_SIZE(turns) + 1];
+
+static void turn_run(struct seal_job *job)
+{
+	order[strlen(order)] = container_of(job, struct seal_turn, job)->name;
+}
+
+static void turn_done(struct seal_job *job)
+{
+	(void)job;
+}
+
+/* Gives three jobs of one host, and then one of this process. */
+static int turns_give(void *arg)
+{
+	static const struct ulnet_nid greedy = { .type = LNET_TYPE_SOCK,
+						 .addr = { 10, 9, 9, 9 } };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(turns); i++) {
+		turns[i].job.run = turn_run;
+		turns[i].job.done = turn_done;
+		if (!sealers_give(arg, turns[i].name == 'o' ? NULL : &greedy,
+				  &turns[i].job))
+			return -EIO;
+	}
+	return 0;
+}
+
+/* Sealers take jobs of hosts in turn: who gives many does not keep others
+ * waiting for all of them. */
+Test(bulk_sealed, hosts_take_turns_at_sealers)
+{
+	begin(one_rail, ULRPC_FLAVOUR_PRIVACY);
+	sealer_hold(0);
+	memset(order, 0, sizeof(order));
+	cr_assert_eq(
+		lnet_call(w.g.node[0], 0, turns_give, &w.g.rpc[0]->shards[0]),
+		0);
+	sealer_let_go();
+	while (strlen(order) < ARRAY_SIZE(turns))
+		lnet_sim_run(w.g.sim, MSEC);
+	lnet_sim_run(w.g.sim, MSEC);
+	cr_assert_str_eq(order, "aobc");
+	end();
 }
 
 static void call_quick(void)
