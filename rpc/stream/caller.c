@@ -23,6 +23,9 @@
 /* bytes of replies to pull calls, while nothing comes */
 #define ROOM_QUIET 4096u
 
+/* CLOSE frames that wait to be sent, for streams that were given up */
+#define STRAYS_MAX 1024u
+
 #define FLAVOURS (ULRPC_FLAVOUR_PRIVACY + 1)
 
 struct called;
@@ -505,10 +508,13 @@ static int called_on_frame(struct channel *ch, struct ulrpc_stream *s,
 	if (s)
 		return on_end_frame(s, f);
 	/* This side has given up. If the stream was opened so late that the
-	 * server has got no CLOSE, it gets one now. */
-	if (f->kind == FRAME_MESSAGE)
+	 * server has got no CLOSE, it gets one now; if too many wait to be
+	 * sent, with a later message. */
+	if (f->kind == FRAME_MESSAGE && ch->strays < STRAYS_MAX) {
+		ch->strays++;
 		channel_frame_sure(ch, f->stream, FRAME_CLOSE, none,
 				   sizeof(none));
+	}
 	return 0;
 }
 

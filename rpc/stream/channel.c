@@ -34,16 +34,28 @@ int channel_init(struct channel *ch, struct shard *s,
 	return 0;
 }
 
+/* Returns the early batch @e, which the caller is to free. */
+static uint8_t *early_take(struct channel *ch, struct early *e)
+{
+	uint8_t *bytes = e->bytes;
+
+	if (!bytes)
+		return NULL;
+	e->bytes = NULL;
+	ch->nearly--;
+	if (ch->ops->let_go)
+		ch->ops->let_go(ch, e->length);
+	return bytes;
+}
+
 static void channel_drop_batches(struct channel *ch)
 {
 	struct chunk *c;
 
 	while ((c = list_pop(&ch->out, struct chunk, link)))
 		free(c);
-	for (unsigned int i = 0; i < BATCHES_AHEAD; i++) {
-		free(ch->early[i].bytes);
-		ch->early[i].bytes = NULL;
-	}
+	for (unsigned int i = 0; i < BATCHES_AHEAD; i++)
+		free(early_take(ch, &ch->early[i]));
 }
 
 void channel_fini(struct channel *ch)
@@ -173,11 +185,31 @@ uint8_t *channel_next(struct channel *ch, size_t room, size_t *length_p)
 	return c->bytes + c->off;
 }
 
+static void on_frame_sent(struct channel *ch, const struct frame *f)
+{
+	struct ulrpc_stream *s;
+
+	if (f->kind == FRAME_MESSAGE)
+		return;
+	s = channel_find(ch, f->stream);
+	if (s)
+		rpc_stream_on_sent(s, f->kind);
+	else if (f->kind == FRAME_CLOSE && ch->strays)
+		ch->strays--;
+}
+
 void channel_sent(struct channel *ch, size_t length)
 {
 	struct chunk *c = list_first(&ch->out, struct chunk, link);
+	struct frame f;
+	size_t n;
 
 	ch->next_out++;
+	for (size_t at = 0; at < length; at += n) {
+		n = frame_read(c->bytes + c->off + at, length - at, &f);
+		BUG_ON(!n);
+		on_frame_sent(ch, &f);
+	}
 	c->off += (uint32_t)length;
 	if (c->off < c->len)
 		return;
@@ -212,6 +244,8 @@ static int on_frame(struct channel *ch, const struct frame *f)
 {
 	struct ulrpc_stream *s = channel_find(ch, f->stream);
 
+	if (s && s->closed)
+		s = NULL;
 	if (s && f->kind == FRAME_MESSAGE)
 		return rpc_stream_on_message(s, f);
 	if (s && f->kind == FRAME_CREDIT)
@@ -246,11 +280,10 @@ static int on_early(struct channel *ch)
 
 	while (!rc) {
 		struct early *e = &ch->early[ch->next_in % BATCHES_AHEAD];
-		uint8_t *bytes = e->bytes;
+		uint8_t *bytes = early_take(ch, e);
 
 		if (!bytes)
 			break;
-		e->bytes = NULL;
 		rc = on_batch(ch, bytes, e->length);
 		free(bytes);
 	}
@@ -273,11 +306,18 @@ int channel_receive(struct channel *ch, const uint8_t *bytes, size_t length)
 	e = &ch->early[number % BATCHES_AHEAD];
 	if (number - ch->next_in >= BATCHES_AHEAD || e->bytes)
 		return -EPROTO;
+	if (ch->ops->keep && !ch->ops->keep(ch, length))
+		return -EBUSY;
 	e->bytes = malloc(length);
-	if (!e->bytes)
+	if (!e->bytes) {
+		if (ch->ops->let_go)
+			ch->ops->let_go(ch, length);
 		return -ENOMEM;
+	}
 	memcpy(e->bytes, bytes, length);
 	e->length = length;
+	ch->nearly++;
+	channel_kick(ch);
 	return 0;
 }
 

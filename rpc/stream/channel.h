@@ -17,9 +17,10 @@
  *
  * What is bounded: a stream's messages that its program has not read, by the
  * window that the reader has granted (struct credit); what waits to be sent,
- * likewise, as a window never covers more than its sender would hold itself;
- * early batches, by BATCHES_AHEAD; calls that are kept, by PULLS_MAX. How many
- * streams there are is bounded at the server (serve.c).
+ * likewise, as a window never covers more than its sender would hold itself,
+ * and frames of other kinds are few for each stream; early batches, by
+ * BATCHES_AHEAD; calls that are kept, by PULLS_MAX. How many streams there are
+ * is bounded at the server (serve.c).
  *
  * Threads: any thread may send and read, so a mutex guards a channel and its
  * streams: wait.lock. Nobody waits while holding it, nor calls a function of
@@ -61,6 +62,10 @@ struct channel_ops {
 	uint64_t (*tick)(struct channel *ch, uint64_t now);
 	/* The deadline of @s has passed. */
 	void (*on_deadline)(struct ulrpc_stream *s);
+	/* Charges a batch of @n bytes that has come early, and takes that back.
+	 * Both NULL: it is not counted. */
+	bool (*keep)(struct channel *ch, size_t n);
+	void (*let_go)(struct channel *ch, size_t n);
 	/* @s has left the table. May be NULL. */
 	void (*unlinked)(struct ulrpc_stream *s);
 	/* The channel has ended. */
@@ -115,6 +120,9 @@ struct channel {
 	uint64_t next_out; /* number of the next batch */
 	uint64_t next_in;  /* number of the batch that is expected */
 	struct early early[BATCHES_AHEAD];
+	unsigned int nearly; /* of these */
+	/* CLOSE frames in out, for streams that this side has given up */
+	unsigned int strays;
 
 	struct hash streams;   /* ulrpc_stream.by_id, by channel_hash() */
 	struct heap deadlines; /* ulrpc_stream.due */
@@ -170,8 +178,8 @@ void channel_frame_sure(struct channel *ch, uint32_t stream,
  * are none. They stay until channel_sent(). CPT. */
 uint8_t *channel_next(struct channel *ch, size_t room, size_t *length_p);
 void channel_sent(struct channel *ch, size_t length);
-/* A batch has come. Returns 0, or -errno, with which the channel is to end.
- * CPT. */
+/* A batch has come. Returns 0, or -errno, with which the channel is to end;
+ * -EBUSY: it is early, and channel_ops.keep does not let it stay. CPT. */
 int channel_receive(struct channel *ch, const uint8_t *bytes, size_t length);
 /* Lets the CPT end the channel. Any thread. */
 void channel_end_soon(struct channel *ch, enum ulrpc_cause cause);

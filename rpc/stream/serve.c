@@ -6,15 +6,18 @@
  * policies of the service hold for it. The client names its channel by a random
  * number. That is no secret: a channel is only found for the process that has
  * opened its first stream, with the same proof of who it is (rpc/owner.h), and
- * what comes for it must have at least the flavour of the channel's streams.
- * So the carrier itself takes any flavour: who has no stream can do nothing
- * there, and a service for which strangers may open streams is served, too.
+ * what comes for it must have at least the flavour of the channel's streams. So
+ * the carrier itself takes any flavour: who has no stream can do nothing there,
+ * and a service for which strangers may open streams is served, too.
  *
  * Whose share: a host may have as many streams of a service as it leaves free
  * (rpc/quota.h); a channel counts as one more, of the service that it was made
- * for. Beyond that, opening a stream is refused as overloaded. Who has opened a
- * stream can make this node keep its window, read or not, and BATCHES_AHEAD
- * batches.
+ * for. Beyond that, opening a stream is refused as overloaded. A stream counts
+ * until its END was sent, even if the client has closed it: so who has opened a
+ * stream can make this node keep its window, read or not, as much to be sent,
+ * and a few frames. Early batches are charged to the host by their bytes, at
+ * the node; beyond its share, they are to be sent again later. If the one that
+ * is missing does not come, the channel ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,6 +36,9 @@
 #define HOLD_MOST 5000u
 /* A client that makes no pull call for so long is gone. */
 #define SILENT_NS (60 * NSEC_PER_SEC)
+/* So is a batch that does not come, though later ones have: its client sends it
+ * again as long as others, and gives up earlier. */
+#define GAP_NS SILENT_NS
 /* how much each client may have under way at the carrier */
 #define CARRIER_WINDOW 64u
 /* kept pull calls */
@@ -73,6 +79,10 @@ struct serving {
 	struct rpc_owner owner;
 	struct ulrpc_stream_service *service; /* that it was made for */
 	struct quota *quota;
+	struct ulnet_nid source;    /* the host that is charged */
+	struct quota *early;	    /* of its early batches, if there are any */
+	uint64_t gap;		    /* the batch that is missing */
+	uint64_t gap_since;	    /* ns; 0: none is missing */
 	enum ulrpc_flavour flavour; /* the highest of its streams */
 	uint64_t heard;		    /* ns: of the last pull call */
 	uint64_t wanted;	    /* the batch that the client waits for */
@@ -125,6 +135,32 @@ static void serving_unlinked(struct ulrpc_stream *s)
 		service_give_back(s->service, s->quota);
 	s->quota = NULL;
 	s->service = NULL;
+}
+
+/* ---- early batches ---- */
+
+static bool serving_keep(struct channel *ch, size_t n)
+{
+	struct streams_node *node = ch->streams_node;
+	struct serving *v = serving_of(ch);
+	struct quota *q;
+
+	pthread_mutex_lock(&node->lock);
+	q = quota_take(&node->early, &v->source, (uint32_t)n,
+		       shard_now(ch->shard));
+	pthread_mutex_unlock(&node->lock);
+	if (q)
+		v->early = q;
+	return q;
+}
+
+static void serving_let_go(struct channel *ch, size_t n)
+{
+	struct streams_node *node = ch->streams_node;
+
+	pthread_mutex_lock(&node->lock);
+	quota_put(&node->early, serving_of(ch)->early, (uint32_t)n);
+	pthread_mutex_unlock(&node->lock);
 }
 
 /* ---- kept pull calls ---- */
@@ -223,18 +259,37 @@ static void serving_flush(struct channel *ch)
 	}
 }
 
+/* Returns when a batch will be missing for too long. */
+static uint64_t gap_until(struct serving *v, uint64_t now)
+{
+	const struct channel *ch = &v->ch;
+
+	if (!ch->nearly) {
+		v->gap_since = 0;
+		return TIME_NEVER;
+	}
+	if (!v->gap_since || v->gap != ch->next_in) {
+		v->gap = ch->next_in;
+		v->gap_since = now;
+	}
+	return v->gap_since + GAP_NS;
+}
+
 static uint64_t serving_tick(struct channel *ch, uint64_t now)
 {
 	struct serving *v = serving_of(ch);
+	uint64_t gap = gap_until(v, now);
 
+	if (gap <= now)
+		channel_end(ch, -ETIMEDOUT, ULRPC_CAUSE_LOST);
 	while (!ch->ended && v->nheld && v->held[0].until <= now)
 		held_answer(v, 0, NULL, 0);
 	if (ch->ended)
 		return TIME_NEVER;
 	if (v->nheld)
-		return v->held[0].until;
+		return MIN(v->held[0].until, gap);
 	if (now < v->heard + SILENT_NS)
-		return v->heard + SILENT_NS;
+		return MIN(v->heard + SILENT_NS, gap);
 	channel_end(ch, -ETIMEDOUT, ULRPC_CAUSE_LOST);
 	return TIME_NEVER;
 }
@@ -251,7 +306,9 @@ static int on_close_frame(struct ulrpc_stream *s, const struct frame *f)
 		rpc_stream_over(s, s->end.status, s->end.cause);
 	rpc_stream_end_frame(s, -ECANCELED, ULRPC_CAUSE_CANCELED, NULL);
 	rpc_stream_over(s, -ECANCELED, ULRPC_CAUSE_CANCELED);
-	rpc_stream_unlink(s);
+	s->closed = true;
+	if (s->end_sent)
+		rpc_stream_unlink(s);
 	return 0;
 }
 
@@ -301,8 +358,8 @@ static void serving_abandon(struct channel *ch)
 
 static void serving_free(struct channel *ch)
 {
-	streams_del(ch);
 	channel_fini(ch);
+	streams_del(ch);
 	free(serving_of(ch));
 }
 
@@ -311,6 +368,8 @@ static const struct channel_ops serving_ops = {
 	.flush = serving_flush,
 	.tick = serving_tick,
 	.on_deadline = serving_on_deadline,
+	.keep = serving_keep,
+	.let_go = serving_let_go,
 	.unlinked = serving_unlinked,
 	.on_end = serving_on_end,
 	.abandon = serving_abandon,
@@ -361,6 +420,7 @@ static struct serving *serving_new(struct ulrpc_stream_service *svc,
 	}
 	ulrpc_request_info(r, &info);
 	v->owner = *owner;
+	v->source = info.source;
 	v->service = svc;
 	v->heard = shard_now(s);
 	v->ch.key = key;
@@ -474,13 +534,16 @@ static void on_push(void *arg, struct ulrpc_request *r, const void *body,
 		return;
 	rc = channel_receive(&v->ch, (const uint8_t *)body + PUSH_HEAD,
 			     length - PUSH_HEAD);
-	if (rc)
+	if (rc && rc != -EBUSY)
 		channel_end(&v->ch, rc,
 			    rc == -ENOMEM ? ULRPC_CAUSE_NO_MEMORY
 					  : ULRPC_CAUSE_BAD_REQUEST);
 	channel_unlock(&v->ch);
 	channel_put(&v->ch);
-	if (rc)
+	/* It is sent again, after the one that is missing, perhaps. */
+	if (rc == -EBUSY)
+		ulrpc_overloaded(r);
+	else if (rc)
 		ulrpc_fail(r, rc);
 	else
 		ulrpc_reply(r, NULL, 0);

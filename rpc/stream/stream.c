@@ -342,13 +342,27 @@ static void tell_read(struct ulrpc_stream *s)
 	uint64_t bytes = s->read.bytes - s->told.bytes;
 	uint8_t body[CREDIT_SIZE];
 
-	if (s->recv_closed || s->ending ||
+	if (s->recv_closed || s->ending || s->over || s->canceled ||
+	    s->credit_out ||
 	    (2 * messages < s->grant.messages && 2 * bytes < s->grant.bytes))
 		return;
 	s->told = s->read;
+	s->credit_out = true;
 	store_le64(body, s->read.messages);
 	store_le64(body + 8, s->read.bytes);
 	channel_frame_sure(s->ch, s->id, FRAME_CREDIT, body, sizeof(body));
+}
+
+void rpc_stream_on_sent(struct ulrpc_stream *s, uint32_t kind)
+{
+	if (kind == FRAME_CREDIT) {
+		s->credit_out = false;
+		tell_read(s);
+	} else if (kind == FRAME_END) {
+		s->end_sent = true;
+		if (s->closed)
+			rpc_stream_unlink(s);
+	}
 }
 
 static int next_locked(struct ulrpc_stream *s, const void **body_p,

@@ -7,10 +7,14 @@
  * counted twice, and tell the sender what was certainly delivered. The last
  * message may exceed the window of bytes, so that any message can be sent.
  *
+ * So one CREDIT waits to be sent at a time, and the next one tells all that was
+ * read meanwhile.
+ *
  * A stream is in its channel's table until both sides have ended it: at the
- * server until CLOSE, at the client until END has come and all messages were
- * read. If the client gives up before (a deadline), it may still get frames of
- * the stream; the server cannot.
+ * server until CLOSE has come and END was sent (so that what waits to be sent
+ * of it is always charged to somebody), at the client until END has come and
+ * all messages were read. If the client gives up before (a deadline), it may
+ * still get frames of the stream; the server cannot.
  */
 #ifndef RPC_STREAM_STREAM_H
 #define RPC_STREAM_STREAM_H
@@ -53,6 +57,9 @@ struct ulrpc_stream {
 	bool open;	  /* the other side knows it */
 	bool send_closed; /* this side sends no more messages */
 	bool close_sent;  /* the client's last frame */
+	bool end_sent;	  /* the service's: it has left channel.out */
+	bool closed;	  /* the client has closed it; END is not sent yet */
+	bool credit_out;  /* CREDIT is in channel.out */
 	bool recv_closed; /* no more messages come */
 	bool ending;	  /* END has come: over when all was read */
 	bool canceled;	  /* this side has given up: what comes is dropped */
@@ -117,6 +124,8 @@ void rpc_stream_settle(struct ulrpc_stream *s);
 int rpc_stream_on_read(struct ulrpc_stream *s, uint64_t messages);
 int rpc_stream_on_message(struct ulrpc_stream *s, const struct frame *f);
 int rpc_stream_on_credit(struct ulrpc_stream *s, const struct frame *f);
+/* A frame of @s has left channel.out. */
+void rpc_stream_on_sent(struct ulrpc_stream *s, uint32_t kind);
 void rpc_stream_text_set(struct ulrpc_stream *s, const void *text,
 			 size_t length);
 

@@ -4,11 +4,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* bytes */
+#define EARLY_MAX (64u << 20)
+
 static void node_put(struct streams_node *n)
 {
 	if (atomic_fetch_sub(&n->refs, 1) != 1)
 		return;
 	hash_fini(&n->by_key);
+	quotas_fini(&n->early);
 	pthread_mutex_destroy(&n->lock);
 	pthread_mutex_destroy(&n->starting);
 	free(n);
@@ -96,6 +100,8 @@ static int part_open(struct ulrpc *rpc)
 	list_init(&n->callers);
 	hash_init(&n->by_key);
 	n->seed = rpc->seed;
+	quotas_init(&n->early, "bytes of early batches of streams", EARLY_MAX,
+		    n->seed);
 	atomic_init(&n->makings, load_le64(rpc->server_id + 8));
 	rpc->streams = n;
 	return 0;

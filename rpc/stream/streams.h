@@ -6,6 +6,7 @@
 #ifndef RPC_STREAM_STREAMS_H
 #define RPC_STREAM_STREAMS_H
 
+#include "rpc/quota.h"
 #include "rpc/stream/channel.h"
 
 struct streams_node {
@@ -17,6 +18,7 @@ struct streams_node {
 	struct list callers;  /* ulrpc_streams.of_node */
 	/* of clients that this node serves: serving_channel.by_key */
 	struct hash by_key;
+	struct quotas early; /* bytes of early batches of clients */
 	uint64_t seed;
 	/* for channel.making: numbers that no RPC of this process, or of one
 	 * before, has given out, most likely */

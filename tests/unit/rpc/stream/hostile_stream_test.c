@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client that says what no client does: it is refused, and others do not
  * notice it. */
+#include "rpc/stream/stream.h"
 #include "rpc/stream/streams.h"
 #include "tests/unit/rpc/stream/raw_stream.h"
 
@@ -235,5 +236,151 @@ Test(hostile_stream, hashes_that_nobody_can_choose)
 		}
 		cr_assert_lt(hit, 8);
 	}
+	hostile_close(&h);
+}
+
+/* ---- what such a client can make the server keep ---- */
+
+/* The channel that the server has. */
+static struct channel *channel_of(struct hostile *h)
+{
+	return list_first(&h->g.s.rpc[SERVER]->streams->channels,
+			  struct channel, of_node);
+}
+
+static size_t waiting_bytes(struct hostile *h)
+{
+	struct channel *ch = channel_of(h);
+	struct chunk *c;
+	size_t n = 0;
+
+	list_for_each_entry (c, &ch->out, link)
+		n += c->len - c->off;
+	return n;
+}
+
+static struct called pull_once(struct hostile *h)
+{
+	uint8_t body[PULL_SIZE] = { 0 };
+
+	store_le64(body, KEY);
+	store_le64(body + 8, h->making);
+	store_le32(body + 24, 10);
+	return call(h, h->carrier, STREAM_PULL, body, sizeof(body));
+}
+
+/* Whoever does not fetch the ends of its streams cannot open more and more. */
+Test(hostile_stream, ends_that_nobody_fetches)
+{
+	struct ulrpc_stream_service_conf conf;
+	struct hostile h;
+	struct called c;
+	const uint8_t read[CLOSE_SIZE] = { 0 };
+	uint32_t id = 1;
+
+	ulrpc_stream_service_conf_init(&conf);
+	conf.streams_max = 32;
+	memset(&h, 0, sizeof(h));
+	serve_init(&h.g.s, 1, 1);
+	stream_rig_open(&h.g, &conf);
+	hostile_begin(&h);
+	h.at_once = true;
+	while (1) {
+		c = open_method(&h, "echo", ++id, 64, MINUTE);
+		if (c.outcome.cause == ULRPC_CAUSE_OVERLOADED)
+			break;
+		cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
+		cr_assert_lt(id, 32);
+		cr_assert_eq(push_frame(&h, id, FRAME_CLOSE, read, sizeof(read))
+				     .outcome.cause,
+			     ULRPC_CAUSE_OK);
+	}
+	cr_assert_lt(waiting_bytes(&h), 32 * (FRAME_HEAD + END_SIZE));
+	/* It fetches them. */
+	cr_assert_eq(pull_once(&h).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(waiting_bytes(&h), 0);
+	cr_assert_eq(channel_of(&h)->streams.count, 1);
+	cr_assert_eq(open_method(&h, "echo", ++id, 64, MINUTE).outcome.cause,
+		     ULRPC_CAUSE_OK);
+	hostile_close(&h);
+}
+
+/* What was read is told once, however much that is. */
+Test(hostile_stream, credit_that_nobody_fetches)
+{
+	struct hostile h;
+	uint8_t frames[64 * (FRAME_HEAD + 4)];
+
+	hostile_open(&h);
+	cr_assert_eq(open_method(&h, "sum", 2, 64, MINUTE).outcome.cause,
+		     ULRPC_CAUSE_OK);
+	for (uint32_t n = 0; n < 64 * 64; n++) {
+		uint8_t *p = frames + n % 64 * (FRAME_HEAD + 4);
+
+		frame_head(p, 2, FRAME_MESSAGE, 4);
+		store_le32(p + FRAME_HEAD, n);
+		if (n % 64 == 63)
+			cr_assert_eq(
+				push(&h, h.number++, frames, sizeof(frames))
+					.outcome.cause,
+				ULRPC_CAUSE_OK);
+	}
+	cr_assert_eq(waiting_bytes(&h), FRAME_HEAD + CREDIT_SIZE);
+	/* The next one tells all. */
+	cr_assert_eq(pull_once(&h).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(pull_once(&h).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(channel_find(channel_of(&h), 2)->told.messages, 64 * 64);
+	hostile_close(&h);
+}
+
+/* A batch that does not come, and those that wait for it. */
+Test(hostile_stream, a_gap_that_stays)
+{
+	struct hostile h;
+	struct quotas *early;
+	struct ulrpc_stream_outcome o;
+	struct ulnet_nid nid = nth_id(CALLER).nid;
+
+	hostile_open(&h);
+	early = &h.g.s.rpc[SERVER]->streams->early;
+	cr_assert_eq(push(&h, 1, NULL, 0).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(push(&h, 2, NULL, 0).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(quota_used(early, &nid), 2 * BATCH_HEAD);
+	cr_assert_eq(push(&h, 0, NULL, 0).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(quota_used(early, &nid), 0);
+	cr_assert_eq(push(&h, 4, NULL, 0).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(open_raw(&h, 2, 64, 10 * MINUTE).outcome.cause,
+		     ULRPC_CAUSE_OK);
+	/* The client is there all the time. */
+	for (int i = 0; i < 80; i++) {
+		lnet_sim_run(h.g.s.sim, SEC);
+		if (ulrpc_stream_outcome(h.g.parked[1], &o) == 0)
+			break;
+		cr_assert_eq(pull_once(&h).outcome.cause, ULRPC_CAUSE_OK);
+	}
+	cr_assert_eq(ulrpc_stream_outcome(h.g.parked[1], &o), 0);
+	cr_assert_eq(o.cause, ULRPC_CAUSE_LOST);
+	cr_assert_eq(quota_used(early, &nid), 0);
+	hostile_close(&h);
+}
+
+/* The host has its share of bytes that wait for batches before them; what goes
+ * beyond is to be sent again. */
+Test(hostile_stream, more_early_than_its_share)
+{
+	struct hostile h;
+	struct quotas *early;
+
+	hostile_open(&h);
+	early = &h.g.s.rpc[SERVER]->streams->early;
+	early->max = 2 * BATCH_HEAD - 1;
+	h.at_once = true;
+	cr_assert_eq(push(&h, 1, NULL, 0).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(push(&h, 2, NULL, 0).outcome.cause,
+		     ULRPC_CAUSE_OVERLOADED);
+	cr_assert_eq(early->used, BATCH_HEAD);
+	cr_assert_eq(push(&h, 0, NULL, 0).outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(early->used, 0);
+	cr_assert_eq(push(&h, 2, NULL, 0).outcome.cause, ULRPC_CAUSE_OK);
 	hostile_close(&h);
 }

@@ -16,13 +16,16 @@ struct hostile {
 	struct ulrpc_client *flow, *carrier;
 	uint64_t making;
 	uint64_t number; /* of the next batch */
+	/* calls that are refused as overloaded are not made again */
+	bool at_once;
 };
 
 static inline struct called call(struct hostile *h, struct ulrpc_client *client,
 				 const char *method, const void *body,
 				 size_t length)
 {
-	struct ulrpc_call_conf conf = { .deadline = MINUTE };
+	struct ulrpc_retry retry = { .tell_overloaded = h->at_once };
+	struct ulrpc_call_conf conf = { .deadline = MINUTE, .retry = &retry };
 	struct called c = { 0 };
 
 	cr_assert_eq(ulrpc_call(client, ulrpc_method(method), body, length,
@@ -33,8 +36,9 @@ static inline struct called call(struct hostile *h, struct ulrpc_client *client,
 	return c;
 }
 
-static inline struct called open_raw(struct hostile *h, uint32_t id,
-				     uint32_t window, uint64_t time_left)
+static inline struct called open_method(struct hostile *h, const char *method,
+					uint32_t id, uint32_t window,
+					uint64_t time_left)
 {
 	uint8_t body[OPEN_HEAD] = { 0 };
 
@@ -43,7 +47,13 @@ static inline struct called open_raw(struct hostile *h, uint32_t id,
 	store_le32(body + 12, window);
 	store_le32(body + 16, window);
 	store_le64(body + 24, time_left);
-	return call(h, h->flow, "park", body, sizeof(body));
+	return call(h, h->flow, method, body, sizeof(body));
+}
+
+static inline struct called open_raw(struct hostile *h, uint32_t id,
+				     uint32_t window, uint64_t time_left)
+{
+	return open_method(h, "park", id, window, time_left);
 }
 
 /* Pushes a batch of @length bytes. */
