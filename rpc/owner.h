@@ -33,4 +33,10 @@ static inline bool owner_same(const struct rpc_owner *a,
 /* Has the connection ended? Owner of @s, which the request came to. */
 bool owner_is_gone(const struct shard *s, const struct rpc_owner *owner);
 
+/* May @owner call @method of @service with @flavour, as the node's rules are
+ * now? Owner of @s, as above; without its connection it may not. */
+bool owner_may(const struct shard *s, const struct rpc_owner *owner,
+	       enum ulrpc_flavour flavour, const char *service,
+	       const char *method);
+
 #endif

@@ -54,6 +54,12 @@ static const struct rpc_side client_side = {
 	.on_munge = import_on_munge,
 };
 
+static void server_on_rules(struct shard *s)
+{
+	exports_on_rules(s);
+	streams_on_rules(s);
+}
+
 static const struct rpc_side server_side = {
 	.control_cpt = export_control_cpt,
 	.on_control = export_on_control,
@@ -63,7 +69,7 @@ static const struct rpc_side server_side = {
 	.on_conn_event = suspects_on_conn_event,
 	.on_changed = notifier_begin,
 	.on_keys = exports_on_keys,
-	.on_rules = exports_on_rules,
+	.on_rules = server_on_rules,
 	.on_munge = export_on_munge,
 };
 

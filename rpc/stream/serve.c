@@ -56,10 +56,13 @@ struct ulrpc_stream_service {
 	atomic_bool stopping;
 	pthread_mutex_t lock; /* of quotas; innermost */
 	struct quotas quotas;
+	char *name;
+	unsigned int nentries;
 	struct entry {
 		struct ulrpc_stream_service *service;
 		ulrpc_stream_fn handler;
 		void *arg;
+		char *name;
 	} entries[];
 };
 
@@ -103,6 +106,9 @@ static void service_put(struct ulrpc_stream_service *svc)
 		return;
 	quotas_fini(&svc->quotas);
 	pthread_mutex_destroy(&svc->lock);
+	for (unsigned int i = 0; i < svc->nentries; i++)
+		free(svc->entries[i].name);
+	free(svc->name);
 	free(svc);
 }
 
@@ -664,10 +670,11 @@ static bool opening_read(const uint8_t *p, size_t length, struct opening *o)
 
 /* Makes the stream, with references for the handler and the caller. The lock is
  * held. */
-static int stream_make(struct serving *v, struct ulrpc_stream_service *svc,
+static int stream_make(struct serving *v, const struct entry *e,
 		       const struct opening *o, const struct ulrpc_request *r,
 		       struct ulrpc_stream **stream_p)
 {
+	struct ulrpc_stream_service *svc = e->service;
 	struct ulrpc_request_info info;
 	uint64_t now = shard_now(v->ch.shard);
 	enum ulrpc_flavour flavour = flavour_of(r);
@@ -684,6 +691,8 @@ static int stream_make(struct serving *v, struct ulrpc_stream_service *svc,
 		return -ENOMEM;
 	ulrpc_request_info(r, &info);
 	s->service = svc;
+	s->method = e->name;
+	s->flavour = flavour;
 	s->quota = service_take(svc, &info.source, now);
 	if (!s->quota || rpc_stream_link(s)) {
 		serving_unlinked(s);
@@ -773,7 +782,7 @@ static void on_opening(void *arg, struct ulrpc_request *r, const void *body,
 	rc = copy ? serving_get(svc, o.key, o.known, r, &v) : -ENOMEM;
 	if (!rc) {
 		channel_lock(&v->ch);
-		rc = stream_make(v, svc, &o, r, &s);
+		rc = stream_make(v, e, &o, r, &s);
 		channel_unlock(&v->ch);
 	}
 	if (rc) {
@@ -816,6 +825,12 @@ static void on_service_ended(void *arg)
 	service_put(svc);
 }
 
+/* Without a name, ulrpc_service_start() says what is wrong. */
+static char *name_copy(const char *name)
+{
+	return strdup(name ? name : "");
+}
+
 static struct ulrpc_stream_service *service_new(
 	struct ulrpc *rpc, const struct ulrpc_stream_service_conf *conf)
 {
@@ -836,10 +851,22 @@ static struct ulrpc_stream_service *service_new(
 	quotas_init(&svc->quotas, "streams",
 		    conf->streams_max ? conf->streams_max : STREAMS_MAX,
 		    rpc->streams->seed);
-	for (unsigned int i = 0; i < conf->nmethods; i++)
-		svc->entries[i] = (struct entry){ svc, conf->methods[i].handler,
-						  conf->methods[i].arg };
-	return svc;
+	svc->nentries = conf->nmethods;
+	svc->name = name_copy(conf->service.name);
+	for (unsigned int i = 0; i < conf->nmethods; i++) {
+		const struct ulrpc_stream_method *m = &conf->methods[i];
+
+		svc->entries[i] = (struct entry){ svc, m->handler, m->arg,
+						  name_copy(m->name) };
+		if (!svc->entries[i].name)
+			goto err;
+	}
+	if (svc->name)
+		return svc;
+
+err:
+	service_put(svc);
+	return NULL;
 }
 
 static void methods_fill(struct ulrpc_stream_service *svc,
@@ -894,19 +921,43 @@ int ulrpc_stream_serve(struct ulrpc *rpc,
 	return rc;
 }
 
+/* The node ends @s, if the service has not. */
+static void stream_cut(struct ulrpc_stream *s, int status,
+		       enum ulrpc_cause cause, const char *text)
+{
+	bool ended = s->send_closed;
+
+	rpc_stream_end_frame(s, status, cause, text);
+	if (!ended)
+		rpc_stream_over(s, status, cause);
+}
+
 static void end_streams(struct channel *ch, void *arg)
 {
 	struct ulrpc_stream *s;
 
-	hash_for_each (s, &ch->streams, by_id) {
-		bool ended = s->send_closed;
+	hash_for_each (s, &ch->streams, by_id)
+		if (s->service == arg)
+			stream_cut(s, -ESHUTDOWN, ULRPC_CAUSE_SHUTDOWN, NULL);
+}
 
-		if (s->service != arg)
-			continue;
-		rpc_stream_end_frame(s, -ESHUTDOWN, ULRPC_CAUSE_SHUTDOWN, NULL);
-		if (!ended)
-			rpc_stream_over(s, -ESHUTDOWN, ULRPC_CAUSE_SHUTDOWN);
-	}
+static void judge(struct channel *ch, void *arg)
+{
+	struct ulrpc_stream *s;
+
+	if (ch->ops != &serving_ops || ch->shard != arg || ch->ended)
+		return;
+	hash_for_each (s, &ch->streams, by_id)
+		if (!owner_may(ch->shard, &serving_of(ch)->owner, s->flavour,
+			       s->service->name, s->method))
+			stream_cut(s, -EPERM, ULRPC_CAUSE_REFUSED,
+				   "no rule lets it any more");
+}
+
+void streams_on_rules(struct shard *s)
+{
+	if (s->exports && s->rpc->streams)
+		streams_each(s->rpc->streams, judge, s);
 }
 
 static int turn(void *arg)

@@ -85,6 +85,8 @@ struct ulrpc_stream {
 
 	/* the service's side */
 	struct ulrpc_stream_service *service;
+	const char *method;	    /* borrowed from service */
+	enum ulrpc_flavour flavour; /* of the call that opened it */
 	struct quota *quota;
 	struct ulrpc_stream_info *info; /* while the handler runs */
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "rpc/flavour.h"
+#include "rpc/owner.h"
 #include "rpc/rules.h"
 #include "rpc/server/session/export.h"
 #include "rpc/text.h"
@@ -239,4 +240,29 @@ uint32_t permit_call(struct request_batch *b, const struct wire_call *c,
 		r.wanted = ULRPC_FLAVOUR_DEFAULT;
 	deny(b, c, &a, &r, why);
 	return WIRE_REFUSED;
+}
+
+/* ---- what outlives its call ---- */
+
+bool owner_may(const struct shard *s, const struct rpc_owner *owner,
+	       enum ulrpc_flavour flavour, const char *service,
+	       const char *method)
+{
+	const struct exports *x = s->exports;
+	const struct export *e;
+	const struct sealed *sd;
+	struct rules_caller caller;
+	enum ulrpc_flavour wanted;
+
+	if (!x->rules)
+		return true;
+	if (owner_is_gone(s, owner))
+		return false;
+	e = id_slot_obj(&x->table, (uint32_t)owner->connection);
+	sd = export_seal(e);
+	caller = (struct rules_caller){ .who = sd ? sd->who : NULL,
+					.nid = export_source(e),
+					.flavour = flavour };
+	return rules_judge(x->rules, &caller, service, method, &wanted) ==
+	       RULES_LET;
 }

@@ -172,3 +172,46 @@ Test(stream_owner, a_stranger_who_goes_away)
 	flow_went_well(&f, 120, 120);
 	rig_free(o);
 }
+
+/* ---- rules ---- */
+
+static void let(struct owner_rig *o, const char *method)
+{
+	const char *const methods[] = { method, NULL };
+	const char *const names[] = { "a", NULL };
+	const struct ulrpc_rule rule = { .methods = methods, .names = names };
+	const struct ulrpc_rules_conf conf = { .rules = &rule, .nrules = 1 };
+	struct ulrpc_rules *rules;
+	char why[256];
+
+	cr_assert_eq(ulrpc_rules_new(&conf, &rules, why, sizeof(why)), 0, "%s",
+		     why);
+	cr_assert_eq(ulrpc_use_rules(o->h.g.s.rpc[SERVER], rules), 0);
+	ulrpc_rules_put(rules);
+}
+
+/* What new rules do not let a client open ends; the rest goes on. */
+Test(stream_owner, rules_that_change)
+{
+	struct owner_rig *o = rig_new();
+	struct flow park = { .open_ended = true }, echo = { .to_send = 100 };
+	struct ulrpc_stream_outcome served;
+
+	echo.open_ended = true;
+	let(o, "*");
+	flow_open(&o->h.g, &park, "park", NULL, 0, FLOW_FOREVER);
+	flow_open(&o->h.g, &echo, "echo", NULL, 0, FLOW_FOREVER);
+	lnet_sim_run(o->h.g.s.sim, SEC);
+	cr_assert_not(park.ended);
+	let(o, "echo");
+	flow_finish(&park);
+	cr_assert_eq(park.outcome.cause, ULRPC_CAUSE_REFUSED);
+	cr_assert_eq(park.outcome.status, -EPERM);
+	cr_assert_eq(ulrpc_stream_outcome(o->h.g.parked[0], &served), 0);
+	cr_assert_eq(served.status, -EPERM);
+	cr_assert_not(echo.ended);
+	cr_assert_eq(ulrpc_stream_close_send(echo.stream), 0);
+	flow_finish(&echo);
+	flow_went_well(&echo, 100, 100);
+	rig_free(o);
+}
