@@ -57,12 +57,12 @@ struct ulrpc_rules;
 /* ---- waiting ---- */
 
 /*
- * Waiting for something to happen. It does not matter which thread makes the
- * node's turns: one of the node's own, one of the application's, or the thread
- * that waits.
+ * Lets a thread wait for something to happen, whichever thread makes the node's
+ * turns: one of the node's, one of the application's, or the waiting thread
+ * itself.
  */
 struct wait {
-	pthread_mutex_t lock; /* for the state that is waited for */
+	pthread_mutex_t lock; /* guards the state that is waited for */
 	struct ulnet_cond changed;
 };
 
@@ -98,16 +98,18 @@ struct shard {
 	struct lnet *node;
 	unsigned int cpt;
 	const uint64_t *late; /* lnet_guard_late(): in ticks */
-	/* of the MDs of memory that this CPT has made: LNET_MD_NUMA_NODE and
-	 * the NUMA node, if that is known */
+	/* options for MDs of memory that this CPT has made: LNET_MD_NUMA_NODE
+	 * and the NUMA node, if that is known */
 	uint32_t near;
 	int numa_node;
 
-	bool closing;	 /* new calls and requests are refused */
-	bool aborted;	 /* what was going on has been ended */
-	uint64_t work;	 /* calls and requests that have not ended */
-	uint64_t holds;	 /* shard_hold() without shard_release() yet */
-	uint64_t match;	 /* what shard_match_alloc() has counted up to */
+	bool closing;  /* new calls and requests are refused */
+	bool aborted;  /* the work that was under way has been ended */
+	uint64_t work; /* calls and requests that have not ended */
+	/* how often shard_hold() was called without shard_release() yet */
+	uint64_t holds;
+	/* the counter from which shard_match_alloc() makes match values */
+	uint64_t match;
 	uint64_t jitter; /* the state of shard_jitter() */
 
 	struct control *control;
@@ -117,21 +119,21 @@ struct shard {
 	struct forwards *forwards;
 	struct conn_events *conn_events;
 	struct bulk_pool *bulk_pool;
-	/* how many imports, and NIDs of clients, other CPTs may own; any thread
-	 * reads it */
+	/* any thread reads it: how many imports, and NIDs of clients, may also
+	 * belong to other CPTs */
 	atomic_uint far;
 	struct stat_shard *stats;
 	struct runs *runs;
 
 	struct ulnet_work keys_work; /* ulrpc_use_keys() */
-	atomic_bool keys_posted;     /* it is; any thread */
+	atomic_bool keys_posted;     /* any thread: keys_work has been posted */
 
 	/* ulrpc_shutdown() */
 	struct ulnet_work close_work, abort_work, idle_work;
 	bool told; /* idle_work has been posted */
 
-	/* Under rpc->wait.lock, set by shard_settled(). idle: work is 0;
-	 * unused: holds is 0. */
+	/* Guarded by rpc->wait.lock, set by shard_settled(). idle: work has
+	 * become 0. unused: holds has become 0. */
 	bool idle, unused;
 };
 
@@ -143,12 +145,12 @@ struct ulrpc {
 	unsigned int ncpts;
 	struct ulrpc_conf conf; /* defaults filled in */
 	bool is_virtual;
-	uint8_t client_id[RPC_ID_SIZE]; /* of this process, as a client */
-	uint8_t server_id[RPC_ID_SIZE]; /* and as a server */
-	/* of hash tables whose keys others choose: random, and told nobody, so
-	 * that nobody can choose keys that hash to one bucket */
+	uint8_t client_id[RPC_ID_SIZE]; /* the id of this process as a client */
+	uint8_t server_id[RPC_ID_SIZE]; /* the id of this process as a server */
+	/* the seed of hash tables whose keys others choose: random and secret,
+	 * so that nobody can choose keys that hash to one bucket */
 	uint64_t seed;
-	struct shard *shards;		/* ncpts of them */
+	struct shard *shards; /* an array of ncpts */
 	struct ulnet_layer layer;
 	const struct rpc_side *client, *server;
 
@@ -157,27 +159,31 @@ struct ulrpc {
 	/* wait.lock guards the fields below that are not atomic. A thread that
 	 * has the lock calls neither LNet nor a user's function. */
 	struct wait wait;
-	bool shutdown_due; /* shutdown.done is to be called */
-	/* for the next handshakes; NULL: none, for ever */
+	bool shutdown_due; /* shutdown.done is still to be called */
+	/* keys for the next handshakes; NULL: this node never has any */
 	struct keys *keys;
-	struct ulrpc_rules *rules; /* NULL: none */
+	/* the rules that the services of this node follow; NULL: none */
+	struct ulrpc_rules *rules;
 	struct services *services;
-	struct client_ids *client_ids; /* of exports; with its own lock */
-	struct import_names *names;    /* of imports; with its own lock */
+	/* the ids of clients that have exports; has its own lock */
+	struct client_ids *client_ids;
+	/* the names under which servers know imports; has its own lock */
+	struct import_names *names;
 	struct stats *stats;
-	struct streams_node *streams; /* rpc/stream/streams.h; its own lock */
-	struct sealers *sealers;      /* with its own lock */
-	struct munge_jobs *munge;     /* with its own lock */
-	/* works of shard_give() that have not run */
+	/* rpc/stream/streams.h; has its own lock */
+	struct streams_node *streams;
+	struct sealers *sealers;  /* has its own lock */
+	struct munge_jobs *munge; /* has its own lock */
+	/* how many works of shard_give() have not run yet */
 	_Atomic unsigned int posted;
 	_Atomic uint64_t lazy; /* a bit for each lazy portal */
 
 	/* owner of CPT 0: ulrpc_shutdown() */
 	struct {
-		unsigned int busy; /* shards that have work */
+		unsigned int busy; /* how many shards have work */
 		int status;
 		atomic_bool cut; /* ulrpc_close() has ended work */
-		uint64_t until;	 /* ns */
+		uint64_t until;	 /* ns: until when ulrpc_shutdown() waits */
 		struct ulnet_timer timer;
 		struct ulnet_work work;
 		void (*done)(void *arg, int status);
@@ -185,20 +191,20 @@ struct ulrpc {
 	} shutdown;
 };
 
-/* What the client or the server does with what arrives on a CPT. NULL: nothing
- * of that kind comes for this side. */
+/* What the client or the server does with what arrives on a CPT. A function may
+ * be NULL: this side then gets nothing of that kind. */
 struct rpc_side {
 	/* Returns the CPT that the control message @m, which has arrived on
 	 * @s, is for. If there is no such CPT, @s handles @m. */
 	unsigned int (*control_cpt)(const struct shard *s,
 				    const struct ulnet_event *ev,
 				    const struct wire_control *m);
-	/* A control message has come to the CPT that it is for. */
+	/* Called when a control message has come to the CPT that it is for. */
 	void (*on_control)(struct shard *s, const struct ulnet_event *ev,
 			   const struct wire_control *m);
-	/* Returns the CPT that has the connection with this handle, by which a
-	 * sealed message names it; there is no such CPT if the handle is not of
-	 * this side. */
+	/* Returns the CPT that has the connection with @handle, which a sealed
+	 * message names. If the handle is not of this side, returns a number
+	 * that no CPT has. */
 	unsigned int (*handle_cpt)(uint64_t handle);
 	/* Opens a sealed message for the connection @handle. Returns 0 with @o
 	 * set, or -errno. Until unsealed() is called, which is after the
@@ -207,24 +213,25 @@ struct rpc_side {
 		      const struct ulnet_event *ev, void *record, size_t length,
 		      struct opened *o);
 	void (*unsealed)(struct shard *s);
-	/* CONN_LOST or CONN_SILENT (conn_event.h). */
+	/* Called on CONN_LOST or CONN_SILENT (conn_event.h). */
 	void (*on_conn_event)(struct shard *s, const struct conn_event *event);
-	/* CONN_HEARD of @nid. */
+	/* Called on CONN_HEARD of @nid. */
 	void (*on_heard)(struct shard *s, const struct ulnet_nid *nid);
-	/* The node's NIs, or their states, have changed. */
+	/* Called when the node's NIs, or their states, have changed. */
 	void (*on_changed)(struct shard *s);
-	/* The node has other keys: ends the connections with those whom @keys
-	 * do not believe. */
+	/* Called when the node has got other keys: ends the connections with
+	 * peers whom @keys do not believe. */
 	void (*on_keys)(struct shard *s, const struct keys *keys);
-	/* ulrpc_use_rules() was called. */
+	/* Called after ulrpc_use_rules(). */
 	void (*on_rules)(struct shard *s);
-	/* What a handshake has asked munged is answered: @j->answer. */
+	/* Called when munged has answered a question of a handshake:
+	 * @j->answer. */
 	void (*on_munge)(struct shard *s, struct munge_job *j);
 };
 
-/* A part of RPC. Functions may be NULL. Those with a shard are called by the
- * owner of its CPT, and only if the part's state there could be allocated;
- * those that end the part, also if shard_open has failed. */
+/* A part of RPC. Functions may be NULL. Functions with a shard are called by
+ * the owner of its CPT, if the part's state on the shard could be allocated.
+ * shard_close() to shard_free() are called even if shard_open() has failed. */
 struct rpc_part {
 	/* RPC_PART_STATE() */
 	size_t state_size, state_offset;
@@ -234,7 +241,7 @@ struct rpc_part {
 	int (*shard_open)(struct shard *s);
 	/* Refuses new work from now on. */
 	void (*shard_close)(struct shard *s);
-	/* Ends the work under way, soon, but not inside of this call: calls as
+	/* Ends the work under way soon, but not inside this call: calls end as
 	 * canceled, requests without a reply. */
 	void (*shard_abort)(struct shard *s);
 	/* Called when shard.work is 0: unlinks receive buffers, and sends
@@ -254,7 +261,7 @@ struct rpc_part {
 /* Allocates the state of @part on @s and calls shard_open. Returns 0 or -errno;
  * rpc_part_close() is to be called after an error, too. Owner. */
 int rpc_part_open(const struct rpc_part *part, struct shard *s);
-/* Does @part have its state on @s, or need none? */
+/* Does @part have its state on @s, or does it need none? */
 bool rpc_part_is_open(const struct rpc_part *part, const struct shard *s);
 /* Calls shard_free and frees the state, if there is one. Owner. */
 void rpc_part_close(const struct rpc_part *part, struct shard *s);
@@ -272,27 +279,27 @@ static inline bool shard_is_mute(const struct shard *s)
 	return unlikely(s->rpc->layer.mute);
 }
 
-/* May the calling thread act for @s at once, without shard_give()? Not outside
- * of all turns if there are several CPTs: in virtual time such a thread may own
- * several of them, and an MD that it binds may get to any of them. */
+/* May the calling thread act for @s at once, without shard_give()? With several
+ * CPTs it may not do so outside of turns: in virtual time it may then own
+ * several CPTs, and an MD that it binds may get to any of them. */
 static inline bool shard_owned(const struct shard *s)
 {
 	return lnet_cpt_owned(s->node, s->cpt) &&
 	       (s->rpc->ncpts == 1 || lnet_in_turn());
 }
 
-/* May the caller begin or end services, or RPC? Both wait, and would leave
- * things half done if the node crashed meanwhile. So both are forbidden in a
- * turn, and, in virtual time, on threads of lnet_thread_start(), which crash
- * with the node. */
+/* May the caller begin or end services, or RPC? To do so it has to wait, and a
+ * crash of the node meanwhile would leave things half done. So a turn may not
+ * do it, and in virtual time no thread of lnet_thread_start(), because such
+ * threads crash with the node. */
 static inline bool rpc_may_manage(struct lnet *node)
 {
 	return !lnet_in_turn() &&
 	       (!lnet_is_virtual(node) || lnet_cpt_current(node) >= 0);
 }
 
-/* Called after a user's function: did that take so long that lnet_guard_end()
- * is to be called? */
+/* Called after a function of the user: did it take so long that
+ * lnet_guard_end() is to be called? */
 static inline bool shard_guard_is_late(const struct shard *s)
 {
 	return tick_now() > *s->late;
@@ -304,7 +311,7 @@ static inline uint64_t shard_now(const struct shard *s)
 	return lnet_now(s->node, s->cpt);
 }
 
-/* Are these NIDs of one peer, as far as is known by now? Any thread. */
+/* Are @a and @b NIDs of one peer, as far as this node knows? Any thread. */
 bool shard_same_peer(const struct shard *s, const struct ulnet_nid *a,
 		     const struct ulnet_nid *b);
 
@@ -350,7 +357,7 @@ static inline void shard_cancel(struct shard *s, struct ulnet_timer *t)
 	lnet_timer_cancel(s->node, s->cpt, t);
 }
 
-/* Any thread. */
+/* Posts @w to the CPT of @s. Any thread. */
 static inline void shard_post(struct shard *s, struct ulnet_work *w)
 {
 	lnet_post(s->node, s->cpt, w);
@@ -376,7 +383,8 @@ static inline void shard_taken(struct shard *s)
  * ulrpc_shutdown(). */
 void shard_settled(struct shard *s);
 
-/* A call or a request that ulrpc_shutdown() waits for. Owner. */
+/* Called when a call or a request begins that ulrpc_shutdown() waits for.
+ * Owner. */
 static inline void shard_work_begin(struct shard *s)
 {
 	s->work++;
@@ -388,9 +396,9 @@ static inline void shard_work_end(struct shard *s)
 		shard_settled(s);
 }
 
-/* Something outside of the shard refers to the shard's memory: LNet by a linked
- * MD, a work that is posted, a handler that runs. ulrpc_close() waits for
- * shard_release(). Owner. */
+/* Called when something outside of the shard begins to refer to the shard's
+ * memory: LNet by a linked MD, a work that is posted, a handler that runs.
+ * ulrpc_close() waits for shard_release(). Owner. */
 static inline void shard_hold(struct shard *s)
 {
 	s->holds++;
@@ -409,9 +417,9 @@ static inline uint64_t rpc_ns(uint64_t us)
 					       : us * NSEC_PER_USEC;
 }
 
-/* May a line that is logged at most once a minute be logged now? If so,
- * *@logged_at, the time (ns) when it was logged last, or 0 for never, becomes
- * @now. */
+/* Limits a log line to once a minute: returns whether it may be logged now.
+ * *@logged_at is the time (ns) when it was last logged, 0 for never; if the
+ * line may be logged, sets it to @now. */
 static inline bool rpc_may_log(uint64_t *logged_at, uint64_t now)
 {
 	if (*logged_at && now - *logged_at < 60 * NSEC_PER_SEC)

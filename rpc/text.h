@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Texts that users see: of errors, in UTF-8, which travel as the bodies of
- * replies; of the causes of outcomes; of traces; and why a configuration is
- * refused.
+ * Texts that users see: errors, in UTF-8, which travel as the bodies of
+ * replies; causes of outcomes; traces; and why a configuration is refused.
  */
 #ifndef RPC_TEXT_H
 #define RPC_TEXT_H
@@ -22,7 +21,8 @@ void text_take(char to[ULRPC_TEXT_MAX], const void *bytes, size_t length);
 
 struct cause {
 	const char *name;
-	int status; /* 0 or a negative errno */
+	/* the status of calls that end for this cause: 0 or a negative errno */
+	int status;
 };
 extern const struct cause causes[ULRPC_CAUSE_COUNT];
 

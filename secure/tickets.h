@@ -25,15 +25,16 @@ struct ssl_ctx_st;
 struct ssl_st;
 struct tickets;
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 struct tickets *tickets_new(void);
-/* @ts may be NULL. No context uses it any more. */
+/* Frees @ts, which may be NULL, and which no context may use any more. */
 void tickets_free(struct tickets *ts);
-/* A server's context: its tickets are kept in @ts, which is borrowed. Of its
- * handshakes, SSL_get_app_data() is a struct keys_user. */
+/* Makes the server's context @ctx keep its tickets in @ts, which it borrows.
+ * SSL_get_app_data() of each handshake of @ctx has to be a struct keys_user. */
 void tickets_serve(struct tickets *ts, struct ssl_ctx_st *ctx);
-/* Of a server's handshake that is done: the client that has come by a ticket,
- * as keys_user.known; NULL: by something else. Borrowed. */
+/* Returns the client whose ticket the server has accepted in the handshake of
+ * @ssl, which is done; NULL: the client was accepted without a ticket.
+ * Borrowed: it is keys_user.known. */
 struct identity *tickets_known(const struct ssl_st *ssl);
 
 #endif

@@ -32,8 +32,8 @@ const char *sock_type_name(enum sock_type type);
 
 /* ---- connection request: names the NID to be reached ---- */
 
-/* So many bytes at the beginning tell a request from a HELLO, and how long it
- * is. */
+/* The bytes at the beginning that show whether a connection request or a HELLO
+ * has come, and how long it is. */
 #define SOCK_START_SIZE 8
 
 #define SOCK_REQUEST_SIZE	16 /* version 1 */
@@ -54,8 +54,8 @@ int sock_request_size(const void *start);
  * invalid. */
 int sock_request_decode(const void *buf, size_t len, struct ulnet_nid *target);
 
-/* Writes the answer that only version 1 is spoken here: SOCK_REQUEST_SIZE
- * bytes. */
+/* Writes the refusal of a request of an unknown version: SOCK_REQUEST_SIZE
+ * bytes, which name version 1 as the one to use. */
 void sock_request_refuse(void *buf);
 
 /* ---- HELLO: both sides, once ---- */
@@ -67,13 +67,16 @@ void sock_request_refuse(void *buf);
 
 struct sock_hello {
 	uint32_t version; /* 2, 3, 4 */
-	bool swap;	  /* decoded: not in this machine's byte order */
+	/* as decoded: the sender's byte order is not this machine's */
+	bool swap;
 	struct ulnet_nid src_nid;
-	struct ulnet_nid dst_nid; /* decoded: unchecked */
+	/* as decoded: any bytes, because it is not validated */
+	struct ulnet_nid dst_nid;
 	uint32_t src_pid;
 	uint64_t src_incarnation;
-	enum sock_type type; /* from the view of the sender */
-	uint32_t nips;	     /* decoded: IPv4 addresses that follow */
+	/* as the sender of the HELLO calls the connection */
+	enum sock_type type;
+	uint32_t nips; /* as decoded: how many IPv4 addresses follow */
 };
 
 /* Writes at most SOCK_HELLO_LARGE_SIZE bytes; returns how many. Writes no
@@ -115,10 +118,11 @@ enum {
 #define SOCK_COOKIE_KEEPALIVE UINT64_C(1)
 
 struct sock_hdr {
-	uint32_t type;	    /* SOCK_MSG_* */
-	uint32_t csum;	    /* 0: none */
-	uint64_t cookie[2]; /* LNET: [0], if not 0, asks for an
-			     * acknowledgement; [1], if not 0, is one */
+	uint32_t type; /* SOCK_MSG_* */
+	uint32_t csum; /* 0: none */
+	/* of a LNET message: [0] asks for an acknowledgement, [1] acknowledges;
+	 * 0: does not */
+	uint64_t cookie[2];
 };
 
 /* Writes SOCK_HDR_SIZE bytes. */

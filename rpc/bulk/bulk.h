@@ -53,8 +53,8 @@ struct bulk_late {
 	uint32_t method;
 };
 
-/* Sets *@length_p to the bytes of all @iov. 0; -EINVAL: a pointer is NULL; the
- * value of @too_long: there are more than ULRPC_BULK_MAX bytes. */
+/* Sets *@length_p to the sum of the lengths of @iov. Returns 0; -EINVAL: a
+ * pointer is NULL; @too_long: the sum is more than ULRPC_BULK_MAX bytes. */
 int iov_total(const struct iovec *iov, unsigned int niov, int too_long,
 	      uint64_t *length_p) must_check;
 
@@ -63,9 +63,9 @@ int iov_total(const struct iovec *iov, unsigned int niov, int too_long,
  * another node. Any thread. */
 int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc) must_check;
 /* Computes checksums of a source that has them, which takes about 0.1 ms for
- * each MiB: until *@left bytes were summed, and those of the last segment.
- * Subtracts from *@left what was summed. Returns whether all is done, as it
- * must be before bulk_attach(). Any thread. */
+ * each MiB. Goes on, by whole segments, until *@left bytes are summed, and
+ * subtracts the summed bytes from *@left. Returns true when all segments are
+ * summed, as they must be before bulk_attach(). Any thread. */
 bool bulk_sum(struct ulrpc_bulk *b, uint64_t *left);
 
 /* How many segments @b has. Any thread. */
@@ -78,8 +78,9 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
  * values that were never used, and describes them in *@out, which borrows from
  * @b until the claim ends. @heard: NULL, or where the time, ns, is stored
  * whenever the peer moves something; borrowed until bulk_detach(). Thread: the
- * owner of @s, which must be the same for the whole claim. 0; -ENOMEM,
- * -ESHUTDOWN: as after bulk_detach(), and *@out is untouched.
+ * owner of @s, which must be the same for the whole claim. Returns 0, or
+ * -ENOMEM or -ESHUTDOWN; after an error @b is as after bulk_detach(), and *@out
+ * is untouched.
  */
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 		uint64_t *heard, struct wire_segments *out) must_check;
@@ -88,8 +89,9 @@ int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
  * segments as before. If there is no memory for new entries, the old ones stay
  * until the next call of this. No effect unless attached. Owner. */
 void bulk_follow(struct ulrpc_bulk *b, struct ulnet_id peer);
-/* A message of the peer has come from the NID in @peer: bulk_follow(), unless
- * LNet knows that the NID is the same peer's. Owner. */
+/* Called when a message of the peer has come from the NID in @peer: does what
+ * bulk_follow() does, unless LNet knows that NID as one of the peer's. Owner.
+ */
 void bulk_admit(struct ulrpc_bulk *b, struct ulnet_id peer);
 /* From now on no message finds a segment of @b. @b becomes idle when the
  * messages that have found one before have ended. No effect unless attached.
@@ -112,23 +114,28 @@ struct piece_key;
 struct bulk_cover {
 	struct piece_key *key;	 /* for what this side seals; borrowed */
 	unsigned int protection; /* enum seal_protection */
-	uint32_t index;		 /* of the bulk in its call */
+	/* the place of the bulk among those of its call */
+	uint32_t index;
 };
 
-/* Has bulk_attach() offer @b with seals from now on, and seals a source, unless
- * it is sealed so already: until *@left bytes were sealed, from which it
- * subtracts them; large segments are given to sealers (sealers.h), and @b is
- * not idle until they have done them. @b must be idle. 1: all is done, as it
- * must be before bulk_attach(); 0: not all; -ENOMEM, -EIO. Owner. */
+/* Seals @b as @how says; from now on bulk_attach() offers it with seals. A
+ * source is sealed in slices: one call of this seals about *@left bytes, which
+ * it subtracts from *@left, and continues where the last call ended. Large
+ * segments are given to sealers (sealers.h); @b is not idle until they have
+ * done them. @b must be idle at the first call. 1: all is sealed, and
+ * bulk_attach() may be called; 0: not all is sealed yet; -ENOMEM, -EIO. Owner.
+ */
 int bulk_cover(struct ulrpc_bulk *b, struct shard *s,
 	       const struct bulk_cover *how, uint64_t *left) must_check;
-/* Has bulk_check() taken seals, so that bulk_open() is owed? */
+/* Returns whether bulk_check() has taken seals that bulk_open() has not used
+ * yet. */
 bool bulk_owes_open(const struct ulrpc_bulk *b);
-/* Opens a sink, which must be idle, with the seals that bulk_check() has taken,
- * in slices and by sealers as bulk_cover(). @key: returns the key of an epoch,
- * or NULL. 1: all is what the server has put; 0: not all is opened yet, or @b
- * is not idle; -EBADMSG: it is not, and the contents of @b are nothing;
- * -ENOMEM. Owner. */
+/* Opens a sink with the seals that bulk_check() has taken, in slices and by
+ * sealers as bulk_cover() seals. The sink must be idle at the first call. @key
+ * returns the key of an epoch, or NULL. 1: all is opened, and is what the
+ * server has put; 0: not all is opened yet, or @b is not idle; -EBADMSG:
+ * something is not what the server has put, and the contents of @b must not be
+ * used; -ENOMEM. Owner. */
 int bulk_open(struct ulrpc_bulk *b,
 	      struct piece_key *(*key)(const void *arg, uint32_t epoch),
 	      const void *arg, uint64_t *left) must_check;
@@ -144,7 +151,7 @@ bool bulk_unproven(const struct ulrpc_bulk *b);
 /* Adds the bytes moved since the claim began: those put by the server to *@in,
  * those got by it to *@out. Bytes that were moved twice count twice. Owner. */
 void bulk_bytes(const struct ulrpc_bulk *b, uint64_t *in, uint64_t *out);
-/* Has to come before bulk_release(). Bytes that are moved from now on are
+/* To be called before bulk_release(). Bytes that are moved from now on are
  * reported to @late, which is copied. Owner. */
 void bulk_on_late(struct ulrpc_bulk *b, const struct bulk_late *late);
 

@@ -46,7 +46,8 @@ struct transfers_conf {
 	uint64_t deadline;     /* ns: deadline of the call; TIME_NEVER: none */
 	/* ns for which a chunk is tried if the call has no deadline */
 	uint64_t retry_time;
-	unsigned int window; /* chunks that may be under way, of all */
+	/* chunks under way at a time, at most, of all transfers together */
+	unsigned int window;
 	/* heard, busy and pace belong to the caller's connection, and are
 	 * borrowed until transfer_abort(). NULL: none.
 	 * *heard is set to the time, ns, whenever the caller answers. */
@@ -54,14 +55,15 @@ struct transfers_conf {
 	struct list *busy; /* lists the transfers while something is moved, for
 			    * transfers_on_conn_loss() */
 	struct bulk_pace *pace;
-	/* NULL, or sets *@nid to another NID of the caller, from which messages
-	 * of the same connection have come, and returns true; false: there is
-	 * none. @caller: as below, borrowed as the fields above. */
+	/* Sets *@nid to another NID of the caller, from which messages of the
+	 * same connection have come, and returns true; returns false if there
+	 * is none. NULL: there is no connection. @caller: the field below. */
 	bool (*other)(const void *caller, struct ulnet_nid *nid);
 	const void *caller;
-	/* How the caller's memory has to be sealed (enum seal_protection; 0:
-	 * not at all), and the keys: for what is put, and for what is got.
-	 * Copied, with references of their own. */
+	/* protection: how the caller's memory has to be sealed (enum
+	 * seal_protection; 0: not at all). seals: the key for what is put.
+	 * opens: the key for what is got. The keys are copied, with references
+	 * of their own. */
 	unsigned int protection;
 	struct piece_key *seals, *opens;
 };
@@ -134,8 +136,9 @@ int transfer_wait_begin(struct transfers *t, unsigned int index,
 			enum ulrpc_bulk_access access, uint64_t offset,
 			const struct iovec *iov, unsigned int niov,
 			struct transfer_waiter *w);
-/* Waits until the transfer ends, until @until, ns, or for transfer_wait_wake().
- * False: the transfer has ended, or the thread has to (lnet_cond_wait(3)). */
+/* Waits until one of these happens: the transfer ends; the time is @until, ns;
+ * transfer_wait_wake() is called. Returns false if the transfer has ended, or
+ * if the thread is to end (lnet_cond_wait(3)); otherwise true. */
 bool transfer_wait(struct transfer_waiter *w, uint64_t until);
 /* Ends the current or next transfer_wait(). Any thread, before
  * transfer_wait_end(). */
@@ -162,18 +165,20 @@ void transfer_on_done(struct transfers *t, void (*fn)(void *arg), void *arg);
  * each as soon as none of its memory is used. */
 void transfer_abort(struct transfers *t, int status);
 
-/* What the reply says of sinks: fills @out with up to @max entries, which
- * borrow from @t. Returns their number, which is at most transfers_count().
- * What is put to a sealed sink later begins at the beginning of a segment. */
+/* Fills @out with what the reply is to say of sinks: up to @max entries, which
+ * borrow from @t. Returns how many entries, which is at most transfers_count().
+ * This completes the seals of sealed sinks: a later put to a segment of such a
+ * sink begins at the beginning of the segment. */
 unsigned int transfer_moved(struct transfers *t, struct wire_moved *out,
 			    unsigned int max);
-/* Bytes moved with success: *@in got from the caller, *@out put to it. */
+/* Sets *@in to the bytes that were got from the caller, and *@out to those that
+ * were put to it, in chunks that succeeded. */
 void transfer_bytes(const struct transfers *t, uint64_t *in, uint64_t *out);
-/* Chunks moved with success; @t is not NULL. */
+/* Returns how many chunks were moved with success; @t is not NULL. */
 uint64_t transfer_segments(const struct transfers *t);
-/* How long, ns, something was being moved. */
+/* Returns for how many ns at least one chunk was under way. */
 uint64_t transfer_time(const struct transfers *t);
-/* The status of the first transfer that failed, or 0. */
+/* Returns the status of the first transfer that failed, or 0. */
 int transfer_status(const struct transfers *t);
 
 #endif

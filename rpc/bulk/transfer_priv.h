@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What remote.c (the caller's memory, and its checksums), chunk.c (how bytes
- * are moved) and transfer.c (transfers, as their users see them) share. */
+/* Shared by three files: remote.c knows the caller's memory and its checksums,
+ * chunk.c moves bytes, and transfer.c has transfers as their users see them. */
 #ifndef RPC_TRANSFER_PRIV_H
 #define RPC_TRANSFER_PRIV_H
 
@@ -19,10 +19,12 @@
  * lengths are known here, and in fragments of this process. */
 struct span {
 	uint64_t length;
-	const uint32_t *lengths; /* of the segments; none is 0 */
+	/* lengths of the segments, in bytes; none is 0 */
+	const uint32_t *lengths;
 	unsigned int nsegments;
-	unsigned int segment; /* index: where the span begins, */
-	uint32_t in_segment;  /* this offset in that segment */
+	/* the span begins in the segment with this index, */
+	unsigned int segment;
+	uint32_t in_segment; /* this offset in that segment */
 	unsigned int niov;
 	struct iovec *iov; /* @length bytes; no fragment is empty */
 };
@@ -41,7 +43,8 @@ static inline struct cursor cursor_begin(const struct span *s)
 				.in_segment = s->in_segment };
 }
 
-/* Bytes of the span from @at to the end of the segment that @at is in. */
+/* Returns the bytes of the span from @at to the end of the segment that @at is
+ * in. */
 static inline uint32_t cursor_room(const struct span *s,
 				   const struct cursor *at)
 {
@@ -63,28 +66,30 @@ unsigned int cursor_slice(const struct span *s, const struct cursor *at,
 struct remote {
 	uint64_t match; /* owner: match value in the last attempt that came */
 	/* any thread */
-	/* us that transfers have that begin from now on; 0: no limit */
+	/* us: the time-out of transfers that begin from now on; 0: none */
 	_Atomic uint64_t timeout;
-	atomic_uint cancels; /* calls of transfer_cancel() */
+	atomic_uint cancels; /* how often transfer_cancel() was called */
 	/* immutable */
 	uint64_t length;
 	enum ulrpc_bulk_access access;
 	bool checked;
 	unsigned int n;
-	uint32_t *lengths; /* of its segments */
-	/* Checksums of the segments, if checked. Of a source: as the caller has
-	 * sent them, immutable. Of a sink: for each segment, the checksum of
-	 * its first @put bytes, written by the owner; of those of which no
-	 * chunk was made yet, only @put is known. */
+	uint32_t *lengths; /* bytes of each of its segments */
+	/* Checksums of the segments, if the bulk is checked. Of a source: as
+	 * the caller has sent them, immutable. Of a sink: crc[i] is the
+	 * checksum of the first put[i] bytes of segment i; the owner writes
+	 * both. Of a segment without a chunk so far, only put[i] is valid. */
 	uint32_t *crc;
 	uint32_t *put;
-	bool tried; /* a sink: something may have been put to it */
-	/* immutable: is it sealed, and how; which bulk of the call it is */
+	/* of a sink: bytes may have been put to it, with or without success */
+	bool tried;
+	/* immutable: how the bulk is sealed, if at all; its place among those
+	 * of the call */
 	enum seal_protection protection;
 	uint32_t index;
 	/* Seals of the segments. Of a source: as the caller has sent them. Of a
-	 * sink: of the first @put bytes, without the tag while the segment is
-	 * in @open. Owner. */
+	 * sink: seal i is of the first put[i] bytes of segment i, and has no
+	 * tag while open[i] is set. Owner. */
 	uint8_t *seals;
 	struct piece **open;
 };
@@ -97,7 +102,8 @@ struct transfers {
 	/* references: of the owner, of each transfer until its done has
 	 * returned, and of a cancellation on its way */
 	atomic_uint refs;
-	atomic_bool canceling; /* the work @cancel has been given */
+	/* the work @cancel was posted, and has not run */
+	atomic_bool canceling;
 	struct ulnet_work cancel;
 	struct bulk_progress progress;
 	/* owner */
@@ -105,20 +111,25 @@ struct transfers {
 	struct list link; /* conf.busy, while a transfer is active */
 	/* chunks that are not free, of all transfers */
 	unsigned int busy;
-	unsigned int conn_losses; /* since a chunk was moved */
-	/* Tries of chunks are numbered as they begin, from 0: @tries so far. A
-	 * try that began after those before @passed has moved its chunk. No
-	 * try before @oldest is under way. */
+	/* losses of connections since a chunk was last moved */
+	unsigned int conn_losses;
+	/* The tries of all chunks have numbers, from 0, in the order in which
+	 * they begin. tries: how many have begun. passed: a try with this
+	 * number or a later one has moved its chunk. oldest: no try with a
+	 * lower number is under way. */
 	uint64_t tries, passed, oldest;
-	bool lossy; /* retry_schedule.lossy of chunks that begin */
+	/* the value of retry_schedule.lossy for chunks that begin */
+	bool lossy;
 	/* 0, or the status with which all transfers end */
 	int aborted;
-	int failed;	   /* 0, or the status of the first failure */
-	uint64_t in, out;  /* bytes moved with success */
-	uint64_t segments; /* chunks moved */
+	int failed; /* 0, or the status of the first failure */
+	/* bytes got (in) and put (out) by chunks that succeeded */
+	uint64_t in, out;
+	uint64_t segments; /* how many chunks were moved */
 	/* ns: since when a transfer has been active */
 	uint64_t since;
-	/* ns for which transfers were active, before @since */
+	/* ns for which a transfer was active, not counting the time since
+	 * @since */
 	uint64_t time;
 	void (*on_done)(void *arg);
 	void *on_done_arg;
@@ -130,7 +141,8 @@ enum chunk_state {
 	CHUNK_FREE,
 	/* LNet has the MD of a try, whose last event has not come */
 	CHUNK_FLYING,
-	CHUNK_LATE,    /* as FLYING, but given up: probably lost */
+	/* as FLYING, but the try was given up, as it is probably lost */
+	CHUNK_LATE,
 	CHUNK_WAITING, /* is to be sent, or sent again */
 	CHUNK_AWAY,    /* a sealer seals it, or opens its segment */
 	CHUNK_STATES
@@ -139,30 +151,34 @@ enum chunk_state {
 struct chunk {
 	struct transfer *x;
 	struct fsm fsm;
-	bool answered;	       /* an answer has come, and set status */
-	bool final;	       /* a retry would fail, too */
+	bool answered; /* an answer has come, and set status */
+	/* the last try has failed in a way that a retry would, too */
+	bool final;
 	bool elsewhere; /* the next try takes another rail, if there is one */
-	/* how often its segment has arrived changed; since the first time it is
-	 * all of the segment, part by part */
+	/* how often the chunk's segment has arrived changed; after the first
+	 * time, all of the segment is got again, chunk by chunk */
 	uint8_t damages;
-	int status;	       /* of this try: 0 or -errno */
-	uint64_t match;	       /* remote.match when this try began */
-	/* the way of this try: the peer's NID that it went to, this node's that
-	 * it was sent from, and the next hop; ANY: not known yet */
+	int status;	/* of this try: 0 or -errno */
+	uint64_t match; /* remote.match when this try began */
+	/* the way of this try: the NID of the peer that it went to, the NID of
+	 * this node that it was sent from, and the next hop; ANY: not known yet
+	 */
 	struct ulnet_nid rail, local, hop;
 	struct ulnet_md_handle md;
 	struct cursor at;
 	uint32_t length;
-	/* of a checked or sealed sink: of the chunk's bytes, as they are put */
+	/* of a checked or sealed sink: CRC32C of the chunk's bytes, as they are
+	 * put */
 	uint32_t crc;
 	/* of a sink with privacy: the encrypted bytes */
 	struct bulk_room sealed;
 	struct retry_schedule schedule;
-	/* ns: when the first try began; when this one did */
+	/* ns: when the chunk's first try began, and when its last one did */
 	uint64_t first, began;
 	uint64_t again; /* WAITING: ns, when the next try begins */
-	uint64_t waited; /* ns: how long the last try waited that timed out */
-	uint64_t order;	 /* of this try among those of transfers.tries */
+	/* ns: how long the last try that timed out has waited */
+	uint64_t waited;
+	uint64_t order; /* the number of this try: transfers.tries */
 };
 
 struct transfer {
@@ -174,29 +190,32 @@ struct transfer {
 	ulrpc_bulk_fn done;
 	void *arg;
 	struct span span;
-	/* A sealed source, of which the service wants a part of a segment: all
-	 * of the segment is got, and the rest of it goes to @rest, @skip bytes
-	 * before what is wanted and @after behind it. transfer_seal_pause() */
+	/* For a sealed source of which the service wants a part of a segment.
+	 * All of the segment is got; what is not wanted goes to @rest: first
+	 * the @skip bytes in front, then the @after bytes behind. See
+	 * transfer_seal_pause(). */
 	struct bulk_room rest;
 	uint32_t skip, after;
 	uint64_t wanted; /* bytes of the service's memory */
 	/* ns that the transfer has; TIME_NEVER: no limit */
 	uint64_t timeout;
 	uint64_t deadline;	    /* ns: its end by @timeout */
-	struct conn_loss conn_loss; /* the last one */
-	/* ns: when chunks that @conn_loss covers are given up; TIME_NEVER: no
-	 * loss */
+	struct conn_loss conn_loss; /* the last loss of a connection */
+	/* ns: when the chunks that were lost with @conn_loss are given up;
+	 * TIME_NEVER: there was no loss */
 	uint64_t sweep;
-	unsigned int cancels; /* remote.cancels, when this transfer was made */
-	/* the beginning of what no chunk was made of yet */
+	/* the value of remote.cancels when this transfer was made */
+	unsigned int cancels;
+	/* where the next chunk begins */
 	struct cursor next;
-	/* ns: when more chunks can be made, for which there was no memory;
-	 * TIME_NEVER: there was */
+	/* ns: when chunks can be made again, after memory was short;
+	 * TIME_NEVER: memory is not short */
 	uint64_t starved;
 	struct list slice; /* bulk_pool.waiting */
-	/* For each segment, if the remote is checked or sealed; else NULL. Of a
-	 * source: bytes that are still missing. Of a sink, if @summed: the
-	 * checksum of what is put there from the segment's beginning. */
+	/* One entry for each segment, if the remote is checked or sealed; else
+	 * NULL. Of a source: bytes that are still missing. Of a sink, if
+	 * @summed: the checksum of what is put there from the segment's
+	 * beginning. */
 	uint32_t *left;
 	uint32_t *crc;
 	bool summed;
@@ -204,7 +223,8 @@ struct transfer {
 	bool ending;
 	unsigned int busy; /* chunks that are not free */
 	uint64_t moved;
-	/* bytes before the first chunk that was not moved, or perhaps not */
+	/* bytes of the transfer up to the first chunk that was not certainly
+	 * moved */
 	uint64_t low;
 	unsigned int nchunks;
 	struct chunk chunks[];
@@ -228,12 +248,13 @@ void transfer_on_timer(struct ulnet_timer *timer);
 /* Ends @x with @status, by work, unless all of it was moved. Sends no more
  * chunks, and gives up those that are under way. */
 void transfer_fail(struct transfer *x, int status);
-/* Takes the try of @p, which is FLYING, from LNet. Its last event comes by
- * itself, and says that nothing was heard, unless an answer has come. */
+/* Gives up the try of @p, which is FLYING, and takes its MD from LNet. LNet
+ * then reports a last event. It has no answer in it, unless an answer had come
+ * before. */
 void chunk_give_up(const struct chunk *p);
 
-/* A sealer has done what transfer_seal_chunk() or transfer_seal_check() has
- * given it of @p, which was at @at, ns, with the status @rc. */
+/* A sealer has finished what transfer_seal_chunk() or transfer_seal_check()
+ * gave it to do for @p, at @at, ns, with the status @rc. */
 void chunk_on_away(struct chunk *p, int rc, uint64_t at);
 
 /* CRC32C of the @length bytes at @at, behind bytes whose CRC is @crc. */
@@ -242,69 +263,75 @@ uint32_t cursor_crc(const struct span *s, struct cursor at, uint32_t length,
 
 /* ---- seals: transfer_seal.c ---- */
 
-/* Takes what the request says of seals. 0; -EPROTO; -ENOMEM. */
+/* Reads what the request says of the seals of @r. 0; -EPROTO; -ENOMEM. */
 int remote_seal_init(struct remote *r, const struct wire_segments_in *s,
 		     unsigned int index) must_check;
 void remote_seal_fini(struct remote *r);
-/* A later attempt of the call says @s. A source may have been sealed anew: then
- * a segment that was got in part before is damaged when the rest has come, and
- * got again. */
+/* Takes the seals in @s, with which a later attempt of the call has come. If
+ * the caller has sealed a source anew, a segment of which only a part was got
+ * before will look damaged when it is complete, and is then got again. */
 void remote_seal_refresh(struct remote *r, const struct wire_segments_in *s);
-/* Ends the seals of the first @n segments of a sink. False: that failed. */
+/* Completes the seals of the first @n segments of a sink. Returns false if that
+ * fails. */
 bool remote_seal_end(struct remote *r, unsigned int n) must_check;
-/* What is in this segment is not known. */
+/* Forgets the seal of a segment whose content is not known, because a transfer
+ * failed. */
 void remote_seal_forget(struct remote *r, unsigned int segment);
 
-/* All of a segment of a source has come, from @at on, the last of it by @p:
- * checks its seal, and decrypts it. 0; -EBADMSG; -ENOMEM; 1: a sealer does so,
- * and chunk_on_away() is called later. */
+/* Called when all of a segment of a source has come: the segment begins at @at,
+ * and @p is the chunk that came last. Checks the segment's seal, and decrypts
+ * it. 0; -EBADMSG; -ENOMEM; 1: a sealer does so, and chunk_on_away() is called
+ * later. */
 int transfer_seal_check(struct transfer *x, struct chunk *p,
 			struct cursor at) must_check;
-/* Makes ready for another chunk. 0: it can be made; SEAL_NEXT_TURN: there is no
- * time for it in this turn; SEAL_PAUSE: no memory in the caller's share. */
+/* Gets what another chunk needs for its seal. 0: the chunk can be made;
+ * SEAL_NEXT_TURN: there is no time for it in this turn; SEAL_PAUSE: the caller
+ * has used its share of memory. */
 uint64_t transfer_seal_pause(struct transfer *x);
-/* Seals @p, which is new, of a sink. Chunks are made in the order of their
- * bytes, also those of several transfers to one sink. 0; 1: a sealer does so,
- * and chunk_on_away() is called later; -ENOBUFS: the caller has its share of
- * the memory already; else @p cannot be sealed. */
+/* Seals @p, a new chunk of a sink. Chunks must be made in the order of their
+ * bytes, even if several transfers put to one sink. 0; 1: a sealer does so, and
+ * chunk_on_away() is called later; -ENOBUFS: the caller has used its share of
+ * the memory; other errors: @p cannot be sealed. */
 int transfer_seal_chunk(struct transfer *x, struct chunk *p) must_check;
-/* The CRC32C for the header data of a PUT of @p to @match. */
+/* Returns the header data of a PUT of @p to @match: a CRC32C, as in
+ * bulk_proof(). */
 uint64_t transfer_seal_proof(const struct chunk *p, uint64_t match);
 
 /* ---- checksums: remote.c ---- */
 
-/* Is it known what the bytes of @r have to be? */
+/* Are there checksums or seals to check the bytes of @r with? */
 static inline bool remote_is_proved(const struct remote *r)
 {
 	return r->checked || r->protection;
 }
 
-/* Can the checksums be verified, if there are any? Those of a source cannot if
- * the transfer has only a part of a segment. Any thread. */
+/* Can the checksums of @x be verified, if there are any? Those of a source
+ * cannot if the transfer wants only a part of a segment. Any thread. */
 bool transfer_checkable(const struct transfer *x);
-/* Fills x->left. On a thread that is not the @owner, which starts the transfer,
- * also x->crc, to spare the owner the work. The owner itself computes the
- * checksum of each chunk when that is sent for the first time: those of all of
- * a large transfer in one turn would keep others waiting. */
+/* Fills x->left. If the caller is not the @owner, also computes x->crc, to
+ * spare the owner the work: it is the thread that starts the transfer. The
+ * owner computes the checksum of each chunk when the chunk is first sent,
+ * because all checksums of a large transfer would take too long for one turn.
+ */
 void transfer_sum(struct transfer *x, bool owner);
-/* Notes in the sink what the transfer will have put there. -EINVAL: the span
- * begins inside of a segment, and not where the last bytes put to the segment
+/* Notes in the sink where this transfer will end in each segment. -EINVAL: the
+ * span begins inside a segment, but not where the last put to that segment
  * ended. */
 int transfer_sum_begin(struct transfer *x) must_check;
-/* Sets the checksum of @p, which is new, and combines it with that of what was
- * put to the segment before. Chunks are made in the order of their bytes, also
- * those of several transfers to one sink. Does nothing for others. */
+/* If @p, a new chunk, is of a sink with checksums, sets the checksum of @p and
+ * adds it to that of the bytes before in the segment. Chunks must be made in
+ * the order of their bytes, even if several transfers put to one sink. */
 void transfer_sum_chunk(struct transfer *x, struct chunk *p);
-/* The transfer has failed: forgets the checksums of its segments, whose
- * contents are not known. */
+/* Forgets the checksums of the segments of @x, which has failed: their contents
+ * are not known. */
 void transfer_sum_forget(struct transfer *x);
-/* Chunk @p of a source has come. 0; -EBADMSG: it completes a segment whose
- * checksum is wrong; or as transfer_seal_check(). */
+/* Called when chunk @p of a source has come. 0; -EBADMSG: the chunk completes a
+ * segment, whose checksum is wrong; or what transfer_seal_check() returns. */
 int transfer_sum_check(struct transfer *x, struct chunk *p) must_check;
-/* After -EBADMSG: makes @p the first chunk of its segment, all of which is
- * missing again. */
+/* Called after -EBADMSG: turns @p into the first chunk of its segment, and
+ * counts all of the segment as missing. */
 void transfer_sum_again(struct transfer *x, struct chunk *p);
-/* Makes @p, which has come, the next chunk of its segment. False: nothing of
- * the segment is missing. */
+/* Turns @p, which has come, into the next missing chunk of its segment. Returns
+ * false if nothing of the segment is missing. */
 bool transfer_sum_next(struct transfer *x, struct chunk *p);
 #endif

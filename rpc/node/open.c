@@ -288,9 +288,9 @@ static void parts_free(struct ulrpc *rpc)
 	free(rpc);
 }
 
-/* Drops the requests that LNet holds for the portals of services. RPC that is
- * opened on this node later could take the copy of a request that was executed
- * for a new one. */
+/* Drops the requests that LNet still holds for the portals of services. One of
+ * them may be a copy of a request that was executed. If it stayed, a later RPC
+ * on this node could take it for a new request. */
 static void portals_clear(struct ulrpc *rpc)
 {
 	uint64_t lazy = atomic_load(&rpc->lazy);
@@ -300,8 +300,8 @@ static void portals_clear(struct ulrpc *rpc)
 			(void)LNetClearLazyPortal(rpc->node, i);
 }
 
-/* Ends RPC and frees it. Waits, but only for what ends by itself. 0, or an
- * error of lnet_call() or wait_until(). */
+/* Ends RPC and frees it. Waits for work that is under way, which ends without
+ * help. Returns 0, or an error of lnet_call() or wait_until(). */
 static int rpc_end(struct ulrpc *rpc)
 {
 	int rc;
@@ -506,7 +506,8 @@ int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 		return rc;
 	if (lnet_layer_find(node, open_on_close))
 		return -EBUSY;
-	/* A layer that has to end after RPC, which uses it. */
+	/* The layer of names is opened first: layers end in the reverse order,
+	 * and RPC uses names until its end. */
 	rc = lnet_names_open(node);
 	if (!rc)
 		rc = rpc_alloc(node, &own, &rpc);

@@ -30,8 +30,8 @@
 enum entry_kind { ENTRY_USER = 1, ENTRY_RECORD, ENTRY_DELETED };
 
 struct entry {
-	struct hash_node hash; /* in a table */
-	struct list link;      /* in a table */
+	struct hash_node hash; /* table.part */
+	struct list link;      /* table.order */
 	uint64_t change;       /* number of the change that put it */
 	uint64_t expires;      /* of a record: seconds of time() */
 	size_t length;	       /* of the value */
@@ -46,13 +46,16 @@ struct entry {
 #define TABLE_PARTS 256
 
 struct table {
-	struct hash part[TABLE_PARTS]; /* part_of() the hash of the key */
+	/* indexed by part_of() the hash of the key */
+	struct hash part[TABLE_PARTS];
 	struct list order; /* entries, by their change */
-	/* where a walk is: the link of the next entry; NULL: there is none */
+	/* the link of the entry that the walk comes to next; NULL: there is no
+	 * walk */
 	struct list *walk;
 	uint64_t seed;
-	uint64_t keys, records; /* how many there are */
-	uint64_t bytes;		/* of keys and values */
+	/* how many entries of users, and of records, there are */
+	uint64_t keys, records;
+	uint64_t bytes; /* bytes of all keys and values */
 };
 
 /* Returns an entry with copies of key and value, to be freed by free(). NULL:
@@ -64,7 +67,8 @@ static inline const uint8_t *entry_value(const struct entry *e)
 	return e->bytes + e->key_length;
 }
 
-/* How many bytes @e has in a frame, and writes them. */
+/* entry_size() returns how many bytes @e has in a frame; entry_write() writes
+ * them. */
 static inline size_t entry_size(const struct entry *e)
 {
 	return ENTRY_HEAD + e->key_length + e->length;
@@ -78,15 +82,17 @@ int entry_read(const uint8_t *p, size_t length, struct entry **e_p) must_check;
 int table_init(struct table *t, uint64_t seed) must_check;
 /* Frees all entries. */
 void table_fini(struct table *t);
-/* Borrows the entry; NULL: there is none. @record: it is a record's key. */
+/* Returns the entry of a key, borrowed; NULL: there is none. @record: the key
+ * is a record's. */
 struct entry *table_find(const struct table *t, bool record, const void *key,
 			 size_t key_length);
-/* Takes @e, whose key is not in the table. */
+/* Adds @e, whose key must not be in the table. The table owns @e from now on.
+ */
 void table_add(struct table *t, struct entry *e);
-/* Gives @e back to the caller. */
+/* Takes @e out of the table. The caller owns it from now on. */
 void table_remove(struct table *t, struct entry *e);
 
-/* Begins a walk at the first entry; there can be one. */
+/* Begins a walk at the first entry. There can be one walk at a time. */
 void table_walk_begin(struct table *t);
 /*
  * Goes on with the walk: writes entries of changes up to @change to @to, of

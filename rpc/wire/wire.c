@@ -86,14 +86,15 @@ uint8_t *wire_bodies_put(uint8_t *p, uint32_t length)
 	return put_varint(p, length);
 }
 
-/* How many bytes a nested message takes, at most, that has two packed fields of
- * @n numbers each, and other fields of @fields bytes. */
+/* Returns the most bytes that a nested message takes that has two packed fields
+ * of @n numbers each, and at most @fields bytes of other fields. */
 static size_t tables_bound(size_t fields, uint32_t n)
 {
 	return 3 * PUT_NESTED_BOUND + fields + n * (size_t)(4 + 5);
 }
 
-/* Of the field "protection", too. */
+/* Returns the most bytes that the fields "seals" and "protection" take
+ * together. */
 static size_t seals_bound(struct wire_view seals)
 {
 	size_t length = view_length(seals);
@@ -188,9 +189,10 @@ size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 
 #define GET_FIELDS(fields) fields(GET, GET_ENTRIES, GET_NUMBERS)
 
-/* Checks the nested message at @p with @is_one(), and counts it in @to. All
- * nested messages of @to must be within the same bytes, @in, which to->view
- * then refers to. */
+/* Checks the nested message at @p with @is_one(), and counts it in @to. Its
+ * first caller sets to->view to @in. A later nested message that is not within
+ * the same @in is an error, because to->view can refer to one range only.
+ * Returns the byte behind the message, or NULL: it is invalid. */
 static const uint8_t *get_entry(const uint8_t *p, struct wire_view in,
 				struct wire_entries *to, size_t max,
 				bool (*is_one)(struct wire_view))
@@ -253,7 +255,7 @@ static bool are_seals(struct wire_view seals, uint32_t n)
 	return view_length(seals) == n * (size_t)WIRE_SEAL;
 }
 
-/* How many segments the message is about. */
+/* Returns how many segments @m describes. */
 static uint32_t segments_count(const struct wire_segments_in *m)
 {
 	return m->length.n;
@@ -328,18 +330,19 @@ DEFINE_NUMBERS(moved, checksum)
 
 /* ---- decoding a call ---- */
 
-/* The encoded common fields (WIRE_CALL_COMMON) of the call before, and that
- * call. Calls of one message mostly have the same bytes there; then their
- * values are copied, and not decoded again. */
+/* The call before in the same message, and the encoded form of its common
+ * fields (WIRE_CALL_COMMON). In most messages all calls have the same bytes
+ * there; then the values are copied instead of decoded again. */
 struct common {
 	const uint8_t *bytes;
-	size_t length; /* COMMON_NONE: nothing to compare with */
+	/* of bytes; COMMON_NONE: there is no call to compare with */
+	size_t length;
 	const struct wire_call *call;
 };
 
-/* Fewer bytes are not compared, as decoding them is as fast. */
+/* Shorter fields are not compared, because decoding them is as fast. */
 #define COMMON_MIN sizeof(uint64_t)
-/* Longer than any call, so that no bytes are the same. */
+/* A length longer than any call, so that no comparison succeeds. */
 #define COMMON_NONE SIZE_MAX
 
 /* Decodes common fields at @p, up to the first field that is not one of them.
@@ -397,7 +400,8 @@ static inline void take_common(struct wire_call *m,
 			       const struct wire_call *from)
 {
 #define TAKE(number, type, member) m->member = from->member;
-	/* @from is set with common.length. NOLINTNEXTLINE(clang-analyzer-*) */
+	/* Whoever sets common.length sets common.call, so @from is not NULL.
+	 * NOLINTNEXTLINE(clang-analyzer-*) */
 	WIRE_CALL_COMMON(TAKE, , )
 #undef TAKE
 }
@@ -502,7 +506,8 @@ static out_of_line const uint8_t *get_checksum_of_bodies(const uint8_t *p,
 		       : get_unknown(p, end, tag);
 }
 
-/* Decodes what few messages of requests have. */
+/* Decodes a field that only few messages of requests have: the flavour or the
+ * checksum. Skips a field that is not known. */
 static out_of_line const uint8_t *get_requests_rare(const uint8_t *p,
 						    const uint8_t *end,
 						    uint32_t tag,

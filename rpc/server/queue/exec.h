@@ -55,14 +55,14 @@ struct exec_conf {
 	struct lnet *node;
 	bool is_virtual;	       /* the node's time is virtual */
 	unsigned int min, max;	       /* at least 1 */
-	const struct sched_plan *plan; /* borrowed as long as the exec */
+	const struct sched_plan *plan; /* borrowed until exec_free() */
 	unsigned int ratio;
 	bool reserve;
 	uint64_t seed; /* random: quota.h */
 	/* Called on a worker: runs a request, or, if item->late, refuses it. */
 	void (*run)(struct sched_item *item);
-	/* All workers have ended. Called on the last worker, which touches only
-	 * its own memory afterwards; or inside of exec_close(). */
+	/* Called when all workers have ended: on the last worker, which touches
+	 * only its own memory afterwards, or inside of exec_close(). */
 	void (*gone)(void *arg);
 	void *arg;
 };
@@ -80,7 +80,7 @@ struct exec {
 	struct list workers; /* exec_worker.link: the threads that run */
 	/* exec_worker.link: threads that are to be joined */
 	struct list ended;
-	unsigned int nworkers; /* in workers */
+	unsigned int nworkers; /* the length of workers */
 	unsigned int idle;     /* workers with nothing to do */
 	/* workers that run a request and are not away */
 	unsigned int seated;
@@ -90,10 +90,11 @@ struct exec {
 	unsigned int leaving; /* waits that are EXEC_WAIT_OVER */
 	/* seated workers whose requests are not of the high lane */
 	unsigned int normal;
-	uint32_t taken;		 /* requests taken from the queue so far */
-	struct mean worker_time; /* ns: how long a request has its worker */
-	/* ns: when an idle worker asks the gate for more; TIME_NEVER: no worker
-	 * does. */
+	uint32_t taken; /* requests taken from the queue so far */
+	/* ns: how long a request occupies its worker */
+	struct mean worker_time;
+	/* ns: when an idle worker asks the gate for more requests; TIME_NEVER:
+	 * no worker is going to ask */
 	uint64_t again;
 	enum exec_state state;
 };
@@ -114,7 +115,7 @@ bool exec_add_again(struct exec *e, struct sched_item *item,
  * freed. Any thread. */
 void exec_hand_over(struct exec *e, struct sched_item *item,
 		    struct sched_client *to, uint64_t now);
-/* About where an item is in the queue. */
+/* The place of an item in the queue, estimated. */
 struct exec_place {
 	bool throttled;	    /* it is in the gate */
 	unsigned int ahead; /* how many requests are served before it */
@@ -139,10 +140,11 @@ enum exec_wait_state {
 /* A wait of a worker for a client. */
 struct exec_wait {
 	/* set by the worker before exec_wait_begin() */
-	struct sched_client *client;   /* borrowed; exec_hand_over() */
+	/* borrowed; exec_hand_over() replaces it */
+	struct sched_client *client;
 	const struct sched_item *item; /* the request whose handler waits */
-	const struct ulnet_nid *host;  /* the client's; borrowed */
-	/* Of the bulk that is waited for; borrowed. */
+	const struct ulnet_nid *host;  /* the NID of the client; borrowed */
+	/* progress of the bulk that the handler waits for; borrowed */
 	const struct bulk_progress *progress;
 	/* Called with exec.lock held, on any thread: makes the worker call
 	 * exec_wait_look(). */
@@ -151,14 +153,16 @@ struct exec_wait {
 	struct list link; /* exec.waits */
 	struct exec_worker *worker;
 	enum exec_wait_state state;
-	bool woken; /* wake() was called, or need not be: its worker calls
-		     * exec_wait_look() in time by itself */
-	struct quota *quota; /* of exec.away, while EXEC_WAIT_AWAY */
-	uint64_t began;	     /* ns */
+	/* wake() was called, or need not be called, because the worker will
+	 * soon call exec_wait_look() anyway */
+	bool woken;
+	/* where the worker is charged in exec.away while EXEC_WAIT_AWAY */
+	struct quota *quota;
+	uint64_t began; /* ns */
 };
 
 /* The calling thread is going to wait. Returns false if it is not a worker of
- * @e; then exec_wait_end() is not to be called. */
+ * @e; the caller then does not call exec_wait_end(). */
 bool exec_wait_begin(struct exec *e, struct exec_wait *w) must_check;
 /* Returns what has become of the wait. Called by the worker. *@until: ns, when
  * to call this again unless wake() is called before. */

@@ -50,7 +50,7 @@ static bool sched_is_word(const char *s, const char *name)
 	return n == strlen(name) && !strncmp(s, name, n);
 }
 
-/* Reads "quantum=N" at text[*at_p], if it is there. */
+/* Reads "quantum=N" at text[*at_p], if the text has it there. */
 static int plan_quantum(const char *text, size_t *at_p, struct sched_plan *plan,
 			struct ulnet_text_error *err)
 {

@@ -41,7 +41,7 @@ struct host {
 	struct hosts *hosts;	 /* NULL after hosts_fini() */
 	struct ulnet_nid nid;
 	unsigned int portal;
-	unsigned int shares; /* shares that refer to it */
+	unsigned int shares; /* how many shares refer to it */
 	struct usage used;
 	struct sched_host queue; /* guarded by exec.lock */
 };

@@ -26,8 +26,8 @@ struct ulnet_work;
 
 /* Starts the timer of @r, which has come as @c and has become active. */
 void deadline_watch(struct ulrpc_request *r, const struct wire_call *c);
-/* Another attempt of @r has come, which has @timeout us: moves `expires` to the
- * end of that time, unless it is later already. */
+/* Called when another attempt of @r has come that has @timeout us: moves
+ * `expires` to the end of that time, unless `expires` is later already. */
 void deadline_renew(struct ulrpc_request *r, uint64_t timeout);
 /* Stops the timer of @r, which is not active any more. */
 void deadline_unwatch(struct ulrpc_request *r);

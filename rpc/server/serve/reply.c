@@ -39,15 +39,16 @@ static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 /* Bytes of checksums in the head of a message with several replies, at most. */
 #define CHECKSUMS_MOST UINT32_C(8192)
 
-/* Of a message that is sealed: at the end of reply_message.data. */
+/* What a sealed message has in addition, at the end of reply_message.data. */
 struct reply_seal {
 	uint64_t connection; /* export.handle */
-	bool private;	     /* nobody may read the message */
+	bool private;	     /* the message is encrypted, too */
 	struct iovec iov[2]; /* the seal, and the message behind it */
 	uint8_t head[SEAL_HEAD];
-	/* While LNet has a private message: the record. The message itself is
-	 * needed for sending it again, and if a reply in it is kept. Its bytes
-	 * are charged as those of the message. */
+	/* The encrypted form of a private message, while LNet sends it; else
+	 * NULL. The message itself stays: for sending it again, and for the
+	 * kept replies in it. Its bytes are charged to the share of the
+	 * message. */
 	uint8_t *record;
 };
 
@@ -56,10 +57,12 @@ struct reply_message {
 	struct list link; /* service_cpt.replies, until `over` */
 	/* if its keeps is 0, no reply in the message is kept */
 	struct record_reply kept;
-	struct request_batch *batch; /* while it is being packed, else NULL */
-	struct share *share;	     /* the share that it is charged to */
-	bool linked;		     /* LNet has it */
-	bool work;		     /* counts as work */
+	/* while replies are added to the message, else NULL */
+	struct request_batch *batch;
+	struct share *share; /* the share that it is charged to */
+	bool linked;	     /* LNet has it */
+	/* it holds up the end of RPC: shard_work_begin() */
+	bool work;
 	bool owed;    /* a reply in it is owed: see reply_add() */
 	bool refusal; /* charged to sc->refusals, not to sc->used_bytes */
 	bool over;    /* sent or given up; it exists only because it is kept */
@@ -71,8 +74,8 @@ struct reply_message {
 	uint32_t headroom, room;
 	uint32_t bodies; /* bytes of bodies, so far */
 	uint8_t *data;
-	uint8_t *end; /* of the head */
-	/* set when it has been packed */
+	uint8_t *end; /* where the next field of the head goes */
+	/* set by message_finish(), as are the fields below */
 	uint8_t *start;
 	uint32_t length;
 	uint64_t hdr_data, match, deadline;
@@ -180,9 +183,10 @@ static void message_charge(struct reply_message *m, int64_t bytes)
 		service_charge(m->sc, m->share, 0, bytes);
 }
 
-/* Returns the share of the client of @b, which is not connected: a share of its
- * NID alone, so that others do not suffer if the client does not take its
- * answers. Without memory it is the share of all such clients. */
+/* Returns the share for the client of @b, which is not connected: a share of
+ * the client's NID alone, so that other clients have their room even if this
+ * one does not take its answers. Without memory, returns the share that all
+ * such clients have in common. */
 static out_of_line struct share *unconnected_share(
 	const struct request_batch *b)
 {
@@ -303,7 +307,7 @@ static void reply_wait(struct reply_message *m)
 	shard_arm(s, &m->again, at);
 }
 
-/* LNet does not need the record of a private message any more. */
+/* Frees the encrypted form of @m, because LNet has done with it. */
 static out_of_line void record_put(struct reply_message *m)
 {
 	struct reply_seal *seal = seal_of(m);
@@ -343,7 +347,7 @@ static void reply_on_event(const struct ulnet_event *ev)
 		reply_failed(m);
 }
 
-/* Of a message that is sealed. */
+/* The event handler of sealed messages. */
 static void reply_on_sealed_event(const struct ulnet_event *ev)
 {
 	if (ev->unlinked)
@@ -388,11 +392,12 @@ static inline void message_launch(struct reply_message *m, struct shard *s,
 	m->linked = true;
 	if (unlikely(LNetPut(m->self, m->md, LNET_NOACK_REQ, m->target,
 			     ULRPC_PORTAL_REPLY, m->match, 0, hdr_data)))
-		/* reply_on_event() is called with its event */
+		/* LNet then reports the end of the MD to reply_on_event() */
 		LNetMDUnlink(m->md);
 }
 
-/* The keys of the connection that @m is for. NULL: it has ended. */
+/* Returns the keys of the connection that @m is for; NULL: the connection has
+ * ended. */
 static struct sealed *message_keys(const struct reply_message *m)
 {
 	struct exports *x = m->sc->shard->exports;
@@ -484,7 +489,7 @@ static void reply_again(struct ulnet_timer *t)
 
 /* ---- packing ---- */
 
-/* Does what the client wants of the message. */
+/* Adds the checksum and prepares the seal, if the client asked for them. */
 static out_of_line void message_complete(struct reply_message *m,
 					 const struct request_batch *b)
 {
@@ -708,8 +713,8 @@ void reply_skip(struct request_batch *b)
 
 /* ---- kept replies ---- */
 
-/* Sets *@out to the message that @rec has its reply in. Returns false if that
- * is a message of another service than @sc. */
+/* Sets *@out to the message that contains the kept reply of @rec. Returns false
+ * if another service than @sc made that reply. */
 static bool kept_message_of(const struct service_cpt *sc,
 			    const struct record *rec, struct kept_message *out)
 {
@@ -722,7 +727,8 @@ static bool kept_message_of(const struct service_cpt *sc,
 	m = container_of(rec->reply, struct reply_message, kept);
 	if (m->sc != sc)
 		return false;
-	/* it is still being packed, so its head is not complete yet */
+	/* replies are still being added to the message: its head is not
+	 * complete before reply_flush() */
 	if (m->batch)
 		reply_flush(m->batch);
 	*out = (struct kept_message){ m->hdr_data, m->start, m->length };
@@ -742,7 +748,7 @@ bool reply_again_to(struct request_batch *b, const struct record *rec)
 	return true;
 }
 
-/* The replies of @sc to a client. */
+/* Chooses the kept replies of @sc to the client of @export. */
 struct leaving {
 	const struct service_cpt *sc;
 	struct export *export;
@@ -756,7 +762,9 @@ static bool reply_is_of(const struct record_reply *kept, void *arg)
 	       container_of(kept, struct reply_message, kept)->sc == l->sc;
 }
 
-/* If RPC ends, nobody will answer from what is left. */
+/* Copies the kept reply @kept, so that the tombstone can answer from it when
+ * the service has gone. Returns NULL if there is no room, or if RPC ends: then
+ * nobody could answer from the copy. */
 static struct record_reply *reply_leave(const struct record_reply *kept,
 					void *arg)
 {
@@ -778,7 +786,8 @@ static void lose_of(struct export *e, void *sc)
 	records_lose(&e->records, reply_is_of, reply_leave, &l);
 }
 
-/* First sends what is still being packed. */
+/* Sends the messages that replies are still being added to, and then takes the
+ * kept replies away from @sc. */
 void replies_lose(struct service_cpt *sc)
 {
 	flush_all(sc);

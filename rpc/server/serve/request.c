@@ -194,7 +194,8 @@ static void run_inline(struct ulrpc_request *r, const struct wire_call *c)
 		lnet_guard_end(sc->shard->node, sc->shard->cpt,
 			       "method %s of service %s, which is run inline,",
 			       m->name, sc->service->name);
-	/* Else the handler has replied, and @r is gone. */
+	/* The request is still there if its handler has not replied; otherwise
+	 * @r may have been freed. */
 	if (unlikely(sc->running == r)) {
 		sc->running = NULL;
 		request_activate(r, c, request_size(c));
@@ -235,7 +236,7 @@ void request_batch_add_deadline(struct request_batch *b,
 	b->deadline = MAX(b->deadline, b->due);
 }
 
-/* transfers_conf.other */
+/* The function for transfers_conf.other. */
 static bool other_rail(const void *caller, struct ulnet_nid *nid)
 {
 	return rails_other(caller, nid);
@@ -274,8 +275,8 @@ static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 	return transfers_new(&conf, c, &r->transfers);
 }
 
-/* Frees replies of the client of @b that nobody will ask for. Is there room for
- * @c then? */
+/* Frees kept replies that the client of @b will not ask for any more. Returns
+ * whether there is room for @c after that. */
 static out_of_line bool fits_now(const struct request_batch *b,
 				 const struct wire_call *c)
 {
@@ -285,8 +286,9 @@ static out_of_line bool fits_now(const struct request_batch *b,
 	return !service_is_full(b->sc, b->share, request_size(c));
 }
 
-/* Is there room for @c, a call of @b? If there was room for an earlier call of
- * the batch, there is, unless usage has changed or @c takes more. */
+/* Is there room for @c, a call of @b? Usage is not looked at again if an
+ * earlier call of the batch had room, @c takes no more than that call, and
+ * usage has not changed since. */
 static bool request_fits(struct request_batch *b, const struct wire_call *c)
 {
 	const struct service_cpt *sc = b->sc;
@@ -313,7 +315,7 @@ static out_of_line void keep_trace(struct ulrpc_request *r,
 		memcpy(r->trace, c->trace.p, TRACE_LENGTH);
 }
 
-/* Fills in @r, except for its body. */
+/* Fills in all of @r but its body and its bulk. */
 static void request_init(struct ulrpc_request *r, struct request_batch *b,
 			 struct ulrpc_method *m, const struct wire_call *c,
 			 struct record *rec, uint64_t now)
@@ -346,9 +348,9 @@ static void request_init(struct ulrpc_request *r, struct request_batch *b,
 		r->priority = (enum ulrpc_priority)c->priority;
 }
 
-/* Gets the body, the bulk and the key in the store for @r; then queues @r,
- * unless it is run inline. Returns 0 or -errno; -EBUSY: it would be too late;
- * then *@again_p is set to ns after which it may be in time. */
+/* Prepares the body, the bulk and the store's key of @r. Then queues @r, unless
+ * its method is run inline. Returns 0 or -errno. -EBUSY: a worker would take it
+ * too late; *@again_p is then set to ns after which it may be in time. */
 static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 			 bool may_pin, uint64_t *again_p)
 {
@@ -364,9 +366,10 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 	return -EBUSY;
 }
 
-/* From now on moves the bulk of @r as its latest attempt @c says: under the
- * match values of @c, or, if @c is a query, over the rail that it came by.
- * Returns false if @c lends other memory. */
+/* Adapts the bulk of @r to @c, which has come with @b. If @c is another
+ * attempt, bulk is moved under the match values of @c from now on. If @c is a
+ * query, bulk is moved over the rail that the query came by. Returns false if
+ * @c lends other memory than the attempts before. */
 static bool bulk_again(struct ulrpc_request *r, const struct request_batch *b,
 		       const struct wire_call *c)
 {

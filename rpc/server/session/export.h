@@ -63,34 +63,38 @@ struct wire_opened;
 
 struct export
 {
-	uint64_t id;	 /* in exports.table */
+	uint64_t id;	 /* the id in exports.table */
 	uint64_t handle; /* on the wire: shard_handle(id) */
 	uint64_t client; /* the client's handle */
 	/* the client's handle of the export that this one replaced; 0: none */
 	uint64_t former;
 	/* a bit for each portal whose service the client has opened */
 	uint64_t opened;
-	/* The same, if all calls of the client to this service may be executed,
-	 * whatever their methods are (serve/permit.h). A bit that is not set
-	 * says that the calls are to be looked at. */
+	/* A bit for each portal on which the client may make all calls of the
+	 * service, whatever their methods are (serve/permit.h). Where the bit
+	 * is not set, each call is looked at. */
 	uint64_t cleared;
-	uint64_t heard;	 /* ns: when a message last named it */
-	uint64_t since;	 /* ns: when the client last connected */
-	uint64_t looked; /* ns: when its silence was last looked at */
+	uint64_t heard; /* ns: when a message last named it */
+	uint64_t since; /* ns: when the client last connected */
+	/* ns: when the server last checked for how long the client was silent
+	 */
+	uint64_t looked;
 	uint32_t epoch;
-	uint32_t keepalive; /* us; 0: the node's */
-	/* us: round trip as the client has measured; 0: unknown */
+	uint32_t keepalive; /* us; 0: as the node is configured */
+	/* us: the round trip, as the client has measured it; 0: unknown */
 	uint32_t rtt;
-	uint32_t refs; /* one for each request batch, and one while known */
-	struct records records; /* of the calls that have come */
+	/* one reference for each request batch, and one while @known */
+	uint32_t refs;
+	struct records records; /* records of the calls that have come */
 	/* NULL: the client has no keys */
 	struct session *session;
-	/* peer.pid; EXPORT_NO_PID: with a session, the seal of a message says
-	 * whether it is the client's, so export_is_of() looks at each */
+	/* peer.pid. With a session it is EXPORT_NO_PID, so that export_is_of()
+	 * checks each message: the seal says whether it is the client's */
 	uint64_t pid;
 #define EXPORT_NO_PID UINT64_MAX
-	struct identity *who;	/* who it has proved to be; NULL: nobody */
-	struct list link;	/* exports.silent */
+	/* the identity that the client has proved; NULL: none */
+	struct identity *who;
+	struct list link; /* exports.silent */
 	/* share.link: of the services that the client has called */
 	struct list shares;
 	struct list bulk; /* transfers_conf.busy */
@@ -101,26 +105,29 @@ struct export
 	 * process is the one with the pid of peer, on the host of peer. */
 	/* the process that connected, with its primary NID */
 	struct ulnet_id peer;
-	struct ulnet_nid rail; /* the NID that it was heard from last */
-	uint32_t refused;      /* calls that serve/permit.h did not let in */
+	/* the NID from which the client was heard last */
+	struct ulnet_nid rail;
+	/* how many calls serve/permit.h did not let in */
+	uint32_t refused;
 	/* export_rail.link; empty if there was no memory */
 	struct list rails;
 	uint8_t nrails;
-	/* the highest that the client has agreed on with a service: enum
-	 * ulrpc_flavour; 0: none yet */
+	/* the highest flavour (enum ulrpc_flavour) that the client has agreed
+	 * on with a service; 0: none yet */
 	uint8_t agreed;
-	bool used;	/* a message has named it */
-	bool known : 1; /* in the tables */
+	bool used;	/* a message has named the export */
+	bool known : 1; /* the export is in the tables of exports */
 	/* the export existed already when the Connect with this epoch came */
 	bool returned : 1;
 	struct bulk_pace bulk_pace; /* transfers_conf.pace */
-	struct quota *quota;	    /* of export_pool_of(e)->exports */
+	/* what is charged in export_pool_of(e)->exports */
+	struct quota *quota;
 	/* suspect.c */
 	/* exports.suspects; not in it while the client is being probed */
 	struct list suspect_link;
 	uint64_t suspect_at; /* ns: when the LND's connection was lost; 0: the
 			      * client is no suspect */
-	/* The NID of its id is the one that the client connected from:
+	/* The NID in its id is the one that the client connected from:
 	 * export_source() */
 	struct stat_peer stats;
 	struct client_id id_of; /* in exports.ids */
@@ -128,17 +135,19 @@ struct export
 
 #define EXPORT_CLOCKS 64
 
-/* What exports call of services and requests, which are above (services.c). */
+/* Functions of services and requests that exports call; services.c sets them,
+ * because services are in a higher layer. */
 struct export_users {
-	/* For the records of all exports; noted is export_noted(). */
+	/* the functions for the records of all exports, except `noted`, which
+	 * is export_noted() */
 	struct record_ops record_ops;
-	/* Fills the answer to the client of @e, which asked for the service
+	/* Fills in the answer to an Open of the client of @e for the service
 	 * @name. */
 	void (*opened)(struct shard *s, const char *name,
 		       const struct export *e, struct wire_opened *out);
-	/* @client is gone without a Disconnect: calls ulrpc_service_conf.gone
-	 * of each service that it had opened. @opened has a bit for each of
-	 * their portals. */
+	/* Called when @client has gone without a Disconnect: calls
+	 * ulrpc_service_conf.gone of each service that the client had opened.
+	 * @opened has a bit for each of their portals. */
 	void (*gone)(struct shard *s, const struct ulnet_id *client,
 		     uint64_t opened);
 	/* Ends all requests of @shares (share.link): the connection has ended.
@@ -146,19 +155,19 @@ struct export_users {
 	void (*forget)(const struct list *shares);
 	/* Cancels @r, which is under way. */
 	void (*cancel)(struct ulrpc_request *r);
-	/* The client has been heard from @source, and may fetch @body from
+	/* The client of @body was heard from @source: lets it fetch @body from
 	 * there, too. */
 	void (*reach)(struct record_body *body, const struct ulnet_nid *source);
 };
 
-/* By whom what exports take is shared. On a node without keys, all are
- * EXPORT_PROVED. */
+/* Exports of one class share what exports may take. On a node without keys all
+ * are EXPORT_PROVED. */
 enum export_class { EXPORT_PROVED, EXPORT_STRANGER, EXPORT_CLASSES };
 
 struct export_pool {
 	struct shard *shard;
-	struct quotas exports; /* by NID */
-	struct quotas chunks;  /* of their records, by NID */
+	struct quotas exports; /* exports, by NID */
+	struct quotas chunks;  /* chunks of their records, by NID */
 };
 
 struct exports {
@@ -180,7 +189,7 @@ struct exports {
 	uint64_t woke[EXPORT_CLOCKS];
 	struct export_pool pools[EXPORT_CLASSES];
 	struct quotas left; /* bytes of replies that services left: kept.h */
-	struct hosts hosts; /* of clients that use services */
+	struct hosts hosts; /* the hosts of clients that use services */
 	uint64_t heard;	    /* ns: when any client was heard last */
 	/* ns: when an export was last dropped; at first: when RPC was opened */
 	uint64_t dropped;
@@ -193,7 +202,7 @@ struct exports {
 	struct ulnet_timer suspect_timer; /* suspects_look() */
 	/* export.extend_link: clients to be sent an Extend */
 	struct list extending;
-	/* its function is set with users, to exports_extend() */
+	/* its function, exports_extend(), is set together with `users` */
 	struct ulnet_work extend_work;
 	bool extend_scheduled;
 	bool closing;
@@ -201,18 +210,19 @@ struct exports {
 
 extern const struct rpc_part export_part;
 
-/* The NID that the client connected from: the host that is charged. */
+/* Returns the NID that the client connected from, to which the client's use is
+ * charged. */
 static inline const struct ulnet_nid *export_source(const struct export *e)
 {
 	return &e->stats.id.nid;
 }
 
-/* The call @c of @e was refused, and is not under way. If @e is a stranger's,
- * takes back the records that only such calls have. */
+/* Called when the call @c of @e was refused and so is not under way. If @e is a
+ * stranger's, frees records that exist for refused calls only. */
 void export_spare(struct exports *x, struct export *e,
 		  const struct wire_call *c);
 
-/* That @e and its records are charged to. */
+/* Returns the pool that @e and its records are charged to. */
 static inline struct export_pool *export_pool_of(const struct export *e)
 {
 	return container_of(e->records.quotas, struct export_pool, chunks);
@@ -225,7 +235,8 @@ static inline unsigned int export_cpt(uint64_t handle)
 	return id_tag(handle);
 }
 
-/* Is the sealed message that is handled of the connection @handle? */
+/* Has the sealed message that is now being handled come over the connection
+ * @handle? */
 static inline bool export_is_proved(const struct exports *x, uint64_t handle)
 {
 	const struct session *se = x->proved;
@@ -276,7 +287,8 @@ static inline struct export *export_ref(struct export *e)
 }
 void export_unref(struct export *e);
 
-/* What messages to the client of @e are sealed with; NULL: with nothing. */
+/* Returns the keys that messages to the client of @e are sealed with; NULL:
+ * they are not sealed. */
 static inline struct sealed *export_seal(const struct export *e)
 {
 	return unlikely(e->session) ? e->session->sealed : NULL;
@@ -302,29 +314,30 @@ static inline uint64_t export_unknown_for(const struct exports *x,
 struct share *export_share(struct exports *x, struct export *e,
 			   unsigned int portal);
 
-/* What was found out about the calls that the client of @e may make to the
- * services on @portals, which are bits, does not hold any more. */
+/* Forgets what was found out about which calls the client of @e may make to the
+ * services on @portals, a bit for each portal. */
 void export_judge_anew(struct export *e, uint64_t portals);
-/* rpc_side.on_keys. */
+/* A function for rpc_side.on_keys. */
 void exports_on_keys(struct shard *s, const struct keys *keys);
-/* rpc_side.on_rules: takes the node's rules. */
+/* A function for rpc_side.on_rules: takes the node's new rules. */
 void exports_on_rules(struct shard *s);
 
-/* The client of @e has gone: drops @e and cancels its requests. */
+/* Drops @e, whose client has gone, and cancels its requests. */
 void export_vanished(struct exports *x, struct export *e);
 
 /* A function for record_ops.noted. */
 void export_noted(struct records *rs, int slots);
 
-/* rpc_side.on_conn_event: begins to suspect clients (suspect.c). */
+/* A function for rpc_side.on_conn_event: begins to suspect clients (suspect.c).
+ */
 void suspects_on_conn_event(struct shard *s, const struct conn_event *event);
-/* The client of @e is not a suspect, or not any more. */
+/* Takes @e out of the suspects: its client is heard, or is gone. */
 void suspect_end(struct export *e);
 /* Probes the suspects whose time has come. */
 void suspects_look(struct ulnet_timer *timer);
 
-/* Returns us of silence after which the client of @e is forgotten: three
- * keepalives of @e; NULL: of the node. */
+/* Returns after how many us of silence the client of @e is forgotten: three
+ * keepalives of @e, or of the node if @e is NULL. */
 uint64_t export_lease(const struct ulrpc *rpc, const struct export *e);
 
 #endif

@@ -80,9 +80,10 @@ static void export_on_conn_event(struct export *e, void *arg)
 		suspect_begin(search->exports, e);
 }
 
-/* A connection is lost or silent, with a NID that is not known except that
- * another CPT owns it. It may be a rail of @e, so the bulk of @e over such
- * rails is moved again. No suspect is made of @e: if its client has gone, it is
+/* Called when a connection was lost or fell silent and its NID is not known: a
+ * CPT that has too many such events to report loses the names. The connection
+ * may be a rail of @e that another CPT owns, so the bulk of @e over such rails
+ * is moved again. No suspect is made of @e: if its client has gone, it is
  * forgotten after its lease. */
 static void export_on_nameless(struct export *e, void *arg)
 {
