@@ -129,8 +129,7 @@ struct lnd_ni {
 	int64_t *tunables;
 	/* the node's configuration, with defaults filled in */
 	const struct ulnet_conf *conf;
-	/* the node's: of peers that do not listen at conf->port; NULL: all do
-	 */
+	/* the node's: at which ports peers listen; NULL: at conf->port */
 	struct lnd_ports *ports;
 	/* How many messages LNet gives to the LND at a time: in all, and for
 	 * one peer. */

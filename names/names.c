@@ -25,6 +25,8 @@ struct name_entry {
 	const struct ulnet_name_scheme *scheme;
 	void *priv;
 	bool opened; /* what looks it up is to be closed */
+	/* a port that was refused has been logged */
+	bool told_port;
 };
 
 struct ulnet_name {
@@ -234,24 +236,92 @@ static void on_work(struct ulnet_work *work)
 	pthread_mutex_unlock(&names->lock);
 }
 
-/* Tells the LND at which ports nodes listen. */
-static void answer_ports(struct lnet *node, const char *text,
-			 const struct answer *answer)
+/* ---- ports: the LND is told at which ones nodes listen ---- */
+
+/* Who says so: a look-up, or the program, whose text is an address or NIDs. */
+static enum ulnet_port_source source_of(const struct name_entry *e,
+					const struct ulnet_address *a)
+{
+	if (e->feed)
+		return LNET_PORT_FOUND;
+	return a->port ? LNET_PORT_TEXT : LNET_PORT_GIVEN;
+}
+
+static void port_refused(struct name_entry *e, const struct ulnet_address *a,
+			 int rc)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
-	for (unsigned int i = 0; i < answer->a.n; i++) {
-		const struct ulnet_address *a = &answer->addresses[i];
-		int rc = a->port ? lnet_peer_port_set(node, &a->nid, a->port)
-				 : 0;
-
-		if (rc)
-			log_warn("names", "%s: port %u of %s is ignored: %s",
-				 text, a->port,
-				 lnet_nid_format(&a->nid, nid, sizeof(nid)),
-				 strerror(-rc));
-	}
+	if (e->told_port)
+		return;
+	e->told_port = true;
+	log_warn("names",
+		 "%s: %s at %s%.0u is left out: %s; further ones are not "
+		 "logged",
+		 e->text, lnet_nid_format(&a->nid, nid, sizeof(nid)),
+		 a->port ? "port " : "this node's port", a->port,
+		 rc == -EEXIST ? "it has another port" : strerror(-rc));
 }
+
+static bool answer_has(const struct answer *answer,
+		       const struct ulnet_address *a)
+{
+	for (unsigned int i = 0; answer && i < answer->a.n; i++)
+		if (lnet_nid_eq(&answer->addresses[i].nid, &a->nid) &&
+		    answer->addresses[i].port == a->port)
+			return true;
+	return false;
+}
+
+static void ports_release(const struct name_entry *e,
+			  const struct answer *answer)
+{
+	for (unsigned int i = 0; answer && i < answer->a.n; i++)
+		lnet_peer_port_release(e->names->node,
+				       &answer->addresses[i].nid,
+				       source_of(e, &answer->addresses[i]));
+}
+
+/* Claims those ports of @fresh that @before has (@same), or has not; leaves
+ * addresses out whose ports are refused. Returns how many those are. */
+static unsigned int ports_claim(struct name_entry *e, struct answer *fresh,
+				const struct answer *before, bool same)
+{
+	unsigned int n = 0, all = fresh->a.n;
+
+	for (unsigned int i = 0; i < all; i++) {
+		struct ulnet_address *a = &fresh->addresses[i];
+		int rc = 0;
+
+		if (answer_has(before, a) == same)
+			rc = lnet_peer_port_claim(e->names->node, &a->nid,
+						  a->port, source_of(e, a));
+		if (rc)
+			port_refused(e, a, rc);
+		else
+			fresh->addresses[n++] = *a;
+	}
+	fresh->a.n = n;
+	return all - n;
+}
+
+/* Claims the ports of @fresh in place of those of @before (NULL: none). Ports
+ * that both have are claimed all the time. */
+static void answer_ports(struct name_entry *e, struct answer *fresh,
+			 const struct answer *before)
+{
+	unsigned int refused = ports_claim(e, fresh, before, true);
+
+	ports_release(e, before);
+	refused += ports_claim(e, fresh, before, false);
+	if (!refused || fresh->a.n || fresh->a.status)
+		return;
+	fresh->a.status = -EADDRINUSE;
+	snprintf(fresh->a.why, sizeof(fresh->a.why),
+		 "its servers have other ports than the name says");
+}
+
+/* ---- answers are taken ---- */
 
 /* Takes over @fresh. */
 static void entry_answered(struct name_entry *e, struct answer *fresh,
@@ -308,7 +378,7 @@ int lnet_name_answer(struct lnet *node, uint64_t feed,
 		fresh = answer_new(answer, e->answer);
 		rc = fresh ? 0 : -ENOMEM;
 		if (fresh)
-			answer_ports(node, e->text, fresh);
+			answer_ports(e, fresh, e->answer);
 		if (fresh && !(e->answer && answer_eq(e->answer, fresh)))
 			log_answer(e->text, &fresh->a);
 		if (fresh)
@@ -350,6 +420,7 @@ static struct answer *take_kept(struct names *names, const char *text,
 	return answer;
 }
 
+/* An entry without claims of ports. */
 static struct name_entry *entry_new(struct names *names, const char *text)
 {
 	struct name_entry *e = calloc(1, sizeof(*e));
@@ -395,6 +466,27 @@ static int names_resolver(struct names *names)
 	return resolver_start(names->node, &names->resolver);
 }
 
+/* An answer from before is good if its ports still are. */
+static void kept_claim(struct name_entry *e)
+{
+	struct answer *kept = e->answer;
+	unsigned int n = 0;
+
+	while (kept && n < kept->a.n &&
+	       !lnet_peer_port_claim(e->names->node, &kept->addresses[n].nid,
+				     kept->addresses[n].port, LNET_PORT_FOUND))
+		n++;
+	if (!kept || n == kept->a.n)
+		return;
+	while (n)
+		lnet_peer_port_release(e->names->node,
+				       &kept->addresses[--n].nid,
+				       LNET_PORT_FOUND);
+	answer_put(kept);
+	e->answer = NULL;
+	e->good_until = 0;
+}
+
 /* Finds out who looks *@name up. The lock is held. */
 static int entry_begin(struct name_entry *e, const struct ulnet_target *target,
 		       const struct name_text *name)
@@ -403,13 +495,14 @@ static int entry_begin(struct name_entry *e, const struct ulnet_target *target,
 	struct answer *known = answer_known(names->node, target, name);
 
 	if (known) {
-		answer_ports(names->node, e->text, known);
+		answer_ports(e, known, NULL);
 		entry_answered(e, known, 0);
 		return 0;
 	}
 	if (!target->is_name)
 		return -ENOMEM;
 	e->feed = ++names->feeds;
+	kept_claim(e);
 	e->scheme = scheme_find(names, name->scheme);
 	if (!e->scheme)
 		e->scheme = scheme_find(names, "");
@@ -503,6 +596,7 @@ static void entry_put(struct name_entry *e)
 	pthread_mutex_unlock(&names->lock);
 	entry_close(e);
 	pthread_mutex_lock(&names->lock);
+	ports_release(e, e->answer);
 	entry_keep(e);
 }
 
@@ -523,6 +617,8 @@ static int entry_make(struct names *names, const char *text,
 		return -ENOMEM;
 	rc = entry_begin(e, target, name);
 	if (rc) {
+		if (e->feed)
+			ports_release(e, e->answer);
 		entry_free(e);
 		return rc;
 	}

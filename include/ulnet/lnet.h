@@ -333,6 +333,28 @@ ULNET_EXPORT int lnet_ni_reach(struct lnet *node,
  * -ENOMEM. */
 ULNET_EXPORT int lnet_peer_port_set(struct lnet *node,
 				    const struct ulnet_nid *nid, uint16_t port);
+
+/* Who says at which port a node listens; the strongest first. */
+enum ulnet_port_source {
+	LNET_PORT_SET,	 /* lnet_peer_port_set() */
+	LNET_PORT_TEXT,	 /* an address that the program has as a text */
+	LNET_PORT_GIVEN, /* the program has given the NID, without a port */
+	LNET_PORT_FOUND, /* DNS, or what else has looked up a name */
+};
+
+/* Until it is released as often, this node connects to @nid at @port (0:
+ * ulnet_conf.port), unless a stronger source says something else. Any thread.
+ * -EEXIST: @source, or a stronger one, has another port for @nid, and not for
+ * LNET_PORT_GIVEN; -EINVAL: @source is LNET_PORT_SET, or @nid LNET_NID_ANY;
+ * -ENOSPC; -ENOMEM. */
+ULNET_EXPORT int lnet_peer_port_claim(struct lnet *node,
+				      const struct ulnet_nid *nid,
+				      uint16_t port,
+				      enum ulnet_port_source source);
+/* Takes one claim back. Any thread. */
+ULNET_EXPORT void lnet_peer_port_release(struct lnet *node,
+					 const struct ulnet_nid *nid,
+					 enum ulnet_port_source source);
 ULNET_EXPORT int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid);
 ULNET_EXPORT int lnet_ni_info(struct lnet *node, unsigned int index,
 			      struct ulnet_ni_info *info);

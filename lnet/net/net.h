@@ -103,7 +103,7 @@ struct net_node {
 	/* by LND: what the NIs of the LND share (lnd_ni.shared); used by CPT 0
 	 */
 	void *lnd_shared[LND_COUNT_MAX];
-	struct lnd_ports ports;	     /* lnet_peer_port_set() */
+	struct lnd_ports ports;	     /* lnet_peer_port_claim() */
 	pthread_mutex_t config_lock; /* locked to read or replace config */
 	/* the newest snapshot, for the control side */
 	struct lnet_config *config;
@@ -116,5 +116,9 @@ static inline struct net_node *net_node(const struct lnet *node)
 {
 	return container_of(node, struct net_node, portal.node);
 }
+
+/* The program has given @nid, without a port: no answer about a name is to move
+ * it to another one. Without memory one may; all else is right. Any thread. */
+void net_nid_given(struct lnet *node, const struct ulnet_nid *nid);
 
 #endif

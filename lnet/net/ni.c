@@ -449,3 +449,9 @@ uint64_t upcall_lnd_timeout(const struct lnd_ni *lnd)
 
 	return settings_lnd_timeout(&ni->node->settings);
 }
+
+void net_nid_given(struct lnet *node, const struct ulnet_nid *nid)
+{
+	(void)lnd_ports_claim(&net_node(node)->ports, nid, node->conf.port,
+			      LNET_PORT_GIVEN);
+}

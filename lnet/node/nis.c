@@ -316,6 +316,22 @@ int lnet_peer_port_set(struct lnet *node, const struct ulnet_nid *nid,
 	return rc;
 }
 
+int lnet_peer_port_claim(struct lnet *node, const struct ulnet_nid *nid,
+			 uint16_t port, enum ulnet_port_source source)
+{
+	if (source <= LNET_PORT_SET || source > LNET_PORT_FOUND ||
+	    lnet_nid_is_any(nid))
+		return -EINVAL;
+	return lnd_ports_claim(&net_node(node)->ports, nid,
+			       port ? port : node->conf.port, source);
+}
+
+void lnet_peer_port_release(struct lnet *node, const struct ulnet_nid *nid,
+			    enum ulnet_port_source source)
+{
+	lnd_ports_release(&net_node(node)->ports, nid, source);
+}
+
 static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid,
 			 bool *gone)
 {

@@ -320,7 +320,6 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	list_init(&whole->threads);
 	settings_init(&node->settings, &node->conf, busy_poll_default(node));
 	pthread_mutex_init(&whole->control, NULL);
-	lnd_ports_init(&net_node(node)->ports);
 	pthread_mutex_init(&net_node(node)->config_lock, NULL);
 	pthread_mutex_init(&node->ended_lock, NULL);
 	pthread_cond_init(&node->ended, NULL);
@@ -328,6 +327,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 		node->conf.pid = pid_default(node);
 	node->incarnation = loop_random(node->loops[0]);
 	node->hash_seed = loop_random(node->loops[0]);
+	lnd_ports_init(&net_node(node)->ports, node->hash_seed);
 	directory_init(&node->directory, node->cpts, node->loops,
 		       node->hash_seed, &node_directory_users);
 	atomic_store(&portal_node(node)->portals[0].lazy, true);

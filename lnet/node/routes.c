@@ -183,9 +183,16 @@ static int routes_change_locked(struct route_edit *e)
 
 	if (!new)
 		return e->rc;
+	/* No answer about a name is to move a router to another port. Without
+	 * memory one may: the routes are right all the same. */
+	for (unsigned int i = 0; i < new->nadded; i++)
+		net_nid_given(e->node, &new->added[i]->gateway);
 	node_publish(e->node, &whole->routes, new, routes_take);
-	for (unsigned int i = 0; i < e->ngone; i++)
+	for (unsigned int i = 0; i < e->ngone; i++) {
+		lnd_ports_release(&net_node(e->node)->ports,
+				  &e->gone[i]->gateway, LNET_PORT_GIVEN);
 		free(e->gone[i]);
+	}
 	return 0;
 }
 

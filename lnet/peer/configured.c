@@ -332,6 +332,9 @@ int lnet_peer_add(struct lnet *node, const struct ulnet_nid *nids,
 	if (!c.added)
 		return -ENOMEM;
 	rc = peer_add_all(&c);
+	/* No answer about a name moves it to another port. */
+	for (unsigned int i = 0; !rc && i < n; i++)
+		net_nid_given(node, &nids[i]);
 	free(c.added);
 	return rc;
 }

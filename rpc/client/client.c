@@ -670,6 +670,10 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 void client_memory_free(struct ulrpc_client *c)
 {
 	target_free(c->target);
+	for (unsigned int i = 0; i < c->ngiven; i++)
+		lnet_peer_port_release(c->rpc->node, &c->given[i],
+				       LNET_PORT_GIVEN);
+	free(c->given);
 	free(c->server);
 	free(c);
 }

@@ -120,6 +120,10 @@ struct ulrpc_client {
 	uint32_t inflight_max, batch_max;
 	char service[ULRPC_SERVICE_NAME];
 	char *server; /* a pattern: ulrpc_client_conf.server; NULL: any */
+	/* array: the NIDs that the user has given, for which no name changes
+	 * the port */
+	struct ulnet_nid *given;
+	unsigned int ngiven;
 	/* bytes of a message with one reply that a seal, and the digest of a
 	 * held reply, take */
 	uint32_t sealed_room;

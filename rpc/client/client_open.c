@@ -151,6 +151,24 @@ static struct ulrpc_client *client_new(struct ulrpc *rpc, unsigned int cpt,
 	return c;
 }
 
+/* From now on no answer about a name moves these NIDs to other ports. */
+static int client_nids_given(struct ulrpc_client *c,
+			     const struct ulrpc_client_conf *conf)
+{
+	int rc = 0;
+
+	c->given = calloc(conf->nnids, sizeof(*c->given));
+	if (!c->given)
+		return -ENOMEM;
+	while (!rc && c->ngiven < conf->nnids) {
+		c->given[c->ngiven] = conf->nids[c->ngiven];
+		rc = lnet_peer_port_claim(c->rpc->node, &c->given[c->ngiven], 0,
+					  LNET_PORT_GIVEN);
+		c->ngiven += !rc;
+	}
+	return rc == -ENOSPC ? 0 : rc;
+}
+
 static int client_open_nids(struct ulrpc *rpc,
 			    const struct ulrpc_client_conf *conf,
 			    struct ulrpc_client **client_p)
@@ -169,13 +187,15 @@ static int client_open_nids(struct ulrpc *rpc,
 		       conf);
 	if (!c)
 		return -ENOMEM;
-	c->imp = import_new(c->shard, conf->nids, conf->nnids,
-			    conf->pid ? conf->pid : SERVICE_PID,
-			    c->least != ULRPC_FLAVOUR_NONE);
+	rc = client_nids_given(c, conf);
+	if (!rc)
+		c->imp = import_new(c->shard, conf->nids, conf->nnids,
+				    conf->pid ? conf->pid : SERVICE_PID,
+				    c->least != ULRPC_FLAVOUR_NONE);
 	if (c->imp)
 		return client_give(c, conf->server, client_p);
 	client_memory_free(c);
-	return -ENOMEM;
+	return rc ? rc : -ENOMEM;
 }
 
 /* Chooses the CPT for a client of the name conf->target. A name that is not

@@ -2,8 +2,12 @@
 /* Names, their users, and schemes, in the simulator. */
 #include "ulnet/names.h"
 
+#include <errno.h>
+
+#include "lnet/net/net.h"
 #include "tests/unit/lnet/cluster.h"
 #include "ulnet/loop.h"
+#include "ulnet/route.h"
 
 struct told {
 	unsigned int n;
@@ -274,6 +278,186 @@ Test(names, a_scheme_of_the_program)
 	cr_assert_str_eq(t.why, "Too many open files");
 	lnet_name_close(name);
 	cr_assert_eq(x.closed, 1, "what was not opened is not closed");
+	close_one();
+}
+
+/* ---- ports ---- */
+
+#define USUAL 988 /* the port of a node, by default */
+
+/* DNS says that @text is at @nid and @port; 0: the usual one. */
+static void set_port(const char *text, const char *nid, uint16_t port)
+{
+	struct ulnet_address address = { .port = port };
+	struct ulnet_name_answer answer = { .n = 1, .addresses = &address };
+
+	cr_assert_eq(lnet_nid_parse(nid, &address.nid), 0);
+	cr_assert_eq(lnet_sim_name_set(sim, text, &answer, 0), 0);
+}
+
+/* At which port this node connects to @text. */
+static void is_at(const char *text, unsigned int port)
+{
+	struct ulnet_nid nid;
+	unsigned int found;
+
+	cr_assert_eq(lnet_nid_parse(text, &nid), 0);
+	found = lnd_ports_get(&net_node(node)->ports, &nid, USUAL);
+	cr_assert_eq(found, port, "%s: %u, not %u", text, found, port);
+}
+
+static struct ulnet_name *use_now(const char *text, struct told *t)
+{
+	struct ulnet_name *name = use(text, t);
+
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(t->n, 1);
+	return name;
+}
+
+static void is_refused(const struct told *t)
+{
+	cr_assert_eq(t->naddresses, 0);
+	cr_assert_eq(t->status, -EADDRINUSE);
+	cr_assert_str_eq(t->why,
+			 "its servers have other ports than the name says");
+}
+
+static struct ulnet_nid nid_in(const char *text)
+{
+	struct ulnet_nid nid;
+
+	cr_assert_eq(lnet_nid_parse(text, &nid), 0);
+	return nid;
+}
+
+Test(names, a_port_is_forgotten_with_its_last_name)
+{
+	struct ulnet_name *a, *b;
+	struct told t, u;
+
+	open_one();
+	set_port("a", "10.0.0.5@tcp", 7000);
+	set_port("b", "10.0.0.5@tcp", 7000);
+	a = use_now("a", &t);
+	b = use_now("b", &u);
+	is_at("10.0.0.5@tcp", 7000);
+	lnet_name_close(a);
+	is_at("10.0.0.5@tcp", 7000);
+	/* b does not answer with it any more. */
+	set_port("b", "10.0.0.6@tcp", 7001);
+	lnet_sim_run(sim, MSEC);
+	is_at("10.0.0.5@tcp", USUAL);
+	is_at("10.0.0.6@tcp", 7001);
+	/* The only one who says so may change its mind. */
+	set_port("b", "10.0.0.6@tcp", 7002);
+	lnet_sim_run(sim, MSEC);
+	is_at("10.0.0.6@tcp", 7002);
+	lnet_name_close(b);
+	is_at("10.0.0.6@tcp", USUAL);
+	cr_assert_eq(net_node(node)->ports.n, 0);
+	/* What is remembered of a name has its port again, while it is used. */
+	a = use_now("b", &t);
+	is_at("10.0.0.6@tcp", 7002);
+	lnet_name_close(a);
+	cr_assert_eq(net_node(node)->ports.n, 0);
+	close_one();
+}
+
+Test(names, a_port_of_another_name_is_not_changed)
+{
+	struct ulnet_name *first, *second;
+	struct told t, u;
+
+	open_one();
+	set_port("first", "10.0.0.5@tcp", 0);
+	set_port("second", "10.0.0.5@tcp", 7000);
+	first = use_now("first", &t);
+	second = use_now("second", &u);
+	is_refused(&u);
+	is_at("10.0.0.5@tcp", USUAL);
+	lnet_name_close(first);
+	/* Now nobody else says anything. */
+	set_port("second", "10.0.0.5@tcp", 7001);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(u.naddresses, 1);
+	is_at("10.0.0.5@tcp", 7001);
+	/* What is remembered of the first one is not good any more. */
+	first = use("first", &t);
+	lnet_sim_run(sim, MSEC);
+	is_refused(&t);
+	lnet_name_close(first);
+	lnet_name_close(second);
+	close_one();
+}
+
+Test(names, an_answer_moves_nobody_whom_the_program_knows)
+{
+	struct ulnet_nid peer = nid_in("10.0.0.5@tcp");
+	struct ulnet_nid set = nid_in("10.0.0.7@tcp");
+	struct ulnet_route route = { .net = LNET_NET(LNET_TYPE_SOCK, 9),
+				     .gateway = nid_in("10.0.0.6@tcp") };
+	struct ulnet_name *name, *text;
+	struct told t, u;
+
+	open_one();
+	/* The program may say so later than the name, too. */
+	set_port("evil", "10.0.0.6@tcp", 7000);
+	name = use_now("evil", &t);
+	is_at("10.0.0.6@tcp", 7000);
+	cr_assert_eq(lnet_route_add(node, &route), 0);
+	is_at("10.0.0.6@tcp", USUAL);
+	cr_assert_eq(lnet_peer_add(node, &peer, 1, false), 0);
+	set_port("evil", "10.0.0.5@tcp", 7000);
+	lnet_sim_run(sim, MSEC);
+	is_refused(&t);
+	is_at("10.0.0.5@tcp", USUAL);
+	cr_assert_eq(lnet_route_del(node, route.net, &route.gateway), 0);
+	set_port("evil", "10.0.0.6@tcp", 7000);
+	lnet_sim_run(sim, MSEC);
+	is_at("10.0.0.6@tcp", 7000);
+	/* The program's own text, and what it sets, are stronger. */
+	text = use_now("10.0.0.6:7003", &u);
+	cr_assert_eq(u.status, 0);
+	is_at("10.0.0.6@tcp", 7003);
+	lnet_name_close(text);
+	is_at("10.0.0.6@tcp", 7000);
+	cr_assert_eq(lnet_peer_port_set(node, &set, 7004), 0);
+	set_port("evil", "10.0.0.7@tcp", 7000);
+	lnet_sim_run(sim, MSEC);
+	is_refused(&t);
+	is_at("10.0.0.7@tcp", 7004);
+	lnet_name_close(name);
+	is_at("10.0.0.7@tcp", 7004);
+	close_one();
+}
+
+Test(names, have_no_more_ports_than_addresses)
+{
+	struct ulnet_address addresses[LNET_ADDRESSES_MAX];
+	struct ulnet_name_answer answer = { .n = LNET_ADDRESSES_MAX,
+					    .addresses = addresses };
+	struct ulnet_name *name;
+	struct told t;
+
+	open_one();
+	set_port("many", "10.0.0.5@tcp", 7000);
+	name = use_now("many", &t);
+	for (unsigned int round = 0; round < 300; round++) {
+		for (unsigned int i = 0; i < LNET_ADDRESSES_MAX; i++)
+			addresses[i] = (struct ulnet_address){
+				.nid = lnet_nid_make(
+					LNET_NET(LNET_TYPE_SOCK, 0),
+					0x0b000000u + round * 1000 + i),
+				.port = 7000,
+			};
+		cr_assert_eq(lnet_sim_name_set(sim, "many", &answer, 0), 0);
+		lnet_sim_run(sim, MSEC);
+		cr_assert_eq(t.naddresses, LNET_ADDRESSES_MAX);
+		cr_assert_eq(net_node(node)->ports.n, LNET_ADDRESSES_MAX);
+	}
+	lnet_name_close(name);
+	cr_assert_eq(net_node(node)->ports.n, 0);
 	close_one();
 }
 

@@ -413,3 +413,40 @@ Test(named, weights_say_how_often_a_server_is_first)
 	cr_assert_lt(first[2], 2280);
 	cr_assert_gt(first[3], 790);
 }
+
+/* What an answer about a name may say of server 1. */
+static int found_at(uint16_t port)
+{
+	struct ulnet_nid nid = server_nid(1);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	int rc = lnet_peer_port_claim(node, &nid, port, LNET_PORT_FOUND);
+
+	if (!rc)
+		lnet_peer_port_release(node, &nid, LNET_PORT_FOUND);
+	return rc;
+}
+
+Test(named, no_answer_moves_the_nids_of_a_client)
+{
+	struct ulrpc_client_conf conf;
+	struct ulnet_nid nid = server_nid(1);
+	struct ended e;
+
+	sim_open(1);
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &nid;
+	conf.nnids = 1;
+	conf.service = "test";
+	cr_assert_eq(found_at(7000), 0);
+	cr_assert_eq(ulrpc_client_open(rpc, &conf, &client), 0);
+	cr_assert_eq(found_at(7000), -EEXIST);
+	call("echo", &e, 60 * SEC, NULL);
+	lnet_sim_run(sim, SEC);
+	answered_by(&e, 1);
+	cr_assert_eq(found_at(7000), -EEXIST);
+	ulrpc_client_close(client);
+	client = NULL;
+	lnet_sim_run(sim, 60 * SEC);
+	cr_assert_eq(found_at(7000), 0);
+	sim_close();
+}
