@@ -5,16 +5,14 @@
 int main(int argc, char **argv)
 {
 	struct ulrpc *rpc = open_node(NULL, LNET_ACCEPT_NONE);
-	struct ulnet_nid to;
-	struct ulrpc_client_conf conf = { .nids = &to, .nnids = 1 };
+	struct ulrpc_client_conf conf = { .service = tally__descriptor.name };
 	Amount request = AMOUNT__INIT;
 	struct ulrpc_outcome end;
 	struct ulrpc_client *client;
 	ProtobufCService *tally;
 	Total *reply;
 
-	check(lnet_nid_parse(argc > 1 ? argv[1] : "127.0.0.1@tcp", &to), "NID");
-	conf.service = tally__descriptor.name;
+	conf.target = argc > 1 ? argv[1] : "127.0.0.1@tcp";
 	check(ulrpc_client_open(rpc, &conf, &client), "client");
 	check(ulrpc_stub_new(client, &tally__descriptor, tally__options,
 			     5000000 /* us for each call */, &tally),

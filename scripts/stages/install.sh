@@ -203,7 +203,8 @@ use_installed() {
 	rm -rf "$dir" && mkdir "$dir" && cd "$dir" &&
 		mkdir -p tools/bin examples &&
 		ln -s "$BUILD"/installed/sbin/* "$BUILD"/installed/bin/* tools/bin &&
-		ln -s "$BUILD/depot/depot" "$BUILD/doorman/doorman" examples
+		ln -s "$BUILD/depot/depot" "$BUILD/doorman/doorman" \
+			"$BUILD/lines/lines" examples
 }
 
 run_installed() {
@@ -262,6 +263,8 @@ stage_install() {
 		return 0
 	step "doorman built with pkg-config" \
 		build_stranger examples/doorman.c ulrpc || return 0
+	step "lines built with pkg-config" \
+		build_stranger examples/lines.c ulrpc || return 0
 	step "lnetd and lnetctl, installed" run_installed || true
 	step "demo of what is installed" run_installed_demo || true
 	step "make uninstall" tree_make release uninstall || return 0

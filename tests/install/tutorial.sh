@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: tutorial.sh files PAGE DIR	writes the files that the page shows to DIR
 #        tutorial.sh run PAGE DIR	does what the page tells a newcomer, there
+#        tutorial.sh shown MARK PAGE	prints what the page shows after .\" MARK
 # pkg-config has to find ulrpc, and the linker at run time its library.
 set -euo pipefail
 
@@ -72,10 +73,15 @@ run_page() { # PAGE
 	echo "$ready"
 	grep -qxF "$ready" "$1"
 	{ shown SHELL "$1"; echo END; } | do_commands
+	{ shown "SHELL names" "$1"; echo END; } | do_commands
 	echo >&3
 	stop_server
 }
 
+if [ "$1" = shown ]; then
+	shown "$2" "$3"
+	exit
+fi
 page=$(realpath "$2")
 mkdir -p "$3"
 write_files "$page" "$3"
