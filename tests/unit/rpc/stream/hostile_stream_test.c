@@ -384,3 +384,145 @@ Test(hostile_stream, more_early_than_its_share)
 	cr_assert_eq(push(&h, 2, NULL, 0).outcome.cause, ULRPC_CAUSE_OK);
 	hostile_close(&h);
 }
+
+/* ---- a server that says what no server does ---- */
+
+#define FLOOD	4000 /* messages in a reply */
+#define REPLIES 50
+
+struct flooding {
+	struct stream_rig g;
+	unsigned int nheld; /* calls that get no answer */
+	struct ulrpc_request *held[16];
+	uint64_t number; /* of the next batch */
+	bool begun;
+	struct ulrpc_request *first; /* pull call */
+};
+
+static void flood_open(void *arg, struct ulrpc_request *r, const void *body,
+		       size_t length)
+{
+	uint8_t reply[OPENED_SIZE] = { 0 };
+
+	(void)arg;
+	(void)body;
+	(void)length;
+	store_le32(reply, 64);
+	store_le32(reply + 4, 65536);
+	store_le32(reply + 8, ULRPC_FLAVOUR_NONE);
+	store_le64(reply + 12, 7);
+	ulrpc_reply(r, reply, sizeof(reply));
+}
+
+static void flood_push(void *arg, struct ulrpc_request *r, const void *body,
+		       size_t length)
+{
+	struct flooding *fl = arg;
+
+	(void)body;
+	(void)length;
+	cr_assert_lt(fl->nheld, ARRAY_SIZE(fl->held));
+	fl->held[fl->nheld++] = r;
+}
+
+/* Messages of stream 2, as many as the client has room for. */
+static void flood_pull(void *arg, struct ulrpc_request *r, const void *body,
+		       size_t length)
+{
+	static uint8_t reply[BATCH_HEAD + FLOOD * FRAME_HEAD];
+	struct flooding *fl = arg;
+	struct ulrpc_request_info info;
+	size_t room;
+
+	(void)body;
+	(void)length;
+	if (!fl->begun) {
+		cr_assert_null(fl->first);
+		fl->first = r;
+		return;
+	}
+	if (fl->number == REPLIES) {
+		flood_push(fl, r, NULL, 0);
+		return;
+	}
+	ulrpc_request_info(r, &info);
+	room = MIN(info.reply_max, sizeof(reply)) - BATCH_HEAD;
+	store_le64(reply, fl->number++);
+	for (size_t i = 0; i < room / FRAME_HEAD; i++)
+		frame_head(reply + BATCH_HEAD + i * FRAME_HEAD, 2,
+			   FRAME_MESSAGE, 0);
+	ulrpc_reply(r, reply, BATCH_HEAD + room / FRAME_HEAD * FRAME_HEAD);
+}
+
+static void flood_start(struct flooding *fl, const char *name,
+			const struct ulrpc_method_conf *methods, unsigned int n)
+{
+	struct ulrpc_service_conf conf;
+
+	ulrpc_service_conf_init(&conf);
+	conf.name = name;
+	conf.methods = methods;
+	conf.nmethods = n;
+	conf.request_max = PUSH_HEAD + BATCH_MAX;
+	cr_assert_eq(ulrpc_service_start(fl->g.s.rpc[SERVER], &conf, NULL), 0);
+}
+
+static void flood_init(struct flooding *fl)
+{
+	const struct ulrpc_method_conf park = { "park", flood_open, fl,
+						.run = ULRPC_RUN_INLINE };
+	const struct ulrpc_method_conf carrier[] = {
+		{ STREAM_PUSH, flood_push, fl, .run = ULRPC_RUN_INLINE },
+		{ STREAM_PULL, flood_pull, fl, .run = ULRPC_RUN_INLINE },
+	};
+	struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_streams_conf conf;
+	struct stream_rig *g = &fl->g;
+
+	serve_init(&g->s, 1, 1);
+	serve_open(&g->s, NULL);
+	flood_start(fl, "flow", &park, 1);
+	flood_start(fl, RPC_STREAM_CARRIER, carrier, 2);
+	cr_assert_eq(ulrpc_open(g->s.node[CALLER], NULL, &g->s.rpc[CALLER]), 0);
+	ulrpc_streams_conf_init(&conf);
+	conf.client.nids = &nid;
+	conf.client.nnids = 1;
+	conf.client.service = "flow";
+	cr_assert_eq(ulrpc_streams_open(g->s.rpc[CALLER], &conf, &g->streams),
+		     0);
+}
+
+/* It goes on and on with a stream that the client has given up, and answers no
+ * push: the client does not queue a CLOSE for each message. */
+Test(hostile_stream, a_server_that_does_not_stop)
+{
+	struct flooding fl = { 0 };
+	struct flow given_up = { .g = &fl.g, .open_ended = true };
+	struct flow other = { .g = &fl.g, .open_ended = true };
+	struct channel *ch;
+	struct chunk *c;
+	size_t n = 0;
+
+	flood_init(&fl);
+	flow_open(&fl.g, &other, "park", NULL, 0, FLOW_FOREVER);
+	flow_open(&fl.g, &given_up, "park", NULL, 0, 10000);
+	flow_finish(&given_up);
+	fl.begun = true;
+	cr_assert(fl.first);
+	flood_pull(&fl, fl.first, NULL, 0);
+	for (int i = 0; i < 1000 && fl.number < REPLIES; i++)
+		lnet_sim_run(fl.g.s.sim, MSEC);
+	cr_assert_eq(fl.number, REPLIES);
+	cr_assert_eq(given_up.outcome.cause, ULRPC_CAUSE_DEADLINE);
+	cr_assert_not(other.ended);
+	ch = list_first(&fl.g.s.rpc[CALLER]->streams->channels, struct channel,
+			of_node);
+	list_for_each_entry (c, &ch->out, link)
+		n += c->len - c->off;
+	cr_assert_gt(n, 0);
+	cr_assert_leq(n, 1100 * (FRAME_HEAD + CLOSE_SIZE));
+	for (unsigned int i = 0; i < fl.nheld; i++)
+		ulrpc_fail(fl.held[i], -EIO);
+	stream_rig_fini(&fl.g);
+	cr_assert_eq(other.ended, 1);
+}
