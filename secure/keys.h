@@ -24,8 +24,8 @@
 #include "secure/identity.h"
 #include "secure/munge.h"
 
-#define CLUSTER_KEY_SIZE 32 /* bytes */
-#define CLUSTER_KEYS_MAX 8  /* in a file */
+#define CLUSTER_KEY_SIZE 32 /* bytes of a key */
+#define CLUSTER_KEYS_MAX 8  /* keys in a file, at most */
 
 struct keys;
 struct ssl_ctx_st;
@@ -36,9 +36,10 @@ struct x509_st;
 /* Paths of files; NULL: none. A certificate needs a key and an authority. With
  * munge_show an authority is enough, for a node that is no server. */
 struct keys_conf {
-	/* PEM: the node's, and those between it and the authority */
+	/* PEM: the node's certificate, and those between it and the authority
+	 */
 	const char *certificate;
-	const char *key;	 /* PEM: the key of the certificate */
+	const char *key; /* PEM: the key of the certificate */
 	/* PEM: the certificates of all authorities */
 	const char *authority;
 	/* PEM: a revocation list (CRL) of each authority; NULL: nothing is
@@ -48,12 +49,13 @@ struct keys_conf {
 	 * it has the first one, and believes a peer that has any of them. The
 	 * rest of a line behind a # is a comment */
 	const char *cluster;
-	/* As a server: are users believed that MUNGE names? As a client: does
-	 * the node prove itself by MUNGE, and by nothing else? */
+	/* munge_take: as a server, the node believes users that MUNGE names.
+	 * munge_show: as a client, the node proves itself by MUNGE, and by
+	 * nothing else. */
 	bool munge_take, munge_show;
-	/* munged's; NULL: where libmunge looks for it */
+	/* the path of munged's socket; NULL: where libmunge looks for it */
 	const char *munge_socket;
-	munge_fn munge_ask; /* who is asked instead; NULL: munge_real() */
+	munge_fn munge_ask; /* asks munged; NULL: munge_real() does */
 };
 
 /* Why keys were refused: a sentence that names the file. */
@@ -71,14 +73,15 @@ struct keys *keys_ref(struct keys *k);
 /* Drops a reference. @k may be NULL. */
 void keys_put(struct keys *k);
 
-/* Returns why @k does not believe @id, whom keys have believed: it has ended,
- * or was revoked, or what it was believed by is not in @k. A constant text;
- * NULL: @k believes it. Cheap, as nothing is verified anew. */
+/* Returns why @k does not believe @id, which other keys have believed: its
+ * certificate has ended or was revoked, or @k lacks the authority or key by
+ * which it was believed. The text is constant. NULL: @k believes it. Cheap,
+ * because nothing is verified anew. */
 const char *keys_doubt(const struct keys *k, const struct identity *id);
 
-/* May the file @path, which has a secret key in it, be used: can nobody but its
- * owner and root read it, and does it belong to root or to the user of this
- * process? Returns 0, or what keys_load() would return. */
+/* Checks whether the file @path, which has a secret key in it, may be used:
+ * nobody but its owner and root can read it, and it belongs to root or to the
+ * user of this process. Returns 0, or what keys_load() would return. */
 int keys_check_file(const char *path, struct keys_error *err) must_check;
 /* Returns the name of the key number @i of the cluster; the node shows key 0,
  * and believes peers with any. Borrowed. NULL: there are no more. */
@@ -89,36 +92,37 @@ const char *keys_cluster_name(const struct keys *k, unsigned int i);
 void keys_munge(const struct keys *k, const struct munge_question *q,
 		struct munge_answer *a);
 
-/* Whom the certificate of these keys names. The caller owes identity_put().
- * NULL: there is none, or no memory. */
+/* Returns the identity that the certificate of @k names. The caller owes
+ * identity_put(). NULL: there is no certificate, or no memory. */
 struct identity *keys_self(const struct keys *k);
 
 /* ---- for handshake.c ---- */
 
-/* What a context finds again from a connection (SSL_get_app_data()): whoever
- * makes an SSL of keys_context() sets this by SSL_set_app_data(). */
+/* What functions of a TLS context find by SSL_get_app_data(). Whoever makes an
+ * SSL of keys_context() has to set it by SSL_set_app_data(). */
 struct keys_user {
-	struct keys *keys;    /* borrowed */
+	struct keys *keys; /* borrowed */
 	/* what the connection is for (ALPN). A ticket that was got for one
 	 * protocol is not taken for another */
 	const char *protocol;
 	/* at a server: the protocol of clients that prove themselves by MUNGE,
-	 * which is taken, too; NULL: it is not */
+	 * which is accepted as well; NULL: it is not */
 	const char *munge;
-	/* The client proves itself by MUNGE: TLS asks it for nothing. */
+	/* The client proves itself by MUNGE, so TLS does not ask for its
+	 * certificate. */
 	bool by_munge;
-	/* at a client: what the newest ticket resumes; NULL: none. The user of
-	 * the connection frees it */
+	/* at a client: the session of the newest ticket; NULL: none. The user
+	 * of the connection frees it */
 	struct ssl_session_st *session;
-	/* server: of the last ticket that the client has shown, which does not
-	 * say that it was used: its id, and whom it names, or NULL; the user
-	 * puts it. s since 1970: when the certificate by which it was got
-	 * ends */
+	/* at a server, of the last ticket that the client has shown, even if it
+	 * was not accepted. shown: its id. known: the identity that it names,
+	 * or NULL; the user of the connection puts it. known_until: s since
+	 * 1970, when the certificate ends by which the ticket was got */
 	uint8_t shown[32];
 	struct identity *known;
 	int64_t known_until;
-	/* server: whom the client's certificate names, if the client got a
-	 * ticket by it; or NULL; the user puts it */
+	/* at a server: the identity in the client's certificate, if the client
+	 * has got a ticket; or NULL. The user of the connection puts it */
 	struct identity *met;
 };
 
@@ -132,23 +136,25 @@ const char *keys_cluster(const struct keys *k, const uint8_t **key_p);
  * there is none. */
 const uint8_t *keys_cluster_find(const struct keys *k, const void *name,
 				 size_t n);
-/* Returns until when, in s since 1970, a peer's certificate stays good that a
- * handshake has found good: until it ends, or a certificate of its @chain (may
- * be NULL) does, or an authority or a revocation list by which it was judged.
- */
+/* Returns until when, in s since 1970, a peer's certificate that a handshake
+ * has accepted stays valid: until the first of these ends: it, a certificate of
+ * its @chain (may be NULL), an authority or a revocation list by which it was
+ * judged. */
 int64_t keys_until(const struct keys *k, struct x509_st *certificate,
 		   struct stack_st_X509 *chain);
-/* Returns whom a certificate names, which was believed by @chain; NULL: that is
- * not known. NULL: there is no memory, or the certificate has no name. */
+/* Returns the identity in @certificate, which was accepted because of @chain
+ * (NULL: not known). Returns NULL if there is no memory, or the certificate has
+ * no name. */
 struct identity *keys_identity(struct x509_st *certificate,
 			       struct stack_st_X509 *chain);
-/* Returns whoever has the key @name of the cluster. NULL: there is no memory,
- * or no such key. */
+/* Returns the identity of all that have the key @name of the cluster. NULL:
+ * there is no memory, or no such key. */
 struct identity *keys_cluster_identity(const struct keys *k, const char *name);
 bool keys_take_munge(const struct keys *k);
 bool keys_show_munge(const struct keys *k);
-/* Returns the user whom @a names, who has proved to have the key @cluster of
- * the cluster, too; "": that is not so. NULL: there is no memory. */
+/* Returns the identity of the user whom @a names. @cluster: the cluster's key
+ * that this user has proved to have, too; "": none. NULL: there is no memory.
+ */
 struct identity *keys_munge_identity(const struct keys *k,
 				     const struct munge_answer *a,
 				     const char *cluster);

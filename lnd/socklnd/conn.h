@@ -26,22 +26,22 @@ struct stream;
 
 enum conn_state {
 	CONN_NEW,
-	/* active */
+	/* opened by this node */
 	CONN_CONNECTING, /* TCP is connecting */
-	CONN_SECURING,	 /* TLS begins */
-	CONN_WAITING,	 /* request and HELLO sent; waits for the answer */
-	/* passive */
+	CONN_SECURING,	 /* TLS handshake */
+	CONN_WAITING,	 /* request and HELLO are sent; the answer is awaited */
+	/* opened by the peer */
 	CONN_REQUESTED, /* its request is being read */
 	CONN_GREETED,	/* its HELLO is being read */
-	/* on its way to another CPT: in the handshake to the one that owns the
-	 * peer, where the HELLO is answered; later to a new owner of the peer
+	/* on its way to another CPT. In the handshake: to the CPT that owns the
+	 * peer, which answers the HELLO. Later: to a new owner of the peer
 	 * (socklnd.c) */
 	CONN_MOVING,
-	/* both */
+	/* opened by either */
 	CONN_OPEN,
-	/* open for reading, but takes no more messages to send (peer.h): */
+	/* as OPEN for reading, but takes no more messages to send (peer.h): */
 	CONN_SUSPENDED,
-	CONN_FINISHING, /* ends once everything it has is written */
+	CONN_FINISHING, /* ends as soon as everything that it has is written */
 	CONN_FINISHED,	/* has sent a FIN, and still reads */
 	CONN_CLOSED,
 	CONN_STATES
@@ -53,8 +53,9 @@ enum sock_out_state {
 	SOCK_OUT_IDLE,	 /* nothing is queued */
 	SOCK_OUT_LISTED, /* in sock_cpt.flush: written at the end of the turn */
 	SOCK_OUT_WRITING, /* inside out_write() */
-	SOCK_OUT_WAITING, /* until the socket is writable, or for the next turn:
-			   * ENV_WRITE is watched, in this state only */
+	/* waits until the socket is writable, or for the next turn; only in
+	 * this state ENV_WRITE is watched */
+	SOCK_OUT_WAITING,
 	SOCK_OUT_STATES
 };
 extern const struct fsm_state sock_out_states[SOCK_OUT_STATES];
@@ -67,107 +68,117 @@ extern const struct fsm_state sock_out_states[SOCK_OUT_STATES];
 enum conn_reading {
 	CONN_READ_ON,
 	CONN_READ_PAUSED,
-	CONN_READ_RESUMING, /* LNet has answered; the timer is armed, to read on
-			     * in the next turn */
-	CONN_READ_EOF,	    /* the peer has finished */
+	/* LNet has answered; the timer will make it read on in the next turn */
+	CONN_READ_RESUMING,
+	CONN_READ_EOF, /* the peer has sent a FIN */
 };
 
-/* A passive handshake, as one of its caller's (caller.h, which alone uses
- * this). */
+/* The handshake of a connection that a peer has opened, among those of the same
+ * caller. For caller.h only. */
 struct sock_conn_caller {
 	struct sock_caller *caller;
 	struct list of;	       /* sock_caller.handshakes */
 	struct list waits;     /* sock_caller.waiting */
-	bool begun;	       /* with TLS */
-	bool called;	       /* has waited, and may go on */
+	bool begun;	       /* TLS: the handshake has begun */
+	bool called;	       /* it has waited for its turn, and may go on */
 	enum door_class class; /* valid while begun */
 };
 
 struct sock_conn {
 	struct env_io io;
 	struct fsm fsm;
-	bool active;	 /* opened by us */
-	bool proven;	 /* the peer was heard before this connection moved */
-	bool swap;	 /* the peer's byte order is not ours */
-	uint8_t version; /* of the protocol */
-	int8_t type;	 /* enum sock_type, as we see it */
+	bool active;	 /* opened by this node */
+	bool proven;	 /* the peer was heard on it before it moved */
+	bool swap;	 /* the peer's byte order is not this machine's */
+	uint8_t version; /* version of the protocol */
+	int8_t type;	 /* enum sock_type, from this node's view */
 	struct loop *loop;
 	struct sock_ni *sni;  /* NULL until its request was read */
 	struct sock_cpt *cpt; /* NULL until the peer is known */
 	struct sock_peer *peer;
-	/* the peer's, while it is open, if the peer has opened it; else NULL */
+	/* the peer's host, if the peer has opened the connection, while it is
+	 * open; else NULL */
 	struct sock_host *host;
-	/* its descriptor before it moved (conn.c); or NULL */
+	/* the descriptor that it had before it moved (conn.c); or NULL */
 	struct sock_old_fd *old_fd;
-	struct stream *tls; /* tls.h; NULL: it is without TLS */
+	struct stream *tls; /* tls.h; NULL: without TLS */
 	union netif_addr remote;
 	/* sock_listener.handshakes; sock_peer.conns or suspended */
 	struct list link;
 	struct work work; /* moves or frees the connection */
-	/* A passive handshake, until the peer is known: its listener, and how
-	 * it leaves that when it ends; else NULL */
+	/* While a passive handshake does not know its peer: its listener, and
+	 * what to call when the handshake ends. Else NULL. */
 	struct sock_listener *listener;
 	void (*leave)(struct sock_conn *conn);
 	struct sock_conn_caller caller;
 	struct lobby_guest guest;
 
-	/* time-out of the handshake; later ends CONN_READ_RESUMING */
+	/* time-out of the handshake; later, the end of CONN_READ_RESUMING */
 	struct timer timer;
-	/* handshake: */
+	/* for the handshake: */
 	struct sock_hello hello; /* the peer's */
 	unsigned int hs_step, hs_have, hs_want;
 
-	/* out: */
+	/* for sending: */
 	struct list queue;  /* sock_tx.link: nothing of these is written yet */
-	uint64_t queued;    /* bytes of all in queue */
+	uint64_t queued;    /* bytes of all messages in queue */
 	struct fsm out;	    /* enum sock_out_state */
 	struct list flush;  /* sock_cpt.flush: SOCK_OUT_LISTED */
 	struct sock_tx *tx; /* large message whose payload is being written */
 	uint32_t tx_done;   /* bytes of its payload that are written */
-	uint8_t *rest; /* bytes still to be written before tx: they did not fit
-			* into the socket, or end a frame that was given up */
+	/* bytes that are to be written before tx: the remainder of what did not
+	 * fit into the socket, or the end of a frame that was given up */
+	uint8_t *rest;
 	uint32_t rest_off, rest_len;
-	uint32_t copied; /* bytes of rest that end a frame that was given up */
-	struct sock_host *copied_of; /* in whose share "copied" counts */
-	/* in the queue, with room for a cookie; or NULL */
+	/* how many bytes of rest are the end of such a frame */
+	uint32_t copied;
+	/* the host in whose share `copied` counts */
+	struct sock_host *copied_of;
+	/* a NOOP in the queue that has room for a cookie; or NULL */
 	struct sock_tx *noop;
-	unsigned int noops; /* number of NOOPs in the queue */
-	uint64_t flushed;   /* ns: turn in which it was last written to */
+	unsigned int noops; /* how many NOOPs are in the queue */
+	uint64_t flushed;   /* ns: the turn in which it was last written to */
 	uint64_t written;   /* bytes that the socket has taken so far */
-	uint64_t acked;	    /* bytes acknowledged, at the last check */
-	/* ns: last check that found progress, or nothing to write */
+	/* how many bytes were acknowledged at the last check */
+	uint64_t acked;
+	/* ns: when a check last found progress, or nothing to write */
 	uint64_t progress;
-	/* ns: last check that found something acknowledged */
+	/* ns: when a check last found that something was acknowledged */
 	uint64_t acked_at;
-	uint64_t used; /* value of sock_peer.uses when last chosen */
+	/* the value of sock_peer.uses when the connection was last chosen */
+	uint64_t used;
 	struct silence silence;
 
-	/* in: */
+	/* for receiving: */
 	uint8_t buf[CONN_BUF_SIZE]; /* part of a handshake, or of a header */
 	struct sock_hdr hdr;
-	unsigned int part_len; /* bytes of a header in buf */
+	unsigned int part_len; /* bytes of an incomplete header in buf */
 	struct sock_rx *rx;    /* message whose payload is coming in, or NULL */
 	/* During lnet_parse(): the bytes that were read together with rx's
 	 * header and follow it; else NULL. */
 	const uint8_t *buffered;
 	size_t buffered_len;
 	enum conn_reading reading;
-	int events;	    /* to watch for (ENV_READ only with CONN_READ_ON) */
-	uint8_t *readahead; /* not CONN_READ_ON: bytes read and not parsed */
+	/* the events to watch for; ENV_READ among them counts only with
+	 * CONN_READ_ON */
+	int events;
+	/* while not CONN_READ_ON: bytes that are read and not parsed yet */
+	uint8_t *readahead;
 	size_t readahead_len;
-	uint32_t rx_limit;	/* bytes that one read asks for at most */
-	uint32_t readable_from; /* bytes that make the socket readable */
-	/* ns: last read; CONN_WAITING: when the HELLO was sent */
+	uint32_t rx_limit; /* the most bytes that one read asks for */
+	/* the socket counts as readable with this many bytes (SO_RCVLOWAT) */
+	uint32_t readable_from;
+	/* ns: when it was last read; CONN_WAITING: when the HELLO was sent */
 	uint64_t heard;
 };
 
-/* Open, suspended or not? */
+/* Is @conn open (suspended or not)? */
 static inline bool sock_conn_is_open(const struct sock_conn *conn)
 {
 	return conn->fsm.state >= CONN_OPEN && conn->fsm.state < CONN_CLOSED;
 }
 
-/* The size of LNet's header on this connection. */
+/* Returns the size of LNet's header on this connection. */
 static inline size_t sock_conn_lnet_hdr(const struct sock_conn *conn)
 {
 	return conn->version < 4 ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
@@ -177,34 +188,35 @@ static inline size_t sock_conn_lnet_hdr(const struct sock_conn *conn)
  * other end. NULL: no memory. */
 struct sock_conn *sock_conn_new(struct loop *loop, int fd,
 				const union netif_addr *remote);
-/* Watches for @events (but for ENV_READ only with CONN_READ_ON), and calls
- * io.fn. 0 or -ENOMEM. */
+/* Watches for @events (for ENV_READ only with CONN_READ_ON). io.fn is then
+ * called. 0 or -ENOMEM. */
 int sock_conn_watch(struct sock_conn *conn, int events);
 
 /* Ends a connection that is not open, and takes it off all lists. */
 void sock_conn_drop(struct sock_conn *conn);
 
-/* The handshake is over: messages may pass. */
+/* Makes @conn, whose handshake is over, an open connection. */
 void sock_conn_open(struct sock_conn *conn);
 
-/* @conn, which is suspended, has been replaced: it ends, now or later, once
- * everything it has is written and the peer has finished, too. */
+/* Ends @conn, which is suspended and has been replaced, now or later: when
+ * everything that it has is written and the peer has finished, too. */
 void sock_conn_finish(struct sock_conn *conn);
-/* The peer has finished with @conn, which is suspended: so do we. */
+/* Called when the peer has finished with @conn, which is suspended: finishes it
+ * on this side, too. */
 void sock_conn_read_eof(struct sock_conn *conn);
-/* Everything that @conn has is written. It may be closed on return. */
+/* Called when everything that @conn has is written. May close @conn. */
 void sock_conn_all_written(struct sock_conn *conn);
 
-/* Can @conn move to another CPT? Only once, and while nothing is under way on
- * it, except perhaps a part of a header, which moves along. */
+/* Can @conn move to another CPT? It can do so once, and while nothing is under
+ * way on it. A part of a header is allowed: it moves along. */
 bool sock_conn_can_move(const struct sock_conn *conn);
 /* Takes @conn off its peer, and gives it a new descriptor, which no loop
  * watches; the old one counts in the NI's passage. 0; -errno (also if the NI
  * goes down): nothing has changed. */
 int sock_conn_leave(struct sock_conn *conn) must_check;
 
-/* Closes @conn because of @status, a negative errno, which ends its messages
- * both ways. For peer.c only, which looks after the peer's other
+/* Closes @conn because of @status, a negative errno, which is also the end of
+ * its messages both ways. For peer.c only, which looks after the peer's other
  * connections. */
 void sock_conn_close(struct sock_conn *conn, int status);
 
@@ -219,7 +231,7 @@ bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
  * same @now. */
 bool sock_conn_is_silent(struct sock_conn *conn, const struct silence_law *law,
 			 uint64_t now);
-/* Bytes that @conn has still to write. */
+/* Returns how many bytes @conn has still to write. */
 uint64_t sock_conn_left(const struct sock_conn *conn);
 
 /* "10.0.0.1@tcp, 10.0.0.1:988, CONTROL"; for the log. */

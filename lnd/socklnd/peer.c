@@ -8,7 +8,7 @@
 #include "lnd/socklnd/message.h"
 #include "lnd/socklnd/tls.h"
 
-/* A peer is checked for progress so many times within a time-out. */
+/* How many times a peer is checked for progress within a time-out. */
 #define CHECKS 4
 /* Suspended connections are checked again after 1/RECOVERY_CHECKS of the time
  * for which they have been suspended, but no more often than RECOVERY_PERIOD.
@@ -80,7 +80,7 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 }
 
 /* May the process with @incarnation have the pid of @peer? It may if @peer is
- * NULL, has no connections, or is this process. */
+ * NULL, has no connections, or is that very process. */
 static bool is_free_for(const struct sock_peer *peer, uint64_t incarnation)
 {
 	return !peer || !sock_peer_has_conns(peer) ||
@@ -136,8 +136,9 @@ void sock_peer_settle(struct sock_peer *peer)
 	loop_defer(peer->cpt->loop, &peer->work);
 }
 
-/* Connections are lost, perhaps with data that TCP had not delivered, or that
- * we had not read: schedules telling LNet, at the end of the turn. */
+/* Called when connections are lost, perhaps with data that TCP had not
+ * delivered, or that this node had not read: arranges that LNet is told at the
+ * end of the turn. */
 static void peer_conn_lost(struct sock_peer *peer)
 {
 	peer->conn_lost = true;
@@ -198,7 +199,7 @@ static void end_messages(struct sock_peer *peer, int status)
 static void abort_messages(struct sock_peer *peer)
 {
 	peer->abort_due = false;
-	/* The link is back already. */
+	/* The link may be back already. */
 	if (sock_ni_is_up(peer->cpt->sni))
 		return;
 	if (sock_peer_has_conns(peer))
@@ -208,7 +209,8 @@ static void abort_messages(struct sock_peer *peer)
 	end_messages(peer, -ENETDOWN);
 }
 
-/* The keys of the node do not prove any more who the peer is. */
+/* Closes the connections of @peer, because the node's keys do not prove any
+ * more who it is. */
 static void peer_cut(struct sock_peer *peer)
 {
 	peer->cut_due = false;
@@ -231,7 +233,7 @@ static void on_peer_settle(struct work *w)
 		peer_link_back(peer);
 	tell_conn_lost(peer);
 	connect_settle(&peer->connect);
-	/* Handlers may have changed everything. */
+	/* Handlers have run, and may have changed everything. */
 	if (peer->settling || !socklnd_is_idle(peer))
 		return;
 	BUG_ON(!list_empty(&peer->connect.failed) || !list_empty(&peer->turn));
@@ -259,9 +261,9 @@ static bool peer_is_silent(const struct sock_peer *peer)
 }
 
 /* Does a new connection of @type replace all present ones? One for control
- * does, if there is one already: a process that only calls has no other reason
- * to open a second one. Other peers must have been silent as well, since both
- * sides may have connected at the same time. */
+ * does, if there already is one: a process that only calls has no other reason
+ * to open a second one. Of other peers nothing must have come for a while,
+ * because both sides may have connected at the same time. */
 static bool takes_over(const struct sock_peer *peer, enum sock_type type)
 {
 	return type == SOCK_CONTROL && peer->count[SOCK_CONTROL] &&
@@ -278,8 +280,9 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 		sock_peer_close(peer, -ECONNRESET);
 		return -EALREADY;
 	}
-	/* Both sides are opening a connection: that of the higher NID wins,
-	 * unless our attempt is so silent that it has a second socket. */
+	/* Both sides are opening a connection. The one that the higher NID
+	 * opens wins, unless this node's attempt is so silent that it has a
+	 * second socket. */
 	if (peer->attempt && !peer->second &&
 	    lnet_nid_cmp(&peer->id.nid, &sni->ni->nid) < 0)
 		return -EALREADY;
@@ -306,8 +309,8 @@ static void first_conn_opened(struct sock_peer *peer,
 	sock_peer_watch(peer);
 }
 
-/* How well @conn suits a message: 2: preferred; 1: if need be; 0: not at all.
- */
+/* Returns how well @conn suits a message: 2: it is preferred; 1: if need be; 0:
+ * not at all. */
 static int suits(const struct sock_conn *conn, bool noop, bool bulk)
 {
 	switch (conn->type) {
@@ -343,8 +346,8 @@ static void peer_close_all(struct list *conns, int status)
 				status);
 }
 
-/* Suspends all open connections: they take no more messages. Closes those that
- * were suspended before. Users' handlers run. */
+/* Suspends all open connections, which then take no more messages. Closes the
+ * connections that were suspended before. Users' handlers run. */
 static void peer_suspend(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
@@ -367,9 +370,9 @@ static void peer_suspend(struct sock_peer *peer)
 	sock_peer_watch(peer);
 }
 
-/* The link is back. If it was away for less than path_silent_min, the peer's
- * TCP will soon retransmit, and connections stay in use; otherwise those that
- * we have opened are suspended, to be replaced. */
+/* Called when the link is back. If it was away for less than path_silent_min,
+ * the peer's TCP will soon retransmit, and connections stay in use. Otherwise
+ * those that this node has opened are suspended, to be replaced. */
 static void peer_link_back(struct sock_peer *peer)
 {
 	uint64_t min = sock_ni_ms(peer->cpt->sni, SOCK_path_silent_min);
@@ -385,8 +388,8 @@ static void peer_link_back(struct sock_peer *peer)
 	connect_want(&peer->connect);
 }
 
-/* The peer has opened a new connection, and does not use the old ones any
- * more: closes them in order. */
+/* Called when the peer has opened a new connection, and does not use the old
+ * ones any more: closes these in order. */
 static void finish_suspended(struct sock_peer *peer)
 {
 	struct sock_conn *conn, *next;
@@ -395,14 +398,15 @@ static void finish_suspended(struct sock_peer *peer)
 		sock_conn_finish(conn);
 }
 
-/* @conn is about to be added: if it is a new one for control, it replaces the
- * present connections. */
+/* Called when @conn is about to be added: if it is a new one for control, it
+ * replaces the present connections. */
 static void peer_make_room(struct sock_peer *peer, const struct sock_conn *conn)
 {
 	if (conn->type != SOCK_CONTROL)
 		return;
 	if (peer->count[SOCK_CONTROL]) {
-		/* peer_suspend() gives messages back: they wait for @conn. */
+		/* peer_suspend() gives messages back to LNet, where they wait
+		 * for @conn. */
 		connect_want(&peer->connect);
 		peer_suspend(peer);
 	}
@@ -430,8 +434,9 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 	list_del(&conn->link);
 	list_add_tail(&peer->conns, &conn->link);
 	peer->count[conn->type]++;
-	/* Also if all others were lost while this one was opening: it may be
-	 * for bulk, by which the peer cannot answer. */
+	/* The first connection may even be for bulk, by which the peer cannot
+	 * answer, if all others were lost while it was opening. Then this node
+	 * has to open more. */
 	peer->opens |= conn->active;
 	peer->opens_bulk |= conn->active && conn->type != SOCK_CONTROL;
 	find_small(peer);
@@ -512,7 +517,7 @@ void sock_peer_saw_bulk(struct sock_peer *peer)
 	sock_peer_settle(peer);
 }
 
-/* Has a process that only calls ended? It may exit without having read
+/* Has a process that only calls ended? It may have exited without reading
  * everything, which is no reason for a warning. */
 static bool peer_has_left(const struct sock_peer *peer, int status)
 {
@@ -536,9 +541,9 @@ static void log_closed(const struct sock_peer *peer, int status)
 				 strerror(-status));
 }
 
-/* Is it certain that the peer takes connections? It is once the peer has sent
+/* Is it certain that the peer takes connections? It is when the peer has sent
  * something, or has kept a connection for max_reconnectms. Some peers close
- * connections right after accepting them. */
+ * connections right after accepting them, and prove nothing. */
 static bool is_proven(const struct sock_peer *peer)
 {
 	return peer->heard ||
@@ -560,9 +565,10 @@ void sock_peer_close(struct sock_peer *peer, int status)
 	}
 	if (!status)
 		status = -ECONNRESET;
-	/* From here on no connection takes messages; then handlers may run.
-	 * Messages are given back only if they may wait for another connection:
-	 * not if the NI goes down, nor for a process that only calls. */
+	/* From here on no connection takes messages, so handlers may run.
+	 * Messages are given back to LNet if they may wait for another
+	 * connection. They may not if the NI goes down, or if the peer is a
+	 * process that only calls. */
 	list_init(&closing);
 	list_splice_tail(&closing, &peer->conns);
 	list_splice_tail(&closing, &peer->suspended);
@@ -635,7 +641,8 @@ void sock_peer_watch(struct sock_peer *peer)
 	arm_check(peer);
 }
 
-/* The first of @conns that has made no progress for sock_timeout, or NULL. */
+/* Returns the first of @conns that has made no progress for sock_timeout, or
+ * NULL. */
 static struct sock_conn *find_overdue(const struct sock_peer *peer,
 				      struct list *conns, uint64_t now)
 {
@@ -660,8 +667,9 @@ static void give_up_overdue(struct sock_peer *peer, uint64_t now)
 		sock_peer_lost(conn, -ETIMEDOUT);
 }
 
-/* The longest silence of any of @conns, ns; 0: none is silent. Looks at each of
- * them, since silence is measured from look to look. */
+/* Returns the longest silence, ns, of any of @conns; 0: none is silent. Looks
+ * at every connection, because its silence is measured from one look to the
+ * next. */
 static uint64_t silent_for(const struct sock_peer *peer, struct list *conns)
 {
 	struct silence_law law = silence_law_of(peer);
@@ -674,8 +682,8 @@ static uint64_t silent_for(const struct sock_peer *peer, struct list *conns)
 	return ns;
 }
 
-/* TCP has got through on the suspended connections before a new one was open:
- * they take messages again. */
+/* Called when TCP has got through on the suspended connections before a new one
+ * was open: they take messages again. */
 static void peer_resume(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
@@ -731,11 +739,12 @@ static bool is_busy(const struct sock_peer *peer)
 	list_for_each_entry (conn, &peer->conns, link)
 		if (sock_conn_is_busy(conn))
 			return true;
-	/* Suspended connections have yet to be resumed or to end. */
+	/* Check again while there are suspended connections, which still have
+	 * to be resumed or to end. */
 	return !list_empty(&peer->suspended);
 }
 
-/* When something last came in, or was acknowledged by TCP, ns. */
+/* Returns when (ns) something last came in, or was acknowledged by TCP. */
 static uint64_t last_heard(const struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
@@ -783,7 +792,8 @@ static void on_peer_check(struct timer *t)
 		keep_alive(peer, now);
 		return;
 	}
-	/* keep_alive() may send something, which sets "watched" again. */
+	/* cleared first, because keep_alive() may send something and so set it
+	 * again */
 	peer->watched = false;
 	next = keep_alive(peer, now);
 	if (!peer->watched && next != TIME_NEVER)
@@ -812,7 +822,8 @@ void sock_peers_link_down(struct sock_cpt *cpt)
 	}
 }
 
-/* A link has come up: TCP may get through, and connections may be missing. */
+/* Called when a link has come up: TCP may get through, and connections may be
+ * missing. */
 static void peer_look_again(struct sock_peer *peer)
 {
 	if (peer->watched)

@@ -69,54 +69,69 @@ struct sock_peer {
 	struct list conns; /* sock_conn.link: CONN_OPEN */
 	/* number of conns of each type */
 	unsigned int count[SOCK_BULK_OUT + 1];
-	struct list suspended;	  /* sock_conn.link: CONN_SUSPENDED and later */
-	struct sock_conn *small;  /* the one that suits small messages best;
-				  * NULL: there are several, or none */
-	bool opens;		  /* we have opened connections for messages */
-	bool opens_bulk;	  /* we also open connections for bulk */
-	unsigned int bulk_target; /* bulk connections wanted each way */
-	uint8_t version;      /* while it has connections of any kind; else 0 */
-	uint8_t offer;	      /* the version that the peer has asked for; 0: the
-			  * default */
-	bool heard;	      /* something has come in since opened_at */
-	uint64_t opened_at;   /* ns: when the first of conns was opened */
-	uint64_t incarnation; /* of the process; valid while version is not 0 */
+	struct list suspended; /* sock_conn.link: CONN_SUSPENDED and later */
+	/* the open connection that suits small messages best; NULL: several
+	 * suit, or none */
+	struct sock_conn *small;
+	/* this node opens connections to the peer for messages */
+	bool opens;
+	/* this node also opens connections for bulk */
+	bool opens_bulk;
+	/* how many bulk connections are wanted in each direction */
+	unsigned int bulk_target;
+	/* the version of the protocol while there are connections of any kind;
+	 * else 0 */
+	uint8_t version;
+	/* the version that the peer has asked for; 0: none, so the default is
+	 * offered */
+	uint8_t offer;
+	bool heard;	    /* a byte has come in since opened_at */
+	uint64_t opened_at; /* ns: when the first of conns was opened */
+	/* the incarnation of the process; valid while version is not 0 */
+	uint64_t incarnation;
 
-	/* checked for progress since watched_since (ns), and not only for
-	 * silence */
+	/* progress is checked since watched_since (ns), in addition to silence
+	 */
 	bool watched;
 	uint64_t watched_since;
 	uint64_t suspended_at; /* ns: when connections were last suspended */
-	uint64_t link_lost_at; /* ns; 0: the NI's link is there */
+	/* ns: when the NI's link was lost; 0: it is there */
+	uint64_t link_lost_at;
 	/* suspended connections are to be replaced even if TCP gets through */
 	bool renewing;
 	struct timer check;
 	uint64_t kept_alive; /* ns: when the last keepalive was sent, or 0 */
 	/* how often a connection was chosen for a message */
 	uint64_t uses;
-	/* attempt.c's: */
+	/* for attempt.c only: */
 	struct connect connect;
-	struct sock_conn *attempt; /* CONNECT_CONNECTING */
-	struct sock_conn *second;  /* the attempt's second socket, or NULL */
-	unsigned int looks;	   /* how often the attempt was looked at */
+	/* the socket of the attempt, while CONNECT_CONNECTING */
+	struct sock_conn *attempt;
+	struct sock_conn *second; /* the attempt's second socket, or NULL */
+	unsigned int looks;	  /* how often the attempt was looked at */
 	/* while CONNECT_QUEUED or CONNECT_CONNECTING; else NULL */
 	struct sock_host *host;
 	struct list turn; /* sock_host.waiting: CONNECT_QUEUED */
 
 	/* With TLS (tls.h): */
-	struct identity *who;	/* of the connection opened last; NULL: none */
+	/* who the peer is by the connection opened last; NULL: that one has no
+	 * TLS */
+	struct identity *who;
 	struct hash_node proof; /* sock_ni.proofs, if there is @who */
 	/* why the last attempt was refused, for the log; NULL: for no reason
 	 * that has to do with TLS */
 	char *note;
 
-	/* For sock_peer_settle(): */
+	/* work for the end of the turn, sock_peer_settle(): */
 	struct work work;
 	bool settling;
-	bool conn_lost; /* LNet is to be told (lnet_peer_disconnected()) */
-	bool abort_due; /* the link has gone: messages under way are to end */
-	bool cut_due;	/* it is not believed any more: connections are to end
-			 */
+	/* LNet is to be told of a lost connection: lnet_peer_disconnected() */
+	bool conn_lost;
+	/* the NI's link has gone: messages under way are to end */
+	bool abort_due;
+	/* the peer's certificate is not believed any more: connections are to
+	 * end */
+	bool cut_due;
 };
 
 static inline bool sock_pid_is_user(uint32_t pid)
@@ -130,8 +145,8 @@ static inline bool sock_peer_has_conns(const struct sock_peer *peer)
 	return !list_empty(&peer->conns) || !list_empty(&peer->suspended);
 }
 
-/* Has @peer connections, and do they lead to another process, or speak another
- * version, than @hello says? */
+/* Has @peer connections to a process, or of a version, other than @hello says?
+ */
 static inline bool sock_peer_has_other_conns(const struct sock_peer *peer,
 					     const struct sock_hello *hello)
 {
@@ -140,16 +155,17 @@ static inline bool sock_peer_has_other_conns(const struct sock_peer *peer,
 		hello->version != peer->version);
 }
 
-/* Are @peer's connections suspended, and not replaced yet? Only a new one for
- * control replaces them: one for bulk may just have been opening when they were
- * suspended. */
+/* Are @peer's connections suspended, and not replaced yet? Only a new control
+ * connection replaces them: one for bulk may have been about to open when they
+ * were suspended. */
 static inline bool sock_peer_is_suspended(const struct sock_peer *peer)
 {
 	return !list_empty(&peer->suspended) && !peer->count[SOCK_CONTROL];
 }
 
-/* The process @id on this CPT; NULL: it is not known.
- * sock_peer_lookup_or_make() makes it then; NULL: no memory. */
+/* Returns the peer that is the process @id, on this CPT. If it is not known,
+ * sock_peer_lookup() returns NULL, and sock_peer_lookup_or_make() makes it
+ * (NULL: no memory). */
 struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
 				   const struct ulnet_id *id);
 struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
@@ -157,9 +173,9 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 /* lnd.is_connected(). Looks at all peers of the CPT. */
 bool sock_is_connected(struct lnd_ni *ni, unsigned int cpt,
 		       const struct ulnet_nid *nid);
-/* The peer that has sent @hello; NULL: no memory. A user process whose pid is
- * in use by another one gets a pid made from its incarnation, the same each
- * time. */
+/* Returns the peer that has sent @hello; NULL: no memory. If a user process has
+ * a pid that another one uses, it gets a pid made from its incarnation, the
+ * same each time. */
 struct sock_peer *sock_peer_greeted(struct sock_cpt *cpt,
 				    const struct sock_hello *hello);
 
@@ -169,38 +185,41 @@ void sock_peer_note(struct sock_peer *peer, const char *why);
 /* "10.0.0.1@tcp", "U7-10.0.0.1@tcp"; for the log. */
 char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size);
 
-/* Is a connection that the peer opens to be accepted? 0; -EALREADY: refuse. */
+/* Checks whether a connection that the peer opens may be accepted. 0: it may;
+ * -EALREADY: the peer is to try again later. */
 int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 		    enum sock_type type);
 
-/* @conn, whose handshake is over, becomes an open connection of @peer. */
+/* Makes @conn, whose handshake is over, an open connection of @peer. */
 void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn);
 /* Adds @conn to @peer, as sock_peer_add(), after it was open on another CPT. */
 void sock_peer_rejoin(struct sock_peer *peer, struct sock_conn *conn);
-/* @conn is closed, or leaves this CPT. */
+/* Takes @conn from @peer, because it is closed or leaves this CPT. */
 void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn);
 
-/* The connection for a message of @size bytes (0: a NOOP), or NULL. */
+/* Returns the connection for a message of @size bytes (0: a NOOP), or NULL. */
 struct sock_conn *sock_peer_choose(struct sock_peer *peer, size_t size);
 
-/* A large message has used a connection that is not for bulk: bulk connections
- * are opened, if this side opens any. */
+/* Called when a large message has used a connection that is not for bulk: opens
+ * bulk connections, if this side opens any. */
 void sock_peer_saw_bulk(struct sock_peer *peer);
 
-/* @conn, which is open, has failed with @status, or the peer has closed it (0).
- * Closes all connections of the peer; or only @conn, if it is suspended and
- * either the peer has closed it or others have replaced it. */
+/* Called when @conn, which is open, has failed with @status, or when the peer
+ * has closed it (@status is 0). Closes all connections of the peer. Closes only
+ * @conn, if it is suspended and either the peer has closed it or new
+ * connections have replaced it. */
 void sock_peer_lost(struct sock_conn *conn, int status);
 
-/* An attempt to connect was refused or has failed: if the connections are
- * suspended only because our link had gone, they may be resumed. */
+/* Called when an attempt to connect was refused or has failed: if the
+ * connections are suspended only because this node's link had gone, they may be
+ * resumed. */
 void sock_peer_refused(struct sock_peer *peer);
 
 /* Closes all connections of @peer because of @status, a negative errno (0: the
  * peer has closed one). */
 void sock_peer_close(struct sock_peer *peer, int status);
 
-/* Something has come in over one of its connections. */
+/* Called when something has come in over one of the connections of @peer. */
 static inline void sock_peer_heard(struct sock_peer *peer)
 {
 	peer->heard = true;
@@ -215,26 +234,28 @@ void sock_peer_watch(struct sock_peer *peer);
  * messages wait for one, or frees the peer if nothing is left of it. */
 void sock_peer_settle(struct sock_peer *peer);
 
-/* The link or the address of the NI has gone: at the end of the turn everything
- * under way ends, and LNet is told that messages may be lost. Connections stay
- * (socklnd.h). */
+/* Called when the link or the address of the NI has gone. At the end of the
+ * turn everything under way ends, and LNet is told that messages may be lost.
+ * Connections stay (socklnd.h). */
 void sock_peers_link_down(struct sock_cpt *cpt);
-/* A link or an address has come up, perhaps this NI's: pauses end. */
+/* Called when a link or an address has come up, perhaps this NI's: ends pauses.
+ */
 void sock_peers_link_up(struct sock_cpt *cpt);
-/* The CPT goes down. */
+/* Closes what the peers of @cpt have, because the CPT goes down. */
 void sock_peers_stop(struct sock_cpt *cpt);
 
 /* ---- attempts to connect (attempt.c) ---- */
 
 void sock_attempts_init(struct sock_cpt *cpt);
 
-/* TCP has connected @conn, the first or the second socket of an attempt. Drops
- * the other one, unless that has reached the peer, too. False: that is enough,
- * and @conn was dropped. */
+/* Called when TCP has connected @conn, the first or the second socket of an
+ * attempt. Drops the other socket, unless that one has reached the peer, too.
+ * Returns false if one is enough, and @conn was dropped. */
 bool sock_attempt_reached(struct sock_conn *conn);
 
-/* The peer has answered on @conn, which leaves its attempt. True: it was asked
- * on another socket as well, with which the attempt goes on. */
+/* Called when the peer has answered on @conn, which leaves its attempt. Returns
+ * true if the attempt goes on with its other socket, on which the peer was
+ * asked as well. */
 bool sock_attempt_answered(struct sock_conn *conn);
 
 /* The attempt to open a connection has ended. @status: 0: it is open;
@@ -246,10 +267,11 @@ void sock_attempt_done(struct sock_peer *peer, int status);
  * counts as a failure, too. */
 void sock_attempt_in_vain(struct sock_peer *peer, int status);
 
-/* A connection of @type, opened by either side, is open or resumed. */
+/* Called when a connection of @type, opened by either side, is open or resumed.
+ */
 void sock_attempt_opened(struct sock_peer *peer, enum sock_type type);
 
-/* A link or an address has come up: ends a pause. */
+/* Ends the pause between attempts, because a link or an address has come up. */
 void sock_attempt_retry_now(struct sock_peer *peer);
 
 #endif

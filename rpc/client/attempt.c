@@ -8,10 +8,10 @@
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
-/* The longest time that one extension may ask for. */
+/* ns: the longest time for which one extension is believed. */
 #define EXTEND_MAX (300 * NSEC_PER_SEC)
 
-/* How often retries double the time of an attempt, at most. */
+/* The time of an attempt is doubled at most this often for retries. */
 #define TIME_SHIFTS_MAX 6u
 /* ns: a round trip in which TCP has lost a segment, and has sent it again after
  * 200 ms. */
@@ -36,8 +36,8 @@ static uint64_t attempt_time_left(const struct ulrpc_call *call, uint64_t now)
 	return call->deadline - MIN(now, call->deadline);
 }
 
-/* A time that was too short once would be too short again: doubles @time @n
- * times, up to the limits. */
+/* Doubles @time @n times, up to the limits: a time that was too short once
+ * would be too short again. */
 static out_of_line uint64_t time_doubled(const struct ulrpc_call *call,
 					 uint64_t time, uint64_t left,
 					 uint32_t n)
@@ -81,9 +81,9 @@ uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 	return rpc_at(now, MIN(wait, time + (left - time) / 2));
 }
 
-/* When, ns, a query about @call that is sent at @now, ns, is late. @random is
- * the same for all calls in a message, so that calls with equally many
- * unanswered queries are asked about together again. */
+/* Returns when (ns) a query about @call that is sent at @now, ns, counts as
+ * late. All calls in a message have the same @random, so that those with
+ * equally many unanswered queries are asked about together again. */
 static uint64_t query_due(const struct ulrpc_call *call, uint64_t now,
 			  uint64_t random)
 {
@@ -117,7 +117,8 @@ void attempt_watch_rare(struct ulrpc_client *c, struct batch *p)
 		watch_arm(c, p->due);
 }
 
-/* Moves p->due to @due, ns; TIME_NEVER: @p is no longer watched. */
+/* Sets p->due to @due, ns, and moves @p in the list. TIME_NEVER: the batch is
+ * no longer watched. */
 static void watch_move(struct batch *p, uint64_t due)
 {
 	list_del(&p->of_watch);
@@ -155,16 +156,18 @@ void attempt_judge_rail(const struct ulrpc_call *call,
 
 	if (!query || r->attempt == call->out.attempt ||
 	    rpc_at(rpc_at(call->sent, rpc_ns(us)), rtt) >= query->sent)
-		return; /* the attempt may just be slow */
+		/* perhaps nothing was lost: the attempt may just be slow */
+		return;
 	if (is_other_rail(out, query))
 		batch_suspect(out);
 }
 
 /* ---- what is not answered in time ---- */
 
-/* A query about @call was not answered in time. Increases the back-off, but
- * only once for all queries that were under way at the same time. Reduces it
- * if the server is not slow: then the query, or its answer, is lost. */
+/* Called when a query about @call was not answered in time. Increases the
+ * back-off, but only once for all queries that were under way at the same time.
+ * Reduces it instead if the server is not slow, because then the query or its
+ * answer was lost. */
 static void backoff_adapt(struct import *imp, const struct ulrpc_call *call,
 			  uint64_t now)
 {
@@ -191,7 +194,7 @@ void attempt_on_prompt(const struct ulrpc_call *call,
 		imp->backoff--;
 }
 
-/* No answer about @call has come in time: asks. */
+/* Called when no answer about @call has come in time: asks the server. */
 static void call_missed(struct ulrpc_call *call, uint64_t now)
 {
 	struct import *imp = call->client->imp;
@@ -254,8 +257,8 @@ void call_ask(struct ulrpc_call *call)
 	client_kick(c);
 }
 
-/* The server moves bulk over the rail on which it was asked last: links the
- * bulks for the NID in @p. */
+/* Links the bulks of @call for the NID that @p was sent to, because the server
+ * moves bulk over the rail on which it was asked last. */
 static void bulks_follow(struct ulrpc_call *call, const struct batch *p)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++)
@@ -287,17 +290,18 @@ void attempts_asked(const struct ulrpc_call *call, const struct batch *p)
 		     import_backed_off(c->imp, rpc_at(time, rtt)));
 }
 
-/* Lets @server move the bulk of the call. If the server has lost the NID that
- * the call was sent to, it moves bulk from another one. If that were refused,
- * it would send extensions, and wait for bulk until the deadline. */
+/* Lets @server, the NID from which the server answers, move the bulk of the
+ * call. The server moves bulk from another NID than the call was sent to if it
+ * has lost that one. If the bulk did not admit the other NID, the server would
+ * send extensions and wait for bulk until the deadline. */
 static void bulks_admit(struct ulrpc_call *call, struct ulnet_id server)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_admit(call->bulks[i], server);
 }
 
-/* The server needs until @until, ns, for the call. @server: the NID and pid
- * from which it has said so. */
+/* Called when the server needs until @until, ns, for the call. @server: the NID
+ * and pid from which it has said so. */
 static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 			uint64_t until)
 {
@@ -316,8 +320,8 @@ static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 		watch_move(p, call->expected);
 }
 
-/* The call that an extension is about. NULL: the call does not wait any more,
- * or the extension is about an earlier attempt than the last one. */
+/* Returns the call that an extension is about. NULL: the call does not wait any
+ * more, or a later attempt of it was sent. */
 static struct ulrpc_call *extension_find(const struct import *imp,
 					 const struct wire_extension *e)
 {
@@ -371,14 +375,15 @@ void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 		stat_count(imp->shard, RPC_STAT_extensions_received);
 		call_extend(call, server,
 			    rpc_at(now, MIN(rpc_ns(e.extend), EXTEND_MAX)));
-		/* The callback may do anything, but ends no call at once. */
+		/* The progress function may do anything; but if it cancels a
+		 * call, that ends later. */
 		if (call->progress)
 			extension_tell(call, &e);
 	}
 }
 
-/* May the last message about @call have been lost with that connection, and is
- * LNet done with the message? */
+/* May the connection loss have cost the last message about @call, and is LNet
+ * done with that message? */
 static bool attempt_is_lost(const struct ulrpc_call *call,
 			    const struct conn_loss *s)
 {
@@ -424,7 +429,9 @@ void attempts_overtaken(struct import *imp, uint64_t sent,
 
 static void attempt_on_fenced(void *arg);
 
-/* Waits until the first bulk in use becomes idle. False: all are idle. */
+/* Looks for a bulk that is still in use. If there is one, arranges that
+ * attempt_on_fenced() is called when it is idle, and returns true. Returns
+ * false if all are idle. */
 static bool bulks_fence(struct ulrpc_call *call)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++) {
@@ -442,7 +449,7 @@ static void call_requeue(struct ulrpc_call *call)
 
 	call_move(call, CALL_QUEUED);
 	call->queued = shard_now(call->shard);
-	/* The service's store does not know the call. */
+	/* The service's present store does not know the call. */
 	if (unlikely(call->orphaned && call->flags & WIRE_CALL_RESENT)) {
 		c->nqueued++;
 		list_add_tail(&c->fenced, &call->link);
@@ -489,8 +496,8 @@ void attempt_end(struct ulrpc_call *call)
 	client_kick(call->client);
 }
 
-/* Sends the call again. Its attempt was certainly not executed, and never will
- * be. */
+/* Sends the call again, after an attempt that was certainly not executed and
+ * never will be. */
 static void call_again(struct ulrpc_call *call)
 {
 	attempt_end(call);
@@ -503,14 +510,15 @@ static void count_repetition(struct ulrpc_call *call)
 	stat_count(call->shard, RPC_STAT_calls_repeated);
 }
 
-/* Sends the call again, and counts a retry, as the attempt was delivered. */
+/* Sends the call again, after an attempt that was delivered, and counts a
+ * retry. */
 static void call_repeat(struct ulrpc_call *call)
 {
 	count_repetition(call);
 	call_again(call);
 }
 
-/* The server has not executed the attempt, and the call goes on. */
+/* Counts that the server has refused the attempt and the call goes on. */
 static void count_refusal(struct ulrpc_call *call)
 {
 	call->refusals++;
@@ -524,9 +532,9 @@ static bool may_repeat(const struct ulrpc_call *call)
 	return max == BACKOFF_NO_MAX || call->retries < max;
 }
 
-/* May the call be sent again even if an attempt was executed: because the
- * method is idempotent, or because the service looks the call up in its
- * store? */
+/* May the call be sent again although an attempt may have been executed? Yes if
+ * the method is idempotent, or if the service looks the call up in its store.
+ */
 static bool may_be_doubtful(const struct ulrpc_call *call)
 {
 	return call->semantics == ULRPC_IDEMPOTENT ||
@@ -569,8 +577,8 @@ static void attempt_on_pause_over(struct ulnet_timer *timer)
 	call_fence_or_requeue(call);
 }
 
-/* Is the call to be sent again, and when (*@at_p, ns)? @least: ns to wait at
- * least. @lost: the server does not know the attempt. */
+/* Decides whether the call is to be sent again, and sets *@at_p to when (ns).
+ * @least: the least pause, ns. @lost: the server does not know the attempt. */
 static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 					  uint64_t least, bool lost,
 					  uint64_t *at_p)
@@ -598,7 +606,7 @@ static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 	return retry_next(&c, at_p);
 }
 
-/* Ends the attempt, and moves the call to WAIT. */
+/* Ends the attempt. The call is in the state WAIT then. */
 static void attempt_wait(struct ulrpc_call *call)
 {
 	attempt_end(call);
@@ -614,8 +622,8 @@ static void retry_at(struct ulrpc_call *call, uint64_t at)
 	shard_arm(call->shard, &call->pause, at);
 }
 
-/* Sends the call, whose attempt the server has refused, again after @least ns
- * or more. False: not, because that would be too late or too often. */
+/* Sends the call again, whose attempt the server has refused, after @least ns
+ * or more. Returns false if that would be too late or too often. */
 static bool call_retry(struct ulrpc_call *call, uint64_t least)
 {
 	uint64_t at;
@@ -640,10 +648,11 @@ void attempt_undelivered(struct ulrpc_call *call, const struct batch *p)
 
 /* ---- answers that end attempts only ---- */
 
-/* The server does not know the connection. The attempt, or a copy of it, may
- * have been executed earlier, by this server or by its predecessor. That is
- * impossible if the server has not known the connection for longer than the
- * attempt has been under way, with some slack for clocks. */
+/* Called when the server does not know the connection: was the attempt
+ * certainly not executed? It, or a copy of it, may have been executed earlier,
+ * by this server or by its predecessor. That is impossible if the server has
+ * not known the connection for longer than the attempt has been under way, with
+ * some slack for clocks. */
 static bool is_certainly_unexecuted(const struct ulrpc_call *call,
 				    const struct wire_reply *r)
 {
@@ -652,9 +661,9 @@ static bool is_certainly_unexecuted(const struct ulrpc_call *call,
 	return rpc_ns(r->absent) >= rpc_at(age + age / 1024, UNKNOWN_SLACK);
 }
 
-/* The answer to a query: the server knows no attempt of the call, and will
- * execute none that comes late. It may have executed an idempotent call and
- * forgotten it. Sends the call again, or ends it. */
+/* Called when the answer to a query is that the server knows no attempt of the
+ * call. It will execute none that comes late, but may have executed an
+ * idempotent call and forgotten it. Sends the call again, or ends it. */
 static void on_unknown_call(struct ulrpc_call *call)
 {
 	bool bulk_failed = call->bulk_failed;
@@ -677,16 +686,18 @@ static void on_unknown_call(struct ulrpc_call *call)
 	}
 }
 
-/* The handler has failed because bulk could not be moved. If the caller has
- * said that the call is idempotent, asks the server about the call. If the
- * method is idempotent, too, the server no longer knows the call, which is then
- * sent again. Otherwise the server repeats its answer, and the call ends. */
+/* Called when the handler has failed because bulk could not be moved. If the
+ * caller has said that the call is idempotent, the server is asked about the
+ * call first, and true is returned. If the method is idempotent, too, the
+ * server has forgotten the call, and it is sent again. Otherwise the server
+ * repeats its answer, and the call ends. */
 static bool on_bulk_failed(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	if (call->semantics != ULRPC_IDEMPOTENT || !call->nbulks ||
 	    !may_repeat(call))
 		return false;
-	if (call->bulk_failed) /* true: ignores a copy of the first answer */
+	/* a copy of the first answer is ignored: the query is under way */
+	if (call->bulk_failed)
 		return call->fsm.state == CALL_ASK ||
 		       r->attempt == call->out.attempt;
 	call->bulk_failed = true;
@@ -694,8 +705,8 @@ static bool on_bulk_failed(struct ulrpc_call *call, const struct wire_reply *r)
 	return true;
 }
 
-/* The server has not looked at the attempt or query, because it does not accept
- * the connection or portal that the message named. */
+/* Called when the server has not looked at the attempt or query, because it
+ * does not accept the connection or the portal that the message named. */
 static void on_stale(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	if (r->attempt == call->out.attempt)
@@ -716,9 +727,10 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		call->unknown = false;
 	switch (r->status) {
 	case WIRE_NOT_CONNECTED:
-		/* If r->absent is 0, perhaps the server only does not know the
-		 * rail. If it does not know the connection, the answer to the
-		 * next Connect tells whether it still knows the call. */
+		/* If r->absent is 0, perhaps the server knows the connection
+		 * but not the rail. If it does not know the connection, the
+		 * answer to the next Connect tells whether it still knows the
+		 * call. */
 		if (r->absent)
 			import_lost(c->imp, epoch);
 		else
@@ -734,15 +746,16 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		return true;
 	case WIRE_NO_SERVICE:
 	case WIRE_SHUTTING_DOWN:
-		/* The service has left that portal. It may be at another one,
-		 * or come back soon. */
+		/* The service has left its portal. It may be at another one, or
+		 * come back soon. */
 		if (!query)
 			count_refusal(call);
 		on_stale(call, r);
 		client_reopen(c);
 		return true;
 	case WIRE_REFUSED:
-		/* The method, or a rule, takes more than the service does. */
+		/* The method, or a rule, demands a higher flavour than the
+		 * service. */
 		if (!client_raise(c, r->error))
 			return false;
 		on_stale(call, r);
@@ -756,7 +769,7 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 	case WIRE_BULK_FAILED:
 		return on_bulk_failed(call, r);
 	case WIRE_EXPIRED:
-		/* Either the attempt has expired, or the call will so soon that
+		/* The attempt has expired, or the call is so near its end that
 		 * another attempt would be too late. */
 		return attempt_time_left(call, now) >
 			       import_rtt(c->imp) + IMPORT_QUERY_TIME &&
@@ -798,7 +811,7 @@ void attempts_without_slot(struct import *imp)
 	calls_fail(&over, ULRPC_CAUSE_RESTARTED);
 }
 
-/* Does the call wait to be sent to a service that is to look it up? */
+/* Is the call waiting to be sent to a service that looks it up in its store? */
 static bool is_to_be_looked_up(const struct ulrpc_call *call)
 {
 	return call->semantics == ULRPC_EXACTLY_ONCE &&

@@ -20,8 +20,8 @@
 
 #define REPLY_MAX 4096
 #define ERROR_MAX 4095 /* the largest errno that is taken from a server */
-/* Most bytes of bulk that the owner sums in a turn for a call. All of a large
- * source would keep the calls of others waiting for 25 ms. */
+/* Bytes of bulk that the owner sums in one turn for one call, at most. To sum
+ * all of a large source would keep the calls of others waiting for 25 ms. */
 #define SUM_SLICE ((uint64_t)1 << 20)
 
 const struct fsm_state call_states[CALL_STATES] = {
@@ -54,7 +54,8 @@ void call_free(struct ulrpc_call *call)
 {
 	if (unlikely(call->retry))
 		free(call->retry);
-	if (call->shared) /* NOLINT(clang-analyzer-unix.Malloc) */
+	/* @call is from malloc(). NOLINT(clang-analyzer-unix.Malloc) */
+	if (call->shared)
 		free(call);
 	else
 		slab_put_class(&call->shard->imports->slab, call, call->class);
@@ -66,7 +67,8 @@ void ulrpc_call_put(struct ulrpc_call *call)
 		call_put(call);
 }
 
-/* From the slab of the CPT, unless other threads may have references. */
+/* Takes memory from the slab of the CPT, or from malloc() if other threads may
+ * get references. */
 static in_line struct ulrpc_call *call_alloc(struct ulrpc_client *c,
 					     size_t size, bool shared)
 {
@@ -83,8 +85,8 @@ static in_line struct ulrpc_call *call_alloc(struct ulrpc_client *c,
 
 /* ---- the end ---- */
 
-/* bulk_late.fn: adds the bytes that were put into bulks, @in, and got from
- * them, @out, to the statistics. */
+/* A function for bulk_late.fn: adds the bytes that were put into bulks, @in,
+ * and got from them, @out, to the statistics. */
 static void bulk_count(struct shard *s, const struct bulk_late *late,
 		       uint64_t in, uint64_t out)
 {
@@ -101,9 +103,9 @@ static void bulk_count(struct shard *s, const struct bulk_late *late,
 	stat_call_late(&report);
 }
 
-/* Releases the bulks, and counts the bytes that were moved. Bytes that are
- * moved later are counted then, and so are those of which LNet reports later
- * that they were sent. True: all bulks are idle. */
+/* Releases the bulks, and counts the bytes that were moved so far. Bytes that
+ * are moved later, or reported later by LNet, are counted when they are.
+ * Returns true if all bulks are idle. */
 static out_of_line bool bulks_release(struct ulrpc_call *call)
 {
 	const struct bulk_late late = {
@@ -233,7 +235,7 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 	batch_forget_all(call);
 }
 
-/* Counts the call, and calls the callback, which may do anything. */
+/* Counts the call, and calls its callback, which may do anything. */
 static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			      const void *body, size_t length)
 {
@@ -269,7 +271,7 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	call_put(call);
 }
 
-/* As call_tell(), for few calls. */
+/* As call_tell(), but out of line, for calls that are rare. */
 static out_of_line void call_tell_late(struct ulrpc_call *call,
 				       struct ulrpc_outcome *o,
 				       const void *body, size_t length)
@@ -277,13 +279,14 @@ static out_of_line void call_tell_late(struct ulrpc_call *call,
 	call_tell(call, o, body, length);
 }
 
-/* The end of a call with bulks: the callback runs at the end of this turn, when
- * the bulks are idle. */
+/* The end of a call with bulks. The callback runs when the bulks are idle, at
+ * the earliest at the end of this turn. */
 struct ending {
 	struct ulnet_work work;
 	struct ulrpc_call *call;
 	struct ulrpc_outcome outcome;
-	const void *body; /* in memory of the batch or fetch, freed later */
+	/* in memory of the batch or fetch, which is freed after the callback */
+	const void *body;
 	size_t length;
 };
 
@@ -296,7 +299,7 @@ static void on_ending(struct ulnet_work *work)
 	free(e);
 }
 
-/* The last step of a call, but for telling its caller. */
+/* Takes the last step of a call but for telling its caller. */
 static in_line void call_settle(struct ulrpc_call *call,
 				struct ulrpc_outcome *o, uint64_t now)
 {
@@ -306,8 +309,8 @@ static in_line void call_settle(struct ulrpc_call *call,
 	call_move(call, CALL_DONE);
 }
 
-/* As call_end(), of a call with bulks, which it detaches. If they are idle
- * then, or if there is no memory, the callback runs now. */
+/* As call_end(), for a call with bulks. Detaches the bulks. If they are idle
+ * then, or if there is no memory for waiting, the callback runs now. */
 static out_of_line void call_end_bulks(struct ulrpc_call *call,
 				       struct ulrpc_outcome *o,
 				       const void *body, size_t length,
@@ -318,20 +321,21 @@ static out_of_line void call_end_bulks(struct ulrpc_call *call,
 	struct ending *e = owes || idle ? NULL : malloc(sizeof(*e));
 
 	if (e) {
-		/* Before the body's memory, which is freed later in the turn.
-		 */
+		/* This work has to run before the memory of the body is freed,
+		 * which is later in the turn. */
 		e->work.fn = on_ending;
 		shard_defer(call->shard, &e->work);
 	}
 	call_settle(call, o, now);
 	if (owes) {
-		/* It is not in flight any more: another one may go. */
+		/* One call less is in flight: another one may be sent. */
 		client_kick(call->client);
 		opening_begin(call, o, body, length, call_tell_late);
 	} else if (!e) {
 		call_tell_late(call, o, body, length);
 	} else {
-		client_kick(call->client); /* as above */
+		/* One call less is in flight: another one may be sent. */
+		client_kick(call->client);
 		e->call = call;
 		e->outcome = *o;
 		e->body = body;
@@ -353,7 +357,7 @@ static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	call_tell(call, o, body, length);
 }
 
-/* Sets what is known of a call in FETCH: it was executed. */
+/* Sets what is known of the end of a call in FETCH: it was executed. */
 static void outcome_of_fetched(struct ulrpc_outcome *o, const struct fetch *f)
 {
 	o->execution = ULRPC_EXECUTED;
@@ -439,7 +443,7 @@ void call_expire(struct ulrpc_call *call)
 		cause = c->refusal;
 	else if (call->fsm.state == CALL_QUEUED && call->alone)
 		cause = ULRPC_CAUSE_NO_MEMORY;
-	/* The server may have lost the service. */
+	/* Perhaps the server has lost the service. */
 	if (call_is_out(call))
 		client_verify(c);
 	call_fail(call, cause);
@@ -464,7 +468,7 @@ static const struct {
 	[WIRE_VERSION_UNKNOWN] = { ULRPC_CAUSE_BAD_REQUEST,
 				   ULRPC_NOT_EXECUTED },
 	[WIRE_DOUBTFUL] = { ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN },
-	/* Only queries are answered so. */
+	/* A server answers only queries so. */
 	[WIRE_UNKNOWN_CALL] = { ULRPC_CAUSE_BAD_REPLY,
 				ULRPC_EXECUTION_UNKNOWN },
 	[WIRE_STALLED] = { ULRPC_CAUSE_STALLED, ULRPC_EXECUTION_UNKNOWN },
@@ -478,7 +482,8 @@ static bool is_proof(const struct ulrpc_call *call, const struct wire_reply *r)
 	       (r->length == DIGEST_SIZE || r->length == ONCE_SIZE);
 }
 
-/* ULRPC_CAUSE_OK, or what is wrong with the answer of an executed call. */
+/* Checks the answer of a call that was executed. Returns ULRPC_CAUSE_OK, or
+ * what is wrong with it. */
 static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
 					     const struct wire_reply *r)
 {
@@ -510,7 +515,8 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 		o->execution = ULRPC_EXECUTION_UNKNOWN;
 	if (o->cause == ULRPC_CAUSE_TOO_LONG)
 		o->reply_needed = r->needed;
-	/* It was sent again after this. */
+	/* The call was sent again because the server had forgotten it, or
+	 * had restarted. */
 	if (r->status == WIRE_DOUBTFUL)
 		o->cause = import_forgotten_cause(call->client->imp);
 	text_take(o->text, r->body, r->length);
@@ -520,7 +526,7 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 
 /* ---- a reply that the server holds ---- */
 
-/* The server that holds the reply to @call. */
+/* Returns the server that holds the reply to @call. */
 static struct holder call_holder(const struct ulrpc_call *call)
 {
 	const struct batch *query = call->query.batch;
@@ -534,10 +540,10 @@ static struct holder call_holder(const struct ulrpc_call *call)
 	return h;
 }
 
-/* fetch_users.fetched */
+/* A function for fetch_users.fetched. */
 static void call_on_fetched(struct ulrpc_call *call, int status);
 
-/* fetch_users.lost */
+/* A function for fetch_users.lost. */
 static void call_on_unfetched(struct ulrpc_call *call)
 {
 	call_fetch_lost(call, ULRPC_CAUSE_FORGOTTEN);
@@ -548,7 +554,8 @@ static const struct fetch_users fetch_users = {
 	.lost = call_on_unfetched,
 };
 
-/* Starts to fetch the reply. ULRPC_CAUSE_OK, or why it cannot be fetched. */
+/* Starts to fetch the reply. Returns ULRPC_CAUSE_OK, or why it cannot be
+ * fetched. */
 static enum ulrpc_cause fetch_begin(struct ulrpc_call *call,
 				    const struct wire_reply *r,
 				    const struct holder *from)
@@ -568,8 +575,8 @@ static enum ulrpc_cause fetch_begin(struct ulrpc_call *call,
 	return ULRPC_CAUSE_OK;
 }
 
-/* Moves @call, which is in flight, to FETCH. False: *@o says why the reply is
- * not fetched. */
+/* Moves @call, which is in flight, to FETCH. Returns false with *@o set if the
+ * reply cannot be fetched. */
 static out_of_line bool call_fetch(struct ulrpc_call *call,
 				   const struct wire_reply *r,
 				   struct ulrpc_outcome *o)
@@ -605,7 +612,7 @@ static void call_on_fetched(struct ulrpc_call *call, int status)
 }
 
 /* Does the server no longer know whether it executed the call? If the attempt
- * was marked as sent again, it is the method that cannot tell. */
+ * was marked as sent again, the reason is the method, which cannot tell. */
 static bool is_forgotten(const struct ulrpc_call *call,
 			 const struct wire_reply *r)
 {
@@ -625,7 +632,7 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 		attempt_judge_rail(call, r);
 	call->client->reopened = 0;
 	if (unlikely(r->status) && is_forgotten(call, r)) {
-		/* of its service, at least */
+		/* at least the service has restarted, if not the server */
 		call_on_forgotten(call, ULRPC_CAUSE_RESTARTED);
 		return;
 	}
@@ -705,7 +712,7 @@ static out_of_line int call_load(struct ulrpc_call *call,
 	return rc ? rc : bulks_claim(call, conf);
 }
 
-/* NEW -> QUEUED, but into no queue yet. */
+/* Moves the call from NEW to QUEUED, but into no queue yet. */
 static in_line void call_enter(struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = call->client;
@@ -739,7 +746,8 @@ static void on_sum(struct ulnet_work *work)
 	shard_release(s);
 }
 
-/* Sealers have done what they were given of a bulk of the call. */
+/* Called when sealers have finished what they were given of a bulk of the call.
+ */
 static void on_sealed(void *arg)
 {
 	struct ulrpc_call *call = arg;
@@ -788,13 +796,14 @@ void call_seal(struct ulrpc_call *call)
 	call_sum_later(call);
 }
 
-/* A call from another thread has come to its CPT. */
+/* Called when a call that another thread has made comes to its CPT. */
 static void on_arrival(struct ulnet_work *work)
 {
 	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
 	struct shard *s = call->shard;
 
-	/* The clock of the thread that made the call may be ahead. */
+	/* The clock of the thread that made the call may be ahead of this one.
+	 */
 	call->began = call->queued = MIN(call->began, shard_now(s));
 	if (s->closing || call->client->closed) {
 		call->client->ncalls++;
@@ -838,7 +847,7 @@ static void call_on_cancel(struct ulnet_work *work)
 
 void ulrpc_cancel(struct ulrpc_call *call)
 {
-	/* Gives the work once, and not after the end of the call, when the
+	/* Posts the work once, and not after the end of the call, when the
 	 * shard may be gone. */
 	if (atomic_exchange(&call->canceling, true))
 		return;
@@ -848,7 +857,7 @@ void ulrpc_cancel(struct ulrpc_call *call)
 	shard_give(call->shard, &call->cancel);
 }
 
-/* The rest of ulrpc_call() for the few calls that call_load() has work for. */
+/* The rest of ulrpc_call() for those few calls that need call_load(). */
 static out_of_line int call_begin_loaded(struct ulrpc_call *call,
 					 const struct ulrpc_call_conf *conf,
 					 bool owned, struct ulrpc_call **call_p)
@@ -861,7 +870,7 @@ static out_of_line int call_begin_loaded(struct ulrpc_call *call,
 		return rc;
 	}
 	if (!owned) {
-		/* spares the owner the work */
+		/* computed here, to spare the owner the work */
 		(void)bulks_sum(call, UINT64_MAX);
 		return call_give(call, call_p);
 	}
@@ -890,7 +899,8 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->priority = (uint8_t)conf->priority;
 	call->semantics = (uint8_t)conf->semantics;
 	call->flags = 0;
-	/* In the order of the structure, so that few stores set them all. */
+	/* Sets the fields in the order of the structure, so that the compiler
+	 * needs few stores. */
 	call->xid = 0;
 	call->out.batch = call->query.batch = NULL;
 	call->fsm.state = CALL_NEW;
@@ -926,7 +936,7 @@ static in_line struct ulrpc_call *call_make(struct ulrpc_client *c, size_t size,
 	return call;
 }
 
-/* Sets what the caller has given to ulrpc_call(). */
+/* Sets what the caller has passed to ulrpc_call(). */
 static in_line void call_fill(struct ulrpc_call *call, uint32_t method,
 			      const void *body, size_t length,
 			      ulrpc_done_fn done, void *arg,
@@ -941,8 +951,8 @@ static in_line void call_fill(struct ulrpc_call *call, uint32_t method,
 		memcpy(call_body(call), body, length);
 }
 
-/* ulrpc_call() outside of a turn of the client's CPT, or with what few calls
- * have. */
+/* ulrpc_call() for rare cases: outside of a turn of the client's CPT, or with
+ * options that few calls have. */
 static out_of_line int call_begin_rare(struct ulrpc_client *client,
 				       uint32_t method, const void *body,
 				       size_t length,
@@ -977,7 +987,8 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 	       ulrpc_done_fn done, void *arg, struct ulrpc_call **call_p)
 {
 	struct shard *s = client->shard;
-	uint64_t now = lnet_turn(s->node, s->cpt); /* 0: this is not one */
+	/* 0: the thread is not in a turn of this CPT */
+	uint64_t now = lnet_turn(s->node, s->cpt);
 	struct ulrpc_call *call;
 	int rc = call_conf_check(client, conf, length, done);
 

@@ -75,17 +75,18 @@ extern const struct fsm_state call_states[CALL_STATES];
 
 /* What ends a call at its deadline. */
 enum call_watch {
-	/* Nothing does: there is no deadline, or the call has ended. */
+	/* nothing: there is no deadline, or the call has ended */
 	WATCH_NONE,
-	WATCH_DUE,   /* client.due_timer: the call is in client.due */
+	WATCH_DUE,   /* client.due_timer, as the call is in client.due */
 	WATCH_TIMER, /* call.timer */
 };
 
 /* An attempt or query, and the batch where its answer is awaited. */
 struct batch_ref {
 	struct batch *batch; /* NULL: no answer is awaited */
-	uint32_t index;	     /* of batch.entries */
-	uint32_t attempt;    /* its number; 0: the first one */
+	uint32_t index;	     /* the place of the call in batch.entries */
+	/* number of the attempt or query; 0: the first one */
+	uint32_t attempt;
 };
 
 /* In call.flags, not on the wire: the call has a trace. */
@@ -95,53 +96,64 @@ struct ulrpc_call {
 	/* what sending and answering touch */
 	struct ulrpc_client *client;
 	struct shard *shard;
-	struct list link;  /* one of the client's lists: enum call_state */
+	/* in the list of the client that enum call_state says */
+	struct list link;
 	struct list due;   /* WATCH_DUE: client.due */
 	struct list order; /* import.calls, while it has a slot */
-	struct retry_rule *retry; /* its own; NULL: the client's */
-	uint64_t xid;		  /* its number; 0: it was never sent */
-	struct batch_ref out;	  /* of the last attempt that is not a query */
-	struct batch_ref query;	  /* of the last query */
-	uint64_t expected;	  /* SENT, ASKED: ns, when an answer is late */
-	uint64_t sent;		  /* ns: the last attempt that is not a query */
+	/* the retry rule of this call; NULL: that of the client */
+	struct retry_rule *retry;
+	uint64_t xid;		/* the call's number; 0: it was never sent */
+	struct batch_ref out;	/* the last attempt that is not a query */
+	struct batch_ref query; /* the last query */
+	/* SENT, ASKED: ns, from when on an answer is late */
+	uint64_t expected;
+	/* ns: when the last attempt that is not a query was sent */
+	uint64_t sent;
 	/* All that a message says of the call, except for numbers and body.
 	 * Calls with the same header[] are encoded alike. */
 	union {
 		struct {
-			uint64_t deadline; /* ns; TIME_NEVER */
+			uint64_t deadline; /* ns; TIME_NEVER: none */
 			uint32_t method;
-			uint32_t length; /* of the body */
+			uint32_t length; /* bytes of the body */
 			uint32_t reply_max;
 			uint8_t priority, semantics;
 			uint8_t nbulks;
-			uint8_t flags; /* enum wire_call_flags; CALL_TRACED */
+			/* enum wire_call_flags, and CALL_TRACED */
+			uint8_t flags;
 		};
 		uint64_t header[3];
 	};
-	uint64_t began, queued; /* ns */
+	/* ns: when the call was made, and when it was last queued */
+	uint64_t began, queued;
 	struct fsm fsm;
-	/* May have a reference of the user, or was made on another thread; its
-	 * memory is from malloc(). */
+	/* The user may have a reference, or the call was made on another
+	 * thread: its memory is from malloc(). */
 	bool shared;
-	bool crashed; /* its node has crashed: the callback never runs */
-	/* client_stall() has put it off: goes in a batch of its own */
+	/* the call's node has crashed, so the callback never runs */
+	bool crashed;
+	/* client_stall() has put the call off: it goes in a batch of its own */
 	bool alone;
 	uint8_t watch; /* enum call_watch */
-	bool unknown; /* an earlier attempt may have been executed, and the call
-		       * was sent again all the same */
-	bool bulk_failed; /* the last answer was WIRE_BULK_FAILED, and the
-			   * server is asked whether it takes a retry */
-	bool orphaned; /* the service has had another store since it was sent */
-	/* retries that repeat attempts that were lost, up to UINT8_MAX */
+	/* the call was sent again although an earlier attempt may have been
+	 * executed */
+	bool unknown;
+	/* the last answer was WIRE_BULK_FAILED, and the server is asked whether
+	 * the call may be tried again */
+	bool bulk_failed;
+	/* the service has another store now than when the call was sent */
+	bool orphaned;
+	/* how many lost attempts were repeated, at most UINT8_MAX */
 	uint8_t losses;
-	uint8_t class; /* slab_class_of() the call with its body */
-	uint32_t reply_need; /* bytes that its reply may take */
+	uint8_t class;	     /* slab_class_of() the call with its body */
+	uint32_t reply_need; /* bytes that the reply may take in a message */
 	/* Number of its slot; SLOT_NONE: it was never sent. */
 	uint32_t slot;
-	uint32_t attempts; /* messages about it, with queries */
-	uint32_t retries;  /* attempts that repeat delivered ones */
+	uint32_t attempts; /* messages about the call, including queries */
+	uint32_t retries;  /* how many attempts repeated delivered ones */
 	uint32_t queries, extensions;
-	uint32_t refusals;   /* answers after which it was to be sent again */
+	/* how many answers said that the call was to be sent again */
+	uint32_t refusals;
 	uint32_t unanswered; /* queries in a row that were not answered */
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;
@@ -152,21 +164,24 @@ struct ulrpc_call {
 	ulrpc_progress_fn progress;
 	void *progress_arg; /* set if progress is */
 
-	/* ns that it has waited so far: for the connection or the service; for
-	 * the window or a slot. */
+	/* ns that the call has waited so far. connecting: for the connection or
+	 * the service. window: for the window or a slot. */
 	uint64_t connecting, window;
-	uint32_t paths; /* that LNet tried for earlier attempts */
+	/* how many paths LNet has tried for the attempts before */
+	uint32_t paths;
 
-	/* Rail of the last attempt that has ended. */
+	/* The rail of the last attempt that has ended: NIDs of this node and of
+	 * the peer. */
 	struct ulnet_nid local, target;
 	struct ulnet_timer timer; /* WATCH_TIMER */
 	struct ulnet_timer pause; /* WAIT */
 	struct ulnet_work work;	  /* for NEW, call_sum(), call_fail_later() */
-	enum ulrpc_cause cause;	  /* of call_fail_later() */
+	/* the cause that call_fail_later() was given */
+	enum ulrpc_cause cause;
 
 	/* shared only */
 	struct ulnet_work cancel;
-	/* The work cancel was given, or must not be given any more. */
+	/* The work `cancel` was posted, or must not be posted any more. */
 	atomic_bool canceling;
 
 	/* nbulks of them, then the body, and TRACE_LENGTH bytes if traced */
@@ -219,7 +234,8 @@ static inline void call_put(struct ulrpc_call *call)
 
 /* Adds the time since @call was queued to call.connecting and call.window. */
 void call_count_waiting(struct ulrpc_call *call, uint64_t now);
-/* QUEUED -> SENT: @call becomes entry @index of @p. @due: its expected, ns. */
+/* Moves @call from QUEUED to SENT, and makes it entry @index of @p. @due:
+ * call.expected, ns. */
 static inline void call_on_packed(struct ulrpc_call *call, struct batch *p,
 				  uint32_t index, uint64_t due, uint64_t now)
 {
@@ -232,28 +248,28 @@ static inline void call_on_packed(struct ulrpc_call *call, struct batch *p,
 	call_move(call, CALL_SENT);
 }
 
-/* Is @call in flight? Sent, and not answered: counted in client.inflight. */
+/* Is @call in flight: sent, not answered, and so counted in client.inflight? */
 static inline bool call_is_out(const struct ulrpc_call *call)
 {
 	return call->fsm.state == CALL_SENT || call->fsm.state == CALL_ASK ||
 	       call->fsm.state == CALL_ASKED;
 }
-/* Ends a call that was not answered. What is known of its execution follows
- * from its state. */
+/* Ends a call that was not answered. The state of the call tells whether it may
+ * have been executed. */
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
-/* Takes @call, whose sources are not all sealed, from the queue until they are.
- */
+/* Takes @call out of the queue until all of its sources are sealed. */
 void call_seal(struct ulrpc_call *call);
-/* Says in @text what of @call is too much to be sent. */
+/* Writes to @text what in @call is too much to be sent. */
 void call_excess(const struct ulrpc_call *call, char *text, size_t size);
-/* call_fail() for all calls in a list of ulrpc_call.link. */
+/* Calls call_fail() for all calls in a list of ulrpc_call.link. */
 void calls_fail(struct list *calls, enum ulrpc_cause cause);
 /* Schedules call_fail() for @call, which is QUEUED. At most once for a call. */
 void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause);
-/* An answer to an attempt or query has come. @now: ns, when the turn began. */
+/* Called when an answer to an attempt or query has come. @now: ns, when the
+ * turn began. */
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply,
 		   uint64_t now);
-/* The deadline has come: ends the call. */
+/* Ends @call, because its deadline has come. */
 void call_expire(struct ulrpc_call *call);
 
 #endif

@@ -39,14 +39,15 @@ struct wire_opened;
 #define WINDOW_BEGIN 2u
 #define WINDOW_WAIT  (500 * NSEC_PER_MSEC)
 
-/* All members count calls. None is 0, except for begin and left. */
+/* All members are numbers of calls, and at least 1, except for begin and left.
+ */
 struct window {
-	/* the limit of a new connection, as the user says; 0: WINDOW_BEGIN, or
-	 * what the server can take if that is more */
+	/* the user's limit for a new connection; 0: WINDOW_BEGIN, or what the
+	 * server can take if that is more */
 	uint32_t begin;
 	uint32_t granted; /* what the server grants and the user allows */
 	uint32_t limit;	  /* calls that may be in flight now: 1 to granted */
-	/* answers that are missing until the limit doubles */
+	/* how many more answers have to come until the limit doubles */
 	uint32_t left;
 };
 
@@ -55,7 +56,7 @@ static inline bool window_is_slow(const struct window *w)
 	return w->limit < w->granted;
 }
 
-/* A connection was made: slow start begins. */
+/* Begins slow start, for a new connection. */
 static inline void window_begin(struct window *w)
 {
 	w->left = w->limit =
@@ -76,7 +77,7 @@ static inline void window_grant(struct window *w, uint32_t granted)
 	w->limit = MIN(w->limit, w->granted);
 }
 
-/* The server can take @n calls at once. */
+/* Takes the server's word that it can take @n calls at once. */
 static inline void window_promised(struct window *w, uint32_t n)
 {
 	n = MIN(n, w->granted);
@@ -90,7 +91,7 @@ static inline void window_double(struct window *w)
 	w->left = w->limit;
 }
 
-/* @n calls were answered. */
+/* Counts @n answered calls. */
 static inline void window_served(struct window *w, uint32_t n)
 {
 	while (window_is_slow(w) && n >= w->left) {
@@ -102,7 +103,7 @@ static inline void window_served(struct window *w, uint32_t n)
 
 /* ---- the client ---- */
 
-/* Fewer calls than this always wait for the end of the turn. */
+/* While fewer calls than this wait, they are sent at the end of the turn. */
 #define CLIENT_BATCH_MIN 64u
 
 enum client_state {
@@ -124,30 +125,35 @@ struct ulrpc_client {
 	 * the port */
 	struct ulnet_nid *given;
 	unsigned int ngiven;
-	/* bytes of a message with one reply that a seal, and the digest of a
-	 * held reply, take */
+	/* bytes that a seal, and the digest of a held reply, take in a message
+	 * with one reply */
 	uint32_t sealed_room;
-	uint32_t seal_head; /* bytes of a request message before its head */
+	/* bytes of the seal in front of the head of a request message */
+	uint32_t seal_head;
 
 	struct stat_service *stats; /* NULL: there was no memory for it */
 	struct timeouts timeouts;
-	struct retry_rule retry; /* the rule for calls without their own */
+	/* retry rule of calls that have none of their own */
+	struct retry_rule retry;
 	struct import *imp;
 	struct list link; /* import.clients */
-	struct client_target *target; /* NULL: NIDs were given */
-	bool closed;	  /* by its user */
-	/* client_last_ended() has to do something: it is closed, or its target
-	 * waits for that */
+	/* the name of the server; NULL: the user gave NIDs */
+	struct client_target *target;
+	bool closed; /* the user has closed the client */
+	/* when the last call has ended, client_last_ended() has work to do: the
+	 * client is closed, or its target waits */
 	bool heeds_quiet;
-	bool flushing;	  /* the work flush has been given */
-	/* Bodies have checksums, because the user wants that (@wants_checked),
-	 * or the service, by the last answer to Open. */
+	bool flushing; /* the work `flush` is posted */
+	/* checked: bodies have checksums, because the user wants that
+	 * (wants_checked), or because the service does, by the last answer to
+	 * Open. */
 	bool checked, wants_checked;
-	/* The head of requests has more in it than is usual: a checksum, or a
+	/* The head of requests has fields that are rare: a checksum, or a
 	 * flavour above ULRPC_FLAVOUR_AUTH. */
 	bool marked;
-	/* The least that is good enough for the user; what is used, by the last
-	 * answer to Open; and what that answer named, if nothing came of it. */
+	/* least: the lowest flavour that the user accepts. flavour: the one in
+	 * use, by the last answer to Open. told_flavour: the one that this
+	 * answer named, if it could not be used. */
 	enum ulrpc_flavour least, flavour, told_flavour;
 
 	/* Lists of calls, by ulrpc_call.link; enum call_state says when a call
@@ -161,10 +167,10 @@ struct ulrpc_client {
 	struct list summing; /* before queue: their sources are being summed */
 	struct list stalled; /* lacked memory, or a bulk; until stall_timer */
 	struct list fenced;  /* wait for bulks, call.pause or call.work */
-	struct list ask;     /* the server is to be asked about them */
+	struct list ask;     /* the server is to be asked what became of them */
 	struct list fetching;
-	/* of calls that have been answered, and whose sinks are being opened:
-	 * struct opening */
+	/* struct opening: calls that are answered, whose sinks are being opened
+	 */
 	struct list opening;
 	uint32_t nqueued, inflight;
 	uint32_t ncalls; /* calls that have not ended */
@@ -173,28 +179,29 @@ struct ulrpc_client {
 	struct fsm fsm;	   /* enum client_state */
 	bool open_awaited; /* Open was sent, and is not answered */
 	bool open_sending; /* LNet is still sending an Open */
-	/* The server has answered the last Open, saying that it does not know
-	 * the rail of the Open. */
+	/* The server has answered the last Open, and did not know the rail that
+	 * it came by. */
 	bool unknown_rail;
 	uint64_t tag; /* names the last Open; its answer has the same */
 	struct ulnet_timer open_timer;
 	uint32_t portal, request_max, message_max;
-	bool logged_too_long; /* a request that is too long */
-	/* Opens in a row, without a call answered between. */
+	bool logged_too_long; /* a request that is too long was logged */
+	/* how many Opens were sent since a call was last answered */
 	unsigned int reopened;
 	/* Why the service is not open, by the last answer to Open;
 	 * ULRPC_CAUSE_OK: no answer has said so. */
 	enum ulrpc_cause refusal;
 	/* why the service is refused to this client, or by it */
 	enum client_distrust distrust;
-	/* Also from the last answer to Open: whether the service has a store,
-	 * which remembers what was executed, and the id of the store. */
+	/* From the last answer to Open, too: does the service have a store,
+	 * which remembers what was executed, and what is the store's id? */
 	bool durable;
 	uint8_t incarnation[RPC_ID_SIZE];
 
-	struct ulnet_timer stall_timer; /* for client.stalled */
+	/* ends the wait of calls in client.stalled */
+	struct ulnet_timer stall_timer;
 
-	struct window window; /* limits inflight */
+	struct window window; /* how many calls may be in flight */
 	/* Armed while calls are held back by slow start. */
 	struct ulnet_timer window_timer;
 
@@ -261,8 +268,9 @@ static inline void client_unwatch(struct ulrpc_call *call)
 		shard_cancel(call->shard, &call->timer);
 	call->watch = WATCH_NONE;
 }
-/* Something has changed that calls may have waited for: if any can be sent now,
- * gives the work flush, which sends them at the end of this turn. */
+/* Called when something has changed that calls may have waited for. If a call
+ * can be sent now, posts the work `flush`, which sends calls at the end of this
+ * turn. */
 void client_kick(struct ulrpc_client *c);
 /* Sends the calls and queries that can be sent now. */
 void client_flush(struct ulrpc_client *c);
@@ -272,9 +280,9 @@ void client_stall(struct ulrpc_client *c, struct ulrpc_call *call);
 /* Queues a call to be sent again, before those that were never sent. Connects,
  * or opens the service, if that is needed first. */
 void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call);
-/* The last call has ended. */
+/* Called when the last call has ended. */
 void client_last_ended(struct ulrpc_client *c);
-/* A call has ended, and is in no list any more. */
+/* Called when a call has ended and has left all lists. */
 static inline void client_call_ended(struct ulrpc_client *c)
 {
 	if (--c->ncalls == 0)
@@ -282,49 +290,52 @@ static inline void client_call_ended(struct ulrpc_client *c)
 	else if (c->nqueued && !c->flushing)
 		client_kick(c);
 }
-/* The server has answered a call, and lets @window calls be in flight; 0: as
- * many as before. */
+/* Called when the server has answered a call. @window: how many calls may be in
+ * flight from now on; 0: as many as before. */
 void client_on_answer(struct ulrpc_client *c, uint32_t window);
-/* Slow start: the server has answered @n calls, not counting answers that it is
- * too busy. */
+/* Called when the server has answered @n calls, not counting refusals because
+ * it is too busy: goes on with slow start. */
 void client_grow(struct ulrpc_client *c, uint32_t n);
-/* The server may have lost the service, or moved it to another portal: asks for
- * the portal, and goes on with calls meanwhile. */
+/* Asks the server for the portal, because it may have lost the service or moved
+ * it. Calls go on meanwhile. */
 void client_verify(struct ulrpc_client *c);
-/* The service is certainly not at the known portal: asks for it before anything
- * else is sent, at once and then at growing intervals. */
+/* Called when the service is certainly not at the known portal: asks the server
+ * for the portal before anything else is sent, at once and then at growing
+ * intervals. */
 void client_reopen(struct ulrpc_client *c);
-/* The portal of the service is not known any more. */
+/* Forgets the portal of the service. */
 void client_unopen(struct ulrpc_client *c);
 
-/* Why there is no connection: with this cause calls end whose deadlines come
- * while they wait for one. */
+/* Returns why there is no connection: the cause with which a call ends whose
+ * deadline comes while it waits for one. */
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c);
 
-/* The import has connected. @forgotten: the server has restarted, or has
- * forgotten this client, and client_unopen() was called for that. */
+/* Called when the import has connected. @forgotten: the server has restarted or
+ * has forgotten this client, and client_unopen() was called before. */
 void client_on_connected(struct ulrpc_client *c, bool forgotten);
-/* The server has forgotten the calls of @c, and holds no replies to them. The
- * caller has called client_unopen() before. */
+/* Called when the server has forgotten the calls of @c, and holds no replies to
+ * them. The caller has called client_unopen() before. */
 void client_forgotten(struct ulrpc_client *c);
-/* The server knows this node by one more rail: repeats an Open that was refused
- * because of its rail. */
+/* Called when the server knows this node by one more rail: repeats an Open that
+ * was refused because of its rail. */
 void client_on_joined(struct ulrpc_client *c);
-/* The connection was lost, or could not be made. */
+/* Called when the connection was lost, or could not be made. */
 void client_on_disconnected(struct ulrpc_client *c);
-/* No NID of the server can be reached, as LNet says: ends the queued calls
- * whose retry rules allow no retries. */
+/* Called when LNet can reach no NID of the server: ends the queued calls whose
+ * retry rules allow no retries. */
 void client_on_unreachable(struct ulrpc_client *c);
-/* The server has refused the connection for good: ends the queued calls. */
+/* Called when the server has refused the connection for good: ends the queued
+ * calls. */
 void client_on_refused(struct ulrpc_client *c);
-/* Writes why the target's name has no address. */
+/* Writes to @text why the target's name has no address. */
 void client_no_name(const struct ulrpc_client *c, char *text, size_t size);
-/* The server has answered Open. */
+/* Called when the server has answered Open. */
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);
 
-/* For client_open.c. client_init() fills @c, which is all 0, from @conf, except
- * for import, target and server; client_attach() is for lnet_call(), on the
- * client's CPT. Until then client_memory_free() frees it. */
+/* Used by client_open.c only. client_init() fills in @c, which is all 0, from
+ * @conf, except for import, target and server. client_memory_free() frees what
+ * client_init() has allocated, until client_attach() was called, which is a
+ * function for lnet_call() on the client's CPT. */
 extern const struct target_ops client_target_ops;
 void client_init(struct ulrpc_client *c, struct shard *s,
 		 const struct ulrpc_client_conf *conf);

@@ -27,7 +27,7 @@ enum rpc_stat {
 	RPC_STATS
 };
 
-/* The first counter that is not reset. */
+/* The first of the counters that are never reset. */
 #define RPC_STATS_NOW RPC_STAT_slots_noted
 
 enum stat_side {
@@ -80,9 +80,10 @@ enum stat_request_time {
 	STAT_REQUEST_TIMES(STAT_ENUM_REQUEST_TIME) STAT_REQUEST_TIMES_ALL
 };
 
-/* How a call ends is an enum ulrpc_cause. How a request ends is an enum
- * wire_status, or one of two ends without a reply: STAT_UNANSWERED, the service
- * was stopped; STAT_CANCELED, nobody waited any more. */
+/* The ends of calls are counted by enum ulrpc_cause, those of requests by enum
+ * wire_status. Requests can also end in two ways without a reply:
+ * STAT_UNANSWERED, the service was stopped; STAT_CANCELED, nobody waited any
+ * more. */
 #define STAT_UNANSWERED	  WIRE_STATUSES
 #define STAT_CANCELED	  (WIRE_STATUSES + 1)
 #define STAT_REQUEST_ENDS (WIRE_STATUSES + 2)
@@ -93,18 +94,18 @@ _Static_assert(ULRPC_CAUSE_COUNT <= STAT_ENDS_MAX &&
 
 /* Gauges: values that are looked up when somebody reads statistics. */
 struct stat_method_gauges {
-	/* ns that a call takes at the server, or a request here
+	/* ns that calls take at the server, or that requests take here
 	 * (rpc/estimate.h); 0: not known */
 	uint64_t estimate;
-	uint64_t timeout; /* ns: T of attempts of calls; 0: not known */
+	/* ns: the time T that attempts of calls get; 0: not known */
+	uint64_t timeout;
 };
 
 /* Who a peer has proved to be, and how its messages are sealed. */
 struct stat_proof {
 	struct ulrpc_peer peer;
 	const char *cipher;
-	/* s since 1970, of the clock on the wall: when the peer's certificate
-	 * ends; 0: never */
+	/* s since 1970: when the peer's certificate ends; 0: never */
 	int64_t until;
 	/* how often both sides' keys were renewed since the handshake */
 	uint64_t renewals;
@@ -112,17 +113,19 @@ struct stat_proof {
 };
 
 struct stat_peer_gauges {
-	const char *state; /* of the connection; NULL: it has none */
-	/* NULL: it has proved nothing; freed by free() */
+	const char *state; /* state of the connection; NULL: it has no states */
+	/* NULL: the peer has proved nothing; else freed by free() */
 	struct stat_proof *proof;
-	uint64_t connected; /* ns since it has connected; 0: it has not */
-	/* of requests only: those that rules, or flavours, did not let in */
+	/* ns since the connection was made; 0: it is not connected */
+	uint64_t connected;
+	/* of requests only: how many were not let in by rules, or for their
+	 * flavour */
 	uint64_t refused;
-	uint64_t rtt;	   /* ns; 0: not known */
+	uint64_t rtt; /* ns: round trip; 0: not known */
 	/* of calls only: the factor by which attempts have more time than
 	 * usual; users see "patience" */
 	unsigned int backoff;
-	/* calls that may be in flight, of all services */
+	/* calls that may be in flight, for all services together */
 	uint64_t window;
 	uint32_t slots; /* of calls only: slots that the server grants */
 	/* ns since something came from the peer; 0: nothing has */
@@ -139,7 +142,7 @@ struct call_report;
 struct stat_method {
 	struct hash_node hash; /* stat_service.methods, by number */
 	uint32_t number;
-	/* set in a sum only: the maxima of all peers */
+	/* the highest gauges of all peers; set in sums over shards only */
 	struct stat_method_gauges gauges;
 	uint64_t counts[STAT_COUNTS_ALL];
 	uint64_t ends[STAT_ENDS_MAX];
@@ -152,7 +155,8 @@ struct stat_service {
 	struct list link; /* stat_shard.services */
 	enum stat_side side;
 	struct hash methods;
-	/* Ends of requests for methods that the service does not have. */
+	/* Ends of requests for methods that the service does not have, by end.
+	 */
 	uint64_t refused[STAT_ENDS_MAX];
 	char name[ULRPC_SERVICE_NAME];
 };
@@ -162,11 +166,12 @@ struct stat_peer {
 	struct list link; /* stat_shard.peers; empty: not added */
 	struct ulnet_id id;
 	uint64_t counts[STAT_COUNTS_ALL];
-	struct hist_small *times; /* the times "total"; NULL: none yet */
+	/* histogram of the times "total"; NULL: no time was recorded yet */
+	struct hist_small *times;
 };
 
-/* The position of somebody who reads the peers of a shard, which takes several
- * turns. */
+/* The position of a reader in the list of peers of a shard; it stays valid from
+ * turn to turn. */
 struct stat_cursor {
 	struct list link; /* stat_shard.cursors */
 	enum stat_side side;
@@ -193,9 +198,10 @@ struct stat_shard {
 	struct list services[STAT_SIDES];
 	struct list peers[STAT_SIDES];
 	struct list cursors;
-	/* Ends of requests for services that this server does not have. */
+	/* Ends of requests for services that this server does not have, by end.
+	 */
 	uint64_t refused[STAT_ENDS_MAX];
-	/* The sum of all peers that are gone. */
+	/* The sums of all peers that were removed. */
 	struct {
 		uint64_t peers;
 		uint64_t counts[STAT_COUNTS_ALL];
@@ -213,8 +219,8 @@ struct stat_method *stat_method_find(const struct stat_service *sv,
 				     uint32_t number);
 /* Finds the method, or makes it. NULL: no memory. */
 struct stat_method *stat_method_get(struct stat_service *sv, uint32_t number);
-/* Adds gauges of a method to @sum, which has the maxima of those that were
- * added. 0 or -ENOMEM. */
+/* Raises the gauges of a method in @sum to those given, where these are higher.
+ * 0 or -ENOMEM. */
 int stat_gauge(struct stat_shard *sum, enum stat_side side, const char *service,
 	       uint32_t number, const struct stat_method_gauges *g);
 /* For servers: makes a method that the service has. Requests for other numbers,
@@ -226,8 +232,8 @@ int stat_method_add(struct stat_service *sv, uint32_t number);
  * stat_peer_del(). */
 void stat_peer_add(struct stat_shard *st, enum stat_side side,
 		   struct stat_peer *p, struct ulnet_id id);
-/* Removes a peer, if it was added. What was recorded for it goes to the sum of
- * all peers that are gone, and so does what will be. */
+/* Removes a peer, if it was added. What was recorded for it, and what is
+ * recorded for it later, goes to the sum of all removed peers. */
 void stat_peer_del(struct stat_shard *st, enum stat_side side,
 		   struct stat_peer *p);
 
@@ -254,16 +260,16 @@ STAT_IN_A_ROW(control);
 STAT_IN_A_ROW(replies);
 STAT_IN_A_ROW(requests);
 
-/* Which of three counters counts messages that could not be decoded, by the
- * error @rc: 0 for *_malformed, 1 for *_damaged, 2 for *_unversioned. To be
- * added to *_malformed. */
+/* Returns which of three counters is for messages that could not be decoded, by
+ * the error @rc: 0 for *_malformed, 1 for *_damaged, 2 for *_unversioned. The
+ * caller adds it to *_malformed. */
 static inline enum rpc_stat stat_of_bad(int rc)
 {
 	return rc == -EBADMSG ? 1 : rc == -EPROTONOSUPPORT ? 2 : 0;
 }
 
-/* Records bulk that was moved for a call after run_call_end(). The call's peer
- * may have been removed since, or be NULL. */
+/* Records bulk that was moved for a call after its run_call_end(). The call's
+ * peer may have been removed meanwhile, or may be NULL. */
 void stat_call_late(const struct call_report *r);
 
 static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
@@ -274,16 +280,17 @@ static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
 
 /* ---- reading ---- */
 
-/* Counts the calls and requests that have ended and are only noted in runs so
- * far (rpc/run.h). To be called before a method or a peer is read. */
+/* Counts the calls and requests that have ended and are so far only noted in
+ * runs (rpc/run.h). To be called before a method or a peer is read. */
 void stat_fold(struct stat_shard *st);
 /* runs.count: counts one run. */
 void stat_on_run(struct shard *s, enum stat_side side, const struct run *run);
 
-/* The ends, counters and times that a side has, and their names. */
+/* What the statistics of a side consist of: ends, counters and times, with
+ * their names. */
 struct stat_kind {
 	unsigned int nends, ntimes;
-	/* which counters: a bit for each enum stat_count */
+	/* which counters there are: a bit for each enum stat_count */
 	unsigned int counts;
 	const char *const *times;
 	const char *(*end)(unsigned int end);
@@ -293,7 +300,7 @@ extern const char *const stat_count_names[STAT_COUNTS_ALL];
 extern const char *const rpc_stat_names[RPC_STATS];
 
 void stat_shard_init(struct stat_shard *st);
-/* The caller has removed all peers before. */
+/* Frees @st. The caller has removed all peers before. */
 void stat_shard_fini(struct stat_shard *st);
 /* Adds everything in @from to @to, except for peers. 0; -ENOMEM: @to is
  * incomplete. */
@@ -303,16 +310,16 @@ void stat_shard_reset(struct stat_shard *st);
 /* Sets the counters of one peer to 0, and frees its times. */
 void stat_peer_reset(struct stat_peer *p);
 
-/* The method after @m; begin with *@bucket = 0 and @m = NULL. NULL: there are
- * no more. */
+/* Returns the method after @m, NULL after the last one. For the first method
+ * *@bucket is 0 and @m is NULL. */
 struct stat_method *stat_method_walk(const struct stat_service *sv,
 				     uint32_t *bucket,
 				     const struct stat_method *m);
 
-/* A cursor that stands before the first peer. stat_cursor_end() frees it, or
- * stat_shard_fini(). NULL: no memory. */
+/* Returns a cursor that stands before the first peer. It is freed by
+ * stat_cursor_end(), or by stat_shard_fini(). NULL: no memory. */
 struct stat_cursor *stat_cursor_new(struct stat_shard *st, enum stat_side side);
-/* The next peer. NULL: there was none left. */
+/* Returns the next peer, NULL after the last one. */
 struct stat_peer *stat_cursor_next(struct stat_shard *st,
 				   struct stat_cursor *c);
 void stat_cursor_end(struct stat_cursor *c);

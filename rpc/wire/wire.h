@@ -34,7 +34,7 @@
 #include "rpc/wire/wire_messages.h"
 #include "ulnet/rpc.h"
 
-#define WIRE_VERSION  1
+#define WIRE_VERSION 1
 /* The version in the header data of a sealed message (rpc/sealed.h). */
 #define WIRE_SEALED   2
 #define WIRE_HEAD_MAX 65535u
@@ -50,11 +50,13 @@ enum wire_kind {
 	WIRE_CONTROL = 3,
 };
 
-/* The header data for @head, whose @length is at most WIRE_HEAD_MAX bytes. */
+/* Returns the header data for @head, whose @length is at most WIRE_HEAD_MAX
+ * bytes. */
 uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length);
 
-/* A sealed message has the header data of what is sealed in it, but with
- * another version, and without the CRC32C: the seal covers both. */
+/* The header data of a sealed message are those of the message inside, but with
+ * version WIRE_SEALED, and without the CRC32C, which the seal makes
+ * unnecessary. */
 static inline bool wire_is_sealed(uint64_t hdr_data)
 {
 	return hdr_data >> 56 == WIRE_SEALED;
@@ -66,12 +68,12 @@ static inline uint64_t wire_hdr_sealed(uint64_t hdr_data)
 	       (hdr_data & UINT64_C(0x00ffffff00000000));
 }
 
-/* The other way round: the header data of the message @payload, of @length
- * bytes, that was sealed. Returns 0, which no decoder accepts, if the message
- * is shorter than its head. */
+/* Reverses wire_hdr_sealed(): returns the header data of the message @payload,
+ * of @length bytes, that was sealed. Returns 0, which no decoder accepts, if
+ * the message is shorter than its head. */
 uint64_t wire_hdr_opened(uint64_t hdr_data, const void *payload, size_t length);
 
-/* The checksum of bodies, which is not 0, from their CRC32C. */
+/* Returns the checksum of bodies, which is never 0, from their CRC32C. */
 static inline uint64_t wire_checksum(uint32_t crc)
 {
 	return UINT64_C(1) << 32 | crc;
@@ -123,7 +125,7 @@ enum wire_protection {
 	WIRE_PROTECTIONS
 };
 
-/* Bytes of the seal of a segment. */
+/* Bytes that the seal of one segment takes. */
 #define WIRE_SEAL 32u
 
 enum wire_access {
@@ -131,8 +133,8 @@ enum wire_access {
 	WIRE_ACCESS_SINK = 2,
 };
 
-/* Bytes within a decoded message, valid as long as the message. The *_next()
- * functions advance a view: to walk it more than once, pass copies. */
+/* A range of bytes within a decoded message, valid as long as the message. The
+ * *_next() functions advance a view: to walk it more than once, pass copies. */
 struct wire_view {
 	const uint8_t *p;
 	const uint8_t *end;
@@ -147,14 +149,15 @@ static inline size_t view_length(struct wire_view view)
 struct wire_entries {
 	size_t n; /* at most WIRE_MAX_MESSAGE */
 	union {
-		/* to be encoded: n entries, borrowed until the return */
+		/* when encoding: an array of n entries, borrowed until the
+		 * function returns */
 		const void *list;
-		/* decoded: the bytes of the entries, for wire_*_next() */
+		/* when decoding: the bytes of the entries, for wire_*_next() */
 		struct wire_view view;
 	};
 };
 
-/* Extensions, or calls that are gone, in one message, at most. */
+/* Extensions, or calls that are gone, that one message has at most. */
 #define WIRE_ENTRIES_MAX 64u
 
 enum {
@@ -164,8 +167,8 @@ enum {
 	WIRE_MAX_gone = WIRE_ENTRIES_MAX,
 };
 
-/* A packed field that is being decoded: its numbers are counted, and copied to
- * @out if that is not NULL. More than @max numbers are an error. */
+/* For decoding a packed field: its numbers are counted, and copied to @out if
+ * that is not NULL. It is an error if there are more than @max. */
 struct wire_numbers {
 	uint32_t *out;
 	uint32_t max;
@@ -207,10 +210,10 @@ struct wire_numbers {
 
 struct wire_requests {
 	WIRE_MEMBERS(WIRE_REQUESTS_FIELDS, WIRE_TABLE)
-	/* decoded only */
+	/* set by decoding only */
 	uint16_t ncalls; /* at most WIRE_CALLS_MAX */
 	bool checked;	 /* the bodies have a checksum */
-	uint8_t flavour; /* enum wire_flavour, or more */
+	uint8_t flavour; /* enum wire_flavour; a peer may send any number */
 };
 
 /* The segments of one bulk, to be encoded. Each packed field is an array of n
@@ -222,7 +225,8 @@ struct wire_segments {
 
 struct wire_call {
 	WIRE_MEMBERS(WIRE_CALL_FIELDS, WIRE_TABLE)
-	const uint8_t *body; /* decoded only: @length bytes in the message */
+	/* set by decoding only: @length bytes in the message */
+	const uint8_t *body;
 };
 
 /* Clears a structure in two parts, because compilers make one memset() a string
@@ -251,10 +255,11 @@ static inline void wire_clear(void *m, size_t size)
 
 uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m);
 size_t wire_call_bound(const struct wire_call *call);
-/* @length: bytes of all bodies together, of calls or of replies; 0: writes
- * nothing. */
+/* Writes the length of all bodies (of calls, or of replies) together; writes
+ * nothing if @length is 0. */
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length);
-/* @crc: CRC32C of all bodies together, of calls or of replies. */
+/* Writes the checksum of all bodies (of calls, or of replies) together. @crc:
+ * their CRC32C. */
 uint8_t *wire_checksum_put(uint8_t *p, uint32_t crc);
 uint8_t *wire_flavour_put(uint8_t *p, enum wire_flavour flavour);
 
@@ -265,8 +270,8 @@ int wire_requests_decode(struct wire_requests *m,
 			 struct wire_call calls[WIRE_CALLS_MAX],
 			 uint64_t hdr_data, const void *payload,
 			 size_t length) must_check;
-/* wire_requests_decode() for a message that may be cut off within its bodies:
- * the lengths of the bodies are set, and the bodies not. */
+/* As wire_requests_decode(), but the message may be cut off within its bodies:
+ * sets the lengths of bodies, but not the bodies. */
 int wire_requests_decode_heads(struct wire_requests *m,
 			       struct wire_call calls[WIRE_CALLS_MAX],
 			       uint64_t hdr_data, const void *payload,
@@ -275,9 +280,9 @@ int wire_requests_decode_heads(struct wire_requests *m,
 /* The segments of one bulk, decoded. */
 struct wire_segments_in {
 	WIRE_MEMBERS(WIRE_SEGMENTS_FIELDS, WIRE_TABLE_IN)
-	bool has_checksums; /* one for each segment */
-	/* at most ULRPC_SEGMENTS_MAX; may be 0. There is a seal for each
-	 * segment, or none. */
+	bool has_checksums; /* there is a checksum for each segment */
+	/* number of segments, at most ULRPC_SEGMENTS_MAX; may be 0. There is a
+	 * seal for each segment, or there are none. */
 	uint32_t n;
 	struct wire_view view;
 };
@@ -285,8 +290,8 @@ struct wire_segments_in {
 /* Decodes the next bulk of a call, and advances @bulks, which begins as a copy
  * of call.bulks.view. False: there is no next one. */
 bool wire_segments_next(struct wire_view *bulks, struct wire_segments_in *s);
-/* Copy all lengths, or all checksums, to @out[s->n]. If the message has no
- * checksums, all are 0. */
+/* Copy all lengths, or all checksums, to @out, which has room for s->n numbers.
+ * If the message has no checksums, sets all to 0. */
 void wire_segments_lengths(const struct wire_segments_in *s, uint32_t *out);
 void wire_segments_checksums(const struct wire_segments_in *s, uint32_t *out);
 
@@ -294,23 +299,23 @@ void wire_segments_checksums(const struct wire_segments_in *s, uint32_t *out);
 
 struct wire_replies {
 	WIRE_MEMBERS(WIRE_REPLIES_FIELDS, WIRE_TABLE)
-	/* decoded only */
+	/* set by decoding only */
 	uint64_t estimate; /* us */
 	uint32_t nreplies; /* at most WIRE_CALLS_MAX */
 	bool checked;	   /* the bodies have a checksum */
 };
 
-/* What the server has put to a sink (WIRE_ACCESS_SINK), to be encoded. */
+/* What the server has put to a sink (WIRE_ACCESS_SINK); for encoding. */
 struct wire_moved {
-	WIRE_MEMBERS(WIRE_MOVED_FIELDS, WIRE_TABLE) /* length may be NULL, and
-						     * so may checksum if there
-						     * are seals */
+	/* checksum may be NULL if there are seals; length may always be NULL */
+	WIRE_MEMBERS(WIRE_MOVED_FIELDS, WIRE_TABLE)
 	uint32_t n; /* at most ULRPC_SEGMENTS_MAX */
 };
 
 struct wire_reply {
 	WIRE_MEMBERS(WIRE_REPLY_FIELDS, WIRE_TABLE)
-	const uint8_t *body; /* decoded only: @length bytes in the message */
+	/* set by decoding only: @length bytes in the message */
+	const uint8_t *body;
 };
 
 /* To encode a message: as for requests. wire_estimate_put() may come before the
@@ -323,22 +328,23 @@ uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m);
 uint8_t *wire_estimate_put(uint8_t *p, uint64_t estimate);
 size_t wire_reply_bound(const struct wire_reply *reply);
 
-/* As wire_requests_decode(): @reply has room for WIRE_CALLS_MAX replies. */
+/* As wire_requests_decode(), but for replies: @reply has room for
+ * WIRE_CALLS_MAX of them. */
 int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 			uint64_t hdr_data, const void *payload, size_t length);
 
 struct wire_moved_in {
 	WIRE_MEMBERS(WIRE_MOVED_FIELDS, WIRE_TABLE_IN)
-	bool has_lengths; /* one for each segment */
-	/* at most ULRPC_SEGMENTS_MAX. There are as many checksums, or as many
-	 * seals. */
+	bool has_lengths; /* there is a length for each segment */
+	/* number of segments, at most ULRPC_SEGMENTS_MAX. There are n
+	 * checksums, or n seals. */
 	uint32_t n;
 	struct wire_view view;
 };
 
 bool wire_moved_next(struct wire_view *bulks, struct wire_moved_in *m);
-/* Copy all checksums, or all lengths, to @out[m->n]. If the message has no
- * lengths, all are 0. */
+/* Copy all checksums, or all lengths, to @out, which has room for m->n numbers.
+ * If the message has no lengths, sets all to 0. */
 void wire_moved_checksums(const struct wire_moved_in *m, uint32_t *out);
 void wire_moved_lengths(const struct wire_moved_in *m, uint32_t *out);
 
@@ -347,12 +353,14 @@ void wire_moved_lengths(const struct wire_moved_in *m, uint32_t *out);
 /* A kind is the number of its field in the message Control. */
 #define WIRE_CONTROL_KIND(number, kind, member) WIRE_##kind = number,
 enum wire_control_kind {
-	WIRE_CONTROL_UNKNOWN = 0, /* decoded: the kind is of a later version */
+	/* when decoded: the kind is of a later version of the protocol */
+	WIRE_CONTROL_UNKNOWN = 0,
 	WIRE_CONTROLS(WIRE_CONTROL_KIND)
 };
 
-/* A client_id, server_id or incarnation that is not known is all 0. The name of
- * a service is terminated, and has no other 0 byte. */
+/* In these structures, a client_id, server_id or incarnation that is not known
+ * is all 0. The name of a service is terminated by a 0 byte, and has no other.
+ */
 #define WIRE_CONTROL_STRUCT(number, kind, member)              \
 	struct wire_##member {                                 \
 		WIRE_MEMBERS(WIRE_##kind##_FIELDS, WIRE_TABLE) \
@@ -396,24 +404,24 @@ struct wire_control {
 #define WIRE_CONTROL_MAX \
 	(WIRE_CONTROL_BOUND + WIRE_ENTRIES_MAX * WIRE_ENTRY_BOUND)
 
-/* The client's handle, and the epoch, which every kind of control message has.
- * 0 for WIRE_CONTROL_UNKNOWN. */
+/* Return two fields that every kind of control message has: the client's
+ * handle, and the epoch. They are 0 for WIRE_CONTROL_UNKNOWN. */
 uint64_t wire_control_client(const struct wire_control *m);
 uint32_t wire_control_epoch(const struct wire_control *m);
 
 size_t wire_control_bound(const struct wire_control *m);
-/* Encodes @m into @buf, which has room for wire_control_bound() bytes, sets
- * *@hdr_data and returns the length. */
+/* Encodes @m into @buf, which has room for wire_control_bound() bytes, and sets
+ * *@hdr_data. Returns the length of the message. */
 size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 			   uint64_t *hdr_data);
-/* Decodes a control message. Returns -EPROTO also if it has messages of two
- * kinds, more than WIRE_ENTRIES_MAX entries, or entries that are spread over
- * several occurrences of a field. *@m is set on success only. */
+/* Decodes a control message. It is -EPROTO, too, if the message has two kinds,
+ * more than WIRE_ENTRIES_MAX entries, or entries that are spread over several
+ * occurrences of a field. *@m is set on success only. */
 int wire_control_decode(struct wire_control *m, uint64_t hdr_data,
 			const void *payload, size_t length);
 
 /* Decode the next entry, and advance @view, which begins as a copy of
- * entries->view. False: there is no next one. */
+ * entries->view. They return false if there is no next entry. */
 bool wire_extension_next(struct wire_view *view, struct wire_extension *e);
 bool wire_gone_next(struct wire_view *view, struct wire_gone *g);
 

@@ -7,7 +7,8 @@
 #include "base/misuse.h"
 #include "ulnet/loop.h"
 
-/* If there are more than min workers, one ends after so long without work. */
+/* ns: if there are more than min workers, one that has been without work for so
+ * long ends. */
 #define IDLE_NS (10 * NSEC_PER_SEC)
 
 /* A client that workers wait for counts as silent when nothing has come from it
@@ -20,15 +21,16 @@ struct exec_worker {
 	struct exec *exec;
 	struct list link;
 	struct ulnet_thread *thread;
-	enum sched_lane lane; /* of the request that it runs */
-	uint64_t waited;      /* ns, for the client of that request */
+	enum sched_lane lane; /* the lane of the request that it runs */
+	/* ns for which it has waited for the client of that request */
+	uint64_t waited;
 };
 
 /* The worker that the calling thread is; NULL: it is no worker. */
 static _Thread_local struct exec_worker *worker_here;
 
-/* One part in REPLY_PART of a request's time is left for its reply to travel.
- */
+/* A part of a request's time, one in REPLY_PART, is left for the reply to
+ * travel. */
 #define REPLY_PART 16
 
 static uint64_t exec_now(const struct exec *e)
@@ -55,8 +57,8 @@ static unsigned int lanes_open(const struct exec *e)
 
 /* ---- what can be done in time ---- */
 
-/* Is a worker free for one more request of @lane, after the requests that wait
- * now have got theirs? */
+/* Will a worker be free for one more request of @lane when the requests that
+ * wait now have got theirs? */
 static bool exec_is_free(const struct exec *e, unsigned int lane)
 {
 	unsigned int open = lanes_open(e), busy = e->seated;
@@ -73,8 +75,8 @@ static uint64_t exec_wait_behind(const struct exec *e, uint64_t ahead)
 {
 	uint64_t each = mean_value(&e->worker_time), max = e->conf.max;
 
-	/* The time until a worker is free, and the time for the requests ahead.
-	 */
+	/* The sum of two times: until a worker is free, and for the requests
+	 * ahead. */
 	return each / (max + 1) + each * ahead / max;
 }
 
@@ -97,7 +99,7 @@ static uint64_t exec_missing(const struct sched_item *item, uint64_t start)
 	return end > item->deadline ? end - item->deadline : 0;
 }
 
-/* Locked. */
+/* Can @item be done in time? Locked. */
 static bool exec_is_in_time(struct exec *e, struct sched_item *item,
 			    uint64_t now)
 {
@@ -149,8 +151,8 @@ static struct sched_item *exec_take(struct exec *e, uint64_t now,
 	return item;
 }
 
-/* A request has ended: frees its seat. @run: its handler was called, and had
- * its worker for @took ns. */
+/* Called when a request has ended: frees its seat. @run: the handler was
+ * called, and the request had its worker for @took ns. */
 static void exec_ended(struct exec *e, enum sched_lane lane, bool run,
 		       uint64_t took)
 {
@@ -223,8 +225,8 @@ static void exec_join(struct list *workers)
 }
 
 /* Waits until @until (ns), or until there is something to do. If no other idle
- * worker does so, this one returns at @again (ns) to ask the gate for requests.
- * -ECANCELED: this thread is to end; -ETIMEDOUT: the time has come. Locked. */
+ * worker asks the gate at @again (ns), this one does, and returns then.
+ * -ECANCELED: this thread is to end; -ETIMEDOUT: @until has come. Locked. */
 static int wait_work(struct exec *e, uint64_t until, uint64_t again)
 {
 	bool looks = again < e->again;
@@ -242,16 +244,16 @@ static int wait_work(struct exec *e, uint64_t until, uint64_t again)
 	return rc;
 }
 
-/* The calling worker has taken a request, and cannot look at the gate any more.
- * Wakes an idle worker that does, and that takes what else the gate has let
- * through. Locked. */
+/* The calling worker has taken a request, and cannot ask the gate any more.
+ * Wakes an idle worker, which asks the gate and takes what it lets through.
+ * Locked. */
 static void wake_next(struct exec *e)
 {
 	if (e->idle && (e->lanes.queued || e->again == TIME_NEVER))
 		lnet_cond_signal(&e->wake);
 }
 
-/* The handler called fork(), and has returned in the child. */
+/* Called when the handler has called fork() and returned in the child. */
 static out_of_line void abort_child(void)
 {
 	misuse("the handler of a request called fork(), and returned in the "
@@ -259,8 +261,8 @@ static out_of_line void abort_child(void)
 	       "answers the request");
 }
 
-/* Runs @item, and returns the time (ns) at which it had been run. Called and
- * returns with the lock held; @item runs without the lock. */
+/* Runs @item. Returns the time (ns) at which that was done. The lock is held on
+ * entry and on return, but not while @item runs. */
 static uint64_t work_on(struct exec_worker *w, struct sched_item *item)
 {
 	struct exec *e = w->exec;
@@ -283,7 +285,7 @@ static uint64_t work_on(struct exec_worker *w, struct sched_item *item)
 	now = exec_now(e);
 	pthread_mutex_lock(&e->lock);
 	exec_ended(e, lane, !late, now - started - w->waited);
-	/* An idle worker may now take a request that had no seat before. */
+	/* An idle worker may now take a request that had to wait for a seat. */
 	if (e->conf.reserve && lane != LANE_HIGH && e->lanes.queued && e->idle)
 		lnet_cond_signal(&e->wake);
 	return now;
@@ -378,15 +380,15 @@ static out_of_line void waits_make_room(struct exec *e, unsigned int more)
 }
 
 /* Is @w in the way of other requests? It is if more requests of other clients
- * wait for a seat than waits have been given up already. Locked. */
+ * wait for a seat than waits were already given up. Locked. */
 static bool wait_is_in_the_way(const struct exec *e, const struct exec_wait *w)
 {
 	return lanes_open(e) != LANES_ALL &&
 	       e->lanes.queued - w->client->queued > e->leaving;
 }
 
-/* Is there a gate, and perhaps no idle worker that looks at it? Then workers
- * that wait for clients have to look. Locked. */
+/* Is it possible that no idle worker asks the gate? Then workers that wait for
+ * clients have to ask. Locked. */
 static bool gate_is_unattended(const struct exec *e)
 {
 	return e->lanes.gate && lanes_open(e) != LANES_ALL;
@@ -562,8 +564,8 @@ void exec_hand_over(struct exec *e, struct sched_item *item,
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* Fills @place for @item, which is in the gate, from the estimate that was made
- * when @item came. */
+/* Fills in @place for @item, which is in the gate, from the estimate that was
+ * made when @item came. */
 static void find_throttled(const struct sched_item *item, uint64_t now,
 			   struct exec_place *place)
 {
@@ -573,8 +575,9 @@ static void find_throttled(const struct sched_item *item, uint64_t now,
 				      .wait = until > now ? until - now : 0 };
 }
 
-/* Estimates the place from where @item was when it came, and from how many
- * items were taken since, as if all of these had been before @item. */
+/* Fills in @place from two numbers: how many items were ahead when @item came,
+ * and how many were taken since; all of the latter are supposed to have been
+ * ahead of @item. */
 static void find_queued(const struct exec *e, const struct sched_item *item,
 			struct exec_place *place)
 {
@@ -664,7 +667,7 @@ static void nobody(void *arg)
 	(void)arg;
 }
 
-/* Some workers could not be made: ends the others. */
+/* Called when not all workers could be made: ends those that were. */
 static void stop_workers(struct exec *e)
 {
 	pthread_mutex_lock(&e->lock);

@@ -30,8 +30,9 @@ enum sched_lane { LANE_HIGH, LANE_NORMAL, LANE_BACKGROUND, LANES };
 /* The clients, or hosts, that take turns because requests of theirs wait
  * (sched_policy.c). */
 struct turns {
-	struct list now;  /* turn.link: still to be served in this round */
-	struct list next; /* turn.link: to be served in the next round */
+	/* turn.link: those still to be served in this round */
+	struct list now;
+	struct list next; /* turn.link: those to be served in the next round */
 	uint64_t round;
 	struct turn *current; /* whose turn it is, if left is not 0 */
 	unsigned int left;    /* how many more items current has in its turn */
@@ -41,28 +42,30 @@ struct turns {
 /* A client or a host that takes turns. */
 struct turn {
 	struct list link;
-	uint64_t served;     /* turns.round when it was last served */
-	unsigned int queued; /* items */
+	/* the value of turns.round when it was last served */
+	uint64_t served;
+	unsigned int queued; /* how many of its items wait */
 };
 
-/* A host, and a client, as policies see them. flow belongs to the policy, and
- * is zero at first. Their owner keeps both as long as a request of the client
- * is queued. */
+/* A host, and a client, as policies see them. The field flow belongs to the
+ * policy, and is zero at first. Whoever owns a host or client keeps it while a
+ * request of the client is queued. */
 struct sched_host {
 	const struct ulnet_nid *nid;
 	struct sched_host_flow {
-		struct turn turn;     /* among the hosts of the lane */
+		struct turn turn;     /* its turn among the hosts of the lane */
 		struct turns clients; /* valid while turn.queued is not 0 */
 	} flow[LANES];
 };
 
 struct sched_client {
 	struct sched_host *host;
-	uint64_t id;	 /* unique, and not reused soon */
-	uint32_t pid;	 /* of the process */
-	uint32_t queued; /* items, as in lanes.queued */
+	uint64_t id;  /* unique, and not reused soon */
+	uint32_t pid; /* pid of the process */
+	/* how many of its items are in lanes, as in lanes.queued */
+	uint32_t queued;
 	struct sched_client_flow {
-		struct turn turn; /* among the clients of the host */
+		struct turn turn; /* its turn among the clients of the host */
 		/* sched_item.link; valid while turn.queued is not 0 */
 		struct list items;
 	} flow[LANES];
@@ -70,26 +73,31 @@ struct sched_client {
 
 /* A request, as policies see it; embedded in struct ulrpc_request. */
 struct sched_item {
-	union { /* the policy's, or the gate's */
+	union { /* for the policy, or for the gate */
 		struct list link;
 		struct heap_node node;
 	};
-	uint64_t arrival, deadline; /* ns; no deadline: TIME_NEVER */
+	/* ns: when the request came, and when its caller stops to wait
+	 * (TIME_NEVER: no deadline) */
+	uint64_t arrival, deadline;
 	/* ns: when it left the gate; 0: it did not wait there */
 	uint64_t released;
 	/* where it is in the gate; NULL: it is not there */
 	struct gate_flow *flow;
-	struct sched_client *client; /* whose it is */
+	struct sched_client *client; /* the client that has sent it */
 	/* how long its method takes, ns; NULL: not known */
 	struct mean *cost;
 	uint64_t started; /* ns: when a worker took it */
-	uint64_t again;	  /* ns: after so long it may be in time */
-	/* ns: estimated when it came, until a worker takes it */
+	/* ns after which a request that is refused now may be in time */
+	uint64_t again;
+	/* ns: how long it will wait until a worker takes it, as estimated when
+	 * it came */
 	uint64_t wait;
-	/* items ahead, and exec.taken, when it was queued */
+	/* ahead: how many items were in front of it when it was queued. taken:
+	 * the value of exec.taken then */
 	uint32_t ahead, taken;
 	uint32_t method;
-	uint32_t bytes; /* of the body */
+	uint32_t bytes; /* bytes of the body */
 	uint8_t lane;	/* enum sched_lane */
 	bool queued;	/* it is in a lane or in the gate */
 	bool late;	/* its turn came too late */
@@ -99,7 +107,8 @@ struct sched_item {
 /* What the text of a policy says. */
 struct sched_plan {
 	const struct sched_ops *ops;
-	/* items in a row; 0: the default of the policy */
+	/* items that one client is served in a row; 0: as many as is usual for
+	 * the policy */
 	unsigned int quantum;
 	struct gate_rules *rules; /* NULL: no gate */
 };
@@ -118,10 +127,11 @@ struct sched; /* the state of a policy, in one lane, begins with it */
 
 struct sched_ops {
 	const char *name;
-	/* items in a row by default; 0: the policy has no quantum */
+	/* how many items are served in a row unless the user says otherwise; 0:
+	 * the policy has no quantum */
 	unsigned int quantum;
-	size_t size; /* bytes of its state, which is zero at first */
-	/* Begins the state. NULL: nothing but zeros is needed. */
+	size_t size; /* bytes of the policy's state, which is zero at first */
+	/* Begins the state. NULL: the state needs nothing but zeros. */
 	void (*init)(struct sched *s, const struct sched_plan *plan);
 	void (*enqueue)(struct sched *s, struct sched_item *item, uint64_t now);
 	/* Takes the next item to be served. NULL: none is to be served now; if
@@ -129,11 +139,10 @@ struct sched_ops {
 	 * ask again. */
 	struct sched_item *(*dequeue)(struct sched *s, uint64_t now,
 				      uint64_t *again);
-	/* Takes out @item, which is queued. */
+	/* Takes @item, which is queued, out of the policy. */
 	void (*remove)(struct sched *s, struct sched_item *item);
-	/* Returns how many of the @queued items would be served before @item,
-	 * at most, if it were queued now. A policy without this function: all
-	 * of them. */
+	/* Returns the most of the @queued items that would be served before
+	 * @item if it were queued now. NULL: all of them would be. */
 	unsigned int (*ahead)(const struct sched *s,
 			      const struct sched_item *item,
 			      unsigned int queued);
@@ -163,14 +172,14 @@ struct lanes {
 	struct gate *gate;   /* NULL: none */
 };
 
-/* @plan is borrowed as long as @l. */
+/* @plan is borrowed until lanes_fini(). */
 int lanes_init(struct lanes *l, const struct sched_plan *plan,
 	       unsigned int ratio) must_check;
 void lanes_fini(struct lanes *l);
 /* Puts @item into item->lane, or into the gate. @now: ns. */
 void lanes_put(struct lanes *l, struct sched_item *item, uint64_t now);
-/* Moves the items that may pass the gate to the lanes, as if they had come at
- * the time at which they might pass. There has to be a gate. *@again: as in
+/* Moves the items that may pass the gate to the lanes, each as if it had come
+ * when it might first have passed. There has to be a gate. *@again: as in
  * lanes_take(). */
 void lanes_release(struct lanes *l, uint64_t now, uint64_t *again);
 /* Takes the next request. @mask: a bit for each lane that may be served now.

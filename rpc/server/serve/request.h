@@ -34,7 +34,7 @@ struct reply_message;
 enum request_state {
 	REQUEST_ARRIVED,
 	REQUEST_QUEUED,
-	REQUEST_RUNNING,   /* its handler has it */
+	REQUEST_RUNNING,   /* the handler has the request */
 	REQUEST_ANSWERING, /* the reply is on its way to the CPT */
 	REQUEST_REPLIED,   /* the CPT has the reply, which waits for bulk */
 	REQUEST_LOST,
@@ -46,50 +46,58 @@ extern const struct fsm_state request_states[REQUEST_STATES];
 /* Bytes: bodies up to this length are in the request itself. */
 #define REQUEST_ROOM 256
 
-/* A message of requests, and where the replies to it go. Exists as long as
- * calls of it are unanswered. Owner: CPT. */
-/* What the replies of a batch are to have. */
-#define BATCH_WANTS_CHECKSUM 1u /* of their bodies */
-#define BATCH_WANTS_SEAL     2u /* as the message of the batch has one */
-/* Of a sealed message, from this bit on: by how much its flavour is above
+/* What replies to a batch have to have: bits of request_batch.wants. */
+#define BATCH_WANTS_CHECKSUM 1u /* a checksum of the bodies */
+/* a seal, because the message of the batch has one */
+#define BATCH_WANTS_SEAL 2u
+/* In sealed batches, wants has from this bit on: the flavour minus
  * ULRPC_FLAVOUR_AUTH. */
 #define BATCH_FLAVOUR 2
 
+/* A message of requests, and where the replies to it go. Exists as long as
+ * calls of it are unanswered. Owner: CPT. */
 struct request_batch {
 	struct service_cpt *sc;
-	struct export *export;	 /* a reference; NULL: none, or not any more */
-	struct share *share;	 /* of the export, or service_cpt.unconnected */
+	/* a reference; NULL: the batch has none, or none any more */
+	struct export *export;
+	/* the client's share of the service, or service_cpt.unconnected */
+	struct share *share;
 	struct ulnet_id client;	 /* the process that sent the message */
-	struct ulnet_nid source; /* the NID that it came from */
-	struct ulnet_nid local;	 /* the NID of this node that it came to */
+	struct ulnet_nid source; /* the NID that the message came from */
+	/* the NID of this node that the message came to */
+	struct ulnet_nid local;
 	uint64_t match;
-	uint64_t handle;   /* the client's handle of its connection */
-	uint64_t deadline; /* ns: the latest of its calls; TIME_NEVER: none */
-	/* Of the call that was read last: how long its caller waits (us; 0:
+	uint64_t handle; /* the client's handle of its connection */
+	/* ns: the latest deadline of its calls; TIME_NEVER: one has none */
+	uint64_t deadline;
+	/* Of the call that was read last: for how many us its caller waits (0:
 	 * without limit), and until when (ns). */
 	uint64_t remaining, due;
-	/* us: export_unknown_for(), if there is no export */
+	/* us: the result of export_unknown_for() if there is no export */
 	uint64_t unknown_for;
 	uint32_t epoch;
-	/* one for each request, and one while the message is being read */
+	/* one reference for each request, and one while the message is being
+	 * read */
 	uint32_t refs;
-	/* calls that are to be answered with this batch, and are not yet */
+	/* calls whose replies are to go with this batch, and are not ready yet
+	 */
 	uint32_t unanswered;
 	/* As long as service_cpt.changes is room_as_of, there is room for a
 	 * request of room_length bytes with a reply of room_reply bytes. */
 	uint32_t room_as_of;
 	uint32_t room_length, room_reply;
-	/* the message is being read; replies are packed, but not sent */
+	/* the message is still being read: replies are packed, but not sent */
 	bool reading;
 	/* the whole message is refused, because the service stops */
 	bool refused;
-	uint8_t wants; /* of its replies: BATCH_WANTS_* */
-	/* the replies that are being packed; NULL: none */
+	uint8_t wants; /* BATCH_WANTS_*: what its replies have to have */
+	/* the message that replies are being added to; NULL: none */
 	struct reply_message *out;
 	struct list link; /* service_cpt.flush */
 };
 
-/* Which flavour the calls of @b have, with their replies and bulk. */
+/* Returns the flavour that the calls of @b have, and so their replies and bulk.
+ */
 static inline enum ulrpc_flavour batch_flavour(const struct request_batch *b)
 {
 	if (likely(!(b->wants & BATCH_WANTS_SEAL)))
@@ -101,24 +109,27 @@ static inline enum ulrpc_flavour batch_flavour(const struct request_batch *b)
 struct ulrpc_request {
 	/* what has come; immutable */
 	struct service_cpt *sc;
-	/* the message of the attempt that is served */
+	/* the message with the attempt that is served */
 	struct request_batch *batch;
-	struct share *share; /* of the batch, at first */
+	/* the share that is charged: at first that of the batch */
+	struct share *share;
 	struct ulrpc_method *method;
 	uint64_t xid;
-	uint64_t arrival;  /* ns: when it came */
-	uint64_t deadline; /* ns: the caller's; TIME_NEVER: none */
-	uint32_t attempt;  /* the attempt that is served; 0: the first one */
+	uint64_t arrival;  /* ns: when the request came */
+	uint64_t deadline; /* ns: the caller's deadline; TIME_NEVER: none */
+	/* the number of the attempt that is served; 0: the first one */
+	uint32_t attempt;
 	uint32_t reply_max;
 	uint32_t length;
 	enum ulrpc_priority priority;
-	uint8_t semantics; /* of the caller: enum ulrpc_semantics */
+	uint8_t semantics; /* enum ulrpc_semantics: what the caller allows */
 	const void *body;
 
-	/* the CPT's */
+	/* the message of the latest attempt */
 	struct request_batch *reply_to; /* the message of the latest attempt */
-	struct record *record;		/* NULL: it has none any more */
-	/* the latest attempt, which the reply is for */
+	/* NULL: the request has no record any more */
+	struct record *record;
+	/* the number of the latest attempt, which the reply is for */
 	uint32_t latest;
 
 	/* the fields from here to item are 0 when the request arrives */
@@ -126,20 +137,23 @@ struct ulrpc_request {
 	_Atomic uint8_t cancel; /* enum cancel_state: cancel.h */
 	/* under way: in service_cpt.active, and counted */
 	bool active;
-	bool reported; /* it has been logged as stuck */
-	bool unwanted; /* nobody waits for its reply */
-	/* on_bulk_done() is to be called when its bulk ends */
+	bool reported; /* the request was logged as stuck */
+	bool unwanted; /* nobody waits for the reply */
+	/* on_bulk_done() is to be called when the request's bulk ends */
 	bool waiting;
-	/* it is to become LOST when its bulk has ended */
+	/* the request is to become LOST when its bulk has ended */
 	bool losing;
 	bool traced; /* trace is set */
-	/* the store of a durable service can tell the client how it ended, even
-	 * if it is LOST */
+	/* even if the request becomes LOST, the service's store can tell the
+	 * client how it ended */
 	bool resent;
-	/* threads that request_wait_users() waits for */
+	/* threads in ulrpc_request_continue() and the like:
+	 * request_wait_users() waits for them */
 	_Atomic uint32_t users;
-	_Atomic uint32_t progress; /* permille, and STALL_PROGRESS */
-	_Atomic uint64_t started;  /* ns; 0: not yet */
+	/* the permille that the handler has told, and the bit STALL_PROGRESS */
+	_Atomic uint32_t progress;
+	/* ns: when the handler was called; 0: it was not */
+	_Atomic uint64_t started;
 	/* a copy of the body, to be freed; or NULL */
 	void *copy;
 	/* the buffer that the body lies in; or NULL */
@@ -148,22 +162,23 @@ struct ulrpc_request {
 	struct durable *durable; /* NULL: no record of it is stored */
 	/* The continuation that a worker is to call; NULL: the handler. */
 	ulrpc_continue_fn next;
-	void *reply; /* the body of the reply; to be freed, unless it is room */
+	/* the body of the reply, to be freed unless it lies in room */
+	void *reply;
 
 	struct sched_item item;
 	/* set if active: */
 	struct list link;	  /* service_cpt.active */
 	struct list share_link;	  /* share.active */
 	struct ulnet_timer timer; /* deadline.h */
-	uint64_t charged;	  /* bytes that its share is charged */
+	uint64_t charged;	  /* bytes that were charged to its share */
 	struct list cancel_link;  /* service_cpt.canceled */
 	struct list extend_link;  /* export.extending */
 	/* deadline.h */
-	uint64_t timeout; /* ns: the time of the latest attempt; 0: none */
-	/* ns: when that time ends, with extensions; at most deadline */
+	uint64_t timeout; /* ns: T of the latest attempt; 0: it has none */
+	/* ns: when T ends, with all extensions; at most deadline */
 	uint64_t expires;
 	uint64_t look;	     /* ns: when to look for progress again */
-	uint64_t progressed; /* ns: when there was progress last; 0: never */
+	uint64_t progressed; /* ns: when progress was last seen; 0: never */
 	/* segments of bulk that had been moved when the CPT last looked */
 	uint64_t segments;
 	bool stalled;
@@ -183,36 +198,36 @@ struct ulrpc_request {
 	_Alignas(uint64_t) uint8_t room[REQUEST_ROOM];
 };
 
-/* A message has come to the portal of @sc. For inbox.fn. */
+/* A function for inbox.fn: a message has come to the portal of @sc. */
 void request_on_message(void *sc, const struct ulnet_event *ev,
 			const void *payload, size_t length);
 /* Serves the call @c of @b, which has the record @rec. @may_pin: the body lies
  * in the inbox, and may stay there. Returns WIRE_OK, or the status with which
  * the call is to be refused (enum wire_status). If workers are too busy, sets
- * *@again_p to ns until they may be free. */
+ * *@again_p to the ns after which they may be free. */
 uint32_t request_arrive(struct request_batch *b, const struct wire_call *c,
 			struct record *rec, bool may_pin, uint64_t now,
 			uint64_t *again_p);
-/* A later attempt of @r's call has come as @c of @b: the reply is to be for
- * that attempt. Returns false if the attempt is for another service, or lends
- * other memory. */
+/* Called when a later attempt of @r's call has come as @c of @b: the reply will
+ * go to that attempt. Returns false if the attempt is for another service, or
+ * lends other memory. */
 bool request_again(struct ulrpc_request *r, struct request_batch *b,
 		   const struct wire_call *c, uint64_t now);
 /* Functions for record_ops. */
 void request_give_up(struct ulrpc_request *r);
 void request_forget(struct ulrpc_request *r);
-/* Sets b->remaining and b->due to those of @c, and raises b->deadline to
- * b->due. @now: ns. */
+/* Sets b->remaining and b->due by @c, and raises b->deadline to b->due if it is
+ * lower. @now: ns. */
 void request_batch_add_deadline(struct request_batch *b,
 				const struct wire_call *c, uint64_t now);
 /* A function for exec_conf.run. */
 void request_run(struct sched_item *item);
-/* The service stops: refuses queued requests, and makes requests LOST that
- * handlers have. */
+/* Refuses queued requests, and makes the requests LOST that handlers have,
+ * because the service stops. */
 void requests_abort(struct service_cpt *sc);
-/* The connection with @shares (share.link) ends: refuses queued requests as
- * STALE_EPOCH, because they were certainly not executed, and cancels running
- * ones. */
+/* Called when the connection with @shares (share.link) ends: refuses queued
+ * requests as STALE_EPOCH, because they were certainly not executed, and
+ * cancels running ones. */
 void requests_forget(const struct list *shares);
 /* Frees the LOST requests of @sc, to which nobody refers any more. */
 void requests_lost_free(struct service_cpt *sc);
@@ -232,14 +247,14 @@ static inline unsigned int request_state(const struct ulrpc_request *r)
 	return atomic_load_explicit(&r->state, memory_order_acquire);
 }
 
-/* Is this process a child of fork(), which the request is not for? */
+/* Is this process a child of fork()? The request belongs to the parent. */
 static inline bool request_is_forked(const struct ulrpc_request *r)
 {
 	return request_state(r) != REQUEST_LOST &&
 	       unlikely(lnet_is_forked(r->sc->shard->node));
 }
 
-/* Sets *@now_p to the time, ns. Returns false if @r is LOST, and so its node
+/* Sets *@now_p to the time, ns. Returns false if @r is LOST, so that its node
  * may be gone. Any thread that has @r. */
 bool request_now(struct ulrpc_request *r, uint64_t *now_p);
 
@@ -260,8 +275,8 @@ static inline bool request_move(struct ulrpc_request *r,
 	return atomic_compare_exchange_strong(&r->state, &was, to);
 }
 
-/* Drops the reference in r->reply_to. The caller sets another one, or frees
- * @r. */
+/* Drops the reference that r->reply_to holds. The caller then sets another one,
+ * or frees @r. */
 static inline void request_reply_to_put(struct ulrpc_request *r)
 {
 	if (unlikely(r->reply_to != r->batch))
@@ -273,25 +288,26 @@ void request_drop(struct ulrpc_request *r);
 /* The function of ulrpc_request.work: the reply has come to the CPT of its
  * request. */
 void request_on_replied(struct ulnet_work *w);
-/* The handler replies. Takes @r; borrows @body until return. Any thread. */
+/* Called when the handler replies. Takes @r; borrows @body until return. Any
+ * thread. */
 void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 		    const void *body, size_t length);
-/* Makes @status the whole reply of @r, which is ANSWERING. */
+/* Makes the reply of @r, which is ANSWERING, consist of @status only. */
 void request_answer_nothing(struct ulrpc_request *r, uint32_t status);
-/* Refuses @r, which was queued, has not run, and is not in the queue any more.
- * On its CPT. */
+/* Refuses @r, which was queued, has not run, and has left the queue. Called on
+ * its CPT. */
 void request_refuse_queued(struct ulrpc_request *r, uint32_t status);
 
-/* @r, which has come as @c, is not answered at once: counts it as under way
- * from now on, and charges its share @bytes of memory. */
+/* Called when @r, which has come as @c, is not answered at once: counts it as
+ * under way from now on, and charges @bytes of memory to its share. */
 void request_activate(struct ulrpc_request *r, const struct wire_call *c,
 		      uint64_t bytes);
-/* The handler of @r, which is LOST, has replied. Frees what @r refers to; the
- * memory of @r itself is freed with the service. Any thread. */
+/* Called when the handler of @r, which is LOST, has replied. Frees what @r
+ * refers to; @r itself is freed with the service. Any thread. */
 void request_lost_end(struct ulrpc_request *r);
-/* Waits until no thread looks at the shard of @r (ulrpc_request.users), so that
- * the shard may be freed. That does not take long, because threads that come
- * after @r has become LOST see that, and do not look. */
+/* Waits until no thread uses the shard of @r (ulrpc_request.users), so that the
+ * shard may be freed. The wait is short: a thread that comes after @r has
+ * become LOST sees that, and does not use the shard. */
 void request_wait_users(const struct ulrpc_request *r);
 
 #endif

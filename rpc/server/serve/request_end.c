@@ -21,13 +21,14 @@
 #include "secure/digest.h"
 #include "secure/once.h"
 
-/* ns: the shortest target of grants, unless queue_target is set. */
+/* ns: if queue_target is not set, the target of grants is at least this. */
 #define TARGET_MIN (5 * NSEC_PER_MSEC)
 
 /* ---- memory ---- */
 
-/* @r is not under way any more: takes it out of all lists, and gives back what
- * it was charged. The service, and the shard, may be gone afterwards. */
+/* Called when @r is not under way any more: takes it out of all lists, and
+ * gives back what it was charged. This may free the service and end the shard.
+ */
 static void request_deactivate(struct ulrpc_request *r)
 {
 	struct service_cpt *sc = r->sc;
@@ -91,15 +92,15 @@ static bool may_run_again(const struct ulrpc_request *r)
 	       r->method->semantics == ULRPC_IDEMPOTENT;
 }
 
-/* Returns the state for the record of @r, which ends with @status, if its reply
- * is not kept. */
+/* Returns the state for the record of @r, which ends with @status and without a
+ * kept reply. */
 static enum record_state record_after(const struct ulrpc_request *r,
 				      uint32_t status)
 {
 	if (1u << status & NOT_EXECUTED)
 		return RECORD_NONE;
-	/* If the client has not heard that the request is stalled, it will ask
-	 * again. */
+	/* The client may not have heard that the request is stalled: it then
+	 * asks again, and has to get that answer. */
 	if (unlikely(r->unwanted && r->stalled))
 		return RECORD_STALLED;
 	return may_run_again(r) ? RECORD_DONE : RECORD_LOST;
@@ -218,8 +219,8 @@ static void report_lost(struct ulrpc_request *r, unsigned int end)
 	report_end(r, &report);
 }
 
-/* Learns from @r how long requests of its method take, unless the handler has
- * refused @r, or @r was canceled. */
+/* Uses @r to estimate how long requests of its method take, unless the handler
+ * has refused @r, or @r was canceled. */
 static void learn_cost(const struct ulrpc_request *r, uint64_t started)
 {
 	uint64_t bulk = r->transfers ? transfer_time(r->transfers) : 0;
@@ -242,7 +243,8 @@ static out_of_line void request_skip(struct ulrpc_request *r,
 	reply_skip(r->reply_to);
 }
 
-/* A worker has taken the request after @delay ns in the queue. */
+/* Tells the client's grant that a worker has taken @r after @delay ns in the
+ * queue. */
 static void learn_delay(const struct ulrpc_request *r, uint64_t delay)
 {
 	struct service_cpt *sc = r->sc;
@@ -257,8 +259,8 @@ static void learn_delay(const struct ulrpc_request *r, uint64_t delay)
 		stat_count(sc->shard, RPC_STAT_windows_shrunk);
 }
 
-/* Adds to @report and @reply what is known of a request that a worker has run:
- * the time in the gate apart from that in the queue. */
+/* Adds to @report and @reply the times of a request that a worker has run. Time
+ * in the gate is not part of the time in the queue. */
 static in_line void report_worker(const struct ulrpc_request *r,
 				  uint64_t started,
 				  struct request_report *report,
@@ -275,8 +277,7 @@ static in_line void report_worker(const struct ulrpc_request *r,
 	learn_cost(r, started);
 }
 
-/* Counts @r, which has not been run, if that was because its turn came too
- * late. */
+/* If @r has not been run because its turn came too late, counts it. */
 static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 {
 	if (!r->item.late)
@@ -286,14 +287,15 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 }
 
 /* What the client of a sealed connection is told of a body that it is to fetch,
- * so that it knows that nobody has changed it: its digest, or, if nobody may
- * read it, what it is sealed with. */
+ * so that it can see that nobody has changed the body. It is the digest; or, if
+ * the body is encrypted, what the body is sealed with. */
 struct proof {
 	uint32_t n;
 	uint8_t bytes[MAX(DIGEST_SIZE, ONCE_SIZE)];
 };
 
-/* Holds the body; returns its match value; 0: that is impossible. */
+/* Holds the body for the client, and returns its match value. Returns 0 if it
+ * cannot be held. */
 static uint64_t hold(struct ulrpc_request *r, const void *body, uint32_t length,
 		     struct proof *proof)
 {
@@ -313,10 +315,10 @@ static uint64_t hold(struct ulrpc_request *r, const void *body, uint32_t length,
 	return long_reply_hold(r, body, length, then, NULL);
 }
 
-/* The caller has no room for the reply. Holds the body for the caller to fetch,
- * and returns true; if that is impossible, only tells the caller the length.
- * The body of the reply itself is then @proof, or empty. @r has no record
- * afterwards if the call turns out to be over. */
+/* Called when the caller has no room for the reply. Holds the body for the
+ * caller to fetch, and returns true. If the body cannot be held, tells the
+ * caller only its length. The body of the reply itself is then @proof, or
+ * empty. If the call turns out to be over, @r has no record afterwards. */
 static out_of_line bool reply_oversized(struct ulrpc_request *r,
 					struct wire_reply *reply,
 					const void *body, struct proof *proof)
@@ -426,8 +428,9 @@ static void request_wait_bulk(struct ulrpc_request *r)
 	transfer_on_done(r->transfers, on_bulk_done, r);
 }
 
-/* The bulk of @r has ended. The handler has replied before, as if all of the
- * bulk would be moved: sends that reply, or, if bulk has failed, an error. */
+/* Called when the bulk of @r has ended and the handler has replied before. The
+ * handler has replied as if all of the bulk would be moved: sends that reply,
+ * or an error if bulk has failed. */
 static void finish_late(struct ulrpc_request *r)
 {
 	if (unlikely(bulk_is_pending(r))) {
@@ -445,8 +448,8 @@ static void finish_late(struct ulrpc_request *r)
 static bool request_lose(struct ulrpc_request *r, enum request_state from);
 static void request_lost(struct ulrpc_request *r, unsigned int end);
 
-/* The bulk of a request has ended. If its reply is still on the way to the CPT,
- * the request is finished when the reply comes. */
+/* Called when the bulk of a request has ended. If the reply is still on its way
+ * to the CPT, does nothing: the request is finished when the reply comes. */
 static void on_bulk_done(void *arg)
 {
 	struct ulrpc_request *r = arg;
@@ -460,7 +463,7 @@ static void on_bulk_done(void *arg)
 
 /* ---- the reply ---- */
 
-/* The reply of @r has arrived on the CPT of @r. */
+/* Called on the CPT of @r when the reply of @r has arrived there. */
 static void reply_come(struct ulrpc_request *r)
 {
 	BUG_ON(!request_move(r, REQUEST_ANSWERING, REQUEST_REPLIED));
@@ -494,8 +497,9 @@ static void keep_reply(struct ulrpc_request *r, const void *body)
 	}
 }
 
-/* A second reply, with @status. If @r has been freed, so may be its service,
- * and the pool has overwritten r->sc. */
+/* Called when a handler has replied a second time, with @status: ends the
+ * process. If @r has been freed, its service may be gone, too, and the pool has
+ * overwritten r->sc. */
 _Noreturn static out_of_line void replied_twice(const struct ulrpc_request *r,
 						uint32_t status)
 {
@@ -514,7 +518,8 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 	struct shard *s;
 	bool owned;
 
-	/* From here on @r is this thread's, until the CPT has the reply. */
+	/* If the request could be moved, it belongs to this thread until the
+	 * CPT has the reply. */
 	if (unlikely(!request_move(r, REQUEST_RUNNING, REQUEST_ANSWERING))) {
 		if (request_state(r) != REQUEST_LOST)
 			replied_twice(r, status);
@@ -525,7 +530,7 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 	s = r->sc->shard;
 	owned = shard_owned(s);
 	if (unlikely(!owned)) {
-		/* In a child of fork() the parent answers. */
+		/* This is a child of fork(): the parent answers. */
 		if (lnet_is_forked(s->node))
 			return;
 		request_cancel_end(r);
@@ -649,8 +654,8 @@ void request_wait_users(const struct ulrpc_request *r)
 		sched_yield();
 }
 
-/* Makes @r LOST. Returns false if it is not in the state @from any more,
- * because it was replied to, or has begun to run. */
+/* Makes @r LOST. Returns false if @r is not in the state @from any more,
+ * because its handler has replied, or has begun to run. */
 static bool request_lose(struct ulrpc_request *r, enum request_state from)
 {
 	struct service_cpt *sc = r->sc;
@@ -658,7 +663,7 @@ static bool request_lose(struct ulrpc_request *r, enum request_state from)
 	bool copied = r->copy;
 
 	/* As soon as @r is LOST, its handler may reply and free what @r refers
-	 * to. But request_lost() needs the transfers after that. */
+	 * to. request_lost() needs the transfers even after that. */
 	atomic_fetch_add(&sc->service->refs, 1);
 	if (pin)
 		inbox_pin_keep(pin);
@@ -677,7 +682,7 @@ static bool request_lose(struct ulrpc_request *r, enum request_state from)
 	if (copied)
 		slab_disown(&sc->slab);
 	request_wait_users(r);
-	/* A continuation that is queued is still called. */
+	/* A continuation that is queued is called even so. */
 	if (sc->service->has_exec)
 		exec_hand_over(&sc->service->exec, &r->item, &sc->service->lost,
 			       shard_now(sc->shard));
@@ -700,9 +705,9 @@ static void lost_tell(const struct ulrpc_request *r, uint32_t status)
 		reply_add(r->reply_to, &reply, NULL, true, NULL);
 }
 
-/* Returns the status that the client is told. If the call was sent again
- * because it may have been executed, the store knows how it ended, so the
- * client is to wait for the store. */
+/* Returns the status that the client is told. If an attempt before may have
+ * been executed, the store knows how the call ended; the client is then to wait
+ * for the store. */
 static uint32_t lost_status(const struct ulrpc_request *r, unsigned int end)
 {
 	if (end != STAT_UNANSWERED)
@@ -710,8 +715,8 @@ static uint32_t lost_status(const struct ulrpc_request *r, unsigned int end)
 	return r->resent ? WIRE_SHUTTING_DOWN : WIRE_DOUBTFUL;
 }
 
-/* Tells the client of @r, which is LOST, and counts @r as having ended as @end.
- */
+/* Tells the client of @r, which is LOST, that the request has ended as @end,
+ * and counts that. */
 static void request_lost(struct ulrpc_request *r, unsigned int end)
 {
 	struct request_batch *b = r->batch;
@@ -720,7 +725,7 @@ static void request_lost(struct ulrpc_request *r, unsigned int end)
 	report_lost(r, end);
 	if (r->active)
 		deadline_unwatch(r);
-	/* Transfers that have not begun will not begin. */
+	/* Prevents transfers that have not begun yet. */
 	transfer_abort(r->transfers, -ESHUTDOWN);
 	if (r->transfers)
 		transfers_free(r->transfers);
@@ -772,8 +777,8 @@ static void abort_queued(struct service_cpt *sc)
 			request_refuse_queued(r, WIRE_SHUTTING_DOWN);
 }
 
-/* Makes @r LOST if a worker has taken it, but not begun to run it. Returns
- * whether it was so. */
+/* Makes @r LOST if a worker has taken it, but has not begun to run it. Returns
+ * whether @r was in that state. */
 static bool lose_taken(struct ulrpc_request *r)
 {
 	if (!request_lose(r, REQUEST_QUEUED))
@@ -798,7 +803,7 @@ void requests_abort(struct service_cpt *sc)
 		} else if (request_lose(r, REQUEST_RUNNING)) {
 			request_lost(r, STAT_UNANSWERED);
 		}
-		/* else its reply is on the way to the CPT */
+		/* Otherwise the reply is on its way to the CPT */
 	}
 }
 

@@ -58,21 +58,22 @@ struct service_cpt {
 	struct fsm fsm;	  /* enum service_cpt_state */
 	struct inbox inbox;
 	bool open;    /* the inbox is open */
-	bool leaving; /* all CPTs are STOPPED: no request comes any more */
+	bool leaving; /* all CPTs are STOPPED, so no request comes any more */
 
-	struct pool requests;	    /* of struct ulrpc_request */
-	struct pool batches;	    /* of struct request_batch */
-	struct pool messages;	    /* of struct reply_message */
-	struct slab slab;	    /* for bodies of requests and of replies */
-	struct list active;	    /* ulrpc_request.link: under way */
-	struct ulrpc_request *lost; /* ulrpc_request.lost_link: LOST ones */
+	struct pool requests; /* of struct ulrpc_request */
+	struct pool batches;  /* of struct request_batch */
+	struct pool messages; /* of struct reply_message */
+	struct slab slab;     /* for bodies of requests and of replies */
+	struct list active;   /* ulrpc_request.link: under way */
+	/* ulrpc_request.lost_link: requests that are LOST */
+	struct ulrpc_request *lost;
 	/* request_batch.link: batches with replies to be sent */
 	struct list flush;
 	struct list replies;	  /* reply_message.link: not delivered yet */
 	struct list long_replies; /* long_reply.link: not fetched yet */
-	/* how many of replies and long_replies count as work */
+	/* how many of replies and long_replies ulrpc_shutdown() waits for */
 	unsigned int answers;
-	/* the request whose inline handler runs; NULL: none runs */
+	/* the request whose inline handler runs now; NULL: none */
 	struct ulrpc_request *running;
 	struct ulnet_work flush_work;
 	bool flush_scheduled;
@@ -80,46 +81,49 @@ struct service_cpt {
 	struct list canceled; /* ulrpc_request.cancel_link */
 	struct ulnet_work cancel_work;
 	bool cancel_scheduled;
-	/* Read by any thread: the request whose callback is being called, NULL
-	 * if none is, and the thread that calls it. */
+	/* Read by any thread: the request whose callback is being called (NULL:
+	 * none), and the thread that calls it. */
 	_Atomic(struct ulrpc_request *) told;
 	_Atomic pthread_t teller;
 
 	/* Written by this CPT, read by all. */
 	_Atomic uint32_t under_way; /* requests */
-	/* charged for these requests, and for replies */
+	/* bytes charged for these requests, and for replies */
 	_Atomic uint64_t used_bytes;
 	/* counts changes of under_way and used_bytes */
 	uint32_t changes;
-	/* Part of used_bytes: messages that were sent, and are kept. */
+	/* Part of used_bytes: sent messages that are kept. */
 	_Atomic uint64_t kept_bytes;
-	/* service_promise(): how many calls were promised, until when, ns */
+	/* service_promise(): how many calls were promised to clients, and until
+	 * when (ns) that counts */
 	_Atomic uint32_t promised;
 	_Atomic uint64_t promised_until;
 	uint64_t refusals; /* bytes of messages that contain only refusals */
-	/* The share of requests without a connection, as long as nothing is
-	 * charged: a message of refusals is charged to a share of its own,
-	 * unless there is no memory for one. */
+	/* The share to which requests without a connection are charged.
+	 * Messages of refusals have shares of their own, and are charged to
+	 * this one only if there was no memory for one. */
 	struct share unconnected;
 	struct host unconnected_host;
 
 	struct stat_service *stats; /* NULL: no memory */
 	struct estimate *estimates; /* one for each of methods[] */
-	/* us: the longest of all methods; and ns: until when that is valid */
+	/* estimate: us, the longest of all methods. estimates_until: ns, until
+	 * when that is valid */
 	uint64_t estimate, estimates_until;
 	uint64_t log_second; /* service_may_log() */
 	unsigned int log_lines;
-	/* messages forwarded to other CPTs that are not back yet */
+	/* how many messages were forwarded to other CPTs and are not back yet
+	 */
 	unsigned int forwards;
 };
 
 extern const struct fsm_state service_cpt_states[SERVICE_CPT_STATES];
 
-/* Something of @sc has ended: makes @sc GONE if nothing is left, and wakes the
- * threads that wait for that. */
+/* Called when something of @sc has ended: makes @sc GONE if nothing is left,
+ * and wakes the threads that wait for that. */
 void service_cpt_settled(struct service_cpt *sc);
 
-/* May one more warning be logged that peers can cause? */
+/* May one more warning that peers can cause be logged? */
 bool service_may_log(struct service_cpt *sc);
 
 static inline bool service_cpt_ended(const struct service_cpt *sc)
@@ -127,8 +131,8 @@ static inline bool service_cpt_ended(const struct service_cpt *sc)
 	return sc->fsm.state >= SERVICE_CPT_ABORTED;
 }
 
-/* Charges @requests and @bytes to @share. If negative, gives them back; @share
- * may be gone afterwards. */
+/* Charges @requests and @bytes to @share; negative numbers give back. @share
+ * may be freed by this. */
 static inline void service_charge(struct service_cpt *sc, struct share *share,
 				  int requests, int64_t bytes)
 {
@@ -146,8 +150,8 @@ static inline void service_charge(struct service_cpt *sc, struct share *share,
 	share_charge(share, requests, bytes, 0);
 }
 
-/* Charges @bytes of refusals to @share. If negative, gives them back; @share
- * may be gone afterwards. */
+/* Charges @bytes of refusals to @share; a negative number gives back. @share
+ * may be freed by this. */
 static inline void service_charge_refusal(struct service_cpt *sc,
 					  struct share *share, int64_t bytes)
 {
@@ -155,7 +159,7 @@ static inline void service_charge_refusal(struct service_cpt *sc,
 	share_charge(share, 0, 0, bytes);
 }
 
-/* @bytes more of messages are kept; if negative, fewer. */
+/* Counts @bytes more of messages that are kept; a negative number: fewer. */
 static inline void service_count_kept(struct service_cpt *sc, int64_t bytes)
 {
 	atomic_store_explicit(
@@ -184,7 +188,8 @@ struct ulrpc_method {
 	void *arg;
 	enum ulrpc_run run;
 	enum ulrpc_semantics semantics;
-	enum ulrpc_flavour flavour; /* the least that it takes */
+	/* the lowest flavour that the method accepts */
+	enum ulrpc_flavour flavour;
 	const char *name;
 	/* ns: how long a handler takes on a worker to reply, without the time
 	 * in which bulk is moved */
@@ -199,8 +204,9 @@ struct ulrpc_service {
 	char name[ULRPC_SERVICE_NAME];
 	unsigned int portal;
 	uint32_t message_max;
-	enum ulrpc_flavour least;     /* that it takes */
-	enum ulrpc_flavour most;      /* that one of its methods takes */
+	/* the lowest flavour that the service accepts */
+	enum ulrpc_flavour least;
+	enum ulrpc_flavour most;      /* the highest `flavour` of its methods */
 	struct ulrpc_method *methods; /* a hash table, by number */
 	uint32_t methods_mask;
 	char *names;
@@ -212,20 +218,20 @@ struct ulrpc_service {
 	struct exec exec;
 	struct sched_plan plan;	  /* conf.policy */
 	struct sleepers sleepers; /* any thread */
-	/* The client and host that continuations of LOST requests are queued
-	 * for. */
+	/* The client that continuations of LOST requests are queued for, and
+	 * its host. */
 	struct sched_client lost;
 	struct sched_host lost_host;
 	_Atomic bool exec_closed; /* exec_close() has been called */
 	struct ulnet_work exec_work;
-	/* one of its own, and one for each LOST request */
+	/* one reference of its own, and one for each LOST request */
 	_Atomic unsigned int refs;
 
 	/* guarded by rpc->wait.lock; bit i is for CPT i */
 	struct list link; /* services.all */
-	uint32_t idle;	  /* it has no requests under way */
-	uint32_t shut;	  /* it receives no requests any more */
-	uint32_t gone;	  /* it is GONE */
+	uint32_t idle;	  /* CPTs on which it has no requests under way */
+	uint32_t shut;	  /* CPTs on which it receives no requests any more */
+	uint32_t gone;	  /* CPTs on which it is GONE */
 	bool workers;	  /* workers have been started, and have not ended */
 
 	bool started; /* ulrpc_service_start() has succeeded */
@@ -236,7 +242,7 @@ struct services {
 	/* ulrpc_service.link; guarded by rpc->wait.lock */
 	struct list all;
 	unsigned int next_portal; /* guarded by rpc->wait.lock */
-	/* By portal: the name of the last service of a portal that has none
+	/* former[i]: the name of the last service on portal i, which has none
 	 * now; guarded by rpc->wait.lock. */
 	char former[LNET_PORTALS][ULRPC_SERVICE_NAME];
 	/* an array by CPT of service_cpt.link; owner: the CPT */
@@ -253,8 +259,8 @@ static inline struct ulrpc_method *service_method(
 	return svc->methods[i].handler ? &svc->methods[i] : NULL;
 }
 
-/* What all CPTs together use of a service. Other CPTs may change it meanwhile.
- */
+/* What all CPTs together use of a service. Other CPTs may change it while it is
+ * added up. */
 struct service_sum {
 	uint64_t requests; /* under way */
 	uint64_t bytes;
@@ -311,17 +317,17 @@ static inline bool service_is_full(const struct service_cpt *sc,
 		(mine->bytes || all.bytes > all.kept));
 }
 
-/* A client opens the service: returns how many calls it may send at once. That
- * is half of what the service can take and has not promised to others in the
- * last 100 ms, in which they have sent what they were promised. So a client
- * that comes alone can occupy all workers at once, and many clients that come
- * together, for instance after a restart, do not send more than can be taken.
- * 0: nothing is left. */
+/* Called when a client opens the service: returns how many calls it may send at
+ * once. That is half of what the service can take and has not promised to other
+ * clients in the last 100 ms; what was promised earlier has been sent by now.
+ * So a client that comes alone can occupy all workers at once, and many clients
+ * that come together, for instance after a restart, do not send more than can
+ * be taken. 0: nothing is left. */
 uint32_t service_promise(struct service_cpt *sc, uint64_t now);
 
-/* Returns us after which a client is to send a refused request again. @again:
- * ns until there may be room; 0: that is not known, and half of the time that
- * the requests under way may take is used. */
+/* Returns the us after which a client is to send a refused request again.
+ * @again: the ns until there may be room; 0: not known, so half of the
+ * estimated time of the requests under way is used. */
 static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 					   uint64_t again)
 {

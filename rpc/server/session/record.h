@@ -58,58 +58,61 @@ struct record_chunk;
 struct records;
 
 enum record_state {
-	RECORD_NONE, /* no attempt that has come was executed, or will be */
-	/* no call has come in this slot; requests up to its xid and attempt may
-	 * be copies of requests that were refused without a record */
+	/* no attempt that has come was executed, and none of them will be */
+	RECORD_NONE,
+	/* no call has come in this slot; but requests up to the record's xid
+	 * and attempt may be copies of requests that were refused without a
+	 * record */
 	RECORD_BLANK,
-	RECORD_DONE, /* executed; it may be executed again */
-	/* perhaps executed; it may not be executed again, and has no reply */
+	RECORD_DONE, /* executed, and may be executed again */
+	/* perhaps executed, and may not be executed again; there is no reply */
 	RECORD_LOST,
-	/* executed; it may not be executed again, and its reply is kept */
+	/* executed, and may not be executed again; the reply is kept */
 	RECORD_KEPT,
 	RECORD_STALLED, /* as LOST, because its handler made no progress */
 	RECORD_ACTIVE,	/* being served */
 	RECORD_STATES
 };
 
-/* What records know of a message with kept replies; embedded in it. Its owner
- * sets everything to 0, except until, which is TIME_NEVER before the message is
- * packed. */
+/* What records know of a message with kept replies; embedded in that message.
+ * The message's owner sets all to 0 at first, but until to TIME_NEVER. */
 struct record_reply {
 	struct list link; /* records.replies, while keeps is not 0 */
-	/* how many records have their reply in it; those of acknowledged calls
-	 * may be counted still */
+	/* how many records have their reply in the message; records of
+	 * acknowledged calls may still be among them */
 	uint32_t keeps;
-	bool left;     /* its service has ended: kept.h */
-	uint64_t last; /* the highest xid of these records */
+	bool left;     /* the service that made it has ended: kept.h */
+	uint64_t last; /* the highest xid of the records whose replies it has */
 	union {
-		/* ns: when no caller waits any more; TIME_NEVER: some caller
-		 * may wait forever */
+		/* ns: after this no caller waits for a reply in it; TIME_NEVER:
+		 * some caller may wait forever */
 		uint64_t until;
-		/* at the end of records_lose(): what is to take its place;
-		 * NULL: nothing */
+		/* during records_lose() only: what takes its place; NULL:
+		 * nothing */
 		struct record_reply *heir;
 	};
 };
 
-/* What records know of the body of a long reply; embedded in it. */
+/* What records know of the body of a long reply; embedded in that. */
 struct record_body {
 	struct list link; /* records.bodies, while of is not NULL */
-	/* the record that owns it; NULL: none, it was let go */
+	/* the record that owns it; NULL: it was let go */
 	struct record *of;
 };
 
 struct record {
-	/* of the last call in this slot; 0: no call has come yet */
+	/* xid of the last call in this slot; 0: no call has come yet */
 	uint64_t xid;
 	uint32_t attempt;
 	uint8_t state; /* enum record_state */
 	union {
 		struct ulrpc_request *request; /* ACTIVE */
-		/* KEPT. If the call is acknowledged, the reply may be gone. */
+		/* KEPT: the message with the reply. It may be gone if the call
+		 * is acknowledged. */
 		struct record_reply *reply;
 	};
-	struct record_body *body; /* of a long reply; NULL: none */
+	/* the body of a long reply; NULL: the reply is not long */
+	struct record_body *body;
 };
 
 /* Functions of the owner of records, which records call. */
@@ -117,9 +120,11 @@ struct record_ops {
 	/* Records for @slots more slots have been allocated; negative: freed.
 	 */
 	void (*noted)(struct records *rs, int slots);
-	/* Nobody waits for @r any more; another call has its record now. */
+	/* Called when nobody waits for @r any more, and another call has got
+	 * its record. */
 	void (*give_up)(struct ulrpc_request *r);
-	/* @r has no record any more, because its connection has ended. */
+	/* Called when @r has no record any more, because its connection has
+	 * ended. */
 	void (*forget)(struct ulrpc_request *r);
 	/* let_go: no record needs the message of @reply any more. body_let_go:
 	 * no record needs @body any more. */
@@ -135,19 +140,19 @@ struct records {
 	uint16_t kept;	  /* how many messages are in the list replies */
 	/* RECORD_SLOTS if the array chunks is allocated, else 0 */
 	uint16_t slots;
-	/* The highest attempt and xid of requests for which no chunk could be
-	 * made; 0: there are none. UINT16_MAX stands for all higher attempts,
-	 * too. */
+	/* The highest attempt and xid of the requests for which no chunk could
+	 * be made; 0: there are no such requests. An attempt of UINT16_MAX
+	 * stands for all higher ones, too. */
 	uint16_t unnoted_attempt;
 	uint64_t unnoted;
 	/* record_reply.link, in the order in which the messages began to be
 	 * kept */
 	struct list replies;
-	/* record_body.link, by xid. The records of bodies are KEPT, so while
-	 * bodies is not empty, replies is not either */
+	/* record_body.link, by xid. A record with a body is KEPT, so replies is
+	 * not empty while bodies is not. */
 	struct list bodies;
 	const struct record_ops *ops;
-	struct quotas *quotas; /* that chunks are charged to */
+	struct quotas *quotas; /* what chunks are charged to */
 	struct record_chunk **chunks;
 };
 
@@ -157,18 +162,21 @@ struct record_chunk {
 };
 
 enum record_past {
-	RECORD_NEW,	 /* to be executed: record_begin() */
-	RECORD_REPEATED, /* perhaps executed: to be executed if that may happen
-			  * twice; else record_end(RECORD_LOST) */
-	RECORD_COPY,	 /* gets no answer */
-	RECORD_AGAIN,	 /* record.request goes on, for this attempt */
+	RECORD_NEW, /* it is to be executed: record_begin() */
+	/* it was perhaps executed: it is to be executed again if its method
+	 * allows that; else record_end(RECORD_LOST) */
+	RECORD_REPEATED,
+	RECORD_COPY,	 /* it gets no answer */
+	RECORD_AGAIN,	 /* record.request goes on, and answers this attempt */
 	RECORD_ANSWERED, /* record.reply answers this attempt, too */
-	RECORD_UNKNOWN,	 /* a query of a call that was not executed */
-	RECORD_DOUBTFUL, /* perhaps executed, and may not be executed again */
-	RECORD_HOPELESS, /* perhaps executed; its handler made no progress */
+	RECORD_UNKNOWN,	 /* it is a query about a call that was not executed */
+	/* it was perhaps executed, and may not be executed again */
+	RECORD_DOUBTFUL,
+	/* it was perhaps executed, and its handler made no progress */
+	RECORD_HOPELESS,
 	/* its slot or its xid is impossible; nothing is noted */
 	RECORD_BEYOND,
-	/* there is no record for it, or there was none for a copy of it: it was
+	/* there is no record for it, or there was none for a copy of it. It was
 	 * not executed here, and will not be */
 	RECORD_NO_ROOM,
 };
@@ -195,7 +203,8 @@ enum record_past record_look_rare(struct records *rs, const struct wire_call *c,
 				  struct record **rec_p) must_check;
 
 /* Looks up what is known of @c, which has come from @nid, and notes @c in its
- * record, *@rec_p. If no record is noted, *@rec_p is left as it is. */
+ * record. Sets *@rec_p to that record. If @c is noted in none, leaves *@rec_p
+ * alone. */
 static inline must_check enum record_past record_look(
 	struct records *rs, const struct wire_call *c,
 	const struct ulnet_nid *nid, uint64_t now, struct record **rec_p)
@@ -214,21 +223,22 @@ static inline must_check enum record_past record_look(
 	return RECORD_NEW;
 }
 
-/* @r serves the call from now on. */
+/* Notes that @r serves the call of @rec from now on. */
 static inline void record_begin(struct record *rec, struct ulrpc_request *r)
 {
 	rec->state = RECORD_ACTIVE;
 	rec->request = r;
 }
 
-/* The request of @rec has ended, and its reply is not kept. @state is neither
- * ACTIVE nor KEPT. */
+/* Notes that the request of @rec has ended, and that its reply is not kept.
+ * @state is neither ACTIVE nor KEPT. */
 static inline void record_end(struct record *rec, enum record_state state)
 {
 	rec->state = (uint8_t)state;
 }
 
-/* The request of @rec has ended with a reply in @reply, which is kept. */
+/* Notes that the request of @rec has ended, and that its reply is kept in
+ * @reply. */
 static inline void record_keep(struct records *rs, struct record *rec,
 			       struct record_reply *reply)
 {
@@ -242,15 +252,15 @@ static inline void record_keep(struct records *rs, struct record *rec,
 	list_add_tail(&rs->replies, &reply->link);
 }
 
-/* Nobody will ask for the reply of @rec, which is KEPT: lets the reply go, and
- * makes @rec LOST. */
+/* Lets the reply of @rec, which is KEPT, go, because nobody will ask for it.
+ * @rec becomes LOST. */
 void record_drop(struct records *rs, struct record *rec);
 /* Makes @rec the owner of @body, the body of a long reply that @rec is going to
  * keep. */
 void record_body_add(struct records *rs, struct record *rec,
 		     struct record_body *body);
-/* Lets @body and the short reply of its record go, without calling
- * body_let_go(). The record gets @state, which is not KEPT. */
+/* Takes @body from its record, without calling body_let_go(), and lets the
+ * short reply of that record go. The record gets @state, which is not KEPT. */
 void record_body_remove(struct records *rs, struct record_body *body,
 			enum record_state state);
 
@@ -265,17 +275,17 @@ static inline void records_acked(struct records *rs, uint64_t xid)
 		records_acked_rare(rs);
 }
 
-/* Lets go what nobody will ask for: requests of calls that are over, replies
- * whose callers have no time left, and chunks in which nothing is left. Does
- * nothing if called again within a turn. */
+/* Frees what nobody will ask for any more: requests of calls that are over,
+ * replies whose callers have no time left, and chunks in which nothing is left.
+ * Does nothing if it was already called in this turn. */
 void records_trim(struct records *rs, uint64_t now);
-/* A call in @slot was refused. If nothing else is known of the calls in the
- * chunk of that slot, frees the chunk, and keeps in mind what a chunk that is
- * made later has to refuse. */
+/* Called when a call in @slot was refused. If the chunk of that slot knows
+ * nothing else of calls, frees it, and notes what a chunk that is made later
+ * has to refuse. */
 void records_spare(struct records *rs, uint32_t slot);
-/* Lets go the replies for which @is_of(reply, arg) is true. What
- * @heir(reply, arg) returns takes their place; if that is NULL, their records
- * become LOST. */
+/* Lets go the replies for which @is_of(reply, arg) is true, and puts what
+ * @heir(reply, arg) returns in their place. If that is NULL, the records become
+ * LOST. */
 void records_lose(struct records *rs,
 		  bool (*is_of)(const struct record_reply *reply, void *arg),
 		  struct record_reply *(*heir)(const struct record_reply *reply,
