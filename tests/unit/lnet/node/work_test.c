@@ -597,16 +597,16 @@ Test(log, levels_that_are_refused)
 		{ "route=debug,info", "'info': a level for all comes first" },
 		{ "=debug",
 		  "'' is no subsystem: there are config, control, discovery, "
-		  "fault, limits, link, loop, ni, o2iblnd, open, parse, ping, "
-		  "portal, route, rpc, setting, socklnd, store" },
+		  "fault, limits, link, loop, names, ni, o2iblnd, open, "
+		  "parse, ping, portal, route, rpc, setting, socklnd, store" },
 		{ "info,rote=debug",
 		  "'rote' is no subsystem: there are config, control, "
-		  "discovery, fault, limits, link, loop, ni, o2iblnd, open, "
-		  "parse, ping, portal, route, rpc, setting, socklnd, store" },
+		  "discovery, fault, limits, link, loop, names, ni, o2iblnd, "
+		  "open, parse, ping, portal, route, rpc, setting, socklnd, store" },
 		{ "a-name-that-is-longer-than-any-of-the-names=debug",
 		  "'a-name-that-is-longer-than-any-o' is no subsystem: there "
 		  "are config, control, discovery, fault, limits, link, loop, "
-		  "ni, o2iblnd, open, parse, ping, portal, route, rpc, "
+		  "names, ni, o2iblnd, open, parse, ping, portal, route, rpc, "
 		  "setting, socklnd, store" },
 	};
 
