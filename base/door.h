@@ -31,33 +31,38 @@
 #include "base/list.h"
 #include "base/pool.h"
 
-#define DOOR_HOSTS 8192u /* known hosts of a CPT; others replace the oldest */
-/* What handshakes may take beyond the share: DOOR_SPARE / the inverse of the
- * share, if nothing was taken for so long; as much once more by those that are
- * under way already. ns */
+/* known hosts of a CPT, at most; another one replaces the oldest */
+#define DOOR_HOSTS 8192u
+/* ns: what handshakes may take beyond their share, if nothing was taken for
+ * that long, is DOOR_SPARE divided by the inverse share. Handshakes that are
+ * under way already may take as much once more. */
 #define DOOR_SPARE (100 * NSEC_PER_MSEC)
 #define DOOR_START (10 * NSEC_PER_SEC)
-#define DOOR_NAME  24u /* most bytes of the name of a host */
+#define DOOR_NAME  24u /* bytes of the name of a host, at most */
 
 enum door_class { DOOR_KNOWN, DOOR_STRANGER, DOOR_CLASSES };
 /* inverse shares of the processor time */
 #define DOOR_KNOWN_OF	 2u
 #define DOOR_STRANGER_OF 8u
-#define DOOR_HOST_OF	 (8u * DOOR_KNOWN_OF) /* of a known host among others */
+/* the inverse share of one known host while known hosts use up theirs */
+#define DOOR_HOST_OF (8u * DOOR_KNOWN_OF)
 
-/* ns between two answers to hosts that are not known, on average, to what does
- * not get further: that they wait, or what they were told before. Others hear
- * nothing, and repeat their messages sooner. */
+/* ns: the average time between two answers to unknown hosts whose messages do
+ * not get further: that they have to wait, or what they were told before. Other
+ * messages get no answer, and are repeated sooner. */
 #define DOOR_ANSWER (500 * NSEC_PER_USEC)
 
 struct door {
-	uint64_t paid[DOOR_CLASSES]; /* ns */
-	uint64_t answered;	     /* ns: likewise, of answers */
-	uint64_t started;	     /* ns */
-	struct hash by_name;	     /* the known hosts */
-	struct list order;	     /* the same, the oldest proof first */
+	/* ns: up to when the time that each class took is paid for */
+	uint64_t paid[DOOR_CLASSES];
+	/* ns: up to when the answers are paid for */
+	uint64_t answered;
+	uint64_t started;    /* ns: when the door was made */
+	struct hash by_name; /* the known hosts */
+	/* the known hosts, in the order of their proofs, the oldest first */
+	struct list order;
 	struct pool pool;
-	size_t size; /* of names of hosts */
+	size_t size; /* bytes of the name of a host */
 	uint64_t seed;
 };
 
@@ -66,24 +71,26 @@ struct door {
 void door_init(struct door *d, size_t size, uint64_t seed, uint64_t now);
 void door_fini(struct door *d);
 
-/* Is @host known at @now, or are all? */
+/* Returns the class of @host at @now: is it known, or do all hosts count as
+ * known? */
 enum door_class door_class(const struct door *d, const void *host,
 			   uint64_t now);
-/* May a client of the host @host begin a handshake now? @busy: another one of
- * that host is under way; @crowded: so are very many. Sets *@class_p, which
- * holds for all of the handshake. */
+/* May a client of the host @host begin a handshake now? @busy: another
+ * handshake of that host is under way. @crowded: very many handshakes are under
+ * way. Sets *@class_p, which is valid for the whole handshake. */
 bool door_begin(const struct door *d, const void *host, bool busy, bool crowded,
 		uint64_t now, enum door_class *class_p);
-/* Is a client of the host @host answered, whose message does not get further?
- */
+/* May a client of the host @host be answered whose message does not get
+ * further? */
 bool door_answer(struct door *d, const void *host, uint64_t now);
 /* May a handshake that is under way go on now? */
 bool door_go_on(const struct door *d, enum door_class class, uint64_t now);
-/* A handshake of a client of the host @host has taken @ns of processor time. */
+/* Charges @ns of processor time that a handshake of a client of the host @host
+ * has taken. */
 void door_take(struct door *d, const void *host, enum door_class class,
 	       uint64_t ns, uint64_t now);
-/* A client of the host @host has proved who it is. Without memory, the host
- * does not get known. */
+/* Notes that a client of the host @host has proved who it is. Without memory,
+ * the host does not become known. */
 void door_proved(struct door *d, const void *host);
 
 #endif

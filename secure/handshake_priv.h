@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fields of a handshake, for handshake.c, and for stream.c, which uses the
- * TLS of a handshake further. */
+/* The fields of a handshake. For handshake.c, and for stream.c, which goes on
+ * using the TLS of a handshake. */
 #ifndef SECURE_HANDSHAKE_PRIV_H
 #define SECURE_HANDSHAKE_PRIV_H
 
@@ -9,10 +9,10 @@
 #include "secure/handshake.h"
 
 enum handshake_munge {
-	HANDSHAKE_NO_MUNGE,  /* TLS proves all, or is not done */
+	HANDSHAKE_NO_MUNGE,  /* MUNGE is not used, or TLS is not done yet */
 	HANDSHAKE_MUNGE_ASK, /* munged is to be asked */
-	/* the other side is to send: the client a credential, the server what
-	 * it thinks of that */
+	/* the other side is to send: a client sends a credential, a server its
+	 * verdict on that */
 	HANDSHAKE_MUNGE_WAIT,
 };
 
@@ -24,10 +24,12 @@ struct handshake {
 	SSL *ssl;
 	BIO *in, *out;
 	size_t fed;
-	bool shaken; /* TLS is done, of which MUNGE may be a part yet */
+	bool shaken; /* TLS is done; MUNGE may still have to follow */
 	bool done;
 	enum handshake_munge munge;
-	char *credential; /* at a server: the client's; NULL: none yet */
+	/* at a server: the credential that the client has sent; NULL: none yet
+	 */
+	char *credential;
 	/* the error of handshake_feed(), which later calls return, too; 0: none
 	 * yet */
 	int rc;

@@ -24,8 +24,8 @@
 
 #include "secure/record.h"
 
-/* On the wire: tag, counter, generation, and a number that the user of this
- * chooses to find the key by. */
+/* Bytes of a seal on the wire: tag, counter, generation of the key, and the
+ * number of the epoch, by which the user finds the key. */
 #define PIECE_SEAL 32
 
 struct piece_seal {
@@ -44,27 +44,27 @@ struct piece_key;
 struct piece;
 
 /* @secret: SEAL_SECRET bytes, which are copied. @now: as for seal_open().
- * @epoch: of the seals that are made. NULL: no memory. */
+ * @epoch: the number that goes into the seals. NULL: no memory. */
 struct piece_key *piece_key_new(enum seal_cipher cipher, const uint8_t *secret,
 				uint32_t epoch, uint64_t now);
-/* @k may be NULL. Any thread. */
+/* Takes a reference. @k may be NULL. Any thread. */
 struct piece_key *piece_key_ref(struct piece_key *k);
 void piece_key_put(struct piece_key *k);
 uint32_t piece_key_epoch(const struct piece_key *k);
-/* When a generation ends, if not as with records (SEAL_USED_MAX, SEAL_AGE_MAX):
- * units of 16 KiB, and ns. */
+/* Sets when a generation ends: after so many units of 16 KiB, and after so many
+ * ns. Otherwise the limits of records hold (SEAL_USED_MAX, SEAL_AGE_MAX). */
 void piece_key_limit(struct piece_key *k, uint64_t used_max, uint64_t age_max);
 
-/* What a piece is: covered by its seal. */
+/* What a piece is. The seal covers this. */
 struct piece_place {
 	enum seal_protection protection;
-	uint32_t index;	 /* which memory of a call, */
-	uint32_t number; /* which part of that memory, */
+	uint32_t index;	 /* which memory of a call the piece is of, */
+	uint32_t number; /* which part of that memory it is, */
 	uint32_t length; /* bytes of that part */
 };
 
-/* Begins a piece that is to be sealed; it refers to @k. *@s gets all but the
- * tag. 0; -ENOMEM. */
+/* Begins a piece that is to be sealed, and that refers to @k. Sets all of *@s
+ * but the tag. 0; -ENOMEM. */
 int piece_seal_begin(struct piece_key *k, const struct piece_place *place,
 		     uint64_t now, struct piece_seal *s,
 		     struct piece **piece_p) must_check;
@@ -78,9 +78,9 @@ int piece_add(struct piece *p, const void *in, size_t n, void *out) must_check;
 /* Ends a piece that was sealed, and frees it. 0, with @tag set; -EIO. */
 int piece_seal_end(struct piece *p, uint8_t tag[16]) must_check;
 /* Ends a piece that was opened, and frees it. 0: it is genuine; -EBADMSG: it is
- * not, and what piece_add() has written is nothing. */
+ * not, and what piece_add() has written must not be used. */
 int piece_open_end(struct piece *p) must_check;
-/* @p may be NULL. Any thread. */
+/* Frees a piece that is not ended. @p may be NULL. Any thread. */
 void piece_drop(struct piece *p);
 
 #endif

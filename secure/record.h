@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sealed records: one for each message, in one direction of a connection. A
- * record cannot be made up, altered, replayed, or moved to where it was not
- * meant for; with SEAL_PRIVACY it cannot be read either.
+ * Sealed records: one for each message, in one direction of a connection.
+ * Nobody else can make up, alter or replay a record, or use it in another place
+ * than it was meant for; with SEAL_PRIVACY nobody else can read it either.
  *
  * A record is a head, and the payload behind it:
  *
@@ -11,20 +11,21 @@
  *	1	protection: enum seal_protection
  *	2	0
  *	4	generation of the key
- *	8	handle: the receiver's, of the connection
- *	8	counter: of all records of this direction
+ *	8	the receiver's handle of the connection
+ *	8	counter of the records of this direction
  *	16	tag
  *
- * Integers are little-endian. The tag (AEAD) covers the head before it, the
- * payload, and what the caller binds the record to, such as portal and match
- * bits, which the receiver knows by itself.
+ * Integers are little-endian. The tag (AEAD) covers the head in front of it,
+ * the payload, and what the caller binds the record to, such as portal and
+ * match bits, which the receiver knows by itself.
  *
  * The nonce is made of the counter, which is never used twice with one secret;
  * the secret is new with each handshake (handshake.h). A key is used for a
- * limited number of records and for a limited time; then the next generation is
- * derived from it, as TLS 1.3 does (RFC 8446, 7.2), and the receiver follows
- * when it gets a record of it, also if a few generations were lost altogether.
- * Records of the generation before are still opened, since rails reorder them.
+ * limited number of records and for a limited time. Then the next generation is
+ * derived from it, as TLS 1.3 does (RFC 8446, 7.2). The receiver follows when
+ * it gets a record of that generation, even if all records of a few generations
+ * before were lost. Records of the last generation before are still opened,
+ * because rails reorder records.
  *
  * Not thread-safe: each side of each direction has one owner.
  */
@@ -36,7 +37,7 @@
 
 #define SEAL_HEAD      40 /* bytes of a record's head */
 #define SEAL_SECRET    32 /* bytes of a direction's first secret */
-#define SEAL_BOUND_MAX 64 /* bytes of what a record can be bound to */
+#define SEAL_BOUND_MAX 64 /* bytes that a record can be bound to, at most */
 
 enum seal_cipher {
 	SEAL_AES_128_GCM = 1,
@@ -62,13 +63,13 @@ struct seal {
 	enum seal_cipher cipher;
 	struct seal_key *key;
 	uint32_t generation;
-	uint64_t counter; /* of the next record */
-	/* records of this generation, a long one being as many as it has
-	 * beginnings of 16 KiB */
+	uint64_t counter; /* the counter of the next record */
+	/* records of this generation; a long record counts as one for each 16
+	 * KiB that it begins */
 	uint64_t used;
 	uint64_t since; /* ns: when this generation began */
-	/* when the generation ends, as used, and in ns; the user may lower them
-	 * after seal_open() */
+	/* the generation ends when used, or its age in ns, is more than this;
+	 * the user may lower both after seal_open() */
 	uint64_t used_max, age_max;
 };
 
@@ -81,9 +82,9 @@ struct seal {
 int seal_open(struct seal *s, enum seal_cipher cipher, const uint8_t *secret,
 	      uint64_t now) must_check;
 void seal_close(struct seal *s);
-/* What a cipher keeps beside the key is most of the memory that a direction of
- * a connection takes. It is freed until the next record is sealed, which then
- * takes some microseconds more. */
+/* Frees most of the memory that a direction of a connection takes: what the
+ * cipher keeps beside the key. The next record that is sealed gets it back,
+ * which takes some microseconds. */
 void seal_rest(struct seal *s);
 bool seal_rests(const struct seal *s);
 /* Seals the payload @in (@n fragments, less than 2 GiB in all), and writes the
@@ -99,9 +100,8 @@ int seal_record(struct seal *s, enum seal_protection protection,
 
 /* How far records may overtake each other. */
 #define UNSEAL_WINDOW 2048
-/* How many generations may be lost, one behind the other, before the receiver
- * cannot follow any more. Whoever makes up a record costs as many derivations
- * of a key. */
+/* How many generations in a row may be lost before the receiver cannot follow
+ * any more. A made-up record costs as many derivations of a key. */
 #define UNSEAL_LOST_MAX 15
 
 /* The receiver's side. */
@@ -109,15 +109,16 @@ struct unseal {
 	enum seal_cipher cipher;
 	struct seal_key *key;
 	uint32_t generation;
-	/* of the generation before, from which few records come: its key is
-	 * made for each of them, since it would take more than all else of
-	 * this */
+	/* The secret of the generation before. Few records of that come, so its
+	 * key is made anew for each of them: to keep it would take more memory
+	 * than all other fields. */
 	uint8_t before[SEAL_SECRET];
 	bool has_before;
-	bool any;	  /* a record was opened */
-	uint64_t highest; /* counter, of all records that were opened */
-	/* those that were opened of the last UNSEAL_WINDOW up to @highest, by
-	 * their counters */
+	bool any; /* some record was opened */
+	/* the highest counter of the records that were opened */
+	uint64_t highest;
+	/* which of the last UNSEAL_WINDOW records up to @highest were opened: a
+	 * bit for each, by its counter */
 	uint64_t seen[UNSEAL_WINDOW / 64];
 };
 
@@ -125,12 +126,12 @@ struct unseal {
 int unseal_open(struct unseal *u, enum seal_cipher cipher,
 		const uint8_t *secret) must_check;
 void unseal_close(struct unseal *u);
-/* As seal_rest(), until the next record comes. */
+/* As seal_rest(): until the next record comes. */
 void unseal_rest(struct unseal *u);
 bool unseal_rests(const struct unseal *u);
 
-/* The handle in the head of @record, which nothing proves yet; 0 if there is no
- * such head. */
+/* Returns the handle in the head of @record, which nothing proves yet; 0 if
+ * there is no such head. */
 uint64_t unseal_handle(const void *record, size_t length);
 
 /* Opens @record where it is. @place: what it must belong to. Returns 0: the

@@ -42,7 +42,8 @@ void sock_shared_put(void **slot)
 
 /* ---- handshakes of a listener ---- */
 
-/* The handshake of @conn has made progress: its time-out starts again. */
+/* Called when the handshake of @conn has made progress: starts its time-out
+ * again. */
 static void listener_step(struct sock_listener *l, struct sock_conn *conn)
 {
 	list_del(&conn->link);
@@ -53,13 +54,13 @@ static void listener_step(struct sock_listener *l, struct sock_conn *conn)
 			       l->conf->accept_timeout * NSEC_PER_USEC);
 }
 
-/* An NI of this listener, for what concerns none of them alone. */
+/* Returns one of the NIs of this listener, for what concerns all of them. */
 static struct sock_ni *listener_any(const struct sock_listener *l)
 {
 	return list_first(&l->nis, struct sock_ni, in_listener);
 }
 
-/* The NI of this listener that has @nid, or NULL. */
+/* Returns the NI of this listener that has @nid, or NULL. */
 static struct sock_ni *listener_find(struct sock_listener *l,
 				     const struct ulnet_nid *nid)
 {
@@ -71,7 +72,7 @@ static struct sock_ni *listener_find(struct sock_listener *l,
 	return NULL;
 }
 
-/* sock_conn.leave() */
+/* A function for sock_conn.leave. */
 static void listener_del(struct sock_conn *conn)
 {
 	struct sock_listener *l = conn->listener;
@@ -117,8 +118,8 @@ static void hs_complain(const struct sock_conn *conn, const char *what, int rc)
 
 /* ---- TLS, of a connection that a peer has opened ---- */
 
-/* An NI of the listener's address whose connections have TLS, or NULL. All have
- * the same keys. */
+/* Returns an NI of the listener's address whose connections have TLS, or NULL.
+ * All such NIs have the same keys. */
 static struct sock_ni *listener_secured(const struct sock_listener *l)
 {
 	struct sock_ni *sni;
@@ -129,8 +130,8 @@ static struct sock_ni *listener_secured(const struct sock_listener *l)
 	return NULL;
 }
 
-/* ns between two times that callers who wait get their turns, and how many of
- * each class do. */
+/* Connections that wait get their turns every TURNS_PAUSE ns. The other number
+ * says how many of each class do so then. */
 #define TURNS_PAUSE NSEC_PER_MSEC
 #define TURNS	    4
 
@@ -139,7 +140,7 @@ static void turns_arm(struct sock_listener *l)
 	loop_timer_arm(l->loop, &l->turns, loop_now(l->loop) + TURNS_PAUSE);
 }
 
-/* The handshake of @conn goes on when there is processor time for it. */
+/* Puts off the handshake of @conn until there is processor time for it. */
 static void listener_defer(struct sock_conn *conn)
 {
 	struct sock_listener *l = conn->listener;
@@ -151,7 +152,7 @@ static void listener_defer(struct sock_conn *conn)
 	sock_callers_wait(&l->callers, conn, loop_now(l->loop));
 }
 
-/* Some of those that have waited go on. */
+/* Lets some of the connections that have waited go on. */
 static void listener_turns(struct timer *t)
 {
 	struct sock_listener *l = container_of(t, struct sock_listener, turns);
@@ -169,7 +170,7 @@ static void listener_turns(struct timer *t)
 	lobby_serve(&l->lobby);
 }
 
-/* ns of processor time of this thread */
+/* Returns the processor time, ns, that this thread has used. */
 static uint64_t spent(void)
 {
 	struct timespec t;
@@ -178,15 +179,15 @@ static uint64_t spent(void)
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-/* The handshake of TLS on @conn has gone on since the processor time
- * @before. */
+/* Charges the processor time since @before to the caller of @conn, whose TLS
+ * handshake has gone on. */
 static void hs_pay(struct sock_conn *conn, uint64_t before)
 {
 	sock_callers_pay(&conn->listener->callers, conn, spent() - before,
 			 loop_now(conn->loop));
 }
 
-/* As sock_hs_read(), or 0: the connection waits. */
+/* As sock_hs_read(); 0 also means that the connection waits for its turn. */
 static int hs_read(struct sock_conn *conn)
 {
 	struct sock_listener *l = conn->listener;
@@ -205,7 +206,8 @@ static int hs_read(struct sock_conn *conn)
 	return rc;
 }
 
-/* @conn is refused for want of proof. Returns -EKEYREJECTED. */
+/* Refuses @conn, whose peer has not proved what it has to. Returns
+ * -EKEYREJECTED. */
 static int hs_unproven(const struct sock_conn *conn, const char *what)
 {
 	char addr[SOCK_ADDRSTR_SIZE];
@@ -219,8 +221,8 @@ static int hs_unproven(const struct sock_conn *conn, const char *what)
 	return -EKEYREJECTED;
 }
 
-/* The peer begins with TLS, before it names the NI that it wants. 0 or -errno;
- * -EAGAIN: it waits. */
+/* Begins TLS, as the peer does, which has not named an NI yet. 0 or -errno;
+ * -EAGAIN: the connection waits for its turn. */
 static int hs_secure(struct sock_conn *conn)
 {
 	struct sock_listener *l = conn->listener;
@@ -275,8 +277,8 @@ static int hs_check_proof(const struct sock_conn *conn)
 	return hs_unproven(conn, what);
 }
 
-/* Other keys may have come after TLS had begun. Does this CPT still believe the
- * peer? If not, the log says why. */
+/* Does this CPT still believe the peer? Other keys may have come since TLS
+ * began. If it does not, the log says why. */
 static bool hs_is_believed(const struct sock_conn *conn)
 {
 	const char *doubt = sock_tls_doubt(conn);
@@ -327,7 +329,8 @@ static unsigned int hs_owner(const struct sock_conn *conn)
 	return lnet_ni_cpt_of(conn->sni->ni, &conn->hello.src_nid);
 }
 
-/* @conn has arrived on a CPT; but the peer may have another owner by now. */
+/* Called when @conn has arrived on a CPT, which may not own the peer any more.
+ */
 static void handshake_on_moved(struct work *w)
 {
 	struct sock_conn *conn = container_of(w, struct sock_conn, work);
@@ -363,7 +366,8 @@ static void hs_move(struct sock_conn *conn)
 	handshake_arrive(conn);
 }
 
-/* Is a well-formed HELLO acceptable to its NI? 0, -EPROTO or -EACCES. */
+/* Checks whether a well-formed HELLO is acceptable to its NI. 0, -EPROTO or
+ * -EACCES. */
 static int hello_check(const struct sock_conn *conn)
 {
 	const struct sock_hello *h = &conn->hello;
@@ -372,7 +376,7 @@ static int hello_check(const struct sock_conn *conn)
 	    h->src_nid.size != conn->sni->ni->nid.size ||
 	    lnet_nid_net(&h->src_nid) != lnet_nid_net(&conn->sni->ni->nid))
 		return -EPROTO;
-	/* Only this process listens on our NID, and it does not connect to
+	/* Only this process listens on its NID, and it does not connect to
 	 * itself. */
 	if (lnet_nid_eq(&h->src_nid, &conn->sni->ni->nid) &&
 	    !sock_pid_is_user(h->src_pid))
@@ -393,8 +397,8 @@ static int greeted(struct sock_conn *conn)
 
 	if (rc == 0)
 		return 0;
-	/* The peer's NID is in a form that we cannot read, so the answer names
-	 * our own NID as its target. */
+	/* The peer's NID has a form that this node cannot read, so the answer
+	 * names this node's own NID as its target. */
 	if (rc == -EPROTONOSUPPORT)
 		sock_hs_hello_write(conn, sock_hs_version(&ni->nid), &ni->nid,
 				    SOCK_NONE);
@@ -458,8 +462,8 @@ static int requested(struct sock_conn *conn)
 	if (rc == 0)
 		return 0;
 	if (rc < 0) {
-		/* Who begins with TLS where there is none has a line already.
-		 */
+		/* A connection that begins with TLS where there is none has
+		 * been logged already. */
 		if (rc != -EKEYREJECTED || conn->tls)
 			hs_complain(conn, "connection request", rc);
 		return rc;
@@ -520,8 +524,8 @@ static void hs_accept(struct sock_listener *l, int fd,
 		sock_conn_drop(conn);
 }
 
-/* The NI that the request on @fd names, if the request has come already; else
- * any NI. */
+/* Returns the NI that the request on @fd names, if the request has come
+ * already; else any NI. */
 static struct sock_ni *refused_ni(struct sock_listener *l, int fd)
 {
 	uint8_t buf[SOCK_REQUEST_LARGE_SIZE + SOCK_HELLO_LARGE_SIZE];
@@ -552,9 +556,10 @@ static void hs_refuse(struct sock_listener *l, int fd)
 
 /* ---- listeners ---- */
 
-/* Most connections accepted in one turn, so that other work is done as well. */
+/* The most connections that are accepted in one turn, so that other work is
+ * done as well. */
 #define BATCH 64
-/* How long the listener pauses when there are no file descriptors. */
+/* ns: how long the listener pauses when there are no file descriptors. */
 #define PAUSE (100 * NSEC_PER_MSEC)
 
 static void open_reserve(struct sock_listener *l);
@@ -591,8 +596,8 @@ static bool is_of_one_connection(int rc)
 	       rc == -ENETUNREACH;
 }
 
-/* One more connection comes: drops a handshake if there are too many, of the
- * same address or in all. */
+/* Called when one more connection comes: drops a handshake if there are too
+ * many, of the same address or in all. */
 static void listener_crowded(struct sock_listener *l,
 			     const union netif_addr *from)
 {
@@ -642,7 +647,7 @@ static bool is_out_of_files(int rc)
 	return rc == -EMFILE || rc == -ENFILE;
 }
 
-/* Has @conn nothing to read? */
+/* Is there nothing to read on @conn? */
 static bool is_silent(const struct sock_conn *conn)
 {
 	char c;
@@ -650,7 +655,8 @@ static bool is_silent(const struct sock_conn *conn)
 	return recv(conn->io.fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
 }
 
-/* Drops the handshake that has been silent longest, for its descriptor. */
+/* Drops the handshake that has been silent for longest, to get its descriptor.
+ */
 static bool listener_make_room(struct sock_listener *l, int rc)
 {
 	struct sock_conn *first;
@@ -682,10 +688,10 @@ static void complain_of_files(struct sock_listener *l,
 				       : "of the whole system");
 }
 
-/* Refuses the next connection, by means of the reserved descriptor, after
- * accept() has failed with @rc. 0; -EAGAIN: there was no connection (accept()
- * does not say so while no descriptor is left); @rc: the reserve is lost, or
- * @rc has another reason. */
+/* Called after accept() has failed with @rc: uses the reserved descriptor to
+ * accept the next connection, and closes it. 0; -EAGAIN: there was no
+ * connection, which accept() does not say when no descriptor is left; @rc: the
+ * reserved descriptor is lost, or the failure had another reason. */
 static int refuse_next(struct sock_listener *l, int rc)
 {
 	union netif_addr from;
@@ -739,7 +745,7 @@ static void on_connections(struct env_io *io, int revents)
 	lobby_serve(&l->lobby);
 }
 
-/* Ends the handshakes for @sni; @sni NULL: all handshakes. */
+/* Ends the handshakes for @sni; NULL: all handshakes. */
 static void drop_handshakes(struct sock_listener *l, const struct sock_ni *sni)
 {
 	struct sock_conn *conn, *next;
@@ -757,7 +763,8 @@ static void on_lobby_failed(struct lobby *lobby)
 	log_warn_limited(&l->complaints, loop_now(l->loop), "socklnd",
 			 "handshakes cannot be watched: %s", strerror(ENOMEM));
 	drop_handshakes(l, NULL);
-	/* If this fails, too, on_connections() goes on serving the lobby. */
+	/* If this fails, too, it is on_connections() that serves the lobby from
+	 * now on. */
 	(void)!lobby_watch(lobby);
 }
 

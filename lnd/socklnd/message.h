@@ -29,7 +29,8 @@
 /* ---- outgoing ---- */
 
 struct sock_tx {
-	struct list link;    /* conn->queue; in no list while it is conn->tx */
+	/* conn->queue; while it is conn->tx, it is in no list */
+	struct list link;
 	struct lnd_msg *msg; /* NULL: a NOOP */
 	struct sock_conn *conn;
 	uint64_t cookie[2]; /* as on the wire */
@@ -61,23 +62,25 @@ void sock_tx_end(struct list *list, int status, enum ulnet_cause cause);
 /* Ends what is left on a connection that is closed: see sock_conn_close(). */
 void sock_tx_conn_closed(struct sock_conn *conn, int status);
 
-/* The socket is writable. */
+/* Called when the socket is writable. */
 void sock_tx_writable(struct sock_conn *conn);
 
-/* sock_cpt.flush_work */
+/* The function of sock_cpt.flush_work. */
 void sock_tx_flush(struct work *w);
 
-/* The same for connections with TLS (tls.h). */
+/* As sock_tx_writable() and sock_tx_flush(), for connections with TLS (tls.h).
+ */
 void sock_tx_writable_tls(struct sock_conn *conn);
 void sock_tx_flush_tls(struct work *w);
-/* TLS itself has something to write. */
+/* Called when TLS itself has something to write. */
 void sock_tx_flush_soon(struct sock_conn *conn);
 
 /* ---- incoming ---- */
 
 /* How many bytes a read asks for besides payload that goes straight to its
- * place. SMALL_FRAMES: enough for many frames. PAYLOADS: little more than the
- * next header, since a payload is likely to follow it. */
+ * place. RX_LIMIT_SMALL_FRAMES is enough for many frames. RX_LIMIT_PAYLOADS is
+ * little more than the next header, because a payload is likely to follow that.
+ */
 #define RX_LIMIT_SMALL_FRAMES (16u << 10)
 #define RX_LIMIT_PAYLOADS     4096u
 
@@ -85,27 +88,30 @@ void sock_tx_flush_soon(struct sock_conn *conn);
 struct sock_rx {
 	bool answered; /* LNet has called recv() */
 	bool bounced;  /* LNet has called eager_recv() */
-	bool summed;   /* the peer has sent a checksum, to be compared */
-	int status;    /* not 0: the rest of the payload will not come */
+	/* the peer has sent a checksum, which is to be compared */
+	bool summed;
+	/* 0, or -errno if the rest of the payload will not come */
+	int status;
 	struct sock_cpt *cpt;
-	/* NULL: the payload is complete, or never will be */
+	/* NULL: no more payload is going to come */
 	struct sock_conn *conn;
-	/* takes the payload, once answered; NULL: discard */
+	/* where the payload goes once LNet has answered; NULL: it is discarded
+	 */
 	struct lnd_msg *msg;
 	uint8_t *bounce; /* bounce buffer for all of the payload, or NULL */
 	uint64_t cookie;
 	uint32_t csum;
-	uint32_t length; /* of the payload, as announced */
+	uint32_t length; /* bytes of the payload, as announced */
 	uint32_t got;
 };
 
-/* The socket is readable. */
+/* Called when the socket is readable. */
 void sock_rx_readable(struct sock_conn *conn);
-/* The same for a connection with TLS (tls.h). */
+/* As sock_rx_readable(), for a connection with TLS (tls.h). */
 void sock_rx_readable_tls(struct sock_conn *conn);
 
-/* Reads a payload as it comes, in however small parts, so that a slow peer is
- * noticed to be alive. Called now and then. */
+/* Reads what has come of a payload, however little it is, so that a slow peer
+ * is seen to be alive. Called now and then. */
 void sock_rx_take_any(struct sock_conn *conn);
 
 /* See struct lnd. */
@@ -122,7 +128,7 @@ void sock_rx_end(struct list *coming, int status);
 
 /* Called when @conn is open: begins to receive. */
 void sock_rx_open(struct sock_conn *conn);
-/* @conn is closed: what it was receiving ends. */
+/* Called when @conn is closed: ends what it was receiving. */
 void sock_rx_conn_closed(struct sock_conn *conn, int status);
 
 #endif

@@ -9,13 +9,15 @@
 #include "base/iov.h"
 #include "lnd/socklnd/tls.h"
 
-/* Payloads from this size on are read straight to their place, not copied. */
+/* Payloads of at least this size are read straight to their place, and not
+ * copied. */
 #define DIRECT_MIN 8192u
-/* The rest of a long payload is waited for in chunks of these sizes, since each
- * wait costs system calls, and perhaps a wake-up. */
+/* A long payload is waited for in chunks of these sizes, because each wait
+ * costs system calls, and perhaps a wake-up. */
 #define CHUNK_MAX (256u << 10)
 #define CHUNK_MIN (64u << 10)
-/* Most reads of a connection after the peer has closed another one. */
+/* After the peer has closed one connection, each of the others is read at most
+ * this often. */
 #define DRAIN_READS 64
 
 /* ---- the end of a message ---- */
@@ -49,8 +51,8 @@ static uint32_t csum_of_msg(const struct lnd_msg *msg, uint32_t csum)
 	return csum;
 }
 
-/* Does the payload have the checksum that was announced? Yes, too, if it was
- * truncated or discarded: then it is not checked (spec 3.10). */
+/* Does the payload have the checksum that was announced? A payload that was
+ * truncated or discarded is not checked (spec 3.10): true. */
 static bool csum_matches(const struct sock_rx *rx, uint32_t announced)
 {
 	if (!rx->summed)
@@ -63,7 +65,8 @@ static bool csum_matches(const struct sock_rx *rx, uint32_t announced)
 	       announced;
 }
 
-/* All of the payload has been read. 0; -EIO: the checksum is wrong. */
+/* Called when all of the payload has been read. 0; -EIO: the checksum is wrong.
+ */
 static int rx_complete(struct sock_conn *conn)
 {
 	struct sock_rx *rx = conn->rx;
@@ -96,8 +99,8 @@ void sock_rx_conn_closed(struct sock_conn *conn, int status)
 
 /* ---- LNet's answers ---- */
 
-/* Nobody wants the payload any more. Its bounce buffer is freed now, since the
- * rest of the payload may take long to come. */
+/* Called when nobody wants the payload any more. Frees its bounce buffer at
+ * once, because the rest of the payload may take long to come. */
 static void rx_discard(struct sock_rx *rx)
 {
 	rx->msg = NULL;
@@ -105,8 +108,9 @@ static void rx_discard(struct sock_rx *rx)
 	rx->bounce = NULL;
 }
 
-/* LNet has answered: if reading is paused, schedules rx_on_resume(). It does
- * not read at once, because LNet is in the midst of something. */
+/* Called when LNet has answered: if reading is paused, arranges that
+ * rx_on_resume() runs. Does not read at once, because LNet is in the midst of
+ * something. */
 static void rx_resume(struct sock_conn *conn)
 {
 	if (likely(conn->reading != CONN_READ_PAUSED))
@@ -252,8 +256,9 @@ static size_t take_payload(struct sock_rx *rx, const uint8_t *p, size_t len)
 	return n;
 }
 
-/* The checksum of the header at @lnet; with version 2 it covers socklnd's own
- * header, too, which is in front of @lnet, with its checksum set to 0. */
+/* Returns the checksum of the header at @lnet. With version 2 it also covers
+ * socklnd's own header, which is in front of @lnet, with its checksum set to 0.
+ */
 static uint32_t csum_start(const struct sock_conn *conn, const uint8_t *lnet)
 {
 	uint8_t buf[SOCK_HDR_SIZE];
@@ -285,14 +290,15 @@ static struct sock_rx *rx_new(struct sock_conn *conn, const uint8_t *lnet)
 	return rx;
 }
 
-/* -EPROTO if @hdr acknowledges something: we never ask for that. */
+/* Returns -EPROTO if @hdr acknowledges something, because this node never asks
+ * for that; else 0. */
 static int check_acks(const struct sock_hdr *hdr)
 {
 	return sock_hdr_acks(hdr) ? -EPROTO : 0;
 }
 
-/* A message begins, with LNet's header at @lnet; socklnd's is in front of it.
- * @next: the @len bytes that were read after it. Returns how many of these were
+/* Begins a message, with LNet's header at @lnet, behind socklnd's. @next: the
+ * @len bytes that were read after the headers. Returns how many of these were
  * consumed as payload, or -errno. */
 static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
 			     const uint8_t *next, size_t len)
@@ -445,8 +451,8 @@ static in_line int on_bytes(struct sock_conn *conn, size_t n, size_t direct)
 	return rc ? rc : rx_parse(conn, conn->cpt->rx_buffer, n);
 }
 
-/* The status when a read has returned @n <= 0; 0: the peer has closed the
- * connection between messages. */
+/* Returns the status for a read that has returned @n <= 0; 0: the peer has
+ * closed the connection between messages. */
 static int rx_status_of(const struct sock_conn *conn, ssize_t n, int error)
 {
 	if (n < 0)
@@ -516,7 +522,7 @@ static in_line int read_some(struct sock_conn *conn, int *status, bool tls)
 		return 0;
 	if (*status)
 		return RX_ENDED;
-	/* With TLS there is no telling how many bytes have still to come. */
+	/* With TLS it is not known how many bytes have still to come. */
 	if (!tls)
 		wait_for_chunk(conn);
 	return 1;
@@ -527,8 +533,9 @@ static int read_once(struct sock_conn *conn, int *status)
 	return read_some(conn, status, false);
 }
 
-/* As read_once(), with TLS: reads the socket once, and handles all that was in
- * it, since nothing wakes this node up for the rest. */
+/* As read_once(), but with TLS: reads the socket once, and handles all that TLS
+ * got from it, because the socket does not become readable for what TLS holds.
+ */
 static int read_once_tls(struct sock_conn *conn, int *status)
 {
 	int pumped, rc;
@@ -543,16 +550,16 @@ static int read_once_tls(struct sock_conn *conn, int *status)
 	do
 		rc = read_some(conn, status, true);
 	while (rc == 1);
-	/* TLS itself may have to answer. */
+	/* TLS itself may have something to send. */
 	if (!rc && sock_conn_is_open(conn) && sock_tls_waits(conn))
 		sock_tx_flush_soon(conn);
 	return rc || pumped || !sock_conn_is_open(conn) ? rc : 1;
 }
 
 /*
- * The peer has closed @conn between messages, which ends all its connections:
- * reads first what it has sent over the others. Reads are bounded, since the
- * peer might go on sending.
+ * Called when the peer has closed @conn between messages, which ends all its
+ * connections: first reads what the peer has sent over the others. The reads
+ * are limited, because the peer might go on sending.
  */
 static void drain_others(struct sock_conn *conn)
 {
@@ -572,7 +579,7 @@ static void drain_others(struct sock_conn *conn)
 	}
 }
 
-/* LNet has answered in an earlier turn: reading goes on. */
+/* Goes on reading, because LNet has answered in an earlier turn. */
 static void rx_on_resume(struct timer *t)
 {
 	struct sock_conn *conn = container_of(t, struct sock_conn, timer);
@@ -583,10 +590,12 @@ static void rx_on_resume(struct timer *t)
 
 	conn->reading = CONN_READ_ON;
 	conn->readahead = NULL;
-	/* The peer was not read until now, so its silence did not count. */
+	/* The connection was not read until now, so its silence did not count.
+	 */
 	conn->heard = loop_now(conn->loop);
 	rc = sock_conn_watch(conn, conn->events);
-	/* Without a message, the connection has just opened: sock_rx_open(). */
+	/* If there is no message, the connection has just opened:
+	 * sock_rx_open(). */
 	if (!rc && conn->rx && !conn->rx->length)
 		rc = rx_complete(conn);
 	if (!rc && readahead)
@@ -608,13 +617,14 @@ void sock_rx_open(struct sock_conn *conn)
 	timer_init(&conn->timer, rx_on_resume);
 	if (!conn->tls)
 		return;
-	/* What came behind the HELLO is in memory already, and the socket does
-	 * not become readable for it. */
+	/* Bytes that came behind the HELLO are in memory already, and the
+	 * socket does not become readable for them. */
 	conn->reading = CONN_READ_RESUMING;
 	loop_timer_arm(conn->loop, &conn->timer, loop_now(conn->loop));
 }
 
-/* @conn was read, with @rc and @status. */
+/* Called when @conn was read, with the result @rc, and *@status of read_once().
+ */
 static in_line void was_read(struct sock_conn *conn, int rc, int status)
 {
 	struct sock_peer *peer = conn->peer;

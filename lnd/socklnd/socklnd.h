@@ -57,55 +57,63 @@ struct sock_cpt {
 	unsigned int index;
 	struct loop *loop;
 	bool stopping;
-	struct hash peers;	/* sock_peer.hash */
-	struct hash hosts;	/* sock_host.hash */
-	struct sock_peer *last; /* looked up or heard last, or NULL */
+	struct hash peers; /* sock_peer.hash */
+	struct hash hosts; /* sock_host.hash */
+	/* the peer that was looked up or heard last, or NULL */
+	struct sock_peer *last;
 	/* sock_conn.flush: connections with something to write */
 	struct list flush;
 	/* writes for all in flush, at the end of the turn */
 	struct work flush_work;
 	bool flush_scheduled;
-	/* attempt.c's: */
+	/* for attempt.c only: */
 	unsigned int connecting; /* attempts under way */
 	/* sock_host.turn: wait until fewer attempts are under way */
 	struct list turns;
 	struct work turns_work;
 	bool turns_scheduled;
 	struct connect_set connects;
-	/* link.c's: */
-	struct work link_work;	 /* the link has changed */
-	atomic_bool link_posted; /* link_work is on its way here */
-	struct work stopped; /* the last call for this CPT: lnet_ni_stopped() */
-	uint64_t copied;     /* bytes: sum of sock_host.copied */
+	/* for link.c only: */
+	struct work link_work; /* the link has changed */
+	/* link_work was posted to this CPT, and has not run */
+	atomic_bool link_posted;
+	/* the CPT's last work for the NI: lnet_ni_stopped() */
+	struct work stopped;
+	/* bytes: the sum of sock_host.copied of all hosts */
+	uint64_t copied;
 	struct pool txs, rxs;
-	struct log_limit complaints; /* about peers, in the log */
-	uint8_t *rx_buffer;	     /* SOCK_RX_BUFFER bytes */
-	uint8_t *tx_buffer;	     /* SOCK_TX_BUFFER bytes */
+	/* limits the complaints about peers in the log */
+	struct log_limit complaints;
+	uint8_t *rx_buffer; /* SOCK_RX_BUFFER bytes */
+	uint8_t *tx_buffer; /* SOCK_TX_BUFFER bytes */
 };
 
 struct sock_ni {
 	struct lnd_ni *ni;
 	const int64_t *tunables;
 	uint64_t seed;
-	bool secured; /* connections are with TLS: tls.h */
+	bool secured; /* its connections have TLS: tls.h */
 	/* The peers that have proved who they are, by NID: sock_peer.proof.
 	 * Any thread. */
 	pthread_mutex_t proofs_lock;
 	struct hash proofs;
-	unsigned int conns_per_peer; /* for bulk, each way */
-	bool privileged;	     /* connects from privileged ports */
+	/* how many connections for bulk there are with a peer, in each
+	 * direction */
+	unsigned int conns_per_peer;
+	bool privileged; /* it connects from privileged ports */
 	atomic_bool told_unprivileged;
 	atomic_bool up;	      /* the NI's address exists, and its link is up */
-	atomic_uint accepted; /* open connections that peers have opened */
+	atomic_uint accepted; /* open connections that were opened by peers */
 	struct sock_cpt *cpts;
 
-	/* CPT 0: */
+	/* for CPT 0 only: */
 	struct list in_listener; /* sock_listener.nis */
 	struct sock_listener *listener;
 	struct lnd_link link;
 
-	/* From CPT 0 to all: connections for the CPT of their peer, and changes
-	 * of links. CPT 0's part of the NI ends when all have arrived. */
+	/* What CPT 0 posts to other CPTs: connections for the CPT of their
+	 * peer, and changes of links. CPT 0's part of the NI ends when all have
+	 * arrived. */
 	struct passage passage;
 };
 
@@ -119,7 +127,7 @@ static inline bool sock_ni_is_up(const struct sock_ni *sni)
 	return atomic_load_explicit(&sni->up, memory_order_relaxed);
 }
 
-/* The hash of a NID, or of a process, for tables of these. */
+/* Returns the hash of a NID, or of a process, for tables of these. */
 static inline uint64_t sock_nid_hash(const struct ulnet_nid *nid, uint32_t pid,
 				     uint64_t seed)
 {
@@ -129,14 +137,14 @@ static inline uint64_t sock_nid_hash(const struct ulnet_nid *nid, uint32_t pid,
 	return hash_bytes(nid, sizeof(*nid), hash_u64(pid, seed));
 }
 
-/* A tunable whose unit is ms, in ns. */
+/* Returns a tunable whose unit is ms, in ns. */
 static inline uint64_t sock_ni_ms(const struct sock_ni *sni,
 				  enum sock_tunable t)
 {
 	return (uint64_t)sni->tunables[t] * NSEC_PER_MSEC;
 }
 
-/* How long a connection may make no progress, ns. */
+/* Returns how long a connection may make no progress, ns. */
 static inline uint64_t sock_ni_timeout(const struct sock_ni *sni)
 {
 	int64_t own = sni->tunables[SOCK_sock_timeout];

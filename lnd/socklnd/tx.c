@@ -9,10 +9,11 @@
 #include "lnd/socklnd/host.h"
 #include "lnd/socklnd/tls.h"
 
-/* Most writes to one connection in a turn, so that others are served, too. */
+/* The most writes to one connection in a turn, so that other connections are
+ * served, too. */
 #define WRITES_PER_TURN 2
-/* Most NOOPs queued on a connection. A peer that causes more asks for
- * acknowledgements without reading them. */
+/* The most NOOPs that are queued on a connection. A peer that causes more asks
+ * for acknowledgements without reading them. */
 #define NOOPS_MAX 4096
 
 static struct sock_cpt *tx_cpt(const struct sock_tx *tx)
@@ -25,8 +26,8 @@ static uint32_t tx_length(const struct sock_tx *tx)
 	return tx->msg ? tx->msg->length : 0;
 }
 
-/* The size of a frame, as sock_peer_choose() counts it: the same for all
- * versions. */
+/* Returns the size of a frame as sock_peer_choose() counts it, which is the
+ * same for all versions. */
 static size_t tx_size(const struct sock_tx *tx)
 {
 	return SOCK_HDR_SIZE + (tx->msg ? LNET_HDR_SIZE : 0) + tx_length(tx);
@@ -76,16 +77,16 @@ static void tx_out_move(struct sock_conn *conn, enum sock_out_state to)
 	fsm_move(&conn->out, sock_out_states, to);
 }
 
-/* Something was queued on @conn: schedules writing it at the end of the turn.
- */
+/* Called when something was queued on @conn: arranges that it is written at the
+ * end of the turn. */
 static in_line void out_schedule(struct sock_conn *conn)
 {
 	struct sock_cpt *cpt = conn->cpt;
 
 	if (conn->out.state != SOCK_OUT_IDLE)
 		return;
-	/* @conn was written to in this turn already: the rest waits for the
-	 * next one, so that handlers that keep sending do not keep others out.
+	/* @conn was written to in this turn already. What is left waits for the
+	 * next turn, so that handlers that keep sending do not keep others out.
 	 */
 	if (conn->flushed == loop_now(conn->loop) &&
 	    !sock_conn_watch(conn, ENV_READ | ENV_WRITE)) {
@@ -122,7 +123,8 @@ static void tx_unqueue(struct sock_tx *tx)
 		conn->noop = NULL;
 }
 
-/* What send() returns without a connection: -EINPROGRESS or -EHOSTUNREACH. */
+/* Returns what send() does without a connection: -EINPROGRESS or -EHOSTUNREACH.
+ */
 static int tx_wait(struct sock_peer *peer)
 {
 	/* A process that only calls cannot be connected to. A message to it
@@ -239,8 +241,8 @@ static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
 	struct sock_tx *tx =
 		conn->noops < NOOPS_MAX ? tx_new(conn, NULL) : NULL;
 
-	/* A peer that gets no acknowledgement closes the connection in the end,
-	 * so we close it now. */
+	/* A peer that gets no acknowledgement would close the connection in the
+	 * end, so this node closes it now. */
 	if (!tx) {
 		sock_peer_lost(conn, -ENOBUFS);
 		return;
@@ -294,8 +296,8 @@ void sock_tx_keepalive(struct sock_conn *conn)
 		queue_noop(conn, 0, SOCK_COOKIE_KEEPALIVE);
 }
 
-/* Takes the cookie of a NOOP that is queued for @peer and has no other cookie:
- * that NOOP is not sent. 0: there is none. */
+/* Takes the cookie of a NOOP that is queued for @peer and has no other cookie;
+ * that NOOP is not sent then. Returns 0 if there is none. */
 static uint64_t take_ack(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
@@ -395,8 +397,8 @@ static unsigned int with_payload(const struct sock_conn *conn, void *buf,
 	return n;
 }
 
-/* Writes once: the @len bytes at @buf, and the rest of conn->tx's payload.
- * Bytes written, or -errno. */
+/* Writes once: the @len bytes at @buf, and the rest of the payload of conn->tx.
+ * Returns the bytes written, or -errno. */
 static ssize_t write_with_payload(struct sock_conn *conn, void *buf, size_t len)
 {
 	struct iovec iov[1 + LNET_MAX_IOV];
@@ -410,7 +412,7 @@ static ssize_t write_with_payload(struct sock_conn *conn, void *buf, size_t len)
 	return n < 0 ? -errno : n;
 }
 
-/* Writes once: the @len bytes at @buf. Bytes written, or -errno. */
+/* Writes once: the @len bytes at @buf. Returns the bytes written, or -errno. */
 static in_line ssize_t write_plain(struct sock_conn *conn, const void *buf,
 				   size_t len)
 {
@@ -422,8 +424,8 @@ static in_line ssize_t write_plain(struct sock_conn *conn, const void *buf,
 	return n < 0 ? -errno : n;
 }
 
-/* As write_with_payload() and write_plain(), through TLS: what TLS has taken
- * counts as written. */
+/* As write_with_payload() and write_plain(), but through TLS: bytes that TLS
+ * has taken count as written. */
 static ssize_t write_tls(struct sock_conn *conn, void *buf, size_t len)
 {
 	struct iovec iov[1 + LNET_MAX_IOV];
@@ -431,7 +433,7 @@ static ssize_t write_tls(struct sock_conn *conn, void *buf, size_t len)
 	return sock_tls_writev(conn, iov, with_payload(conn, buf, len, iov));
 }
 
-/* All of conn->tx is written: ends it. Users' handlers run. */
+/* Called when all of conn->tx is written: ends it. Users' handlers run. */
 static void tx_written(struct sock_conn *conn)
 {
 	struct sock_tx *tx = conn->tx;
@@ -491,7 +493,8 @@ static in_line int write_part(struct sock_conn *conn, uint8_t *buf, size_t len,
 	return account(conn, buf, len, (size_t)n);
 }
 
-/* Writes once. True: there is more to write, and room for it in the socket. */
+/* Writes once. Returns true if there is more to write, and room for it in the
+ * socket. */
 static in_line bool write_once(struct sock_conn *conn, bool tls)
 {
 	uint8_t *buf =
@@ -515,10 +518,10 @@ static in_line bool write_once(struct sock_conn *conn, bool tls)
 	return !rc && !conn->rest && !conn->tx && !list_empty(&conn->queue);
 }
 
-/* Writes what can be written now; the rest waits until the socket is writable,
- * or for the next turn. @tls, as with all functions here that have it, is a
- * constant: which of the two a connection is was decided when it was made, and
- * one without TLS pays nothing for that. */
+/* Writes what can be written now. What is left waits until the socket is
+ * writable, or for the next turn. @tls is a constant in all functions that have
+ * it: a connection is made with TLS or without, and those without pay nothing
+ * for it. */
 static in_line void write_out(struct sock_conn *conn, bool tls)
 {
 	bool pending;
@@ -576,7 +579,7 @@ static in_line void flush(struct sock_cpt *cpt,
 		else
 			write(conn);
 	}
-	/* Writes NOOPs whose cookie no message has taken along. */
+	/* Writes the NOOPs whose cookies no message has taken along. */
 	while ((conn = list_pop(&acks, struct sock_conn, flush)))
 		write(conn);
 }
@@ -663,8 +666,8 @@ int sock_tx_detach(struct sock_conn *conn, struct list *begun,
 	return rc;
 }
 
-/* Gives up a message of which some may have left. If the rest of its frame
- * cannot be sent, closes all connections to the peer. */
+/* Gives up a message of which a part may have been sent. If the rest of its
+ * frame cannot be sent, closes all connections to the peer. */
 static void cancel_writing(struct sock_tx *tx, int status)
 {
 	struct sock_conn *conn = tx->conn;

@@ -87,7 +87,7 @@ static void transfer_settle(struct transfer *x)
 	shard_defer(x->t->conf.shard, &x->work);
 }
 
-/* Moves @p to FREE. */
+/* Moves @p to the state FREE. */
 static void chunk_free(struct chunk *p)
 {
 	if (unlikely(p->sealed.bytes))
@@ -97,7 +97,7 @@ static void chunk_free(struct chunk *p)
 	p->x->t->busy--;
 }
 
-/* @p was not moved, and is not repeated. */
+/* Counts @p as not moved, and does not repeat it. */
 static void chunk_lost(struct chunk *p)
 {
 	stat_count(p->x->t->conf.shard, RPC_STAT_segments_failed);
@@ -131,7 +131,7 @@ void transfer_fail(struct transfer *x, int status)
 
 static void chunk_on_event(const struct ulnet_event *ev);
 
-/* How long, ns, tries take that are not lost; 0: not known. */
+/* Returns the ns that tries take which are not lost; 0: not known. */
 static uint64_t chunk_usual(const struct chunk *p)
 {
 	const struct transfers *t = p->x->t;
@@ -151,7 +151,7 @@ static bool transfers_are_lossy(const struct transfers *t, uint64_t now)
 	       (t->conf.pace && bulk_pace_is_lossy(t->conf.pace, now));
 }
 
-/* Time, ns, for a try that begins at @now; 0: none is left. */
+/* Returns the time, ns, for a try that begins at @now; 0: none is left. */
 static uint64_t chunk_time(const struct chunk *p, uint64_t now)
 {
 	const struct transfers_conf *c = &p->x->t->conf;
@@ -170,7 +170,8 @@ static int chunk_bind(struct chunk *p, uint64_t time)
 	struct iovec iov[LNET_MAX_IOV];
 	uint32_t length;
 	struct ulnet_md md = {
-		.threshold = 2, /* the GET or PUT, and its answer */
+		/* two operations: the GET or PUT, and its answer */
+		.threshold = 2,
 		.options = LNET_MD_PREFER_PATH | LNET_MD_OF_LAYER,
 		.user_ptr = p,
 		.handler = chunk_on_event,
@@ -207,9 +208,10 @@ static bool chunk_is_spread(const struct chunk *p)
 	       lnet_is_multi_rail(c->shard->node, &c->peer.nid);
 }
 
-/* Nothing was heard of the last try of @p. If that took the way by which the
- * request came, the next one takes another, and the other way round: a rail by
- * which requests and extensions get through may lose all that is longer. */
+/* Called when nothing was heard of the last try of @p. If that try took the
+ * rail by which the request came, the next one takes another rail; otherwise
+ * the next one takes that rail. For a rail on which requests and extensions get
+ * through may still lose all longer messages. */
 static void chunk_turn(struct chunk *p)
 {
 	const struct transfers_conf *c = &p->x->t->conf;
@@ -219,9 +221,11 @@ static void chunk_turn(struct chunk *p)
 			lnet_nid_eq(&p->local, &c->self));
 }
 
-/* Chooses from where (ANY: LNet chooses) to where this try of @p goes. If LNet
- * knows the caller by several NIDs, it takes one whose health has not just
- * suffered; if it does not, RPC knows by which the caller has sent. */
+/* Sets the NIDs between which this try of @p goes. *@self: the NID of this
+ * node; ANY: LNet chooses it. The usual way is the one by which the request
+ * came. If the last try on it was not heard of, LNet chooses another one by
+ * health, if it knows several NIDs of the caller; otherwise the try goes to
+ * another NID from which the caller has sent. */
 static void chunk_way(const struct chunk *p, struct ulnet_nid *self,
 		      struct ulnet_id *peer)
 {
@@ -235,7 +239,7 @@ static void chunk_way(const struct chunk *p, struct ulnet_nid *self,
 	*self = any ? LNET_NID_ANY : c->self;
 }
 
-/* The header data of a PUT. */
+/* Returns the header data of a PUT. */
 static uint64_t chunk_proof(const struct chunk *p, uint64_t match)
 {
 	if (likely(!p->x->crc))
@@ -260,8 +264,8 @@ static int chunk_launch(struct chunk *p)
 		       match, p->at.in_segment, chunk_proof(p, match));
 }
 
-/* When, ns, the try of @p, which is FLYING, is late. TIME_NEVER: its MD ends
- * the try. */
+/* Returns from when on (ns) the try of @p, which is FLYING, is late.
+ * TIME_NEVER: its MD ends the try. */
 static uint64_t chunk_late_at(const struct chunk *p)
 {
 	const struct transfers *t = p->x->t;
@@ -271,7 +275,7 @@ static uint64_t chunk_late_at(const struct chunk *p)
 	return p->began + retry_schedule_limit(&p->schedule, chunk_usual(p));
 }
 
-/* When, ns, something is to be done about @p; TIME_NEVER: nothing. */
+/* Returns when (ns) something is to be done about @p; TIME_NEVER: nothing. */
 static uint64_t chunk_next(const struct chunk *p)
 {
 	switch (p->fsm.state) {
@@ -308,8 +312,8 @@ static void chunk_retry(struct chunk *p)
 		p->waited = now - p->began;
 		chunk_turn(p);
 	}
-	/* If the match values differ, the caller's attempt was over, and
-	 * nothing failed in the network. */
+	/* If the match values differ, the attempt that @p belonged to was over,
+	 * and the network has not failed. */
 	if (p->match == x->r->match)
 		pause = retry_schedule_pause(&p->schedule, p->status,
 					     p->order < x->t->passed,
@@ -364,8 +368,8 @@ static void chunk_send(struct chunk *p)
 	}
 }
 
-/* A new turn: the transfers for which there was no time in the last one go on,
- * in their order, as far as there is time now. */
+/* Called in a new turn: lets the transfers go on for which there was no time in
+ * the last one, in their order, as far as there is time now. */
 static void on_next_turn(struct ulnet_work *w)
 {
 	struct bulk_pool *pool = container_of(w, struct bulk_pool, work);
@@ -382,8 +386,8 @@ static void on_next_turn(struct ulnet_work *w)
 	shard_release(s);
 }
 
-/* More chunks of @x can be made after @pause, ns, at the earliest; or as
- * transfer_seal_pause() says. */
+/* Notes that @x can make no more chunks before @pause, ns, is over; or what
+ * else a result of transfer_seal_pause() says. */
 static void transfer_starve(struct transfer *x, uint64_t pause)
 {
 	struct shard *s = x->t->conf.shard;
@@ -404,8 +408,8 @@ static void transfer_starve(struct transfer *x, uint64_t pause)
 	list_add_tail(&pool->waiting, &x->slice);
 }
 
-/* Seals @p, a new chunk of a sealed sink. Returns as transfer_seal_chunk();
- * after an error it cannot be sent, at least now. */
+/* Seals @p, a new chunk of a sealed sink. Returns what transfer_seal_chunk()
+ * does; after an error @p cannot be sent, at least not now. */
 static out_of_line int chunk_seal(struct chunk *p)
 {
 	struct transfer *x = p->x;
@@ -539,8 +543,8 @@ static bool chunk_is_under_way(const struct chunk *p)
 	return p->fsm.state == CHUNK_FLYING || p->fsm.state == CHUNK_LATE;
 }
 
-/* The chunk of the try @order was moved, and that is not the oldest try. Those
- * that began earlier are perhaps lost. */
+/* Called when the chunk of the try @order was moved, and there are older tries,
+ * whose chunks are perhaps lost. */
 static out_of_line void transfers_on_passed(struct transfers *t, uint64_t order)
 {
 	struct transfer *x;
@@ -555,12 +559,13 @@ static out_of_line void transfers_on_passed(struct transfers *t, uint64_t order)
 	}
 }
 
-/* How often a segment is got again. If it is still wrong then, it is probably
- * the caller who has changed it. */
+/* How often a segment is got again. If it is still wrong after that, the caller
+ * has probably changed it. */
 #define DAMAGES_MAX 8
 
-/* The segment of @p, a source, has arrived changed: gets all of it again. That
- * is safe for every call, as the handler has not seen any of it. */
+/* Called when the segment of @p, a source, has arrived changed: gets all of the
+ * segment again. That is safe for every call, because the handler has seen
+ * nothing of it. */
 static void chunk_damaged(struct chunk *p)
 {
 	struct transfer *x = p->x;
@@ -577,8 +582,8 @@ static void chunk_damaged(struct chunk *p)
 	chunk_retry(p);
 }
 
-/* Does @p, of a segment that is got again, have more to get? Then it goes on
- * with that. */
+/* If the segment of @p is being got again, and is not complete, goes on with
+ * the next part of it, and returns true. */
 static bool chunk_goes_on(struct chunk *p)
 {
 	struct transfer *x = p->x;
@@ -590,7 +595,7 @@ static bool chunk_goes_on(struct chunk *p)
 	return true;
 }
 
-/* @p has come at @now, ns, and is as it should be. */
+/* Called when @p has come at @now, ns, and is as it should be. */
 static void chunk_is_good(struct chunk *p, uint64_t now)
 {
 	struct transfer *x = p->x;
@@ -648,7 +653,7 @@ void chunk_on_away(struct chunk *p, int rc, uint64_t at)
 	transfers_go(x->t);
 }
 
-/* After the last event of a try. */
+/* Called after the last event of a try. */
 static void chunk_on_last(struct chunk *p)
 {
 	struct transfer *x = p->x;
@@ -671,7 +676,7 @@ static void chunk_on_last(struct chunk *p)
 	transfers_go(x->t);
 }
 
-/* The event SEND may come before the answer or after it; then it does not
+/* SEND may come before the answer or after it. If it comes after, it does not
  * count. */
 static void chunk_on_event(const struct ulnet_event *ev)
 {
@@ -688,12 +693,14 @@ static void chunk_on_event(const struct ulnet_event *ev)
 			*c->heard = shard_now(c->shard);
 		p->answered = true;
 		p->status = ev->status;
-		/* This node has unlinked the MD, but all had been moved. */
+		/* This node has unlinked the MD, but all bytes had been moved
+		 * before. */
 		if (ev->cause == LNET_CAUSE_CANCELED &&
 		    ev->outcome == LNET_OUTCOME_DELIVERED && ev->mlength)
 			p->status = 0;
 		if (p->status == 0 && ev->mlength != p->length) {
-			/* Sealed bulk is moved again, whatever was changed. */
+			/* Sealed bulk is moved again, whether the payload or
+			 * its header was changed. */
 			p->status = -EPROTO;
 			p->final = !p->x->r->protection;
 		}

@@ -19,19 +19,19 @@
  * succeed, four times that (200 ms to 5 s). Each try that timed out doubles the
  * limit, up to six times.
  *
- * If others that began after a try have succeeded before it was answered, or if
- * the connection has lost messages lately, the network is not slow, but loses
- * messages. Then a longer time would be of no use: the limit is at least 50 ms
- * only, and is doubled no sooner than after six tries that timed out. That so
- * many are lost in a row is improbable: then the network is slow, too.
+ * The network is not slow, but loses messages, in two cases: later tries have
+ * succeeded before this one was answered, or the connection has lost messages
+ * lately. Then a longer time would be of no use: the limit has a minimum of 50
+ * ms only, and is not doubled before six tries have timed out. It is improbable
+ * that six are lost in a row: then the network is slow, too.
  *
  * After a time-out the next try begins at once. A try that failed sooner is
  * repeated at once the first time, and later after a pause (base/backoff.h),
  * counted from the beginning of the failed try.
  */
 struct retry_schedule {
-	unsigned int timeouts; /* tries that timed out */
-	unsigned int refusals; /* tries that failed sooner */
+	unsigned int timeouts; /* how many tries timed out */
+	unsigned int refusals; /* how many tries failed sooner */
 	bool lossy;	       /* the network loses messages */
 };
 
@@ -42,7 +42,7 @@ struct retry_schedule {
 #define RETRY_DOUBLINGS	 6
 #define RETRY_LOSSES	 6
 
-/* The limit, ns. @usual: ns that tries take; 0: not known. */
+/* Returns the limit, ns. @usual: ns that tries take; 0: not known. */
 static inline uint64_t retry_schedule_limit(const struct retry_schedule *t,
 					    uint64_t usual)
 {
@@ -55,8 +55,8 @@ static inline uint64_t retry_schedule_limit(const struct retry_schedule *t,
 	return limit << MIN(t->timeouts - lost, RETRY_DOUBLINGS);
 }
 
-/* The time, ns, of a try that begins at @now, ns; 0: no time is left.
- * @deadline: ns, or TIME_NEVER. @usual: as above. */
+/* Returns the time, ns, of a try that begins at @now, ns; 0: no time is left.
+ * @deadline: ns, or TIME_NEVER. @usual: ns that tries take; 0: not known. */
 static inline uint64_t retry_schedule_time(const struct retry_schedule *t,
 					   uint64_t now, uint64_t deadline,
 					   uint64_t usual)
@@ -72,9 +72,9 @@ static inline uint64_t retry_schedule_time(const struct retry_schedule *t,
 	return MIN(left, MIN(MAX(left / 4, RETRY_TIME_MIN), longest));
 }
 
-/* A try has failed with @status: returns how many ns after its beginning the
- * next one begins. @passed: others that began later have succeeded.
- * @random: 64 bits. */
+/* Called when a try has failed with @status. Returns how many ns after its
+ * beginning the next one begins. @passed: tries that began later have
+ * succeeded. @random: 64 bits. */
 static inline uint64_t retry_schedule_pause(struct retry_schedule *t,
 					    int status, bool passed,
 					    uint64_t random)
@@ -93,21 +93,22 @@ static inline uint64_t retry_schedule_pause(struct retry_schedule *t,
 /* ---- what a connection knows of its chunks ---- */
 
 struct bulk_pace {
-	/* us that the slowest one took lately (0: none was moved), and its
-	 * length */
+	/* took: us that the slowest chunk took lately (0: none was moved).
+	 * length: its bytes */
 	uint32_t took;
 	uint32_t length;
-	/* s: when a chunk was moved in less than a quarter of the time that a
-	 * try before had waited in vain; 0: never. Those tries were lost. */
+	/* s: when it was last certain that a try was lost: a chunk was moved in
+	 * less than a quarter of the time that an earlier try of it had waited;
+	 * 0: never */
 	uint32_t lost;
 };
 
-#define BULK_LOSS_FORGOTTEN 60u /* s */
-/* What tries probably take, ns, when none has succeeded: their limit is 1 s, as
- * that of TCP (RFC 6298), and 4 s for each MB. */
+#define BULK_LOSS_FORGOTTEN 60u /* s: after this time a loss counts no more */
+/* ns that tries probably take while none has succeeded: the limit is then 1 s,
+ * as that of TCP (RFC 6298), and 4 s for each MB. */
 #define BULK_PACE_FIRST	     (250 * NSEC_PER_MSEC)
 #define BULK_PACE_FIRST_BYTE 1000u
-/* Each chunk that is not the slowest one takes such a part of its time away. */
+/* Each faster chunk reduces the time of the slowest one by this part of it. */
 #define BULK_PACE_PART 16u
 
 static inline uint32_t bulk_loss_clock(uint64_t now)
@@ -115,8 +116,8 @@ static inline uint32_t bulk_loss_clock(uint64_t now)
 	return (uint32_t)(now / NSEC_PER_SEC) + 1;
 }
 
-/* A chunk of @length bytes was moved by a try that took @took ns. A shorter one
- * does not tell that longer ones have become faster. */
+/* Notes that a chunk of @length bytes was moved by a try that took @took ns. A
+ * short chunk does not show that longer ones have become faster. */
 static inline void bulk_pace_note(struct bulk_pace *b, uint64_t took,
 				  uint32_t length)
 {
@@ -129,8 +130,8 @@ static inline void bulk_pace_note(struct bulk_pace *b, uint64_t took,
 	}
 }
 
-/* At @now, a try has moved in @took ns what one before had waited for in vain
- * for @waited ns. */
+/* Notes that at @now a try has moved in @took ns the chunk that an earlier try
+ * had waited for in vain for @waited ns. */
 static inline void bulk_pace_note_loss(struct bulk_pace *b, uint64_t waited,
 				       uint64_t took, uint64_t now)
 {
@@ -145,9 +146,9 @@ static inline bool bulk_pace_is_lossy(const struct bulk_pace *b, uint64_t now)
 	       bulk_loss_clock(now) - b->lost <= BULK_LOSS_FORGOTTEN;
 }
 
-/* How long, ns, a chunk of @length bytes probably takes that is not lost.
- * @slowest: ns that the slowest one of the request took; 0: none was moved.
- * @lossy: the network is known to lose messages. */
+/* Returns the ns that a chunk of @length bytes probably takes if it is not
+ * lost. @slowest: ns that the slowest chunk of the request took; 0: none was
+ * moved. @lossy: the network is known to lose messages. */
 static inline uint64_t bulk_pace_usual(const struct bulk_pace *b,
 				       uint32_t length, uint64_t slowest,
 				       bool lossy)
@@ -169,13 +170,15 @@ static inline uint64_t bulk_pace_usual(const struct bulk_pace *b,
  * that were under way over it may be lost. After a random pause, the peer is
  * asked about them, or they are repeated. */
 struct conn_loss {
-	uint64_t at;	       /* ns: the last loss */
-	struct ulnet_nid rail; /* the peer's NID; ANY: losses on several */
+	uint64_t at; /* ns: the last loss */
+	/* the NID of the peer to which connections were lost; ANY: several NIDs
+	 */
+	struct ulnet_nid rail;
 };
 
-/* Notes the loss of the connection to @rail at @now, ns. @pending: the pause of
- * an earlier loss is not over. If the earlier loss was of another rail, the
- * note is then of all rails. */
+/* Notes the loss of the connection to @rail at @now, ns. @pending: the pause
+ * after an earlier loss is not over. If that loss was of another rail, the note
+ * is for all rails from now on. */
 static inline void conn_loss_note(struct conn_loss *s,
 				  const struct ulnet_nid *rail, uint64_t now,
 				  bool pending)
@@ -187,8 +190,8 @@ static inline void conn_loss_note(struct conn_loss *s,
 		s->rail = LNET_NID_ANY;
 }
 
-/* May a message be lost that was sent at @sent, ns, to @nid (ANY: not
- * known)? */
+/* May the loss have cost a message that was sent at @sent, ns, to @nid (ANY:
+ * not known)? */
 static inline bool conn_loss_covers(const struct conn_loss *s, uint64_t sent,
 				    const struct ulnet_nid *nid)
 {
@@ -197,9 +200,9 @@ static inline bool conn_loss_covers(const struct conn_loss *s, uint64_t sent,
 		lnet_nid_eq(&s->rail, nid));
 }
 
-/* The pause, ns, after the @n-th loss in a row. The first is about a round
- * trip, @rtt ns (0: not known), or up to @jitter ns if that is longer. Later
- * pauses grow. @random: 64 bits. */
+/* Returns the pause, ns, after the @n-th loss in a row. The first pause is
+ * about a round trip, @rtt ns (0: not known), or up to @jitter ns if that is
+ * longer. Later pauses grow. @random: 64 bits. */
 static inline uint64_t conn_loss_pause(uint64_t rtt, uint64_t jitter,
 				       unsigned int n, uint64_t random)
 {

@@ -21,16 +21,16 @@
 #include "rpc/client/client.h"
 #include "rpc/client/batch.h"
 
-/* T, ns, of an attempt that begins at @now, ns. Each retry doubles T, unless it
- * repeats an attempt that was lost. */
+/* Returns T, ns, of an attempt that begins at @now, ns. Each retry doubles T,
+ * unless it repeats an attempt that was lost. */
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now);
-/* When, ns, the server is asked about an attempt that begins at @now, ns, with
- * T = @time ns. */
+/* Returns when (ns) the server is asked about an attempt that begins at @now,
+ * ns, with T = @time ns. */
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
 		     uint64_t now);
 
 /* The slow path of attempt_watch(): @p is due before another batch, or
- * client.watch_timer is to be armed. */
+ * client.watch_timer has to be set. */
 void attempt_watch_rare(struct ulrpc_client *c, struct batch *p);
 /* Schedules queries, at p->due or soon after, about those calls of @p that are
  * neither answered nor extended by then. */
@@ -43,15 +43,16 @@ static inline void attempt_watch(struct ulrpc_client *c, struct batch *p)
 	else
 		list_add_tail(&c->watched, &p->of_watch);
 }
-/* client.watch_timer */
+/* The function of client.watch_timer. */
 void attempt_on_watch(struct ulnet_timer *timer);
 
-/* The query about @call becomes entry @index of @p, which is being made. Moves
- * p->due to when this query is late, if that is earlier. @random: 64 bits, the
- * same for all calls of @p. */
+/* Makes the query about @call entry @index of @p, which is being made. Moves
+ * p->due to the time when this query is late, if that is earlier. @random: 64
+ * bits, the same for all calls of @p. */
 void attempt_on_asked(struct ulrpc_call *call, struct batch *p, uint32_t index,
 		      uint64_t random);
-/* @p, with a query about @call and perhaps about other calls, was sent. */
+/* Called when @p, with a query about @call and perhaps about other calls, was
+ * sent. */
 void attempts_asked(const struct ulrpc_call *call, const struct batch *p);
 
 /* Asks the server what became of @call, which is in flight. */
@@ -59,52 +60,53 @@ void call_ask(struct ulrpc_call *call);
 /* Ends the attempt of @call, which is in flight: takes no more replies to it,
  * and detaches its bulks. The caller moves the call to another state. */
 void attempt_end(struct ulrpc_call *call);
-/* The server no longer knows the attempt of @call, which is in flight, and may
- * have executed it. Sends the call again if it may be executed twice, or if the
- * service can look it up; ends it otherwise, with @cause. */
+/* Called when the server no longer knows the attempt of @call, which is in
+ * flight, and may have executed it. Sends the call again if it may be executed
+ * twice, or if the service can look it up; otherwise ends it with @cause. */
 void call_on_forgotten(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* As call_on_forgotten(), for a call in FETCH, whose reply the server no longer
  * has. */
 void call_fetch_lost(struct ulrpc_call *call, enum ulrpc_cause cause);
-/* The reply @r has come for @call, which is in flight. True: @r ends the
- * attempt only, and the call goes on. */
+/* Called when the reply @r has come for @call, which is in flight. Returns true
+ * if @r ends the attempt only, and the call goes on. */
 bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r);
-/* @p, which has an attempt of @call or a query about it, was certainly not
- * delivered. */
+/* Called when @p, which has an attempt of @call or a query about it, was
+ * certainly not delivered. */
 void attempt_undelivered(struct ulrpc_call *call, const struct batch *p);
-/* The answer @r has come, and there is a back-off: reduces it if the server is
- * not slow. */
+/* Called when the answer @r has come while there is a back-off: reduces it if
+ * the server is not slow. */
 void attempt_on_prompt(const struct ulrpc_call *call,
 		       const struct wire_reply *r, uint64_t now);
-/* @r has come for a call about which the server was asked. If @r shows that the
- * attempt or its answer was lost, tells LNet that the attempt's rail loses
- * messages. */
+/* Called when @r has come for a call about which the server was asked. If @r
+ * shows that the attempt or its answer was lost, tells LNet that the attempt's
+ * rail loses messages. */
 void attempt_judge_rail(const struct ulrpc_call *call,
 			const struct wire_reply *r);
 
-/* Asks about calls of @imp that are in flight. @s NULL: about all, because the
- * connection was made again with the same server. Otherwise an LND's connection
- * was lost: only about those that @s covers, and whose messages LNet is done
- * with. */
+/* Asks about calls of @imp that are in flight. @s: the loss of an LND's
+ * connection; only those calls are asked about whose messages it covers and
+ * LNet is done with. NULL: all calls are asked about, because the connection
+ * was made again with the same server. */
 void attempts_ask(struct import *imp, const struct conn_loss *s);
-/* The server has answered what was sent to it at @sent, ns, from @local by
- * @hop: queries that began a round trip earlier, and are not answered yet, are
- * lost. Asks again. */
+/* Called when the server has answered what was sent to it at @sent, ns, from
+ * @local by @hop. Queries that were sent more than a round trip before that,
+ * and are not answered, are lost: asks again. */
 void attempts_overtaken(struct import *imp, uint64_t sent,
 			const struct ulnet_nid *local,
 			const struct ulnet_nid *hop);
-/* The server has restarted, or has forgotten this client: call_on_forgotten()
- * for the calls of @c that are in flight. */
+/* Called when the server has restarted, or has forgotten this client: calls
+ * call_on_forgotten() for the calls of @c that are in flight. */
 void attempts_on_forgotten(struct ulrpc_client *c);
-/* The service of @c has no store, or another one than before. Ends calls that
- * wait to be looked up in the old store; marks those in flight as orphaned. */
+/* Called when the service of @c has no store, or another one than before. Ends
+ * calls that wait to be looked up in the old store, and marks those in flight
+ * as orphaned. */
 void attempts_orphan(struct ulrpc_client *c);
-/* Ends calls whose slots are beyond those that the server, now another one,
- * grants. */
+/* Ends calls in slots that the server, which is now another one, does not
+ * grant. */
 void attempts_without_slot(struct import *imp);
 
-/* The server of @imp has sent extensions: it still serves the calls that @m
- * names, and needs longer. @ev: the event of the message. */
+/* Called when the server of @imp has sent extensions: it still serves the calls
+ * that @m names, and takes longer. @ev: the event of the message. */
 void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 			const struct wire_extend *m);
 

@@ -27,42 +27,47 @@ struct batch {
 	struct list of_import; /* import.batches, until it is over */
 	struct list of_watch;  /* client.watched, by due */
 	struct shard *shard;
-	struct ulrpc_client *client; /* NULL: it is over */
+	struct ulrpc_client *client; /* NULL: the batch is over */
 	uint64_t match;
 	/* The first nagain calls are sent again, under their old numbers. A
 	 * later call, at index i, has the number xid + i. */
 	uint64_t xid;
-	unsigned int nagain, hint; /* hint: where entry_find() begins */
-	uint64_t sent;		   /* ns: when it was given to LNet */
+	/* nagain: as above. hint: the entry where entry_find() begins */
+	unsigned int nagain, hint;
+	uint64_t sent; /* ns: when the message was given to LNet */
 	/* ns: when calls without an answer are asked about */
 	uint64_t due;
 	uint32_t epoch;
-	unsigned int n, open;	   /* calls; those that wait for a reply */
-	/* entries with a borrowed body; or 1, if there is a @record */
+	/* n: its calls. open: those that still wait for a reply */
+	unsigned int n, open;
+	/* entries with a borrowed body; 1, if there is a @record instead */
 	unsigned int nborrowed;
-	uint32_t need;		   /* bytes that all replies may take */
-	bool sending;		   /* LNet has the send MD */
+	/* bytes that all its replies may take together */
+	uint32_t need;
+	bool sending;		   /* LNet has the MD of the message */
 	struct reply_buf *bufs;	   /* where replies may land */
-	struct reply_buf *current; /* of bufs, the one that is linked */
+	struct reply_buf *current; /* the one of bufs that is linked now */
 	struct ulnet_md_handle send_md;
-	struct ulnet_id peer;		/* who may reply */
+	struct ulnet_id peer;		/* the only peer that may reply */
 	struct ulnet_nid local, target; /* the rail that LNet took */
 	struct ulnet_nid hop; /* next hop on that rail: a gateway, or target */
 	uint32_t paths;
-	bool freeing; /* batch.work has been given */
+	bool freeing; /* batch.work is posted */
 	bool landing; /* an event of a buffer is being handled */
 	bool bulk;    /* one of its calls has bulks */
 	bool query;
 	bool suspect;		/* LNet was told that its rail loses messages */
-	struct ulnet_work work; /* frees the batch, if no event will */
+	struct ulnet_work work; /* frees the batch if no event is going to */
 	size_t size;
 	uint8_t *head; /* the message's head, encoded behind the entries */
-	/* If nborrowed is not 0: what LNet sends instead of borrowed bodies, as
-	 * nobody may read them; NULL: they are sent. */
+	/* If nborrowed is not 0: the encrypted message, which LNet sends
+	 * instead of the borrowed bodies; NULL: the bodies are sent as they
+	 * are. */
 	uint8_t *record;
 	size_t record_size;
 	struct batch_entry {
-		struct ulrpc_call *call;     /* NULL: does not wait any more */
+		/* NULL: it does not wait for a reply in this batch any more */
+		struct ulrpc_call *call;
 		struct ulrpc_call *borrowed; /* LNet sends this call's body
 					      * from the call's memory */
 	} entries[];
@@ -75,10 +80,10 @@ unsigned int batch_send(struct ulrpc_client *c, unsigned int n);
 /* Sends a message of queries about calls in client.ask. False: there is no
  * memory. */
 bool batch_query(struct ulrpc_client *c);
-/* No call waits for a reply in the batch any more: unlinks its memory, and
- * cancels its sending. */
+/* Called when no call waits for a reply in the batch any more: unlinks its
+ * memory, and cancels its sending. */
 void batch_retire(struct batch *p);
-/* @call no longer takes a reply to @at, which is its out or its query. */
+/* Stops @call from taking a reply to @at, which is call->out or call->query. */
 static inline void batch_forget(const struct ulrpc_call *call,
 				struct batch_ref *at)
 {
@@ -90,7 +95,7 @@ static inline void batch_forget(const struct ulrpc_call *call,
 	if (--p->open == 0)
 		batch_retire(p);
 }
-/* @call, which is in flight, no longer takes a reply to its attempt, or to a
+/* Stops @call, which is in flight, from taking a reply to its attempt or to its
  * query. */
 static inline void batch_forget_all(struct ulrpc_call *call)
 {
@@ -126,9 +131,10 @@ struct reply_buf {
 	struct shard *shard;
 	struct batch *batch; /* NULL: in import.reply_bufs, or to be freed */
 	bool kept;	     /* attached for the import, not for one batch */
-	uint32_t room;	     /* bytes behind all that has landed */
+	/* bytes left behind all messages that have landed */
+	uint32_t room;
 	uint64_t match;
-	struct ulnet_id peer; /* who may reply */
+	struct ulnet_id peer; /* the only peer that may send to it */
 	struct ulnet_md_handle md;
 	struct ulnet_work work;
 	size_t size; /* bytes of the structure, as allocated */
@@ -139,8 +145,8 @@ struct reply_buf {
 struct reply_buf_users {
 	/* A message of replies has landed for @p, which has calls that wait. */
 	void (*on_replies)(struct batch *p, const struct ulnet_event *ev);
-	/* A buffer of @p was freed, or @p is not landing any more: frees @p if
-	 * that is possible now. */
+	/* Called when a buffer of @p was freed, or the event of one has been
+	 * handled: frees @p if that is possible now. */
 	void (*check)(struct batch *p);
 };
 extern const struct reply_buf_users batch_reply_users;
@@ -148,8 +154,8 @@ extern const struct reply_buf_users batch_reply_users;
 /* Gives @p memory for its replies: sets bufs, current and match. Returns 0,
  * -ENOMEM, or what LNetMEAttach(3) returns. */
 int reply_buf_attach(struct batch *p);
-/* No call of @p waits any more: returns its buffer to the import, or unlinks
- * it. p->client is still set. */
+/* Called when no call of @p waits any more: returns the buffer of @p to the
+ * import, or unlinks it. p->client is still set. */
 void reply_buf_release(struct batch *p);
 /* Unlinks the buffers that the import keeps, because it has disconnected, ends,
  * or uses another NID of the server from now on. */

@@ -22,20 +22,20 @@ struct ulrpc_call;
 struct wire_gone;
 
 /*
- * The id by which servers know an import. To a server an id is one client with
- * one connection, so no two imports of this process have the same. Ids are
- * computed with the process's own id as the key: from the id that one server
- * knows, it cannot compute ids that other servers know.
+ * The id by which servers know an import. A server takes an id for one client
+ * with one connection, so no two imports of this process have the same id. Ids
+ * are computed with the process's own id as the key, so that no server can
+ * compute, from the id that it knows, the ids that other servers know.
  *
  * An id that is to outlive the process (ulrpc_conf.client_id) is computed from
  * the import's target, which is its pid and set of NIDs, and a number. The
- * number tells imports to one target apart; there are several if NIDs have
+ * number tells imports with one target apart; there are several if NIDs have
  * moved between CPTs.
  */
 struct import_name {
 	struct hash_node by_target; /* ulrpc.names */
 	bool listed;		    /* it is in ulrpc.names */
-	/* among imports to the same target, from 0 */
+	/* tells imports with the same target apart; from 0 */
 	uint32_t number;
 	uint8_t id[RPC_ID_SIZE];
 };
@@ -70,8 +70,9 @@ struct cancels {
  */
 struct import_conn_loss {
 	struct conn_loss last;
-	uint64_t asked;		  /* ns: when it last asked about calls */
-	struct ulnet_timer timer; /* when it asks next */
+	/* ns: when the import last asked about calls */
+	uint64_t asked;
+	struct ulnet_timer timer; /* runs out when the import asks next */
 };
 
 /* All state that a CPT has of clients, with the memory for their calls. */
@@ -79,7 +80,7 @@ struct imports {
 	struct shard *shard;
 	struct list canceling; /* import.cancels */
 	struct ulnet_work cancel_work;
-	bool cancel_given; /* cancel_work has been given */
+	bool cancel_given; /* cancel_work is posted */
 	struct id_table handles;
 	struct hash by_nids; /* import.hash */
 	/* Where a new import begins to number its calls: above the numbers of
@@ -88,43 +89,44 @@ struct imports {
 	struct hash by_nid; /* import.by_nid */
 	struct list all;
 	uint64_t hash_seed;
-	/* while a sealed message is handled: the import of whose server it is
-	 */
+	/* while a sealed message is handled: the import whose server has sent
+	 * it; else NULL */
 	struct import *proved;
 	struct slab slab;    /* calls, batches, replies */
-	struct list batches; /* batch.all: all there are */
-	struct list fetches; /* fetch.link: all there are */
+	struct list batches; /* batch.all: all batches */
+	struct list fetches; /* fetch.link: all fetches */
 	const struct reply_buf_users *reply_buf_users;
 };
 
 extern const struct rpc_part import_part;
 
-/* Tag of handles: the number of the CPT is added to it. */
+/* The tag of handles of imports. The number of the CPT is added to it. */
 #define IMPORT_TAG 0x49
 
 /* Adds @fresh to the tables and sets *@imp_p to it; or, if the tables have an
  * import with the same target, frees @fresh and sets *@imp_p to that import. 0;
  * -ENOMEM, -ENOSPC: @fresh is still the caller's. */
 int import_attach(struct import *fresh, struct import **imp_p) must_check;
-/* The last client has left: ends and frees the import. */
+/* Called when the last client has left: ends and frees the import. */
 void import_close(struct import *imp);
-/* The import with this handle on the wire, or NULL. */
+/* Returns the import with this handle on the wire, or NULL. */
 struct import *import_find(struct shard *s, uint64_t handle);
 
-/* From now on imp->nids[@nid] is the NID in use. */
+/* Makes imp->nids[@nid] the NID in use. */
 void imports_use_nid(struct import *imp, unsigned int nid);
 /* Looks up again to which peer the NID in use belongs. */
 void imports_renew_nid(struct import *imp);
-/* The node with the NID @nid has sent something: import_on_sign() for each
- * import that uses a NID of that node. */
+/* Called when the node with the NID @nid has sent something: calls
+ * import_on_sign() for each import that uses a NID of that node. */
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
-/* rpc_side.on_conn_event: connections of the LND have ended, or are silent. */
+/* A function for rpc_side.on_conn_event: connections of the LND have ended, or
+ * are silent. */
 void imports_on_end(struct shard *s, const struct conn_event *end);
-/* rpc_side.on_keys. */
+/* A function for rpc_side.on_keys. */
 void imports_on_keys(struct shard *s, const struct keys *keys);
 
-/* @call, which holds a slot, is about to end without an answer: tells the
- * server at the end of this turn. */
+/* Called when @call, which holds a slot, is about to end without an answer:
+ * tells the server at the end of this turn. */
 void cancel_call(const struct ulrpc_call *call);
 /* Frees what import_new() has made. Any thread. */
 void import_free(struct import *imp);

@@ -18,11 +18,11 @@
 enum gate_per { GATE_PER_HOST, GATE_PER_CLIENT, GATE_PER_RULE };
 
 struct gate_rule {
-	struct ulnet_nidlist *nids; /* NULL: any */
-	bool one_pid, one_method;   /* else any */
+	struct ulnet_nidlist *nids; /* NULL: any NID */
+	bool one_pid, one_method;   /* false: any pid, or any method */
 	uint32_t pid, method;
-	uint32_t rate;	/* requests a second; not 0 */
-	uint32_t depth; /* not 0 */
+	uint32_t rate;	/* requests per second; not 0 */
+	uint32_t depth; /* tokens that a bucket holds; not 0 */
 	enum gate_per per;
 };
 
@@ -40,7 +40,7 @@ struct gate_word {
 
 struct gate_parser {
 	const char *text, *at;
-	unsigned int rule; /* the number of the current one, from 1 */
+	unsigned int rule; /* number of the rule that is being read, from 1 */
 	struct ulnet_text_error *err;
 };
 
@@ -90,8 +90,8 @@ static bool gate_word_is(const char *s, int length, const char *name)
 	       !strncmp(s, name, (size_t)length);
 }
 
-/* The length of a list of NIDs, which may have blanks in it, and so ends where
- * the next item begins. */
+/* Returns the length of the list of NIDs at @value. The list may have blanks in
+ * it, so it ends where the next item begins. */
 static int list_length(const char *value)
 {
 	const char *s = value, *end = value;
@@ -345,14 +345,15 @@ static unsigned int gate_rules_match(const struct gate_rules *rules,
  * exact.
  */
 
-/* Tells whose a bucket, or a flow in a bucket, is. Has no padding, because its
- * bytes are hashed. Peers do not know the addresses of rules and buckets, so
- * nobody can make keys collide. */
+/* Tells whose a bucket is, or whose a flow in a bucket. Has no padding, because
+ * its bytes are hashed. Peers do not know the addresses of rules and buckets,
+ * so nobody can choose keys that collide. */
 struct gate_key {
-	/* address of the rule of a bucket, or of the bucket of a flow */
+	/* of a bucket: the address of its rule; of a flow: the address of its
+	 * bucket */
 	uint64_t of;
-	uint64_t client;      /* 0: any */
-	struct ulnet_nid nid; /* 0: any */
+	uint64_t client;      /* 0: all clients */
+	struct ulnet_nid nid; /* all 0: all NIDs */
 	uint8_t zero[4];
 };
 _Static_assert(sizeof(struct gate_key) ==
@@ -367,7 +368,7 @@ struct gate_flow {
 	struct gate_bucket *bucket;
 	struct list link;  /* gate_lane.flows */
 	struct list items; /* sched_item.link */
-	unsigned int n;	   /* items */
+	unsigned int n;	   /* how many items it has */
 	unsigned int lane;
 };
 
@@ -376,7 +377,7 @@ struct gate_lane {
 	struct list flows; /* gate_flow.link; the first one has its turn */
 	unsigned int nflows, nitems;
 	unsigned int row; /* items passed while lower lanes waited */
-	/* for items for which no flow could be allocated */
+	/* the flow of items for which no flow could be allocated */
 	struct gate_flow common;
 };
 
@@ -388,23 +389,25 @@ struct gate_bucket {
 	const struct gate_rule *rule;
 	struct heap_node due; /* gate.due, while there are items */
 	struct list link;     /* gate.idle[], while there are none */
-	uint64_t full;	      /* ns: when it would be full */
-	uint32_t part;	      /* part / rate: ns to be added to full */
-	unsigned int n;	      /* items */
+	uint64_t full;	      /* ns: when it would be full again */
+	/* what is to be added to full, besides: part / rate ns */
+	uint32_t part;
+	unsigned int n; /* how many items it has */
 	struct gate_lane lane[LANES];
 };
 
 struct gate {
 	const struct gate_rules *rules;
 	unsigned int ratio;
-	unsigned int n; /* items */
+	unsigned int n; /* how many items all buckets have */
 	/* gate_bucket.due, by when (ns) its next item may pass */
 	struct heap due;
 	struct hash buckets, flows;
 	struct pool bucket_pool, flow_pool;
-	/* Arrays, by rule: */
-	struct list *idle;	    /* buckets without items, oldest first */
-	struct gate_bucket *common; /* used when no bucket can be allocated */
+	/* Arrays with an entry for each rule: */
+	struct list *idle; /* buckets without items, oldest first */
+	/* the bucket that is used when no other can be allocated */
+	struct gate_bucket *common;
 };
 
 /* ---- flows ---- */
@@ -595,8 +598,8 @@ static bool bucket_is_common(const struct gate *g, const struct gate_bucket *b)
 	return b == &g->common[b->rule - g->rules->rule];
 }
 
-/* @b has no items: adds it to the end of the list of buckets that may be freed.
- */
+/* Adds @b, which has no items, to the end of the list of buckets that may be
+ * freed. */
 static void bucket_idle(struct gate *g, struct gate_bucket *b)
 {
 	if (bucket_is_common(g, b))
@@ -610,7 +613,8 @@ static uint64_t token_ns(const struct gate_rule *r, uint64_t n)
 	return n * NSEC_PER_SEC / r->rate;
 }
 
-/* Returns ns: when the bucket has a token; a time in the past: it has one. */
+/* Returns from when on (ns) the bucket has a token; a time in the past: it has
+ * one. */
 static uint64_t bucket_next(const struct gate_bucket *b)
 {
 	uint64_t away = token_ns(b->rule, b->rule->depth - 1);
@@ -635,8 +639,8 @@ static void bucket_take(struct gate_bucket *b, uint64_t at)
 	}
 }
 
-/* @b has items. Sets the time at which the next one may pass: not before @now.
- */
+/* Sets the time at which the next item of @b may pass, but not before @now. @b
+ * has items. */
 static void bucket_wait(struct gate *g, struct gate_bucket *b, uint64_t now)
 {
 	heap_add(&g->due, &b->due, MAX(bucket_next(b), now));
@@ -652,7 +656,7 @@ static struct gate_lane *bucket_lane(struct gate_bucket *b, unsigned int ratio)
 
 		if (!l->nitems)
 			continue;
-		if (best) { /* a lower one waits */
+		if (best) { /* a lower lane waits */
 			if (best->row++ < ratio)
 				return best;
 			best->row = 0;
@@ -699,8 +703,8 @@ bool gate_hold(struct gate *g, struct sched_item *item, uint64_t now)
 	return true;
 }
 
-/* Takes @item out of its bucket. The next of the other items passes not before
- * @at (ns). */
+/* Takes @item out of its bucket. The bucket's next item may not pass before @at
+ * (ns). */
 static void gate_leave(struct gate *g, struct sched_item *item, uint64_t at)
 {
 	struct gate_bucket *b = item->flow->bucket;

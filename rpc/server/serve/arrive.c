@@ -19,9 +19,9 @@
 
 /* ---- calls ---- */
 
-/* May @c be executed, although it perhaps has been already? Only if both the
- * caller and the method allow that. If there is no such method, the answer is
- * true, and the call is refused later. */
+/* May @c be executed although it may have been executed before? Only if both
+ * the caller and the method allow that. If there is no such method, returns
+ * true; the call is refused later. */
 static bool request_may_repeat(const struct ulrpc_service *svc,
 			       const struct wire_call *c)
 {
@@ -33,8 +33,8 @@ static bool request_may_repeat(const struct ulrpc_service *svc,
 	       m->semantics == ULRPC_IDEMPOTENT;
 }
 
-/* Answers @c with @status. @again, for WIRE_OVERLOADED: ns until workers may be
- * free; 0: not known. @why: of WIRE_REFUSED. */
+/* Answers @c with @status. @again: for WIRE_OVERLOADED, the ns until workers
+ * may be free; 0: not known. @why: for WIRE_REFUSED. */
 static void request_refuse(struct request_batch *b, const struct wire_call *c,
 			   uint32_t status, uint64_t now, uint64_t again,
 			   const struct denial *why)
@@ -66,8 +66,8 @@ static void request_refuse(struct request_batch *b, const struct wire_call *c,
 	reply_add(b, &reply, why->text, false, NULL);
 }
 
-/* The client of @b has not been cleared for all methods of the service. Sets
- * the share of @b, and returns what check_connection() returns. */
+/* Called when the client of @b is not cleared for all methods of the service.
+ * Sets the share of @b, and returns what check_connection() returns. */
 static out_of_line uint32_t check_closely(struct request_batch *b)
 {
 	struct service_cpt *sc = b->sc;
@@ -149,7 +149,7 @@ static struct request_batch *request_batch_new(struct service_cpt *sc,
 	return b;
 }
 
-/* A call of @b gets no answer now, which is counted as @why. */
+/* Gives a call of @b no answer, and counts that as @why. */
 static void pass_over(struct request_batch *b, enum rpc_stat why)
 {
 	b->unanswered--;
@@ -175,10 +175,10 @@ static uint32_t read_again(struct request_batch *b, const struct wire_call *c,
 	return WIRE_STATUSES;
 }
 
-/* There is no record for @c, so it was not executed on this connection, nor
- * will it be without a later attempt. But if it was sent before, it may have
- * been executed on another connection, or by another server: then it gets no
- * answer. Returns what read_known() returns. */
+/* Called when there is no record for @c. It was then not executed on this
+ * connection, and will not be without a later attempt. But if @c was sent
+ * before, it may have been executed on another connection, or by another
+ * server: then it gets no answer. Returns what read_known() returns. */
 static uint32_t read_unnoted(struct request_batch *b, const struct wire_call *c)
 {
 	export_spare(b->sc->shard->exports, b->export, c);
@@ -206,8 +206,8 @@ static out_of_line uint32_t read_known(struct request_batch *b,
 		record_end(rec, RECORD_LOST);
 		/* fall through */
 	case RECORD_DOUBTFUL:
-		/* A query is not looked up in the store. The client then sends
-		 * the call itself, which is. */
+		/* A query is not looked up in the store. The client will send
+		 * the call itself, which is looked up. */
 		if (c->flags & WIRE_CALL_RESENT &&
 		    durable_knows(b->sc->service, c))
 			return c->flags & WIRE_CALL_QUERY ? WIRE_UNKNOWN_CALL
@@ -232,7 +232,8 @@ static out_of_line uint32_t read_known(struct request_batch *b,
 	}
 }
 
-/* Judges @c, if @status says so, and refuses it, unless it may be executed. */
+/* Judges @c if @status is STATUS_JUDGE. Refuses @c, unless it may be executed.
+ */
 static out_of_line void read_closely(struct request_batch *b,
 				     const struct wire_call *c,
 				     struct record *rec, bool may_pin,
@@ -249,14 +250,14 @@ static out_of_line void read_closely(struct request_batch *b,
 	}
 	if (!status)
 		return;
-	/* Who may not call here at all takes up nothing. */
+	/* A client that may not call here at all gets no memory. */
 	if (b->export && (status == WIRE_NO_SERVICE || status == WIRE_REFUSED))
 		export_spare(b->sc->shard->exports, b->export, c);
 	request_refuse(b, c, status, now, again, &why);
 }
 
 /* Reads a call of a message. @all: WIRE_OK, or the status with which all calls
- * of the message are refused; STATUS_JUDGE. */
+ * of the message are refused; STATUS_JUDGE: each call is to be judged. */
 static inline void read_call(struct request_batch *b, const struct wire_call *c,
 			     uint32_t all, bool may_pin, uint64_t now)
 {
@@ -280,10 +281,11 @@ static inline void read_call(struct request_batch *b, const struct wire_call *c,
 		read_closely(b, c, rec, may_pin, status, again);
 }
 
-/* How a message is read. */
-#define READ_MAY_PIN 1u /* its buffer may be pinned */
+/* How a message is read: bits. */
+#define READ_MAY_PIN 1u /* the buffer that the message is in may be pinned */
 #define READ_SEALED  BATCH_WANTS_SEAL
-#define READ_FLAVOUR BATCH_FLAVOUR /* the bits from this one on */
+/* from this bit on: the flavour, as in request_batch.wants */
+#define READ_FLAVOUR BATCH_FLAVOUR
 
 /* Reads the calls of a message. @how: READ_*. @refused: WIRE_OK, or a status
  * with which all of them are refused, if check_connection() finds no other. */
@@ -440,9 +442,9 @@ static void refusal_there(struct forwarded *forwarded)
 			   x->calls, 0, WIRE_OVERLOADED);
 }
 
-/* Copies @c without the pointers into the message, which will be gone. So a
- * later attempt of a call with bulk seems to lend no memory, and is passed
- * over. */
+/* Copies @c without the pointers into the message, which will be gone. A later
+ * attempt of a call with bulk then seems to lend no memory, and is passed over.
+ */
 static void keep_head(struct wire_call *to, const struct wire_call *c)
 {
 	*to = *c;
@@ -475,8 +477,8 @@ static void refuse_all(struct service_cpt *from, unsigned int cpt,
 	forwarded_send(forwarded, refusal_there, request_forwarded_back, from);
 }
 
-/* If there is no room to forward a sealed message, nobody can read it, and the
- * client asks about its calls. */
+/* If there is no room to forward a sealed message, it is dropped: nobody here
+ * can read it. The client will ask about its calls. */
 static void on_sealed(struct service_cpt *sc, const struct ulnet_event *ev,
 		      void *record, size_t length)
 {
