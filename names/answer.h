@@ -10,7 +10,7 @@
 
 struct answer {
 	unsigned int refs;
-	struct ulnet_name_answer a; /* a.addresses is the array below */
+	struct ulnet_name_answer a; /* a.addresses points to the array below */
 	struct ulnet_address addresses[];
 };
 
@@ -19,9 +19,9 @@ struct answer {
  * Any thread. */
 struct answer *answer_new(const struct ulnet_name_answer *a,
 			  const struct answer *before);
-/* Are they equal, except for who refers to them? */
+/* Are @a and @b equal, except for their numbers of references? */
 bool answer_eq(const struct answer *a, const struct answer *b);
-/* A copy for free(3); NULL: no memory. */
+/* Returns a copy, to be freed by free(3); NULL: no memory. */
 struct ulnet_name_answer *answer_copy(const struct answer *answer);
 
 static inline void answer_put(struct answer *answer)
@@ -30,18 +30,19 @@ static inline void answer_put(struct answer *answer)
 		free(answer);
 }
 
-/* On which net a host's addresses are if its text does not say: tcp, unless
- * @node has no NI there but some on another net of TCP. Any thread. */
+/* Returns the net of a host's addresses if the text does not name one: tcp,
+ * unless @node has no NI there but has one on another net of TCP. Any thread.
+ */
 uint32_t answer_net(struct lnet *node);
 
-/* Addresses that are being put together. */
+/* A list of addresses that is being put together. */
 struct address_list {
 	unsigned int n;
 	struct ulnet_address address[LNET_ADDRESSES_MAX];
 };
 
-/* Adds @address, unless there is no room, or @list has its NID: two servers
- * with one NID, at different ports, cannot be told apart. */
+/* Adds @address, unless there is no room, or the NID is in @list already: two
+ * servers with one NID, at different ports, cannot be told apart. */
 void address_add(struct address_list *list,
 		 const struct ulnet_address *address);
 

@@ -12,20 +12,21 @@
 struct ares_channeldata;
 struct pollfd;
 
-/* ms until a name server is asked again, or the next one is; then twice that. A
- * look-up fails after 6 s if there is one name server, and it is silent. */
+/* ms until a name server is asked again, or the next one is asked; the time
+ * then doubles. A look-up fails after 6 s if the only name server is silent. */
 #define LOOKUP_TIMEOUT 2000
 #define LOOKUP_TRIES   2
-/* The most hosts of one look-up, and descriptors of all of them. */
+/* The most hosts that one look-up has, and the most descriptors of all
+ * look-ups. */
 #define LOOKUP_HOSTS LNET_ADDRESSES_MAX
 #define LOOKUP_FDS   16
 
 struct lookups {
 	struct lnet *node;
-	struct ares_channeldata *channel; /* NULL: to be made */
-	unsigned int under_way;		  /* queries */
-	/* Nobody has answered: the configuration of the host may have changed,
-	 * and is read again when no query is under way. */
+	struct ares_channeldata *channel; /* NULL: it has to be made */
+	unsigned int under_way;		  /* how many queries are under way */
+	/* A query was not answered. Perhaps the configuration of the host has
+	 * changed: it is read again when no query is under way. */
 	bool doubtful;
 };
 
@@ -33,23 +34,24 @@ struct lookups {
 struct lookup_host {
 	char host[NAME_HOST_MAX + 1];
 	uint16_t port, priority, weight;
-	uint32_t net; /* LNET_NET_ANY: answer_net() */
+	/* the net of its addresses; LNET_NET_ANY: answer_net() says */
+	uint32_t net;
 };
 
 /* What was found. */
 struct lookup_result {
 	int status;
 	char why[LNET_NAME_WHY];
-	uint64_t ttl; /* s: the shortest of all */
+	uint64_t ttl; /* s: the shortest time to live of what was found */
 	struct address_list found;
 };
 
-/* @result is valid only during the call; it can come from within the function
- * that began the look-up. */
+/* @result is valid only during the call. The call may come before the function
+ * that began the look-up has returned. */
 typedef void (*lookup_fn)(void *arg, const struct lookup_result *result);
 
 void lookups_init(struct lookups *x, struct lnet *node);
-/* Look-ups that are under way end, as failed. */
+/* Ends all look-ups that are under way as failed. */
 void lookups_fini(struct lookups *x);
 /* Begin a look-up; @hosts is copied. */
 void lookup_hosts(struct lookups *x, const struct lookup_host *hosts,
@@ -57,11 +59,11 @@ void lookup_hosts(struct lookups *x, const struct lookup_host *hosts,
 void lookup_srv(struct lookups *x, const char *name, uint32_t net,
 		lookup_fn done, void *arg);
 
-/* Fills @fds, of LOOKUP_FDS, with what is waited for, and lowers *@timeout, ms
- * (-1: none), to when lookups_run() has to be called in any case. Returns how
- * many. */
+/* Fills in @fds, which has LOOKUP_FDS entries, with the descriptors to poll.
+ * Lowers *@timeout, ms (-1: none), to the time after which lookups_run() has to
+ * be called in any case. Returns how many entries it has filled. */
 unsigned int lookups_fds(struct lookups *x, struct pollfd *fds, int *timeout);
-/* Does what @fds, after poll(), and time ask for. */
+/* Handles what poll() has reported in @fds, and time-outs. */
 void lookups_run(struct lookups *x, const struct pollfd *fds, unsigned int n);
 
 #endif

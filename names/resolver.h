@@ -16,23 +16,23 @@
 
 struct resolver;
 
-/* s: the bounds of how long an answer is good, and how often a look-up that has
- * failed is repeated: 1, 2, 4 ... 30. */
+/* s: the shortest and the longest time for which an answer is good. A look-up
+ * that has failed is repeated after 1, 2, 4 ... 30 s. */
 #define RESOLVER_TTL_MIN   UINT64_C(5)
 #define RESOLVER_TTL_MAX   UINT64_C(3600)
 #define RESOLVER_RETRY_MAX UINT64_C(30)
 
-/* Can it look up names of this scheme? */
+/* Can the resolver look up names of this scheme? */
 bool resolver_knows(const struct name_text *name);
-/* Starts the thread; -errno. */
+/* Starts the thread. Returns 0 or -errno. */
 int resolver_start(struct lnet *node, struct resolver **r_p) must_check;
-/* Waits for its end, and frees it. NULL is fine. */
+/* Waits for the end of the thread, and frees @r, which may be NULL. */
 void resolver_stop(struct resolver *r);
-/* Looks up @name for @feed from now on, for the first time after @wait ns;
- * -ENOMEM. Any thread. */
+/* Looks up @name for @feed from now on, for the first time after @wait ns.
+ * Returns 0 or -ENOMEM. Any thread. */
 int resolver_open(struct resolver *r, uint64_t feed,
 		  const struct name_text *name, uint64_t wait) must_check;
-/* Any thread. */
+/* Stops looking up the name of @feed. Any thread. */
 void resolver_close(struct resolver *r, uint64_t feed);
 
 #endif

@@ -10,31 +10,32 @@
 #include "ulnet/names.h"
 
 #define NAME_SCHEME_SIZE 16
-/* A name of DNS has at most 253 characters, a path or key more. */
+/* A name in DNS has at most 253 characters; a path or a key may be longer. */
 #define NAME_HOST_MAX  253
 #define NAME_WHAT_SIZE 1024
 
 /* A name, taken apart. */
 struct name_text {
-	/* "host": what stands without a scheme; else what is before "://" */
+	/* what is before "://"; "host" if there is no scheme */
 	char scheme[NAME_SCHEME_SIZE];
-	/* The rest. host, dns, srv: without what the fields below have. */
+	/* what is behind the scheme; for host, dns and srv, without the port
+	 * and net below */
 	char what[NAME_WHAT_SIZE];
-	uint16_t port; /* 0: none is given */
-	uint32_t net;  /* LNET_NET_ANY: none is given */
+	uint16_t port; /* 0: the text names no port */
+	uint32_t net;  /* LNET_NET_ANY: the text names no net */
 };
 
-/* As lnet_target_parse(); *@name is filled if the text is a name. */
+/* As lnet_target_parse(). If the text is a name, also fills in *@name. */
 int target_parse(const char *text, struct ulnet_target *target,
 		 struct name_text *name,
 		 struct ulnet_text_error *err) must_check;
-/* Parses one host with what may stand behind it, "host:7000@tcp1": what
- * "dns:///" has behind it, and a line of a list. 0 or -EINVAL. */
+/* Parses one host with its port and net, as in "host:7000@tcp1": what is behind
+ * "dns:///", or a line of a list. 0 or -EINVAL. */
 int target_parse_host(const char *text, struct name_text *name,
 		      struct ulnet_text_error *err) must_check;
 
-/* Makes the NID of the address @text, IPv4 or IPv6, on @net. False: it is no
- * address. */
+/* Makes the NID of the address @text, IPv4 or IPv6, on @net. Returns false if
+ * @text is no address. */
 bool target_address(const char *text, uint32_t net, struct ulnet_nid *nid);
 
 #endif

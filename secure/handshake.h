@@ -28,17 +28,19 @@
 #include "secure/keys.h"
 #include "secure/record.h"
 
-/* Bytes that a side sends in all, at most; what is beyond is refused. */
+/* The most bytes that a side sends in all. A side refuses more. */
 #define HANDSHAKE_MAX 32768
 
 struct handshake;
 struct ssl_session_st;
 
-/* What a client keeps between two connections to a server. {0}: nothing. */
+/* What a client keeps from one connection to a server for the next one. {0}:
+ * nothing. */
 struct ticket {
 	struct ssl_session_st *session;
 	struct keys *keys; /* the keys (keys.h) by which the ticket was got */
-	/* s since 1970: when the first certificate of that handshake ends */
+	/* s since 1970: when the first of the certificates in that handshake
+	 * ends */
 	int64_t until;
 };
 
@@ -53,9 +55,10 @@ struct handshake *handshake_new(enum handshake_side side, struct keys *keys,
 void handshake_free(struct handshake *h);
 
 /* Takes @n bytes of the peer, which are copied, and goes on. @n may be 0: a
- * client begins so. Returns 0, or, once for all: -EACCES: the peer is not
- * believed, or does not believe this side; -EPROTO: it does not speak TLS 1.3,
- * or there is nothing that both sides know; -EMSGSIZE; -ENOMEM. After an error
+ * client begins so. Returns 0 or an error, which later calls return, too:
+ * -EACCES: the peer is not believed, or does not believe this side; -EPROTO:
+ * the peer does not speak TLS 1.3, or the two sides have no cipher or protocol
+ * in common; -EMSGSIZE: the peer has sent too much; -ENOMEM. After an error
  * there may still be bytes for the peer, which tell it why. */
 int handshake_feed(struct handshake *h, const void *bytes, size_t n) must_check;
 /* Returns all bytes for the peer since the beginning, valid until the next
@@ -66,13 +69,14 @@ const uint8_t *handshake_bytes(const struct handshake *h, size_t *n_p);
  * that does not says so in bytes that come later, and handshake_feed() fails
  * then. */
 bool handshake_is_done(const struct handshake *h);
-/* The keys that it began with. Borrowed. */
+/* Returns the keys that the handshake began with. Borrowed. */
 struct keys *handshake_keys(const struct handshake *h);
-/* Does the handshake want to know something of munged, before it goes on? Fills
- * in @q then; NULL: only says whether. It goes on wanting that until it is
- * told. */
+/* Returns whether the handshake has a question to munged, without whose answer
+ * it does not go on. If so, fills in @q, unless that is NULL. The result stays
+ * true until handshake_answer(). */
 bool handshake_question(const struct handshake *h, struct munge_question *q);
-/* Tells what munged says. Returns as handshake_feed() does. */
+/* Gives munged's answer to the handshake. Returns what handshake_feed() does.
+ */
 int handshake_answer(struct handshake *h,
 		     const struct munge_answer *a) must_check;
 /* Returns why the handshake has failed; "" if it has not. */
@@ -80,7 +84,7 @@ const char *handshake_error(const struct handshake *h);
 
 /* ---- once handshake_is_done() ---- */
 
-/* Borrowed: identity_ref() keeps it. */
+/* Returns the identity of the peer. Borrowed: identity_ref() keeps it. */
 struct identity *handshake_peer(const struct handshake *h);
 bool handshake_was_resumed(const struct handshake *h);
 /* What secrets are for: records (record.h), or pieces (piece.h). */
@@ -93,8 +97,8 @@ int handshake_secrets(const struct handshake *h, enum handshake_use use,
 		      uint8_t to_server[SEAL_SECRET],
 		      uint8_t to_client[SEAL_SECRET]) must_check;
 enum seal_cipher handshake_cipher(const struct handshake *h);
-/* For a client: looks for a ticket, for the next handshake, in what the server
- * has sent behind this one. Returns false if there is none yet, or at all. The
+/* For a client: looks for a ticket in what the server has sent after the
+ * handshake. Returns false if the server has not sent one, or not yet. The
  * caller owes ticket_drop(). */
 bool handshake_ticket(const struct handshake *h, struct ticket *t);
 void ticket_drop(struct ticket *t);

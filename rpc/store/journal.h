@@ -40,12 +40,14 @@
 #include <sys/uio.h>
 #include "base/util.h"
 
-#define JOURNAL_ID_SIZE	 16
-#define JOURNAL_NAME	 40 /* bytes of a name */
+#define JOURNAL_ID_SIZE 16
+/* bytes of the name of a file, at most, with its 0 */
+#define JOURNAL_NAME	 40
 #define JOURNAL_LOG	 "log"
 #define JOURNAL_SNAPSHOT "snapshot"
 #define JOURNAL_HEAD	 48 /* bytes before the first frame */
-#define JOURNAL_GROUP	 64 /* frames that can be written at a time */
+/* the most frames that one journal_append() writes */
+#define JOURNAL_GROUP 64
 
 /* Which file it is. */
 struct journal_id {
@@ -57,9 +59,9 @@ struct journal_id {
 /* A file that is being written. */
 struct journal {
 	int fd;
-	uint32_t sum;	 /* of the head */
-	uint64_t size;	 /* bytes */
-	uint64_t synced; /* bytes that are on disk */
+	uint32_t sum;	 /* checksum of the head */
+	uint64_t size;	 /* bytes of the file */
+	uint64_t synced; /* how many of these bytes are on disk */
 	uint64_t frames;
 	/* It is not known what is on disk: nothing more may be written. */
 	bool broken;
@@ -74,7 +76,7 @@ int journal_new(int dir, const struct journal_id *id,
  * waits until that is on disk, too. 0 or -errno. */
 int journal_publish(int dir, const struct journal_id *id,
 		    struct journal *j) must_check;
-/* Appends a frame for each of up to JOURNAL_GROUP payloads; @sync: and waits
+/* Appends a frame for each of up to JOURNAL_GROUP payloads. With @sync, waits
  * until they are on disk. 0; -errno: none of them is in the file;
  * -ENOTRECOVERABLE: it is not known whether they are, and @j is broken. */
 int journal_append(struct journal *j, const struct iovec *payload,
@@ -95,32 +97,34 @@ typedef int (*journal_frame_fn)(void *arg, const uint8_t *payload,
 
 struct journal_found {
 	uint8_t incarnation[JOURNAL_ID_SIZE];
-	uint64_t size; /* bytes with the last frame that is whole */
-	uint64_t torn; /* bytes behind that */
+	uint64_t size; /* bytes up to the end of the last whole frame */
+	uint64_t torn; /* bytes behind that end */
 	uint64_t frames;
 	uint32_t sum;
-	bool closed; /* the last frame is empty */
+	bool closed; /* the last frame is empty, so the file is complete */
 };
 
 /*
- * Reads the file. The incarnation of @id is ignored if @any, else it must be
- * that of the file. Returns 0, or what @frame returned; -EMEDIUMTYPE: it is
- * another file; -EPROTONOSUPPORT: its version is unknown; -EBADMSG: it is
- * damaged; -ENOMEM; -errno of reading. On failure @why, of ULRPC_STORE_TEXT
- * bytes, says so.
+ * Reads the file. Unless @any, the incarnation of @id must be that of the file.
+ * Returns 0, or what @frame returned; -EMEDIUMTYPE: it is another file;
+ * -EPROTONOSUPPORT: its version is unknown; -EBADMSG: it is damaged; -ENOMEM;
+ * -errno of reading. On failure, writes a sentence about that to @why, of
+ * ULRPC_STORE_TEXT bytes.
  */
 int journal_read(int dir, const struct journal_id *id, bool any,
 		 journal_frame_fn frame, void *arg, struct journal_found *found,
 		 char *why) must_check;
-/* Opens a log that was read as @found, and cuts off what is torn. 0 or
- * -errno. */
+/* Opens for writing a log that journal_read() has read, with the result @found,
+ * and cuts off what is torn. 0 or -errno. */
 int journal_resume(int dir, const struct journal_id *id,
 		   const struct journal_found *found,
 		   struct journal *j) must_check;
 
-/* The name of a finished file, at @name, of JOURNAL_NAME bytes. */
+/* Writes the name of a finished file to @name, of JOURNAL_NAME bytes, and
+ * returns @name. */
 const char *journal_name(const struct journal_id *id, char *name);
-/* Says that something failed by @rc, which it returns: fills @why. */
+/* Fills in @why with the text and the meaning of @rc, a negative errno. Returns
+ * @rc. */
 int journal_why(char *why, int rc, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -86,13 +86,15 @@ int keys_check(const struct keys_options *o, const char *who)
 
 enum { CERTIFICATE, KEY, AUTHORITY, REVOKED, CLUSTER, FILES };
 
-/* Makes the paths of the files. Those that are not needed are NULL; so is that
- * of the list of revoked certificates, if there has never been one. */
+/* Makes the paths of the files. The path of a file that is not needed is NULL.
+ * So is that of the list of revoked certificates, if there has never been such
+ * a list. */
 static int paths_make(const struct keys_options *o, char *paths[FILES])
 {
 	int n = asprintf(&paths[AUTHORITY], "%s/authority.crt", o->folder);
 
-	/* A user believes the authority, if there is one. */
+	/* A program that acts for a user believes the authority, if there is
+	 * one. */
 	if (!o->name &&
 	    (!o->munge_show || (n >= 0 && access(paths[AUTHORITY], F_OK)))) {
 		free(paths[AUTHORITY]);
@@ -113,7 +115,7 @@ static int paths_make(const struct keys_options *o, char *paths[FILES])
 	return n;
 }
 
-/* Says why the file that the options name may be missing. */
+/* Tells the user why the file that the options name may be missing. */
 static void explain(const struct keys_options *o)
 {
 	if (!o->name)
@@ -122,8 +124,8 @@ static void explain(const struct keys_options *o)
 	names_say(o->folder, o->name, stderr);
 }
 
-/* As ulrpc_keys_load(). *@named_p: false if the file that the options name does
- * not exist. */
+/* As ulrpc_keys_load(). Sets *@named_p to false if the file that the options
+ * name does not exist. */
 static int keys_load(struct keys_options *o, struct ulrpc_keys **keys_p,
 		     char *why, size_t size, bool *named_p)
 {

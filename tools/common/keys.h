@@ -11,35 +11,40 @@
 
 struct ulrpc_keys;
 
-#define KEYS_WHY 512 /* bytes of a text that says what is wrong with keys */
+#define KEYS_WHY 512 /* bytes of a text that says why keys cannot be used */
 
 struct keys_options {
-	char *folder; /* --keys: folder of the files; NULL: no keys */
+	char *folder; /* --keys: the folder of the files; NULL: no keys */
 	/* --as: the name whose certificate in the folder is used; NULL: the
 	 * cluster's key is used */
 	const char *name;
-	/* --munge, of a server, and of a client */
+	/* --munge: as a server, take users by MUNGE; as a client, show the user
+	 * by MUNGE */
 	bool munge_take, munge_show;
-	const char *munge_socket; /* --munge-socket; NULL: libmunge's */
+	/* --munge-socket: the path; NULL: libmunge's default */
+	const char *munge_socket;
 	unsigned int flavour; /* --flavour: enum ulrpc_flavour */
-	/* Keys with a list of revoked certificates have been read: keys without
-	 * it, as while the file is being replaced, are not taken any more. */
+	/* Keys with a list of revoked certificates have been read. From then
+	 * on, keys without such a list are refused: perhaps the file is just
+	 * being replaced. */
 	atomic_bool revoked;
 };
 
 extern const struct option_row keys_rows[];
-/* Frees what the rows have allocated. */
+/* Frees what reading the options has allocated. */
 void keys_options_free(struct keys_options *o);
-/* Rows of options, for programs that make or serve calls. */
+/* Rows of options for keys and flavour, for programs that make or serve calls.
+ */
 extern const struct option_row flavour_rows[];
-/* Likewise, for a program that serves calls, and for one that makes them. */
+/* Rows of options for MUNGE: for a program that serves calls, and for one that
+ * makes them. */
 extern const struct option_row munge_take_rows[], munge_show_rows[];
 /* Checks that the options go together. Returns 0, or, after a message, the exit
  * status. */
 int keys_check(const struct keys_options *o, const char *who);
-/* Sets *@keys_p to the keys, a reference to be given back with
- * ulrpc_keys_put(); NULL: there are none. Returns 0, or -errno after a message.
- */
+/* Sets *@keys_p to the keys, a reference that the caller gives back with
+ * ulrpc_keys_put(); NULL: the options name no keys. Returns 0, or -errno after
+ * a message. */
 int keys_read(struct keys_options *o, const struct say *say,
 	      struct ulrpc_keys **keys_p);
 /* Reads the keys again, as keys_read(). Returns 0, or -errno, with a sentence

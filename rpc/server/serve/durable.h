@@ -29,10 +29,10 @@ struct wire_call;
 struct wire_moved;
 struct wire_opened;
 
-/* What a service has. */
+/* What a service keeps for durability. */
 struct durables {
 	/* immutable after start */
-	/* lookup is NULL: the service is not durable */
+	/* conf.lookup is NULL if the service is not durable */
 	struct ulrpc_durable conf;
 	/* random if the service is not durable */
 	uint8_t incarnation[RPC_ID_SIZE];
@@ -40,17 +40,20 @@ struct durables {
 
 struct durable_keys;
 
-/* What a request of a durable service has. */
+/* What a request of a durable service has in addition. */
 struct durable {
 	struct hash_node hash;
-	struct durable_keys *keys; /* the table */
+	struct durable_keys *keys; /* the table that its key is in */
 	uint8_t store[RPC_ID_SIZE];
 	uint8_t key[ULRPC_RECORD_KEY];
-	bool look; /* look into the store: it may have been executed */
-	/* it had been executed, and is answered from the store */
+	/* the store is to be asked, because the request may have been executed
+	 * before */
+	bool look;
+	/* it was executed before, and is answered from the store */
 	bool replayed;
 	bool proven; /* the store says that it has not been executed */
-	/* the value to be stored, or that is replayed; NULL: none */
+	/* the value that is to be stored, or that the answer comes from; NULL:
+	 * none */
 	void *value;
 };
 
@@ -60,11 +63,12 @@ struct durable_keys *durable_keys_new(uint64_t seed);
 /* Drops the reference of RPC. @keys may be NULL. */
 void durable_keys_put(struct durable_keys *keys);
 
-/* @conf NULL: the service is not durable. */
+/* @conf is NULL if the service is not durable. */
 void durables_init(struct durables *d, const struct ulrpc_durable *conf);
 /* Sets the incarnation, before the first request. Owner of @s. */
 void durables_draw(struct durables *d, struct shard *s);
-/* Fills in what a client is told of the service. Any thread. */
+/* Fills in @out with what a client is told about the durability of the service.
+ * Any thread. */
 void durables_tell(const struct durables *d, struct wire_opened *out);
 
 /* Does the store of @svc know whether @c was executed? That is so if both the
@@ -76,8 +80,8 @@ bool durable_knows(const struct ulrpc_service *svc, const struct wire_call *c);
  * is under way; -ENOMEM. */
 int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 		  const struct client_id *client) must_check;
-/* Another attempt of @r's call has come as @c: sets r->resent, if @c says that
- * it was sent before. */
+/* Called when another attempt of @r's call has come as @c: sets r->resent if @c
+ * says that the call was sent before. */
 void durable_again(struct ulrpc_request *r, const struct wire_call *c);
 /* Asks the store whether @r was executed before, if that is possible. Returns
  * true if @r has been answered, and is gone. Called on the thread that is to
@@ -111,21 +115,23 @@ void durable_finish(struct ulrpc_request *r);
  */
 struct stored {
 	uint64_t xid;
-	uint32_t error; /* the status */
+	uint32_t error; /* status of the reply: a positive errno, or 0 */
 	const uint8_t *body;
 	size_t length;
 };
 
-/* Returns the value for @s and the @nmoved sinks @moved: *@length_p bytes,
- * which the caller frees by free(). NULL: no memory. */
+/* Returns the value for the reply @s and the @nmoved sinks @moved. It has
+ * *@length_p bytes, and is freed by free(). NULL: no memory. */
 void *stored_new(const struct stored *s, const struct wire_moved *moved,
 		 unsigned int nmoved, size_t *length_p);
-/* Reads @value, which is aligned as by malloc(). To be called once for each
- * value, as it turns the tables in @value into this machine's byte order.
- * out->body points into @value. Returns 0; -EBADMSG: @value cannot be read. */
+/* Reads @value, which is aligned as by malloc(), into @out. out->body points
+ * into @value. To be called only once for each value, because it converts the
+ * tables in @value to this machine's byte order. Returns 0; -EBADMSG: @value
+ * cannot be read. */
 int stored_read(void *value, size_t length, struct stored *out) must_check;
-/* @value has been read by stored_read(): fills up to ULRPC_BULKS_MAX entries of
- * @out, which borrow from @value, and returns how many there are. */
+/* Fills in up to ULRPC_BULKS_MAX entries of @out from @value, which
+ * stored_read() has read. The entries borrow from @value. Returns how many
+ * there are. */
 unsigned int stored_moved(const void *value, struct wire_moved *out);
 
 #endif

@@ -39,7 +39,7 @@ struct handshake;
 struct munge_job;
 struct wire_shake;
 
-/* sessions without an export, on a CPT, of one class */
+/* sessions without an export that one class has on a CPT, at most */
 #define SESSIONS_MAX 1024
 /* ns: how old a session gets without an export; and while there are many such
  * sessions. A handshake takes two round trips */
@@ -47,67 +47,74 @@ struct wire_shake;
 #define SESSION_LIFE_CROWDED NSEC_PER_SEC
 /* Tag of handles: the number of the CPT is added to it. */
 #define SESSION_TAG 0x80
-/* ns: what a step that gets a handshake further counts for, at least. In
- * virtual time no processor time passes */
+/* ns: the least that a step counts for which gets a handshake further, because
+ * in virtual time no processor time passes */
 #define SESSION_STEP (100 * NSEC_PER_USEC)
-/* sessions, on a CPT, of which munged is asked at a time, of known hosts and of
- * strangers */
+/* sessions of known hosts, and of strangers, for which munged is asked at a
+ * time, on a CPT */
 #define SESSIONS_ASK	       64
 #define SESSIONS_ASK_STRANGERS 16
 
 struct session {
-	uint64_t id;	       /* in sessions.table */
-	uint64_t handle;       /* on the wire: shard_handle(id) */
-	struct list link;      /* sessions.young, while it has no export */
-	/* sessions.by_client, likewise */
+	uint64_t id;	  /* the id in sessions.table */
+	uint64_t handle;  /* on the wire: shard_handle(id) */
+	struct list link; /* sessions.young, while it has no export */
+	/* sessions.by_client, while it has no export */
 	struct hash_node by_client;
-	struct quota *quota;   /* of sessions.quotas, while it has no export */
-	struct handshake *h;   /* NULL: the handshake is over */
-	struct sealed *sealed; /* NULL: the client is not proved yet */
+	/* what is charged in sessions.quotas, while it has no export */
+	struct quota *quota;
+	struct handshake *h; /* NULL: the handshake is over */
+	/* NULL: the client has not proved yet who it is */
+	struct sealed *sealed;
 	struct export *export; /* NULL: the client has not connected yet */
 	/* as the client has said in its first Shake */
 	uint8_t client_id[RPC_ID_SIZE];
 	uint8_t own_id[RPC_ID_SIZE]; /* client_id.id; if sealed is set */
 	uint64_t client;
 	uint32_t epoch;
-	uint32_t taken; /* bytes of the client's stream */
-	uint64_t begun; /* ns */
+	/* bytes of the client's stream that were taken so far */
+	uint32_t taken;
+	uint64_t begun; /* ns: when the session began */
 	bool refused;	/* the client is not believed */
-	bool asked;	/* munged, about the client's credential */
+	/* munged has been asked about the client's credential, and has not
+	 * answered */
+	bool asked;
 	enum door_class class;
 };
 
 struct sessions {
 	struct shard *shard;
 	struct id_table table;
-	struct list young; /* session.link, the oldest first */
-	struct hash by_client; /* session.by_client, of young ones */
-	struct quotas quotas[DOOR_CLASSES]; /* of young ones */
-	struct quotas asked[DOOR_CLASSES];  /* questions to munged */
+	struct list young;     /* session.link, the oldest first */
+	struct hash by_client; /* session.by_client, of the sessions in young */
+	struct quotas quotas[DOOR_CLASSES]; /* sessions in young */
+	/* sessions for which munged is being asked */
+	struct quotas asked[DOOR_CLASSES];
 	struct door door;
 	uint64_t seed;
-	struct log_share logged; /* refused handshakes */
+	struct log_share logged; /* limits the log of refused handshakes */
 };
 
 void sessions_init(struct sessions *ss, struct shard *s, uint64_t seed);
-/* No session has an export any more. */
+/* Frees all sessions, which have no exports any more. */
 void sessions_fini(struct sessions *ss);
 
-/* The session with this handle on the wire, or NULL. */
+/* Returns the session with this handle on the wire, or NULL. */
 struct session *session_find(const struct sessions *ss, uint64_t handle);
-/* A Shake has come: begins a handshake, or goes on with it, and answers. */
+/* Called when a Shake has come: begins a handshake, or goes on with it, and
+ * answers. */
 void session_on_shake(struct sessions *ss, const struct ulnet_event *ev,
 		      const struct wire_shake *m);
-/* Munged has answered: goes on with the handshake that has asked, if it is
- * still under way. */
+/* Called when munged has answered: goes on with the handshake that has asked,
+ * if it is still under way. */
 void session_on_munge(struct sessions *ss, struct munge_job *j);
 /* Opens a record. Returns 0 with @o set, or -errno, which is counted. */
 int session_open(struct sessions *ss, struct session *se,
 		 const struct ulnet_event *ev, void *record, size_t length,
 		 struct opened *o);
-/* Forgets those without an export whom @keys do not believe. */
+/* Drops the sessions without an export whose clients @keys do not believe. */
 void sessions_on_keys(struct sessions *ss, const struct keys *keys);
-/* From now on the session @se, which had no export, belongs to @e. */
+/* Gives the session @se, which had no export, to @e. */
 void session_give(struct sessions *ss, struct session *se, struct export *e);
 /* Frees the session with its keys. */
 void session_drop(struct sessions *ss, struct session *se);
