@@ -34,9 +34,10 @@ struct inbox {
 	/* set by the caller of inbox_open(), with all other fields 0 */
 	struct shard *shard;
 	unsigned int portal;
-	unsigned int buffers; /* at least 2 */
-	uint32_t buffer_size; /* bytes */
-	uint32_t message_max; /* bytes, at most buffer_size */
+	unsigned int buffers; /* number of buffers, at least 2 */
+	uint32_t buffer_size; /* bytes of each buffer */
+	/* bytes of the longest message, at most buffer_size */
+	uint32_t message_max;
 	/* messages longer than message_max are cut off, not dropped: their
 	 * ev->mlength is less than ev->rlength */
 	bool heads;
@@ -52,8 +53,9 @@ struct inbox {
 	void *done_arg;
 	/* while fn runs: the buffer with the payload */
 	struct inbox_buffer *current;
-	unsigned int pinned, pinned_max; /* buffers */
-	unsigned int linked;		 /* buffers that LNet has */
+	/* how many buffers are pinned, and may be at most */
+	unsigned int pinned, pinned_max;
+	unsigned int linked; /* how many buffers LNet has */
 	bool closing;
 	bool calling; /* fn runs */
 	bool close_scheduled;

@@ -25,7 +25,7 @@ struct quota {
 struct quotas {
 	const char *what; /* the resource, as the log is to name it */
 	uint32_t max;
-	uint32_t used;	    /* by all */
+	uint32_t used;	    /* what all NIDs together use */
 	uint64_t logged_at; /* ns: when a refusal was logged last; 0: never */
 	struct hash by_nid;
 	struct pool pool;
@@ -43,7 +43,7 @@ void quotas_fini(struct quotas *qs);
  * quota_put() is to be given. */
 struct quota *quota_take(struct quotas *qs, const struct ulnet_nid *nid,
 			 uint32_t n, uint64_t now);
-/* How much is charged to @nid. */
+/* Returns how much is charged to @nid. */
 uint32_t quota_used(const struct quotas *qs, const struct ulnet_nid *nid);
 /* Gives back @n of what quota_take() has charged to @q. */
 void quota_put(struct quotas *qs, struct quota *q, uint32_t n);

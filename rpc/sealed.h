@@ -27,10 +27,10 @@ struct sealed {
 	struct unseal in;
 	/* handles of the connection: this side's, and the other side's */
 	uint64_t self, peer;
-	struct identity *who; /* who the other side has proved to be */
+	struct identity *who; /* the identity that the other side has proved */
 	uint64_t since;	      /* ns: when the handshake ended */
-	/* the keys of bulk: that this side seals with, and that it opens with
-	 */
+	/* keys of bulk: the one that this side seals with, and the one that it
+	 * opens with */
 	struct piece_key *bulk_out, *bulk_in;
 	/* Control messages cannot be read: some client of the connection has
 	 * ULRPC_FLAVOUR_PRIVACY, or the other side has sent such a message. */
@@ -51,8 +51,8 @@ struct sealed *sealed_new(const struct handshake *h,
 			  uint64_t now);
 /* Frees the keys. @sd may be NULL. */
 void sealed_free(struct sealed *sd);
-/* Nothing is sent or received for a while, probably: frees what the next
- * message can make again (seal_rest()). */
+/* Called when probably nothing is sent or received for a while: frees what the
+ * next message can make again (seal_rest()). */
 void sealed_rest(struct sealed *sd);
 
 /* Keys of earlier connections of a client to the same server, newest last: a
@@ -97,7 +97,7 @@ struct opened {
 	uint64_t hdr_data;
 	uint8_t *payload; /* within the record */
 	size_t length;
-	bool private; /* nobody could read it */
+	bool private; /* it was encrypted */
 };
 
 /* Opens a record of @length bytes that has come with @ev. Returns 0 with @o

@@ -17,9 +17,9 @@ int bulks_claim(struct ulrpc_call *call,
 /* Computes checksums of sources, of about @left bytes. Returns whether all are
  * computed. Any thread. */
 bool bulks_sum(struct ulrpc_call *call, uint64_t left);
-/* Seals sources, which must be idle, as bulks_sum(), or has sealers do it: then
- * one is not idle. Without a connection they are sealed later, when they are
- * sent (batch.c), and so if there is no memory now. Owner. */
+/* Seals sources, which must be idle, in slices as bulks_sum(), or lets sealers
+ * do it; a source is not idle then. If there is no connection, or no memory,
+ * sources are sealed later, when they are sent (batch.c). Owner. */
 bool bulks_seal(struct ulrpc_call *call, uint64_t left);
 /* Seals the bulks of @call, which must be idle, with the keys of the connection
  * there is now, unless they are so already: until *@left bytes were sealed. 1:
@@ -27,7 +27,7 @@ bool bulks_seal(struct ulrpc_call *call, uint64_t left);
  * bulk_cover(). */
 int bulks_cover(struct ulrpc_call *call, uint64_t *left) must_check;
 
-/* How many segments of @call have seals; without seals 0. */
+/* Returns how many segments of @call have seals. */
 unsigned int bulks_sealed(const struct ulrpc_call *call);
 
 /* Detaches the bulks. Returns whether all are idle. */
@@ -37,13 +37,14 @@ bool bulks_detach(struct ulrpc_call *call);
  * -EBADMSG; -EPROTO. */
 int bulks_check(struct ulrpc_call *call, const struct wire_reply *r) must_check;
 
-/* Has bulks_check() taken seals, so that bulks_open() is owed? */
+/* Has bulks_check() taken seals that bulks_open() still has to use? */
 bool bulks_owe_open(const struct ulrpc_call *call);
-/* A bulk that is not idle yet, or NULL. */
+/* Returns a bulk that is not idle yet, or NULL. */
 struct ulrpc_bulk *bulks_busy(const struct ulrpc_call *call);
-/* Opens the sinks, when all are idle: until *@left bytes were opened, or as
- * sealers do it. 1: all is what the server has put; 0: not all is opened, or
- * one is not idle; -EBADMSG: it is not; -ENOMEM. */
+/* Opens the sinks when all are idle: about *@left bytes in one call, or by
+ * sealers. 1: all is what the server has put; 0: not all is opened yet, or a
+ * sink is not idle; -EBADMSG: something is not what the server has put;
+ * -ENOMEM. */
 int bulks_open(struct ulrpc_call *call, uint64_t *left) must_check;
 
 #endif

@@ -59,24 +59,24 @@ struct fetch {
 	const struct fetch_users *users;
 	struct list link; /* imports.fetches */
 	struct shard *shard;
-	struct ulrpc_call *call; /* NULL: OVER */
+	struct ulrpc_call *call; /* NULL: the fetch is OVER */
 	struct fsm fsm;		 /* enum fetch_state */
 	bool answered;		 /* an answer has come, and set status */
-	/* the answer had another length than announced */
+	/* the answer had another length than the server had announced */
 	bool too_short;
-	int status; /* of this try: 0 or -errno */
+	int status; /* result of this try: 0 or -errno */
 	struct retry_schedule schedule;
 	struct holder holder;
 	uint64_t match;
-	uint64_t deadline; /* ns, of the call */
-	/* ns: when the first try began, and when this one */
+	uint64_t deadline; /* ns: deadline of the call */
+	/* ns: when the first try began, and when the last one did */
 	uint64_t since, began;
-	uint64_t queue, service; /* us: of the call, as the server says */
+	uint64_t queue, service; /* us: times of the call, as the server says */
 	struct ulnet_md_handle md;
 	struct ulnet_timer timer; /* WAITING */
-	struct ulnet_work work;	  /* frees it */
+	struct ulnet_work work;	  /* frees the fetch */
 	uint32_t length;
-	uint64_t checksum; /* of the reply; 0: not known */
+	uint64_t checksum; /* checksum of the reply; 0: not known */
 	/* What the server has said in its sealed message of the body: nothing
 	 * (0 bytes), its digest, or what it was sealed with. */
 	uint32_t nproof;
@@ -91,11 +91,11 @@ struct fetch {
 int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		const struct wire_reply *r,
 		const struct fetch_users *users) must_check;
-/* The call ends: drops the fetch, and tells the server. f->body is valid until
- * the end of this turn. */
+/* Called when the call ends: drops the fetch, and tells the server. f->body is
+ * valid until the end of this turn. */
 void fetch_drop(struct fetch *f);
-/* An LND's connection to the server of @imp was lost: repeats GETs that were
- * under way over it. */
+/* Called when an LND's connection to the server of @imp was lost: repeats GETs
+ * that were under way over it. */
 void fetches_on_conn_loss(struct import *imp, const struct conn_loss *s);
 /* Tells @holder that the reply with the match value @match is not wanted any
  * more. */

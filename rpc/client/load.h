@@ -15,9 +15,9 @@
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
-/* Bodies of at least so many bytes are sent from the call's own memory. */
+/* bytes: a body of at least this length is sent from the call's own memory */
 #define LOAD_BORROWED_MIN 1024
-/* Bulks of all calls of a batch, at most. */
+/* the most bulks that all calls of a batch have together */
 #define LOAD_BULKS_MAX 64
 
 /* The contents of a batch that is being made. */
@@ -25,9 +25,11 @@ struct load {
 	struct ulrpc_client *client;
 	uint64_t now;
 	unsigned int n, nsegments, niov;
-	size_t head, bodies, borrowed; /* bytes; borrowed: those of the bodies
-					* that are not copied */
-	uint32_t need;		       /* bytes that all replies may take */
+	/* bytes of the head, of all bodies, and of those bodies that are not
+	 * copied */
+	size_t head, bodies, borrowed;
+	/* bytes that all replies may take together */
+	uint32_t need;
 	/* free slots, for calls that have none */
 	uint32_t slots;
 	/* ns: the latest deadline of the calls */
@@ -38,7 +40,7 @@ struct load {
 	struct wire_segments segments[LOAD_BULKS_MAX];
 };
 
-/* An empty load. */
+/* Makes @l an empty load for @c. */
 static inline void load_begin(struct load *l, struct ulrpc_client *c)
 {
 	l->client = c;

@@ -25,14 +25,15 @@
 struct conf_owner;
 
 struct retry_rule {
-	struct backoff_law law; /* base 0: retry_base() of the attempt */
+	/* law of the pauses; base 0: retry_base() of the attempt */
+	struct backoff_law law;
 	/* the policy is the administrator's, not the caller's */
 	bool forced;
 	/* a call that is refused as "overloaded" is not sent again */
 	bool tell_overloaded;
 };
 
-/* 0, or -EINVAL: there is no such policy. @r may be NULL. */
+/* Returns 0, or -EINVAL if the policy of @r does not exist. @r may be NULL. */
 int retry_check(const struct ulrpc_retry *r) must_check;
 
 /* Sets *@force to the policy that the administrator has put into the
@@ -48,12 +49,14 @@ void retry_rule_init(struct retry_rule *rule, const struct ulrpc_retry *r,
 /* ---- the budget ---- */
 
 struct retry_budget {
-	uint64_t spent; /* thousandths of a retry, not yet earned back */
+	/* thousandths of a retry that were spent and not earned back yet */
+	uint64_t spent;
 	uint64_t calls; /* calls sent, when spent was last computed */
-	uint64_t at;	/* ns: when that was */
+	uint64_t at;	/* ns: when spent was last computed */
 };
 
-/* A connection begins: nothing is spent. @calls: calls sent so far. */
+/* Begins with nothing spent, for a new connection. @calls: number of calls sent
+ * so far. */
 void budget_begin(struct retry_budget *b, uint64_t calls, uint64_t now);
 /* Pays for one repetition, and returns how many ns from now it can be made,
  * when the budget has earned it. @burst: how many repetitions may be paid in
@@ -66,33 +69,34 @@ void budget_give_back(struct retry_budget *b);
 
 /* ---- the next attempt ---- */
 
-/* An attempt of a call has failed. */
+/* An attempt of a call that has failed, and what decides about the next one. */
 struct retry_case {
 	const struct retry_rule *rule;
 	struct retry_budget *budget;
 	uint32_t burst;
 	uint64_t calls;	   /* burst, calls: as for budget_take() */
-	uint32_t retries;  /* so far */
-	uint64_t now;	   /* ns */
-	uint64_t began;	   /* ns: the first attempt */
-	uint64_t deadline; /* ns, of the call; TIME_NEVER */
-	uint64_t timeout;  /* ns: T of an attempt */
+	uint32_t retries;  /* retries of the call so far */
+	uint64_t now;	   /* ns: the time now */
+	uint64_t began;	   /* ns: when the first attempt began */
+	uint64_t deadline; /* ns: deadline of the call; TIME_NEVER: none */
+	uint64_t timeout;  /* ns: T of the attempt that has failed */
 	uint64_t rtt;	   /* ns: nearly all round trips are shorter */
 	uint64_t answer;   /* ns: the mean round trip; 0: not known */
-	uint64_t least;	   /* ns to wait, as the server wants */
+	uint64_t least;	   /* ns: the least pause, as the server wants it */
 	/* The server does not know the attempt, which was lost. No pause is
 	 * needed, as a query was made since; nor is anything paid, as this does
 	 * not show that the server is busy. */
 	bool lost;
-	uint64_t random;   /* 64 bits */
+	uint64_t random; /* 64 random bits */
 };
 
-/* How many ns to wait if a server asks for @us: at most 30 s. */
+/* Returns how many ns to wait if a server asks for @us: at most 30 s. */
 uint64_t retry_after_ns(uint64_t us);
-/* The range, ns, of the first pause after an attempt that had @timeout ns. */
+/* Returns the range, ns, of the first pause after an attempt that had @timeout
+ * ns. */
 uint64_t retry_base(uint64_t timeout, uint64_t rtt);
-/* The pause, ns, between the end of an attempt that had @timeout ns and was not
- * answered, and retry @n. */
+/* Returns the pause, ns, between the end of an attempt that had @timeout ns and
+ * was not answered, and retry @n. */
 uint64_t retry_pause(const struct retry_rule *rule, uint32_t n,
 		     uint64_t timeout, uint64_t rtt, uint64_t random);
 /* Decides whether there is another attempt. BACKOFF_RETRY: it begins at *@at_p,

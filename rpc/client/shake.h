@@ -25,7 +25,8 @@ typedef int (*shake_send_fn)(struct import *imp, const struct wire_control *m);
 
 struct shake {
 	struct handshake *h;
-	struct keys *keys; /* the node's, when it began */
+	/* the keys that the node had when the handshake began */
+	struct keys *keys;
 	shake_send_fn send;
 	uint64_t session; /* the server's handle; 0: not known */
 	uint8_t server_id[RPC_ID_SIZE];
@@ -34,7 +35,8 @@ struct shake {
 	uint32_t had, sent;
 	/* bytes of the server's stream that have come, in order */
 	uint32_t taken;
-	bool asked; /* munged, for a credential */
+	/* munged was asked for a credential, and has not answered */
+	bool asked;
 };
 
 /* Begins the handshake for import.epoch, with the node's keys. Returns 0 or
@@ -56,10 +58,11 @@ enum shake_result {
 	SHAKE_AGAIN,
 };
 
-/* Munged has answered: goes on with the handshake, which @j is for. */
+/* Called when munged has answered: goes on with the handshake, which @j is for.
+ */
 enum shake_result shake_on_munge(struct import *imp, const struct munge_job *j,
 				 const char **why_p);
-/* The server has answered with @m: goes on with the handshake. */
+/* Called when the server has answered with @m: goes on with the handshake. */
 enum shake_result shake_on_answer(struct import *imp,
 				  const struct wire_shaken *m,
 				  const char **why_p);

@@ -34,11 +34,11 @@ struct timeouts {
 	struct list methods;
 	/* ns that a call takes, as the server says; 0: it says nothing. */
 	uint64_t advertised;
-	/* Until then, ns, client_estimate() takes no samples from runs. */
+	/* ns: until then client_estimate() takes no samples from runs */
 	uint64_t folded;
 };
 
-/* The server says that a call may take @us; 0: it says nothing. */
+/* Notes that the server says that a call may take @us; 0: it says nothing. */
 static inline void timeouts_advertised(struct timeouts *t, uint64_t us)
 {
 	if (us)
@@ -46,18 +46,18 @@ static inline void timeouts_advertised(struct timeouts *t, uint64_t us)
 }
 
 void timeouts_free(struct timeouts *t);
-/* How long, ns, a call of @method is expected to take at the server; 0: not
- * known. */
+/* Returns how many ns a call of @method is expected to take at the server; 0:
+ * not known. */
 uint64_t client_estimate(struct ulrpc_client *c, uint32_t method);
-/* T, ns, for an attempt that begins now, of a call that has @remaining ns
- * left. */
+/* Returns T, ns, for an attempt that begins now, of a call that has @remaining
+ * ns left. */
 uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
 			uint64_t remaining);
-/* The server has restarted: forgets all estimates. */
+/* Forgets all estimates, because the server has restarted. */
 void client_forget_times(struct ulrpc_client *c);
 /* Adds the estimates of the methods of @c to @sum. 0 or -ENOMEM. */
 int timeouts_gauge(struct ulrpc_client *c, struct stat_shard *sum);
-/* runs.learn, of calls: takes samples from @run. */
+/* A function for runs.learn of calls: takes samples from @run. */
 void timeouts_learn(struct shard *s, const struct run *run);
 
 #endif

@@ -21,7 +21,8 @@ struct wire_opened;
 /* Why a service is refused to a client, or by it. */
 enum client_distrust {
 	CLIENT_TRUSTS,
-	CLIENT_NOT_PROVED,   /* it would have to prove who it is */
+	/* the service demands a proof of who the client is */
+	CLIENT_NOT_PROVED,
 	CLIENT_WRONG_SERVER, /* the server has not proved client.server */
 	/* one side is of an earlier release than the other, and does not know
 	 * its flavour */
@@ -44,12 +45,13 @@ bool client_agrees(struct ulrpc_client *c, const struct wire_opened *m);
  * replies. Returns false if this client cannot have it; else the next opening
  * of the service agrees on it. */
 bool client_raise(struct ulrpc_client *c, uint32_t wanted);
-/* If nobody may read what @c sends, that holds from now on for the control
- * messages of its connection, too. */
+/* If nobody may read what @c sends, encrypts from now on the control messages
+ * of its connection, too. */
 void client_is_private(struct ulrpc_client *c);
-/* Does a client of @imp want that nobody can read what is sent? */
+/* Does a client of @imp demand that nobody can read what is sent? */
 bool clients_want_privacy(const struct import *imp);
-/* Writes why the server, or this client, wants no calls; "": that is not so. */
+/* Writes to @text why the server, or this client, refuses calls; "": neither
+ * does. */
 void client_refusal(const struct ulrpc_client *c, char *text, size_t size);
 
 #endif

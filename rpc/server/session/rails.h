@@ -31,12 +31,13 @@ struct exports;
 struct shard;
 
 /* The most rails of one export: as many NIDs as a client may name of a server.
- * If there is one more, it replaces the rail that was heard from longest ago,
- * and that is counted. The client may then have to connect again from the NID
- * that was replaced. */
+ * One more replaces the rail that was heard from longest ago, which is counted.
+ * The client may then have to connect again from the NID that was replaced. */
 #define EXPORT_RAILS_MAX ULRPC_NIDS_MAX
 
-#define NOTIFIER_SLICE 32 /* clients that are told at a time, once per ms */
+/* clients that are told at a time; there is a pause of 1 ms between two such
+ * times */
+#define NOTIFIER_SLICE 32
 
 /* The rails of all exports of a CPT. */
 struct rails {
@@ -45,8 +46,9 @@ struct rails {
 	uint64_t seed;
 	/* ns: when a client with too many rails was last logged; 0: never */
 	uint64_t logged_at;
-	struct ulnet_timer notifier; /* armed while clients are to be told */
-	uint32_t notifier_pos;	     /* the position in exports.table */
+	/* set while there are clients to be told */
+	struct ulnet_timer notifier;
+	uint32_t notifier_pos; /* the position in exports.table */
 };
 
 struct export_rail {
@@ -61,11 +63,11 @@ struct export_rail {
 
 /* @seed: random, so that nobody can choose NIDs that hash to one bucket. */
 void rails_init(struct rails *rs, struct shard *s, uint64_t seed);
-/* All exports have to be dropped before. */
+/* To be called when all exports are dropped. */
 void rails_fini(struct rails *rs);
 
-/* @e has been heard from @nid, which is noted unless there is no memory.
- * Returns whether @nid is new. */
+/* Called when @e has been heard from @nid: notes @nid, unless there is no
+ * memory. Returns whether @nid is new. */
 bool rails_hear(struct rails *rs, struct export *e,
 		const struct ulnet_nid *nid);
 /* Looks up again which of @e's NIDs other CPTs own, as that may have changed.
@@ -73,8 +75,8 @@ bool rails_hear(struct rails *rs, struct export *e,
 void rails_look(struct rails *rs, const struct export *e);
 /* Has @e been heard from @nid? */
 bool rails_know(const struct export *e, const struct ulnet_nid *nid);
-/* Sets *@nid to another NID that @e was heard from: of several, the one that it
- * was heard from last. False: there is none. */
+/* Sets *@nid to another NID that @e was heard from, the last one of several.
+ * Returns false if there is none. */
 bool rails_other(const struct export *e, struct ulnet_nid *nid);
 /* Forgets @nid, by which @e cannot be reached. Returns whether @e has another
  * rail. */
@@ -88,7 +90,7 @@ void rails_drop(struct rails *rs, struct export *e);
 void rails_each_at(struct rails *rs, const struct ulnet_nid *nid,
 		   void (*fn)(struct export *e, void *arg), void *arg);
 
-/* rpc_side.on_changed: begins to notify clients. */
+/* A function for rpc_side.on_changed: begins to notify clients. */
 void notifier_begin(struct shard *s);
 
 #endif
