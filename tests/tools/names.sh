@@ -73,6 +73,9 @@ ping 0 in-file@tcp
 ping 0 127.0.1.3:7001
 ping 0 127.0.1.3:7001@tcp
 ping 0 127.0.1.1@tcp,127.0.9.9@tcp
+# Nobody listens there.
+run 1 timeout 100 "$rpcping" "${client[@]}" --deadline 5 --count 1 127.0.1.3:7002
+has err 'does it listen on the port of the name, or else on port'
 
 # ---- DNS ----
 

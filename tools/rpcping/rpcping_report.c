@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ulnet/names.h"
+
 static double us(uint64_t ns)
 {
 	return (double)ns / 1000;
@@ -132,14 +134,22 @@ static void print_loss(FILE *out, unsigned int kind, const struct load_loss *l)
 			executions[l->first.execution], l->first.attempts);
 }
 
-/* Suggests why @target cannot be reached. Only nodes over TCP listen on @port.
- */
+/* Suggests why @target cannot be reached. Only nodes over TCP listen on @port,
+ * unless the target is a name that has another one. */
 static void hint_unreachable(const char *target, unsigned int port)
 {
+	struct ulnet_target parsed;
+
 	if (strstr(target, "@o2ib"))
 		fprintf(stderr,
 			"rpcping: is there a node, and is its service number "
 			"that of this node? See o2iblnd(7)\n");
+	else if (!lnet_target_parse(target, &parsed, NULL) && parsed.is_name)
+		fprintf(stderr,
+			"rpcping: is there a node, and does it listen on the "
+			"port of the name, or else on port %u? If on another "
+			"one: HOST:PORT or --port\n",
+			port);
 	else
 		fprintf(stderr,
 			"rpcping: is there a node, and does it listen on port "
