@@ -62,7 +62,8 @@ struct ulrpc_stream_events {
 
 struct ulrpc_streams_conf {
 	/* the service, at which target, and how calls are protected; its
-	 * settings of calls in flight count for opening streams */
+	 * settings of calls in flight count for opening streams. A target that
+	 * is a name must have one server only. */
 	struct ulrpc_client_conf client;
 	/* What a stream of this side may hold unread: messages, and bytes,
 	 * which the last of the messages may exceed. Then the other side waits.
