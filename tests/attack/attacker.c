@@ -135,6 +135,8 @@ static void catch_frame(struct attacker *a, const struct frame *f)
 
 static void send_on(struct way *w, const void *bytes, size_t n)
 {
+	if (!n)
+		return;
 	if (w->begin == w->end)
 		w->begin = w->end = 0;
 	if (w->end + n > w->out_room) {
