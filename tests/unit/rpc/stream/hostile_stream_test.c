@@ -523,6 +523,7 @@ Test(hostile_stream, a_server_that_does_not_stop)
 	cr_assert_leq(n, 1100 * (FRAME_HEAD + CLOSE_SIZE));
 	for (unsigned int i = 0; i < fl.nheld; i++)
 		ulrpc_fail(fl.held[i], -EIO);
+	ulrpc_stream_put(other.stream);
 	stream_rig_fini(&fl.g);
 	cr_assert_eq(other.ended, 1);
 }
