@@ -18,7 +18,6 @@
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
-#define REPLY_MAX 4096
 #define ERROR_MAX 4095 /* the largest errno that is taken from a server */
 /* Bytes of bulk that the owner sums in one turn for one call, at most. To sum
  * all of a large source would keep the calls of others waiting for 25 ms. */
@@ -65,22 +64,6 @@ void ulrpc_call_put(struct ulrpc_call *call)
 {
 	if (call)
 		call_put(call);
-}
-
-/* Takes memory from the slab of the CPT, or from malloc() if other threads may
- * get references. */
-static in_line struct ulrpc_call *call_alloc(struct ulrpc_client *c,
-					     size_t size, bool shared)
-{
-	struct ulrpc_call *call =
-		shared ? malloc(size)
-		       : slab_get(&c->shard->imports->slab, size);
-
-	if (!call)
-		return NULL;
-	call->class = (uint8_t)slab_class_of(size);
-	call->shared = shared;
-	return call;
 }
 
 /* ---- the end ---- */
@@ -662,75 +645,7 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 	call_end(call, &o, body, length, now);
 }
 
-/* ---- the user's side ---- */
-
-static int call_conf_check(const struct ulrpc_client *c,
-			   const struct ulrpc_call_conf *conf, size_t length,
-			   ulrpc_done_fn done)
-{
-	if (!conf || !done || !conf->deadline ||
-	    (conf->nbulks &&
-	     (conf->nbulks > ULRPC_BULKS_MAX || !conf->bulks)) ||
-	    (unsigned int)conf->priority > ULRPC_PRIORITY_BACKGROUND ||
-	    (unsigned int)conf->semantics > ULRPC_EXACTLY_ONCE)
-		return -EINVAL;
-	if (length > ULRPC_BODY_MAX || conf->reply_max > ULRPC_BODY_MAX)
-		return -EMSGSIZE;
-	if (unlikely(atomic_load_explicit(&c->rpc->state,
-					  memory_order_relaxed) != RPC_OPEN ||
-		     c->closed))
-		return -ESHUTDOWN;
-	return 0;
-}
-
-static int retry_claim(struct ulrpc_call *call, const struct ulrpc_retry *retry)
-{
-	if (retry_check(retry))
-		return -EINVAL;
-	call->retry = malloc(sizeof(*call->retry));
-	if (!call->retry)
-		return -ENOMEM;
-	retry_rule_init(call->retry, retry,
-			call->client->rpc->conf.force_policy);
-	return 0;
-}
-
-/* Adds a trace, a retry rule and bulks, which few calls have. */
-static out_of_line int call_load(struct ulrpc_call *call,
-				 const struct ulrpc_call_conf *conf)
-{
-	int rc = 0;
-
-	if (conf->trace) {
-		rc = trace_parse(conf->trace, call_trace(call));
-		if (rc)
-			return rc;
-		call->flags |= CALL_TRACED;
-	}
-	if (conf->retry)
-		rc = retry_claim(call, conf->retry);
-	return rc ? rc : bulks_claim(call, conf);
-}
-
-/* Moves the call from NEW to QUEUED, but into no queue yet. */
-static in_line void call_enter(struct ulrpc_call *call)
-{
-	struct ulrpc_client *c = call->client;
-
-	c->ncalls++;
-	shard_work_begin(call->shard);
-	call_move(call, CALL_QUEUED);
-	if (call->deadline != TIME_NEVER)
-		client_watch(c, call);
-}
-
-static in_line void call_start(struct ulrpc_call *call)
-{
-	call_enter(call);
-	client_submit(call->client, call);
-}
-
-static void call_sum(struct ulrpc_call *call);
+/* ---- checksums and seals of what the call lends ---- */
 
 static void on_sum(struct ulnet_work *work)
 {
@@ -775,10 +690,7 @@ static void call_sum_later(struct ulrpc_call *call)
 	shard_post(call->shard, &call->work);
 }
 
-/* Queues @call, which call_enter() was called for, when the checksums or seals
- * of its sources are computed: a slice now, and one in each turn from then on.
- */
-static void call_sum(struct ulrpc_call *call)
+void call_sum(struct ulrpc_call *call)
 {
 	if (bulks_busy(call) || !bulks_sum(call, SUM_SLICE) ||
 	    !bulks_seal(call, SEAL_SLICE))
@@ -794,216 +706,4 @@ void call_seal(struct ulrpc_call *call)
 	list_del(&call->link);
 	call->client->nqueued--;
 	call_sum_later(call);
-}
-
-/* Called when a call that another thread has made comes to its CPT. */
-static void on_arrival(struct ulnet_work *work)
-{
-	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
-	struct shard *s = call->shard;
-
-	/* The clock of the thread that made the call may be ahead of this one.
-	 */
-	call->began = call->queued = MIN(call->began, shard_now(s));
-	if (s->closing || call->client->closed) {
-		call->client->ncalls++;
-		shard_work_begin(s);
-		call_fail(call, ULRPC_CAUSE_CANCELED);
-	} else if (unlikely(call->nbulks)) {
-		call_enter(call);
-		call_sum(call);
-	} else {
-		call_start(call);
-	}
-	shard_taken(s);
-}
-
-/* Gives @call, which was made on another thread, to its CPT. */
-static out_of_line int call_give(struct ulrpc_call *call,
-				 struct ulrpc_call **call_p)
-{
-	if (lnet_is_forked(call->shard->node)) {
-		atomic_init(&call->refs, 1);
-		call_put(call);
-		return -ESHUTDOWN;
-	}
-	/* Sets *call_p before the call can end. */
-	if (call_p)
-		*call_p = call;
-	shard_give(call->shard, &call->work);
-	return 0;
-}
-
-static void call_on_cancel(struct ulnet_work *work)
-{
-	struct ulrpc_call *call = container_of(work, struct ulrpc_call, cancel);
-	struct shard *s = call->shard;
-
-	if (call->fsm.state != CALL_DONE)
-		call_fail(call, ULRPC_CAUSE_CANCELED);
-	call_put(call);
-	shard_taken(s);
-}
-
-void ulrpc_cancel(struct ulrpc_call *call)
-{
-	/* Posts the work once, and not after the end of the call, when the
-	 * shard may be gone. */
-	if (atomic_exchange(&call->canceling, true))
-		return;
-	if (unlikely(lnet_is_forked(call->shard->node)))
-		return;
-	call_get(call);
-	shard_give(call->shard, &call->cancel);
-}
-
-/* The rest of ulrpc_call() for those few calls that need call_load(). */
-static out_of_line int call_begin_loaded(struct ulrpc_call *call,
-					 const struct ulrpc_call_conf *conf,
-					 bool owned, struct ulrpc_call **call_p)
-{
-	int rc = call_load(call, conf);
-
-	if (rc) {
-		atomic_init(&call->refs, 1);
-		call_put(call);
-		return rc;
-	}
-	if (!owned) {
-		/* computed here, to spare the owner the work */
-		(void)bulks_sum(call, UINT64_MAX);
-		return call_give(call, call_p);
-	}
-	/* Sets *call_p before the call can end. */
-	if (call_p)
-		*call_p = call;
-	call_enter(call);
-	call_sum(call);
-	return 0;
-}
-
-static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
-			      const struct ulrpc_call_conf *conf, uint64_t now)
-{
-	call->client = c;
-	call->shard = c->shard;
-	list_init(&call->link);
-	call->began = call->queued = now;
-	call->deadline = rpc_at(call->began, rpc_ns(conf->deadline));
-	call->reply_max = conf->reply_max ? conf->reply_max : REPLY_MAX;
-	call->reply_limit = conf->reply_limit;
-	call->progress = conf->progress;
-	if (unlikely(conf->progress))
-		call->progress_arg = conf->progress_arg;
-	call->nbulks = (uint8_t)conf->nbulks;
-	call->priority = (uint8_t)conf->priority;
-	call->semantics = (uint8_t)conf->semantics;
-	call->flags = 0;
-	/* Sets the fields in the order of the structure, so that the compiler
-	 * needs few stores. */
-	call->xid = 0;
-	call->out.batch = call->query.batch = NULL;
-	call->fsm.state = CALL_NEW;
-	call->crashed = call->alone = false;
-	call->watch = WATCH_NONE;
-	call->unknown = call->bulk_failed = call->orphaned = false;
-	call->losses = 0;
-	call->slot = SLOT_NONE;
-	call->attempts = call->retries = 0;
-	call->queries = call->extensions = 0;
-	call->refusals = call->unanswered = 0;
-	call->paths = 0;
-	call->connecting = call->window = 0;
-	call->retry = NULL;
-	if (call->shared) {
-		call->work.fn = on_arrival;
-		call->cancel.fn = call_on_cancel;
-		atomic_init(&call->canceling, false);
-	}
-}
-
-/* Makes a call, of @size bytes with its body. @shared: threads other than the
- * owner may use it. NULL: no memory. */
-static in_line struct ulrpc_call *call_make(struct ulrpc_client *c, size_t size,
-					    bool shared,
-					    const struct ulrpc_call_conf *conf,
-					    uint64_t now)
-{
-	struct ulrpc_call *call = call_alloc(c, size, shared);
-
-	if (call)
-		call_init(call, c, conf, now);
-	return call;
-}
-
-/* Sets what the caller has passed to ulrpc_call(). */
-static in_line void call_fill(struct ulrpc_call *call, uint32_t method,
-			      const void *body, size_t length,
-			      ulrpc_done_fn done, void *arg,
-			      struct ulrpc_call **call_p)
-{
-	call->method = method;
-	call->length = (uint32_t)length;
-	call->done = done;
-	call->arg = arg;
-	atomic_init(&call->refs, call_p ? 2 : 1);
-	if (length)
-		memcpy(call_body(call), body, length);
-}
-
-/* ulrpc_call() for rare cases: outside of a turn of the client's CPT, or with
- * options that few calls have. */
-static out_of_line int call_begin_rare(struct ulrpc_client *client,
-				       uint32_t method, const void *body,
-				       size_t length,
-				       const struct ulrpc_call_conf *conf,
-				       ulrpc_done_fn done, void *arg,
-				       struct ulrpc_call **call_p)
-{
-	struct shard *s = client->shard;
-	bool owned = shard_owned(s);
-	struct ulrpc_call *call = call_make(
-		client,
-		sizeof(*call) + conf->nbulks * sizeof(call->bulks[0]) + length +
-			(conf->trace ? TRACE_LENGTH : 0),
-		call_p || !owned, conf, shard_now(s));
-
-	if (!call)
-		return -ENOMEM;
-	call_fill(call, method, body, length, done, arg, call_p);
-	if (conf->nbulks || conf->retry || conf->trace)
-		return call_begin_loaded(call, conf, owned, call_p);
-	if (!owned)
-		return call_give(call, call_p);
-	/* Sets *call_p before the call can end. */
-	if (call_p)
-		*call_p = call;
-	call_start(call);
-	return 0;
-}
-
-int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
-	       size_t length, const struct ulrpc_call_conf *conf,
-	       ulrpc_done_fn done, void *arg, struct ulrpc_call **call_p)
-{
-	struct shard *s = client->shard;
-	/* 0: the thread is not in a turn of this CPT */
-	uint64_t now = lnet_turn(s->node, s->cpt);
-	struct ulrpc_call *call;
-	int rc = call_conf_check(client, conf, length, done);
-
-	if (rc)
-		return rc;
-	if (unlikely(!now || conf->nbulks || conf->retry || conf->trace))
-		return call_begin_rare(client, method, body, length, conf, done,
-				       arg, call_p);
-	call = call_make(client, sizeof(*call) + length, call_p, conf, now);
-	if (!call)
-		return -ENOMEM;
-	call_fill(call, method, body, length, done, arg, call_p);
-	/* Sets *call_p before the call can end. */
-	if (call_p)
-		*call_p = call;
-	call_start(call);
-	return 0;
 }

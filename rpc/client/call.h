@@ -257,6 +257,9 @@ static inline bool call_is_out(const struct ulrpc_call *call)
 /* Ends a call that was not answered. The state of the call tells whether it may
  * have been executed. */
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
+/* Queues @call, which is QUEUED but in no queue, when the checksums or seals of
+ * its sources are computed: a slice now, and one in each turn from then on. */
+void call_sum(struct ulrpc_call *call);
 /* Takes @call out of the queue until all of its sources are sealed. */
 void call_seal(struct ulrpc_call *call);
 /* Writes to @text what in @call is too much to be sent. */
