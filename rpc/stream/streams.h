@@ -37,8 +37,8 @@ void streams_each(struct streams_node *n,
 
 extern const struct rpc_part stream_part;
 
-/* serve.c: the node's rules have changed. Streams of clients that may not open
- * them any more end. */
+/* serving.c: the node's rules have changed. Streams of clients that may not
+ * open them any more end. */
 void streams_on_rules(struct shard *s);
 
 /* caller.c: RPC is being freed. */
