@@ -7,12 +7,13 @@
 
 #include "secure/tickets.h"
 
-/* the protocols of handshake_new(): that of clients that prove themselves by
- * TLS, and by MUNGE */
+/* ALPN protocols of handshakes that handshake_new() begins: for a client that
+ * proves itself by TLS, and for one that proves itself by MUNGE */
 #define PROTOCOL       "ulnet-rpc"
 #define PROTOCOL_MUNGE "ulnet-rpc-munge"
 
-/* what a server says of a credential: this, or the other and a text */
+/* The server's verdict on a credential begins with one of these letters; behind
+ * REFUSED comes a text that says why. */
 #define BELIEVED '+'
 #define REFUSED	 '-'
 
@@ -25,7 +26,7 @@ static struct handshake *of(SSL *ssl)
 
 /* ---- a cluster's key, as a pre-shared key of TLS ---- */
 
-/* NULL: no memory. */
+/* Returns a TLS session whose pre-shared key is @key. NULL: no memory. */
 static SSL_SESSION *cluster_session(SSL *ssl, const uint8_t *key)
 {
 	static const uint8_t aes_128_gcm_sha256[] = { 0x13, 0x01 };
@@ -50,8 +51,8 @@ static int on_psk_use(SSL *ssl, const EVP_MD *md, const unsigned char **id,
 	const char *name = keys_cluster(of(ssl)->user.keys, &key);
 
 	*session = NULL;
-	/* @md set: a hash is agreed on already, for which OpenSSL wants a key
-	 */
+	/* @md is set once a hash was agreed on: OpenSSL then wants a key for
+	 * that hash */
 	if (!name || (md && !EVP_MD_is_a(md, "SHA256")))
 		return 1;
 	*id = (const unsigned char *)name;
@@ -67,7 +68,8 @@ static int on_psk_find(SSL *ssl, const unsigned char *id, size_t n,
 	const uint8_t *key = keys_cluster_find(h->user.keys, id, n);
 
 	*session = NULL;
-	/* the name may be that of a ticket, which OpenSSL looks up itself */
+	/* @name may be the id of a ticket instead, which OpenSSL looks up
+	 * itself */
 	if (!key)
 		return 1;
 	*session = cluster_session(ssl, key);
@@ -113,8 +115,9 @@ void ticket_drop(struct ticket *t)
 
 static bool use_ticket(struct handshake *h, const struct ticket *t)
 {
-	/* Without the ticket: if the peer is not believed any more, the
-	 * handshake says why. */
+	/* A ticket that is too old, or was got with other keys, is not used:
+	 * the full handshake that follows says why if the peer is not believed
+	 * any more. */
 	if (t->keys != h->user.keys || t->until <= time(NULL))
 		return true;
 	return SSL_set_session(h->ssl, t->session) == 1;
@@ -203,8 +206,8 @@ void handshake_free(struct handshake *h)
 {
 	if (!h)
 		return;
-	/* Only after a good end: otherwise OpenSSL forgets the session, and its
-	 * ticket is worth nothing. */
+	/* Without this, SSL_free() makes the session invalid, with its ticket.
+	 * After a handshake that failed, that is what is wanted. */
 	if (h->ssl && h->shaken && !h->rc)
 		SSL_set_shutdown(h->ssl,
 				 SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
@@ -302,8 +305,8 @@ int handshake_fail(struct handshake *h, int rc, const char *text)
 	return rc;
 }
 
-/* Has the peer agreed on what this handshake is for? It may have said
- * nothing. */
+/* Has the peer agreed to the protocol of this handshake? A peer without ALPN
+ * has agreed to none. */
 static bool proto_is_right(const struct handshake *h)
 {
 	const char *wanted =
@@ -324,8 +327,9 @@ static int fail_expired(struct handshake *h)
 
 static int meet_known(struct handshake *h)
 {
-	/* A resumed session has the keys that it had before (use_ticket()), but
-	 * OpenSSL does not check again whether the certificates have ended. */
+	/* use_ticket() has checked that the keys are still those of the
+	 * session. That its certificates are still valid OpenSSL does not check
+	 * again. */
 	if (h->user.known_until <= time(NULL))
 		return fail_expired(h);
 	h->peer = identity_ref(h->user.known);
@@ -345,11 +349,12 @@ static int meet(struct handshake *h)
 				      "the handshake is for");
 
 	if (h->side == HANDSHAKE_SERVER && h->user.by_munge)
-		return 0; /* what TLS says of the client does not count */
+		return 0; /* MUNGE will say who the client is */
 	if (h->side == HANDSHAKE_SERVER && tickets_known(h->ssl))
 		return meet_known(h);
 	if (certificate) {
-		/* A client's ticket has the certificate with it. */
+		/* A session that is resumed brings the certificate from the
+		 * first handshake, which OpenSSL does not check again. */
 		if (SSL_session_reused(h->ssl) && until_of(h) <= time(NULL))
 			return fail_expired(h);
 		h->peer = h->user.met ? identity_ref(h->user.met)
@@ -373,7 +378,7 @@ static int meet(struct handshake *h)
 
 /* ---- MUNGE ---- */
 
-/* Text of the peer that may get to a terminal. */
+/* Is @text printable ASCII? Text of the peer may get to a terminal. */
 static bool is_plain(const char *text)
 {
 	for (; *text; text++)
@@ -382,7 +387,7 @@ static bool is_plain(const char *text)
 	return true;
 }
 
-/* Sends @text, and what it begins with, behind the handshake. */
+/* Sends @text to the peer through TLS, after the handshake. */
 static bool send_text(struct handshake *h, const char *text)
 {
 	int n = (int)strlen(text);
@@ -391,7 +396,7 @@ static bool send_text(struct handshake *h, const char *text)
 	return SSL_write(h->ssl, text, n) == n;
 }
 
-/* A client's credential has come. */
+/* Takes the credential @text that a client has sent. */
 static int take_credential(struct handshake *h, const char *text)
 {
 	if (strncmp(text, "MUNGE:", 6) != 0)
@@ -405,7 +410,7 @@ static int take_credential(struct handshake *h, const char *text)
 	return 0;
 }
 
-/* The server has said what it thinks of this client's credential. */
+/* Takes @text, the server's verdict on this client's credential. */
 static int take_verdict(struct handshake *h, const char *text)
 {
 	char why[MUNGE_WHY + 64];
@@ -424,7 +429,7 @@ static int take_verdict(struct handshake *h, const char *text)
 	return handshake_fail(h, -EACCES, why);
 }
 
-/* The peer has sent data through TLS: @text, of @n bytes. */
+/* Takes the @n bytes of @text that the peer has sent through TLS. */
 static int take_text(struct handshake *h, const char *text, size_t n)
 {
 	if (h->munge != HANDSHAKE_MUNGE_WAIT)
@@ -438,8 +443,8 @@ static int take_text(struct handshake *h, const char *text, size_t n)
 					   : take_verdict(h, text);
 }
 
-/* What a credential has to carry: what it is for, and a value of this
- * handshake, as RFC 9266 has one for what authenticates within TLS. */
+/* Fills in what a credential of this handshake has to carry: its purpose, and a
+ * value that only this handshake has (an exporter, as in RFC 9266). */
 static bool payload_of(const struct handshake *h, struct munge_payload *p)
 {
 	static const char label[] = "EXPORTER-ulnet-rpc-munge";
@@ -474,7 +479,8 @@ bool handshake_question(const struct handshake *h, struct munge_question *q)
 	return true;
 }
 
-/* The client gets to know why, but nothing of this node. */
+/* Refuses the client. @told: the reason that is sent to the client, which does
+ * not learn @why, as that may name things of this node. */
 static int refuse_user(struct handshake *h, const char *told, const char *why)
 {
 	char text[1 + MUNGE_WHY] = { REFUSED };
@@ -531,8 +537,9 @@ int handshake_answer(struct handshake *h, const struct munge_answer *a)
 
 /* ---- going on, behind TLS ---- */
 
-/* Lets OpenSSL work on what has come behind the handshake: tickets, and what
- * the server says if it does not believe the client after all. */
+/* Lets OpenSSL take what the peer has sent after the handshake: tickets,
+ * MUNGE's messages, and the alert of a server that does not believe the client
+ * after all. */
 static int read_behind(struct handshake *h)
 {
 	char text[MUNGE_CREDENTIAL];

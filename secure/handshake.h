@@ -2,22 +2,23 @@
 /*
  * A handshake: TLS 1.3 of OpenSSL, through memory. Whoever uses it carries the
  * bytes, in order. Both sides prove who they are, and get secrets which nobody
- * else has. No data of users go through TLS itself.
+ * else has. TLS carries no data of users.
  *
- * Certificates are P-256 as ulnet-keys(8) makes them, or what else OpenSSL
- * knows. There is no early data.
+ * Certificates are P-256 as ulnet-keys(8) makes them, or of any kind that
+ * OpenSSL knows. There is no early data.
  *
- * A client that has been connected before shows a ticket of the server, and
- * neither side signs anything. A ticket is good for one connection, within an
- * hour, while both have the keys (keys.h) that they had, and the certificates
- * of both are valid. Those who use a cluster's key have no tickets: they sign
- * nothing anyway.
+ * A client that has been connected before shows a ticket that the server gave
+ * it, and neither side signs anything. A ticket is good for one connection
+ * within an hour, as long as both sides have the same keys (keys.h) as when it
+ * was given, and the certificates of both are valid. Peers that use a cluster's
+ * key get no tickets: they sign nothing anyway.
  *
- * A client may prove itself by MUNGE (munge.h) instead, if the server takes it:
- * then only the server proves itself by TLS, and when that is done, the client
- * sends a credential through it, which carries what both know of this handshake
- * and nobody of another, and the server says whether it believes it. Munged is
- * asked by whoever uses the handshake: handshake_question().
+ * A client may prove itself by MUNGE (munge.h) instead, if the server accepts
+ * that. Then only the server proves itself by TLS. When TLS is done, the client
+ * sends a credential through it. The credential carries a value that only these
+ * two know, and that no other handshake has. The server answers whether it
+ * believes the credential. The handshake does not talk to munged: whoever uses
+ * it does, see handshake_question().
  *
  * Owner: one thread at a time.
  */
@@ -28,14 +29,15 @@
 #include "secure/keys.h"
 #include "secure/record.h"
 
-/* The most bytes that a side sends in all. A side refuses more. */
+/* Bytes that a side sends in a whole handshake, at most. A peer that sends more
+ * is refused. */
 #define HANDSHAKE_MAX 32768
 
 struct handshake;
 struct ssl_session_st;
 
-/* What a client keeps from one connection to a server for the next one. {0}:
- * nothing. */
+/* What a client keeps from one connection to a server for the next one. {0}: no
+ * ticket. */
 struct ticket {
 	struct ssl_session_st *session;
 	struct keys *keys; /* the keys (keys.h) by which the ticket was got */
@@ -46,34 +48,35 @@ struct ticket {
 
 enum handshake_side { HANDSHAKE_CLIENT, HANDSHAKE_SERVER };
 
-/* @ticket: of an earlier handshake with the same server, borrowed until return;
- * NULL: none. If the server does not take it, or it is too old, the handshake
- * is one without a ticket. After a handshake that failed, drop the ticket.
- * Returns NULL: no memory. The handshake takes a reference to @keys. */
+/* Begins a handshake, which takes a reference to @keys. @ticket: from an
+ * earlier handshake with the same server, borrowed until this returns; NULL:
+ * none. If the ticket is too old, or the server does not accept it, the
+ * handshake is a full one. After a handshake that failed, drop the ticket.
+ * Returns NULL if there is no memory. */
 struct handshake *handshake_new(enum handshake_side side, struct keys *keys,
 				const struct ticket *ticket);
 void handshake_free(struct handshake *h);
 
-/* Takes @n bytes of the peer, which are copied, and goes on. @n may be 0: a
- * client begins so. Returns 0 or an error, which later calls return, too:
- * -EACCES: the peer is not believed, or does not believe this side; -EPROTO:
- * the peer does not speak TLS 1.3, or the two sides have no cipher or protocol
- * in common; -EMSGSIZE: the peer has sent too much; -ENOMEM. After an error
- * there may still be bytes for the peer, which tell it why. */
+/* Takes @n bytes from the peer, which are copied, and continues the handshake.
+ * A client begins with @n = 0. Returns 0 or an error; after an error all later
+ * calls return the same one. -EACCES: one of the two sides does not believe the
+ * other; -EPROTO: the peer does not speak TLS 1.3, or the two sides have no
+ * cipher or protocol in common; -EMSGSIZE: the peer has sent too much; -ENOMEM.
+ * After an error there may still be bytes for the peer, which tell it the
+ * reason. */
 int handshake_feed(struct handshake *h, const void *bytes, size_t n) must_check;
 /* Returns all bytes for the peer since the beginning, valid until the next
  * call. Later calls return the same bytes, and more behind them. */
 const uint8_t *handshake_bytes(const struct handshake *h, size_t *n_p);
-/* Has this side verified the other, and sent all that proves itself? At a
- * client this does not tell whether the server believes the client: a server
- * that does not says so in bytes that come later, and handshake_feed() fails
- * then. */
+/* Has this side verified the other, and sent everything that proves itself? A
+ * client does not know yet whether the server believes it: a server that does
+ * not believe it sends an alert later, on which handshake_feed() fails. */
 bool handshake_is_done(const struct handshake *h);
 /* Returns the keys that the handshake began with. Borrowed. */
 struct keys *handshake_keys(const struct handshake *h);
-/* Returns whether the handshake has a question to munged, without whose answer
- * it does not go on. If so, fills in @q, unless that is NULL. The result stays
- * true until handshake_answer(). */
+/* Returns whether the handshake waits for an answer of munged. If so, fills in
+ * *@q with the question, unless @q is NULL. The result stays true until
+ * handshake_answer(). */
 bool handshake_question(const struct handshake *h, struct munge_question *q);
 /* Gives munged's answer to the handshake. Returns what handshake_feed() does.
  */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#define NUMBER_SIZE 11 /* bytes of a number in decimal */
+#define NUMBER_SIZE 11 /* bytes of a decimal uint32_t, with the 0 at its end */
 #define USER	    "user="
 
 struct identity *identity_new(enum identity_kind kind, const char *name,
@@ -28,8 +28,9 @@ struct identity *identity_user_new(const char *user, uint32_t uid,
 	char name[IDENTITY_NAME_SIZE], number[sizeof("gid=") + NUMBER_SIZE];
 	struct identity *id;
 
-	/* No name of a certificate or of a cluster's key has a '=': programs
-	 * that compare names only do not take a user for one of them. */
+	/* Names of certificates and of clusters' keys have no '=', so a user's
+	 * name equals none of them, also for programs that compare only names.
+	 */
 	if (*user)
 		snprintf(name, sizeof(name), USER "%s", user);
 	else
@@ -69,11 +70,12 @@ bool identity_same(const struct identity *a, const struct identity *b)
 		return a == b;
 	if (a->kind != b->kind)
 		return false;
-	/* A name of the number may become known, or be forgotten. */
+	/* Users of MUNGE are compared by number: whether the number has a name
+	 * here may change. */
 	if (a->kind == IDENTITY_MUNGE)
 		return a->uid == b->uid && a->gid == b->gid;
-	/* Whoever has such a key is any of the cluster, whose key may have
-	 * been replaced by one of another name. */
+	/* All that have the cluster's key are one peer, whatever the key is
+	 * called: a key with another name may have replaced it. */
 	return a->kind == IDENTITY_CLUSTER_KEY ||
 	       (!strcmp(a->name, b->name) && !strcmp(a->issuer, b->issuer));
 }

@@ -13,45 +13,46 @@
 #define IDENTITY_NAME_SIZE 256 /* bytes of a name, with the 0 at its end */
 
 enum identity_kind {
-	IDENTITY_CERTIFICATE = 1, /* has the key of a certificate */
-	IDENTITY_CLUSTER_KEY,	  /* has a key that all of a cluster have */
-	IDENTITY_MUNGE,		  /* is a user of whom MUNGE says so */
+	IDENTITY_CERTIFICATE = 1, /* has the private key of a certificate */
+	IDENTITY_CLUSTER_KEY,	  /* has a key that a whole cluster shares */
+	IDENTITY_MUNGE,		  /* is a user, as MUNGE says */
 };
 
 struct identity {
 	_Atomic unsigned int refs;
 	enum identity_kind kind;
-	/* of a certificate: its first DNS name, or its common name; of a
-	 * cluster's key: the name of the key. Letters, digits, and ._-@:/
-	 * Of MUNGE: "user=NAME", or "uid=NUMBER" if nobody knows the name here,
-	 * which can be no name of the others */
+	/* IDENTITY_CERTIFICATE: the first DNS name of the certificate, or its
+	 * common name. IDENTITY_CLUSTER_KEY: the name of the key. Both have
+	 * only letters, digits, and ._-@:/ IDENTITY_MUNGE: "user=NAME", or
+	 * "uid=NUMBER" if the user has no name on this machine */
 	const char *name;
-	/* the common name of whoever has signed the certificate, in printable
-	 * ASCII; "" for others, and for a common name that is not printable */
+	/* IDENTITY_CERTIFICATE: the common name of its issuer, if that is
+	 * printable ASCII; else "" */
 	const char *issuer;
 	int64_t until; /* s since 1970: when the certificate ends; 0: never */
-	/* By which other keys than those that have believed it tell whether
-	 * they do, too: keys_doubt(). Digests: of the key of the authority that
-	 * a certificate goes back to (0: not known), or of a cluster's key
-	 * (which a user of MUNGE may have proved to have, too; 0: not); and of
-	 * the whole name of who has signed the certificate. */
+	/* For keys_doubt(), which tells whether newer keys still believe this
+	 * peer. root_id: digest of the key of the certificate's authority (0:
+	 * not known); or of the cluster's key, which a user of MUNGE may have
+	 * proved to have as well (0: none). issuer_id: digest of the whole name
+	 * of the certificate's issuer */
 	uint64_t root_id, issuer_id;
-	uint8_t serial[20]; /* of the certificate; big-endian */
+	/* of the certificate: its serial number, big-endian */
+	uint8_t serial[20];
 	uint8_t nserial;
-	/* lists of NIDs, in the form of lnet_nidlist(3), that the certificate
-	 * may speak for, one behind the other and each with a 0 at its end;
-	 * NULL: it names none. Printable; not parsed yet */
+	/* NIDs for which the certificate may speak: lists in the form of
+	 * lnet_nidlist(3), one behind the other, each with a 0 at its end.
+	 * Printable, but not parsed yet. NULL: the certificate names none */
 	char *nids;
 	unsigned int nnids;
-	/* of MUNGE: the user and the group of the process by number, and the
-	 * group's name, or "gid=NUMBER"; NULL: another kind */
+	/* IDENTITY_MUNGE: uid and gid of the process, and the group's name, or
+	 * "gid=NUMBER". @group is NULL for other kinds */
 	uint32_t uid, gid;
 	char *group;
-	char texts[]; /* the texts of name and issuer */
+	char texts[]; /* where @name and @issuer point to */
 };
 
-/* Returns an identity with one reference, and without @nids and @until; NULL:
- * no memory. The names are copied. */
+/* Returns an identity with one reference, whose @nids is NULL and whose @until
+ * is 0. Copies the names. Returns NULL if there is no memory. */
 struct identity *identity_new(enum identity_kind kind, const char *name,
 			      const char *issuer);
 static inline struct identity *identity_ref(struct identity *id)
@@ -59,10 +60,13 @@ static inline struct identity *identity_ref(struct identity *id)
 	atomic_fetch_add(&id->refs, 1);
 	return id;
 }
-/* Likewise, of the user @user; "": he has no name, likewise the group. */
+/* Returns the identity of a user of MUNGE, with one reference. @user and
+ * @group: names, which are copied; "": there is none. Returns NULL if there is
+ * no memory. */
 struct identity *identity_user_new(const char *user, uint32_t uid,
 				   const char *group, uint32_t gid);
-/* The name of a user without what it begins with; NULL: he has none. */
+/* Returns the user's name without the "user=" in front; NULL: @id is no user,
+ * or the user has no name. */
 const char *identity_user_name(const struct identity *id);
 /* Drops a reference. @id may be NULL. */
 void identity_put(struct identity *id);
@@ -70,8 +74,8 @@ void identity_put(struct identity *id);
  * same key of a cluster, or the same user and group? NULL stands for a peer
  * that has not proved anything; two of those count as the same. */
 bool identity_same(const struct identity *a, const struct identity *b);
-/* Writes a digest of the @n bytes and of @id: with the same bytes, two have the
- * same one only if identity_same(). Returns 0 or -ENOMEM. */
+/* Writes a digest of the @n bytes and of @id. Two identities get the same
+ * digest from the same bytes only if identity_same(). Returns 0 or -ENOMEM. */
 int identity_digest(const struct identity *id, const void *bytes, size_t n,
 		    uint8_t digest[DIGEST_SIZE]) must_check;
 

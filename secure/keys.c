@@ -27,14 +27,14 @@ struct cluster_key {
 struct keys {
 	_Atomic unsigned int refs;
 	SSL_CTX *client, *server;
-	struct tickets *tickets; /* of the server */
+	struct tickets *tickets; /* what the server keeps of its tickets */
 	X509_STORE *authorities; /* NULL: no certificate is believed */
 	uint64_t *roots;	 /* digests of the authorities' keys */
 	unsigned int nroots;
-	/* s since 1970: when the first certificate or revocation list ends of
-	 * those by which peers are judged, and this node's certificate */
+	/* s since 1970: when the first of these ends: the authorities'
+	 * certificates, the revocation lists, this node's certificate */
 	int64_t until;
-	X509 *certificate;	 /* NULL: none */
+	X509 *certificate; /* NULL: none */
 	/* the certificates between @certificate and the authority */
 	STACK_OF(X509) * chain;
 	EVP_PKEY *key;
@@ -58,7 +58,7 @@ static __attribute__((format(printf, 3, 4))) int refuse(struct keys_error *err,
 	return rc;
 }
 
-/* What OpenSSL says of its last error. */
+/* Returns the reason of OpenSSL's last error. */
 static const char *reason(void)
 {
 	const char *text = ERR_reason_error_string(ERR_peek_last_error());
@@ -74,8 +74,8 @@ static int64_t seconds_of(const ASN1_TIME *t)
 	return t && ASN1_TIME_to_tm(t, &tm) ? timegm(&tm) : 0;
 }
 
-/* Moves k->until to @end, if that is earlier. An @end that has passed already
- * does not count. */
+/* Moves k->until back to @end, if that is earlier. An @end in the past is not
+ * taken. */
 static void keys_end(struct keys *k, const ASN1_TIME *end)
 {
 	int64_t at = seconds_of(end);
@@ -86,8 +86,8 @@ static void keys_end(struct keys *k, const ASN1_TIME *end)
 
 /* ---- files ---- */
 
-/* May nobody but the owner read or change the file, and is that root or the
- * user of this process? 0, or -EACCES with @err. */
+/* Checks that only the owner can read or change the file, and that the owner is
+ * root or the user of this process. Returns 0, or -EACCES with @err. */
 static int check_secret(int fd, const char *path, struct keys_error *err)
 {
 	struct stat st;
@@ -107,7 +107,7 @@ static int check_secret(int fd, const char *path, struct keys_error *err)
 	return 0;
 }
 
-/* Opens @path; with @secret only if it is one. */
+/* Opens @path for reading. @secret: the file has to pass check_secret(). */
 static int file_open(const char *path, bool secret, BIO **bio_p,
 		     struct keys_error *err)
 {
@@ -128,8 +128,8 @@ static int file_open(const char *path, bool secret, BIO **bio_p,
 	return rc;
 }
 
-/* After PEM_read_bio_X() has found nothing more: was that because the file
- * ends? */
+/* PEM_read_bio_X() has found nothing more: has it reached the end of the file?
+ */
 static bool is_end(void)
 {
 	unsigned long e = ERR_peek_last_error();
@@ -209,7 +209,7 @@ static int read_certificate(struct keys *k, const char *path,
 	return rc;
 }
 
-/* The beginning of a digest; 0: there is none. */
+/* Returns the first 8 bytes of @digest as a number; 0 if !@good. */
 static uint64_t id_of(const uint8_t *digest, bool good)
 {
 	return good ? load_le64(digest) : 0;
@@ -370,7 +370,8 @@ const char *keys_cluster(const struct keys *k, const uint8_t **key_p)
 	return k->cluster[0].name;
 }
 
-/* The digest of a cluster's key, which tells keys of one name apart. */
+/* Returns a digest of a cluster's key: it tells apart two keys of the same
+ * name. */
 static uint64_t cluster_id(const uint8_t *key)
 {
 	uint8_t digest[EVP_MAX_MD_SIZE] = { 0 };
@@ -396,16 +397,15 @@ const uint8_t *keys_cluster_find(const struct keys *k, const void *name,
 
 /* ---- certificates ---- */
 
-/* May the certificate be a client's or a server's? That of an authority may
- * not. */
+/* May the certificate be used by a client or server? An authority's may not. */
 static bool is_for_nodes(X509 *certificate)
 {
 	return X509_check_purpose(certificate, X509_PURPOSE_SSL_CLIENT, 0) ||
 	       X509_check_purpose(certificate, X509_PURPOSE_SSL_SERVER, 0);
 }
 
-/* Would other nodes with the same authorities believe @certificate? If not,
- * @err says why. */
+/* Do nodes with the same authorities believe @certificate? If not, @err gets
+ * the reason. */
 static bool is_believed(const struct keys *k, X509 *certificate,
 			struct keys_error *err)
 {
@@ -440,8 +440,8 @@ int64_t keys_until(const struct keys *k, X509 *certificate,
 	return MIN(until, k->until);
 }
 
-/* May a name have the letter @c? Names have no letters with a meaning in rules,
- * on terminals or in logs. */
+/* May the letter @c be in a name? Letters that mean something in rules, on
+ * terminals or in logs may not. */
 static bool is_name(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -453,8 +453,8 @@ static bool is_printable(unsigned char c)
 	return c >= ' ' && c < 0x7f;
 }
 
-/* Copies @from, which a stranger may have written, if all its letters may be in
- * a name. */
+/* Copies @from, which may come from a stranger, to @to. Returns false if it has
+ * a letter that a name may not have. */
 static bool text_take(char *to, const ASN1_STRING *from,
 		      bool (*is_good)(unsigned char))
 {
@@ -483,7 +483,7 @@ static bool common_name(char *to, const X509_NAME *name,
 
 #define NID_PREFIX "lnet:"
 
-/* Adds the NIDs that an alternative name lnet:NIDS names. */
+/* Adds the NIDs of an alternative name "lnet:NIDS" to @id. */
 static bool nids_add(struct identity *id, const ASN1_STRING *uri)
 {
 	const char *text = (const char *)ASN1_STRING_get0_data(uri);
@@ -492,10 +492,10 @@ static bool nids_add(struct identity *id, const ASN1_STRING *uri)
 	char *all;
 
 	if (n <= prefix || strncmp(text, NID_PREFIX, prefix))
-		return true; /* an alternative name of another kind */
+		return true; /* another kind of alternative name */
 	for (size_t i = prefix; i < n; i++)
 		if (!is_printable((unsigned char)text[i]))
-			return true; /* means nothing to anybody */
+			return true; /* not a list of NIDs: it is left out */
 	for (unsigned int i = 0; i < id->nnids; i++)
 		have += strlen(id->nids + have) + 1;
 	n -= prefix;
@@ -525,7 +525,8 @@ static bool nids_of(struct identity *id, X509 *certificate)
 	return good;
 }
 
-/* The first DNS name, or the common name. */
+/* Writes the certificate's first DNS name, or else its common name, to @name.
+ */
 static bool name_of(char *name, X509 *certificate)
 {
 	GENERAL_NAMES *names =
@@ -543,7 +544,7 @@ static bool name_of(char *name, X509 *certificate)
 	       common_name(name, X509_get_subject_name(certificate), is_name);
 }
 
-/* Notes by what other keys can tell that they do not believe @id. */
+/* Keeps in @id what keys_doubt() looks at when other keys are to judge it. */
 static void trace_of(struct identity *id, X509 *certificate,
 		     STACK_OF(X509) * chain)
 {
@@ -659,7 +660,7 @@ static bool has_root(const struct keys *k, uint64_t root_id)
 	return false;
 }
 
-/* Why users whom MUNGE names are not believed. */
+/* Returns why @k does not believe a user of MUNGE; NULL: it does. */
 static const char *doubt_user(const struct keys *k, const struct identity *id)
 {
 	bool has_key = !id->root_id;
@@ -692,8 +693,9 @@ const char *keys_doubt(const struct keys *k, const struct identity *id)
 
 /* ---- contexts of TLS ---- */
 
-/* The cipher suites, best first: AES first where the processor has instructions
- * for it. All use SHA-256, as keys of a cluster need. */
+/* Returns the cipher suites, the preferred one first: AES where the processor
+ * has instructions for it. All use SHA-256, as pre-shared keys of a cluster
+ * need. */
 static const char *ciphers(void)
 {
 #if defined(__x86_64__)
@@ -712,7 +714,8 @@ static bool context_shows(SSL_CTX *ctx, const struct keys *k)
 	       SSL_CTX_set1_chain(ctx, k->chain) == 1;
 }
 
-/* Is @protocol among the @nin bytes of protocols at @in? Then *@out is set. */
+/* Looks for @protocol in the list of ALPN protocols @in, of @nin bytes. If it
+ * is there, sets *@out to it and returns true. */
 static bool alpn_find(const char *protocol, const unsigned char **out,
 		      unsigned char *nout, const unsigned char *in,
 		      unsigned int nin)
@@ -730,10 +733,11 @@ static bool alpn_find(const char *protocol, const unsigned char **out,
 	return false;
 }
 
-/* A client that does not name the server's protocol is refused. One that names
- * none does not come here: see proto_is_right(). One that proves itself by
- * MUNGE is not asked for a certificate, and gets no ticket: a ticket would let
- * it come back without a credential. */
+/* OpenSSL calls this when a client names ALPN protocols. A client that does not
+ * name the server's protocol is refused; proto_is_right() refuses clients
+ * without ALPN. A client that proves itself by MUNGE is not asked for a
+ * certificate, and gets no ticket, by which it could come back without a
+ * credential. */
 static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *nout,
 		   const unsigned char *in, unsigned int nin, void *arg)
 {
@@ -751,14 +755,14 @@ static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *nout,
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/* The server has sent a ticket. */
+/* OpenSSL calls this when the server has sent a ticket. */
 static int on_session(SSL *ssl, SSL_SESSION *session)
 {
 	struct keys_user *user = SSL_get_app_data(ssl);
 
 	SSL_SESSION_free(user->session);
 	user->session = session;
-	/* OpenSSL leaves its reference to @session to this function */
+	/* @session's reference now belongs to @user */
 	return 1;
 }
 
@@ -843,7 +847,7 @@ static int check_conf(const struct keys_conf *c, struct keys_error *err)
 	return 0;
 }
 
-/* Would other nodes believe this node's own certificate? */
+/* Checks that other nodes would believe this node's own certificate. */
 static int check_own(struct keys *k, const struct keys_conf *c,
 		     struct keys_error *err)
 {

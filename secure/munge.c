@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LOOK_UP 16384 /* bytes for an entry of passwd or group */
+#define LOOK_UP 16384 /* bytes of the buffer for an entry of passwd or group */
 
 static void fail(struct munge_answer *a, int rc, munge_ctx_t ctx, munge_err_t e)
 {
@@ -28,8 +28,9 @@ static void fail(struct munge_answer *a, int rc, munge_ctx_t ctx, munge_err_t e)
 		snprintf(a->why, sizeof(a->why), "MUNGE: %s", text);
 }
 
-/* Is it munged that does not answer, or this machine that is short of
- * something? Then nothing was said about the credential. */
+/* Tells apart a credential that munged refuses (-EACCES) and failures that say
+ * nothing about it: munged does not answer, or this machine is out of memory.
+ */
 static int errno_of(munge_err_t e)
 {
 	switch (e) {
@@ -70,8 +71,8 @@ static bool is_letter(unsigned char c)
 	       (c >= '0' && c <= '9') || (c && strchr("._-@", c));
 }
 
-/* Names have no letters with a meaning in rules, on terminals or in logs. One
- * that has counts as none. */
+/* Copies a name of a user or group. Names with letters that mean something in
+ * rules, on terminals or in logs are left out: @to becomes "". */
 static void name_take(char to[MUNGE_NAME], const char *name)
 {
 	size_t n = name ? strlen(name) : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Instead of munge.c, if this was built without libmunge. */
+/* Takes the place of munge.c in a build without libmunge. */
 #include "secure/munge.h"
 
 munge_fn munge_real(void)

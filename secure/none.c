@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Instead of all other files, if this was built without OpenSSL: there are no
- * keys, and so neither handshakes nor records. */
+/* Takes the place of all other files of this folder in a build without OpenSSL:
+ * there are no keys, and so neither handshakes nor records. */
 #include <errno.h>
 
 #include "secure/digest.h"
@@ -21,7 +21,7 @@ int keys_load(const struct keys_conf *conf, struct keys **keys_p,
 	return -EOPNOTSUPP;
 }
 
-/* Nobody has keys, so what follows is not called. */
+/* Without keys nobody calls the functions below. */
 
 struct keys *keys_ref(struct keys *k)
 {

@@ -5,7 +5,8 @@
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 
-/* The key belongs to nothing else. */
+/* A key that is used once belongs to no connection, so its records have no
+ * handle. */
 static const struct seal_place place = { .handle = 0 };
 
 int once_seal(enum seal_cipher cipher, void *bytes, size_t n,

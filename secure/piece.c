@@ -16,13 +16,15 @@ struct piece_key {
 	enum seal_cipher cipher;
 	uint32_t epoch;
 	uint8_t secret[SEAL_SECRET];
-	/* of the key that pieces are sealed with now */
+	/* generation of the key that seals pieces now */
 	uint32_t generation;
 	uint64_t counter; /* of the next piece that is sealed */
 	uint64_t used;	  /* how much of this generation is used up, in UNITs */
-	uint64_t since;	  /* ns: when this generation began */
+	/* ns, as @now of piece_key_new(): when this generation began */
+	uint64_t since;
 	uint64_t used_max, age_max;
-	/* has the key of generation @made been derived? */
+	/* is @key (with @iv) that of generation @made? false: no key is derived
+	 * yet */
 	bool has_made;
 	uint32_t made;
 	uint8_t key[EVP_MAX_KEY_LENGTH];
@@ -33,7 +35,7 @@ struct piece {
 	struct piece_key *key;
 	EVP_CIPHER_CTX *ctx;
 	enum seal_protection protection;
-	/* of a piece that is being opened: the tag that it is to have */
+	/* of a piece that is being opened: the tag in its seal */
 	uint8_t tag[SEAL_TAG];
 };
 
@@ -132,7 +134,7 @@ void piece_drop(struct piece *p)
 		piece_free(p);
 }
 
-/* Makes the tag cover what the piece is. */
+/* Adds @place to what the tag covers. */
 static bool place_add(EVP_CIPHER_CTX *ctx, const struct piece_place *place)
 {
 	uint8_t bound[16];
@@ -178,7 +180,7 @@ int piece_seal_begin(struct piece_key *k, const struct piece_place *place,
 		k->used = 0;
 		k->since = now;
 	}
-	/* The counter is not used again, even if this piece fails. */
+	/* A counter is used up even if its piece fails. */
 	*s = (struct piece_seal){ .counter = k->counter++,
 				  .generation = k->generation,
 				  .epoch = k->epoch };

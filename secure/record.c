@@ -8,17 +8,20 @@
 
 #include "base/buf.h"
 
-#define FORMAT	   1
-#define TAG	   SEAL_TAG
-#define HEAD_BOUND (SEAL_HEAD - TAG) /* what the tag covers of the head */
+#define FORMAT 1
+#define TAG    SEAL_TAG
+/* the bytes of the head that the tag covers */
+#define HEAD_BOUND (SEAL_HEAD - TAG)
 #define NONCE	   SEAL_NONCE
 
 struct seal_key {
-	EVP_CIPHER_CTX *ctx; /* NULL: it rests */
+	/* what the cipher keeps beside the key; NULL after seal_rest() or
+	 * unseal_rest() */
+	EVP_CIPHER_CTX *ctx;
 	uint8_t secret[SEAL_SECRET];
 	uint8_t iv[NONCE];
 	uint8_t cipher; /* enum seal_cipher */
-	bool seals;	/* it is the sender's */
+	bool seals;	/* it seals; false: it opens */
 };
 
 /* ---- keys ---- */
@@ -77,7 +80,8 @@ static void key_rest(struct seal_key *k)
 	k->ctx = NULL;
 }
 
-/* False: no memory, and the key rests. */
+/* Makes k->ctx, which a resting key does not have. Returns false if there is no
+ * memory: the key goes on resting. */
 static out_of_line bool key_wake(struct seal_key *k)
 {
 	const EVP_CIPHER *type = seal_cipher_of((enum seal_cipher)k->cipher);
@@ -95,7 +99,8 @@ static out_of_line bool key_wake(struct seal_key *k)
 	return good;
 }
 
-/* @seals: for the sender. NULL: no memory. */
+/* @seals: the key is for sealing; false: for opening. Returns NULL if there is
+ * no memory. */
 static struct seal_key *key_new(enum seal_cipher cipher, const uint8_t *secret,
 				bool seals)
 {
@@ -112,8 +117,9 @@ static struct seal_key *key_new(enum seal_cipher cipher, const uint8_t *secret,
 	return NULL;
 }
 
-/* The key @steps >= 1 generations after @k. *@before gets the secret of the
- * generation before that. NULL: no memory. */
+/* Returns the key that is @steps >= 1 generations after @k. Writes the secret
+ * of the generation before that key to *@before. Returns NULL if there is no
+ * memory. */
 static struct seal_key *key_after(enum seal_cipher cipher,
 				  const struct seal_key *k, unsigned int steps,
 				  bool seals, uint8_t before[SEAL_SECRET])
@@ -141,7 +147,8 @@ void seal_nonce(const uint8_t iv[SEAL_NONCE], uint64_t counter,
 		nonce[SEAL_NONCE - 1 - i] ^= (uint8_t)(counter >> 8 * i);
 }
 
-/* Begins a record: its nonce, and what the tag covers beside the payload. */
+/* Begins a record: sets its nonce, and adds the head and @place to what the tag
+ * covers. */
 static bool key_begin(struct seal_key *k, bool seals, uint64_t counter,
 		      const uint8_t *head, const struct seal_place *place)
 {
@@ -276,7 +283,7 @@ int seal_record(struct seal *s, enum seal_protection protection,
 		return -ENOMEM;
 	h.generation = s->generation;
 	head_put(&h, head);
-	/* Also if it fails, the counter is not used again. */
+	/* A counter is used up even if its record fails. */
 	s->counter++;
 	s->used++;
 	if (!key_begin(s->key, true, h.counter, head, place) ||
@@ -326,9 +333,9 @@ static uint64_t *seen_word(struct unseal *u, uint64_t counter)
 	return &u->seen[counter / 64 % ARRAY_SIZE(u->seen)];
 }
 
-/* Has a record with this counter been opened, or may it have been? The window
- * is made of whole words, of which the one with the highest counter is the
- * last. */
+/* Was the record with this counter opened, or is it so old that this is not
+ * known? The window consists of whole 64-bit words; the last one has the bit of
+ * the highest counter. */
 static bool is_seen(struct unseal *u, uint64_t counter)
 {
 	if (!u->any || counter > u->highest)
@@ -371,8 +378,8 @@ static bool key_opens(struct seal_key *k, const struct head *h, uint8_t *record,
 	       EVP_CipherFinal_ex(k->ctx, none, &n) == 1;
 }
 
-/* The record is of a generation that is @steps later: if it is genuine, so is
- * the generation. */
+/* Opens a record whose generation is @steps later than the current one. If the
+ * record is genuine, moves @u to that generation. */
 static int open_later(struct unseal *u, unsigned int steps,
 		      const struct head *h, uint8_t *record, size_t length,
 		      const struct seal_place *place)
@@ -439,8 +446,9 @@ int unseal_record(struct unseal *u, uint8_t *record, size_t length,
 	if (!head_get(&h, record, length) || h.handle != place->handle ||
 	    length - SEAL_HEAD > INT32_MAX)
 		return -EBADMSG;
-	/* Before the payload is overwritten: a copy costs nothing, and does not
-	 * harm. */
+	/* A record that was seen is refused before it is opened, because
+	 * opening overwrites the payload, which its first receiver may still
+	 * use. */
 	if (unlikely(is_seen(u, h.counter)))
 		return -EALREADY;
 	rc = open_with_key(u, &h, record, length, place);

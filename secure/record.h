@@ -35,9 +35,10 @@
 #include <sys/uio.h>
 #include "base/util.h"
 
-#define SEAL_HEAD      40 /* bytes of a record's head */
-#define SEAL_SECRET    32 /* bytes of a direction's first secret */
-#define SEAL_BOUND_MAX 64 /* bytes that a record can be bound to, at most */
+#define SEAL_HEAD 40 /* bytes of a record's head */
+/* bytes of the secret with which a direction begins */
+#define SEAL_SECRET    32
+#define SEAL_BOUND_MAX 64 /* bytes to which a record can be bound, at most */
 
 enum seal_cipher {
 	SEAL_AES_128_GCM = 1,
@@ -45,11 +46,11 @@ enum seal_cipher {
 };
 
 enum seal_protection {
-	SEAL_INTEGRITY = 1, /* the payload can be read */
+	SEAL_INTEGRITY = 1, /* the payload is not encrypted */
 	SEAL_PRIVACY,
 };
 
-/* What a record belongs to. */
+/* What a record belongs to: the tag covers it. */
 struct seal_place {
 	uint64_t handle;
 	const void *bound; /* NULL if nbound is 0 */
@@ -68,8 +69,8 @@ struct seal {
 	 * KiB that it begins */
 	uint64_t used;
 	uint64_t since; /* ns: when this generation began */
-	/* the generation ends when used, or its age in ns, is more than this;
-	 * the user may lower both after seal_open() */
+	/* a generation ends when @used or its age in ns exceeds these; the user
+	 * may lower both after seal_open() */
 	uint64_t used_max, age_max;
 };
 
@@ -77,31 +78,32 @@ struct seal {
 #define SEAL_USED_MAX (UINT64_C(1) << 22)
 #define SEAL_AGE_MAX  (3600 * NSEC_PER_SEC)
 
-/* @secret: SEAL_SECRET bytes, which are copied. @now: ns, of a clock that does
- * not go back. Returns 0 or -ENOMEM; then there is nothing to close. */
+/* Begins the sender's side. @secret: SEAL_SECRET bytes, which are copied. @now:
+ * ns, of a clock that does not go back. Returns 0, or -ENOMEM: then there is
+ * nothing to close. */
 int seal_open(struct seal *s, enum seal_cipher cipher, const uint8_t *secret,
 	      uint64_t now) must_check;
 void seal_close(struct seal *s);
-/* Frees most of the memory that a direction of a connection takes: what the
- * cipher keeps beside the key. The next record that is sealed gets it back,
+/* Frees most of the memory that a direction of a connection takes: the state of
+ * the cipher, beside the key. The next record that is sealed makes it again,
  * which takes some microseconds. */
 void seal_rest(struct seal *s);
 bool seal_rests(const struct seal *s);
 /* Seals the payload @in (@n fragments, less than 2 GiB in all), and writes the
- * head to @head. With
- * SEAL_PRIVACY the sealed payload, of the same length, goes to @out, which may
- * be where @in is if that is one fragment; with SEAL_INTEGRITY the payload
- * stays where it is, and @out is NULL. Returns 0, or -ENOMEM or -EIO: then no
- * record was made, and what is in @out is nothing. */
+ * head to @head. With SEAL_PRIVACY the encrypted payload, of the same length,
+ * is written to @out, which may be the address of @in if that is one fragment.
+ * With SEAL_INTEGRITY the payload stays where it is, and @out is NULL. Returns
+ * 0, or -ENOMEM or -EIO: then no record was made, and the content of @out is
+ * undefined. */
 int seal_record(struct seal *s, enum seal_protection protection,
 		const struct seal_place *place, const struct iovec *in,
 		unsigned int n, uint64_t now, uint8_t head[SEAL_HEAD],
 		uint8_t *out) must_check;
 
-/* How far records may overtake each other. */
+/* How many records may overtake a record that is still accepted. */
 #define UNSEAL_WINDOW 2048
 /* How many generations in a row may be lost before the receiver cannot follow
- * any more. A made-up record costs as many derivations of a key. */
+ * any more. A forged record costs the receiver as many derivations of a key. */
 #define UNSEAL_LOST_MAX 15
 
 /* The receiver's side. */
@@ -109,38 +111,39 @@ struct unseal {
 	enum seal_cipher cipher;
 	struct seal_key *key;
 	uint32_t generation;
-	/* The secret of the generation before. Few records of that come, so its
-	 * key is made anew for each of them: to keep it would take more memory
-	 * than all other fields. */
+	/* The secret of the previous generation. Few records of that generation
+	 * come, so its key is derived anew for each of them: to keep the key
+	 * would take more memory than all other fields. */
 	uint8_t before[SEAL_SECRET];
 	bool has_before;
 	bool any; /* some record was opened */
 	/* the highest counter of the records that were opened */
 	uint64_t highest;
-	/* which of the last UNSEAL_WINDOW records up to @highest were opened: a
-	 * bit for each, by its counter */
+	/* a bit for each of the last UNSEAL_WINDOW counters up to @highest: was
+	 * that record opened? */
 	uint64_t seen[UNSEAL_WINDOW / 64];
 };
 
-/* As seal_open(). */
+/* Begins the receiver's side. Arguments and result as of seal_open(). */
 int unseal_open(struct unseal *u, enum seal_cipher cipher,
 		const uint8_t *secret) must_check;
 void unseal_close(struct unseal *u);
-/* As seal_rest(): until the next record comes. */
+/* Does for the receiver what seal_rest() does for the sender: until the next
+ * record comes. */
 void unseal_rest(struct unseal *u);
 bool unseal_rests(const struct unseal *u);
 
-/* Returns the handle in the head of @record, which nothing proves yet; 0 if
- * there is no such head. */
+/* Returns the handle in the head of @record, which is not authenticated yet; 0
+ * if there is no valid head. */
 uint64_t unseal_handle(const void *record, size_t length);
 
-/* Opens @record where it is. @place: what it must belong to. Returns 0: the
+/* Opens @record in place. @place: what it must belong to. Returns 0: the
  * payload, which begins SEAL_HEAD bytes into @record, is genuine and new, and
- * *@protection_p is how it was protected. Or: -EBADMSG: not a record, or a bad
- * one, or of a generation that cannot be followed; its payload is overwritten
- * if it says SEAL_PRIVACY. -EALREADY: it has the counter of a record that was
- * opened, or one so old that this is not known; nothing else of it was looked
- * at, and it is as it was. -ENOMEM. Only records that are genuine and new
+ * *@protection_p is its protection. -EBADMSG: @record is not a record, is not
+ * genuine, or is of a generation that cannot be followed; if its head says
+ * SEAL_PRIVACY, its payload is overwritten. -EALREADY: a record with this
+ * counter was opened, or the counter is too old to know; @record is unchanged,
+ * and was not authenticated. -ENOMEM. Only records that are genuine and new
  * change @u. */
 int unseal_record(struct unseal *u, uint8_t *record, size_t length,
 		  const struct seal_place *place,

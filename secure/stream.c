@@ -11,9 +11,10 @@
 
 struct stream {
 	struct handshake *h;
-	bool ended;  /* no more bytes come */
+	bool ended;  /* the network has ended: no more bytes come */
 	bool closed; /* this side writes no more */
-	/* written with the keys of now, and after how many these are renewed */
+	/* TLS records written with the current keys, and after how many new
+	 * keys are made */
 	uint64_t records, renewal;
 };
 
@@ -27,8 +28,8 @@ struct stream *stream_new(enum handshake_side side, struct keys *keys)
 		return NULL;
 	s->renewal = STREAM_RENEWAL;
 	s->h = handshake_begin(side, keys, NULL, PROTOCOL);
-	/* Nobody would use a ticket, and it would take the place of one by
-	 * which a client of RPC comes back (tickets.h). */
+	/* No ticket is given: nobody would use it, and the server would forget
+	 * a client of RPC's ticket for it (TICKETS_MAX). */
 	if (s->h && side == HANDSHAKE_SERVER)
 		SSL_set_num_tickets(s->h->ssl, 0);
 	if (s->h && (side == HANDSHAKE_SERVER || !handshake_shake(s->h)))
@@ -108,7 +109,7 @@ void stream_sent(struct stream *s, size_t n)
 	uint8_t gone[4096];
 
 	BUG_ON(n > waiting(s));
-	/* Reading it is how OpenSSL forgets what it has in memory. */
+	/* OpenSSL drops bytes from a memory BIO only when they are read. */
 	for (int did; n; n -= (size_t)did) {
 		did = BIO_read(s->h->out, gone, (int)MIN(n, sizeof(gone)));
 		BUG_ON(did <= 0);
@@ -127,8 +128,8 @@ struct identity *stream_peer(const struct stream *s)
 	return handshake_peer(s->h);
 }
 
-/* Do so many bytes wait to be sent that the peer must have asked for them, for
- * instance by key updates? */
+/* Do so many bytes wait to be sent that only the peer can have asked for them,
+ * for instance by key updates? */
 static bool is_flooded(const struct stream *s)
 {
 	return waiting(s) > 2 * STREAM_ROOM + 2 * RECORD;
@@ -169,8 +170,8 @@ ssize_t stream_read(struct stream *s, void *to, size_t n)
 	}
 }
 
-/* Takes new keys for what this side writes, if it is time; what says so goes in
- * front of the next record. */
+/* Makes new keys for what this side writes, if it is time. The message that
+ * tells the peer goes in front of the next record. */
 static bool renewed(struct stream *s)
 {
 	if (s->records++ < s->renewal)
@@ -191,8 +192,8 @@ ssize_t stream_write(struct stream *s, const void *from, size_t n)
 	if (!h->done)
 		return -EAGAIN;
 	ERR_clear_error();
-	/* One record of TLS at a time, so that its bytes are counted before the
-	 * next one is made. */
+	/* Writes one TLS record at a time, so that its bytes count as waiting
+	 * before the next one is made. */
 	while (did < n && waiting(s) < STREAM_ROOM) {
 		size_t piece = MIN(n - did, (size_t)RECORD);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stream of bytes between two who have proved each other: TLS 1.3 of OpenSSL,
- * through memory. It does not touch the network: whoever uses it gives it the
- * bytes that come, in pieces of any size, and sends those that it makes. What
- * is read is what the peer has written, in order and unaltered, up to its end
- * or to an error, which is for good.
+ * A stream of bytes between two peers that have proved who they are: TLS 1.3 of
+ * OpenSSL, through memory. It does not touch the network. Its user gives it the
+ * bytes that come, in pieces of any size, and sends the bytes that it makes.
+ * What is read is what the peer has written, in order and unaltered, up to the
+ * end or to an error. After an error the stream cannot be used again.
  *
  * Certificates and keys are as with handshakes (handshake.h). There are no
  * tickets: each stream begins with a full handshake.
@@ -27,51 +27,53 @@
 
 struct stream;
 
-/* As handshake_new(). A client has bytes for the peer at once. */
+/* Begins a stream. @side and @keys as of handshake_new(). A client's stream has
+ * bytes for the peer at once. Returns NULL if there is no memory. */
 struct stream *stream_new(enum handshake_side side, struct keys *keys);
-/* Frees @s, and tells the peer nothing: see stream_close(). @s may be NULL. */
+/* Frees @s, which may be NULL, without telling the peer: stream_close() does
+ * that. */
 void stream_free(struct stream *s);
-/* Takes new keys after @records, and not after STREAM_RENEWAL. */
+/* Makes new keys after @records TLS records instead of STREAM_RENEWAL. */
 void stream_renew_after(struct stream *s, uint64_t records);
 
 /* ---- the network's side ---- */
 
-/* Returns how many bytes stream_take() takes now; 0: none before some were
- * read, or never again. */
+/* Returns how many bytes stream_take() accepts now. 0: none, until some were
+ * read or sent, or for good if the stream has failed. */
 size_t stream_room(const struct stream *s);
-/* Takes @n bytes, at most stream_room(), which are copied. Returns 0, or an
- * error as handshake_feed(); then there may still be bytes for the peer, which
- * tell it why. */
+/* Takes @n bytes from the network, at most stream_room(), which are copied.
+ * Returns 0, or an error of handshake_feed(); then there may still be bytes for
+ * the peer, which tell it the reason. */
 int stream_take(struct stream *s, const void *bytes, size_t n) must_check;
-/* The network has ended: no more bytes will come. */
+/* Tells the stream that the network has ended: no more bytes will come. */
 void stream_end(struct stream *s);
-/* stream_bytes() returns the bytes that wait for the peer, valid until the next
- * call of another function. stream_sent() drops the first @n of them, which
- * were sent. */
+/* stream_bytes() returns the bytes that wait to be sent, and sets *@n_p to
+ * their number; they are valid until the next call of another function.
+ * stream_sent() drops the first @n of them, which were sent. */
 const uint8_t *stream_bytes(const struct stream *s, size_t *n_p);
 void stream_sent(struct stream *s, size_t n);
 
 /* ---- the user's side ---- */
 
-/* Is the peer proved? From then on stream_peer() says who it is. A client's
- * server may still refuse it: until something was read, nothing is sure but who
- * the server is. */
+/* Has the peer proved who it is? From then on stream_peer() is valid. At a
+ * client, the server may still refuse the client: only when something was read
+ * is it sure that it has not. */
 bool stream_is_up(const struct stream *s);
 /* Returns who the peer is. Borrowed. */
 struct identity *stream_peer(const struct stream *s);
-/* Reads up to @n > 0 bytes. Returns how many; 0: the peer has closed, and that
- * was all; -EAGAIN: none yet; -ECONNRESET: the network has ended before the
- * peer has closed, so that something may be missing; or an error as of
- * stream_take(). */
+/* Reads up to @n > 0 bytes. Returns how many; 0: the peer has closed, and
+ * everything was read; -EAGAIN: none yet; -ECONNRESET: the network has ended
+ * before the peer closed, so data may be missing; or an error of stream_take().
+ */
 ssize_t stream_read(struct stream *s, void *to, size_t n) must_check;
-/* Writes up to @n > 0 bytes. Returns how many; -EAGAIN: none, since it is not
- * up yet, or since STREAM_ROOM bytes wait to be sent; -EPIPE: after
- * stream_close(); or an error as of stream_take(). */
+/* Writes up to @n > 0 bytes. Returns how many; -EAGAIN: none, because the
+ * stream is not up yet, or because STREAM_ROOM bytes wait to be sent; -EPIPE:
+ * after stream_close(); or an error of stream_take(). */
 ssize_t stream_write(struct stream *s, const void *from, size_t n) must_check;
 /* Ends this side's data: nothing more can be written, and the peer is told so.
  * What the peer has written can still be read. */
 void stream_close(struct stream *s);
-/* As handshake_error(). */
+/* Returns why the stream has failed; "" if it has not. */
 const char *stream_error(const struct stream *s);
 
 #endif

@@ -9,17 +9,20 @@
 #include "base/list.h"
 #include "secure/keys.h"
 
-#define ID_SIZE	    SSL_MAX_SSL_SESSION_ID_LENGTH
-#define SECRET_SIZE 32 /* of a hash: SHA-256 in all ciphers of keys.c */
+#define ID_SIZE SSL_MAX_SSL_SESSION_ID_LENGTH
+/* bytes of a session's secret: a hash, which is SHA-256 in all ciphers of
+ * keys.c */
+#define SECRET_SIZE 32
 
 struct given {
 	struct hash_node by_id;
 	struct list link; /* tickets.order */
 	uint8_t id[ID_SIZE];
 	uint8_t secret[SECRET_SIZE];
-	const char *protocol; /* a literal */
+	/* the ALPN protocol of the connection, a literal */
+	const char *protocol;
 	uint8_t cipher[2];
-	int64_t at;    /* s since 1970 */
+	int64_t at;    /* s since 1970: when the ticket was given */
 	int64_t until; /* s since 1970: when the client's certificate ends */
 	struct identity *who;
 };
@@ -30,7 +33,7 @@ struct tickets {
 	struct list order; /* the oldest first */
 };
 
-/* An id is random, and only this side chooses it. */
+/* An id is random, and the server alone chooses it, so its bytes are a hash. */
 static uint64_t id_hash(const uint8_t id[ID_SIZE])
 {
 	struct reader r = reader_of(id, ID_SIZE);
@@ -98,8 +101,9 @@ struct identity *tickets_known(const SSL *ssl)
 							    : NULL;
 }
 
-/* Whom the session names: whoever had the ticket that it was made by, or else
- * the client's certificate. */
+/* Returns the client that the session names: that of the ticket by which the
+ * session was resumed, or else that of the client's certificate. The caller
+ * owes identity_put(). */
 static struct identity *whose(SSL *ssl, SSL_SESSION *s, int64_t *until_p)
 {
 	struct keys_user *user = SSL_get_app_data(ssl);
@@ -118,7 +122,7 @@ static struct identity *whose(SSL *ssl, SSL_SESSION *s, int64_t *until_p)
 	return user->met ? identity_ref(user->met) : NULL;
 }
 
-/* Takes what is needed of @s. NULL: no memory, or it is of no use. */
+/* Copies what a server needs of @s. NULL: no memory, or @s cannot be kept. */
 static struct given *given_new(SSL *ssl, SSL_SESSION *s)
 {
 	const struct keys_user *user = SSL_get_app_data(ssl);
@@ -145,7 +149,8 @@ static struct given *given_new(SSL *ssl, SSL_SESSION *s)
 	return NULL;
 }
 
-/* Without memory, the client makes a full handshake the next time. */
+/* OpenSSL calls this for each ticket that the server gives. Without memory the
+ * ticket is not kept: the client makes a full handshake the next time. */
 static int on_give(SSL *ssl, SSL_SESSION *s)
 {
 	struct tickets *ts = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
@@ -156,7 +161,8 @@ static int on_give(SSL *ssl, SSL_SESSION *s)
 		return 0;
 	pthread_mutex_lock(&ts->lock);
 	drop_old(ts, g->at);
-	/* It has been used, and OpenSSL's clients use none twice. */
+	/* The ticket that the client has shown is used up: OpenSSL's clients
+	 * use none twice. */
 	if (is_shown(s, user))
 		given_drop(ts, given_find(ts, user->shown));
 	if (hash_add(&ts->by_id, &g->by_id, id_hash(g->id)))
@@ -164,7 +170,7 @@ static int on_give(SSL *ssl, SSL_SESSION *s)
 	else
 		list_add_tail(&ts->order, &g->link);
 	pthread_mutex_unlock(&ts->lock);
-	return 0; /* the reference to @s is not taken */
+	return 0; /* 0: OpenSSL keeps the reference to @s */
 }
 
 /* ---- a client shows a ticket ---- */
@@ -189,7 +195,8 @@ static SSL_SESSION *session_of(SSL *ssl, const struct given *g)
 	return NULL;
 }
 
-/* Nothing proves yet that the client has the ticket's secret: OpenSSL looks. */
+/* OpenSSL calls this when a client shows the ticket @id. OpenSSL checks
+ * afterwards whether the client has the ticket's secret. */
 static SSL_SESSION *on_show(SSL *ssl, const unsigned char *id, int n, int *copy)
 {
 	struct tickets *ts = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
@@ -197,7 +204,7 @@ static SSL_SESSION *on_show(SSL *ssl, const unsigned char *id, int n, int *copy)
 	SSL_SESSION *s = NULL;
 	const struct given *g;
 
-	*copy = 0; /* OpenSSL takes the reference */
+	*copy = 0; /* 0: OpenSSL gets the reference that is returned */
 	if (n != ID_SIZE)
 		return NULL;
 	pthread_mutex_lock(&ts->lock);

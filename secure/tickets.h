@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a server keeps of clients that may come back by a ticket of TLS 1.3: the
- * secret of the ticket, and whom it names. OpenSSL's own cache has the client's
- * certificate in it, parsed, which takes 6 to 7 KiB; a ticket with all in it
- * would be read by the server again, which takes longer than the rest of the
- * handshake.
+ * secret of the ticket, and the client's identity. This replaces two other ways
+ * of TLS. OpenSSL's own cache keeps the client's parsed certificate, which
+ * takes 6 to 7 KiB. A ticket that carries everything would be parsed by the
+ * server again, which takes longer than the rest of the handshake.
  *
  * A ticket is forgotten after TICKET_SECONDS, when it has been used, or when
- * TICKETS_MAX others have been given since. Whom it names is an identity, which
- * the connection shares, and the ticket after it.
+ * TICKETS_MAX others have been given since. The identity is shared with the
+ * connection, and with the next ticket of the same client.
  *
  * Any thread.
  */
@@ -27,13 +27,13 @@ struct tickets;
 
 /* Returns NULL if there is no memory. */
 struct tickets *tickets_new(void);
-/* Frees @ts, which may be NULL, and which no context may use any more. */
+/* Frees @ts, which may be NULL. No context may use it any more. */
 void tickets_free(struct tickets *ts);
 /* Makes the server's context @ctx keep its tickets in @ts, which it borrows.
  * SSL_get_app_data() of each handshake of @ctx has to be a struct keys_user. */
 void tickets_serve(struct tickets *ts, struct ssl_ctx_st *ctx);
 /* Returns the client whose ticket the server has accepted in the handshake of
- * @ssl, which is done; NULL: the client was accepted without a ticket.
+ * @ssl, which is done; NULL: the client has shown none that was accepted.
  * Borrowed: it is keys_user.known. */
 struct identity *tickets_known(const struct ssl_st *ssl);
 
