@@ -8,11 +8,11 @@
 #include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/host.h"
 
-/* A peer that has connections is not asked for more after so many refusals in a
- * row. */
+/* After so many refusals in a row, a peer that has connections is not asked for
+ * more. */
 #define RETRIES 3
-/* Number of looks after which an attempt that has reached the peer, but was not
- * answered yet, yields to others. */
+/* After so many looks, an attempt that has reached the peer but was not
+ * answered yields to other peers. */
 #define LOOKS 8
 
 static struct sock_peer *attempt_peer_of(const struct connect *c)
@@ -27,7 +27,7 @@ static uint64_t attempt_now(const struct sock_peer *peer)
 
 /* ---- which connection ---- */
 
-/* The type of connection to open next, or SOCK_NONE. */
+/* Returns the type of connection to open next; SOCK_NONE: none is missing. */
 static enum sock_type missing(const struct sock_peer *peer)
 {
 	unsigned int in = peer->count[SOCK_BULK_IN];
@@ -44,8 +44,8 @@ static enum sock_type missing(const struct sock_peer *peer)
 	return in < peer->bulk_target ? SOCK_BULK_IN : SOCK_NONE;
 }
 
-/* The peer refuses more bulk connections. True: there are some each way, and no
- * more are wanted from now on. */
+/* Called when the peer refuses more bulk connections. Returns true if there are
+ * some in each direction: then no more are wanted from now on. */
 static bool accept_fewer(struct sock_peer *peer)
 {
 	unsigned int in = peer->count[SOCK_BULK_IN];
@@ -57,8 +57,8 @@ static bool accept_fewer(struct sock_peer *peer)
 	return true;
 }
 
-/* attempt_is_due() for a process that only calls. While its connections are
- * suspended, messages wait for these; otherwise messages end. */
+/* Does what attempt_is_due() does, for a process that only calls. While its
+ * connections are suspended, messages wait for them; otherwise messages end. */
 static int user_is_due(const struct sock_peer *peer)
 {
 	if (!peer->connect.wanted)
@@ -83,7 +83,7 @@ static int attempt_is_due(const struct connect *c)
 
 /* ---- outcomes ---- */
 
-/* connect_ops.tell(): also for connections that the peer has opened. */
+/* connect_ops.tell(). Called for connections that the peer has opened, too. */
 static void attempt_tell(struct connect *c, bool wanted, int status,
 			 enum ulnet_cause cause)
 {
@@ -187,7 +187,7 @@ static void host_line_up(struct sock_cpt *cpt, struct sock_host *host)
 	loop_defer(cpt->loop, &cpt->turns_work);
 }
 
-/* @peer neither waits for a turn nor has one any more. */
+/* Makes @peer give up its turn, or its place in the queue for turns. */
 static void leave_host(struct sock_peer *peer)
 {
 	struct sock_host *host = peer->host;
@@ -279,7 +279,7 @@ static void on_turns(struct work *w)
 
 /* ---- an attempt ---- */
 
-/* Is the SYN, or the HELLO, of @conn unacknowledged by the peer's system? The
+/* Has the peer's system not acknowledged the SYN, or the HELLO, of @conn? The
  * HELLO counts only after SOCK_RTO_MIN, when TCP has repeated it. */
 static bool is_unheard(const struct sock_conn *conn)
 {
@@ -289,7 +289,7 @@ static bool is_unheard(const struct sock_conn *conn)
 	       sock_unacked(conn->io.fd);
 }
 
-/* Is nothing heard on either socket? */
+/* Was nothing heard on either socket of the attempt? */
 static bool attempt_is_unheard(const struct sock_peer *peer)
 {
 	return is_unheard(peer->attempt) &&
@@ -303,7 +303,7 @@ static struct sock_conn *other_socket(const struct sock_conn *conn)
 	return conn == peer->attempt ? peer->second : peer->attempt;
 }
 
-/* @conn and, unless it is NULL, @second are the sockets of the attempt. */
+/* Makes @conn and @second (NULL: none) the sockets of the attempt. */
 static void set_sockets(struct sock_peer *peer, struct sock_conn *conn,
 			struct sock_conn *second)
 {
@@ -370,8 +370,9 @@ static bool yields(struct sock_peer *peer)
 	       ++peer->looks >= LOOKS;
 }
 
-/* Tells those who wait of the silence: they may know another path. Round-trip
- * times are not known yet, so the silence has to last for path_silent_min. */
+/* Tells those who wait for a connection that the peer is silent: they may know
+ * another path. Round-trip times are not known yet, so the silence has to last
+ * for path_silent_min. */
 static void tell_of_silence(struct sock_peer *peer)
 {
 	uint64_t min = sock_ni_ms(peer->cpt->sni, SOCK_path_silent_min);
@@ -395,8 +396,9 @@ static void look_after(struct connect *c)
 	attempt_look_later(peer);
 }
 
-/* The peer asks to try again later. It does so once when both have connected at
- * the same time; several times in a row are worth a line in the log. */
+/* Called when the peer asks to try again later. It does so once when both have
+ * connected at the same time; several times in a row are worth a line in the
+ * log. */
 static void retry_later(struct sock_peer *peer)
 {
 	struct connect *c = &peer->connect;
@@ -448,7 +450,8 @@ void sock_attempt_opened(struct sock_peer *peer, enum sock_type type)
 {
 	const struct sock_conn *attempt = peer->attempt;
 
-	/* Our own attempt, if it has heard nothing, is no longer needed. */
+	/* This node's own attempt is no longer needed, if it has heard nothing.
+	 */
 	if (attempt && attempt->type == (int)type && attempt_is_unheard(peer))
 		connect_move(&peer->connect, CONNECT_IDLE);
 	connect_opened(&peer->connect);

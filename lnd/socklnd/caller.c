@@ -101,7 +101,7 @@ void sock_callers_heard(struct sock_conn *conn)
 	list_add_tail(&conn->caller.caller->handshakes, &conn->caller.of);
 }
 
-/* @conn does not wait any more, if it has. */
+/* Takes @conn off the list of those that wait, if it is in it. */
 static void wait_end(struct sock_conn *conn)
 {
 	struct sock_caller *c = conn->caller.caller;
@@ -138,7 +138,7 @@ static bool may_begin(const struct sock_callers *cs,
 			  sock_callers_any_waits(cs), now, class_p);
 }
 
-/* Is there time for @conn, whoever waits? */
+/* Is there processor time for @conn, apart from those that wait? */
 static bool has_time(const struct sock_callers *cs, struct sock_conn *conn,
 		     uint64_t now)
 {
@@ -155,7 +155,7 @@ bool sock_callers_may(const struct sock_callers *cs, struct sock_conn *conn,
 
 	if (in->called)
 		return true;
-	/* Who comes now is no earlier than those that wait. */
+	/* A new handshake does not overtake those that wait. */
 	if (!in->begun &&
 	    !list_empty(
 		    &cs->turns[door_class(&cs->door, &in->caller->addr, now)]))
@@ -193,7 +193,7 @@ void sock_callers_wait(struct sock_callers *cs, struct sock_conn *conn,
 	if (list_empty(&c->waiting))
 		list_add_tail(&cs->turns[door_class(&cs->door, &c->addr, now)],
 			      &c->turn);
-	/* What is under way ends before another one begins. */
+	/* Handshakes that have begun TLS go first. */
 	if (in->begun)
 		list_add(&c->waiting, &in->waits);
 	else

@@ -60,8 +60,8 @@ static void on_old_fd(struct work *w)
 	passage_arrived(&sni->passage);
 }
 
-/* A record of the descriptor of @conn, counted in the NI's passage. NULL: no
- * memory, or the NI goes down. */
+/* Makes a record of the descriptor of @conn, counted in the NI's passage. NULL:
+ * no memory, or the NI goes down. */
 static struct sock_old_fd *old_fd_new(const struct sock_conn *conn)
 {
 	struct sock_old_fd *old = malloc(sizeof(*old));
@@ -157,7 +157,7 @@ static void conn_on_ready(struct env_io *io, int revents)
 		sock_rx_readable(conn);
 }
 
-/* As conn_on_ready(), with TLS. */
+/* Called like conn_on_ready(), for a connection with TLS. */
 static void conn_on_ready_tls(struct env_io *io, int revents)
 {
 	struct sock_conn *conn = container_of(io, struct sock_conn, io);
@@ -180,8 +180,8 @@ void sock_conn_open(struct sock_conn *conn)
 	conn->io.eager = true;
 	conn->heard = conn->progress = loop_now(conn->loop);
 	sock_rx_open(conn);
-	/* Payloads on bulk connections should be read straight to their
-	 * place. */
+	/* Bulk connections ask for little more than a header, so that payloads
+	 * are read straight to their place. */
 	conn->rx_limit = conn->type == SOCK_CONTROL ? RX_LIMIT_SMALL_FRAMES
 						    : RX_LIMIT_PAYLOADS;
 }
@@ -305,7 +305,8 @@ bool sock_conn_is_silent(struct sock_conn *conn, const struct silence_law *law,
 bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
 			  uint64_t timeout)
 {
-	/* If everything was acknowledged already, the system is not asked. */
+	/* When all is acknowledged already, there is no need to ask the system.
+	 */
 	uint64_t left =
 		conn->acked == conn->written ? 0 : sock_unacked(conn->io.fd);
 	uint64_t acked = conn->written - left;
@@ -314,7 +315,8 @@ bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
 			 (conn->rx || conn->part_len ||
 			  conn->fsm.state == CONN_FINISHED);
 
-	/* The socket may hold fewer bytes than make it readable. */
+	/* Bytes that are too few to make the socket readable (SO_RCVLOWAT)
+	 * count as progress, too. */
 	if (receiving && now != conn->heard)
 		sock_rx_take_any(conn);
 	if (acked != conn->acked)

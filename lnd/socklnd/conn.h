@@ -37,11 +37,12 @@ enum conn_state {
 	 * peer, which answers the HELLO. Later: to a new owner of the peer
 	 * (socklnd.c) */
 	CONN_MOVING,
-	/* opened by either */
+	/* opened by either side: */
 	CONN_OPEN,
-	/* as OPEN for reading, but takes no more messages to send (peer.h): */
+	/* is read like CONN_OPEN, but takes no more messages to send (peer.h):
+	 */
 	CONN_SUSPENDED,
-	CONN_FINISHING, /* ends as soon as everything that it has is written */
+	CONN_FINISHING, /* ends as soon as everything queued on it is written */
 	CONN_FINISHED,	/* has sent a FIN, and still reads */
 	CONN_CLOSED,
 	CONN_STATES
@@ -73,22 +74,23 @@ enum conn_reading {
 	CONN_READ_EOF, /* the peer has sent a FIN */
 };
 
-/* The handshake of a connection that a peer has opened, among those of the same
- * caller. For caller.h only. */
+/* What caller.h keeps in a connection that a peer has opened, while its
+ * handshake lasts. For caller.h only. */
 struct sock_conn_caller {
 	struct sock_caller *caller;
 	struct list of;	       /* sock_caller.handshakes */
 	struct list waits;     /* sock_caller.waiting */
 	bool begun;	       /* TLS: the handshake has begun */
-	bool called;	       /* it has waited for its turn, and may go on */
-	enum door_class class; /* valid while begun */
+	bool called;	       /* it has waited, and now has its turn */
+	enum door_class class; /* valid while @begun */
 };
 
 struct sock_conn {
 	struct env_io io;
 	struct fsm fsm;
-	bool active;	 /* opened by this node */
-	bool proven;	 /* the peer was heard on it before it moved */
+	bool active; /* opened by this node */
+	/* the peer was heard on the connection before it moved to this CPT */
+	bool proven;
 	bool swap;	 /* the peer's byte order is not this machine's */
 	uint8_t version; /* version of the protocol */
 	int8_t type;	 /* enum sock_type, from this node's view */
@@ -103,42 +105,47 @@ struct sock_conn {
 	struct sock_old_fd *old_fd;
 	struct stream *tls; /* tls.h; NULL: without TLS */
 	union netif_addr remote;
-	/* sock_listener.handshakes; sock_peer.conns or suspended */
+	/* node in sock_listener.handshakes, sock_peer.conns or
+	 * sock_peer.suspended */
 	struct list link;
 	struct work work; /* moves or frees the connection */
-	/* While a passive handshake does not know its peer: its listener, and
-	 * what to call when the handshake ends. Else NULL. */
+	/* While a passive handshake does not know its peer: the listener, and
+	 * the function to call when the handshake ends. Else NULL. */
 	struct sock_listener *listener;
 	void (*leave)(struct sock_conn *conn);
 	struct sock_conn_caller caller;
 	struct lobby_guest guest;
 
-	/* time-out of the handshake; later, the end of CONN_READ_RESUMING */
+	/* ends the handshake when it takes too long; later makes reading go on
+	 * (CONN_READ_RESUMING) */
 	struct timer timer;
 	/* for the handshake: */
-	struct sock_hello hello; /* the peer's */
+	struct sock_hello hello; /* the peer's HELLO */
 	unsigned int hs_step, hs_have, hs_want;
 
 	/* for sending: */
-	struct list queue;  /* sock_tx.link: nothing of these is written yet */
-	uint64_t queued;    /* bytes of all messages in queue */
-	struct fsm out;	    /* enum sock_out_state */
-	struct list flush;  /* sock_cpt.flush: SOCK_OUT_LISTED */
-	struct sock_tx *tx; /* large message whose payload is being written */
-	uint32_t tx_done;   /* bytes of its payload that are written */
-	/* bytes that are to be written before tx: the remainder of what did not
-	 * fit into the socket, or the end of a frame that was given up */
+	/* sock_tx.link: messages of which nothing is written yet */
+	struct list queue;
+	uint64_t queued;   /* bytes of all messages in queue */
+	struct fsm out;	   /* enum sock_out_state */
+	struct list flush; /* node in sock_cpt.flush, while SOCK_OUT_LISTED */
+	/* the large message whose payload is being written; NULL: none */
+	struct sock_tx *tx;
+	uint32_t tx_done; /* bytes of the payload of @tx that are written */
+	/* bytes that are to be written before @tx: what did not fit into the
+	 * socket, or the end of a frame that was given up. NULL: none */
 	uint8_t *rest;
 	uint32_t rest_off, rest_len;
-	/* how many bytes of rest are the end of such a frame */
+	/* how many bytes of @rest are the end of a frame that was given up */
 	uint32_t copied;
 	/* the host in whose share `copied` counts */
 	struct sock_host *copied_of;
 	/* a NOOP in the queue that has room for a cookie; or NULL */
 	struct sock_tx *noop;
-	unsigned int noops; /* how many NOOPs are in the queue */
-	uint64_t flushed;   /* ns: the turn in which it was last written to */
-	uint64_t written;   /* bytes that the socket has taken so far */
+	unsigned int noops; /* how many NOOPs are in @queue */
+	/* ns: the turn in which the connection was last written to */
+	uint64_t flushed;
+	uint64_t written; /* bytes that the socket has taken so far */
 	/* how many bytes were acknowledged at the last check */
 	uint64_t acked;
 	/* ns: when a check last found progress, or nothing to write */
@@ -168,7 +175,8 @@ struct sock_conn {
 	uint32_t rx_limit; /* the most bytes that one read asks for */
 	/* the socket counts as readable with this many bytes (SO_RCVLOWAT) */
 	uint32_t readable_from;
-	/* ns: when it was last read; CONN_WAITING: when the HELLO was sent */
+	/* ns: when the peer was last heard; CONN_WAITING: when the HELLO was
+	 * sent */
 	uint64_t heard;
 };
 
@@ -185,11 +193,11 @@ static inline size_t sock_conn_lnet_hdr(const struct sock_conn *conn)
 }
 
 /* Makes a connection of the socket @fd, which is closed on error. @remote: the
- * other end. NULL: no memory. */
+ * address of the other end. Returns NULL if there is no memory. */
 struct sock_conn *sock_conn_new(struct loop *loop, int fd,
 				const union netif_addr *remote);
-/* Watches for @events (for ENV_READ only with CONN_READ_ON). io.fn is then
- * called. 0 or -ENOMEM. */
+/* Calls io.fn on @events from now on (on ENV_READ only with CONN_READ_ON).
+ * Returns 0 or -ENOMEM. */
 int sock_conn_watch(struct sock_conn *conn, int events);
 
 /* Ends a connection that is not open, and takes it off all lists. */
@@ -211,20 +219,20 @@ void sock_conn_all_written(struct sock_conn *conn);
  * way on it. A part of a header is allowed: it moves along. */
 bool sock_conn_can_move(const struct sock_conn *conn);
 /* Takes @conn off its peer, and gives it a new descriptor, which no loop
- * watches; the old one counts in the NI's passage. 0; -errno (also if the NI
- * goes down): nothing has changed. */
+ * watches; the old one counts in the NI's passage. Returns 0, or a negative
+ * errno, also if the NI goes down: then nothing has changed. */
 int sock_conn_leave(struct sock_conn *conn) must_check;
 
-/* Closes @conn because of @status, a negative errno, which is also the end of
- * its messages both ways. For peer.c only, which looks after the peer's other
+/* Closes @conn because of @status, a negative errno, with which its messages in
+ * both directions end. For peer.c only, which looks after the peer's other
  * connections. */
 void sock_conn_close(struct sock_conn *conn, int status);
 
 /* Is anything being written or received, or not acknowledged by the peer's TCP?
  */
 bool sock_conn_is_busy(const struct sock_conn *conn);
-/* Has @conn made no progress for @timeout, not counting time before @since?
- * All in ns. */
+/* Has @conn made no progress for @timeout ns? Time before @since does not
+ * count. @now and @since: ns. */
 bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
 			  uint64_t timeout);
 /* Is @conn silent (silence.h)? Call sock_conn_is_overdue() before, with the
@@ -234,7 +242,7 @@ bool sock_conn_is_silent(struct sock_conn *conn, const struct silence_law *law,
 /* Returns how many bytes @conn has still to write. */
 uint64_t sock_conn_left(const struct sock_conn *conn);
 
-/* "10.0.0.1@tcp, 10.0.0.1:988, CONTROL"; for the log. */
+/* A text for the log, such as "10.0.0.1@tcp, 10.0.0.1:988, CONTROL". */
 #define CONN_STR_SIZE 160
 char *sock_conn_str(const struct sock_conn *conn, char *buf, size_t size);
 

@@ -24,7 +24,8 @@ void sock_hs_expect(struct sock_conn *conn)
 	conn->hs_want = SOCK_START_SIZE;
 }
 
-/* Number of bytes read; 0: the end; -EAGAIN; -errno. */
+/* Returns the number of bytes read; 0: the peer has closed; -EAGAIN: none yet;
+ * or another negative errno. */
 static ssize_t hs_recv(struct sock_conn *conn, void *to, size_t len)
 {
 	ssize_t n;
@@ -137,7 +138,7 @@ int sock_hs_hello_read(struct sock_conn *conn)
 
 /* ---- active ---- */
 
-/* Sends request and HELLO. 0 or -errno. */
+/* Sends request and HELLO. Returns 0 or -errno. */
 static int hs_greet(struct sock_conn *conn)
 {
 	uint8_t buf[SOCK_REQUEST_LARGE_SIZE];
@@ -157,7 +158,7 @@ static int hs_greet(struct sock_conn *conn)
 	return rc;
 }
 
-/* Begins TLS. 0 or -errno. */
+/* Begins TLS on a connection that TCP has opened. Returns 0 or -errno. */
 static int hs_begin_tls(struct sock_conn *conn)
 {
 	int rc = sock_tls_connect(conn, conn->sni);
@@ -169,7 +170,7 @@ static int hs_begin_tls(struct sock_conn *conn)
 	return sock_conn_watch(conn, ENV_READ);
 }
 
-/* TCP has connected, or failed to. 0 or -errno. */
+/* Called when TCP has connected, or failed to. Returns 0 or -errno. */
 static int hs_ask(struct sock_conn *conn)
 {
 	int rc = sock_error(conn->io.fd);
@@ -181,7 +182,8 @@ static int hs_ask(struct sock_conn *conn)
 	return conn->sni->secured ? hs_begin_tls(conn) : hs_greet(conn);
 }
 
-/* TLS has failed with @rc: remembers why, for the log. Returns @rc. */
+/* Called when TLS has failed with @rc: keeps the reason for the log. Returns
+ * @rc. */
 static int hs_insecure(struct sock_conn *conn, int rc)
 {
 	const char *why = sock_tls_error(conn);
@@ -193,7 +195,8 @@ static int hs_insecure(struct sock_conn *conn, int rc)
 	return rc;
 }
 
-/* TLS goes on, until both sides are proven. 0 or -errno. */
+/* Called while TLS's handshake is under way: continues it, and greets the peer
+ * when both sides have proved who they are. Returns 0 or -errno. */
 static int hs_securing(struct sock_conn *conn)
 {
 	char who[SOCK_TLS_WHO_SIZE], why[SOCK_TLS_WHO_SIZE + 64];
@@ -213,7 +216,7 @@ static int hs_securing(struct sock_conn *conn)
 	return -EKEYREJECTED;
 }
 
-/* What the peer's answer means: a status for sock_attempt_done(). */
+/* Judges the peer's HELLO. Returns a status for sock_attempt_done(). */
 static int hello_judge(const struct sock_conn *conn)
 {
 	const struct sock_hello *h = &conn->hello;
@@ -242,8 +245,8 @@ static int hello_judge(const struct sock_conn *conn)
 	return 0;
 }
 
-/* With TLS: what has come instead of a HELLO ends with @rc. Returns the status
- * for sock_attempt_done(). */
+/* Called when a connection with TLS has ended with @rc before a HELLO came:
+ * keeps the reason for the log. Returns the status for sock_attempt_done(). */
 static int hs_refused(struct sock_conn *conn, int rc)
 {
 	const char *why = sock_tls_error(conn);
@@ -302,7 +305,7 @@ static void on_active(struct env_io *io, int revents)
 		sock_attempt_done(conn->peer, rc);
 }
 
-/* The port at which the peer with @nid listens. */
+/* Returns the port at which the peer with @nid listens. */
 static uint16_t port_of(const struct sock_ni *sni, const struct ulnet_nid *nid)
 {
 	uint16_t usual = sni->ni->conf->port;

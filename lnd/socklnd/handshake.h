@@ -14,20 +14,21 @@
 #include "lnd/socklnd/sock.h"
 #include "lnd/socklnd/socklnd.h"
 
-/* Begins to connect to @peer, for a connection of @type: 0, or -errno. The
- * handshake ends in sock_attempt_done(), though not before this has returned;
- * until then the caller may drop *@conn_p. */
+/* Begins to open a connection of @type to @peer. Returns 0, or -errno.
+ * sock_attempt_done() is called when the handshake ends, but not before this
+ * has returned; until then the caller may drop *@conn_p. */
 int sock_handshake_connect(struct sock_peer *peer, enum sock_type type,
 			   struct sock_conn **conn_p);
 
 /*
- * A listening socket: one for each local address, shared by the NIs that have
- * this address on different nets. It accepts connections and reads their
- * requests, which name the NI that is wanted. CPT 0's thread.
+ * A listening socket for one local address, shared by the NIs that have this
+ * address on different nets. It accepts connections and reads their requests,
+ * which name the NI that is wanted. CPT 0's thread.
  *
  * Strangers can hold up to accept_max handshakes, each for accept_timeout, and
- * an address its share of them (caller.h, also for the processor time of TLS);
- * when there are more, the one that has been silent longest is dropped.
+ * an address its share of them. caller.h limits the share, and the processor
+ * time that TLS takes. When there are too many, the handshake that has been
+ * silent longest is dropped.
  *
  * When no file descriptor is left, and no handshake can be dropped, a peer that
  * connects is refused by a HELLO that tells it to try again later. For that the
@@ -38,34 +39,37 @@ struct sock_listener {
 	struct env_io io;
 	struct lobby lobby; /* where handshakes wait for bytes */
 	struct list link;   /* sock_shared.listeners */
-	struct list nis;    /* sock_ni.in_listener */
+	struct list nis;    /* of sock_ni.in_listener */
 	const struct ulnet_conf *conf;
 	struct loop *loop;
-	union netif_addr addr; /* where it listens */
-	void **shared;	       /* lnd_ni.shared */
-	/* sock_conn.link; the one that has been silent longest is first */
+	union netif_addr addr; /* the address at which it listens */
+	void **shared;	       /* where lnd_ni.shared of these NIs points to */
+	/* of sock_conn.link; the handshake that has been silent longest is
+	 * first */
 	struct list handshakes;
-	struct sock_callers callers; /* the same, by address */
-	struct timer turns;	     /* while callers wait */
-	int reserve;	     /* file descriptor; -1: lost */
-	struct timer resume; /* ends a pause in accepting */
+	struct sock_callers callers; /* the same handshakes, by address */
+	struct timer turns;	     /* gives waiting callers their turns */
+	int reserve;		     /* file descriptor in reserve; -1: lost */
+	struct timer resume;	     /* ends a pause in accepting */
 	struct log_limit complaints;
-	struct log_limit crowds; /* of what callers have too much of */
+	/* limits the log's lines about addresses with too many handshakes */
+	struct log_limit crowds;
 };
 
 /* ---- listeners (listener.c) ---- */
 
-/* @sni joins the listener of its address, which is created if need be. 0 or
- * -errno, logged. No effect on a node that does not accept connections. */
+/* Makes @sni join the listener of its address, which is created if need be.
+ * Returns 0 or -errno, which was logged. No effect on a node that does not
+ * accept connections. */
 int sock_listener_join(struct sock_ni *sni);
 /* Ends the handshakes for @sni; the last NI that leaves closes the listener. No
  * effect on an NI that has not joined. */
 void sock_listener_leave(struct sock_ni *sni);
 
-/* What the NIs of one node share: *lnd_ni.shared. CPT 0's thread. */
+/* What the socklnd NIs of one node share: *lnd_ni.shared. CPT 0's thread. */
 struct sock_shared {
-	struct list listeners; /* sock_listener.link */
-	void *links;	       /* the slot of lnd_link_join() */
+	struct list listeners; /* of sock_listener.link */
+	void *links;	       /* where lnd_link_join() keeps its state */
 };
 
 /* Returns *@slot, which is created if need be. NULL: no memory. */

@@ -61,8 +61,8 @@ void sock_host_release(struct sock_cpt *cpt, struct sock_host *host)
 	free(host);
 }
 
-/* Counts one more connection of a host that has @held, if its share allows
- * that. Counts before it looks, since all CPTs share one counter. */
+/* Counts one more connection of a host that has @held, if its share allows one
+ * more. Counts it before looking, since all CPTs share one counter. */
 static bool host_reserve(struct sock_cpt *cpt, unsigned int held,
 			 unsigned int *used_p)
 {
@@ -75,8 +75,8 @@ static bool host_reserve(struct sock_cpt *cpt, unsigned int held,
 	return false;
 }
 
-/* Adds a connection, which sock_ni.accepted counts already, to the host @nid. 0
- * or -ENOMEM. */
+/* Adds a connection, which sock_ni.accepted counts already, to the host @nid.
+ * Returns 0 or -ENOMEM. */
 static int host_add_conn(struct sock_cpt *cpt, const struct ulnet_nid *nid,
 			 struct sock_host **host_p)
 {

@@ -22,38 +22,40 @@ struct sock_host {
 	struct ulnet_nid nid;
 	unsigned int holders;
 	unsigned int conns; /* open connections that the host has opened */
-	/* bytes copied of frames to it that were given up */
+	/* bytes of copied ends of frames to this host that were given up */
 	uint64_t copied;
-	/* attempt.c's: */
-	bool connecting;     /* one of its peers is CONNECT_CONNECTING */
-	struct list waiting; /* sock_peer.turn: CONNECT_QUEUED */
-	/* in sock_cpt.turns while some peers wait and none is connecting */
+	/* for attempt.c: */
+	bool connecting; /* one of the host's peers is CONNECT_CONNECTING */
+	/* of sock_peer.turn: peers that are CONNECT_QUEUED */
+	struct list waiting;
+	/* node in sock_cpt.turns, while some peers wait and none is connecting
+	 */
 	struct list turn;
 };
 
-/* Returns a reference to the host of @nid, for sock_host_release(). NULL: no
- * memory. */
+/* Returns a reference to the host of @nid; sock_host_release() drops it. NULL:
+ * no memory. */
 struct sock_host *sock_host_hold(struct sock_cpt *cpt,
 				 const struct ulnet_nid *nid);
-/* Drops a reference. @host NULL: no effect. */
+/* Drops a reference. @host may be NULL. */
 void sock_host_release(struct sock_cpt *cpt, struct sock_host *host);
 
 /* Counts one more connection that @nid has opened, until sock_host_put().
- * -EALREADY: @nid has used up its share (logged), and may try again later.
- * -ENOMEM. */
+ * Returns 0; -EALREADY: @nid has used up its share, which was logged, and may
+ * try again later; -ENOMEM. */
 int sock_host_get(struct sock_cpt *cpt, const struct ulnet_nid *nid,
 		  struct sock_host **host_p) must_check;
-/* As sock_host_get(), for a connection that comes from another CPT: it is
- * counted even if @nid has used up its share. 0 or -ENOMEM. */
+/* Does what sock_host_get() does, for a connection that comes from another CPT:
+ * it is counted even if @nid has used up its share. Returns 0 or -ENOMEM. */
 int sock_host_keep(struct sock_cpt *cpt, const struct ulnet_nid *nid,
 		   struct sock_host **host_p) must_check;
-/* Undoes sock_host_get(), or sock_host_keep(): the connection has ended, or
- * moves to another CPT. @host NULL: no effect. */
+/* Undoes sock_host_get() or sock_host_keep(), because the connection has ended
+ * or moves to another CPT. @host may be NULL. */
 void sock_host_put(struct sock_cpt *cpt, struct sock_host *host);
 
 /* Reserves memory for a copy of @bytes of a frame to @nid, until
- * sock_host_copy_put(). -ENOBUFS: @nid has used up its share (logged);
- * -ENOMEM. */
+ * sock_host_copy_put(). Returns 0; -ENOBUFS: @nid has used up its share, which
+ * was logged; -ENOMEM. */
 int sock_host_copy_get(struct sock_cpt *cpt, const struct ulnet_nid *nid,
 		       uint32_t bytes, struct sock_host **host_p) must_check;
 void sock_host_copy_put(struct sock_cpt *cpt, struct sock_host *host,

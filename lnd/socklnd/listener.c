@@ -72,7 +72,7 @@ static struct sock_ni *listener_find(struct sock_listener *l,
 	return NULL;
 }
 
-/* A function for sock_conn.leave. */
+/* What sock_conn.leave points to: takes @conn from its listener. */
 static void listener_del(struct sock_conn *conn)
 {
 	struct sock_listener *l = conn->listener;
@@ -130,8 +130,7 @@ static struct sock_ni *listener_secured(const struct sock_listener *l)
 	return NULL;
 }
 
-/* Connections that wait get their turns every TURNS_PAUSE ns. The other number
- * says how many of each class do so then. */
+/* Every TURNS_PAUSE ns, up to TURNS waiting connections of each class go on. */
 #define TURNS_PAUSE NSEC_PER_MSEC
 #define TURNS	    4
 
@@ -187,7 +186,8 @@ static void hs_pay(struct sock_conn *conn, uint64_t before)
 			 loop_now(conn->loop));
 }
 
-/* As sock_hs_read(); 0 also means that the connection waits for its turn. */
+/* Does what sock_hs_read() does; 0 also means that the connection waits for its
+ * turn. */
 static int hs_read(struct sock_conn *conn)
 {
 	struct sock_listener *l = conn->listener;
@@ -221,8 +221,9 @@ static int hs_unproven(const struct sock_conn *conn, const char *what)
 	return -EKEYREJECTED;
 }
 
-/* Begins TLS, as the peer does, which has not named an NI yet. 0 or -errno;
- * -EAGAIN: the connection waits for its turn. */
+/* Begins TLS on @conn, whose peer has begun it, and has not named an NI yet.
+ * Returns 0; -EAGAIN: the connection waits for its turn; or another negative
+ * errno. */
 static int hs_secure(struct sock_conn *conn)
 {
 	struct sock_listener *l = conn->listener;
@@ -246,8 +247,8 @@ static int hs_secure(struct sock_conn *conn)
 	return rc;
 }
 
-/* Has the peer begun as its NI demands, with TLS or without? 0 or
- * -EKEYREJECTED, with a line in the log. */
+/* Checks that the peer has begun as the NI demands, with TLS or without.
+ * Returns 0, or -EKEYREJECTED, which was logged. */
 static int hs_check_tls(const struct sock_conn *conn)
 {
 	char nid[LNET_NIDSTR_SIZE], what[LNET_NIDSTR_SIZE + 64];
@@ -262,8 +263,8 @@ static int hs_check_tls(const struct sock_conn *conn)
 	return hs_unproven(conn, what);
 }
 
-/* May the peer have the NID that it names? 0 or -EKEYREJECTED, with a line in
- * the log. */
+/* Checks that the peer may have the NID that it names. Returns 0, or
+ * -EKEYREJECTED, which was logged. */
 static int hs_check_proof(const struct sock_conn *conn)
 {
 	char nid[LNET_NIDSTR_SIZE], who[SOCK_TLS_WHO_SIZE];
@@ -277,8 +278,8 @@ static int hs_check_proof(const struct sock_conn *conn)
 	return hs_unproven(conn, what);
 }
 
-/* Does this CPT still believe the peer? Other keys may have come since TLS
- * began. If it does not, the log says why. */
+/* Do the keys that this CPT has now believe the peer? They may be newer than
+ * those with which TLS began. If not, the log says why. */
 static bool hs_is_believed(const struct sock_conn *conn)
 {
 	const char *doubt = sock_tls_doubt(conn);
@@ -419,7 +420,7 @@ static int greeted(struct sock_conn *conn)
 	return 0;
 }
 
-/* Reads the request. 1: all of it has come; 0: not yet; -errno. */
+/* Reads the request. Returns 1: all of it has come; 0: not yet; or -errno. */
 static int request_read(struct sock_conn *conn, struct ulnet_nid *target)
 {
 	uint8_t no[SOCK_REQUEST_SIZE];
@@ -451,8 +452,8 @@ static int request_read(struct sock_conn *conn, struct ulnet_nid *target)
 	return rc ? rc : 1;
 }
 
-/* Reads the request, which names one of the NIs of this address. 0: go on;
- * -errno: drop the connection. */
+/* Reads the request, which names one of the NIs of this address. Returns 0: go
+ * on; -errno: drop the connection. */
 static int requested(struct sock_conn *conn)
 {
 	char text[LNET_NIDSTR_SIZE];
@@ -462,8 +463,8 @@ static int requested(struct sock_conn *conn)
 	if (rc == 0)
 		return 0;
 	if (rc < 0) {
-		/* A connection that begins with TLS where there is none has
-		 * been logged already. */
+		/* Without TLS on this address, the refusal of TLS was logged
+		 * already. */
 		if (rc != -EKEYREJECTED || conn->tls)
 			hs_complain(conn, "connection request", rc);
 		return rc;
@@ -556,10 +557,10 @@ static void hs_refuse(struct sock_listener *l, int fd)
 
 /* ---- listeners ---- */
 
-/* The most connections that are accepted in one turn, so that other work is
+/* Connections that are accepted in one turn, at most, so that other work is
  * done as well. */
 #define BATCH 64
-/* ns: how long the listener pauses when there are no file descriptors. */
+/* ns: how long accepting pauses when no file descriptor is left. */
 #define PAUSE (100 * NSEC_PER_MSEC)
 
 static void open_reserve(struct sock_listener *l);
@@ -588,7 +589,7 @@ static void listener_pause(struct sock_listener *l, int rc)
 	loop_timer_arm(l->loop, &l->resume, loop_now(l->loop) + PAUSE);
 }
 
-/* Is @rc a failure of one connection, and not of the listener? */
+/* Does @rc say that one connection has failed, and not the listener? */
 static bool is_of_one_connection(int rc)
 {
 	return rc == -ECONNABORTED || rc == -EINTR || rc == -EPROTO ||
@@ -596,8 +597,8 @@ static bool is_of_one_connection(int rc)
 	       rc == -ENETUNREACH;
 }
 
-/* Called when one more connection comes: drops a handshake if there are too
- * many, of the same address or in all. */
+/* Called when one more connection comes: if its address, or all together, have
+ * too many handshakes, drops one. */
 static void listener_crowded(struct sock_listener *l,
 			     const union netif_addr *from)
 {
@@ -655,8 +656,8 @@ static bool is_silent(const struct sock_conn *conn)
 	return recv(conn->io.fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
 }
 
-/* Drops the handshake that has been silent for longest, to get its descriptor.
- */
+/* Drops the handshake that has been silent longest, to get its descriptor. @rc:
+ * the error of accept(). */
 static bool listener_make_room(struct sock_listener *l, int rc)
 {
 	struct sock_conn *first;
@@ -688,10 +689,11 @@ static void complain_of_files(struct sock_listener *l,
 				       : "of the whole system");
 }
 
-/* Called after accept() has failed with @rc: uses the reserved descriptor to
- * accept the next connection, and closes it. 0; -EAGAIN: there was no
- * connection, which accept() does not say when no descriptor is left; @rc: the
- * reserved descriptor is lost, or the failure had another reason. */
+/* Called after accept() has failed with @rc: frees the reserved descriptor,
+ * accepts the next connection with it, and refuses and closes that connection.
+ * Returns 0; -EAGAIN: there was no connection, which accept() does not tell
+ * when no descriptor is left; @rc: the reserved descriptor is lost, or the
+ * failure had another reason. */
 static int refuse_next(struct sock_listener *l, int rc)
 {
 	union netif_addr from;
@@ -763,8 +765,7 @@ static void on_lobby_failed(struct lobby *lobby)
 	log_warn_limited(&l->complaints, loop_now(l->loop), "socklnd",
 			 "handshakes cannot be watched: %s", strerror(ENOMEM));
 	drop_handshakes(l, NULL);
-	/* If this fails, too, it is on_connections() that serves the lobby from
-	 * now on. */
+	/* If this fails, too, on_connections() serves the lobby from now on. */
 	(void)!lobby_watch(lobby);
 }
 

@@ -29,14 +29,15 @@
 /* ---- outgoing ---- */
 
 struct sock_tx {
-	/* conn->queue; while it is conn->tx, it is in no list */
+	/* node in sock_conn.queue; while this is sock_conn.tx, it is in no list
+	 */
 	struct list link;
 	struct lnd_msg *msg; /* NULL: a NOOP */
 	struct sock_conn *conn;
 	uint64_t cookie[2]; /* as on the wire */
 };
 
-/* See struct lnd. */
+/* lnd.send(): see lnd.h. */
 int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg);
 void sock_tx_cancel(struct sock_tx *tx, int status);
 bool sock_tx_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg);
@@ -49,11 +50,11 @@ void sock_tx_keepalive(struct sock_conn *conn);
  * except those that were given back once before. @conn is about to be closed,
  * or suspended. No user's handler runs. */
 void sock_tx_give_back(struct sock_conn *conn);
-/* Takes all messages off @conn, which stays open: the one being written goes to
- * @begun (sock_tx.link), and the rest of its frame is sent from a copy; those
- * of which nothing has left go to @queued. NOOPs stay. 0; -ENOBUFS, -ENOMEM:
- * there is no room for the copy, the message being written stays, and the
- * caller closes @conn. */
+/* Takes all messages off @conn, which stays open. The one being written goes to
+ * @begun (sock_tx.link), and the rest of its frame is sent from a copy. Those
+ * of which nothing was sent go to @queued. NOOPs stay. Returns 0; or -ENOBUFS
+ * or -ENOMEM: there is no room for the copy, the message being written stays,
+ * and the caller closes @conn. */
 int sock_tx_detach(struct sock_conn *conn, struct list *begun,
 		   struct list *queued) must_check;
 /* Ends the messages that are in @list now. Users' handlers run; messages that
@@ -65,11 +66,11 @@ void sock_tx_conn_closed(struct sock_conn *conn, int status);
 /* Called when the socket is writable. */
 void sock_tx_writable(struct sock_conn *conn);
 
-/* The function of sock_cpt.flush_work. */
+/* What sock_cpt.flush_work calls. */
 void sock_tx_flush(struct work *w);
 
-/* As sock_tx_writable() and sock_tx_flush(), for connections with TLS (tls.h).
- */
+/* Do what sock_tx_writable() and sock_tx_flush() do, for connections with TLS
+ * (tls.h). */
 void sock_tx_writable_tls(struct sock_conn *conn);
 void sock_tx_flush_tls(struct work *w);
 /* Called when TLS itself has something to write. */
@@ -107,14 +108,14 @@ struct sock_rx {
 
 /* Called when the socket is readable. */
 void sock_rx_readable(struct sock_conn *conn);
-/* As sock_rx_readable(), for a connection with TLS (tls.h). */
+/* Does what sock_rx_readable() does, for a connection with TLS (tls.h). */
 void sock_rx_readable_tls(struct sock_conn *conn);
 
 /* Reads what has come of a payload, however little it is, so that a slow peer
  * is seen to be alive. Called now and then. */
 void sock_rx_take_any(struct sock_conn *conn);
 
-/* See struct lnd. */
+/* lnd.recv() and lnd.eager_recv(): see lnd.h. */
 void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 		  uint32_t rlength);
 int sock_rx_eager_recv(struct lnd_ni *ni, void *priv);

@@ -154,15 +154,15 @@ static void tell_conn_lost(struct sock_peer *peer)
 		lnet_peer_disconnected(peer->cpt->sni->ni, &peer->id);
 }
 
-/* Messages that were taken off connections, to be ended later, when handlers
- * may run. */
+/* Messages that were taken off connections. They end later, when handlers may
+ * run. */
 struct detached {
-	struct list begun, queued; /* sock_tx.link */
-	struct list coming;	   /* lnd_msg.link */
+	struct list begun, queued; /* of sock_tx.link */
+	struct list coming;	   /* of lnd_msg.link */
 };
 
-/* Takes the messages off all @conns. 0; -errno: connections have to be closed
- * (sock_tx_detach()). */
+/* Takes the messages off all @conns. Returns 0; or -errno, as sock_tx_detach():
+ * the connections have to be closed. */
 static int detach_all(struct list *conns, struct detached *d)
 {
 	struct sock_conn *conn;
@@ -309,8 +309,8 @@ static void first_conn_opened(struct sock_peer *peer,
 	sock_peer_watch(peer);
 }
 
-/* Returns how well @conn suits a message: 2: it is preferred; 1: if need be; 0:
- * not at all. */
+/* Returns how well @conn suits a message: 2: well; 1: if no other does; 0: it
+ * must not carry it. */
 static int suits(const struct sock_conn *conn, bool noop, bool bulk)
 {
 	switch (conn->type) {
@@ -346,7 +346,7 @@ static void peer_close_all(struct list *conns, int status)
 				status);
 }
 
-/* Suspends all open connections, which then take no more messages. Closes the
+/* Suspends all open connections, so that they take no more messages. Closes the
  * connections that were suspended before. Users' handlers run. */
 static void peer_suspend(struct sock_peer *peer)
 {
@@ -389,7 +389,7 @@ static void peer_link_back(struct sock_peer *peer)
 }
 
 /* Called when the peer has opened a new connection, and does not use the old
- * ones any more: closes these in order. */
+ * ones any more: closes the old ones in order. */
 static void finish_suspended(struct sock_peer *peer)
 {
 	struct sock_conn *conn, *next;
@@ -434,9 +434,9 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 	list_del(&conn->link);
 	list_add_tail(&peer->conns, &conn->link);
 	peer->count[conn->type]++;
-	/* The first connection may even be for bulk, by which the peer cannot
-	 * answer, if all others were lost while it was opening. Then this node
-	 * has to open more. */
+	/* If all other connections were lost while this one was opening, the
+	 * first connection may be for bulk, by which the peer cannot answer.
+	 * Then this node has to open more. */
 	peer->opens |= conn->active;
 	peer->opens_bulk |= conn->active && conn->type != SOCK_CONTROL;
 	find_small(peer);
@@ -541,9 +541,9 @@ static void log_closed(const struct sock_peer *peer, int status)
 				 strerror(-status));
 }
 
-/* Is it certain that the peer takes connections? It is when the peer has sent
+/* Is it certain that the peer accepts connections? It is when the peer has sent
  * something, or has kept a connection for max_reconnectms. Some peers close
- * connections right after accepting them, and prove nothing. */
+ * connections right after accepting them. */
 static bool is_proven(const struct sock_peer *peer)
 {
 	return peer->heard ||
@@ -755,7 +755,7 @@ static uint64_t last_heard(const struct sock_peer *peer)
 	return last;
 }
 
-/* Sends a keepalive if one is due; returns when to check again, ns. */
+/* Sends a keepalive if one is due. Returns when to check again, in ns. */
 static uint64_t keep_alive(struct sock_peer *peer, uint64_t now)
 {
 	uint64_t period = (uint64_t)peer->cpt->sni->tunables[SOCK_keepalive] *

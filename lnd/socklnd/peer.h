@@ -66,10 +66,13 @@ struct sock_peer {
 	struct hash_node hash;
 	struct sock_cpt *cpt;
 	struct ulnet_id id;
-	struct list conns; /* sock_conn.link: CONN_OPEN */
-	/* number of conns of each type */
+	/* of sock_conn.link: connections that are CONN_OPEN */
+	struct list conns;
+	/* how many of @conns have each type */
 	unsigned int count[SOCK_BULK_OUT + 1];
-	struct list suspended; /* sock_conn.link: CONN_SUSPENDED and later */
+	/* of sock_conn.link: connections that are CONN_SUSPENDED,
+	 * CONN_FINISHING or CONN_FINISHED */
+	struct list suspended;
 	/* the open connection that suits small messages best; NULL: several
 	 * suit, or none */
 	struct sock_conn *small;
@@ -79,19 +82,19 @@ struct sock_peer {
 	bool opens_bulk;
 	/* how many bulk connections are wanted in each direction */
 	unsigned int bulk_target;
-	/* the version of the protocol while there are connections of any kind;
-	 * else 0 */
+	/* version of the protocol that all connections of the peer have; 0:
+	 * there are none */
 	uint8_t version;
-	/* the version that the peer has asked for; 0: none, so the default is
-	 * offered */
+	/* version that the peer has asked for, to be offered next time; 0:
+	 * none, so the default is offered */
 	uint8_t offer;
 	bool heard;	    /* a byte has come in since opened_at */
-	uint64_t opened_at; /* ns: when the first of conns was opened */
+	uint64_t opened_at; /* ns: when the first of @conns was opened */
 	/* the incarnation of the process; valid while version is not 0 */
 	uint64_t incarnation;
 
-	/* progress is checked since watched_since (ns), in addition to silence
-	 */
+	/* is progress checked? watched_since (ns): time before that does not
+	 * count */
 	bool watched;
 	uint64_t watched_since;
 	uint64_t suspended_at; /* ns: when connections were last suspended */
@@ -109,20 +112,22 @@ struct sock_peer {
 	struct sock_conn *attempt;
 	struct sock_conn *second; /* the attempt's second socket, or NULL */
 	unsigned int looks;	  /* how often the attempt was looked at */
-	/* while CONNECT_QUEUED or CONNECT_CONNECTING; else NULL */
+	/* the peer's host, while CONNECT_QUEUED or CONNECT_CONNECTING; else
+	 * NULL */
 	struct sock_host *host;
-	struct list turn; /* sock_host.waiting: CONNECT_QUEUED */
+	struct list turn; /* node in sock_host.waiting, while CONNECT_QUEUED */
 
 	/* With TLS (tls.h): */
-	/* who the peer is by the connection opened last; NULL: that one has no
-	 * TLS */
+	/* who the peer is, as the connection that was opened last has proved;
+	 * NULL: that connection has no TLS */
 	struct identity *who;
-	struct hash_node proof; /* sock_ni.proofs, if there is @who */
-	/* why the last attempt was refused, for the log; NULL: for no reason
-	 * that has to do with TLS */
+	/* node in sock_ni.proofs, if @who is not NULL */
+	struct hash_node proof;
+	/* why TLS has made the last attempt fail, for the log; NULL: it has not
+	 */
 	char *note;
 
-	/* work for the end of the turn, sock_peer_settle(): */
+	/* what sock_peer_settle() does at the end of the turn: */
 	struct work work;
 	bool settling;
 	/* LNet is to be told of a lost connection: lnet_peer_disconnected() */
@@ -174,19 +179,20 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 bool sock_is_connected(struct lnd_ni *ni, unsigned int cpt,
 		       const struct ulnet_nid *nid);
 /* Returns the peer that has sent @hello; NULL: no memory. If a user process has
- * a pid that another one uses, it gets a pid made from its incarnation, the
- * same each time. */
+ * the pid of another one, its peer gets a pid made from its incarnation, the
+ * same one each time. */
 struct sock_peer *sock_peer_greeted(struct sock_cpt *cpt,
 				    const struct sock_hello *hello);
 
 /* Remembers why an attempt to connect to @peer fails, for the log. */
 void sock_peer_note(struct sock_peer *peer, const char *why);
 
-/* "10.0.0.1@tcp", "U7-10.0.0.1@tcp"; for the log. */
+/* A text for the log, such as "10.0.0.1@tcp" or, of a user process,
+ * "U7-10.0.0.1@tcp". */
 char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size);
 
-/* Checks whether a connection that the peer opens may be accepted. 0: it may;
- * -EALREADY: the peer is to try again later. */
+/* Checks whether a connection that the peer opens may be accepted. Returns 0,
+ * or -EALREADY: the peer is to try again later. */
 int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 		    enum sock_type type);
 
@@ -197,7 +203,8 @@ void sock_peer_rejoin(struct sock_peer *peer, struct sock_conn *conn);
 /* Takes @conn from @peer, because it is closed or leaves this CPT. */
 void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn);
 
-/* Returns the connection for a message of @size bytes (0: a NOOP), or NULL. */
+/* Returns the connection to use for a message of @size bytes (0: a NOOP); NULL:
+ * there is none. */
 struct sock_conn *sock_peer_choose(struct sock_peer *peer, size_t size);
 
 /* Called when a large message has used a connection that is not for bulk: opens
@@ -229,9 +236,10 @@ static inline void sock_peer_heard(struct sock_peer *peer)
 /* Checks @peer for progress from now on, as long as something is under way. */
 void sock_peer_watch(struct sock_peer *peer);
 
-/* At the end of the turn (since nothing may end within send()): ends messages
- * if the link has gone, tells LNet of lost connections, opens connections if
- * messages wait for one, or frees the peer if nothing is left of it. */
+/* Called at the end of a turn, since nothing may end within lnd.send(): ends
+ * messages if the link has gone, tells LNet of lost connections, opens
+ * connections if messages wait for one, or frees the peer if nothing is left of
+ * it. */
 void sock_peer_settle(struct sock_peer *peer);
 
 /* Called when the link or the address of the NI has gone. At the end of the
@@ -241,7 +249,8 @@ void sock_peers_link_down(struct sock_cpt *cpt);
 /* Called when a link or an address has come up, perhaps this NI's: ends pauses.
  */
 void sock_peers_link_up(struct sock_cpt *cpt);
-/* Closes what the peers of @cpt have, because the CPT goes down. */
+/* Closes all connections and attempts of the peers of @cpt, because the CPT
+ * goes down. */
 void sock_peers_stop(struct sock_cpt *cpt);
 
 /* ---- attempts to connect (attempt.c) ---- */
@@ -258,13 +267,14 @@ bool sock_attempt_reached(struct sock_conn *conn);
  * asked as well. */
 bool sock_attempt_answered(struct sock_conn *conn);
 
-/* The attempt to open a connection has ended. @status: 0: it is open;
- * -EALREADY: the peer asks to try again later; -EPROTONOSUPPORT: the peer
- * speaks hello.version; otherwise it has failed. */
+/* Called when the attempt to open a connection has ended. @status: 0: the
+ * connection is open; -EALREADY: the peer asks to try again later;
+ * -EPROTONOSUPPORT: the peer wants the version hello.version; another errno:
+ * the attempt has failed. */
 void sock_attempt_done(struct sock_peer *peer, int status);
 
-/* @peer has accepted connections and closed them at once, with @status: that
- * counts as a failure, too. */
+/* Called when @peer has accepted connections and closed them at once, with
+ * @status: that counts as a failure, too. */
 void sock_attempt_in_vain(struct sock_peer *peer, int status);
 
 /* Called when a connection of @type, opened by either side, is open or resumed.

@@ -44,7 +44,8 @@ static void proto_write_nid(struct writer *w, bool large,
 		write_le64(w, lnet_nid_to_nid4(nid));
 }
 
-/* Is @seen @magic, in either byte order? */
+/* Is @seen equal to @magic, in either byte order? Sets *@swap if it is in the
+ * other one. */
 static bool is_magic(uint32_t seen, uint32_t magic, bool *swap)
 {
 	*swap = seen != magic;
@@ -142,7 +143,7 @@ int sock_request_decode(const void *buf, size_t len, struct ulnet_nid *target)
 
 /* ---- HELLO ---- */
 
-/* The size of a HELLO of @version; 0: there is no such version. */
+/* Returns the size of a HELLO of @version; 0: there is no such version. */
 static size_t hello_size(uint32_t version)
 {
 	if (version == 4)
@@ -162,11 +163,11 @@ size_t sock_hello_encode(const struct sock_hello *hello, void *buf)
 	proto_write_nid(&w, large, &hello->src_nid);
 	proto_write_nid(&w, large, &hello->dst_nid);
 	write_le32(&w, hello->src_pid);
-	write_le32(&w, 0); /* dst_pid: not in use */
+	write_le32(&w, 0); /* dst_pid, which is not in use */
 	write_le64(&w, hello->src_incarnation);
-	write_le64(&w, 0); /* dst_incarnation: not in use */
+	write_le64(&w, 0); /* dst_incarnation, which is not in use */
 	write_le32(&w, (uint32_t)hello->type);
-	write_le32(&w, 0); /* addresses */
+	write_le32(&w, 0); /* number of addresses */
 	BUG_ON(w.bad || w.p != w.end);
 	return len;
 }
@@ -268,8 +269,8 @@ int sock_hdr_decode(struct sock_hdr *hdr, const void *buf, bool swap)
 
 bool sock_hdr_acks(const struct sock_hdr *hdr)
 {
-	/* A NOOP has two cookies, of which the second may be a keepalive;
-	 * another message can have an acknowledgement only in the second. */
+	/* A NOOP has two cookies, of which the second may mean a keepalive.
+	 * Another message can acknowledge only by the second. */
 	return (hdr->type == SOCK_MSG_NOOP && hdr->cookie[0]) ||
 	       hdr->cookie[1] > SOCK_COOKIE_KEEPALIVE;
 }

@@ -12,12 +12,12 @@
 /* Payloads of at least this size are read straight to their place, and not
  * copied. */
 #define DIRECT_MIN 8192u
-/* A long payload is waited for in chunks of these sizes, because each wait
- * costs system calls, and perhaps a wake-up. */
+/* Sizes of the chunks in which a long payload is waited for: each wait costs
+ * system calls, and perhaps a wake-up. */
 #define CHUNK_MAX (256u << 10)
 #define CHUNK_MIN (64u << 10)
-/* After the peer has closed one connection, each of the others is read at most
- * this often. */
+/* When the peer has closed one connection, each of the others is read at most
+ * so often before all are closed. */
 #define DRAIN_READS 64
 
 /* ---- the end of a message ---- */
@@ -130,7 +130,7 @@ static bool rx_is_buffered(const struct sock_rx *rx)
 }
 
 /* Stores the payload from the read buffer, and ends the message at once. This
- * is the fast path for small messages, for which no deadline is needed then. */
+ * is the fast path for small messages, which therefore need no deadline. */
 static void rx_take_buffered(struct sock_rx *rx, struct lnd_msg *msg)
 {
 	struct sock_conn *conn = rx->conn;
@@ -297,9 +297,9 @@ static int check_acks(const struct sock_hdr *hdr)
 	return sock_hdr_acks(hdr) ? -EPROTO : 0;
 }
 
-/* Begins a message, with LNet's header at @lnet, behind socklnd's. @next: the
- * @len bytes that were read after the headers. Returns how many of these were
- * consumed as payload, or -errno. */
+/* Begins a message whose LNet header is at @lnet, right behind socklnd's.
+ * @next: the @len bytes that were read after the headers. Returns how many of
+ * them were consumed as payload, or -errno. */
 static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
 			     const uint8_t *next, size_t len)
 {
@@ -371,8 +371,8 @@ static ssize_t on_part(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return rc ? rc : (ssize_t)n;
 }
 
-/* Parses a header, or a part of one, at @p. Returns how many of the @len bytes
- * were consumed, payload included, or -errno. */
+/* Parses a header, or the part of one that has come, at @p. Returns how many of
+ * the @len bytes were consumed, payload included, or -errno. */
 static ssize_t on_header(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	size_t all = SOCK_HDR_SIZE + sock_conn_lnet_hdr(conn);
@@ -522,7 +522,8 @@ static in_line int read_some(struct sock_conn *conn, int *status, bool tls)
 		return 0;
 	if (*status)
 		return RX_ENDED;
-	/* With TLS it is not known how many bytes have still to come. */
+	/* With TLS it is not known how many bytes of the socket the rest takes.
+	 */
 	if (!tls)
 		wait_for_chunk(conn);
 	return 1;
@@ -533,9 +534,9 @@ static int read_once(struct sock_conn *conn, int *status)
 	return read_some(conn, status, false);
 }
 
-/* As read_once(), but with TLS: reads the socket once, and handles all that TLS
- * got from it, because the socket does not become readable for what TLS holds.
- */
+/* Does what read_once() does, on a connection with TLS: reads the socket once,
+ * and handles everything that TLS makes of it, because what TLS holds does not
+ * make the socket readable. */
 static int read_once_tls(struct sock_conn *conn, int *status)
 {
 	int pumped, rc;
@@ -579,7 +580,7 @@ static void drain_others(struct sock_conn *conn)
 	}
 }
 
-/* Goes on reading, because LNet has answered in an earlier turn. */
+/* Called when LNet has answered in an earlier turn: goes on reading. */
 static void rx_on_resume(struct timer *t)
 {
 	struct sock_conn *conn = container_of(t, struct sock_conn, timer);
@@ -623,7 +624,7 @@ void sock_rx_open(struct sock_conn *conn)
 	loop_timer_arm(conn->loop, &conn->timer, loop_now(conn->loop));
 }
 
-/* Called when @conn was read, with the result @rc, and *@status of read_once().
+/* Called when @conn was read. @rc and @status: what read_once() has returned.
  */
 static in_line void was_read(struct sock_conn *conn, int rc, int status)
 {

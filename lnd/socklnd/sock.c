@@ -123,8 +123,8 @@ int sock_options(int fd, const struct ulnet_nid *nid, const int64_t *t)
 	return rc;
 }
 
-/* Begins to connect from @from_port; 0: from a port that the system chooses.
- * *@taken: that port is in use. */
+/* Begins to connect from @from_port; 0: the system chooses the port. Sets
+ * *@taken if that port is in use. */
 static int connect_from(const struct ulnet_nid *from, uint16_t from_port,
 			const union netif_addr *to, const int64_t *tunables,
 			bool *taken)
@@ -135,7 +135,7 @@ static int connect_from(const struct ulnet_nid *from, uint16_t from_port,
 	*taken = false;
 	if (fd < 0)
 		return fd;
-	/* A chosen port needs to be free for this pair of addresses only. */
+	/* @from_port needs to be free for this pair of addresses only. */
 	rc = from_port ? set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1)
 		       : set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 	if (!rc && bind(fd, &local.any, addr_len(&local))) {
@@ -237,7 +237,7 @@ enum ulnet_cause sock_loss_unconnected(int status)
 		return LNET_CAUSE_OK;
 	case -ENETUNREACH:
 	case -ENETDOWN:
-	case -EADDRNOTAVAIL: /* our own address, to connect from, has gone */
+	case -EADDRNOTAVAIL: /* the local address, to connect from, has gone */
 		return LNET_CAUSE_LOCAL_NO_ROUTE;
 	case -ECONNREFUSED:
 	case -ECONNRESET:
@@ -247,7 +247,7 @@ enum ulnet_cause sock_loss_unconnected(int status)
 	case -EALREADY:
 	case -EPROTO:
 	case -EPROTONOSUPPORT:
-	case -EKEYREJECTED: /* no proof of who the peer is, or who this is */
+	case -EKEYREJECTED: /* one side has not proved who it is */
 		return LNET_CAUSE_REMOTE_DROPPED;
 	default:
 		return LNET_CAUSE_LOCAL_DROPPED;

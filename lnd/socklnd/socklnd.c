@@ -19,8 +19,7 @@ static void socklnd_on_stopped(struct work *w)
 	lnet_ni_stopped(cpt->sni->ni, cpt->index);
 }
 
-/* Schedules lnet_ni_stopped() behind everything else that this turn has to do.
- */
+/* Schedules lnet_ni_stopped() after everything else that this turn does. */
 static void stop_soon(struct sock_cpt *cpt)
 {
 	loop_defer_last(cpt->loop, &cpt->stopped);
@@ -50,7 +49,7 @@ static int sock_cpt_init(struct sock_ni *sni, unsigned int i)
 	cpt->sni = sni;
 	cpt->index = i;
 	cpt->loop = sni->ni->loops[i];
-	/* All connections of an NI are of one kind. */
+	/* Either all connections of an NI have TLS, or none has. */
 	cpt->flush_work.fn = sni->secured ? sock_tx_flush_tls : sock_tx_flush;
 	cpt->stopped.fn = socklnd_on_stopped;
 	sock_link_init(cpt);
@@ -60,7 +59,7 @@ static int sock_cpt_init(struct sock_ni *sni, unsigned int i)
 	list_init(&cpt->flush);
 	pool_init(&cpt->txs, sizeof(struct sock_tx), 0);
 	pool_init(&cpt->rxs, sizeof(struct sock_rx), 0);
-	/* Aligned to pages, for which copies are fastest. */
+	/* Whole pages, since copies to them are fastest. */
 	cpt->rx_buffer = aligned_alloc(PAGE, SOCK_RX_BUFFER);
 	cpt->tx_buffer = aligned_alloc(PAGE, SOCK_TX_BUFFER);
 	return cpt->rx_buffer && cpt->tx_buffer ? 0 : -ENOMEM;
@@ -170,8 +169,9 @@ static void sock_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 
 static void conn_pass(struct sock_conn *conn);
 
-/* @conn has arrived. Its host's share does not matter, since the connection
- * exists already; but its peer may have restarted meanwhile. 0 or -errno. */
+/* Called when @conn has arrived on this CPT. It joins even if its host has used
+ * up its share, since it exists already; but its peer may have restarted
+ * meanwhile. Returns 0 or -errno. */
 static int conn_join(struct sock_conn *conn)
 {
 	struct ulnet_id id = { conn->hello.src_nid, conn->hello.src_pid };
@@ -204,7 +204,8 @@ static void socklnd_on_arrived(struct work *w)
 		sock_conn_drop(conn);
 }
 
-/* Sends @conn to the owner of its NID; conn->old_fd counts in the passage. */
+/* Sends @conn to the CPT that owns its NID. conn->old_fd counts in the passage.
+ */
 static void conn_pass(struct sock_conn *conn)
 {
 	struct sock_ni *sni = conn->sni;
@@ -215,7 +216,8 @@ static void conn_pass(struct sock_conn *conn)
 	loop_post(conn->loop, &conn->work);
 }
 
-/* A peer whose certificate was renewed connects again with the new one. */
+/* Closes the connections of @peer at the end of the turn. A peer that has
+ * renewed its certificate connects again with the new one. */
 static void cut_soon(struct sock_peer *peer, const char *why)
 {
 	struct sock_cpt *cpt = peer->cpt;

@@ -8,9 +8,10 @@
 #include "lnd/socklnd/peer.h"
 #include "secure/stream.h"
 
-/* Bytes of one read during a handshake, when there is no CPT's buffer yet. */
+/* Bytes of one read during a handshake, when the connection has no CPT's buffer
+ * yet. */
 #define HANDSHAKE_READ 4096
-/* Most reads that empty a socket before it is closed. */
+/* Reads that empty a socket before it is closed, at most. */
 #define EMPTY_READS 16
 
 /* ---- identities ---- */
@@ -67,7 +68,7 @@ static uint64_t proof_hash(const struct sock_ni *sni,
 	return sock_nid_hash(nid, 0, sni->seed);
 }
 
-/* sock_ni.proofs_lock is held. */
+/* Forgets what @peer has proved. The caller holds sock_ni.proofs_lock. */
 static void forget(struct sock_ni *sni, struct sock_peer *peer)
 {
 	if (!peer->who)
@@ -85,7 +86,7 @@ void sock_tls_prove(struct sock_peer *peer, const struct sock_conn *conn)
 		return;
 	pthread_mutex_lock(&sni->proofs_lock);
 	forget(sni, peer);
-	/* Without memory, nothing but its own NID is believed of it. */
+	/* Without memory, only the peer's own NID is believed of it. */
 	if (!hash_add(&sni->proofs, &peer->proof,
 		      proof_hash(sni, &peer->id.nid)))
 		peer->who = identity_ref(stream_peer(conn->tls));
@@ -111,7 +112,7 @@ bool sock_tls_vouches(struct lnd_ni *ni, const struct ulnet_nid *peer,
 	bool may = false;
 
 	pthread_mutex_lock(&sni->proofs_lock);
-	/* Several processes may have a NID: those that only call do not speak
+	/* Several processes may have one NID. Those that only call do not speak
 	 * for it. */
 	hash_for_each_equal (p, &sni->proofs, proof_hash(sni, peer), proof)
 		if (lnet_nid_eq(&p->id.nid, peer) &&
@@ -123,8 +124,8 @@ bool sock_tls_vouches(struct lnd_ni *ni, const struct ulnet_nid *peer,
 
 /* ---- an NI ---- */
 
-/* Keys that this node shows, but that no peer will believe of this NID, are a
- * mistake that peers see first. */
+/* Logs a warning if the keys of this node do not speak for its own NID: a
+ * mistake that only peers would notice. */
 static void warn_of_own(const struct sock_ni *sni)
 {
 	const struct ulnet_nid *nid = &sni->ni->nid;
@@ -223,7 +224,7 @@ bool sock_tls_use_keys(struct sock_cpt *cpt)
 static int begin(struct sock_conn *conn, struct sock_ni *sni,
 		 enum handshake_side side)
 {
-	/* The listener's connections are on CPT 0. */
+	/* A listener's connections, which have no CPT yet, are on CPT 0. */
 	const struct sock_cpt *cpt = conn->cpt ? conn->cpt : &sni->cpts[0];
 
 	conn->tls = stream_new(side, cpt->keys);
@@ -237,8 +238,9 @@ int sock_tls_connect(struct sock_conn *conn, struct sock_ni *sni)
 	return rc ? rc : sock_tls_flush(conn);
 }
 
-/* What stream_take() has returned. A peer that is not believed has an errno of
- * its own: others say that this node lacks a permission. */
+/* Turns @rc, an error of the stream, into one for socklnd. -EACCES (a side is
+ * not believed) gets an errno of its own, since socklnd uses -EACCES where this
+ * node lacks a permission. */
 static int tls_status(int rc)
 {
 	return rc == -EACCES ? -EKEYREJECTED : rc;
@@ -247,7 +249,7 @@ static int tls_status(int rc)
 static int take(struct sock_conn *conn, const void *bytes, size_t n)
 {
 	int rc = stream_take(conn->tls, bytes, n);
-	/* Also after an error: it tells the peer why. */
+	/* Flushes after an error, too: the bytes tell the peer the reason. */
 	int flushed = sock_tls_flush(conn);
 
 	return rc ? tls_status(rc) : flushed;
@@ -261,8 +263,8 @@ int sock_tls_accept(struct sock_conn *conn, struct sock_ni *sni,
 	return rc ? rc : take(conn, bytes, n);
 }
 
-/* What is left in the socket would make the system reset the connection, and
- * the peer might not hear what was last said. */
+/* Reads what is left in the socket: it would make the system reset the
+ * connection, and the peer might not get what was sent last. */
 static void socket_empty(int fd)
 {
 	uint8_t gone[HANDSHAKE_READ];
@@ -299,7 +301,7 @@ const char *sock_tls_error(const struct sock_conn *conn)
 int sock_tls_pump(struct sock_conn *conn)
 {
 	uint8_t small[HANDSHAKE_READ];
-	/* Nothing is in the CPT's buffer before something was read. */
+	/* A connection that is not open has no CPT's buffer to read into. */
 	bool open = sock_conn_is_open(conn);
 	uint8_t *buf = open ? conn->cpt->rx_buffer : small;
 	size_t room = MIN(stream_room(conn->tls),
@@ -331,7 +333,7 @@ ssize_t sock_tls_recv(struct sock_conn *conn, void *to, size_t n)
 	}
 }
 
-/* Fills in @to as far as there is something. As stream_read(). */
+/* Fills @to with what the stream has. Returns what stream_read() does. */
 static ssize_t fill(struct sock_conn *conn, const struct iovec *to)
 {
 	size_t have = 0;
@@ -341,7 +343,8 @@ static ssize_t fill(struct sock_conn *conn, const struct iovec *to)
 			stream_read(conn->tls, (uint8_t *)to->iov_base + have,
 				    to->iov_len - have);
 
-		/* What has ended once has ended for good. */
+		/* An error or the end is not lost: the next call returns it
+		 * again. */
 		if (did <= 0)
 			return have ? (ssize_t)have : did;
 		have += (size_t)did;
@@ -390,8 +393,8 @@ int sock_tls_flush(struct sock_conn *conn)
 	return 0;
 }
 
-/* Writes what @from has, until the socket takes no more. As
- * sock_tls_writev(). */
+/* Writes the bytes of @from until the socket takes no more. Returns what
+ * sock_tls_writev() does. */
 static ssize_t pour(struct sock_conn *conn, const struct iovec *from)
 {
 	size_t done = 0;

@@ -9,10 +9,10 @@
 #include "lnd/socklnd/host.h"
 #include "lnd/socklnd/tls.h"
 
-/* The most writes to one connection in a turn, so that other connections are
+/* Writes to one connection in a turn, at most, so that other connections are
  * served, too. */
 #define WRITES_PER_TURN 2
-/* The most NOOPs that are queued on a connection. A peer that causes more asks
+/* NOOPs that are queued on a connection, at most. A peer that causes more asks
  * for acknowledgements without reading them. */
 #define NOOPS_MAX 4096
 
@@ -85,9 +85,9 @@ static in_line void out_schedule(struct sock_conn *conn)
 
 	if (conn->out.state != SOCK_OUT_IDLE)
 		return;
-	/* @conn was written to in this turn already. What is left waits for the
-	 * next turn, so that handlers that keep sending do not keep others out.
-	 */
+	/* The connection was written to in this turn already. What is left
+	 * waits for the next turn, so that handlers that keep sending do not
+	 * keep others out. */
 	if (conn->flushed == loop_now(conn->loop) &&
 	    !sock_conn_watch(conn, ENV_READ | ENV_WRITE)) {
 		tx_out_move(conn, SOCK_OUT_WAITING);
@@ -334,14 +334,14 @@ static in_line void encode(const struct sock_conn *conn,
 }
 
 /*
- * Moves what is queued into @buf: small messages whole, which are done then; of
- * a large one the header, and it becomes conn->tx. Returns the number of bytes.
- * The connection may be closed on return.
+ * Moves what is queued into @buf. Small messages are copied whole, and are done
+ * then; of a large one the header is copied, and it becomes conn->tx. Returns
+ * the number of bytes. The connection may be closed on return.
  *
  * The small message that empties the queue becomes *@last, which the caller
- * ends after the write: so the peer need not wait until its handlers have run.
- * (The others end at once, since that returns credits: messages that wait for
- * these can join this write.)
+ * ends after the write, so that the peer need not wait until its handlers have
+ * run. (The other messages end at once, since that returns credits: messages
+ * that wait for credits can join this write.)
  */
 static in_line size_t tx_gather(struct sock_conn *conn, uint8_t *buf,
 				struct sock_tx **last)
@@ -424,8 +424,8 @@ static in_line ssize_t write_plain(struct sock_conn *conn, const void *buf,
 	return n < 0 ? -errno : n;
 }
 
-/* As write_with_payload() and write_plain(), but through TLS: bytes that TLS
- * has taken count as written. */
+/* Does what write_with_payload() and write_plain() do, through TLS: bytes that
+ * TLS has taken count as written. */
 static ssize_t write_tls(struct sock_conn *conn, void *buf, size_t len)
 {
 	struct iovec iov[1 + LNET_MAX_IOV];
@@ -458,8 +458,8 @@ static int keep_rest(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* Notes that @n bytes were written, of @len bytes at @buf followed by the rest
- * of conn->tx. 0 or -ENOMEM. */
+/* Called when @n bytes were written, of @len bytes at @buf followed by the rest
+ * of conn->tx: keeps what is left of @buf. Returns 0 or -ENOMEM. */
 static in_line int account(struct sock_conn *conn, const uint8_t *buf,
 			   size_t len, size_t n)
 {
@@ -487,7 +487,7 @@ static in_line int write_part(struct sock_conn *conn, uint8_t *buf, size_t len,
 		n = 0;
 	if (n < 0)
 		return (int)n;
-	/* With TLS other bytes go to the socket: sock_tls_flush(). */
+	/* With TLS, sock_tls_flush() counts the bytes that go to the socket. */
 	if (!tls)
 		conn->written += (size_t)n;
 	return account(conn, buf, len, (size_t)n);
@@ -519,9 +519,8 @@ static in_line bool write_once(struct sock_conn *conn, bool tls)
 }
 
 /* Writes what can be written now. What is left waits until the socket is
- * writable, or for the next turn. @tls is a constant in all functions that have
- * it: a connection is made with TLS or without, and those without pay nothing
- * for it. */
+ * writable, or for the next turn. All functions that have @tls get it as a
+ * constant, so that connections without TLS pay nothing for it. */
 static in_line void write_out(struct sock_conn *conn, bool tls)
 {
 	bool pending;
