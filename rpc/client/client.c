@@ -316,11 +316,26 @@ static void client_want(struct ulrpc_client *c)
 	client_open_service(c);
 }
 
+/* The target's name has no address: ends the queued calls whose retry rules
+ * allow no retries. */
+static void client_on_no_address(struct ulrpc_client *c)
+{
+	if (c->imp->nameless)
+		fail_queued(c, ULRPC_CAUSE_NAME, true);
+}
+
+static bool client_is_nowhere(const struct ulrpc_client *c)
+{
+	return c->imp->nameless && c->target->no_address;
+}
+
 static void client_on_flush(struct ulnet_work *work)
 {
 	struct ulrpc_client *c = container_of(work, struct ulrpc_client, flush);
 
 	c->flushing = false;
+	if (client_is_nowhere(c))
+		client_on_no_address(c);
 	if ((c->nqueued || !list_empty(&c->ask)) && !client_is_ready(c))
 		client_want(c);
 	else
@@ -361,6 +376,13 @@ void client_flush(struct ulrpc_client *c)
 		window_watch(c);
 }
 
+static void flush_later(struct ulrpc_client *c)
+{
+	c->flushing = true;
+	shard_hold(c->shard);
+	shard_defer(c->shard, &c->flush);
+}
+
 void client_kick(struct ulrpc_client *c)
 {
 	if (c->flushing)
@@ -370,9 +392,7 @@ void client_kick(struct ulrpc_client *c)
 			window_watch(c);
 		return;
 	}
-	c->flushing = true;
-	shard_hold(c->shard);
-	shard_defer(c->shard, &c->flush);
+	flush_later(c);
 }
 
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c)
@@ -399,12 +419,17 @@ void client_submitted(struct ulrpc_client *c)
 	/* how many calls make a message that is worth sending at once */
 	uint32_t enough = MIN(MAX(CLIENT_BATCH_MIN, c->inflight), c->batch_max);
 
-	if (unlikely(!client_is_ready(c)))
+	if (unlikely(!client_is_ready(c))) {
 		client_want(c);
-	else if (c->nqueued < enough || client_room(c) < enough)
+		/* It has been looked up already: the call need not wait for the
+		 * next time. */
+		if (client_is_nowhere(c) && !c->flushing)
+			flush_later(c);
+	} else if (c->nqueued < enough || client_room(c) < enough) {
 		client_kick(c);
-	else
+	} else {
 		batch_send(c, enough);
+	}
 }
 
 static void on_stall(struct ulnet_timer *timer)
@@ -554,14 +579,6 @@ void client_on_refused(struct ulrpc_client *c)
 }
 
 /* ---- a server that has a name ---- */
-
-/* The target's name has no address: ends the queued calls whose retry rules
- * allow no retries. */
-static void client_on_no_address(struct ulrpc_client *c)
-{
-	if (c->imp->nameless)
-		fail_queued(c, ULRPC_CAUSE_NAME, true);
-}
 
 void client_no_name(const struct ulrpc_client *c, char *text, size_t size)
 {

@@ -231,6 +231,7 @@ static void target_on_answer(void *arg, const struct ulnet_name_answer *answer)
 	struct ulrpc_client *c = t->client;
 
 	memcpy(t->why, answer->why, sizeof(t->why));
+	t->no_address = !answer->n;
 	if (!answer->n) {
 		t->ops->no_address(c);
 		return;

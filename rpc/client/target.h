@@ -41,6 +41,7 @@ struct client_target {
 	struct ulnet_name *name; /* NULL: not opened, or closed */
 	char *text;		 /* of the name */
 	uint32_t pid;
+	bool no_address; /* as far as is known */
 	/* why there is no address */
 	char why[LNET_NAME_WHY];
 	/* in the order in which they are tried; NULL: none are known */

@@ -527,6 +527,12 @@ static uint64_t called_tick(struct channel *ch, uint64_t now)
 
 static void called_on_deadline(struct ulrpc_stream *s)
 {
+	/* The call that opens it has the same deadline, and tells better why
+	 * the stream is not open: the name is not known, perhaps. */
+	if (s->opening && !s->canceled) {
+		s->late = true;
+		return;
+	}
 	rpc_stream_drop(s);
 	if (s->open)
 		rpc_stream_close_frame(s);
@@ -706,6 +712,8 @@ static void on_opened(void *arg, const struct ulrpc_outcome *outcome,
 		on_open(called_of(ch), s, reply);
 	else
 		on_not_open(s, outcome);
+	if (s->late && !s->over)
+		called_on_deadline(s);
 	if (s->over)
 		rpc_stream_unlink(s);
 	channel_kick(ch);

@@ -55,6 +55,7 @@ struct ulrpc_stream {
 	bool serving;	  /* it is the service's side */
 	bool opening;	  /* the call that opens it is under way */
 	bool open;	  /* the other side knows it */
+	bool late;	  /* the deadline came while it was being opened */
 	bool send_closed; /* this side sends no more messages */
 	bool close_sent;  /* the client's last frame */
 	bool end_sent;	  /* the service's: it has left channel.out */

@@ -3,7 +3,7 @@
  * are told when there is none. Node 0 calls, nodes 1 to 3 serve. */
 #include "rpc/client/client.h"
 #include "tests/unit/lnet/cluster.h"
-#include "ulnet/service.h"
+#include "ulnet/stream.h"
 
 #define SEC	(1000 * MSEC)
 #define SERVERS 3
@@ -215,6 +215,11 @@ Test(named, a_name_that_is_not_known_is_a_cause)
 		cr_assert_eq(one->o.execution, ULRPC_NOT_EXECUTED);
 		cr_assert_eq(one->o.status, -EADDRNOTAVAIL);
 	}
+	/* Nor does it wait for the name to be looked up again. */
+	call("echo", &once, 2000000, &none);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(once.n, 1);
+	cr_assert_eq(once.o.cause, ULRPC_CAUSE_NAME);
 	/* A name server that is silent. */
 	cr_assert_eq(lnet_sim_name_set(sim, "mute", NULL, 0), 0);
 	ulrpc_client_close(client);
@@ -231,6 +236,63 @@ Test(named, a_name_that_is_not_known_is_a_cause)
 	set_servers(0, SERVERS_OF(3));
 	lnet_sim_run(sim, SEC);
 	answered_by(&e, 3);
+	sim_close();
+}
+
+static void on_stream_end(void *arg, struct ulrpc_stream *stream,
+			  const struct ulrpc_stream_outcome *o)
+{
+	struct ulrpc_stream_outcome *end = arg;
+
+	(void)stream;
+	*end = *o;
+}
+
+/* Opens a stream, which has a second; runs for @ns. */
+static struct ulrpc_stream_outcome stream_by_name(
+	const struct ulrpc_retry *retry, uint64_t ns)
+{
+	struct ulrpc_stream_outcome end = { .cause = ULRPC_CAUSE_COUNT };
+	struct ulrpc_stream_conf limits = {
+		.deadline = 1000000,
+		.events = { .ended = on_stream_end, .arg = &end },
+	};
+	struct ulrpc_streams_conf conf;
+	struct ulrpc_streams *streams;
+	struct ulrpc_stream *stream;
+
+	ulrpc_streams_conf_init(&conf);
+	conf.client.target = "servers";
+	conf.client.service = "test";
+	conf.client.retry = retry;
+	cr_assert_eq(ulrpc_streams_open(rpc, &conf, &streams), 0);
+	/* until the name has been looked up */
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(
+		ulrpc_stream_open(streams, "echo", "x", 1, &limits, &stream),
+		0);
+	lnet_sim_run(sim, ns);
+	ulrpc_stream_put(stream);
+	ulrpc_streams_close(streams);
+	return end;
+}
+
+static void stream_had_no_name(struct ulrpc_stream_outcome end)
+{
+	cr_assert_eq(end.cause, ULRPC_CAUSE_NAME, "%d", end.cause);
+	cr_assert_str_eq(end.text, "servers: there is no such name");
+	cr_assert_eq(end.status, -EADDRNOTAVAIL);
+	cr_assert_eq(end.execution, ULRPC_NOT_EXECUTED);
+}
+
+Test(named, a_stream_by_a_name_that_is_not_known)
+{
+	const struct ulrpc_retry none = { .max = 0 };
+
+	sim_open(2);
+	/* as calls: at once without retries, and else at the deadline */
+	stream_had_no_name(stream_by_name(&none, 10 * MSEC));
+	stream_had_no_name(stream_by_name(NULL, SEC + 10 * MSEC));
 	sim_close();
 }
 
