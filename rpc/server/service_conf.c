@@ -13,8 +13,8 @@
 #define BUFFERS		    4
 #define MESSAGES_PER_BUFFER 4
 #define QUEUE_MAX	    4096
-/* Enough for QUEUE_MAX requests without long bodies, with replies of up to 4096
- * bytes. */
+/* bytes: the default of queue_bytes_max, enough for QUEUE_MAX requests without
+ * long bodies, with replies of up to 4096 bytes. */
 #define QUEUE_BYTES_MAX (UINT64_C(32) << 20)
 #define WINDOW		1024
 #define RETRY_AFTER_US	UINT64_C(10000)

@@ -26,7 +26,7 @@
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
-/* How long the end of a service waits for LNet to send the last replies. */
+/* ns: how long the end of a service waits for LNet to send the last replies. */
 #define LINGER_NS NSEC_PER_SEC
 
 /* ---- gauges ---- */
@@ -54,8 +54,8 @@ static int service_gauges(struct shard *s, struct stat_shard *sum)
 	return rc;
 }
 
-/* Returns the client's window at the service of @share; 0: the service has
- * ended. */
+/* Returns how many calls the client of @share may have in flight at its
+ * service; 0: the service has ended. */
 static uint32_t window_of(const struct shard *s, const struct share *share)
 {
 	const struct service_cpt *sc;
@@ -110,9 +110,9 @@ static struct service_cpt *services_find_name(struct shard *s, const char *name)
 	return NULL;
 }
 
-/* out->flavour is what the client offers: sets it to what is used. Returns
- * false if that is less than the service takes. A client of an earlier release
- * knows nothing above ULRPC_FLAVOUR_AUTH. */
+/* Sets out->flavour, which is what the client offers, to the flavour to use.
+ * Returns false if the client offers less than the service accepts. A client of
+ * an earlier release knows nothing above ULRPC_FLAVOUR_AUTH. */
 static bool service_agrees(const struct ulrpc_service *svc,
 			   const struct export *e, struct wire_opened *out)
 {
@@ -127,7 +127,7 @@ static bool service_agrees(const struct ulrpc_service *svc,
 	return true;
 }
 
-/* A function for export_users.opened. */
+/* What export_users.opened calls. */
 static void service_opened(struct shard *s, const char *name,
 			   const struct export *e, struct wire_opened *out)
 {
@@ -226,8 +226,9 @@ static int service_cpt_start(void *arg)
 	return 0;
 }
 
-/* The functions that end a service on a CPT, step by step. Each also does the
- * steps before it, and has no effect when called again. All return 0. */
+/* The functions that end a service on a CPT, step by step: each also does the
+ * steps of those before it, and has no effect when called again. All return 0.
+ */
 
 static int service_cpt_close(void *arg)
 {
@@ -326,8 +327,8 @@ static void service_free(struct ulrpc_service *svc)
 
 /* ---- workers ---- */
 
-/* All workers have ended: releases the shard of CPT 0, which service_cpt_hold()
- * has kept. */
+/* Called when all workers have ended: releases the shard of CPT 0, which
+ * service_cpt_hold() has kept. */
 static void on_workers_gone(struct ulnet_work *w)
 {
 	struct ulrpc_service *svc =
@@ -684,7 +685,7 @@ static bool all_shut(void *svc)
 	return is_all(svc, ((struct ulrpc_service *)svc)->shut);
 }
 
-/* All CPTs are GONE; workers may still run. */
+/* Is @svc GONE on all CPTs? Workers may still run. */
 static bool cpts_gone(void *svc)
 {
 	return is_all(svc, ((struct ulrpc_service *)svc)->gone);
@@ -819,7 +820,7 @@ int ulrpc_service_stop(struct ulrpc_service *service, uint64_t timeout)
 	uint64_t until;
 	int rc, late;
 
-	/* In a child of fork(): as ulrpc_close(). */
+	/* In a child of fork(), does what ulrpc_close() does. */
 	if (lnet_is_forked(rpc->node)) {
 		free(service->cpt);
 		free(service);
@@ -867,7 +868,7 @@ static int part_open(struct ulrpc *rpc)
 	return 0;
 }
 
-/* A function for export_users.gone. */
+/* What export_users.gone calls. */
 static void services_gone(struct shard *s, const struct ulnet_id *client,
 			  uint64_t opened)
 {

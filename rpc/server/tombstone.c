@@ -18,17 +18,18 @@
 #include "rpc/wire/wire_put.h"
 
 #define BUFFERS 2
-/* bytes: the largest head of a message */
+/* bytes of a receive buffer: one more than the largest head of a message has */
 #define BUFFER_SIZE (WIRE_HEAD_MAX + 1)
-/* bytes: all answers of a CPT's tombstones that LNet is still sending */
+/* bytes of all answers that a CPT's tombstones have sent and LNet has not done
+ * with, at most */
 #define ANSWERS_MAX (UINT32_C(4) << 20)
-/* us */
+/* us: LNet's time-out for an answer */
 #define SEND_TIMEOUT UINT64_C(5000000)
 
 /* The tombstones of a CPT. */
 struct tombstones {
-	struct list open; /* tombstone.link */
-	/* bytes of answers that LNet is sending, by the NIDs that they go to */
+	struct list open; /* of tombstone.link */
+	/* bytes of answers that LNet is sending, by the NID that they go to */
 	struct quotas to;
 };
 
@@ -66,9 +67,9 @@ static void tombstone_on_sent(const struct ulnet_event *ev)
 	shard_release(s);
 }
 
-/* Seals the message of @length bytes in a->bytes + SEAL_HEAD, of which @head
- * are the head, if the one that it answers was sealed. Sets *@md to what is to
- * be sent. Returns 0 or -errno. */
+/* If the message that @a answers was sealed, seals the answer too: @length
+ * bytes in a->bytes + SEAL_HEAD, of which @head are the head. Sets *@md to what
+ * is to be sent. Returns 0 or -errno. */
 static int answer_seal_in(struct tombstone_answer *a,
 			  const struct ulnet_event *ev, size_t head,
 			  size_t length, struct ulnet_md *md,
@@ -92,8 +93,8 @@ static int answer_seal_in(struct tombstone_answer *a,
 			   a->bytes, se->sealed->private ? message : NULL);
 }
 
-/* Sends @a, @length bytes of which @head are the head, to where the message of
- * @ev came from. */
+/* Sends the answer @a of @length bytes, of which @head are the head, to the
+ * sender of @ev. */
 static void answer_send(struct tombstone_answer *a,
 			const struct ulnet_event *ev, size_t head,
 			size_t length)
@@ -167,7 +168,7 @@ static uint32_t tombstone_status(struct shard *s, const struct ulnet_event *ev,
 }
 
 /* Sends the reply of @rec, which its service has left, in a message of its own.
- * Returns false if there is none, or no memory. */
+ * Returns false if @rec has no reply, or if there is no memory. */
 static bool tombstone_repeat(struct shard *s, const struct ulnet_event *ev,
 			     const struct wire_replies *head,
 			     const struct record *rec)
@@ -229,7 +230,8 @@ static uint32_t tombstone_look(struct shard *s, struct export *e,
 		stat_count(s, RPC_STAT_queries_unknown);
 		return WIRE_UNKNOWN_CALL;
 	case RECORD_DOUBTFUL:
-		/* The store of a durable service will tell the client. */
+		/* The client will learn from the store of the durable service.
+		 */
 		if (c->flags & WIRE_CALL_RESENT &&
 		    c->semantics == ULRPC_EXACTLY_ONCE)
 			return status;
@@ -243,7 +245,7 @@ static uint32_t tombstone_look(struct shard *s, struct export *e,
 		export_spare(s->exports, e, c);
 		stat_count(s, RPC_STAT_requests_unnoted);
 		return WIRE_STATUSES;
-	default: /* a copy of a call, or a call that a service is serving */
+	default: /* @c is a copy, or a service is serving the call */
 		stat_count(s, RPC_STAT_requests_repeated);
 		return WIRE_STATUSES;
 	}
@@ -295,8 +297,8 @@ static void tombstone_refuse(struct shard *s, const struct ulnet_event *ev,
 		answer_free(a);
 }
 
-/* Answers a sealed message, on the CPT that has its session. One that was cut
- * off cannot be opened, and gets no answer. */
+/* Answers a sealed message, on the CPT that has its session. A message that was
+ * cut off cannot be opened, and gets no answer. */
 static void tombstone_open_sealed(struct shard *s, const struct ulnet_event *ev,
 				  void *record, size_t length)
 {

@@ -7,8 +7,8 @@
 #include "base/misuse.h"
 #include "ulnet/loop.h"
 
-/* ns: if there are more than min workers, one that has been without work for so
- * long ends. */
+/* ns: a worker beyond the first min ends when it has had no work for so long.
+ */
 #define IDLE_NS (10 * NSEC_PER_SEC)
 
 /* A client that workers wait for counts as silent when nothing has come from it
@@ -21,12 +21,12 @@ struct exec_worker {
 	struct exec *exec;
 	struct list link;
 	struct ulnet_thread *thread;
-	enum sched_lane lane; /* the lane of the request that it runs */
-	/* ns for which it has waited for the client of that request */
+	enum sched_lane lane; /* lane of the request that the worker runs */
+	/* ns that the worker has waited for the client of that request */
 	uint64_t waited;
 };
 
-/* The worker that the calling thread is; NULL: it is no worker. */
+/* the worker whose thread is calling; NULL: the calling thread is no worker */
 static _Thread_local struct exec_worker *worker_here;
 
 /* A part of a request's time, one in REPLY_PART, is left for the reply to
@@ -99,7 +99,7 @@ static uint64_t exec_missing(const struct sched_item *item, uint64_t start)
 	return end > item->deadline ? end - item->deadline : 0;
 }
 
-/* Can @item be done in time? Locked. */
+/* Can @item be done in time? The caller holds e->lock. */
 static bool exec_is_in_time(struct exec *e, struct sched_item *item,
 			    uint64_t now)
 {
@@ -166,7 +166,7 @@ static void exec_ended(struct exec *e, enum sched_lane lane, bool run,
 static void exec_work(void *arg);
 static void waits_yield(struct exec *e);
 
-/* Locked. */
+/* Starts a thread. The caller holds e->lock. */
 static int worker_add(struct exec *e)
 {
 	struct exec_worker *w = malloc(sizeof(*w));
@@ -506,7 +506,8 @@ void exec_wait_end(struct exec *e, struct exec_wait *w)
 
 /* ---- what is to be run ---- */
 
-/* Locked. */
+/* Puts @item into the queue, and sees to it that a worker takes it. The caller
+ * holds e->lock. */
 static void exec_put(struct exec *e, struct sched_item *item, uint64_t now)
 {
 	lanes_put(&e->lanes, item, now);
@@ -575,9 +576,8 @@ static void find_throttled(const struct sched_item *item, uint64_t now,
 				      .wait = until > now ? until - now : 0 };
 }
 
-/* Fills in @place from two numbers: how many items were ahead when @item came,
- * and how many were taken since; all of the latter are supposed to have been
- * ahead of @item. */
+/* Fills in @place for @item, which is in a lane. Takes it that all items that
+ * were taken since @item came had been ahead of it. */
 static void find_queued(const struct exec *e, const struct sched_item *item,
 			struct exec_place *place)
 {

@@ -53,13 +53,16 @@
 
 struct exec_conf {
 	struct lnet *node;
-	bool is_virtual;	       /* the node's time is virtual */
-	unsigned int min, max;	       /* at least 1 */
+	bool is_virtual; /* is the node's time virtual? */
+	/* workers: how many there are always, and how many at most; at least 1
+	 */
+	unsigned int min, max;
 	const struct sched_plan *plan; /* borrowed until exec_free() */
 	unsigned int ratio;
 	bool reserve;
-	uint64_t seed; /* random: quota.h */
-	/* Called on a worker: runs a request, or, if item->late, refuses it. */
+	uint64_t seed; /* a random number for quotas (quota.h) */
+	/* Called on a worker: runs the request @item, or refuses it if
+	 * item->late. */
 	void (*run)(struct sched_item *item);
 	/* Called when all workers have ended: on the last worker, which touches
 	 * only its own memory afterwards, or inside of exec_close(). */
@@ -80,18 +83,18 @@ struct exec {
 	struct list workers; /* exec_worker.link: the threads that run */
 	/* exec_worker.link: threads that are to be joined */
 	struct list ended;
-	unsigned int nworkers; /* the length of workers */
+	unsigned int nworkers; /* how many are in @workers */
 	unsigned int idle;     /* workers with nothing to do */
 	/* workers that run a request and are not away */
 	unsigned int seated;
 	struct quotas away; /* workers that are away, by host */
 	/* exec_wait.link: all waits of workers for clients */
 	struct list waits;
-	unsigned int leaving; /* waits that are EXEC_WAIT_OVER */
-	/* seated workers whose requests are not of the high lane */
+	unsigned int leaving; /* how many waits are EXEC_WAIT_OVER */
+	/* seated workers that run requests which are not of the high lane */
 	unsigned int normal;
 	uint32_t taken; /* requests taken from the queue so far */
-	/* ns: how long a request occupies its worker */
+	/* ns: mean of how long a request occupies its worker */
 	struct mean worker_time;
 	/* ns: when an idle worker asks the gate for more requests; TIME_NEVER:
 	 * no worker is going to ask */
@@ -117,7 +120,7 @@ void exec_hand_over(struct exec *e, struct sched_item *item,
 		    struct sched_client *to, uint64_t now);
 /* The place of an item in the queue, estimated. */
 struct exec_place {
-	bool throttled;	    /* it is in the gate */
+	bool throttled;	    /* the item is in the gate, and not in the queue */
 	unsigned int ahead; /* how many requests are served before it */
 	uint64_t wait;	    /* ns until a worker has it */
 };
@@ -139,7 +142,7 @@ enum exec_wait_state {
 
 /* A wait of a worker for a client. */
 struct exec_wait {
-	/* set by the worker before exec_wait_begin() */
+	/* set by the worker before exec_wait_begin(): */
 	/* borrowed; exec_hand_over() replaces it */
 	struct sched_client *client;
 	const struct sched_item *item; /* the request whose handler waits */
@@ -149,7 +152,7 @@ struct exec_wait {
 	/* Called with exec.lock held, on any thread: makes the worker call
 	 * exec_wait_look(). */
 	void (*wake)(struct exec_wait *w);
-	/* guarded by exec.lock */
+	/* guarded by exec.lock: */
 	struct list link; /* exec.waits */
 	struct exec_worker *worker;
 	enum exec_wait_state state;
@@ -158,14 +161,14 @@ struct exec_wait {
 	bool woken;
 	/* where the worker is charged in exec.away while EXEC_WAIT_AWAY */
 	struct quota *quota;
-	uint64_t began; /* ns */
+	uint64_t began; /* ns: when the wait began */
 };
 
-/* The calling thread is going to wait. Returns false if it is not a worker of
- * @e; the caller then does not call exec_wait_end(). */
+/* Says that the calling thread is going to wait. Returns false if the thread is
+ * not a worker of @e; then the caller does not call exec_wait_end(). */
 bool exec_wait_begin(struct exec *e, struct exec_wait *w) must_check;
-/* Returns what has become of the wait. Called by the worker. *@until: ns, when
- * to call this again unless wake() is called before. */
+/* Returns what has become of the wait. Called by the worker. Sets *@until to
+ * the time (ns) at which to call this again, unless wake() is called before. */
 enum exec_wait_state exec_wait_look(struct exec *e, struct exec_wait *w,
 				    uint64_t *until);
 void exec_wait_end(struct exec *e, struct exec_wait *w);

@@ -18,15 +18,17 @@
 enum gate_per { GATE_PER_HOST, GATE_PER_CLIENT, GATE_PER_RULE };
 
 struct gate_rule {
-	struct ulnet_nidlist *nids; /* NULL: any NID */
-	bool one_pid, one_method;   /* false: any pid, or any method */
+	/* the rule is for these NIDs; NULL: for any */
+	struct ulnet_nidlist *nids;
+	/* the rule is for one pid, or for one method; false: for any */
+	bool one_pid, one_method;
 	uint32_t pid, method;
 	uint32_t rate;	/* requests per second; not 0 */
 	uint32_t depth; /* tokens that a bucket holds; not 0 */
 	enum gate_per per;
 };
 
-/* Immutable. */
+/* The parsed rules of a gate. They do not change. */
 struct gate_rules {
 	unsigned int n;
 	struct gate_rule rule[];
@@ -366,47 +368,50 @@ struct gate_flow {
 	struct hash_node by_key; /* gate.flows, except gate_lane.common */
 	struct gate_key key;
 	struct gate_bucket *bucket;
-	struct list link;  /* gate_lane.flows */
-	struct list items; /* sched_item.link */
-	unsigned int n;	   /* how many items it has */
+	struct list link;  /* node in gate_lane.flows */
+	struct list items; /* of sched_item.link */
+	unsigned int n;	   /* how many items are in @items */
 	unsigned int lane;
 };
 
-/* The items of a bucket that are of one lane. */
+/* The items of a bucket that are in one lane. */
 struct gate_lane {
-	struct list flows; /* gate_flow.link; the first one has its turn */
+	struct list flows; /* of gate_flow.link; the first flow has its turn */
 	unsigned int nflows, nitems;
-	unsigned int row; /* items passed while lower lanes waited */
+	/* items that have passed in a row while lower lanes waited */
+	unsigned int row;
 	/* the flow of items for which no flow could be allocated */
 	struct gate_flow common;
 };
 
-/* A token bucket of a rule. Freed some time after it has no items and is full.
- */
+/* A token bucket of a rule. It is freed some time after it has no items and is
+ * full again. */
 struct gate_bucket {
-	struct hash_node by_key; /* gate.buckets, except gate.common[] */
+	/* node in gate.buckets; those in gate.common[] are not there */
+	struct hash_node by_key;
 	struct gate_key key;
 	const struct gate_rule *rule;
-	struct heap_node due; /* gate.due, while there are items */
-	struct list link;     /* gate.idle[], while there are none */
-	uint64_t full;	      /* ns: when it would be full again */
-	/* what is to be added to full, besides: part / rate ns */
+	struct heap_node due; /* node in gate.due, while the bucket has items */
+	/* node in gate.idle[], while the bucket has no items */
+	struct list link;
+	uint64_t full; /* ns: when the bucket would be full again */
+	/* a fraction of a ns to be added to @full: part / rate */
 	uint32_t part;
-	unsigned int n; /* how many items it has */
+	unsigned int n; /* how many items the bucket has */
 	struct gate_lane lane[LANES];
 };
 
 struct gate {
 	const struct gate_rules *rules;
 	unsigned int ratio;
-	unsigned int n; /* how many items all buckets have */
-	/* gate_bucket.due, by when (ns) its next item may pass */
+	unsigned int n; /* how many items wait in all buckets together */
+	/* of gate_bucket.due: buckets, by when (ns) their next item may pass */
 	struct heap due;
 	struct hash buckets, flows;
 	struct pool bucket_pool, flow_pool;
-	/* Arrays with an entry for each rule: */
-	struct list *idle; /* buckets without items, oldest first */
-	/* the bucket that is used when no other can be allocated */
+	/* arrays with an entry for each rule: */
+	struct list *idle; /* buckets without items, the oldest first */
+	/* a bucket for items whose own bucket cannot be allocated */
 	struct gate_bucket *common;
 };
 
@@ -613,8 +618,8 @@ static uint64_t token_ns(const struct gate_rule *r, uint64_t n)
 	return n * NSEC_PER_SEC / r->rate;
 }
 
-/* Returns from when on (ns) the bucket has a token; a time in the past: it has
- * one. */
+/* Returns from when on (ns) the bucket has a token. A time in the past: it has
+ * one now. */
 static uint64_t bucket_next(const struct gate_bucket *b)
 {
 	uint64_t away = token_ns(b->rule, b->rule->depth - 1);
@@ -656,7 +661,7 @@ static struct gate_lane *bucket_lane(struct gate_bucket *b, unsigned int ratio)
 
 		if (!l->nitems)
 			continue;
-		if (best) { /* a lower lane waits */
+		if (best) { /* there are items in a lower lane, too */
 			if (best->row++ < ratio)
 				return best;
 			best->row = 0;

@@ -35,13 +35,14 @@
 struct gate_rules;
 struct gate;
 
-/* Returns 0, with rules that the caller frees; -EINVAL with *@err filled,
- * unless @err is NULL; -ENOMEM. */
+/* Parses @text. Returns 0, with rules that the caller frees; -EINVAL, with
+ * *@err filled unless @err is NULL; or -ENOMEM. */
 int gate_rules_parse(const char *text, struct gate_rules **rules_p,
 		     struct ulnet_text_error *err) must_check;
 void gate_rules_free(struct gate_rules *rules);
 
-/* @rules: borrowed as long as the gate. NULL: no memory. */
+/* Makes an empty gate. @rules: borrowed as long as the gate exists. @ratio:
+ * above. Returns NULL if there is no memory. */
 struct gate *gate_new(const struct gate_rules *rules, unsigned int ratio);
 /* @g has to be empty. */
 void gate_free(struct gate *g);

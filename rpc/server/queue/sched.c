@@ -10,7 +10,7 @@
 
 #define QUANTUM_MAX 65536
 
-/* The first one is the default. */
+/* All policies. The first one is the default. */
 static const struct sched_ops *const policies[] = {
 	&sched_fair,
 	&sched_rr,
@@ -50,7 +50,8 @@ static bool sched_is_word(const char *s, const char *name)
 	return n == strlen(name) && !strncmp(s, name, n);
 }
 
-/* Reads "quantum=N" at text[*at_p], if the text has it there. */
+/* If text[*at_p] begins with "quantum=N", reads N and moves *@at_p behind it.
+ * Returns 0 or -EINVAL. */
 static int plan_quantum(const char *text, size_t *at_p, struct sched_plan *plan,
 			struct ulnet_text_error *err)
 {
@@ -288,9 +289,9 @@ struct sched_item *lanes_take(struct lanes *l, unsigned int mask, uint64_t now,
 	return NULL;
 }
 
-/* For each item of this lane that is ahead, and for @item, at most `ratio`
- * items of each higher lane are served; for each `ratio` items of this lane, at
- * most one of each lower lane. */
+/* Each item of this lane that is ahead, and @item itself, may let at most
+ * `ratio` items of each higher lane go first. Each `ratio` items of this lane
+ * let at most one item of each lower lane go first. */
 unsigned int lanes_ahead(const struct lanes *l, const struct sched_item *item)
 {
 	const struct lane *own = &l->lane[item->lane];

@@ -30,13 +30,17 @@ enum sched_lane { LANE_HIGH, LANE_NORMAL, LANE_BACKGROUND, LANES };
 /* The clients, or hosts, that take turns because requests of theirs wait
  * (sched_policy.c). */
 struct turns {
-	/* turn.link: those still to be served in this round */
+	/* of turn.link: clients or hosts that are still to be served in this
+	 * round */
 	struct list now;
-	struct list next; /* turn.link: those to be served in the next round */
+	/* of turn.link: clients or hosts that are to be served in the next
+	 * round */
+	struct list next;
 	uint64_t round;
-	struct turn *current; /* whose turn it is, if left is not 0 */
-	unsigned int left;    /* how many more items current has in its turn */
-	unsigned int n;	      /* clients or hosts in both lists */
+	/* the client or host whose turn it is; valid if @left is not 0 */
+	struct turn *current;
+	unsigned int left; /* how many more items @current has in its turn */
+	unsigned int n;	   /* how many clients or hosts are in both lists */
 };
 
 /* A client or a host that takes turns. */
@@ -44,17 +48,19 @@ struct turn {
 	struct list link;
 	/* the value of turns.round when it was last served */
 	uint64_t served;
-	unsigned int queued; /* how many of its items wait */
+	unsigned int queued; /* how many of the client's or host's items wait */
 };
 
-/* A host, and a client, as policies see them. The field flow belongs to the
+/* A host and a client, as policies see them. The field flow belongs to the
  * policy, and is zero at first. Whoever owns a host or client keeps it while a
  * request of the client is queued. */
 struct sched_host {
 	const struct ulnet_nid *nid;
 	struct sched_host_flow {
-		struct turn turn;     /* its turn among the hosts of the lane */
-		struct turns clients; /* valid while turn.queued is not 0 */
+		struct turn turn; /* its turn among the hosts of the lane */
+		/* the host's clients that take turns; valid while turn.queued
+		 * is not 0 */
+		struct turns clients;
 	} flow[LANES];
 };
 
@@ -62,11 +68,11 @@ struct sched_client {
 	struct sched_host *host;
 	uint64_t id;  /* unique, and not reused soon */
 	uint32_t pid; /* pid of the process */
-	/* how many of its items are in lanes, as in lanes.queued */
+	/* how many of the client's items are in lanes, as in lanes.queued */
 	uint32_t queued;
 	struct sched_client_flow {
 		struct turn turn; /* its turn among the clients of the host */
-		/* sched_item.link; valid while turn.queued is not 0 */
+		/* of sched_item.link; valid while turn.queued is not 0 */
 		struct list items;
 	} flow[LANES];
 };
@@ -77,21 +83,22 @@ struct sched_item {
 		struct list link;
 		struct heap_node node;
 	};
-	/* ns: when the request came, and when its caller stops to wait
+	/* ns: when the request came, and when its caller stops waiting
 	 * (TIME_NEVER: no deadline) */
 	uint64_t arrival, deadline;
-	/* ns: when it left the gate; 0: it did not wait there */
+	/* ns: when the item left the gate; 0: it did not wait there */
 	uint64_t released;
-	/* where it is in the gate; NULL: it is not there */
+	/* where in the gate the item is; NULL: it is not there */
 	struct gate_flow *flow;
 	struct sched_client *client; /* the client that has sent it */
 	/* how long its method takes, ns; NULL: not known */
 	struct mean *cost;
-	uint64_t started; /* ns: when a worker took it */
-	/* ns after which a request that is refused now may be in time */
+	uint64_t started; /* ns: when a worker took the item */
+	/* ns: how long to wait before a request that is refused now may be in
+	 * time */
 	uint64_t again;
-	/* ns: how long it will wait until a worker takes it, as estimated when
-	 * it came */
+	/* ns: how long the item will wait until a worker takes it, as estimated
+	 * when it came */
 	uint64_t wait;
 	/* ahead: how many items were in front of it when it was queued. taken:
 	 * the value of exec.taken then */
@@ -99,16 +106,17 @@ struct sched_item {
 	uint32_t method;
 	uint32_t bytes; /* bytes of the body */
 	uint8_t lane;	/* enum sched_lane */
-	bool queued;	/* it is in a lane or in the gate */
-	bool late;	/* its turn came too late */
-	bool goes_on;	/* a continuation: the gate lets it through */
+	bool queued;	/* is the item in a lane or in the gate? */
+	bool late;	/* the item's turn came too late */
+	/* a continuation of a request: the gate lets it through */
+	bool goes_on;
 };
 
-/* What the text of a policy says. */
+/* What the text of a policy says, parsed. */
 struct sched_plan {
 	const struct sched_ops *ops;
-	/* items that one client is served in a row; 0: as many as is usual for
-	 * the policy */
+	/* items of one client that are served in a row; 0: the default of the
+	 * policy */
 	unsigned int quantum;
 	struct gate_rules *rules; /* NULL: no gate */
 };
@@ -123,7 +131,7 @@ int sched_plan_parse(const char *text, struct sched_plan *plan,
 		     struct ulnet_text_error *err) must_check;
 void sched_plan_free(struct sched_plan *plan);
 
-struct sched; /* the state of a policy, in one lane, begins with it */
+struct sched; /* what the state of a policy, in one lane, begins with */
 
 struct sched_ops {
 	const char *name;
@@ -131,7 +139,7 @@ struct sched_ops {
 	 * the policy has no quantum */
 	unsigned int quantum;
 	size_t size; /* bytes of the policy's state, which is zero at first */
-	/* Begins the state. NULL: the state needs nothing but zeros. */
+	/* Initializes the state. NULL: zeros are enough. */
 	void (*init)(struct sched *s, const struct sched_plan *plan);
 	void (*enqueue)(struct sched *s, struct sched_item *item, uint64_t now);
 	/* Takes the next item to be served. NULL: none is to be served now; if
@@ -141,8 +149,8 @@ struct sched_ops {
 				      uint64_t *again);
 	/* Takes @item, which is queued, out of the policy. */
 	void (*remove)(struct sched *s, struct sched_item *item);
-	/* Returns the most of the @queued items that would be served before
-	 * @item if it were queued now. NULL: all of them would be. */
+	/* Returns how many of the @queued items, at most, would be served
+	 * before @item if it were queued now. NULL: all of them. */
 	unsigned int (*ahead)(const struct sched *s,
 			      const struct sched_item *item,
 			      unsigned int queued);
@@ -162,17 +170,22 @@ extern const struct sched_ops sched_edf;
 struct lane {
 	struct sched *sched;
 	unsigned int queued;
-	unsigned int row; /* items served in a row while lower lanes waited */
+	/* items that were served in a row while lower lanes waited */
+	unsigned int row;
 };
 
 struct lanes {
 	struct lane lane[LANES];
-	unsigned int queued; /* items in all lanes, without those in the gate */
-	unsigned int ratio;  /* at least 1 */
-	struct gate *gate;   /* NULL: none */
+	/* items in all lanes, not counting those in the gate */
+	unsigned int queued;
+	/* items in a row from one lane, at most, while a lower one waits; not 0
+	 */
+	unsigned int ratio;
+	struct gate *gate; /* NULL: none */
 };
 
-/* @plan is borrowed until lanes_fini(). */
+/* Initializes @l. @plan is borrowed until lanes_fini(). @ratio: lanes.ratio.
+ * Returns 0 or -ENOMEM. */
 int lanes_init(struct lanes *l, const struct sched_plan *plan,
 	       unsigned int ratio) must_check;
 void lanes_fini(struct lanes *l);

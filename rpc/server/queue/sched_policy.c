@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The policies of services: struct sched_ops (sched.h). */
+/* The policies in which services serve requests: struct sched_ops (sched.h). */
 #include "rpc/server/queue/sched.h"
 
 /* ---- by one key: first come, first served; earliest deadline first ---- */
@@ -44,8 +44,8 @@ static struct sched_item *keyed_dequeue(struct sched *s, uint64_t now,
 	return container_of(n, struct sched_item, node);
 }
 
-/* If the first item is due later than @item, no item is ahead. Else some are,
- * and all are counted. */
+/* If the first item is due later than @item, @item would be first. Else this
+ * does not search: all items count as ahead. */
 static unsigned int edf_ahead(const struct sched *s,
 			      const struct sched_item *item,
 			      unsigned int queued)
@@ -151,7 +151,7 @@ static void turns_init(struct turns *ts)
 
 struct fair {
 	struct sched sched;
-	unsigned int quantum; /* at least 1 */
+	unsigned int quantum; /* items in a turn; at least 1 */
 	struct turns hosts;
 };
 

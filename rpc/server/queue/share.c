@@ -134,7 +134,7 @@ static bool grant_measured(struct grant *g, uint64_t target, uint32_t whole,
 		grant_shrink(g, whole, flight);
 	else if (g->window)
 		grant_grow(g, whole);
-	/* One step for each 100 ms in which no request came. */
+	/* Grows once for each 100 ms in which no request came. */
 	for (; g->window && empty; empty--)
 		grant_grow(g, whole);
 	return shrinks;

@@ -20,24 +20,25 @@
 
 /* The hosts of a CPT. */
 struct hosts {
-	struct hash by_nid; /* host.by_nid */
-	struct list all;    /* host.link */
+	struct hash by_nid; /* of host.by_nid */
+	struct list all;    /* of host.link */
 	uint64_t seed;
 };
 
 /* What a client, or a host, uses of a service. */
 struct usage {
-	uint32_t requests; /* under way */
-	uint64_t bytes;	   /* charged for these, and for replies */
+	uint32_t requests; /* requests under way */
+	/* bytes charged for these requests, and for replies */
+	uint64_t bytes;
 	/* bytes of messages that contain nothing but refusals */
 	uint64_t refusals;
 };
 
 /* All clients of a NID, for one service. Exists as long as one of the clients
- * has a share. */
+ * has a share of the service. */
 struct host {
-	struct hash_node by_nid; /* hosts.by_nid, by NID and portal */
-	struct list link;	 /* hosts.all */
+	struct hash_node by_nid; /* node in hosts.by_nid, by NID and portal */
+	struct list link;	 /* node in hosts.all */
 	struct hosts *hosts;	 /* NULL after hosts_fini() */
 	struct ulnet_nid nid;
 	unsigned int portal;
@@ -61,29 +62,34 @@ struct host {
  * that are run inline do not wait.
  */
 struct grant {
-	uint32_t window; /* 0: the service's whole window */
-	uint64_t end;	 /* ns: of the current 100 ms; 0: none yet */
-	uint64_t least;	 /* ns: the shortest wait in these 100 ms */
+	/* calls in flight, at most; 0: as many as the service's whole window */
+	uint32_t window;
+	/* ns: when the current 100 ms end; 0: none have begun */
+	uint64_t end;
+	uint64_t least; /* ns: the shortest wait in the current 100 ms */
 };
 
-/* What has been found out about the calls that a client may make to a service:
+/* What has been found out about which calls a client may make to a service:
  * serve/permit.h. All 0: nothing yet. */
 struct permit {
-	uint64_t methods; /* a bit for each that it may call, by its place */
-	/* of the messages that this was found out of: enum ulrpc_flavour */
+	/* a bit for each method that the client may call, by its place in
+	 * ulrpc_service.methods (the first 64) */
+	uint64_t methods;
+	/* enum ulrpc_flavour of the messages for which this was found out */
 	uint8_t flavour;
-	bool all; /* it may call all methods */
+	bool all; /* the client may call all methods */
 };
 
 /* What a client uses of a service. Exists as long as the client's connection,
  * or as anything is charged to it. */
 struct share {
-	struct list link; /* export.shares */
+	struct list link; /* node in export.shares */
 	struct host *host;
 	unsigned int portal;
 	struct usage used;
-	struct list active; /* ulrpc_request.share_link: under way */
-	bool gone;	    /* the connection has ended */
+	/* of ulrpc_request.share_link: requests under way */
+	struct list active;
+	bool gone; /* the client's connection has ended */
 	struct grant grant;
 	struct permit permit;
 	/* guarded by exec.lock while requests of the client are queued */
@@ -101,10 +107,10 @@ void hosts_fini(struct hosts *hs);
  */
 struct share *share_new(struct hosts *hs, const struct ulnet_nid *nid,
 			unsigned int portal, bool once);
-/* The connection of @shares (share.link) has ended: each is freed as soon as
- * nothing is charged to it. */
+/* Called when the connection of @shares (share.link) has ended: each of them is
+ * freed as soon as nothing is charged to it. */
 void shares_drop(struct list *shares);
-/* Frees @share, which is gone, if nothing is charged to it. */
+/* Frees @share, whose connection has ended, if nothing is charged to it. */
 void share_put(struct share *share);
 
 static inline void usage_add(struct usage *h, int requests, int64_t bytes,
@@ -124,9 +130,9 @@ static inline void share_charge(struct share *share, int requests,
 		share_put(share);
 }
 
-/* May a client that uses @client, of a host that uses @host, have @n more, if
- * all together use @used of @max? The host has its share of @max, and the
- * client its share of what its host may have now. */
+/* May a client that uses @client, of a host that uses @host, have @n more of
+ * something of which all together use @used, and may use @max? The host has its
+ * share of @max, and the client its share of what its host may have now. */
 static inline bool shares_allow(uint64_t client, uint64_t host, uint64_t used,
 				uint64_t max, uint64_t n)
 {
@@ -137,10 +143,10 @@ static inline bool shares_allow(uint64_t client, uint64_t host, uint64_t used,
 	       share_allows(client, host, most, n);
 }
 
-/* A worker has taken a request of the client, which waited for @delay ns.
- * @target: ns, the longest wait that is wanted; @whole: the service's window;
- * @flight: requests of the client that are under way; @now: ns. Returns whether
- * the client's window has shrunk. */
+/* Called when a worker has taken a request of the client, which has waited for
+ * @delay ns. @target: ns, the longest wait that is wanted; @whole: the
+ * service's window; @flight: how many requests of the client are under way;
+ * @now: ns. Returns whether the client's window has shrunk. */
 bool grant_sample(struct grant *g, uint64_t delay, uint64_t target,
 		  uint32_t whole, uint32_t flight, uint64_t now);
 /* Returns the client's window: 1 to @whole. */

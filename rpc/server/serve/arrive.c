@@ -20,8 +20,8 @@
 /* ---- calls ---- */
 
 /* May @c be executed although it may have been executed before? Only if both
- * the caller and the method allow that. If there is no such method, returns
- * true; the call is refused later. */
+ * the caller and the method allow that. Returns true if there is no such
+ * method: the call is refused later. */
 static bool request_may_repeat(const struct ulrpc_service *svc,
 			       const struct wire_call *c)
 {
@@ -33,8 +33,8 @@ static bool request_may_repeat(const struct ulrpc_service *svc,
 	       m->semantics == ULRPC_IDEMPOTENT;
 }
 
-/* Answers @c with @status. @again: for WIRE_OVERLOADED, the ns until workers
- * may be free; 0: not known. @why: for WIRE_REFUSED. */
+/* Refuses @c with @status. @again: with WIRE_OVERLOADED, ns until workers may
+ * be free; 0: not known. @why: only with WIRE_REFUSED. */
 static void request_refuse(struct request_batch *b, const struct wire_call *c,
 			   uint32_t status, uint64_t now, uint64_t again,
 			   const struct denial *why)
@@ -100,8 +100,8 @@ static uint32_t check_connection(struct request_batch *b,
 						    m->connection, now);
 		return WIRE_NOT_CONNECTED;
 	}
-	/* From here on calls have records even if they are refused, so copies
-	 * of them are never executed. */
+	/* From here on calls have records even if they are refused, so that
+	 * copies of them are never executed. */
 	b->export = export_ref(e);
 	records_acked(&e->records, m->acked);
 	if (e->epoch != m->epoch)
@@ -190,9 +190,9 @@ static uint32_t read_unnoted(struct request_batch *b, const struct wire_call *c)
 	return c->flags & WIRE_CALL_QUERY ? WIRE_UNKNOWN_CALL : WIRE_OVERLOADED;
 }
 
-/* Handles a call that record_look() does not say is new. Returns WIRE_OK if it
- * is to be executed, or the status with which it is to be refused (enum
- * wire_status); WIRE_STATUSES: the caller is not to answer. */
+/* Handles a call that record_look() has not found to be new. Returns WIRE_OK:
+ * the call is to be executed; WIRE_STATUSES: the caller does nothing more; or
+ * the status (enum wire_status) with which it is to be refused. */
 static out_of_line uint32_t read_known(struct request_batch *b,
 				       const struct wire_call *c,
 				       struct record *rec,
@@ -206,8 +206,8 @@ static out_of_line uint32_t read_known(struct request_batch *b,
 		record_end(rec, RECORD_LOST);
 		/* fall through */
 	case RECORD_DOUBTFUL:
-		/* A query is not looked up in the store. The client will send
-		 * the call itself, which is looked up. */
+		/* A query is not looked up in the store, but the call itself
+		 * is, which the client will send. */
 		if (c->flags & WIRE_CALL_RESENT &&
 		    durable_knows(b->sc->service, c))
 			return c->flags & WIRE_CALL_QUERY ? WIRE_UNKNOWN_CALL
@@ -226,7 +226,8 @@ static out_of_line uint32_t read_known(struct request_batch *b,
 		return read_again(b, c, rec, now);
 	case RECORD_NO_ROOM:
 		return read_unnoted(b, c);
-	default: /* a copy gets no answer, as the other copy may be under way */
+	/* a copy of a call gets no answer: the other copy may be served */
+	default:
 		pass_over(b, RPC_STAT_requests_repeated);
 		return WIRE_STATUSES;
 	}
@@ -250,14 +251,16 @@ static out_of_line void read_closely(struct request_batch *b,
 	}
 	if (!status)
 		return;
-	/* A client that may not call here at all gets no memory. */
+	/* A client that may not call here at all leaves no record that takes
+	 * memory. */
 	if (b->export && (status == WIRE_NO_SERVICE || status == WIRE_REFUSED))
 		export_spare(b->sc->shard->exports, b->export, c);
 	request_refuse(b, c, status, now, again, &why);
 }
 
-/* Reads a call of a message. @all: WIRE_OK, or the status with which all calls
- * of the message are refused; STATUS_JUDGE: each call is to be judged. */
+/* Reads the call @c of a message. @all: WIRE_OK; the status with which all
+ * calls of the message are refused; or STATUS_JUDGE: each call is to be judged.
+ */
 static inline void read_call(struct request_batch *b, const struct wire_call *c,
 			     uint32_t all, bool may_pin, uint64_t now)
 {
@@ -281,10 +284,10 @@ static inline void read_call(struct request_batch *b, const struct wire_call *c,
 		read_closely(b, c, rec, may_pin, status, again);
 }
 
-/* How a message is read: bits. */
+/* How a message is read: bits of @how. */
 #define READ_MAY_PIN 1u /* the buffer that the message is in may be pinned */
 #define READ_SEALED  BATCH_WANTS_SEAL
-/* from this bit on: the flavour, as in request_batch.wants */
+/* from this bit on: the message's flavour, as in request_batch.wants */
 #define READ_FLAVOUR BATCH_FLAVOUR
 
 /* Reads the calls of a message. @how: READ_*. @refused: WIRE_OK, or a status
@@ -477,8 +480,9 @@ static void refuse_all(struct service_cpt *from, unsigned int cpt,
 	forwarded_send(forwarded, refusal_there, request_forwarded_back, from);
 }
 
-/* If there is no room to forward a sealed message, it is dropped: nobody here
- * can read it. The client will ask about its calls. */
+/* Forwards a sealed message to the CPT of its session. If there is no room,
+ * drops it, since only that CPT can read it: the client will ask about its
+ * calls. */
 static void on_sealed(struct service_cpt *sc, const struct ulnet_event *ev,
 		      void *record, size_t length)
 {

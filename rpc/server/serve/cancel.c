@@ -29,7 +29,7 @@ void sleepers_fini(struct sleepers *s)
 }
 
 /* Wakes the sleepers. The caller has marked the request as canceled before, and
- * a sleeper counts itself before it looks for the mark: so a sleeper either
+ * a sleeper counts itself before it looks for the mark. So each sleeper either
  * sees the mark or is woken. */
 static void sleepers_wake(struct sleepers *s)
 {
@@ -163,8 +163,8 @@ int ulrpc_request_sleep(struct ulrpc_request *request, uint64_t us)
 		return -EDEADLK;
 	if (request_is_forked(request))
 		return -ESHUTDOWN;
-	/* A request that is LOST is canceled, too, and does not sleep: now is
-	 * not needed then. */
+	/* A request that is LOST counts as canceled and does not sleep, so @now
+	 * is not needed then. */
 	(void)request_now(request, &now);
 	until = rpc_at(now, rpc_ns(us));
 	atomic_fetch_add(&s->n, 1);

@@ -26,11 +26,11 @@
 enum cancel_state {
 	CANCEL_NONE,
 	CANCEL_SETTING, /* the callback is being set */
-	CANCEL_ASKED,	/* there is a callback */
+	CANCEL_ASKED,	/* the handler has set a callback */
 	CANCEL_DUE,	/* canceled; the callback is to be called */
 	/* canceled; the callback is being called, or has been */
 	CANCEL_TOLD,
-	CANCEL_CANCELED, /* canceled; no callback */
+	CANCEL_CANCELED, /* canceled; the handler has set no callback */
 };
 
 static inline bool request_canceled(const struct ulrpc_request *r)
@@ -45,15 +45,15 @@ void request_cancel(struct ulrpc_request *r);
 /* Marks @r as canceled and tells its handler, but does not drop a reply that is
  * on its way. Returns false if @r was marked already. Owner. */
 bool request_cancel_tell(struct ulrpc_request *r);
-/* The calling thread is going to reply to @r: takes away the callback of @r, or
- * waits until it has been called. Any thread. */
+/* Called before the calling thread replies to @r: takes away the callback of
+ * @r, or waits until it has been called. Any thread. */
 void request_cancel_end(struct ulrpc_request *r);
 
-/* Returns 0 or -errno. */
+/* Initializes @s. Returns 0 or -errno. */
 int sleepers_init(struct sleepers *s);
 void sleepers_fini(struct sleepers *s);
 
-/* The function of service_cpt.cancel_work: calls the callbacks that are due. */
+/* What service_cpt.cancel_work calls: calls the callbacks that are due. */
 void requests_tell(struct ulnet_work *w);
 
 #endif

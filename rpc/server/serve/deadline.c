@@ -18,7 +18,8 @@ static uint64_t stall_time(const struct ulrpc_request *r)
 	return rpc_ns(r->sc->service->conf.stalled);
 }
 
-/* Returns ns between two looks; TIME_NEVER: the CPT does not look. */
+/* Returns how long (ns) until the CPT looks for progress again; TIME_NEVER: it
+ * does not look. */
 static uint64_t stall_pause(const struct ulrpc_request *r)
 {
 	uint64_t time = stall_time(r);
@@ -40,7 +41,7 @@ static void stall_begin(struct ulrpc_request *r, uint64_t now)
 	deadline_look_later(r, now);
 }
 
-/* Returns ns: when look_stalled() is due; TIME_NEVER: it is not. */
+/* Returns when (ns) look_stalled() is due; TIME_NEVER: never. */
 static uint64_t stall_at(const struct ulrpc_request *r)
 {
 	return request_state(r) > REQUEST_RUNNING || request_canceled(r)
@@ -70,9 +71,9 @@ static bool has_progressed(struct ulrpc_request *r)
 #define RTTS_MOST   2  /* ... but those at most T / 2 */
 /* due times are multiples of a power of two, at most T / 8 */
 #define GRAIN_PART 8
-#define STEPS_MAX  32 /* the most doublings of the step */
+#define STEPS_MAX  32 /* the step is doubled at most so often */
 #define STEP_MAX   (240 * NSEC_PER_SEC)
-/* for margin and grain, a longer T counts as this */
+/* a T longer than this counts as this for margin and grain */
 #define EARLY_MAX (60 * NSEC_PER_SEC)
 
 /* Returns ns that the handler of @r still needs, if it takes as long as those
@@ -109,8 +110,8 @@ static uint64_t extend_margin(const struct ulrpc_request *r, uint64_t timeout)
 	return MAX(margin, MIN(rtt, timeout / RTTS_MOST / RTTS) * RTTS);
 }
 
-/* Returns ns: when the client of @r is to be sent an Extend; TIME_NEVER: it is
- * not. */
+/* Returns when (ns) the client of @r is to be sent an Extend; TIME_NEVER:
+ * never. */
 static uint64_t extend_at(const struct ulrpc_request *r)
 {
 	uint64_t timeout = MIN(r->timeout, EARLY_MAX);
@@ -240,8 +241,8 @@ void exports_extend(struct ulnet_work *w)
 	shard_release(x->shard);
 }
 
-/* An attempt of @r has come, which has @timeout us; 0: all the time until its
- * caller's deadline. */
+/* Called when an attempt of @r has come that has @timeout us; 0: it has all the
+ * time until its caller's deadline. */
 static void extend_renew(struct ulrpc_request *r, uint64_t timeout,
 			 uint64_t now)
 {
@@ -285,15 +286,15 @@ void ulrpc_progress(struct ulrpc_request *request, uint32_t permille)
 #define STUCK_LOOKS    4
 #define STUCK_LOOK_MIN (10 * NSEC_PER_MSEC)
 
-/* Time for a refusal to reach the caller: a round trip and TURNS for the turns
- * of two loops, but at most one part in WAY_PART of the caller's time. */
+/* A refusal needs time to reach the caller: a round trip, and TURNS for the
+ * turns of two loops, but at most one part in WAY_PART of the caller's time. */
 #define TURNS	 (5 * NSEC_PER_MSEC)
 #define WAY_PART 4
 
 static void deadline_on_timer(struct ulnet_timer *t);
 
-/* Returns ns: when to look whether the handler of @r is stuck; TIME_NEVER: not.
- */
+/* Returns when (ns) to look whether the handler of @r is stuck; TIME_NEVER:
+ * never. */
 static uint64_t stuck_at(const struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t stuck = rpc_ns(r->sc->service->conf.stuck);
@@ -313,7 +314,7 @@ static void arm_at(struct ulrpc_request *r, uint64_t at)
 		shard_arm(r->sc->shard, &r->timer, at);
 }
 
-/* Returns ns: when @r is refused if it is still queued. */
+/* Returns when (ns) @r is refused if it is still queued. */
 static uint64_t refuse_at(const struct ulrpc_request *r)
 {
 	const struct export *e = r->batch->export;

@@ -13,18 +13,18 @@
 #include "rpc/server/session/export.h"
 #include "rpc/wire/wire.h"
 
-/* The parts of a value (durable.h), in bytes. */
-#define FORMAT 2u  /* not bytes: the version of the format */
-#define HEAD   24u /* before the sinks */
-/* version and checksum; the checksum covers what follows */
+/* Sizes in a value (durable.h), in bytes. */
+#define FORMAT 2u  /* not a size: version of the format */
+#define HEAD   24u /* what is in front of the sinks */
+/* version and checksum; the checksum covers what is behind them */
 #define CHECKED	  8u
-#define SINK_HEAD 12u /* of each sink */
+#define SINK_HEAD 12u /* what is in front of the tables of each sink */
 #define WORD	  4u
 
 /* ---- writing ---- */
 
-/* What of a sink is stored for each of its segments: bits. Without seals there
- * are checksums. */
+/* What is stored for the segments of a sink: bits. Without seals, checksums are
+ * stored, too. */
 #define HAS_LENGTHS 1u
 #define HAS_SEALS   2u
 
@@ -173,8 +173,8 @@ unsigned int stored_moved(const void *value, struct wire_moved *out)
 	return n;
 }
 
-/* us: a record is kept for so long after its caller's deadline, because an LND
- * may deliver the last message of the call so late. */
+/* us: a record is kept until so long after its caller's deadline, because an
+ * LND may deliver the last message of the call so late. */
 #define KEEP_AFTER (60 * UINT64_C(1000000))
 
 /* ---- of a service ---- */
@@ -215,9 +215,10 @@ bool durable_knows(const struct ulrpc_service *svc, const struct wire_call *c)
 /* ---- keys of requests under way ---- */
 
 struct durable_keys {
-	_Atomic unsigned int refs; /* one of RPC, and one for each entry */
+	/* one reference of RPC, and one for each entry */
+	_Atomic unsigned int refs;
 	pthread_mutex_t lock;
-	struct hash table; /* durable.hash */
+	struct hash table; /* of durable.hash */
 	uint64_t seed;
 };
 
@@ -292,8 +293,10 @@ void durable_again(struct ulrpc_request *r, const struct wire_call *c)
 		c->flags & WIRE_CALL_RESENT && durable_knows(r->sc->service, c);
 }
 
-/* In the key, a bit of the slot, which is below RECORD_SLOTS: without it, who
- * proves nothing could give the digest that is the id of another client. */
+/* A bit of the slot in the key, which is not used since slots are below
+ * RECORD_SLOTS: set for clients that have proved who they are. Without it, a
+ * client that proves nothing could use another client's id, which is a digest,
+ * as its own. */
 #define SLOT_PROVED (UINT32_C(1) << 31)
 
 int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
@@ -348,7 +351,9 @@ void durable_finish(struct ulrpc_request *r)
 enum known {
 	KNOWN_NOT, /* the call has not been executed */
 	KNOWN,	   /* the call has been executed */
-	KNOWN_BAD, /* it cannot be told, or a later call has been executed */
+	/* it cannot be told whether the call has been executed, or a later call
+	 * has been */
+	KNOWN_BAD,
 };
 
 static enum known value_read(const struct ulrpc_request *r, void *value,

@@ -31,10 +31,10 @@ struct wire_opened;
 
 /* What a service keeps for durability. */
 struct durables {
-	/* immutable after start */
+	/* immutable after start: */
 	/* conf.lookup is NULL if the service is not durable */
 	struct ulrpc_durable conf;
-	/* random if the service is not durable */
+	/* the incarnation of the store; random if the service is not durable */
 	uint8_t incarnation[RPC_ID_SIZE];
 };
 
@@ -43,17 +43,17 @@ struct durable_keys;
 /* What a request of a durable service has in addition. */
 struct durable {
 	struct hash_node hash;
-	struct durable_keys *keys; /* the table that its key is in */
+	/* the table that has the key of this request */
+	struct durable_keys *keys;
 	uint8_t store[RPC_ID_SIZE];
 	uint8_t key[ULRPC_RECORD_KEY];
-	/* the store is to be asked, because the request may have been executed
-	 * before */
+	/* the store has to be asked whether the request was executed before */
 	bool look;
-	/* it was executed before, and is answered from the store */
+	/* the request was executed before, and is answered from the store */
 	bool replayed;
-	bool proven; /* the store says that it has not been executed */
-	/* the value that is to be stored, or that the answer comes from; NULL:
-	 * none */
+	bool proven; /* the store says that the request has not been executed */
+	/* the value that is to be stored, or from which the request is
+	 * answered; NULL: none */
 	void *value;
 };
 
@@ -63,7 +63,7 @@ struct durable_keys *durable_keys_new(uint64_t seed);
 /* Drops the reference of RPC. @keys may be NULL. */
 void durable_keys_put(struct durable_keys *keys);
 
-/* @conf is NULL if the service is not durable. */
+/* Copies @conf. NULL: the service is not durable. */
 void durables_init(struct durables *d, const struct ulrpc_durable *conf);
 /* Sets the incarnation, before the first request. Owner of @s. */
 void durables_draw(struct durables *d, struct shard *s);
@@ -89,7 +89,8 @@ void durable_again(struct ulrpc_request *r, const struct wire_call *c);
 bool durable_answers(struct ulrpc_request *r);
 /* Frees r->durable, which is not NULL. Any thread. */
 void durable_end(struct ulrpc_request *r);
-/* As durable_end(), and counts a request that was replayed. Owner. */
+/* Does what durable_end() does, and counts a request that was replayed. Owner.
+ */
 void durable_finish(struct ulrpc_request *r);
 
 /* ---- what is stored ---- */

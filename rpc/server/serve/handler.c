@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of service.h that handlers call, except those that reply. */
+/* The functions of ulnet/service.h that handlers call, except those that reply.
+ */
 #include "rpc/server/serve/request.h"
 
 #include <errno.h>
@@ -98,7 +99,8 @@ static struct transfers *request_transfers(const struct ulrpc_request *request)
 						      : request->transfers;
 }
 
-/* As request_transfers(), and calls transfers_use() for what it returns. */
+/* Does what request_transfers() does, and calls transfers_use() for the result.
+ */
 static struct transfers *request_transfers_use(const struct ulrpc_request *r)
 {
 	struct transfers *t = r->transfers;
@@ -118,16 +120,16 @@ int ulrpc_request_bulk(const struct ulrpc_request *request, unsigned int index,
 	return transfers_info(request_transfers(request), index, info);
 }
 
-/* Is @access a put, although the reply has been stored already, with the
- * checksums of what was put? */
+/* Would the transfer change what the caller's memory holds (@access is a put)
+ * after the reply was stored, with the checksums of what was put? */
 static bool is_too_late(const struct ulrpc_request *r,
 			enum ulrpc_bulk_access access)
 {
 	return r->durable && r->durable->value && access == ULRPC_BULK_SINK;
 }
 
-/* The callback may reply to the request. Then the request is gone, and only @t
- * is left. */
+/* Starts a transfer. @done may reply to the request, which is then gone: only
+ * @t may be used afterwards. */
 static int bulk_start(struct ulrpc_request *request, unsigned int index,
 		      enum ulrpc_bulk_access access, uint64_t offset,
 		      const struct iovec *iov, unsigned int niov,
@@ -187,11 +189,12 @@ int ulrpc_bulk_cancel(struct ulrpc_request *request, unsigned int index)
 
 /* ---- waiting ---- */
 
-/* A worker that waits for bulk, and for whose seat other requests may wait. */
+/* A wait of a worker for bulk. Other requests may wait for the worker's seat.
+ */
 struct bulk_wait {
 	struct transfer_waiter waiter;
 	struct exec_wait wait;
-	bool listed; /* exec_wait_begin() was called */
+	bool listed; /* was exec_wait_begin() called? */
 };
 
 static void bulk_wait_wake(struct exec_wait *w)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Long replies, for which their callers have no room: see reply.h. */
+/* Long replies: replies for which their callers have no room (reply.h). */
 #include "rpc/server/serve/reply.h"
 
 #include <string.h>
@@ -10,16 +10,19 @@
 struct long_reply {
 	struct service_cpt *sc;
 	struct share *share;
-	struct list link; /* service_cpt.long_replies */
+	struct list link; /* node in service_cpt.long_replies */
 	struct record_body held;
-	struct records *records; /* of the client */
-	enum record_state then;	 /* of the record, after the body is let go */
-	/* counts as work, because nobody has got it yet */
+	struct records *records; /* records of the client */
+	/* what state the record gets when the body is let go */
+	enum record_state then;
+	/* counts as work of the shard, because nobody has fetched the body yet
+	 */
 	bool work;
 	uint32_t length;
-	uint32_t pid; /* of the client */
+	uint32_t pid; /* pid of the client */
 	uint64_t match;
-	size_t size; /* bytes of this structure with the body, as slab_size() */
+	/* bytes of this structure with the body, as of slab_size() */
+	size_t size;
 	/* The NIDs from which the client can GET the body, each with its MD:
 	 * one NID of each peer that the client is known as. A client that only
 	 * calls, or is not discovered, may be known as several peers. */
@@ -28,8 +31,8 @@ struct long_reply {
 		struct ulnet_md_handle md;
 	} way[EXPORT_RAILS_MAX];
 	unsigned int nways;
-	unsigned int linked;	  /* ways whose MD is not unlinked yet */
-	struct ulnet_timer timer; /* armed for the caller's deadline */
+	unsigned int linked;	  /* how many MDs are not unlinked yet */
+	struct ulnet_timer timer; /* fires at the caller's deadline */
 	_Alignas(uint64_t) uint8_t body[];
 };
 
@@ -44,7 +47,7 @@ static void long_reply_free(struct long_reply *z)
 	slab_put(&sc->slab, z, z->size);
 }
 
-/* The service does not wait for @z to be fetched any more. */
+/* Makes the service wait no more for @z to be fetched. */
 static void long_reply_settle(struct long_reply *z)
 {
 	struct service_cpt *sc = z->sc;
@@ -148,7 +151,8 @@ static void long_reply_add_way(struct long_reply *z,
 	for (unsigned int i = 0; i < z->nways; i++)
 		if (shard_same_peer(z->sc->shard, &z->way[i].nid, nid))
 			return;
-	(void)long_reply_attach(z, &who); /* there are other ways */
+	/* if this fails, there are other NIDs */
+	(void)long_reply_attach(z, &who);
 }
 
 void long_reply_reach(struct record_body *body, const struct ulnet_nid *nid)

@@ -13,17 +13,19 @@
 #include "rpc/text.h"
 #include "secure/identity.h"
 
-/* Methods by their places in ulrpc_service.methods. Those behind the first 64
- * are judged with each call. */
+/* Results are kept for this many methods, by their place in
+ * ulrpc_service.methods. Methods at later places are judged with each call. */
 #define PLACES 64
 
-/* Bytes: the beginning of a text says nothing if it is shorter. */
+/* Bytes: a caller with less room gets no text, as so short a beginning would
+ * tell nothing. */
 #define TEXT_LEAST 32
 
-/* What the call is for, and who makes it. */
+/* A call that is to be judged: what it calls, and who makes it. */
 struct asked {
 	const struct ulrpc_service *service;
-	const struct ulrpc_method *method; /* NULL: the service has none */
+	/* NULL: the service has no such method */
+	const struct ulrpc_method *method;
 	struct rules_caller caller;
 };
 
@@ -38,7 +40,8 @@ static struct rules_caller caller_of(const struct request_batch *b)
 	};
 }
 
-/* What is known holds for messages of one flavour. */
+/* Returns what is known about the share of @b. This holds for messages of one
+ * flavour only, and is forgotten when another one comes. */
 static struct permit *permit_of(struct request_batch *b)
 {
 	struct permit *p = &b->share->permit;
@@ -66,8 +69,8 @@ static bool judge_all(const struct request_batch *b)
 				     &wanted) == RULES_LET;
 }
 
-/* Is it the least that a message of the client can have? If that is enough, so
- * is everything. */
+/* Has @b the lowest flavour that messages of its client can have? Then what it
+ * may do, all messages of the client may. */
 static bool is_least(const struct request_batch *b)
 {
 	return batch_flavour(b) <= ULRPC_FLAVOUR_AUTH;
@@ -86,10 +89,12 @@ bool permit_all(struct request_batch *b)
 
 /* ---- one method ---- */
 
-/* What is said of a call that is not to be executed. */
+/* What the client is told of a call that is not executed. */
 struct refused {
 	enum rpc_stat stat;
-	enum ulrpc_flavour wanted; /* DEFAULT: it is not that */
+	/* the flavour that the call should have; DEFAULT: refused for another
+	 * reason */
+	enum ulrpc_flavour wanted;
 	const char *why;
 };
 
@@ -101,7 +106,7 @@ static const struct refused refusals[] = {
 			    .why = "no rule lets it" },
 };
 
-/* RULES_LOW: *@wanted_p is set. */
+/* Judges @a. With RULES_LOW, *@wanted_p is the flavour that it should have. */
 static enum rules_verdict judge(const struct request_batch *b,
 				const struct asked *a,
 				enum ulrpc_flavour *wanted_p)
@@ -123,7 +128,7 @@ static enum rules_verdict judge(const struct request_batch *b,
 	return v;
 }
 
-/* Writes who calls: "alice (certificate of site) at 10.0.0.1@tcp". */
+/* Writes who calls, such as "alice (certificate of site) at 10.0.0.1@tcp". */
 static void caller_text(const struct rules_caller *caller, char *text,
 			size_t size)
 {
@@ -155,7 +160,7 @@ static void method_text(const struct wire_call *c, const struct asked *a,
 		snprintf(text, size, "0x%08" PRIx32, c->method);
 }
 
-/* What does not fit is cut off. */
+/* Writes why->text; what does not fit is cut off. */
 static __attribute__((format(printf, 2, 3))) void say(struct denial *why,
 						      const char *fmt, ...)
 {
@@ -203,7 +208,8 @@ static void deny(const struct request_batch *b, const struct wire_call *c,
 	stat_count(b->sc->shard, r->stat);
 	b->export->refused++;
 	denial_text(c, a, r, why);
-	/* Who has keys raises its flavour when it learns that. */
+	/* Not logged if the client has keys and its flavour is too low: it
+	 * raises the flavour when it learns that, and calls again. */
 	if (!r->wanted || !a->caller.who)
 		denial_log(b, why);
 	why->length = 0;

@@ -19,13 +19,13 @@
 static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 					      .base = 10 * NSEC_PER_MSEC,
 					      .cap = 500 * NSEC_PER_MSEC };
-/* us: if there is more time left than this, LNet's own time-out applies. */
+/* us: with more time left than this, a message has LNet's own time-out */
 #define SEND_TIMEOUT_US UINT64_C(50000000)
-/* us: the time-out of a message whose deadline has passed. */
+/* us: time-out of a message whose deadline has passed */
 #define LATE_TIMEOUT_US UINT64_C(1000000)
 
-/* Bytes that a reply usually takes in the head: far less than the most that it
- * can take, WIRE_REPLY_BOUND. */
+/* Bytes that a reply usually takes in the head: far less than WIRE_REPLY_BOUND,
+ * the most that it can take. */
 #define REPLY_USUAL 32
 #define HEADROOM(n)                                                  \
 	(WIRE_REPLIES_BOUND + WIRE_REPLY_BOUND + WIRE_BODIES_BOUND + \
@@ -42,7 +42,7 @@ static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 /* What a sealed message has in addition, at the end of reply_message.data. */
 struct reply_seal {
 	uint64_t connection; /* export.handle */
-	bool private;	     /* the message is encrypted, too */
+	bool private;	     /* is the message encrypted, too? */
 	struct iovec iov[2]; /* the seal, and the message behind it */
 	uint8_t head[SEAL_HEAD];
 	/* The encrypted form of a private message, while LNet sends it; else
@@ -54,28 +54,31 @@ struct reply_seal {
 
 struct reply_message {
 	struct service_cpt *sc;
-	struct list link; /* service_cpt.replies, until `over` */
-	/* if its keeps is 0, no reply in the message is kept */
+	struct list link; /* node in service_cpt.replies, until @over */
+	/* replies in the message that are kept; keeps is 0 if none is */
 	struct record_reply kept;
 	/* while replies are added to the message, else NULL */
 	struct request_batch *batch;
-	struct share *share; /* the share that it is charged to */
-	bool linked;	     /* LNet has it */
-	/* it holds up the end of RPC: shard_work_begin() */
+	struct share *share; /* the share to which the message is charged */
+	bool linked;	     /* LNet is sending the message */
+	/* the end of RPC waits for the message: shard_work_begin() */
 	bool work;
-	bool owed;    /* a reply in it is owed: see reply_add() */
-	bool refusal; /* charged to sc->refusals, not to sc->used_bytes */
-	bool over;    /* sent or given up; it exists only because it is kept */
+	bool owed; /* a reply in the message is owed: see reply_add() */
+	/* the message is charged to sc->refusals, and not to sc->used_bytes */
+	bool refusal;
+	/* the message was sent or given up, and exists only because it is kept
+	 */
+	bool over;
 	bool sealed;
 	struct backoff tries;
 	uint32_t calls;
-	uint32_t size; /* bytes of data, as slab_size() */
-	/* bytes of data for the head, and for the bodies */
+	uint32_t size; /* bytes of @data, as of slab_size() */
+	/* bytes of @data for the head, and for the bodies */
 	uint32_t headroom, room;
 	uint32_t bodies; /* bytes of bodies, so far */
 	uint8_t *data;
-	uint8_t *end; /* where the next field of the head goes */
-	/* set by message_finish(), as are the fields below */
+	uint8_t *end; /* where the next field of the head is written */
+	/* set by message_finish(), as the fields below are */
 	uint8_t *start;
 	uint32_t length;
 	uint64_t hdr_data, match, deadline;
@@ -139,8 +142,8 @@ static struct reply_seal *seal_of(const struct reply_message *m)
 }
 
 /* Allocates a message with room for @r, and for all later replies of @b if they
- * are as long as @r. @bound: the most bytes that @r takes in the head. NULL: no
- * memory. */
+ * are as long as @r. @bound: bytes that @r takes in the head, at most. Returns
+ * NULL if there is no memory. */
 static struct reply_message *message_get(struct request_batch *b,
 					 const struct wire_reply *r,
 					 size_t bound)
@@ -154,7 +157,7 @@ static struct reply_message *message_get(struct request_batch *b,
 	m->sc = b->sc;
 	if (bodies > BODIES_MOST)
 		bodies = MAX(BODIES_MOST, r->length);
-	/* It has checksums, or a seal. */
+	/* The message has checksums, or a seal. */
 	if (unlikely(bound > WIRE_REPLY_BOUND)) {
 		headroom += (uint32_t)MAX(
 			bound, MIN(b->unanswered * bound, CHECKSUMS_MOST));
@@ -240,8 +243,8 @@ static void message_put(struct reply_message *m)
 	pool_put(&sc->messages, m);
 }
 
-/* @m has been sent or given up: frees it, unless a reply in it is kept. May end
- * the service. */
+/* Called when @m was sent or given up: frees it, unless a reply in it is kept.
+ * May end the service. */
 static void message_end(struct reply_message *m)
 {
 	struct service_cpt *sc = m->sc;
@@ -320,7 +323,7 @@ static out_of_line void record_put(struct reply_message *m)
 	seal->record = NULL;
 }
 
-/* @m was certainly not delivered. */
+/* Called when @m was certainly not delivered. */
 static void reply_failed(struct reply_message *m)
 {
 	const struct service_cpt *sc = m->sc;
@@ -396,8 +399,7 @@ static inline void message_launch(struct reply_message *m, struct shard *s,
 		LNetMDUnlink(m->md);
 }
 
-/* Returns the keys of the connection that @m is for; NULL: the connection has
- * ended. */
+/* Returns the keys of the connection of @m; NULL: the connection has ended. */
 static struct sealed *message_keys(const struct reply_message *m)
 {
 	struct exports *x = m->sc->shard->exports;
@@ -458,7 +460,7 @@ static out_of_line void message_send_sealed(struct reply_message *m)
 	message_launch(m, s, &md, wire_hdr_sealed(m->hdr_data));
 }
 
-/* Sends @m. That is done once even if its deadline has passed, because the
+/* Sends @m. A message whose deadline has passed is sent once, too, because the
  * caller may have more time than this attempt had. */
 static in_line void message_send_plain(struct reply_message *m)
 {
@@ -533,7 +535,7 @@ static in_line void message_finish(struct reply_message *m,
 			rpc_ns(export_lease(m->sc->shard->rpc, b->export)));
 }
 
-/* @m has only refusals in it: charges it as a refusal. Returns false if there
+/* If @m contains only refusals, charges it as a refusal. Returns false if there
  * is no room for more refusals. */
 static bool message_refuses(struct reply_message *m)
 {
@@ -569,8 +571,8 @@ static in_line void message_shrink(struct reply_message *m)
 
 #define REFUSALS_TOO_MANY "too many refusals are waiting to be sent"
 
-/* The end of reply_flush() for a message with a checksum, or that is sealed. A
- * sealed one keeps its size, because it has the seal's place at its end. */
+/* Ends reply_flush() for a message with a checksum or a seal. A sealed message
+ * keeps its size, because the seal's place is at its end. */
 static out_of_line void reply_flush_marked(struct request_batch *b,
 					   struct reply_message *m)
 {
@@ -727,8 +729,8 @@ static bool kept_message_of(const struct service_cpt *sc,
 	m = container_of(rec->reply, struct reply_message, kept);
 	if (m->sc != sc)
 		return false;
-	/* replies are still being added to the message: its head is not
-	 * complete before reply_flush() */
+	/* replies are still being added: the message has no complete head
+	 * before reply_flush() */
 	if (m->batch)
 		reply_flush(m->batch);
 	*out = (struct kept_message){ m->hdr_data, m->start, m->length };
@@ -748,7 +750,7 @@ bool reply_again_to(struct request_batch *b, const struct record *rec)
 	return true;
 }
 
-/* Chooses the kept replies of @sc to the client of @export. */
+/* What chooses the kept replies of @sc to the client of @export. */
 struct leaving {
 	const struct service_cpt *sc;
 	struct export *export;

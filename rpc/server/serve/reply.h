@@ -35,27 +35,27 @@ uint64_t reply_size(uint32_t length);
  * it; NULL: the reply is not kept. */
 void reply_add(struct request_batch *b, const struct wire_reply *r,
 	       const void *body, bool owed, struct record *keep);
-/* A call of @b gets no reply. */
+/* Called when a call of @b gets no reply. */
 void reply_skip(struct request_batch *b);
 /* Answers an attempt of @b with the kept reply of @rec, which is RECORD_KEPT.
  * Returns false if there is no memory, or it is the reply of another service
  * that has not ended. */
 bool reply_again_to(struct request_batch *b, const struct record *rec);
-/* A function for record_ops.let_go. */
+/* What record_ops.let_go calls. */
 void reply_let_go(struct record_reply *kept);
 /* Sends the replies of @b that are packed. */
 void reply_flush(struct request_batch *b);
-/* The function of service_cpt.flush_work: reply_flush() of all batches that
+/* What service_cpt.flush_work calls: does reply_flush() for all batches that
  * wait for the end of the turn. */
 void replies_flush(struct ulnet_work *w);
 
 void replies_init(struct service_cpt *sc);
-/* The service stops: leaves the kept replies to whoever has its portal next
- * (kept.h). */
+/* Called when the service stops: leaves the kept replies to the tombstone or
+ * service that has its portal next (kept.h). */
 void replies_lose(struct service_cpt *sc);
 /* Gives up all messages that wait to be sent again. */
 void replies_abort(struct service_cpt *sc);
-/* Unlinks the messages that LNet has. */
+/* Unlinks the messages that LNet is sending. */
 void replies_stop(struct service_cpt *sc);
 
 /* ---- long replies (long_reply.c) ---- */
@@ -87,9 +87,9 @@ void replies_stop(struct service_cpt *sc);
 uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
 			 uint32_t length, enum record_state then,
 			 uint8_t *once);
-/* A function for record_ops.body_let_go. */
+/* What record_ops.body_let_go calls. */
 void long_reply_let_go(struct record_body *body);
-/* A function for export_users.reach. */
+/* What export_users.reach calls. */
 void long_reply_reach(struct record_body *body, const struct ulnet_nid *nid);
 
 /* Lets all bodies of @sc go. */

@@ -221,7 +221,7 @@ static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
 	return 0;
 }
 
-/* Returns ns: the deadline of @c; TIME_NEVER: it has none. */
+/* Returns when (ns) the caller of @c stops waiting; TIME_NEVER: never. */
 static uint64_t due_of(const struct wire_call *c, uint64_t now)
 {
 	return likely(c->remaining) ? rpc_at(now, rpc_ns(c->remaining))
@@ -236,7 +236,7 @@ void request_batch_add_deadline(struct request_batch *b,
 	b->deadline = MAX(b->deadline, b->due);
 }
 
-/* The function for transfers_conf.other. */
+/* What transfers_conf.other calls. */
 static bool other_rail(const void *caller, struct ulnet_nid *nid)
 {
 	return rails_other(caller, nid);

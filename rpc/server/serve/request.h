@@ -46,11 +46,11 @@ extern const struct fsm_state request_states[REQUEST_STATES];
 /* Bytes: bodies up to this length are in the request itself. */
 #define REQUEST_ROOM 256
 
-/* What replies to a batch have to have: bits of request_batch.wants. */
+/* What the replies to a batch need: bits of request_batch.wants. */
 #define BATCH_WANTS_CHECKSUM 1u /* a checksum of the bodies */
 /* a seal, because the message of the batch has one */
 #define BATCH_WANTS_SEAL 2u
-/* In sealed batches, wants has from this bit on: the flavour minus
+/* In sealed batches, the bits of wants from this one on are the flavour minus
  * ULRPC_FLAVOUR_AUTH. */
 #define BATCH_FLAVOUR 2
 
@@ -58,19 +58,20 @@ extern const struct fsm_state request_states[REQUEST_STATES];
  * calls of it are unanswered. Owner: CPT. */
 struct request_batch {
 	struct service_cpt *sc;
-	/* a reference; NULL: the batch has none, or none any more */
+	/* a reference to the client's export; NULL: the client has none, or it
+	 * has ended */
 	struct export *export;
 	/* the client's share of the service, or service_cpt.unconnected */
 	struct share *share;
 	struct ulnet_id client;	 /* the process that sent the message */
-	struct ulnet_nid source; /* the NID that the message came from */
-	/* the NID of this node that the message came to */
+	struct ulnet_nid source; /* the NID from which the message came */
+	/* the NID of this node to which the message came */
 	struct ulnet_nid local;
 	uint64_t match;
 	uint64_t handle; /* the client's handle of its connection */
 	/* ns: the latest deadline of its calls; TIME_NEVER: one has none */
 	uint64_t deadline;
-	/* Of the call that was read last: for how many us its caller waits (0:
+	/* Of the call that was read last: how long its caller waits (us; 0:
 	 * without limit), and until when (ns). */
 	uint64_t remaining, due;
 	/* us: the result of export_unknown_for() if there is no export */
@@ -79,25 +80,25 @@ struct request_batch {
 	/* one reference for each request, and one while the message is being
 	 * read */
 	uint32_t refs;
-	/* calls whose replies are to go with this batch, and are not ready yet
-	 */
+	/* calls that still need a reply in a message of this batch */
 	uint32_t unanswered;
 	/* As long as service_cpt.changes is room_as_of, there is room for a
 	 * request of room_length bytes with a reply of room_reply bytes. */
 	uint32_t room_as_of;
 	uint32_t room_length, room_reply;
-	/* the message is still being read: replies are packed, but not sent */
+	/* the message is still being read: replies are packed, but not sent yet
+	 */
 	bool reading;
 	/* the whole message is refused, because the service stops */
 	bool refused;
-	uint8_t wants; /* BATCH_WANTS_*: what its replies have to have */
+	uint8_t wants; /* bits BATCH_WANTS_*: what the batch's replies need */
 	/* the message that replies are being added to; NULL: none */
 	struct reply_message *out;
-	struct list link; /* service_cpt.flush */
+	struct list link; /* node in service_cpt.flush */
 };
 
-/* Returns the flavour that the calls of @b have, and so their replies and bulk.
- */
+/* Returns the flavour of the calls of @b, which their replies and bulk have,
+ * too. */
 static inline enum ulrpc_flavour batch_flavour(const struct request_batch *b)
 {
 	if (likely(!(b->wants & BATCH_WANTS_SEAL)))
@@ -107,11 +108,11 @@ static inline enum ulrpc_flavour batch_flavour(const struct request_batch *b)
 }
 
 struct ulrpc_request {
-	/* what has come; immutable */
+	/* what has come; does not change: */
 	struct service_cpt *sc;
 	/* the message with the attempt that is served */
 	struct request_batch *batch;
-	/* the share that is charged: at first that of the batch */
+	/* the share that is charged: at first, that of the batch */
 	struct share *share;
 	struct ulrpc_method *method;
 	uint64_t xid;
@@ -125,55 +126,55 @@ struct ulrpc_request {
 	uint8_t semantics; /* enum ulrpc_semantics: what the caller allows */
 	const void *body;
 
-	/* the message of the latest attempt */
 	struct request_batch *reply_to; /* the message of the latest attempt */
-	/* NULL: the request has no record any more */
+	/* the record of the call; NULL: the request has none any more */
 	struct record *record;
 	/* the number of the latest attempt, which the reply is for */
 	uint32_t latest;
 
 	/* the fields from here to item are 0 when the request arrives */
 	_Atomic uint8_t state;	/* enum request_state */
-	_Atomic uint8_t cancel; /* enum cancel_state: cancel.h */
-	/* under way: in service_cpt.active, and counted */
+	_Atomic uint8_t cancel; /* enum cancel_state (cancel.h) */
+	/* the request is under way: in service_cpt.active, and counted */
 	bool active;
 	bool reported; /* the request was logged as stuck */
 	bool unwanted; /* nobody waits for the reply */
-	/* on_bulk_done() is to be called when the request's bulk ends */
+	/* on_bulk_done() will be called when the request's bulk has ended */
 	bool waiting;
 	/* the request is to become LOST when its bulk has ended */
 	bool losing;
-	bool traced; /* trace is set */
+	bool traced; /* the field trace is set */
 	/* even if the request becomes LOST, the service's store can tell the
 	 * client how it ended */
 	bool resent;
-	/* threads in ulrpc_request_continue() and the like:
-	 * request_wait_users() waits for them */
+	/* threads inside of ulrpc_request_continue() and the like, for which
+	 * request_wait_users() waits */
 	_Atomic uint32_t users;
-	/* the permille that the handler has told, and the bit STALL_PROGRESS */
+	/* the permille that the handler has reported, and the bit
+	 * STALL_PROGRESS */
 	_Atomic uint32_t progress;
 	/* ns: when the handler was called; 0: it was not */
 	_Atomic uint64_t started;
-	/* a copy of the body, to be freed; or NULL */
+	/* a copy of the body, to be freed; NULL: none */
 	void *copy;
-	/* the buffer that the body lies in; or NULL */
+	/* the inbox's buffer in which the body lies; NULL: it lies elsewhere */
 	struct inbox_buffer *pin;
 	struct transfers *transfers;
-	struct durable *durable; /* NULL: no record of it is stored */
-	/* The continuation that a worker is to call; NULL: the handler. */
+	struct durable *durable; /* NULL: no record of the request is stored */
+	/* the continuation that a worker is to call; NULL: the handler */
 	ulrpc_continue_fn next;
 	/* the body of the reply, to be freed unless it lies in room */
 	void *reply;
 
 	struct sched_item item;
-	/* set if active: */
-	struct list link;	  /* service_cpt.active */
-	struct list share_link;	  /* share.active */
-	struct ulnet_timer timer; /* deadline.h */
-	uint64_t charged;	  /* bytes that were charged to its share */
-	struct list cancel_link;  /* service_cpt.canceled */
-	struct list extend_link;  /* export.extending */
-	/* deadline.h */
+	/* valid while @active: */
+	struct list link;	  /* node in service_cpt.active */
+	struct list share_link;	  /* node in share.active */
+	struct ulnet_timer timer; /* does what deadline.h says */
+	uint64_t charged;	  /* bytes that were charged to @share */
+	struct list cancel_link;  /* node in service_cpt.canceled */
+	struct list extend_link;  /* node in export.extending */
+	/* for deadline.h: */
 	uint64_t timeout; /* ns: T of the latest attempt; 0: it has none */
 	/* ns: when T ends, with all extensions; at most deadline */
 	uint64_t expires;
@@ -186,10 +187,11 @@ struct ulrpc_request {
 	uint32_t extensions;
 	ulrpc_cancel_fn on_cancel;
 	void *on_cancel_arg;
-	struct ulrpc_request *lost_link; /* service_cpt.lost */
-	struct ulnet_work work;		 /* request_on_replied() */
+	/* the next request of service_cpt.lost */
+	struct ulrpc_request *lost_link;
+	struct ulnet_work work; /* calls request_on_replied() */
 	void *next_arg;
-	/* the reply, while it is on its way to the CPT */
+	/* the reply, while it is on its way to the CPT: */
 	uint32_t status; /* enum wire_status */
 	uint32_t error;
 	uint32_t reply_length;
@@ -198,7 +200,7 @@ struct ulrpc_request {
 	_Alignas(uint64_t) uint8_t room[REQUEST_ROOM];
 };
 
-/* A function for inbox.fn: a message has come to the portal of @sc. */
+/* What inbox.fn calls: a message has come to the portal of @sc. */
 void request_on_message(void *sc, const struct ulnet_event *ev,
 			const void *payload, size_t length);
 /* Serves the call @c of @b, which has the record @rec. @may_pin: the body lies
@@ -213,14 +215,14 @@ uint32_t request_arrive(struct request_batch *b, const struct wire_call *c,
  * lends other memory. */
 bool request_again(struct ulrpc_request *r, struct request_batch *b,
 		   const struct wire_call *c, uint64_t now);
-/* Functions for record_ops. */
+/* What record_ops calls. */
 void request_give_up(struct ulrpc_request *r);
 void request_forget(struct ulrpc_request *r);
 /* Sets b->remaining and b->due by @c, and raises b->deadline to b->due if it is
  * lower. @now: ns. */
 void request_batch_add_deadline(struct request_batch *b,
 				const struct wire_call *c, uint64_t now);
-/* A function for exec_conf.run. */
+/* What exec_conf.run calls. */
 void request_run(struct sched_item *item);
 /* Refuses queued requests, and makes the requests LOST that handlers have,
  * because the service stops. */
@@ -285,8 +287,8 @@ static inline void request_reply_to_put(struct ulrpc_request *r)
 
 /* Frees the body and the transfers of @r. */
 void request_drop(struct ulrpc_request *r);
-/* The function of ulrpc_request.work: the reply has come to the CPT of its
- * request. */
+/* What ulrpc_request.work calls: the reply has come to the CPT of its request.
+ */
 void request_on_replied(struct ulnet_work *w);
 /* Called when the handler replies. Takes @r; borrows @body until return. Any
  * thread. */

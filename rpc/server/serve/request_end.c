@@ -79,8 +79,8 @@ static void request_free(struct ulrpc_request *r)
 
 /* ---- the record of a request ---- */
 
-/* Bits of the statuses with which requests end whose handler was not called, or
- * has refused. */
+/* Statuses of requests whose handler was not called, or has refused: a bit for
+ * each. */
 #define NOT_EXECUTED                                         \
 	(1u << WIRE_OVERLOADED | 1u << WIRE_EXPIRED |        \
 	 1u << WIRE_SHUTTING_DOWN | 1u << WIRE_STALE_EPOCH | \
@@ -335,7 +335,7 @@ static out_of_line bool reply_oversized(struct ulrpc_request *r,
 	return reply->held;
 }
 
-/* @r has been replied to, with r->reply_length bytes of @body: updates
+/* Ends @r, which was replied to with r->reply_length bytes of @body: updates
  * statistics and estimates, packs the reply, and frees @r. */
 static in_line void request_finish(struct ulrpc_request *r, const void *body,
 				   uint64_t now)
@@ -391,7 +391,7 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 	request_free(r);
 }
 
-/* As request_finish(), but not inlined. */
+/* Does what request_finish() does, but is not inlined. */
 static void request_finish_later(struct ulrpc_request *r, const void *body)
 {
 	request_finish(r, body, shard_now(r->sc->shard));
@@ -530,7 +530,7 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 	s = r->sc->shard;
 	owned = shard_owned(s);
 	if (unlikely(!owned)) {
-		/* This is a child of fork(): the parent answers. */
+		/* In a child of fork(), the parent answers. */
 		if (lnet_is_forked(s->node))
 			return;
 		request_cancel_end(r);
@@ -803,7 +803,7 @@ void requests_abort(struct service_cpt *sc)
 		} else if (request_lose(r, REQUEST_RUNNING)) {
 			request_lost(r, STAT_UNANSWERED);
 		}
-		/* Otherwise the reply is on its way to the CPT */
+		/* else the reply is on its way to the CPT */
 	}
 }
 

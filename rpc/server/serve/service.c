@@ -5,10 +5,11 @@
 #include "rpc/run.h"
 #include "rpc/server/serve/request.h"
 
-#define LOG_LINES 10 /* lines per second: service_may_log() */
-/* ns: the estimate that clients are told is renewed when it is older. */
+#define LOG_LINES 10 /* log lines per second, at most (service_may_log()) */
+/* ns: how old the estimate that clients are told may be */
 #define RENEW_EACH (100 * NSEC_PER_MSEC)
-/* ns: by then a client has sent what it was promised, and is counted by it. */
+/* ns: within this time a client has sent the calls that it was promised, and
+ * they count as requests */
 #define PROMISE_FOR (100 * NSEC_PER_MSEC)
 
 const struct fsm_state service_cpt_states[SERVICE_CPT_STATES] = {
@@ -139,8 +140,8 @@ static struct estimate *estimate_of(const struct service_cpt *sc,
 	return &sc->estimates[m - sc->service->methods];
 }
 
-/* Is @run one of requests that show how long others will take? Those that did
- * not run, or that the handler refused, do not. */
+/* Does @run consist of requests that show how long others will take? Requests
+ * that did not run, or that the handler refused, do not show that. */
 static bool is_sample(const struct run *run)
 {
 	unsigned int end = run->how & RUN_END;

@@ -38,7 +38,8 @@ struct ulrpc_service;
 
 /* ---- on a CPT ---- */
 
-/* UP -> CLOSED -> ABORTED -> STOPPED -> GONE */
+/* How far the end of a service has come on a CPT: UP -> CLOSED -> ABORTED ->
+ * STOPPED -> GONE. */
 enum service_cpt_state {
 	SERVICE_CPT_UP,
 	SERVICE_CPT_CLOSED,  /* new requests are refused */
@@ -54,7 +55,7 @@ enum service_cpt_state {
 struct service_cpt {
 	struct ulrpc_service *service;
 	struct shard *shard;
-	struct list link; /* services.shard[] */
+	struct list link; /* node in services.shard[] */
 	struct fsm fsm;	  /* enum service_cpt_state */
 	struct inbox inbox;
 	bool open;    /* the inbox is open */
@@ -64,21 +65,23 @@ struct service_cpt {
 	struct pool batches;  /* of struct request_batch */
 	struct pool messages; /* of struct reply_message */
 	struct slab slab;     /* for bodies of requests and of replies */
-	struct list active;   /* ulrpc_request.link: under way */
-	/* ulrpc_request.lost_link: requests that are LOST */
+	struct list active;   /* of ulrpc_request.link: requests under way */
+	/* list by ulrpc_request.lost_link: requests that are LOST */
 	struct ulrpc_request *lost;
-	/* request_batch.link: batches with replies to be sent */
+	/* of request_batch.link: batches with replies to be sent */
 	struct list flush;
-	struct list replies;	  /* reply_message.link: not delivered yet */
-	struct list long_replies; /* long_reply.link: not fetched yet */
-	/* how many of replies and long_replies ulrpc_shutdown() waits for */
+	/* of reply_message.link: messages that are not delivered yet */
+	struct list replies;
+	/* of long_reply.link: bodies that are not fetched yet */
+	struct list long_replies;
+	/* how many of @replies and @long_replies ulrpc_shutdown() waits for */
 	unsigned int answers;
 	/* the request whose inline handler runs now; NULL: none */
 	struct ulrpc_request *running;
 	struct ulnet_work flush_work;
 	bool flush_scheduled;
-	/* Requests whose callbacks are to be called: cancel.h. */
-	struct list canceled; /* ulrpc_request.cancel_link */
+	/* Requests whose callbacks are to be called (cancel.h). */
+	struct list canceled; /* of ulrpc_request.cancel_link */
 	struct ulnet_work cancel_work;
 	bool cancel_scheduled;
 	/* Read by any thread: the request whose callback is being called (NULL:
@@ -86,16 +89,17 @@ struct service_cpt {
 	_Atomic(struct ulrpc_request *) told;
 	_Atomic pthread_t teller;
 
-	/* Written by this CPT, read by all. */
-	_Atomic uint32_t under_way; /* requests */
-	/* bytes charged for these requests, and for replies */
+	/* written by this CPT, read by all: */
+	_Atomic uint32_t under_way; /* requests under way */
+	/* bytes charged for requests under way, and for replies */
 	_Atomic uint64_t used_bytes;
 	/* counts changes of under_way and used_bytes */
 	uint32_t changes;
-	/* Part of used_bytes: sent messages that are kept. */
+	/* bytes of messages that are kept after they were sent; a part of
+	 * used_bytes */
 	_Atomic uint64_t kept_bytes;
-	/* service_promise(): how many calls were promised to clients, and until
-	 * when (ns) that counts */
+	/* calls that service_promise() has allowed clients, and until when (ns)
+	 * they count */
 	_Atomic uint32_t promised;
 	_Atomic uint64_t promised_until;
 	uint64_t refusals; /* bytes of messages that contain only refusals */
@@ -105,15 +109,15 @@ struct service_cpt {
 	struct share unconnected;
 	struct host unconnected_host;
 
-	struct stat_service *stats; /* NULL: no memory */
+	struct stat_service *stats; /* NULL: there was no memory for it */
 	struct estimate *estimates; /* one for each of methods[] */
-	/* estimate: us, the longest of all methods. estimates_until: ns, until
-	 * when that is valid */
+	/* estimate: us, the longest estimate of all methods. estimates_until:
+	 * ns: until when it is valid */
 	uint64_t estimate, estimates_until;
-	uint64_t log_second; /* service_may_log() */
+	/* for service_may_log(): the second to which @log_lines belongs */
+	uint64_t log_second;
 	unsigned int log_lines;
-	/* how many messages were forwarded to other CPTs and are not back yet
-	 */
+	/* messages that were forwarded to other CPTs, and are not back yet */
 	unsigned int forwards;
 };
 
@@ -191,23 +195,24 @@ struct ulrpc_method {
 	/* the lowest flavour that the method accepts */
 	enum ulrpc_flavour flavour;
 	const char *name;
-	/* ns: how long a handler takes on a worker to reply, without the time
-	 * in which bulk is moved */
+	/* ns: mean of how long a handler takes on a worker to reply, without
+	 * the time in which bulk is moved */
 	struct mean cost;
 };
 
 struct ulrpc_service {
-	/* immutable after start */
+	/* immutable after the start: */
 	struct ulrpc *rpc;
 	void (*free)(struct ulrpc_service *svc); /* called when refs is 0 */
-	struct ulrpc_service_conf conf;		 /* without names and methods */
+	/* a copy, without its names and methods */
+	struct ulrpc_service_conf conf;
 	char name[ULRPC_SERVICE_NAME];
 	unsigned int portal;
 	uint32_t message_max;
 	/* the lowest flavour that the service accepts */
 	enum ulrpc_flavour least;
 	enum ulrpc_flavour most;      /* the highest `flavour` of its methods */
-	struct ulrpc_method *methods; /* a hash table, by number */
+	struct ulrpc_method *methods; /* hash table by the method's number */
 	uint32_t methods_mask;
 	char *names;
 	struct durables durables;
@@ -216,8 +221,8 @@ struct ulrpc_service {
 	struct service_cpt *cpt; /* an array of rpc->ncpts */
 
 	struct exec exec;
-	struct sched_plan plan;	  /* conf.policy */
-	struct sleepers sleepers; /* any thread */
+	struct sched_plan plan;	  /* what conf.policy says */
+	struct sleepers sleepers; /* used by any thread */
 	/* The client that continuations of LOST requests are queued for, and
 	 * its host. */
 	struct sched_client lost;
@@ -227,25 +232,27 @@ struct ulrpc_service {
 	/* one reference of its own, and one for each LOST request */
 	_Atomic unsigned int refs;
 
-	/* guarded by rpc->wait.lock; bit i is for CPT i */
-	struct list link; /* services.all */
-	uint32_t idle;	  /* CPTs on which it has no requests under way */
-	uint32_t shut;	  /* CPTs on which it receives no requests any more */
-	uint32_t gone;	  /* CPTs on which it is GONE */
-	bool workers;	  /* workers have been started, and have not ended */
+	/* guarded by rpc->wait.lock; in the masks, bit i is for CPT i: */
+	struct list link; /* node in services.all */
+	/* mask of CPTs on which the service has no requests under way */
+	uint32_t idle;
+	/* mask of CPTs on which the service receives no requests any more */
+	uint32_t shut;
+	uint32_t gone; /* mask of CPTs on which the service is GONE */
+	bool workers;  /* workers were started, and not all have ended */
 
 	bool started; /* ulrpc_service_start() has succeeded */
 };
 
 struct services {
 	struct durable_keys *durable_keys;
-	/* ulrpc_service.link; guarded by rpc->wait.lock */
+	/* of ulrpc_service.link; guarded by rpc->wait.lock */
 	struct list all;
 	unsigned int next_portal; /* guarded by rpc->wait.lock */
-	/* former[i]: the name of the last service on portal i, which has none
-	 * now; guarded by rpc->wait.lock. */
+	/* former[i]: name of the service that was last on portal i, if none is
+	 * there now; guarded by rpc->wait.lock */
 	char former[LNET_PORTALS][ULRPC_SERVICE_NAME];
-	/* an array by CPT of service_cpt.link; owner: the CPT */
+	/* for each CPT, a list of service_cpt.link; owner: the CPT */
 	struct list *shard;
 };
 
@@ -262,9 +269,9 @@ static inline struct ulrpc_method *service_method(
 /* What all CPTs together use of a service. Other CPTs may change it while it is
  * added up. */
 struct service_sum {
-	uint64_t requests; /* under way */
+	uint64_t requests; /* requests under way */
 	uint64_t bytes;
-	uint64_t kept; /* part of bytes: service_cpt.kept_bytes */
+	uint64_t kept; /* sum of service_cpt.kept_bytes; a part of @bytes */
 };
 
 static inline struct service_sum service_sum(const struct ulrpc_service *svc)
@@ -283,7 +290,7 @@ static inline struct service_sum service_sum(const struct ulrpc_service *svc)
 	return sum;
 }
 
-/* Shares are taken from this many times the configured limits, so that a single
+/* Clients get shares of this many times the configured limits, so that a single
  * client, on a single host, gets the configured limit. */
 #define SERVICE_LIMITS 4
 
@@ -325,9 +332,9 @@ static inline bool service_is_full(const struct service_cpt *sc,
  * be taken. 0: nothing is left. */
 uint32_t service_promise(struct service_cpt *sc, uint64_t now);
 
-/* Returns the us after which a client is to send a refused request again.
- * @again: the ns until there may be room; 0: not known, so half of the
- * estimated time of the requests under way is used. */
+/* Returns for how long (us) a client is to wait before it sends a refused
+ * request again. @again: ns until there may be room; 0: not known, so half of
+ * the estimated time of the requests under way is used. */
 static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 					   uint64_t again)
 {
@@ -355,12 +362,12 @@ static inline void service_unref(struct ulrpc_service *svc)
  * nothing here. Owner: the CPT.
  */
 
-/* Returns 0 or -ENOMEM. */
+/* Allocates sc->estimates. Returns 0 or -ENOMEM. */
 int estimates_init(struct service_cpt *sc) must_check;
 void estimates_fini(struct service_cpt *sc);
 /* Adds the estimates of all methods to @sum. Returns 0 or -ENOMEM. */
 int estimates_gauge(struct service_cpt *sc, struct stat_shard *sum);
-/* A function for runs.learn[STAT_REQUESTS]. */
+/* What runs.learn[STAT_REQUESTS] calls. */
 void estimates_learn(struct shard *s, const struct run *run);
 /* Computes sc->estimate anew, from all methods. @now: ns. */
 void estimates_renew(struct service_cpt *sc, uint64_t now);

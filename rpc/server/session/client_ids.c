@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct client_ids {
-	pthread_mutex_t lock; /* for by_given */
+	pthread_mutex_t lock; /* guards by_given */
 	struct hash by_given;
 	uint64_t seed;
 };
@@ -17,7 +17,7 @@ static uint64_t id_hash(const struct client_ids *ids,
 	return hash_bytes(given, RPC_ID_SIZE, ids->seed);
 }
 
-/* Called with the lock held. */
+/* Finds an id. The caller holds ids->lock. */
 static struct client_id *id_find(const struct client_ids *ids,
 				 const uint8_t id[RPC_ID_SIZE], bool proved,
 				 uint64_t hash)

@@ -12,15 +12,15 @@
 #include "rpc/wire/wire.h"
 #include "secure/identity.h"
 
-/* A lease is this many keepalives. */
+/* A lease is as long as so many keepalives. */
 #define LEASE_KEEPALIVES 3
 /* us: the shortest keepalive that a client gets */
 #define KEEPALIVE_LEAST UINT64_C(100000)
-/* Chunks of records for all clients of a CPT: 130 MiB of memory. */
+/* Chunks of records for all clients of a CPT, at most: 130 MiB of memory. */
 #define RECORD_CHUNKS_MAX 65536
-/* Strangers get one of so many parts. */
+/* Strangers get one part of so many of what all exports may take. */
 #define STRANGERS_PART 8
-/* bytes on a CPT: replies of services that have ended */
+/* bytes on a CPT of replies that services have left, at most */
 #define LEFT_MAX (UINT32_C(16) << 20)
 
 uint64_t export_keepalive(const struct ulrpc *rpc, const struct export *e)
@@ -132,7 +132,7 @@ void export_unref(struct export *e)
 		return;
 	BUG_ON(!list_empty(&e->extending));
 	list_del(&e->extend_link);
-	/* Replies that LNet already has are still sent. */
+	/* If LNet is sending a reply already, it is still sent. */
 	shares_drop(&e->shares);
 	identity_put(e->who);
 	free(e);
@@ -264,7 +264,7 @@ static void export_pool_init(struct exports *x, enum export_class class,
 		    chunks, seed);
 }
 
-/* Of however little there is, either class gets something. */
+/* Each class gets something, even if there is very little. */
 static void export_pools_init(struct exports *x, uint64_t seed)
 {
 	const struct ulrpc *rpc = x->shard->rpc;
@@ -279,7 +279,7 @@ static void export_pools_init(struct exports *x, uint64_t seed)
 			 RECORD_CHUNKS_MAX - chunks, seed);
 }
 
-/* The pool of who sends the message that is handled. */
+/* Returns the pool for the sender of the message that is now handled. */
 static struct export_pool *export_pool_now(struct exports *x)
 {
 	bool stranger = !x->proved && rpc_has_keys(x->shard->rpc);
@@ -392,7 +392,8 @@ void export_vanished(struct exports *x, struct export *e)
 		      "its connection was lost, and it cannot be reached");
 }
 
-/* Its keys, or this node's, do not prove any more who the client is. */
+/* Forgets @e, because the keys of the client or of this node do not prove any
+ * more who the client is. */
 static void export_cut(struct exports *x, struct export *e, const char *why)
 {
 	stat_count(x->shard, RPC_STAT_clients_cut);
@@ -431,10 +432,11 @@ static bool export_has_ended(const struct export *e)
 	return sd && sd->who->until && sd->who->until <= time(NULL);
 }
 
-/* ns: clients that are silent for longer make no calls just now. */
+/* ns: a client that is silent for longer makes no calls just now */
 #define REST_AFTER NSEC_PER_SEC
 
-/* Most clients say nothing but that they are alive, for hours. */
+/* Frees most of what the keys of a silent client take: most clients only say
+ * that they are alive, for hours. */
 static void export_rest(struct export *e, uint64_t now)
 {
 	if (e->session && now - e->heard > REST_AFTER)

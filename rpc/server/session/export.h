@@ -63,24 +63,24 @@ struct wire_opened;
 
 struct export
 {
-	uint64_t id;	 /* the id in exports.table */
-	uint64_t handle; /* on the wire: shard_handle(id) */
-	uint64_t client; /* the client's handle */
+	uint64_t id;	 /* number in exports.table */
+	uint64_t handle; /* handle on the wire: shard_handle(id) */
+	uint64_t client; /* the client's handle of the connection */
 	/* the client's handle of the export that this one replaced; 0: none */
 	uint64_t former;
-	/* a bit for each portal whose service the client has opened */
+	/* a bit for each portal on which the client has opened a service */
 	uint64_t opened;
 	/* A bit for each portal on which the client may make all calls of the
 	 * service, whatever their methods are (serve/permit.h). Where the bit
 	 * is not set, each call is looked at. */
 	uint64_t cleared;
-	uint64_t heard; /* ns: when a message last named it */
+	uint64_t heard; /* ns: when a message last named the export */
 	uint64_t since; /* ns: when the client last connected */
 	/* ns: when the server last checked for how long the client was silent
 	 */
 	uint64_t looked;
 	uint32_t epoch;
-	uint32_t keepalive; /* us; 0: as the node is configured */
+	uint32_t keepalive; /* us: the client's keepalive; 0: the node's */
 	/* us: the round trip, as the client has measured it; 0: unknown */
 	uint32_t rtt;
 	/* one reference for each request batch, and one while @known */
@@ -94,22 +94,22 @@ struct export
 #define EXPORT_NO_PID UINT64_MAX
 	/* the identity that the client has proved; NULL: none */
 	struct identity *who;
-	struct list link; /* exports.silent */
-	/* share.link: of the services that the client has called */
+	struct list link; /* node in exports.silent[] */
+	/* of share.link: shares of the services that the client has called */
 	struct list shares;
-	struct list bulk; /* transfers_conf.busy */
-	/* ulrpc_request.extend_link: requests to be in the next Extend */
+	struct list bulk; /* what transfers_conf.busy points to */
+	/* of ulrpc_request.extend_link: requests to be in the next Extend */
 	struct list extending;
-	struct list extend_link; /* exports.extending */
+	struct list extend_link; /* node in exports.extending */
 	/* Messages from other processes that name this export are ignored. The
 	 * process is the one with the pid of peer, on the host of peer. */
 	/* the process that connected, with its primary NID */
 	struct ulnet_id peer;
 	/* the NID from which the client was heard last */
 	struct ulnet_nid rail;
-	/* how many calls serve/permit.h did not let in */
+	/* how many calls of the client were refused by serve/permit.h */
 	uint32_t refused;
-	/* export_rail.link; empty if there was no memory */
+	/* of export_rail.link; empty if there was no memory */
 	struct list rails;
 	uint8_t nrails;
 	/* the highest flavour (enum ulrpc_flavour) that the client has agreed
@@ -119,18 +119,19 @@ struct export
 	bool known : 1; /* the export is in the tables of exports */
 	/* the export existed already when the Connect with this epoch came */
 	bool returned : 1;
-	struct bulk_pace bulk_pace; /* transfers_conf.pace */
+	struct bulk_pace bulk_pace; /* what transfers_conf.pace points to */
 	/* what is charged in export_pool_of(e)->exports */
 	struct quota *quota;
-	/* suspect.c */
-	/* exports.suspects; not in it while the client is being probed */
+	/* for suspect.c: */
+	/* node in exports.suspects; not there while the client is being probed
+	 */
 	struct list suspect_link;
 	uint64_t suspect_at; /* ns: when the LND's connection was lost; 0: the
 			      * client is no suspect */
-	/* The NID in its id is the one that the client connected from:
-	 * export_source() */
+	/* statistics of the client; the NID in their id is the one that the
+	 * client connected from: export_source() */
 	struct stat_peer stats;
-	struct client_id id_of; /* in exports.ids */
+	struct client_id id_of; /* node in exports.ids */
 };
 
 #define EXPORT_CLOCKS 64
@@ -160,14 +161,15 @@ struct export_users {
 	void (*reach)(struct record_body *body, const struct ulnet_nid *source);
 };
 
-/* Exports of one class share what exports may take. On a node without keys all
- * are EXPORT_PROVED. */
+/* Exports of one class share what exports may take. A node without keys takes
+ * all for EXPORT_PROVED. */
 enum export_class { EXPORT_PROVED, EXPORT_STRANGER, EXPORT_CLASSES };
 
 struct export_pool {
 	struct shard *shard;
-	struct quotas exports; /* exports, by NID */
-	struct quotas chunks;  /* chunks of their records, by NID */
+	struct quotas exports; /* how many exports there are, by NID */
+	/* how many chunks of records these exports have, by NID */
+	struct quotas chunks;
 };
 
 struct exports {
@@ -181,28 +183,30 @@ struct exports {
 	/* ns: when it was last logged that two processes have one client id; 0:
 	 * never */
 	uint64_t logged_at;
-	/* Lists of export.link, the export that was looked at longest ago
+	/* Lists of export.link: the export that was looked at longest ago is
 	 * first. clock_of() tells which list an export is in. */
 	struct list silent[EXPORT_CLOCKS];
-	/* ns, by list: when it was noticed that this node had slept, and so has
-	 * not read what clients have sent; 0: never */
+	/* ns, for each list: when it was noticed that this node had slept, and
+	 * so has not read yet what clients have sent; 0: never */
 	uint64_t woke[EXPORT_CLOCKS];
 	struct export_pool pools[EXPORT_CLASSES];
-	struct quotas left; /* bytes of replies that services left: kept.h */
+	/* bytes of replies that services have left (kept.h) */
+	struct quotas left;
 	struct hosts hosts; /* the hosts of clients that use services */
 	uint64_t heard;	    /* ns: when any client was heard last */
 	/* ns: when an export was last dropped; at first: when RPC was opened */
 	uint64_t dropped;
-	struct ulnet_timer timer; /* exports_look() */
+	struct ulnet_timer timer; /* calls exports_look() */
 	struct rails rails;
-	struct ulrpc_rules *rules; /* NULL: none */
-	struct log_share logged; /* calls that were refused (serve/permit.h) */
-	/* export.suspect_link, by suspect_at: clients to be probed */
+	struct ulrpc_rules *rules; /* the node's rules; NULL: there are none */
+	/* limits the log of calls that serve/permit.h refused */
+	struct log_share logged;
+	/* of export.suspect_link, by suspect_at: clients to be probed */
 	struct list suspects;
-	struct ulnet_timer suspect_timer; /* suspects_look() */
-	/* export.extend_link: clients to be sent an Extend */
+	struct ulnet_timer suspect_timer; /* calls suspects_look() */
+	/* of export.extend_link: clients to be sent an Extend */
 	struct list extending;
-	/* its function, exports_extend(), is set together with `users` */
+	/* calls exports_extend(), which is set together with @users */
 	struct ulnet_work extend_work;
 	bool extend_scheduled;
 	bool closing;
@@ -252,10 +256,10 @@ bool export_is_of(struct exports *x, struct export *e,
 		  const struct ulnet_id *initiator,
 		  const struct ulnet_nid *source);
 
-/* A message of @initiator has come from @source, and names the server's handle
- * @handle and the client's handle @client. Returns the export of that
- * connection, and notes that its client was heard; NULL: there is none, or it
- * is another client's. Borrowed within this turn. */
+/* Returns the export of the connection that a message names by the server's
+ * handle @handle and the client's handle @client, and notes that its client was
+ * heard. The message is from @initiator and came from @source. NULL: there is
+ * no such connection, or it is another client's. Borrowed within this turn. */
 static inline struct export *export_find(struct exports *x, uint64_t handle,
 					 uint64_t client,
 					 const struct ulnet_id *initiator,
@@ -317,21 +321,20 @@ struct share *export_share(struct exports *x, struct export *e,
 /* Forgets what was found out about which calls the client of @e may make to the
  * services on @portals, a bit for each portal. */
 void export_judge_anew(struct export *e, uint64_t portals);
-/* A function for rpc_side.on_keys. */
+/* What rpc_side.on_keys calls. */
 void exports_on_keys(struct shard *s, const struct keys *keys);
-/* A function for rpc_side.on_rules: takes the node's new rules. */
+/* What rpc_side.on_rules calls: takes the node's new rules. */
 void exports_on_rules(struct shard *s);
 
 /* Drops @e, whose client has gone, and cancels its requests. */
 void export_vanished(struct exports *x, struct export *e);
 
-/* A function for record_ops.noted. */
+/* What record_ops.noted calls. */
 void export_noted(struct records *rs, int slots);
 
-/* A function for rpc_side.on_conn_event: begins to suspect clients (suspect.c).
- */
+/* What rpc_side.on_conn_event calls: begins to suspect clients (suspect.c). */
 void suspects_on_conn_event(struct shard *s, const struct conn_event *event);
-/* Takes @e out of the suspects: its client is heard, or is gone. */
+/* Takes @e out of the suspects, because its client was heard or has gone. */
 void suspect_end(struct export *e);
 /* Probes the suspects whose time has come. */
 void suspects_look(struct ulnet_timer *timer);

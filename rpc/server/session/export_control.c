@@ -11,12 +11,14 @@
 #include "rpc/wire/wire.h"
 #include "secure/identity.h"
 
-/* A Connect that is refused as overloaded is repeated after this time. */
+/* A client whose Connect is refused as overloaded repeats it after this time.
+ */
 #define RETRY_AFTER_US UINT64_C(1000000)
 
 /* ---- answers ---- */
 
-/* What the answer to the message that is handled is sealed with. */
+/* Returns the keys for the answer to the message that is now handled; NULL: the
+ * answer is not sealed. */
 static struct sealed *answer_seal(const struct exports *x)
 {
 	return x->proved ? x->proved->sealed : NULL;
@@ -57,8 +59,8 @@ static void export_welcome(struct shard *s, const struct ulnet_event *ev,
 
 /* ---- Connect ---- */
 
-/* After so many keepalives without a message from a client, another process may
- * have its id: at least one message is missing then. */
+/* Another process may have a client's id after so many keepalives without a
+ * message from the client: then at least one message is missing. */
 #define ALIVE_KEEPALIVES 2
 
 static struct export *find_client(struct exports *x,
@@ -103,7 +105,7 @@ static void log_taken(struct exports *x, const struct export *e,
 
 /* ---- Connect in a session ---- */
 
-/* Is @c of the client that the session's handshake was with? */
+/* Does @c come from the client of the session's handshake? */
 static bool is_of_session(const struct session *se,
 			  const struct wire_connect *c)
 {
@@ -111,8 +113,8 @@ static bool is_of_session(const struct session *se,
 	       !memcmp(c->client_id, se->client_id, RPC_ID_SIZE);
 }
 
-/* @e belongs to the session that the Connect came in, and not any more to the
- * one before. */
+/* Gives @e the session in which the Connect came. The session before, if any,
+ * ends. */
 static void export_take_session(struct exports *x, struct export *e)
 {
 	struct session *se = x->proved;
@@ -127,7 +129,7 @@ static void export_take_session(struct exports *x, struct export *e)
 		e->who = identity_ref(se->sealed->who);
 }
 
-/* A Connect has come with the client's id of @e. Returns the status for the
+/* Handles a Connect with the client's id of @e. Returns the status for the
  * answer. WIRE_OK with *@e_p set: @e goes on. WIRE_OK with *@e_p NULL: @e has
  * been dropped, a new export is to be made, and *@former_p is the client's
  * handle of @e. */
@@ -174,8 +176,8 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	return WIRE_OK;
 }
 
-/* A client that proves who it is says @c. If it has connected before without a
- * proof, that connection has ended. */
+/* Called when a client that has proved who it is says @c. If it had connected
+ * before without a proof, drops that connection. */
 static void drop_unproved(struct exports *x, const struct wire_connect *c)
 {
 	struct export *e = find_client(x, c->client_id, c->client_id);
@@ -241,7 +243,7 @@ static void connect_pass_on(struct exports *x, const struct ulnet_event *ev,
 	struct forwarded *forwarded = forwarded_new(x->shard, source_cpt(x, ev),
 						    ev, c, sizeof(*c), false);
 
-	if (forwarded) /* if NULL, the client repeats its Connect */
+	if (forwarded) /* without memory, the client repeats its Connect */
 		forwarded_send(forwarded, connect_forwarded_there, NULL, NULL);
 }
 
@@ -388,8 +390,9 @@ static void export_on_keepalive(struct exports *x, const struct ulnet_event *ev,
 	export_answer(x->shard, ev, &m);
 }
 
-/* The call is over for its client. Looks the call up as if the highest possible
- * attempt had come, so that all attempts that still come are copies. */
+/* Called when the call @gone is over for its client. Looks the call up as if
+ * the highest possible attempt had come, so that all attempts that still come
+ * are copies. */
 static void call_gone(struct exports *x, struct export *e,
 		      const struct wire_gone *gone)
 {
@@ -438,8 +441,8 @@ static void export_on_shake(struct exports *x, const struct ulnet_event *ev,
 		session_on_shake(&x->sessions, ev, &in->shake);
 }
 
-/* By kind of message: the function that handles it, and the offset of its
- * connection's handle in struct wire_control; 0: the message names no
+/* By kind of message: the function that handles it, and the offset in struct
+ * wire_control of the handle of its connection; 0: the message names no
  * connection yet. */
 static const struct export_kind {
 	void (*on)(struct exports *x, const struct ulnet_event *ev,

@@ -16,7 +16,8 @@
 
 struct wire_control;
 
-/* Munged has answered: goes on with the handshake that has asked. */
+/* Called when munged has answered: goes on with the handshake that has asked.
+ */
 void export_on_munge(struct shard *s, struct munge_job *j);
 /* Functions of struct rpc_side (rpc.h). */
 

@@ -8,12 +8,12 @@
 #include "rpc/stats/stat.h"
 #include "ulnet/rpc.h"
 
-/* A reply that its service has left, with all of its message. */
+/* A copy of a message with replies that its service has left. */
 struct left {
 	struct record_reply kept;
 	struct exports *exports;
 	struct quota *quota;
-	uint32_t size; /* bytes of this structure with the message */
+	uint32_t size; /* bytes of this structure, with the message */
 	uint32_t length;
 	uint64_t hdr_data;
 	uint8_t bytes[];
@@ -21,9 +21,9 @@ struct left {
 
 /* ---- sending again ---- */
 
-/* Returns the decoded checksums of the sinks in @from, in one piece of memory,
- * which the caller frees by free(). Seals stay in the message. NULL: no memory.
- */
+/* Copies the checksums of the sinks in @from, decoded, to one piece of memory,
+ * which the caller frees by free(). Seals are not copied: they stay in the
+ * message. NULL: no memory. */
 static struct wire_moved *moved_again(const struct wire_reply *from)
 {
 	size_t words = 2 * (size_t)ULRPC_SEGMENTS_MAX;

@@ -30,13 +30,13 @@ struct export;
 struct exports;
 struct shard;
 
-/* The most rails of one export: as many NIDs as a client may name of a server.
- * One more replaces the rail that was heard from longest ago, which is counted.
- * The client may then have to connect again from the NID that was replaced. */
+/* Rails of one export, at most: as many as the NIDs that a client may name of a
+ * server. One more rail replaces the one that was heard from longest ago, which
+ * is counted. The client may then have to connect again from the NID that was
+ * replaced. */
 #define EXPORT_RAILS_MAX ULRPC_NIDS_MAX
 
-/* clients that are told at a time; there is a pause of 1 ms between two such
- * times */
+/* clients that are told in one go; between two goes there is a pause of 1 ms */
 #define NOTIFIER_SLICE 32
 
 /* The rails of all exports of a CPT. */
@@ -44,17 +44,20 @@ struct rails {
 	struct shard *shard;
 	struct hash by_nid;
 	uint64_t seed;
-	/* ns: when a client with too many rails was last logged; 0: never */
+	/* ns: when it was last logged that a client has too many rails; 0:
+	 * never */
 	uint64_t logged_at;
-	/* set while there are clients to be told */
+	/* armed while there are clients to be told */
 	struct ulnet_timer notifier;
-	uint32_t notifier_pos; /* the position in exports.table */
+	/* the position in exports.table that the notifier has reached */
+	uint32_t notifier_pos;
 };
 
 struct export_rail {
-	/* export.rails; the one heard from last is at the end */
+	/* node in export.rails; the rail that was heard from last is at the end
+	 */
 	struct list link;
-	struct hash_node hash; /* rails.by_nid */
+	struct hash_node hash; /* node in rails.by_nid */
 	struct export *export;
 	struct ulnet_nid nid;
 	/* another CPT owns the NID, or did when rails_look() last looked */
@@ -90,7 +93,7 @@ void rails_drop(struct rails *rs, struct export *e);
 void rails_each_at(struct rails *rs, const struct ulnet_nid *nid,
 		   void (*fn)(struct export *e, void *arg), void *arg);
 
-/* A function for rpc_side.on_changed: begins to notify clients. */
+/* What rpc_side.on_changed calls: begins to notify clients. */
 void notifier_begin(struct shard *s);
 
 #endif

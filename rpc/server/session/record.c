@@ -96,8 +96,8 @@ static void bodies_acked(struct records *rs, uint64_t xid)
 	}
 }
 
-/* Stops at the first message that has a reply which is not acknowledged, so it
- * costs no more than what it lets go. */
+/* Costs no more than what it lets go: it stops at the first message with a
+ * reply that is not acknowledged. */
 void records_acked_rare(struct records *rs)
 {
 	bodies_acked(rs, rs->acked);
@@ -124,8 +124,9 @@ static bool table_make(struct records *rs)
 	return true;
 }
 
-/* If calls were refused for want of a chunk, and are not over for the client
- * yet, makes all records of @c BLANK. Usually there are no such calls. */
+/* If calls were refused because no chunk could be made, and are not over for
+ * the client yet, makes all records of @c BLANK. Usually there are no such
+ * calls. */
 static void chunk_blank(const struct records *rs, struct record_chunk *c)
 {
 	uint32_t attempt = rs->unnoted_attempt;
@@ -337,7 +338,8 @@ void records_spare(struct records *rs, uint32_t slot)
 	record_chunk_free(rs, c_p);
 }
 
-/* The reply of @rec, a KEPT record, goes. */
+/* Replaces the reply of @rec, a KEPT record, by its heir. Without an heir, @rec
+ * becomes LOST. */
 static void record_inherit(struct record *rec)
 {
 	rec->reply = rec->reply->heir;

@@ -48,9 +48,9 @@
 #include "rpc/quota.h"
 #include "rpc/wire/wire.h"
 
-/* Slots that each connection is granted. */
+/* slots that each connection is granted */
 #define RECORD_SLOTS  WIRE_SLOTS_USUAL
-#define RECORD_CHUNK  64u /* slots */
+#define RECORD_CHUNK  64u /* slots in a chunk */
 #define RECORD_CHUNKS (RECORD_SLOTS / RECORD_CHUNK)
 
 struct ulrpc_request;
@@ -69,34 +69,36 @@ enum record_state {
 	RECORD_LOST,
 	/* executed, and may not be executed again; the reply is kept */
 	RECORD_KEPT,
-	RECORD_STALLED, /* as LOST, because its handler made no progress */
-	RECORD_ACTIVE,	/* being served */
+	RECORD_STALLED, /* LOST, because the handler made no progress */
+	RECORD_ACTIVE,	/* the call is being served */
 	RECORD_STATES
 };
 
 /* What records know of a message with kept replies; embedded in that message.
- * The message's owner sets all to 0 at first, but until to TIME_NEVER. */
+ * Whoever owns the message sets all to 0 at first, but @until to TIME_NEVER. */
 struct record_reply {
-	struct list link; /* records.replies, while keeps is not 0 */
-	/* how many records have their reply in the message; records of
-	 * acknowledged calls may still be among them */
+	struct list link; /* node in records.replies, while @keeps is not 0 */
+	/* how many records have their reply in the message; some of them may be
+	 * of calls that are acknowledged */
 	uint32_t keeps;
-	bool left;     /* the service that made it has ended: kept.h */
-	uint64_t last; /* the highest xid of the records whose replies it has */
+	/* the service that made the message has ended (kept.h) */
+	bool left;
+	/* the highest xid of the calls whose replies the message has */
+	uint64_t last;
 	union {
-		/* ns: after this no caller waits for a reply in it; TIME_NEVER:
-		 * some caller may wait forever */
+		/* ns: after this no caller waits for a reply in the message;
+		 * TIME_NEVER: some caller may wait forever */
 		uint64_t until;
-		/* during records_lose() only: what takes its place; NULL:
-		 * nothing */
+		/* during records_lose() only: what takes the place of this;
+		 * NULL: nothing */
 		struct record_reply *heir;
 	};
 };
 
 /* What records know of the body of a long reply; embedded in that. */
 struct record_body {
-	struct list link; /* records.bodies, while of is not NULL */
-	/* the record that owns it; NULL: it was let go */
+	struct list link; /* node in records.bodies, while @of is not NULL */
+	/* the record that owns the body; NULL: the body was let go */
 	struct record *of;
 };
 
@@ -106,9 +108,9 @@ struct record {
 	uint32_t attempt;
 	uint8_t state; /* enum record_state */
 	union {
-		struct ulrpc_request *request; /* ACTIVE */
-		/* KEPT: the message with the reply. It may be gone if the call
-		 * is acknowledged. */
+		struct ulrpc_request *request; /* valid in the state ACTIVE */
+		/* valid in the state KEPT: the message with the reply. It may
+		 * be gone if the call is acknowledged. */
 		struct record_reply *reply;
 	};
 	/* the body of a long reply; NULL: the reply is not long */
@@ -117,14 +119,14 @@ struct record {
 
 /* Functions of the owner of records, which records call. */
 struct record_ops {
-	/* Records for @slots more slots have been allocated; negative: freed.
-	 */
+	/* Records were allocated for @slots more slots; negative: they were
+	 * freed. */
 	void (*noted)(struct records *rs, int slots);
 	/* Called when nobody waits for @r any more, and another call has got
 	 * its record. */
 	void (*give_up)(struct ulrpc_request *r);
-	/* Called when @r has no record any more, because its connection has
-	 * ended. */
+	/* Called when @r has lost its record, because its connection has ended.
+	 */
 	void (*forget)(struct ulrpc_request *r);
 	/* let_go: no record needs the message of @reply any more. body_let_go:
 	 * no record needs @body any more. */
@@ -135,9 +137,9 @@ struct record_ops {
 /* The records of a connection. */
 struct records {
 	uint64_t trimmed; /* ns: when records_trim() last ran; 0: never */
-	uint64_t acked;	  /* xids up to this one are over for the client */
-	uint16_t used;	  /* chunks that are allocated */
-	uint16_t kept;	  /* how many messages are in the list replies */
+	uint64_t acked;	  /* calls up to this xid are over for the client */
+	uint16_t used;	  /* how many chunks are allocated */
+	uint16_t kept;	  /* how many messages are in @replies */
 	/* RECORD_SLOTS if the array chunks is allocated, else 0 */
 	uint16_t slots;
 	/* The highest attempt and xid of the requests for which no chunk could
@@ -145,14 +147,14 @@ struct records {
 	 * stands for all higher ones, too. */
 	uint16_t unnoted_attempt;
 	uint64_t unnoted;
-	/* record_reply.link, in the order in which the messages began to be
+	/* of record_reply.link, in the order in which the messages began to be
 	 * kept */
 	struct list replies;
-	/* record_body.link, by xid. A record with a body is KEPT, so replies is
-	 * not empty while bodies is not. */
+	/* of record_body.link, by xid. A record with a body is KEPT, so
+	 * @replies is not empty while @bodies is not. */
 	struct list bodies;
 	const struct record_ops *ops;
-	struct quotas *quotas; /* what chunks are charged to */
+	struct quotas *quotas; /* the quotas to which chunks are charged */
 	struct record_chunk **chunks;
 };
 
@@ -162,29 +164,30 @@ struct record_chunk {
 };
 
 enum record_past {
-	RECORD_NEW, /* it is to be executed: record_begin() */
-	/* it was perhaps executed: it is to be executed again if its method
-	 * allows that; else record_end(RECORD_LOST) */
+	RECORD_NEW, /* the request is to be executed: record_begin() */
+	/* the request was perhaps executed. It is to be executed again if its
+	 * method allows that; else record_end(RECORD_LOST) */
 	RECORD_REPEATED,
-	RECORD_COPY,	 /* it gets no answer */
+	RECORD_COPY,	 /* the request gets no answer */
 	RECORD_AGAIN,	 /* record.request goes on, and answers this attempt */
 	RECORD_ANSWERED, /* record.reply answers this attempt, too */
-	RECORD_UNKNOWN,	 /* it is a query about a call that was not executed */
-	/* it was perhaps executed, and may not be executed again */
+	/* the request is a query about a call that was not executed */
+	RECORD_UNKNOWN,
+	/* the request was perhaps executed, and may not be executed again */
 	RECORD_DOUBTFUL,
-	/* it was perhaps executed, and its handler made no progress */
+	/* the request was perhaps executed, and its handler made no progress */
 	RECORD_HOPELESS,
-	/* its slot or its xid is impossible; nothing is noted */
+	/* the request has an impossible slot or xid; nothing is noted */
 	RECORD_BEYOND,
-	/* there is no record for it, or there was none for a copy of it. It was
-	 * not executed here, and will not be */
+	/* there is no record for the request, or there was none for a copy of
+	 * it. It was not executed here, and will not be */
 	RECORD_NO_ROOM,
 };
 
 void records_init(struct records *rs, const struct record_ops *ops,
 		  struct quotas *quotas);
-/* The connection has ended: lets all replies and bodies go, and frees the
- * chunks. */
+/* Called when the connection has ended: lets all replies and bodies go, and
+ * frees the chunks. */
 void records_fini(struct records *rs);
 
 static inline struct record *record_find(const struct records *rs,
@@ -203,8 +206,8 @@ enum record_past record_look_rare(struct records *rs, const struct wire_call *c,
 				  struct record **rec_p) must_check;
 
 /* Looks up what is known of @c, which has come from @nid, and notes @c in its
- * record. Sets *@rec_p to that record. If @c is noted in none, leaves *@rec_p
- * alone. */
+ * record. Sets *@rec_p to that record, or leaves it alone if no record notes
+ * @c. */
 static inline must_check enum record_past record_look(
 	struct records *rs, const struct wire_call *c,
 	const struct ulnet_nid *nid, uint64_t now, struct record **rec_p)

@@ -12,7 +12,7 @@
 #include "secure/handshake.h"
 #include "secure/identity.h"
 
-/* us: how long a client is asked to wait that comes beyond the limits */
+/* us: how long a client is asked to wait if it comes beyond the limits */
 #define WAIT_US UINT64_C(500000)
 
 struct session *session_find(const struct sessions *ss, uint64_t handle)
@@ -30,7 +30,7 @@ static uint64_t client_hash(const struct sessions *ss,
 	return hash_bytes(client_id, RPC_ID_SIZE, ss->seed);
 }
 
-/* Takes @se off what lists sessions without an export. */
+/* Takes @se off the lists of sessions without an export. */
 static void session_grown(struct sessions *ss, struct session *se)
 {
 	if (!se->quota)
@@ -97,7 +97,7 @@ static void session_name(struct session *se, const struct wire_shake *m)
 	se->epoch = m->epoch;
 }
 
-/* Adds @se to those without an export. */
+/* Adds @se to the sessions without an export. Returns 0 or -ENOMEM. */
 static int session_add(struct sessions *ss, struct session *se)
 {
 	int rc = id_alloc(&ss->table, se, &se->id);
@@ -132,7 +132,8 @@ static int session_fill(struct sessions *ss, struct session *se,
 	return se->h ? session_add(ss, se) : -ENOMEM;
 }
 
-/* NULL: there is no memory, or the sender's host has used up its share. */
+/* Makes a session. Returns NULL if there is no memory, or the sender's host has
+ * used up its share. */
 static struct session *session_new(struct sessions *ss,
 				   const struct ulnet_event *ev,
 				   const struct wire_shake *m,
@@ -153,8 +154,9 @@ static struct session *session_new(struct sessions *ss,
 	return NULL;
 }
 
-/* The session that @m is for, if it has one: a client that does not know the
- * handle repeats its first message. */
+/* Returns the session that @m is for; NULL: none. A client that does not know
+ * the handle yet repeats its first message, so a session is found by the
+ * client's id, too. */
 static struct session *session_of(const struct sessions *ss,
 				  const struct wire_shake *m)
 {
@@ -188,8 +190,8 @@ static void shaken_send(struct shard *s, const struct ulnet_event *ev,
 	(void)control_send(s, NULL, ev->target.nid, to, &m);
 }
 
-/* Sends the bytes of this side's stream that the client has not acknowledged.
- */
+/* Sends the bytes of the server's stream from @seen on, which the client has
+ * not acknowledged. */
 static void session_answer(struct sessions *ss, const struct session *se,
 			   const struct ulnet_event *ev, uint32_t seen)
 {
@@ -241,8 +243,9 @@ static void session_refuse(struct sessions *ss, struct session *se,
 			 lnet_nid_format(&ev->source, nid, sizeof(nid)), why);
 }
 
-/* Why the client of @se, which is proved, is not believed by the keys that the
- * node has now: they may have come after the handshake began. NULL: it is. */
+/* Returns why the client of @se, which has proved who it is, is not believed by
+ * the keys that the node has now; they may have come after the handshake began.
+ * NULL: the client is believed. */
 static const char *session_doubt(const struct sessions *ss,
 				 const struct session *se)
 {
@@ -253,8 +256,9 @@ static const char *session_doubt(const struct sessions *ss,
 	return why;
 }
 
-/* The client is proved: makes the keys of the connection. Without memory the
- * client's messages cannot be opened, and it begins anew. */
+/* Makes the keys of the connection, because the client has proved who it is.
+ * Without memory there are no keys: the client's messages cannot be opened, and
+ * it begins anew. */
 static void session_prove(struct sessions *ss, struct session *se)
 {
 	struct sealed_between between = { .client = se->client,
@@ -271,7 +275,8 @@ static void session_prove(struct sessions *ss, struct session *se)
 	se->sealed = sealed_new(se->h, &between, true, shard_now(ss->shard));
 }
 
-/* The handshake has got so far that the client is proved. */
+/* Called when the handshake has got so far that the client has proved who it
+ * is. */
 static void session_end(struct sessions *ss, struct session *se,
 			const struct ulnet_event *ev)
 {
@@ -286,7 +291,7 @@ static void session_end(struct sessions *ss, struct session *se,
 		session_prove(ss, se);
 }
 
-/* Gives OpenSSL what has come. */
+/* Gives the bytes in @m to the handshake. */
 static void session_feed(struct sessions *ss, struct session *se,
 			 const struct ulnet_event *ev,
 			 const struct wire_shake *m)
@@ -303,8 +308,9 @@ static void session_feed(struct sessions *ss, struct session *se,
 
 /* ---- MUNGE ---- */
 
-/* Makes what munged is to be asked for the client of @se. NULL: there is no
- * memory, or the client's host has used up its share. */
+/* Makes the question that munged is to be asked about the client of @se.
+ * Returns NULL if there is no memory, or the client's host has used up its
+ * share. */
 static struct munge_job *question_new(struct sessions *ss,
 				      const struct session *se,
 				      const struct ulnet_event *ev,
@@ -331,8 +337,8 @@ static struct munge_job *question_new(struct sessions *ss,
 	return NULL;
 }
 
-/* Asks munged, if the handshake wants that. If it cannot be asked now, the
- * client's next message tries again. */
+/* Asks munged, if the handshake has a question for it. If munged cannot be
+ * asked now, the client's next message tries again. */
 static void session_ask(struct sessions *ss, struct session *se,
 			const struct ulnet_event *ev,
 			const struct wire_shake *m)
@@ -358,8 +364,8 @@ void session_on_munge(struct sessions *ss, struct munge_job *j)
 	struct session *se = session_find(ss, j->handle);
 
 	quota_put(&ss->asked[j->class], j->quota, 1);
-	/* However long munged took, that was no time of this CPT: who needs no
-	 * munged must not wait for those who do. */
+	/* However long munged took, this CPT has spent no time on it: clients
+	 * without MUNGE do not wait for those with it. */
 	door_take(&ss->door, &j->from.source, j->class, SESSION_STEP,
 		  shard_now(ss->shard));
 	if (!se || !se->h || se->refused)
@@ -373,7 +379,8 @@ void session_on_munge(struct sessions *ss, struct munge_job *j)
 
 /* ---- a client's messages ---- */
 
-/* ns of processor time of this thread; 0 where time is virtual. */
+/* Returns the processor time, in ns, that this thread has used; 0 if time is
+ * virtual. */
 static uint64_t spent(const struct sessions *ss)
 {
 	struct timespec t = { 0 };
@@ -394,7 +401,7 @@ static void session_step(struct sessions *ss, struct session *se,
 	session_feed(ss, se, ev, m);
 	(void)handshake_bytes(se->h, &has);
 	took = spent(ss) - before;
-	/* Bytes that do not complete a message of TLS cost next to nothing. */
+	/* A step that completes no message of TLS costs next to nothing. */
 	if (has != had || se->refused)
 		took = MAX(took, SESSION_STEP);
 	door_take(&ss->door, &ev->source, se->class, took,
@@ -403,7 +410,8 @@ static void session_step(struct sessions *ss, struct session *se,
 		took / NSEC_PER_USEC;
 }
 
-/* Returns false: the message is not answered, and has to come again. */
+/* Handles @m of a session whose handshake is under way. Returns false if the
+ * message gets no answer, and has to come again. */
 static bool session_take(struct sessions *ss, struct session *se,
 			 const struct ulnet_event *ev,
 			 const struct wire_shake *m)
@@ -430,7 +438,8 @@ static bool is_busy(const struct sessions *ss, const struct ulnet_nid *nid)
 	       quota_used(&ss->quotas[DOOR_STRANGER], nid);
 }
 
-/* Returns the session that begins with @m; NULL: none, and @ev is answered. */
+/* Returns the session that begins with @m. NULL: none does; @ev was answered,
+ * or is dropped. */
 static struct session *session_begin(struct sessions *ss,
 				     const struct ulnet_event *ev,
 				     const struct wire_shake *m)
@@ -484,7 +493,7 @@ int session_open(struct sessions *ss, struct session *se,
 		rc = sealed_open(ss->shard, se->sealed, ev, record, length, o);
 	if (rc || likely(!se->h))
 		return rc;
-	/* The client, which can seal, needs nothing more of the handshake. */
+	/* A client that seals needs nothing more of the handshake. */
 	handshake_free(se->h);
 	se->h = NULL;
 	return 0;
