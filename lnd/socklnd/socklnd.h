@@ -2,22 +2,22 @@
 /*
  * The LND over TCP: an NI, what it has on each CPT, and the watch on its link.
  *
- * 	socklnd.c	what LNet calls; connections that move to another CPT
- * 	link.c		notices when addresses and links go and come; CPT 0
- * 	handshake.c	request and HELLO, of the side that connects
- * 	listener.c	request and HELLO, of the side that accepts. A listener,
- * 			one for each address, accepts connections on CPT 0, and
- * 			passes each one to the CPT that owns its peer
- * 	caller.c	shares handshakes, and the processor time of TLS,
- * 			between the addresses that call a listener
- * 	attempt.c	when to open connections to a peer, and how many at once
- * 	host.c		limits for all processes of one address together
- * 	peer.c		a peer: chooses its connections, gives them up
- * 	conn.c		an open connection
- * 	tx.c, rx.c	outgoing and incoming messages
- * 	proto.c		bytes on the wire
- * 	tls.c		TLS below the protocol, on nets that demand it
- * 	sock.c		sockets of the system; causes for its errors
+ *	socklnd.c	what LNet calls; connections that move to another CPT
+ *	link.c		notices when addresses and links go and come; CPT 0
+ *	handshake.c	request and HELLO, of the side that connects
+ *	listener.c	request and HELLO, of the side that accepts. A listener,
+ *			one for each address, accepts connections on CPT 0, and
+ *			passes each one to the CPT that owns its peer
+ *	caller.c	shares handshakes, and the processor time of TLS,
+ *			between the addresses that call a listener
+ *	attempt.c	when to open connections to a peer, and how many at once
+ *	host.c		limits for all processes of one address together
+ *	peer.c		a peer: chooses its connections, gives them up
+ *	conn.c		an open connection
+ *	tx.c, rx.c	outgoing and incoming messages
+ *	proto.c		bytes on the wire
+ *	tls.c		TLS below the protocol, on nets that demand it
+ *	sock.c		sockets of the system; causes for its errors
  *
  * Rules of the protocol: spec lnet-tcp-wire, sections 2 and 3.
  */

@@ -177,7 +177,7 @@ void ulrpc_bulk_close(struct ulrpc_bulk *bulk, void (*released)(void *arg),
 	bulk_put(bulk);
 }
 
-/* CRC32C of the first @length bytes of @s. */
+/* Returns the CRC32C of the first @length bytes of @s. */
 static uint32_t crc_of(const struct segment *s, uint32_t length)
 {
 	uint32_t crc = 0;
@@ -272,7 +272,8 @@ bool bulk_release(struct ulrpc_bulk *b)
 
 uint32_t bulk_crc_of_put(const struct ulnet_event *ev, uint32_t crc)
 {
-	/* segment_attach(): one fragment is no vector. */
+	/* segment_attach() gives LNet one fragment as plain memory, not as a
+	 * vector. */
 	const struct iovec one = { ev->md_start, SIZE_MAX };
 	const struct iovec *iov =
 		ev->md_options & LNET_MD_IOVEC ? ev->md_start : &one;

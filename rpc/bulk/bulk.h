@@ -42,8 +42,8 @@ static inline uint64_t bulk_proof(uint32_t crc)
 	return BULK_PROOF | crc;
 }
 
-/* Counts the bytes that are moved after the call has ended. @fn is called when
- * the bulk is idle, with the bytes that were put, @in, and got, @out. The other
+/* What is called when bytes are moved after the call has ended: @fn, once the
+ * bulk is idle, with the bytes that were put, @in, and got, @out. The other
  * fields are for @fn. */
 struct bulk_late {
 	void (*fn)(struct shard *s, const struct bulk_late *late, uint64_t in,
@@ -59,8 +59,8 @@ int iov_total(const struct iovec *iov, unsigned int niov, int too_long,
 	      uint64_t *length_p) must_check;
 
 /* Claims @b for a call of @rpc. If @b is a source with checksums, bulk_sum()
- * has to compute them. 0; -EBUSY: it is claimed already; -EINVAL: it is of
- * another node. Any thread. */
+ * has to compute them. Returns 0; -EBUSY: it is claimed already; -EINVAL: it is
+ * of another node. Any thread. */
 int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc) must_check;
 /* Computes checksums of a source that has them, which takes about 0.1 ms for
  * each MiB. Goes on, by whole segments, until *@left bytes are summed, and
@@ -68,7 +68,7 @@ int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc) must_check;
  * summed, as they must be before bulk_attach(). Any thread. */
 bool bulk_sum(struct ulrpc_bulk *b, uint64_t *left);
 
-/* How many segments @b has. Any thread. */
+/* Returns how many segments @b has. Any thread. */
 unsigned int bulk_segments(const struct ulrpc_bulk *b);
 /* Describes @b in *@out, without a match value; *@out borrows from @b. Any
  * thread. */
@@ -84,10 +84,10 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
  */
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 		uint64_t *heard, struct wire_segments *out) must_check;
-/* The peer is now reached by another NID: links the segments for that NID
- * instead. Messages from other NIDs that LNet knows to be the peer's find the
- * segments as before. If there is no memory for new entries, the old ones stay
- * until the next call of this. No effect unless attached. Owner. */
+/* Called when the peer is reached by another NID: links the segments for that
+ * NID instead. Messages from other NIDs that LNet knows to be the peer's find
+ * the segments as before. If there is no memory for new entries, the old ones
+ * stay until the next call of this. No effect unless attached. Owner. */
 void bulk_follow(struct ulrpc_bulk *b, struct ulnet_id peer);
 /* Called when a message of the peer has come from the NID in @peer: does what
  * bulk_follow() does, unless LNet knows that NID as one of the peer's. Owner.
@@ -110,30 +110,31 @@ void bulk_on_idle_cancel(struct ulrpc_bulk *b);
 
 struct piece_key;
 
-/* How a bulk is sealed. */
+/* How a bulk is to be sealed. */
 struct bulk_cover {
-	struct piece_key *key;	 /* for what this side seals; borrowed */
-	unsigned int protection; /* enum seal_protection */
+	/* the key for what this side seals; borrowed */
+	struct piece_key *key;
+	/* enum seal_protection: whether the bytes are encrypted, too */
+	unsigned int protection;
 	/* the place of the bulk among those of its call */
 	uint32_t index;
 };
 
-/* Seals @b as @how says; from now on bulk_attach() offers it with seals. A
- * source is sealed in slices: one call of this seals about *@left bytes, which
- * it subtracts from *@left, and continues where the last call ended. Large
- * segments are given to sealers (sealers.h); @b is not idle until they have
- * done them. @b must be idle at the first call. 1: all is sealed, and
- * bulk_attach() may be called; 0: not all is sealed yet; -ENOMEM, -EIO. Owner.
- */
+/* Seals @b as @how says. From then on bulk_attach() offers it with seals. A
+ * source is sealed in slices: one call seals about *@left bytes, which it
+ * subtracts from *@left, and the next call continues there. Large segments are
+ * given to sealers (sealers.h), and @b is not idle until they are done. @b must
+ * be idle at the first call. Returns 1: all is sealed, and bulk_attach() may be
+ * called; 0: not all is sealed yet; -ENOMEM or -EIO. Owner. */
 int bulk_cover(struct ulrpc_bulk *b, struct shard *s,
 	       const struct bulk_cover *how, uint64_t *left) must_check;
 /* Returns whether bulk_check() has taken seals that bulk_open() has not used
  * yet. */
 bool bulk_owes_open(const struct ulrpc_bulk *b);
 /* Opens a sink with the seals that bulk_check() has taken, in slices and by
- * sealers as bulk_cover() seals. The sink must be idle at the first call. @key
- * returns the key of an epoch, or NULL. 1: all is opened, and is what the
- * server has put; 0: not all is opened yet, or @b is not idle; -EBADMSG:
+ * sealers like bulk_cover(). The sink must be idle at the first call. @key
+ * returns the key of an epoch, or NULL. Returns 1: all is opened, and is what
+ * the server has put; 0: not all is opened yet, or @b is not idle; -EBADMSG:
  * something is not what the server has put, and the contents of @b must not be
  * used; -ENOMEM. Owner. */
 int bulk_open(struct ulrpc_bulk *b,
@@ -142,9 +143,9 @@ int bulk_open(struct ulrpc_bulk *b,
 
 /* Compares the contents of a sink with the checksums that the server has sent
  * for it. That takes about 0.1 ms for each MiB that came in PUTs without a
- * checksum. A sink with seals is not compared yet: takes its seals for
- * bulk_open(). 0: they are equal, or @b is a source or has no checksums;
- * -EBADMSG: they differ; -EPROTO: @b has no such segments. Owner. */
+ * checksum. Of a sink with seals, only takes the seals, for bulk_open().
+ * Returns 0: they are equal, or there is nothing to compare; -EBADMSG: they
+ * differ; -EPROTO: @b has no such segments. Owner. */
 int bulk_check(struct ulrpc_bulk *b, const struct wire_moved_in *m) must_check;
 /* Was something put into @b for which the server owes a checksum? */
 bool bulk_unproven(const struct ulrpc_bulk *b);
@@ -155,9 +156,9 @@ void bulk_bytes(const struct ulrpc_bulk *b, uint64_t *in, uint64_t *out);
  * reported to @late, which is copied. Owner. */
 void bulk_on_late(struct ulrpc_bulk *b, const struct bulk_late *late);
 
-/* The call is over: detaches @b, and ends the claim as soon as @b is idle,
- * after which @b may be freed. True: @b is idle now. Owner; any thread if @b
- * was never attached. */
+/* Called when the call is over: detaches @b, and ends the claim as soon as @b
+ * is idle; then @b may be freed. Returns true if @b is idle now. Owner; any
+ * thread if @b was never attached. */
 bool bulk_release(struct ulrpc_bulk *b);
 
 /* ---- a bulk in a message of protobuf ---- */
@@ -176,7 +177,8 @@ static inline void bulk_field_init(Ulrpc__Bulk *field, struct ulrpc_bulk *bulk,
 	field->access = access;
 }
 
-/* NULL: @field was not made by bulk_field_init(). */
+/* Returns the bulk of @field; NULL: @field was not made by bulk_field_init().
+ */
 static inline struct ulrpc_bulk *bulk_of_field(const Ulrpc__Bulk *field)
 {
 	return field->base.n_unknown_fields

@@ -11,11 +11,11 @@
 struct segment {
 	struct iovec *iov;
 	unsigned int niov;
-	struct ulnet_md_handle md; /* while attached */
+	struct ulnet_md_handle md; /* the segment's MD; valid while attached */
 };
 
 struct ulrpc_bulk {
-	/* immutable after ulrpc_bulk_new() */
+	/* immutable after ulrpc_bulk_new(): */
 	struct ulrpc *rpc; /* only compared, as it may be closed */
 	enum ulrpc_bulk_access access;
 	bool checked;
@@ -25,67 +25,71 @@ struct ulrpc_bulk {
 	uint32_t *lengths;
 	struct iovec *iov; /* the fragments of all segments */
 
-	Ulrpc__Bulk field; /* ulrpc_bulk_field() */
+	Ulrpc__Bulk field; /* what ulrpc_bulk_field() returns */
 
-	struct cover *cover; /* owner, while claimed; NULL: not sealed */
+	/* the seals; NULL: the bulk is not sealed. Owner, while claimed */
+	struct cover *cover;
 
 	/* If the bulk has checksums, crc[i] is the checksum of the first
-	 * summed[i] bytes of segment i; else both are NULL. Source: bulk_sum()
-	 * sums whole segments, from the first on. Sink: of the bytes that have
-	 * come with a checksum that was right. Written by the owner of the
-	 * claim. */
+	 * summed[i] bytes of segment i; else both are NULL. Of a source,
+	 * bulk_sum() sums whole segments, from the first one on. Of a sink, the
+	 * bytes count that have come with a right checksum. Written by the
+	 * owner of the claim. */
 	uint32_t *crc;
 	uint32_t *summed;
-	unsigned int nsummed; /* a source: segments that were summed */
+	unsigned int nsummed; /* of a source: how many segments were summed */
 
-	/* References: the user's, and one of a claim. Any thread. */
+	/* references: one of the user, and one of a claim. Any thread */
 	atomic_uint refs;
-	/* Called when the last reference is dropped. Written before the user's
-	 * is. */
+	/* Called when the last reference is dropped. Set before the user drops
+	 * its own. */
 	void (*released)(void *arg);
 	void *released_arg;
 
-	/* owner CPT, while claimed */
+	/* for the owner CPT, while claimed: */
 	struct shard *shard; /* held while @linked is not 0 */
-	/* MDs whose last event has not come, and jobs of sealers */
+	/* MDs that have not had their last event, and jobs of sealers */
 	unsigned int linked;
-	bool attached; /* the segments' MDs are linked, for this attempt */
-	/* attached: the peer that messages may come from */
+	bool attached; /* the segments' MDs are linked for this attempt */
+	/* the peer from which messages may come; valid while attached */
 	struct ulnet_id peer;
-	/* attached: match value of segment 0; others follow */
+	/* match value of segment 0, valid while attached; those of the other
+	 * segments follow */
 	uint64_t match;
 	/* the server has put something during this attempt */
 	bool touched;
-	uint64_t moved;	       /* bytes moved, in all attempts */
-	uint64_t *heard;       /* attached: as in bulk_attach() */
-	struct bulk_late late; /* fn is NULL: no report */
+	uint64_t moved; /* bytes moved, in all attempts */
+	/* NULL, or where the time is stored, as in bulk_attach(); valid while
+	 * attached */
+	uint64_t *heard;
+	struct bulk_late late; /* late.fn is NULL: nobody wants a report */
 	bool over;	       /* the claim ends when the bulk is idle */
 	void (*idle_fn)(void *arg);
 	void *idle_arg;
 };
 
-/* Something uses the memory of @b: a linked MD, or a sealer. Then @b is not
- * idle. Owner. */
+/* Counts one more user of the memory of @b: a linked MD, or a sealer. @b is not
+ * idle then. Owner. */
 void bulk_use(struct ulrpc_bulk *b);
-/* It does not any more. May free @b. Owner. */
+/* Counts one user less. May free @b. Owner. */
 void bulk_unuse(struct ulrpc_bulk *b);
 
-/* Gives up the seals of @b, and what was encrypted, of which nothing is linked
- * any more. Owner; any thread if there are none. */
+/* Frees the seals of @b, and the encrypted bytes, of which nothing may be
+ * linked any more. Owner; any thread if there are no seals. */
 void bulk_uncover(struct ulrpc_bulk *b);
-/* The memory that is linked for segment @i: its encrypted bytes. NULL: its own.
- */
+/* Returns the encrypted bytes that are linked instead of segment @i; NULL: its
+ * own memory is linked. */
 void *cover_of(const struct ulrpc_bulk *b, unsigned int i);
-/* Is the PUT that has come not what the server has put there, or not all of it?
- * Only accidents are recognized so. */
+/* Is the PUT that has come damaged, or not all of what the server has put? This
+ * finds accidents only. */
 bool cover_is_damaged(const struct ulnet_event *ev);
-/* Tells what seals there are in @out. */
+/* Fills in the seals in @out, if there are any. */
 void cover_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
-/* As bulk_check(). */
+/* Does what bulk_check() does, for a sink with seals. */
 int cover_take(struct ulrpc_bulk *b, const struct wire_moved_in *m);
 
-/* The CRC32C of the payload of a PUT that has come, behind bytes whose CRC is
- * @crc. */
+/* Returns the CRC32C of the payload of a PUT that has come, continued from
+ * @crc, that of the bytes in front of it. */
 uint32_t bulk_crc_of_put(const struct ulnet_event *ev, uint32_t crc);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The chunks of transfers: sends them, repeats those that are lost, and ends a
- * transfer that has no chunk left. Knows nothing of how transfers begin, and of
- * who waits for them: transfer.c. */
+ * transfer that has no chunk left. How transfers begin, and who waits for them,
+ * is in transfer.c. */
 #include "rpc/bulk/transfer_priv.h"
 
 #include <errno.h>
@@ -107,7 +107,8 @@ static void chunk_lost(struct chunk *p)
 
 void chunk_give_up(const struct chunk *p)
 {
-	LNetMDUnlink(p->md); /* -ENOENT: its last event is on the way */
+	/* -ENOENT means that the MD's last event is on its way */
+	LNetMDUnlink(p->md);
 }
 
 void transfer_fail(struct transfer *x, int status)
@@ -223,7 +224,7 @@ static void chunk_turn(struct chunk *p)
 
 /* Sets the NIDs between which this try of @p goes. *@self: the NID of this
  * node; ANY: LNet chooses it. The usual way is the one by which the request
- * came. If the last try on it was not heard of, LNet chooses another one by
+ * came. If nothing was heard of the last try on it, LNet chooses another one by
  * health, if it knows several NIDs of the caller; otherwise the try goes to
  * another NID from which the caller has sent. */
 static void chunk_way(const struct chunk *p, struct ulnet_nid *self,
@@ -369,7 +370,7 @@ static void chunk_send(struct chunk *p)
 }
 
 /* Called in a new turn: lets the transfers go on for which there was no time in
- * the last one, in their order, as far as there is time now. */
+ * the last turn, in their order, as far as there is time now. */
 static void on_next_turn(struct ulnet_work *w)
 {
 	struct bulk_pool *pool = container_of(w, struct bulk_pool, work);
@@ -386,8 +387,8 @@ static void on_next_turn(struct ulnet_work *w)
 	shard_release(s);
 }
 
-/* Notes that @x can make no more chunks before @pause, ns, is over; or what
- * else a result of transfer_seal_pause() says. */
+/* Called when transfer_seal_pause() has returned @pause: @x makes no more
+ * chunks before the next turn, or before @pause ns are over. */
 static void transfer_starve(struct transfer *x, uint64_t pause)
 {
 	struct shard *s = x->t->conf.shard;
@@ -560,7 +561,7 @@ static out_of_line void transfers_on_passed(struct transfers *t, uint64_t order)
 }
 
 /* How often a segment is got again. If it is still wrong after that, the caller
- * has probably changed it. */
+ * has probably changed the memory. */
 #define DAMAGES_MAX 8
 
 /* Called when the segment of @p, a source, has arrived changed: gets all of the
@@ -676,8 +677,8 @@ static void chunk_on_last(struct chunk *p)
 	transfers_go(x->t);
 }
 
-/* SEND may come before the answer or after it. If it comes after, it does not
- * count. */
+/* Called by LNet. SEND may come before the answer or after it; after the answer
+ * it does not count. */
 static void chunk_on_event(const struct ulnet_event *ev)
 {
 	struct chunk *p = ev->user_ptr;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The caller's memory, sealed: sources before they are offered, sinks when the
- * server has replied, and no message can find them any more. */
+/* The seals of the memory that a caller lends: sources are sealed before they
+ * are offered; sinks are opened when the server has replied, and no message can
+ * find them any more. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,14 +14,17 @@ struct cover {
 	struct piece_key *key;
 	enum seal_protection protection;
 	uint32_t index;
-	/* Source: segments that are sealed. Sink: segments that are opened, of
-	 * those @taken that the server has put something to. Those that sealers
-	 * work on count, too: then the bulk is not idle. */
+	/* Source: how many segments are sealed. Sink: how many segments are
+	 * opened, of those @taken to which the server has put something.
+	 * Segments that sealers work on count, too: as long as there are any,
+	 * the bulk is not idle. */
 	unsigned int done, taken;
-	int failed;	/* 0, or -errno of a segment */
-	uint32_t *put;	/* sink: bytes of each */
-	uint8_t *seals; /* of all segments */
-	void **sealed;	/* source, with privacy: encrypted, or NULL */
+	int failed;	/* 0, or why a segment has failed: a negative errno */
+	uint32_t *put;	/* of a sink: bytes of each segment that were put */
+	uint8_t *seals; /* PIECE_SEAL bytes for each segment */
+	/* of a source with privacy: the encrypted form of each segment; NULL:
+	 * none yet */
+	void **sealed;
 };
 
 /* ---- life ---- */
@@ -88,8 +92,8 @@ static struct piece_place place_of(const struct ulrpc_bulk *b, unsigned int i)
 				     b->lengths[i] };
 }
 
-/* Goes on with the first @length bytes of segment @i. With privacy they are
- * written to @out; NULL: where they are. */
+/* Seals or opens the first @length bytes of segment @i. With privacy the result
+ * is written to @out; NULL: in place. */
 static int segment_add(const struct ulrpc_bulk *b, unsigned int i,
 		       uint32_t length, struct piece *p, uint8_t *out)
 {
@@ -106,7 +110,7 @@ static int segment_add(const struct ulrpc_bulk *b, unsigned int i,
 	return rc;
 }
 
-/* A segment that is sealed or opened, by a sealer or here. */
+/* A segment that is sealed or opened, by a sealer or by this thread. */
 struct cover_job {
 	struct seal_job job;
 	struct ulrpc_bulk *b;
@@ -129,7 +133,7 @@ static void cover_job_seal(struct seal_job *job)
 		j->rc = piece_seal_end(j->piece, j->seal.tag);
 }
 
-/* Opens the segment where it is. */
+/* What opens a segment in place. */
 static void cover_job_open(struct seal_job *job)
 {
 	struct cover_job *j = container_of(job, struct cover_job, job);
@@ -160,8 +164,9 @@ static void cover_job_done(struct seal_job *job)
 	free(j);
 }
 
-/* Gives @like to the sealers, if it is large, and not more than a round's
- * bytes, *@away, have been given to them. */
+/* Gives a copy of @like to the sealers, and adds its bytes to *@away, those
+ * that sealers have got in this turn. Returns false if @like is small, or
+ * *@away is SEALERS_ROUND or more, or there is no sealer or memory. */
 static bool cover_job_give(const struct cover_job *like, uint64_t *away)
 {
 	struct ulrpc_bulk *b = like->b;
@@ -183,9 +188,9 @@ static bool cover_job_give(const struct cover_job *like, uint64_t *away)
 	return true;
 }
 
-/* What is done in a turn. */
+/* What bulk_cover() or bulk_open() does in a turn. */
 struct cover_slice {
-	uint64_t *left; /* bytes that may still be sealed here */
+	uint64_t *left; /* bytes that this thread may still seal or open */
 	uint64_t away;	/* bytes that were given to sealers */
 };
 
@@ -229,7 +234,7 @@ static int segment_seal(struct ulrpc_bulk *b, unsigned int i,
 	return rc;
 }
 
-/* The bulk is sealed as @how says from now on, of which nothing is done yet. */
+/* Gives @b the seals that @how says, none of which is made yet. */
 static int cover_begin(struct ulrpc_bulk *b, struct shard *s,
 		       const struct bulk_cover *how)
 {

@@ -32,7 +32,7 @@
 struct retry_schedule {
 	unsigned int timeouts; /* how many tries timed out */
 	unsigned int refusals; /* how many tries failed sooner */
-	bool lossy;	       /* the network loses messages */
+	bool lossy;	       /* the network is known to lose messages */
 };
 
 #define RETRY_TIME_MIN	 (50 * NSEC_PER_MSEC)
@@ -42,7 +42,7 @@ struct retry_schedule {
 #define RETRY_DOUBLINGS	 6
 #define RETRY_LOSSES	 6
 
-/* Returns the limit, ns. @usual: ns that tries take; 0: not known. */
+/* Returns the limit in ns. @usual: ns that tries usually take; 0: not known. */
 static inline uint64_t retry_schedule_limit(const struct retry_schedule *t,
 					    uint64_t usual)
 {
@@ -55,8 +55,9 @@ static inline uint64_t retry_schedule_limit(const struct retry_schedule *t,
 	return limit << MIN(t->timeouts - lost, RETRY_DOUBLINGS);
 }
 
-/* Returns the time, ns, of a try that begins at @now, ns; 0: no time is left.
- * @deadline: ns, or TIME_NEVER. @usual: ns that tries take; 0: not known. */
+/* Returns the time, in ns, of a try that begins at @now (ns); 0: no time is
+ * left. @deadline: ns, or TIME_NEVER. @usual: ns that tries usually take; 0:
+ * not known. */
 static inline uint64_t retry_schedule_time(const struct retry_schedule *t,
 					   uint64_t now, uint64_t deadline,
 					   uint64_t usual)
@@ -94,7 +95,7 @@ static inline uint64_t retry_schedule_pause(struct retry_schedule *t,
 
 struct bulk_pace {
 	/* took: us that the slowest chunk took lately (0: none was moved).
-	 * length: its bytes */
+	 * length: bytes of that chunk */
 	uint32_t took;
 	uint32_t length;
 	/* s: when it was last certain that a try was lost: a chunk was moved in
@@ -103,7 +104,8 @@ struct bulk_pace {
 	uint32_t lost;
 };
 
-#define BULK_LOSS_FORGOTTEN 60u /* s: after this time a loss counts no more */
+/* s: after this time a loss does not count any more */
+#define BULK_LOSS_FORGOTTEN 60u
 /* ns that tries probably take while none has succeeded: the limit is then 1 s,
  * as that of TCP (RFC 6298), and 4 s for each MB. */
 #define BULK_PACE_FIRST	     (250 * NSEC_PER_MSEC)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The caller's memory, as the request describes it, and the checksums of what
- * is moved: those of a source are compared with what has come, those of a sink
- * are computed from what is put. */
+/* The memory that a caller lends, as its request describes it, and the
+ * checksums of what is moved: those of a source are compared with what has
+ * come, those of a sink are computed from what is put. */
 #include "rpc/bulk/transfer_priv.h"
 
 #include <errno.h>
@@ -9,9 +9,9 @@
 #include "base/crc32c.h"
 #include "rpc/bulk/bulk.h"
 
-/* How many arrays a remote has with a number for each segment. */
+/* arrays of a remote with a number for each segment */
 #define REMOTE_ARRAYS 3
-/* Bytes more for each sealed segment. */
+/* additional bytes for each sealed segment */
 #define SEALED_EACH (PIECE_SEAL + sizeof(struct piece *))
 
 static void remote_fini(struct remote *r)
@@ -175,8 +175,8 @@ void transfer_on_done(struct transfers *t, void (*fn)(void *arg), void *arg)
 	t->on_done_arg = arg;
 }
 
-/* Returns the number of segments up to the last one that anything was put to.
- * Sets *@whole: are all these full? */
+/* Returns the number of segments up to the last one to which anything was put.
+ * Sets *@whole to whether all of them are full. */
 static unsigned int sink_segments(const struct remote *r, bool *whole)
 {
 	unsigned int n = r->n;
@@ -190,8 +190,8 @@ static unsigned int sink_segments(const struct remote *r, bool *whole)
 	return n;
 }
 
-/* Has @m tell the seals of the sink @r instead of checksums. If they cannot be
- * made, the caller gets wrong ones, and knows that the bytes are nothing. */
+/* Makes @m tell the seals of the sink @r instead of checksums. If they cannot
+ * be made, the caller gets wrong seals, and so rejects the bytes. */
 static void moved_seals(struct remote *r, struct wire_moved *m)
 {
 	if (!remote_seal_end(r, m->n))
@@ -351,7 +351,8 @@ int transfer_sum_begin(struct transfer *x)
 
 	if (at.in_segment && (r->put[at.segment] != at.in_segment ||
 			      (r->protection && !r->open[at.segment]))) {
-		/* transfer_sum_forget() must not forget what was put before */
+		/* so that transfer_sum_forget() does not forget what was put
+		 * before */
 		x->crc = NULL;
 		return -EINVAL;
 	}
@@ -373,7 +374,7 @@ void transfer_sum_chunk(struct transfer *x, struct chunk *p)
 		p->crc = x->crc[i - s->segment];
 	else
 		p->crc = cursor_crc(s, p->at, p->length, 0);
-	/* transfer_sum_forget() of an earlier transfer may have come between.
+	/* transfer_sum_forget() of an earlier transfer may have set this to 0.
 	 */
 	if (unlikely(!x->r->put[i]))
 		return;
@@ -431,7 +432,8 @@ void transfer_sum_again(struct transfer *x, struct chunk *p)
 
 	while (at.segment != segment)
 		cursor_move(&x->span, &at, cursor_room(&x->span, &at));
-	/* what other chunks of the segment have moved */
+	/* What other chunks of the segment have moved does not count any more.
+	 */
 	x->moved -= length - p->length;
 	x->low = MIN(x->low, at.offset);
 	x->left[segment - x->span.segment] = length;

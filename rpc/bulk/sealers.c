@@ -7,24 +7,26 @@
 
 #include "base/hash.h"
 
-/* Lists of jobs, which hosts are spread over: those that share one by chance
- * take turns as one. This process itself has the first. */
+/* Lists of jobs. The first one has jobs of this process itself; hosts are
+ * spread over the others, and hosts that share a list by chance take turns as
+ * one host. */
 #define LANES 64u
 
 struct sealers {
 	struct lnet *node;
 	unsigned int max;
 	uint64_t seed;
-	pthread_mutex_t lock; /* for what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	struct ulnet_cond wake;
 	struct list lanes[LANES]; /* jobs that no sealer has taken */
-	uint64_t waiting;	  /* bits of lanes that are not empty */
-	unsigned int lane;	  /* that the next job is taken from, if any */
-	unsigned int njobs;	  /* in all lanes */
-	unsigned int idle;  /* sealers that wait */
+	uint64_t waiting;	  /* a bit for each lane that is not empty */
+	/* the lane from which the next job is taken, if it has one */
+	unsigned int lane;
+	unsigned int njobs; /* jobs in all lanes */
+	unsigned int idle;  /* sealers that wait for jobs */
 	unsigned int n;	    /* threads that were started */
-	/* the threads have to end, or have, as the node has crashed: there are
-	 * no more jobs */
+	/* There are no more jobs, because the node has crashed or RPC ends: the
+	 * threads end, or have ended. */
 	bool ending;
 	struct ulnet_thread *threads[SEALERS_MAX];
 };
@@ -44,7 +46,7 @@ static void lanes_add(struct sealers *l, const struct ulnet_nid *host,
 	l->njobs++;
 }
 
-/* Takes the next job, or returns NULL. Locked. */
+/* Takes the next job; NULL: there is none. The caller holds the lock. */
 static struct seal_job *lanes_pop(struct sealers *l)
 {
 	uint64_t later = l->waiting & ~UINT64_C(0) << l->lane;
@@ -97,8 +99,8 @@ static void sealer(void *arg)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Starts one more sealer, unless there are enough, or one is idle for the next
- * job. Returns whether there is any. Locked. */
+/* Starts one more sealer, unless there are enough, or an idle one can take the
+ * next job. Returns whether there is any sealer. The caller holds the lock. */
 static bool sealers_grow(struct sealers *l)
 {
 	if (l->njobs >= l->idle && l->n < l->max &&
@@ -128,7 +130,8 @@ bool sealers_give(struct shard *s, const struct ulnet_nid *host,
 
 /* ---- life ---- */
 
-/* How many are of use: a processor is left for the CPTs, if there are more. */
+/* Returns how many sealers are of use: one for each processor but one, which is
+ * for the CPTs. */
 static unsigned int sealers_max(const struct ulrpc *rpc)
 {
 	cpu_set_t set;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transfers, as users of transfer.h see them: their beginning, threads that
- * wait for them, later attempts of the call, losses of connections,
- * cancellation. Knows nothing of how bytes are moved: chunk.c. */
+/* Transfers, as users of transfer.h see them: how they begin, threads that wait
+ * for them, later attempts of the call, losses of connections, cancellation.
+ * How bytes are moved is in chunk.c. */
 #include "rpc/bulk/transfer_priv.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static void transfer_begin_posted(struct ulnet_work *w)
 	shard_taken(s);
 }
 
-/* Copies the fragments that have bytes in them. */
+/* Copies the fragments that are not empty. */
 static void span_set_iov(struct span *s, const struct iovec *iov,
 			 unsigned int niov)
 {
@@ -55,7 +55,8 @@ static void span_set_iov(struct span *s, const struct iovec *iov,
 			s->iov[s->niov++] = iov[i];
 }
 
-/* Sets where in the segments @s begins; returns how many segments it meets. */
+/* Sets the place in the segments where @s begins. Returns how many segments the
+ * span touches. */
 static unsigned int span_set_offset(struct span *s, uint64_t offset)
 {
 	uint64_t end;
@@ -116,8 +117,8 @@ static struct transfer *transfer_alloc(struct transfers *t, struct remote *r,
 	return x;
 }
 
-/* How many bytes the segments that the @length bytes at @offset are in have
- * before and behind them. */
+/* Returns how many bytes the first segment of the @length bytes at @offset has
+ * in front of them, and how many the last one has behind them. */
 static void margins(const struct remote *r, uint64_t offset, uint64_t length,
 		    uint32_t *before, uint32_t *after)
 {
@@ -132,8 +133,9 @@ static void margins(const struct remote *r, uint64_t offset, uint64_t length,
 	*after = (uint32_t)(at + r->lengths[i] - (offset + length));
 }
 
-/* Sets the memory of @x: @iov, and beside it what is not wanted, for which the
- * owner takes memory (transfer_seal_pause()). */
+/* Sets the memory of @x: @iov, and around it room for the bytes that are not
+ * wanted. The owner takes the memory for these later (transfer_seal_pause()).
+ */
 static void transfer_set_iov(struct transfer *x, const struct iovec *iov,
 			     unsigned int niov)
 {
@@ -323,7 +325,8 @@ void transfers_follow(struct transfers *t, const struct transfers_conf *conf)
 		transfer_anew(x, false);
 }
 
-/* If the client has connected again, what it lends is sealed anew. */
+/* If the client has connected again, it has sealed what it lends anew, with new
+ * keys. */
 static void keys_refresh(struct transfers *t, const struct transfers_conf *conf)
 {
 	struct piece_key *seals = piece_key_ref(conf->seals);
@@ -433,14 +436,15 @@ static void transfer_on_cancel(struct ulnet_work *w)
 	struct transfers *t = container_of(w, struct transfers, cancel);
 	struct shard *s = t->conf.shard;
 
-	/* A cancellation that comes after this gives the work again. */
+	/* A cancellation that comes after this posts the work again. */
 	atomic_store(&t->canceling, false);
 	transfers_cancel(t);
 	transfers_free(t);
 	shard_taken(s);
 }
 
-/* For callers that may not be the owner. */
+/* Makes the owner cancel the transfers; the calling thread may be another one.
+ */
 static void transfers_cancel_there(struct transfers *t)
 {
 	if (atomic_exchange(&t->canceling, true))

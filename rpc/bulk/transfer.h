@@ -35,25 +35,27 @@ struct transfers;
 /* Progress of a caller's bulk. Written by the owner of the transfers, read by
  * any thread. */
 struct bulk_progress {
-	_Atomic uint64_t last;	  /* ns: when a chunk was moved; 0: none was */
-	_Atomic uint64_t slowest; /* ns that the slowest one took */
+	/* ns: when a chunk was last moved; 0: none was */
+	_Atomic uint64_t last;
+	_Atomic uint64_t slowest; /* ns that the slowest chunk took */
 };
 
 struct transfers_conf {
 	struct shard *shard;
-	struct ulnet_nid self; /* this node's NID that the request came to */
-	struct ulnet_id peer;  /* NID and pid that the request came from */
+	struct ulnet_nid self; /* this node's NID to which the request came */
+	struct ulnet_id peer;  /* NID and pid from which the request came */
 	uint64_t deadline;     /* ns: deadline of the call; TIME_NEVER: none */
-	/* ns for which a chunk is tried if the call has no deadline */
+	/* ns for which a chunk is tried again if the call has no deadline */
 	uint64_t retry_time;
 	/* chunks under way at a time, at most, of all transfers together */
 	unsigned int window;
 	/* heard, busy and pace belong to the caller's connection, and are
-	 * borrowed until transfer_abort(). NULL: none.
-	 * *heard is set to the time, ns, whenever the caller answers. */
+	 * borrowed until transfer_abort(). NULL: there is no connection. *heard
+	 * is set to the time (ns) whenever the caller answers. */
 	uint64_t *heard;
-	struct list *busy; /* lists the transfers while something is moved, for
-			    * transfers_on_conn_loss() */
+	/* lists these transfers while something is moved, for
+	 * transfers_on_conn_loss() */
+	struct list *busy;
 	struct bulk_pace *pace;
 	/* Sets *@nid to another NID of the caller, from which messages of the
 	 * same connection have come, and returns true; returns false if there
@@ -62,40 +64,42 @@ struct transfers_conf {
 	const void *caller;
 	/* protection: how the caller's memory has to be sealed (enum
 	 * seal_protection; 0: not at all). seals: the key for what is put.
-	 * opens: the key for what is got. The keys are copied, with references
-	 * of their own. */
+	 * opens: the key for what is got. transfers_new() takes references to
+	 * the keys. */
 	unsigned int protection;
 	struct piece_key *seals, *opens;
 };
 
-/* Segments with seals, of all bulk of a call, at most: so many have room in the
- * heads of messages. */
+/* Segments with seals, of all bulk of a call together, at most: the heads of
+ * messages have room for so many. */
 #define TRANSFERS_SEALED_MAX 1024u
 
-/* Bytes of memory that transfers_new() takes. */
+/* Returns how many bytes of memory transfers_new() takes. */
 uint64_t transfers_size(const struct wire_call *call);
-/* Copies what @call says of its bulk. *@t_p is NULL if @call has none. 0;
- * -EPROTO: what @call says makes no sense; -ENOMEM. */
+/* Sets *@t_p to the transfers for the bulk that @call describes, which is
+ * copied; to NULL if @call has no bulk. Returns 0; -EPROTO: the description is
+ * not valid; -ENOMEM. */
 int transfers_new(const struct transfers_conf *conf,
 		  const struct wire_call *call,
 		  struct transfers **t_p) must_check;
-/* Another attempt of the same call has come, as @call. Gives up chunks under
- * way with the old match values, and repeats them with the new ones, to
- * conf->peer from conf->self. Moves the deadline to conf->deadline if that is
- * later. The rest of @conf is not used. 0; -EPROTO: @call lends other memory,
- * and nothing is changed. */
+/* Called when another attempt of the same call has come as @call. Gives up
+ * chunks under way with the old match values, and repeats them with the new
+ * ones, to conf->peer from conf->self. Moves the deadline to conf->deadline if
+ * that is later. The rest of @conf is not used. Returns 0; -EPROTO: @call lends
+ * other memory, and nothing is changed. */
 int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 		      const struct wire_call *call) must_check;
-/* The caller has asked about the call over another rail: chunks that begin from
- * now on go to conf->peer from conf->self first. Chunks under way go on if LNet
- * knows conf->peer as the same peer. If it does not, the caller no longer has
- * the old NID, and they are given up and repeated. The rest of @conf is not
- * used. */
+/* Called when the caller has asked about the call over another rail: chunks
+ * that begin from now on go to conf->peer from conf->self first. Chunks under
+ * way go on if LNet knows conf->peer as the same peer. If it does not, the
+ * caller no longer has the old NID, and they are given up and repeated. The
+ * rest of @conf is not used. */
 void transfers_follow(struct transfers *t, const struct transfers_conf *conf);
-/* A connection to @rail, a NID of the caller whose transfers are in @busy, was
- * lost. After a random pause, gives up and repeats the chunks that were sent
- * over that connection and are still under way. The pause is about @rtt, ns (0:
- * not known), and grows up to 0.1 s with each loss while nothing is moved. */
+/* Called when a connection to @rail was lost, a NID of the caller whose
+ * transfers are in @busy. After a random pause, gives up and repeats the chunks
+ * that were sent over that connection and are still under way. The pause is
+ * about @rtt ns (0: not known), and grows up to 0.1 s with each loss while
+ * nothing is moved. */
 void transfers_on_conn_loss(const struct list *busy, uint64_t rtt,
 			    const struct ulnet_nid *rail);
 /* Takes a reference to @t, not NULL, to be given back by transfers_free(). Any
@@ -113,7 +117,8 @@ void transfers_use(struct transfers *t);
 void transfers_unuse(struct transfers *t);
 bool transfers_used(const struct transfers *t);
 
-/* ulrpc_request_bulk(3), ulrpc_bulk_get(3), ulrpc_bulk_put(3). Any thread. */
+/* What ulrpc_request_bulk(3), ulrpc_bulk_get(3) and ulrpc_bulk_put(3) do. Any
+ * thread. */
 unsigned int transfers_count(const struct transfers *t);
 int transfers_info(const struct transfers *t, unsigned int index,
 		   struct ulrpc_bulk_info *info);
@@ -128,10 +133,10 @@ struct transfer_waiter {
 	struct ulnet_cond cond;
 	bool done, woken;
 	int status;
-	atomic_bool over; /* set by transfer_wait_give_up() */
+	atomic_bool over; /* was transfer_wait_give_up() called? */
 };
-/* As transfer_start(). After success the caller owes transfer_wait_end(), and
- * @w must stay until then. */
+/* Begins a transfer as transfer_start() does, for which @w waits. After success
+ * the caller owes transfer_wait_end(), and @w must stay until then. */
 int transfer_wait_begin(struct transfers *t, unsigned int index,
 			enum ulrpc_bulk_access access, uint64_t offset,
 			const struct iovec *iov, unsigned int niov,
@@ -152,7 +157,7 @@ int transfer_wait_end(struct transfer_waiter *w);
 /* Borrowed from @t, which is not NULL. */
 const struct bulk_progress *transfers_progress(const struct transfers *t);
 
-/* ulrpc_bulk_timeout(3), ulrpc_bulk_cancel(3). Any thread. */
+/* What ulrpc_bulk_timeout(3) and ulrpc_bulk_cancel(3) do. Any thread. */
 int transfer_timeout(struct transfers *t, unsigned int index, uint64_t us);
 int transfer_cancel(struct transfers *t, unsigned int index);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The seals of the caller's memory, at the server: those of sources are checked
- * when all of a segment has come; a sink's segment is sealed chunk by chunk, in
- * the order of its bytes, as one piece. */
+/* The seals of the caller's memory, at the server. A segment of a source is
+ * opened as a whole, when all of it has come. A segment of a sink is sealed as
+ * one piece, chunk by chunk, in the order of its bytes. */
 #include <errno.h>
 #include <string.h>
 
@@ -22,17 +22,17 @@ static uint8_t *seal_of(const struct remote *r, unsigned int segment)
 
 /* ---- jobs of sealers ---- */
 
-/* A segment that is opened, or a chunk that is sealed and is all of its
- * segment. Meanwhile the chunk is AWAY. */
+/* A job for a sealer: a segment that is opened, or a chunk that is a whole
+ * segment and is sealed. Meanwhile the chunk is CHUNK_AWAY. */
 struct chunk_job {
 	struct seal_job job;
 	struct chunk *p;
 	struct cursor at;
 	struct piece *piece;
 	struct piece_seal seal;
-	uint32_t crc; /* of what was sealed */
+	uint32_t crc; /* CRC32C of what was sealed */
 	int rc;
-	uint64_t since; /* ns */
+	uint64_t since; /* ns: when the job was given */
 };
 
 static bool chunk_job_give(const struct chunk_job *like)
@@ -52,7 +52,7 @@ static bool chunk_job_give(const struct chunk_job *like)
 
 /* ---- sources ---- */
 
-/* Opens the @length bytes at @at where they are. */
+/* Opens the @length bytes at @at in place. */
 static int span_open(const struct span *s, struct cursor at, uint32_t length,
 		     struct piece *p)
 {
@@ -108,8 +108,8 @@ int transfer_seal_check(struct transfer *x, struct chunk *p, struct cursor at)
 	return span_open(&x->span, at, place.length, j.piece);
 }
 
-/* Takes the memory for the rest of segments of which a part is wanted: once for
- * the transfer. */
+/* If only a part of segments is wanted, takes memory for the rest of them, once
+ * for the transfer. Returns false if there is none. */
 static bool rest_take(struct transfer *x)
 {
 	struct span *s = &x->span;
@@ -129,11 +129,12 @@ static bool rest_take(struct transfer *x)
 
 /* ---- sinks ---- */
 
-/* What is sealed, and then summed, while it is in the processor's cache. */
+/* Bytes that are sealed and then summed at a time, while they are in the
+ * processor's cache. */
 #define STEP (UINT32_C(16) << 10)
 
-/* Goes on with the @length bytes at @at. With privacy they are written to @out;
- * NULL: where they are. Sets *@crc of what they are then. */
+/* Seals the @length bytes at @at. With privacy the result is written to @out;
+ * NULL: in place. Sets *@crc to the CRC32C of the result. */
 static int span_seal(const struct span *s, struct cursor at, uint32_t length,
 		     struct piece *p, uint8_t *out, uint32_t *crc)
 {
@@ -176,7 +177,8 @@ static void chunk_job_sealed(struct seal_job *job)
 	uint8_t *seal = seal_of(j->p->x->r, j->at.segment);
 	struct piece_seal now;
 
-	/* Another transfer may have put something else there since. */
+	/* The seal may be of another transfer by now, which has put something
+	 * else to the segment since. */
 	piece_seal_get(seal, &now);
 	if (!j->rc && now.counter == j->seal.counter &&
 	    now.epoch == j->seal.epoch)
@@ -186,7 +188,8 @@ static void chunk_job_sealed(struct seal_job *job)
 	free(j);
 }
 
-/* Has a sealer seal @p, whose piece has begun. */
+/* Gives @p, whose piece has begun, to a sealer. Returns false if @p is not a
+ * whole, large segment, or if there is no sealer or memory. */
 static bool seal_elsewhere(struct chunk *p)
 {
 	struct remote *r = p->x->r;
@@ -217,7 +220,8 @@ uint64_t transfer_seal_pause(struct transfer *x)
 	return bulk_may_seal(s->bulk_pool, shard_now(s)) ? 0 : SEAL_NEXT_TURN;
 }
 
-/* The piece that the segment of @p is. The first chunk begins it. */
+/* Sets *@piece_p to the piece of the segment of @p. The first chunk begins the
+ * piece. */
 static int segment_piece(struct transfer *x, const struct chunk *p,
 			 struct piece **piece_p)
 {
@@ -238,12 +242,12 @@ static int segment_piece(struct transfer *x, const struct chunk *p,
 		piece_seal_put(&seal, seal_of(r, i));
 	}
 	*piece_p = r->open[i];
-	/* transfer_sum_forget() of an earlier transfer may have come between.
-	 */
+	/* transfer_sum_forget() of an earlier transfer may have dropped the
+	 * piece. */
 	return *piece_p ? 0 : -ESTALE;
 }
 
-/* Ends the piece of a segment, if it is not ended yet. */
+/* Ends the piece of a segment, if it has not ended yet. Returns 0 or -EIO. */
 static int segment_end(struct remote *r, unsigned int i)
 {
 	struct piece *p = r->open[i];

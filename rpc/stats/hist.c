@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The value, ns, that stands for all values in a bucket. */
+/* Returns the value, in ns, that stands for all values in a bucket. */
 static uint64_t middle(unsigned int bucket, unsigned int unit_bits)
 {
 	uint64_t low, end = hist_range(bucket, unit_bits, &low);

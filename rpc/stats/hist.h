@@ -31,21 +31,23 @@
 #define HIST_SMALL	HIST_BUCKETS_OF(HIST_SMALL_BITS)
 
 struct hist {
-	uint64_t sum, max; /* ns */
-	uint64_t not_min;  /* UINT64_MAX minus the smallest value; 0: empty */
+	uint64_t sum, max; /* in ns */
+	/* UINT64_MAX minus the smallest value; 0: the histogram is empty */
+	uint64_t not_min;
 	uint64_t n[HIST_BUCKETS];
 };
 
 struct hist_small {
 	uint64_t sum, max, not_min; /* as in struct hist, of all values */
-	/* counts that did not fit into n[]; NULL: none; only its n[] is used */
+	/* holds counts that did not fit into n[]; NULL: none. Only its n[] is
+	 * used */
 	struct hist *spilled;
 	uint32_t n[HIST_SMALL];
 };
 _Static_assert(sizeof(struct hist_small) <= 1024, "one for each peer");
 
-/* The bucket of a value of @v units. Each value below HIST_STEPS has a bucket
- * of its own. */
+/* Returns the bucket of a value of @v units. Each value below HIST_STEPS has a
+ * bucket of its own. */
 static inline unsigned int hist_bucket(uint64_t v)
 {
 	unsigned int shift;
@@ -56,8 +58,8 @@ static inline unsigned int hist_bucket(uint64_t v)
 	return shift * HIST_STEPS + (unsigned int)(v >> shift);
 }
 
-/* The range of @bucket, ns: from *@low up to the returned value, which is not
- * included. */
+/* Returns the end, in ns, of the values in @bucket, which is not one of them,
+ * and sets *@low to their beginning. */
 static inline uint64_t hist_range(unsigned int bucket, unsigned int unit_bits,
 				  uint64_t *low)
 {
@@ -72,7 +74,7 @@ static inline void hist_add(struct hist *h, uint64_t ns, uint32_t n)
 {
 	unsigned int b;
 
-	/* frequent, as the clock stands within a turn */
+	/* frequent, since the clock stands still within a turn */
 	if (!ns) {
 		h->n[0] += n;
 		h->not_min = UINT64_MAX;
@@ -87,11 +89,11 @@ static inline void hist_add(struct hist *h, uint64_t ns, uint32_t n)
 		h->not_min = UINT64_MAX - ns;
 }
 
-/* Moves the counts of @h to a large histogram. False: there is no memory for
- * that. */
+/* Moves the counts of @h to a large histogram. Returns false if there is no
+ * memory. */
 bool hist_small_spill(struct hist_small *h) must_check;
-/* Adds @n values of @ns each. False: nothing was added, because a counter would
- * overflow and hist_small_spill() has failed. */
+/* Adds @n values of @ns each. Returns false if nothing was added, because a
+ * counter would overflow and hist_small_spill() has failed. */
 static inline bool must_check hist_small_add(struct hist_small *h, uint64_t ns,
 					     uint32_t n)
 {
@@ -119,15 +121,15 @@ void hist_merge(struct hist *h, const struct hist *from);
 void hist_merge_small(struct hist *h, const struct hist_small *from);
 
 uint64_t hist_count(const struct hist *h);
-/* The smallest value, ns; 0: the histogram is empty. The largest value is
- * h->max. */
+/* Returns the smallest value, in ns; 0: the histogram is empty. The largest
+ * value is h->max. */
 static inline uint64_t hist_min(const struct hist *h)
 {
 	return h->not_min ? UINT64_MAX - h->not_min : 0;
 }
 
-/* The value, ns, that @per_10000 of 10000 values do not exceed: 5000 is the
- * median, 10000 the largest value. 0: the histogram is empty. */
+/* Returns the value, in ns, that @per_10000 of 10000 values do not exceed: 5000
+ * gives the median, 10000 the largest value. 0: the histogram is empty. */
 uint64_t hist_quantile(const struct hist *h, unsigned int per_10000);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The statistics, one counter after the other: for ulrpc_counters(), and as
- * metrics of Prometheus. */
+/* Statistics one counter at a time: for ulrpc_counters(), and as metrics of
+ * Prometheus. */
 #include "rpc/stats/stats.h"
 
 #include <errno.h>
@@ -123,9 +123,9 @@ struct printing {
 	char name[64]; /* the metric that is being printed */
 };
 
-/* The name of the metric, for example "ulnet_rpc_parcels_sent_total" (of the
- * node), "ulnet_rpc_client_calls_total" (of calls), "ulnet_rpc_server_seconds"
- * (all times of requests). */
+/* Writes the name of the metric to @buf, for example
+ * "ulnet_rpc_parcels_sent_total" (of the node), "ulnet_rpc_client_calls_total"
+ * (of calls), "ulnet_rpc_server_seconds" (all times of requests). */
 static void metric_name(const struct ulrpc_counter *c, char *buf, size_t size)
 {
 	const char *side = !c->service ? "" : c->served ? "server_" : "client_";

@@ -41,7 +41,7 @@ static void print_rule(struct yaml *y, const struct ulrpc_rule *r)
 			 !r->groups && !r->nids && !r->kind && !r->flavour;
 
 	yaml_item(y);
-	if (any) /* YAML would take an item without keys for null */
+	if (any) /* YAML would read an item without keys as null */
 		yaml_line(y, "services: \"*\"");
 	print_list(y, "services", r->services);
 	print_list(y, "methods", r->methods);
@@ -56,7 +56,7 @@ static void print_rule(struct yaml *y, const struct ulrpc_rule *r)
 	y->depth--;
 }
 
-/* In the form in which they can be set again. */
+/* Prints the rules in the form in which they can be set again. */
 static void rules_print(const struct ulrpc_rules_conf *conf, FILE *out)
 {
 	struct yaml y = { .out = out };

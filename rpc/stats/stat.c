@@ -106,8 +106,7 @@ static struct stat_method *method_new(struct stat_service *sv, uint32_t number)
 	return m;
 }
 
-/* The number of a method is a checksum of its name, which is good enough as its
- * hash. */
+/* The number of a method is a checksum of its name, and serves as its hash. */
 struct stat_method *stat_method_find(const struct stat_service *sv,
 				     uint32_t number)
 {

@@ -27,12 +27,12 @@ enum rpc_stat {
 	RPC_STATS
 };
 
-/* The first of the counters that are never reset. */
+/* Counters from this one on are never reset. */
 #define RPC_STATS_NOW RPC_STAT_slots_noted
 
 enum stat_side {
-	STAT_CALLS,    /* calls that this node makes as a client */
-	STAT_REQUESTS, /* requests that this node serves as a server */
+	STAT_CALLS,    /* calls that this node makes, as a client */
+	STAT_REQUESTS, /* requests that this node serves, as a server */
 	STAT_SIDES
 };
 
@@ -82,8 +82,8 @@ enum stat_request_time {
 
 /* The ends of calls are counted by enum ulrpc_cause, those of requests by enum
  * wire_status. Requests can also end in two ways without a reply:
- * STAT_UNANSWERED, the service was stopped; STAT_CANCELED, nobody waited any
- * more. */
+ * STAT_UNANSWERED: the service was stopped; STAT_CANCELED: nobody waited for
+ * the reply any more. */
 #define STAT_UNANSWERED	  WIRE_STATUSES
 #define STAT_CANCELED	  (WIRE_STATUSES + 1)
 #define STAT_REQUEST_ENDS (WIRE_STATUSES + 2)
@@ -92,7 +92,7 @@ _Static_assert(ULRPC_CAUSE_COUNT <= STAT_ENDS_MAX &&
 		       STAT_REQUEST_ENDS <= STAT_ENDS_MAX,
 	       "room for all ends");
 
-/* Gauges: values that are looked up when somebody reads statistics. */
+/* Gauges: values of now, which are looked up when somebody reads statistics. */
 struct stat_method_gauges {
 	/* ns that calls take at the server, or that requests take here
 	 * (rpc/estimate.h); 0: not known */
@@ -107,23 +107,25 @@ struct stat_proof {
 	const char *cipher;
 	/* s since 1970: when the peer's certificate ends; 0: never */
 	int64_t until;
-	/* how often both sides' keys were renewed since the handshake */
+	/* how often both sides' keys together were renewed since the handshake
+	 */
 	uint64_t renewals;
 	uint64_t age; /* ns since the handshake */
 };
 
 struct stat_peer_gauges {
 	const char *state; /* state of the connection; NULL: it has no states */
-	/* NULL: the peer has proved nothing; else freed by free() */
+	/* the proof, to be freed by free(); NULL: the peer has proved nothing
+	 */
 	struct stat_proof *proof;
-	/* ns since the connection was made; 0: it is not connected */
+	/* ns since the connection was made; 0: there is no connection */
 	uint64_t connected;
-	/* of requests only: how many were not let in by rules, or for their
+	/* of requests only: how many were refused by rules, or because of their
 	 * flavour */
 	uint64_t refused;
 	uint64_t rtt; /* ns: round trip; 0: not known */
 	/* of calls only: the factor by which attempts have more time than
-	 * usual; users see "patience" */
+	 * usual, called "patience" in what users see */
 	unsigned int backoff;
 	/* calls that may be in flight, for all services together */
 	uint64_t window;
@@ -142,17 +144,17 @@ struct call_report;
 struct stat_method {
 	struct hash_node hash; /* stat_service.methods, by number */
 	uint32_t number;
-	/* the highest gauges of all peers; set in sums over shards only */
+	/* the highest gauges of all peers; set only in sums over shards */
 	struct stat_method_gauges gauges;
 	uint64_t counts[STAT_COUNTS_ALL];
 	uint64_t ends[STAT_ENDS_MAX];
-	struct hist times[]; /* stat_kinds[side].ntimes of them */
+	struct hist times[]; /* one for each of stat_kinds[side].ntimes times */
 };
 
 /* A service, by its name. Lives as long as the shard, so pointers to it stay
  * valid. */
 struct stat_service {
-	struct list link; /* stat_shard.services */
+	struct list link; /* node in stat_shard.services */
 	enum stat_side side;
 	struct hash methods;
 	/* Ends of requests for methods that the service does not have, by end.
@@ -163,7 +165,8 @@ struct stat_service {
 
 /* A member of each import, and of each export. */
 struct stat_peer {
-	struct list link; /* stat_shard.peers; empty: not added */
+	/* node in stat_shard.peers[]; empty: the peer was not added */
+	struct list link;
 	struct ulnet_id id;
 	uint64_t counts[STAT_COUNTS_ALL];
 	/* histogram of the times "total"; NULL: no time was recorded yet */
@@ -173,14 +176,15 @@ struct stat_peer {
 /* The position of a reader in the list of peers of a shard; it stays valid from
  * turn to turn. */
 struct stat_cursor {
-	struct list link; /* stat_shard.cursors */
+	struct list link; /* node in stat_shard.cursors */
 	enum stat_side side;
 	/* the next peer.link, or the head of stat_shard.peers[side] */
 	struct list *next;
 };
 
-/* The functions by which a side provides its gauges. They are called on the CPT
- * whose gauges are read. 0; -ENOMEM: @sum is incomplete. */
+/* The functions by which a side (client or server) provides its gauges. They
+ * are called on the CPT whose gauges are read, and return 0, or -ENOMEM: @sum
+ * is incomplete. */
 struct stat_gauger {
 	/* Adds to @sum the gauges of methods that belong to no peer. */
 	int (*methods)(struct shard *s, struct stat_shard *sum);
@@ -191,8 +195,9 @@ struct stat_gauger {
 };
 
 struct stat_shard {
-	const struct stat_gauger *gauger[STAT_SIDES]; /* NULL: none */
-	/* NULL: this is a sum over shards. */
+	/* NULL: the side has no gauges */
+	const struct stat_gauger *gauger[STAT_SIDES];
+	/* NULL: this is a sum over shards */
 	struct shard *shard;
 	uint64_t counts[RPC_STATS];
 	struct list services[STAT_SIDES];
@@ -201,7 +206,7 @@ struct stat_shard {
 	/* Ends of requests for services that this server does not have, by end.
 	 */
 	uint64_t refused[STAT_ENDS_MAX];
-	/* The sums of all peers that were removed. */
+	/* sums over all peers that were removed */
 	struct {
 		uint64_t peers;
 		uint64_t counts[STAT_COUNTS_ALL];
@@ -211,21 +216,22 @@ struct stat_shard {
 
 /* ---- services, methods, peers ---- */
 
-/* Finds the service, or makes it. NULL: no memory; calls of a service that is
- * NULL are counted as "unrecorded". @name: shorter than ULRPC_SERVICE_NAME. */
+/* Finds the service @name, or makes it. @name is shorter than
+ * ULRPC_SERVICE_NAME. Returns NULL if there is no memory: calls of a service
+ * that is NULL are counted as "unrecorded". */
 struct stat_service *stat_service_get(struct stat_shard *st,
 				      enum stat_side side, const char *name);
 struct stat_method *stat_method_find(const struct stat_service *sv,
 				     uint32_t number);
-/* Finds the method, or makes it. NULL: no memory. */
+/* Finds the method, or makes it. Returns NULL if there is no memory. */
 struct stat_method *stat_method_get(struct stat_service *sv, uint32_t number);
 /* Raises the gauges of a method in @sum to those given, where these are higher.
- * 0 or -ENOMEM. */
+ * Returns 0 or -ENOMEM. */
 int stat_gauge(struct stat_shard *sum, enum stat_side side, const char *service,
 	       uint32_t number, const struct stat_method_gauges *g);
-/* For servers: makes a method that the service has. Requests for other numbers,
- * which clients may make up, are counted in stat_service.refused. @sv may be
- * NULL. 0 or -ENOMEM. */
+/* Called by servers for each method that a service has, and makes it. Requests
+ * for other numbers, which clients may make up, are counted in
+ * stat_service.refused. @sv may be NULL. Returns 0 or -ENOMEM. */
 int stat_method_add(struct stat_service *sv, uint32_t number);
 
 /* Adds a peer. @p was zeroed by the caller, and is borrowed until
@@ -283,11 +289,11 @@ static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
 /* Counts the calls and requests that have ended and are so far only noted in
  * runs (rpc/run.h). To be called before a method or a peer is read. */
 void stat_fold(struct stat_shard *st);
-/* runs.count: counts one run. */
+/* What runs.count calls: counts one run. */
 void stat_on_run(struct shard *s, enum stat_side side, const struct run *run);
 
-/* What the statistics of a side consist of: ends, counters and times, with
- * their names. */
+/* What the statistics of a side (calls or requests) consist of: ends, counters
+ * and times, with their names. */
 struct stat_kind {
 	unsigned int nends, ntimes;
 	/* which counters there are: a bit for each enum stat_count */
@@ -302,24 +308,24 @@ extern const char *const rpc_stat_names[RPC_STATS];
 void stat_shard_init(struct stat_shard *st);
 /* Frees @st. The caller has removed all peers before. */
 void stat_shard_fini(struct stat_shard *st);
-/* Adds everything in @from to @to, except for peers. 0; -ENOMEM: @to is
- * incomplete. */
+/* Adds everything in @from to @to, except for peers. Returns 0, or -ENOMEM: @to
+ * is incomplete. */
 int stat_shard_merge(struct stat_shard *to, struct stat_shard *from);
 /* Sets everything to 0, except for peers, and counters that are STAT_NOW(). */
 void stat_shard_reset(struct stat_shard *st);
 /* Sets the counters of one peer to 0, and frees its times. */
 void stat_peer_reset(struct stat_peer *p);
 
-/* Returns the method after @m, NULL after the last one. For the first method
- * *@bucket is 0 and @m is NULL. */
+/* Returns the method after @m; NULL: @m was the last one. To get the first
+ * method, set @m to NULL and *@bucket to 0. */
 struct stat_method *stat_method_walk(const struct stat_service *sv,
 				     uint32_t *bucket,
 				     const struct stat_method *m);
 
-/* Returns a cursor that stands before the first peer. It is freed by
- * stat_cursor_end(), or by stat_shard_fini(). NULL: no memory. */
+/* Returns a cursor in front of the first peer; NULL: no memory.
+ * stat_cursor_end() frees it, or else stat_shard_fini(). */
 struct stat_cursor *stat_cursor_new(struct stat_shard *st, enum stat_side side);
-/* Returns the next peer, NULL after the last one. */
+/* Returns the next peer; NULL: there are no more. */
 struct stat_peer *stat_cursor_next(struct stat_shard *st,
 				   struct stat_cursor *c);
 void stat_cursor_end(struct stat_cursor *c);

@@ -10,15 +10,16 @@
 
 /* ---- reading what all CPTs have counted ---- */
 
-/* How many peers are copied or reset in one turn. The statistics of a peer take
- * a KiB, which is usually in no cache. */
+/* Peers that are copied or reset in one turn, at most. The statistics of a peer
+ * take a KiB, which is usually in no cache. */
 #define SLICE 64
 
 struct reading {
 	struct shard *shard;
 	enum stat_side side;
-	struct stat_cursor *cursor; /* of the shard */
-	struct stats_sum *sum;	    /* NULL: statistics are reset */
+	struct stat_cursor *cursor; /* position in the peers of the shard */
+	/* where statistics are added up; NULL: they are reset */
+	struct stats_sum *sum;
 	bool more;
 };
 
@@ -212,14 +213,14 @@ int ulrpc_stats_reset(struct ulrpc *rpc)
 /* ---- names ---- */
 
 struct method_name {
-	struct list link; /* stats.names */
+	struct list link; /* node in stats.names */
 	uint32_t number;
 	char name[];
 };
 
 struct stats {
 	pthread_mutex_t lock; /* protects the other fields */
-	struct list names;    /* only grows */
+	struct list names;    /* a list that only grows */
 	struct lnet_control *control;
 };
 
@@ -249,7 +250,7 @@ static void stats_free(struct ulrpc *rpc)
 	free(st);
 }
 
-/* The lock is held. */
+/* Finds the name of a method. The caller holds the lock. */
 static const char *name_find(const struct stats *st, uint32_t number)
 {
 	const struct method_name *n;
@@ -362,7 +363,7 @@ static int on_reset(void *arg, struct lnet_control_call *call, char **output_p)
 	return ulrpc_stats_reset(arg);
 }
 
-/* ulnet_control_command.gone: the control is closed before RPC is. */
+/* What ulnet_control_command.gone calls: the control was closed before RPC. */
 static void on_control_gone(void *arg)
 {
 	struct stats *st = ((struct ulrpc *)arg)->stats;
@@ -389,7 +390,7 @@ static const struct ulnet_control_command stats_commands[] = {
 	{ .name = "rpc rules", .keys = rules_keys, .fn = on_rules },
 };
 
-/* Removes the first @n of stats_commands. */
+/* Removes the commands stats_commands[0] to [@n - 1]. */
 static void control_del(struct lnet_control *control, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)

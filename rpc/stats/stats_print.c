@@ -12,7 +12,8 @@
 
 /* ---- parts ---- */
 
-/* The key of a bucket is the end of its range, in us. */
+/* Prints a line for each bucket: its key is the end of the bucket's range, in
+ * us. */
 static void print_buckets(struct yaml *y, const struct hist *h)
 {
 	yaml_line(y, "buckets:");
@@ -88,7 +89,8 @@ static void print_ends(struct yaml *y, const char *key, enum stat_side side,
 struct row {
 	const struct stat_service *service;
 	const struct stat_method *method;
-	const char *name; /* name of the method; NULL: not declared */
+	/* name of the method; NULL: no program has declared it */
+	const char *name;
 };
 
 static int by_name(const void *a, const void *b)
@@ -98,15 +100,16 @@ static int by_name(const void *a, const void *b)
 
 	if (!cmp && x->name && y->name)
 		cmp = strcmp(x->name, y->name);
-	else if (!cmp) /* methods with names come first */
+	else if (!cmp) /* Methods with names come first. */
 		cmp = !x->name - !y->name;
 	return cmp ? cmp
 		   : (x->method->number > y->method->number) -
 			       (x->method->number < y->method->number);
 }
 
-/* An array of all methods, sorted by name, and *@n_p, their number. NULL: there
- * are none, or there is no memory, and a line on @out says so. */
+/* Returns an array of all methods, sorted by name, and sets *@n_p to their
+ * number. NULL: there are none, or there is no memory, which a line on @out
+ * says. */
 static struct row *rows_new(struct ulrpc *rpc, const struct list *services,
 			    size_t *n_p, FILE *out)
 {
@@ -293,8 +296,8 @@ static void print_until(struct yaml *y, int64_t until)
 		yaml_line(y, "valid_until: never");
 }
 
-/* Prints who the peer of @n connections is, by the proof of the one that was
- * proved last. */
+/* Prints who the peer of @n connections is, as the connection that was proved
+ * last says. */
 static void print_proof(struct yaml *y, const struct stat_peer_copy *p,
 			size_t n)
 {

@@ -53,7 +53,8 @@ void yaml_name(struct yaml *y, const char *key, const char *name)
 	size_t size;
 	FILE *f;
 
-	/* A program without libulnetctl can ask for its statistics, too. */
+	/* Without libulnetctl there is no lnet_ctl_quote(); such a program can
+	 * print its statistics, too. */
 	if (lnet_ctl_quote && !lnet_ctl_quote(name, &quoted)) {
 		yaml_line(y, "%s: %s", key, quoted);
 	} else if ((f = open_memstream(&bytes, &size))) {

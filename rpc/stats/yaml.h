@@ -11,17 +11,17 @@
 struct yaml {
 	FILE *out;
 	unsigned int depth;
-	bool item; /* the next line begins an item of a list */
+	bool item; /* the next line begins an item of a list, with "- " */
 };
 
 void yaml_line(struct yaml *y, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Begins an item of a list, which ends with y->depth--. */
+/* Begins an item of a list. The item ends with y->depth--. */
 void yaml_item(struct yaml *y);
-/* A text, which is quoted. */
+/* Prints a text, quoted. */
 void yaml_name(struct yaml *y, const char *key, const char *name);
 void yaml_count(struct yaml *y, const char *key, uint64_t n);
-/* @ns is printed in us. */
+/* Prints the time @ns in us. */
 void yaml_time(struct yaml *y, const char *key, uint64_t ns);
 
 #endif

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Compactions: a log of many changes becomes a snapshot of what they have led
- * to. A new log is begun, and commits go there; what the table had at that
- * moment, and has still, becomes the snapshot. The new log tells of all that
- * has changed since. Only when the snapshot is on disk, older files are
- * deleted: until then they, and the new log, are the store.
+ * Compactions: a log of many changes is replaced by a snapshot of what they
+ * have led to. A new log is begun, to which commits go from then on. The
+ * snapshot is written from the table: it has the entries that the table had at
+ * that moment and still has, and the new log has all later changes. When the
+ * snapshot is on disk, the older files are deleted; until then the older files
+ * and the new log together are the store.
  */
 #include <errno.h>
 #include <signal.h>
 
 #include "rpc/store/store.h"
 
-#define PIECE	   ((size_t)64 << 10)  /* bytes that are copied with the lock */
-#define SYNC_EVERY ((uint64_t)8 << 20) /* bytes of a snapshot */
+/* bytes of entries that are copied at a time, with the lock held */
+#define PIECE ((size_t)64 << 10)
+/* bytes of a snapshot that are written between two syncs */
+#define SYNC_EVERY ((uint64_t)8 << 20)
 
-/* What a snapshot is made of. */
+/* Which commits a snapshot contains. */
 struct cut {
-	uint64_t change; /* the last one in older logs */
+	uint64_t change; /* number of the last commit in the older logs */
 	uint64_t epoch;
 };
 
@@ -43,8 +46,9 @@ void store_delete_older(struct ulrpc_store *store, uint64_t generation)
 
 /* ---- the new log ---- */
 
-/* Lets commits go to @next, which becomes the store's: *@next is then the old
- * log, all of which is on disk. */
+/* Makes *@next the log of commits from now on. *@next is then the old log, all
+ * of which is on disk. Sets *@cut. Returns 0; -ENOTRECOVERABLE: the store has
+ * failed; -ECANCELED: commits were undone. */
 static int switch_log(struct ulrpc_store *store, struct journal *next,
 		      struct cut *cut)
 {
@@ -95,8 +99,8 @@ static int begin_log(struct ulrpc_store *store, struct cut *cut)
 /* ---- the snapshot ---- */
 
 /* Fills *@piece with the next entries. Returns 0: these were the last ones; 1:
- * there are more; -ECANCELED: the store is being closed, or what is in the
- * snapshot already has changed, as commits were undone. */
+ * there are more; -ENOMEM; -ECANCELED: the store is being closed, or commits
+ * were undone, and with them entries that are in the snapshot already. */
 static int next_piece(struct ulrpc_store *store, const struct cut *cut,
 		      struct iovec *piece, size_t *room)
 {
@@ -129,7 +133,8 @@ static int write_piece(struct journal *j, const struct iovec *piece)
 
 	if (piece->iov_len)
 		rc = journal_append(j, piece, 1, false);
-	/* Little by little, as commits wait for the same disk. */
+	/* Synced little by little, so that commits do not wait long for the
+	 * same disk. */
 	if (!rc && j->size - j->synced > SYNC_EVERY)
 		rc = journal_sync(j);
 	return rc;
@@ -166,7 +171,8 @@ static int write_snapshot(struct ulrpc_store *store, const struct cut *cut)
 		rc = journal_append(&j, &end, 1, false);
 	if (!rc)
 		rc = journal_publish(store->dir, &id, &j);
-	/* A snapshot that has its name may be on disk, and must be whole. */
+	/* If publishing failed, the snapshot may have its name, and must not be
+	 * read. */
 	if (rc)
 		journal_delete(store->dir, &id);
 	else
@@ -213,14 +219,16 @@ static void *compact_main(void *arg)
 	return NULL;
 }
 
-/* Starts the thread, which gets no signals: those are for the program's own.
- * Locked. */
+/* Starts the thread of a compaction. It gets no signals: those are for the
+ * program's own threads. The caller holds the lock. */
 static int start_thread(struct ulrpc_store *store)
 {
 	sigset_t all, before;
 	int rc;
 
-	if (store->has_thread) /* which has ended, but for its return */
+	/* the last compaction's thread, which has nothing more to do than
+	 * return */
+	if (store->has_thread)
 		pthread_join(store->thread, NULL);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -236,7 +244,8 @@ void store_compact_long(struct ulrpc_store *store)
 	    store->log_bytes <= store->conf.log_max ||
 	    store->log_bytes <= store->table.bytes)
 		return;
-	/* Without a thread the log grows until there is one. */
+	/* If no thread can be started, the log grows, and the next commit tries
+	 * again. */
 	store->compacting = !start_thread(store);
 }
 

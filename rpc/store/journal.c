@@ -24,8 +24,8 @@
 #define AT_GENERATION  32
 #define AT_SUM	       44
 
-/* Offsets in the head of a frame. */
-#define FRAME_CHECKED 4 /* what the checksum covers begins here */
+/* offsets in the head of a frame */
+#define FRAME_CHECKED 4 /* here begins what the checksum covers */
 #define FRAME_NUMBER  8
 #define FRAME_SYNCED  16
 #define FRAME_HEAD    24
@@ -38,7 +38,8 @@ const char *journal_name(const struct journal_id *id, char *name)
 	return name;
 }
 
-/* Of a file that is not finished. */
+/* Writes the name that a file has while it is not finished to @name, and
+ * returns @name. */
 static const char *unfinished_name(const struct journal_id *id, char *name)
 {
 	snprintf(name, JOURNAL_NAME, "%s.tmp", id->kind);
@@ -77,7 +78,7 @@ static void put_head(const struct journal_id *id, uint8_t head[JOURNAL_HEAD])
 	store_le32(head + AT_SUM, crc32c(0, head, AT_SUM));
 }
 
-/* Writes all of @iov, which it changes, at the end of the file. */
+/* Writes all of @iov at the end of the file. Changes @iov. */
 static int write_all(struct journal *j, struct iovec *iov, unsigned int n)
 {
 	ssize_t written;
@@ -99,8 +100,8 @@ static int write_all(struct journal *j, struct iovec *iov, unsigned int n)
 	return 0;
 }
 
-/* Opens @name so that children of fork() have no copy, as that would hold the
- * store's lock. */
+/* Opens @name. fork_fd_made(): children of fork() get no copy, which would keep
+ * the store locked. */
 static int open_file(int dir, const char *name, int flags)
 {
 	int fd;
@@ -145,7 +146,7 @@ int journal_publish(int dir, const struct journal_id *id, struct journal *j)
 	return fsync(dir) ? -errno : 0;
 }
 
-/* fdatasync(), which may be interrupted before it has begun. */
+/* Calls fdatasync(), again if a signal has interrupted it. */
 static int sync_data(int fd)
 {
 	int rc;
@@ -161,8 +162,9 @@ int journal_sync(struct journal *j)
 	if (j->broken)
 		return -ENOTRECOVERABLE;
 	if (sync_data(j->fd)) {
-		/* What the kernel could not write it may have forgotten, so
-		 * another fdatasync() would prove nothing. */
+		/* The kernel may have dropped what it could not write, so that
+		 * another fdatasync() would succeed without proving anything.
+		 */
 		j->broken = true;
 		return -ENOTRECOVERABLE;
 	}
@@ -170,9 +172,10 @@ int journal_sync(struct journal *j)
 	return 0;
 }
 
-/* Cuts the file back to @size bytes after an error, @rc, which it returns. The
- * frames that are cut off have failed, so they must not be there after the
- * machine fails, either. */
+/* Cuts the file back to @size bytes after the error @rc. The commits in the
+ * frames that are cut off have failed, so the frames must not come back if the
+ * machine fails: with @sync, waits until the cut is on disk. Returns @rc, or
+ * -ENOTRECOVERABLE if the file cannot be cut. */
 static int cut_back(struct journal *j, uint64_t size, bool sync, int rc)
 {
 	if (ftruncate(j->fd, (off_t)size) || (sync && sync_data(j->fd))) {
@@ -256,7 +259,7 @@ static int read_all(int fd, struct bytes *b)
 	return 0;
 }
 
-/* Sets *@b to all of the file, to be freed by free(). */
+/* Reads all of the file into *@b, whose memory the caller frees by free(). */
 static int load(int dir, const char *name, struct bytes *b)
 {
 	int rc, fd = open_file(dir, name, O_RDONLY);
@@ -304,7 +307,7 @@ static int check_head(const struct bytes *b, const struct journal_id *id,
 	return 0;
 }
 
-/* Is the frame number @number at @at whole? */
+/* Is there at @at a whole frame with the number @number? */
 static bool frame_is_whole(const struct bytes *b, uint32_t sum, size_t at,
 			   uint64_t number)
 {
@@ -321,8 +324,8 @@ static bool frame_is_whole(const struct bytes *b, uint32_t sum, size_t at,
 				      FRAME_HEAD - FRAME_CHECKED + length);
 }
 
-/* Does any frame behind @bad, where the frame number @number is not whole, say
- * that it was on disk? */
+/* At @bad, frame @number is not whole. Was it on disk when a later frame was
+ * written? Looks for a whole frame behind @bad that says so. */
 static bool was_synced(const struct bytes *b, uint32_t sum, size_t bad,
 		       uint64_t number)
 {

@@ -27,7 +27,8 @@ static int open_at(int dir, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* So that a directory which was made is still there after the machine fails. */
+/* Waits until the entry of a new directory is on disk: else the directory may
+ * be gone after the machine fails. */
 static int sync_parent(int dir)
 {
 	int rc, fd = open_at(dir, "..", O_RDONLY | O_DIRECTORY);
@@ -53,7 +54,8 @@ static int open_dir(struct ulrpc_store *store, char *why)
 	return rc ? journal_why(why, rc, "cannot be kept:") : 0;
 }
 
-/* Says which process has the lock, if the file says so. */
+/* Writes to @why that the store is open already, and in which process, if the
+ * lock file says so. Returns -EBUSY. */
 static int store_busy(const struct ulrpc_store *store, char *why)
 {
 	char pid[24] = "";
@@ -66,7 +68,8 @@ static int store_busy(const struct ulrpc_store *store, char *why)
 			   strtol(pid, NULL, 10));
 }
 
-/* For the text above; without it, that is shorter. */
+/* Writes the pid to the lock file, for store_busy(). If that fails, its text is
+ * shorter. */
 static void write_pid(int fd)
 {
 	char pid[24];
@@ -96,13 +99,18 @@ static int take_lock(struct ulrpc_store *store, char *why)
 /* ---- which files there are ---- */
 
 struct files {
-	uint64_t snapshot;	  /* the newest; 0: none */
-	uint64_t log;		  /* the newest; 0: none */
-	uint64_t first;		  /* the oldest generation of any; 0: none */
-	char other[NAME_MAX + 1]; /* a file that is not ours; "": none */
+	/* generation of the newest snapshot; 0: there is none */
+	uint64_t snapshot;
+	/* generation of the newest log; 0: there is none */
+	uint64_t log;
+	/* the oldest generation that a file has; 0: there is no file of a store
+	 */
+	uint64_t first;
+	/* name of a file that is not of a store; "": there is none */
+	char other[NAME_MAX + 1];
 };
 
-/* Is @name that of a file of @kind? Sets *@generation_p. */
+/* Is @name the name of a file of @kind? If so, sets *@generation_p. */
 static bool name_is(const char *name, const char *kind, uint64_t *generation_p)
 {
 	struct journal_id id = { .kind = kind };
@@ -137,7 +145,8 @@ static void file_found(struct files *f, const char *name)
 		f->first = generation;
 }
 
-/* Refuses a directory of something else. */
+/* Looks which files there are. Refuses a directory that has files, but none of
+ * a store. */
 static int find_files(const struct ulrpc_store *store, struct files *f,
 		      char *why)
 {
@@ -231,7 +240,7 @@ static int read_snapshot(struct ulrpc_store *store, uint64_t generation,
 	return rc;
 }
 
-/* Opens the log, and cuts off what is torn. */
+/* Opens the log of @generation, and cuts off what is torn. */
 static int resume_log(struct ulrpc_store *store, uint64_t generation,
 		      const struct journal_found *found, char *why)
 {
@@ -252,15 +261,16 @@ static int resume_log(struct ulrpc_store *store, uint64_t generation,
 	return 0;
 }
 
-/* A log that is torn, and no later one was written to. */
+/* A log that is torn at its end, while no later log has a frame. */
 struct torn {
 	struct journal_found found;
-	uint64_t generation; /* 0: there is none */
+	uint64_t generation; /* 0: no log is torn */
 };
 
-/* Reads the logs from @from to @to; *@last becomes what @to was found to be.
- * Only the last one that was written to can be torn: the next one was not
- * written to before all of it was on disk. */
+/* Reads the logs from @from to @to. Sets *@torn to the log that is torn, if
+ * there is one, and *@last to what @to was found to be. Refuses a torn log if a
+ * later one has frames: the later one was not written to before all of the
+ * earlier one was on disk. */
 static int read_logs(struct ulrpc_store *store, uint64_t from, uint64_t to,
 		     struct torn *torn, struct journal_found *last, char *why)
 {
@@ -280,8 +290,9 @@ static int read_logs(struct ulrpc_store *store, uint64_t from, uint64_t to,
 	return rc;
 }
 
-/* Reads the logs from @from to @to, and opens the last one. Changes nothing
- * before all have been read: what is refused stays as it is. */
+/* Reads the logs from @from to @to, and opens the last one. Cuts off what is
+ * torn only after all were read, so that a store that is refused stays as it
+ * is. */
 static int open_logs(struct ulrpc_store *store, uint64_t from, uint64_t to,
 		     char *why)
 {
@@ -395,7 +406,8 @@ int ulrpc_store_open(const char *dir, const struct ulrpc_store_conf *conf,
 
 	if (!rc) {
 		rc = open_dir(store, text);
-		/* so that a directory of something else gets no lock */
+		/* before the lock, so that a directory of something else gets
+		 * no lock file */
 		if (!rc)
 			rc = find_files(store, &before, text);
 		if (!rc)
@@ -414,7 +426,8 @@ int ulrpc_store_open(const char *dir, const struct ulrpc_store_conf *conf,
 	return rc;
 }
 
-/* Says in the log that it ends here, so that damage to any of it is seen. */
+/* Appends an empty frame, which says that the log ends here: damage to any part
+ * of it is then noticed. */
 static void mark_end(struct ulrpc_store *store)
 {
 	const struct iovec end = { .iov_len = 0 };
@@ -432,7 +445,8 @@ void ulrpc_store_close(struct ulrpc_store *store)
 {
 	bool busy;
 
-	/* In a child of fork() all is the parent's; its locks may be held. */
+	/* In a child of fork() the store is the parent's, and its locks may be
+	 * held. */
 	if (!store || store_is_forked(store))
 		return;
 	store_compact_stop(store);

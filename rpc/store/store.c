@@ -40,8 +40,9 @@ bool store_wait(struct ulrpc_store *store, uint64_t change)
 	return change <= store->synced && epoch == store->epoch;
 }
 
-/* Sets *@e_p to the entry of the key, or to NULL, when that is on disk. 0 or
- * -ENOTRECOVERABLE. Locked, but not while waiting. */
+/* Sets *@e_p to the entry of the key (NULL: there is none) as soon as what made
+ * it so is on disk. Returns 0 or -ENOTRECOVERABLE. The caller holds the lock,
+ * which is released while this waits. */
 static int find_synced(struct ulrpc_store *store, bool record, const void *key,
 		       size_t key_length, const struct entry **e_p)
 {
@@ -79,7 +80,7 @@ int ulrpc_store_read(struct ulrpc_store *store, const void *key,
 	return rc;
 }
 
-/* ulrpc_durable.lookup */
+/* What ulrpc_durable.lookup calls. */
 int store_lookup(void *arg, const void *key, void **value_p, size_t *length_p)
 {
 	struct ulrpc_store *store = arg;
@@ -140,7 +141,8 @@ int ulrpc_store_each(struct ulrpc_store *store,
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&store->lock);
-	/* No other commit changes the table until the transaction ends. */
+	/* Waits until all commits are on disk. Until this transaction ends, no
+	 * other commit changes the table. */
 	store_wait(store, store->change);
 	if (store->failed)
 		rc = -ENOTRECOVERABLE;

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "ulnet/store.h"
 
-/* Entries that are walked at a time. */
+/* entries that one step of a walk visits, at most */
 #define WALK_MAX 1024
 
 /* ---- entries ---- */
@@ -76,8 +76,9 @@ int table_init(struct table *t, uint64_t seed)
 	list_init(&t->order);
 	for (unsigned int i = 0; i < TABLE_PARTS; i++)
 		hash_init(&t->part[i]);
-	/* Only the first entry of a hash can find no memory: not one of ours,
-	 * which are added when their transaction cannot fail any more. */
+	/* hash_add() can run out of memory only for the first entry of a hash.
+	 * That is added and removed here, because later entries are added when
+	 * their transaction cannot fail any more. */
 	for (unsigned int i = 0; i < TABLE_PARTS && !rc; i++) {
 		rc = hash_add(&t->part[i], &first, 0);
 		if (!rc)
@@ -152,7 +153,8 @@ void table_walk_begin(struct table *t)
 	t->walk = t->order.next;
 }
 
-/* The next entry of the walk; NULL: there is none. */
+/* Returns the next entry of the walk, if its change is at most @change; NULL:
+ * there is none. */
 static struct entry *walk_next(const struct table *t, uint64_t change)
 {
 	struct entry *e = container_of(t->walk, struct entry, link);

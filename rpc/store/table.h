@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a store holds, in memory: entries with a key and a value. The keys of
- * records and those of users do not meet. And how entries are written in
- * frames, one behind the other; little endian:
+ * What a store holds, in memory: entries with a key and a value. Keys of
+ * records and keys of users are apart: equal ones are two entries. And how
+ * entries are written in a frame, one behind the other; little endian:
  *
  *	1  kind: 1 a user's entry; 2 a record; 3 a user's key is deleted
  *	1  0
@@ -13,9 +13,9 @@
  *	   the key
  *	   the value
  *
- * The table is in the order of the changes that made its entries: an entry that
- * is put goes to the end. A walk of all that is older than some change can be
- * interrupted and go on, whatever is changed meanwhile.
+ * The table is ordered by the number of the change that made each entry: an
+ * entry that is put goes to the end. So a walk over all entries up to some
+ * change can be interrupted and continued, whatever is changed meanwhile.
  *
  * Owner: whoever embeds it. Thread: one at a time.
  */
@@ -25,32 +25,34 @@
 #include "base/hash.h"
 #include "base/list.h"
 
-#define ENTRY_HEAD 16 /* bytes in front of key and value in a frame */
+#define ENTRY_HEAD 16 /* bytes of an entry in front of its key, in a frame */
 
 enum entry_kind { ENTRY_USER = 1, ENTRY_RECORD, ENTRY_DELETED };
 
 struct entry {
-	struct hash_node hash; /* table.part */
-	struct list link;      /* table.order */
-	uint64_t change;       /* number of the change that put it */
-	uint64_t expires;      /* of a record: seconds of time() */
-	size_t length;	       /* of the value */
+	struct hash_node hash; /* node in table.part[] */
+	struct list link;      /* node in table.order */
+	uint64_t change;       /* number of the change that has put the entry */
+	/* of a record: when it may be deleted, in seconds of time() */
+	uint64_t expires;
+	size_t length; /* bytes of the value */
 	uint16_t key_length;
 	uint8_t kind;	 /* enum entry_kind */
 	uint8_t bytes[]; /* the key, and the value */
 };
 
-/* A hash table that doubles moves all its entries while the store is locked,
- * which takes 0.28 s for a million of them, and 1.9 s for eight millions. Each
- * of many parts doubles by itself, which takes a 256th of that. */
+/* Parts of the table. A single hash table that doubles would move all its
+ * entries while the store is locked, which takes 0.28 s for a million of them,
+ * and 1.9 s for eight millions. Each part doubles by itself, which takes a
+ * 256th of that. */
 #define TABLE_PARTS 256
 
 struct table {
-	/* indexed by part_of() the hash of the key */
+	/* the parts; part_of() the hash of a key is the index */
 	struct hash part[TABLE_PARTS];
-	struct list order; /* entries, by their change */
-	/* the link of the entry that the walk comes to next; NULL: there is no
-	 * walk */
+	struct list order; /* of entry.link, by their change */
+	/* the link of the entry that the walk visits next; NULL: no walk is
+	 * under way */
 	struct list *walk;
 	uint64_t seed;
 	/* how many entries of users, and of records, there are */
@@ -74,11 +76,12 @@ static inline size_t entry_size(const struct entry *e)
 	return ENTRY_HEAD + e->key_length + e->length;
 }
 void entry_write(const struct entry *e, uint8_t *to);
-/* Reads an entry from @p, of @length bytes. 0; -EBADMSG: there is none;
- * -ENOMEM. */
+/* Reads an entry from the @length bytes at @p. Returns 0; -EBADMSG: they are no
+ * entry; -ENOMEM. */
 int entry_read(const uint8_t *p, size_t length, struct entry **e_p) must_check;
 
-/* @seed: random. 0 or -ENOMEM. */
+/* Makes an empty table. @seed: random, so that nobody can choose keys that hash
+ * to one bucket. Returns 0 or -ENOMEM. */
 int table_init(struct table *t, uint64_t seed) must_check;
 /* Frees all entries. */
 void table_fini(struct table *t);
@@ -92,14 +95,14 @@ void table_add(struct table *t, struct entry *e);
 /* Takes @e out of the table. The caller owns it from now on. */
 void table_remove(struct table *t, struct entry *e);
 
-/* Begins a walk at the first entry. There can be one walk at a time. */
+/* Begins a walk at the first entry. One walk at a time. */
 void table_walk_begin(struct table *t);
 /*
- * Goes on with the walk: writes entries of changes up to @change to @to, of
- * @room bytes, as they are in frames, and sets *@length_p to how many bytes
- * they have. Frees records that expired before @now. Returns at most so many
- * entries as may be walked without others waiting long. Returns 0: that was
- * all; otherwise the room that the next entry needs.
+ * Continues the walk: writes entries of changes up to @change to @to, of @room
+ * bytes, in the form that they have in frames, and sets *@length_p to the bytes
+ * written. Stops after so many entries that nobody waits long. Frees records
+ * that expired before @now. Returns 0: these were the last entries; else the
+ * bytes that the next entry needs.
  */
 size_t table_walk(struct table *t, uint64_t change, uint64_t now, uint8_t *to,
 		  size_t room, size_t *length_p);

@@ -3,29 +3,33 @@
 
 #include "rpc/store/store.h"
 
-/* s: how much longer than it must a record is kept, so that a clock that is set
- * forward by less does no harm. */
+/* s: a record is kept for so much longer than it must, so that a clock that is
+ * set forward by less does no harm. */
 #define KEEP_MORE 3600
 
 struct change {
 	struct list link;
 	/* what is put; or, if its kind is ENTRY_DELETED, the key that is
-	 * deleted; NULL: the table's, once it cannot be undone any more */
+	 * deleted. NULL: the table has it, and the change cannot be undone any
+	 * more */
 	struct entry *entry;
-	/* what the commit took out of the table; NULL: nothing */
+	/* the entry that the commit has taken out of the table; NULL: there was
+	 * none */
 	struct entry *old;
 };
 
 struct ulrpc_txn {
 	struct ulrpc_store *store;
-	struct list link;    /* in store->queue, and then in the group */
-	struct list changes; /* change.link */
+	/* node in store->queue, and then in the group that is written */
+	struct list link;
+	struct list changes; /* of change.link */
 	struct iovec payload;
 	size_t room;
-	uint64_t seen;	/* the newest change that it depends on */
-	uint64_t epoch; /* of the store, when it began */
+	/* number of the newest change that the transaction has seen */
+	uint64_t seen;
+	uint64_t epoch; /* store->epoch when the transaction began */
 	uint64_t change;
-	int rc; /* once done */
+	int rc; /* result of the commit; valid once @done */
 	bool done;
 };
 
@@ -51,7 +55,8 @@ int ulrpc_txn_begin(struct ulrpc_store *store, struct ulrpc_txn **txn_p)
 		else
 			pthread_cond_wait(&store->begin, &store->lock);
 	if (!rc && store->failed) {
-		pthread_cond_signal(&store->begin); /* fails, too */
+		/* the next thread that waits fails, too */
+		pthread_cond_signal(&store->begin);
 		rc = -ENOTRECOVERABLE;
 	}
 	if (!rc) {
@@ -67,7 +72,7 @@ int ulrpc_txn_begin(struct ulrpc_store *store, struct ulrpc_txn **txn_p)
 	return rc;
 }
 
-/* Lets the next transaction begin. Locked. */
+/* Lets the next transaction begin. The caller holds the lock. */
 static void let_begin(struct ulrpc_store *store)
 {
 	store->txn = NULL;
@@ -102,7 +107,8 @@ void ulrpc_txn_abort(struct ulrpc_txn *txn)
 
 /* ---- reading ---- */
 
-/* What the transaction itself has last done with the key; NULL: nothing. */
+/* Returns the last change that the transaction itself has made to the key;
+ * NULL: none. */
 static const struct entry *own_change(const struct ulrpc_txn *txn,
 				      const void *key, size_t key_length)
 {
@@ -118,7 +124,8 @@ static const struct entry *own_change(const struct ulrpc_txn *txn,
 	return found;
 }
 
-/* The entry that the transaction sees; NULL: none. Locked. */
+/* Returns the entry of the key as the transaction sees it; NULL: there is none.
+ * The caller holds the lock. */
 static const struct entry *txn_find(struct ulrpc_txn *txn, const void *key,
 				    size_t key_length)
 {
@@ -178,7 +185,8 @@ static int payload_add(struct ulrpc_txn *txn, const struct entry *e)
 	return 0;
 }
 
-/* Adds a change to the transaction. @expires: of a record. */
+/* Adds a change to the transaction. @expires: when a record may be deleted, in
+ * seconds of time(). */
 static int change_add(struct ulrpc_txn *txn, enum entry_kind kind,
 		      const void *key, size_t key_length, const void *value,
 		      size_t length, uint64_t expires)
@@ -244,7 +252,7 @@ int ulrpc_txn_record(struct ulrpc_txn *txn, const struct ulrpc_record *record)
 
 /* ---- commit ---- */
 
-/* Changes the table as @c says; c->old becomes what was there. */
+/* Makes the change @c in the table. Sets c->old to the entry that was there. */
 static void change_apply(struct ulrpc_store *store, struct change *c)
 {
 	struct entry *e = c->entry;
@@ -288,8 +296,8 @@ static void txn_undo(struct ulrpc_txn *txn)
 	}
 }
 
-/* Gives what was put to the table for good: a later transaction may free it as
- * soon as the lock is released. */
+/* Leaves the entries of a transaction to the table for good: a later
+ * transaction may free them as soon as the lock is released. */
 static void txn_settle(struct ulrpc_txn *txn)
 {
 	struct change *c;
@@ -306,7 +314,8 @@ static void txn_done(struct ulrpc_txn *txn, int rc)
 	txn->done = true;
 }
 
-/* Undoes all that is not on disk: the group, and what is queued behind it. */
+/* Undoes everything that is not on disk: the group, and what is queued behind
+ * it. */
 static void undo_all(struct ulrpc_store *store, struct list *group, int rc)
 {
 	struct ulrpc_txn *txn;
@@ -332,8 +341,8 @@ static void group_end(struct ulrpc_store *store, struct list *group, int rc)
 		return;
 	}
 	if (rc) {
-		/* They stay in the table, where reads must not believe in
-		 * them: synced does not rise. */
+		/* What was to be written stays in the table, but @synced does
+		 * not rise, so reads do not return it. */
 		store->failed = true;
 		list_splice_tail(group, &store->queue);
 	}
@@ -392,14 +401,15 @@ static int txn_wait(struct ulrpc_txn *txn)
 	return txn->rc;
 }
 
-/* Why a transaction that has begun must not change anything; 0. */
+/* Returns why a transaction that has begun must not change anything, a negative
+ * errno; 0: it may. */
 static int txn_lost(const struct ulrpc_txn *txn)
 {
 	const struct ulrpc_store *store = txn->store;
 
 	if (store->failed)
 		return -ENOTRECOVERABLE;
-	/* It may have seen what was undone. */
+	/* The transaction may have seen changes that were undone. */
 	return txn->epoch == store->epoch ? 0 : store->undone;
 }
 

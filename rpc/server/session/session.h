@@ -3,12 +3,12 @@
  * The sessions of a server with clients that have keys: first a handshake, then
  * the keys of a connection. Sealed messages name the session by its handle.
  *
- * 	Shake, Shake, ...	the handshake goes on
- * 	a credential of MUNGE	munged is asked what it says (rpc/munge.h)
- * 	the client is proved	@sealed is set; the first sealed message frees
- * 				what the handshake needed
- * 	sealed Connect		the session belongs to an export, and ends with
- * 				it, or when the client's next session takes over
+ *	Shake, Shake, ...	the handshake goes on
+ *	a credential of MUNGE	munged is asked what it says (rpc/munge.h)
+ *	the client is proved	@sealed is set; the first sealed message frees
+ *				what the handshake needed
+ *	sealed Connect		the session belongs to an export, and ends with
+ *				it, or when the client's next session takes over
  *
  * The client drives the handshake, and a session has no timer: a session
  * without an export is dropped when it is older than SESSION_LIFE and another
