@@ -3,6 +3,7 @@ ulnetincludedir = $(includedir)/ulnet
 ulnetinclude_HEADERS =
 ulnetinclude_HEADERS += %D%/ulnet/nid.h
 ulnetinclude_HEADERS += %D%/ulnet/lnet.h
+ulnetinclude_HEADERS += %D%/ulnet/context.h
 ulnetinclude_HEADERS += %D%/ulnet/control.h
 ulnetinclude_HEADERS += %D%/ulnet/fault.h
 ulnetinclude_HEADERS += %D%/ulnet/keys.h

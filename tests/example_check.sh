@@ -53,7 +53,7 @@ extract() { # PAGE
 			print $out "#include <errno.h>\n#include <inttypes.h>\n",
 				"#include <stdio.h>\n#include <stdlib.h>\n",
 				"#include <string.h>\n",
-				map("#include <ulnet/$_.h>\n", qw(control fault keys lnet loop path
+				map("#include <ulnet/$_.h>\n", qw(context control fault keys lnet loop path
 					policy route service sim store stream stub)),
 				"extern struct lnet *node;\n",
 				"extern struct lnet_control *control;\n",

@@ -244,6 +244,8 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/begin_pair_test.c \
 	%D%/unit/rpc/cancel_pair_test.c \
 	%D%/unit/rpc/checksum_test.c \
+	%D%/unit/rpc/context/status_pair_test.c \
+	%D%/unit/rpc/context/status_test.c \
 	%D%/unit/rpc/durable_bulk_test.c \
 	%D%/unit/rpc/durable_pair_test.c \
 	%D%/unit/rpc/estimate_test.c \

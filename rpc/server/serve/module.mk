@@ -1,4 +1,5 @@
 # Requests, from their arrival to their reply.
+libulrpccore_a_SOURCES += %D%/annex.c
 libulrpccore_a_SOURCES += %D%/arrive.c
 libulrpccore_a_SOURCES += %D%/cancel.c %D%/cancel.h
 libulrpccore_a_SOURCES += %D%/deadline.c %D%/deadline.h

@@ -1,0 +1,2 @@
+# What goes with a call beside its body.
+libulrpccore_a_SOURCES += %D%/status.c
