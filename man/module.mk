@@ -44,6 +44,7 @@ dist_man_MANS += %D%/man3/lnet_ctl_close.3
 dist_man_MANS += %D%/man3/lnet_ctl_connect.3
 dist_man_MANS += %D%/man3/lnet_ctl_print.3
 dist_man_MANS += %D%/man3/lnet_ctl_quote.3
+dist_man_MANS += %D%/man3/lnet_ctl_setting.3
 dist_man_MANS += %D%/man3/lnet_ctl_request.3
 dist_man_MANS += %D%/man3/lnet_defer.3
 dist_man_MANS += %D%/man3/lnet_event_name.3

@@ -201,6 +201,8 @@ int show_peer_list(struct lnet *node, struct tree *out);
 int show_stats(struct lnet *node, struct tree *out);
 int show_objects(struct lnet *node, struct tree *out);
 int show_settings(struct lnet *node, struct tree *out);
+/* Do kernel nodes have the setting @name? In setting.c. */
+bool setting_is_kernels(const char *name);
 /* Shows, as "ulnet", the settings that kernel nodes do not have. @backup: only
  * those that differ from their defaults. */
 int show_own_settings(struct lnet *node, bool backup, struct tree *out);

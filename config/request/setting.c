@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "config/request/request.h"
+#include "ulnet/control.h"
 #include "ulnet/path.h"
 
 /* About recovery_interval, the only setting with one value: in kernel nodes it
@@ -12,6 +13,60 @@
 #define FIXED                                                            \
 	"without effect: the longer an interface is silent, the longer " \
 	"is the time between its pings"
+
+/* ---- names ---- */
+
+/* All that "set" and "global:" can name, in the order in which "lnetctl set"
+ * shows it. */
+static const struct {
+	const char *name;
+	bool set; /* "set" takes it */
+	/* "global" of kernel nodes has it, and their import refuses a file with
+	 * any other */
+	bool kernel;
+} nameable[] = {
+	{ "tiny_buffers", true, false },
+	{ "small_buffers", true, false },
+	{ "large_buffers", true, false },
+	{ "routing", true, false },
+	{ "numa_range", true, true },
+	{ "max_interfaces", true, true },
+	{ "discovery", true, true },
+	{ "drop_asym_route", true, true },
+	{ "retry_count", true, true },
+	{ "transaction_timeout", true, true },
+	{ "health_sensitivity", true, true },
+	{ "recovery_interval", true, true },
+	{ "router_sensitivity", true, true },
+	{ "lnd_timeout", false, true },
+	{ "response_tracking", true, true },
+	{ "recovery_limit", true, true },
+	{ "max_recovery_ping_interval", true, true },
+	{ "health_gain", true, false },
+	{ "busy_poll", true, false },
+	{ BONDING, true, false },
+	{ "large_nids", true, false },
+	{ "alive_router_check_interval", true, false },
+	{ PLAN_LOG, true, false },
+};
+
+const char *lnet_ctl_setting(unsigned int i)
+{
+	for (unsigned int at = 0; at < ARRAY_SIZE(nameable); at++)
+		if (nameable[at].set && !i--)
+			return nameable[at].name;
+	return NULL;
+}
+
+bool setting_is_kernels(const char *name)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(nameable); i++)
+		if (!strcmp(nameable[i].name, name))
+			return nameable[i].kernel;
+	return false;
+}
+
+/* ---- values ---- */
 
 /* The setting @name, which may be an older name of it. */
 static const struct ulnet_setting *setting_named(const struct plan *plan,

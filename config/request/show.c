@@ -617,25 +617,6 @@ int show_objects(struct lnet *node, struct tree *out)
 	return MIN(n, 0);
 }
 
-/* The settings of kernel nodes, whose import refuses a file if its "global" has
- * any other setting. */
-static const char *const kernel_settings[] = {
-	"numa_range",
-	"max_interfaces",
-	"discovery",
-	"drop_asym_route",
-	"retry_count",
-	"transaction_timeout",
-	"health_sensitivity",
-	"recovery_interval",
-	"router_sensitivity",
-	"lnd_timeout",
-	"response_tracking",
-	"recovery_limit",
-	"max_recovery_ping_interval",
-	NULL,
-};
-
 int show_settings(struct lnet *node, struct tree *out)
 {
 	struct setting_list settings;
@@ -663,7 +644,7 @@ static int show_kernel_settings(struct lnet *node, struct tree *out)
 		return rc;
 	map = tree_map(out, "global");
 	for (unsigned int i = 0; i < settings.n; i++)
-		if (key_in(settings.all[i].name, kernel_settings))
+		if (setting_is_kernels(settings.all[i].name))
 			tree_int(map, settings.all[i].name,
 				 settings.all[i].value);
 	return 0;
@@ -678,7 +659,7 @@ int show_own_settings(struct lnet *node, bool backup, struct tree *out)
 	for (unsigned int i = 0; !rc && i < settings.n; i++) {
 		const struct ulnet_setting *one = &settings.all[i];
 
-		if (key_in(one->name, kernel_settings) ||
+		if (setting_is_kernels(one->name) ||
 		    (backup && one->value == one->def))
 			continue;
 		if (!map)

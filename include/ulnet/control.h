@@ -199,6 +199,10 @@ ULNET_EXPORT int lnet_ctl_request(struct lnet_ctl *ctl, const char *request,
  * -ENOMEM. */
 ULNET_EXPORT int lnet_ctl_quote(const char *text, char **quoted_p);
 
+/* Returns name number @i, from 0, of those that the request "set" takes:
+ * constant texts. NULL: there are no more. Any thread. */
+ULNET_EXPORT const char *lnet_ctl_setting(unsigned int i);
+
 /*
  * Prints @answer as the kernel's lnetctl prints its results: the output to
  * @out; the error, and notes as comments, to @err. Both streams may be NULL.

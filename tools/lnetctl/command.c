@@ -322,15 +322,15 @@ static void add_option(struct request *r, const struct option_row *def,
 
 static int add_setting(const struct given *g, struct request *r)
 {
-	const char *name = g->args[0];
+	const char *name = g->args[0], *known;
 	struct nearest near;
 	int64_t value;
 	unsigned int i = 0;
 
 	nearest_init(&near, name);
-	while (settings[i] && strcmp(settings[i], name) != 0)
-		nearest_try(&near, settings[i++]);
-	if (!settings[i]) {
+	while ((known = lnet_ctl_setting(i++)) && strcmp(known, name) != 0)
+		nearest_try(&near, known);
+	if (!known) {
 		fprintf(stderr,
 			"%s: '%s' is not a valid command. See '%s "
 			"--list-commands'.\n",
@@ -510,8 +510,9 @@ void command_help(FILE *to, const struct command *c)
 		c->args ? c->args : "", c->help);
 	for (unsigned int i = 0; command_row(c, i); i++)
 		option_help(command_row(c, i), to);
-	for (unsigned int i = 0; c->kind == COMMAND_SET && settings[i]; i++)
-		fprintf(to, "  %s\n", settings[i]);
+	for (unsigned int i = 0; c->kind == COMMAND_SET && lnet_ctl_setting(i);
+	     i++)
+		fprintf(to, "  %s\n", lnet_ctl_setting(i));
 }
 
 void command_help_group(FILE *to, const char *name)
@@ -579,9 +580,9 @@ void command_list(FILE *to, const char *name)
 			continue;
 		if (c->sub)
 			list_name(&l, c->sub);
-		for (unsigned int i = 0; c->kind == COMMAND_SET && settings[i];
-		     i++)
-			list_name(&l, settings[i]);
+		for (unsigned int i = 0;
+		     c->kind == COMMAND_SET && lnet_ctl_setting(i); i++)
+			list_name(&l, lnet_ctl_setting(i));
 	}
 	if (l.n)
 		fputc('\n', to);

@@ -65,8 +65,6 @@ struct command {
 
 /* Ends with name NULL. Commands with the same name follow each other. */
 extern const struct command commands[];
-/* names of settings, for "set"; ends with NULL */
-extern const char *const settings[];
 
 /* Returns option number @i, from 0, of @c; NULL: @c has fewer options. */
 const struct option_row *command_row(const struct command *c, unsigned int i);

@@ -322,29 +322,3 @@ const struct command commands[] = {
 	{ .name = NULL },
 };
 /* clang-format on */
-
-const char *const settings[] = {
-	"tiny_buffers",
-	"small_buffers",
-	"large_buffers",
-	"routing",
-	"numa_range",
-	"max_interfaces",
-	"discovery",
-	"drop_asym_route",
-	"retry_count",
-	"transaction_timeout",
-	"health_sensitivity",
-	"recovery_interval",
-	"router_sensitivity",
-	"response_tracking",
-	"recovery_limit",
-	"max_recovery_ping_interval",
-	"health_gain",
-	"busy_poll",
-	"use_tcp_bonding",
-	"large_nids",
-	"alive_router_check_interval",
-	"log",
-	NULL,
-};

@@ -808,3 +808,41 @@ Test(request, beside_the_application)
 	ask_out(&rig, "net show:", LO_ONLY);
 	rig_close(&rig);
 }
+
+/* ---- names of settings ---- */
+
+static bool set_takes(const char *name)
+{
+	const char *known;
+
+	for (unsigned int i = 0; (known = lnet_ctl_setting(i)); i++)
+		if (!strcmp(known, name))
+			return true;
+	return false;
+}
+
+/* "set" takes each setting of a node, but not what follows from others; and
+ * what it says that it takes, it does. */
+Test(request, set_names)
+{
+	struct rig rig = rig_open();
+	struct ulnet_setting all[64];
+	int n = lnet_settings(rig.node, all, 64);
+	const char *name;
+
+	cr_assert(n > 0 && n < 64);
+	for (int i = 0; i < n; i++)
+		cr_assert_eq(set_takes(all[i].name), !all[i].derived, "%s",
+			     all[i].name);
+	for (unsigned int i = 0; (name = lnet_ctl_setting(i)); i++) {
+		char request[64];
+		struct result r;
+
+		snprintf(request, sizeof(request), "set: {%s: no}", name);
+		r = ask(&rig, request);
+		cr_assert(!strstr(r.err, "no such setting"), "%s: %s", name,
+			  r.err);
+		result_free(&r);
+	}
+	rig_close(&rig);
+}
