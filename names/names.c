@@ -352,13 +352,17 @@ static struct name_entry *find_feed(struct names *names, uint64_t feed)
 	return NULL;
 }
 
-static void log_answer(const char *text, const struct ulnet_name_answer *a)
+/* Who waits for an answer tells of its failure himself; to those who go on
+ * without one nobody else would say why. */
+static void log_answer(const struct name_entry *e,
+		       const struct ulnet_name_answer *a)
 {
 	if (a->status)
-		log_warn("names", "%s: %s%s", text, a->why,
-			 a->n ? "; the addresses known before are kept" : "");
+		log_at(list_empty(&e->users) ? LOG_INFO : LOG_WARN, "names",
+		       "%s: %s%s", e->text, a->why,
+		       a->n ? "; the addresses known before are kept" : "");
 	else
-		log_info("names", "%s: %u address%s", text, a->n,
+		log_info("names", "%s: %u address%s", e->text, a->n,
 			 a->n == 1 ? "" : "es");
 }
 
@@ -380,7 +384,7 @@ int lnet_name_answer(struct lnet *node, uint64_t feed,
 		if (fresh)
 			answer_ports(e, fresh, e->answer);
 		if (fresh && !(e->answer && answer_eq(e->answer, fresh)))
-			log_answer(e->text, &fresh->a);
+			log_answer(e, &fresh->a);
 		if (fresh)
 			entry_answered(e, fresh, ttl * 1000);
 	}
@@ -438,24 +442,52 @@ static struct name_entry *entry_new(struct names *names, const char *text)
 	return e;
 }
 
+/* Adds the address that *@name is; false: it is none. */
+static bool host_known(struct lnet *node, const struct name_text *name,
+		       struct address_list *found)
+{
+	uint32_t net = name->net == LNET_NET_ANY ? answer_net(node) : name->net;
+	struct ulnet_address address = { .port = name->port };
+
+	if (!target_address(name->what, net, &address.nid))
+		return false;
+	address_add(found, &address);
+	return true;
+}
+
+/* Adds the addresses of @list; false: it has names. */
+static bool list_known(struct lnet *node, const char *list,
+		       struct address_list *found)
+{
+	struct name_text name;
+
+	while (list)
+		if (target_next(&list, &name, NULL) ||
+		    !host_known(node, &name, found))
+			return false;
+	return true;
+}
+
 /* What needs nobody to look it up: NIDs, and addresses. NULL: no memory, or
  * *@name has to be looked up. */
 static struct answer *answer_known(struct lnet *node,
 				   const struct ulnet_target *target,
 				   const struct name_text *name)
 {
-	struct ulnet_address addresses[LNET_TARGET_NIDS] = { 0 };
-	struct ulnet_name_answer a = { .addresses = addresses };
-	uint32_t net = name->net == LNET_NET_ANY ? answer_net(node) : name->net;
+	struct address_list found = { 0 };
+	struct ulnet_name_answer a = { .addresses = found.address };
+	bool known = true;
 
-	for (; a.n < target->nnids; a.n++)
-		addresses[a.n].nid = target->nids[a.n];
-	if (!a.n && !strcmp(name->scheme, "host") &&
-	    target_address(name->what, net, &addresses[0].nid)) {
-		addresses[0].port = name->port;
-		a.n = 1;
-	}
-	return a.n ? answer_new(&a, NULL) : NULL;
+	for (unsigned int i = 0; i < target->nnids; i++)
+		address_add(&found,
+			    &(struct ulnet_address){ .nid = target->nids[i] });
+	if (!strcmp(name->scheme, "list"))
+		known = list_known(node, name->what, &found);
+	else if (!found.n)
+		known = !strcmp(name->scheme, "host") &&
+			host_known(node, name, &found);
+	a.n = found.n;
+	return known ? answer_new(&a, NULL) : NULL;
 }
 
 /* The lock is held. */

@@ -57,6 +57,9 @@ static void resolver_wake(struct resolver *r)
 
 /* ---- one look-up ---- */
 
+static const struct lookup_result no_memory = { .status = -ENOMEM,
+						.why = "no memory" };
+
 /* s until the next look-up. */
 static uint64_t source_pause(struct source *s, const struct lookup_result *r)
 {
@@ -90,18 +93,46 @@ static void on_found(void *arg, const struct lookup_result *r)
 	(void)lnet_name_answer(s->r->node, s->feed, &a, pause * 1000000);
 }
 
+static void host_of(const struct name_text *name, struct lookup_host *host)
+{
+	*host = (struct lookup_host){ .port = name->port, .net = name->net };
+	snprintf(host->host, sizeof(host->host), "%.*s", NAME_HOST_MAX,
+		 name->what);
+}
+
+static void look_list(struct source *s)
+{
+	struct lookup_host *hosts = calloc(LOOKUP_HOSTS, sizeof(*hosts));
+	const char *next = s->name.what;
+	struct name_text name;
+	unsigned int n = 0;
+
+	/* names.c has parsed it: there is nothing wrong with it */
+	while (hosts && next && n < LOOKUP_HOSTS &&
+	       !target_next(&next, &name, NULL))
+		host_of(&name, &hosts[n++]);
+	if (hosts)
+		lookup_hosts(&s->r->lookups, hosts, n, on_found, s);
+	else
+		on_found(s, &no_memory);
+	free(hosts);
+}
+
 static void source_look(struct source *s)
 {
 	struct lookups *x = &s->r->lookups;
-	struct lookup_host host = { .port = s->name.port, .net = s->name.net };
+	struct lookup_host host;
 
 	s->busy = true;
 	if (!strcmp(s->name.scheme, "srv")) {
 		lookup_srv(x, s->name.what, s->name.net, on_found, s);
 		return;
 	}
-	snprintf(host.host, sizeof(host.host), "%.*s", NAME_HOST_MAX,
-		 s->name.what);
+	if (!strcmp(s->name.scheme, "list")) {
+		look_list(s);
+		return;
+	}
+	host_of(&s->name, &host);
 	lookup_hosts(x, &host, 1, on_found, s);
 }
 
@@ -166,8 +197,12 @@ static void resolver_main(void *arg)
 
 bool resolver_knows(const struct name_text *name)
 {
-	return !strcmp(name->scheme, "host") || !strcmp(name->scheme, "dns") ||
-	       !strcmp(name->scheme, "srv");
+	static const char *const known[] = { "host", "dns", "srv", "list" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!strcmp(name->scheme, known[i]))
+			return true;
+	return false;
 }
 
 int resolver_start(struct lnet *node, struct resolver **r_p)

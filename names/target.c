@@ -8,6 +8,8 @@
 #include "lnet/nid/range.h"
 
 #define PORT_MAX 65535
+/* A host with brackets, port and net. */
+#define LIST_ITEM_MAX (NAME_HOST_MAX + 2 * LNET_NIDSTR_SIZE)
 
 /* ---- addresses ---- */
 
@@ -122,15 +124,6 @@ static int host_take(struct lnet_text *t, struct name_text *name)
 	return rc;
 }
 
-int target_parse_host(const char *text, struct name_text *name,
-		      struct ulnet_text_error *err)
-{
-	struct lnet_text t = lnet_text_of(text, strlen(text), err);
-
-	*name = (struct name_text){ .scheme = "host", .net = LNET_NET_ANY };
-	return host_take(&t, name);
-}
-
 /* ---- schemes ---- */
 
 /* Behind "dns://" and the like comes a '/', because nobody else is asked than
@@ -199,6 +192,9 @@ static int take_scheme(struct lnet_text *t, const char *end,
 				      "example");
 	memcpy(name->scheme, t->p, len);
 	name->scheme[len] = '\0';
+	/* those of what has no scheme */
+	if (!strcmp(name->scheme, "host") || !strcmp(name->scheme, "list"))
+		return lnet_text_fail(t, t->p, "this needs no scheme");
 	t->p = end + 3;
 	if (!strcmp(name->scheme, "dns"))
 		return take_dns(t, name);
@@ -237,9 +233,7 @@ static int take_nid(struct lnet_text *t, struct ulnet_target *target)
 	struct ulnet_id id;
 
 	if (!nid_parse(t->p, len, &id))
-		return lnet_text_fail(t, t->p,
-				      "no NID: a list has the NIDs of one "
-				      "server");
+		return lnet_text_fail(t, t->p, "no NID");
 	if (target->nnids == LNET_TARGET_NIDS)
 		return lnet_text_fail(t, t->p, "more than %d NIDs",
 				      LNET_TARGET_NIDS);
@@ -265,6 +259,100 @@ static int take_nids(struct lnet_text *t, struct ulnet_target *target)
 	return rc;
 }
 
+/* ---- lists of servers ---- */
+
+/* A NID stands for a host: its address, on its net. */
+static int nid_take_host(struct lnet_text *t, const struct ulnet_id *id,
+			 struct name_text *name)
+{
+	const char *at = memchr(t->p, '@', (size_t)(t->end - t->p));
+
+	if (id->pid != LNET_PID_LUSTRE)
+		return lnet_text_fail(t, t->p,
+				      "a process id is for the NIDs of one "
+				      "server");
+	if (!net_is_ip(lnet_nid_net(&id->nid)))
+		return lnet_text_fail(t, t->p,
+				      "a net whose NIDs are not addresses of "
+				      "IP");
+	if (at)
+		name->net = lnet_nid_net(&id->nid);
+	snprintf(name->what, sizeof(name->what), "%.*s",
+		 (int)((at ? at : t->end) - t->p), t->p);
+	return 0;
+}
+
+static int server_take(const char *item, size_t len, struct name_text *name,
+		       struct ulnet_text_error *err)
+{
+	struct lnet_text t = lnet_text_of(item, len, err);
+	char copy[LIST_ITEM_MAX + 1];
+	struct ulnet_id id;
+
+	*name = (struct name_text){ .scheme = "host", .net = LNET_NET_ANY };
+	if (nid_parse(item, len, &id))
+		return nid_take_host(&t, &id, name);
+	if (len > LIST_ITEM_MAX)
+		return lnet_text_fail(&t, t.p, "a name of more than %d bytes",
+				      NAME_HOST_MAX);
+	/* Ends where the item does, as some parsers below want. */
+	memcpy(copy, item, len);
+	copy[len] = '\0';
+	t = lnet_text_of(copy, len, err);
+	return host_take(&t, name);
+}
+
+int target_next(const char **list_p, struct name_text *name,
+		struct ulnet_text_error *err)
+{
+	const char *item = *list_p;
+	size_t len = strcspn(item, ",");
+	int rc = server_take(item, len, name, err);
+
+	if (!rc)
+		*list_p = item[len] ? item + len + 1 : NULL;
+	return rc;
+}
+
+static int take_list(struct lnet_text *t, struct name_text *name,
+		     struct ulnet_text_error *err)
+{
+	size_t len = (size_t)(t->end - t->p);
+	struct name_text server;
+	const char *next;
+
+	for (next = t->p; next;) {
+		const char *item = next;
+		int rc = target_next(&next, &server, err);
+
+		if (rc && err)
+			err->offset += (size_t)(item - t->p);
+		if (rc)
+			return rc;
+	}
+	if (len >= sizeof(name->what))
+		return lnet_text_fail(t, t->p, "more than %zu bytes",
+				      sizeof(name->what) - 1);
+	strcpy(name->scheme, "list");
+	memcpy(name->what, t->p, len + 1);
+	return 0;
+}
+
+/* Are all items NIDs? Then they are those of one server. */
+static bool is_nids(const char *text)
+{
+	struct ulnet_id id;
+	size_t len;
+
+	for (;; text += len + 1) {
+		len = strcspn(text, ",");
+		if (!nid_parse(text, len, &id))
+			return false;
+		if (!text[len])
+			return true;
+	}
+}
+
 /* ---- all of it ---- */
 
 int target_parse(const char *text, struct ulnet_target *target,
@@ -273,14 +361,15 @@ int target_parse(const char *text, struct ulnet_target *target,
 	struct lnet_text t = lnet_text_of(text, strlen(text), err);
 	const char *scheme = strstr(text, "://");
 	struct ulnet_target made = { 0 };
-	struct ulnet_id id;
 	int rc;
 
 	*name = (struct name_text){ .scheme = "host", .net = LNET_NET_ANY };
 	if (scheme)
 		rc = take_scheme(&t, scheme, name);
-	else if (strchr(text, ',') || nid_parse(text, strlen(text), &id))
+	else if (is_nids(text))
 		rc = take_nids(&t, &made);
+	else if (strchr(text, ','))
+		rc = take_list(&t, name, err);
 	else
 		rc = host_take(&t, name);
 	if (rc)

@@ -16,10 +16,10 @@
 
 /* A name, taken apart. */
 struct name_text {
-	/* what is before "://"; "host" if there is no scheme */
+	/* what is before "://"; without that "host", or "list" */
 	char scheme[NAME_SCHEME_SIZE];
 	/* what is behind the scheme; for host, dns and srv, without the port
-	 * and net below */
+	 * and net below; of a list, all of it */
 	char what[NAME_WHAT_SIZE];
 	uint16_t port; /* 0: the text names no port */
 	uint32_t net;  /* LNET_NET_ANY: the text names no net */
@@ -29,10 +29,10 @@ struct name_text {
 int target_parse(const char *text, struct ulnet_target *target,
 		 struct name_text *name,
 		 struct ulnet_text_error *err) must_check;
-/* Parses one host with its port and net, as in "host:7000@tcp1": what is behind
- * "dns:///", or a line of a list. 0 or -EINVAL. */
-int target_parse_host(const char *text, struct name_text *name,
-		      struct ulnet_text_error *err) must_check;
+/* Takes the next server off the list *@list_p, "host,host:7000,10.0.0.1@tcp",
+ * which becomes NULL behind the last one. 0 or -EINVAL. */
+int target_next(const char **list_p, struct name_text *name,
+		struct ulnet_text_error *err) must_check;
 
 /* Makes the NID of the address @text, IPv4 or IPv6, on @net. Returns false if
  * @text is no address. */

@@ -419,7 +419,7 @@ unit_tests += %D%/unit/tools_test
 	%D%/unit/tools/option_test.c \
 	%D%/unit/tools/words_test.c \
 	tools/rpcping/rpcping_load.c \
-	tools/lnetctl/command.c tools/lnetctl/command_table.c
+	tools/lnetctl/command.c tools/lnetctl/command_table.c tools/lnetctl/host.c
 %C%_unit_tools_test_LDADD = libtools.a $(LDADD) $(MICROHTTPD_LIBS)
 
 # What of services needs no network.

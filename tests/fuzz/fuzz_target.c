@@ -7,6 +7,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What was parsed once can be parsed again. */
+static void take_list(const char *next)
+{
+	struct name_text name;
+
+	while (next)
+		BUG_ON(target_next(&next, &name, NULL) || !*name.what);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ulnet_text_error err;
@@ -22,6 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else if (target.is_name) {
 		BUG_ON(target.nnids || !*name.what);
 		BUG_ON(strlen(name.what) > strlen(text));
+		if (!strcmp(name.scheme, "list"))
+			take_list(name.what);
 	} else {
 		BUG_ON(!target.nnids || target.nnids > LNET_TARGET_NIDS);
 	}

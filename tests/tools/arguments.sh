@@ -152,7 +152,7 @@ cat >"$dir/wrong" <<'END'
 234 | missing: --nid | path show
 234 | missing: --nid | path show --source 127.0.0.1@tcp
 234 | option '--nid' requires an argument | path show --nid
-234 | cannot parse NID 'nonsense' | path show --nid nonsense
+234 | cannot parse NID 'nonsense@' | path show --nid nonsense@
 234 | cannot parse NID 'nonsense' | path show --nid 10.0.0.5@tcp --source nonsense
 234 | unexpected argument: now | path show --nid 10.0.0.5@tcp now
 234 | missing: SETTING VALUE | set
@@ -258,7 +258,7 @@ cat >"$dir/wrong" <<'END'
 234 | missing: --nid | debug peer
 234 | unexpected argument: now | debug objects now
 234 | unexpected argument: 10.0.0.5@tcp | debug peer --nid 10.0.0.5@tcp 10.0.0.5@tcp
-234 | cannot parse NID 'nonsense' | debug peer --nid nonsense
+234 | cannot parse NID 'nonsense@' | debug peer --nid nonsense@
 254 | cannot get peer information of 10.0.0.99@tcp: no such peer | debug peer --nid 10.0.0.99@tcp
 234 | option '--interval' requires an argument | top --interval
 234 | top: --interval often: a time above 0,  | top --interval often
@@ -269,14 +269,15 @@ cat >"$dir/wrong" <<'END'
 234 | metrics: --listen :9988: \[ADDRESS:\]PORT is expected | metrics --listen :9988
 234 | option '--listen' requires an argument | metrics --listen
 234 | unexpected argument: 9988 | metrics 9988
-234 | missing: NID... | ping
+234 | missing: NID|NAME... | ping
 234 | option '--source' requires an argument | ping 0@lo --source
-255 | failed to ping nonsense: that is no NID | ping nonsense
-255 | failed to ping localhost@tcp: that is no NID: names of hosts are not looked up | ping localhost@tcp
+255 | failed to ping nonsense@: that is no NID | ping nonsense@
+255 | failed to ping a,b: that is no NID | ping a,b
+255 | 10.0.0.1:7000: its port is 7000, but a port cannot be given here: the port is that of the node | ping 10.0.0.1:7000
 255 | cannot parse NID ''nonsense'' | ping --source nonsense 0@lo
 255 | timeout: 0 is not in 1..3600 | ping --timeout 0 0@lo
-234 | missing: NID... | discover
-234 | missing: NID... | discover --force
+234 | missing: NID|NAME... | discover
+234 | missing: NID|NAME... | discover --force
 234 | option '--timeout' requires an argument | discover 0@lo --timeout
 255 | timeout: 3601 is not in 1..3600 | discover --timeout 3601 0@lo
 255 | failed to discover \*@tcp: that is no NID | discover '*@tcp'

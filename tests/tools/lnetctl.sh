@@ -198,7 +198,7 @@ silent out
 ctl 254 peer show --nid 10.9.8.7@tcp
 has err "^show:\$"
 has err "^-     peer:\$"
-ctl 234 peer show --nid nonsense
+ctl 234 peer show --nid nonsense@
 has err "nonsense"
 ctl 0 ping 0@lo
 has out "^ping:\$"
@@ -214,7 +214,7 @@ has err "nonsense@"
 ctl 255 ping 0@lo,0@lo
 ctl 255 ping --source 10.9.8.7@tcp 0@lo
 has err "^  descr: ! 'failed to ping 0@lo: the source is no NID of this node'\$"
-ctl 255 discover 10.9.8.7@tcp nonsense
+ctl 255 discover 10.9.8.7@tcp nonsense@
 silent out
 same err <<END
 manage:
@@ -223,12 +223,12 @@ manage:
   descr: ! 'failed to discover 10.9.8.7@tcp: No route to host'
 - discover:
   errno: -22
-  descr: ! 'failed to discover nonsense: that is no NID'
+  descr: ! 'failed to discover nonsense@: that is no NID'
 END
 ctl 255 discover 0@lo
 has err "^  errno: -22\$"
 ctl 234 discover
-has err "^lnetctl discover: missing: NID...\$"
+has err "^lnetctl discover: missing: NID[|]NAME...\$"
 ctl 234 discover --source 0@lo 0@lo
 has err "unrecognized option '--source'"
 ctl 255 discover --timeout 0 0@lo
@@ -249,7 +249,7 @@ ctl 234 debug peer
 has err "^lnetctl debug peer: missing: --nid\$"
 ctl 254 debug peer --nid 10.9.8.7@tcp
 has err "^-     peer:\$"
-ctl 234 debug peer --nid nonsense
+ctl 234 debug peer --nid nonsense@
 ctl 0 stats show
 has out "^    send_count: [1-9]"
 # What a kernel node has comes first.
@@ -338,7 +338,7 @@ has err "^-     path:\$"
 has err 'descr: ! "no path to 10.9.8.7@tcp: No route to host"$'
 ctl 234 path show
 has err "^lnetctl path show: missing: --nid\$"
-ctl 234 path show --nid nonsense
+ctl 234 path show --nid nonsense@
 has err "nonsense"
 
 # ---- peers that are added ----

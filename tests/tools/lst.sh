@@ -59,7 +59,7 @@ wrong 1 'there is a session already: lab' "${console[@]}" new_session lab
 lst 0 show_session
 has out '^lab: console 127.0.0.3@tcp, stamp '
 wrong 2 'missing: arguments' add_group clients
-wrong 1 "'nonsense': at character 1: '@' and a net" add_group clients nonsense
+wrong 1 "'nonsense@': at character 10: unknown type of net: NIDs" add_group clients nonsense@
 wrong 1 "'\*@tcp': a group has at most 1024 nodes" add_group clients '*@tcp'
 wrong 1 '0@lo: a NID with an address' add_group clients 0@lo
 wrong 1 "group '-x'|invalid option" add_group -- -x 127.0.0.1@tcp

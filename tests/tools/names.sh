@@ -54,14 +54,14 @@ ping() { # STATUS ARGUMENT...
 	run "$1" timeout 100 "$rpcping" "${client[@]}" --count 3 "${@:2}"
 }
 
-serve() { # NAME ADDRESS PORT
-	need_rpcserve "$1" --net "tcp($2)" --port "$3" --service echo
+serve() { # NAME ADDRESS PORT [OPTION]...
+	need_rpcserve "$1" --net "tcp($2)" --port "$3" --service echo "${@:4}"
 }
 
 : >"$dir/dns.log"
 : >"$dir/dns.hosts"
-serve one 127.0.1.1 7988
-serve two 127.0.1.2 7988
+serve one 127.0.1.1 7988 --lst 127.0.0.1@tcp
+serve two 127.0.1.2 7988 --socket "$ULNET_SOCKET"
 serve other 127.0.1.3 7001
 
 # ---- without DNS ----
@@ -76,6 +76,48 @@ ping 0 127.0.1.1@tcp,127.0.9.9@tcp
 # Nobody listens there.
 run 1 timeout 100 "$rpcping" "${client[@]}" --deadline 5 --count 1 127.0.1.3:7002
 has err 'does it listen on the port of the name, or else on port'
+
+# ---- lists ----
+
+# At the first address is nobody.
+ping 0 127.0.1.9,in-file
+ping 0 127.0.1.3:7001,127.0.1.1@tcp --explain
+has out '127.0.1.3@tcp'
+# Some servers are better than none.
+ping 0 nobody.test,in-file
+ping 1 nobody.test,other.test
+has err "^rpcping: nobody.test,other.test: (nobody|other).test: no name server takes the question\$"
+ping 2 in-file,
+has err "^rpcping: in-file,: '': a NID, or the name of a host, is expected; a"
+
+# ---- tools that name nodes by NIDs only ----
+
+ctl 0 ping in-file
+has err '^lnetctl ping: in-file is 127.0.1.1@tcp$'
+has out "^- *primary nid: 127.0.1.1@tcp\$"
+ctl 0 discover in-file@tcp 127.0.1.1@tcp
+ctl 0 peer show --nid in-file
+has out "^- *primary nid: 127.0.1.1@tcp\$"
+ctl 0 path show --nid in-file
+has err '^lnetctl path show: in-file is 127.0.1.1@tcp$'
+ctl 255 ping 0@lo nowhere.test
+same err <<<'lnetctl ping: nowhere.test: no name server takes the question'
+silent out
+
+console() { # STATUS ARGUMENT...
+	run "$1" env LST_SESSION=names XDG_RUNTIME_DIR="$dir" "$lst" \
+		--net 'tcp(127.0.0.1)' --port 7988 "${@:2}"
+}
+console 0 new_session lab
+console 0 add_group servers in-file
+same err <<<'lst: in-file is 127.0.1.1@tcp'
+console 0 list_group servers
+has out '127.0.1.1@tcp'
+console 1 add_group others nowhere.test
+same err <<<'lst: nowhere.test: no name server takes the question'
+console 1 add_group others in-file:7000
+has err '^lst: in-file:7000: its port is 7000, but a port cannot be given here'
+console 0 end_session
 
 # ---- DNS ----
 
@@ -94,6 +136,9 @@ ping 0 one.example@tcp
 ping 0 other.example:7001
 # At 127.0.1.9 is nobody.
 ping 0 both.example
+ping 0 nowhere.example,other.example:7001,one.example --explain
+has out '127.0.1.3@tcp'
+ctl 0 ping two.example
 # Of the services, the first has no address, and the second has a port of its own.
 ping 0 srv:///_rpc._tcp.example --explain
 has out '127.0.1.3@tcp'
@@ -103,7 +148,7 @@ ping 0 srv:///_rpc._tcp.example --explain
 has out '127.0.1.2@tcp'
 
 ping 1 nowhere.example
-has err '^rpcping: nowhere.example: there is no such name$'
+same err <<<'rpcping: nowhere.example: there is no such name'
 ping 1 text.example
 has err '^rpcping: text.example: the name has no address$'
 ping 1 srv:///_none._tcp.example

@@ -11,3 +11,4 @@ libtools_a_SOURCES += %D%/reload.c %D%/reload.h
 libtools_a_SOURCES += %D%/rules.c %D%/rules.h
 libtools_a_SOURCES += %D%/serve.c %D%/serve.h
 libtools_a_SOURCES += %D%/request.c %D%/request.h
+libtools_a_SOURCES += %D%/target.c %D%/target.h

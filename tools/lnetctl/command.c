@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/common/option.h"
+#include "tools/common/target.h"
 
 #define OPTIONS_MAX 20 /* options of one command */
 
@@ -46,6 +47,9 @@ struct given {
 	char *joined[OPTIONS_MAX];
 	char **args; /* the arguments that are no options */
 	unsigned int nargs;
+	/* what was found for names: an array, with memory for each of them */
+	char **found;
+	unsigned int nfound;
 };
 
 static int usage(const struct given *g)
@@ -101,6 +105,9 @@ static void given_fini(struct given *g)
 {
 	for (unsigned int i = 0; i < OPTIONS_MAX; i++)
 		free(g->joined[i]);
+	while (g->nfound)
+		free(g->found[--g->nfound]);
+	free(g->found);
 }
 
 /* Keeps the value of an option. If the option is repeated, the last value
@@ -262,6 +269,50 @@ static int command_check_options(const struct given *g)
 	return 0;
 }
 
+/* ---- names ---- */
+
+/* Returns @text, or the NID that it is the name of; NULL: not found, or no
+ * memory, after a message. */
+static char *given_host(struct given *g, char *text)
+{
+	char **found, *nid;
+
+	if (!target_is_name(text))
+		return text;
+	found = realloc(g->found, (g->nfound + 1) * sizeof(*found));
+	if (!found) {
+		perror(g->who);
+		return NULL;
+	}
+	g->found = found;
+	nid = host_nid(g->who, text);
+	if (nid)
+		found[g->nfound++] = nid;
+	return nid;
+}
+
+/* Looks up the names of peers among the arguments. Returns 0 or the exit
+ * status. */
+static int given_find_hosts(struct given *g)
+{
+	const struct option_row *row;
+
+	for (unsigned int i = 0; (row = command_row(g->command, i)); i++) {
+		if (row->own != GIVEN_HOST || !g->values[i])
+			continue;
+		g->values[i] = given_host(g, (char *)(uintptr_t)g->values[i]);
+		if (!g->values[i])
+			return 255;
+	}
+	for (unsigned int i = 0;
+	     g->command->kind == COMMAND_PING && i < g->nargs; i++) {
+		g->args[i] = given_host(g, g->args[i]);
+		if (!g->args[i])
+			return 255;
+	}
+	return 0;
+}
+
 /* ---- the request ---- */
 
 /* Adds a list: @value, split at the commas that are not in brackets. */
@@ -306,6 +357,7 @@ static void add_option(struct request *r, const struct option_row *def,
 		break;
 	case GIVEN_TEXT:
 	case GIVEN_MODE:
+	case GIVEN_HOST:
 		request_text(r, def->key, value);
 		break;
 	case GIVEN_NUMBER:
@@ -401,6 +453,8 @@ static int command_make(struct given *g, struct command_args *args,
 
 	if (!status)
 		status = command_check_options(g);
+	if (!status)
+		status = given_find_hosts(g);
 	if (status)
 		return status;
 	if (kind == COMMAND_PING)

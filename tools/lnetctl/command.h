@@ -19,6 +19,7 @@
 enum given_kind {
 	GIVEN_FLAG, /* true */
 	GIVEN_TEXT,
+	GIVEN_HOST, /* a text: the NID of a peer, or its name */
 	GIVEN_NUMBER,
 	GIVEN_LEVEL, /* a number; 1 if it is left out */
 	GIVEN_LIST,  /* texts, between commas that are not in brackets */
@@ -131,6 +132,10 @@ void command_list(FILE *to, const char *name);
  * quote is not closed; -ENOMEM.
  */
 int words_split(char *line, char ***words_p);
+
+/* Looks up @text, the name of a node, and prints to stderr what it stands for.
+ * Returns the text of its NID, to be freed; NULL: after a message. */
+char *host_nid(const char *who, const char *text);
 
 /* ---- what "lnetctl top" prints ---- */
 

@@ -15,6 +15,7 @@
 /* Options whose key in the request is their name. */
 #define FLAG(name, letter, help) ROW(FLAG, name, letter, name, NULL, help)
 #define TEXT(name, letter, ...) ROW(TEXT, name, letter, name, __VA_ARGS__)
+#define HOST(name, letter, ...) ROW(HOST, name, letter, name, __VA_ARGS__)
 #define NUMBER(name, letter, ...) ROW(NUMBER, name, letter, name, __VA_ARGS__)
 #define MANY(name, letter, ...) ROW(MANY, name, letter, name, __VA_ARGS__)
 /* clang-format on */
@@ -187,7 +188,7 @@ const struct command commands[] = {
 		     "accepted: an added peer keeps its NIDs in any case"),
 		MANY("ip2nets", 'i', "NIDS[,NIDS]...", "the same"))),
 	COMMAND("peer", "show", "show peers", OPTIONS(
-		TEXT("nid", 'n', "NID", "only the peer with this NID"),
+		HOST("nid", 'n', "NID|NAME", "only the peer with this NID"),
 		LEVEL("1: credits and counts; 2: by type of message, and "
 		      "health; 3: peer's state; 5: states by name"))),
 	COMMAND("peer", "list", "list peers' primary NIDs"),
@@ -201,7 +202,7 @@ const struct command commands[] = {
 		       "refused: it is what discovery has found"))),
 	COMMAND("path", "show", "show which path a message would take, and why",
 		.needs = "nid", OPTIONS(
-		TEXT("nid", 'n', "NID", "to this NID"),
+		HOST("nid", 'n', "NID|NAME", "to this NID"),
 		TEXT("source", 's', "NID",
 		     "from this one of the node's NIDs"))),
 	COMMAND("set", NULL, "change a setting", .args = "SETTING VALUE",
@@ -242,17 +243,18 @@ const struct command commands[] = {
 		FLAG("local", 'l', "of this node only"),
 		FLAG("peer", 'p', "of peers only"))),
 	COMMAND("debug", "peer", "show a peer's inner state", .needs = "nid",
-		OPTIONS(TEXT("nid", 'n', "NID", "of the peer with this NID"))),
+		OPTIONS(HOST("nid", 'n', "NID|NAME",
+			     "of the peer with this NID"))),
 	COMMAND("debug", "objects", "show how many objects the node has"),
 	COMMAND("ping", NULL, "ping peers, and list their NIDs",
-		.args = "NID...", .list = "nids", .kind = COMMAND_PING,
+		.args = "NID|NAME...", .list = "nids", .kind = COMMAND_PING,
 		.seconds = 1, OPTIONS(
 		TEXT("source", 's', "NID",
 		     "send from this one of the node's NIDs"),
 		NUMBER("timeout", 't', "SECONDS",
 		       "to wait for each answer (1)"))),
 	COMMAND("discover", NULL, "discover peers: ask and tell all NIDs",
-		.args = "NID...", .list = "nids", .kind = COMMAND_PING,
+		.args = "NID|NAME...", .list = "nids", .kind = COMMAND_PING,
 		.seconds = 30, OPTIONS(
 		FLAG("force", 'f', "ask and tell also who is up to date"),
 		NUMBER("timeout", 't', "SECONDS",

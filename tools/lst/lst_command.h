@@ -252,8 +252,9 @@ struct lst_nodes {
 /* Add nodes that are not in the set yet. Return 0, or FAILED after a message.
  */
 int lst_nodes_add(struct lst_nodes *nodes, const struct ulnet_nid *nid);
-/* Adds the nodes of @text: NIDs, and ranges of NIDs. */
-int lst_nodes_add_nids(struct lst_nodes *nodes, const char *text);
+/* Adds the nodes of @text: NIDs, ranges of NIDs, or the name of a host. */
+int lst_nodes_add_nids(struct lst_console *c, struct lst_nodes *nodes,
+		       const char *text);
 int lst_nodes_add_group(struct lst_nodes *nodes, struct state *s,
 			const char *name);
 /* Adds the clients in tests of @batch or, if @servers, the servers. @batch

@@ -215,7 +215,7 @@ int lst_add_group(struct lst_console *c, const struct lst_words *w)
 		return lst_fail("there are %u groups already", s->ngroups);
 	state_name_copy(g->name, w->args[0]);
 	for (int i = 1; i < w->n && !status; i++)
-		status = lst_nodes_add_nids(&nodes, w->args[i]);
+		status = lst_nodes_add_nids(c, &nodes, w->args[i]);
 	if (!status)
 		status = group_make(s, g, &nodes);
 	free(nodes.asks);
@@ -301,7 +301,7 @@ static int group_remove(struct lst_console *c, struct state_group *g,
 {
 	struct lst_nodes nodes = { 0 };
 	unsigned int before = g->n;
-	int status = lst_nodes_add_nids(&nodes, text);
+	int status = lst_nodes_add_nids(c, &nodes, text);
 
 	if (!status)
 		status = group_drop(c, g, &nodes, "update_group");
@@ -419,7 +419,7 @@ static int ping_nodes(struct lst_console *c, const struct lst_words *w,
 	if (w->group)
 		status = lst_nodes_add_group(nodes, s, w->group);
 	if (w->nodes)
-		status |= lst_nodes_add_nids(nodes, w->nodes);
+		status |= lst_nodes_add_nids(c, nodes, w->nodes);
 	if (w->batch) {
 		b = lst_batch_named(c, w->batch);
 		if (!b)

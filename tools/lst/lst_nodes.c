@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/target.h"
+
 #define REMOVES_MAX 64
 
 int lst_nodes_add(struct lst_nodes *nodes, const struct ulnet_nid *nid)
@@ -54,7 +56,21 @@ static int lst_nodes_add_list(struct lst_nodes *nodes, const char *text,
 	return status;
 }
 
-int lst_nodes_add_nids(struct lst_nodes *nodes, const char *text)
+static int lst_nodes_add_host(struct lst_console *c, struct lst_nodes *nodes,
+			      const char *text)
+{
+	char why[TARGET_WHY], nid_text[LNET_NIDSTR_SIZE];
+	struct ulnet_nid nid;
+
+	if (target_lookup_nid(c->node, text, &nid, why))
+		return lst_fail("%s: %s", text, why);
+	fprintf(stderr, WHO ": %s is %s\n", text,
+		lnet_nid_format(&nid, nid_text, sizeof(nid_text)));
+	return lst_nodes_add_nid(nodes, &nid);
+}
+
+int lst_nodes_add_nids(struct lst_console *c, struct lst_nodes *nodes,
+		       const char *text)
 {
 	struct ulnet_text_error err;
 	struct ulnet_nidlist *list;
@@ -63,10 +79,13 @@ int lst_nodes_add_nids(struct lst_nodes *nodes, const char *text)
 
 	if (lnet_nid_parse(text, &nid) == 0)
 		return lst_nodes_add_nid(nodes, &nid);
+	if (target_is_name(text))
+		return lst_nodes_add_host(c, nodes, text);
 	rc = lnet_nidlist_parse(text, &list, &err);
 	if (rc == -EINVAL)
 		return lst_fail("'%s': at character %zu: %s: NIDs are "
-				"expected, like 10.0.0.[1-9]@tcp",
+				"expected, like 10.0.0.[1-9]@tcp, or the name "
+				"of a host",
 				text, err.offset + 1, err.what);
 	if (rc)
 		return lst_fail("%s", strerror(-rc));
@@ -276,6 +295,6 @@ int lst_nodes_failed(const struct lst_nodes *nodes, const char *what,
 int lst_nodes_add_word(struct lst_console *c, struct lst_nodes *nodes,
 		       const char *word)
 {
-	return strchr(word, '@') ? lst_nodes_add_nids(nodes, word)
+	return strchr(word, '@') ? lst_nodes_add_nids(c, nodes, word)
 				 : lst_nodes_add_group(nodes, &c->state, word);
 }

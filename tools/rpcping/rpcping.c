@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ulnet/names.h"
 #include "ulnet/path.h"
 #include "ulnet/route.h"
 
@@ -21,12 +20,11 @@
 #include "ulnet/keys.h"
 #include "rpcping.h"
 #include "tools/common/program.h"
+#include "tools/common/target.h"
 
 #define NS_PER_US UINT64_C(1000)
 /* ns: with --poll, how often rpcping_look() is called */
 #define LOOK_NS (10000 * NS_PER_US)
-/* us: so long it waits for a name to be looked up */
-#define NAME_US UINT64_C(20000000)
 
 struct rpcping {
 	struct rpcping_options options;
@@ -54,30 +52,23 @@ struct rpcping {
 static int find_target(struct rpcping *p, struct target *t)
 {
 	struct ulnet_name_answer *answer;
-	int rc = lnet_name_lookup_wait(p->node.lnet, t->text, NAME_US, &answer,
-				       NULL);
+	char why[TARGET_WHY];
+	int rc = target_lookup(p->node.lnet, t->text, &answer, why);
 
 	if (rc) {
-		say(&p->say, LNET_LOG_ERR, "%s: %s", t->text,
-		    rc == -ETIMEDOUT	     ? "no name server answers"
-		    : rc == -EPROTONOSUPPORT ? "there is no such scheme"
-					     : strerror(-rc));
+		say(&p->say, LNET_LOG_ERR, "%s: %s", t->text, why);
 		return rc;
 	}
 	for (unsigned int i = 0; i < answer->n && i < ULRPC_NIDS_MAX; i++)
 		t->nids[t->nnids++] = answer->addresses[i].nid;
-	if (!answer->n) {
-		rc = answer->status;
-		say(&p->say, LNET_LOG_ERR, "%s: %s", t->text, answer->why);
-	}
 	free(answer);
-	return rc;
+	return 0;
 }
 
 static int find_targets(struct rpcping *p)
 {
 	struct rpcping_options *o = &p->options;
-	int rc = lnet_names_open(p->node.lnet);
+	int rc = 0;
 
 	for (unsigned int i = 0; !rc && i < o->ntargets; i++)
 		if (o->targets[i].is_name)

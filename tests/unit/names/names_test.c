@@ -93,6 +93,29 @@ Test(names, what_needs_no_look_up)
 	found(&t, 1, "fd00::2@tcp1");
 	cr_assert_eq(t.first.port, 7000);
 	lnet_name_close(name);
+	name = use("10.0.0.2:7000,10.0.0.3,10.0.0.2@tcp", &t);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(t.n, 1);
+	cr_assert_eq(t.naddresses, 2, "one of a NID, and its first port");
+	cr_assert_eq(t.first.port, 7000);
+	lnet_name_close(name);
+	close_one();
+}
+
+/* A list with a name is looked up as a whole. */
+Test(names, a_list_with_a_name)
+{
+	struct ulnet_name *name;
+	struct told t;
+
+	open_one();
+	set_name("10.0.0.2,srv", "10.0.0.3@tcp", 5 * MSEC);
+	name = use("10.0.0.2,srv", &t);
+	lnet_sim_run(sim, 4 * MSEC);
+	cr_assert_eq(t.n, 0);
+	lnet_sim_run(sim, 2 * MSEC);
+	found(&t, 1, "10.0.0.3@tcp");
+	lnet_name_close(name);
 	close_one();
 }
 

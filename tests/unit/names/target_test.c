@@ -88,6 +88,44 @@ Test(target, names)
 	is_name("etcd://h:1/a,b@c", "etcd", "h:1/a,b@c", 0, LNET_NET_ANY);
 }
 
+/* Compares what target_next() says of each server: "host port net;..." */
+static void list_is(const char *list, const char *servers)
+{
+	char one[NAME_WHAT_SIZE + 64], net[LNET_NIDSTR_SIZE];
+	struct ulnet_text_error err;
+	struct name_text name;
+	const char *next;
+
+	is_name(list, "list", list, 0, LNET_NET_ANY);
+	for (next = list; next; servers += strlen(one)) {
+		cr_assert_eq(target_next(&next, &name, &err), 0, "%s", list);
+		cr_assert_str_eq(name.scheme, "host");
+		snprintf(one, sizeof(one), "%s %u %s;", name.what, name.port,
+			 name.net == LNET_NET_ANY
+				 ? "-"
+				 : lnet_net_format(name.net, net, sizeof(net)));
+		cr_assert_eq(strncmp(servers, one, strlen(one)), 0,
+			     "%s: %s: %s", list, servers, one);
+	}
+	cr_assert_str_eq(servers, "", "%s", list);
+}
+
+Test(target, lists)
+{
+	char many[NAME_WHAT_SIZE] = "a";
+
+	list_is("a,b:988,10.0.0.1@tcp", "a 0 -;b 988 -;10.0.0.1 0 tcp;");
+	list_is("10.0.0.1@tcp,host", "10.0.0.1 0 tcp;host 0 -;");
+	list_is("10.0.0.1,10.0.0.2:7000", "10.0.0.1 0 -;10.0.0.2 7000 -;");
+	list_is("fd00::1@tcp1,[fd00::2]:7000@tcp1,x@o2ib",
+		"fd00::1 0 tcp1;fd00::2 7000 tcp1;x 0 o2ib;");
+	list_is("[fd00::2],a", "fd00::2 0 -;a 0 -;");
+	while (strlen(many) < NAME_WHAT_SIZE - 2)
+		strcat(many, ",a");
+	cr_assert_eq(strlen(many), NAME_WHAT_SIZE - 1);
+	is_name(many, "list", many, 0, LNET_NET_ANY);
+}
+
 static void is_wrong(const char *text, size_t offset, const char *what)
 {
 	struct ulnet_target target = { .pid = 99 };
@@ -101,11 +139,12 @@ static void is_wrong(const char *text, size_t offset, const char *what)
 	cr_assert_eq(lnet_target_parse(text, &target, NULL), -EINVAL);
 }
 
-#define NO_NID "no NID: a list has the NIDs of one server"
+#define NO_HOST "a NID, or the name of a host, is expected"
 
 Test(target, what_is_wrong)
 {
 	char long_host[NAME_HOST_MAX + 2], many[17 * 20] = "10.0.0.1@tcp";
+	char long_list[NAME_WHAT_SIZE + 1];
 
 	memset(long_host, 'a', NAME_HOST_MAX + 1);
 	long_host[NAME_HOST_MAX + 1] = '\0';
@@ -134,14 +173,28 @@ Test(target, what_is_wrong)
 	is_wrong("[fd00::1", 0, "']' is missing");
 	is_wrong("[host]", 1, "no IPv6 address");
 	is_wrong("[10.0.0.1]", 1, "no IPv6 address");
-	is_wrong("10.0.0.1@tcp,", 13, NO_NID);
-	is_wrong("10.0.0.1@tcp,host", 13, NO_NID);
-	is_wrong("host,10.0.0.1@tcp", 0, NO_NID);
+	is_wrong("10.0.0.1@tcp,", 13, NO_HOST);
+	is_wrong("a,b,", 4, NO_HOST);
+	is_wrong(",a", 0, NO_HOST);
+	is_wrong("a, b", 2, NO_HOST);
+	is_wrong("a,b:x", 4, "a number was expected");
+	is_wrong("a,b@nonet", 4, "no net");
+	is_wrong("a,0@lo", 2, "a net whose NIDs are not addresses of IP");
+	is_wrong("a,7-10.0.0.1@tcp", 2,
+		 "a process id is for the NIDs of one server");
+	is_wrong("a,10.0.0.300", 2, "no IPv4 address");
+	memset(long_list, 'a', NAME_WHAT_SIZE);
+	for (int i = 100; i < NAME_WHAT_SIZE; i += 100)
+		long_list[i] = ',';
+	long_list[NAME_WHAT_SIZE] = '\0';
+	is_wrong(long_list, 0, "more than 1023 bytes");
 	is_wrong("10.0.0.1@tcp,10.0.0.1@tcp", 13, "this NID comes twice");
 	is_wrong("7-10.0.0.1@tcp,10.0.0.2@tcp", 15,
 		 "another pid: these are NIDs of one server");
 	is_wrong(many, strrchr(many, ',') + 1 - many, "more than 16 NIDs");
 	is_wrong("://x", 0, "no scheme: dns, srv or file, for example");
+	is_wrong("host://x", 0, "this needs no scheme");
+	is_wrong("list://x", 0, "this needs no scheme");
 	is_wrong("DNS:///x", 0, "no scheme: dns, srv or file, for example");
 	is_wrong("dns://x", 6, "dns:///, with three '/', is expected");
 	is_wrong("srv://x", 6, "srv:///, with three '/', is expected");
