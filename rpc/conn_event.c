@@ -11,11 +11,12 @@ struct conn_events {
 	struct ulnet_peer_watch watch;
 	uint64_t logged_at; /* ns: when the last warning was logged; 0: never */
 
-	/* From other CPTs: */
+	/* set by other CPTs: */
 	pthread_mutex_t lock;
 	struct ulnet_work work;
-	bool scheduled; /* the work is posted */
-	/* CONN_LOST, CONN_SILENT: there was no room for one */
+	bool scheduled; /* is the work posted? */
+	/* is there a CONN_LOST, or a CONN_SILENT, for which there was no room?
+	 */
 	bool nameless[2];
 	unsigned int n;
 	struct conn_event event[CONN_EVENTS_MAX];
@@ -75,14 +76,14 @@ static void on_conn_events(struct ulnet_work *work)
 	shard_taken(s);
 }
 
-/* Is it CONN_LOST or CONN_SILENT? Without room for these, the CPT is told
- * without a NID. */
+/* Is @event CONN_LOST or CONN_SILENT? If there is no room for such an event,
+ * the CPT is told of it without a NID. */
 static bool conn_event_is_loss(const struct conn_event *event)
 {
 	return event->kind <= CONN_SILENT;
 }
 
-/* Returns whether there was room. */
+/* Adds @event. Returns false if there is no room. */
 static bool conn_events_add(struct conn_events *to,
 			    const struct conn_event *event)
 {
@@ -146,7 +147,7 @@ static bool has_rails(struct shard *s, const struct ulnet_nid *nid)
 {
 	struct ulnet_id second;
 
-	/* Number 0 is 0@lo. */
+	/* NI 0 of a node is 0@lo. */
 	return lnet_is_multi_rail(s->node, nid) ||
 	       LNetGetId(s->node, 2, &second) == 0;
 }

@@ -20,19 +20,20 @@ struct rpc_part;
 struct shard;
 
 enum conn_event_kind {
-	CONN_LOST,    /* ulnet_peer_watch.disconnected */
-	CONN_SILENT,  /* ulnet_peer_watch.silent */
-	CONN_HEARD,   /* conn_event_heard() */
-	CONN_SUSPECT, /* conn_event_suspect() */
+	CONN_LOST,    /* LNet has called ulnet_peer_watch.disconnected */
+	CONN_SILENT,  /* LNet has called ulnet_peer_watch.silent */
+	CONN_HEARD,   /* reported by conn_event_heard() */
+	CONN_SUSPECT, /* reported by conn_event_suspect() */
 };
 
 struct conn_event {
 	enum conn_event_kind kind;
-	struct ulnet_id peer;	/* NID ANY: some peer that another CPT owns */
-	struct ulnet_nid local; /* of CONN_SUSPECT: the NID of this node */
+	/* the peer; if its NID is ANY: some peer that another CPT owns */
+	struct ulnet_id peer;
+	struct ulnet_nid local; /* with CONN_SUSPECT: the NID of this node */
 };
 
-/* The most events that wait for one CPT. CONN_HEARD and CONN_SUSPECT are
+/* Events that wait for one CPT, at most. CONN_HEARD and CONN_SUSPECT are
  * dropped when half as many wait. */
 #define CONN_EVENTS_MAX 64
 
@@ -48,8 +49,8 @@ void conn_event_heard(struct shard *s, const struct ulnet_nid *nid);
 void conn_event_suspect(struct shard *s, const struct ulnet_nid *local,
 			const struct ulnet_id *peer,
 			const struct ulnet_nid *hop);
-/* The same for a message to @nid that LNet is still sending from @md, so that
- * its path is not known. */
+/* Reports what conn_event_suspect() reports, for a message to @nid that LNet is
+ * still sending from @md, so that its path is not known yet. */
 void conn_event_suspect_send(struct shard *s, struct ulnet_md_handle md,
 			     const struct ulnet_nid *nid);
 

@@ -14,7 +14,7 @@
 #include "rpc/wire/wire.h"
 
 #define BUFFER_SIZE UINT32_C(16384)
-/* The most messages of a CPT that LNet is still sending. */
+/* Messages of a CPT that LNet is still sending, at most. */
 #define SENDS_MAX 16384
 
 _Static_assert(SEAL_HEAD + WIRE_CONTROL_MAX <= CONTROL_MESSAGE_MAX,
@@ -31,10 +31,10 @@ struct control {
 struct control_send {
 	struct shard *shard;
 	struct quota *quota;
-	control_sent_fn done; /* may be NULL */
+	control_sent_fn done; /* NULL: the sender does not want to know */
 	uint64_t id;
 	uint64_t tag;
-	size_t size; /* bytes of this structure, with room for the message */
+	size_t size; /* bytes of this structure, including the message */
 	uint8_t bytes[];
 };
 
@@ -82,7 +82,8 @@ static void control_on_sent(const struct ulnet_event *ev)
 	shard_release(s);
 }
 
-/* Takes @cs. */
+/* Sends the message of @cs. Frees @cs, even after an error: now, or when LNet
+ * has done with it. */
 static int send_begin(struct control_send *cs, struct ulnet_nid self,
 		      struct ulnet_id to, size_t length, uint64_t hdr_data)
 {
@@ -111,14 +112,15 @@ static int send_begin(struct control_send *cs, struct ulnet_nid self,
 		stat_count(cs->shard, RPC_STAT_control_sent);
 		return 0;
 	}
-	/* The UNLINK event frees the message. */
+	/* No SEND event comes, so @done is not called. The UNLINK event frees
+	 * the message. */
 	cs->done = NULL;
 	BUG_ON(LNetMDUnlink(mdh));
 	return rc;
 }
 
-/* Puts the seal in front of the message of *@length_p bytes that is SEAL_HEAD
- * bytes into cs->bytes. */
+/* Writes the seal of the message to cs->bytes. The message begins SEAL_HEAD
+ * bytes behind. Sets *@length_p to the length with the seal. */
 static int send_seal(struct control_send *cs, struct sealed *sd,
 		     size_t *length_p, uint64_t *hdr_data_p)
 {
@@ -169,7 +171,8 @@ int control_send(struct shard *s, struct sealed *sd, struct ulnet_nid self,
 
 /* ---- receiving ---- */
 
-/* Returns the side that messages of @kind are for; NULL: neither side. */
+/* Returns the side (client or server) that messages of @kind are for; NULL:
+ * neither. */
 static const struct rpc_side *control_side(const struct shard *s,
 					   enum wire_control_kind kind)
 {
@@ -207,7 +210,7 @@ static void control_forwarded_there(struct forwarded *forwarded)
 
 /* ---- sealed messages ---- */
 
-/* The side whose connection @handle names. */
+/* Returns the side whose connection @handle names. */
 static const struct rpc_side *handle_side(const struct shard *s,
 					  uint64_t handle)
 {
@@ -216,7 +219,7 @@ static const struct rpc_side *handle_side(const struct shard *s,
 	return cpt < LNET_CPTS_MAX ? s->rpc->client : s->rpc->server;
 }
 
-/* Opens the record, and handles the message if it is of the side that has the
+/* Opens a sealed message. Handles it if it is for the side that has the
  * connection. */
 static void sealed_take(struct shard *s, const struct ulnet_event *ev,
 			void *record, size_t length)
@@ -296,7 +299,7 @@ void control_on_message(void *shard, const struct ulnet_event *ev,
 		return;
 	}
 	forwarded = forwarded_new(s, cpt, ev, payload, length, false);
-	if (forwarded) /* if NULL, the sender repeats the message */
+	if (forwarded) /* without memory, the sender repeats the message */
 		forwarded_send(forwarded, control_forwarded_there, NULL, NULL);
 }
 

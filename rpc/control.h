@@ -15,20 +15,22 @@
 struct sealed;
 struct wire_control;
 
-#define CONTROL_MESSAGE_MAX 4096 /* bytes */
+#define CONTROL_MESSAGE_MAX 4096 /* bytes of a control message, at most */
 
 extern const struct rpc_part control_part;
 
 /* Sends @m, sealed by @sd (NULL: not sealed), from @self (LNET_NID_ANY: from
  * any NID of this node) to @to. The caller does not learn whether it is
- * delivered. Returns 0 or -errno: nothing was sent, for want of a path or of
- * memory (rpc_is_short()); -ENOMEM also if @to has used up its share. Owner. */
+ * delivered. Returns 0; or -errno: nothing was sent, because there is no path
+ * or no memory (rpc_is_short()), or because @to has used up its share
+ * (-ENOMEM). Owner. */
 int control_send(struct shard *s, struct sealed *sd, struct ulnet_nid self,
 		 struct ulnet_id to, const struct wire_control *m);
 
-/* As control_send(), and calls @done once with the SEND event, never before
- * this returns. @id and @tag are passed to @done, so that it can look up the
- * sender, which may be gone by then. */
+/* control_send_tracked() does what control_send() does, and calls @done once
+ * with the SEND event, never before it returns. @id and @tag are passed to
+ * @done, which can look up the sender by them: the sender may be gone by then.
+ */
 typedef void (*control_sent_fn)(struct shard *s, uint64_t id, uint64_t tag,
 				const struct ulnet_event *ev);
 int control_send_tracked(struct shard *s, struct sealed *sd,
@@ -36,8 +38,8 @@ int control_send_tracked(struct shard *s, struct sealed *sd,
 			 const struct wire_control *m, control_sent_fn done,
 			 uint64_t id, uint64_t tag);
 
-/* An inbox.fn, whose argument is the shard: handles a control message that has
- * come. */
+/* What inbox.fn calls, with the shard as argument: handles a control message
+ * that has come. */
 void control_on_message(void *shard, const struct ulnet_event *ev,
 			const void *payload, size_t length);
 

@@ -3,7 +3,7 @@
 
 /* The weight of a new sample. Three halvings make it 0. */
 #define WEIGHT 4u
-/* Of TAIL parts of the weight, one may be above the tail. */
+/* One part in TAIL of the weight may be above the tail. */
 #define TAIL 1000u
 /* The first bucket begins at 2^FIRST ns; shorter times count there, too. */
 #define FIRST 10u
@@ -21,7 +21,7 @@ static unsigned int bucket_of(uint64_t ns)
 	return octave * 4 + (ns >> (octave + FIRST - 2) & 3);
 }
 
-/* Returns ns: more than any sample in bucket @b. */
+/* Returns a time in ns that is longer than any sample in bucket @b. */
 static uint64_t bucket_end(unsigned int b)
 {
 	return (UINT64_C(5) + b % 4) << (b / 4 + FIRST - 2);

@@ -34,18 +34,20 @@
 #define ESTIMATE_HALF_LIFE (60 * NSEC_PER_SEC)
 
 struct estimate {
-	uint64_t span; /* now / ESTIMATE_RECENT, when last used */
+	/* the value of now / ESTIMATE_RECENT when the estimate was last used */
+	uint64_t span;
 	/* ns: the longest sample of this span, and of the span before */
 	uint64_t recent[2];
-	/* ns: 999 of 1000 do not exceed it; set when the span began */
+	/* ns that 999 of 1000 samples do not exceed; computed when the span
+	 * began */
 	uint64_t tail;
 	uint32_t weight[ESTIMATE_BUCKETS];
 };
 
 /* Adds @n samples of @ns each, at @now. */
 void estimate_add(struct estimate *e, uint64_t ns, uint32_t n, uint64_t now);
-/* Returns ns, at most a quarter above the longest sample; 0: there is no
- * sample, or none that still counts. */
+/* Returns the estimate in ns, at most a quarter above the longest sample; 0:
+ * there is no sample, or none that still counts. */
 uint64_t estimate_read(struct estimate *e, uint64_t now);
 
 /* ---- means ---- */
@@ -56,7 +58,7 @@ uint64_t estimate_read(struct estimate *e, uint64_t now);
  * added at the same time, one may be lost, which does no harm.
  */
 struct mean {
-	_Atomic uint64_t value; /* ns; 0: there is no sample yet */
+	_Atomic uint64_t value; /* the mean, in ns; 0: there is no sample yet */
 	_Atomic uint64_t deviation;
 };
 
@@ -70,8 +72,8 @@ static inline uint64_t mean_deviation(const struct mean *m)
 	return atomic_load_explicit(&m->deviation, memory_order_relaxed);
 }
 
-/* Returns ns: the mean plus @deviations times the mean distance from it. Most
- * samples are below that with two deviations, and nearly all with four. */
+/* Returns, in ns, the mean plus @deviations times the mean distance from it.
+ * Most samples are below that with two deviations, and nearly all with four. */
 static inline uint64_t mean_upto(const struct mean *m, unsigned int deviations)
 {
 	return mean_value(m) + deviations * mean_deviation(m);

@@ -9,7 +9,8 @@
 #include "rpc/stats/stat.h"
 
 /* Bytes of messages that a CPT has forwarded, and that have not come back yet,
- * by the sender's NID. */
+ * by the sender's NID. The limit is FORWARDED_HEADS_MAX or FORWARDED_WHOLE_MAX.
+ */
 struct forwards {
 	struct quotas heads;
 	struct quotas whole;

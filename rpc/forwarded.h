@@ -20,8 +20,7 @@ struct rpc_part;
 struct shard;
 struct forwarded;
 
-/* Limits for one CPT: bytes that it has forwarded, and that are not back yet.
- */
+/* Bytes that a CPT has forwarded, and that have not come back yet, at most. */
 #define FORWARDED_HEADS_MAX (UINT32_C(8) << 20)
 #define FORWARDED_WHOLE_MAX (UINT32_C(32) << 20)
 
@@ -33,24 +32,25 @@ struct forwarded {
 	struct ulnet_work work;
 	struct shard *from, *to;
 	struct quota *quota;
-	bool whole; /* false: a message without its bodies */
+	bool whole; /* false: the message is without its bodies */
 	forwarded_fn there, back;
-	void *arg; /* for there and back, as given to forwarded_send() */
+	void *arg; /* what was given to forwarded_send(), for both functions */
 	struct ulnet_event ev;
 	size_t length;
 	_Alignas(uint64_t) uint8_t payload[];
 };
 
-/* Prepares a message for @cpt: copies @ev and @payload; if @payload is NULL,
- * the caller fills in @length bytes of forwarded->payload. @whole: the message
- * is complete; else it has no bodies. NULL: no memory, @from is aborted, or the
- * sender's NID has used up its share, which is counted. Owner of @from. */
+/* Prepares a message for @cpt: copies @ev and @payload. If @payload is NULL,
+ * the caller fills in the @length bytes of forwarded->payload. @whole: the
+ * message is complete; else it has no bodies. Returns NULL if there is no
+ * memory, @from is aborted, or the sender's NID has used up its share, which is
+ * counted. Owner of @from. */
 struct forwarded *forwarded_new(struct shard *from, unsigned int cpt,
 				const struct ulnet_event *ev,
 				const void *payload, size_t length, bool whole);
-/* Takes @forwarded. Calls @there on forwarded->to, then @back, unless it is
- * NULL, on forwarded->from, and frees @forwarded there. Owner of
- * forwarded->from. */
+/* Sends @forwarded, which belongs to this file from then on: calls @there on
+ * forwarded->to, then @back, unless it is NULL, on forwarded->from, where
+ * @forwarded is freed. Owner of forwarded->from. */
 void forwarded_send(struct forwarded *forwarded, forwarded_fn there,
 		    forwarded_fn back, void *arg);
 

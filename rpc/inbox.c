@@ -6,8 +6,8 @@
 
 #include "rpc/rpc.h"
 
-/* After so long a buffer that could not be posted for want of memory is tried
- * again. */
+/* A buffer that could not be posted, because there was no memory, is tried
+ * again after this time. */
 #define AGAIN_NS (10 * NSEC_PER_MSEC)
 
 struct inbox_buffer {
@@ -15,7 +15,7 @@ struct inbox_buffer {
 	struct list all;
 	struct list waiting;
 	struct ulnet_md_handle md;
-	/* one of the inbox, and one for each kept pin */
+	/* one reference of the inbox, and one of each kept pin */
 	_Atomic unsigned int refs;
 	unsigned int pins;
 	bool linked;
@@ -46,7 +46,7 @@ static int inbox_post(struct inbox_buffer *b)
 			  LNET_UNLINK, LNET_INS_LOCAL, &me);
 	if (rc)
 		return rc;
-	/* If this fails, LNet unlinks the entry. */
+	/* If LNetMDAttach() fails, LNet unlinks the entry. */
 	rc = LNetMDAttach(me, &md, LNET_UNLINK, &b->md);
 	if (rc)
 		return rc;
@@ -60,7 +60,9 @@ static void inbox_repost(struct inbox_buffer *b)
 	struct inbox *in = b->in;
 
 	if (unlikely(atomic_load(&b->refs) > 1))
-		return; /* by inbox_pin_keep(): somebody still reads it */
+		/* someone still reads the buffer, and has called
+		 * inbox_pin_keep() */
+		return;
 	if (!inbox_post(b))
 		return;
 	list_add_tail(&in->waiting, &b->waiting);
@@ -135,9 +137,9 @@ void inbox_close(struct inbox *in, void (*done)(void *arg), void *arg)
 
 /* ---- messages ---- */
 
-/* Does @ev say that a whole message has come? If a buffer is unlinked while a
- * message is being received into it, LNet reports that message as canceled,
- * although it has received all of it, and reports it to nobody else. So such a
+/* Does @ev say that a whole message has come? A buffer may be unlinked while a
+ * message is being received into it: LNet then reports that message as
+ * canceled, to this handler only, although it has received all of it. So such a
  * message counts as well. */
 static bool has_come(const struct inbox *in, const struct ulnet_event *ev)
 {

@@ -25,8 +25,8 @@ struct inbox;
 struct inbox_buffer;
 struct shard;
 
-/* A message has come: @payload is borrowed until return, or until the buffer is
- * unpinned. May close the inbox. */
+/* Called when a message has come. @payload is borrowed until this returns, or
+ * until the buffer is unpinned. May close the inbox. */
 typedef void (*inbox_fn)(void *arg, const struct ulnet_event *ev,
 			 const void *payload, size_t length);
 
@@ -34,35 +34,35 @@ struct inbox {
 	/* set by the caller of inbox_open(), with all other fields 0 */
 	struct shard *shard;
 	unsigned int portal;
-	unsigned int buffers; /* number of buffers, at least 2 */
+	unsigned int buffers; /* how many buffers there are, at least 2 */
 	uint32_t buffer_size; /* bytes of each buffer */
-	/* bytes of the longest message, at most buffer_size */
+	/* bytes of the longest message, at most @buffer_size */
 	uint32_t message_max;
-	/* messages longer than message_max are cut off, not dropped: their
+	/* messages longer than @message_max are cut off, and not dropped: their
 	 * ev->mlength is less than ev->rlength */
 	bool heads;
 	inbox_fn fn;
 	void *arg;
 
-	struct list all; /* inbox_buffer.all */
-	/* inbox_buffer.waiting: buffers that could not be posted */
+	struct list all; /* of inbox_buffer.all */
+	/* of inbox_buffer.waiting: buffers that could not be posted */
 	struct list waiting;
-	struct ulnet_timer again; /* posts the waiting ones again */
-	struct ulnet_work work;	  /* inbox_closed() */
+	struct ulnet_timer again; /* posts the waiting buffers again */
+	struct ulnet_work work;	  /* calls inbox_closed() */
 	void (*done)(void *arg);
 	void *done_arg;
-	/* while fn runs: the buffer with the payload */
+	/* the buffer whose payload @fn has; NULL: @fn does not run */
 	struct inbox_buffer *current;
-	/* how many buffers are pinned, and may be at most */
+	/* how many buffers are pinned, and how many may be */
 	unsigned int pinned, pinned_max;
 	unsigned int linked; /* how many buffers LNet has */
 	bool closing;
-	bool calling; /* fn runs */
+	bool calling; /* does @fn run? */
 	bool close_scheduled;
 };
 
 /* Makes the portal lazy, and posts the buffers. @in must not move until it is
- * closed. Returns 0; on -EINVAL, -ENOMEM, or an error of LNetMEAttach(3) the
+ * closed. Returns 0; or -EINVAL, -ENOMEM, or an error of LNetMEAttach(3): the
  * inbox is not open. */
 int inbox_open(struct inbox *in);
 
@@ -72,9 +72,9 @@ int inbox_open(struct inbox *in);
  * are freed: @in may be freed then. */
 void inbox_close(struct inbox *in, void (*done)(void *arg), void *arg);
 
-/* Called inside of fn. The payload then stays valid until inbox_unpin(), which
- * is to be called once for each success. NULL: as many buffers are pinned as
- * may be. */
+/* Called inside of @fn. The payload then stays valid until inbox_unpin(), which
+ * is to be called once for each success. Returns NULL if as many buffers are
+ * pinned as may be. */
 struct inbox_buffer *inbox_pin(struct inbox *in);
 void inbox_unpin(struct inbox_buffer *b);
 /* Makes a pin independent of the inbox: when the inbox closes, it does not wait

@@ -5,7 +5,7 @@
 
 #include "rpc/rpc.h"
 
-/* A struct ulrpc_keys is a struct keys, which users need not know. */
+/* To users, struct ulrpc_keys is opaque: it is a struct keys. */
 static struct keys *keys_of(struct ulrpc_keys *keys)
 {
 	return (struct keys *)keys;
@@ -43,7 +43,8 @@ static void on_keys_work(struct ulnet_work *w)
 	struct shard *s = container_of(w, struct shard, keys_work);
 	struct keys *keys;
 
-	/* Before the keys are got: later ones have it posted again. */
+	/* Cleared before the keys are read: if they change after that, this
+	 * work is posted again. */
 	atomic_store(&s->keys_posted, false);
 	keys = rpc_keys_get(s->rpc);
 	s->rpc->server->on_keys(s, keys);

@@ -13,12 +13,12 @@ struct ulrpc;
  * the caller; NULL: the node has none. Any thread. */
 struct keys *rpc_keys_get(struct ulrpc *rpc);
 bool rpc_has_keys(const struct ulrpc *rpc);
-/* @who NULL: unknown. */
+/* Returns the kind of identity @who; NULL: it is not known. */
 enum ulrpc_peer_kind peer_kind(const struct identity *who);
-/* As in YAML. */
+/* Returns the kind as YAML names it. */
 const char *peer_kind_name(enum ulrpc_peer_kind kind);
-/* Tells the user who a peer is: sets *@peer from @who, and @flavour, by which
- * the peer calls. @who NULL: the peer has not proved who it is. */
+/* Sets *@peer to what users are told of a peer. @who: the peer's identity;
+ * NULL: it has not proved who it is. @flavour: that of the peer's calls. */
 void peer_tell(const struct identity *who, enum ulrpc_flavour flavour,
 	       struct ulrpc_peer *peer);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How often the log says what others can cause, such as refusals: of each NID
- * once a minute, and of LOG_SHARE_NIDS of them. So nobody fills the log, and
- * who fills his share hides few others.
+ * Limits what others can make this node log, such as refusals: one line a
+ * minute about each NID, and about LOG_SHARE_NIDS NIDs a minute. So nobody can
+ * fill the log, and a NID with many refusals hides few others.
  *
  * Thread: owner.
  */
@@ -13,11 +13,12 @@
 
 #define LOG_SHARE_NIDS 16
 
-/* All 0 at first. */
+/* The NIDs in the log lately. All 0 at first. */
 struct log_share {
 	struct {
 		struct ulnet_nid nid;
-		uint64_t until; /* ns: when it may be in the log again */
+		/* ns: when a line about the NID may be logged again */
+		uint64_t until;
 	} last[LOG_SHARE_NIDS];
 };
 

@@ -9,14 +9,14 @@
 
 struct munge_jobs {
 	struct ulrpc *rpc;
-	pthread_mutex_t lock; /* for all below */
+	pthread_mutex_t lock; /* guards what follows */
 	struct ulnet_cond wake;
 	struct list waiting[DOOR_CLASSES];
 	struct ulnet_thread *threads[MUNGE_THREADS];
 	unsigned int nthreads;
 	unsigned int idle;
-	unsigned int strangers; /* threads that ask for strangers */
-	bool closing;		/* nothing is asked any more */
+	unsigned int strangers; /* threads that ask for strangers, now */
+	bool closing;		/* no more questions are asked */
 };
 
 /* ---- jobs ---- */
@@ -56,7 +56,8 @@ static void on_answer(struct ulnet_work *w)
 
 /* ---- threads ---- */
 
-/* Locked. */
+/* Takes the next job; NULL: there is none that may be asked now. The caller
+ * holds the lock. */
 static struct munge_job *job_take(struct munge_jobs *jobs)
 {
 	for (unsigned int i = 0; i < DOOR_CLASSES; i++) {
@@ -74,14 +75,15 @@ static struct munge_job *job_take(struct munge_jobs *jobs)
 	return NULL;
 }
 
-/* Waits for a job. NULL: the thread is to end. Locked. */
+/* Waits for a job. Returns NULL if the thread is to end. The caller holds the
+ * lock. */
 static struct munge_job *job_wait(struct munge_jobs *jobs)
 {
 	struct munge_job *j;
 
 	while (!(j = job_take(jobs)) && !jobs->closing) {
 		jobs->idle++;
-		/* the simulator has crashed the node */
+		/* -ECANCELED: the simulator has crashed the node */
 		if (lnet_cond_wait(&jobs->wake, &jobs->lock, TIME_NEVER) ==
 		    -ECANCELED)
 			jobs->closing = true;
@@ -133,8 +135,9 @@ static void thread_main(void *arg)
 	pthread_mutex_unlock(&jobs->lock);
 }
 
-/* Signals are for the threads of the program; and if munged goes away while it
- * is written to, that is a SIGPIPE. Locked. */
+/* Starts a thread with all signals blocked: they are for the program's own
+ * threads, and writing to a munged that goes away raises SIGPIPE. The caller
+ * holds the lock. */
 static int thread_add(struct munge_jobs *jobs)
 {
 	sigset_t all, before;
@@ -150,7 +153,8 @@ static int thread_add(struct munge_jobs *jobs)
 	return rc;
 }
 
-/* Makes a thread, unless one is idle or there are enough. Locked. */
+/* Starts a thread, unless one is idle or there are enough. Returns 0 if there
+ * is any thread. The caller holds the lock. */
 static int threads_grow(struct munge_jobs *jobs)
 {
 	int rc = 0;
@@ -169,7 +173,8 @@ int munge_ask(struct munge_job *j)
 	pthread_mutex_lock(&jobs->lock);
 	rc = jobs->closing ? -ESHUTDOWN : threads_grow(jobs);
 	if (!rc) {
-		/* as shard_give(), which posts it now */
+		/* Counts like shard_give(), so that ulrpc_close() waits; the
+		 * work is posted when the answer has come. */
 		atomic_fetch_add(&s->rpc->posted, 1);
 		j->work.fn = on_answer;
 		list_add_tail(&jobs->waiting[j->class], &j->link);
@@ -201,8 +206,9 @@ static int munge_open(struct ulrpc *rpc)
 	return 0;
 }
 
-/* What was asked is answered soon: ulrpc_close() waits for that. Until now
- * calls under way may need a new connection. */
+/* Called when the shard aborts: what was asked is answered soon, and
+ * ulrpc_close() waits for that. Not done earlier, because calls under way may
+ * need a new connection. */
 static void munge_abort(struct shard *s)
 {
 	struct munge_jobs *jobs = s->rpc->munge;

@@ -15,7 +15,7 @@
 #include "base/pool.h"
 #include "ulnet/lnet.h"
 
-/* What one NID has used. Exists as long as used is not 0. */
+/* What one NID has used. Exists as long as @used is not 0. */
 struct quota {
 	struct hash_node by_nid;
 	struct ulnet_nid nid;
@@ -23,7 +23,7 @@ struct quota {
 };
 
 struct quotas {
-	const char *what; /* the resource, as the log is to name it */
+	const char *what; /* name of the resource, for the log */
 	uint32_t max;
 	uint32_t used;	    /* what all NIDs together use */
 	uint64_t logged_at; /* ns: when a refusal was logged last; 0: never */
@@ -35,12 +35,12 @@ struct quotas {
 /* @seed: random, so that nobody can choose NIDs that hash to one bucket. */
 void quotas_init(struct quotas *qs, const char *what, uint32_t max,
 		 uint64_t seed);
-/* Everything has to have been given back. */
+/* All that was taken must have been given back. */
 void quotas_fini(struct quotas *qs);
 
-/* Charges @n more (not 0) to @nid. NULL: @nid has its share already, which is
- * logged at most once a minute; or there is no memory. @now: ns. Returns what
- * quota_put() is to be given. */
+/* Charges @n more (not 0) to @nid. Returns what quota_put() wants; NULL: @nid
+ * has its share already, which is logged at most once a minute, or there is no
+ * memory. @now: ns. */
 struct quota *quota_take(struct quotas *qs, const struct ulnet_nid *nid,
 			 uint32_t n, uint64_t now);
 /* Returns how much is charged to @nid. */

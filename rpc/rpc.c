@@ -6,8 +6,8 @@
 
 #include "base/crc32c.h"
 
-/* us: the longest single lnet_poll(); it is called again until the time is up.
- */
+/* us: how long a single lnet_poll() lasts, at most; it is repeated until the
+ * time is up. */
 #define POLL_MAX UINT64_C(3600000000)
 
 /* ---- parts ---- */
@@ -141,7 +141,7 @@ void wait_fini(struct wait *w)
 	pthread_mutex_destroy(&w->lock);
 }
 
-/* Sleeps while other threads make the turns. */
+/* Sleeps until @ready(@arg), while other threads make the turns. */
 static int wait_sleep(struct wait *w, bool (*ready)(void *arg), void *arg,
 		      uint64_t until)
 {
@@ -182,7 +182,9 @@ int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
 		if (until != TIME_NEVER)
 			left = MIN(POLL_MAX, (until - now + NSEC_PER_USEC - 1) /
 						     NSEC_PER_USEC);
-		else /* only the simulator can tell that nothing will happen */
+		/* In virtual time lnet_poll() has no limit: only the simulator
+		 * can tell that nothing will happen any more. */
+		else
 			left = lnet_is_virtual(node) ? UINT64_MAX : POLL_MAX;
 		rc = lnet_poll(node, left);
 		if (rc == -EBUSY || rc == -EXDEV)

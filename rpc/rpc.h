@@ -27,7 +27,7 @@
 
 #define RPC_ID_SIZE ULRPC_ID_SIZE
 /* The service of a node that carries the messages of all streams. Anybody may
- * call it: it takes only what belongs to a stream that its caller was allowed
+ * call it: it accepts only what belongs to a stream that its caller was allowed
  * to open (rpc/stream/serve.c). */
 #define RPC_STREAM_CARRIER "ulrpc.streams"
 
@@ -66,7 +66,7 @@ struct wait {
 	struct ulnet_cond changed;
 };
 
-/* Returns 0 or -errno. */
+/* Initializes @w. Returns 0 or -errno. */
 int wait_init(struct wait *w) must_check;
 void wait_fini(struct wait *w);
 
@@ -91,13 +91,13 @@ int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
 
 /* ---- RPC and its shards ---- */
 
-/* Owner: its CPT. */
+/* RPC on one CPT. Owner: the CPT's. */
 struct shard {
-	/* immutable after open */
+	/* immutable after open: */
 	struct ulrpc *rpc;
 	struct lnet *node;
 	unsigned int cpt;
-	const uint64_t *late; /* lnet_guard_late(): in ticks */
+	const uint64_t *late; /* for lnet_guard_late(), in ticks */
 	/* options for MDs of memory that this CPT has made: LNET_MD_NUMA_NODE
 	 * and the NUMA node, if that is known */
 	uint32_t near;
@@ -106,7 +106,7 @@ struct shard {
 	bool closing;  /* new calls and requests are refused */
 	bool aborted;  /* the work that was under way has been ended */
 	uint64_t work; /* calls and requests that have not ended */
-	/* how often shard_hold() was called without shard_release() yet */
+	/* how many calls of shard_hold() wait for their shard_release() */
 	uint64_t holds;
 	/* the counter from which shard_match_alloc() makes match values */
 	uint64_t match;
@@ -119,50 +119,50 @@ struct shard {
 	struct forwards *forwards;
 	struct conn_events *conn_events;
 	struct bulk_pool *bulk_pool;
-	/* any thread reads it: how many imports, and NIDs of clients, may also
+	/* read by any thread: how many imports, and NIDs of clients, may also
 	 * belong to other CPTs */
 	atomic_uint far;
 	struct stat_shard *stats;
 	struct runs *runs;
 
-	struct ulnet_work keys_work; /* ulrpc_use_keys() */
-	atomic_bool keys_posted;     /* any thread: keys_work has been posted */
+	struct ulnet_work keys_work; /* posted by ulrpc_use_keys() */
+	atomic_bool keys_posted;     /* is keys_work posted? Any thread */
 
-	/* ulrpc_shutdown() */
+	/* posted for ulrpc_shutdown() */
 	struct ulnet_work close_work, abort_work, idle_work;
-	bool told; /* idle_work has been posted */
+	bool told; /* was idle_work posted? */
 
-	/* Guarded by rpc->wait.lock, set by shard_settled(). idle: work has
-	 * become 0. unused: holds has become 0. */
+	/* Guarded by rpc->wait.lock, set by shard_settled(). idle: @work has
+	 * become 0. unused: @holds has become 0. */
 	bool idle, unused;
 };
 
 enum rpc_state { RPC_OPEN, RPC_SHUTTING, RPC_CLOSING, RPC_STATES };
 
 struct ulrpc {
-	/* immutable after open */
+	/* immutable after open: */
 	struct lnet *node;
 	unsigned int ncpts;
-	struct ulrpc_conf conf; /* defaults filled in */
+	struct ulrpc_conf conf; /* the configuration, with defaults filled in */
 	bool is_virtual;
 	uint8_t client_id[RPC_ID_SIZE]; /* the id of this process as a client */
 	uint8_t server_id[RPC_ID_SIZE]; /* the id of this process as a server */
 	/* the seed of hash tables whose keys others choose: random and secret,
 	 * so that nobody can choose keys that hash to one bucket */
 	uint64_t seed;
-	struct shard *shards; /* an array of ncpts */
+	struct shard *shards; /* an array of @ncpts */
 	struct ulnet_layer layer;
 	const struct rpc_side *client, *server;
 
-	/* any thread */
+	/* used by any thread: */
 	_Atomic unsigned int state; /* enum rpc_state */
 	/* wait.lock guards the fields below that are not atomic. A thread that
-	 * has the lock calls neither LNet nor a user's function. */
+	 * holds it calls neither LNet nor a user's function. */
 	struct wait wait;
 	bool shutdown_due; /* shutdown.done is still to be called */
 	/* keys for the next handshakes; NULL: this node never has any */
 	struct keys *keys;
-	/* the rules that the services of this node follow; NULL: none */
+	/* the rules of this node's services; NULL: there are none */
 	struct ulrpc_rules *rules;
 	struct services *services;
 	/* the ids of clients that have exports; has its own lock */
@@ -170,19 +170,19 @@ struct ulrpc {
 	/* the names under which servers know imports; has its own lock */
 	struct import_names *names;
 	struct stats *stats;
-	/* rpc/stream/streams.h; has its own lock */
+	/* see rpc/stream/streams.h; has its own lock */
 	struct streams_node *streams;
 	struct sealers *sealers;  /* has its own lock */
 	struct munge_jobs *munge; /* has its own lock */
 	/* how many works of shard_give() have not run yet */
 	_Atomic unsigned int posted;
-	_Atomic uint64_t lazy; /* a bit for each lazy portal */
+	_Atomic uint64_t lazy; /* mask: bit i is set if portal i is lazy */
 
-	/* owner of CPT 0: ulrpc_shutdown() */
+	/* for ulrpc_shutdown(); owner: CPT 0 */
 	struct {
 		unsigned int busy; /* how many shards have work */
 		int status;
-		atomic_bool cut; /* ulrpc_close() has ended work */
+		atomic_bool cut; /* has ulrpc_close() ended the work? */
 		uint64_t until;	 /* ns: until when ulrpc_shutdown() waits */
 		struct ulnet_timer timer;
 		struct ulnet_work work;
@@ -191,8 +191,8 @@ struct ulrpc {
 	} shutdown;
 };
 
-/* What the client or the server does with what arrives on a CPT. A function may
- * be NULL: this side then gets nothing of that kind. */
+/* What the client or the server does with messages and events of a CPT. A
+ * function may be NULL: then this side is not told. */
 struct rpc_side {
 	/* Returns the CPT that the control message @m, which has arrived on
 	 * @s, is for. If there is no such CPT, @s handles @m. */
@@ -253,7 +253,8 @@ struct rpc_part {
 	void (*free)(struct ulrpc *rpc);
 };
 
-/* The part keeps a @type on each shard, to which shard.@member points. */
+/* Used for state_size and state_offset: the part has a @type on each shard, to
+ * which shard.@member points. */
 #define RPC_PART_STATE(type, member) \
 	.state_size = sizeof(type),  \
 	.state_offset = offsetof(struct shard, member)
@@ -363,9 +364,9 @@ static inline void shard_post(struct shard *s, struct ulnet_work *w)
 	lnet_post(s->node, s->cpt, w);
 }
 
-/* As shard_post(), but ulrpc_close() waits until @w has run, so the caller need
- * not keep the shard by other means. The function of @w has to call
- * shard_taken() at its end. */
+/* Does what shard_post() does. In addition, ulrpc_close() waits until @w has
+ * run, so the caller need not keep the shard by other means. The function of @w
+ * has to call shard_taken() at its end. */
 static inline void shard_give(struct shard *s, struct ulnet_work *w)
 {
 	atomic_fetch_add(&s->rpc->posted, 1);
@@ -379,8 +380,8 @@ static inline void shard_taken(struct shard *s)
 		shard_taken_last(s);
 }
 
-/* shard.work or shard.holds has become 0: wakes the closer, and
- * ulrpc_shutdown(). */
+/* Called when shard.work or shard.holds has become 0: wakes the thread that
+ * closes RPC, and ulrpc_shutdown(). */
 void shard_settled(struct shard *s);
 
 /* Called when a call or a request begins that ulrpc_shutdown() waits for.
@@ -417,9 +418,9 @@ static inline uint64_t rpc_ns(uint64_t us)
 					       : us * NSEC_PER_USEC;
 }
 
-/* Limits a log line to once a minute: returns whether it may be logged now.
- * *@logged_at is the time (ns) when it was last logged, 0 for never; if the
- * line may be logged, sets it to @now. */
+/* Limits a log line to once a minute: returns whether it may be logged now, and
+ * if so sets *@logged_at, the time (ns) when it was last logged, to @now.
+ * *@logged_at is 0 at first. */
 static inline bool rpc_may_log(uint64_t *logged_at, uint64_t now)
 {
 	if (*logged_at && now - *logged_at < 60 * NSEC_PER_SEC)

@@ -11,30 +11,33 @@
 #include "rpc/rpc.h"
 #include "secure/identity.h"
 
-/* What a rule compares with beside its texts. */
+/* What is parsed of a rule, beside its texts. */
 struct parsed {
-	struct ulnet_nidlist *nids;	   /* NULL: all */
-	const struct ulrpc_group **groups; /* NULL: none */
+	/* the NIDs that the rule is for; NULL: all */
+	struct ulnet_nidlist *nids;
+	/* the groups that the rule names; NULL: none */
+	const struct ulrpc_group **groups;
 	unsigned int ngroups;
 };
 
 struct ulrpc_rules {
 	_Atomic unsigned int refs;
-	struct ulrpc_rules_conf conf; /* deep copies */
-	struct ulrpc_rule *rules;     /* conf.rules */
-	struct ulrpc_group *groups;   /* conf.groups */
-	struct parsed *parsed;	      /* by rule */
-	unsigned int patterns;	      /* as RULES_PATTERNS counts them */
+	struct ulrpc_rules_conf conf; /* a deep copy of what the user gave */
+	struct ulrpc_rule *rules;     /* where conf.rules points to */
+	struct ulrpc_group *groups;   /* where conf.groups points to */
+	struct parsed *parsed;	      /* one for each rule */
+	/* how many patterns there are, counted as for RULES_PATTERNS */
+	unsigned int patterns;
 };
 
 /* ---- what is refused ---- */
 
-/* Where something is, and to whom it is said. */
+/* What is being checked, and where the complaint goes. */
 struct place {
 	char *why;
 	size_t size;
-	const char *kind; /* "rule" */
-	unsigned int at;  /* from 1 */
+	const char *kind; /* "rule" or "group" */
+	unsigned int at;  /* the number of the rule or group, from 1 */
 	unsigned int line;
 };
 
@@ -79,7 +82,7 @@ bool rules_fit(const char *pattern, const char *text)
 			pattern++;
 			text++;
 		} else if (star) {
-			/* the last star takes one character more */
+			/* no match: the last star takes one character more */
 			pattern = star;
 			text = ++from;
 		} else {
@@ -110,11 +113,12 @@ static bool is_printable(unsigned char c)
 	return c >= ' ' && c != 0x7f;
 }
 
-/* A list of a rule. */
+/* A list of texts in a rule or group, to be copied. */
 struct texts {
 	const char *key;
 	const char *const *from;
-	/* what the patterns may have in them; NULL: they are no patterns */
+	/* is the character allowed in a pattern? NULL: the texts are no
+	 * patterns */
 	bool (*is_good)(unsigned char c);
 	const char ***to;
 };
@@ -138,7 +142,7 @@ static int text_check(const struct place *p, const struct texts *l,
 	return 0;
 }
 
-/* Copies a list, with its texts in the same block. */
+/* Copies a list with its texts into one block of memory. */
 static int texts_copy(struct ulrpc_rules *rules, const struct place *p,
 		      const struct texts *l)
 {
@@ -237,7 +241,7 @@ static int nids_parse(const struct place *p, const char *text,
 	return rc ? no_memory(p) : 0;
 }
 
-/* Is @pattern one that user_fits() knows? */
+/* Is @pattern of a form that user_fits() knows? */
 static bool names_user(const char *pattern)
 {
 	static const char *const kinds[] = { "user=", "uid=", "group=",
@@ -249,7 +253,8 @@ static bool names_user(const char *pattern)
 	return false;
 }
 
-/* A bare name is that of a certificate, and would be no user's. */
+/* Checks that a rule for users of MUNGE has no bare names: those are names of
+ * certificates, and would fit no user. */
 static int users_check(const struct place *p, const struct ulrpc_rule *r)
 {
 	const char *const *name = r->names;
@@ -457,7 +462,7 @@ const struct ulrpc_rules_conf *rules_conf(const struct ulrpc_rules *rules)
 
 /* ---- judgement ---- */
 
-/* Does @pattern begin with @prefix, and fit @text behind it? */
+/* Does @pattern consist of @prefix and a pattern that fits @text? */
 static bool fits_behind(const char *pattern, const char *prefix,
 			const char *text)
 {
@@ -466,8 +471,9 @@ static bool fits_behind(const char *pattern, const char *prefix,
 	return !strncmp(pattern, prefix, n) && rules_fit(pattern + n, text);
 }
 
-/* A user is named by user=NAME or uid=NUMBER, and by the group of his process,
- * as group=NAME or gid=NUMBER. No pattern means two of these. */
+/* Does @pattern fit the user @who? A user is named by user=NAME or uid=NUMBER,
+ * and by the group of his process, as group=NAME or gid=NUMBER. A pattern names
+ * in one of these ways only. */
 static bool user_fits(const char *pattern, const struct identity *who)
 {
 	const char *name = identity_user_name(who);
@@ -525,7 +531,8 @@ static enum rules_verdict rule_judge(const struct ulrpc_rule *r,
 		return RULES_NOBODY;
 	if (r->kind && r->kind != peer_kind(who))
 		return RULES_UNNAMED;
-	/* Patterns such as * may be older than the users that a node takes. */
+	/* A rule without a kind, perhaps with a pattern such as *, may be older
+	 * than the node's acceptance of users, and does not name them. */
 	if (by_name && !r->kind && who->kind == IDENTITY_MUNGE)
 		return RULES_UNNAMED;
 	if (by_name && !is_named(r, parsed, who))
@@ -577,8 +584,8 @@ static int rules_changed(void *arg)
 	return 0;
 }
 
-/* Each CPT takes those that are the node's then, so that of two threads that
- * set rules at once, one wins on all CPTs. */
+/* Each CPT takes the rules that the node has at that moment. So if two threads
+ * set rules at once, the rules of one of them win on all CPTs. */
 int ulrpc_use_rules(struct ulrpc *rpc, struct ulrpc_rules *rules)
 {
 	struct ulrpc_rules *before;

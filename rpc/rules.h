@@ -3,9 +3,9 @@
  * Who may call what: ulrpc_rules_new(3). Rules are immutable, and shared by all
  * CPTs, which read them without a lock; new rules replace them as a whole.
  *
- * A rule lets those whom it names call what it names, so the order of rules
- * means nothing. As soon as there are rules, what none of them lets in is
- * refused. What one judgement costs is bounded by RULES_PATTERNS.
+ * A rule allows the callers that it names to call what it names, so the order
+ * of rules means nothing. As soon as there are rules, what no rule allows is
+ * refused. RULES_PATTERNS bounds what one judgement costs.
  */
 #ifndef RPC_RULES_H
 #define RPC_RULES_H
@@ -15,39 +15,45 @@
 struct identity;
 struct ulrpc;
 
-#define RULES_MAX	1000  /* rules, and groups */
-#define RULES_PATTERNS	10000 /* of all rules, those of groups included */
-#define RULES_NAME_SIZE 256   /* bytes of a pattern, with its terminator */
+/* rules in a configuration, and groups, at most */
+#define RULES_MAX 1000
+/* patterns of all rules and groups together, at most */
+#define RULES_PATTERNS 10000
+/* bytes of a pattern, with the 0 at its end, at most */
+#define RULES_NAME_SIZE 256
 
 struct ulrpc_rules *rules_ref(struct ulrpc_rules *rules);
 /* Returns the node's rules now, and a reference to them for the caller; NULL:
  * there are none. Any thread. */
 struct ulrpc_rules *rules_get(struct ulrpc *rpc);
-/* What the rules were made of: borrowed. */
+/* Returns the configuration from which the rules were made, borrowed. */
 const struct ulrpc_rules_conf *rules_conf(const struct ulrpc_rules *rules);
 
-/* Who calls. */
+/* A caller, as rules see it. */
 struct rules_caller {
-	const struct identity *who; /* NULL: it has proved nothing */
+	/* the caller's identity; NULL: it has proved nothing */
+	const struct identity *who;
 	const struct ulnet_nid *nid;
-	enum ulrpc_flavour flavour; /* of the connection */
+	enum ulrpc_flavour flavour; /* flavour of the caller's messages */
 };
 
 enum rules_verdict {
-	RULES_LET,     /* it may */
-	RULES_LOW,     /* it might, if its connection had *@flavour_p */
-	RULES_NOBODY,  /* others may; it has proved nothing */
-	RULES_UNNAMED, /* no rule names it for this */
+	RULES_LET, /* the caller may call */
+	/* the caller may call with *@flavour_p, which is more than it has */
+	RULES_LOW,
+	RULES_NOBODY,  /* a caller that has proved who it is might be allowed */
+	RULES_UNNAMED, /* no rule allows this to the caller */
 };
 
-/* May @caller call @method of @service? @method NULL: all methods, also those
+/* May @caller call @method of @service? @method: NULL: all methods, also those
  * that nobody knows. */
 enum rules_verdict rules_judge(const struct ulrpc_rules *rules,
 			       const struct rules_caller *caller,
 			       const char *service, const char *method,
 			       enum ulrpc_flavour *flavour_p);
 
-/* Does @pattern, in which * is any text and ? any character, fit @text? */
+/* Does @pattern fit @text? In @pattern, * is any text and ? is any character.
+ */
 bool rules_fit(const char *pattern, const char *text);
 
 #endif

@@ -49,9 +49,8 @@ static in_line struct run *run_begin(struct shard *s, enum stat_side side,
 	return run;
 }
 
-/* Sets a time that few calls have, and that call_is_like() and
- * request_is_like() do not compare: each call that has such a time is a run of
- * its own. */
+/* Sets a time that few calls have. call_is_like() and request_is_like() do not
+ * compare it: each call that has such a time is a run of its own. */
 static void run_rare(struct run *run, unsigned int time, uint64_t took)
 {
 	run->how |= RUN_TIME(time);

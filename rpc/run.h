@@ -21,19 +21,21 @@ _Static_assert((int)STAT_CALL_TIMES_ALL <= STAT_TIMES_MAX &&
 	       "room for all times");
 
 struct run {
-	uint32_t how;	 /* RUN_...; 0: empty */
-	uint32_t number; /* of the method */
+	uint32_t how;	 /* RUN_...; 0: no run */
+	uint32_t number; /* number of the method */
 	struct stat_service *service;
 	struct stat_peer *peer;
-	uint64_t times[STAT_TIMES_MAX]; /* us of calls, ns of requests */
-	/* ns; set only if this side has a runs.learn */
+	/* in us for calls, in ns for requests */
+	uint64_t times[STAT_TIMES_MAX];
+	/* ns: when the calls began; set only if this side has a runs.learn */
 	uint64_t began;
 	uint64_t counts[STAT_COUNTS_ALL];
 };
 
 struct runs {
 	struct run run[STAT_SIDES];
-	/* Called for each run that ends, learn before count. May be NULL. */
+	/* Called for each run that ends: learn first, then count. May be NULL.
+	 */
 	void (*learn[STAT_SIDES])(struct shard *s, const struct run *run);
 	void (*count)(struct shard *s, enum stat_side side,
 		      const struct run *run);
@@ -44,33 +46,37 @@ extern const struct rpc_part run_part;
 /* A call that has ended. Borrowed until return. */
 struct call_report {
 	struct shard *shard;
-	/* of the client; NULL: there was no memory for it */
+	/* the client's service; NULL: there was no memory for it */
 	struct stat_service *stats;
-	struct stat_peer *peer; /* of the import; NULL: none */
+	struct stat_peer *peer; /* the import's; NULL: there is none */
 	uint32_t method;
-	size_t sent, received;		   /* bytes of the bodies */
-	uint64_t bulk_sent, bulk_received; /* bytes, for stat_call_late() */
+	size_t sent, received; /* bytes of the bodies */
+	/* bytes of bulk, for stat_call_late() */
+	uint64_t bulk_sent, bulk_received;
 	const struct ulrpc_outcome *outcome;
 };
 
 /* Bulk data of a request. */
 struct bulk_report {
-	uint64_t time;		 /* ns */
-	uint64_t received, sent; /* bytes */
+	uint64_t time;		 /* ns for which bulk was moved */
+	uint64_t received, sent; /* bytes of bulk */
 };
 
-/* A request that has ended. Times in ns. */
+/* A request that has ended. Times are in ns. */
 struct request_report {
-	struct stat_service *service; /* NULL: the portal has none */
-	struct stat_peer *peer;	      /* NULL: not connected */
+	struct stat_service *service; /* NULL: the portal has no service */
+	struct stat_peer *peer;	      /* NULL: the client is not connected */
 	uint32_t method;
-	unsigned int end; /* enum wire_status, or STAT_... */
-	bool run;	  /* its handler was called, and has replied */
+	/* how it ended: enum wire_status, or STAT_UNANSWERED or STAT_CANCELED
+	 */
+	unsigned int end;
+	bool run; /* its handler was called, and has replied */
 	uint64_t total;
-	uint64_t queue, service_time;	/* if it was run */
-	uint64_t throttled;		/* in the gate, before the queue */
+	/* time in the queue, and in the handler; valid if @run */
+	uint64_t queue, service_time;
+	uint64_t throttled;		/* time in the gate, before the queue */
 	uint64_t received, sent;	/* bytes of the bodies */
-	const struct bulk_report *bulk; /* NULL: it had no bulk */
+	const struct bulk_report *bulk; /* NULL: the request had no bulk */
 };
 
 /* run.how is the outcome, with a bit for each time that is known, and RUN_GONE
@@ -79,7 +85,8 @@ struct request_report {
 #define RUN_END	       0xffu
 #define RUN_GONE       0x100u
 #define RUN_TIME(time) (0x200u << (time))
-/* no run; the others have a bit for their total time */
+/* the value of run.how if there is no run; every run has a bit for its total
+ * time */
 #define RUN_NONE 0
 _Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has eight bits");
 
@@ -139,7 +146,7 @@ void run_call_begin(struct shard *s, struct stat_service *sv,
 		    struct stat_peer *peer, uint32_t method,
 		    const struct ulrpc_outcome *o);
 
-/* A call has ended. stat_call_late() counts its bulk data. */
+/* Called when a call has ended. stat_call_late() counts its bulk data. */
 static in_line void run_call_end(const struct call_report *r)
 {
 	struct shard *s = r->shard;
@@ -180,14 +187,14 @@ static inline bool request_is_like(const struct run *run,
 /* Begins a run. */
 void run_request_begin(struct shard *s, const struct request_report *r);
 
-/* A request has ended. */
+/* Called when a request has ended. */
 static in_line void run_request_end(struct shard *s,
 				    const struct request_report *r)
 {
 	struct run *run = &s->runs->run[STAT_REQUESTS];
 
 	if (unlikely(!request_is_like(run, r))) {
-		/* A copy, so that *r itself can stay in registers. */
+		/* The copy lets *r itself stay in registers. */
 		struct request_report copy = *r;
 
 		run_request_begin(s, &copy);

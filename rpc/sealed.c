@@ -158,7 +158,7 @@ struct stat_proof *sealed_proof(const struct sealed *sd,
 
 /* ---- messages ---- */
 
-/* What the seal covers beside the message. */
+/* Writes what the seal covers beside the message: where the message goes. */
 static void place_put(unsigned int portal, uint64_t match, uint64_t hdr_data,
 		      uint8_t out[PLACE_SIZE])
 {

@@ -15,7 +15,8 @@ static void slab_drop(struct slab *slab, struct slab_class *c)
 	c->kept = 0;
 }
 
-/* Allows SLAB_KEEP_ALL until the timer finds that SLAB_KEEP_IDLE is enough. */
+/* Raises the limit to SLAB_KEEP_ALL. The timer lowers it again when
+ * SLAB_KEEP_IDLE is enough. */
 static void slab_age(struct slab *slab)
 {
 	struct shard *s = slab->shard;

@@ -28,12 +28,15 @@ struct shard;
 #define SLAB_IS_MALLOC 0
 #endif
 
-#define SLAB_MIN_SHIFT 8  /* 256 bytes */
-#define SLAB_MAX_SHIFT 22 /* 4 MiB: larger pieces are not kept */
+#define SLAB_MIN_SHIFT 8  /* log2 of the smallest size: 256 bytes */
+#define SLAB_MAX_SHIFT 22 /* log2 of the largest size that is kept: 4 MiB */
 #define SLAB_CLASSES   (4 * (SLAB_MAX_SHIFT - SLAB_MIN_SHIFT) + 1)
-#define SLAB_KEEP      (UINT32_C(4) << 20)   /* bytes of each size */
-#define SLAB_KEEP_ALL  (UINT32_C(16) << 20)  /* bytes of all sizes */
-#define SLAB_KEEP_IDLE (UINT32_C(256) << 10) /* bytes of all sizes, when idle */
+/* bytes of free pieces of each size, at most */
+#define SLAB_KEEP (UINT32_C(4) << 20)
+/* bytes of free pieces of all sizes, at most */
+#define SLAB_KEEP_ALL (UINT32_C(16) << 20)
+/* bytes of free pieces of all sizes, at most, when nobody asks for them */
+#define SLAB_KEEP_IDLE (UINT32_C(256) << 10)
 #define SLAB_IDLE      (10 * NSEC_PER_SEC)
 
 struct slab_free {
@@ -42,22 +45,23 @@ struct slab_free {
 
 struct slab_class {
 	struct slab_free *free;
-	uint32_t kept; /* bytes of all free pieces */
-	uint32_t full; /* bytes: above this, no more pieces are kept */
+	uint32_t kept; /* bytes of all free pieces of this size */
+	/* bytes: when @kept is above this, no more pieces are kept */
+	uint32_t full;
 	uint32_t size; /* bytes of a piece */
-	bool asked;    /* slab_get() since the timer was armed */
+	bool asked;    /* was slab_get() called since the timer was armed? */
 };
 
 struct slab {
 	struct slab_class classes[SLAB_CLASSES];
-	uint64_t used; /* pieces that callers have */
-	uint64_t made; /* pieces from malloc(), so far */
+	uint64_t used; /* how many pieces callers have */
+	uint64_t made; /* how many pieces came from malloc() */
 	uint32_t kept; /* bytes of free pieces */
-	/* bytes: the most that is kept: SLAB_KEEP_ALL while the timer is armed,
-	 * else SLAB_KEEP_IDLE */
+	/* bytes of free pieces, at most: SLAB_KEEP_ALL while the timer is
+	 * armed, else SLAB_KEEP_IDLE */
 	uint32_t limit;
 	struct ulnet_timer timer;
-	struct shard *shard; /* NULL: the slab has been stopped */
+	struct shard *shard; /* NULL: slab_stop() was called */
 };
 
 /* Returns the index of the class for @size bytes; if it is SLAB_CLASSES or
@@ -90,13 +94,13 @@ static inline size_t slab_size(size_t size)
 }
 
 void slab_init(struct slab *slab, struct shard *s);
-/* Cancels the timer: called before slab_fini(). */
+/* Cancels the timer. Called before slab_fini(). */
 void slab_stop(struct slab *slab);
 /* All pieces must have been put back. Any thread. */
 void slab_fini(struct slab *slab);
 
-/* One piece that slab_get() has returned will not be put back, but freed by
- * free(). */
+/* Says that one piece that slab_get() has returned will be freed by free(), and
+ * not put back. */
 static inline void slab_disown(struct slab *slab)
 {
 	slab->used--;
@@ -145,7 +149,8 @@ static inline void slab_keep(struct slab *slab, struct slab_class *c, void *obj)
 	slab->kept += c->size;
 }
 
-/* @i: slab_class_of() the size that was asked for. */
+/* Does what slab_put() does. @i: slab_class_of() of the size that was asked
+ * for. */
 static inline void slab_put_class(struct slab *slab, void *obj, unsigned int i)
 {
 	struct slab_class *c;
@@ -162,7 +167,8 @@ static inline void slab_put_class(struct slab *slab, void *obj, unsigned int i)
 		slab_keep(slab, c, obj);
 }
 
-/* @size: as it was asked for, or slab_size() of that. */
+/* Puts back a piece that slab_get() has returned. @size: what was asked for, or
+ * slab_size() of it. */
 static inline void slab_put(struct slab *slab, void *obj, size_t size)
 {
 	slab_put_class(slab, obj, slab_class_of(size));

@@ -84,7 +84,7 @@ static size_t whole_characters(const uint8_t *bytes, size_t length)
 
 	while (i && length - i < 3 && is_continuation(bytes[i]))
 		i--;
-	/* Bytes that are not UTF-8 are cut anywhere. */
+	/* Bytes that are not UTF-8 may be cut anywhere. */
 	return is_continuation(bytes[i]) ? length : i;
 }
 

@@ -11,9 +11,10 @@
 #include <stdint.h>
 #include "ulnet/rpc.h"
 
-/* Returns how many bytes of @text fit in @max, in whole characters. */
+/* Returns how many bytes of @text fit in @max bytes, without cutting a
+ * character. */
 size_t text_fit(const char *text, size_t max);
-/* Copies as much of the @length bytes that a peer has sent as fits in @to. Each
+/* Copies as much as fits in @to of the @length bytes that a peer has sent. Each
  * control character becomes a '?', so that it does nothing to a terminal. */
 void text_take(char to[ULRPC_TEXT_MAX], const void *bytes, size_t length);
 
@@ -40,26 +41,27 @@ static inline int cause_status(enum ulrpc_cause cause)
  */
 #define TRACE_LENGTH 26u
 
-/* Returns 0; -EINVAL: @text is not "00-<32 hex>-<16 hex>-<2 hex>" in small
- * letters, or trace or parent is 0. */
+/* Converts @text to @bytes. Returns 0; or -EINVAL: @text is not "00-<32
+ * hex>-<16 hex>-<2 hex>" in small letters, or trace or parent is 0. */
 int trace_parse(const char *text, uint8_t bytes[TRACE_LENGTH]);
-/* Are @bytes, which a peer has sent, a valid context of a trace? */
+/* Are the @length bytes, which a peer has sent, a valid context of a trace? */
 bool trace_is_good(const uint8_t *bytes, uint32_t length);
 void trace_format(const uint8_t bytes[TRACE_LENGTH],
 		  char text[ULRPC_TRACE_SIZE]);
 
 /* ---- configurations ---- */
 
-/* Whose configuration is read: "service", "echo". */
+/* Whose configuration is read: its kind and name, such as "service" and "echo".
+ */
 struct conf_owner {
 	const char *kind;
-	const char *name; /* NULL: it has none */
-	/* where conf_refuse() stores what it logs; NULL: nowhere */
+	const char *name; /* NULL: it has no name */
+	/* where conf_refuse() stores what it logs; NULL: it is only logged */
 	struct ulnet_conf_error *err;
 };
 
-/* Logs, and stores, why a configuration is refused: a line that begins with the
- * name of the field. Returns @rc. */
+/* Logs why a configuration is refused, and stores that in o.err: a line that
+ * begins with the name of the field. Returns @rc. */
 int conf_refuse(struct conf_owner o, int rc, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -26,7 +26,8 @@
 #include "rpc/text.h"
 #include "rpc/forwarded.h"
 
-#define KEEPALIVE	(10 * UINT64_C(1000000)) /* us */
+/* in us: defaults of struct ulrpc_conf, for fields that are 0 */
+#define KEEPALIVE	(10 * UINT64_C(1000000))
 #define IDLE		(300 * UINT64_C(1000000))
 #define CONNECT_TIMEOUT (5 * UINT64_C(1000000))
 #define TIMEOUT_MIN	UINT64_C(50000)
@@ -34,8 +35,8 @@
 #define EXPORTS_MAX	65536
 #define CONTROL_BUFFERS 4
 
-/* Parts are opened in this order, and closed in the reverse one. Statistics
- * come first, as all other parts count. */
+/* The parts of RPC, in the order in which they are opened; they are closed in
+ * the reverse one. Statistics come first, because all other parts count. */
 static const struct rpc_part *const parts[] = {
 	&run_part,     &stat_part,	&conn_event_part, &forwarded_part,
 	&munge_part,   &bulk_part,	&import_part,	  &export_part,
@@ -158,7 +159,7 @@ static void shutdown_finish(struct ulrpc *rpc)
 	pthread_mutex_unlock(&rpc->wait.lock);
 }
 
-/* A shard has no work left. Runs on CPT 0. */
+/* Called on CPT 0 when a shard has no work left. */
 static void on_shard_idle(struct ulnet_work *work)
 {
 	struct shard *s = container_of(work, struct shard, idle_work);
@@ -196,7 +197,7 @@ static void on_shutdown_late(struct ulnet_timer *timer)
 		shard_give(&rpc->shards[i], &rpc->shards[i].abort_work);
 }
 
-/* Runs on CPT 0. */
+/* Called on CPT 0: begins the shutdown. */
 static void on_shutdown(struct ulnet_work *work)
 {
 	struct ulrpc *rpc = container_of(work, struct ulrpc, shutdown.work);
@@ -300,8 +301,8 @@ static void portals_clear(struct ulrpc *rpc)
 			(void)LNetClearLazyPortal(rpc->node, i);
 }
 
-/* Ends RPC and frees it. Waits for work that is under way, which ends without
- * help. Returns 0, or an error of lnet_call() or wait_until(). */
+/* Ends RPC and frees it. Waits for work that is under way and ends by itself.
+ * Returns 0, or an error of lnet_call() or wait_until(). */
 static int rpc_end(struct ulrpc *rpc)
 {
 	int rc;
@@ -330,8 +331,8 @@ int ulrpc_close(struct ulrpc *rpc)
 {
 	if (!rpc)
 		return 0;
-	/* In a child of fork(). What the threads of the parent were changing
-	 * may be half changed, and stays. */
+	/* In a child of fork() nothing is freed: what the threads of the parent
+	 * were changing may be half changed. */
 	if (lnet_is_forked(rpc->node)) {
 		free(rpc->shards);
 		free(rpc);
@@ -506,8 +507,8 @@ int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 		return rc;
 	if (lnet_layer_find(node, open_on_close))
 		return -EBUSY;
-	/* The layer of names is opened first: layers end in the reverse order,
-	 * and RPC uses names until its end. */
+	/* Names are opened first and closed last, because RPC uses names until
+	 * its end. */
 	rc = lnet_names_open(node);
 	if (!rc)
 		rc = rpc_alloc(node, &own, &rpc);

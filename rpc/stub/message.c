@@ -192,8 +192,8 @@ static uint64_t read_varint(struct reader *r)
 	return 0;
 }
 
-/* The type of the nested message in field @id; NULL: the field is no message,
- * or not known. */
+/* Returns the type of the nested message in field @id; NULL: the field is no
+ * message, or not known. */
 static const ProtobufCMessageDescriptor *part_type(
 	const ProtobufCMessageDescriptor *type, uint64_t id)
 {
@@ -317,8 +317,8 @@ static const void *member(const ProtobufCMessage *message, unsigned int offset)
 	return (const uint8_t *)message + offset;
 }
 
-/* How many messages field @f of @message has; *@parts_p points to an array of
- * pointers to them. */
+/* Returns how many messages field @f of @message has. *@parts_p points to an
+ * array of pointers to them. */
 static size_t parts_of(const ProtobufCMessage *message,
 		       const ProtobufCFieldDescriptor *f,
 		       ProtobufCMessage *const **parts_p)

@@ -23,22 +23,22 @@ struct arena_chunk;
 /*
  * An allocator for protobuf-c to unpack into. All its memory is freed at once.
  * It takes memory from a buffer of the user first, then from the heap, up to a
- * limit. An arena must not move. Thread: any, but one at a time.
+ * limit. An arena must not move. Any thread, one at a time.
  */
 struct arena {
-	ProtobufCAllocator allocator; /* for protobuf-c */
+	ProtobufCAllocator allocator; /* what protobuf-c is given */
 	struct arena_chunk *chunks;
 	uint8_t *p, *end; /* the free rest of the newest chunk */
 	uint8_t *last;	  /* the newest allocation */
-	size_t left;	  /* bytes that may still come from the heap */
-	bool no_memory;	  /* malloc() has failed */
+	size_t left;	  /* bytes that may still be taken from the heap */
+	bool no_memory;	  /* has malloc() failed? */
 };
 
-/* Borrows @first, of @size bytes, until arena_fini(). @limit: how many bytes
- * may come from the heap as well. */
+/* Begins with the @size bytes at @first, borrowed until arena_fini(). @limit:
+ * bytes that may be taken from the heap as well. */
 void arena_init(struct arena *a, void *first, size_t size, size_t limit);
 void arena_fini(struct arena *a);
-/* Memory of @size bytes, aligned for any type. NULL: the limit is reached, or
+/* Returns @size bytes, aligned for any type; NULL: the limit is reached, or
  * there is no memory. */
 void *arena_alloc(struct arena *a, size_t size);
 
@@ -51,23 +51,26 @@ void *arena_alloc(struct arena *a, size_t size);
 
 struct message_type {
 	const ProtobufCMessageDescriptor *descriptor;
-	/* bytes of the largest struct among it and the messages nested in it */
+	/* bytes of the largest struct of this type and the types nested in it
+	 */
 	size_t largest;
-	bool nests; /* it has fields that are messages */
-	bool bulks; /* it, or a nested one, may have an ulrpc.Bulk */
+	bool nests; /* the type has fields that are messages */
+	/* messages of this type may have an ulrpc.Bulk in them, at any depth */
+	bool bulks;
 };
 
-/* 0 or -ENOMEM. */
+/* Finds out what is in *@type. Returns 0 or -ENOMEM. */
 int message_type_init(struct message_type *type,
 		      const ProtobufCMessageDescriptor *descriptor);
 
-/* The limit of an arena for a message of @type that is unpacked from @length
- * bytes: more than any message needs, except one that is made to waste memory.
- */
+/* Returns the limit of an arena for a message of @type that is unpacked from
+ * @length bytes: more than any message needs, except one that is made to waste
+ * memory. */
 size_t message_heap_max(const struct message_type *type, size_t length);
 
-/* Unpacks a message of @type into memory of @allocator. NULL: the bytes are
- * malformed, the message nests too deep, or @allocator has no more memory. */
+/* Unpacks a message of @type into memory of @allocator. Returns NULL if the
+ * bytes are malformed, the message nests too deep, or @allocator has no more
+ * memory. */
 ProtobufCMessage *message_unpack(const struct message_type *type,
 				 const void *body, size_t length,
 				 ProtobufCAllocator *allocator);
@@ -79,7 +82,8 @@ struct packed {
 	uint8_t small[2048];
 };
 
-/* Packs @message. 0 or -ENOMEM. After success the caller owes packed_fini(). */
+/* Packs @message. Returns 0 or -ENOMEM. After success the caller owes
+ * packed_fini(). */
 int packed_init(struct packed *packed, const ProtobufCMessage *message);
 void packed_fini(struct packed *packed);
 
@@ -89,7 +93,7 @@ struct bulk_list {
 };
 
 /* Adds to @list the bulks in @message that are not in it yet, and sets the
- * index of each Bulk in @message. 0; -EINVAL: a Bulk was not made by
+ * index of each Bulk in @message. Returns 0; -EINVAL: a Bulk was not made by
  * ulrpc_bulk_field(); -E2BIG: there are more than ULRPC_BULKS_MAX. */
 int message_bulks(const ProtobufCMessage *message, struct bulk_list *list);
 
@@ -97,16 +101,17 @@ int message_bulks(const ProtobufCMessage *message, struct bulk_list *list);
 
 struct stub_method {
 	const char *name;
-	uint32_t number; /* on the wire */
+	uint32_t number; /* the method's number on the wire */
 	struct ulrpc_method_options options;
 	struct message_type input, output;
 };
 
 /* Makes an array of the methods of @descriptor, which the caller gives to
- * free(). Borrows @descriptor as long as the array is used, @options until the
- * return. 0; -EINVAL: @descriptor is not a service descriptor, or an option has
- * no valid value; -ENOENT: options are for a method that does not exist: with
- * both @owner is told; -ENOMEM. */
+ * free(). @descriptor is borrowed as long as the array is used, @options until
+ * this returns. Returns 0; -EINVAL: @descriptor is not a service descriptor, or
+ * an option has no valid value; -ENOENT: an option is for a method that does
+ * not exist; -ENOMEM. What is wrong, other than memory, is written for @owner.
+ */
 int stub_methods_new(const ProtobufCServiceDescriptor *descriptor,
 		     const struct ulrpc_method_options *options,
 		     struct conf_owner owner, struct stub_method **methods_p);

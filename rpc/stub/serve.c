@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ulrpc_serve(): requests are answered by the functions of a generated
- * ProtobufCService. Uses the public interface of libulrpc only.
+ * ulrpc_serve(): the functions of a generated ProtobufCService answer requests.
+ * Uses only the public interface of libulrpc.
  */
 #include "ulnet/stub.h"
 
@@ -16,7 +16,7 @@ struct serving {
 	struct stub_method *methods;
 	/* used by ulrpc_service_start() only */
 	struct ulrpc_method_conf *confs;
-	/* conf.ended of the user; NULL: none */
+	/* what the user has set as conf.ended; NULL: nothing */
 	void (*ended)(void *arg);
 	void *ended_arg;
 	struct entry {
@@ -25,8 +25,8 @@ struct serving {
 	} entries[]; /* one for each method */
 };
 
-/* The closure data that a function of the service has while it serves a
- * request. Most messages fit into first[]. */
+/* The closure data of a function of the service while it serves a request. Most
+ * messages fit into first[]. */
 struct served {
 	struct ulrpc_request *request;
 	struct arena arena;
@@ -151,8 +151,8 @@ static struct conf_owner serve_owner(const struct ulrpc_service_conf *conf)
 
 #define refuse(conf, ...) conf_refuse(serve_owner(conf), -EINVAL, __VA_ARGS__)
 
-/* Has the service a function for each method? In generated services they follow
- * the ProtobufCService. */
+/* Has the service a function for each method? In generated services the
+ * functions are behind the ProtobufCService in memory. */
 static int functions_check(const ProtobufCService *implementation,
 			   const struct ulrpc_service_conf *conf)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Stubs: each is a ProtobufCService whose functions make calls. Uses the public
- * interface of libulrpc only.
+ * Stubs: each is a ProtobufCService whose functions make calls. Uses only the
+ * public interface of libulrpc.
  */
 #include "ulnet/stub.h"
 
@@ -14,7 +14,7 @@
 #include "ulnet/loop.h"
 
 struct stub {
-	/* the first member, to which users have a pointer */
+	/* the first member, since users have a pointer to it */
 	ProtobufCService service;
 	struct ulrpc_client *client;
 	struct stub_method *methods;
@@ -23,17 +23,18 @@ struct stub {
 
 /* A call under way. Its stub may have been freed meanwhile. */
 struct stub_call {
-	/* on_failure(), if the call could not be made */
+	/* calls on_failure(), if the call could not be made */
 	struct ulnet_work work;
 	int status;
 	struct message_type reply;
-	/* what is called at the end: this, or closure, or neither */
+	/* what to call at the end: this, or the closure, or nothing */
 	ulrpc_message_fn done;
 	ProtobufCClosure closure;
 	void *arg;
 };
 
-/* ulrpc_stub_outcome(), while a closure runs in this thread. */
+/* what ulrpc_stub_outcome() returns while a closure runs in this thread; else
+ * NULL */
 static _Thread_local const struct ulrpc_outcome *outcome_now;
 
 const struct ulrpc_outcome *ulrpc_stub_outcome(void)
@@ -112,7 +113,7 @@ static void tell_failure(const struct stub_call *call)
 		.status = call->status,
 		.cause = stub_cause_of(call->status),
 		.execution = ULRPC_NOT_EXECUTED,
-		/* -EBUSY: another call has the bulk */
+		/* -EBUSY says that another call has the bulk */
 		.bulk_free = call->status != -EBUSY,
 	};
 
@@ -127,7 +128,7 @@ static void on_failure(struct ulnet_work *work)
 	free(call);
 }
 
-/* Ends @call by work on the client's CPT, because its closure must not run
+/* Ends @call later, on the client's CPT, because its closure must not run
  * inside of the function that made the call. */
 static void fail_later(struct ulrpc_client *client, struct stub_call *call,
 		       int status)
@@ -171,16 +172,16 @@ static int add_bulks(const struct stub_method *m,
 	return rc;
 }
 
-/* The arguments of a call: all but the function that is called at its end. */
+/* The arguments of a call, except the function that is called at its end. */
 struct call_args {
 	struct ulrpc_call_conf conf;
 	struct bulk_list list;
 	struct packed body;
 };
 
-/* 0; -ENOENT: @m is NULL, as there is no such method; -EINVAL; -E2BIG; -ENOMEM.
- * On success the caller owes packed_fini(&args->body). @conf NULL: the options
- * of @m. */
+/* Fills in the arguments of a call of @m. @conf: NULL: the options of @m are
+ * used. Returns 0; -ENOENT: @m is NULL, as there is no such method; -EINVAL;
+ * -E2BIG; -ENOMEM. On success the caller owes packed_fini(&args->body). */
 static int call_args_init(struct call_args *args, const struct stub *stub,
 			  const struct stub_method *m,
 			  const ProtobufCMessage *request,
@@ -217,7 +218,7 @@ static int submit(struct stub *stub, const struct stub_method *m,
 	return rc;
 }
 
-/* ProtobufCService.invoke: all generated functions call it. */
+/* ProtobufCService.invoke of all stubs: every generated function calls it. */
 static void invoke(ProtobufCService *service, unsigned int index,
 		   const ProtobufCMessage *request, ProtobufCClosure closure,
 		   void *closure_data)
@@ -231,7 +232,7 @@ static void invoke(ProtobufCService *service, unsigned int index,
 	int rc;
 
 	if (!call) {
-		/* at once, as there is no memory for a work */
+		/* called at once, because there is no memory to do it later */
 		tell_failure(&lost);
 		return;
 	}

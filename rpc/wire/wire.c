@@ -86,14 +86,14 @@ uint8_t *wire_bodies_put(uint8_t *p, uint32_t length)
 	return put_varint(p, length);
 }
 
-/* Returns the most bytes that a nested message takes that has two packed fields
- * of @n numbers each, and at most @fields bytes of other fields. */
+/* Returns how many bytes, at most, a nested message takes that has two packed
+ * fields of @n numbers each, and @fields bytes of other fields. */
 static size_t tables_bound(size_t fields, uint32_t n)
 {
 	return 3 * PUT_NESTED_BOUND + fields + n * (size_t)(4 + 5);
 }
 
-/* Returns the most bytes that the fields "seals" and "protection" take
+/* Returns how many bytes, at most, the fields "seals" and "protection" take
  * together. */
 static size_t seals_bound(struct wire_view seals)
 {
@@ -168,7 +168,7 @@ size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 
 /* ---- decoding ---- */
 
-/* Cases of a switch by the tag of a field: they decode the value at @p, which
+/* Cases of a switch by the tag of a field: each decodes the value at @p, which
  * is within @in, into @m. */
 #define GET(number, type, member)                      \
 	case TAG(number, WT_##type):                   \
@@ -189,10 +189,10 @@ size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 
 #define GET_FIELDS(fields) fields(GET, GET_ENTRIES, GET_NUMBERS)
 
-/* Checks the nested message at @p with @is_one(), and counts it in @to. Its
- * first caller sets to->view to @in. A later nested message that is not within
- * the same @in is an error, because to->view can refer to one range only.
- * Returns the byte behind the message, or NULL: it is invalid. */
+/* Checks the nested message at @p with @is_one(), and counts it in @to. When
+ * the first one is found, to->view is set to @in, and can refer to one range
+ * only: a nested message that comes later but is not within the same @in is an
+ * error. Returns the byte behind the message, or NULL: it is invalid. */
 static const uint8_t *get_entry(const uint8_t *p, struct wire_view in,
 				struct wire_entries *to, size_t max,
 				bool (*is_one)(struct wire_view))
@@ -335,12 +335,14 @@ DEFINE_NUMBERS(moved, checksum)
  * there; then the values are copied instead of decoded again. */
 struct common {
 	const uint8_t *bytes;
-	/* of bytes; COMMON_NONE: there is no call to compare with */
+	/* bytes of the encoded form; COMMON_NONE: there is no call to compare
+	 * with */
 	size_t length;
 	const struct wire_call *call;
 };
 
-/* Shorter fields are not compared, because decoding them is as fast. */
+/* Common fields that are shorter are not compared, because decoding them is as
+ * fast. */
 #define COMMON_MIN sizeof(uint64_t)
 /* A length longer than any call, so that no comparison succeeds. */
 #define COMMON_NONE SIZE_MAX
@@ -363,7 +365,7 @@ static const uint8_t *get_common(const uint8_t *p, struct wire_view in,
 	return p;
 }
 
-/* As get_common(), and remembers the bytes for the next call. */
+/* Does what get_common() does, and remembers the bytes for the next call. */
 static out_of_line const uint8_t *get_common_first(const uint8_t *p,
 						   struct wire_view in,
 						   struct wire_call *m,
@@ -378,7 +380,8 @@ static out_of_line const uint8_t *get_common_first(const uint8_t *p,
 	return next;
 }
 
-/* As memcmp() == 0, but inline, and for @n >= COMMON_MIN bytes. */
+/* Are the @n bytes at @a and @b equal? Like memcmp(), but inline; @n >=
+ * COMMON_MIN. */
 static inline bool is_same(const uint8_t *a, const uint8_t *b, size_t n)
 {
 	size_t last = n - COMMON_MIN;
@@ -461,8 +464,8 @@ struct parts {
 	struct wire_view bodies;
 };
 
-/* Cuts a message into head and bodies, and checks the head. 0, or an error of
- * wire.h. */
+/* Cuts a message into head and bodies, and checks the head. Returns 0, or an
+ * error as wire.h says. */
 static int wire_cut(struct parts *parts, enum wire_kind kind, uint64_t hdr_data,
 		    const void *payload, size_t length)
 {
@@ -484,7 +487,7 @@ static int wire_cut(struct parts *parts, enum wire_kind kind, uint64_t hdr_data,
 /* What a head says of the bodies. */
 struct bodies {
 	uint64_t length;
-	uint64_t checksum; /* 0: there is none */
+	uint64_t checksum; /* checksum of the bodies; 0: there is none */
 };
 
 /* Decodes the length of the bodies, which is the last thing in a head. */
@@ -588,7 +591,7 @@ static bool get_reply(struct wire_view in, struct wire_reply *m)
 	if (likely(p != in.end && p[0] == TAG(1, WT_VARINT)))
 		p = get_varint(p + 1, in.end, &m->xid);
 	while (next_field(&p, in.end, &tag)) {
-		/* The usual fields are all varints. */
+		/* The usual fields are all varints, with numbers below 8. */
 		if (unlikely((tag & 7) != WT_VARINT || tag >= TAG(8, 0))) {
 			p = get_reply_rare(p, in, tag, m);
 			continue;
@@ -642,8 +645,8 @@ static bool get_replies(struct wire_view in, struct wire_replies *m,
 	return p == in.end;
 }
 
-/* Sets the body of each of @n calls or replies. False: the sum of their lengths
- * is not the length of @bodies. */
+/* Sets the body of each of @n calls or replies. Returns false if their lengths
+ * do not add up to the length of @bodies. */
 #define DEFINE_TAKE_BODIES(of)                                              \
 	static bool take_bodies_of_##of(struct wire_view bodies,            \
 					struct wire_##of *list, uint32_t n) \

@@ -55,7 +55,7 @@ enum wire_kind {
 uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length);
 
 /* The header data of a sealed message are those of the message inside, but with
- * version WIRE_SEALED, and without the CRC32C, which the seal makes
+ * the version WIRE_SEALED, and without the CRC32C, which the seal makes
  * unnecessary. */
 static inline bool wire_is_sealed(uint64_t hdr_data)
 {
@@ -117,7 +117,7 @@ enum wire_flavour {
 	WIRE_FLAVOUR_PRIVACY = 3,
 };
 
-/* of bulk */
+/* how bulk is sealed */
 enum wire_protection {
 	WIRE_PROTECTION_NONE = 0,
 	WIRE_PROTECTION_INTEGRITY = 1,
@@ -125,7 +125,7 @@ enum wire_protection {
 	WIRE_PROTECTIONS
 };
 
-/* Bytes that the seal of one segment takes. */
+/* bytes of the seal of one segment */
 #define WIRE_SEAL 32u
 
 enum wire_access {
@@ -157,7 +157,7 @@ struct wire_entries {
 	};
 };
 
-/* Extensions, or calls that are gone, that one message has at most. */
+/* Extensions, or calls that are gone, in one message, at most. */
 #define WIRE_ENTRIES_MAX 64u
 
 enum {
@@ -240,12 +240,12 @@ static inline void wire_clear(void *m, size_t size)
 
 /*
  * To encode a message: wire_requests_put(), then wire_call_put() (wire_put.h)
- * for up to WIRE_CALLS_MAX calls, then wire_bodies_put(), before which
- * wire_checksum_put() and wire_flavour_put() may come. That makes the head;
- * the caller puts the bodies behind it, in the order of their calls. Each
- * function writes at @p and returns the end of what it wrote. The caller
- * provides as much room as WIRE_*_BOUND or wire_*_bound() says. For a call
- * without bulks that is WIRE_CALL_BOUND and the bytes of its trace.
+ * for up to WIRE_CALLS_MAX calls, then wire_bodies_put(), in front of which
+ * wire_checksum_put() and wire_flavour_put() may come. That makes the head; the
+ * caller puts the bodies behind it, in the order of their calls. Each function
+ * writes at @p and returns the end of what it wrote. The caller provides as
+ * much room as WIRE_*_BOUND or wire_*_bound() says: for a call without bulks
+ * that is WIRE_CALL_BOUND and the bytes of its trace.
  */
 #define WIRE_REQUESTS_BOUND 35u
 #define WIRE_CALL_BOUND	    96u
@@ -270,8 +270,8 @@ int wire_requests_decode(struct wire_requests *m,
 			 struct wire_call calls[WIRE_CALLS_MAX],
 			 uint64_t hdr_data, const void *payload,
 			 size_t length) must_check;
-/* As wire_requests_decode(), but the message may be cut off within its bodies:
- * sets the lengths of bodies, but not the bodies. */
+/* Does what wire_requests_decode() does for a message that may be cut off
+ * within its bodies: sets the lengths of bodies, but not the bodies. */
 int wire_requests_decode_heads(struct wire_requests *m,
 			       struct wire_call calls[WIRE_CALLS_MAX],
 			       uint64_t hdr_data, const void *payload,
@@ -280,15 +280,15 @@ int wire_requests_decode_heads(struct wire_requests *m,
 /* The segments of one bulk, decoded. */
 struct wire_segments_in {
 	WIRE_MEMBERS(WIRE_SEGMENTS_FIELDS, WIRE_TABLE_IN)
-	bool has_checksums; /* there is a checksum for each segment */
+	bool has_checksums; /* is there a checksum for each segment? */
 	/* number of segments, at most ULRPC_SEGMENTS_MAX; may be 0. There is a
-	 * seal for each segment, or there are none. */
+	 * seal for each segment, or none at all. */
 	uint32_t n;
 	struct wire_view view;
 };
 
 /* Decodes the next bulk of a call, and advances @bulks, which begins as a copy
- * of call.bulks.view. False: there is no next one. */
+ * of call.bulks.view. Returns false if there is no next one. */
 bool wire_segments_next(struct wire_view *bulks, struct wire_segments_in *s);
 /* Copy all lengths, or all checksums, to @out, which has room for s->n numbers.
  * If the message has no checksums, sets all to 0. */
@@ -300,7 +300,7 @@ void wire_segments_checksums(const struct wire_segments_in *s, uint32_t *out);
 struct wire_replies {
 	WIRE_MEMBERS(WIRE_REPLIES_FIELDS, WIRE_TABLE)
 	/* set by decoding only */
-	uint64_t estimate; /* us */
+	uint64_t estimate; /* us; 0: none came */
 	uint32_t nreplies; /* at most WIRE_CALLS_MAX */
 	bool checked;	   /* the bodies have a checksum */
 };
@@ -318,9 +318,9 @@ struct wire_reply {
 	const uint8_t *body;
 };
 
-/* To encode a message: as for requests. wire_estimate_put() may come before the
- * first wire_reply_put() (wire_put.h). WIRE_REPLY_BOUND is the bound of a reply
- * without bulks; WIRE_REPLIES_BOUND includes the estimate. */
+/* To encode a message, as requests are encoded. wire_estimate_put() may come
+ * before the first wire_reply_put() (wire_put.h). WIRE_REPLY_BOUND is for a
+ * reply without bulks; WIRE_REPLIES_BOUND includes the estimate. */
 #define WIRE_REPLIES_BOUND 32u
 #define WIRE_REPLY_BOUND   118u
 
@@ -328,14 +328,14 @@ uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m);
 uint8_t *wire_estimate_put(uint8_t *p, uint64_t estimate);
 size_t wire_reply_bound(const struct wire_reply *reply);
 
-/* As wire_requests_decode(), but for replies: @reply has room for
- * WIRE_CALLS_MAX of them. */
+/* Does for replies what wire_requests_decode() does for requests. @reply has
+ * room for WIRE_CALLS_MAX replies. */
 int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 			uint64_t hdr_data, const void *payload, size_t length);
 
 struct wire_moved_in {
 	WIRE_MEMBERS(WIRE_MOVED_FIELDS, WIRE_TABLE_IN)
-	bool has_lengths; /* there is a length for each segment */
+	bool has_lengths; /* is there a length for each segment? */
 	/* number of segments, at most ULRPC_SEGMENTS_MAX. There are n
 	 * checksums, or n seals. */
 	uint32_t n;
@@ -395,10 +395,10 @@ struct wire_control {
 	};
 };
 
-/* Bytes of a piece of a handshake, at most. */
+/* Bytes of a handshake in one message, at most. */
 #define WIRE_PIECE_MAX 3072u
-/* Bytes that a control message takes, at most: WIRE_CONTROL_BOUND without
- * entries and piece, WIRE_CONTROL_MAX with as many as there can be. */
+/* Bytes of a control message, at most: WIRE_CONTROL_BOUND without entries and
+ * piece, WIRE_CONTROL_MAX with as many as there can be. */
 #define WIRE_CONTROL_BOUND 128u
 #define WIRE_ENTRY_BOUND   56u
 #define WIRE_CONTROL_MAX \
@@ -414,9 +414,9 @@ size_t wire_control_bound(const struct wire_control *m);
  * *@hdr_data. Returns the length of the message. */
 size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 			   uint64_t *hdr_data);
-/* Decodes a control message. It is -EPROTO, too, if the message has two kinds,
- * more than WIRE_ENTRIES_MAX entries, or entries that are spread over several
- * occurrences of a field. *@m is set on success only. */
+/* Decodes a control message. Returns 0; or an error, and *@m is unchanged. Also
+ * -EPROTO: the message has two kinds, more than WIRE_ENTRIES_MAX entries, or
+ * entries that are spread over several occurrences of a field. */
 int wire_control_decode(struct wire_control *m, uint64_t hdr_data,
 			const void *payload, size_t length);
 

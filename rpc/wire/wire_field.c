@@ -13,9 +13,9 @@ static uint64_t join_sevens(uint64_t x)
 	       (x & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
-/* Decodes a varint from a single load of eight bytes; of five if fewer than
- * eight are left, as for a time at the end of a call. NULL: the varint is
- * longer, or fewer than five bytes are left. */
+/* Decodes a varint from a single load of eight bytes, or of five if fewer than
+ * eight are left, as for a time at the end of a call. Returns NULL if the
+ * varint is longer, or fewer than five bytes are left. */
 static const uint8_t *get_short_varint(const uint8_t *p, const uint8_t *end,
 				       uint64_t *v)
 {
@@ -75,7 +75,8 @@ const uint8_t *get_unknown(const uint8_t *p, const uint8_t *end, uint32_t tag)
 		return get_bytes(p, end, &skipped);
 	case WT_FIXED32:
 		return get_fixed32(p, end, &u);
-	default: /* groups, which proto3 lacks, or no wire type */
+	/* a group, which proto3 does not have, or an unknown wire type */
+	default:
 		return NULL;
 	}
 }

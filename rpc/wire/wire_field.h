@@ -31,25 +31,25 @@ enum {
 	WT_varint32 = WT_VARINT,
 	WT_flag = WT_VARINT,
 	WT_fixed64 = WT_FIXED64,
-	WT_checksum = WT_FIXED64, /* of wire_checksum(), or 0 */
+	WT_checksum = WT_FIXED64, /* what wire_checksum() returns; 0: none */
 	WT_fixed32 = WT_FIXED32,
 	WT_bytes = WT_LEN,
-	WT_id = WT_LEN,	  /* WIRE_ID_SIZE bytes, or none if all are 0 */
-	WT_name = WT_LEN, /* terminated within ULRPC_SERVICE_NAME bytes */
+	WT_id = WT_LEN,	  /* WIRE_ID_SIZE bytes; no byte if all are 0 */
+	WT_name = WT_LEN, /* a string with less than ULRPC_SERVICE_NAME bytes */
 };
 
-#define VARINT_MAX 10 /* bytes */
+#define VARINT_MAX 10 /* bytes of a varint, at most */
 
 const uint8_t *get_long_varint(const uint8_t *p, const uint8_t *end,
 			       uint64_t *v);
 /* Skips the value of a field that is not known, by its wire type in @tag. */
 const uint8_t *get_unknown(const uint8_t *p, const uint8_t *end, uint32_t tag);
 /* Sets *@out to the content of the next field in @v that has @tag, whose wire
- * type is WT_LEN, and advances @v past the field. False: there is no such
- * field, and @v is empty. */
+ * type is WT_LEN, and advances @v past the field. Returns false if there is no
+ * such field; then @v is empty. */
 bool get_next(struct wire_view *v, uint32_t tag, struct wire_view *out);
-/* Reads a repeated field of numbers of the wire type @type. If @tag says that
- * the field is packed, reads all of it, otherwise one number. */
+/* Reads a repeated field of numbers whose wire type is @type: all numbers if
+ * @tag says that the field is packed, otherwise one number. */
 const uint8_t *get_numbers(const uint8_t *p, const uint8_t *end, uint32_t tag,
 			   unsigned int type, struct wire_numbers *to);
 const uint8_t *get_checksum(const uint8_t *p, const uint8_t *end, uint64_t *v);
@@ -99,8 +99,8 @@ static inline const uint8_t *get_long_tag(const uint8_t *p, const uint8_t *end,
 /*
  * Walks the fields of a message: reads the tag of the next field. Then the
  * caller moves *@p past the field's value, or sets *@p to NULL if the value is
- * malformed. False: the message has ended, and *@p is @end; or there was an
- * error, and *@p is NULL.
+ * malformed. Returns false if the message has ended, and *@p is @end; or after
+ * an error, and *@p is NULL.
  */
 static inline bool next_field(const uint8_t **p, const uint8_t *end,
 			      uint32_t *tag)
@@ -183,8 +183,8 @@ static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* A field whose value is 0, the default, is left out, as by all put_*_field().
- */
+/* Writes a field. Like all put_*_field(), writes nothing if the value is 0, the
+ * default. */
 static inline uint8_t *put_varint_field(uint8_t *p, unsigned int number,
 					uint64_t v)
 {

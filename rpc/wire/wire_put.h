@@ -12,7 +12,8 @@
  */
 #define PUT(number, type, member) p = put_##type##_field(p, number, m->member);
 
-/* Out of line: few messages have such fields. */
+/* A function that is not inlined writes the entries, since few messages have
+ * any. */
 #define PUT_ENTRIES(number, message, member) \
 	if (unlikely(m->member.n))           \
 		p = wire_##message##_put_all(p, number, &m->member);
@@ -23,7 +24,7 @@
 
 #define PUT_FIELDS(fields) fields(PUT, PUT_ENTRIES, PUT_NUMBERS)
 
-/* Writes the field @number, of which each of the entries @all is one. */
+/* Writes a field with the number @number for each of the entries @all. */
 uint8_t *wire_segments_put_all(uint8_t *p, unsigned int number,
 			       const struct wire_entries *all);
 uint8_t *wire_reply_put_rare(uint8_t *p, const struct wire_reply *m);
