@@ -8,17 +8,18 @@
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
-/* ns: the longest time for which one extension is believed. */
+/* ns: an extension is believed for so long, at most. */
 #define EXTEND_MAX (300 * NSEC_PER_SEC)
 
-/* The time of an attempt is doubled at most this often for retries. */
+/* Retries double the time of an attempt so often, at most. */
 #define TIME_SHIFTS_MAX 6u
 /* ns: a round trip in which TCP has lost a segment, and has sent it again after
  * 200 ms. */
 #define RTT_LOST (250 * NSEC_PER_MSEC)
-/* The largest import.backoff. */
+/* import.backoff is at most this. */
 #define BACKOFF_DOUBLINGS 7u
-/* Slack of is_certainly_unexecuted(), as the clock stands during a turn. */
+/* Slack for is_certainly_unexecuted(), because the clock stands still within a
+ * turn. */
 #define UNKNOWN_SLACK (200 * NSEC_PER_MSEC)
 
 /* Pauses between queries that are not answered. */
@@ -36,7 +37,7 @@ static uint64_t attempt_time_left(const struct ulrpc_call *call, uint64_t now)
 	return call->deadline - MIN(now, call->deadline);
 }
 
-/* Doubles @time @n times, up to the limits: a time that was too short once
+/* Doubles @time @n times, up to the limits. A time that was too short once
  * would be too short again. */
 static out_of_line uint64_t time_doubled(const struct ulrpc_call *call,
 					 uint64_t time, uint64_t left,
@@ -129,7 +130,8 @@ static void watch_move(struct batch *p, uint64_t due)
 
 /* ---- which rail loses messages ---- */
 
-/* Tells LNet, once, that the rail of @p has lost @p or its answer. */
+/* Tells LNet, once for each batch, that the rail of @p has lost @p or its
+ * answer. */
 static void batch_suspect(struct batch *p)
 {
 	const struct ulnet_id peer = { p->target, p->peer.pid };
@@ -156,7 +158,7 @@ void attempt_judge_rail(const struct ulrpc_call *call,
 
 	if (!query || r->attempt == call->out.attempt ||
 	    rpc_at(rpc_at(call->sent, rpc_ns(us)), rtt) >= query->sent)
-		/* perhaps nothing was lost: the attempt may just be slow */
+		/* perhaps the attempt is only slow, and nothing was lost */
 		return;
 	if (is_other_rail(out, query))
 		batch_suspect(out);
@@ -300,8 +302,8 @@ static void bulks_admit(struct ulrpc_call *call, struct ulnet_id server)
 		bulk_admit(call->bulks[i], server);
 }
 
-/* Called when the server needs until @until, ns, for the call. @server: the NID
- * and pid from which it has said so. */
+/* Called when the server has said that the call may take until @until (ns).
+ * @server: the NID and pid that have said so. */
 static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 			uint64_t until)
 {
@@ -320,7 +322,7 @@ static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 		watch_move(p, call->expected);
 }
 
-/* Returns the call that an extension is about. NULL: the call does not wait any
+/* Returns the call that an extension is for; NULL: the call does not wait any
  * more, or a later attempt of it was sent. */
 static struct ulrpc_call *extension_find(const struct import *imp,
 					 const struct wire_extension *e)
@@ -375,15 +377,15 @@ void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 		stat_count(imp->shard, RPC_STAT_extensions_received);
 		call_extend(call, server,
 			    rpc_at(now, MIN(rpc_ns(e.extend), EXTEND_MAX)));
-		/* The progress function may do anything; but if it cancels a
-		 * call, that ends later. */
+		/* The progress function may do anything, also cancel a call:
+		 * that call then ends later. */
 		if (call->progress)
 			extension_tell(call, &e);
 	}
 }
 
-/* May the connection loss have cost the last message about @call, and is LNet
- * done with that message? */
+/* May the last message about @call be lost with the connection? Not if LNet is
+ * still sending it. */
 static bool attempt_is_lost(const struct ulrpc_call *call,
 			    const struct conn_loss *s)
 {
@@ -429,9 +431,8 @@ void attempts_overtaken(struct import *imp, uint64_t sent,
 
 static void attempt_on_fenced(void *arg);
 
-/* Looks for a bulk that is still in use. If there is one, arranges that
- * attempt_on_fenced() is called when it is idle, and returns true. Returns
- * false if all are idle. */
+/* If a bulk of @call is still in use, sees to it that attempt_on_fenced() is
+ * called when it is idle, and returns true. Returns false if all are idle. */
 static bool bulks_fence(struct ulrpc_call *call)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++) {
@@ -449,7 +450,7 @@ static void call_requeue(struct ulrpc_call *call)
 
 	call_move(call, CALL_QUEUED);
 	call->queued = shard_now(call->shard);
-	/* The service's present store does not know the call. */
+	/* The store that the service has now does not know the call. */
 	if (unlikely(call->orphaned && call->flags & WIRE_CALL_RESENT)) {
 		c->nqueued++;
 		list_add_tail(&c->fenced, &call->link);
@@ -518,7 +519,8 @@ static void call_repeat(struct ulrpc_call *call)
 	call_again(call);
 }
 
-/* Counts that the server has refused the attempt and the call goes on. */
+/* Counts an answer by which the server has refused the attempt, while the call
+ * goes on. */
 static void count_refusal(struct ulrpc_call *call)
 {
 	call->refusals++;
@@ -577,8 +579,9 @@ static void attempt_on_pause_over(struct ulnet_timer *timer)
 	call_fence_or_requeue(call);
 }
 
-/* Decides whether the call is to be sent again, and sets *@at_p to when (ns).
- * @least: the least pause, ns. @lost: the server does not know the attempt. */
+/* Decides whether the call is to be sent again. If so, sets *@at_p to when
+ * (ns). @least: the least pause (ns). @lost: the server does not know the
+ * attempt. */
 static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 					  uint64_t least, bool lost,
 					  uint64_t *at_p)
@@ -606,7 +609,7 @@ static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 	return retry_next(&c, at_p);
 }
 
-/* Ends the attempt. The call is in the state WAIT then. */
+/* Ends the attempt, and moves the call to the state WAIT. */
 static void attempt_wait(struct ulrpc_call *call)
 {
 	attempt_end(call);
@@ -622,8 +625,8 @@ static void retry_at(struct ulrpc_call *call, uint64_t at)
 	shard_arm(call->shard, &call->pause, at);
 }
 
-/* Sends the call again, whose attempt the server has refused, after @least ns
- * or more. Returns false if that would be too late or too often. */
+/* Sends the call, whose attempt the server has refused, again after at least
+ * @least ns. Returns false if that would be too late or too often. */
 static bool call_retry(struct ulrpc_call *call, uint64_t least)
 {
 	uint64_t at;
@@ -696,7 +699,8 @@ static bool on_bulk_failed(struct ulrpc_call *call, const struct wire_reply *r)
 	if (call->semantics != ULRPC_IDEMPOTENT || !call->nbulks ||
 	    !may_repeat(call))
 		return false;
-	/* a copy of the first answer is ignored: the query is under way */
+	/* a copy of the first answer is ignored: a query about the call is
+	 * under way */
 	if (call->bulk_failed)
 		return call->fsm.state == CALL_ASK ||
 		       r->attempt == call->out.attempt;
@@ -727,10 +731,9 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		call->unknown = false;
 	switch (r->status) {
 	case WIRE_NOT_CONNECTED:
-		/* If r->absent is 0, perhaps the server knows the connection
-		 * but not the rail. If it does not know the connection, the
-		 * answer to the next Connect tells whether it still knows the
-		 * call. */
+		/* If r->absent is 0, the server may know the connection, but
+		 * not the rail. If it does not know the connection, the answer
+		 * to the next Connect tells whether it still knows the call. */
 		if (r->absent)
 			import_lost(c->imp, epoch);
 		else
@@ -746,8 +749,8 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		return true;
 	case WIRE_NO_SERVICE:
 	case WIRE_SHUTTING_DOWN:
-		/* The service has left its portal. It may be at another one, or
-		 * come back soon. */
+		/* The service does not use this portal any more. It may have
+		 * another one, or come back soon. */
 		if (!query)
 			count_refusal(call);
 		on_stale(call, r);
@@ -755,7 +758,7 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		return true;
 	case WIRE_REFUSED:
 		/* The method, or a rule, demands a higher flavour than the
-		 * service. */
+		 * service does. */
 		if (!client_raise(c, r->error))
 			return false;
 		on_stale(call, r);
@@ -769,8 +772,7 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 	case WIRE_BULK_FAILED:
 		return on_bulk_failed(call, r);
 	case WIRE_EXPIRED:
-		/* The attempt has expired, or the call is so near its end that
-		 * another attempt would be too late. */
+		/* Is there no time for another attempt? Then the call ends. */
 		return attempt_time_left(call, now) >
 			       import_rtt(c->imp) + IMPORT_QUERY_TIME &&
 		       call_retry(call, 0);

@@ -21,15 +21,15 @@
 #include "rpc/client/client.h"
 #include "rpc/client/batch.h"
 
-/* Returns T, ns, of an attempt that begins at @now, ns. Each retry doubles T,
- * unless it repeats an attempt that was lost. */
+/* Returns T, in ns, of an attempt that begins at @now (ns). Each retry doubles
+ * T, unless it repeats an attempt that was lost. */
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now);
-/* Returns when (ns) the server is asked about an attempt that begins at @now,
- * ns, with T = @time ns. */
+/* Returns when (ns) the server is asked about an attempt that begins at @now
+ * (ns) and has T = @time (ns). */
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
 		     uint64_t now);
 
-/* The slow path of attempt_watch(): @p is due before another batch, or
+/* The slow path of attempt_watch(), for when @p is due before another batch, or
  * client.watch_timer has to be set. */
 void attempt_watch_rare(struct ulrpc_client *c, struct batch *p);
 /* Schedules queries, at p->due or soon after, about those calls of @p that are
@@ -43,12 +43,12 @@ static inline void attempt_watch(struct ulrpc_client *c, struct batch *p)
 	else
 		list_add_tail(&c->watched, &p->of_watch);
 }
-/* The function of client.watch_timer. */
+/* What client.watch_timer calls. */
 void attempt_on_watch(struct ulnet_timer *timer);
 
-/* Makes the query about @call entry @index of @p, which is being made. Moves
- * p->due to the time when this query is late, if that is earlier. @random: 64
- * bits, the same for all calls of @p. */
+/* Makes the query about @call entry @index of @p, a batch that is being filled.
+ * Moves p->due to the time when this query is late, if that is earlier.
+ * @random: 64 bits, the same for all calls of @p. */
 void attempt_on_asked(struct ulrpc_call *call, struct batch *p, uint32_t index,
 		      uint64_t random);
 /* Called when @p, with a query about @call and perhaps about other calls, was
@@ -64,8 +64,8 @@ void attempt_end(struct ulrpc_call *call);
  * flight, and may have executed it. Sends the call again if it may be executed
  * twice, or if the service can look it up; otherwise ends it with @cause. */
 void call_on_forgotten(struct ulrpc_call *call, enum ulrpc_cause cause);
-/* As call_on_forgotten(), for a call in FETCH, whose reply the server no longer
- * has. */
+/* Does what call_on_forgotten() does for a call in FETCH, whose reply the
+ * server no longer has. */
 void call_fetch_lost(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* Called when the reply @r has come for @call, which is in flight. Returns true
  * if @r ends the attempt only, and the call goes on. */
@@ -83,12 +83,12 @@ void attempt_on_prompt(const struct ulrpc_call *call,
 void attempt_judge_rail(const struct ulrpc_call *call,
 			const struct wire_reply *r);
 
-/* Asks about calls of @imp that are in flight. @s: the loss of an LND's
- * connection; only those calls are asked about whose messages it covers and
- * LNet is done with. NULL: all calls are asked about, because the connection
- * was made again with the same server. */
+/* Asks about calls of @imp that are in flight. @s: an LND's connection was
+ * lost: asks only about calls whose last message may be lost with it, and is
+ * not still being sent by LNet. NULL: asks about all calls, because the
+ * connection was made again with the same server. */
 void attempts_ask(struct import *imp, const struct conn_loss *s);
-/* Called when the server has answered what was sent to it at @sent, ns, from
+/* Called when the server has answered what was sent to it at @sent (ns), from
  * @local by @hop. Queries that were sent more than a round trip before that,
  * and are not answered, are lost: asks again. */
 void attempts_overtaken(struct import *imp, uint64_t sent,

@@ -18,8 +18,8 @@
 #include "rpc/text.h"
 #include "rpc/wire/wire_put.h"
 
-/* us: the longest time-out of a message. Calls with more time leave the
- * time-out to LNet, whose own limit is shorter. */
+/* us: time-out of a message, at most. Messages of calls with more time have
+ * LNet's own time-out, which is shorter. */
 #define SEND_TIMEOUT_MAX (50 * UINT64_C(1000000))
 
 /* ---- memory ---- */
@@ -59,8 +59,8 @@ static void batch_check(struct batch *p)
 
 /* ---- replies ---- */
 
-/* Finds a call that was sent again. Begins behind the last call found, as
- * replies are nearly always in the order of the calls. */
+/* Finds the entry of a call that was sent again. Begins behind the last entry
+ * that was found, as replies are nearly always in the order of the calls. */
 static struct batch_entry *entry_find_again(struct batch *p, uint64_t xid)
 {
 	for (unsigned int i = 0; i < p->nagain; i++) {
@@ -93,13 +93,13 @@ static bool is_of_batch(const struct batch *p, const struct ulrpc_call *call,
 	return call->query.batch == p && call->query.attempt == attempt;
 }
 
-/* Has the server looked at the call? */
+/* Does the reply show that the server has looked at the call? */
 static bool is_answer(const struct wire_reply *r)
 {
 	return r->status != WIRE_NOT_CONNECTED && r->status != WIRE_STALE_EPOCH;
 }
 
-/* How many of the replies show that the server is not too busy. */
+/* Returns how many of the replies show that the server is not too busy. */
 static out_of_line uint32_t replies_not_busy(const struct wire_replies *m,
 					     const struct wire_reply *reply)
 {
@@ -139,8 +139,8 @@ static void replies_take(struct batch *p, const struct wire_replies *m,
 	}
 }
 
-/* Asks about the calls of @p. Queries are just repeated when they are not
- * answered. */
+/* Asks the server about the calls of @p. A query that was not answered is just
+ * repeated. */
 static void batch_ask(struct batch *p)
 {
 	for (unsigned int i = 0; i < p->n && !p->query; i++)
@@ -148,10 +148,11 @@ static void batch_ask(struct batch *p)
 			call_ask(p->entries[i].call);
 }
 
-/* A message of replies cannot be read. If it was damaged on its way, the server
- * has the replies, and is asked for them; about those of a query when that is
- * due again, so that a line that damages all is not asked without a pause. A
- * message that the server has made so ends the call if @p has only one. */
+/* Called when a message of replies cannot be read. If it was damaged on its
+ * way, the server still has the replies, and is asked for them. If @p has
+ * queries, the next query is sent only when it is due, so that a line that
+ * damages everything is not used without a pause. If the server has made the
+ * message so, the call ends, if @p has only one. */
 static void replies_bad(struct batch *p, int rc)
 {
 	stat_count(p->shard, RPC_STAT_replies_malformed + stat_of_bad(rc));
@@ -161,9 +162,9 @@ static void replies_bad(struct batch *p, int rc)
 		call_fail(p->entries[0].call, ULRPC_CAUSE_BAD_REPLY);
 }
 
-/* Decodes the replies that have landed with @ev on a connection with keys, with
- * which they are to be sealed. Returns -EACCES for a message that is not, and
- * counts it; otherwise as wire_replies_decode(). */
+/* Decodes the replies that have landed with @ev on a connection with keys,
+ * where they have to be sealed. Returns -EACCES for a message that is not
+ * sealed, and counts it; otherwise what wire_replies_decode() returns. */
 static out_of_line int replies_decode_sealed(struct batch *p,
 					     const struct ulnet_event *ev,
 					     struct wire_replies *m,
@@ -182,7 +183,7 @@ static out_of_line int replies_decode_sealed(struct batch *p,
 	return wire_replies_decode(m, reply, o.hdr_data, o.payload, o.length);
 }
 
-/* reply_buf_users.on_replies */
+/* What reply_buf_users.on_replies calls. */
 static void batch_on_replies(struct batch *p, const struct ulnet_event *ev)
 {
 	struct wire_reply reply[WIRE_CALLS_MAX];
@@ -211,7 +212,7 @@ static void batch_on_replies(struct batch *p, const struct ulnet_event *ev)
 		import_on_sign(c->imp);
 	if (unlikely(!c->imp->ack_due))
 		import_ack_soon(c->imp);
-	if (p->sending) { /* LNet has not reported the rail yet */
+	if (p->sending) { /* LNet has not reported yet which rail it takes */
 		p->local = ev->target.nid;
 		p->target = ev->source;
 		p->paths = MAX(p->paths, 1);
@@ -263,7 +264,7 @@ static void batch_undelivered(struct batch *p)
 	import_undelivered(imp, epoch, sent);
 }
 
-/* LNet does not know whether @p was delivered. */
+/* Called when LNet does not know whether @p was delivered. */
 static void batch_doubtful(struct batch *p)
 {
 	struct import *imp = p->client->imp;
@@ -322,8 +323,8 @@ static void call_reject(struct ulrpc_client *c, struct ulrpc_call *call,
 	call_fail_later(call, cause);
 }
 
-/* @call cannot be sent now, because of @rc. If that may pass, puts it off, and
- * calls behind it go first; otherwise ends it with @cause. */
+/* Called when @call cannot be sent now, because of @rc. If that may pass, puts
+ * the call off, and calls behind it go first; otherwise ends it with @cause. */
 static void call_put_off(struct ulrpc_client *c, struct ulrpc_call *call,
 			 int rc, enum ulrpc_cause cause)
 {
@@ -333,7 +334,7 @@ static void call_put_off(struct ulrpc_client *c, struct ulrpc_call *call,
 		call_reject(c, call, cause);
 }
 
-/* Logs, once for each client, what was too much. */
+/* Logs, once for each client, which part of a call is too long. */
 static void log_too_long(struct ulrpc_client *c, const struct ulrpc_call *call)
 {
 	char text[ULRPC_TEXT_MAX];
@@ -363,7 +364,7 @@ static void batch_fill(struct load *l, unsigned int n)
 	}
 }
 
-/* There is no memory for the batch or its replies, or @rc is another error:
+/* Called when no batch can be made of @l, because of @rc, such as -ENOMEM:
  * takes all calls out of the load, to be sent later or ended. */
 static void load_undo(struct load *l, int rc)
 {
@@ -421,7 +422,7 @@ static in_line struct batch *batch_new(const struct load *l)
 	return p;
 }
 
-/* The call becomes entry @i; a new call gets a number and a slot. */
+/* Makes the call entry @i. A new call gets a number and a slot. */
 static in_line void entry_fill(struct batch *p, unsigned int i,
 			       struct ulrpc_call *call, uint64_t due,
 			       uint64_t now)
@@ -501,7 +502,8 @@ static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 		entry_fill(p, i, call, due, l->now);
 		w = wire_call_of(call, segments, time, l->now);
 		segments += call->nbulks;
-		/* Calls that are sent again have other values of T. */
+		/* A call that is sent again has another T, so it shares its
+		 * encoded fields with none. */
 		like = w.bulks.n || view_length(w.trace) || i < p->nagain
 			       ? NULL
 			       : call;
@@ -512,7 +514,7 @@ static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 	return at;
 }
 
-/* A query has neither body nor bulk. */
+/* Encodes the queries: they have neither body nor bulk. */
 static uint8_t *encode_queries(struct batch *p, const struct load *l,
 			       uint8_t *at)
 {
@@ -542,7 +544,8 @@ static uint8_t *encode_checksum(const struct batch *p, const struct load *l,
 	return wire_checksum_put(at, crc);
 }
 
-/* Encodes what few heads have. */
+/* Encodes what few heads have: a checksum, or a flavour above
+ * ULRPC_FLAVOUR_AUTH. */
 static out_of_line uint8_t *encode_marks(const struct batch *p,
 					 const struct load *l, uint8_t *at)
 {
@@ -625,7 +628,7 @@ static int batch_put(struct batch *p, const struct load *l,
 	int rc = LNetMDBind(p->shard->node, &md, LNET_UNLINK, &p->send_md);
 
 	if (rc) {
-		entries_release(p); /* there will be no event */
+		entries_release(p); /* no event will come */
 		return rc;
 	}
 	p->sending = true;
@@ -638,7 +641,7 @@ static int batch_put(struct batch *p, const struct load *l,
 	return rc;
 }
 
-/* Seals the message in @iov into memory of its own, which is sent instead.
+/* Encrypts the message in @iov into memory of its own, which is sent instead.
  * Returns what batch_seal() returns. */
 static int batch_seal_apart(struct batch *p, struct sealed *sd,
 			    const struct sealed_to *to, uint64_t now,
@@ -667,7 +670,7 @@ static int batch_seal_apart(struct batch *p, struct sealed *sd,
 	return 1;
 }
 
-/* Puts the seal of the message in @iov in front of it, where batch_new() has
+/* Writes the seal of the message in @iov in front of it, where batch_new() has
  * left SEAL_HEAD bytes. Returns the number of fragments, or -errno. */
 static out_of_line int batch_seal(struct batch *p, const struct load *l,
 				  struct iovec *iov, unsigned int niov,

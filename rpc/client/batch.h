@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A batch: one message with calls of one client, and the memory where their
- * replies land. For each of its calls it is an attempt, or, in a batch of
- * queries, a query. A reply is recognized by the numbers of its call and
- * attempt, wherever it lands.
+ * replies land. For each of its calls, the batch is an attempt or, if it
+ * consists of queries, a query. A reply is recognized by the numbers of its
+ * call and attempt, wherever it lands.
  *
  * A batch is over when none of its calls waits for a reply in it any more. It
  * is freed when LNet has also reported the end of its sending and of its reply
@@ -23,53 +23,67 @@ struct import;
 struct reply_buf;
 
 struct batch {
-	struct list all;       /* imports.batches */
-	struct list of_import; /* import.batches, until it is over */
-	struct list of_watch;  /* client.watched, by due */
+	struct list all; /* node in imports.batches */
+	/* node in import.batches, until the batch is over */
+	struct list of_import;
+	/* node in client.watched, which is sorted by @due */
+	struct list of_watch;
 	struct shard *shard;
-	struct ulrpc_client *client; /* NULL: the batch is over */
+	/* the client whose calls are in the batch; NULL: the batch is over */
+	struct ulrpc_client *client;
 	uint64_t match;
 	/* The first nagain calls are sent again, under their old numbers. A
 	 * later call, at index i, has the number xid + i. */
 	uint64_t xid;
-	/* nagain: as above. hint: the entry where entry_find() begins */
+	/* nagain: see @xid. hint: the entry where entry_find() begins to search
+	 */
 	unsigned int nagain, hint;
 	uint64_t sent; /* ns: when the message was given to LNet */
 	/* ns: when calls without an answer are asked about */
 	uint64_t due;
 	uint32_t epoch;
-	/* n: its calls. open: those that still wait for a reply */
+	/* n: how many calls the batch has. open: how many of them still wait
+	 * for a reply */
 	unsigned int n, open;
-	/* entries with a borrowed body; 1, if there is a @record instead */
+	/* how many entries have a borrowed body; 1, if there is a @record
+	 * instead */
 	unsigned int nborrowed;
-	/* bytes that all its replies may take together */
+	/* bytes that all replies to the batch may take together */
 	uint32_t need;
-	bool sending;		   /* LNet has the MD of the message */
-	struct reply_buf *bufs;	   /* where replies may land */
-	struct reply_buf *current; /* the one of bufs that is linked now */
+	bool sending; /* LNet has the MD of the message */
+	/* list of the buffers where replies may land */
+	struct reply_buf *bufs;
+	struct reply_buf *current; /* the buffer of @bufs that is linked now */
 	struct ulnet_md_handle send_md;
-	struct ulnet_id peer;		/* the only peer that may reply */
-	struct ulnet_nid local, target; /* the rail that LNet took */
-	struct ulnet_nid hop; /* next hop on that rail: a gateway, or target */
+	/* the only peer whose replies are accepted */
+	struct ulnet_id peer;
+	/* the rail that LNet has sent the message over */
+	struct ulnet_nid local, target;
+	/* the next hop on that rail: a gateway, or @target */
+	struct ulnet_nid hop;
 	uint32_t paths;
-	bool freeing; /* batch.work is posted */
-	bool landing; /* an event of a buffer is being handled */
-	bool bulk;    /* one of its calls has bulks */
+	bool freeing; /* is @work posted? */
+	bool landing; /* is an event of a buffer being handled? */
+	bool bulk;    /* has one of the calls bulks? */
 	bool query;
-	bool suspect;		/* LNet was told that its rail loses messages */
-	struct ulnet_work work; /* frees the batch if no event is going to */
+	/* was LNet told that the batch's rail loses messages? */
+	bool suspect;
+	/* frees the batch, if no event will come that does */
+	struct ulnet_work work;
 	size_t size;
-	uint8_t *head; /* the message's head, encoded behind the entries */
+	uint8_t *head; /* the head of the message, encoded behind the entries */
 	/* If nborrowed is not 0: the encrypted message, which LNet sends
 	 * instead of the borrowed bodies; NULL: the bodies are sent as they
 	 * are. */
 	uint8_t *record;
 	size_t record_size;
 	struct batch_entry {
-		/* NULL: it does not wait for a reply in this batch any more */
+		/* NULL: the call does not wait for a reply in this batch any
+		 * more */
 		struct ulrpc_call *call;
-		struct ulrpc_call *borrowed; /* LNet sends this call's body
-					      * from the call's memory */
+		/* the call from whose memory LNet sends the body; NULL: the
+		 * body was copied */
+		struct ulrpc_call *borrowed;
 	} entries[];
 };
 
@@ -77,8 +91,8 @@ struct batch {
  * Returns how many calls it took for the message, even if there was no memory
  * to send it; 0: no queued call can be sent now. */
 unsigned int batch_send(struct ulrpc_client *c, unsigned int n);
-/* Sends a message of queries about calls in client.ask. False: there is no
- * memory. */
+/* Sends a message of queries about calls in client.ask. Returns false if there
+ * is no memory. */
 bool batch_query(struct ulrpc_client *c);
 /* Called when no call waits for a reply in the batch any more: unlinks its
  * memory, and cancels its sending. */
@@ -126,24 +140,28 @@ void batches_abort(struct import *imp);
  */
 struct reply_buf {
 	const struct reply_buf_users *users;
-	struct reply_buf *next; /* batch.bufs */
-	struct list link;	/* import.reply_bufs, while no batch has it */
+	struct reply_buf *next; /* the next buffer in batch.bufs */
+	/* node in import.reply_bufs, while no batch has the buffer */
+	struct list link;
 	struct shard *shard;
-	struct batch *batch; /* NULL: in import.reply_bufs, or to be freed */
-	bool kept;	     /* attached for the import, not for one batch */
+	/* NULL: the buffer is in import.reply_bufs, or about to be freed */
+	struct batch *batch;
+	/* the buffer is attached for the import, and not for one batch */
+	bool kept;
 	/* bytes left behind all messages that have landed */
 	uint32_t room;
 	uint64_t match;
-	struct ulnet_id peer; /* the only peer that may send to it */
+	struct ulnet_id peer; /* the only peer that may send to the buffer */
 	struct ulnet_md_handle md;
 	struct ulnet_work work;
-	size_t size; /* bytes of the structure, as allocated */
+	size_t size; /* bytes of this structure, as allocated */
 	uint8_t bytes[] __attribute__((aligned(16)));
 };
 
-/* Functions of batch.c: imports.reply_buf_users. */
+/* Functions of batch.c, set as imports.reply_buf_users. */
 struct reply_buf_users {
-	/* A message of replies has landed for @p, which has calls that wait. */
+	/* Called when a message of replies has landed for @p, which has calls
+	 * that wait. */
 	void (*on_replies)(struct batch *p, const struct ulnet_event *ev);
 	/* Called when a buffer of @p was freed, or the event of one has been
 	 * handled: frees @p if that is possible now. */

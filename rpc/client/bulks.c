@@ -84,7 +84,7 @@ bool bulks_detach(struct ulrpc_call *call)
 	bool idle = true;
 
 	for (unsigned int i = 0; i < call->nbulks; i++) {
-		bulk_on_idle_cancel(call->bulks[i]); /* FENCE */
+		bulk_on_idle_cancel(call->bulks[i]); /* in the state FENCE */
 		bulk_detach(call->bulks[i]);
 		idle = idle && bulk_idle(call->bulks[i]);
 	}
@@ -95,7 +95,8 @@ int bulks_check(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	struct wire_view view = r->bulks.view;
 	struct wire_moved_in m;
-	uint32_t said = 0; /* bits by index: bulks with a checksum in @r */
+	/* a bit for each bulk, by its index: @r has a checksum for it */
+	uint32_t said = 0;
 
 	for (unsigned int i = 0; i < r->bulks.n; i++) {
 		int rc;

@@ -75,37 +75,37 @@ extern const struct fsm_state call_states[CALL_STATES];
 
 /* What ends a call at its deadline. */
 enum call_watch {
-	/* nothing: there is no deadline, or the call has ended */
+	/* nothing, because there is no deadline, or the call has ended */
 	WATCH_NONE,
-	WATCH_DUE,   /* client.due_timer, as the call is in client.due */
+	WATCH_DUE,   /* client.due_timer, because the call is in client.due */
 	WATCH_TIMER, /* call.timer */
 };
 
-/* An attempt or query, and the batch where its answer is awaited. */
+/* An attempt or a query, and the batch in which its answer is awaited. */
 struct batch_ref {
 	struct batch *batch; /* NULL: no answer is awaited */
 	uint32_t index;	     /* the place of the call in batch.entries */
-	/* number of the attempt or query; 0: the first one */
+	/* number of the attempt or query; the first one is 0 */
 	uint32_t attempt;
 };
 
-/* In call.flags, not on the wire: the call has a trace. */
+/* a bit of call.flags that is not on the wire: the call has a trace */
 #define CALL_TRACED 0x80u
 
 struct ulrpc_call {
-	/* what sending and answering touch */
+	/* what sending and answering touch: */
 	struct ulrpc_client *client;
 	struct shard *shard;
-	/* in the list of the client that enum call_state says */
+	/* node in the list of the client that enum call_state says */
 	struct list link;
-	struct list due;   /* WATCH_DUE: client.due */
-	struct list order; /* import.calls, while it has a slot */
+	struct list due;   /* node in client.due, with WATCH_DUE */
+	struct list order; /* node in import.calls, while the call has a slot */
 	/* the retry rule of this call; NULL: that of the client */
 	struct retry_rule *retry;
 	uint64_t xid;		/* the call's number; 0: it was never sent */
 	struct batch_ref out;	/* the last attempt that is not a query */
 	struct batch_ref query; /* the last query */
-	/* SENT, ASKED: ns, from when on an answer is late */
+	/* ns: from when on an answer is late; valid in SENT and ASKED */
 	uint64_t expected;
 	/* ns: when the last attempt that is not a query was sent */
 	uint64_t sent;
@@ -113,7 +113,7 @@ struct ulrpc_call {
 	 * Calls with the same header[] are encoded alike. */
 	union {
 		struct {
-			uint64_t deadline; /* ns; TIME_NEVER: none */
+			uint64_t deadline; /* ns; TIME_NEVER: no deadline */
 			uint32_t method;
 			uint32_t length; /* bytes of the body */
 			uint32_t reply_max;
@@ -127,27 +127,29 @@ struct ulrpc_call {
 	/* ns: when the call was made, and when it was last queued */
 	uint64_t began, queued;
 	struct fsm fsm;
-	/* The user may have a reference, or the call was made on another
-	 * thread: its memory is from malloc(). */
+	/* The call's memory is from malloc(), because the user may have a
+	 * reference, or because the call was made on another thread. */
 	bool shared;
 	/* the call's node has crashed, so the callback never runs */
 	bool crashed;
-	/* client_stall() has put the call off: it goes in a batch of its own */
+	/* client_stall() has put the call off: it is sent in a batch of its own
+	 */
 	bool alone;
 	uint8_t watch; /* enum call_watch */
 	/* the call was sent again although an earlier attempt may have been
 	 * executed */
 	bool unknown;
-	/* the last answer was WIRE_BULK_FAILED, and the server is asked whether
-	 * the call may be tried again */
+	/* the last answer was WIRE_BULK_FAILED, and the server was asked
+	 * whether the call may be tried again */
 	bool bulk_failed;
 	/* the service has another store now than when the call was sent */
 	bool orphaned;
 	/* how many lost attempts were repeated, at most UINT8_MAX */
 	uint8_t losses;
-	uint8_t class;	     /* slab_class_of() the call with its body */
+	/* slab_class_of() of the size of the call with its body */
+	uint8_t class;
 	uint32_t reply_need; /* bytes that the reply may take in a message */
-	/* Number of its slot; SLOT_NONE: it was never sent. */
+	/* number of the call's slot; SLOT_NONE: it was never sent */
 	uint32_t slot;
 	uint32_t attempts; /* messages about the call, including queries */
 	uint32_t retries;  /* how many attempts repeated delivered ones */
@@ -158,33 +160,35 @@ struct ulrpc_call {
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;
 	void *arg;
-	/* Bytes of a fetched reply, at most; 0: ULRPC_BODY_MAX. */
+	/* bytes of a fetched reply, at most; 0: ULRPC_BODY_MAX */
 	uint32_t reply_limit;
-	struct fetch *fetch; /* FETCH */
+	struct fetch *fetch; /* the fetch of the reply, in FETCH */
 	ulrpc_progress_fn progress;
-	void *progress_arg; /* set if progress is */
+	void *progress_arg; /* valid if @progress is set */
 
 	/* ns that the call has waited so far. connecting: for the connection or
-	 * the service. window: for the window or a slot. */
+	 * the service. window: for the window or a slot */
 	uint64_t connecting, window;
 	/* how many paths LNet has tried for the attempts before */
 	uint32_t paths;
 
-	/* The rail of the last attempt that has ended: NIDs of this node and of
-	 * the peer. */
+	/* rail of the last attempt that has ended: NIDs of this node and of the
+	 * peer */
 	struct ulnet_nid local, target;
-	struct ulnet_timer timer; /* WATCH_TIMER */
-	struct ulnet_timer pause; /* WAIT */
-	struct ulnet_work work;	  /* for NEW, call_sum(), call_fail_later() */
+	struct ulnet_timer timer; /* fires at the deadline, with WATCH_TIMER */
+	/* fires when the call is to be sent again, in WAIT */
+	struct ulnet_timer pause;
+	struct ulnet_work work; /* for NEW, call_sum(), call_fail_later() */
 	/* the cause that call_fail_later() was given */
 	enum ulrpc_cause cause;
 
-	/* shared only */
+	/* used only if @shared: */
 	struct ulnet_work cancel;
-	/* The work `cancel` was posted, or must not be posted any more. */
+	/* the work @cancel was posted, or must not be posted any more */
 	atomic_bool canceling;
 
-	/* nbulks of them, then the body, and TRACE_LENGTH bytes if traced */
+	/* @nbulks of them; behind them the body, and TRACE_LENGTH bytes if the
+	 * call has a trace */
 	struct ulrpc_bulk *bulks[];
 };
 
@@ -258,15 +262,16 @@ static inline bool call_is_out(const struct ulrpc_call *call)
  * have been executed. */
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* Queues @call, which is QUEUED but in no queue, when the checksums or seals of
- * its sources are computed: a slice now, and one in each turn from then on. */
+ * its sources are computed: a slice now, and one slice in each later turn. */
 void call_sum(struct ulrpc_call *call);
-/* Takes @call out of the queue until all of its sources are sealed. */
+/* Takes @call out of the queue until all its sources are sealed. */
 void call_seal(struct ulrpc_call *call);
-/* Writes to @text what in @call is too much to be sent. */
+/* Writes to @text which part of @call is too long to be sent. */
 void call_excess(const struct ulrpc_call *call, char *text, size_t size);
 /* Calls call_fail() for all calls in a list of ulrpc_call.link. */
 void calls_fail(struct list *calls, enum ulrpc_cause cause);
-/* Schedules call_fail() for @call, which is QUEUED. At most once for a call. */
+/* Schedules call_fail() for @call, which is QUEUED. Called at most once for a
+ * call. */
 void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* Called when an answer to an attempt or query has come. @now: ns, when the
  * turn began. */

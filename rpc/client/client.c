@@ -19,7 +19,7 @@
 #include "secure/digest.h"
 
 #define INFLIGHT_MAX 1024
-/* An Open that is not answered is repeated after this time. */
+/* An Open that was not answered is sent again after this time. */
 #define REPEAT_AFTER (100 * NSEC_PER_MSEC)
 /* A call for which there was no memory is tried again after this time. */
 #define STALL_PAUSE (10 * NSEC_PER_MSEC)
@@ -112,7 +112,7 @@ static void on_open_timer(struct ulnet_timer *timer)
 		open_repeat(c);
 	else if (c->fsm.state == CLIENT_OPENING)
 		client_unopen(c);
-	else /* no call waits for the answer */
+	else /* no call waits that would use the answer */
 		open_end(c);
 }
 
@@ -164,7 +164,8 @@ void client_unopen(struct ulrpc_client *c)
 		client_move(c, CLIENT_UNOPENED);
 }
 
-/* Ends queued calls. @no_retries: only those whose retry rules allow none. */
+/* Ends queued calls with @cause. @no_retries: only those whose retry rules
+ * allow no retries. */
 static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause,
 			bool no_retries)
 {
@@ -180,7 +181,7 @@ static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause,
 			list_del(&call->link);
 			list_add_tail(&some, &call->link);
 		}
-	/* Calls that callbacks queue meanwhile are left alone. */
+	/* Calls that callbacks queue meanwhile are not ended. */
 	calls_fail(&some, cause);
 }
 
@@ -201,8 +202,8 @@ static void client_log_missing(const struct ulrpc_client *c)
 		 c->service);
 }
 
-/* The server has no such service, but may have it soon: calls wait for that
- * until their deadlines. */
+/* Called when the server has no such service. It may have one soon: calls wait
+ * for that until their deadlines. */
 static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 {
 	if (!c->refusal)
@@ -215,8 +216,8 @@ static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 		open_later(c);
 }
 
-/* Notes the store of the service. If it is another one than before, ends calls
- * that were to be looked up in the old one. */
+/* Notes which store the service has. If it is another one than before, ends
+ * calls that were to be looked up in the old one. */
 static void client_note_store(struct ulrpc_client *c,
 			      const struct wire_opened *m)
 {
@@ -230,8 +231,8 @@ static void client_note_store(struct ulrpc_client *c,
 
 /* ---- the answer ---- */
 
-/* This client gets nothing from the service, now and as far as is known. Calls
- * to come ask again. */
+/* Called when the service and this client do not trust each other: ends queued
+ * calls. Calls that are made later ask again. */
 static void client_distrusts(struct ulrpc_client *c, enum client_distrust why)
 {
 	c->distrust = why;
@@ -289,7 +290,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 
 /* ---- sending ---- */
 
-/* How many of the queued calls may be sent now. */
+/* Returns how many of the queued calls may be sent now. */
 static uint32_t client_room(const struct ulrpc_client *c)
 {
 	if (c->fsm.state != CLIENT_OPEN || !import_is_ready(c->imp) ||
@@ -309,15 +310,15 @@ static bool client_is_ready(const struct ulrpc_client *c)
 	return c->fsm.state == CLIENT_OPEN && import_is_up(c->imp);
 }
 
-/* Nothing can be sent: connects, or opens the service. */
+/* Called when no call can be sent yet: connects, or opens the service. */
 static void client_want(struct ulrpc_client *c)
 {
 	import_want(c->imp);
 	client_open_service(c);
 }
 
-/* The target's name has no address: ends the queued calls whose retry rules
- * allow no retries. */
+/* Called when the target's name has no address: ends the queued calls whose
+ * retry rules allow no retries. */
 static void client_on_no_address(struct ulrpc_client *c)
 {
 	if (c->imp->nameless)
@@ -416,13 +417,13 @@ void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
 
 void client_submitted(struct ulrpc_client *c)
 {
-	/* how many calls make a message that is worth sending at once */
+	/* So many calls make a message that is worth sending at once. */
 	uint32_t enough = MIN(MAX(CLIENT_BATCH_MIN, c->inflight), c->batch_max);
 
 	if (unlikely(!client_is_ready(c))) {
 		client_want(c);
-		/* It has been looked up already: the call need not wait for the
-		 * next time. */
+		/* The name has been looked up already, so the call need not
+		 * wait for the next time. */
 		if (client_is_nowhere(c) && !c->flushing)
 			flush_later(c);
 	} else if (c->nqueued < enough || client_room(c) < enough) {
@@ -489,7 +490,8 @@ static void on_deadline(struct ulnet_timer *timer)
 	call_expire(container_of(timer, struct ulrpc_call, timer));
 }
 
-/* @call is the first in due, or needs a timer of its own. */
+/* If client.due is empty, makes @call the first call there. Otherwise @call has
+ * an earlier deadline than the last call there, and gets a timer of its own. */
 void client_watch_first(struct ulrpc_client *c, struct ulrpc_call *call)
 {
 	if (!list_empty(&c->due)) {
@@ -538,7 +540,8 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten)
 {
 	window_begin(&c->window);
 	c->ready = shard_now(c->shard);
-	/* The server that has been asked may be another one. */
+	/* The connection may lead to another server than the one that was
+	 * asked. */
 	if (!client_server_is_right(c))
 		client_unopen(c);
 	if (forgotten)
@@ -547,7 +550,8 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten)
 		target_on_up(c->target);
 	if (c->ncalls)
 		client_open_service(c);
-	/* The service is still open: what can it take at once? */
+	/* The service is still open: the answer is used to learn how many calls
+	 * it can take at once. */
 	if (c->nqueued)
 		client_verify(c);
 	client_kick(c);
@@ -585,15 +589,16 @@ void client_no_name(const struct ulrpc_client *c, char *text, size_t size)
 	snprintf(text, size, "%.80s: %s", c->target->text, c->target->why);
 }
 
-/* @imp has lost a client. */
+/* Called when @imp has lost a client. */
 static void import_left(struct import *imp)
 {
 	if (list_empty(&imp->clients))
 		import_close(imp);
 }
 
-/* Calls that were sent, but certainly not executed, are as good as those that
- * were not: they give up their slots, and go to the front of the queue. */
+/* Takes back calls that were sent, but certainly not executed: they give up
+ * their slots, and go to the front of the queue, as if they had not been sent.
+ */
 static void calls_unsend(struct ulrpc_client *c)
 {
 	while (!list_empty(&c->again)) {
@@ -609,7 +614,7 @@ static void calls_unsend(struct ulrpc_client *c)
 	}
 }
 
-/* The server is that of @imp from now on. */
+/* Makes the server of @imp the client's server from now on. */
 static void client_move_to(struct ulrpc_client *c, struct import *imp)
 {
 	struct import *before = c->imp;
@@ -629,7 +634,8 @@ static void client_move_to(struct ulrpc_client *c, struct import *imp)
 		client_want(c);
 }
 
-/* target_ops.go: no call was sent that has not ended. */
+/* What target_ops.go calls: moves the client, of which all calls that were sent
+ * have ended. */
 static int client_go(struct ulrpc_client *c, const struct ulnet_nid *nid,
 		     uint32_t pid)
 {
@@ -702,7 +708,8 @@ void client_free(struct ulrpc_client *c)
 	client_memory_free(c);
 }
 
-/* Frees a client without calls, and its import after the last client. */
+/* Frees a client without calls, and its import if the client was the last one.
+ */
 static void on_free(struct ulnet_work *work)
 {
 	struct ulrpc_client *c =
@@ -710,8 +717,8 @@ static void on_free(struct ulnet_work *work)
 	struct import *imp = c->imp;
 	struct shard *s = c->shard;
 
-	/* Works run in the order in which they were given, so the flush has run
-	 * before this one. */
+	/* Works run in the order in which they were posted, so the flush has
+	 * run before this one. */
 	BUG_ON(c->ncalls || c->flushing);
 	client_stop(c);
 	client_free(c);
@@ -764,7 +771,7 @@ static void client_on_close(struct ulnet_work *work)
 	struct shard *s = c->shard;
 
 	c->closed = c->heeds_quiet = true;
-	/* Counts as a call, so that the client stays until all others have
+	/* Counted as a call, so that the client stays until all others have
 	 * ended. */
 	c->ncalls++;
 	client_cancel_all(c, ULRPC_CAUSE_CANCELED);
@@ -776,7 +783,7 @@ void ulrpc_client_close(struct ulrpc_client *client)
 {
 	if (!client)
 		return;
-	/* In a child of fork() nobody else uses it. */
+	/* In a child of fork() no other thread uses the client. */
 	if (unlikely(lnet_is_forked(client->shard->node)))
 		client_memory_free(client);
 	else

@@ -39,14 +39,14 @@ struct wire_opened;
 #define WINDOW_BEGIN 2u
 #define WINDOW_WAIT  (500 * NSEC_PER_MSEC)
 
-/* All members are numbers of calls, and at least 1, except for begin and left.
- */
+/* Numbers of calls. All are at least 1, except for @begin and @left. */
 struct window {
 	/* the user's limit for a new connection; 0: WINDOW_BEGIN, or what the
-	 * server can take if that is more */
+	 * server can take at once if that is more */
 	uint32_t begin;
-	uint32_t granted; /* what the server grants and the user allows */
-	uint32_t limit;	  /* calls that may be in flight now: 1 to granted */
+	/* the largest limit that the server grants and the user allows */
+	uint32_t granted;
+	uint32_t limit; /* calls that may be in flight now: 1 to granted */
 	/* how many more answers have to come until the limit doubles */
 	uint32_t left;
 };
@@ -77,7 +77,8 @@ static inline void window_grant(struct window *w, uint32_t granted)
 	w->limit = MIN(w->limit, w->granted);
 }
 
-/* Takes the server's word that it can take @n calls at once. */
+/* Raises the limit to @n, the number of calls that the server says it can take
+ * at once. */
 static inline void window_promised(struct window *w, uint32_t n)
 {
 	n = MIN(n, w->granted);
@@ -103,7 +104,8 @@ static inline void window_served(struct window *w, uint32_t n)
 
 /* ---- the client ---- */
 
-/* While fewer calls than this wait, they are sent at the end of the turn. */
+/* While fewer calls than this wait, they are sent only at the end of the turn.
+ */
 #define CLIENT_BATCH_MIN 64u
 
 enum client_state {
@@ -115,14 +117,14 @@ enum client_state {
 extern const struct fsm_state client_states[CLIENT_STATES];
 
 struct ulrpc_client {
-	/* immutable after open */
+	/* immutable after open: */
 	struct ulrpc *rpc;
 	struct shard *shard;
 	uint32_t inflight_max, batch_max;
 	char service[ULRPC_SERVICE_NAME];
 	char *server; /* a pattern: ulrpc_client_conf.server; NULL: any */
-	/* array: the NIDs that the user has given, for which no name changes
-	 * the port */
+	/* array of the NIDs that the user has given; no answer about a name
+	 * changes their ports */
 	struct ulnet_nid *given;
 	unsigned int ngiven;
 	/* bytes that a seal, and the digest of a held reply, take in a message
@@ -136,41 +138,46 @@ struct ulrpc_client {
 	/* retry rule of calls that have none of their own */
 	struct retry_rule retry;
 	struct import *imp;
-	struct list link; /* import.clients */
-	/* the name of the server; NULL: the user gave NIDs */
+	struct list link; /* node in import.clients */
+	/* how the server's name leads to NIDs; NULL: the user has given NIDs */
 	struct client_target *target;
 	bool closed; /* the user has closed the client */
-	/* when the last call has ended, client_last_ended() has work to do: the
-	 * client is closed, or its target waits */
+	/* when the last call has ended, client_last_ended() has something to
+	 * do, because the client is closed, or its target waits for that */
 	bool heeds_quiet;
-	bool flushing; /* the work `flush` is posted */
-	/* checked: bodies have checksums, because the user wants that
-	 * (wants_checked), or because the service does, by the last answer to
-	 * Open. */
+	bool flushing; /* is the work `flush` posted? */
+	/* checked: bodies have checksums, because the user wants them
+	 * (wants_checked), or because the service does, as its last answer to
+	 * Open says */
 	bool checked, wants_checked;
-	/* The head of requests has fields that are rare: a checksum, or a
-	 * flavour above ULRPC_FLAVOUR_AUTH. */
+	/* the head of requests has a rare field: a checksum, or a flavour above
+	 * ULRPC_FLAVOUR_AUTH */
 	bool marked;
 	/* least: the lowest flavour that the user accepts. flavour: the one in
-	 * use, by the last answer to Open. told_flavour: the one that this
-	 * answer named, if it could not be used. */
+	 * use, as the last answer to Open says. told_flavour: the one that this
+	 * answer has named, if it could not be used */
 	enum ulrpc_flavour least, flavour, told_flavour;
 
 	/* Lists of calls, by ulrpc_call.link; enum call_state says when a call
-	 * is in which. Calls in again and queue are sent by the work flush,
-	 * which is given when one of these happens: the service is opened, a
-	 * connection is made, the import's pause ends, a call in flight ends, a
-	 * slot becomes free (import.slots.wanted). Calls in ask wait for one of
-	 * the first three. */
-	struct list again;   /* to be sent again: these go first */
-	struct list queue;   /* never sent */
-	struct list summing; /* before queue: their sources are being summed */
-	struct list stalled; /* lacked memory, or a bulk; until stall_timer */
-	struct list fenced;  /* wait for bulks, call.pause or call.work */
-	struct list ask;     /* the server is to be asked what became of them */
+	 * is in which list. The work `flush` sends the calls in @again and
+	 * @queue. It is posted when one of these happens: the service is
+	 * opened, a connection is made, the import's pause ends, a call in
+	 * flight ends, a slot becomes free (import.slots.wanted). Calls in @ask
+	 * wait for one of the first three. */
+	struct list again; /* calls to be sent again; they go first */
+	struct list queue; /* calls that were never sent */
+	/* calls that come to @queue when checksums or seals of their sources
+	 * are computed */
+	struct list summing;
+	/* calls for which there was no memory, or whose bulk was in use; they
+	 * wait for @stall_timer */
+	struct list stalled;
+	/* calls that wait for bulks, for call.pause or for call.work */
+	struct list fenced;
+	struct list ask; /* calls about which the server is to be asked */
 	struct list fetching;
-	/* struct opening: calls that are answered, whose sinks are being opened
-	 */
+	/* of struct opening: calls that are answered, and whose sinks are being
+	 * opened */
 	struct list opening;
 	uint32_t nqueued, inflight;
 	uint32_t ncalls; /* calls that have not ended */
@@ -178,48 +185,49 @@ struct ulrpc_client {
 
 	struct fsm fsm;	   /* enum client_state */
 	bool open_awaited; /* Open was sent, and is not answered */
-	bool open_sending; /* LNet is still sending an Open */
-	/* The server has answered the last Open, and did not know the rail that
-	 * it came by. */
+	bool open_sending; /* is LNet still sending an Open? */
+	/* the server has answered the last Open, but did not know the rail by
+	 * which it came */
 	bool unknown_rail;
-	uint64_t tag; /* names the last Open; its answer has the same */
+	uint64_t tag; /* number of the last Open, which is also in its answer */
 	struct ulnet_timer open_timer;
 	uint32_t portal, request_max, message_max;
 	bool logged_too_long; /* a request that is too long was logged */
 	/* how many Opens were sent since a call was last answered */
 	unsigned int reopened;
-	/* Why the service is not open, by the last answer to Open;
-	 * ULRPC_CAUSE_OK: no answer has said so. */
+	/* why the service is not open, as the last answer to Open says;
+	 * ULRPC_CAUSE_OK: no answer has said why */
 	enum ulrpc_cause refusal;
 	/* why the service is refused to this client, or by it */
 	enum client_distrust distrust;
-	/* From the last answer to Open, too: does the service have a store,
-	 * which remembers what was executed, and what is the store's id? */
+	/* Also from the last answer to Open: has the service a store, which
+	 * remembers what was executed, and what is the store's id? */
 	bool durable;
 	uint8_t incarnation[RPC_ID_SIZE];
 
-	/* ends the wait of calls in client.stalled */
+	/* ends the wait of the calls in @stalled */
 	struct ulnet_timer stall_timer;
 
 	struct window window; /* how many calls may be in flight */
-	/* Armed while calls are held back by slow start. */
+	/* armed while slow start holds back calls */
 	struct ulnet_timer window_timer;
 
 	/* Calls with a deadline, sorted by it. A new call usually goes to the
 	 * end; if it cannot, it has a timer of its own instead (WATCH_TIMER).
-	 * due_timer is armed for due_at, which is at or before the first
+	 * due_timer is armed for due_at, which is not later than the first
 	 * deadline. */
-	struct list due; /* ulrpc_call.due */
-	uint64_t due_at; /* ns; TIME_NEVER: not armed */
+	struct list due; /* of ulrpc_call.due */
+	uint64_t due_at; /* ns; TIME_NEVER: the timer is not armed */
 	struct ulnet_timer due_timer;
 
 	/* Batches whose answers are awaited, sorted by batch.due. watch_timer
-	 * is armed for watch_at, which is at or before the first batch.due. */
-	struct list watched; /* batch.of_watch */
-	uint64_t watch_at;   /* ns; TIME_NEVER: not armed */
+	 * is armed for watch_at, which is not later than the first batch.due.
+	 */
+	struct list watched; /* of batch.of_watch */
+	uint64_t watch_at;   /* ns; TIME_NEVER: the timer is not armed */
 	struct ulnet_timer watch_timer;
-	/* 64 random bits for attempt_due(), drawn anew when no attempt is under
-	 * way. */
+	/* 64 random bits for attempt_due(); new ones when no attempt is under
+	 * way */
 	uint64_t watch_jitter;
 
 	struct ulnet_work flush, close_work, free_work;
@@ -232,7 +240,7 @@ static inline const struct retry_rule *call_rule(const struct ulrpc_call *call)
 }
 
 /* The slow path of client_submit(): sends calls now if enough wait. Otherwise
- * gives the work flush, or connects and opens the service first. */
+ * posts the work `flush`, or connects and opens the service first. */
 void client_submitted(struct ulrpc_client *c);
 /* Queues a new call. */
 static inline void client_submit(struct ulrpc_client *c,
@@ -243,8 +251,8 @@ static inline void client_submit(struct ulrpc_client *c,
 	if (unlikely(++c->nqueued >= CLIENT_BATCH_MIN || !c->flushing))
 		client_submitted(c);
 }
-/* The slow path of client_watch(): client.due is empty, or ends with a later
- * deadline than that of @call. */
+/* The slow path of client_watch(), for when client.due is empty, or ends with a
+ * later deadline than that of @call. */
 void client_watch_first(struct ulrpc_client *c, struct ulrpc_call *call);
 /* Ends @call at its deadline, which it must have, unless client_unwatch() comes
  * first. */
@@ -332,10 +340,10 @@ void client_no_name(const struct ulrpc_client *c, char *text, size_t size);
 /* Called when the server has answered Open. */
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);
 
-/* Used by client_open.c only. client_init() fills in @c, which is all 0, from
+/* For client_open.c only. client_init() fills in @c, which is all 0, from
  * @conf, except for import, target and server. client_memory_free() frees what
- * client_init() has allocated, until client_attach() was called, which is a
- * function for lnet_call() on the client's CPT. */
+ * client_init() has allocated, as long as client_attach() was not called.
+ * client_attach() is a function for lnet_call() on the client's CPT. */
 extern const struct target_ops client_target_ops;
 void client_init(struct ulrpc_client *c, struct shard *s,
 		 const struct ulrpc_client_conf *conf);

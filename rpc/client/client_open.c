@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ulrpc_client_open(): what the user has configured, and on which CPT the
- * client is. Any thread; client_attach() runs on the CPT.
+ * ulrpc_client_open(): checks what the user has configured, and chooses the
+ * client's CPT. Any thread; client_attach() runs on the CPT.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "secure/digest.h"
 
 #define SERVICE_PID LNET_PID_LUSTRE
-/* us: so long a client is not opened while its name is not known. */
+/* us: opening a client waits so long, at most, for its name to be known. */
 #define NAME_WAIT UINT64_C(1000000)
 
 /* ---- the configuration ---- */
@@ -84,9 +84,9 @@ static bool rpc_is_open(const struct ulrpc *rpc)
 	       !lnet_is_forked(rpc->node);
 }
 
-/* A node that only calls, and for which the user has not chosen any NIs, gets
- * those by which this host reaches the server. 0: one of the NIDs is reached,
- * as far as this host knows. */
+/* If this node only calls, and the user has not chosen its NIs, adds those by
+ * which this host reaches the server. Returns 0 if one of the NIDs can be
+ * reached, as far as this host knows. */
 static int client_reach(const struct ulrpc *rpc,
 			const struct ulrpc_client_conf *conf)
 {
@@ -95,7 +95,7 @@ static int client_reach(const struct ulrpc *rpc,
 	bool reached = false;
 	int rc = LNetGetId(rpc->node, 0, &own);
 
-	/* Others listen, so their addresses are for the user to choose. */
+	/* If the node listens, its user chooses its addresses. */
 	if (rc || !(own.pid & LNET_PID_USERFLAG))
 		return rc;
 	for (unsigned int i = 0; i < conf->nnids; i++) {
@@ -115,7 +115,7 @@ static int client_reach(const struct ulrpc *rpc,
 		strerror(-rc));
 }
 
-/* Gives the client @c, whose memory this takes, to its CPT. */
+/* Gives the client @c, and its memory, to its CPT. */
 static int client_give(struct ulrpc_client *c, const char *server,
 		       struct ulrpc_client **client_p)
 {
@@ -125,7 +125,7 @@ static int client_give(struct ulrpc_client *c, const char *server,
 		c->server = strdup(server);
 		rc = c->server ? 0 : -ENOMEM;
 	}
-	/* Waits if the CPT has another thread. */
+	/* The call waits if another thread runs the CPT. */
 	if (!rc)
 		rc = lnet_call(c->rpc->node, c->shard->cpt, client_attach, c);
 	if (rc) {
@@ -151,7 +151,8 @@ static struct ulrpc_client *client_new(struct ulrpc *rpc, unsigned int cpt,
 	return c;
 }
 
-/* From now on no answer about a name moves these NIDs to other ports. */
+/* Notes that the user has given these NIDs: no answer about a name changes
+ * their ports from now on. */
 static int client_nids_given(struct ulrpc_client *c,
 			     const struct ulrpc_client_conf *conf)
 {
@@ -199,8 +200,7 @@ static int client_open_nids(struct ulrpc *rpc,
 }
 
 /* Chooses the CPT for a client of the name conf->target. A name that is not
- * known so far is no mistake: its calls say what is wrong, unless it becomes
- * known. */
+ * known yet is no error: calls fail with the reason until it becomes known. */
 static int client_name_cpt(struct ulrpc *rpc,
 			   const struct ulrpc_client_conf *conf,
 			   unsigned int *cpt_p)
@@ -254,7 +254,7 @@ static int client_open_name(struct ulrpc *rpc,
 	return -ENOMEM;
 }
 
-/* conf->target is set. */
+/* Opens a client whose conf->target is set. */
 static int client_open_target(struct ulrpc *rpc,
 			      const struct ulrpc_client_conf *conf,
 			      struct ulrpc_client **client_p)

@@ -9,12 +9,12 @@
 #include "rpc/client/client.h"
 #include "rpc/wire/wire.h"
 
-/* Time-out of fetch_release(), us. */
+/* Time-out of the message of fetch_release(), in us. */
 #define RELEASE_TIMEOUT UINT64_C(1000000)
-/* How long a GET of a reply is assumed to take before one has succeeded. */
+/* How long a GET of a reply probably takes, as long as none has succeeded. */
 #define TIME_UNKNOWN (250 * NSEC_PER_MSEC)
-/* After so long without any answer the server is taken to have dropped the
- * reply. */
+/* After so long without any answer, the server has probably dropped the reply.
+ */
 #define HOPELESS_AFTER (600 * NSEC_PER_SEC)
 
 static const struct fsm_state fetch_states[FETCH_STATES] = {
@@ -52,7 +52,7 @@ static void on_fetch_over(struct ulnet_work *work)
 	fetch_free(container_of(work, struct fetch, work));
 }
 
-/* Sends a PUT of nothing, which may be lost. */
+/* Sends an empty PUT, which may be lost. */
 void fetch_release(struct shard *s, const struct holder *holder, uint64_t match)
 {
 	struct ulnet_md md = { .threshold = 1,
@@ -77,7 +77,8 @@ void fetch_drop(struct fetch *f)
 	shard_cancel(s, &f->timer);
 	fetch_release(s, &f->holder, f->match);
 	if (linked) {
-		LNetMDUnlink(f->md); /* -ENOENT: the last event is on the way */
+		/* -ENOENT means that the last event of the MD is on its way */
+		LNetMDUnlink(f->md);
 		return;
 	}
 	f->work.fn = on_fetch_over;
@@ -93,7 +94,7 @@ static int fetch_bind(struct fetch *f, uint64_t time)
 	struct ulnet_md md = {
 		.start = f->body,
 		.length = f->length,
-		.threshold = 2, /* the GET, and its answer */
+		.threshold = 2, /* two operations: the GET, and its answer */
 		.options = LNET_MD_PREFER_PATH | LNET_MD_OF_LAYER,
 		.user_ptr = f,
 		.handler = fetch_on_event,
@@ -103,8 +104,8 @@ static int fetch_bind(struct fetch *f, uint64_t time)
 	return LNetMDBind(f->shard->node, &md, LNET_UNLINK, &f->md);
 }
 
-/* A try has failed, and LNet has no MD of it: the next one begins after a
- * pause. */
+/* Called when a try has failed, and LNet has no MD of it: the next try begins
+ * after a pause. */
 static void fetch_retry(struct fetch *f)
 {
 	struct shard *s = f->shard;
@@ -115,8 +116,8 @@ static void fetch_retry(struct fetch *f)
 	shard_arm(s, &f->timer, MAX(f->began + pause, shard_now(s)));
 }
 
-/* ns that nearly all GETs take. It limits the time of a try, as LNet does not
- * notice that a rail has failed while nothing is sent over it. */
+/* Returns how long (ns) nearly all GETs take. It limits the time of a try, as
+ * LNet does not notice that a rail has failed while nothing is sent over it. */
 static uint64_t fetch_usual(const struct import *imp)
 {
 	uint64_t usual = mean_upto(&imp->fetched, 4);
@@ -134,7 +135,8 @@ static void fetch_send(struct fetch *f)
 
 	if (!time)
 		return;
-	if (f->began && import_is_up(imp)) /* LNet chooses the rail */
+	/* a later try: LNet chooses the rail */
+	if (f->began && import_is_up(imp))
 		f->holder = (struct holder){ import_target(imp), LNET_NID_ANY };
 	f->began = now;
 	f->answered = f->too_short = false;
@@ -164,7 +166,8 @@ static bool fetch_is_hopeless(const struct fetch *f)
 	       shard_now(f->shard) - f->since >= HOPELESS_AFTER;
 }
 
-/* Is the body, which has come, the one that the server holds? Opens it. */
+/* Is the body that has come the one that the server holds? Decrypts it if it
+ * was sealed. */
 static bool fetch_is_genuine(struct fetch *f)
 {
 	uint8_t digest[DIGEST_SIZE];
@@ -177,23 +180,25 @@ static bool fetch_is_genuine(struct fetch *f)
 	       !memcmp(digest, f->proof, DIGEST_SIZE);
 }
 
-/* Has the reply, which has come, changed on its way? */
+/* Was the reply that has come changed on its way? */
 static bool fetch_is_damaged(struct fetch *f)
 {
 	if (f->too_short)
-		return f->nproof; /* the server has said how long it is */
+		/* a sealed message of the server has said how long the body is
+		 */
+		return f->nproof;
 	if (!fetch_is_genuine(f))
 		return true;
 	return f->checksum &&
 	       wire_checksum(crc32c(0, f->body, f->length)) != f->checksum;
 }
 
-/* After the last event of a try. */
+/* Called after the last event of a try. */
 static void fetch_on_last(struct fetch *f)
 {
 	if (f->fsm.state != FETCH_OVER && !f->status && fetch_is_damaged(f)) {
 		stat_count(f->shard, RPC_STAT_replies_damaged);
-		f->status = -EBADMSG; /* gets it again */
+		f->status = -EBADMSG; /* the reply will be got again */
 	}
 	if (f->fsm.state == FETCH_OVER) {
 		fetch_free(f);
@@ -211,8 +216,8 @@ static void fetch_on_last(struct fetch *f)
 	}
 }
 
-/* The event SEND may come before the answer or after it; then it does not
- * count. */
+/* Called by LNet. SEND may come before the answer or after it; after the answer
+ * it does not count. */
 static void fetch_on_event(const struct ulnet_event *ev)
 {
 	struct fetch *f = ev->user_ptr;

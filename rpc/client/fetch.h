@@ -32,37 +32,38 @@ enum fetch_state {
 	FETCH_WAITING, /* waits for the next try */
 	/* LNet has the MD of a try, whose last event has not come */
 	FETCH_FLYING,
-	FETCH_LANDED, /* the reply is here, and the call ends */
+	FETCH_LANDED, /* the reply is here, and the call is about to end */
 	FETCH_OVER,   /* the call has ended */
 	FETCH_STATES
 };
 
-/* The server that holds a reply. */
+/* Where a reply is held. */
 struct holder {
 	struct ulnet_id peer;
-	/* this node's NID that the call was sent from, to which the server
-	 * gives the reply; ANY: not known */
+	/* the NID of this node from which the call was sent: only to this NID
+	 * the server gives the reply; ANY: not known */
 	struct ulnet_nid self;
 };
 
 /* Functions of call.c. A fetch ends with one of them, unless fetch_drop() comes
  * first. */
 struct fetch_users {
-	/* The reply is in fetch.body (0), or the server has sent something of
-	 * another length (-EPROTO). */
+	/* Called when the reply is in fetch.body (@status 0), or the server has
+	 * sent something of another length (-EPROTO). */
 	void (*fetched)(struct ulrpc_call *call, int status);
-	/* The call has no deadline, and nothing was answered for minutes. */
+	/* Called for a call without a deadline, when nothing was answered for
+	 * minutes. */
 	void (*lost)(struct ulrpc_call *call);
 };
 
 struct fetch {
 	const struct fetch_users *users;
-	struct list link; /* imports.fetches */
+	struct list link; /* node in imports.fetches */
 	struct shard *shard;
-	struct ulrpc_call *call; /* NULL: the fetch is OVER */
+	struct ulrpc_call *call; /* NULL: the fetch is FETCH_OVER */
 	struct fsm fsm;		 /* enum fetch_state */
-	bool answered;		 /* an answer has come, and set status */
-	/* the answer had another length than the server had announced */
+	bool answered;		 /* an answer has come, and has set @status */
+	/* the answer was not as long as the server had announced */
 	bool too_short;
 	int status; /* result of this try: 0 or -errno */
 	struct retry_schedule schedule;
@@ -71,23 +72,25 @@ struct fetch {
 	uint64_t deadline; /* ns: deadline of the call */
 	/* ns: when the first try began, and when the last one did */
 	uint64_t since, began;
-	uint64_t queue, service; /* us: times of the call, as the server says */
+	/* us: times of the call, as the server has reported */
+	uint64_t queue, service;
 	struct ulnet_md_handle md;
-	struct ulnet_timer timer; /* WAITING */
+	struct ulnet_timer timer; /* for the next try, in FETCH_WAITING */
 	struct ulnet_work work;	  /* frees the fetch */
 	uint32_t length;
 	uint64_t checksum; /* checksum of the reply; 0: not known */
-	/* What the server has said in its sealed message of the body: nothing
+	/* What the server has said of the body, in its sealed message: nothing
 	 * (0 bytes), its digest, or what it was sealed with. */
 	uint32_t nproof;
 	uint8_t proof[ONCE_SIZE];
-	size_t size; /* bytes of the structure, as allocated */
-	_Alignas(uint64_t) uint8_t room[SEAL_HEAD]; /* for once_open() */
+	size_t size; /* bytes of this structure, as allocated */
+	/* room in front of the body, for once_open() */
+	_Alignas(uint64_t) uint8_t room[SEAL_HEAD];
 	uint8_t body[];
 };
 
-/* Begins to fetch the reply to @call that @r announces, r->needed bytes, from
- * @holder, and sets call->fetch. -ENOMEM. */
+/* Begins to fetch the reply to @call that @r announces, of r->needed bytes,
+ * from @holder, and sets call->fetch. Returns 0 or -ENOMEM. */
 int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		const struct wire_reply *r,
 		const struct fetch_users *users) must_check;

@@ -16,26 +16,27 @@
 #include "rpc/sealed.h"
 #include "rpc/wire/wire.h"
 
-/* A Connect that is not answered is repeated after this time. */
+/* A Connect that was not answered is sent again after this time. */
 #define REPEAT_AFTER (100 * NSEC_PER_MSEC)
-/* Rails that a server is told of, at most, beyond that of the connection. */
+/* Rails, beyond that of the connection, that a server is told of, at most. */
 #define JOINS_MAX 64
-/* Pauses between attempts to connect have full jitter: the range of the first
- * pause, and the largest range. */
+/* Pauses between attempts to connect have full jitter: this is the range of the
+ * first pause, and below is the largest range. */
 #define PAUSE_FIRST (10 * NSEC_PER_MSEC)
 #define PAUSE_MAX   (100 * NSEC_PER_MSEC)
 /* Each range is at least JITTER_EACH for each client of the server, up to
  * JITTER_MAX: all the clients may have lost it at the same moment. */
 #define JITTER_EACH (100 * NSEC_PER_USEC)
 #define JITTER_MAX  NSEC_PER_SEC
-/* So many probes without an answer mean that the server is dead. */
+/* After so many probes without an answer the server counts as dead. */
 #define PROBES_MAX	   5
 #define PROBE_INTERVAL_MIN (10 * NSEC_PER_MSEC)
 #define PROBE_INTERVAL_MAX NSEC_PER_SEC
 #define KEEPALIVE_MIN	   (10 * NSEC_PER_MSEC)
-/* The least round trip that is assumed before the first sample. */
+/* The round trip that is assumed before the first sample, at least. */
 #define RTT_UNKNOWN (100 * NSEC_PER_MSEC)
-/* So long after the last message, a keepalive says which calls have ended. */
+/* So long after the last message, a keepalive tells the server which calls have
+ * ended. */
 #define ACK_SOON (500 * NSEC_PER_MSEC)
 /* Once in so many keepalive intervals, a keepalive is sent even to a server
  * that is heard from all the time: the answer says how many clients the server
@@ -89,7 +90,7 @@ uint64_t import_acked(const struct import *imp)
 	return list_first(&imp->calls, struct ulrpc_call, order)->xid - 1;
 }
 
-/* Has any client a call? */
+/* Has any client of the import a call? */
 static bool import_wanted(const struct import *imp)
 {
 	struct ulrpc_client *c;
@@ -104,7 +105,8 @@ void import_each_client(struct import *imp, void (*fn)(struct ulrpc_client *c))
 {
 	struct ulrpc_client *c;
 
-	/* Clients close by work, not while the list is walked. */
+	/* A client closes by a work, so none leaves the list while it is
+	 * walked. */
 	list_for_each_entry (c, &imp->clients, link)
 		fn(c);
 }
@@ -131,7 +133,8 @@ uint64_t import_pause(const struct import *imp, unsigned int n)
 	return backoff_pause(&law, n + 1, shard_random(imp->shard, UINT64_MAX));
 }
 
-/* The connection is lost, or was not made: connects again after @wait ns. */
+/* Called when the connection is lost, or could not be made: connects again
+ * after @wait ns. */
 static void disconnected(struct import *imp, uint64_t wait)
 {
 	import_move(imp, IMPORT_DISCONN);
@@ -155,13 +158,14 @@ void import_try_again(struct import *imp)
 	imp->untried = imp->nnids - 1;
 	disconnected(imp, imp->retry_after + import_pause(imp, imp->failures));
 	imp->failures++;
-	/* No sign of life ends a pause that the server has asked for. */
+	/* A pause that the server has asked for is not ended by a sign of life.
+	 */
 	if (!imp->retry_after)
 		imp->waiting = true;
 	imp->retry_after = 0;
 }
 
-/* The connection, in FULL or SUSPECT, is lost. */
+/* Called when the connection, in FULL or SUSPECT, is lost. */
 static void import_lose(struct import *imp, const char *why)
 {
 	import_log(imp, why);
@@ -171,9 +175,9 @@ static void import_lose(struct import *imp, const char *why)
 	imp->detect_within = 0;
 }
 
-/* The server is alive: tries the same NID again, after a pause. Signs of life
- * do not end the pause, as the same answer to other calls in flight would be
- * such a sign. */
+/* The server is alive, so this tries the same NID again, after a pause. Signs
+ * of life do not end the pause: the same answer to other calls in flight would
+ * be such a sign. */
 void import_lost(struct import *imp, uint32_t epoch)
 {
 	if (epoch != imp->epoch || !import_is_up(imp))
@@ -286,7 +290,7 @@ static int connecting_send(struct import *imp, struct sealed *sd,
 	return rc;
 }
 
-/* shake.send: the attempt ends if the message is not delivered. */
+/* What shake.send calls: the attempt ends if the message is not delivered. */
 static int shake_message_send(struct import *imp, const struct wire_control *m)
 {
 	return connecting_send(imp, NULL, m);
@@ -301,7 +305,7 @@ void import_connect_send(struct import *imp)
 		rc = connecting_send(imp, imp->sealed, &m);
 	else if (imp->shake)
 		rc = shake_send(imp, true);
-	/* There is no way to the server: the attempt ends at once. */
+	/* Without a path to the server, the attempt ends at once. */
 	if (rc)
 		imp->attempt_end = shard_now(imp->shard);
 }
@@ -328,7 +332,7 @@ static void import_connect(struct import *imp)
 	sealed_past_add(&imp->past, imp->sealed);
 	sealed_free(imp->sealed);
 	imp->sealed = NULL;
-	/* Without memory for it, the attempt ends. */
+	/* If there is no memory for the message, the attempt ends. */
 	if (imp->secure)
 		(void)shake_begin(imp, shake_message_send);
 	connect_repeat(imp);
@@ -350,7 +354,8 @@ static void on_join_sent(struct shard *s, uint64_t id, uint64_t tag,
 	struct import *imp = import_find(s, id);
 
 	if (imp && imp->epoch == (uint32_t)tag && ev->status)
-		imp->join.asked = 0; /* import_unknown() may send it again */
+		/* import_unknown() may send the Connect again */
+		imp->join.asked = 0;
 }
 
 /* Sends the Connect of this connection again, over the rail from @local to
@@ -367,8 +372,8 @@ static int join_send(struct import *imp, const struct ulnet_nid *local,
 				    on_join_sent, imp->handle, imp->epoch);
 }
 
-/* Could the server know the connection, but not this rail? A sealed message is
- * proved by its seal, whatever its rail. */
+/* Could the server know the connection, but not this rail? Not if messages are
+ * sealed: the server then accepts any rail. */
 static bool may_join(const struct import *imp, const struct ulnet_nid *local,
 		     const struct ulnet_nid *target)
 {
@@ -386,7 +391,8 @@ void import_unknown(struct import *imp, uint32_t epoch,
 	if (epoch != imp->epoch || !import_is_up(imp))
 		return;
 	if (imp->join.asked && now < imp->join.asked + REPEAT_AFTER)
-		return; /* join_send() is being answered */
+		/* not sent: the Connect of join_send() will be answered */
+		return;
 	if (!may_join(imp, local, target) || join_send(imp, local, target))
 		import_lost(imp, epoch);
 }
@@ -409,7 +415,8 @@ uint64_t import_rtt_us(const struct import *imp)
 
 /* ---- probes ---- */
 
-/* ns between probes: at least a round trip, at most PROBE_INTERVAL_MAX. */
+/* Returns the ns between probes: at least a round trip, at most
+ * PROBE_INTERVAL_MAX. */
 static uint64_t probe_interval(const struct import *imp)
 {
 	uint64_t rtt = import_rtt_us(imp) * NSEC_PER_USEC;
@@ -476,7 +483,7 @@ static uint64_t census_every(const struct import *imp)
 		       : imp->keepalive * CENSUS_KEEPALIVES;
 }
 
-/* When, ns, import_look() has something to do. */
+/* Returns when (ns) import_look() has something to do. */
 static uint64_t import_next_look(const struct import *imp)
 {
 	const struct ulrpc_conf *conf = &imp->shard->rpc->conf;
@@ -509,7 +516,8 @@ void import_answered(struct import *imp)
 	import_arm(imp);
 }
 
-/* FULL or DISCONN -> IDLE: no call waits for the connection. */
+/* Called in FULL or DISCONN when no call waits for the connection: the import
+ * becomes IDLE. */
 static void import_rest(struct import *imp)
 {
 	imp->waiting = false;
@@ -517,8 +525,8 @@ static void import_rest(struct import *imp)
 	import_move(imp, IMPORT_IDLE);
 }
 
-/* The last probe was not answered: tells LNet that its rail may lose messages,
- * so that the next probe takes another rail. */
+/* Called when the last probe was not answered: tells LNet that its rail may
+ * lose messages, so that the next probe takes another rail. */
 static void probe_missed(struct import *imp)
 {
 	const struct ulnet_id peer = { imp->probe_target, imp->pid };
@@ -549,8 +557,8 @@ static void import_probe(struct import *imp)
 	import_arm(imp);
 }
 
-/* The outcome of sending a probe. If the probe may be lost, repeats it, as the
- * server may be reached by another rail. */
+/* Called when a probe was sent or has failed. If the probe may be lost, repeats
+ * it, as the server may be reached by another rail. */
 static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
 			      const struct ulnet_event *ev)
 {
@@ -565,7 +573,7 @@ static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
 		return;
 	if (ev->outcome != LNET_OUTCOME_NOT_DELIVERED &&
 	    imp->heard >= imp->probed)
-		return; /* since then, the server was heard from */
+		return; /* the server was heard from since the probe */
 	if (ev->outcome == LNET_OUTCOME_NOT_DELIVERED ||
 	    imp->probes >= PROBES_MAX)
 		import_dead(imp);
@@ -693,8 +701,8 @@ void import_connected(struct import *imp, const struct wire_connected *m)
 	struct ulrpc_client *c;
 	bool restarted = imp->knows_server &&
 			 memcmp(imp->server_id, m->server_id, RPC_ID_SIZE) != 0;
-	/* A late copy of an old Connect may have made this connection, which
-	 * then has no records of the import's calls. */
+	/* If a late copy of an old Connect has made this connection, it has no
+	 * records of the import's calls. */
 	bool forgotten = restarted || !m->reconnected ||
 			 m->connection != imp->connection;
 

@@ -38,10 +38,10 @@ struct sealed;
 struct shake;
 
 enum import_state {
-	IMPORT_IDLE,	   /* not connected, and not wanted */
+	IMPORT_IDLE,	   /* is not connected, and no client wants it to be */
 	IMPORT_CONNECTING, /* Connect was sent, and is not answered */
 	IMPORT_FULL,	   /* connected */
-	IMPORT_SUSPECT,	   /* as FULL, but the server may be dead */
+	IMPORT_SUSPECT,	   /* is connected, but the server may be dead */
 	IMPORT_DISCONN,	   /* waits before it connects again */
 	IMPORT_CLOSED,
 	IMPORT_STATES
@@ -50,43 +50,46 @@ extern const struct fsm_state import_states[IMPORT_STATES];
 
 struct import {
 	struct shard *shard;
-	struct hash_node hash;	 /* imports.by_nids */
-	struct hash_node by_nid; /* imports.by_nid, with the key primary */
-	struct list link;	 /* imports.all */
-	uint64_t id;		 /* the id in imports.handles */
-	/* names the import on the wire: shard_handle() */
+	struct hash_node hash; /* node in imports.by_nids */
+	/* node in imports.by_nid, with the key @primary */
+	struct hash_node by_nid;
+	struct list link; /* node in imports.all */
+	uint64_t id;	  /* number in imports.handles */
+	/* the import's name on the wire: shard_handle(id) */
 	uint64_t handle;
 	/* The import has no server, and is in no table: it is for a client
 	 * whose target is a name that is not known yet. Its state is CLOSED
 	 * from the beginning. */
 	bool nameless;
-	struct import_name name; /* the name by which servers know the import */
+	struct import_name name; /* the id by which servers know the import */
 	struct stat_peer stats;
-	struct list clients; /* ulrpc_client.link */
+	struct list clients; /* of ulrpc_client.link */
 
 	/* Calls are numbered in the order in which they are first sent, over
 	 * all connections. */
 	uint64_t xid; /* the last number used */
-	/* ulrpc_call.order: calls that have a number, by xid */
+	/* of ulrpc_call.order: calls that have a number, by xid */
 	struct list calls;
-	struct slots slots; /* the slots that these calls hold */
+	struct slots slots; /* the slots that the calls in @calls hold */
 
 	/* calls that ended in this turn, of which the server is to be told */
 	struct cancels cancels;
 
-	struct list batches; /* batch.of_import: batches that are not over */
+	struct list batches; /* of batch.of_import: batches that are not over */
 
-	/* Buffers for replies (batch.h). reply_bufs: those that no batch uses.
-	 * nreply_bufs: how many there are, also those that batches use. */
+	/* Buffers for replies (batch.h). reply_bufs: buffers that no batch
+	 * uses. nreply_bufs: how many there are, including those that batches
+	 * use. */
 	struct list reply_bufs;
 	unsigned int nreply_bufs;
 
-	/* nnids: how many there are. nid: the index of the NID in use, or being
-	 * tried */
+	/* nnids: how many NIDs there are. nid: the index of the NID in use, or
+	 * being tried */
 	unsigned int nnids, nid;
 	uint32_t pid;
 	struct ulnet_nid nids[ULRPC_NIDS_MAX];
-	/* the primary NID for the NID in use, when last looked up */
+	/* the primary NID of the peer that has the NID in use, as last looked
+	 * up */
 	struct ulnet_nid primary;
 	/* another CPT may own a NID of the server, as last looked up; counted
 	 * in shard.far */
@@ -95,15 +98,14 @@ struct import {
 	struct fsm fsm;
 	uint32_t epoch;
 	uint64_t connection; /* the server's handle of the connection */
-	bool knows_server;   /* server_id is set */
+	bool knows_server;   /* is @server_id set? */
 	uint8_t server_id[RPC_ID_SIZE];
 	uint32_t server_clients; /* about how many clients the server has */
-	/* ns that the server wants this node to wait before it connects again
-	 */
+	/* ns for which the server wants this node to wait before it connects
+	 * again */
 	uint64_t retry_after;
-	/* the reason that the server has last given for refusing connections:
-	 * ULRPC_CAUSE_SHUTDOWN, _REFUSED or _OVERLOADED; ULRPC_CAUSE_OK: none
-	 */
+	/* why the server has refused connections lately: ULRPC_CAUSE_SHUTDOWN,
+	 * _REFUSED or _OVERLOADED; ULRPC_CAUSE_OK: it has not */
 	enum ulrpc_cause away;
 	/* The server has lost what it knew when the connection was lost,
 	 * because it has restarted or ended. (A server that only forgets this
@@ -113,19 +115,20 @@ struct import {
 	/* Both sides prove who they are: a handshake (shake.h) comes before
 	 * Connect, and all messages are sealed. */
 	bool secure;
-	struct shake *shake;   /* CONNECTING: the handshake goes on; or NULL */
+	/* the handshake that is under way, in CONNECTING; NULL: none */
+	struct shake *shake;
 	struct sealed *sealed; /* the keys of this epoch; NULL: none yet */
 	/* keys of earlier epochs, which open late messages */
 	struct sealed_past past;
 	/* the identity of the server when it last connected */
 	struct identity *who;
 	struct ticket ticket; /* the ticket for the next handshake */
-	/* why the server is not believed, or does not believe this node; "":
-	 * neither is known */
+	/* why this node does not believe the server, or the server this node;
+	 * "": neither has been said */
 	char refusal[ULRPC_TEXT_MAX];
 
-	/* FULL */
-	uint64_t keepalive; /* ns */
+	/* valid in FULL: */
+	uint64_t keepalive; /* in ns */
 	uint64_t since;	    /* ns: when the connection was made */
 	/* ns: when the last message came from the server, and when the last one
 	 * was sent to it */
@@ -137,17 +140,18 @@ struct import {
 	bool ack_due;
 	struct retry_budget budget;
 	uint64_t connect_time; /* ns: how long it took to connect */
-	/* round trips of first attempts, without the time at the server */
+	/* round trips of first attempts, not counting the time at the server */
 	struct mean rtt;
-	struct mean fetched; /* how long successful GETs of long replies take */
+	/* how long GETs of long replies take that succeed */
+	struct mean fetched;
 	/* ns: when the last call ended, or the connection was made */
 	uint64_t used;
 	uint64_t sequence; /* the number of the last keepalive */
-	/* ns. asked_alive: when the last keepalive was sent. prompt: when the
-	 * last keepalive was sent that was answered at once
-	 * (import_is_prompt()) */
+	/* in ns. asked_alive: when the last keepalive was sent. prompt: when
+	 * the last one was sent that was answered at once (import_is_prompt())
+	 */
 	uint64_t asked_alive, prompt;
-	unsigned int probes; /* probes sent in a row without an answer */
+	unsigned int probes; /* how many probes in a row had no answer */
 	/* The rail of the last probe (ANY: not known), and the next hop on it:
 	 * a gateway, or the target itself. */
 	struct ulnet_nid probe_local, probe_target, probe_hop;
@@ -185,36 +189,38 @@ struct import {
 		unsigned int n;
 	} join;
 
-	/* CONNECTING, DISCONN */
+	/* valid in CONNECTING and DISCONN: */
 	/* how many NIDs were not tried since the last pause */
 	unsigned int untried;
 	uint64_t begun;	      /* ns: when this attempt to connect began */
 	uint64_t attempt_end; /* ns: when this attempt to connect is given up */
 	/* LNet is still sending a Connect of this attempt */
 	bool connect_sending;
-	/* DISCONN: the next sign of life of the server ends the pause */
+	/* the next sign of life of the server ends the pause, in DISCONN */
 	bool waiting;
 
-	/* Failures in a row, without an answered call between: connections that
+	/* Failures in a row since a call was last answered: connections that
 	 * were lost or could not be made, and messages that were not delivered.
-	 * If one event hits several messages, it counts once: the failure of a
+	 * An event that hits several messages counts once: the failure of a
 	 * message counts only if the message was sent after the last failure.
 	 */
 	unsigned int failures;
 	uint64_t failed; /* ns: when a message last failed, and was counted */
 	struct import_conn_loss conn_loss;
 
-	struct ulnet_timer timer; /* the next thing to do in this state */
-	/* FULL: no calls are sent before this timer runs out */
+	/* does the next thing that there is to do in this state */
+	struct ulnet_timer timer;
+	/* in FULL: no calls are sent before this timer runs out */
 	struct ulnet_timer pause;
 };
 
 /* Makes an import, which the shard does not know yet. The caller owes
- * import_attach() or import_free(). NULL: no memory. Any thread. */
+ * import_attach() or import_free(). Returns NULL if there is no memory. Any
+ * thread. */
 struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 			  unsigned int nnids, uint32_t pid, bool secure);
-/* Makes an import without a server. It is in imports.all at once. NULL: no
- * memory. Owner. */
+/* Makes an import without a server. It is in imports.all at once. Returns NULL
+ * if there is no memory. Owner. */
 struct import *import_new_nameless(struct shard *s, bool secure);
 /* Calls @fn for each client of @imp; @fn must not remove any of them. */
 void import_each_client(struct import *imp, void (*fn)(struct ulrpc_client *c));
@@ -278,12 +284,12 @@ static inline bool import_is_ready(const struct import *imp)
 /* Called when the server has shown that it is alive. If the import waits for a
  * sign of life, sets its timer so that it connects in this turn. */
 void import_on_sign(struct import *imp);
-/* Returns the ns that nearly all round trips take, without the time at the
+/* Returns how long (ns) nearly all round trips take, without the time at the
  * server. Before the first sample: how long it took to connect, but at least
  * 100 ms. */
 uint64_t import_rtt(const struct import *imp);
-/* ns, without the round trip: the most that a server takes to answer a query or
- * a keepalive. */
+/* ns that a server takes to answer a query or a keepalive, at most, without the
+ * round trip */
 #define IMPORT_QUERY_TIME (20 * NSEC_PER_MSEC)
 /* Has the server answered at once what was sent at @sent, ns? */
 static inline bool import_is_prompt(const struct import *imp, uint64_t sent,
@@ -291,11 +297,12 @@ static inline bool import_is_prompt(const struct import *imp, uint64_t sent,
 {
 	return now - sent <= import_rtt(imp) + IMPORT_QUERY_TIME;
 }
-/* Returns import_rtt() in us, but without the minimum of 100 ms: what the
- * server is told. */
+/* Returns what the server is told of import_rtt(): in us, and without the
+ * minimum of 100 ms. */
 uint64_t import_rtt_us(const struct import *imp);
-/* Jitter against a thundering herd: the range, ns, of the pauses of clients
- * that have lost the server at the same moment; 0 if it has few clients. */
+/* Returns the jitter against a thundering herd: the range, in ns, of the pauses
+ * of clients that have lost the server at the same moment; 0 if it has few
+ * clients. */
 uint64_t import_jitter(const struct import *imp);
 /* Returns a pause, ns, before the next attempt at something that needs the
  * server. @n: how many attempts have failed in a row. */

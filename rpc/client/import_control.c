@@ -15,9 +15,9 @@
 
 /* ---- Connected ---- */
 
-/* The answer to join_send(). If it names another connection than the import's,
- * the server has forgotten the import. Otherwise it also answers the probe, if
- * that was sent over a rail that the server did not know. */
+/* Handles the answer to join_send(). If it names another connection than the
+ * import's, the server has forgotten the import. Otherwise it also answers the
+ * probe, if that was sent over a rail that the server did not know. */
 static void import_joined(struct import *imp, const struct wire_connected *m)
 {
 	imp->join.asked = 0;
@@ -29,9 +29,9 @@ static void import_joined(struct import *imp, const struct wire_connected *m)
 	import_each_client(imp, client_on_joined);
 }
 
-/* Is it useless to try again? Not if a server that has had this client refuses
- * it: such a server does so for two keepalives, as long as it believes in the
- * old connection, which has the same id. */
+/* Is it useless to try again? Not if the server has had this client before: as
+ * long as it believes in the old connection, which has the same id, it refuses
+ * a new one, for up to two keepalives. */
 static bool import_is_final(const struct import *imp,
 			    const struct wire_connected *m)
 {
@@ -39,11 +39,11 @@ static bool import_is_final(const struct import *imp,
 	       (m->status == WIRE_REFUSED && !imp->knows_server);
 }
 
-/* What the server says of itself by the status of a Connected. */
+/* Returns what the server says of itself by the status of a Connected. */
 static enum ulrpc_cause import_away(uint32_t status)
 {
 	switch (status) {
-	case WIRE_OK: /* but its version is unknown */
+	case WIRE_OK: /* WIRE_OK here means that the version is unknown */
 	case WIRE_VERSION_UNKNOWN:
 	case WIRE_REFUSED:
 		return ULRPC_CAUSE_REFUSED;
@@ -56,13 +56,14 @@ static enum ulrpc_cause import_away(uint32_t status)
 	}
 }
 
-/* The server, or this node, wants no connection, as @why says. */
+/* Called when one side wants no connection with the other, for the reason @why.
+ */
 static void import_refused(struct import *imp, const char *why)
 {
 	import_log(imp, why);
 	import_each_client(imp, client_on_refused);
-	/* Nothing waits that could end as refused at the end of a long pause;
-	 * what is called from now on asks anew. */
+	/* No call waits that could end as refused at the end of a long pause.
+	 * Calls that are made from now on ask the server again. */
 	imp->retry_after = 0;
 	imp->untried = 0;
 }
@@ -93,8 +94,9 @@ static void import_on_connected(struct import *imp,
 
 /* ---- handshakes ---- */
 
-/* The server has proved to be another one than before: what the one before knew
- * is gone, and the calls that it was sent take no answers any more. */
+/* Called when the server has proved to be another one than before. What the
+ * former server knew is gone, and calls that were sent to it take no answers
+ * any more. */
 static void import_other_server(struct import *imp)
 {
 	import_log(imp, "the server has proved to be another one than before");
@@ -118,8 +120,8 @@ static bool is_shaking(const struct import *imp)
 	       !imp->sealed;
 }
 
-/* The handshake has got to @result; @m: the server's answer that has led to
- * that. */
+/* Called when the handshake has got to @result. @m: the server's answer that
+ * has led to that; NULL: it was munged's answer. */
 static void shake_got(struct import *imp, enum shake_result result,
 		      const char *why, const struct wire_shaken *m)
 {
@@ -133,15 +135,15 @@ static void shake_got(struct import *imp, enum shake_result result,
 		stat_count(imp->shard, RPC_STAT_connections_refused);
 		imp->away = ULRPC_CAUSE_REFUSED;
 		text_copy(imp->refusal, sizeof(imp->refusal), why);
-		/* Anybody can break off a handshake. A server that has believed
-		 * this client before is asked again until the calls' deadlines.
-		 */
+		/* Anybody could have broken off the handshake. A server that
+		 * has believed this client before is asked again until the
+		 * calls' deadlines. */
 		if (!imp->knows_server)
 			import_refused(imp, why);
 		import_try_again(imp);
 		break;
 	case SHAKE_AGAIN:
-		/* Nobody has proved that the server said so. */
+		/* Nothing proves that the server has said so. */
 		imp->retry_after =
 			MIN(retry_after_ns(m->retry_after), NSEC_PER_SEC);
 		imp->away = import_away(m->status);
@@ -163,7 +165,7 @@ static void import_on_shaken(struct import *imp, const struct wire_shaken *m)
 
 /* ---- whose messages these are ---- */
 
-/* Is @nid of the import's server, as far as LNet knows? */
+/* Is @nid one of the import's server, as far as LNet knows? */
 static bool import_has_nid(const struct import *imp,
 			   const struct ulnet_nid *nid)
 {
@@ -173,8 +175,8 @@ static bool import_has_nid(const struct import *imp,
 	return false;
 }
 
-/* Does @m come from the server of @imp? Of a connection with keys, it is the
- * seal that says so. */
+/* Does @m come from the server of @imp? On a connection with keys, the seal
+ * shows it. */
 static bool control_is_of(const struct import *imp,
 			  const struct ulnet_event *ev,
 			  const struct wire_control *m)
@@ -189,8 +191,8 @@ static bool control_is_of(const struct import *imp,
 	       import_has_nid(imp, &ev->initiator.nid);
 }
 
-/* The import that @m is for. NULL: there is none, or @m does not come from its
- * server. */
+/* Returns the import that @m is for; NULL: there is none, or @m does not come
+ * from its server. */
 static struct import *control_import(struct shard *s,
 				     const struct ulnet_event *ev,
 				     const struct wire_control *m)
@@ -212,8 +214,8 @@ static bool has_session(const struct import *imp, uint64_t session)
 	       (imp->shake && imp->shake->session == session && session);
 }
 
-/* The server at @ev->source does not know the session that @m names, or so
- * somebody says: connects again, which shows whether that is true. */
+/* Called when someone says that the server at @ev->source does not know the
+ * session that @m names: connects again, which shows whether that is true. */
 static void imports_on_lost(struct shard *s, const struct ulnet_event *ev,
 			    const struct wire_lost *m)
 {
@@ -231,7 +233,8 @@ static void imports_on_lost(struct shard *s, const struct ulnet_event *ev,
 	}
 }
 
-/* The client whose Open has this tag; NULL: it does not wait any more. */
+/* Returns the client whose Open has this tag; NULL: it does not wait any more.
+ */
 static struct ulrpc_client *client_of_open(const struct import *imp,
 					   uint64_t tag)
 {
@@ -283,9 +286,9 @@ static void on_alive(struct import *imp, const struct ulnet_event *ev,
 				   &imp->probe_hop);
 }
 
-/* The server shuts down, and has sent its last reply: calls under way are
- * treated as if it had restarted. A message of an earlier connection is
- * ignored. */
+/* Called when the server shuts down, and has sent its last reply: calls under
+ * way are treated as if the server had restarted. A message of an earlier
+ * connection is ignored. */
 static void on_goodbye(struct import *imp, const struct wire_goodbye *m)
 {
 	if (!import_is_up(imp) || m->connection != imp->connection)
@@ -320,7 +323,7 @@ unsigned int import_control_cpt(const struct shard *s,
 		return import_handle_cpt(wire_control_client(m));
 	case WIRE_LOST:
 		return s->cpt;
-	default: /* Disconnected: nobody waits for it */
+	default: /* Disconnected: nothing waits for it */
 		return UINT_MAX;
 	}
 }

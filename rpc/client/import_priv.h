@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What import.c (the states of an import, and what it sends) gives to
+/* What import.c (the states of an import, and what it sends) provides for
  * import_control.c (what its server says). Owner: the CPT of the import. */
 #ifndef RPC_IMPORT_PRIV_H
 #define RPC_IMPORT_PRIV_H
@@ -8,18 +8,18 @@
 
 struct wire_connected;
 
-/* Logs @what has become of the connection. */
+/* Logs what has become of the connection: @what. */
 void import_log(const struct import *imp, const char *what);
-/* CONNECTING: sends what comes next in this attempt: the handshake, or Connect.
- */
+/* In CONNECTING: sends what comes next in this attempt: a message of the
+ * handshake, or Connect. */
 void import_connect_send(struct import *imp);
-/* The attempt to connect has failed, or the connection is lost: tries the other
- * NIDs at once, one after the other, and after a pause all again. The pause is
- * at least import.retry_after. */
+/* Called when the attempt to connect has failed, or the connection is lost:
+ * tries the other NIDs at once, one after the other, and after a pause all of
+ * them again. The pause is at least import.retry_after. */
 void import_try_again(struct import *imp);
-/* CONNECTING: the server has accepted the connection by @m. */
+/* In CONNECTING: called when the server has accepted the connection by @m. */
 void import_connected(struct import *imp, const struct wire_connected *m);
-/* FULL or SUSPECT: the server has answered a probe. */
+/* In FULL or SUSPECT: called when the server has answered a probe. */
 void import_answered(struct import *imp);
 
 #endif

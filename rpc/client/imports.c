@@ -61,7 +61,7 @@ void imports_use_nid(struct import *imp, unsigned int nid)
 {
 	hash_del(&imp->shard->imports->by_nid, &imp->by_nid);
 	imp->nid = nid;
-	/* Needs no memory: the import was in the table. */
+	/* This needs no memory, because the import was in the table. */
 	BUG_ON(nid_add(imp));
 }
 
@@ -95,7 +95,7 @@ void imports_renew_nid(struct import *imp)
 	far_set(imp, may_be_on_other_cpt(imp));
 }
 
-/* For each import whose NID in use belongs to the peer with the primary NID
+/* Visits each import whose NID in use belongs to the peer with the primary NID
  * @nid. */
 #define imports_for_each_at(imp, x, nid)                                  \
 	hash_for_each_equal (imp, &(x)->by_nid, nid_hash(x, nid), by_nid) \
@@ -114,20 +114,21 @@ void imports_on_sign(struct shard *s, const struct ulnet_nid *nid)
 
 /* ---- ids ---- */
 
-/* Names of imports with ids that outlive the process. */
+/* The names of imports whose ids outlive the process. */
 struct import_names {
 	pthread_mutex_t lock;
 	struct hash by_target;
 };
 
-/* What an id is a hash of. */
+/* The bytes whose hash is an id. */
 struct name_text {
-	uint64_t what; /* target_of(), or the import's handle; little endian */
+	uint64_t what; /* target_of(), or the import's handle; little-endian */
 	uint32_t number;
 	uint32_t is_target;
 };
 
-/* A hash of pid and NIDs, whatever their order. */
+/* Returns a hash of pid and NIDs, which does not depend on the order of the
+ * NIDs. */
 static uint64_t target_of(const struct import *imp)
 {
 	const uint8_t *key = imp->shard->rpc->client_id;
@@ -156,7 +157,7 @@ static void name_compute(struct import *imp, uint64_t what, bool is_target)
 	siphash(imp->shard->rpc->client_id, &text, sizeof(text), imp->name.id);
 }
 
-/* names->lock is held. */
+/* Is the name taken? The caller holds names->lock. */
 static bool is_taken(const struct import_names *names, uint64_t target,
 		     uint32_t number)
 {
@@ -182,7 +183,7 @@ static int name_list(struct import_names *names, struct import_name *name,
 	return rc;
 }
 
-/* Computes the id of @imp, which has a handle. 0 or -ENOMEM. */
+/* Computes the id of @imp, which has a handle. Returns 0 or -ENOMEM. */
 static int name_assign(struct import *imp)
 {
 	const struct ulrpc *rpc = imp->shard->rpc;
@@ -201,7 +202,7 @@ static int name_assign(struct import *imp)
 	return 0;
 }
 
-/* Takes the id of @imp off the list, if it is there. */
+/* Takes the name of @imp off the list, if it is there. */
 static void name_drop(struct import *imp)
 {
 	struct import_names *names = imp->shard->rpc->names;
@@ -256,7 +257,7 @@ static bool same_target(const struct import *a, const struct import *b)
 	return true;
 }
 
-/* Adds @imp to all tables, or to none. 0, -ENOMEM, -ENOSPC. */
+/* Adds @imp to all tables, or to none. Returns 0, -ENOMEM or -ENOSPC. */
 static int tables_add(struct imports *x, struct import *imp, uint64_t target)
 {
 	int rc = id_alloc(&x->handles, imp, &imp->id);
@@ -365,8 +366,8 @@ static void cancels_send(struct import *imp)
 	};
 	struct ulnet_id to = { imp->join.to, imp->pid };
 
-	/* Sends over the rail of the connection, which the server certainly
-	 * knows: there is no answer that would tell if it did not. */
+	/* Sent over the rail of the connection, which the server certainly
+	 * knows: the message has no answer that would tell if it did not. */
 	if (import_is_up(imp) &&
 	    !control_send(imp->shard, imp->sealed, imp->join.made, to, &m))
 		stat_count(imp->shard, RPC_STAT_cancels_sent);
@@ -413,7 +414,7 @@ void cancel_call(const struct ulrpc_call *call)
 
 /* ---- the loss of connections ---- */
 
-/* How often an import asks, at most. */
+/* ns between two times at which an import asks about calls, at least. */
 #define ASK_EACH (10 * NSEC_PER_MSEC)
 
 static void on_time_to_ask(struct ulnet_timer *timer)
@@ -428,7 +429,8 @@ static void on_time_to_ask(struct ulnet_timer *timer)
 	fetches_on_conn_loss(imp, &imp->conn_loss.last);
 }
 
-/* @peer: as in struct conn_event. */
+/* Called when a connection of the LND was lost. @peer: as in struct conn_event.
+ */
 static void import_conn_loss(struct import *imp, const struct ulnet_id *peer)
 {
 	struct import_conn_loss *s = &imp->conn_loss;
@@ -468,10 +470,10 @@ void imports_on_end(struct shard *s, const struct conn_event *end)
 		import_conn_loss(imp, peer);
 }
 
-/* Connections with servers that are not believed any more are made again, which
+/* A connection with a server that is not believed any more is made again, which
  * fails with the reason. A server that has come back by a ticket has not shown
- * its authority, and has to do so. Handshakes under way look at the keys when
- * they end: shake_on_answer(). */
+ * its authority, and has to do so. Handshakes under way look at the new keys
+ * when they end: shake_on_answer(). */
 void imports_on_keys(struct shard *s, const struct keys *keys)
 {
 	struct import *imp, *next;
@@ -490,8 +492,8 @@ void imports_on_keys(struct shard *s, const struct keys *keys)
 
 /* ---- gauges ---- */
 
-/* stat_gauger.methods: counts what there is. The methods are added by
- * import_gauges(), of the clients of each import. */
+/* stat_gauger.methods: counts what the CPT has of clients. The gauges of
+ * methods are added by import_gauges(), for the clients of each import. */
 static int imports_gauges(struct shard *s, struct stat_shard *sum)
 {
 	const struct ulrpc_client *c;
@@ -509,14 +511,15 @@ static int imports_gauges(struct shard *s, struct stat_shard *sum)
 	return 0;
 }
 
-/* ns since @since; 0 if @since is 0 (never), or later than the turn's clock, as
- * for calls of other threads. */
+/* Returns the ns from @since to @now; 0 if @since is 0 (never), or later than
+ * the turn's clock, as it may be for calls of other threads. */
 static uint64_t age(uint64_t now, uint64_t since)
 {
 	return since && since < now ? now - since : 0;
 }
 
-/* The highest that its clients have agreed on with their services. */
+/* Returns the highest flavour that the import's clients have agreed on with
+ * their services. */
 static enum ulrpc_flavour import_flavour(const struct import *imp)
 {
 	enum ulrpc_flavour most = ULRPC_FLAVOUR_AUTH;
@@ -528,8 +531,8 @@ static enum ulrpc_flavour import_flavour(const struct import *imp)
 	return most;
 }
 
-/* The age, ns, of the call that was sent first, among those that have not
- * ended. */
+/* Returns the age, in ns, of the call that was sent first, among those that
+ * have not ended. */
 static uint64_t oldest_sent(const struct import *imp, uint64_t now)
 {
 	const struct ulrpc_call *call;
@@ -540,8 +543,8 @@ static uint64_t oldest_sent(const struct import *imp, uint64_t now)
 	return age(now, call->began);
 }
 
-/* The age, ns, of the call that was queued first, among those that were never
- * sent. */
+/* Returns the age, in ns, of the call that was queued first, among those that
+ * were never sent. */
 static uint64_t oldest_queued(const struct ulrpc_client *c, uint64_t now)
 {
 	const struct ulrpc_call *call;
@@ -631,7 +634,7 @@ static void imports_abort(struct shard *s)
 	imports_each(s, client_abort);
 }
 
-/* All calls have ended: disconnects all imports. */
+/* Called when all calls have ended: disconnects all imports. */
 static void imports_stop(struct shard *s)
 {
 	struct import *imp;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The imports of a CPT: found by their handles, by the NIDs of their servers,
- * and by the primary NID of the NID in use. All state that a CPT has of clients
- * is made and freed here.
+ * The imports of a CPT. They are found by their handles, by the NIDs of their
+ * servers, and by the primary NID of the NID in use. All state that a CPT has
+ * of clients is made and freed here.
  *
  * Owner: the CPT.
  */
@@ -33,8 +33,8 @@ struct wire_gone;
  * moved between CPTs.
  */
 struct import_name {
-	struct hash_node by_target; /* ulrpc.names */
-	bool listed;		    /* it is in ulrpc.names */
+	struct hash_node by_target; /* node in ulrpc.names */
+	bool listed;		    /* is the name in ulrpc.names? */
 	/* tells imports with the same target apart; from 0 */
 	uint32_t number;
 	uint8_t id[RPC_ID_SIZE];
@@ -48,8 +48,8 @@ struct import_name {
  * slot.
  */
 struct cancels {
-	struct list link; /* imports.canceling, if n is not 0 */
-	/* array of WIRE_ENTRIES_MAX; NULL: never used */
+	struct list link; /* node in imports.canceling, if @n is not 0 */
+	/* array of WIRE_ENTRIES_MAX; NULL: nothing was canceled yet */
 	struct wire_gone *list;
 	unsigned int n;
 };
@@ -72,44 +72,45 @@ struct import_conn_loss {
 	struct conn_loss last;
 	/* ns: when the import last asked about calls */
 	uint64_t asked;
-	struct ulnet_timer timer; /* runs out when the import asks next */
+	/* fires when the import may ask about calls */
+	struct ulnet_timer timer;
 };
 
 /* All state that a CPT has of clients, with the memory for their calls. */
 struct imports {
 	struct shard *shard;
-	struct list canceling; /* import.cancels */
+	struct list canceling; /* of import.cancels */
 	struct ulnet_work cancel_work;
-	bool cancel_given; /* cancel_work is posted */
+	bool cancel_given; /* is cancel_work posted? */
 	struct id_table handles;
-	struct hash by_nids; /* import.hash */
+	struct hash by_nids; /* of import.hash */
 	/* Where a new import begins to number its calls: above the numbers of
 	 * imports that have gone, and of earlier processes with the same id. */
 	uint64_t xid;
-	struct hash by_nid; /* import.by_nid */
+	struct hash by_nid; /* of import.by_nid */
 	struct list all;
 	uint64_t hash_seed;
 	/* while a sealed message is handled: the import whose server has sent
 	 * it; else NULL */
 	struct import *proved;
-	struct slab slab;    /* calls, batches, replies */
-	struct list batches; /* batch.all: all batches */
-	struct list fetches; /* fetch.link: all fetches */
+	struct slab slab;    /* memory for calls, batches and replies */
+	struct list batches; /* of batch.all: all batches */
+	struct list fetches; /* of fetch.link: all fetches */
 	const struct reply_buf_users *reply_buf_users;
 };
 
 extern const struct rpc_part import_part;
 
-/* The tag of handles of imports. The number of the CPT is added to it. */
+/* Tag of imports' handles; the number of the CPT is added to it. */
 #define IMPORT_TAG 0x49
 
-/* Adds @fresh to the tables and sets *@imp_p to it; or, if the tables have an
- * import with the same target, frees @fresh and sets *@imp_p to that import. 0;
- * -ENOMEM, -ENOSPC: @fresh is still the caller's. */
+/* Adds @fresh to the tables, and sets *@imp_p to it. If the tables have an
+ * import with the same target, frees @fresh instead, and sets *@imp_p to that
+ * import. Returns 0; or -ENOMEM or -ENOSPC: @fresh is still the caller's. */
 int import_attach(struct import *fresh, struct import **imp_p) must_check;
 /* Called when the last client has left: ends and frees the import. */
 void import_close(struct import *imp);
-/* Returns the import with this handle on the wire, or NULL. */
+/* Returns the import with @handle on the wire; NULL: there is none. */
 struct import *import_find(struct shard *s, uint64_t handle);
 
 /* Makes imp->nids[@nid] the NID in use. */
@@ -119,10 +120,10 @@ void imports_renew_nid(struct import *imp);
 /* Called when the node with the NID @nid has sent something: calls
  * import_on_sign() for each import that uses a NID of that node. */
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
-/* A function for rpc_side.on_conn_event: connections of the LND have ended, or
- * are silent. */
+/* What rpc_side.on_conn_event calls: connections of the LND have ended, or are
+ * silent. */
 void imports_on_end(struct shard *s, const struct conn_event *end);
-/* A function for rpc_side.on_keys. */
+/* What rpc_side.on_keys calls. */
 void imports_on_keys(struct shard *s, const struct keys *keys);
 
 /* Called when @call, which holds a slot, is about to end without an answer:

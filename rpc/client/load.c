@@ -10,7 +10,7 @@
 #include "rpc/client/client.h"
 
 /* If so many bytes of bodies wait, and no call is in flight, half of the calls
- * go in a first message: the server serves these while this node copies the
+ * go in a first message, which the server serves while this node copies the
  * rest. */
 #define HALF_MIN 32768
 /* Bytes of all replies to a batch, at most, unless one call needs more. */
@@ -19,7 +19,7 @@
 #define MOVED_BOUND	 32
 #define MOVED_EACH_BOUND 10
 
-/* Bytes that a reply to @call may have, in a message of its own. */
+/* Returns how many bytes a reply to @call may have, in a message of its own. */
 static uint32_t reply_need(const struct ulrpc_call *call,
 			   const struct wire_segments *segments)
 {
@@ -45,10 +45,11 @@ static struct ulrpc_call *load_peek(struct ulrpc_client *c)
 	return list_first(&c->queue, struct ulrpc_call, link);
 }
 
-/* Seals a slice of the bulks of @call, if its flavour asks for that, and if all
- * was not sealed before, say because there was no connection when it was made.
- * 0; -EINPROGRESS: not all is sealed yet; -EAGAIN: there are no keys, or a bulk
- * is still in use, from an earlier message that could not be sent. */
+/* Seals a slice of the bulks of @call, if its flavour wants that and it was not
+ * done before, for example because there was no connection when the call was
+ * made. Returns 0; -EINPROGRESS: not all is sealed yet; -EAGAIN: there are no
+ * keys, or a bulk is still in use by an earlier message that could not be sent.
+ */
 static int load_cover(struct ulrpc_call *call)
 {
 	uint64_t left = SEAL_SLICE;
@@ -57,9 +58,9 @@ static int load_cover(struct ulrpc_call *call)
 	return rc > 0 ? 0 : rc ? rc : -EINPROGRESS;
 }
 
-/* Describes the bulks of @call in l->segments. 0; *@head is how many bytes the
- * call may take in the head of the message; or as load_cover(), or -EMSGSIZE.
- */
+/* Describes the bulks of @call in l->segments, and sets *@head to the bytes
+ * that the call may take in the head of the message. Returns 0; an error of
+ * load_cover(); or -EMSGSIZE. */
 static int load_head(struct load *l, struct ulrpc_call *call, size_t *head)
 {
 	struct wire_call w = {
@@ -81,7 +82,7 @@ static int load_head(struct load *l, struct ulrpc_call *call, size_t *head)
 	return 0;
 }
 
-/* Attaches the bulks of @call. */
+/* Attaches the bulks of @call. Returns 0 or -errno. */
 static int load_bulks(struct load *l, struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = l->client;
@@ -110,8 +111,9 @@ static bool load_has_room(const struct load *l, const struct ulrpc_call *call)
 		l->head + ULRPC_BULKS_MAX * 64 <= WIRE_HEAD_MAX / 2);
 }
 
-/* Adds @call to the message. 1: done; 0: the message has no room for it;
- * -EMSGSIZE: no message has; other -errno: its bulks cannot be attached. */
+/* Adds @call to the message. Returns 1: it is added; 0: this message has no
+ * room for it; -EMSGSIZE: no message has room for it; other -errno: its bulks
+ * cannot be attached. */
 static int load_add(struct load *l, struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = l->client;
@@ -156,7 +158,7 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 	return 1;
 }
 
-/* Has @l enough of @n calls to be sent as a first half (HALF_MIN)? */
+/* Are @n calls in @l enough for a first half (HALF_MIN)? */
 static bool load_is_half(const struct load *l, unsigned int n)
 {
 	return l->bodies >= HALF_MIN && l->n >= n - l->n &&

@@ -17,7 +17,7 @@
 
 /* bytes: a body of at least this length is sent from the call's own memory */
 #define LOAD_BORROWED_MIN 1024
-/* the most bulks that all calls of a batch have together */
+/* bulks that all calls of a batch have together, at most */
 #define LOAD_BULKS_MAX 64
 
 /* The contents of a batch that is being made. */
@@ -25,17 +25,18 @@ struct load {
 	struct ulrpc_client *client;
 	uint64_t now;
 	unsigned int n, nsegments, niov;
-	/* bytes of the head, of all bodies, and of those bodies that are not
-	 * copied */
+	/* bytes of the head, of all bodies, and of those bodies that are sent
+	 * from the calls' memory */
 	size_t head, bodies, borrowed;
-	/* bytes that all replies may take together */
+	/* bytes that all replies together may take */
 	uint32_t need;
-	/* free slots, for calls that have none */
+	/* slots that can be taken, for calls that have none */
 	uint32_t slots;
 	/* ns: the latest deadline of the calls */
 	uint64_t until;
-	uint64_t due;	     /* ns: when the answers are expected */
-	unsigned int nagain; /* calls that are sent again */
+	uint64_t due; /* ns: when answers are expected */
+	/* calls that are sent again; they are the first ones */
+	unsigned int nagain;
 	struct ulrpc_call *calls[WIRE_CALLS_MAX];
 	struct wire_segments segments[LOAD_BULKS_MAX];
 };
@@ -56,10 +57,10 @@ static inline void load_begin(struct load *l, struct ulrpc_client *c)
 }
 
 /* Takes up to @n calls from the client's queues, as many as fit into a message.
- * 0; or -errno if *@call_p cannot be taken: -EMSGSIZE, as no message has room
- * for it; -EINPROGRESS, until call_seal(); else because of its bulks. The
- * caller takes that call off its queue,
- * and goes on. */
+ * Returns 0; or -errno: *@call_p cannot be taken, because no message has room
+ * for it (-EMSGSIZE), because its bulks are not sealed yet (-EINPROGRESS:
+ * call_seal()), or for another reason that its bulks have. The caller takes
+ * that call off its queue, and goes on. */
 int load_fill(struct load *l, unsigned int n, struct ulrpc_call **call_p);
 /* Takes calls that are asked about, from client.ask. */
 void load_fill_queries(struct load *l);

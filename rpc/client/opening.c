@@ -13,11 +13,13 @@
 
 struct opening {
 	struct shard *shard;
-	struct ulrpc_call *call; /* NULL: it has ended */
-	struct list link;	 /* client.opening */
+	/* the call whose sinks are opened; NULL: it has ended */
+	struct ulrpc_call *call;
+	struct list link; /* node in client.opening */
 	struct ulnet_work work;
-	bool posted; /* @work is; then it frees this when @call is NULL */
-	struct ulnet_timer timer; /* for the deadline */
+	/* @work is posted. It frees this if @call is NULL when it runs */
+	bool posted;
+	struct ulnet_timer timer; /* fires at the deadline */
 	struct ulrpc_outcome outcome;
 	void (*tell)(struct ulrpc_call *call, struct ulrpc_outcome *o,
 		     const void *body, size_t length);
@@ -44,7 +46,7 @@ static void opening_end(struct opening *e)
 		free(e);
 }
 
-/* The caller does not wait any longer. */
+/* Ends the call with @cause, because the caller does not wait any longer. */
 static void opening_give_up(struct opening *e, enum ulrpc_cause cause)
 {
 	outcome_spoil(&e->outcome, cause);
@@ -66,7 +68,7 @@ void openings_abort(struct list *openings, enum ulrpc_cause cause)
 				cause);
 }
 
-/* The next slice is opened in the next turn. */
+/* Opens the next slice in the next turn. */
 static void opening_go_on(void *arg)
 {
 	struct opening *e = arg;
@@ -76,7 +78,7 @@ static void opening_go_on(void *arg)
 	shard_post(e->shard, &e->work);
 }
 
-/* Opens a slice, when nothing can touch the sinks any more. */
+/* Opens a slice, once nothing can touch the sinks any more. */
 static void opening_step(struct opening *e)
 {
 	struct ulrpc_bulk *busy = bulks_busy(e->call);

@@ -73,8 +73,8 @@ static struct ulnet_md reply_buf_md_of(struct reply_buf *rb,
 		.handler = on_reply_event,
 	};
 
-	/* One reply uses up the MD. Not if a call has bulk, as it reads the
-	 * reply after the event. */
+	/* The MD is used up by one reply, unless a call has bulk: such a call
+	 * reads the reply after the event. */
 	if (!rb->kept && p->n == 1 && !p->bulk)
 		md.threshold = 1;
 	return md;
@@ -121,7 +121,8 @@ static int reply_buf_new(struct batch *p, bool kept)
 	return 0;
 }
 
-/* A kept buffer that the peer of @p may reply to, or NULL. */
+/* Returns a kept buffer to which the peer of @p may reply; NULL: there is none.
+ */
 static struct reply_buf *kept_find(const struct batch *p, struct import *imp)
 {
 	struct reply_buf *rb;
@@ -132,7 +133,7 @@ static struct reply_buf *kept_find(const struct batch *p, struct import *imp)
 	if (likely(rb->peer.pid == p->peer.pid &&
 		   lnet_nid_eq(&rb->peer.nid, &p->peer.nid)))
 		return rb;
-	/* The import has gone over to another NID. */
+	/* The import uses another NID of the server now. */
 	reply_bufs_drop(imp);
 	return NULL;
 }
@@ -206,7 +207,7 @@ static void on_reply_buf_over(struct ulnet_work *work)
 	reply_buf_end(container_of(work, struct reply_buf, work));
 }
 
-/* After the last event of a buffer. */
+/* Called after the last event of a buffer. */
 static out_of_line void reply_buf_ends(struct reply_buf *rb,
 				       const struct ulnet_event *ev)
 {
@@ -223,8 +224,9 @@ static void on_batch_event(struct reply_buf *rb, struct batch *p,
 			   const struct ulnet_event *ev)
 {
 	bool put = ev->type == LNET_EVENT_PUT;
-	/* A canceled message is whole if it unlinks the buffer: the buffer was
-	 * renewed while the message was landing, and all of it has come. */
+	/* A message that is reported as canceled is whole if it unlinks the
+	 * buffer: the buffer was renewed while the message was landing, and all
+	 * of it has come. */
 	bool whole =
 		put && (ev->status == 0 ||
 			(ev->unlinked && ev->cause == LNET_CAUSE_CANCELED));

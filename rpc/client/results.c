@@ -10,7 +10,8 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 
-/* Copies @reply, which is not NULL. NULL: no memory, which is noted in *@o. */
+/* Copies @reply, which is not NULL. Returns NULL if there is no memory, and
+ * notes that in *@o. */
 static void *reply_copy(const void *reply, size_t length,
 			struct ulrpc_outcome *o)
 {
@@ -30,13 +31,16 @@ static void *reply_copy(const void *reply, size_t length,
  * canceled, and the last of them frees the memory. */
 struct ulrpc_set {
 	struct ulrpc *rpc;
-	unsigned int generation;    /* fork_generation() */
-	struct wait wait;	    /* its lock guards what follows */
+	/* fork_generation() when the set was made */
+	unsigned int generation;
+	struct wait wait;	    /* the lock in it guards what follows */
 	struct list pending, ended; /* of member.link */
 	unsigned int npending, nended;
-	unsigned int ngood; /* in ended: results of calls that went well */
-	int fd;	    /* -1: none; readable while nended is not 0 */
-	bool freed; /* by its user */
+	unsigned int ngood; /* how many calls in @ended went well */
+	/* what ulrpc_set_fd() returns, readable while nended is not 0; -1: not
+	 * asked for */
+	int fd;
+	bool freed; /* the user has freed the set */
 };
 
 /* A call of a set. It has up to two users: the set, until the result is taken
@@ -86,7 +90,8 @@ static void set_destroy(struct ulrpc_set *set)
 	free(set);
 }
 
-/* Frees @m with its last user. The lock is held, unless nobody else has @m. */
+/* Called when one user of @m does not need it any more; frees @m with its last
+ * user. The caller holds the lock, unless nobody else has @m. */
 static void member_put(struct member *m)
 {
 	if (--m->users)
@@ -96,7 +101,7 @@ static void member_put(struct member *m)
 	free(m);
 }
 
-/* Makes set->fd readable, if there is one. The lock is held. */
+/* Makes set->fd readable, if there is one. The caller holds the lock. */
 static void fd_raise(struct ulrpc_set *set)
 {
 	uint64_t one = 1;
@@ -106,7 +111,7 @@ static void fd_raise(struct ulrpc_set *set)
 		BUG_ON(errno != EAGAIN);
 }
 
-/* Makes set->fd unreadable, if there is one. The lock is held. */
+/* Makes set->fd unreadable, if there is one. The caller holds the lock. */
 static void fd_clear(struct ulrpc_set *set)
 {
 	uint64_t count;
@@ -224,8 +229,8 @@ static bool set_ready(void *arg)
 		return w->set->npending == 0;
 	if (!w->good)
 		return w->set->nended >= w->n;
-	/* Not all that are missing can come any more: more waiting is of no
-	 * use. */
+	/* Also true if fewer calls are pending than good results are missing:
+	 * more waiting would be of no use. */
 	return w->set->ngood >= w->n || w->set->npending < w->n - w->set->ngood;
 }
 
@@ -290,7 +295,8 @@ void ulrpc_set_free(struct ulrpc_set *set)
 	if (!set)
 		return;
 	if (set_is_forked(set)) {
-		/* Another thread of the parent may have been in its lists. */
+		/* In a child of fork() the set's lists are not touched: another
+		 * thread of the parent may have been changing them. */
 		if (set->fd >= 0)
 			close(set->fd);
 		free(set);
@@ -323,8 +329,9 @@ void ulrpc_set_free(struct ulrpc_set *set)
 struct sync {
 	struct wait wait;
 	bool done;
-	bool alloc;  /* reply is to be allocated */
-	void *reply; /* if not alloc: room for size bytes, or NULL */
+	bool alloc; /* the reply is copied to memory that is allocated */
+	/* room for the reply, @size bytes; NULL: none, or @alloc */
+	void *reply;
 	size_t size, length;
 	struct ulrpc_outcome outcome;
 };
@@ -354,9 +361,9 @@ static bool sync_ready(void *arg)
 	return ((struct sync *)arg)->done;
 }
 
-/* Waits for the end of @call. On virtual time, cancels it when nothing else is
- * left to happen. -ECANCELED: the node has crashed, and nobody uses @sync any
- * more. */
+/* Waits for the end of @call. In virtual time, cancels it when nothing else is
+ * left to happen. Returns -ECANCELED if the node has crashed: then nobody uses
+ * @sync any more. */
 static int sync_wait(struct sync *sync, struct lnet *node,
 		     struct ulrpc_call *call)
 {
@@ -389,8 +396,8 @@ static int sync_call(struct sync *sync, struct ulrpc_client *client,
 	rc = ulrpc_call(client, method, body, length, conf, on_sync_done, sync,
 			rpc->is_virtual ? &call : NULL);
 	if (!rc) {
-		/* Sends the call at once, as this thread can make no other
-		 * calls that could share the message. */
+		/* The call is sent at once: this thread waits for it, and so
+		 * makes no other calls that could share the message. */
 		if (shard_owned(client->shard))
 			client_flush(client);
 		rc = sync_wait(sync, rpc->node, call);

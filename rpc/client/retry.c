@@ -13,12 +13,13 @@
 #define AFTER_MAX (30 * NSEC_PER_SEC)
 #define CAP	  (5 * NSEC_PER_SEC)
 #define BASE_MIN  (10 * NSEC_PER_MSEC)
-/* The budget, in thousandths of a retry: what one retry costs, what a call and
- * a second earn, and how many retries may be paid in advance, at least. */
+/* The budget, in thousandths of a retry: what one retry costs, what it earns
+ * with each call and in each second. BURST: how many retries may be paid in
+ * advance, at least. */
 #define COST	 UINT64_C(1000)
 #define PER_CALL UINT64_C(100)
 #define PER_SEC	 (10 * COST)
-#define BURST	 10 /* retries */
+#define BURST	 10 /* in retries */
 
 /* ---- rules ---- */
 
@@ -79,7 +80,7 @@ void budget_begin(struct retry_budget *b, uint64_t calls, uint64_t now)
 	*b = (struct retry_budget){ .calls = calls, .at = now };
 }
 
-/* Adds what was earned since it was last computed. */
+/* Adds what the budget has earned since the last time. */
 static void budget_earn(struct retry_budget *b, uint64_t calls, uint64_t now)
 {
 	uint64_t by_calls = calls - b->calls;
@@ -140,8 +141,8 @@ uint64_t retry_pause(const struct retry_rule *rule, uint32_t n,
 	return backoff_pause(&law, n, random);
 }
 
-/* When all attempts are to be over, ns. If "mad" is forced, callers have given
- * no total: it follows from the time-out of an attempt. */
+/* Returns when (ns) all attempts have to be over. If "mad" is forced, callers
+ * have given no total: it follows from the time-out of an attempt. */
 static uint64_t retry_until(const struct retry_case *c,
 			    const struct backoff_law *law)
 {

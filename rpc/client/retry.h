@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether and when calls are sent again. Two things decide: a rule and a
- * budget.
+ * Decides whether and when calls are sent again, by a rule and a budget.
  *
- * The rule is that of the call, or of its client, or one that the administrator
- * forces on all calls. It has a law of back-offs (base/backoff.h).
+ * The rule is that of the call, or else of its client, or one that the
+ * administrator forces on all calls. It has a law of back-offs
+ * (base/backoff.h).
  *
- * The budget is that of the connection. Repetitions that add to the load of a
+ * The budget belongs to the connection. Repetitions that add to the load of a
  * server are paid from it. The budget earns a tenth of a repetition with each
- * call, and ten in a second, so that repetitions add little to the load of a
- * slow server. A server that does not know a call has had no work with it: such
- * a repetition only replaces what was lost, and is not paid.
+ * call, and ten repetitions in a second, so that repetitions add little to the
+ * load of a slow server. If a server does not know a call, it has had no work
+ * with it: the repetition only replaces what was lost, and is not paid.
  *
  * A call that was certainly not delivered is sent again regardless of both.
  *
@@ -25,7 +25,7 @@
 struct conf_owner;
 
 struct retry_rule {
-	/* law of the pauses; base 0: retry_base() of the attempt */
+	/* law of the pauses; if its base is 0: retry_base() of the attempt */
 	struct backoff_law law;
 	/* the policy is the administrator's, not the caller's */
 	bool forced;
@@ -37,12 +37,12 @@ struct retry_rule {
 int retry_check(const struct ulrpc_retry *r) must_check;
 
 /* Sets *@force to the policy that the administrator has put into the
- * environment, if any. 0; -EINVAL: there is no such policy, as @owner is told.
- */
+ * environment, if any. Returns 0; or -EINVAL: there is no such policy, which is
+ * written for @owner. */
 int retry_force(enum ulrpc_backoff *force, struct conf_owner owner) must_check;
 
-/* @r: NULL: the default rule. @force: a policy that replaces that of @r;
- * ULRPC_BACKOFF_DEFAULT: none does. */
+/* Makes @rule of @r; NULL: the default rule. @force: a policy that replaces
+ * that of @r; ULRPC_BACKOFF_DEFAULT: none does. */
 void retry_rule_init(struct retry_rule *rule, const struct ulrpc_retry *r,
 		     enum ulrpc_backoff force);
 
@@ -51,17 +51,18 @@ void retry_rule_init(struct retry_rule *rule, const struct ulrpc_retry *r,
 struct retry_budget {
 	/* thousandths of a retry that were spent and not earned back yet */
 	uint64_t spent;
-	uint64_t calls; /* calls sent, when spent was last computed */
-	uint64_t at;	/* ns: when spent was last computed */
+	/* how many calls had been sent when @spent was last computed */
+	uint64_t calls;
+	uint64_t at; /* ns: when @spent was last computed */
 };
 
 /* Begins with nothing spent, for a new connection. @calls: number of calls sent
  * so far. */
 void budget_begin(struct retry_budget *b, uint64_t calls, uint64_t now);
-/* Pays for one repetition, and returns how many ns from now it can be made,
- * when the budget has earned it. @burst: how many repetitions may be paid in
- * advance, which is how many calls can be refused at once. @calls: number of
- * calls sent so far, without repetitions. */
+/* Pays for one repetition. Returns in how many ns it can be made: when the
+ * budget has earned it. @burst: how many repetitions may be paid in advance,
+ * which is how many calls can be refused at once. @calls: number of calls sent
+ * so far, without repetitions. */
 uint64_t budget_take(struct retry_budget *b, uint32_t burst, uint64_t calls,
 		     uint64_t now);
 /* Takes back the last budget_take(): the repetition is not made. */
@@ -74,7 +75,7 @@ struct retry_case {
 	const struct retry_rule *rule;
 	struct retry_budget *budget;
 	uint32_t burst;
-	uint64_t calls;	   /* burst, calls: as for budget_take() */
+	uint64_t calls;	   /* burst, calls: arguments of budget_take() */
 	uint32_t retries;  /* retries of the call so far */
 	uint64_t now;	   /* ns: the time now */
 	uint64_t began;	   /* ns: when the first attempt began */
@@ -83,24 +84,25 @@ struct retry_case {
 	uint64_t rtt;	   /* ns: nearly all round trips are shorter */
 	uint64_t answer;   /* ns: the mean round trip; 0: not known */
 	uint64_t least;	   /* ns: the least pause, as the server wants it */
-	/* The server does not know the attempt, which was lost. No pause is
-	 * needed, as a query was made since; nor is anything paid, as this does
-	 * not show that the server is busy. */
+	/* the server does not know the attempt, which was lost. No pause is
+	 * needed, since a query was made meanwhile; and nothing is paid, since
+	 * this does not show that the server is busy */
 	bool lost;
 	uint64_t random; /* 64 random bits */
 };
 
-/* Returns how many ns to wait if a server asks for @us: at most 30 s. */
+/* Returns for how long (ns) to wait if a server asks for @us: at most 30 s. */
 uint64_t retry_after_ns(uint64_t us);
-/* Returns the range, ns, of the first pause after an attempt that had @timeout
- * ns. */
+/* Returns the range, in ns, of the first pause after an attempt that had
+ * @timeout ns. @rtt: ns. */
 uint64_t retry_base(uint64_t timeout, uint64_t rtt);
-/* Returns the pause, ns, between the end of an attempt that had @timeout ns and
- * was not answered, and retry @n. */
+/* Returns the pause, in ns, between the end of an attempt that had @timeout ns
+ * and was not answered, and retry number @n. */
 uint64_t retry_pause(const struct retry_rule *rule, uint32_t n,
 		     uint64_t timeout, uint64_t rtt, uint64_t random);
-/* Decides whether there is another attempt. BACKOFF_RETRY: it begins at *@at_p,
- * ns, and was paid for unless it was lost. Otherwise *@at_p is untouched. */
+/* Decides whether there is another attempt. BACKOFF_RETRY: it begins at *@at_p
+ * (ns), and was paid for unless the attempt was lost. With any other verdict
+ * *@at_p is untouched. */
 enum backoff_verdict retry_next(const struct retry_case *c, uint64_t *at_p);
 
 #endif

@@ -45,7 +45,7 @@ void shake_end(struct import *imp)
 	imp->shake = NULL;
 }
 
-/* Sends the @n bytes of this side's stream that begin at @offset. */
+/* Sends the @n bytes of the client's stream that begin at @offset. */
 static int piece_send(struct import *imp, const uint8_t *stream,
 		      uint32_t offset, uint32_t n)
 {
@@ -64,8 +64,8 @@ static int piece_send(struct import *imp, const uint8_t *stream,
 	return sh->send(imp, &m);
 }
 
-/* Asks munged for what the handshake wants of it, if it does. If that fails, it
- * is tried again when the client repeats what it has sent. */
+/* Asks munged, if the handshake has a question for it. If that fails, it is
+ * tried again when the client repeats what it has sent. */
 static void shake_ask(struct import *imp)
 {
 	struct shard *s = imp->shard;
@@ -116,8 +116,8 @@ static enum shake_result shake_refused(struct import *imp, const char **why_p)
 	return SHAKE_REFUSED;
 }
 
-/* Why the server is not believed by the keys that the node has now, if others
- * have come since the handshake began. NULL: it is. */
+/* Returns why the keys that the node has now do not believe the server; they
+ * may be newer than the handshake. NULL: they do. */
 static const char *shake_doubt(const struct import *imp)
 {
 	const struct shake *sh = imp->shake;
@@ -138,11 +138,12 @@ static enum shake_result shake_doubted(struct import *imp, const char *why,
 	stat_count(imp->shard, RPC_STAT_handshakes_refused);
 	ticket_drop(&imp->ticket);
 	*why_p = why;
-	/* By a ticket the server has not shown its authority, and may. */
+	/* With a ticket the server has not shown its authority. Without one it
+	 * may do so. */
 	return resumed ? SHAKE_AGAIN : SHAKE_REFUSED;
 }
 
-/* Both sides are done: takes the keys. */
+/* Called when both sides are done: takes the keys. */
 static enum shake_result shake_finish(struct import *imp, const char **why_p)
 {
 	const struct shake *sh = imp->shake;
@@ -158,8 +159,8 @@ static enum shake_result shake_finish(struct import *imp, const char **why_p)
 	imp->sealed = sealed_new(sh->h, &between, false, shard_now(imp->shard));
 	if (!imp->sealed)
 		return SHAKE_AGAIN;
-	/* Only now: if an attempt that never reached the server dropped the
-	 * ticket, an outage would cost each client its ticket. */
+	/* The ticket is dropped only now: otherwise an outage, in which no
+	 * attempt reaches the server, would cost each client its ticket. */
 	ticket_drop(&imp->ticket);
 	imp->sealed->private = clients_want_privacy(imp);
 	(void)handshake_ticket(sh->h, &imp->ticket);
@@ -171,13 +172,13 @@ enum shake_result shake_on_munge(struct import *imp, const struct munge_job *j,
 {
 	int rc = handshake_answer(imp->shake->h, &j->answer);
 
-	/* A failure leaves bytes for the server, too. */
+	/* After a failure there are bytes for the server, too. */
 	(void)shake_send(imp, false);
 	return rc ? shake_refused(imp, why_p) : SHAKE_GOES_ON;
 }
 
-/* Does the answer come from the server, and the session, that this handshake
- * began with? The first answer decides which these are. */
+/* Does the answer come from the server, and for the session, that this
+ * handshake began with? The first answer decides which these are. */
 static bool is_same(struct shake *sh, const struct wire_shaken *m)
 {
 	if (!sh->session) {
@@ -196,8 +197,8 @@ enum shake_result shake_on_answer(struct import *imp,
 	size_t total, n = view_length(m->piece);
 
 	if (!m->session && sh->session)
-		/* without a session: not from the server that has answered
-		 * before */
+		/* an answer without a session is not from the server that has
+		 * answered before */
 		return SHAKE_GOES_ON;
 	if (m->status == WIRE_OVERLOADED || m->status == WIRE_SHUTTING_DOWN)
 		return SHAKE_AGAIN;
@@ -207,7 +208,8 @@ enum shake_result shake_on_answer(struct import *imp,
 		return SHAKE_GOES_ON;
 	if (n && m->offset == sh->taken) {
 		sh->taken += (uint32_t)n;
-		/* A failure leaves bytes for the server, which say why. */
+		/* After a failure there are bytes for the server, which tell it
+		 * the reason. */
 		if (handshake_feed(sh->h, m->piece.p, n)) {
 			(void)shake_send(imp, false);
 			return shake_refused(imp, why_p);

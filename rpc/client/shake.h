@@ -28,38 +28,40 @@ struct shake {
 	/* the keys that the node had when the handshake began */
 	struct keys *keys;
 	shake_send_fn send;
-	uint64_t session; /* the server's handle; 0: not known */
+	/* the server's handle of the session; 0: not known yet */
+	uint64_t session;
 	uint8_t server_id[RPC_ID_SIZE];
-	/* positions in the client's stream, in bytes: up to where the server
-	 * has acknowledged it, and up to where it was last sent */
+	/* bytes of the client's stream that the server has acknowledged, and
+	 * that were sent at least once */
 	uint32_t had, sent;
-	/* bytes of the server's stream that have come, in order */
+	/* bytes of the server's stream that have come so far, without a gap */
 	uint32_t taken;
-	/* munged was asked for a credential, and has not answered */
+	/* munged was asked for a credential, and has not answered yet */
 	bool asked;
 };
 
-/* Begins the handshake for import.epoch, with the node's keys. Returns 0 or
+/* Begins the handshake of import.epoch, with the node's keys. Returns 0 or
  * -ENOMEM. */
 int shake_begin(struct import *imp, shake_send_fn send);
-/* Ends the handshake of @imp, if one is under way. What the server says later
- * is ignored. */
+/* Ends the handshake of @imp, if one is under way. Later answers of the server
+ * are ignored. */
 void shake_end(struct import *imp);
-/* Sends the bytes that were not sent yet. If there are none, sends an empty
- * piece, which asks the server for its bytes. @again: begins with what the
- * server has not acknowledged. Returns 0, or an error of shake.send. */
+/* Sends the bytes of the client's stream that were not sent yet. @again: also
+ * those that the server has not acknowledged. If there is nothing to send,
+ * sends an empty piece, which asks the server for its bytes. Returns 0, or an
+ * error of shake.send. */
 int shake_send(struct import *imp, bool again);
 
 enum shake_result {
 	SHAKE_GOES_ON,
 	SHAKE_DONE,    /* import.sealed is set */
-	SHAKE_REFUSED, /* *@why_p says why; valid until shake_end() */
+	SHAKE_REFUSED, /* *@why_p is the reason, valid until shake_end() */
 	/* this attempt to connect has failed, but a new one may succeed */
 	SHAKE_AGAIN,
 };
 
-/* Called when munged has answered: goes on with the handshake, which @j is for.
- */
+/* Called when munged has answered @j: goes on with the handshake that has
+ * asked. */
 enum shake_result shake_on_munge(struct import *imp, const struct munge_job *j,
 				 const char **why_p);
 /* Called when the server has answered with @m: goes on with the handshake. */

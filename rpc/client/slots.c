@@ -10,8 +10,8 @@ static bool slots_alloc(struct slots *s, uint32_t size)
 	struct ulrpc_call **calls;
 	uint16_t *ring;
 
-	/* slots_grant() limits the number to SLOTS_MAX, because a slot has 16
-	 * bits in the ring. */
+	/* slots_grant() never grants more than SLOTS_MAX: the ring has 16 bits
+	 * for a slot. */
 	BUG_ON(size > SLOTS_MAX);
 	calls = realloc(s->calls, size * sizeof(calls[0]));
 	if (!calls)
@@ -79,7 +79,7 @@ void slots_grant(struct slots *s, uint32_t n)
 	if (s->made <= s->granted)
 		return;
 	s->made = s->granted;
-	/* Keeps only those slots in the ring that are still granted. */
+	/* Rebuilds the ring with the free slots that are still granted. */
 	s->tail = s->head;
 	for (uint32_t i = s->head; i != end; i++) {
 		uint16_t slot = s->free[i & (s->size - 1)];

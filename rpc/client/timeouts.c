@@ -6,14 +6,15 @@
 #include "rpc/run.h"
 #include "rpc/stats/stat.h"
 
-/* The least grace in T; T without an estimate. See timeouts.h. */
+/* The least grace in T, and T without an estimate: see timeouts.h. */
 #define GRACE_MIN	(20 * NSEC_PER_MSEC)
 #define TIMEOUT_UNKNOWN NSEC_PER_SEC
-/* client_estimate() takes samples from runs of calls at most so often. */
+/* ns between two times at which client_estimate() takes samples from runs of
+ * calls, at least. */
 #define FOLD_EACH (100 * NSEC_PER_MSEC)
 
 struct method_timeout {
-	struct list link; /* timeouts.methods */
+	struct list link; /* node in timeouts.methods */
 	uint32_t number;
 	struct estimate estimate;
 };
@@ -49,8 +50,8 @@ static struct method_timeout *method_find(struct timeouts *t, uint32_t number)
 	return NULL;
 }
 
-/* NULL: there is no memory. T of the method then follows from what the server
- * advertises. */
+/* Returns what is known of the method @number; NULL: there is no memory. T of
+ * the method then follows from what the server advertises. */
 static struct method_timeout *method_get(struct timeouts *t, uint32_t number)
 {
 	struct method_timeout *m = method_find(t, number);

@@ -30,11 +30,11 @@ struct run;
 struct stat_shard;
 
 struct timeouts {
-	/* method_timeout.link, the most recently used first. */
+	/* of method_timeout.link, the most recently used first */
 	struct list methods;
-	/* ns that a call takes, as the server says; 0: it says nothing. */
+	/* ns that a call takes, as the server says; 0: it has not said */
 	uint64_t advertised;
-	/* ns: until then client_estimate() takes no samples from runs */
+	/* ns: client_estimate() takes no samples from runs before this time */
 	uint64_t folded;
 };
 
@@ -47,17 +47,17 @@ static inline void timeouts_advertised(struct timeouts *t, uint64_t us)
 
 void timeouts_free(struct timeouts *t);
 /* Returns how many ns a call of @method is expected to take at the server; 0:
- * not known. */
+ * it is not known. */
 uint64_t client_estimate(struct ulrpc_client *c, uint32_t method);
-/* Returns T, ns, for an attempt that begins now, of a call that has @remaining
- * ns left. */
+/* Returns T, in ns, for an attempt that begins now, of a call that has
+ * @remaining ns left. */
 uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
 			uint64_t remaining);
 /* Forgets all estimates, because the server has restarted. */
 void client_forget_times(struct ulrpc_client *c);
-/* Adds the estimates of the methods of @c to @sum. 0 or -ENOMEM. */
+/* Adds the estimates of the methods of @c to @sum. Returns 0 or -ENOMEM. */
 int timeouts_gauge(struct ulrpc_client *c, struct stat_shard *sum);
-/* A function for runs.learn of calls: takes samples from @run. */
+/* What runs.learn of calls calls: takes samples from @run. */
 void timeouts_learn(struct shard *s, const struct run *run);
 
 #endif

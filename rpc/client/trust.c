@@ -72,7 +72,8 @@ bool client_raise(struct ulrpc_client *c, uint32_t wanted)
 	return true;
 }
 
-/* Also if it is to be agreed on only when the service is opened next. */
+/* Does the client want privacy? It counts, too, if the service is yet to be
+ * opened with it. */
 static bool client_wants_privacy(const struct ulrpc_client *c)
 {
 	return MAX(c->least, c->flavour) == ULRPC_FLAVOUR_PRIVACY;
