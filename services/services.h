@@ -81,6 +81,8 @@ struct service_type {
 	/* Stops the service, and returns what ulrpc_service_stop() returns.
 	 * Takes @service in any case. */
 	int (*stop)(struct service *service, uint64_t timeout);
+	/* what its messages look like */
+	const struct ProtobufCServiceDescriptor *descriptor;
 	const struct probe *probes; /* the first one is the default */
 	unsigned int nprobes;
 };
@@ -102,6 +104,7 @@ static inline int service_run(struct service *service,
 	service->type = type;
 	ulrpc_service_conf_init(&c);
 	c.name = type->name;
+	c.descriptor = type->descriptor;
 	c.workers_min = conf->workers;
 	c.queue_max = conf->queue_max;
 	c.window = conf->window;

@@ -387,9 +387,11 @@ load_tests = %D%/unit/rpc_load_test
 
 unit_tests += %D%/unit/rpc_stub_test
 %C%_unit_rpc_stub_test_SOURCES = \
+	%D%/unit/rpc/stub/about_test.c \
 	%D%/unit/rpc/stub/message_test.c \
 	%D%/unit/rpc/stub/stub_sim_test.c
-nodist_%C%_unit_rpc_stub_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
+nodist_%C%_unit_rpc_stub_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c \
+	%D%/unit/rpc/stub/shapes.pb-c.c
 unit_tests += %D%/unit/rpc_stream_test
 %C%_unit_rpc_stream_test_SOURCES = \
 	%D%/unit/rpc/stream/hostile_stream_test.c \
@@ -405,8 +407,9 @@ unit_tests += %D%/unit/rpc_stub_alone_test
 nodist_%C%_unit_rpc_stub_alone_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
 $(%C%_unit_rpc_stub_test_OBJECTS) $(%C%_unit_rpc_stub_alone_test_OBJECTS): \
 	| $(protos_made)
-dist_noinst_DATA += %D%/unit/rpc/stub/box.proto
+dist_noinst_DATA += %D%/unit/rpc/stub/box.proto %D%/unit/rpc/stub/shapes.proto
 protos_made += %D%/unit/rpc/stub/box.pb-c.h %D%/unit/rpc/stub/box.pb-c.c
+protos_made += %D%/unit/rpc/stub/shapes.pb-c.h %D%/unit/rpc/stub/shapes.pb-c.c
 
 # The programs' own files.
 unit_tests += %D%/unit/tools_test

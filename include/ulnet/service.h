@@ -2,6 +2,7 @@
 /*
  * Remote procedure calls over LNet: services. Conventions as in ulnet/rpc.h.
  * Manual: ulrpc(7), ulrpc_tutorial(7), ulrpc_service_start(3),
+ * ulrpc_services(3),
  * ulrpc_reply(3), ulrpc_bulk_get(3).
  */
 #ifndef ULNET_SERVICE_H
@@ -15,6 +16,7 @@ extern "C" {
 
 struct ulrpc_service;
 struct ulrpc_request; /* a request that is being served */
+struct ProtobufCServiceDescriptor; /* protobuf-c's */
 
 /* ---- services: ulrpc_service_start(3) ---- */
 
@@ -131,6 +133,10 @@ struct ulrpc_service_conf {
 	 * text that says so. -ENOKEY: the flavour needs keys, and RPC was
 	 * opened without. */
 	enum ulrpc_flavour flavour;
+	/* What protoc-c has generated for the service, if its messages are
+	 * those: for whoever asks, see ulrpc_about_start(3). Borrowed until RPC
+	 * is closed. ulrpc_serve(3) fills it in. NULL: not known */
+	const struct ProtobufCServiceDescriptor *descriptor;
 	/* result if the configuration is refused; NULL: not wanted */
 	struct ulnet_conf_error *err;
 };
@@ -251,6 +257,38 @@ ULNET_EXPORT int ulrpc_service_stop(struct ulrpc_service *service,
 				    uint64_t timeout);
 ULNET_EXPORT unsigned int ulrpc_service_portal(
 	const struct ulrpc_service *service);
+
+/* ---- what runs: ulrpc_services(3) ---- */
+
+enum ulrpc_health {
+	ULRPC_HEALTH_UNKNOWN = 0, /* no such service runs */
+	ULRPC_HEALTH_SERVING,
+	/* its program says so, or it is being stopped, or RPC is */
+	ULRPC_HEALTH_NOT_SERVING,
+};
+
+/* Says how @service is: ULRPC_HEALTH_SERVING, which it is from its start on, or
+ * ULRPC_HEALTH_NOT_SERVING. Requests are served in any case. Any thread. */
+ULNET_EXPORT void ulrpc_service_health(struct ulrpc_service *service,
+				       enum ulrpc_health health);
+
+/* A service that runs; valid during the call of the function that gets it. */
+struct ulrpc_service_info {
+	const char *name;
+	unsigned int portal;
+	enum ulrpc_health health;
+	/* those of struct ulrpc_service_conf */
+	const struct ProtobufCServiceDescriptor *descriptor; /* NULL: unknown */
+	const char *const *methods; /* names of all methods, up to NULL */
+};
+
+typedef void (*ulrpc_service_fn)(void *arg,
+				 const struct ulrpc_service_info *info);
+/* Calls @fn for each service of @rpc, in the order in which they were started.
+ * @fn must not call functions of this library, except ulrpc_method(). Any
+ * thread. */
+ULNET_EXPORT void ulrpc_services(struct ulrpc *rpc, ulrpc_service_fn fn,
+				 void *arg);
 
 /* ---- requests: ulrpc_reply(3) ---- */
 

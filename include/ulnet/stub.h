@@ -4,11 +4,13 @@
  * how to run, the services that protoc-c generates from a "service" of a
  * .proto. Conventions as in ulnet/rpc.h. Manual: ulrpc_tutorial(7),
  * ulrpc_stub_new(3), ulrpc_call_message(3), ulrpc_set_message(3),
- * ulrpc_bulk_field(3), ulrpc_serve(3), protoc-gen-ulrpc(1).
+ * ulrpc_bulk_field(3), ulrpc_serve(3), ulrpc_about_start(3),
+ * protoc-gen-ulrpc(1).
  */
 #ifndef ULNET_STUB_H
 #define ULNET_STUB_H
 
+#include "ulnet/about.pb-c.h"
 #include "ulnet/rpc.pb-c.h"
 #include "ulnet/service.h"
 
@@ -148,6 +150,18 @@ ULNET_EXPORT void ulrpc_closure_fail(void *closure_data, int status);
 /* As ulrpc_closure_fail(), with a text: as ulrpc_fail_text(). */
 ULNET_EXPORT void ulrpc_closure_fail_text(void *closure_data, int status,
 					  const char *text);
+
+/* ---- what a node tells of its services: ulrpc_about_start(3) ---- */
+
+/*
+ * Starts the service ulrpc.About (ulnet/about.proto), which tells whoever may
+ * call it which services and methods @rpc has, what their messages look like,
+ * and how they are. @conf: the rest of the configuration, as of ulrpc_serve().
+ * Errors are those of ulrpc_service_start().
+ */
+ULNET_EXPORT int ulrpc_about_start(struct ulrpc *rpc,
+				   const struct ulrpc_service_conf *conf,
+				   struct ulrpc_service **service_p);
 
 #ifdef __cplusplus
 }

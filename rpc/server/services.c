@@ -321,6 +321,7 @@ static void service_free(struct ulrpc_service *svc)
 	sleepers_fini(&svc->sleepers);
 	free(svc->cpt);
 	free(svc->methods);
+	free(svc->order);
 	free(svc->names);
 	free(svc);
 }
@@ -442,11 +443,14 @@ static int methods_make(struct ulrpc_service *svc,
 		places *= 2;
 	svc->names = names = malloc(size);
 	svc->methods = calloc(places, sizeof(*svc->methods));
+	svc->order = calloc((size_t)conf->nmethods + 1, sizeof(*svc->order));
 	svc->methods_mask = (uint32_t)places - 1;
-	if (!svc->names || !svc->methods)
+	if (!svc->names || !svc->methods || !svc->order)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < conf->nmethods && !rc; i++)
+	for (unsigned int i = 0; i < conf->nmethods && !rc; i++) {
+		svc->order[i] = names;
 		rc = method_add(svc, conf, &conf->methods[i], &names);
+	}
 	return rc;
 }
 
@@ -802,6 +806,7 @@ int ulrpc_service_start(struct ulrpc *rpc,
 	if (rc)
 		return rc;
 	svc->started = true;
+	atomic_store(&svc->health, ULRPC_HEALTH_SERVING);
 	if (service_p)
 		*service_p = svc;
 	return 0;
@@ -810,6 +815,38 @@ int ulrpc_service_start(struct ulrpc *rpc,
 unsigned int ulrpc_service_portal(const struct ulrpc_service *service)
 {
 	return service->portal;
+}
+
+/* ---- what runs ---- */
+
+void ulrpc_service_health(struct ulrpc_service *service,
+			  enum ulrpc_health health)
+{
+	atomic_store(&service->health, (int)health);
+}
+
+void ulrpc_services(struct ulrpc *rpc, ulrpc_service_fn fn, void *arg)
+{
+	bool open = atomic_load(&rpc->state) == RPC_OPEN;
+	struct ulrpc_service *svc;
+
+	pthread_mutex_lock(&rpc->wait.lock);
+	list_for_each_entry (svc, &rpc->services->all, link) {
+		struct ulrpc_service_info info = {
+			.name = svc->name,
+			.portal = svc->portal,
+			.health = (enum ulrpc_health)atomic_load(&svc->health),
+			.descriptor = svc->conf.descriptor,
+			.methods = svc->order,
+		};
+
+		if (info.health == ULRPC_HEALTH_UNKNOWN)
+			continue; /* not started yet */
+		if (!open)
+			info.health = ULRPC_HEALTH_NOT_SERVING;
+		fn(arg, &info);
+	}
+	pthread_mutex_unlock(&rpc->wait.lock);
 }
 
 /* ---- stop ---- */
@@ -830,6 +867,7 @@ int ulrpc_service_stop(struct ulrpc_service *service, uint64_t timeout)
 	    (service->has_exec && exec_is_mine(&service->exec)))
 		return -EDEADLK;
 	until = rpc_at(lnet_now(rpc->node, 0), rpc_ns(timeout));
+	ulrpc_service_health(service, ULRPC_HEALTH_NOT_SERVING);
 	rc = on_each(service, service_cpt_close);
 	if (rc)
 		return rc;

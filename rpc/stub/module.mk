@@ -2,3 +2,5 @@
 libulrpccore_a_SOURCES += %D%/message.c %D%/message.h
 libulrpccore_a_SOURCES += %D%/serve.c
 libulrpccore_a_SOURCES += %D%/stub.c
+libulrpccore_a_SOURCES += %D%/about.c
+libulrpccore_a_SOURCES += %D%/schema.c %D%/schema.h

@@ -241,6 +241,7 @@ int ulrpc_serve(struct ulrpc *rpc, ProtobufCService *implementation,
 	rc = serving_new(implementation, options, &mine, &serving);
 	if (rc)
 		return rc;
+	mine.descriptor = implementation->descriptor;
 	mine.methods = serving->confs;
 	mine.nmethods = implementation->descriptor->n_methods;
 	serving->ended = mine.ended;

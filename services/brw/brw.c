@@ -387,6 +387,7 @@ const struct service_type brw_service = {
 	.text = "bulk data from and to memory",
 	.start = brw_start,
 	.stop = brw_stop,
+	.descriptor = &ulrpc__brw__brw__descriptor,
 	.probes = probes,
 	.nprobes = sizeof(probes) / sizeof(probes[0]),
 };

@@ -369,6 +369,7 @@ const struct service_type echo_service = {
 	.text = "what is sent comes back",
 	.start = echo_start,
 	.stop = echo_stop,
+	.descriptor = &ulrpc__echo__echo__descriptor,
 	.probes = probes,
 	.nprobes = sizeof(probes) / sizeof(probes[0]),
 };

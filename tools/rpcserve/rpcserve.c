@@ -13,6 +13,7 @@
 #include "tools/common/keys.h"
 #include "tools/common/node.h"
 #include "ulnet/keys.h"
+#include "ulnet/stub.h"
 #include "tools/common/option.h"
 #include "services/services.h"
 #include "tools/common/program.h"
@@ -37,6 +38,7 @@ struct rpcserve {
 	struct service_conf conf;
 	const struct service_type *types[SERVICES_MAX];
 	unsigned int ntypes;
+	bool about; /* the service that tells of the others is wanted */
 	bool poll;
 	uint64_t grace; /* us that requests under way get to end */
 	struct say say;
@@ -44,6 +46,7 @@ struct rpcserve {
 	struct ulrpc *rpc;
 	struct serve serve;
 	struct reload reload;
+	struct ulrpc_service *about_runs;	/* NULL: it does not */
 	struct service *services[SERVICES_MAX]; /* the services that run */
 	unsigned int nservices;
 };
@@ -90,6 +93,9 @@ static const struct option_row rows[] = {
 	  .kind = OPTION_CALL, .take = take_service },
 	{ "list", 0, NULL, "print services and methods, and exit",
 	  .kind = OPTION_CALL, .take = print_list },
+	{ "about", 0, NULL,
+	  "tell callers which services there are, and how they are",
+	  .kind = OPTION_FLAG, AT(about) },
 	{ "workers", 0, "N", "threads for each service", .kind = OPTION_NUMBER,
 	  AT(conf.workers), 1, WORKERS_MAX },
 	{ "queue", 0, "N", "requests of one client that may wait",
@@ -282,6 +288,21 @@ static int start_services(struct rpcserve *r)
 	return rc;
 }
 
+static int start_about(struct rpcserve *r)
+{
+	struct ulrpc_service_conf conf;
+	int rc;
+
+	if (!r->about)
+		return 0;
+	ulrpc_service_conf_init(&conf);
+	conf.flavour = r->conf.flavour;
+	rc = ulrpc_about_start(r->rpc, &conf, &r->about_runs);
+	if (rc)
+		say(&r->say, LNET_LOG_ERR, "--about: %s", strerror(-rc));
+	return rc;
+}
+
 /* Stops the services, the last one first. They have one grace together. */
 static void stop_services(struct rpcserve *r)
 {
@@ -289,6 +310,7 @@ static void stop_services(struct rpcserve *r)
 	struct cutoff cutoff;
 
 	cutoff_begin(&cutoff, r->node.lnet, r->grace + REPLIES_US);
+	/* It goes on until the others have ended, and tells that they end. */
 	while (r->nservices) {
 		struct service *s = r->services[--r->nservices];
 		const char *name = s->type->name;
@@ -302,6 +324,8 @@ static void stop_services(struct rpcserve *r)
 			    rc == -ETIMEDOUT ? "the time of --grace was over"
 					     : strerror(-rc));
 	}
+	if (r->about_runs)
+		ulrpc_service_stop(r->about_runs, 0);
 	/* Removes the command first, so that nobody renews the keys of RPC that
 	 * is closed. */
 	reload_stop(&r->reload);
@@ -324,6 +348,9 @@ static int rpcserve_announce(const struct rpcserve *r)
 		printf("%s %s (portal %u)", i ? "," : "", s->type->name,
 		       ulrpc_service_portal(s->running));
 	}
+	if (!rc && r->about_runs)
+		printf(", ulrpc.About (portal %u)",
+		       ulrpc_service_portal(r->about_runs));
 	return node_said(&r->node, rc);
 }
 
@@ -375,6 +402,8 @@ static int rpcserve_serve(struct rpcserve *r, int signals)
 	 * client is told "no such service". */
 	if (!rc)
 		rc = start_services(r);
+	if (!rc)
+		rc = start_about(r);
 	if (!rc)
 		rc = serve_selftest(&r->serve, &r->say, r->node.lnet);
 	if (!rc)

@@ -215,6 +215,7 @@ struct ulrpc_service {
 	struct ulrpc_method *methods; /* hash table by the method's number */
 	uint32_t methods_mask;
 	char *names;
+	const char **order; /* of the methods, as given, up to NULL; in names */
 	struct durables durables;
 	unsigned int ncpts;
 	bool has_exec;
@@ -242,6 +243,8 @@ struct ulrpc_service {
 	bool workers;  /* workers were started, and not all have ended */
 
 	bool started; /* ulrpc_service_start() has succeeded */
+	/* any thread: enum ulrpc_health; UNKNOWN until it is started */
+	atomic_int health;
 };
 
 struct services {
