@@ -111,7 +111,7 @@ END
 ping 0 0 0
 ping 0 12346 54321
 ping 1 12346 54322
-has err 'no rule lets it'
+has err 'no rule allows it'
 # Somebody with the name of a certificate is not taken for its owner, nor the other
 # way round.
 rules <<-END
@@ -121,7 +121,7 @@ rules <<-END
 	          names: [root, "user=*", "uid=*"]
 END
 ping 1 0 0
-has err 'no rule lets it'
+has err 'no rule allows it'
 ping 1 12345 54321
 run 0 timeout 100 "$rpcping" "${client[@]}" --keys "$keys" --as root $server
 run 1 timeout 100 "$rpcping" "${client[@]}" --keys "$keys" --as somebody $server
@@ -134,7 +134,7 @@ rules <<-END
 END
 ping 0 0 0
 run 1 timeout 100 "$rpcping" "${client[@]}" --keys "$keys" --as root $server
-has err 'no rule lets it'
+has err 'no rule allows it'
 rules <<-END
 	rpc:
 	    rules:

@@ -42,7 +42,7 @@ ping 0 alice
 ping 0 bob
 ping 1 carol
 has err 'method Raw of service echo is not for carol'
-has err 'no rule lets it'
+has err 'no rule allows it'
 await "$dir/server.err" 'a call is refused: method Raw of .* carol'
 ctl 0 rpc show
 has out 'requests_unnamed: [1-9]'

@@ -103,7 +103,7 @@ static const struct refused refusals[] = {
 	[RULES_NOBODY] = { .stat = RPC_STAT_requests_unproved,
 			   .why = "it has not proved who it is" },
 	[RULES_UNNAMED] = { .stat = RPC_STAT_requests_unnamed,
-			    .why = "no rule lets it" },
+			    .why = "no rule allows it" },
 };
 
 /* Judges @a. With RULES_LOW, *@wanted_p is the flavour that it should have. */
