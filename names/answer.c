@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Sorts by priority; what has the same stays in its order. */
+/* Sorts by priority; addresses with the same priority keep their order. */
 static void addresses_sort(struct ulnet_address *a, unsigned int n)
 {
 	for (unsigned int i = 1; i < n; i++) {

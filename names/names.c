@@ -9,35 +9,41 @@
 #include "base/log.h"
 #include "names/resolver.h"
 
-#define CLOSE_POLL UINT64_C(100000) /* us of one lnet_poll() */
+/* us: how long one lnet_poll() lasts when names are closed */
+#define CLOSE_POLL UINT64_C(100000)
 
-/* One name, and who wants to know about it. */
+/* A name, its answer, and its users. */
 struct name_entry {
 	struct names *names;
-	struct list link; /* names.used or names.kept */
-	uint64_t feed;	  /* 0: nobody looks it up, as the answer is known */
+	struct list link; /* node in names.used or names.kept */
+	/* number by which answers come; 0: the answer is known, and nobody
+	 * looks the name up */
+	uint64_t feed;
 	char *text;
-	struct list users;     /* ulnet_name.link */
-	unsigned int lookups;  /* lnet_name_lookup_wait(): also users */
-	struct answer *answer; /* NULL: none yet */
-	uint64_t good_until;   /* ns: the answer's time to live */
-	/* who looks it up; NULL: the resolver, or nobody */
+	struct list users; /* of ulnet_name.link */
+	/* threads in lnet_name_lookup_wait(): these are users, too */
+	unsigned int lookups;
+	struct answer *answer; /* the last answer; NULL: none yet */
+	uint64_t good_until;   /* ns: when the answer's time to live ends */
+	/* the scheme that looks the name up; NULL: the resolver does, or nobody
+	 */
 	const struct ulnet_name_scheme *scheme;
 	void *priv;
-	bool opened; /* what looks it up is to be closed */
-	/* a port that was refused has been logged */
+	bool opened; /* was looking up begun? Then entry_close() ends it */
+	/* was a refused port logged? */
 	bool told_port;
 };
 
 struct ulnet_name {
-	struct list link; /* name_entry.users */
+	struct list link; /* node in name_entry.users */
 	struct names *names;
 	struct name_entry *entry;
 	unsigned int cpt;
 	ulnet_name_fn fn;
 	void *arg;
 	struct ulnet_work work;
-	bool posted; /* work is; it frees a user that is @closed */
+	/* is @work posted? If so, it frees a user that is @closed */
+	bool posted;
 	bool closed;
 };
 
@@ -77,8 +83,8 @@ static bool nothing_posted(struct names *names)
 	return nothing;
 }
 
-/* Waits until the works that were posted have run, whoever makes the node's
- * turns. */
+/* Waits until all works that were posted have run. Makes the node's turns,
+ * unless another thread does. */
 static void wait_for_posted(struct names *names)
 {
 	while (!nothing_posted(names)) {
@@ -103,7 +109,7 @@ static void names_free(struct names *names)
 	free(names);
 }
 
-/* Closes the names that their users have not closed. */
+/* Closes the names that their users have left open. */
 static void close_used(struct names *names)
 {
 	while (!list_empty(&names->used)) {
@@ -118,7 +124,8 @@ static void close_used(struct names *names)
 	}
 }
 
-/* Layers that use names have gone, as they were added later. */
+/* Called when the node closes. Layers that use names were added later, and so
+ * are gone. */
 static void names_on_close(struct ulnet_layer *layer)
 {
 	struct names *names = container_of(layer, struct names, layer);
@@ -169,7 +176,7 @@ static struct list *scheme_link(struct ulnet_name_scheme *scheme)
 	return (void *)scheme->opaque;
 }
 
-/* Returns the scheme with exactly this name. */
+/* Returns the scheme whose name is exactly @name; NULL: there is none. */
 static struct ulnet_name_scheme *scheme_find(struct names *names,
 					     const char *name)
 {
@@ -226,7 +233,7 @@ static void on_work(struct ulnet_work *work)
 	}
 	pthread_mutex_unlock(&names->lock);
 	if (answer)
-		user->fn(user->arg, &answer->a); /* may close @user */
+		user->fn(user->arg, &answer->a); /* @fn may close @user */
 	else if (user->closed)
 		free(user);
 	pthread_mutex_lock(&names->lock);
@@ -238,7 +245,8 @@ static void on_work(struct ulnet_work *work)
 
 /* ---- ports: the LND is told at which ones nodes listen ---- */
 
-/* Who says so: a look-up, or the program, whose text is an address or NIDs. */
+/* Returns who says at which port a node listens: a look-up, or the program,
+ * whose text is an address or NIDs. */
 static enum ulnet_port_source source_of(const struct name_entry *e,
 					const struct ulnet_address *a)
 {
@@ -282,8 +290,9 @@ static void ports_release(const struct name_entry *e,
 				       source_of(e, &answer->addresses[i]));
 }
 
-/* Claims those ports of @fresh that @before has (@same), or has not; leaves
- * addresses out whose ports are refused. Returns how many those are. */
+/* Claims the ports of those addresses of @fresh that @before has, too (@same),
+ * or has not (!@same). Leaves out addresses whose ports are refused, and
+ * returns how many these are. */
 static unsigned int ports_claim(struct name_entry *e, struct answer *fresh,
 				const struct answer *before, bool same)
 {
@@ -305,8 +314,8 @@ static unsigned int ports_claim(struct name_entry *e, struct answer *fresh,
 	return all - n;
 }
 
-/* Claims the ports of @fresh in place of those of @before (NULL: none). Ports
- * that both have are claimed all the time. */
+/* Claims the ports of @fresh, and releases those of @before (NULL: none). A
+ * port that both have stays claimed all the time. */
 static void answer_ports(struct name_entry *e, struct answer *fresh,
 			 const struct answer *before)
 {
@@ -323,7 +332,8 @@ static void answer_ports(struct name_entry *e, struct answer *fresh,
 
 /* ---- answers are taken ---- */
 
-/* Takes over @fresh. */
+/* Makes @fresh the answer of @e, and tells the users if it is another one than
+ * before. @ttl: ns. */
 static void entry_answered(struct name_entry *e, struct answer *fresh,
 			   uint64_t ttl)
 {
@@ -352,8 +362,8 @@ static struct name_entry *find_feed(struct names *names, uint64_t feed)
 	return NULL;
 }
 
-/* Who waits for an answer tells of its failure himself; to those who go on
- * without one nobody else would say why. */
+/* Logs @a. A failure is only a warning if there are users with a callback:
+ * others, which wait for the answer, get the reason themselves. */
 static void log_answer(const struct name_entry *e,
 		       const struct ulnet_name_answer *a)
 {
@@ -404,7 +414,8 @@ static struct name_entry *find_text(struct list *entries, const char *text)
 	return NULL;
 }
 
-/* Returns what is known of @text, if it is still good: *@until_p, ns. */
+/* Takes the answer to @text that was kept, if its time to live has not ended,
+ * and sets *@until_p to when it does (ns). NULL: there is none. */
 static struct answer *take_kept(struct names *names, const char *text,
 				uint64_t *until_p)
 {
@@ -424,7 +435,8 @@ static struct answer *take_kept(struct names *names, const char *text,
 	return answer;
 }
 
-/* An entry without claims of ports. */
+/* Makes an entry, with the answer that was kept. Claims no ports. NULL: no
+ * memory. */
 static struct name_entry *entry_new(struct names *names, const char *text)
 {
 	struct name_entry *e = calloc(1, sizeof(*e));
@@ -442,7 +454,7 @@ static struct name_entry *entry_new(struct names *names, const char *text)
 	return e;
 }
 
-/* Adds the address that *@name is; false: it is none. */
+/* If *@name is an address, adds it to @found. Returns false if it is none. */
 static bool host_known(struct lnet *node, const struct name_text *name,
 		       struct address_list *found)
 {
@@ -455,7 +467,8 @@ static bool host_known(struct lnet *node, const struct name_text *name,
 	return true;
 }
 
-/* Adds the addresses of @list; false: it has names. */
+/* Adds the addresses in @list to @found. Returns false if there is a name among
+ * them. */
 static bool list_known(struct lnet *node, const char *list,
 		       struct address_list *found)
 {
@@ -468,8 +481,8 @@ static bool list_known(struct lnet *node, const char *list,
 	return true;
 }
 
-/* What needs nobody to look it up: NIDs, and addresses. NULL: no memory, or
- * *@name has to be looked up. */
+/* Returns the answer if it is in the text itself: NIDs, or addresses. Returns
+ * NULL if *@name has to be looked up, or if there is no memory. */
 static struct answer *answer_known(struct lnet *node,
 				   const struct ulnet_target *target,
 				   const struct name_text *name)
@@ -490,7 +503,7 @@ static struct answer *answer_known(struct lnet *node,
 	return known ? answer_new(&a, NULL) : NULL;
 }
 
-/* The lock is held. */
+/* Starts the resolver, unless it was started. The caller holds the lock. */
 static int names_resolver(struct names *names)
 {
 	if (names->resolver)
@@ -498,7 +511,8 @@ static int names_resolver(struct names *names)
 	return resolver_start(names->node, &names->resolver);
 }
 
-/* An answer from before is good if its ports still are. */
+/* Claims the ports of an answer that was kept. If one is refused, drops the
+ * answer. */
 static void kept_claim(struct name_entry *e)
 {
 	struct answer *kept = e->answer;
@@ -519,7 +533,8 @@ static void kept_claim(struct name_entry *e)
 	e->good_until = 0;
 }
 
-/* Finds out who looks *@name up. The lock is held. */
+/* Answers *@name if that needs no look-up; else finds out who looks it up. The
+ * caller holds the lock. */
 static int entry_begin(struct name_entry *e, const struct ulnet_target *target,
 		       const struct name_text *name)
 {
@@ -545,7 +560,8 @@ static int entry_begin(struct name_entry *e, const struct ulnet_target *target,
 	return names_resolver(names);
 }
 
-/* What a scheme gets: what is behind "://"; of the scheme "", all. */
+/* Returns the text that the scheme gets: what is behind "://"; the scheme ""
+ * gets all. */
 static const char *scheme_rest(const struct name_entry *e)
 {
 	const char *at = strstr(e->text, "://");
@@ -553,7 +569,7 @@ static const char *scheme_rest(const struct name_entry *e)
 	return *e->scheme->scheme && at ? at + 3 : e->text;
 }
 
-/* ns for which what is known needs no look-up. */
+/* Returns for how many ns what is known needs no look-up. */
 static uint64_t entry_fresh(const struct name_entry *e)
 {
 	uint64_t now = lnet_now(e->names->node, 0);
@@ -561,7 +577,8 @@ static uint64_t entry_fresh(const struct name_entry *e)
 	return e->good_until > now ? e->good_until - now : 0;
 }
 
-/* Begins to look it up. The lock is not held; the caller is a user. */
+/* Begins to look the name up. The caller is a user of @e, and does not hold the
+ * lock. */
 static void entry_open(struct name_entry *e, const struct name_text *name)
 {
 	struct ulnet_name_answer failed = { 0 };
@@ -583,7 +600,7 @@ static void entry_open(struct name_entry *e, const struct name_text *name)
 	(void)lnet_name_answer(e->names->node, e->feed, &failed, 0);
 }
 
-/* Nobody looks it up any more. The lock is not held. */
+/* Ends looking the name up. The caller does not hold the lock. */
 static void entry_close(struct name_entry *e)
 {
 	if (!e->opened)
@@ -594,7 +611,8 @@ static void entry_close(struct name_entry *e)
 		resolver_close(e->names->resolver, e->feed);
 }
 
-/* Keeps what is known for those who ask soon, or frees it. The lock is held. */
+/* Keeps the answer for users that come back soon, or frees @e. The caller holds
+ * the lock. */
 static void entry_keep(struct name_entry *e)
 {
 	struct names *names = e->names;
@@ -615,8 +633,8 @@ static void entry_keep(struct name_entry *e)
 	kept_forget(names, NAMES_KEPT);
 }
 
-/* Gives up the use of @e, of which the caller is no user any more. The lock is
- * held, and released meanwhile. */
+/* Called when a user of @e is gone: ends @e if it was the last one. The caller
+ * holds the lock, which is released meanwhile. */
 static void entry_put(struct name_entry *e)
 {
 	struct names *names = e->names;
@@ -632,7 +650,8 @@ static void entry_put(struct name_entry *e)
 	entry_keep(e);
 }
 
-/* A new entry, in names.used. The lock is held. */
+/* Makes an entry, and adds it to names.used. Returns 0 or -errno. The caller
+ * holds the lock. */
 static int entry_make(struct names *names, const char *text,
 		      const struct ulnet_target *target,
 		      const struct name_text *name, struct name_entry **e_p)
@@ -660,8 +679,8 @@ static int entry_make(struct names *names, const char *text,
 	return 0;
 }
 
-/* Returns the entry of @text, of which the caller becomes a user by
- * @user or, if that is NULL, by e->lookups. */
+/* Finds the entry of @text, or makes it. The caller becomes a user: by @user
+ * or, if that is NULL, by e->lookups. Returns 0 with *@e_p set, or -errno. */
 static int entry_use(struct names *names, const char *text,
 		     struct ulnet_name *user, struct name_entry **e_p,
 		     struct ulnet_text_error *err)
@@ -719,7 +738,8 @@ int lnet_name_open(struct lnet *node, unsigned int cpt, const char *text,
 		.arg = arg,
 		.work.fn = on_work,
 	};
-	/* Set first, as @fn may be called on the CPT before this returns. */
+	/* Set before the name is used, because @fn may be called on the CPT
+	 * before this returns. */
 	*name_p = user;
 	rc = entry_use(names, text, user, &e, err);
 	if (rc) {
@@ -749,7 +769,8 @@ void lnet_name_close(struct ulnet_name *user)
 		free(user);
 }
 
-/* Waits for the first answer, until @until, ns. The lock is held. */
+/* Waits for the first answer until @until (ns). Returns 0, -ETIMEDOUT or
+ * -ESHUTDOWN. The caller holds the lock, which is released while this waits. */
 static int wait_for_answer(struct names *names, const struct name_entry *e,
 			   uint64_t until)
 {

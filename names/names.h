@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The names of a node: which are in use, by whom, and what is known of them.
- * Where they are looked up is not known here: a scheme does that
- * (ulnet/names.h), of which the node's own is the resolver (resolver.h).
+ * The names of a node: which names are in use, who uses them, and what is known
+ * of them. How a name is looked up is not known here: a scheme does that
+ * (ulnet/names.h), or the node's resolver (resolver.h).
  *
- * What is bounded: NAMES_MAX names in use, and NAMES_KEPT that are not, whose
- * answers are good for those who come back soon. Both are the program's own.
+ * What is bounded: NAMES_MAX names in use, and NAMES_KEPT names without users,
+ * whose answers are kept for users that come back soon.
  *
  * Locks: one for all names of a node. No scheme and no user's function is
- * called with it.
+ * called while it is held.
  */
 #ifndef NAMES_NAMES_H
 #define NAMES_NAMES_H
@@ -27,16 +27,17 @@ struct names {
 	struct ulnet_layer layer;
 	struct lnet *node;
 	pthread_mutex_t lock;
-	/* an answer has come, or a posted work has run */
+	/* signaled when an answer has come, or a posted work has run */
 	struct ulnet_cond changed;
 	bool closed;
-	uint64_t feeds;	  /* the last number given */
-	struct list used; /* name_entry.link */
-	struct list kept; /* the same, without users; oldest first */
+	uint64_t feeds;	  /* the last name_entry.feed that was given */
+	struct list used; /* of name_entry.link: names with users */
+	/* of name_entry.link: names without users, the oldest first */
+	struct list kept;
 	unsigned int nused, nkept;
-	unsigned int posted;	   /* works of users that have not run */
-	struct list schemes;	   /* ulnet_name_scheme.opaque */
-	struct resolver *resolver; /* NULL: not needed so far */
+	unsigned int posted;	   /* works of users that are posted */
+	struct list schemes;	   /* linked by ulnet_name_scheme.opaque */
+	struct resolver *resolver; /* NULL: no name has needed it so far */
 };
 
 #endif

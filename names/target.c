@@ -8,7 +8,7 @@
 #include "lnet/nid/range.h"
 
 #define PORT_MAX 65535
-/* A host with brackets, port and net. */
+/* bytes of a server in a list, at most: a host with brackets, port and net */
 #define LIST_ITEM_MAX (NAME_HOST_MAX + 2 * LNET_NIDSTR_SIZE)
 
 /* ---- addresses ---- */
@@ -41,7 +41,8 @@ static bool is_host_char(char c)
 	       lnet_text_is_digit(c) || c == '-' || c == '_' || c == '.';
 }
 
-/* Does it consist of digits and dots, as an address does that has a mistake? */
+/* Does @host consist of digits and dots only? Then it is an address with a
+ * mistake, and no name. */
 static bool looks_like_address(const char *host)
 {
 	return host[strspn(host, "0123456789.")] == '\0';
@@ -126,8 +127,9 @@ static int host_take(struct lnet_text *t, struct name_text *name)
 
 /* ---- schemes ---- */
 
-/* Behind "dns://" and the like comes a '/', because nobody else is asked than
- * the host's own name servers. */
+/* Takes the third '/' of "dns:///". Between the second and the third one other
+ * URIs name a server to ask; here only the host's own name servers are asked.
+ */
 static int take_slash(struct lnet_text *t, const char *scheme)
 {
 	if (lnet_text_take(t, '/'))
@@ -162,7 +164,8 @@ static int take_srv(struct lnet_text *t, struct name_text *name)
 	return rc;
 }
 
-/* What a plug-in, or file, has behind "://". */
+/* Takes the rest of the text as it is: of a scheme that a program has added, or
+ * of a file. */
 static int take_rest(struct lnet_text *t, struct name_text *name)
 {
 	size_t len = (size_t)(t->end - t->p);
@@ -192,7 +195,7 @@ static int take_scheme(struct lnet_text *t, const char *end,
 				      "example");
 	memcpy(name->scheme, t->p, len);
 	name->scheme[len] = '\0';
-	/* those of what has no scheme */
+	/* These are the names that name_text.scheme has without a scheme. */
 	if (!strcmp(name->scheme, "host") || !strcmp(name->scheme, "list"))
 		return lnet_text_fail(t, t->p, "this needs no scheme");
 	t->p = end + 3;
@@ -261,7 +264,7 @@ static int take_nids(struct lnet_text *t, struct ulnet_target *target)
 
 /* ---- lists of servers ---- */
 
-/* A NID stands for a host: its address, on its net. */
+/* A NID in a list stands for a host: takes its address and net. */
 static int nid_take_host(struct lnet_text *t, const struct ulnet_id *id,
 			 struct name_text *name)
 {
@@ -295,7 +298,7 @@ static int server_take(const char *item, size_t len, struct name_text *name,
 	if (len > LIST_ITEM_MAX)
 		return lnet_text_fail(&t, t.p, "a name of more than %d bytes",
 				      NAME_HOST_MAX);
-	/* Ends where the item does, as some parsers below want. */
+	/* A copy, because the text has to end where the item does. */
 	memcpy(copy, item, len);
 	copy[len] = '\0';
 	t = lnet_text_of(copy, len, err);
@@ -338,7 +341,7 @@ static int take_list(struct lnet_text *t, struct name_text *name,
 	return 0;
 }
 
-/* Are all items NIDs? Then they are those of one server. */
+/* Are all items of the list NIDs? Then they are the NIDs of one server. */
 static bool is_nids(const char *text)
 {
 	struct ulnet_id id;

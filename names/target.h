@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The one parser of the texts of targets: lnet_target_parse(3). Knows nothing
- * of look-ups. Any thread.
+ * The one parser of the texts of targets: lnet_target_parse(3). It looks
+ * nothing up. Any thread.
  */
 #ifndef NAMES_TARGET_H
 #define NAMES_TARGET_H
@@ -16,21 +16,23 @@
 
 /* A name, taken apart. */
 struct name_text {
-	/* what is before "://"; without that "host", or "list" */
+	/* what is in front of "://"; without a scheme "host" or "list" */
 	char scheme[NAME_SCHEME_SIZE];
-	/* what is behind the scheme; for host, dns and srv, without the port
-	 * and net below; of a list, all of it */
+	/* what is behind the scheme. Of a host, dns and srv: without port and
+	 * net, which are below. Of a list: all of it */
 	char what[NAME_WHAT_SIZE];
-	uint16_t port; /* 0: the text names no port */
-	uint32_t net;  /* LNET_NET_ANY: the text names no net */
+	uint16_t port; /* 0: the text has no port */
+	uint32_t net;  /* LNET_NET_ANY: the text has no net */
 };
 
-/* As lnet_target_parse(). If the text is a name, also fills in *@name. */
+/* Does what lnet_target_parse() does. If @text is a name, also fills in *@name.
+ */
 int target_parse(const char *text, struct ulnet_target *target,
 		 struct name_text *name,
 		 struct ulnet_text_error *err) must_check;
-/* Takes the next server off the list *@list_p, "host,host:7000,10.0.0.1@tcp",
- * which becomes NULL behind the last one. 0 or -EINVAL. */
+/* Takes the next server from the list *@list_p, such as
+ * "host,host:7000,10.0.0.1@tcp", and moves *@list_p behind it; to NULL if it
+ * was the last one. Returns 0 or -EINVAL. */
 int target_next(const char **list_p, struct name_text *name,
 		struct ulnet_text_error *err) must_check;
 

@@ -18,7 +18,7 @@
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
-#define ERROR_MAX 4095 /* the largest errno that is taken from a server */
+#define ERROR_MAX 4095 /* an errno from a server is at most this */
 /* Bytes of bulk that the owner sums in one turn for one call, at most. To sum
  * all of a large source would keep the calls of others waiting for 25 ms. */
 #define SUM_SLICE ((uint64_t)1 << 20)
@@ -68,8 +68,8 @@ void ulrpc_call_put(struct ulrpc_call *call)
 
 /* ---- the end ---- */
 
-/* A function for bulk_late.fn: adds the bytes that were put into bulks, @in,
- * and got from them, @out, to the statistics. */
+/* What bulk_late.fn calls: adds the bytes that were put into bulks, @in, and
+ * got from them, @out, to the statistics. */
 static void bulk_count(struct shard *s, const struct bulk_late *late,
 		       uint64_t in, uint64_t out)
 {
@@ -254,7 +254,7 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	call_put(call);
 }
 
-/* As call_tell(), but out of line, for calls that are rare. */
+/* Does what call_tell() does, but is not inlined, for calls that are rare. */
 static out_of_line void call_tell_late(struct ulrpc_call *call,
 				       struct ulrpc_outcome *o,
 				       const void *body, size_t length)
@@ -268,7 +268,8 @@ struct ending {
 	struct ulnet_work work;
 	struct ulrpc_call *call;
 	struct ulrpc_outcome outcome;
-	/* in memory of the batch or fetch, which is freed after the callback */
+	/* points into the batch or fetch, whose memory is freed after the
+	 * callback */
 	const void *body;
 	size_t length;
 };
@@ -282,7 +283,7 @@ static void on_ending(struct ulnet_work *work)
 	free(e);
 }
 
-/* Takes the last step of a call but for telling its caller. */
+/* Does everything at the end of a call except telling its caller. */
 static in_line void call_settle(struct ulrpc_call *call,
 				struct ulrpc_outcome *o, uint64_t now)
 {
@@ -292,8 +293,9 @@ static in_line void call_settle(struct ulrpc_call *call,
 	call_move(call, CALL_DONE);
 }
 
-/* As call_end(), for a call with bulks. Detaches the bulks. If they are idle
- * then, or if there is no memory for waiting, the callback runs now. */
+/* Does what call_end() does, for a call with bulks. Detaches the bulks. If they
+ * are idle then, or if there is no memory for waiting, the callback runs now.
+ */
 static out_of_line void call_end_bulks(struct ulrpc_call *call,
 				       struct ulrpc_outcome *o,
 				       const void *body, size_t length,
@@ -426,7 +428,7 @@ void call_expire(struct ulrpc_call *call)
 		cause = c->refusal;
 	else if (call->fsm.state == CALL_QUEUED && call->alone)
 		cause = ULRPC_CAUSE_NO_MEMORY;
-	/* Perhaps the server has lost the service. */
+	/* The server may have lost the service. */
 	if (call_is_out(call))
 		client_verify(c);
 	call_fail(call, cause);
@@ -451,14 +453,14 @@ static const struct {
 	[WIRE_VERSION_UNKNOWN] = { ULRPC_CAUSE_BAD_REQUEST,
 				   ULRPC_NOT_EXECUTED },
 	[WIRE_DOUBTFUL] = { ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN },
-	/* A server answers only queries so. */
+	/* A server gives this answer only to queries. */
 	[WIRE_UNKNOWN_CALL] = { ULRPC_CAUSE_BAD_REPLY,
 				ULRPC_EXECUTION_UNKNOWN },
 	[WIRE_STALLED] = { ULRPC_CAUSE_STALLED, ULRPC_EXECUTION_UNKNOWN },
 };
 
-/* Does the body of @r prove which body the server holds (fetch.proof)? The
- * caller need not have room for it. */
+/* Has @r a body that proves which reply the server holds (fetch.proof)? Room
+ * that the caller has is not needed for it. */
 static bool is_proof(const struct ulrpc_call *call, const struct wire_reply *r)
 {
 	return r->status == WIRE_HELD && call->client->imp->secure &&
@@ -484,7 +486,7 @@ static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
 
 #define NO_ROOM "the service refuses the call, and there was no room to say why"
 
-/* Sets cause and execution for a reply without success. */
+/* Sets cause and execution for a reply that is not WIRE_OK. */
 static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 		       struct ulrpc_outcome *o)
 {
@@ -523,10 +525,10 @@ static struct holder call_holder(const struct ulrpc_call *call)
 	return h;
 }
 
-/* A function for fetch_users.fetched. */
+/* What fetch_users.fetched calls. */
 static void call_on_fetched(struct ulrpc_call *call, int status);
 
-/* A function for fetch_users.lost. */
+/* What fetch_users.lost calls. */
 static void call_on_unfetched(struct ulrpc_call *call)
 {
 	call_fetch_lost(call, ULRPC_CAUSE_FORGOTTEN);
@@ -615,7 +617,7 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 		attempt_judge_rail(call, r);
 	call->client->reopened = 0;
 	if (unlikely(r->status) && is_forgotten(call, r)) {
-		/* at least the service has restarted, if not the server */
+		/* the service, if not the server, has restarted */
 		call_on_forgotten(call, ULRPC_CAUSE_RESTARTED);
 		return;
 	}
@@ -672,8 +674,8 @@ static void on_sealed(void *arg)
 	call_sum(call);
 }
 
-/* Goes on with the checksums or seals of @call when a sealer is done, or in the
- * next turn. */
+/* Continues the checksums or seals of @call in the next turn, or when a sealer
+ * is done. */
 static void call_sum_later(struct ulrpc_call *call)
 {
 	struct ulrpc_bulk *busy = bulks_busy(call);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How calls are made, and canceled: what users ask for, on any thread. */
+/* How calls are made and canceled: the functions that users call, on any
+ * thread. */
 #include <errno.h>
 #include <string.h>
 
@@ -153,7 +154,7 @@ void ulrpc_cancel(struct ulrpc_call *call)
 	shard_give(call->shard, &call->cancel);
 }
 
-/* The rest of ulrpc_call() for those few calls that need call_load(). */
+/* What ulrpc_call() does for the few calls that need call_load(). */
 static out_of_line int call_begin_loaded(struct ulrpc_call *call,
 					 const struct ulrpc_call_conf *conf,
 					 bool owned, struct ulrpc_call **call_p)
@@ -219,7 +220,7 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 }
 
 /* Makes a call, of @size bytes with its body. @shared: threads other than the
- * owner may use it. NULL: no memory. */
+ * owner may use it. Returns NULL if there is no memory. */
 static in_line struct ulrpc_call *call_make(struct ulrpc_client *c, size_t size,
 					    bool shared,
 					    const struct ulrpc_call_conf *conf,
@@ -247,8 +248,8 @@ static in_line void call_fill(struct ulrpc_call *call, uint32_t method,
 		memcpy(call_body(call), body, length);
 }
 
-/* ulrpc_call() for rare cases: outside of a turn of the client's CPT, or with
- * options that few calls have. */
+/* What ulrpc_call() does in rare cases: outside of a turn of the client's CPT,
+ * or with options that few calls have. */
 static out_of_line int call_begin_rare(struct ulrpc_client *client,
 				       uint32_t method, const void *body,
 				       size_t length,

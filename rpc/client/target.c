@@ -11,7 +11,8 @@
 
 /* ---- the order of servers ---- */
 
-/* How many from @a on have the priority of the first. */
+/* Returns how many addresses, from @a on, have the priority of the first one.
+ */
 static unsigned int group_of(const struct ulnet_address *a, unsigned int n)
 {
 	unsigned int k = 1;
@@ -30,7 +31,8 @@ static uint64_t weights_of(const struct ulnet_address *a, unsigned int n)
 	return sum;
 }
 
-/* Brings one of the @n to the front; @sum, above 0: of their weights. */
+/* Moves one of the @n addresses to the front: the one whose weight @ticket
+ * falls into. */
 static void draw(struct ulnet_address *a, unsigned int n, uint64_t ticket)
 {
 	unsigned int k = 0;
@@ -64,8 +66,8 @@ static uint64_t random_below(void *arg, uint64_t below)
 
 /* ---- going to a server ---- */
 
-/* Is no call under way that another server would have to know? Those that were
- * never sent are all in client.queue, and those that are to be sent again in
+/* Is no call under way that another server would have to know? All calls that
+ * were never sent are in client.queue, and those that are to be sent again in
  * client.again. */
 static bool may_go(const struct ulrpc_client *c)
 {
@@ -96,7 +98,7 @@ static void target_later(struct client_target *t, uint64_t pause)
 	shard_arm(s, &t->timer, rpc_at(shard_now(s), pause));
 }
 
-/* From now on the client wants, or does not want, to go to @at. */
+/* Notes whether the client is to go to the address @at as soon as it may. */
 static void target_want(struct client_target *t, bool wanted)
 {
 	t->wanted = wanted;
@@ -141,7 +143,7 @@ static uint64_t target_pause(const struct client_target *t)
 
 /* ---- what happens ---- */
 
-/* Where @nid is among the addresses; t->n: nowhere. */
+/* Returns the index of @nid among the addresses; t->n: it is not there. */
 static unsigned int target_find(const struct client_target *t,
 				const struct ulnet_nid *nid)
 {
@@ -159,7 +161,7 @@ void target_on_up(struct client_target *t)
 	t->failed = 0;
 	if (at == t->n)
 		return;
-	/* It may be back before the client could go to the next one. */
+	/* The server may be back before the client could go to the next one. */
 	t->at = at;
 	target_want(t, false);
 	shard_cancel(t->client->shard, &t->timer);
@@ -171,7 +173,8 @@ void target_on_down(struct client_target *t)
 		target_give(t);
 		return;
 	}
-	/* The import tries the only one again by itself. */
+	/* With a single server there is no other: the import tries it again by
+	 * itself. */
 	if (t->n < 2)
 		return;
 	t->failed++;
@@ -189,8 +192,9 @@ void target_on_quiet(struct client_target *t)
 		target_give(t);
 }
 
-/* A node that only calls, and got no NI when the client was opened, because the
- * name was not known, gets it now if that needs no waiting. */
+/* If the node only calls, adds the NIs by which this host reaches the servers.
+ * That could not be done when the client was opened, because the name was not
+ * known. */
 static void target_reach(const struct client_target *t)
 {
 	struct lnet *node = t->client->shard->node;
@@ -208,7 +212,8 @@ static void target_reach(const struct client_target *t)
 	}
 }
 
-/* Takes over what @answer has. */
+/* Copies the addresses of @answer, in the order in which they are to be tried.
+ */
 static int target_take(struct client_target *t,
 		       const struct ulnet_name_answer *answer)
 {
@@ -236,7 +241,8 @@ static void target_on_answer(void *arg, const struct ulnet_name_answer *answer)
 		t->ops->no_address(c);
 		return;
 	}
-	if (target_take(t, answer)) /* then the next answer counts */
+	/* if there is no memory, the next answer counts */
+	if (target_take(t, answer))
 		return;
 	target_reach(t);
 	t->at = c->imp->nameless ? t->n : target_find(t, &c->imp->nids[0]);

@@ -3,12 +3,12 @@
  * The target of a client that was given a name: which servers the name stands
  * for, and which of them the client calls.
  *
- * That is one server at a time, the first that answers, in the order of the
- * answer (servers of equal priority by chance, as their weights say). The
- * client goes to the next one when its server cannot be connected to, and to
- * those of a new answer when its server is not among them; but only when no
- * call is under way that may have been executed, since another server does not
- * know of it. Calls that certainly were not go with the client.
+ * The client calls one server at a time: the first one that can be connected
+ * to, in the order of the answer (servers of equal priority in random order, by
+ * their weights). It goes to the next server when it cannot connect to its own,
+ * and to the servers of a new answer when its own is not among them. It goes
+ * only when no call is under way that may have been executed, because another
+ * server would not know of it. Calls that were certainly not executed go along.
  *
  * Until a name is known, the client belongs to an import that never connects
  * (import_new_nameless()).
@@ -21,61 +21,65 @@
 #include "rpc/rpc.h"
 #include "ulnet/names.h"
 
-/* Pauses, ns, when none of the servers could be connected to: from, and to. */
+/* ns: pauses when none of the servers could be connected to: the shortest and
+ * the longest */
 #define TARGET_PAUSE_MIN (100 * NSEC_PER_MSEC)
 #define TARGET_PAUSE_MAX (5 * NSEC_PER_SEC)
 
-/* What the client does for its target; owner. */
+/* What the client does for its target. Called by the owner. */
 struct target_ops {
-	/* Goes to the server with this NID, if it is not there. -ENOMEM,
-	 * -ENOSPC: it stays where it is. */
+	/* Moves the client to the server with the NID @nid, unless it is there.
+	 * Returns 0; -ENOMEM or -ENOSPC: the client stays where it is. */
 	int (*go)(struct ulrpc_client *c, const struct ulnet_nid *nid,
 		  uint32_t pid);
-	/* The name has no address. */
+	/* Called when the name has no address. */
 	void (*no_address)(struct ulrpc_client *c);
 };
 
 struct client_target {
 	struct ulrpc_client *client;
 	const struct target_ops *ops;
-	struct ulnet_name *name; /* NULL: not opened, or closed */
-	char *text;		 /* of the name */
+	struct ulnet_name *name; /* NULL: the name is not open */
+	char *text;		 /* text of the name */
 	uint32_t pid;
-	bool no_address; /* as far as is known */
-	/* why there is no address */
+	bool no_address; /* the last answer had no address */
+	/* why there is no address; "": there are addresses */
 	char why[LNET_NAME_WHY];
-	/* in the order in which they are tried; NULL: none are known */
+	/* @n addresses, in the order in which they are tried; NULL: none are
+	 * known */
 	struct ulnet_address *addresses;
-	/* @at: the one in use, or that is to be used next; @n: none */
+	/* @at: index of the address in use, or of the next one to use; equal to
+	 * @n: none of them is in use */
 	unsigned int n, at;
-	bool wanted; /* the client is to go to @at */
-	/* how many could not be connected to, in a row */
+	bool wanted; /* the client is to go to @at as soon as it may */
+	/* how many servers in a row could not be connected to */
 	unsigned int failed;
-	struct ulnet_timer timer; /* ends a pause */
-	struct ulnet_work work;	  /* goes there */
-	bool given;		  /* work has been given */
+	struct ulnet_timer timer; /* fires at the end of a pause */
+	struct ulnet_work work;	  /* makes the client go to @at, if it may */
+	bool given;		  /* is @work posted? */
 };
 
-/* Makes the target of a client that was not attached yet. NULL: no memory. Any
- * thread. */
+/* Makes the target of a client that is not attached yet. Returns NULL if there
+ * is no memory. Any thread. */
 struct client_target *target_new(struct ulrpc_client *c, const char *text,
 				 uint32_t pid, const struct target_ops *ops);
-/* Begins to look the name up; -errno. */
+/* Begins to look the name up. Returns 0 or -errno. */
 int target_open(struct client_target *t) must_check;
-/* Ends that: the client stays where it is. */
+/* Ends looking the name up: the client stays where it is. */
 void target_stop(struct client_target *t);
 void target_free(struct client_target *t);
 
-/* The client's server is connected. */
+/* Called when the client's server is connected. */
 void target_on_up(struct client_target *t);
-/* Its connection was lost, or could not be made. */
+/* Called when the connection was lost, or could not be made. */
 void target_on_down(struct client_target *t);
-/* All calls of the client have ended, or one is to be sent again. */
+/* Called when all calls of the client have ended, or a call is to be sent
+ * again. */
 void target_on_quiet(struct client_target *t);
 
-/* Sorts servers of the same priority by chance: each comes first as often as
- * its weight says, except that those without any weights stay in their order.
- * @random returns a number below its argument. */
+/* Sorts servers of the same priority at random: each comes first as often as
+ * its weight says. Where all weights are 0, the order stays. @random returns a
+ * number below @below. */
 void target_order(struct ulnet_address *a, unsigned int n,
 		  uint64_t (*random)(void *arg, uint64_t below), void *arg);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Statuses: gRPC's codes. None travels as such: the service's errno does, as it
- * always has, and each code has an errno that stands for it. So a status costs
- * nothing, and both sides of a call may be of a release without statuses.
+ * Statuses: gRPC's codes. No code travels: the service's errno does, as it
+ * always has, and for each code there is an errno. So a status costs nothing,
+ * and works between different releases.
  */
 #include <errno.h>
 
@@ -32,7 +32,7 @@ static const struct {
 	[ULRPC_STATUS_UNAUTHENTICATED] = { "UNAUTHENTICATED", EKEYREJECTED },
 };
 
-/* Other errnos that services fail with. */
+/* Other errnos with which services fail, and their statuses. */
 static const struct {
 	int error;
 	enum ulrpc_status status;
@@ -68,7 +68,8 @@ static const struct {
 	{ ENOKEY, ULRPC_STATUS_UNAUTHENTICATED },
 };
 
-/* ULRPC_STATUS_OK: outcome.status says more than the cause */
+/* ULRPC_STATUS_OK: the status follows from outcome.status, not from the cause
+ */
 static const enum ulrpc_status of_cause[ULRPC_CAUSE_COUNT] = {
 	[ULRPC_CAUSE_OK] = ULRPC_STATUS_OK,
 	[ULRPC_CAUSE_HANDLER] = ULRPC_STATUS_OK,
@@ -128,7 +129,7 @@ enum ulrpc_status ulrpc_status_of(const struct ulrpc_outcome *outcome)
 		status = of_cause[outcome->cause];
 	if (status != ULRPC_STATUS_OK)
 		return status;
-	/* A call that failed has never ULRPC_STATUS_OK. */
+	/* A call that has failed never has the status ULRPC_STATUS_OK. */
 	return outcome->status ? status_of_errno(-outcome->status)
 			       : ULRPC_STATUS_UNKNOWN;
 }

@@ -12,18 +12,20 @@
 
 #define WINDOW_MESSAGES 64u
 #define WINDOW_BYTES	65536u
-#define PATIENCE	(60 * UINT64_C(1000000)) /* us */
+/* default of ulrpc_streams_conf.patience, in us */
+#define PATIENCE (60 * UINT64_C(1000000))
 
-/* push calls that may be under way */
+/* push calls that may be under way at a time */
 #define PUSHES 4u
-/* ms that the server may keep a pull call: at first, and at most; it doubles as
- * long as nothing comes */
+/* ms for which the server may keep a pull call: at first, and at most. It
+ * doubles as long as nothing comes */
 #define HOLD_MIN 250u
 #define HOLD_MAX 4000u
-/* bytes of replies to pull calls, while nothing comes */
+/* bytes of a reply to a pull call, at most, while nothing comes */
 #define ROOM_QUIET 4096u
 
-/* CLOSE frames that wait to be sent, for streams that were given up */
+/* CLOSE frames in channel.out for streams that this side does not know any
+ * more, at most */
 #define STRAYS_MAX 1024u
 
 #define FLAVOURS (ULRPC_FLAVOUR_PRIVACY + 1)
@@ -33,7 +35,7 @@ struct called;
 struct push {
 	struct called *called;
 	bool busy;
-	uint64_t number; /* of its batch */
+	uint64_t number; /* number of the batch that the call carries */
 };
 
 struct pull {
@@ -46,37 +48,48 @@ struct pull {
 struct called {
 	struct channel ch;
 	struct ulrpc_streams *st;
-	uint32_t last_id;     /* of its streams */
-	struct list opening;  /* ulrpc_stream.of_opening: calls under way */
-	bool live;	      /* the server knows it */
-	bool closing;	      /* ulrpc_streams_close() */
-	unsigned int flavour; /* the highest of its streams */
+	uint32_t last_id; /* id of the stream that was made last */
+	/* of ulrpc_stream.of_opening: streams whose opening call is under way
+	 */
+	struct list opening;
+	bool live;	      /* the server knows the channel */
+	bool closing;	      /* ulrpc_streams_close() was called */
+	unsigned int flavour; /* the highest flavour of the channel's streams */
 	unsigned int npush, npull;
-	unsigned int want; /* pull calls */
-	uint32_t hold;	   /* ms */
+	unsigned int want; /* how many pull calls to have under way */
+	/* ms for which the server may keep the next pull call */
+	uint32_t hold;
 	struct push push[PUSHES];
 	struct pull pull[PULLS_MAX];
 };
 
 struct ulrpc_streams {
-	/* immutable */
-	struct shard *shard;	     /* of the carriers */
-	struct ulrpc_client *client; /* of the service, to open streams */
-	/* Clients of the carrier, by flavour, from `least` on; NULL: this node
-	 * has no keys. All on one CPT, which may be another one than that of
-	 * client: a NID may get another owner at any time. */
+	/* immutable: */
+	struct shard *shard; /* shard of the carriers */
+	/* client of the service, which opens streams */
+	struct ulrpc_client *client;
+	/* Clients of the carrier: one for each flavour from @least on; NULL:
+	 * this node cannot have that flavour. All are on one CPT, which may be
+	 * another one than that of @client, as a NID may get another owner at
+	 * any time. */
 	struct ulrpc_client *carriers[FLAVOURS];
 	unsigned int least;
 	struct credit grant;
-	uint64_t patience; /* us */
+	/* us: time-out of push calls, and of opening a stream */
+	uint64_t patience;
 
-	atomic_uint refs; /* the user, until it is closed, and channels */
+	/* one reference of the user, until the streams are closed, and one of
+	 * each channel */
+	atomic_uint refs;
 	struct list of_node;
 
-	pthread_mutex_t lock; /* of what follows; before those of channels */
-	uint64_t key;	      /* of the last channel */
+	/* guards what follows; taken before the lock of a channel */
+	pthread_mutex_t lock;
+	uint64_t key; /* key of the last channel that was made */
 	bool closed;
-	struct called *called; /* NULL: there was no stream yet */
+	/* the channel of new streams; NULL: none was made yet, or the last one
+	 * has ended */
+	struct called *called;
 };
 
 static struct called *called_of(struct channel *ch)
@@ -108,8 +121,9 @@ static void carriers_close(struct ulrpc_streams *st)
 	}
 }
 
-/* Opens the clients of all flavours that a service may want. 0 or -errno, with
- * none open; -EAGAIN: they are on several CPTs. */
+/* Opens a client of the carrier for each flavour that a service may want.
+ * Returns 0; or -errno, and none is open; -EAGAIN: they would be on several
+ * CPTs. */
 static int carriers_try(struct ulrpc_streams *st, struct ulrpc *rpc,
 			const struct ulrpc_client_conf *from)
 {
@@ -173,7 +187,7 @@ int ulrpc_streams_open(struct ulrpc *rpc, const struct ulrpc_streams_conf *conf,
 	st->grant.bytes =
 		conf->window_bytes ? conf->window_bytes : WINDOW_BYTES;
 	st->patience = conf->patience ? conf->patience : PATIENCE;
-	/* so that a pull call may have more */
+	/* limited, so that a pull call can have more time than this */
 	st->patience = MIN(st->patience, ULRPC_NEVER / 2);
 	rc = lnet_call(rpc->node, st->shard->cpt, key_draw, st);
 	if (rc)
@@ -200,8 +214,8 @@ unsigned int ulrpc_streams_cpt(const struct ulrpc_streams *streams)
 	return streams->shard->cpt;
 }
 
-/* Nothing is sent any more: closes the clients, and drops the user's reference.
- * Does nothing if that was done. */
+/* Called when nothing is sent any more: closes the clients, and drops the
+ * user's reference. A second call has no effect. */
 static void streams_finish(struct ulrpc_streams *st)
 {
 	struct streams_node *n = st->shard->rpc->streams;
@@ -257,12 +271,12 @@ void ulrpc_streams_close(struct ulrpc_streams *streams)
 	if (c)
 		channel_put(&c->ch);
 	if (c)
-		channel_put(&c->ch); /* that of streams.called */
+		channel_put(&c->ch); /* the reference of streams.called */
 }
 
 /* ---- calls of the channel ---- */
 
-/* How the channel ends, as a call of it has. */
+/* Returns how the channel ends when a call of it has ended with @o. */
 static struct stream_end end_of(const struct ulrpc_outcome *o)
 {
 	enum ulrpc_cause cause = o->cause;
@@ -336,7 +350,7 @@ static void on_pulled(void *arg, const struct ulrpc_outcome *outcome,
 	channel_put(ch);
 }
 
-/* Returns the number of the first batch that may not have arrived. */
+/* Returns the number of the oldest batch that may not have arrived. */
 static uint64_t oldest(const struct called *c)
 {
 	uint64_t number = c->ch.next_out;
@@ -347,7 +361,7 @@ static uint64_t oldest(const struct called *c)
 	return number;
 }
 
-/* Makes a call of the carrier, without the lock. */
+/* Makes a call to the carrier. The lock is released meanwhile. */
 static int carry(struct called *c, const char *method, const void *body,
 		 size_t length, const struct ulrpc_call_conf *conf,
 		 ulrpc_done_fn done, void *arg, struct ulrpc_call **call_p)
@@ -356,7 +370,7 @@ static int carry(struct called *c, const char *method, const void *body,
 		c->st->carriers[MAX(c->flavour, c->st->least)];
 	int rc;
 
-	/* The service has another flavour than it can have. */
+	/* The service has named a flavour that this node cannot have. */
 	if (!client)
 		return -EPROTO;
 	channel_get(&c->ch);
@@ -386,7 +400,8 @@ static int push_one(struct called *c, struct push *p)
 	p->busy = true;
 	p->number = ch->next_out;
 	c->npush++;
-	/* Other threads only add to the chunk meanwhile. */
+	/* The lock is released meanwhile, but other threads only add to the
+	 * chunk. */
 	rc = carry(c, STREAM_PUSH, begin, CHUNK_FRONT + length, &conf,
 		   on_pushed, p, NULL);
 	if (rc) {
@@ -507,9 +522,10 @@ static int called_on_frame(struct channel *ch, struct ulrpc_stream *s,
 		return -EPROTO;
 	if (s)
 		return on_end_frame(s, f);
-	/* This side has given up. If the stream was opened so late that the
-	 * server has got no CLOSE, it gets one now; if too many wait to be
-	 * sent, with a later message. */
+	/* A frame of a stream that this side has given up. If the server has
+	 * got no CLOSE, because the stream was opened too late, it gets one
+	 * now; if too many CLOSE frames already wait, a later message of the
+	 * stream causes it. */
 	if (f->kind == FRAME_MESSAGE && ch->strays < STRAYS_MAX) {
 		ch->strays++;
 		channel_frame_sure(ch, f->stream, FRAME_CLOSE, none,
@@ -527,8 +543,9 @@ static uint64_t called_tick(struct channel *ch, uint64_t now)
 
 static void called_on_deadline(struct ulrpc_stream *s)
 {
-	/* The call that opens it has the same deadline, and tells better why
-	 * the stream is not open: the name is not known, perhaps. */
+	/* The call that opens the stream has the same deadline, and tells
+	 * better why the stream is not open: the name may be unknown, for
+	 * example. */
 	if (s->opening && !s->canceled) {
 		s->late = true;
 		return;
@@ -609,8 +626,8 @@ static int called_new(struct ulrpc_streams *st, struct called **called_p)
 	return 0;
 }
 
-/* Can @c not be used any more? If it has been quiet, the server may have
- * forgotten it. */
+/* Is @c useless for a new stream? It is if it has ended; or if it is idle,
+ * because the server may have forgotten it. */
 static bool called_is_old(struct called *c)
 {
 	struct channel *ch = &c->ch;
@@ -628,7 +645,8 @@ static bool called_is_old(struct called *c)
 	return old;
 }
 
-/* Returns 0, with a reference to the channel for a new stream, or -errno. */
+/* Gets the channel for a new stream. Returns 0, with a reference to the
+ * channel, or -errno. */
 static int called_get(struct ulrpc_streams *st, struct called **called_p)
 {
 	int rc = 0;
@@ -643,7 +661,8 @@ static int called_get(struct ulrpc_streams *st, struct called **called_p)
 	if (!rc && !st->called) {
 		rc = called_new(st, &st->called);
 		if (!rc)
-			channel_get(&st->called->ch); /* of st->called */
+			/* the reference of st->called */
+			channel_get(&st->called->ch);
 	}
 	if (!rc) {
 		channel_get(&st->called->ch);
@@ -653,7 +672,8 @@ static int called_get(struct ulrpc_streams *st, struct called **called_p)
 	return rc;
 }
 
-/* The handler has got the stream. Any CPT, as is on_not_open(). */
+/* Called when the handler has got the stream. Like on_not_open(), on any CPT.
+ */
 static void on_open(struct called *c, struct ulrpc_stream *s,
 		    const uint8_t *reply)
 {
@@ -667,7 +687,8 @@ static void on_open(struct called *c, struct ulrpc_stream *s,
 	s->window.bytes = MIN(load_le32(reply + 4), s->grant.bytes);
 	c->flavour = MAX(c->flavour, MIN(flavour, (unsigned int)FLAVOURS - 1));
 	if (c->live && ch->making != making) {
-		/* It has forgotten the other streams. */
+		/* The server has made the channel anew, and forgotten its other
+		 * streams. */
 		channel_end_soon(ch, ULRPC_CAUSE_FORGOTTEN);
 		return;
 	}
@@ -722,8 +743,9 @@ static void on_opened(void *arg, const struct ulrpc_outcome *outcome,
 	channel_put(ch);
 }
 
-/* Makes the stream, which has two references: for the user, and for the call
- * that opens it. */
+/* Makes a stream, with one reference for the user, and one for the call that
+ * opens it. Returns 0; -EAGAIN: the channel has just ended, and the next one
+ * has to be used; or another -errno. */
 static int stream_make(struct ulrpc_streams *st,
 		       const struct ulrpc_stream_conf *conf,
 		       struct ulrpc_stream **stream_p)
@@ -740,7 +762,8 @@ static int stream_make(struct ulrpc_streams *st,
 				  rpc_ns(conf->deadline)));
 	rc = s ? 0 : -ENOMEM;
 	if (s && c->ch.ended) {
-		/* It has ended just now: the next one is another. */
+		/* The channel has just ended: the caller tries again with a new
+		 * one. */
 		s->over = true;
 		rc = -EAGAIN;
 	}
@@ -772,7 +795,7 @@ static bool called_is_live(struct called *c)
 	return live;
 }
 
-/* The call could not be made. */
+/* Undoes stream_make(), because the opening call could not be made. */
 static void stream_unmake(struct ulrpc_stream *s)
 {
 	struct channel *ch = channel_get(s->ch);

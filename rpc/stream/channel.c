@@ -6,8 +6,8 @@
 #include "rpc/stream/stream.h"
 #include "rpc/text.h"
 
-/* bytes of the chunks for the first frames, and for those that wait behind a
- * chunk that is full */
+/* bytes of the chunk for the first frames, and of those that are made because
+ * the chunk before is full */
 #define CHUNK_FIRST 2048u
 #define CHUNK_NEXT  (PUSH_HEAD + BATCH_MAX)
 
@@ -34,7 +34,8 @@ int channel_init(struct channel *ch, struct shard *s,
 	return 0;
 }
 
-/* Returns the early batch @e, which the caller is to free. */
+/* Takes the early batch out of @e. Returns its bytes, which the caller frees;
+ * NULL: there is none. */
 static uint8_t *early_take(struct channel *ch, struct early *e)
 {
 	uint8_t *bytes = e->bytes;
@@ -80,7 +81,8 @@ void channel_kick(struct channel *ch)
 	ch->given = true;
 	channel_get(ch);
 	if (shard_owned(s)) {
-		/* As shard_give(), at the end of this turn. */
+		/* Does what shard_give() does, but the work runs at the end of
+		 * this turn. */
 		atomic_fetch_add(&s->rpc->posted, 1);
 		shard_defer(s, &ch->work);
 	} else {
@@ -100,7 +102,7 @@ struct ulrpc_stream *channel_find(const struct channel *ch, uint32_t id)
 
 /* ---- frames that go out ---- */
 
-/* Returns a chunk with room for @need bytes, or NULL. */
+/* Returns a chunk with room for @need bytes; NULL: no memory. */
 static struct chunk *chunk_for(struct channel *ch, size_t need)
 {
 	struct chunk *c = NULL;
@@ -217,7 +219,8 @@ void channel_sent(struct channel *ch, size_t length)
 	free(c);
 }
 
-/* Counts the messages that were never sent, which nobody has got. */
+/* Called when the channel ends: counts the messages that were never sent as
+ * undelivered. */
 static void channel_count_unsent(struct channel *ch)
 {
 	struct chunk *c;
@@ -273,7 +276,7 @@ static int on_batch(struct channel *ch, const uint8_t *p, size_t left)
 	return rc;
 }
 
-/* Batches that have come early, and whose turn it is. */
+/* Handles the early batches whose turn has come. Returns 0 or -errno. */
 static int on_early(struct channel *ch)
 {
 	int rc = 0;
@@ -365,7 +368,7 @@ void channel_end(struct channel *ch, int status, enum ulrpc_cause cause)
 	ch->ops->on_end(ch);
 	wait_wake(&ch->wait);
 	channel_kick(ch);
-	/* Not the last reference: the work has one. */
+	/* This is not the last reference: the posted work has one. */
 	channel_put(ch);
 }
 
@@ -403,7 +406,8 @@ static void tell_user(struct channel *ch, struct ulrpc_stream *s)
 	channel_lock(ch);
 }
 
-/* What callbacks lead to is told in the next turn. */
+/* Calls the users' callbacks. Events that the callbacks themselves cause are
+ * told in the next turn. */
 static void tell_users(struct channel *ch)
 {
 	struct list now;
@@ -425,7 +429,8 @@ static void channel_arm(struct channel *ch, uint64_t at)
 		shard_arm(ch->shard, &ch->timer, at);
 }
 
-/* Returns when the next deadline is. */
+/* Handles the deadlines that have passed. Returns the next deadline, in ns;
+ * TIME_NEVER: there is none. */
 static uint64_t deadlines_pass(struct channel *ch, uint64_t now)
 {
 	struct heap_node *n;

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Channels: what carries all streams of a client and a server, in both
- * directions, by ordinary calls.
+ * Channels: a channel carries all streams between a client and a server, in
+ * both directions, by ordinary calls.
  *
- * Streams are built above calls, so that they have what calls have: sending
- * again, at most once, rails, flavours. A client's messages go in push calls.
- * What the server sends is in the replies of pull calls, of which the client
- * has a few under way; the server keeps such a call until there is something to
- * send, but not for long. Both are calls to one service of the server's node
- * (RPC_STREAM_CARRIER), whose handlers run inline: kept calls take neither a
- * worker nor anything of the window, the queue or the estimates of the service
- * that has the streams. Calls may overtake each other, so batches of frames are
- * numbered, and the receiver puts them in order. Each call is executed or not,
- * once; if it is not known which, the channel ends, and all its streams with
- * it. The next stream makes a new channel.
+ * Because streams are built on calls, they have what calls have: messages are
+ * sent again, but executed at most once, over several rails, with flavours. The
+ * client sends its messages in push calls. The server sends its messages in the
+ * replies of pull calls: the client has a few of these under way, and the
+ * server keeps each one until there is something to send, but not for long.
+ * Both are calls to one service of the server's node (RPC_STREAM_CARRIER),
+ * whose handlers run inline. So kept calls occupy no worker, and do not count
+ * in the window, queue or estimates of the service that has the streams. Calls
+ * may overtake each other, so batches of frames are numbered, and the receiver
+ * puts them in order. If it is not known whether a call was executed, the
+ * channel ends, and all its streams with it. The next stream makes a new
+ * channel.
  *
- * What is bounded: a stream's messages that its program has not read, by the
- * window that the reader has granted (struct credit); what waits to be sent,
- * likewise, as a window never covers more than its sender would hold itself,
- * and frames of other kinds are few for each stream; early batches, by
- * BATCHES_AHEAD; calls that are kept, by PULLS_MAX. How many streams there are
- * is bounded at the server (serve.c).
+ * What is bounded: messages of a stream that its program has not read, by the
+ * window that the reader has granted (struct credit); messages that wait to be
+ * sent, by the same window, which the sender limits to what it would grant
+ * itself; frames of other kinds are few for each stream; early batches, by
+ * BATCHES_AHEAD; kept calls, by PULLS_MAX. The server bounds how many streams
+ * there are (serving.h).
  *
- * Threads: any thread may send and read, so a mutex guards a channel and its
- * streams: wait.lock. Nobody waits while holding it, nor calls a function of
- * the user, of calls or of requests. Calls are made, requests answered and
- * callbacks called by the CPT alone, in channel.work, which is given when
- * something is to be done, and runs at the end of the turn: so what is sent in
+ * Threads: any thread may send and read, so a mutex, wait.lock, guards a
+ * channel and its streams. A thread that holds it does not wait, and calls no
+ * function of the user, of calls or of requests. Only the CPT makes calls,
+ * answers requests and calls callbacks: in channel.work, which is posted when
+ * there is something to do, and runs at the end of the turn. So what is sent in
  * a turn travels together.
  */
 #ifndef RPC_STREAM_CHANNEL_H
@@ -43,43 +44,47 @@
 struct channel;
 struct streams_node;
 
-/* How a stream, or a channel, ended. */
+/* How a stream or a channel has ended. cause is ULRPC_CAUSE_OK (0) as long as
+ * it has not, or if it has ended well. */
 struct stream_end {
 	int status;
 	enum ulrpc_cause cause;
 };
 
-/* Both sides of channels. Called with the lock held, by the CPT. */
+/* What client and server do with a channel. Called by the CPT with the lock
+ * held, unless a comment says otherwise. */
 struct channel_ops {
-	/* A frame that only one side gets. @s NULL: there is no such stream.
-	 * Returns 0, or -errno, with which the channel ends. */
+	/* Handles a frame of a kind that only one side gets. @s: NULL: there is
+	 * no such stream. Returns 0; or -errno, with which the channel is
+	 * ended. */
 	int (*on_frame)(struct channel *ch, struct ulrpc_stream *s,
 			const struct frame *f);
 	/* Sends what waits in the channel. May drop the lock meanwhile. */
 	void (*flush)(struct channel *ch);
-	/* Does what is due at @now; returns when to be called again, or
-	 * TIME_NEVER. */
+	/* Does what is due at @now. Returns when to call this again;
+	 * TIME_NEVER: not by time. */
 	uint64_t (*tick)(struct channel *ch, uint64_t now);
-	/* The deadline of @s has passed. */
+	/* Called when the deadline of @s has passed. */
 	void (*on_deadline)(struct ulrpc_stream *s);
-	/* Charges a batch of @n bytes that has come early, and takes that back.
-	 * Both NULL: it is not counted. */
+	/* keep() charges a batch of @n bytes that has come early, and returns
+	 * false if it may not stay; let_go() takes the charge back. Both NULL:
+	 * early batches are not charged. */
 	bool (*keep)(struct channel *ch, size_t n);
 	void (*let_go)(struct channel *ch, size_t n);
-	/* @s has left the table. May be NULL. */
+	/* Called when @s has left the channel's table. May be NULL. */
 	void (*unlinked)(struct ulrpc_stream *s);
-	/* The channel has ended. */
+	/* Called when the channel has ended. */
 	void (*on_end)(struct channel *ch);
-	/* RPC is gone: whatever calls refer to is let go, as they get no
-	 * callbacks any more. */
+	/* Called when RPC is gone: drops the references that calls under way
+	 * have, because they get no callbacks any more. */
 	void (*abandon)(struct channel *ch);
 	/* Called without the lock, on any thread, when nobody refers to the
 	 * channel any more. */
 	void (*free)(struct channel *ch);
 };
 
-/* Frames that wait to be sent. In front of them is room for what the message
- * begins with. */
+/* Frames that wait to be sent, with CHUNK_FRONT bytes of room in front of them
+ * for the beginning of the message. */
 struct chunk {
 	struct list link;
 	uint32_t off, len, cap;
@@ -90,51 +95,62 @@ struct chunk {
 
 /* A batch that has come before its turn. */
 struct early {
-	uint8_t *bytes; /* NULL: none */
+	uint8_t *bytes; /* NULL: there is none here */
 	size_t length;
 };
 
 struct channel {
-	struct wait wait; /* its lock guards what follows, if not immutable */
+	/* its lock guards the fields below that are not immutable */
+	struct wait wait;
 
-	/* immutable */
+	/* immutable; but a client learns @making with its first stream: */
 	struct shard *shard;
 	const struct channel_ops *ops;
-	uint64_t key; /* names it on the wire */
-	uint64_t making; /* names it, too: of the server's choice */
+	/* number of the channel on the wire, chosen by the client */
+	uint64_t key;
+	/* second number of the channel on the wire, chosen by the server */
+	uint64_t making;
 	/* random, so that a client cannot choose ids with equal hashes */
 	uint64_t seed;
 
 	atomic_uint refs;
 	struct streams_node *streams_node;
-	struct list of_node; /* streams_node.channels; with that lock */
+	/* node in streams_node.channels, guarded by its lock */
+	struct list of_node;
 
-	bool ended;	       /* no streams, and none can be opened */
-	struct stream_end end; /* if it has ended */
-	/* RPC is being closed: no timers any more. RPC is gone: nothing may be
-	 * given to the CPT any more. */
+	/* the channel has no streams, and none can be opened */
+	bool ended;
+	/* how the channel has ended, or is to end soon */
+	struct stream_end end;
+	/* closed: RPC is being closed, and the timer is not armed any more.
+	 * dead: RPC is gone, and nothing may be posted to the CPT any more */
 	bool closed, dead;
-	unsigned int waiters; /* threads in stream.c that wait for it */
+	/* threads in stream.c that wait for something of this channel */
+	unsigned int waiters;
 
-	struct list out;   /* chunk.link */
-	uint64_t next_out; /* number of the next batch */
-	uint64_t next_in;  /* number of the batch that is expected */
+	struct list out;   /* of chunk.link */
+	uint64_t next_out; /* number of the next batch that is sent */
+	/* number of the next batch in order from the other side */
+	uint64_t next_in;
 	struct early early[BATCHES_AHEAD];
-	unsigned int nearly; /* of these */
-	/* CLOSE frames in out, for streams that this side has given up */
+	unsigned int nearly; /* how many entries of @early are in use */
+	/* CLOSE frames in @out for streams that this side does not know any
+	 * more */
 	unsigned int strays;
 
-	struct hash streams;   /* ulrpc_stream.by_id, by channel_hash() */
-	struct heap deadlines; /* ulrpc_stream.due */
-	struct list events;    /* ulrpc_stream.of_events */
+	struct hash streams;   /* of ulrpc_stream.by_id, by channel_hash() */
+	struct heap deadlines; /* of ulrpc_stream.due */
+	/* of ulrpc_stream.of_events: streams whose users are to be told
+	 * something */
+	struct list events;
 
 	struct ulnet_work work;
-	bool given; /* work */
+	bool given; /* is @work posted? */
 	struct ulnet_timer timer;
 };
 
-/* Returns 0 or -errno. The first reference is the channel's own, until it
- * ends. */
+/* Initializes @ch. Returns 0 or -errno. The first reference is the channel's
+ * own: it is dropped when the channel ends. */
 int channel_init(struct channel *ch, struct shard *s,
 		 const struct channel_ops *ops) must_check;
 
@@ -144,9 +160,10 @@ static inline struct channel *channel_get(struct channel *ch)
 	return ch;
 }
 
-/* Any thread; not with the lock held, unless it is not the last reference. */
+/* Drops a reference. Any thread. A caller that holds the lock must know that it
+ * is not the last reference. */
 void channel_put(struct channel *ch);
-/* For channel_ops.free. */
+/* Frees what @ch has. For channel_ops.free. */
 void channel_fini(struct channel *ch);
 
 static inline void channel_lock(struct channel *ch)
@@ -161,33 +178,38 @@ static inline void channel_unlock(struct channel *ch)
 
 /* All functions below are called with the lock held. */
 
-/* There is something to be done on the CPT. Any thread. */
+/* Posts channel.work, because there is something to do on the CPT. Any thread.
+ */
 void channel_kick(struct channel *ch);
-/* Queues a frame. 0 or -ENOMEM. Any thread. */
+/* Queues a frame to be sent. Returns 0 or -ENOMEM. Any thread. */
 int channel_frame(struct channel *ch, uint32_t stream, enum frame_kind kind,
 		  const void *body, size_t length) must_check;
-/* As channel_frame(), with @head, of @size bytes, before the body. */
+/* Does what channel_frame() does. The body of the frame is the @size bytes at
+ * @head, and then the @length bytes at @body. */
 int channel_frame_two(struct channel *ch, uint32_t stream, enum frame_kind kind,
 		      const void *head, size_t size, const void *body,
 		      size_t length) must_check;
-/* Without memory for a frame that must come, the channel ends. Any thread. */
+/* Queues a frame that must be sent: without memory for it, the channel ends
+ * soon. Any thread. */
 void channel_frame_sure(struct channel *ch, uint32_t stream,
 			enum frame_kind kind, const void *body, size_t length);
-/* Returns frames to be sent, with CHUNK_FRONT bytes in front, and how many
- * bytes they are: @room at most, unless the first frame is longer. NULL: there
- * are none. They stay until channel_sent(). CPT. */
+/* Returns the frames to be sent next, with CHUNK_FRONT bytes of room in front
+ * of them, and sets *@length_p to their bytes: at most @room, unless the first
+ * frame alone is longer. NULL: there are none. They stay where they are until
+ * channel_sent(). Called by the CPT. */
 uint8_t *channel_next(struct channel *ch, size_t room, size_t *length_p);
 void channel_sent(struct channel *ch, size_t length);
-/* A batch has come. Returns 0, or -errno, with which the channel is to end;
- * -EBUSY: it is early, and channel_ops.keep does not let it stay. CPT. */
+/* Called by the CPT when a batch has come. Returns 0; or -errno, with which the
+ * channel is to be ended; -EBUSY: the batch is early, and channel_ops.keep does
+ * not let it stay. */
 int channel_receive(struct channel *ch, const uint8_t *bytes, size_t length);
-/* Lets the CPT end the channel. Any thread. */
+/* Makes the CPT end the channel. Any thread. */
 void channel_end_soon(struct channel *ch, enum ulrpc_cause cause);
 void channel_cancel_streams(struct channel *ch);
-/* Ends the channel and its streams. Those that the service has ended stay,
- * until all that has come was read. CPT. */
+/* Ends the channel and its streams. A client's stream that the service has
+ * already ended stays until all that has come was read. Called by the CPT. */
 void channel_end(struct channel *ch, int status, enum ulrpc_cause cause);
-/* RPC ends: no stream stays. CPT. */
+/* Called by the CPT when RPC ends: no stream stays. */
 void channel_close(struct channel *ch);
 static inline uint64_t channel_hash(const struct channel *ch, uint32_t id)
 {

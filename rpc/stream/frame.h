@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What streams send each other. All numbers are little-endian.
+ * What the two sides of streams send each other. All numbers are little-endian.
  *
  * A stream is opened by a call of its method, with a body of
  *
  *	u64 channel, u32 stream, u32 window_messages, u32 window_bytes,
  *	u32 OPEN_KNOWN or 0, u64 time left (us; ~0: no deadline), what the user
- *	says
+ *	gave
  *
  * and a reply of u32 window_messages, u32 window_bytes, u32 flavour, u64
- * making. All else is in batches of frames: in the bodies of push calls to the
- * client's server, and in the replies of pull calls. A push is u64 channel, u64
- * making, and a batch; a pull is u64 channel, u64 making, u64 number of the
- * batch that the client waits for, u32 ms that the server may keep the call. A
- * reply without a body says that there was nothing to send. The making is
- * another one if the server has forgotten the channel, and made it again.
+ * making. Everything else travels in batches of frames: in the bodies of push
+ * calls to the client's server, and in the replies of pull calls. A push is u64
+ * channel, u64 making, and a batch. A pull is u64 channel, u64 making, u64
+ * number of the batch that the client waits for, u32 ms for which the server
+ * may keep the call; a reply without a body says that there was nothing to
+ * send. The server chooses the making: if it has forgotten the channel and
+ * makes it again, it chooses another one.
  *
  *	batch: u64 number, from 0; u64 0; frames
  *	frame: u32 stream; u24 length; u8 kind; as many bytes
@@ -30,8 +31,8 @@
 #define STREAM_PULL "pull"
 
 #define OPEN_HEAD 32u
-/* The channel has been used: a server that does not know it has forgotten it,
- * and refuses the stream. */
+/* A flag of the opening call: the channel was used before. A server that does
+ * not know the channel has forgotten it, and refuses the stream. */
 #define OPEN_KNOWN  1u
 #define OPENED_SIZE 20u
 #define PUSH_HEAD   16u
@@ -42,19 +43,20 @@
 #define CLOSE_SIZE  8u
 #define END_SIZE    16u
 #define BATCH_MAX   (BATCH_HEAD + FRAME_HEAD + ULRPC_STREAM_MESSAGE_MAX)
-/* By so much batches may overtake each other: the receiver keeps them until
+/* How far batches may overtake each other: the receiver keeps so many until
  * their turn comes, and the sender sends no later ones. */
 #define BATCHES_AHEAD 8u
 
 enum frame_kind {
 	FRAME_MESSAGE = 1,
-	/* u64 messages and u64 bytes that the sender's program has read */
+	/* from the reader: u64 messages and u64 bytes that its program has read
+	 * so far */
 	FRAME_CREDIT,
-	FRAME_HALF, /* from the client: it sends no more messages */
-	/* from the client, the last one: u64 messages that its program has
-	 * read. Unless the server has ended the stream, it is canceled. */
+	FRAME_HALF, /* from the client: it will send no more messages */
+	/* from the client, its last frame: u64 messages that its program has
+	 * read. Unless the server has ended the stream, this cancels it */
 	FRAME_CLOSE,
-	/* from the server, its last one: u32 negated status, u32 cause, u64
+	/* from the server, its last frame: u32 negated status, u32 cause, u64
 	 * messages that its program has read; a text */
 	FRAME_END,
 	FRAME_KINDS
@@ -74,8 +76,8 @@ static inline void frame_head(uint8_t *p, uint32_t stream, uint32_t kind,
 	store_le32(p + 4, length | kind << 24);
 }
 
-/* Returns bytes of the frame that begins at @p, of which there are @left; 0:
- * that is no frame. */
+/* Reads the frame at @p into *@f. Returns the bytes of the frame; 0: the @left
+ * bytes at @p do not begin with a valid frame. */
 static inline size_t frame_read(const uint8_t *p, size_t left, struct frame *f)
 {
 	uint32_t word;

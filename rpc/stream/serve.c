@@ -19,7 +19,7 @@ struct opening {
 	uint32_t id;
 	struct credit window;
 	uint64_t time_left; /* us */
-	bool known;	    /* the client has used the channel */
+	bool known;	    /* the client has used the channel before */
 };
 
 static bool opening_read(const uint8_t *p, size_t length, struct opening *o)
@@ -36,8 +36,8 @@ static bool opening_read(const uint8_t *p, size_t length, struct opening *o)
 	return o->id && o->window.messages && o->window.bytes && o->time_left;
 }
 
-/* Makes the stream, with references for the handler and the caller. The lock is
- * held. */
+/* Makes the stream, with a reference for the handler and one for the caller.
+ * The lock is held. */
 static int stream_make(struct serving *v, const struct stream_entry *e,
 		       const struct opening *o, const struct ulrpc_request *r,
 		       struct ulrpc_stream **stream_p)
@@ -48,7 +48,8 @@ static int stream_make(struct serving *v, const struct stream_entry *e,
 	enum ulrpc_flavour flavour = request_flavour(r);
 	struct ulrpc_stream *s;
 
-	/* With the lock, so that end_streams() either is seen or sees. */
+	/* Checked with the lock held: either end_streams() sees the new stream,
+	 * or this sees @stopping. */
 	if (atomic_load(&svc->stopping))
 		return -ESHUTDOWN;
 	if (v->ch.ended || channel_find(&v->ch, o->id))
@@ -114,8 +115,8 @@ static void stream_info_fill(struct ulrpc_stream_info *to,
 	ulrpc_request_peer(r, &to->peer);
 }
 
-/* Answers @r, and gives the stream to the handler. The body is copied, as it is
- * gone with the answer. */
+/* Answers @r, and gives the stream to the handler. @copy gets the body, which
+ * is gone when @r is answered. */
 static void serve_stream(const struct stream_entry *e, struct ulrpc_stream *s,
 			 const struct opening *o, struct ulrpc_request *r,
 			 const uint8_t *body, size_t length, uint8_t *copy)
@@ -193,7 +194,7 @@ static void on_service_ended(void *arg)
 	rpc_stream_service_put(svc);
 }
 
-/* Without a name, ulrpc_service_start() says what is wrong. */
+/* If there is no name, ulrpc_service_start() complains. */
 static char *name_copy(const char *name)
 {
 	return strdup(name ? name : "");
@@ -305,9 +306,8 @@ static int turn(void *arg)
 	return 0;
 }
 
-/* Waits until the users of streams have been told of all that has happened: in
- * the turns of each CPT that were due, and the work that these have deferred.
- */
+/* Waits until the users of streams have been told everything that has happened:
+ * lets each CPT make its turns, and run the work that these have deferred. */
 static void users_wait(struct ulrpc *rpc)
 {
 	for (unsigned int i = 0; i < 2 * rpc->ncpts; i++)

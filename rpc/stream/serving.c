@@ -6,16 +6,16 @@
 
 #include "rpc/stream/streams.h"
 
-/* ms: no pull call is kept longer */
+/* ms: a pull call is kept for so long, at most */
 #define HOLD_MOST 5000u
-/* A client that makes no pull call for so long is gone. */
+/* A client that makes no pull call for so long counts as gone. */
 #define SILENT_NS (60 * NSEC_PER_SEC)
-/* So is a batch that does not come, though later ones have: its client sends it
- * again as long as others, and gives up earlier. */
+/* A batch that does not come for so long, while later ones have come, counts as
+ * lost: its client gives up earlier. */
 #define GAP_NS SILENT_NS
-/* how much each client may have under way at the carrier */
+/* calls of each client to the carrier that may be under way */
 #define CARRIER_WINDOW 64u
-/* kept pull calls */
+/* requests in the carrier's queue, at most: kept pull calls */
 #define CARRIER_QUEUE 65536u
 
 static struct serving *serving_of(struct channel *ch)
@@ -94,7 +94,7 @@ static void serving_let_go(struct channel *ch, size_t n)
 
 /* ---- kept pull calls ---- */
 
-/* Takes the call @i out of serving.held. */
+/* Takes the call number @i out of serving.held. */
 static struct held held_take(struct serving *v, unsigned int i)
 {
 	struct held h = v->held[i];
@@ -105,7 +105,7 @@ static struct held held_take(struct serving *v, unsigned int i)
 	return h;
 }
 
-/* Answers the call @i, without the lock. */
+/* Answers the call number @i. The lock is released meanwhile. */
 static void held_answer(struct serving *v, unsigned int i, const void *body,
 			size_t length)
 {
@@ -117,7 +117,8 @@ static void held_answer(struct serving *v, unsigned int i, const void *body,
 	channel_lock(&v->ch);
 }
 
-/* The client has given up the call, or is gone. */
+/* Called when the client has canceled a kept call, or is gone: ends the
+ * channel. */
 static void on_held_canceled(void *arg, struct ulrpc_request *request)
 {
 	struct serving *v = arg;
@@ -150,7 +151,8 @@ static void serving_send(struct serving *v)
 
 		store_le64(begin, ch->next_out);
 		store_le64(begin + 8, 0);
-		/* Other threads only add to the chunk meanwhile. */
+		/* The lock is released meanwhile, but other threads only add to
+		 * the chunk. */
 		held_answer(v, 0, begin, BATCH_HEAD + length);
 		if (ch->ended)
 			break;
@@ -158,7 +160,8 @@ static void serving_send(struct serving *v)
 	}
 }
 
-/* Calls with a flavour that is too low must not carry anything any more. */
+/* Answers kept calls whose flavour has become too low for the channel: they
+ * must not carry anything any more. */
 static void held_answer_low(struct serving *v)
 {
 	for (unsigned int i = 0; i < v->nheld;)
@@ -179,7 +182,7 @@ static void serving_flush(struct channel *ch)
 	while (ch->ended && v->nheld) {
 		struct held h = held_take(v, 0);
 
-		/* Who has crashed answers nobody. */
+		/* A node that has crashed answers nobody. */
 		if (shard_is_mute(ch->shard))
 			continue;
 		channel_unlock(ch);
@@ -188,7 +191,7 @@ static void serving_flush(struct channel *ch)
 	}
 }
 
-/* Returns when a batch will be missing for too long. */
+/* Returns when (ns) a batch will have been missing for too long. */
 static uint64_t gap_until(struct serving *v, uint64_t now)
 {
 	const struct channel *ch = &v->ch;
@@ -245,7 +248,7 @@ static int serving_on_frame(struct channel *ch, struct ulrpc_stream *s,
 			    const struct frame *f)
 {
 	(void)ch;
-	/* CLOSE may come for a stream whose opening has not come. */
+	/* CLOSE may come for a stream that was never opened here. */
 	if (!s)
 		return f->kind == FRAME_CLOSE ? 0 : -EPROTO;
 	if (f->kind == FRAME_CLOSE)
@@ -262,7 +265,8 @@ static void serving_on_deadline(struct ulrpc_stream *s)
 	bool ended = s->send_closed;
 
 	rpc_stream_end_frame(s, -ETIMEDOUT, ULRPC_CAUSE_DEADLINE, NULL);
-	/* The client says how much it has read, if it is still there. */
+	/* If the client is still there, its CLOSE will tell how much it has
+	 * read. */
 	if (!ended)
 		rpc_stream_over(s, -ETIMEDOUT, ULRPC_CAUSE_DEADLINE);
 }
@@ -305,8 +309,8 @@ static const struct channel_ops serving_ops = {
 	.free = serving_free,
 };
 
-/* Returns the channel @key of @owner, with a reference, or NULL. The lock of
- * the node is held. */
+/* Returns the channel @key of @owner, with a reference; NULL: there is none.
+ * The caller holds the node's lock. */
 static struct serving *serving_lookup(struct streams_node *n, uint64_t key,
 				      unsigned int cpt,
 				      const struct rpc_owner *owner)
@@ -334,7 +338,8 @@ static struct serving *serving_find(struct streams_node *n, uint64_t key,
 	return v;
 }
 
-/* Makes a channel, which the node does not find yet. */
+/* Makes a channel. The node does not find it yet. Returns NULL if there is no
+ * memory, or the host has used up its share. */
 static struct serving *serving_new(struct ulrpc_stream_service *svc,
 				   uint64_t key, const struct ulrpc_request *r,
 				   const struct rpc_owner *owner)
@@ -362,15 +367,15 @@ static struct serving *serving_new(struct ulrpc_stream_service *svc,
 	return NULL;
 }
 
-/* The channel was never used. */
+/* Frees a channel that was never used. */
 static void serving_drop(struct serving *v)
 {
 	service_give_back(v->service, v->quota);
 	channel_put(&v->ch);
 }
 
-/* Another stream of the channel may be opened at the same time, on another
- * thread. */
+/* Looks for the channel again before adding a new one, because another thread
+ * may open another stream of the channel at the same time. */
 int serving_get(struct ulrpc_stream_service *svc, uint64_t key, bool known,
 		const struct ulrpc_request *r, struct serving **v_p)
 {
@@ -413,8 +418,8 @@ enum ulrpc_flavour request_flavour(const struct ulrpc_request *r)
 	return peer.flavour;
 }
 
-/* Returns the channel that @r is for, locked and with a reference; or NULL,
- * with @r refused. */
+/* Returns the channel that @r is for, locked and with a reference. Returns NULL
+ * if there is none that @r may use: then @r was refused. */
 static struct serving *serving_enter(struct ulrpc *rpc, struct ulrpc_request *r,
 				     const void *body, size_t length,
 				     size_t least)
@@ -467,7 +472,8 @@ static void on_push(void *arg, struct ulrpc_request *r, const void *body,
 					  : ULRPC_CAUSE_BAD_REQUEST);
 	channel_unlock(&v->ch);
 	channel_put(&v->ch);
-	/* It is sent again, after the one that is missing, perhaps. */
+	/* The client sends the batch again; by then the missing one may have
+	 * come. */
 	if (rc == -EBUSY)
 		ulrpc_overloaded(r);
 	else if (rc)
@@ -519,8 +525,8 @@ static void gone(struct channel *ch, void *arg)
 		channel_end(ch, -ETIMEDOUT, ULRPC_CAUSE_LOST);
 }
 
-/* Whoever is gone may have claimed the NID and the pid of another client: which
- * connections there are says whose channels end. */
+/* Ends the channels whose clients' connections have ended. @client is not used:
+ * a client that is gone may have claimed the NID and pid of another one. */
 static void on_gone(void *arg, const struct ulnet_id *client)
 {
 	struct ulrpc *rpc = arg;
@@ -585,7 +591,7 @@ static void judge(struct channel *ch, void *arg)
 		if (!owner_may(ch->shard, &serving_of(ch)->owner, s->flavour,
 			       s->service->name, s->method))
 			serving_cut(s, -EPERM, ULRPC_CAUSE_REFUSED,
-				    "no rule lets it any more");
+				    "no rule allows it any more");
 }
 
 void streams_on_rules(struct shard *s)

@@ -112,7 +112,7 @@ static bool stream_wants(const struct ulrpc_stream *s, unsigned int event)
 	}
 }
 
-/* Threads that wait for something of @s look again. */
+/* Wakes threads that wait for something of @s. */
 static void wake(const struct ulrpc_stream *s)
 {
 	if (s->ch->waiters)
@@ -134,7 +134,7 @@ void rpc_stream_event(struct ulrpc_stream *s, unsigned int event)
 	channel_kick(ch);
 }
 
-/* There is something for ulrpc_stream_next(). */
+/* Called when ulrpc_stream_next() has something to return: tells the user. */
 static void readable(struct ulrpc_stream *s)
 {
 	if (s->unread)
@@ -228,7 +228,7 @@ int rpc_stream_on_message(struct ulrpc_stream *s, const struct frame *f)
 	if (s->ending || (s->recv_closed && !s->send_closed) ||
 	    f->length > ULRPC_STREAM_MESSAGE_MAX)
 		return -EPROTO;
-	/* What comes after this side has given up counts, but is not kept. */
+	/* After this side has given up, messages are dropped. */
 	if (s->canceled || s->over)
 		return 0;
 	if (s->received.messages - s->read.messages >= s->grant.messages ||
@@ -435,7 +435,8 @@ static bool try_over(void *arg)
 	return w->s->over;
 }
 
-/* Returns the result of @try, or an error of wait_until(). */
+/* Waits until @try(@w) returns true. Returns w->rc, which @try has set, or an
+ * error of wait_until(). */
 static int stream_wait(struct waiting *w, bool (*try)(void *arg))
 {
 	struct channel *ch = w->s->ch;
@@ -530,7 +531,7 @@ void rpc_stream_cancel(struct ulrpc_stream *s)
 	}
 	rpc_stream_drop(s);
 	if (s->ending) {
-		/* Not all was read. */
+		/* END has come, but not all messages were read. */
 		s->end =
 			(struct stream_end){ -ECANCELED, ULRPC_CAUSE_CANCELED };
 		rpc_stream_settle(s);

@@ -3,18 +3,18 @@
  * A stream, as the client or the service has it.
  *
  * Credits: the reader tells how much its program has read in all, and the
- * sender has no more under way than a window beyond that. Totals cannot be
- * counted twice, and tell the sender what was certainly delivered. The last
- * message may exceed the window of bytes, so that any message can be sent.
+ * sender has no more than a window under way beyond that. A total cannot be
+ * counted twice, and it tells the sender what was certainly delivered. Only one
+ * CREDIT frame waits to be sent at a time: the next one tells everything that
+ * was read meanwhile. The last message may exceed the window of bytes, so that
+ * any message can be sent.
  *
- * So one CREDIT waits to be sent at a time, and the next one tells all that was
- * read meanwhile.
- *
- * A stream is in its channel's table until both sides have ended it: at the
- * server until CLOSE has come and END was sent (so that what waits to be sent
- * of it is always charged to somebody), at the client until END has come and
- * all messages were read. If the client gives up before (a deadline), it may
- * still get frames of the stream; the server cannot.
+ * A stream is in its channel's table until both sides have ended it. At the
+ * server that is when CLOSE has come and END was sent, so that what waits to be
+ * sent is always charged to somebody; at the client, when END has come and all
+ * messages were read. If the client gives up before that, for example at a
+ * deadline, frames of the stream may still come to it. That cannot happen at
+ * the server.
  */
 #ifndef RPC_STREAM_STREAM_H
 #define RPC_STREAM_STREAM_H
@@ -30,7 +30,8 @@ enum {
 	EVENT_ENDED = 4,
 };
 
-/* So much may be sent and not read; so much was. */
+/* Numbers of messages and of bytes: a window, or a total of what was sent or
+ * read. */
 struct credit {
 	uint64_t messages, bytes;
 };
@@ -43,91 +44,108 @@ struct message {
 
 struct ulrpc_stream {
 	struct channel *ch;
-	struct hash_node by_id; /* channel.streams, if linked */
-	struct heap_node due;	/* channel.deadlines, if timed */
-	struct list of_events;	/* channel.events */
-	struct list of_opening; /* called.opening (caller.c) */
-	unsigned int refs; /* its user, the table, of_events, the opening */
+	struct hash_node by_id; /* node in channel.streams, if @linked */
+	struct heap_node due;	/* node in channel.deadlines, if @timed */
+	struct list of_events;	/* node in channel.events */
+	struct list of_opening; /* node in called.opening (caller.c) */
+	/* references of the user, the table, of_events, and the call that opens
+	 * the stream */
+	unsigned int refs;
 	uint32_t id;
-	uint8_t events; /* EVENT_ that the user is to be told of */
+	uint8_t events; /* EVENT_* bits of which the user is to be told */
 	bool linked, timed;
-	bool held;	  /* by its user */
-	bool serving;	  /* it is the service's side */
-	bool opening;	  /* the call that opens it is under way */
-	bool open;	  /* the other side knows it */
-	bool late;	  /* the deadline came while it was being opened */
-	bool send_closed; /* this side sends no more messages */
-	bool close_sent;  /* the client's last frame */
-	bool end_sent;	  /* the service's: it has left channel.out */
-	bool closed;	  /* the client has closed it; END is not sent yet */
-	bool credit_out;  /* CREDIT is in channel.out */
-	bool recv_closed; /* no more messages come */
-	bool ending;	  /* END has come: over when all was read */
-	bool canceled;	  /* this side has given up: what comes is dropped */
-	bool over;	  /* the outcome is known */
-	bool unread;	  /* EVENT_READABLE is to come with a message */
-	bool unsent;	  /* EVENT_WRITABLE is to come with credit */
-	bool watched;	  /* the user has events */
+	bool held;    /* the user has a reference */
+	bool serving; /* this is the service's side */
+	bool opening; /* the call that opens the stream is under way */
+	bool open;    /* the other side knows the stream */
+	/* the deadline has passed while the stream was being opened */
+	bool late;
+	bool send_closed; /* this side will send no more messages */
+	bool close_sent;  /* at the client: CLOSE, its last frame, is queued */
+	bool end_sent;	  /* at the service: END, its last frame, was sent */
+	bool closed;	  /* at the service: the client has sent CLOSE */
+	bool credit_out;  /* a CREDIT frame is in channel.out */
+	bool recv_closed; /* no more messages will come */
+	/* at the client: END has come. The stream is over when all was read */
+	bool ending;
+	/* this side has given up: messages that come are dropped */
+	bool canceled;
+	bool over;    /* the outcome is known */
+	bool unread;  /* the next message causes EVENT_READABLE */
+	bool unsent;  /* the next credit causes EVENT_WRITABLE */
+	bool watched; /* the user has set callbacks: @user */
 	struct ulrpc_stream_events user;
 
-	uint64_t deadline; /* ns */
-	/* this side sends: */
-	struct credit window; /* that the other side has granted */
+	uint64_t deadline; /* in ns; TIME_NEVER: none */
+	/* what this side sends. window: how much the other side lets be under
+	 * way; sent, delivered: totals */
+	struct credit window;
 	struct credit sent, delivered;
 	uint64_t undelivered;
-	/* this side reads: */
+	/* what this side reads. grant: its window; received, read: totals;
+	 * told: what of @read the last CREDIT has told */
 	struct credit grant, received, read, told;
 	struct message *first, *last, *current;
 
-	/* how it ends, or has ended */
+	/* how the stream ends, or has ended */
 	struct stream_end end;
 	enum ulrpc_execution execution;
-	char *text; /* NULL: none */
+	char *text; /* text of the outcome; NULL: none */
 
-	/* the service's side */
+	/* for the service's side: */
 	struct ulrpc_stream_service *service;
-	const char *method;	    /* borrowed from service */
-	enum ulrpc_flavour flavour; /* of the call that opened it */
+	const char *method; /* borrowed from @service */
+	/* flavour of the call that has opened the stream */
+	enum ulrpc_flavour flavour;
 	struct quota *quota;
-	struct ulrpc_stream_info *info; /* while the handler runs */
+	/* what ulrpc_stream_info() tells; NULL: the handler does not run */
+	struct ulrpc_stream_info *info;
 };
 
-/* All with the lock of the channel, if not said otherwise. */
+/* These functions are called with the channel's lock held, unless a comment
+ * says otherwise. */
 
-/* Returns a stream with one reference, the user's, or NULL. Any thread. */
+/* Makes a stream with one reference, the user's. Returns NULL if there is no
+ * memory. Any thread; the lock need not be held. */
 struct ulrpc_stream *rpc_stream_new(struct channel *ch, uint32_t id,
 				    const struct credit *grant,
 				    uint64_t deadline);
-/* Puts @s in its channel's table. 0 or -ENOMEM. */
+/* Puts @s into its channel's table. Returns 0 or -ENOMEM. */
 int rpc_stream_link(struct ulrpc_stream *s) must_check;
 void rpc_stream_unlink(struct ulrpc_stream *s);
-/* The caller, or the table, has another reference to the channel. */
+/* Drops a reference to @s. The caller, or the table, has a reference to the
+ * channel, too. */
 void rpc_stream_unref(struct ulrpc_stream *s);
-/* The user is to be told, if it wants to know, and waiting threads wake up. */
+/* Tells the user of @event, if it wants to know, and wakes threads that wait
+ * for something of @s. */
 void rpc_stream_event(struct ulrpc_stream *s, unsigned int event);
-/* The outcome is known: unread messages are dropped, and the user is told. */
+/* Called when the outcome is known: drops unread messages, and tells the user.
+ */
 void rpc_stream_over(struct ulrpc_stream *s, int status,
 		     enum ulrpc_cause cause);
-/* What comes is dropped from now on, and so is what was not read. */
+/* Drops messages that were not read, and those that come from now on. */
 void rpc_stream_drop(struct ulrpc_stream *s);
-/* The client's last frame. */
+/* Queues CLOSE, the client's last frame. */
 void rpc_stream_close_frame(struct ulrpc_stream *s);
-/* The service's last frame: the client is told how @s has ended. */
+/* Queues END, the service's last frame, which tells the client how @s has
+ * ended. */
 void rpc_stream_end_frame(struct ulrpc_stream *s, int status,
 			  enum ulrpc_cause cause, const char *text);
-/* What was sent before may have found room. */
+/* Called when there may be room for messages again: tells the user. */
 void rpc_stream_writable(struct ulrpc_stream *s);
-/* Nothing more will come: what waits for a message is told. */
+/* Called when no more messages will come: tells whoever waits for one. */
 void rpc_stream_no_more(struct ulrpc_stream *s);
-/* Cancels @s. Any thread. */
+/* Cancels @s. */
 void rpc_stream_cancel(struct ulrpc_stream *s);
-/* The client's stream is over, as the service has said, if all was read. */
+/* At the client: ends @s as the service has said, if END has come and all
+ * messages were read. */
 void rpc_stream_settle(struct ulrpc_stream *s);
-/* The other side says what its program has read. 0 or -EPROTO. */
+/* Called when the other side has told that its program has read @messages in
+ * all. Returns 0 or -EPROTO. */
 int rpc_stream_on_read(struct ulrpc_stream *s, uint64_t messages);
 int rpc_stream_on_message(struct ulrpc_stream *s, const struct frame *f);
 int rpc_stream_on_credit(struct ulrpc_stream *s, const struct frame *f);
-/* A frame of @s has left channel.out. */
+/* Called when a frame of @s has left channel.out. */
 void rpc_stream_on_sent(struct ulrpc_stream *s, uint32_t kind);
 void rpc_stream_text_set(struct ulrpc_stream *s, const void *text,
 			 size_t length);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* bytes */
+/* bytes of early batches of all clients, at most */
 #define EARLY_MAX (64u << 20)
 
 static void node_put(struct streams_node *n)
@@ -40,7 +40,8 @@ void streams_del(struct channel *ch)
 	node_put(n);
 }
 
-/* Gets a reference, unless the last one is gone. */
+/* Takes a reference to @ch. Returns false if the last one was dropped already.
+ */
 static bool channel_try(struct channel *ch)
 {
 	unsigned int refs = atomic_load(&ch->refs);
@@ -51,8 +52,8 @@ static bool channel_try(struct channel *ch)
 	return false;
 }
 
-/* Returns references to all channels in an array, which ends with NULL; NULL:
- * no memory. */
+/* Returns an array of references to all channels, with NULL at its end. Returns
+ * NULL if there is no memory. */
 static struct channel **channels_get(struct streams_node *n)
 {
 	struct channel **all, *ch;
@@ -119,7 +120,8 @@ static void shard_close(struct shard *s)
 		streams_each(s->rpc->streams, end_on_close, s);
 }
 
-/* What the calls of a node that has crashed refer to is let go. */
+/* Called when RPC is gone: frees what calls of a node that has crashed refer
+ * to. */
 static void leave(struct channel *ch, void *arg)
 {
 	(void)arg;
