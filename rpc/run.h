@@ -70,7 +70,7 @@ struct request_report {
 	/* how it ended: enum wire_status, or STAT_UNANSWERED or STAT_CANCELED
 	 */
 	unsigned int end;
-	bool run; /* its handler was called, and has replied */
+	bool run; /* the request's handler was called, and has replied */
 	uint64_t total;
 	/* time in the queue, and in the handler; valid if @run */
 	uint64_t queue, service_time;

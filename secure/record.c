@@ -21,7 +21,7 @@ struct seal_key {
 	uint8_t secret[SEAL_SECRET];
 	uint8_t iv[NONCE];
 	uint8_t cipher; /* enum seal_cipher */
-	bool seals;	/* it seals; false: it opens */
+	bool seals;	/* the key seals; false: it opens */
 };
 
 /* ---- keys ---- */

@@ -16,7 +16,7 @@
 
 struct given {
 	struct hash_node by_id;
-	struct list link; /* tickets.order */
+	struct list link; /* node in tickets.order */
 	uint8_t id[ID_SIZE];
 	uint8_t secret[SECRET_SIZE];
 	/* the ALPN protocol of the connection, a literal */

@@ -78,8 +78,8 @@ enum conn_reading {
  * handshake lasts. For caller.h only. */
 struct sock_conn_caller {
 	struct sock_caller *caller;
-	struct list of;	       /* sock_caller.handshakes */
-	struct list waits;     /* sock_caller.waiting */
+	struct list of;	       /* node in sock_caller.handshakes */
+	struct list waits;     /* node in sock_caller.waiting */
 	bool begun;	       /* TLS: the handshake has begun */
 	bool called;	       /* it has waited, and now has its turn */
 	enum door_class class; /* valid while @begun */
@@ -172,7 +172,7 @@ struct sock_conn {
 	/* while not CONN_READ_ON: bytes that are read and not parsed yet */
 	uint8_t *readahead;
 	size_t readahead_len;
-	uint32_t rx_limit; /* the most bytes that one read asks for */
+	uint32_t rx_limit; /* bytes that one read asks for, at most */
 	/* the socket counts as readable with this many bytes (SO_RCVLOWAT) */
 	uint32_t readable_from;
 	/* ns: when the peer was last heard; CONN_WAITING: when the HELLO was

@@ -38,7 +38,7 @@ int sock_handshake_connect(struct sock_peer *peer, enum sock_type type,
 struct sock_listener {
 	struct env_io io;
 	struct lobby lobby; /* where handshakes wait for bytes */
-	struct list link;   /* sock_shared.listeners */
+	struct list link;   /* node in sock_shared.listeners */
 	struct list nis;    /* of sock_ni.in_listener */
 	const struct ulnet_conf *conf;
 	struct loop *loop;

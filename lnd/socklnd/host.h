@@ -2,13 +2,15 @@
 /*
  * A host: all processes behind one NID, each of which is a peer of its own.
  * Limited resources are divided between hosts, not peers:
- *	- File descriptors of connections that peers have opened to this node,
- *	  by base/share.h, or one host could use up those of this process.
- *	- Memory for the rest of frames that LNet has given up half sent
- *	  (message.h): finish_max bytes of each CPT, likewise.
- *	- Attempts to connect (peer.h): one host has one turn at a time, since
- *	  all its processes have the same address. Otherwise many made-up pids
- *	  at a silent address would get many turns.
+ *
+ * - File descriptors of connections that peers have opened to this node: each
+ *   host has its share (base/share.h), so that none can use up those of this
+ *   process.
+ * - Memory for the ends of frames that LNet has given up half sent (message.h):
+ *   each host has its share of finish_max bytes on each CPT.
+ * - Attempts to connect (peer.h): a host has one turn at a time, since all its
+ *   processes have the same address. Otherwise many made-up pids at a silent
+ *   address would get many turns.
  *
  * Reference counted. Owner: the CPT that owns the NID.
  */
@@ -18,11 +20,12 @@
 #include "lnd/socklnd/socklnd.h"
 
 struct sock_host {
-	struct hash_node hash; /* sock_cpt.hosts */
+	struct hash_node hash; /* node in sock_cpt.hosts */
 	struct ulnet_nid nid;
 	unsigned int holders;
 	unsigned int conns; /* open connections that the host has opened */
-	/* bytes of copied ends of frames to this host that were given up */
+	/* bytes of frames to this host that were given up half sent, and whose
+	 * ends were copied */
 	uint64_t copied;
 	/* for attempt.c: */
 	bool connecting; /* one of the host's peers is CONNECT_CONNECTING */

@@ -85,7 +85,7 @@ static void listener_del(struct sock_conn *conn)
 	loop_timer_cancel(l->loop, &conn->timer);
 }
 
-/* Starts a handshake: guest.fn is called when @conn is readable. 0 or
+/* Starts a handshake: guest.fn is called when @conn is readable. Returns 0 or
  * -errno. */
 static int listener_add(struct sock_listener *l, struct sock_conn *conn)
 {
@@ -367,8 +367,8 @@ static void hs_move(struct sock_conn *conn)
 	handshake_arrive(conn);
 }
 
-/* Checks whether a well-formed HELLO is acceptable to its NI. 0, -EPROTO or
- * -EACCES. */
+/* Checks whether a well-formed HELLO is acceptable to its NI. Returns 0,
+ * -EPROTO or -EACCES. */
 static int hello_check(const struct sock_conn *conn)
 {
 	const struct sock_hello *h = &conn->hello;
@@ -390,7 +390,7 @@ static int hello_check(const struct sock_conn *conn)
 	return 0;
 }
 
-/* Reads the HELLO. 0: go on; -errno: drop the connection. */
+/* Reads the HELLO. Returns 0: go on; -errno: drop the connection. */
 static int greeted(struct sock_conn *conn)
 {
 	const struct lnd_ni *ni = conn->sni->ni;
@@ -712,7 +712,8 @@ static int refuse_next(struct sock_listener *l, int rc)
 	return fd >= 0 || is_of_one_connection(fd) ? 0 : fd;
 }
 
-/* Accepts the next connection. 0; -EAGAIN: there is none; -errno. */
+/* Accepts the next connection. Returns 0; -EAGAIN: there is none; or another
+ * negative errno. */
 static int listener_next(struct sock_listener *l)
 {
 	union netif_addr from;

@@ -137,7 +137,7 @@ void sock_peer_settle(struct sock_peer *peer)
 }
 
 /* Called when connections are lost, perhaps with data that TCP had not
- * delivered, or that this node had not read: arranges that LNet is told at the
+ * delivered, or that this node had not read: schedules that LNet is told at the
  * end of the turn. */
 static void peer_conn_lost(struct sock_peer *peer)
 {

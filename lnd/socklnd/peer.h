@@ -18,24 +18,25 @@
  * message that a connection has begun to send stays on it: TCP delivers it,
  * late, but only once. Messages that were not begun go back to LNet, and wait
  * there with all later ones until
- *	- a new connection is open. An ulnet node that accepts it suspends its
- *	  own old connections, too. Both ends close an old connection once both
- *	  have written everything that they had begun on it. Nothing is lost or
- *	  sent twice; new messages overtake those that are stuck; or
- *	- TCP gets through first: then the old connections are resumed.
+ * - a new connection is open. An ulnet node that accepts it suspends its own
+ *   old connections, too. Both ends close an old connection once both have
+ *   written everything that they had begun on it. Nothing is lost or sent
+ *   twice; new messages overtake those that are stuck; or
+ * - TCP gets through first: then the old connections are resumed.
  *
  * A kernel node takes a second CONTROL connection for a duplicate and refuses
  * it, as long as it knows the old one. That proves that the network is back,
  * but the old connections are left alone until TCP gets through, or
- * sock_timeout is over: what is in the kernel's socket its LNet counts as sent,
- * and never sends again, so a reset would cost calls where two kernel nodes
+ * sock_timeout is over. The kernel's LNet counts as sent what is in its socket,
+ * and never sends it again: a reset would cost calls where two kernel nodes
  * only wait. (A kernel node that allows several connections of a type accepts
  * the new one, and uses both. So the side that opens the new connection never
  * closes an old one by itself: a kernel node would then close all.)
  *
- * The same is done when our own link comes back after a while, with connections
- * that we have opened: the peer's TCP may be about to retransmit late. If the
- * peer refuses a new connection then, the old ones are resumed.
+ * Connections are also suspended when this node's own link comes back after a
+ * while, but only those that this node has opened: the peer's TCP may be about
+ * to retransmit late. If the peer refuses a new connection then, the old ones
+ * are resumed.
  *
  * Connections of a process that only calls are suspended, too. Messages then
  * wait until it opens a new one or TCP gets through; they end when the old
@@ -46,11 +47,12 @@
  * first one goes on waiting, since the system doubles the time between its own
  * retransmissions of the SYN: so a peer that was away is reached within
  * max_reconnectms of its return, while a distant one can still answer on the
- * first socket. An attempt fails when nothing was heard for sock_timeout.
- * A kernel node logs an error for a connection that ends before its request has
+ * first socket. An attempt fails when nothing was heard for sock_timeout. A
+ * kernel node logs an error for a connection that ends before its request has
  * come. So once TCP has connected a socket the peer is asked on it, even if it
- * has been asked on the other one: it refuses one of the two. Not so by a node
- * that only calls, whose second connection would replace the first.
+ * has been asked on the other one: it refuses one of the two. A node that only
+ * calls does not ask twice, because its second connection would replace the
+ * first.
  *
  * Each CPT limits its attempts under way (max_connecting), or else peers that
  * do not answer could use up everything. Beyond that NIDs take turns (host.h):
@@ -103,7 +105,8 @@ struct sock_peer {
 	/* suspended connections are to be replaced even if TCP gets through */
 	bool renewing;
 	struct timer check;
-	uint64_t kept_alive; /* ns: when the last keepalive was sent, or 0 */
+	/* ns: when the last keepalive was sent; 0: none was */
+	uint64_t kept_alive;
 	/* how often a connection was chosen for a message */
 	uint64_t uses;
 	/* for attempt.c only: */
@@ -198,7 +201,8 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 
 /* Makes @conn, whose handshake is over, an open connection of @peer. */
 void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn);
-/* Adds @conn to @peer, as sock_peer_add(), after it was open on another CPT. */
+/* Adds @conn to @peer, as sock_peer_add() does, after it was open on another
+ * CPT. */
 void sock_peer_rejoin(struct sock_peer *peer, struct sock_conn *conn);
 /* Takes @conn from @peer, because it is closed or leaves this CPT. */
 void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn);

@@ -51,8 +51,8 @@ static uint32_t csum_of_msg(const struct lnd_msg *msg, uint32_t csum)
 	return csum;
 }
 
-/* Does the payload have the checksum that was announced? A payload that was
- * truncated or discarded is not checked (spec 3.10): true. */
+/* Does the payload have the checksum that was announced? Also true for a
+ * payload that was truncated or discarded, which is not checked (spec 3.10). */
 static bool csum_matches(const struct sock_rx *rx, uint32_t announced)
 {
 	if (!rx->summed)
@@ -65,8 +65,8 @@ static bool csum_matches(const struct sock_rx *rx, uint32_t announced)
 	       announced;
 }
 
-/* Called when all of the payload has been read. 0; -EIO: the checksum is wrong.
- */
+/* Called when all of the payload has been read. Returns 0; -EIO: the checksum
+ * is wrong. */
 static int rx_complete(struct sock_conn *conn)
 {
 	struct sock_rx *rx = conn->rx;
@@ -108,8 +108,8 @@ static void rx_discard(struct sock_rx *rx)
 	rx->bounce = NULL;
 }
 
-/* Called when LNet has answered: if reading is paused, arranges that
- * rx_on_resume() runs. Does not read at once, because LNet is in the midst of
+/* Called when LNet has answered: if reading is paused, schedules
+ * rx_on_resume(). Does not read at once, because LNet is in the midst of
  * something. */
 static void rx_resume(struct sock_conn *conn)
 {
@@ -392,7 +392,8 @@ static ssize_t on_header(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return rc < 0 ? rc : (ssize_t)all + rc;
 }
 
-/* Keeps @len bytes that were read before reading was paused. 0 or -ENOMEM. */
+/* Keeps @len bytes that were read before reading was paused. Returns 0 or
+ * -ENOMEM. */
 static int keep_readahead(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	BUG_ON(conn->readahead);
@@ -404,8 +405,8 @@ static int keep_readahead(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* Parses the @len bytes at @p. 0 or -errno. The connection may be closed on
- * return. */
+/* Parses the @len bytes at @p. Returns 0 or -errno. The connection may be
+ * closed on return. */
 static int rx_parse(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	while (len && sock_conn_is_open(conn)) {
@@ -432,8 +433,8 @@ static int rx_parse(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* Handles @n bytes that were read: the first @direct of them straight to their
- * place, the rest into the read buffer. 0 or -errno. */
+/* Handles @n bytes that were read. The first @direct of them are at their place
+ * already, the rest is in the read buffer. Returns 0 or -errno. */
 static in_line int on_bytes(struct sock_conn *conn, size_t n, size_t direct)
 {
 	size_t placed = MIN(n, direct);
@@ -483,9 +484,9 @@ void sock_rx_take_any(struct sock_conn *conn)
 }
 
 /*
- * Reads @conn once, and handles what has come. 1: there may be more; 0: there
- * is nothing now, or @conn was closed meanwhile; RX_ENDED: the caller closes
- * @conn, because of *@status.
+ * Reads @conn once, and handles what has come. Returns 1: there may be more; 0:
+ * there is nothing now, or @conn was closed meanwhile; RX_ENDED: the caller
+ * closes @conn, because of *@status.
  */
 #define RX_ENDED (-1)
 static in_line int read_some(struct sock_conn *conn, int *status, bool tls)

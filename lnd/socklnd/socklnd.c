@@ -230,7 +230,7 @@ static void cut_soon(struct sock_peer *peer, const char *why)
 	sock_peer_settle(peer);
 }
 
-/* lnd.use_keys(). */
+/* What lnd.use_keys() calls: takes the node's new keys. */
 static void sock_use_keys(struct lnd_ni *ni, unsigned int index)
 {
 	struct sock_cpt *cpt = &sock_ni_of(ni)->cpts[index];

@@ -103,7 +103,7 @@ const char *sock_tls_peer_doubt(struct sock_peer *peer);
  * @peer: remembers the proof. No effect without TLS. */
 void sock_tls_prove(struct sock_peer *peer, const struct sock_conn *conn);
 void sock_tls_forget(struct sock_peer *peer);
-/* lnd.vouches(). */
+/* What lnd.vouches() calls: has @peer proved that it may speak for @nid? */
 bool sock_tls_vouches(struct lnd_ni *ni, const struct ulnet_nid *peer,
 		      const struct ulnet_nid *nid);
 /* A text for the log, such as "b (certificate of site)" or "lab (key of the

@@ -77,8 +77,8 @@ static void tx_out_move(struct sock_conn *conn, enum sock_out_state to)
 	fsm_move(&conn->out, sock_out_states, to);
 }
 
-/* Called when something was queued on @conn: arranges that it is written at the
- * end of the turn. */
+/* Called when something was queued on @conn: schedules that it is written at
+ * the end of the turn. */
 static in_line void out_schedule(struct sock_conn *conn)
 {
 	struct sock_cpt *cpt = conn->cpt;
@@ -254,9 +254,10 @@ static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
 	conn->noop = tx;
 }
 
-/* Adds @cookie to the NOOP @tx if there is room: instead of a keepalive, or if
- * @tx has one cookie, or a range that @cookie continues. On the wire two
- * cookies are (higher, lower), a range is (first, last). */
+/* Adds @cookie to the NOOP @tx. There is room for it if @tx is a keepalive, has
+ * one cookie, or has a range of cookies that @cookie continues. Returns false
+ * if there is none. On the wire two cookies are (higher, lower), a range is
+ * (first, last). */
 static bool noop_takes(struct sock_tx *tx, uint64_t cookie)
 {
 	uint64_t *c = tx->cookie;
@@ -443,7 +444,7 @@ static void tx_written(struct sock_conn *conn)
 }
 
 /* Keeps the @len bytes at @p, which are still to be written, in conn->rest. If
- * there is a rest already, @p lies in it. 0 or -ENOMEM. */
+ * there is a rest already, @p lies in it. Returns 0 or -ENOMEM. */
 static int keep_rest(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	if (!conn->rest) {
@@ -475,7 +476,7 @@ static in_line int account(struct sock_conn *conn, const uint8_t *buf,
 	return 0;
 }
 
-/* Writes @len bytes at @buf, then the rest of conn->tx. 0 or -errno. */
+/* Writes @len bytes at @buf, then the rest of conn->tx. Returns 0 or -errno. */
 static in_line int write_part(struct sock_conn *conn, uint8_t *buf, size_t len,
 			      bool tls)
 {
@@ -612,7 +613,8 @@ void sock_tx_flush_soon(struct sock_conn *conn)
 
 /* ---- giving up ---- */
 
-/* Copies the rest of conn->tx's payload to conn->rest. 0, -ENOBUFS, -ENOMEM. */
+/* Copies the rest of conn->tx's payload to conn->rest. Returns 0, -ENOBUFS or
+ * -ENOMEM. */
 static int copy_rest(struct sock_conn *conn)
 {
 	const struct lnd_msg *msg = conn->tx->msg;

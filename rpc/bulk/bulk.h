@@ -30,11 +30,11 @@ struct shard;
 struct stat_service;
 
 /*
- * The header data of a PUT to a sink with checksums: the checksum of its
- * payload. The receiver compares them, and sends no ACK if the payload has
- * changed on its way, so that the PUT is repeated as if it were lost. Older
- * peers have 0 in the header data, or do not look at them: then a change is
- * found when the reply comes. ulrpc_protocol(7)
+ * In the header data of a PUT to a sink with checksums, this bit says that the
+ * lower 32 bits are the checksum of the payload. The receiver compares it, and
+ * sends no ACK if the payload has changed on its way, so that the PUT is
+ * repeated as if it were lost. Older peers have 0 in the header data, or do not
+ * look at them: then a change is found when the reply comes. ulrpc_protocol(7)
  */
 #define BULK_PROOF (UINT64_C(1) << 32)
 static inline uint64_t bulk_proof(uint32_t crc)

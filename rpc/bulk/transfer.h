@@ -141,7 +141,7 @@ int transfer_wait_begin(struct transfers *t, unsigned int index,
 			enum ulrpc_bulk_access access, uint64_t offset,
 			const struct iovec *iov, unsigned int niov,
 			struct transfer_waiter *w);
-/* Waits until one of these happens: the transfer ends; the time is @until, ns;
+/* Waits until the transfer ends, until @until (ns), or until
  * transfer_wait_wake() is called. Returns false if the transfer has ended, or
  * if the thread is to end (lnet_cond_wait(3)); otherwise true. */
 bool transfer_wait(struct transfer_waiter *w, uint64_t until);
@@ -154,7 +154,7 @@ void transfer_wait_give_up(struct transfers *t, struct transfer_waiter *w);
 /* Waits for the end of the transfer. Returns its status, or -ECANCELED: the
  * thread is to end. */
 int transfer_wait_end(struct transfer_waiter *w);
-/* Borrowed from @t, which is not NULL. */
+/* Returns the progress of @t, which is not NULL. Borrowed from @t. */
 const struct bulk_progress *transfers_progress(const struct transfers *t);
 
 /* What ulrpc_bulk_timeout(3) and ulrpc_bulk_cancel(3) do. Any thread. */

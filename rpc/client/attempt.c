@@ -62,13 +62,13 @@ uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 	return time;
 }
 
-/* An attempt is due after T, a round trip, and a pause, so that clients whose
- * messages were lost at the same moment do not ask at the same moment. The
- * pause is at most half of the rest, because a dead server is to be detected
- * soon. All first attempts of a client have the same jitter: they are due in
- * the order in which they were sent, which keeps client.watched cheap. At least
- * half of what the call has left beyond T remains for a query and another
- * attempt. */
+/* An attempt is due after T, a round trip, and a random pause, so that clients
+ * whose messages were lost at the same moment do not ask at the same moment.
+ * The pause is at most half of T and the round trip, because a dead server is
+ * to be detected soon. All first attempts of a client have the same jitter:
+ * they are due in the order in which they were sent, which keeps client.watched
+ * cheap. At least half of what the call has left beyond T remains for a query
+ * and another attempt. */
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 {
 	uint64_t rtt = import_rtt(call->client->imp);
@@ -82,9 +82,9 @@ uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 	return rpc_at(now, MIN(wait, time + (left - time) / 2));
 }
 
-/* Returns when (ns) a query about @call that is sent at @now, ns, counts as
- * late. All calls in a message have the same @random, so that those with
- * equally many unanswered queries are asked about together again. */
+/* Returns when (ns) a query about @call that is sent at @now (ns) counts as
+ * late. All calls in a message have the same @random: those that have had the
+ * same number of unanswered queries are asked about together again. */
 static uint64_t query_due(const struct ulrpc_call *call, uint64_t now,
 			  uint64_t random)
 {
@@ -384,8 +384,8 @@ void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 	}
 }
 
-/* May the last message about @call be lost with the connection? Not if LNet is
- * still sending it. */
+/* Was the last message about @call perhaps lost with the connection? Not if
+ * LNet is still sending it. */
 static bool attempt_is_lost(const struct ulrpc_call *call,
 			    const struct conn_loss *s)
 {

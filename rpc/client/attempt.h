@@ -46,8 +46,8 @@ static inline void attempt_watch(struct ulrpc_client *c, struct batch *p)
 /* What client.watch_timer calls. */
 void attempt_on_watch(struct ulnet_timer *timer);
 
-/* Makes the query about @call entry @index of @p, a batch that is being filled.
- * Moves p->due to the time when this query is late, if that is earlier.
+/* Notes that entry @index of @p, a batch that is being filled, is a query about
+ * @call. Moves p->due to the time when this query is late, if that is earlier.
  * @random: 64 bits, the same for all calls of @p. */
 void attempt_on_asked(struct ulrpc_call *call, struct batch *p, uint32_t index,
 		      uint64_t random);
@@ -83,10 +83,10 @@ void attempt_on_prompt(const struct ulrpc_call *call,
 void attempt_judge_rail(const struct ulrpc_call *call,
 			const struct wire_reply *r);
 
-/* Asks about calls of @imp that are in flight. @s: an LND's connection was
- * lost: asks only about calls whose last message may be lost with it, and is
- * not still being sent by LNet. NULL: asks about all calls, because the
- * connection was made again with the same server. */
+/* Asks about calls of @imp that are in flight. @s: the loss of an LND's
+ * connection: only calls whose last message was sent, and perhaps lost with
+ * that connection. NULL: all calls, because the import has connected again to
+ * the same server. */
 void attempts_ask(struct import *imp, const struct conn_loss *s);
 /* Called when the server has answered what was sent to it at @sent (ns), from
  * @local by @hop. Queries that were sent more than a round trip before that,

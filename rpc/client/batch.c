@@ -149,10 +149,10 @@ static void batch_ask(struct batch *p)
 }
 
 /* Called when a message of replies cannot be read. If it was damaged on its
- * way, the server still has the replies, and is asked for them. If @p has
- * queries, the next query is sent only when it is due, so that a line that
- * damages everything is not used without a pause. If the server has made the
- * message so, the call ends, if @p has only one. */
+ * way, the server still has the replies, and is asked for them: at once, or, if
+ * @p is a batch of queries, when the next query is due, since a line that
+ * damages everything would be asked again and again. If the message is as the
+ * server has made it, the call in it ends, if there is only one. */
 static void replies_bad(struct batch *p, int rc)
 {
 	stat_count(p->shard, RPC_STAT_replies_malformed + stat_of_bad(rc));
@@ -422,7 +422,7 @@ static in_line struct batch *batch_new(const struct load *l)
 	return p;
 }
 
-/* Makes the call entry @i. A new call gets a number and a slot. */
+/* Fills in entry @i with the call. A new call gets a number and a slot. */
 static in_line void entry_fill(struct batch *p, unsigned int i,
 			       struct ulrpc_call *call, uint64_t due,
 			       uint64_t now)

@@ -68,7 +68,7 @@ struct batch {
 	bool query;
 	/* was LNet told that the batch's rail loses messages? */
 	bool suspect;
-	/* frees the batch, if no event will come that does */
+	/* frees the batch when no event of LNet is left that could do so */
 	struct ulnet_work work;
 	size_t size;
 	uint8_t *head; /* the head of the message, encoded behind the entries */

@@ -18,10 +18,10 @@ int bulks_claim(struct ulrpc_call *call,
 /* Computes checksums of sources, of about @left bytes in one call. Returns
  * whether all are computed. Any thread. */
 bool bulks_sum(struct ulrpc_call *call, uint64_t left);
-/* Seals sources, which must be idle: about @left bytes in one call, or sealers
- * do it, and then a source is not idle. Returns whether this is finished.
- * Without a connection, or without memory, sources are sealed later, when they
- * are sent (batch.c). Owner. */
+/* Seals sources, which must be idle: about @left bytes in one call. Sealers may
+ * do that, too; a source that they work on is not idle. Returns whether all is
+ * finished. Without a connection, or without memory, sources are sealed later,
+ * when they are sent (batch.c). Owner. */
 bool bulks_seal(struct ulrpc_call *call, uint64_t left);
 /* Seals the bulks of @call, which must be idle, with the keys of the present
  * connection, unless that was done already: about *@left bytes in one call.
@@ -43,8 +43,8 @@ int bulks_check(struct ulrpc_call *call, const struct wire_reply *r) must_check;
 bool bulks_owe_open(const struct ulrpc_call *call);
 /* Returns a bulk that is not idle yet; NULL: all are idle. */
 struct ulrpc_bulk *bulks_busy(const struct ulrpc_call *call);
-/* Opens the sinks, once all are idle: about *@left bytes in one call, or
- * sealers do it. Returns 1: all is what the server has put; 0: not all is
+/* Opens the sinks, once all are idle: about *@left bytes in one call. Sealers
+ * may do that, too. Returns 1: all is what the server has put; 0: not all is
  * opened yet, or a sink is not idle; -EBADMSG: something is not what the server
  * has put; -ENOMEM. */
 int bulks_open(struct ulrpc_call *call, uint64_t *left) must_check;

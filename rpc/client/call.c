@@ -111,8 +111,8 @@ static out_of_line bool bulks_release(struct ulrpc_call *call)
 	return idle;
 }
 
-/* Sets the times. They add up to the total, even if those that the server
- * reports are longer. */
+/* Sets the times of the outcome. They add up to the total, even if those that
+ * the server reports are longer. */
 static in_line void outcome_times(struct ulrpc_outcome *o,
 				  const struct ulrpc_call *call, uint64_t now)
 {
@@ -459,8 +459,8 @@ static const struct {
 	[WIRE_STALLED] = { ULRPC_CAUSE_STALLED, ULRPC_EXECUTION_UNKNOWN },
 };
 
-/* Has @r a body that proves which reply the server holds (fetch.proof)? Room
- * that the caller has is not needed for it. */
+/* Has @r a body that proves which reply the server holds (fetch.proof)? The
+ * caller needs no room for such a body. */
 static bool is_proof(const struct ulrpc_call *call, const struct wire_reply *r)
 {
 	return r->status == WIRE_HELD && call->client->imp->secure &&
@@ -596,8 +596,9 @@ static void call_on_fetched(struct ulrpc_call *call, int status)
 		 shard_now(call->shard));
 }
 
-/* Does the server no longer know whether it executed the call? If the attempt
- * was marked as sent again, the reason is the method, which cannot tell. */
+/* Does the server no longer know whether it executed the call? An attempt that
+ * was marked as sent again is not forgotten: there it is the method that cannot
+ * tell. */
 static bool is_forgotten(const struct ulrpc_call *call,
 			 const struct wire_reply *r)
 {
@@ -663,8 +664,8 @@ static void on_sum(struct ulnet_work *work)
 	shard_release(s);
 }
 
-/* Called when sealers have finished what they were given of a bulk of the call.
- */
+/* Called when sealers have finished what they were given of a bulk of @arg, a
+ * call. */
 static void on_sealed(void *arg)
 {
 	struct ulrpc_call *call = arg;

@@ -78,7 +78,7 @@ enum call_watch {
 	/* nothing, because there is no deadline, or the call has ended */
 	WATCH_NONE,
 	WATCH_DUE,   /* client.due_timer, because the call is in client.due */
-	WATCH_TIMER, /* call.timer */
+	WATCH_TIMER, /* call.timer, because the call is not in client.due */
 };
 
 /* An attempt or a query, and the batch in which its answer is awaited. */

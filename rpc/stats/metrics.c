@@ -197,8 +197,8 @@ static void print_counter(void *arg, const struct ulrpc_counter *c)
 	fprintf(p->out, "%" PRIu64 "\n", c->samples);
 }
 
-/* Sets *@text_p to all metrics, which the caller frees. 0 or a negative errno.
- */
+/* Sets *@text_p to all metrics, which the caller frees. Returns 0 or a negative
+ * errno. */
 static int make_text(struct ulrpc *rpc, char **text_p)
 {
 	size_t size;

@@ -142,7 +142,7 @@ struct run;
 struct call_report;
 
 struct stat_method {
-	struct hash_node hash; /* stat_service.methods, by number */
+	struct hash_node hash; /* node in stat_service.methods, by number */
 	uint32_t number;
 	/* the highest gauges of all peers; set only in sums over shards */
 	struct stat_method_gauges gauges;

@@ -18,7 +18,7 @@ struct opening {
 	uint64_t key;
 	uint32_t id;
 	struct credit window;
-	uint64_t time_left; /* us */
+	uint64_t time_left; /* in us */
 	bool known;	    /* the client has used the channel before */
 };
 

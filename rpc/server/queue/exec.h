@@ -153,7 +153,7 @@ struct exec_wait {
 	 * exec_wait_look(). */
 	void (*wake)(struct exec_wait *w);
 	/* guarded by exec.lock: */
-	struct list link; /* exec.waits */
+	struct list link; /* node in exec.waits */
 	struct exec_worker *worker;
 	enum exec_wait_state state;
 	/* wake() was called, or need not be called, because the worker will

@@ -365,7 +365,8 @@ _Static_assert(sizeof(struct gate_key) ==
 /* A client or host that takes turns at a bucket, in one lane. Exists while it
  * has items. */
 struct gate_flow {
-	struct hash_node by_key; /* gate.flows, except gate_lane.common */
+	/* node in gate.flows; gate_lane.common is not there */
+	struct hash_node by_key;
 	struct gate_key key;
 	struct gate_bucket *bucket;
 	struct list link;  /* node in gate_lane.flows */

@@ -12,7 +12,7 @@
  */
 struct keyed {
 	struct sched sched;
-	struct heap items; /* sched_item.node */
+	struct heap items; /* of sched_item.node */
 };
 
 static void keyed_enqueue(struct sched *s, struct sched_item *item,

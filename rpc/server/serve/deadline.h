@@ -70,7 +70,7 @@ void deadline_unwatch(struct ulrpc_request *r);
  * may not know it. */
 void extend_now(struct ulrpc_request *r);
 
-/* The function of exports.extend_work: sends all Extends that are due. */
+/* What exports.extend_work calls: sends all Extends that are due. */
 void exports_extend(struct ulnet_work *w);
 
 /* ---- stalled handlers ---- */

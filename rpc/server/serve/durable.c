@@ -351,8 +351,8 @@ void durable_finish(struct ulrpc_request *r)
 enum known {
 	KNOWN_NOT, /* the call has not been executed */
 	KNOWN,	   /* the call has been executed */
-	/* it cannot be told whether the call has been executed, or a later call
-	 * has been */
+	/* nobody can tell whether the call has been executed; or a later call
+	 * has been executed */
 	KNOWN_BAD,
 };
 

@@ -41,7 +41,7 @@ static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 
 /* What a sealed message has in addition, at the end of reply_message.data. */
 struct reply_seal {
-	uint64_t connection; /* export.handle */
+	uint64_t connection; /* the connection's export.handle */
 	bool private;	     /* is the message encrypted, too? */
 	struct iovec iov[2]; /* the seal, and the message behind it */
 	uint8_t head[SEAL_HEAD];

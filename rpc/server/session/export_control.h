@@ -19,7 +19,7 @@ struct wire_control;
 /* Called when munged has answered: goes on with the handshake that has asked.
  */
 void export_on_munge(struct shard *s, struct munge_job *j);
-/* Functions of struct rpc_side (rpc.h). */
+/* What struct rpc_side (rpc.h) calls. */
 
 unsigned int export_handle_cpt(uint64_t handle);
 int export_unseal(struct shard *s, uint64_t handle,

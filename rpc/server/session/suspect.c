@@ -157,7 +157,8 @@ static void suspect_probe(struct exports *x, struct export *e)
 				      e->suspect_at);
 
 	if (rpc_is_short(rc))
-		suspect_begin(x, e); /* it is probed again after GRACE */
+		/* the client is probed again after GRACE */
+		suspect_begin(x, e);
 	else if (rc)
 		suspect_end(e);
 }
