@@ -16,8 +16,8 @@
 struct name_entry {
 	struct names *names;
 	struct list link; /* node in names.used or names.kept */
-	/* number by which answers come; 0: the answer is known, and nobody
-	 * looks the name up */
+	/* names this entry in lnet_name_answer(); 0: the answer is known, and
+	 * nobody looks the name up */
 	uint64_t feed;
 	char *text;
 	struct list users; /* of ulnet_name.link */

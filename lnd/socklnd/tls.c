@@ -86,7 +86,8 @@ void sock_tls_prove(struct sock_peer *peer, const struct sock_conn *conn)
 		return;
 	pthread_mutex_lock(&sni->proofs_lock);
 	forget(sni, peer);
-	/* Without memory, only the peer's own NID is believed of it. */
+	/* If there is no memory, the peer is believed to have its own NID only.
+	 */
 	if (!hash_add(&sni->proofs, &peer->proof,
 		      proof_hash(sni, &peer->id.nid)))
 		peer->who = identity_ref(stream_peer(conn->tls));
@@ -263,8 +264,9 @@ int sock_tls_accept(struct sock_conn *conn, struct sock_ni *sni,
 	return rc ? rc : take(conn, bytes, n);
 }
 
-/* Reads what is left in the socket: it would make the system reset the
- * connection, and the peer might not get what was sent last. */
+/* Reads what is left in the socket. Otherwise the system would reset the
+ * connection when the socket is closed, and the peer might not get what was
+ * sent last. */
 static void socket_empty(int fd)
 {
 	uint8_t gone[HANDSHAKE_READ];

@@ -252,8 +252,8 @@ void transfer_go(struct transfer *x);
 void transfer_arm(struct transfer *x);
 /* What x->timer calls. */
 void transfer_on_timer(struct ulnet_timer *timer);
-/* Ends @x with @status, by work, unless all of it was moved. Sends no more
- * chunks, and gives up those that are under way. */
+/* Ends @x with @status, in a later work, unless all of it was moved. Sends no
+ * more chunks, and gives up those that are under way. */
 void transfer_fail(struct transfer *x, int status);
 /* Gives up the try of @p, which is CHUNK_FLYING, and takes its MD from LNet.
  * LNet then reports a last event, without an answer unless one had come before.
@@ -318,9 +318,9 @@ static inline bool remote_is_proved(const struct remote *r)
 /* Can the checksums of @x be verified, if there are any? Those of a source
  * cannot if the transfer wants only a part of a segment. Any thread. */
 bool transfer_checkable(const struct transfer *x);
-/* Fills x->left. If the caller is not the @owner, also computes x->crc, to
- * spare the owner the work: it is the thread that starts the transfer. The
- * owner computes the checksum of each chunk when the chunk is first sent,
+/* Fills x->left. Called by the thread that starts the transfer. If that is not
+ * the @owner, also computes x->crc, to spare the owner the work. The owner
+ * itself computes the checksum of each chunk when the chunk is first sent,
  * because all checksums of a large transfer would take too long for one turn.
  */
 void transfer_sum(struct transfer *x, bool owner);

@@ -33,9 +33,9 @@ struct wire_reply;
  * NEW	   On its way to its CPT, by call.work.
  * QUEUED  Waits for the connection, the service, a slot, or room in the window:
  *	   in client.again, .queue or .stalled. Before that, in .summing:
- *	   call.work computes the checksums of its sources, or seals them, or
- *	   sealers do, and a bulk is not idle. Or in .fenced:
- *	   call.work will end it, as it cannot be sent. Counted in
+ *	   call.work computes the checksums of its sources, or seals them; or
+ *	   sealers seal a bulk, which is not idle then. Or in .fenced:
+ *	   call.work will end the call, which cannot be sent. Counted in
  *	   client.nqueued.
  * SENT	   An attempt is under way, in the batch of call.out. Its reply, or an
  *	   extension, is expected until call.expected.
@@ -178,7 +178,9 @@ struct ulrpc_call {
 	struct ulnet_timer timer; /* fires at the deadline, with WATCH_TIMER */
 	/* fires when the call is to be sent again, in WAIT */
 	struct ulnet_timer pause;
-	struct ulnet_work work; /* for NEW, call_sum(), call_fail_later() */
+	/* brings the call to its CPT, computes a slice of checksums or seals,
+	 * or ends the call: see call_state */
+	struct ulnet_work work;
 	/* the cause that call_fail_later() was given */
 	enum ulrpc_cause cause;
 

@@ -320,7 +320,8 @@ void import_doubted(struct import *imp, const char *why);
 void import_unknown(struct import *imp, uint32_t epoch,
 		    const struct ulnet_nid *local,
 		    const struct ulnet_nid *target);
-/* Returns the cause with which calls end that the server no longer knows. */
+/* Returns the cause with which calls end when the server no longer knows them.
+ */
 static inline enum ulrpc_cause import_forgotten_cause(const struct import *imp)
 {
 	return imp->restarted ? ULRPC_CAUSE_RESTARTED : ULRPC_CAUSE_FORGOTTEN;

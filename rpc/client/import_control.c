@@ -62,8 +62,9 @@ static void import_refused(struct import *imp, const char *why)
 {
 	import_log(imp, why);
 	import_each_client(imp, client_on_refused);
-	/* No call waits that could end as refused at the end of a long pause.
-	 * Calls that are made from now on ask the server again. */
+	/* The pause that the server asked for is not kept: calls that waited
+	 * have ended as refused, and calls that are made from now on ask the
+	 * server again. */
 	imp->retry_after = 0;
 	imp->untried = 0;
 }

@@ -56,7 +56,7 @@ struct cancels {
 
 /*
  * What an import does when an LND's connection to its server was lost, or is
- * silent, and requests or replies perhaps with it. The import stays connected,
+ * silent: requests or replies may be lost with it. The import stays connected,
  * as the server may be reached by other rails. It asks about the calls that
  * were sent over the LND's connection, and repeats the fetching of long
  * replies, without waiting until they are late. Calls that this misses are

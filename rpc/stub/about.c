@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The service ulrpc.About: what a node tells of its services. Uses the public
- * interface of libulrpc only. One worker answers, so that whoever asks a lot
- * takes no time of the CPTs, nor of the other services' workers.
+ * The service ulrpc.About, which tells what services a node has. Uses only the
+ * public interface of libulrpc. One worker answers, so that a client that asks
+ * a lot takes no time of the CPTs, nor of other services' workers.
  */
 #include "ulnet/stub.h"
 
@@ -14,13 +14,14 @@
 #include "base/util.h"
 #include "rpc/stub/schema.h"
 
-/* bytes for an answer; a service with more types than fit is not described */
+/* bytes of an answer, at most; a service whose types need more is not described
+ */
 #define MEMORY_MAX (8u << 20)
 
 struct about {
 	Ulrpc__About_Service service;
 	struct ulrpc *rpc;
-	/* conf.ended of the user; NULL: none */
+	/* what the user has set as conf.ended; NULL: nothing */
 	void (*ended)(void *arg);
 	void *ended_arg;
 };
@@ -33,11 +34,12 @@ static struct about *about_of(Ulrpc__About_Service *service)
 /* ---- Health ---- */
 
 struct asking {
-	const char *name; /* of the service; "": all of them */
+	const char *name; /* name of the service; "": all services */
 	enum ulrpc_health health;
 };
 
-/* All of them are as the worst. */
+/* Is called for each service. All services together are as healthy as the worst
+ * of them. */
 static void look_at_health(void *arg, const struct ulrpc_service_info *info)
 {
 	struct asking *a = arg;

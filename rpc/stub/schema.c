@@ -13,8 +13,8 @@ typedef Ulrpc__Schema__Type type_message;
 typedef Ulrpc__Schema__Field field_message;
 typedef Ulrpc__Schema__EnumType enum_message;
 
-/* Descriptors of messages and of enums, each once, in the order in which they
- * were met. */
+/* Descriptors of messages, or of enums, each once, in the order in which they
+ * were found. */
 struct met {
 	const void **items;
 	size_t n_items;
@@ -24,7 +24,8 @@ struct making {
 	Ulrpc__Schema__FileSet *set;
 	struct arena *arena;
 	struct met types, enums;
-	bool no_memory; /* what is there is not complete */
+	/* there was no memory for something, so the result is not complete */
+	bool no_memory;
 };
 
 /* ---- memory ---- */
@@ -37,8 +38,8 @@ static void *take(struct making *m, size_t size)
 	return p;
 }
 
-/* Returns the array @items of @n pointers if it has room for one more, which it
- * has up to the next power of two; else a larger one with the same content.
+/* Returns an array with the @n pointers of @items, and with room for one more:
+ * @items itself, unless it is full, which it is when @n is a power of two.
  * NULL: no memory. */
 static void *grown(struct making *m, void *items, size_t n)
 {
@@ -52,16 +53,16 @@ static void *grown(struct making *m, void *items, size_t n)
 	return more;
 }
 
-/* Adds the pointer @item, if it is not NULL, to the field @list of @message,
- * whose length is in another field. */
-#define APPEND(m, message, list, item)                                         \
-	do {                                                                   \
-		void *all = grown(m, (message)->list, (message)->n_##list);    \
-                                                                               \
-		if (all && (item)) {                                           \
-			(message)->list = all;                                 \
-			(message)->list[(message)->n_##list++] = (item);       \
-		}                                                              \
+/* Adds the pointer @item, if it is not NULL, to the field @list of @message.
+ * Its length is in the field whose name is "n_" and that of @list. */
+#define APPEND(m, message, list, item)                                      \
+	do {                                                                \
+		void *all = grown(m, (message)->list, (message)->n_##list); \
+                                                                            \
+		if (all && (item)) {                                        \
+			(message)->list = all;                              \
+			(message)->list[(message)->n_##list++] = (item);    \
+		}                                                           \
 	} while (0)
 
 static void meet(struct making *m, struct met *met, const void *descriptor)
@@ -96,7 +97,7 @@ static char *dotted(struct making *m, const char *name)
 	return joined(m, ".", name, strlen(name), "");
 }
 
-/* What is left of a full name without its package. */
+/* Returns the full name @name without the package in front. */
 static const char *in_package(const char *name, const char *package)
 {
 	size_t length = strlen(package);
@@ -121,7 +122,7 @@ static file_message *file_of(struct making *m, const char *package)
 	ulrpc__schema__file__init(file);
 	file->name = joined(m, package, "", 0, ".proto");
 	file->package = borrow(package);
-	/* as long as there is no field that only proto2 has */
+	/* true until a field comes that only proto2 has */
 	file->syntax = borrow("proto3");
 	APPEND(m, m->set, file, file);
 	return file;
@@ -153,9 +154,9 @@ static type_message *type_named(struct making *m, file_message *file,
 	return type;
 }
 
-/* Where the message or enum with that full name belongs: in the message
- * *@in_p, or, if that is NULL, in the file that is returned. *@name_p is its
- * own name. */
+/* Finds the place of the message or enum with the full name @full. Sets *@in_p
+ * to the message that it belongs to; NULL: it belongs to the file. Sets
+ * *@name_p to its own name. Returns the file; NULL: no memory. */
 static file_message *place(struct making *m, const char *full,
 			   const char *package, type_message **in_p,
 			   const char **name_p)
@@ -190,7 +191,7 @@ static void depend(struct making *m, file_message *file, const char *package)
 
 enum { OPTIONAL = 1, REQUIRED, REPEATED };
 
-/* FieldDescriptorProto.Type, by ProtobufCType */
+/* the numbers of FieldDescriptorProto.Type, by ProtobufCType */
 static const int32_t types[] = {
 	[PROTOBUF_C_TYPE_INT32] = 5,	 [PROTOBUF_C_TYPE_SINT32] = 17,
 	[PROTOBUF_C_TYPE_SFIXED32] = 15, [PROTOBUF_C_TYPE_INT64] = 3,
@@ -203,7 +204,8 @@ static const int32_t types[] = {
 	[PROTOBUF_C_TYPE_MESSAGE] = 11,
 };
 
-/* Does protoc name the entries of a map @field so? */
+/* Is @name what protoc calls the entries of a map @field, such as "MyMapEntry"
+ * for my_map? */
 static bool names_entry(const char *name, const char *field)
 {
 	bool upper = true;
@@ -253,8 +255,8 @@ static void add_map_option(struct making *m,
 	type->options->has_map_entry = type->options->map_entry = true;
 }
 
-/* The number of the oneof that field @i of @d is in: fields of one oneof have
- * their case at the same place. */
+/* Returns the number of the oneof that field @i of @d is in. Fields of one
+ * oneof have the same quantifier_offset. */
 static int32_t oneof_of(struct making *m, const ProtobufCMessageDescriptor *d,
 			unsigned int i, type_message *type)
 {
@@ -426,7 +428,7 @@ int schema_add(Ulrpc__Schema__FileSet *set, struct arena *arena,
 	struct making m = { .set = set, .arena = arena };
 
 	add_service(&m, descriptor);
-	/* grows meanwhile */
+	/* The list grows while it is walked. */
 	for (size_t i = 0; i < m.types.n_items; i++)
 		add_type(&m, m.types.items[i]);
 	for (size_t i = 0; i < m.enums.n_items; i++)

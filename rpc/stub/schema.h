@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the messages of a service look like, as protoc would say it: made from
- * what protoc-c has generated. That does not tell all: which files there were,
- * so each package is a file; the names of oneofs; and that a field is a map,
- * which is seen by the name and the fields of its entries.
+ * Describes the messages of a service in the form in which protoc does, from
+ * what protoc-c has generated. Three things are not in there, and are guessed:
+ * each package counts as one file; oneofs get names of their own; and a field
+ * is taken for a map if its name and the fields of its entries look so.
  *
  * Any thread.
  */
@@ -15,7 +15,7 @@
 
 /* Adds the service @descriptor to @set, and all types that its methods need.
  * The memory is that of @arena, or is borrowed from the descriptors, which must
- * live as long as @set is used. -ENOMEM. */
+ * live as long as @set is used. Returns 0 or -ENOMEM. */
 int schema_add(Ulrpc__Schema__FileSet *set, struct arena *arena,
 	       const ProtobufCServiceDescriptor *descriptor);
 

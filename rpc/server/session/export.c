@@ -450,7 +450,8 @@ static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 
 	if (list_empty(silent))
 		return;
-	/* Only a node that did not run looks a whole period late. */
+	/* A look that is a whole period late shows that this node did not run.
+	 */
 	due = rpc_at(list_first(silent, struct export, link)->looked,
 		     UINT64_C(1) << clock);
 	if (now > rpc_at(due, UINT64_C(1) << clock))
