@@ -28,8 +28,9 @@ struct stream *stream_new(enum handshake_side side, struct keys *keys)
 		return NULL;
 	s->renewal = STREAM_RENEWAL;
 	s->h = handshake_begin(side, keys, NULL, PROTOCOL);
-	/* No ticket is given: nobody would use it, and the server would forget
-	 * a client of RPC's ticket for it (TICKETS_MAX). */
+	/* No ticket is given. Nobody would use it, but it would count among the
+	 * TICKETS_MAX that the server keeps: the ticket of a client of RPC
+	 * might be forgotten for it. */
 	if (s->h && side == HANDSHAKE_SERVER)
 		SSL_set_num_tickets(s->h->ssl, 0);
 	if (s->h && (side == HANDSHAKE_SERVER || !handshake_shake(s->h)))

@@ -291,8 +291,8 @@ uint32_t bulk_crc_of_put(const struct ulnet_event *ev, uint32_t crc)
 	return crc;
 }
 
-/* A PUT to a sink with checksums has come, perhaps with the checksum of its
- * payload. Returns whether it has one, and it is wrong. If it is right,
+/* Called when a PUT to a sink with checksums has come. Returns true if it
+ * brought a checksum of its payload which is wrong. If the checksum is right,
  * bulk_check() need not look at the payload again. */
 static out_of_line bool is_damaged(struct ulrpc_bulk *b,
 				   const struct ulnet_event *ev)

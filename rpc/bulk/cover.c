@@ -164,9 +164,10 @@ static void cover_job_done(struct seal_job *job)
 	free(j);
 }
 
-/* Gives a copy of @like to the sealers, and adds its bytes to *@away, those
- * that sealers have got in this turn. Returns false if @like is small, or
- * *@away is SEALERS_ROUND or more, or there is no sealer or memory. */
+/* Gives a copy of the job @like to the sealers, and adds its bytes to *@away,
+ * which counts the bytes that sealers have got in this turn. Returns false if
+ * the job is too small, if *@away is SEALERS_ROUND or more, or if there is no
+ * sealer or no memory. */
 static bool cover_job_give(const struct cover_job *like, uint64_t *away)
 {
 	struct ulrpc_bulk *b = like->b;
@@ -234,7 +235,7 @@ static int segment_seal(struct ulrpc_bulk *b, unsigned int i,
 	return rc;
 }
 
-/* Gives @b the seals that @how says, none of which is made yet. */
+/* Gives @b a cover as @how says, in which no seal is made yet. */
 static int cover_begin(struct ulrpc_bulk *b, struct shard *s,
 		       const struct bulk_cover *how)
 {

@@ -40,8 +40,8 @@ enum fetch_state {
 /* Where a reply is held. */
 struct holder {
 	struct ulnet_id peer;
-	/* the NID of this node from which the call was sent: only to this NID
-	 * the server gives the reply; ANY: not known */
+	/* the NID of this node from which the call was sent, which is the only
+	 * one that the server gives the reply to; ANY: not known */
 	struct ulnet_nid self;
 };
 

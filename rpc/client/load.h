@@ -57,10 +57,10 @@ static inline void load_begin(struct load *l, struct ulrpc_client *c)
 }
 
 /* Takes up to @n calls from the client's queues, as many as fit into a message.
- * Returns 0; or -errno: *@call_p cannot be taken, because no message has room
- * for it (-EMSGSIZE), because its bulks are not sealed yet (-EINPROGRESS:
- * call_seal()), or for another reason that its bulks have. The caller takes
- * that call off its queue, and goes on. */
+ * Returns 0; or -errno, and *@call_p cannot be taken: -EMSGSIZE: no message has
+ * room for it; -EINPROGRESS: its bulks are not sealed yet, see call_seal();
+ * others: its bulks cannot be attached. The caller takes that call off its
+ * queue, and goes on. */
 int load_fill(struct load *l, unsigned int n, struct ulrpc_call **call_p);
 /* Takes calls that are asked about, from client.ask. */
 void load_fill_queries(struct load *l);

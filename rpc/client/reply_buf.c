@@ -178,9 +178,9 @@ void reply_buf_release(struct batch *p)
 	list_add(&imp->reply_bufs, &rb->link);
 }
 
-/* A late copy, or a message that is not for this batch, has taken the room that
- * its replies need: attaches another buffer. That cannot be one that the import
- * keeps, as the server was told another match value. */
+/* Called when a late copy, or a message for another batch, has taken the room
+ * that the replies to @p need: attaches another buffer. That cannot be one that
+ * the import keeps, as the server was told another match value. */
 static void reply_buf_renew(struct batch *p)
 {
 	reply_buf_unlink(p->current, p->client->imp);

@@ -330,7 +330,7 @@ struct sync {
 	struct wait wait;
 	bool done;
 	bool alloc; /* the reply is copied to memory that is allocated */
-	/* room for the reply, @size bytes; NULL: none, or @alloc */
+	/* if not @alloc: room for @size bytes of the reply; NULL: none */
 	void *reply;
 	size_t size, length;
 	struct ulrpc_outcome outcome;

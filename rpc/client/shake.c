@@ -138,8 +138,9 @@ static enum shake_result shake_doubted(struct import *imp, const char *why,
 	stat_count(imp->shard, RPC_STAT_handshakes_refused);
 	ticket_drop(&imp->ticket);
 	*why_p = why;
-	/* With a ticket the server has not shown its authority. Without one it
-	 * may do so. */
+	/* After a handshake with a ticket the new keys may just not know the
+	 * server's authority, which it did not show. It shows it in a full one.
+	 */
 	return resumed ? SHAKE_AGAIN : SHAKE_REFUSED;
 }
 

@@ -58,8 +58,8 @@ static inline unsigned int hist_bucket(uint64_t v)
 	return shift * HIST_STEPS + (unsigned int)(v >> shift);
 }
 
-/* Returns the end, in ns, of the values in @bucket, which is not one of them,
- * and sets *@low to their beginning. */
+/* Returns the time, in ns, up to which (not including it) values are in
+ * @bucket, and sets *@low to the time from which on they are. */
 static inline uint64_t hist_range(unsigned int bucket, unsigned int unit_bits,
 				  uint64_t *low)
 {
