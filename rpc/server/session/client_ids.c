@@ -17,6 +17,38 @@ static uint64_t id_hash(const struct client_ids *ids,
 	return hash_bytes(given, RPC_ID_SIZE, ids->seed);
 }
 
+/* ---- places ---- */
+
+static uint32_t place_hash(const struct client_ids *ids,
+			   const struct ulnet_id *place)
+{
+	uint64_t hash = hash_bytes(&place->nid, sizeof(place->nid),
+				   ids->seed ^ place->pid);
+
+	return (uint32_t)(hash >> 32) | 1;
+}
+
+/* Returns the index of @place, or that of the last one. */
+static unsigned int place_find(const struct client_id *c, uint32_t place)
+{
+	unsigned int i = 0;
+
+	while (i < CLIENT_ID_PLACES - 1 && c->places[i] != place)
+		i++;
+	return i;
+}
+
+/* Puts @place in front. The place that was noted longest ago is dropped. */
+static void place_note(struct client_id *c, uint32_t place)
+{
+	unsigned int i = place_find(c, place);
+
+	memmove(c->places + 1, c->places, i * sizeof(c->places[0]));
+	c->places[0] = place;
+}
+
+/* ---- ids ---- */
+
 /* Finds an id. The caller holds ids->lock. */
 static struct client_id *id_find(const struct client_ids *ids,
 				 const uint8_t id[RPC_ID_SIZE], bool proved,
@@ -31,11 +63,15 @@ static struct client_id *id_find(const struct client_ids *ids,
 }
 
 int client_ids_add(struct client_ids *ids, struct client_id *c,
-		   const uint8_t given[RPC_ID_SIZE])
+		   const uint8_t given[RPC_ID_SIZE],
+		   const struct ulnet_id *place)
 {
 	uint64_t hash = id_hash(ids, given);
 	int rc = -EEXIST;
 
+	memset(c->places, 0, sizeof(c->places));
+	if (place)
+		c->places[0] = place_hash(ids, place);
 	pthread_mutex_lock(&ids->lock);
 	if (!id_find(ids, c->id, c->proved, hash))
 		rc = hash_add(&ids->by_given, &c->by_given, hash);
@@ -65,23 +101,55 @@ struct client_id *client_ids_find(struct client_ids *ids,
 	return c;
 }
 
+/* How likely the client of @c is the one that comes from @place to @cpt; 0: it
+ * is not. */
+static unsigned int guess_rank(const struct client_id *c, uint32_t place,
+			       unsigned int cpt)
+{
+	if (!c->proved)
+		return 0;
+	if (c->places[place_find(c, place)] == place)
+		return 3;
+	return c->cpt == cpt ? 2 : 1;
+}
+
 unsigned int client_ids_guess(struct client_ids *ids,
 			      const uint8_t given[RPC_ID_SIZE],
-			      unsigned int cpt)
+			      const struct ulnet_id *place, unsigned int cpt)
 {
-	const struct client_id *c;
-	unsigned int guess = cpt;
+	const struct client_id *c, *guess = NULL;
+	uint32_t at = place_hash(ids, place);
+	unsigned int best = 0;
 
 	pthread_mutex_lock(&ids->lock);
 	hash_for_each_equal (c, &ids->by_given, id_hash(ids, given), by_given) {
-		if (!c->proved)
-			continue;
-		guess = c->cpt;
-		if (guess == cpt)
-			break;
+		unsigned int rank = guess_rank(c, at, cpt);
+
+		if (rank > best)
+			guess = c;
+		best = MAX(best, rank);
+	}
+	if (guess)
+		cpt = guess->cpt;
+	pthread_mutex_unlock(&ids->lock);
+	return cpt;
+}
+
+unsigned int client_ids_proved(struct client_ids *ids,
+			       const uint8_t given[RPC_ID_SIZE],
+			       const uint8_t id[RPC_ID_SIZE],
+			       const struct ulnet_id *place, unsigned int cpt)
+{
+	struct client_id *c;
+
+	pthread_mutex_lock(&ids->lock);
+	c = id_find(ids, id, true, id_hash(ids, given));
+	if (c) {
+		place_note(c, place_hash(ids, place));
+		cpt = c->cpt;
 	}
 	pthread_mutex_unlock(&ids->lock);
-	return guess;
+	return cpt;
 }
 
 /* ---- life ---- */

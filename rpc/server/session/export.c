@@ -317,7 +317,8 @@ int export_new(struct exports *x, const struct wire_connect *c,
 	memcpy(e->id_of.id, export_id(x, c), RPC_ID_SIZE);
 	e->id_of.proved = x->proved;
 	e->id_of.cpt = x->shard->cpt;
-	rc = client_ids_add(x->ids, &e->id_of, c->client_id);
+	rc = client_ids_add(x->ids, &e->id_of, c->client_id,
+			    x->proved ? &x->proved->place : NULL);
 	if (rc)
 		goto err_id;
 	e->handle = shard_handle(x->shard, e->id);

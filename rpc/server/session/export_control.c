@@ -477,6 +477,7 @@ unsigned int export_control_cpt(const struct shard *s,
 		return export_handle_cpt(m->shake.session);
 	if (m->kind == WIRE_SHAKE)
 		return client_ids_guess(s->exports->ids, m->shake.client_id,
+					&ev->initiator,
 					source_cpt(s->exports, ev));
 	if (client_ids_find(s->exports->ids, m->connect.client_id,
 			    m->connect.client_id, &cpt))

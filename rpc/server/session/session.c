@@ -7,6 +7,7 @@
 #include "rpc/control.h"
 #include "rpc/keys.h"
 #include "rpc/munge.h"
+#include "rpc/server/session/client_ids.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 #include "secure/handshake.h"
@@ -124,6 +125,7 @@ static int session_fill(struct sessions *ss, struct session *se,
 
 	se->begun = shard_now(ss->shard);
 	session_name(se, m);
+	se->place = ev->initiator;
 	se->quota =
 		quota_take(&ss->quotas[se->class], &ev->source, 1, se->begun);
 	if (se->quota)
@@ -216,6 +218,38 @@ static void session_answer(struct sessions *ss, const struct session *se,
 	} while (at < total);
 }
 
+/* Tells the sender of @ev that this CPT has no session @handle. */
+static void session_deny(struct shard *s, const struct ulnet_event *ev,
+			 uint64_t handle)
+{
+	const struct ulnet_id to = { ev->source, ev->initiator.pid };
+	const struct wire_control m = { .kind = WIRE_LOST,
+					.lost = { .session = handle } };
+
+	(void)control_send(s, NULL, ev->target.nid, to, &m);
+}
+
+void session_lost(struct shard *s, const struct ulnet_event *ev,
+		  uint64_t handle)
+{
+	stat_count(s, RPC_STAT_seals_broken);
+	session_deny(s, ev, handle);
+}
+
+/* Answers a message of @se. If another CPT has the client's export, ends @se,
+ * so that the client makes another handshake, which is led to that CPT. */
+static void session_reply(struct sessions *ss, struct session *se,
+			  const struct ulnet_event *ev, uint32_t seen)
+{
+	if (likely(!se->misled)) {
+		session_answer(ss, se, ev, seen);
+		return;
+	}
+	stat_count(ss->shard, RPC_STAT_handshakes_misled);
+	session_deny(ss->shard, ev, se->handle);
+	session_drop(ss, se);
+}
+
 static void shake_refuse(struct sessions *ss, const struct ulnet_event *ev,
 			 const struct wire_shake *m, uint32_t status)
 {
@@ -257,10 +291,12 @@ static const char *session_doubt(const struct sessions *ss,
 }
 
 /* Makes the keys of the connection, because the client has proved who it is.
- * Without memory there are no keys: the client's messages cannot be opened, and
- * it begins anew. */
+ * If another CPT has the client's export, there are none, and the client begins
+ * anew. Without memory there are none either: the client's messages cannot be
+ * opened, and it begins anew. */
 static void session_prove(struct sessions *ss, struct session *se)
 {
+	const struct shard *s = ss->shard;
 	struct sealed_between between = { .client = se->client,
 					  .session = se->handle,
 					  .epoch = se->epoch };
@@ -270,9 +306,14 @@ static void session_prove(struct sessions *ss, struct session *se)
 			    digest))
 		return;
 	memcpy(se->own_id, digest, RPC_ID_SIZE);
+	se->misled =
+		client_ids_proved(s->rpc->client_ids, se->client_id, se->own_id,
+				  &se->place, s->cpt) != s->cpt;
+	if (se->misled)
+		return;
 	memcpy(between.client_id, se->client_id, RPC_ID_SIZE);
-	memcpy(between.server_id, ss->shard->rpc->server_id, RPC_ID_SIZE);
-	se->sealed = sealed_new(se->h, &between, true, shard_now(ss->shard));
+	memcpy(between.server_id, s->rpc->server_id, RPC_ID_SIZE);
+	se->sealed = sealed_new(se->h, &between, true, shard_now(s));
 }
 
 /* Called when the handshake has got so far that the client has proved who it
@@ -374,7 +415,7 @@ void session_on_munge(struct sessions *ss, struct munge_job *j)
 		session_refuse(ss, se, &j->from, handshake_error(se->h));
 	else
 		session_end(ss, se, &j->from);
-	session_answer(ss, se, &j->from, j->seen);
+	session_reply(ss, se, &j->from, j->seen);
 }
 
 /* ---- a client's messages ---- */
@@ -478,7 +519,7 @@ void session_on_shake(struct sessions *ss, const struct ulnet_event *ev,
 	if (!se || !se->h)
 		return;
 	if (session_take(ss, se, ev, m))
-		session_answer(ss, se, ev, m->seen);
+		session_reply(ss, se, ev, m->seen);
 }
 
 /* ---- sealed messages ---- */
@@ -497,17 +538,6 @@ int session_open(struct sessions *ss, struct session *se,
 	handshake_free(se->h);
 	se->h = NULL;
 	return 0;
-}
-
-void session_lost(struct shard *s, const struct ulnet_event *ev,
-		  uint64_t handle)
-{
-	const struct ulnet_id to = { ev->source, ev->initiator.pid };
-	const struct wire_control m = { .kind = WIRE_LOST,
-					.lost = { .session = handle } };
-
-	stat_count(s, RPC_STAT_seals_broken);
-	(void)control_send(s, NULL, ev->target.nid, to, &m);
 }
 
 /* ---- all of a CPT ---- */

@@ -7,6 +7,9 @@
  *	a credential of MUNGE	munged is asked what it says (rpc/munge.h)
  *	the client is proved	@sealed is set; the first sealed message frees
  *				what the handshake needed
+ *	on the wrong CPT	another CPT has the client's export
+ *				(client_ids.h): the client is told that there is
+ *				no such session, and makes another handshake
  *	sealed Connect		the session belongs to an export, and ends with
  *				it, or when the client's next session takes over
  *
@@ -81,10 +84,12 @@ struct session {
 	uint8_t own_id[RPC_ID_SIZE];
 	uint64_t client;
 	uint32_t epoch;
+	struct ulnet_id place; /* where its first Shake came from */
 	/* bytes of the client's stream that the handshake has taken so far */
 	uint32_t taken;
 	uint64_t begun; /* ns: when the session began */
 	bool refused;	/* the client is not believed */
+	bool misled;	/* another CPT has the client's export */
 	/* munged was asked about the client's credential, and has not answered
 	 * yet */
 	bool asked;

@@ -3,6 +3,8 @@
  * handshake knows the id in it. */
 #include <errno.h>
 
+#include "rpc/client/client.h"
+#include "rpc/client/import.h"
 #include "tests/unit/rpc/proof_rig.h"
 #include "tests/unit/rpc/server/raw_client.h"
 
@@ -268,4 +270,152 @@ Test(own_id, nobody_is_kept_out)
 {
 	all_are_served(1);
 	all_are_served(4);
+}
+
+/* ---- handshakes on the wrong CPT ---- */
+
+/* The server's CPT that has an export of @name. */
+static int export_at(const struct proof_rig *g, const char *name)
+{
+	const struct ulrpc *rpc = g->serve.rpc[SERVER];
+
+	for (unsigned int i = 0; i < rpc->ncpts; i++) {
+		const struct export *e;
+		uint32_t pos = 0;
+
+		while ((e = id_walk(&rpc->shards[i].exports->table, &pos)))
+			if (!strcmp(e->who->name, name))
+				return (int)i;
+	}
+	cr_assert_fail("no export of %s", name);
+	return -1;
+}
+
+/* Writes to @text a NID 10.@net.0.x@tcp that the server's CPT @cpt owns; or,
+ * unless @is, another of its CPTs. Returns which one does. */
+static int nid_at(const struct proof_rig *g, unsigned int net, int cpt, bool is,
+		  char text[LNET_NIDSTR_SIZE])
+{
+	for (unsigned int i = 1; i < 256; i++) {
+		struct ulnet_nid nid;
+		int at;
+
+		snprintf(text, LNET_NIDSTR_SIZE, "10.%u.0.%u@tcp", net, i);
+		nid = id_of(text).nid;
+		at = lnet_cpt_of(g->serve.node[SERVER], &nid);
+		if ((at == cpt) == is)
+			return at;
+	}
+	cr_assert_fail("no NID");
+	return -1;
+}
+
+/* Eve gives the id of a, who has two NIDs, of which the server knows only by
+ * what comes from them. */
+struct astray {
+	struct proof_rig *g;
+	struct ulnet_nid nid[2]; /* of a; the first one is up */
+	struct ulrpc *eve;
+	struct ulrpc_client *eves;
+};
+
+static struct lnet *node_at(struct proof_rig *g, const char *nids)
+{
+	return lnet_sim_node(
+		g->serve.sim,
+		(unsigned int)plain_node(g->serve.sim, nids, NULL, NULL, NULL));
+}
+
+static void astray_begin(struct astray *y)
+{
+	char home[LNET_NIDSTR_SIZE], away[LNET_NIDSTR_SIZE];
+	char evil[LNET_NIDSTR_SIZE], both[2 * LNET_NIDSTR_SIZE];
+	struct proof_rig *g = y->g = rig_of_three(4);
+	struct ulrpc_client_conf conf;
+	struct ulnet_nid nid;
+	int at = nid_at(g, 1, 0, true, home);
+
+	at = nid_at(g, 2, at, false, away);
+	nid_at(g, 3, at, true, evil);
+	snprintf(both, sizeof(both), "%s %s", home, away);
+	y->nid[0] = id_of(home).nid;
+	y->nid[1] = id_of(away).nid;
+	g->serve.rpc[CALLER] = open_as(g, node_at(g, both), "a");
+	y->eve = open_as(g, node_at(g, evil), "eve");
+	cr_assert_eq(lnet_sim_ni_set(g->serve.sim, &y->nid[1], false), 0);
+	who_start(g, ULRPC_FLAVOUR_AUTH);
+	conf = client_conf(&nid);
+	cr_assert_eq(ulrpc_client_open(y->eve, &conf, &y->eves), 0);
+	proof_client(g, &conf);
+}
+
+static void astray_end(struct astray *y)
+{
+	ulrpc_client_close(y->eves);
+	cr_assert_eq(ulrpc_close(y->eve), 0);
+	ulrpc_client_close(y->g->serve.client);
+	proof_rig_free(y->g);
+}
+
+/* Both make their handshakes at the same time, so that each is on the CPT of
+ * the NID that it comes from. */
+static void both_connect(struct astray *y)
+{
+	const struct ulrpc_call_conf conf = { .deadline = 10000000 };
+	struct ulrpc_client *clients[2] = { y->eves, y->g->serve.client };
+	struct called c[2] = { { 0 }, { 0 } };
+
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(ulrpc_call(clients[i], ulrpc_method("who"), "x", 2,
+					&conf, on_called, &c[i], NULL),
+			     0);
+	while (!c[0].ended || !c[1].ended)
+		lnet_sim_run(y->g->serve.sim, MSEC);
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(c[i].outcome.cause, ULRPC_CAUSE_OK);
+}
+
+/* a has to connect again, and does so long before his lease ends. */
+static void connects_again(struct astray *y, uint64_t misled)
+{
+	const struct ulrpc *server = y->g->serve.rpc[SERVER];
+	struct import *imp = y->g->serve.client->imp;
+	uint64_t returned = counts(server, RPC_STAT_clients_returned);
+	uint64_t from = lnet_sim_now(y->g->serve.sim);
+
+	import_lost(imp, imp->epoch);
+	is_served(y->g, y->g->serve.client, "a");
+	cr_assert_lt(lnet_sim_now(y->g->serve.sim) - from, SEC);
+	cr_assert_eq(counts(server, RPC_STAT_clients_returned), returned + 1);
+	cr_assert_eq(counts(server, RPC_STAT_handshakes_misled), misled);
+}
+
+static void goes_by(struct astray *y, unsigned int rail)
+{
+	struct lnet_sim *sim = y->g->serve.sim;
+
+	cr_assert_eq(lnet_sim_ni_set(sim, &y->nid[rail], true), 0);
+	cr_assert_eq(lnet_sim_ni_set(sim, &y->nid[1 - rail], false), 0);
+}
+
+/* From a NID that the server has not seen yet, a comes to the CPT that has the
+ * export of eve. That costs him one more handshake; but he neither waits until
+ * his own lease ends, nor is he taken for another client. */
+Test(own_id, led_astray)
+{
+	struct astray y;
+
+	astray_begin(&y);
+	both_connect(&y);
+	cr_assert_neq(export_at(y.g, "a"), export_at(y.g, "eve"));
+	connects_again(&y, 0);
+	goes_by(&y, 1);
+	connects_again(&y, 1);
+	/* now the server knows where he comes from, and has not forgotten where
+	 * he came from before */
+	connects_again(&y, 1);
+	goes_by(&y, 0);
+	connects_again(&y, 1);
+	is_served(y.g, y.eves, "eve");
+	astray_end(&y);
 }
