@@ -348,6 +348,13 @@ static struct lookup *lookup_new(struct lookups *x, unsigned int room,
 	return NULL;
 }
 
+void lookup_host_of(const struct name_text *name, struct lookup_host *host)
+{
+	*host = (struct lookup_host){ .port = name->port, .net = name->net };
+	snprintf(host->host, sizeof(host->host), "%.*s", NAME_HOST_MAX,
+		 name->what);
+}
+
 void lookup_hosts(struct lookups *x, const struct lookup_host *hosts,
 		  unsigned int n, lookup_fn done, void *arg)
 {
@@ -392,19 +399,21 @@ unsigned int lookups_fds(struct lookups *x, struct pollfd *fds, int *timeout)
 {
 	ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
 	struct timeval most, t, *next;
-	unsigned int n = 0;
-	int mask;
+	unsigned int n = 0, mask;
 
 	_Static_assert(LOOKUP_FDS >= ARES_GETSOCK_MAXNUM, "room for all");
 	if (!x->channel)
 		return 0;
-	mask = ares_getsock(x->channel, sockets, ARES_GETSOCK_MAXNUM);
+	mask = (unsigned int)ares_getsock(x->channel, sockets,
+					  ARES_GETSOCK_MAXNUM);
 	for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
 		short events = 0;
 
-		if (ARES_GETSOCK_READABLE(mask, i))
+		/* As ARES_GETSOCK_READABLE() and ARES_GETSOCK_WRITABLE(), which
+		 * shift into the sign. */
+		if (mask & 1u << i)
 			events |= POLLIN;
-		if (ARES_GETSOCK_WRITABLE(mask, i))
+		if (mask & 1u << (i + ARES_GETSOCK_MAXNUM))
 			events |= POLLOUT;
 		if (events)
 			fds[n++] = (struct pollfd){ .fd = sockets[i],

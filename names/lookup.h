@@ -50,6 +50,9 @@ struct lookup_result {
  * that began the look-up has returned. */
 typedef void (*lookup_fn)(void *arg, const struct lookup_result *result);
 
+/* The server that a text names: target_next(). */
+void lookup_host_of(const struct name_text *name, struct lookup_host *host);
+
 void lookups_init(struct lookups *x, struct lnet *node);
 /* Ends all look-ups that are under way as failed. */
 void lookups_fini(struct lookups *x);

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "names/file.h"
 #include "names/lookup.h"
+#include "names/inotify.h"
 #include "ulnet/thread.h"
 
 /* One name that is looked up. */
@@ -25,6 +27,8 @@ struct source {
 	bool busy;	     /* a look-up is under way */
 	uint64_t due;	     /* ns: the next one begins */
 	unsigned int failed; /* look-ups in a row */
+	/* the thread's; .path NULL: it is no file, or not watched yet */
+	struct file_watched watched;
 };
 
 struct resolver {
@@ -37,6 +41,8 @@ struct resolver {
 	/* the thread's */
 	struct list sources;
 	struct lookups lookups;
+	bool watching; /* the first list has made @watches */
+	struct file_watches watches;
 };
 
 static uint64_t now_ns(void)
@@ -60,14 +66,21 @@ static void resolver_wake(struct resolver *r)
 static const struct lookup_result no_memory = { .status = -ENOMEM,
 						.why = "no memory" };
 
+static bool source_is_file(const struct source *s)
+{
+	return !strcmp(s->name.scheme, "file");
+}
+
 /* s until the next look-up. */
 static uint64_t source_pause(struct source *s, const struct lookup_result *r)
 {
+	uint64_t most =
+		source_is_file(s) ? RESOLVER_LIST_MAX : RESOLVER_TTL_MAX;
 	uint64_t pause = 1;
 
 	if (!r->status) {
 		s->failed = 0;
-		return MIN(MAX(r->ttl, RESOLVER_TTL_MIN), RESOLVER_TTL_MAX);
+		return MIN(MAX(r->ttl, RESOLVER_TTL_MIN), most);
 	}
 	for (unsigned int i = 0; i < s->failed && pause < RESOLVER_RETRY_MAX;
 	     i++)
@@ -93,13 +106,6 @@ static void on_found(void *arg, const struct lookup_result *r)
 	(void)lnet_name_answer(s->r->node, s->feed, &a, pause * 1000000);
 }
 
-static void host_of(const struct name_text *name, struct lookup_host *host)
-{
-	*host = (struct lookup_host){ .port = name->port, .net = name->net };
-	snprintf(host->host, sizeof(host->host), "%.*s", NAME_HOST_MAX,
-		 name->what);
-}
-
 static void look_list(struct source *s)
 {
 	struct lookup_host *hosts = calloc(LOOKUP_HOSTS, sizeof(*hosts));
@@ -110,12 +116,43 @@ static void look_list(struct source *s)
 	/* names.c has parsed it: there is nothing wrong with it */
 	while (hosts && next && n < LOOKUP_HOSTS &&
 	       !target_next(&next, &name, NULL))
-		host_of(&name, &hosts[n++]);
+		lookup_host_of(&name, &hosts[n++]);
 	if (hosts)
 		lookup_hosts(&s->r->lookups, hosts, n, on_found, s);
 	else
 		on_found(s, &no_memory);
 	free(hosts);
+}
+
+static void source_watch(struct source *s)
+{
+	struct resolver *r = s->r;
+
+	if (!r->watching)
+		file_watches_init(&r->watches);
+	r->watching = true;
+	if (!s->watched.path)
+		file_watched_init(&r->watches, &s->watched, s->name.what);
+	file_watched_look(&r->watches, &s->watched);
+}
+
+static void look_file(struct source *s)
+{
+	struct server_list *list = malloc(sizeof(*list));
+	struct lookup_result none = { 0 };
+
+	source_watch(s);
+	if (!list) {
+		on_found(s, &no_memory);
+		return;
+	}
+	none.status = server_list_read(s->name.what, list);
+	memcpy(none.why, list->why, sizeof(none.why));
+	if (none.status)
+		on_found(s, &none);
+	else
+		lookup_hosts(&s->r->lookups, list->host, list->n, on_found, s);
+	free(list);
 }
 
 static void source_look(struct source *s)
@@ -132,11 +169,22 @@ static void source_look(struct source *s)
 		look_list(s);
 		return;
 	}
-	host_of(&s->name, &host);
+	if (source_is_file(s)) {
+		look_file(s);
+		return;
+	}
+	lookup_host_of(&s->name, &host);
 	lookup_hosts(x, &host, 1, on_found, s);
 }
 
 /* ---- the thread ---- */
+
+static void source_free(struct source *s)
+{
+	if (s->watched.path)
+		file_watched_fini(&s->r->watches, &s->watched);
+	free(s);
+}
 
 /* Takes new sources, frees closed ones. False: the thread has to end. */
 static bool take_changes(struct resolver *r)
@@ -149,7 +197,7 @@ static bool take_changes(struct resolver *r)
 	list_for_each_entry_safe (s, next, &r->sources, link)
 		if (s->closed && !s->busy) {
 			list_del(&s->link);
-			free(s);
+			source_free(s);
 		}
 	go_on = !r->stopping;
 	pthread_mutex_unlock(&r->lock);
@@ -163,6 +211,9 @@ static int look_at_sources(struct resolver *r)
 	struct source *s;
 
 	list_for_each_entry (s, &r->sources, link) {
+		if (!s->busy && s->watched.path &&
+		    file_watched_changed(&s->watched))
+			s->due = now;
 		if (!s->busy && s->due <= now)
 			source_look(s);
 		if (!s->busy)
@@ -176,19 +227,24 @@ static int look_at_sources(struct resolver *r)
 static void resolver_main(void *arg)
 {
 	struct resolver *r = arg;
-	struct pollfd fds[1 + LOOKUP_FDS];
+	struct pollfd fds[2 + LOOKUP_FDS];
 	uint64_t woken;
 
 	while (take_changes(r)) {
 		int timeout = look_at_sources(r);
-		unsigned int n = lookups_fds(&r->lookups, fds + 1, &timeout);
+		unsigned int n = lookups_fds(&r->lookups, fds + 2, &timeout);
 
 		fds[0] = (struct pollfd){ .fd = r->wake, .events = POLLIN };
-		if (poll(fds, n + 1, timeout) < 0)
+		fds[1] = (struct pollfd){ .fd = -1, .events = POLLIN };
+		if (r->watching)
+			fds[1].fd = r->watches.fd;
+		if (poll(fds, n + 2, timeout) < 0)
 			continue; /* a signal */
 		if (fds[0].revents && read(r->wake, &woken, sizeof(woken)) < 0)
 			abort();
-		lookups_run(&r->lookups, fds + 1, n);
+		if (fds[1].revents)
+			file_watches_take(&r->watches);
+		lookups_run(&r->lookups, fds + 2, n);
 	}
 	lookups_fini(&r->lookups);
 }
@@ -197,7 +253,8 @@ static void resolver_main(void *arg)
 
 bool resolver_knows(const struct name_text *name)
 {
-	static const char *const known[] = { "host", "dns", "srv", "list" };
+	static const char *const known[] = { "host", "dns", "srv", "list",
+					     "file" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (!strcmp(name->scheme, known[i]))
@@ -248,7 +305,9 @@ void resolver_stop(struct resolver *r)
 	resolver_wake(r);
 	lnet_thread_join(r->thread);
 	while ((s = list_pop(&r->sources, struct source, link)))
-		free(s);
+		source_free(s);
+	if (r->watching)
+		file_watches_fini(&r->watches);
 	pthread_mutex_destroy(&r->lock);
 	close(r->wake);
 	free(r);
@@ -264,7 +323,8 @@ int resolver_open(struct resolver *r, uint64_t feed,
 	s->r = r;
 	s->feed = feed;
 	s->name = *name;
-	s->due = now_ns() + wait;
+	/* Only a file that has been read is watched. */
+	s->due = source_is_file(s) ? 0 : now_ns() + wait;
 	pthread_mutex_lock(&r->lock);
 	list_add_tail(&r->fresh, &s->link);
 	pthread_mutex_unlock(&r->lock);

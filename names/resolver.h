@@ -21,6 +21,8 @@ struct resolver;
 #define RESOLVER_TTL_MIN   UINT64_C(5)
 #define RESOLVER_TTL_MAX   UINT64_C(3600)
 #define RESOLVER_RETRY_MAX UINT64_C(30)
+/* A list in a file is looked at again so often, whatever is told of it. */
+#define RESOLVER_LIST_MAX UINT64_C(30)
 
 /* Can the resolver look up names of this scheme? */
 bool resolver_knows(const struct name_text *name);

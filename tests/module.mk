@@ -57,8 +57,10 @@ unit_tests += %D%/unit/lnet_core_test
 
 unit_tests += %D%/unit/names_test
 %C%_unit_names_test_SOURCES = \
+	%D%/unit/names/file_test.c \
 	%D%/unit/names/names_test.c \
-	%D%/unit/names/target_test.c
+	%D%/unit/names/target_test.c \
+	%D%/unit/names/watch_test.c
 
 unit_tests += %D%/unit/lnet_nid_test
 %C%_unit_lnet_nid_test_SOURCES = \

@@ -181,6 +181,37 @@ kill -INT "${pids[ping]}"
 end_ping 0
 has out 'lost 0,'
 
+# ---- lists in files ----
+
+printf '%s\n' '# nobody' 127.0.1.9 '127.0.1.3:7001 # it was stopped' \
+	'two.example 1' >"$dir/list"
+write_names 127.0.1.2 two.example
+start_dns
+ping 0 "file://$dir/list"
+ping 1 "file://$dir/none"
+same err <<<"rpcping: file://$dir/none: No such file or directory"
+printf '127.0.1.1\n127.0.1.1@nonet\n' >"$dir/bad"
+ping 1 "file://$dir/bad"
+same err <<<"rpcping: file://$dir/bad: line 2: '127.0.1.1@nonet': no net"
+# Under calls, the list is replaced, gets a mistake, goes, and comes back.
+serve one 127.0.1.1 7988
+echo 127.0.1.2 >"$dir/list"
+ctl 0 ping "file://$dir/list"
+has err ' is 127.0.1.2@tcp$'
+start_ping --time 1h --grace 60s --rate 200 "file://$dir/list"
+echo '127.0.1.1 x' >"$dir/new" && mv "$dir/new" "$dir/list"
+await "$dir/live" "line 1: 'x': no weight: a number was expected; the addresses known"
+rm "$dir/list"
+await "$dir/live" 'No such file or directory; the addresses known before are kept'
+echo 127.0.1.1 >"$dir/list"
+stop_lnetd two
+lines=$(wc -l <"$dir/live")
+await "$dir/live" ' [1-9][0-9]* calls/s' $((lines + 2))
+kill -INT "${pids[ping]}"
+end_ping 0
+has out 'lost 0,'
+end_dns
+
 # ---- a name server that is gone, or silent ----
 
 ping 1 two.example

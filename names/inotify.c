@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "names/inotify.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* For files and directories alike: one inode may be both to two names. */
+#define EVENTS                                                      \
+	(IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | \
+	 IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ATTRIB)
+
+void file_watches_init(struct file_watches *w)
+{
+	list_init(&w->watched);
+	w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (w->fd < 0)
+		log_warn("names",
+			 "inotify: %s: lists in files are looked at now and "
+			 "then only",
+			 strerror(errno));
+}
+
+void file_watches_fini(struct file_watches *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+}
+
+/* ---- one path ---- */
+
+void file_watched_init(struct file_watches *w, struct file_watched *x,
+		       char *path)
+{
+	*x = (struct file_watched){ .path = path, .dir = -1, .file = -1 };
+	list_add_tail(&w->watched, &x->link);
+}
+
+static bool is_used(struct file_watches *w, int wd)
+{
+	const struct file_watched *x;
+
+	list_for_each_entry (x, &w->watched, link)
+		if (x->dir == wd || x->file == wd)
+			return true;
+	return false;
+}
+
+/* Replaces one watch by another; -1: none. */
+static void wd_set(struct file_watches *w, int *wd_p, int wd)
+{
+	int before = *wd_p;
+
+	*wd_p = wd;
+	if (before >= 0 && before != wd && !is_used(w, before))
+		(void)inotify_rm_watch(w->fd, before);
+}
+
+void file_watched_fini(struct file_watches *w, struct file_watched *x)
+{
+	wd_set(w, &x->dir, -1);
+	wd_set(w, &x->file, -1);
+	list_del(&x->link);
+}
+
+/* What the file is now; all 0: there is none. */
+static struct stat path_stat(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		memset(&st, 0, sizeof(st));
+	return st;
+}
+
+void file_watched_look(struct file_watches *w, struct file_watched *x)
+{
+	char dir[PATH_MAX];
+
+	x->changed = x->doubtful = false;
+	x->seen = path_stat(x->path);
+	if (w->fd < 0)
+		return;
+	snprintf(dir, sizeof(dir), "%.*s",
+		 (int)(strrchr(x->path, '/') - x->path + 1), x->path);
+	wd_set(w, &x->dir, inotify_add_watch(w->fd, dir, EVENTS));
+	wd_set(w, &x->file, inotify_add_watch(w->fd, x->path, EVENTS));
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool file_watched_changed(struct file_watched *x)
+{
+	struct stat now;
+
+	if (x->changed || !x->doubtful)
+		return x->changed;
+	x->doubtful = false;
+	now = path_stat(x->path);
+	return now.st_dev != x->seen.st_dev || now.st_ino != x->seen.st_ino ||
+	       now.st_size != x->seen.st_size ||
+	       !same_time(&now.st_mtim, &x->seen.st_mtim) ||
+	       !same_time(&now.st_ctim, &x->seen.st_ctim);
+}
+
+/* ---- events ---- */
+
+static void event_tell(struct file_watched *x, const struct inotify_event *e)
+{
+	bool its = e->len && !strcmp(e->name, strrchr(x->path, '/') + 1);
+
+	if (e->wd == x->file || (e->wd == x->dir && its))
+		x->changed = true;
+	if (e->wd == x->dir || e->wd < 0) /* -1: events were lost */
+		x->doubtful = true;
+	if (!(e->mask & IN_IGNORED))
+		return;
+	if (x->dir == e->wd)
+		x->dir = -1;
+	if (x->file == e->wd)
+		x->file = -1;
+}
+
+static void events_tell(struct file_watches *w, const char *p, size_t n)
+{
+	const struct inotify_event *e;
+	struct file_watched *x;
+
+	for (const char *end = p + n; p < end; p += sizeof(*e) + e->len) {
+		e = (const struct inotify_event *)(const void *)p;
+		list_for_each_entry (x, &w->watched, link)
+			event_tell(x, e);
+	}
+}
+
+void file_watches_take(struct file_watches *w)
+{
+	char events[16384]
+		__attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n;
+
+	while ((n = read(w->fd, events, sizeof(events))) > 0)
+		events_tell(w, events, (size_t)n);
+}
