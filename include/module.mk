@@ -12,6 +12,7 @@ ulnetinclude_HEADERS += %D%/ulnet/names.h
 ulnetinclude_HEADERS += %D%/ulnet/o2ib.h
 ulnetinclude_HEADERS += %D%/ulnet/path.h
 ulnetinclude_HEADERS += %D%/ulnet/policy.h
+ulnetinclude_HEADERS += %D%/ulnet/replicas.h
 ulnetinclude_HEADERS += %D%/ulnet/route.h
 ulnetinclude_HEADERS += %D%/ulnet/rpc.h
 ulnetinclude_HEADERS += %D%/ulnet/service.h

@@ -50,6 +50,7 @@ struct conn_events;
 struct stats;
 struct stat_shard;
 struct runs;
+struct replicas_shard;
 struct streams_node;
 struct sealers;
 struct ulrpc_rules;
@@ -118,6 +119,7 @@ struct shard {
 	struct tombstones *tombstones;
 	struct forwards *forwards;
 	struct conn_events *conn_events;
+	struct replicas_shard *replicas;
 	struct bulk_pool *bulk_pool;
 	/* read by any thread: how many imports, and NIDs of clients, may also
 	 * belong to other CPTs */

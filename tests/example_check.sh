@@ -54,7 +54,7 @@ extract() { # PAGE
 				"#include <stdio.h>\n#include <stdlib.h>\n",
 				"#include <string.h>\n",
 				map("#include <ulnet/$_.h>\n", qw(context control fault keys lnet loop path
-					policy route service sim store stream stub)),
+					policy replicas route service sim store stream stub)),
 				"extern struct lnet *node;\n",
 				"extern struct lnet_control *control;\n",
 				"extern struct lnet_sim *sim;\n",

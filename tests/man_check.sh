@@ -115,6 +115,9 @@ done <<-END
 	o2ib.h ulnet_o2ib_rule lnet_o2ib_calculate.3
 	path.h ulnet_path lnet_path_explain.3
 	path.h ulnet_path_candidate lnet_path_explain.3
+	replicas.h ulrpc_replicas_call_conf ulrpc_replicas_call.3
+	replicas.h ulrpc_replicas_conf ulrpc_replicas_open.3
+	replicas.h ulrpc_replicas_outcome ulrpc_replicas_call.3
 	rpc.h ulrpc_bulk_conf ulrpc_bulk_new.3
 	rpc.h ulrpc_call_conf ulrpc_call.3
 	rpc.h ulrpc_client_conf ulrpc_client_open.3

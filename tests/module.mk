@@ -394,6 +394,11 @@ unit_tests += %D%/unit/rpc_stub_test
 	%D%/unit/rpc/stub/stub_sim_test.c
 nodist_%C%_unit_rpc_stub_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c \
 	%D%/unit/rpc/stub/shapes.pb-c.c
+unit_tests += %D%/unit/rpc_replicas_test
+%C%_unit_rpc_replicas_test_SOURCES = \
+	%D%/unit/rpc/replicas/replica_test.c \
+	%D%/unit/rpc/replicas/replicas_test.c \
+	%D%/unit/rpc/replicas/times_test.c
 unit_tests += %D%/unit/rpc_stream_test
 %C%_unit_rpc_stream_test_SOURCES = \
 	%D%/unit/rpc/stream/hostile_stream_test.c \

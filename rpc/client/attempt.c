@@ -786,6 +786,15 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 
 /* ---- another server ---- */
 
+bool call_withdraw(struct ulrpc_call *call, bool sent, enum ulrpc_cause cause)
+{
+	if (call->fsm.state == CALL_DONE || call->fsm.state == CALL_FETCH ||
+	    (!sent && (call_is_out(call) || call->unknown)))
+		return false;
+	call_fail(call, cause);
+	return true;
+}
+
 void attempts_list(const struct ulrpc_client *c, struct list *calls)
 {
 	struct ulrpc_call *call;

@@ -110,6 +110,10 @@ void attempts_without_slot(struct import *imp);
 void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 			const struct wire_extend *m);
 
+/* Ends @call, which its caller makes at another server instead, if it certainly
+ * was not executed and never will be; with @sent, if it is under way, too.
+ * Returns whether it has ended. */
+bool call_withdraw(struct ulrpc_call *call, bool sent, enum ulrpc_cause cause);
 /* Moves the calls of @c that are in flight from their lists to @calls. */
 void attempts_list(const struct ulrpc_client *c, struct list *calls);
 

@@ -202,6 +202,23 @@ static void client_log_missing(const struct ulrpc_client *c)
 		 c->service);
 }
 
+static void client_tell(struct ulrpc_client *c, enum client_news news)
+{
+	if (c->watch.fn)
+		c->watch.fn(c->watch.arg, news);
+}
+
+bool client_is_well(const struct ulrpc_client *c)
+{
+	return c->imp->fsm.state == IMPORT_FULL &&
+	       (c->fsm.state == CLIENT_OPEN || !c->refusal);
+}
+
+void client_on_doubt(struct ulrpc_client *c)
+{
+	client_tell(c, client_is_well(c) ? CLIENT_UP : CLIENT_DOWN);
+}
+
 /* Called when the server has no such service. It may have one soon: calls wait
  * for that until their deadlines. */
 static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
@@ -209,6 +226,7 @@ static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 	if (!c->refusal)
 		client_log_missing(c);
 	c->refusal = cause;
+	client_tell(c, CLIENT_DOWN);
 	fail_queued(c, cause, true);
 	if (c->fsm.state == CLIENT_OPEN)
 		client_reopen(c);
@@ -237,6 +255,7 @@ static void client_distrusts(struct ulrpc_client *c, enum client_distrust why)
 {
 	c->distrust = why;
 	c->refusal = ULRPC_CAUSE_REFUSED;
+	client_tell(c, CLIENT_DOWN);
 	fail_queued(c, ULRPC_CAUSE_REFUSED, false);
 	if (c->fsm.state == CLIENT_OPEN)
 		client_reopen(c);
@@ -285,6 +304,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 		client_move(c, CLIENT_OPEN);
 		c->ready = shard_now(c->shard);
 	}
+	client_tell(c, CLIENT_UP);
 	client_kick(c);
 }
 
@@ -548,6 +568,7 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten)
 		client_forgotten(c);
 	if (c->target)
 		target_on_up(c->target);
+	client_tell(c, CLIENT_UP);
 	if (c->ncalls)
 		client_open_service(c);
 	/* The service is still open: the answer is used to learn how many calls
@@ -570,6 +591,7 @@ void client_on_disconnected(struct ulrpc_client *c)
 		client_move(c, CLIENT_UNOPENED);
 	if (c->target)
 		target_on_down(c->target);
+	client_tell(c, CLIENT_DOWN);
 }
 
 void client_on_unreachable(struct ulrpc_client *c)

@@ -116,6 +116,17 @@ enum client_state {
 };
 extern const struct fsm_state client_states[CLIENT_STATES];
 
+/* What a user of a client within libulrpc is told of its server; owner. The
+ * function must not end calls. */
+enum client_news {
+	CLIENT_UP,   /* calls can be sent, or could if the service were open */
+	CLIENT_DOWN, /* they cannot: client_is_well() says why */
+};
+struct client_watch {
+	void (*fn)(void *arg, enum client_news news); /* NULL: nobody */
+	void *arg;
+};
+
 struct ulrpc_client {
 	/* immutable after open: */
 	struct ulrpc *rpc;
@@ -141,6 +152,7 @@ struct ulrpc_client {
 	struct list link; /* node in import.clients */
 	/* how the server's name leads to NIDs; NULL: the user has given NIDs */
 	struct client_target *target;
+	struct client_watch watch;
 	bool closed; /* the user has closed the client */
 	/* when the last call has ended, client_last_ended() has something to
 	 * do, because the client is closed, or its target waits for that */
@@ -313,6 +325,29 @@ void client_verify(struct ulrpc_client *c);
 void client_reopen(struct ulrpc_client *c);
 /* Forgets the portal of the service. */
 void client_unopen(struct ulrpc_client *c);
+
+/* Called when the server may be dead, or turns out not to be. */
+void client_on_doubt(struct ulrpc_client *c);
+/* Is the client connected to a server that is not suspected to be dead, and
+ * whose service is open, or is not refused as far as is known? */
+bool client_is_well(const struct ulrpc_client *c);
+/* As ulrpc_client_open(), for NIDs: the client belongs to @cpt, whose owner
+ * calls this in a turn, or anybody outside of turns. @given: the user has given
+ * the NIDs, so that no answer about a name moves them to other ports. */
+int client_open_at(struct ulrpc *rpc, unsigned int cpt,
+		   const struct ulrpc_client_conf *conf, bool given,
+		   struct ulrpc_client **client_p) must_check;
+/* Checks all of @conf but target and NIDs: 0; -EINVAL, -ENOKEY. */
+int client_conf_check(const struct ulrpc *rpc,
+		      const struct ulrpc_client_conf *conf) must_check;
+/* Chooses the CPT for calls to the servers of conf->target, and makes this node
+ * reach one of them. A name that is not known so far is no mistake: its calls
+ * say what is wrong, unless it becomes known. -EDEADLK, -errno. */
+int client_name_cpt(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
+		    unsigned int *cpt_p) must_check;
+/* As client_name_cpt(), but only reaches conf->nids. */
+int client_reach(const struct ulrpc *rpc,
+		 const struct ulrpc_client_conf *conf) must_check;
 
 /* Returns why there is no connection: the cause with which a call ends whose
  * deadline comes while it waits for one. */

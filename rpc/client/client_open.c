@@ -54,8 +54,8 @@ static int client_check_nids(const struct ulrpc_client_conf *conf)
 	return 0;
 }
 
-static int client_conf_check(const struct ulrpc *rpc,
-			     const struct ulrpc_client_conf *conf)
+int client_conf_check(const struct ulrpc *rpc,
+		      const struct ulrpc_client_conf *conf)
 {
 	int rc = client_check_flavour(rpc, conf);
 
@@ -87,8 +87,7 @@ static bool rpc_is_open(const struct ulrpc *rpc)
 /* If this node only calls, and the user has not chosen its NIs, adds those by
  * which this host reaches the server. Returns 0 if one of the NIDs can be
  * reached, as far as this host knows. */
-static int client_reach(const struct ulrpc *rpc,
-			const struct ulrpc_client_conf *conf)
+int client_reach(const struct ulrpc *rpc, const struct ulrpc_client_conf *conf)
 {
 	struct ulnet_id own;
 	char nid[LNET_NIDSTR_SIZE];
@@ -170,25 +169,16 @@ static int client_nids_given(struct ulrpc_client *c,
 	return rc == -ENOSPC ? 0 : rc;
 }
 
-static int client_open_nids(struct ulrpc *rpc,
-			    const struct ulrpc_client_conf *conf,
-			    struct ulrpc_client **client_p)
+int client_open_at(struct ulrpc *rpc, unsigned int cpt,
+		   const struct ulrpc_client_conf *conf, bool given,
+		   struct ulrpc_client **client_p)
 {
-	struct ulrpc_client *c;
-	int rc = client_check_nids(conf);
+	struct ulrpc_client *c = client_new(rpc, cpt, conf);
+	int rc;
 
-	if (!rc && !rpc_is_open(rpc))
-		rc = -ESHUTDOWN;
-	if (!rc)
-		rc = client_reach(rpc, conf);
-	if (rc)
-		return rc;
-	c = client_new(rpc,
-		       (unsigned int)lnet_cpt_of(rpc->node, &conf->nids[0]),
-		       conf);
 	if (!c)
 		return -ENOMEM;
-	rc = client_nids_given(c, conf);
+	rc = given ? client_nids_given(c, conf) : 0;
 	if (!rc)
 		c->imp = import_new(c->shard, conf->nids, conf->nnids,
 				    conf->pid ? conf->pid : SERVICE_PID,
@@ -199,11 +189,25 @@ static int client_open_nids(struct ulrpc *rpc,
 	return rc ? rc : -ENOMEM;
 }
 
-/* Chooses the CPT for a client of the name conf->target. A name that is not
- * known yet is no error: calls fail with the reason until it becomes known. */
-static int client_name_cpt(struct ulrpc *rpc,
-			   const struct ulrpc_client_conf *conf,
-			   unsigned int *cpt_p)
+static int client_open_nids(struct ulrpc *rpc,
+			    const struct ulrpc_client_conf *conf,
+			    struct ulrpc_client **client_p)
+{
+	int rc = client_check_nids(conf);
+
+	if (!rc && !rpc_is_open(rpc))
+		rc = -ESHUTDOWN;
+	if (!rc)
+		rc = client_reach(rpc, conf);
+	if (rc)
+		return rc;
+	return client_open_at(
+		rpc, (unsigned int)lnet_cpt_of(rpc->node, &conf->nids[0]), conf,
+		true, client_p);
+}
+
+int client_name_cpt(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
+		    unsigned int *cpt_p)
 {
 	struct ulrpc_client_conf one = *conf;
 	struct ulnet_name_answer *answer;

@@ -75,6 +75,13 @@ static void import_move(struct import *imp, enum import_state to)
 	fsm_move(&imp->fsm, import_states, to);
 }
 
+/* FULL <-> SUSPECT. */
+static void import_move_doubt(struct import *imp, enum import_state to)
+{
+	import_move(imp, to);
+	import_each_client(imp, client_on_doubt);
+}
+
 void import_log(const struct import *imp, const char *what)
 {
 	char nid[LNET_NIDSTR_SIZE];
@@ -433,7 +440,7 @@ static void probes_end(struct import *imp)
 	imp->probes = 0;
 	imp->detect_within = 0;
 	if (imp->fsm.state == IMPORT_SUSPECT)
-		import_move(imp, IMPORT_FULL);
+		import_move_doubt(imp, IMPORT_FULL);
 }
 
 static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
@@ -618,7 +625,7 @@ static void import_look(struct import *imp)
 			return;
 		}
 		if (imp->probes && imp->fsm.state == IMPORT_FULL)
-			import_move(imp, IMPORT_SUSPECT);
+			import_move_doubt(imp, IMPORT_SUSPECT);
 		if (imp->probes)
 			probe_missed(imp);
 		import_probe(imp);
@@ -648,7 +655,7 @@ void import_suspect(struct import *imp, uint32_t epoch)
 {
 	if (epoch != imp->epoch || imp->fsm.state != IMPORT_FULL)
 		return;
-	import_move(imp, IMPORT_SUSPECT);
+	import_move_doubt(imp, IMPORT_SUSPECT);
 	import_probe(imp);
 }
 

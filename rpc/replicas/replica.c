@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/replicas/replica.h"
+
+#include "base/backoff.h"
+#include "base/hash.h"
+
+const struct fsm_state replica_states[REPLICA_STATES] = {
+	[REPLICA_USED] = { "used", FSM_TO(REPLICA_LEFT) },
+	[REPLICA_LEFT] = { "left",
+			   FSM_TO(REPLICA_USED) | FSM_TO(REPLICA_TRIED) },
+	[REPLICA_TRIED] = { "tried",
+			    FSM_TO(REPLICA_USED) | FSM_TO(REPLICA_LEFT) },
+};
+
+/* ---- hashes ---- */
+
+/* All clients must choose alike, so this seed never changes. */
+#define HASH_SEED UINT64_C(0x756c6e6574)
+
+uint64_t replica_hash(const struct ulnet_nid *nid)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	return replica_key(text,
+			   strlen(lnet_nid_format(nid, text, sizeof(text))));
+}
+
+uint64_t replica_key(const void *key, size_t length)
+{
+	return hash_bytes(key, length, HASH_SEED);
+}
+
+/* How much a call with this key wants to go to @r. The server for which that is
+ * the most is chosen (rendezvous hashing): one that comes or goes changes
+ * nothing for keys of the others. */
+static uint64_t wish_for(const struct replica *r, uint64_t key)
+{
+	uint64_t x = r->hash ^ key;
+
+	/* mixes all bits, as splitmix64 does */
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+/* ---- the choice ---- */
+
+static bool may_take(const struct replica *r, const struct choice *c)
+{
+	bool in_use = replica_is_used(r) || replica_is_due(r, c->now);
+
+	return in_use != c->left && !replica_set_has(c->tried, r->number);
+}
+
+static uint32_t weight_of(const struct replica *r)
+{
+	return MAX(r->address.weight, 1u);
+}
+
+/* Those that may be taken, and have the best priority. */
+struct group {
+	struct replica *const *all;
+	unsigned int n;
+	const struct choice *c;
+	uint16_t priority;
+	unsigned int size;
+};
+
+static bool group_has(const struct group *g, unsigned int i)
+{
+	return g->all[i]->address.priority == g->priority &&
+	       may_take(g->all[i], g->c);
+}
+
+static void group_find(struct group *g)
+{
+	g->size = 0;
+	for (unsigned int i = 0; i < g->n; i++) {
+		const struct replica *r = g->all[i];
+
+		if (!may_take(r, g->c))
+			continue;
+		if (!g->size || r->address.priority < g->priority) {
+			g->priority = r->address.priority;
+			g->size = 0;
+		}
+		g->size += r->address.priority == g->priority;
+	}
+}
+
+/* The @k-th of them. */
+static struct replica *group_at(const struct group *g, uint64_t k)
+{
+	for (unsigned int i = 0; i < g->n; i++)
+		if (group_has(g, i) && !k--)
+			return g->all[i];
+	return NULL;
+}
+
+static struct replica *choose_by_key(const struct group *g)
+{
+	struct replica *best = NULL;
+
+	for (unsigned int i = 0; i < g->n; i++)
+		if (group_has(g, i) &&
+		    (!best || wish_for(g->all[i], g->c->key) >
+				      wish_for(best, g->c->key)))
+			best = g->all[i];
+	return best;
+}
+
+/* Has @a less to do for its weight than @b? */
+static bool has_less(const struct replica *a, const struct replica *b)
+{
+	return (uint64_t)a->under_way * weight_of(b) <
+	       (uint64_t)b->under_way * weight_of(a);
+}
+
+static struct replica *choose_least(const struct group *g)
+{
+	uint64_t first = (g->c->random >> 32) % g->size;
+	uint64_t other = (uint32_t)g->c->random % MAX(g->size - 1, 1u);
+	struct replica *a = group_at(g, first), *b;
+
+	if (g->size == 1)
+		return a;
+	b = group_at(g, other + (other >= first));
+	return has_less(b, a) ? b : a;
+}
+
+/* Each gets as many points as its weight, and who has most pays for all: so
+ * turns of heavy ones are spread evenly. */
+static struct replica *choose_by_turns(const struct group *g)
+{
+	struct replica *best = NULL;
+	int64_t all = 0;
+
+	for (unsigned int i = 0; i < g->n; i++) {
+		struct replica *r = g->all[i];
+
+		if (!group_has(g, i))
+			continue;
+		r->turn += weight_of(r);
+		all += weight_of(r);
+		if (!best || r->turn > best->turn)
+			best = r;
+	}
+	if (best)
+		best->turn -= all;
+	return best;
+}
+
+/* One that may be tried again. */
+static struct replica *choose_due(const struct group *g)
+{
+	for (unsigned int i = 0; i < g->n; i++)
+		if (group_has(g, i) && replica_is_due(g->all[i], g->c->now))
+			return g->all[i];
+	return NULL;
+}
+
+struct replica *replica_choose(struct replica *const *all, unsigned int n,
+			       const struct choice *c)
+{
+	struct group g = { .all = all, .n = n, .c = c };
+	struct replica *due;
+
+	group_find(&g);
+	if (!g.size)
+		return NULL;
+	if (c->keyed)
+		return choose_by_key(&g);
+	due = choose_due(&g);
+	if (due)
+		return due;
+	switch (c->choice) {
+	case ULRPC_CHOOSE_FIRST:
+		return group_at(&g, 0);
+	case ULRPC_CHOOSE_TURNS:
+		return choose_by_turns(&g);
+	default:
+		return choose_least(&g);
+	}
+}
+
+/* ---- leaving a server ---- */
+
+static void replica_move(struct replica *r, enum replica_state to)
+{
+	fsm_move(&r->fsm, replica_states, to);
+}
+
+void replica_try(struct replica *r, uint64_t now)
+{
+	if (replica_is_due(r, now))
+		replica_move(r, REPLICA_TRIED);
+}
+
+void replica_leave(struct replica *r, bool outlier, uint64_t now,
+		   uint64_t random)
+{
+	static const struct backoff_law law = {
+		.policy = BACKOFF_EQUAL,
+		.base = REPLICA_PAUSE_MIN,
+		.cap = REPLICA_PAUSE_MAX,
+	};
+
+	if (r->fsm.state == REPLICA_LEFT)
+		return;
+	replica_move(r, REPLICA_LEFT);
+	r->outlier = outlier;
+	r->failures = 0;
+	r->until = now + backoff_pause(&law, ++r->left_times, random);
+}
+
+static void replica_use(struct replica *r)
+{
+	if (!replica_is_used(r))
+		replica_move(r, REPLICA_USED);
+	r->outlier = false;
+}
+
+void replica_is_back(struct replica *r)
+{
+	/* An outlier was connected all the time. */
+	if (!r->outlier)
+		replica_use(r);
+}
+
+void replica_on_answer(struct replica *r)
+{
+	r->failures = 0;
+	if (r->fsm.state == REPLICA_TRIED) {
+		/* what it was like before is over */
+		r->samples = 0;
+		r->left_times = 0;
+		replica_use(r);
+	}
+}
+
+void replica_on_time(struct replica *r, uint64_t ns)
+{
+	/* the mean of the first ones, then one of an eighth of each */
+	r->samples += r->samples < REPLICA_SAMPLES;
+	if (r->samples == 1)
+		r->mean = ns;
+	else
+		r->mean += ns / MIN(r->samples, 8u) -
+			   r->mean / MIN(r->samples, 8u);
+}
+
+bool replica_on_failure(struct replica *r)
+{
+	return ++r->failures >= REPLICA_FAILURES ||
+	       r->fsm.state == REPLICA_TRIED;
+}
+
+/* Whose mean counts when others are compared with it? */
+static bool has_mean(const struct replica *r)
+{
+	return replica_is_used(r) && r->samples >= REPLICA_SAMPLES;
+}
+
+bool replica_is_slow(const struct replica *r, struct replica *const *all,
+		     unsigned int n)
+{
+	unsigned int others = 0, faster = 0;
+
+	if (!has_mean(r))
+		return false;
+	for (unsigned int i = 0; i < n; i++) {
+		if (all[i] == r || !has_mean(all[i]))
+			continue;
+		others++;
+		faster += all[i]->mean < r->mean / REPLICA_SLOW;
+	}
+	/* The median of the others is below that if half of them are. */
+	return others && 2 * faster >= others + others % 2;
+}
+
+bool replica_may_leave(struct replica *const *all, unsigned int n)
+{
+	unsigned int outliers = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		outliers += all[i]->outlier;
+	return 2 * (outliers + 1) <= n;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How long calls of each method take, for the choice of the moment after which
+ * a call is made at a second server, too. Owner: the CPT of the set.
+ */
+#ifndef RPC_REPLICAS_TIMES_H
+#define RPC_REPLICAS_TIMES_H
+
+#include "base/list.h"
+#include "base/util.h"
+
+/* Methods of one set whose times are kept; calls of others are not hedged. */
+#define TIMES_METHODS 64
+/* Answers without which nothing is known of a method. */
+#define TIMES_MIN 20u
+
+struct times {
+	struct list methods; /* of times_method.link */
+	unsigned int n;
+};
+
+void times_init(struct times *t);
+void times_free(struct times *t);
+/* A call of @method has taken @ns. */
+void times_add(struct times *t, uint32_t method, uint64_t ns);
+/* Returns the time, ns, within which 19 of 20 of the last calls have ended;
+ * TIME_NEVER: not known. */
+uint64_t times_most(const struct times *t, uint32_t method);
+
+#endif
