@@ -55,9 +55,9 @@ void stream_sent(struct stream *s, size_t n);
 
 /* ---- the user's side ---- */
 
-/* Has the peer proved who it is? From then on stream_peer() is valid. At a
- * client, the server may still refuse the client: only when something was read
- * is it sure that it has not. */
+/* Has the peer proved who it is? From then on stream_peer() is valid. A client
+ * does not know yet whether the server accepts it: it knows when it has read
+ * something. */
 bool stream_is_up(const struct stream *s);
 /* Returns who the peer is. Borrowed. */
 struct identity *stream_peer(const struct stream *s);

@@ -39,7 +39,7 @@ void sock_link_init(struct sock_cpt *cpt)
 
 /* ---- the state of links ---- */
 
-/* LNet is told before the CPTs end messages, so that it does not send these
+/* LNet is told first: it would otherwise send the messages that the CPTs end
  * again on this NI. */
 static void ni_look(struct sock_ni *sni, const char *fault)
 {

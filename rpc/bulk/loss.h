@@ -106,8 +106,8 @@ struct bulk_pace {
 
 /* s: after this time a loss does not count any more */
 #define BULK_LOSS_FORGOTTEN 60u
-/* ns that tries probably take while none has succeeded: the limit is then 1 s,
- * as that of TCP (RFC 6298), and 4 s for each MB. */
+/* ns that tries probably take while none has succeeded. The limit is four times
+ * that: 1 s, as the one of TCP (RFC 6298), and 4 s for each MB. */
 #define BULK_PACE_FIRST	     (250 * NSEC_PER_MSEC)
 #define BULK_PACE_FIRST_BYTE 1000u
 /* Each faster chunk reduces the time of the slowest one by this part of it. */

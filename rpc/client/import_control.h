@@ -3,8 +3,8 @@
  * Control messages of servers, as they come to their clients: answers to
  * Connect, Open and keepalives, the server's side of a handshake, and a
  * server's end. This file finds the import that a message is for, checks that
- * it comes from the import's server, and carries out what it means. When an
- * import connects, probes or gives up is in import.h.
+ * it comes from the import's server, and carries out what it means. Not here,
+ * but in import.c: when an import connects, probes or gives up.
  *
  * Owner: the CPT of the import, unless a comment says "any thread".
  */
