@@ -18,10 +18,11 @@
 
 /* ---- what is wrong ---- */
 
-/* How much of an item is shown. */
+/* bytes of an item that are shown in a complaint, at most */
 #define ITEM_SHOWN 48
 
-/* Writes why there is no list: "line 3: 'item': what". */
+/* Writes to list->why what is wrong: "line 3: 'item': what". Returns -EBADMSG.
+ */
 static int list_wrong(struct server_list *list, unsigned int line,
 		      const char *item, size_t len, const char *what)
 {
@@ -40,13 +41,14 @@ static int list_wrong(struct server_list *list, unsigned int line,
 
 /* ---- lines ---- */
 
-/* A line that is being taken apart, without its end. */
+/* A line that is being parsed, without the newline at its end. */
 struct line {
 	const char *p, *end;
 	unsigned int number; /* from 1 */
 };
 
-/* Returns how long the word at @p is, after it has skipped blanks. */
+/* Skips blanks, and returns the length of the word that l->p is at then; 0: the
+ * line has no more words. */
 static size_t word_take(struct line *l)
 {
 	size_t n = 0;
@@ -103,7 +105,8 @@ static int weight_take(struct server_list *list, struct line *l, size_t len,
 	return 0;
 }
 
-/* Takes a line; *@weighs_p: some line has a weight. */
+/* Parses a line. If its server has a weight, sets its entry in @weighs, and
+ * *@weighs_p. */
 static int line_take(struct server_list *list, struct line *l, bool *weighs,
 		     bool *weighs_p)
 {
@@ -164,7 +167,7 @@ int server_list_parse(const char *text, size_t len, struct server_list *list)
 
 /* ---- files ---- */
 
-/* Reads at most @size bytes; *@len_p: so many. */
+/* Reads at most @size bytes, and sets *@len_p to how many. */
 static int read_all(int fd, char *buf, size_t size, size_t *len_p)
 {
 	size_t len = 0;
@@ -213,7 +216,8 @@ static int server_list_read_fd(int fd, struct server_list *list)
 
 int server_list_read(const char *path, struct server_list *list)
 {
-	/* Opening a FIFO or a device has to have no effect. */
+	/* O_NONBLOCK and O_NOCTTY: opening a FIFO or a device by mistake has no
+	 * effect. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int rc;
 

@@ -10,7 +10,8 @@
 
 #include "base/log.h"
 
-/* For files and directories alike: one inode may be both to two names. */
+/* The same events for files and directories, because one inode may be watched
+ * under two names, as either. */
 #define EVENTS                                                      \
 	(IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | \
 	 IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ATTRIB)
@@ -51,7 +52,8 @@ static bool is_used(struct file_watches *w, int wd)
 	return false;
 }
 
-/* Replaces one watch by another; -1: none. */
+/* Replaces the watch *@wd_p by @wd; -1: none. A watch that nobody uses any more
+ * is removed. */
 static void wd_set(struct file_watches *w, int *wd_p, int wd)
 {
 	int before = *wd_p;
@@ -68,7 +70,7 @@ void file_watched_fini(struct file_watches *w, struct file_watched *x)
 	list_del(&x->link);
 }
 
-/* What the file is now; all 0: there is none. */
+/* Returns the state of the file; all 0: there is no such file. */
 static struct stat path_stat(const char *path)
 {
 	struct stat st;
@@ -119,7 +121,7 @@ static void event_tell(struct file_watched *x, const struct inotify_event *e)
 
 	if (e->wd == x->file || (e->wd == x->dir && its))
 		x->changed = true;
-	if (e->wd == x->dir || e->wd < 0) /* -1: events were lost */
+	if (e->wd == x->dir || e->wd < 0) /* wd is -1 if events were lost */
 		x->doubtful = true;
 	if (!(e->mask & IN_IGNORED))
 		return;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Watching files by inotify: they are written, replaced by another one,
- * removed, or come back. Both the file and its directory are watched, since a
- * file that is replaced is no event of its own, and one that is missing, or is
- * named by a link, none at all.
+ * Watches files by inotify: a file may be written, replaced by another one,
+ * removed, or come back. Both the file and its directory are watched: when a
+ * file is replaced, the watch on the old file tells nothing, and a file that is
+ * missing, or that a link names, has no events of its own path.
  *
- * What inotify does not tell (a file on another host, a directory above that
- * is renamed) the user of this finds by looking now and then.
+ * Some changes inotify does not tell, such as writing on another host, or
+ * renaming a directory further up. The user of this file finds them by looking
+ * now and then.
  *
  * Owner: the resolver's thread.
  */
@@ -19,7 +20,8 @@
 #include "base/util.h"
 
 struct file_watches {
-	int fd; /* to poll for reading; -1: nothing is watched */
+	/* descriptor of inotify, to poll for reading; -1: nothing is watched */
+	int fd;
 	struct list watched;
 };
 
@@ -27,25 +29,27 @@ struct file_watches {
 struct file_watched {
 	struct list link;
 	char *path;
-	int dir, file; /* of inotify; -1: not watched */
-	/* Something has happened to the file; or near it, so that it perhaps
-	 * is another one now. */
+	/* watch descriptors of inotify for the directory and the file; -1: not
+	 * watched */
+	int dir, file;
+	/* changed: something has happened to the file. doubtful: something has
+	 * happened near it, so that it may be another file now */
 	bool changed, doubtful;
-	/* what the file was when file_watched_look() looked */
+	/* the file's state when file_watched_look() was called */
 	struct stat seen;
 };
 
 void file_watches_init(struct file_watches *w);
-/* Nothing is watched any more. */
+/* Ends all watching. */
 void file_watches_fini(struct file_watches *w);
 /* Begins to watch @path, which is borrowed until file_watched_fini(). */
 void file_watched_init(struct file_watches *w, struct file_watched *x,
 		       char *path);
 void file_watched_fini(struct file_watches *w, struct file_watched *x);
-/* To be called before the file is read: what happens to it from now on will
- * be told. */
+/* To be called before the file is read: whatever happens to the file from then
+ * on will be noticed. */
 void file_watched_look(struct file_watches *w, struct file_watched *x);
-/* Takes what inotify has to tell. */
+/* Reads the events of inotify. */
 void file_watches_take(struct file_watches *w);
 /* Has the file changed since file_watched_look()? */
 bool file_watched_changed(struct file_watched *x);

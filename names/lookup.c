@@ -13,22 +13,24 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-/* s, for what has no time to live: /etc/hosts, and addresses as such. */
+/* s: time to live of what has none: addresses in /etc/hosts, and texts that are
+ * addresses */
 #define TTL_HOSTS 30
 
-/* One look-up. Freed when no query of it is under way. */
+/* A look-up. It is freed when none of its queries is under way. */
 struct lookup {
 	struct lookups *of;
 	lookup_fn done;
 	void *arg;
-	unsigned int pending; /* queries, and whoever begins them */
-	uint32_t net;	      /* SRV: of all hosts */
+	/* queries under way, and the function that begins them */
+	unsigned int pending;
+	uint32_t net; /* of an SRV look-up: the net of all hosts */
 	unsigned int nhosts;
 	struct lookup_host *hosts;
 	struct lookup_result result;
 };
 
-/* One query for a host. */
+/* A query for the addresses of one host. */
 struct query {
 	struct lookup *lookup;
 	const struct lookup_host *host;
@@ -51,7 +53,7 @@ static const struct {
 	{ ARES_ENOMEM, -ENOMEM, "no memory" },
 };
 
-/* Only the first failure of a look-up is told. */
+/* Keeps the reason of the first failure of a look-up. */
 static void lookup_failed(struct lookup *l, const char *host, int ares)
 {
 	struct lookup_result *r = &l->result;
@@ -80,7 +82,7 @@ static void lookup_put(struct lookup *l)
 
 	if (--l->pending)
 		return;
-	/* Some servers are better than none. */
+	/* A look-up that has found some servers has not failed. */
 	if (r->found.n) {
 		r->status = 0;
 		r->why[0] = '\0';
@@ -187,7 +189,7 @@ static void hosts_ask(struct lookup *l)
 
 /* ---- SRV ---- */
 
-/* A position in an answer of DNS. */
+/* A position in a message of DNS. */
 struct dns_text {
 	const unsigned char *begin, *p, *end;
 };
@@ -211,7 +213,7 @@ static unsigned int get_be16(const unsigned char *p)
 	return (unsigned int)p[0] << 8 | p[1];
 }
 
-/* The record at @p, of @len bytes, is an SRV record. */
+/* Adds the server of the SRV record whose data are the @len bytes at @p. */
 static void take_srv(struct lookup *l, const struct dns_text *t,
 		     const unsigned char *p, unsigned int len)
 {
@@ -223,7 +225,7 @@ static void take_srv(struct lookup *l, const struct dns_text *t,
 	    ares_expand_name(p + 6, t->begin, (int)(t->end - t->begin), &name,
 			     &used) != ARES_SUCCESS)
 		return;
-	/* "." says that there is no such service here. */
+	/* The name "." says that there is no such service. */
 	if (*name && strlen(name) <= NAME_HOST_MAX) {
 		*host = (struct lookup_host){
 			.priority = (uint16_t)get_be16(p),
@@ -237,7 +239,7 @@ static void take_srv(struct lookup *l, const struct dns_text *t,
 	ares_free_string(name);
 }
 
-/* Takes one record. False: the answer ends there, or is damaged. */
+/* Reads one record. Returns false if the message ends here, or is damaged. */
 static bool take_record(struct lookup *l, struct dns_text *t)
 {
 	const unsigned char *p;
@@ -289,7 +291,8 @@ static void on_srv(void *arg, int status, int timeouts, unsigned char *answer,
 		lookup_failed(l, "", status);
 	if (status == ARES_SUCCESS && !l->nhosts)
 		lookup_failed(l, "", ARES_ENODATA);
-	/* What is looked up from here on belongs to a channel that ends. */
+	/* Hosts are not looked up when the channel ends: it would not answer.
+	 */
 	if (status != ARES_EDESTRUCTION)
 		hosts_ask(l);
 	lookup_put(l);
@@ -297,7 +300,8 @@ static void on_srv(void *arg, int status, int timeouts, unsigned char *answer,
 
 /* ---- look-ups ---- */
 
-/* Makes the channel, if there is none, or anew, if that may help. */
+/* Makes the channel, if there is none. Makes it anew, with the configuration
+ * that the host has now, if queries had no answer and none is under way. */
 static int channel_make(struct lookups *x)
 {
 	struct ares_options options = {
@@ -320,7 +324,8 @@ static int channel_make(struct lookups *x)
 	return rc;
 }
 
-/* With room for @room hosts. If it cannot be made, @done is told so. */
+/* Makes a look-up with room for @room hosts. If that fails, calls @done with
+ * the reason, and returns NULL. */
 static struct lookup *lookup_new(struct lookups *x, unsigned int room,
 				 lookup_fn done, void *arg)
 {
@@ -377,7 +382,7 @@ void lookup_srv(struct lookups *x, const char *name, uint32_t net,
 		return;
 	l->net = net;
 	x->under_way++;
-	/* The reference of this function goes to the query. */
+	/* The query takes over this function's share in l->pending. */
 	ares_search(x->channel, name, ns_c_in, ns_t_srv, on_srv, l);
 }
 
@@ -409,8 +414,9 @@ unsigned int lookups_fds(struct lookups *x, struct pollfd *fds, int *timeout)
 	for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
 		short events = 0;
 
-		/* As ARES_GETSOCK_READABLE() and ARES_GETSOCK_WRITABLE(), which
-		 * shift into the sign. */
+		/* The same bits as ARES_GETSOCK_READABLE() and
+		 * ARES_GETSOCK_WRITABLE() test, but these shift into the sign.
+		 */
 		if (mask & 1u << i)
 			events |= POLLIN;
 		if (mask & 1u << (i + ARES_GETSOCK_MAXNUM))

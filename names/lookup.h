@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Looking up the addresses of hosts: in /etc/hosts and by DNS, as the host is
- * configured, with c-ares. A look-up is for one list of hosts, or first asks
- * DNS for the list (SRV). Owner: the resolver's thread.
+ * Looks up the addresses of hosts with c-ares, as the host is configured: in
+ * /etc/hosts and by DNS. A look-up is for a list of hosts, or for a service
+ * whose list of hosts DNS has (SRV). Owner: the resolver's thread.
  */
 #ifndef NAMES_LOOKUP_H
 #define NAMES_LOOKUP_H
@@ -12,21 +12,21 @@
 struct ares_channeldata;
 struct pollfd;
 
-/* ms until a name server is asked again, or the next one is asked; the time
- * then doubles. A look-up fails after 6 s if the only name server is silent. */
+/* ms until a name server is asked again, or the next one is asked. The time
+ * doubles with each try. If the only name server is silent, a look-up fails
+ * after 6 s. */
 #define LOOKUP_TIMEOUT 2000
 #define LOOKUP_TRIES   2
-/* The most hosts that one look-up has, and the most descriptors of all
- * look-ups. */
+/* hosts of one look-up, and descriptors of all look-ups together, at most */
 #define LOOKUP_HOSTS LNET_ADDRESSES_MAX
 #define LOOKUP_FDS   16
 
 struct lookups {
 	struct lnet *node;
-	struct ares_channeldata *channel; /* NULL: it has to be made */
+	struct ares_channeldata *channel; /* NULL: no look-up has made it yet */
 	unsigned int under_way;		  /* how many queries are under way */
-	/* A query was not answered. Perhaps the configuration of the host has
-	 * changed: it is read again when no query is under way. */
+	/* a query was not answered, perhaps because the host's configuration
+	 * has changed: it is read again when no query is under way */
 	bool doubtful;
 };
 
@@ -34,39 +34,41 @@ struct lookups {
 struct lookup_host {
 	char host[NAME_HOST_MAX + 1];
 	uint16_t port, priority, weight;
-	/* the net of its addresses; LNET_NET_ANY: answer_net() says */
+	/* net of the server's addresses; LNET_NET_ANY: answer_net() tells */
 	uint32_t net;
 };
 
-/* What was found. */
+/* The result of a look-up. */
 struct lookup_result {
 	int status;
 	char why[LNET_NAME_WHY];
-	uint64_t ttl; /* s: the shortest time to live of what was found */
+	uint64_t ttl; /* s: the shortest time to live in the answers */
 	struct address_list found;
 };
 
-/* @result is valid only during the call. The call may come before the function
- * that began the look-up has returned. */
+/* Is called with the result of a look-up, which is valid only during the call;
+ * perhaps before the function that has begun the look-up returns. */
 typedef void (*lookup_fn)(void *arg, const struct lookup_result *result);
 
-/* The server that a text names: target_next(). */
+/* Fills in *@host with the server that *@name names, as target_next() has
+ * parsed it. */
 void lookup_host_of(const struct name_text *name, struct lookup_host *host);
 
 void lookups_init(struct lookups *x, struct lnet *node);
 /* Ends all look-ups that are under way as failed. */
 void lookups_fini(struct lookups *x);
-/* Begin a look-up; @hosts is copied. */
+/* Begin a look-up of @n @hosts, which are copied, or of the service @name,
+ * whose hosts are on @net. @done(@arg, result) is called once. */
 void lookup_hosts(struct lookups *x, const struct lookup_host *hosts,
 		  unsigned int n, lookup_fn done, void *arg);
 void lookup_srv(struct lookups *x, const char *name, uint32_t net,
 		lookup_fn done, void *arg);
 
 /* Fills in @fds, which has LOOKUP_FDS entries, with the descriptors to poll.
- * Lowers *@timeout, ms (-1: none), to the time after which lookups_run() has to
+ * Lowers *@timeout (ms; -1: none) to the time after which lookups_run() has to
  * be called in any case. Returns how many entries it has filled. */
 unsigned int lookups_fds(struct lookups *x, struct pollfd *fds, int *timeout);
-/* Handles what poll() has reported in @fds, and time-outs. */
+/* Handles what poll() has reported in the @n entries of @fds, and time-outs. */
 void lookups_run(struct lookups *x, const struct pollfd *fds, unsigned int n);
 
 #endif

@@ -17,31 +17,34 @@
 #include "names/inotify.h"
 #include "ulnet/thread.h"
 
-/* One name that is looked up. */
+/* A name that is looked up again and again. */
 struct source {
 	struct resolver *r;
-	struct list link; /* resolver.sources */
+	struct list link; /* node in resolver.fresh or resolver.sources */
 	uint64_t feed;
 	struct name_text name;
-	bool closed;	     /* under the lock */
-	bool busy;	     /* a look-up is under way */
-	uint64_t due;	     /* ns: the next one begins */
-	unsigned int failed; /* look-ups in a row */
-	/* the thread's; .path NULL: it is no file, or not watched yet */
+	bool closed;	     /* is to be freed; guarded by the lock */
+	bool busy;	     /* is a look-up under way? */
+	uint64_t due;	     /* ns: when the next look-up begins */
+	unsigned int failed; /* how many look-ups in a row have failed */
+	/* for the thread only: the watch on a file; its path is NULL if the
+	 * source is no file, or not watched yet */
 	struct file_watched watched;
 };
 
 struct resolver {
 	struct lnet *node;
 	struct ulnet_thread *thread;
-	int wake; /* eventfd */
+	int wake; /* an eventfd: wakes the thread */
 	pthread_mutex_t lock;
-	struct list fresh; /* source.link: not seen by the thread yet */
+	/* of source.link: sources that the thread has not seen yet */
+	struct list fresh;
 	bool stopping;
-	/* the thread's */
+	/* for the thread only: */
 	struct list sources;
 	struct lookups lookups;
-	bool watching; /* the first list has made @watches */
+	/* is @watches initialized? The first list in a file does that */
+	bool watching;
 	struct file_watches watches;
 };
 
@@ -71,7 +74,7 @@ static bool source_is_file(const struct source *s)
 	return !strcmp(s->name.scheme, "file");
 }
 
-/* s until the next look-up. */
+/* Returns after how many s the next look-up begins. */
 static uint64_t source_pause(struct source *s, const struct lookup_result *r)
 {
 	uint64_t most =
@@ -102,7 +105,8 @@ static void on_found(void *arg, const struct lookup_result *r)
 	memcpy(a.why, r->why, sizeof(a.why));
 	s->busy = false;
 	s->due = now_ns() + pause * NSEC_PER_SEC;
-	/* Without memory, the next look-up may have some. */
+	/* If there is no memory for the answer, the next look-up may have some.
+	 */
 	(void)lnet_name_answer(s->r->node, s->feed, &a, pause * 1000000);
 }
 
@@ -113,7 +117,7 @@ static void look_list(struct source *s)
 	struct name_text name;
 	unsigned int n = 0;
 
-	/* names.c has parsed it: there is nothing wrong with it */
+	/* names.c has parsed the text, so there is nothing wrong with it. */
 	while (hosts && next && n < LOOKUP_HOSTS &&
 	       !target_next(&next, &name, NULL))
 		lookup_host_of(&name, &hosts[n++]);
@@ -186,7 +190,8 @@ static void source_free(struct source *s)
 	free(s);
 }
 
-/* Takes new sources, frees closed ones. False: the thread has to end. */
+/* Takes new sources, and frees those that were closed. Returns false if the
+ * thread has to end. */
 static bool take_changes(struct resolver *r)
 {
 	struct source *s, *next;
@@ -204,7 +209,8 @@ static bool take_changes(struct resolver *r)
 	return go_on;
 }
 
-/* Begins what is due. Returns ms until something is; -1: nothing will be. */
+/* Begins the look-ups that are due. Returns ms until the next one is; -1: none
+ * will be. */
 static int look_at_sources(struct resolver *r)
 {
 	uint64_t now = now_ns(), next = UINT64_MAX;
@@ -239,7 +245,7 @@ static void resolver_main(void *arg)
 		if (r->watching)
 			fds[1].fd = r->watches.fd;
 		if (poll(fds, n + 2, timeout) < 0)
-			continue; /* a signal */
+			continue; /* a signal has come */
 		if (fds[0].revents && read(r->wake, &woken, sizeof(woken)) < 0)
 			abort();
 		if (fds[1].revents)
@@ -323,7 +329,8 @@ int resolver_open(struct resolver *r, uint64_t feed,
 	s->r = r;
 	s->feed = feed;
 	s->name = *name;
-	/* Only a file that has been read is watched. */
+	/* A file is read at once even if its list is known: only then it is
+	 * watched. */
 	s->due = source_is_file(s) ? 0 : now_ns() + wait;
 	pthread_mutex_lock(&r->lock);
 	list_add_tail(&r->fresh, &s->link);
