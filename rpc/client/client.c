@@ -355,12 +355,13 @@ static void client_on_flush(struct ulnet_work *work)
 	struct ulrpc_client *c = container_of(work, struct ulrpc_client, flush);
 
 	c->flushing = false;
-	if (client_is_nowhere(c))
-		client_on_no_address(c);
-	if ((c->nqueued || !list_empty(&c->ask)) && !client_is_ready(c))
+	if ((c->nqueued || !list_empty(&c->ask)) && !client_is_ready(c)) {
+		if (client_is_nowhere(c))
+			client_on_no_address(c);
 		client_want(c);
-	else
+	} else {
 		client_flush(c);
+	}
 	shard_release(c->shard);
 }
 
