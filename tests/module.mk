@@ -394,6 +394,12 @@ unit_tests += %D%/unit/rpc_stub_test
 	%D%/unit/rpc/stub/stub_sim_test.c
 nodist_%C%_unit_rpc_stub_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c \
 	%D%/unit/rpc/stub/shapes.pb-c.c
+if WITH_PROTOC
+%C%_unit_rpc_stub_test_SOURCES += %D%/unit/rpc/stub/interop_test.c
+nodist_%C%_unit_rpc_stub_test_SOURCES += %D%/unit/rpc/stub/interop.pb-c.c
+$(%C%_unit_rpc_stub_test_OBJECTS): | %D%/unit/rpc/stub/interop.ulrpc.h
+CLEANFILES += %D%/unit/rpc/stub/interop.ulrpc.h
+endif
 unit_tests += %D%/unit/rpc_replicas_test
 %C%_unit_rpc_replicas_test_SOURCES = \
 	%D%/unit/rpc/replicas/replica_test.c \
@@ -417,6 +423,8 @@ $(%C%_unit_rpc_stub_test_OBJECTS) $(%C%_unit_rpc_stub_alone_test_OBJECTS): \
 dist_noinst_DATA += %D%/unit/rpc/stub/box.proto %D%/unit/rpc/stub/shapes.proto
 protos_made += %D%/unit/rpc/stub/box.pb-c.h %D%/unit/rpc/stub/box.pb-c.c
 protos_made += %D%/unit/rpc/stub/shapes.pb-c.h %D%/unit/rpc/stub/shapes.pb-c.c
+dist_noinst_DATA += %D%/unit/rpc/stub/interop.proto
+protos_made += %D%/unit/rpc/stub/interop.pb-c.h %D%/unit/rpc/stub/interop.pb-c.c
 
 # The programs' own files.
 unit_tests += %D%/unit/tools_test

@@ -4,21 +4,30 @@
  * how to run, the services that protoc-c generates from a "service" of a
  * .proto. Conventions as in ulnet/rpc.h. Manual: ulrpc_tutorial(7),
  * ulrpc_stub_new(3), ulrpc_call_message(3), ulrpc_set_message(3),
- * ulrpc_bulk_field(3), ulrpc_serve(3), ulrpc_about_start(3),
- * protoc-gen-ulrpc(1).
+ * ulrpc_bulk_field(3), ulrpc_serve(3), ulrpc_stream_message(3),
+ * ulrpc_serve_streams(3), ulrpc_about_start(3), protoc-gen-ulrpc(1).
  */
 #ifndef ULNET_STUB_H
 #define ULNET_STUB_H
 
 #include "ulnet/about.pb-c.h"
 #include "ulnet/rpc.pb-c.h"
-#include "ulnet/service.h"
+#include "ulnet/stream.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* ---- methods: ulrpc_stub_new(3) ---- */
+
+/* What of a method is a stream of messages, as its "stream" in the .proto says.
+ */
+enum ulrpc_streaming {
+	ULRPC_STREAMING_NONE,	  /* rpc M(A) returns (B): it is called */
+	ULRPC_STREAMING_REQUESTS, /* (stream A) returns (B) */
+	ULRPC_STREAMING_REPLIES,  /* (A) returns (stream B) */
+	ULRPC_STREAMING_BOTH,	  /* (stream A) returns (stream B) */
+};
 
 /* A line of a table of options, which protoc-gen-ulrpc or the programmer
  * writes. The last line has method NULL. A method without a line has the
@@ -29,6 +38,9 @@ struct ulrpc_method_options {
 	enum ulrpc_priority priority;
 	enum ulrpc_run run;
 	uint32_t reply_max; /* bytes of the longest reply, packed; 0 = 4096 */
+	/* A method that streams cannot be called, and has no semantics,
+	 * priority and reply_max. */
+	enum ulrpc_streaming streaming;
 };
 
 /* ---- clients: ulrpc_stub_new(3) ---- */
@@ -72,7 +84,8 @@ typedef void (*ulrpc_message_fn)(void *arg, const struct ulrpc_outcome *outcome,
 /*
  * As ulrpc_call(), with messages instead of bytes. @conf NULL: the
  * configuration of the stub. Bulks in fields of @request follow those of @conf.
- * Also returns -ENOENT: there is no such method; -EINVAL: @request is not of
+ * Also returns -ENOENT: there is no such method; -EOPNOTSUPP: it streams;
+ * -EINVAL: @request is not of
  * the type that the method takes, or has a Bulk that ulrpc_bulk_field() has not
  * made; -E2BIG: more than ULRPC_BULKS_MAX bulks.
  */
@@ -150,6 +163,84 @@ ULNET_EXPORT void ulrpc_closure_fail(void *closure_data, int status);
 /* As ulrpc_closure_fail(), with a text: as ulrpc_fail_text(). */
 ULNET_EXPORT void ulrpc_closure_fail_text(void *closure_data, int status,
 					  const char *text);
+
+/* ---- streams of messages: ulrpc_stream_message(3) ---- */
+
+/* All on top of ulnet/stream.h: the functions of that, but for sending and
+ * reading bytes, are for these streams, too. A message is at most
+ * ULRPC_STREAM_MESSAGE_MAX bytes, packed; it has no Bulk. protoc-gen-ulrpc
+ * makes these functions with the types of each method. */
+
+/* As ulrpc_stream_open(). @request: that of a method whose replies stream;
+ * NULL: its requests stream, and are to be sent. */
+ULNET_EXPORT int ulrpc_stream_open_message(struct ulrpc_streams *streams,
+					   const char *method,
+					   const ProtobufCMessage *request,
+					   const struct ulrpc_stream_conf *conf,
+					   struct ulrpc_stream **stream_p);
+/* As ulrpc_stream_send(). */
+ULNET_EXPORT int ulrpc_stream_send_message(struct ulrpc_stream *stream,
+					   const ProtobufCMessage *message);
+/* As ulrpc_stream_send_wait(). */
+ULNET_EXPORT int ulrpc_stream_send_message_wait(
+	struct ulrpc_stream *stream, const ProtobufCMessage *message);
+/*
+ * As ulrpc_stream_next(). If it returns 1, *@message_p is the next message, of
+ * the type @type, to be freed with protobuf_c_message_free_unpacked(message,
+ * NULL). -EBADMSG: what has come is no such message; -ENOMEM: there is no
+ * memory for it. Both end the stream: a service's with this status, and a text
+ * that names @type; a client's as canceled.
+ */
+ULNET_EXPORT int ulrpc_stream_next_message(
+	struct ulrpc_stream *stream, const ProtobufCMessageDescriptor *type,
+	ProtobufCMessage **message_p);
+/* As ulrpc_stream_next_message(), and waits while that returns -EAGAIN. Waits,
+ * as *_wait. */
+ULNET_EXPORT int ulrpc_stream_next_message_wait(
+	struct ulrpc_stream *stream, const ProtobufCMessageDescriptor *type,
+	ProtobufCMessage **message_p);
+/*
+ * For the client of a method whose requests stream: ends its messages, and
+ * waits until the service has replied and the stream is over. *@reply_p is NULL
+ * unless the cause is ULRPC_CAUSE_OK, and is to be freed as above. If the
+ * service has ended the stream well, but not sent exactly one such message, the
+ * cause is ULRPC_CAUSE_BAD_REPLY. Waits, as *_wait.
+ */
+ULNET_EXPORT int ulrpc_stream_finish_wait(
+	struct ulrpc_stream *stream, const ProtobufCMessageDescriptor *type,
+	ProtobufCMessage **reply_p, struct ulrpc_stream_outcome *outcome);
+/* For the service of such a method: sends the reply, and ends the stream well.
+ * -EPIPE: it has ended; -EMSGSIZE; -ENOMEM. Never waits. */
+ULNET_EXPORT int ulrpc_stream_reply(struct ulrpc_stream *stream,
+				    const ProtobufCMessage *reply);
+
+/* ---- services with streams: ulrpc_serve_streams(3) ---- */
+
+/* As ulrpc_stream_fn. @request is the one of a method whose replies stream, and
+ * valid until the handler returns; NULL: requests are to be read. */
+typedef void (*ulrpc_stream_message_fn)(void *arg, struct ulrpc_stream *stream,
+					const ProtobufCMessage *request);
+
+/* A line of a table of handlers. The last line has method NULL. */
+struct ulrpc_stream_handler {
+	const char *method; /* name in the .proto */
+	ulrpc_stream_message_fn handler;
+};
+
+/*
+ * Starts the service @implementation, as ulrpc_serve() does, with the methods
+ * that stream, as @options says: each has a line in @handlers, all others have
+ * a function of @implementation. @handlers is borrowed until return, @arg given
+ * to each handler. @conf: the rest of the configuration, without methods; NULL:
+ * defaults. A stream whose request is no such message ends with -EBADMSG.
+ * Errors are those of ulrpc_stream_serve(), and those of ulrpc_serve().
+ */
+ULNET_EXPORT int ulrpc_serve_streams(
+	struct ulrpc *rpc, ProtobufCService *implementation,
+	const struct ulrpc_method_options *options,
+	const struct ulrpc_stream_handler *handlers, void *arg,
+	const struct ulrpc_stream_service_conf *conf,
+	struct ulrpc_stream_service **service_p);
 
 /* ---- what a node tells of its services: ulrpc_about_start(3) ---- */
 

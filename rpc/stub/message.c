@@ -264,6 +264,26 @@ ProtobufCMessage *message_unpack(const struct message_type *type,
 					 body);
 }
 
+static void *heap_alloc(void *data, size_t size)
+{
+	struct heap *heap = data;
+	void *p = malloc(MAX(size, 1));
+
+	heap->no_memory |= !p;
+	return p;
+}
+
+static void heap_free(void *data, void *p)
+{
+	(void)data;
+	free(p);
+}
+
+void heap_init(struct heap *heap)
+{
+	*heap = (struct heap){ .allocator = { heap_alloc, heap_free, heap } };
+}
+
 /* ---- packing ---- */
 
 int packed_init(struct packed *packed, const ProtobufCMessage *message)
@@ -372,11 +392,19 @@ static int options_check(const struct ulrpc_method_options *o,
 		field = "run";
 	else if ((v = o->reply_max) > ULRPC_BODY_MAX)
 		field = "reply_max";
-	return field ? conf_refuse(owner, -EINVAL,
+	else if ((v = (unsigned int)o->streaming) > ULRPC_STREAMING_BOTH)
+		field = "streaming";
+	if (field)
+		return conf_refuse(owner, -EINVAL,
 				   "options: '%.64s': %u is out of the range "
 				   "of %s",
-				   o->method, v, field)
-		     : 0;
+				   o->method, v, field);
+	if (o->streaming && (o->semantics || o->priority || o->reply_max))
+		return conf_refuse(owner, -EINVAL,
+				   "options: '%.64s': a stream has no "
+				   "semantics, priority and reply_max",
+				   o->method);
+	return 0;
 }
 
 static int set_options(struct stub_method *methods,

@@ -75,6 +75,15 @@ ProtobufCMessage *message_unpack(const struct message_type *type,
 				 const void *body, size_t length,
 				 ProtobufCAllocator *allocator);
 
+/* An allocator that takes each piece from malloc(): what is unpacked with it is
+ * freed with protobuf_c_message_free_unpacked(message, NULL). */
+struct heap {
+	ProtobufCAllocator allocator;
+	bool no_memory; /* malloc() has failed */
+};
+
+void heap_init(struct heap *heap);
+
 /* A message as bytes. Small messages need no heap. */
 struct packed {
 	size_t length;

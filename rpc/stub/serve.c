@@ -3,27 +3,10 @@
  * ulrpc_serve(): the functions of a generated ProtobufCService answer requests.
  * Uses only the public interface of libulrpc.
  */
-#include "ulnet/stub.h"
+#include "rpc/stub/serve.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include "base/util.h"
-#include "rpc/stub/message.h"
-
-/* A service, from start to end. */
-struct serving {
-	ProtobufCService *implementation;
-	struct stub_method *methods;
-	/* used by ulrpc_service_start() only */
-	struct ulrpc_method_conf *confs;
-	/* what the user has set as conf.ended; NULL: nothing */
-	void (*ended)(void *arg);
-	void *ended_arg;
-	struct entry {
-		struct serving *serving;
-		unsigned int index;
-	} entries[]; /* one for each method */
-};
 
 /* The closure data of a function of the service while it serves a request. Most
  * messages fit into first[]. */
@@ -99,7 +82,7 @@ struct ulrpc_request *ulrpc_request_of(void *closure_data)
 static void serve_on_request(void *arg, struct ulrpc_request *request,
 			     const void *body, size_t length)
 {
-	const struct entry *entry = arg;
+	const struct serving_entry *entry = arg;
 	struct serving *serving = entry->serving;
 	const struct message_type *type = &serving->methods[entry->index].input;
 	ProtobufCService *implementation = serving->implementation;
@@ -128,7 +111,7 @@ static void serve_on_request(void *arg, struct ulrpc_request *request,
 
 /* ---- starting ---- */
 
-static void serving_free(struct serving *serving)
+void serving_free(struct serving *serving)
 {
 	free(serving->methods);
 	free(serving->confs);
@@ -144,18 +127,19 @@ static void serve_on_ended(void *arg)
 	serving_free(serving);
 }
 
-static struct conf_owner serve_owner(const struct ulrpc_service_conf *conf)
+struct conf_owner serving_owner(const struct ulrpc_service_conf *conf)
 {
 	return (struct conf_owner){ "service", conf->name, conf->err };
 }
 
-#define refuse(conf, ...) conf_refuse(serve_owner(conf), -EINVAL, __VA_ARGS__)
+#define refuse(conf, ...) conf_refuse(serving_owner(conf), -EINVAL, __VA_ARGS__)
 
-/* Has the service a function for each method? In generated services the
+/* Has @s a function for each method that is called? In generated services the
  * functions are behind the ProtobufCService in memory. */
-static int functions_check(const ProtobufCService *implementation,
+static int functions_check(const struct serving *s,
 			   const struct ulrpc_service_conf *conf)
 {
+	const ProtobufCService *implementation = s->implementation;
 	const ProtobufCServiceDescriptor *d = implementation->descriptor;
 	void (*const *functions)(void) =
 		(void (*const *)(void))(implementation + 1);
@@ -165,7 +149,7 @@ static int functions_check(const ProtobufCService *implementation,
 	if (implementation->invoke != protobuf_c_service_invoke_internal)
 		return 0;
 	for (unsigned int i = 0; i < d->n_methods; i++)
-		if (!functions[i])
+		if (!functions[i] && !s->methods[i].options.streaming)
 			return refuse(conf,
 				      "implementation: method '%.64s' has no "
 				      "function",
@@ -182,13 +166,14 @@ static int serve_conf_check(const ProtobufCService *implementation,
 	if (conf->nmethods)
 		return refuse(conf, "methods: they are those of the "
 				    "implementation");
-	return functions_check(implementation, conf);
+	return 0;
 }
 
-static int serving_new(ProtobufCService *implementation,
-		       const struct ulrpc_method_options *options,
-		       const struct ulrpc_service_conf *conf,
-		       struct serving **serving_p)
+/* Makes a serving without methods for @conf. */
+static int serving_alloc(ProtobufCService *implementation,
+			 const struct ulrpc_method_options *options,
+			 const struct ulrpc_service_conf *conf,
+			 struct serving **serving_p)
 {
 	unsigned int n = implementation->descriptor->n_methods;
 	struct serving *s = calloc(1, sizeof(*s) + n * sizeof(s->entries[0]));
@@ -198,26 +183,66 @@ static int serving_new(ProtobufCService *implementation,
 		return -ENOMEM;
 	s->implementation = implementation;
 	rc = stub_methods_new(implementation->descriptor, options,
-			      serve_owner(conf), &s->methods);
-	if (!rc && !(s->confs = calloc(n + 1, sizeof(s->confs[0]))))
+			      serving_owner(conf), &s->methods);
+	s->confs = calloc(n + 1, sizeof(s->confs[0]));
+	if (!rc && !s->confs)
 		rc = -ENOMEM;
-	if (rc) {
+	if (!rc)
+		rc = functions_check(s, conf);
+	if (rc)
 		serving_free(s);
+	else
+		*serving_p = s;
+	return rc;
+}
+
+static void serving_fill(struct serving *s)
+{
+	for (unsigned int i = 0; i < s->implementation->descriptor->n_methods;
+	     i++) {
+		const struct stub_method *m = &s->methods[i];
+
+		s->entries[i].serving = s;
+		s->entries[i].index = i;
+		if (m->options.streaming)
+			s->nstreams++;
+		else
+			s->confs[s->nconfs++] = (struct ulrpc_method_conf){
+				.name = m->name,
+				.handler = serve_on_request,
+				.arg = &s->entries[i],
+				.run = m->options.run,
+				.priority = m->options.priority,
+				.semantics = m->options.semantics,
+			};
+	}
+}
+
+int serving_new(ProtobufCService *implementation,
+		const struct ulrpc_method_options *options,
+		struct ulrpc_service_conf *conf, struct serving **serving_p)
+{
+	int rc = serve_conf_check(implementation, conf);
+
+	if (rc)
 		return rc;
-	}
-	for (unsigned int i = 0; i < n; i++) {
-		s->entries[i] = (struct entry){ s, i };
-		s->confs[i] = (struct ulrpc_method_conf){
-			.name = s->methods[i].name,
-			.handler = serve_on_request,
-			.arg = &s->entries[i],
-			.run = s->methods[i].options.run,
-			.priority = s->methods[i].options.priority,
-			.semantics = s->methods[i].options.semantics,
-		};
-	}
-	*serving_p = s;
-	return 0;
+	if (!conf->name)
+		conf->name = implementation->descriptor->name;
+	rc = serving_alloc(implementation, options, conf, serving_p);
+	if (!rc)
+		serving_fill(*serving_p);
+	return rc;
+}
+
+void serving_complete(struct serving *serving, struct ulrpc_service_conf *conf)
+{
+	conf->descriptor = serving->implementation->descriptor;
+	conf->methods = serving->confs;
+	conf->nmethods = serving->nconfs;
+	serving->ended = conf->ended;
+	serving->ended_arg = conf->ended_arg;
+	conf->ended = serve_on_ended;
+	conf->ended_arg = serving;
 }
 
 int ulrpc_serve(struct ulrpc *rpc, ProtobufCService *implementation,
@@ -233,22 +258,17 @@ int ulrpc_serve(struct ulrpc *rpc, ProtobufCService *implementation,
 		mine = *conf;
 	else
 		ulrpc_service_conf_init(&mine);
-	rc = serve_conf_check(implementation, &mine);
-	if (rc)
-		return rc;
-	if (!mine.name)
-		mine.name = implementation->descriptor->name;
 	rc = serving_new(implementation, options, &mine, &serving);
 	if (rc)
 		return rc;
-	mine.descriptor = implementation->descriptor;
-	mine.methods = serving->confs;
-	mine.nmethods = implementation->descriptor->n_methods;
-	serving->ended = mine.ended;
-	serving->ended_arg = mine.ended_arg;
-	mine.ended = serve_on_ended;
-	mine.ended_arg = serving;
-	rc = ulrpc_service_start(rpc, &mine, service_p);
+	if (serving->nstreams)
+		rc = refuse(&mine, "options: a method streams, so that "
+				   "ulrpc_serve_streams() has to start the "
+				   "service");
+	if (!rc) {
+		serving_complete(serving, &mine);
+		rc = ulrpc_service_start(rpc, &mine, service_p);
+	}
 	if (rc)
 		serving_free(serving);
 	return rc;

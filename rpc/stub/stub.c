@@ -180,8 +180,9 @@ struct call_args {
 };
 
 /* Fills in the arguments of a call of @m. @conf: NULL: the options of @m are
- * used. Returns 0; -ENOENT: @m is NULL, as there is no such method; -EINVAL;
- * -E2BIG; -ENOMEM. On success the caller owes packed_fini(&args->body). */
+ * used. Returns 0; -ENOENT: @m is NULL, as there is no such method;
+ * -EOPNOTSUPP: it streams; -EINVAL; -E2BIG; -ENOMEM. On success the caller owes
+ * packed_fini(&args->body). */
 static int call_args_init(struct call_args *args, const struct stub *stub,
 			  const struct stub_method *m,
 			  const ProtobufCMessage *request,
@@ -191,6 +192,8 @@ static int call_args_init(struct call_args *args, const struct stub *stub,
 
 	if (!m)
 		return -ENOENT;
+	if (m->options.streaming)
+		return -EOPNOTSUPP;
 	if (request->descriptor != m->input.descriptor)
 		return -EINVAL;
 	if (conf)
@@ -356,37 +359,16 @@ int ulrpc_call_message(ProtobufCService *service, const char *method,
 
 /* ---- waiting for replies ---- */
 
-/* An allocator that takes each piece from malloc(), because the user frees
- * replies by protobuf_c_message_free_unpacked(reply, NULL). */
-struct heap {
-	ProtobufCAllocator allocator;
-	bool no_memory;
-};
-
-static void *heap_alloc(void *data, size_t size)
-{
-	struct heap *heap = data;
-	void *p = malloc(MAX(size, 1));
-
-	heap->no_memory |= !p;
-	return p;
-}
-
-static void heap_free(void *data, void *p)
-{
-	(void)data;
-	free(p);
-}
-
 static ProtobufCMessage *read_reply(const struct message_type *type,
 				    const void *body, size_t length,
 				    struct ulrpc_outcome *outcome)
 {
-	struct heap heap = { .allocator = { heap_alloc, heap_free, &heap } };
 	ProtobufCMessage *reply;
+	struct heap heap;
 
 	if (outcome->cause != ULRPC_CAUSE_OK)
 		return NULL;
+	heap_init(&heap);
 	reply = message_unpack(type, body, length, &heap.allocator);
 	if (!reply)
 		outcome_set_unread(outcome, heap.no_memory);

@@ -55,11 +55,11 @@ service Other { rpc Low(M) returns (M) {
 END
 generate 0 t.proto
 has 'a__big_package__key_store_v2__options[] = {'
-has $'\t{ "Get", ULRPC_IDEMPOTENT, ULRPC_PRIORITY_DEFAULT, ULRPC_RUN_INLINE, 65536 },'
-has $'\t{ "Put", ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_DEFAULT, ULRPC_RUN_WORKER, 0 },'
-has $'\t{ "Del", ULRPC_EXACTLY_ONCE, ULRPC_PRIORITY_HIGH, ULRPC_RUN_WORKER, 0 },'
+has $'\t{ "Get", ULRPC_IDEMPOTENT, ULRPC_PRIORITY_DEFAULT, ULRPC_RUN_INLINE, 65536, ULRPC_STREAMING_NONE },'
+has $'\t{ "Put", ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_DEFAULT, ULRPC_RUN_WORKER, 0, ULRPC_STREAMING_NONE },'
+has $'\t{ "Del", ULRPC_EXACTLY_ONCE, ULRPC_PRIORITY_HIGH, ULRPC_RUN_WORKER, 0, ULRPC_STREAMING_NONE },'
 has 'a__big_package__other__options[] = {'
-has $'\t{ "Low", ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_BACKGROUND, ULRPC_RUN_WORKER, 0 },'
+has $'\t{ "Low", ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_BACKGROUND, ULRPC_RUN_WORKER, 0, ULRPC_STREAMING_NONE },'
 
 # The names are those that protoc-c gives.
 run 0 protoc-c -I"$include" -I"$dir" --c_out="$dir" t.proto
@@ -139,6 +139,44 @@ in_both 'A__A__B__M abm = A__A__B__M__INIT; A__MM *mm; A__M m = A__M__INIT, *m_p
 	a__s__httpget2_now_wait(stub, &other, &m_p, &end);
 	a__s__x__y_set(set, stub, &m, 0, 0);'
 
+# Streams, of requests, of replies and of both, beside a method that is called.
+proto 'package a;' <<'END'
+message Q {} message R {}
+service S {
+  rpc Get(Q) returns (R);
+  rpc Put(stream Q) returns (R);
+  rpc List(Q) returns (stream R) { option (ulrpc.method).run = INLINE; }
+  rpc TalkOn(stream Q) returns (stream R);
+}
+END
+generate 0 t.proto
+has $'\t{ "Get", ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_DEFAULT, ULRPC_RUN_WORKER, 0, ULRPC_STREAMING_NONE },'
+has $'\t{ "Put", ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_DEFAULT, ULRPC_RUN_WORKER, 0, ULRPC_STREAMING_REQUESTS },'
+has $'\t{ "List", ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_DEFAULT, ULRPC_RUN_INLINE, 0, ULRPC_STREAMING_REPLIES },'
+has $'\t{ "TalkOn", ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_DEFAULT, ULRPC_RUN_WORKER, 0, ULRPC_STREAMING_BOTH },'
+in_both 'A__Q q = A__Q__INIT, *q_p; A__R r = A__R__INIT, *r_p;
+	struct ulrpc_streams *c = 0; struct ulrpc_stream *s = 0;
+	struct ulrpc_stream_conf conf; conf.deadline = 1;
+	struct ulrpc_stream_outcome over;
+	struct a__s__streams handlers = { 0, 0, 0, 0 };
+	struct ulrpc_stream_service *service; A__S_Service own;
+	a__s__put_open(c, &conf, &s); a__s__put_send(s, &q);
+	a__s__put_send_wait(s, &q); a__s__put_finish_wait(s, &r_p, &over);
+	a__s__put_next(s, &r_p); a__s__put_request(s, &q_p);
+	a__s__put_request_wait(s, &q_p); a__s__put_reply(s, &r);
+	a__s__list_open(c, &q, &conf, &s); a__s__list_next(s, &r_p);
+	a__s__list_next_wait(s, &r_p); a__s__list_reply(s, &r);
+	a__s__list_reply_wait(s, &r);
+	a__s__talk_on_open(c, &conf, &s); a__s__talk_on_send(s, &q);
+	a__s__talk_on_send_wait(s, &q); a__s__talk_on_next(s, &r_p);
+	a__s__talk_on_next_wait(s, &r_p); a__s__talk_on_request(s, &q_p);
+	a__s__talk_on_request_wait(s, &q_p); a__s__talk_on_reply(s, &r);
+	a__s__talk_on_reply_wait(s, &r);
+	a__s__serve_streams(0, &own, &handlers, 0, &service);'
+checks=$((checks + 1))
+grep -q 's__put_wait\|s__list_send\|s__list_finish\|s__get_open' "$dir/t.ulrpc.h" &&
+	complain "a stream has functions of another kind of methods"
+
 # A method has the name that a function of another one would have.
 proto '' <<'END'
 service S { rpc Put(M) returns (M); rpc PutWait(M) returns (M); }
@@ -173,8 +211,11 @@ run 0 protoc --plugin="$plugin" -I"$include" -I"$dir" \
 [ -s "$dir/sub/u.ulrpc.h" ] || complain "nothing made of sub/u.proto"
 in_both
 
-proto '' <<<'service S { rpc R(stream M) returns (M); }'
-refused 't.proto: S.R: streams are not supported'
+proto '' <<<'service S { rpc R(stream M) returns (M) {
+	option (ulrpc.method).semantics = IDEMPOTENT; } }'
+refused 't.proto: S.R: a stream has no semantics, priority and reply_max'
+proto '' <<<'service S { rpc Arg(M) returns (stream M); }'
+refused 't.proto: S.Arg: the handler of a stream cannot be called arg'
 proto '' <<<'service S { rpc R(M) returns (M) {
 	option (ulrpc.method).reply_max = 983041; } }'
 refused 't.proto: S.R: reply_max is above 983040'

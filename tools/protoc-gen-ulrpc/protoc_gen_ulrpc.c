@@ -2,8 +2,8 @@
 /*
  * A plug-in of protoc that makes X.ulrpc.h from X.proto, for use with
  * ulnet/stub.h: tables of the options of methods, and functions to call the
- * methods with their own message types. protoc's request comes on stdin, the
- * response goes to stdout.
+ * methods, and to serve those that stream, with their own message types.
+ * protoc's request comes on stdin, the response goes to stdout.
  */
 #include <ctype.h>
 #include <err.h>
@@ -15,7 +15,7 @@
 
 #include "tools/protoc-gen-ulrpc/plugin.pb-c.h"
 #include "ulnet/rpc.pb-c.h"
-#include "ulnet/service.h"
+#include "ulnet/stub.h"
 
 /* ---- names in C, as protoc-c makes them from names in a .proto ---- */
 
@@ -181,22 +181,17 @@ static const char *after_package(const Plugin__File *file, const char *full)
 		       : NULL;
 }
 
-/* Makes "Kv__Key__Part", which is the struct of the message @full,
- * ".kv.Key.Part". NULL: no file of @request has such a message. */
-static char *name_message(const Plugin__Request *request, const char *full)
+/* Makes "mine.Key.Part" of the message @full, ".kv.Key.Part", if the package
+ * for C is "mine". NULL: no file of @request has such a message. */
+static char *find_message(const Plugin__Request *request, const char *full)
 {
 	for (size_t i = 0; i < request->n_proto_file; i++) {
 		const Plugin__File *file = request->proto_file[i];
 		const char *name = after_package(file, full);
-		char *mine, *camel;
 
-		if (!name || !has_message(file->message_type,
-					  file->n_message_type, name))
-			continue;
-		mine = in_package(c_package(file), name);
-		camel = to_camel(mine);
-		free(mine);
-		return camel;
+		if (name &&
+		    has_message(file->message_type, file->n_message_type, name))
+			return in_package(c_package(file), name);
 	}
 	return NULL;
 }
@@ -226,6 +221,12 @@ static const char *const priority_names[] = {
 	[ULRPC__PRIORITY__NORMAL] = "ULRPC_PRIORITY_NORMAL",
 	[ULRPC__PRIORITY__HIGH] = "ULRPC_PRIORITY_HIGH",
 	[ULRPC__PRIORITY__BACKGROUND] = "ULRPC_PRIORITY_BACKGROUND",
+};
+static const char *const streaming_names[] = {
+	"ULRPC_STREAMING_NONE",
+	"ULRPC_STREAMING_REQUESTS",
+	"ULRPC_STREAMING_REPLIES",
+	"ULRPC_STREAMING_BOTH",
 };
 static const char *const run_names[] = {
 	[ULRPC__RUN__WORKER] = "ULRPC_RUN_WORKER",
@@ -267,10 +268,18 @@ static Ulrpc__MethodOptions *merge_options(const Plugin__Method *method)
 	return options;
 }
 
+/* What of the method streams: enum ulrpc_streaming. */
+static unsigned int streaming_of(const Plugin__Method *method)
+{
+	return (method->client_streaming ? 1u : 0) |
+	       (method->server_streaming ? 2u : 0);
+}
+
 /* Prints the options of a method. Returns what is wrong with them, or NULL. */
-static const char *print_options(FILE *out, const char *method,
+static const char *print_options(FILE *out, const Plugin__Method *method,
 				 const Ulrpc__MethodOptions *o)
 {
+	unsigned int streaming = streaming_of(method);
 	const char *semantics = NAME_OF(semantics_names, o->semantics);
 	const char *priority = NAME_OF(priority_names, o->priority);
 	const char *run = NAME_OF(run_names, o->run);
@@ -283,9 +292,22 @@ static const char *print_options(FILE *out, const char *method,
 		return "unknown value of run";
 	if (o->reply_max > ULRPC_BODY_MAX)
 		return "reply_max is above 983040, which is the most";
-	fprintf(out, "\t{ \"%s\", %s, %s, %s, %u },\n", method, semantics,
-		priority, run, o->reply_max);
+	if (streaming && (o->semantics || o->priority || o->reply_max))
+		return "a stream has no semantics, priority and reply_max";
+	fprintf(out, "\t{ \"%s\", %s, %s, %s, %u, %s },\n", method->name,
+		semantics, priority, run, o->reply_max,
+		streaming_names[streaming]);
 	return NULL;
+}
+
+/* As the member of the structure of handlers that is given to each of them? */
+static bool is_named_arg(const Plugin__Method *method)
+{
+	char *name = name_method(method);
+	bool is = strcmp(name, "arg") == 0;
+
+	free(name);
+	return is;
 }
 
 /* Prints the line of a method in the table of options. Returns what is wrong,
@@ -295,12 +317,12 @@ static const char *print_line(FILE *out, const Plugin__Method *method)
 	Ulrpc__MethodOptions *options;
 	const char *wrong;
 
-	if (method->client_streaming || method->server_streaming)
-		return "streams are not supported";
+	if (streaming_of(method) && is_named_arg(method))
+		return "the handler of a stream cannot be called arg";
 	options = merge_options(method);
 	if (!options)
 		return "its options cannot be read";
-	wrong = print_options(out, method->name, options);
+	wrong = print_options(out, method, options);
 	ulrpc__method_options__free_unpacked(options, NULL);
 	return wrong;
 }
@@ -334,60 +356,197 @@ static char *print_table(FILE *out, const Plugin__File *file,
 					  wrong);
 	}
 	fputs("\t{ NULL, ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_DEFAULT, "
-	      "ULRPC_RUN_WORKER, 0 },\n};\n",
+	      "ULRPC_RUN_WORKER, 0,\n\t\tULRPC_STREAMING_NONE },\n};\n",
 	      out);
 	return NULL;
 }
 
-/* ---- typed calls ---- */
+/* ---- typed functions ---- */
 
 /* The names that the functions for a method contain. */
 struct typed {
-	char *service, *method, *request, *reply; /* in C */
+	/* in C: of the structures, and in names of functions */
+	char *service, *method, *request, *reply, *request_type, *reply_type;
+	char *service_struct;
 	/* name of the method in the .proto */
 	const char *name;
+	unsigned int kind;
 };
 
-/* The functions for a method: the end of the name of each, and its text, in
- * which $F is the function, $N the method, $Q the request, $R the reply and $S
- * the service. */
+/* Which methods have a function: those that are called, and those of which
+ * requests, replies or both stream. */
+enum {
+	CALLED = 1 << ULRPC_STREAMING_NONE,
+	REQUESTS = 1 << ULRPC_STREAMING_REQUESTS,
+	REPLIES = 1 << ULRPC_STREAMING_REPLIES,
+	BOTH = 1 << ULRPC_STREAMING_BOTH,
+};
+
+/* Functions that send, or read, messages of a type. */
+#define SENDS(wait, type)                                      \
+	"static inline int $F(struct ulrpc_stream *stream,\n"  \
+	"\t\tconst " type " *message)\n"                       \
+	"{\n"                                                  \
+	"\treturn ulrpc_stream_send_message" wait "(stream,\n" \
+	"\t\t\t(const ProtobufCMessage *)message);\n"          \
+	"}\n"
+#define READS(wait, type, descriptor)                            \
+	"static inline int $F(struct ulrpc_stream *stream,\n"    \
+	"\t\t" type " **message_p)\n"                            \
+	"{\n"                                                    \
+	"\tProtobufCMessage *message = NULL;\n"                  \
+	"\tint rc = ulrpc_stream_next_message" wait "(stream,\n" \
+	"\t\t\t&" descriptor "__descriptor, &message);\n"        \
+	"\n"                                                     \
+	"\t*message_p = (" type " *)message;\n"                  \
+	"\treturn rc;\n"                                         \
+	"}\n"
+
+/* The functions for a method: for which kinds of methods, the end of the name
+ * of each, and its text, in which $F is the function, $N the method, $Q the
+ * request, $R the reply, $S the service, and $q and $r what names of functions
+ * have of request and reply. */
 static const struct {
+	unsigned int kinds;
 	const char *suffix, *text;
 } functions[] = {
-	{ .suffix = "wait",
-	  .text = "static inline int $F(ProtobufCService *stub,\n"
-		  "\t\tconst $Q *request, $R **reply_p,\n"
-		  "\t\tstruct ulrpc_outcome *outcome)\n"
-		  "{\n"
-		  "\tProtobufCMessage *reply = NULL;\n"
-		  "\tint rc = ulrpc_call_message_wait(stub, \"$N\",\n"
-		  "\t\t\t(const ProtobufCMessage *)request, NULL,\n"
-		  "\t\t\t&reply, outcome);\n"
-		  "\n"
-		  "\t*reply_p = ($R *)reply;\n"
-		  "\treturn rc;\n"
-		  "}\n" },
-	{ .suffix = "set",
-	  .text = "static inline int $F(struct ulrpc_set *set,\n"
-		  "\t\tProtobufCService *stub, const $Q *request,\n"
-		  "\t\tvoid *arg, struct ulrpc_call **call_p)\n"
-		  "{\n"
-		  "\treturn ulrpc_set_message(set, stub, \"$N\",\n"
-		  "\t\t\t(const ProtobufCMessage *)request, NULL, arg,\n"
-		  "\t\t\tcall_p);\n"
-		  "}\n" },
-	{ .suffix = "result",
-	  .text = "static inline int $F(struct ulrpc_result *result,\n"
-		  "\t\t$R **reply_p)\n"
-		  "{\n"
-		  "\tProtobufCMessage *reply = NULL;\n"
-		  "\tint rc = ulrpc_result_message(result, &$S__descriptor,\n"
-		  "\t\t\t\"$N\", &reply);\n"
-		  "\n"
-		  "\t*reply_p = ($R *)reply;\n"
-		  "\treturn rc;\n"
-		  "}\n" },
+	{ CALLED, "wait",
+	  "static inline int $F(ProtobufCService *stub,\n"
+	  "\t\tconst $Q *request, $R **reply_p,\n"
+	  "\t\tstruct ulrpc_outcome *outcome)\n"
+	  "{\n"
+	  "\tProtobufCMessage *reply = NULL;\n"
+	  "\tint rc = ulrpc_call_message_wait(stub, \"$N\",\n"
+	  "\t\t\t(const ProtobufCMessage *)request, NULL,\n"
+	  "\t\t\t&reply, outcome);\n"
+	  "\n"
+	  "\t*reply_p = ($R *)reply;\n"
+	  "\treturn rc;\n"
+	  "}\n" },
+	{ CALLED, "set",
+	  "static inline int $F(struct ulrpc_set *set,\n"
+	  "\t\tProtobufCService *stub, const $Q *request,\n"
+	  "\t\tvoid *arg, struct ulrpc_call **call_p)\n"
+	  "{\n"
+	  "\treturn ulrpc_set_message(set, stub, \"$N\",\n"
+	  "\t\t\t(const ProtobufCMessage *)request, NULL, arg,\n"
+	  "\t\t\tcall_p);\n"
+	  "}\n" },
+	{ CALLED, "result",
+	  "static inline int $F(struct ulrpc_result *result,\n"
+	  "\t\t$R **reply_p)\n"
+	  "{\n"
+	  "\tProtobufCMessage *reply = NULL;\n"
+	  "\tint rc = ulrpc_result_message(result, &$S__descriptor,\n"
+	  "\t\t\t\"$N\", &reply);\n"
+	  "\n"
+	  "\t*reply_p = ($R *)reply;\n"
+	  "\treturn rc;\n"
+	  "}\n" },
+	/* the client's side of a stream */
+	{ REPLIES, "open",
+	  "static inline int $F(struct ulrpc_streams *streams,\n"
+	  "\t\tconst $Q *request, const struct ulrpc_stream_conf *conf,\n"
+	  "\t\tstruct ulrpc_stream **stream_p)\n"
+	  "{\n"
+	  "\treturn ulrpc_stream_open_message(streams, \"$N\",\n"
+	  "\t\t\t(const ProtobufCMessage *)request, conf, stream_p);\n"
+	  "}\n" },
+	{ REQUESTS | BOTH, "open",
+	  "static inline int $F(struct ulrpc_streams *streams,\n"
+	  "\t\tconst struct ulrpc_stream_conf *conf,\n"
+	  "\t\tstruct ulrpc_stream **stream_p)\n"
+	  "{\n"
+	  "\treturn ulrpc_stream_open_message(streams, \"$N\", NULL, conf,\n"
+	  "\t\t\tstream_p);\n"
+	  "}\n" },
+	{ REQUESTS | BOTH, "send", SENDS("", "$Q") },
+	{ REQUESTS | BOTH, "send_wait", SENDS("_wait", "$Q") },
+	{ REQUESTS | REPLIES | BOTH, "next", READS("", "$R", "$r") },
+	{ REPLIES | BOTH, "next_wait", READS("_wait", "$R", "$r") },
+	{ REQUESTS, "finish_wait",
+	  "static inline int $F(struct ulrpc_stream *stream,\n"
+	  "\t\t$R **reply_p, struct ulrpc_stream_outcome *outcome)\n"
+	  "{\n"
+	  "\tProtobufCMessage *reply = NULL;\n"
+	  "\tint rc = ulrpc_stream_finish_wait(stream,\n"
+	  "\t\t\t&$r__descriptor, &reply, outcome);\n"
+	  "\n"
+	  "\t*reply_p = ($R *)reply;\n"
+	  "\treturn rc;\n"
+	  "}\n" },
+	/* the service's */
+	{ REQUESTS | BOTH, "request", READS("", "$Q", "$q") },
+	{ REQUESTS | BOTH, "request_wait", READS("_wait", "$Q", "$q") },
+	{ REQUESTS, "reply",
+	  "static inline int $F(struct ulrpc_stream *stream,\n"
+	  "\t\tconst $R *reply)\n"
+	  "{\n"
+	  "\treturn ulrpc_stream_reply(stream,\n"
+	  "\t\t\t(const ProtobufCMessage *)reply);\n"
+	  "}\n" },
+	{ REPLIES | BOTH, "reply", SENDS("", "$R") },
+	{ REPLIES | BOTH, "reply_wait", SENDS("_wait", "$R") },
 };
+
+/* The handler of a method, in the structure of the service's handlers; what
+ * calls it; and its line in the table of handlers. */
+static const struct {
+	unsigned int kinds;
+	const char *member, *function, *line;
+} handler_texts[] = {
+	{ REPLIES,
+	  "\tvoid (*$M)(void *arg, struct ulrpc_stream *stream,\n"
+	  "\t\t\tconst $Q *request);\n",
+	  "\n__attribute__((unused)) static void $S__streams_$M(\n"
+	  "\t\tvoid *streams, struct ulrpc_stream *stream,\n"
+	  "\t\tconst ProtobufCMessage *request)\n"
+	  "{\n"
+	  "\tconst struct $S__streams *s =\n"
+	  "\t\t(const struct $S__streams *)streams;\n"
+	  "\n"
+	  "\ts->$M(s->arg, stream, (const $Q *)request);\n"
+	  "}\n",
+	  "\t\t{ \"$N\", streams->$M ? $S__streams_$M : NULL },\n" },
+	{ REQUESTS | BOTH,
+	  "\tvoid (*$M)(void *arg, struct ulrpc_stream *stream);\n",
+	  "\n__attribute__((unused)) static void $S__streams_$M(\n"
+	  "\t\tvoid *streams, struct ulrpc_stream *stream,\n"
+	  "\t\tconst ProtobufCMessage *request)\n"
+	  "{\n"
+	  "\tconst struct $S__streams *s =\n"
+	  "\t\t(const struct $S__streams *)streams;\n"
+	  "\n"
+	  "\t(void)request;\n"
+	  "\ts->$M(s->arg, stream);\n"
+	  "}\n",
+	  "\t\t{ \"$N\", streams->$M ? $S__streams_$M : NULL },\n" },
+};
+
+static const char *typed_name(const struct typed *t, char which,
+			      const char *function)
+{
+	switch (which) {
+	case 'F':
+		return function;
+	case 'M':
+		return t->method;
+	case 'N':
+		return t->name;
+	case 'Q':
+		return t->request;
+	case 'R':
+		return t->reply;
+	case 'q':
+		return t->request_type;
+	case 'r':
+		return t->reply_type;
+	case 'T':
+		return t->service_struct;
+	default:
+		return t->service;
+	}
+}
 
 static void print_template(FILE *out, const char *text, const struct typed *t,
 			   const char *function)
@@ -396,12 +555,7 @@ static void print_template(FILE *out, const char *text, const struct typed *t,
 		if (*text != '$')
 			fputc(*text, out);
 		else
-			fputs(*++text == 'F' ? function
-			      : *text == 'N' ? t->name
-			      : *text == 'Q' ? t->request
-			      : *text == 'R' ? t->reply
-					     : t->service,
-			      out);
+			fputs(typed_name(t, *++text, function), out);
 	}
 }
 
@@ -442,33 +596,161 @@ static void print_function(FILE *out, const Plugin__Service *service,
 	free(full);
 }
 
-static char *print_typed_calls(FILE *out, const Plugin__Request *request,
-			       const Plugin__File *file,
-			       const Plugin__Service *service,
-			       const Plugin__Method *method)
-{
-	struct typed t = {
-		.name = method->name,
-		.service = name_service(file, service),
-		.method = name_method(method),
-		.request = name_message(request, method->input_type),
-		.reply = name_message(request, method->output_type),
-	};
-	char *wrong = NULL;
+/* ---- what is said of a method ---- */
 
-	if (!t.request || !t.reply)
-		wrong = wrong_with(file, service, method,
-				   "protoc does not describe its messages");
+/* Makes the names of a message: "Kv__Key", its structure, and "kv__key". NULL:
+ * there is no such message. */
+static char *name_message(const Plugin__Request *request, const char *full,
+			  char **type_p)
+{
+	char *name = find_message(request, full);
+	char *camel = NULL;
+
+	if (name) {
+		camel = to_camel(name);
+		*type_p = to_lower(name);
+	}
+	free(name);
+	return camel;
+}
+
+static void typed_free(struct typed *t)
+{
+	free(t->service);
+	free(t->service_struct);
+	free(t->method);
+	free(t->request);
+	free(t->request_type);
+	free(t->reply);
+	free(t->reply_type);
+}
+
+/* Makes the names for @method, which typed_free() frees. Returns what is wrong,
+ * or NULL. */
+static char *typed_make(struct typed *t, const Plugin__Request *request,
+			const Plugin__File *file,
+			const Plugin__Service *service,
+			const Plugin__Method *method)
+{
+	char *full = in_package(c_package(file), service->name);
+
+	*t = (struct typed){
+		.name = method->name,
+		.service = to_lower(full),
+		.service_struct = to_camel(full),
+		.method = name_method(method),
+		.kind = 1u << streaming_of(method),
+	};
+	free(full);
+	t->request =
+		name_message(request, method->input_type, &t->request_type);
+	t->reply = name_message(request, method->output_type, &t->reply_type);
+	return t->request && t->reply
+		       ? NULL
+		       : wrong_with(file, service, method,
+				    "protoc does not describe its messages");
+}
+
+static char *print_functions(FILE *out, const Plugin__Request *request,
+			     const Plugin__File *file,
+			     const Plugin__Service *service,
+			     const Plugin__Method *method)
+{
+	struct typed t;
+	char *wrong = typed_make(&t, request, file, service, method);
+
 	for (size_t i = 0; !wrong && i < ARRAY_SIZE(functions); i++)
-		print_function(out, service, &t, i);
-	free(t.service);
-	free(t.method);
-	free(t.request);
-	free(t.reply);
+		if (functions[i].kinds & t.kind)
+			print_function(out, service, &t, i);
+	typed_free(&t);
 	return wrong;
 }
 
+/* ---- services with streams ---- */
+
+enum handler_part { MEMBER, FUNCTION, LINE };
+
+/* Prints a part of each handler of @service, whose messages are known. */
+static void print_handlers(FILE *out, const Plugin__Request *request,
+			   const Plugin__File *file,
+			   const Plugin__Service *service,
+			   enum handler_part part)
+{
+	for (size_t i = 0; i < service->n_method; i++) {
+		struct typed t;
+
+		free(typed_make(&t, request, file, service,
+				service->method[i]));
+		for (size_t k = 0; k < ARRAY_SIZE(handler_texts); k++)
+			if (handler_texts[k].kinds & t.kind)
+				print_template(
+					out,
+					part == MEMBER ? handler_texts[k].member
+					: part == FUNCTION
+						? handler_texts[k].function
+						: handler_texts[k].line,
+					&t, "");
+		typed_free(&t);
+	}
+}
+
+/* The function that starts the service; $T is its structure. */
+#define SERVE_BEGIN                                                  \
+	"\nstatic inline int $S__serve_streams(struct ulrpc *rpc,\n" \
+	"\t\t$T_Service *implementation,\n"                          \
+	"\t\tconst struct $S__streams *streams,\n"                   \
+	"\t\tconst struct ulrpc_stream_service_conf *conf,\n"        \
+	"\t\tstruct ulrpc_stream_service **service_p)\n"             \
+	"{\n"                                                        \
+	"\tconst struct ulrpc_stream_handler handlers[] = {\n"
+#define SERVE_END                                                    \
+	"\t\t{ NULL, NULL },\n"                                      \
+	"\t};\n"                                                     \
+	"\n"                                                         \
+	"\treturn ulrpc_serve_streams(rpc, &implementation->base,\n" \
+	"\t\t\t$S__options, handlers, (void *)streams, conf,\n"      \
+	"\t\t\tservice_p);\n"                                        \
+	"}\n"
+
+/* Prints what the service's side of streams needs, if there are any. */
+static void print_streams(FILE *out, const Plugin__Request *request,
+			  const Plugin__File *file,
+			  const Plugin__Service *service)
+{
+	const Plugin__Method *other = find_method(service, "serve_streams");
+	char *full = in_package(c_package(file), service->name);
+	struct typed t = { .service = to_lower(full),
+			   .service_struct = to_camel(full) };
+
+	free(full);
+	fprintf(out,
+		"\n/* The handlers of %s's methods that stream. */\n"
+		"struct %s__streams {\n\tvoid *arg;\n",
+		service->name, t.service);
+	print_handlers(out, request, file, service, MEMBER);
+	fputs("};\n", out);
+	print_handlers(out, request, file, service, FUNCTION);
+	if (other) {
+		fprintf(out,
+			"\n/* No %s__serve_streams(): %s has the name. */\n",
+			t.service, other->name);
+	} else {
+		print_template(out, SERVE_BEGIN, &t, "");
+		print_handlers(out, request, file, service, LINE);
+		print_template(out, SERVE_END, &t, "");
+	}
+	typed_free(&t);
+}
+
 /* ---- files ---- */
+
+static bool has_streams(const Plugin__Service *service)
+{
+	for (size_t i = 0; i < service->n_method; i++)
+		if (streaming_of(service->method[i]))
+			return true;
+	return false;
+}
 
 static char *print_service(FILE *out, const Plugin__Request *request,
 			   const Plugin__File *file,
@@ -477,8 +759,10 @@ static char *print_service(FILE *out, const Plugin__Request *request,
 	char *wrong = print_table(out, file, service);
 
 	for (size_t i = 0; !wrong && i < service->n_method; i++)
-		wrong = print_typed_calls(out, request, file, service,
-					  service->method[i]);
+		wrong = print_functions(out, request, file, service,
+					service->method[i]);
+	if (!wrong && has_streams(service))
+		print_streams(out, request, file, service);
 	return wrong;
 }
 

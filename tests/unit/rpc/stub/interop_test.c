@@ -1,0 +1,689 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Stubs as protoc-gen-ulrpc makes them, of calls and of streams, in the cases
+ * with which gRPC's implementations are tried against each other; and what
+ * those do not try: messages that are none, and services that are put together
+ * wrongly. The test's thread waits, and drives both nodes meanwhile.
+ */
+#include "tests/unit/rpc/stub/interop.ulrpc.h"
+
+#include "tests/unit/rpc/serve_rig.h"
+
+#define MINUTE UINT64_C(60000000) /* us */
+
+static struct serve_rig g;
+static struct ulrpc_stream_service *service;
+static struct ulrpc_client *client;
+static struct ulrpc_streams *streams;
+static ProtobufCService *stub;
+static unsigned int handled; /* streams that handlers have ended */
+static struct ulrpc_stream_outcome served; /* the last one's outcome there */
+
+/* ---- the service ---- */
+
+static uint8_t zeros[ULRPC_BODY_MAX];
+
+static Interop__Parcel parcel_of(uint32_t size)
+{
+	Interop__Parcel parcel = INTEROP__PARCEL__INIT;
+
+	cr_assert_leq(size, sizeof(zeros));
+	parcel.payload = (ProtobufCBinaryData){ size, zeros };
+	return parcel;
+}
+
+static void serve_rest(Interop__Trial_Service *self,
+		       const Interop__Nothing *request,
+		       Interop__Nothing_Closure closure, void *data)
+{
+	const Interop__Nothing reply = INTEROP__NOTHING__INIT;
+
+	(void)self;
+	(void)request;
+	closure(&reply, data);
+}
+
+static void serve_swap(Interop__Trial_Service *self,
+		       const Interop__Order *request,
+		       Interop__Parcel_Closure closure, void *data)
+{
+	const Interop__Parcel reply = parcel_of(request->size);
+
+	(void)self;
+	if (request->status)
+		ulrpc_closure_fail_text(data, -(int)request->status,
+					request->text);
+	else
+		closure(&reply, data);
+}
+
+static void done_with(struct ulrpc_stream *stream, int status, const char *text)
+{
+	ulrpc_stream_end(stream, status, text);
+	cr_assert_eq(ulrpc_stream_outcome_wait(stream, &served), 0);
+	ulrpc_stream_put(stream);
+	handled++;
+}
+
+static void serve_cut(void *arg, struct ulrpc_stream *stream,
+		      const Interop__Sizes *request)
+{
+	int rc = 0;
+
+	cr_assert_eq(arg, &g);
+	for (size_t i = 0; !rc && i < request->n_size; i++) {
+		const Interop__Parcel reply = parcel_of(request->size[i]);
+
+		rc = interop__trial__cut_reply_wait(stream, &reply);
+	}
+	done_with(stream, rc, NULL);
+}
+
+static void serve_add(void *arg, struct ulrpc_stream *stream)
+{
+	Interop__Sum sum = INTEROP__SUM__INIT;
+	Interop__Parcel *parcel;
+	int rc;
+
+	(void)arg;
+	while ((rc = interop__trial__add_request_wait(stream, &parcel)) == 1) {
+		sum.bytes += parcel->payload.len;
+		interop__parcel__free_unpacked(parcel, NULL);
+	}
+	if (!rc)
+		rc = interop__trial__add_reply(stream, &sum);
+	done_with(stream, rc, NULL);
+}
+
+/* Answers an order of @stream. Returns whether there may be more. */
+static bool talk_one(struct ulrpc_stream *stream, const Interop__Order *order)
+{
+	const Interop__Parcel reply = parcel_of(order->size);
+
+	if (!order->status)
+		return !interop__trial__talk_reply_wait(stream, &reply);
+	ulrpc_stream_end(stream, -(int)order->status, order->text);
+	return false;
+}
+
+static void serve_talk(void *arg, struct ulrpc_stream *stream)
+{
+	Interop__Order *order;
+	bool more = true;
+
+	(void)arg;
+	while (more &&
+	       interop__trial__talk_request_wait(stream, &order) == 1) {
+		more = talk_one(stream, order);
+		interop__order__free_unpacked(order, NULL);
+	}
+	done_with(stream, 0, NULL);
+}
+
+static Interop__Trial_Service trial = {
+	.base = INTEROP__TRIAL__BASE_INIT,
+	.rest = serve_rest,
+	.swap = serve_swap,
+};
+
+static const struct interop__trial__streams handlers = {
+	.arg = &g,
+	.cut = serve_cut,
+	.add = serve_add,
+	.talk = serve_talk,
+};
+
+/* ---- the rig ---- */
+
+static void set_up(void)
+{
+	struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_stream_service_conf more;
+	struct ulrpc_streams_conf conf;
+
+	handled = 0;
+	memset(&served, 0, sizeof(served));
+	serve_init(&g, 1, 1);
+	serve_open(&g, NULL);
+	cr_assert_eq(ulrpc_open(g.node[CALLER], NULL, &g.rpc[CALLER]), 0);
+	ulrpc_stream_service_conf_init(&more);
+	more.service.request_max = ULRPC_BODY_MAX;
+	cr_assert_eq(interop__trial__serve_streams(g.rpc[SERVER], &trial,
+						   &handlers, &more, &service),
+		     0);
+	client = serve_client_of(g.rpc[CALLER],
+				 interop__trial__descriptor.name);
+	cr_assert_eq(ulrpc_stub_new(client, &interop__trial__descriptor,
+				    interop__trial__options, MINUTE, &stub),
+		     0);
+	ulrpc_streams_conf_init(&conf);
+	conf.client.nids = &nid;
+	conf.client.nnids = 1;
+	conf.client.service = interop__trial__descriptor.name;
+	cr_assert_eq(ulrpc_streams_open(g.rpc[CALLER], &conf, &streams), 0);
+}
+
+static void tear_down(void)
+{
+	ulrpc_stub_free(stub);
+	ulrpc_client_close(client);
+	ulrpc_streams_close(streams);
+	serve_fini(&g);
+}
+
+TestSuite(interop, .init = set_up, .fini = tear_down);
+
+static const struct ulrpc_stream_conf limits = { .deadline = MINUTE };
+
+static void went_well(const struct ulrpc_outcome *end)
+{
+	cr_assert_eq(end->cause, ULRPC_CAUSE_OK, "%s: %s",
+		     ulrpc_cause_name(end->cause), end->text);
+}
+
+/* Gives @stream back; it has to end so. */
+static struct ulrpc_stream_outcome ends(struct ulrpc_stream *stream,
+					enum ulrpc_cause cause, int status)
+{
+	struct ulrpc_stream_outcome end;
+
+	cr_assert_eq(ulrpc_stream_outcome_wait(stream, &end), 0);
+	cr_assert_eq(end.cause, cause, "%s: %s", ulrpc_cause_name(end.cause),
+		     end.text);
+	cr_assert_eq(end.status, status);
+	ulrpc_stream_put(stream);
+	return end;
+}
+
+/* The handlers' streams have ended, too. */
+static void handlers_ended(unsigned int n)
+{
+	while (handled < n)
+		lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(handled, n);
+}
+
+static void parcel_came(struct ulrpc_stream *stream, uint32_t size)
+{
+	Interop__Parcel *parcel;
+
+	cr_assert_eq(interop__trial__talk_next_wait(stream, &parcel), 1);
+	cr_assert_eq(parcel->payload.len, size);
+	interop__parcel__free_unpacked(parcel, NULL);
+}
+
+static int order(struct ulrpc_stream *stream, uint32_t bytes, uint32_t size)
+{
+	Interop__Order message = INTEROP__ORDER__INIT;
+
+	message.payload = (ProtobufCBinaryData){ bytes, zeros };
+	message.size = size;
+	return interop__trial__talk_send_wait(stream, &message);
+}
+
+/* ---- calls ---- */
+
+Test(interop, empty_unary)
+{
+	const Interop__Nothing request = INTEROP__NOTHING__INIT;
+	struct ulrpc_outcome end;
+	Interop__Nothing *reply;
+
+	cr_assert_eq(interop__trial__rest_wait(stub, &request, &reply, &end),
+		     0);
+	went_well(&end);
+	cr_assert_not_null(reply);
+	interop__nothing__free_unpacked(reply, NULL);
+}
+
+Test(interop, large_unary)
+{
+	Interop__Order request = INTEROP__ORDER__INIT;
+	struct ulrpc_outcome end;
+	Interop__Parcel *reply;
+
+	request.payload = (ProtobufCBinaryData){ 271828, zeros };
+	request.size = 314159;
+	cr_assert_eq(interop__trial__swap_wait(stub, &request, &reply, &end),
+		     0);
+	went_well(&end);
+	cr_assert_eq(reply->payload.len, 314159);
+	interop__parcel__free_unpacked(reply, NULL);
+}
+
+/* As gRPC's status_code_and_message, for a call and for a stream. */
+static void status_and_text(int status, char *text, const char *heard)
+{
+	Interop__Order request = INTEROP__ORDER__INIT;
+	struct ulrpc_stream_outcome over;
+	struct ulrpc_stream *stream;
+	struct ulrpc_outcome end;
+	Interop__Parcel *reply;
+
+	request.status = (uint32_t)-status;
+	request.text = text;
+	cr_assert_eq(interop__trial__swap_wait(stub, &request, &reply, &end),
+		     0);
+	cr_assert_null(reply);
+	cr_assert_eq(end.cause, ULRPC_CAUSE_HANDLER);
+	cr_assert_eq(end.status, status);
+	cr_assert_str_eq(end.text, heard);
+
+	cr_assert_eq(interop__trial__talk_open(streams, &limits, &stream), 0);
+	cr_assert_eq(interop__trial__talk_send_wait(stream, &request), 0);
+	cr_assert_eq(interop__trial__talk_next_wait(stream, &reply), 0);
+	over = ends(stream, ULRPC_CAUSE_HANDLER, status);
+	cr_assert_str_eq(over.text, heard);
+	cr_assert_eq(over.delivered, 1);
+	handlers_ended(1);
+}
+
+Test(interop, status_code_and_message)
+{
+	status_and_text(-ENOENT, (char[]){ "test status message" },
+			"test status message");
+}
+
+/* Texts are for logs and terminals, too: what is not printable is replaced. */
+Test(interop, special_status_message)
+{
+	status_and_text(-EDOM,
+			(char[]){ "\t\ntest with whitespace\r\nand Unicode "
+				  "BMP \xe2\x98\xba and non-BMP "
+				  "\xf0\x9f\x98\x88\t\n" },
+			"??test with whitespace??and Unicode "
+			"BMP \xe2\x98\xba and non-BMP "
+			"\xf0\x9f\x98\x88??");
+}
+
+/* ---- streams ---- */
+
+Test(interop, client_streaming)
+{
+	static const uint32_t sizes[] = { 27182, 8, 1828, 45904 };
+	struct ulrpc_stream_outcome end;
+	struct ulrpc_stream *stream;
+	Interop__Sum *sum;
+
+	cr_assert_eq(interop__trial__add_open(streams, &limits, &stream), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		const Interop__Parcel parcel = parcel_of(sizes[i]);
+
+		cr_assert_eq(interop__trial__add_send_wait(stream, &parcel), 0);
+	}
+	cr_assert_eq(interop__trial__add_finish_wait(stream, &sum, &end), 0);
+	cr_assert_eq(end.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(end.delivered, 4);
+	cr_assert_eq(sum->bytes, 74922);
+	interop__sum__free_unpacked(sum, NULL);
+	ulrpc_stream_put(stream);
+	handlers_ended(1);
+	cr_assert_eq(served.delivered, 1);
+}
+
+Test(interop, server_streaming)
+{
+	uint32_t sizes[] = { 31415, 9, 2653, 58979 };
+	Interop__Sizes request = INTEROP__SIZES__INIT;
+	struct ulrpc_stream *stream;
+	Interop__Parcel *parcel;
+
+	request.n_size = ARRAY_SIZE(sizes);
+	request.size = sizes;
+	cr_assert_eq(interop__trial__cut_open(streams, &request, &limits,
+					      &stream),
+		     0);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		cr_assert_eq(interop__trial__cut_next_wait(stream, &parcel), 1);
+		cr_assert_eq(parcel->payload.len, sizes[i]);
+		interop__parcel__free_unpacked(parcel, NULL);
+	}
+	cr_assert_eq(interop__trial__cut_next_wait(stream, &parcel), 0);
+	cr_assert_eq(ends(stream, ULRPC_CAUSE_OK, 0).received, 4);
+	handlers_ended(1);
+}
+
+Test(interop, ping_pong)
+{
+	static const uint32_t sizes[][2] = {
+		{ 27182, 31415 }, { 8, 9 }, { 1828, 2653 }, { 45904, 58979 }
+	};
+	struct ulrpc_stream *stream;
+	Interop__Parcel *parcel;
+
+	cr_assert_eq(interop__trial__talk_open(streams, &limits, &stream), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		cr_assert_eq(order(stream, sizes[i][0], sizes[i][1]), 0);
+		parcel_came(stream, sizes[i][1]);
+	}
+	cr_assert_eq(ulrpc_stream_close_send(stream), 0);
+	cr_assert_eq(interop__trial__talk_next_wait(stream, &parcel), 0);
+	(void)ends(stream, ULRPC_CAUSE_OK, 0);
+	handlers_ended(1);
+}
+
+Test(interop, empty_stream)
+{
+	struct ulrpc_stream *stream;
+	Interop__Parcel *parcel;
+
+	cr_assert_eq(interop__trial__talk_open(streams, &limits, &stream), 0);
+	cr_assert_eq(ulrpc_stream_close_send(stream), 0);
+	cr_assert_eq(interop__trial__talk_next_wait(stream, &parcel), 0);
+	(void)ends(stream, ULRPC_CAUSE_OK, 0);
+	handlers_ended(1);
+}
+
+Test(interop, cancel_after_begin)
+{
+	struct ulrpc_stream_outcome end;
+	struct ulrpc_stream *stream;
+	Interop__Sum *sum;
+
+	cr_assert_eq(interop__trial__add_open(streams, &limits, &stream), 0);
+	ulrpc_stream_cancel(stream);
+	cr_assert_eq(interop__trial__add_finish_wait(stream, &sum, &end), 0);
+	cr_assert_null(sum);
+	cr_assert_eq(end.cause, ULRPC_CAUSE_CANCELED, "%s",
+		     ulrpc_cause_name(end.cause));
+	ulrpc_stream_put(stream);
+	handlers_ended(1);
+	cr_assert_eq(served.cause, ULRPC_CAUSE_CANCELED);
+}
+
+Test(interop, cancel_after_first_response)
+{
+	struct ulrpc_stream *stream;
+	Interop__Parcel *parcel;
+
+	cr_assert_eq(interop__trial__talk_open(streams, &limits, &stream), 0);
+	cr_assert_eq(order(stream, 27182, 31415), 0);
+	parcel_came(stream, 31415);
+	ulrpc_stream_cancel(stream);
+	cr_assert_eq(interop__trial__talk_next_wait(stream, &parcel), 0);
+	(void)ends(stream, ULRPC_CAUSE_CANCELED, -ECANCELED);
+	handlers_ended(1);
+	cr_assert_eq(served.cause, ULRPC_CAUSE_CANCELED);
+	cr_assert_eq(served.delivered, 1);
+}
+
+/* The service waits for more, and so does the client. */
+Test(interop, timeout_on_sleeping_server)
+{
+	const struct ulrpc_stream_conf brief = { .deadline = 100000 };
+	uint64_t began = lnet_sim_now(g.sim);
+	struct ulrpc_stream *stream;
+	Interop__Parcel *parcel;
+
+	cr_assert_eq(interop__trial__talk_open(streams, &brief, &stream), 0);
+	cr_assert_eq(order(stream, 27182, 8), 0);
+	parcel_came(stream, 8);
+	cr_assert_eq(interop__trial__talk_next_wait(stream, &parcel), 0);
+	(void)ends(stream, ULRPC_CAUSE_DEADLINE, -ETIMEDOUT);
+	cr_assert_leq(lnet_sim_now(g.sim), began + 101 * MSEC);
+	handlers_ended(1);
+	cr_assert_eq(served.cause, ULRPC_CAUSE_DEADLINE);
+}
+
+/* ---- what is not there ---- */
+
+Test(interop, unimplemented_method)
+{
+	const Interop__Nothing request = INTEROP__NOTHING__INIT;
+	struct ulrpc_stream *stream;
+	struct ulrpc_outcome end;
+	ProtobufCService *later;
+	Interop__Nothing *reply;
+	Interop__Parcel *parcel;
+
+	cr_assert_eq(ulrpc_stub_new(client, &interop__later__descriptor,
+				    interop__later__options, MINUTE, &later),
+		     0);
+	cr_assert_eq(interop__later__dance_wait(later, &request, &reply, &end),
+		     0);
+	cr_assert_null(reply);
+	cr_assert_eq(end.cause, ULRPC_CAUSE_NO_METHOD);
+	cr_assert_eq(end.status, -ENOSYS);
+	cr_assert_eq(end.execution, ULRPC_NOT_EXECUTED);
+	ulrpc_stub_free(later);
+
+	cr_assert_eq(interop__later__sing_open(streams, &limits, &stream), 0);
+	cr_assert_eq(interop__later__sing_next_wait(stream, &parcel), 0);
+	cr_assert_eq(ends(stream, ULRPC_CAUSE_NO_METHOD, -ENOSYS).execution,
+		     ULRPC_NOT_EXECUTED);
+}
+
+Test(interop, unimplemented_service)
+{
+	static const struct ulrpc_retry none = { .max = 0 };
+	const Interop__Nothing request = INTEROP__NOTHING__INIT;
+	struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_streams_conf conf;
+	struct ulrpc_streams *absent;
+	struct ulrpc_stream *stream;
+	struct ulrpc_outcome end;
+	ProtobufCService *later;
+	Interop__Nothing *reply;
+
+	ulrpc_streams_conf_init(&conf);
+	conf.client.nids = &nid;
+	conf.client.nnids = 1;
+	conf.client.service = interop__later__descriptor.name;
+	conf.client.retry = &none;
+	cr_assert_eq(ulrpc_streams_open(g.rpc[CALLER], &conf, &absent), 0);
+	ulrpc_client_close(client);
+	cr_assert_eq(ulrpc_client_open(g.rpc[CALLER], &conf.client, &client),
+		     0);
+	cr_assert_eq(ulrpc_stub_new(client, &interop__later__descriptor,
+				    interop__later__options, MINUTE, &later),
+		     0);
+	cr_assert_eq(interop__later__dance_wait(later, &request, &reply, &end),
+		     0);
+	cr_assert_eq(end.cause, ULRPC_CAUSE_NO_SERVICE);
+	cr_assert_eq(end.execution, ULRPC_NOT_EXECUTED);
+	ulrpc_stub_free(later);
+
+	cr_assert_eq(interop__later__sing_open(absent, &limits, &stream), 0);
+	cr_assert_eq(ends(stream, ULRPC_CAUSE_NO_SERVICE, end.status).execution,
+		     ULRPC_NOT_EXECUTED);
+	ulrpc_streams_close(absent);
+}
+
+/* ---- what is wrong ---- */
+
+static const uint8_t garbage[] = { 0x0a, 0xff, 0xff };
+
+/* The service cannot read what a client that knows no messages has sent. */
+Test(interop, requests_that_are_no_messages)
+{
+	struct ulrpc_stream_outcome end;
+	struct ulrpc_stream *stream;
+
+	cr_assert_eq(ulrpc_stream_open(streams, "Cut", garbage, sizeof(garbage),
+				       &limits, &stream),
+		     0);
+	end = ends(stream, ULRPC_CAUSE_HANDLER, -EBADMSG);
+	cr_assert_str_eq(end.text, "a message of 3 bytes is no interop.Sizes");
+	handlers_ended(0);
+
+	cr_assert_eq(interop__trial__talk_open(streams, &limits, &stream), 0);
+	cr_assert_eq(ulrpc_stream_send_wait(stream, garbage, sizeof(garbage)),
+		     0);
+	end = ends(stream, ULRPC_CAUSE_HANDLER, -EBADMSG);
+	cr_assert_str_eq(end.text, "a message of 3 bytes is no interop.Order");
+	handlers_ended(1);
+}
+
+/* Nor can a client whose .proto is another one. */
+Test(interop, replies_that_are_no_messages)
+{
+	struct ulrpc_stream *stream;
+	ProtobufCMessage *message;
+
+	cr_assert_eq(interop__trial__talk_open(streams, &limits, &stream), 0);
+	cr_assert_eq(order(stream, 1, 100), 0);
+	/* Packed numbers are no zeros without end. */
+	cr_assert_eq(ulrpc_stream_next_message_wait(
+			     stream, &interop__odd__descriptor, &message),
+		     -EBADMSG);
+	(void)ends(stream, ULRPC_CAUSE_CANCELED, -ECANCELED);
+	handlers_ended(1);
+}
+
+/* A method whose requests stream has one reply. */
+static void replies(unsigned int n)
+{
+	struct ulrpc_stream_outcome end;
+	struct ulrpc_stream *stream;
+	Interop__Sum *sum;
+
+	/* Talk's replies are as many as its requests. */
+	cr_assert_eq(interop__trial__talk_open(streams, &limits, &stream), 0);
+	for (unsigned int i = 0; i < n; i++)
+		cr_assert_eq(order(stream, 1, 0), 0);
+	cr_assert_eq(interop__trial__add_finish_wait(stream, &sum, &end), 0);
+	cr_assert_eq(!sum, n != 1);
+	cr_assert_eq(end.cause,
+		     n == 1 ? ULRPC_CAUSE_OK : ULRPC_CAUSE_BAD_REPLY);
+	cr_assert_eq(end.status, n == 1 ? 0 : -EBADMSG);
+	cr_assert_str_eq(end.text,
+			 n == 1 ? "" : "the reply is not one interop.Sum");
+	if (sum)
+		interop__sum__free_unpacked(sum, NULL);
+	ulrpc_stream_put(stream);
+	handlers_ended(1);
+}
+
+Test(interop, no_reply)
+{
+	replies(0);
+}
+
+Test(interop, one_reply)
+{
+	replies(1);
+}
+
+Test(interop, two_replies)
+{
+	replies(2);
+}
+
+Test(interop, messages_that_are_too_long)
+{
+	Interop__Parcel parcel = parcel_of(ULRPC_STREAM_MESSAGE_MAX - 4);
+	struct ulrpc_stream *stream;
+
+	cr_assert_eq(interop__trial__add_open(streams, &limits, &stream), 0);
+	cr_assert_eq(interop__trial__add_send_wait(stream, &parcel), 0);
+	parcel.payload.len++;
+	cr_assert_eq(interop__trial__add_send_wait(stream, &parcel), -EMSGSIZE);
+	cr_assert_eq(ulrpc_stream_open_message(
+			     streams, "Cut", (ProtobufCMessage *)&parcel,
+			     &limits, &(struct ulrpc_stream *){ NULL }),
+		     -EMSGSIZE);
+	ulrpc_stream_put(stream);
+	handlers_ended(1);
+}
+
+/* A method that streams is not called. */
+Test(interop, a_call_of_a_stream)
+{
+	const Interop__Sizes request = INTEROP__SIZES__INIT;
+	struct ulrpc_outcome end;
+	ProtobufCMessage *reply;
+
+	cr_assert_eq(ulrpc_call_message_wait(
+			     stub, "Cut", (const ProtobufCMessage *)&request,
+			     NULL, &reply, &end),
+		     -EOPNOTSUPP);
+	ulrpc_stub_free(stub);
+	cr_assert_eq(ulrpc_stub_new(client, &interop__trial__descriptor, NULL,
+				    MINUTE, &stub),
+		     0);
+	/* Without options the stub does not know that it streams. */
+	cr_assert_eq(ulrpc_call_message_wait(
+			     stub, "Cut", (const ProtobufCMessage *)&request,
+			     NULL, &reply, &end),
+		     0);
+	cr_assert_eq(end.cause, ULRPC_CAUSE_BAD_REQUEST);
+	handlers_ended(0);
+}
+
+/* @said: what is wrong with a service. */
+static void refused(ProtobufCService *implementation,
+		    const struct ulrpc_method_options *options,
+		    const struct ulrpc_stream_handler *table, int status,
+		    const char *said)
+{
+	struct ulnet_conf_error err;
+	struct ulrpc_stream_service_conf conf;
+
+	ulrpc_stream_service_conf_init(&conf);
+	conf.service.name = "wrong";
+	conf.service.err = &err;
+	cr_assert_eq(ulrpc_serve_streams(g.rpc[SERVER], implementation, options,
+					 table, NULL, &conf, NULL),
+		     status);
+	cr_assert_str_eq(err.what, said);
+}
+
+static void never(void *arg, struct ulrpc_stream *stream,
+		  const ProtobufCMessage *request)
+{
+	(void)arg;
+	(void)stream;
+	(void)request;
+	cr_assert(false);
+}
+
+Test(interop, services_that_are_put_together_wrongly)
+{
+	static Interop__Trial_Service bare = {
+		.base = INTEROP__TRIAL__BASE_INIT, .rest = serve_rest
+	};
+	const struct ulrpc_stream_handler none[] = { { NULL, NULL } };
+	const struct ulrpc_stream_handler few[] = { { "Cut", never },
+						    { "Talk", never },
+						    { NULL, NULL } };
+	const struct ulrpc_stream_handler more[] = { { "Jump", never },
+						     { NULL, NULL } };
+	const struct ulrpc_stream_handler wrong[] = { { "Swap", never },
+						      { NULL, NULL } };
+	const struct ulrpc_method_options odd[] = {
+		{ .method = "Talk", .streaming = ULRPC_STREAMING_BOTH + 1 },
+		{ .method = NULL },
+	};
+	const struct ulrpc_method_options lasting[] = {
+		{ .method = "Talk",
+		  .streaming = ULRPC_STREAMING_BOTH,
+		  .semantics = ULRPC_IDEMPOTENT },
+		{ .method = NULL },
+	};
+	const struct ulrpc_stream_service_conf listed = { .nmethods = 1 };
+	const struct ulrpc_service_conf plain = { .name = "wrong" };
+
+	refused(&bare.base, interop__trial__options, few, -EINVAL,
+		"implementation: method 'Swap' has no function");
+	refused(&trial.base, interop__trial__options, none, -EINVAL,
+		"handlers: 'Cut' streams, and has none");
+	refused(&trial.base, interop__trial__options, few, -EINVAL,
+		"handlers: 'Add' streams, and has none");
+	refused(&trial.base, interop__trial__options, more, -ENOENT,
+		"handlers: interop.Trial has no method 'Jump'");
+	refused(&trial.base, interop__trial__options, wrong, -EINVAL,
+		"handlers: 'Swap' does not stream, as options say");
+	refused(&trial.base, odd, none, -EINVAL,
+		"options: 'Talk': 4 is out of the range of streaming");
+	refused(&trial.base, lasting, none, -EINVAL,
+		"options: 'Talk': a stream has no semantics, priority and "
+		"reply_max");
+	cr_assert_eq(ulrpc_serve_streams(g.rpc[SERVER], &trial.base,
+					 interop__trial__options, few, NULL,
+					 &listed, NULL),
+		     -EINVAL);
+	/* ulrpc_serve() is for services without streams. */
+	cr_assert_eq(ulrpc_serve(g.rpc[SERVER], &trial.base,
+				 interop__trial__options, &plain, NULL),
+		     -EINVAL);
+}
