@@ -10,14 +10,15 @@
 #include "rpc/client/attempt.h"
 #include "rpc/text.h"
 
-/* ns: a call leaves a server that is not connected to for so long. */
+/* ns: a call leaves a server that is not connected for so long */
 #define PATIENCE (100 * NSEC_PER_MSEC)
-/* ns: pauses of a call that was at all servers, from and to; and if none could
- * be connected to. */
+/* ns: how long a call pauses that was at all servers: the shortest and the
+ * longest pause, and the pause if no server could be connected to */
 #define ROUND_PAUSE_MIN	  (50 * NSEC_PER_MSEC)
 #define ROUND_PAUSE_MAX	  (5 * NSEC_PER_SEC)
 #define ROUND_UNREACHABLE (100 * NSEC_PER_MSEC)
-/* ulrpc_replicas.hedges: for one call, and at most */
+/* units of ulrpc_replicas.hedges: what hedging a call costs, and how many there
+ * are, at most */
 #define HEDGE_PRICE 1000u
 #define HEDGES_MAX  (10 * HEDGE_PRICE)
 
@@ -40,8 +41,8 @@ static bool is_under_way(const struct ulrpc_replicas_call *call)
 	return call->attempts[0].at || call->attempts[1].at;
 }
 
-/* Lets go of @call, if that has ended everywhere, and then perhaps of its set.
- */
+/* If @call has ended at all servers, drops the CPT's reference, and frees the
+ * set if that was its last call. */
 static void call_settle(struct ulrpc_replicas_call *call)
 {
 	struct ulrpc_replicas *rs = call->all;
@@ -55,7 +56,8 @@ static void call_settle(struct ulrpc_replicas_call *call)
 
 /* ---- the end ---- */
 
-/* Sets the times: what was before the last attempt was no time of a server. */
+/* Sets the times: all time before the last attempt counts as connecting,
+ * because no server has spent it. */
 static void outcome_times(struct ulrpc_outcome *o, uint64_t ns)
 {
 	uint64_t total = ns / NSEC_PER_USEC;
@@ -97,7 +99,8 @@ static void call_finish(struct ulrpc_replicas_call *call, const void *reply,
 	call_settle(call);
 }
 
-/* The call ends for a reason that no server has given. */
+/* Makes @cause the outcome with which the call ends: a reason that no server
+ * has given. */
 static void call_set_last(struct ulrpc_replicas_call *call,
 			  enum ulrpc_cause cause, int status)
 {
@@ -130,7 +133,7 @@ static enum ulrpc_cause cause_of(int status)
 
 /* ---- waiting for a server ---- */
 
-/* Goes on after @pause, ns, or when a server is found. */
+/* Makes the call wait for @pause (ns), or until a server is found. */
 static void call_park(struct ulrpc_replicas_call *call, uint64_t pause)
 {
 	struct shard *s = call->shard;
@@ -147,8 +150,8 @@ static void call_unpark(struct ulrpc_replicas_call *call)
 	shard_cancel(call->shard, &call->timer);
 }
 
-/* Ends the call with its last outcome, but never inside of the function that
- * has made it. */
+/* Ends the call with its last outcome, but later: never inside of the function
+ * that has made the call. */
 static void call_give_up(struct ulrpc_replicas_call *call)
 {
 	call->over = true;
@@ -156,7 +159,7 @@ static void call_give_up(struct ulrpc_replicas_call *call)
 	shard_arm(call->shard, &call->timer, shard_now(call->shard));
 }
 
-/* May a call that ended so at all servers be made there again? */
+/* Is it worth trying all servers again? The call has ended at all of them. */
 static bool is_worth_a_round(const struct ulrpc_replicas_call *call)
 {
 	if (call->rounds >= call->retries)
@@ -183,7 +186,7 @@ static uint64_t round_pause(struct ulrpc_replicas_call *call)
 	return pause;
 }
 
-/* There is no server where the call was not yet. */
+/* Called when there is no server at which the call was not yet. */
 static void call_round_over(struct ulrpc_replicas_call *call)
 {
 	struct ulrpc_replicas *rs = call->all;
@@ -209,7 +212,8 @@ static void call_round_over(struct ulrpc_replicas_call *call)
 static void attempt_on_end(void *arg, const struct ulrpc_outcome *o,
 			   const void *reply, size_t length);
 
-/* @left: one of the servers that are not in use now. */
+/* Returns the server to go to next; NULL: there is none. @left: chooses among
+ * the servers that are not in use now. */
 static struct replica *call_choose(const struct ulrpc_replicas_call *call,
 				   bool left)
 {
@@ -229,7 +233,8 @@ static struct replica *call_choose(const struct ulrpc_replicas_call *call,
 	return replica_choose(rs->all, rs->n, &c);
 }
 
-/* The attempt was not sent yet: it goes elsewhere if that takes too long. */
+/* Called when the attempt cannot be sent yet: if that lasts too long, the call
+ * goes elsewhere. */
 static void attempt_wait(struct attempt *a)
 {
 	struct ulrpc_replicas *rs = a->of->all;
@@ -243,7 +248,7 @@ static void attempt_wait(struct attempt *a)
 			  rpc_at(a->waits_since, PATIENCE));
 }
 
-/* Makes the call at @r; -errno: of ulrpc_call(). */
+/* Makes the call at @r. Returns 0, or an error of ulrpc_call(). */
 static int attempt_begin(struct attempt *a, struct replica *r)
 {
 	struct ulrpc_replicas_call *call = a->of;
@@ -283,7 +288,8 @@ static void attempt_take_off(struct attempt *a)
 
 static void hedge_watch(struct ulrpc_replicas_call *call);
 
-/* Makes the call at a server where it was not yet, or waits for one. */
+/* Makes the call at a server at which it was not yet, or waits for one. Returns
+ * 0, or an error of ulrpc_call(). */
 static int call_go(struct ulrpc_replicas_call *call)
 {
 	struct attempt *a = &call->attempts[call->attempts[0].at != NULL];
@@ -302,7 +308,8 @@ static int call_go(struct ulrpc_replicas_call *call)
 	return rc;
 }
 
-/* As call_go(), when it is not the first time. */
+/* Does what call_go() does, for a call that was at a server, or has waited,
+ * before. */
 static void call_go_on(struct ulrpc_replicas_call *call)
 {
 	int rc;
@@ -328,7 +335,8 @@ static bool may_hedge(const struct ulrpc_replicas_call *call)
 	       call->conf.semantics == ULRPC_IDEMPOTENT;
 }
 
-/* Arms the timer for the time that 19 of 20 calls take. */
+/* Arms the timer for the time within which 19 of 20 calls end: a call that
+ * takes longer is hedged. */
 static void hedge_watch(struct ulrpc_replicas_call *call)
 {
 	struct ulrpc_replicas *rs = call->all;
@@ -376,7 +384,7 @@ static void call_on_timer(struct ulnet_timer *timer)
 
 /* ---- the end of an attempt ---- */
 
-/* What a call's end says of the server. */
+/* What the end of an attempt says of the server. */
 enum verdict { VERDICT_NONE, VERDICT_ANSWERED, VERDICT_FAILED };
 
 static enum verdict verdict_of(enum ulrpc_cause cause)
@@ -413,7 +421,7 @@ static void replica_on_end(struct replica *r, enum verdict v, bool trial)
 		 replica_on_failure(r) &&
 		 (trial || replica_may_leave(rs->all, rs->n)))
 		replica_give_up(r, true);
-	/* It was tried, and that has shown nothing. */
+	/* If the trial has shown nothing, the server stays left. */
 	if (trial && r->fsm.state == REPLICA_TRIED)
 		replica_give_up(r, r->outlier);
 }
@@ -425,7 +433,7 @@ static void attempt_judge(const struct attempt *a,
 	struct ulrpc_replicas *rs = r->all;
 	uint64_t ns = shard_now(rs->shard) - a->began;
 	uint64_t connecting = MIN(rpc_ns(o->connecting), ns);
-	/* Another server was faster. */
+	/* The call was canceled here because another server was faster. */
 	bool lost = a->of->ended && o->cause == ULRPC_CAUSE_CANCELED &&
 		    !a->of->canceled;
 
@@ -440,7 +448,7 @@ static void attempt_judge(const struct attempt *a,
 		replica_give_up(r, true);
 }
 
-/* May a call that has ended so at one server be made at another one? */
+/* May a call that has ended with @o at one server be made at another one? */
 static bool may_move(const struct ulrpc_replicas_call *call,
 		     const struct ulrpc_outcome *o)
 {
@@ -452,8 +460,8 @@ static bool may_move(const struct ulrpc_replicas_call *call,
 	       call->conf.semantics == ULRPC_IDEMPOTENT;
 }
 
-/* Adds the outcome of an attempt at the server with @nid to that of the call.
- */
+/* Makes the outcome of an attempt at the server @nid that of the call, and adds
+ * up the counters. */
 static void call_note(struct ulrpc_replicas_call *call,
 		      const struct ulrpc_outcome *o,
 		      const struct ulnet_nid *nid)
@@ -486,7 +494,7 @@ static void call_on_end(struct ulrpc_replicas_call *call,
 	call_go_on(call);
 }
 
-/* A function for ulrpc_call(). */
+/* Called by ulrpc_call()'s client when an attempt has ended. */
 static void attempt_on_end(void *arg, const struct ulrpc_outcome *o,
 			   const void *reply, size_t length)
 {
@@ -514,8 +522,8 @@ static enum ulrpc_cause down_cause(const struct ulrpc_client *c)
 	return c->refusal ? c->refusal : ULRPC_CAUSE_UNREACHABLE;
 }
 
-/* Ends the attempt if it was not sent, or, with @sent, if it may be made twice:
- * the call goes on elsewhere. */
+/* Ends the attempt if it was not sent, or, with @sent, if the call may be
+ * executed twice: the call then goes on elsewhere. Returns whether it has. */
 static bool attempt_withdraw(const struct attempt *a, bool sent)
 {
 	const struct ulrpc_call_conf *conf = &a->of->conf;
@@ -552,8 +560,8 @@ void calls_leave(struct replica *r)
 	}
 }
 
-/* Attempts that wait since @since, or longer, go elsewhere. @left: only those
- * at servers that are left. */
+/* Makes attempts that have waited since @since, or longer, go elsewhere. @left:
+ * only those at servers that are left. */
 static void waiting_leave(struct ulrpc_replicas *rs, uint64_t since, bool left)
 {
 	struct list waiting;
@@ -659,7 +667,7 @@ static void call_cancel(struct ulrpc_replicas_call *call)
 
 		if (!handle)
 			continue;
-		/* It ends the other one, too. */
+		/* When this attempt ends, the call ends the other one, too. */
 		if (!call_withdraw(handle, true, ULRPC_CAUSE_CANCELED))
 			ulrpc_cancel(handle);
 		return;
@@ -729,8 +737,8 @@ void ulrpc_replicas_call_conf_init(struct ulrpc_replicas_call_conf *conf)
 	*conf = (struct ulrpc_replicas_call_conf){ 0 };
 }
 
-/* What has to hold before the call can be copied; ulrpc_call() looks at the
- * rest. */
+/* Checks what has to be right before the call can be copied; ulrpc_call()
+ * checks the rest. Returns 0 or -EINVAL. */
 static int call_check(const struct ulrpc_replicas_call_conf *conf,
 		      size_t length, ulrpc_replicas_done_fn done)
 {
@@ -787,7 +795,8 @@ static void call_on_arrival(struct ulnet_work *work)
 		container_of(work, struct ulrpc_replicas_call, work);
 	struct shard *s = call->shard;
 
-	/* The clock of the thread that made the call may be ahead. */
+	/* The clock of the thread that made the call may be ahead of this one.
+	 */
 	call->began = MIN(call->began, shard_now(s));
 	call_enter(call);
 	if (replicas_are_open(call->all))
@@ -821,7 +830,7 @@ static struct ulrpc_replicas_call *call_new(
 	call->work.fn = call_on_arrival;
 	call->cancel.fn = call_on_cancel;
 	call->server = call->last.local = call->last.target = LNET_NID_ANY;
-	/* for a deadline that has passed before it was begun */
+	/* for a call whose deadline passes before it was at any server */
 	call_set_last(call, ULRPC_CAUSE_DEADLINE,
 		      cause_status(ULRPC_CAUSE_DEADLINE));
 	call->method = method;
@@ -832,7 +841,8 @@ static struct ulrpc_replicas_call *call_new(
 	return call;
 }
 
-/* The caller is the owner. */
+/* Begins the call. Called by the owner. Returns 0, or -errno: then the call was
+ * freed. */
 static int call_begin(struct ulrpc_replicas_call *call)
 {
 	int rc;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A call to one of several servers: one call after another, each to one server
- * (an attempt), until one has answered, and sometimes two at a time.
+ * A call to one of several servers. It is made at one server after another
+ * (each time is an attempt), until one has answered, and sometimes at two at a
+ * time.
  *
- * A call goes on to another server if all servers so far certainly have not
- * executed it, or if it may be executed more than once. It leaves a server
+ * A call goes on to another server if it was certainly not executed at any
+ * server so far, or if it may be executed more than once. It leaves a server
  * that cannot be connected to, or that is not connected to after a while,
- * before that server has ended it. When it was at all servers, it begins anew
- * after a pause.
+ * before the attempt there has ended by itself. When it was at all servers, it
+ * begins anew after a pause.
  *
  * Owner: the CPT of the set, except for atomic fields.
  */
@@ -18,47 +19,60 @@
 
 struct attempt {
 	struct ulrpc_replicas_call *of;
-	struct replica *at; /* NULL: there is none under way */
+	struct replica *at; /* the server; NULL: no attempt is under way */
 	struct ulrpc_call *handle;
-	uint64_t began;		/* ns */
-	uint64_t waits_since;	/* ns */
-	bool trial;		/* the server was left, and is tried */
-	struct list of_replica; /* replica.attempts */
-	struct list waiting;	/* replicas.waiting, or in no list */
+	uint64_t began; /* ns: when the attempt began */
+	/* ns: since when it waits for a connection; valid in the list @waiting
+	 */
+	uint64_t waits_since;
+	/* the server was left, and this attempt tries it */
+	bool trial;
+	struct list of_replica; /* node in replica.attempts */
+	/* node in ulrpc_replicas.waiting, if the attempt waits for a connection
+	 */
+	struct list waiting;
 };
 
-/* At first and, as soon as that has ended, next: [0] or [1]; both are under way
- * while the call is hedged. */
+/* A call has one attempt at a time, in [0] or [1], whichever is free. A second
+ * one is under way only while the call is hedged. */
 #define CALL_ATTEMPTS 2
 
 struct ulrpc_replicas_call {
 	struct ulrpc_replicas *all;
 	struct shard *shard;
-	struct list link;   /* replicas.calls */
-	struct list parked; /* replicas.parked, or in no list */
+	struct list link; /* node in ulrpc_replicas.calls */
+	/* node in ulrpc_replicas.parked, if the call waits for a server */
+	struct list parked;
 	struct attempt attempts[CALL_ATTEMPTS];
-	uint64_t began, deadline; /* ns */
-	/* PARKED: ends the pause; else: when to hedge */
+	uint64_t began, deadline; /* ns: points in time */
+	/* while the call is parked: ends the pause; else: hedges the call */
 	struct ulnet_timer timer;
 	struct ulnet_work work; /* brings the call to its CPT */
 	struct ulnet_work cancel;
-	atomic_bool canceling; /* cancel was posted, or must not be any more */
-	atomic_uint refs;      /* its CPT's, the user's, that of cancel */
+	/* ulrpc_replicas_cancel() has nothing to do: @cancel was posted, or the
+	 * call has ended */
+	atomic_bool canceling;
+	/* references: one of the CPT, one of the user, one of @cancel */
+	atomic_uint refs;
 
 	ulrpc_replicas_done_fn done;
 	void *arg;
-	bool ended;    /* done was called */
-	bool over;     /* it is to end, by the timer */
-	bool canceled; /* the user does not want it any more */
-	bool unknown;  /* one of the attempts may have been executed */
+	bool ended;    /* @done was called */
+	bool over;     /* the timer is to end the call, with @last */
+	bool canceled; /* somebody has canceled the call */
+	/* one of the attempts that have ended may have been executed */
+	bool unknown;
 	bool hedged;
 	bool keyed;
 	uint64_t key;
 	uint32_t moves;
-	unsigned int rounds; /* how often it was at all servers */
+	/* how many rounds are over: in each, the call was at all servers */
+	unsigned int rounds;
 	struct replica_set tried;
-	struct ulnet_nid server;   /* of last */
-	struct ulrpc_outcome last; /* if the call has to end now */
+	/* the server of the last attempt that has ended; LNET_NID_ANY: none has
+	 */
+	struct ulnet_nid server;
+	struct ulrpc_outcome last; /* the outcome if the call had to end now */
 
 	uint32_t method;
 	size_t length;
@@ -67,23 +81,26 @@ struct ulrpc_replicas_call {
 	struct ulrpc_bulk *bulks[ULRPC_BULKS_MAX];
 	char trace[ULRPC_TRACE_SIZE];
 	struct ulrpc_retry retry;
-	uint32_t retries; /* rounds, at most */
+	uint32_t retries; /* how many rounds there may be after the first one */
 	bool tell_overloaded;
 	uint8_t body[];
 };
 
-/* A server has been found: calls that wait go there. */
+/* Called when a server has been found: makes calls that wait go there. */
 void calls_on_server(struct ulrpc_replicas *rs);
-/* @r cannot be connected to, or goes: its calls go to others, if there are
- * any and as far as they may. */
+/* Called when @r cannot be connected to any more, or is taken out of the set:
+ * makes its calls go to other servers, if there are any and as far as the calls
+ * may. */
 void calls_leave(struct replica *r);
-/* The name has no address: ends calls that are not to wait. */
+/* Called when the name has no address: ends the calls that are not to wait for
+ * one. */
 void calls_on_no_address(struct ulrpc_replicas *rs);
-/* Ends all calls as canceled. */
+/* Ends all calls of the set as canceled. */
 void calls_cancel(struct ulrpc_replicas *rs);
-/* A function for the timer replicas.waiting_timer. */
+/* What ulrpc_replicas.waiting_timer calls. */
 void calls_on_waiting(struct ulnet_timer *timer);
-/* Frees calls of a node that has crashed: nobody is told of their ends. */
+/* Frees the calls of a node that has crashed. Tells nobody that they have
+ * ended. */
 void calls_drop(struct ulrpc_replicas *rs);
 
 #endif

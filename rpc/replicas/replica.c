@@ -14,7 +14,8 @@ const struct fsm_state replica_states[REPLICA_STATES] = {
 
 /* ---- hashes ---- */
 
-/* All clients must choose alike, so this seed never changes. */
+/* All clients must choose the same server for a key, so this seed never
+ * changes. */
 #define HASH_SEED UINT64_C(0x756c6e6574)
 
 uint64_t replica_hash(const struct ulnet_nid *nid)
@@ -30,9 +31,9 @@ uint64_t replica_key(const void *key, size_t length)
 	return hash_bytes(key, length, HASH_SEED);
 }
 
-/* How much a call with this key wants to go to @r. The server for which that is
- * the most is chosen (rendezvous hashing): one that comes or goes changes
- * nothing for keys of the others. */
+/* Returns how much a call with @key wants to go to @r. The server for which
+ * that is the highest number is chosen (rendezvous hashing): if a server comes
+ * or goes, keys of other servers stay where they are. */
 static uint64_t wish_for(const struct replica *r, uint64_t key)
 {
 	uint64_t x = r->hash ^ key;
@@ -57,7 +58,7 @@ static uint32_t weight_of(const struct replica *r)
 	return MAX(r->address.weight, 1u);
 }
 
-/* Those that may be taken, and have the best priority. */
+/* The servers that may be chosen, and have the best priority among these. */
 struct group {
 	struct replica *const *all;
 	unsigned int n;
@@ -88,7 +89,7 @@ static void group_find(struct group *g)
 	}
 }
 
-/* The @k-th of them. */
+/* Returns the @k-th server of the group; the first is 0. */
 static struct replica *group_at(const struct group *g, uint64_t k)
 {
 	for (unsigned int i = 0; i < g->n; i++)
@@ -128,8 +129,9 @@ static struct replica *choose_least(const struct group *g)
 	return has_less(b, a) ? b : a;
 }
 
-/* Each gets as many points as its weight, and who has most pays for all: so
- * turns of heavy ones are spread evenly. */
+/* Each server gets as many points as its weight, and the one that then has most
+ * is chosen, and pays the points of all. So the turns of servers with a high
+ * weight are spread evenly. */
 static struct replica *choose_by_turns(const struct group *g)
 {
 	struct replica *best = NULL;
@@ -150,7 +152,7 @@ static struct replica *choose_by_turns(const struct group *g)
 	return best;
 }
 
-/* One that may be tried again. */
+/* Returns a server that may be tried again; NULL: there is none. */
 static struct replica *choose_due(const struct group *g)
 {
 	for (unsigned int i = 0; i < g->n; i++)
@@ -222,7 +224,8 @@ static void replica_use(struct replica *r)
 
 void replica_is_back(struct replica *r)
 {
-	/* An outlier was connected all the time. */
+	/* An outlier was connected all the time: it is left for another reason.
+	 */
 	if (!r->outlier)
 		replica_use(r);
 }
@@ -231,7 +234,7 @@ void replica_on_answer(struct replica *r)
 {
 	r->failures = 0;
 	if (r->fsm.state == REPLICA_TRIED) {
-		/* what it was like before is over */
+		/* times from before it was left do not count any more */
 		r->samples = 0;
 		r->left_times = 0;
 		replica_use(r);
@@ -240,7 +243,8 @@ void replica_on_answer(struct replica *r)
 
 void replica_on_time(struct replica *r, uint64_t ns)
 {
-	/* the mean of the first ones, then one of an eighth of each */
+	/* the plain mean of the first eight, then each new time counts for an
+	 * eighth */
 	r->samples += r->samples < REPLICA_SAMPLES;
 	if (r->samples == 1)
 		r->mean = ns;
@@ -255,7 +259,7 @@ bool replica_on_failure(struct replica *r)
 	       r->fsm.state == REPLICA_TRIED;
 }
 
-/* Whose mean counts when others are compared with it? */
+/* Is the mean of @r good enough to be compared with others? */
 static bool has_mean(const struct replica *r)
 {
 	return replica_is_used(r) && r->samples >= REPLICA_SAMPLES;
@@ -274,7 +278,7 @@ bool replica_is_slow(const struct replica *r, struct replica *const *all,
 		others++;
 		faster += all[i]->mean < r->mean / REPLICA_SLOW;
 	}
-	/* The median of the others is below that if half of them are. */
+	/* If half of the others are faster, so is their median. */
 	return others && 2 * faster >= others + others % 2;
 }
 

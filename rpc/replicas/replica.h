@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One server of a set, and which of them a call goes to.
+ * One server of a set, and how a call chooses among the servers.
  *
  *	USED <-> LEFT -> TRIED -> USED or LEFT
  *
- * A server is left when it cannot be connected to, or says that it goes, or if
- * it is an outlier: calls fail there one after another, or it is far slower
- * than the others. After a pause, which doubles each time, one call tries it.
+ * A server is left, so that no calls go there, when it cannot be connected to,
+ * when it says that it ends, or when it is an outlier: calls fail there one
+ * after another, or it is far slower than the others. After a pause, which
+ * doubles each time, one call tries it.
  *
- * Knows nothing of calls and clocks. Owner: the CPT of the set.
+ * This file knows nothing of calls and clocks. Owner: the CPT of the set.
  */
 #ifndef RPC_REPLICA_H
 #define RPC_REPLICA_H
@@ -20,20 +21,22 @@
 
 struct ulrpc_replicas;
 
-/* Calls that have failed in a row, after which a server is left. */
+/* A server is left after so many calls in a row have failed. */
 #define REPLICA_FAILURES 5
-/* A server is left if it takes this many times as long as the median of the
- * others, by a mean of at least REPLICA_SAMPLES answers. */
+/* A server is left if its mean time is this many times the median of the
+ * others' mean times. A mean counts if it is of at least REPLICA_SAMPLES
+ * answers. */
 #define REPLICA_SLOW	8u
 #define REPLICA_SAMPLES 16u
-/* Pauses, ns, before a server is tried: from, and to. */
+/* ns: pauses before a server that was left is tried: the shortest and the
+ * longest */
 #define REPLICA_PAUSE_MIN (500 * NSEC_PER_MSEC)
 #define REPLICA_PAUSE_MAX (30 * NSEC_PER_SEC)
 
 enum replica_state {
 	REPLICA_USED,  /* calls go there */
-	REPLICA_LEFT,  /* none goes there until replica.until */
-	REPLICA_TRIED, /* one has gone there */
+	REPLICA_LEFT,  /* no call goes there until replica.until */
+	REPLICA_TRIED, /* one call has gone there, to try it */
 	REPLICA_STATES
 };
 extern const struct fsm_state replica_states[REPLICA_STATES];
@@ -42,28 +45,34 @@ struct replica {
 	struct ulrpc_replicas *all;
 	struct ulrpc_client *client;
 	struct ulnet_address address;
-	uint64_t hash;	     /* of the NID: replica_hash() */
-	unsigned int number; /* in a struct replica_set */
-	struct list gone;    /* replicas.gone: it is not in the set any more */
-	/* enum client_news: what is known since the last look */
+	uint64_t hash;	     /* replica_hash() of the NID */
+	unsigned int number; /* number in a struct replica_set */
+	/* node in ulrpc_replicas.gone, if the server is not in the set any more
+	 */
+	struct list gone;
+	/* changed: the client has told something since the last look. down: the
+	 * last thing that it told was CLIENT_DOWN */
 	bool changed, down;
 
 	struct fsm fsm; /* enum replica_state */
-	bool outlier;	/* LEFT, TRIED: although it can be connected to */
-	unsigned int left_times; /* in a row */
-	uint64_t until;		 /* LEFT: ns */
-	unsigned int failures;	 /* in a row */
-	/* of its answers: mean time, ns, and how many there were, at most
-	 * REPLICA_SAMPLES */
+	/* valid in LEFT and TRIED: the server was left although it can be
+	 * connected to */
+	bool outlier;
+	unsigned int left_times; /* how often in a row the server was left */
+	uint64_t until;		 /* ns: valid in LEFT */
+	unsigned int failures;	 /* how many calls in a row have failed there */
+	/* mean: mean time of the server's answers, in ns. samples: how many
+	 * answers there were, at most REPLICA_SAMPLES */
 	uint64_t mean;
 	unsigned int samples;
 
-	struct list attempts; /* attempt.of_replica: calls under way */
-	uint32_t under_way;   /* how many these are */
-	int64_t turn;	      /* ULRPC_CHOOSE_TURNS: the highest is next */
+	struct list attempts; /* of attempt.of_replica: calls under way */
+	uint32_t under_way;   /* how many are in @attempts */
+	/* for ULRPC_CHOOSE_TURNS: the server with the highest number is next */
+	int64_t turn;
 };
 
-/* Which servers, by replica.number. */
+/* A set of servers, by replica.number. */
 struct replica_set {
 	uint64_t bits[ULRPC_REPLICAS_MAX / 64];
 };
@@ -88,18 +97,19 @@ static inline bool replica_set_has(const struct replica_set *set,
 struct choice {
 	enum ulrpc_choice choice;
 	bool keyed;
-	uint64_t key;			 /* replica_key() */
-	const struct replica_set *tried; /* these are not chosen */
-	/* of those that are left, instead of the others */
+	/* what replica_key() returns; valid if @keyed */
+	uint64_t key;
+	const struct replica_set *tried; /* servers that are not chosen */
+	/* chooses among the servers that are left, instead of the others */
 	bool left;
 	uint64_t now;	 /* ns */
 	uint64_t random; /* 64 bits */
 };
 
-/* Returns one of the @n servers, or NULL: there is none. */
+/* Returns one of the @n servers; NULL: there is none to choose. */
 struct replica *replica_choose(struct replica *const *all, unsigned int n,
 			       const struct choice *c);
-/* Hashes, which are the same on all hosts and in all releases. */
+/* Return hashes, which are the same on all hosts and in all releases. */
 uint64_t replica_hash(const struct ulnet_nid *nid);
 uint64_t replica_key(const void *key, size_t length);
 
@@ -108,29 +118,31 @@ static inline bool replica_is_used(const struct replica *r)
 	return r->fsm.state == REPLICA_USED;
 }
 
-/* May it be tried? */
+/* Is it time to try @r again? */
 static inline bool replica_is_due(const struct replica *r, uint64_t now)
 {
 	return r->fsm.state == REPLICA_LEFT && r->until <= now;
 }
 
-/* A call goes there. */
+/* Called when a call goes to @r. */
 void replica_try(struct replica *r, uint64_t now);
-/* No call goes there for a while. @random: 64 bits. */
+/* Makes no call go to @r for a while. @random: 64 bits. */
 void replica_leave(struct replica *r, bool outlier, uint64_t now,
 		   uint64_t random);
-/* It can be connected to again. */
+/* Called when @r can be connected to again. */
 void replica_is_back(struct replica *r);
-/* It has answered. */
+/* Called when @r has answered. */
 void replica_on_answer(struct replica *r);
-/* A call has taken @ns there, or more. */
+/* Called when a call has taken @ns at @r, or more. */
 void replica_on_time(struct replica *r, uint64_t ns);
-/* Counts a call that has failed there. Returns whether that is one too many. */
+/* Counts a call that has failed at @r. Returns true if @r is to be left for
+ * that. */
 bool replica_on_failure(struct replica *r);
-/* Is it far slower than the others of @all? */
+/* Is @r far slower than the others of the @n servers? */
 bool replica_is_slow(const struct replica *r, struct replica *const *all,
 		     unsigned int n);
-/* May one more be left as an outlier? At most half of them are. */
+/* May one more of the @n servers be left as an outlier? At most half of them
+ * are. */
 bool replica_may_leave(struct replica *const *all, unsigned int n);
 
 #endif

@@ -69,7 +69,7 @@ static int conf_check(const struct ulrpc *rpc,
 	return conf->client.target ? target_check(conf) : nids_check(conf);
 }
 
-/* Takes over what the user has given. */
+/* Copies what the user has given. */
 static int conf_take(struct ulrpc_replicas *rs,
 		     const struct ulrpc_replicas_conf *conf)
 {
@@ -114,7 +114,7 @@ static void replicas_give(struct ulrpc_replicas *rs)
 	shard_defer(rs->shard, &rs->work);
 }
 
-/* client_watch.fn */
+/* What client_watch.fn calls. */
 static void replica_on_news(void *arg, enum client_news news)
 {
 	struct replica *r = arg;
@@ -244,8 +244,9 @@ void replica_on_idle(struct replica *r)
 	replica_free(r);
 }
 
-/* Puts @r behind those of its priority, which has not changed the order of
- * those that were there: so ULRPC_CHOOSE_FIRST stays where it is. */
+/* Inserts @r behind the servers of its priority, so that the order of those
+ * that were there does not change: ULRPC_CHOOSE_FIRST goes on choosing the same
+ * one. */
 static void replicas_insert(struct ulrpc_replicas *rs, struct replica *r)
 {
 	unsigned int i = rs->n++;
@@ -255,8 +256,8 @@ static void replicas_insert(struct ulrpc_replicas *rs, struct replica *r)
 	rs->all[i] = r;
 }
 
-/* A node that only calls gets an NI for the server, if that needs no waiting.
- */
+/* If the node only calls, adds the NI by which this host reaches the server, if
+ * that needs no waiting. */
 static void replicas_reach(const struct ulrpc_replicas *rs,
 			   const struct ulnet_nid *nid)
 {
@@ -297,7 +298,7 @@ static const struct ulnet_address *answer_find(
 	return NULL;
 }
 
-/* Keeps the servers that @answer has, and moves the others to rs->gone. */
+/* Keeps the servers that are in @answer, and moves the others to rs->gone. */
 static void replicas_keep(struct ulrpc_replicas *rs,
 			  const struct ulnet_name_answer *answer)
 {
@@ -343,19 +344,20 @@ static void replicas_take(struct ulrpc_replicas *rs,
 		one = replicas_add(rs, a);
 		rc = one ? one : rc;
 	}
-	if (rc) /* then the next answer counts */
+	if (rc) /* the next answer tries again */
 		lnet_log(LNET_LOG_WARN, "rpc",
 			 "%s: not all servers are called: %s", rs->target,
 			 strerror(-rc));
 }
 
-/* Calls at servers that have gone go on elsewhere, as far as they may. */
+/* Takes calls away from servers that have gone, as far as they may go to
+ * others. */
 static void replicas_leave_gone(struct ulrpc_replicas *rs)
 {
 	struct replica *r, *next;
 
 	list_for_each_entry_safe (r, next, &rs->gone, gone) {
-		/* calls that end meanwhile do not free it */
+		/* so that calls which end meanwhile do not free @r */
 		r->under_way++;
 		calls_leave(r);
 		r->under_way--;
@@ -421,7 +423,7 @@ static void replicas_detach(struct ulrpc_replicas *rs)
 	}
 }
 
-/* A function for lnet_call() on the set's CPT. */
+/* Called by lnet_call() on the set's CPT: opens the name, or the clients. */
 static int replicas_attach(void *arg)
 {
 	struct ulrpc_replicas *rs = arg;
@@ -482,7 +484,8 @@ static struct ulrpc_replicas *replicas_new(struct ulrpc *rpc)
 	return rs;
 }
 
-/* Chooses the CPT, and makes this node reach one of the servers. */
+/* Chooses the CPT, and adds NIs by which this node reaches one of the servers.
+ */
 static int replicas_place(struct ulrpc *rpc,
 			  const struct ulrpc_client_conf *conf,
 			  unsigned int *cpt_p)
@@ -515,7 +518,7 @@ int ulrpc_replicas_open(struct ulrpc *rpc,
 		return -ENOMEM;
 	rs->shard = &rpc->shards[cpt];
 	rc = conf_take(rs, conf);
-	/* Waits if the CPT has another thread. */
+	/* The call waits if another thread runs the CPT. */
 	if (!rc)
 		rc = lnet_call(rpc->node, cpt, replicas_attach, rs);
 	if (rc) {

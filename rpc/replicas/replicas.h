@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A set of servers of one service: which ones they are, by the name or the NIDs
- * that the user has given, and what is known of each. Each has a client of its
- * own, on the CPT of the set, and calls are made by these clients (call.h).
+ * A set of servers of one service: which servers these are, by the name or the
+ * NIDs that the user has given, and what is known of each. For each server
+ * there is a client, on the CPT of the set, by which calls are made there
+ * (call.h).
  *
  * Owner: the CPT of the set, except for what never changes.
  *
@@ -20,53 +21,65 @@
 /* The sets of a CPT. */
 struct replicas_shard {
 	struct shard *shard;
-	struct list sets; /* ulrpc_replicas.link */
-	/* ends calls that wait, when RPC does */
+	struct list sets; /* of ulrpc_replicas.link */
+	/* ends calls that wait when RPC ends */
 	struct ulnet_work abort_work;
 };
 extern const struct rpc_part replicas_part;
 
 struct ulrpc_replicas {
-	/* immutable after open */
+	/* immutable after open: */
 	struct ulrpc *rpc;
 	struct shard *shard;
-	struct ulrpc_client_conf conf; /* of each server, without its NID */
+	/* configuration of the clients of all servers, without NIDs */
+	struct ulrpc_client_conf conf;
 	char service[ULRPC_SERVICE_NAME];
-	char *target, *server; /* NULL: conf had none */
-	/* Servers refuse at once what they have no room for, as another one may
-	 * have some; so conf.retry is this, made of the user's. */
+	char *target, *server; /* NULL: the user has given none */
+	/* The retry rule of the clients: the user's, but with tell_overloaded,
+	 * so that a call which one server has no room for goes to another one.
+	 */
 	struct ulrpc_retry retry;
-	bool tell_overloaded; /* the user wants it so, too */
+	/* what the user has set as retry.tell_overloaded */
+	bool tell_overloaded;
 	enum ulrpc_choice choice;
 	unsigned int hedge;
-	/* array: what the user has given instead of a target */
+	/* array of the NIDs that the user has given instead of a target */
 	struct ulnet_nid *nids;
 	unsigned int nnids;
 
-	struct list link;	 /* replicas_shard.sets */
-	struct ulnet_name *name; /* NULL: conf had none, or it is closed */
-	char why[LNET_NAME_WHY]; /* why there is no address */
-	bool answered;		 /* there was an answer about the name */
+	struct list link; /* node in replicas_shard.sets */
+	/* NULL: the user has given no target, or the name is closed */
+	struct ulnet_name *name;
+	char why[LNET_NAME_WHY]; /* why the name has no address */
+	bool answered;		 /* has there been an answer about the name? */
 
-	struct replica *all[ULRPC_REPLICAS_MAX]; /* by priority */
+	struct replica *all[ULRPC_REPLICAS_MAX]; /* the servers, by priority */
 	unsigned int n;
-	struct list gone; /* replica.gone: with calls that have not ended */
-	struct replica_set numbers; /* of all and gone */
+	/* of replica.gone: former servers with calls that have not ended */
+	struct list gone;
+	/* replica.number of all servers in @all and @gone */
+	struct replica_set numbers;
 
-	/* replicas_call.link: calls that have not ended everywhere */
+	/* of ulrpc_replicas_call.link: calls that have not ended at all servers
+	 */
 	struct list calls;
-	struct list parked;  /* replicas_call.parked: they wait for a server */
-	struct list waiting; /* attempt.waiting, the oldest first */
+	/* of ulrpc_replicas_call.parked: calls that wait for a server */
+	struct list parked;
+	/* of attempt.waiting: attempts that wait for a connection, the oldest
+	 * first */
+	struct list waiting;
 	struct ulnet_timer waiting_timer;
 	struct times times;
-	/* How many calls may be hedged now, in thousandths. */
+	/* in thousandths: how many calls may be hedged now */
 	unsigned int hedges;
 
-	struct ulnet_work work; /* looks at what has changed */
-	bool given;		/* work has been given */
+	struct ulnet_work work; /* looks at servers that have changed */
+	bool given;		/* is @work posted? */
 	struct ulnet_work close_work;
 	bool closed;
-	unsigned int busy; /* functions that must not free the set */
+	/* how many functions are running during which the set must not be freed
+	 */
+	unsigned int busy;
 };
 
 /* May calls be made? */
@@ -75,12 +88,13 @@ static inline bool replicas_are_open(const struct ulrpc_replicas *rs)
 	return !rs->closed && !rs->shard->closing;
 }
 
-/* No call of @r is under way any more: frees it if it is not in the set. */
+/* Called when a call at @r has ended. If it was the last one, and @r is not in
+ * the set any more, frees @r. */
 void replica_on_idle(struct replica *r);
-/* Leaves @r for a while, which the log says. */
+/* Leaves @r for a while, and logs that. @outlier: it can be connected to. */
 void replica_give_up(struct replica *r, bool outlier);
-/* A call has ended: frees the set if it is closed, and this was the last one.
- */
+/* Called when a call has ended: frees the set if it is closed, and this was its
+ * last call. */
 void replicas_on_quiet(struct ulrpc_replicas *rs);
 
 #endif

@@ -3,20 +3,20 @@
 
 #include <stdlib.h>
 
-/* Four steps to each doubling, up to 2^31 us. */
+/* Buckets of times: four for each doubling, up to 2^31 us. */
 #define STEPS	4u
 #define BUCKETS (32u * STEPS)
-/* After so many answers those so far count half. */
+/* After each HALVE_AFTER answers, the earlier ones count half. */
 #define HALVE_AFTER 1000u
-/* Answers from one computation of most to the next. */
+/* @most is computed anew after so many answers. */
 #define LOOK_AFTER 16u
 
 struct times_method {
 	struct list link;
 	uint32_t method;
-	uint32_t n; /* sum of counts */
+	uint32_t n; /* sum of @counts */
 	uint32_t counts[BUCKETS];
-	unsigned int unseen; /* answers since most was computed */
+	unsigned int unseen; /* answers since @most was computed */
 	uint64_t most;	     /* ns */
 };
 
@@ -29,7 +29,7 @@ static unsigned int bucket_of(uint64_t us)
 	return log * STEPS + (unsigned int)(us >> (log - 2)) % STEPS;
 }
 
-/* The least time, ns, above all in the bucket. */
+/* Returns the time, in ns, that is above all times in @bucket. */
 static uint64_t bucket_end(unsigned int bucket)
 {
 	unsigned int log = bucket / STEPS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long calls of each method take, for the choice of the moment after which
- * a call is made at a second server, too. Owner: the CPT of the set.
+ * How long calls of each method take. From this follows after which time a call
+ * is made at a second server, too. Owner: the CPT of the set.
  */
 #ifndef RPC_REPLICAS_TIMES_H
 #define RPC_REPLICAS_TIMES_H
@@ -9,9 +9,10 @@
 #include "base/list.h"
 #include "base/util.h"
 
-/* Methods of one set whose times are kept; calls of others are not hedged. */
+/* Methods of one set whose times are kept, at most; calls of other methods are
+ * not hedged. */
 #define TIMES_METHODS 64
-/* Answers without which nothing is known of a method. */
+/* With fewer answers than this, nothing is known of a method. */
 #define TIMES_MIN 20u
 
 struct times {
@@ -21,10 +22,10 @@ struct times {
 
 void times_init(struct times *t);
 void times_free(struct times *t);
-/* A call of @method has taken @ns. */
+/* Adds the time of a call: @ns. */
 void times_add(struct times *t, uint32_t method, uint64_t ns);
-/* Returns the time, ns, within which 19 of 20 of the last calls have ended;
- * TIME_NEVER: not known. */
+/* Returns the time, in ns, within which 19 of 20 of the last calls have ended;
+ * TIME_NEVER: it is not known. */
 uint64_t times_most(const struct times *t, uint32_t method);
 
 #endif

@@ -8,7 +8,7 @@
 struct sync {
 	struct wait wait;
 	bool done;
-	void *reply; /* room for size bytes, or NULL */
+	void *reply; /* room for @size bytes of the reply; NULL: none */
 	size_t size, length;
 	struct ulrpc_replicas_outcome *outcome;
 };
@@ -34,9 +34,9 @@ static bool sync_ready(void *arg)
 	return ((struct sync *)arg)->done;
 }
 
-/* Waits for the end of @call. On virtual time, cancels it when nothing else is
- * left to happen. -ECANCELED: the node has crashed, and nobody uses @sync any
- * more. */
+/* Waits for the end of @call. In virtual time, cancels it when nothing else is
+ * left to happen. Returns -ECANCELED if the node has crashed: then nobody uses
+ * @sync any more. */
 static int sync_wait(struct sync *sync, struct lnet *node,
 		     struct ulrpc_replicas_call *call)
 {
