@@ -31,10 +31,10 @@ struct ulrpc_bulk {
 	struct cover *cover;
 
 	/* If the bulk has checksums, crc[i] is the checksum of the first
-	 * summed[i] bytes of segment i; else both are NULL. Of a source,
-	 * bulk_sum() sums whole segments, from the first one on. Of a sink, the
-	 * bytes count that have come with a right checksum. Written by the
-	 * owner of the claim. */
+	 * summed[i] bytes of segment i; else both are NULL. In a source,
+	 * segments are summed whole, one after another, by bulk_sum(). In a
+	 * sink, the bytes that have come with a right checksum are summed.
+	 * Written by the owner of the claim. */
 	uint32_t *crc;
 	uint32_t *summed;
 	unsigned int nsummed; /* of a source: how many segments were summed */

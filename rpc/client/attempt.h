@@ -110,9 +110,9 @@ void attempts_without_slot(struct import *imp);
 void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 			const struct wire_extend *m);
 
-/* Ends @call, which its caller makes at another server instead, if it certainly
- * was not executed and never will be; with @sent, if it is under way, too.
- * Returns whether it has ended. */
+/* Ends @call, because its caller makes it at another server instead. Does so if
+ * @call certainly was not executed here, and never will be; with @sent, also if
+ * it may have been. Returns whether it has ended @call. */
 bool call_withdraw(struct ulrpc_call *call, bool sent, enum ulrpc_cause cause);
 /* Moves the calls of @c that are in flight from their lists to @calls. */
 void attempts_list(const struct ulrpc_client *c, struct list *calls);

@@ -116,14 +116,17 @@ enum client_state {
 };
 extern const struct fsm_state client_states[CLIENT_STATES];
 
-/* What a user of a client within libulrpc is told of its server; owner. The
- * function must not end calls. */
+/* What the owner of a client, if it is a part of libulrpc, hears about its
+ * server. The function is called in a turn of the client's CPT, and must not
+ * end calls. */
 enum client_news {
-	CLIENT_UP,   /* calls can be sent, or could if the service were open */
-	CLIENT_DOWN, /* they cannot: client_is_well() says why */
+	/* calls can be sent, or could be if the service were open */
+	CLIENT_UP,
+	CLIENT_DOWN, /* calls cannot be sent now */
 };
 struct client_watch {
-	void (*fn)(void *arg, enum client_news news); /* NULL: nobody */
+	/* NULL: nobody wants to hear */
+	void (*fn)(void *arg, enum client_news news);
 	void *arg;
 };
 
@@ -326,26 +329,29 @@ void client_reopen(struct ulrpc_client *c);
 /* Forgets the portal of the service. */
 void client_unopen(struct ulrpc_client *c);
 
-/* Called when the server may be dead, or turns out not to be. */
+/* Called when the connection is suspected to be dead, or is not suspected any
+ * more. */
 void client_on_doubt(struct ulrpc_client *c);
-/* Is the client connected to a server that is not suspected to be dead, and
- * whose service is open, or is not refused as far as is known? */
+/* Is there a connection to the server, not suspected to be dead, by which the
+ * service is open, or at least was not refused? */
 bool client_is_well(const struct ulrpc_client *c);
-/* As ulrpc_client_open(), for NIDs: the client belongs to @cpt, whose owner
- * calls this in a turn, or anybody outside of turns. @given: the user has given
- * the NIDs, so that no answer about a name moves them to other ports. */
+/* Opens a client for conf->nids. It belongs to @cpt: either the caller is in a
+ * turn of that CPT, or in no turn. @given: the user has given the NIDs, so no
+ * answer about a name changes their ports. Returns 0 or -errno. */
 int client_open_at(struct ulrpc *rpc, unsigned int cpt,
 		   const struct ulrpc_client_conf *conf, bool given,
 		   struct ulrpc_client **client_p) must_check;
-/* Checks all of @conf but target and NIDs: 0; -EINVAL, -ENOKEY. */
+/* Checks @conf, except for target and NIDs. Returns 0, -EINVAL or -ENOKEY. */
 int client_conf_check(const struct ulrpc *rpc,
 		      const struct ulrpc_client_conf *conf) must_check;
 /* Chooses the CPT for calls to the servers of conf->target, and makes this node
- * reach one of them. A name that is not known so far is no mistake: its calls
- * say what is wrong, unless it becomes known. -EDEADLK, -errno. */
+ * reach one of them. If the name has no address so far, that is no error: calls
+ * tell their callers so, unless it has one by then. Returns 0 or -errno;
+ * -EDEADLK: called where it must not wait. */
 int client_name_cpt(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 		    unsigned int *cpt_p) must_check;
-/* As client_name_cpt(), but only reaches conf->nids. */
+/* Makes this node reach one of conf->nids. Returns what client_name_cpt()
+ * returns. */
 int client_reach(const struct ulrpc *rpc,
 		 const struct ulrpc_client_conf *conf) must_check;
 

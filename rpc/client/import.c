@@ -18,7 +18,8 @@
 
 /* A Connect that was not answered is sent again after this time. */
 #define REPEAT_AFTER (100 * NSEC_PER_MSEC)
-/* Rails, beyond that of the connection, that a server is told of, at most. */
+/* How many rails a server is told of, at most, besides that of the connection.
+ */
 #define JOINS_MAX 64
 /* Pauses between attempts to connect have full jitter: this is the range of the
  * first pause, and below is the largest range. */
@@ -506,9 +507,10 @@ static uint64_t import_next_look(const struct import *imp)
 	return at;
 }
 
-/* Arms the timer for the next look: once per keepalive, also while calls make
- * no keepalive due (import_has_ended()), and while a probe is under way, since
- * an answer to it makes the next keepalive due. */
+/* Arms the timer for the next look, at most one keepalive interval after the
+ * last one. For the server's certificate may end while calls make no keepalive
+ * due; and when a probe is answered, the next keepalive becomes due, but the
+ * timer was armed for the probe. */
 static void import_arm(struct import *imp)
 {
 	shard_arm(imp->shard, &imp->timer,

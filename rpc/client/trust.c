@@ -72,8 +72,7 @@ bool client_raise(struct ulrpc_client *c, uint32_t wanted)
 	return true;
 }
 
-/* Does the client want privacy? It counts, too, if the service is yet to be
- * opened with it. */
+/* Does the client want privacy, or would it if its service were opened now? */
 static bool client_wants_privacy(const struct ulrpc_client *c)
 {
 	return MAX(c->least, c->flavour) == ULRPC_FLAVOUR_PRIVACY;

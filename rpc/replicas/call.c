@@ -17,8 +17,8 @@
 #define ROUND_PAUSE_MIN	  (50 * NSEC_PER_MSEC)
 #define ROUND_PAUSE_MAX	  (5 * NSEC_PER_SEC)
 #define ROUND_UNREACHABLE (100 * NSEC_PER_MSEC)
-/* units of ulrpc_replicas.hedges: what hedging a call costs, and how many there
- * are, at most */
+/* Hedging a call costs HEDGE_PRICE of ulrpc_replicas.hedges, which is at most
+ * HEDGES_MAX. */
 #define HEDGE_PRICE 1000u
 #define HEDGES_MAX  (10 * HEDGE_PRICE)
 
@@ -522,8 +522,9 @@ static enum ulrpc_cause down_cause(const struct ulrpc_client *c)
 	return c->refusal ? c->refusal : ULRPC_CAUSE_UNREACHABLE;
 }
 
-/* Ends the attempt if it was not sent, or, with @sent, if the call may be
- * executed twice: the call then goes on elsewhere. Returns whether it has. */
+/* Ends the attempt, so that the call goes on elsewhere, if it was not sent;
+ * with @sent, also if it was, provided that the call may be executed twice.
+ * Returns whether it has. */
 static bool attempt_withdraw(const struct attempt *a, bool sent)
 {
 	const struct ulrpc_call_conf *conf = &a->of->conf;

@@ -49,8 +49,8 @@ struct ulrpc_replicas_call {
 	struct ulnet_timer timer;
 	struct ulnet_work work; /* brings the call to its CPT */
 	struct ulnet_work cancel;
-	/* ulrpc_replicas_cancel() has nothing to do: @cancel was posted, or the
-	 * call has ended */
+	/* true: ulrpc_replicas_cancel() has nothing to do, because @cancel was
+	 * posted, or the call has ended */
 	atomic_bool canceling;
 	/* references: one of the CPT, one of the user, one of @cancel */
 	atomic_uint refs;
@@ -58,7 +58,7 @@ struct ulrpc_replicas_call {
 	ulrpc_replicas_done_fn done;
 	void *arg;
 	bool ended;    /* @done was called */
-	bool over;     /* the timer is to end the call, with @last */
+	bool over;     /* the timer is about to end the call with @last */
 	bool canceled; /* somebody has canceled the call */
 	/* one of the attempts that have ended may have been executed */
 	bool unknown;

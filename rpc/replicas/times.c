@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
-/* Buckets of times: four for each doubling, up to 2^31 us. */
+/* Times are counted in buckets: four for each doubling, up to 2^31 us. */
 #define STEPS	4u
 #define BUCKETS (32u * STEPS)
-/* After each HALVE_AFTER answers, the earlier ones count half. */
+/* After this many answers all counts are halved, so that old times fade. */
 #define HALVE_AFTER 1000u
-/* @most is computed anew after so many answers. */
+/* @most is computed anew after this many answers. */
 #define LOOK_AFTER 16u
 
 struct times_method {
@@ -17,7 +17,7 @@ struct times_method {
 	uint32_t n; /* sum of @counts */
 	uint32_t counts[BUCKETS];
 	unsigned int unseen; /* answers since @most was computed */
-	uint64_t most;	     /* ns */
+	uint64_t most;	     /* ns: what times_most() returns */
 };
 
 static unsigned int bucket_of(uint64_t us)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a store holds, in memory: entries with a key and a value. Keys of
- * records and keys of users are apart: equal ones are two entries. And how
- * entries are written in a frame, one behind the other; little endian:
+ * What a store holds, in memory: entries with a key and a value. A record and a
+ * user's entry may have equal keys: they are two entries.
+ *
+ * This file also knows how entries are written in a frame, one behind the
+ * other; little endian:
  *
  *	1  kind: 1 a user's entry; 2 a record; 3 a user's key is deleted
  *	1  0
