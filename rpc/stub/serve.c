@@ -134,8 +134,9 @@ struct conf_owner serving_owner(const struct ulrpc_service_conf *conf)
 
 #define refuse(conf, ...) conf_refuse(serving_owner(conf), -EINVAL, __VA_ARGS__)
 
-/* Has @s a function for each method that is called? In generated services the
- * functions are behind the ProtobufCService in memory. */
+/* Checks that there is a function for each method that does not stream. In
+ * generated services the functions are behind the ProtobufCService in memory.
+ * Returns 0 or -EINVAL. */
 static int functions_check(const struct serving *s,
 			   const struct ulrpc_service_conf *conf)
 {
@@ -169,7 +170,7 @@ static int serve_conf_check(const ProtobufCService *implementation,
 	return 0;
 }
 
-/* Makes a serving without methods for @conf. */
+/* Makes a serving for @conf, with no methods yet. Returns 0 or -errno. */
 static int serving_alloc(ProtobufCService *implementation,
 			 const struct ulrpc_method_options *options,
 			 const struct ulrpc_service_conf *conf,

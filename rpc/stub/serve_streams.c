@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ulrpc_serve_streams(): as ulrpc_serve(), and handlers get streams. Uses the
- * public interface of libulrpc only. */
+/* ulrpc_serve_streams(): does what ulrpc_serve() does, also for methods that
+ * stream: their handlers get streams. Uses only the public interface of
+ * libulrpc. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -84,8 +85,9 @@ static int stream_check(const struct serving *s, unsigned int index,
 	return 0;
 }
 
-/* Can methods that stream be served: has each a handler, and messages that can
- * be sent? Makes their array, which the caller frees. */
+/* Makes the array of the methods that stream, which the caller frees. Returns
+ * 0; -EINVAL: one of them has no handler, or has messages that streams do not
+ * carry; -ENOMEM. */
 static int streams_make(struct serving *s,
 			const struct ulrpc_service_conf *conf,
 			struct ulrpc_stream_method **streams_p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of streams: ulrpc_stream_message(3). Uses the public interface of
- * libulrpc only. */
+/* Messages of streams: ulrpc_stream_message(3). Uses only the public interface
+ * of libulrpc. */
 #include "rpc/stub/streaming.h"
 
 #include <errno.h>
@@ -10,7 +10,8 @@
 
 /* ---- sending ---- */
 
-/* As packed_init(); -EMSGSIZE: it does not fit a message of a stream. */
+/* Does what packed_init() does. Returns also -EMSGSIZE: @message is too long
+ * for a stream. */
 static int pack(struct packed *packed, const ProtobufCMessage *message)
 {
 	if (protobuf_c_message_get_packed_size(message) >
@@ -137,8 +138,9 @@ int ulrpc_stream_next_message_wait(struct ulrpc_stream *stream,
 
 /* ---- one reply ---- */
 
-/* Reads what comes until the end. 0: *@reply_p is the one message, or NULL; or
- * an error of ulrpc_stream_next_message_wait(). -EBADMSG also: two came. */
+/* Reads until the other side sends no more. Returns 0 with *@reply_p: the only
+ * message that came, or NULL if none came; -EBADMSG: two came; or an error of
+ * ulrpc_stream_next_message_wait(). */
 static int read_one(struct ulrpc_stream *stream,
 		    const ProtobufCMessageDescriptor *type,
 		    ProtobufCMessage **reply_p)

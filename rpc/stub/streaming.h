@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of a stream whose message cannot be unpacked. */
+/* How a stream ends when one of its messages cannot be unpacked. */
 #ifndef RPC_STUB_STREAMING_H
 #define RPC_STUB_STREAMING_H
 
 #include "ulnet/stub.h"
 
-/* Ends @stream, on whichever side it is, because of a message of @length bytes,
- * which is no @type, or for which there is @no_memory. Returns the status that
- * it ends with. */
+/* Ends @stream, on the client's side or the service's, because a message of
+ * @length bytes that has come is none of @type; @no_memory: because there is no
+ * memory to unpack it. Returns the status with which the stream ends. */
 int stream_end_unread(struct ulrpc_stream *stream,
 		      const ProtobufCMessageDescriptor *type, size_t length,
 		      bool no_memory);

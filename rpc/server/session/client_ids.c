@@ -28,7 +28,8 @@ static uint32_t place_hash(const struct client_ids *ids,
 	return (uint32_t)(hash >> 32) | 1;
 }
 
-/* Returns the index of @place, or that of the last one. */
+/* Returns the index of @place in c->places; if it is not there, the last index.
+ */
 static unsigned int place_find(const struct client_id *c, uint32_t place)
 {
 	unsigned int i = 0;

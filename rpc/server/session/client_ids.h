@@ -46,10 +46,10 @@ struct client_id {
 int client_ids_open(struct ulrpc *rpc);
 void client_ids_free(struct ulrpc *rpc);
 
-/* Adds @c, which is borrowed until client_ids_del(). All of *@c is set, but for
- * by_given and places. @given: the id that the client gives. @place: from where
- * the client has proved itself; NULL: it has not. Returns 0; -EEXIST: there is
- * an export with the id c->id already; -ENOMEM. */
+/* Adds @c, which is borrowed until client_ids_del(). The caller has set all
+ * fields of *@c but by_given and places. @given: the id that the client gives.
+ * @place: from where the client has proved itself; NULL: it has not. Returns 0;
+ * -EEXIST: there is an export with the id c->id already; -ENOMEM. */
 int client_ids_add(struct client_ids *ids, struct client_id *c,
 		   const uint8_t given[RPC_ID_SIZE],
 		   const struct ulnet_id *place);
