@@ -141,8 +141,8 @@ void conn_event_heard(struct shard *s, const struct ulnet_nid *nid)
 	conn_event_tell(s, &event);
 }
 
-/* Does more than one rail lead to @nid: has its node several NIs that are
- * known, or this one? */
+/* Does more than one rail lead to @nid? There is more than one if its node is
+ * known to have several NIs, or if this node has several. */
 static bool has_rails(struct shard *s, const struct ulnet_nid *nid)
 {
 	struct ulnet_id second;

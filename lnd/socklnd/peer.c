@@ -260,10 +260,11 @@ static bool peer_is_silent(const struct sock_peer *peer)
 	return peer_now(peer) - last >= SOCK_RTO_MIN;
 }
 
-/* Does a new connection of @type replace all present ones? One for control
- * does, if there already is one: a process that only calls has no other reason
- * to open a second one. Of other peers nothing must have come for a while,
- * because both sides may have connected at the same time. */
+/* Does a new connection of @type replace all present ones? Only one for control
+ * does, and only if there already is one. From a process that only calls that
+ * is enough: it has no other reason to open a second one. With any other peer,
+ * both sides may have connected at the same time; so nothing may have come from
+ * it for a while. */
 static bool takes_over(const struct sock_peer *peer, enum sock_type type)
 {
 	return type == SOCK_CONTROL && peer->count[SOCK_CONTROL] &&
@@ -473,8 +474,8 @@ void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn)
 	loop_timer_cancel(peer->cpt->loop, &peer->check);
 }
 
-/* Has @a fewer bytes to write than @b or, if they are equal, not been used for
- * longer? */
+/* Is @a to be preferred to @b? It is if it has fewer bytes to write, or as
+ * many, but has not been used for longer. */
 static bool is_less_busy(const struct sock_conn *a, const struct sock_conn *b)
 {
 	uint64_t left_a = sock_conn_left(a), left_b = sock_conn_left(b);

@@ -132,7 +132,8 @@ void transfer_fail(struct transfer *x, int status)
 
 static void chunk_on_event(const struct ulnet_event *ev);
 
-/* Returns the ns that tries take which are not lost; 0: not known. */
+/* Returns how long (ns) a try usually takes that is not lost; 0: that is not
+ * known. */
 static uint64_t chunk_usual(const struct chunk *p)
 {
 	const struct transfers *t = p->x->t;
@@ -211,8 +212,8 @@ static bool chunk_is_spread(const struct chunk *p)
 
 /* Called when nothing was heard of the last try of @p. If that try took the
  * rail by which the request came, the next one takes another rail; otherwise
- * the next one takes that rail. For a rail on which requests and extensions get
- * through may still lose all longer messages. */
+ * the next one takes that rail. The rail of the request is not always the best:
+ * short messages may get through on it while all longer ones are lost. */
 static void chunk_turn(struct chunk *p)
 {
 	const struct transfers_conf *c = &p->x->t->conf;

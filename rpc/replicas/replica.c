@@ -129,9 +129,10 @@ static struct replica *choose_least(const struct group *g)
 	return has_less(b, a) ? b : a;
 }
 
-/* Each server gets as many points as its weight, and the one that then has most
- * is chosen, and pays the points of all. So the turns of servers with a high
- * weight are spread evenly. */
+/* Servers take turns. For each choice every server gets as many points as its
+ * weight. The one that then has most is chosen, and loses as many as all have
+ * got. So a server with a high weight has turns spread evenly among those of
+ * the others. */
 static struct replica *choose_by_turns(const struct group *g)
 {
 	struct replica *best = NULL;

@@ -379,8 +379,9 @@ static out_of_line void waits_make_room(struct exec *e, unsigned int more)
 	}
 }
 
-/* Is @w in the way of other requests? It is if more requests of other clients
- * wait for a seat than waits were already given up. Locked. */
+/* Is @w in the way of other requests? It is if requests of other clients wait
+ * for seats, and are more than the waits that were given up: each of these
+ * waits soon frees a seat. Locked. */
 static bool wait_is_in_the_way(const struct exec *e, const struct exec_wait *w)
 {
 	return lanes_open(e) != LANES_ALL &&
@@ -576,8 +577,9 @@ static void find_throttled(const struct sched_item *item, uint64_t now,
 				      .wait = until > now ? until - now : 0 };
 }
 
-/* Fills in @place for @item, which is in a lane. Takes it that all items that
- * were taken since @item came had been ahead of it. */
+/* Fills in @place for @item, which is in a lane. Assumes that of the items that
+ * were ahead of it when it came, one is gone for each item that was taken
+ * since. Locked. */
 static void find_queued(const struct exec *e, const struct sched_item *item,
 			struct exec_place *place)
 {

@@ -347,9 +347,9 @@ static unsigned int gate_rules_match(const struct gate_rules *rules,
  * exact.
  */
 
-/* Tells whose a bucket is, or whose a flow in a bucket. Has no padding, because
- * its bytes are hashed. Peers do not know the addresses of rules and buckets,
- * so nobody can choose keys that collide. */
+/* The key of a bucket, or of a flow in a bucket. Has no padding, because its
+ * bytes are hashed. Peers do not know the addresses of rules and buckets, so
+ * nobody can choose keys that collide. */
 struct gate_key {
 	/* of a bucket: the address of its rule; of a flow: the address of its
 	 * bucket */
