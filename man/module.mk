@@ -2,6 +2,7 @@
 # the folder and with the public headers.
 dist_man_MANS += %D%/man1/o2ibcalc.1
 dist_man_MANS += %D%/man1/rpcping.1
+dist_man_MANS += %D%/man1/ulrpc.1
 dist_man_MANS += %D%/man1/rpcserve.1
 dist_man_MANS += %D%/man1/protoc-gen-ulrpc.1
 dist_man_MANS += %D%/man3/LNetClearLazyPortal.3

@@ -439,6 +439,16 @@ unit_tests += %D%/unit/tools_test
 	tools/rpcping/rpcping_load.c \
 	tools/lnetctl/command.c tools/lnetctl/command_table.c tools/lnetctl/host.c
 %C%_unit_tools_test_LDADD = libtools.a $(LDADD) $(MICROHTTPD_LIBS)
+# That of ulrpc: with the library, of which load_test.c has stand-ins.
+unit_tests += %D%/unit/tools_ulrpc_test
+%C%_unit_tools_ulrpc_test_SOURCES = \
+	%D%/unit/tools/ulrpc_test.c \
+	tools/ulrpc/json.c tools/ulrpc/print.c tools/ulrpc/read.c \
+	tools/ulrpc/schema.c
+nodist_%C%_unit_tools_ulrpc_test_SOURCES = %D%/unit/rpc/stub/shapes.pb-c.c \
+	%D%/unit/rpc/stub/box.pb-c.c
+%C%_unit_tools_ulrpc_test_LDADD = libtools.a $(LDADD)
+$(%C%_unit_tools_ulrpc_test_OBJECTS): | $(protos_made)
 
 # What of services needs no network.
 unit_tests += %D%/unit/services_test
@@ -824,6 +834,7 @@ tool_tests += %D%/tools/munge.sh
 tool_tests += %D%/tools/rules.sh
 tool_tests += %D%/tools/tls.sh
 tool_tests += %D%/tools/ulnet-keys.sh
+tool_tests += %D%/tools/ulrpc.sh
 tool_tests += %D%/tools/unit_file.sh
 tool_tests += %D%/tools/user.sh
 tool_tests += %D%/tools/upgrade.sh

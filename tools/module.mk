@@ -8,12 +8,13 @@ dist_bashcompletion_DATA = %D%/completion/lnetctl %D%/completion/lnetd
 dist_bashcompletion_DATA += %D%/completion/lst
 dist_bashcompletion_DATA += %D%/completion/o2ibcalc
 dist_bashcompletion_DATA += %D%/completion/rpcping %D%/completion/rpcserve
-dist_bashcompletion_DATA += %D%/completion/ulnet-keys
+dist_bashcompletion_DATA += %D%/completion/ulnet-keys %D%/completion/ulrpc
 
 if !WITH_FUZZERS
 sbin_PROGRAMS += %D%/bin/lnetctl %D%/bin/lnetd %D%/bin/lst
 bin_PROGRAMS += %D%/bin/o2ibcalc %D%/bin/rpcping %D%/bin/rpcserve
 bin_PROGRAMS += %D%/bin/protoc-gen-ulrpc
+bin_PROGRAMS += %D%/bin/ulrpc
 if WITH_TLS
 sbin_PROGRAMS += %D%/bin/ulnet-keys
 endif

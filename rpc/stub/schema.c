@@ -381,8 +381,13 @@ static void add_enum(struct making *m, const ProtobufCEnumDescriptor *d)
 		return;
 	ulrpc__schema__enum_type__init(type);
 	type->name = borrow(name);
-	for (unsigned int i = 0; i < d->n_values; i++)
-		add_value(m, type, d->values[i].name, d->values[i].value);
+	/* 0, which proto3 has as the default, has to be the first; protobuf-c
+	 * has them by number. */
+	for (int zero = 1; zero >= 0; zero--)
+		for (unsigned int i = 0; i < d->n_values; i++)
+			if ((d->values[i].value == 0) == zero)
+				add_value(m, type, d->values[i].name,
+					  d->values[i].value);
 	if (in)
 		APPEND(m, in, enum_type, type);
 	else

@@ -4,7 +4,7 @@
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 completion=${srcdir:-.}/tools/completion
 
-for name in lnetctl lnetd lst o2ibcalc rpcping rpcserve ulnet-keys; do
+for name in lnetctl lnetd lst o2ibcalc rpcping rpcserve ulnet-keys ulrpc; do
 	run 0 bash -n "$completion/$name"
 	. "$completion/$name" || complain "$name: cannot be read"
 done
@@ -133,6 +133,15 @@ done
 run 0 tools/bin/rpcserve --list
 sed -n 's/^  \([^ ]*\).*/\1/p' "$dir/out" | LC_ALL=C sort >"$dir/known"
 words _rpcping rpcping --method ""
+
+# ---- ulrpc ----
+
+run 0 tools/bin/ulrpc --help
+options_of "$dir/out" >"$dir/known"
+words _ulrpc ulrpc --
+printf '%s\n' call describe health list >"$dir/known"
+reply _ulrpc ulrpc "" | grep -v '^--' >"$dir/offered"
+expect "completion of ulrpc" cmp -s "$dir/known" "$dir/offered"
 
 # ---- ulnet-keys, which is not there without OpenSSL ----
 

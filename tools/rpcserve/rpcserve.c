@@ -94,7 +94,7 @@ static const struct option_row rows[] = {
 	{ "list", 0, NULL, "print services and methods, and exit",
 	  .kind = OPTION_CALL, .take = print_list },
 	{ "about", 0, NULL,
-	  "tell callers which services there are, and how they are",
+	  "tell callers which services there are, and how they are: ulrpc(1)",
 	  .kind = OPTION_FLAG, AT(about) },
 	{ "workers", 0, "N", "threads for each service", .kind = OPTION_NUMBER,
 	  AT(conf.workers), 1, WORKERS_MAX },

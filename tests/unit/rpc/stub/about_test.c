@@ -358,6 +358,8 @@ Test(schema, types_in_types)
 	cr_assert_str_eq(field("kind")->type_name, ".test.shapes.Shape.Part.Kind");
 	cr_assert_str_eq(nested("Part")->enum_type[0]->name, "Kind");
 	cr_assert(nested("Part")->enum_type[0]->n_value == 3);
+	/* the default is the first */
+	cr_assert_str_eq(nested("Part")->enum_type[0]->value[0]->name, "NONE");
 	/* Apart is in no field, but Inner in it is. */
 	cr_assert(nested("Apart")->n_field == 0);
 	cr_assert_str_eq(nested("Apart")->nested_type[0]->name, "Inner");

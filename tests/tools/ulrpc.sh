@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ulrpc: what services there are, how they are, what they take, and calls of them
+# in JSON (requirement J5).
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+free_port port || skip "perl cannot find a free port"
+ulrpc=$PWD/tools/bin/ulrpc server=127.0.0.2@tcp
+source=${srcdir:-.}
+u() { # STATUS ARGUMENT...
+	run "$1" timeout 100 "$ulrpc" --port "$port" --net 'tcp(127.0.0.1)' \
+		--deadline 60 "${@:2}"
+}
+
+# ---- without a server ----
+
+run 2 "$ulrpc" $server
+run 2 "$ulrpc" $server lst
+has err "^ulrpc: 'lst': .*Did you mean 'list'\?$"
+run 2 "$ulrpc" $server describe
+has err '^ulrpc: describe: too few words'
+run 2 "$ulrpc" $server list a b
+has err '^ulrpc: list: too many words'
+run 2 "$ulrpc" --type x $server list
+has err '^ulrpc: --type: --proto is missing'
+run 2 "$ulrpc" --server x $server list
+has err '^ulrpc: --server x: --keys is missing'
+u 1 no-such-host.invalid list
+has err '^ulrpc: no-such-host.invalid: '
+
+# ---- a server that tells nothing ----
+
+need_rpcserve quiet --net 'tcp(127.0.0.2)' --port "$port" --service echo
+u 1 $server list
+has err "^ulrpc: $server: it does not tell what services it has: see "
+u 1 $server call echo.Echo '{}'
+has err 'it does not tell'
+# With a .proto, that is not needed. protoc reads it, or has done so before.
+run 0 protoc-c --version
+if type protoc >/dev/null 2>&1; then
+	u 0 --proto "$source/services/echo/echo.proto" --type ulrpc.echo.Echo \
+		$server call echo.Echo '{"payload": "aGVsbG8="}'
+	has out '"payload": "aGVsbG8="'
+	echo 'nonsense' >"$dir/bad.proto"
+	u 1 --proto "$dir/bad.proto" $server call echo.Echo
+	has err "^ulrpc: $dir/bad.proto: protoc cannot read it"
+fi
+run 0 protoc-c -I"$source" -I"$source/include" --include_imports \
+	--descriptor_set_out="$dir/brw.set" "$source/services/brw/brw.proto"
+run 0 protoc-c -I"$source" --include_imports \
+	--descriptor_set_out="$dir/echo.set" "$source/services/echo/echo.proto"
+u 0 --proto "$dir/echo.set" --type ulrpc.echo.Echo $server call echo/Echo \
+	'{"payload": "aGVsbG8="}'
+has out '"payload": "aGVsbG8="'
+u 0 --proto "$dir/echo.set" $server describe ulrpc.echo.Echo
+cp "$dir/out" "$dir/echo.described"
+u 1 --proto "$dir/echo.set" $server describe ulrpc.echo.Eho
+has err "^ulrpc: there is no service 'ulrpc.echo.Eho'. Did you mean 'ulrpc.echo.Echo'\?$"
+u 1 --proto "$dir/nothing.set" $server describe x
+has err "^ulrpc: $dir/nothing.set: No such file"
+echo '{}' >"$dir/not.set"
+u 1 --proto "$dir/not.set" $server describe x
+has err "^ulrpc: $dir/not.set: neither a .proto nor what"
+stop_lnetd quiet
+
+# ---- one that tells ----
+
+need_rpcserve server --net 'tcp(127.0.0.2)' --port "$port" --about
+expect "$ready" grep -q ', ulrpc.About (portal [0-9]*)' <<<"$ready"
+u 0 $server list
+same out <<-END
+	echo
+	  Raw
+	  RawWorker
+	  Echo
+	  EchoWorker
+	brw
+	  Read
+	  Write
+	  ReadVerified
+	  WriteVerified
+	ulrpc.About
+	  Health
+	  Services
+	  Describe
+END
+u 0 $server list ulrpc.About
+same out <<-END
+	ulrpc.About
+	  Health
+	  Services
+	  Describe
+END
+u 1 $server list eco
+has err "^ulrpc: $server: there is no service 'eco'. Did you mean 'echo'\?$"
+
+u 0 $server health
+same out <<-END
+	echo: SERVING
+	brw: SERVING
+	ulrpc.About: SERVING
+END
+u 0 $server health echo
+same out <<<SERVING
+u 1 $server health eco
+same out <<<UNKNOWN
+
+# What the server tells is what protoc says.
+u 0 $server describe echo
+same out <"$dir/echo.described"
+u 0 --proto "$dir/brw.set" $server describe ulrpc.brw.Brw
+cp "$dir/out" "$dir/brw.described"
+u 0 $server describe brw
+same out <"$dir/brw.described"
+u 0 $server describe echo.EchoWorker
+lacks out 'rpc Echo\('
+has out 'rpc EchoWorker\('
+u 1 $server describe echo.EchoWorkr
+has err "has no method 'EchoWorkr'. Did you mean 'EchoWorker'\?$"
+
+# Calls: the argument, a file, stdin, or nothing.
+u 0 $server call echo.Echo '{"payload": "aGVsbG8="}'
+same out <<-END
+	{
+	  "payload": "aGVsbG8="
+	}
+END
+echo '{"payload": "AAECAw", "delay": "1000", "progress": 2}' >"$dir/json"
+u 0 $server call echo.EchoWorker "@$dir/json"
+has out '"payload": "AAECAw=="'
+checks=$((checks + 1))
+timeout 100 "$ulrpc" --port "$port" --net 'tcp(127.0.0.1)' --deadline 60 \
+	$server call echo.Echo - <"$dir/json" >"$dir/out" ||
+	complain "JSON from stdin"
+has out '"payload": "AAECAw=="'
+u 0 $server call echo.Echo
+same out <<<'{}'
+u 0 --defaults $server call echo.Echo
+has out '"payload": ""'
+u 0 $server call ulrpc.About.Services
+has out '"health": "SERVING"'
+# One that is longer than one message.
+{
+	printf '{"payload": "'
+	head -c 600000 /dev/zero | tr '\0' A
+	echo '"}'
+} >"$dir/json"
+u 0 $server call echo.Echo "@$dir/json"
+expect "a long reply" [ "$(wc -c <"$dir/out")" -gt 600000 ]
+
+# Whatever is wrong is named.
+u 1 $server call echo.Echo '{"paylod": ""}'
+has err "^ulrpc: message ulrpc.echo.EchoRequest has no field 'paylod'. Did you mean 'payload'\?$"
+u 1 $server call echo.Echo '{"delay": -1}'
+has err "^ulrpc: delay: '-1' is no integer of 64 bits without sign$"
+u 1 $server call echo.Echo '{"delay": 1'
+has err "^ulrpc: line 1, column 12: ',' or '}' is expected$"
+u 1 $server call echo.Raw '{}'
+has err "^ulrpc: service ulrpc.echo.Echo has no method 'Raw'"
+u 1 $server call echo
+has err '^ulrpc: call echo: SERVICE.METHOD is expected$'
+u 1 $server call ech.Echo
+has err "there is no service 'ech'. Did you mean 'echo'\?$"
+u 1 $server call brw.Read '{"bulk": {}}'
+has err '^ulrpc: bulk: memory that the service'
+u 1 $server call ulrpc.About.Describe '{"service": "nothing"}'
+has err "the service says NOT_FOUND \(.*\): there is no service 'nothing'$"
+u 1 $server call echo.Echo "@$dir/nothing"
+has err "^ulrpc: $dir/nothing: No such file"
+
+# Nobody there any more.
+stop_lnetd server
+run 1 timeout 100 "$ulrpc" --port "$port" --net 'tcp(127.0.0.1)' \
+	--deadline 0.5 $server health
+has err "^ulrpc: $server: ulrpc.About: "
+finish
