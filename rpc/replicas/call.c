@@ -256,10 +256,9 @@ static int attempt_begin(struct attempt *a, struct replica *r)
 	uint64_t now = shard_now(call->shard);
 	int rc;
 
-	conf.deadline =
-		call->deadline == TIME_NEVER
-			? ULRPC_NEVER
-			: MAX((call->deadline - now) / NSEC_PER_USEC, 1u);
+	conf.deadline = call->deadline == TIME_NEVER
+				? ULRPC_NEVER
+				: (call->deadline - now) / NSEC_PER_USEC;
 	rc = ulrpc_call(r->client, call->method, call->body, call->length,
 			&conf, attempt_on_end, a, &a->handle);
 	if (rc)
@@ -314,7 +313,8 @@ static void call_go_on(struct ulrpc_replicas_call *call)
 {
 	int rc;
 
-	if (call->deadline <= shard_now(call->shard) ||
+	/* Less than a microsecond is no time for a call. */
+	if (call->deadline < rpc_at(shard_now(call->shard), NSEC_PER_USEC) ||
 	    !replicas_are_open(call->all)) {
 		call_finish(call, NULL, 0);
 		return;

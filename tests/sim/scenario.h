@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A random cluster under random traffic and every fault the simulator has, all
- * from one seed: what campaign.c runs. There are six scenarios: that of LNet
+ * from one seed: what campaign.c runs. There are seven scenarios: that of LNet
  * (scenario.c), which uses the public API only, as a user would; that of RPC
- * (rpc_scenario.c); that of streams (streams_scenario.c); that of RPC over RDMA
+ * (rpc_scenario.c); that of streams (streams_scenario.c); that of calls to
+ * several servers (replicas_scenario.c); that of RPC over RDMA
  * (verbs_scenario.c); that of nodes with many rails (rails_scenario.c); and
  * that of nets with routers between them (routes_scenario.c).
  */

@@ -412,6 +412,62 @@ Test(replicas, a_key_keeps_its_server)
 	sim_close();
 }
 
+/* Makes the same call again when it has ended. */
+static uint64_t again_until;
+
+static void on_end_again(void *arg, const struct ulrpc_replicas_outcome *o,
+			 const void *reply, size_t length)
+{
+	struct one *one = arg;
+	const uint32_t index = (uint32_t)(one - calls);
+	const struct ulrpc_replicas_call_conf how = {
+		.call = { .deadline = 10000000 },
+	};
+
+	cr_assert_eq(o->call.cause, ULRPC_CAUSE_OK);
+	on_end(arg, o, reply, length);
+	if (lnet_sim_now(sim) < again_until)
+		cr_assert_eq(ulrpc_replicas_call(rs, ulrpc_method("work"),
+						 &index, sizeof(index), &how,
+						 on_end_again, one, NULL),
+			     0);
+}
+
+Test(replicas, servers_of_unequal_speed_get_what_they_can_do)
+{
+	const struct ulrpc_replicas_outcome ok = {
+		.call = { .cause = ULRPC_CAUSE_OK },
+	};
+	unsigned int all;
+
+	sim_open(1);
+	open_nids(3);
+	for (int i = 0; i < 6; i++)
+		goes_to();
+	for (int i = 1; i <= SERVERS; i++) {
+		servers[i].delay = (MSEC / 2) << i; /* 1, 2 and 4 ms */
+		servers[i].executed = 0;
+	}
+	again_until = lnet_sim_now(sim) + 2 * SEC;
+	memset(calls, 0, sizeof(calls));
+	for (unsigned int i = 0; i < 24; i++) {
+		calls[i].began = lnet_sim_now(sim);
+		on_end_again(&calls[i], &ok, NULL, 0);
+	}
+	lnet_sim_run(sim, 10 * SEC);
+	all = servers[1].executed + servers[2].executed + servers[3].executed;
+	/* Shares of 4, 2 and 1 of 7, within a fifth of each. */
+	for (unsigned int i = 1; i <= SERVERS; i++) {
+		unsigned int due = all * (8U >> i) / 7;
+
+		cr_assert(servers[i].executed > due * 4 / 5 &&
+				  servers[i].executed < due * 6 / 5,
+			  "server %u: %u of %u calls", i, servers[i].executed,
+			  all);
+	}
+	sim_close();
+}
+
 Test(replicas, a_slow_server_is_left_and_tried_again)
 {
 	unsigned int before;
