@@ -13,6 +13,7 @@ libulnetbase_a_SOURCES += \
 	%D%/list.h \
 	%D%/metric.h %D%/metric.c \
 	%D%/misuse.h %D%/misuse.c \
+	%D%/pattern.h %D%/pattern.c \
 	%D%/pool.h %D%/pool.c \
 	%D%/share.h \
 	%D%/siphash.h %D%/siphash.c \

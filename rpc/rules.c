@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/pattern.h"
 #include "rpc/keys.h"
 #include "rpc/rpc.h"
 #include "secure/identity.h"
@@ -70,42 +71,12 @@ static int no_memory(const struct place *p)
 
 /* ---- texts ---- */
 
-bool rules_fit(const char *pattern, const char *text)
-{
-	const char *star = NULL, *from = NULL;
-
-	while (*text) {
-		if (*pattern == '*') {
-			star = ++pattern;
-			from = text;
-		} else if (*pattern == '?' || *pattern == *text) {
-			pattern++;
-			text++;
-		} else if (star) {
-			/* no match: the last star takes one character more */
-			pattern = star;
-			text = ++from;
-		} else {
-			return false;
-		}
-	}
-	while (*pattern == '*')
-		pattern++;
-	return !*pattern;
-}
-
 static bool any_fits(const char *const *patterns, const char *text)
 {
 	for (; *patterns; patterns++)
-		if (rules_fit(*patterns, text))
+		if (pattern_fits(*patterns, text))
 			return true;
 	return false;
-}
-
-static bool is_name(unsigned char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= '0' && c <= '9') || (c && strchr("._-@:/=*?", c));
 }
 
 static bool is_printable(unsigned char c)
@@ -133,12 +104,10 @@ static int text_check(const struct place *p, const struct texts *l,
 			      l->key, RULES_NAME_SIZE - 1);
 	for (const char *c = text; *c; c++)
 		if (!l->is_good((unsigned char)*c))
-			return refuse(
-				p, -EINVAL,
-				"%s: '%s': there is no such name; it has "
-				"letters, digits, ._-@:/=, and * or ? for "
-				"any of them",
-				l->key, text);
+			return refuse(p, -EINVAL,
+				      "%s: '%s': there is no such name; it "
+				      "has " PATTERN_CHARS,
+				      l->key, text);
 	return 0;
 }
 
@@ -295,7 +264,7 @@ static int rule_take(struct ulrpc_rules *rules, const struct place *p,
 	const struct texts lists[] = {
 		{ "services", from->services, is_printable, &services },
 		{ "methods", from->methods, is_printable, &methods },
-		{ "names", from->names, is_name, &names },
+		{ "names", from->names, pattern_may_have, &names },
 		{ "groups", from->groups, is_printable, &groups },
 	};
 	int rc = rule_check(p, from);
@@ -323,7 +292,8 @@ static int group_take(struct ulrpc_rules *rules, const struct place *p,
 {
 	struct ulrpc_group *g = &rules->groups[i];
 	const char **names = NULL;
-	const struct texts list = { "names", from->names, is_name, &names };
+	const struct texts list = { "names", from->names, pattern_may_have,
+				    &names };
 	const struct texts own = { "name", NULL, is_printable, NULL };
 	int rc;
 
@@ -468,7 +438,7 @@ static bool fits_behind(const char *pattern, const char *prefix,
 {
 	size_t n = strlen(prefix);
 
-	return !strncmp(pattern, prefix, n) && rules_fit(pattern + n, text);
+	return !strncmp(pattern, prefix, n) && pattern_fits(pattern + n, text);
 }
 
 /* Does @pattern fit the user @who? A user is named by user=NAME or uid=NUMBER,
@@ -497,8 +467,9 @@ static bool any_names(const char *const *patterns, const struct identity *who)
 	return false;
 }
 
-static bool is_named(const struct ulrpc_rule *r, const struct parsed *parsed,
-		     const struct identity *who)
+static bool is_named(const struct ulrpc_rule *r,
+			      const struct parsed *parsed,
+			      const struct identity *who)
 {
 	if (r->names && any_names(r->names, who))
 		return true;

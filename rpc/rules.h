@@ -52,8 +52,4 @@ enum rules_verdict rules_judge(const struct ulrpc_rules *rules,
 			       const char *service, const char *method,
 			       enum ulrpc_flavour *flavour_p);
 
-/* Does @pattern fit @text? In @pattern, * is any text and ? is any character.
- */
-bool rules_fit(const char *pattern, const char *text);
-
 #endif

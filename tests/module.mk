@@ -23,6 +23,7 @@ unit_tests += %D%/unit/base_test
 	%D%/unit/base/loop_guest_test.c \
 	%D%/unit/base/loop_test.c \
 	%D%/unit/base/loop_watch_test.c \
+	%D%/unit/base/pattern_test.c \
 	%D%/unit/base/pool_test.c \
 	%D%/unit/base/share_test.c \
 	%D%/unit/base/siphash_test.c \

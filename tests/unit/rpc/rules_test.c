@@ -10,53 +10,6 @@
 
 #define LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/* ---- patterns ---- */
-
-Test(rules, patterns)
-{
-	static const struct {
-		const char *pattern, *text;
-		bool fits;
-	} cases[] = {
-		{ "a", "a", true },
-		{ "a", "b", false },
-		{ "a", "ab", false },
-		{ "ab", "a", false },
-		{ "?", "a", true },
-		{ "?", "", false },
-		{ "*", "", true },
-		{ "*", "anything", true },
-		{ "node*", "node7.example", true },
-		{ "node*", "anode", false },
-		{ "*.example", "node7.example", true },
-		{ "*.example", "node7.example.org", false },
-		{ "n*.e*", "node7.example", true },
-		{ "n*x*e", "node7.example", true },
-		{ "n??e7.*", "node7.example", true },
-		{ "*a*b*", "xxaxxb", true },
-		{ "*a*b*", "xxbxxa", false },
-		{ "A", "a", false },
-	};
-
-	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++)
-		cr_expect_eq(rules_fit(cases[i].pattern, cases[i].text),
-			     cases[i].fits, "%s, %s", cases[i].pattern,
-			     cases[i].text);
-}
-
-/* A pattern that would take for ever if each star tried all lengths. */
-Test(rules, a_pattern_takes_no_longer_than_its_length)
-{
-	char pattern[RULES_NAME_SIZE], text[RULES_NAME_SIZE];
-
-	for (unsigned int i = 0; i + 2 < sizeof(pattern); i += 2)
-		memcpy(pattern + i, "*a", 3);
-	strcat(pattern, "b");
-	memset(text, 'a', sizeof(text));
-	text[sizeof(text) - 1] = '\0';
-	cr_assert_not(rules_fit(pattern, text));
-}
-
 /* ---- mistakes ---- */
 
 static char long_name[RULES_NAME_SIZE + 1];
