@@ -82,6 +82,7 @@
 #include "base/iov.h"
 #include "lnd/cause.h"
 #include "lnd/ports.h"
+#include "lnd/tls_rules.h"
 #include "ulnet/lnet.h"
 
 #define LNET_HDR_SIZE	    72 /* header with 64-bit NIDs */
@@ -131,6 +132,8 @@ struct lnd_ni {
 	const struct ulnet_conf *conf;
 	/* the node's: at which ports peers listen; NULL: at conf->port */
 	struct lnd_ports *ports;
+	/* the node's, for vouches(): beside what certificates say */
+	struct lnd_tls_rules *tls_rules;
 	/* How many messages LNet gives to the LND at a time: in all, and for
 	 * one peer. */
 	uint32_t credits, peer_credits;
@@ -351,15 +354,17 @@ struct lnd {
 
 	/* For an LND that sets lnd_ni.proven. @peer is a NID on the net of @ni
 	 * with which there is, or just was, a connection. Has the node that has
-	 * @peer proved that it may speak for @nid, a NID on any net? Any
-	 * thread. */
-	bool (*vouches)(struct lnd_ni *ni, const struct ulnet_nid *peer,
-			const struct ulnet_nid *nid);
+	 * @peer proved that it may speak for @nid, a NID on any net? 1: yes; 0:
+	 * it has proved who it is, and may not; -ENOENT: nobody knows any more
+	 * what it has proved. Any thread. */
+	int (*vouches)(struct lnd_ni *ni, const struct ulnet_nid *peer,
+		       const struct ulnet_nid *nid);
 
-	/* Optional: the node has other keys, ni->conf->keys. What begins on
-	 * @cpt, whose thread this is, begins with them; connections with peers
-	 * that they do not believe end soon, as if they had failed. Makes no
-	 * upcall. */
+	/* Optional: the node has other keys, ni->conf->keys, or less is in
+	 * ni->tls_rules. What begins on @cpt, whose thread this is, begins with
+	 * these keys; connections with peers that they do not believe, or that
+	 * may not speak for their NIDs any more, end soon, as if they had
+	 * failed. Makes no upcall. */
 	void (*use_keys)(struct lnd_ni *ni, unsigned int cpt);
 
 	/* Optional, for LNet's own checks: will lnet_peer_connected() be called

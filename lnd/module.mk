@@ -6,3 +6,4 @@ libulnetcore_a_SOURCES += %D%/lnd.c %D%/lnd.h %D%/lnds.h
 libulnetcore_a_SOURCES += %D%/netif.c %D%/netif.h
 libulnetcore_a_SOURCES += %D%/ports.c %D%/ports.h
 libulnetcore_a_SOURCES += %D%/silence.c %D%/silence.h
+libulnetcore_a_SOURCES += %D%/tls_rules.c %D%/tls_rules.h

@@ -172,7 +172,8 @@ unit_tests += %D%/unit/lnd_test
 	%D%/unit/lnd/cause_test.c \
 	%D%/unit/lnd/connect_test.c \
 	%D%/unit/lnd/netif_test.c \
-	%D%/unit/lnd/silence_test.c
+	%D%/unit/lnd/silence_test.c \
+	%D%/unit/lnd/tls_rules_test.c
 
 unit_tests += %D%/unit/socklnd_test
 %C%_unit_socklnd_test_SOURCES = \
@@ -584,6 +585,9 @@ lnd_tests += %D%/lnd/limits_test
 if WITH_TLS
 lnd_tests += %D%/lnd/tls_test
 %C%_lnd_tls_test_SOURCES = %D%/lnd/tls_test.c \
+	%D%/lnd/tls_rig.c %D%/lnd/tls_rig.h \
+	%D%/lnd/tls_stranger.c %D%/lnd/tls_change.c \
+	%D%/lnd/tls_announce.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/pair.c %D%/lnd/pair.h \
 	$(lnd_proofs) $(sock_raw_peer) $(lnd_suite)

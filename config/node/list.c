@@ -145,6 +145,16 @@ int policies_read(struct lnet *node, struct ulnet_policy **policies_p)
 			   : -ENOMEM;
 }
 
+int tls_rules_read(struct lnet *node, struct ulnet_tls_rule **rules_p)
+{
+	int n = lnet_tls_rules(node, NULL, 0);
+
+	*rules_p = calloc((size_t)n + 1, sizeof(**rules_p));
+	return *rules_p
+		       ? MIN(n, lnet_tls_rules(node, *rules_p, (unsigned int)n))
+		       : -ENOMEM;
+}
+
 int stats_read(struct lnet *node, struct ulnet_stat **stats_p)
 {
 	int n = lnet_stats(node, NULL, 0);

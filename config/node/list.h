@@ -47,6 +47,7 @@ bool nid_is_ours(struct lnet *node, const struct ulnet_nid *nid);
  * how many items that has, or a negative errno. */
 int routes_read(struct lnet *node, struct ulnet_route_info **infos_p);
 int policies_read(struct lnet *node, struct ulnet_policy **policies_p);
+int tls_rules_read(struct lnet *node, struct ulnet_tls_rule **rules_p);
 int stats_read(struct lnet *node, struct ulnet_stat **stats_p);
 int objects_read(struct lnet *node, struct ulnet_object **objects_p);
 

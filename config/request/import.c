@@ -150,6 +150,7 @@ static const struct section {
 	{ "ping", M(EXEC), true, NULL, NULL, take_ping },
 	{ "discover", M(EXEC), true, NULL, NULL, take_discover },
 	{ "udsp", M_NOT_EXEC, true, policy_item, policy_show_item, NULL },
+	{ "tls", M_NOT_EXEC, true, tls_item, tls_show_item, NULL },
 	{ "fault", M_ADD_DEL, true, fault_item, NULL, NULL },
 	{ "rpc", M(ADD), false, NULL, NULL, import_take_rpc },
 };
@@ -239,11 +240,12 @@ static int section_run(struct import *im, const struct section *sec,
 	return rc ? rc : check_rules(im, s, t);
 }
 
-/* Settings are set first, wherever they are in the file: NIDs of interfaces and
- * connections depend on them. */
+/* Settings, and rules for nets with TLS, are set first, wherever they are in
+ * the file: NIDs of interfaces and connections depend on them. */
 static bool is_early(const struct import *im, const struct section *sec)
 {
-	return sec && sec->plan == global_section && im->mode == IMPORT_ADD;
+	return sec && im->mode == IMPORT_ADD &&
+	       (sec->plan == global_section || sec->plan == tls_item);
 }
 
 static int import_key(struct import *im, struct scope *s, const struct tree *t)

@@ -1,44 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config/request/plan.h"
+#include "config/request/step.h"
 
 #include <errno.h>
-#include <inttypes.h>
-
-enum step_kind {
-	STEP_NI,
-	STEP_PEER,
-	STEP_FAULT,
-	STEP_ROUTE,
-	STEP_ROUTING,
-	STEP_POLICY,
-	STEP_SET,
-};
-
-struct step {
-	enum step_kind kind;
-	/* NI, FAULT, ROUTE, POLICY: to add (true), or to delete */
-	bool add;
-	struct scope scope; /* where errors go; borrows trees */
-	const struct tree *at;
-	/* the NI to be added; or the deleted NI, which may be restored */
-	struct ni_spec spec;
-	/* NID of the NI that was added, or that is deleted */
-	struct ulnet_nid nid;
-	/* why the NI was not added: constant text, or NULL */
-	const char *ni_why;
-	struct peer_change *peer; /* owned by the step */
-	/* FAULT to delete: all rules with this kind, source and destination */
-	struct ulnet_fault fault;
-	struct ulnet_route route;
-	struct ulnet_routing routing, routing_old;
-	struct ulnet_policy *policy; /* owned by the step */
-	uint32_t id; /* POLICY to add: its id, or LNET_POLICY_LAST */
-	struct ulnet_text_error why; /* POLICY: what is wrong with the policy */
-	/* SET: name of the setting, constant text; new and old value */
-	const char *setting;
-	int64_t value, old;
-	bool deferred; /* SET: was moved to the end of the plan */
-};
 
 void plan_init(struct plan *plan, struct lnet *node, struct cancel *cancel)
 {
@@ -50,6 +13,8 @@ void plan_fini(struct plan *plan)
 	for (unsigned int i = 0; i < plan->n; i++) {
 		free(plan->steps[i].peer);
 		free(plan->steps[i].policy);
+		free(plan->steps[i].tls_name);
+		free(plan->steps[i].tls_was);
 	}
 	free(plan->steps);
 	free(plan->faults);
@@ -293,6 +258,24 @@ int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
 	if (!step->policy)
 		return scope_fail(s, at, -ENOMEM, "no memory");
 	*step->policy = *policy;
+	return 0;
+}
+
+int plan_tls_rule(struct plan *plan, const struct scope *s,
+		  const struct tree *at, const char *name, const char *nids)
+{
+	size_t size = strlen(name) + 1;
+	struct step *step;
+	int rc = step_new(plan, s, at, STEP_TLS, nids, &step);
+
+	if (rc)
+		return rc;
+	step->tls_name = malloc(size + (nids ? strlen(nids) : 0) + 1);
+	if (!step->tls_name)
+		return scope_fail(s, at, -ENOMEM, "no memory");
+	memcpy(step->tls_name, name, size);
+	step->tls_nids = step->tls_name + size;
+	strcpy(step->tls_nids, nids ? nids : "");
 	return 0;
 }
 
@@ -561,6 +544,36 @@ static int policies_undo(struct plan *plan)
 	return rc;
 }
 
+/* Keeps the rule that a step replaces or deletes. */
+static int tls_remember(struct lnet *node, struct step *step)
+{
+	struct ulnet_tls_rule *was = malloc(sizeof(*was));
+
+	if (!was)
+		return -ENOMEM;
+	if (lnet_tls_rule(node, step->tls_name, was))
+		free(was);
+	else
+		step->tls_was = was;
+	return 0;
+}
+
+static int tls_apply(struct lnet *node, struct step *step, bool forward)
+{
+	const struct ulnet_tls_rule *was;
+	int rc = forward ? tls_remember(node, step) : 0;
+
+	if (rc)
+		return rc;
+	was = step->tls_was;
+	if (forward && step->add)
+		return lnet_tls_rule_set(node, step->tls_name, step->tls_nids,
+					 &step->why);
+	if (forward || !was)
+		return lnet_tls_rule_del(node, step->tls_name);
+	return lnet_tls_rule_set(node, was->name, was->nids, NULL);
+}
+
 static int setting_apply(const struct plan *plan, const struct step *step,
 			 bool forward)
 {
@@ -595,256 +608,14 @@ static int step_apply(struct plan *plan, struct step *step, bool forward)
 		return add ? lnet_policy_add(node, step->id, step->policy,
 					     &step->why)
 			   : policy_del(node, step->policy);
+	case STEP_TLS:
+		return tls_apply(node, step, forward);
 	default:
 		return setting_apply(plan, step, forward);
 	}
 }
 
-/* ---- errors and logs, with words and numbers of the kernel's lnetctl ---- */
-
-/* "tcp(eth0)" or "10.0.0.1@tcp" */
-#define STEP_NAME_SIZE (LNET_NIDSTR_SIZE + LNET_INTERFACE_SIZE)
-
-static const char *ni_spec_name(const struct ni_spec *spec,
-				char name[STEP_NAME_SIZE])
-{
-	char net[LNET_NIDSTR_SIZE];
-
-	if (!*spec->interface)
-		return lnet_nid_format(&spec->conf.nid, name, STEP_NAME_SIZE);
-	snprintf(name, STEP_NAME_SIZE, "%s(%s)",
-		 lnet_net_format(lnet_nid_net(&spec->conf.nid), net,
-				 sizeof(net)),
-		 spec->interface);
-	return name;
-}
-
-static void ni_complain(const struct step *step, int rc)
-{
-	bool no_interface = rc == -ENODEV || rc == -EADDRNOTAVAIL;
-	const char *what = step->ni_why, *error = NULL;
-	char name[STEP_NAME_SIZE];
-
-	ni_spec_name(&step->spec, name);
-	if (!step->add) {
-		scope_fail(&step->scope, step->at, rc,
-			   "cannot del network %s: %s", name, strerror(-rc));
-		return;
-	}
-	if (!what && no_interface)
-		what = rc == -ENODEV ? "no such interface"
-				     : "the interface has no address that can "
-				       "be used";
-	if (!no_interface)
-		error = strerror(-rc);
-	scope_fail(&step->scope, step->at, no_interface ? -ENETDOWN : rc,
-		   "cannot add network %s: %s%s%s", name, what ? what : "",
-		   what && error ? ": " : "", error ? error : "");
-}
-
-static const char *peer_why(int rc)
-{
-	switch (rc) {
-	case -EEXIST:
-		return "another configured peer has it";
-	case -ENOENT:
-		return "no such peer was configured";
-	case -EINVAL: /* other bad NIDs were refused when they were read */
-		return "that is a NID of this node";
-	case -EBUSY:
-		return "it is in use, or another configured peer has it";
-	default:
-		return strerror(-rc);
-	}
-}
-
-static void peer_complain(const struct step *step, int rc)
-{
-	const struct peer_change *c = step->peer;
-	const char *what = c->kind == PEER_ADD ? "add" : "del";
-	char primary[LNET_NIDSTR_SIZE], nid[LNET_NIDSTR_SIZE];
-
-	lnet_nid_format(&c->nids[0], primary, sizeof(primary));
-	lnet_nid_format(&c->nids[c->at], nid, sizeof(nid));
-	if (c->at)
-		scope_fail(&step->scope, step->at, rc,
-			   "cannot %s NID %s %s peer %s: %s", what, nid,
-			   c->kind == PEER_ADD ? "to" : "from", primary,
-			   rc == -ENOENT ? "the peer has not got it"
-					 : peer_why(rc));
-	else
-		scope_fail(&step->scope, step->at, rc, "cannot %s peer %s: %s",
-			   what, primary, peer_why(rc));
-}
-
-static const char *route_why(const struct step *step, int rc)
-{
-	if (!step->add)
-		return rc == -ENOENT ? "there is no such route" : strerror(-rc);
-	switch (rc) {
-	case -EEXIST:
-		return "Route already exists";
-	case -EHOSTUNREACH:
-		return "No interface configured on the same net as gateway";
-	case -EINVAL:
-		return "the network is local, or the gateway is no other node "
-		       "on a local network";
-	default:
-		return strerror(-rc);
-	}
-}
-
-static void route_complain(const struct step *step, int rc)
-{
-	char net[LNET_NIDSTR_SIZE], gateway[LNET_NIDSTR_SIZE];
-
-	scope_fail(
-		&step->scope, step->at, rc, "cannot %s route to %s by %s: %s",
-		step->add ? "add" : "delete",
-		lnet_net_format(step->route.net, net, sizeof(net)),
-		lnet_nid_format(&step->route.gateway, gateway, sizeof(gateway)),
-		route_why(step, rc));
-}
-
-static void policy_complain(const struct step *step, int rc)
-{
-	const char *why = strerror(-rc);
-
-	if (rc == -EINVAL && *step->why.what)
-		why = step->why.what;
-	else if (rc == -ERANGE)
-		why = "idx: too high";
-	else if (rc == -ENOSPC)
-		why = "there are as many as a node may have";
-	scope_fail(&step->scope, step->at, rc, "cannot %s udsp: %s",
-		   step->add ? "add" : "del", why);
-}
-
-static void setting_complain(const struct step *step, int rc)
-{
-	const struct scope *s = &step->scope;
-	const char *why = strerror(-rc);
-
-	/* the value is in its range: another setting forbids it */
-	if (rc == -EINVAL)
-		why = "transaction_timeout has to be more than retry_count";
-	if (s->set)
-		scope_set_fail(s, step->setting, rc, why);
-	else
-		scope_fail(s, step->at, rc, "cannot configure %s: %s",
-			   step->setting, why);
-}
-
-static void step_complain(const struct step *step, int rc)
-{
-	switch (step->kind) {
-	case STEP_NI:
-		ni_complain(step, rc);
-		break;
-	case STEP_PEER:
-		peer_complain(step, rc);
-		break;
-	case STEP_FAULT:
-		scope_fail(&step->scope, step->at, rc,
-			   "cannot %s fault rule: %s",
-			   step->add ? "add" : "del",
-			   rc == -ENOENT   ? "there is no such rule"
-			   : rc == -EEXIST ? "there is this rule already"
-					   : strerror(-rc));
-		break;
-	case STEP_ROUTE:
-		route_complain(step, rc);
-		break;
-	case STEP_ROUTING:
-		scope_fail(&step->scope, step->at, rc,
-			   "cannot configure routing: %s", strerror(-rc));
-		break;
-	case STEP_POLICY:
-		policy_complain(step, rc);
-		break;
-	default:
-		setting_complain(step, rc);
-	}
-}
-
-static void step_log(const struct step *step)
-{
-	static const char *const fates[] = { [PEER_ADD] = "added",
-					     [PEER_DEL] = "has fewer NIDs",
-					     [PEER_DEL_WHOLE] = "deleted",
-					     [PEER_IS_US] = "is this node",
-					     [PEER_STAYS_US] = "is this node" };
-	const char *fate = step->add ? "added" : "deleted";
-	char nid[LNET_NIDSTR_SIZE], levels[LNET_LOG_LEVELS];
-
-	if (step->kind == STEP_SET && !strcmp(step->setting, PLAN_LOG))
-		lnet_log(LNET_LOG_INFO, "config", "log: %s",
-			 lnet_log_levels(levels, sizeof(levels)));
-	else if (step->kind == STEP_SET)
-		lnet_log(LNET_LOG_INFO, "config", "%s: %" PRId64, step->setting,
-			 step->value);
-	else if (step->kind == STEP_PEER)
-		lnet_log(
-			LNET_LOG_INFO, "config", "peer %s: %s",
-			lnet_nid_format(&step->peer->nids[0], nid, sizeof(nid)),
-			fates[step->peer->kind]);
-	else if (step->kind == STEP_ROUTING)
-		lnet_log(LNET_LOG_INFO, "config", "routing: %s",
-			 step->routing.enabled ? "on" : "off");
-	else if (step->kind == STEP_POLICY)
-		lnet_log(LNET_LOG_INFO, "config", "policies: one %s", fate);
-	else if (step->kind == STEP_FAULT)
-		lnet_log(LNET_LOG_INFO, "config", "fault rules: one %s", fate);
-	else if (step->kind == STEP_ROUTE)
-		lnet_log(
-			LNET_LOG_INFO, "config", "route by %s: %s",
-			lnet_nid_format(&step->route.gateway, nid, sizeof(nid)),
-			fate);
-	else
-		lnet_log(LNET_LOG_INFO, "config", "%s: %s",
-			 lnet_nid_format(&step->nid, nid, sizeof(nid)), fate);
-}
-
-/* The name, for messages, of what a step could not restore. */
-static const char *step_name(const struct step *step, char text[STEP_NAME_SIZE])
-{
-	switch (step->kind) {
-	case STEP_NI:
-		return ni_spec_name(&step->spec, text);
-	case STEP_PEER:
-		return lnet_nid_format(&step->peer->nids[0], text,
-				       STEP_NAME_SIZE);
-	case STEP_FAULT:
-		return "fault rules";
-	case STEP_ROUTE:
-		return lnet_nid_format(&step->route.gateway, text,
-				       STEP_NAME_SIZE);
-	case STEP_ROUTING:
-		return "routing";
-	case STEP_POLICY:
-		return "udsp";
-	default:
-		return step->setting;
-	}
-}
-
 /* ---- carrying the plan out ---- */
-
-static void step_done(const struct step *step)
-{
-	static const char *const not_done[] = {
-		[PEER_IS_US] = "not added",
-		[PEER_STAYS_US] = "not deleted",
-	};
-	char nid[LNET_NIDSTR_SIZE];
-
-	if (step->kind == STEP_PEER && step->peer->kind >= PEER_IS_US)
-		answer_note(
-			step->scope.answer, "peer %s is this node itself: %s",
-			lnet_nid_format(&step->peer->nids[0], nid, sizeof(nid)),
-			not_done[step->peer->kind]);
-	step_log(step);
-}
 
 /* The number of steps from step @i on that are carried out together: those of
  * routes, of which there may be thousands (lnet_routes_change(3)). */
@@ -977,7 +748,7 @@ int plan_run(struct plan *plan)
 			rc = steps_apply(plan, &plan->steps[i], n, &failed);
 		if (!rc) {
 			while (n--)
-				step_done(&plan->steps[i++]);
+				step_tell(&plan->steps[i++]);
 			continue;
 		}
 		if (rc == -EINVAL && step_defer(plan, i))

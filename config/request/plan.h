@@ -112,6 +112,10 @@ int plan_routing(struct plan *plan, const struct scope *s,
  * policy that is exactly like @policy is deleted. */
 int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
 		const struct ulnet_policy *policy, uint32_t id, bool add);
+/* Plans that the certificates with the name @name may speak for @nids, or
+ * (NULL) that no rule with this name lets them do so. */
+int plan_tls_rule(struct plan *plan, const struct scope *s,
+		  const struct tree *at, const char *name, const char *nids);
 /* Reads the node's settings into plan->settings. */
 int plan_need_settings(struct plan *plan, const struct scope *s);
 /* Will the setting @name have a value other than 0 once the plan is done? */

@@ -121,6 +121,8 @@ static int request_plan_nothing(struct plan *plan, const struct scope *s)
 	for (unsigned int i = 1; !rc && !lnet_ni_info(plan->node, i, &info);
 	     i++)
 		rc = plan_ni_del(plan, s, NULL, &info);
+	if (!rc)
+		rc = tls_forget(plan, s);
 	for (unsigned int i = 0; !rc && i < plan->settings.n; i++)
 		if (!plan->settings.all[i].derived)
 			rc = plan_set(plan, s, NULL, &plan->settings.all[i],
@@ -283,6 +285,10 @@ static const struct command {
 	{ "udsp del", "del", "udsp", .plan = policy_args },
 	{ "udsp show", "show", "udsp", KEYS("idx"), .flags = CMD_UNLOCKED,
 	  .fn = policy_show },
+	{ "tls set", "add", "tls", .plan = tls_args },
+	{ "tls del", "del", "tls", .plan = tls_args },
+	{ "tls show", "show", "tls", KEYS("name"), .flags = CMD_UNLOCKED,
+	  .fn = tls_show },
 	{ "debug recovery", "show", "recovery", KEYS("local", "peer"),
 	  .flags = CMD_UNLOCKED, .fn = debug_recovery },
 	{ "debug peer", "show", "peer", KEYS("nid"), .flags = CMD_UNLOCKED,

@@ -98,8 +98,9 @@ int import_config(struct request *r, const char *text) must_check;
  */
 typedef int plan_fn(struct plan *plan, const struct scope *s,
 		    const struct tree *t, bool add);
-plan_fn net_args, peer_args, route_args, policy_args, setting_args;
+plan_fn net_args, peer_args, route_args, policy_args, setting_args, tls_args;
 plan_fn net_item, peer_item, route_item, routing_item, policy_item, fault_item;
+plan_fn tls_item;
 plan_fn buffers_section, global_section, numa_section;
 /* What the items of "ip2nets" that were read say to this host. */
 struct rules {
@@ -116,9 +117,11 @@ int ip2nets_item(struct plan *plan, const struct scope *s,
 		 struct rules *rules) must_check;
 
 /* routes_forget() adds steps that delete all routes and turn routing off;
- * policies_forget() adds steps that delete all policies. */
+ * policies_forget() adds steps that delete all policies, and tls_forget() all
+ * rules for nets with TLS. */
 int routes_forget(struct plan *plan, const struct scope *s);
 int policies_forget(struct plan *plan, const struct scope *s);
+int tls_forget(struct plan *plan, const struct scope *s);
 
 /* Carries out "set" of routing and of buffers of routers, which are no settings
  * of the node. -ENOENT, without an error in the answer: @at is something else.
@@ -209,7 +212,7 @@ int show_own_settings(struct lnet *node, bool backup, struct tree *out);
 /* @kernel: only what kernel nodes know, too, as a backup. */
 int show_all(struct lnet *node, bool backup, bool kernel, struct tree *out);
 
-/* In route.c, policy.c and fault.c: */
+/* In route.c, policy.c, tls.c and fault.c: */
 
 /* @only: NULL, or a pattern that the shown routes match. */
 int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
@@ -219,6 +222,8 @@ int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
 int show_routing(struct lnet *node, bool backup, struct tree *out);
 /* @only: an id; LNET_POLICY_LAST: all. */
 int show_policies(struct lnet *node, uint32_t only, struct tree *out);
+/* @name: of one rule; NULL: all. */
+int show_tls_rules(struct lnet *node, const char *name, struct tree *out);
 /* @kind LNET_FAULT_KINDS: all. @backup: without counters. */
 int show_faults(struct lnet *node, enum ulnet_fault_kind kind, bool backup,
 		struct tree *out);
@@ -245,12 +250,13 @@ const char *debug_peer_ni_state(const struct ulnet_peer_info *info);
 typedef int show_item_fn(struct lnet *node, const struct scope *s,
 			 const struct tree *item);
 show_item_fn net_show_item, peer_show_item, route_show_item, policy_show_item;
+show_item_fn tls_show_item;
 
 /* ---- requests ---- */
 
 /* Carries out @r. */
 typedef void request_fn(struct request *r);
-request_fn net_show, peer_show, route_show, policy_show;
+request_fn net_show, peer_show, route_show, policy_show, tls_show;
 request_fn path_show, debug_recovery, debug_peer, debug_cpt_of_nid;
 request_fn health_net_set, health_peer_set, fault_request, import_request;
 

@@ -694,6 +694,8 @@ static int show_rest(struct lnet *node, const struct show *show,
 	if (rc || show->kernel)
 		return rc;
 	rc = show_own_settings(node, show->backup, out);
+	if (!rc)
+		rc = show_tls_rules(node, NULL, out);
 	return rc ? rc : show_faults(node, LNET_FAULT_KINDS, show->backup, out);
 }
 

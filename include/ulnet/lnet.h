@@ -127,6 +127,38 @@ ULNET_EXPORT void lnet_close(struct lnet *node);
  * its authority, or its cluster's key, is not among them. 0 or -errno:
  * lnet_use_keys(3). Thread: as lnet_ni_add(). */
 ULNET_EXPORT int lnet_use_keys(struct lnet *node, struct ulrpc_keys *keys);
+
+/* ---- whom peers speak for, on nets with tls: lnet_tls_rule_set(3) ---- */
+
+#define LNET_TLS_RULES_MAX 4096 /* rules of a node, at most */
+#define LNET_TLS_NAME_SIZE 256
+#define LNET_TLS_NIDS_SIZE 1024
+
+/* On nets with tls: required a certificate that a peer has proved, with this
+ * name, may speak for these NIDs, beside those in it. */
+struct ulnet_tls_rule {
+	/* of certificates; * is any text, and ? any character */
+	char name[LNET_TLS_NAME_SIZE];
+	char nids[LNET_TLS_NIDS_SIZE]; /* lnet_nidlist(3), canonical */
+};
+
+/* Adds a rule, or replaces the one with the same @name. Who may not speak for
+ * his NID any more is cut off. 0; -EINVAL, -ENAMETOOLONG: @err, unless it is
+ * NULL, says what is wrong; -ENOSPC; -ENOMEM; or as lnet_use_keys(). Thread: as
+ * lnet_ni_add(). */
+ULNET_EXPORT int lnet_tls_rule_set(struct lnet *node, const char *name,
+				   const char *nids,
+				   struct ulnet_text_error *err);
+/* -ENOENT: there is no rule with this name. */
+ULNET_EXPORT int lnet_tls_rule_del(struct lnet *node, const char *name);
+/* Fills in @rule. 0 or -ENOENT. Any thread, as lnet_tls_rules(). */
+ULNET_EXPORT int lnet_tls_rule(struct lnet *node, const char *name,
+			       struct ulnet_tls_rule *rule);
+/* Copies the first @n rules, in the order of their names. Returns how many
+ * there are. @rules may be NULL if @n is 0. */
+ULNET_EXPORT int lnet_tls_rules(struct lnet *node, struct ulnet_tls_rule *rules,
+				unsigned int n);
+
 /* Is this process a child of fork(), in which the node cannot be used, because
  * it is the parent's? Any thread. See lnet_is_forked(3). */
 ULNET_EXPORT bool lnet_is_forked(struct lnet *node);

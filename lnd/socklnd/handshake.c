@@ -221,7 +221,7 @@ static int hello_judge(const struct sock_conn *conn)
 {
 	const struct sock_hello *h = &conn->hello;
 	struct sock_peer *peer = conn->peer;
-	const char *doubt = sock_tls_doubt(conn);
+	const char *doubt = sock_tls_doubt(conn, &peer->id.nid);
 
 	if (doubt) {
 		sock_peer_note(peer, doubt);

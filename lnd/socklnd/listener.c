@@ -278,11 +278,11 @@ static int hs_check_proof(const struct sock_conn *conn)
 	return hs_unproven(conn, what);
 }
 
-/* Do the keys that this CPT has now believe the peer? They may be newer than
- * those with which TLS began. If not, the log says why. */
+/* Do the keys that this CPT has now, and the rules, believe the peer? They may
+ * be newer than those with which TLS began. If not, the log says why. */
 static bool hs_is_believed(const struct sock_conn *conn)
 {
-	const char *doubt = sock_tls_doubt(conn);
+	const char *doubt = sock_tls_doubt(conn, &conn->hello.src_nid);
 	char addr[SOCK_ADDRSTR_SIZE];
 
 	if (!doubt)

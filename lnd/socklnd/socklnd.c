@@ -180,7 +180,7 @@ static int conn_join(struct sock_conn *conn)
 
 	if (!peer)
 		return -ENOMEM;
-	if (sock_tls_doubt(conn))
+	if (sock_tls_doubt(conn, &id.nid))
 		rc = -EKEYREJECTED;
 	else if (sock_peer_has_other_conns(peer, &conn->hello))
 		rc = -ESTALE;
@@ -217,7 +217,7 @@ static void conn_pass(struct sock_conn *conn)
 }
 
 /* Closes the connections of @peer at the end of the turn. A peer that has
- * renewed its certificate connects again with the new one. */
+ * renewed its certificate, or that a rule lets in again, connects again. */
 static void cut_soon(struct sock_peer *peer, const char *why)
 {
 	struct sock_cpt *cpt = peer->cpt;

@@ -29,7 +29,8 @@ static bool list_has(const char *list, const struct ulnet_nid *nid)
 }
 
 /* May @who, which is not NULL, speak for @nid? */
-static bool may_speak(const struct identity *who, const struct ulnet_nid *nid)
+static bool may_speak(const struct lnd_ni *ni, const struct identity *who,
+		      const struct ulnet_nid *nid)
 {
 	const char *list = who->nids;
 
@@ -40,13 +41,13 @@ static bool may_speak(const struct identity *who, const struct ulnet_nid *nid)
 			return true;
 		list += strlen(list) + 1;
 	}
-	return false;
+	return lnd_tls_rules_allow(ni->tls_rules, who->name, nid);
 }
 
 bool sock_tls_speaks_for(const struct sock_conn *conn,
 			 const struct ulnet_nid *nid)
 {
-	return may_speak(stream_peer(conn->tls), nid);
+	return may_speak(conn->sni->ni, stream_peer(conn->tls), nid);
 }
 
 char *sock_tls_who(const struct sock_conn *conn, char *buf, size_t size)
@@ -105,12 +106,12 @@ void sock_tls_forget(struct sock_peer *peer)
 	pthread_mutex_unlock(&sni->proofs_lock);
 }
 
-bool sock_tls_vouches(struct lnd_ni *ni, const struct ulnet_nid *peer,
-		      const struct ulnet_nid *nid)
+int sock_tls_vouches(struct lnd_ni *ni, const struct ulnet_nid *peer,
+		     const struct ulnet_nid *nid)
 {
 	struct sock_ni *sni = sock_ni_of(ni);
 	struct sock_peer *p;
-	bool may = false;
+	int may = -ENOENT;
 
 	pthread_mutex_lock(&sni->proofs_lock);
 	/* Several processes may have one NID. Those that only call do not speak
@@ -118,7 +119,7 @@ bool sock_tls_vouches(struct lnd_ni *ni, const struct ulnet_nid *peer,
 	hash_for_each_equal (p, &sni->proofs, proof_hash(sni, peer), proof)
 		if (lnet_nid_eq(&p->id.nid, peer) &&
 		    !sock_pid_is_user(p->id.pid))
-			may = may || may_speak(p->who, nid);
+			may = may > 0 || may_speak(ni, p->who, nid);
 	pthread_mutex_unlock(&sni->proofs_lock);
 	return may;
 }
@@ -133,11 +134,11 @@ static void warn_of_own(const struct sock_ni *sni)
 	struct identity *self = keys_self(sni->cpts[0].keys);
 	char text[LNET_NIDSTR_SIZE];
 
-	if (self && !may_speak(self, nid))
+	if (self && !may_speak(sni->ni, self, nid))
 		log_warn("socklnd",
 			 "%s: the certificate of %s does not speak for this "
-			 "NID, so peers will refuse it (ulnet-keys "
-			 "--nids)",
+			 "NID, so peers without a rule that says so will "
+			 "refuse it (ulnet-keys --nids, lnetctl tls set)",
 			 lnet_nid_format(nid, text, sizeof(text)), self->name);
 	identity_put(self);
 }
@@ -176,19 +177,30 @@ void sock_tls_free(struct sock_ni *sni)
 
 /* ---- other keys ---- */
 
-const char *sock_tls_doubt(const struct sock_conn *conn)
+static const char *doubt(const struct sock_cpt *cpt, const struct identity *who,
+			 const struct ulnet_nid *nid)
 {
-	return conn->tls ? keys_doubt(conn->cpt->keys, stream_peer(conn->tls))
-			 : NULL;
+	const char *why = keys_doubt(cpt->keys, who);
+
+	if (!why && !may_speak(cpt->sni->ni, who, nid))
+		why = "neither its certificate nor a rule lets it speak for "
+		      "this NID any more";
+	return why;
 }
 
-static const char *first_doubt(struct list *conns)
+const char *sock_tls_doubt(const struct sock_conn *conn,
+			   const struct ulnet_nid *nid)
+{
+	return conn->tls ? doubt(conn->cpt, stream_peer(conn->tls), nid) : NULL;
+}
+
+static const char *first_doubt(struct list *conns, const struct ulnet_nid *nid)
 {
 	const struct sock_conn *conn;
 	const char *why = NULL;
 
 	list_for_each_entry (conn, conns, link) {
-		why = sock_tls_doubt(conn);
+		why = sock_tls_doubt(conn, nid);
 		if (why)
 			break;
 	}
@@ -197,12 +209,13 @@ static const char *first_doubt(struct list *conns)
 
 const char *sock_tls_peer_doubt(struct sock_peer *peer)
 {
-	const char *why = first_doubt(&peer->conns);
+	const struct ulnet_nid *nid = &peer->id.nid;
+	const char *why = first_doubt(&peer->conns, nid);
 
 	if (!why)
-		why = first_doubt(&peer->suspended);
+		why = first_doubt(&peer->suspended, nid);
 	if (!why && peer->who)
-		why = keys_doubt(peer->cpt->keys, peer->who);
+		why = doubt(peer->cpt, peer->who, nid);
 	return why;
 }
 
@@ -213,6 +226,9 @@ bool sock_tls_use_keys(struct sock_cpt *cpt)
 
 	if (!cpt->sni->secured)
 		return false;
+	if (before ==
+	    (struct keys *)ni->conf->keys) /* only rules have changed */
+		return true;
 	cpt->keys = keys_ref((struct keys *)ni->conf->keys);
 	keys_put(before);
 	if (cpt->index == 0)

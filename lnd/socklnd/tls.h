@@ -7,7 +7,8 @@
  * of TLS.
  *
  * The NID that a peer names in its HELLO has to be one that its certificate
- * speaks for. A peer with a cluster's key may speak for any NID.
+ * speaks for, by what is in it or by a rule of this node (lnd/tls_rules.h). A
+ * peer with a cluster's key may speak for any NID.
  *
  * secure/stream.h bounds the memory of each connection. When a stream is full
  * it takes no more to send, and the connection waits for its socket, like one
@@ -86,16 +87,17 @@ void sock_tls_close(struct sock_conn *conn);
 
 /* ---- identities ---- */
 
-/* Called when the node has new keys: connections that begin on @cpt from now on
- * use them. Returns false if the NI is without TLS. */
+/* Called when the node has new keys or rules: connections that begin on @cpt
+ * from now on use them. Returns false if the NI is without TLS. */
 bool sock_tls_use_keys(struct sock_cpt *cpt);
 /* Returns why the peer of @conn, which has proved who it is, is not believed by
- * the keys that the connection's CPT has now; TLS may have begun with older
- * ones. A constant text. NULL: the peer is believed, or @conn is without TLS.
- */
-const char *sock_tls_doubt(const struct sock_conn *conn);
-/* Returns the same for @peer: looks at one of its connections, which all end
- * together, or else at what it has proved, which may have outlived the
+ * the keys that the connection's CPT has now, or may not speak for @nid; TLS
+ * may have begun with older keys and rules. A constant text. NULL: the peer is
+ * believed, or @conn is without TLS. */
+const char *sock_tls_doubt(const struct sock_conn *conn,
+			   const struct ulnet_nid *nid);
+/* Returns the same for @peer and its NID: looks at its connections, which all
+ * end together, and at what it has proved, which may have outlived the
  * connections. */
 const char *sock_tls_peer_doubt(struct sock_peer *peer);
 
@@ -104,8 +106,8 @@ const char *sock_tls_peer_doubt(struct sock_peer *peer);
 void sock_tls_prove(struct sock_peer *peer, const struct sock_conn *conn);
 void sock_tls_forget(struct sock_peer *peer);
 /* What lnd.vouches() calls: has @peer proved that it may speak for @nid? */
-bool sock_tls_vouches(struct lnd_ni *ni, const struct ulnet_nid *peer,
-		      const struct ulnet_nid *nid);
+int sock_tls_vouches(struct lnd_ni *ni, const struct ulnet_nid *peer,
+		     const struct ulnet_nid *nid);
 /* A text for the log, such as "b (certificate of site)" or "lab (key of the
  * cluster)". */
 #define SOCK_TLS_WHO_SIZE 300

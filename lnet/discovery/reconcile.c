@@ -80,6 +80,51 @@ static bool is_of_kind(const struct lnet_cpt *cpt, const struct ulnet_nid *a,
 	return is_on_proven(cpt, a) == is_on_proven(cpt, b);
 }
 
+/* Has the NI @from proved that its node may speak for @nid? The LND of a net
+ * with proofs knows that, if it has a connection with that NI. As
+ * lnd.vouches(). */
+static int vouch(const struct lnet_cpt *cpt, const struct ulnet_nid *from,
+		 const struct ulnet_nid *nid)
+{
+	const struct lnet_config *c = cpt->config;
+	int best = -ENOENT;
+
+	for (unsigned int i = 0; i < c->nnis && best <= 0; i++) {
+		struct lnd_ni *ni = &c->ni[i]->lnd;
+
+		if (ni->proven && lnet_nid_net(&ni->nid) == lnet_nid_net(from))
+			best = MAX(best, ni->lnd->vouches(ni, from, nid));
+	}
+	return best;
+}
+
+/* Is @nid on a net whose peers prove who they are, and was it @peer's by a rule
+ * or a certificate that does not let it speak for @nid any more? Without a
+ * proof at hand, what was proved before holds. */
+static bool is_forfeited(const struct lnet_cpt *cpt,
+			 const struct lnet_peer *peer,
+			 const struct announcement *ann,
+			 const struct ulnet_nid *nid)
+{
+	const struct lnet_peer_ni *p;
+
+	if (!is_on_proven(cpt, nid))
+		return false;
+	p = peer_find(cpt, nid);
+	return p && p->peer == peer && !vouch(cpt, &ann->from, nid);
+}
+
+static bool counts(const struct lnet_cpt *cpt, const struct lnet_peer *peer,
+		   struct announcement *ann, const struct ulnet_nid *nid)
+{
+	if (!is_of_kind(cpt, nid, &ann->from))
+		return false;
+	if (!is_forfeited(cpt, peer, ann, nid))
+		return true;
+	ann->forfeited++;
+	return false;
+}
+
 void announcement_part(const struct lnet_cpt *cpt, const struct lnet_peer *peer,
 		       struct announcement *ann)
 {
@@ -88,7 +133,7 @@ void announcement_part(const struct lnet_cpt *cpt, const struct lnet_peer *peer,
 	if (ann->cut || peer->configured)
 		return;
 	for (unsigned int i = 0; i < ann->info.nnis; i++)
-		if (is_of_kind(cpt, &ann->ni[i].nid, &ann->from)) {
+		if (counts(cpt, peer, ann, &ann->ni[i].nid)) {
 			struct ulnet_ping_ni ni = ann->ni[i];
 
 			ann->ni[i] = ann->ni[n];
@@ -260,10 +305,13 @@ static int reconcile_gather(struct reconcile *m)
 	if (!m->known || !m->fate)
 		return -ENOMEM;
 	peer_for_each_ni (p, m->peer) {
-		/* A NID of the other kind goes even if it is used. */
-		m->known[m->nknown++] =
-			(struct merge_ni){ p->nid, p->down,
-					   p->used && !is_apart(m, p) };
+		/* A NID of the other kind, and one that is the peer's no more,
+		 * go even if they are used. */
+		m->known[m->nknown++] = (struct merge_ni){
+			p->nid, p->down,
+			p->used && !is_apart(m, p) &&
+				!is_forfeited(m->cpt, m->peer, m->ann, &p->nid)
+		};
 		m->unverified += provenance_is_unverified(p);
 	}
 	/* By now the NID that announced it may belong to another peer. */
@@ -295,30 +343,12 @@ static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
 	return false;
 }
 
-/* Has the NI that made the announcement proved that its node may speak for
- * @nid? The LND of a net with proofs knows that, if it has a connection with
- * that NI. */
-static bool is_vouched(const struct reconcile *m, const struct ulnet_nid *nid)
-{
-	const struct lnet_config *c = m->cpt->config;
-	const struct ulnet_nid *from = &m->ann->from;
-
-	for (unsigned int i = 0; i < c->nnis; i++) {
-		struct lnd_ni *ni = &c->ni[i]->lnd;
-
-		if (ni->proven &&
-		    lnet_nid_net(&ni->nid) == lnet_nid_net(from) &&
-		    ni->lnd->vouches(ni, from, nid))
-			return true;
-	}
-	return false;
-}
-
 /* Is @nid on a net whose peers prove who they are, and is there no proof that
  * it is this peer's? */
 static bool is_unproven(const struct reconcile *m, const struct ulnet_nid *nid)
 {
-	return is_on_proven(m->cpt, nid) && !is_vouched(m, nid);
+	return is_on_proven(m->cpt, nid) &&
+	       vouch(m->cpt, &m->ann->from, nid) <= 0;
 }
 
 /* As merge_came.fate. */
@@ -562,6 +592,7 @@ static void reconcile_states(struct reconcile *m)
 
 static void reconcile_log(const struct reconcile *m)
 {
+	unsigned int unproven = m->unproven + m->ann->forfeited;
 	char text[LNET_NIDSTR_SIZE];
 
 	lnet_nid_format(&m->peer->primary, text, sizeof(text));
@@ -578,16 +609,16 @@ static void reconcile_log(const struct reconcile *m)
 				 "peer %s names more unconfirmed NIDs than its "
 				 "share allows; ignored: %u",
 				 text, m->refused);
-	if (m->unproven) {
+	if (unproven) {
 		cpt_stat(m->cpt, STAT_nids_unproven);
 		log_warn_limited(&m->cpt->limits_log, loop_now(m->cpt->loop),
 				 "discovery",
 				 "peer %s names NIDs on nets with tls: "
 				 "required, and has not proved that they are "
 				 "its own; ignored: %u",
-				 text, m->unproven);
+				 text, unproven);
 	}
-	if (m->plan.left && !m->unproven && m->plan.verdict == MERGE_APPLY)
+	if (m->plan.left && !unproven && m->plan.verdict == MERGE_APPLY)
 		log_warn_limited(&m->cpt->limits_log, loop_now(m->cpt->loop),
 				 "discovery",
 				 "peer %s names NIDs that other peers keep: %u",

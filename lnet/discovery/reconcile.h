@@ -18,7 +18,8 @@
  * latter, which anybody can, would speak for the former, and messages to the
  * former would be sent to the latter. So an announcement counts for the NIDs of
  * one kind only, that of the NID that has made it; a node that has both kinds
- * is two peers.
+ * is two peers. A NID that the peer got by a proof goes with the first
+ * announcement that is made when the proof does not hold any more.
  */
 #ifndef LNET_RECONCILE_H
 #define LNET_RECONCILE_H
@@ -33,9 +34,11 @@ struct announcement {
 	struct ulnet_nid from;
 	struct ulnet_ping_info info; /* decoded; undefined if @cut is not 0 */
 	struct ulnet_ping_ni *ni;    /* the array of info.ni */
-	/* number of NIDs of the other kind, which do not count; they stand
-	 * behind the elements of info.ni */
+	/* number of NIDs that do not count, as they are of the other kind, or
+	 * as the peer may not speak for them any more; they stand behind the
+	 * elements of info.ni */
 	unsigned int left_out;
+	unsigned int forfeited; /* of these: the latter */
 	/* bytes of the whole information if it was cut off; 0: it is whole */
 	size_t cut;
 	/* NIDs that other CPTs own are claimed one after the other: */
@@ -59,7 +62,8 @@ int announcement_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
 void announcement_free(struct announcement *ann);
 
 /* Leaves out of @ann, which is about @peer, the NIDs of the other kind than the
- * one that has made it. */
+ * one that has made it, and those of @peer on nets with proofs for which that
+ * one may not speak any more. */
 void announcement_part(const struct lnet_cpt *cpt, const struct lnet_peer *peer,
 		       struct announcement *ann);
 

@@ -224,6 +224,7 @@ static int ni_alloc(struct lnet *node, const struct lnd *lnd,
 	ni->lnd.tunables = ni->tunables;
 	ni->lnd.conf = &node->conf;
 	ni->lnd.ports = &net_node(node)->ports;
+	ni->lnd.tls_rules = &net_node(node)->tls_rules;
 	ni->lnd.net = net_node(node)->lnd_net;
 	ni->lnd.fabric = net_node(node)->fabric;
 	if (index >= 0)

@@ -432,7 +432,7 @@ int lnet_stats_reset(struct lnet *node)
 	return rc ? rc : peers_stats_reset(node);
 }
 
-/* ---- keys ---- */
+/* ---- keys, and whom they speak for ---- */
 
 static int cpt_use_keys(struct lnet_cpt *cpt, void *arg)
 {
@@ -463,6 +463,53 @@ int lnet_use_keys(struct lnet *node, struct ulrpc_keys *keys)
 	node_control_end(node);
 	keys_put(before);
 	return rc;
+}
+
+/* Those who may not speak any more are cut off. */
+static int rules_changed(struct lnet *node, bool less)
+{
+	return less ? node_each_cpt(node, cpt_use_keys, NULL) : 0;
+}
+
+int lnet_tls_rule_set(struct lnet *node, const char *name, const char *nids,
+		      struct ulnet_text_error *err)
+{
+	int rc = node_control_begin(node);
+	bool replaced;
+
+	if (rc)
+		return rc;
+	rc = lnd_tls_rules_set(&net_node(node)->tls_rules, name, nids,
+			       &replaced, err);
+	if (!rc)
+		rc = rules_changed(node, replaced);
+	node_control_end(node);
+	return rc;
+}
+
+int lnet_tls_rule_del(struct lnet *node, const char *name)
+{
+	int rc = node_control_begin(node);
+
+	if (rc)
+		return rc;
+	rc = lnd_tls_rules_del(&net_node(node)->tls_rules, name);
+	if (!rc)
+		rc = rules_changed(node, true);
+	node_control_end(node);
+	return rc;
+}
+
+int lnet_tls_rule(struct lnet *node, const char *name,
+		  struct ulnet_tls_rule *rule)
+{
+	return lnd_tls_rules_get(&net_node(node)->tls_rules, name, rule);
+}
+
+int lnet_tls_rules(struct lnet *node, struct ulnet_tls_rule *rules,
+		   unsigned int n)
+{
+	return (int)lnd_tls_rules_list(&net_node(node)->tls_rules, rules, n);
 }
 
 /* ---- 0@lo ---- */

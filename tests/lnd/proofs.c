@@ -106,16 +106,22 @@ struct ulrpc_keys *proofs_node(const char *authority, const char *nids,
 	return node_new(authority, nids, days_ago, false);
 }
 
+const char *proofs_name(const struct ulrpc_keys *keys)
+{
+	unsigned int i = 0;
+
+	while (kept[i].keys != (const struct keys *)keys)
+		BUG_ON(++i == nkept);
+	return kept[i].node;
+}
+
 struct ulrpc_keys *proofs_revoking(const char *authority, const char *nids,
 				   const struct ulrpc_keys *revoked)
 {
 	char path[128];
 	struct make m = make_in(authority, path);
-	unsigned int i = 0;
 
-	while (kept[i].keys != (const struct keys *)revoked)
-		BUG_ON(++i == nkept);
-	BUG_ON(make_revoked(&m, kept[i].node));
+	BUG_ON(make_revoked(&m, proofs_name(revoked)));
 	return node_new(authority, nids, 0, true);
 }
 
@@ -154,6 +160,12 @@ struct ulrpc_keys *proofs_revoking(const char *authority, const char *nids,
 	(void)nids;
 	(void)revoked;
 	return NULL;
+}
+
+const char *proofs_name(const struct ulrpc_keys *keys)
+{
+	(void)keys;
+	return "";
 }
 
 struct ulrpc_keys *proofs_cluster(const char *name)

@@ -24,6 +24,8 @@ struct ulrpc_keys *proofs_node(const char *authority, const char *nids,
  * of earlier calls. */
 struct ulrpc_keys *proofs_revoking(const char *authority, const char *nids,
 				   const struct ulrpc_keys *revoked);
+/* The name in the certificate of @keys, which proofs_node() has made. */
+const char *proofs_name(const struct ulrpc_keys *keys);
 /* Keys of a cluster's key, one for each @name. Never freed. */
 struct ulrpc_keys *proofs_cluster(const char *name);
 

@@ -204,6 +204,19 @@ cat >"$dir/wrong" <<'END'
 234 | unexpected argument: now | udsp del --all now
 255 | cannot parse idx value | udsp show --idx first
 234 | unexpected argument: now | udsp show now
+234 | lnetctl tls: missing: a sub-command | tls
+234 | missing: --name | tls set
+234 | missing: --name | tls set --nids 127.0.0.9@tcp
+234 | nids is missing | tls set --name a
+234 | cannot set tls rule 'a': nids: range low end | tls set --name a --nids '127.0.0.[9-1]@tcp'
+234 | cannot set tls rule 'a b': name: it has letters, digits | tls set --name 'a b' --nids '*@tcp'
+220 | cannot set tls rule .*: name: longer than 255 | tls set --name "$(printf 'n%0300d' 0)" --nids '*@tcp'
+234 | unexpected argument: now | tls set --name a --nids '*@tcp' now
+234 | missing: --name | tls del
+254 | cannot del tls rule 'a': there is no rule with this name | tls del --name a
+234 | unexpected argument: now | tls del --all now
+234 | unexpected argument: now | tls show now
+234 | option '--name' requires an argument | tls show --name
 234 | lnetctl route: missing: a sub-command | route
 255 | 'list' is not a valid command | route list
 234 | missing: --net | route add
@@ -433,6 +446,12 @@ done <<'END'
 234|line 1, udsp 1: unknown key 'scr': 'src' may be meant|--add|udsp: [{scr: tcp}]
 234|line 1, udsp 2: cannot add udsp: src: |--add|udsp: [{src: tcp}, {src: nonsense}]
 254|line 1, udsp 1: cannot del udsp: No such file|--del|udsp: [{src: tcp}]
+234|line 1, tls 1: name is missing|--add|tls: [{nids: "*@tcp"}]
+234|line 1, tls 1: nids is missing|--add|tls: [{name: a}]
+234|line 1, tls 2: unknown key 'nid'|--add|tls: [{name: a, nids: "*@tcp"}, {name: b, nid: "*@tcp"}]
+234|line 1, tls 2: cannot set tls rule 'b': nids: |--add|tls: [{name: a, nids: "*@tcp"}, {name: b, nids: [1@tcp, nonsense]}]
+234|line 1, .*nids: a list is expected|--add|tls: [{name: a, nids: {x: y}}]
+254|line 1, tls 1: cannot del tls rule 'a': there is no rule|--del|tls: [{name: a}, {name: b}]
 234|line 1, ip2nets 1: ip-range is missing|--add|ip2nets: [{net-spec: tcp}]
 234|line 1, ip2nets 1: net-spec is missing|--add|ip2nets: [{ip-range: {0: 127.0.0.1}}]
 234|line 1, ip2nets 1: unknown key 'iprange': 'ip-range' may be meant|--add|ip2nets: [{net-spec: tcp2, iprange: {0: 127.0.0.1}}]
@@ -510,6 +529,12 @@ udsp add --src 127.0.0.1@tcp --dst 127.0.0.9@tcp
 udsp show --idx 0
 udsp del --idx 0
 udsp del --all
+tls set --name 'n*.site' --nids '127.0.0.[1-9]@tcp *@tcp5'
+tls set --name a --nids 127.0.0.9@tcp
+tls show --name a
+tls del --name a
+tls show
+tls del --all
 route add --net tcp5 --gateway 127.0.0.9@tcp --hop 2 --priority 3 --health_sensitivity 1
 route add --net tcp5 --gateway 127.0.0.8@tcp --hop-count 1
 route show --net tcp5 --gateway 127.0.0.9@tcp --hop 2 --priority 3 --verbose

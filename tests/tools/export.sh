@@ -111,6 +111,8 @@ at a 0 route add --net tcp3 --gateway 10.0.0.9@tcp1 --hop 2 --priority 3
 at a 0 udsp add --src 'o2ib[1-3]' --priority 2
 at a 0 udsp add --src 127.0.0.1@tcp --dst '10.0.*.5@tcp' --idx 0
 at a 0 udsp add --dst tcp9 --rte 10.0.0.6@tcp
+at a 0 tls set --name '*' --nids '10.9.0.[2-5]@tcp'
+at a 0 tls set --name 'node7.site' --nids '10.0.0.7@tcp 10.0.1.7@tcp1 *@o2ib'
 at a 0 peer add --prim_nid 10.0.0.7@tcp1 --nid 10.0.1.7@tcp --non_mr
 while read -r name value; do
 	at a 0 set "$name" "$value"
@@ -175,6 +177,7 @@ peer:
 global:
 udsp:
 ulnet:
+tls:
 fault:
 END
 # What kernel nodes do not know is behind what they know, and in "global" there
@@ -223,7 +226,7 @@ stop_lnetd k
 fresh e
 at e 0 export --backup "$dir/defaults"
 stop_lnetd e
-expect "nothing that kernel nodes refuse" test "$(grep -cE '^(ulnet|fault|udsp)' \
+expect "nothing that kernel nodes refuse" test "$(grep -cE '^(ulnet|tls|fault|udsp)' \
 	"$dir/defaults")" = 0
 at b 0 import "$dir/backup"
 silent err

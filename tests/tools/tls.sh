@@ -138,6 +138,49 @@ await "$dir/b.err" '127.0.0.3@tcp1: is cut off: its certificate was revoked'
 at c 255 ping 127.0.0.2@tcp1 --timeout 60
 at a 0 ping 127.0.0.2@tcp1 --timeout 60
 
+# ---- NIDs by rules ----
+
+# A certificate without NIDs, and rules for its name on the node that it calls.
+run 0 "$ulnet_keys" -d "$dir/second" node d
+cp "$dir/second/"d.{crt,key} "$keys"
+start_node d --net 'tcp(127.0.0.5)' --keys "$keys" --as d
+at d 0 net add --net tcp1 --if 127.0.0.5 --tls required
+await "$dir/d.err" 'certificate of d does not speak for this NID.*lnetctl tls set'
+at d 255 ping 127.0.0.2@tcp1 --timeout 60
+await "$dir/b.err" 'certificate of d does not speak for 127.0.0.5@tcp1'
+at b 0 tls set --name d --nids 127.0.0.9@tcp1
+at d 255 ping 127.0.0.2@tcp1 --timeout 60
+at b 0 tls set --name d --nids '127.0.0.[5-6]@tcp1'
+silent err
+ctl_at_last --socket "$dir/d" ping 127.0.0.2@tcp1 --timeout 60
+at b 0 tls show --name d
+has out 'name: d$'
+has out 'nids: .?127.0.0.\[5-6\]@tcp1'
+at b 0 export --backup "$dir/rules"
+sed -ni '/^tls:/,$p' "$dir/rules"
+run 0 grep -c 'name: d$' "$dir/rules"
+# What cannot be done as a whole is not done, and the rule of before stays.
+at b 254 import --del <<<'tls: [{name: d}, {name: nobody}]'
+at b 0 tls show
+has out 'name: d$'
+ctl_at_last --socket "$dir/d" ping 127.0.0.2@tcp1 --timeout 60
+# A rule that says less, and one that is gone, cut off.
+at b 0 tls set --name d --nids 127.0.0.6@tcp1
+await "$dir/b.err" '127.0.0.5@tcp1: is cut off: neither its certificate nor a rule'
+at d 255 ping 127.0.0.2@tcp1 --timeout 60
+at b 0 import <<<'tls: [{name: "d*", nids: [127.0.0.5@tcp1, "127.0.0.[7-8]@tcp1"]}]'
+ctl_at_last --socket "$dir/d" ping 127.0.0.2@tcp1 --timeout 60
+at b 0 tls del --all
+at d 255 ping 127.0.0.2@tcp1 --timeout 60
+at b 0 tls show
+lacks out 'name'
+at b 0 import "$dir/rules"
+at b 0 tls show
+has out 'name: d$'
+ctl_at_last --socket "$dir/d" ping 127.0.0.2@tcp1 --timeout 60
+at a 0 ping 127.0.0.2@tcp1 --timeout 60
+stop_lnetd d
+
 # ---- a self-test ----
 
 # The console needs keys, too; the session keeps where they are, also for commands

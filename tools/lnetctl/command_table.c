@@ -274,6 +274,18 @@ const struct command commands[] = {
 		FLAG("all", 'a', "all of them"))),
 	COMMAND("udsp", "show", "show selection policies", OPTIONS(
 		NUMBER("idx", 'i', "N", "only the one with this number"))),
+	COMMAND("tls", "set", "let a certificate speak for NIDs, on nets with TLS",
+		.needs = "name", OPTIONS(
+		TEXT("name", 'n', "NAME", "of the certificate; * and ? stand "
+		     "for any text, and any character"),
+		TEXT("nids", 'N', "LIST", "the NIDs, beside those in the "
+		     "certificate"))),
+	COMMAND("tls", "del", "delete what 'tls set' has set",
+		.needs = "name|all", OPTIONS(
+		TEXT("name", 'n', "NAME", "the rule with this name"),
+		FLAG("all", 'a', "all rules"))),
+	COMMAND("tls", "show", "show what 'tls set' has set", OPTIONS(
+		TEXT("name", 'n', "NAME", "only the rule with this name"))),
 	COMMAND("import", NULL, "configure the node from YAML",
 		.args = "[FILE]", .kind = COMMAND_IMPORT, OPTIONS(
 		MODE("add", 'a', "configure what is in it (this is the "
