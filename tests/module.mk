@@ -710,6 +710,7 @@ fuzz_programs += %D%/fuzz/fuzz_o2ibcalc
 fuzz_programs += %D%/fuzz/fuzz_rpc_requests
 fuzz_programs += %D%/fuzz/fuzz_rpc_replies
 fuzz_programs += %D%/fuzz/fuzz_rpc_control
+fuzz_programs += %D%/fuzz/fuzz_rpc_stream
 fuzz_programs += %D%/fuzz/fuzz_message
 if WITH_TLS
 fuzz_programs += %D%/fuzz/fuzz_handshake %D%/fuzz/fuzz_record
@@ -742,6 +743,7 @@ check_LIBRARIES += %D%/fuzz/libreplay.a
 %C%_fuzz_fuzz_rpc_requests_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_rpc_replies_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_rpc_control_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_rpc_stream_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_message_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_handshake_LDADD = %D%/fuzz/libreplay.a libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 %C%_fuzz_fuzz_record_LDADD = %D%/fuzz/libreplay.a libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
