@@ -92,6 +92,8 @@ while read -r header structure page; do
 			complain "man/man${page##*.}/$page: no $name"
 	done
 done <<-END
+	context.h ulrpc_details ulrpc_context_new.3
+	context.h ulrpc_metadata ulrpc_context_new.3
 	control.h ulnet_control_command lnet_control_add.3
 	control.h ulnet_control_conf lnet_control_start.3
 	lnet.h ulnet_conf lnet_open.3

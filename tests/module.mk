@@ -248,6 +248,8 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/begin_pair_test.c \
 	%D%/unit/rpc/cancel_pair_test.c \
 	%D%/unit/rpc/checksum_test.c \
+	%D%/unit/rpc/context/annex_test.c \
+	%D%/unit/rpc/context/context_pair_test.c \
 	%D%/unit/rpc/context/status_pair_test.c \
 	%D%/unit/rpc/context/status_test.c \
 	%D%/unit/rpc/durable_bulk_test.c \
@@ -651,7 +653,7 @@ rpc_play += %D%/sim/rails_views.c
 rpc_play += %D%/sim/traffic.c %D%/sim/traffic.h
 rpc_play += %D%/sim/rules.c %D%/sim/rules.h
 rpc_play += %D%/sim/rpc_play.c %D%/sim/rpc_run.h
-rpc_play += %D%/sim/rpc_audit.c %D%/sim/rpc_caller.c
+rpc_play += %D%/sim/rpc_annex.c %D%/sim/rpc_audit.c %D%/sim/rpc_caller.c
 rpc_play += %D%/sim/rpc_faults.c %D%/sim/rpc_outcome.c
 rpc_play += %D%/sim/rpc_server.c %D%/sim/rpc_store.c
 rpc_play += %D%/sim/rpc_tally.c %D%/sim/rpc_verbs.c

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What goes with a call beside its body: the status of a reply. Conventions as
- * in ulnet/rpc.h. Manual: ulrpc_status(3).
+ * What goes with a call beside its body: metadata, in both directions, and the
+ * status of a reply with its details. Conventions as in ulnet/rpc.h. Manual:
+ * ulrpc_status(3), ulrpc_context_new(3), ulrpc_request_metadata(3).
  */
 #ifndef ULNET_CONTEXT_H
 #define ULNET_CONTEXT_H
@@ -52,6 +53,81 @@ ULNET_EXPORT enum ulrpc_status ulrpc_status_of(
  * be NULL: as ulrpc_fail_text(). @status is not ULRPC_STATUS_OK. */
 ULNET_EXPORT void ulrpc_fail_status(struct ulrpc_request *request,
 				    enum ulrpc_status status, const char *text);
+
+/* What a failure says to programs: a message of protobuf, or other bytes. */
+struct ulrpc_details {
+	/* full name of the message's type, such as "google.rpc.RetryInfo"; up
+	 * to 127 bytes, without spaces */
+	const char *type;
+	const void *bytes; /* the packed message */
+	size_t length;
+};
+
+/* ---- metadata: ulrpc_context_new(3), ulrpc_request_metadata(3) ---- */
+
+/* bytes of all metadata and details of a request, or of a reply, as they are
+ * sent; they count as part of the body */
+#define ULRPC_METADATA_MAX   8192
+#define ULRPC_METADATA_PAIRS 64 /* pairs of a request, or of a reply */
+#define ULRPC_METADATA_NAME  64 /* bytes of a name, with its terminator */
+
+struct ulrpc_metadata {
+	/* of a-z, 0-9, '-', '_' and '.' */
+	const char *name;
+	/* A text without control characters; if the name ends in "-bin", any
+	 * bytes. What has been received is followed by a 0 byte. */
+	const void *value;
+	size_t length; /* bytes of the value */
+};
+
+/*
+ * What goes with a call: ulrpc_call_conf.context. One call at a time has it,
+ * from when it is made until its callback is called, or its wait returns:
+ * meanwhile the functions below, and further calls, return -EBUSY. Then it has
+ * what came with the reply, until it is given to another call.
+ */
+ULNET_EXPORT int ulrpc_context_new(struct ulrpc_context **context_p);
+/* Calls that have @context go on. NULL is fine. */
+ULNET_EXPORT void ulrpc_context_free(struct ulrpc_context *context);
+/* Adds a pair to what calls take with them; both are copied. -EINVAL: the name,
+ * or the value, is not allowed; -E2BIG: there are ULRPC_METADATA_PAIRS already;
+ * -EMSGSIZE: more than ULRPC_METADATA_MAX; -ENOMEM, -EBUSY. */
+ULNET_EXPORT int ulrpc_context_add(struct ulrpc_context *context,
+				   const char *name, const void *value,
+				   size_t length);
+/* Pair @index of the reply, or its first one with @name. *@pair is valid until
+ * @context is given to another call, or freed. -ENOENT, -EBUSY. */
+ULNET_EXPORT int ulrpc_context_metadata(const struct ulrpc_context *context,
+					unsigned int index,
+					struct ulrpc_metadata *pair);
+ULNET_EXPORT int ulrpc_context_find(const struct ulrpc_context *context,
+				    const char *name,
+				    struct ulrpc_metadata *pair);
+/* The details of the call's failure; valid as a pair is. -ENOENT, -EBUSY. */
+ULNET_EXPORT int ulrpc_context_details(const struct ulrpc_context *context,
+				       struct ulrpc_details *details);
+
+/* For handlers: pair @index of @request, or its first one with @name. *@pair is
+ * valid as long as the request. -ENOENT. Any thread that has @request, as with
+ * the functions below. */
+ULNET_EXPORT int ulrpc_request_metadata(const struct ulrpc_request *request,
+					unsigned int index,
+					struct ulrpc_metadata *pair);
+ULNET_EXPORT int ulrpc_request_find(const struct ulrpc_request *request,
+				    const char *name,
+				    struct ulrpc_metadata *pair);
+/*
+ * Add a pair to the reply that the handler is going to make, or the details of
+ * its failure; what is given is copied. With ulrpc_request_record(), before it.
+ * A reply that is not OK, nor a failure of the handler, goes without them.
+ * Errors are those of ulrpc_context_add(), but for -EBUSY; -EALREADY: there are
+ * details already.
+ */
+ULNET_EXPORT int ulrpc_reply_add(struct ulrpc_request *request,
+				 const char *name, const void *value,
+				 size_t length);
+ULNET_EXPORT int ulrpc_reply_details(struct ulrpc_request *request,
+				     const struct ulrpc_details *details);
 
 #ifdef __cplusplus
 }

@@ -34,6 +34,7 @@ struct ulrpc_keys;   /* ulnet/keys.h */
 struct ulrpc;	     /* RPC on a node */
 struct ulrpc_client; /* a service at a target */
 struct ulrpc_call;
+struct ulrpc_context; /* ulnet/context.h */
 struct ulrpc_bulk; /* memory that a server may move data to or from */
 
 /* ---- who is at the other side: ulnet_security(7) ---- */
@@ -450,6 +451,9 @@ struct ulrpc_call_conf {
 	const struct ulrpc_retry *retry;
 	ulrpc_progress_fn progress; /* NULL: not called */
 	void *progress_arg;
+	/* what goes with the request and the reply beside their bodies; -EBUSY:
+	 * another call has it; NULL: nothing */
+	struct ulrpc_context *context;
 };
 
 /* A call has ended. @reply, of @length bytes, is valid only during the call of

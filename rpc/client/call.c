@@ -18,7 +18,6 @@
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
-#define ERROR_MAX 4095 /* an errno from a server is at most this */
 /* Bytes of bulk that the owner sums in one turn for one call, at most. To sum
  * all of a large source would keep the calls of others waiting for 25 ms. */
 #define SUM_SLICE ((uint64_t)1 << 20)
@@ -51,8 +50,10 @@ const struct fsm_state call_states[CALL_STATES] = {
 
 void call_free(struct ulrpc_call *call)
 {
-	if (unlikely(call->retry))
+	if (unlikely(call->retry)) {
 		free(call->retry);
+		call_context_free(call);
+	}
 	/* @call is from malloc(). NOLINT(clang-analyzer-unix.Malloc) */
 	if (call->shared)
 		free(call);
@@ -361,6 +362,9 @@ void call_excess(const struct ulrpc_call *call, char *text, size_t size)
 			 "bulk of %u segments is too much: with seals a call "
 			 "may have up to %u",
 			 sealed, TRANSFERS_SEALED_MAX);
+	else if (call->flags & WIRE_CALL_ANNEX && !c->imp->annexes)
+		snprintf(text, size,
+			 "the server is of a release that takes no metadata");
 	else
 		snprintf(text, size,
 			 "a request of %u bytes is too long: the service takes "
@@ -463,7 +467,8 @@ static const struct {
  * caller needs no room for such a body. */
 static bool is_proof(const struct ulrpc_call *call, const struct wire_reply *r)
 {
-	return r->status == WIRE_HELD && call->client->imp->secure &&
+	return (r->status == WIRE_HELD || r->status == WIRE_HELD_ANNEXED) &&
+	       call->client->imp->secure &&
 	       (r->length == DIGEST_SIZE || r->length == ONCE_SIZE);
 }
 
@@ -581,6 +586,20 @@ static out_of_line bool call_fetch(struct ulrpc_call *call,
 	return true;
 }
 
+/* Ends @call, which was answered with a body that has an annex. The caller has
+ * set @o as for call_end(). */
+static out_of_line void call_end_annexed(struct ulrpc_call *call,
+					 struct ulrpc_outcome *o,
+					 const uint8_t *bytes, size_t length,
+					 uint64_t now)
+{
+	struct wire_view body = { bytes, bytes + length };
+	bool good = call_context_said(call, &body, o);
+
+	call_end(call, o, good ? body.p : NULL, good ? view_length(body) : 0,
+		 now);
+}
+
 static void call_on_fetched(struct ulrpc_call *call, int status)
 {
 	const struct fetch *f = call->fetch;
@@ -592,6 +611,11 @@ static void call_on_fetched(struct ulrpc_call *call, int status)
 	};
 
 	outcome_of_fetched(&o, f);
+	if (f->annexed && !status) {
+		call_end_annexed(call, &o, f->body, f->length,
+				 shard_now(call->shard));
+		return;
+	}
 	call_end(call, &o, status ? NULL : f->body, status ? 0 : f->length,
 		 shard_now(call->shard));
 }
@@ -603,6 +627,28 @@ static bool is_forgotten(const struct ulrpc_call *call,
 			 const struct wire_reply *r)
 {
 	return r->status == WIRE_DOUBTFUL && !(call->flags & WIRE_CALL_RESENT);
+}
+
+/* Handles an answer that is not OK. @o: as for call_end(). Returns whether that
+ * ended the call, or it goes on; otherwise *@o says why it is to end. */
+static out_of_line bool call_answered(struct ulrpc_call *call,
+				      const struct wire_reply *r,
+				      struct ulrpc_outcome *o, uint64_t now)
+{
+	switch (r->status) {
+	case WIRE_ANNEXED:
+		o->cause = answer_check(call, r);
+		if (o->cause)
+			return false;
+		call_end_annexed(call, o, r->body, r->length, now);
+		return true;
+	case WIRE_HELD:
+	case WIRE_HELD_ANNEXED:
+		return call_fetch(call, r, o);
+	default:
+		answer_bad(call, r, o);
+		return false;
+	}
 }
 
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
@@ -632,9 +678,7 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 	o.text[0] = '\0';
 	if (likely(r->status == WIRE_OK))
 		o.cause = answer_check(call, r);
-	else if (r->status != WIRE_HELD)
-		answer_bad(call, r, &o);
-	else if (call_fetch(call, r, &o))
+	else if (call_answered(call, r, &o, now))
 		return;
 	o.status = cause_status(o.cause);
 	if (likely(o.cause == ULRPC_CAUSE_OK)) {

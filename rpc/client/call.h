@@ -26,6 +26,7 @@
 struct fetch;
 struct batch;
 struct wire_reply;
+struct wire_view;
 
 /* For each state: what a call waits for, which list it is in, and which counter
  * counts it. The simulator's campaign checks this.
@@ -89,8 +90,12 @@ struct batch_ref {
 	uint32_t attempt;
 };
 
-/* a bit of call.flags that is not on the wire: the call has a trace */
-#define CALL_TRACED 0x80u
+#define ERROR_MAX 4095 /* the largest errno that is taken from a server */
+
+/* In call.flags, not on the wire: the call has a trace; it has a context. */
+#define CALL_TRACED  0x80u
+#define CALL_CONTEXT 0x40u
+#define CALL_LOCAL   (CALL_TRACED | CALL_CONTEXT)
 
 struct ulrpc_call {
 	/* what sending and answering touch: */
@@ -119,7 +124,7 @@ struct ulrpc_call {
 			uint32_t reply_max;
 			uint8_t priority, semantics;
 			uint8_t nbulks;
-			/* enum wire_call_flags, and CALL_TRACED */
+			/* enum wire_call_flags, and CALL_LOCAL */
 			uint8_t flags;
 		};
 		uint64_t header[3];
@@ -189,8 +194,8 @@ struct ulrpc_call {
 	/* the work @cancel was posted, or must not be posted any more */
 	atomic_bool canceling;
 
-	/* @nbulks of them; behind them the body, and TRACE_LENGTH bytes if the
-	 * call has a trace */
+	/* nbulks of them, then the body, and TRACE_LENGTH bytes if traced. At
+	 * the end, aligned, a call_context if there is a context. */
 	struct ulrpc_bulk *bulks[];
 };
 
@@ -208,6 +213,29 @@ static inline uint8_t *call_trace(struct ulrpc_call *call)
 {
 	return call_body(call) + call->length;
 }
+
+/* Of a call with a context. */
+struct call_context {
+	struct ulrpc_context *context; /* a reference */
+	bool taken;		       /* it is not released yet */
+	/* what the user has given as call.done and call.arg */
+	ulrpc_done_fn done;
+	void *arg;
+};
+
+/* Bytes that a call_context takes, at most. */
+#define CALL_CONTEXT_SIZE \
+	(sizeof(struct call_context) + _Alignof(struct call_context))
+
+/* Gives @call, which call_trace() was set for, the context @c. Returns 0 or
+ * -EBUSY. */
+int call_context_take(struct ulrpc_call *call, struct ulrpc_context *c);
+/* @call is being freed. */
+void call_context_free(struct ulrpc_call *call);
+/* Takes the annex of the reply *@body to @call off, and notes it. Sets cause,
+ * status and text of @o by it, and returns whether the call went well. */
+bool call_context_said(struct ulrpc_call *call, struct wire_view *body,
+		       struct ulrpc_outcome *o);
 
 static inline void call_get(struct ulrpc_call *call)
 {

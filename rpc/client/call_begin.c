@@ -7,6 +7,7 @@
 #include "rpc/client/bulks.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
+#include "rpc/context/context.h"
 #include "rpc/text.h"
 
 #define REPLY_MAX 4096
@@ -32,8 +33,6 @@ static int call_conf_check(const struct ulrpc_client *c,
 			   ulrpc_done_fn done)
 {
 	if (!conf || !done || !conf->deadline ||
-	    (conf->nbulks &&
-	     (conf->nbulks > ULRPC_BULKS_MAX || !conf->bulks)) ||
 	    (unsigned int)conf->priority > ULRPC_PRIORITY_BACKGROUND ||
 	    (unsigned int)conf->semantics > ULRPC_EXACTLY_ONCE)
 		return -EINVAL;
@@ -46,13 +45,19 @@ static int call_conf_check(const struct ulrpc_client *c,
 	return 0;
 }
 
+/* @retry may be NULL: a call with a context has a rule of its own, by which
+ * call_free() tells such calls. */
 static int retry_claim(struct ulrpc_call *call, const struct ulrpc_retry *retry)
 {
-	if (retry_check(retry))
+	if (retry && retry_check(retry))
 		return -EINVAL;
 	call->retry = malloc(sizeof(*call->retry));
 	if (!call->retry)
 		return -ENOMEM;
+	if (!retry) {
+		*call->retry = call->client->retry;
+		return 0;
+	}
 	retry_rule_init(call->retry, retry,
 			call->client->rpc->conf.force_policy);
 	return 0;
@@ -70,8 +75,10 @@ static out_of_line int call_load(struct ulrpc_call *call,
 			return rc;
 		call->flags |= CALL_TRACED;
 	}
-	if (conf->retry)
+	if (conf->retry || conf->context)
 		rc = retry_claim(call, conf->retry);
+	if (!rc && conf->context)
+		rc = call_context_take(call, conf->context);
 	return rc ? rc : bulks_claim(call, conf);
 }
 
@@ -154,31 +161,6 @@ void ulrpc_cancel(struct ulrpc_call *call)
 	shard_give(call->shard, &call->cancel);
 }
 
-/* What ulrpc_call() does for the few calls that need call_load(). */
-static out_of_line int call_begin_loaded(struct ulrpc_call *call,
-					 const struct ulrpc_call_conf *conf,
-					 bool owned, struct ulrpc_call **call_p)
-{
-	int rc = call_load(call, conf);
-
-	if (rc) {
-		atomic_init(&call->refs, 1);
-		call_put(call);
-		return rc;
-	}
-	if (!owned) {
-		/* computed here, to spare the owner the work */
-		(void)bulks_sum(call, UINT64_MAX);
-		return call_give(call, call_p);
-	}
-	/* Sets *call_p before the call can end. */
-	if (call_p)
-		*call_p = call;
-	call_enter(call);
-	call_sum(call);
-	return 0;
-}
-
 static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 			      const struct ulrpc_call_conf *conf, uint64_t now)
 {
@@ -233,19 +215,107 @@ static in_line struct ulrpc_call *call_make(struct ulrpc_client *c, size_t size,
 	return call;
 }
 
-/* Sets what the caller has passed to ulrpc_call(). */
-static in_line void call_fill(struct ulrpc_call *call, uint32_t method,
-			      const void *body, size_t length,
-			      ulrpc_done_fn done, void *arg,
-			      struct ulrpc_call **call_p)
+/* Sets what the caller has passed to ulrpc_call(), without the body, of @length
+ * bytes. Returns where the body belongs. */
+static in_line uint8_t *call_fill_head(struct ulrpc_call *call, uint32_t method,
+				       size_t length, ulrpc_done_fn done,
+				       void *arg, struct ulrpc_call **call_p)
 {
 	call->method = method;
 	call->length = (uint32_t)length;
 	call->done = done;
 	call->arg = arg;
 	atomic_init(&call->refs, call_p ? 2 : 1);
+	return call_body(call);
+}
+
+static in_line void call_fill(struct ulrpc_call *call, uint32_t method,
+			      const void *body, size_t length,
+			      ulrpc_done_fn done, void *arg,
+			      struct ulrpc_call **call_p)
+{
+	uint8_t *to = call_fill_head(call, method, length, done, arg, call_p);
+
 	if (length)
-		memcpy(call_body(call), body, length);
+		memcpy(to, body, length);
+}
+
+/* Is there something in @conf that few calls have? */
+static in_line bool conf_is_loaded(const struct ulrpc_call_conf *conf)
+{
+	return conf->nbulks | (uintptr_t)conf->retry | (uintptr_t)conf->trace |
+	       (uintptr_t)conf->context;
+}
+
+/* Checks what only such calls have. @annex: bytes of the annex. */
+static int loaded_check(const struct ulrpc_call_conf *conf, size_t annex,
+			size_t length)
+{
+	if (conf->nbulks && (conf->nbulks > ULRPC_BULKS_MAX || !conf->bulks))
+		return -EINVAL;
+	return annex + length > ULRPC_BODY_MAX ? -EMSGSIZE : 0;
+}
+
+/* Makes @call of what the caller has passed to ulrpc_call(). */
+static int call_fill_loaded(struct ulrpc_call *call, uint32_t method,
+			    const void *body, size_t length, size_t annex,
+			    const struct ulrpc_call_conf *conf,
+			    ulrpc_done_fn done, void *arg,
+			    struct ulrpc_call **call_p)
+{
+	uint8_t *to =
+		call_fill_head(call, method, annex + length, done, arg, call_p);
+
+	if (annex) {
+		to = annex_put(to, &conf->context->sent);
+		call->flags |= WIRE_CALL_ANNEX;
+	}
+	if (length)
+		memcpy(to, body, length);
+	return call_load(call, conf);
+}
+
+/* ulrpc_call() for those few calls that need call_load(). */
+static out_of_line int call_begin_loaded(struct ulrpc_client *client,
+					 uint32_t method, const void *body,
+					 size_t length,
+					 const struct ulrpc_call_conf *conf,
+					 ulrpc_done_fn done, void *arg,
+					 struct ulrpc_call **call_p)
+{
+	struct shard *s = client->shard;
+	bool owned = shard_owned(s);
+	size_t annex = conf->context ? annex_size(&conf->context->sent) : 0;
+	size_t size = sizeof(struct ulrpc_call) +
+		      conf->nbulks * sizeof(struct ulrpc_bulk *) + annex +
+		      length + (conf->trace ? TRACE_LENGTH : 0) +
+		      (conf->context ? CALL_CONTEXT_SIZE : 0);
+	int rc = loaded_check(conf, annex, length);
+	struct ulrpc_call *call;
+
+	if (rc)
+		return rc;
+	call = call_make(client, size, call_p || !owned, conf, shard_now(s));
+	if (!call)
+		return -ENOMEM;
+	rc = call_fill_loaded(call, method, body, length, annex, conf, done,
+			      arg, call_p);
+	if (rc) {
+		atomic_init(&call->refs, 1);
+		call_put(call);
+		return rc;
+	}
+	if (!owned) {
+		/* computed here, to spare the owner the work */
+		(void)bulks_sum(call, UINT64_MAX);
+		return call_give(call, call_p);
+	}
+	/* Sets *call_p before the call can end. */
+	if (call_p)
+		*call_p = call;
+	call_enter(call);
+	call_sum(call);
+	return 0;
 }
 
 /* What ulrpc_call() does in rare cases: outside of a turn of the client's CPT,
@@ -258,18 +328,18 @@ static out_of_line int call_begin_rare(struct ulrpc_client *client,
 				       struct ulrpc_call **call_p)
 {
 	struct shard *s = client->shard;
-	bool owned = shard_owned(s);
-	struct ulrpc_call *call = call_make(
-		client,
-		sizeof(*call) + conf->nbulks * sizeof(call->bulks[0]) + length +
-			(conf->trace ? TRACE_LENGTH : 0),
-		call_p || !owned, conf, shard_now(s));
+	bool owned;
+	struct ulrpc_call *call;
 
+	if (unlikely(conf_is_loaded(conf)))
+		return call_begin_loaded(client, method, body, length, conf,
+					 done, arg, call_p);
+	owned = shard_owned(s);
+	call = call_make(client, sizeof(*call) + length, call_p || !owned, conf,
+			 shard_now(s));
 	if (!call)
 		return -ENOMEM;
 	call_fill(call, method, body, length, done, arg, call_p);
-	if (conf->nbulks || conf->retry || conf->trace)
-		return call_begin_loaded(call, conf, owned, call_p);
 	if (!owned)
 		return call_give(call, call_p);
 	/* Sets *call_p before the call can end. */
@@ -291,7 +361,7 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 
 	if (rc)
 		return rc;
-	if (unlikely(!now || conf->nbulks || conf->retry || conf->trace))
+	if (unlikely(!now || conf_is_loaded(conf)))
 		return call_begin_rare(client, method, body, length, conf, done,
 				       arg, call_p);
 	call = call_make(client, sizeof(*call) + length, call_p, conf, now);

@@ -258,6 +258,7 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		.queue = r->queue,
 		.service = r->service,
 		.length = r->needed,
+		.annexed = r->status == WIRE_HELD_ANNEXED,
 		.checksum = r->checksum,
 		.size = size,
 	};

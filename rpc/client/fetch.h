@@ -78,6 +78,7 @@ struct fetch {
 	struct ulnet_timer timer; /* for the next try, in FETCH_WAITING */
 	struct ulnet_work work;	  /* frees the fetch */
 	uint32_t length;
+	bool annexed;	   /* the reply has an annex */
 	uint64_t checksum; /* checksum of the reply; 0: not known */
 	/* What the server has said of the body, in its sealed message: nothing
 	 * (0 bytes), its digest, or what it was sealed with. */

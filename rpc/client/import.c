@@ -280,6 +280,7 @@ static struct wire_control connect_message(const struct import *imp)
 			.keepalive = imp->shard->rpc->conf.keepalive,
 			.version_min = WIRE_VERSION,
 			.version_max = WIRE_VERSION,
+			.annexes = true,
 		},
 	};
 
@@ -752,6 +753,7 @@ void import_connected(struct import *imp, const struct wire_connected *m)
 	import_arm(imp);
 	/* All clients are told of the loss before any of them sends: a callback
 	 * may make a call of another client. */
+	imp->annexes = m->annexes;
 	slots_grant(&imp->slots, m->slots ? m->slots : WIRE_SLOTS_USUAL);
 	if (forgotten)
 		import_each_client(imp, client_unopen);

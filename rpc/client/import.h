@@ -100,6 +100,8 @@ struct import {
 	uint64_t connection; /* the server's handle of the connection */
 	bool knows_server;   /* is @server_id set? */
 	uint8_t server_id[RPC_ID_SIZE];
+	/* the server reads annexes of bodies: rpc/context/annex.h */
+	bool annexes;
 	uint32_t server_clients; /* about how many clients the server has */
 	/* ns for which the server wants this node to wait before it connects
 	 * again */

@@ -70,6 +70,8 @@ static int load_head(struct load *l, struct ulrpc_call *call, size_t *head)
 	};
 	int rc = 0;
 
+	if (call->flags & WIRE_CALL_ANNEX && !l->client->imp->annexes)
+		return -EMSGSIZE;
 	if (call->nbulks)
 		rc = bulks_sealed(call) > TRANSFERS_SEALED_MAX
 			     ? -EMSGSIZE
@@ -124,7 +126,8 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 		     (unlikely(call->nbulks || load_borrows(call)) &&
 		      !load_has_room(l, call))))
 		return 0;
-	if (unlikely(call->nbulks || call->flags & CALL_TRACED)) {
+	if (unlikely(call->nbulks ||
+		     call->flags & (CALL_TRACED | WIRE_CALL_ANNEX))) {
 		rc = load_head(l, call, &head);
 		if (rc)
 			return rc;

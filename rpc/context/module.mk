@@ -1,2 +1,4 @@
 # What goes with a call beside its body.
+libulrpccore_a_SOURCES += %D%/annex.c %D%/annex.h
+libulrpccore_a_SOURCES += %D%/context.c %D%/context.h
 libulrpccore_a_SOURCES += %D%/status.c

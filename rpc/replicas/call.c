@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/backoff.h"
+#include "rpc/context/context.h"
 #include "rpc/client/attempt.h"
 #include "rpc/text.h"
 
@@ -24,10 +25,17 @@
 
 /* ---- memory ---- */
 
+static void replicas_call_free(struct ulrpc_replicas_call *call)
+{
+	if (call->conf.context)
+		context_put(call->conf.context);
+	free(call);
+}
+
 static void call_drop_ref(struct ulrpc_replicas_call *call)
 {
 	if (atomic_fetch_sub(&call->refs, 1) == 1)
-		free(call);
+		replicas_call_free(call);
 }
 
 void ulrpc_replicas_call_put(struct ulrpc_replicas_call *call)
@@ -332,7 +340,7 @@ static void call_go_on(struct ulrpc_replicas_call *call)
 static bool may_hedge(const struct ulrpc_replicas_call *call)
 {
 	return call->all->hedge && !call->hedged && !call->conf.nbulks &&
-	       call->conf.semantics == ULRPC_IDEMPOTENT;
+	       !call->conf.context && call->conf.semantics == ULRPC_IDEMPOTENT;
 }
 
 /* Arms the timer for the time within which 19 of 20 calls end: a call that
@@ -770,6 +778,8 @@ static void call_take_conf(struct ulrpc_replicas_call *call,
 		strcpy(call->trace, own->trace);
 		own->trace = call->trace;
 	}
+	if (own->context)
+		context_get(own->context);
 	call->retries = retry ? retry->max : call->all->retry.max;
 	call->tell_overloaded =
 		retry ? retry->tell_overloaded : call->all->tell_overloaded;
@@ -854,7 +864,7 @@ static int call_begin(struct ulrpc_replicas_call *call)
 		return 0;
 	list_del(&call->link);
 	shard_work_end(call->shard);
-	free(call);
+	replicas_call_free(call);
 	return rc;
 }
 

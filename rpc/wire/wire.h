@@ -100,6 +100,8 @@ enum wire_status {
 	WIRE_UNKNOWN_CALL = 15,
 	WIRE_HELD = 16,
 	WIRE_STALLED = 17,
+	WIRE_ANNEXED = 18,
+	WIRE_HELD_ANNEXED = 19,
 	WIRE_STATUSES
 };
 
@@ -108,6 +110,7 @@ enum wire_call_flags {
 	WIRE_CALL_REPLAY = 2,
 	WIRE_CALL_NEW_XID = 4,
 	WIRE_CALL_QUERY = 8,
+	WIRE_CALL_ANNEX = 16,
 };
 
 enum wire_flavour {

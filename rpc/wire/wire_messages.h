@@ -113,7 +113,8 @@
 	F(3, varint32, epoch)        \
 	F(4, varint, keepalive)      \
 	F(5, varint32, version_min)  \
-	F(6, varint32, version_max)
+	F(6, varint32, version_max)  \
+	F(7, flag, annexes)
 
 #define WIRE_CONNECTED_FIELDS(F, L, A) \
 	F(1, fixed64, client)          \
@@ -127,7 +128,8 @@
 	F(9, varint32, version)        \
 	F(10, varint, retry_after)     \
 	F(11, varint32, clients)       \
-	F(12, varint32, slots)
+	F(12, varint32, slots)         \
+	F(13, flag, annexes)
 
 #define WIRE_OPEN_FIELDS(F, L, A) \
 	F(1, fixed64, connection) \

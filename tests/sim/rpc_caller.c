@@ -96,12 +96,19 @@ static void call_put(struct test_call *c)
 	c->call = NULL;
 }
 
+static void context_end(struct test_call *c)
+{
+	ulrpc_context_free(c->context);
+	c->context = NULL;
+}
+
 static void finish(struct test_call *c, const struct ulrpc_outcome *o,
 		   const void *reply, size_t length)
 {
 	c->outcome = *o;
 	c->ended = true;
 	outcome_check(c, reply, length);
+	context_end(c);
 	tally_end(c->run, o);
 	bulks_end(c);
 }
@@ -240,6 +247,9 @@ static void call_plan(struct test_call *c, struct test_body *b,
 	conf->semantics = c->semantics;
 	c->nbulks = method_has_bulk(c->method) ? (unsigned int)rnd(r, BULKS + 1)
 					       : 0;
+	annex_begin(c);
+	b->annexed = c->context;
+	conf->context = c->context;
 }
 
 /* Changes a plan to that of a call that a server has no reason to fail and, if
@@ -316,6 +326,7 @@ static void call_begin(struct member *m, const struct test_client *tc,
 	if (!rc)
 		return;
 	c->failed = true;
+	context_end(c);
 	for (unsigned int i = 0; i < c->nbulks; i++) {
 		bulk_close(&c->bulks[i]);
 		if (c->bulks[i].buf)
@@ -361,6 +372,7 @@ static void call_wait(struct member *m, const struct test_client *tc)
 			     &conf, reply, sizeof(reply), &length, &o);
 	if (rc) {
 		c->failed = true;
+		context_end(c);
 		if (rc != -ESHUTDOWN &&
 		    (rc != -ECANCELED || lnet_sim_node(r->sim, m->index)))
 			lnet_sim_fail(r->sim,
@@ -460,6 +472,7 @@ void caller_crashed(struct member *m)
 			bulk_close(&c->bulks[k]);
 		}
 		call_put(c);
+		context_end(c);
 	}
 	memset(m->clients, 0, sizeof(m->clients));
 	if (left)

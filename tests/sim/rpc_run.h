@@ -4,6 +4,7 @@
 #define TESTS_SIM_RPC_RUN_H
 
 #include <stdbool.h>
+#include <ulnet/context.h>
 #include <ulnet/rpc.h>
 #include <ulnet/service.h>
 
@@ -85,6 +86,8 @@ struct test_call {
 	struct run *run;
 	struct member *from;
 	struct ulrpc_call *call; /* a reference, to be given back; or NULL */
+	/* the call goes with metadata, and comes back with some; or NULL */
+	struct ulrpc_context *context;
 	uint64_t id;
 	uint64_t began;	   /* ns */
 	uint64_t deadline; /* ns; UINT64_MAX: none */
@@ -130,8 +133,23 @@ struct test_body {
 	bool asks;   /* ... and calls another service meanwhile */
 	bool stores_first; /* it stores before it waits */
 	bool disk_full;	   /* storing fails */
+	bool annexed;	   /* the call has metadata */
 };
 #define TEST_MAGIC UINT64_C(0x756c727063626f64)
+
+/* ---- metadata: rpc_annex.c ---- */
+
+/* More bytes than metadata and details take, in a request or a reply. */
+#define ANNEX_ROOM 512
+
+/* Gives @c, which has a number, a context with metadata, or none. */
+void annex_begin(struct test_call *c);
+/* At the server: checks the metadata of the request with @b, and adds some, and
+ * details, to its reply. */
+void annex_serve(const struct member *m, struct ulrpc_request *request,
+		 const struct test_body *b);
+/* Checks what has come back with @c, which has ended. */
+void annex_check(const struct test_call *c);
 
 struct test_method {
 	struct member *member;

@@ -297,6 +297,7 @@ static void on_request(void *arg, struct ulrpc_request *request,
 		ulrpc_refuse(request);
 		return;
 	}
+	annex_serve(m, request, &b);
 	serve(c, job_new(m, request, &b));
 }
 

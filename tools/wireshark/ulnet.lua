@@ -487,6 +487,17 @@ local messages = {
 		[3] = { "length", "uint32" },
 		[4] = { "seals", "bytes" },
 	},
+	Annex = {
+		[1] = { "pair", "Pair" },
+		[2] = { "error", "uint32" },
+		[3] = { "text", "bytes" },
+		[4] = { "type", "bytes" },
+		[5] = { "details", "bytes" },
+	},
+	Pair = {
+		[1] = { "name", "bytes" },
+		[2] = { "value", "bytes" },
+	},
 	Control = {
 		[1] = { "connect", "Connect" },
 		[2] = { "connected", "Connected" },
@@ -510,6 +521,7 @@ local messages = {
 		[4] = { "keepalive", "uint64" },
 		[5] = { "version_min", "uint32" },
 		[6] = { "version_max", "uint32" },
+		[7] = { "annexes", "bool" },
 	},
 	Connected = {
 		[1] = { "client", "fixed64" },
@@ -524,6 +536,7 @@ local messages = {
 		[10] = { "retry_after", "uint64" },
 		[11] = { "clients", "uint32" },
 		[12] = { "slots", "uint32" },
+		[13] = { "annexes", "bool" },
 	},
 	Open = {
 		[1] = { "connection", "fixed64" },
@@ -651,6 +664,8 @@ local statuses = {
 	[15] = "UNKNOWN_CALL",
 	[16] = "HELD",
 	[17] = "STALLED",
+	[18] = "ANNEXED",
+	[19] = "HELD_ANNEXED",
 }
 local names_of = {
 	status = statuses,

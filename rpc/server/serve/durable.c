@@ -19,6 +19,8 @@
 /* version and checksum; the checksum covers what is behind them */
 #define CHECKED	  8u
 #define SINK_HEAD 12u /* what is in front of the tables of each sink */
+/* A bit of the error, which is below it: the body has an annex. */
+#define ANNEXED	  (UINT32_C(1) << 31)
 #define WORD	  4u
 
 /* ---- writing ---- */
@@ -78,7 +80,7 @@ void *stored_new(const struct stored *s, const struct wire_moved *moved,
 	if (!value)
 		return NULL;
 	store_le32(value, FORMAT);
-	store_le32(value + 8, s->error);
+	store_le32(value + 8, s->error | (s->annexed ? ANNEXED : 0));
 	store_le64(value + 12, s->xid);
 	store_le32(value + 20, nmoved);
 	p = value + HEAD;
@@ -134,6 +136,8 @@ int stored_read(void *value, size_t length, struct stored *out)
 	    read_le32(&in) != sum_of(value, length))
 		return -EBADMSG;
 	out->error = read_le32(&in);
+	out->annexed = out->error & ANNEXED;
+	out->error &= ~ANNEXED;
 	out->xid = read_le64(&in);
 	sinks = own_words(&in, value, 1);
 	if (!sinks || *sinks > ULRPC_BULKS_MAX)
@@ -325,6 +329,7 @@ int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 		return rc;
 	}
 	r->durable = x;
+	r->rare |= REQUEST_DURABLE;
 	durable_again(r, c);
 	return 0;
 }
@@ -387,6 +392,13 @@ static enum known durable_value_get(const struct ulrpc_request *r,
 	return KNOWN_BAD;
 }
 
+static uint32_t stored_status(const struct stored *s)
+{
+	if (s->annexed)
+		return WIRE_ANNEXED;
+	return s->error ? WIRE_FAILED : WIRE_OK;
+}
+
 bool durable_answers(struct ulrpc_request *r)
 {
 	struct durable *x = r->durable;
@@ -401,8 +413,7 @@ bool durable_answers(struct ulrpc_request *r)
 	if (known == KNOWN) {
 		x->value = value;
 		x->replayed = true;
-		request_answer(r, s.error ? WIRE_FAILED : WIRE_OK, s.error,
-			       s.body, s.length);
+		request_answer(r, stored_status(&s), s.error, s.body, s.length);
 		return true;
 	}
 	free(value);
@@ -431,7 +442,7 @@ int ulrpc_request_record(struct ulrpc_request *r, int status, const void *body,
 	struct durable *x = r->durable;
 	unsigned int nmoved;
 	size_t size;
-	void *value;
+	void *value, *annexed = NULL;
 
 	if (!x)
 		return -EOPNOTSUPP;
@@ -442,11 +453,24 @@ int ulrpc_request_record(struct ulrpc_request *r, int status, const void *body,
 	if (transfer_busy(r->transfers))
 		return -EBUSY;
 	nmoved = transfer_moved(r->transfers, moved, ULRPC_BULKS_MAX);
+	if (r->rare & REQUEST_ADDED) {
+		const struct annex_failure failure = {
+			.error = (uint32_t)-status
+		};
+
+		annexed = annex_body_new(&r->added, &failure, body, length,
+					 &length);
+		if (!annexed)
+			return -ENOMEM;
+		body = annexed;
+	}
 	value = stored_new(&(struct stored){ .xid = r->xid,
 					     .error = (uint32_t)-status,
+					     .annexed = annexed,
 					     .body = body,
 					     .length = length },
 			   moved, nmoved, &size);
+	free(annexed);
 	if (!value)
 		return -ENOMEM;
 	free(x->value);

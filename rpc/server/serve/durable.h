@@ -117,6 +117,7 @@ void durable_finish(struct ulrpc_request *r);
 struct stored {
 	uint64_t xid;
 	uint32_t error; /* status of the reply: a positive errno, or 0 */
+	bool annexed;	/* the body has an annex, which has the error, too */
 	const uint8_t *body;
 	size_t length;
 };

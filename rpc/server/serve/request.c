@@ -33,7 +33,7 @@ static in_line void request_call_handler(struct ulrpc_request *r)
 {
 	const struct ulrpc_method *m = r->method;
 
-	if (unlikely(r->durable) && durable_answers(r))
+	if (unlikely(r->rare) && request_prepare(r))
 		return;
 	m->handler(m->arg, r, r->body, r->length);
 	/* the request may be gone */
@@ -314,13 +314,27 @@ static bool request_fits(struct request_batch *b, const struct wire_call *c)
 }
 
 /* Keeps the trace of @c, unless it cannot be read, or is of a later version. */
-static out_of_line void keep_trace(struct ulrpc_request *r,
-				   const struct wire_call *c)
+static void keep_trace(struct ulrpc_request *r, const struct wire_call *c)
 {
 	r->traced = trace_is_good(c->trace.p,
 				  (uint32_t)(c->trace.end - c->trace.p));
 	if (r->traced)
 		memcpy(r->trace, c->trace.p, TRACE_LENGTH);
+}
+
+/* Adds to @r what few calls have. */
+static out_of_line void request_init_rare(struct ulrpc_request *r,
+					  const struct wire_call *c)
+{
+	if (c->trace.p)
+		keep_trace(r, c);
+	if (c->priority && c->priority <= ULRPC_PRIORITY_BACKGROUND)
+		r->priority = (enum ulrpc_priority)c->priority;
+	if (c->flags & WIRE_CALL_ANNEX) {
+		r->rare = REQUEST_ANNEX;
+		r->annex = (struct wire_view){ NULL, NULL };
+		r->annex_length = 0;
+	}
 }
 
 /* Fills in all of @r but its body and its bulk. */
@@ -350,10 +364,8 @@ static void request_init(struct ulrpc_request *r, struct request_batch *b,
 	r->length = c->length;
 	r->semantics = (uint8_t)c->semantics;
 	r->priority = m->priority;
-	if (unlikely(c->trace.p != c->trace.end))
-		keep_trace(r, c);
-	if (unlikely(c->priority) && c->priority <= ULRPC_PRIORITY_BACKGROUND)
-		r->priority = (enum ulrpc_priority)c->priority;
+	if (unlikely((uintptr_t)c->trace.p | c->flags | c->priority))
+		request_init_rare(r, c);
 }
 
 /* Prepares the body, the bulk and the store's key of @r. Then queues @r, unless

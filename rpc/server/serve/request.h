@@ -19,6 +19,7 @@
 #define RPC_REQUEST_H
 
 #include <stdatomic.h>
+#include "rpc/context/annex.h"
 #include "rpc/server/queue/sched.h"
 #include "rpc/server/serve/service.h"
 #include "rpc/text.h"
@@ -29,6 +30,7 @@ struct request_batch;
 struct record;
 struct transfers;
 struct wire_call;
+struct wire_reply;
 struct reply_message;
 
 enum request_state {
@@ -107,6 +109,13 @@ static inline enum ulrpc_flavour batch_flavour(const struct request_batch *b)
 				    (b->wants >> BATCH_FLAVOUR));
 }
 
+/* What few requests have: bits of ulrpc_request.rare. */
+enum request_rare {
+	REQUEST_DURABLE = 1, /* durable is set */
+	REQUEST_ANNEX = 2,   /* it has come with an annex */
+	REQUEST_ADDED = 4,   /* the handler has added to its reply */
+};
+
 struct ulrpc_request {
 	/* what has come; does not change: */
 	struct service_cpt *sc;
@@ -147,6 +156,7 @@ struct ulrpc_request {
 	/* even if the request becomes LOST, the service's store can tell the
 	 * client how it ended */
 	bool resent;
+	uint8_t rare; /* enum request_rare */
 	/* threads inside of ulrpc_request_continue() and the like, for which
 	 * request_wait_users() waits */
 	_Atomic uint32_t users;
@@ -196,6 +206,15 @@ struct ulrpc_request {
 	uint32_t error;
 	uint32_t reply_length;
 	uint64_t replied; /* ns: when the handler replied */
+	/* REQUEST_ANNEX, from when the handler is called: annex, for
+	 * annex_pair(), and the bytes that come before the body, with it; until
+	 * then 0 */
+	struct wire_view annex;
+	uint32_t annex_length;
+	/* REQUEST_ADDED: what goes with the reply, and the body that is made of
+	 * both; NULL: it is not made yet */
+	struct annex added;
+	void *annexed;
 	uint8_t trace[TRACE_LENGTH];
 	_Alignas(uint64_t) uint8_t room[REQUEST_ROOM];
 };
@@ -304,6 +323,17 @@ void request_refuse_queued(struct ulrpc_request *r, uint32_t status);
  * under way from now on, and charges @bytes of memory to its share. */
 void request_activate(struct ulrpc_request *r, const struct wire_call *c,
 		      uint64_t bytes);
+/* Prepares @r, which has some of enum request_rare, for its handler. Returns
+ * whether @r was answered instead. */
+bool request_prepare(struct ulrpc_request *r);
+/* Frees what the handler of @r has added to its reply. */
+void request_added_free(struct ulrpc_request *r);
+/* If the handler of @r has added to the reply @reply, whose body is *@body,
+ * makes a body of both. If the client cannot read such a body, takes it apart.
+ * Returns WIRE_OK or WIRE_FAILED: how the request ended, for statistics; or
+ * another status, which @reply has. CPT. */
+uint32_t request_annex(struct ulrpc_request *r, struct wire_reply *reply,
+		       const void **body);
 /* Called when the handler of @r, which is LOST, has replied. Frees what @r
  * refers to; @r itself is freed with the service. Any thread. */
 void request_lost_end(struct ulrpc_request *r);

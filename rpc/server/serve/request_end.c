@@ -54,9 +54,18 @@ void request_drop(struct ulrpc_request *r)
 	if (r->pin)
 		inbox_unpin(r->pin);
 	if (r->copy)
-		slab_put(&r->sc->slab, r->copy, r->length);
+		slab_put(&r->sc->slab, r->copy,
+			 r->rare & REQUEST_ANNEX ? r->annex_length + r->length
+						 : r->length);
 	r->pin = NULL;
 	r->copy = NULL;
+}
+
+static out_of_line void request_free_rare(struct ulrpc_request *r)
+{
+	if (r->durable)
+		durable_finish(r);
+	request_added_free(r);
 }
 
 static void request_free(struct ulrpc_request *r)
@@ -68,8 +77,8 @@ static void request_free(struct ulrpc_request *r)
 		sc->running = NULL;
 	if (unlikely(r->body != r->room || r->transfers))
 		request_drop(r);
-	if (unlikely(r->durable))
-		durable_finish(r);
+	if (unlikely(r->rare))
+		request_free_rare(r);
 	if (r->active)
 		request_deactivate(r);
 	request_reply_to_put(r);
@@ -119,7 +128,8 @@ static inline bool request_keeps(const struct ulrpc_request *r, uint32_t status)
 	if (unlikely(status) && 1u << status & NOT_EXECUTED)
 		return false;
 	if (may_run_again(r))
-		return unlikely(status == WIRE_HELD);
+		return unlikely(status == WIRE_HELD ||
+				status == WIRE_HELD_ANNEXED);
 	return !service_cpt_ended(r->sc);
 }
 
@@ -315,6 +325,16 @@ static uint64_t hold(struct ulrpc_request *r, const void *body, uint32_t length,
 	return long_reply_hold(r, body, length, then, NULL);
 }
 
+/* Makes @reply a failure without text. Returns true. */
+static bool reply_failed_only(const struct ulrpc_request *r,
+			      struct wire_reply *reply)
+{
+	reply->needed = 0;
+	reply->status = WIRE_FAILED;
+	reply->error = r->error;
+	return true;
+}
+
 /* Called when the caller has no room for the reply. Holds the body for the
  * caller to fetch, and returns true. If the body cannot be held, tells the
  * caller only its length. The body of the reply itself is then @proof, or
@@ -323,16 +343,35 @@ static out_of_line bool reply_oversized(struct ulrpc_request *r,
 					struct wire_reply *reply,
 					const void *body, struct proof *proof)
 {
+	bool annexed = reply->status == WIRE_ANNEXED;
+
 	reply->needed = reply->length;
 	reply->length = 0;
-	if (r->status == WIRE_OK)
+	if (annexed || r->status == WIRE_OK)
 		reply->held = hold(r, body, reply->needed, proof);
 	if (reply->held && r->reply_to->wants & BATCH_WANTS_CHECKSUM)
 		reply->checksum = wire_checksum(crc32c(0, body, reply->needed));
 	if (reply->held)
 		reply->length = proof->n;
-	reply->status = reply->held ? WIRE_HELD : WIRE_TOO_LONG;
+	else if (annexed && r->status == WIRE_FAILED)
+		/* The failure itself is not too long. */
+		return reply_failed_only(r, reply);
+	reply->status = !reply->held ? WIRE_TOO_LONG
+			: annexed    ? WIRE_HELD_ANNEXED
+				     : WIRE_HELD;
 	return reply->held;
+}
+
+/* Adds to @reply what few requests have. Returns how the request ended, for
+ * statistics. */
+static out_of_line uint32_t finish_rare(struct ulrpc_request *r,
+					struct wire_reply *reply,
+					const void **body)
+{
+	if (r->durable)
+		reply->unexecuted =
+			r->durable->proven && 1u << r->status & NOT_EXECUTED;
+	return r->unwanted ? reply->status : request_annex(r, reply, body);
 }
 
 /* Ends @r, which was replied to with r->reply_length bytes of @body: updates
@@ -356,12 +395,11 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 	if (unlikely(r->status == WIRE_OVERLOADED))
 		reply.retry_after =
 			service_retry_after(r->sc->service, r->item.again);
-	if (unlikely(r->durable))
-		reply.unexecuted =
-			r->durable->proven && 1u << r->status & NOT_EXECUTED;
 	if (unlikely(r->transfers))
 		reply_moved(r, &reply, room);
 	report.end = reply.status;
+	if (unlikely(r->rare))
+		report.end = finish_rare(r, &reply, &body);
 	if (likely(started)) {
 		report.run = true;
 		report.queue = ns_between(r->arrival, started);
@@ -644,6 +682,7 @@ void request_lost_end(struct ulrpc_request *r)
 	free(r->copy);
 	if (r->durable)
 		durable_end(r);
+	request_added_free(r);
 	service_unref(svc);
 }
 

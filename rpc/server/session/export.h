@@ -119,6 +119,8 @@ struct export
 	bool known : 1; /* the export is in the tables of exports */
 	/* the export existed already when the Connect with this epoch came */
 	bool returned : 1;
+	/* the client reads annexes of bodies: rpc/context/annex.h */
+	bool annexes : 1;
 	struct bulk_pace bulk_pace; /* what transfers_conf.pace points to */
 	/* what is charged in export_pool_of(e)->exports */
 	struct quota *quota;

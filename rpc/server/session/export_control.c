@@ -282,6 +282,8 @@ static void export_on_connect(struct exports *x, const struct ulnet_event *ev,
 	if (e) {
 		out->connection = e->handle;
 		out->slots = RECORD_SLOTS;
+		out->annexes = true;
+		e->annexes = c->annexes;
 		out->keepalive = export_keepalive(rpc, e);
 		out->lease = export_lease(rpc, e);
 		export_welcome(x->shard, ev, &m, e);

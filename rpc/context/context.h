@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a caller gives to a call beside its body, and gets back beside its
+ * outcome. A context belongs to its maker and to the call that has it: one at a
+ * time. While a call has it, only that call touches it; it is the maker's again
+ * before the call's callback runs.
+ */
+#ifndef RPC_CONTEXT_H
+#define RPC_CONTEXT_H
+
+#include <stdatomic.h>
+#include "rpc/context/annex.h"
+
+struct ulrpc_context {
+	/* of its maker, and of a call that has it */
+	_Atomic unsigned int refs;
+	atomic_bool busy; /* a call has it */
+	struct annex sent;
+	/* of the last call's reply: a copy of its annex; NULL: it had none */
+	uint8_t *said;
+	uint32_t said_length;
+};
+
+/* A call takes @c, with a reference. Returns 0, or -EBUSY. Any thread. */
+int context_take(struct ulrpc_context *c);
+/* The call that has @c has got a reply with @annex. Returns 0, or -ENOMEM. */
+int context_say(struct ulrpc_context *c, struct wire_view annex);
+/* The call that has @c has ended. It still has its reference. */
+void context_release(struct ulrpc_context *c);
+void context_get(struct ulrpc_context *c);
+void context_put(struct ulrpc_context *c);
+
+#endif
