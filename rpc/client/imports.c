@@ -498,6 +498,7 @@ static int imports_gauges(struct shard *s, struct stat_shard *sum)
 {
 	const struct ulrpc_client *c;
 	const struct import *imp;
+	int rc = 0;
 
 	if (!s->imports)
 		return 0;
@@ -506,9 +507,13 @@ static int imports_gauges(struct shard *s, struct stat_shard *sum)
 		list_for_each_entry (c, &imp->clients, link) {
 			sum->counts[RPC_STAT_clients_open]++;
 			sum->counts[RPC_STAT_calls_under_way] += c->ncalls;
+			if (!rc)
+				rc = stat_service_gauge(sum, STAT_CALLS,
+							c->service, c->ncalls,
+							c->nqueued);
 		}
 	}
-	return 0;
+	return rc;
 }
 
 /* Returns the ns from @since to @now; 0 if @since is 0 (never), or later than

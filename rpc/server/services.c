@@ -45,9 +45,18 @@ static int service_gauges(struct shard *s, struct stat_shard *sum)
 		sum->counts[RPC_STAT_clients_connected] +=
 			s->exports->table.used;
 	list_for_each_entry (sc, services_of(s), link) {
-		sum->counts[RPC_STAT_requests_under_way] +=
-			atomic_load_explicit(&sc->under_way,
-					     memory_order_relaxed);
+		struct ulrpc_service *svc = sc->service;
+		uint64_t under_way = atomic_load_explicit(&sc->under_way,
+							  memory_order_relaxed);
+		uint64_t waiting = 0;
+
+		sum->counts[RPC_STAT_requests_under_way] += under_way;
+		/* one queue for all CPTs */
+		if (s->cpt == 0 && svc->has_exec)
+			waiting = exec_waiting(&svc->exec);
+		if (!rc)
+			rc = stat_service_gauge(sum, STAT_REQUESTS, svc->name,
+						under_way, waiting);
 		if (!rc)
 			rc = estimates_gauge(sc, sum);
 	}

@@ -197,8 +197,187 @@ static void print_counter(void *arg, const struct ulrpc_counter *c)
 	fprintf(p->out, "%" PRIu64 "\n", c->samples);
 }
 
-/* Sets *@text_p to all metrics, which the caller frees. Returns 0 or a negative
- * errno. */
+/* ---- metrics that are more than one number ---- */
+
+static const char *const sides[STAT_SIDES] = {
+	[STAT_CALLS] = "client", [STAT_REQUESTS] = "server"
+};
+
+/* What is printed of each method, or of each service, of a side. */
+struct family {
+	const char *name, *type;      /* behind "ulnet_rpc_client_" */
+	const char *help[STAT_SIDES]; /* NULL: the side does not have it */
+	void (*method)(const struct printing *p, const struct stat_service *sv,
+		       const struct stat_method *m, const char *method);
+	void (*service)(const struct printing *p,
+			const struct stat_service *sv);
+};
+
+static void begin_series(const struct printing *p, const char *end,
+			 const struct stat_service *sv, const char *method)
+{
+	fprintf(p->out, "%s%s{service=", p->name, end);
+	metric_quoted(p->out, sv->name);
+	if (!method)
+		return;
+	fputs(",method=", p->out);
+	metric_quoted(p->out, method);
+}
+
+/* The bounds are powers of two, at which buckets of struct hist end: 1.024 us,
+ * twice as much, and so on to 17 s. */
+#define LATENCY_FIRST_BITS 10
+#define LATENCY_BUCKETS	   25
+
+static void print_latency(const struct printing *p,
+			  const struct stat_service *sv,
+			  const struct stat_method *m, const char *method)
+{
+	/* "total" is the first of the times, on both sides */
+	const struct hist *h = &m->times[0];
+	unsigned int b = 0;
+	uint64_t n = 0, low;
+
+	for (unsigned int i = 0; i < LATENCY_BUCKETS; i++) {
+		uint64_t bound = UINT64_C(1) << (LATENCY_FIRST_BITS + i);
+
+		while (b < HIST_BUCKETS &&
+		       hist_range(b, HIST_UNIT_BITS, &low) <= bound)
+			n += h->n[b++];
+		begin_series(p, "_bucket", sv, method);
+		fprintf(p->out,
+			",le=\"%" PRIu64 ".%09" PRIu64 "\"} %" PRIu64 "\n",
+			bound / NSEC_PER_SEC, bound % NSEC_PER_SEC, n);
+	}
+	while (b < HIST_BUCKETS)
+		n += h->n[b++];
+	begin_series(p, "_bucket", sv, method);
+	fprintf(p->out, ",le=\"+Inf\"} %" PRIu64 "\n", n);
+	begin_series(p, "_sum", sv, method);
+	fputs("} ", p->out);
+	metric_seconds(p->out, h->sum);
+	begin_series(p, "_count", sv, method);
+	fprintf(p->out, "} %" PRIu64 "\n", n);
+}
+
+static void print_causes(const struct printing *p,
+			 const struct stat_service *sv, const char *method,
+			 const uint64_t *ends)
+{
+	const struct stat_kind *kind = &stat_kinds[sv->side];
+
+	for (unsigned int i = 0; i < kind->nends; i++) {
+		if (!ends[i])
+			continue;
+		begin_series(p, "", sv, method);
+		fputs(",cause=", p->out);
+		metric_quoted(p->out, kind->end(i));
+		fprintf(p->out, "} %" PRIu64 "\n", ends[i]);
+	}
+}
+
+static void print_ends(const struct printing *p, const struct stat_service *sv,
+		       const struct stat_method *m, const char *method)
+{
+	print_causes(p, sv, method, m->ends);
+}
+
+static void print_refused(const struct printing *p,
+			  const struct stat_service *sv)
+{
+	print_causes(p, sv, NULL, sv->refused);
+}
+
+static void print_under_way(const struct printing *p,
+			    const struct stat_service *sv)
+{
+	begin_series(p, "", sv, NULL);
+	fprintf(p->out, "} %" PRIu64 "\n", sv->under_way);
+}
+
+static void print_waiting(const struct printing *p,
+			  const struct stat_service *sv)
+{
+	begin_series(p, "", sv, NULL);
+	fprintf(p->out, "} %" PRIu64 "\n", sv->waiting);
+}
+
+static const struct family families[] = {
+	{ "latency_seconds",
+	  "histogram",
+	  { "Times from calls to their ends",
+	    "Times from the arrival of requests to the replies" },
+	  .method = print_latency },
+	{ "ends_total",
+	  "counter",
+	  { "Calls that ended, by cause", "Requests that ended, by cause" },
+	  .method = print_ends },
+	{ "refused_total",
+	  "counter",
+	  { NULL, "Requests for methods that the service does not have, by "
+		  "cause" },
+	  .service = print_refused },
+	{ "under_way",
+	  "gauge",
+	  { "Calls that have not ended", "Requests that have not ended" },
+	  .service = print_under_way },
+	{ "waiting",
+	  "gauge",
+	  { "Calls that wait to be sent", "Requests that wait for a worker" },
+	  .service = print_waiting },
+};
+
+static void print_methods(const struct printing *p, struct ulrpc *rpc,
+			  const struct family *f, const struct stat_service *sv)
+{
+	const struct stat_method *m = NULL;
+	uint32_t bucket = 0;
+	char number[16];
+
+	while ((m = stat_method_walk(sv, &bucket, m))) {
+		const char *name = stats_method_name(rpc, m->number);
+
+		snprintf(number, sizeof(number), "0x%08" PRIx32, m->number);
+		f->method(p, sv, m, name ? name : number);
+	}
+}
+
+static void print_family(struct printing *p, struct ulrpc *rpc,
+			 const struct stats_sum *sum, const struct family *f,
+			 enum stat_side side)
+{
+	const struct list *services = &sum->all.services[side];
+	const struct stat_service *sv;
+
+	if (!f->help[side] || list_empty(services))
+		return;
+	snprintf(p->name, sizeof(p->name), "ulnet_rpc_%s_%s", sides[side],
+		 f->name);
+	metric_head(p->out, p->name, f->type, f->help[side]);
+	list_for_each_entry (sv, services, link) {
+		if (f->service)
+			f->service(p, sv);
+		else
+			print_methods(p, rpc, f, sv);
+	}
+}
+
+static int print_families(struct printing *p, struct ulrpc *rpc)
+{
+	struct stats_sum *sum;
+	int rc = stats_sum(rpc, false, &sum);
+
+	if (rc)
+		return rc;
+	for (enum stat_side side = 0; side < STAT_SIDES; side++)
+		for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+			print_family(p, rpc, sum, &families[i], side);
+	stats_sum_free(sum);
+	return 0;
+}
+
+/* Sets *@text_p to all metrics, which the caller frees. 0 or a negative errno.
+ */
 static int make_text(struct ulrpc *rpc, char **text_p)
 {
 	size_t size;
@@ -208,6 +387,8 @@ static int make_text(struct ulrpc *rpc, char **text_p)
 	if (!p.out)
 		return -ENOMEM;
 	rc = ulrpc_counters(rpc, print_counter, &p);
+	if (!rc)
+		rc = print_families(&p, rpc);
 	failed = ferror(p.out);
 	failed |= fclose(p.out);
 	if (!rc && failed)

@@ -122,6 +122,19 @@ struct stat_method *stat_method_get(struct stat_service *sv, uint32_t number)
 	return m ? m : method_new(sv, number);
 }
 
+int stat_service_gauge(struct stat_shard *sum, enum stat_side side,
+		       const char *service, uint64_t under_way,
+		       uint64_t waiting)
+{
+	struct stat_service *sv = stat_service_get(sum, side, service);
+
+	if (!sv)
+		return -ENOMEM;
+	sv->under_way += under_way;
+	sv->waiting += waiting;
+	return 0;
+}
+
 int stat_gauge(struct stat_shard *sum, enum stat_side side, const char *service,
 	       uint32_t number, const struct stat_method_gauges *g)
 {

@@ -160,6 +160,10 @@ struct stat_service {
 	/* Ends of requests for methods that the service does not have, by end.
 	 */
 	uint64_t refused[STAT_ENDS_MAX];
+	/* Gauges, set only in sums over shards: calls or requests that have not
+	 * ended; and, of these, those that wait: calls to be sent, requests for
+	 * a worker. */
+	uint64_t under_way, waiting;
 	char name[ULRPC_SERVICE_NAME];
 };
 
@@ -229,6 +233,10 @@ struct stat_method *stat_method_get(struct stat_service *sv, uint32_t number);
  * Returns 0 or -ENOMEM. */
 int stat_gauge(struct stat_shard *sum, enum stat_side side, const char *service,
 	       uint32_t number, const struct stat_method_gauges *g);
+/* Adds to the gauges of a service in @sum. Returns 0 or -ENOMEM. */
+int stat_service_gauge(struct stat_shard *sum, enum stat_side side,
+		       const char *service, uint64_t under_way,
+		       uint64_t waiting);
 /* Called by servers for each method that a service has, and makes it. Requests
  * for other numbers, which clients may make up, are counted in
  * stat_service.refused. @sv may be NULL. Returns 0 or -ENOMEM. */

@@ -92,7 +92,7 @@ format() {
 			$name = $1;
 			next;
 		}
-		if (/^# TYPE (\S+) (counter|gauge|summary)$/) {
+		if (/^# TYPE (\S+) (counter|gauge|summary|histogram)$/) {
 			die "$1, not $name" if $1 ne $name;
 			$type = $2;
 			die "$1 is a counter" if ($type eq "counter") !=
@@ -103,7 +103,9 @@ format() {
 			or die "what is $_";
 		my ($of, $series) = ($1, "$1$2");
 		die "$of in $name" if $of ne $name && !($type eq "summary" &&
-			$of =~ /^${name}_(sum|count)$/);
+			$of =~ /^${name}_(sum|count)$/) &&
+			!($type eq "histogram" &&
+			$of =~ /^${name}_(bucket|sum|count)$/);
 		die "$series twice" if $series{$series}++;
 		$n++;
 		END { die "only $n" if $n < 100 }' "$dir/out" || {
@@ -138,7 +140,17 @@ run 0 "$rpcping" --net 'tcp(127.0.0.6)' --port "$port" --count 100 --size 8 \
 	127.0.0.5@tcp
 run 0 "$rpcping" --net 'tcp(127.0.0.6)' --port "$port" --count 2 --delay 20ms \
 	--method Echo 127.0.0.5@tcp
+# One for a method that there is not.
+echo 'syntax = "proto3"; service echo { rpc No(M) returns (M); } message M {}' \
+	>"$dir/no.proto"
+run 0 protoc-c -I"$dir" --descriptor_set_out="$dir/no.set" "$dir/no.proto"
+run 1 "$tools/ulrpc" --net 'tcp(127.0.0.6)' --port "$port" --deadline 60 \
+	--proto "$dir/no.set" 127.0.0.5@tcp call echo.No
+has err '^ulrpc: 127.0.0.5@tcp: echo.No: no method; not executed'
 http_until 'ulnet_rpc_server_seconds_count{service="echo",method="Raw",stage="total"}' 100
+http_until 'ulnet_rpc_server_latency_seconds_count{service="echo",method="Echo"}' 2
+# A blank in the label makes two words of the series.
+http_until 'ulnet_rpc_server_refused_total{service="echo",cause="no' 'method"}'
 format
 expect "requests" test "$(value \
 	'ulnet_rpc_server_calls_total{service="echo",method="Raw"}')" = 100
@@ -149,6 +161,24 @@ expect "times" test "$(value \
 has out '^ulnet_rpc_server_seconds_sum\{service="echo",method="Echo",stage="total"\} [0-9]+\.[0-9]*[1-9]'
 has out '^ulnet_rpc_server_calls_total\{service="brw",method="Read"\} 0$'
 has out '^ulnet_ni_up\{nid="127.0.0.5@tcp"'
+# Histograms, ends by cause, and what is under way.
+raw='service="echo",method="Raw"' latency=ulnet_rpc_server_latency_seconds
+has out "^# TYPE $latency histogram\$"
+has out "^# HELP $latency "
+has out "^${latency}_bucket\\{$raw,le=\"\+Inf\"\} 100\$"
+has out "^${latency}_count\\{$raw\\} 100\$"
+expect "$latency: the buckets grow" \
+	awk -v p="${latency}_bucket{$raw," 'index($0, p) {
+		bad += $2 + 0 < last + 0; last = $2; n++ } END {
+		exit !(n == 26 && last == 100 && !bad) }' "$dir/out"
+# Two calls took 20 ms or more: they are above 16.8 ms, and others are below.
+has out "^${latency}_bucket\\{service=\"echo\",method=\"Echo\",le=\"0.016777216\"\} 0\$"
+has out "^${latency}_bucket\\{service=\"echo\",method=\"Echo\",le=\"\+Inf\"\} 2\$"
+has out "^${latency}_sum\\{service=\"echo\",method=\"Echo\"\} [0-9]+\.[0-9]*[1-9]"
+has out "^ulnet_rpc_server_ends_total\\{$raw,cause=\"ok\"\} 100\$"
+has out '^ulnet_rpc_server_refused_total\{service="echo",cause="no method"\} 1$'
+has out '^ulnet_rpc_server_under_way\{service="brw"\} 0$'
+has out '^ulnet_rpc_server_waiting\{service="brw"\} 0$'
 cp "$dir/out" "$dir/rpc_text"
 stop_lnetd serve
 

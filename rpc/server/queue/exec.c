@@ -549,6 +549,16 @@ bool exec_add_again(struct exec *e, struct sched_item *item, uint64_t now)
 	return open;
 }
 
+unsigned int exec_waiting(struct exec *e)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&e->lock);
+	n = e->lanes.queued;
+	pthread_mutex_unlock(&e->lock);
+	return n;
+}
+
 void exec_hand_over(struct exec *e, struct sched_item *item,
 		    struct sched_client *to, uint64_t now)
 {

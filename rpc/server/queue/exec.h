@@ -118,6 +118,9 @@ bool exec_add_again(struct exec *e, struct sched_item *item,
  * freed. Any thread. */
 void exec_hand_over(struct exec *e, struct sched_item *item,
 		    struct sched_client *to, uint64_t now);
+/* Returns how many items wait for a worker, without those in the gate. Any
+ * thread. */
+unsigned int exec_waiting(struct exec *e);
 /* The place of an item in the queue, estimated. */
 struct exec_place {
 	bool throttled;	    /* the item is in the gate, and not in the queue */

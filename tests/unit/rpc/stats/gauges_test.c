@@ -211,3 +211,57 @@ Test(gauges, what_is_under_way)
 	cr_expect_eq(peer_of(SERVER, STAT_REQUESTS).under_way, 0);
 	rig_end();
 }
+
+struct under_way {
+	uint64_t all, waiting;
+};
+
+static struct under_way under_way_of(unsigned int node, enum stat_side side)
+{
+	struct stats_sum *sum = sum_of(node);
+	const struct stat_service *sv =
+		stat_service_get(&sum->all, side, "test");
+	struct under_way found = { sv->under_way, sv->waiting };
+
+	stats_sum_free(sum);
+	return found;
+}
+
+/* How many calls and requests of a service there are, and how many of them
+ * wait. Requirement J5. */
+Test(gauges, services)
+{
+	struct ulrpc_service_conf one = { .workers_min = 1, .workers_max = 1 };
+	struct under_way calls, requests;
+	struct called c[5] = { { 0 } };
+
+	serve_init(&g, 1, 1);
+	lnet_sim_run(g.sim, MSEC);
+	serve_open(&g, NULL);
+	serve_start_with(&g, &one);
+	serve_client(&g);
+	for (unsigned int i = 0; i < 5; i++)
+		serve_call(&g, "park", "hello", 5, 100000000,
+			   ULRPC_PRIORITY_DEFAULT, &c[i]);
+	calls = under_way_of(CALLER, STAT_CALLS);
+	cr_expect_eq(calls.all, 5);
+	cr_expect_eq(calls.waiting, 5);
+	lnet_sim_run(g.sim, 10 * MSEC);
+	/* The window lets some of them go, of which one has the worker. */
+	calls = under_way_of(CALLER, STAT_CALLS);
+	requests = under_way_of(SERVER, STAT_REQUESTS);
+	cr_expect_eq(calls.all, 5);
+	cr_expect_lt(calls.waiting, 5);
+	cr_expect_gt(requests.all, 1);
+	cr_expect_eq(requests.all, 5 - calls.waiting);
+	cr_expect_eq(requests.waiting, requests.all - 1);
+	for (unsigned int i = 0; i < 5; i++) {
+		serve_release(&g.served);
+		lnet_sim_run(g.sim, 10 * MSEC);
+	}
+	calls = under_way_of(CALLER, STAT_CALLS);
+	requests = under_way_of(SERVER, STAT_REQUESTS);
+	cr_expect(!calls.all && !calls.waiting);
+	cr_expect(!requests.all && !requests.waiting);
+	rig_end();
+}
