@@ -5,7 +5,7 @@
 #	%C%_NAME_LDADD = $(libulnet)
 if !WITH_FUZZERS
 noinst_PROGRAMS += %D%/crash %D%/demo %D%/depot %D%/doorman \
-	%D%/epoll %D%/lines
+	%D%/epoll %D%/lines %D%/several
 endif
 # libulnetlab in the place of libulnet, and so in front of libulrpc, which names that.
 %C%_crash_LINK = $(HERE_LINK)
@@ -20,14 +20,16 @@ endif
 %C%_epoll_LDADD = $(libulnet)
 %C%_lines_LINK = $(HERE_LINK)
 %C%_lines_LDADD = $(libulrpc)
+%C%_several_LINK = $(HERE_LINK)
+%C%_several_LDADD = $(libulrpc)
 
 EXTRA_DIST += %D%/demo_lib.sh %D%/demo_tcp.sh %D%/demo_rpc.sh
 EXTRA_DIST += %D%/demo_survive.sh %D%/demo_rails.sh %D%/demo_routes.sh
 EXTRA_DIST += %D%/demo_lst.sh %D%/demo_o2ibcalc.sh
 EXTRA_DIST += %D%/demo_security.sh %D%/tap.pl
 
-# A service of one's own; ulrpc_tutorial(7) shows these files, and lines.c. ./check
-# builds it from the page, with nothing but what is installed.
+# A service of one's own; ulrpc_tutorial(7) shows these files, lines.c and several.c.
+# ./check builds it from the page, with nothing but what is installed.
 EXTRA_DIST += %D%/tally/Makefile %D%/tally/tally.proto %D%/tally/node.h
 EXTRA_DIST += %D%/tally/server.c %D%/tally/client.c
 

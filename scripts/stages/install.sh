@@ -265,6 +265,8 @@ stage_install() {
 		build_stranger examples/doorman.c ulrpc || return 0
 	step "lines built with pkg-config" \
 		build_stranger examples/lines.c ulrpc || return 0
+	step "several built with pkg-config" \
+		build_stranger examples/several.c ulrpc || return 0
 	step "lnetd and lnetctl, installed" run_installed || true
 	step "demo of what is installed" run_installed_demo || true
 	step "make uninstall" tree_make release uninstall || return 0
