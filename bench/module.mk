@@ -1,7 +1,8 @@
 # Measurements; not part of make check. bench/run builds and calls them.
 if !WITH_FUZZERS
 EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
-	%D%/many %D%/raw_tcp %D%/route %D%/rpc %D%/slow %D%/tcp %D%/tcp_peers
+	%D%/many %D%/raw_tcp %D%/route %D%/rpc %D%/slow %D%/stream \
+	%D%/tcp %D%/tcp_peers
 %C%_budget_SOURCES = %D%/budget.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_growth_SOURCES = %D%/growth.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_herd_SOURCES = %D%/herd.c %D%/herd_law.c %D%/herd_law.h
@@ -11,6 +12,7 @@ EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
 %C%_raw_tcp_SOURCES = %D%/raw_tcp.c %D%/duo.c %D%/duo.h
 %C%_route_SOURCES = %D%/route.c %D%/duo.c %D%/duo.h
 %C%_rpc_SOURCES = %D%/rpc.c %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h
+%C%_stream_SOURCES = %D%/stream.c %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h
 %C%_slow_SOURCES = %D%/slow.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_tcp_SOURCES = %D%/tcp.c %D%/duo.c %D%/duo.h
 %C%_tcp_peers_SOURCES = %D%/tcp_peers.c %D%/duo.c %D%/duo.h
