@@ -29,23 +29,46 @@ struct ulrpc_stream *rpc_stream_new(struct channel *ch, uint32_t id,
 	return s;
 }
 
+/* bytes of a block for several messages */
+#define BLOCK 4000u
+
+static bool has_message(const struct ulrpc_stream *s)
+{
+	return s->first && (s->first->at < s->first->len || s->first->next);
+}
+
+/* Frees the first block. */
+static void first_free(struct ulrpc_stream *s)
+{
+	struct messages *b = s->first;
+
+	s->first = b->next;
+	if (!s->first)
+		s->last = NULL;
+	free(b);
+}
+
 static void messages_free(struct ulrpc_stream *s)
 {
-	struct message *m;
+	struct messages *mine = s->current;
 
-	while ((m = s->first)) {
-		s->first = m->next;
-		free(m);
-	}
-	s->last = NULL;
+	if (mine)
+		s->first = mine->next;
+	while (s->first)
+		first_free(s);
+	if (!mine)
+		return;
+	mine->at = mine->len;
+	mine->next = NULL;
+	s->first = s->last = mine;
 }
 
 void rpc_stream_unref(struct ulrpc_stream *s)
 {
 	if (--s->refs)
 		return;
+	s->current = NULL;
 	messages_free(s);
-	free(s->current);
 	free(s->text);
 	channel_put(s->ch);
 	free(s);
@@ -210,7 +233,7 @@ void rpc_stream_end_frame(struct ulrpc_stream *s, int status,
 
 void rpc_stream_settle(struct ulrpc_stream *s)
 {
-	if (!s->ending || s->first || s->over)
+	if (!s->ending || has_message(s) || s->over)
 		return;
 	rpc_stream_close_frame(s);
 	s->undelivered = s->sent.messages - s->delivered.messages;
@@ -221,9 +244,34 @@ void rpc_stream_settle(struct ulrpc_stream *s)
 
 /* ---- what comes ---- */
 
+/* Returns room for a message of @length bytes, as struct messages has it; NULL:
+ * no memory. */
+static uint8_t *message_room(struct ulrpc_stream *s, uint32_t length)
+{
+	uint32_t need = 8 + (length + 7) / 8 * 8;
+	struct messages *b = s->last;
+	uint32_t cap = need;
+
+	if (!b || b->cap - b->len < need) {
+		if (has_message(s))
+			cap = MAX(need, BLOCK);
+		b = malloc(sizeof(*b) + cap);
+		if (!b)
+			return NULL;
+		*b = (struct messages){ .cap = cap };
+		if (s->last)
+			s->last->next = b;
+		else
+			s->first = b;
+		s->last = b;
+	}
+	b->len += need;
+	return b->bytes + b->len - need;
+}
+
 int rpc_stream_on_message(struct ulrpc_stream *s, const struct frame *f)
 {
-	struct message *m;
+	uint8_t *room;
 
 	if (s->ending || (s->recv_closed && !s->send_closed) ||
 	    f->length > ULRPC_STREAM_MESSAGE_MAX)
@@ -234,17 +282,11 @@ int rpc_stream_on_message(struct ulrpc_stream *s, const struct frame *f)
 	if (s->received.messages - s->read.messages >= s->grant.messages ||
 	    s->received.bytes - s->read.bytes >= s->grant.bytes)
 		return -EPROTO;
-	m = malloc(sizeof(*m) + f->length);
-	if (!m)
+	room = message_room(s, f->length);
+	if (!room)
 		return -ENOMEM;
-	m->next = NULL;
-	m->length = f->length;
-	memcpy(m->body, f->body, f->length);
-	if (s->last)
-		s->last->next = m;
-	else
-		s->first = m;
-	s->last = m;
+	store_le64(room, f->length);
+	memcpy(room + 8, f->body, f->length);
 	s->received.messages++;
 	s->received.bytes += f->length;
 	readable(s);
@@ -368,25 +410,28 @@ void rpc_stream_on_sent(struct ulrpc_stream *s, uint32_t kind)
 static int next_locked(struct ulrpc_stream *s, const void **body_p,
 		       size_t *length_p)
 {
-	struct message *m = s->first;
+	struct messages *b;
+	uint32_t length;
 
-	free(s->current);
-	s->current = m;
-	if (!m) {
+	s->current = NULL;
+	if (s->first && s->first->at == s->first->len)
+		first_free(s);
+	b = s->first;
+	if (!b) {
 		if (s->over || s->recv_closed || s->canceled || s->ending)
 			return 0;
 		s->unread = true;
 		return -EAGAIN;
 	}
-	s->first = m->next;
-	if (!s->first)
-		s->last = NULL;
+	s->current = b;
+	length = (uint32_t)load_le64(b->bytes + b->at);
+	*body_p = b->bytes + b->at + 8;
+	*length_p = length;
+	b->at += 8 + (length + 7) / 8 * 8;
 	s->read.messages++;
-	s->read.bytes += m->length;
+	s->read.bytes += length;
 	tell_read(s);
 	rpc_stream_settle(s);
-	*body_p = m->body;
-	*length_p = m->length;
 	return 1;
 }
 

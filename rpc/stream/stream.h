@@ -36,10 +36,14 @@ struct credit {
 	uint64_t messages, bytes;
 };
 
-struct message {
-	struct message *next;
-	uint32_t length;
-	uint8_t body[];
+/* Messages of a stream that have come: each is a u64 length and the body, at
+ * multiples of 8. A block that is made while no message waits has room for one
+ * only; so what a slow stream holds takes no more than it has to. */
+struct messages {
+	struct messages *next;
+	/* bytes: in use; from where on they were not read yet; at most */
+	uint32_t len, at, cap;
+	_Alignas(8) uint8_t bytes[];
 };
 
 struct ulrpc_stream {
@@ -85,7 +89,9 @@ struct ulrpc_stream {
 	/* what this side reads. grant: its window; received, read: totals;
 	 * told: what of @read the last CREDIT has told */
 	struct credit grant, received, read, told;
-	struct message *first, *last, *current;
+	struct messages *first, *last;
+	/* the first block, if its message that was read last is the user's */
+	struct messages *current;
 
 	/* how the stream ends, or has ended */
 	struct stream_end end;
