@@ -8,6 +8,7 @@
 #include "tests/unit/rpc/stub/interop.ulrpc.h"
 
 #include "tests/unit/rpc/serve_rig.h"
+#include "ulnet/context.h"
 
 #define MINUTE UINT64_C(60000000) /* us */
 
@@ -43,6 +44,19 @@ static void serve_rest(Interop__Trial_Service *self,
 	closure(&reply, data);
 }
 
+#define ECHO	 "x-interop-echo"
+#define ECHO_BIN "x-interop-echo-bin"
+
+static void send_back(struct ulrpc_request *request, const char *name)
+{
+	struct ulrpc_metadata pair;
+
+	if (!ulrpc_request_find(request, name, &pair))
+		cr_assert_eq(
+			ulrpc_reply_add(request, name, pair.value, pair.length),
+			0);
+}
+
 static void serve_swap(Interop__Trial_Service *self,
 		       const Interop__Order *request,
 		       Interop__Parcel_Closure closure, void *data)
@@ -50,6 +64,8 @@ static void serve_swap(Interop__Trial_Service *self,
 	const Interop__Parcel reply = parcel_of(request->size);
 
 	(void)self;
+	send_back(ulrpc_request_of(data), ECHO);
+	send_back(ulrpc_request_of(data), ECHO_BIN);
 	if (request->status)
 		ulrpc_closure_fail_text(data, -(int)request->status,
 					request->text);
@@ -251,9 +267,50 @@ Test(interop, large_unary)
 	interop__parcel__free_unpacked(reply, NULL);
 }
 
-/* As gRPC's status_code_and_message, for a call and for a stream. */
-static void status_and_text(int status, char *text, const char *heard)
+static void pair_came(const struct ulrpc_context *context, const char *name,
+		      const void *value, size_t length)
 {
+	struct ulrpc_metadata pair;
+
+	cr_assert_eq(ulrpc_context_find(context, name, &pair), 0);
+	cr_assert_eq(pair.length, length);
+	cr_assert_eq(memcmp(pair.value, value, length), 0);
+}
+
+Test(interop, custom_metadata)
+{
+	static const uint8_t bytes[] = { 0xab, 0xab, 0xab };
+	const char text[] = "test_initial_metadata_value";
+	Interop__Order request = INTEROP__ORDER__INIT;
+	struct ulrpc_context *context;
+	struct ulrpc_call_conf conf;
+	struct ulrpc_outcome end;
+	ProtobufCMessage *reply;
+
+	request.payload = (ProtobufCBinaryData){ 271828, zeros };
+	request.size = 314159;
+	cr_assert_eq(ulrpc_context_new(&context), 0);
+	cr_assert_eq(ulrpc_context_add(context, ECHO, text, strlen(text)), 0);
+	cr_assert_eq(ulrpc_context_add(context, ECHO_BIN, bytes, sizeof(bytes)),
+		     0);
+	cr_assert_eq(ulrpc_stub_conf(stub, "Swap", &conf), 0);
+	conf.context = context;
+	cr_assert_eq(ulrpc_call_message_wait(stub, "Swap",
+					     (ProtobufCMessage *)&request,
+					     &conf, &reply, &end),
+		     0);
+	went_well(&end);
+	cr_assert_eq(((Interop__Parcel *)reply)->payload.len, 314159);
+	protobuf_c_message_free_unpacked(reply, NULL);
+	pair_came(context, ECHO, text, strlen(text));
+	pair_came(context, ECHO_BIN, bytes, sizeof(bytes));
+	ulrpc_context_free(context);
+}
+
+/* A call, and a stream, that end with the status UNKNOWN, and a text. */
+static void status_and_text(char *text, const char *heard)
+{
+	int status = ulrpc_status_errno(ULRPC_STATUS_UNKNOWN);
 	Interop__Order request = INTEROP__ORDER__INIT;
 	struct ulrpc_stream_outcome over;
 	struct ulrpc_stream *stream;
@@ -267,6 +324,7 @@ static void status_and_text(int status, char *text, const char *heard)
 	cr_assert_null(reply);
 	cr_assert_eq(end.cause, ULRPC_CAUSE_HANDLER);
 	cr_assert_eq(end.status, status);
+	cr_assert_eq(ulrpc_status_of(&end), ULRPC_STATUS_UNKNOWN);
 	cr_assert_str_eq(end.text, heard);
 
 	cr_assert_eq(interop__trial__talk_open(streams, &limits, &stream), 0);
@@ -280,15 +338,14 @@ static void status_and_text(int status, char *text, const char *heard)
 
 Test(interop, status_code_and_message)
 {
-	status_and_text(-ENOENT, (char[]){ "test status message" },
+	status_and_text((char[]){ "test status message" },
 			"test status message");
 }
 
 /* Texts are for logs and terminals, too: what is not printable is replaced. */
 Test(interop, special_status_message)
 {
-	status_and_text(-EDOM,
-			(char[]){ "\t\ntest with whitespace\r\nand Unicode "
+	status_and_text((char[]){ "\t\ntest with whitespace\r\nand Unicode "
 				  "BMP \xe2\x98\xba and non-BMP "
 				  "\xf0\x9f\x98\x88\t\n" },
 			"??test with whitespace??and Unicode "
@@ -443,6 +500,7 @@ Test(interop, unimplemented_method)
 		     0);
 	cr_assert_null(reply);
 	cr_assert_eq(end.cause, ULRPC_CAUSE_NO_METHOD);
+	cr_assert_eq(ulrpc_status_of(&end), ULRPC_STATUS_UNIMPLEMENTED);
 	cr_assert_eq(end.status, -ENOSYS);
 	cr_assert_eq(end.execution, ULRPC_NOT_EXECUTED);
 	ulrpc_stub_free(later);
@@ -480,6 +538,7 @@ Test(interop, unimplemented_service)
 	cr_assert_eq(interop__later__dance_wait(later, &request, &reply, &end),
 		     0);
 	cr_assert_eq(end.cause, ULRPC_CAUSE_NO_SERVICE);
+	cr_assert_eq(ulrpc_status_of(&end), ULRPC_STATUS_UNIMPLEMENTED);
 	cr_assert_eq(end.execution, ULRPC_NOT_EXECUTED);
 	ulrpc_stub_free(later);
 
