@@ -21,6 +21,10 @@
  * doubles as long as nothing comes */
 #define HOLD_MIN 250u
 #define HOLD_MAX 4000u
+/* A server that does not keep pull calls, and has no batches, would have this
+ * side make them as fast as it can. A few such replies in a row are usual. */
+#define HASTY_US  (HOLD_MIN * UINT64_C(1000) / 2)
+#define HASTY_MAX 100u
 /* bytes of a reply to a pull call, at most, while nothing comes */
 #define ROOM_QUIET 4096u
 
@@ -59,6 +63,8 @@ struct called {
 	unsigned int want; /* how many pull calls to have under way */
 	/* ms for which the server may keep the next pull call */
 	uint32_t hold;
+	/* how many pull calls in a row had no batch, and were hardly kept */
+	unsigned int hasty;
 	struct push push[PUSHES];
 	struct pull pull[PULLS_MAX];
 };
@@ -309,8 +315,13 @@ static void on_pushed(void *arg, const struct ulrpc_outcome *outcome,
 	channel_put(ch);
 }
 
-static int on_batch_pulled(struct called *c, const void *reply, size_t length)
+/* @took: us from the call to its reply. */
+static int on_batch_pulled(struct called *c, const void *reply, size_t length,
+			   uint64_t took)
 {
+	c->hasty = length || took >= HASTY_US ? 0 : c->hasty + 1;
+	if (c->hasty > HASTY_MAX)
+		return -EPROTO;
 	if (length) {
 		c->want = PULLS_MAX;
 		c->hold = HOLD_MIN;
@@ -339,7 +350,7 @@ static void on_pulled(void *arg, const struct ulrpc_outcome *outcome,
 	if (end.cause)
 		channel_end(ch, end.status, end.cause);
 	else if (!ch->ended)
-		rc = on_batch_pulled(c, reply, length);
+		rc = on_batch_pulled(c, reply, length, outcome->total);
 	if (rc == -ENOMEM)
 		channel_end(ch, rc, ULRPC_CAUSE_NO_MEMORY);
 	else if (rc)

@@ -395,7 +395,8 @@ struct flooding {
 	unsigned int nheld; /* calls that get no answer */
 	struct ulrpc_request *held[16];
 	uint64_t number; /* of the next batch */
-	bool begun;
+	bool begun, empty;
+	unsigned int empties;	     /* replies without a batch */
 	struct ulrpc_request *first; /* pull call */
 };
 
@@ -436,6 +437,11 @@ static void flood_pull(void *arg, struct ulrpc_request *r, const void *body,
 
 	(void)body;
 	(void)length;
+	if (fl->empty) {
+		fl->empties++;
+		ulrpc_reply(r, NULL, 0);
+		return;
+	}
 	if (!fl->begun) {
 		cr_assert_null(fl->first);
 		fl->first = r;
@@ -526,4 +532,19 @@ Test(hostile_stream, a_server_that_does_not_stop)
 	ulrpc_stream_put(other.stream);
 	stream_rig_fini(&fl.g);
 	cr_assert_eq(other.ended, 1);
+}
+
+/* It does not keep a call until there is something to send: its client does not
+ * ask it again and again, as fast as both can. */
+Test(hostile_stream, a_server_that_has_nothing_at_once)
+{
+	struct flooding fl = { .empty = true };
+	struct flow f = { .g = &fl.g, .open_ended = true };
+
+	flood_init(&fl);
+	flow_open(&fl.g, &f, "park", NULL, 0, FLOW_FOREVER);
+	flow_finish(&f);
+	cr_assert_eq(f.outcome.cause, ULRPC_CAUSE_BAD_REPLY);
+	cr_assert_leq(fl.empties, 110);
+	stream_rig_fini(&fl.g);
 }
