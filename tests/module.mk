@@ -63,6 +63,13 @@ unit_tests += %D%/unit/names_test
 	%D%/unit/names/target_test.c \
 	%D%/unit/names/watch_test.c
 
+if WITH_ETCD
+unit_tests += %D%/unit/etcd_test
+endif
+%C%_unit_etcd_test_SOURCES = %D%/unit/etcd/etcd_test.c
+%C%_unit_etcd_test_CFLAGS = $(AM_CFLAGS) $(ETCD_CFLAGS)
+%C%_unit_etcd_test_LDADD = libulnetetcdcore.a $(LDADD) $(ETCD_LIBS)
+
 unit_tests += %D%/unit/lnet_nid_test
 %C%_unit_lnet_nid_test_SOURCES = \
 	%D%/unit/lnet/nid/nid_test.c \
@@ -832,6 +839,9 @@ tool_tests += %D%/tools/metrics.sh
 tool_tests += %D%/tools/o2ib.sh
 tool_tests += %D%/tools/o2ibcalc.sh
 tool_tests += %D%/tools/names.sh
+if WITH_ETCD
+tool_tests += %D%/tools/etcd.sh
+endif
 tool_tests += %D%/tools/rpcping.sh
 tool_tests += %D%/tools/rpc_stats.sh
 tool_tests += %D%/tools/routing.sh

@@ -23,7 +23,7 @@ check_dist() {
 		--cache-file=$BUILD/config.cache.gcc"
 
 	# rdma-core is not everywhere, nor is OpenSSL 3.
-	[ $long = no ] || flags+=" --without-verbs --without-tls"
+	[ $long = no ] || flags+=" --without-verbs --without-tls --without-etcd"
 	tests=$(reading_tests)
 	for name in $tests; do
 		[[ $name == *.sh ]] || programs+=("$name")
@@ -60,7 +60,7 @@ builds_talk() {
 }
 
 builds_together() {
-	configure notls gcc --enable-werror --without-tls &&
+	configure notls gcc --enable-werror --without-tls --without-etcd &&
 		step "build without TLS" tree_make notls all &&
 		step "build with TLS" tree_make release all &&
 		step "builds with and without TLS call each other" builds_talk

@@ -18,12 +18,13 @@ check_exports() { # LIBRARY HEADER...
 
 # Which headers declare the functions of which library.
 ctl_headers=(control.h)
+etcd_headers=(etcd.h)
 lab_headers=(sim.h)
 rpc_headers=(context.h keys.h replicas.h rpc.h service.h store.h stream.h stub.h)
 net_headers() {
 	ls "$SRC/include/ulnet" | grep '\.h$' |
 		grep -vxF "$(printf '%s\n' "${ctl_headers[@]}" "${lab_headers[@]}" \
-			"${rpc_headers[@]}")"
+			"${etcd_headers[@]}" "${rpc_headers[@]}")"
 }
 
 # A program that makes calls, and nothing else, loads neither the configuration nor a
@@ -32,7 +33,7 @@ check_needed() {
 	local at=$BUILD/installed/lib needed names
 
 	needed=$(ldd "$at/libulrpc.so") && names=$(nm "$at"/libul{net,netctl,rpc}.so) &&
-		! grep -E 'libyaml|libulnet(ctl|lab)' <<<"$needed" &&
+		! grep -E 'libyaml|libcurl|libulnet(ctl|lab|etcd)' <<<"$needed" &&
 		! grep -E ' (lnet_sim_|simlnd|simqp|env_sim|audit_)' <<<"$names"
 }
 
@@ -241,6 +242,8 @@ stage_install() {
 		check_exports libulnetlab $(net_headers) "${lab_headers[@]}" || true
 	step "exported symbols of libulnetctl" \
 		check_exports libulnetctl "${ctl_headers[@]}" || true
+	step "exported symbols of libulnetetcd" \
+		check_exports libulnetetcd "${etcd_headers[@]}" || true
 	step "exported symbols of libulrpc" \
 		check_exports libulrpc "${rpc_headers[@]}" || true
 	step "no library has more than its own" check_needed || true

@@ -8,7 +8,7 @@
 set -euo pipefail
 
 tree=$1 dir=$2 root=$2/root
-packages=(libulnet0 libulnetctl0 libulnetlab0 libulrpc0 libulnet-dev libulrpc-dev ulnet-tools ulnet-doc)
+packages=(libulnet0 libulnetctl0 libulnetetcd0 libulnetlab0 libulrpc0 libulnet-dev libulrpc-dev ulnet-tools ulnet-doc)
 
 inside() {
 	chroot "$root" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 sh -exc "$1"

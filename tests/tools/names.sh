@@ -157,8 +157,8 @@ ping 1 srv:///_empty._tcp.example
 has err '^rpcping: srv:///_empty._tcp.example: the name has no address$'
 ping 1 nowhere.test
 has err '^rpcping: nowhere.test: no name server takes the question$'
-ping 1 etcd://127.0.0.1/x
-has err '^rpcping: etcd://127.0.0.1/x: there is no such scheme$'
+ping 1 zoo://127.0.0.1/x
+has err '^rpcping: zoo://127.0.0.1/x: there is no such scheme$'
 ping 2 one.example:x
 has err "^rpcping: one.example:x: 'x': a number was expected; a target is NIDs"
 

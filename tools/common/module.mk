@@ -1,6 +1,10 @@
 # What programs share: each is linked with what it uses of it.
 noinst_LIBRARIES += libtools.a
+if SHARED
+libtools_a_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_SHARED
+endif
 libtools_a_SOURCES = %D%/exporter.c %D%/exporter.h
+libtools_a_SOURCES += %D%/etcd.c %D%/etcd.h
 libtools_a_SOURCES += %D%/http_clients.c %D%/http_clients.h
 libtools_a_SOURCES += %D%/keys.c %D%/keys.h
 libtools_a_SOURCES += %D%/names.c %D%/names.h

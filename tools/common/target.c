@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "etcd.h"
+
 /* us: so long it waits for a name to be looked up */
 #define NAME_US UINT64_C(20000000)
 
@@ -29,6 +31,11 @@ int target_lookup(struct lnet *node, const char *text,
 	struct ulnet_name_answer *answer;
 	int rc = lnet_names_open(node);
 
+	*why = '\0';
+	if (!rc)
+		rc = etcd_load_for(node, text, why, TARGET_WHY);
+	if (*why)
+		return rc;
 	if (!rc)
 		rc = lnet_name_lookup_wait(node, text, NAME_US, &answer, &err);
 	if (rc) {

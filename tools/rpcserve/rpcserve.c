@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/common/etcd.h"
 #include "tools/common/keys.h"
 #include "tools/common/node.h"
 #include "ulnet/keys.h"
@@ -49,6 +50,10 @@ struct rpcserve {
 	struct ulrpc_service *about_runs;	/* NULL: it does not */
 	struct service *services[SERVICES_MAX]; /* the services that run */
 	unsigned int nservices;
+	const char *registry; /* a name of etcd; NULL: none */
+	unsigned int registry_ttl;
+	struct etcd_library etcd;
+	struct ulnet_etcd_entry *entry; /* NULL: not registered */
 };
 
 /* ---- the command line ---- */
@@ -112,6 +117,13 @@ static const struct option_row rows[] = {
 	  .kind = OPTION_SIZE, AT(conf.memory), 4096, MEMORY_MAX },
 	{ "grace", 0, "T", "time at the end to answer requests under way (5 s)",
 	  .kind = OPTION_TIME, AT(grace) },
+	{ "register", 0, "NAME",
+	  "keep the node in etcd as a server of etcd://HOST:PORT/PREFIX",
+	  .kind = OPTION_TEXT, AT(registry), .min = 1 },
+	{ "register-ttl", 0, "N",
+	  "s after which it is gone there if the node has died (10)",
+	  .kind = OPTION_NUMBER, AT(registry_ttl), LNET_ETCD_TTL_MIN,
+	  LNET_ETCD_TTL_MAX },
 	{ "poll", 0, NULL,
 	  "run the node on the program's thread, and never sleep",
 	  .kind = OPTION_FLAG, AT(poll) },
@@ -334,6 +346,61 @@ static void stop_services(struct rpcserve *r)
 	cutoff_end(&cutoff);
 }
 
+/* ---- the entry in etcd ---- */
+
+/* The NID and port by which others reach this node. */
+static int own_address(const struct rpcserve *r, struct ulnet_address *a)
+{
+	struct ulnet_id id;
+
+	for (unsigned int i = 0; !LNetGetId(r->node.lnet, i, &id); i++) {
+		if (lnet_nid_is_lo(&id.nid))
+			continue;
+		a->nid = id.nid;
+		a->port = (uint16_t)(r->options.port ? r->options.port
+						     : NODE_DEFAULT_PORT);
+		return 0;
+	}
+	return -EADDRNOTAVAIL;
+}
+
+static int registry_start(struct rpcserve *r)
+{
+	struct ulnet_text_error err = { .what = "" };
+	struct ulnet_address address = { 0 };
+	char why[256];
+	int rc;
+
+	if (!r->registry)
+		return 0;
+	rc = etcd_load(&r->etcd, why, sizeof(why));
+	if (rc) {
+		say(&r->say, LNET_LOG_ERR, "--register: %s", why);
+		return rc;
+	}
+	rc = r->etcd.open(r->node.lnet);
+	if (!rc)
+		rc = own_address(r, &address);
+	if (!rc)
+		rc = r->etcd.reg(r->node.lnet, r->registry, &address,
+				 r->registry_ttl, &r->entry, &err);
+	if (rc)
+		say(&r->say, LNET_LOG_ERR, "--register %s: %s", r->registry,
+		    *err.what		   ? err.what
+		    : rc == -EADDRNOTAVAIL ? "the node has no NID yet: --net"
+		    : rc == -EOPNOTSUPP	   ? "this build is without etcd"
+					   : strerror(-rc));
+	return rc;
+}
+
+/* Before the services end, so that nobody new comes. */
+static void registry_stop(struct rpcserve *r)
+{
+	if (r->entry)
+		r->etcd.withdraw(r->entry);
+	r->entry = NULL;
+}
+
 /* ---- running ---- */
 
 static int rpcserve_announce(const struct rpcserve *r)
@@ -413,6 +480,8 @@ static int rpcserve_serve(struct rpcserve *r, int signals)
 	if (!rc)
 		rc = serve_metrics(&r->serve, &r->say, r->node.control);
 	if (!rc)
+		rc = registry_start(r);
+	if (!rc)
 		rc = rpcserve_announce(r);
 	if (!rc) {
 		node_tell_manager(&r->node, "READY=1\n");
@@ -421,6 +490,7 @@ static int rpcserve_serve(struct rpcserve *r, int signals)
 		node_tell_manager(&r->node, "STOPPING=1\n");
 		signals_release();
 	}
+	registry_stop(r);
 	serve_stop(&r->serve);
 	if (r->node.lnet)
 		stop_services(r);
@@ -431,7 +501,7 @@ static int rpcserve_serve(struct rpcserve *r, int signals)
 
 int main(int argc, char **argv)
 {
-	struct rpcserve r = { .grace = GRACE_US };
+	struct rpcserve r = { .grace = GRACE_US, .registry_ttl = 10 };
 	int status, signals;
 
 	if (secure_stdio())

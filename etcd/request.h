@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests to etcd's gateway for JSON, over HTTP: each of them from a thread of
+ * its own, which waits for the answer, or until it has to stop. Knows the
+ * endpoints and their turn, and nothing of what is asked.
+ *
+ * What etcd says is bounded: ETCD_MESSAGE_MAX bytes of one answer, or of one
+ * message of a stream.
+ */
+#ifndef ETCD_REQUEST_H
+#define ETCD_REQUEST_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+
+#include "ulnet/names.h"
+
+#define ETCD_MESSAGE_MAX   (1u << 20)
+#define ETCD_ENDPOINTS_MAX 8
+#define ETCD_ENDPOINT_SIZE 264
+#define ETCD_PREFIX_SIZE   512
+/* ms: for a connection, and for an answer. */
+#define ETCD_CONNECT_MS 2000L
+#define ETCD_ANSWER_MS	5000L
+
+/* What a text of the form "host:port,host:port/prefix" says. */
+struct etcd_text {
+	unsigned int n;
+	char endpoint[ETCD_ENDPOINTS_MAX][ETCD_ENDPOINT_SIZE];
+	char prefix[ETCD_PREFIX_SIZE]; /* of keys; ends with '/' */
+};
+
+/* 0; -EINVAL: *@err says why, unless it is NULL. */
+int etcd_text_parse(const char *rest, struct etcd_text *text,
+		    struct ulnet_text_error *err);
+
+struct etcd_link {
+	void *multi; /* CURLM */
+	struct etcd_text text;
+	unsigned int at;  /* the endpoint in use */
+	atomic_bool stop; /* waits end with -ESHUTDOWN */
+	bool deaf;	  /* they do not */
+	/* why the last request has failed */
+	char why[LNET_NAME_WHY];
+};
+
+/* 0; -ENOMEM. */
+int etcd_link_init(struct etcd_link *l, const struct etcd_text *text);
+void etcd_link_fini(struct etcd_link *l);
+/* Any thread. */
+void etcd_link_stop(struct etcd_link *l);
+/* Waits, ms. 0; -ESHUTDOWN. */
+int etcd_link_pause(struct etcd_link *l, unsigned int ms);
+/* Why something has failed, for people: what is not printable is replaced. */
+void etcd_link_why(struct etcd_link *l, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Posts @request, of which the reference is taken (NULL: no memory), to @path.
+ * 0: *@reply_p is an object, whose reference the caller has; otherwise l->why
+ * says why: -ENOENT: etcd does not know something; -EREMOTEIO: another error
+ * that etcd has told; -EPROTO: the answer makes no sense; -ESHUTDOWN; else
+ * -errno, and the next endpoint is used from now on. */
+int etcd_ask(struct etcd_link *l, const char *path, json_t *request,
+	     json_t **reply_p);
+
+/* A message of a stream, borrowed. Other than 0 ends the stream. */
+typedef int (*etcd_message_fn)(void *arg, json_t *message);
+
+/* As etcd_ask(), but the answer is a stream. Returns why it has ended, never 0;
+ * what @fn returned, if that was it. */
+int etcd_stream(struct etcd_link *l, const char *path, json_t *request,
+		etcd_message_fn fn, void *arg);
+
+/* ---- JSON ---- */
+
+/* A number, or the text of one, as the gateway has them; 0: none. */
+int64_t etcd_number(const json_t *object, const char *key);
+/* A string in base64, decoded; to be freed. NULL: there is none, it is longer
+ * than @max, has a zero byte, or there is no memory. */
+char *etcd_bytes(const json_t *object, const char *key, size_t max);
+/* A new string in base64; NULL: no memory. */
+json_t *etcd_base64(const char *text);
+
+#endif

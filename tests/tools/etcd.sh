@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Servers that register themselves in etcd, and clients that find them there, with an
+# etcd that comes and goes. It runs in a network of the test's own, in which all
+# ports are free. Requirement J1.
+. "${srcdir:-.}/tests/tools/lib.sh" || exit
+
+PATH=$PATH:/usr/sbin
+for tool in etcd unshare ip; do
+	type $tool >/dev/null 2>&1 || skip "there is no $tool"
+done
+if [ -z "${NAMES_INSIDE:-}" ]; then
+	own=(unshare --user --map-root-user --net --mount)
+	[ "$(id -u)" != 0 ] || ! unshare --net --mount true 2>/dev/null ||
+		own=(unshare --net --mount)
+	"${own[@]}" true 2>/dev/null || skip "no namespaces can be made here"
+	export NAMES_INSIDE=1
+	rm -rf "$dir"
+	exec "${own[@]}" bash "$0"
+fi
+ip link set lo up
+
+# start_etcd DATA: returns when it serves.
+start_etcd() {
+	local from=$(($(wc -l <"$dir/etcd.log") + 1))
+
+	ETCD_UNSUPPORTED_ARCH=arm64 etcd --data-dir "$dir/$1" --logger zap \
+		--listen-client-urls http://127.0.0.1:2379 \
+		--advertise-client-urls http://127.0.0.1:2379 \
+		--listen-peer-urls http://127.0.0.1:2380 \
+		--log-outputs stderr 2>>"$dir/etcd.log" &
+	pids[etcd]=$!
+	await "$dir/etcd.log" 'serving (insecure )?client (requests|traffic)' "$from"
+}
+
+end_etcd() {
+	kill -KILL "${pids[etcd]}"
+	wait "${pids[etcd]}" 2>/dev/null
+	unset 'pids[etcd]'
+}
+
+client=(--net 'tcp(127.0.0.1)' --port 7988 --deadline 60)
+ping() { # STATUS ARGUMENT...
+	run "$1" timeout 100 "$rpcping" "${client[@]}" --count 3 "${@:2}"
+}
+
+name=etcd://127.0.0.1:2379/rpc/echo
+serve() { # NAME ADDRESS [OPTION]...: returns when it is registered
+	need_rpcserve "$1" --net "tcp($2)" --port 7988 --service echo \
+		--log info --register "$name" --register-ttl 2 "${@:3}"
+	[ -z "${pids[etcd]:-}" ] ||
+		await "$dir/$1.err" 'etcd: registered below rpc/echo/'
+}
+
+: >"$dir/etcd.log"
+
+# ---- what is wrong ----
+
+run 1 timeout 100 "$rpcserve" --net 'tcp(127.0.1.1)' --port 7988 --register x
+has err '^rpcserve: --register x: etcd://HOST:PORT/PREFIX is expected$'
+run 2 "$rpcserve" --net 'tcp(127.0.1.1)' --register "$name" --register-ttl 1
+has err '--register-ttl 1: a number from 2 to 3600 is expected'
+for text in "/x:HOST:PORT of etcd is expected" "h:0/x:a port from 1 to 65535" \
+	"h,/x:HOST:PORT of etcd is expected" "h/:/PREFIX of keys is expected" \
+	"u@h/x:HOST:PORT of etcd" "[::1/x:no IPv6 address in brackets"; do
+	what=${text##*/x:} what=${what##*/:}
+	ping 1 "etcd://${text%%:"$what"}"
+	has err "^rpcping: etcd://.*: $what"
+done
+ping 1 "$name"
+same err <<<"rpcping: $name: etcd at 127.0.0.1:2379: Couldn't connect to server"
+
+# ---- servers come and go ----
+
+start_etcd one
+ping 1 "$name"
+same err <<<"rpcping: $name: no server is registered"
+serve a 127.0.1.1
+ping 0 "$name"
+# The first host is no etcd.
+ping 0 etcd://127.0.0.1:1,127.0.0.1/rpc/echo/
+ping 1 etcd://127.0.0.1/rpc/ech
+ctl 255 ping etcd://127.0.0.1/rpc/echo
+has err 'its port is 7988, but a port cannot be given here'
+
+start_ping --time 1h --grace 60s --rate 200 --log info "$name"
+serve b 127.0.1.2
+await "$dir/live" "names: $name: 2 addresses"
+# One that dies is gone when its lease is over; one that ends, at once. Calls go
+# to a, the first.
+kill -KILL "${pids[b]}"
+wait "${pids[b]}" 2>/dev/null
+unset 'pids[b]'
+await "$dir/live" "names: $name: 1 address\$"
+serve c 127.0.1.3
+lines=$(($(wc -l <"$dir/live") + 1))
+stop_lnetd c
+await "$dir/live" "names: $name: 1 address\$" "$lines"
+
+# ---- etcd comes and goes ----
+
+lines=$(($(wc -l <"$dir/live") + 1))
+end_etcd
+await "$dir/live" "names: $name: etcd at .*; the addresses known before are kept" "$lines"
+await "$dir/a.err" 'etcd: below rpc/echo/ this server is not registered, or'
+ping 1 "$name"
+await "$dir/live" ' [1-9][0-9]* calls/s' "$(wc -l <"$dir/live")"
+# The same etcd again: the watch goes on.
+lines=$(($(wc -l <"$dir/live") + 1))
+start_etcd one
+await "$dir/live" "names: $name: [12] address" "$lines"
+serve d 127.0.1.4
+await "$dir/live" "names: $name: 2 addresses" "$lines"
+# Another etcd, which knows nothing: servers register again.
+end_etcd
+lines=$(($(wc -l <"$dir/live") + 1))
+start_etcd two
+await "$dir/live" "names: $name: 2 addresses" "$lines"
+stop_lnetd a
+await "$dir/live" "names: $name: 1 address\$" "$lines"
+lines=$(wc -l <"$dir/live")
+await "$dir/live" ' [1-9][0-9]* calls/s' $((lines + 2))
+kill -INT "${pids[ping]}"
+end_ping 0
+has out 'lost 0,'
+
+# A server ends although there is no etcd, and starts without one.
+end_etcd
+stop_lnetd d
+serve e 127.0.1.5
+start_etcd one
+await "$dir/e.err" 'etcd: registered below rpc/echo/'
+ping 0 "$name"
+stop_lnetd e
+end_etcd
+
+finish

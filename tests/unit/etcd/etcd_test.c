@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Names in etcd, and servers that register there, with an etcd that the test
+ * plays: it knows what is asked, forgets, and says what makes no sense. What a
+ * real one says, tests/tools/etcd.sh tries.
+ */
+#include "etcd/request.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ulnet/etcd.h"
+#include "ulnet/loop.h"
+
+#define MINUTE_NS UINT64_C(60000000000)
+
+TestSuite(etcd, .timeout = 300);
+
+/* ---- the etcd ---- */
+
+/* One request, and what is answered. The last one is not answered to its end:
+ * its connection stays open. */
+struct step {
+	const char *path; /* what has to be asked: "kv/range" */
+	const char *has;  /* and what its text has; NULL: whatever */
+	char *answer;	  /* owned; NULL: the connection is closed */
+	unsigned int status;
+};
+
+static struct {
+	int listener;
+	unsigned int port;
+	pthread_t thread;
+	unsigned int n, done; /* done: under the lock */
+	struct step steps[16];
+	char wrong[512];
+	pthread_mutex_t lock;
+	int open; /* the last connection; -1: none */
+} fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void step(const char *path, const char *has, unsigned int status,
+		 const char *fmt, ...)
+{
+	struct step *s = &fake.steps[fake.n++];
+	va_list ap;
+
+	*s = (struct step){ .path = path, .has = has, .status = status };
+	if (!fmt)
+		return;
+	va_start(ap, fmt);
+	cr_assert_geq(vasprintf(&s->answer, fmt, ap), 0);
+	va_end(ap);
+}
+
+/* Reads a request with its body; false: the connection has ended. */
+static bool request_read(int fd, char *text, size_t size)
+{
+	size_t len = 0, all = size - 1;
+	const char *body, *length;
+	ssize_t n;
+
+	while (len < all && (n = read(fd, text + len, size - 1 - len)) > 0) {
+		len += (size_t)n;
+		text[len] = '\0';
+		body = strstr(text, "\r\n\r\n");
+		length = strstr(text, "Content-Length: ");
+		if (body && length)
+			all = (size_t)(body + 4 - text) +
+			      strtoul(length + 16, NULL, 10);
+	}
+	return len == all;
+}
+
+static void answer_write(int fd, const struct step *s)
+{
+	char head[128];
+
+	snprintf(head, sizeof(head),
+		 "HTTP/1.1 %u X\r\nConnection: close\r\n\r\n", s->status);
+	(void)!write(fd, head, strlen(head));
+	for (size_t at = 0, len = strlen(s->answer); at < len;) {
+		ssize_t n = send(fd, s->answer + at, len - at, MSG_NOSIGNAL);
+
+		if (n <= 0)
+			return; /* the client did not want it all */
+		at += (size_t)n;
+	}
+}
+
+static void step_play(const struct step *s, bool last)
+{
+	char text[4096], path[64];
+	int fd = accept(fake.listener, NULL, NULL);
+
+	if (fd < 0)
+		return;
+	snprintf(path, sizeof(path), "POST /v3/%s HTTP/1.1\r\n", s->path);
+	if (!request_read(fd, text, sizeof(text)))
+		snprintf(fake.wrong, sizeof(fake.wrong), "no request");
+	else if (strncmp(text, path, strlen(path)) != 0 ||
+		 (s->has && !strstr(text, s->has)))
+		snprintf(fake.wrong, sizeof(fake.wrong),
+			 "not %s with %s: %.200s ... %.200s", s->path,
+			 s->has ? s->has : "", text,
+			 strstr(text, "\r\n\r\n") ? strstr(text, "\r\n\r\n")
+						  : "");
+	if (s->answer)
+		answer_write(fd, s);
+	if (last)
+		fake.open = fd;
+	else
+		close(fd);
+}
+
+static void *fake_main(void *arg)
+{
+	(void)arg;
+	for (unsigned int i = 0; i < fake.n; i++) {
+		step_play(&fake.steps[i], i + 1 == fake.n);
+		pthread_mutex_lock(&fake.lock);
+		fake.done++;
+		pthread_mutex_unlock(&fake.lock);
+	}
+	return NULL;
+}
+
+static void fake_begin(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(a);
+
+	fake.open = -1;
+	fake.listener = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(bind(fake.listener, (void *)&a, len), 0);
+	cr_assert_eq(listen(fake.listener, 8), 0);
+	cr_assert_eq(getsockname(fake.listener, (void *)&a, &len), 0);
+	fake.port = ntohs(a.sin_port);
+	cr_assert_eq(pthread_create(&fake.thread, NULL, fake_main, NULL), 0);
+}
+
+static void fake_end(void)
+{
+	shutdown(fake.listener, SHUT_RDWR);
+	pthread_join(fake.thread, NULL);
+	close(fake.listener);
+	if (fake.open >= 0)
+		close(fake.open);
+	for (unsigned int i = 0; i < fake.n; i++)
+		free(fake.steps[i].answer);
+	cr_assert_str_eq(fake.wrong, "");
+	cr_assert_eq(fake.done, fake.n);
+}
+
+/* "key": ..., "value": ... of a server; of several buffers in turn. */
+static const char *kv(const char *key, const char *value)
+{
+	static char text[8][1024];
+	static unsigned int at;
+	json_t *k = etcd_base64(key), *v = etcd_base64(value);
+
+	at = (at + 1) % 8;
+	snprintf(text[at], sizeof(text[at]), "\"key\":\"%s\",\"value\":\"%s\"",
+		 json_string_value(k), json_string_value(v));
+	json_decref(k);
+	json_decref(v);
+	return text[at];
+}
+
+#define HEADER(revision) \
+	"\"header\":{\"cluster_id\":\"1\",\"revision\":\"" #revision "\"}"
+#define CREATED(revision) \
+	"{\"result\":{" HEADER(revision) ",\"created\":true}}\n"
+#define ONE   kv("p/1", "{\"nid\":\"10.0.0.1@tcp\"}")
+#define TWO   kv("p/2", "{\"nid\":\"10.0.0.2@tcp\",\"port\":7,\"weight\":3}")
+#define THREE kv("p/3", "{\"nid\":\"10.0.0.3@tcp\"}")
+
+/* ---- the user ---- */
+
+static struct lnet *node;
+static struct ulnet_name *name;
+
+static struct {
+	unsigned int times;
+	int status;
+	char why[LNET_NAME_WHY];
+	char servers[1024]; /* "10.0.0.1@tcp 0 0;..." */
+} told;
+
+static void tell(void *arg, const struct ulnet_name_answer *a)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	(void)arg;
+	told.times++;
+	told.status = a->status;
+	strcpy(told.why, a->why);
+	*told.servers = '\0';
+	for (unsigned int i = 0; i < a->n; i++)
+		sprintf(told.servers + strlen(told.servers), "%s %u %u;",
+			lnet_nid_format(&a->addresses[i].nid, nid, sizeof(nid)),
+			a->addresses[i].port, a->addresses[i].weight);
+}
+
+static void node_begin(void)
+{
+	struct ulnet_conf conf;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_POLL;
+	cr_assert_eq(lnet_open(&conf, &node), 0);
+	cr_assert_eq(lnet_etcd_open(node), 0);
+	cr_assert_eq(lnet_etcd_open(node), 0);
+}
+
+static const char *text_of(void)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "etcd://127.0.0.1:%u/p", fake.port);
+	return text;
+}
+
+static void begin(void)
+{
+	fake_begin();
+	node_begin();
+	cr_assert_eq(
+		lnet_name_open(node, 0, text_of(), tell, NULL, &name, NULL), 0);
+}
+
+static void end(void)
+{
+	lnet_name_close(name);
+	lnet_close(node);
+	fake_end();
+}
+
+/* Waits until this was told, and so much asked. */
+static void await(int status, const char *why, const char *servers,
+		  unsigned int steps)
+{
+	uint64_t until = lnet_now(node, 0) + 2 * MINUTE_NS;
+	unsigned int done = 0;
+
+	while (!told.times || told.status != status ||
+	       (why && strcmp(told.why, why) != 0) ||
+	       strcmp(told.servers, servers) != 0 || done < steps) {
+		cr_assert_lt(lnet_now(node, 0), until,
+			     "%d %s %s, not %d %s %s, after %u steps: %s",
+			     told.status, told.why, told.servers, status,
+			     why ? why : "", servers, done, fake.wrong);
+		lnet_poll(node, 100000);
+		pthread_mutex_lock(&fake.lock);
+		done = fake.done;
+		pthread_mutex_unlock(&fake.lock);
+	}
+}
+
+/* ---- names ---- */
+
+Test(etcd, a_watch_goes_on_from_its_revision)
+{
+	step("kv/range", "\"range_end\":\"cDA=\"", 200,
+	     "{" HEADER(5) ",\"kvs\":[{%s}],\"count\":\"1\"}", ONE);
+	/* Revision 9 is that of etcd, and 7 that of what was told. */
+	step("watch", "\"start_revision\":6", 200,
+	     CREATED(5) "{\"result\":{" HEADER(9) ",\"events\":[{\"kv\":"
+						  "{%s,\"mod_revision\":\"7\"}}"
+						  "]}}\n",
+	     TWO);
+	step("watch", "\"start_revision\":8", 200,
+	     CREATED(9) "{\"result\":{" HEADER(9) ",\"events\":[{\"type\":"
+						  "\"DELETE\",\"kv\":{%s,\"mod_"
+						  "revision\":\"9\"}}]}}\n",
+	     ONE);
+	begin();
+	await(0, "", "10.0.0.2@tcp 7 3;", 3);
+	end();
+}
+
+Test(etcd, a_compaction_and_an_etcd_that_knows_less)
+{
+	step("kv/range", NULL, 200, "{" HEADER(5) ",\"kvs\":[{%s}]}", ONE);
+	step("watch", "\"start_revision\":6", 200,
+	     CREATED(9) "{\"result\":{" HEADER(
+		     9) ",\"canceled\":true,\"compact_revision\":\"8\"}}\n");
+	step("kv/range", NULL, 200, "{" HEADER(9) ",\"kvs\":[{%s}]}", TWO);
+	step("watch", "\"start_revision\":10", 200, CREATED(3));
+	step("kv/range", NULL, 200, "{" HEADER(3) ",\"kvs\":[{%s}]}", THREE);
+	/* Another cluster. */
+	step("watch", "\"start_revision\":4", 200,
+	     "{\"result\":{\"header\":{\"cluster_id\":\"2\",\"revision\":"
+	     "\"4\"},\"created\":true}}\n");
+	step("kv/range", NULL, 200,
+	     "{\"header\":{\"cluster_id\":\"2\",\"revision\":\"4\"}}");
+	step("watch", "\"start_revision\":5", 200, "");
+	begin();
+	await(-ENODATA, "no server is registered", "10.0.0.3@tcp 0 0;", 8);
+	end();
+}
+
+Test(etcd, odd_answers)
+{
+	char *big = malloc(2 * ETCD_MESSAGE_MAX), *deep = malloc(8001);
+
+	memset(big, ' ', 2 * ETCD_MESSAGE_MAX);
+	big[2 * ETCD_MESSAGE_MAX - 1] = '\0';
+	memset(deep, '[', 8000);
+	deep[8000] = '\0';
+	step("kv/range", NULL, 200, "{" HEADER(5) ",\"kvs\":[{%s}]}", ONE);
+	step("watch", NULL, 200, CREATED(5) "no JSON\n");
+	step("watch", NULL, 200,
+	     "{\"error\":{\"grpc_code\":14,\"message\":"
+	     "\"not \\u001b now\"}}\n");
+	step("watch", NULL, 200, "{\"result\":7}\n");
+	step("kv/range", NULL, 200, "{\"x\":%s", deep);
+	step("watch", NULL, 200, "%s", big);
+	step("watch", NULL, 503, "{\"error\":\"away\",\"code\":14}");
+	step("watch", NULL, 200,
+	     CREATED(5) "{\"result\":{" HEADER(6) ",\"events\":[{\"kv\":{%s,"
+						  "\"mod_revision\":6}}]}}\n",
+	     TWO);
+	begin();
+	await(0, "", "10.0.0.1@tcp 0 0;10.0.0.2@tcp 7 3;", 8);
+	free(big);
+	free(deep);
+	end();
+}
+
+/* Warnings, as the log had them: what is told to users is so short-lived here
+ * that one may be replaced before its user's turn. */
+static struct {
+	pthread_mutex_t lock;
+	char text[4096];
+} warned = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void on_line(int level, const char *line, void *arg)
+{
+	size_t len;
+
+	(void)arg;
+	if (level != LNET_LOG_WARN)
+		return;
+	pthread_mutex_lock(&warned.lock);
+	len = strlen(warned.text);
+	snprintf(warned.text + len, sizeof(warned.text) - len, "%s\n", line);
+	pthread_mutex_unlock(&warned.lock);
+}
+
+static void warned_of(const char **at, const char *what)
+{
+	const char *found = strstr(*at, what);
+
+	cr_assert_not_null(found, "%s: %s", what, warned.text);
+	*at = found + 1;
+}
+
+/* Each failure is told, and keeps the list. */
+Test(etcd, what_is_told)
+{
+	const char *at = warned.text;
+
+	lnet_log_set(LNET_LOG_WARN, on_line, NULL);
+	step("kv/range", NULL, 500, "{\"error\":\"away\",\"code\":14}");
+	step("kv/range", NULL, 200, "[]");
+	step("kv/range", NULL, 200, "{" HEADER(5) ",\"kvs\":[{%s}]}", ONE);
+	step("watch", NULL, 404, "Not found");
+	step("watch", NULL, 200, CREATED(5));
+	begin();
+	await(0, "", "10.0.0.1@tcp 0 0;", 5);
+	end();
+	warned_of(&at, "/p: etcd: away\n");
+	warned_of(&at, "/p: etcd: the answer makes no sense\n");
+	warned_of(&at, "/p: etcd: HTTP status 404; the addresses known before "
+		       "are kept\n");
+}
+
+Test(etcd, odd_servers)
+{
+	step("kv/range", NULL, 200,
+	     "{" HEADER(5) ",\"kvs\":[{%s},{%s},{%s},{%s},{%s},{%s},{%s},"
+			   "{\"key\":\"*\",\"value\":\"e30=\"},{\"key\":7},"
+			   "[],{}],\"more\":false}",
+	     kv("p/a", "{\"nid\":\"0@lo\"}"), kv("p/b", "[]"),
+	     kv("p/c", "{\"nid\":\"10.0.0.9@tcp\",\"port\":65536}"),
+	     kv("p/d", "{\"nid\":\"10.0.0.9@tcp\",\"weight\":\"1\"}"),
+	     kv("p/e", "{\"nid\":\"host\"}"), kv("p/f", "10.0.0.9@tcp"), TWO);
+	step("watch", NULL, 200, CREATED(5));
+	begin();
+	await(0, "", "10.0.0.2@tcp 7 3;", 2);
+	end();
+}
+
+/* ---- servers ---- */
+
+Test(etcd, a_server_registers_again_and_withdraws)
+{
+	struct ulnet_address address = { .port = 988, .weight = 2 };
+	struct ulnet_etcd_entry *entry;
+	struct ulnet_text_error err;
+
+	step("lease/grant", "{\"TTL\":2}", 200, "{\"ID\":\"7\",\"TTL\":\"2\"}");
+	step("kv/put", "\"lease\":\"7\"", 200, "{" HEADER(1) "}");
+	/* The lease has ended. */
+	step("lease/keepalive", "{\"ID\":\"7\"}", 200,
+	     "{\"result\":{\"ID\":\"7\"}}\n");
+	step("lease/grant", NULL, 200, "{\"ID\":\"8\",\"TTL\":\"2\"}");
+	step("kv/put", "\"key\":\"cC8xMC4wLjAuMUB0Y3A=\"", 200, "{}");
+	step("lease/revoke", "{\"ID\":\"8\"}", 200, "{}");
+	fake_begin();
+	node_begin();
+	cr_assert_eq(lnet_nid_parse("10.0.0.1@tcp", &address.nid), 0);
+	cr_assert_eq(lnet_etcd_register(node, "x", &address, 2, &entry, &err),
+		     -EINVAL);
+	cr_assert_eq(
+		lnet_etcd_register(node, text_of(), &address, 1, &entry, NULL),
+		-EINVAL);
+	cr_assert_eq(lnet_etcd_register(node, "etcd://h:x/p", &address, 2,
+					&entry, &err),
+		     -EINVAL);
+	cr_assert_eq(err.offset, strlen("etcd://h:"));
+	cr_assert_eq(
+		lnet_etcd_register(node, text_of(), &address, 2, &entry, &err),
+		0, "%s", err.what);
+	cr_assert_eq(lnet_etcd_wait(entry, MINUTE_NS / 1000), 0);
+	for (unsigned int done = 0; done < 5; usleep(1000)) {
+		pthread_mutex_lock(&fake.lock);
+		done = fake.done;
+		pthread_mutex_unlock(&fake.lock);
+	}
+	lnet_etcd_withdraw(entry);
+	lnet_etcd_withdraw(NULL);
+	lnet_close(node);
+	fake_end();
+}
+
+/* A node that is closed with names in use, and an etcd that says nothing. */
+Test(etcd, a_node_is_closed_meanwhile)
+{
+	step("kv/range", NULL, 200, "{");
+	begin();
+	while (lnet_poll(node, 1000) == 0 && !told.times) {
+		pthread_mutex_lock(&fake.lock);
+		if (fake.done)
+			told.times = 1;
+		pthread_mutex_unlock(&fake.lock);
+	}
+	lnet_close(node);
+	fake_end();
+}
