@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/backoff.h"
-#include "rpc/context/context.h"
 #include "rpc/client/attempt.h"
+#include "rpc/context/context.h"
 #include "rpc/text.h"
 
 /* ns: a call leaves a server that is not connected for so long */
@@ -393,7 +393,14 @@ static void call_on_timer(struct ulnet_timer *timer)
 /* ---- the end of an attempt ---- */
 
 /* What the end of an attempt says of the server. */
-enum verdict { VERDICT_NONE, VERDICT_ANSWERED, VERDICT_FAILED };
+enum verdict {
+	VERDICT_NONE,
+	VERDICT_ANSWERED,
+	/* It has answered that it has no room. It is not left for that: the
+	 * others would have less room then. */
+	VERDICT_BUSY,
+	VERDICT_FAILED,
+};
 
 static enum verdict verdict_of(enum ulrpc_cause cause)
 {
@@ -402,9 +409,10 @@ static enum verdict verdict_of(enum ulrpc_cause cause)
 	case ULRPC_CAUSE_NO_MEMORY:
 	case ULRPC_CAUSE_NAME:
 		return VERDICT_NONE;
-	case ULRPC_CAUSE_DEADLINE:
 	case ULRPC_CAUSE_EXPIRED:
 	case ULRPC_CAUSE_OVERLOADED:
+		return VERDICT_BUSY;
+	case ULRPC_CAUSE_DEADLINE:
 	case ULRPC_CAUSE_NO_SERVICE:
 	case ULRPC_CAUSE_UNREACHABLE:
 	case ULRPC_CAUSE_REFUSED:
@@ -423,7 +431,7 @@ static void replica_on_end(struct replica *r, enum verdict v, bool trial)
 {
 	struct ulrpc_replicas *rs = r->all;
 
-	if (v == VERDICT_ANSWERED)
+	if (v == VERDICT_ANSWERED || v == VERDICT_BUSY)
 		replica_on_answer(r);
 	else if (v == VERDICT_FAILED && r->fsm.state != REPLICA_LEFT &&
 		 replica_on_failure(r) &&
@@ -461,7 +469,7 @@ static bool may_move(const struct ulrpc_replicas_call *call,
 		     const struct ulrpc_outcome *o)
 {
 	if (call->canceled || !replicas_are_open(call->all) ||
-	    verdict_of(o->cause) != VERDICT_FAILED ||
+	    verdict_of(o->cause) < VERDICT_BUSY ||
 	    (call->conf.nbulks && !o->bulk_free))
 		return false;
 	return o->execution == ULRPC_NOT_EXECUTED ||

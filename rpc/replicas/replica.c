@@ -173,12 +173,13 @@ struct replica *replica_choose(struct replica *const *all, unsigned int n,
 		return NULL;
 	if (c->keyed)
 		return choose_by_key(&g);
+	/* Who wants the first one wants no call at the others. */
+	if (c->choice == ULRPC_CHOOSE_FIRST)
+		return group_at(&g, 0);
 	due = choose_due(&g);
 	if (due)
 		return due;
 	switch (c->choice) {
-	case ULRPC_CHOOSE_FIRST:
-		return group_at(&g, 0);
 	case ULRPC_CHOOSE_TURNS:
 		return choose_by_turns(&g);
 	default:

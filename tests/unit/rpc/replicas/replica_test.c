@@ -51,6 +51,13 @@ Test(replica, the_first_that_is_in_use)
 	cr_assert_eq(chosen_of(3), -1);
 	how.left = true;
 	cr_assert_eq(chosen_of(3), 0, "only those that are left");
+	how.left = false;
+	tried = (struct replica_set){ 0 };
+	leave(2, false);
+	how.now = servers[2].until;
+	cr_assert_eq(chosen_of(3), 0, "it is due as well, and is the first");
+	replica_try(&servers[0], how.now);
+	cr_assert_eq(chosen_of(3), 1, "no call tries one behind that");
 }
 
 Test(replica, turns_are_as_many_as_weights_say)

@@ -4,6 +4,7 @@
 #include "ulnet/replicas.h"
 
 #include "tests/unit/lnet/cluster.h"
+#include "ulnet/context.h"
 #include "ulnet/service.h"
 
 #define SEC	(1000 * MSEC)
@@ -37,6 +38,7 @@ static struct ulrpc_replicas *rs;
 static struct ulrpc_replicas_conf conf;
 static struct server servers[SERVERS + 1];
 static struct one calls[CALLS];
+static char said[16]; /* metadata of the last request */
 
 TestSuite(replicas, .timeout = 60);
 
@@ -55,11 +57,15 @@ static void work(void *arg, struct ulrpc_request *r, const void *body,
 {
 	struct server *s = arg;
 	struct later *l = malloc(sizeof(*l));
+	struct ulrpc_metadata pair;
 	uint32_t index;
 
 	cr_assert_eq(length, sizeof(index));
 	memcpy(&index, body, sizeof(index));
 	calls[index].executed++;
+	if (!ulrpc_request_find(r, "user", &pair))
+		snprintf(said, sizeof(said), "%.*s", (int)pair.length,
+			 (const char *)pair.value);
 	calls[index].by = (unsigned int)(s - servers);
 	s->executed++;
 	*l = (struct later){ r, (unsigned int)(s - servers), s->life,
@@ -105,6 +111,7 @@ static void sim_open(unsigned int cpts)
 
 	memset(servers, 0, sizeof(servers));
 	memset(calls, 0, sizeof(calls));
+	said[0] = 0;
 	cr_assert_eq(lnet_sim_new(7, cpts, &sim), 0);
 	cr_assert_eq(
 		lnet_sim_link_set(sim, &LNET_NID_ANY, &LNET_NID_ANY, &link), 0);
@@ -277,6 +284,63 @@ Test(replicas, a_server_that_is_not_there_is_passed_over)
 	for (int i = 0; i < 60 && goes_to() != 1; i++)
 		;
 	cr_assert_eq(goes_to(), 1);
+	sim_close();
+}
+
+Test(replicas, a_call_with_bulk_goes_on_too)
+{
+	char memory[100] = "";
+	const struct iovec iov = { memory, sizeof(memory) };
+	const struct ulrpc_bulk_conf source = {
+		.iov = &iov,
+		.niov = 1,
+		.access = ULRPC_BULK_SOURCE,
+	};
+	struct ulrpc_replicas_call_conf how = {
+		.call = { .deadline = 10000000, .nbulks = 1 },
+	};
+	struct ulrpc_bulk *bulk;
+
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_FIRST;
+	cr_assert_eq(lnet_sim_crash(sim, 1), 0);
+	open_nids(3);
+	cr_assert_eq(ulrpc_bulk_new(rpc, &source, &bulk), 0);
+	how.call.bulks = &bulk;
+	ulrpc_replicas_call_put(call_with(0, &how));
+	lnet_sim_run(sim, SEC);
+	went_well(0);
+	cr_assert_eq(calls[0].answer, 2);
+	cr_assert_eq(calls[0].o.moves, 1);
+	cr_assert(calls[0].o.call.bulk_free);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	sim_close();
+}
+
+Test(replicas, a_call_with_a_context_goes_on_too)
+{
+	struct ulrpc_replicas_call_conf how = {
+		.call = { .deadline = 30000000 },
+	};
+	struct ulrpc_context *context;
+
+	sim_open(1);
+	open_nids(3);
+	for (unsigned int i = 1; i <= SERVERS; i++)
+		cr_assert_eq(lnet_sim_crash(sim, i), 0);
+	cr_assert_eq(ulrpc_context_new(&context), 0);
+	cr_assert_eq(ulrpc_context_add(context, "user", "anna", 4), 0);
+	how.call.context = context;
+	ulrpc_replicas_call_put(call_with(0, &how));
+	/* The call has what it needs. */
+	ulrpc_context_free(context);
+	lnet_sim_run(sim, 5 * SEC);
+	cr_assert_eq(calls[0].n, 0);
+	for (unsigned int i = 1; i <= SERVERS; i++)
+		cr_assert_eq(lnet_sim_restart(sim, i), 0);
+	lnet_sim_run(sim, 5 * SEC);
+	went_well(0);
+	cr_assert_str_eq(said, "anna");
 	sim_close();
 }
 
