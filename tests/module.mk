@@ -546,13 +546,14 @@ endif
 
 # socklnd and peers whose bytes the test writes itself.
 sock_raw_peer = %D%/lnd/raw_peer.c %D%/lnd/raw_peer.h \
+	%D%/lnd/raw_tls.c %D%/lnd/raw_tls.h \
 	%D%/lnd/census.c %D%/lnd/census.h
 lnd_tests += %D%/lnd/hostile_test
 %C%_lnd_hostile_test_SOURCES = %D%/lnd/hostile_test.c %D%/lnd/hostile.h \
 	%D%/lnd/hostile.c %D%/lnd/hostile_greeting.c \
 	%D%/lnd/hostile_frame.c %D%/lnd/hostile_answer.c \
 	%D%/lnd/hostile_share.c \
-	$(sock_raw_peer) $(lnd_suite)
+	$(lnd_proofs) $(sock_raw_peer) $(lnd_suite)
 lnd_tests += %D%/lnd/fault_test
 %C%_lnd_fault_test_SOURCES = %D%/lnd/fault_test.c %D%/lnd/fault.h \
 	%D%/lnd/fault_child.c %D%/lnd/fault_load.c %D%/lnd/fault_time.c \

@@ -98,6 +98,8 @@ struct real_net {
 	unsigned int cpts;
 	bool port; /* the nodes listen on a TCP port that is free now */
 	void (*tune)(struct ulnet_conf *conf, bool hasty); /* optional */
+	/* Optional, of nets with TLS: keys of raw peers (raw_peer.h). */
+	struct ulrpc_keys *(*raw_keys)(void);
 	/* Tunables of the NIs; and, if not NULL, those for behaviours that wait
 	 * for time-outs: no other behaviour depends on how fast the machine is.
 	 */

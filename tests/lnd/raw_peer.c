@@ -9,6 +9,8 @@
 
 #include "lnd/socklnd/sock.h"
 #include "tests/lnd/behaviour.h"
+#include "tests/lnd/conformance.h"
+#include "tests/lnd/raw_tls.h"
 
 /* s: the timeout of sockets. System calls with a timeout fail with EINTR when
  * the process was stopped and goes on, as under a debugger. */
@@ -17,7 +19,10 @@
 
 void raw_peer_init(struct raw_peer *s, struct fx *fx, const char *nid)
 {
-	*s = (struct raw_peer){ .to = fx->rig->nid[0],
+	const struct real_net *net = fx->rig->arg;
+
+	*s = (struct raw_peer){ .keys = net->raw_keys ? net->raw_keys() : NULL,
+				.to = fx->rig->nid[0],
 				.port = fx->rig->port,
 				.pid = LNET_PID_LUSTRE,
 				.version = 3,
@@ -41,6 +46,8 @@ void raw_peer_fini(struct raw_peer *s)
 	forget_call(s);
 	if (s->listener >= 0)
 		close(s->listener);
+	if (s->keys)
+		raw_tls_join(s);
 	free(s->buf);
 }
 
@@ -78,7 +85,7 @@ int raw_peer_connect(struct raw_peer *s)
 		return fd;
 	if (connect(fd, &to.any, sizeof(to)) == 0) {
 		be_patient(fd);
-		return fd;
+		return s->keys ? raw_tls_begin(s, fd, false) : fd;
 	}
 	close(fd);
 	return -errno;
@@ -105,10 +112,14 @@ static int accept_next(struct raw_peer *s)
 	if (fd < 0)
 		return -errno;
 	be_patient(fd);
-	if (TEMP_FAILURE_RETRY(recv(fd, &first, 1, MSG_PEEK)) == 1)
+	if (TEMP_FAILURE_RETRY(recv(fd, &first, 1, MSG_PEEK)) != 1) {
+		close(fd);
+		return -ENOMSG;
+	}
+	if (!s->keys)
 		return fd;
-	close(fd);
-	return -ENOMSG;
+	fd = raw_tls_begin(s, fd, true);
+	return fd < 0 ? -ENOMSG : fd;
 }
 
 int raw_peer_accept(struct raw_peer *s)
@@ -140,6 +151,7 @@ bool raw_peer_is_called(struct raw_peer *s)
 
 bool is_silent(int fd)
 {
+	raw_tls_sync(fd);
 	return !has_something(fd);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A raw peer: a TCP peer whose bytes the test writes itself. Its sockets block,
+ * A raw peer: a TCP peer whose bytes the test writes itself. On a rig of nets
+ * with TLS (real_net.raw_keys) they go through TLS. Its sockets block,
  * for 20 s at most: then hear() and what is built on it return -ETIMEDOUT, and
  * raw_peer_accept() returns -EAGAIN.
  */
@@ -17,6 +18,9 @@
 
 struct raw_peer {
 	struct ulnet_nid nid, to;
+	/* It speaks TLS, and proves who it is by them, before the test gets a
+	 * connection (raw_tls.h). NULL: no TLS */
+	struct ulrpc_keys *keys;
 	uint32_t pid;
 	uint16_t port;	  /* of all nodes of the test */
 	bool swap;	  /* the peer has the other byte order */
