@@ -130,6 +130,7 @@ done <<-END
 	service.h ulrpc_method_conf ulrpc_service_start.3
 	service.h ulrpc_request_info ulrpc_reply.3
 	service.h ulrpc_service_conf ulrpc_service_start.3
+	service.h ulrpc_service_info ulrpc_services.3
 	sim.h ulnet_sim_link lnet_sim_link_set.3
 	sim.h ulnet_sim_stats lnet_sim_check.3
 	store.h ulrpc_store_conf ulrpc_store_open.3

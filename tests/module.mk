@@ -722,6 +722,7 @@ fuzz_programs += %D%/fuzz/fuzz_rpc_replies
 fuzz_programs += %D%/fuzz/fuzz_rpc_control
 fuzz_programs += %D%/fuzz/fuzz_rpc_stream
 fuzz_programs += %D%/fuzz/fuzz_message
+fuzz_programs += %D%/fuzz/fuzz_ulrpc
 if WITH_TLS
 fuzz_programs += %D%/fuzz/fuzz_handshake %D%/fuzz/fuzz_record
 fuzz_programs += %D%/fuzz/fuzz_sealed %D%/fuzz/fuzz_stream
@@ -736,6 +737,12 @@ fuzz_programs += %D%/fuzz/fuzz_lst_serve
 %C%_fuzz_fuzz_message_SOURCES = %D%/fuzz/fuzz_message.c
 nodist_%C%_fuzz_fuzz_message_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
 $(%C%_fuzz_fuzz_message_OBJECTS): | $(protos_made)
+%C%_fuzz_fuzz_ulrpc_SOURCES = %D%/fuzz/fuzz_ulrpc.c \
+	tools/ulrpc/json.c tools/ulrpc/print.c tools/ulrpc/read.c \
+	tools/ulrpc/schema.c tools/common/option.c
+nodist_%C%_fuzz_fuzz_ulrpc_SOURCES = %D%/unit/rpc/stub/shapes.pb-c.c \
+	%D%/unit/rpc/stub/box.pb-c.c
+$(%C%_fuzz_fuzz_ulrpc_OBJECTS): | $(protos_made)
 if !WITH_FUZZERS
 check_LIBRARIES += %D%/fuzz/libreplay.a
 %C%_fuzz_libreplay_a_SOURCES = %D%/fuzz/replay.c
@@ -755,6 +762,7 @@ check_LIBRARIES += %D%/fuzz/libreplay.a
 %C%_fuzz_fuzz_rpc_control_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_rpc_stream_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_message_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_ulrpc_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_handshake_LDADD = %D%/fuzz/libreplay.a libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 %C%_fuzz_fuzz_record_LDADD = %D%/fuzz/libreplay.a libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
 %C%_fuzz_fuzz_stream_LDADD = %D%/fuzz/libreplay.a libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)

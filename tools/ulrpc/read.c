@@ -386,7 +386,7 @@ static bool read_text(struct reading *r, enum schema_kind kind,
 static bool read_part(struct reading *r, const struct schema_type *type,
 		      struct message_bytes *out)
 {
-	struct message_bytes part = { NULL };
+	struct message_bytes part = { .n = 0 };
 	bool good;
 
 	if (!strcmp(type->name, "ulrpc.Bulk"))
@@ -435,7 +435,7 @@ static bool read_one(struct reading *r, const struct schema_field *f, bool key,
 static bool read_list(struct reading *r, const struct schema_field *f,
 		      struct message_bytes *out)
 {
-	struct message_bytes all = { NULL };
+	struct message_bytes all = { .n = 0 };
 	struct message_bytes *to = f->packed ? &all : out;
 	bool good = json_enter(&r->json, '[');
 
@@ -472,7 +472,7 @@ static bool read_map(struct reading *r, const struct schema_field *f,
 	bool good = json_enter(&r->json, '{');
 
 	while (good && json_member(&r->json, '}')) {
-		struct message_bytes entry = { NULL };
+		struct message_bytes entry = { .n = 0 };
 
 		good = json_next(&r->json) == '"'
 			       ? read_entry(r, f, &entry)
@@ -608,7 +608,7 @@ bool message_read(const struct schema_type *type, const char *json,
 	struct reading r = { .err = err };
 	bool good;
 
-	*out = (struct message_bytes){ NULL };
+	*out = (struct message_bytes){ .n = 0 };
 	json_init(&r.json, json, length);
 	good = read_message(&r, type, out);
 	if (good && !json_end(&r.json))
@@ -616,7 +616,7 @@ bool message_read(const struct schema_type *type, const char *json,
 	json_fini(&r.json);
 	if (!good) {
 		free(out->data);
-		*out = (struct message_bytes){ NULL };
+		*out = (struct message_bytes){ .n = 0 };
 	}
 	return good;
 }

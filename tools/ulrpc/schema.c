@@ -79,9 +79,12 @@ static void *one_more(void *array, size_t n, size_t size)
 static int add_enum(struct schema *s, const char *in,
 		    const Ulrpc__Schema__EnumType *type)
 {
-	struct schema_enum *more =
-		one_more(s->enums, s->nenums, sizeof(*s->enums));
+	struct schema_enum *more;
 
+	for (size_t i = 0; i < type->n_value; i++)
+		if (!type->value[i]->name)
+			return -EPROTO;
+	more = one_more(s->enums, s->nenums, sizeof(*s->enums));
 	if (!more)
 		return -ENOMEM;
 	s->enums = more;
@@ -102,6 +105,8 @@ static int add_type(struct schema *s, const char *in, bool proto3,
 		s->types = more;
 	if (!rc && depth > DEPTH_MAX)
 		rc = -ELOOP;
+	for (size_t i = 0; !rc && i < type->n_oneof_decl; i++)
+		rc = type->oneof_decl[i]->name ? 0 : -EPROTO;
 	if (rc) {
 		free(name);
 		return rc;
@@ -118,9 +123,16 @@ static int add_type(struct schema *s, const char *in, bool proto3,
 static int add_service(struct schema *s, const char *in,
 		       const Ulrpc__Schema__Service *service)
 {
-	struct schema_service *more =
-		one_more(s->services, s->nservices, sizeof(*s->services));
+	struct schema_service *more;
 
+	for (size_t i = 0; i < service->n_method; i++) {
+		const Ulrpc__Schema__Method *m = service->method[i];
+
+		if (!m->name || !m->input_type || !m->output_type ||
+		    m->input_type[0] != '.' || m->output_type[0] != '.')
+			return -EPROTO;
+	}
+	more = one_more(s->services, s->nservices, sizeof(*s->services));
 	if (!more)
 		return -ENOMEM;
 	s->services = more;

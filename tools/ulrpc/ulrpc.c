@@ -488,7 +488,7 @@ static int call_in(struct ulrpc_tool *t, const char *service,
 {
 	const struct schema_service *found;
 	const Ulrpc__Schema__Method *method = NULL;
-	struct message_bytes body = { NULL };
+	struct message_bytes body = { .n = 0 };
 	int rc = find_schema(t, service, &found);
 
 	if (!rc) {

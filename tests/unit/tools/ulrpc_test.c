@@ -443,6 +443,19 @@ Test(ulrpc, described)
 	free(text);
 }
 
+/* Whatever a server says that its methods are, it is refused, or has names. */
+Test(ulrpc, methods_without_types)
+{
+	Ulrpc__Schema__FileSet *set = told(&test__shapes__shapes__descriptor);
+	Ulrpc__Schema__Method *m = set->file[0]->service[0]->method[0];
+	struct schema other;
+
+	free(m->output_type);
+	m->output_type = NULL;
+	cr_assert(schema_open(&other, set, err) == -EPROTO);
+	schema_free(&other);
+}
+
 /* A set without what a field refers to. */
 Test(ulrpc, incomplete_set)
 {
