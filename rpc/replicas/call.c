@@ -256,7 +256,29 @@ static void attempt_wait(struct attempt *a)
 			  rpc_at(a->waits_since, PATIENCE));
 }
 
-/* Makes the call at @r. Returns 0, or an error of ulrpc_call(). */
+/* What ulrpc_call() calls: of a call that has ended, the user hears nothing
+ * more, although it is still under way at the slower one of two servers. */
+static void attempt_on_progress(void *arg,
+				const struct ulrpc_call_progress *progress)
+{
+	const struct attempt *a = arg;
+	const struct ulrpc_replicas_call *call = a->of;
+
+	if (!call->ended)
+		call->conf.progress(call->conf.progress_arg, progress);
+}
+
+/* Returns how much time (us) the call has from @now on, which may be behind its
+ * deadline: the CPT may be late. 0: that is not enough for an attempt. */
+static uint64_t time_left(const struct ulrpc_replicas_call *call, uint64_t now)
+{
+	if (call->deadline == TIME_NEVER)
+		return ULRPC_NEVER;
+	return (call->deadline - MIN(now, call->deadline)) / NSEC_PER_USEC;
+}
+
+/* Makes the call at @r. Returns 0, an error of ulrpc_call(), or -ETIMEDOUT: no
+ * time is left. */
 static int attempt_begin(struct attempt *a, struct replica *r)
 {
 	struct ulrpc_replicas_call *call = a->of;
@@ -264,9 +286,13 @@ static int attempt_begin(struct attempt *a, struct replica *r)
 	uint64_t now = shard_now(call->shard);
 	int rc;
 
-	conf.deadline = call->deadline == TIME_NEVER
-				? ULRPC_NEVER
-				: (call->deadline - now) / NSEC_PER_USEC;
+	conf.deadline = time_left(call, now);
+	if (!conf.deadline)
+		return -ETIMEDOUT;
+	if (conf.progress) {
+		conf.progress = attempt_on_progress;
+		conf.progress_arg = a;
+	}
 	rc = ulrpc_call(r->client, call->method, call->body, call->length,
 			&conf, attempt_on_end, a, &a->handle);
 	if (rc)
@@ -310,6 +336,10 @@ static int call_go(struct ulrpc_replicas_call *call)
 		return 0;
 	}
 	rc = attempt_begin(a, r);
+	if (rc == -ETIMEDOUT) {
+		call_give_up(call);
+		return 0;
+	}
 	if (!rc)
 		hedge_watch(call);
 	return rc;
@@ -321,8 +351,7 @@ static void call_go_on(struct ulrpc_replicas_call *call)
 {
 	int rc;
 
-	/* Less than a microsecond is no time for a call. */
-	if (call->deadline < rpc_at(shard_now(call->shard), NSEC_PER_USEC) ||
+	if (!time_left(call, shard_now(call->shard)) ||
 	    !replicas_are_open(call->all)) {
 		call_finish(call, NULL, 0);
 		return;
@@ -352,11 +381,19 @@ static void hedge_watch(struct ulrpc_replicas_call *call)
 
 	if (!may_hedge(call))
 		return;
-	rs->hedges = MIN(rs->hedges + rs->hedge, HEDGES_MAX);
 	most = times_most(&rs->times, call->method);
 	if (most != TIME_NEVER)
 		shard_arm(call->shard, &call->timer,
 			  rpc_at(shard_now(call->shard), most));
+}
+
+/* Adds the share of a new call to what may be hedged. */
+static void hedge_earn(const struct ulrpc_replicas_call *call)
+{
+	struct ulrpc_replicas *rs = call->all;
+
+	if (may_hedge(call))
+		rs->hedges = MIN(rs->hedges + rs->hedge, HEDGES_MAX);
 }
 
 static void hedge_begin(struct ulrpc_replicas_call *call)
@@ -804,6 +841,7 @@ static void call_take_conf(struct ulrpc_replicas_call *call,
 static void call_enter(struct ulrpc_replicas_call *call)
 {
 	list_add_tail(&call->all->calls, &call->link);
+	hedge_earn(call);
 	shard_work_begin(call->shard);
 }
 

@@ -103,7 +103,8 @@ static struct ulnet_nid server_nid(unsigned int index)
 			     0x0a000000 + index + 1);
 }
 
-static void sim_open(unsigned int cpts)
+/* @apart: each node has turns of its own, and so can be late. */
+static void sim_open_as(unsigned int cpts, bool apart)
 {
 	static const struct ulnet_sim_link link = { .latency = 50000,
 						    .connect = 100000 };
@@ -113,6 +114,8 @@ static void sim_open(unsigned int cpts)
 	memset(calls, 0, sizeof(calls));
 	said[0] = 0;
 	cr_assert_eq(lnet_sim_new(7, cpts, &sim), 0);
+	if (apart)
+		lnet_sim_apart(sim);
 	cr_assert_eq(
 		lnet_sim_link_set(sim, &LNET_NID_ANY, &LNET_NID_ANY, &link), 0);
 	for (unsigned int i = 0; i <= SERVERS; i++) {
@@ -124,6 +127,11 @@ static void sim_open(unsigned int cpts)
 	}
 	ulrpc_replicas_conf_init(&conf);
 	conf.client.service = "test";
+}
+
+static void sim_open(unsigned int cpts)
+{
+	sim_open_as(cpts, false);
 }
 
 static void sim_close(void)
@@ -624,6 +632,130 @@ Test(replicas, only_a_share_is_hedged)
 	sim_close();
 }
 
+Test(replicas, a_call_that_moves_earns_one_share)
+{
+	unsigned int hedged = 0;
+
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_FIRST;
+	conf.hedge = 50;
+	open_nids(3);
+	for (unsigned int i = 0; i < 19; i++) {
+		call(i, 10000000, ULRPC_IDEMPOTENT);
+		lnet_sim_run(sim, 10 * MSEC);
+		went_well(i);
+	}
+	/* Nobody is there: the 20th call is at each server again and again. */
+	for (unsigned int i = 1; i <= SERVERS; i++)
+		cr_assert_eq(lnet_sim_crash(sim, i), 0);
+	call(0, 40000000, ULRPC_IDEMPOTENT);
+	lnet_sim_run(sim, 10 * SEC);
+	cr_assert_eq(calls[0].n, 0);
+	for (unsigned int i = 1; i <= SERVERS; i++)
+		cr_assert_eq(lnet_sim_restart(sim, i), 0);
+	lnet_sim_run(sim, 20 * SEC);
+	went_well(0);
+	for (unsigned int i = 0; i < 8; i++) {
+		for (int k = 1; k <= SERVERS; k++)
+			servers[k].delay += 100 * MSEC;
+		call(i, 10000000, ULRPC_IDEMPOTENT);
+		lnet_sim_run(sim, 2 * SEC);
+		went_well(i);
+		hedged += calls[i].o.hedged;
+	}
+	cr_assert_eq(hedged, 1, "there were less than 40 calls: %u", hedged);
+	sim_close();
+}
+
+/* Calls of two servers, of which the first is chosen, are hedged from now on.
+ */
+static void hedge_all(void)
+{
+	conf.choice = ULRPC_CHOOSE_FIRST;
+	conf.hedge = 1000;
+	open_nids(2);
+	for (int i = 1; i <= SERVERS; i++)
+		servers[i].delay = MSEC;
+	for (unsigned int i = 0; i < 40; i++) {
+		call(0, 10000000, ULRPC_IDEMPOTENT);
+		lnet_sim_run(sim, 10 * MSEC);
+		went_well(0);
+	}
+}
+
+Test(replicas, no_second_server_is_asked_behind_the_deadline)
+{
+	sim_open_as(1, true);
+	hedge_all();
+	servers[1].delay = 50 * SEC;
+	servers[2].delay = 40 * SEC;
+	call(1, 20000, ULRPC_IDEMPOTENT);
+	lnet_sim_run(sim, MSEC / 2);
+	/* It is late, and finds both to be over, hedge and deadline. */
+	cr_assert_eq(lnet_sim_pause(sim, 0, 100 * MSEC), 0);
+	lnet_sim_run(sim, 20 * SEC);
+	cr_assert_eq(calls[1].n, 1);
+	cr_assert_eq(calls[1].o.call.cause, ULRPC_CAUSE_DEADLINE);
+	cr_assert_leq(calls[1].took, 200 * MSEC);
+	cr_assert_eq(servers[2].executed, 0);
+	lnet_sim_run(sim, 100 * SEC);
+	sim_close();
+}
+
+struct told {
+	const struct one *one;
+	unsigned int before, after; /* the end of the call */
+};
+
+static void on_progress(void *arg, const struct ulrpc_call_progress *p)
+{
+	struct told *told = arg;
+
+	(void)p;
+	if (told->one->n)
+		told->after++;
+	else
+		told->before++;
+}
+
+Test(replicas, progress_is_told_until_the_end)
+{
+	struct told told = { .one = &calls[1] };
+	const struct ulrpc_replicas_call_conf how = {
+		.call = { .deadline = 20000000,
+			  .semantics = ULRPC_IDEMPOTENT,
+			  .progress = on_progress,
+			  .progress_arg = &told },
+	};
+
+	/* In some of these, the answer of one server and the report of the
+	 * other one are found in the same turn. */
+	for (unsigned int k = 0; k < 12; k++) {
+		sim_open_as(1, true);
+		hedge_all();
+		servers[1].delay = 8 * SEC;
+		servers[2].delay = (5 + k * 4) * MSEC;
+		ulrpc_replicas_call_put(call_with(1, &how));
+		lnet_sim_run(sim, 4 * MSEC);
+		cr_assert_eq(lnet_sim_pause(sim, 0, 60 * MSEC), 0);
+		lnet_sim_run(sim, 12 * SEC);
+		went_well(1);
+		cr_assert(calls[1].o.hedged);
+		sim_close();
+	}
+	cr_assert_eq(told.after, 0, "%u times after the end", told.after);
+	/* It is told at all. */
+	sim_open(1);
+	open_nids(2);
+	servers[1].delay = servers[2].delay = 8 * SEC;
+	told.before = 0;
+	ulrpc_replicas_call_put(call_with(1, &how));
+	lnet_sim_run(sim, 12 * SEC);
+	went_well(1);
+	cr_assert_gt(told.before, 0);
+	sim_close();
+}
+
 /* The name stands for these servers, which end with 0. */
 static void set_servers(const unsigned int *some)
 {
@@ -837,4 +969,81 @@ Test(replicas, a_call_may_wait)
 	cr_assert_eq(ulrpc_replicas_rpc(rs), rpc);
 	cr_assert_eq(ulrpc_replicas_cpt(rs), 0);
 	sim_close();
+}
+
+/* Outside of turns, time goes on inside of the function that makes a call. */
+static void on_real_end(void *arg, const struct ulrpc_replicas_outcome *o,
+			const void *reply, size_t length)
+{
+	(void)o;
+	(void)reply;
+	(void)length;
+	++*(unsigned int *)arg;
+}
+
+#define SHORT_CALLS 2000
+
+struct held {
+	struct ulrpc_request *requests[SHORT_CALLS];
+	unsigned int n;
+};
+
+static void hold(void *arg, struct ulrpc_request *r, const void *body,
+		 size_t length)
+{
+	struct held *held = arg;
+
+	(void)body;
+	(void)length;
+	cr_assert_lt(held->n, SHORT_CALLS);
+	held->requests[held->n++] = r;
+}
+
+Test(replicas, the_shortest_deadlines_are_deadlines)
+{
+	static struct held held;
+	const struct ulrpc_method_conf methods[] = {
+		{ .name = "work",
+		  .handler = hold,
+		  .arg = &held,
+		  .run = ULRPC_RUN_INLINE },
+	};
+	const struct ulnet_nid own = LNET_NID_LO;
+	struct ulrpc_service_conf service;
+	struct ulrpc_service *svc;
+	struct ulnet_conf node_conf;
+	unsigned int made = 0, ended = 0;
+	struct lnet *node;
+
+	lnet_conf_init(&node_conf);
+	node_conf.run = LNET_RUN_POLL;
+	cr_assert_eq(lnet_open(&node_conf, &node), 0);
+	cr_assert_eq(ulrpc_open(node, NULL, &rpc), 0);
+	ulrpc_service_conf_init(&service);
+	service.name = "test";
+	service.methods = methods;
+	service.nmethods = ARRAY_SIZE(methods);
+	cr_assert_eq(ulrpc_service_start(rpc, &service, &svc), 0);
+	ulrpc_replicas_conf_init(&conf);
+	conf.client.service = "test";
+	conf.client.nids = &own;
+	conf.client.nnids = 1;
+	cr_assert_eq(ulrpc_replicas_open(rpc, &conf, &rs), 0);
+	for (; made < SHORT_CALLS; made++) {
+		const struct ulrpc_replicas_call_conf how = {
+			.call = { .deadline = 1 + made % 3 },
+		};
+
+		cr_assert_eq(ulrpc_replicas_call(rs, ulrpc_method("work"), NULL,
+						 0, &how, on_real_end, &ended,
+						 NULL),
+			     0);
+	}
+	while (ended < made)
+		lnet_poll(node, 10000);
+	cr_assert_eq(ended, made);
+	while (held.n)
+		ulrpc_reply(held.requests[--held.n], NULL, 0);
+	ulrpc_replicas_close(rs);
+	lnet_close(node);
 }
