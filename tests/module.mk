@@ -409,7 +409,7 @@ if WITH_PROTOC
 %C%_unit_rpc_stub_test_SOURCES += %D%/unit/rpc/stub/interop_test.c
 nodist_%C%_unit_rpc_stub_test_SOURCES += %D%/unit/rpc/stub/interop.pb-c.c
 $(%C%_unit_rpc_stub_test_OBJECTS): | %D%/unit/rpc/stub/interop.ulrpc.h
-CLEANFILES += %D%/unit/rpc/stub/interop.ulrpc.h
+ulrpc_headers_made += %D%/unit/rpc/stub/interop.ulrpc.h
 endif
 unit_tests += %D%/unit/rpc_replicas_test
 %C%_unit_rpc_replicas_test_SOURCES = \
