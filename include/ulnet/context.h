@@ -95,6 +95,16 @@ ULNET_EXPORT void ulrpc_context_free(struct ulrpc_context *context);
 ULNET_EXPORT int ulrpc_context_add(struct ulrpc_context *context,
 				   const char *name, const void *value,
 				   size_t length);
+/*
+ * Calls that are given @context from now on are made for @request, which the
+ * caller of this function has to reply to: they end by its deadline at the
+ * latest, have its trace unless they have one of their own, and are canceled if
+ * it is, or its caller has given up or is gone, and so on down the tree of
+ * calls. Then further calls return -ECANCELED. After the reply nothing cancels
+ * them any more. -EBUSY, -ENOMEM.
+ */
+ULNET_EXPORT int ulrpc_context_under(struct ulrpc_context *context,
+				     struct ulrpc_request *request);
 /* Pair @index of the reply, or its first one with @name. *@pair is valid until
  * @context is given to another call, or freed. -ENOENT, -EBUSY. */
 ULNET_EXPORT int ulrpc_context_metadata(const struct ulrpc_context *context,

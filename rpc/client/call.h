@@ -21,6 +21,7 @@
 
 #include "base/fsm.h"
 #include "rpc/client/slots.h"
+#include "rpc/context/scope.h"
 #include "rpc/rpc.h"
 
 struct fetch;
@@ -216,7 +217,9 @@ static inline uint8_t *call_trace(struct ulrpc_call *call)
 
 /* Of a call with a context. */
 struct call_context {
+	struct ulrpc_call *call;
 	struct ulrpc_context *context; /* a reference */
+	struct scope_link in; /* the scope of the request that it is for */
 	bool taken;		       /* it is not released yet */
 	/* what the user has given as call.done and call.arg */
 	ulrpc_done_fn done;
@@ -230,6 +233,12 @@ struct call_context {
 /* Gives @call, which call_trace() was set for, the context @c. Returns 0 or
  * -EBUSY. */
 int call_context_take(struct ulrpc_call *call, struct ulrpc_context *c);
+/* If @call is made for a request, from now on it is canceled when the request
+ * is: by @cancel, with call_context.in. Called on the CPT of @call, in the turn
+ * in which the call leaves NEW. Returns 0; -ECANCELED: the request is canceled.
+ */
+int call_context_enter(struct ulrpc_call *call,
+		       void (*cancel)(struct scope_link *l));
 /* @call is being freed. */
 void call_context_free(struct ulrpc_call *call);
 /* Takes the annex of the reply *@body to @call off, and notes it. Sets cause,

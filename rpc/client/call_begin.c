@@ -45,6 +45,13 @@ static int call_conf_check(const struct ulrpc_client *c,
 	return 0;
 }
 
+/* Returns the scope of the request that a call is made for; NULL: there is
+ * none. */
+static struct scope *conf_scope(const struct ulrpc_call_conf *conf)
+{
+	return conf->context ? conf->context->scope : NULL;
+}
+
 /* @retry may be NULL: a call with a context has a rule of its own, by which
  * call_free() tells such calls. */
 static int retry_claim(struct ulrpc_call *call, const struct ulrpc_retry *retry)
@@ -75,6 +82,10 @@ static out_of_line int call_load(struct ulrpc_call *call,
 			return rc;
 		call->flags |= CALL_TRACED;
 	}
+	if (!conf->trace && conf_scope(conf) && conf_scope(conf)->traced) {
+		memcpy(call_trace(call), conf_scope(conf)->trace, TRACE_LENGTH);
+		call->flags |= CALL_TRACED;
+	}
 	if (conf->retry || conf->context)
 		rc = retry_claim(call, conf->retry);
 	if (!rc && conf->context)
@@ -100,6 +111,20 @@ static in_line void call_start(struct ulrpc_call *call)
 	client_submit(call->client, call);
 }
 
+/* The function for scope_link.cancel. */
+static void on_scope_canceled(struct scope_link *l)
+{
+	ulrpc_cancel(container_of(l, struct call_context, in)->call);
+}
+
+/* Ends @call, which has just come to its CPT, as canceled. */
+static void call_reject_new(struct ulrpc_call *call)
+{
+	call->client->ncalls++;
+	shard_work_begin(call->shard);
+	call_fail(call, ULRPC_CAUSE_CANCELED);
+}
+
 /* Called when a call that another thread has made comes to its CPT. */
 static void on_arrival(struct ulnet_work *work)
 {
@@ -110,15 +135,28 @@ static void on_arrival(struct ulnet_work *work)
 	 */
 	call->began = call->queued = MIN(call->began, shard_now(s));
 	if (s->closing || call->client->closed) {
-		call->client->ncalls++;
-		shard_work_begin(s);
-		call_fail(call, ULRPC_CAUSE_CANCELED);
+		call_reject_new(call);
 	} else if (unlikely(call->nbulks)) {
 		call_enter(call);
 		call_sum(call);
 	} else {
 		call_start(call);
 	}
+	shard_taken(s);
+}
+
+/* As on_arrival(), for a call that is made for a request. */
+static void on_scoped_arrival(struct ulnet_work *work)
+{
+	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
+	struct shard *s = call->shard;
+
+	if (!call_context_enter(call, on_scope_canceled)) {
+		on_arrival(work);
+		return;
+	}
+	call->began = call->queued = MIN(call->began, shard_now(s));
+	call_reject_new(call);
 	shard_taken(s);
 }
 
@@ -288,18 +326,23 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 	size_t annex = conf->context ? annex_size(&conf->context->sent) : 0;
 	size_t size = sizeof(struct ulrpc_call) +
 		      conf->nbulks * sizeof(struct ulrpc_bulk *) + annex +
-		      length + (conf->trace ? TRACE_LENGTH : 0) +
+		      length +
+		      (conf->trace || conf_scope(conf) ? TRACE_LENGTH : 0) +
 		      (conf->context ? CALL_CONTEXT_SIZE : 0);
 	int rc = loaded_check(conf, annex, length);
 	struct ulrpc_call *call;
 
 	if (rc)
 		return rc;
-	call = call_make(client, size, call_p || !owned, conf, shard_now(s));
+	/* Any thread may cancel the calls of a scope. */
+	call = call_make(client, size, call_p || !owned || conf_scope(conf),
+			 conf, shard_now(s));
 	if (!call)
 		return -ENOMEM;
 	rc = call_fill_loaded(call, method, body, length, annex, conf, done,
 			      arg, call_p);
+	if (!rc && owned)
+		rc = call_context_enter(call, on_scope_canceled);
 	if (rc) {
 		atomic_init(&call->refs, 1);
 		call_put(call);
@@ -308,6 +351,8 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 	if (!owned) {
 		/* computed here, to spare the owner the work */
 		(void)bulks_sum(call, UINT64_MAX);
+		if (conf_scope(conf))
+			call->work.fn = on_scoped_arrival;
 		return call_give(call, call_p);
 	}
 	/* Sets *call_p before the call can end. */

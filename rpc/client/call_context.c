@@ -24,6 +24,7 @@ static void on_context_done(void *arg, const struct ulrpc_outcome *outcome,
 	struct call_context *x = call_context(arg);
 
 	x->taken = false;
+	scope_leave(&x->in);
 	context_release(x->context);
 	x->done(x->arg, outcome, reply, length);
 }
@@ -38,6 +39,7 @@ int call_context_take(struct ulrpc_call *call, struct ulrpc_context *c)
 	call->flags |= CALL_CONTEXT;
 	x = call_context(call);
 	*x = (struct call_context){
+		.call = call,
 		.context = c,
 		.taken = true,
 		.done = call->done,
@@ -45,7 +47,21 @@ int call_context_take(struct ulrpc_call *call, struct ulrpc_context *c)
 	};
 	call->done = on_context_done;
 	call->arg = call;
+	if (c->scope)
+		call->deadline = MIN(call->deadline, c->scope->deadline);
 	return 0;
+}
+
+int call_context_enter(struct ulrpc_call *call,
+		       void (*cancel)(struct scope_link *l))
+{
+	struct call_context *x;
+
+	if (!(call->flags & CALL_CONTEXT))
+		return 0;
+	x = call_context(call);
+	x->in.cancel = cancel;
+	return x->context->scope ? scope_enter(x->context->scope, &x->in) : 0;
 }
 
 void call_context_free(struct ulrpc_call *call)
@@ -55,6 +71,7 @@ void call_context_free(struct ulrpc_call *call)
 	if (!(call->flags & CALL_CONTEXT))
 		return;
 	x = call_context(call);
+	scope_leave(&x->in);
 	/* The call could not be made, or its node has crashed. */
 	if (x->taken)
 		context_release(x->context);

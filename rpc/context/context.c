@@ -28,6 +28,8 @@ void context_put(struct ulrpc_context *c)
 	if (atomic_fetch_sub(&c->refs, 1) > 1)
 		return;
 	annex_fini(&c->sent);
+	if (c->scope)
+		scope_put(c->scope);
 	free(c->said);
 	free(c);
 }

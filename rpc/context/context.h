@@ -10,12 +10,14 @@
 
 #include <stdatomic.h>
 #include "rpc/context/annex.h"
+#include "rpc/context/scope.h"
 
 struct ulrpc_context {
 	/* of its maker, and of a call that has it */
 	_Atomic unsigned int refs;
 	atomic_bool busy; /* a call has it */
 	struct annex sent;
+	struct scope *scope; /* a reference; NULL: it is under no request */
 	/* of the last call's reply: a copy of its annex; NULL: it had none */
 	uint8_t *said;
 	uint32_t said_length;

@@ -2,6 +2,7 @@
 /* Annexes of requests and replies (rpc/context/annex.h), and statuses: what a
  * handler gets and tells beside bodies. */
 #include "rpc/context/annex.h"
+#include "rpc/context/scope.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -66,6 +67,8 @@ static struct annex *annex_of_reply(struct ulrpc_request *r)
 
 void request_added_free(struct ulrpc_request *r)
 {
+	if (r->rare & REQUEST_SCOPE)
+		scope_put(r->scope);
 	if (!(r->rare & REQUEST_ADDED))
 		return;
 	annex_fini(&r->added);

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "rpc/bulk/transfer.h"
+#include "rpc/context/scope.h"
 #include "rpc/server/serve/request.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
@@ -106,6 +107,8 @@ bool request_cancel_tell(struct ulrpc_request *r)
 	if (to == CANCEL_DUE)
 		cancel_tell_later(r);
 	sleepers_wake(&r->sc->service->sleepers);
+	if (atomic_load(&r->scoped))
+		scope_cancel(r->scope);
 	return true;
 }
 

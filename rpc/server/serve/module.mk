@@ -11,3 +11,4 @@ libulrpccore_a_SOURCES += %D%/reply.c %D%/reply.h
 libulrpccore_a_SOURCES += %D%/request.c %D%/request.h
 libulrpccore_a_SOURCES += %D%/request_end.c
 libulrpccore_a_SOURCES += %D%/service.c %D%/service.h
+libulrpccore_a_SOURCES += %D%/under.c

@@ -28,6 +28,7 @@ struct durable;
 struct export;
 struct request_batch;
 struct record;
+struct scope;
 struct transfers;
 struct wire_call;
 struct wire_reply;
@@ -114,6 +115,7 @@ enum request_rare {
 	REQUEST_DURABLE = 1, /* durable is set */
 	REQUEST_ANNEX = 2,   /* it has come with an annex */
 	REQUEST_ADDED = 4,   /* the handler has added to its reply */
+	REQUEST_SCOPE = 8,   /* as scoped, for the thread that has it */
 };
 
 struct ulrpc_request {
@@ -157,6 +159,7 @@ struct ulrpc_request {
 	 * client how it ended */
 	bool resent;
 	uint8_t rare; /* enum request_rare */
+	_Atomic uint8_t scoped; /* scope is set */
 	/* threads inside of ulrpc_request_continue() and the like, for which
 	 * request_wait_users() waits */
 	_Atomic uint32_t users;
@@ -206,6 +209,8 @@ struct ulrpc_request {
 	uint32_t error;
 	uint32_t reply_length;
 	uint64_t replied; /* ns: when the handler replied */
+	/* if scoped: of the calls that are made for it */
+	struct scope *scope;
 	/* REQUEST_ANNEX, from when the handler is called: annex, for
 	 * annex_pair(), and the bytes that come before the body, with it; until
 	 * then 0 */
@@ -326,7 +331,7 @@ void request_activate(struct ulrpc_request *r, const struct wire_call *c,
 /* Prepares @r, which has some of enum request_rare, for its handler. Returns
  * whether @r was answered instead. */
 bool request_prepare(struct ulrpc_request *r);
-/* Frees what the handler of @r has added to its reply. */
+/* Frees what the handler of @r has added to its reply, and drops its scope. */
 void request_added_free(struct ulrpc_request *r);
 /* If the handler of @r has added to the reply @reply, whose body is *@body,
  * makes a body of both. If the client cannot read such a body, takes it apart.
