@@ -321,6 +321,29 @@ static void print_character(FILE *out, unsigned char c)
 		fputc(c, out);
 }
 
+/* Of the controls of Unicode, those that have two bytes in UTF-8 (U+0080 to
+ * U+009F): terminals obey them, too. */
+static bool is_control(const char *text, size_t n)
+{
+	return n == 2 && (uint8_t)text[0] == 0xc2 && (uint8_t)text[1] < 0xa0;
+}
+
+void text_clean(char *text)
+{
+	const char *end = text + strlen(text);
+
+	while (text < end) {
+		size_t n = json_utf8(text, end);
+		bool bad = n == 1 ? (uint8_t)*text < 0x20 || *text == 0x7f
+				  : !n || is_control(text, n);
+
+		n = n ? n : 1;
+		if (bad)
+			memset(text, '?', n);
+		text += n;
+	}
+}
+
 void json_print_string(FILE *out, const char *text, size_t length)
 {
 	const char *end = text + length;
@@ -331,6 +354,8 @@ void json_print_string(FILE *out, const char *text, size_t length)
 
 		if (n == 1)
 			print_character(out, (unsigned char)*text);
+		else if (is_control(text, n))
+			fprintf(out, "\\u%04x", (uint8_t)text[1]);
 		else if (n)
 			fwrite(text, 1, n, out);
 		else

@@ -21,10 +21,18 @@ struct item {
 	struct bytes bytes; /* of type 2 */
 };
 
+/* How many fields that are not known are named: what is said is kept. */
+#define UNKNOWN_MAX 16
+
 struct printing {
 	FILE *out, *err;
 	bool defaults;
 	unsigned int depth;
+	struct {
+		const struct schema_type *type;
+		uint32_t number;
+	} unknown[UNKNOWN_MAX]; /* those that were named */
+	unsigned int nunknown;	/* more than UNKNOWN_MAX: there were more */
 };
 
 /* ---- the wire ---- */
@@ -318,8 +326,29 @@ static bool last_of(const struct schema_field *f, struct bytes body,
 	return found;
 }
 
+/* Names each field only once, as its server says how many come. */
+static void say_unknown(struct printing *p, const struct schema_type *type,
+			uint32_t number)
+{
+	if (p->nunknown > UNKNOWN_MAX)
+		return;
+	for (unsigned int i = 0; i < p->nunknown; i++)
+		if (p->unknown[i].type == type &&
+		    p->unknown[i].number == number)
+			return;
+	if (p->nunknown++ == UNKNOWN_MAX) {
+		fputs("more fields are not known, and left out\n", p->err);
+		return;
+	}
+	p->unknown[p->nunknown - 1].type = type;
+	p->unknown[p->nunknown - 1].number = number;
+	fprintf(p->err,
+		"message %s: field %" PRIu32 " is not known, and left out\n",
+		type->name, number);
+}
+
 /* Looks through the whole message: is it one, and which fields are unknown? */
-static bool check(const struct printing *p, const struct schema_type *type,
+static bool check(struct printing *p, const struct schema_type *type,
 		  struct bytes body)
 {
 	struct item item;
@@ -331,10 +360,7 @@ static bool check(const struct printing *p, const struct schema_type *type,
 			return false;
 		}
 		if (!known(type, &item))
-			fprintf(p->err,
-				"message %s: field %" PRIu32
-				" is not known, and left out\n",
-				type->name, item.number);
+			say_unknown(p, type, item.number);
 	}
 	return true;
 }

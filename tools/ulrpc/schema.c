@@ -13,8 +13,129 @@
 #define FILE_MAX     (64u << 20)
 #define DEPTH_MAX    32 /* of messages in messages, as declared */
 #define INCLUDES_MAX 16
+#define NAME_LIMIT   512
 
 extern char **environ;
+
+/* ---- a server may say anything: all names are checked first ---- */
+
+/* Is @name an identifier, as protoc has them? @dots: or several of them, with
+ * dots between. A full name has no more than NAME_LIMIT bytes, too, because
+ * each type has a copy of it. */
+static bool is_name(const char *name, bool dots)
+{
+	bool first = true;
+	size_t n;
+
+	for (n = 0; name && name[n]; n++) {
+		unsigned char c = (unsigned char)name[n];
+		bool letter = c < 0x80 && (isalpha(c) || c == '_');
+		bool dot = dots && c == '.';
+
+		if (n == NAME_LIMIT ||
+		    (!letter && (first || (!dot && !isdigit(c)))))
+			return false;
+		first = dot;
+	}
+	return !first;
+}
+
+static bool is_type_name(const char *name)
+{
+	return name && is_name(name + (*name == '.'), true);
+}
+
+static int bad_name(FILE *err, const char *in, const char *what)
+{
+	fprintf(err, "the schema makes no sense: in %s, the name of %s\n",
+		in && *in ? in : "a file", what);
+	return -EPROTO;
+}
+
+static int check_enum(const char *in, const Ulrpc__Schema__EnumType *type,
+		      FILE *err)
+{
+	if (!is_name(type->name, false))
+		return bad_name(err, in, "an enum");
+	for (size_t i = 0; i < type->n_value; i++)
+		if (!is_name(type->value[i]->name, false))
+			return bad_name(err, type->name, "a value");
+	return 0;
+}
+
+static int check_fields(const Ulrpc__Schema__Type *type, FILE *err)
+{
+	for (size_t i = 0; i < type->n_field; i++) {
+		const Ulrpc__Schema__Field *f = type->field[i];
+
+		if (!is_name(f->name, false) ||
+		    (f->json_name && strlen(f->json_name) > NAME_LIMIT))
+			return bad_name(err, type->name, "a field");
+		if (f->type_name && !is_type_name(f->type_name))
+			return bad_name(err, type->name, "a field's type");
+	}
+	for (size_t i = 0; i < type->n_oneof_decl; i++)
+		if (!is_name(type->oneof_decl[i]->name, false))
+			return bad_name(err, type->name, "a oneof");
+	return 0;
+}
+
+/* @room: bytes that the name may have, behind those of what it is in. */
+static int check_type(const char *in, const Ulrpc__Schema__Type *type,
+		      size_t room, unsigned int depth, FILE *err)
+{
+	int rc;
+
+	if (!is_name(type->name, false) || strlen(type->name) >= room)
+		return bad_name(err, in, "a message");
+	if (depth > DEPTH_MAX)
+		return 0; /* add_type() refuses that */
+	room -= strlen(type->name) + 1;
+	rc = check_fields(type, err);
+	for (size_t i = 0; !rc && i < type->n_nested_type; i++)
+		rc = check_type(type->name, type->nested_type[i], room,
+				depth + 1, err);
+	for (size_t i = 0; !rc && i < type->n_enum_type; i++)
+		rc = check_enum(type->name, type->enum_type[i], err);
+	return rc;
+}
+
+static int check_service(const char *in, const Ulrpc__Schema__Service *service,
+			 FILE *err)
+{
+	if (!is_name(service->name, false))
+		return bad_name(err, in, "a service");
+	for (size_t i = 0; i < service->n_method; i++) {
+		const Ulrpc__Schema__Method *m = service->method[i];
+
+		if (!is_name(m->name, false))
+			return bad_name(err, service->name, "a method");
+		if (!is_type_name(m->input_type) ||
+		    !is_type_name(m->output_type))
+			return bad_name(err, service->name, "a method's type");
+	}
+	return 0;
+}
+
+static int check_file(const Ulrpc__Schema__File *file, FILE *err)
+{
+	const char *in = file->package;
+	size_t room = NAME_LIMIT;
+	int rc = 0;
+
+	if (in && *in) {
+		if (!is_name(in, true))
+			return bad_name(err, NULL, "its package");
+		room -= strlen(in);
+	}
+	for (size_t i = 0; !rc && i < file->n_message_type; i++)
+		rc = check_type(in, file->message_type[i], room, 0, err);
+	for (size_t i = 0; !rc && i < file->n_enum_type; i++)
+		rc = check_enum(in, file->enum_type[i], err);
+	for (size_t i = 0; !rc && i < file->n_service; i++)
+		rc = check_service(in, file->service[i], err);
+	return rc;
+}
 
 /* ---- names ---- */
 
@@ -79,12 +200,9 @@ static void *one_more(void *array, size_t n, size_t size)
 static int add_enum(struct schema *s, const char *in,
 		    const Ulrpc__Schema__EnumType *type)
 {
-	struct schema_enum *more;
+	struct schema_enum *more =
+		one_more(s->enums, s->nenums, sizeof(*s->enums));
 
-	for (size_t i = 0; i < type->n_value; i++)
-		if (!type->value[i]->name)
-			return -EPROTO;
-	more = one_more(s->enums, s->nenums, sizeof(*s->enums));
 	if (!more)
 		return -ENOMEM;
 	s->enums = more;
@@ -105,8 +223,6 @@ static int add_type(struct schema *s, const char *in, bool proto3,
 		s->types = more;
 	if (!rc && depth > DEPTH_MAX)
 		rc = -ELOOP;
-	for (size_t i = 0; !rc && i < type->n_oneof_decl; i++)
-		rc = type->oneof_decl[i]->name ? 0 : -EPROTO;
 	if (rc) {
 		free(name);
 		return rc;
@@ -123,16 +239,9 @@ static int add_type(struct schema *s, const char *in, bool proto3,
 static int add_service(struct schema *s, const char *in,
 		       const Ulrpc__Schema__Service *service)
 {
-	struct schema_service *more;
+	struct schema_service *more =
+		one_more(s->services, s->nservices, sizeof(*s->services));
 
-	for (size_t i = 0; i < service->n_method; i++) {
-		const Ulrpc__Schema__Method *m = service->method[i];
-
-		if (!m->name || !m->input_type || !m->output_type ||
-		    m->input_type[0] != '.' || m->output_type[0] != '.')
-			return -EPROTO;
-	}
-	more = one_more(s->services, s->nservices, sizeof(*s->services));
 	if (!more)
 		return -ENOMEM;
 	s->services = more;
@@ -198,10 +307,9 @@ static int resolve_field(const struct schema *s, const struct schema_type *in,
 {
 	bool explicitly = f->options && f->options->has_packed;
 
-	if (!f->name || f->number < 1 || f->type < 1 ||
-	    f->type >= SCHEMA_KINDS) {
-		fprintf(err, "%s: field %s: no name, number or type\n",
-			in->name, f->name ? f->name : "");
+	if (f->number < 1 || f->type < 1 || f->type >= SCHEMA_KINDS) {
+		fprintf(err, "%s: field %s: no number or type\n", in->name,
+			f->name);
 		return -EINVAL;
 	}
 	*field = (struct schema_field){
@@ -252,6 +360,9 @@ int schema_open(struct schema *s, Ulrpc__Schema__FileSet *set, FILE *err)
 	int rc = 0;
 
 	*s = (struct schema){ .set = set };
+	for (size_t i = 0; i < set->n_file; i++)
+		if (check_file(set->file[i], err))
+			return -EPROTO;
 	for (size_t i = 0; !rc && i < set->n_file; i++)
 		rc = add_file(s, set->file[i]);
 	if (s->ntypes)
@@ -547,9 +658,12 @@ static void print_enum(const struct schema_enum *e, FILE *out)
 
 static void print_method(const Ulrpc__Schema__Method *m, FILE *out)
 {
+	const char *input = m->input_type + (*m->input_type == '.');
+	const char *output = m->output_type + (*m->output_type == '.');
+
 	fprintf(out, "  rpc %s(%s%s) returns (%s%s);\n", m->name,
-		m->client_streaming ? "stream " : "", m->input_type + 1,
-		m->server_streaming ? "stream " : "", m->output_type + 1);
+		m->client_streaming ? "stream " : "", input,
+		m->server_streaming ? "stream " : "", output);
 }
 
 /* Marks what is needed of @s, with a byte for each type and for each enum. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
 #include "message.h"
 #include "tools/common/keys.h"
 #include "tools/common/node.h"
@@ -150,6 +151,8 @@ static int ask_about(const struct ulrpc_tool *t, const char *method,
 	if (!rc) {
 		rc = ulrpc_call_message_wait(stub, method, request, &conf,
 					     &reply, outcome);
+		if (!rc)
+			text_clean(outcome->text);
 		ulrpc_stub_free(stub);
 	}
 	ulrpc_client_close(client);
@@ -173,7 +176,18 @@ static int about_failed(const struct ulrpc_tool *t,
 	return call_failed(t, "ulrpc.About", outcome);
 }
 
-/* *@reply_p is to be freed. */
+static void clean_names(Ulrpc__ServicesReply *reply)
+{
+	for (size_t i = 0; i < reply->n_service; i++) {
+		Ulrpc__ServicesReply__Service *s = reply->service[i];
+
+		text_clean(s->name);
+		for (size_t k = 0; k < s->n_method; k++)
+			text_clean(s->method[k]->name);
+	}
+}
+
+/* *@reply_p is to be freed. Its names can be printed. */
 static int ask_services(const struct ulrpc_tool *t,
 			Ulrpc__ServicesReply **reply_p)
 {
@@ -181,7 +195,12 @@ static int ask_services(const struct ulrpc_tool *t,
 	struct ulrpc_outcome outcome;
 	int rc = ask_about(t, "Services", &request.base, reply_p, &outcome);
 
-	return rc || *reply_p ? rc : about_failed(t, &outcome);
+	if (rc)
+		return rc;
+	if (!*reply_p)
+		return about_failed(t, &outcome);
+	clean_names(*reply_p);
+	return 0;
 }
 
 /* ---- services ---- */
@@ -237,6 +256,7 @@ static int ask_schema(struct ulrpc_tool *t, const char *service, char **name_p)
 	}
 	if (!reply)
 		return about_failed(t, &outcome);
+	text_clean(reply->service);
 	*name_p = strdup(reply->service);
 	rc = *name_p && reply->files
 		     ? schema_open(&t->schema, reply->files, t->notes)
@@ -332,6 +352,10 @@ static int health(struct ulrpc_tool *t)
 	rc = ask_services(t, &reply);
 	if (rc)
 		return rc;
+	if (!reply->n_service) {
+		fprintf(stderr, WHO ": %s: it has no services\n", t->target);
+		rc = -ENOENT;
+	}
 	for (size_t i = 0; i < reply->n_service; i++) {
 		const Ulrpc__ServicesReply__Service *s = reply->service[i];
 
@@ -450,13 +474,15 @@ static int call_method(const struct ulrpc_tool *t, const char *service,
 				   body->data, body->n, &conf, &reply, &length,
 				   &outcome);
 	ulrpc_client_close(client);
-	if (rc)
+	if (rc) {
 		fprintf(stderr, WHO ": %s: %s\n", t->target, strerror(-rc));
-	else if (outcome.cause != ULRPC_CAUSE_OK)
+	} else if (outcome.cause != ULRPC_CAUSE_OK) {
+		text_clean(outcome.text);
 		rc = call_failed(t, t->args[0], &outcome);
-	else if (!message_print(type, reply, length, t->defaults, stdout,
-				t->notes))
+	} else if (!message_print(type, reply, length, t->defaults, stdout,
+				  t->notes)) {
 		rc = -EPROTO;
+	}
 	free(reply);
 	return rc;
 }

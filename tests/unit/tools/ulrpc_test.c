@@ -443,17 +443,160 @@ Test(ulrpc, described)
 	free(text);
 }
 
-/* Whatever a server says that its methods are, it is refused, or has names. */
-Test(ulrpc, methods_without_types)
+/* ---- servers that say what makes no sense ---- */
+
+/* Opens the schema of Shapes with one of its names replaced. @rename returns
+ * where that name is. */
+static void refused_with(char **(*rename)(Ulrpc__Schema__FileSet *set),
+			 const char *name)
 {
 	Ulrpc__Schema__FileSet *set = told(&test__shapes__shapes__descriptor);
-	Ulrpc__Schema__Method *m = set->file[0]->service[0]->method[0];
+	char **at = rename(set);
 	struct schema other;
 
-	free(m->output_type);
-	m->output_type = NULL;
-	cr_assert(schema_open(&other, set, err) == -EPROTO);
+	free(*at);
+	*at = name ? strdup(name) : NULL;
+	forget_said();
+	cr_expect_eq(schema_open(&other, set, err), -EPROTO, "%s",
+		     name ? name : "none");
+	cr_expect(strstr(what_was_said(), "the schema makes no sense: in "));
 	schema_free(&other);
+}
+
+static Ulrpc__Schema__File *file_of(Ulrpc__Schema__FileSet *set)
+{
+	for (size_t i = 0; i < set->n_file; i++)
+		if (set->file[i]->n_service)
+			return set->file[i];
+	cr_assert_fail("no service");
+	return NULL;
+}
+
+/* The first type of the file that has both fields and nested enums. */
+static Ulrpc__Schema__Type *type_of(Ulrpc__Schema__FileSet *set, bool enums)
+{
+	Ulrpc__Schema__Type *t = file_of(set)->message_type[0];
+
+	for (size_t i = 0; enums && i < t->n_nested_type; i++)
+		if (t->nested_type[i]->n_enum_type)
+			return t->nested_type[i];
+	return t;
+}
+
+static char **of_package(Ulrpc__Schema__FileSet *set)
+{
+	return &file_of(set)->package;
+}
+
+static char **of_service(Ulrpc__Schema__FileSet *set)
+{
+	return &file_of(set)->service[0]->name;
+}
+
+static char **of_method(Ulrpc__Schema__FileSet *set)
+{
+	return &file_of(set)->service[0]->method[0]->name;
+}
+
+static char **of_input(Ulrpc__Schema__FileSet *set)
+{
+	return &file_of(set)->service[0]->method[0]->input_type;
+}
+
+static char **of_output(Ulrpc__Schema__FileSet *set)
+{
+	return &file_of(set)->service[0]->method[0]->output_type;
+}
+
+static char **of_message(Ulrpc__Schema__FileSet *set)
+{
+	return &type_of(set, true)->name;
+}
+
+static char **of_field(Ulrpc__Schema__FileSet *set)
+{
+	return &type_of(set, true)->field[0]->name;
+}
+
+static char **of_oneof(Ulrpc__Schema__FileSet *set)
+{
+	return &type_of(set, false)->oneof_decl[0]->name;
+}
+
+static char **of_enum(Ulrpc__Schema__FileSet *set)
+{
+	return &type_of(set, true)->enum_type[0]->name;
+}
+
+static char **of_value(Ulrpc__Schema__FileSet *set)
+{
+	return &type_of(set, true)->enum_type[0]->value[0]->name;
+}
+
+Test(ulrpc, names_that_are_none)
+{
+	static char **(*const places[])(Ulrpc__Schema__FileSet * set) = {
+		of_service, of_method, of_input, of_output, of_message,
+		of_field,   of_oneof,  of_enum,	 of_value,
+	};
+	static const char *const names[] = {
+		NULL,	   "",	   "1st", "a b",      "a\n",
+		"\x1b[2J", "a..b", "a.",  "\xc3\xa4",
+	};
+	char too_long[514];
+
+	memset(too_long, 'a', 513);
+	too_long[513] = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++)
+			refused_with(places[i], names[k]);
+		refused_with(places[i], too_long);
+	}
+	refused_with(of_package, "a b");
+	/* too long only with the name of what it is in */
+	too_long[510] = '\0';
+	refused_with(of_package, too_long);
+	refused_with(of_message, too_long);
+}
+
+Test(ulrpc, only_some_unknown_fields_are_named)
+{
+	char bytes[3000];
+	unsigned int lines = 0;
+	const char *text;
+
+	/* fields 1000 to 1039, again and again */
+	for (size_t i = 0; i < sizeof(bytes); i += 3) {
+		uint32_t tag = (uint32_t)(1000 + i / 3 % 40) << 3;
+
+		bytes[i] = (char)(tag | 0x80);
+		bytes[i + 1] = (char)(tag >> 7);
+		bytes[i + 2] = 1;
+	}
+	forget_said();
+	prints(bytes, sizeof(bytes), "{}\n");
+	text = what_was_said();
+	for (const char *p = text; (p = strchr(p, '\n')); p++)
+		lines++;
+	cr_assert_eq(lines, 17);
+	cr_assert(strstr(text, "field 1015 is not known"));
+	cr_assert(strstr(text, "more fields are not known"));
+}
+
+Test(ulrpc, texts_for_terminals)
+{
+	char text[] = "a\x1b[2J\n\x7f \xc2\x9b \xc3\xa4 \xff\xc3";
+	size_t length;
+	char *json;
+	FILE *out = open_memstream(&json, &length);
+
+	json_print_string(out, text, strlen(text));
+	fclose(out);
+	cr_assert_str_eq(json, "\"a\\u001b[2J\\n\\u007f \\u009b \xc3\xa4 "
+			       "\\ufffd\\ufffd\"");
+	free(json);
+	text_clean(text);
+	cr_assert_str_eq(text, "a?[2J?? ?? \xc3\xa4 ??");
 }
 
 /* A set without what a field refers to. */
