@@ -414,8 +414,11 @@ ulrpc_headers_made += %D%/unit/rpc/stub/interop.ulrpc.h
 endif
 unit_tests += %D%/unit/rpc_replicas_test
 %C%_unit_rpc_replicas_test_SOURCES = \
+	%D%/unit/rpc/replicas/hedge_test.c \
 	%D%/unit/rpc/replicas/replica_test.c \
 	%D%/unit/rpc/replicas/replicas_test.c \
+	%D%/unit/rpc/replicas/servers.c \
+	%D%/unit/rpc/replicas/servers.h \
 	%D%/unit/rpc/replicas/times_test.c
 unit_tests += %D%/unit/rpc_stream_test
 %C%_unit_rpc_stream_test_SOURCES = \

@@ -188,7 +188,7 @@ static uint64_t round_pause(struct ulrpc_replicas_call *call)
 
 	if (call->last.cause == ULRPC_CAUSE_OVERLOADED)
 		pause = rpc_at(
-			rpc_ns(call->last.retry_after),
+			call->retry_after,
 			backoff_pause(&law, call->rounds,
 				      shard_random(call->shard, UINT64_MAX)));
 	return pause;
@@ -212,6 +212,7 @@ static void call_round_over(struct ulrpc_replicas_call *call)
 		call->rounds++;
 		memset(&call->tried, 0, sizeof(call->tried));
 		call_park(call, round_pause(call));
+		call->retry_after = TIME_NEVER;
 	}
 }
 
@@ -241,17 +242,23 @@ static struct replica *call_choose(const struct ulrpc_replicas_call *call,
 	return replica_choose(rs->all, rs->n, &c);
 }
 
+/* Is there a server beside that of the attempt? */
+static bool attempt_has_others(const struct attempt *a)
+{
+	return a->of->all->n > list_empty(&a->at->gone);
+}
+
 /* Called when the attempt cannot be sent yet: if that lasts too long, the call
- * goes elsewhere. */
+ * goes elsewhere, as soon as there are other servers. */
 static void attempt_wait(struct attempt *a)
 {
 	struct ulrpc_replicas *rs = a->of->all;
 
-	if (rs->n < 2 || !list_empty(&a->waiting))
+	if (!list_empty(&a->waiting))
 		return;
 	a->waits_since = shard_now(rs->shard);
 	list_add_tail(&rs->waiting, &a->waiting);
-	if (!lnet_timer_armed(&rs->waiting_timer))
+	if (attempt_has_others(a) && !lnet_timer_armed(&rs->waiting_timer))
 		shard_arm(rs->shard, &rs->waiting_timer,
 			  rpc_at(a->waits_since, PATIENCE));
 }
@@ -479,6 +486,22 @@ static void replica_on_end(struct replica *r, enum verdict v, bool trial)
 		replica_give_up(r, r->outlier);
 }
 
+/* Does a failure with @cause, after @ns, say nothing of the server? */
+static bool is_of_call(const struct attempt *a, enum ulrpc_cause cause,
+		       uint64_t ns)
+{
+	uint64_t most;
+
+	/* The server takes the client, but not this call. */
+	if (cause == ULRPC_CAUSE_REFUSED)
+		return client_is_well(a->at->client);
+	if (cause != ULRPC_CAUSE_DEADLINE)
+		return false;
+	/* The call had less time than such calls take. */
+	most = times_most(&a->at->all->times, a->of->method);
+	return most != TIME_NEVER && ns < most;
+}
+
 static void attempt_judge(const struct attempt *a,
 			  const struct ulrpc_outcome *o)
 {
@@ -490,7 +513,10 @@ static void attempt_judge(const struct attempt *a,
 	bool lost = a->of->ended && o->cause == ULRPC_CAUSE_CANCELED &&
 		    !a->of->canceled;
 
-	replica_on_end(r, verdict_of(o->cause), a->trial);
+	replica_on_end(r,
+		       is_of_call(a, o->cause, ns) ? VERDICT_NONE
+						   : verdict_of(o->cause),
+		       a->trial);
 	if (o->cause != ULRPC_CAUSE_OK && !lost)
 		return;
 	replica_on_time(r, ns - connecting);
@@ -523,6 +549,9 @@ static void call_note(struct ulrpc_replicas_call *call,
 
 	call->last = *o;
 	call->server = *nid;
+	if (o->cause == ULRPC_CAUSE_OVERLOADED)
+		call->retry_after =
+			MIN(call->retry_after, retry_after_ns(o->retry_after));
 	call->last.attempts += before.attempts;
 	call->last.paths += before.paths;
 	call->last.retries += before.retries;
@@ -635,20 +664,29 @@ static void waiting_leave(struct ulrpc_replicas *rs, uint64_t since, bool left)
 		}
 		if (client_is_well(r->client) || a->of->ended)
 			continue;
+		if (!attempt_has_others(a)) {
+			list_add_tail(&rs->waiting, &a->waiting);
+			continue;
+		}
 		if (list_empty(&r->gone))
 			replica_give_up(r, false);
 		(void)attempt_withdraw(a, false);
 	}
 }
 
+/* Arms the timer for the first attempt that may go elsewhere. */
 static void waiting_arm(struct ulrpc_replicas *rs)
 {
-	if (!list_empty(&rs->waiting))
-		shard_arm(
-			rs->shard, &rs->waiting_timer,
-			rpc_at(list_first(&rs->waiting, struct attempt, waiting)
-				       ->waits_since,
-			       PATIENCE));
+	struct attempt *a;
+
+	if (lnet_timer_armed(&rs->waiting_timer))
+		return;
+	list_for_each_entry (a, &rs->waiting, waiting)
+		if (attempt_has_others(a)) {
+			shard_arm(rs->shard, &rs->waiting_timer,
+				  rpc_at(a->waits_since, PATIENCE));
+			return;
+		}
 }
 
 void calls_on_waiting(struct ulnet_timer *timer)
@@ -683,6 +721,7 @@ void calls_on_server(struct ulrpc_replicas *rs)
 	}
 	if (has_others(rs, NULL))
 		waiting_leave(rs, TIME_NEVER, true);
+	waiting_arm(rs); /* some may have had no other server before */
 }
 
 void calls_on_no_address(struct ulrpc_replicas *rs)
@@ -883,6 +922,7 @@ static struct ulrpc_replicas_call *call_new(
 	}
 	call->began = shard_now(rs->shard);
 	call->deadline = rpc_at(call->began, rpc_ns(conf->call.deadline));
+	call->retry_after = TIME_NEVER;
 	lnet_timer_init(&call->timer, call_on_timer);
 	call->work.fn = call_on_arrival;
 	call->cancel.fn = call_on_cancel;

@@ -69,6 +69,9 @@ struct ulrpc_replicas_call {
 	/* how many rounds are over: in each, the call was at all servers */
 	unsigned int rounds;
 	struct replica_set tried;
+	/* ns: after which time a server without room has asked the call to
+	 * come again: the least of this round; TIME_NEVER: none has */
+	uint64_t retry_after;
 	/* the server of the last attempt that has ended; LNET_NID_ANY: none has
 	 */
 	struct ulnet_nid server;

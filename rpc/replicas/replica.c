@@ -270,18 +270,28 @@ static bool has_mean(const struct replica *r)
 bool replica_is_slow(const struct replica *r, struct replica *const *all,
 		     unsigned int n)
 {
+	uint64_t limit = r->mean / REPLICA_SLOW;
+	/* the means beside the limit: the last below it, the first above */
+	uint64_t below = 0, above = UINT64_MAX;
 	unsigned int others = 0, faster = 0;
 
-	if (!has_mean(r))
+	if (!has_mean(r) || r->mean < REPLICA_SLOW_MIN)
 		return false;
 	for (unsigned int i = 0; i < n; i++) {
 		if (all[i] == r || !has_mean(all[i]))
 			continue;
 		others++;
-		faster += all[i]->mean < r->mean / REPLICA_SLOW;
+		if (all[i]->mean < limit) {
+			faster++;
+			below = MAX(below, all[i]->mean);
+		} else {
+			above = MIN(above, all[i]->mean);
+		}
 	}
-	/* If half of the others are faster, so is their median. */
-	return others && 2 * faster >= others + others % 2;
+	/* The median of an even number is the mean of the two in the middle. */
+	if (others && 2 * faster == others)
+		return below + (above - below) / 2 < limit;
+	return 2 * faster > others;
 }
 
 bool replica_may_leave(struct replica *const *all, unsigned int n)

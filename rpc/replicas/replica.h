@@ -24,10 +24,11 @@ struct ulrpc_replicas;
 /* A server is left after so many calls in a row have failed. */
 #define REPLICA_FAILURES 5
 /* A server is left if its mean time is this many times the median of the
- * others' mean times. A mean counts if it is of at least REPLICA_SAMPLES
- * answers. */
-#define REPLICA_SLOW	8u
-#define REPLICA_SAMPLES 16u
+ * others' mean times, and at least REPLICA_SLOW_MIN (ns). A mean counts if it
+ * is of at least REPLICA_SAMPLES answers. */
+#define REPLICA_SLOW	 8u
+#define REPLICA_SLOW_MIN NSEC_PER_MSEC
+#define REPLICA_SAMPLES	 16u
 /* ns: pauses before a server that was left is tried: the shortest and the
  * longest */
 #define REPLICA_PAUSE_MIN (500 * NSEC_PER_MSEC)

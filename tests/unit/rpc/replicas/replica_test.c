@@ -236,11 +236,27 @@ Test(replica, slow_is_far_above_half_of_the_others)
 	cr_assert_not(replica_is_slow(&servers[3], all, 4),
 		      "too few answers to tell");
 	answers(1, 1800000, 100);
-	cr_assert(replica_is_slow(&servers[2], all, 4), "half of two");
+	cr_assert_not(replica_is_slow(&servers[2], all, 4),
+		      "one fast one of two is no reason to leave the slow one");
+	answers(1, 300000, 100);
+	cr_assert(replica_is_slow(&servers[2], all, 4),
+		  "the middle of 100 and 300 us");
+	answers(1, 1800000, 100);
 	answers(3, 0, 1);
 	cr_assert_not(replica_is_slow(&servers[2], all, 4), "one of three");
 	cr_assert_not(replica_is_slow(&servers[2], all + 2, 1),
 		      "there are no others");
+}
+
+Test(replica, nobody_is_slow_below_a_millisecond)
+{
+	servers_are(3);
+	answers(0, 20000, 20);
+	answers(1, 20000, 20);
+	answers(2, 990000, 20);
+	cr_assert_not(replica_is_slow(&servers[2], all, 3));
+	answers(2, 1100000, 100);
+	cr_assert(replica_is_slow(&servers[2], all, 3));
 }
 
 Test(replica, half_of_them_may_be_outliers)

@@ -1,214 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls to several servers: where they go, and where they go on. Node 0 calls,
- * nodes 1 to 3 serve. */
-#include "ulnet/replicas.h"
-
-#include "tests/unit/lnet/cluster.h"
-#include "ulnet/context.h"
-#include "ulnet/service.h"
-
-#define SEC	(1000 * MSEC)
-#define SERVERS 3
-#define CALLS	64
-
-struct server {
-	struct ulrpc *rpc;
-	unsigned int life;
-	uint64_t delay; /* ns of a call of "work" */
-	unsigned int executed;
-};
-
-struct one {
-	unsigned int n;		   /* how often it has ended */
-	uint64_t began, took;	   /* ns */
-	unsigned int executed, by; /* how often, and by which server last */
-	struct ulrpc_replicas_outcome o;
-	uint32_t answer;
-};
-
-struct later {
-	struct ulrpc_request *request;
-	unsigned int server, life;
-	uint32_t answer;
-};
-
-static struct lnet_sim *sim;
-static struct ulrpc *rpc;
-static struct ulrpc_replicas *rs;
-static struct ulrpc_replicas_conf conf;
-static struct server servers[SERVERS + 1];
-static struct one calls[CALLS];
-static char said[16]; /* metadata of the last request */
+/* Calls to several servers: where they go, and where they go on. */
+#include "tests/unit/rpc/replicas/servers.h"
 
 TestSuite(replicas, .timeout = 60);
-
-static void reply_later(void *arg)
-{
-	struct later *l = arg;
-
-	if (lnet_sim_node(sim, l->server) && servers[l->server].life == l->life)
-		ulrpc_reply(l->request, &l->answer, sizeof(l->answer));
-	free(l);
-}
-
-/* Answers with the number of the server, after its delay. */
-static void work(void *arg, struct ulrpc_request *r, const void *body,
-		 size_t length)
-{
-	struct server *s = arg;
-	struct later *l = malloc(sizeof(*l));
-	struct ulrpc_metadata pair;
-	uint32_t index;
-
-	cr_assert_eq(length, sizeof(index));
-	memcpy(&index, body, sizeof(index));
-	calls[index].executed++;
-	if (!ulrpc_request_find(r, "user", &pair))
-		snprintf(said, sizeof(said), "%.*s", (int)pair.length,
-			 (const char *)pair.value);
-	calls[index].by = (unsigned int)(s - servers);
-	s->executed++;
-	*l = (struct later){ r, (unsigned int)(s - servers), s->life,
-			     (uint32_t)(s - servers) };
-	cr_assert_eq(lnet_sim_at(sim, s->delay, reply_later, l), 0);
-}
-
-static int start(void *arg, unsigned int index, struct lnet *node)
-{
-	struct server *s = &servers[index];
-	const struct ulrpc_method_conf methods[] = {
-		{ .name = "work", .handler = work, .arg = s },
-	};
-	struct ulrpc_service_conf service;
-	struct ulrpc_service *svc;
-
-	(void)arg;
-	s->life++;
-	cr_assert_eq(ulrpc_open(node, NULL, &s->rpc), 0);
-	if (!index) {
-		rpc = s->rpc;
-		return 0;
-	}
-	ulrpc_service_conf_init(&service);
-	service.name = "test";
-	service.methods = methods;
-	service.nmethods = ARRAY_SIZE(methods);
-	cr_assert_eq(ulrpc_service_start(s->rpc, &service, &svc), 0);
-	return 0;
-}
-
-static struct ulnet_nid server_nid(unsigned int index)
-{
-	return lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0),
-			     0x0a000000 + index + 1);
-}
-
-/* @apart: each node has turns of its own, and so can be late. */
-static void sim_open_as(unsigned int cpts, bool apart)
-{
-	static const struct ulnet_sim_link link = { .latency = 50000,
-						    .connect = 100000 };
-	char nid[LNET_NIDSTR_SIZE];
-
-	memset(servers, 0, sizeof(servers));
-	memset(calls, 0, sizeof(calls));
-	said[0] = 0;
-	cr_assert_eq(lnet_sim_new(7, cpts, &sim), 0);
-	if (apart)
-		lnet_sim_apart(sim);
-	cr_assert_eq(
-		lnet_sim_link_set(sim, &LNET_NID_ANY, &LNET_NID_ANY, &link), 0);
-	for (unsigned int i = 0; i <= SERVERS; i++) {
-		struct ulnet_nid own = server_nid(i);
-
-		lnet_nid_format(&own, nid, sizeof(nid));
-		cr_assert_eq(lnet_sim_node_add(sim, nid, NULL, start, NULL),
-			     (int)i);
-	}
-	ulrpc_replicas_conf_init(&conf);
-	conf.client.service = "test";
-}
-
-static void sim_open(unsigned int cpts)
-{
-	sim_open_as(cpts, false);
-}
-
-static void sim_close(void)
-{
-	ulrpc_replicas_close(rs);
-	cr_assert_eq(lnet_sim_free(sim), 0);
-}
-
-/* The servers of this test are numbers 1 to @n. */
-static void open_nids(unsigned int n)
-{
-	struct ulnet_nid nids[SERVERS];
-
-	for (unsigned int i = 0; i < n; i++)
-		nids[i] = server_nid(i + 1);
-	conf.client.nids = nids;
-	conf.client.nnids = n;
-	cr_assert_eq(ulrpc_replicas_open(rpc, &conf, &rs), 0);
-}
-
-static void on_end(void *arg, const struct ulrpc_replicas_outcome *o,
-		   const void *reply, size_t length)
-{
-	struct one *one = arg;
-
-	one->n++;
-	one->o = *o;
-	one->took = lnet_sim_now(sim) - one->began;
-	if (length == sizeof(one->answer))
-		memcpy(&one->answer, reply, length);
-}
-
-static struct ulrpc_replicas_call *call_with(
-	unsigned int index, const struct ulrpc_replicas_call_conf *how)
-{
-	const uint32_t body = index;
-	struct ulrpc_replicas_call *call;
-
-	calls[index] = (struct one){ .began = lnet_sim_now(sim) };
-	cr_assert_eq(ulrpc_replicas_call(rs, ulrpc_method("work"), &body,
-					 sizeof(body), how, on_end,
-					 &calls[index], &call),
-		     0);
-	return call;
-}
-
-static void call(unsigned int index, uint64_t deadline,
-		 enum ulrpc_semantics semantics)
-{
-	const struct ulrpc_replicas_call_conf how = {
-		.call = { .deadline = deadline, .semantics = semantics },
-	};
-
-	ulrpc_replicas_call_put(call_with(index, &how));
-}
-
-/* It went well, at the server that it says. */
-static void went_well(unsigned int index)
-{
-	const struct one *one = &calls[index];
-	struct ulnet_nid nid = server_nid(one->answer);
-
-	cr_assert_eq(one->n, 1, "call %u has ended %u times", index, one->n);
-	cr_assert_eq(one->o.call.cause, ULRPC_CAUSE_OK, "call %u: %s %s", index,
-		     ulrpc_cause_name(one->o.call.cause), one->o.call.text);
-	cr_assert(lnet_nid_eq(&one->o.server, &nid));
-}
-
-/* A call, which has to go well, and the server that has answered. */
-static unsigned int goes_to(void)
-{
-	call(0, 30000000, ULRPC_AT_MOST_ONCE);
-	lnet_sim_run(sim, SEC);
-	went_well(0);
-	cr_assert_eq(calls[0].executed, 1);
-	return calls[0].answer;
-}
 
 Test(replicas, the_first_and_in_turn)
 {
@@ -567,208 +361,6 @@ Test(replicas, a_slow_server_is_left_and_tried_again)
 	sim_close();
 }
 
-Test(replicas, a_slow_call_is_made_at_a_second_server)
-{
-	unsigned int hedged = 0;
-	uint64_t longest = 0;
-
-	sim_open(1);
-	conf.choice = ULRPC_CHOOSE_TURNS;
-	conf.hedge = 100;
-	open_nids(3);
-	for (int i = 1; i <= SERVERS; i++)
-		servers[i].delay = MSEC;
-	for (unsigned int i = 0; i < 60; i++) {
-		call(i, 10000000, ULRPC_IDEMPOTENT);
-		lnet_sim_run(sim, 10 * MSEC);
-		went_well(i);
-		cr_assert_not(calls[i].o.hedged, "it was not slow");
-	}
-	servers[2].delay = SEC;
-	for (unsigned int i = 0; i < 6; i++) {
-		call(i, 10000000, ULRPC_IDEMPOTENT);
-		lnet_sim_run(sim, 20 * MSEC);
-		went_well(i);
-		hedged += calls[i].o.hedged;
-		longest = MAX(longest, calls[i].took);
-	}
-	cr_assert_eq(hedged, 2, "one call of three is slow: %u", hedged);
-	cr_assert_leq(longest, 10 * MSEC);
-	/* Others are not, although they are slow, too. */
-	for (unsigned int i = 0; i < 3; i++)
-		call(i, 10000000, ULRPC_AT_MOST_ONCE);
-	lnet_sim_run(sim, 3 * SEC);
-	for (unsigned int i = 0; i < 3; i++) {
-		went_well(i);
-		cr_assert_not(calls[i].o.hedged);
-		cr_assert_eq(calls[i].executed, 1);
-	}
-	sim_close();
-}
-
-Test(replicas, only_a_share_is_hedged)
-{
-	unsigned int hedged = 0;
-
-	sim_open(1);
-	conf.choice = ULRPC_CHOOSE_TURNS;
-	conf.hedge = 50;
-	open_nids(3);
-	for (unsigned int i = 0; i < 20; i++) {
-		call(i, 10000000, ULRPC_IDEMPOTENT);
-		lnet_sim_run(sim, 10 * MSEC);
-	}
-	/* From now on all are slow, and each call is slower than most. */
-	for (unsigned int i = 0; i < 20; i++) {
-		for (int k = 1; k <= SERVERS; k++)
-			servers[k].delay += 20 * MSEC;
-		call(i, 10000000, ULRPC_IDEMPOTENT);
-		lnet_sim_run(sim, SEC);
-		went_well(i);
-		hedged += calls[i].o.hedged;
-	}
-	cr_assert_eq(hedged, 2, "one of 20 calls, and there were 40: %u",
-		     hedged);
-	sim_close();
-}
-
-Test(replicas, a_call_that_moves_earns_one_share)
-{
-	unsigned int hedged = 0;
-
-	sim_open(1);
-	conf.choice = ULRPC_CHOOSE_FIRST;
-	conf.hedge = 50;
-	open_nids(3);
-	for (unsigned int i = 0; i < 19; i++) {
-		call(i, 10000000, ULRPC_IDEMPOTENT);
-		lnet_sim_run(sim, 10 * MSEC);
-		went_well(i);
-	}
-	/* Nobody is there: the 20th call is at each server again and again. */
-	for (unsigned int i = 1; i <= SERVERS; i++)
-		cr_assert_eq(lnet_sim_crash(sim, i), 0);
-	call(0, 40000000, ULRPC_IDEMPOTENT);
-	lnet_sim_run(sim, 10 * SEC);
-	cr_assert_eq(calls[0].n, 0);
-	for (unsigned int i = 1; i <= SERVERS; i++)
-		cr_assert_eq(lnet_sim_restart(sim, i), 0);
-	lnet_sim_run(sim, 20 * SEC);
-	went_well(0);
-	for (unsigned int i = 0; i < 8; i++) {
-		for (int k = 1; k <= SERVERS; k++)
-			servers[k].delay += 100 * MSEC;
-		call(i, 10000000, ULRPC_IDEMPOTENT);
-		lnet_sim_run(sim, 2 * SEC);
-		went_well(i);
-		hedged += calls[i].o.hedged;
-	}
-	cr_assert_eq(hedged, 1, "there were less than 40 calls: %u", hedged);
-	sim_close();
-}
-
-/* Calls of two servers, of which the first is chosen, are hedged from now on.
- */
-static void hedge_all(void)
-{
-	conf.choice = ULRPC_CHOOSE_FIRST;
-	conf.hedge = 1000;
-	open_nids(2);
-	for (int i = 1; i <= SERVERS; i++)
-		servers[i].delay = MSEC;
-	for (unsigned int i = 0; i < 40; i++) {
-		call(0, 10000000, ULRPC_IDEMPOTENT);
-		lnet_sim_run(sim, 10 * MSEC);
-		went_well(0);
-	}
-}
-
-Test(replicas, no_second_server_is_asked_behind_the_deadline)
-{
-	sim_open_as(1, true);
-	hedge_all();
-	servers[1].delay = 50 * SEC;
-	servers[2].delay = 40 * SEC;
-	call(1, 20000, ULRPC_IDEMPOTENT);
-	lnet_sim_run(sim, MSEC / 2);
-	/* It is late, and finds both to be over, hedge and deadline. */
-	cr_assert_eq(lnet_sim_pause(sim, 0, 100 * MSEC), 0);
-	lnet_sim_run(sim, 20 * SEC);
-	cr_assert_eq(calls[1].n, 1);
-	cr_assert_eq(calls[1].o.call.cause, ULRPC_CAUSE_DEADLINE);
-	cr_assert_leq(calls[1].took, 200 * MSEC);
-	cr_assert_eq(servers[2].executed, 0);
-	lnet_sim_run(sim, 100 * SEC);
-	sim_close();
-}
-
-struct told {
-	const struct one *one;
-	unsigned int before, after; /* the end of the call */
-};
-
-static void on_progress(void *arg, const struct ulrpc_call_progress *p)
-{
-	struct told *told = arg;
-
-	(void)p;
-	if (told->one->n)
-		told->after++;
-	else
-		told->before++;
-}
-
-Test(replicas, progress_is_told_until_the_end)
-{
-	struct told told = { .one = &calls[1] };
-	const struct ulrpc_replicas_call_conf how = {
-		.call = { .deadline = 20000000,
-			  .semantics = ULRPC_IDEMPOTENT,
-			  .progress = on_progress,
-			  .progress_arg = &told },
-	};
-
-	/* In some of these, the answer of one server and the report of the
-	 * other one are found in the same turn. */
-	for (unsigned int k = 0; k < 12; k++) {
-		sim_open_as(1, true);
-		hedge_all();
-		servers[1].delay = 8 * SEC;
-		servers[2].delay = (5 + k * 4) * MSEC;
-		ulrpc_replicas_call_put(call_with(1, &how));
-		lnet_sim_run(sim, 4 * MSEC);
-		cr_assert_eq(lnet_sim_pause(sim, 0, 60 * MSEC), 0);
-		lnet_sim_run(sim, 12 * SEC);
-		went_well(1);
-		cr_assert(calls[1].o.hedged);
-		sim_close();
-	}
-	cr_assert_eq(told.after, 0, "%u times after the end", told.after);
-	/* It is told at all. */
-	sim_open(1);
-	open_nids(2);
-	servers[1].delay = servers[2].delay = 8 * SEC;
-	told.before = 0;
-	ulrpc_replicas_call_put(call_with(1, &how));
-	lnet_sim_run(sim, 12 * SEC);
-	went_well(1);
-	cr_assert_gt(told.before, 0);
-	sim_close();
-}
-
-/* The name stands for these servers, which end with 0. */
-static void set_servers(const unsigned int *some)
-{
-	struct ulnet_address addresses[SERVERS] = { 0 };
-	struct ulnet_name_answer a = { .addresses = addresses };
-
-	for (; some[a.n]; a.n++)
-		addresses[a.n].nid = server_nid(some[a.n]);
-	cr_assert_eq(lnet_sim_name_set(sim, "servers", &a, 0), 0);
-}
-
-#define SERVERS_OF(...) ((const unsigned int[]){ __VA_ARGS__, 0 })
-
 Test(replicas, servers_come_and_go_with_the_name)
 {
 	sim_open(1);
@@ -968,6 +560,95 @@ Test(replicas, a_call_may_wait)
 	cr_assert_eq(answer, 1);
 	cr_assert_eq(ulrpc_replicas_rpc(rs), rpc);
 	cr_assert_eq(ulrpc_replicas_cpt(rs), 0);
+	sim_close();
+}
+
+/* The server of a name is out of reach, and the name gets more servers. */
+Test(replicas, a_call_leaves_a_lone_server_for_new_ones)
+{
+	const struct ulnet_nid cut = server_nid(1), own = server_nid(0);
+
+	sim_open(1);
+	set_servers(SERVERS_OF(1));
+	cr_assert_eq(lnet_sim_partition(sim, &cut, &own, true), 0);
+	conf.client.target = "servers";
+	cr_assert_eq(ulrpc_replicas_open(rpc, &conf, &rs), 0);
+	call(1, 300000000, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, 10 * MSEC);
+	set_servers(SERVERS_OF(1, 2, 3));
+	lnet_sim_run(sim, 40 * MSEC);
+	cr_assert_eq(calls[1].n, 0, "it waits for the one that it is at");
+	lnet_sim_run(sim, SEC);
+	went_well(1);
+	cr_assert_leq(calls[1].took, 150 * MSEC);
+	/* So it is if the others come later than that. */
+	set_servers(SERVERS_OF(1));
+	call(1, 300000000, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(calls[1].n, 0);
+	set_servers(SERVERS_OF(1, 2));
+	lnet_sim_run(sim, 100 * MSEC);
+	went_well(1);
+	sim_close();
+}
+
+Test(replicas, deadlines_too_short_say_nothing_of_servers)
+{
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_FIRST;
+	open_nids(3);
+	servers[1].delay = 10 * MSEC;
+	for (int i = 0; i < 24; i++)
+		cr_assert_eq(goes_to(), 1);
+	for (unsigned int i = 0; i < 20; i++) {
+		call(1, 1000, ULRPC_AT_MOST_ONCE);
+		lnet_sim_run(sim, 50 * MSEC);
+		cr_assert_eq(calls[1].o.call.cause, ULRPC_CAUSE_DEADLINE);
+	}
+	cr_assert_eq(goes_to(), 1);
+	/* It does not answer in the time that it takes. */
+	servers[1].delay = SEC;
+	for (unsigned int i = 0; i < 5; i++) {
+		call(1, 100000, ULRPC_AT_MOST_ONCE);
+		lnet_sim_run(sim, 150 * MSEC);
+		cr_assert_eq(calls[1].o.call.cause, ULRPC_CAUSE_DEADLINE);
+	}
+	cr_assert_eq(goes_to(), 2);
+	lnet_sim_run(sim, 5 * SEC);
+	sim_close();
+}
+
+Test(replicas, the_shortest_pause_that_is_asked_for_counts)
+{
+	static const uint64_t hour = UINT64_C(3600000000);
+	unsigned int n = 0;
+
+	sim_open(1);
+	for (unsigned int i = 1; i <= 2; i++) {
+		servers[i].delay = 20 * MSEC;
+		servers[i].retry_after = i == 1 ? 1000000 : hour;
+		cr_assert_eq(lnet_sim_crash(sim, i), 0);
+		cr_assert_eq(lnet_sim_restart(sim, i), 0);
+	}
+	open_nids(2);
+	for (unsigned int i = 0; i < 40; i++)
+		call(i, 2 * hour, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, 60 * SEC);
+	for (unsigned int i = 0; i < 40; i++)
+		n += calls[i].n;
+	cr_assert_eq(n, 40, "%u of 40", n);
+	/* If all ask for an hour, the pause is half a minute. */
+	for (unsigned int i = 1; i <= 2; i++) {
+		servers[i].retry_after = hour;
+		cr_assert_eq(lnet_sim_crash(sim, i), 0);
+		cr_assert_eq(lnet_sim_restart(sim, i), 0);
+	}
+	lnet_sim_run(sim, 40 * SEC);
+	for (unsigned int i = 0; i < 8; i++)
+		call(i, 2 * hour, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, 600 * SEC);
+	for (unsigned int i = 0; i < 8; i++)
+		cr_assert_eq(calls[i].n, 1, "call %u", i);
 	sim_close();
 }
 
