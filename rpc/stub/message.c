@@ -264,24 +264,64 @@ ProtobufCMessage *message_unpack(const struct message_type *type,
 					 body);
 }
 
+/* Raises the limit of @heap, which is for the outermost struct alone, to that
+ * for all structs that the message may have. Few messages need this, which
+ * looks through the types. Is there room for @size bytes then? */
+static bool heap_raise(struct heap *heap, size_t size)
+{
+	struct message_type type = { .descriptor = NULL };
+	size_t before = heap->left;
+
+	if (heap->raised)
+		return false;
+	heap->raised = true;
+	if (message_type_init(&type, heap->type.descriptor)) {
+		heap->no_memory = true;
+		return false;
+	}
+	heap->left += message_heap_max(&type, heap->length) -
+		      message_heap_max(&heap->type, heap->length);
+	return heap->left >= before && size <= heap->left;
+}
+
 static void *heap_alloc(void *data, size_t size)
 {
 	struct heap *heap = data;
-	void *p = malloc(MAX(size, 1));
+	void *p;
 
+	if (unlikely(size > heap->left) && !heap_raise(heap, size))
+		return NULL;
+	heap->left -= size;
+	p = malloc(MAX(size, 1));
 	heap->no_memory |= !p;
 	return p;
 }
 
+/* What is freed is not given back to the limit, so that this bounds the work,
+ * too: protobuf-c copies all of a part each time it is merged. */
 static void heap_free(void *data, void *p)
 {
 	(void)data;
 	free(p);
 }
 
-void heap_init(struct heap *heap)
+void heap_init(struct heap *heap, const ProtobufCMessageDescriptor *descriptor,
+	       size_t length)
 {
-	*heap = (struct heap){ .allocator = { heap_alloc, heap_free, heap } };
+	*heap = (struct heap){
+		.allocator = { heap_alloc, heap_free, heap },
+		.type = { .descriptor = descriptor,
+			  .largest = descriptor->sizeof_message,
+			  .nests = true },
+		.length = length,
+	};
+	heap->left = message_heap_max(&heap->type, length);
+}
+
+ProtobufCMessage *heap_unpack(struct heap *heap, const void *body)
+{
+	return message_unpack(&heap->type, body, heap->length,
+			      &heap->allocator);
 }
 
 /* ---- packing ---- */

@@ -75,14 +75,23 @@ ProtobufCMessage *message_unpack(const struct message_type *type,
 				 const void *body, size_t length,
 				 ProtobufCAllocator *allocator);
 
-/* An allocator that takes each piece from malloc(): what is unpacked with it is
- * freed with protobuf_c_message_free_unpacked(message, NULL). */
+/* For one message that its user frees piece by piece, by
+ * protobuf_c_message_free_unpacked(message, NULL). All that is allocated for it
+ * stays within the limit of an arena. A heap must not move. */
 struct heap {
 	ProtobufCAllocator allocator;
-	bool no_memory; /* malloc() has failed */
+	struct message_type type; /* its largest is that of the outermost */
+	size_t length;		  /* of the message, packed */
+	size_t left;		  /* bytes that may still be allocated */
+	bool raised;		  /* the limit counts the parts' structs */
+	bool no_memory;		  /* malloc() has failed */
 };
 
-void heap_init(struct heap *heap);
+/* For a message of type @descriptor in @length bytes. */
+void heap_init(struct heap *heap, const ProtobufCMessageDescriptor *descriptor,
+	       size_t length);
+/* Does what message_unpack() does, with the bytes @body. */
+ProtobufCMessage *heap_unpack(struct heap *heap, const void *body);
 
 /* A message as bytes. Small messages need no heap. */
 struct packed {

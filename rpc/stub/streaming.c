@@ -103,8 +103,6 @@ static int next_by(int (*next)(struct ulrpc_stream *stream, const void **body_p,
 		   const ProtobufCMessageDescriptor *descriptor,
 		   ProtobufCMessage **message_p)
 {
-	const struct message_type type = { .descriptor = descriptor,
-					   .nests = true };
 	ProtobufCMessage *message;
 	struct heap heap;
 	const void *body;
@@ -113,8 +111,8 @@ static int next_by(int (*next)(struct ulrpc_stream *stream, const void **body_p,
 
 	if (rc != 1)
 		return rc;
-	heap_init(&heap);
-	message = message_unpack(&type, body, length, &heap.allocator);
+	heap_init(&heap, descriptor, length);
+	message = heap_unpack(&heap, body);
 	if (!message)
 		return stream_end_unread(stream, descriptor, length,
 					 heap.no_memory);

@@ -359,7 +359,7 @@ int ulrpc_call_message(ProtobufCService *service, const char *method,
 
 /* ---- waiting for replies ---- */
 
-static ProtobufCMessage *read_reply(const struct message_type *type,
+static ProtobufCMessage *read_reply(const ProtobufCMessageDescriptor *type,
 				    const void *body, size_t length,
 				    struct ulrpc_outcome *outcome)
 {
@@ -368,8 +368,8 @@ static ProtobufCMessage *read_reply(const struct message_type *type,
 
 	if (outcome->cause != ULRPC_CAUSE_OK)
 		return NULL;
-	heap_init(&heap);
-	reply = message_unpack(type, body, length, &heap.allocator);
+	heap_init(&heap, type, length);
+	reply = heap_unpack(&heap, body);
 	if (!reply)
 		outcome_set_unread(outcome, heap.no_memory);
 	return reply;
@@ -396,7 +396,7 @@ int ulrpc_call_message_wait(ProtobufCService *service, const char *method,
 	packed_fini(&args.body);
 	if (rc)
 		return rc;
-	*reply_p = read_reply(&m->output, reply, length, outcome);
+	*reply_p = read_reply(m->output.descriptor, reply, length, outcome);
 	free(reply);
 	return 0;
 }
@@ -428,14 +428,12 @@ int ulrpc_result_message(struct ulrpc_result *result,
 	const ProtobufCMethodDescriptor *m =
 		protobuf_c_service_descriptor_get_method_by_name(service,
 								 method);
-	struct message_type type = { .nests = true };
 
 	if (!m)
 		return -ENOENT;
 	if (result->method != ulrpc_method(m->name))
 		return -EINVAL;
-	type.descriptor = m->output;
-	*reply_p = read_reply(&type, result->reply, result->length,
+	*reply_p = read_reply(m->output, result->reply, result->length,
 			      &result->outcome);
 	free(result->reply);
 	result->reply = NULL;

@@ -589,6 +589,31 @@ Test(interop, replies_that_are_no_messages)
 	handlers_ended(1);
 }
 
+/* Nor one that merges the same part again and again, each time by a copy of all
+ * that came before. */
+Test(interop, replies_that_cost_much)
+{
+	static const uint8_t one[] = { 0x0a, 2, 0x08, 1 }; /* a size of 1 */
+	struct ulrpc_stream *stream;
+	ProtobufCMessage *message;
+
+	for (unsigned int i = 0; i < 40000; i++)
+		zeros[i] = one[i % sizeof(one)];
+	cr_assert_eq(interop__trial__talk_open(streams, &limits, &stream), 0);
+	cr_assert_eq(order(stream, 1, 400), 0);
+	cr_assert_eq(ulrpc_stream_next_message_wait(
+			     stream, &interop__costly__descriptor, &message),
+		     1);
+	protobuf_c_message_free_unpacked(message, NULL);
+	cr_assert_eq(order(stream, 1, 40000), 0);
+	cr_assert_eq(ulrpc_stream_next_message_wait(
+			     stream, &interop__costly__descriptor, &message),
+		     -EBADMSG);
+	memset(zeros, 0, 40000);
+	(void)ends(stream, ULRPC_CAUSE_CANCELED, -ECANCELED);
+	handlers_ended(1);
+}
+
 /* A method whose requests stream has one reply. */
 static void replies(unsigned int n)
 {

@@ -95,6 +95,22 @@ static ProtobufCMessage *read_into(struct arena *a,
 	return message_unpack(&type, body, length, &a->allocator);
 }
 
+/* The same for a message that its user frees. Returns whether it was one. */
+static bool read_by_heap(const ProtobufCMessageDescriptor *d, const void *body,
+			 size_t length, bool *raised_p)
+{
+	ProtobufCMessage *message;
+	struct heap heap;
+
+	heap_init(&heap, d, length);
+	message = heap_unpack(&heap, body);
+	cr_assert(!heap.no_memory);
+	*raised_p = heap.raised;
+	if (message)
+		protobuf_c_message_free_unpacked(message, NULL);
+	return message;
+}
+
 /* Packs @n nested trees, from the innermost outwards. Returns the length. */
 static size_t nest(uint8_t *out, size_t size, unsigned int n)
 {
@@ -145,6 +161,7 @@ Test(message, dense)
 	};
 	static uint8_t body[60000];
 	struct arena a;
+	bool raised;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		for (size_t k = 0; k < sizeof(body); k += 2) {
@@ -155,12 +172,17 @@ Test(message, dense)
 				    sizeof(body)),
 			  "case %zu", i);
 		arena_fini(&a);
+		cr_assert(read_by_heap(&test__tree__descriptor, body,
+				       sizeof(body), &raised),
+			  "case %zu", i);
 	}
 	/* packed numbers of a byte each */
 	memset(body, 1, sizeof(body));
 	memcpy(body, (uint8_t[]){ 9 << 3 | 2, 0xdc, 0xd4, 0x03 }, 4);
 	cr_assert(read_into(&a, &test__tree__descriptor, body, sizeof(body)));
 	arena_fini(&a);
+	cr_assert(read_by_heap(&test__tree__descriptor, body, sizeof(body),
+			       &raised));
 }
 
 /* The field "more" is repeated, each time with one element of a list: to merge
@@ -171,12 +193,18 @@ Test(message, merging_is_bounded)
 	static uint8_t body[4600 * sizeof(one)];
 	const Test__New *merged;
 	struct arena a;
+	bool raised;
 
 	for (size_t k = 0; k < sizeof(body); k += sizeof(one))
 		memcpy(body + k, one, sizeof(one));
 	cr_assert(!read_into(&a, &test__new__descriptor, body, sizeof(body)));
 	cr_assert(!a.no_memory);
 	arena_fini(&a);
+	cr_assert(!read_by_heap(&test__new__descriptor, body, sizeof(body),
+				&raised));
+	cr_assert(raised);
+	cr_assert(read_by_heap(&test__new__descriptor, body, 100 * sizeof(one),
+			       &raised));
 	merged = (void *)read_into(&a, &test__new__descriptor, body,
 				   100 * sizeof(one));
 	cr_assert(merged && merged->more->n_list == 100);

@@ -559,6 +559,27 @@ Test(stub, waiting)
 	cr_assert(outcome.status == -EFBIG && !reply);
 }
 
+/* The same part comes again and again, and to merge it copies all that came
+ * before. What is freed meanwhile counts, too. */
+Test(stub, reply_that_costs_much)
+{
+	static const uint8_t one[13] = { 3 << 3 | 2, 11, 0xa2, 0x06, 8, 1 };
+	size_t length = 4600 * sizeof(one);
+	struct ulrpc_result result = { .method = ulrpc_method("Brew"),
+				       .reply = malloc(length),
+				       .length = length };
+	ProtobufCMessage *reply;
+
+	for (size_t k = 0; k < length; k += sizeof(one))
+		memcpy((uint8_t *)result.reply + k, one, sizeof(one));
+	result.outcome.cause = ULRPC_CAUSE_OK;
+	cr_assert(ulrpc_result_message(&result, &test__later__descriptor,
+				       "Brew", &reply) == 0);
+	cr_assert(!reply);
+	cr_assert(result.outcome.status == -EBADMSG);
+	cr_assert(result.outcome.cause == ULRPC_CAUSE_BAD_REPLY);
+}
+
 /* ---- bulks ---- */
 
 Test(stub, bulks)
