@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -25,15 +26,17 @@ struct lookup {
 	/* queries under way, and the function that begins them */
 	unsigned int pending;
 	uint32_t net; /* of an SRV look-up: the net of all hosts */
-	unsigned int nhosts;
-	struct lookup_host *hosts;
+	struct lookup_known *known;
+	/* the hosts, and what was found; becomes *@known */
+	struct lookup_known now;
+	int *statuses; /* of c-ares, for each host */
 	struct lookup_result result;
 };
 
 /* A query for the addresses of one host. */
 struct query {
 	struct lookup *lookup;
-	const struct lookup_host *host;
+	unsigned int host; /* index in lookup.now.hosts */
 };
 
 /* ---- results ---- */
@@ -70,26 +73,10 @@ static void lookup_failed(struct lookup *l, const char *host, int ares)
 			why = failures[i].why;
 		}
 	r->status = status;
-	if (l->nhosts > 1)
+	if (l->now.nhosts > 1)
 		snprintf(r->why, sizeof(r->why), "%.60s: %s", host, why);
 	else
 		snprintf(r->why, sizeof(r->why), "%s", why);
-}
-
-static void lookup_put(struct lookup *l)
-{
-	struct lookup_result *r = &l->result;
-
-	if (--l->pending)
-		return;
-	/* A look-up that has found some servers has not failed. */
-	if (r->found.n) {
-		r->status = 0;
-		r->why[0] = '\0';
-	}
-	l->done(l->arg, r);
-	free(l->hosts);
-	free(l);
 }
 
 static void result_ttl(struct lookup *l, uint64_t ttl)
@@ -97,17 +84,117 @@ static void result_ttl(struct lookup *l, uint64_t ttl)
 	l->result.ttl = MIN(l->result.ttl, ttl);
 }
 
-static void result_add(struct lookup *l, const struct lookup_host *host,
-		       struct ulnet_nid nid)
+static void found_add(struct lookup *l, unsigned int host, struct ulnet_nid nid)
 {
-	const struct ulnet_address address = {
-		.nid = nid,
-		.port = host->port,
-		.priority = host->priority,
-		.weight = host->weight,
-	};
+	if (l->now.n < LNET_ADDRESSES_MAX)
+		l->now.addresses[l->now.n++] =
+			(struct lookup_address){ host, nid };
+}
 
-	address_add(&l->result.found, &address);
+/* Adds the addresses of @host that were known before. */
+static void found_before(struct lookup *l, unsigned int host)
+{
+	const struct lookup_host *h = &l->now.hosts[host];
+	const struct lookup_known *k = l->known;
+	unsigned int i;
+
+	for (i = 0; i < k->nhosts; i++)
+		if (k->hosts[i].net == h->net &&
+		    !strcasecmp(k->hosts[i].host, h->host))
+			break;
+	for (unsigned int j = 0; j < k->n; j++)
+		if (k->addresses[j].host == i)
+			found_add(l, host, k->addresses[j].nid);
+}
+
+/* Has a name server said that there is no such host, or no address? */
+static bool is_no(int ares)
+{
+	return ares == ARES_ENOTFOUND || ares == ARES_ENODATA ||
+	       ares == ARES_EBADNAME;
+}
+
+static void host_judge(struct lookup *l, unsigned int host)
+{
+	int ares = l->statuses[host];
+
+	if (ares == ARES_SUCCESS)
+		return;
+	lookup_failed(l, l->now.hosts[host].host, ares);
+	if (is_no(ares)) {
+		/* How long this is true, c-ares does not tell. */
+		result_ttl(l, TTL_HOSTS);
+		return;
+	}
+	l->result.partial = true;
+	found_before(l, host);
+}
+
+/* Adds the addresses of @host to the result. */
+static void result_add(struct lookup *l, unsigned int host)
+{
+	const struct lookup_host *h = &l->now.hosts[host];
+
+	for (unsigned int i = 0; i < l->now.n; i++) {
+		const struct ulnet_address address = {
+			.nid = l->now.addresses[i].nid,
+			.port = h->port,
+			.priority = h->priority,
+			.weight = h->weight,
+		};
+
+		if (l->now.addresses[i].host == host)
+			address_add(&l->result.found, &address);
+	}
+}
+
+static void *array_fit(void *array, size_t n, size_t size)
+{
+	void *fitting = realloc(array, MAX(n, (size_t)1) * size);
+
+	if (!fitting)
+		return array;
+	return fitting;
+}
+
+/* Remembers what was found. */
+static void known_take(struct lookup *l)
+{
+	struct lookup_known *k = &l->now;
+
+	lookup_known_fini(l->known);
+	k->hosts = array_fit(k->hosts, k->nhosts, sizeof(k->hosts[0]));
+	k->addresses = array_fit(k->addresses, k->n, sizeof(k->addresses[0]));
+	*l->known = *k;
+	*k = (struct lookup_known){ 0 };
+}
+
+static void lookup_free(struct lookup *l)
+{
+	lookup_known_fini(&l->now);
+	free(l->statuses);
+	free(l);
+}
+
+static void lookup_put(struct lookup *l)
+{
+	struct lookup_result *r = &l->result;
+	bool fresh = l->now.n > 0;
+
+	if (--l->pending)
+		return;
+	for (unsigned int i = 0; i < l->now.nhosts; i++)
+		host_judge(l, i);
+	/* In the order of the hosts, whichever was answered first. */
+	for (unsigned int i = 0; i < l->now.nhosts; i++)
+		result_add(l, i);
+	/* A look-up that has found some servers has not failed. */
+	if (fresh)
+		r->status = 0;
+	if (l->now.nhosts)
+		known_take(l);
+	l->done(l->arg, r);
+	lookup_free(l);
 }
 
 static uint32_t host_net(const struct lookup *l, const struct lookup_host *h)
@@ -117,8 +204,8 @@ static uint32_t host_net(const struct lookup *l, const struct lookup_host *h)
 
 /* ---- hosts ---- */
 
-static void result_add_node(struct lookup *l, const struct lookup_host *host,
-			    const struct ares_addrinfo_node *node)
+static void found_add_node(struct lookup *l, unsigned int host,
+			   const struct ares_addrinfo_node *node)
 {
 	const void *from;
 	char text[INET6_ADDRSTRLEN];
@@ -135,8 +222,8 @@ static void result_add_node(struct lookup *l, const struct lookup_host *host,
 	else
 		return;
 	if (inet_ntop(node->ai_family, from, text, sizeof(text)) &&
-	    target_address(text, host_net(l, host), &nid))
-		result_add(l, host, nid);
+	    target_address(text, host_net(l, &l->now.hosts[host]), &nid))
+		found_add(l, host, nid);
 }
 
 static void on_host(void *arg, int status, int timeouts,
@@ -148,10 +235,9 @@ static void on_host(void *arg, int status, int timeouts,
 
 	(void)timeouts;
 	l->of->under_way--;
-	if (status != ARES_SUCCESS)
-		lookup_failed(l, q->host->host, status);
+	l->statuses[q->host] = status;
 	for (node = found ? found->nodes : NULL; node; node = node->ai_next) {
-		result_add_node(l, q->host, node);
+		found_add_node(l, q->host, node);
 		result_ttl(l, node->ai_ttl > 0 ? (uint64_t)node->ai_ttl
 					       : TTL_HOSTS);
 	}
@@ -160,22 +246,23 @@ static void on_host(void *arg, int status, int timeouts,
 	lookup_put(l);
 }
 
-static void host_ask(struct lookup *l, const struct lookup_host *host)
+static void host_ask(struct lookup *l, unsigned int index)
 {
+	const struct lookup_host *host = &l->now.hosts[index];
 	const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC };
 	struct ulnet_nid nid;
 	struct query *q;
 
 	if (target_address(host->host, host_net(l, host), &nid)) {
-		result_add(l, host, nid);
+		found_add(l, index, nid);
 		return;
 	}
 	q = malloc(sizeof(*q));
 	if (!q) {
-		lookup_failed(l, host->host, ARES_ENOMEM);
+		l->statuses[index] = ARES_ENOMEM;
 		return;
 	}
-	*q = (struct query){ l, host };
+	*q = (struct query){ l, index };
 	l->pending++;
 	l->of->under_way++;
 	ares_getaddrinfo(l->of->channel, host->host, NULL, &hints, on_host, q);
@@ -183,8 +270,8 @@ static void host_ask(struct lookup *l, const struct lookup_host *host)
 
 static void hosts_ask(struct lookup *l)
 {
-	for (unsigned int i = 0; i < l->nhosts; i++)
-		host_ask(l, &l->hosts[i]);
+	for (unsigned int i = 0; i < l->now.nhosts; i++)
+		host_ask(l, i);
 }
 
 /* ---- SRV ---- */
@@ -217,11 +304,11 @@ static unsigned int get_be16(const unsigned char *p)
 static void take_srv(struct lookup *l, const struct dns_text *t,
 		     const unsigned char *p, unsigned int len)
 {
-	struct lookup_host *host = &l->hosts[l->nhosts];
+	struct lookup_host *host = &l->now.hosts[l->now.nhosts];
 	char *name;
 	long used;
 
-	if (len < 7 || l->nhosts == LOOKUP_HOSTS ||
+	if (len < 7 || l->now.nhosts == LOOKUP_HOSTS ||
 	    ares_expand_name(p + 6, t->begin, (int)(t->end - t->begin), &name,
 			     &used) != ARES_SUCCESS)
 		return;
@@ -234,7 +321,7 @@ static void take_srv(struct lookup *l, const struct dns_text *t,
 			.net = l->net,
 		};
 		memcpy(host->host, name, strlen(name) + 1);
-		l->nhosts++;
+		l->now.nhosts++;
 	}
 	ares_free_string(name);
 }
@@ -289,7 +376,7 @@ static void on_srv(void *arg, int status, int timeouts, unsigned char *answer,
 		take_srv_answer(l, answer, length);
 	else
 		lookup_failed(l, "", status);
-	if (status == ARES_SUCCESS && !l->nhosts)
+	if (status == ARES_SUCCESS && !l->now.nhosts)
 		lookup_failed(l, "", ARES_ENODATA);
 	/* Hosts are not looked up when the channel ends: it would not answer.
 	 */
@@ -324,23 +411,39 @@ static int channel_make(struct lookups *x)
 	return rc;
 }
 
-/* Makes a look-up with room for @room hosts. If that fails, calls @done with
- * the reason, and returns NULL. */
+/* Returns a look-up with room for @room hosts, or NULL. */
+static struct lookup *lookup_alloc(unsigned int room)
+{
+	struct lookup *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->now.hosts = calloc(room, sizeof(l->now.hosts[0]));
+	l->now.addresses =
+		calloc(LNET_ADDRESSES_MAX, sizeof(l->now.addresses[0]));
+	l->statuses = calloc(room, sizeof(l->statuses[0]));
+	if (l->now.hosts && l->now.addresses && l->statuses)
+		return l;
+	lookup_free(l);
+	return NULL;
+}
+
+/* Makes a look-up with room for @room hosts, which is not 0. If that fails,
+ * calls @done with the reason, and returns NULL. */
 static struct lookup *lookup_new(struct lookups *x, unsigned int room,
-				 lookup_fn done, void *arg)
+				 struct lookup_known *known, lookup_fn done,
+				 void *arg)
 {
 	struct lookup_result none = { .status = -ENOMEM, .why = "no memory" };
-	struct lookup *l = calloc(1, sizeof(*l));
+	struct lookup *l = lookup_alloc(room);
 	int rc;
 
-	if (l)
-		l->hosts = calloc(room ? room : 1, sizeof(l->hosts[0]));
-	if (!l || !l->hosts) {
-		free(l);
+	if (!l) {
 		done(arg, &none);
 		return NULL;
 	}
 	l->of = x;
+	l->known = known;
 	l->done = done;
 	l->arg = arg;
 	l->pending = 1;
@@ -361,22 +464,23 @@ void lookup_host_of(const struct name_text *name, struct lookup_host *host)
 }
 
 void lookup_hosts(struct lookups *x, const struct lookup_host *hosts,
-		  unsigned int n, lookup_fn done, void *arg)
+		  unsigned int n, struct lookup_known *known, lookup_fn done,
+		  void *arg)
 {
-	struct lookup *l = lookup_new(x, n, done, arg);
+	struct lookup *l = lookup_new(x, n, known, done, arg);
 
 	if (!l)
 		return;
-	l->nhosts = n;
-	memcpy(l->hosts, hosts, n * sizeof(hosts[0]));
+	l->now.nhosts = n;
+	memcpy(l->now.hosts, hosts, n * sizeof(hosts[0]));
 	hosts_ask(l);
 	lookup_put(l);
 }
 
 void lookup_srv(struct lookups *x, const char *name, uint32_t net,
-		lookup_fn done, void *arg)
+		struct lookup_known *known, lookup_fn done, void *arg)
 {
-	struct lookup *l = lookup_new(x, LOOKUP_HOSTS, done, arg);
+	struct lookup *l = lookup_new(x, LOOKUP_HOSTS, known, done, arg);
 
 	if (!l)
 		return;
@@ -384,6 +488,13 @@ void lookup_srv(struct lookups *x, const char *name, uint32_t net,
 	x->under_way++;
 	/* The query takes over this function's share in l->pending. */
 	ares_search(x->channel, name, ns_c_in, ns_t_srv, on_srv, l);
+}
+
+void lookup_known_fini(struct lookup_known *known)
+{
+	free(known->hosts);
+	free(known->addresses);
+	*known = (struct lookup_known){ 0 };
 }
 
 void lookups_init(struct lookups *x, struct lnet *node)

@@ -38,9 +38,28 @@ struct lookup_host {
 	uint32_t net;
 };
 
+/* What look-ups of one name have found so far, host by host: all 0 before the
+ * first one. A host that could not be looked up keeps its addresses, unless
+ * a name server has said that it has none. */
+struct lookup_known {
+	unsigned int nhosts, n;
+	struct lookup_host *hosts;
+	struct lookup_address {
+		unsigned int host; /* index in @hosts */
+		struct ulnet_nid nid;
+	} * addresses;
+};
+
 /* The result of a look-up. */
 struct lookup_result {
+	/* 0 if any address was found now. Otherwise there may be addresses that
+	 * were found before. */
 	int status;
+	/* partial: a host was not looked up, and nobody said that it has no
+	 * address. So it should be asked for again soon. */
+	bool partial;
+	/* the reason of the first failure, of a host, too; "": there was none
+	 */
 	char why[LNET_NAME_WHY];
 	uint64_t ttl; /* s: the shortest time to live in the answers */
 	struct address_list found;
@@ -58,11 +77,14 @@ void lookups_init(struct lookups *x, struct lnet *node);
 /* Ends all look-ups that are under way as failed. */
 void lookups_fini(struct lookups *x);
 /* Begin a look-up of @n @hosts, which are copied, or of the service @name,
- * whose hosts are on @net. @done(@arg, result) is called once. */
+ * whose hosts are on @net. @done(@arg, result) is called once. Until then
+ * *@known is the look-up's; then it has what is known now. */
 void lookup_hosts(struct lookups *x, const struct lookup_host *hosts,
-		  unsigned int n, lookup_fn done, void *arg);
+		  unsigned int n, struct lookup_known *known, lookup_fn done,
+		  void *arg);
 void lookup_srv(struct lookups *x, const char *name, uint32_t net,
-		lookup_fn done, void *arg);
+		struct lookup_known *known, lookup_fn done, void *arg);
+void lookup_known_fini(struct lookup_known *known);
 
 /* Fills in @fds, which has LOOKUP_FDS entries, with the descriptors to poll.
  * Lowers *@timeout (ms; -1: none) to the time after which lookups_run() has to

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "base/log.h"
 #include "names/file.h"
 #include "names/lookup.h"
 #include "names/inotify.h"
@@ -26,7 +27,12 @@ struct source {
 	bool closed;	     /* is to be freed; guarded by the lock */
 	bool busy;	     /* is a look-up under way? */
 	uint64_t due;	     /* ns: when the next look-up begins */
-	unsigned int failed; /* how many look-ups in a row have failed */
+	/* how many look-ups in a row have failed, also in part */
+	unsigned int failed;
+	struct lookup_known known;
+	/* why the last look-up that found something has failed in part; "": it
+	 * has not */
+	char why[LNET_NAME_WHY];
 	/* for the thread only: the watch on a file; its path is NULL if the
 	 * source is no file, or not watched yet */
 	struct file_watched watched;
@@ -79,17 +85,31 @@ static uint64_t source_pause(struct source *s, const struct lookup_result *r)
 {
 	uint64_t most =
 		source_is_file(s) ? RESOLVER_LIST_MAX : RESOLVER_TTL_MAX;
+	uint64_t good = MIN(MAX(r->ttl, RESOLVER_TTL_MIN), most);
 	uint64_t pause = 1;
 
-	if (!r->status) {
+	if (!r->status && !r->partial) {
 		s->failed = 0;
-		return MIN(MAX(r->ttl, RESOLVER_TTL_MIN), most);
+		return good;
 	}
 	for (unsigned int i = 0; i < s->failed && pause < RESOLVER_RETRY_MAX;
 	     i++)
 		pause *= 2;
 	s->failed++;
-	return MIN(pause, RESOLVER_RETRY_MAX);
+	pause = MIN(pause, RESOLVER_RETRY_MAX);
+	return r->status ? pause : MIN(pause, good);
+}
+
+/* Logs why some servers were not found though others were. A look-up that has
+ * found none is logged with the answer. */
+static void log_partly(struct source *s, const struct lookup_result *r)
+{
+	if (r->status)
+		return;
+	if (*r->why && strcmp(r->why, s->why) != 0)
+		log_warn("names", "%s: %s; the other servers are used",
+			 s->name.what, r->why);
+	memcpy(s->why, r->why, sizeof(s->why));
 }
 
 static void on_found(void *arg, const struct lookup_result *r)
@@ -102,7 +122,9 @@ static void on_found(void *arg, const struct lookup_result *r)
 	};
 	uint64_t pause = source_pause(s, r);
 
-	memcpy(a.why, r->why, sizeof(a.why));
+	if (r->status)
+		memcpy(a.why, r->why, sizeof(a.why));
+	log_partly(s, r);
 	s->busy = false;
 	s->due = now_ns() + pause * NSEC_PER_SEC;
 	/* If there is no memory for the answer, the next look-up may have some.
@@ -122,7 +144,7 @@ static void look_list(struct source *s)
 	       !target_next(&next, &name, NULL))
 		lookup_host_of(&name, &hosts[n++]);
 	if (hosts)
-		lookup_hosts(&s->r->lookups, hosts, n, on_found, s);
+		lookup_hosts(&s->r->lookups, hosts, n, &s->known, on_found, s);
 	else
 		on_found(s, &no_memory);
 	free(hosts);
@@ -155,7 +177,8 @@ static void look_file(struct source *s)
 	if (none.status)
 		on_found(s, &none);
 	else
-		lookup_hosts(&s->r->lookups, list->host, list->n, on_found, s);
+		lookup_hosts(&s->r->lookups, list->host, list->n, &s->known,
+			     on_found, s);
 	free(list);
 }
 
@@ -166,7 +189,8 @@ static void source_look(struct source *s)
 
 	s->busy = true;
 	if (!strcmp(s->name.scheme, "srv")) {
-		lookup_srv(x, s->name.what, s->name.net, on_found, s);
+		lookup_srv(x, s->name.what, s->name.net, &s->known, on_found,
+			   s);
 		return;
 	}
 	if (!strcmp(s->name.scheme, "list")) {
@@ -178,7 +202,7 @@ static void source_look(struct source *s)
 		return;
 	}
 	lookup_host_of(&s->name, &host);
-	lookup_hosts(x, &host, 1, on_found, s);
+	lookup_hosts(x, &host, 1, &s->known, on_found, s);
 }
 
 /* ---- the thread ---- */
@@ -187,6 +211,7 @@ static void source_free(struct source *s)
 {
 	if (s->watched.path)
 		file_watched_fini(&s->r->watches, &s->watched);
+	lookup_known_fini(&s->known);
 	free(s);
 }
 

@@ -60,8 +60,10 @@ unit_tests += %D%/unit/names_test
 %C%_unit_names_test_SOURCES = \
 	%D%/unit/names/file_test.c \
 	%D%/unit/names/names_test.c \
+	%D%/unit/names/partly_test.c \
 	%D%/unit/names/target_test.c \
 	%D%/unit/names/watch_test.c
+%C%_unit_names_test_LINK = $(LINK) -Wl,--wrap=ares_init_options
 
 if WITH_ETCD
 unit_tests += %D%/unit/etcd_test
