@@ -80,8 +80,24 @@ static struct stat path_stat(const char *path)
 	return st;
 }
 
+/* Watches @path. Returns the watch descriptor; -1: it is not watched, and
+ * unless it is only missing, *@why_p says why. */
+static int path_watch(struct file_watches *w, const char *path,
+		      const char **why_p)
+{
+	int wd = inotify_add_watch(w->fd, path, EVENTS);
+
+	if (wd >= 0 || errno == ENOENT || errno == ENOTDIR)
+		return wd;
+	*why_p = errno == ENOSPC ? "no watch is left: "
+				   "fs.inotify.max_user_watches"
+				 : strerror(errno);
+	return wd;
+}
+
 void file_watched_look(struct file_watches *w, struct file_watched *x)
 {
+	const char *why = NULL;
 	char dir[PATH_MAX];
 
 	x->changed = x->doubtful = false;
@@ -90,8 +106,14 @@ void file_watched_look(struct file_watches *w, struct file_watched *x)
 		return;
 	snprintf(dir, sizeof(dir), "%.*s",
 		 (int)(strrchr(x->path, '/') - x->path + 1), x->path);
-	wd_set(w, &x->dir, inotify_add_watch(w->fd, dir, EVENTS));
-	wd_set(w, &x->file, inotify_add_watch(w->fd, x->path, EVENTS));
+	wd_set(w, &x->dir, path_watch(w, dir, &why));
+	wd_set(w, &x->file, path_watch(w, x->path, &why));
+	if (why && !x->failed)
+		log_warn("names",
+			 "%s: inotify: %s: the file is looked at now and "
+			 "then only",
+			 x->path, why);
+	x->failed = why;
 }
 
 static bool same_time(const struct timespec *a, const struct timespec *b)

@@ -35,6 +35,8 @@ struct file_watched {
 	/* changed: something has happened to the file. doubtful: something has
 	 * happened near it, so that it may be another file now */
 	bool changed, doubtful;
+	/* it could not be watched the last time, which was logged */
+	bool failed;
 	/* the file's state when file_watched_look() was called */
 	struct stat seen;
 };

@@ -27,6 +27,7 @@ struct source {
 	bool closed;	     /* is to be freed; guarded by the lock */
 	bool busy;	     /* is a look-up under way? */
 	uint64_t due;	     /* ns: when the next look-up begins */
+	uint64_t begun;	     /* ns: when the last one has begun */
 	/* how many look-ups in a row have failed, also in part */
 	unsigned int failed;
 	struct lookup_known known;
@@ -244,9 +245,11 @@ static int look_at_sources(struct resolver *r)
 	list_for_each_entry (s, &r->sources, link) {
 		if (!s->busy && s->watched.path &&
 		    file_watched_changed(&s->watched))
-			s->due = now;
-		if (!s->busy && s->due <= now)
+			s->due = MIN(s->due, s->begun + RESOLVER_EVENT_MIN);
+		if (!s->busy && s->due <= now) {
+			s->begun = now;
 			source_look(s);
+		}
 		if (!s->busy)
 			next = MIN(next, s->due);
 	}

@@ -24,6 +24,10 @@ struct resolver;
 /* s: a list in a file is read again after this time even if inotify tells
  * nothing */
 #define RESOLVER_LIST_MAX UINT64_C(30)
+/* ns: a file that changes all the time is read, and its hosts are looked up,
+ * after this time and not at once: who may write it shall not make the thread
+ * busy, nor flood the name servers */
+#define RESOLVER_EVENT_MIN (250 * NSEC_PER_MSEC)
 
 /* Can the resolver look up names of this scheme? */
 bool resolver_knows(const struct name_text *name);

@@ -63,7 +63,8 @@ unit_tests += %D%/unit/names_test
 	%D%/unit/names/partly_test.c \
 	%D%/unit/names/target_test.c \
 	%D%/unit/names/watch_test.c
-%C%_unit_names_test_LINK = $(LINK) -Wl,--wrap=ares_init_options
+%C%_unit_names_test_LINK = $(LINK) -Wl,--wrap=ares_init_options \
+	-Wl,--wrap=inotify_add_watch
 
 if WITH_ETCD
 unit_tests += %D%/unit/etcd_test

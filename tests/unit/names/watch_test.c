@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "names/resolver.h"
 #include "ulnet/loop.h"
 
 #define MINUTE_NS UINT64_C(60000000000)
@@ -29,6 +32,30 @@ static struct {
 	char why[LNET_NAME_WHY];
 	char servers[1024]; /* "10.0.0.1@tcp 0;..." */
 } told;
+
+/* Are there no watches left? Then how often the log says so. */
+static bool watches_used_up;
+static unsigned int logged;
+
+int __real_inotify_add_watch(int fd, const char *path, uint32_t mask);
+int __wrap_inotify_add_watch(int fd, const char *path, uint32_t mask);
+
+int __wrap_inotify_add_watch(int fd, const char *path, uint32_t mask)
+{
+	if (!__atomic_load_n(&watches_used_up, __ATOMIC_RELAXED))
+		return __real_inotify_add_watch(fd, path, mask);
+	errno = ENOSPC;
+	return -1;
+}
+
+static void on_line(int level, const char *line, void *arg)
+{
+	(void)level;
+	(void)arg;
+	if (strstr(line, "/list: inotify: no watch is left: "
+			 "fs.inotify.max_user_watches: the file is"))
+		__atomic_add_fetch(&logged, 1, __ATOMIC_RELAXED);
+}
 
 static void tell(void *arg, const struct ulnet_name_answer *a)
 {
@@ -218,4 +245,49 @@ Test(watch, two_in_one_folder)
 	file_replace("10.0.0.2\n");
 	await(0, "10.0.0.2@tcp 0;");
 	all_end();
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* A file that changes all the time is not read all the time: N looks after the
+ * first take N pauses, or longer. */
+Test(watch, not_as_often_as_it_changes)
+{
+	uint64_t begun = clock_ns();
+	char text[32];
+
+	node_begin();
+	file_write("list", "10.0.0.1\n");
+	name_begin("list");
+	await(0, "10.0.0.1@tcp 0;");
+	for (int i = 2; i < 6; i++) {
+		sprintf(text, "10.0.0.%d\n", i);
+		file_replace(text);
+		sprintf(text, "10.0.0.%d@tcp 0;", i);
+		await(0, text);
+	}
+	cr_assert_geq(clock_ns() - begun, 4 * RESOLVER_EVENT_MIN);
+	all_end();
+}
+
+/* The log says once that a file cannot be watched, though it is tried again
+ * with each look: the first ones are a second apart, as the file is missing. */
+Test(watch, without_watches)
+{
+	lnet_log_set(LNET_LOG_WARN, on_line, NULL);
+	watches_used_up = true;
+	node_begin();
+	name_begin("list");
+	await(-ENOENT, "");
+	file_write("list", "10.0.0.1\n");
+	await(0, "10.0.0.1@tcp 0;");
+	cr_assert_eq(__atomic_load_n(&logged, __ATOMIC_RELAXED), 1);
+	all_end();
+	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
 }
