@@ -20,6 +20,7 @@
 #include "rpc/server/session/export.h"
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/serve/request.h"
+#include "rpc/server/portals.h"
 #include "rpc/server/service_conf.h"
 #include "rpc/server/tombstone.h"
 #include "rpc/flavour.h"
@@ -537,91 +538,6 @@ err:
 	return rc;
 }
 
-static struct ulrpc_service *find_portal(struct services *all,
-					 unsigned int portal)
-{
-	struct ulrpc_service *svc;
-
-	list_for_each_entry (svc, &all->all, link)
-		if (svc->portal == portal)
-			return svc;
-	return NULL;
-}
-
-/* Returns the portal that a service named @name had before; 0: there is none,
- * or another service has it. */
-static unsigned int portal_former(struct services *all, const char *name)
-{
-	for (unsigned int i = 0; i < LNET_PORTALS; i++)
-		if (!strcmp(all->former[i], name) && !find_portal(all, i))
-			return i;
-	return 0;
-}
-
-/* Sets *@portal_p to the portal that a service named @name had before, because
- * clients may still send there; else to the one that has been free for the
- * longest time, so that late messages for its former service are not likely to
- * arrive. Returns 0; -ENOSPC: no portal is free. */
-static int portal_choose(struct services *all, const char *name,
-			 unsigned int *portal_p)
-{
-	unsigned int n = ULRPC_PORTAL_LAST - ULRPC_PORTAL_FIRST + 1;
-
-	*portal_p = portal_former(all, name);
-	if (*portal_p)
-		return 0;
-	for (unsigned int i = 0; i < n; i++) {
-		unsigned int portal =
-			ULRPC_PORTAL_FIRST + (all->next_portal + i) % n;
-
-		if (find_portal(all, portal))
-			continue;
-		all->next_portal = (all->next_portal + i + 1) % n;
-		*portal_p = portal;
-		return 0;
-	}
-	return -ENOSPC;
-}
-
-/* Reserves the name and a portal for @svc. Returns 0; -EEXIST: the name or the
- * portal is taken; -ENOSPC: no portal is free. Called with rpc->wait.lock held.
- */
-static int service_claim(struct services *all, struct ulrpc_service *svc,
-			 const struct ulrpc_service_conf *c)
-{
-	struct ulrpc_service *other;
-
-	list_for_each_entry (other, &all->all, link)
-		if (!strcmp(other->name, svc->name))
-			return service_refuse(
-				c, -EEXIST, "name: '%s' is in use", svc->name);
-	svc->portal = svc->conf.portal;
-	other = svc->portal ? find_portal(all, svc->portal) : NULL;
-	if (other)
-		return service_refuse(c, -EEXIST,
-				      "portal: %u is that of service %s",
-				      svc->portal, other->name);
-	if (!svc->portal && portal_choose(all, svc->name, &svc->portal))
-		return service_refuse(c, -ENOSPC,
-				      "portal: none from %d to %d is left",
-				      ULRPC_PORTAL_FIRST, ULRPC_PORTAL_LAST);
-	list_add_tail(&all->all, &svc->link);
-	all->former[svc->portal][0] = 0;
-	return 0;
-}
-
-static void service_unclaim(struct ulrpc_service *svc)
-{
-	struct services *all = svc->rpc->services;
-
-	pthread_mutex_lock(&svc->rpc->wait.lock);
-	list_del(&svc->link);
-	if (svc->started)
-		text_copy(all->former[svc->portal], ULRPC_SERVICE_NAME,
-			  svc->name);
-	pthread_mutex_unlock(&svc->rpc->wait.lock);
-}
-
 /* Calls @fn on each CPT in turn, until one call fails. Returns 0 or that error.
  */
 static int on_each(struct ulrpc_service *svc, int (*fn)(void *sc))
@@ -748,7 +664,7 @@ static int service_end(struct ulrpc_service *svc)
 	service_open_tombstones(svc);
 	if (svc->has_exec)
 		exec_free(&svc->exec);
-	service_unclaim(svc);
+	portals_release(svc);
 	service_unref(svc);
 	return 0;
 }
@@ -774,7 +690,7 @@ static int start_all(struct ulrpc_service *svc)
 	return rc;
 
 err_claim:
-	service_unclaim(svc);
+	portals_release(svc);
 	service_unref(svc);
 	return rc;
 }
@@ -800,7 +716,7 @@ int ulrpc_service_start(struct ulrpc *rpc,
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&rpc->wait.lock);
-	rc = service_claim(rpc->services, svc, conf);
+	rc = portals_claim(rpc->services, svc, conf);
 	pthread_mutex_unlock(&rpc->wait.lock);
 	if (rc) {
 		service_unref(svc);
