@@ -88,10 +88,11 @@ serve b 127.0.1.2
 await "$dir/live" "names: $name: 2 addresses"
 # One that dies is gone when its lease is over; one that ends, at once. Calls go
 # to a, the first.
+lines=$(($(wc -l <"$dir/live") + 1))
 kill -KILL "${pids[b]}"
 wait "${pids[b]}" 2>/dev/null
 unset 'pids[b]'
-await "$dir/live" "names: $name: 1 address\$"
+await "$dir/live" "names: $name: 1 address\$" "$lines"
 serve c 127.0.1.3
 lines=$(($(wc -l <"$dir/live") + 1))
 stop_lnetd c
@@ -112,7 +113,10 @@ await "$dir/live" "names: $name: [12] address" "$lines"
 serve d 127.0.1.4
 await "$dir/live" "names: $name: 2 addresses" "$lines"
 # Another etcd, which knows nothing: servers register again.
+lines=$(($(wc -l <"$dir/live") + 1))
 end_etcd
+# Who did not notice that it was away has nothing to tell.
+await "$dir/live" "names: $name: etcd at .*; the addresses known before are kept" "$lines"
 lines=$(($(wc -l <"$dir/live") + 1))
 start_etcd two
 await "$dir/live" "names: $name: 2 addresses" "$lines"
