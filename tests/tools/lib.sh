@@ -206,7 +206,7 @@ ctl_at_last() {
 start_ping() {
 	: >"$dir/live"
 	"${ping[@]}" "${client[@]}" --live --interval 0.1 "$@" \
-		>"$dir/out" 2>"$dir/live" </dev/null &
+		>"$dir/ping.out" 2>"$dir/live" </dev/null &
 	pids[ping]=$!
 	ran="rpcping $*"
 	await "$dir/live" ' [1-9][0-9]* calls/s'
@@ -218,6 +218,7 @@ end_ping() {
 
 	wait "${pids[ping]}" || status=$?
 	unset 'pids[ping]'
+	cp "$dir/ping.out" "$dir/out"
 	cp "$dir/live" "$dir/err"
 	expect "$ran: exit status $status, expected $1" test $status = "$1"
 }

@@ -144,7 +144,7 @@ END
 
 # Who is connected.
 client=("${client[@]:0:6}" --keys "$user" --munge --munge-socket "$socket")
-start_ping --interval 0.1 "$server"
+start_ping --time 1h --grace 60s "$server"
 ctl 0 rpc show --connections
 has out '^ +name: "user=root"$'
 has out '^ +kind: munge$'

@@ -99,7 +99,7 @@ usage() { # PATTERN ARGUMENT...
 	silent out
 }
 usage "^rpcping: missing: TARGET"
-usage "^rpcping: 10.0.0.1@tcp,: '': no NID: a list has" 10.0.0.1@tcp,
+usage "^rpcping: 10.0.0.1@tcp,: '': a NID, or the name of a host, is" 10.0.0.1@tcp,
 usage "^rpcping: \\*@tcp: '\\*@tcp': a NID, or the name of a host" '*@tcp'
 usage ": '10.0.0.1@tcp': this NID comes twice" 10.0.0.1@tcp,10.0.0.2@tcp,10.0.0.1@tcp
 usage "--bulk-read and --bulk-write" --bulk-read 1 --bulk-write 1 "$server"
@@ -346,7 +346,7 @@ done
 : >"$dir/live"
 "$rpcping" "${client[@]}" --live --interval 0.1 --json --count 4 --inflight 4 \
 	--delay 1m --deadline 1m "$server" \
-	>"$dir/out" 2>"$dir/live" </dev/null &
+	>"$dir/ping.out" 2>"$dir/live" </dev/null &
 pids[ping]=$!
 ran="rpcping, unanswered"
 await "$dir/live" ' 4 under way'
