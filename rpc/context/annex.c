@@ -109,7 +109,11 @@ static uint8_t *put_ended(uint8_t *p, unsigned int number, const void *bytes,
 
 static size_t varint_size(uint64_t v)
 {
-	return v < 0x80 ? 1 : v < 0x4000 ? 2 : 3;
+	size_t n = 1;
+
+	while (v >>= 7)
+		n++;
+	return n;
 }
 
 static size_t field_size(size_t content)

@@ -79,6 +79,22 @@ Test(annex, there_and_back)
 	free(bytes);
 }
 
+/* A varint of any number of bytes. */
+Test(annex, all_errors_fit)
+{
+	for (unsigned int bits = 0; bits < 32; bits++) {
+		uint32_t error = UINT32_MAX >> bits;
+		size_t length;
+		uint8_t *bytes = some_body(error, &length);
+		struct wire_view body = { bytes, bytes + length }, annex;
+
+		cr_assert(annex_split(&body, &annex));
+		cr_expect_eq(view_length(body), strlen(BODY));
+		cr_expect_eq(annex_failure(annex).error, error);
+		free(bytes);
+	}
+}
+
 Test(annex, none_is_nothing)
 {
 	struct annex a;
