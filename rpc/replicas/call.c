@@ -134,6 +134,8 @@ static enum ulrpc_cause cause_of(int status)
 		return ULRPC_CAUSE_NO_MEMORY;
 	case -ESHUTDOWN:
 		return ULRPC_CAUSE_SHUTDOWN;
+	case -ECANCELED: /* with the request that its context is under */
+		return ULRPC_CAUSE_CANCELED;
 	default:
 		return ULRPC_CAUSE_BAD_REQUEST;
 	}
@@ -366,7 +368,7 @@ static void call_go_on(struct ulrpc_replicas_call *call)
 	rc = call_go(call);
 	if (!rc)
 		return;
-	if (!call->moves)
+	if (!call->moves || rc == -ECANCELED)
 		call_set_last(call, cause_of(rc), rc);
 	call_finish(call, NULL, 0);
 }
@@ -862,8 +864,12 @@ static void call_take_conf(struct ulrpc_replicas_call *call,
 		strcpy(call->trace, own->trace);
 		own->trace = call->trace;
 	}
-	if (own->context)
+	if (own->context) {
 		context_get(own->context);
+		if (own->context->scope)
+			call->deadline = MIN(call->deadline,
+					     own->context->scope->deadline);
+	}
 	call->retries = retry ? retry->max : call->all->retry.max;
 	call->tell_overloaded =
 		retry ? retry->tell_overloaded : call->all->tell_overloaded;
