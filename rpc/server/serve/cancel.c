@@ -107,7 +107,9 @@ bool request_cancel_tell(struct ulrpc_request *r)
 	if (to == CANCEL_DUE)
 		cancel_tell_later(r);
 	sleepers_wake(&r->sc->service->sleepers);
-	if (atomic_load(&r->scoped))
+	/* Calls under a request that has its reply go on without it. */
+	if (atomic_load(&r->scoped) && request_state(r) != REQUEST_ANSWERING &&
+	    request_state(r) != REQUEST_REPLIED)
 		scope_cancel(r->scope);
 	return true;
 }
