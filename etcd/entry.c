@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/util.h"
 #include "etcd/node.h"
 
 struct ulnet_etcd_entry {
@@ -128,7 +129,10 @@ static int step(struct ulnet_etcd_entry *e)
 	if (!rc)
 		rc = entry_put(e);
 	if (rc) {
-		e->lease = 0;
+		/* Whoever withdraws revokes the lease of a key that may have
+		 * been written. */
+		if (rc != -ESHUTDOWN)
+			e->lease = 0;
 		return rc;
 	}
 	lnet_log(LNET_LOG_INFO, "names", "etcd: registered below %s",
@@ -225,7 +229,8 @@ int lnet_etcd_register(struct lnet *lnet, const char *text,
 int lnet_etcd_wait(struct ulnet_etcd_entry *e, uint64_t timeout)
 {
 	struct etcd_node *node = e->job.node;
-	uint64_t until = lnet_now(node->lnet, 0) + timeout * 1000;
+	uint64_t until = lnet_now(node->lnet, 0) +
+			 MIN(timeout, UINT64_MAX / 2000) * 1000;
 	int rc = 0;
 
 	pthread_mutex_lock(&node->lock);

@@ -250,8 +250,10 @@ static int events_take(struct feed *f, const json_t *events)
 		const char *type =
 			json_string_value(json_object_get(event, "type"));
 
-		gone = type && !strcmp(type, "DELETE");
-		take_key(f, json_object_get(event, "kv"), gone);
+		bool del = type && !strcmp(type, "DELETE");
+
+		take_key(f, json_object_get(event, "kv"), del);
+		gone |= del;
 		/* Not that of the message: while a watch catches up, that is
 		 * ahead of what it tells. */
 		f->revision = MAX(f->revision,
@@ -289,7 +291,9 @@ static int watch(struct feed *f)
 	json_t *create = range_of(f), *request = NULL;
 
 	if (!json_object_set_new(create, "start_revision",
-				 json_integer(f->revision + 1)))
+				 json_integer(f->revision < INT64_MAX
+						      ? f->revision + 1
+						      : f->revision)))
 		request = json_pack("{s:o}", "create_request", create);
 	else
 		json_decref(create);

@@ -323,8 +323,12 @@ static int transfer_end(struct transfer *t, CURL *easy, CURLcode code)
 	json_t *error;
 	int rc;
 
-	if (t->rc)
+	if (t->rc) {
+		/* The next host may have what this one has not: a leader. */
+		if (t->fn && t->rc == -EREMOTEIO)
+			l->at = (l->at + 1) % l->text.n;
 		return t->rc;
+	}
 	if (code != CURLE_OK) {
 		rc = of_curl(l, code);
 		l->at = (l->at + 1) % l->text.n;
@@ -338,6 +342,11 @@ static int transfer_end(struct transfer *t, CURL *easy, CURLcode code)
 	if (status == 200)
 		return t->fn ? of_curl(l, code) : 0;
 	error = object_of(t->buf, t->len);
+	/* It has no leader, or is no etcd: another host may be better off. */
+	if (!error || status >= 500) {
+		l->at = (l->at + 1) % l->text.n;
+		t->unheard = true;
+	}
 	if (!error) {
 		etcd_link_why(l, "etcd: HTTP status %ld", status);
 		return -EREMOTEIO;
@@ -378,6 +387,7 @@ static int post(struct transfer *t, const char *path, json_t *request)
 	for (unsigned int left = t->link->text.n; body && t->buf && left;
 	     left--) {
 		t->unheard = false;
+		t->len = 0;
 		rc = transfer(t, path, body);
 		if (!t->unheard)
 			break;
@@ -419,7 +429,8 @@ int64_t etcd_number(const json_t *object, const char *key)
 
 	if (json_is_integer(value))
 		return json_integer_value(value);
-	return text ? strtoll(text, NULL, 10) : 0;
+	/* Numbers of clusters and leases use all 64 bits. */
+	return text ? (int64_t)strtoull(text, NULL, 10) : 0;
 }
 
 static const char digits[] =

@@ -175,8 +175,9 @@ static const char *kv(const char *key, const char *value)
 	return text[at];
 }
 
-#define HEADER(revision) \
-	"\"header\":{\"cluster_id\":\"1\",\"revision\":\"" #revision "\"}"
+#define HEADER(revision)                                                    \
+	"\"header\":{\"cluster_id\":\"14841639068965178418\",\"revision\":" \
+	"\"" #revision "\"}"
 #define CREATED(revision) \
 	"{\"result\":{" HEADER(revision) ",\"created\":true}}\n"
 #define ONE   kv("p/1", "{\"nid\":\"10.0.0.1@tcp\"}")
@@ -298,10 +299,12 @@ Test(etcd, a_compaction_and_an_etcd_that_knows_less)
 	step("kv/range", NULL, 200, "{" HEADER(3) ",\"kvs\":[{%s}]}", THREE);
 	/* Another cluster. */
 	step("watch", "\"start_revision\":4", 200,
-	     "{\"result\":{\"header\":{\"cluster_id\":\"2\",\"revision\":"
+	     "{\"result\":{\"header\":{\"cluster_id\":\"14841639068965178419\","
+	     "\"revision\":"
 	     "\"4\"},\"created\":true}}\n");
 	step("kv/range", NULL, 200,
-	     "{\"header\":{\"cluster_id\":\"2\",\"revision\":\"4\"}}");
+	     "{\"header\":{\"cluster_id\":\"14841639068965178419\","
+	     "\"revision\":\"4\"}}");
 	step("watch", "\"start_revision\":5", 200, "");
 	begin();
 	await(-ENODATA, "no server is registered", "10.0.0.3@tcp 0 0;", 8);
@@ -408,12 +411,12 @@ Test(etcd, a_server_registers_again_and_withdraws)
 	struct ulnet_etcd_entry *entry;
 	struct ulnet_text_error err;
 
-	step("lease/grant", "{\"TTL\":2}", 200, "{\"ID\":\"7\",\"TTL\":\"2\"}");
+	step("lease/grant", "{\"TTL\":9}", 200, "{\"ID\":\"7\",\"TTL\":\"9\"}");
 	step("kv/put", "\"lease\":\"7\"", 200, "{" HEADER(1) "}");
 	/* The lease has ended. */
 	step("lease/keepalive", "{\"ID\":\"7\"}", 200,
 	     "{\"result\":{\"ID\":\"7\"}}\n");
-	step("lease/grant", NULL, 200, "{\"ID\":\"8\",\"TTL\":\"2\"}");
+	step("lease/grant", NULL, 200, "{\"ID\":\"8\",\"TTL\":\"9\"}");
 	step("kv/put", "\"key\":\"cC8xMC4wLjAuMUB0Y3A=\"", 200, "{}");
 	step("lease/revoke", "{\"ID\":\"8\"}", 200, "{}");
 	fake_begin();
@@ -429,7 +432,7 @@ Test(etcd, a_server_registers_again_and_withdraws)
 		     -EINVAL);
 	cr_assert_eq(err.offset, strlen("etcd://h:"));
 	cr_assert_eq(
-		lnet_etcd_register(node, text_of(), &address, 2, &entry, &err),
+		lnet_etcd_register(node, text_of(), &address, 9, &entry, &err),
 		0, "%s", err.what);
 	cr_assert_eq(lnet_etcd_wait(entry, MINUTE_NS / 1000), 0);
 	for (unsigned int done = 0; done < 5; usleep(1000)) {
