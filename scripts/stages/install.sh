@@ -170,7 +170,7 @@ install_static() {
 check_static() {
 	local at=$BUILD/installed-static dir=$BUILD/static-programs names needed
 
-	names=$(nm -g --defined-only "$at"/lib/libul{netlab,netctl,rpc}.a |
+	names=$(nm -g --defined-only "$at"/lib/libul{netlab,netctl,netetcd,rpc}.a |
 		awk 'NF == 3 { print $3 }' | LC_ALL=C sort) || return 1
 	! grep -vE '^(LNet|lnet_|ulrpc_)' <<<"$names" || return 1
 	! uniq -d <<<"$names" | grep . || return 1

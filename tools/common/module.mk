@@ -2,6 +2,8 @@
 noinst_LIBRARIES += libtools.a
 if SHARED
 libtools_a_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_SHARED
+else
+libtools_a_CPPFLAGS = $(AM_CPPFLAGS)
 endif
 libtools_a_SOURCES = %D%/exporter.c %D%/exporter.h
 libtools_a_SOURCES += %D%/etcd.c %D%/etcd.h
