@@ -136,9 +136,13 @@ static int ask_about(const struct ulrpc_tool *t, const char *method,
 		     const ProtobufCMessage *request, void *reply_p,
 		     struct ulrpc_outcome *outcome)
 {
+	/* The first answer counts, also "no such service": nobody wants to wait
+	 * until somebody starts it. */
+	const struct ulrpc_retry once = { .max = 0 };
 	struct ulrpc_call_conf conf = { .deadline = t->deadline,
 					.semantics = ULRPC_IDEMPOTENT,
-					.reply_max = REPLY_MAX };
+					.reply_max = REPLY_MAX,
+					.retry = &once };
 	ProtobufCService *stub;
 	struct ulrpc_client *client;
 	ProtobufCMessage *reply = NULL;
