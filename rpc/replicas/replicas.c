@@ -344,10 +344,11 @@ static void replicas_take(struct ulrpc_replicas *rs,
 		one = replicas_add(rs, a);
 		rc = one ? one : rc;
 	}
-	if (rc) /* the next answer tries again */
+	if (rc) /* an equal answer does not come here, so it would not help */
 		lnet_log(LNET_LOG_WARN, "rpc",
-			 "%s: not all servers are called: %s", rs->target,
-			 strerror(-rc));
+			 "%s: not all servers are called, until the name has "
+			 "others: %s",
+			 rs->target, strerror(-rc));
 }
 
 /* Takes calls away from servers that have gone, as far as they may go to
