@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/util.h"
@@ -50,7 +49,7 @@ struct rig {
 	struct ulnet_me_handle me;
 	unsigned int sockets; /* of the process, before there were nodes */
 	/* those of the nodes, once a call was made */
-	ino_t inodes[MANY];
+	unsigned long inodes[MANY];
 	unsigned int ninodes;
 	char path[64];
 	char memory[4096];
@@ -88,8 +87,9 @@ static pid_t fork_child(void)
 }
 
 /* How many sockets does this process have? The first @max have their inodes in
- * @inodes. */
-static unsigned int sockets_list(ino_t *inodes, unsigned int max)
+ * @inodes. They are read as the names of links, "socket:[INODE]": other threads
+ * open and close descriptors meanwhile, which fstat() would race with. */
+static unsigned int sockets_list(unsigned long *inodes, unsigned int max)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *entry;
@@ -97,13 +97,18 @@ static unsigned int sockets_list(ino_t *inodes, unsigned int max)
 
 	BUG_ON(!dir);
 	while ((entry = readdir(dir))) {
-		int fd = atoi(entry->d_name);
-		struct stat st;
+		unsigned long inode;
+		char name[64];
+		ssize_t length = readlinkat(dirfd(dir), entry->d_name, name,
+					    sizeof(name) - 1);
 
-		if (fstat(fd, &st) || !S_ISSOCK(st.st_mode))
+		if (length < 0)
+			continue;
+		name[length] = '\0';
+		if (sscanf(name, "socket:[%lu]", &inode) != 1)
 			continue;
 		if (n < max)
-			inodes[n] = st.st_ino;
+			inodes[n] = inode;
 		n++;
 	}
 	closedir(dir);
@@ -252,7 +257,7 @@ static void sockets_remember(struct rig *rig)
  * would not show it: on a busy machine an attempt may take too long.) */
 static void sockets_are_there(struct rig *rig)
 {
-	ino_t now[MANY];
+	unsigned long now[MANY];
 	unsigned int n = sockets_list(now, MANY);
 
 	check(n <= MANY);
