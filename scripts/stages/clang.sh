@@ -13,7 +13,7 @@ clang_opinion() {
 		-o -path "$SRC/build-*" \) -prune -o -name '*.c' "${verbs[@]}" \
 		! -path '*/peers/*' ! -path '*/install/*' ! -path '*/tally/*' \
 		! -path '*/ledger/*' -print0 |
-		nice xargs -0 -n 8 -P "$JOBS" clang -fsyntax-only -Werror $flags
+		xargs -0 -n 8 -P "$JOBS" clang -fsyntax-only -Werror $flags
 }
 
 stage_clang() {

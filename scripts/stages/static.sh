@@ -21,7 +21,7 @@ run_cppcheck() {
 
 	queue=$(${CC:-cc} -E -x c - <<<'#include <sys/queue.h>' |
 		sed -n 's/^# 1 "\(\/.*queue\.h\)".*/\1/p' | head -n 1)
-	cd "$SRC" && nice cppcheck -q -j "$JOBS" \
+	cd "$SRC" && cppcheck -q -j "$JOBS" \
 		--include="$queue" \
 		--enable=warning,performance,portability --std=c11 \
 		--language=c --inline-suppr --error-exitcode=1 \
@@ -73,7 +73,7 @@ user_headers() { # DIR PROTO...
 }
 
 run_clang_tidy() { # FILE
-	cd "$SRC" && timeout 600 nice clang-tidy --quiet "$1" -- -std=gnu11 \
+	cd "$SRC" && timeout 600 clang-tidy --quiet "$1" -- -std=gnu11 \
 		-include "$BUILD/release/config.h" -I . -I include \
 		-isystem "$BUILD/release" -isystem "$BUILD/release/include" \
 		-isystem "$BUILD/user_headers"
