@@ -471,6 +471,11 @@ void ulrpc_service_conf_init(struct ulrpc_service_conf *conf)
 	*conf = (struct ulrpc_service_conf){ 0 };
 }
 
+static bool has_method(const void *svc, uint32_t number)
+{
+	return service_method(svc, number) != NULL;
+}
+
 static int policy_read(struct ulrpc_service *svc,
 		       const struct ulrpc_service_conf *c)
 {
@@ -478,6 +483,9 @@ static int policy_read(struct ulrpc_service *svc,
 	int rc = sched_plan_parse(c->policy, &svc->plan, &err);
 
 	svc->conf.policy = NULL;
+	if (!rc)
+		rc = sched_plan_check(&svc->plan, c->policy, has_method, svc,
+				      &err);
 	if (rc)
 		service_refuse(c, rc, "policy: '%.100s', at byte %zu: %s",
 			       c->policy, err.offset, err.what);

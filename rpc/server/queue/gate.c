@@ -14,8 +14,16 @@
 #define DEPTH	  3
 #define RATE_MAX  1000000000u
 #define DEPTH_MAX 1000000u
+/* more than any number that an item may have */
+#define NUMBER_MAX (UINT64_C(1) << 32)
 
 enum gate_per { GATE_PER_HOST, GATE_PER_CLIENT, GATE_PER_RULE };
+
+/* A part of the text of the rules. */
+struct gate_span {
+	size_t at;
+	int length;
+};
 
 struct gate_rule {
 	/* the rule is for these NIDs; NULL: for any */
@@ -23,6 +31,9 @@ struct gate_rule {
 	/* the rule is for one pid, or for one method; false: for any */
 	bool one_pid, one_method;
 	uint32_t pid, method;
+	/* where the name of the method is in the text of the rules, for
+	 * complaints */
+	struct gate_span name;
 	uint32_t rate;	/* requests per second; not 0 */
 	uint32_t depth; /* tokens that a bucket holds; not 0 */
 	enum gate_per per;
@@ -135,7 +146,7 @@ static int gate_take_number(const struct gate_parser *p,
 	for (int i = 0; i < w->value_length; i++) {
 		if (!isdigit((unsigned char)w->value[i]))
 			return word_error(p, w, "not a number");
-		n = MIN(n * 10 + (uint64_t)(w->value[i] - '0'), UINT32_MAX);
+		n = MIN(n * 10 + (uint64_t)(w->value[i] - '0'), NUMBER_MAX);
 	}
 	if (n < min || n > max)
 		return gate_error(p, w->value, "%.*s: not from %u to %u",
@@ -169,10 +180,11 @@ static int take_method(const struct gate_parser *p, struct gate_rule *r,
 {
 	char *name = strndup(w->value, (size_t)w->value_length);
 
-	(void)p;
 	if (!name)
 		return -ENOMEM;
 	r->one_method = true;
+	r->name = (struct gate_span){ (size_t)(w->value - p->text),
+				      w->value_length };
 	r->method = ulrpc_method(name);
 	free(name);
 	return 0;
@@ -310,6 +322,25 @@ int gate_rules_parse(const char *text, struct gate_rules **rules_p,
 		return rc;
 	}
 	*rules_p = rules;
+	return 0;
+}
+
+int gate_rules_check(const struct gate_rules *rules, const char *text,
+		     gate_method_fn has, const void *arg,
+		     struct ulnet_text_error *err)
+{
+	for (unsigned int i = 0; i < rules->n; i++) {
+		const struct gate_rule *r = &rules->rule[i];
+		const char *name = text + r->name.at;
+		const struct gate_parser p = { .text = text,
+					       .rule = i + 1,
+					       .err = err };
+
+		if (r->one_method && !has(arg, r->method))
+			return gate_error(&p, name,
+					  "method: there is no '%.*s'",
+					  MIN(r->name.length, 24), name);
+	}
 	return 0;
 }
 

@@ -39,6 +39,14 @@ struct gate;
  * *@err filled unless @err is NULL; or -ENOMEM. */
 int gate_rules_parse(const char *text, struct gate_rules **rules_p,
 		     struct ulnet_text_error *err) must_check;
+/* Has the service a method with this number? @arg: as given with it. */
+typedef bool (*gate_method_fn)(const void *arg, uint32_t method);
+/* Checks that all methods that @rules name exist. @text: what the rules were
+ * parsed from, for the complaint. Returns 0, or -EINVAL, with *@err filled
+ * unless @err is NULL. */
+int gate_rules_check(const struct gate_rules *rules, const char *text,
+		     gate_method_fn has, const void *arg,
+		     struct ulnet_text_error *err) must_check;
 void gate_rules_free(struct gate_rules *rules);
 
 /* Makes an empty gate. @rules: borrowed as long as the gate exists. @ratio:

@@ -112,6 +112,7 @@ static int sched_plan_rules(const char *text, size_t at,
 				  (int)MIN(word(text + at), 32u), text + at);
 	at += word(text + at);
 	at += sched_blanks(text + at);
+	plan->rules_at = at;
 	rc = gate_rules_parse(text + at, &plan->rules, err);
 	if (rc == -EINVAL && err)
 		err->offset += at;
@@ -130,6 +131,21 @@ int sched_plan_parse(const char *text, struct sched_plan *plan,
 	at = sched_blanks(text);
 	rc = plan_order(text, &at, plan, err);
 	return rc ? rc : sched_plan_rules(text, at, plan, err);
+}
+
+int sched_plan_check(const struct sched_plan *plan, const char *text,
+		     bool (*has)(const void *arg, uint32_t method),
+		     const void *arg, struct ulnet_text_error *err)
+{
+	int rc;
+
+	if (!plan->rules)
+		return 0;
+	rc = gate_rules_check(plan->rules, text + plan->rules_at, has, arg,
+			      err);
+	if (rc && err)
+		err->offset += plan->rules_at;
+	return rc;
 }
 
 void sched_plan_free(struct sched_plan *plan)

@@ -119,6 +119,7 @@ struct sched_plan {
 	 * policy */
 	unsigned int quantum;
 	struct gate_rules *rules; /* NULL: no gate */
+	size_t rules_at;	  /* where the rules begin in the text */
 };
 
 /*
@@ -129,6 +130,12 @@ struct sched_plan {
  */
 int sched_plan_parse(const char *text, struct sched_plan *plan,
 		     struct ulnet_text_error *err) must_check;
+/* Checks that @plan names only methods that there are: @has and @arg as for
+ * gate_rules_check(). @text: what the plan was parsed from. Returns 0, or
+ * -EINVAL and fills *@err. */
+int sched_plan_check(const struct sched_plan *plan, const char *text,
+		     bool (*has)(const void *arg, uint32_t method),
+		     const void *arg, struct ulnet_text_error *err) must_check;
 void sched_plan_free(struct sched_plan *plan);
 
 struct sched; /* what the state of a policy, in one lane, begins with */

@@ -105,6 +105,9 @@ static void refuse_fields(struct start_case *s)
 	    "tbf is expected");
 	BAD(policy, "rr quantum=0", -EINVAL,
 	    "'rr quantum=0', at byte 3: quantum: not from 1 to 65536");
+	BAD(policy, "fifo tbf method=echo rate=5; method=ehco rate=7", -EINVAL,
+	    "'fifo tbf method=echo rate=5; method=ehco rate=7', at byte 36: "
+	    "rule 2: method: there is no 'ehco'");
 	BAD(request_max, ULRPC_BODY_MAX + 1, -EINVAL,
 	    "983041 is more than 983040");
 	BAD(queue_bytes_max, 65535, -EINVAL,

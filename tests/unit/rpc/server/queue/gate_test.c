@@ -372,6 +372,13 @@ Test(gate, rules_that_are_wrong)
 		{ "tbf rate= depth=3", 4, "rule 1: rate: has no value" },
 		{ "tbf rate=5 per=nid", 11,
 		  "rule 1: per: is to be host, client or rule" },
+		{ "tbf rate=5 pid=4294967296", 15,
+		  "rule 1: pid: not from 0 to 4294967295" },
+		{ "tbf rate=5 pid=99999999999999999999999", 15,
+		  "rule 1: pid: not from 0 to 4294967295" },
+		{ "tbf rate=5 methd=put", 11,
+		  "rule 1: methd: there is no such item" },
+		{ "fifo tfb rate=5", 5, "tfb: 'tbf' is expected here" },
 	};
 	struct ulnet_text_error err;
 
