@@ -2,7 +2,11 @@
 /*
  * Keeps a server registered: a key with a lease, which is kept alive three
  * times as often as it has to be. If the lease has been lost (etcd was away for
- * too long, or does not know it any more), there is another one.
+ * too long, or does not know it any more), there is another one. If the key has
+ * gone without its lease, because somebody has deleted it, it is written again.
+ *
+ * No pause and no answer takes longer than a third of the lease, so that an
+ * etcd that was away for less than that loses no server.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -80,19 +84,25 @@ static json_t *value_of(const struct ulnet_address *a)
 	return etcd_base64(text);
 }
 
+static json_t *key_of(const struct ulnet_etcd_entry *e)
+{
+	char nid[LNET_NIDSTR_SIZE], key[ETCD_PREFIX_SIZE + LNET_NIDSTR_SIZE];
+
+	snprintf(key, sizeof(key), "%s%s", e->job.link.text.prefix,
+		 lnet_nid_format(&e->address.nid, nid, sizeof(nid)));
+	return etcd_base64(key);
+}
+
 /* Writes the server's key, with the lease. */
 static int entry_put(struct ulnet_etcd_entry *e)
 {
-	char nid[LNET_NIDSTR_SIZE], key[ETCD_PREFIX_SIZE + LNET_NIDSTR_SIZE];
 	json_t *request = lease_of(e);
 
 	if (request)
 		json_object_set(request, "lease",
 				json_object_get(request, "ID"));
 	json_object_del(request, "ID");
-	snprintf(key, sizeof(key), "%s%s", e->job.link.text.prefix,
-		 lnet_nid_format(&e->address.nid, nid, sizeof(nid)));
-	json_object_set_new(request, "key", etcd_base64(key));
+	json_object_set_new(request, "key", key_of(e));
 	if (json_object_set_new(request, "value", value_of(&e->address))) {
 		json_decref(request);
 		request = NULL;
@@ -114,12 +124,45 @@ static int lease_keep(struct ulnet_etcd_entry *e)
 	return left > 0 ? 0 : -ENOENT;
 }
 
+/* Writes the key again if it has gone. If it is there, but not with this lease,
+ * somebody else has registered the same NID, which is his now. */
+static int key_keep(struct ulnet_etcd_entry *e)
+{
+	json_t *reply, *request = json_pack("{s:b}", "count_only", 1);
+	int64_t there;
+	int rc;
+
+	if (json_object_set_new(request, "key", key_of(e))) {
+		json_decref(request);
+		request = NULL;
+	}
+	rc = etcd_ask(&e->job.link, "kv/range", request, &reply);
+	if (rc)
+		return rc;
+	there = etcd_number(reply, "count");
+	json_decref(reply);
+	if (there)
+		return 0;
+	entry_set(e, false);
+	rc = entry_put(e);
+	if (rc)
+		return rc;
+	lnet_log(LNET_LOG_WARN, "names",
+		 "etcd: below %s somebody has deleted the key of this server, "
+		 "which was written again",
+		 e->job.link.text.prefix);
+	entry_set(e, true);
+	return 0;
+}
+
 static int step(struct ulnet_etcd_entry *e)
 {
 	int rc;
 
 	if (e->lease) {
 		rc = lease_keep(e);
+		if (!rc)
+			rc = key_keep(e);
 		if (rc != -ENOENT)
 			return rc;
 		e->lease = 0;
@@ -154,14 +197,19 @@ static void entry_failed(struct ulnet_etcd_entry *e)
 static void entry_main(struct etcd_job *job)
 {
 	struct ulnet_etcd_entry *e = (struct ulnet_etcd_entry *)(void *)job;
+	unsigned int third = e->ttl * 1000 / 3;
+	struct etcd_times *times = &job->link.times;
 	int rc = 0;
 
+	job->retry_max = MIN(job->retry_max, third);
+	times->connect = MIN(times->connect, third);
+	times->answer = MIN(times->answer, third);
 	while (rc != -ESHUTDOWN) {
 		rc = step(e);
 		if (!rc) {
 			e->told = false;
 			job->retry = ETCD_RETRY_MIN;
-			rc = etcd_link_pause(&job->link, e->ttl * 1000 / 3);
+			rc = etcd_link_pause(&job->link, third);
 		} else if (rc != -ESHUTDOWN) {
 			entry_failed(e);
 			rc = etcd_job_retry(job);

@@ -4,7 +4,8 @@
  * of etcd that it is of; from there on changes are watched. A watch that breaks
  * goes on from the last revision seen, so nothing between is missed; only if
  * etcd has forgotten that revision (compaction), or is another etcd than
- * before, the list is read again. Whatever fails leaves the last list.
+ * before, the list is read again. A watch that is silent is begun again after
+ * a while, as it may be dead. Whatever fails leaves the last list.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -319,6 +320,10 @@ static void feed_main(struct etcd_job *job)
 		}
 		if (rc == -ESHUTDOWN)
 			break;
+		/* What has happened meanwhile is heard of then, if the watch
+		 * was dead. */
+		if (rc == -EAGAIN)
+			continue;
 		/* A watch that was cut is begun again first. */
 		if (rc != -ECONNRESET)
 			tell_failure(f, rc);

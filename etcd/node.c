@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/util.h"
+
 /* ---- jobs ---- */
 
 static void job_main(void *arg)
@@ -63,7 +65,9 @@ int etcd_job_start(struct etcd_node *node, struct etcd_job *job,
 	}
 	job->node = node;
 	job->main = main;
+	job->link.times = node->times;
 	job->retry = ETCD_RETRY_MIN;
+	job->retry_max = ETCD_RETRY_MAX;
 	/* The thread takes the lock at its end only. */
 	pthread_mutex_lock(&node->lock);
 	rc = lnet_thread_start(node->lnet, job_main, job, &job->thread);
@@ -110,7 +114,7 @@ int etcd_job_retry(struct etcd_job *job)
 {
 	unsigned int ms = job->retry;
 
-	job->retry = ms * 2 > ETCD_RETRY_MAX ? ETCD_RETRY_MAX : ms * 2;
+	job->retry = MIN(ms * 2, job->retry_max);
 	return etcd_link_pause(&job->link, ms);
 }
 
@@ -177,6 +181,7 @@ int lnet_etcd_open(struct lnet *lnet)
 	if (!node)
 		return -ENOMEM;
 	node->lnet = lnet;
+	node->times = ETCD_TIMES_DEFAULT;
 	node->refs = 1;
 	node->layer.close = node_on_close;
 	node->scheme = (struct ulnet_name_scheme){

@@ -25,7 +25,7 @@ struct etcd_job {
 	/* NULL: the layer was closed; whoever closes the job frees it */
 	struct ulnet_thread *thread;
 	void (*main)(struct etcd_job *job);
-	unsigned int retry; /* ms: the next pause */
+	unsigned int retry, retry_max; /* ms: the next pause, and the longest */
 	/* Under the node's lock: nobody needs it any more; its thread has
 	 * returned. */
 	bool closed, done;
@@ -35,6 +35,7 @@ struct etcd_node {
 	struct ulnet_layer layer;
 	struct ulnet_name_scheme scheme;
 	struct lnet *lnet;
+	struct etcd_times times; /* of jobs that are started from now on */
 	pthread_mutex_t lock;
 	struct ulnet_cond changed; /* an entry is registered */
 	struct etcd_job *jobs;

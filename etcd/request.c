@@ -108,7 +108,7 @@ int etcd_link_init(struct etcd_link *l, const struct etcd_text *text)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, curl_init_once);
-	*l = (struct etcd_link){ .text = *text };
+	*l = (struct etcd_link){ .text = *text, .times = ETCD_TIMES_DEFAULT };
 	l->multi = curl_multi_init();
 	return l->multi ? 0 : -ENOMEM;
 }
@@ -168,6 +168,7 @@ struct transfer {
 	void *arg;
 	int rc;	       /* why it was ended by us */
 	bool answered; /* something has come */
+	uint64_t heard; /* ms: when that was; before, when it was asked */
 	bool unheard;  /* the endpoint did not answer: another one may */
 };
 
@@ -243,6 +244,7 @@ static size_t on_bytes(char *bytes, size_t one, size_t n, void *arg)
 
 	(void)one;
 	t->answered = true;
+	t->heard = now_ms();
 	/* Of a stream, one message may be so long; a read is much shorter. */
 	if (n > ETCD_MESSAGE_MAX - t->len) {
 		etcd_link_why(t->link, "etcd: an answer of more than %u bytes",
@@ -260,10 +262,12 @@ static size_t on_bytes(char *bytes, size_t one, size_t n, void *arg)
 static void easy_set(CURL *easy, struct transfer *t, const char *url,
 		     const char *body)
 {
+	const struct etcd_times *times = &t->link->times;
+
 	curl_easy_setopt(easy, CURLOPT_URL, url);
 	curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, ETCD_CONNECT_MS);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)times->connect);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 10L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
@@ -271,7 +275,20 @@ static void easy_set(CURL *easy, struct transfer *t, const char *url,
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
 	if (!t->fn)
-		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, ETCD_ANSWER_MS);
+		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)times->answer);
+}
+
+/* How long @t may go on without a word, ms; 0: it has said nothing for too
+ * long. libcurl itself looks after what is no stream. */
+static unsigned int patience_left(const struct transfer *t)
+{
+	const struct etcd_times *times = &t->link->times;
+	uint64_t silent = now_ms() - t->heard;
+	unsigned int most = t->answered ? times->silence : times->answer;
+
+	if (!t->fn)
+		return 1000;
+	return silent < most ? most - (unsigned int)silent : 0;
 }
 
 static int of_curl(struct etcd_link *l, CURLcode code)
@@ -295,19 +312,30 @@ static int of_curl(struct etcd_link *l, CURLcode code)
 }
 
 /* Carries it out. *@code_p: how it has ended, if that is 0. */
-static int transfer_run(struct etcd_link *l, CURL *easy, CURLcode *code_p)
+static int transfer_run(struct transfer *t, CURL *easy, CURLcode *code_p)
 {
+	struct etcd_link *l = t->link;
+	unsigned int patience = 1;
 	int running = 1, left;
 	CURLMsg *m;
 
 	if (curl_multi_add_handle(l->multi, easy))
 		return -ENOMEM;
+	t->heard = now_ms();
 	while (running && !link_stopped(l)) {
 		curl_multi_perform(l->multi, &running);
+		patience = patience_left(t);
+		if (running && !patience)
+			break;
 		if (running)
-			curl_multi_poll(l->multi, NULL, 0, 1000, NULL);
+			curl_multi_poll(l->multi, NULL, 0, (int)patience, NULL);
 	}
 	*code_p = CURLE_ABORTED_BY_CALLBACK;
+	if (running && !patience) {
+		t->rc = t->answered ? -EAGAIN : 0;
+		*code_p = CURLE_OPERATION_TIMEDOUT;
+		running = 0;
+	}
 	while ((m = curl_multi_info_read(l->multi, &left)))
 		if (m->msg == CURLMSG_DONE)
 			*code_p = m->data.result;
@@ -361,18 +389,26 @@ static int transfer(struct transfer *t, const char *path, const char *body)
 	struct etcd_link *l = t->link;
 	char url[ETCD_ENDPOINT_SIZE + 64];
 	CURL *easy = curl_easy_init();
+	/* A member without a leader has no news, and does not say so unless it
+	 * is asked. */
+	struct curl_slist *led =
+		t->fn ? curl_slist_append(NULL, "Grpc-Metadata-hasleader: true")
+		      : NULL;
 	CURLcode code;
-	int rc;
+	int rc = -ENOMEM;
 
-	if (!easy)
-		return -ENOMEM;
+	if (!easy || (t->fn && !led))
+		goto out;
 	snprintf(url, sizeof(url), "http://%s/v3/%s", l->text.endpoint[l->at],
 		 path);
 	easy_set(easy, t, url, body);
-	rc = transfer_run(l, easy, &code);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, led);
+	rc = transfer_run(t, easy, &code);
 	if (!rc)
 		rc = transfer_end(t, easy, code);
+out:
 	curl_easy_cleanup(easy);
+	curl_slist_free_all(led);
 	return rc;
 }
 
@@ -386,7 +422,7 @@ static int post(struct transfer *t, const char *path, json_t *request)
 	t->buf = malloc(ETCD_MESSAGE_MAX + 1);
 	for (unsigned int left = t->link->text.n; body && t->buf && left;
 	     left--) {
-		t->unheard = false;
+		t->unheard = t->answered = false;
 		t->len = 0;
 		rc = transfer(t, path, body);
 		if (!t->unheard)

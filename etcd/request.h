@@ -19,9 +19,19 @@
 #define ETCD_ENDPOINTS_MAX 8
 #define ETCD_ENDPOINT_SIZE 264
 #define ETCD_PREFIX_SIZE   512
-/* ms: for a connection, and for an answer. */
-#define ETCD_CONNECT_MS 2000L
-#define ETCD_ANSWER_MS	5000L
+
+/* How long one endpoint may take, ms. */
+struct etcd_times {
+	unsigned int connect;
+	/* for an answer, or for the first message of a stream */
+	unsigned int answer;
+	/* A stream that has said nothing for so long ends: its endpoint may
+	 * have hung up without a word. */
+	unsigned int silence;
+};
+#define ETCD_TIMES_DEFAULT    \
+	((struct etcd_times){ \
+		.connect = 2000, .answer = 5000, .silence = 60000 })
 
 /* What a text of the form "host:port,host:port/prefix" says. */
 struct etcd_text {
@@ -37,6 +47,7 @@ int etcd_text_parse(const char *rest, struct etcd_text *text,
 struct etcd_link {
 	void *multi; /* CURLM */
 	struct etcd_text text;
+	struct etcd_times times;
 	unsigned int at;  /* the endpoint in use */
 	atomic_bool stop; /* waits end with -ESHUTDOWN */
 	bool deaf;	  /* they do not */
@@ -44,7 +55,7 @@ struct etcd_link {
 	char why[LNET_NAME_WHY];
 };
 
-/* 0; -ENOMEM. */
+/* With the default times. 0; -ENOMEM. */
 int etcd_link_init(struct etcd_link *l, const struct etcd_text *text);
 void etcd_link_fini(struct etcd_link *l);
 /* Any thread. */
@@ -66,8 +77,10 @@ int etcd_ask(struct etcd_link *l, const char *path, json_t *request,
 /* A message of a stream, borrowed. Other than 0 ends the stream. */
 typedef int (*etcd_message_fn)(void *arg, json_t *message);
 
-/* As etcd_ask(), but the answer is a stream. Returns why it has ended, never 0;
- * what @fn returned, if that was it. */
+/* As etcd_ask(), but the answer is a stream, and asked for only of members of
+ * etcd that have a leader. Returns why it has ended, never 0; what @fn returned,
+ * if that was it; -EAGAIN: it has been silent for times.silence, which is not a
+ * failure. */
 int etcd_stream(struct etcd_link *l, const char *path, json_t *request,
 		etcd_message_fn fn, void *arg);
 

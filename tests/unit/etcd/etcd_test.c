@@ -4,11 +4,12 @@
  * plays: it knows what is asked, forgets, and says what makes no sense. What a
  * real one says, tests/tools/etcd.sh tries.
  */
-#include "etcd/request.h"
+#include "etcd/node.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,19 +32,24 @@ TestSuite(etcd, .timeout = 300);
 struct step {
 	const char *path; /* what has to be asked: "kv/range" */
 	const char *has;  /* and what its text has; NULL: whatever */
-	char *answer;	  /* owned; NULL: the connection is closed */
+	char *answer;	  /* owned; NULL: none */
 	unsigned int status;
+	bool hold; /* the connection stays open */
 };
 
 static struct {
-	int listener;
+	/* at one port of 127.0.0.1 and 127.0.0.2: two hosts of etcd */
+	struct pollfd listeners[2];
 	unsigned int port;
 	pthread_t thread;
-	unsigned int n, done; /* done: under the lock */
+	unsigned int n, done; /* done, wrong: under the lock */
 	struct step steps[16];
+	/* What is answered, as often as it is asked, between the steps. */
+	struct step idle[2];
 	char wrong[512];
 	pthread_mutex_t lock;
-	int open; /* the last connection; -1: none */
+	int open[16]; /* connections */
+	unsigned int nopen;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void step(const char *path, const char *has, unsigned int status,
@@ -95,36 +101,68 @@ static void answer_write(int fd, const struct step *s)
 	}
 }
 
-static void step_play(const struct step *s, bool last)
+static void went_wrong(const struct step *s, const char *text)
 {
-	char text[4096], path[64];
-	int fd = accept(fake.listener, NULL, NULL);
+	const char *body = strstr(text, "\r\n\r\n");
 
-	if (fd < 0)
-		return;
+	pthread_mutex_lock(&fake.lock);
+	snprintf(fake.wrong, sizeof(fake.wrong),
+		 "not %s with %s: %.200s ... %.200s", s->path,
+		 s->has ? s->has : "", text, body ? body : "");
+	pthread_mutex_unlock(&fake.lock);
+}
+
+static bool step_is(const struct step *s, const char *text)
+{
+	char path[64];
+
+	if (!s->path)
+		return false;
 	snprintf(path, sizeof(path), "POST /v3/%s HTTP/1.1\r\n", s->path);
+	return !strncmp(text, path, strlen(path)) &&
+	       (!s->has || strstr(text, s->has));
+}
+
+/* Answers, and returns @s; or what was asked instead, of fake.idle. NULL: the
+ * test has ended. */
+static const struct step *step_play(const struct step *s, bool last)
+{
+	const struct step *asked = s;
+	char text[4096];
+	int fd = -1;
+
+	poll(fake.listeners, 2, -1);
+	for (int i = 0; i < 2 && fd < 0; i++)
+		if (fake.listeners[i].revents)
+			fd = accept(fake.listeners[i].fd, NULL, NULL);
+	if (fd < 0)
+		return NULL;
 	if (!request_read(fd, text, sizeof(text)))
-		snprintf(fake.wrong, sizeof(fake.wrong), "no request");
-	else if (strncmp(text, path, strlen(path)) != 0 ||
-		 (s->has && !strstr(text, s->has)))
-		snprintf(fake.wrong, sizeof(fake.wrong),
-			 "not %s with %s: %.200s ... %.200s", s->path,
-			 s->has ? s->has : "", text,
-			 strstr(text, "\r\n\r\n") ? strstr(text, "\r\n\r\n")
-						  : "");
-	if (s->answer)
-		answer_write(fd, s);
-	if (last)
-		fake.open = fd;
+		went_wrong(s, "");
+	else if (!step_is(s, text) && step_is(&fake.idle[0], text))
+		asked = &fake.idle[0];
+	else if (!step_is(s, text) && step_is(&fake.idle[1], text))
+		asked = &fake.idle[1];
+	else if (!step_is(s, text))
+		went_wrong(s, text);
+	if (asked->answer)
+		answer_write(fd, asked);
+	if (asked == s && (last || s->hold))
+		fake.open[fake.nopen++] = fd;
 	else
 		close(fd);
+	return asked;
 }
 
 static void *fake_main(void *arg)
 {
 	(void)arg;
 	for (unsigned int i = 0; i < fake.n; i++) {
-		step_play(&fake.steps[i], i + 1 == fake.n);
+		const struct step *s = &fake.steps[i], *asked;
+
+		while ((asked = step_play(s, i + 1 == fake.n)) != s)
+			if (!asked)
+				return NULL;
 		pthread_mutex_lock(&fake.lock);
 		fake.done++;
 		pthread_mutex_unlock(&fake.lock);
@@ -132,28 +170,47 @@ static void *fake_main(void *arg)
 	return NULL;
 }
 
-static void fake_begin(void)
+/* Listens at 127.0.0.@last; port 0: any. Returns whether that works. */
+static bool fake_listen(struct pollfd *l, unsigned int last)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET,
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+				 .sin_port = htons((uint16_t)fake.port),
+				 .sin_addr.s_addr = htonl(0x7f000000 | last) };
 	socklen_t len = sizeof(a);
 
-	fake.open = -1;
-	fake.listener = socket(AF_INET, SOCK_STREAM, 0);
-	cr_assert_eq(bind(fake.listener, (void *)&a, len), 0);
-	cr_assert_eq(listen(fake.listener, 8), 0);
-	cr_assert_eq(getsockname(fake.listener, (void *)&a, &len), 0);
+	*l = (struct pollfd){ .fd = socket(AF_INET, SOCK_STREAM, 0),
+			      .events = POLLIN };
+	if (bind(l->fd, (void *)&a, len) || listen(l->fd, 8)) {
+		close(l->fd);
+		return false;
+	}
+	cr_assert_eq(getsockname(l->fd, (void *)&a, &len), 0);
 	fake.port = ntohs(a.sin_port);
+	return true;
+}
+
+static void fake_begin(void)
+{
+	/* Somebody may have the port at the other address. */
+	for (;;) {
+		fake.port = 0;
+		cr_assert(fake_listen(&fake.listeners[0], 1));
+		if (fake_listen(&fake.listeners[1], 2))
+			break;
+		close(fake.listeners[0].fd);
+	}
 	cr_assert_eq(pthread_create(&fake.thread, NULL, fake_main, NULL), 0);
 }
 
 static void fake_end(void)
 {
-	shutdown(fake.listener, SHUT_RDWR);
+	for (int i = 0; i < 2; i++)
+		shutdown(fake.listeners[i].fd, SHUT_RDWR);
 	pthread_join(fake.thread, NULL);
-	close(fake.listener);
-	if (fake.open >= 0)
-		close(fake.open);
+	for (int i = 0; i < 2; i++)
+		close(fake.listeners[i].fd);
+	while (fake.nopen)
+		close(fake.open[--fake.nopen]);
 	for (unsigned int i = 0; i < fake.n; i++)
 		free(fake.steps[i].answer);
 	cr_assert_str_eq(fake.wrong, "");
@@ -230,12 +287,29 @@ static const char *text_of(void)
 	return text;
 }
 
-static void begin(void)
+/* The same, with two hosts. */
+static const char *text_of_two(void)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "etcd://127.0.0.1:%u,127.0.0.2:%u/p",
+		 fake.port, fake.port);
+	return text;
+}
+
+static void begin_with(const char *(*text)(void), unsigned int silence)
 {
 	fake_begin();
 	node_begin();
-	cr_assert_eq(
-		lnet_name_open(node, 0, text_of(), tell, NULL, &name, NULL), 0);
+	if (silence)
+		etcd_node_of(node)->times.silence = silence;
+	cr_assert_eq(lnet_name_open(node, 0, text(), tell, NULL, &name, NULL),
+		     0);
+}
+
+static void begin(void)
+{
+	begin_with(text_of, 0);
 }
 
 static void end(void)
@@ -243,6 +317,20 @@ static void end(void)
 	lnet_name_close(name);
 	lnet_close(node);
 	fake_end();
+}
+
+/* Returns how many steps are done, of which none has gone wrong. */
+static unsigned int steps_done(void)
+{
+	unsigned int done;
+	bool wrong;
+
+	pthread_mutex_lock(&fake.lock);
+	done = fake.done;
+	wrong = *fake.wrong;
+	pthread_mutex_unlock(&fake.lock);
+	cr_assert_not(wrong, "%s", fake.wrong);
+	return done;
 }
 
 /* Waits until this was told, and so much asked. */
@@ -260,9 +348,7 @@ static void await(int status, const char *why, const char *servers,
 			     told.status, told.why, told.servers, status,
 			     why ? why : "", servers, done, fake.wrong);
 		lnet_poll(node, 100000);
-		pthread_mutex_lock(&fake.lock);
-		done = fake.done;
-		pthread_mutex_unlock(&fake.lock);
+		done = steps_done();
 	}
 }
 
@@ -403,7 +489,166 @@ Test(etcd, odd_servers)
 	end();
 }
 
+#define TWO_COMES(revision)                                            \
+	"{\"result\":{" HEADER(revision) ",\"events\":[{\"kv\":{%s,"   \
+					 "\"mod_revision\":" #revision \
+					 "}}]}}\n"
+
+/* A host that takes the connection of a watch and says nothing. */
+Test(etcd, a_host_that_says_nothing_is_left)
+{
+	step("kv/range", "Host: 127.0.0.1:", 200,
+	     "{" HEADER(5) ",\"kvs\":[{%s}]}", ONE);
+	step("watch", "Host: 127.0.0.1:", 200, NULL);
+	fake.steps[1].hold = true;
+	step("watch", "Host: 127.0.0.2:", 200, CREATED(5) TWO_COMES(6), TWO);
+	begin_with(text_of_two, 0);
+	await(0, "", "10.0.0.1@tcp 0 0;10.0.0.2@tcp 7 3;", 3);
+	end();
+}
+
+/* A watch that was made, and of which nothing more is heard, is made again;
+ * this is no failure. */
+Test(etcd, a_silent_watch_is_begun_again)
+{
+	lnet_log_set(LNET_LOG_WARN, on_line, NULL);
+	step("kv/range", NULL, 200, "{" HEADER(5) ",\"kvs\":[{%s}]}", ONE);
+	step("watch", "\"start_revision\":6", 200, CREATED(5));
+	fake.steps[1].hold = true;
+	step("watch", "\"start_revision\":6", 200, CREATED(6) TWO_COMES(6),
+	     TWO);
+	begin_with(text_of, 200);
+	await(0, "", "10.0.0.1@tcp 0 0;10.0.0.2@tcp 7 3;", 3);
+	cr_assert_str_eq(warned.text, "");
+	end();
+}
+
+/* Whether it is asked for the list, or watched. */
+Test(etcd, a_host_without_a_leader_is_left)
+{
+	step("kv/range", "Host: 127.0.0.1:", 503,
+	     "{\"error\":\"etcdserver: no leader\",\"code\":14}");
+	step("kv/range", "Host: 127.0.0.2:", 200,
+	     "{" HEADER(5) ",\"kvs\":[{%s}]}", ONE);
+	step("watch", "Host: 127.0.0.2:", 200,
+	     CREATED(5) "{\"error\":{\"grpc_code\":14,\"message\":"
+			"\"etcdserver: no leader\"}}\n");
+	step("watch", "Host: 127.0.0.1:", 200, CREATED(5) TWO_COMES(6), TWO);
+	begin_with(text_of_two, 0);
+	await(0, "", "10.0.0.1@tcp 0 0;10.0.0.2@tcp 7 3;", 4);
+	end();
+}
+
+Test(etcd, a_watch_wants_a_leader)
+{
+	step("kv/range", NULL, 200, "{" HEADER(5) ",\"kvs\":[{%s}]}", ONE);
+	step("watch", "Grpc-Metadata-hasleader: true\r\n", 200, CREATED(5));
+	begin();
+	await(0, "", "10.0.0.1@tcp 0 0;", 2);
+	end();
+}
+
 /* ---- servers ---- */
+
+static void await_steps(unsigned int n)
+{
+	while (steps_done() < n)
+		usleep(1000);
+}
+
+static struct ulnet_etcd_entry *enter(unsigned int ttl)
+{
+	struct ulnet_address address = { .port = 988 };
+	struct ulnet_etcd_entry *entry;
+
+	fake_begin();
+	node_begin();
+	cr_assert_eq(lnet_nid_parse("10.0.0.1@tcp", &address.nid), 0);
+	cr_assert_eq(lnet_etcd_register(node, text_of(), &address, ttl, &entry,
+					NULL),
+		     0);
+	return entry;
+}
+
+static void leave(struct ulnet_etcd_entry *entry)
+{
+	lnet_etcd_withdraw(entry);
+	lnet_close(node);
+	fake_end();
+}
+
+static void idle(unsigned int i, const char *path, const char *answer)
+{
+	fake.idle[i] = (struct step){ path, NULL, strdup(answer), 200, false };
+}
+
+Test(etcd, a_key_that_is_deleted_is_written_again)
+{
+	struct ulnet_etcd_entry *entry;
+
+	step("lease/grant", NULL, 200, "{\"ID\":\"7\",\"TTL\":\"9\"}");
+	step("kv/put", "\"lease\":\"7\"", 200, "{" HEADER(1) "}");
+	step("kv/range", "\"key\":\"cC8xMC4wLjAuMUB0Y3A=\"", 200,
+	     "{" HEADER(3) "}");
+	step("kv/put", "\"lease\":\"7\"", 200, "{" HEADER(4) "}");
+	step("lease/revoke", "{\"ID\":\"7\"}", 200, "{}");
+	idle(0, "lease/keepalive",
+	     "{\"result\":{\"ID\":\"7\",\"TTL\":\"9\"}}\n");
+	idle(1, "kv/range", "{" HEADER(4) ",\"count\":\"1\"}");
+	entry = enter(9);
+	await_steps(4);
+	leave(entry);
+	free(fake.idle[0].answer);
+	free(fake.idle[1].answer);
+}
+
+/* What has a short lease does not wait for long. */
+Test(etcd, nothing_takes_longer_than_a_third_of_the_lease)
+{
+	const struct etcd_job *job;
+	struct ulnet_etcd_entry *entry;
+
+	step("lease/grant", NULL, 200, "{\"ID\":\"7\",\"TTL\":\"9\"}");
+	step("kv/put", NULL, 200, "{" HEADER(1) "}");
+	step("lease/revoke", NULL, 200, "{}");
+	idle(0, "lease/keepalive",
+	     "{\"result\":{\"ID\":\"7\",\"TTL\":\"9\"}}\n");
+	idle(1, "kv/range", "{" HEADER(4) ",\"count\":\"1\"}");
+	entry = enter(9);
+	cr_assert_eq(lnet_etcd_wait(entry, MINUTE_NS / 1000), 0);
+	job = (const struct etcd_job *)(const void *)
+		entry; /* its first field */
+	cr_assert_eq(job->retry_max, 3000);
+	cr_assert_eq(job->link.times.connect, 2000);
+	cr_assert_eq(job->link.times.answer, 3000);
+	leave(entry);
+	free(fake.idle[0].answer);
+	free(fake.idle[1].answer);
+}
+
+Test(etcd, pauses_are_bounded)
+{
+	struct etcd_job job = { .retry = ETCD_RETRY_MIN, .retry_max = 300 };
+
+	atomic_store(&job.link.stop, true);
+	cr_assert_eq(etcd_job_retry(&job), -ESHUTDOWN);
+	cr_assert_eq(job.retry, 300);
+}
+
+/* A key that may have been written when the server withdraws goes with its
+ * lease. */
+Test(etcd, a_withdrawal_while_the_key_is_written)
+{
+	struct ulnet_etcd_entry *entry;
+
+	step("lease/grant", NULL, 200, "{\"ID\":\"7\",\"TTL\":\"3600\"}");
+	step("kv/put", NULL, 200, NULL);
+	fake.steps[1].hold = true;
+	step("lease/revoke", "{\"ID\":\"7\"}", 200, "{}");
+	entry = enter(3600);
+	await_steps(2);
+	leave(entry);
+}
 
 Test(etcd, a_server_registers_again_and_withdraws)
 {
@@ -435,11 +680,7 @@ Test(etcd, a_server_registers_again_and_withdraws)
 		lnet_etcd_register(node, text_of(), &address, 9, &entry, &err),
 		0, "%s", err.what);
 	cr_assert_eq(lnet_etcd_wait(entry, MINUTE_NS / 1000), 0);
-	for (unsigned int done = 0; done < 5; usleep(1000)) {
-		pthread_mutex_lock(&fake.lock);
-		done = fake.done;
-		pthread_mutex_unlock(&fake.lock);
-	}
+	await_steps(5);
 	lnet_etcd_withdraw(entry);
 	lnet_etcd_withdraw(NULL);
 	lnet_close(node);
