@@ -420,9 +420,11 @@ unit_tests += %D%/unit/rpc_replicas_test
 	%D%/unit/rpc/replicas/hedge_test.c \
 	%D%/unit/rpc/replicas/replica_test.c \
 	%D%/unit/rpc/replicas/replicas_test.c \
+	%D%/unit/rpc/replicas/room_test.c \
 	%D%/unit/rpc/replicas/servers.c \
 	%D%/unit/rpc/replicas/servers.h \
-	%D%/unit/rpc/replicas/times_test.c
+	%D%/unit/rpc/replicas/times_test.c \
+	%D%/unit/rpc/replicas/under_test.c
 unit_tests += %D%/unit/rpc_stream_test
 %C%_unit_rpc_stream_test_SOURCES = \
 	%D%/unit/rpc/stream/hostile_stream_test.c \

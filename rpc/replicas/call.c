@@ -8,7 +8,7 @@
 
 #include "base/backoff.h"
 #include "rpc/client/attempt.h"
-#include "rpc/context/context.h"
+#include "rpc/replicas/verdict.h"
 #include "rpc/text.h"
 
 /* ns: a call leaves a server that is not connected for so long */
@@ -27,8 +27,7 @@
 
 static void replicas_call_free(struct ulrpc_replicas_call *call)
 {
-	if (call->conf.context)
-		context_put(call->conf.context);
+	replicas_context_free(call);
 	free(call);
 }
 
@@ -101,6 +100,7 @@ static void call_finish(struct ulrpc_replicas_call *call, const void *reply,
 		o.call.execution = ULRPC_EXECUTION_UNKNOWN;
 	outcome_times(&o.call, shard_now(s) - call->began);
 	atomic_store(&call->canceling, true);
+	replicas_context_release(call);
 	if (!shard_is_mute(s))
 		call->done(call->arg, &o, reply, length);
 	shard_work_end(s);
@@ -438,97 +438,6 @@ static void call_on_timer(struct ulnet_timer *timer)
 
 /* ---- the end of an attempt ---- */
 
-/* What the end of an attempt says of the server. */
-enum verdict {
-	VERDICT_NONE,
-	VERDICT_ANSWERED,
-	/* It has answered that it has no room. It is not left for that: the
-	 * others would have less room then. */
-	VERDICT_BUSY,
-	VERDICT_FAILED,
-};
-
-static enum verdict verdict_of(enum ulrpc_cause cause)
-{
-	switch (cause) {
-	case ULRPC_CAUSE_CANCELED:
-	case ULRPC_CAUSE_NO_MEMORY:
-	case ULRPC_CAUSE_NAME:
-		return VERDICT_NONE;
-	case ULRPC_CAUSE_EXPIRED:
-	case ULRPC_CAUSE_OVERLOADED:
-		return VERDICT_BUSY;
-	case ULRPC_CAUSE_DEADLINE:
-	case ULRPC_CAUSE_NO_SERVICE:
-	case ULRPC_CAUSE_UNREACHABLE:
-	case ULRPC_CAUSE_REFUSED:
-	case ULRPC_CAUSE_RESTARTED:
-	case ULRPC_CAUSE_SHUTDOWN:
-	case ULRPC_CAUSE_STALLED:
-	case ULRPC_CAUSE_LOST:
-	case ULRPC_CAUSE_FORGOTTEN:
-		return VERDICT_FAILED;
-	default:
-		return VERDICT_ANSWERED;
-	}
-}
-
-static void replica_on_end(struct replica *r, enum verdict v, bool trial)
-{
-	struct ulrpc_replicas *rs = r->all;
-
-	if (v == VERDICT_ANSWERED || v == VERDICT_BUSY)
-		replica_on_answer(r);
-	else if (v == VERDICT_FAILED && r->fsm.state != REPLICA_LEFT &&
-		 replica_on_failure(r) &&
-		 (trial || replica_may_leave(rs->all, rs->n)))
-		replica_give_up(r, true);
-	/* If the trial has shown nothing, the server stays left. */
-	if (trial && r->fsm.state == REPLICA_TRIED)
-		replica_give_up(r, r->outlier);
-}
-
-/* Does a failure with @cause, after @ns, say nothing of the server? */
-static bool is_of_call(const struct attempt *a, enum ulrpc_cause cause,
-		       uint64_t ns)
-{
-	uint64_t most;
-
-	/* The server takes the client, but not this call. */
-	if (cause == ULRPC_CAUSE_REFUSED)
-		return client_is_well(a->at->client);
-	if (cause != ULRPC_CAUSE_DEADLINE)
-		return false;
-	/* The call had less time than such calls take. */
-	most = times_most(&a->at->all->times, a->of->method);
-	return most != TIME_NEVER && ns < most;
-}
-
-static void attempt_judge(const struct attempt *a,
-			  const struct ulrpc_outcome *o)
-{
-	struct replica *r = a->at;
-	struct ulrpc_replicas *rs = r->all;
-	uint64_t ns = shard_now(rs->shard) - a->began;
-	uint64_t connecting = MIN(rpc_ns(o->connecting), ns);
-	/* The call was canceled here because another server was faster. */
-	bool lost = a->of->ended && o->cause == ULRPC_CAUSE_CANCELED &&
-		    !a->of->canceled;
-
-	replica_on_end(r,
-		       is_of_call(a, o->cause, ns) ? VERDICT_NONE
-						   : verdict_of(o->cause),
-		       a->trial);
-	if (o->cause != ULRPC_CAUSE_OK && !lost)
-		return;
-	replica_on_time(r, ns - connecting);
-	if (!lost)
-		times_add(&rs->times, a->of->method, ns - connecting);
-	if (replica_is_slow(r, rs->all, rs->n) &&
-	    replica_may_leave(rs->all, rs->n))
-		replica_give_up(r, true);
-}
-
 /* May a call that has ended with @o at one server be made at another one? */
 static bool may_move(const struct ulrpc_replicas_call *call,
 		     const struct ulrpc_outcome *o)
@@ -562,11 +471,12 @@ static void call_note(struct ulrpc_replicas_call *call,
 	call->last.refusals += before.refusals;
 }
 
+/* @last: no other server would do better. */
 static void call_on_end(struct ulrpc_replicas_call *call,
 			const struct ulrpc_outcome *o, const void *reply,
-			size_t length)
+			size_t length, bool last)
 {
-	if (!may_move(call, o)) {
+	if (last || !may_move(call, o)) {
 		call_finish(call, reply, length);
 		return;
 	}
@@ -585,8 +495,9 @@ static void attempt_on_end(void *arg, const struct ulrpc_outcome *o,
 	struct attempt *a = arg;
 	struct ulrpc_replicas_call *call = a->of;
 	struct replica *r = a->at;
+	bool last = verdict_is_last(a, o->cause);
 
-	attempt_judge(a, o);
+	verdict_take(a, o);
 	attempt_take_off(a);
 	if (!call->ended)
 		call_note(call, o, &r->address.nid);
@@ -594,7 +505,7 @@ static void attempt_on_end(void *arg, const struct ulrpc_outcome *o,
 	if (call->ended)
 		call_settle(call);
 	else
-		call_on_end(call, o, reply, length);
+		call_on_end(call, o, reply, length, last);
 }
 
 /* ---- away from a server ---- */
@@ -818,6 +729,7 @@ void calls_drop(struct ulrpc_replicas *rs)
 			if (call->attempts[i].at)
 				attempt_take_off(&call->attempts[i]);
 		atomic_store(&call->canceling, true);
+		replicas_context_release(call);
 		list_del(&call->parked);
 		if (!call->ended)
 			shard_work_end(rs->shard);
@@ -847,9 +759,10 @@ static int call_check(const struct ulrpc_replicas_call_conf *conf,
 	return length > ULRPC_BODY_MAX ? -EMSGSIZE : 0;
 }
 
-/* Copies what the user's configuration refers to. */
-static void call_take_conf(struct ulrpc_replicas_call *call,
-			   const struct ulrpc_replicas_call_conf *conf)
+/* Copies what the user's configuration refers to. Returns 0, -EBUSY or
+ * -ENOMEM. */
+static int call_take_conf(struct ulrpc_replicas_call *call,
+			  const struct ulrpc_replicas_call_conf *conf)
 {
 	const struct ulrpc_retry *retry = conf->call.retry;
 	struct ulrpc_call_conf *own = &call->conf;
@@ -864,12 +777,6 @@ static void call_take_conf(struct ulrpc_replicas_call *call,
 		strcpy(call->trace, own->trace);
 		own->trace = call->trace;
 	}
-	if (own->context) {
-		context_get(own->context);
-		if (own->context->scope)
-			call->deadline = MIN(call->deadline,
-					     own->context->scope->deadline);
-	}
 	call->retries = retry ? retry->max : call->all->retry.max;
 	call->tell_overloaded =
 		retry ? retry->tell_overloaded : call->all->tell_overloaded;
@@ -881,6 +788,7 @@ static void call_take_conf(struct ulrpc_replicas_call *call,
 	call->keyed = conf->key != NULL;
 	if (conf->key)
 		call->key = replica_key(conf->key, conf->key_length);
+	return own->context ? replicas_context_take(call, own->context) : 0;
 }
 
 static void call_enter(struct ulrpc_replicas_call *call)
@@ -901,21 +809,23 @@ static void call_on_arrival(struct ulnet_work *work)
 	 */
 	call->began = MIN(call->began, shard_now(s));
 	call_enter(call);
-	if (replicas_are_open(call->all))
+	if (replicas_are_open(call->all) && !replicas_context_enter(call))
 		call_go_on(call);
 	else
 		call_end(call, ULRPC_CAUSE_CANCELED);
 	shard_taken(s);
 }
 
-static struct ulrpc_replicas_call *call_new(
-	struct ulrpc_replicas *rs, uint32_t method, const void *body,
-	size_t length, const struct ulrpc_replicas_call_conf *conf)
+static int call_new(struct ulrpc_replicas *rs, uint32_t method,
+		    const void *body, size_t length,
+		    const struct ulrpc_replicas_call_conf *conf,
+		    struct ulrpc_replicas_call **call_p)
 {
 	struct ulrpc_replicas_call *call = malloc(sizeof(*call) + length);
+	int rc;
 
 	if (!call)
-		return NULL;
+		return -ENOMEM;
 	memset(call, 0, sizeof(*call));
 	call->all = rs;
 	call->shard = rs->shard;
@@ -940,23 +850,31 @@ static struct ulrpc_replicas_call *call_new(
 	call->length = length;
 	if (length)
 		memcpy(call->body, body, length);
-	call_take_conf(call, conf);
-	return call;
+	rc = call_take_conf(call, conf);
+	if (rc)
+		free(call);
+	else
+		*call_p = call;
+	return rc;
 }
 
-/* Begins the call. Called by the owner. Returns 0, or -errno: then the call was
- * freed. */
+/* Begins the call. Called by the owner. Returns 0, or -errno: then the call is
+ * over, and nobody has a reference but those who are canceling it. */
 static int call_begin(struct ulrpc_replicas_call *call)
 {
 	int rc;
 
 	call_enter(call);
-	rc = call_go(call);
+	rc = replicas_context_enter(call);
+	if (!rc)
+		rc = call_go(call);
 	if (!rc)
 		return 0;
+	call->ended = true;
+	replicas_context_release(call);
 	list_del(&call->link);
 	shard_work_end(call->shard);
-	replicas_call_free(call);
+	call_drop_ref(call);
 	return rc;
 }
 
@@ -975,16 +893,18 @@ int ulrpc_replicas_call(struct ulrpc_replicas *rs, uint32_t method,
 	if (atomic_load(&rs->rpc->state) != RPC_OPEN ||
 	    lnet_is_forked(s->node) || (shard_owned(s) && rs->closed))
 		return -ESHUTDOWN;
-	call = call_new(rs, method, body, length, conf);
-	if (!call)
-		return -ENOMEM;
+	rc = call_new(rs, method, body, length, conf, &call);
+	if (rc)
+		return rc;
 	call->done = done;
 	call->arg = arg;
 	atomic_init(&call->refs, call_p ? 2 : 1);
 	if (shard_owned(s)) {
 		rc = call_begin(call);
-		if (!rc && call_p)
+		if (call_p && !rc)
 			*call_p = call;
+		else if (call_p)
+			call_drop_ref(call);
 		return rc;
 	}
 	/* Sets *call_p before the call can end. */

@@ -15,6 +15,7 @@
 #ifndef RPC_REPLICAS_CALL_H
 #define RPC_REPLICAS_CALL_H
 
+#include "rpc/context/scope.h"
 #include "rpc/replicas/replicas.h"
 
 struct attempt {
@@ -80,6 +81,12 @@ struct ulrpc_replicas_call {
 	uint32_t method;
 	size_t length;
 	struct ulrpc_call_conf conf;
+	/* The user's context, which the call has from its beginning to its end,
+	 * so that nobody else uses it between two attempts; NULL: none. The
+	 * attempts have conf.context, which sends the same. */
+	struct ulrpc_context *context;
+	bool has_context;     /* until the end of the call */
+	struct scope_link in; /* of the context's request, if it has one */
 	/* what conf refers to */
 	struct ulrpc_bulk *bulks[ULRPC_BULKS_MAX];
 	char trace[ULRPC_TRACE_SIZE];
@@ -88,6 +95,22 @@ struct ulrpc_replicas_call {
 	bool tell_overloaded;
 	uint8_t body[];
 };
+
+/* ---- contexts: context.c ---- */
+
+/* Gives the user's context @c to @call, also for its deadline. Returns 0;
+ * -EBUSY: another call has it; -ENOMEM. Any thread. */
+int replicas_context_take(struct ulrpc_replicas_call *call,
+			  struct ulrpc_context *c);
+/* From now on the call is canceled with the request for which it is made.
+ * Returns 0; -ECANCELED: that has happened. */
+int replicas_context_enter(struct ulrpc_replicas_call *call);
+/* Gives the context back, with what the last answer has said. A second call has
+ * no effect. */
+void replicas_context_release(struct ulrpc_replicas_call *call);
+void replicas_context_free(struct ulrpc_replicas_call *call);
+
+/* ---- calls of a set ---- */
 
 /* Called when a server has been found: makes calls that wait go there. */
 void calls_on_server(struct ulrpc_replicas *rs);

@@ -8,6 +8,9 @@
 #include "rpc/replicas/call.h"
 #include "rpc/text.h"
 
+/* ns: how long servers wait for which there was no memory */
+#define MISSING_PAUSE NSEC_PER_SEC
+
 /* ---- the configuration ---- */
 
 void ulrpc_replicas_conf_init(struct ulrpc_replicas_conf *conf)
@@ -154,6 +157,8 @@ static bool replica_look(struct replica *r)
 	return true;
 }
 
+static bool replicas_add_missing(struct ulrpc_replicas *rs);
+
 static void replicas_on_work(struct ulnet_work *work)
 {
 	struct ulrpc_replicas *rs =
@@ -166,6 +171,8 @@ static void replicas_on_work(struct ulnet_work *work)
 	for (unsigned int i = 0; i < rs->n; i++)
 		if (rs->all[i]->changed)
 			found |= replica_look(rs->all[i]);
+	if (rs->nmissing && replicas_are_open(rs))
+		found |= replicas_add_missing(rs);
 	if (found)
 		calls_on_server(rs);
 	rs->busy--;
@@ -238,10 +245,14 @@ static void replica_free(struct replica *r)
 
 void replica_on_idle(struct replica *r)
 {
+	struct ulrpc_replicas *rs = r->all;
+
 	if (list_empty(&r->gone) || r->under_way)
 		return;
 	ulrpc_client_close(r->client);
 	replica_free(r);
+	if (rs->nmissing && replicas_are_open(rs))
+		replicas_give(rs); /* there is room for one of them */
 }
 
 /* Inserts @r behind the servers of its priority, so that the order of those
@@ -329,26 +340,69 @@ static bool replicas_have(const struct ulrpc_replicas *rs,
 	return false;
 }
 
+/* Adds servers of the name that the set has not, as far as there are room and
+ * memory. Returns 0, or why some are still missing: -ENOSPC or another -errno.
+ */
+static int missing_try(struct ulrpc_replicas *rs)
+{
+	unsigned int n = rs->nmissing;
+	int rc = 0;
+
+	rs->nmissing = 0;
+	for (unsigned int i = 0; i < n; i++) {
+		const struct ulnet_address a = rs->missing[i];
+		int one;
+
+		if (replicas_have(rs, &a.nid))
+			continue;
+		replicas_reach(rs, &a.nid);
+		one = replicas_add(rs, &a);
+		if (!one)
+			continue;
+		rs->missing[rs->nmissing++] = a;
+		rc = one;
+	}
+	/* Room comes with the end of a call; that of memory is not told. */
+	if (rc && rc != -ENOSPC)
+		shard_arm(rs->shard, &rs->missing_timer,
+			  rpc_at(shard_now(rs->shard), MISSING_PAUSE));
+	return rc;
+}
+
+/* Returns whether a server was added. */
+static bool replicas_add_missing(struct ulrpc_replicas *rs)
+{
+	unsigned int n = rs->nmissing;
+
+	shard_cancel(rs->shard, &rs->missing_timer);
+	if (!missing_try(rs))
+		lnet_log(LNET_LOG_INFO, "rpc",
+			 "%s: there is room for all servers again", rs->target);
+	return rs->nmissing < n;
+}
+
+static void missing_on_timer(struct ulnet_timer *timer)
+{
+	replicas_give(
+		container_of(timer, struct ulrpc_replicas, missing_timer));
+}
+
 static void replicas_take(struct ulrpc_replicas *rs,
 			  const struct ulnet_name_answer *answer)
 {
-	int rc = 0;
+	int rc;
 
-	for (unsigned int i = 0; i < answer->n; i++) {
-		const struct ulnet_address *a = &answer->addresses[i];
-		int one;
-
-		if (replicas_have(rs, &a->nid))
-			continue;
-		replicas_reach(rs, &a->nid);
-		one = replicas_add(rs, a);
-		rc = one ? one : rc;
-	}
-	if (rc) /* an equal answer does not come here, so it would not help */
+	shard_cancel(rs->shard, &rs->missing_timer);
+	rs->nmissing = 0;
+	for (unsigned int i = 0; i < answer->n; i++)
+		if (!replicas_have(rs, &answer->addresses[i].nid))
+			rs->missing[rs->nmissing++] = answer->addresses[i];
+	rc = missing_try(rs);
+	if (rc)
 		lnet_log(LNET_LOG_WARN, "rpc",
-			 "%s: not all servers are called, until the name has "
-			 "others: %s",
-			 rs->target, strerror(-rc));
+			 "%s: %u servers are not called until there is room "
+			 "for them: %s",
+			 rs->target, rs->nmissing, strerror(-rc));
 }
 
 /* Takes calls away from servers that have gone, as far as they may go to
@@ -416,6 +470,7 @@ static void replicas_detach(struct ulrpc_replicas *rs)
 	lnet_name_close(rs->name);
 	rs->name = NULL;
 	shard_cancel(rs->shard, &rs->waiting_timer);
+	shard_cancel(rs->shard, &rs->missing_timer);
 	while (rs->n) {
 		struct replica *r = rs->all[--rs->n];
 
@@ -480,6 +535,7 @@ static struct ulrpc_replicas *replicas_new(struct ulrpc *rpc)
 	list_init(&rs->waiting);
 	times_init(&rs->times);
 	lnet_timer_init(&rs->waiting_timer, calls_on_waiting);
+	lnet_timer_init(&rs->missing_timer, missing_on_timer);
 	rs->work.fn = replicas_on_work;
 	rs->close_work.fn = replicas_on_close;
 	return rs;
@@ -589,6 +645,7 @@ static void replicas_shard_stop(struct shard *s)
 		lnet_name_close(rs->name);
 		rs->name = NULL;
 		shard_cancel(s, &rs->waiting_timer);
+		shard_cancel(s, &rs->missing_timer);
 	}
 }
 

@@ -59,6 +59,10 @@ struct ulrpc_replicas {
 	struct list gone;
 	/* replica.number of all servers in @all and @gone */
 	struct replica_set numbers;
+	/* servers of the name for which there was no room, or no memory */
+	struct ulnet_address missing[ULRPC_REPLICAS_MAX];
+	unsigned int nmissing;
+	struct ulnet_timer missing_timer; /* armed if there was no memory */
 
 	/* of ulrpc_replicas_call.link: calls that have not ended at all servers
 	 */

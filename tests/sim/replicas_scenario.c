@@ -3,9 +3,11 @@
  * Calls to several servers of one service (ulrpc_replicas(7)). The first server
  * is always well, and can always be reached. The others crash, shut down, are
  * slow, are cut off, and come and go with their name, and the network between
- * them and their callers has every fault. What must hold, and who checks it:
+ * them and their callers has every fault. Callers crash, and in some runs they
+ * stand still for a while. What must hold, and who checks it:
  *
- * A call ends once, by its deadline, and says truly whether it was executed and
+ * A call ends once, by its deadline, or when its caller goes on if that stood
+ * still then, and says truly whether it was executed and
  * which server has answered.
  *	on_end(), call_check()
  * A call that must not be executed twice is executed once at most, by one of
@@ -55,6 +57,7 @@ struct caller {
 	struct ulrpc_replicas *rs;
 	struct ulnet_nid nid;
 	struct ulrpc_replicas_conf conf;
+	uint64_t paused; /* ns: when the last pause has ended, or ends */
 };
 
 struct call {
@@ -69,6 +72,8 @@ struct call {
 	struct ulrpc_replicas_call *handle; /* if it is to be canceled */
 	unsigned int life;		    /* of the caller; 0: not made */
 	uint64_t began, took;		    /* ns */
+	/* ns from its beginning to the end of the last pause before its end */
+	uint64_t stood;
 	unsigned int ended, executed;
 	struct ulrpc_replicas_outcome o;
 	uint32_t by; /* the server that has answered */
@@ -79,13 +84,14 @@ struct run {
 	unsigned int n; /* servers */
 	bool named;
 	bool faults; /* there may be some */
+	bool pauses; /* callers stand still */
 	struct server servers[SERVERS];
 	struct ulnet_nid nids[SERVERS]; /* theirs */
 	struct caller callers[CALLERS];
 	struct call calls[CALLS];
 	struct splits splits;
 	struct links links;
-	uint64_t causes[ULRPC_CAUSE_COUNT], crashes, moves, hedges;
+	uint64_t causes[ULRPC_CAUSE_COUNT], crashes, moves, hedges, npauses;
 };
 
 static uint64_t rnd(struct run *r, uint64_t below)
@@ -204,6 +210,7 @@ static void on_end(void *arg, const struct ulrpc_replicas_outcome *o,
 		lnet_sim_fail(r->sim, "call %u ends twice", c->index);
 	c->o = *o;
 	c->took = lnet_sim_now(r->sim) - c->began;
+	c->stood = c->from->paused > c->began ? c->from->paused - c->began : 0;
 	r->causes[o->call.cause]++;
 	r->moves += o->moves;
 	r->hedges += o->hedged;
@@ -227,11 +234,27 @@ static void call_put(struct call *c)
 	c->handle = NULL;
 }
 
+static bool is_paused(const struct caller *m)
+{
+	return m->paused > lnet_sim_now(m->r->sim);
+}
+
+/* Makes the program of @m do @fn when it goes on. Returns false if it has not
+ * stopped. */
+static bool after_pause(const struct caller *m, void (*fn)(void *arg),
+			void *arg)
+{
+	if (!is_paused(m))
+		return false;
+	at(m->r, m->paused - lnet_sim_now(m->r->sim), fn, arg);
+	return true;
+}
+
 static void call_cancel(void *arg)
 {
 	struct call *c = arg;
 
-	if (!c->handle)
+	if (!c->handle || after_pause(c->from, call_cancel, c))
 		return;
 	ulrpc_replicas_cancel(c->handle);
 	call_put(c);
@@ -244,7 +267,7 @@ static void call_make(void *arg)
 	struct ulrpc_replicas_call_conf conf;
 	const uint32_t body = c->index, key = c->index % 7;
 
-	if (!m->rpc)
+	if (!m->rpc || after_pause(m, call_make, c))
 		return;
 	ulrpc_replicas_call_conf_init(&conf);
 	conf.call.deadline = c->deadline;
@@ -265,7 +288,7 @@ static void call_make(void *arg)
 
 static void set_close(struct caller *m)
 {
-	if (!m->rpc)
+	if (!m->rpc || is_paused(m))
 		return;
 	ulrpc_replicas_close(m->rs);
 	m->life++;
@@ -321,10 +344,24 @@ static void caller_crash(struct caller *m)
 	if (!m->rpc || lnet_sim_crash(r->sim, m->index))
 		return;
 	m->rpc = NULL;
+	m->paused = 0;
 	for (unsigned int i = 0; i < CALLS; i++)
 		if (r->calls[i].from == m)
 			call_put(&r->calls[i]);
 	at(r, rnd(r, SEC), caller_restart, m);
+}
+
+static void caller_pause(struct caller *m)
+{
+	struct run *r = m->r;
+	uint64_t ns = rnd(r, 5 * SEC);
+
+	if (!m->rpc || is_paused(m))
+		return;
+	if (lnet_sim_pause(r->sim, m->index, ns))
+		lnet_sim_fail(r->sim, "a caller cannot be paused");
+	m->paused = lnet_sim_now(r->sim) + ns;
+	r->npauses++;
 }
 
 /* The name stands for the first server, and some of the others. */
@@ -379,6 +416,8 @@ static void trouble(void *arg)
 	}
 	if (chance(r, 3))
 		caller_crash(&r->callers[rnd(r, CALLERS)]);
+	if (r->pauses && chance(r, 15))
+		caller_pause(&r->callers[rnd(r, CALLERS)]);
 	if (chance(r, 3))
 		set_close(&r->callers[rnd(r, CALLERS)]);
 	if (chance(r, 20))
@@ -400,7 +439,7 @@ static void outcome_check(const struct call *c)
 	const struct ulrpc_outcome *o = &c->o.call;
 	bool ok = o->cause == ULRPC_CAUSE_OK;
 
-	if (c->took > c->deadline * US)
+	if (c->took > c->deadline * US && c->took > c->stood)
 		lnet_sim_fail(sim, "call %u: ends after its deadline",
 			      c->index);
 	if (o->execution == ULRPC_NOT_EXECUTED && c->executed)
@@ -505,6 +544,9 @@ static int set_up(struct run *r)
 	r->n = 1 + (unsigned int)rnd(r, SERVERS);
 	r->named = chance(r, 50);
 	r->faults = chance(r, 90);
+	r->pauses = has_pauses(r->sim);
+	if (r->pauses)
+		lnet_sim_apart(r->sim);
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++) {
 		struct server *s = &r->servers[i];
 
@@ -560,6 +602,7 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 	tell(arg, "", "calls that went on", r->moves);
 	tell(arg, "", "hedged calls", r->hedges);
 	tell(arg, "", "crashes", r->crashes);
+	tell(arg, "", "pauses", r->npauses);
 }
 
 unsigned int scenario_free(struct run *r)

@@ -37,9 +37,13 @@ static void work(void *arg, struct ulrpc_request *r, const void *body,
 	cr_assert_eq(length, sizeof(index));
 	memcpy(&index, body, sizeof(index));
 	calls[index].executed++;
-	if (!ulrpc_request_find(r, "user", &pair))
+	if (!ulrpc_request_find(r, "user", &pair)) {
+		const char own = (char)('0' + (s - servers));
+
 		snprintf(said, sizeof(said), "%.*s", (int)pair.length,
 			 (const char *)pair.value);
+		cr_assert_eq(ulrpc_reply_add(r, "server", &own, 1), 0);
+	}
 	calls[index].by = (unsigned int)(s - servers);
 	s->executed++;
 	if (s->retry_after) {

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/replicas/verdict.h"
+
+enum verdict verdict_of(enum ulrpc_cause cause)
+{
+	switch (cause) {
+	case ULRPC_CAUSE_CANCELED:
+	case ULRPC_CAUSE_NO_MEMORY:
+	case ULRPC_CAUSE_NAME:
+		return VERDICT_NONE;
+	case ULRPC_CAUSE_EXPIRED:
+	case ULRPC_CAUSE_OVERLOADED:
+		return VERDICT_BUSY;
+	case ULRPC_CAUSE_DEADLINE:
+	case ULRPC_CAUSE_NO_SERVICE:
+	case ULRPC_CAUSE_UNREACHABLE:
+	case ULRPC_CAUSE_REFUSED:
+	case ULRPC_CAUSE_RESTARTED:
+	case ULRPC_CAUSE_SHUTDOWN:
+	case ULRPC_CAUSE_STALLED:
+	case ULRPC_CAUSE_LOST:
+	case ULRPC_CAUSE_FORGOTTEN:
+		return VERDICT_FAILED;
+	default:
+		return VERDICT_ANSWERED;
+	}
+}
+
+static void replica_on_end(struct replica *r, enum verdict v, bool trial)
+{
+	struct ulrpc_replicas *rs = r->all;
+
+	if (v == VERDICT_ANSWERED || v == VERDICT_BUSY)
+		replica_on_answer(r);
+	else if (v == VERDICT_FAILED && r->fsm.state != REPLICA_LEFT &&
+		 replica_on_failure(r) &&
+		 (trial || replica_may_leave(rs->all, rs->n)))
+		replica_give_up(r, true);
+	/* If the trial has shown nothing, the server stays left. */
+	if (trial && r->fsm.state == REPLICA_TRIED)
+		replica_give_up(r, r->outlier);
+}
+
+bool verdict_is_last(const struct attempt *a, enum ulrpc_cause cause)
+{
+	return cause == ULRPC_CAUSE_REFUSED && client_is_well(a->at->client);
+}
+
+/* Does a failure with @cause, after @ns, say nothing of the server? */
+static bool is_of_call(const struct attempt *a, enum ulrpc_cause cause,
+		       uint64_t ns)
+{
+	uint64_t most;
+
+	if (cause == ULRPC_CAUSE_REFUSED)
+		return verdict_is_last(a, cause);
+	if (cause != ULRPC_CAUSE_DEADLINE)
+		return false;
+	/* The call had less time than such calls take. */
+	most = times_most(&a->at->all->times, a->of->method);
+	return most != TIME_NEVER && ns < most;
+}
+
+void verdict_take(const struct attempt *a, const struct ulrpc_outcome *o)
+{
+	struct replica *r = a->at;
+	struct ulrpc_replicas *rs = r->all;
+	uint64_t ns = shard_now(rs->shard) - a->began;
+	uint64_t connecting = MIN(rpc_ns(o->connecting), ns);
+	/* The call was canceled here because another server was faster. */
+	bool lost = a->of->ended && o->cause == ULRPC_CAUSE_CANCELED &&
+		    !a->of->canceled;
+
+	replica_on_end(r,
+		       is_of_call(a, o->cause, ns) ? VERDICT_NONE
+						   : verdict_of(o->cause),
+		       a->trial);
+	if (o->cause != ULRPC_CAUSE_OK && !lost)
+		return;
+	replica_on_time(r, ns - connecting);
+	if (!lost)
+		times_add(&rs->times, a->of->method, ns - connecting);
+	if (replica_is_slow(r, rs->all, rs->n) &&
+	    replica_may_leave(rs->all, rs->n))
+		replica_give_up(r, true);
+}

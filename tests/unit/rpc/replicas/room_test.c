@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Servers that refuse, and servers for which a set has no room. */
+#include "tests/unit/rpc/replicas/servers.h"
+
+TestSuite(replicas_room, .timeout = 60);
+
+static void refuse_work(unsigned int server)
+{
+	static const char *const other[] = { "other", NULL };
+	const struct ulrpc_rule rule = { .methods = other };
+	const struct ulrpc_rules_conf only = { .rules = &rule, .nrules = 1 };
+	struct ulrpc_rules *rules;
+	char why[256];
+
+	cr_assert_eq(ulrpc_rules_new(&only, &rules, why, sizeof(why)), 0, "%s",
+		     why);
+	cr_assert_eq(ulrpc_use_rules(servers[server].rpc, rules), 0);
+	ulrpc_rules_put(rules);
+}
+
+/* Rules are those of the service: what one server does not let the caller do,
+ * the others do not either. */
+Test(replicas_room, a_call_that_rules_refuse_goes_nowhere_else)
+{
+	const struct ulnet_nid first = server_nid(1);
+
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_FIRST;
+	open_nids(3);
+	cr_assert_eq(goes_to(), 1);
+	refuse_work(1);
+	for (unsigned int i = 0; i < 10; i++) {
+		call(1, 30000000, ULRPC_IDEMPOTENT);
+		lnet_sim_run(sim, SEC);
+		cr_assert_eq(calls[1].n, 1);
+		cr_assert_eq(calls[1].o.call.cause, ULRPC_CAUSE_REFUSED);
+		cr_assert_eq(calls[1].o.call.execution, ULRPC_NOT_EXECUTED);
+		cr_assert_eq(calls[1].o.moves, 0);
+		cr_assert_eq(calls[1].executed, 0);
+		cr_assert(lnet_nid_eq(&calls[1].o.server, &first));
+	}
+	/* The server is not left for that. */
+	cr_assert_eq(ulrpc_use_rules(servers[1].rpc, NULL), 0);
+	cr_assert_eq(goes_to(), 1);
+	sim_close();
+}
+
+/* A server that has not the method, of a service that the others have. */
+Test(replicas_room, an_unknown_method_goes_nowhere_else)
+{
+	const struct ulrpc_replicas_call_conf how = {
+		.call = { .deadline = 30000000,
+			  .semantics = ULRPC_IDEMPOTENT },
+	};
+
+	sim_open(1);
+	open_nids(3);
+	calls[1] = (struct one){ .began = lnet_sim_now(sim) };
+	cr_assert_eq(ulrpc_replicas_call(rs, ulrpc_method("none"), NULL, 0,
+					 &how, on_end, &calls[1], NULL),
+		     0);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(calls[1].n, 1);
+	cr_assert_eq(calls[1].o.call.cause, ULRPC_CAUSE_NO_METHOD);
+	cr_assert_eq(calls[1].o.moves, 0);
+	sim_close();
+}
+
+/* The name stands for @first, and for as many servers that are not there as
+ * have room beside it. */
+static void set_crowd(unsigned int first)
+{
+	static struct ulnet_address addresses[ULRPC_REPLICAS_MAX];
+	const struct ulnet_name_answer a = { .n = ULRPC_REPLICAS_MAX,
+					     .addresses = addresses };
+
+	addresses[0] = (struct ulnet_address){ .nid = server_nid(first) };
+	for (unsigned int i = 1; i < ULRPC_REPLICAS_MAX; i++)
+		addresses[i] = (struct ulnet_address){
+			.nid = server_nid(1000 + i),
+			.priority = 1,
+		};
+	cr_assert_eq(lnet_sim_name_set(sim, "servers", &a, 0), 0);
+}
+
+Test(replicas_room, a_server_for_which_there_was_no_room_is_called_later)
+{
+	sim_open(1);
+	set_crowd(1);
+	conf.client.target = "servers";
+	conf.choice = ULRPC_CHOOSE_FIRST;
+	cr_assert_eq(ulrpc_replicas_open(rpc, &conf, &rs), 0);
+	cr_assert_eq(goes_to(), 1);
+	servers[1].delay = 10 * SEC;
+	call(1, 30000000, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, MSEC);
+	/* Server 1 has a call, so there is no room for server 2. */
+	set_crowd(2);
+	lnet_sim_run(sim, 20 * SEC);
+	went_well(1);
+	cr_assert_eq(goes_to(), 2);
+	cr_assert_eq(calls[0].o.moves, 0);
+	sim_close();
+}
