@@ -12,6 +12,23 @@ static unsigned long long to_ms(uint64_t ns)
 	return ns / NSEC_PER_MSEC;
 }
 
+void tick_rate_learn(struct tick_rate *r, uint64_t ticks, uint64_t now)
+{
+	uint64_t ns = now - r->began, took = ticks - r->ticks;
+
+	if (!TICK_FINE) {
+		r->due = TIME_NEVER;
+	} else if (!r->due) {
+		r->ticks = ticks;
+		r->began = now;
+		r->due = now + TICK_LEARN;
+	} else {
+		r->ns = took ? (uint64_t)(((unsigned __int128)ns << 32) / took)
+			     : 0;
+		r->due = now + 9 * ns;
+	}
+}
+
 /* Returns how many of the last @ns the thread was ready to run but had no
  * processor. Such time between the last sample and the last @ns is counted as
  * well. Without a sample the result is 0. */

@@ -27,17 +27,19 @@
 
 /*
  * The processor's tick counter: reading it takes a few cycles and no system
- * call. Its unit differs from machine to machine, so it only tells when to read
- * a real clock. It ignores virtual time. TICK_WINDOW ticks take 1 to 100 ms on
- * every processor of the architecture.
+ * call. Its unit differs from machine to machine: struct tick_rate learns it.
+ * The counter ignores virtual time. TICK_WINDOW ticks take 1 to 100 ms on every
+ * processor of the architecture. TICK_FINE: a tick takes less than 100 ns.
  */
 #if defined(__x86_64__) || defined(__i386__)
+#define TICK_FINE   1
 #define TICK_WINDOW (UINT64_C(1) << 26) /* 0.8 to 5 GHz */
 static inline uint64_t tick_now(void)
 {
 	return __builtin_ia32_rdtsc();
 }
 #elif defined(__aarch64__)
+#define TICK_FINE   1
 #define TICK_WINDOW (UINT64_C(1) << 20) /* 12 MHz to 1 GHz */
 static inline uint64_t tick_now(void)
 {
@@ -47,6 +49,7 @@ static inline uint64_t tick_now(void)
 	return t;
 }
 #else
+#define TICK_FINE   0
 #define TICK_WINDOW (UINT64_C(1) << 25) /* ns, which are the ticks here */
 static inline uint64_t tick_now(void)
 {
@@ -64,11 +67,37 @@ static inline uint64_t tick_now(void)
 #define GUARD_SAMPLE (100 * NSEC_PER_MSEC)
 #define GUARD_NAMES  16 /* most names that are logged */
 
+/*
+ * How long a tick takes, which is learned by comparing the counter with the
+ * clock at the beginnings of turns: first after TICK_LEARN, then each time that
+ * ten times as much has passed since the first comparison, as longer times give
+ * more exact rates.
+ */
+struct tick_rate {
+	/* ns that 2^32 ticks take; 0: not known yet, or not to be used, as
+	 * TICK_FINE is 0 or time is virtual */
+	uint64_t ns;
+	uint64_t ticks, began; /* the counter, and ns, at the first comparison
+				*/
+	uint64_t due;	       /* ns: when to compare again */
+};
+
+#define TICK_LEARN NSEC_PER_MSEC
+
+/* ticks: if the thread is interrupted for so long while the counter and the
+ * clock are read, they are not compared. At least 0.3 us */
+#define TICK_INTERRUPTED (TICK_WINDOW >> 12)
+
+/* Compares the counter, which was @ticks, with the time at that moment, @now
+ * (ns). To be called when r->due has come. */
+void tick_rate_learn(struct tick_rate *r, uint64_t ticks, uint64_t now);
+
 /* All zero at first. */
 struct guard {
 	/* value of the tick counter: once it is passed, the clock is read when
 	 * the next call ends */
 	uint64_t late;
+	struct tick_rate rate;
 	uint64_t begun;	 /* ns: start of this turn */
 	uint64_t looked; /* ns: when the clock was last read */
 	/* a call of this turn was too long, and was named */

@@ -97,6 +97,9 @@ int loop_new(struct env *env, struct loop **loop_p)
 	atomic_init(&l->stopping, false);
 	atomic_init(&l->posting, 0);
 	loop_take_over(l);
+	/* The tick counter has nothing to do with virtual time. */
+	if (env->ops->is_virtual)
+		l->guard.rate.due = TIME_NEVER;
 	env->loop = l;
 	*loop_p = l;
 	return 0;
@@ -390,6 +393,15 @@ void loop_guard_end(struct loop *l, const char *fmt, ...)
 	va_end(args);
 }
 
+static out_of_line void learn_rate(struct loop *l)
+{
+	uint64_t ticks = tick_now(), now = l->env->ops->clock(l->env);
+	uint64_t took = tick_now() - ticks;
+
+	if (took < TICK_INTERRUPTED || !TICK_FINE)
+		tick_rate_learn(&l->guard.rate, ticks + took / 2, now);
+}
+
 void loop_turn_begin(struct loop *l)
 {
 	struct loop *before = loop_enter(l);
@@ -398,6 +410,8 @@ void loop_turn_begin(struct loop *l)
 	l->turns++;
 	l->now = l->env->ops->clock(l->env);
 	guard_turn_begin(&l->guard, l->now);
+	if (unlikely(l->now >= l->guard.rate.due))
+		learn_rate(l);
 	if (unlikely(guard_sample_is_due(&l->guard)))
 		guard_sample(&l->guard, loop_starved(l));
 	timer_wheel_advance(&l->wheel, l->now);

@@ -98,7 +98,8 @@ struct shard {
 	struct ulrpc *rpc;
 	struct lnet *node;
 	unsigned int cpt;
-	const uint64_t *late; /* for lnet_guard_late(), in ticks */
+	const uint64_t *late;	 /* lnet_guard_late() */
+	const uint64_t *tick_ns; /* lnet_tick_rate() */
 	/* options for MDs of memory that this CPT has made: LNET_MD_NUMA_NODE
 	 * and the NUMA node, if that is known */
 	uint32_t near;
@@ -112,6 +113,9 @@ struct shard {
 	/* the counter from which shard_match_alloc() makes match values */
 	uint64_t match;
 	uint64_t jitter; /* the state of shard_jitter() */
+	/* ns: when the last handler ended that took the time of this CPT, and
+	 * not only a moment of it (serve/request.h) */
+	uint64_t busy_until;
 
 	struct control *control;
 	struct imports *imports;
@@ -306,6 +310,28 @@ static inline bool rpc_may_manage(struct lnet *node)
 static inline bool shard_guard_is_late(const struct shard *s)
 {
 	return tick_now() > *s->late;
+}
+
+/* Begins to measure how long something takes within a turn, which the time of
+ * the turn does not tell. Returns what shard_took() needs. Owner, in a turn. */
+static inline uint64_t shard_stamp(const struct shard *s)
+{
+	return likely(*s->tick_ns) ? tick_now() : lnet_clock(s->node, s->cpt);
+}
+
+
+/* Returns ns since shard_stamp() returned @stamp in this turn; UINT64_MAX: some
+ * ms or more, for which clocks are good enough. The tick counters of two
+ * processors may differ, so a long time is to be compared with clocks. */
+static inline uint64_t shard_took(const struct shard *s, uint64_t stamp)
+{
+	uint64_t rate = *s->tick_ns, ticks;
+
+	if (unlikely(!rate))
+		return lnet_clock(s->node, s->cpt) - stamp;
+	ticks = tick_now() - stamp;
+	return likely(ticks < TICK_WINDOW / 4) ? ticks * rate >> 32
+					       : UINT64_MAX;
 }
 
 /* Returns the time of this turn, ns. Owner. */

@@ -89,6 +89,8 @@ void run_request_begin(struct shard *s, const struct request_report *r)
 	if (unlikely(r->throttled))
 		run_rare(run, STAT_REQUEST_TIME_throttled, r->throttled);
 	run->times[STAT_REQUEST_TIME_bulk] = r->bulk ? r->bulk->time : 0;
+	if (r->fine)
+		run->fine = (struct hist_fine){ 0 };
 }
 
 const struct rpc_part run_part = { RPC_PART_STATE(struct runs, runs) };

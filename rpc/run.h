@@ -30,6 +30,9 @@ struct run {
 	/* ns: when the calls began; set only if this side has a runs.learn */
 	uint64_t began;
 	uint64_t counts[STAT_COUNTS_ALL];
+	/* with RUN_FINE: by how much the times "total" and "service" of each
+	 * request are longer than in @times */
+	struct hist_fine fine;
 };
 
 struct runs {
@@ -71,6 +74,10 @@ struct request_report {
 	 */
 	unsigned int end;
 	bool run; /* the request's handler was called, and has replied */
+	/* ns, plus 1, in the handler, if that was inline, and took less than
+	 * HIST_FINE_END. They are not part of @total and @service_time. 0:
+	 * @service_time is all */
+	uint32_t fine;
 	uint64_t total;
 	/* time in the queue, and in the handler; valid if @run */
 	uint64_t queue, service_time;
@@ -82,13 +89,14 @@ struct request_report {
 /* run.how is the outcome, with a bit for each time that is known, and RUN_GONE
  * if the peer was deleted before the run began. run.peer may then point to the
  * memory of another peer, so no later call belongs to a run with RUN_GONE. */
-#define RUN_END	       0xffu
+#define RUN_END	       0x7fu
+#define RUN_FINE       0x80u /* struct run has fine times */
 #define RUN_GONE       0x100u
 #define RUN_TIME(time) (0x200u << (time))
 /* the value of run.how if there is no run; every run has a bit for its total
  * time */
 #define RUN_NONE 0
-_Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has eight bits");
+_Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has seven bits");
 
 #define RUN_CALL                               \
 	(RUN_TIME(STAT_CALL_TIME_total) |      \
@@ -164,6 +172,8 @@ static inline uint32_t request_how(const struct request_report *r)
 
 	if (likely(r->run))
 		how |= RUN_REQUEST_RUN;
+	if (r->fine)
+		how |= RUN_FINE;
 	if (unlikely(r->bulk))
 		how |= RUN_TIME(STAT_REQUEST_TIME_bulk);
 	return how;
@@ -205,6 +215,9 @@ static in_line void run_request_end(struct shard *s,
 			r->bulk->received;
 	}
 	run_count(s, STAT_REQUESTS, r->sent, r->received);
+	/* run_count() has not ended this run, as it never becomes that long. */
+	if (r->fine && unlikely(!hist_fine_add(&run->fine, r->fine - 1)))
+		run_fold(s, STAT_REQUESTS);
 }
 
 #endif

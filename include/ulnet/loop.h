@@ -45,6 +45,8 @@ ULNET_EXPORT bool lnet_in_turn(void);
  * began, which takes no system call; elsewhere the time of the clock. Any
  * thread. */
 ULNET_EXPORT uint64_t lnet_now(struct lnet *node, unsigned int cpt);
+/* Returns the time of the clock, even in a turn. Any thread. */
+ULNET_EXPORT uint64_t lnet_clock(struct lnet *node, unsigned int cpt);
 /* Returns lnet_now() if the caller is in a turn of @cpt, and so owns @cpt;
  * otherwise 0. One call of this is cheaper than one of lnet_cpt_owned() and one
  * of lnet_now(). Any thread. */
@@ -71,6 +73,11 @@ ULNET_EXPORT void lnet_guard_end(struct lnet *node, unsigned int cpt,
  * owner may read the value. */
 ULNET_EXPORT const uint64_t *lnet_guard_late(struct lnet *node,
 					     unsigned int cpt);
+/* Likewise: returns the address of how many ns 2^32 ticks of that counter take;
+ * 0: not known yet, or time is virtual. Any thread may call this; only the
+ * owner may read the value, in a turn. */
+ULNET_EXPORT const uint64_t *lnet_tick_rate(struct lnet *node,
+					    unsigned int cpt);
 
 /* ---- work: lnet_post(3) ---- */
 

@@ -62,6 +62,13 @@ uint64_t lnet_turn(struct lnet *node, unsigned int cpt)
 	return likely(loop_current() == l && l->in_turn) ? l->now : 0;
 }
 
+uint64_t lnet_clock(struct lnet *node, unsigned int cpt)
+{
+	struct env *env = node->loops[cpt]->env;
+
+	return env->ops->clock(env);
+}
+
 void lnet_random(struct lnet *node, unsigned int cpt, void *buf, size_t len)
 {
 	struct loop *l = node->loops[cpt];
@@ -75,6 +82,11 @@ void lnet_random(struct lnet *node, unsigned int cpt, void *buf, size_t len)
 const uint64_t *lnet_guard_late(struct lnet *node, unsigned int cpt)
 {
 	return &node->loops[cpt]->guard.late;
+}
+
+const uint64_t *lnet_tick_rate(struct lnet *node, unsigned int cpt)
+{
+	return &node->loops[cpt]->guard.rate.ns;
 }
 
 void lnet_guard_end(struct lnet *node, unsigned int cpt, const char *fmt, ...)

@@ -391,6 +391,7 @@ static void shard_init(struct ulrpc *rpc, unsigned int cpt)
 	s->node = rpc->node;
 	s->cpt = cpt;
 	s->late = lnet_guard_late(s->node, cpt);
+	s->tick_ns = lnet_tick_rate(s->node, cpt);
 	s->close_work.fn = on_shard_close;
 	s->abort_work.fn = on_shard_abort;
 	s->idle_work.fn = on_shard_idle;

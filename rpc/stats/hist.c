@@ -33,6 +33,42 @@ bool hist_small_spill(struct hist_small *h)
 	return true;
 }
 
+void hist_add_fine(struct hist *h, uint64_t base, const struct hist_fine *f,
+		   uint32_t n)
+{
+	uint64_t not_min = UINT64_MAX - base - (UINT32_MAX - f->not_min);
+
+	for (unsigned int i = 0; i < HIST_FINE; i++) {
+		unsigned int b = hist_bucket((base >> HIST_UNIT_BITS) + i);
+
+		h->n[MIN(b, HIST_BUCKETS - 1)] += f->n[i];
+	}
+	h->sum += base * n + f->sum;
+	h->max = MAX(h->max, base + f->max);
+	h->not_min = MAX(h->not_min, not_min);
+}
+
+bool hist_small_add_fine(struct hist_small *h, uint64_t base,
+			 const struct hist_fine *f, uint32_t n)
+{
+	uint64_t not_min = UINT64_MAX - base - (UINT32_MAX - f->not_min);
+
+	for (unsigned int i = 0; i < HIST_FINE; i++) {
+		unsigned int b = hist_bucket((base + (i << HIST_UNIT_BITS)) >>
+					     HIST_SMALL_BITS);
+		uint32_t *in = &h->n[MIN(b, HIST_SMALL - 1)];
+
+		if (unlikely(*in > UINT32_MAX - f->n[i]) &&
+		    !hist_small_spill(h))
+			return false;
+		*in += f->n[i];
+	}
+	h->sum += base * n + f->sum;
+	h->max = MAX(h->max, base + f->max);
+	h->not_min = MAX(h->not_min, not_min);
+	return true;
+}
+
 void hist_small_clear(struct hist_small *h)
 {
 	free(h->spilled);

@@ -111,6 +111,39 @@ static inline bool must_check hist_small_add(struct hist_small *h, uint64_t ns,
 	return true;
 }
 
+/*
+ * Values below HIST_FINE_END of which many come one after another, as they are
+ * collected before they are added to several histograms. Zeroed memory has
+ * none.
+ */
+#define HIST_FINE     32
+#define HIST_FINE_END (HIST_FINE << HIST_UNIT_BITS) /* ns: 2048 */
+
+struct hist_fine {
+	uint64_t sum;
+	uint32_t max, not_min; /* as in struct hist */
+	uint8_t n[HIST_FINE];  /* by unit, not by bucket */
+};
+
+/* Adds a value of @ns, less than HIST_FINE_END. Returns false if it is the last
+ * one for which there is room. */
+static inline bool hist_fine_add(struct hist_fine *f, uint32_t ns)
+{
+	f->sum += ns;
+	if (unlikely(ns > f->max))
+		f->max = ns;
+	if (unlikely(UINT32_MAX - ns > f->not_min))
+		f->not_min = UINT32_MAX - ns;
+	return likely(++f->n[ns >> HIST_UNIT_BITS] < UINT8_MAX);
+}
+
+/* Add all @n values of @f, each @base ns longer, to @h. The second returns
+ * false if not all were added, as hist_small_add(). */
+void hist_add_fine(struct hist *h, uint64_t base, const struct hist_fine *f,
+		   uint32_t n);
+bool must_check hist_small_add_fine(struct hist_small *h, uint64_t base,
+				    const struct hist_fine *f, uint32_t n);
+
 /* Empties the histogram, and frees the memory that it has allocated. */
 void hist_small_clear(struct hist_small *h);
 

@@ -366,6 +366,22 @@ static uint64_t run_time(const struct run *run, enum stat_side side,
 	return side == STAT_CALLS ? rpc_ns(run->times[time]) : run->times[time];
 }
 
+static void fold_time(struct hist *h, const struct run *run, uint64_t ns,
+		      uint32_t n)
+{
+	if (run->how & RUN_FINE)
+		hist_add_fine(h, ns, &run->fine, n);
+	else
+		hist_add(h, ns, n);
+}
+
+static bool fold_time_small(struct hist_small *h, const struct run *run,
+			    uint64_t ns, uint32_t n)
+{
+	return run->how & RUN_FINE ? hist_small_add_fine(h, ns, &run->fine, n)
+				   : hist_small_add(h, ns, n);
+}
+
 static void fold_peer(struct stat_shard *st, enum stat_side side,
 		      const struct run *run, uint32_t n)
 {
@@ -374,14 +390,21 @@ static void fold_peer(struct stat_shard *st, enum stat_side side,
 
 	if (run->how & RUN_GONE) {
 		stat_counts_add(st->gone[side].counts, run->counts);
-		hist_add(&st->gone[side].times, total, n);
+		fold_time(&st->gone[side].times, run, total, n);
 		return;
 	}
 	stat_counts_add(p->counts, run->counts);
 	if (unlikely(!p->times))
 		p->times = calloc(1, sizeof(*p->times));
-	if (unlikely(!p->times || !hist_small_add(p->times, total, n)))
+	if (unlikely(!p->times || !fold_time_small(p->times, run, total, n)))
 		st->counts[RPC_STAT_unrecorded] += n;
+}
+
+/* Is this one of the times to which run->fine adds? */
+static bool has_fine(const struct run *run, unsigned int time)
+{
+	return run->how & RUN_FINE && (time == STAT_REQUEST_TIME_total ||
+				       time == STAT_REQUEST_TIME_service);
 }
 
 static void fold_method(struct stat_method *m, enum stat_side side,
@@ -390,7 +413,9 @@ static void fold_method(struct stat_method *m, enum stat_side side,
 	stat_counts_add(m->counts, run->counts);
 	m->ends[run->how & RUN_END] += n;
 	for (unsigned int i = 0; run->how >= RUN_TIME(i); i++)
-		if (run->how & RUN_TIME(i))
+		if (has_fine(run, i))
+			fold_time(&m->times[i], run, run->times[i], n);
+		else if (run->how & RUN_TIME(i))
 			hist_add(&m->times[i], run_time(run, side, i), n);
 }
 

@@ -186,9 +186,12 @@ static void run_inline(struct ulrpc_request *r, const struct wire_call *c)
 	const struct ulrpc_method *m = r->method;
 	struct service_cpt *sc = r->sc;
 
-	atomic_store_explicit(&r->started, r->arrival, memory_order_relaxed);
+	atomic_store_explicit(&r->started,
+			      MAX(r->arrival, sc->shard->busy_until),
+			      memory_order_relaxed);
 	atomic_store_explicit(&r->state, REQUEST_RUNNING, memory_order_relaxed);
 	sc->running = r;
+	sc->running_since = shard_stamp(sc->shard);
 	request_call_handler(r);
 	if (unlikely(shard_guard_is_late(sc->shard)))
 		lnet_guard_end(sc->shard->node, sc->shard->cpt,

@@ -166,6 +166,9 @@ struct ulrpc_request {
 	/* the permille that the handler has reported, and the bit
 	 * STALL_PROGRESS */
 	_Atomic uint32_t progress;
+	/* as in struct request_report: time in the handler that is not between
+	 * @started and @replied */
+	uint32_t fine;
 	/* ns: when the handler was called; 0: it was not */
 	_Atomic uint64_t started;
 	/* a copy of the body, to be freed; NULL: none */

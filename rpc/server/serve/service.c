@@ -159,6 +159,8 @@ void estimates_learn(struct shard *s, const struct run *run)
 
 	if (!run->service || !is_sample(run))
 		return;
+	if (run->how & RUN_FINE)
+		took += run->fine.sum / n;
 	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link) {
 		const struct ulrpc_method *m;
 

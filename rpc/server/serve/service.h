@@ -76,8 +76,10 @@ struct service_cpt {
 	struct list long_replies;
 	/* how many of @replies and @long_replies ulrpc_shutdown() waits for */
 	unsigned int answers;
-	/* the request whose inline handler runs now; NULL: none */
+	/* the request whose inline handler runs now; NULL: none. Since when:
+	 * shard_stamp() */
 	struct ulrpc_request *running;
+	uint64_t running_since;
 	struct ulnet_work flush_work;
 	bool flush_scheduled;
 	/* Requests whose callbacks are to be called (cancel.h). */

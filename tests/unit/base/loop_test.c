@@ -439,6 +439,29 @@ Test(loop, a_long_call_is_named_once)
 	loop_free(l);
 }
 
+/* How long a tick takes is known once two turns are far enough apart; and not
+ * under virtual time. */
+Test(loop, rate_of_ticks)
+{
+	const uint64_t third = (UINT64_C(1) << 32) / 3;
+	struct tick_rate r = { 0 };
+
+	if (!TICK_FINE)
+		cr_skip_test("the tick counter is too coarse");
+	tick_rate_learn(&r, 7000, 1000);
+	cr_assert_eq(r.ns, 0);
+	cr_assert_eq(r.due, 1000 + TICK_LEARN);
+	tick_rate_learn(&r, 7000 + 3 * TICK_LEARN, 1000 + TICK_LEARN);
+	cr_assert_eq(r.ns, third);
+	cr_assert_eq(r.due, 1000 + 10 * TICK_LEARN);
+	/* A longer time counts more. */
+	tick_rate_learn(&r, 7000 + 60 * TICK_LEARN, 1000 + 30 * TICK_LEARN);
+	cr_assert_eq(r.ns, UINT64_C(1) << 31);
+	/* The counter stands. */
+	tick_rate_learn(&r, 7000, 1000 + 300 * TICK_LEARN);
+	cr_assert_eq(r.ns, 0);
+}
+
 static uint64_t fake_waited;
 
 static uint64_t fake_starved(struct env *env)

@@ -236,3 +236,34 @@ Test(hist, small_one_is_full)
 	cr_assert_null(s.spilled);
 	cr_assert_eq(s.not_min, 0);
 }
+
+/* Values that are collected before they are added are those that would be added
+ * one by one; with a base that is a multiple of a unit. */
+Test(hist, fine)
+{
+	for (unsigned int round = 0; round < 50; round++) {
+		uint64_t base = (round % 3) * (next() % 100000)
+				<< HIST_SMALL_BITS;
+		struct hist_small small = { 0 }, small_one_by_one = { 0 };
+		struct hist h = { 0 }, one_by_one = { 0 };
+		struct hist_fine f = { 0 };
+		uint32_t n = 0;
+
+		for (bool room = true; room; n++) {
+			uint32_t ns = (uint32_t)(next() % HIST_FINE_END);
+
+			if (round % 2)
+				ns = 100 + ns % 30;
+			room = hist_fine_add(&f, ns);
+			hist_add(&one_by_one, base + ns, 1);
+			cr_assert(hist_small_add(&small_one_by_one, base + ns,
+						 1));
+		}
+		cr_assert_geq(n, UINT8_MAX);
+		hist_add_fine(&h, base, &f, n);
+		cr_assert(hist_small_add_fine(&small, base, &f, n));
+		cr_assert_eq(memcmp(&h, &one_by_one, sizeof(h)), 0);
+		cr_assert_eq(memcmp(&small, &small_one_by_one, sizeof(small)),
+			     0);
+	}
+}
