@@ -113,6 +113,16 @@ struct ulrpc_retry {
 	bool tell_overloaded;
 };
 
+/* Does a call wait for a server that cannot be reached, or does not have the
+ * service? Nothing of it was executed then. */
+enum ulrpc_wait {
+	/* of a call: as its client says; of a client: its calls wait, except
+	 * for those whose retry policy allows no retries */
+	ULRPC_WAIT_DEFAULT = 0,
+	ULRPC_WAIT_READY, /* until there is one, or the call's deadline */
+	ULRPC_WAIT_NOT,	  /* it ends as soon as an answer says so */
+};
+
 /* ---- RPC on a node: ulrpc_open(3) ---- */
 
 #define ULRPC_PORTAL_CONTROL 61
@@ -229,7 +239,8 @@ enum ulrpc_cause {
 				  * or than the server can hold for it */
 	ULRPC_CAUSE_BULK,	 /* bulk data could not be moved */
 	ULRPC_CAUSE_CHECKSUM, /* bulk data arrived changed, or tampered with */
-	/* there was no connection until the deadline */
+	/* there was no connection until the deadline, or when one was tried:
+	 * wait_for_ready */
 	ULRPC_CAUSE_UNREACHABLE,
 	ULRPC_CAUSE_REFUSED,   /* the server does not want this client */
 	ULRPC_CAUSE_RESTARTED, /* the server, or service, has ended */
@@ -339,6 +350,8 @@ struct ulrpc_client_conf {
 	/* retry policy of calls whose configuration has none; copied; NULL =
 	 * ULRPC_BACKOFF_FULL, ULRPC_RETRIES_ANY */
 	const struct ulrpc_retry *retry;
+	/* do calls wait that do not say so themselves? */
+	enum ulrpc_wait wait_for_ready;
 	/* Bodies of requests and replies have checksums. Those that arrive
 	 * changed are dropped, and sent again as if they had been lost. The
 	 * service can ask for that, too. */
@@ -445,6 +458,8 @@ struct ulrpc_call_conf {
 	/* bulks that the server may use; it names them by their index here */
 	struct ulrpc_bulk *const *bulks;
 	unsigned int nbulks; /* number of bulks, at most ULRPC_BULKS_MAX */
+	/* does the call wait for a server that is not there? */
+	enum ulrpc_wait wait_for_ready;
 	/* W3C's "traceparent", which the service gets; copied; NULL: none */
 	const char *trace;
 	/* retry policy of the call; copied; NULL = that of the client */

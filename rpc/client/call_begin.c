@@ -52,21 +52,25 @@ static struct scope *conf_scope(const struct ulrpc_call_conf *conf)
 	return conf->context ? conf->context->scope : NULL;
 }
 
-/* @retry may be NULL: a call with a context has a rule of its own, by which
- * call_free() tells such calls. */
-static int retry_claim(struct ulrpc_call *call, const struct ulrpc_retry *retry)
+/* Gives @call a rule of its own. A call with a context has one, too, even if it
+ * says what the client's says: call_free() tells such calls by it. */
+static int retry_claim(struct ulrpc_call *call,
+		       const struct ulrpc_call_conf *conf)
 {
-	if (retry && retry_check(retry))
+	const struct ulrpc_client *c = call->client;
+
+	if (retry_check(conf->retry) ||
+	    (unsigned int)conf->wait_for_ready > ULRPC_WAIT_NOT)
 		return -EINVAL;
 	call->retry = malloc(sizeof(*call->retry));
 	if (!call->retry)
 		return -ENOMEM;
-	if (!retry) {
-		*call->retry = call->client->retry;
-		return 0;
-	}
-	retry_rule_init(call->retry, retry,
-			call->client->rpc->conf.force_policy);
+	*call->retry = c->retry;
+	if (conf->retry)
+		retry_rule_init(call->retry, conf->retry,
+				c->rpc->conf.force_policy);
+	call->retry->wait =
+		conf->wait_for_ready ? conf->wait_for_ready : c->retry.wait;
 	return 0;
 }
 
@@ -86,8 +90,8 @@ static out_of_line int call_load(struct ulrpc_call *call,
 		memcpy(call_trace(call), conf_scope(conf)->trace, TRACE_LENGTH);
 		call->flags |= CALL_TRACED;
 	}
-	if (conf->retry || conf->context)
-		rc = retry_claim(call, conf->retry);
+	if (conf->retry || conf->wait_for_ready || conf->context)
+		rc = retry_claim(call, conf);
 	if (!rc && conf->context)
 		rc = call_context_take(call, conf->context);
 	return rc ? rc : bulks_claim(call, conf);
@@ -281,7 +285,8 @@ static in_line void call_fill(struct ulrpc_call *call, uint32_t method,
 /* Is there something in @conf that few calls have? */
 static in_line bool conf_is_loaded(const struct ulrpc_call_conf *conf)
 {
-	return conf->nbulks | (uintptr_t)conf->retry | (uintptr_t)conf->trace |
+	return conf->nbulks | (unsigned int)conf->wait_for_ready |
+	       (uintptr_t)conf->retry | (uintptr_t)conf->trace |
 	       (uintptr_t)conf->context;
 }
 

@@ -43,12 +43,14 @@ static void on_open_sent(struct shard *s, uint64_t id, uint64_t tag,
 	struct import *imp = import_find(s, id);
 	struct ulrpc_client *c;
 
-	(void)ev;
 	if (!imp)
 		return;
 	list_for_each_entry (c, &imp->clients, link)
 		if (c->tag == tag)
 			c->open_sending = false;
+	/* Is there still a server? */
+	if (ev->status)
+		import_suspect(imp, imp->epoch);
 }
 
 static void open_send(struct ulrpc_client *c)
@@ -164,10 +166,17 @@ void client_unopen(struct ulrpc_client *c)
 		client_move(c, CLIENT_UNOPENED);
 }
 
-/* Ends queued calls with @cause. @no_retries: only those whose retry rules
- * allow no retries. */
+/* Does @call end when there is no server for it? Not if it may have been
+ * executed: then it goes on asking. */
+static bool call_is_hasty(const struct ulrpc_call *call)
+{
+	return !retry_rule_waits(call_rule(call)) && !call->unknown;
+}
+
+/* Ends queued calls with @cause. @hasty: only those that do not wait for a
+ * server. */
 static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause,
-			bool no_retries)
+			bool hasty)
 {
 	struct list *const from[] = { &c->again, &c->stalled, &c->queue };
 	struct ulrpc_call *call, *next;
@@ -176,7 +185,7 @@ static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause,
 	list_init(&some);
 	for (unsigned int i = 0; i < ARRAY_SIZE(from); i++)
 		list_for_each_entry_safe (call, next, from[i], link) {
-			if (no_retries && call_rule(call)->law.max)
+			if (hasty && !call_is_hasty(call))
 				continue;
 			list_del(&call->link);
 			list_add_tail(&some, &call->link);
@@ -220,7 +229,7 @@ void client_on_doubt(struct ulrpc_client *c)
 }
 
 /* Called when the server has no such service. It may have one soon: calls wait
- * for that until their deadlines. */
+ * for that until their deadlines, unless they are not to wait. */
 static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 {
 	if (!c->refusal)
@@ -337,17 +346,22 @@ static void client_want(struct ulrpc_client *c)
 	client_open_service(c);
 }
 
-/* Called when the target's name has no address: ends the queued calls whose
- * retry rules allow no retries. */
+/* Called when the target's name has no address: ends the queued calls that do
+ * not wait for a server. */
 static void client_on_no_address(struct ulrpc_client *c)
 {
 	if (c->imp->nameless)
 		fail_queued(c, ULRPC_CAUSE_NAME, true);
 }
 
+/* Is it known already that there is no server? The name has no address, or the
+ * pause after a failed attempt to connect is not over. */
 static bool client_is_nowhere(const struct ulrpc_client *c)
 {
-	return c->imp->nameless && c->target->no_address;
+	if (c->imp->nameless)
+		return c->target->no_address;
+	return c->imp->unreached && c->imp->fsm.state == IMPORT_DISCONN &&
+	       !(c->target && target_has_more(c->target));
 }
 
 static void client_on_flush(struct ulnet_work *work)
@@ -357,7 +371,7 @@ static void client_on_flush(struct ulnet_work *work)
 	c->flushing = false;
 	if ((c->nqueued || !list_empty(&c->ask)) && !client_is_ready(c)) {
 		if (client_is_nowhere(c))
-			client_on_no_address(c);
+			fail_queued(c, client_down_cause(c), true);
 		client_want(c);
 	} else {
 		client_flush(c);
@@ -443,8 +457,8 @@ void client_submitted(struct ulrpc_client *c)
 
 	if (unlikely(!client_is_ready(c))) {
 		client_want(c);
-		/* The name has been looked up already, so the call need not
-		 * wait for the next time. */
+		/* The call need not wait for the next time that the name is
+		 * looked up, or for the next attempt. */
 		if (client_is_nowhere(c) && !c->flushing)
 			flush_later(c);
 	} else if (c->nqueued < enough || client_room(c) < enough) {
@@ -597,7 +611,8 @@ void client_on_disconnected(struct ulrpc_client *c)
 
 void client_on_unreachable(struct ulrpc_client *c)
 {
-	fail_queued(c, ULRPC_CAUSE_UNREACHABLE, true);
+	if (!c->target || !target_has_more(c->target))
+		fail_queued(c, client_down_cause(c), true);
 }
 
 void client_on_refused(struct ulrpc_client *c)
@@ -610,6 +625,18 @@ void client_on_refused(struct ulrpc_client *c)
 void client_no_name(const struct ulrpc_client *c, char *text, size_t size)
 {
 	snprintf(text, size, "%.80s: %s", c->target->text, c->target->why);
+}
+
+void client_no_server(const struct ulrpc_client *c, char *text, size_t size)
+{
+	const struct import *imp = c->imp;
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (imp->error)
+		snprintf(
+			text, size, "%s: %s",
+			lnet_nid_format(&imp->nids[imp->nid], nid, sizeof(nid)),
+			strerror(-imp->error));
 }
 
 /* Called when @imp has lost a client. */
@@ -852,6 +879,7 @@ void client_init(struct ulrpc_client *c, struct shard *s,
 	c->fsm.state = CLIENT_UNOPENED;
 	list_init(&c->timeouts.methods);
 	retry_rule_init(&c->retry, conf->retry, s->rpc->conf.force_policy);
+	c->retry.wait = conf->wait_for_ready;
 	lnet_timer_init(&c->open_timer, on_open_timer);
 	lnet_timer_init(&c->stall_timer, on_stall);
 	lnet_timer_init(&c->window_timer, on_window_timer);

@@ -370,14 +370,18 @@ void client_forgotten(struct ulrpc_client *c);
 void client_on_joined(struct ulrpc_client *c);
 /* Called when the connection was lost, or could not be made. */
 void client_on_disconnected(struct ulrpc_client *c);
-/* Called when LNet can reach no NID of the server: ends the queued calls whose
- * retry rules allow no retries. */
+/* Called when an attempt to connect has failed, by all NIDs of the server: ends
+ * the queued calls that do not wait for a server, unless the target's name has
+ * other servers that were not tried. */
 void client_on_unreachable(struct ulrpc_client *c);
 /* Called when the server has refused the connection for good: ends the queued
  * calls. */
 void client_on_refused(struct ulrpc_client *c);
 /* Writes to @text why the target's name has no address. */
 void client_no_name(const struct ulrpc_client *c, char *text, size_t size);
+/* Writes to @text why the server cannot be reached; "" if nothing is known of
+ * that. */
+void client_no_server(const struct ulrpc_client *c, char *text, size_t size);
 /* Called when the server has answered Open. */
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);
 

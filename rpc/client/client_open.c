@@ -70,6 +70,9 @@ int client_conf_check(const struct ulrpc *rpc,
 	if (conf->batch_max > ULRPC_BATCH_MAX)
 		return refuse(conf, "batch_max: %u is more than %d",
 			      conf->batch_max, ULRPC_BATCH_MAX);
+	if ((unsigned int)conf->wait_for_ready > ULRPC_WAIT_NOT)
+		return refuse(conf, "wait_for_ready: %u is unknown",
+			      (unsigned int)conf->wait_for_ready);
 	if (retry_check(conf->retry))
 		return refuse(conf, "retry: %u is no policy",
 			      (unsigned int)conf->retry->policy);

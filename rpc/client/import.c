@@ -173,6 +173,16 @@ void import_try_again(struct import *imp)
 	imp->retry_after = 0;
 }
 
+void import_failed(struct import *imp)
+{
+	bool all = !imp->untried || imp->retry_after;
+
+	imp->unreached = all;
+	import_try_again(imp);
+	if (all)
+		import_each_client(imp, client_on_unreachable);
+}
+
 /* Called when the connection, in FULL or SUSPECT, is lost. */
 static void import_lose(struct import *imp, const char *why)
 {
@@ -255,7 +265,6 @@ static void on_connect_sent(struct shard *s, uint64_t id, uint64_t tag,
 			    const struct ulnet_event *ev)
 {
 	struct import *imp = import_find(s, id);
-	bool last;
 
 	if (!imp || imp->epoch != (uint32_t)tag ||
 	    imp->fsm.state != IMPORT_CONNECTING)
@@ -263,11 +272,9 @@ static void on_connect_sent(struct shard *s, uint64_t id, uint64_t tag,
 	imp->connect_sending = false;
 	if (!ev->status)
 		return;
-	last = !imp->untried;
 	imp->away = ULRPC_CAUSE_OK;
-	import_try_again(imp);
-	if (last)
-		import_each_client(imp, client_on_unreachable);
+	imp->error = ev->status;
+	import_failed(imp);
 }
 
 static struct wire_control connect_message(const struct import *imp)
@@ -314,9 +321,11 @@ void import_connect_send(struct import *imp)
 		rc = connecting_send(imp, imp->sealed, &m);
 	else if (imp->shake)
 		rc = shake_send(imp, true);
+	if (!rc)
+		return;
 	/* Without a path to the server, the attempt ends at once. */
-	if (rc)
-		imp->attempt_end = shard_now(imp->shard);
+	imp->attempt_end = shard_now(imp->shard);
+	imp->error = rc;
 }
 
 /* Sends Connect again, unless LNet still has the last one. */
@@ -333,6 +342,7 @@ static void import_connect(struct import *imp)
 	imp->waiting = false;
 	import_move(imp, IMPORT_CONNECTING);
 	stat_count(imp->shard, RPC_STAT_connections_begun);
+	imp->error = -ETIMEDOUT;
 	imp->epoch++;
 	imp->begun = shard_now(imp->shard);
 	imp->attempt_end = rpc_at(
@@ -686,7 +696,11 @@ static void import_on_timer(struct ulnet_timer *timer)
 			break;
 		}
 		imp->away = ULRPC_CAUSE_OK;
-		import_try_again(imp);
+		if (rpc_is_short(
+			    imp->error)) /* this says nothing of the server */
+			import_try_again(imp);
+		else
+			import_failed(imp);
 		break;
 	case IMPORT_FULL:
 	case IMPORT_SUSPECT:
@@ -742,6 +756,7 @@ void import_connected(struct import *imp, const struct wire_connected *m)
 	imp->failed = 0;
 	budget_begin(&imp->budget, imp->xid, now);
 	imp->away = ULRPC_CAUSE_OK;
+	imp->unreached = false;
 	imp->refusal[0] = '\0';
 	imp->probes = 0;
 	imp->detect_within = 0;

@@ -109,6 +109,11 @@ struct import {
 	/* why the server has refused connections lately: ULRPC_CAUSE_SHUTDOWN,
 	 * _REFUSED or _OVERLOADED; ULRPC_CAUSE_OK: it has not */
 	enum ulrpc_cause away;
+	/* unreached: since the last connection, an attempt to connect has
+	 * failed by all NIDs. error: why the last message of the last attempt
+	 * was not delivered, -errno; 0: the server has answered. */
+	bool unreached;
+	int error;
 	/* The server has lost what it knew when the connection was lost,
 	 * because it has restarted or ended. (A server that only forgets this
 	 * client does not set this.) */

@@ -88,9 +88,13 @@ static void import_on_connected(struct import *imp,
 	stat_count(imp->shard, RPC_STAT_connections_refused);
 	imp->retry_after = retry_after_ns(m->retry_after);
 	imp->away = import_away(m->status);
-	if (import_is_final(imp, m))
+	imp->error = 0;
+	if (import_is_final(imp, m)) {
 		import_refused(imp, "the server refuses the connection");
-	import_try_again(imp);
+		import_try_again(imp);
+	} else {
+		import_failed(imp);
+	}
 }
 
 /* ---- handshakes ---- */
@@ -148,7 +152,8 @@ static void shake_got(struct import *imp, enum shake_result result,
 		imp->retry_after =
 			MIN(retry_after_ns(m->retry_after), NSEC_PER_SEC);
 		imp->away = import_away(m->status);
-		import_try_again(imp);
+		imp->error = 0;
+		import_failed(imp);
 		break;
 	}
 }

@@ -17,6 +17,11 @@ void import_connect_send(struct import *imp);
  * tries the other NIDs at once, one after the other, and after a pause all of
  * them again. The pause is at least import.retry_after. */
 void import_try_again(struct import *imp);
+/* In CONNECTING: called when the attempt to connect has failed, because nobody
+ * has answered, or because the server wants no connections now. As
+ * import_try_again(); and if all NIDs have failed, tells the clients. The
+ * caller has set import.away and .error. */
+void import_failed(struct import *imp);
 /* In CONNECTING: called when the server has accepted the connection by @m. */
 void import_connected(struct import *imp, const struct wire_connected *m);
 /* In FULL or SUSPECT: called when the server has answered a probe. */

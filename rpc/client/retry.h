@@ -31,7 +31,17 @@ struct retry_rule {
 	bool forced;
 	/* a call that is refused as "overloaded" is not sent again */
 	bool tell_overloaded;
+	/* set by the user of the rule, after retry_rule_init() */
+	enum ulrpc_wait wait;
 };
+
+/* Do calls with the rule wait for a server that is not there? */
+static inline bool retry_rule_waits(const struct retry_rule *rule)
+{
+	return rule->wait == ULRPC_WAIT_DEFAULT
+		       ? rule->law.max != 0
+		       : rule->wait == ULRPC_WAIT_READY;
+}
 
 /* Returns 0, or -EINVAL if the policy of @r does not exist. @r may be NULL. */
 int retry_check(const struct ulrpc_retry *r) must_check;

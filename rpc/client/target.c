@@ -192,6 +192,12 @@ void target_on_quiet(struct client_target *t)
 		target_give(t);
 }
 
+bool target_has_more(const struct client_target *t)
+{
+	return t->wanted && (!t->failed || t->failed % t->n) &&
+	       may_go(t->client);
+}
+
 /* If the node only calls, adds the NIs by which this host reaches the servers.
  * That could not be done when the client was opened, because the name was not
  * known. */

@@ -76,6 +76,9 @@ void target_on_down(struct client_target *t);
 /* Called when all calls of the client have ended, or a call is to be sent
  * again. */
 void target_on_quiet(struct client_target *t);
+/* Called when the client's server cannot be connected to: is the client about
+ * to go to another one, which was not tried since the last pause? */
+bool target_has_more(const struct client_target *t);
 
 /* Sorts servers of the same priority at random: each comes first as often as
  * its weight says. Where all weights are 0, the order stays. @random returns a

@@ -172,7 +172,7 @@ static void call_give_up(struct ulrpc_replicas_call *call)
 /* Is it worth trying all servers again? The call has ended at all of them. */
 static bool is_worth_a_round(const struct ulrpc_replicas_call *call)
 {
-	if (call->rounds >= call->retries)
+	if (call->rounds >= call->retries || (call->away && !call->waits))
 		return false;
 	return call->last.cause == ULRPC_CAUSE_OVERLOADED
 		       ? !call->tell_overloaded
@@ -204,7 +204,7 @@ static void call_round_over(struct ulrpc_replicas_call *call)
 	if (!rs->n) {
 		call_set_last(call, ULRPC_CAUSE_NAME,
 			      cause_status(ULRPC_CAUSE_NAME));
-		if (rs->answered && !call->retries)
+		if (rs->answered && !call->waits)
 			call_give_up(call);
 		else
 			call_park(call, TIME_NEVER);
@@ -212,6 +212,7 @@ static void call_round_over(struct ulrpc_replicas_call *call)
 		call_give_up(call);
 	} else {
 		call->rounds++;
+		call->away = true;
 		memset(&call->tried, 0, sizeof(call->tried));
 		call_park(call, round_pause(call));
 		call->retry_after = TIME_NEVER;
@@ -450,6 +451,13 @@ static bool may_move(const struct ulrpc_replicas_call *call,
 	       call->conf.semantics == ULRPC_IDEMPOTENT;
 }
 
+/* Does @cause say that there is no server? */
+static bool is_away(enum ulrpc_cause cause)
+{
+	return cause == ULRPC_CAUSE_UNREACHABLE ||
+	       cause == ULRPC_CAUSE_NO_SERVICE || cause == ULRPC_CAUSE_SHUTDOWN;
+}
+
 /* Makes the outcome of an attempt at the server @nid that of the call, and adds
  * up the counters. */
 static void call_note(struct ulrpc_replicas_call *call,
@@ -460,6 +468,7 @@ static void call_note(struct ulrpc_replicas_call *call,
 
 	call->last = *o;
 	call->server = *nid;
+	call->away &= is_away(o->cause);
 	if (o->cause == ULRPC_CAUSE_OVERLOADED)
 		call->retry_after =
 			MIN(call->retry_after, retry_after_ns(o->retry_after));
@@ -523,9 +532,14 @@ static enum ulrpc_cause down_cause(const struct ulrpc_client *c)
 static bool attempt_withdraw(const struct attempt *a, bool sent)
 {
 	const struct ulrpc_call_conf *conf = &a->of->conf;
+	const struct ulrpc_client *c = a->at->client;
 
+	/* That there is no connection yet does not say that there is no server.
+	 */
+	if (!c->refusal && !c->imp->unreached)
+		a->of->away = false;
 	sent = sent && conf->semantics == ULRPC_IDEMPOTENT && !conf->nbulks;
-	return call_withdraw(a->handle, sent, down_cause(a->at->client));
+	return call_withdraw(a->handle, sent, down_cause(c));
 }
 
 static bool has_others(const struct ulrpc_replicas *rs, const struct replica *r)
@@ -646,7 +660,7 @@ void calls_on_no_address(struct ulrpc_replicas *rs)
 		return;
 	list_init(&some);
 	list_for_each_entry_safe (call, next, &rs->parked, parked)
-		if (!call->retries && !call->over) {
+		if (!call->waits && !call->over) {
 			list_del(&call->parked);
 			list_add_tail(&some, &call->parked);
 		}
@@ -754,9 +768,22 @@ static int call_check(const struct ulrpc_replicas_call_conf *conf,
 	    (conf->call.nbulks && !conf->call.bulks) ||
 	    (conf->call.trace &&
 	     strlen(conf->call.trace) >= ULRPC_TRACE_SIZE) ||
+	    (unsigned int)conf->call.wait_for_ready > ULRPC_WAIT_NOT ||
 	    retry_check(conf->call.retry))
 		return -EINVAL;
 	return length > ULRPC_BODY_MAX ? -EMSGSIZE : 0;
+}
+
+/* Does a call with @conf wait for a server if all are away? */
+static bool conf_waits(const struct ulrpc_replicas *rs,
+		       const struct ulrpc_call_conf *conf)
+{
+	const struct ulrpc_retry *retry =
+		conf->retry ? conf->retry : &rs->retry;
+	enum ulrpc_wait wait = conf->wait_for_ready ? conf->wait_for_ready
+						    : rs->conf.wait_for_ready;
+
+	return wait ? wait == ULRPC_WAIT_READY : retry->max != 0;
 }
 
 /* Copies what the user's configuration refers to. Returns 0, -EBUSY or
@@ -778,6 +805,8 @@ static int call_take_conf(struct ulrpc_replicas_call *call,
 		own->trace = call->trace;
 	}
 	call->retries = retry ? retry->max : call->all->retry.max;
+	call->waits = conf_waits(call->all, &conf->call);
+	call->away = true;
 	call->tell_overloaded =
 		retry ? retry->tell_overloaded : call->all->tell_overloaded;
 	if (retry) {

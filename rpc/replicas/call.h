@@ -93,6 +93,9 @@ struct ulrpc_replicas_call {
 	struct ulrpc_retry retry;
 	uint32_t retries; /* how many rounds there may be after the first one */
 	bool tell_overloaded;
+	bool waits; /* the call waits for a server if all are away */
+	/* all servers where the call was in this round are away */
+	bool away;
 	uint8_t body[];
 };
 
@@ -118,7 +121,7 @@ void calls_on_server(struct ulrpc_replicas *rs);
  * makes its calls go to other servers, if there are any and as far as the calls
  * may. */
 void calls_leave(struct replica *r);
-/* Called when the name has no address: ends the calls that are not to wait for
+/* Called when the name has no address: ends the calls that do not wait for
  * one. */
 void calls_on_no_address(struct ulrpc_replicas *rs);
 /* Ends all calls of the set as canceled. */

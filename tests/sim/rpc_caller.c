@@ -246,6 +246,8 @@ static void call_plan(struct test_call *c, struct test_body *b,
 	conf->reply_max = c->reply_max;
 	conf->priority = (enum ulrpc_priority)rnd(r, 4);
 	conf->semantics = c->semantics;
+	c->hasty = c->id % 4 == 0;
+	conf->wait_for_ready = c->hasty ? ULRPC_WAIT_NOT : ULRPC_WAIT_DEFAULT;
 	c->nbulks = method_has_bulk(c->method) ? (unsigned int)rnd(r, BULKS + 1)
 					       : 0;
 	annex_begin(c);
@@ -263,6 +265,8 @@ static void call_plan_probe(struct test_call *c, struct test_body *b,
 					       METHOD_AGAIN };
 
 	c->probe = probe->us;
+	c->hasty = false;
+	conf->wait_for_ready = ULRPC_WAIT_READY;
 	conf->deadline = probe->us ? probe->us + probe->faults : ULRPC_NEVER;
 	c->reply_max = conf->reply_max = MAX_REPLY;
 	b->status = 0;

@@ -109,6 +109,14 @@ static void check_times(const struct test_call *c)
 		outcome_wrong(c, "ended after its deadline");
 	if (o->cause == ULRPC_CAUSE_DEADLINE && now < c->deadline)
 		outcome_wrong(c, "ended before its deadline");
+	/* that there is no server, or no such service */
+	if (now < c->deadline && (o->cause == ULRPC_CAUSE_UNREACHABLE ||
+				  o->cause == ULRPC_CAUSE_NAME)) {
+		if (!c->hasty)
+			outcome_wrong(c, "it was to wait for a server");
+		if (o->execution != ULRPC_NOT_EXECUTED)
+			outcome_wrong(c, "it was to go on asking");
+	}
 	if (o->total != o->connecting + o->window + o->wire +
 				o->server_throttled + o->server_queue +
 				o->service + o->fetch)

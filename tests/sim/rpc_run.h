@@ -91,6 +91,8 @@ struct test_call {
 	uint64_t id;
 	uint64_t began;	   /* ns */
 	uint64_t deadline; /* ns; UINT64_MAX: none */
+	/* the call does not wait for a server */
+	bool hasty;
 	unsigned int life; /* of the caller's node */
 	unsigned int target, service;
 	unsigned int cpt; /* the one that runs its callback */

@@ -298,12 +298,22 @@ silent out
 json 1 '$j->{calls} == 2 && $j->{lost} == 2 && !defined $l->{min} &&
 	$j->{calls_per_s} == 0 && @$why == 1 &&
 	$why->[0]{cause} eq "unreachable" && $why->[0]{calls} == 2 &&
-	$why->[0]{execution} eq "not executed" && $why->[0]{status} < 0' --count 2 --inflight 2 --deadline 0.2 \
+	$why->[0]{execution} eq "not executed" && $why->[0]{status} < 0' --count 2 --inflight 2 --deadline 1h \
 	127.0.0.9@tcp
-has err "^rpcping: 127.0.0.9@tcp: a call was lost: unreachable; certainly not executed"
+has err "^rpcping: 127.0.0.9@tcp: a call was lost: unreachable \(127.0.0.9@tcp: Connection refused\); certainly not executed"
 has err "^rpcping: is there a node, and does it listen on port $port\\? "
-ping 1 --count 2 --deadline 0.2 127.0.0.9@tcp
-has out "^  lost 2, the first: unreachable; "
+# The first answer decides, unless calls are to wait.
+ping 1 --count 2 --deadline 1h 127.0.0.9@tcp
+has out "^  calls 1, lost 1,"
+ping 1 --wait --count 2 --deadline 0.2 127.0.0.9@tcp
+has out "^  lost 2, the first: unreachable "
+timeout 100 "$rpcping" "${client[@]}" --wait --count 1 --deadline 1h 127.0.0.9@tcp \
+	>"$dir/waited" 2>&1 &
+pids[waits]=$!
+need_rpcserve c --net 'tcp(127.0.0.9)' --port "$port"
+wait "${pids[waits]}" || complain "rpcping --wait: $(cat "$dir/waited")"
+unset 'pids[waits]'
+stop_lnetd c
 ping 1 --count 1 --bulk-read 1 --deadline 1h --retry none:0 127.0.0.3@tcp
 has err "^rpcping: 127.0.0.3@tcp: a call was lost: no service; certainly not executed"
 usage "^rpcping: service brw has no method Raw" --service brw --method Raw \

@@ -113,6 +113,10 @@ struct load_conf {
 	double rate; /* calls/s; 0: a call begins when another has ended */
 	uint64_t deadline; /* us that each call may take */
 	enum ulrpc_semantics semantics;
+	/* Calls wait for a server, or for the service. If not, the load ends
+	 * when the first answers say that there is none; once a call was
+	 * answered, calls wait in any case. */
+	bool wait;
 	/* the retry policy; NULL: the library's default */
 	const struct ulrpc_retry *retry;
 	uint64_t seed;

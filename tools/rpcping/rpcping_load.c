@@ -246,6 +246,26 @@ static void on_released(void *arg)
 
 /* ---- calls ---- */
 
+/* The first answer decides whether there is a server. */
+static void load_on_answer(struct load *l, enum ulrpc_cause cause)
+{
+	if (l->call.wait_for_ready == ULRPC_WAIT_READY)
+		return;
+	switch (cause) {
+	case ULRPC_CAUSE_UNREACHABLE:
+	case ULRPC_CAUSE_NO_SERVICE:
+	case ULRPC_CAUSE_SHUTDOWN:
+	case ULRPC_CAUSE_NAME:
+		l->stopping = true;
+		break;
+	case ULRPC_CAUSE_OK:
+		l->call.wait_for_ready = ULRPC_WAIT_READY;
+		break;
+	default:
+		break;
+	}
+}
+
 static void on_call_done(void *arg, const struct ulrpc_outcome *o,
 			 const void *reply, size_t length)
 {
@@ -254,6 +274,7 @@ static void on_call_done(void *arg, const struct ulrpc_outcome *o,
 	uint64_t now = lnet_now(l->node, l->cpt);
 
 	s->good = judge(l, s, o, reply, length, now);
+	load_on_answer(l, o->cause);
 	l->stats.inflight--;
 	if (s->bulk && !o->bulk_free) {
 		struct ulrpc_bulk *bulk = s->bulk;
@@ -553,6 +574,8 @@ int load_open(struct ulrpc *rpc, const struct load_conf *conf,
 		.deadline = conf->deadline,
 		.reply_max = (uint32_t)(conf->size + PROBE_ROOM),
 		.semantics = conf->semantics,
+		.wait_for_ready =
+			conf->wait ? ULRPC_WAIT_READY : ULRPC_WAIT_NOT,
 	};
 	if (l->call.reply_max > ULRPC_BODY_MAX)
 		l->call.reply_max = ULRPC_BODY_MAX;

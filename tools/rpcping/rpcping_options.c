@@ -99,6 +99,10 @@ static const struct option_row rows[] = {
 	  "policy of retries: full (default), equal, mad or none; at most N "
 	  "retries",
 	  .kind = OPTION_CALL, .take = take_retry },
+	{ "wait", 0, NULL,
+	  "wait for nodes and services that are not there (the first answer "
+	  "decides)",
+	  .kind = OPTION_FLAG, LOAD(wait) },
 	{ "semantics", 0, "S",
 	  "idempotent (default), at-most-once or exactly-once",
 	  .kind = OPTION_WORD, LOAD(semantics), .words = semantics },

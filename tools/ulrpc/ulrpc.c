@@ -25,6 +25,7 @@ struct ulrpc_tool {
 	struct node_options options;
 	struct keys_options keys;
 	uint64_t deadline;
+	bool wait;
 	const char *server; /* pattern of the name that it has to prove */
 	const char *proto;  /* NULL: the server says what messages look like */
 	const char *includes[INCLUDES_MAX + 1];
@@ -81,6 +82,10 @@ static const struct option_row rows[] = {
 	  .kind = OPTION_TEXT, AT(type), 1 },
 	{ "deadline", 0, "T", "deadline of each call (5 s)",
 	  .kind = OPTION_TIME, AT(deadline), 1 },
+	{ "wait", 0, NULL,
+	  "wait for a node or service that is not there (the first answer "
+	  "decides)",
+	  .kind = OPTION_FLAG, AT(wait) },
 	{ "semantics", 0, "S",
 	  "at-most-once (default), idempotent or exactly-once",
 	  .kind = OPTION_WORD, AT(semantics), .words = semantics },
@@ -122,6 +127,7 @@ static int open_client(const struct ulrpc_tool *t, const char *service,
 	conf.service = service;
 	conf.flavour = (enum ulrpc_flavour)t->keys.flavour;
 	conf.server = t->server;
+	conf.wait_for_ready = t->wait ? ULRPC_WAIT_READY : ULRPC_WAIT_NOT;
 	conf.err = &why;
 	rc = ulrpc_client_open(t->rpc, &conf, client_p);
 	if (rc)
@@ -136,13 +142,9 @@ static int ask_about(const struct ulrpc_tool *t, const char *method,
 		     const ProtobufCMessage *request, void *reply_p,
 		     struct ulrpc_outcome *outcome)
 {
-	/* The first answer counts, also "no such service": nobody wants to wait
-	 * until somebody starts it. */
-	const struct ulrpc_retry once = { .max = 0 };
 	struct ulrpc_call_conf conf = { .deadline = t->deadline,
 					.semantics = ULRPC_IDEMPOTENT,
-					.reply_max = REPLY_MAX,
-					.retry = &once };
+					.reply_max = REPLY_MAX };
 	ProtobufCService *stub;
 	struct ulrpc_client *client;
 	ProtobufCMessage *reply = NULL;
@@ -673,7 +675,7 @@ static int open_node(struct ulrpc_tool *t)
 		rc = node_control(&t->node);
 	if (!rc)
 		rc = node_configure(&t->node);
-	if (!rc)
+	if (!rc && !t->wait)
 		rc = find_target(t);
 	if (rc)
 		return rc;

@@ -130,6 +130,19 @@ static void call(const char *method, struct ended *e, uint64_t deadline,
 		     0);
 }
 
+/* As call(), of one that does not wait for a server. */
+static void hasty_call(const char *method, struct ended *e, uint64_t deadline)
+{
+	const struct ulrpc_call_conf conf = { .deadline = deadline,
+					      .wait_for_ready =
+						      ULRPC_WAIT_NOT };
+
+	*e = (struct ended){ 0 };
+	cr_assert_eq(ulrpc_call(client, ulrpc_method(method), "x", 1, &conf,
+				on_end, e, NULL),
+		     0);
+}
+
 static void answered_by(const struct ended *e, unsigned int server)
 {
 	struct ulnet_nid nid = server_nid(server);
@@ -316,6 +329,47 @@ Test(named, goes_to_the_next_when_one_cannot_be_connected_to)
 	cr_assert_eq(lnet_sim_crash(sim, 3), 0);
 	cr_assert_eq(lnet_sim_partition(sim, &own, &first, false), 0);
 	goes_to(1);
+	sim_close();
+}
+
+Test(named, a_call_that_does_not_wait_goes_to_all_of_them_first)
+{
+	struct ended e, out;
+
+	sim_open(1);
+	client_open("servers");
+	hasty_call("echo", &e, 60000000);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(e.n, 1);
+	cr_assert_eq(e.o.cause, ULRPC_CAUSE_NAME);
+	cr_assert_str_eq(e.o.text, "servers: there is no such name");
+	set_servers(0, SERVERS_OF(1, 2, 3));
+	lnet_sim_run(sim, 10 * SEC);
+	cr_assert_eq(lnet_sim_crash(sim, 1), 0);
+	cr_assert_eq(lnet_sim_crash(sim, 2), 0);
+	hasty_call("echo", &e, 60000000);
+	lnet_sim_run(sim, 20 * SEC);
+	answered_by(&e, 3);
+	/* One that may have been executed goes on asking. */
+	hasty_call("park", &out, 30000000);
+	lnet_sim_run(sim, SEC);
+	cr_assert(parked);
+	cr_assert_eq(lnet_sim_crash(sim, 3), 0);
+	hasty_call("echo", &e, 60000000);
+	lnet_sim_run(sim, 20 * SEC);
+	cr_assert_eq(e.n, 1);
+	cr_assert_eq(e.o.cause, ULRPC_CAUSE_UNREACHABLE, "%s",
+		     ulrpc_cause_name(e.o.cause));
+	cr_assert_eq(e.o.execution, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(out.n, 0);
+	lnet_sim_run(sim, 20 * SEC);
+	cr_assert_eq(out.n, 1);
+	cr_assert_eq(out.o.execution, ULRPC_EXECUTION_UNKNOWN);
+	/* none at all */
+	hasty_call("echo", &e, 60000000);
+	lnet_sim_run(sim, 20 * SEC);
+	cr_assert_eq(e.n, 1);
+	cr_assert_eq(e.o.cause, ULRPC_CAUSE_UNREACHABLE);
 	sim_close();
 }
 

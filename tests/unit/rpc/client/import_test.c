@@ -314,6 +314,41 @@ Test(import, waits_for_a_service_that_is_not_there_yet)
 	}
 }
 
+/* The first answer ends a call that does not wait, whatever it is. */
+Test(import, an_answer_ends_a_call_that_does_not_wait)
+{
+	static const struct {
+		uint32_t connect, open;
+		enum ulrpc_cause cause;
+	} rows[] = {
+		{ WIRE_OK, WIRE_NO_SERVICE, ULRPC_CAUSE_NO_SERVICE },
+		{ WIRE_OK, WIRE_SHUTTING_DOWN, ULRPC_CAUSE_SHUTDOWN },
+		{ WIRE_SHUTTING_DOWN, WIRE_OK, ULRPC_CAUSE_SHUTDOWN },
+		{ WIRE_OVERLOADED, WIRE_OK, ULRPC_CAUSE_OVERLOADED },
+	};
+	struct ulrpc_call_conf conf = within(10000000);
+	struct note hasty, later;
+
+	conf.wait_for_ready = ULRPC_WAIT_NOT;
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		rig_open(&g);
+		g.fake->connect_status = rows[i].connect;
+		g.fake->open_status = rows[i].open;
+		call(&g, &n, 10000000);
+		call_with(&g, &hasty, &conf, "hello", 5);
+		run(&g, 100 * MSEC);
+		ended_by(&hasty, rows[i].cause, ULRPC_NOT_EXECUTED);
+		call_with(&g, &later, &conf, "hello", 5);
+		run(&g, 200 * MSEC);
+		ended_by(&later, rows[i].cause, ULRPC_NOT_EXECUTED);
+		cr_assert_eq(n.ended, 0);
+		g.fake->connect_status = g.fake->open_status = WIRE_OK;
+		run(&g, SEC);
+		ended_well(&n);
+		rig_close(&g);
+	}
+}
+
 /* Uses up what may be under way to the server, by messages that the server does
  * not take. */
 static void use_up_control(void)

@@ -349,6 +349,143 @@ Test(outage, is_over_with_a_sign_of_life)
 	end(&c);
 }
 
+/* ---- calls that do not wait ---- */
+
+/* As caller_call(), of one that does not wait for a server. */
+static void hasty_call(struct caller *c, uint64_t us)
+{
+	struct ulrpc_call_conf conf = within(us);
+
+	conf.wait_for_ready = ULRPC_WAIT_NOT;
+	cr_assert_eq(ulrpc_call(c->client, ulrpc_method("echo"), "hello", 5,
+				&conf, caller_on_done, c, NULL),
+		     0);
+}
+
+static void was_unreachable(const struct caller *c, int error)
+{
+	char text[ULRPC_TEXT_MAX];
+
+	snprintf(text, sizeof(text), "10.0.0.2@tcp: %s", strerror(error));
+	cr_assert_eq(c->outcome.cause, ULRPC_CAUSE_UNREACHABLE, "%s",
+		     ulrpc_cause_name(c->outcome.cause));
+	cr_assert_eq(c->outcome.execution, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(c->outcome.status, -EHOSTUNREACH);
+	cr_assert_str_eq(c->outcome.text, text);
+}
+
+Test(outage, ends_calls_that_do_not_wait)
+{
+	const struct ulnet_sim_link bad = { .latency = 10000,
+					    .refuse = LNET_SIM_ALWAYS };
+	struct caller c;
+
+	begin(&c);
+	link_is(&bad);
+	caller_call(&c, 120000000);
+	hasty_call(&c, 120000000);
+	lnet_sim_run(sim, 200 * MSEC);
+	cr_assert_eq(c.other, 1);
+	was_unreachable(&c, EHOSTUNREACH);
+	/* The last attempt has shown that nobody is there. */
+	while (c.client->imp->fsm.state != IMPORT_DISCONN)
+		lnet_sim_run(sim, 10000);
+	hasty_call(&c, 120000000);
+	cr_assert_eq(c.other, 1, "not inside of the function");
+	lnet_sim_run(sim, 0);
+	cr_assert_eq(c.other, 2);
+	was_unreachable(&c, EHOSTUNREACH);
+	/* The other one has waited. */
+	link_is(&good);
+	lnet_sim_run(sim, 200 * MSEC);
+	cr_assert_eq(c.ok, 2);
+	hasty_call(&c, 120000000);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(c.ok, 3);
+	cr_assert_eq(executed, 3);
+	end(&c);
+}
+
+Test(outage, without_any_word_ends_them_after_the_connect_timeout)
+{
+	const struct ulnet_sim_link silent = { .latency = 10000,
+					       .loss = LNET_SIM_ALWAYS };
+	struct caller c;
+
+	sim = cluster(2);
+	link_is(&silent);
+	server_open();
+	caller_open(&c, CLIENT);
+	hasty_call(&c, 120000000);
+	lnet_sim_run(sim, 4999 * MSEC);
+	cr_assert_eq(c.other, 0);
+	lnet_sim_run(sim, 2 * MSEC);
+	cr_assert_eq(c.other, 1);
+	was_unreachable(&c, ETIMEDOUT);
+	end(&c);
+}
+
+Test(outage, while_connecting_for_the_first_time_ends_no_call)
+{
+	const struct ulnet_sim_link slow = { .latency = 400 * MSEC };
+	struct caller c;
+
+	sim = cluster(2);
+	link_is(&slow);
+	server_open();
+	caller_open(&c, CLIENT);
+	hasty_call(&c, 120000000);
+	lnet_sim_run(sim, 10 * SEC);
+	cr_assert_eq(c.ok, 1);
+	end(&c);
+}
+
+/* The client may say it, too, and what a call says counts more; both count more
+ * than that there are no retries. */
+Test(outage, ends_calls_as_they_or_their_client_say)
+{
+	const struct ulnet_sim_link bad = { .latency = 10000,
+					    .refuse = LNET_SIM_ALWAYS };
+	const struct ulrpc_retry none = { .max = 0 };
+	const struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_call_conf call = within(60000000);
+	struct ulrpc_client_conf conf;
+	struct caller c;
+
+	begin(&c);
+	ulrpc_client_close(c.client);
+	link_is(&bad);
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &nid;
+	conf.nnids = 1;
+	conf.service = "test";
+	conf.wait_for_ready = (enum ulrpc_wait)3;
+	cr_assert_eq(ulrpc_client_open(c.rpc, &conf, &c.client), -EINVAL);
+	conf.wait_for_ready = ULRPC_WAIT_NOT;
+	cr_assert_eq(ulrpc_client_open(c.rpc, &conf, &c.client), 0);
+	call.wait_for_ready = (enum ulrpc_wait)3;
+	cr_assert_eq(ulrpc_call(c.client, 1, NULL, 0, &call, caller_on_done, &c,
+				NULL),
+		     -EINVAL);
+	caller_call(&c, 60000000);
+	call.wait_for_ready = ULRPC_WAIT_READY;
+	cr_assert_eq(ulrpc_call(c.client, ulrpc_method("echo"), NULL, 0, &call,
+				caller_on_done, &c, NULL),
+		     0);
+	call.retry = &none;
+	cr_assert_eq(ulrpc_call(c.client, ulrpc_method("echo"), NULL, 0, &call,
+				caller_on_done, &c, NULL),
+		     0);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(c.other, 1, "%u: %s", c.other,
+		     ulrpc_cause_name(c.outcome.cause));
+	was_unreachable(&c, EHOSTUNREACH);
+	link_is(&good);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(c.ok, 3);
+	end(&c);
+}
+
 /* ---- herds of clients ---- */
 
 #define HERD 5000

@@ -465,6 +465,63 @@ Test(replicas, none_is_there_and_one_comes)
 	sim_close();
 }
 
+Test(replicas, a_call_that_does_not_wait_ends_when_all_are_away)
+{
+	const struct ulrpc_replicas_call_conf hasty = {
+		.call = { .deadline = 60000000,
+			  .wait_for_ready = ULRPC_WAIT_NOT },
+	};
+	struct ulrpc_replicas_call_conf bad = hasty;
+
+	sim_open(1);
+	open_nids(3);
+	bad.call.wait_for_ready = (enum ulrpc_wait)3;
+	cr_assert_eq(
+		ulrpc_replicas_call(rs, 1, NULL, 0, &bad, on_end, NULL, NULL),
+		-EINVAL);
+	cr_assert_eq(lnet_sim_crash(sim, 1), 0);
+	cr_assert_eq(lnet_sim_crash(sim, 2), 0);
+	ulrpc_replicas_call_put(call_with(0, &hasty));
+	lnet_sim_run(sim, 10 * SEC);
+	went_well(0);
+	cr_assert_eq(calls[0].answer, 3);
+	cr_assert_eq(lnet_sim_crash(sim, 3), 0);
+	lnet_sim_run(sim, SEC);
+	ulrpc_replicas_call_put(call_with(1, &hasty));
+	call(2, 60000000, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, 10 * SEC);
+	cr_assert_eq(calls[1].n, 1);
+	cr_assert_eq(calls[1].o.call.cause, ULRPC_CAUSE_UNREACHABLE, "%s",
+		     ulrpc_cause_name(calls[1].o.call.cause));
+	cr_assert_eq(calls[1].o.call.execution, ULRPC_NOT_EXECUTED);
+	cr_assert_leq(calls[1].took, 2 * SEC);
+	cr_assert_eq(calls[2].n, 0);
+	cr_assert_eq(lnet_sim_restart(sim, 2), 0);
+	lnet_sim_run(sim, 20 * SEC);
+	went_well(2);
+	sim_close();
+}
+
+/* Connections are made, but it takes longer than a call stays with a server
+ * that is not connected. */
+Test(replicas, a_call_that_does_not_wait_waits_for_connections)
+{
+	const struct ulnet_sim_link slow = { .latency = 150 * MSEC };
+	const struct ulrpc_replicas_call_conf hasty = {
+		.call = { .deadline = 60000000,
+			  .wait_for_ready = ULRPC_WAIT_NOT },
+	};
+
+	sim_open(1);
+	cr_assert_eq(
+		lnet_sim_link_set(sim, &LNET_NID_ANY, &LNET_NID_ANY, &slow), 0);
+	open_nids(3);
+	ulrpc_replicas_call_put(call_with(0, &hasty));
+	lnet_sim_run(sim, 20 * SEC);
+	went_well(0);
+	sim_close();
+}
+
 Test(replicas, cancel_and_close)
 {
 	const struct ulrpc_replicas_call_conf how = {
