@@ -303,6 +303,7 @@ static const struct command {
 	{ "cpt-of-nid", "manage", "cpt-of-nid", KEYS("nids"),
 	  .flags = CMD_UNLOCKED, .fn = debug_cpt_of_nid },
 	{ "rpc show", "show", "rpc", PROGRAM },
+	{ "rpc slow", "show", "rpc", PROGRAM },
 	{ "rpc metrics", "show", "rpc", PROGRAM },
 	{ "rpc reset", "reset", "rpc", PROGRAM },
 	{ "rpc rules", "set", "rpc", PROGRAM },

@@ -17,6 +17,7 @@
 #include "rpc/run.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
+#include "secure/identity.h"
 
 /* Bytes of bulk that the owner sums in one turn for one call, at most. To sum
  * all of a large source would keep the calls of others waiting for 25 ms. */
@@ -219,6 +220,49 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 	batch_forget_all(call);
 }
 
+/* Notes @call as one of the slowest of its service. */
+static out_of_line void call_note_slow(struct ulrpc_call *call,
+				       const struct ulrpc_outcome *o)
+{
+	const struct import *imp = call->client->imp;
+	struct slow_entry e = {
+		.ended = call->began + rpc_ns(o->total),
+		.times = { [STAT_CALL_TIME_total] = rpc_ns(o->total),
+			   [STAT_CALL_TIME_connecting] = rpc_ns(o->connecting),
+			   [STAT_CALL_TIME_window] = rpc_ns(o->window),
+			   [STAT_CALL_TIME_wire] = rpc_ns(o->wire),
+			   [STAT_CALL_TIME_queue] = rpc_ns(o->server_queue),
+			   [STAT_CALL_TIME_service] = rpc_ns(o->service),
+			   [STAT_CALL_TIME_throttled] =
+				   rpc_ns(o->server_throttled),
+			   [STAT_CALL_TIME_fetch] = rpc_ns(o->fetch) },
+		.known = (1u << STAT_CALL_TIMES_ALL) - 1,
+		.method = call->method,
+		.end = o->cause,
+		.attempts = o->attempts,
+		.retries = o->retries,
+		.refusals = o->refusals,
+		.peer = imp->stats.id,
+		.traced = call->flags & CALL_TRACED,
+	};
+
+	if (e.traced)
+		memcpy(e.trace, call_trace(call), sizeof(e.trace));
+	if (imp->who)
+		text_copy(e.name, sizeof(e.name), imp->who->name);
+	slow_add(&call->client->stats->slow, &e);
+}
+
+/* Is @call, which begins a run, to be given to call_note_slow()? */
+static inline bool call_is_slow(const struct ulrpc_call *call,
+				const struct ulrpc_outcome *o)
+{
+	const struct stat_service *sv = call->client->stats;
+	uint64_t total = rpc_ns(o->total);
+
+	return likely(sv) && slow_enters(&sv->slow, total, call->began + total);
+}
+
 /* Counts the call, and calls its callback, which may do anything. */
 static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			      const void *body, size_t length)
@@ -235,7 +279,8 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 		.outcome = o,
 	};
 
-	run_call_end(&report);
+	if (unlikely(run_call_end(&report)) && call_is_slow(call, o))
+		call_note_slow(call, o);
 	o->bulk_free = true;
 	if (unlikely(call->nbulks))
 		o->bulk_free = bulks_release(call);

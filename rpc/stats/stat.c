@@ -281,7 +281,7 @@ static void ends_add(uint64_t *to, const uint64_t *from)
 }
 
 static int service_merge(struct stat_service *to,
-			 const struct stat_service *from)
+			 const struct stat_service *from, uint64_t now)
 {
 	const struct stat_method *m = NULL;
 	uint32_t bucket = 0;
@@ -289,6 +289,7 @@ static int service_merge(struct stat_service *to,
 	if (!to)
 		return -ENOMEM;
 	ends_add(to->refused, from->refused);
+	slow_merge(&to->slow, &from->slow, now);
 	while ((m = stat_method_walk(from, &bucket, m))) {
 		struct stat_method *sum = stat_method_get(to, m->number);
 
@@ -302,7 +303,8 @@ static int service_merge(struct stat_service *to,
 	return 0;
 }
 
-int stat_shard_merge(struct stat_shard *to, struct stat_shard *from)
+int stat_shard_merge(struct stat_shard *to, struct stat_shard *from,
+		     uint64_t now)
 {
 	int rc = 0;
 
@@ -317,7 +319,7 @@ int stat_shard_merge(struct stat_shard *to, struct stat_shard *from)
 			if (!rc)
 				rc = service_merge(
 					stat_service_get(to, side, sv->name),
-					sv);
+					sv, now);
 		to->gone[side].peers += from->gone[side].peers;
 		stat_counts_add(to->gone[side].counts, from->gone[side].counts);
 		hist_merge(&to->gone[side].times, &from->gone[side].times);
@@ -331,6 +333,7 @@ static void service_reset(struct stat_service *sv)
 	uint32_t bucket = 0;
 
 	memset(sv->refused, 0, sizeof(sv->refused));
+	memset(&sv->slow, 0, sizeof(sv->slow));
 	while ((m = stat_method_walk(sv, &bucket, m))) {
 		memset(m->counts, 0, sizeof(m->counts));
 		memset(m->ends, 0, sizeof(m->ends));

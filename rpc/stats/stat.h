@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "rpc/stats/hist.h"
+#include "rpc/stats/slow.h"
 #include "rpc/rpc.h"
 #include "rpc/wire/wire.h"
 
@@ -164,6 +165,7 @@ struct stat_service {
 	 * ended; and, of these, those that wait: calls to be sent, requests for
 	 * a worker. */
 	uint64_t under_way, waiting;
+	struct slow slow; /* the slowest calls, or requests */
 	char name[ULRPC_SERVICE_NAME];
 };
 
@@ -316,9 +318,10 @@ extern const char *const rpc_stat_names[RPC_STATS];
 void stat_shard_init(struct stat_shard *st);
 /* Frees @st. The caller has removed all peers before. */
 void stat_shard_fini(struct stat_shard *st);
-/* Adds everything in @from to @to, except for peers. Returns 0, or -ENOMEM: @to
- * is incomplete. */
-int stat_shard_merge(struct stat_shard *to, struct stat_shard *from);
+/* Adds everything in @from to @to, except for peers. @now: ns. Returns 0, or
+ * -ENOMEM: @to is incomplete. */
+int stat_shard_merge(struct stat_shard *to, struct stat_shard *from,
+		     uint64_t now);
 /* Sets everything to 0, except for peers, and counters that are STAT_NOW(). */
 void stat_shard_reset(struct stat_shard *st);
 /* Sets the counters of one peer to 0, and frees its times. */

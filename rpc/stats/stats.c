@@ -118,7 +118,7 @@ static int read_others(void *arg)
 		stat_shard_reset(st);
 		return 0;
 	}
-	rc = stat_shard_merge(&r->sum->all, st);
+	rc = stat_shard_merge(&r->sum->all, st, shard_now(r->shard));
 	for (enum stat_side side = 0; side < STAT_SIDES && !rc; side++)
 		if (st->gauger[side])
 			rc = st->gauger[side]->methods(r->shard, &r->sum->all);
@@ -387,6 +387,7 @@ static const struct ulnet_control_command stats_commands[] = {
 	{ .name = "rpc show", .keys = show_keys, .fn = on_show },
 	{ .name = "rpc reset", .fn = on_reset },
 	{ .name = "rpc metrics", .fn = on_metrics },
+	{ .name = "rpc slow", .fn = on_slow },
 	{ .name = "rpc rules", .keys = rules_keys, .fn = on_rules },
 };
 

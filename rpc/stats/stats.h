@@ -68,6 +68,9 @@ int rpc_metrics(struct ulrpc *rpc, char **yaml_p);
  * those of the argument "text". */
 int on_rules(void *arg, struct lnet_control_call *call, char **output_p);
 
+/* What ulnet_control_command.fn calls: shows the slowest calls and requests. */
+int on_slow(void *arg, struct lnet_control_call *call, char **output_p);
+
 /* Reads the argument @key, which is true or false. Returns what
  * lnet_control_text() does. */
 int control_flag(struct lnet_control_call *call, const char *key,

@@ -255,6 +255,8 @@ cat >"$dir/wrong" <<'END'
 234 | unrecognized option '--all' | stats reset --all
 161 | this node runs no RPC | rpc show --verbose
 161 | this node runs no RPC | rpc show --connections
+161 | this node runs no RPC | rpc slow
+234 | unexpected argument: now | rpc slow now
 234 | unexpected argument: now | rpc reset now
 130 | --keys was not given | reload
 234 | unexpected argument: now | reload now
@@ -553,7 +555,7 @@ run 0 diff "$dir/before" "$dir/after"
 # ---- is there a command, or an option, that is not above? ----
 
 # Tried in other files: they take a node down, need another one, or RPC.
-elsewhere='lnet configure|lnet unconfigure|discover|rpc show|rpc reset|reload|rpc rules'
+elsewhere='lnet configure|lnet unconfigure|discover|rpc show|rpc slow|rpc reset|reload|rpc rules'
 # What is always refused has no right use.
 never='auth-key|traffic-class|state|lnd-timeout'
 

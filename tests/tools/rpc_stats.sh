@@ -29,6 +29,20 @@ for poll in '' --poll; do
 	has out '^ +buckets:$'
 	has out '^ +"?[0-9]+\.[0-9]{3}"?: [0-9]+$'
 
+	# The slowest calls: those whose handler was told to wait.
+	run 0 timeout 100 "$rpcping" --net 'tcp(127.0.0.1)' --port "$port" \
+		--count 1 --delay 30ms 127.0.0.2@tcp
+	ctl 0 --socket "$socket" rpc slow
+	silent err
+	has out '^rpc:$'
+	has out '^    calls: \[\]$'
+	has out '^    requests:$'
+	has out '^ +- +service: "?echo"?$'
+	has out '^ +peer: "U?[0-9]+-127\.0\.0\.1@tcp"$'
+	has out '^ +end: "?ok"?$'
+	has out '^ +(total|service): ([3-9][0-9]{4}|[0-9]{6,})\.[0-9]{3}$'
+	has out '^ +reply: [0-9]+\.[0-9]{3}$'
+
 	# A command that lnetctl does not know, and its node does.
 	ctl 0 --socket "$socket" rpc metrics
 	silent err

@@ -233,6 +233,7 @@ const struct command commands[] = {
 		OPTIONS(
 		LEVEL("1: histograms, bucket by bucket"),
 		FLAG("connections", 0, "only who is connected, and how"))),
+	COMMAND("rpc", "slow", "show the slowest calls of the last minutes"),
 	COMMAND("rpc", "reset", "set the statistics of RPC to 0"),
 	COMMAND("rpc", "rules", "show who may call what, or set it",
 		.args = "[FILE]", .kind = COMMAND_TEXT, OPTIONS(

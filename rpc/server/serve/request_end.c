@@ -19,6 +19,7 @@
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 #include "secure/digest.h"
+#include "secure/identity.h"
 #include "secure/once.h"
 
 /* ns: if queue_target is not set, the target of grants is at least this. */
@@ -181,23 +182,73 @@ static uint64_t ns_between(uint64_t from, uint64_t to)
 	return to > from ? to - from : 0;
 }
 
-static out_of_line void report_with_bulk(const struct ulrpc_request *r,
+/* Returns true if the request begins a run. */
+static out_of_line bool report_with_bulk(const struct ulrpc_request *r,
 					 struct request_report report)
 {
 	struct bulk_report bulk = { .time = transfer_time(r->transfers) };
 
 	transfer_bytes(r->transfers, &bulk.received, &bulk.sent);
 	report.bulk = &bulk;
-	run_request_end(r->sc->shard, &report);
+	return run_request_end(r->sc->shard, &report);
+}
+
+/* Notes @r, which ends as @report says, as one of the slowest of its service.
+ */
+static out_of_line void note_slow(const struct ulrpc_request *r,
+				  struct request_report report)
+{
+	const struct export *exp = r->batch->export;
+	struct slow_entry e = {
+		.ended = r->arrival + report.total,
+		.times = { [STAT_REQUEST_TIME_total] = report.total,
+			   [STAT_REQUEST_TIME_queue] = report.queue,
+			   [STAT_REQUEST_TIME_service] = report.service_time,
+			   [STAT_REQUEST_TIME_throttled] = report.throttled },
+		.known = 1u << STAT_REQUEST_TIME_total,
+		.method = report.method,
+		.end = report.end,
+		.peer = r->batch->client,
+		.traced = r->traced,
+	};
+
+	if (report.run)
+		e.known |= 1u << STAT_REQUEST_TIME_queue |
+			   1u << STAT_REQUEST_TIME_service |
+			   1u << STAT_REQUEST_TIME_throttled;
+	if (report.fine) {
+		e.times[STAT_REQUEST_TIME_total] += report.fine - 1;
+		e.times[STAT_REQUEST_TIME_service] += report.fine - 1;
+	}
+	if (r->transfers) {
+		e.known |= 1u << STAT_REQUEST_TIME_bulk;
+		e.times[STAT_REQUEST_TIME_bulk] = transfer_time(r->transfers);
+	}
+	if (e.traced)
+		memcpy(e.trace, r->trace, sizeof(e.trace));
+	if (exp && exp->who)
+		text_copy(e.name, sizeof(e.name), exp->who->name);
+	slow_add(&report.service->slow, &e);
+}
+
+/* Is @r, which begins a run, to be given to note_slow()? */
+static inline bool is_slow(const struct ulrpc_request *r,
+			   const struct request_report *report)
+{
+	return likely(report->service) &&
+	       slow_enters(&report->service->slow, report->total,
+			   r->arrival + report->total);
 }
 
 static in_line void report_end(const struct ulrpc_request *r,
 			       const struct request_report *report)
 {
-	if (unlikely(r->transfers))
-		report_with_bulk(r, *report);
-	else
-		run_request_end(r->sc->shard, report);
+	bool begins = unlikely(r->transfers)
+			      ? report_with_bulk(r, *report)
+			      : run_request_end(r->sc->shard, report);
+
+	if (unlikely(begins) && is_slow(r, report))
+		note_slow(r, *report);
 }
 
 /* Returns the report of @r, as if it ended at @now without having run. The

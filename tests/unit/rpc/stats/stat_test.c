@@ -311,8 +311,8 @@ Test(stat, merge_and_reset)
 	stat_count(&shard, RPC_STAT_replies_late);
 
 	stat_shard_init(&sum);
-	cr_assert_eq(stat_shard_merge(&sum, &stats), 0);
-	cr_assert_eq(stat_shard_merge(&sum, &stats), 0);
+	cr_assert_eq(stat_shard_merge(&sum, &stats, 0), 0);
+	cr_assert_eq(stat_shard_merge(&sum, &stats, 0), 0);
 	sv = stat_service_get(&sum, STAT_REQUESTS, "s");
 	m = only_method(sv);
 	cr_assert_eq(m->counts[STAT_COUNT_calls], 2);
