@@ -477,12 +477,13 @@ void bulk_on_idle_cancel(struct ulrpc_bulk *b)
 	b->idle_fn = NULL;
 }
 
-int bulk_check(struct ulrpc_bulk *b, const struct wire_moved_in *m)
+int bulk_check(struct ulrpc_bulk *b, const struct wire_moved_in *m,
+	       const struct bulk_keys *keys)
 {
 	uint32_t crc[ULRPC_SEGMENTS_MAX], length[ULRPC_SEGMENTS_MAX];
 
 	if (b->cover)
-		return cover_take(b, m);
+		return cover_take(b, m, keys);
 	if (b->access != ULRPC_BULK_SINK || !b->checked)
 		return 0;
 	if (m->n > b->n)

@@ -110,6 +110,14 @@ void bulk_on_idle_cancel(struct ulrpc_bulk *b);
 
 struct piece_key;
 
+/* The keys that open what the server has put. */
+struct bulk_keys {
+	/* returns the key of the connection with @epoch, borrowed; NULL: there
+	 * is none any more */
+	struct piece_key *(*of_epoch)(const void *arg, uint32_t epoch);
+	const void *arg;
+};
+
 /* How a bulk is to be sealed. */
 struct bulk_cover {
 	/* the key for what this side seals; borrowed */
@@ -132,21 +140,20 @@ int bulk_cover(struct ulrpc_bulk *b, struct shard *s,
  * yet. */
 bool bulk_owes_open(const struct ulrpc_bulk *b);
 /* Opens a sink with the seals that bulk_check() has taken, in slices and by
- * sealers like bulk_cover(). The sink must be idle at the first call. @key
- * returns the key of an epoch, or NULL. Returns 1: all is opened, and is what
- * the server has put; 0: not all is opened yet, or @b is not idle; -EBADMSG:
- * something is not what the server has put, and the contents of @b must not be
- * used; -ENOMEM. Owner. */
-int bulk_open(struct ulrpc_bulk *b,
-	      struct piece_key *(*key)(const void *arg, uint32_t epoch),
-	      const void *arg, uint64_t *left) must_check;
+ * sealers like bulk_cover(). The sink must be idle at the first call. Returns
+ * 1: all is opened, and is what the server has put; 0: not all is opened yet,
+ * or @b is not idle; -EBADMSG: something is not what the server has put, and
+ * the contents of @b must not be used; -ENOMEM. Owner. */
+int bulk_open(struct ulrpc_bulk *b, uint64_t *left) must_check;
 
 /* Compares the contents of a sink with the checksums that the server has sent
  * for it. That takes about 0.1 ms for each MiB that came in PUTs without a
- * checksum. Of a sink with seals, only takes the seals, for bulk_open().
- * Returns 0: they are equal, or there is nothing to compare; -EBADMSG: they
- * differ; -EPROTO: @b has no such segments. Owner. */
-int bulk_check(struct ulrpc_bulk *b, const struct wire_moved_in *m) must_check;
+ * checksum. Of a sink with seals, only takes the seals, with those of @keys
+ * that they need, for bulk_open(). Returns 0: they are equal, or there is
+ * nothing to compare; -EBADMSG: they differ, or there is no such key; -EPROTO:
+ * @b has no such segments. Owner. */
+int bulk_check(struct ulrpc_bulk *b, const struct wire_moved_in *m,
+	       const struct bulk_keys *keys) must_check;
 /* Was something put into @b for which the server owes a checksum? */
 bool bulk_unproven(const struct ulrpc_bulk *b);
 /* Adds the bytes moved since the claim began: those put by the server to *@in,

@@ -86,7 +86,8 @@ bool cover_is_damaged(const struct ulnet_event *ev);
 /* Fills in the seals in @out, if there are any. */
 void cover_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
 /* Does what bulk_check() does, for a sink with seals. */
-int cover_take(struct ulrpc_bulk *b, const struct wire_moved_in *m);
+int cover_take(struct ulrpc_bulk *b, const struct wire_moved_in *m,
+	       const struct bulk_keys *keys);
 
 /* Returns the CRC32C of the payload of a PUT that has come, continued from
  * @crc, that of the bytes in front of it. */

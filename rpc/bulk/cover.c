@@ -22,9 +22,15 @@ struct cover {
 	int failed;	/* 0, or why a segment has failed: a negative errno */
 	uint32_t *put;	/* of a sink: bytes of each segment that were put */
 	uint8_t *seals; /* PIECE_SEAL bytes for each segment */
-	/* of a source with privacy: the encrypted form of each segment; NULL:
-	 * none yet */
-	void **sealed;
+	union {
+		/* of a source with privacy: the encrypted form of each segment;
+		 * NULL: none yet */
+		void **sealed;
+		/* Of a sink: for each of the segments @taken, the key that
+		 * opens it; NULL: nothing was put to it. The client may connect
+		 * again, any number of times, before the sink is idle. */
+		struct piece_key **opens;
+	};
 };
 
 /* ---- life ---- */
@@ -43,7 +49,19 @@ static struct cover *cover_new(const struct ulrpc_bulk *b)
 	return c;
 }
 
-static void cover_clear(const struct ulrpc_bulk *b, struct cover *c)
+/* Drops the seals of a sink that were taken, and their keys. */
+static void cover_untake(struct cover *c)
+{
+	while (c->taken) {
+		struct piece_key **key = &c->opens[--c->taken];
+
+		piece_key_put(*key);
+		*key = NULL;
+	}
+}
+
+/* Frees the encrypted form of a source. */
+static void cover_unseal(const struct ulrpc_bulk *b, struct cover *c)
 {
 	for (unsigned int i = 0; i < b->n; i++) {
 		if (c->sealed[i])
@@ -51,6 +69,14 @@ static void cover_clear(const struct ulrpc_bulk *b, struct cover *c)
 				 b->lengths[i]);
 		c->sealed[i] = NULL;
 	}
+}
+
+static void cover_clear(const struct ulrpc_bulk *b, struct cover *c)
+{
+	if (b->access == ULRPC_BULK_SINK)
+		cover_untake(c);
+	else
+		cover_unseal(b, c);
 	piece_key_put(c->key);
 	c->key = NULL;
 	c->done = c->taken = 0;
@@ -68,7 +94,7 @@ void bulk_uncover(struct ulrpc_bulk *b)
 
 void *cover_of(const struct ulrpc_bulk *b, unsigned int i)
 {
-	return b->cover->sealed[i];
+	return b->access == ULRPC_BULK_SOURCE ? b->cover->sealed[i] : NULL;
 }
 
 void cover_describe(const struct ulrpc_bulk *b, struct wire_segments *out)
@@ -303,12 +329,36 @@ bool cover_is_damaged(const struct ulnet_event *ev)
 	       ev->hdr_data != bulk_proof(bulk_crc_of_put(ev, crc));
 }
 
-int cover_take(struct ulrpc_bulk *b, const struct wire_moved_in *m)
+/* Takes a reference of the key for each of the first @n segments to which
+ * something was put. Returns false if there is none of an epoch. */
+static bool keys_take(struct cover *c, unsigned int n,
+		      const struct bulk_keys *keys)
+{
+	for (; c->taken < n; c->taken++) {
+		unsigned int i = c->taken;
+		struct piece_seal seal;
+		struct piece_key *key;
+
+		if (!c->put[i])
+			continue;
+		piece_seal_get(c->seals + i * (size_t)PIECE_SEAL, &seal);
+		key = keys->of_epoch(keys->arg, seal.epoch);
+		if (!key)
+			return false;
+		c->opens[i] = piece_key_ref(key);
+	}
+	return true;
+}
+
+int cover_take(struct ulrpc_bulk *b, const struct wire_moved_in *m,
+	       const struct bulk_keys *keys)
 {
 	struct cover *c = b->cover;
 
 	if (b->access != ULRPC_BULK_SINK)
 		return 0;
+	cover_untake(c);
+	c->done = 0;
 	if (m->n > b->n)
 		return -EPROTO;
 	if (m->n && !view_length(m->seals))
@@ -323,9 +373,7 @@ int cover_take(struct ulrpc_bulk *b, const struct wire_moved_in *m)
 	}
 	if (m->n)
 		memcpy(c->seals, m->seals.p, view_length(m->seals));
-	c->taken = m->n;
-	c->done = 0;
-	return 0;
+	return keys_take(c, m->n, keys) ? 0 : -EBADMSG;
 }
 
 bool bulk_owes_open(const struct ulrpc_bulk *b)
@@ -334,24 +382,24 @@ bool bulk_owes_open(const struct ulrpc_bulk *b)
 }
 
 static int segment_open(struct ulrpc_bulk *b, unsigned int i,
-			struct piece_key *key, const struct piece_seal *seal,
 			struct cover_slice *s)
 {
 	const struct piece_place place = place_of(b, i);
-	struct cover_job j = { .job.run = cover_job_open,
-			       .b = b,
-			       .i = i,
-			       .length = b->cover->put[i] };
-	int rc = piece_open_begin(key, &place, seal, &j.piece);
+	struct cover *c = b->cover;
+	struct cover_job j = {
+		.job.run = cover_job_open, .b = b, .i = i, .length = c->put[i]
+	};
+	struct piece_seal seal;
+	int rc;
 
+	piece_seal_get(c->seals + i * (size_t)PIECE_SEAL, &seal);
+	rc = piece_open_begin(c->opens[i], &place, &seal, &j.piece);
 	if (!rc)
 		cover_job_start(&j, s);
 	return rc;
 }
 
-int bulk_open(struct ulrpc_bulk *b,
-	      struct piece_key *(*key)(const void *arg, uint32_t epoch),
-	      const void *arg, uint64_t *left)
+int bulk_open(struct ulrpc_bulk *b, uint64_t *left)
 {
 	struct cover_slice slice = { .left = left };
 	struct cover *c = b->cover;
@@ -360,16 +408,8 @@ int bulk_open(struct ulrpc_bulk *b,
 		return 1;
 	while (bulk_owes_open(b) && !c->failed && !slice_is_over(&slice)) {
 		unsigned int i = c->done++;
-		struct piece_seal seal;
-		struct piece_key *k;
-		int rc = -EBADMSG;
+		int rc = c->opens[i] ? segment_open(b, i, &slice) : 0;
 
-		if (!c->put[i])
-			continue;
-		piece_seal_get(c->seals + i * (size_t)PIECE_SEAL, &seal);
-		k = key(arg, seal.epoch);
-		if (k)
-			rc = segment_open(b, i, k, &seal, &slice);
 		if (rc)
 			c->failed = rc;
 	}

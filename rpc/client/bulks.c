@@ -91,8 +91,16 @@ bool bulks_detach(struct ulrpc_call *call)
 	return idle;
 }
 
+static struct piece_key *key_of_epoch(const void *arg, uint32_t epoch)
+{
+	const struct import *imp = arg;
+
+	return sealed_past_find(&imp->past, imp->sealed, epoch);
+}
+
 int bulks_check(struct ulrpc_call *call, const struct wire_reply *r)
 {
+	const struct bulk_keys keys = { key_of_epoch, call->client->imp };
 	struct wire_view view = r->bulks.view;
 	struct wire_moved_in m;
 	/* a bit for each bulk, by its index: @r has a checksum for it */
@@ -103,7 +111,7 @@ int bulks_check(struct ulrpc_call *call, const struct wire_reply *r)
 
 		if (!wire_moved_next(&view, &m) || m.index >= call->nbulks)
 			return -EPROTO;
-		rc = bulk_check(call->bulks[m.index], &m);
+		rc = bulk_check(call->bulks[m.index], &m, &keys);
 		if (rc)
 			return rc;
 		said |= UINT32_C(1) << m.index;
@@ -130,20 +138,12 @@ struct ulrpc_bulk *bulks_busy(const struct ulrpc_call *call)
 	return NULL;
 }
 
-static struct piece_key *key_of_epoch(const void *arg, uint32_t epoch)
-{
-	const struct import *imp = arg;
-
-	return sealed_past_find(&imp->past, imp->sealed, epoch);
-}
-
 int bulks_open(struct ulrpc_call *call, uint64_t *left)
 {
 	int all = 1;
 
 	for (unsigned int i = 0; i < call->nbulks; i++) {
-		int rc = bulk_open(call->bulks[i], key_of_epoch,
-				   call->client->imp, left);
+		int rc = bulk_open(call->bulks[i], left);
 
 		all = MIN(all, rc);
 	}

@@ -36,7 +36,7 @@ unsigned int bulks_sealed(const struct ulrpc_call *call);
 bool bulks_detach(struct ulrpc_call *call);
 /* Compares the sinks with the checksums in the reply, which must have one for
  * each checked sink to which anything was put. Of sealed sinks, takes the
- * seals. Returns 0, -EBADMSG or -EPROTO. */
+ * seals, and the keys that they need. Returns 0, -EBADMSG or -EPROTO. */
 int bulks_check(struct ulrpc_call *call, const struct wire_reply *r) must_check;
 
 /* Has bulks_check() taken seals that bulks_open() still has to use? */

@@ -3,6 +3,7 @@
  * are made again meanwhile, memory that is moved in parts. */
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
+#include "rpc/bulk/bulk_priv.h"
 #include "rpc/bulk/seal.h"
 #include "rpc/bulk/sealers.h"
 #include "rpc/flavour.h"
@@ -593,6 +594,31 @@ Test(bulk_sealed, closed_while_sealers_have_it)
 		ulrpc_bulk_close(w.bulk, NULL, NULL);
 	}
 	end();
+}
+
+/* LNet may have a message of a sink for long after the reply has come, and the
+ * client may connect again more often meanwhile than it keeps earlier keys. */
+Test(bulk_sealed, connected_often_before_it_is_idle)
+{
+	for (unsigned int f = ULRPC_FLAVOUR_INTEGRITY; f <= FLAVOUR_MAX; f++) {
+		begin(one_rail, (enum ulrpc_flavour)f);
+		w.m.move = MOVE_PUT;
+		mover_fill(&w.m, f);
+		call("move");
+		until_moving();
+		bulk_use(w.bulk);
+		while (list_empty(&w.g.client->opening))
+			lnet_sim_run(w.g.sim, MSEC);
+		for (unsigned int i = 0; i <= SEALED_PAST_MAX; i++) {
+			import_lost(import_of(), import_of()->epoch);
+			call_quick();
+		}
+		cr_assert_eq(w.call.ended, 0);
+		bulk_unuse(w.bulk);
+		ended();
+		cr_assert(mover_is_done(&w.m), "%u", f);
+		end();
+	}
 }
 
 /* A node that crashes does not take its sealers' jobs with it: the memory comes

@@ -568,7 +568,7 @@ static int check(struct ulrpc_bulk *b, uint32_t n, const uint32_t *crc,
 		     0);
 	cr_assert_eq(got.nreplies, 1);
 	cr_assert(wire_moved_next(&decoded[0].bulks.view, &in));
-	return bulk_check(b, &in);
+	return bulk_check(b, &in, NULL);
 }
 
 Test(bulk, checksums_of_a_sink)
