@@ -40,12 +40,37 @@ static unsigned int place_find(const struct client_id *c, uint32_t place)
 }
 
 /* Puts @place in front. The place that was noted longest ago is dropped. */
-static void place_note(struct client_id *c, uint32_t place)
+static void place_add(struct client_id *c, uint32_t place)
 {
 	unsigned int i = place_find(c, place);
 
 	memmove(c->places + 1, c->places, i * sizeof(c->places[0]));
 	c->places[0] = place;
+}
+
+static void place_drop(struct client_id *c, uint32_t place)
+{
+	unsigned int i = place_find(c, place);
+
+	if (c->places[i] != place)
+		return;
+	memmove(c->places + i, c->places + i + 1,
+		(CLIENT_ID_PLACES - 1 - i) * sizeof(c->places[0]));
+	c->places[CLIENT_ID_PLACES - 1] = 0;
+}
+
+/* Notes that @c, which is found by @hash, has proved itself from @place. From
+ * then on the place is nobody else's of those that give the same id: if two had
+ * it, the guess for one of them would be wrong each time. The caller holds
+ * ids->lock. */
+static void place_note(const struct client_ids *ids, struct client_id *c,
+		       uint64_t hash, uint32_t place)
+{
+	struct client_id *other;
+
+	hash_for_each_equal (other, &ids->by_given, hash, by_given)
+		place_drop(other, place);
+	place_add(c, place);
 }
 
 /* ---- ids ---- */
@@ -71,11 +96,11 @@ int client_ids_add(struct client_ids *ids, struct client_id *c,
 	int rc = -EEXIST;
 
 	memset(c->places, 0, sizeof(c->places));
-	if (place)
-		c->places[0] = place_hash(ids, place);
 	pthread_mutex_lock(&ids->lock);
 	if (!id_find(ids, c->id, c->proved, hash))
 		rc = hash_add(&ids->by_given, &c->by_given, hash);
+	if (!rc && place)
+		place_note(ids, c, hash, place_hash(ids, place));
 	pthread_mutex_unlock(&ids->lock);
 	return rc;
 }
@@ -141,12 +166,13 @@ unsigned int client_ids_proved(struct client_ids *ids,
 			       const uint8_t id[RPC_ID_SIZE],
 			       const struct ulnet_id *place, unsigned int cpt)
 {
+	uint64_t hash = id_hash(ids, given);
 	struct client_id *c;
 
 	pthread_mutex_lock(&ids->lock);
-	c = id_find(ids, id, true, id_hash(ids, given));
+	c = id_find(ids, id, true, hash);
 	if (c) {
-		place_note(c, place_hash(ids, place));
+		place_note(ids, c, hash, place_hash(ids, place));
 		cpt = c->cpt;
 	}
 	pthread_mutex_unlock(&ids->lock);

@@ -14,6 +14,9 @@
  * gives, and from where the client comes. If several clients give one id, the
  * guess may be wrong. Then the proof shows which CPT it is, the place that the
  * client has come from is noted, and the client's next handshake is made there.
+ * A place is of the client that has proved itself from it last: another one can
+ * come from there, or seem to, over a router. The first one then needs one more
+ * handshake each time that the other one has proved itself in between.
  *
  * Any thread. The entry of an id belongs to the export that holds it.
  */
@@ -36,8 +39,9 @@ struct client_id {
 	uint8_t id[RPC_ID_SIZE];
 	unsigned int cpt : 31;
 	bool proved : 1;
-	/* of a client that is proved: hashes of the places from which its
-	 * handshakes have begun, the last place first; 0: none */
+	/* Of a client that is proved: hashes of the places from which its
+	 * handshakes have begun, the last place first; 0: none. No other client
+	 * that gives the same id has one of them. */
 	uint32_t places[CLIENT_ID_PLACES];
 };
 

@@ -5,6 +5,7 @@
 
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
+#include "rpc/server/session/client_ids.h"
 #include "tests/unit/rpc/proof_rig.h"
 #include "tests/unit/rpc/server/raw_client.h"
 
@@ -274,8 +275,8 @@ Test(own_id, nobody_is_kept_out)
 
 /* ---- handshakes on the wrong CPT ---- */
 
-/* The server's CPT that has an export of @name. */
-static int export_at(const struct proof_rig *g, const char *name)
+static const struct export *export_of(const struct proof_rig *g,
+				      const char *name)
 {
 	const struct ulrpc *rpc = g->serve.rpc[SERVER];
 
@@ -285,10 +286,16 @@ static int export_at(const struct proof_rig *g, const char *name)
 
 		while ((e = id_walk(&rpc->shards[i].exports->table, &pos)))
 			if (!strcmp(e->who->name, name))
-				return (int)i;
+				return e;
 	}
 	cr_assert_fail("no export of %s", name);
-	return -1;
+	return NULL;
+}
+
+/* The server's CPT that has an export of @name. */
+static unsigned int export_at(const struct proof_rig *g, const char *name)
+{
+	return export_of(g, name)->id_of.cpt;
 }
 
 /* Writes to @text a NID 10.@net.0.x@tcp that the server's CPT @cpt owns; or,
@@ -375,19 +382,25 @@ static void both_connect(struct astray *y)
 		cr_assert_eq(c[i].outcome.cause, ULRPC_CAUSE_OK);
 }
 
-/* a has to connect again, and does so long before his lease ends. */
-static void connects_again(struct astray *y, uint64_t misled)
+/* @client has to connect again, and does so long before its lease ends. */
+static void returns(struct astray *y, struct ulrpc_client *client,
+		    const char *name, uint64_t misled)
 {
 	const struct ulrpc *server = y->g->serve.rpc[SERVER];
-	struct import *imp = y->g->serve.client->imp;
+	struct import *imp = client->imp;
 	uint64_t returned = counts(server, RPC_STAT_clients_returned);
 	uint64_t from = lnet_sim_now(y->g->serve.sim);
 
 	import_lost(imp, imp->epoch);
-	is_served(y->g, y->g->serve.client, "a");
+	is_served(y->g, client, name);
 	cr_assert_lt(lnet_sim_now(y->g->serve.sim) - from, SEC);
 	cr_assert_eq(counts(server, RPC_STAT_clients_returned), returned + 1);
 	cr_assert_eq(counts(server, RPC_STAT_handshakes_misled), misled);
+}
+
+static void connects_again(struct astray *y, uint64_t misled)
+{
+	returns(y, y->g->serve.client, "a", misled);
 }
 
 static void goes_by(struct astray *y, unsigned int rail)
@@ -417,5 +430,38 @@ Test(own_id, led_astray)
 	goes_by(&y, 0);
 	connects_again(&y, 1);
 	is_served(y.g, y.eves, "eve");
+	astray_end(&y);
+}
+
+/* As if @who had made a handshake that came from where @whom comes from: over a
+ * router, for one. */
+static void proves_from(struct astray *y, const char *who, const char *whom)
+{
+	const struct ulrpc *server = y->g->serve.rpc[SERVER];
+	const struct export *e = export_of(y->g, who);
+
+	cr_assert_eq(client_ids_proved(server->client_ids, given_id(y->g),
+				       e->session->own_id,
+				       &export_of(y->g, whom)->session->place,
+				       export_at(y->g, whom)),
+		     export_at(y->g, who));
+}
+
+/* Two clients that give one id, and come from one place. Whoever of them has
+ * not proved himself there last needs one more handshake, and not more. */
+Test(own_id, one_place)
+{
+	struct astray y;
+
+	astray_begin(&y);
+	both_connect(&y);
+	cr_assert_neq(export_at(y.g, "a"), export_at(y.g, "eve"));
+	proves_from(&y, "eve", "a");
+	connects_again(&y, 1);
+	connects_again(&y, 1);
+	proves_from(&y, "a", "eve");
+	returns(&y, y.eves, "eve", 2);
+	returns(&y, y.eves, "eve", 2);
+	connects_again(&y, 2);
 	astray_end(&y);
 }
