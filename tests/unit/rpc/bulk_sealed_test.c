@@ -32,6 +32,8 @@ static struct {
 
 static void get_parts(void *arg, struct ulrpc_request *r, const void *body,
 		      size_t length);
+static void put_small(void *arg, struct ulrpc_request *r, const void *body,
+		      size_t length);
 
 /* ---- a method that moves memory in parts ---- */
 
@@ -121,7 +123,7 @@ static struct ulnet_nid rail_nid(unsigned int node, unsigned int rail)
 static void begin(const char *const nids[2], enum ulrpc_flavour flavour)
 {
 	struct ulrpc_client_conf client;
-	struct ulrpc_method_conf methods[4];
+	struct ulrpc_method_conf methods[5];
 	struct ulnet_nid nid;
 
 	nodes_add(nids, 1);
@@ -141,7 +143,10 @@ static void begin(const char *const nids[2], enum ulrpc_flavour flavour)
 	methods[3] = (struct ulrpc_method_conf){ .name = "quick",
 						 .handler = quick,
 						 .run = ULRPC_RUN_INLINE };
-	serve_methods(&w.g, methods, 4);
+	methods[4] = (struct ulrpc_method_conf){ .name = "put_small",
+						 .handler = put_small,
+						 .run = ULRPC_RUN_INLINE };
+	serve_methods(&w.g, methods, 5);
 	nid = rail_nid(SERVER, 0);
 	ulrpc_client_conf_init(&client);
 	client.nids = &nid;
@@ -388,6 +393,103 @@ Test(bulk_sealed, parts_of_segments_have_a_share)
 	end();
 }
 
+static void call_quick(void)
+{
+	const struct ulrpc_call_conf conf = { .deadline = 1000000 };
+	struct called c = { 0 };
+
+	cr_assert_eq(ulrpc_call(w.g.client, ulrpc_method("quick"), NULL, 0,
+				&conf, on_called, &c, NULL),
+		     0);
+	for (unsigned int i = 0; i < 1000 && !c.ended; i++)
+		lnet_sim_run(w.g.sim, MSEC);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
+}
+
+/* ---- turns ---- */
+
+/* Segments that are too small for sealers. */
+#define SMALL 20000u
+/* What is sealed in a turn: as many of them as make up a slice. */
+#define SMALL_SLICE ((SEAL_SLICE + SMALL - 1) / SMALL * SMALL)
+
+static struct {
+	uint32_t sealed; /* by the server, in the handler's turn */
+	bool waits;
+} turn;
+
+static void on_small(void *arg, int status, uint64_t moved)
+{
+	(void)moved;
+	cr_assert_eq(status, 0);
+	ulrpc_reply(arg, NULL, 0);
+}
+
+/* Puts all at once. */
+static void put_small(void *arg, struct ulrpc_request *r, const void *body,
+		      size_t length)
+{
+	const struct bulk_pool *pool = w.g.rpc[SERVER]->shards[0].bulk_pool;
+	const struct iovec iov = { w.m.own, w.m.length };
+
+	(void)arg;
+	(void)body;
+	(void)length;
+	cr_assert_eq(ulrpc_bulk_put(r, 0, 0, &iov, 1, on_small, r), 0);
+	turn.sealed = pool->sealed;
+	turn.waits = !list_empty(&pool->waiting);
+}
+
+/* A server seals no more of small segments in a turn than a slice, so that its
+ * other calls go on. */
+Test(bulk_sealed, a_server_seals_a_slice_in_a_turn)
+{
+	for (unsigned int f = ULRPC_FLAVOUR_INTEGRITY; f <= FLAVOUR_MAX; f++) {
+		begin(one_rail, (enum ulrpc_flavour)f);
+		w.m.segment = SMALL;
+		w.m.length = 8 * SMALL;
+		w.m.move = MOVE_PUT;
+		mover_fill(&w.m, f);
+		call("put_small");
+		ended();
+		cr_assert_arr_eq(w.m.lent, w.m.own, w.m.length);
+		cr_assert_eq(turn.sealed, SMALL_SLICE);
+		cr_assert(turn.waits);
+		w.m.length = LENGTH;
+		end();
+	}
+}
+
+/* Returns whether the call that is made now waits for its seals. */
+static int call_in_turn(void *arg)
+{
+	(void)arg;
+	call("move");
+	return !list_empty(&w.g.client->summing);
+}
+
+/* Nor does a caller. */
+Test(bulk_sealed, a_caller_seals_a_slice_in_a_turn)
+{
+	for (unsigned int f = ULRPC_FLAVOUR_INTEGRITY; f <= FLAVOUR_MAX; f++) {
+		begin(one_rail, (enum ulrpc_flavour)f);
+		w.m.segment = SMALL;
+		w.m.move = MOVE_GET;
+		call_quick();
+		for (unsigned int i = 0; i < 2; i++) {
+			w.m.length = SMALL_SLICE + i * SMALL;
+			mover_fill(&w.m, i);
+			cr_assert_eq(lnet_call(w.g.node[CALLER], 0,
+					       call_in_turn, NULL),
+				     (int)i);
+			ended();
+			cr_assert(mover_is_done(&w.m));
+		}
+		w.m.length = LENGTH;
+		end();
+	}
+}
+
 /* ---- sealers ---- */
 
 /* A job that keeps the sealer of a node until it is let go. */
@@ -494,19 +596,6 @@ Test(bulk_sealed, hosts_take_turns_at_sealers)
 	lnet_sim_run(w.g.sim, MSEC);
 	cr_assert_str_eq(order, "aobc");
 	end();
-}
-
-static void call_quick(void)
-{
-	const struct ulrpc_call_conf conf = { .deadline = 1000000 };
-	struct called c = { 0 };
-
-	cr_assert_eq(ulrpc_call(w.g.client, ulrpc_method("quick"), NULL, 0,
-				&conf, on_called, &c, NULL),
-		     0);
-	for (unsigned int i = 0; i < 1000 && !c.ended; i++)
-		lnet_sim_run(w.g.sim, MSEC);
-	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
 }
 
 /* Large segments are sealed and opened by the sealers: while these are busy,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams on bad networks, and with nodes that crash. */
 #include "base/buf.h"
+#include "rpc/stream/frame.h"
+#include "rpc/wire/wire.h"
+#include "sim/sim.h"
 #include "tests/unit/rpc/stream/stream_rig.h"
 
 #define MINUTE UINT64_C(60000000) /* us */
@@ -83,6 +86,65 @@ Test(stream_fault, ends_when_the_server_stays_away)
 	lnet_sim_run(g.s.sim, 200 * SEC);
 	cr_assert_eq(ulrpc_stream_outcome(g.parked[0], &o), 0);
 	cr_assert_neq(o.cause, ULRPC_CAUSE_OK);
+	stream_rig_fini(&g);
+}
+
+/* ---- one batch is lost ---- */
+
+/* LNet's header. */
+enum { HDR_TYPE = 24, HDR_PORTAL = 64 };
+
+/* To a portal that nobody has: it is gone. */
+#define PORTAL_NONE 63
+
+/* Requests on the wire, of which the first one is lost. */
+struct first_lost {
+	bool on;
+	unsigned int n;
+};
+
+static void lose_first(void *arg, uint8_t *hdr, size_t hdr_len,
+		       uint8_t *payload, size_t length)
+{
+	struct first_lost *l = arg;
+	uint32_t portal = load_le32(hdr + HDR_PORTAL);
+
+	(void)payload;
+	(void)length;
+	if (!l->on || hdr_len != LNET_HDR_SIZE ||
+	    load_le32(hdr + HDR_TYPE) != LNET_MSG_PUT ||
+	    portal == ULRPC_PORTAL_CONTROL || portal == ULRPC_PORTAL_REPLY)
+		return;
+	if (l->n++ == 0)
+		store_le32(hdr + HDR_PORTAL, PORTAL_NONE);
+}
+
+/* While a batch is missing, the client sends as many later ones as the server
+ * keeps until their turn comes, although there is credit for more. */
+Test(stream_fault, no_more_batches_than_are_kept)
+{
+	struct flow f = { .open_ended = true, .lazy = true };
+	struct first_lost l = { .on = false };
+	struct stream_rig g;
+
+	stream_rig_init(&g, 1, 1);
+	sim_tap(g.s.sim, lose_first, &l);
+	flow_open(&g, &f, "echo", NULL, 0, MINUTE);
+	lnet_sim_run(g.s.sim, 10 * SEC);
+	l.on = true;
+	for (unsigned int i = 0; i < 3 * BATCHES_AHEAD; i++) {
+		f.to_send++;
+		flow_send(&f);
+		lnet_sim_run(g.s.sim, MSEC / 10);
+	}
+	l.on = false;
+	cr_assert_eq(f.sent, 3 * BATCHES_AHEAD);
+	cr_assert_eq(l.n, BATCHES_AHEAD);
+	f.open_ended = f.lazy = false;
+	flow_send(&f);
+	flow_finish(&f);
+	flow_went_well(&f, 3 * BATCHES_AHEAD, 3 * BATCHES_AHEAD);
+	sim_tap(g.s.sim, NULL, NULL);
 	stream_rig_fini(&g);
 }
 

@@ -248,6 +248,25 @@ Test(durable, is_answered_from_the_store)
 	}
 }
 
+/* Clients choose ids, slots and numbers of calls. Nevertheless they cannot
+ * choose the bucket of the table of requests under way: its seed is random. */
+Test(durable, clients_choose_no_buckets)
+{
+	struct ulrpc_request *r;
+	const struct durable *x;
+
+	begin_with(true);
+	cr_assert_null(send_attempt("hold", 5, 3, 0, 0));
+	r = unpark(&g.served);
+	x = r->durable;
+	cr_assert_neq(g.rpc[SERVER]->seed, 0);
+	cr_assert_eq(x->hash.hash,
+		     hash_bytes(x->key, sizeof(x->key), g.rpc[SERVER]->seed));
+	ulrpc_fail(r, -1);
+	settle(&g);
+	end();
+}
+
 /* The record has to be kept until a minute after the caller's deadline. */
 Test(durable, is_kept_as_long_as_it_may_be_needed)
 {
