@@ -222,19 +222,30 @@ static void entry_main(struct etcd_job *job)
 
 /* ---- for users ---- */
 
-#define SCHEME "etcd://"
+/* Returns how long the scheme is with which @text begins; 0: it is not one of
+ * etcd. */
+static size_t scheme_of(const char *text, bool *tls_p)
+{
+	static const char plain[] = "etcd://", tls[] = "etcds://";
+
+	*tls_p = !strncmp(text, tls, sizeof(tls) - 1);
+	if (*tls_p)
+		return sizeof(tls) - 1;
+	return strncmp(text, plain, sizeof(plain) - 1) ? 0 : sizeof(plain) - 1;
+}
 
 static int text_check(const char *text, unsigned int ttl, struct etcd_text *to,
 		      struct ulnet_text_error *err)
 {
 	struct ulnet_text_error own;
+	size_t scheme = scheme_of(text, &to->tls);
 	int rc;
 
 	err = err ? err : &own;
 	*err = (struct ulnet_text_error){ .what = "" };
-	if (strncmp(text, SCHEME, strlen(SCHEME)) != 0) {
+	if (!scheme) {
 		snprintf(err->what, sizeof(err->what),
-			 SCHEME "HOST:PORT/PREFIX is expected");
+			 "etcd://HOST:PORT/PREFIX is expected");
 		return -EINVAL;
 	}
 	if (ttl < LNET_ETCD_TTL_MIN || ttl > LNET_ETCD_TTL_MAX) {
@@ -243,9 +254,9 @@ static int text_check(const char *text, unsigned int ttl, struct etcd_text *to,
 			 LNET_ETCD_TTL_MAX);
 		return -EINVAL;
 	}
-	rc = etcd_text_parse(text + strlen(SCHEME), to, err);
+	rc = etcd_text_parse(text + scheme, to, err);
 	if (rc)
-		err->offset += strlen(SCHEME);
+		err->offset += scheme;
 	return rc;
 }
 

@@ -335,8 +335,8 @@ static void feed_main(struct etcd_job *job)
 
 /* ---- the scheme ---- */
 
-int etcd_feed_open(void *arg, struct lnet *lnet, uint64_t feed,
-		   const char *rest, void **priv_p)
+static int feed_open(void *arg, struct lnet *lnet, uint64_t feed,
+		     const char *rest, bool tls, void **priv_p)
 {
 	struct etcd_node *node = arg;
 	struct ulnet_name_answer wrong = { .status = -EINVAL };
@@ -354,12 +354,25 @@ int etcd_feed_open(void *arg, struct lnet *lnet, uint64_t feed,
 	if (!f)
 		return -ENOMEM;
 	f->feed = feed;
+	text.tls = tls;
 	rc = etcd_job_start(node, &f->job, &text, feed_main);
 	if (rc)
 		return rc;
 	etcd_node_get(node);
 	*priv_p = f;
 	return 0;
+}
+
+int etcd_feed_open(void *arg, struct lnet *lnet, uint64_t feed,
+		   const char *rest, void **priv_p)
+{
+	return feed_open(arg, lnet, feed, rest, false, priv_p);
+}
+
+int etcd_feed_open_tls(void *arg, struct lnet *lnet, uint64_t feed,
+		       const char *rest, void **priv_p)
+{
+	return feed_open(arg, lnet, feed, rest, true, priv_p);
 }
 
 void etcd_feed_close(void *arg, void *priv)

@@ -70,6 +70,8 @@ int etcd_job_start(struct etcd_node *node, struct etcd_job *job,
 	job->retry_max = ETCD_RETRY_MAX;
 	/* The thread takes the lock at its end only. */
 	pthread_mutex_lock(&node->lock);
+	if (text->tls)
+		job->link.settings = etcd_settings_get(node->settings);
 	rc = lnet_thread_start(node->lnet, job_main, job, &job->thread);
 	if (!rc) {
 		job->next = node->jobs;
@@ -138,6 +140,7 @@ void etcd_node_put(struct etcd_node *node)
 		return;
 	lnet_cond_destroy(&node->changed);
 	pthread_mutex_destroy(&node->lock);
+	etcd_settings_put(node->settings);
 	free(node);
 }
 
@@ -190,6 +193,9 @@ int lnet_etcd_open(struct lnet *lnet)
 		.close = etcd_feed_close,
 		.arg = node,
 	};
+	node->tls_scheme = node->scheme;
+	node->tls_scheme.scheme = "etcds";
+	node->tls_scheme.open = etcd_feed_open_tls;
 	rc = lnet_cond_init(&node->changed);
 	if (rc) {
 		free(node);
@@ -197,9 +203,35 @@ int lnet_etcd_open(struct lnet *lnet)
 	}
 	pthread_mutex_init(&node->lock, NULL);
 	rc = lnet_name_scheme_add(lnet, &node->scheme);
-	if (rc)
+	if (rc) {
 		etcd_node_put(node);
-	else
-		lnet_layer_add(lnet, &node->layer);
-	return rc;
+		return rc;
+	}
+	/* A scheme "etcds" of the program's own stays. */
+	(void)lnet_name_scheme_add(lnet, &node->tls_scheme);
+	lnet_layer_add(lnet, &node->layer);
+	return 0;
+}
+
+int lnet_etcd_settings(struct lnet *lnet, const char *path,
+		       struct ulnet_text_error *err)
+{
+	struct etcd_node *node = etcd_node_of(lnet);
+	struct etcd_settings *made, *old;
+	struct ulnet_text_error own;
+	int rc;
+
+	err = err ? err : &own;
+	*err = (struct ulnet_text_error){ .what = "" };
+	if (!node)
+		return -ENXIO;
+	rc = etcd_settings_read(path, &made, err);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&node->lock);
+	old = node->settings;
+	node->settings = made;
+	pthread_mutex_unlock(&node->lock);
+	etcd_settings_put(old);
+	return 0;
 }

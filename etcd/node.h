@@ -33,11 +33,13 @@ struct etcd_job {
 
 struct etcd_node {
 	struct ulnet_layer layer;
-	struct ulnet_name_scheme scheme;
+	struct ulnet_name_scheme scheme, tls_scheme;
 	struct lnet *lnet;
 	struct etcd_times times; /* of jobs that are started from now on */
 	pthread_mutex_t lock;
 	struct ulnet_cond changed; /* an entry is registered */
+	/* of jobs over TLS that are started from now on; may be NULL */
+	struct etcd_settings *settings;
 	struct etcd_job *jobs;
 	/* The layer, and each name that is open: names are closed after the
 	 * layer, if they were opened before it. */
@@ -57,9 +59,11 @@ void etcd_job_join(struct etcd_job *job);
 /* The job's thread waits before it tries again; 0 or -ESHUTDOWN. */
 int etcd_job_retry(struct etcd_job *job);
 
-/* The scheme's functions: feed.c. */
+/* The schemes' functions: feed.c. */
 int etcd_feed_open(void *arg, struct lnet *lnet, uint64_t feed,
 		   const char *rest, void **priv_p);
+int etcd_feed_open_tls(void *arg, struct lnet *lnet, uint64_t feed,
+		       const char *rest, void **priv_p);
 void etcd_feed_close(void *arg, void *priv);
 /* May free @node. */
 void etcd_node_put(struct etcd_node *node);

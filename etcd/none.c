@@ -10,6 +10,15 @@ int lnet_etcd_open(struct lnet *node)
 	return -EOPNOTSUPP;
 }
 
+int lnet_etcd_settings(struct lnet *node, const char *path,
+		       struct ulnet_text_error *err)
+{
+	(void)node;
+	(void)path;
+	(void)err;
+	return -ENXIO; /* as lnet_etcd_open() has failed */
+}
+
 int lnet_etcd_register(struct lnet *node, const char *text,
 		       const struct ulnet_address *address, unsigned int ttl,
 		       struct ulnet_etcd_entry **entry_p,

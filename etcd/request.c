@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/util.h"
+
 #define ETCD_PORT "2379"
 
 /* ---- texts ---- */
@@ -113,9 +115,17 @@ int etcd_link_init(struct etcd_link *l, const struct etcd_text *text)
 	return l->multi ? 0 : -ENOMEM;
 }
 
+static void token_drop(struct etcd_link *l)
+{
+	free(l->token);
+	l->token = NULL;
+}
+
 void etcd_link_fini(struct etcd_link *l)
 {
 	curl_multi_cleanup(l->multi);
+	etcd_settings_put(l->settings);
+	token_drop(l);
 }
 
 void etcd_link_stop(struct etcd_link *l)
@@ -194,6 +204,7 @@ static int told_error(struct etcd_link *l, const json_t *error)
 {
 	const json_t *inner = json_object_get(error, "error");
 	const char *text;
+	int64_t code;
 
 	if (json_is_object(inner))
 		error = inner;
@@ -201,11 +212,11 @@ static int told_error(struct etcd_link *l, const json_t *error)
 	if (!text)
 		text = json_string_value(json_object_get(error, "error"));
 	etcd_link_why(l, "etcd: %s", text ? text : "an error without a text");
-	/* gRPC's NOT_FOUND */
-	return etcd_number(error, "code") == 5 ||
-			       etcd_number(error, "grpc_code") == 5
-		       ? -ENOENT
-		       : -EREMOTEIO;
+	code = etcd_number(error, "code");
+	if (!code)
+		code = etcd_number(error, "grpc_code");
+	/* gRPC's NOT_FOUND and UNAUTHENTICATED */
+	return code == 5 ? -ENOENT : code == 16 ? -EACCES : -EREMOTEIO;
 }
 
 static int message_take(struct transfer *t, const char *text, size_t len)
@@ -276,6 +287,20 @@ static void easy_set(CURL *easy, struct transfer *t, const char *url,
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
 	if (!t->fn)
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)times->answer);
+}
+
+/* Sets what TLS needs. */
+static void easy_set_tls(CURL *easy, const struct etcd_settings *s)
+{
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION,
+			 (long)CURL_SSLVERSION_TLSv1_2);
+	if (s && s->ca)
+		curl_easy_setopt(easy, CURLOPT_CAINFO, s->ca);
+	if (s && s->cert)
+		curl_easy_setopt(easy, CURLOPT_SSLCERT, s->cert);
+	if (s && s->cert)
+		curl_easy_setopt(easy, CURLOPT_SSLKEY,
+				 s->key ? s->key : s->cert);
 }
 
 /* How long @t may go on without a word, ms; 0: it has said nothing for too
@@ -376,7 +401,10 @@ static int transfer_end(struct transfer *t, CURL *easy, CURLcode code)
 		t->unheard = true;
 	}
 	if (!error) {
-		etcd_link_why(l, "etcd: HTTP status %ld", status);
+		t->buf[MIN(t->len, ETCD_MESSAGE_MAX)] = '\0';
+		t->buf[strcspn(t->buf, "\r\n")] = '\0';
+		etcd_link_why(l, "etcd: HTTP status %ld%s%s", status,
+			      *t->buf ? ": " : "", t->buf);
 		return -EREMOTEIO;
 	}
 	rc = told_error(l, error);
@@ -384,47 +412,125 @@ static int transfer_end(struct transfer *t, CURL *easy, CURLcode code)
 	return rc;
 }
 
+static bool head_add(struct curl_slist **heads, const char *head)
+{
+	struct curl_slist *longer = curl_slist_append(*heads, head);
+
+	if (longer)
+		*heads = longer;
+	return longer;
+}
+
+static bool heads_make(const struct transfer *t, struct curl_slist **heads)
+{
+	/* A member without a leader has no news, and does not say so unless it
+	 * is asked. */
+	return (!t->fn || head_add(heads, "Grpc-Metadata-hasleader: true")) &&
+	       (!t->link->token || head_add(heads, t->link->token));
+}
+
 static int transfer(struct transfer *t, const char *path, const char *body)
 {
 	struct etcd_link *l = t->link;
 	char url[ETCD_ENDPOINT_SIZE + 64];
 	CURL *easy = curl_easy_init();
-	/* A member without a leader has no news, and does not say so unless it
-	 * is asked. */
-	struct curl_slist *led =
-		t->fn ? curl_slist_append(NULL, "Grpc-Metadata-hasleader: true")
-		      : NULL;
+	struct curl_slist *heads = NULL;
 	CURLcode code;
 	int rc = -ENOMEM;
 
-	if (!easy || (t->fn && !led))
+	if (!easy || !heads_make(t, &heads))
 		goto out;
-	snprintf(url, sizeof(url), "http://%s/v3/%s", l->text.endpoint[l->at],
-		 path);
+	snprintf(url, sizeof(url), "%s://%s/v3/%s",
+		 l->text.tls ? "https" : "http", l->text.endpoint[l->at], path);
 	easy_set(easy, t, url, body);
-	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, led);
+	if (l->text.tls)
+		easy_set_tls(easy, l->settings);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, heads);
 	rc = transfer_run(t, easy, &code);
 	if (!rc)
 		rc = transfer_end(t, easy, code);
 out:
 	curl_easy_cleanup(easy);
-	curl_slist_free_all(led);
+	curl_slist_free_all(heads);
+	return rc;
+}
+
+/* Takes what etcd says to a name and a password that are right. */
+static int token_take(struct etcd_link *l, const char *text, size_t len)
+{
+	static const char head[] = "Authorization: ";
+	json_t *reply = object_of(text, len);
+	const char *token = json_string_value(json_object_get(reply, "token"));
+	int rc = -EPROTO;
+
+	for (const char *c = token; c && *c; c++)
+		if (*c <= ' ' || *c > '~')
+			token = NULL;
+	if (token && *token) {
+		l->token = malloc(sizeof(head) + strlen(token));
+		rc = l->token ? 0 : -ENOMEM;
+	}
+	if (l->token)
+		sprintf(l->token, "%s%s", head, token);
+	else
+		etcd_link_why(l, "etcd: no token for the user");
+	json_decref(reply);
+	return rc;
+}
+
+/* Gets a token for the user, if the settings have one. *@unheard_p: the host
+ * did not answer. */
+static int token_get(struct etcd_link *l, bool *unheard_p)
+{
+	struct transfer t = { .link = l };
+	json_t *request;
+	char *body;
+	int rc = -ENOMEM;
+
+	if (!l->settings || !l->settings->user || l->token)
+		return 0;
+	request = json_pack("{s:s,s:s}", "name", l->settings->user, "password",
+			    l->settings->password);
+	body = request ? json_dumps(request, JSON_COMPACT) : NULL;
+	json_decref(request);
+	t.buf = malloc(ETCD_MESSAGE_MAX + 1);
+	if (body && t.buf)
+		rc = transfer(&t, "auth/authenticate", body);
+	if (!rc)
+		rc = token_take(l, t.buf, t.len);
+	*unheard_p = t.unheard;
+	if (body)
+		explicit_bzero(body, strlen(body));
+	free(body);
+	free(t.buf);
 	return rc;
 }
 
 static int post(struct transfer *t, const char *path, json_t *request)
 {
+	struct etcd_link *l = t->link;
+	bool again = false;
 	char *body = request ? json_dumps(request, JSON_COMPACT) : NULL;
 	int rc = -ENOMEM;
 
 	json_decref(request);
-	etcd_link_why(t->link, "no memory");
+	etcd_link_why(l, "no memory");
 	t->buf = malloc(ETCD_MESSAGE_MAX + 1);
-	for (unsigned int left = t->link->text.n; body && t->buf && left;
-	     left--) {
+	for (unsigned int left = l->text.n; body && t->buf && left; left--) {
 		t->unheard = t->answered = false;
 		t->len = 0;
-		rc = transfer(t, path, body);
+		rc = token_get(l, &t->unheard);
+		if (!rc)
+			rc = transfer(t, path, body);
+		if (rc == -EACCES && l->token) {
+			/* Tokens expire. A watch is begun again anyway. */
+			token_drop(l);
+			if (!t->fn && !again) {
+				again = true;
+				left++;
+				continue;
+			}
+		}
 		if (!t->unheard)
 			break;
 	}

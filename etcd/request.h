@@ -13,6 +13,7 @@
 #include <jansson.h>
 #include <stdatomic.h>
 
+#include "etcd/settings.h"
 #include "ulnet/names.h"
 
 #define ETCD_MESSAGE_MAX   (1u << 20)
@@ -35,6 +36,7 @@ struct etcd_times {
 
 /* What a text of the form "host:port,host:port/prefix" says. */
 struct etcd_text {
+	bool tls; /* hosts are asked over TLS; not set by etcd_text_parse() */
 	unsigned int n;
 	char endpoint[ETCD_ENDPOINTS_MAX][ETCD_ENDPOINT_SIZE];
 	char prefix[ETCD_PREFIX_SIZE]; /* of keys; ends with '/' */
@@ -48,6 +50,10 @@ struct etcd_link {
 	void *multi; /* CURLM */
 	struct etcd_text text;
 	struct etcd_times times;
+	/* a reference; NULL: there are none */
+	struct etcd_settings *settings;
+	/* "Authorization: ..." of the settings' user; NULL: none */
+	char *token;
 	unsigned int at;  /* the endpoint in use */
 	atomic_bool stop; /* waits end with -ESHUTDOWN */
 	bool deaf;	  /* they do not */
@@ -69,7 +75,7 @@ void etcd_link_why(struct etcd_link *l, const char *fmt, ...)
 /* Posts @request, of which the reference is taken (NULL: no memory), to @path.
  * 0: *@reply_p is an object, whose reference the caller has; otherwise l->why
  * says why: -ENOENT: etcd does not know something; -EREMOTEIO: another error
- * that etcd has told; -EPROTO: the answer makes no sense; -ESHUTDOWN; else
+ * that etcd has told; -EACCES: it does not know who asks; -EPROTO: the answer makes no sense; -ESHUTDOWN; else
  * -errno, and the next endpoint is used from now on. */
 int etcd_ask(struct etcd_link *l, const char *path, json_t *request,
 	     json_t **reply_p);

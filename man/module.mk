@@ -52,6 +52,7 @@ dist_man_MANS += %D%/man3/lnet_defer.3
 dist_man_MANS += %D%/man3/lnet_event_name.3
 dist_man_MANS += %D%/man3/lnet_etcd_open.3
 dist_man_MANS += %D%/man3/lnet_etcd_register.3
+dist_man_MANS += %D%/man3/lnet_etcd_settings.3
 dist_man_MANS += %D%/man3/lnet_etcd_wait.3
 dist_man_MANS += %D%/man3/lnet_etcd_withdraw.3
 dist_man_MANS += %D%/man3/lnet_fault.3

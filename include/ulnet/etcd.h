@@ -14,10 +14,22 @@
 extern "C" {
 #endif
 
-/* Lets names of @node begin with "etcd://"; further calls change nothing.
- * Threads as for lnet_layer_add(3). -EOPNOTSUPP: the time of @node is virtual;
- * -EEXIST: the program has such a scheme of its own; -ENOMEM, -errno. */
+/* Lets names of @node begin with "etcd://", and "etcds://" for an etcd that is
+ * asked over TLS; further calls change nothing. Threads as for
+ * lnet_layer_add(3). -EOPNOTSUPP: the time of @node is virtual; -EEXIST: the
+ * program has such a scheme of its own; -ENOMEM, -errno. */
 ULNET_EXPORT int lnet_etcd_open(struct lnet *node);
+
+/*
+ * Reads from the file at @path how names that begin with "etcds://" are asked
+ * for from now on: lines "ca: FILE", "cert: FILE", "key: FILE", "user: NAME"
+ * and "password: TEXT", of which each may be missing. -EACCES: it has a
+ * password, and others may read it; -EINVAL; with both *@err, unless @err is
+ * NULL, says why; -ENXIO: lnet_etcd_open() was not called; -ENOMEM, -errno.
+ * Reads a file, so not in a turn.
+ */
+ULNET_EXPORT int lnet_etcd_settings(struct lnet *node, const char *path,
+				    struct ulnet_text_error *err);
 
 #define LNET_ETCD_TTL_MIN 2u /* s */
 #define LNET_ETCD_TTL_MAX 3600u
@@ -25,7 +37,8 @@ ULNET_EXPORT int lnet_etcd_open(struct lnet *node);
 struct ulnet_etcd_entry; /* a server that is registered */
 
 /*
- * Registers the server at @address under @text, "etcd://host:port/prefix", and
+ * Registers the server at @address under @text, "etcd://host:port/prefix" (or
+ * "etcds://..."), and
  * keeps it there until lnet_etcd_withdraw(): with a lease of @ttl s, so that it
  * is gone so long after this process at the latest. Does not wait; while etcd
  * does not answer, it is tried again. @address->port 0: it is not told. 0;

@@ -128,6 +128,89 @@ kill -INT "${pids[ping]}"
 end_ping 0
 has out 'lost 0,'
 
+# ---- over TLS, and with a password ----
+
+# certificate NAME: in $dir/NAME.pem, with its key in NAME.key. It has no common name:
+# with users, etcd's gateway refuses clients whose certificates have one.
+certificate() {
+	openssl req -newkey rsa:2048 -nodes -keyout "$dir/$1.key" -subj "/O=$1" \
+		-out "$dir/$1.csr" 2>/dev/null &&
+		openssl x509 -req -in "$dir/$1.csr" -CA "$dir/ca.pem" -CAkey "$dir/ca.key" \
+			-CAcreateserial -days 2 -out "$dir/$1.pem" \
+			-extfile <(echo "subjectAltName=IP:127.0.0.1") 2>/dev/null
+}
+
+# ask PATH JSON [HEAD]: of the etcd that asks for certificates.
+ask() {
+	curl -sS --cacert "$dir/ca.pem" --cert "$dir/node.pem" --key "$dir/node.key" \
+		${3:+-H "$3"} -d "$2" "https://127.0.0.1:3379/v3/$1" >"$dir/asked" 2>&1 &&
+		! grep -q '"error"' "$dir/asked" || complain "$1: $(cat "$dir/asked")"
+}
+
+settings() { # LINE...: what clients and servers have from now on
+	rm -f "$dir/settings"
+	(umask 077 && printf '%s\n' "$@" >"$dir/settings")
+	export ULNET_ETCD=$dir/settings
+}
+
+if type openssl curl >/dev/null 2>&1; then
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority \
+		-keyout "$dir/ca.key" -out "$dir/ca.pem" 2>/dev/null
+	certificate etcd
+	certificate node
+	from=$(($(wc -l <"$dir/etcd.log") + 1))
+	ETCD_UNSUPPORTED_ARCH=arm64 etcd --data-dir "$dir/tls" --logger zap \
+		--listen-client-urls https://127.0.0.1:3379 \
+		--advertise-client-urls https://127.0.0.1:3379 \
+		--listen-peer-urls http://127.0.0.1:3380 \
+		--initial-advertise-peer-urls http://127.0.0.1:3380 \
+		--initial-cluster default=http://127.0.0.1:3380 \
+		--cert-file "$dir/etcd.pem" --key-file "$dir/etcd.key" \
+		--client-cert-auth --trusted-ca-file "$dir/ca.pem" \
+		--log-outputs stderr 2>>"$dir/etcd.log" &
+	pids[etcds]=$!
+	await "$dir/etcd.log" 'serving client (requests|traffic) securely' "$from"
+	plain=$name name=etcds://127.0.0.1:3379/rpc/echo
+
+	# Nobody knows this etcd's authority, and it does not know who asks.
+	unset ULNET_ETCD
+	ping 1 "$name"
+	has err "^rpcping: $name: etcd at 127.0.0.1:3379: (SSL|Problem)"
+	settings "ca: $dir/ca.pem"
+	ping 1 "$name"
+	has err "^rpcping: $name: etcd at 127.0.0.1:3379: "
+	settings "ca: $dir/ca.pem" "cert: $dir/node.pem" "key: $dir/node.key"
+	ping 1 "$name"
+	same err <<<"rpcping: $name: no server is registered"
+	serve f 127.0.1.6
+	ping 0 "$name"
+	stop_lnetd f
+
+	# Users.
+	ask auth/user/add '{"name": "root", "password": "toor"}'
+	ask auth/role/add '{"name": "root"}'
+	ask auth/user/grant '{"user": "root", "role": "root"}'
+	ask auth/enable '{}'
+	ping 1 "$name"
+	has err "^rpcping: $name: etcd: .*user name is empty"
+	tls=("ca: $dir/ca.pem" "cert: $dir/node.pem" "key: $dir/node.key")
+	settings "${tls[@]}" "user: root" "password: wrong"
+	ping 1 "$name"
+	has err "^rpcping: $name: etcd: .*authentication failed"
+	settings "${tls[@]}" "user: root" "password: toor"
+	serve f 127.0.1.6
+	ping 0 "$name"
+	stop_lnetd f
+	chmod 644 "$dir/settings"
+	ping 1 "$name"
+	has err "^rpcping: $name: etcd: $dir/settings: others may read or change it"
+	unset ULNET_ETCD
+	kill -KILL "${pids[etcds]}"
+	wait "${pids[etcds]}" 2>/dev/null
+	unset 'pids[etcds]'
+	name=$plain
+fi
+
 # A server ends although there is no etcd, and starts without one.
 end_etcd
 stop_lnetd d

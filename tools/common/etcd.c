@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LIBRARY "libulnetetcd.so.0"
@@ -26,6 +27,7 @@ int etcd_load(struct etcd_library *library, char *why, size_t size)
 	void *handle = dlopen(LIBRARY, RTLD_NOW);
 
 	if (handle && !function_of(handle, "lnet_etcd_open", &library->open) &&
+	    !function_of(handle, "lnet_etcd_settings", &library->settings) &&
 	    !function_of(handle, "lnet_etcd_register", &library->reg) &&
 	    !function_of(handle, "lnet_etcd_withdraw", &library->withdraw))
 		return 0;
@@ -46,20 +48,35 @@ int etcd_load(struct etcd_library *library, char *why, size_t size)
 
 #endif
 
+int etcd_open(const struct etcd_library *library, struct lnet *node, char *why,
+	      size_t size)
+{
+	const char *path = getenv("ULNET_ETCD");
+	struct ulnet_text_error err = { .what = "" };
+	int rc = library->open(node);
+
+	if (rc) {
+		snprintf(why, size, "etcd: %s",
+			 rc == -EOPNOTSUPP ? "this build is without it"
+					   : strerror(-rc));
+		return rc;
+	}
+	if (path)
+		rc = library->settings(node, path, &err);
+	if (rc)
+		snprintf(why, size, "etcd: %.100s: %s", path,
+			 *err.what ? err.what : strerror(-rc));
+	return rc;
+}
+
 int etcd_load_for(struct lnet *node, const char *text, char *why, size_t size)
 {
 	struct etcd_library library;
 	int rc;
 
-	if (strncmp(text, "etcd://", 7) != 0)
+	if (strncmp(text, "etcd://", 7) != 0 &&
+	    strncmp(text, "etcds://", 8) != 0)
 		return 0;
 	rc = etcd_load(&library, why, size);
-	if (rc)
-		return rc;
-	rc = library.open(node);
-	if (rc)
-		snprintf(why, size, "etcd: %s",
-			 rc == -EOPNOTSUPP ? "this build is without it"
-					   : strerror(-rc));
-	return rc;
+	return rc ? rc : etcd_open(&library, node, why, size);
 }

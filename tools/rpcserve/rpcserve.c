@@ -374,13 +374,13 @@ static int registry_start(struct rpcserve *r)
 	if (!r->registry)
 		return 0;
 	rc = etcd_load(&r->etcd, why, sizeof(why));
+	if (!rc)
+		rc = etcd_open(&r->etcd, r->node.lnet, why, sizeof(why));
 	if (rc) {
 		say(&r->say, LNET_LOG_ERR, "--register: %s", why);
 		return rc;
 	}
-	rc = r->etcd.open(r->node.lnet);
-	if (!rc)
-		rc = own_address(r, &address);
+	rc = own_address(r, &address);
 	if (!rc)
 		rc = r->etcd.reg(r->node.lnet, r->registry, &address,
 				 r->registry_ttl, &r->entry, &err);
@@ -388,7 +388,6 @@ static int registry_start(struct rpcserve *r)
 		say(&r->say, LNET_LOG_ERR, "--register %s: %s", r->registry,
 		    *err.what		   ? err.what
 		    : rc == -EADDRNOTAVAIL ? "the node has no NID yet: --net"
-		    : rc == -EOPNOTSUPP	   ? "this build is without etcd"
 					   : strerror(-rc));
 	return rc;
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ulnet/etcd.h"
@@ -27,8 +28,8 @@ TestSuite(etcd, .timeout = 300);
 
 /* ---- the etcd ---- */
 
-/* One request, and what is answered. The last one is not answered to its end:
- * its connection stays open. */
+/* One request, and what is answered. If the last one is a watch, its connection
+ * stays open. */
 struct step {
 	const char *path; /* what has to be asked: "kv/range" */
 	const char *has;  /* and what its text has; NULL: whatever */
@@ -147,7 +148,7 @@ static const struct step *step_play(const struct step *s, bool last)
 		went_wrong(s, text);
 	if (asked->answer)
 		answer_write(fd, asked);
-	if (asked == s && (last || s->hold))
+	if (asked == s && (s->hold || (last && !strcmp(s->path, "watch"))))
 		fake.open[fake.nopen++] = fd;
 	else
 		close(fd);
@@ -469,7 +470,8 @@ Test(etcd, what_is_told)
 	end();
 	warned_of(&at, "/p: etcd: away\n");
 	warned_of(&at, "/p: etcd: the answer makes no sense\n");
-	warned_of(&at, "/p: etcd: HTTP status 404; the addresses known before "
+	warned_of(&at, "/p: etcd: HTTP status 404: Not found; the addresses "
+		       "known before "
 		       "are kept\n");
 }
 
@@ -546,6 +548,129 @@ Test(etcd, a_watch_wants_a_leader)
 	begin();
 	await(0, "", "10.0.0.1@tcp 0 0;", 2);
 	end();
+}
+
+/* ---- settings ---- */
+
+static int settings(const char *text, mode_t mode, const char *why)
+{
+	char path[] = "/tmp/etcd_test.XXXXXX";
+	int fd = mkstemp(path);
+	struct ulnet_text_error err = { .what = "" };
+	struct etcd_settings *s = NULL;
+	int rc;
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	cr_assert_eq(fchmod(fd, mode), 0);
+	close(fd);
+	rc = etcd_settings_read(path, &s, &err);
+	unlink(path);
+	cr_assert_str_eq(err.what, why);
+	etcd_settings_put(s);
+	return rc;
+}
+
+Test(etcd, settings_in_a_file)
+{
+	char big[5000];
+
+	memset(big, 'x', sizeof(big));
+	big[sizeof(big) - 1] = '\0';
+	cr_assert_eq(settings("", 0644, ""), 0);
+	cr_assert_eq(settings("# a comment\n\n  ca: /a\r\ncert:/b\nkey :\t/c",
+			      0644, ""),
+		     0);
+	cr_assert_eq(settings("user: u\npassword: p: 1\n", 0600, ""), 0);
+	cr_assert_eq(settings("user: u\npassword: p\n", 0640,
+			      "others may read or change it, and there is a "
+			      "password in it: chmod 600"),
+		     -EACCES);
+	cr_assert_eq(settings("user: u\n", 0600,
+			      "there is a user without a password"),
+		     -EINVAL);
+	cr_assert_eq(settings("password: u\n", 0600,
+			      "there is a password without a user"),
+		     -EINVAL);
+	cr_assert_eq(
+		settings("key: /a\n", 0600, "there is a key without a cert"),
+		-EINVAL);
+	cr_assert_eq(
+		settings("ca: /a\nca: /b\n", 0600, "line 2: it comes twice"),
+		-EINVAL);
+	cr_assert_eq(settings("ca: \n", 0600, "line 1: the value is missing"),
+		     -EINVAL);
+	cr_assert_eq(
+		settings("ca\n", 0600, "line 1: 'name: value' is expected"),
+		-EINVAL);
+	cr_assert_eq(settings("secret: 1\n", 0600,
+			      "line 1: not ca, cert, key, user or password"),
+		     -EINVAL);
+	cr_assert_eq(settings(big, 0600, "line 1: it is too long"), -EINVAL);
+}
+
+static struct etcd_link link_with(const char *user)
+{
+	struct etcd_settings *s = calloc(1, sizeof(*s));
+	struct etcd_link link;
+	struct etcd_text text;
+
+	fake_begin();
+	cr_assert_eq(
+		etcd_text_parse(text_of_two() + strlen("etcd://"), &text, NULL),
+		0);
+	cr_assert_eq(etcd_link_init(&link, &text), 0);
+	atomic_init(&s->refs, 1);
+	s->user = strdup(user);
+	s->password = strdup("\"secret\"");
+	link.settings = s;
+	return link;
+}
+
+#define RANGE json_pack("{s:s}", "key", "YQ==")
+
+/* A user has a token, which is got from the host that is asked, and again when
+ * etcd does not know it any more. */
+Test(etcd, a_user_has_a_token)
+{
+	struct etcd_link link;
+	json_t *reply;
+
+	step("auth/authenticate",
+	     "{\"name\":\"anna\",\"password\":"
+	     "\"\\\"secret\\\"\"}",
+	     503, "{\"error\":\"etcdserver: no leader\",\"code\":14}");
+	step("auth/authenticate", "Host: 127.0.0.2:", 200,
+	     "{\"token\":\"one.1\"}");
+	step("kv/range", "Authorization: one.1\r\n", 200, "{}");
+	step("kv/range", "Authorization: one.1\r\n", 401,
+	     "{\"error\":\"etcdserver: invalid auth token\",\"code\":16}");
+	step("auth/authenticate", NULL, 200, "{\"token\":\"two.2\"}");
+	step("kv/range", "Authorization: two.2\r\n", 200, "{}");
+	/* It is asked for once in a request. */
+	step("kv/range", "Authorization: two.2\r\n", 401,
+	     "{\"error\":\"etcdserver: invalid auth token\",\"code\":16}");
+	step("auth/authenticate", NULL, 200, "{\"token\":\"three\"}");
+	step("kv/range", "Authorization: three\r\n", 401,
+	     "{\"error\":\"etcdserver: invalid auth token\",\"code\":16}");
+	/* What would be a head of its own is no token. */
+	step("auth/authenticate", NULL, 200, "{\"token\":\"four\\r\\nX: y\"}");
+	step("auth/authenticate", NULL, 400,
+	     "{\"error\":\"etcdserver: authentication failed\",\"code\":3}");
+	link = link_with("anna");
+	cr_assert_eq(etcd_ask(&link, "kv/range", RANGE, &reply), 0, "%s",
+		     link.why);
+	json_decref(reply);
+	cr_assert_eq(etcd_ask(&link, "kv/range", RANGE, &reply), 0);
+	json_decref(reply);
+	cr_assert_eq(etcd_ask(&link, "kv/range", RANGE, &reply), -EACCES);
+	cr_assert_str_eq(link.why, "etcd: etcdserver: invalid auth token");
+	cr_assert_eq(etcd_ask(&link, "kv/range", RANGE, &reply), -EPROTO);
+	cr_assert_str_eq(link.why, "etcd: no token for the user");
+	cr_assert_eq(etcd_ask(&link, "kv/range", RANGE, &reply), -EREMOTEIO);
+	cr_assert_str_eq(link.why, "etcd: etcdserver: authentication failed");
+	etcd_link_fini(&link);
+	fake_end();
 }
 
 /* ---- servers ---- */
@@ -691,6 +816,7 @@ Test(etcd, a_server_registers_again_and_withdraws)
 Test(etcd, a_node_is_closed_meanwhile)
 {
 	step("kv/range", NULL, 200, "{");
+	fake.steps[0].hold = true;
 	begin();
 	while (lnet_poll(node, 1000) == 0 && !told.times) {
 		pthread_mutex_lock(&fake.lock);
