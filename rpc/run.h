@@ -154,19 +154,24 @@ void run_call_begin(struct shard *s, struct stat_service *sv,
 		    struct stat_peer *peer, uint32_t method,
 		    const struct ulrpc_outcome *o);
 
-/* Called when a call has ended. stat_call_late() counts its bulk data. Returns
- * true if the call has begun a run. */
-static in_line bool run_call_end(const struct call_report *r)
+/* Called when a call has ended. stat_call_late() counts its bulk data. @begins,
+ * unless it is NULL, is called with @of and the outcome if the call has begun a
+ * run. */
+static in_line void run_call_end(const struct call_report *r,
+				 void (*begins)(void *of,
+						const struct ulrpc_outcome *o),
+				 void *of)
 {
 	struct shard *s = r->shard;
 	struct run *run = &s->runs->run[STAT_CALLS];
-	bool begins = unlikely(!call_is_like(run, r));
 
-	if (unlikely(begins))
+	if (unlikely(!call_is_like(run, r))) {
 		run_call_begin(s, r->stats, r->peer, r->method, r->outcome);
+		if (begins)
+			begins(of, r->outcome);
+	}
 	run->counts[STAT_COUNT_attempts] += r->outcome->attempts;
 	run_count(s, STAT_CALLS, r->sent, r->received);
-	return begins;
 }
 
 static inline uint32_t request_how(const struct request_report *r)
@@ -200,18 +205,22 @@ static inline bool request_is_like(const struct run *run,
 /* Begins a run. */
 void run_request_begin(struct shard *s, const struct request_report *r);
 
-/* Called when a request has ended. Returns true if it has begun a run. */
-static in_line bool run_request_end(struct shard *s,
-				    const struct request_report *r)
+/* Called when a request has ended. @begins, unless it is NULL, is called with
+ * @of and the report if the request has begun a run. */
+static in_line void run_request_end(
+	struct shard *s, const struct request_report *r,
+	void (*begins)(const void *of, const struct request_report *r),
+	const void *of)
 {
 	struct run *run = &s->runs->run[STAT_REQUESTS];
-	bool begins = unlikely(!request_is_like(run, r));
 
-	if (unlikely(begins)) {
+	if (unlikely(!request_is_like(run, r))) {
 		/* The copy lets *r itself stay in registers. */
 		struct request_report copy = *r;
 
 		run_request_begin(s, &copy);
+		if (begins)
+			begins(of, &copy);
 	}
 	if (unlikely(r->bulk)) {
 		run->counts[STAT_COUNT_bulk_sent_bytes] += r->bulk->sent;
@@ -222,7 +231,6 @@ static in_line bool run_request_end(struct shard *s,
 	/* run_count() has not ended this run, as it never becomes that long. */
 	if (r->fine && unlikely(!hist_fine_add(&run->fine, r->fine - 1)))
 		run_fold(s, STAT_REQUESTS);
-	return begins;
 }
 
 #endif

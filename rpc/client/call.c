@@ -221,8 +221,8 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 }
 
 /* Notes @call as one of the slowest of its service. */
-static out_of_line void call_note_slow(struct ulrpc_call *call,
-				       const struct ulrpc_outcome *o)
+static void call_note_slow(struct ulrpc_call *call,
+			   const struct ulrpc_outcome *o)
 {
 	const struct import *imp = call->client->imp;
 	struct slow_entry e = {
@@ -253,14 +253,16 @@ static out_of_line void call_note_slow(struct ulrpc_call *call,
 	slow_add(&call->client->stats->slow, &e);
 }
 
-/* Is @call, which begins a run, to be given to call_note_slow()? */
-static inline bool call_is_slow(const struct ulrpc_call *call,
-				const struct ulrpc_outcome *o)
+/* Called if @arg, a call that ends, is not like the one before it. */
+static out_of_line void call_begins_run(void *arg,
+					const struct ulrpc_outcome *o)
 {
+	struct ulrpc_call *call = arg;
 	const struct stat_service *sv = call->client->stats;
 	uint64_t total = rpc_ns(o->total);
 
-	return likely(sv) && slow_enters(&sv->slow, total, call->began + total);
+	if (sv && slow_enters(&sv->slow, total, call->began + total))
+		call_note_slow(call, o);
 }
 
 /* Counts the call, and calls its callback, which may do anything. */
@@ -279,8 +281,7 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 		.outcome = o,
 	};
 
-	if (unlikely(run_call_end(&report)) && call_is_slow(call, o))
-		call_note_slow(call, o);
+	run_call_end(&report, call_begins_run, call);
 	o->bulk_free = true;
 	if (unlikely(call->nbulks))
 		o->bulk_free = bulks_release(call);

@@ -54,7 +54,7 @@ static void request_refuse(struct request_batch *b, const struct wire_call *c,
 		.received = c->length,
 	};
 
-	run_request_end(b->sc->shard, &report);
+	run_request_end(b->sc->shard, &report, NULL, NULL);
 	if (status == WIRE_OVERLOADED) {
 		stat_count(b->sc->shard, again ? RPC_STAT_requests_hopeless
 					       : RPC_STAT_requests_unroomed);

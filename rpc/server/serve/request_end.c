@@ -182,43 +182,32 @@ static uint64_t ns_between(uint64_t from, uint64_t to)
 	return to > from ? to - from : 0;
 }
 
-/* Returns true if the request begins a run. */
-static out_of_line bool report_with_bulk(const struct ulrpc_request *r,
-					 struct request_report report)
-{
-	struct bulk_report bulk = { .time = transfer_time(r->transfers) };
-
-	transfer_bytes(r->transfers, &bulk.received, &bulk.sent);
-	report.bulk = &bulk;
-	return run_request_end(r->sc->shard, &report);
-}
-
 /* Notes @r, which ends as @report says, as one of the slowest of its service.
  */
-static out_of_line void note_slow(const struct ulrpc_request *r,
-				  struct request_report report)
+static void note_slow(const struct ulrpc_request *r,
+		      const struct request_report *report)
 {
 	const struct export *exp = r->batch->export;
 	struct slow_entry e = {
-		.ended = r->arrival + report.total,
-		.times = { [STAT_REQUEST_TIME_total] = report.total,
-			   [STAT_REQUEST_TIME_queue] = report.queue,
-			   [STAT_REQUEST_TIME_service] = report.service_time,
-			   [STAT_REQUEST_TIME_throttled] = report.throttled },
+		.ended = r->arrival + report->total,
+		.times = { [STAT_REQUEST_TIME_total] = report->total,
+			   [STAT_REQUEST_TIME_queue] = report->queue,
+			   [STAT_REQUEST_TIME_service] = report->service_time,
+			   [STAT_REQUEST_TIME_throttled] = report->throttled },
 		.known = 1u << STAT_REQUEST_TIME_total,
-		.method = report.method,
-		.end = report.end,
+		.method = report->method,
+		.end = report->end,
 		.peer = r->batch->client,
 		.traced = r->traced,
 	};
 
-	if (report.run)
+	if (report->run)
 		e.known |= 1u << STAT_REQUEST_TIME_queue |
 			   1u << STAT_REQUEST_TIME_service |
 			   1u << STAT_REQUEST_TIME_throttled;
-	if (report.fine) {
-		e.times[STAT_REQUEST_TIME_total] += report.fine - 1;
-		e.times[STAT_REQUEST_TIME_service] += report.fine - 1;
+	if (report->fine) {
+		e.times[STAT_REQUEST_TIME_total] += report->fine - 1;
+		e.times[STAT_REQUEST_TIME_service] += report->fine - 1;
 	}
 	if (r->transfers) {
 		e.known |= 1u << STAT_REQUEST_TIME_bulk;
@@ -228,27 +217,38 @@ static out_of_line void note_slow(const struct ulrpc_request *r,
 		memcpy(e.trace, r->trace, sizeof(e.trace));
 	if (exp && exp->who)
 		text_copy(e.name, sizeof(e.name), exp->who->name);
-	slow_add(&report.service->slow, &e);
+	slow_add(&report->service->slow, &e);
 }
 
-/* Is @r, which begins a run, to be given to note_slow()? */
-static inline bool is_slow(const struct ulrpc_request *r,
-			   const struct request_report *report)
+/* Called if @of, a request that ends, is not like the one before it. */
+static out_of_line void request_begins_run(const void *of,
+					   const struct request_report *report)
 {
-	return likely(report->service) &&
-	       slow_enters(&report->service->slow, report->total,
-			   r->arrival + report->total);
+	const struct ulrpc_request *r = of;
+	const struct stat_service *sv = report->service;
+
+	if (sv &&
+	    slow_enters(&sv->slow, report->total, r->arrival + report->total))
+		note_slow(r, report);
+}
+
+static out_of_line void report_with_bulk(const struct ulrpc_request *r,
+					 struct request_report report)
+{
+	struct bulk_report bulk = { .time = transfer_time(r->transfers) };
+
+	transfer_bytes(r->transfers, &bulk.received, &bulk.sent);
+	report.bulk = &bulk;
+	run_request_end(r->sc->shard, &report, request_begins_run, r);
 }
 
 static in_line void report_end(const struct ulrpc_request *r,
 			       const struct request_report *report)
 {
-	bool begins = unlikely(r->transfers)
-			      ? report_with_bulk(r, *report)
-			      : run_request_end(r->sc->shard, report);
-
-	if (unlikely(begins) && is_slow(r, report))
-		note_slow(r, *report);
+	if (unlikely(r->transfers))
+		report_with_bulk(r, *report);
+	else
+		run_request_end(r->sc->shard, report, request_begins_run, r);
 }
 
 /* Returns the report of @r, as if it ended at @now without having run. The

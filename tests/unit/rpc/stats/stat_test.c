@@ -74,14 +74,14 @@ Test(stat, calls_by_method)
 
 	cr_assert_eq(stat_service_get(&stats, STAT_CALLS, "echo"), sv);
 	cr_assert_neq(stat_service_get(&stats, STAT_REQUESTS, "echo"), sv);
-	run_call_end(&r);
+	run_call_end(&r, NULL, NULL);
 	o.attempts = 3;
 	o.total = 200;
-	run_call_end(&r);
+	run_call_end(&r, NULL, NULL);
 	o.cause = ULRPC_CAUSE_DEADLINE;
 	o.execution = ULRPC_EXECUTION_UNKNOWN;
 	r.received = 0;
-	run_call_end(&r);
+	run_call_end(&r, NULL, NULL);
 	m = only_method(sv);
 	cr_assert_eq(m->number, 7);
 	cr_assert_eq(m->counts[STAT_COUNT_calls], 3);
@@ -117,7 +117,7 @@ Test(stat, many_methods)
 					 .method = i * i % 101 << 20,
 					 .outcome = &o };
 
-		run_call_end(&r);
+		run_call_end(&r, NULL, NULL);
 	}
 	stat_fold(&stats);
 	while ((m = stat_method_walk(sv, &bucket, m))) {
@@ -137,8 +137,8 @@ Test(stat, unrecorded)
 	struct ulrpc_outcome o = ok_outcome();
 	struct call_report r = { .shard = &shard, .outcome = &o };
 
-	run_call_end(&r);
-	run_call_end(&r);
+	run_call_end(&r, NULL, NULL);
+	run_call_end(&r, NULL, NULL);
 	stat_fold(&stats);
 	cr_assert_eq(stats.counts[RPC_STAT_unrecorded], 2);
 }
@@ -173,7 +173,7 @@ Test(stat, requests_by_method)
 		const struct bulk_report bulk = { .time = 5000, .sent = 4096 };
 
 		r.bulk = i == 0 ? &bulk : NULL;
-		run_request_end(&shard, &r);
+		run_request_end(&shard, &r, NULL, NULL);
 	}
 	m = only_method(sv);
 	cr_assert_eq(m->counts[STAT_COUNT_calls], 6);
@@ -198,10 +198,10 @@ Test(stat, requests_for_what_is_not)
 		struct request_report r = request_to(sv, WIRE_NO_METHOD);
 
 		r.method = i;
-		run_request_end(&shard, &r);
+		run_request_end(&shard, &r, NULL, NULL);
 		r.service = NULL;
 		r.end = WIRE_NO_SERVICE;
-		run_request_end(&shard, &r);
+		run_request_end(&shard, &r, NULL, NULL);
 	}
 	stat_fold(&stats);
 	cr_assert_null(stat_method_walk(sv, &bucket, NULL));
@@ -224,8 +224,8 @@ Test(stat, throttled)
 	for (unsigned int i = 0; i < 5; i++) {
 		r.throttled = i == 1 || i == 2 ? 7000 : 0;
 		o.server_throttled = r.throttled / 1000;
-		run_request_end(&shard, &r);
-		run_call_end(&call);
+		run_request_end(&shard, &r, NULL, NULL);
+		run_call_end(&call, NULL, NULL);
 	}
 	cr_assert_eq(times_count(only_method(sv), STAT_REQUEST_TIME_queue), 5);
 	cr_assert_eq(times_count(only_method(sv), STAT_REQUEST_TIME_throttled),
@@ -246,8 +246,8 @@ Test(stat, peers)
 	stat_peer_add(&stats, STAT_REQUESTS, &a, id_of(1));
 	stat_peer_add(&stats, STAT_REQUESTS, &b, id_of(2));
 	r.peer = &a;
-	run_request_end(&shard, &r);
-	run_request_end(&shard, &r);
+	run_request_end(&shard, &r, NULL, NULL);
+	run_request_end(&shard, &r, NULL, NULL);
 	stat_fold(&stats);
 	cr_assert_eq(a.counts[STAT_COUNT_calls], 2);
 	cr_assert_eq(a.counts[STAT_COUNT_received_bytes], 200);
@@ -304,9 +304,9 @@ Test(stat, merge_and_reset)
 	cr_assert_eq(stat_method_add(sv, 5), 0);
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(1));
 	r.peer = &peer;
-	run_request_end(&shard, &r);
+	run_request_end(&shard, &r, NULL, NULL);
 	r.service = NULL;
-	run_request_end(&shard, &r);
+	run_request_end(&shard, &r, NULL, NULL);
 	stat_peer_del(&stats, STAT_REQUESTS, &peer);
 	stat_count(&shard, RPC_STAT_replies_late);
 
@@ -397,7 +397,7 @@ static void some_calls(struct some *s, bool fold_each)
 		r.sent = thing;
 		r.received = value;
 		r.bulk_sent = 4096;
-		run_call_end(&r);
+		run_call_end(&r, NULL, NULL);
 		if (thing == 11)
 			stat_call_late(&r);
 		if (fold_each)
@@ -459,11 +459,11 @@ Test(stat, a_run_has_a_longest)
 	cr_assert_eq(stat_method_add(sv, 5), 0);
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(1));
 	r.peer = &peer;
-	run_request_end(&shard, &r);
+	run_request_end(&shard, &r, NULL, NULL);
 	/* as if so many calls had ended */
 	ended.run[STAT_REQUESTS].counts[STAT_COUNT_calls] = UINT32_MAX - 1;
 	for (int i = 0; i < 3; i++)
-		run_request_end(&shard, &r);
+		run_request_end(&shard, &r, NULL, NULL);
 	m = only_method(sv);
 	cr_assert_eq(m->counts[STAT_COUNT_calls], UINT64_C(0x100000001));
 	cr_assert_eq(times_count(m, STAT_REQUEST_TIME_total),
@@ -486,14 +486,14 @@ Test(stat, run_of_a_peer_that_goes)
 	cr_assert_eq(stat_method_add(sv, 5), 0);
 	r.peer = &peer;
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(1));
-	run_request_end(&shard, &r);
+	run_request_end(&shard, &r, NULL, NULL);
 	stat_peer_del(&stats, STAT_REQUESTS, &peer);
 	cr_assert_eq(gone[STAT_COUNT_calls], 1);
 	/* a request that ends after its peer was removed */
-	run_request_end(&shard, &r);
+	run_request_end(&shard, &r, NULL, NULL);
 	peer = (struct stat_peer){ 0 };
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(2));
-	run_request_end(&shard, &r);
+	run_request_end(&shard, &r, NULL, NULL);
 	stat_fold(&stats);
 	cr_assert_eq(gone[STAT_COUNT_calls], 2);
 	cr_assert_eq(peer.counts[STAT_COUNT_calls], 1);

@@ -159,9 +159,9 @@ static int record_calls(void *arg)
 		};
 
 		r.method = crc32c(0, "Echo", 4);
-		run_call_end(&r);
+		run_call_end(&r, NULL, NULL);
 		r.method = 3;
-		run_call_end(&r);
+		run_call_end(&r, NULL, NULL);
 	}
 	stat_count(s, RPC_STAT_parcels_sent);
 	return 0;
@@ -321,7 +321,7 @@ static int crowd_come(void *arg)
 		stat_peer_add(crowd->shard->stats, STAT_REQUESTS,
 			      &crowd->peers[i], id_of(i == 0 ? PEERS - 1 : i));
 		r.peer = &crowd->peers[i];
-		run_request_end(crowd->shard, &r);
+		run_request_end(crowd->shard, &r, NULL, NULL);
 	}
 	return 0;
 }
