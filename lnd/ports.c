@@ -100,15 +100,17 @@ int lnd_ports_set(struct lnd_ports *ports, const struct ulnet_nid *nid,
 	return rc;
 }
 
-/* Does @source, or a stronger one, say that it is at another port than @port?
- */
+/* Does @source, or the strongest one that is stronger, say that it is at
+ * another port than @port? What is between the two does not count. */
 static bool port_differs(const struct port_entry *e, uint16_t port,
 			 enum ulnet_port_source source)
 {
-	for (unsigned int i = 0; i <= (unsigned int)source; i++)
-		if (e->of[i].claims && e->of[i].port != port)
-			return true;
-	return false;
+	unsigned int i = 0;
+
+	while (i < (unsigned int)source && !e->of[i].claims)
+		i++;
+	return (e->of[i].claims && e->of[i].port != port) ||
+	       (e->of[source].claims && e->of[source].port != port);
 }
 
 int lnd_ports_claim(struct lnd_ports *ports, const struct ulnet_nid *nid,

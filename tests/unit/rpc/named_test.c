@@ -566,3 +566,22 @@ Test(named, no_answer_moves_the_nids_of_a_client)
 	cr_assert_eq(found_at(7000), 0);
 	sim_close();
 }
+
+/* The program says where a server is that it has looked up, and calls it by its
+ * NID, too: answers that say the same are good. */
+Test(named, answers_agree_with_what_the_program_has_set)
+{
+	struct ulrpc_client_conf conf;
+	struct ulnet_nid nid = server_nid(1);
+
+	sim_open(1);
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &nid;
+	conf.nnids = 1;
+	conf.service = "test";
+	cr_assert_eq(lnet_peer_port_set(lnet_sim_node(sim, 0), &nid, 7000), 0);
+	cr_assert_eq(ulrpc_client_open(rpc, &conf, &client), 0);
+	cr_assert_eq(found_at(7000), 0);
+	cr_assert_eq(found_at(7001), -EEXIST);
+	sim_close();
+}
