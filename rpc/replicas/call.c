@@ -13,6 +13,9 @@
 
 /* ns: a call leaves a server that is not connected for so long */
 #define PATIENCE (100 * NSEC_PER_MSEC)
+/* ns: how often a call looks whether the memory of its bulks is its own again,
+ * after it has left a server */
+#define LENT_PAUSE (5 * NSEC_PER_MSEC)
 /* ns: how long a call pauses that was at all servers: the shortest and the
  * longest pause, and the pause if no server could be connected to */
 #define ROUND_PAUSE_MIN	  (50 * NSEC_PER_MSEC)
@@ -117,7 +120,7 @@ static void call_set_last(struct ulrpc_replicas_call *call,
 	o->status = status;
 	o->cause = cause;
 	o->execution = ULRPC_NOT_EXECUTED;
-	o->bulk_free = true;
+	o->bulk_free = !call->lent;
 	o->text[0] = '\0';
 }
 
@@ -307,6 +310,7 @@ static int attempt_begin(struct attempt *a, struct replica *r)
 			&conf, attempt_on_end, a, &a->handle);
 	if (rc)
 		return rc;
+	call->lent = false;
 	a->at = r;
 	a->began = now;
 	a->trial = replica_is_due(r, now);
@@ -369,6 +373,10 @@ static void call_go_on(struct ulrpc_replicas_call *call)
 	rc = call_go(call);
 	if (!rc)
 		return;
+	if (rc == -EBUSY && call->lent) {
+		call_park(call, LENT_PAUSE);
+		return;
+	}
 	if (!call->moves || rc == -ECANCELED)
 		call_set_last(call, cause_of(rc), rc);
 	call_finish(call, NULL, 0);
@@ -444,8 +452,7 @@ static bool may_move(const struct ulrpc_replicas_call *call,
 		     const struct ulrpc_outcome *o)
 {
 	if (call->canceled || !replicas_are_open(call->all) ||
-	    verdict_of(o->cause) < VERDICT_BUSY ||
-	    (call->conf.nbulks && !o->bulk_free))
+	    verdict_of(o->cause) < VERDICT_BUSY)
 		return false;
 	return o->execution == ULRPC_NOT_EXECUTED ||
 	       call->conf.semantics == ULRPC_IDEMPOTENT;
@@ -490,6 +497,7 @@ static void call_on_end(struct ulrpc_replicas_call *call,
 		return;
 	}
 	call->unknown |= o->execution != ULRPC_NOT_EXECUTED;
+	call->lent = call->conf.nbulks && !o->bulk_free;
 	if (is_under_way(call)) /* the other attempt goes on */
 		return;
 	shard_cancel(call->shard, &call->timer);
@@ -538,7 +546,7 @@ static bool attempt_withdraw(const struct attempt *a, bool sent)
 	 */
 	if (!c->refusal && !c->imp->unreached)
 		a->of->away = false;
-	sent = sent && conf->semantics == ULRPC_IDEMPOTENT && !conf->nbulks;
+	sent = sent && conf->semantics == ULRPC_IDEMPOTENT;
 	return call_withdraw(a->handle, sent, down_cause(c));
 }
 

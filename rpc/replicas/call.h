@@ -63,6 +63,9 @@ struct ulrpc_replicas_call {
 	bool canceled; /* somebody has canceled the call */
 	/* one of the attempts that have ended may have been executed */
 	bool unknown;
+	/* a message of the last attempt may still use the memory of the bulks:
+	 * the call waits for that before it goes on */
+	bool lent;
 	bool hedged;
 	bool keyed;
 	uint64_t key;
