@@ -119,6 +119,12 @@ ULNET_EXPORT int ulrpc_replicas_call_wait(
 	struct ulrpc_replicas *replicas, uint32_t method, const void *body,
 	size_t length, const struct ulrpc_replicas_call_conf *conf, void *reply,
 	size_t size, size_t *length_p, struct ulrpc_replicas_outcome *outcome);
+/* As ulrpc_call_wait_alloc(). */
+ULNET_EXPORT int ulrpc_replicas_call_wait_alloc(
+	struct ulrpc_replicas *replicas, uint32_t method, const void *body,
+	size_t length, const struct ulrpc_replicas_call_conf *conf,
+	void **reply_p, size_t *length_p,
+	struct ulrpc_replicas_outcome *outcome);
 
 #ifdef __cplusplus
 }

@@ -601,6 +601,9 @@ ULNET_EXPORT int ulrpc_bulk_new(struct ulrpc *rpc,
  */
 ULNET_EXPORT void ulrpc_bulk_close(struct ulrpc_bulk *bulk,
 				   void (*released)(void *arg), void *arg);
+/* Gives @bulk up, and waits until its memory is the caller's again. NULL is
+ * fine. -EDEADLK: called in a turn; nothing was done. Waits, as *_wait. */
+ULNET_EXPORT int ulrpc_bulk_close_wait(struct ulrpc_bulk *bulk);
 ULNET_EXPORT uint64_t ulrpc_bulk_length(const struct ulrpc_bulk *bulk);
 
 /* ---- statistics: ulrpc_stats(3) ---- */

@@ -11,12 +11,15 @@
 #define ULNET_STUB_H
 
 #include "ulnet/about.pb-c.h"
+#include "ulnet/context.h"
 #include "ulnet/rpc.pb-c.h"
 #include "ulnet/stream.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct ulrpc_replicas; /* ulnet/replicas.h */
 
 /* ---- methods: ulrpc_stub_new(3) ---- */
 
@@ -56,6 +59,14 @@ ULNET_EXPORT int ulrpc_stub_new(struct ulrpc_client *client,
 				const ProtobufCServiceDescriptor *descriptor,
 				const struct ulrpc_method_options *options,
 				uint64_t deadline, ProtobufCService **stub_p);
+/* As ulrpc_stub_new(), for calls that go to one of several servers, as
+ * ulrpc_replicas_call() makes them, without a key. outcome->target says which
+ * server it was. */
+ULNET_EXPORT int ulrpc_replicas_stub_new(
+	struct ulrpc_replicas *replicas,
+	const ProtobufCServiceDescriptor *descriptor,
+	const struct ulrpc_method_options *options, uint64_t deadline,
+	ProtobufCService **stub_p);
 /* Frees @stub. Calls that are under way go on. NULL is fine. */
 ULNET_EXPORT void ulrpc_stub_free(ProtobufCService *stub);
 /* Changes the deadline of calls that are made from now on. Any thread. */
@@ -103,6 +114,17 @@ ULNET_EXPORT int ulrpc_call_message_wait(ProtobufCService *stub,
 					 const struct ulrpc_call_conf *conf,
 					 ProtobufCMessage **reply_p,
 					 struct ulrpc_outcome *outcome);
+
+/*
+ * The details of the failure of a call that had @context, as
+ * ulrpc_context_details() has them, if they are a message of @type.
+ * *@message_p is to be freed with protobuf_c_message_free_unpacked(message,
+ * NULL). -ENOENT: there are none, or they are of another type; -EBADMSG: they
+ * are no such message; -EBUSY, -ENOMEM.
+ */
+ULNET_EXPORT int ulrpc_context_details_message(
+	const struct ulrpc_context *context,
+	const ProtobufCMessageDescriptor *type, ProtobufCMessage **message_p);
 
 /* ---- sets of calls: ulrpc_set_message(3) ---- */
 
@@ -163,6 +185,14 @@ ULNET_EXPORT void ulrpc_closure_fail(void *closure_data, int status);
 /* As ulrpc_closure_fail(), with a text: as ulrpc_fail_text(). */
 ULNET_EXPORT void ulrpc_closure_fail_text(void *closure_data, int status,
 					  const char *text);
+
+/* As ulrpc_closure_fail_text(), with a status, and with a message for programs,
+ * which may be NULL: as ulrpc_fail_status() and ulrpc_reply_details(). Details
+ * for which there is no room are left out. */
+ULNET_EXPORT void ulrpc_closure_fail_status(void *closure_data,
+					    enum ulrpc_status status,
+					    const char *text,
+					    const ProtobufCMessage *details);
 
 /* ---- streams of messages: ulrpc_stream_message(3) ---- */
 

@@ -9,3 +9,4 @@ libulrpccore_a_SOURCES += %D%/sealers.c %D%/sealers.h
 libulrpccore_a_SOURCES += %D%/transfer_seal.c
 libulrpccore_a_SOURCES += %D%/transfer.c %D%/transfer.h
 libulrpccore_a_SOURCES += %D%/transfer_priv.h
+libulrpccore_a_SOURCES += %D%/wait.c

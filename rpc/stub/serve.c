@@ -57,6 +57,25 @@ void ulrpc_closure_fail_text(void *closure_data, int status, const char *text)
 	served_free(served);
 }
 
+void ulrpc_closure_fail_status(void *closure_data, enum ulrpc_status status,
+			       const char *text,
+			       const ProtobufCMessage *details)
+{
+	struct served *served = closure_data;
+	struct packed packed;
+
+	if (details && !packed_init(&packed, details)) {
+		struct ulrpc_details d = { details->descriptor->name,
+					   packed.bytes, packed.length };
+
+		/* What is too long is left out. */
+		(void)ulrpc_reply_details(served->request, &d);
+		packed_fini(&packed);
+	}
+	ulrpc_fail_status(served->request, status, text);
+	served_free(served);
+}
+
 int ulrpc_closure_record(void *closure_data, const ProtobufCMessage *reply,
 			 struct ulrpc_record *record)
 {

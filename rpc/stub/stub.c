@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Stubs: each is a ProtobufCService whose functions make calls. Uses only the
- * public interface of libulrpc.
- */
-#include "ulnet/stub.h"
+#include "rpc/stub/stub.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -16,7 +12,10 @@
 struct stub {
 	/* the first member, since users have a pointer to it */
 	ProtobufCService service;
-	struct ulrpc_client *client;
+	struct ulrpc *rpc;
+	struct ulrpc_client *client; /* NULL: calls go another way */
+	const struct stub_way *way;  /* valid without a client, with @to */
+	void *to;
 	struct stub_method *methods;
 	_Atomic uint64_t deadline;
 };
@@ -66,8 +65,8 @@ static void outcome_set_unread(struct ulrpc_outcome *outcome, bool no_memory)
 		no_memory ? ULRPC_CAUSE_NO_MEMORY : ULRPC_CAUSE_BAD_REPLY;
 }
 
-static void stub_on_done(void *arg, const struct ulrpc_outcome *outcome,
-			 const void *body, size_t length)
+void stub_on_done(void *arg, const struct ulrpc_outcome *outcome,
+		  const void *body, size_t length)
 {
 	struct stub_call *call = arg;
 	ProtobufCMessage *reply;
@@ -128,15 +127,17 @@ static void on_failure(struct ulnet_work *work)
 	free(call);
 }
 
-/* Ends @call later, on the client's CPT, because its closure must not run
- * inside of the function that made the call. */
-static void fail_later(struct ulrpc_client *client, struct stub_call *call,
+/* Ends @call later, on the CPT of the stub's calls, because its closure must
+ * not run inside of the function that made the call. */
+static void fail_later(const struct stub *stub, struct stub_call *call,
 		       int status)
 {
 	call->status = status;
 	call->work.fn = on_failure;
-	lnet_post(ulrpc_node(ulrpc_client_rpc(client)),
-		  ulrpc_client_cpt(client), &call->work);
+	lnet_post(ulrpc_node(stub->rpc),
+		  stub->client ? ulrpc_client_cpt(stub->client)
+			       : stub->way->cpt(stub->to),
+		  &call->work);
 }
 
 /* ---- making calls ---- */
@@ -214,9 +215,15 @@ static int submit(struct stub *stub, const struct stub_method *m,
 
 	if (rc)
 		return rc;
-	rc = ulrpc_call(stub->client, m->number, args.body.bytes,
-			args.body.length, &args.conf, stub_on_done, call,
-			call_p);
+	if (likely(stub->client))
+		rc = ulrpc_call(stub->client, m->number, args.body.bytes,
+				args.body.length, &args.conf, stub_on_done,
+				call, call_p);
+	else if (call_p)
+		rc = -EOPNOTSUPP;
+	else
+		rc = stub->way->call(stub->to, m->number, args.body.bytes,
+				     args.body.length, &args.conf, call);
 	packed_fini(&args.body);
 	return rc;
 }
@@ -244,7 +251,7 @@ static void invoke(ProtobufCService *service, unsigned int index,
 				    .arg = closure_data };
 	rc = submit(stub, m, request, NULL, call, NULL);
 	if (rc)
-		fail_later(stub->client, call, rc);
+		fail_later(stub, call, rc);
 }
 
 /* ---- stubs ---- */
@@ -254,24 +261,25 @@ static void destroy(ProtobufCService *service)
 	ulrpc_stub_free(service);
 }
 
-int ulrpc_stub_new(struct ulrpc_client *client,
-		   const ProtobufCServiceDescriptor *descriptor,
-		   const struct ulrpc_method_options *options,
-		   uint64_t deadline, ProtobufCService **stub_p)
+static int stub_new(const struct stub *first, const char *missing,
+		    const ProtobufCServiceDescriptor *descriptor,
+		    const struct ulrpc_method_options *options,
+		    uint64_t deadline, ProtobufCService **stub_p)
 {
 	struct conf_owner owner = { "stub", NULL, NULL };
 	struct stub *stub;
 	int rc;
 
-	if (!client || !descriptor)
+	if (missing || !descriptor)
 		return conf_refuse(owner, -EINVAL, "%s: it is NULL",
-				   client ? "descriptor" : "client");
+				   missing ? missing : "descriptor");
 	if (!deadline)
 		return conf_refuse(owner, -EINVAL,
 				   "deadline: 0 is no time for a call");
-	stub = calloc(1, sizeof(*stub));
+	stub = malloc(sizeof(*stub));
 	if (!stub)
 		return -ENOMEM;
+	*stub = *first;
 	rc = stub_methods_new(descriptor, options, owner, &stub->methods);
 	if (rc) {
 		free(stub);
@@ -280,13 +288,35 @@ int ulrpc_stub_new(struct ulrpc_client *client,
 	/* Without the names, statistics would show numbers. If there is no
 	 * memory for them, the stub works all the same. */
 	for (unsigned int i = 0; i < descriptor->n_methods; i++)
-		(void)ulrpc_method_declare(ulrpc_client_rpc(client),
-					   stub->methods[i].name);
+		(void)ulrpc_method_declare(stub->rpc, stub->methods[i].name);
 	stub->service = (ProtobufCService){ descriptor, invoke, destroy };
-	stub->client = client;
 	atomic_init(&stub->deadline, deadline);
 	*stub_p = &stub->service;
 	return 0;
+}
+
+int ulrpc_stub_new(struct ulrpc_client *client,
+		   const ProtobufCServiceDescriptor *descriptor,
+		   const struct ulrpc_method_options *options,
+		   uint64_t deadline, ProtobufCService **stub_p)
+{
+	struct stub first = { .client = client };
+
+	if (client)
+		first.rpc = ulrpc_client_rpc(client);
+	return stub_new(&first, client ? NULL : "client", descriptor, options,
+			deadline, stub_p);
+}
+
+int stub_new_way(struct ulrpc *rpc, const struct stub_way *way, void *to,
+		 const ProtobufCServiceDescriptor *descriptor,
+		 const struct ulrpc_method_options *options, uint64_t deadline,
+		 ProtobufCService **stub_p)
+{
+	const struct stub first = { .rpc = rpc, .way = way, .to = to };
+
+	return stub_new(&first, to ? NULL : way->name, descriptor, options,
+			deadline, stub_p);
 }
 
 void ulrpc_stub_free(ProtobufCService *service)
@@ -390,9 +420,14 @@ int ulrpc_call_message_wait(ProtobufCService *service, const char *method,
 
 	if (rc)
 		return rc;
-	rc = ulrpc_call_wait_alloc(stub->client, m->number, args.body.bytes,
-				   args.body.length, &args.conf, &reply,
-				   &length, outcome);
+	if (stub->client)
+		rc = ulrpc_call_wait_alloc(
+			stub->client, m->number, args.body.bytes,
+			args.body.length, &args.conf, &reply, &length, outcome);
+	else
+		rc = stub->way->call_wait(stub->to, m->number, args.body.bytes,
+					  args.body.length, &args.conf, &reply,
+					  &length, outcome);
 	packed_fini(&args.body);
 	if (rc)
 		return rc;
@@ -411,8 +446,11 @@ int ulrpc_set_message(struct ulrpc_set *set, ProtobufCService *service,
 	struct stub *stub = container_of(service, struct stub, service);
 	const struct stub_method *m = stub_find(service, method);
 	struct call_args args;
-	int rc = call_args_init(&args, stub, m, request, conf);
+	int rc;
 
+	if (!stub->client)
+		return -EOPNOTSUPP;
+	rc = call_args_init(&args, stub, m, request, conf);
 	if (rc)
 		return rc;
 	rc = ulrpc_set_call(set, stub->client, m->number, args.body.bytes,

@@ -141,6 +141,21 @@ int ulrpc_request_record(struct ulrpc_request *request, int status,
 	return 0;
 }
 
+int ulrpc_reply_details(struct ulrpc_request *request,
+			const struct ulrpc_details *details)
+{
+	(void)request;
+	(void)details;
+	return -ENOMEM;
+}
+
+void ulrpc_fail_status(struct ulrpc_request *request, enum ulrpc_status status,
+		       const char *text)
+{
+	(void)status;
+	ulrpc_fail_text(request, -ENOSPC, text);
+}
+
 void ulrpc_refuse(struct ulrpc_request *request)
 {
 	request->answers++;
