@@ -38,3 +38,27 @@ EXTRA_DIST += %D%/tally/server.c %D%/tally/client.c
 # what is installed.
 EXTRA_DIST += %D%/ledger/Makefile %D%/ledger/ledger.proto %D%/ledger/node.h
 EXTRA_DIST += %D%/ledger/server.c %D%/ledger/client.c
+
+# Objects on several servers, the work of a small project: bulk, statuses, sets of
+# servers, an orderly end. tests/tools/store.sh runs it.
+if WITH_PROTOC
+if !WITH_FUZZERS
+noinst_PROGRAMS += %D%/store/server %D%/store/client
+endif
+%C%_store_server_SOURCES = %D%/store/server.c %D%/store/node.h
+nodist_%C%_store_server_SOURCES = %D%/store/store.pb-c.c
+%C%_store_server_CPPFLAGS = $(AM_CPPFLAGS) -I%D%/store
+%C%_store_server_LINK = $(HERE_LINK)
+%C%_store_server_LDADD = $(libulrpc) $(PROTOBUF_C_LIBS)
+%C%_store_client_SOURCES = %D%/store/client.c %D%/store/node.h
+nodist_%C%_store_client_SOURCES = %D%/store/store.pb-c.c
+%C%_store_client_CPPFLAGS = $(AM_CPPFLAGS) -I%D%/store
+%C%_store_client_LINK = $(HERE_LINK)
+%C%_store_client_LDADD = $(libulrpc) $(PROTOBUF_C_LIBS)
+$(%C%_store_server_OBJECTS) $(%C%_store_client_OBJECTS): \
+	| $(protos_made) %D%/store/store.ulrpc.h
+protos_made += %D%/store/store.pb-c.h %D%/store/store.pb-c.c
+ulrpc_headers_made += %D%/store/store.ulrpc.h
+endif
+EXTRA_DIST += %D%/store/Makefile %D%/store/store.proto %D%/store/node.h
+EXTRA_DIST += %D%/store/server.c %D%/store/client.c

@@ -96,6 +96,7 @@ stage_static() {
 	step "users' generated headers" user_headers "$BUILD/user_headers" \
 		"$SRC/examples/tally/tally.proto" \
 		"$SRC/examples/ledger/ledger.proto" \
+		"$SRC/examples/store/store.proto" \
 		"$SRC/tests/install/job.proto" || return 0
 	while read -r file; do
 		step "clang-tidy $file" run_clang_tidy "$file" || true
