@@ -339,6 +339,12 @@ struct ulrpc_client_conf {
 	const char *service; /* name of the service; copied */
 	/* calls that may be in flight; further calls wait; 0 = 1024 */
 	uint32_t inflight_max;
+	/* calls that have not ended, whether they are in flight or wait, and
+	 * bytes of the bodies of their requests: when there are so many,
+	 * ulrpc_call() refuses further calls (-EAGAIN); 0 = 1048576 calls, 1
+	 * GiB */
+	uint32_t queue_max;
+	uint64_t queue_bytes;
 	/* slow start: calls that may be in flight on a new connection. The
 	 * number doubles when as many calls were answered, or when calls have
 	 * waited for half a second without any answer; 0 = what the server can
@@ -486,7 +492,8 @@ ULNET_EXPORT uint32_t ulrpc_method(const char *name);
  * ulrpc_call_put(). Bulks are in use until the call has ended, and a bulk
  * serves one call at a time (-EBUSY). -EINVAL: there is no deadline, a bulk is
  * of another node, the priority or the semantics are unknown, or the trace is
- * not a traceparent; -EMSGSIZE; -ENOMEM; -ESHUTDOWN.
+ * not a traceparent; -EAGAIN: too many calls of the client have not ended
+ * (queue_max, queue_bytes); -EMSGSIZE; -ENOMEM; -ESHUTDOWN.
  */
 ULNET_EXPORT int ulrpc_call(struct ulrpc_client *client, uint32_t method,
 			    const void *body, size_t length,

@@ -287,6 +287,7 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 		o->bulk_free = bulks_release(call);
 	if (call->shared)
 		atomic_store(&call->canceling, true);
+	backlog_left(&c->backlog, call->length, c->ncalls - 1, s);
 	if (shard_is_mute(s))
 		call->crashed = true;
 	else

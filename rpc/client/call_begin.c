@@ -28,7 +28,7 @@ static in_line struct ulrpc_call *call_alloc(struct ulrpc_client *c,
 	return call;
 }
 
-static int call_conf_check(const struct ulrpc_client *c,
+static int call_conf_check(struct ulrpc_client *c,
 			   const struct ulrpc_call_conf *conf, size_t length,
 			   ulrpc_done_fn done)
 {
@@ -42,6 +42,8 @@ static int call_conf_check(const struct ulrpc_client *c,
 					  memory_order_relaxed) != RPC_OPEN ||
 		     c->closed))
 		return -ESHUTDOWN;
+	if (unlikely(backlog_is_full(&c->backlog)))
+		return backlog_refuse(&c->backlog);
 	return 0;
 }
 
@@ -103,6 +105,7 @@ static in_line void call_enter(struct ulrpc_call *call)
 	struct ulrpc_client *c = call->client;
 
 	c->ncalls++;
+	c->backlog.bytes += call->length;
 	shard_work_begin(call->shard);
 	call_move(call, CALL_QUEUED);
 	if (call->deadline != TIME_NEVER)
@@ -125,6 +128,7 @@ static void on_scope_canceled(struct scope_link *l)
 static void call_reject_new(struct ulrpc_call *call)
 {
 	call->client->ncalls++;
+	call->client->backlog.bytes += call->length;
 	shard_work_begin(call->shard);
 	call_fail(call, ULRPC_CAUSE_CANCELED);
 }

@@ -376,6 +376,7 @@ static void client_on_flush(struct ulnet_work *work)
 	} else {
 		client_flush(c);
 	}
+	backlog_look(&c->backlog, c->ncalls, c->shard);
 	shard_release(c->shard);
 }
 
@@ -466,6 +467,9 @@ void client_submitted(struct ulrpc_client *c)
 	} else {
 		batch_send(c, enough);
 	}
+	/* else when calls are sent, at the end of this turn */
+	if (!c->flushing || c->nqueued >= CLIENT_BATCH_MIN)
+		backlog_look(&c->backlog, c->ncalls, c->shard);
 }
 
 static void on_stall(struct ulnet_timer *timer)
@@ -858,6 +862,7 @@ void client_init(struct ulrpc_client *c, struct shard *s,
 	c->inflight_max =
 		conf->inflight_max ? conf->inflight_max : INFLIGHT_MAX;
 	window_init(&c->window, conf->inflight_begin, c->inflight_max);
+	backlog_init(&c->backlog, conf->queue_max, conf->queue_bytes);
 	c->batch_max = conf->batch_max ? conf->batch_max : ULRPC_BATCH_MAX;
 	c->checked = c->wants_checked = conf->checksum;
 	c->least = c->flavour =

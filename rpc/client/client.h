@@ -5,14 +5,15 @@
  * Calls that are made in one turn are sent at the end of the turn, in as few
  * messages as can carry them. They are sent earlier if at least as many calls
  * wait as are in flight. So messages grow with the queue, and the server is
- * busy with some calls while the program makes others. How many calls wait is
- * not limited: each takes memory until its deadline at the latest.
+ * busy with some calls while the program makes others. Each takes memory until
+ * its deadline at the latest; how many there may be is limited (backlog.h).
  *
  * Owner: the CPT of the import.
  */
 #ifndef RPC_CLIENT_H
 #define RPC_CLIENT_H
 
+#include "rpc/client/backlog.h"
 #include "rpc/client/call.h"
 #include "rpc/client/import.h"
 #include "rpc/client/target.h"
@@ -196,6 +197,9 @@ struct ulrpc_client {
 	struct list opening;
 	uint32_t nqueued, inflight;
 	uint32_t ncalls; /* calls that have not ended */
+	/* looked at for each call if none can be sent, or if CLIENT_BATCH_MIN
+	 * wait, and at the end of turns in which calls are sent */
+	struct backlog backlog;
 	uint64_t ready;	 /* ns: since when calls can be sent */
 
 	struct fsm fsm;	   /* enum client_state */

@@ -104,6 +104,7 @@ static void call_finish(struct ulrpc_replicas_call *call, const void *reply,
 	outcome_times(&o.call, shard_now(s) - call->began);
 	atomic_store(&call->canceling, true);
 	replicas_context_release(call);
+	backlog_left(&call->all->backlog, call->length, --call->all->ncalls, s);
 	if (!shard_is_mute(s))
 		call->done(call->arg, &o, reply, length);
 	shard_work_end(s);
@@ -831,6 +832,8 @@ static int call_take_conf(struct ulrpc_replicas_call *call,
 static void call_enter(struct ulrpc_replicas_call *call)
 {
 	list_add_tail(&call->all->calls, &call->link);
+	call->all->backlog.bytes += call->length;
+	backlog_look(&call->all->backlog, ++call->all->ncalls, call->shard);
 	hedge_earn(call);
 	shard_work_begin(call->shard);
 }
@@ -909,6 +912,8 @@ static int call_begin(struct ulrpc_replicas_call *call)
 		return 0;
 	call->ended = true;
 	replicas_context_release(call);
+	backlog_left(&call->all->backlog, call->length, --call->all->ncalls,
+		     call->shard);
 	list_del(&call->link);
 	shard_work_end(call->shard);
 	call_drop_ref(call);
@@ -930,6 +935,8 @@ int ulrpc_replicas_call(struct ulrpc_replicas *rs, uint32_t method,
 	if (atomic_load(&rs->rpc->state) != RPC_OPEN ||
 	    lnet_is_forked(s->node) || (shard_owned(s) && rs->closed))
 		return -ESHUTDOWN;
+	if (backlog_is_full(&rs->backlog))
+		return backlog_refuse(&rs->backlog);
 	rc = call_new(rs, method, body, length, conf, &call);
 	if (rc)
 		return rc;

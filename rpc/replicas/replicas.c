@@ -88,6 +88,9 @@ static int conf_take(struct ulrpc_replicas *rs,
 	rs->tell_overloaded = rs->retry.tell_overloaded;
 	rs->retry.tell_overloaded = true;
 	rs->conf.retry = &rs->retry;
+	backlog_init(&rs->backlog, c->queue_max, c->queue_bytes);
+	rs->conf.queue_max = UINT32_MAX;
+	rs->conf.queue_bytes = UINT64_MAX;
 	text_copy(rs->service, sizeof(rs->service), c->service);
 	rs->conf.service = rs->service;
 	if (c->target)

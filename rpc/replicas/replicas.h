@@ -67,6 +67,10 @@ struct ulrpc_replicas {
 	/* of ulrpc_replicas_call.link: calls that have not ended at all servers
 	 */
 	struct list calls;
+	/* Calls of which the user has not heard the end. The clients have no
+	 * limits of their own. */
+	uint32_t ncalls;
+	struct backlog backlog;
 	/* of ulrpc_replicas_call.parked: calls that wait for a server */
 	struct list parked;
 	/* of attempt.waiting: attempts that wait for a connection, the oldest

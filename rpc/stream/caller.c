@@ -140,6 +140,8 @@ static int carriers_try(struct ulrpc_streams *st, struct ulrpc *rpc,
 
 	conf.service = RPC_STREAM_CARRIER;
 	conf.inflight_max = conf.inflight_begin = conf.batch_max = 0;
+	conf.queue_max = 0;
+	conf.queue_bytes = 0;
 	/* Whether a stream waits for a server is a matter of its opening. */
 	if (conf.wait_for_ready == ULRPC_WAIT_NOT)
 		conf.wait_for_ready = ULRPC_WAIT_READY;

@@ -101,6 +101,8 @@ static enum ulrpc_cause stub_cause_of(int status)
 		return ULRPC_CAUSE_NO_MEMORY;
 	case -ESHUTDOWN:
 		return ULRPC_CAUSE_SHUTDOWN;
+	case -EAGAIN: /* too many calls of the client have not ended */
+		return ULRPC_CAUSE_OVERLOADED;
 	default:
 		return ULRPC_CAUSE_BAD_REQUEST;
 	}

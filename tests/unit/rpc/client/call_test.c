@@ -742,3 +742,122 @@ Test(call, ends_once_and_in_time_whatever_the_network_does)
 	cr_assert_gt(ok, ARRAY_SIZE(many) / 2, "%u", ok);
 	rig_close(&g);
 }
+
+/* ---- how many calls there may be ---- */
+
+/* Makes the client one that has at most @calls calls, with @bytes. */
+static void queue_is(uint32_t calls, uint64_t bytes)
+{
+	const struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_client_conf conf;
+
+	ulrpc_client_close(g.client);
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &nid;
+	conf.nnids = 1;
+	conf.service = "test";
+	conf.queue_max = calls;
+	conf.queue_bytes = bytes;
+	cr_assert_eq(ulrpc_client_open(g.rpc, &conf, &g.client), 0);
+}
+
+static int try_call(struct note *note, size_t length)
+{
+	static const char body[100];
+	const struct ulrpc_call_conf conf = within(60000000);
+
+	*note = (struct note){ .sim = g.sim };
+	return ulrpc_call(g.client, 1, body, length, &conf, note_end, note,
+			  NULL);
+}
+
+static void was_answered(const struct note *note)
+{
+	cr_assert_eq(note->ended, 1);
+	cr_assert_eq(note->outcome.cause, ULRPC_CAUSE_OK);
+}
+
+Test(call, is_refused_when_too_many_have_not_ended)
+{
+	struct note notes[4];
+
+	rig_open(&g);
+	queue_is(3, 0);
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	/* It does not matter whether they wait, or are under way. */
+	for (int round = 0; round < 2; round++) {
+		g.fake->mute_connect = g.fake->mute_calls = true;
+		for (int i = 0; i < 3; i++)
+			cr_assert_eq(try_call(&notes[i], 5), 0);
+		/* those that other threads make come in the next turn */
+		run(&g, USEC);
+		for (int i = 0; i < 5; i++)
+			cr_assert_eq(try_call(&notes[3], 5), -EAGAIN);
+		cr_assert_eq(call_counted(&g, RPC_STAT_calls_unqueued),
+			     round * 5U);
+		g.fake->mute_connect = g.fake->mute_calls = false;
+		run(&g, 20 * SEC);
+		for (int i = 0; i < 3; i++)
+			was_answered(&notes[i]);
+		cr_assert_eq(notes[3].ended, 0);
+		cr_assert_eq(call_counted(&g, RPC_STAT_calls_unqueued),
+			     round * 5U + 5);
+	}
+	rig_close(&g);
+}
+
+Test(call, is_refused_when_there_are_too_many_bytes)
+{
+	struct note notes[3];
+
+	rig_open(&g);
+	queue_is(0, 100);
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	g.fake->mute_connect = g.fake->mute_calls = true;
+	cr_assert_eq(try_call(&notes[0], 99), 0);
+	run(&g, USEC);
+	cr_assert_eq(try_call(&notes[1], 1), 0);
+	run(&g, USEC);
+	cr_assert_eq(try_call(&notes[2], 0), -EAGAIN);
+	g.fake->mute_connect = g.fake->mute_calls = false;
+	run(&g, 20 * SEC);
+	was_answered(&notes[0]);
+	was_answered(&notes[1]);
+	g.fake->mute_calls = true;
+	/* There is always room for one. */
+	cr_assert_eq(try_call(&notes[2], 100), 0);
+	run(&g, USEC);
+	cr_assert_eq(try_call(&notes[0], 0), -EAGAIN);
+	g.fake->mute_calls = false;
+	run(&g, 20 * SEC);
+	was_answered(&notes[2]);
+	rig_close(&g);
+}
+
+static void make_next(void *arg, const struct ulrpc_outcome *o,
+		      const void *reply, size_t length)
+{
+	(void)arg, (void)o, (void)reply, (void)length;
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(try_call(&many[i], 1), 0);
+}
+
+Test(call, that_has_ended_leaves_room_for_others_in_its_callback)
+{
+	const struct ulrpc_call_conf conf = within(60000000);
+
+	rig_open(&g);
+	queue_is(1, 0);
+	g.fake->mute_connect = true;
+	cr_assert_eq(ulrpc_call(g.client, 1, NULL, 0, &conf, make_next, NULL,
+				NULL),
+		     0);
+	run(&g, USEC);
+	cr_assert_eq(try_call(&n, 1), -EAGAIN);
+	g.fake->mute_connect = false;
+	run(&g, 20 * SEC);
+	/* The second one of the same turn has counted at its end. */
+	for (unsigned int i = 0; i < 2; i++)
+		was_answered(&many[i]);
+	rig_close(&g);
+}

@@ -522,6 +522,35 @@ Test(replicas, a_call_that_does_not_wait_waits_for_connections)
 	sim_close();
 }
 
+Test(replicas, only_so_many_calls_wait)
+{
+	const struct ulrpc_replicas_call_conf how = {
+		.call = { .deadline = 60000000 },
+	};
+	uint32_t body = 3;
+
+	sim_open(1);
+	conf.client.queue_max = 2;
+	open_nids(3);
+	for (unsigned int i = 1; i <= SERVERS; i++)
+		cr_assert_eq(lnet_sim_crash(sim, i), 0);
+	call(0, 60000000, ULRPC_AT_MOST_ONCE);
+	call(1, 60000000, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(ulrpc_replicas_call(rs, ulrpc_method("work"), &body,
+					 sizeof(body), &how, on_end, &calls[3],
+					 NULL),
+		     -EAGAIN);
+	cr_assert_eq(lnet_sim_restart(sim, 2), 0);
+	lnet_sim_run(sim, 20 * SEC);
+	went_well(0);
+	went_well(1);
+	call(2, 60000000, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, SEC);
+	went_well(2);
+	sim_close();
+}
+
 Test(replicas, cancel_and_close)
 {
 	const struct ulrpc_replicas_call_conf how = {
