@@ -1,7 +1,7 @@
 # Measurements; not part of make check. bench/run builds and calls them.
 if !WITH_FUZZERS
 EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
-	%D%/many %D%/raw_tcp %D%/route %D%/rpc %D%/slow %D%/stream \
+	%D%/many %D%/raw_tcp %D%/replicas %D%/route %D%/rpc %D%/slow %D%/stream \
 	%D%/tcp %D%/tcp_peers
 %C%_budget_SOURCES = %D%/budget.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_growth_SOURCES = %D%/growth.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
@@ -10,6 +10,7 @@ EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
 %C%_lossy_SOURCES = %D%/lossy.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_many_SOURCES = %D%/many.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_raw_tcp_SOURCES = %D%/raw_tcp.c %D%/duo.c %D%/duo.h
+%C%_replicas_SOURCES = %D%/replicas.c %D%/duo.c %D%/duo.h
 %C%_route_SOURCES = %D%/route.c %D%/duo.c %D%/duo.h
 %C%_rpc_SOURCES = %D%/rpc.c %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h
 %C%_stream_SOURCES = %D%/stream.c %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h
@@ -26,11 +27,12 @@ else
 EXTRA_DIST += %D%/knock.c %D%/secure.c
 endif
 endif
-EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh %D%/growth.sh %D%/herd.sh %D%/knock.sh %D%/many.sh %D%/overload.sh %D%/survive.sh %D%/rails.sh %D%/failover.sh %D%/flavours.sh %D%/routers.sh %D%/rows.sh %D%/secure.sh %D%/verbs.sh
+EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh %D%/growth.sh %D%/herd.sh %D%/knock.sh %D%/many.sh %D%/overload.sh %D%/survive.sh %D%/rails.sh %D%/replicas.sh %D%/streams.sh %D%/failover.sh %D%/flavours.sh %D%/routers.sh %D%/rows.sh %D%/secure.sh %D%/verbs.sh
 # What came out, and its plots: ./check --only layers looks at whether they agree.
 EXTRA_DIST += %D%/MEASURED.md %D%/plot %D%/plots
 # The instructions that a call may cost: looked at by ./check.
 EXTRA_DIST += %D%/budget.sh %D%/budget.txt
 # bench/rpc.sh builds these, where the libraries are.
 EXTRA_DIST += %D%/load.c %D%/load.h %D%/peers/peer_ucx.c \
-	%D%/peers/peer_fabric.c %D%/peers/peer_zmq.c %D%/peers/peer_grpc.cc
+	%D%/peers/peer_fabric.c %D%/peers/peer_zmq.c %D%/peers/peer_grpc.cc \
+	%D%/peers/peer_grpc_stream.cc

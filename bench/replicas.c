@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls at one of three servers, of which one is killed while 16 calls are
+ * under way: how many are lost, and how long the longest one takes. The calls
+ * are idempotent, of 64 bytes, over TCP. Prints "NAME VALUE" lines; times are
+ * us: calls, lost, moved (calls that went on to another server), longest
+ * (of those that the kill may have met), quiet (the longest before it).
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include "bench/duo.h"
+#include "ulnet/replicas.h"
+#include "ulnet/service.h"
+
+#define SERVERS	 3
+#define DEPTH	 16
+#define SIZE	 64
+#define DEADLINE UINT64_C(10000000)	/* us */
+#define QUIET	 UINT64_C(1000000000) /* ns: before the kill, and after it */
+
+static const char *const nids[SERVERS] = { "127.0.25.1@tcp", "127.0.25.2@tcp",
+					   "127.0.25.3@tcp" };
+
+static uint16_t port;
+static const char *own; /* a server's NID */
+
+static struct ulrpc *open_rpc(struct lnet **node_p, const char *nid)
+{
+	struct ulnet_conf conf;
+	struct ulnet_ni_conf ni = { 0 };
+	struct ulrpc *rpc;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_POLL;
+	conf.port = port;
+	conf.accept = LNET_ACCEPT_ALL;
+	must(lnet_open(&conf, node_p), "lnet_open");
+	must(lnet_nid_parse(nid, &ni.nid), nid);
+	must(lnet_ni_add(*node_p, &ni), "lnet_ni_add");
+	must(ulrpc_open(*node_p, NULL, &rpc), "ulrpc_open");
+	return rpc;
+}
+
+/* ---- servers ---- */
+
+static void echo(void *arg, struct ulrpc_request *request, const void *body,
+		 size_t length)
+{
+	(void)arg;
+	ulrpc_reply(request, body, length);
+}
+
+static void server(void *arg, int ready)
+{
+	const struct ulrpc_method_conf method = {
+		.name = "echo",
+		.handler = echo,
+		.run = ULRPC_RUN_INLINE,
+		.semantics = ULRPC_IDEMPOTENT,
+	};
+	struct ulrpc_service_conf conf;
+	struct lnet *node;
+	struct ulrpc *rpc = open_rpc(&node, own);
+
+	(void)arg;
+	ulrpc_service_conf_init(&conf);
+	conf.name = "bench";
+	conf.methods = &method;
+	conf.nmethods = 1;
+	must(ulrpc_service_start(rpc, &conf, NULL), "service");
+	duo_ready(ready);
+	for (;;)
+		must(lnet_poll(node, UINT64_MAX), "lnet_poll");
+}
+
+/* ---- the client ---- */
+
+static struct {
+	struct ulrpc_replicas *servers;
+	uint64_t killed; /* ns; 0: not yet */
+	bool over;	 /* no more calls begin */
+	unsigned int under_way;
+	uint64_t calls, lost, moved;
+	uint64_t longest, quiet; /* ns */
+} b;
+
+struct one {
+	uint64_t began;
+};
+
+static void begin(struct one *one);
+
+static void on_end(void *arg, const struct ulrpc_replicas_outcome *o,
+		   const void *reply, size_t length)
+{
+	struct one *one = arg;
+	uint64_t now = duo_now(), took = now - one->began;
+
+	(void)reply;
+	b.under_way--;
+	b.calls++;
+	b.lost += o->call.cause != ULRPC_CAUSE_OK || length != SIZE;
+	b.moved += o->moves > 0;
+	if (b.killed && took > b.longest)
+		b.longest = took;
+	else if (!b.killed && took > b.quiet)
+		b.quiet = took;
+	if (!b.over)
+		begin(one);
+}
+
+static void begin(struct one *one)
+{
+	static const char body[SIZE];
+	struct ulrpc_replicas_call_conf conf;
+
+	ulrpc_replicas_call_conf_init(&conf);
+	conf.call.deadline = DEADLINE;
+	conf.call.semantics = ULRPC_IDEMPOTENT;
+	one->began = duo_now();
+	b.under_way++;
+	must(ulrpc_replicas_call(b.servers, ulrpc_method("echo"), body, SIZE,
+				 &conf, on_end, one, NULL),
+	     "ulrpc_replicas_call");
+}
+
+static void turn(struct lnet *node)
+{
+	long rc = lnet_poll(node, 1000);
+
+	if (rc != -EAGAIN)
+		must(rc, "lnet_poll");
+}
+
+/* Makes calls for a while, kills @victim, and makes calls for a while. */
+static void run(struct lnet *node, pid_t victim)
+{
+	struct one calls[DEPTH];
+	uint64_t from = duo_now();
+
+	for (int i = 0; i < DEPTH; i++)
+		begin(&calls[i]);
+	/* Connections are made first. */
+	while (duo_now() - from < QUIET / 2)
+		turn(node);
+	b.quiet = 0;
+	while (duo_now() - from < QUIET)
+		turn(node);
+	b.killed = duo_now();
+	must_sys(kill(victim, SIGKILL), "kill");
+	while (duo_now() - b.killed < QUIET)
+		turn(node);
+	b.over = true;
+	while (b.under_way)
+		turn(node);
+}
+
+int main(void)
+{
+	struct ulrpc_replicas_conf conf;
+	struct ulnet_nid all[SERVERS];
+	pid_t pids[SERVERS];
+	struct lnet *node;
+
+	port = duo_free_port();
+	for (int i = 0; i < SERVERS; i++) {
+		own = nids[i];
+		pids[i] = duo_fork(server, NULL);
+		must(lnet_nid_parse(nids[i], &all[i]), nids[i]);
+	}
+	ulrpc_replicas_conf_init(&conf);
+	conf.client.nids = all;
+	conf.client.nnids = SERVERS;
+	conf.client.service = "bench";
+	must(ulrpc_replicas_open(open_rpc(&node, "127.0.25.9@tcp"), &conf,
+				 &b.servers),
+	     "ulrpc_replicas_open");
+	run(node, pids[0]);
+	for (int i = 0; i < SERVERS; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+	printf("calls %llu\nlost %llu\nmoved %llu\nlongest %.0f\nquiet %.0f\n",
+	       (unsigned long long)b.calls, (unsigned long long)b.lost,
+	       (unsigned long long)b.moved, (double)b.longest / 1000,
+	       (double)b.quiet / 1000);
+	return 0;
+}
