@@ -228,6 +228,18 @@ lst 0 --json stat --delay 1 --count 2 servers
 expect "two rounds of two nodes" awk '{ n += gsub(/"nid":/, "") }
 	/^\{"rates": \[\{.*\}, \{.*\}\]\}$/ { r++ }
 	END { exit !(NR == 2 && r == 2 && n == 4) }' "$dir/out"
+# A signal ends it after a round, with status 0.
+for signal in INT TERM; do
+	"$lst" stat --delay 1 servers >"$dir/rates" 2>&1 </dev/null &
+	pids[stat]=$!
+	until grep -q '^127.0.0.2@tcp: received' "$dir/rates" ||
+		! kill -0 "${pids[stat]}" 2>/dev/null; do
+		sleep 0.1
+	done
+	stop_lnetd stat $signal
+	expect "SIG$signal: whole rounds of 2 nodes: $(cat "$dir/rates")" \
+		test $(($(wc -l <"$dir/rates") % 2)) = 0
+done
 lst 0 --json show_error servers
 same out <<<'{"nodes": [], "asked": 2}'
 lst 0 stat --delay 1 --count 1 clients

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The commands stat and show_error: lst(8). */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lst_command.h"
+
+/* us: how soon stat ends after a signal */
+#define TICK_US 100000u
 
 /* ---- rates, per second ---- */
 
@@ -184,6 +188,39 @@ static int section_make(struct lst_console *c, struct section *s, char *word)
 	return s->rounds ? 0 : lst_fail("%s", strerror(ENOMEM));
 }
 
+static volatile sig_atomic_t stat_ended; /* a signal has come */
+
+static void on_signal(int number)
+{
+	stat_ended = number;
+}
+
+/* The first SIGINT or SIGTERM ends stat after what it is printing; a second one
+ * ends the program at once. A shell that starts programs in the background may
+ * have set SIGINT to be ignored. */
+static void stat_take_signals(void)
+{
+	const struct sigaction action = {
+		.sa_handler = on_signal,
+		.sa_flags = (int)(SA_RESETHAND | SA_RESTART),
+	};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+/* Returns false if a signal has come meanwhile. */
+static bool stat_pause(struct lst_console *c, uint64_t us)
+{
+	while (us && !stat_ended) {
+		uint64_t tick = us < TICK_US ? us : TICK_US;
+
+		lst_ask_wait(&c->calls, tick);
+		us -= tick;
+	}
+	return !stat_ended;
+}
+
 int lst_stat(struct lst_console *c, const struct lst_words *w)
 {
 	struct section *sections;
@@ -195,12 +232,13 @@ int lst_stat(struct lst_console *c, const struct lst_words *w)
 		return lst_fail("%s", strerror(ENOMEM));
 	for (int i = 0; i < n && !status; i++)
 		status = section_make(c, &sections[i], w->args[i]);
+	stat_take_signals();
 	if (!status)
 		status = sections_round(c, w, sections, n, true);
-	for (unsigned int i = 0; !status && (!w->count || i < w->count); i++) {
-		lst_ask_wait(&c->calls, w->delay * SECOND_US);
+	for (unsigned int i = 0; !status && (!w->count || i < w->count) &&
+				 stat_pause(c, w->delay * SECOND_US);
+	     i++)
 		status = sections_round(c, w, sections, n, false);
-	}
 	for (int i = 0; i < n; i++) {
 		free(sections[i].rounds);
 		free(sections[i].nodes.asks);
