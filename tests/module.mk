@@ -425,6 +425,7 @@ unit_tests += %D%/unit/rpc_replicas_test
 	%D%/unit/rpc/replicas/servers.c \
 	%D%/unit/rpc/replicas/servers.h \
 	%D%/unit/rpc/replicas/set_stub_test.c \
+	%D%/unit/rpc/replicas/streams_test.c \
 	%D%/unit/rpc/replicas/times_test.c \
 	%D%/unit/rpc/replicas/under_test.c
 nodist_%C%_unit_rpc_replicas_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c

@@ -8,7 +8,7 @@
 #ifndef ULNET_REPLICAS_H
 #define ULNET_REPLICAS_H
 
-#include "ulnet/rpc.h"
+#include "ulnet/stream.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -125,6 +125,47 @@ ULNET_EXPORT int ulrpc_replicas_call_wait_alloc(
 	size_t length, const struct ulrpc_replicas_call_conf *conf,
 	void **reply_p, size_t *length_p,
 	struct ulrpc_replicas_outcome *outcome);
+
+/* ---- streams: ulrpc_replicas_stream_open(3) ---- */
+
+struct ulrpc_replicas_stream_conf {
+	/* us from now, for opening the stream and for the whole stream;
+	 * ULRPC_NEVER: none. 0 is refused */
+	uint64_t deadline;
+	struct ulrpc_stream_events events; /* of the stream, once it is open */
+	/* as in struct ulrpc_replicas_call_conf */
+	const void *key;
+	size_t key_length;
+};
+
+ULNET_EXPORT void ulrpc_replicas_stream_conf_init(
+	struct ulrpc_replicas_stream_conf *conf);
+/* Called once, on the CPT of the set. @stream, which is to be given back with
+ * ulrpc_stream_put(), is open at the server outcome->server; NULL: it could not
+ * be opened, and outcome->call says why. */
+typedef void (*ulrpc_replicas_stream_fn)(
+	void *arg, const struct ulrpc_replicas_outcome *outcome,
+	struct ulrpc_stream *stream);
+/*
+ * Opens a stream of a method of the service at one of the servers, which is
+ * chosen as for a call. If the stream certainly did not start there, it is
+ * opened at another one; a stream that has started stays where it is. @body, of
+ * @length bytes, at most ULRPC_STREAM_MESSAGE_MAX, is copied, and given to the
+ * handler. *@call_p (unless @call_p is NULL) is a reference for
+ * ulrpc_replicas_cancel(), as long as the stream is not open, to be given back
+ * with ulrpc_replicas_call_put(). Errors are those of ulrpc_replicas_call().
+ */
+ULNET_EXPORT int ulrpc_replicas_stream_open(
+	struct ulrpc_replicas *replicas, const char *method, const void *body,
+	size_t length, const struct ulrpc_replicas_stream_conf *conf,
+	ulrpc_replicas_stream_fn fn, void *arg,
+	struct ulrpc_replicas_call **call_p);
+/* The same, and waits. 0: *@outcome says what has become of it, and *@stream_p
+ * is NULL if it could not be opened. Waits, as *_wait. */
+ULNET_EXPORT int ulrpc_replicas_stream_open_wait(
+	struct ulrpc_replicas *replicas, const char *method, const void *body,
+	size_t length, const struct ulrpc_replicas_stream_conf *conf,
+	struct ulrpc_stream **stream_p, struct ulrpc_replicas_outcome *outcome);
 
 #ifdef __cplusplus
 }

@@ -31,6 +31,7 @@
 static void replicas_call_free(struct ulrpc_replicas_call *call)
 {
 	replicas_context_free(call);
+	free(call->opening);
 	free(call);
 }
 
@@ -307,8 +308,13 @@ static int attempt_begin(struct attempt *a, struct replica *r)
 		conf.progress = attempt_on_progress;
 		conf.progress_arg = a;
 	}
+	rc = call->opening ? replicas_stream_begin(call, r, conf.deadline) : 0;
+	if (rc)
+		return rc;
 	rc = ulrpc_call(r->client, call->method, call->body, call->length,
 			&conf, attempt_on_end, a, &a->handle);
+	if (rc && call->opening)
+		replicas_stream_failed(call, rc);
 	if (rc)
 		return rc;
 	call->lent = false;
@@ -516,6 +522,8 @@ static void attempt_on_end(void *arg, const struct ulrpc_outcome *o,
 	bool last = verdict_is_last(a, o->cause);
 
 	verdict_take(a, o);
+	if (call->opening)
+		replicas_stream_end(call, o, reply, length);
 	attempt_take_off(a);
 	if (!call->ended)
 		call_note(call, o, &r->address.nid);
@@ -753,6 +761,8 @@ void calls_drop(struct ulrpc_replicas *rs)
 				attempt_take_off(&call->attempts[i]);
 		atomic_store(&call->canceling, true);
 		replicas_context_release(call);
+		if (call->opening)
+			replicas_stream_drop(call);
 		list_del(&call->parked);
 		if (!call->ended)
 			shard_work_end(rs->shard);
@@ -911,6 +921,7 @@ static int call_begin(struct ulrpc_replicas_call *call)
 	if (!rc)
 		return 0;
 	call->ended = true;
+	call->opening = NULL; /* it stays the caller's */
 	replicas_context_release(call);
 	backlog_left(&call->all->backlog, call->length, --call->all->ncalls,
 		     call->shard);
@@ -920,11 +931,12 @@ static int call_begin(struct ulrpc_replicas_call *call)
 	return rc;
 }
 
-int ulrpc_replicas_call(struct ulrpc_replicas *rs, uint32_t method,
-			const void *body, size_t length,
-			const struct ulrpc_replicas_call_conf *conf,
-			ulrpc_replicas_done_fn done, void *arg,
-			struct ulrpc_replicas_call **call_p)
+int replicas_call_make(struct ulrpc_replicas *rs, uint32_t method,
+		       const void *body, size_t length,
+		       const struct ulrpc_replicas_call_conf *conf,
+		       struct stream_opening *opening,
+		       ulrpc_replicas_done_fn done, void *arg,
+		       struct ulrpc_replicas_call **call_p)
 {
 	struct shard *s = rs->shard;
 	struct ulrpc_replicas_call *call;
@@ -942,6 +954,7 @@ int ulrpc_replicas_call(struct ulrpc_replicas *rs, uint32_t method,
 		return rc;
 	call->done = done;
 	call->arg = arg;
+	call->opening = opening;
 	atomic_init(&call->refs, call_p ? 2 : 1);
 	if (shard_owned(s)) {
 		rc = call_begin(call);
@@ -956,4 +969,14 @@ int ulrpc_replicas_call(struct ulrpc_replicas *rs, uint32_t method,
 		*call_p = call;
 	shard_give(s, &call->work);
 	return 0;
+}
+
+int ulrpc_replicas_call(struct ulrpc_replicas *rs, uint32_t method,
+			const void *body, size_t length,
+			const struct ulrpc_replicas_call_conf *conf,
+			ulrpc_replicas_done_fn done, void *arg,
+			struct ulrpc_replicas_call **call_p)
+{
+	return replicas_call_make(rs, method, body, length, conf, NULL, done,
+				  arg, call_p);
 }

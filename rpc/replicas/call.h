@@ -90,6 +90,8 @@ struct ulrpc_replicas_call {
 	struct ulrpc_context *context;
 	bool has_context;     /* until the end of the call */
 	struct scope_link in; /* of the context's request, if it has one */
+	/* the call opens a stream; NULL: it does not */
+	struct stream_opening *opening;
 	/* what conf refers to */
 	struct ulrpc_bulk *bulks[ULRPC_BULKS_MAX];
 	char trace[ULRPC_TRACE_SIZE];
@@ -116,7 +118,30 @@ int replicas_context_enter(struct ulrpc_replicas_call *call);
 void replicas_context_release(struct ulrpc_replicas_call *call);
 void replicas_context_free(struct ulrpc_replicas_call *call);
 
+/* ---- streams: streams.c ---- */
+
+/* Makes a stream at @r, which has @deadline us, for an attempt that begins.
+ * Returns 0 or -errno. */
+int replicas_stream_begin(struct ulrpc_replicas_call *call, struct replica *r,
+			  uint64_t deadline);
+/* Called when the attempt has ended, or (with @rc) cannot be made. */
+void replicas_stream_end(struct ulrpc_replicas_call *call,
+			 const struct ulrpc_outcome *o, const void *reply,
+			 size_t length);
+void replicas_stream_failed(struct ulrpc_replicas_call *call, int rc);
+/* Called when the node has crashed. */
+void replicas_stream_drop(struct ulrpc_replicas_call *call);
+
 /* ---- calls of a set ---- */
+
+/* Makes the call of ulrpc_replicas_call(), which opens a stream if @opening,
+ * from malloc(), is not NULL; takes that, unless the call cannot be made. */
+int replicas_call_make(struct ulrpc_replicas *rs, uint32_t method,
+		       const void *body, size_t length,
+		       const struct ulrpc_replicas_call_conf *conf,
+		       struct stream_opening *opening,
+		       ulrpc_replicas_done_fn done, void *arg,
+		       struct ulrpc_replicas_call **call_p);
 
 /* Called when a server has been found: makes calls that wait go there. */
 void calls_on_server(struct ulrpc_replicas *rs);

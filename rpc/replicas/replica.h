@@ -20,6 +20,7 @@
 #include "ulnet/replicas.h"
 
 struct ulrpc_replicas;
+struct ulrpc_streams;
 
 /* A server is left after so many calls in a row have failed. */
 #define REPLICA_FAILURES 5
@@ -45,6 +46,7 @@ extern const struct fsm_state replica_states[REPLICA_STATES];
 struct replica {
 	struct ulrpc_replicas *all;
 	struct ulrpc_client *client;
+	struct ulrpc_streams *streams; /* NULL: none was opened there */
 	struct ulnet_address address;
 	uint64_t hash;	     /* replica_hash() of the NID */
 	unsigned int number; /* number in a struct replica_set */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rpc/replicas/call.h"
+#include "rpc/stream/streams.h"
 #include "rpc/text.h"
 
 /* ns: how long servers wait for which there was no memory */
@@ -253,6 +254,9 @@ void replica_on_idle(struct replica *r)
 	if (list_empty(&r->gone) || r->under_way)
 		return;
 	ulrpc_client_close(r->client);
+	/* Streams that are open there go on. */
+	if (r->streams)
+		streams_retire(r->streams);
 	replica_free(r);
 	if (rs->nmissing && replicas_are_open(rs))
 		replicas_give(rs); /* there is room for one of them */
@@ -478,6 +482,7 @@ static void replicas_detach(struct ulrpc_replicas *rs)
 		struct replica *r = rs->all[--rs->n];
 
 		ulrpc_client_close(r->client);
+		ulrpc_streams_close(r->streams);
 		replica_free(r);
 	}
 }

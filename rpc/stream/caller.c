@@ -58,6 +58,7 @@ struct called {
 	struct list opening;
 	bool live;	      /* the server knows the channel */
 	bool closing;	      /* ulrpc_streams_close() was called */
+	bool retiring; /* streams_retire() was called: ends with its streams */
 	unsigned int flavour; /* the highest flavour of the channel's streams */
 	unsigned int npush, npull;
 	unsigned int want; /* how many pull calls to have under way */
@@ -127,11 +128,12 @@ static void carriers_close(struct ulrpc_streams *st)
 	}
 }
 
-/* Opens a client of the carrier for each flavour that a service may want.
- * Returns 0; or -errno, and none is open; -EAGAIN: they would be on several
- * CPTs. */
+/* Opens a client of the carrier for each flavour that a service may want, by
+ * @opener, unless it is NULL. Returns 0; or -errno, and none is open; -EAGAIN:
+ * they would be on several CPTs. */
 static int carriers_try(struct ulrpc_streams *st, struct ulrpc *rpc,
-			const struct ulrpc_client_conf *from)
+			const struct ulrpc_client_conf *from,
+			const struct carrier_opener *opener)
 {
 	struct ulrpc_client_conf conf = *from;
 	unsigned int most =
@@ -147,7 +149,8 @@ static int carriers_try(struct ulrpc_streams *st, struct ulrpc *rpc,
 		conf.wait_for_ready = ULRPC_WAIT_READY;
 	for (unsigned int f = st->least; f <= most && !rc; f++) {
 		conf.flavour = (enum ulrpc_flavour)f;
-		rc = ulrpc_client_open(rpc, &conf, &st->carriers[f]);
+		rc = opener ? opener->open(opener->arg, &conf, &st->carriers[f])
+			    : ulrpc_client_open(rpc, &conf, &st->carriers[f]);
 		if (!rc && ulrpc_client_cpt(st->carriers[f]) !=
 				   ulrpc_client_cpt(st->carriers[st->least]))
 			rc = -EAGAIN;
@@ -158,13 +161,14 @@ static int carriers_try(struct ulrpc_streams *st, struct ulrpc *rpc,
 }
 
 static int carriers_open(struct ulrpc_streams *st, struct ulrpc *rpc,
-			 const struct ulrpc_client_conf *conf)
+			 const struct ulrpc_client_conf *conf,
+			 const struct carrier_opener *opener)
 {
 	int rc;
 
 	st->least = flavour_meant(conf->flavour, rpc_has_keys(rpc));
 	do
-		rc = carriers_try(st, rpc, conf);
+		rc = carriers_try(st, rpc, conf, opener);
 	while (rc == -EAGAIN);
 	return rc;
 }
@@ -177,21 +181,10 @@ static int key_draw(void *arg)
 	return 0;
 }
 
-int ulrpc_streams_open(struct ulrpc *rpc, const struct ulrpc_streams_conf *conf,
-		       struct ulrpc_streams **streams_p)
+/* Sets what is known when the carriers are open. */
+static void streams_set(struct ulrpc_streams *st, struct ulrpc *rpc,
+			const struct ulrpc_streams_conf *conf)
 {
-	struct streams_node *n = rpc->streams;
-	struct ulrpc_streams *st = calloc(1, sizeof(*st));
-	int rc;
-
-	if (!st)
-		return -ENOMEM;
-	rc = ulrpc_client_open(rpc, &conf->client, &st->client);
-	if (rc)
-		goto err_free;
-	rc = carriers_open(st, rpc, &conf->client);
-	if (rc)
-		goto err_close;
 	st->shard = &rpc->shards[ulrpc_client_cpt(st->carriers[st->least])];
 	st->grant.messages =
 		conf->window_messages ? conf->window_messages : WINDOW_MESSAGES;
@@ -200,14 +193,39 @@ int ulrpc_streams_open(struct ulrpc *rpc, const struct ulrpc_streams_conf *conf,
 	st->patience = conf->patience ? conf->patience : PATIENCE;
 	/* limited, so that a pull call can have more time than this */
 	st->patience = MIN(st->patience, ULRPC_NEVER / 2);
-	rc = lnet_call(rpc->node, st->shard->cpt, key_draw, st);
-	if (rc)
-		goto err_carriers;
+}
+
+/* Makes the node know @st, and lets it be used. */
+static void streams_enter(struct ulrpc_streams *st)
+{
+	struct streams_node *n = st->shard->rpc->streams;
+
 	atomic_init(&st->refs, 1);
 	pthread_mutex_init(&st->lock, NULL);
 	pthread_mutex_lock(&n->lock);
 	list_add_tail(&n->callers, &st->of_node);
 	pthread_mutex_unlock(&n->lock);
+}
+
+int ulrpc_streams_open(struct ulrpc *rpc, const struct ulrpc_streams_conf *conf,
+		       struct ulrpc_streams **streams_p)
+{
+	struct ulrpc_streams *st = calloc(1, sizeof(*st));
+	int rc;
+
+	if (!st)
+		return -ENOMEM;
+	rc = ulrpc_client_open(rpc, &conf->client, &st->client);
+	if (rc)
+		goto err_free;
+	rc = carriers_open(st, rpc, &conf->client, NULL);
+	if (rc)
+		goto err_close;
+	streams_set(st, rpc, conf);
+	rc = lnet_call(rpc->node, st->shard->cpt, key_draw, st);
+	if (rc)
+		goto err_carriers;
+	streams_enter(st);
 	*streams_p = st;
 	return 0;
 
@@ -218,6 +236,28 @@ err_close:
 err_free:
 	free(st);
 	return rc;
+}
+
+int streams_open_at(struct ulrpc *rpc, const struct carrier_opener *opener,
+		    const struct ulrpc_client_conf *conf,
+		    struct ulrpc_streams **streams_p)
+{
+	const struct ulrpc_streams_conf rest = { .window_messages = 0 };
+	struct ulrpc_streams *st = calloc(1, sizeof(*st));
+	int rc;
+
+	if (!st)
+		return -ENOMEM;
+	rc = carriers_open(st, rpc, conf, opener);
+	if (rc) {
+		free(st);
+		return rc;
+	}
+	streams_set(st, rpc, &rest);
+	key_draw(st);
+	streams_enter(st);
+	*streams_p = st;
+	return 0;
 }
 
 unsigned int ulrpc_streams_cpt(const struct ulrpc_streams *streams)
@@ -254,13 +294,12 @@ void callers_free(struct streams_node *n)
 	}
 }
 
-void ulrpc_streams_close(struct ulrpc_streams *streams)
+/* Refuses new streams, and ends @streams: now, or when no stream is left. */
+static void streams_leave(struct ulrpc_streams *streams, bool now)
 {
 	struct called *c;
 	bool ended = true;
 
-	if (!streams)
-		return;
 	pthread_mutex_lock(&streams->lock);
 	streams->closed = true;
 	c = streams->called;
@@ -272,8 +311,10 @@ void ulrpc_streams_close(struct ulrpc_streams *streams)
 	if (c) {
 		channel_lock(&c->ch);
 		ended = c->ch.ended;
-		c->closing = true;
-		channel_cancel_streams(&c->ch);
+		c->closing = now;
+		c->retiring = true;
+		if (now)
+			channel_cancel_streams(&c->ch);
 		channel_kick(&c->ch);
 		channel_unlock(&c->ch);
 	}
@@ -283,6 +324,17 @@ void ulrpc_streams_close(struct ulrpc_streams *streams)
 		channel_put(&c->ch);
 	if (c)
 		channel_put(&c->ch); /* the reference of streams.called */
+}
+
+void ulrpc_streams_close(struct ulrpc_streams *streams)
+{
+	if (streams)
+		streams_leave(streams, true);
+}
+
+void streams_retire(struct ulrpc_streams *streams)
+{
+	streams_leave(streams, false);
 }
 
 /* ---- calls of the channel ---- */
@@ -476,7 +528,7 @@ static void called_on_ended(struct called *c)
 	for (unsigned int i = 0; i < PULLS_MAX; i++)
 		if (c->pull[i].call)
 			ulrpc_cancel(c->pull[i].call);
-	if (c->closing)
+	if (c->retiring)
 		streams_finish(c->st);
 }
 
@@ -485,6 +537,8 @@ static void called_flush(struct channel *ch)
 	struct called *c = called_of(ch);
 	int rc = 0;
 
+	if (c->retiring && !ch->streams.count)
+		c->closing = true;
 	if (!ch->ended && c->live)
 		rc = make_calls(c);
 	if (rc == -EPROTO)
@@ -736,11 +790,11 @@ static void on_not_open(struct ulrpc_stream *s, const struct ulrpc_outcome *o)
 	rpc_stream_over(s, o->status ? o->status : cause_status(cause), cause);
 }
 
-static void on_opened(void *arg, const struct ulrpc_outcome *outcome,
-		      const void *reply, size_t length)
+bool streams_opened(struct ulrpc_stream *s, const struct ulrpc_outcome *outcome,
+		    const void *reply, size_t length)
 {
-	struct ulrpc_stream *s = arg;
 	struct channel *ch = channel_get(s->ch);
+	bool open;
 
 	channel_lock(ch);
 	s->opening = false;
@@ -753,10 +807,18 @@ static void on_opened(void *arg, const struct ulrpc_outcome *outcome,
 		called_on_deadline(s);
 	if (s->over)
 		rpc_stream_unlink(s);
+	open = s->open;
 	channel_kick(ch);
 	rpc_stream_unref(s);
 	channel_unlock(ch);
 	channel_put(ch);
+	return open;
+}
+
+static void on_opened(void *arg, const struct ulrpc_outcome *outcome,
+		      const void *reply, size_t length)
+{
+	(void)streams_opened(arg, outcome, reply, length);
 }
 
 /* Makes a stream, with one reference for the user, and one for the call that
@@ -827,15 +889,12 @@ static void stream_unmake(struct ulrpc_stream *s)
 	channel_put(ch);
 }
 
-static int open_call(struct ulrpc_streams *st, const char *method,
-		     struct ulrpc_stream *s, uint8_t *body, size_t length,
-		     uint64_t deadline)
+/* Writes what the service has to know of @s: OPEN_HEAD bytes. */
+static void open_head(const struct ulrpc_streams *st,
+		      const struct ulrpc_stream *s, uint8_t *body,
+		      uint64_t deadline)
 {
 	bool known = called_is_live(called_of(s->ch));
-	struct ulrpc_call_conf conf = {
-		.deadline = MIN(deadline, st->patience),
-		.reply_max = ULRPC_TEXT_MAX,
-	};
 
 	store_le64(body, s->ch->key);
 	store_le32(body + 8, s->id);
@@ -843,6 +902,44 @@ static int open_call(struct ulrpc_streams *st, const char *method,
 	store_le32(body + 16, (uint32_t)st->grant.bytes);
 	store_le32(body + 20, known ? OPEN_KNOWN : 0);
 	store_le64(body + 24, deadline);
+}
+
+int streams_begin(struct ulrpc_streams *st, uint64_t deadline, uint8_t *head,
+		  struct ulrpc_stream **stream_p)
+{
+	const struct ulrpc_stream_conf conf = { .deadline = deadline };
+	int rc;
+
+	do
+		rc = stream_make(st, &conf, stream_p);
+	while (rc == -EAGAIN);
+	if (!rc)
+		open_head(st, *stream_p, head, deadline);
+	return rc;
+}
+
+void streams_forget(struct ulrpc_stream *s)
+{
+	struct channel *ch = channel_get(s->ch);
+
+	channel_lock(ch);
+	s->watched = false;
+	s->held = false;
+	rpc_stream_unref(s);
+	channel_unlock(ch);
+	channel_put(ch);
+}
+
+static int open_call(struct ulrpc_streams *st, const char *method,
+		     struct ulrpc_stream *s, uint8_t *body, size_t length,
+		     uint64_t deadline)
+{
+	struct ulrpc_call_conf conf = {
+		.deadline = MIN(deadline, st->patience),
+		.reply_max = ULRPC_TEXT_MAX,
+	};
+
+	open_head(st, s, body, deadline);
 	return ulrpc_call(st->client, ulrpc_method(method), body,
 			  OPEN_HEAD + length, &conf, on_opened, s, NULL);
 }

@@ -44,6 +44,36 @@ extern const struct rpc_part stream_part;
  * not open them any more (serving.c). */
 void streams_on_rules(struct shard *s);
 
+/* ---- streams at one of several servers: rpc/replicas/streams.c ---- */
+
+/* Opens clients, all of them on one CPT. */
+struct carrier_opener {
+	int (*open)(void *arg, const struct ulrpc_client_conf *conf,
+		    struct ulrpc_client **client_p);
+	void *arg;
+};
+
+/* Opens the streams at the server conf->nids, on the CPT of the clients that
+ * @opener opens, whose turn this is. The caller makes the calls that open
+ * streams: there is no client for that. Returns 0 or -errno. */
+int streams_open_at(struct ulrpc *rpc, const struct carrier_opener *opener,
+		    const struct ulrpc_client_conf *conf,
+		    struct ulrpc_streams **streams_p);
+/* Makes a stream, which has @deadline us, and writes the first OPEN_HEAD bytes
+ * of the call that opens it to @head. *@stream_p is a user's reference; its end
+ * is told to nobody before ulrpc_stream_watch(). Returns 0, -ENOMEM or
+ * -ESHUTDOWN. Called by the CPT, as the next ones are. */
+int streams_begin(struct ulrpc_streams *st, uint64_t deadline, uint8_t *head,
+		  struct ulrpc_stream **stream_p) must_check;
+/* Called once when the call that opens @s has ended, or could not be made.
+ * Returns whether the service has got the stream. */
+bool streams_opened(struct ulrpc_stream *s, const struct ulrpc_outcome *outcome,
+		    const void *reply, size_t length);
+/* Drops the user's reference to @s when the node has crashed. */
+void streams_forget(struct ulrpc_stream *s);
+/* Closes @streams when its last stream is over; no more can be opened. */
+void streams_retire(struct ulrpc_streams *streams);
+
 /* Called when RPC is being freed (caller.c). */
 void callers_free(struct streams_node *n);
 
