@@ -210,10 +210,11 @@ static bool chunk_is_spread(const struct chunk *p)
 	       lnet_is_multi_rail(c->shard->node, &c->peer.nid);
 }
 
-/* Called when nothing was heard of the last try of @p. If that try took the
- * rail by which the request came, the next one takes another rail; otherwise
- * the next one takes that rail. The rail of the request is not always the best:
- * short messages may get through on it while all longer ones are lost. */
+/* Called when nothing was heard of the last try of @p, or nothing true. If that
+ * try took the usual way, the next one takes another rail; otherwise the next
+ * one takes the usual way. The usual way is not always the best: short messages
+ * may get through on it while all longer ones are lost, or somebody may have
+ * withheld the request, and delivered it by his own NID. */
 static void chunk_turn(struct chunk *p)
 {
 	const struct transfers_conf *c = &p->x->t->conf;
@@ -223,11 +224,27 @@ static void chunk_turn(struct chunk *p)
 			lnet_nid_eq(&p->local, &c->self));
 }
 
+/* Is there another way than the usual one? Then sets *@nid to the NID to which
+ * it goes. If LNet knows several NIDs of the caller, LNet chooses by health;
+ * otherwise it is another NID from which the caller has sent. That NID has
+ * precedence if LNet does not know it as the caller's: for then the one of the
+ * usual way need not be the caller's, either, however many NIDs are there. */
+static bool chunk_other_way(const struct transfers_conf *c,
+			    struct ulnet_nid *nid)
+{
+	struct ulnet_nid other = c->peer.nid;
+	bool has_other = c->other && c->other(c->caller, &other);
+
+	if (lnet_is_multi_rail(c->shard->node, nid) &&
+	    (!has_other || shard_same_peer(c->shard, nid, &other)))
+		return true;
+	*nid = other;
+	return has_other;
+}
+
 /* Sets the NIDs between which this try of @p goes. *@self: the NID of this
  * node; ANY: LNet chooses it. The usual way is the one by which the request
- * came. If nothing was heard of the last try on it, LNet chooses another one by
- * health, if it knows several NIDs of the caller; otherwise the try goes to
- * another NID from which the caller has sent. */
+ * came, until another one has shown to be better: chunk_found_way(). */
 static void chunk_way(const struct chunk *p, struct ulnet_nid *self,
 		      struct ulnet_id *peer)
 {
@@ -236,9 +253,22 @@ static void chunk_way(const struct chunk *p, struct ulnet_nid *self,
 
 	*peer = c->peer;
 	if (unlikely(p->elsewhere))
-		any = lnet_is_multi_rail(c->shard->node, &c->peer.nid) ||
-		      (c->other && c->other(c->caller, &peer->nid));
+		any = chunk_other_way(c, &peer->nid);
 	*self = any ? LNET_NID_ANY : c->self;
+}
+
+/* Called when @p was moved by another way than the usual one, on which nothing
+ * was heard of it, or nothing true: from now on that way is the usual one. If
+ * each chunk tried both, it would take too long. */
+static out_of_line void chunk_found_way(struct chunk *p)
+{
+	struct transfers_conf *c = &p->x->t->conf;
+
+	if (lnet_nid_is_any(&p->rail) || lnet_nid_is_any(&p->local))
+		return;
+	c->peer.nid = p->rail;
+	c->self = p->local;
+	p->elsewhere = false;
 }
 
 /* Returns the header data of a PUT. */
@@ -310,10 +340,10 @@ static void chunk_retry(struct chunk *p)
 	uint64_t now = shard_now(s), pause = 0;
 
 	stat_count(s, RPC_STAT_segments_retried);
-	if (p->status == -ETIMEDOUT) {
+	if (p->status == -ETIMEDOUT)
 		p->waited = now - p->began;
+	if (p->status == -ETIMEDOUT || p->status == -EBADMSG)
 		chunk_turn(p);
-	}
 	/* If the match values differ, the attempt that @p belonged to was over,
 	 * and the network has not failed. */
 	if (p->match == x->r->match)
@@ -612,6 +642,8 @@ static void chunk_is_good(struct chunk *p, uint64_t now)
 	x->moved += p->length;
 	x->t->segments++;
 	x->t->conn_losses = 0;
+	if (unlikely(p->elsewhere))
+		chunk_found_way(p);
 	if (chunk_goes_on(p))
 		return;
 	chunk_free(p);

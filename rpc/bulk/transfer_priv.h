@@ -158,7 +158,8 @@ struct chunk {
 	bool answered; /* an answer has come, and has set @status */
 	/* the last try has failed in such a way that another one would, too */
 	bool final;
-	bool elsewhere; /* the next try takes another rail, if there is one */
+	/* this try takes another way than the usual one, if there is one */
+	bool elsewhere;
 	/* how often the chunk's segment has arrived changed. After the first
 	 * time, all of the segment is got again, chunk by chunk */
 	uint8_t damages;

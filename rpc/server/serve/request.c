@@ -239,10 +239,18 @@ void request_batch_add_deadline(struct request_batch *b,
 	b->deadline = MAX(b->deadline, b->due);
 }
 
-/* What transfers_conf.other calls. */
+/* What transfers_conf.other calls. The NID from which the client has connected
+ * has precedence: from others somebody else may have delivered what he has
+ * withheld. */
 static bool other_rail(const void *caller, struct ulnet_nid *nid)
 {
-	return rails_other(caller, nid);
+	const struct export *e = caller;
+	const struct ulnet_nid *home = export_source(e);
+
+	if (lnet_nid_eq(home, nid) || !rails_know(e, home))
+		return rails_other(e, nid);
+	*nid = *home;
+	return true;
 }
 
 /* Returns the configuration of transfers for the attempt of @r that has come

@@ -34,7 +34,8 @@ struct exchange {
 	struct ulrpc_request *r;
 	unsigned int next; /* bulk */
 	unsigned int runs;
-	int status; /* of the transfers: the first error */
+	unsigned int served; /* runs in which all was moved */
+	int status;	     /* of the transfers: the first error */
 };
 
 static void exchange_on(void *arg, int status, uint64_t moved)
@@ -50,6 +51,7 @@ static void exchange_on(void *arg, int status, uint64_t moved)
 		return;
 	}
 	if (i == BULKS) {
+		x->served++;
 		ulrpc_reply(x->r, "done", 5);
 		return;
 	}
@@ -117,14 +119,19 @@ static void fill(uint8_t bytes[LENGTH], unsigned int n, unsigned int bulk)
 	memcpy(bytes + SEGMENT, MARKER, sizeof(MARKER));
 }
 
+/* A call that is under way. */
+struct exchanged {
+	struct ulrpc_bulk *bulks[BULKS];
+	struct called c;
+};
+
 /* Calls with the @n-th filling; @deadline: us. */
-static struct called exchange_call(struct exchange *x, unsigned int n,
-				   uint64_t deadline)
+static void exchange_begin(struct exchange *x, unsigned int n,
+			   uint64_t deadline, struct exchanged *d)
 {
 	struct ulrpc_call_conf conf = { .deadline = deadline, .nbulks = BULKS };
-	struct ulrpc_bulk *bulks[BULKS];
-	struct called c = { 0 };
 
+	*d = (struct exchanged){ .c = { 0 } };
 	for (unsigned int i = 0; i < BULKS; i++) {
 		struct iovec iov[2] = { { x->lent[i], 30 },
 					{ x->lent[i] + 30, LENGTH - 30 } };
@@ -139,20 +146,33 @@ static struct called exchange_call(struct exchange *x, unsigned int n,
 
 		fill(source ? x->lent[i] : x->own[i], n, i);
 		memset(source ? x->own[i] : x->lent[i], 0, LENGTH);
-		cr_assert_eq(
-			ulrpc_bulk_new(x->g->serve.rpc[CALLER], &b, &bulks[i]),
-			0);
+		cr_assert_eq(ulrpc_bulk_new(x->g->serve.rpc[CALLER], &b,
+					    &d->bulks[i]),
+			     0);
 	}
-	conf.bulks = bulks;
+	conf.bulks = d->bulks;
 	cr_assert_eq(ulrpc_call(x->g->serve.client, ulrpc_method("who"), "x", 1,
-				&conf, on_called, &c, NULL),
+				&conf, on_called, &d->c, NULL),
 		     0);
-	while (!c.ended)
+}
+
+static void exchange_end(struct exchange *x, struct exchanged *d)
+{
+	while (!d->c.ended)
 		lnet_sim_run(x->g->serve.sim, MSEC);
 	for (unsigned int i = 0; i < BULKS; i++)
-		ulrpc_bulk_close(bulks[i], NULL, NULL);
+		ulrpc_bulk_close(d->bulks[i], NULL, NULL);
 	lnet_sim_run(x->g->serve.sim, MSEC);
-	return c;
+}
+
+static struct called exchange_call(struct exchange *x, unsigned int n,
+				   uint64_t deadline)
+{
+	struct exchanged d;
+
+	exchange_begin(x, n, deadline, &d);
+	exchange_end(x, &d);
+	return d.c;
 }
 
 static bool is_moved(const struct exchange *x)
@@ -485,4 +505,160 @@ Test(bulk_forgery, no_end_of_it)
 			exchange_free(x);
 		}
 	}
+}
+
+/* ---- by another NID ---- */
+
+/* Withholds all requests, and delivers the first one by his own NID. */
+struct thief {
+	struct lnet *node;
+	struct ulnet_id server;
+	bool awake, delivered, passed;
+	/* the message */
+	uint32_t portal;
+	uint64_t match, hdr_data;
+	uint8_t bytes[4096], lies[LENGTH];
+	uint32_t length;
+};
+
+static bool is_request(const uint8_t *hdr)
+{
+	uint32_t portal = load_le32(hdr + HDR_PORTAL);
+
+	return load_le32(hdr + HDR_TYPE) == LNET_MSG_PUT &&
+	       portal != ULRPC_PORTAL_CONTROL && portal != ULRPC_PORTAL_REPLY &&
+	       portal != ULRPC_PORTAL_BULK &&
+	       wire_is_sealed(load_le64(hdr + HDR_DATA));
+}
+
+static void thief_done(const struct ulnet_event *ev)
+{
+	(void)ev;
+}
+
+static void thief_deliver(struct thief *t)
+{
+	struct ulnet_md md = { .start = t->bytes,
+			       .length = t->length,
+			       .threshold = 1,
+			       .handler = thief_done };
+	struct ulnet_md_handle mdh;
+
+	t->delivered = true;
+	cr_assert_eq(LNetMDBind(t->node, &md, LNET_UNLINK, &mdh), 0);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, mdh, LNET_NOACK_REQ, t->server,
+			     t->portal, t->match, 0, t->hdr_data),
+		     0);
+}
+
+/* To a portal that nobody has: it is gone. */
+#define PORTAL_NONE 63
+
+static void thief_on_wire(void *arg, uint8_t *hdr, size_t hdr_len,
+			  uint8_t *payload, size_t length)
+{
+	struct thief *t = arg;
+
+	if (!t->awake || hdr_len != LNET_HDR_SIZE || !is_request(hdr))
+		return;
+	if (t->delivered && !t->passed) {
+		t->passed = true; /* this is his own message */
+		return;
+	}
+	if (!t->length) {
+		cr_assert_leq(length, sizeof(t->bytes));
+		memcpy(t->bytes, payload, length);
+		t->length = (uint32_t)length;
+		t->portal = load_le32(hdr + HDR_PORTAL);
+		t->match = load_le64(hdr + HDR_MATCH);
+		t->hdr_data = load_le64(hdr + HDR_DATA);
+	}
+	store_le32(hdr + HDR_PORTAL, PORTAL_NONE);
+}
+
+/* Whatever is got of him, he has something. */
+static void thief_lies(struct thief *t)
+{
+	struct ulnet_md md = { .start = t->lies,
+			       .length = sizeof(t->lies),
+			       .threshold = LNET_MD_THRESH_INF,
+			       .options = LNET_MD_OP_GET | LNET_MD_TRUNCATE,
+			       .handler = thief_done };
+	struct ulnet_md_handle mdh;
+	struct ulnet_me_handle me;
+
+	cr_assert_eq(LNetMEAttach(t->node, ULRPC_PORTAL_BULK, ANY_ID, 0,
+				  ~UINT64_C(0), LNET_UNLINK, LNET_INS_AFTER,
+				  &me),
+		     0);
+	cr_assert_eq(LNetMDAttach(me, &md, LNET_RETAIN, &mdh), 0);
+}
+
+/* The server knows two NIDs of the thief's node if it has @rails. */
+static struct thief *thief_new(struct exchange *x, unsigned int rails,
+			       bool lies)
+{
+	const struct ulnet_nid nids[2] = { id_of("10.9.0.1@tcp").nid,
+					   id_of("10.9.0.2@tcp").nid };
+	struct serve_rig *s = &x->g->serve;
+	struct thief *t = calloc(1, sizeof(*t));
+	int node = plain_node(s->sim,
+			      rails > 1 ? "10.9.0.1@tcp 10.9.0.2@tcp"
+					: "10.9.0.1@tcp",
+			      NULL, NULL, NULL);
+
+	cr_assert(t);
+	t->node = lnet_sim_node(s->sim, (unsigned int)node);
+	t->server = nth_id(SERVER);
+	if (rails > 1)
+		cr_assert_eq(lnet_peer_add(s->node[SERVER], nids, 2, true), 0);
+	if (lies)
+		thief_lies(t);
+	sim_tap(s->sim, thief_on_wire, t);
+	return t;
+}
+
+/* Tries that may go to the thief: those of the first bulk, before another way
+ * is found; LNet may choose his other NID for the first one. */
+#define TRIES_MAX (3 * (LENGTH + SEGMENT - 1) / SEGMENT)
+
+/* The client hears nothing of its call, so the server has to find out by itself
+ * that the NID which the request has come from is not the client's. */
+static void by_another(unsigned int rails, bool lies)
+{
+	struct exchange *x = exchange_new(1, ULRPC_FLAVOUR_PRIVACY);
+	const struct ulrpc *server = x->g->serve.rpc[SERVER];
+	struct lnet_sim *sim = x->g->serve.sim;
+	struct called c = exchange_call(x, 0, 10000000);
+	struct exchanged d;
+	struct thief *t;
+	uint64_t until;
+
+	check_good(x, &c, "before");
+	t = thief_new(x, rails, lies);
+	exchange_begin(x, 1, 60000000, &d);
+	t->awake = true;
+	until = lnet_sim_now(sim) + 10 * SEC;
+	while (x->served < 2 && lnet_sim_now(sim) < until) {
+		lnet_sim_run(sim, MSEC);
+		if (t->length && !t->delivered)
+			thief_deliver(t);
+	}
+	cr_assert_eq(x->served, 2, "%u NIDs", rails);
+	cr_assert_leq(counts(server, RPC_STAT_segments_retried), TRIES_MAX);
+	cr_assert_eq(counts(server, RPC_STAT_segments_damaged) > 0, lies);
+	t->awake = false;
+	exchange_end(x, &d);
+	check_good(x, &d.c, "after");
+	cr_assert_eq(x->runs, 2);
+	exchange_free(x);
+	free(t);
+}
+
+Test(bulk_forgery, of_a_request_by_another)
+{
+	by_another(1, false);
+	by_another(2, false);
+	by_another(1, true);
+	by_another(2, true);
 }
