@@ -441,9 +441,25 @@ static bool fits_behind(const char *pattern, const char *prefix,
 	return !strncmp(pattern, prefix, n) && pattern_fits(pattern + n, text);
 }
 
+/* Does @pattern fit one of the user's other groups? */
+static bool other_group_fits(const char *pattern, const struct identity *who)
+{
+	const char *text = who->groups;
+
+	for (; text; text = identity_next_group(text)) {
+		const char *name = strchr(text, '=') + 1;
+		size_t n = (size_t)(name - text);
+
+		if (!strncmp(pattern, text, n) &&
+		    pattern_fits(pattern + n, name))
+			return true;
+	}
+	return false;
+}
+
 /* Does @pattern fit the user @who? A user is named by user=NAME or uid=NUMBER,
- * and by the group of his process, as group=NAME or gid=NUMBER. A pattern names
- * in one of these ways only. */
+ * and by the group of his process, or another one of his, as group=NAME or
+ * gid=NUMBER. A pattern names in one of these ways only. */
 static bool user_fits(const char *pattern, const struct identity *who)
 {
 	const char *name = identity_user_name(who);
@@ -454,6 +470,7 @@ static bool user_fits(const char *pattern, const struct identity *who)
 	return fits_behind(pattern, "uid=", uid) ||
 	       fits_behind(pattern, "gid=", gid) ||
 	       fits_behind(pattern, "group=", who->group) ||
+	       other_group_fits(pattern, who) ||
 	       (name && fits_behind(pattern, "user=", name));
 }
 

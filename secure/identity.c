@@ -48,6 +48,23 @@ struct identity *identity_user_new(const char *user, uint32_t uid,
 	return NULL;
 }
 
+int identity_set_groups(struct identity *id, const char *groups)
+{
+	const char *last = groups;
+	size_t n;
+
+	if (!*groups)
+		return 0;
+	for (const char *text = groups; text; text = identity_next_group(text))
+		last = text;
+	n = (size_t)(last - groups) + strlen(last) + 2;
+	id->groups = malloc(n);
+	if (!id->groups)
+		return -ENOMEM;
+	memcpy(id->groups, groups, n);
+	return 0;
+}
+
 const char *identity_user_name(const struct identity *id)
 {
 	size_t n = strlen(USER);
@@ -61,6 +78,7 @@ void identity_put(struct identity *id)
 		return;
 	free(id->nids);
 	free(id->group);
+	free(id->groups);
 	free(id);
 }
 

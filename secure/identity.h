@@ -48,6 +48,8 @@ struct identity {
 	 * "gid=NUMBER". @group is NULL for other kinds */
 	uint32_t uid, gid;
 	char *group;
+	/* of a user: the other groups, as in munge_answer.groups; NULL: none */
+	char *groups;
 	char texts[]; /* where @name and @issuer point to */
 };
 
@@ -65,6 +67,15 @@ static inline struct identity *identity_ref(struct identity *id)
  * no memory. */
 struct identity *identity_user_new(const char *user, uint32_t uid,
 				   const char *group, uint32_t gid);
+/* Gives @id, a user, the groups in @groups, a list as in munge_answer.groups,
+ * which is copied. Returns 0 or -ENOMEM. */
+int identity_set_groups(struct identity *id, const char *groups) must_check;
+/* Returns the text of a list behind @text; NULL: there is none. */
+static inline const char *identity_next_group(const char *text)
+{
+	text += strlen(text) + 1;
+	return *text ? text : NULL;
+}
 /* Returns the user's name without the "user=" in front; NULL: @id is no user,
  * or the user has no name. */
 const char *identity_user_name(const struct identity *id);

@@ -595,6 +595,10 @@ struct identity *keys_munge_identity(const struct keys *k,
 	struct identity *id =
 		identity_user_new(a->user, a->uid, a->group, a->gid);
 
+	if (id && identity_set_groups(id, a->groups)) {
+		identity_put(id);
+		return NULL;
+	}
 	if (id && key)
 		id->root_id = cluster_id(key);
 	return id;

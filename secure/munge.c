@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LOOK_UP 16384 /* bytes of the buffer for an entry of passwd or group */
+/* bytes of the buffer for an entry of passwd or group, at first, and at most */
+#define LOOK_UP	    16384
+#define LOOK_UP_MAX (1 << 20)
 
 static void fail(struct munge_answer *a, int rc, munge_ctx_t ctx, munge_err_t e)
 {
@@ -84,19 +86,79 @@ static void name_take(char to[MUNGE_NAME], const char *name)
 		text_copy(to, MUNGE_NAME, name);
 }
 
-static void look_up(struct munge_answer *a)
+/* The name of a user, or of a group: "" if there is none. */
+static void user_name(uid_t uid, char to[MUNGE_NAME], gid_t *gid_p)
 {
 	struct passwd pwd, *user = NULL;
-	struct group grp, *group = NULL;
 	char *room = malloc(LOOK_UP);
 
-	if (room && getpwuid_r(a->uid, &pwd, room, LOOK_UP, &user))
+	if (room && getpwuid_r(uid, &pwd, room, LOOK_UP, &user))
 		user = NULL;
-	name_take(a->user, user ? user->pw_name : NULL);
-	if (room && getgrgid_r(a->gid, &grp, room, LOOK_UP, &group))
-		group = NULL;
-	name_take(a->group, group ? group->gr_name : NULL);
+	name_take(to, user ? user->pw_name : NULL);
+	if (user)
+		*gid_p = user->pw_gid;
 	free(room);
+}
+
+/* An entry with many members takes much room. */
+static void group_name(gid_t gid, char to[MUNGE_NAME])
+{
+	struct group grp, *group = NULL;
+	int rc = ERANGE;
+
+	to[0] = '\0';
+	for (size_t n = LOOK_UP; rc == ERANGE && n <= LOOK_UP_MAX; n *= 4) {
+		char *room = malloc(n);
+
+		rc = room ? getgrgid_r(gid, &grp, room, n, &group) : ENOMEM;
+		if (!rc && group)
+			name_take(to, group->gr_name);
+		free(room);
+	}
+}
+
+/* Adds a group to the list of @used bytes. Returns the bytes that are used
+ * then. */
+static size_t group_add(struct munge_answer *a, size_t used, gid_t gid)
+{
+	char name[MUNGE_NAME], text[2 * MUNGE_NAME];
+	size_t n;
+
+	group_name(gid, name);
+	n = 1 +
+	    (size_t)snprintf(text, sizeof(text), "gid=%u", (unsigned int)gid);
+	if (*name)
+		n += 1 + (size_t)snprintf(text + n, sizeof(text) - n,
+					  "group=%s", name);
+	if (n >= sizeof(a->groups) - used)
+		return used;
+	memcpy(a->groups + used, text, n);
+	return used + n;
+}
+
+/* @own: the group that the user has in passwd. */
+static void groups_look_up(struct munge_answer *a, gid_t own)
+{
+	gid_t gids[MUNGE_GROUPS_MAX];
+	int n = MUNGE_GROUPS_MAX;
+	size_t used = 0;
+
+	/* It says -1 if there are more of them. */
+	if (getgrouplist(a->user, own, gids, &n) < 0)
+		n = MUNGE_GROUPS_MAX;
+	for (int i = 0; i < n; i++)
+		if (gids[i] != a->gid)
+			used = group_add(a, used, gids[i]);
+}
+
+static void look_up(struct munge_answer *a)
+{
+	gid_t own = a->gid;
+
+	user_name(a->uid, a->user, &own);
+	group_name(a->gid, a->group);
+	if (*a->user)
+		groups_look_up(a, own);
 }
 
 static void read_it(munge_ctx_t ctx, const struct munge_question *q,

@@ -18,6 +18,11 @@
 #define MUNGE_CREDENTIAL 1024 /* bytes of a credential, with the 0 at its end */
 #define MUNGE_NAME	 64   /* bytes of the name of a user or group */
 #define MUNGE_WHY	 256
+/* bytes of a list of groups: of "gid=NUMBER" and "group=NAME", each with a 0 at
+ * its end, and another 0 behind the last one; and how many groups are in it, at
+ * most */
+#define MUNGE_GROUPS	 4096
+#define MUNGE_GROUPS_MAX 64
 
 #define MUNGE_PURPOSE "ulnet rpc client 1"
 
@@ -54,6 +59,9 @@ struct munge_answer {
 	struct munge_payload payload;
 	uint32_t uid, gid;
 	char user[MUNGE_NAME], group[MUNGE_NAME];
+	/* the other groups of the user, as this machine knows them, whether or
+	 * not the process has them; those that have no room are left out */
+	char groups[MUNGE_GROUPS];
 };
 
 /* Asks the munged whose socket is @socket; NULL: the default of libmunge. *@a

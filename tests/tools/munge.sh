@@ -160,6 +160,10 @@ has out '^made: good'
 has out '^read 1: good root$'
 has out '^read 2: MUNGE: Replayed credential'
 
+# The groups of a user count, whichever of them its process has.
+run 0 setpriv --regid 1 --clear-groups tests/tools/munge_twice "$socket"
+has out '^groups: 0$'
+
 # A credential of another cluster's munged is nothing.
 dd if=/dev/urandom of="$dir/other/key" bs=64 count=1 2>/dev/null
 chmod 600 "$dir/other/key"

@@ -9,6 +9,18 @@
 
 #include "secure/munge.h"
 
+/* Prints the groups that the user has beside that of this process. */
+static void say_groups(const struct munge_answer *a)
+{
+	const char *text = a->groups;
+
+	printf("groups:");
+	for (; *text; text += strlen(text) + 1)
+		if (!strncmp(text, "gid=", 4))
+			printf(" %s", text + 4);
+	printf("\n");
+}
+
 static void say(const char *what, const struct munge_answer *a)
 {
 	printf("%s: %s %s\n", what, a->rc ? a->why : "good", a->user);
@@ -33,6 +45,8 @@ int main(int argc, char **argv)
 		munge_real()(argv[1], &q, &a);
 		snprintf(what, sizeof(what), "read %d", i);
 		say(what, &a);
+		if (!a.rc)
+			say_groups(&a);
 		if (!a.rc && (a.carried != sizeof(a.payload) ||
 			      memcmp(&a.payload, &q.payload, a.carried) != 0))
 			return 1;

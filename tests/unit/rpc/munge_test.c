@@ -156,6 +156,13 @@ static void users_are_seen(unsigned int cpts)
 	may_not(g, "no rule");
 	use(g, "group=st*");
 	may(g);
+	/* Nor does it matter which of his groups his process has. */
+	use(g, "group=audio");
+	may(g);
+	use(g, "gid=201");
+	may(g);
+	use(g, "gid=202");
+	may_not(g, "no rule");
 	rig_free(g);
 }
 

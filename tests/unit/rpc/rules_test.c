@@ -223,9 +223,12 @@ static enum rules_verdict of_user(const struct ulrpc_rules *rules,
 	enum ulrpc_flavour wanted;
 	struct identity *who = identity_user_new("alice", 1000, "staff", 50);
 	const struct rules_caller caller = { who, &nid, AUTH };
-	enum rules_verdict v =
-		rules_judge(rules, &caller, service, "m", &wanted);
+	enum rules_verdict v;
 
+	cr_assert_eq(identity_set_groups(
+			     who, "gid=60\0group=audio\0gid=71\0group=x\0"),
+		     0);
+	v = rules_judge(rules, &caller, service, "m", &wanted);
 	identity_put(who);
 	return v;
 }
@@ -259,6 +262,16 @@ Test(rules, users)
 		{ .services = LIST("staff"),
 		  .kind = ULRPC_PEER_MUNGE,
 		  .names = LIST("group=staff") },
+		{ .services = LIST("others"),
+		  .kind = ULRPC_PEER_MUNGE,
+		  .names = LIST("gid=71") },
+		{ .services = LIST("others_by_name"),
+		  .kind = ULRPC_PEER_MUNGE,
+		  .names = LIST("group=au*") },
+		{ .services = LIST("others_of_another"),
+		  .kind = ULRPC_PEER_MUNGE,
+		  .names = LIST("gid=7", "gid=61", "group=audi", "group=60",
+				"gid=audio", "user=audio", "uid=60", "gid=") },
 		{ .services = LIST("staff_of_another"),
 		  .kind = ULRPC_PEER_MUNGE,
 		  .names = LIST("group=alice", "user=staff", "uid=alice",
@@ -278,6 +291,9 @@ Test(rules, users)
 	cr_expect_eq(of_user(r, "gid"), RULES_LET);
 	cr_expect_eq(of_user(r, "staff"), RULES_LET);
 	cr_expect_eq(of_user(r, "staff_of_another"), RULES_UNNAMED);
+	cr_expect_eq(of_user(r, "others"), RULES_LET);
+	cr_expect_eq(of_user(r, "others_by_name"), RULES_LET);
+	cr_expect_eq(of_user(r, "others_of_another"), RULES_UNNAMED);
 	/* Nor is anybody else let in by what names a user. */
 	JUDGE(r, "alice", 1, AUTH, "user", "m", RULES_UNNAMED, 0);
 	JUDGE(r, "uid=1000", 1, AUTH, "uid", "m", RULES_UNNAMED, 0);

@@ -11,6 +11,7 @@
 
 #define FAKE_UID 1000
 #define FAKE_GID 100
+#define FAKE_GROUPS "gid=200\0group=audio\0gid=201\0"
 
 static inline void fake_read(const struct munge_question *q,
 			     struct munge_answer *a)
@@ -29,6 +30,7 @@ static inline void fake_read(const struct munge_question *q,
 	a->gid = FAKE_GID;
 	text_copy(a->user, sizeof(a->user), "alice");
 	text_copy(a->group, sizeof(a->group), "staff");
+	memcpy(a->groups, FAKE_GROUPS, sizeof(FAKE_GROUPS));
 }
 
 static inline void fake_munge(const char *socket,
