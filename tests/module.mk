@@ -922,6 +922,12 @@ EXTRA_DIST += %D%/port.sh %D%/tools/lib.sh
 if !WITH_FUZZERS
 TESTS += $(tool_tests)
 tool_helpers = %D%/tools/proxy %D%/tools/taker %D%/tools/tape_pcap %D%/states
+if WITH_PROTOC
+tool_helpers += %D%/tools/trial
+nodist_%C%_tools_trial_SOURCES = %D%/unit/rpc/stub/interop.pb-c.c
+%C%_tools_trial_SOURCES = %D%/tools/trial.c
+$(%C%_tools_trial_OBJECTS): | %D%/unit/rpc/stub/interop.ulrpc.h
+endif
 if WITH_MUNGE
 tool_helpers += %D%/tools/munge_twice
 %C%_tools_munge_twice_LDADD = libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)

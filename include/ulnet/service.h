@@ -137,6 +137,10 @@ struct ulrpc_service_conf {
 	 * those: for whoever asks, see ulrpc_about_start(3). Borrowed until RPC
 	 * is closed. ulrpc_serve(3) fills it in. NULL: not known */
 	const struct ProtobufCServiceDescriptor *descriptor;
+	/* Which methods of @descriptor stream, as it does not say: for each of
+	 * them an enum ulrpc_streaming (ulnet/stub.h). Borrowed until @ended.
+	 * ulrpc_serve_streams(3) fills it in. NULL: none of them */
+	const uint8_t *streaming;
 	/* result if the configuration is refused; NULL: not wanted */
 	struct ulnet_conf_error *err;
 };
@@ -279,6 +283,7 @@ struct ulrpc_service_info {
 	enum ulrpc_health health;
 	/* those of struct ulrpc_service_conf */
 	const struct ProtobufCServiceDescriptor *descriptor; /* NULL: unknown */
+	const uint8_t *streaming;   /* NULL: no method streams */
 	const char *const *methods; /* names of all methods, up to NULL */
 };
 

@@ -770,6 +770,7 @@ void ulrpc_services(struct ulrpc *rpc, ulrpc_service_fn fn, void *arg)
 			.portal = svc->portal,
 			.health = (enum ulrpc_health)atomic_load(&svc->health),
 			.descriptor = svc->conf.descriptor,
+			.streaming = svc->conf.streaming,
 			.methods = svc->order,
 		};
 

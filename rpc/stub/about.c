@@ -168,7 +168,8 @@ static void describe_service(void *arg, const struct ulrpc_service_info *info)
 
 	if (strcmp(d->name, info->name) != 0)
 		return;
-	d->rc = descriptor ? schema_add(&d->files, &d->arena, descriptor)
+	d->rc = descriptor ? schema_add(&d->files, &d->arena, descriptor,
+					info->streaming)
 			   : -ENODATA;
 	if (!d->rc) {
 		d->reply.service = (char *)(uintptr_t)descriptor->name;

@@ -396,7 +396,8 @@ static void add_enum(struct making *m, const ProtobufCEnumDescriptor *d)
 
 static void add_method(struct making *m, file_message *file,
 		       Ulrpc__Schema__Service *service,
-		       const ProtobufCMethodDescriptor *d)
+		       const ProtobufCMethodDescriptor *d,
+		       enum ulrpc_streaming streaming)
 {
 	Ulrpc__Schema__Method *method = take(m, sizeof(*method));
 
@@ -406,6 +407,12 @@ static void add_method(struct making *m, file_message *file,
 	method->name = borrow(d->name);
 	method->input_type = dotted(m, d->input->name);
 	method->output_type = dotted(m, d->output->name);
+	method->has_client_streaming = method->has_server_streaming =
+		streaming != ULRPC_STREAMING_NONE;
+	method->client_streaming = streaming == ULRPC_STREAMING_REQUESTS ||
+				   streaming == ULRPC_STREAMING_BOTH;
+	method->server_streaming = streaming == ULRPC_STREAMING_REPLIES ||
+				   streaming == ULRPC_STREAMING_BOTH;
 	depend(m, file, d->input->package_name);
 	depend(m, file, d->output->package_name);
 	meet(m, &m->types, d->input);
@@ -413,7 +420,8 @@ static void add_method(struct making *m, file_message *file,
 	APPEND(m, service, method, method);
 }
 
-static void add_service(struct making *m, const ProtobufCServiceDescriptor *d)
+static void add_service(struct making *m, const ProtobufCServiceDescriptor *d,
+			const uint8_t *streaming)
 {
 	file_message *file = file_of(m, d->package);
 	Ulrpc__Schema__Service *service = take(m, sizeof(*service));
@@ -423,16 +431,19 @@ static void add_service(struct making *m, const ProtobufCServiceDescriptor *d)
 	ulrpc__schema__service__init(service);
 	service->name = borrow(in_package(d->name, d->package));
 	for (unsigned int i = 0; i < d->n_methods; i++)
-		add_method(m, file, service, &d->methods[i]);
+		add_method(m, file, service, &d->methods[i],
+			   streaming ? (enum ulrpc_streaming)streaming[i]
+				     : ULRPC_STREAMING_NONE);
 	APPEND(m, file, service, service);
 }
 
 int schema_add(Ulrpc__Schema__FileSet *set, struct arena *arena,
-	       const ProtobufCServiceDescriptor *descriptor)
+	       const ProtobufCServiceDescriptor *descriptor,
+	       const uint8_t *streaming)
 {
 	struct making m = { .set = set, .arena = arena };
 
-	add_service(&m, descriptor);
+	add_service(&m, descriptor, streaming);
 	/* The list grows while it is walked. */
 	for (size_t i = 0; i < m.types.n_items; i++)
 		add_type(&m, m.types.items[i]);

@@ -14,9 +14,11 @@
 #include "ulnet/schema.pb-c.h"
 
 /* Adds the service @descriptor to @set, and all types that its methods need.
+ * @streaming: enum ulrpc_streaming of each method; NULL: none of them streams.
  * The memory is that of @arena, or is borrowed from the descriptors, which must
  * live as long as @set is used. Returns 0 or -ENOMEM. */
 int schema_add(Ulrpc__Schema__FileSet *set, struct arena *arena,
-	       const ProtobufCServiceDescriptor *descriptor);
+	       const ProtobufCServiceDescriptor *descriptor,
+	       const uint8_t *streaming);
 
 #endif

@@ -132,6 +132,7 @@ static void serve_on_request(void *arg, struct ulrpc_request *request,
 
 void serving_free(struct serving *serving)
 {
+	free(serving->streaming);
 	free(serving->methods);
 	free(serving->confs);
 	free(serving);
@@ -205,7 +206,8 @@ static int serving_alloc(ProtobufCService *implementation,
 	rc = stub_methods_new(implementation->descriptor, options,
 			      serving_owner(conf), &s->methods);
 	s->confs = calloc(n + 1, sizeof(s->confs[0]));
-	if (!rc && !s->confs)
+	s->streaming = calloc(n + 1, 1);
+	if (!rc && (!s->confs || !s->streaming))
 		rc = -ENOMEM;
 	if (!rc)
 		rc = functions_check(s, conf);
@@ -224,6 +226,7 @@ static void serving_fill(struct serving *s)
 
 		s->entries[i].serving = s;
 		s->entries[i].index = i;
+		s->streaming[i] = (uint8_t)m->options.streaming;
 		if (m->options.streaming)
 			s->nstreams++;
 		else
@@ -257,6 +260,8 @@ int serving_new(ProtobufCService *implementation,
 void serving_complete(struct serving *serving, struct ulrpc_service_conf *conf)
 {
 	conf->descriptor = serving->implementation->descriptor;
+	if (serving->nstreams)
+		conf->streaming = serving->streaming;
 	conf->methods = serving->confs;
 	conf->nmethods = serving->nconfs;
 	serving->ended = conf->ended;

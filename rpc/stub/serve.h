@@ -16,7 +16,8 @@ struct serving {
 	struct ulrpc_method_conf *confs;
 	/* how many methods do not stream, and how many do */
 	unsigned int nconfs, nstreams;
-	void *arg; /* argument of handlers */
+	uint8_t *streaming; /* enum ulrpc_streaming of each method */
+	void *arg;	    /* argument of handlers */
 	/* what the user has set as conf.ended; NULL: nothing */
 	void (*ended)(void *arg);
 	void *ended_arg;

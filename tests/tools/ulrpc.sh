@@ -168,8 +168,110 @@ has err "the service says NOT_FOUND \(.*\): there is no service 'nothing'$"
 u 1 $server call echo.Echo "@$dir/nothing"
 has err "^ulrpc: $dir/nothing: No such file"
 
-# Nobody there any more.
 stop_lnetd server
+
+# ---- streams ----
+
+# ulrpc_ended STATUS: ulrpc, which runs in the background, has ended so.
+ulrpc_ended() {
+	local status=0
+
+	wait "${pids[client]}" || status=$?
+	unset "pids[client]"
+	expect "ulrpc ended with $status, not $1: $(cat "$dir/client.err")" \
+		[ $status = "$1" ]
+}
+if [ -x tests/tools/trial ]; then
+	start trial tests/tools/trial 127.0.0.2@tcp "$port" ||
+		complain "no server: $(cat "$dir/trial.err")"
+	u 0 $server describe interop.Trial.Talk
+	has out 'rpc Talk\(stream interop.Order\) returns \(stream interop.Parcel\);'
+	# From the service.
+	u 0 $server call interop.Trial.Cut '{"size": [1, 0, 3]}'
+	same out <<-END
+		{
+		  "payload": "AA=="
+		}
+		{}
+		{
+		  "payload": "AAAA"
+		}
+	END
+	u 0 $server call interop.Trial.Cut
+	same out </dev/null
+	# From the client: the argument, a file, nothing; more than its window.
+	u 0 $server call interop.Trial.Add '{"payload": "AAAA"} {}{"payload":"AA=="}'
+	has out '"bytes": "4"'
+	for i in {1..300}; do
+		printf '{"payload": "AAEC"}\n\n'
+	done >"$dir/json"
+	u 0 $server call interop.Trial.Add "@$dir/json"
+	has out '"bytes": "900"'
+	u 0 $server call interop.Trial.Add
+	same out <<<'{}'
+	# Brackets and quotes in strings end no object.
+	u 0 $server call interop.Trial.Talk \
+		'{"text": "}\"{", "size": 1}{"text": "\\"}'
+	expect "two answers" [ "$(grep -c '^}$\|^{}$' "$dir/out")" = 2 ]
+	# How the service ends it.
+	u 1 $server call interop.Trial.Talk \
+		'{"size": 1} {"status": 13, "text": "no \u0007more"} {"size": 1}'
+	has err 'interop.Trial.Talk: the service says PERMISSION_DENIED .*: no \?more$'
+	has out AA==
+	# What is wrong.
+	u 1 $server call interop.Trial.Talk '{"size": 1} {"sze": 1}'
+	has err "message interop.Order has no field 'sze'. Did you mean 'size'\?$"
+	has err '^ulrpc: messages sent before that: 1$'
+	u 1 $server call interop.Trial.Talk '{"size": 1'
+	has err "^ulrpc: line 1, column 11: ',' or '}' is expected$"
+	u 1 $server call interop.Trial.Talk '[{}]'
+	has err "'{' is expected$"
+	u 1 $server call interop.Trial.Cut '{} {}'
+	has err 'there is more behind the value$'
+	u 1 $server call interop.Trial.Add "@$dir/nothing"
+	has err "^ulrpc: $dir/nothing: No such file"
+
+	# Both ways: each answer comes before the next message is sent.
+	mkfifo "$dir/in" "$dir/answers"
+	timeout 100 "$ulrpc" --port "$port" --net 'tcp(127.0.0.1)' \
+		$server call interop.Trial.Talk - <"$dir/in" >"$dir/answers" \
+		2>"$dir/client.err" &
+	pids[client]=$!
+	exec 3>"$dir/in" 4<"$dir/answers"
+	for i in 1 2; do
+		printf '{"size":' >&3
+		echo ' 2}' >&3
+		for line in '{' '  "payload": "AAA="' '}'; do
+			IFS= read -r got <&4
+			expect "line '$got', not '$line'" [ "$got" = "$line" ]
+		done
+	done
+	exec 3>&-
+	ulrpc_ended 0
+	exec 4<&-
+	# Ctrl-C cancels; the service hears of it.
+	timeout --foreground 100 "$ulrpc" --port "$port" --net 'tcp(127.0.0.1)' \
+		$server call interop.Trial.Talk - <"$dir/in" >"$dir/answers" \
+		2>"$dir/client.err" &
+	pids[client]=$!
+	exec 3>"$dir/in" 4<"$dir/answers"
+	echo '{}' >&3
+	read -r got <&4
+	expect "the answer '$got'" [ "$got" = '{}' ]
+	kill -INT "${pids[client]}"
+	ulrpc_ended 1
+	exec 3>&- 4<&-
+	expect "$(cat "$dir/client.err")" grep -q 'Talk: canceled' "$dir/client.err"
+	expect "the service has not heard of it" timeout 60 sh -c "
+		until grep -q 'talk: canceled' '$dir/trial.err'; do
+			sleep 0.02
+		done"
+	kill -KILL "${pids[trial]}"
+	wait "${pids[trial]}" 2>/dev/null
+	unset "pids[trial]"
+fi
+
+# Nobody there any more.
 run 1 timeout 100 "$ulrpc" --port "$port" --net 'tcp(127.0.0.1)' \
 	--deadline 0.5 $server health
 has err "^ulrpc: $server: ulrpc.About: "

@@ -4,11 +4,14 @@
  * methods with JSON.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "json.h"
 #include "message.h"
+#include "stream.h"
 #include "tools/common/keys.h"
 #include "tools/common/node.h"
 #include "tools/common/program.h"
@@ -20,11 +23,12 @@
 #define WHO	     "ulrpc"
 #define INCLUDES_MAX 16
 #define REPLY_MAX    4096 /* longer replies are fetched */
+#define DEADLINE     5000000 /* us: of calls, and to reach the server */
 
 struct ulrpc_tool {
 	struct node_options options;
 	struct keys_options keys;
-	uint64_t deadline;
+	uint64_t deadline; /* us; 0: not given */
 	bool wait;
 	const char *server; /* pattern of the name that it has to prove */
 	const char *proto;  /* NULL: the server says what messages look like */
@@ -36,6 +40,7 @@ struct ulrpc_tool {
 	const char *target;
 	const struct command *command;
 	const char *args[3]; /* of the command; NULL: there is none */
+	int signals;	     /* signals_open(); -1: signals end the program */
 	struct say say;
 	struct node node;
 	struct ulrpc *rpc;
@@ -80,7 +85,7 @@ static const struct option_row rows[] = {
 	{ "type", 0, "NAME",
 	  "with --proto: what the file calls the service (as the server does)",
 	  .kind = OPTION_TEXT, AT(type), 1 },
-	{ "deadline", 0, "T", "deadline of each call (5 s)",
+	{ "deadline", 0, "T", "deadline of each call (5 s; of a stream: none)",
 	  .kind = OPTION_TIME, AT(deadline), 1 },
 	{ "wait", 0, NULL,
 	  "wait for a node or service that is not there (the first answer "
@@ -99,6 +104,11 @@ static const struct option_row rows[] = {
 
 /* ---- calls ---- */
 
+static uint64_t deadline_of(const struct ulrpc_tool *t)
+{
+	return t->deadline ? t->deadline : DEADLINE;
+}
+
 /* Why a call has no reply, for people. */
 static int call_failed(const struct ulrpc_tool *t, const char *what,
 		       const struct ulrpc_outcome *o)
@@ -115,24 +125,38 @@ static int call_failed(const struct ulrpc_tool *t, const char *what,
 	return -ECONNABORTED;
 }
 
+static void client_conf(const struct ulrpc_tool *t, const char *service,
+			struct ulrpc_client_conf *conf,
+			struct ulnet_conf_error *why)
+{
+	ulrpc_client_conf_init(conf);
+	conf->target = t->target;
+	conf->service = service;
+	conf->flavour = (enum ulrpc_flavour)t->keys.flavour;
+	conf->server = t->server;
+	conf->wait_for_ready = t->wait ? ULRPC_WAIT_READY : ULRPC_WAIT_NOT;
+	conf->err = why;
+	why->what[0] = '\0';
+}
+
+static void say_why(const struct ulrpc_tool *t, int rc,
+		    const struct ulnet_conf_error *why)
+{
+	fprintf(stderr, WHO ": %s: %s\n", t->target,
+		*why->what ? why->what : strerror(-rc));
+}
+
 static int open_client(const struct ulrpc_tool *t, const char *service,
 		       struct ulrpc_client **client_p)
 {
-	struct ulnet_conf_error why = { .what = "" };
 	struct ulrpc_client_conf conf;
+	struct ulnet_conf_error why;
 	int rc;
 
-	ulrpc_client_conf_init(&conf);
-	conf.target = t->target;
-	conf.service = service;
-	conf.flavour = (enum ulrpc_flavour)t->keys.flavour;
-	conf.server = t->server;
-	conf.wait_for_ready = t->wait ? ULRPC_WAIT_READY : ULRPC_WAIT_NOT;
-	conf.err = &why;
+	client_conf(t, service, &conf, &why);
 	rc = ulrpc_client_open(t->rpc, &conf, client_p);
 	if (rc)
-		fprintf(stderr, WHO ": %s: %s\n", t->target,
-			*why.what ? why.what : strerror(-rc));
+		say_why(t, rc, &why);
 	return rc;
 }
 
@@ -142,7 +166,7 @@ static int ask_about(const struct ulrpc_tool *t, const char *method,
 		     const ProtobufCMessage *request, void *reply_p,
 		     struct ulrpc_outcome *outcome)
 {
-	struct ulrpc_call_conf conf = { .deadline = t->deadline,
+	struct ulrpc_call_conf conf = { .deadline = deadline_of(t),
 					.semantics = ULRPC_IDEMPOTENT,
 					.reply_max = REPLY_MAX };
 	ProtobufCService *stub;
@@ -153,7 +177,7 @@ static int ask_about(const struct ulrpc_tool *t, const char *method,
 	if (rc)
 		return rc;
 	rc = ulrpc_stub_new(client, &ulrpc__about__descriptor, NULL,
-			    t->deadline, &stub);
+			    deadline_of(t), &stub);
 	if (!rc) {
 		rc = ulrpc_call_message_wait(stub, method, request, &conf,
 					     &reply, outcome);
@@ -457,14 +481,14 @@ static int read_argument(const char *arg, char **text_p)
 	return *text_p ? 0 : -ENOMEM;
 }
 
-static int call_method(const struct ulrpc_tool *t, const char *service,
-		       const Ulrpc__Schema__Method *method,
-		       const struct message_bytes *body)
+static int call_unary(const struct ulrpc_tool *t, const char *service,
+		      const Ulrpc__Schema__Method *method,
+		      const struct message_bytes *body)
 {
 	const struct schema_type *type =
 		schema_type(&t->schema, method->output_type);
 	struct ulrpc_call_conf conf = {
-		.deadline = t->deadline,
+		.deadline = deadline_of(t),
 		.semantics = (enum ulrpc_semantics)t->semantics,
 		.reply_max = REPLY_MAX,
 	};
@@ -493,19 +517,109 @@ static int call_method(const struct ulrpc_tool *t, const char *service,
 	return rc;
 }
 
-/* Has the schema both messages of @method, and can it be called here? */
+static int call_body(const struct ulrpc_tool *t, const char *service,
+		     const Ulrpc__Schema__Method *method, const char *arg)
+{
+	struct message_bytes body = { .n = 0 };
+	char *json = NULL;
+	int rc = read_argument(arg, &json);
+
+	if (!rc && !message_read(schema_type(&t->schema, method->input_type),
+				 json, strlen(json), &body, t->notes))
+		rc = -EINVAL;
+	if (!rc)
+		rc = call_unary(t, service, method, &body);
+	free(body.data);
+	free(json);
+	return rc;
+}
+
+/* ---- streams ---- */
+
+/* Where the messages of a stream come from. Without an argument a client that
+ * streams sends none, and one that does not sends an empty one. */
+static int open_argument(const char *arg, struct stream_call *call,
+			 char **text_p)
+{
+	bool is_file = arg && arg[0] == '@' && strcmp(arg, "@-") != 0;
+
+	if (!call->client_streaming)
+		return read_argument(arg, text_p);
+	if (is_file) {
+		call->fd = open(arg + 1, O_RDONLY | O_CLOEXEC);
+		if (call->fd < 0) {
+			fprintf(stderr, WHO ": %s: %s\n", arg + 1,
+				strerror(errno));
+			return -errno;
+		}
+	} else if (arg && (arg[0] == '@' || !strcmp(arg, "-"))) {
+		call->fd = STDIN_FILENO;
+	}
+	*text_p = strdup(arg ? arg : "");
+	return *text_p ? 0 : -ENOMEM;
+}
+
+/* What a stream has come to, for people. */
+static int stream_over(const struct ulrpc_tool *t,
+		       const struct ulrpc_stream_outcome *o)
+{
+	struct ulrpc_outcome outcome = { .status = o->status,
+					 .cause = o->cause,
+					 .execution = o->execution };
+
+	if (o->cause == ULRPC_CAUSE_OK)
+		return 0;
+	memcpy(outcome.text, o->text, sizeof(outcome.text));
+	text_clean(outcome.text);
+	return call_failed(t, t->args[0], &outcome);
+}
+
+static int call_stream(const struct ulrpc_tool *t, const char *service,
+		       const Ulrpc__Schema__Method *method, const char *arg)
+{
+	struct stream_call call = {
+		.rpc = t->rpc,
+		.method = method->name,
+		.input = schema_type(&t->schema, method->input_type),
+		.output = schema_type(&t->schema, method->output_type),
+		.client_streaming = method->client_streaming,
+		.fd = -1,
+		.signals = t->signals,
+		.deadline = t->deadline ? t->deadline : ULRPC_NEVER,
+		.patience = deadline_of(t),
+		.defaults = t->defaults,
+		.err = t->notes,
+	};
+	struct ulrpc_stream_outcome outcome;
+	struct ulnet_conf_error why;
+	char *text = NULL;
+	int rc = open_argument(arg, &call, &text);
+
+	call.text = text;
+	client_conf(t, service, &call.client, &why);
+	if (!rc) {
+		rc = stream_call(&call, &outcome);
+		if (!rc)
+			rc = stream_over(t, &outcome);
+		else if (rc != -EINVAL && rc != -EPROTO)
+			say_why(t, rc, &why);
+		else if (*why.what)
+			say_why(t, rc, &why);
+	}
+	if (call.fd > STDIN_FILENO)
+		close(call.fd);
+	free(text);
+	return rc;
+}
+
+/* ---- methods of both kinds ---- */
+
+/* Has the schema both messages of @method? */
 static int check_method(const struct ulrpc_tool *t,
 			const Ulrpc__Schema__Method *method)
 {
 	const char *names[] = { method->input_type, method->output_type };
 
-	if (method->client_streaming || method->server_streaming) {
-		fprintf(stderr,
-			WHO ": %s is a stream, which cannot be called "
-			    "here\n",
-			t->args[0]);
-		return -EOPNOTSUPP;
-	}
 	for (unsigned int i = 0; i < 2; i++)
 		if (!schema_type(&t->schema, names[i])) {
 			fprintf(stderr, WHO ": there is no message %s\n",
@@ -516,30 +630,28 @@ static int check_method(const struct ulrpc_tool *t,
 }
 
 static int call_in(struct ulrpc_tool *t, const char *service,
-		   const char *method_name, const char *json)
+		   const char *method_name, const char *arg)
 {
 	const struct schema_service *found;
 	const Ulrpc__Schema__Method *method = NULL;
-	struct message_bytes body = { .n = 0 };
 	int rc = find_schema(t, service, &found);
 
 	if (!rc) {
 		method = schema_method(found, method_name, t->notes);
 		rc = method ? check_method(t, method) : -ENOENT;
 	}
-	if (!rc && !message_read(schema_type(&t->schema, method->input_type),
-				 json, strlen(json), &body, t->notes))
-		rc = -EINVAL;
-	if (!rc)
-		rc = call_method(t, service, method, &body);
-	free(body.data);
-	return rc;
+	if (rc)
+		return rc;
+	if (method->client_streaming || method->server_streaming)
+		return call_stream(t, service, method, arg);
+	signals_release();
+	return call_body(t, service, method, arg);
 }
 
 static int call(struct ulrpc_tool *t)
 {
-	char *service = strdup(t->args[0]), *json = NULL, *method;
-	int rc = service ? read_argument(t->args[1], &json) : -ENOMEM;
+	char *service = strdup(t->args[0]), *method;
+	int rc = service ? 0 : -ENOMEM;
 
 	method = service ? cut_method(service) : NULL;
 	if (!rc && !method) {
@@ -548,8 +660,7 @@ static int call(struct ulrpc_tool *t)
 		rc = -EINVAL;
 	}
 	if (!rc)
-		rc = call_in(t, service, method, json);
-	free(json);
+		rc = call_in(t, service, method, t->args[1]);
 	free(service);
 	return rc;
 }
@@ -706,8 +817,11 @@ static int run(struct ulrpc_tool *t)
 	t->notes = open_memstream(&t->notes_text, &t->notes_length);
 	if (!t->notes)
 		return option_wrong(WHO, "%s", strerror(errno));
+	/* Only streams end in an orderly way: see call_in(). Threads of the
+	 * node inherit what is blocked here. */
+	if (t->command->run == call)
+		t->signals = signals_open(WHO, 0);
 	rc = open_node(t);
-
 	if (!rc)
 		rc = t->command->run(t);
 	print_notes(t);
@@ -723,7 +837,7 @@ static int run(struct ulrpc_tool *t)
 
 int main(int argc, char **argv)
 {
-	struct ulrpc_tool t = { .deadline = 5000000, .say = { .who = WHO } };
+	struct ulrpc_tool t = { .signals = -1, .say = { .who = WHO } };
 	int status;
 
 	if (secure_stdio())
