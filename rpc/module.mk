@@ -14,5 +14,6 @@ libulrpccore_a_SOURCES += %D%/rules.c %D%/rules.h
 libulrpccore_a_SOURCES += %D%/run.c %D%/run.h
 libulrpccore_a_SOURCES += %D%/forwarded.c %D%/forwarded.h
 libulrpccore_a_SOURCES += %D%/sealed.c %D%/sealed.h
+libulrpccore_a_SOURCES += %D%/service_set.h
 libulrpccore_a_SOURCES += %D%/text.c %D%/text.h
 libulrpccore_a_SOURCES += %D%/slab.c %D%/slab.h

@@ -34,6 +34,7 @@
 struct conn_event;
 struct keys;
 struct opened;
+struct service_set;
 struct ulrpc;
 struct wire_control;
 struct imports;
@@ -230,6 +231,8 @@ struct rpc_side {
 	void (*on_keys)(struct shard *s, const struct keys *keys);
 	/* Called after ulrpc_use_rules(). */
 	void (*on_rules)(struct shard *s);
+	/* Changes a service; server only: services_set(). */
+	int (*set)(struct shard *s, struct service_set *set);
 	/* Called when munged has answered a question of a handshake:
 	 * @j->answer. */
 	void (*on_munge)(struct shard *s, struct munge_job *j);

@@ -374,6 +374,7 @@ unit_tests += %D%/unit/rpc_server_test
 	%D%/unit/rpc/server/queue/sched_test.c \
 	%D%/unit/rpc/server/queue/share_test.c \
 	%D%/unit/rpc/server/queue/worker_sim_test.c \
+	%D%/unit/rpc/server/set_test.c \
 	%D%/unit/rpc/server/serve/again_test.c \
 	%D%/unit/rpc/server/serve/cancel_test.c \
 	%D%/unit/rpc/server/serve/durable_test.c \
@@ -527,6 +528,7 @@ thread_tests += %D%/thread/fork_thread
 thread_tests += %D%/thread/bounce_thread
 thread_tests += %D%/thread/fault_thread
 thread_tests += %D%/thread/control_thread
+thread_tests += %D%/thread/set_thread
 thread_tests += %D%/thread/stats_thread
 thread_tests += %D%/thread/cancel_thread
 thread_tests += %D%/thread/store_thread

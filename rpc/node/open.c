@@ -17,6 +17,7 @@
 #include "rpc/rpc.h"
 #include "ulnet/names.h"
 #include "rpc/run.h"
+#include "rpc/server/set.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/export_control.h"
 #include "rpc/server/session/rails.h"
@@ -73,6 +74,7 @@ static const struct rpc_side server_side = {
 	.on_changed = notifier_begin,
 	.on_keys = exports_on_keys,
 	.on_rules = server_on_rules,
+	.set = services_set,
 	.on_munge = export_on_munge,
 };
 

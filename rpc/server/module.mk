@@ -2,4 +2,5 @@
 libulrpccore_a_SOURCES += %D%/services.c
 libulrpccore_a_SOURCES += %D%/portals.c %D%/portals.h
 libulrpccore_a_SOURCES += %D%/service_conf.c %D%/service_conf.h
+libulrpccore_a_SOURCES += %D%/set.c %D%/set.h
 libulrpccore_a_SOURCES += %D%/tombstone.c %D%/tombstone.h

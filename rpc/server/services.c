@@ -73,7 +73,7 @@ static uint32_t window_of(const struct shard *s, const struct share *share)
 	list_for_each_entry (sc, services_of(s), link)
 		if (sc->service->portal == share->portal)
 			return grant_of(&share->grant,
-					sc->service->conf.window);
+					service_limit(sc->service, window));
 	return 0;
 }
 
@@ -162,7 +162,7 @@ static void service_opened(struct shard *s, const char *name,
 	out->status = WIRE_OK;
 	out->portal = svc->portal;
 	out->request_max = svc->conf.request_max;
-	out->window = svc->conf.window;
+	out->window = service_limit(svc, window);
 	out->begin = service_promise(sc, shard_now(s));
 	out->message_max = svc->message_max;
 	out->estimate = estimates_told(sc, shard_now(s));
@@ -328,6 +328,7 @@ static void service_free(struct ulrpc_service *svc)
 	for (unsigned int i = 0; i < svc->ncpts; i++)
 		service_cpt_fini(&svc->cpt[i]);
 	sched_plan_free(&svc->plan);
+	free(svc->policy);
 	sleepers_fini(&svc->sleepers);
 	free(svc->cpt);
 	free(svc->methods);
@@ -483,6 +484,9 @@ static int policy_read(struct ulrpc_service *svc,
 	int rc = sched_plan_parse(c->policy, &svc->plan, &err);
 
 	svc->conf.policy = NULL;
+	svc->policy = strdup(c->policy ? c->policy : "fair");
+	if (!rc && !svc->policy)
+		rc = -ENOMEM;
 	if (!rc)
 		rc = sched_plan_check(&svc->plan, c->policy, has_method, svc,
 				      &err);
@@ -490,6 +494,19 @@ static int policy_read(struct ulrpc_service *svc,
 		service_refuse(c, rc, "policy: '%.100s', at byte %zu: %s",
 			       c->policy, err.offset, err.what);
 	return rc;
+}
+
+/* Sets the limits to what the configuration says. */
+static void limits_begin(struct ulrpc_service *svc)
+{
+	const struct ulrpc_service_conf *c = &svc->conf;
+
+	service_limit_set(svc, queue_max, c->queue_max);
+	service_limit_set(svc, window, c->window);
+	service_limit_set(svc, segments, c->segments);
+	service_limit_set(svc, workers_max, c->workers_max);
+	service_limit_set(svc, queue_bytes_max, c->queue_bytes_max);
+	service_limit_set(svc, retry_after, c->retry_after);
 }
 
 static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
@@ -516,6 +533,7 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 	svc->has_exec = wants_workers(conf);
 	svc->least = flavour_meant(conf->flavour, rpc_has_keys(rpc));
 	service_conf_fill(&svc->conf, svc->has_exec);
+	limits_begin(svc);
 	svc->conf.name = svc->name;
 	svc->conf.methods = NULL;
 	svc->conf.durable = NULL;

@@ -71,6 +71,11 @@ int on_rules(void *arg, struct lnet_control_call *call, char **output_p);
 /* What ulnet_control_command.fn calls: shows the slowest calls and requests. */
 int on_slow(void *arg, struct lnet_control_call *call, char **output_p);
 
+/* What ulnet_control_command.fn calls: changes a service, or shows what may be
+ * changed. */
+int on_set(void *arg, struct lnet_control_call *call, char **output_p);
+extern const char *const set_keys[]; /* its arguments; ends with NULL */
+
 /* Reads the argument @key, which is true or false. Returns what
  * lnet_control_text() does. */
 int control_flag(struct lnet_control_call *call, const char *key,

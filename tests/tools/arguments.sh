@@ -256,6 +256,18 @@ cat >"$dir/wrong" <<'END'
 161 | this node runs no RPC | rpc show --verbose
 161 | this node runs no RPC | rpc show --connections
 161 | this node runs no RPC | rpc slow
+161 | this node runs no RPC | rpc set --service echo --policy fifo
+161 | this node runs no RPC | rpc set --service echo --workers-min 1
+161 | this node runs no RPC | rpc set --service echo --workers-max 2
+161 | this node runs no RPC | rpc set --service echo --high-ratio 3
+161 | this node runs no RPC | rpc set --service echo --queue-max 4
+161 | this node runs no RPC | rpc set --service echo --queue-bytes-max 5
+161 | this node runs no RPC | rpc set --service echo --window 6
+161 | this node runs no RPC | rpc set --service echo --segments 7
+161 | this node runs no RPC | rpc set --service echo --retry-after 8
+234 | missing: --service | rpc set --window 5
+255 | cannot parse window value | rpc set --service echo --window five
+234 | unexpected argument: echo | rpc set --service echo echo
 234 | unexpected argument: now | rpc slow now
 234 | unexpected argument: now | rpc reset now
 130 | --keys was not given | reload
@@ -555,7 +567,7 @@ run 0 diff "$dir/before" "$dir/after"
 # ---- is there a command, or an option, that is not above? ----
 
 # Tried in other files: they take a node down, need another one, or RPC.
-elsewhere='lnet configure|lnet unconfigure|discover|rpc show|rpc slow|rpc reset|reload|rpc rules'
+elsewhere='lnet configure|lnet unconfigure|discover|rpc show|rpc slow|rpc set|rpc reset|reload|rpc rules'
 # What is always refused has no right use.
 never='auth-key|traffic-class|state|lnd-timeout'
 

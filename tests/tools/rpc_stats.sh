@@ -43,6 +43,34 @@ for poll in '' --poll; do
 	has out '^ +(total|service): ([3-9][0-9]{4}|[0-9]{6,})\.[0-9]{3}$'
 	has out '^ +reply: [0-9]+\.[0-9]{3}$'
 
+	# A service is changed while it runs, all of it or nothing.
+	ctl 0 --socket "$socket" rpc set --service echo
+	silent err
+	has out '^ +policy: "?fair"?$'
+	has out '^ +window: 1024$'
+	ctl 234 --socket "$socket" rpc set --service echo --window 16 \
+		--policy 'fifo tbf method=Ecko rate=1'
+	has err "policy: 'fifo tbf method=Ecko rate=1', at byte 16: rule 1: method: there is no 'Ecko'"
+	ctl 234 --socket "$socket" rpc set -s echo --workers-min 4 --workers-max 3
+	has err 'workers_max: 3 is less than workers_min, 4'
+	ctl 234 --socket "$socket" rpc set -s echo --window 0
+	has err 'window: 0 is not in 1'
+	ctl 254 --socket "$socket" rpc set -s nobody --window 16
+	has err "service: there is no 'nobody'"
+	ctl 0 --socket "$socket" rpc set --service echo
+	has out '^ +policy: "?fair"?$'
+	has out '^ +window: 1024$'
+	ctl 0 --socket "$socket" rpc set --service echo --window 16 \
+		--policy 'rr quantum=4 tbf rate=50000' --workers-min 1 --workers-max 3
+	silent out
+	silent err
+	ctl 0 --socket "$socket" rpc set --service echo
+	has out '^ +policy: "?rr quantum=4 tbf rate=50000"?$'
+	has out '^ +window: 16$'
+	has out '^ +workers_max: 3$'
+	run 0 timeout 100 "$rpcping" --net 'tcp(127.0.0.1)' --port "$port" \
+		--count 50 127.0.0.2@tcp
+
 	# A command that lnetctl does not know, and its node does.
 	ctl 0 --socket "$socket" rpc metrics
 	silent err

@@ -559,6 +559,60 @@ unsigned int exec_waiting(struct exec *e)
 	return n;
 }
 
+void exec_limits(struct exec *e, struct exec_limits *to)
+{
+	pthread_mutex_lock(&e->lock);
+	*to = (struct exec_limits){ .min = e->conf.min,
+				    .max = e->conf.max,
+				    .ratio = e->lanes.ratio };
+	pthread_mutex_unlock(&e->lock);
+}
+
+/* Requests may now be served that could not before: sees to it that workers
+ * look. Locked. */
+static void exec_look_again(struct exec *e)
+{
+	e->again = TIME_NEVER;
+	lnet_cond_broadcast(&e->wake);
+	workers_grow(e);
+	if (!list_empty(&e->waits))
+		waits_yield(e);
+}
+
+void exec_set_limits(struct exec *e, const struct exec_limits *to)
+{
+	pthread_mutex_lock(&e->lock);
+	e->conf.min = to->min;
+	e->conf.max = to->max;
+	e->away.max = to->max;
+	e->lanes.ratio = to->ratio;
+	exec_look_again(e);
+	pthread_mutex_unlock(&e->lock);
+}
+
+int exec_set_plan(struct exec *e, const struct sched_plan *plan,
+		  unsigned int ratio)
+{
+	struct sched_plan from = *plan;
+	struct lanes lanes, before;
+	uint64_t now = exec_now(e);
+	int rc;
+
+	from.round = now;
+	rc = lanes_init(&lanes, &from, ratio);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&e->lock);
+	before = e->lanes;
+	lanes_move(&before, &lanes, now);
+	e->lanes = lanes;
+	e->conf.plan = plan;
+	exec_look_again(e);
+	pthread_mutex_unlock(&e->lock);
+	lanes_fini(&before);
+	return 0;
+}
+
 void exec_hand_over(struct exec *e, struct sched_item *item,
 		    struct sched_client *to, uint64_t now)
 {

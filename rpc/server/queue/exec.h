@@ -118,6 +118,20 @@ bool exec_add_again(struct exec *e, struct sched_item *item,
  * freed. Any thread. */
 void exec_hand_over(struct exec *e, struct sched_item *item,
 		    struct sched_client *to, uint64_t now);
+/* What may be changed while workers run, as in struct exec_conf. */
+struct exec_limits {
+	unsigned int min, max, ratio;
+};
+/* Any thread. Threads beyond the new limits end when they have been idle for a
+ * while; until then at most `max` of them run requests. */
+void exec_limits(struct exec *e, struct exec_limits *to);
+void exec_set_limits(struct exec *e, const struct exec_limits *to);
+/* Changes order and rules to @plan, which is borrowed until exec_free(), or the
+ * next change. What waits is queued anew: what was in the gate in a new one, if
+ * there is one, with full buckets. @plan replaces the one before it, which is
+ * not used any more after that. Any thread. Returns 0 or -ENOMEM. */
+int exec_set_plan(struct exec *e, const struct sched_plan *plan,
+		  unsigned int ratio) must_check;
 /* Returns how many items wait for a worker, without those in the gate. Any
  * thread. */
 unsigned int exec_waiting(struct exec *e);

@@ -755,6 +755,19 @@ static void gate_leave(struct gate *g, struct sched_item *item, uint64_t at)
 		bucket_idle(g, b);
 }
 
+struct sched_item *gate_any(const struct gate *g)
+{
+	const struct gate_bucket *b =
+		container_of(heap_first(&g->due), struct gate_bucket, due);
+	unsigned int i = 0;
+
+	while (!b->lane[i].nitems)
+		i++;
+	return list_first(
+		&list_first(&b->lane[i].flows, struct gate_flow, link)->items,
+		struct sched_item, link);
+}
+
 struct sched_item *gate_next(struct gate *g, uint64_t now, uint64_t *again)
 {
 	struct heap_node *n = heap_first(&g->due);

@@ -62,6 +62,8 @@ bool gate_hold(struct gate *g, struct sched_item *item, uint64_t now);
  * the time at which it was due. NULL: no item may pass now; *@again is lowered
  * to the time (ns) at which the next one may, if there is one. */
 struct sched_item *gate_next(struct gate *g, uint64_t now, uint64_t *again);
+/* Returns an item of the gate, which is not empty; the item stays there. */
+struct sched_item *gate_any(const struct gate *g);
 /* Takes @item, which waits in the gate, out of it. */
 void gate_remove(struct gate *g, struct sched_item *item);
 /* Returns ns for which @item would wait in the gate, at most, if it came now.

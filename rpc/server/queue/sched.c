@@ -255,6 +255,63 @@ void lanes_remove(struct lanes *l, struct sched_item *item)
 	lanes_taken(l, item);
 }
 
+/* Takes all items out of @l: @held are those in the gate, by their arrival.
+ * Those in lanes are sorted likewise. */
+static void lanes_empty(struct lanes *l, struct heap *held, struct heap *queued)
+{
+	uint64_t again = TIME_NEVER;
+
+	heap_init(held);
+	heap_init(queued);
+	while (l->gate && !gate_is_empty(l->gate)) {
+		struct sched_item *item = gate_any(l->gate);
+
+		lanes_remove(l, item);
+		heap_add(held, &item->node, item->arrival);
+	}
+	for (unsigned int i = 0; i < LANES; i++)
+		while (l->lane[i].queued) {
+			struct sched *s = l->lane[i].sched;
+			struct sched_item *item =
+				s->ops->dequeue(s, TIME_NEVER, &again);
+
+			BUG_ON(!item);
+			lanes_taken(l, item);
+			heap_add(queued, &item->node, item->arrival);
+		}
+}
+
+static struct sched_item *heap_pop(struct heap *h)
+{
+	struct heap_node *n = heap_first(h);
+
+	if (!n)
+		return NULL;
+	heap_del(h, n);
+	return container_of(n, struct sched_item, node);
+}
+
+/* Items that were in lanes have passed the old gate, and do not wait in the new
+ * one. */
+void lanes_move(struct lanes *from, struct lanes *to, uint64_t now)
+{
+	struct heap held, queued;
+	struct sched_item *item;
+
+	lanes_empty(from, &held, &queued);
+	while ((item = heap_pop(&queued))) {
+		item->queued = true;
+		lane_put(to, item, now);
+	}
+	while ((item = heap_pop(&held))) {
+		item->queued = true;
+		if (to->gate && gate_hold(to->gate, item, now))
+			continue;
+		item->released = now;
+		lane_put(to, item, now);
+	}
+}
+
 static bool lower_waits(const struct lanes *l, unsigned int lane,
 			unsigned int mask)
 {

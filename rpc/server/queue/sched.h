@@ -120,6 +120,9 @@ struct sched_plan {
 	unsigned int quantum;
 	struct gate_rules *rules; /* NULL: no gate */
 	size_t rules_at;	  /* where the rules begin in the text */
+	/* number of the first round, which is higher than that of any round of
+	 * a policy before it */
+	uint64_t round;
 };
 
 /*
@@ -196,6 +199,9 @@ struct lanes {
 int lanes_init(struct lanes *l, const struct sched_plan *plan,
 	       unsigned int ratio) must_check;
 void lanes_fini(struct lanes *l);
+/* Moves all items of @from to @to, which is new, in the order in which they
+ * came. Items that are in the gate go to the gate of @to. @now: ns. */
+void lanes_move(struct lanes *from, struct lanes *to, uint64_t now);
 /* Puts @item into item->lane, or into the gate. @now: ns. */
 void lanes_put(struct lanes *l, struct sched_item *item, uint64_t now);
 /* Moves the items that may pass the gate to the lanes, each as if it had come

@@ -161,6 +161,7 @@ static void fair_init(struct sched *s, const struct sched_plan *plan)
 
 	f->quantum = plan->quantum ? plan->quantum : plan->ops->quantum;
 	turns_init(&f->hosts);
+	f->hosts.round = plan->round;
 }
 
 static void fair_enqueue(struct sched *s, struct sched_item *item, uint64_t now)

@@ -152,7 +152,7 @@ bool grant_sample(struct grant *g, uint64_t delay, uint64_t target,
 /* Returns the client's window: 1 to @whole. */
 static inline uint32_t grant_of(const struct grant *g, uint32_t whole)
 {
-	return likely(!g->window) ? whole : g->window;
+	return likely(!g->window) ? whole : MIN(g->window, whole);
 }
 
 #endif

@@ -207,8 +207,8 @@ static void message_init(struct reply_message *m, struct request_batch *b)
 	uint64_t estimate = estimates_told(sc, shard_now(sc->shard));
 
 	if (sc->service->has_exec)
-		head.window =
-			grant_of(&b->share->grant, sc->service->conf.window);
+		head.window = grant_of(&b->share->grant,
+				       service_limit(sc->service, window));
 	m->batch = b;
 	m->kept = (struct record_reply){ .until = TIME_NEVER };
 	m->linked = m->owed = m->refusal = m->over = m->sealed = false;
@@ -542,7 +542,7 @@ static bool message_refuses(struct reply_message *m)
 	struct service_cpt *sc = m->sc;
 	int64_t bytes = message_bytes(m);
 	bool room = share_allows(m->share->host->used.refusals, sc->refusals,
-				 sc->service->conf.queue_bytes_max,
+				 service_limit(sc->service, queue_bytes_max),
 				 (uint64_t)bytes);
 
 	m->refusal = true;

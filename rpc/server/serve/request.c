@@ -267,7 +267,7 @@ static struct transfers_conf bulk_conf(const struct ulrpc_request *r,
 		.deadline = r->deadline,
 		.retry_time =
 			rpc_ns(export_lease(r->sc->shard->rpc, b->export)),
-		.window = r->sc->service->conf.segments,
+		.window = service_limit(r->sc->service, segments),
 		.heard = b->export ? &b->export->heard : NULL,
 		.busy = b->export ? &b->export->bulk : NULL,
 		.pace = b->export ? &b->export->bulk_pace : NULL,

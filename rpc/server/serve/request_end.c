@@ -315,8 +315,9 @@ static void learn_delay(const struct ulrpc_request *r, uint64_t delay)
 	if (!target)
 		target =
 			MAX(TARGET_MIN, 2 * mean_value(&svc->exec.worker_time));
-	if (grant_sample(&r->share->grant, delay, target, svc->conf.window,
-			 r->share->used.requests, shard_now(sc->shard)))
+	if (grant_sample(&r->share->grant, delay, target,
+			 service_limit(svc, window), r->share->used.requests,
+			 shard_now(sc->shard)))
 		stat_count(sc->shard, RPC_STAT_windows_shrunk);
 }
 

@@ -39,8 +39,8 @@ bool service_may_log(struct service_cpt *sc)
  * that none waits for a message; without workers, as many as may wait. */
 static uint64_t service_takes(const struct ulrpc_service *svc)
 {
-	return svc->has_exec ? 2 * (uint64_t)svc->conf.workers_max
-			     : svc->conf.queue_max;
+	return svc->has_exec ? 2 * (uint64_t)service_limit(svc, workers_max)
+			     : service_limit(svc, queue_max);
 }
 
 /* Returns how many calls clients may still send by what all CPTs have promised
@@ -60,7 +60,8 @@ uint32_t service_promise(struct service_cpt *sc, uint64_t now)
 	const struct ulrpc_service *svc = sc->service;
 	uint64_t all = service_takes(svc);
 	uint64_t used = service_sum(svc).requests + service_promised(svc, now);
-	uint64_t n = MIN((all - MIN(used, all)) / 2, svc->conf.window);
+	uint64_t n =
+		MIN((all - MIN(used, all)) / 2, service_limit(svc, window));
 
 	if (atomic_load(&sc->promised_until) <= now) {
 		atomic_store(&sc->promised, 0);

@@ -202,11 +202,25 @@ struct ulrpc_method {
 	struct mean cost;
 };
 
+/* What may change while the service runs (rpc/server/set.h): written on CPT 0,
+ * read by all CPTs and workers. */
+struct service_limits {
+	_Atomic uint32_t queue_max, window, segments, workers_max;
+	_Atomic uint64_t queue_bytes_max, retry_after;
+};
+
+#define service_limit(svc, name) \
+	atomic_load_explicit(&(svc)->limits.name, memory_order_relaxed)
+#define service_limit_set(svc, name, value)                 \
+	atomic_store_explicit(&(svc)->limits.name, (value), \
+			      memory_order_relaxed)
+
 struct ulrpc_service {
 	/* immutable after the start: */
 	struct ulrpc *rpc;
 	void (*free)(struct ulrpc_service *svc); /* called when refs is 0 */
-	/* a copy, without its names and methods */
+	/* a copy, without its names and methods; of what is in @limits, only
+	 * what it was at first */
 	struct ulrpc_service_conf conf;
 	char name[ULRPC_SERVICE_NAME];
 	unsigned int portal;
@@ -223,8 +237,11 @@ struct ulrpc_service {
 	bool has_exec;
 	struct service_cpt *cpt; /* an array of rpc->ncpts */
 
+	struct service_limits limits;
 	struct exec exec;
-	struct sched_plan plan;	  /* what conf.policy says */
+	/* what the policy says, and its text; owner: CPT 0 */
+	struct sched_plan plan;
+	char *policy;
 	struct sleepers sleepers; /* used by any thread */
 	/* The client that continuations of LOST requests are queued for, and
 	 * its host. */
@@ -305,9 +322,10 @@ static inline bool service_has_bytes(const struct service_cpt *sc,
 {
 	const struct ulrpc_service *svc = sc->service;
 
-	return shares_allow(share->used.bytes, share->host->used.bytes,
-			    service_sum(svc).bytes,
-			    SERVICE_LIMITS * svc->conf.queue_bytes_max, bytes);
+	return shares_allow(
+		share->used.bytes, share->host->used.bytes,
+		service_sum(svc).bytes,
+		SERVICE_LIMITS * service_limit(svc, queue_bytes_max), bytes);
 }
 
 /* Is there no room for one more request, with @bytes, of the client of @share?
@@ -321,10 +339,12 @@ static inline bool service_is_full(const struct service_cpt *sc,
 	struct service_sum all = service_sum(svc);
 
 	return !shares_allow(mine->requests + 1, host->requests, all.requests,
-			     SERVICE_LIMITS * (uint64_t)svc->conf.queue_max,
+			     SERVICE_LIMITS *
+				     (uint64_t)service_limit(svc, queue_max),
 			     1) ||
 	       (!shares_allow(mine->bytes, host->bytes, all.bytes,
-			      SERVICE_LIMITS * svc->conf.queue_bytes_max,
+			      SERVICE_LIMITS *
+				      service_limit(svc, queue_bytes_max),
 			      bytes) &&
 		(mine->bytes || all.bytes > all.kept));
 }
@@ -345,8 +365,9 @@ static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 {
 	if (!again && svc->has_exec)
 		again = mean_value(&svc->exec.worker_time) *
-			service_sum(svc).requests / svc->conf.workers_max / 2;
-	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
+			service_sum(svc).requests /
+			service_limit(svc, workers_max) / 2;
+	return MAX(service_limit(svc, retry_after), again / NSEC_PER_USEC);
 }
 
 /* Drops a reference, and frees @svc if that was the last one. Any thread. */

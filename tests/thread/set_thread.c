@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A service is changed again and again by its control socket, while calls to it
+ * wait and run on several CPTs and workers. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/thread/check.h"
+#include "ulnet/control.h"
+#include "ulnet/service.h"
+
+#define CALLS	300
+#define CALLERS 4
+
+static atomic_uint left = CALLERS;
+
+static void echo(void *arg, struct ulrpc_request *request, const void *body,
+		 size_t length)
+{
+	(void)arg;
+	ulrpc_reply(request, body, length);
+}
+
+struct rig {
+	struct lnet *node;
+	struct ulrpc *rpc;
+	struct ulrpc_client *client;
+	struct lnet_control *control;
+};
+
+static void *calls_main(void *arg)
+{
+	struct rig *rig = arg;
+	const struct ulrpc_call_conf conf = { .deadline = ULRPC_NEVER };
+	const char *const methods[] = { "A", "B", "C" };
+
+	for (unsigned int i = 0; i < CALLS; i++) {
+		struct ulrpc_outcome o;
+
+		check(ulrpc_call_wait(rig->client, ulrpc_method(methods[i % 3]),
+				      "x", 1, &conf, NULL, 0, NULL, &o) == 0);
+		check(o.cause == ULRPC_CAUSE_OK);
+	}
+	atomic_fetch_sub(&left, 1);
+	return NULL;
+}
+
+static void ask(struct rig *rig, const char *request, const char *begins)
+{
+	char *answer;
+
+	check(lnet_control_request(rig->control, request, &answer) == 0);
+	if (!check(!strncmp(answer, begins, strlen(begins))))
+		printf("%s: %s\n", request, answer);
+	free(answer);
+}
+
+static void *set_main(void *arg)
+{
+	static const char *const sets[] = {
+		"policy: fifo, workers_min: 1, workers_max: 1",
+		"policy: 'rr quantum=4 tbf method=B rate=500 depth=1', "
+		"workers_max: 8",
+		"policy: edf, window: 2, queue_max: 100",
+		"policy: 'fair tbf rate=2000 depth=1', window: 512",
+		"policy: 'fair tbf method=C rate=1000 depth=2 per=client'",
+		"workers_min: 2, high_ratio: 3, segments: 2, retry_after: 100",
+	};
+	struct rig *rig = arg;
+	char request[256];
+
+	for (unsigned int i = 0; atomic_load(&left); i++) {
+		snprintf(request, sizeof(request),
+			 "rpc set: {service: test, %s}", sets[i % 6]);
+		ask(rig, request, "status: 0");
+		ask(rig, "rpc set: {service: test, window: 1, policy: worst}",
+		    "status: -95");
+	}
+	return NULL;
+}
+
+static int rig_open(struct rig *rig)
+{
+	const struct ulrpc_method_conf methods[] = {
+		{ .name = "A", .handler = echo, .run = ULRPC_RUN_INLINE },
+		{ .name = "B", .handler = echo },
+		{ .name = "C",
+		  .handler = echo,
+		  .priority = ULRPC_PRIORITY_HIGH },
+	};
+	struct ulrpc_service_conf sconf;
+	struct ulrpc_client_conf cconf;
+	struct ulrpc_service *service;
+	struct ulnet_conf conf;
+	int rc;
+
+	lnet_conf_init(&conf);
+	conf.cpts = 2;
+	rc = lnet_open(&conf, &rig->node);
+	if (!rc)
+		rc = lnet_control_start(rig->node, NULL, &rig->control);
+	if (!rc)
+		rc = ulrpc_open(rig->node, NULL, &rig->rpc);
+	ulrpc_service_conf_init(&sconf);
+	sconf.name = "test";
+	sconf.methods = methods;
+	sconf.nmethods = 3;
+	if (!rc)
+		rc = ulrpc_service_start(rig->rpc, &sconf, &service);
+	if (!rc)
+		rc = ulrpc_control(rig->rpc, rig->control);
+	ulrpc_client_conf_init(&cconf);
+	cconf.nids = &LNET_NID_LO;
+	cconf.nnids = 1;
+	cconf.service = "test";
+	if (!rc)
+		rc = ulrpc_client_open(rig->rpc, &cconf, &rig->client);
+	return rc;
+}
+
+int main(void)
+{
+	pthread_t callers[CALLERS], setter;
+	struct rig rig;
+
+	if (!check(rig_open(&rig) == 0))
+		return 1;
+	for (unsigned int i = 0; i < CALLERS; i++)
+		if (pthread_create(&callers[i], NULL, calls_main, &rig))
+			return 1;
+	if (pthread_create(&setter, NULL, set_main, &rig))
+		return 1;
+	for (unsigned int i = 0; i < CALLERS; i++)
+		pthread_join(callers[i], NULL);
+	pthread_join(setter, NULL);
+	ulrpc_client_close(rig.client);
+	check(ulrpc_close(rig.rpc) == 0);
+	lnet_control_stop(rig.control);
+	lnet_close(rig.node);
+	return atomic_load(&failures) ? 1 : 0;
+}
