@@ -18,6 +18,7 @@ ulnetinclude_HEADERS += %D%/ulnet/route.h
 ulnetinclude_HEADERS += %D%/ulnet/rpc.h
 ulnetinclude_HEADERS += %D%/ulnet/service.h
 ulnetinclude_HEADERS += %D%/ulnet/sim.h
+ulnetinclude_HEADERS += %D%/ulnet/spans.h
 ulnetinclude_HEADERS += %D%/ulnet/store.h
 ulnetinclude_HEADERS += %D%/ulnet/stream.h
 ulnetinclude_HEADERS += %D%/ulnet/stub.h

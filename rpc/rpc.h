@@ -131,6 +131,10 @@ struct shard {
 	atomic_uint far;
 	struct stat_shard *stats;
 	struct runs *runs;
+	struct spans_ring *spans; /* NULL: no spans are wanted */
+	/* some calls without a trace are sampled: spans_lot(). Read by any
+	 * thread */
+	atomic_bool samples;
 
 	struct ulnet_work keys_work; /* posted by ulrpc_use_keys() */
 	atomic_bool keys_posted;     /* is keys_work posted? Any thread */
@@ -157,6 +161,15 @@ struct ulrpc {
 	/* the seed of hash tables whose keys others choose: random and secret,
 	 * so that nobody can choose keys that hash to one bucket */
 	uint64_t seed;
+	/* For rpc/spans.h. seed and share are set before on and
+	 * shard.samples. */
+	struct {
+		atomic_bool taken;	/* somebody has started spans */
+		atomic_bool on;		/* sampled calls become spans */
+		_Atomic uint32_t share; /* calls of a million */
+		_Atomic uint64_t n;	/* numbers given */
+		uint64_t seed;
+	} sampling;
 	struct shard *shards; /* an array of @ncpts */
 	struct ulnet_layer layer;
 	const struct rpc_side *client, *server;

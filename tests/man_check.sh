@@ -133,6 +133,8 @@ done <<-END
 	service.h ulrpc_service_info ulrpc_services.3
 	sim.h ulnet_sim_link lnet_sim_link_set.3
 	sim.h ulnet_sim_stats lnet_sim_check.3
+	spans.h ulrpc_spans_conf ulrpc_spans_start.3
+	spans.h ulrpc_spans_stats ulrpc_spans_start.3
 	store.h ulrpc_store_conf ulrpc_store_open.3
 	store.h ulrpc_store_info ulrpc_store_read.3
 	stream.h ulrpc_stream_conf ulrpc_stream_open.3

@@ -319,6 +319,7 @@ unit_tests += %D%/unit/rpc_stats_test
 	%D%/unit/rpc/stats/count_test.c \
 	%D%/unit/rpc/stats/gauges_test.c \
 	%D%/unit/rpc/stats/hist_test.c \
+	%D%/unit/rpc/spans_test.c \
 	%D%/unit/rpc/stats/slow_test.c \
 	%D%/unit/rpc/stats/stat_test.c \
 	%D%/unit/rpc/stats/stats_test.c

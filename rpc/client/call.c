@@ -14,6 +14,7 @@
 #include "rpc/client/fetch.h"
 #include "rpc/client/batch.h"
 #include "rpc/client/opening.h"
+#include "rpc/context/context.h"
 #include "rpc/run.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
@@ -265,6 +266,32 @@ static out_of_line void call_begins_run(void *arg,
 		call_note_slow(call, o);
 }
 
+/* Adds the span of @call, which has a trace, if there is to be one. */
+static out_of_line void call_span(struct ulrpc_call *call,
+				  const struct ulrpc_outcome *o)
+{
+	const struct ulrpc_client *c = call->client;
+	const uint8_t *trace = call_trace(call);
+	const uint8_t *room = trace + TRACE_LENGTH;
+	struct rpc_span span = {
+		.begin = call->began,
+		.end = shard_now(call->shard),
+		.local = o->local,
+		.peer = o->target,
+		.failed = o->cause != ULRPC_CAUSE_OK,
+		.status = ulrpc_status_name(ulrpc_status_of(o)),
+		.attempts = o->attempts,
+		.number = call->method,
+	};
+
+	if (!room[SPAN_ID])
+		return;
+	memcpy(span.trace, trace, TRACE_LENGTH);
+	memcpy(span.parent, room, SPAN_ID);
+	text_copy(span.service, sizeof(span.service), c->service);
+	spans_add(call->shard, &span);
+}
+
 /* Counts the call, and calls its callback, which may do anything. */
 static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			      const void *body, size_t length)
@@ -282,6 +309,8 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	};
 
 	run_call_end(&report, call_begins_run, call);
+	if (unlikely(call->flags & CALL_TRACED))
+		call_span(call, o);
 	o->bulk_free = true;
 	if (unlikely(call->nbulks))
 		o->bulk_free = bulks_release(call);

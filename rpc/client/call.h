@@ -23,6 +23,7 @@
 #include "rpc/client/slots.h"
 #include "rpc/context/scope.h"
 #include "rpc/rpc.h"
+#include "rpc/spans.h"
 
 struct fetch;
 struct batch;
@@ -195,8 +196,9 @@ struct ulrpc_call {
 	/* the work @cancel was posted, or must not be posted any more */
 	atomic_bool canceling;
 
-	/* nbulks of them, then the body, and TRACE_LENGTH bytes if traced. At
-	 * the end, aligned, a call_context if there is a context. */
+	/* nbulks of them, then the body, and CALL_TRACE bytes if traced: the
+	 * trace, and SPAN_ROOM bytes. At the end, aligned, a call_context if
+	 * there is a context. */
 	struct ulrpc_bulk *bulks[];
 };
 
@@ -204,6 +206,8 @@ _Static_assert(sizeof(((struct ulrpc_call *)0)->header) ==
 		       offsetof(struct ulrpc_call, began) -
 			       offsetof(struct ulrpc_call, header),
 	       "header[] covers the structure, which has no holes");
+
+#define CALL_TRACE (SCOPE_TRACE + SPAN_ROOM)
 
 static inline uint8_t *call_body(struct ulrpc_call *call)
 {

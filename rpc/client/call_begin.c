@@ -8,6 +8,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/context/context.h"
+#include "rpc/spans.h"
 #include "rpc/text.h"
 
 #define REPLY_MAX 4096
@@ -78,7 +79,7 @@ static int retry_claim(struct ulrpc_call *call,
 
 /* Adds a trace, a retry rule and bulks, which few calls have. */
 static out_of_line int call_load(struct ulrpc_call *call,
-				 const struct ulrpc_call_conf *conf)
+				 const struct ulrpc_call_conf *conf, bool root)
 {
 	int rc = 0;
 
@@ -92,6 +93,13 @@ static out_of_line int call_load(struct ulrpc_call *call,
 		memcpy(call_trace(call), conf_scope(conf)->trace, TRACE_LENGTH);
 		call->flags |= CALL_TRACED;
 	}
+	if (root) {
+		spans_root(call->shard, call_trace(call));
+		call->flags |= CALL_TRACED;
+	}
+	if (call->flags & CALL_TRACED)
+		(void)spans_begin(call->shard, call_trace(call),
+				  call_trace(call) + TRACE_LENGTH);
 	if (conf->retry || conf->wait_for_ready || conf->context)
 		rc = retry_claim(call, conf);
 	if (!rc && conf->context)
@@ -306,7 +314,7 @@ static int loaded_check(const struct ulrpc_call_conf *conf, size_t annex,
 /* Makes @call of what the caller has passed to ulrpc_call(). */
 static int call_fill_loaded(struct ulrpc_call *call, uint32_t method,
 			    const void *body, size_t length, size_t annex,
-			    const struct ulrpc_call_conf *conf,
+			    const struct ulrpc_call_conf *conf, bool root,
 			    ulrpc_done_fn done, void *arg,
 			    struct ulrpc_call **call_p)
 {
@@ -319,7 +327,7 @@ static int call_fill_loaded(struct ulrpc_call *call, uint32_t method,
 	}
 	if (length)
 		memcpy(to, body, length);
-	return call_load(call, conf);
+	return call_load(call, conf, root);
 }
 
 /* ulrpc_call() for those few calls that need call_load(). */
@@ -327,17 +335,17 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 					 uint32_t method, const void *body,
 					 size_t length,
 					 const struct ulrpc_call_conf *conf,
-					 ulrpc_done_fn done, void *arg,
-					 struct ulrpc_call **call_p)
+					 bool root, ulrpc_done_fn done,
+					 void *arg, struct ulrpc_call **call_p)
 {
 	struct shard *s = client->shard;
 	bool owned = shard_owned(s);
 	size_t annex = conf->context ? annex_size(&conf->context->sent) : 0;
-	size_t size = sizeof(struct ulrpc_call) +
-		      conf->nbulks * sizeof(struct ulrpc_bulk *) + annex +
-		      length +
-		      (conf->trace || conf_scope(conf) ? TRACE_LENGTH : 0) +
-		      (conf->context ? CALL_CONTEXT_SIZE : 0);
+	size_t size =
+		sizeof(struct ulrpc_call) +
+		conf->nbulks * sizeof(struct ulrpc_bulk *) + annex + length +
+		(conf->trace || conf_scope(conf) || root ? CALL_TRACE : 0) +
+		(conf->context ? CALL_CONTEXT_SIZE : 0);
 	int rc = loaded_check(conf, annex, length);
 	struct ulrpc_call *call;
 
@@ -348,8 +356,8 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 			 conf, shard_now(s));
 	if (!call)
 		return -ENOMEM;
-	rc = call_fill_loaded(call, method, body, length, annex, conf, done,
-			      arg, call_p);
+	rc = call_fill_loaded(call, method, body, length, annex, conf, root,
+			      done, arg, call_p);
 	if (!rc && owned)
 		rc = call_context_enter(call, on_scope_canceled);
 	if (rc) {
@@ -372,6 +380,18 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 	return 0;
 }
 
+static in_line bool samples(const struct shard *s)
+{
+	return atomic_load_explicit(&s->samples, memory_order_relaxed);
+}
+
+/* Is a call with @conf, which has no trace, to begin one? */
+static bool is_root(struct shard *s, const struct ulrpc_call_conf *conf)
+{
+	return unlikely(samples(s)) && !conf->trace &&
+	       !(conf_scope(conf) && conf_scope(conf)->traced) && spans_lot(s);
+}
+
 /* What ulrpc_call() does in rare cases: outside of a turn of the client's CPT,
  * or with options that few calls have. */
 static out_of_line int call_begin_rare(struct ulrpc_client *client,
@@ -382,12 +402,13 @@ static out_of_line int call_begin_rare(struct ulrpc_client *client,
 				       struct ulrpc_call **call_p)
 {
 	struct shard *s = client->shard;
-	bool owned;
+	bool owned, root;
 	struct ulrpc_call *call;
 
-	if (unlikely(conf_is_loaded(conf)))
+	root = is_root(s, conf);
+	if (unlikely(root || conf_is_loaded(conf)))
 		return call_begin_loaded(client, method, body, length, conf,
-					 done, arg, call_p);
+					 root, done, arg, call_p);
 	owned = shard_owned(s);
 	call = call_make(client, sizeof(*call) + length, call_p || !owned, conf,
 			 shard_now(s));
@@ -415,7 +436,7 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 
 	if (rc)
 		return rc;
-	if (unlikely(!now || conf_is_loaded(conf)))
+	if (unlikely(!now || conf_is_loaded(conf) || samples(s)))
 		return call_begin_rare(client, method, body, length, conf, done,
 				       arg, call_p);
 	call = call_make(client, sizeof(*call) + length, call_p, conf, now);

@@ -10,7 +10,7 @@
 static struct call_context *call_context(struct ulrpc_call *call)
 {
 	uintptr_t end = (uintptr_t)call_trace(call) +
-			(call->flags & CALL_TRACED ? TRACE_LENGTH : 0);
+			(call->flags & CALL_TRACED ? CALL_TRACE : 0);
 	uintptr_t align = _Alignof(struct call_context);
 
 	return (struct call_context *)((end + align - 1) & ~(align - 1));

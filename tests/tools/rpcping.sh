@@ -462,4 +462,29 @@ for way in read write; do
 	end_ping 1
 done
 
+# Spans of both sides: those of the server are below those of the client. SIGHUP
+# opens the file again.
+ids() { # KEY FILE
+	grep -o "\"$1\":\"[0-9a-f]*\"" "$2" | cut -d: -f2 | sort
+}
+need_rpcserve b --net 'tcp(127.0.0.3)' --port "$port" --spans "$dir/served"
+for round in 1 2; do
+	run 0 timeout 100 "$rpcping" --port "$port" --net 'tcp(127.0.0.1)' \
+		--count 3 --spans "$dir/made" 127.0.0.3@tcp
+	await "$dir/served" '"kind":2'
+	[ $round = 1 ] || break
+	mv "$dir/served" "$dir/served.1"
+	kill -HUP "${pids[b]}"
+	expect "SIGHUP opens the file again" timeout 60 sh -c "
+		until [ -e '$dir/served' ]; do sleep 0.02; done"
+done
+stop_lnetd b
+cat "$dir"/served* >"$dir/all"
+expect "six spans of the client" [ "$(ids spanId "$dir/made" | wc -l)" = 6 ]
+expect "six spans of the server, below them" \
+	cmp <(ids spanId "$dir/made") <(ids parentSpanId "$dir/all")
+run 1 timeout 100 "$rpcping" --port "$port" --net 'tcp(127.0.0.1)' \
+	--count 1 --spans /nonexistent/spans 127.0.0.3@tcp
+has err '^rpcping: --spans /nonexistent/spans: No such file'
+
 finish

@@ -14,6 +14,7 @@ libtools_a_SOURCES += %D%/node.c %D%/node.h
 libtools_a_SOURCES += %D%/option.c %D%/option.h
 libtools_a_SOURCES += %D%/program.c %D%/program.h
 libtools_a_SOURCES += %D%/reload.c %D%/reload.h
+libtools_a_SOURCES += %D%/spans.c %D%/spans.h
 libtools_a_SOURCES += %D%/rules.c %D%/rules.h
 libtools_a_SOURCES += %D%/serve.c %D%/serve.h
 libtools_a_SOURCES += %D%/request.c %D%/request.h

@@ -21,12 +21,16 @@
 #include "rpcping.h"
 #include "tools/common/program.h"
 #include "tools/common/target.h"
+#include "tools/common/spans.h"
 
 #define NS_PER_US UINT64_C(1000)
 /* ns: with --poll, how often rpcping_look() is called */
 #define LOOK_NS (10000 * NS_PER_US)
 
+#define SPANS_ALL 1000000
+
 struct rpcping {
+	struct ulrpc_spans *spans; /* NULL: none are wanted */
 	struct rpcping_options options;
 	struct say say;
 	struct node node;
@@ -183,6 +187,11 @@ static int open_node(struct rpcping *p)
 	if (rc)
 		say(&p->say, LNET_LOG_ERR, "cannot open RPC: %s",
 		    strerror(-rc));
+	else
+		rc = spans_start(p->rpc, p->options.spans,
+				 p->options.spans_share ? p->options.spans_share
+							: SPANS_ALL,
+				 &p->say, &p->spans);
 	return rc;
 }
 
@@ -441,6 +450,7 @@ static void rpcping_close_all(struct rpcping *p)
 	free(p->loads);
 	free(p->now);
 	free(p->before);
+	ulrpc_spans_stop(p->spans);
 	if (p->rpc)
 		ulrpc_close(p->rpc);
 	node_close(&p->node);

@@ -248,6 +248,8 @@ struct rpcping_options {
 	/* how the method uses bulk; 0: it has none */
 	enum ulrpc_bulk_access bulk;
 	bool live, poll, json;
+	const char *spans; /* path; NULL: none are wanted */
+	uint64_t spans_share;
 };
 
 /* Reads the command line. Returns 0: @o is filled in; OPTION_DONE: all is done;

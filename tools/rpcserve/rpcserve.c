@@ -21,6 +21,7 @@
 #include "tools/common/reload.h"
 #include "tools/common/rules.h"
 #include "tools/common/serve.h"
+#include "tools/common/spans.h"
 
 #define WHO	     "rpcserve"
 #define SERVICES_MAX 24 /* there are not portals for more services */
@@ -47,6 +48,8 @@ struct rpcserve {
 	struct ulrpc *rpc;
 	struct serve serve;
 	struct reload reload;
+	const char *spans_path; /* NULL: no spans are wanted */
+	struct ulrpc_spans *spans;
 	struct ulrpc_service *about_runs;	/* NULL: it does not */
 	struct service *services[SERVICES_MAX]; /* the services that run */
 	unsigned int nservices;
@@ -101,6 +104,9 @@ static const struct option_row rows[] = {
 	{ "about", 0, NULL,
 	  "tell callers which services there are, and how they are: ulrpc(1)",
 	  .kind = OPTION_FLAG, AT(about) },
+	{ "spans", 0, "FILE",
+	  "write spans of sampled requests to a file, or unix:SOCKET",
+	  .kind = OPTION_TEXT, AT(spans_path), 1 },
 	{ "workers", 0, "N", "threads for each service", .kind = OPTION_NUMBER,
 	  AT(conf.workers), 1, WORKERS_MAX },
 	{ "queue", 0, "N", "requests of one client that may wait",
@@ -283,6 +289,8 @@ static int start_services(struct rpcserve *r)
 	if (rc)
 		say(&r->say, LNET_LOG_ERR, "cannot open RPC: %s",
 		    strerror(-rc));
+	if (!rc)
+		rc = spans_start(r->rpc, r->spans_path, 0, &r->say, &r->spans);
 	/* The file's rules must count before there is a network over which a
 	 * call can come. */
 	if (!rc && r->options.config && strcmp(r->options.config, "-") != 0)
@@ -341,6 +349,7 @@ static void stop_services(struct rpcserve *r)
 	/* Removes the command first, so that nobody renews the keys of RPC that
 	 * is closed. */
 	reload_stop(&r->reload);
+	ulrpc_spans_stop(r->spans);
 	if (r->rpc)
 		ulrpc_close(r->rpc);
 	cutoff_end(&cutoff);
@@ -445,13 +454,21 @@ static int rpcserve_wait(struct rpcserve *r, int signals)
 	return number;
 }
 
+static void on_hangup(const struct rpcserve *r)
+{
+	if (r->spans)
+		ulrpc_spans_reopen(r->spans);
+	if (!r->spans || r->keys.folder)
+		reload_on_hangup(&r->reload);
+}
+
 /* Waits for a signal to end, and returns its number. */
 static int rpcserve_wait_for_end(struct rpcserve *r, int signals)
 {
 	int number;
 
 	while ((number = rpcserve_wait(r, signals)) == SIGHUP)
-		reload_on_hangup(&r->reload);
+		on_hangup(r);
 	return number;
 }
 

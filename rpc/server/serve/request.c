@@ -321,8 +321,11 @@ static void keep_trace(struct ulrpc_request *r, const struct wire_call *c)
 {
 	r->traced = trace_is_good(c->trace.p,
 				  (uint32_t)(c->trace.end - c->trace.p));
-	if (r->traced)
-		memcpy(r->trace, c->trace.p, TRACE_LENGTH);
+	if (!r->traced)
+		return;
+	memcpy(r->trace, c->trace.p, TRACE_LENGTH);
+	if (spans_begin(r->sc->shard, r->trace, r->span))
+		r->rare |= REQUEST_SPAN;
 }
 
 /* Adds to @r what few calls have. */
@@ -334,7 +337,7 @@ static out_of_line void request_init_rare(struct ulrpc_request *r,
 	if (c->priority && c->priority <= ULRPC_PRIORITY_BACKGROUND)
 		r->priority = (enum ulrpc_priority)c->priority;
 	if (c->flags & WIRE_CALL_ANNEX) {
-		r->rare = REQUEST_ANNEX;
+		r->rare |= REQUEST_ANNEX;
 		r->annex = (struct wire_view){ NULL, NULL };
 		r->annex_length = 0;
 	}

@@ -22,6 +22,7 @@
 #include "rpc/context/annex.h"
 #include "rpc/server/queue/sched.h"
 #include "rpc/server/serve/service.h"
+#include "rpc/spans.h"
 #include "rpc/text.h"
 
 struct durable;
@@ -116,6 +117,7 @@ enum request_rare {
 	REQUEST_ANNEX = 2,   /* it has come with an annex */
 	REQUEST_ADDED = 4,   /* the handler has added to its reply */
 	REQUEST_SCOPE = 8,   /* as scoped, for the thread that has it */
+	REQUEST_SPAN = 16,   /* span is set: the request becomes a span */
 };
 
 struct ulrpc_request {
@@ -224,6 +226,7 @@ struct ulrpc_request {
 	struct annex added;
 	void *annexed;
 	uint8_t trace[TRACE_LENGTH];
+	uint8_t span[SPAN_ROOM]; /* spans_begin() */
 	_Alignas(uint64_t) uint8_t room[REQUEST_ROOM];
 };
 

@@ -21,6 +21,7 @@
 #include "secure/digest.h"
 #include "secure/identity.h"
 #include "secure/once.h"
+#include "ulnet/context.h"
 
 /* ns: if queue_target is not set, the target of grants is at least this. */
 #define TARGET_MIN (5 * NSEC_PER_MSEC)
@@ -414,16 +415,56 @@ static out_of_line bool reply_oversized(struct ulrpc_request *r,
 	return reply->held;
 }
 
+static const char *span_status(const struct ulrpc_request *r, uint32_t end)
+{
+	const struct ulrpc_outcome o = { .cause = ULRPC_CAUSE_HANDLER,
+					 .status = -(int)r->error };
+
+	if (end == WIRE_FAILED)
+		return ulrpc_status_name(ulrpc_status_of(&o));
+	return end == WIRE_OK ? ulrpc_status_name(ULRPC_STATUS_OK)
+			      : stat_kinds[STAT_REQUESTS].end(end);
+}
+
+/* Adds the span of @r, which ends as @end. */
+static void request_span(const struct ulrpc_request *r, uint32_t end)
+{
+	const struct request_batch *b = r->batch;
+	struct rpc_span span = {
+		.is_server = true,
+		.begin = r->arrival,
+		.end = request_started(r) ? r->replied + r->fine
+					  : shard_now(r->sc->shard),
+		.local = b->local,
+		.peer = b->source,
+		.failed = end != WIRE_OK,
+		.status = span_status(r, end),
+		.attempts = r->latest + 1,
+		.number = r->method->number,
+	};
+
+	memcpy(span.trace, r->trace, TRACE_LENGTH);
+	memcpy(span.parent, r->span, SPAN_ID);
+	text_copy(span.service, sizeof(span.service), r->sc->service->name);
+	text_copy(span.method, sizeof(span.method), r->method->name);
+	spans_add(r->sc->shard, &span);
+}
+
 /* Adds to @reply what few requests have. Returns how the request ended, for
  * statistics. */
 static out_of_line uint32_t finish_rare(struct ulrpc_request *r,
 					struct wire_reply *reply,
 					const void **body)
 {
+	uint32_t end;
+
 	if (r->durable)
 		reply->unexecuted =
 			r->durable->proven && 1u << r->status & NOT_EXECUTED;
-	return r->unwanted ? reply->status : request_annex(r, reply, body);
+	end = r->unwanted ? reply->status : request_annex(r, reply, body);
+	if (r->rare & REQUEST_SPAN)
+		request_span(r, end);
+	return end;
 }
 
 /* Ends @r, which was replied to with r->reply_length bytes of @body: updates

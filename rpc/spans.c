@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/spans.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rpc/stats/stat.h"
+#include "rpc/text.h"
+#include "ulnet/spans.h"
+
+#define QUEUE	    4096u
+#define QUEUE_MAX   (1u << 20)
+#define LOOK_MS	    100 /* how often the thread looks for spans */
+#define LINE	    64u /* spans of a line, at most */
+#define PATIENCE_S  1	/* for whoever reads the socket */
+#define MILLION	    1000000u
+#define SOCKET_MARK "unix:"
+
+_Static_assert(sizeof(((struct rpc_span *)0)->trace) == TRACE_LENGTH, "all of it");
+
+/* One producer, the CPT, and one consumer, the thread. */
+struct spans_ring {
+	uint32_t size; /* a power of two */
+	_Atomic uint32_t put, taken;
+	_Atomic uint64_t dropped;
+	struct rpc_span slots[];
+};
+
+struct ulrpc_spans {
+	struct ulrpc *rpc;
+	struct spans_ring **rings; /* one for each CPT */
+	char *path, *name;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of @stop */
+	pthread_cond_t wake;
+	bool stop;
+	_Atomic bool reopen;
+	_Atomic uint64_t written, lost;
+	/* the thread's: */
+	int fd; /* -1: not open */
+	struct rpc_span *line;
+};
+
+/* ---- which calls become spans ---- */
+
+/* Mixes the bits of @x, so that numbers in a row look random. */
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= UINT64_C(0xbf58476d1ce4e5b9);
+	x ^= x >> 27;
+	x *= UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+/* Returns a number that nobody has got before. */
+static uint64_t next_number(struct ulrpc *rpc)
+{
+	uint64_t n = atomic_fetch_add_explicit(&rpc->sampling.n, 1,
+					       memory_order_relaxed);
+	uint64_t x = mix(rpc->sampling.seed +
+			 (n + 1) * UINT64_C(0x9e3779b97f4a7c15));
+
+	return x ? x : 1;
+}
+
+bool spans_lot(struct shard *s)
+{
+	uint32_t share = atomic_load_explicit(&s->rpc->sampling.share,
+					      memory_order_relaxed);
+
+	return next_number(s->rpc) % MILLION < share;
+}
+
+static void put_number(uint8_t *to, uint64_t x)
+{
+	memcpy(to, &x, sizeof(x));
+}
+
+void spans_root(struct shard *s, uint8_t *trace)
+{
+	memset(trace, 0, TRACE_LENGTH);
+	put_number(trace + 1, next_number(s->rpc));
+	put_number(trace + 9, next_number(s->rpc));
+	trace[TRACE_LENGTH - 1] = SPAN_SAMPLED;
+}
+
+bool spans_begin(struct shard *s, uint8_t *trace, uint8_t *room)
+{
+	uint8_t *id = trace + TRACE_LENGTH - 1 - SPAN_ID;
+
+	room[SPAN_ID] = trace[TRACE_LENGTH - 1] & SPAN_SAMPLED &&
+			atomic_load_explicit(&s->rpc->sampling.on,
+					     memory_order_relaxed);
+	if (!room[SPAN_ID])
+		return false;
+	memcpy(room, id, SPAN_ID);
+	put_number(id, next_number(s->rpc));
+	return true;
+}
+
+void spans_add(struct shard *s, const struct rpc_span *span)
+{
+	struct spans_ring *r = s->spans;
+	uint32_t put;
+
+	if (!r)
+		return;
+	put = atomic_load_explicit(&r->put, memory_order_relaxed);
+	if (put - atomic_load_explicit(&r->taken, memory_order_acquire) ==
+	    r->size) {
+		atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);
+		stat_count(s, RPC_STAT_spans_dropped);
+		return;
+	}
+	r->slots[put & (r->size - 1)] = *span;
+	atomic_store_explicit(&r->put, put + 1, memory_order_release);
+	stat_count(s, RPC_STAT_spans_made);
+}
+
+/* ---- OpenTelemetry's JSON ---- */
+
+static void print_hex(FILE *out, const char *name, const uint8_t *bytes,
+		      unsigned int n)
+{
+	fprintf(out, "\"%s\":\"", name);
+	for (unsigned int i = 0; i < n; i++)
+		fprintf(out, "%02x", bytes[i]);
+	fputs("\",", out);
+}
+
+/* Names are those of programs, but may be anything. */
+static void print_text(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			fputc('\\', out);
+		fputc(c < ' ' || c > '~' ? '?' : c, out);
+	}
+}
+
+static void print_string(FILE *out, const char *key, const char *value)
+{
+	fprintf(out, "{\"key\":\"%s\",\"value\":{\"stringValue\":\"", key);
+	print_text(out, value);
+	fputs("\"}},", out);
+}
+
+static void print_attributes(FILE *out, const struct rpc_span *s)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	fputs("\"attributes\":[", out);
+	print_string(out, "rpc.system", "ulrpc");
+	print_string(out, "rpc.service", s->service);
+	print_string(out, "rpc.method", s->method);
+	/* What was never sent has no NIDs. */
+	if (s->attempts) {
+		lnet_nid_format(&s->peer, nid, sizeof(nid));
+		print_string(out, "net.peer.name", nid);
+		lnet_nid_format(&s->local, nid, sizeof(nid));
+		print_string(out, "lnet.nid", nid);
+	}
+	print_string(out, "rpc.ulrpc.status", s->status);
+	fprintf(out,
+		"{\"key\":\"rpc.ulrpc.attempts\",\"value\":{\"intValue\":"
+		"\"%" PRIu32 "\"}}],",
+		s->attempts);
+}
+
+/* @offset: ns from the node's clock to Unix's. */
+static void print_span(FILE *out, struct rpc_span *s, uint64_t offset)
+{
+	static const uint8_t none[SPAN_ID];
+
+	if (!*s->method)
+		snprintf(s->method, sizeof(s->method), "0x%08" PRIx32,
+			 s->number);
+	fputc('{', out);
+	print_hex(out, "traceId", s->trace + 1, 16);
+	print_hex(out, "spanId", s->trace + 17, SPAN_ID);
+	if (memcmp(s->parent, none, SPAN_ID) != 0)
+		print_hex(out, "parentSpanId", s->parent, SPAN_ID);
+	fputs("\"name\":\"", out);
+	print_text(out, s->service);
+	fputc('/', out);
+	print_text(out, s->method);
+	/* SPAN_KIND_SERVER, SPAN_KIND_CLIENT */
+	fprintf(out,
+		"\",\"kind\":%d,\"startTimeUnixNano\":\"%" PRIu64
+		"\",\"endTimeUnixNano\":\"%" PRIu64 "\",",
+		s->is_server ? 2 : 3, s->begin + offset, s->end + offset);
+	print_attributes(out, s);
+	/* STATUS_CODE_ERROR */
+	fprintf(out, "\"status\":{%s", s->failed ? "\"code\":2,\"message\":\"" : "");
+	fprintf(out, "%s%s}}", s->failed ? s->status : "", s->failed ? "\"" : "");
+}
+
+/* An ExportTraceServiceRequest, and a newline. */
+static void print_line(FILE *out, const struct ulrpc_spans *sp, uint32_t n,
+		       uint64_t offset)
+{
+	fputs("{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":"
+	      "\"service.name\",\"value\":{\"stringValue\":\"",
+	      out);
+	print_text(out, sp->name);
+	fprintf(out,
+		"\"}},{\"key\":\"process.pid\",\"value\":{\"intValue\":\"%d\"}}"
+		"]},\"scopeSpans\":[{\"scope\":{\"name\":\"ulnet\"},\"spans\":[",
+		(int)getpid());
+	for (uint32_t i = 0; i < n; i++) {
+		if (i)
+			fputc(',', out);
+		print_span(out, &sp->line[i], offset);
+	}
+	fputs("]}]}]}\n", out);
+}
+
+/* ---- where they go ---- */
+
+static int open_socket(const char *path)
+{
+	const struct timeval patience = { .tv_sec = PATIENCE_S };
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd, rc = 0;
+
+	if (strlen(path) >= sizeof(to.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(to.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
+		       sizeof(patience)) ||
+	    connect(fd, (const struct sockaddr *)&to, sizeof(to)))
+		rc = -errno;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+static bool is_socket(const struct ulrpc_spans *sp)
+{
+	return !strncmp(sp->path, SOCKET_MARK, strlen(SOCKET_MARK));
+}
+
+static int spans_open(struct ulrpc_spans *sp)
+{
+	if (is_socket(sp))
+		sp->fd = open_socket(sp->path + strlen(SOCKET_MARK));
+	else
+		sp->fd = open(sp->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
+			      0640);
+	if (sp->fd >= 0)
+		return 0;
+	return is_socket(sp) ? sp->fd : -errno;
+}
+
+static void spans_close(struct ulrpc_spans *sp)
+{
+	if (sp->fd >= 0)
+		close(sp->fd);
+	sp->fd = -1;
+}
+
+static bool write_all(const struct ulrpc_spans *sp, const char *text, size_t n)
+{
+	while (n) {
+		ssize_t done = is_socket(sp)
+				       ? send(sp->fd, text, n, MSG_NOSIGNAL)
+				       : write(sp->fd, text, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return false;
+		text += done;
+		n -= (size_t)done;
+	}
+	return true;
+}
+
+/* Writes the first @n spans of sp->line, as a line. */
+static void write_line(struct ulrpc_spans *sp, uint32_t n)
+{
+	uint64_t now = lnet_clock(sp->rpc->node, 0);
+	struct timespec real;
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+	bool good = out;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	if (out) {
+		print_line(out, sp, n,
+			   (uint64_t)real.tv_sec * NSEC_PER_SEC +
+				   (uint64_t)real.tv_nsec - now);
+		good = !fclose(out);
+	}
+	good = good && (sp->fd >= 0 || !spans_open(sp));
+	good = good && write_all(sp, text, length);
+	/* Half a line would spoil the next one: a new connection has none. */
+	if (!good)
+		spans_close(sp);
+	atomic_fetch_add(good ? &sp->written : &sp->lost, n);
+	free(text);
+}
+
+/* Takes up to LINE spans from @r. Returns how many. */
+static uint32_t ring_take(struct spans_ring *r, struct rpc_span *to)
+{
+	uint32_t taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
+	uint32_t n = atomic_load_explicit(&r->put, memory_order_acquire) -
+		     taken;
+
+	n = MIN(n, LINE);
+	for (uint32_t i = 0; i < n; i++)
+		to[i] = r->slots[(taken + i) & (r->size - 1)];
+	atomic_store_explicit(&r->taken, taken + n, memory_order_release);
+	return n;
+}
+
+static void write_waiting(struct ulrpc_spans *sp)
+{
+	if (atomic_exchange(&sp->reopen, false)) {
+		spans_close(sp);
+		(void)spans_open(sp); /* or before the next line */
+	}
+	for (unsigned int i = 0; i < sp->rpc->ncpts; i++) {
+		uint32_t n, left = sp->rings[i]->size / LINE + 1;
+
+		while (left-- && (n = ring_take(sp->rings[i], sp->line)))
+			write_line(sp, n);
+	}
+}
+
+/* Waits for LOOK_MS. Returns false if the thread is to end. */
+static bool wait_a_while(struct ulrpc_spans *sp)
+{
+	struct timespec at;
+	bool stop;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	at.tv_nsec += LOOK_MS * NSEC_PER_MSEC;
+	at.tv_sec += at.tv_nsec / (long)NSEC_PER_SEC;
+	at.tv_nsec %= (long)NSEC_PER_SEC;
+	pthread_mutex_lock(&sp->lock);
+	while (!sp->stop && !pthread_cond_timedwait(&sp->wake, &sp->lock, &at))
+		;
+	stop = sp->stop;
+	pthread_mutex_unlock(&sp->lock);
+	return !stop;
+}
+
+static void *spans_thread(void *arg)
+{
+	struct ulrpc_spans *sp = arg;
+
+	while (wait_a_while(sp))
+		write_waiting(sp);
+	write_waiting(sp);
+	return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+struct cpt_change {
+	struct shard *shard;
+	struct spans_ring *ring;
+	uint64_t seed;
+};
+
+static int cpt_set(void *arg)
+{
+	struct cpt_change *c = arg;
+	bool samples = c->ring &&
+		       atomic_load(&c->shard->rpc->sampling.share) > 0;
+
+	c->shard->spans = c->ring;
+	atomic_store(&c->shard->samples, samples);
+	if (!c->shard->cpt)
+		lnet_random(c->shard->node, 0, &c->seed, sizeof(c->seed));
+	return 0;
+}
+
+/* Gives each CPT its ring, or takes it away, after which no CPT uses it. */
+static void cpts_set(struct ulrpc_spans *sp, bool on)
+{
+	struct ulrpc *rpc = sp->rpc;
+
+	for (unsigned int i = 0; i < rpc->ncpts; i++) {
+		struct cpt_change c = { &rpc->shards[i],
+					on ? sp->rings[i] : NULL, 0 };
+
+		(void)lnet_call(rpc->node, i, cpt_set, &c);
+		if (!i && on)
+			rpc->sampling.seed = c.seed;
+	}
+}
+
+static void spans_free(struct ulrpc_spans *sp)
+{
+	for (unsigned int i = 0; sp->rings && i < sp->rpc->ncpts; i++)
+		free(sp->rings[i]);
+	spans_close(sp);
+	free(sp->rings);
+	free(sp->line);
+	free(sp->path);
+	free(sp->name);
+	free(sp);
+}
+
+static struct spans_ring *ring_new(uint32_t queue)
+{
+	struct spans_ring *r;
+	uint32_t size = 1;
+
+	while (size < queue)
+		size *= 2;
+	r = calloc(1, sizeof(*r) + size * sizeof(r->slots[0]));
+	if (r)
+		r->size = size;
+	return r;
+}
+
+static struct ulrpc_spans *spans_new(struct ulrpc *rpc,
+				     const struct ulrpc_spans_conf *conf)
+{
+	const char *name = conf->name ? conf->name
+				      : program_invocation_short_name;
+	struct ulrpc_spans *sp = calloc(1, sizeof(*sp));
+	bool good = sp;
+
+	if (!sp)
+		return NULL;
+	sp->rpc = rpc;
+	sp->fd = -1;
+	sp->path = strdup(conf->path);
+	sp->name = strdup(name);
+	sp->line = calloc(LINE, sizeof(*sp->line));
+	sp->rings = calloc(rpc->ncpts, sizeof(*sp->rings));
+	good = sp->path && sp->name && sp->line && sp->rings;
+	for (unsigned int i = 0; good && i < rpc->ncpts; i++) {
+		sp->rings[i] = ring_new(conf->queue ? conf->queue : QUEUE);
+		good = sp->rings[i];
+	}
+	if (good)
+		return sp;
+	spans_free(sp);
+	return NULL;
+}
+
+/* Starts the thread, which gets no signals. 0 or -errno. */
+static int spans_run(struct ulrpc_spans *sp)
+{
+	pthread_condattr_t attr;
+	sigset_t all, before;
+	int rc;
+
+	pthread_mutex_init(&sp->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&sp->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = -pthread_create(&sp->thread, NULL, spans_thread, sp);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
+int ulrpc_spans_start(struct ulrpc *rpc, const struct ulrpc_spans_conf *conf,
+		      struct ulrpc_spans **spans_p)
+{
+	struct ulrpc_spans *sp;
+	int rc;
+
+	if (!conf->path || !*conf->path || conf->share > MILLION ||
+	    conf->queue > QUEUE_MAX)
+		return -EINVAL;
+	if (rpc->is_virtual)
+		return -EOPNOTSUPP;
+	sp = spans_new(rpc, conf);
+	if (!sp)
+		return -ENOMEM;
+	rc = spans_open(sp);
+	if (!rc && atomic_exchange(&rpc->sampling.taken, true))
+		rc = -EALREADY;
+	if (rc) {
+		spans_free(sp);
+		return rc;
+	}
+	rc = spans_run(sp);
+	if (rc) {
+		atomic_store(&rpc->sampling.taken, false);
+		spans_free(sp);
+		return rc;
+	}
+	atomic_store(&rpc->sampling.share, conf->share);
+	cpts_set(sp, true);
+	atomic_store(&rpc->sampling.on, true);
+	*spans_p = sp;
+	return 0;
+}
+
+void ulrpc_spans_reopen(struct ulrpc_spans *spans)
+{
+	atomic_store(&spans->reopen, true);
+}
+
+void ulrpc_spans_stats(struct ulrpc_spans *spans,
+		       struct ulrpc_spans_stats *stats)
+{
+	stats->written = atomic_load(&spans->written);
+	stats->dropped = atomic_load(&spans->lost);
+	for (unsigned int i = 0; i < spans->rpc->ncpts; i++)
+		stats->dropped += atomic_load(&spans->rings[i]->dropped);
+}
+
+void ulrpc_spans_stop(struct ulrpc_spans *spans)
+{
+	if (!spans)
+		return;
+	atomic_store(&spans->rpc->sampling.on, false);
+	cpts_set(spans, false);
+	pthread_mutex_lock(&spans->lock);
+	spans->stop = true;
+	pthread_cond_signal(&spans->wake);
+	pthread_mutex_unlock(&spans->lock);
+	pthread_join(spans->thread, NULL);
+	pthread_mutex_destroy(&spans->lock);
+	pthread_cond_destroy(&spans->wake);
+	atomic_store(&spans->rpc->sampling.taken, false);
+	spans_free(spans);
+}
