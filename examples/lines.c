@@ -127,6 +127,7 @@ static void call(const char *target, const char *method)
 	ulrpc_streams_conf_init(&conf);
 	conf.client.target = target;
 	conf.client.service = "lines";
+	conf.client.wait_for_ready = ULRPC_WAIT_NOT; /* if it is not there */
 	check(ulrpc_streams_open(rpc, &conf, &streams), target);
 	check(ulrpc_stream_open(streams, method, NULL, 0, &limits, &stream),
 	      method);

@@ -73,6 +73,7 @@ static void call(const char *target, const char *key)
 	ulrpc_replicas_conf_init(&conf);
 	conf.client.target = target;
 	conf.client.service = "several";
+	conf.client.wait_for_ready = ULRPC_WAIT_NOT; /* if none is there */
 	conf.choice = ULRPC_CHOOSE_FIRST;
 	check(ulrpc_replicas_open(rpc, &conf, &servers), target);
 
@@ -85,8 +86,8 @@ static void call(const char *target, const char *key)
 				       &how, reply, sizeof(reply), &length, &o),
 	      "call");
 	if (o.call.cause != ULRPC_CAUSE_OK)
-		errx(1, "%s: %s", ulrpc_cause_name(o.call.cause),
-		     ulrpc_execution_name(o.call.execution));
+		errx(1, "%s, %s: %s", ulrpc_cause_name(o.call.cause),
+		     ulrpc_execution_name(o.call.execution), o.call.text);
 	printf("%s: %.*s, after %u others\n",
 	       lnet_nid_format(&o.server, nid, sizeof(nid)), (int)length, reply,
 	       o.moves);

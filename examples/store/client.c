@@ -4,7 +4,6 @@
  * SERVERS is a name of all servers, such as file:///etc/servers. Each of them
  * has all objects; a put is good if most take it. One that was away has old
  * objects until the next put. load gets an object until that fails. */
-#include <inttypes.h>
 #include <sys/time.h>
 #include <ulnet/names.h>
 #include <ulnet/replicas.h>
@@ -32,6 +31,7 @@ static void store_open(const char *target)
 	ulrpc_replicas_conf_init(&conf);
 	conf.client.target = target;
 	conf.client.service = store__store__descriptor.name;
+	conf.client.wait_for_ready = ULRPC_WAIT_NOT; /* if it is not there */
 	check(ulrpc_replicas_open(store.rpc, &conf, &all), target);
 	check(ulrpc_replicas_stub_new(all, STORE, &store.any), "stub");
 	check(lnet_name_lookup_wait(ulrpc_node(store.rpc), target, 5 * SECOND,
@@ -69,8 +69,8 @@ static struct ulrpc_bulk *lend(const struct iovec *data,
 
 static int complain(const struct ulrpc_outcome *end, const char *what)
 {
-	warnx("%s: %s%s%s", what, ulrpc_status_name(ulrpc_status_of(end)),
-	      *end->text ? ": " : "", end->text);
+	warnx("%s: %s: %s", what, ulrpc_status_name(ulrpc_status_of(end)),
+	      end->text);
 	return 1;
 }
 

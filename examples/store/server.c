@@ -5,7 +5,6 @@
  * ends when those that are under way have ended. */
 #include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include "node.h"

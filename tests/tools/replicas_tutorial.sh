@@ -8,7 +8,7 @@ free_port port || skip "perl cannot find a free port"
 extract=$(realpath "${srcdir:-.}")/tests/install/tutorial.sh
 page=$(realpath "${srcdir:-.}")/man/man7/ulrpc_tutorial.7
 SERVERS=3
-COMMANDS=6
+COMMANDS=7
 
 shown() { # MARK
 	bash "$extract" shown "$1" "$page" | sed "s/9988/$port/g"
