@@ -16,6 +16,9 @@
  * No call that has time, and may go on to another server, is lost; what may not
  * ends as unknown.
  *	call_check()
+ * What a call lends is read and written right, at whichever server, and nobody
+ * touches it when the call is told that it is free.
+ *	bulk_end(), on_moved(), the simulator
  * Once faults have ended, all calls end well and soon; and nothing is left in
  * the end.
  *	call_check(), by the sanitizers
@@ -32,6 +35,7 @@
 #define CALLERS 2
 #define CALLS	300
 #define LAST	40 /* of them are made when faults have ended */
+#define LENT	3000 /* bytes that some calls lend */
 
 #define SECONDS UINT64_C(1000000) /* us */
 /* us: whoever has so long need not be lost. */
@@ -69,6 +73,10 @@ struct call {
 	bool last, keyed;
 	bool cancel; /* by its caller, after a while */
 
+	bool lends, sink;	 /* memory; for the server to write to it */
+	uint8_t *memory;	 /* NULL: not lent, or free again */
+	struct ulrpc_bulk *bulk; /* NULL: none, or closed */
+
 	struct ulrpc_replicas_call *handle; /* if it is to be canceled */
 	unsigned int life;		    /* of the caller; 0: not made */
 	uint64_t began, took;		    /* ns */
@@ -88,6 +96,8 @@ struct run {
 	struct server servers[SERVERS];
 	struct ulnet_nid nids[SERVERS]; /* theirs */
 	struct caller callers[CALLERS];
+	struct later *laters; /* all of them */
+	uint64_t bulk_moves;  /* calls that went on, and lend memory */
 	struct call calls[CALLS];
 	struct splits splits;
 	struct links links;
@@ -118,11 +128,28 @@ struct answer {
 
 /* A request that is answered later. */
 struct later {
+	struct later *next; /* in run.laters */
 	struct server *s;
 	unsigned int life;
 	struct ulrpc_request *request;
 	struct answer answer;
+	uint8_t lent[LENT]; /* what the call lends */
 };
+
+/* What is in the memory that a call lends, when it has been read or written. */
+static void lent_fill(uint8_t *p, uint32_t call)
+{
+	for (uint32_t i = 0; i < LENT; i++)
+		p[i] = (uint8_t)(call * 31 + i * 7 + 1);
+}
+
+static bool lent_holds(const uint8_t *p, uint32_t call)
+{
+	uint8_t right[LENT];
+
+	lent_fill(right, call);
+	return !memcmp(p, right, LENT);
+}
 
 static void answer_later(void *arg)
 {
@@ -130,7 +157,34 @@ static void answer_later(void *arg)
 
 	if (l->s->rpc && l->s->life == l->life)
 		ulrpc_reply(l->request, &l->answer, sizeof(l->answer));
-	free(l);
+}
+
+static void on_moved(void *arg, int status, uint64_t moved)
+{
+	struct later *l = arg;
+	struct run *r = l->s->r;
+
+	if (status) {
+		ulrpc_fail(l->request, status);
+		return;
+	}
+	if (moved != LENT || !lent_holds(l->lent, l->answer.call))
+		lnet_sim_fail(r->sim, "call %u: the server has read wrong data",
+			      l->answer.call);
+	at(r, l->s->delay ? rnd(r, l->s->delay) : 0, answer_later, l);
+}
+
+static void lent_move(struct later *l, bool sink)
+{
+	const struct iovec iov = { l->lent, LENT };
+	int rc;
+
+	if (sink)
+		lent_fill(l->lent, l->answer.call);
+	rc = sink ? ulrpc_bulk_put(l->request, 0, 0, &iov, 1, on_moved, l)
+		  : ulrpc_bulk_get(l->request, 0, 0, &iov, 1, on_moved, l);
+	if (rc)
+		ulrpc_fail(l->request, rc);
 }
 
 static void on_work(void *arg, struct ulrpc_request *request, const void *body,
@@ -148,10 +202,16 @@ static void on_work(void *arg, struct ulrpc_request *request, const void *body,
 	c = &r->calls[index];
 	if (c->executed++ && c->semantics != ULRPC_IDEMPOTENT)
 		lnet_sim_fail(r->sim, "call %u is executed twice", index);
-	*l = (struct later){
-		s, s->life, request, { index, (uint32_t)(s - r->servers) }
-	};
-	at(r, s->delay ? rnd(r, s->delay) : 0, answer_later, l);
+	*l = (struct later){ .next = r->laters,
+			     .s = s,
+			     .life = s->life,
+			     .request = request,
+			     .answer = { index, (uint32_t)(s - r->servers) } };
+	r->laters = l;
+	if (c->lends)
+		lent_move(l, c->sink);
+	else
+		at(r, s->delay ? rnd(r, s->delay) : 0, answer_later, l);
 }
 
 static int start_server(void *arg, unsigned int index, struct lnet *node)
@@ -199,6 +259,56 @@ static int start_caller(void *arg, unsigned int index, struct lnet *node)
 	return rc;
 }
 
+/* ---- memory that is lent ---- */
+
+/* From now on nobody may touch it. */
+static void on_released(void *arg)
+{
+	struct call *c = arg;
+
+	if (c->memory)
+		lnet_sim_buf_retire(c->r->sim, c->memory);
+	c->memory = NULL;
+}
+
+static void bulk_begin(struct call *c)
+{
+	struct lnet_sim *sim = c->r->sim;
+	struct iovec iov = { lnet_sim_buf(sim, LENT), LENT };
+	const struct ulrpc_bulk_conf conf = {
+		.iov = &iov,
+		.niov = 1,
+		.access = c->sink ? ULRPC_BULK_SINK : ULRPC_BULK_SOURCE,
+		.segment = 1000,
+	};
+
+	if (!iov.iov_base)
+		abort();
+	c->memory = iov.iov_base;
+	memset(c->memory, 0, LENT);
+	if (!c->sink)
+		lent_fill(c->memory, c->index);
+	if (ulrpc_bulk_new(c->from->rpc, &conf, &c->bulk))
+		abort();
+}
+
+static void bulk_end(struct call *c)
+{
+	const struct ulrpc_outcome *o = &c->o.call;
+	struct ulrpc_bulk *bulk = c->bulk;
+
+	if (!bulk)
+		return;
+	if (o->cause == ULRPC_CAUSE_OK && !lent_holds(c->memory, c->index))
+		lnet_sim_fail(c->r->sim, "call %u: its memory is wrong",
+			      c->index);
+	c->r->bulk_moves += c->o.moves;
+	if (o->bulk_free)
+		on_released(c);
+	c->bulk = NULL;
+	ulrpc_bulk_close(bulk, on_released, c);
+}
+
 static void on_end(void *arg, const struct ulrpc_replicas_outcome *o,
 		   const void *reply, size_t length)
 {
@@ -211,6 +321,7 @@ static void on_end(void *arg, const struct ulrpc_replicas_outcome *o,
 	c->o = *o;
 	c->took = lnet_sim_now(r->sim) - c->began;
 	c->stood = c->from->paused > c->began ? c->from->paused - c->began : 0;
+	bulk_end(c);
 	r->causes[o->call.cause]++;
 	r->moves += o->moves;
 	r->hedges += o->hedged;
@@ -275,6 +386,11 @@ static void call_make(void *arg)
 	if (c->keyed) {
 		conf.key = &key;
 		conf.key_length = sizeof(key);
+	}
+	if (c->lends) {
+		bulk_begin(c);
+		conf.call.bulks = &c->bulk;
+		conf.call.nbulks = 1;
 	}
 	c->life = m->life;
 	c->began = lnet_sim_now(c->r->sim);
@@ -507,6 +623,8 @@ static void call_draw(struct run *r, unsigned int i)
 	c->last = i >= CALLS - LAST;
 	c->keyed = chance(r, 20);
 	c->cancel = !c->last && chance(r, 10);
+	c->lends = chance(r, 25);
+	c->sink = chance(r, 50);
 	c->deadline = c->last || chance(r, 70) ? LONG : 1 + rnd(r, 3 * SECONDS);
 }
 
@@ -600,6 +718,7 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 		tell(arg, "calls that ended with ",
 		     ulrpc_cause_name((enum ulrpc_cause)i), r->causes[i]);
 	tell(arg, "", "calls that went on", r->moves);
+	tell(arg, "", "calls with bulk that went on", r->bulk_moves);
 	tell(arg, "", "hedged calls", r->hedges);
 	tell(arg, "", "crashes", r->crashes);
 	tell(arg, "", "pauses", r->npauses);
@@ -607,8 +726,17 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 
 unsigned int scenario_free(struct run *r)
 {
-	for (unsigned int i = 0; i < CALLS; i++)
+	struct later *l;
+
+	for (unsigned int i = 0; i < CALLS; i++) {
 		ulrpc_replicas_call_put(r->calls[i].handle);
+		/* of a caller that has crashed */
+		ulrpc_bulk_close(r->calls[i].bulk, NULL, NULL);
+	}
+	while ((l = r->laters)) {
+		r->laters = l->next;
+		free(l);
+	}
 	free(r);
 	return 0;
 }
