@@ -11,6 +11,15 @@
 /* A piece counts as 1 + length / UNIT uses of its key. */
 #define UNIT 16384
 
+#define KEY_MAX 32 /* bytes of a cipher's key, at most */
+
+/* What is derived from the secret, for one generation. */
+struct derived {
+	uint32_t generation;
+	uint8_t key[KEY_MAX];
+	uint8_t iv[SEAL_NONCE];
+};
+
 struct piece_key {
 	atomic_uint refs;
 	enum seal_cipher cipher;
@@ -23,12 +32,8 @@ struct piece_key {
 	/* ns, as @now of piece_key_new(): when this generation began */
 	uint64_t since;
 	uint64_t used_max, age_max;
-	/* is @key (with @iv) that of generation @made? false: no key is derived
-	 * yet */
-	bool has_made;
-	uint32_t made;
-	uint8_t key[EVP_MAX_KEY_LENGTH];
-	uint8_t iv[SEAL_NONCE];
+	/* NULL: nothing is derived yet. Many clients never move bulk */
+	struct derived *derived;
 };
 
 struct piece {
@@ -76,6 +81,14 @@ struct piece_key *piece_key_new(enum seal_cipher cipher, const uint8_t *secret,
 	return k;
 }
 
+static void derived_drop(struct piece_key *k)
+{
+	if (k->derived)
+		OPENSSL_cleanse(k->derived, sizeof(*k->derived));
+	free(k->derived);
+	k->derived = NULL;
+}
+
 struct piece_key *piece_key_ref(struct piece_key *k)
 {
 	if (k)
@@ -87,6 +100,7 @@ void piece_key_put(struct piece_key *k)
 {
 	if (!k || atomic_fetch_sub(&k->refs, 1) != 1)
 		return;
+	derived_drop(k);
 	OPENSSL_cleanse(k, sizeof(*k));
 	free(k);
 }
@@ -102,21 +116,29 @@ void piece_key_limit(struct piece_key *k, uint64_t used_max, uint64_t age_max)
 	k->age_max = age_max;
 }
 
-/* Derives the key of @generation, unless k->made is that one. */
-static bool key_make(struct piece_key *k, uint32_t generation)
+/* Derives the key of @generation, unless it is there. Returns NULL if that
+ * fails. */
+static const struct derived *key_derive(struct piece_key *k,
+					uint32_t generation)
 {
 	size_t n = (size_t)EVP_CIPHER_get_key_length(seal_cipher_of(k->cipher));
+	struct derived *d = k->derived;
 	uint8_t context[4];
 
-	if (likely(k->has_made && k->made == generation))
-		return true;
+	if (likely(d && d->generation == generation))
+		return d;
+	BUG_ON(n > KEY_MAX);
+	if (!d)
+		d = k->derived = malloc(sizeof(*d));
+	if (!d)
+		return NULL;
 	store_le32(context, generation);
-	k->made = generation;
-	k->has_made =
-		seal_expand(k->secret, "bulk key", context, 4, k->key, n) &&
-		seal_expand(k->secret, "bulk iv", context, 4, k->iv,
-			    SEAL_NONCE);
-	return k->has_made;
+	d->generation = generation;
+	if (seal_expand(k->secret, "bulk key", context, 4, d->key, n) &&
+	    seal_expand(k->secret, "bulk iv", context, 4, d->iv, SEAL_NONCE))
+		return d;
+	derived_drop(k);
+	return NULL;
 }
 
 /* ---- pieces ---- */
@@ -152,6 +174,7 @@ static struct piece *piece_begin(struct piece_key *k, bool seals,
 				 const struct piece_seal *s)
 {
 	struct piece *p = calloc(1, sizeof(*p));
+	const struct derived *d = key_derive(k, s->generation);
 	uint8_t nonce[SEAL_NONCE];
 
 	if (!p)
@@ -159,10 +182,10 @@ static struct piece *piece_begin(struct piece_key *k, bool seals,
 	p->protection = place->protection;
 	p->key = piece_key_ref(k);
 	p->ctx = EVP_CIPHER_CTX_new();
-	if (p->ctx && key_make(k, s->generation)) {
-		seal_nonce(k->iv, s->counter, nonce);
+	if (p->ctx && d) {
+		seal_nonce(d->iv, s->counter, nonce);
 		if (EVP_CipherInit_ex(p->ctx, seal_cipher_of(k->cipher), NULL,
-				      k->key, nonce, seals) == 1 &&
+				      d->key, nonce, seals) == 1 &&
 		    place_add(p->ctx, place))
 			return p;
 	}

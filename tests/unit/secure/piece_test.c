@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <malloc.h>
 
 #include "secure/piece.h"
 
@@ -182,6 +183,22 @@ Test(piece, generations)
 	s[0].seal.generation++;
 	cr_assert_eq(opened(&l, &place, &s[0], LENGTH), -EBADMSG);
 	line_end(&l);
+}
+
+/* Each connection has two keys, and most never move bulk. */
+Test(piece, keys_without_use_take_little)
+{
+	static struct line l[64];
+	size_t before = mallinfo2().uordblks, unused;
+
+	if (!before)
+		cr_skip_test("a sanitizer has its own malloc()");
+	for (unsigned int i = 0; i < 64; i++)
+		l[i] = line_of(SEAL_AES_128_GCM);
+	unused = mallinfo2().uordblks - before;
+	cr_expect_leq(unused / 64, 2 * 112, "%zu", unused / 64);
+	for (unsigned int i = 0; i < 64; i++)
+		line_end(&l[i]);
 }
 
 Test(piece, seals_on_the_wire)
