@@ -7,6 +7,7 @@ ulnetinclude_HEADERS += %D%/ulnet/context.h
 ulnetinclude_HEADERS += %D%/ulnet/control.h
 ulnetinclude_HEADERS += %D%/ulnet/etcd.h
 ulnetinclude_HEADERS += %D%/ulnet/fault.h
+ulnetinclude_HEADERS += %D%/ulnet/intercept.h
 ulnetinclude_HEADERS += %D%/ulnet/keys.h
 ulnetinclude_HEADERS += %D%/ulnet/loop.h
 ulnetinclude_HEADERS += %D%/ulnet/names.h

@@ -16,5 +16,6 @@ libulrpccore_a_SOURCES += %D%/forwarded.c %D%/forwarded.h
 libulrpccore_a_SOURCES += %D%/sealed.c %D%/sealed.h
 libulrpccore_a_SOURCES += %D%/service_set.h
 libulrpccore_a_SOURCES += %D%/text.c %D%/text.h
+libulrpccore_a_SOURCES += %D%/streaming.h
 libulrpccore_a_SOURCES += %D%/slab.c %D%/slab.h
 libulrpccore_a_SOURCES += %D%/spans.c %D%/spans.h

@@ -55,6 +55,8 @@ struct replicas_shard;
 struct streams_node;
 struct sealers;
 struct ulrpc_rules;
+struct call_chain;
+struct request_chain;
 
 /* ---- waiting ---- */
 
@@ -155,6 +157,9 @@ struct ulrpc {
 	struct lnet *node;
 	unsigned int ncpts;
 	struct ulrpc_conf conf; /* the configuration, with defaults filled in */
+	/* what conf.call_interceptors and .request_interceptors point into */
+	struct call_chain *call_chain;
+	struct request_chain *request_chain;
 	bool is_virtual;
 	uint8_t client_id[RPC_ID_SIZE]; /* the id of this process as a client */
 	uint8_t server_id[RPC_ID_SIZE]; /* the id of this process as a server */

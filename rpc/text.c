@@ -35,6 +35,7 @@ const struct cause causes[ULRPC_CAUSE_COUNT] = {
 	[ULRPC_CAUSE_LOST] = { "lost", -ETIMEDOUT },
 	[ULRPC_CAUSE_FORGOTTEN] = { "forgotten", -ECONNRESET },
 	[ULRPC_CAUSE_NAME] = { "name", -EADDRNOTAVAIL },
+	[ULRPC_CAUSE_INTERCEPTED] = { "intercepted", -EACCES },
 };
 
 const char *ulrpc_flavour_name(enum ulrpc_flavour flavour)

@@ -96,6 +96,10 @@ done <<-END
 	context.h ulrpc_metadata ulrpc_context_new.3
 	control.h ulnet_control_command lnet_control_add.3
 	control.h ulnet_control_conf lnet_control_start.3
+	intercept.h ulrpc_call_end ulrpc_interceptors.7
+	intercept.h ulrpc_call_start ulrpc_interceptors.7
+	intercept.h ulrpc_request_end ulrpc_interceptors.7
+	intercept.h ulrpc_request_start ulrpc_interceptors.7
 	lnet.h ulnet_conf lnet_open.3
 	lnet.h ulnet_event lnet_events.7
 	lnet.h ulnet_md LNetMDAttach.3

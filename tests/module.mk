@@ -260,6 +260,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/checksum_test.c \
 	%D%/unit/rpc/context/annex_test.c \
 	%D%/unit/rpc/context/context_pair_test.c \
+	%D%/unit/rpc/context/intercept_pair_test.c \
 	%D%/unit/rpc/context/scope_pair_test.c \
 	%D%/unit/rpc/context/status_pair_test.c \
 	%D%/unit/rpc/context/status_test.c \
@@ -438,6 +439,7 @@ unit_tests += %D%/unit/rpc_stream_test
 	%D%/unit/rpc/stream/raw_stream.h \
 	%D%/unit/rpc/stream/stream_rig.c %D%/unit/rpc/stream/stream_rig.h \
 	%D%/unit/rpc/stream/stream_fault_test.c \
+	%D%/unit/rpc/stream/stream_intercept_test.c \
 	%D%/unit/rpc/stream/stream_test.c \
 	%D%/unit/rpc/stream/stream_wait_test.c
 
@@ -679,6 +681,7 @@ rpc_play += %D%/sim/traffic.c %D%/sim/traffic.h
 rpc_play += %D%/sim/rules.c %D%/sim/rules.h
 rpc_play += %D%/sim/rpc_play.c %D%/sim/rpc_run.h
 rpc_play += %D%/sim/rpc_annex.c %D%/sim/rpc_audit.c %D%/sim/rpc_caller.c
+rpc_play += %D%/sim/rpc_intercept.c
 rpc_play += %D%/sim/rpc_faults.c %D%/sim/rpc_outcome.c
 rpc_play += %D%/sim/rpc_server.c %D%/sim/rpc_store.c
 rpc_play += %D%/sim/rpc_tally.c %D%/sim/rpc_verbs.c

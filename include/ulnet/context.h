@@ -44,9 +44,10 @@ ULNET_EXPORT const char *ulrpc_status_name(enum ulrpc_status status);
  * its own; 0: ULRPC_STATUS_OK. A value that is no status is taken for
  * ULRPC_STATUS_UNKNOWN. */
 ULNET_EXPORT int ulrpc_status_errno(enum ulrpc_status status);
-/* Returns the status of a call: with ULRPC_CAUSE_HANDLER the one that
- * outcome->status stands for, which is the service's; otherwise the one that
- * fits the cause. */
+/* Returns the status of a call: with ULRPC_CAUSE_HANDLER, or
+ * ULRPC_CAUSE_INTERCEPTED, the one that outcome->status stands for, which is
+ * the service's, or the interceptor's; otherwise the one that fits the cause.
+ */
 ULNET_EXPORT enum ulrpc_status ulrpc_status_of(
 	const struct ulrpc_outcome *outcome);
 /* Fails @request with ulrpc_status_errno(@status), and with a text, which may
@@ -95,6 +96,11 @@ ULNET_EXPORT void ulrpc_context_free(struct ulrpc_context *context);
 ULNET_EXPORT int ulrpc_context_add(struct ulrpc_context *context,
 				   const char *name, const void *value,
 				   size_t length);
+/* Pair @index of those that calls take with them. *@pair is valid until the
+ * next ulrpc_context_add(). -ENOENT, -EBUSY. */
+ULNET_EXPORT int ulrpc_context_sent(const struct ulrpc_context *context,
+				    unsigned int index,
+				    struct ulrpc_metadata *pair);
 /*
  * Calls that are given @context from now on are made for @request, which the
  * caller of this function has to reply to: they end by its deadline at the

@@ -35,6 +35,8 @@ struct ulrpc;	     /* RPC on a node */
 struct ulrpc_client; /* a service at a target */
 struct ulrpc_call;
 struct ulrpc_context; /* ulnet/context.h */
+struct ulrpc_call_interceptor;	  /* ulnet/intercept.h */
+struct ulrpc_request_interceptor; /* the same */
 struct ulrpc_bulk; /* memory that a server may move data to or from */
 
 /* ---- who is at the other side: ulnet_security(7) ---- */
@@ -166,6 +168,13 @@ struct ulrpc_conf {
 	/* buffers of 16 KiB for control messages: 2 to ULRPC_BUFFERS_MAX; 0 = 4
 	 */
 	uint32_t control_buffers;
+	/* Interceptors of all calls, and of all requests, of this node, in the
+	 * order of ulrpc_interceptors(7); copied. What their args point to must
+	 * last until RPC is closed and all requests are replied to. */
+	const struct ulrpc_call_interceptor *call_interceptors;
+	unsigned int ncall_interceptors;
+	const struct ulrpc_request_interceptor *request_interceptors;
+	unsigned int nrequest_interceptors;
 	/* What this node shows to others, and whom it believes; borrowed until
 	 * ulrpc_open() returns; NULL: it proves nothing, and believes
 	 * everybody. */
@@ -257,12 +266,16 @@ enum ulrpc_cause {
 	/* the target's name was not known until the deadline; the outcome's
 	 * text says why */
 	ULRPC_CAUSE_NAME,
+	/* an interceptor of this node has refused the call, with the status of
+	 * its choice: ulrpc_interceptors(7) */
+	ULRPC_CAUSE_INTERCEPTED,
 	ULRPC_CAUSE_COUNT
 };
 
 struct ulrpc_outcome {
 	/* 0 or a negative errno; with ULRPC_CAUSE_HANDLER the service's own;
-	 * with ULRPC_CAUSE_BULK the reason */
+	 * with ULRPC_CAUSE_INTERCEPTED the interceptor's; with ULRPC_CAUSE_BULK
+	 * the reason */
 	int status;
 	enum ulrpc_cause cause;
 	enum ulrpc_execution execution;
@@ -370,6 +383,11 @@ struct ulrpc_client_conf {
 	 * fnmatch(3); copied; NULL: any certificate, or cluster's key, that is
 	 * believed is good enough */
 	const char *server;
+	/* Interceptors of the client's calls, which are called before those of
+	 * the node: ulrpc_interceptors(7); copied. What their args point to
+	 * must last until all calls have ended. */
+	const struct ulrpc_call_interceptor *interceptors;
+	unsigned int ninterceptors; /* at most ULRPC_INTERCEPTORS_MAX */
 	/* result if the configuration is refused; NULL: not wanted */
 	struct ulnet_conf_error *err;
 };
@@ -660,6 +678,10 @@ ULNET_EXPORT int ulrpc_stats_reset(struct ulrpc *rpc);
  * number ulrpc_method(name). For methods of services on this node that is not
  * needed. -ENOMEM. */
 ULNET_EXPORT int ulrpc_method_declare(struct ulrpc *rpc, const char *name);
+/* Returns the name of the method with the number @method, valid as long as
+ * @rpc; NULL: it was not declared, nor is it of a service on this node. Takes a
+ * lock. Any thread. */
+ULNET_EXPORT const char *ulrpc_method_name(struct ulrpc *rpc, uint32_t method);
 /*
  * Lets @control of the node (ulnet/control.h) answer the requests "rpc show",
  * "rpc reset" and "rpc metrics" of lnetctl(8), until this function is called

@@ -133,6 +133,11 @@ struct ulrpc_service_conf {
 	 * text that says so. -ENOKEY: the flavour needs keys, and RPC was
 	 * opened without. */
 	enum ulrpc_flavour flavour;
+	/* Interceptors of the service's requests, which are called after those
+	 * of the node: ulrpc_interceptors(7). What their args point to must
+	 * last until `ended`. */
+	const struct ulrpc_request_interceptor *interceptors;
+	unsigned int ninterceptors; /* at most ULRPC_INTERCEPTORS_MAX */
 	/* What protoc-c has generated for the service, if its messages are
 	 * those: for whoever asks, see ulrpc_about_start(3). Borrowed until RPC
 	 * is closed. ulrpc_serve(3) fills it in. NULL: not known */

@@ -250,6 +250,20 @@ void call_context_free(struct ulrpc_call *call);
 bool call_context_said(struct ulrpc_call *call, struct wire_view *body,
 		       struct ulrpc_outcome *o);
 
+/* Does what ulrpc_call() does, for a client with interceptors. */
+int call_begin_intercepted(struct ulrpc_client *client, uint32_t method,
+			   const void *body, size_t length,
+			   const struct ulrpc_call_conf *conf,
+			   ulrpc_done_fn done, void *arg,
+			   struct ulrpc_call **call_p);
+/* Makes the call as ulrpc_call() does for one without interceptors. @conf has a
+ * context; if it is refused, the call ends as ULRPC_CAUSE_INTERCEPTED, and is
+ * not sent. */
+int call_begin_checked(struct ulrpc_client *client, uint32_t method,
+		       const void *body, size_t length,
+		       const struct ulrpc_call_conf *conf, ulrpc_done_fn done,
+		       void *arg, struct ulrpc_call **call_p);
+
 static inline void call_get(struct ulrpc_call *call)
 {
 	if (call->shared)

@@ -132,13 +132,13 @@ static void on_scope_canceled(struct scope_link *l)
 	ulrpc_cancel(container_of(l, struct call_context, in)->call);
 }
 
-/* Ends @call, which has just come to its CPT, as canceled. */
-static void call_reject_new(struct ulrpc_call *call)
+/* Ends @call, which has just come to its CPT. */
+static void call_reject_new(struct ulrpc_call *call, enum ulrpc_cause cause)
 {
 	call->client->ncalls++;
 	call->client->backlog.bytes += call->length;
 	shard_work_begin(call->shard);
-	call_fail(call, ULRPC_CAUSE_CANCELED);
+	call_fail(call, cause);
 }
 
 /* Called when a call that another thread has made comes to its CPT. */
@@ -151,7 +151,7 @@ static void on_arrival(struct ulnet_work *work)
 	 */
 	call->began = call->queued = MIN(call->began, shard_now(s));
 	if (s->closing || call->client->closed) {
-		call_reject_new(call);
+		call_reject_new(call, ULRPC_CAUSE_CANCELED);
 	} else if (unlikely(call->nbulks)) {
 		call_enter(call);
 		call_sum(call);
@@ -172,7 +172,18 @@ static void on_scoped_arrival(struct ulnet_work *work)
 		return;
 	}
 	call->began = call->queued = MIN(call->began, shard_now(s));
-	call_reject_new(call);
+	call_reject_new(call, ULRPC_CAUSE_CANCELED);
+	shard_taken(s);
+}
+
+/* As on_arrival(), for a call that an interceptor has refused. */
+static void on_refused_arrival(struct ulnet_work *work)
+{
+	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
+	struct shard *s = call->shard;
+
+	call->began = call->queued = MIN(call->began, shard_now(s));
+	call_reject_new(call, ULRPC_CAUSE_INTERCEPTED);
 	shard_taken(s);
 }
 
@@ -294,12 +305,18 @@ static in_line void call_fill(struct ulrpc_call *call, uint32_t method,
 		memcpy(to, body, length);
 }
 
-/* Is there something in @conf that few calls have? */
-static in_line bool conf_is_loaded(const struct ulrpc_call_conf *conf)
+/* Is there something in @conf, or @c, that few calls have? */
+static in_line bool call_is_loaded(const struct ulrpc_client *c,
+				   const struct ulrpc_call_conf *conf)
 {
 	return conf->nbulks | (unsigned int)conf->wait_for_ready |
 	       (uintptr_t)conf->retry | (uintptr_t)conf->trace |
-	       (uintptr_t)conf->context;
+	       (uintptr_t)conf->context | (uintptr_t)c->chain;
+}
+
+static bool conf_is_refused(const struct ulrpc_call_conf *conf)
+{
+	return conf->context && conf->context->refused;
 }
 
 /* Checks what only such calls have. @annex: bytes of the annex. */
@@ -339,7 +356,8 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 					 void *arg, struct ulrpc_call **call_p)
 {
 	struct shard *s = client->shard;
-	bool owned = shard_owned(s);
+	bool refused = conf_is_refused(conf);
+	bool owned = shard_owned(s) && !refused;
 	size_t annex = conf->context ? annex_size(&conf->context->sent) : 0;
 	size_t size =
 		sizeof(struct ulrpc_call) +
@@ -367,8 +385,11 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 	}
 	if (!owned) {
 		/* computed here, to spare the owner the work */
-		(void)bulks_sum(call, UINT64_MAX);
-		if (conf_scope(conf))
+		if (!refused)
+			(void)bulks_sum(call, UINT64_MAX);
+		if (refused)
+			call->work.fn = on_refused_arrival;
+		else if (conf_scope(conf))
 			call->work.fn = on_scoped_arrival;
 		return call_give(call, call_p);
 	}
@@ -392,6 +413,19 @@ static bool is_root(struct shard *s, const struct ulrpc_call_conf *conf)
 	       !(conf_scope(conf) && conf_scope(conf)->traced) && spans_lot(s);
 }
 
+int call_begin_checked(struct ulrpc_client *client, uint32_t method,
+		       const void *body, size_t length,
+		       const struct ulrpc_call_conf *conf, ulrpc_done_fn done,
+		       void *arg, struct ulrpc_call **call_p)
+{
+	int rc = call_conf_check(client, conf, length, done);
+
+	return rc ? rc
+		  : call_begin_loaded(client, method, body, length, conf,
+				      is_root(client->shard, conf), done, arg,
+				      call_p);
+}
+
 /* What ulrpc_call() does in rare cases: outside of a turn of the client's CPT,
  * or with options that few calls have. */
 static out_of_line int call_begin_rare(struct ulrpc_client *client,
@@ -405,8 +439,11 @@ static out_of_line int call_begin_rare(struct ulrpc_client *client,
 	bool owned, root;
 	struct ulrpc_call *call;
 
+	if (unlikely(client->chain))
+		return call_begin_intercepted(client, method, body, length,
+					      conf, done, arg, call_p);
 	root = is_root(s, conf);
-	if (unlikely(root || conf_is_loaded(conf)))
+	if (unlikely(root || call_is_loaded(client, conf)))
 		return call_begin_loaded(client, method, body, length, conf,
 					 root, done, arg, call_p);
 	owned = shard_owned(s);
@@ -436,7 +473,7 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 
 	if (rc)
 		return rc;
-	if (unlikely(!now || conf_is_loaded(conf) || samples(s)))
+	if (unlikely(!now || call_is_loaded(client, conf) || samples(s)))
 		return call_begin_rare(client, method, body, length, conf, done,
 				       arg, call_p);
 	call = call_make(client, sizeof(*call) + length, call_p, conf, now);

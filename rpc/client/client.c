@@ -9,6 +9,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/opening.h"
 #include "rpc/client/batch.h"
+#include "rpc/context/intercept.h"
 #include "rpc/control.h"
 #include "rpc/keys.h"
 #include "rpc/flavour.h"
@@ -752,6 +753,7 @@ void client_memory_free(struct ulrpc_client *c)
 				       LNET_PORT_GIVEN);
 	free(c->given);
 	free(c->server);
+	call_chain_put(c->chain);
 	free(c);
 }
 

@@ -135,6 +135,13 @@ struct ulrpc_client {
 	/* immutable after open: */
 	struct ulrpc *rpc;
 	struct shard *shard;
+	struct call_chain *chain; /* NULL: calls have no interceptors */
+	/* Calls open streams, whose users give what follows these bytes of the
+	 * body. 0: calls are calls. */
+	uint32_t open_head;
+	/* of the call whose caller is being told that it has opened a stream;
+	 * NULL: of none */
+	struct interception *opened;
 	uint32_t inflight_max, batch_max;
 	char service[ULRPC_SERVICE_NAME];
 	char *server; /* a pattern: ulrpc_client_conf.server; NULL: any */

@@ -10,9 +10,11 @@
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
 #include "rpc/client/imports.h"
+#include "rpc/context/intercept.h"
 #include "rpc/flavour.h"
 #include "rpc/keys.h"
 #include "rpc/sealed.h"
+#include "rpc/streaming.h"
 #include "rpc/text.h"
 #include "secure/digest.h"
 
@@ -76,7 +78,8 @@ int client_conf_check(const struct ulrpc *rpc,
 	if (retry_check(conf->retry))
 		return refuse(conf, "retry: %u is no policy",
 			      (unsigned int)conf->retry->policy);
-	return 0;
+	return call_interceptors_check(conf->interceptors, conf->ninterceptors,
+				       "interceptors", client_conf_owner(conf));
 }
 
 /* ---- opening ---- */
@@ -140,6 +143,22 @@ static int client_give(struct ulrpc_client *c, const char *server,
 	return 0;
 }
 
+/* The calls that carry streams are not those of a program. */
+static int client_intercept(struct ulrpc_client *c, const struct ulrpc *rpc,
+			    const struct ulrpc_client_conf *conf)
+{
+	if (!strcmp(conf->service, RPC_STREAM_CARRIER))
+		return 0;
+	return call_chain_new(conf->interceptors, conf->ninterceptors,
+			      rpc->conf.call_interceptors,
+			      rpc->conf.ncall_interceptors, &c->chain);
+}
+
+void client_opens_streams(struct ulrpc_client *client, uint32_t head)
+{
+	client->open_head = head;
+}
+
 static struct ulrpc_client *client_new(struct ulrpc *rpc, unsigned int cpt,
 				       const struct ulrpc_client_conf *conf)
 {
@@ -147,6 +166,10 @@ static struct ulrpc_client *client_new(struct ulrpc *rpc, unsigned int cpt,
 
 	if (!c)
 		return NULL;
+	if (client_intercept(c, rpc, conf)) {
+		free(c);
+		return NULL;
+	}
 	client_init(c, &rpc->shards[cpt], conf);
 	if (c->least != ULRPC_FLAVOUR_NONE)
 		c->sealed_room = (c->seal_head = SEAL_HEAD) + DIGEST_SIZE;

@@ -75,6 +75,21 @@ void annex_fini(struct annex *a)
 	free(a->bytes);
 }
 
+int annex_copy(struct annex *to, const struct annex *from)
+{
+	if (!from->length)
+		return 0;
+	to->bytes = malloc(from->size);
+	if (!to->bytes)
+		return -ENOMEM;
+	memcpy(to->bytes, from->bytes, from->length);
+	to->length = from->length;
+	to->size = from->size;
+	to->pairs = from->pairs;
+	to->details = from->details;
+	return 0;
+}
+
 /* Makes room for @more bytes. Returns 0; -EMSGSIZE, -ENOMEM. */
 static int annex_grow(struct annex *a, size_t more)
 {

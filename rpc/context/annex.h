@@ -36,6 +36,8 @@ struct annex {
 
 void annex_init(struct annex *a);
 void annex_fini(struct annex *a);
+/* Makes @to, which is empty, a copy of @from. Returns 0 or -ENOMEM. */
+int annex_copy(struct annex *to, const struct annex *from);
 /* Return 0, or an error of ulrpc_context_add() or ulrpc_reply_details(). */
 int annex_add(struct annex *a, const char *name, const void *value,
 	      size_t length);

@@ -5,15 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+void context_init(struct ulrpc_context *c,
+		  void (*fini)(struct ulrpc_context *c))
+{
+	atomic_init(&c->refs, 1);
+	atomic_init(&c->busy, false);
+	annex_init(&c->sent);
+	c->fini = fini;
+}
+
 int ulrpc_context_new(struct ulrpc_context **context_p)
 {
 	struct ulrpc_context *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
-	atomic_init(&c->refs, 1);
-	atomic_init(&c->busy, false);
-	annex_init(&c->sent);
+	context_init(c, NULL);
 	*context_p = c;
 	return 0;
 }
@@ -31,6 +38,8 @@ void context_put(struct ulrpc_context *c)
 	if (c->scope)
 		scope_put(c->scope);
 	free(c->said);
+	if (c->fini)
+		c->fini(c);
 	free(c);
 }
 
@@ -79,6 +88,19 @@ int ulrpc_context_add(struct ulrpc_context *context, const char *name,
 	if (is_busy(context))
 		return -EBUSY;
 	return annex_add(&context->sent, name, value, length);
+}
+
+int ulrpc_context_sent(const struct ulrpc_context *context, unsigned int index,
+		       struct ulrpc_metadata *pair)
+{
+	const struct annex *a = &context->sent;
+
+	if (is_busy(context))
+		return -EBUSY;
+	if (!a->bytes)
+		return -ENOENT;
+	return annex_pair((struct wire_view){ a->bytes, a->bytes + a->length },
+			  index, pair);
 }
 
 /* Returns the annex of the last reply; empty: there is none. */

@@ -21,7 +21,17 @@ struct ulrpc_context {
 	/* of the last call's reply: a copy of its annex; NULL: it had none */
 	uint8_t *said;
 	uint32_t said_length;
+	/* of an intercepted call (rpc/client/call_intercept.c): the status with
+	 * which the call is refused; 0: it is not */
+	int refused;
+	/* called before the context is freed; NULL: nothing is */
+	void (*fini)(struct ulrpc_context *c);
 };
+
+/* Makes *@c, which is all 0, a context with one reference: it is the beginning
+ * of memory from malloc(), which is freed with the last one. */
+void context_init(struct ulrpc_context *c,
+		  void (*fini)(struct ulrpc_context *c));
 
 /* A call takes @c, with a reference. Returns 0, or -EBUSY. Any thread. */
 int context_take(struct ulrpc_context *c);

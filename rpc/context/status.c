@@ -93,6 +93,7 @@ static const enum ulrpc_status of_cause[ULRPC_CAUSE_COUNT] = {
 	[ULRPC_CAUSE_LOST] = ULRPC_STATUS_UNAVAILABLE,
 	[ULRPC_CAUSE_FORGOTTEN] = ULRPC_STATUS_UNAVAILABLE,
 	[ULRPC_CAUSE_NAME] = ULRPC_STATUS_UNAVAILABLE,
+	[ULRPC_CAUSE_INTERCEPTED] = ULRPC_STATUS_OK,
 };
 
 const char *ulrpc_status_name(enum ulrpc_status status)

@@ -11,6 +11,7 @@
 #include "rpc/control.h"
 #include "rpc/bulk/seal.h"
 #include "rpc/conn_event.h"
+#include "rpc/context/intercept.h"
 #include "rpc/keys.h"
 #include "rpc/munge.h"
 #include "rpc/replicas/replicas.h"
@@ -281,6 +282,12 @@ static bool is_unused(void *arg)
 	return atomic_load(&rpc->posted) == 0;
 }
 
+static void chains_free(struct ulrpc *rpc)
+{
+	call_chain_put(rpc->call_chain);
+	request_chain_put(rpc->request_chain);
+}
+
 static void parts_free(struct ulrpc *rpc)
 {
 	for (unsigned int i = ARRAY_SIZE(parts); i--;)
@@ -289,6 +296,7 @@ static void parts_free(struct ulrpc *rpc)
 	keys_put(rpc->keys);
 	ulrpc_rules_put(rpc->rules);
 	wait_fini(&rpc->wait);
+	chains_free(rpc);
 	free(rpc->shards);
 	free(rpc);
 }
@@ -399,6 +407,26 @@ static void shard_init(struct ulrpc *rpc, unsigned int cpt)
 	s->idle_work.fn = on_shard_idle;
 }
 
+/* Copies the interceptors that the user has given. */
+static int chains_copy(struct ulrpc *rpc)
+{
+	struct ulrpc_conf *c = &rpc->conf;
+	int rc = call_chain_new(c->call_interceptors, c->ncall_interceptors,
+				NULL, 0, &rpc->call_chain);
+
+	if (!rc)
+		rc = request_chain_new(c->request_interceptors,
+				       c->nrequest_interceptors, NULL, 0,
+				       &rpc->request_chain);
+	if (rc)
+		return rc;
+	if (rpc->call_chain)
+		c->call_interceptors = rpc->call_chain->list;
+	if (rpc->request_chain)
+		c->request_interceptors = rpc->request_chain->list;
+	return 0;
+}
+
 static int rpc_alloc(struct lnet *node, const struct ulrpc_conf *conf,
 		     struct ulrpc **rpc_p)
 {
@@ -418,9 +446,12 @@ static int rpc_alloc(struct lnet *node, const struct ulrpc_conf *conf,
 	rpc->server = &server_side;
 	rpc->is_virtual = lnet_is_virtual(node);
 	rpc->shards = calloc(rpc->ncpts, sizeof(*rpc->shards));
-	rc = rpc->shards ? wait_init(&rpc->wait) : -ENOMEM;
+	rc = rpc->shards ? chains_copy(rpc) : -ENOMEM;
+	if (!rc)
+		rc = wait_init(&rpc->wait);
 	if (rc) {
 		keys_put(rpc->keys);
+		chains_free(rpc);
 		free(rpc->shards);
 		free(rpc);
 		return rc;
@@ -484,6 +515,15 @@ static int conf_check(struct ulrpc_conf *c)
 				   "client_id: client_generation is %u, but "
 				   "there is no id",
 				   c->client_generation);
+	rc = call_interceptors_check(c->call_interceptors,
+				     c->ncall_interceptors, "call_interceptors",
+				     rpc);
+	if (!rc)
+		rc = request_interceptors_check(c->request_interceptors,
+						c->nrequest_interceptors,
+						"request_interceptors", rpc);
+	if (rc)
+		return rc;
 	if (c->timeout_max && c->timeout_min > c->timeout_max)
 		return conf_refuse(rpc, -EINVAL,
 				   "timeout_min: %ju is more than timeout_max, "

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rpc/context/intercept.h"
 #include "rpc/replicas/call.h"
 #include "rpc/stream/streams.h"
 #include "rpc/text.h"
@@ -94,6 +95,11 @@ static int conf_take(struct ulrpc_replicas *rs,
 	rs->conf.queue_bytes = UINT64_MAX;
 	text_copy(rs->service, sizeof(rs->service), c->service);
 	rs->conf.service = rs->service;
+	if (call_chain_new(c->interceptors, c->ninterceptors, NULL, 0,
+			   &rs->chain))
+		return -ENOMEM;
+	if (rs->chain)
+		rs->conf.interceptors = rs->chain->list;
 	if (c->target)
 		rs->target = strdup(c->target);
 	if (c->server)
@@ -455,6 +461,7 @@ static void replicas_free(struct ulrpc_replicas *rs)
 	free(rs->nids);
 	free(rs->target);
 	free(rs->server);
+	call_chain_put(rs->chain);
 	free(rs);
 }
 

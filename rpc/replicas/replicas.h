@@ -35,6 +35,7 @@ struct ulrpc_replicas {
 	struct ulrpc_client_conf conf;
 	char service[ULRPC_SERVICE_NAME];
 	char *target, *server; /* NULL: the user has given none */
+	struct call_chain *chain; /* of the user's interceptors */
 	/* The retry rule of the clients: the user's, but with tell_overloaded,
 	 * so that a call which one server has no room for goes to another one.
 	 */

@@ -7,6 +7,7 @@ enum verdict verdict_of(enum ulrpc_cause cause)
 	case ULRPC_CAUSE_CANCELED:
 	case ULRPC_CAUSE_NO_MEMORY:
 	case ULRPC_CAUSE_NAME:
+	case ULRPC_CAUSE_INTERCEPTED:
 		return VERDICT_NONE;
 	case ULRPC_CAUSE_EXPIRED:
 	case ULRPC_CAUSE_OVERLOADED:

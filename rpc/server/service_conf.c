@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rpc/context/intercept.h"
 #include "rpc/flavour.h"
 #include "rpc/rpc.h"
 #include "rpc/server/serve/service.h"
@@ -112,6 +113,10 @@ int service_conf_check(const struct ulrpc_service_conf *c)
 
 	if (!rc)
 		rc = service_check_limits(c);
+	if (!rc)
+		rc = request_interceptors_check(
+			c->interceptors, c->ninterceptors, "interceptors",
+			service_owner(c));
 	return rc ? rc : service_check_durable(c);
 }
 

@@ -16,6 +16,7 @@
 #include "rpc/keys.h"
 #include "rpc/run.h"
 #include "rpc/server/serve/cancel.h"
+#include "rpc/server/serve/intercept.h"
 #include "rpc/server/serve/deadline.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/serve/reply.h"
@@ -24,6 +25,7 @@
 #include "rpc/server/service_conf.h"
 #include "rpc/server/tombstone.h"
 #include "rpc/flavour.h"
+#include "rpc/streaming.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
@@ -332,6 +334,8 @@ static void service_free(struct ulrpc_service *svc)
 	sleepers_fini(&svc->sleepers);
 	free(svc->cpt);
 	free(svc->methods);
+	request_chain_put(svc->chain);
+	free(svc->intercepted);
 	free(svc->order);
 	free(svc->names);
 	free(svc);
@@ -536,6 +540,7 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 	limits_begin(svc);
 	svc->conf.name = svc->name;
 	svc->conf.methods = NULL;
+	svc->conf.interceptors = NULL;
 	svc->conf.durable = NULL;
 	svc->conf.err = NULL;
 	svc->message_max = (uint32_t)MIN(
@@ -721,9 +726,10 @@ err_claim:
 	return rc;
 }
 
-int ulrpc_service_start(struct ulrpc *rpc,
-			const struct ulrpc_service_conf *conf,
-			struct ulrpc_service **service_p)
+int service_start_streams(struct ulrpc *rpc,
+			  const struct ulrpc_service_conf *conf,
+			  unsigned int nstreams, uint32_t head,
+			  struct ulrpc_service **service_p)
 {
 	struct ulrpc_service *svc;
 	unsigned int portal;
@@ -741,6 +747,11 @@ int ulrpc_service_start(struct ulrpc *rpc,
 	rc = service_new(rpc, conf, &svc);
 	if (rc)
 		return rc;
+	rc = service_intercept(svc, conf, nstreams, head);
+	if (rc) {
+		service_unref(svc);
+		return rc;
+	}
 	pthread_mutex_lock(&rpc->wait.lock);
 	rc = portals_claim(rpc->services, svc, conf);
 	pthread_mutex_unlock(&rpc->wait.lock);
@@ -761,6 +772,13 @@ int ulrpc_service_start(struct ulrpc *rpc,
 	if (service_p)
 		*service_p = svc;
 	return 0;
+}
+
+int ulrpc_service_start(struct ulrpc *rpc,
+			const struct ulrpc_service_conf *conf,
+			struct ulrpc_service **service_p)
+{
+	return service_start_streams(rpc, conf, 0, 0, service_p);
 }
 
 unsigned int ulrpc_service_portal(const struct ulrpc_service *service)

@@ -271,6 +271,11 @@ const char *stats_method_name(struct ulrpc *rpc, uint32_t number)
 	return name;
 }
 
+const char *ulrpc_method_name(struct ulrpc *rpc, uint32_t method)
+{
+	return stats_method_name(rpc, method);
+}
+
 int ulrpc_method_declare(struct ulrpc *rpc, const char *name)
 {
 	size_t length = strlen(name);

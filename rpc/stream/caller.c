@@ -8,6 +8,7 @@
 #include "rpc/keys.h"
 #include "rpc/stream/stream.h"
 #include "rpc/stream/streams.h"
+#include "rpc/streaming.h"
 #include "rpc/text.h"
 
 #define WINDOW_MESSAGES 64u
@@ -218,6 +219,7 @@ int ulrpc_streams_open(struct ulrpc *rpc, const struct ulrpc_streams_conf *conf,
 	rc = ulrpc_client_open(rpc, &conf->client, &st->client);
 	if (rc)
 		goto err_free;
+	client_opens_streams(st->client, OPEN_HEAD);
 	rc = carriers_open(st, rpc, &conf->client, NULL);
 	if (rc)
 		goto err_close;
@@ -790,6 +792,19 @@ static void on_not_open(struct ulrpc_stream *s, const struct ulrpc_outcome *o)
 	rpc_stream_over(s, o->status ? o->status : cause_status(cause), cause);
 }
 
+/* Interceptors hear of the end of @s, if it was opened, not of that of the call
+ * that has opened it; one to several servers says nothing of its interceptors.
+ */
+static void call_seen_take(struct ulrpc_stream *s,
+			   const struct ulrpc_outcome *outcome)
+{
+	struct ulrpc_client *client = called_of(s->ch)->st->client;
+
+	s->began = shard_now(s->ch->shard);
+	if (client && !outcome->cause && !s->over)
+		s->call_seen = client_seen_take(client);
+}
+
 bool streams_opened(struct ulrpc_stream *s, const struct ulrpc_outcome *outcome,
 		    const void *reply, size_t length)
 {
@@ -799,6 +814,7 @@ bool streams_opened(struct ulrpc_stream *s, const struct ulrpc_outcome *outcome,
 	channel_lock(ch);
 	s->opening = false;
 	list_del(&s->of_opening);
+	call_seen_take(s, outcome);
 	if (!outcome->cause && length == OPENED_SIZE)
 		on_open(called_of(ch), s, reply);
 	else

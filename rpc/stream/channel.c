@@ -396,6 +396,8 @@ static void tell_user(struct channel *ch, struct ulrpc_stream *s)
 		u->readable(u->arg, s);
 	if (events & EVENT_WRITABLE && u->writable)
 		u->writable(u->arg, s);
+	if (events & EVENT_ENDED)
+		rpc_stream_seen_over(s);
 	if (events & EVENT_ENDED && u->ended) {
 		BUG_ON(ulrpc_stream_outcome(s, &outcome));
 		u->ended(u->arg, s, &outcome);

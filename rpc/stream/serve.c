@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rpc/stream/serving.h"
+#include "rpc/streaming.h"
 #include "rpc/stream/streams.h"
 
 #define WINDOW_MESSAGES 64u
@@ -115,6 +116,21 @@ static void stream_info_fill(struct ulrpc_stream_info *to,
 	ulrpc_request_peer(r, &to->peer);
 }
 
+/* Interceptors hear of the end of the stream, not of @r. */
+static void take_seen(struct ulrpc_stream *s, struct ulrpc_request *r)
+{
+	struct request_seen *seen = request_seen_take(r);
+
+	if (!seen)
+		return;
+	channel_lock(s->ch);
+	s->request_seen = seen;
+	s->began = shard_now(s->ch->shard);
+	if (s->over)
+		rpc_stream_event(s, EVENT_ENDED);
+	channel_unlock(s->ch);
+}
+
 /* Answers @r, and gives the stream to the handler. @copy gets the body, which
  * is gone when @r is answered. */
 static void serve_stream(const struct stream_entry *e, struct ulrpc_stream *s,
@@ -127,6 +143,7 @@ static void serve_stream(const struct stream_entry *e, struct ulrpc_stream *s,
 		memcpy(copy, body, length);
 	stream_info_fill(&info, r, o);
 	s->info = &info;
+	take_seen(s, r);
 	answer_opening(s, e->service, r);
 	e->handler(e->arg, s, copy, length);
 	s->info = NULL;
@@ -281,7 +298,8 @@ int ulrpc_stream_serve(struct ulrpc *rpc,
 		mine.ended_arg = svc;
 		if (!mine.request_max)
 			mine.request_max = OPEN_HEAD + ULRPC_STREAM_MESSAGE_MAX;
-		rc = ulrpc_service_start(rpc, &mine, &svc->service);
+		rc = service_start_streams(rpc, &mine, conf->nmethods,
+					   OPEN_HEAD, &svc->service);
 	}
 	free(methods);
 	if (rc)

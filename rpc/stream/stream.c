@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "rpc/streaming.h"
 #include "rpc/text.h"
+#include "ulnet/intercept.h"
 
 /* ---- life ---- */
 
@@ -63,12 +66,23 @@ static void messages_free(struct ulrpc_stream *s)
 	s->first = s->last = mine;
 }
 
+static void seen_free(struct ulrpc_stream *s)
+{
+	if (s->call_seen)
+		client_seen_put(s->call_seen);
+	if (s->request_seen)
+		request_seen_put(s->request_seen);
+	s->call_seen = NULL;
+	s->request_seen = NULL;
+}
+
 void rpc_stream_unref(struct ulrpc_stream *s)
 {
 	if (--s->refs)
 		return;
 	s->current = NULL;
 	messages_free(s);
+	seen_free(s);
 	free(s->text);
 	channel_put(s->ch);
 	free(s);
@@ -135,6 +149,11 @@ static bool stream_wants(const struct ulrpc_stream *s, unsigned int event)
 	}
 }
 
+static bool stream_is_seen(const struct ulrpc_stream *s)
+{
+	return unlikely((uintptr_t)s->call_seen | (uintptr_t)s->request_seen);
+}
+
 /* Wakes threads that wait for something of @s. */
 static void wake(const struct ulrpc_stream *s)
 {
@@ -147,7 +166,8 @@ void rpc_stream_event(struct ulrpc_stream *s, unsigned int event)
 	struct channel *ch = s->ch;
 
 	wake(s);
-	if (!stream_wants(s, event))
+	if (!stream_wants(s, event) &&
+	    !(event == EVENT_ENDED && stream_is_seen(s)))
 		return;
 	s->events |= (uint8_t)event;
 	if (!list_empty(&s->of_events))
@@ -155,6 +175,56 @@ void rpc_stream_event(struct ulrpc_stream *s, unsigned int event)
 	s->refs++;
 	list_add_tail(&ch->events, &s->of_events);
 	channel_kick(ch);
+}
+
+static void call_seen_over(struct ulrpc_stream *s,
+			   const struct ulrpc_stream_outcome *from,
+			   uint64_t total)
+{
+	struct ulrpc_outcome o = {
+		.status = from->status,
+		.cause = from->cause,
+		.execution = from->execution,
+		.bulk_free = true,
+		.local = LNET_NID_ANY,
+		.target = LNET_NID_ANY,
+		.total = total,
+		.service = total,
+	};
+
+	memcpy(o.text, from->text, sizeof(o.text));
+	client_seen_over(s->call_seen, &o, s->read.bytes);
+}
+
+static void request_seen_told(struct ulrpc_stream *s,
+			      const struct ulrpc_stream_outcome *from,
+			      uint64_t total)
+{
+	struct ulrpc_request_end end = {
+		.cause = from->cause,
+		.status = from->status,
+		.service_time = total,
+		.received = s->read.bytes,
+		.sent = s->sent.bytes,
+	};
+
+	request_seen_over(s->request_seen, &end);
+}
+
+void rpc_stream_seen_over(struct ulrpc_stream *s)
+{
+	struct ulrpc_stream_outcome o;
+	uint64_t now = shard_now(s->ch->shard);
+	uint64_t total = now > s->began ? (now - s->began) / NSEC_PER_USEC : 0;
+
+	if (!stream_is_seen(s))
+		return;
+	BUG_ON(ulrpc_stream_outcome(s, &o));
+	if (s->call_seen)
+		call_seen_over(s, &o, total);
+	if (s->request_seen)
+		request_seen_told(s, &o, total);
+	seen_free(s);
 }
 
 /* Called when ulrpc_stream_next() has something to return: tells the user. */

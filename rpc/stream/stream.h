@@ -97,6 +97,11 @@ struct ulrpc_stream {
 	struct stream_end end;
 	enum ulrpc_execution execution;
 	char *text; /* text of the outcome; NULL: none */
+	/* What interceptors know of the stream, of which they hear when it is
+	 * over: at the client, at the service; NULL: there are none */
+	struct interception *call_seen;
+	struct request_seen *request_seen;
+	uint64_t began; /* ns: with interceptors, when it was opened */
 
 	/* for the service's side: */
 	struct ulrpc_stream_service *service;
@@ -129,6 +134,8 @@ void rpc_stream_event(struct ulrpc_stream *s, unsigned int event);
  */
 void rpc_stream_over(struct ulrpc_stream *s, int status,
 		     enum ulrpc_cause cause);
+/* Tells the interceptors of @s, which is over. The lock is not held. CPT. */
+void rpc_stream_seen_over(struct ulrpc_stream *s);
 /* Drops messages that were not read, and those that come from now on. */
 void rpc_stream_drop(struct ulrpc_stream *s);
 /* Queues CLOSE, the client's last frame. */

@@ -126,6 +126,7 @@ static void crashed(struct run *r, struct member *m)
 	m->paused = 0;
 	server_crashed(m);
 	caller_crashed(m);
+	intercept_crashed(m);
 	rails_crashed(r, m->index);
 	m->rpc = NULL;
 	m->life++;
@@ -348,6 +349,7 @@ int member_open(struct member *m)
 		memset(conf.client_id, 1 + (int)m->index, ULRPC_ID_SIZE);
 		conf.client_generation = m->opens;
 	}
+	intercept_conf(m, &conf);
 	rc = ulrpc_open(node, &conf, &m->rpc);
 	if (!rc && m->run->let_in)
 		rc = ulrpc_use_rules(m->rpc, m->run->let_in);

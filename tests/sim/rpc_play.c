@@ -368,6 +368,8 @@ unsigned int scenario_free(struct run *r)
 	for (unsigned int i = 0; i < r->n; i++)
 		server_free(&r->members[i]);
 	left = caller_left(r);
+	for (unsigned int i = 0; i < r->n; i++)
+		left += intercept_left(&r->members[i]);
 	left += rails_free(r);
 	caller_free(r);
 	ulrpc_keys_put(r->conf.keys);

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <ulnet/context.h>
+#include <ulnet/intercept.h>
 #include <ulnet/rpc.h>
 #include <ulnet/service.h>
 
@@ -153,6 +154,18 @@ void annex_serve(const struct member *m, struct ulrpc_request *request,
 /* Checks what has come back with @c, which has ended. */
 void annex_check(const struct test_call *c);
 
+/* ---- interceptors: rpc_intercept.c ---- */
+
+/* Adds the interceptors of @m to the configuration of its RPC, if it has some.
+ */
+void intercept_conf(struct member *m, struct ulrpc_conf *conf);
+void intercept_crashed(struct member *m);
+/* Returns of how many ends interceptors have not heard. RPC is closed, and all
+ * requests have been answered. */
+unsigned int intercept_left(struct member *m);
+/* May replies of node @index have metadata of its interceptors? */
+bool intercept_adds(unsigned int index);
+
 struct test_method {
 	struct member *member;
 	unsigned int service;
@@ -194,6 +207,10 @@ struct member {
 	struct test_method methods[SERVICES][METHODS];
 	struct test_client clients[CLIENTS_MAX];
 	struct job *jobs;
+	/* for rpc_intercept.c: what has begun and not ended */
+	struct sight *sights;
+	struct ulrpc_call_interceptor sees_calls;
+	struct ulrpc_request_interceptor sees_requests;
 };
 
 /* The state of a transaction. */

@@ -9,6 +9,7 @@
 
 #include "rpc/server/serve/durable.h"
 #include "rpc/server/serve/request.h"
+#include "rpc/streaming.h"
 #include "rpc/server/session/export.h"
 #include "rpc/text.h"
 
@@ -69,6 +70,8 @@ void request_added_free(struct ulrpc_request *r)
 {
 	if (r->rare & REQUEST_SCOPE)
 		scope_put(r->scope);
+	if (r->rare & REQUEST_SEEN)
+		request_seen_put(r->seen);
 	if (!(r->rare & REQUEST_ADDED))
 		return;
 	annex_fini(&r->added);

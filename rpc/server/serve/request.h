@@ -34,6 +34,7 @@ struct transfers;
 struct wire_call;
 struct wire_reply;
 struct reply_message;
+struct request_seen;
 
 enum request_state {
 	REQUEST_ARRIVED,
@@ -118,6 +119,7 @@ enum request_rare {
 	REQUEST_ADDED = 4,   /* the handler has added to its reply */
 	REQUEST_SCOPE = 8,   /* as scoped, for the thread that has it */
 	REQUEST_SPAN = 16,   /* span is set: the request becomes a span */
+	REQUEST_SEEN = 32,   /* seen is set */
 };
 
 struct ulrpc_request {
@@ -225,6 +227,8 @@ struct ulrpc_request {
 	 * both; NULL: it is not made yet */
 	struct annex added;
 	void *annexed;
+	/* if REQUEST_SEEN, from when its interceptors are called */
+	struct request_seen *seen;
 	uint8_t trace[TRACE_LENGTH];
 	uint8_t span[SPAN_ROOM]; /* spans_begin() */
 	_Alignas(uint64_t) uint8_t room[REQUEST_ROOM];
@@ -337,7 +341,8 @@ void request_activate(struct ulrpc_request *r, const struct wire_call *c,
 /* Prepares @r, which has some of enum request_rare, for its handler. Returns
  * whether @r was answered instead. */
 bool request_prepare(struct ulrpc_request *r);
-/* Frees what the handler of @r has added to its reply, and drops its scope. */
+/* Frees what the handler of @r has added to its reply, and what interceptors
+ * know of it, and drops its scope. */
 void request_added_free(struct ulrpc_request *r);
 /* If the handler of @r has added to the reply @reply, whose body is *@body,
  * makes a body of both. If the client cannot read such a body, takes it apart.

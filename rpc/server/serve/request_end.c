@@ -12,6 +12,7 @@
 #include "rpc/server/serve/cancel.h"
 #include "rpc/server/serve/deadline.h"
 #include "rpc/server/serve/durable.h"
+#include "rpc/server/serve/intercept.h"
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/record.h"
@@ -458,6 +459,8 @@ static out_of_line uint32_t finish_rare(struct ulrpc_request *r,
 {
 	uint32_t end;
 
+	if (r->rare & REQUEST_SEEN)
+		request_seen_finish(r, reply->status);
 	if (r->durable)
 		reply->unexecuted =
 			r->durable->proven && 1u << r->status & NOT_EXECUTED;
@@ -696,6 +699,9 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 		if (request_state(r) != REQUEST_LOST)
 			replied_twice(r, status);
 		request_cancel_end(r);
+		/* Interceptors have no other way to hear of it. */
+		if (r->rare & REQUEST_SEEN)
+			request_seen_end(r, STAT_UNANSWERED, 0, 0, 0);
 		request_lost_end(r);
 		return;
 	}

@@ -230,6 +230,9 @@ struct ulrpc_service {
 	enum ulrpc_flavour most;      /* the highest `flavour` of its methods */
 	struct ulrpc_method *methods; /* hash table by the method's number */
 	uint32_t methods_mask;
+	/* NULL: requests have no interceptors */
+	struct request_chain *chain;
+	struct intercepted *intercepted; /* a place for each method */
 	char *names;
 	const char **order; /* of the methods, as given, up to NULL; in names */
 	struct durables durables;

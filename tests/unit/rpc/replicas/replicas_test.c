@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls to several servers: where they go, and where they go on. */
 #include "tests/unit/rpc/replicas/servers.h"
+#include "ulnet/intercept.h"
 
 TestSuite(replicas, .timeout = 60);
 
@@ -813,4 +814,53 @@ Test(replicas, the_shortest_deadlines_are_deadlines)
 		ulrpc_reply(held.requests[--held.n], NULL, 0);
 	ulrpc_replicas_close(rs);
 	lnet_close(node);
+}
+
+/* ---- interceptors ---- */
+
+static unsigned int begun, ended;
+static int refusal;
+
+static int on_begin(void *arg, struct ulrpc_call_start *s)
+{
+	(void)arg;
+	(void)s;
+	begun++;
+	return refusal;
+}
+
+static void on_attempt(void *arg, void *state, const struct ulrpc_call_end *e)
+{
+	(void)arg;
+	(void)state;
+	(void)e;
+	ended++;
+}
+
+/* Each attempt is intercepted; one that is refused goes to no other server. */
+Test(replicas, interceptors)
+{
+	struct ulrpc_call_interceptor one = { on_begin, on_attempt, NULL };
+
+	sim_open(1);
+	conf.client.interceptors = &one;
+	conf.client.ninterceptors = 1;
+	open_nids(SERVERS);
+	/* a copy is used */
+	memset(&one, 0, sizeof(one));
+	call(0, 1000000, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, SEC);
+	went_well(0);
+	cr_expect_eq(begun, 1);
+	cr_expect_eq(ended, 1);
+	refusal = -EPERM;
+	call(1, 1000000, ULRPC_IDEMPOTENT);
+	lnet_sim_run(sim, SEC);
+	cr_expect_eq(calls[1].n, 1);
+	cr_expect_eq(calls[1].o.call.cause, ULRPC_CAUSE_INTERCEPTED);
+	cr_expect_eq(calls[1].o.call.status, -EPERM);
+	cr_expect_eq(calls[1].executed, 0);
+	cr_expect_eq(calls[1].o.moves, 0);
+	cr_expect_eq(begun, 2);
+	sim_close();
 }

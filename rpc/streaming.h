@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What calls and requests know of streams, which are opened by calls: that some
+ * do that. The user of such a call has given the body without its first bytes,
+ * the head (rpc/stream/frame.h).
+ */
+#ifndef RPC_STREAMING_H
+#define RPC_STREAMING_H
+
+#include "ulnet/service.h"
+
+/* All calls of @client open streams. Called before the first call. */
+void client_opens_streams(struct ulrpc_client *client, uint32_t head);
+
+/*
+ * What the interceptors of the call that has opened a stream know. In the
+ * callback of that call, which has ended well, the stream may take it, and owes
+ * client_seen_put(); before that, client_seen_over() calls them for the end of
+ * the stream. NULL: there are none. Owner.
+ */
+struct interception;
+struct interception *client_seen_take(struct ulrpc_client *client);
+void client_seen_over(struct interception *x, const struct ulrpc_outcome *o,
+		      size_t received);
+void client_seen_put(struct interception *x);
+
+/* The same for the request that opens a stream, before it is replied to. */
+struct request_seen;
+struct ulrpc_request_end;
+struct request_seen *request_seen_take(struct ulrpc_request *r);
+/* Fills in service, method and stream of @end, unless they are set. */
+void request_seen_over(struct request_seen *seen,
+		       struct ulrpc_request_end *end);
+void request_seen_put(struct request_seen *seen);
+
+/* As ulrpc_service_start(). The last @nstreams methods open streams. */
+int service_start_streams(struct ulrpc *rpc,
+			  const struct ulrpc_service_conf *conf,
+			  unsigned int nstreams, uint32_t head,
+			  struct ulrpc_service **service_p);
+
+#endif
