@@ -741,6 +741,7 @@ fuzz_programs += %D%/fuzz/fuzz_rpc_requests
 fuzz_programs += %D%/fuzz/fuzz_rpc_replies
 fuzz_programs += %D%/fuzz/fuzz_rpc_control
 fuzz_programs += %D%/fuzz/fuzz_rpc_stream
+fuzz_programs += %D%/fuzz/fuzz_annex
 fuzz_programs += %D%/fuzz/fuzz_message
 fuzz_programs += %D%/fuzz/fuzz_ulrpc
 if WITH_TLS
@@ -781,6 +782,7 @@ check_LIBRARIES += %D%/fuzz/libreplay.a
 %C%_fuzz_fuzz_rpc_replies_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_rpc_control_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_rpc_stream_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_annex_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_message_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_ulrpc_LDADD = %D%/fuzz/libreplay.a $(LDADD)
 %C%_fuzz_fuzz_handshake_LDADD = %D%/fuzz/libreplay.a libulnetsecure.a $(LDADD) $(OPENSSL_LIBS)
