@@ -883,6 +883,7 @@ tool_tests += %D%/tools/tcp.sh
 tool_tests += %D%/tools/security_tutorial.sh
 tool_tests += %D%/tools/replicas_tutorial.sh
 tool_tests += %D%/tools/store.sh
+tool_tests += %D%/tools/context_tutorial.sh
 tool_tests += %D%/tools/stream_tutorial.sh
 tool_tests += %D%/tools/top.sh
 tool_tests += %D%/tools/keys.sh
