@@ -33,6 +33,11 @@ void request_seen_over(struct request_seen *seen,
 		       struct ulrpc_request_end *end);
 void request_seen_put(struct request_seen *seen);
 
+/* Returns the annex that has come with @r, which was checked
+ * (rpc/context/annex.h), of *@length_p bytes; NULL: none, and 0 bytes. */
+const void *request_metadata_of(const struct ulrpc_request *r,
+				size_t *length_p);
+
 /* As ulrpc_service_start(). The last @nstreams methods open streams. */
 int service_start_streams(struct ulrpc *rpc,
 			  const struct ulrpc_service_conf *conf,

@@ -12,7 +12,7 @@
 #ifndef ULNET_STREAM_H
 #define ULNET_STREAM_H
 
-#include "ulnet/service.h"
+#include "ulnet/context.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -91,6 +91,10 @@ struct ulrpc_stream_conf {
 	/* us from now, for the whole stream; ULRPC_NEVER: none. 0 is refused */
 	uint64_t deadline;
 	struct ulrpc_stream_events events;
+	/* What goes with the opening; until the stream is open, or over, a call
+	 * has it. If the opening fails, it has what came with that. NULL:
+	 * nothing */
+	struct ulrpc_context *context;
 };
 
 /*
@@ -162,6 +166,11 @@ struct ulrpc_stream_info {
  * returned, or a client has opened the stream. */
 ULNET_EXPORT int ulrpc_stream_info(const struct ulrpc_stream *stream,
 				   struct ulrpc_stream_info *info);
+/* Adds a pair to what goes with the end of a stream of a service; both are
+ * copied. Errors are those of ulrpc_context_add(), but for -EBUSY; -EINVAL: a
+ * client has opened the stream; -EPIPE: it has ended. */
+ULNET_EXPORT int ulrpc_stream_add(struct ulrpc_stream *stream, const char *name,
+				  const void *value, size_t length);
 /* From now on @events, which are copied, are told of what happens to @stream,
  * and of what has happened before. Once for each stream of a service. */
 ULNET_EXPORT void ulrpc_stream_watch(struct ulrpc_stream *stream,
@@ -207,6 +216,18 @@ ULNET_EXPORT void ulrpc_stream_cancel(struct ulrpc_stream *stream);
  * when the service has ended it and all messages have been read. */
 ULNET_EXPORT int ulrpc_stream_outcome(struct ulrpc_stream *stream,
 				      struct ulrpc_stream_outcome *outcome);
+/*
+ * Pair @index of what has come, or the first one with @name: for the service's
+ * handler, until it returns, with the opening; for the client with the end,
+ * when the stream is over, until ulrpc_stream_put(). -ENOENT; -EAGAIN: a
+ * client's stream is not over.
+ */
+ULNET_EXPORT int ulrpc_stream_metadata(struct ulrpc_stream *stream,
+				       unsigned int index,
+				       struct ulrpc_metadata *pair);
+ULNET_EXPORT int ulrpc_stream_find(struct ulrpc_stream *stream,
+				   const char *name,
+				   struct ulrpc_metadata *pair);
 /* Waits until the stream is over. Waits, as *_wait. */
 ULNET_EXPORT int ulrpc_stream_outcome_wait(
 	struct ulrpc_stream *stream, struct ulrpc_stream_outcome *outcome);

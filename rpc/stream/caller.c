@@ -559,12 +559,16 @@ static void called_flush(struct channel *ch)
 
 static int on_end_frame(struct ulrpc_stream *s, const struct frame *f)
 {
+	struct wire_view text = { f->body + END_SIZE, f->body + f->length };
 	uint32_t negated, cause;
 
 	if (f->length < END_SIZE || s->ending)
 		return -EPROTO;
 	negated = load_le32(f->body);
 	cause = load_le32(f->body + 4);
+	if (cause & END_ANNEX && !rpc_stream_end_annex(s, &text))
+		return -EPROTO;
+	cause &= ~END_ANNEX;
 	if (negated > INT32_MAX || cause >= ULRPC_CAUSE_COUNT ||
 	    !negated != !cause || rpc_stream_on_read(s, load_le64(f->body + 8)))
 		return -EPROTO;
@@ -576,7 +580,7 @@ static int on_end_frame(struct ulrpc_stream *s, const struct frame *f)
 	if (s->canceled)
 		s->end =
 			(struct stream_end){ -ECANCELED, ULRPC_CAUSE_CANCELED };
-	rpc_stream_text_set(s, f->body + END_SIZE, f->length - END_SIZE);
+	rpc_stream_text_set(s, text.p, view_length(text));
 	rpc_stream_no_more(s);
 	rpc_stream_writable(s);
 	rpc_stream_settle(s);
@@ -916,7 +920,7 @@ static void open_head(const struct ulrpc_streams *st,
 	store_le32(body + 8, s->id);
 	store_le32(body + 12, (uint32_t)st->grant.messages);
 	store_le32(body + 16, (uint32_t)st->grant.bytes);
-	store_le32(body + 20, known ? OPEN_KNOWN : 0);
+	store_le32(body + 20, OPEN_ANNEX | (known ? OPEN_KNOWN : 0));
 	store_le64(body + 24, deadline);
 }
 
@@ -948,11 +952,12 @@ void streams_forget(struct ulrpc_stream *s)
 
 static int open_call(struct ulrpc_streams *st, const char *method,
 		     struct ulrpc_stream *s, uint8_t *body, size_t length,
-		     uint64_t deadline)
+		     uint64_t deadline, struct ulrpc_context *context)
 {
 	struct ulrpc_call_conf conf = {
 		.deadline = MIN(deadline, st->patience),
 		.reply_max = ULRPC_TEXT_MAX,
+		.context = context,
 	};
 
 	open_head(st, s, body, deadline);
@@ -983,7 +988,7 @@ int ulrpc_stream_open(struct ulrpc_streams *streams, const char *method,
 	while (rc == -EAGAIN);
 	if (!rc) {
 		rc = open_call(streams, method, s, whole, length,
-			       conf->deadline);
+			       conf->deadline, conf->context);
 		if (rc)
 			stream_unmake(s);
 		else

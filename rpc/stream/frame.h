@@ -5,7 +5,7 @@
  * A stream is opened by a call of its method, with a body of
  *
  *	u64 channel, u32 stream, u32 window_messages, u32 window_bytes,
- *	u32 OPEN_KNOWN or 0, u64 time left (us; ~0: no deadline), what the user
+ *	u32 flags (OPEN_*), u64 time left (us; ~0: no deadline), what the user
  *	gave
  *
  * and a reply of u32 window_messages, u32 window_bytes, u32 flavour, u64
@@ -34,6 +34,8 @@
 /* A flag of the opening call: the channel was used before. A server that does
  * not know the channel has forgotten it, and refuses the stream. */
 #define OPEN_KNOWN  1u
+/* Another one: the client reads END_ANNEX. */
+#define OPEN_ANNEX  2u
 #define OPENED_SIZE 20u
 #define PUSH_HEAD   16u
 #define PULL_SIZE   28u
@@ -42,6 +44,9 @@
 #define CREDIT_SIZE 16u
 #define CLOSE_SIZE  8u
 #define END_SIZE    16u
+/* A bit of the cause of END: an annex comes before the text, as it does before
+ * a body (rpc/context/annex.h). */
+#define END_ANNEX   UINT32_C(0x80000000)
 #define BATCH_MAX   (BATCH_HEAD + FRAME_HEAD + ULRPC_STREAM_MESSAGE_MAX)
 /* How far batches may overtake each other: the receiver keeps so many until
  * their turn comes, and the sender sends no later ones. */
@@ -56,8 +61,8 @@ enum frame_kind {
 	/* from the client, its last frame: u64 messages that its program has
 	 * read. Unless the server has ended the stream, this cancels it */
 	FRAME_CLOSE,
-	/* from the server, its last frame: u32 negated status, u32 cause, u64
-	 * messages that its program has read; a text */
+	/* from the server, its last frame: u32 negated status, u32 cause, with
+	 * END_ANNEX perhaps, u64 messages that its program has read; a text */
 	FRAME_END,
 	FRAME_KINDS
 };

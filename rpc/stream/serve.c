@@ -21,6 +21,7 @@ struct opening {
 	struct credit window;
 	uint64_t time_left; /* in us */
 	bool known;	    /* the client has used the channel before */
+	bool annexes;	    /* it reads END_ANNEX */
 };
 
 static bool opening_read(const uint8_t *p, size_t length, struct opening *o)
@@ -33,6 +34,7 @@ static bool opening_read(const uint8_t *p, size_t length, struct opening *o)
 		.window = { load_le32(p + 12), load_le32(p + 16) },
 		.time_left = load_le64(p + 24),
 		.known = load_le32(p + 20) & OPEN_KNOWN,
+		.annexes = load_le32(p + 20) & OPEN_ANNEX,
 	};
 	return o->id && o->window.messages && o->window.bytes && o->time_left;
 }
@@ -72,6 +74,7 @@ static int stream_make(struct serving *v, const struct stream_entry *e,
 	s->refs++;
 	s->serving = true;
 	s->open = true;
+	s->annexes = o->annexes;
 	s->execution = ULRPC_EXECUTED;
 	s->window.messages = MIN(o->window.messages, svc->grant.messages);
 	s->window.bytes = MIN(o->window.bytes, svc->grant.bytes);
@@ -131,8 +134,21 @@ static void take_seen(struct ulrpc_stream *s, struct ulrpc_request *r)
 	channel_unlock(s->ch);
 }
 
-/* Answers @r, and gives the stream to the handler. @copy gets the body, which
- * is gone when @r is answered. */
+/* Keeps the metadata of @r for the handler, in @copy. */
+static void keep_metadata(struct ulrpc_stream *s, const struct ulrpc_request *r,
+			  uint8_t *copy)
+{
+	size_t length;
+	const void *annex = request_metadata_of(r, &length);
+
+	if (!annex)
+		return;
+	memcpy(copy, annex, length);
+	s->came = (struct wire_view){ copy, copy + length };
+}
+
+/* Answers @r, and gives the stream to the handler. @copy gets the body and the
+ * metadata, which are gone when @r is answered. */
 static void serve_stream(const struct stream_entry *e, struct ulrpc_stream *s,
 			 const struct opening *o, struct ulrpc_request *r,
 			 const uint8_t *body, size_t length, uint8_t *copy)
@@ -143,10 +159,12 @@ static void serve_stream(const struct stream_entry *e, struct ulrpc_stream *s,
 		memcpy(copy, body, length);
 	stream_info_fill(&info, r, o);
 	s->info = &info;
+	keep_metadata(s, r, copy + length);
 	take_seen(s, r);
 	answer_opening(s, e->service, r);
 	e->handler(e->arg, s, copy, length);
 	s->info = NULL;
+	s->came = (struct wire_view){ NULL, NULL };
 }
 
 static void on_opening(void *arg, struct ulrpc_request *r, const void *body,
@@ -158,13 +176,15 @@ static void on_opening(void *arg, struct ulrpc_request *r, const void *body,
 	struct serving *v = NULL;
 	struct opening o;
 	uint8_t *copy;
+	size_t more;
 	int rc;
 
 	if (!opening_read(body, length, &o)) {
 		ulrpc_refuse(r);
 		return;
 	}
-	copy = malloc(length);
+	(void)request_metadata_of(r, &more);
+	copy = malloc(length + more);
 	rc = copy ? serving_get(svc, o.key, o.known, r, &v) : -ENOMEM;
 	if (!rc) {
 		channel_lock(&v->ch);

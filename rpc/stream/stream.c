@@ -83,6 +83,10 @@ void rpc_stream_unref(struct ulrpc_stream *s)
 	s->current = NULL;
 	messages_free(s);
 	seen_free(s);
+	if (s->adds)
+		annex_fini(s->adds);
+	free(s->adds);
+	free(s->came_bytes);
 	free(s->text);
 	channel_put(s->ch);
 	free(s);
@@ -284,7 +288,11 @@ void rpc_stream_end_frame(struct ulrpc_stream *s, int status,
 			  enum ulrpc_cause cause, const char *text)
 {
 	size_t length = text ? text_fit(text, ULRPC_TEXT_MAX - 1) : 0;
-	uint8_t body[END_SIZE + ULRPC_TEXT_MAX];
+	uint8_t body[END_SIZE + ANNEX_HEAD + ULRPC_METADATA_MAX +
+		     ULRPC_TEXT_MAX];
+	bool has = s->annexes && s->adds && s->adds->length;
+	const struct annex *adds = has ? s->adds : NULL;
+	uint8_t *p = body + END_SIZE;
 
 	if (s->send_closed)
 		return;
@@ -293,11 +301,13 @@ void rpc_stream_end_frame(struct ulrpc_stream *s, int status,
 	rpc_stream_drop(s);
 	s->end = (struct stream_end){ status, cause };
 	store_le32(body, (uint32_t)-status);
-	store_le32(body + 4, cause);
+	store_le32(body + 4, cause | (adds ? END_ANNEX : 0));
 	store_le64(body + 8, s->read.messages);
+	if (adds)
+		p = annex_put(p, adds);
 	if (length)
-		memcpy(body + END_SIZE, text, length);
-	channel_frame_sure(s->ch, s->id, FRAME_END, body, END_SIZE + length);
+		p = mempcpy(p, text, length);
+	channel_frame_sure(s->ch, s->id, FRAME_END, body, (size_t)(p - body));
 	readable(s);
 }
 
@@ -611,6 +621,86 @@ static void outcome_fill(const struct ulrpc_stream *s,
 	};
 	if (s->text)
 		text_copy(o->text, sizeof(o->text), s->text);
+}
+
+/* ---- metadata ---- */
+
+bool rpc_stream_end_annex(struct ulrpc_stream *s, struct wire_view *rest)
+{
+	struct wire_view annex;
+	size_t length;
+
+	if (!annex_split(rest, &annex))
+		return false;
+	length = view_length(annex);
+	if (s->came_bytes || !length)
+		return true;
+	s->came_bytes = malloc(length);
+	if (!s->came_bytes)
+		return true;
+	memcpy(s->came_bytes, annex.p, length);
+	s->came = (struct wire_view){ s->came_bytes, s->came_bytes + length };
+	return true;
+}
+
+/* Sets *@annex to what has come. Returns 0, -ENOENT or -EAGAIN. */
+static int stream_came(const struct ulrpc_stream *s, struct wire_view *annex)
+{
+	if (!s->serving && !s->over)
+		return -EAGAIN;
+	*annex = s->came;
+	return s->came.p ? 0 : -ENOENT;
+}
+
+int ulrpc_stream_metadata(struct ulrpc_stream *stream, unsigned int index,
+			  struct ulrpc_metadata *pair)
+{
+	struct wire_view annex;
+	int rc;
+
+	channel_lock(stream->ch);
+	rc = stream_came(stream, &annex);
+	channel_unlock(stream->ch);
+	return rc ? rc : annex_pair(annex, index, pair);
+}
+
+int ulrpc_stream_find(struct ulrpc_stream *stream, const char *name,
+		      struct ulrpc_metadata *pair)
+{
+	struct wire_view annex;
+	int rc;
+
+	channel_lock(stream->ch);
+	rc = stream_came(stream, &annex);
+	channel_unlock(stream->ch);
+	return rc ? rc : annex_find(annex, name, pair);
+}
+
+static int stream_add(struct ulrpc_stream *s, const char *name,
+		      const void *value, size_t length)
+{
+	if (!s->serving)
+		return -EINVAL;
+	if (s->send_closed || s->over)
+		return -EPIPE;
+	if (!s->adds) {
+		s->adds = malloc(sizeof(*s->adds));
+		if (!s->adds)
+			return -ENOMEM;
+		annex_init(s->adds);
+	}
+	return annex_add(s->adds, name, value, length);
+}
+
+int ulrpc_stream_add(struct ulrpc_stream *stream, const char *name,
+		     const void *value, size_t length)
+{
+	int rc;
+
+	channel_lock(stream->ch);
+	rc = stream_add(stream, name, value, length);
+	channel_unlock(stream->ch);
+	return rc;
 }
 
 int ulrpc_stream_outcome(struct ulrpc_stream *stream,

@@ -19,6 +19,7 @@
 #ifndef RPC_STREAM_STREAM_H
 #define RPC_STREAM_STREAM_H
 
+#include "rpc/context/annex.h"
 #include "rpc/stream/channel.h"
 
 struct quota;
@@ -97,6 +98,14 @@ struct ulrpc_stream {
 	struct stream_end end;
 	enum ulrpc_execution execution;
 	char *text; /* text of the outcome; NULL: none */
+	/* Metadata that have come: at the service, with the opening, while the
+	 * handler runs, in its memory; at the client, with END, in came_bytes.
+	 */
+	struct wire_view came;
+	uint8_t *came_bytes;
+	bool annexes; /* at the service: the client reads END_ANNEX */
+	/* at the service: what goes with END; NULL: nothing */
+	struct annex *adds;
 	/* What interceptors know of the stream, of which they hear when it is
 	 * over: at the client, at the service; NULL: there are none */
 	struct interception *call_seen;
@@ -136,6 +145,9 @@ void rpc_stream_over(struct ulrpc_stream *s, int status,
 		     enum ulrpc_cause cause);
 /* Tells the interceptors of @s, which is over. The lock is not held. CPT. */
 void rpc_stream_seen_over(struct ulrpc_stream *s);
+/* At the client: takes the metadata off *@rest, which follows the numbers of
+ * END. Without memory the stream has none. False: they cannot be read. */
+bool rpc_stream_end_annex(struct ulrpc_stream *s, struct wire_view *rest);
 /* Drops messages that were not read, and those that come from now on. */
 void rpc_stream_drop(struct ulrpc_stream *s);
 /* Queues CLOSE, the client's last frame. */

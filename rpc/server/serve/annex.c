@@ -54,6 +54,14 @@ int ulrpc_request_find(const struct ulrpc_request *request, const char *name,
 	return annex_find(request->annex, name, pair);
 }
 
+const void *request_metadata_of(const struct ulrpc_request *r, size_t *length_p)
+{
+	bool has = r->rare & REQUEST_ANNEX;
+
+	*length_p = has ? view_length(r->annex) : 0;
+	return has ? r->annex.p : NULL;
+}
+
 /* ---- what the handler adds ---- */
 
 static struct annex *annex_of_reply(struct ulrpc_request *r)
