@@ -2,13 +2,14 @@
 /*
  * Calls to several servers of one service (ulrpc_replicas(7)). The first server
  * is always well, and can always be reached. The others crash, shut down, are
- * slow, are cut off, and come and go with their name, and the network between
- * them and their callers has every fault. Callers crash, and in some runs they
- * stand still for a while. What must hold, and who checks it:
+ * slow, are cut off, and come and go with their name, which is sometimes found
+ * late, or not at all for a while. The network between them and their callers
+ * has every fault. Callers crash, and in some runs they stand still for a
+ * while. What must hold, and who checks it:
  *
  * A call ends once, by its deadline, or when its caller goes on if that stood
- * still then, and says truly whether it was executed and
- * which server has answered.
+ * still then. It says truly whether it was executed and which server has
+ * answered.
  *	on_end(), call_check()
  * A call that must not be executed twice is executed once at most, by one of
  * all servers.
@@ -23,6 +24,7 @@
  * the end.
  *	call_check(), by the sanitizers
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +104,7 @@ struct run {
 	struct splits splits;
 	struct links links;
 	uint64_t causes[ULRPC_CAUSE_COUNT], crashes, moves, hedges, npauses;
+	uint64_t name_failures;
 };
 
 static uint64_t rnd(struct run *r, uint64_t below)
@@ -480,19 +483,39 @@ static void caller_pause(struct caller *m)
 	r->npauses++;
 }
 
+/* The name cannot be looked up for now: nobody answers, or that it fails. */
+static int name_fail(struct run *r)
+{
+	const struct ulnet_name_answer failed = {
+		.status = chance(r, 50) ? -EAGAIN : -ENOENT,
+		.why = "it is not known",
+	};
+
+	r->name_failures++;
+	return lnet_sim_name_set(r->sim, "servers",
+				 chance(r, 50) ? &failed : NULL,
+				 rnd(r, 2 * SEC));
+}
+
 /* The name stands for the first server, and some of the others. */
 static void name_set(struct run *r)
 {
 	struct ulnet_address addresses[SERVERS] = { 0 };
 	struct ulnet_name_answer a = { .addresses = addresses };
 
+	if (r->named && r->faults && chance(r, 30)) {
+		if (name_fail(r))
+			lnet_sim_fail(r->sim, "no memory for a name");
+		return;
+	}
 	for (unsigned int i = 0; i < r->n; i++) {
 		if (i && r->faults && chance(r, 40))
 			continue;
 		addresses[a.n].nid = r->servers[i].nid;
 		addresses[a.n++].weight = (uint16_t)rnd(r, 5);
 	}
-	if (r->named && lnet_sim_name_set(r->sim, "servers", &a, rnd(r, SEC)))
+	if (r->named && lnet_sim_name_set(r->sim, "servers", &a,
+					  rnd(r, r->faults ? 5 * SEC : SEC)))
 		lnet_sim_fail(r->sim, "no memory for a name");
 }
 
@@ -722,6 +745,7 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 	tell(arg, "", "hedged calls", r->hedges);
 	tell(arg, "", "crashes", r->crashes);
 	tell(arg, "", "pauses", r->npauses);
+	tell(arg, "", "failures of the name", r->name_failures);
 }
 
 unsigned int scenario_free(struct run *r)
