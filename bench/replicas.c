@@ -5,6 +5,10 @@
  * are idempotent, of 64 bytes, over TCP. Prints "NAME VALUE" lines; times are
  * us: calls, lost, moved (calls that went on to another server), longest
  * (of those that the kill may have met), quiet (the longest before it).
+ *
+ * Before that: the time until the first reply of a server to which there is no
+ * connection yet, if its NID is known (known), and if a name has to be looked
+ * up for it, in a file that lists servers (named).
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include "bench/duo.h"
+#include "ulnet/names.h"
 #include "ulnet/replicas.h"
 #include "ulnet/service.h"
 
@@ -136,6 +142,61 @@ static void turn(struct lnet *node)
 		must(rc, "lnet_poll");
 }
 
+static void on_first(void *arg, const struct ulrpc_replicas_outcome *o,
+		     const void *reply, size_t length)
+{
+	(void)reply;
+	(void)length;
+	must(o->call.status, "the first call");
+	*(bool *)arg = true;
+}
+
+/* Returns the ns from opening the servers of @client to the first reply. */
+static uint64_t first_reply(struct lnet *node, struct ulrpc *rpc,
+			    const struct ulrpc_client_conf *client)
+{
+	struct ulrpc_replicas_conf conf;
+	struct ulrpc_replicas_call_conf how;
+	struct ulrpc_replicas *servers;
+	uint64_t from = duo_now();
+	bool ended = false;
+
+	ulrpc_replicas_conf_init(&conf);
+	conf.client = *client;
+	conf.client.service = "bench";
+	must(ulrpc_replicas_open(rpc, &conf, &servers), "ulrpc_replicas_open");
+	ulrpc_replicas_call_conf_init(&how);
+	how.call.deadline = DEADLINE;
+	must(ulrpc_replicas_call(servers, ulrpc_method("echo"), "x", 1, &how,
+				 on_first, &ended, NULL),
+	     "ulrpc_replicas_call");
+	while (!ended)
+		turn(node);
+	from = duo_now() - from;
+	ulrpc_replicas_close(servers);
+	return from;
+}
+
+/* Prints the times until the first replies of @known, and of the other server,
+ * whose name is that of a list. */
+static void first_replies(struct lnet *node, struct ulrpc *rpc,
+			  const struct ulnet_nid *known, const char *other)
+{
+	char path[] = "/tmp/replicas.XXXXXX", target[64], line[64];
+	struct ulrpc_client_conf client = { .nids = known, .nnids = 1 };
+	int fd = mkstemp(path);
+
+	must_sys(fd, path);
+	snprintf(line, sizeof(line), "%s\n", other);
+	must_sys((int)write(fd, line, strlen(line)), path);
+	close(fd);
+	printf("known %.0f\n", (double)first_reply(node, rpc, &client) / 1000);
+	snprintf(target, sizeof(target), "file://%s", path);
+	client = (struct ulrpc_client_conf){ .target = target };
+	printf("named %.0f\n", (double)first_reply(node, rpc, &client) / 1000);
+	unlink(path);
+}
+
 /* Makes calls for a while, kills @victim, and makes calls for a while. */
 static void run(struct lnet *node, pid_t victim)
 {
@@ -164,6 +225,7 @@ int main(void)
 	struct ulrpc_replicas_conf conf;
 	struct ulnet_nid all[SERVERS];
 	pid_t pids[SERVERS];
+	struct ulrpc *rpc;
 	struct lnet *node;
 
 	port = duo_free_port();
@@ -176,8 +238,10 @@ int main(void)
 	conf.client.nids = all;
 	conf.client.nnids = SERVERS;
 	conf.client.service = "bench";
-	must(ulrpc_replicas_open(open_rpc(&node, "127.0.25.9@tcp"), &conf,
-				 &b.servers),
+	rpc = open_rpc(&node, "127.0.25.9@tcp");
+	must(lnet_names_open(node), "lnet_names_open");
+	first_replies(node, rpc, &all[1], nids[2]);
+	must(ulrpc_replicas_open(rpc, &conf, &b.servers),
 	     "ulrpc_replicas_open");
 	run(node, pids[0]);
 	for (int i = 0; i < SERVERS; i++) {

@@ -21,4 +21,6 @@ what="one of three servers killed, 16 calls under way"
 	sum "$what: calls that went on to another server" calls "" ${all[moved]}
 	sum "$what: the longest of the calls" us "<= 200000" ${all[longest]}
 	sum "the longest before that" us "" ${all[quiet]}
+	sum "first reply of a server that is not connected yet, its NID known" us "" ${all[known]}
+	sum "the same, by a name that is looked up in a file" us "" ${all[named]}
 }
