@@ -395,8 +395,11 @@ struct ulrpc_client_conf {
 #define ULRPC_NIDS_MAX	   16
 #define ULRPC_BATCH_MAX	   256
 #define ULRPC_SERVICE_NAME 64 /* bytes of a name, with its terminator */
-/* bytes of a request's or reply's body */
+/* bytes of the body of a request, and of a reply unless the caller allows more
+ * by reply_limit */
 #define ULRPC_BODY_MAX UINT32_C(983040)
+/* bytes of a reply's body, at most */
+#define ULRPC_REPLY_MAX UINT32_C(16777216)
 
 ULNET_EXPORT void ulrpc_client_conf_init(struct ulrpc_client_conf *conf);
 /* Opens a client. Does not connect yet: the first call does that. If the target
@@ -474,8 +477,8 @@ struct ulrpc_call_conf {
 	 * 4096; at most ULRPC_BODY_MAX. The server holds a longer reply until
 	 * the client has fetched it */
 	uint32_t reply_max;
-	/* bytes of the longest reply that is fetched; a longer one is
-	 * ULRPC_CAUSE_TOO_LONG; 0 = ULRPC_BODY_MAX */
+	/* bytes of the longest reply that is fetched, up to ULRPC_REPLY_MAX; a
+	 * longer one is ULRPC_CAUSE_TOO_LONG; 0 = ULRPC_BODY_MAX */
 	uint32_t reply_limit;
 	enum ulrpc_priority priority;
 	enum ulrpc_semantics semantics;

@@ -314,7 +314,7 @@ ULNET_EXPORT void ulrpc_services(struct ulrpc *rpc, ulrpc_service_fn fn,
  * Replies to @request, which must not be used afterwards. Any thread. @body is
  * copied. If the reply is longer than the caller has room for, it is held until
  * the caller has fetched it; if there is no room to hold it, or it is longer
- * than ULRPC_BODY_MAX, the caller gets ULRPC_CAUSE_TOO_LONG. The reply is sent
+ * than ULRPC_REPLY_MAX, the caller gets ULRPC_CAUSE_TOO_LONG. The reply is sent
  * after all bulk of the request has been moved; if any bulk failed, the caller
  * gets ULRPC_CAUSE_BULK instead.
  */

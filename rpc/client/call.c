@@ -569,6 +569,31 @@ static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
 
 #define NO_ROOM "the service refuses the call, and there was no room to say why"
 
+/* Returns how long a reply to @call may be, in bytes. */
+static uint32_t reply_limit(const struct ulrpc_call *call)
+{
+	return call->reply_limit ? MIN(call->reply_limit, ULRPC_REPLY_MAX)
+				 : ULRPC_BODY_MAX;
+}
+
+/* Says why a reply of @needed bytes is too long. */
+static void say_too_long(const struct ulrpc_call *call, uint32_t needed,
+			 struct ulrpc_outcome *o)
+{
+	o->reply_needed = needed;
+	if (needed > reply_limit(call))
+		snprintf(
+			o->text, sizeof(o->text),
+			"the reply has %u bytes, and the caller takes up to %u",
+			needed, reply_limit(call));
+	else
+		snprintf(o->text, sizeof(o->text),
+			 "the reply has %u bytes, and the service has no room "
+			 "to "
+			 "hold it for the caller",
+			 needed);
+}
+
 /* Sets cause and execution for a reply that is not WIRE_OK. */
 static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 		       struct ulrpc_outcome *o)
@@ -581,13 +606,13 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 	}
 	if (o->execution == ULRPC_NOT_EXECUTED && call->unknown)
 		o->execution = ULRPC_EXECUTION_UNKNOWN;
-	if (o->cause == ULRPC_CAUSE_TOO_LONG)
-		o->reply_needed = r->needed;
 	/* The call was sent again because the server had forgotten it, or
 	 * had restarted. */
 	if (r->status == WIRE_DOUBTFUL)
 		o->cause = import_forgotten_cause(call->client->imp);
 	text_take(o->text, r->body, r->length);
+	if (o->cause == ULRPC_CAUSE_TOO_LONG)
+		say_too_long(call, r->needed, o);
 	if (r->status == WIRE_REFUSED && !r->length)
 		text_copy(o->text, sizeof(o->text), NO_ROOM);
 }
@@ -629,14 +654,13 @@ static enum ulrpc_cause fetch_begin(struct ulrpc_call *call,
 				    const struct holder *from)
 {
 	enum ulrpc_cause cause = answer_check(call, r);
-	uint32_t limit = call->reply_limit ? call->reply_limit : ULRPC_BODY_MAX;
 
 	if (cause)
 		return cause;
 	if (!r->held || !r->needed ||
 	    (call->client->imp->secure && !is_proof(call, r)))
 		return ULRPC_CAUSE_BAD_REPLY;
-	if (r->needed > MIN(limit, ULRPC_BODY_MAX))
+	if (r->needed > reply_limit(call))
 		return ULRPC_CAUSE_TOO_LONG;
 	if (fetch_start(call, from, r, &fetch_users))
 		return ULRPC_CAUSE_NO_MEMORY;
@@ -654,8 +678,8 @@ static out_of_line bool call_fetch(struct ulrpc_call *call,
 	o->cause = fetch_begin(call, r, &from);
 	if (o->cause) {
 		fetch_release(call->shard, &from, r->held);
-		o->reply_needed =
-			o->cause == ULRPC_CAUSE_TOO_LONG ? r->needed : 0;
+		if (o->cause == ULRPC_CAUSE_TOO_LONG)
+			say_too_long(call, r->needed, o);
 		return false;
 	}
 	attempt_end(call);

@@ -167,7 +167,8 @@ struct ulrpc_call {
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;
 	void *arg;
-	/* bytes of a fetched reply, at most; 0: ULRPC_BODY_MAX */
+	/* bytes of a fetched reply, at most; 0: ULRPC_BODY_MAX; what is more
+	 * than ULRPC_REPLY_MAX does not count */
 	uint32_t reply_limit;
 	struct fetch *fetch; /* the fetch of the reply, in FETCH */
 	ulrpc_progress_fn progress;

@@ -9,6 +9,8 @@
 #include "rpc/client/client.h"
 #include "rpc/wire/wire.h"
 
+/* Bytes that one GET gets, at most. */
+#define PIECE_MAX ULRPC_BODY_MAX
 /* Time-out of the message of fetch_release(), in us. */
 #define RELEASE_TIMEOUT UINT64_C(1000000)
 /* How long a GET of a reply probably takes, as long as none has succeeded. */
@@ -92,8 +94,8 @@ static void fetch_on_event(const struct ulnet_event *ev);
 static int fetch_bind(struct fetch *f, uint64_t time)
 {
 	struct ulnet_md md = {
-		.start = f->body,
-		.length = f->length,
+		.start = f->body + f->come,
+		.length = f->piece,
 		.threshold = 2, /* two operations: the GET, and its answer */
 		.options = LNET_MD_PREFER_PATH | LNET_MD_OF_LAYER,
 		.user_ptr = f,
@@ -125,8 +127,9 @@ static uint64_t fetch_usual(const struct import *imp)
 	return usual ? usual : TIME_UNKNOWN;
 }
 
-/* Begins a try. If no time is left, waits for the end of the call. */
-static void fetch_send(struct fetch *f)
+/* Begins a try to get the next piece. If no time is left, waits for the end of
+ * the call. @again: an earlier try has failed. */
+static void fetch_send(struct fetch *f, bool again)
 {
 	const struct import *imp = f->call->client->imp;
 	uint64_t now = shard_now(f->shard);
@@ -135,11 +138,12 @@ static void fetch_send(struct fetch *f)
 
 	if (!time)
 		return;
-	/* a later try: LNet chooses the rail */
-	if (f->began && import_is_up(imp))
+	/* LNet chooses the rail */
+	if (again && import_is_up(imp))
 		f->holder = (struct holder){ import_target(imp), LNET_NID_ANY };
 	f->began = now;
 	f->answered = f->too_short = false;
+	f->piece = MIN(f->length - f->come, PIECE_MAX);
 	f->status = fetch_bind(f, time);
 	if (f->status) {
 		fetch_retry(f);
@@ -147,14 +151,14 @@ static void fetch_send(struct fetch *f)
 	}
 	fetch_move(f, FETCH_FLYING);
 	f->status = LNetGet(f->holder.self, f->md, f->holder.peer,
-			    ULRPC_PORTAL_BULK, f->match, 0);
+			    ULRPC_PORTAL_BULK, f->match, f->come);
 	if (f->status)
 		LNetMDUnlink(f->md);
 }
 
 static void fetch_on_timer(struct ulnet_timer *timer)
 {
-	fetch_send(container_of(timer, struct fetch, timer));
+	fetch_send(container_of(timer, struct fetch, timer), true);
 }
 
 /* Is the reply gone? For a call without a deadline, which would never end, that
@@ -193,12 +197,37 @@ static bool fetch_is_damaged(struct fetch *f)
 	       wire_checksum(crc32c(0, f->body, f->length)) != f->checksum;
 }
 
+/* Called when a try has succeeded. Returns whether there are more pieces to
+ * get. */
+static bool fetch_goes_on(struct fetch *f)
+{
+	if (f->too_short)
+		return false;
+	f->come += f->piece;
+	return f->come < f->length;
+}
+
+/* Gets the next piece. */
+static void fetch_next(struct fetch *f)
+{
+	mean_add(&f->call->client->imp->fetched,
+		 shard_now(f->shard) - f->began);
+	f->schedule = (struct retry_schedule){ 0 };
+	fetch_move(f, FETCH_WAITING);
+	fetch_send(f, false);
+}
+
 /* Called after the last event of a try. */
 static void fetch_on_last(struct fetch *f)
 {
+	if (f->fsm.state != FETCH_OVER && !f->status && fetch_goes_on(f)) {
+		fetch_next(f);
+		return;
+	}
 	if (f->fsm.state != FETCH_OVER && !f->status && fetch_is_damaged(f)) {
 		stat_count(f->shard, RPC_STAT_replies_damaged);
 		f->status = -EBADMSG; /* the reply will be got again */
+		f->come = 0;
 	}
 	if (f->fsm.state == FETCH_OVER) {
 		fetch_free(f);
@@ -225,7 +254,7 @@ static void fetch_on_event(const struct ulnet_event *ev)
 	if (ev->type == LNET_EVENT_REPLY) {
 		f->answered = true;
 		f->status = ev->status;
-		f->too_short = ev->mlength != f->length;
+		f->too_short = ev->mlength != f->piece;
 	} else if (ev->terminal && !f->answered) {
 		f->status = ev->status ? ev->status : -EIO;
 	}
@@ -271,7 +300,7 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 	shard_hold(s);
 	stat_count(s, RPC_STAT_replies_fetched);
 	call->fetch = f;
-	fetch_send(f);
+	fetch_send(f, false);
 	return 0;
 }
 

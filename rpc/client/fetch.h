@@ -63,7 +63,7 @@ struct fetch {
 	struct ulrpc_call *call; /* NULL: the fetch is FETCH_OVER */
 	struct fsm fsm;		 /* enum fetch_state */
 	bool answered;		 /* an answer has come, and has set @status */
-	/* the answer was not as long as the server had announced */
+	/* the answer was not as long as what was asked for */
 	bool too_short;
 	int status; /* result of this try: 0 or -errno */
 	struct retry_schedule schedule;
@@ -77,7 +77,9 @@ struct fetch {
 	struct ulnet_md_handle md;
 	struct ulnet_timer timer; /* for the next try, in FETCH_WAITING */
 	struct ulnet_work work;	  /* frees the fetch */
-	uint32_t length;
+	/* bytes of the reply; of those that have come, in whole pieces; and of
+	 * the piece that is being got */
+	uint32_t length, come, piece;
 	bool annexed;	   /* the reply has an annex */
 	uint64_t checksum; /* checksum of the reply; 0: not known */
 	/* What the server has said of the body, in its sealed message: nothing

@@ -225,6 +225,8 @@ static void call_plan(struct test_call *c, struct test_body *b,
 	c->reply_max = c->reply_length + (uint32_t)rnd(r, 100) + 1;
 	if (chance(r, 10) && c->reply_length > 1)
 		c->reply_max = c->reply_length / 2;
+	if (c->id % 211 == 0 && method_semantics(c->method) == ULRPC_IDEMPOTENT)
+		c->reply_length = IN_PIECES;
 	*b = (struct test_body){
 		.magic = TEST_MAGIC,
 		.id = c->id,
@@ -244,6 +246,7 @@ static void call_plan(struct test_call *c, struct test_body *b,
 	};
 	conf->deadline = some_deadline(r);
 	conf->reply_max = c->reply_max;
+	conf->reply_limit = ULRPC_REPLY_MAX;
 	conf->priority = (enum ulrpc_priority)rnd(r, 4);
 	conf->semantics = c->semantics;
 	c->hasty = c->id % 4 == 0;
@@ -269,6 +272,8 @@ static void call_plan_probe(struct test_call *c, struct test_body *b,
 	conf->wait_for_ready = ULRPC_WAIT_READY;
 	conf->deadline = probe->us ? probe->us + probe->faults : ULRPC_NEVER;
 	c->reply_max = conf->reply_max = MAX_REPLY;
+	if (c->reply_length == IN_PIECES)
+		c->reply_length = b->reply_length = 64;
 	b->status = 0;
 	b->refuse = b->disk_full = false;
 	b->delay = probe->us ? 0 : 5 * SEC / US;

@@ -22,7 +22,8 @@
 #define CALLS	    1500 /* calls that a run begins by itself */
 #define CALLS_MAX   4096
 #define BULKS	    3	  /* of a call, at most */
-#define MAX_REPLY   65536 /* longer than any reply */
+#define MAX_REPLY      65536 /* longer than any reply but those in pieces */
+#define IN_PIECES      2100000 /* bytes of a reply that is fetched in pieces */
 /* after this time LNet gives up a message of unknown fate */
 #define LNET_TIME (50 * SEC)
 

@@ -127,7 +127,7 @@ static uint32_t annex_reply(struct ulrpc_request *r, struct wire_reply *reply,
 		return WIRE_FAILED;
 	}
 	*body = r->annexed;
-	reply->status = length > ULRPC_BODY_MAX ? WIRE_TOO_LONG : WIRE_ANNEXED;
+	reply->status = length > ULRPC_REPLY_MAX ? WIRE_TOO_LONG : WIRE_ANNEXED;
 	reply->error = 0;
 	reply->length = (uint32_t)length;
 	return failed ? WIRE_FAILED : WIRE_OK;

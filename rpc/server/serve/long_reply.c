@@ -86,8 +86,9 @@ static void long_reply_on_event(const struct ulnet_event *ev)
 	struct service_cpt *sc = z->sc;
 	struct shard *s = sc->shard;
 
-	if (ev->type == LNET_EVENT_GET && !ev->status &&
-	    ev->mlength == z->length) {
+	/* Clients get the pieces of a reply in their order. */
+	if (ev->type == LNET_EVENT_GET && !ev->status && ev->mlength &&
+	    (uint64_t)ev->offset + ev->mlength == z->length) {
 		stat_count(s, RPC_STAT_held_fetched);
 		long_reply_settle(z);
 	} else if (ev->type == LNET_EVENT_PUT) {

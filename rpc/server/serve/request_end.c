@@ -716,7 +716,7 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 	r->status = status;
 	r->error = error;
 	r->reply_length = (uint32_t)length;
-	if (unlikely(length > ULRPC_BODY_MAX)) {
+	if (unlikely(length > ULRPC_REPLY_MAX)) {
 		r->status = WIRE_TOO_LONG;
 		r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
 	}

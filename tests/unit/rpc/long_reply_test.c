@@ -263,6 +263,69 @@ Test(long_reply, fetched)
 }
 
 /* Many long replies at the same time, from workers and inline methods. */
+/* What is longer than a message is got in pieces, as far as the caller wants
+ * it. */
+Test(long_reply, fetched_in_pieces)
+{
+	static const uint32_t lengths[] = { ULRPC_BODY_MAX + 1,
+					    2 * ULRPC_BODY_MAX,
+					    3 * ULRPC_BODY_MAX + 5,
+					    ULRPC_REPLY_MAX };
+	struct ulrpc_call_conf conf = conf_within(60000);
+	struct asked a;
+
+	open_with(0);
+	slow_link();
+	for (unsigned int i = 0; i < ARRAY_SIZE(lengths); i++) {
+		conf.reply_limit = lengths[i];
+		ask_of(i % 2 ? "work" : "make", &a, lengths[i], &conf);
+		lnet_sim_run(g.sim, SEC);
+		asked_ended(&a, ULRPC_CAUSE_OK, lengths[i]);
+		cr_assert_eq(server_counted(RPC_STAT_held_fetched), i + 1);
+		cr_assert_eq(held(), 0);
+		conf.reply_limit = lengths[i] - 1;
+		ask_of("make", &a, lengths[i], &conf);
+		lnet_sim_run(g.sim, SEC);
+		asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
+		cr_assert_eq(a.outcome.reply_needed, lengths[i]);
+	}
+	cr_assert_str_eq(a.outcome.text,
+			 "the reply has 16777216 bytes, and the caller takes "
+			 "up to 16777215");
+	conf.reply_limit = UINT32_MAX;
+	ask_of("make", &a, ULRPC_REPLY_MAX + 1, &conf);
+	lnet_sim_run(g.sim, SEC);
+	asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
+	cr_assert_eq(a.outcome.reply_needed, ULRPC_REPLY_MAX + 1);
+	cr_assert_eq(held(), 0);
+	fini();
+}
+
+/* Each piece may be lost, or come late. */
+Test(long_reply, pieces_are_lost)
+{
+	const struct ulnet_sim_link bad = { .latency = MSEC,
+					    .jitter = 3 * MSEC,
+					    .loss = LNET_SIM_ALWAYS / 5,
+					    .error = LNET_SIM_ALWAYS / 20,
+					    .duplicate = LNET_SIM_ALWAYS / 10,
+					    .reorder = LNET_SIM_ALWAYS / 10,
+					    .reorder_window = 5 * MSEC };
+	struct ulrpc_call_conf conf = conf_within(600000);
+	struct asked a;
+
+	open_with(0);
+	conf.reply_limit = ULRPC_REPLY_MAX;
+	cluster_links(g.sim, &bad);
+	for (unsigned int i = 0; i < 10; i++) {
+		ask_of("make", &a, 10 * ULRPC_BODY_MAX + i, &conf);
+		lnet_sim_run(g.sim, 600 * SEC);
+		asked_ended(&a, ULRPC_CAUSE_OK, 10 * ULRPC_BODY_MAX + i);
+	}
+	cr_assert_eq(g.served.runs, 10);
+	fini();
+}
+
 Test(long_reply, many)
 {
 	static struct asked a[50];
@@ -454,10 +517,10 @@ Test(long_reply, longer_than_any_reply)
 	struct asked a;
 
 	open_with(0);
-	ask(&a, ULRPC_BODY_MAX + 1, 1000);
+	ask(&a, ULRPC_REPLY_MAX + 1, 1000);
 	lnet_sim_run(g.sim, 100 * MSEC);
 	asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
-	cr_assert_eq(a.outcome.reply_needed, ULRPC_BODY_MAX + 1);
+	cr_assert_eq(a.outcome.reply_needed, ULRPC_REPLY_MAX + 1);
 	cr_assert_eq(server_counted(RPC_STAT_replies_held), 0);
 	cr_assert_eq(serve_ended(cpt0(), WIRE_TOO_LONG), 1);
 	fini();
