@@ -148,6 +148,45 @@ has out '"health": "SERVING"'
 u 0 $server call echo.Echo "@$dir/json"
 expect "a long reply" [ "$(wc -c <"$dir/out")" -gt 600000 ]
 
+# The work grows with fields and values together, not with the one times the
+# other: instructions are counted, as often as valgrind is there. The reply's
+# bytes are taken for a message.
+if type valgrind >/dev/null 2>&1; then
+	perl -e '
+		print qq{syntax = "proto3"; message Bytes { bytes payload = 1; }\n};
+		print "message Many {\n";
+		print "uint32 f$_ = $_;\n" for 1 .. 3000;
+		print "}\nmessage Reply { Many payload = 1; }\n";
+		print "service Echo { rpc Echo(Bytes) returns (Reply); }\n";
+	' >"$dir/many.proto"
+	run 0 protoc-c -I"$dir" --descriptor_set_out="$dir/many.set" \
+		"$dir/many.proto"
+	perl -MMIME::Base64 -e '
+		my $b = "";
+		for my $i (1 .. 15000) {
+			my $n = ($i - 1) % 3000 + 1;
+			$b .= varint($n << 3) . varint($i);
+		}
+		sub varint {
+			my ($v, $s) = (shift, "");
+			while ($v > 127) {
+				$s .= chr($v & 127 | 128);
+				$v >>= 7;
+			}
+			return $s . chr($v);
+		}
+		print "{\"payload\": \"", encode_base64($b, ""), "\"}";
+	' >"$dir/json"
+	run 0 timeout 300 valgrind --tool=callgrind \
+		--callgrind-out-file=/dev/null --log-file="$dir/work" \
+		"$ulrpc" --port "$port" --net 'tcp(127.0.0.1)' --deadline 60 \
+		--proto "$dir/many.set" --type Echo $server call echo.Echo \
+		"@$dir/json"
+	has out '"f3000": 15000'
+	work=$(sed -n 's/.*Collected : //p' "$dir/work")
+	expect "$work instructions" [ "${work:-999999999}" -lt 400000000 ]
+fi
+
 # Whatever is wrong is named.
 u 1 $server call echo.Echo '{"paylod": ""}'
 has err "^ulrpc: message ulrpc.echo.EchoRequest has no field 'paylod'. Did you mean 'payload'\?$"

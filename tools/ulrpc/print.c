@@ -2,6 +2,7 @@
 /* message_print(): a message becomes JSON. */
 #include "message.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -108,10 +109,118 @@ static bool is_of(const struct item *item, const struct schema_field *f)
 static const struct schema_field *known(const struct schema_type *type,
 					const struct item *item)
 {
-	for (size_t i = 0; i < type->type->n_field; i++)
-		if (is_of(item, &type->fields[i]))
-			return &type->fields[i];
+	size_t low = 0, end = type->type->n_field, n = end;
+
+	while (low < end) {
+		size_t middle = low + (end - low) / 2;
+
+		if ((uint32_t)type->by_number[middle]->field->number <
+		    item->number)
+			low = middle + 1;
+		else
+			end = middle;
+	}
+	for (; low < n; low++) {
+		const struct schema_field *f = type->by_number[low];
+
+		if ((uint32_t)f->field->number != item->number)
+			break;
+		if (is_of(item, f))
+			return f;
+	}
 	return NULL;
+}
+
+/* ---- the fields of a message ---- */
+
+/* The values of a message, sorted by field, so that the whole message need not
+ * be looked through for each of its fields. */
+struct sorted {
+	uint8_t *all;
+	struct bytes *of; /* of each field, in the order in which they came */
+	/* the last field that has come of each oneof; NULL: none */
+	const struct schema_field **chosen;
+};
+
+/* Takes the next value of @body that is known: sets *@value to it, with its
+ * tag, and *@f_p to its field. Returns false if there is none any more. */
+static bool next_known(const struct schema_type *type, struct bytes *body,
+		       struct bytes *value, const struct schema_field **f_p)
+{
+	struct item item;
+
+	while (body->at < body->end) {
+		value->at = body->at;
+		if (!take_item(body, &item))
+			return false;
+		value->end = body->at;
+		*f_p = known(type, &item);
+		if (*f_p)
+			return true;
+	}
+	return false;
+}
+
+static void sorted_fini(struct sorted *s)
+{
+	free(s->all);
+	free(s->of);
+	free(s->chosen);
+}
+
+static void sort_choice(const struct schema_type *type, struct sorted *s,
+			const struct schema_field *f)
+{
+	int32_t oneof = f->field->has_oneof_index ? f->field->oneof_index : -1;
+
+	if (oneof >= 0 && (size_t)oneof < type->type->n_oneof_decl)
+		s->chosen[oneof] = f;
+}
+
+/* Sorts @body, which is well-formed. Returns false if there is no memory;
+ * sorted_fini() is due in any case. */
+static bool sort(const struct schema_type *type, struct bytes body,
+		 struct sorted *s)
+{
+	size_t n = type->type->n_field, before = 0;
+	const struct schema_field *f;
+	struct bytes rest = body, item;
+	size_t *length = calloc(n + 1, sizeof(*length));
+
+	s->all = malloc((size_t)(body.end - body.at) + 1);
+	s->of = calloc(n + 1, sizeof(*s->of));
+	s->chosen = calloc(type->type->n_oneof_decl + 1, sizeof(s->chosen[0]));
+	if (!length || !s->all || !s->of || !s->chosen) {
+		free(length);
+		return false;
+	}
+	while (next_known(type, &rest, &item, &f)) {
+		length[f - type->fields] += (size_t)(item.end - item.at);
+		sort_choice(type, s, f);
+	}
+	for (size_t i = 0; i < n; before += length[i++])
+		s->of[i].at = s->of[i].end = s->all + before;
+	free(length);
+	while (next_known(type, &body, &item, &f)) {
+		struct bytes *to = &s->of[f - type->fields];
+		size_t size = (size_t)(item.end - item.at);
+
+		memcpy(s->all + (to->end - s->all), item.at, size);
+		to->end += size;
+	}
+	return true;
+}
+
+/* Is @f there? Of a oneof, the member that came last is the one that is. */
+static bool is_there(const struct schema_type *type, const struct sorted *s,
+		     const struct schema_field *f)
+{
+	int32_t oneof = f->field->has_oneof_index ? f->field->oneof_index : -1;
+	const struct bytes *of = &s->of[f - type->fields];
+
+	return of->at < of->end &&
+	       (oneof < 0 || (size_t)oneof >= type->type->n_oneof_decl ||
+		s->chosen[oneof] == f);
 }
 
 /* ---- values ---- */
@@ -445,35 +554,7 @@ static bool print_merged(struct printing *p, const struct schema_field *f,
 	return good;
 }
 
-/* Of a oneof, the member that came last is the one that is there. */
-static bool is_chosen(const struct schema_type *type,
-		      const struct schema_field *f, struct bytes body)
-{
-	const struct schema_field *last = f;
-	struct item item;
-
-	if (!f->field->has_oneof_index)
-		return true;
-	while (body.at < body.end && take_item(&body, &item)) {
-		const struct schema_field *k = known(type, &item);
-
-		if (k && k->field->has_oneof_index &&
-		    k->field->oneof_index == f->field->oneof_index)
-			last = k;
-	}
-	return last == f;
-}
-
-static bool is_there(const struct schema_field *f, struct bytes body)
-{
-	struct item item;
-
-	while (body.at < body.end && take_item(&body, &item))
-		if (is_of(&item, f))
-			return true;
-	return false;
-}
-
+/* @body: the values of @f. */
 static bool print_field(struct printing *p, const struct schema_field *f,
 			struct bytes body, bool there)
 {
@@ -499,10 +580,36 @@ static bool has_default(const struct schema_field *f)
 	       (f->kind != SCHEMA_MESSAGE && !f->field->has_oneof_index);
 }
 
+static bool print_fields(struct printing *p, const struct schema_type *type,
+			 const struct sorted *sorted)
+{
+	unsigned int n = 0;
+
+	fputc('{', p->out);
+	p->depth++;
+	for (size_t i = 0; i < type->type->n_field; i++) {
+		const struct schema_field *f = &type->fields[i];
+		bool there = is_there(type, sorted, f);
+
+		if (!there && !(p->defaults && has_default(f)))
+			continue;
+		fputs(n++ ? "," : "", p->out);
+		line(p);
+		if (!print_field(p, f, sorted->of[i], there))
+			return false;
+	}
+	p->depth--;
+	if (n)
+		line(p);
+	fputc('}', p->out);
+	return true;
+}
+
 static bool print_message(struct printing *p, const struct schema_type *type,
 			  struct bytes body)
 {
-	unsigned int n = 0;
+	struct sorted sorted = { NULL, NULL, NULL };
+	bool good;
 
 	if (!check(p, type, body))
 		return false;
@@ -511,24 +618,12 @@ static bool print_message(struct printing *p, const struct schema_type *type,
 			MESSAGE_DEPTH);
 		return false;
 	}
-	fputc('{', p->out);
-	p->depth++;
-	for (size_t i = 0; i < type->type->n_field; i++) {
-		const struct schema_field *f = &type->fields[i];
-		bool there = is_there(f, body) && is_chosen(type, f, body);
-
-		if (!there && !(p->defaults && has_default(f)))
-			continue;
-		fputs(n++ ? "," : "", p->out);
-		line(p);
-		if (!print_field(p, f, body, there))
-			return false;
-	}
-	p->depth--;
-	if (n)
-		line(p);
-	fputc('}', p->out);
-	return true;
+	good = sort(type, body, &sorted);
+	if (!good)
+		fprintf(p->err, "%s\n", strerror(ENOMEM));
+	good = good && print_fields(p, type, &sorted);
+	sorted_fini(&sorted);
+	return good;
 }
 
 bool message_print(const struct schema_type *type, const void *body,

@@ -490,14 +490,17 @@ static const struct schema_field *field_named(struct reading *r,
 	const char *name = r->json.text;
 	struct nearest near;
 
-	nearest_init(&near, name);
 	for (size_t i = 0; i < type->type->n_field; i++) {
 		const struct schema_field *f = &type->fields[i];
 
 		if (!strcmp(f->json, name) || !strcmp(f->field->name, name))
 			return f;
-		nearest_try(&near, f->field->name);
 	}
+	/* How far names are apart takes much longer than whether they are the
+	 * same. */
+	nearest_init(&near, name);
+	for (size_t i = 0; i < type->type->n_field; i++)
+		nearest_try(&near, type->fields[i].field->name);
 	if (near.name)
 		complain(r,
 			 "message %s has no field '%.60s'. Did you mean "

@@ -228,7 +228,7 @@ static int add_type(struct schema *s, const char *in, bool proto3,
 		return rc;
 	}
 	s->types[s->ntypes++] =
-		(struct schema_type){ name, type, proto3, NULL };
+		(struct schema_type){ name, type, proto3, NULL, NULL };
 	for (size_t i = 0; !rc && i < type->n_nested_type; i++)
 		rc = add_type(s, name, proto3, type->nested_type[i], depth + 1);
 	for (size_t i = 0; !rc && i < type->n_enum_type; i++)
@@ -340,6 +340,16 @@ static int resolve_field(const struct schema *s, const struct schema_type *in,
 	return -ENOENT;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const struct schema_field *x = *(const struct schema_field *const *)a;
+	const struct schema_field *y = *(const struct schema_field *const *)b;
+
+	if (x->field->number != y->field->number)
+		return x->field->number < y->field->number ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
 static int resolve_type(const struct schema *s, struct schema_type *type,
 			FILE *err)
 {
@@ -347,11 +357,17 @@ static int resolve_type(const struct schema *s, struct schema_type *type,
 	int rc = 0;
 
 	type->fields = calloc(n + 1, sizeof(*type->fields));
-	if (!type->fields)
+	type->by_number = calloc(n + 1, sizeof(type->by_number[0]));
+	if (!type->fields || !type->by_number)
 		return -ENOMEM;
-	for (size_t i = 0; !rc && i < n; i++)
+	for (size_t i = 0; !rc && i < n; i++) {
 		rc = resolve_field(s, type, type->type->field[i],
 				   &type->fields[i], err);
+		type->by_number[i] = &type->fields[i];
+	}
+	if (!rc && n)
+		qsort(type->by_number, n, sizeof(type->by_number[0]),
+		      by_number);
 	return rc;
 }
 
@@ -386,6 +402,7 @@ void schema_free(struct schema *s)
 		     s->types[i].fields && k < s->types[i].type->n_field; k++)
 			free(s->types[i].fields[k].json);
 		free(s->types[i].fields);
+		free(s->types[i].by_number);
 		free(s->types[i].name);
 	}
 	for (size_t i = 0; i < s->nenums; i++)

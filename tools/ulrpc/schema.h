@@ -59,6 +59,9 @@ struct schema_type {
 	const Ulrpc__Schema__Type *type;
 	bool proto3;
 	struct schema_field *fields; /* as many as type->n_field */
+	/* as many, in the order of their numbers; those of one number as in
+	 * @fields */
+	const struct schema_field **by_number;
 };
 
 struct schema_service {
