@@ -304,6 +304,7 @@ static const struct command {
 	  .flags = CMD_UNLOCKED, .fn = debug_cpt_of_nid },
 	{ "rpc show", "show", "rpc", PROGRAM },
 	{ "rpc slow", "show", "rpc", PROGRAM },
+	{ "rpc top", "show", "rpc", PROGRAM },
 	{ "rpc set", "set", "rpc", PROGRAM },
 	{ "rpc metrics", "show", "rpc", PROGRAM },
 	{ "rpc reset", "reset", "rpc", PROGRAM },

@@ -393,6 +393,7 @@ static const struct ulnet_control_command stats_commands[] = {
 	{ .name = "rpc reset", .fn = on_reset },
 	{ .name = "rpc metrics", .fn = on_metrics },
 	{ .name = "rpc slow", .fn = on_slow },
+	{ .name = "rpc top", .fn = on_top },
 	{ .name = "rpc set", .keys = set_keys, .fn = on_set },
 	{ .name = "rpc rules", .keys = rules_keys, .fn = on_rules },
 };

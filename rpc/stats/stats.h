@@ -68,6 +68,8 @@ int rpc_metrics(struct ulrpc *rpc, char **yaml_p);
  * those of the argument "text". */
 int on_rules(void *arg, struct lnet_control_call *call, char **output_p);
 
+/* What ulnet_control_command.fn calls: tells "lnetctl top" what there is. */
+int on_top(void *arg, struct lnet_control_call *call, char **output_p);
 /* What ulnet_control_command.fn calls: shows the slowest calls and requests. */
 int on_slow(void *arg, struct lnet_control_call *call, char **output_p);
 

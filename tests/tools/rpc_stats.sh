@@ -71,6 +71,27 @@ for poll in '' --poll; do
 	run 0 timeout 100 "$rpcping" --net 'tcp(127.0.0.1)' --port "$port" \
 		--count 50 127.0.0.2@tcp
 
+	# What happens now: while somebody calls, and somebody does what cannot be.
+	while :; do
+		"$rpcping" --net 'tcp(127.0.0.1)' --port "$port" --count 200 \
+			127.0.0.2@tcp >/dev/null 2>&1
+		"$rpcping" --net 'tcp(127.0.0.1)' --port "$port" --count 3 \
+			--method Nothing 127.0.0.2@tcp >/dev/null 2>&1
+	done &
+	pids[calls]=$!
+	ctl_until "^echo +[0-9.]*[1-9][0-9.]*k? +[0-9]+ +[0-9]+ +[0-9.]+k? +[0-9.]+" \
+		--socket "$socket" top --interval 1 --count 1
+	has out '^SERVED +CALLS/s IN FLIGHT +QUEUED '
+	has out '^  Raw +[0-9.]*[1-9][0-9.]*k? +[0-9.]+[kM]? +[0-9.]+[kM]? +0 +0'
+	has out '^brw +0 +0 +0 +- +- +0 +0$'
+	silent err
+	kill "${pids[calls]}"
+	wait "${pids[calls]}" 2>/dev/null
+	unset 'pids[calls]'
+	COLUMNS=30 ctl 0 --socket "$socket" top --interval 0.1 --count 2
+	expect "no line is longer" test "$(grep -E '^(SERVED|echo|  Raw)' "$dir/out" |
+		awk 'length > 30' | wc -l)" = 0
+
 	# A command that lnetctl does not know, and its node does.
 	ctl 0 --socket "$socket" rpc metrics
 	silent err

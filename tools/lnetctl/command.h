@@ -153,6 +153,17 @@ void top_free(struct top_sample *s);
 void top_print(const struct top_sample *before, const struct top_sample *now,
 	       unsigned int rows, unsigned int width, FILE *out);
 
+/* The same for calls: of a node's answers to "rpc top". At most @rows services
+ * and methods of each side, those with the most calls first; lines are cut off
+ * at @width. */
+struct rpc_sample;
+
+struct rpc_sample *top_rpc_read(const char *text);
+void top_rpc_free(struct rpc_sample *s);
+void top_rpc_print(const struct rpc_sample *before,
+		   const struct rpc_sample *now, unsigned int rows,
+		   unsigned int width, FILE *out);
+
 #define EXIT_USAGE 234 /* exit status for -EINVAL */
 
 #endif

@@ -210,7 +210,7 @@ const struct command commands[] = {
 	COMMAND("global", "show", "show settings"),
 	COMMAND("stats", "show", "show counters"),
 	COMMAND("stats", "reset", "set counters to 0"),
-	COMMAND("top", NULL, "show rates, credits, health and queues, live",
+	COMMAND("top", NULL, "show rates, credits, health, queues and calls, live",
 		.kind = COMMAND_TOP, OPTIONS(
 		{ "interval", 'i', "SECONDS", "time of each block (1)",
 		  .kind = OPTION_CALL, .take = take_interval },

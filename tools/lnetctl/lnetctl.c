@@ -249,6 +249,47 @@ static int top_ask(struct session *s, const struct command *command,
 	return status;
 }
 
+/* Asks for a sample of calls. Returns NULL if the node's program runs no RPC,
+ * or is of an earlier release. */
+static struct rpc_sample *top_ask_rpc(struct session *s)
+{
+	struct rpc_sample *sample = NULL;
+	char *answer, *text;
+	int status = 0;
+
+	if (lnetctl_ask(s, "rpc top: {}", 0, &answer))
+		return NULL;
+	if (!lnet_ctl_print(answer, NULL, NULL, &status) && !status &&
+	    output_of(answer, &text) == 0) {
+		sample = top_rpc_read(text);
+		free(text);
+	}
+	free(answer);
+	return sample;
+}
+
+/* What the node was asked for at one moment. */
+struct top_both {
+	struct top_sample *node;
+	struct rpc_sample *rpc; /* NULL: the node's program runs no RPC */
+};
+
+static int top_ask_both(struct session *s, const struct command *command,
+			const struct request *r, struct top_both *both)
+{
+	int status = top_ask(s, command, r, &both->node);
+
+	if (!status)
+		both->rpc = top_ask_rpc(s);
+	return status;
+}
+
+static void top_free_both(struct top_both *both)
+{
+	top_free(both->node);
+	top_rpc_free(both->rpc);
+}
+
 /* Returns the width that $COLUMNS says or, without it, that of the terminal; 0:
  * not known. */
 static unsigned int top_width(void)
@@ -267,15 +308,16 @@ static unsigned int top_width(void)
 
 /* Prints a block: if @screen in place of the block before it, otherwise below
  * it. */
-static void top_block(const struct top_sample *before,
-		      const struct top_sample *now, unsigned int rows,
-		      bool screen, bool first)
+static void top_block(const struct top_both *before, const struct top_both *now,
+		      unsigned int rows, bool screen, bool first)
 {
 	if (screen)
 		fputs("\033[H\033[J", stdout);
 	else if (!first)
 		putchar('\n');
-	top_print(before, now, rows, top_width(), stdout);
+	top_print(before->node, now->node, rows, top_width(), stdout);
+	if (before->rpc && now->rpc)
+		top_rpc_print(before->rpc, now->rpc, rows, top_width(), stdout);
 	fflush(stdout);
 }
 
@@ -290,11 +332,11 @@ static bool top_has_screen(void)
 static int top(struct session *s, const struct command *command,
 	       const struct command_args *args, const struct request *r)
 {
-	struct top_sample *before = NULL, *now = NULL;
+	struct top_both before = { NULL, NULL }, now;
 	bool screen = top_has_screen();
 	uint64_t at = clock_ns(), interval = args->top.interval_us * 1000;
 	int signals = open_signals();
-	int status = signals < 0 ? 1 : top_ask(s, command, r, &before);
+	int status = signals < 0 ? 1 : top_ask_both(s, command, r, &before);
 
 	for (unsigned int n = 0; !status && !ferror(stdout); n++) {
 		if (args->top.count && n == args->top.count)
@@ -302,18 +344,18 @@ static int top(struct session *s, const struct command *command,
 		at += interval;
 		if (signals_wait(signals, at))
 			break;
-		now = NULL;
-		status = top_ask(s, command, r, &now);
+		now = (struct top_both){ NULL, NULL };
+		status = top_ask_both(s, command, r, &now);
 		if (status)
 			break;
-		top_block(before, now, args->top.rows, screen, n == 0);
-		top_free(before);
+		top_block(&before, &now, args->top.rows, screen, n == 0);
+		top_free_both(&before);
 		before = now;
 		if (clock_ns() > at + interval)
 			/* The answer of the node has come late. */
 			at = clock_ns();
 	}
-	top_free(before);
+	top_free_both(&before);
 	close_signals(signals);
 	return status;
 }
