@@ -15,6 +15,7 @@ serve() {
 
 	shift
 	show "$@"
+	: >"$name.said"
 	"$@" <"$dir/never" >"$name.said" 2>&1 &
 	pids[$name]=$!
 	for ((tries = 0; tries < 600; tries++)); do

@@ -27,7 +27,7 @@ serve() {
 
 	shift
 	show "$@"
-	rm -f "$name.said" # of the server before, which was ready, too
+	: >"$name.said" # that of the server before was ready, too
 	# Servers that end when Enter is pressed read from a pipe that stays empty.
 	"$@" <"$dir/never" >"$name.said" 2>&1 &
 	pids[$name]=$!
