@@ -396,6 +396,7 @@ unit_tests += %D%/unit/rpc_server_test
 	%D%/unit/rpc/server/session/hostile_control_test.c \
 	%D%/unit/rpc/server/session/record_test.c \
 	%D%/unit/rpc/server/services_test.c \
+	%D%/unit/rpc/server/shared_portal_test.c \
 	%D%/unit/rpc/server/tombstone_test.c
 
 # RPC under load and in trouble, in virtual time: what comes of it is counted.

@@ -57,7 +57,9 @@ struct ulrpc_service_conf {
 	const char *name; /* copied, as is all that this structure points to */
 	const struct ulrpc_method_conf *methods;
 	unsigned int nmethods;
-	unsigned int portal; /* portal for requests; 0: any free one */
+	/* portal for requests; 0: any free one, or if only one is left, one
+	 * that services share */
+	unsigned int portal;
 	/* Workers are threads; in virtual time one runs at a time. */
 	/* 0 = 1, or no worker if all methods run inline */
 	unsigned int workers_min;

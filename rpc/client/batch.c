@@ -544,8 +544,8 @@ static uint8_t *encode_checksum(const struct batch *p, const struct load *l,
 	return wire_checksum_put(at, crc);
 }
 
-/* Encodes what few heads have: a checksum, or a flavour above
- * ULRPC_FLAVOUR_AUTH. */
+/* Encodes what few heads have: a checksum, a flavour above ULRPC_FLAVOUR_AUTH,
+ * or the number of a service that shares its portal. */
 static out_of_line uint8_t *encode_marks(const struct batch *p,
 					 const struct load *l, uint8_t *at)
 {
@@ -555,6 +555,8 @@ static out_of_line uint8_t *encode_marks(const struct batch *p,
 		at = encode_checksum(p, l, at);
 	if (flavour > ULRPC_FLAVOUR_AUTH)
 		at = wire_flavour_put(at, flavour_to_wire(flavour));
+	if (l->client->number)
+		at = wire_service_put(at, l->client->number);
 	return at;
 }
 

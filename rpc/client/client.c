@@ -66,6 +66,7 @@ static void open_send(struct ulrpc_client *c)
 			.rtt = import_rtt_us(imp),
 			.epoch = imp->epoch,
 			.flavour = flavour_to_wire(c->least),
+			.numbers = true,
 		},
 	};
 
@@ -298,8 +299,9 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 	}
 	c->refusal = ULRPC_CAUSE_OK;
 	c->portal = m->portal;
+	c->number = m->number;
 	c->checked = c->wants_checked || m->checked;
-	c->marked = c->checked || c->flavour > ULRPC_FLAVOUR_AUTH;
+	c->marked = c->checked || c->flavour > ULRPC_FLAVOUR_AUTH || c->number;
 	if (c->flavour == ULRPC_FLAVOUR_PRIVACY)
 		c->sealed_room = SEAL_HEAD + ONCE_SIZE;
 	client_note_store(c, m);

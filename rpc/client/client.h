@@ -173,8 +173,8 @@ struct ulrpc_client {
 	 * (wants_checked), or because the service does, as its last answer to
 	 * Open says */
 	bool checked, wants_checked;
-	/* the head of requests has a rare field: a checksum, or a flavour above
-	 * ULRPC_FLAVOUR_AUTH */
+	/* the head of requests has a rare field: a checksum, a flavour above
+	 * ULRPC_FLAVOUR_AUTH, or a number */
 	bool marked;
 	/* least: the lowest flavour that the user accepts. flavour: the one in
 	 * use, as the last answer to Open says. told_flavour: the one that this
@@ -217,7 +217,9 @@ struct ulrpc_client {
 	bool unknown_rail;
 	uint64_t tag; /* number of the last Open, which is also in its answer */
 	struct ulnet_timer open_timer;
-	uint32_t portal, request_max, message_max;
+	/* number: which of the services that share the portal; 0: it is the
+	 * service's own */
+	uint32_t portal, number, request_max, message_max;
 	bool logged_too_long; /* a request that is too long was logged */
 	/* how many Opens were sent since a call was last answered */
 	unsigned int reopened;

@@ -49,7 +49,7 @@ static inline void load_begin(struct load *l, struct ulrpc_client *c)
 	l->n = l->nsegments = l->nagain = 0;
 	l->niov = 1;
 	l->head = WIRE_REQUESTS_BOUND + WIRE_CHECKSUM_BOUND +
-		  WIRE_FLAVOUR_BOUND + WIRE_BODIES_BOUND;
+		  WIRE_FLAVOUR_BOUND + WIRE_SERVICE_BOUND + WIRE_BODIES_BOUND;
 	l->bodies = l->borrowed = 0;
 	l->need = 0;
 	l->until = 0;

@@ -53,6 +53,8 @@ static int service_gauges(struct shard *s, struct stat_shard *sum)
 							  memory_order_relaxed);
 		uint64_t waiting = 0;
 
+		if (svc->shared)
+			continue;
 		sum->counts[RPC_STAT_requests_under_way] += under_way;
 		/* one queue for all CPTs */
 		if (s->cpt == 0 && svc->has_exec)
@@ -73,7 +75,7 @@ static uint32_t window_of(const struct shard *s, const struct share *share)
 	const struct service_cpt *sc;
 
 	list_for_each_entry (sc, services_of(s), link)
-		if (sc->service->portal == share->portal)
+		if (sc->service->number == share->number && share->opened)
 			return grant_of(&share->grant,
 					service_limit(sc->service, window));
 	return 0;
@@ -117,7 +119,7 @@ static struct service_cpt *services_find_name(struct shard *s, const char *name)
 	struct service_cpt *sc;
 
 	list_for_each_entry (sc, services_of(s), link)
-		if (!strcmp(sc->service->name, name))
+		if (!sc->service->shared && !strcmp(sc->service->name, name))
 			return sc;
 	return NULL;
 }
@@ -139,14 +141,33 @@ static bool service_agrees(const struct ulrpc_service *svc,
 	return true;
 }
 
-/* What export_users.opened calls. */
-static void service_opened(struct shard *s, const char *name,
-			   const struct export *e, struct wire_opened *out)
+/* Can the client that has sent @in call @svc? Clients of earlier releases only
+ * call services that have portals of their own. */
+static bool service_is_in_reach(struct service_cpt *sc, const struct export *e,
+				const struct wire_open *in)
 {
-	struct service_cpt *sc = services_find_name(s, name);
-	const struct ulrpc_service *svc;
+	char nid[LNET_NIDSTR_SIZE];
 
-	if (!sc) {
+	if (sc->service->number == sc->service->portal || in->numbers)
+		return true;
+	if (service_may_log(sc))
+		lnet_log(LNET_LOG_WARN, "rpc",
+			 "service %s: %s is of an earlier release, and cannot "
+			 "call services that share a portal",
+			 sc->service->name,
+			 lnet_nid_format(export_source(e), nid, sizeof(nid)));
+	return false;
+}
+
+/* What export_users.opened calls. */
+static void service_opened(struct shard *s, const struct wire_open *in,
+			   struct export *e, struct wire_opened *out)
+{
+	struct service_cpt *sc = services_find_name(s, in->service);
+	const struct ulrpc_service *svc;
+	struct share *share;
+
+	if (!sc || !service_is_in_reach(sc, e, in)) {
 		out->status = s->closing ? WIRE_SHUTTING_DOWN : WIRE_NO_SERVICE;
 		return;
 	}
@@ -161,8 +182,16 @@ static void service_opened(struct shard *s, const char *name,
 		out->flavour = flavour_to_wire(svc->least);
 		return;
 	}
+	share = export_share_get(s->exports, e, svc->number);
+	if (!share) {
+		out->status = WIRE_NO_SERVICE;
+		return;
+	}
+	share->opened = true;
 	out->status = WIRE_OK;
 	out->portal = svc->portal;
+	if (svc->number != svc->portal)
+		out->number = svc->number;
 	out->request_max = svc->conf.request_max;
 	out->window = service_limit(svc, window);
 	out->begin = service_promise(sc, shard_now(s));
@@ -206,8 +235,36 @@ static void stats_begin(struct service_cpt *sc)
 					      svc->methods[i].number);
 }
 
-/* Opens the inbox; from then on clients can find the service by its name.
- * Returns 0; -ESHUTDOWN; or what inbox_open() returns. */
+/* Returns 0, or what inbox_open() returns. */
+static int receive(struct service_cpt *sc)
+{
+	const struct ulrpc_service *svc = sc->service;
+	struct shard *s = sc->shard;
+	int rc;
+
+	if (svc->number != svc->portal) {
+		s->rpc->services->numbered[s->cpt][svc->number] = sc;
+		return 0;
+	}
+	sc->inbox = (struct inbox){
+		.shard = s,
+		.portal = svc->portal,
+		.buffers = svc->conf.buffers,
+		.buffer_size = svc->conf.buffer_size,
+		.message_max = svc->message_max,
+		.fn = svc->shared ? request_on_shared : request_on_message,
+		.arg = sc,
+	};
+	rc = inbox_open(&sc->inbox);
+	if (rc)
+		return rc;
+	sc->open = true;
+	tombstone_close(s, svc->portal);
+	return 0;
+}
+
+/* Begins to receive requests; from then on clients can find the service by its
+ * name. Returns 0; -ESHUTDOWN; or what inbox_open() returns. */
 static int service_cpt_start(void *arg)
 {
 	struct service_cpt *sc = arg;
@@ -217,24 +274,14 @@ static int service_cpt_start(void *arg)
 
 	if (s->closing)
 		return -ESHUTDOWN;
-	sc->inbox = (struct inbox){
-		.shard = s,
-		.portal = svc->portal,
-		.buffers = svc->conf.buffers,
-		.buffer_size = svc->conf.buffer_size,
-		.message_max = svc->message_max,
-		.fn = request_on_message,
-		.arg = sc,
-	};
-	rc = inbox_open(&sc->inbox);
+	rc = receive(sc);
 	if (rc)
 		return rc;
-	sc->open = true;
 	if (s->cpt == 0)
 		durables_draw(&svc->durables, s);
-	tombstone_close(s, svc->portal);
 	list_add_tail(&s->rpc->services->shard[s->cpt], &sc->link);
-	stats_begin(sc);
+	if (!svc->shared)
+		stats_begin(sc);
 	return 0;
 }
 
@@ -283,13 +330,17 @@ static void workers_end(struct ulrpc_service *svc)
 		exec_close(&svc->exec);
 }
 
-static void forget_portal(struct export *e, void *sc)
+/* The client has to open the service that has this number next. */
+static void service_forget(struct export *e, void *arg)
 {
-	uint64_t bit = UINT64_C(1)
-		       << ((struct service_cpt *)sc)->service->portal;
+	const struct service_cpt *sc = arg;
+	struct share *share =
+		export_share(sc->shard->exports, e, sc->service->number);
 
-	e->opened &= ~bit;
-	export_judge_anew(e, bit);
+	if (!share)
+		return;
+	share->opened = false;
+	share_judge_anew(share);
 }
 
 static int service_cpt_stop(void *arg)
@@ -301,7 +352,10 @@ static int service_cpt_stop(void *arg)
 		return 0;
 	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_STOPPED);
 	list_del(&sc->link);
-	exports_each(sc->shard->exports, forget_portal, sc);
+	if (sc->service->number != sc->service->portal)
+		sc->shard->rpc->services
+			->numbered[sc->shard->cpt][sc->service->number] = NULL;
+	exports_each(sc->shard->exports, service_forget, sc);
 	workers_end(sc->service);
 	if (sc->shard->aborted)
 		replies_stop(sc);
@@ -456,7 +510,7 @@ static int methods_make(struct ulrpc_service *svc,
 	}
 	while (places < 2 * (size_t)conf->nmethods)
 		places *= 2;
-	svc->names = names = malloc(size);
+	svc->names = names = malloc(MAX(size, 1));
 	svc->methods = calloc(places, sizeof(*svc->methods));
 	svc->order = calloc((size_t)conf->nmethods + 1, sizeof(*svc->order));
 	svc->methods_mask = (uint32_t)places - 1;
@@ -663,9 +717,11 @@ static bool all_idle(void *svc)
 
 /* Puts a tombstone on the service's portal on each CPT. It also answers the
  * requests that LNet has queued meanwhile. If a tombstone cannot be made, these
- * requests are dropped. */
+ * requests are dropped. A portal that services share needs none. */
 static void service_open_tombstones(struct ulrpc_service *svc)
 {
+	if (svc->number != svc->portal)
+		return;
 	if (svc->started && !on_each(svc, service_cpt_open_tombstone))
 		return;
 	(void)on_each(svc, service_cpt_close_tombstone);
@@ -726,6 +782,78 @@ err_claim:
 	return rc;
 }
 
+/* ---- the portal that services share ---- */
+
+/* Buffers of the shared portal: as messages for any service have to fit, two of
+ * the longest messages fit into each. */
+#define SHARED_BUFFERS	   8
+#define SHARED_BUFFER_SIZE (2 * (uint32_t)LNET_MTU)
+
+static bool shared_is_settled(void *arg)
+{
+	const struct services *all = arg;
+
+	return !all->shared || all->shared_up;
+}
+
+/* Starts what receives on the shared portal, or waits until another thread has
+ * done so. Returns 0 or -errno. */
+static int shared_start(struct ulrpc *rpc,
+			const struct ulrpc_service_conf *for_whom)
+{
+	static const struct ulrpc_service_conf conf = {
+		.name = "(shared portal)",
+		.request_max = ULRPC_BODY_MAX,
+		.buffers = SHARED_BUFFERS,
+		.buffer_size = SHARED_BUFFER_SIZE,
+	};
+	struct services *all = rpc->services;
+	struct ulrpc_service *svc;
+	bool mine;
+	int rc = service_new(rpc, &conf, &svc);
+
+	if (rc)
+		return rc;
+	svc->shared = true;
+	pthread_mutex_lock(&rpc->wait.lock);
+	mine = !all->shared;
+	if (mine)
+		rc = portals_share(all, svc, for_whom);
+	pthread_mutex_unlock(&rpc->wait.lock);
+	if (!mine || rc) {
+		service_unref(svc);
+		return rc ? rc
+			  : wait_until(&rpc->wait, rpc->node, shared_is_settled,
+				       all, TIME_NEVER);
+	}
+	rc = start_all(svc); /* if it fails, portals_release() was called */
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&rpc->wait.lock);
+	all->shared_up = true;
+	wait_wake(&rpc->wait);
+	pthread_mutex_unlock(&rpc->wait.lock);
+	return 0;
+}
+
+/* Calls portals_claim(), and makes the shared portal if that is needed. */
+static int service_claim(struct ulrpc_service *svc,
+			 const struct ulrpc_service_conf *conf)
+{
+	struct ulrpc *rpc = svc->rpc;
+	int rc;
+
+	do {
+		pthread_mutex_lock(&rpc->wait.lock);
+		rc = portals_claim(rpc->services, svc, conf);
+		pthread_mutex_unlock(&rpc->wait.lock);
+		if (rc != -EAGAIN)
+			return rc;
+		rc = shared_start(rpc, conf);
+	} while (!rc);
+	return rc;
+}
+
 int service_start_streams(struct ulrpc *rpc,
 			  const struct ulrpc_service_conf *conf,
 			  unsigned int nstreams, uint32_t head,
@@ -752,9 +880,7 @@ int service_start_streams(struct ulrpc *rpc,
 		service_unref(svc);
 		return rc;
 	}
-	pthread_mutex_lock(&rpc->wait.lock);
-	rc = portals_claim(rpc->services, svc, conf);
-	pthread_mutex_unlock(&rpc->wait.lock);
+	rc = service_claim(svc, conf);
 	if (rc) {
 		service_unref(svc);
 		return rc;
@@ -862,9 +988,11 @@ static int part_open(struct ulrpc *rpc)
 	if (!all)
 		return -ENOMEM;
 	all->shard = calloc(rpc->ncpts, sizeof(*all->shard));
+	all->numbered = calloc(rpc->ncpts, sizeof(*all->numbered));
 	all->durable_keys = durable_keys_new(rpc->seed);
-	if (!all->shard || !all->durable_keys) {
+	if (!all->shard || !all->numbered || !all->durable_keys) {
 		durable_keys_put(all->durable_keys);
+		free(all->numbered);
 		free(all->shard);
 		free(all);
 		return -ENOMEM;
@@ -877,18 +1005,20 @@ static int part_open(struct ulrpc *rpc)
 }
 
 /* What export_users.gone calls. */
-static void services_gone(struct shard *s, const struct ulnet_id *client,
-			  uint64_t opened)
+static void services_gone(struct shard *s, struct export *e)
 {
+	const struct share *share;
 	struct service_cpt *sc;
 
 	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link) {
 		const struct ulrpc_service_conf *conf = &sc->service->conf;
 
-		if (!conf->gone || shard_is_mute(s) ||
-		    !(opened & UINT64_C(1) << sc->service->portal))
+		if (!conf->gone || shard_is_mute(s))
 			continue;
-		conf->gone(conf->gone_arg, client);
+		share = export_share(s->exports, e, sc->service->number);
+		if (!share || !share->opened)
+			continue;
+		conf->gone(conf->gone_arg, &e->peer);
 		if (unlikely(shard_guard_is_late(s)))
 			lnet_guard_end(s->node, s->cpt,
 				       "service %s, told of a client that is "
@@ -962,6 +1092,7 @@ static void part_free(struct ulrpc *rpc)
 	while (!list_empty(&all->all))
 		service_drop(list_first(&all->all, struct ulrpc_service, link));
 	durable_keys_put(all->durable_keys);
+	free(all->numbered);
 	free(all->shard);
 	free(all);
 	rpc->services = NULL;

@@ -78,6 +78,11 @@ uint8_t *wire_flavour_put(uint8_t *p, enum wire_flavour flavour)
 	return put_varint_field(p, 7, flavour);
 }
 
+uint8_t *wire_service_put(uint8_t *p, uint32_t number)
+{
+	return put_varint_field(p, 8, number);
+}
+
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length)
 {
 	if (!length)
@@ -509,8 +514,8 @@ static out_of_line const uint8_t *get_checksum_of_bodies(const uint8_t *p,
 		       : get_unknown(p, end, tag);
 }
 
-/* Decodes a field that only few messages of requests have: the flavour or the
- * checksum. Skips a field that is not known. */
+/* Decodes a field that only few messages of requests have: the flavour, the
+ * number of the service, or the checksum. Skips a field that is not known. */
 static out_of_line const uint8_t *get_requests_rare(const uint8_t *p,
 						    const uint8_t *end,
 						    uint32_t tag,
@@ -519,6 +524,8 @@ static out_of_line const uint8_t *get_requests_rare(const uint8_t *p,
 {
 	uint32_t flavour;
 
+	if (tag == TAG(8, WT_varint32))
+		return get_varint32(p, end, &m->service);
 	if (tag != TAG(7, WT_varint32))
 		return get_checksum_of_bodies(p, end, tag, bodies);
 	p = get_varint32(p, end, &flavour);

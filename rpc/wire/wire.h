@@ -217,6 +217,8 @@ struct wire_requests {
 	uint16_t ncalls; /* at most WIRE_CALLS_MAX */
 	bool checked;	 /* the bodies have a checksum */
 	uint8_t flavour; /* enum wire_flavour; a peer may send any number */
+	/* the number of the service, if services share the portal; 0: none */
+	uint32_t service;
 };
 
 /* The segments of one bulk, to be encoded. Each packed field is an array of n
@@ -244,17 +246,18 @@ static inline void wire_clear(void *m, size_t size)
 /*
  * To encode a message: wire_requests_put(), then wire_call_put() (wire_put.h)
  * for up to WIRE_CALLS_MAX calls, then wire_bodies_put(), in front of which
- * wire_checksum_put() and wire_flavour_put() may come. That makes the head; the
- * caller puts the bodies behind it, in the order of their calls. Each function
- * writes at @p and returns the end of what it wrote. The caller provides as
- * much room as WIRE_*_BOUND or wire_*_bound() says: for a call without bulks
- * that is WIRE_CALL_BOUND and the bytes of its trace.
+ * wire_checksum_put(), wire_flavour_put() and wire_service_put() may come. That
+ * makes the head; the caller puts the bodies behind it, in the order of their
+ * calls. Each function writes at @p and returns the end of what it wrote. The
+ * caller provides as much room as WIRE_*_BOUND or wire_*_bound() says: for a
+ * call without bulks that is WIRE_CALL_BOUND and the bytes of its trace.
  */
 #define WIRE_REQUESTS_BOUND 35u
 #define WIRE_CALL_BOUND	    96u
 #define WIRE_BODIES_BOUND   8u
 #define WIRE_CHECKSUM_BOUND 9u
 #define WIRE_FLAVOUR_BOUND  2u
+#define WIRE_SERVICE_BOUND  6u
 
 uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m);
 size_t wire_call_bound(const struct wire_call *call);
@@ -265,6 +268,7 @@ uint8_t *wire_bodies_put(uint8_t *p, uint32_t length);
  * their CRC32C. */
 uint8_t *wire_checksum_put(uint8_t *p, uint32_t crc);
 uint8_t *wire_flavour_put(uint8_t *p, enum wire_flavour flavour);
+uint8_t *wire_service_put(uint8_t *p, uint32_t number);
 
 /* Decodes a whole message: sets the first m->ncalls of @calls, in the order of
  * the message. They point into @payload, which is borrowed as long as they are

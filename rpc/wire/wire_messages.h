@@ -14,7 +14,8 @@
 #ifndef RPC_WIRE_MESSAGES_H
 #define RPC_WIRE_MESSAGES_H
 
-/* All fields but 5 (call), 6 (checksum), 7 (flavour) and 15 (bodies). */
+/* All fields but 5 (call), 6 (checksum), 7 (flavour), 8 (service) and 15
+ * (bodies). */
 #define WIRE_REQUESTS_FIELDS(F, L, A) \
 	F(1, fixed64, connection)     \
 	F(2, fixed64, client)         \
@@ -138,7 +139,8 @@
 	F(4, fixed64, tag)        \
 	F(5, name, service)       \
 	F(6, varint, rtt)         \
-	F(7, varint32, flavour)
+	F(7, varint32, flavour)   \
+	F(8, flag, numbers)
 
 #define WIRE_OPENED_FIELDS(F, L, A) \
 	F(1, fixed64, client)       \
@@ -154,7 +156,8 @@
 	F(11, varint, estimate)     \
 	F(12, varint32, begin)      \
 	F(13, flag, checked)        \
-	F(14, varint32, flavour)
+	F(14, varint32, flavour)    \
+	F(15, varint32, number)
 
 #define WIRE_DISCONNECT_FIELDS(F, L, A) \
 	F(1, fixed64, connection)       \

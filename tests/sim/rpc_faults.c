@@ -360,6 +360,8 @@ int member_open(struct member *m)
 			      m->index, rc);
 		return rc;
 	}
+	if (m->run->crowded)
+		server_crowd(m);
 	for (unsigned int i = 0; i < SERVICES; i++)
 		server_start(m, i);
 	return 0;

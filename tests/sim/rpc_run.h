@@ -263,6 +263,9 @@ struct run {
 	unsigned int ncalls, first;
 	unsigned int nstores;
 	bool named; /* nodes have the same client ids after each start */
+	/* other services have all portals but one: those that are called share
+	 * it, but for the one with a fixed portal */
+	bool crowded;
 	struct splits splits;
 	struct links links;
 	struct rules rules;
@@ -403,6 +406,8 @@ void outcome_check(const struct test_call *c, const char *reply, size_t length);
  * the call must not be executed. */
 void execute(struct test_call *c, const struct member *m);
 
+/* Starts services that nobody calls, as many as there are portals for. */
+void server_crowd(struct member *m);
 void server_start(struct member *m, unsigned int service);
 void server_stop(struct member *m, unsigned int service);
 /* Forgets what a service that has stopped has not answered. */

@@ -70,6 +70,8 @@ int scenario_set_up(struct run *r)
 		r->weather = (enum weather)rnd(r, WEATHERS);
 	play_conf(r);
 	r->named = chance(r, 30);
+	/* without a random number, so that other seeds stay as they are */
+	r->crowded = r->named && r->n < NODES_MANY;
 	r->pauses = has_pauses(r->sim);
 	if (r->pauses)
 		lnet_sim_apart(r->sim);

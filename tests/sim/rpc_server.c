@@ -363,6 +363,40 @@ static void conf_fill(struct run *r, struct ulrpc_service_conf *conf)
 		conf->stalled = 1 + rnd(r, 1000000);
 }
 
+static void on_nobodys_request(void *arg, struct ulrpc_request *request,
+			       const void *body, size_t length)
+{
+	struct member *m = arg;
+
+	(void)body;
+	(void)length;
+	lnet_sim_fail(m->run->sim, "node %u: a request for nobody", m->index);
+	ulrpc_reply(request, "", 0);
+}
+
+void server_crowd(struct member *m)
+{
+	struct ulrpc_method_conf method = { .name = method_names[0],
+					    .handler = on_nobodys_request,
+					    .arg = m,
+					    .run = ULRPC_RUN_INLINE };
+	struct ulrpc_service_conf conf;
+	char name[8];
+
+	ulrpc_service_conf_init(&conf);
+	conf.name = name;
+	conf.methods = &method;
+	conf.nmethods = 1;
+	conf.request_max = 1;
+	conf.buffer_size = 65536;
+	conf.buffers = 2;
+	for (unsigned int i = ULRPC_PORTAL_FIRST; i < ULRPC_PORTAL_LAST; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		/* RPC may be shutting down */
+		(void)ulrpc_service_start(m->rpc, &conf, NULL);
+	}
+}
+
 void server_start(struct member *m, unsigned int service)
 {
 	struct ulrpc_method_conf methods[METHODS];

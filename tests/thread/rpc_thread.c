@@ -4,7 +4,8 @@
  * interface; clients are nodes of their own. Handlers run inline, on worker
  * threads, and some are answered by yet another thread. Callers are plain
  * threads that wait, and callbacks on the clients' CPTs. Then the service stops
- * while calls are under way, and comes again: each of them ends once.
+ * while calls are under way, and comes again: each of them ends once. Threads
+ * start, call and stop services at the same time, more than there are portals.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,6 +23,8 @@
 #define LONG	 3000
 #define MANY	 500 /* calls of each client while the service stops */
 #define RESTARTS 10
+#define STARTERS 4  /* threads that start services */
+#define STARTED	 10 /* services of each of these at a time */
 
 #define PATIENCE UINT64_C(120000000) /* us */
 /* longer than served calls take */
@@ -312,6 +315,97 @@ static void stop_at_last(struct client *clients)
 	check(good + refused == CLIENTS * MANY);
 }
 
+/* ---- more services than portals ---- */
+
+struct starter {
+	struct client *client;
+	unsigned int index;
+	pthread_t thread;
+};
+
+static void own_arg(void *arg, struct ulrpc_request *r, const void *body,
+		    size_t length)
+{
+	(void)body;
+	(void)length;
+	ulrpc_reply(r, &arg, sizeof(arg));
+}
+
+static void one_more(struct starter *s, unsigned int i,
+		     struct ulrpc_service **service_p)
+{
+	struct ulrpc_method_conf method = { .name = "own",
+					    .handler = own_arg,
+					    .arg = service_p,
+					    .run = ULRPC_RUN_INLINE };
+	struct ulrpc_service_conf conf;
+	char name[32];
+
+	snprintf(name, sizeof(name), "crowd %u %u", s->index, i);
+	ulrpc_service_conf_init(&conf);
+	conf.name = name;
+	conf.methods = &method;
+	conf.nmethods = 1;
+	check(!ulrpc_service_start(server_rpc, &conf, service_p));
+}
+
+/* Calls the service that one_more() has started for @want. */
+static void call_one(struct starter *s, unsigned int i, void *want)
+{
+	struct ulrpc_call_conf conf = { .deadline = PATIENCE };
+	struct ulnet_nid nid = nid_of(0);
+	struct ulrpc_client_conf client_conf;
+	struct ulrpc_client *client;
+	struct ulrpc_outcome o;
+	void *got = NULL;
+	size_t length = 0;
+	char name[32];
+
+	snprintf(name, sizeof(name), "crowd %u %u", s->index, i);
+	ulrpc_client_conf_init(&client_conf);
+	client_conf.nids = &nid;
+	client_conf.nnids = 1;
+	client_conf.service = name;
+	check(!ulrpc_client_open(s->client->rpc, &client_conf, &client));
+	for (unsigned int n = 0; n < 5; n++) {
+		check(!ulrpc_call_wait(client, ulrpc_method("own"), "", 0,
+				       &conf, &got, sizeof(got), &length, &o));
+		check(o.cause == ULRPC_CAUSE_OK && length == sizeof(got));
+		check(got == want);
+	}
+	ulrpc_client_close(client);
+}
+
+static void *start_and_stop(void *arg)
+{
+	struct ulrpc_service *services[STARTED];
+	struct starter *s = arg;
+
+	for (unsigned int round = 0; round < 3; round++) {
+		for (unsigned int i = 0; i < STARTED; i++)
+			one_more(s, i, &services[i]);
+		for (unsigned int i = 0; i < STARTED; i++)
+			call_one(s, i, &services[i]);
+		for (unsigned int i = 0; i < STARTED; i++)
+			check(!ulrpc_service_stop(services[i], PATIENCE));
+	}
+	return NULL;
+}
+
+static void crowd(struct client *clients)
+{
+	struct starter s[STARTERS];
+
+	for (unsigned int i = 0; i < STARTERS; i++) {
+		s[i] = (struct starter){ .client = &clients[i % CLIENTS],
+					 .index = i };
+		BUG_ON(pthread_create(&s[i].thread, NULL, start_and_stop,
+				      &s[i]));
+	}
+	for (unsigned int i = 0; i < STARTERS; i++)
+		pthread_join(s[i].thread, NULL);
+}
+
 int main(void)
 {
 	static struct client clients[CLIENTS];
@@ -327,6 +421,7 @@ int main(void)
 	all_call(clients);
 	restarts(clients);
 	stop_at_last(clients);
+	crowd(clients);
 	for (unsigned int i = 0; i < CLIENTS; i++) {
 		ulrpc_client_close(clients[i].client);
 		BUG_ON(ulrpc_close(clients[i].rpc));

@@ -24,7 +24,7 @@
 #include "tools/common/spans.h"
 
 #define WHO	     "rpcserve"
-#define SERVICES_MAX 24 /* there are not portals for more services */
+#define SERVICES_MAX 24
 #define WORKERS_MAX  4096
 #define MEMORY_MAX   (UINT64_C(1) << 40)
 #define GRACE_US     5000000

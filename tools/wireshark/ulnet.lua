@@ -429,6 +429,7 @@ local messages = {
 		[5] = { "call", "Call" },
 		[6] = { "checksum", "fixed64" },
 		[7] = { "flavour", "uint32" },
+		[8] = { "service", "uint32" },
 		[15] = { "bodies", "bytes" },
 	},
 	Call = {
@@ -546,6 +547,7 @@ local messages = {
 		[5] = { "service", "string" },
 		[6] = { "rtt", "uint64" },
 		[7] = { "flavour", "uint32" },
+		[8] = { "numbers", "bool" },
 	},
 	Opened = {
 		[1] = { "client", "fixed64" },
@@ -562,6 +564,7 @@ local messages = {
 		[12] = { "begin", "uint32" },
 		[13] = { "checked", "bool" },
 		[14] = { "flavour", "uint32" },
+		[15] = { "number", "uint32" },
 	},
 	Disconnect = {
 		[1] = { "connection", "fixed64" },

@@ -10,18 +10,19 @@
 void hosts_init(struct hosts *hs, uint64_t seed)
 {
 	hash_init(&hs->by_nid);
+	hash_init(&hs->by_client);
 	list_init(&hs->all);
 	hs->seed = seed;
 }
 
 static struct host *host_get(struct hosts *hs, const struct ulnet_nid *nid,
-			     unsigned int portal)
+			     unsigned int number)
 {
-	uint64_t h = hash_bytes(nid, sizeof(*nid), hs->seed + portal);
+	uint64_t h = hash_bytes(nid, sizeof(*nid), hs->seed + number);
 	struct host *host;
 
 	hash_for_each_equal (host, &hs->by_nid, h, by_nid)
-		if (host->portal == portal && lnet_nid_eq(&host->nid, nid))
+		if (host->number == number && lnet_nid_eq(&host->nid, nid))
 			return host;
 	host = calloc(1, sizeof(*host));
 	if (!host)
@@ -29,7 +30,7 @@ static struct host *host_get(struct hosts *hs, const struct ulnet_nid *nid,
 	host->hosts = hs;
 	host->nid = *nid;
 	host->queue.nid = &host->nid;
-	host->portal = portal;
+	host->number = number;
 	if (hash_add(&hs->by_nid, &host->by_nid, h)) {
 		free(host);
 		return NULL;
@@ -57,32 +58,79 @@ static void host_put(struct host *host)
 
 void hosts_fini(struct hosts *hs)
 {
+	struct hash_node *n;
+
 	while (!list_empty(&hs->all))
 		host_forget(list_first(&hs->all, struct host, link));
 	hash_fini(&hs->by_nid);
+	while ((n = hash_pop(&hs->by_client)))
+		container_of(n, struct share, by_client)->hashed = false;
+	hash_fini(&hs->by_client);
 }
 
 /* ---- shares ---- */
 
 struct share *share_new(struct hosts *hs, const struct ulnet_nid *nid,
-			unsigned int portal, bool once)
+			unsigned int number, bool once)
 {
 	struct share *share = calloc(1, sizeof(*share));
 
 	if (!share)
 		return NULL;
-	share->host = host_get(hs, nid, portal);
+	share->host = host_get(hs, nid, number);
 	if (!share->host) {
 		free(share);
 		return NULL;
 	}
 	share->host->shares++;
 	share->queue.host = &share->host->queue;
-	share->portal = portal;
+	share->number = number;
 	share->gone = once;
 	list_init(&share->link);
 	list_init(&share->active);
 	return share;
+}
+
+static uint64_t client_hash(const struct hosts *hs, uint64_t client,
+			    unsigned int number)
+{
+	return hash_u64(client, hs->seed + number);
+}
+
+struct share *share_join(struct hosts *hs, struct list *shares, uint64_t client,
+			 const struct ulnet_nid *nid, unsigned int number)
+{
+	struct share *share = share_new(hs, nid, number, false);
+
+	if (!share)
+		return NULL;
+	share->queue.id = client;
+	if (hash_add(&hs->by_client, &share->by_client,
+		     client_hash(hs, client, number))) {
+		share_put(share);
+		return NULL;
+	}
+	share->hashed = true;
+	list_add_tail(shares, &share->link);
+	return share;
+}
+
+/* Puts the share that it finds in front, since calls of one client to one
+ * service come in crowds. */
+struct share *share_find(struct hosts *hs, struct list *shares, uint64_t client,
+			 unsigned int number)
+{
+	struct share *share;
+
+	hash_for_each_equal (share, &hs->by_client,
+			     client_hash(hs, client, number), by_client) {
+		if (share->queue.id != client || share->number != number)
+			continue;
+		list_del(&share->link);
+		list_add(shares, &share->link);
+		return share;
+	}
+	return NULL;
 }
 
 void share_put(struct share *share)
@@ -101,6 +149,10 @@ void shares_drop(struct list *shares)
 		struct share *share = list_first(shares, struct share, link);
 
 		list_del(&share->link);
+		if (share->hashed)
+			hash_del(&share->host->hosts->by_client,
+				 &share->by_client);
+		share->hashed = false;
 		share->gone = true;
 		share_put(share);
 	}

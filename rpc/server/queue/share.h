@@ -18,10 +18,11 @@
 #include "rpc/server/queue/sched.h"
 #include "ulnet/lnet.h"
 
-/* The hosts of a CPT. */
+/* The hosts of a CPT, and the shares of connected clients. */
 struct hosts {
-	struct hash by_nid; /* of host.by_nid */
-	struct list all;    /* of host.link */
+	struct hash by_nid;    /* of host.by_nid */
+	struct hash by_client; /* of share.by_client */
+	struct list all;       /* of host.link */
 	uint64_t seed;
 };
 
@@ -37,11 +38,11 @@ struct usage {
 /* All clients of a NID, for one service. Exists as long as one of the clients
  * has a share of the service. */
 struct host {
-	struct hash_node by_nid; /* node in hosts.by_nid, by NID and portal */
+	struct hash_node by_nid; /* node in hosts.by_nid, by NID and number */
 	struct list link;	 /* node in hosts.all */
 	struct hosts *hosts;	 /* NULL after hosts_fini() */
 	struct ulnet_nid nid;
-	unsigned int portal;
+	unsigned int number; /* of the service: ulrpc_service.number */
 	unsigned int shares; /* how many shares refer to it */
 	struct usage used;
 	struct sched_host queue; /* guarded by exec.lock */
@@ -80,16 +81,25 @@ struct permit {
 	bool all; /* the client may call all methods */
 };
 
-/* What a client uses of a service. Exists as long as the client's connection,
- * or as anything is charged to it. */
+/* What a client uses of a service. Made when the client opens the service;
+ * exists as long as the client's connection, or as anything is charged to it.
+ */
 struct share {
 	struct list link; /* node in export.shares */
 	struct host *host;
-	unsigned int portal;
+	unsigned int number; /* of the service: ulrpc_service.number */
+	/* The client may make all calls of the service, whatever their methods
+	 * are (serve/permit.h). If this is not set, each call is looked at. */
+	bool cleared;
+	/* the client has opened the service, which has not ended */
+	bool opened;
+	bool gone;   /* the client's connection has ended */
+	bool hashed; /* @by_client is in a table */
+	/* node in hosts.by_client, by the client's connection and number */
+	struct hash_node by_client;
 	struct usage used;
 	/* of ulrpc_request.share_link: requests under way */
 	struct list active;
-	bool gone; /* the client's connection has ended */
 	struct grant grant;
 	struct permit permit;
 	/* guarded by exec.lock while requests of the client are queued */
@@ -101,17 +111,34 @@ void hosts_init(struct hosts *hs, uint64_t seed);
 /* Hosts that still have shares are freed with their last share. */
 void hosts_fini(struct hosts *hs);
 
-/* Makes the share of a new client at @nid, for the service on @portal. @once:
+/* Makes the share of a new client at @nid, for the service with @number. @once:
  * the client is not connected; the caller charges the share at once, and the
  * share is freed as soon as nothing is charged to it any more. NULL: no memory.
  */
 struct share *share_new(struct hosts *hs, const struct ulnet_nid *nid,
-			unsigned int portal, bool once);
+			unsigned int number, bool once);
+/* Makes the share of a connected client, and adds it to @shares, a list of
+ * share.link. @client: the handle of its connection. NULL: no memory. */
+struct share *share_join(struct hosts *hs, struct list *shares, uint64_t client,
+			 const struct ulnet_nid *nid, unsigned int number);
+/* Returns the share that the client with the connection @client and the list
+ * @shares has of the service with @number, and puts it in front of the list;
+ * NULL: there is none. */
+struct share *share_find(struct hosts *hs, struct list *shares, uint64_t client,
+			 unsigned int number);
 /* Called when the connection of @shares (share.link) has ended: each of them is
  * freed as soon as nothing is charged to it. */
 void shares_drop(struct list *shares);
 /* Frees @share, whose connection has ended, if nothing is charged to it. */
 void share_put(struct share *share);
+
+/* Forgets what was found out about which calls the client of @share may make.
+ */
+static inline void share_judge_anew(struct share *share)
+{
+	share->cleared = false;
+	share->permit = (struct permit){ 0 };
+}
 
 static inline void usage_add(struct usage *h, int requests, int64_t bytes,
 			     int64_t refusals)

@@ -66,20 +66,14 @@ static void request_refuse(struct request_batch *b, const struct wire_call *c,
 	reply_add(b, &reply, why->text, false, NULL);
 }
 
-/* Called when the client of @b is not cleared for all methods of the service.
- * Sets the share of @b, and returns what check_connection() returns. */
-static out_of_line uint32_t check_closely(struct request_batch *b)
+/* Called when the client of @b, which has @share, is not cleared for all
+ * methods of the service. Sets the share of @b, and returns what
+ * check_connection() returns. */
+static out_of_line uint32_t check_closely(struct request_batch *b,
+					  struct share *share)
 {
-	struct service_cpt *sc = b->sc;
-	struct export *e = b->export;
-	unsigned int portal = sc->service->portal;
-	struct share *share;
-
-	if (!(e->opened & UINT64_C(1) << portal))
+	if (!share || !share->opened)
 		return WIRE_NO_SERVICE;
-	share = export_share(sc->shard->exports, e, portal);
-	if (!share)
-		return WIRE_OVERLOADED;
 	b->share = share;
 	return permit_all(b) ? WIRE_OK : STATUS_JUDGE;
 }
@@ -109,11 +103,9 @@ static uint32_t check_connection(struct request_batch *b,
 	b->refused = sc->fsm.state != SERVICE_CPT_UP;
 	if (b->refused)
 		return WIRE_SHUTTING_DOWN;
-	if (unlikely(!(e->cleared & UINT64_C(1) << sc->service->portal)))
-		return check_closely(b);
-	share = export_share(sc->shard->exports, e, sc->service->portal);
-	if (!share)
-		return WIRE_OVERLOADED;
+	share = export_share(sc->shard->exports, e, sc->service->number);
+	if (unlikely(!share || !share->cleared))
+		return check_closely(b, share);
 	b->share = share;
 	return WIRE_OK;
 }
@@ -190,13 +182,15 @@ static uint32_t read_unnoted(struct request_batch *b, const struct wire_call *c)
 	return c->flags & WIRE_CALL_QUERY ? WIRE_UNKNOWN_CALL : WIRE_OVERLOADED;
 }
 
-/* Handles a call that record_look() has not found to be new. Returns WIRE_OK:
- * the call is to be executed; WIRE_STATUSES: the caller does nothing more; or
- * the status (enum wire_status) with which it is to be refused. */
+/* Handles a call that record_look() has not found to be new. @all: as of
+ * read_call(). Returns WIRE_OK: the call is to be executed, or refused with
+ * @all; WIRE_STATUSES: the caller does nothing more; or the status (enum
+ * wire_status) with which it is to be refused. */
 static out_of_line uint32_t read_known(struct request_batch *b,
 				       const struct wire_call *c,
 				       struct record *rec,
-				       enum record_past past, uint64_t now)
+				       enum record_past past, uint32_t all,
+				       uint64_t now)
 {
 	switch (past) {
 	case RECORD_REPEATED:
@@ -206,6 +200,11 @@ static out_of_line uint32_t read_known(struct request_batch *b,
 		record_end(rec, RECORD_LOST);
 		/* fall through */
 	case RECORD_DOUBTFUL:
+		/* The call is for another service, which the client will find.
+		 * If that is durable, its store knows. */
+		if (all == WIRE_NO_SERVICE && c->flags & WIRE_CALL_RESENT &&
+		    c->semantics == ULRPC_EXACTLY_ONCE)
+			return WIRE_OK;
 		/* A query is not looked up in the store, but the call itself
 		 * is, which the client will send. */
 		if (c->flags & WIRE_CALL_RESENT &&
@@ -273,7 +272,7 @@ static inline void read_call(struct request_batch *b, const struct wire_call *c,
 	if (likely(e))
 		past = record_look(&e->records, c, export_source(e), now, &rec);
 	if (unlikely(past != RECORD_NEW))
-		status = read_known(b, c, rec, past, now);
+		status = read_known(b, c, rec, past, all, now);
 	if (unlikely(status == WIRE_STATUSES))
 		return;
 	if (likely(!status))
@@ -290,6 +289,20 @@ static inline void read_call(struct request_batch *b, const struct wire_call *c,
 /* from this bit on: the message's flavour, as in request_batch.wants */
 #define READ_FLAVOUR BATCH_FLAVOUR
 
+/* Returns the service that @m, a message to @sc, is for. If services share the
+ * portal, that is the one with its number, or, if there is none, @sc, which
+ * nobody can have opened and so refuses the calls. */
+static struct service_cpt *addressee(struct service_cpt *sc,
+				     const struct wire_requests *m)
+{
+	struct service_cpt *to = NULL;
+
+	if (sc->service->shared && m->service < SERVICE_NUMBERS)
+		to = sc->shard->rpc->services
+			     ->numbered[sc->shard->cpt][m->service];
+	return to ? to : sc;
+}
+
 /* Reads the calls of a message. @how: READ_*. @refused: WIRE_OK, or a status
  * with which all of them are refused, if check_connection() finds no other. */
 static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
@@ -299,9 +312,12 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 {
 	uint64_t now = shard_now(sc->shard);
 	uint8_t wants = m->checked | (uint8_t)(how & ~READ_MAY_PIN);
-	struct request_batch *b = request_batch_new(sc, ev, m, wants);
+	struct request_batch *b;
 	uint32_t all;
 
+	if (unlikely(m->service))
+		sc = addressee(sc, m);
+	b = request_batch_new(sc, ev, m, wants);
 	if (unlikely(!b)) {
 		stat_count(sc->shard, RPC_STAT_requests_dropped);
 		return;
@@ -344,6 +360,7 @@ static void read_sealed(struct service_cpt *sc, const struct ulnet_event *ev,
 		MAX(flavour_of_wire(m->flavour), ULRPC_FLAVOUR_AUTH);
 	uint32_t status = WIRE_OK;
 
+	sc = addressee(sc, m);
 	if (f == ULRPC_FLAVOUR_PRIVACY && !private)
 		f = ULRPC_FLAVOUR_INTEGRITY;
 	if (f < sc->service->least || f > FLAVOUR_MAX) {
@@ -484,20 +501,20 @@ static void refuse_all(struct service_cpt *from, unsigned int cpt,
  * drops it, since only that CPT can read it: the client will ask about its
  * calls. */
 static void on_sealed(struct service_cpt *sc, const struct ulnet_event *ev,
-		      void *record, size_t length)
+		      void *record, size_t length, unsigned int how)
 {
 	unsigned int cpt = export_handle_cpt(unseal_handle(record, length));
 
 	if (likely(cpt == sc->shard->cpt || cpt >= sc->shard->rpc->ncpts))
-		requests_open(sc, ev, record, length, READ_MAY_PIN);
+		requests_open(sc, ev, record, length, how);
 	else if (!request_pass_on(sc, cpt, ev, record, length))
 		stat_count(sc->shard, RPC_STAT_requests_dropped);
 }
 
-void request_on_message(void *arg, const struct ulnet_event *ev,
-			const void *payload, size_t length)
+static inline void on_message(struct service_cpt *sc,
+			      const struct ulnet_event *ev, const void *payload,
+			      size_t length, unsigned int how)
 {
-	struct service_cpt *sc = arg;
 	struct wire_call calls[WIRE_CALLS_MAX];
 	struct wire_requests m;
 	unsigned int cpt;
@@ -507,14 +524,26 @@ void request_on_message(void *arg, const struct ulnet_event *ev,
 	rc = wire_requests_decode(&m, calls, ev->hdr_data, payload, length);
 	if (unlikely(rc)) {
 		if (wire_is_sealed(ev->hdr_data))
-			on_sealed(sc, ev, (void *)payload, length);
+			on_sealed(sc, ev, (void *)payload, length, how);
 		else
 			unreadable(sc, ev, rc);
 		return;
 	}
 	cpt = export_cpt(m.connection);
 	if (likely(cpt == sc->shard->cpt || cpt >= sc->shard->rpc->ncpts))
-		read_calls(sc, ev, &m, calls, READ_MAY_PIN, WIRE_OK);
+		read_calls(sc, ev, &m, calls, how, WIRE_OK);
 	else if (!request_pass_on(sc, cpt, ev, payload, length))
 		refuse_all(sc, cpt, ev, &m, calls);
+}
+
+void request_on_message(void *arg, const struct ulnet_event *ev,
+			const void *payload, size_t length)
+{
+	on_message(arg, ev, payload, length, READ_MAY_PIN);
+}
+
+void request_on_shared(void *arg, const struct ulnet_event *ev,
+		       const void *payload, size_t length)
+{
+	on_message(arg, ev, payload, length, 0);
 }

@@ -83,7 +83,7 @@ bool permit_all(struct request_batch *b)
 	if (!p->all)
 		p->all = judge_all(b);
 	if (p->all && is_least(b))
-		b->export->cleared |= UINT64_C(1) << b->sc->service->portal;
+		b->share->cleared = true;
 	return p->all;
 }
 

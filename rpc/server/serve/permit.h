@@ -3,7 +3,7 @@
  * Whether a call may be executed: the node's rules (rpc/rules.h) and the
  * flavour of its method decide.
  *
- * A client that may call all methods of a service is cleared (export.cleared):
+ * A client that may call all methods of a service is cleared (share.cleared):
  * its calls are not looked at. Otherwise each call is looked at, and the result
  * is kept in the client's share (struct permit), until the rules change, the
  * client connects again, or the service ends. So where rules name methods, a

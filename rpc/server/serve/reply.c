@@ -195,7 +195,7 @@ static out_of_line struct share *unconnected_share(
 {
 	struct service_cpt *sc = b->sc;
 	struct share *share = share_new(&sc->shard->exports->hosts, &b->source,
-					sc->service->portal, true);
+					sc->service->number, true);
 
 	return share ? share : b->share;
 }

@@ -237,6 +237,10 @@ struct ulrpc_request {
 /* What inbox.fn calls: a message has come to the portal of @sc. */
 void request_on_message(void *sc, const struct ulnet_event *ev,
 			const void *payload, size_t length);
+/* The same for the portal that services share. Bodies are copied, and never pin
+ * a buffer, so that no service can take the buffers from the others. */
+void request_on_shared(void *sc, const struct ulnet_event *ev,
+		       const void *payload, size_t length);
 /* Serves the call @c of @b, which has the record @rec. @may_pin: the body lies
  * in the inbox, and may stay there. Returns WIRE_OK, or the status with which
  * the call is to be refused (enum wire_status). If workers are too busy, sets

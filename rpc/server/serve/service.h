@@ -224,6 +224,13 @@ struct ulrpc_service {
 	struct ulrpc_service_conf conf;
 	char name[ULRPC_SERVICE_NAME];
 	unsigned int portal;
+	/* What tells the service from others of the node: its portal if it has
+	 * that to itself, else a number from LNET_PORTALS on, which requests
+	 * have. */
+	unsigned int number;
+	/* This is no service of the user: it has the portal that services
+	 * share, gives their requests to them, and refuses all others. */
+	bool shared;
 	uint32_t message_max;
 	/* the lowest flavour that the service accepts */
 	enum ulrpc_flavour least;
@@ -269,16 +276,27 @@ struct ulrpc_service {
 	atomic_int health;
 };
 
+/* The numbers of services (ulrpc_service.number) are less than this. */
+#define SERVICE_NUMBERS 1024
+
 struct services {
 	struct durable_keys *durable_keys;
-	/* of ulrpc_service.link; guarded by rpc->wait.lock */
-	struct list all;
-	unsigned int next_portal; /* guarded by rpc->wait.lock */
-	/* former[i]: name of the service that was last on portal i, if none is
-	 * there now; guarded by rpc->wait.lock */
-	char former[LNET_PORTALS][ULRPC_SERVICE_NAME];
-	/* for each CPT, a list of service_cpt.link; owner: the CPT */
+	/* guarded by rpc->wait.lock: */
+	struct list all; /* of ulrpc_service.link */
+	/* The service that has the portal which services share; NULL: all have
+	 * portals of their own. shared_up: it has been started. */
+	struct ulrpc_service *shared;
+	bool shared_up;
+	/* where to look for a portal, and for a number, that is free */
+	unsigned int next_portal, next_number;
+	/* former[i]: name of the service that had the number i last, if none
+	 * has it now */
+	char former[SERVICE_NUMBERS][ULRPC_SERVICE_NAME];
+
+	/* owner: the CPT. For each CPT, a list of service_cpt.link; and the
+	 * services that share a portal, by their numbers. */
 	struct list *shard;
+	struct service_cpt *(*numbered)[SERVICE_NUMBERS];
 };
 
 static inline struct ulrpc_method *service_method(

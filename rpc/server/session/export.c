@@ -69,39 +69,34 @@ bool export_is_of(struct exports *x, struct export *e,
 	return true;
 }
 
-struct share *export_share(struct exports *x, struct export *e,
-			   unsigned int portal)
+struct share *export_share_get(struct exports *x, struct export *e,
+			       unsigned int number)
 {
-	struct share *share;
+	struct share *share = export_share(x, e, number);
 
-	list_for_each_entry (share, &e->shares, link)
-		if (likely(share->portal == portal))
-			return share;
-	share = share_new(&x->hosts, export_source(e), portal, false);
-	if (!share)
-		return NULL;
-	share->queue.id = e->handle;
-	share->queue.pid = e->peer.pid;
-	list_add_tail(&e->shares, &share->link);
+	if (share)
+		return share;
+	share = share_join(&x->hosts, &e->shares, e->handle, export_source(e),
+			   number);
+	if (share)
+		share->queue.pid = e->peer.pid;
 	return share;
 }
 
 /* ---- rules ---- */
 
-void export_judge_anew(struct export *e, uint64_t portals)
+void export_judge_anew(struct export *e)
 {
 	struct share *share;
 
-	e->cleared &= ~portals;
 	list_for_each_entry (share, &e->shares, link)
-		if (portals & UINT64_C(1) << share->portal)
-			share->permit = (struct permit){ 0 };
+		share_judge_anew(share);
 }
 
 static void judge_anew(struct export *e, void *arg)
 {
 	(void)arg;
-	export_judge_anew(e, UINT64_MAX);
+	export_judge_anew(e);
 }
 
 void exports_on_rules(struct shard *s)
@@ -177,11 +172,10 @@ void export_lost(struct exports *x, struct export *e)
 
 void export_dead(struct exports *x, struct export *e)
 {
-	struct ulnet_id client = e->peer;
-	uint64_t opened = e->opened;
-
+	export_ref(e);
 	export_lost(x, e);
-	x->users->gone(x->shard, &client, opened);
+	x->users->gone(x->shard, e);
+	export_unref(e);
 }
 
 /* Returns the index of the list in x->silent[] that @e belongs to. The exports

@@ -59,6 +59,7 @@
 #include "rpc/server/queue/share.h"
 #include "rpc/stats/stat.h"
 
+struct wire_open;
 struct wire_opened;
 
 struct export
@@ -68,12 +69,6 @@ struct export
 	uint64_t client; /* the client's handle of the connection */
 	/* the client's handle of the export that this one replaced; 0: none */
 	uint64_t former;
-	/* a bit for each portal on which the client has opened a service */
-	uint64_t opened;
-	/* A bit for each portal on which the client may make all calls of the
-	 * service, whatever their methods are (serve/permit.h). Where the bit
-	 * is not set, each call is looked at. */
-	uint64_t cleared;
 	uint64_t heard; /* ns: when a message last named the export */
 	uint64_t since; /* ns: when the client last connected */
 	/* ns: when the server last checked for how long the client was silent
@@ -95,7 +90,8 @@ struct export
 	/* the identity that the client has proved; NULL: none */
 	struct identity *who;
 	struct list link; /* node in exports.silent[] */
-	/* of share.link: shares of the services that the client has called */
+	/* of share.link: shares of the services that the client has opened; the
+	 * one that was used last is first */
 	struct list shares;
 	struct list bulk; /* what transfers_conf.busy points to */
 	/* of ulrpc_request.extend_link: requests to be in the next Extend */
@@ -144,15 +140,14 @@ struct export_users {
 	/* the functions for the records of all exports, except `noted`, which
 	 * is export_noted() */
 	struct record_ops record_ops;
-	/* Fills in the answer to an Open of the client of @e for the service
-	 * @name. */
-	void (*opened)(struct shard *s, const char *name,
-		       const struct export *e, struct wire_opened *out);
-	/* Called when @client has gone without a Disconnect: calls
+	/* Fills in the answer to the Open @in of the client of @e, and notes
+	 * that the client has opened the service. */
+	void (*opened)(struct shard *s, const struct wire_open *in,
+		       struct export *e, struct wire_opened *out);
+	/* Called when the client of @e has gone without a Disconnect: calls
 	 * ulrpc_service_conf.gone of each service that the client had opened.
-	 * @opened has a bit for each of their portals. */
-	void (*gone)(struct shard *s, const struct ulnet_id *client,
-		     uint64_t opened);
+	 */
+	void (*gone)(struct shard *s, struct export *e);
 	/* Ends all requests of @shares (share.link): the connection has ended.
 	 */
 	void (*forget)(const struct list *shares);
@@ -314,15 +309,26 @@ static inline uint64_t export_unknown_for(const struct exports *x,
 	return (now - x->dropped) / NSEC_PER_USEC;
 }
 
-/* Returns the share that the client of @e has of the service on @portal:
- * borrowed as long as @e exists, or anything is charged to the share. NULL: no
- * memory. */
-struct share *export_share(struct exports *x, struct export *e,
-			   unsigned int portal);
+/* Returns the share that the client of @e has of the service with @number:
+ * borrowed as long as @e exists, or anything is charged to the share. NULL: the
+ * client has never opened it. */
+static inline struct share *export_share(struct exports *x, struct export *e,
+					 unsigned int number)
+{
+	struct share *share = list_first(&e->shares, struct share, link);
 
-/* Forgets what was found out about which calls the client of @e may make to the
- * services on @portals, a bit for each portal. */
-void export_judge_anew(struct export *e, uint64_t portals);
+	if (likely(!list_empty(&e->shares) && share->number == number))
+		return share;
+	return share_find(&x->hosts, &e->shares, e->handle, number);
+}
+
+/* Does what export_share() does, but makes the share if there is none. NULL: no
+ * memory. */
+struct share *export_share_get(struct exports *x, struct export *e,
+			       unsigned int number);
+
+/* Forgets what was found out about which calls the client of @e may make. */
+void export_judge_anew(struct export *e);
 /* What rpc_side.on_keys calls. */
 void exports_on_keys(struct shard *s, const struct keys *keys);
 /* What rpc_side.on_rules calls: takes the node's new rules. */

@@ -167,7 +167,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	e->epoch = c->epoch;
 	e->peer = ev->initiator;
 	e->pid = e->session ? EXPORT_NO_PID : e->peer.pid;
-	export_judge_anew(e, UINT64_MAX);
+	export_judge_anew(e);
 	suspect_end(e);
 	export_hear(x, e, &ev->source);
 	e->heard = x->heard = shard_now(x->shard);
@@ -324,7 +324,6 @@ static void export_opened(struct export *e, const struct wire_opened *m)
 {
 	enum ulrpc_flavour flavour = flavour_of_wire(m->flavour);
 
-	e->opened |= UINT64_C(1) << m->portal;
 	e->agreed = MAX(e->agreed, (uint8_t)flavour);
 }
 
@@ -344,7 +343,7 @@ static void export_on_open(struct exports *x, const struct ulnet_event *ev,
 	m.opened.status =
 		export_check(x, ev, o->connection, o->client, o->epoch, &e);
 	if (e)
-		x->users->opened(x->shard, o->service, e, &m.opened);
+		x->users->opened(x->shard, o, e, &m.opened);
 	export_rtt(e, o->rtt);
 	if (e && m.opened.status == WIRE_OK)
 		export_opened(e, &m.opened);

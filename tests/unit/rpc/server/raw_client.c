@@ -182,7 +182,8 @@ const struct wire_opened *raw_client_open(struct raw_client *c,
 			  .client = c->client,
 			  .epoch = c->epoch,
 			  .tag = 77,
-			  .rtt = c->rtt },
+			  .rtt = c->rtt,
+			  .numbers = c->numbers },
 	};
 	const struct wire_control *a;
 
@@ -190,8 +191,10 @@ const struct wire_opened *raw_client_open(struct raw_client *c,
 	a = raw_client_ask(c, &m);
 	cr_assert_eq(a->kind, WIRE_OPENED);
 	cr_assert_eq(a->opened.tag, 77);
-	if (a->opened.status == WIRE_OK)
+	if (a->opened.status == WIRE_OK) {
 		c->portal = a->opened.portal;
+		c->number = a->opened.number;
+	}
 	return &a->opened;
 }
 
@@ -272,6 +275,8 @@ size_t raw_client_pack(struct raw_client *c, const struct wire_call *calls,
 		p = wire_call_put(p, &calls[i]);
 		length += calls[i].length;
 	}
+	if (c->number)
+		p = wire_service_put(p, c->number);
 	if (length)
 		p = wire_bodies_put(p, length);
 	*hdr_data = wire_hdr_data(WIRE_REQUESTS, to, (size_t)(p - to));

@@ -23,6 +23,9 @@ struct raw_client {
 	uint64_t connection;
 	uint32_t epoch;
 	uint32_t portal;
+	bool numbers; /* it names services by their numbers */
+	/* the number of the service, as the server has told it; 0: none */
+	uint32_t number;
 	/* bits of the last message of requests; replies come to them */
 	uint64_t match;
 	/* If set, rewrites each message into @to before it is sent, and returns

@@ -206,34 +206,14 @@ Test(service, portals_that_cannot_be_had)
 	s.good.name = name;
 	for (unsigned int i = ULRPC_PORTAL_FIRST; i < ULRPC_PORTAL_LAST; i++) {
 		snprintf(name, sizeof(name), "s%u", i);
+		s.good.portal = i + 1; /* the first is that of "test" */
 		cr_assert_eq(
 			ulrpc_service_start(s.g.rpc[SERVER], &s.good, NULL), 0);
 	}
+	s.good.portal = 0;
 	snprintf(name, sizeof(name), "last");
 	refused(&s, s.good, -ENOSPC, "portal: none from 36 to 60 is left");
 	end(&s.g);
-}
-
-Test(service, no_portal_is_left)
-{
-	unsigned int n = ULRPC_PORTAL_LAST - ULRPC_PORTAL_FIRST + 1;
-	struct ulrpc_service_conf c;
-	struct ulrpc_service *svc;
-	struct serve_rig g;
-	char name[20];
-
-	rig(&g, NULL);
-	c = serve_conf(&g);
-	c.name = name;
-	for (unsigned int i = 1; i < n; i++) {
-		snprintf(name, sizeof(name), "s%u", i);
-		cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, &svc), 0);
-	}
-	strcpy(name, "last");
-	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, &svc), -ENOSPC);
-	c.portal = 10;
-	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, &svc), 0);
-	end(&g);
 }
 
 /* How often starting or stopping a service inside a turn has failed with

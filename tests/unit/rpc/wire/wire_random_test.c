@@ -13,11 +13,11 @@
 #define TRACE	   300
 #define NUMBERS(n) ((n) * sizeof(uint32_t))
 
-/* Completes a message, of any kind, with random bodies of @length bytes, and
- * perhaps with their checksum, else *@checksum is 0. Returns the length of the
- * message. */
+/* Completes a message, of any kind, with the flavour and the service of @marks,
+ * with random bodies of @length bytes, and perhaps with their checksum, else
+ * *@checksum is 0. Returns the length of the message. */
 static size_t put_bodies(uint8_t *buf, uint8_t *p, uint32_t length,
-			 enum wire_kind kind, uint8_t flavour,
+			 enum wire_kind kind, const struct wire_requests *marks,
 			 uint64_t *hdr_data, ProtobufCBinaryData *bodies,
 			 uint64_t *checksum)
 {
@@ -35,9 +35,14 @@ static size_t put_bodies(uint8_t *buf, uint8_t *p, uint32_t length,
 		cr_assert_leq(end - p, WIRE_CHECKSUM_BOUND);
 	}
 	p = end;
-	if (flavour) {
-		end = wire_flavour_put(p, flavour);
+	if (marks->flavour) {
+		end = wire_flavour_put(p, marks->flavour);
 		cr_assert_leq(end - p, WIRE_FLAVOUR_BOUND);
+	}
+	p = end;
+	if (marks->service) {
+		end = wire_service_put(p, marks->service);
+		cr_assert_leq(end - p, WIRE_SERVICE_BOUND);
 	}
 	p = end;
 	end = wire_bodies_put(p, length);
@@ -240,6 +245,7 @@ static void check_requests(const uint8_t *bytes, size_t n, uint64_t hdr_data,
 	CHECK(got.acked, want->acked);
 	CHECK(got.epoch, want->epoch);
 	CHECK(got.flavour, want->flavour);
+	CHECK(got.service, want->service);
 	CHECK(got.checked, want->checked);
 	CHECK(got.ncalls, want->ncalls);
 	body = copy + (hdr_data >> 32 & 0xffff);
@@ -271,8 +277,8 @@ static size_t put_requests(uint8_t *buf, const struct wire_requests *m,
 		p = end;
 		length += calls[i].call.length;
 	}
-	return put_bodies(buf, p, length, WIRE_REQUESTS, m->flavour, hdr_data,
-			  bodies, checksum);
+	return put_bodies(buf, p, length, WIRE_REQUESTS, m, hdr_data, bodies,
+			  checksum);
 }
 
 static void try_requests(struct call *calls, uint32_t ncalls)
@@ -287,6 +293,7 @@ static void try_requests(struct call *calls, uint32_t ncalls)
 		.epoch = number32(),
 		.ncalls = ncalls,
 		.flavour = (uint8_t)below(4),
+		.service = below(2) ? number32() : 0,
 	};
 	uint64_t hdr_data;
 	size_t n;
@@ -300,6 +307,7 @@ static void try_requests(struct call *calls, uint32_t ncalls)
 	pb.acked = m.acked;
 	pb.epoch = m.epoch;
 	pb.flavour = m.flavour;
+	pb.service = m.service;
 	pb.n_call = ncalls;
 	pb.call = pb_calls;
 	check_theirs(&pb.base, buf, n);
@@ -501,6 +509,7 @@ static void check_replies(const uint8_t *bytes, size_t n, uint64_t hdr_data,
 
 static void try_replies(struct reply *replies, uint32_t nreplies)
 {
+	static const struct wire_requests no_marks = { 0 };
 	static uint8_t buf[BUFFER];
 	Ulrpc__Wire__Replies pb = ULRPC__WIRE__REPLIES__INIT;
 	Ulrpc__Wire__Reply *pb_replies[WIRE_CALLS_MAX];
@@ -530,8 +539,8 @@ static void try_replies(struct reply *replies, uint32_t nreplies)
 	}
 	end = wire_estimate_put(p, m.estimate);
 	cr_assert_leq(end - p, 11);
-	n = put_bodies(buf, end, length, WIRE_REPLIES, 0, &hdr_data, &pb.bodies,
-		       &pb.checksum);
+	n = put_bodies(buf, end, length, WIRE_REPLIES, &no_marks, &hdr_data,
+		       &pb.bodies, &pb.checksum);
 	m.checked = pb.checksum;
 	pb.client = m.client;
 	pb.epoch = m.epoch;
