@@ -107,8 +107,6 @@ enum wire_status {
 
 enum wire_call_flags {
 	WIRE_CALL_RESENT = 1,
-	WIRE_CALL_REPLAY = 2,
-	WIRE_CALL_NEW_XID = 4,
 	WIRE_CALL_QUERY = 8,
 	WIRE_CALL_ANNEX = 16,
 };
