@@ -110,6 +110,10 @@ struct ulrpc_retry {
 	 * timeout, but at least 10 ms and two round trips */
 	uint64_t base;
 	uint64_t cap; /* us: no pause is longer than this; 0 = 5 s */
+	/* us: the least time between an attempt that is not answered and the
+	 * next one, and between a refusal and the next attempt; the pause comes
+	 * on top of it */
+	uint64_t least;
 	/* a call that the server has no room for is not sent again: it ends at
 	 * once, with ULRPC_CAUSE_OVERLOADED */
 	bool tell_overloaded;

@@ -68,16 +68,18 @@ uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
  * to be detected soon. All first attempts of a client have the same jitter:
  * they are due in the order in which they were sent, which keeps client.watched
  * cheap. At least half of what the call has left beyond T remains for a query
- * and another attempt. */
+ * and another attempt, whatever the caller wants as the least time. */
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 {
 	uint64_t rtt = import_rtt(call->client->imp);
 	uint64_t jitter = likely(!call->retries) ? call->client->watch_jitter
 						 : shard_jitter(call->shard);
 	uint64_t wait = rpc_at(time, rtt), left = attempt_time_left(call, now);
+	const struct retry_rule *rule = call_rule(call);
+	uint64_t pause = retry_pause(rule, call->retries + 1, time,
+				     MIN(rtt, wait / 4), jitter);
 
-	wait = rpc_at(wait, retry_pause(call_rule(call), call->retries + 1,
-					time, MIN(rtt, wait / 4), jitter));
+	wait = rpc_at(MAX(wait, rule->least), pause);
 	wait = import_backed_off(call->client->imp, wait);
 	return rpc_at(now, MIN(wait, time + (left - time) / 2));
 }

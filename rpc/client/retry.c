@@ -68,6 +68,7 @@ void retry_rule_init(struct retry_rule *rule, const struct ulrpc_retry *r,
 							    : r->max,
 			 .base = rpc_ns(r->base),
 			 .cap = r->cap ? rpc_ns(r->cap) : CAP },
+		.least = rpc_ns(r->least),
 		.forced = force != ULRPC_BACKOFF_DEFAULT,
 		.tell_overloaded = r->tell_overloaded,
 	};
@@ -149,7 +150,7 @@ static uint64_t retry_until(const struct retry_case *c,
 	uint64_t total = TIME_NEVER;
 
 	if (c->rule->forced && law->policy == BACKOFF_MAD)
-		total = backoff_mad_total(law, c->timeout);
+		total = backoff_mad_total(law, MAX(c->timeout, c->rule->least));
 	return MIN(c->deadline, rpc_at(c->began, total));
 }
 
@@ -172,7 +173,7 @@ enum backoff_verdict retry_next(const struct retry_case *c, uint64_t *at_p)
 		return backoff_next(&b, &law, &f, at_p);
 	}
 	paid = budget_take(c->budget, c->burst, c->calls, c->now);
-	f.least = MAX(f.least, paid);
+	f.least = MAX(MAX(f.least, c->rule->least), paid);
 	verdict = backoff_next(&b, &law, &f, at_p);
 	if (verdict != BACKOFF_RETRY)
 		budget_give_back(c->budget);

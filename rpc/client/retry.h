@@ -27,6 +27,7 @@ struct conf_owner;
 struct retry_rule {
 	/* law of the pauses; if its base is 0: retry_base() of the attempt */
 	struct backoff_law law;
+	uint64_t least; /* ns: M of the pauses, if the server asks for less */
 	/* the policy is the administrator's, not the caller's */
 	bool forced;
 	/* a call that is refused as "overloaded" is not sent again */

@@ -108,6 +108,46 @@ Test(retry_call, so_many_and_no_more)
 	}
 }
 
+/* With a least time, a call that is not answered is asked about later, and one
+ * that is refused is sent again later; but never too late for another attempt.
+ */
+Test(retry_call, the_least_time)
+{
+	static const struct ulrpc_retry slowly = { .policy = ULRPC_BACKOFF_MAD,
+						   .max = ULRPC_RETRIES_ANY,
+						   .least = 3000000 };
+
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->mute_calls = true;
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	call_by(&slowly, 60000000);
+	run(&g, 2900 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 0);
+	cr_assert_eq(g.fake->ncalls, 2);
+	run(&g, 200 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 1);
+	cr_assert_eq(g.fake->ncalls, 3);
+	rig_close(&g);
+
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->call_status = WIRE_OVERLOADED;
+	call_by(&slowly, 60000000);
+	run(&g, 2900 * MSEC);
+	cr_assert_eq(g.fake->ncalls, 2);
+	run(&g, 200 * MSEC);
+	cr_assert_eq(g.fake->ncalls, 3);
+	rig_close(&g);
+
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->mute_calls = true;
+	g.fake->query_status = WIRE_UNKNOWN_CALL;
+	call_by(&slowly, 2000000);
+	run(&g, 1500 * MSEC);
+	cr_assert_eq(g.fake->nqueries, 1);
+	cr_assert_eq(g.fake->ncalls, 3);
+	rig_close(&g);
+}
+
 Test(retry_call, lost_messages_are_counted)
 {
 	open_with_policy(ULRPC_BACKOFF_DEFAULT);

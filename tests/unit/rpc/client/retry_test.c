@@ -33,6 +33,7 @@ Test(retry, the_default)
 	cr_expect_eq(rule.law.policy, BACKOFF_FULL);
 	cr_expect_eq(rule.law.max, BACKOFF_NO_MAX);
 	cr_expect_eq(rule.law.cap, 5 * SEC);
+	cr_expect_eq(rule.least, 0);
 	cr_expect_not(rule.forced);
 	cr_expect_not(rule.tell_overloaded);
 }
@@ -43,6 +44,7 @@ Test(retry, as_the_caller_says)
 					      .max = 3,
 					      .base = 1000,
 					      .cap = 7000,
+					      .least = 5000,
 					      .tell_overloaded = true };
 	struct retry_rule rule;
 
@@ -51,6 +53,7 @@ Test(retry, as_the_caller_says)
 	cr_expect_eq(rule.law.max, 3);
 	cr_expect_eq(rule.law.base, MS);
 	cr_expect_eq(rule.law.cap, 7 * MS);
+	cr_expect_eq(rule.least, 5 * MS);
 	cr_expect(rule.tell_overloaded);
 }
 
@@ -84,6 +87,54 @@ Test(retry, policies_that_there_are)
 }
 
 /* ---- when the next attempt is made ---- */
+
+/* The caller's least time counts if the server asks for less, and the deadline
+ * before both. */
+Test(retry, the_least_time)
+{
+	const struct ulrpc_retry r = { .policy = ULRPC_BACKOFF_MAD,
+				       .max = ULRPC_RETRIES_ANY,
+				       .base = 1000,
+				       .least = 300000 };
+	struct retry_rule rule;
+	struct retry_case c;
+	uint64_t at = 0;
+
+	retry_rule_init(&rule, &r, ULRPC_BACKOFF_DEFAULT);
+	c = case_of(&rule);
+	cr_expect_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(at, 300 * MS, "the first retry of mad has no other pause");
+	c.least = 200 * MS;
+	cr_expect_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(at, 300 * MS);
+	c.least = 400 * MS;
+	cr_expect_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(at, 400 * MS);
+	c.deadline = 300 * MS;
+	c.least = 0;
+	cr_expect_eq(retry_next(&c, &at), BACKOFF_TOO_LATE);
+	/* The question has waited for a call that was lost. */
+	c.lost = true;
+	cr_expect_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(at, 0);
+}
+
+/* If "mad" is forced, all attempts together have so much time that each of them
+ * can have the least one. */
+Test(retry, the_least_time_of_a_forced_policy)
+{
+	const struct ulrpc_retry r = { .max = 3, .least = 300000 };
+	struct retry_rule rule;
+	struct retry_case c;
+	uint64_t at = 0;
+
+	retry_rule_init(&rule, &r, ULRPC_BACKOFF_MAD);
+	cr_expect_eq(rule.least, 300 * MS);
+	c = case_of(&rule);
+	c.now = 400 * MS;
+	cr_expect_eq(retry_next(&c, &at), BACKOFF_RETRY);
+	cr_expect_eq(at, 700 * MS);
+}
 
 /* A forced policy does not allow retries to a rule that has none. */
 Test(retry, no_retries_are_none)
