@@ -21,185 +21,17 @@
 #include "rpc/server/session/export.h"
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/serve/request.h"
+#include "rpc/server/gauges.h"
+#include "rpc/server/open.h"
 #include "rpc/server/portals.h"
 #include "rpc/server/service_conf.h"
 #include "rpc/server/tombstone.h"
 #include "rpc/flavour.h"
 #include "rpc/streaming.h"
 #include "rpc/text.h"
-#include "rpc/wire/wire.h"
 
 /* ns: how long the end of a service waits for LNet to send the last replies. */
 #define LINGER_NS NSEC_PER_SEC
-
-/* ---- gauges ---- */
-
-static struct list *services_of(const struct shard *s)
-{
-	return &s->rpc->services->shard[s->cpt];
-}
-
-static int service_gauges(struct shard *s, struct stat_shard *sum)
-{
-	struct service_cpt *sc;
-	int rc = 0;
-
-	if (s->exports)
-		sum->counts[RPC_STAT_clients_connected] +=
-			s->exports->table.used;
-	list_for_each_entry (sc, services_of(s), link) {
-		struct ulrpc_service *svc = sc->service;
-		uint64_t under_way = atomic_load_explicit(&sc->under_way,
-							  memory_order_relaxed);
-		uint64_t waiting = 0;
-
-		if (svc->shared)
-			continue;
-		sum->counts[RPC_STAT_requests_under_way] += under_way;
-		/* one queue for all CPTs */
-		if (s->cpt == 0 && svc->has_exec)
-			waiting = exec_waiting(&svc->exec);
-		if (!rc)
-			rc = stat_service_gauge(sum, STAT_REQUESTS, svc->name,
-						under_way, waiting);
-		if (!rc)
-			rc = estimates_gauge(sc, sum);
-	}
-	return rc;
-}
-
-/* Returns how many calls the client of @share may have in flight at its
- * service; 0: the service has ended. */
-static uint32_t window_of(const struct shard *s, const struct share *share)
-{
-	const struct service_cpt *sc;
-
-	list_for_each_entry (sc, services_of(s), link)
-		if (sc->service->number == share->number && share->opened)
-			return grant_of(&share->grant,
-					service_limit(sc->service, window));
-	return 0;
-}
-
-static int export_gauges(struct shard *s, struct stat_peer *p,
-			 struct stat_peer_gauges *g, struct stat_shard *sum)
-{
-	const struct export *e = container_of(p, struct export, stats);
-	const struct share *share;
-
-	const struct sealed *sd = export_seal(e);
-	uint64_t now = shard_now(s);
-
-	(void)sum;
-	*g = (struct stat_peer_gauges){
-		.rtt = e->rtt,
-		.silent = now - e->heard,
-		.connected = now - e->since,
-		.refused = e->refused,
-	};
-	if (sd)
-		g->proof = sealed_proof(sd, MAX(e->agreed, ULRPC_FLAVOUR_AUTH),
-					now);
-	list_for_each_entry (share, &e->shares, link) {
-		g->window += window_of(s, share);
-		g->under_way += share->used.requests;
-	}
-	return sd && !g->proof ? -ENOMEM : 0;
-}
-
-static const struct stat_gauger service_gauger = {
-	.methods = service_gauges,
-	.peer = export_gauges,
-};
-
-/* ---- Open ---- */
-
-static struct service_cpt *services_find_name(struct shard *s, const char *name)
-{
-	struct service_cpt *sc;
-
-	list_for_each_entry (sc, services_of(s), link)
-		if (!sc->service->shared && !strcmp(sc->service->name, name))
-			return sc;
-	return NULL;
-}
-
-/* Sets out->flavour, which is what the client offers, to the flavour to use.
- * Returns false if the client offers less than the service accepts. A client of
- * an earlier release knows nothing above ULRPC_FLAVOUR_AUTH. */
-static bool service_agrees(const struct ulrpc_service *svc,
-			   const struct export *e, struct wire_opened *out)
-{
-	enum ulrpc_flavour offered = flavour_of_wire(out->flavour);
-	enum ulrpc_flavour most = ULRPC_FLAVOUR_NONE;
-
-	if (e->who)
-		most = out->flavour ? FLAVOUR_MAX : ULRPC_FLAVOUR_AUTH;
-	if (svc->least > most)
-		return false;
-	out->flavour = flavour_to_wire(MIN(MAX(offered, svc->least), most));
-	return true;
-}
-
-/* Can the client that has sent @in call @svc? Clients of earlier releases only
- * call services that have portals of their own. */
-static bool service_is_in_reach(struct service_cpt *sc, const struct export *e,
-				const struct wire_open *in)
-{
-	char nid[LNET_NIDSTR_SIZE];
-
-	if (sc->service->number == sc->service->portal || in->numbers)
-		return true;
-	if (service_may_log(sc))
-		lnet_log(LNET_LOG_WARN, "rpc",
-			 "service %s: %s is of an earlier release, and cannot "
-			 "call services that share a portal",
-			 sc->service->name,
-			 lnet_nid_format(export_source(e), nid, sizeof(nid)));
-	return false;
-}
-
-/* What export_users.opened calls. */
-static void service_opened(struct shard *s, const struct wire_open *in,
-			   struct export *e, struct wire_opened *out)
-{
-	struct service_cpt *sc = services_find_name(s, in->service);
-	const struct ulrpc_service *svc;
-	struct share *share;
-
-	if (!sc || !service_is_in_reach(sc, e, in)) {
-		out->status = s->closing ? WIRE_SHUTTING_DOWN : WIRE_NO_SERVICE;
-		return;
-	}
-	if (sc->fsm.state != SERVICE_CPT_UP) {
-		out->status = WIRE_SHUTTING_DOWN;
-		return;
-	}
-	svc = sc->service;
-	if (!service_agrees(svc, e, out)) {
-		stat_count(s, RPC_STAT_clients_refused);
-		out->status = WIRE_REFUSED;
-		out->flavour = flavour_to_wire(svc->least);
-		return;
-	}
-	share = export_share_get(s->exports, e, svc->number);
-	if (!share) {
-		out->status = WIRE_NO_SERVICE;
-		return;
-	}
-	share->opened = true;
-	out->status = WIRE_OK;
-	out->portal = svc->portal;
-	if (svc->number != svc->portal)
-		out->number = svc->number;
-	out->request_max = svc->conf.request_max;
-	out->window = service_limit(svc, window);
-	out->begin = service_promise(sc, shard_now(s));
-	out->message_max = svc->message_max;
-	out->estimate = estimates_told(sc, shard_now(s));
-	out->checked = svc->conf.checksum;
-	durables_tell(&svc->durables, out);
-}
 
 /* ---- on a CPT ---- */
 
@@ -279,7 +111,7 @@ static int service_cpt_start(void *arg)
 		return rc;
 	if (s->cpt == 0)
 		durables_draw(&svc->durables, s);
-	list_add_tail(&s->rpc->services->shard[s->cpt], &sc->link);
+	list_add_tail(services_of(s), &sc->link);
 	if (!svc->shared)
 		stats_begin(sc);
 	return 0;
@@ -1010,7 +842,7 @@ static void services_gone(struct shard *s, struct export *e)
 	const struct share *share;
 	struct service_cpt *sc;
 
-	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link) {
+	list_for_each_entry (sc, services_of(s), link) {
 		const struct ulrpc_service_conf *conf = &sc->service->conf;
 
 		if (!conf->gone || shard_is_mute(s))
@@ -1055,8 +887,7 @@ static void each_of_shard(struct shard *s, int (*fn)(void *sc))
 
 	if (!s->rpc->services)
 		return;
-	list_for_each_entry_safe (sc, next, &s->rpc->services->shard[s->cpt],
-				  link)
+	list_for_each_entry_safe (sc, next, services_of(s), link)
 		(void)fn(sc);
 }
 

@@ -299,6 +299,12 @@ struct services {
 	struct service_cpt *(*numbered)[SERVICE_NUMBERS];
 };
 
+/* The services on the CPT of @s: a list of service_cpt.link. */
+static inline struct list *services_of(const struct shard *s)
+{
+	return &s->rpc->services->shard[s->cpt];
+}
+
 static inline struct ulrpc_method *service_method(
 	const struct ulrpc_service *svc, uint32_t number)
 {
