@@ -29,7 +29,7 @@ static const struct schema_type *shape(void)
 		nowhere = fopen("/dev/null", "w");
 		arena_init(&arena, NULL, 0, 1 << 20);
 		BUG_ON(schema_add(&set, &arena,
-				  &test__shapes__shapes__descriptor));
+				  &test__shapes__shapes__descriptor, NULL));
 		n = ulrpc__schema__file_set__get_packed_size(&set);
 		bytes = malloc(n);
 		BUG_ON(!nowhere || !bytes);

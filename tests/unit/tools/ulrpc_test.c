@@ -25,7 +25,7 @@ static Ulrpc__Schema__FileSet *told(const ProtobufCServiceDescriptor *d)
 	size_t n;
 
 	arena_init(&arena, NULL, 0, 1 << 20);
-	cr_assert(schema_add(&set, &arena, d) == 0);
+	cr_assert(schema_add(&set, &arena, d, NULL) == 0);
 	n = ulrpc__schema__file_set__get_packed_size(&set);
 	bytes = malloc(n);
 	cr_assert(ulrpc__schema__file_set__pack(&set, bytes) == n);

@@ -296,8 +296,8 @@ static Ulrpc__Schema__Type *shape;
 static void make_schema(void)
 {
 	arena_init(&arena, NULL, 0, 1 << 20);
-	cr_assert(schema_add(&set, &arena, &test__shapes__shapes__descriptor) ==
-		  0);
+	cr_assert(schema_add(&set, &arena, &test__shapes__shapes__descriptor,
+			     NULL) == 0);
 	cr_assert_str_eq(set.file[0]->package, "test.shapes");
 	shape = set.file[0]->message_type[0];
 	cr_assert_str_eq(shape->name, "Shape");
@@ -402,7 +402,7 @@ Test(schema, without_memory)
 
 		arena_init(&small, NULL, 0, limit);
 		rc = schema_add(&other, &small,
-				&test__shapes__shapes__descriptor);
+				&test__shapes__shapes__descriptor, NULL);
 		cr_assert(rc == 0 || rc == -ENOMEM);
 		arena_fini(&small);
 		limit += 512;
