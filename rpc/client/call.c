@@ -92,7 +92,7 @@ static void bulk_count(struct shard *s, const struct bulk_late *late,
 /* Releases the bulks, and counts the bytes that were moved so far. Bytes that
  * are moved later, or reported later by LNet, are counted when they are.
  * Returns true if all bulks are idle. */
-static out_of_line bool bulks_release(struct ulrpc_call *call)
+static bool bulks_release(struct ulrpc_call *call)
 {
 	const struct bulk_late late = {
 		.fn = bulk_count,
@@ -267,8 +267,7 @@ static out_of_line void call_begins_run(void *arg,
 }
 
 /* Adds the span of @call, which has a trace, if there is to be one. */
-static out_of_line void call_span(struct ulrpc_call *call,
-				  const struct ulrpc_outcome *o)
+static void call_span(struct ulrpc_call *call, const struct ulrpc_outcome *o)
 {
 	const struct ulrpc_client *c = call->client;
 	const uint8_t *trace = call_trace(call);
@@ -292,6 +291,16 @@ static out_of_line void call_span(struct ulrpc_call *call,
 	spans_add(call->shard, &span);
 }
 
+/* Does what few calls need when they end. Returns true if all bulks are idle.
+ */
+static out_of_line bool call_end_rare(struct ulrpc_call *call,
+				      const struct ulrpc_outcome *o)
+{
+	if (call->flags & CALL_TRACED)
+		call_span(call, o);
+	return call->nbulks ? bulks_release(call) : true;
+}
+
 /* Counts the call, and calls its callback, which may do anything. */
 static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			      const void *body, size_t length)
@@ -309,11 +318,9 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	};
 
 	run_call_end(&report, call_begins_run, call);
-	if (unlikely(call->flags & CALL_TRACED))
-		call_span(call, o);
 	o->bulk_free = true;
-	if (unlikely(call->nbulks))
-		o->bulk_free = bulks_release(call);
+	if (unlikely(call->flags & (CALL_TRACED | CALL_BULKS)))
+		o->bulk_free = call_end_rare(call, o);
 	if (call->shared)
 		atomic_store(&call->canceling, true);
 	backlog_left(&c->backlog, call->length, c->ncalls - 1, s);

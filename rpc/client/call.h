@@ -94,10 +94,12 @@ struct batch_ref {
 
 #define ERROR_MAX 4095 /* the largest errno that is taken from a server */
 
-/* In call.flags, not on the wire: the call has a trace; it has a context. */
+/* In call.flags, not on the wire: the call has a trace; it has a context; it
+ * has bulks. */
 #define CALL_TRACED  0x80u
 #define CALL_CONTEXT 0x40u
-#define CALL_LOCAL   (CALL_TRACED | CALL_CONTEXT)
+#define CALL_BULKS   0x20u
+#define CALL_LOCAL   (CALL_TRACED | CALL_CONTEXT | CALL_BULKS)
 
 struct ulrpc_call {
 	/* what sending and answering touch: */

@@ -29,9 +29,10 @@ static in_line struct ulrpc_call *call_alloc(struct ulrpc_client *c,
 	return call;
 }
 
-static int call_conf_check(struct ulrpc_client *c,
-			   const struct ulrpc_call_conf *conf, size_t length,
-			   ulrpc_done_fn done)
+/* Checks what the caller has passed to ulrpc_call(). Inlined in all callers, so
+ * that the compiler knows the bounds of @length there. */
+static in_line int call_conf_check(const struct ulrpc_call_conf *conf,
+				   size_t length, ulrpc_done_fn done)
 {
 	if (!conf || !done || !conf->deadline ||
 	    (unsigned int)conf->priority > ULRPC_PRIORITY_BACKGROUND ||
@@ -39,13 +40,20 @@ static int call_conf_check(struct ulrpc_client *c,
 		return -EINVAL;
 	if (length > ULRPC_BODY_MAX || conf->reply_max > ULRPC_BODY_MAX)
 		return -EMSGSIZE;
-	if (unlikely(atomic_load_explicit(&c->rpc->state,
-					  memory_order_relaxed) != RPC_OPEN ||
-		     c->closed))
-		return -ESHUTDOWN;
-	if (unlikely(backlog_is_full(&c->backlog)))
-		return backlog_refuse(&c->backlog);
 	return 0;
+}
+
+static in_line unsigned int rpc_state(const struct ulrpc *rpc)
+{
+	return atomic_load_explicit(&rpc->state, memory_order_relaxed);
+}
+
+/* Does @c take further calls? Returns 0; -ESHUTDOWN, -EAGAIN. */
+static int client_check(struct ulrpc_client *c)
+{
+	if (rpc_state(c->rpc) != RPC_OPEN || c->closed)
+		return -ESHUTDOWN;
+	return backlog_is_full(&c->backlog) ? backlog_refuse(&c->backlog) : 0;
 }
 
 /* Returns the scope of the request that a call is made for; NULL: there is
@@ -104,7 +112,11 @@ static out_of_line int call_load(struct ulrpc_call *call,
 		rc = retry_claim(call, conf);
 	if (!rc && conf->context)
 		rc = call_context_take(call, conf->context);
-	return rc ? rc : bulks_claim(call, conf);
+	if (!rc)
+		rc = bulks_claim(call, conf);
+	if (!rc && conf->nbulks)
+		call->flags |= CALL_BULKS;
+	return rc;
 }
 
 /* Moves the call from NEW to QUEUED, but into no queue yet. */
@@ -305,13 +317,29 @@ static in_line void call_fill(struct ulrpc_call *call, uint32_t method,
 		memcpy(to, body, length);
 }
 
-/* Is there something in @conf, or @c, that few calls have? */
-static in_line bool call_is_loaded(const struct ulrpc_client *c,
-				   const struct ulrpc_call_conf *conf)
+/* Not 0: there is something in @conf that few calls have. */
+static in_line uintptr_t conf_load(const struct ulrpc_call_conf *conf)
 {
 	return conf->nbulks | (unsigned int)conf->wait_for_ready |
 	       (uintptr_t)conf->retry | (uintptr_t)conf->trace |
-	       (uintptr_t)conf->context | (uintptr_t)c->chain;
+	       (uintptr_t)conf->context;
+}
+
+static in_line bool samples(const struct shard *s)
+{
+	return atomic_load_explicit(&s->samples, memory_order_relaxed);
+}
+
+_Static_assert(RPC_OPEN == 0, "an open node has nothing rare");
+
+/* Does a call with @conf need call_begin_rare()? All that is looked at is put
+ * into one number, which takes one branch, and no more for what nobody uses. */
+static in_line bool call_is_rare(const struct ulrpc_client *c,
+				 const struct ulrpc_call_conf *conf)
+{
+	return conf_load(conf) | (uintptr_t)c->chain |
+	       (rpc_state(c->rpc) | c->closed | backlog_is_full(&c->backlog) |
+		samples(c->shard));
 }
 
 static bool conf_is_refused(const struct ulrpc_call_conf *conf)
@@ -401,11 +429,6 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 	return 0;
 }
 
-static in_line bool samples(const struct shard *s)
-{
-	return atomic_load_explicit(&s->samples, memory_order_relaxed);
-}
-
 /* Is a call with @conf, which has no trace, to begin one? */
 static bool is_root(struct shard *s, const struct ulrpc_call_conf *conf)
 {
@@ -418,8 +441,10 @@ int call_begin_checked(struct ulrpc_client *client, uint32_t method,
 		       const struct ulrpc_call_conf *conf, ulrpc_done_fn done,
 		       void *arg, struct ulrpc_call **call_p)
 {
-	int rc = call_conf_check(client, conf, length, done);
+	int rc = call_conf_check(conf, length, done);
 
+	if (!rc)
+		rc = client_check(client);
 	return rc ? rc
 		  : call_begin_loaded(client, method, body, length, conf,
 				      is_root(client->shard, conf), done, arg,
@@ -427,7 +452,7 @@ int call_begin_checked(struct ulrpc_client *client, uint32_t method,
 }
 
 /* What ulrpc_call() does in rare cases: outside of a turn of the client's CPT,
- * or with options that few calls have. */
+ * with options that few calls have, or when the client takes no calls. */
 static out_of_line int call_begin_rare(struct ulrpc_client *client,
 				       uint32_t method, const void *body,
 				       size_t length,
@@ -438,12 +463,15 @@ static out_of_line int call_begin_rare(struct ulrpc_client *client,
 	struct shard *s = client->shard;
 	bool owned, root;
 	struct ulrpc_call *call;
+	int rc = client_check(client);
 
+	if (rc)
+		return rc;
 	if (unlikely(client->chain))
 		return call_begin_intercepted(client, method, body, length,
 					      conf, done, arg, call_p);
 	root = is_root(s, conf);
-	if (unlikely(root || call_is_loaded(client, conf)))
+	if (unlikely(root || conf_load(conf)))
 		return call_begin_loaded(client, method, body, length, conf,
 					 root, done, arg, call_p);
 	owned = shard_owned(s);
@@ -469,11 +497,11 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 	/* 0: the thread is not in a turn of this CPT */
 	uint64_t now = lnet_turn(s->node, s->cpt);
 	struct ulrpc_call *call;
-	int rc = call_conf_check(client, conf, length, done);
+	int rc = call_conf_check(conf, length, done);
 
 	if (rc)
 		return rc;
-	if (unlikely(!now || call_is_loaded(client, conf) || samples(s)))
+	if (unlikely(!now || call_is_rare(client, conf)))
 		return call_begin_rare(client, method, body, length, conf, done,
 				       arg, call_p);
 	call = call_make(client, sizeof(*call) + length, call_p, conf, now);
