@@ -208,8 +208,7 @@ static int put(Store__Object *o, const struct iovec *data)
 		puts[i].server = store.each[i];
 		put_begin(&puts[i], set, o, data);
 	}
-	ulrpc_set_wait_good(set, store.n / 2 + 1, DEADLINE);
-	ulrpc_set_wait(set, ULRPC_SET_ALL, SECOND); /* for the others */
+	ulrpc_set_wait(set, ULRPC_SET_ALL, DEADLINE);
 	while (!ulrpc_set_next(set, &result))
 		good += put_end(&result);
 	ulrpc_set_free(set);
