@@ -25,6 +25,12 @@ int bulks_claim(struct ulrpc_call *call, const struct ulrpc_call_conf *conf)
 	return 0;
 }
 
+void bulks_give_back(struct ulrpc_call *call)
+{
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		(void)bulk_release(call->bulks[i]);
+}
+
 bool bulks_sum(struct ulrpc_call *call, uint64_t left)
 {
 	/* Seals take the place of checksums. */

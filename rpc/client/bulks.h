@@ -15,6 +15,9 @@
  * bulk_prepare(), and none is claimed. Any thread. */
 int bulks_claim(struct ulrpc_call *call,
 		const struct ulrpc_call_conf *conf) must_check;
+/* Gives back what bulks_claim() has claimed, of a call that is not made after
+ * all. Owner. */
+void bulks_give_back(struct ulrpc_call *call);
 /* Computes checksums of sources, of about @left bytes in one call. Returns
  * whether all are computed. Any thread. */
 bool bulks_sum(struct ulrpc_call *call, uint64_t left);

@@ -404,8 +404,11 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 		return -ENOMEM;
 	rc = call_fill_loaded(call, method, body, length, annex, conf, root,
 			      done, arg, call_p);
-	if (!rc && owned)
+	if (!rc && owned) {
 		rc = call_context_enter(call, on_scope_canceled);
+		if (rc)
+			bulks_give_back(call);
+	}
 	if (rc) {
 		atomic_init(&call->refs, 1);
 		call_put(call);

@@ -178,10 +178,25 @@ Test(scope_pair, parent_ends_first)
 	end(call);
 }
 
-/* A call for a request that is canceled already is not made. */
+static void on_released(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/* A call for a request that is canceled already is not made, and what it would
+ * have lent is the caller's. */
 Test(scope_pair, too_late)
 {
-	struct ulrpc_call_conf conf = { .deadline = 1000000 };
+	char memory[16];
+	struct iovec iov = { memory, sizeof(memory) };
+	struct ulrpc_bulk_conf lend = { .iov = &iov,
+					.niov = 1,
+					.access = ULRPC_BULK_SOURCE };
+	struct ulrpc_bulk *bulk;
+	struct ulrpc_call_conf conf = { .deadline = 1000000,
+					.bulks = &bulk,
+					.nbulks = 1 };
+	bool released = false;
 	struct ulrpc_context *x;
 	struct ulrpc_call *call;
 	struct called c = { 0 };
@@ -190,6 +205,7 @@ Test(scope_pair, too_late)
 	call = call_root(1, 3600 * (uint64_t)1000000);
 	cr_assert_eq(ulrpc_context_new(&x), 0);
 	cr_assert_eq(ulrpc_context_under(x, g.served.park[0]), 0);
+	cr_assert_eq(ulrpc_bulk_new(g.rpc[SERVER], &lend, &bulk), 0);
 	conf.context = x;
 	ulrpc_cancel(call);
 	lnet_sim_run(g.sim, SEC);
@@ -202,6 +218,8 @@ Test(scope_pair, too_late)
 	cr_expect_eq(ulrpc_call(self, ulrpc_method("hold"), "", 1, &conf,
 				on_called, &c, NULL),
 		     -ECANCELED);
+	ulrpc_bulk_close(bulk, on_released, &released);
+	cr_expect(released);
 	ulrpc_context_free(x);
 	serve_release(&g.served);
 	end(call);
