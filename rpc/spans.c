@@ -4,16 +4,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/misuse.h"
 #include "rpc/stats/stat.h"
 #include "rpc/text.h"
 #include "ulnet/spans.h"
@@ -22,7 +25,8 @@
 #define QUEUE_MAX   (1u << 20)
 #define LOOK_MS	    100 /* how often the thread looks for spans */
 #define LINE	    64u /* spans of a line, at most */
-#define PATIENCE_S  1	/* for whoever reads the socket */
+#define PATIENCE    NSEC_PER_SEC /* for whoever reads the socket */
+#define TRIES	    5		 /* of reading two clocks at once */
 #define MILLION	    1000000u
 #define SOCKET_MARK "unix:"
 
@@ -47,7 +51,10 @@ struct ulrpc_spans {
 	_Atomic bool reopen;
 	_Atomic uint64_t written, lost;
 	/* the thread's: */
-	int fd; /* -1: not open */
+	int fd;		   /* -1: not open */
+	bool torn;	   /* a file that ends in half a line */
+	uint64_t patience; /* ns to wait for whoever reads the socket */
+	uint64_t offset;   /* ns from the node's clock to Unix's */
 	struct rpc_span *line;
 };
 
@@ -112,13 +119,16 @@ bool spans_begin(struct shard *s, uint8_t *trace, uint8_t *room)
 void spans_add(struct shard *s, const struct rpc_span *span)
 {
 	struct spans_ring *r = s->spans;
-	uint32_t put;
+	uint32_t put, most;
 
 	if (!r)
 		return;
+	/* Peers decide how many requests are sampled: half of the ring is for
+	 * the program's own calls. */
+	most = span->is_server ? (r->size + 1) / 2 : r->size;
 	put = atomic_load_explicit(&r->put, memory_order_relaxed);
-	if (put - atomic_load_explicit(&r->taken, memory_order_acquire) ==
-	    r->size) {
+	if (put - atomic_load_explicit(&r->taken, memory_order_acquire) >=
+	    most) {
 		atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);
 		stat_count(s, RPC_STAT_spans_dropped);
 		return;
@@ -180,7 +190,7 @@ static void print_attributes(FILE *out, const struct rpc_span *s)
 		s->attempts);
 }
 
-/* @offset: ns from the node's clock to Unix's. */
+/* @offset: see struct ulrpc_spans. */
 static void print_span(FILE *out, struct rpc_span *s, uint64_t offset)
 {
 	static const uint8_t none[SPAN_ID];
@@ -209,9 +219,10 @@ static void print_span(FILE *out, struct rpc_span *s, uint64_t offset)
 }
 
 /* An ExportTraceServiceRequest, and a newline. */
-static void print_line(FILE *out, const struct ulrpc_spans *sp, uint32_t n,
-		       uint64_t offset)
+static void print_line(FILE *out, const struct ulrpc_spans *sp, uint32_t n)
 {
+	if (sp->torn)
+		fputc('\n', out);
 	fputs("{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":"
 	      "\"service.name\",\"value\":{\"stringValue\":\"",
 	      out);
@@ -223,17 +234,38 @@ static void print_line(FILE *out, const struct ulrpc_spans *sp, uint32_t n,
 	for (uint32_t i = 0; i < n; i++) {
 		if (i)
 			fputc(',', out);
-		print_span(out, &sp->line[i], offset);
+		print_span(out, &sp->line[i], sp->offset);
 	}
 	fputs("]}]}]}\n", out);
 }
 
 /* ---- where they go ---- */
 
-static int open_socket(const char *path)
+static uint64_t monotonic(void)
 {
-	const struct timeval patience = { .tv_sec = PATIENCE_S };
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* Takes what has passed since @begin off the time that is left to wait. */
+static void spend(struct ulrpc_spans *sp, uint64_t begin)
+{
+	sp->patience -= MIN(monotonic() - begin, sp->patience);
+}
+
+static int open_socket(struct ulrpc_spans *sp, const char *path)
+{
+	/* 0 would be for ever. */
+	const struct timeval most = {
+		.tv_sec = (time_t)(sp->patience / NSEC_PER_SEC),
+		.tv_usec = (suseconds_t)(sp->patience % NSEC_PER_SEC /
+					 NSEC_PER_USEC) |
+			   1,
+	};
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	uint64_t begin = monotonic();
 	int fd, rc = 0;
 
 	if (strlen(path) >= sizeof(to.sun_path))
@@ -242,14 +274,34 @@ static int open_socket(const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
-		       sizeof(patience)) ||
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) ||
 	    connect(fd, (const struct sockaddr *)&to, sizeof(to)))
 		rc = -errno;
+	spend(sp, begin);
 	if (!rc)
 		return fd;
 	close(fd);
 	return rc;
+}
+
+/* What is no file could let the thread wait for ever, as a FIFO does. */
+static int open_file(struct ulrpc_spans *sp)
+{
+	int fd = open(sp->path,
+		      O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY |
+			      O_CLOEXEC,
+		      0640);
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ENXIO ? -EINVAL : -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -EINVAL;
+	}
+	if (!st.st_size)
+		sp->torn = false;
+	return fd;
 }
 
 static bool is_socket(const struct ulrpc_spans *sp)
@@ -259,14 +311,11 @@ static bool is_socket(const struct ulrpc_spans *sp)
 
 static int spans_open(struct ulrpc_spans *sp)
 {
-	if (is_socket(sp))
-		sp->fd = open_socket(sp->path + strlen(SOCKET_MARK));
-	else
-		sp->fd = open(sp->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
-			      0640);
-	if (sp->fd >= 0)
-		return 0;
-	return is_socket(sp) ? sp->fd : -errno;
+	int fd = is_socket(sp) ? open_socket(sp, sp->path + strlen(SOCKET_MARK))
+			       : open_file(sp);
+
+	sp->fd = MAX(fd, -1);
+	return MIN(fd, 0);
 }
 
 static void spans_close(struct ulrpc_spans *sp)
@@ -276,47 +325,82 @@ static void spans_close(struct ulrpc_spans *sp)
 	sp->fd = -1;
 }
 
-static bool write_all(const struct ulrpc_spans *sp, const char *text, size_t n)
+/* Waits until the socket has room. Returns false if it takes too long. */
+static bool wait_for_room(struct ulrpc_spans *sp)
 {
-	while (n) {
-		ssize_t done = is_socket(sp)
-				       ? send(sp->fd, text, n, MSG_NOSIGNAL)
-				       : write(sp->fd, text, n);
+	struct pollfd p = { .fd = sp->fd, .events = POLLOUT };
+	uint64_t begin = monotonic();
 
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return false;
-		text += done;
-		n -= (size_t)done;
-	}
+	if (!sp->patience)
+		return false;
+	(void)poll(&p, 1, (int)(sp->patience / NSEC_PER_MSEC) + 1);
+	spend(sp, begin);
 	return true;
 }
 
-/* Writes the first @n spans of sp->line, as a line. */
-static void write_line(struct ulrpc_spans *sp, uint32_t n)
+static bool write_all(struct ulrpc_spans *sp, const char *text, size_t n)
 {
-	uint64_t now = lnet_clock(sp->rpc->node, 0);
-	struct timespec real;
+	const int how = MSG_NOSIGNAL | MSG_DONTWAIT;
+	size_t left = n;
+
+	while (left) {
+		ssize_t done = is_socket(sp) ? send(sp->fd, text, left, how)
+					     : write(sp->fd, text, left);
+
+		if (done < 0 &&
+		    (errno == EINTR || (errno == EAGAIN && wait_for_room(sp))))
+			continue;
+		if (done <= 0)
+			break;
+		text += done;
+		left -= (size_t)done;
+	}
+	/* What was torn before stays so if nothing could be written. */
+	if (!is_socket(sp) && left < n)
+		sp->torn = left;
+	return !left;
+}
+
+/* Writes the first @n spans of sp->line, as a line. Returns whether that went
+ * well. */
+static bool write_line(struct ulrpc_spans *sp, uint32_t n)
+{
+	bool good = sp->fd >= 0 || !spans_open(sp);
 	char *text = NULL;
 	size_t length = 0;
-	FILE *out = open_memstream(&text, &length);
-	bool good = out;
+	FILE *out = good ? open_memstream(&text, &length) : NULL;
 
-	clock_gettime(CLOCK_REALTIME, &real);
 	if (out) {
-		print_line(out, sp, n,
-			   (uint64_t)real.tv_sec * NSEC_PER_SEC +
-				   (uint64_t)real.tv_nsec - now);
+		print_line(out, sp, n);
 		good = !fclose(out);
 	}
-	good = good && (sp->fd >= 0 || !spans_open(sp));
-	good = good && write_all(sp, text, length);
+	good = good && out && write_all(sp, text, length);
 	/* Half a line would spoil the next one: a new connection has none. */
 	if (!good)
 		spans_close(sp);
 	atomic_fetch_add(good ? &sp->written : &sp->lost, n);
 	free(text);
+	return good;
+}
+
+/* Spans of one trace are compared with each other, so the node's clock is
+ * compared with Unix's only once, and well. */
+static void take_offset(struct ulrpc_spans *sp)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (unsigned int i = 0; i < TRIES; i++) {
+		uint64_t begin = lnet_clock(sp->rpc->node, 0), took;
+		struct timespec real;
+
+		clock_gettime(CLOCK_REALTIME, &real);
+		took = lnet_clock(sp->rpc->node, 0) - begin;
+		if (took >= best)
+			continue;
+		best = took;
+		sp->offset = (uint64_t)real.tv_sec * NSEC_PER_SEC +
+			     (uint64_t)real.tv_nsec - begin - took / 2;
+	}
 }
 
 /* Takes up to LINE spans from @r. Returns how many. */
@@ -333,17 +417,42 @@ static uint32_t ring_take(struct spans_ring *r, struct rpc_span *to)
 	return n;
 }
 
-static void write_waiting(struct ulrpc_spans *sp)
+static bool is_stopping(struct ulrpc_spans *sp)
 {
+	bool stop;
+
+	pthread_mutex_lock(&sp->lock);
+	stop = sp->stop;
+	pthread_mutex_unlock(&sp->lock);
+	return stop;
+}
+
+/* Writes what is in the rings. If it does not get on, the rest waits for the
+ * next time; the @last time it is lost. */
+static void write_waiting(struct ulrpc_spans *sp, bool last)
+{
+	bool good = true;
+
+	sp->patience = PATIENCE;
 	if (atomic_exchange(&sp->reopen, false)) {
 		spans_close(sp);
+		take_offset(sp);
 		(void)spans_open(sp); /* or before the next line */
 	}
 	for (unsigned int i = 0; i < sp->rpc->ncpts; i++) {
 		uint32_t n, left = sp->rings[i]->size / LINE + 1;
 
-		while (left-- && (n = ring_take(sp->rings[i], sp->line)))
-			write_line(sp, n);
+		while (left-- && (n = ring_take(sp->rings[i], sp->line))) {
+			if (!good) {
+				atomic_fetch_add(&sp->lost, n);
+				continue;
+			}
+			good = write_line(sp, n);
+			if (!last && (!good || is_stopping(sp)))
+				return;
+			if (!last)
+				sp->patience = PATIENCE;
+		}
 	}
 }
 
@@ -370,8 +479,8 @@ static void *spans_thread(void *arg)
 	struct ulrpc_spans *sp = arg;
 
 	while (wait_a_while(sp))
-		write_waiting(sp);
-	write_waiting(sp);
+		write_waiting(sp, false);
+	write_waiting(sp, true);
 	return NULL;
 }
 
@@ -380,35 +489,37 @@ static void *spans_thread(void *arg)
 struct cpt_change {
 	struct shard *shard;
 	struct spans_ring *ring;
-	uint64_t seed;
 };
 
 static int cpt_set(void *arg)
 {
 	struct cpt_change *c = arg;
-	bool samples = c->ring &&
-		       atomic_load(&c->shard->rpc->sampling.share) > 0;
+	struct ulrpc *rpc = c->shard->rpc;
+	bool samples = c->ring && atomic_load(&rpc->sampling.share) > 0;
 
+	/* Once: other threads may still look at it when spans begin again. */
+	if (!c->shard->cpt && !rpc->sampling.seed)
+		lnet_random(c->shard->node, 0, &rpc->sampling.seed,
+			    sizeof(rpc->sampling.seed));
 	c->shard->spans = c->ring;
 	atomic_store(&c->shard->samples, samples);
-	if (!c->shard->cpt)
-		lnet_random(c->shard->node, 0, &c->seed, sizeof(c->seed));
 	return 0;
 }
 
-/* Gives each CPT its ring, or takes it away, after which no CPT uses it. */
-static void cpts_set(struct ulrpc_spans *sp, bool on)
+/* Gives each CPT its ring, or takes it away, after which no CPT uses it.
+ * Returns 0 or -errno. */
+static int cpts_set(struct ulrpc_spans *sp, bool on)
 {
 	struct ulrpc *rpc = sp->rpc;
+	int rc = 0;
 
-	for (unsigned int i = 0; i < rpc->ncpts; i++) {
+	for (unsigned int i = 0; i < rpc->ncpts && !rc; i++) {
 		struct cpt_change c = { &rpc->shards[i],
-					on ? sp->rings[i] : NULL, 0 };
+					on ? sp->rings[i] : NULL };
 
-		(void)lnet_call(rpc->node, i, cpt_set, &c);
-		if (!i && on)
-			rpc->sampling.seed = c.seed;
+		rc = lnet_call(rpc->node, i, cpt_set, &c);
 	}
+	return rc;
 }
 
 static void spans_free(struct ulrpc_spans *sp)
@@ -448,6 +559,8 @@ static struct ulrpc_spans *spans_new(struct ulrpc *rpc,
 		return NULL;
 	sp->rpc = rpc;
 	sp->fd = -1;
+	sp->patience = PATIENCE;
+	take_offset(sp);
 	sp->path = strdup(conf->path);
 	sp->name = strdup(name);
 	sp->line = calloc(LINE, sizeof(*sp->line));
@@ -493,6 +606,10 @@ int ulrpc_spans_start(struct ulrpc *rpc, const struct ulrpc_spans_conf *conf,
 		return -EINVAL;
 	if (rpc->is_virtual)
 		return -EOPNOTSUPP;
+	if (!rpc_may_manage(rpc->node))
+		return -EDEADLK;
+	if (lnet_is_forked(rpc->node))
+		return -ESHUTDOWN;
 	sp = spans_new(rpc, conf);
 	if (!sp)
 		return -ENOMEM;
@@ -510,7 +627,11 @@ int ulrpc_spans_start(struct ulrpc *rpc, const struct ulrpc_spans_conf *conf,
 		return rc;
 	}
 	atomic_store(&rpc->sampling.share, conf->share);
-	cpts_set(sp, true);
+	rc = cpts_set(sp, true);
+	if (rc) {
+		ulrpc_spans_stop(sp);
+		return rc;
+	}
 	atomic_store(&rpc->sampling.on, true);
 	*spans_p = sp;
 	return 0;
@@ -532,10 +653,20 @@ void ulrpc_spans_stats(struct ulrpc_spans *spans,
 
 void ulrpc_spans_stop(struct ulrpc_spans *spans)
 {
+	int rc = -EDEADLK;
+
 	if (!spans)
 		return;
-	atomic_store(&spans->rpc->sampling.on, false);
-	cpts_set(spans, false);
+	/* In a child of fork() there is no thread. */
+	if (lnet_is_forked(spans->rpc->node)) {
+		spans_free(spans);
+		return;
+	}
+	if (rpc_may_manage(spans->rpc->node)) {
+		atomic_store(&spans->rpc->sampling.on, false);
+		rc = cpts_set(spans, false);
+	}
+	MISUSE_IF(rc, "ulrpc_spans_stop(): called in a turn of a CPT");
 	pthread_mutex_lock(&spans->lock);
 	spans->stop = true;
 	pthread_cond_signal(&spans->wake);

@@ -2,12 +2,17 @@
 /* Spans of calls and requests, as a collector reads them (requirement J5). */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "config/yaml/tree.h"
 #include "ulnet/context.h"
@@ -328,20 +333,26 @@ static void on_end(void *arg, const struct ulrpc_outcome *outcome,
 	atomic_fetch_add((_Atomic unsigned int *)arg, 1);
 }
 
-/* What does not fit is dropped, and counted; no call waits. */
-Test(spans, too_many)
+static void call_often(unsigned int n)
 {
 	struct ulrpc_call_conf conf = { .deadline = MINUTE, .trace = SAMPLED };
-	struct ulrpc_spans *spans = start(path, 0, 1);
-	struct ulrpc_spans_stats stats;
 	_Atomic unsigned int ended = 0;
 
-	for (unsigned int i = 0; i < 200; i++)
+	for (unsigned int i = 0; i < n; i++)
 		cr_assert_eq(ulrpc_call(front, ulrpc_method("Echo"), NULL, 0,
 					&conf, on_end, &ended, NULL),
 			     0);
-	while (ended < 200)
+	while (ended < n)
 		usleep(1000);
+}
+
+/* What does not fit is dropped, and counted; no call waits. */
+Test(spans, too_many)
+{
+	struct ulrpc_spans *spans = start(path, 0, 1);
+	struct ulrpc_spans_stats stats;
+
+	call_often(200);
 	do
 		ulrpc_spans_stats(spans, &stats);
 	while (stats.written + stats.dropped < 400);
@@ -370,19 +381,69 @@ Test(spans, a_file_that_was_moved)
 	cr_assert_eq(spans_of(found, 8), 2);
 }
 
-Test(spans, to_a_socket)
+/* Half a line does not spoil the next one. */
+Test(spans, a_file_system_that_is_full)
+{
+	struct ulrpc_spans *spans = start(path, 0, 0);
+	struct rlimit before, limit;
+	struct ulrpc_spans_stats stats;
+	const struct tree *found[8];
+	char *whole;
+
+	signal(SIGXFSZ, SIG_IGN);
+	cr_assert_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 100;
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	call("Echo", SAMPLED, ULRPC_CAUSE_OK);
+	do
+		ulrpc_spans_stats(spans, &stats);
+	while (stats.dropped < 2);
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+	call("Echo", SAMPLED, ULRPC_CAUSE_OK);
+	ulrpc_spans_stop(spans);
+	read_file(path);
+	whole = strchr(text, '\n');
+	cr_assert_eq(whole - text, 100);
+	memmove(text, whole + 1, strlen(whole));
+	cr_assert_eq(spans_of(found, 8), 2);
+}
+
+static int listen_at(const char *where, char *to, size_t size)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int listener = socket(AF_UNIX, SOCK_STREAM, 0), fd;
-	struct ulrpc_spans *spans;
-	const struct tree *found[8];
-	char to[80];
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
 
-	strcpy(at.sun_path, path);
+	strcpy(at.sun_path, where);
 	cr_assert_eq(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
 	cr_assert_eq(listen(listener, 1), 0);
-	snprintf(to, sizeof(to), "unix:%s", path);
-	spans = start(to, 0, 0);
+	snprintf(to, size, "unix:%s", where);
+	return listener;
+}
+
+/* The end waits for a collector that does not read, but not for each line. */
+Test(spans, a_collector_that_does_not_read)
+{
+	char to[80];
+	int listener = listen_at(path, to, sizeof(to));
+	struct ulrpc_spans *spans = start(to, 0, 1 << 16);
+	struct timespec begin, end;
+
+	call_often(6000); /* 188 lines: minutes */
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	ulrpc_spans_stop(spans);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	cr_assert_lt(end.tv_sec - begin.tv_sec, 60);
+	close(listener);
+}
+
+Test(spans, to_a_socket)
+{
+	char to[80];
+	int listener = listen_at(path, to, sizeof(to)), fd;
+	struct ulrpc_spans *spans = start(to, 0, 0);
+	const struct tree *found[8];
+
 	call("Echo", SAMPLED, ULRPC_CAUSE_OK);
 	ulrpc_spans_stop(spans);
 	fd = accept(listener, NULL, NULL);
@@ -406,7 +467,30 @@ Test(spans, refused)
 	conf.share = 0;
 	conf.path = "/nonexistent/spans";
 	cr_assert_eq(ulrpc_spans_start(rpc, &conf, &more), -ENOENT);
+	conf.path = moved;
+	cr_assert_eq(mkfifo(moved, 0600), 0);
+	cr_assert_eq(ulrpc_spans_start(rpc, &conf, &more), -EINVAL);
+	conf.path = "/dev/null";
+	cr_assert_eq(ulrpc_spans_start(rpc, &conf, &more), -EINVAL);
 	conf.path = "unix:/nonexistent/spans";
 	cr_assert_eq(ulrpc_spans_start(rpc, &conf, &more), -ENOENT);
 	ulrpc_spans_stop(NULL);
+}
+
+/* In a child of fork(), in which nothing runs any more. */
+Test(spans, forked)
+{
+	struct ulrpc_spans *spans = start(path, 0, 0), *more;
+	struct ulrpc_spans_conf conf = { .path = path };
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		alarm(60);
+		ulrpc_spans_stop(spans);
+		_exit(ulrpc_spans_start(rpc, &conf, &more) != -ESHUTDOWN);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert_eq(status, 0);
+	ulrpc_spans_stop(spans);
 }

@@ -7,6 +7,7 @@
 #include "tests/misuse.h"
 #include "ulnet/service.h"
 #include "ulnet/sim.h"
+#include "ulnet/spans.h"
 #include "ulnet/thread.h"
 
 #define SERVICE "tally"
@@ -64,6 +65,21 @@ static void on_zero(void *arg, struct ulrpc_request *r, const void *body,
 	ulrpc_fail_text(r, 0, "nothing went wrong");
 }
 
+static struct ulrpc_spans *spans;
+
+static void on_spans(void *arg, struct ulrpc_request *r, const void *body,
+		     size_t length)
+{
+	const struct ulrpc_spans_conf conf = { .path = "/nonexistent/spans" };
+	struct ulrpc_spans *more;
+
+	(void)body;
+	(void)length;
+	(void)r;
+	misuse_must(ulrpc_spans_start(arg, &conf, &more) == -EDEADLK);
+	ulrpc_spans_stop(spans);
+}
+
 static void on_hang(void *arg, struct ulrpc_request *r, const void *body,
 		    size_t length)
 {
@@ -88,6 +104,7 @@ static void rpc_start(struct place *p)
 		{ .name = "positive", .handler = on_positive, .run = p->run },
 		{ .name = "zero", .handler = on_zero, .run = p->run },
 		{ .name = "hang", .handler = on_hang, .run = p->run },
+		{ .name = "spans", .handler = on_spans, .run = p->run },
 	};
 	const struct ulnet_nid lo = LNET_NID_LO;
 	struct ulrpc_client_conf client;
@@ -95,6 +112,7 @@ static void rpc_start(struct place *p)
 	struct ulrpc_service *svc;
 
 	misuse_must(ulrpc_open(p->node, NULL, &p->rpc) == 0);
+	methods[ARRAY_SIZE(methods) - 1].arg = p->rpc;
 	ulrpc_service_conf_init(&conf);
 	conf.name = SERVICE;
 	conf.methods = methods;
@@ -194,4 +212,27 @@ Test(rpc_misuse, worker_hangs)
 		  "ulnet: lnet_close(): nothing is left that can happen, but "
 		  "RPC waits for a handler that runs on a worker",
 		  text);
+}
+
+static void start_spans(void *arg)
+{
+	struct place *p = arg;
+	char path[] = "/tmp/ulnet-spans.XXXXXX";
+	const struct ulrpc_spans_conf conf = { .path = path };
+
+	misuse_must(close(mkstemp(path)) == 0);
+	misuse_must(lnet_open(NULL, &p->node) == 0);
+	rpc_start(p);
+	misuse_must(ulrpc_spans_start(p->rpc, &conf, &spans) == 0);
+	unlink(path);
+	call(p, 300000000);
+}
+
+Test(rpc_misuse, spans_are_stopped_in_a_turn)
+{
+	struct place p = { .method = "spans", .run = ULRPC_RUN_INLINE };
+	char text[MISUSE_TEXT];
+
+	misuse_is(start_spans, &p,
+		  "ulnet: ulrpc_spans_stop(): called in a turn of a CPT", text);
 }
