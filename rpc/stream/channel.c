@@ -385,22 +385,24 @@ void channel_close(struct channel *ch)
 static void tell_user(struct channel *ch, struct ulrpc_stream *s)
 {
 	unsigned int events = s->events;
-	const struct ulrpc_stream_events *u = &s->user;
+	/* A copy: from here on another thread may call ulrpc_stream_watch(),
+	 * and what it sets is told of the end by an event of its own. */
+	const struct ulrpc_stream_events u = s->user;
 	struct ulrpc_stream_outcome outcome;
 
 	s->events = 0;
 	channel_unlock(ch);
 	if (shard_is_mute(ch->shard))
 		events = 0;
-	if (events & EVENT_READABLE && u->readable)
-		u->readable(u->arg, s);
-	if (events & EVENT_WRITABLE && u->writable)
-		u->writable(u->arg, s);
+	if (events & EVENT_READABLE && u.readable)
+		u.readable(u.arg, s);
+	if (events & EVENT_WRITABLE && u.writable)
+		u.writable(u.arg, s);
 	if (events & EVENT_ENDED)
 		rpc_stream_seen_over(s);
-	if (events & EVENT_ENDED && u->ended) {
+	if (events & EVENT_ENDED && u.ended) {
 		BUG_ON(ulrpc_stream_outcome(s, &outcome));
-		u->ended(u->arg, s, &outcome);
+		u.ended(u.arg, s, &outcome);
 	}
 	if (unlikely(shard_guard_is_late(ch->shard)))
 		lnet_guard_end(ch->shard->node, ch->shard->cpt,

@@ -228,7 +228,9 @@ void rpc_stream_seen_over(struct ulrpc_stream *s)
 		call_seen_over(s, &o, total);
 	if (s->request_seen)
 		request_seen_told(s, &o, total);
+	channel_lock(s->ch);
 	seen_free(s);
+	channel_unlock(s->ch);
 }
 
 /* Called when ulrpc_stream_next() has something to return: tells the user. */

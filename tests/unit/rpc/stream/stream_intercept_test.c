@@ -15,10 +15,30 @@ struct witness {
 	int status;
 	size_t received, sent;
 	char service[ULRPC_SERVICE_NAME], method[32];
+	struct flow *flow; /* a stream that is watched from within the end */
 };
 
 static struct stream_rig g;
 static struct witness at_client, at_service;
+
+static unsigned int late_ends;
+
+static void on_late_end(void *arg, struct ulrpc_stream *s,
+			const struct ulrpc_stream_outcome *o)
+{
+	(void)o;
+	cr_expect_eq(s, ((struct flow *)arg)->stream);
+	late_ends++;
+}
+
+/* What another thread may do while the interceptors hear of the end. */
+static void flow_watch_late(struct flow *f)
+{
+	const struct ulrpc_stream_events events = { .ended = on_late_end,
+						    .arg = f };
+
+	ulrpc_stream_watch(f->stream, &events);
+}
 
 static int call_begin(void *arg, struct ulrpc_call_start *s)
 {
@@ -44,6 +64,8 @@ static void call_end(void *arg, void *state, const struct ulrpc_call_end *e)
 	x->status = e->outcome->status;
 	x->received = e->length;
 	snprintf(x->service, sizeof(x->service), "%s", e->service);
+	if (x->flow)
+		flow_watch_late(x->flow);
 }
 
 static int request_begin(void *arg, struct ulrpc_request_start *s)
@@ -193,5 +215,22 @@ Test(stream_intercept, refused)
 	cr_expect_eq(at_service.ended, 1);
 	cr_expect_eq(at_service.cause, ULRPC_CAUSE_SHUTDOWN);
 	cr_expect_str_eq(at_service.service, "flow");
+	stream_rig_fini(&g);
+}
+
+/* The user begins to watch the stream while the interceptors hear of its end.
+ */
+Test(stream_intercept, watched_at_the_end)
+{
+	struct flow f = { .lazy = true };
+
+	begin(1);
+	late_ends = 0;
+	at_client.flow = &f;
+	flow_open(&g, &f, "fail", NULL, 0, MINUTE);
+	lnet_sim_run(g.s.sim, SEC);
+	cr_expect_eq(at_client.ended, 1);
+	cr_expect_eq(late_ends, 1);
+	ulrpc_stream_put(f.stream);
 	stream_rig_fini(&g);
 }
