@@ -227,6 +227,8 @@ static void fetch_on_last(struct fetch *f)
 	if (f->fsm.state != FETCH_OVER && !f->status && fetch_is_damaged(f)) {
 		stat_count(f->shard, RPC_STAT_replies_damaged);
 		f->status = -EBADMSG; /* the reply will be got again */
+		/* That each piece has come says nothing: the pauses grow. */
+		f->schedule.refusals = f->damaged++;
 		f->come = 0;
 	}
 	if (f->fsm.state == FETCH_OVER) {

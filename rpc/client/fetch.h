@@ -66,7 +66,8 @@ struct fetch {
 	/* the answer was not as long as what was asked for */
 	bool too_short;
 	int status; /* result of this try: 0 or -errno */
-	struct retry_schedule schedule;
+	struct retry_schedule schedule; /* of the piece */
+	unsigned int damaged; /* how often the whole reply came changed */
 	struct holder holder;
 	uint64_t match;
 	uint64_t deadline; /* ns: deadline of the call */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A server whose replies are wrong. Calls of the same node to an honest server
  * must go on meanwhile. */
+#include "base/crc32c.h"
 #include "rpc/wire/wire_put.h"
 #include "tests/unit/rpc/client/hostile_server.h"
 
@@ -310,6 +311,40 @@ Test(hostile_reply, held)
 		ended_by(&n, cases[i].cause, ULRPC_EXECUTED);
 		cr_assert_eq(n.length, 0);
 	}
+	close_rig();
+}
+
+/* A reply of two pieces is never what the server has said it is: it is got
+ * again after pauses that grow, although each piece comes at once. */
+Test(hostile_reply, held_in_pieces_and_damaged)
+{
+	static char body[ULRPC_BODY_MAX + 1];
+	struct ulnet_md md =
+		md_of(body, sizeof(body),
+		      LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE | LNET_MD_TRUNCATE,
+		      NULL);
+	struct ulrpc_call_conf conf = within(2000000);
+	struct wire_reply r;
+	struct arrived *a;
+
+	open_rig();
+	post_md(g.fake->node, ULRPC_PORTAL_BULK, 0x4713, &md);
+	conf.reply_limit = sizeof(body);
+	g.fake->mute_calls = true;
+	call_with(&g, &n, &conf, "hello", 5);
+	run(&g, 5 * MSEC);
+	a = &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN];
+	r = reply_to(a);
+	r.status = WIRE_HELD;
+	r.held = 0x4713;
+	r.needed = sizeof(body);
+	r.checksum = wire_checksum(~crc32c(0, body, sizeof(body)));
+	send_reply(a, &r, "later");
+	run(&g, SEC);
+	cr_assert_geq(counted(RPC_STAT_replies_damaged), 4);
+	cr_assert_leq(counted(RPC_STAT_replies_damaged), 30);
+	run(&g, SEC);
+	ended_by(&n, ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTED);
 	close_rig();
 }
 
