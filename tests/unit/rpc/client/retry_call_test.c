@@ -108,6 +108,13 @@ Test(retry_call, so_many_and_no_more)
 	}
 }
 
+/* Ends everything while the call is under way. */
+static void call_left(void)
+{
+	rig_close(&g);
+	ulrpc_call_put(n.call);
+}
+
 /* With a least time, a call that is not answered is asked about later, and one
  * that is refused is sent again later; but never too late for another attempt.
  */
@@ -127,7 +134,7 @@ Test(retry_call, the_least_time)
 	run(&g, 200 * MSEC);
 	cr_assert_eq(g.fake->nqueries, 1);
 	cr_assert_eq(g.fake->ncalls, 3);
-	rig_close(&g);
+	call_left();
 
 	open_with_policy(ULRPC_BACKOFF_DEFAULT);
 	g.fake->call_status = WIRE_OVERLOADED;
@@ -136,7 +143,7 @@ Test(retry_call, the_least_time)
 	cr_assert_eq(g.fake->ncalls, 2);
 	run(&g, 200 * MSEC);
 	cr_assert_eq(g.fake->ncalls, 3);
-	rig_close(&g);
+	call_left();
 
 	open_with_policy(ULRPC_BACKOFF_DEFAULT);
 	g.fake->mute_calls = true;
@@ -145,7 +152,7 @@ Test(retry_call, the_least_time)
 	run(&g, 1500 * MSEC);
 	cr_assert_eq(g.fake->nqueries, 1);
 	cr_assert_eq(g.fake->ncalls, 3);
-	rig_close(&g);
+	call_left();
 }
 
 Test(retry_call, lost_messages_are_counted)
