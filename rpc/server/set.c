@@ -183,7 +183,8 @@ int services_set(struct shard *s, struct service_set *set)
 	struct service_cpt *sc;
 
 	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link)
-		if (!strcmp(sc->service->name, set->service) &&
+		if (!sc->service->shared &&
+		    !strcmp(sc->service->name, set->service) &&
 		    sc->fsm.state == SERVICE_CPT_UP)
 			return service_set(sc->service, set);
 	return set_refuse(set, -ENOENT, "service: there is no '%s'",

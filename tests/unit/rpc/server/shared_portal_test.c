@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "rpc/client/client.h"
+#include "rpc/server/set.h"
 #include "tests/unit/rpc/serve_rig.h"
 #include "tests/unit/rpc/server/raw_client.h"
 
@@ -320,9 +321,12 @@ Test(shared_portal, is_no_service)
 				       .arg = &all[0],
 				       .run = ULRPC_RUN_INLINE };
 	struct ulrpc_service_conf conf = { .methods = &m, .nmethods = 1 };
+	struct service_set set = { 0 };
 
 	rig(1, OWN + 1);
 	conf.name = g.rpc[SERVER]->services->shared->name;
+	set.service = conf.name;
+	cr_assert_eq(services_set(&g.rpc[SERVER]->shards[0], &set), -ENOENT);
 	raw_client_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
 	a.numbers = true;
 	raw_client_connect(&a);
