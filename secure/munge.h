@@ -18,11 +18,13 @@
 #define MUNGE_CREDENTIAL 1024 /* bytes of a credential, with the 0 at its end */
 #define MUNGE_NAME	 64   /* bytes of the name of a user or group */
 #define MUNGE_WHY	 256
-/* bytes of a list of groups: of "gid=NUMBER" and "group=NAME", each with a 0 at
- * its end, and another 0 behind the last one; and how many groups are in it, at
- * most */
-#define MUNGE_GROUPS	 4096
+/* how many groups are in a list of groups, at most, and its bytes: "gid=NUMBER"
+ * and "group=NAME" of each, with a 0 at their ends, and another 0 behind the
+ * last one */
 #define MUNGE_GROUPS_MAX 64
+#define MUNGE_GROUP \
+	(sizeof("gid=4294967295") + sizeof("group=") - 1 + MUNGE_NAME)
+#define MUNGE_GROUPS (MUNGE_GROUPS_MAX * MUNGE_GROUP + 1)
 
 #define MUNGE_PURPOSE "ulnet rpc client 1"
 
@@ -60,7 +62,7 @@ struct munge_answer {
 	uint32_t uid, gid;
 	char user[MUNGE_NAME], group[MUNGE_NAME];
 	/* the other groups of the user, as this machine knows them, whether or
-	 * not the process has them; those that have no room are left out */
+	 * not the process has them: the first MUNGE_GROUPS_MAX of them */
 	char groups[MUNGE_GROUPS];
 };
 
