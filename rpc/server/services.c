@@ -61,6 +61,8 @@ static void stats_begin(struct service_cpt *sc)
 
 	sc->stats =
 		stat_service_get(sc->shard->stats, STAT_REQUESTS, svc->name);
+	if (sc->stats)
+		sc->stats->owner = sc;
 	for (uint32_t i = 0; i <= svc->methods_mask; i++)
 		if (svc->methods[i].handler)
 			(void)stat_method_add(sc->stats,
@@ -184,6 +186,8 @@ static int service_cpt_stop(void *arg)
 		return 0;
 	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_STOPPED);
 	list_del(&sc->link);
+	if (sc->stats)
+		sc->stats->owner = NULL;
 	if (sc->service->number != sc->service->portal)
 		sc->shard->rpc->services
 			->numbered[sc->shard->cpt][sc->service->number] = NULL;

@@ -158,6 +158,8 @@ struct stat_service {
 	struct list link; /* node in stat_shard.services */
 	enum stat_side side;
 	struct hash methods;
+	/* of requests: the service while it is started */
+	struct service_cpt *owner;
 	/* Ends of requests for methods that the service does not have, by end.
 	 */
 	uint64_t refused[STAT_ENDS_MAX];

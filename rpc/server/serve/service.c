@@ -156,21 +156,17 @@ void estimates_learn(struct shard *s, const struct run *run)
 	uint32_t n = (uint32_t)run->counts[STAT_COUNT_calls];
 	uint64_t took = run->times[STAT_REQUEST_TIME_queue] +
 			run->times[STAT_REQUEST_TIME_service];
-	struct service_cpt *sc;
+	struct service_cpt *sc = run->service ? run->service->owner : NULL;
+	const struct ulrpc_method *m;
 
-	if (!run->service || !is_sample(run))
+	(void)s;
+	if (!sc || !is_sample(run))
 		return;
 	if (run->how & RUN_FINE)
 		took += run->fine.sum / n;
-	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link) {
-		const struct ulrpc_method *m;
-
-		if (sc->stats != run->service)
-			continue;
-		m = service_method(sc->service, run->number);
-		if (m)
-			estimate_add(estimate_of(sc, m), took, n, run->began);
-	}
+	m = service_method(sc->service, run->number);
+	if (m)
+		estimate_add(estimate_of(sc, m), took, n, run->began);
 }
 
 void estimates_renew(struct service_cpt *sc, uint64_t now)
