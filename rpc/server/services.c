@@ -618,6 +618,20 @@ err_claim:
 	return rc;
 }
 
+/* Does what start_all() does, and tells @conf why if the portal is in use. */
+static int start_all_for(struct ulrpc_service *svc,
+			 const struct ulrpc_service_conf *conf)
+{
+	unsigned int portal = svc->portal;
+	int rc = start_all(svc);
+
+	if (rc == -EPERM)
+		service_refuse(conf, rc,
+			       "portal: %u is used for unique match entries",
+			       portal);
+	return rc;
+}
+
 /* ---- the portal that services share ---- */
 
 /* Buffers of the shared portal: as messages for any service have to fit, two of
@@ -662,7 +676,8 @@ static int shared_start(struct ulrpc *rpc,
 			  : wait_until(&rpc->wait, rpc->node, shared_is_settled,
 				       all, TIME_NEVER);
 	}
-	rc = start_all(svc); /* if it fails, portals_release() was called */
+	/* If it fails, portals_release() was called. */
+	rc = start_all_for(svc, for_whom);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&rpc->wait.lock);
@@ -696,7 +711,6 @@ int service_start_streams(struct ulrpc *rpc,
 			  struct ulrpc_service **service_p)
 {
 	struct ulrpc_service *svc;
-	unsigned int portal;
 	int rc = service_conf_check(conf);
 
 	if (rc)
@@ -721,12 +735,7 @@ int service_start_streams(struct ulrpc *rpc,
 		service_unref(svc);
 		return rc;
 	}
-	portal = svc->portal;
-	rc = start_all(svc);
-	if (rc == -EPERM)
-		service_refuse(conf, rc,
-			       "portal: %u is used for unique match entries",
-			       portal);
+	rc = start_all_for(svc, conf);
 	if (rc)
 		return rc;
 	svc->started = true;

@@ -216,6 +216,28 @@ Test(service, portals_that_cannot_be_had)
 	end(&s.g);
 }
 
+/* The same of the portal that is to be shared. */
+Test(service, shared_portal_that_cannot_be_had)
+{
+	struct start_case s;
+	char name[16];
+
+	rig(&s.g, NULL);
+	s.good = serve_conf(&s.g);
+	s.good.name = name;
+	for (unsigned int i = ULRPC_PORTAL_FIRST + 1; i < ULRPC_PORTAL_LAST;
+	     i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		cr_assert_eq(
+			ulrpc_service_start(s.g.rpc[SERVER], &s.good, NULL), 0);
+	}
+	cr_assert_eq(unique_entry(s.g.node[SERVER], ULRPC_PORTAL_LAST), 0);
+	snprintf(name, sizeof(name), "last");
+	refused(&s, s.good, -EPERM,
+		"portal: 60 is used for unique match entries");
+	end(&s.g);
+}
+
 /* How often starting or stopping a service inside a turn has failed with
  * -EDEADLK, as it must. */
 static int deadlocked;
