@@ -51,12 +51,12 @@ static void values_read(struct ulrpc_service *svc,
 	values[SERVICE_SET_retry_after] = service_limit(svc, retry_after);
 }
 
-static int set_tell(struct ulrpc_service *svc, struct service_set *set)
+static void set_tell(struct ulrpc_service *svc, struct service_set *set,
+		     char *policy)
 {
 	values_read(svc, set->values);
 	set->has_workers = svc->has_exec;
-	set->policy_now = strdup(svc->policy);
-	return set->policy_now ? 0 : set_refuse(set, -ENOMEM, "no memory");
+	set->policy_now = policy;
 }
 
 /* ---- what is refused ---- */
@@ -168,14 +168,23 @@ err_text:
 static int service_set(struct ulrpc_service *svc, struct service_set *set)
 {
 	int rc = values_check(svc, set);
+	char *policy;
 
-	if (!rc && set->policy)
-		rc = policy_apply(svc, set);
 	if (rc)
 		return rc;
+	/* allocated first: what cannot be told is not changed either */
+	policy = strdup(set->policy ? set->policy : svc->policy);
+	if (!policy)
+		return set_refuse(set, -ENOMEM, "no memory");
+	rc = set->policy ? policy_apply(svc, set) : 0;
+	if (rc) {
+		free(policy);
+		return rc;
+	}
 	if (set->given)
 		values_apply(svc, set->values);
-	return set_tell(svc, set);
+	set_tell(svc, set, policy);
+	return 0;
 }
 
 int services_set(struct shard *s, struct service_set *set)

@@ -372,7 +372,8 @@ static out_of_line void waits_make_room(struct exec *e, unsigned int more)
 	struct exec_wait *w;
 
 	list_for_each_entry (w, &e->waits, link) {
-		if (!seats_are_short(e, more) || e->away.used == e->away.max)
+		/* the maximum may have been lowered since */
+		if (!seats_are_short(e, more) || e->away.used >= e->away.max)
 			return;
 		if (w->state == EXEC_WAIT_SEATED)
 			wait_leave(e, w);
