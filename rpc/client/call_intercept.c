@@ -214,6 +214,7 @@ static void interception_unmade(struct interception *x, int rc)
 		.cause = rc == -ENOMEM	    ? ULRPC_CAUSE_NO_MEMORY
 			 : rc == -ESHUTDOWN ? ULRPC_CAUSE_SHUTDOWN
 			 : rc == -ECANCELED ? ULRPC_CAUSE_CANCELED
+			 : rc == -EAGAIN    ? ULRPC_CAUSE_OVERLOADED
 					    : ULRPC_CAUSE_BAD_REQUEST,
 		.execution = ULRPC_NOT_EXECUTED,
 		.bulk_free = rc != -EBUSY,

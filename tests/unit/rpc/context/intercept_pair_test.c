@@ -32,6 +32,7 @@ struct ic {
 	const char *text;
 	const char *add; /* name of a pair that begin adds; its value is "v" */
 	bool details;
+	bool calls; /* begin makes a call, too, at first */
 	uint64_t deadline;
 	const char *trace;
 	/* of the last end */
@@ -43,6 +44,18 @@ struct ic {
 	uint64_t service_time;
 	char method[32];
 };
+
+static void call_within(struct ic *x)
+{
+	const struct ulrpc_call_conf conf = { .deadline = 10000000 };
+	static struct called other;
+
+	x->calls = false;
+	cr_assert_eq(ulrpc_call(g.client, ulrpc_method("hold"), "", 0, &conf,
+				on_called, &other, NULL),
+		     0);
+	lnet_sim_run(g.sim, SEC);
+}
 
 static int call_begin(void *arg, struct ulrpc_call_start *s)
 {
@@ -63,6 +76,8 @@ static int call_begin(void *arg, struct ulrpc_call_start *s)
 		s->conf->deadline = x->deadline;
 	if (x->trace)
 		s->conf->trace = x->trace;
+	if (x->calls)
+		call_within(x);
 	/* These do not count. */
 	s->conf->nbulks = 3;
 	s->conf->context = NULL;
@@ -130,6 +145,8 @@ static struct ic a, b, c, d, e, f;
 
 /* ---- the rig ---- */
 
+static unsigned int queue_max;
+
 static void open_all(enum ulrpc_run run, unsigned int cpts)
 {
 	const struct ulrpc_call_interceptor node_calls = { call_begin, call_end,
@@ -171,6 +188,7 @@ static void open_all(enum ulrpc_run run, unsigned int cpts)
 		.service = "test",
 		.interceptors = mine,
 		.ninterceptors = 2,
+		.queue_max = queue_max,
 	};
 
 	serve_init(&g, 1, cpts);
@@ -282,6 +300,23 @@ Test(intercept_pair, metadata)
 	memset(a.found, 0, sizeof(a.found));
 	call_ok(NULL);
 	cr_expect_str_eq(a.found, "v");
+	serve_fini(&g);
+}
+
+/* An interceptor has made a call, with which the client has enough: those that
+ * have let the other one pass hear of that. */
+Test(intercept_pair, too_many_calls)
+{
+	queue_max = 1;
+	open_all(ULRPC_RUN_INLINE, 1);
+	queue_max = 0;
+	a.calls = true;
+	cr_assert_eq(call(NULL, "echo", "", 0, NULL), -EAGAIN);
+	logged_is("aabcdefbcCBA");
+	cr_expect_eq(a.status, -EAGAIN);
+	cr_expect_eq(a.cause, ULRPC_CAUSE_OVERLOADED);
+	serve_release(&g.served);
+	lnet_sim_run(g.sim, SEC);
 	serve_fini(&g);
 }
 
