@@ -55,19 +55,20 @@ static inline int backlog_refuse(struct backlog *b)
 }
 
 /* Are further calls refused from now on? @calls: how many have not ended. @s:
- * the owner. */
-static inline void backlog_look(struct backlog *b, uint32_t calls,
+ * the owner. Returns whether they are, and were not before. */
+static inline bool backlog_look(struct backlog *b, uint32_t calls,
 				struct shard *s)
 {
 	bool full = calls >= b->calls_max || b->bytes >= b->bytes_max;
 
 	if (likely(full == backlog_is_full(b)))
-		return;
+		return false;
 	atomic_store_explicit(&b->full, full, memory_order_relaxed);
 	if (!full)
 		stat_now(s, RPC_STAT_calls_unqueued,
 			 atomic_exchange_explicit(&b->refused, 0,
 						  memory_order_relaxed));
+	return full;
 }
 
 /* Called before the caller is told that a call of @bytes has ended, so that its

@@ -43,14 +43,18 @@ static void on_open_sent(struct shard *s, uint64_t id, uint64_t tag,
 {
 	struct import *imp = import_find(s, id);
 	struct ulrpc_client *c;
+	bool last = false;
 
 	if (!imp)
 		return;
 	list_for_each_entry (c, &imp->clients, link)
-		if (c->tag == tag)
+		if (c->tag == tag) {
+			last |= c->open_sending;
 			c->open_sending = false;
-	/* Is there still a server? */
-	if (ev->status)
+		}
+	/* Is there still a server? An Open that is not the client's last one
+	 * may have been sent to another NID, or before the server came back. */
+	if (ev->status && last)
 		import_suspect(imp, imp->epoch);
 }
 
@@ -471,8 +475,12 @@ void client_submitted(struct ulrpc_client *c)
 		batch_send(c, enough);
 	}
 	/* else when calls are sent, at the end of this turn */
-	if (!c->flushing || c->nqueued >= CLIENT_BATCH_MIN)
-		backlog_look(&c->backlog, c->ncalls, c->shard);
+	if ((!c->flushing || c->nqueued >= CLIENT_BATCH_MIN) &&
+	    unlikely(backlog_look(&c->backlog, c->ncalls, c->shard)) &&
+	    !c->flushing)
+		/* A call whose callback has made this one is counted still:
+		 * looks again when it has ended. */
+		flush_later(c);
 }
 
 static void on_stall(struct ulnet_timer *timer)

@@ -861,3 +861,33 @@ Test(call, that_has_ended_leaves_room_for_others_in_its_callback)
 		was_answered(&many[i]);
 	rig_close(&g);
 }
+
+static void make_one(void *arg, const struct ulrpc_outcome *o,
+		     const void *reply, size_t length)
+{
+	(void)arg, (void)o, (void)reply, (void)length;
+	cr_assert_eq(try_call(&many[0], 1), 0);
+}
+
+/* The call that made another one in its callback does not count any more, even
+ * if nothing is sent. */
+Test(call, that_has_ended_does_not_stay_in_the_queue)
+{
+	const struct ulrpc_call_conf conf = within(1000000);
+
+	rig_open(&g);
+	queue_is(2, 0);
+	g.fake->mute_connect = true;
+	cr_assert_eq(
+		ulrpc_call(g.client, 1, NULL, 0, &conf, make_one, NULL, NULL),
+		0);
+	run(&g, SEC + USEC);
+	cr_assert_eq(try_call(&n, 1), 0);
+	run(&g, USEC);
+	cr_assert_eq(try_call(&n, 1), -EAGAIN);
+	g.fake->mute_connect = false;
+	run(&g, 20 * SEC);
+	was_answered(&many[0]);
+	was_answered(&n);
+	rig_close(&g);
+}
