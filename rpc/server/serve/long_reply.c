@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rpc/server/session/export.h"
+#include "secure/digest.h"
 #include "secure/once.h"
 
 struct long_reply {
@@ -200,9 +201,20 @@ static bool long_reply_has_room(const struct request_batch *b, uint64_t size)
 	return service_has_bytes(b->sc, b->share, size);
 }
 
+/* Encrypts the body of @z, or computes its digest, which takes time: only when
+ * the body can be held. Returns 0 or -errno. */
+static int long_reply_prove(struct long_reply *z, const struct request_batch *b,
+			    uint8_t *once, uint8_t *digest)
+{
+	if (once)
+		return once_seal(b->export->session->sealed->out.cipher,
+				 z->body, z->length, once);
+	return digest ? digest_make(z->body, z->length, digest) : 0;
+}
+
 static struct long_reply *long_reply_new(struct request_batch *b,
 					 const void *body, uint32_t length,
-					 uint8_t *once)
+					 uint8_t *once, uint8_t *digest)
 {
 	struct service_cpt *sc = b->sc;
 	size_t size = slab_size(sizeof(struct long_reply) + length);
@@ -216,9 +228,9 @@ static struct long_reply *long_reply_new(struct request_batch *b,
 	if (!z)
 		return NULL;
 	z->size = size;
+	z->length = length;
 	memcpy(z->body, body, length);
-	if (once && once_seal(b->export->session->sealed->out.cipher, z->body,
-			      length, once)) {
+	if (long_reply_prove(z, b, once, digest)) {
 		slab_put(&sc->slab, z, z->size);
 		return NULL;
 	}
@@ -226,7 +238,6 @@ static struct long_reply *long_reply_new(struct request_batch *b,
 	z->share = b->share;
 	z->records = &b->export->records;
 	z->held.of = NULL;
-	z->length = length;
 	z->pid = b->client.pid;
 	z->match = shard_match_alloc(sc->shard);
 	z->nways = z->linked = 0;
@@ -238,7 +249,8 @@ static struct long_reply *long_reply_new(struct request_batch *b,
 }
 
 uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
-			 uint32_t length, enum record_state then, uint8_t *once)
+			 uint32_t length, enum record_state then, uint8_t *once,
+			 uint8_t *digest)
 {
 	struct request_batch *b = r->reply_to;
 	struct service_cpt *sc = b->sc;
@@ -248,7 +260,7 @@ uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
 	if (!b->export || !b->export->known || service_cpt_ended(sc) ||
 	    (once && !b->export->session))
 		return 0;
-	z = long_reply_new(b, body, length, once);
+	z = long_reply_new(b, body, length, once, digest);
 	if (!z)
 		return 0;
 	/* There is no record any more if records_trim() has found that the call

@@ -82,11 +82,12 @@ void replies_stop(struct service_cpt *sc);
 /* Holds a copy of @body, the reply to @r. The caller keeps the short reply in
  * the record of @r; when the body is let go, that record's state becomes @then.
  * @once: NULL, or gets what the copy is sealed with, so that nobody can read it
- * on its way. Returns the match value of the body; 0: there is no room, or no
- * client to fetch it. */
+ * on its way. @digest: NULL, or gets the digest of the copy, if @once is NULL.
+ * Returns the match value of the body; 0: there is no room, or no client to
+ * fetch it. */
 uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
-			 uint32_t length, enum record_state then,
-			 uint8_t *once);
+			 uint32_t length, enum record_state then, uint8_t *once,
+			 uint8_t *digest);
 /* What record_ops.body_let_go calls. */
 void long_reply_let_go(struct record_body *body);
 /* What export_users.reach calls. */

@@ -366,17 +366,14 @@ static uint64_t hold(struct ulrpc_request *r, const void *body, uint32_t length,
 	enum ulrpc_flavour flavour = batch_flavour(r->reply_to);
 	enum record_state then = record_after(r, WIRE_OK);
 
-	proof->n = 0;
 	if (flavour == ULRPC_FLAVOUR_PRIVACY) {
 		proof->n = ONCE_SIZE;
-		return long_reply_hold(r, body, length, then, proof->bytes);
+		return long_reply_hold(r, body, length, then, proof->bytes,
+				       NULL);
 	}
-	if (flavour != ULRPC_FLAVOUR_NONE) {
-		proof->n = DIGEST_SIZE;
-		if (digest_make(body, length, proof->bytes))
-			return 0;
-	}
-	return long_reply_hold(r, body, length, then, NULL);
+	proof->n = flavour == ULRPC_FLAVOUR_NONE ? 0 : DIGEST_SIZE;
+	return long_reply_hold(r, body, length, then, NULL,
+			       proof->n ? proof->bytes : NULL);
 }
 
 /* Makes @reply a failure without text. Returns true. */
