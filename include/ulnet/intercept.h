@@ -43,7 +43,8 @@ struct ulrpc_call_end {
 	bool stream;
 	const struct ulrpc_outcome *outcome;
 	size_t length; /* bytes of the reply */
-	/* has what came with the reply: ulrpc_context_metadata() */
+	/* has what came with the reply: ulrpc_context_metadata(); of a stream,
+	 * nothing */
 	const struct ulrpc_context *context;
 };
 
@@ -54,9 +55,10 @@ struct ulrpc_call_interceptor {
 	 * not called. */
 	int (*begin)(void *arg, struct ulrpc_call_start *call);
 	/* Called once for each call that @begin has let pass, or that has come
-	 * here if there is no @begin: on the client's CPT, in a turn, before
-	 * the caller hears of the end; or in ulrpc_call(), if that fails. Must
-	 * not block. NULL: is not called. */
+	 * here if there is no @begin: on the client's CPT, of a stream on that
+	 * of the connection that carries it, in a turn, before the caller hears
+	 * of the end; or in ulrpc_call(), if that fails. Must not block. NULL:
+	 * is not called. */
 	void (*end)(void *arg, void *state, const struct ulrpc_call_end *end);
 	void *arg;
 };
