@@ -42,13 +42,15 @@ static int service_gauges(struct shard *s, struct stat_shard *sum)
  * service; 0: the service has ended. */
 static uint32_t window_of(const struct shard *s, const struct share *share)
 {
-	const struct service_cpt *sc;
+	const struct service_cpt *sc =
+		share->number < SERVICE_NUMBERS
+			? s->rpc->services->numbered[s->cpt][share->number]
+			: NULL;
 
-	list_for_each_entry (sc, services_of(s), link)
-		if (sc->service->number == share->number && share->opened)
-			return grant_of(&share->grant,
-					service_limit(sc->service, window));
-	return 0;
+	return sc && share->opened
+		       ? grant_of(&share->grant,
+				  service_limit(sc->service, window))
+		       : 0;
 }
 
 static int export_gauges(struct shard *s, struct stat_peer *p,

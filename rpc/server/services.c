@@ -76,10 +76,8 @@ static int receive(struct service_cpt *sc)
 	struct shard *s = sc->shard;
 	int rc;
 
-	if (svc->number != svc->portal) {
-		s->rpc->services->numbered[s->cpt][svc->number] = sc;
+	if (svc->number != svc->portal)
 		return 0;
-	}
 	sc->inbox = (struct inbox){
 		.shard = s,
 		.portal = svc->portal,
@@ -111,6 +109,7 @@ static int service_cpt_start(void *arg)
 	rc = receive(sc);
 	if (rc)
 		return rc;
+	s->rpc->services->numbered[s->cpt][svc->number] = sc;
 	if (s->cpt == 0)
 		durables_draw(&svc->durables, s);
 	list_add_tail(services_of(s), &sc->link);
@@ -180,6 +179,9 @@ static void service_forget(struct export *e, void *arg)
 static int service_cpt_stop(void *arg)
 {
 	struct service_cpt *sc = arg;
+	struct service_cpt **numbered =
+		&sc->shard->rpc->services
+			 ->numbered[sc->shard->cpt][sc->service->number];
 
 	service_cpt_abort(sc);
 	if (sc->fsm.state != SERVICE_CPT_ABORTED)
@@ -188,9 +190,8 @@ static int service_cpt_stop(void *arg)
 	list_del(&sc->link);
 	if (sc->stats)
 		sc->stats->owner = NULL;
-	if (sc->service->number != sc->service->portal)
-		sc->shard->rpc->services
-			->numbered[sc->shard->cpt][sc->service->number] = NULL;
+	if (*numbered == sc)
+		*numbered = NULL;
 	exports_each(sc->shard->exports, service_forget, sc);
 	workers_end(sc->service);
 	if (sc->shard->aborted)

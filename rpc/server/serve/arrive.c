@@ -297,7 +297,9 @@ static struct service_cpt *addressee(struct service_cpt *sc,
 {
 	struct service_cpt *to = NULL;
 
-	if (sc->service->shared && m->service < SERVICE_NUMBERS)
+	/* Lesser numbers are those of services with portals of their own. */
+	if (sc->service->shared && m->service >= LNET_PORTALS &&
+	    m->service < SERVICE_NUMBERS)
 		to = sc->shard->rpc->services
 			     ->numbered[sc->shard->cpt][m->service];
 	return to ? to : sc;

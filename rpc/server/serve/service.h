@@ -294,7 +294,7 @@ struct services {
 	char former[SERVICE_NUMBERS][ULRPC_SERVICE_NAME];
 
 	/* owner: the CPT. For each CPT, a list of service_cpt.link; and the
-	 * services that share a portal, by their numbers. */
+	 * same services by their numbers. */
 	struct list *shard;
 	struct service_cpt *(*numbered)[SERVICE_NUMBERS];
 };
