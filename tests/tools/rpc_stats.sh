@@ -72,21 +72,22 @@ for poll in '' --poll; do
 		--count 50 127.0.0.2@tcp
 
 	# What happens now: while somebody calls, and somebody does what cannot be.
-	while :; do
+	touch "$dir/go_on"
+	while [ -e "$dir/go_on" ]; do
 		"$rpcping" --net 'tcp(127.0.0.1)' --port "$port" --count 200 \
 			127.0.0.2@tcp >/dev/null 2>&1
 		"$rpcping" --net 'tcp(127.0.0.1)' --port "$port" --count 3 \
 			--method Nothing 127.0.0.2@tcp >/dev/null 2>&1
 	done &
 	pids[calls]=$!
-	ctl_until "^echo +[0-9.]*[1-9][0-9.]*k? +[0-9]+ +[0-9]+ +[0-9.]+k? +[0-9.]+" \
+	ctl_until '^  Raw +[0-9.]*[1-9][0-9.]*k? +[0-9.]+[kM]? +[0-9.]+[kM]? +0 +0' \
 		--socket "$socket" top --interval 1 --count 1
 	has out '^SERVED +CALLS/s IN FLIGHT +QUEUED '
-	has out '^  Raw +[0-9.]*[1-9][0-9.]*k? +[0-9.]+[kM]? +[0-9.]+[kM]? +0 +0'
+	has out '^echo +[0-9.]*[1-9][0-9.]*k? +[0-9]+ +[0-9]+ +[0-9.]+[kM]? +[0-9.]+'
 	has out '^brw +0 +0 +0 +- +- +0 +0$'
 	silent err
-	kill "${pids[calls]}"
-	wait "${pids[calls]}" 2>/dev/null
+	rm "$dir/go_on"
+	wait "${pids[calls]}"
 	unset 'pids[calls]'
 	COLUMNS=30 ctl 0 --socket "$socket" top --interval 0.1 --count 2
 	expect "no line is longer" test "$(grep -E '^(SERVED|echo|  Raw)' "$dir/out" |
