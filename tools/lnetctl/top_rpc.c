@@ -535,11 +535,14 @@ void top_rpc_print(const struct rpc_sample *before,
 {
 	char *text = NULL;
 	size_t size;
+	/* If the clock has begun anew, so have the counters. */
+	static const struct rpc_sample none;
+	const struct rpc_sample *from = now->ns < before->ns ? &none : before;
 	struct rpc_view v = { .rows = rows,
 			      .width = width,
-			      .seconds = (double)(now->ns - before->ns) / 1e9,
+			      .seconds = (double)(now->ns - from->ns) / 1e9,
 			      .out = open_memstream(&text, &size) };
-	struct rpc_sample *s = sample_less(now, before, v.seconds);
+	struct rpc_sample *s = sample_less(now, from, v.seconds);
 	const struct method **room =
 		calloc(2 * (now->n + 1), sizeof(const struct method *));
 
