@@ -61,8 +61,8 @@ static void *set_main(void *arg)
 {
 	static const char *const sets[] = {
 		"policy: fifo, workers_min: 1, workers_max: 1",
-		"policy: 'rr quantum=4 tbf method=B rate=500 depth=1', "
-		"workers_max: 8",
+		("policy: 'rr quantum=4 tbf method=B rate=500 depth=1', "
+		 "workers_max: 8"),
 		"policy: edf, window: 2, queue_max: 100",
 		"policy: 'fair tbf rate=2000 depth=1', window: 512",
 		"policy: 'fair tbf method=C rate=1000 depth=2 per=client'",
