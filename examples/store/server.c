@@ -130,14 +130,15 @@ static void serve_put(Store__Store_Service *self, const Store__Transfer *t,
 {
 	Store__Object o;
 	struct iovec data;
-	int rc;
+	int rc = -ENOMEM;
 
 	(void)self;
 	if (!transfer_take(t, call, &o) || !quota_check(o.size, call))
 		return;
 	data = (struct iovec){ malloc(o.size + 1), o.size };
-	rc = ulrpc_bulk_get_wait(ulrpc_request_of(call), t->data->index, 0,
-				 &data, 1);
+	if (data.iov_base)
+		rc = ulrpc_bulk_get_wait(ulrpc_request_of(call), t->data->index,
+					 0, &data, 1);
 	pthread_mutex_lock(&lock);
 	if (rc) {
 		ulrpc_closure_fail(call, rc);
