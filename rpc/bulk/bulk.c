@@ -9,6 +9,9 @@
 #include "rpc/stats/stat.h"
 #include "ulnet/stub.h"
 
+/* A source has so many twins at a time, at most. */
+#define TWINS_MAX 8u
+
 /* ---- cutting ---- */
 
 static uint32_t segment_max(const struct ulrpc_bulk_conf *conf)
@@ -126,6 +129,7 @@ int ulrpc_bulk_new(struct ulrpc *rpc, const struct ulrpc_bulk_conf *conf,
 	b->rpc = rpc;
 	b->access = conf->access;
 	b->checked = conf->flags & ULRPC_BULK_CHECKSUM;
+	b->segment = segment_max(conf);
 	b->length = length;
 	atomic_init(&b->refs, 1);
 	bulk_field_init(&b->field, b, length, b->access);
@@ -153,15 +157,21 @@ unsigned int bulk_segments(const struct ulrpc_bulk *b)
 static void bulk_put(struct ulrpc_bulk *b)
 {
 	void (*released)(void *arg);
+	struct ulrpc_bulk *of;
 	void *arg;
 
 	if (atomic_fetch_sub(&b->refs, 1) != 1)
 		return;
 	released = b->released;
 	arg = b->released_arg;
+	of = b->twin_of;
 	free(b);
 	if (released)
 		released(arg);
+	if (!of)
+		return;
+	atomic_fetch_sub(&of->twins, 1);
+	bulk_put(of);
 }
 
 void ulrpc_bulk_close(struct ulrpc_bulk *bulk, void (*released)(void *arg),
@@ -175,6 +185,35 @@ void ulrpc_bulk_close(struct ulrpc_bulk *bulk, void (*released)(void *arg),
 	bulk->released = released;
 	bulk->released_arg = arg;
 	bulk_put(bulk);
+}
+
+int bulk_twin(struct ulrpc_bulk *b, struct ulrpc_bulk **twin_p)
+{
+	struct ulrpc_bulk_conf conf = {
+		.iov = b->iov,
+		.access = b->access,
+		.segment = b->segment,
+		.flags = b->checked ? ULRPC_BULK_CHECKSUM : 0,
+	};
+	unsigned int most = b->access == ULRPC_BULK_SINK ? 1 : TWINS_MAX;
+	int rc;
+
+	if (atomic_load(&b->twins) >= most)
+		return -EBUSY;
+	for (unsigned int i = 0; i < b->n; i++)
+		conf.niov += b->segments[i].niov;
+	rc = ulrpc_bulk_new(b->rpc, &conf, twin_p);
+	if (rc)
+		return rc;
+	(*twin_p)->twin_of = b;
+	atomic_fetch_add(&b->twins, 1);
+	atomic_fetch_add(&b->refs, 1);
+	return 0;
+}
+
+bool bulk_has_twins(const struct ulrpc_bulk *b)
+{
+	return atomic_load(&b->twins) != 0;
 }
 
 /* Returns the CRC32C of the first @length bytes of @s. */

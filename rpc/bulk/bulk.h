@@ -62,6 +62,16 @@ int iov_total(const struct iovec *iov, unsigned int niov, int too_long,
  * has to compute them. Returns 0; -EBUSY: it is claimed already; -EINVAL: it is
  * of another node. Any thread. */
 int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc) must_check;
+/* Sets *@twin_p to a twin of @b, which is claimed: another bulk of the same
+ * memory, which ulrpc_call() takes. A call that is made at one server after
+ * another lends twins, since LNet may be busy with one long after the call has
+ * left its server. @b is in use as long as it has twins. The caller drops the
+ * twin with ulrpc_bulk_close(). Returns 0, -ENOMEM, or -EBUSY: the caller has
+ * to wait for other twins; a sink, to which a late message could be written,
+ * has one at a time, and a source a few. Any thread. */
+int bulk_twin(struct ulrpc_bulk *b, struct ulrpc_bulk **twin_p) must_check;
+/* Has @b twins? Any thread. */
+bool bulk_has_twins(const struct ulrpc_bulk *b);
 /* Computes checksums of a source that has them, which takes about 0.1 ms for
  * each MiB. Goes on, by whole segments, until *@left bytes are summed, and
  * subtracts the summed bytes from *@left. Returns true when all segments are

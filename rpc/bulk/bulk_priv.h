@@ -19,7 +19,10 @@ struct ulrpc_bulk {
 	struct ulrpc *rpc; /* only compared, as it may be closed */
 	enum ulrpc_bulk_access access;
 	bool checked;
+	uint32_t segment; /* bytes of a segment, at most */
 	uint64_t length;
+	struct ulrpc_bulk
+		*twin_of; /* borrows its memory; NULL: a user's bulk */
 	unsigned int n;
 	struct segment *segments;
 	uint32_t *lengths;
@@ -39,8 +42,10 @@ struct ulrpc_bulk {
 	uint32_t *summed;
 	unsigned int nsummed; /* of a source: how many segments were summed */
 
-	/* references: one of the user, and one of a claim. Any thread */
+	/* references: one of the user, one of a claim, and one of each twin.
+	 * Any thread */
 	atomic_uint refs;
+	atomic_uint twins; /* how many there are. Any thread */
 	/* Called when the last reference is dropped. Set before the user drops
 	 * its own. */
 	void (*released)(void *arg);

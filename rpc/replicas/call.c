@@ -13,7 +13,7 @@
 
 /* ns: a call leaves a server that is not connected for so long */
 #define PATIENCE (100 * NSEC_PER_MSEC)
-/* ns: how often a call looks whether the memory of its bulks is its own again,
+/* ns: how often a call looks whether the memory of its sinks is its own again,
  * after it has left a server */
 #define LENT_PAUSE (5 * NSEC_PER_MSEC)
 /* ns: how long a call pauses that was at all servers: the shortest and the
@@ -102,6 +102,7 @@ static void call_finish(struct ulrpc_replicas_call *call, const void *reply,
 	if (o.call.execution == ULRPC_NOT_EXECUTED &&
 	    (call->unknown || is_under_way(call)))
 		o.call.execution = ULRPC_EXECUTION_UNKNOWN;
+	o.call.bulk_free = replicas_bulks_release(call);
 	outcome_times(&o.call, shard_now(s) - call->began);
 	atomic_store(&call->canceling, true);
 	replicas_context_release(call);
@@ -122,7 +123,6 @@ static void call_set_last(struct ulrpc_replicas_call *call,
 	o->status = status;
 	o->cause = cause;
 	o->execution = ULRPC_NOT_EXECUTED;
-	o->bulk_free = !call->lent;
 	o->text[0] = '\0';
 }
 
@@ -292,6 +292,23 @@ static uint64_t time_left(const struct ulrpc_replicas_call *call, uint64_t now)
 	return (call->deadline - MIN(now, call->deadline)) / NSEC_PER_USEC;
 }
 
+/* Calls ulrpc_call() with @conf, and with the bulks as they are lent now. */
+static int attempt_call(struct attempt *a, struct replica *r,
+			struct ulrpc_call_conf *conf)
+{
+	const struct ulrpc_replicas_call *call = a->of;
+	struct ulrpc_bulk *lent[ULRPC_BULKS_MAX];
+	int rc = replicas_bulks_lend(call, lent);
+
+	if (rc)
+		return rc;
+	conf->bulks = lent;
+	rc = ulrpc_call(r->client, call->method, call->body, call->length, conf,
+			attempt_on_end, a, &a->handle);
+	replicas_bulks_lent(lent, conf->nbulks);
+	return rc;
+}
+
 /* Makes the call at @r. Returns 0, an error of ulrpc_call(), or -ETIMEDOUT: no
  * time is left. */
 static int attempt_begin(struct attempt *a, struct replica *r)
@@ -311,13 +328,11 @@ static int attempt_begin(struct attempt *a, struct replica *r)
 	rc = call->opening ? replicas_stream_begin(call, r, conf.deadline) : 0;
 	if (rc)
 		return rc;
-	rc = ulrpc_call(r->client, call->method, call->body, call->length,
-			&conf, attempt_on_end, a, &a->handle);
+	rc = attempt_call(a, r, &conf);
 	if (rc && call->opening)
 		replicas_stream_failed(call, rc);
 	if (rc)
 		return rc;
-	call->lent = false;
 	a->at = r;
 	a->began = now;
 	a->trial = replica_is_due(r, now);
@@ -380,7 +395,7 @@ static void call_go_on(struct ulrpc_replicas_call *call)
 	rc = call_go(call);
 	if (!rc)
 		return;
-	if (rc == -EBUSY && call->lent) {
+	if (rc == -EBUSY && call->nbulks) {
 		call_park(call, LENT_PAUSE);
 		return;
 	}
@@ -504,7 +519,6 @@ static void call_on_end(struct ulrpc_replicas_call *call,
 		return;
 	}
 	call->unknown |= o->execution != ULRPC_NOT_EXECUTED;
-	call->lent = call->conf.nbulks && !o->bulk_free;
 	if (is_under_way(call)) /* the other attempt goes on */
 		return;
 	shard_cancel(call->shard, &call->timer);
@@ -761,6 +775,7 @@ void calls_drop(struct ulrpc_replicas *rs)
 				attempt_take_off(&call->attempts[i]);
 		atomic_store(&call->canceling, true);
 		replicas_context_release(call);
+		(void)replicas_bulks_release(call);
 		if (call->opening)
 			replicas_stream_drop(call);
 		list_del(&call->parked);
@@ -805,20 +820,16 @@ static bool conf_waits(const struct ulrpc_replicas *rs,
 	return wait ? wait == ULRPC_WAIT_READY : retry->max != 0;
 }
 
-/* Copies what the user's configuration refers to. Returns 0, -EBUSY or
- * -ENOMEM. */
+/* Copies what the user's configuration refers to, and claims its bulks. Returns
+ * 0, -EBUSY, -EINVAL or -ENOMEM. */
 static int call_take_conf(struct ulrpc_replicas_call *call,
 			  const struct ulrpc_replicas_call_conf *conf)
 {
 	const struct ulrpc_retry *retry = conf->call.retry;
 	struct ulrpc_call_conf *own = &call->conf;
+	int rc;
 
 	*own = conf->call;
-	if (own->nbulks) {
-		memcpy(call->bulks, own->bulks,
-		       own->nbulks * sizeof(*call->bulks));
-		own->bulks = call->bulks;
-	}
 	if (own->trace) {
 		strcpy(call->trace, own->trace);
 		own->trace = call->trace;
@@ -836,7 +847,12 @@ static int call_take_conf(struct ulrpc_replicas_call *call,
 	call->keyed = conf->key != NULL;
 	if (conf->key)
 		call->key = replica_key(conf->key, conf->key_length);
-	return own->context ? replicas_context_take(call, own->context) : 0;
+	rc = replicas_bulks_take(call, &conf->call);
+	if (!rc && own->context)
+		rc = replicas_context_take(call, own->context);
+	if (rc)
+		(void)replicas_bulks_release(call);
+	return rc;
 }
 
 static void call_enter(struct ulrpc_replicas_call *call)
@@ -923,6 +939,7 @@ static int call_begin(struct ulrpc_replicas_call *call)
 	call->ended = true;
 	call->opening = NULL; /* it stays the caller's */
 	replicas_context_release(call);
+	(void)replicas_bulks_release(call);
 	backlog_left(&call->all->backlog, call->length, --call->all->ncalls,
 		     call->shard);
 	list_del(&call->link);

@@ -63,9 +63,6 @@ struct ulrpc_replicas_call {
 	bool canceled; /* somebody has canceled the call */
 	/* one of the attempts that have ended may have been executed */
 	bool unknown;
-	/* a message of the last attempt may still use the memory of the bulks:
-	 * the call waits for that before it goes on */
-	bool lent;
 	bool hedged;
 	bool keyed;
 	uint64_t key;
@@ -93,7 +90,8 @@ struct ulrpc_replicas_call {
 	/* the call opens a stream; NULL: it does not */
 	struct stream_opening *opening;
 	/* what conf refers to */
-	struct ulrpc_bulk *bulks[ULRPC_BULKS_MAX];
+	struct ulrpc_bulk *bulks[ULRPC_BULKS_MAX]; /* which the call claims */
+	unsigned int nbulks; /* 0 when the call has ended */
 	char trace[ULRPC_TRACE_SIZE];
 	struct ulrpc_retry retry;
 	uint32_t retries; /* how many rounds there may be after the first one */
@@ -117,6 +115,23 @@ int replicas_context_enter(struct ulrpc_replicas_call *call);
  * no effect. */
 void replicas_context_release(struct ulrpc_replicas_call *call);
 void replicas_context_free(struct ulrpc_replicas_call *call);
+
+/* ---- memory that is lent: bulks.c ---- */
+
+/* Claims the bulks of @conf for the call. Returns 0; -EBUSY: one is in use;
+ * -EINVAL: one is of another node. Any thread. */
+int replicas_bulks_take(struct ulrpc_replicas_call *call,
+			const struct ulrpc_call_conf *conf);
+/* Gives the claims up. Returns whether nothing uses the memory any more. A
+ * second call has no effect. */
+bool replicas_bulks_release(struct ulrpc_replicas_call *call);
+/* Sets @lent to what an attempt that begins lends. Returns 0, and then the
+ * caller calls replicas_bulks_lent(); -ENOMEM; or -EBUSY: the attempt has to
+ * wait until an earlier one leaves the memory alone. */
+int replicas_bulks_lend(const struct ulrpc_replicas_call *call,
+			struct ulrpc_bulk **lent) must_check;
+/* Called when ulrpc_call() has taken the @n bulks, or has failed. */
+void replicas_bulks_lent(struct ulrpc_bulk *const *lent, unsigned int n);
 
 /* ---- streams: streams.c ---- */
 

@@ -1,4 +1,5 @@
 # Several servers of one service, above the clients of each.
+libulrpccore_a_SOURCES += %D%/bulks.c
 libulrpccore_a_SOURCES += %D%/call.c %D%/call.h
 libulrpccore_a_SOURCES += %D%/context.c
 libulrpccore_a_SOURCES += %D%/replica.c %D%/replica.h

@@ -208,6 +208,53 @@ Test(bulk, one_claim_at_a_time)
 	rig_fini(&g);
 }
 
+/* A call lends twins of a bulk of @access: @most of them at a time. */
+static void lend_twins(enum ulrpc_bulk_access access, unsigned int most)
+{
+	struct ulrpc_bulk *b, *twins[8];
+	unsigned int released = 0;
+	struct memory m;
+	struct rig g;
+
+	rig_init(&g, 1);
+	m = memory_new(&g, 1000, 100);
+	b = bulk_of(&g, &m, access, 0, 100);
+	cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), 0);
+	for (unsigned int i = 0; i < most; i++) {
+		cr_assert_eq(bulk_twin(b, &twins[i]), 0);
+		cr_assert_eq(bulk_segments(twins[i]), bulk_segments(b));
+	}
+	cr_assert_eq(bulk_twin(b, &twins[0]), -EBUSY);
+	ulrpc_bulk_close(twins[--most], NULL, NULL);
+	cr_assert_eq(bulk_twin(b, &twins[most++]), 0);
+	/* The bulk is in use until its last twin is gone, which is used after
+	 * its user has dropped it. */
+	cr_assert(bulk_release(b));
+	cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), -EBUSY);
+	cr_assert_eq(bulk_prepare(twins[0], &g.rpc[CALLER]), 0);
+	attach(&g, twins[0]);
+	for (unsigned int i = 0; i < most; i++)
+		ulrpc_bulk_close(twins[i], NULL, NULL);
+	cr_assert(bulk_has_twins(b));
+	ulrpc_bulk_close(b, note, &released);
+	cr_assert_not(bulk_release(twins[0]));
+	cr_assert_eq(released, 0);
+	lnet_sim_run_all(g.sim);
+	cr_assert_eq(released, 1);
+	memory_free(&g, &m);
+	rig_fini(&g);
+}
+
+Test(bulk, a_source_has_a_few_twins)
+{
+	lend_twins(ULRPC_BULK_SOURCE, 8);
+}
+
+Test(bulk, a_sink_has_one_twin_at_a_time)
+{
+	lend_twins(ULRPC_BULK_SINK, 1);
+}
+
 /* The portal has wildcard entries, so the bulk cannot be linked there. */
 Test(bulk, attempt_that_cannot_begin)
 {
