@@ -158,7 +158,7 @@ static void on_opened(struct interception *x,
 	context_get(&x->context);
 	c->opened = x;
 	x->done(x->arg, outcome, reply, length);
-	if (c->opened)
+	if (c->opened == x)
 		interceptors_end(x, outcome, length);
 	c->opened = NULL;
 	context_put(&x->context);

@@ -13,7 +13,7 @@ struct sync {
 	/* if not @alloc: room for @size bytes of the reply; NULL: none */
 	void *reply;
 	size_t size, length;
-	struct ulrpc_replicas_outcome *outcome;
+	struct ulrpc_replicas_outcome outcome;
 };
 
 /* Copies the reply to new memory. Without memory the outcome says so. */
@@ -25,8 +25,8 @@ static void sync_copy(struct sync *sync, const void *reply)
 		return;
 	}
 	sync->length = 0;
-	sync->outcome->call.cause = ULRPC_CAUSE_NO_MEMORY;
-	sync->outcome->call.status = -ENOMEM;
+	sync->outcome.call.cause = ULRPC_CAUSE_NO_MEMORY;
+	sync->outcome.call.status = -ENOMEM;
 }
 
 static void on_sync_done(void *arg, const struct ulrpc_replicas_outcome *o,
@@ -34,7 +34,7 @@ static void on_sync_done(void *arg, const struct ulrpc_replicas_outcome *o,
 {
 	struct sync *sync = arg;
 
-	*sync->outcome = *o;
+	sync->outcome = *o;
 	sync->length = length;
 	if (sync->alloc && length)
 		sync_copy(sync, reply);
@@ -72,7 +72,6 @@ static int sync_call(struct sync *sync, struct ulrpc_replicas *rs,
 		     const struct ulrpc_replicas_call_conf *conf,
 		     struct ulrpc_replicas_outcome *outcome)
 {
-	struct ulrpc_replicas_outcome own;
 	struct lnet *node = rs->rpc->node;
 	struct ulrpc_replicas_call *call;
 	int rc;
@@ -82,7 +81,6 @@ static int sync_call(struct sync *sync, struct ulrpc_replicas *rs,
 	rc = wait_init(&sync->wait);
 	if (rc)
 		return rc;
-	sync->outcome = &own;
 	rc = ulrpc_replicas_call(rs, method, body, length, conf, on_sync_done,
 				 sync, &call);
 	if (!rc) {
@@ -91,7 +89,7 @@ static int sync_call(struct sync *sync, struct ulrpc_replicas *rs,
 	}
 	wait_fini(&sync->wait);
 	if (!rc)
-		*outcome = own;
+		*outcome = sync->outcome;
 	return rc;
 }
 
