@@ -75,7 +75,7 @@ seconds. Then a node that is not there."
 run 1 9 rpcping "${node[@]}" --count 1 --delay 1m --deadline 2 "$server"
 has "a call was lost: deadline; "
 run 1 9 rpcping "${node[@]}" --count 1 --deadline 0.5 127.0.0.9@tcp
-has "a call was lost: unreachable; certainly not executed"
+has "a call was lost: unreachable \(127.0.0.9@tcp: Connection refused\); certainly not executed"
 
 say "For programs:"
 run 0 9 rpcping "${node[@]}" --count 1000 --json "$server"

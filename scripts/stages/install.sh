@@ -20,7 +20,7 @@ check_exports() { # LIBRARY HEADER...
 ctl_headers=(control.h)
 etcd_headers=(etcd.h)
 lab_headers=(sim.h)
-rpc_headers=(context.h intercept.h keys.h replicas.h rpc.h service.h store.h stream.h stub.h)
+rpc_headers=(context.h intercept.h keys.h replicas.h rpc.h service.h spans.h store.h stream.h stub.h)
 net_headers() {
 	ls "$SRC/include/ulnet" | grep '\.h$' |
 		grep -vxF "$(printf '%s\n' "${ctl_headers[@]}" "${lab_headers[@]}" \
