@@ -340,7 +340,6 @@ static inline uint64_t shard_stamp(const struct shard *s)
 	return likely(*s->tick_ns) ? tick_now() : lnet_clock(s->node, s->cpt);
 }
 
-
 /* Returns ns since shard_stamp() returned @stamp in this turn; UINT64_MAX: some
  * ms or more, for which clocks are good enough. The tick counters of two
  * processors may differ, so a long time is to be compared with clocks. */
