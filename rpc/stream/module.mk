@@ -1,4 +1,5 @@
 # Streams, on the public functions of calls and services.
+libulrpccore_a_SOURCES += %D%/called.c %D%/called.h
 libulrpccore_a_SOURCES += %D%/caller.c
 libulrpccore_a_SOURCES += %D%/channel.c %D%/channel.h
 libulrpccore_a_SOURCES += %D%/frame.h
