@@ -15,6 +15,7 @@ libulrpccore_a_SOURCES += %D%/run.c %D%/run.h
 libulrpccore_a_SOURCES += %D%/forwarded.c %D%/forwarded.h
 libulrpccore_a_SOURCES += %D%/sealed.c %D%/sealed.h
 libulrpccore_a_SOURCES += %D%/service_set.h
+libulrpccore_a_SOURCES += %D%/sync.c %D%/sync.h
 libulrpccore_a_SOURCES += %D%/text.c %D%/text.h
 libulrpccore_a_SOURCES += %D%/streaming.h
 libulrpccore_a_SOURCES += %D%/slab.c %D%/slab.h

@@ -9,20 +9,7 @@
 #include "base/fork.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
-
-/* Copies @reply, which is not NULL. Returns NULL if there is no memory, and
- * notes that in *@o. */
-static void *reply_copy(const void *reply, size_t length,
-			struct ulrpc_outcome *o)
-{
-	void *copy = malloc(MAX(length, 1));
-
-	if (copy)
-		return memcpy(copy, reply, length);
-	o->cause = ULRPC_CAUSE_NO_MEMORY;
-	o->status = -ENOMEM;
-	return NULL;
-}
+#include "rpc/sync.h"
 
 /* ---- sets ---- */
 
@@ -326,85 +313,50 @@ void ulrpc_set_free(struct ulrpc_set *set)
 
 /* ---- a call alone ---- */
 
-struct sync {
-	struct wait wait;
-	bool done;
-	bool alloc; /* the reply is copied to memory that is allocated */
-	/* if not @alloc: room for @size bytes of the reply; NULL: none */
-	void *reply;
-	size_t size, length;
+struct call_sync {
+	struct sync sync;
 	struct ulrpc_outcome outcome;
 };
 
 static void on_sync_done(void *arg, const struct ulrpc_outcome *outcome,
 			 const void *reply, size_t length)
 {
-	struct sync *sync = arg;
+	struct call_sync *own = arg;
 
-	sync->outcome = *outcome;
-	sync->length = length;
-	if (sync->alloc && length) {
-		sync->reply = reply_copy(reply, length, &sync->outcome);
-		sync->length = sync->reply ? length : 0;
-	} else if (length && sync->reply) {
-		memcpy(sync->reply, reply, MIN(length, sync->size));
-	}
-	/* The waiting thread may free *@sync as soon as the lock is free. */
-	pthread_mutex_lock(&sync->wait.lock);
-	sync->done = true;
-	wait_wake(&sync->wait);
-	pthread_mutex_unlock(&sync->wait.lock);
+	own->outcome = *outcome;
+	sync_take(&own->sync, reply, length, &own->outcome);
+	sync_done(&own->sync);
 }
 
-static bool sync_ready(void *arg)
+static void sync_cancel(void *call)
 {
-	return ((struct sync *)arg)->done;
+	ulrpc_cancel(call);
 }
 
-/* Waits for the end of @call. In virtual time, cancels it when nothing else is
- * left to happen. Returns -ECANCELED if the node has crashed: then nobody uses
- * @sync any more. */
-static int sync_wait(struct sync *sync, struct lnet *node,
-		     struct ulrpc_call *call)
-{
-	int rc;
-
-	while ((rc = wait_until(&sync->wait, node, sync_ready, sync,
-				TIME_NEVER)) &&
-	       rc != -ECANCELED) {
-		BUG_ON(!call);
-		ulrpc_cancel(call);
-	}
-	ulrpc_call_put(call);
-	return rc;
-}
-
-static int sync_call(struct sync *sync, struct ulrpc_client *client,
+static int sync_call(struct call_sync *own, struct ulrpc_client *client,
 		     uint32_t method, const void *body, size_t length,
 		     const struct ulrpc_call_conf *conf,
 		     struct ulrpc_outcome *outcome)
 {
 	struct ulrpc *rpc = client->rpc;
 	struct ulrpc_call *call = NULL;
-	int rc;
+	int rc = sync_init(&own->sync);
 
-	if (lnet_in_turn())
-		return -EDEADLK;
-	rc = wait_init(&sync->wait);
 	if (rc)
 		return rc;
-	rc = ulrpc_call(client, method, body, length, conf, on_sync_done, sync,
+	rc = ulrpc_call(client, method, body, length, conf, on_sync_done, own,
 			rpc->is_virtual ? &call : NULL);
 	if (!rc) {
 		/* The call is sent at once: this thread waits for it, and so
 		 * makes no other calls that could share the message. */
 		if (shard_owned(client->shard))
 			client_flush(client);
-		rc = sync_wait(sync, rpc->node, call);
+		rc = sync_wait(&own->sync, rpc->node, sync_cancel, call);
+		ulrpc_call_put(call);
 	}
-	wait_fini(&sync->wait);
+	sync_fini(&own->sync);
 	if (!rc)
-		*outcome = sync->outcome;
+		*outcome = own->outcome;
 	return rc;
 }
 
@@ -414,11 +366,11 @@ int ulrpc_call_wait(struct ulrpc_client *client, uint32_t method,
 		    size_t size, size_t *length_p,
 		    struct ulrpc_outcome *outcome)
 {
-	struct sync sync = { .reply = reply, .size = size };
-	int rc = sync_call(&sync, client, method, body, length, conf, outcome);
+	struct call_sync own = { .sync = { .reply = reply, .size = size } };
+	int rc = sync_call(&own, client, method, body, length, conf, outcome);
 
 	if (!rc && length_p)
-		*length_p = sync.length;
+		*length_p = own.sync.length;
 	return rc;
 }
 
@@ -427,12 +379,12 @@ int ulrpc_call_wait_alloc(struct ulrpc_client *client, uint32_t method,
 			  const struct ulrpc_call_conf *conf, void **reply_p,
 			  size_t *length_p, struct ulrpc_outcome *outcome)
 {
-	struct sync sync = { .alloc = true };
-	int rc = sync_call(&sync, client, method, body, length, conf, outcome);
+	struct call_sync own = { .sync = { .alloc = true } };
+	int rc = sync_call(&own, client, method, body, length, conf, outcome);
 
 	if (!rc) {
-		*reply_p = sync.reply;
-		*length_p = sync.length;
+		*reply_p = own.sync.reply;
+		*length_p = own.sync.length;
 	}
 	return rc;
 }

@@ -11,8 +11,6 @@
 #include "rpc/replicas/verdict.h"
 #include "rpc/text.h"
 
-/* ns: a call leaves a server that is not connected for so long */
-#define PATIENCE (100 * NSEC_PER_MSEC)
 /* ns: how often a call looks whether the memory of its sinks is its own again,
  * after it has left a server */
 #define LENT_PAUSE (5 * NSEC_PER_MSEC)
@@ -113,10 +111,8 @@ static void call_finish(struct ulrpc_replicas_call *call, const void *reply,
 	call_settle(call);
 }
 
-/* Makes @cause the outcome with which the call ends: a reason that no server
- * has given. */
-static void call_set_last(struct ulrpc_replicas_call *call,
-			  enum ulrpc_cause cause, int status)
+void replicas_call_set_last(struct ulrpc_replicas_call *call,
+			    enum ulrpc_cause cause, int status)
 {
 	struct ulrpc_outcome *o = &call->last;
 
@@ -126,9 +122,9 @@ static void call_set_last(struct ulrpc_replicas_call *call,
 	o->text[0] = '\0';
 }
 
-static void call_end(struct ulrpc_replicas_call *call, enum ulrpc_cause cause)
+void replicas_call_end(struct ulrpc_replicas_call *call, enum ulrpc_cause cause)
 {
-	call_set_last(call, cause, cause_status(cause));
+	replicas_call_set_last(call, cause, cause_status(cause));
 	call_finish(call, NULL, 0);
 }
 
@@ -207,8 +203,8 @@ static void call_round_over(struct ulrpc_replicas_call *call)
 	struct ulrpc_replicas *rs = call->all;
 
 	if (!rs->n) {
-		call_set_last(call, ULRPC_CAUSE_NAME,
-			      cause_status(ULRPC_CAUSE_NAME));
+		replicas_call_set_last(call, ULRPC_CAUSE_NAME,
+				       cause_status(ULRPC_CAUSE_NAME));
 		if (rs->answered && !call->waits)
 			call_give_up(call);
 		else
@@ -248,27 +244,6 @@ static struct replica *call_choose(const struct ulrpc_replicas_call *call,
 	};
 
 	return replica_choose(rs->all, rs->n, &c);
-}
-
-/* Is there a server beside that of the attempt? */
-static bool attempt_has_others(const struct attempt *a)
-{
-	return a->of->all->n > list_empty(&a->at->gone);
-}
-
-/* Called when the attempt cannot be sent yet: if that lasts too long, the call
- * goes elsewhere, as soon as there are other servers. */
-static void attempt_wait(struct attempt *a)
-{
-	struct ulrpc_replicas *rs = a->of->all;
-
-	if (!list_empty(&a->waiting))
-		return;
-	a->waits_since = shard_now(rs->shard);
-	list_add_tail(&rs->waiting, &a->waiting);
-	if (attempt_has_others(a) && !lnet_timer_armed(&rs->waiting_timer))
-		shard_arm(rs->shard, &rs->waiting_timer,
-			  rpc_at(a->waits_since, PATIENCE));
 }
 
 /* What ulrpc_call() calls: of a call that has ended, the user hears nothing
@@ -341,7 +316,7 @@ static int attempt_begin(struct attempt *a, struct replica *r)
 	r->under_way++;
 	replica_set_add(&call->tried, r->number);
 	if (!client_is_well(r->client))
-		attempt_wait(a);
+		replicas_attempt_wait(a);
 	return 0;
 }
 
@@ -357,9 +332,7 @@ static void attempt_take_off(struct attempt *a)
 
 static void hedge_watch(struct ulrpc_replicas_call *call);
 
-/* Makes the call at a server at which it was not yet, or waits for one. Returns
- * 0, or an error of ulrpc_call(). */
-static int call_go(struct ulrpc_replicas_call *call)
+int replicas_call_go(struct ulrpc_replicas_call *call)
 {
 	struct attempt *a = &call->attempts[call->attempts[0].at != NULL];
 	struct replica *r = call_choose(call, false);
@@ -381,9 +354,7 @@ static int call_go(struct ulrpc_replicas_call *call)
 	return rc;
 }
 
-/* Does what call_go() does, for a call that was at a server, or has waited,
- * before. */
-static void call_go_on(struct ulrpc_replicas_call *call)
+void replicas_call_go_on(struct ulrpc_replicas_call *call)
 {
 	int rc;
 
@@ -392,7 +363,7 @@ static void call_go_on(struct ulrpc_replicas_call *call)
 		call_finish(call, NULL, 0);
 		return;
 	}
-	rc = call_go(call);
+	rc = replicas_call_go(call);
 	if (!rc)
 		return;
 	if (rc == -EBUSY && call->nbulks) {
@@ -400,7 +371,7 @@ static void call_go_on(struct ulrpc_replicas_call *call)
 		return;
 	}
 	if (!call->moves || rc == -ECANCELED)
-		call_set_last(call, cause_of(rc), rc);
+		replicas_call_set_last(call, cause_of(rc), rc);
 	call_finish(call, NULL, 0);
 }
 
@@ -427,8 +398,7 @@ static void hedge_watch(struct ulrpc_replicas_call *call)
 			  rpc_at(shard_now(call->shard), most));
 }
 
-/* Adds the share of a new call to what may be hedged. */
-static void hedge_earn(const struct ulrpc_replicas_call *call)
+void replicas_hedge_earn(const struct ulrpc_replicas_call *call)
 {
 	struct ulrpc_replicas *rs = call->all;
 
@@ -451,7 +421,7 @@ static void hedge_begin(struct ulrpc_replicas_call *call)
 	call->hedged = true;
 }
 
-static void call_on_timer(struct ulnet_timer *timer)
+void replicas_call_on_timer(struct ulnet_timer *timer)
 {
 	struct ulrpc_replicas_call *call =
 		container_of(timer, struct ulrpc_replicas_call, timer);
@@ -464,7 +434,7 @@ static void call_on_timer(struct ulnet_timer *timer)
 	if (call->over)
 		call_finish(call, NULL, 0);
 	else
-		call_go_on(call);
+		replicas_call_go_on(call);
 }
 
 /* ---- the end of an attempt ---- */
@@ -523,7 +493,7 @@ static void call_on_end(struct ulrpc_replicas_call *call,
 		return;
 	shard_cancel(call->shard, &call->timer);
 	call->moves++;
-	call_go_on(call);
+	replicas_call_go_on(call);
 }
 
 /* Called by ulrpc_call()'s client when an attempt has ended. */
@@ -548,160 +518,6 @@ static void attempt_on_end(void *arg, const struct ulrpc_outcome *o,
 		call_on_end(call, o, reply, length, last);
 }
 
-/* ---- away from a server ---- */
-
-static enum ulrpc_cause down_cause(const struct ulrpc_client *c)
-{
-	if (c->imp->fsm.state != IMPORT_FULL)
-		return client_down_cause(c);
-	return c->refusal ? c->refusal : ULRPC_CAUSE_UNREACHABLE;
-}
-
-/* Ends the attempt, so that the call goes on elsewhere, if it was not sent;
- * with @sent, also if it was, provided that the call may be executed twice.
- * Returns whether it has. */
-static bool attempt_withdraw(const struct attempt *a, bool sent)
-{
-	const struct ulrpc_call_conf *conf = &a->of->conf;
-	const struct ulrpc_client *c = a->at->client;
-
-	/* That there is no connection yet does not say that there is no server.
-	 */
-	if (!c->refusal && !c->imp->unreached)
-		a->of->away = false;
-	sent = sent && conf->semantics == ULRPC_IDEMPOTENT;
-	return call_withdraw(a->handle, sent, down_cause(c));
-}
-
-static bool has_others(const struct ulrpc_replicas *rs, const struct replica *r)
-{
-	for (unsigned int i = 0; i < rs->n; i++)
-		if (rs->all[i] != r && replica_is_used(rs->all[i]))
-			return true;
-	return false;
-}
-
-void calls_leave(struct replica *r)
-{
-	bool others = has_others(r->all, r);
-	struct list attempts;
-
-	list_init(&attempts);
-	list_splice_tail(&attempts, &r->attempts);
-	while (!list_empty(&attempts)) {
-		struct attempt *a =
-			list_first(&attempts, struct attempt, of_replica);
-
-		list_del(&a->of_replica);
-		list_add_tail(&r->attempts, &a->of_replica);
-		if (a->of->ended)
-			continue;
-		if (!others || !attempt_withdraw(a, true))
-			attempt_wait(a);
-	}
-}
-
-/* Makes attempts that have waited since @since, or longer, go elsewhere. @left:
- * only those at servers that are left. */
-static void waiting_leave(struct ulrpc_replicas *rs, uint64_t since, bool left)
-{
-	struct list waiting;
-
-	list_init(&waiting);
-	list_splice_tail(&waiting, &rs->waiting);
-	while (!list_empty(&waiting)) {
-		struct attempt *a =
-			list_first(&waiting, struct attempt, waiting);
-		struct replica *r = a->at;
-
-		list_del(&a->waiting);
-		if (a->waits_since > since ||
-		    (left && r->fsm.state != REPLICA_LEFT)) {
-			list_add_tail(&rs->waiting, &a->waiting);
-			continue;
-		}
-		if (client_is_well(r->client) || a->of->ended)
-			continue;
-		if (!attempt_has_others(a)) {
-			list_add_tail(&rs->waiting, &a->waiting);
-			continue;
-		}
-		if (list_empty(&r->gone))
-			replica_give_up(r, false);
-		(void)attempt_withdraw(a, false);
-	}
-}
-
-/* Arms the timer for the first attempt that may go elsewhere. */
-static void waiting_arm(struct ulrpc_replicas *rs)
-{
-	struct attempt *a;
-
-	if (lnet_timer_armed(&rs->waiting_timer))
-		return;
-	list_for_each_entry (a, &rs->waiting, waiting)
-		if (attempt_has_others(a)) {
-			shard_arm(rs->shard, &rs->waiting_timer,
-				  rpc_at(a->waits_since, PATIENCE));
-			return;
-		}
-}
-
-void calls_on_waiting(struct ulnet_timer *timer)
-{
-	struct ulrpc_replicas *rs =
-		container_of(timer, struct ulrpc_replicas, waiting_timer);
-
-	rs->busy++;
-	waiting_leave(rs, shard_now(rs->shard) - PATIENCE, false);
-	waiting_arm(rs);
-	rs->busy--;
-	replicas_on_quiet(rs);
-}
-
-void calls_on_server(struct ulrpc_replicas *rs)
-{
-	struct list parked;
-
-	list_init(&parked);
-	list_splice_tail(&parked, &rs->parked);
-	while (!list_empty(&parked)) {
-		struct ulrpc_replicas_call *call =
-			list_first(&parked, struct ulrpc_replicas_call, parked);
-
-		list_del(&call->parked);
-		if (call->over || call->last.cause == ULRPC_CAUSE_OVERLOADED) {
-			list_add_tail(&rs->parked, &call->parked);
-			continue;
-		}
-		shard_cancel(rs->shard, &call->timer);
-		call_go_on(call);
-	}
-	if (has_others(rs, NULL))
-		waiting_leave(rs, TIME_NEVER, true);
-	waiting_arm(rs); /* some may have had no other server before */
-}
-
-void calls_on_no_address(struct ulrpc_replicas *rs)
-{
-	struct ulrpc_replicas_call *call, *next;
-	struct list some;
-
-	if (rs->n)
-		return;
-	list_init(&some);
-	list_for_each_entry_safe (call, next, &rs->parked, parked)
-		if (!call->waits && !call->over) {
-			list_del(&call->parked);
-			list_add_tail(&some, &call->parked);
-		}
-	while (!list_empty(&some)) {
-		call = list_first(&some, struct ulrpc_replicas_call, parked);
-		call_unpark(call);
-		call_end(call, ULRPC_CAUSE_NAME);
-	}
-}
-
 /* ---- cancel ---- */
 
 static void call_cancel(struct ulrpc_replicas_call *call)
@@ -710,7 +526,7 @@ static void call_cancel(struct ulrpc_replicas_call *call)
 		return;
 	call->canceled = true;
 	if (!list_empty(&call->parked)) {
-		call_end(call, ULRPC_CAUSE_CANCELED);
+		replicas_call_end(call, ULRPC_CAUSE_CANCELED);
 		return;
 	}
 	for (int i = 0; i < CALL_ATTEMPTS; i++) {
@@ -741,7 +557,7 @@ void calls_cancel(struct ulrpc_replicas *rs)
 	}
 }
 
-static void call_on_cancel(struct ulnet_work *work)
+void replicas_call_on_cancel(struct ulnet_work *work)
 {
 	struct ulrpc_replicas_call *call =
 		container_of(work, struct ulrpc_replicas_call, cancel);
@@ -783,217 +599,4 @@ void calls_drop(struct ulrpc_replicas *rs)
 			shard_work_end(rs->shard);
 		call_drop_ref(call);
 	}
-}
-
-/* ---- the user's side ---- */
-
-void ulrpc_replicas_call_conf_init(struct ulrpc_replicas_call_conf *conf)
-{
-	*conf = (struct ulrpc_replicas_call_conf){ 0 };
-}
-
-/* Checks what has to be right before the call can be copied; ulrpc_call()
- * checks the rest. Returns 0 or -EINVAL. */
-static int call_check(const struct ulrpc_replicas_call_conf *conf,
-		      size_t length, ulrpc_replicas_done_fn done)
-{
-	if (!conf || !done || !conf->call.deadline ||
-	    conf->call.nbulks > ULRPC_BULKS_MAX ||
-	    (conf->call.nbulks && !conf->call.bulks) ||
-	    (conf->call.trace &&
-	     strlen(conf->call.trace) >= ULRPC_TRACE_SIZE) ||
-	    (unsigned int)conf->call.wait_for_ready > ULRPC_WAIT_NOT ||
-	    retry_check(conf->call.retry))
-		return -EINVAL;
-	return length > ULRPC_BODY_MAX ? -EMSGSIZE : 0;
-}
-
-/* Does a call with @conf wait for a server if all are away? */
-static bool conf_waits(const struct ulrpc_replicas *rs,
-		       const struct ulrpc_call_conf *conf)
-{
-	const struct ulrpc_retry *retry =
-		conf->retry ? conf->retry : &rs->retry;
-	enum ulrpc_wait wait = conf->wait_for_ready ? conf->wait_for_ready
-						    : rs->conf.wait_for_ready;
-
-	return wait ? wait == ULRPC_WAIT_READY : retry->max != 0;
-}
-
-/* Copies what the user's configuration refers to, and claims its bulks. Returns
- * 0, -EBUSY, -EINVAL or -ENOMEM. */
-static int call_take_conf(struct ulrpc_replicas_call *call,
-			  const struct ulrpc_replicas_call_conf *conf)
-{
-	const struct ulrpc_retry *retry = conf->call.retry;
-	struct ulrpc_call_conf *own = &call->conf;
-	int rc;
-
-	*own = conf->call;
-	if (own->trace) {
-		strcpy(call->trace, own->trace);
-		own->trace = call->trace;
-	}
-	call->retries = retry ? retry->max : call->all->retry.max;
-	call->waits = conf_waits(call->all, &conf->call);
-	call->away = true;
-	call->tell_overloaded =
-		retry ? retry->tell_overloaded : call->all->tell_overloaded;
-	if (retry) {
-		call->retry = *retry;
-		call->retry.tell_overloaded = true;
-		own->retry = &call->retry;
-	}
-	call->keyed = conf->key != NULL;
-	if (conf->key)
-		call->key = replica_key(conf->key, conf->key_length);
-	rc = replicas_bulks_take(call, &conf->call);
-	if (!rc && own->context)
-		rc = replicas_context_take(call, own->context);
-	if (rc)
-		(void)replicas_bulks_release(call);
-	return rc;
-}
-
-static void call_enter(struct ulrpc_replicas_call *call)
-{
-	list_add_tail(&call->all->calls, &call->link);
-	call->all->backlog.bytes += call->length;
-	backlog_look(&call->all->backlog, ++call->all->ncalls, call->shard);
-	hedge_earn(call);
-	shard_work_begin(call->shard);
-}
-
-/* Called when a call that another thread has made comes to its CPT. */
-static void call_on_arrival(struct ulnet_work *work)
-{
-	struct ulrpc_replicas_call *call =
-		container_of(work, struct ulrpc_replicas_call, work);
-	struct shard *s = call->shard;
-
-	/* The clock of the thread that made the call may be ahead of this one.
-	 */
-	call->began = MIN(call->began, shard_now(s));
-	call_enter(call);
-	if (replicas_are_open(call->all) && !replicas_context_enter(call))
-		call_go_on(call);
-	else
-		call_end(call, ULRPC_CAUSE_CANCELED);
-	shard_taken(s);
-}
-
-static int call_new(struct ulrpc_replicas *rs, uint32_t method,
-		    const void *body, size_t length,
-		    const struct ulrpc_replicas_call_conf *conf,
-		    struct ulrpc_replicas_call **call_p)
-{
-	struct ulrpc_replicas_call *call = malloc(sizeof(*call) + length);
-	int rc;
-
-	if (!call)
-		return -ENOMEM;
-	memset(call, 0, sizeof(*call));
-	call->all = rs;
-	call->shard = rs->shard;
-	list_init(&call->link);
-	list_init(&call->parked);
-	for (int i = 0; i < CALL_ATTEMPTS; i++) {
-		call->attempts[i].of = call;
-		list_init(&call->attempts[i].of_replica);
-		list_init(&call->attempts[i].waiting);
-	}
-	call->began = shard_now(rs->shard);
-	call->deadline = rpc_at(call->began, rpc_ns(conf->call.deadline));
-	call->retry_after = TIME_NEVER;
-	lnet_timer_init(&call->timer, call_on_timer);
-	call->work.fn = call_on_arrival;
-	call->cancel.fn = call_on_cancel;
-	call->server = call->last.local = call->last.target = LNET_NID_ANY;
-	/* for a call whose deadline passes before it was at any server */
-	call_set_last(call, ULRPC_CAUSE_DEADLINE,
-		      cause_status(ULRPC_CAUSE_DEADLINE));
-	call->method = method;
-	call->length = length;
-	if (length)
-		memcpy(call->body, body, length);
-	rc = call_take_conf(call, conf);
-	if (rc)
-		free(call);
-	else
-		*call_p = call;
-	return rc;
-}
-
-/* Begins the call. Called by the owner. Returns 0, or -errno: then the call is
- * over, and nobody has a reference but those who are canceling it. */
-static int call_begin(struct ulrpc_replicas_call *call)
-{
-	int rc;
-
-	call_enter(call);
-	rc = replicas_context_enter(call);
-	if (!rc)
-		rc = call_go(call);
-	if (!rc)
-		return 0;
-	call->ended = true;
-	call->opening = NULL; /* it stays the caller's */
-	replicas_context_release(call);
-	(void)replicas_bulks_release(call);
-	backlog_left(&call->all->backlog, call->length, --call->all->ncalls,
-		     call->shard);
-	list_del(&call->link);
-	shard_work_end(call->shard);
-	call_drop_ref(call);
-	return rc;
-}
-
-int replicas_call_make(struct ulrpc_replicas *rs, uint32_t method,
-		       const void *body, size_t length,
-		       const struct ulrpc_replicas_call_conf *conf,
-		       struct stream_opening *opening,
-		       ulrpc_replicas_done_fn done, void *arg,
-		       struct ulrpc_replicas_call **call_p)
-{
-	struct shard *s = rs->shard;
-	struct ulrpc_replicas_call *call;
-	int rc = call_check(conf, length, done);
-
-	if (rc)
-		return rc;
-	if (atomic_load(&rs->rpc->state) != RPC_OPEN ||
-	    lnet_is_forked(s->node) || (shard_owned(s) && rs->closed))
-		return -ESHUTDOWN;
-	if (backlog_is_full(&rs->backlog))
-		return backlog_refuse(&rs->backlog);
-	rc = call_new(rs, method, body, length, conf, &call);
-	if (rc)
-		return rc;
-	call->done = done;
-	call->arg = arg;
-	call->opening = opening;
-	atomic_init(&call->refs, call_p ? 2 : 1);
-	if (shard_owned(s)) {
-		rc = call_begin(call);
-		if (call_p && !rc)
-			*call_p = call;
-		else if (call_p)
-			call_drop_ref(call);
-		return rc;
-	}
-	/* Sets *call_p before the call can end. */
-	if (call_p)
-		*call_p = call;
-	shard_give(s, &call->work);
-	return 0;
-}
-
-int ulrpc_replicas_call(struct ulrpc_replicas *rs, uint32_t method,
-			const void *body, size_t length,
-			const struct ulrpc_replicas_call_conf *conf,
-			ulrpc_replicas_done_fn done, void *arg,
-			struct ulrpc_replicas_call **call_p)
-{
-	return replicas_call_make(rs, method, body, length, conf, NULL, done,
-				  arg, call_p);
 }

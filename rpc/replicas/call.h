@@ -133,7 +133,17 @@ int replicas_bulks_lend(const struct ulrpc_replicas_call *call,
 /* Called when ulrpc_call() has taken the @n bulks, or has failed. */
 void replicas_bulks_lent(struct ulrpc_bulk *const *lent, unsigned int n);
 
-/* ---- streams: streams.c ---- */
+/* ---- streams: opening.c ---- */
+
+struct stream_opening {
+	/* of the attempt that is under way, or has just ended; NULL: none */
+	struct ulrpc_stream *stream;
+	bool started; /* the service has got @stream */
+	bool told;    /* @fn was called */
+	struct ulrpc_stream_events events;
+	ulrpc_replicas_stream_fn fn;
+	void *arg;
+};
 
 /* Makes a stream at @r, which has @deadline us, for an attempt that begins.
  * Returns 0 or -errno. */
@@ -147,17 +157,37 @@ void replicas_stream_failed(struct ulrpc_replicas_call *call, int rc);
 /* Called when the node has crashed. */
 void replicas_stream_drop(struct ulrpc_replicas_call *call);
 
-/* ---- calls of a set ---- */
+/* ---- what becomes of a call: call.c ---- */
 
-/* Makes the call of ulrpc_replicas_call(), which opens a stream if @opening,
- * from malloc(), is not NULL; takes that, unless the call cannot be made. */
-int replicas_call_make(struct ulrpc_replicas *rs, uint32_t method,
-		       const void *body, size_t length,
-		       const struct ulrpc_replicas_call_conf *conf,
-		       struct stream_opening *opening,
-		       ulrpc_replicas_done_fn done, void *arg,
-		       struct ulrpc_replicas_call **call_p);
+/* Makes @cause the outcome with which the call ends: a reason that no server
+ * has given. */
+void replicas_call_set_last(struct ulrpc_replicas_call *call,
+			    enum ulrpc_cause cause, int status);
+/* Ends the call, for such a reason. */
+void replicas_call_end(struct ulrpc_replicas_call *call,
+		       enum ulrpc_cause cause);
+/* Makes the call at a server at which it was not yet, or waits for one. Returns
+ * 0, or an error of ulrpc_call(). */
+int replicas_call_go(struct ulrpc_replicas_call *call);
+/* Does what replicas_call_go() does, for a call that was at a server, or has
+ * waited, before. */
+void replicas_call_go_on(struct ulrpc_replicas_call *call);
+/* Adds the share of a new call to what may be hedged. */
+void replicas_hedge_earn(const struct ulrpc_replicas_call *call);
+/* What call.timer and call.cancel call. */
+void replicas_call_on_timer(struct ulnet_timer *timer);
+void replicas_call_on_cancel(struct ulnet_work *work);
+/* Ends all calls of the set as canceled. */
+void calls_cancel(struct ulrpc_replicas *rs);
+/* Frees the calls of a node that has crashed. Tells nobody that they have
+ * ended. */
+void calls_drop(struct ulrpc_replicas *rs);
 
+/* ---- away from a server: call_leave.c ---- */
+
+/* Called when the attempt cannot be sent yet: if that lasts too long, the call
+ * goes elsewhere, as soon as there are other servers. */
+void replicas_attempt_wait(struct attempt *a);
 /* Called when a server has been found: makes calls that wait go there. */
 void calls_on_server(struct ulrpc_replicas *rs);
 /* Called when @r cannot be connected to any more, or is taken out of the set:
@@ -167,12 +197,18 @@ void calls_leave(struct replica *r);
 /* Called when the name has no address: ends the calls that do not wait for
  * one. */
 void calls_on_no_address(struct ulrpc_replicas *rs);
-/* Ends all calls of the set as canceled. */
-void calls_cancel(struct ulrpc_replicas *rs);
 /* What ulrpc_replicas.waiting_timer calls. */
 void calls_on_waiting(struct ulnet_timer *timer);
-/* Frees the calls of a node that has crashed. Tells nobody that they have
- * ended. */
-void calls_drop(struct ulrpc_replicas *rs);
+
+/* ---- the user's side: call_begin.c ---- */
+
+/* Makes the call of ulrpc_replicas_call(), which opens a stream if @opening,
+ * from malloc(), is not NULL; takes that, unless the call cannot be made. */
+int replicas_call_make(struct ulrpc_replicas *rs, uint32_t method,
+		       const void *body, size_t length,
+		       const struct ulrpc_replicas_call_conf *conf,
+		       struct stream_opening *opening,
+		       ulrpc_replicas_done_fn done, void *arg,
+		       struct ulrpc_replicas_call **call_p);
 
 #endif

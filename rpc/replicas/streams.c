@@ -11,96 +11,9 @@
 
 #include "rpc/replicas/call.h"
 #include "rpc/stream/streams.h"
+#include "rpc/sync.h"
 #include "rpc/text.h"
 #include "ulnet/stream.h"
-
-struct stream_opening {
-	/* of the attempt that is under way, or has just ended; NULL: none */
-	struct ulrpc_stream *stream;
-	bool started; /* the service has got @stream */
-	bool told;    /* @fn was called */
-	struct ulrpc_stream_events events;
-	ulrpc_replicas_stream_fn fn;
-	void *arg;
-};
-
-static void opening_put(struct stream_opening *x)
-{
-	ulrpc_stream_put(x->stream);
-	x->stream = NULL;
-}
-
-/* The function for carrier_opener.open. */
-static int open_carrier(void *arg, const struct ulrpc_client_conf *conf,
-			struct ulrpc_client **client_p)
-{
-	const struct ulrpc_replicas *rs = arg;
-
-	return client_open_at(rs->rpc, rs->shard->cpt, conf, !rs->target,
-			      client_p);
-}
-
-/* Opens the streams at @r, with what the set has as the configuration of its
- * clients. */
-static int replica_open_streams(struct replica *r)
-{
-	const struct ulrpc_replicas *rs = r->all;
-	const struct carrier_opener opener = { open_carrier, r->all };
-	struct ulrpc_client_conf conf = rs->conf;
-	/* What the carrier has no room for is sent to it again. */
-	struct ulrpc_retry retry = rs->retry;
-
-	if (r->streams)
-		return 0;
-	retry.tell_overloaded = rs->tell_overloaded;
-	conf.retry = &retry;
-	conf.nids = &r->address.nid;
-	conf.nnids = 1;
-	return streams_open_at(rs->rpc, &opener, &conf, &r->streams);
-}
-
-int replicas_stream_begin(struct ulrpc_replicas_call *call, struct replica *r,
-			  uint64_t deadline)
-{
-	struct stream_opening *x = call->opening;
-	int rc = replica_open_streams(r);
-
-	x->started = false;
-	if (!rc)
-		rc = streams_begin(r->streams, deadline, call->body,
-				   &x->stream);
-	return rc;
-}
-
-void replicas_stream_end(struct ulrpc_replicas_call *call,
-			 const struct ulrpc_outcome *o, const void *reply,
-			 size_t length)
-{
-	struct stream_opening *x = call->opening;
-
-	x->started = streams_opened(x->stream, o, reply, length);
-	/* Nobody waits for a stream of a call that was canceled. */
-	if (!x->started || x->told)
-		opening_put(x);
-}
-
-void replicas_stream_failed(struct ulrpc_replicas_call *call, int rc)
-{
-	const struct ulrpc_outcome o = {
-		.status = rc,
-		.cause = ULRPC_CAUSE_NO_MEMORY,
-		.execution = ULRPC_NOT_EXECUTED,
-	};
-
-	replicas_stream_end(call, &o, NULL, 0);
-}
-
-void replicas_stream_drop(struct ulrpc_replicas_call *call)
-{
-	if (call->opening->stream)
-		streams_forget(call->opening->stream);
-	call->opening->stream = NULL;
-}
 
 static void on_opening_done(void *arg, const struct ulrpc_replicas_outcome *o,
 			    const void *reply, size_t length)
@@ -168,9 +81,8 @@ int ulrpc_replicas_stream_open(struct ulrpc_replicas *rs, const char *method,
 
 /* ---- waiting ---- */
 
-struct sync {
-	struct wait wait;
-	bool done;
+struct open_sync {
+	struct sync sync;
 	struct ulrpc_stream *stream;
 	struct ulrpc_replicas_outcome outcome;
 };
@@ -178,20 +90,16 @@ struct sync {
 static void on_sync_opened(void *arg, const struct ulrpc_replicas_outcome *o,
 			   struct ulrpc_stream *stream)
 {
-	struct sync *sync = arg;
+	struct open_sync *own = arg;
 
-	sync->outcome = *o;
-	sync->stream = stream;
-	/* The waiting thread may free *@sync as soon as the lock is free. */
-	pthread_mutex_lock(&sync->wait.lock);
-	sync->done = true;
-	wait_wake(&sync->wait);
-	pthread_mutex_unlock(&sync->wait.lock);
+	own->outcome = *o;
+	own->stream = stream;
+	sync_done(&own->sync);
 }
 
-static bool sync_opened(void *arg)
+static void sync_cancel(void *call)
 {
-	return ((struct sync *)arg)->done;
+	ulrpc_replicas_cancel(call);
 }
 
 int ulrpc_replicas_stream_open_wait(
@@ -199,29 +107,22 @@ int ulrpc_replicas_stream_open_wait(
 	size_t length, const struct ulrpc_replicas_stream_conf *conf,
 	struct ulrpc_stream **stream_p, struct ulrpc_replicas_outcome *outcome)
 {
-	struct sync sync = { .stream = NULL };
-	struct lnet *node = rs->rpc->node;
+	struct open_sync own = { .stream = NULL };
 	struct ulrpc_replicas_call *call;
-	int rc;
+	int rc = sync_init(&own.sync);
 
-	if (lnet_in_turn())
-		return -EDEADLK;
-	rc = wait_init(&sync.wait);
 	if (rc)
 		return rc;
 	rc = ulrpc_replicas_stream_open(rs, method, body, length, conf,
-					on_sync_opened, &sync, &call);
+					on_sync_opened, &own, &call);
 	if (!rc) {
-		while ((rc = wait_until(&sync.wait, node, sync_opened, &sync,
-					TIME_NEVER)) &&
-		       rc != -ECANCELED)
-			ulrpc_replicas_cancel(call);
+		rc = sync_wait(&own.sync, rs->rpc->node, sync_cancel, call);
 		ulrpc_replicas_call_put(call);
 	}
-	wait_fini(&sync.wait);
+	sync_fini(&own.sync);
 	if (rc)
 		return rc;
-	*stream_p = sync.stream;
-	*outcome = sync.outcome;
+	*stream_p = own.stream;
+	*outcome = own.outcome;
 	return 0;
 }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a thread waits for that has made a call: its end. The thread has the
+ * structure on its stack, and the call's callback fills it in.
+ */
+#ifndef RPC_SYNC_H
+#define RPC_SYNC_H
+
+#include "rpc/rpc.h"
+
+struct sync {
+	struct wait wait;
+	bool done;
+	bool alloc; /* the reply is copied to memory that is allocated */
+	/* if not @alloc: room for @size bytes of the reply; NULL: none */
+	void *reply;
+	size_t size, length;
+};
+
+/* Called before the call is made. Returns 0; -EDEADLK: the thread makes a turn,
+ * and must not wait; or another -errno. */
+int sync_init(struct sync *sync) must_check;
+/* Waits for the end of @call. In virtual time, calls @cancel(@call) when
+ * nothing else is left to happen. Returns -ECANCELED if the node has crashed:
+ * then nobody uses @sync any more. */
+int sync_wait(struct sync *sync, struct lnet *node, void (*cancel)(void *call),
+	      void *call);
+static inline void sync_fini(struct sync *sync)
+{
+	wait_fini(&sync->wait);
+}
+
+/* For the callback: copies the reply. Without memory *@o says so. */
+void sync_take(struct sync *sync, const void *reply, size_t length,
+	       struct ulrpc_outcome *o);
+/* For the callback: the call has ended. The thread may free *@sync before this
+ * function returns. */
+void sync_done(struct sync *sync);
+
+/* Copies @reply, which is not NULL. Returns NULL if there is no memory, and
+ * notes that in *@o. */
+void *reply_copy(const void *reply, size_t length, struct ulrpc_outcome *o);
+
+#endif
