@@ -14,14 +14,19 @@
 #include "rpc/wire/wire.h"
 
 /* Sizes in a value (durable.h), in bytes. */
-#define FORMAT 2u  /* not a size: version of the format */
-#define HEAD   24u /* what is in front of the sinks */
+#define HEAD 24u /* what is in front of the sinks */
 /* version and checksum; the checksum covers what is behind them */
 #define CHECKED	  8u
 #define SINK_HEAD 12u /* what is in front of the tables of each sink */
-/* A bit of the error, which is below it: the body has an annex. */
-#define ANNEXED	  (UINT32_C(1) << 31)
 #define WORD	  4u
+
+/* Versions of the format. A reply without an annex has the one that older
+ * releases read, too. A reply with an annex has one that they refuse, because
+ * they would take the annex for a part of the body. */
+#define FORMAT	       2u
+#define FORMAT_ANNEXED 3u
+/* In FORMAT: a bit of the error, which is below it, that is not set. */
+#define NO_ERROR (UINT32_C(1) << 31)
 
 /* ---- writing ---- */
 
@@ -62,14 +67,18 @@ static uint8_t *put_moved(uint8_t *p, const struct wire_moved *m)
 	return m->length ? durable_put_words(p, m->length, m->n) : p;
 }
 
-static uint32_t sum_of(const uint8_t *value, size_t length)
+/* The sum of a value with an annex depends on its version: damage makes none of
+ * a value without one. */
+static uint32_t sum_of(const uint8_t *value, size_t length, uint32_t format)
 {
-	return crc32c(0, value + CHECKED, length - CHECKED);
+	return crc32c(format == FORMAT ? 0 : format, value + CHECKED,
+		      length - CHECKED);
 }
 
 void *stored_new(const struct stored *s, const struct wire_moved *moved,
 		 unsigned int nmoved, size_t *length_p)
 {
+	uint32_t format = s->annexed ? FORMAT_ANNEXED : FORMAT;
 	size_t length = HEAD + s->length;
 	uint8_t *value, *p;
 
@@ -79,8 +88,8 @@ void *stored_new(const struct stored *s, const struct wire_moved *moved,
 	value = malloc(length);
 	if (!value)
 		return NULL;
-	store_le32(value, FORMAT);
-	store_le32(value + 8, s->error | (s->annexed ? ANNEXED : 0));
+	store_le32(value, format);
+	store_le32(value + 8, s->error);
 	store_le64(value + 12, s->xid);
 	store_le32(value + 20, nmoved);
 	p = value + HEAD;
@@ -88,7 +97,7 @@ void *stored_new(const struct stored *s, const struct wire_moved *moved,
 		p = put_moved(p, &moved[i]);
 	if (s->length)
 		memcpy(p, s->body, s->length);
-	store_le32(value + 4, sum_of(value, length));
+	store_le32(value + 4, sum_of(value, length, format));
 	*length_p = length;
 	return value;
 }
@@ -131,13 +140,19 @@ int stored_read(void *value, size_t length, struct stored *out)
 {
 	struct reader in = reader_of(value, length);
 	const uint32_t *sinks;
+	uint32_t format;
 
-	if (length < HEAD || read_le32(&in) != FORMAT ||
-	    read_le32(&in) != sum_of(value, length))
+	if (length < HEAD)
 		return -EBADMSG;
+	format = read_le32(&in);
+	if (format != FORMAT && format != FORMAT_ANNEXED)
+		return -EPROTONOSUPPORT;
+	if (read_le32(&in) != sum_of(value, length, format))
+		return -EBADMSG;
+	out->annexed = format == FORMAT_ANNEXED;
 	out->error = read_le32(&in);
-	out->annexed = out->error & ANNEXED;
-	out->error &= ~ANNEXED;
+	if (out->error & NO_ERROR)
+		return -EBADMSG;
 	out->xid = read_le64(&in);
 	sinks = own_words(&in, value, 1);
 	if (!sinks || *sinks > ULRPC_BULKS_MAX)
@@ -364,10 +379,16 @@ enum known {
 static enum known value_read(const struct ulrpc_request *r, void *value,
 			     size_t length, struct stored *out)
 {
-	if (stored_read(value, length, out)) {
+	int rc = stored_read(value, length, out);
+
+	if (rc) {
 		lnet_log(LNET_LOG_ERR, "rpc",
-			 "service %s: a record of %zu bytes cannot be read",
-			 r->sc->service->name, length);
+			 "service %s: a record of %zu bytes %s",
+			 r->sc->service->name, length,
+			 rc == -EPROTONOSUPPORT
+				 ? "is of a version that this release does not "
+				   "know"
+				 : "cannot be read");
 		return KNOWN_BAD;
 	}
 	if (out->xid == r->xid)

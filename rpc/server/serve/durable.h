@@ -100,7 +100,8 @@ void durable_finish(struct ulrpc_request *r);
  * data that was put to the caller's sinks, so that the caller can check whether
  * the sinks still hold it. Little endian:
  *
- *	4  version
+ *	4  version: 2, or, if the reply has an annex, 3, which releases before
+ *	   annexes do not know
  *	4  CRC32C of all that follows
  *	4  the reply's status, a positive errno or 0
  *	8  xid of the call
@@ -128,8 +129,8 @@ void *stored_new(const struct stored *s, const struct wire_moved *moved,
 		 unsigned int nmoved, size_t *length_p);
 /* Reads @value, which is aligned as by malloc(), into @out. out->body points
  * into @value. To be called only once for each value, because it converts the
- * tables in @value to this machine's byte order. Returns 0; -EBADMSG: @value
- * cannot be read. */
+ * tables in @value to this machine's byte order. Returns 0; -EPROTONOSUPPORT: a
+ * later release has written @value; -EBADMSG: @value cannot be read. */
 int stored_read(void *value, size_t length, struct stored *out) must_check;
 /* Fills in up to ULRPC_BULKS_MAX entries of @out from @value, which
  * stored_read() has read. The entries borrow from @value. Returns how many
