@@ -193,6 +193,10 @@ unit_tests += %D%/unit/socklnd_test
 	%D%/unit/socklnd/tape_test.c \
 	%D%/lnd/tape.c %D%/lnd/tape.h
 
+unit_tests += %D%/unit/shmlnd_test
+%C%_unit_shmlnd_test_SOURCES = \
+	%D%/unit/shmlnd/ring_test.c
+
 unit_tests += %D%/unit/o2iblnd_test
 %C%_unit_o2iblnd_test_SOURCES = \
 	%D%/unit/o2iblnd/admit_test.c \
@@ -505,6 +509,7 @@ unit_tests += %D%/unit/services_test
 thread_tests =
 thread_tests += %D%/thread/mailbox_thread
 thread_tests += %D%/thread/loop_thread
+thread_tests += %D%/thread/ring_thread
 thread_tests += %D%/thread/open_thread
 thread_tests += %D%/thread/cpt_thread
 thread_tests += %D%/thread/cpt_tcp_thread
@@ -848,7 +853,9 @@ dist_check_SCRIPTS += $(page_tests)
 TESTS += $(page_tests)
 EXTRA_DIST += %D%/install/tutorial.sh %D%/install/readme.sh
 EXTRA_DIST += %D%/install/builds.sh %D%/install/ledger.sh
+EXTRA_DIST += %D%/model/lib.sh
 EXTRA_DIST += %D%/model/exactly_once.pml %D%/model/exactly_once.sh
+EXTRA_DIST += %D%/model/wakeup.pml %D%/model/wakeup.sh
 
 # lnetd and lnetctl, as their users see them.
 tool_tests =

@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Looks at all states of the protocol of calls that run at most once, with spin. For
-# sourcing by ./check.
-stage model touched '^. (tests/model/|rpc/(client|server|wire)/)'
+# Looks at all states of the protocols of calls that run at most once, and of wake-ups
+# over shared memory, with spin. For sourcing by ./check.
+stage model touched '^. (tests/model/|rpc/(client|server|wire)/|lnd/shmlnd/)'
 
-stage_model() {
-	local status=0 script=$SRC/tests/model/exactly_once.sh flags=
+# model_check NAME
+model_check() {
+	local status=0 flags=
 
 	[ $long = no ] || flags=--long
-	bash "$script" $flags "$BUILD/model" >"$logs/model.log" 2>&1 </dev/null ||
-		status=$?
+	bash "$SRC/tests/model/$1.sh" $flags "$BUILD/model/$1" \
+		>"$logs/model_$1.log" 2>&1 </dev/null || status=$?
 	if [ $status = 0 ]; then
-		pass "exactly_once" "$(wc -l <"$logs/model.log")"
+		pass "$1" "$(wc -l <"$logs/model_$1.log")"
 	else
-		fail "exactly_once" 1 "$logs/model.log"
+		fail "$1" 1 "$logs/model_$1.log"
 	fi
+}
+
+stage_model() {
+	model_check exactly_once
+	model_check wakeup
 }

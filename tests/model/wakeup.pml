@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two sides of a ring, and how they wake each other: lnd/shmlnd/ring.h. Side 0
+ * writes FRAMES frames into a ring that has room for CAP, and sleeps while it is
+ * full; side 1 reads them, and sleeps while it is empty. Either may poll for a
+ * while before it sleeps, and then is not to be woken.
+ *
+ * What must hold:
+ *	- nobody sleeps for ever: all frames are read (no invalid end state)
+ *	- a wake-up is sent only to a side that has said that it sleeps, and
+ *	  once for each time that it has said so
+ *
+ * A processor may keep a store to itself while later loads are made. In the
+ * program, stores and loads that decide about wake-ups are sequentially
+ * consistent. BREAK_TAIL, BREAK_HEAD and BREAK_WANTS leave out that for a store:
+ * it then waits in a buffer of its side, which is written at any time later.
+ */
+#ifndef FRAMES
+#define FRAMES 4
+#endif
+#ifndef CAP
+#define CAP 2
+#endif
+
+byte tail, head;	/* as the other side sees them */
+bool wants[2];		/* as the other side sees them */
+byte bells[2];		/* wake-ups on their way to a side */
+bool asleep[2];		/* has said so, and not taken it back */
+byte slept[2], rung[2]; /* how often */
+
+/* the buffers */
+bool held_tail, held_head, held_wants[2];
+byte new_tail, new_head;
+bool new_wants[2];
+
+inline store_tail(v)
+{
+#ifdef BREAK_TAIL
+	atomic { new_tail = v; held_tail = true }
+#else
+	tail = v
+#endif
+}
+
+inline store_head(v)
+{
+#ifdef BREAK_HEAD
+	atomic { new_head = v; held_head = true }
+#else
+	head = v
+#endif
+}
+
+/* shm_ring_awake(): a plain store, after which nothing depends on its time. A
+ * store that follows overtakes it in no processor. */
+inline awake(me)
+{
+#ifndef BREAK_AWAKE
+	atomic {
+		wants[me] = false;
+		held_wants[me] = false;
+		asleep[me] = false
+	}
+#else
+	asleep[me] = false
+#endif
+}
+
+inline say_asleep(me)
+{
+	atomic {
+		asleep[me] = true;
+		slept[me]++;
+#ifdef BREAK_WANTS
+		new_wants[me] = true;
+		held_wants[me] = true
+#else
+		wants[me] = true
+#endif
+	}
+}
+
+/* shm_ring_must_wake(), and the wake-up */
+inline wake(other)
+{
+	if
+	:: wants[other] ->
+		atomic {
+#ifdef BREAK_CLAIM
+			if
+			:: true ->
+#else
+			if
+			:: wants[other] ->
+				wants[other] = false;
+#endif
+				assert(asleep[other]);
+				rung[other]++;
+				assert(rung[other] <= slept[other]);
+				bells[other]++
+			:: else
+			fi
+		}
+	:: else
+	fi
+}
+
+/* shm_ring_sleep(), and the sleep. @something: what it waits for is there. */
+inline sleep(me, something)
+{
+	say_asleep(me);
+	if
+#ifndef BREAK_LOOK
+	:: something -> skip
+	:: else ->
+#else
+	:: true ->
+#endif
+		bells[me] > 0
+	fi;
+	atomic { bells[me] = 0 }
+	awake(me)
+}
+
+active proctype writer()
+{
+	byte t = 0;
+
+	do
+	:: t == FRAMES -> break
+	:: t < FRAMES && t - head < CAP ->
+		t++;
+		store_tail(t);
+		wake(1)
+	/* It sleeps at once, or polls. */
+	:: t < FRAMES && t - head == CAP -> sleep(0, t - head < CAP)
+	:: t < FRAMES && t - head == CAP -> t - head < CAP
+	od
+}
+
+active proctype reader()
+{
+	byte h = 0;
+
+	do
+	:: h == FRAMES -> break
+	:: h < FRAMES && h < tail ->
+		h++;
+		store_head(h);
+		wake(0)
+	:: h < FRAMES && h == tail -> sleep(1, h < tail)
+	:: h < FRAMES && h == tail -> h < tail
+	od
+}
+
+/* Writes what is in the buffers. */
+active proctype buffers()
+{
+end:
+	do
+	:: atomic { held_tail -> tail = new_tail; held_tail = false }
+	:: atomic { held_head -> head = new_head; held_head = false }
+	:: atomic { held_wants[0] -> wants[0] = new_wants[0]; held_wants[0] = false }
+	:: atomic { held_wants[1] -> wants[1] = new_wants[1]; held_wants[1] = false }
+	od
+}
