@@ -24,7 +24,8 @@ struct ulrpc_replicas_call; /* a call to one of them */
 /* Which server a call goes to, of those that are in use and have the best
  * priority. */
 enum ulrpc_choice {
-	/* of two, drawn by lot, the one with fewer calls under way */
+	/* of two, drawn by lot, the one with fewer calls under way and streams
+	 * open */
 	ULRPC_CHOOSE_LEAST = 0,
 	ULRPC_CHOOSE_FIRST, /* the first one */
 	ULRPC_CHOOSE_TURNS, /* each in turn, as often as its weight says */
@@ -41,6 +42,9 @@ struct ulrpc_replicas_conf {
 	 * too, if they take longer than 19 of 20 calls of their method; 0:
 	 * none; at most 1000 */
 	unsigned int hedge;
+	/* of streams, as in struct ulrpc_streams_conf: */
+	uint32_t window_messages, window_bytes;
+	uint64_t patience;
 };
 
 ULNET_EXPORT void ulrpc_replicas_conf_init(struct ulrpc_replicas_conf *conf);
@@ -136,6 +140,8 @@ struct ulrpc_replicas_stream_conf {
 	/* as in struct ulrpc_replicas_call_conf */
 	const void *key;
 	size_t key_length;
+	/* as in struct ulrpc_stream_conf */
+	struct ulrpc_context *context;
 };
 
 ULNET_EXPORT void ulrpc_replicas_stream_conf_init(

@@ -12,14 +12,13 @@
 
 #include "ulnet/about.pb-c.h"
 #include "ulnet/context.h"
+#include "ulnet/replicas.h"
 #include "ulnet/rpc.pb-c.h"
 #include "ulnet/stream.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-struct ulrpc_replicas; /* ulnet/replicas.h */
 
 /* ---- methods: ulrpc_stub_new(3) ---- */
 
@@ -208,6 +207,19 @@ ULNET_EXPORT int ulrpc_stream_open_message(struct ulrpc_streams *streams,
 					   const ProtobufCMessage *request,
 					   const struct ulrpc_stream_conf *conf,
 					   struct ulrpc_stream **stream_p);
+/* As ulrpc_replicas_stream_open() and ulrpc_replicas_stream_open_wait(), with
+ * such a @request. */
+ULNET_EXPORT int ulrpc_replicas_stream_open_message(
+	struct ulrpc_replicas *replicas, const char *method,
+	const ProtobufCMessage *request,
+	const struct ulrpc_replicas_stream_conf *conf,
+	ulrpc_replicas_stream_fn fn, void *arg,
+	struct ulrpc_replicas_call **call_p);
+ULNET_EXPORT int ulrpc_replicas_stream_open_message_wait(
+	struct ulrpc_replicas *replicas, const char *method,
+	const ProtobufCMessage *request,
+	const struct ulrpc_replicas_stream_conf *conf,
+	struct ulrpc_stream **stream_p, struct ulrpc_replicas_outcome *outcome);
 /* As ulrpc_stream_send(). */
 ULNET_EXPORT int ulrpc_stream_send_message(struct ulrpc_stream *stream,
 					   const ProtobufCMessage *message);

@@ -29,6 +29,7 @@
 static void replicas_call_free(struct ulrpc_replicas_call *call)
 {
 	replicas_context_free(call);
+	BUG_ON(call->opening && call->opening->stream);
 	free(call->opening);
 	free(call);
 }
@@ -258,13 +259,17 @@ static void attempt_on_progress(void *arg,
 		call->conf.progress(call->conf.progress_arg, progress);
 }
 
-/* Returns how much time (us) the call has from @now on, which may be behind its
- * deadline: the CPT may be late. 0: that is not enough for an attempt. */
+uint64_t replicas_time_left(uint64_t deadline, uint64_t now)
+{
+	if (deadline == TIME_NEVER)
+		return ULRPC_NEVER;
+	return (deadline - MIN(now, deadline)) / NSEC_PER_USEC;
+}
+
+/* 0: that is not enough for an attempt. */
 static uint64_t time_left(const struct ulrpc_replicas_call *call, uint64_t now)
 {
-	if (call->deadline == TIME_NEVER)
-		return ULRPC_NEVER;
-	return (call->deadline - MIN(now, call->deadline)) / NSEC_PER_USEC;
+	return replicas_time_left(call->deadline, now);
 }
 
 /* Calls ulrpc_call() with @conf, and with the bulks as they are lent now. */
@@ -300,7 +305,7 @@ static int attempt_begin(struct attempt *a, struct replica *r)
 		conf.progress = attempt_on_progress;
 		conf.progress_arg = a;
 	}
-	rc = call->opening ? replicas_stream_begin(call, r, conf.deadline) : 0;
+	rc = call->opening ? replicas_stream_begin(call, r) : 0;
 	if (rc)
 		return rc;
 	rc = attempt_call(a, r, &conf);

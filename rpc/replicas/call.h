@@ -136,6 +136,9 @@ void replicas_bulks_lent(struct ulrpc_bulk *const *lent, unsigned int n);
 /* ---- streams: opening.c ---- */
 
 struct stream_opening {
+	/* ns: that of the stream. The call may have an earlier one, from its
+	 * context */
+	uint64_t deadline;
 	/* of the attempt that is under way, or has just ended; NULL: none */
 	struct ulrpc_stream *stream;
 	bool started; /* the service has got @stream */
@@ -145,10 +148,8 @@ struct stream_opening {
 	void *arg;
 };
 
-/* Makes a stream at @r, which has @deadline us, for an attempt that begins.
- * Returns 0 or -errno. */
-int replicas_stream_begin(struct ulrpc_replicas_call *call, struct replica *r,
-			  uint64_t deadline);
+/* Makes a stream at @r for an attempt that begins. Returns 0 or -errno. */
+int replicas_stream_begin(struct ulrpc_replicas_call *call, struct replica *r);
 /* Called when the attempt has ended, or (with @rc) cannot be made. */
 void replicas_stream_end(struct ulrpc_replicas_call *call,
 			 const struct ulrpc_outcome *o, const void *reply,
@@ -169,6 +170,9 @@ void replicas_call_end(struct ulrpc_replicas_call *call,
 /* Makes the call at a server at which it was not yet, or waits for one. Returns
  * 0, or an error of ulrpc_call(). */
 int replicas_call_go(struct ulrpc_replicas_call *call);
+/* Returns how much time (us) is left from @now on until @deadline, which may be
+ * over: the CPT may be late. */
+uint64_t replicas_time_left(uint64_t deadline, uint64_t now);
 /* Does what replicas_call_go() does, for a call that was at a server, or has
  * waited, before. */
 void replicas_call_go_on(struct ulrpc_replicas_call *call);

@@ -27,29 +27,35 @@ static int replica_open_streams(struct replica *r)
 {
 	const struct ulrpc_replicas *rs = r->all;
 	const struct carrier_opener opener = { open_carrier, r->all };
-	struct ulrpc_client_conf conf = rs->conf;
+	struct ulrpc_streams_conf conf = rs->streams;
 	/* What the carrier has no room for is sent to it again. */
 	struct ulrpc_retry retry = rs->retry;
+	int rc;
 
 	if (r->streams)
 		return 0;
 	retry.tell_overloaded = rs->tell_overloaded;
-	conf.retry = &retry;
-	conf.nids = &r->address.nid;
-	conf.nnids = 1;
-	return streams_open_at(rs->rpc, &opener, &conf, &r->streams);
+	conf.client = rs->conf;
+	conf.client.retry = &retry;
+	conf.client.nids = &r->address.nid;
+	conf.client.nnids = 1;
+	rc = streams_open_at(rs->rpc, &opener, &conf, &r->streams);
+	if (!rc)
+		r->open = streams_count(r->streams);
+	return rc;
 }
 
-int replicas_stream_begin(struct ulrpc_replicas_call *call, struct replica *r,
-			  uint64_t deadline)
+int replicas_stream_begin(struct ulrpc_replicas_call *call, struct replica *r)
 {
 	struct stream_opening *x = call->opening;
 	int rc = replica_open_streams(r);
 
 	x->started = false;
 	if (!rc)
-		rc = streams_begin(r->streams, deadline, call->body,
-				   &x->stream);
+		rc = streams_begin(
+			r->streams,
+			replicas_time_left(x->deadline, shard_now(call->shard)),
+			call->body, &x->stream);
 	return rc;
 }
 

@@ -110,11 +110,17 @@ static struct replica *choose_by_key(const struct group *g)
 	return best;
 }
 
+static uint64_t load_of(const struct replica *r)
+{
+	return (uint64_t)r->under_way +
+	       (r->open ? atomic_load_explicit(r->open, memory_order_relaxed)
+			: 0);
+}
+
 /* Has @a less to do for its weight than @b? */
 static bool has_less(const struct replica *a, const struct replica *b)
 {
-	return (uint64_t)a->under_way * weight_of(b) <
-	       (uint64_t)b->under_way * weight_of(a);
+	return load_of(a) * weight_of(b) < load_of(b) * weight_of(a);
 }
 
 static struct replica *choose_least(const struct group *g)

@@ -14,6 +14,8 @@
 #ifndef RPC_REPLICA_H
 #define RPC_REPLICA_H
 
+#include <stdatomic.h>
+
 #include "base/fsm.h"
 #include "base/list.h"
 #include "ulnet/names.h"
@@ -47,6 +49,9 @@ struct replica {
 	struct ulrpc_replicas *all;
 	struct ulrpc_client *client;
 	struct ulrpc_streams *streams; /* NULL: none was opened there */
+	/* how many streams are open there, which count as calls under way when
+	 * a server is chosen; NULL: none was opened there */
+	const atomic_uint *open;
 	struct ulnet_address address;
 	uint64_t hash;	     /* replica_hash() of the NID */
 	unsigned int number; /* number in a struct replica_set */

@@ -82,6 +82,9 @@ static int conf_take(struct ulrpc_replicas *rs,
 
 	rs->choice = conf->choice;
 	rs->hedge = conf->hedge;
+	rs->streams.window_messages = conf->window_messages;
+	rs->streams.window_bytes = conf->window_bytes;
+	rs->streams.patience = conf->patience;
 	rs->conf = *c;
 	rs->conf.target = NULL;
 	rs->conf.err = NULL;

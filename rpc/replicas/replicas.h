@@ -33,6 +33,8 @@ struct ulrpc_replicas {
 	struct shard *shard;
 	/* configuration of the clients of all servers, without NIDs */
 	struct ulrpc_client_conf conf;
+	/* configuration of streams, without that of a client */
+	struct ulrpc_streams_conf streams;
 	char service[ULRPC_SERVICE_NAME];
 	char *target, *server; /* NULL: the user has given none */
 	struct call_chain *chain; /* of the user's interceptors */

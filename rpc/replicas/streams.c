@@ -49,7 +49,8 @@ int ulrpc_replicas_stream_open(struct ulrpc_replicas *rs, const char *method,
 {
 	const struct ulrpc_replicas_call_conf how = {
 		.call = { .deadline = conf ? conf->deadline : 0,
-			  .reply_max = ULRPC_TEXT_MAX },
+			  .reply_max = ULRPC_TEXT_MAX,
+			  .context = conf ? conf->context : NULL },
 		.key = conf ? conf->key : NULL,
 		.key_length = conf ? conf->key_length : 0,
 	};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ulrpc_replicas_stub_new(3): stubs whose calls go to one of several servers.
- * Uses only the public interface of sets of servers. */
+/* ulrpc_replicas_stub_new(3), and ulrpc_stream_message(3) for sets: messages
+ * for one of several servers. Uses only the public interface of sets. */
 #include "rpc/stub/stub.h"
 
+#include "rpc/stub/streaming.h"
 #include "ulnet/replicas.h"
 
 static void on_stub_done(void *arg, const struct ulrpc_replicas_outcome *o,
@@ -51,4 +52,51 @@ int ulrpc_replicas_stub_new(struct ulrpc_replicas *replicas,
 	return stub_new_way(replicas ? ulrpc_replicas_rpc(replicas) : NULL,
 			    &way, replicas, descriptor, options, deadline,
 			    stub_p);
+}
+
+/* ---- streams ---- */
+
+/* Packs @request, or nothing if it is NULL. */
+static int request_pack(struct packed *packed, const ProtobufCMessage *request)
+{
+	*packed = (struct packed){ .length = 0 };
+	return request ? stream_pack(packed, request) : 0;
+}
+
+int ulrpc_replicas_stream_open_message(
+	struct ulrpc_replicas *replicas, const char *method,
+	const ProtobufCMessage *request,
+	const struct ulrpc_replicas_stream_conf *conf,
+	ulrpc_replicas_stream_fn fn, void *arg,
+	struct ulrpc_replicas_call **call_p)
+{
+	struct packed packed;
+	int rc = request_pack(&packed, request);
+
+	if (rc)
+		return rc;
+	rc = ulrpc_replicas_stream_open(replicas, method, packed.bytes,
+					packed.length, conf, fn, arg, call_p);
+	if (request)
+		packed_fini(&packed);
+	return rc;
+}
+
+int ulrpc_replicas_stream_open_message_wait(
+	struct ulrpc_replicas *replicas, const char *method,
+	const ProtobufCMessage *request,
+	const struct ulrpc_replicas_stream_conf *conf,
+	struct ulrpc_stream **stream_p, struct ulrpc_replicas_outcome *outcome)
+{
+	struct packed packed;
+	int rc = request_pack(&packed, request);
+
+	if (rc)
+		return rc;
+	rc = ulrpc_replicas_stream_open_wait(replicas, method, packed.bytes,
+					     packed.length, conf, stream_p,
+					     outcome);
+	if (request)
+		packed_fini(&packed);
+	return rc;
 }

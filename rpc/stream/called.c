@@ -318,6 +318,15 @@ void called_on_deadline(struct ulrpc_stream *s)
 		rpc_stream_unlink(s);
 }
 
+static void called_unlinked(struct ulrpc_stream *s)
+{
+	if (!s->counted)
+		return;
+	s->counted = false;
+	atomic_fetch_sub_explicit(&called_of(s->ch)->st->open, 1,
+				  memory_order_relaxed);
+}
+
 static void called_on_end(struct channel *ch)
 {
 	(void)ch;
@@ -355,6 +364,7 @@ static const struct channel_ops called_ops = {
 	.flush = called_flush,
 	.tick = called_tick,
 	.on_deadline = called_on_deadline,
+	.unlinked = called_unlinked,
 	.on_end = called_on_end,
 	.abandon = called_abandon,
 	.free = called_free,

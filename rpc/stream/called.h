@@ -68,6 +68,9 @@ struct ulrpc_streams {
 	 * each channel */
 	atomic_uint refs;
 	struct list of_node;
+	/* Streams that the service has got, until they have left the table of
+	 * their channel, as all do, whatever ends them. For streams_count(). */
+	atomic_uint open;
 
 	/* guards what follows; taken before the lock of a channel */
 	pthread_mutex_t lock;

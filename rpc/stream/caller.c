@@ -152,25 +152,29 @@ err_free:
 }
 
 int streams_open_at(struct ulrpc *rpc, const struct carrier_opener *opener,
-		    const struct ulrpc_client_conf *conf,
+		    const struct ulrpc_streams_conf *conf,
 		    struct ulrpc_streams **streams_p)
 {
-	const struct ulrpc_streams_conf rest = { .window_messages = 0 };
 	struct ulrpc_streams *st = calloc(1, sizeof(*st));
 	int rc;
 
 	if (!st)
 		return -ENOMEM;
-	rc = carriers_open(st, rpc, conf, opener);
+	rc = carriers_open(st, rpc, &conf->client, opener);
 	if (rc) {
 		free(st);
 		return rc;
 	}
-	streams_set(st, rpc, &rest);
+	streams_set(st, rpc, conf);
 	key_draw(st);
 	streams_enter(st);
 	*streams_p = st;
 	return 0;
+}
+
+const atomic_uint *streams_count(const struct ulrpc_streams *st)
+{
+	return &st->open;
 }
 
 unsigned int ulrpc_streams_cpt(const struct ulrpc_streams *streams)
@@ -288,6 +292,11 @@ static void on_open(struct called *c, struct ulrpc_stream *s,
 
 	s->execution = ULRPC_EXECUTED;
 	s->open = true;
+	if (s->linked) {
+		s->counted = true;
+		atomic_fetch_add_explicit(&c->st->open, 1,
+					  memory_order_relaxed);
+	}
 	s->window.messages = MIN(load_le32(reply), s->grant.messages);
 	s->window.bytes = MIN(load_le32(reply + 4), s->grant.bytes);
 	c->flavour = MAX(c->flavour, MIN(flavour, (unsigned int)FLAVOURS - 1));

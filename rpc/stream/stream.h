@@ -76,6 +76,7 @@ struct ulrpc_stream {
 	/* this side has given up: messages that come are dropped */
 	bool canceled;
 	bool over;    /* the outcome is known */
+	bool counted; /* at the client: in ulrpc_streams.open */
 	bool unread;  /* the next message causes EVENT_READABLE */
 	bool unsent;  /* the next credit causes EVENT_WRITABLE */
 	bool watched; /* the user has set callbacks: @user */

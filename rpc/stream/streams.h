@@ -53,12 +53,15 @@ struct carrier_opener {
 	void *arg;
 };
 
-/* Opens the streams at the server conf->nids, on the CPT of the clients that
- * @opener opens, whose turn this is. The caller makes the calls that open
+/* Opens the streams at the server conf->client.nids, on the CPT of the clients
+ * that @opener opens, whose turn this is. The caller makes the calls that open
  * streams: there is no client for that. Returns 0 or -errno. */
 int streams_open_at(struct ulrpc *rpc, const struct carrier_opener *opener,
-		    const struct ulrpc_client_conf *conf,
+		    const struct ulrpc_streams_conf *conf,
 		    struct ulrpc_streams **streams_p);
+/* Returns where to read, on any thread, how many of the streams are open; valid
+ * until @st is closed. */
+const atomic_uint *streams_count(const struct ulrpc_streams *st);
 /* Makes a stream, which has @deadline us, and writes the first OPEN_HEAD bytes
  * of the call that opens it to @head. *@stream_p is a user's reference; its end
  * is told to nobody before ulrpc_stream_watch(). Returns 0, -ENOMEM or

@@ -6,13 +6,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include "base/util.h"
-#include "rpc/stub/message.h"
 
 /* ---- sending ---- */
 
-/* Does what packed_init() does. Returns also -EMSGSIZE: @message is too long
- * for a stream. */
-static int pack(struct packed *packed, const ProtobufCMessage *message)
+int stream_pack(struct packed *packed, const ProtobufCMessage *message)
 {
 	if (protobuf_c_message_get_packed_size(message) >
 	    ULRPC_STREAM_MESSAGE_MAX)
@@ -31,7 +28,7 @@ int ulrpc_stream_open_message(struct ulrpc_streams *streams, const char *method,
 	if (!request)
 		return ulrpc_stream_open(streams, method, NULL, 0, conf,
 					 stream_p);
-	rc = pack(&packed, request);
+	rc = stream_pack(&packed, request);
 	if (rc)
 		return rc;
 	rc = ulrpc_stream_open(streams, method, packed.bytes, packed.length,
@@ -45,7 +42,7 @@ static int send_by(int (*send)(struct ulrpc_stream *stream, const void *body,
 		   struct ulrpc_stream *stream, const ProtobufCMessage *message)
 {
 	struct packed packed;
-	int rc = pack(&packed, message);
+	int rc = stream_pack(&packed, message);
 
 	if (rc)
 		return rc;

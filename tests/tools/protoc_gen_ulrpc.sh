@@ -157,9 +157,17 @@ has $'\t{ "TalkOn", ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_DEFAULT, ULRPC_RUN_WORKER
 in_both 'A__Q q = A__Q__INIT, *q_p; A__R r = A__R__INIT, *r_p;
 	struct ulrpc_streams *c = 0; struct ulrpc_stream *s = 0;
 	struct ulrpc_stream_conf conf; conf.deadline = 1;
+	struct ulrpc_replicas *rs = 0; struct ulrpc_replicas_outcome o;
+	struct ulrpc_replicas_stream_conf at; at.deadline = 1;
 	struct ulrpc_stream_outcome over;
 	struct a__s__streams handlers = { 0, 0, 0, 0 };
 	struct ulrpc_stream_service *service; A__S_Service own;
+	a__s__put_replicas_open(rs, &at, 0, 0, 0);
+	a__s__put_replicas_open_wait(rs, &at, &s, &o);
+	a__s__list_replicas_open(rs, &q, &at, 0, 0, 0);
+	a__s__list_replicas_open_wait(rs, &q, &at, &s, &o);
+	a__s__talk_on_replicas_open(rs, &at, 0, 0, 0);
+	a__s__talk_on_replicas_open_wait(rs, &at, &s, &o);
 	a__s__put_open(c, &conf, &s); a__s__put_send(s, &q);
 	a__s__put_send_wait(s, &q); a__s__put_finish_wait(s, &r_p, &over);
 	a__s__put_next(s, &r_p); a__s__put_request(s, &q_p);

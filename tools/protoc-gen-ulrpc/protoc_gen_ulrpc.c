@@ -460,6 +460,47 @@ static const struct {
 	  "\treturn ulrpc_stream_open_message(streams, \"$N\", NULL, conf,\n"
 	  "\t\t\tstream_p);\n"
 	  "}\n" },
+	/* the same at one of several servers */
+	{ REPLIES, "replicas_open",
+	  "static inline int $F(struct ulrpc_replicas *replicas,\n"
+	  "\t\tconst $Q *request,\n"
+	  "\t\tconst struct ulrpc_replicas_stream_conf *conf,\n"
+	  "\t\tulrpc_replicas_stream_fn fn, void *arg,\n"
+	  "\t\tstruct ulrpc_replicas_call **call_p)\n"
+	  "{\n"
+	  "\treturn ulrpc_replicas_stream_open_message(replicas, \"$N\",\n"
+	  "\t\t\t(const ProtobufCMessage *)request, conf, fn, arg,\n"
+	  "\t\t\tcall_p);\n"
+	  "}\n" },
+	{ REPLIES, "replicas_open_wait",
+	  "static inline int $F(struct ulrpc_replicas *replicas,\n"
+	  "\t\tconst $Q *request,\n"
+	  "\t\tconst struct ulrpc_replicas_stream_conf *conf,\n"
+	  "\t\tstruct ulrpc_stream **stream_p,\n"
+	  "\t\tstruct ulrpc_replicas_outcome *outcome)\n"
+	  "{\n"
+	  "\treturn ulrpc_replicas_stream_open_message_wait(replicas,\n"
+	  "\t\t\t\"$N\", (const ProtobufCMessage *)request, conf,\n"
+	  "\t\t\tstream_p, outcome);\n"
+	  "}\n" },
+	{ REQUESTS | BOTH, "replicas_open",
+	  "static inline int $F(struct ulrpc_replicas *replicas,\n"
+	  "\t\tconst struct ulrpc_replicas_stream_conf *conf,\n"
+	  "\t\tulrpc_replicas_stream_fn fn, void *arg,\n"
+	  "\t\tstruct ulrpc_replicas_call **call_p)\n"
+	  "{\n"
+	  "\treturn ulrpc_replicas_stream_open_message(replicas, \"$N\",\n"
+	  "\t\t\tNULL, conf, fn, arg, call_p);\n"
+	  "}\n" },
+	{ REQUESTS | BOTH, "replicas_open_wait",
+	  "static inline int $F(struct ulrpc_replicas *replicas,\n"
+	  "\t\tconst struct ulrpc_replicas_stream_conf *conf,\n"
+	  "\t\tstruct ulrpc_stream **stream_p,\n"
+	  "\t\tstruct ulrpc_replicas_outcome *outcome)\n"
+	  "{\n"
+	  "\treturn ulrpc_replicas_stream_open_message_wait(replicas,\n"
+	  "\t\t\t\"$N\", NULL, conf, stream_p, outcome);\n"
+	  "}\n" },
 	{ REQUESTS | BOTH, "send", SENDS("", "$Q") },
 	{ REQUESTS | BOTH, "send_wait", SENDS("_wait", "$Q") },
 	{ REQUESTS | REPLIES | BOTH, "next", READS("", "$R", "$r") },

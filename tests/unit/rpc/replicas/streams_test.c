@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams at one of several servers: where they are opened, and that those that
  * may have started stay there. */
+#include "rpc/replicas/replicas.h"
+
 #include "tests/unit/rpc/replicas/servers.h"
 
 TestSuite(replicas_streams, .timeout = 60);
@@ -9,23 +11,40 @@ TestSuite(replicas_streams, .timeout = 60);
 struct talks {
 	unsigned int n;
 	struct ulrpc_stream *last;
+	/* those before the last one, which is open only as long as it is the
+	 * last, unless @keeps */
+	struct ulrpc_stream *kept[16];
+	unsigned int nkept;
+	bool keeps;
 };
 
 static struct talks talks[SERVERS + 1];
 
-/* Says which server it is, and leaves the stream open. */
+/* Says which server it is, and leaves the stream open, or only the last one. */
 static void talk(void *arg, struct ulrpc_stream *s, const void *body,
 		 size_t length)
 {
 	struct talks *t = arg;
 	const char own = (char)('0' + (t - talks));
+	struct ulrpc_metadata pair;
 
+	if (!ulrpc_stream_find(s, "who", &pair))
+		memcpy(said, pair.value, pair.length);
 	cr_assert_eq(length, 5);
 	cr_assert_eq(memcmp(body, "hello", 5), 0);
 	t->n++;
 	cr_assert_eq(ulrpc_stream_send(s, &own, 1), 0);
-	ulrpc_stream_put(t->last);
+	if (t->keeps && t->last)
+		t->kept[t->nkept++] = t->last;
+	else
+		ulrpc_stream_put(t->last);
 	t->last = s;
+}
+
+static void keep_all(void)
+{
+	for (unsigned int i = 1; i <= SERVERS; i++)
+		talks[i].keeps = true;
 }
 
 /* @max: streams that a server takes at a time. */
@@ -47,14 +66,14 @@ static void serve(unsigned int server, unsigned int max)
 }
 
 /* What has become of opening a stream, and of the stream. */
-struct opened {
+struct attempt_end {
 	unsigned int n, ended;
 	struct ulrpc_stream *stream;
 	struct ulrpc_replicas_outcome o;
 	struct ulrpc_stream_outcome end;
 };
 
-static struct opened opened[8];
+static struct attempt_end opened[16];
 
 static void begin(unsigned int cpts, unsigned int max)
 {
@@ -70,7 +89,7 @@ static void begin(unsigned int cpts, unsigned int max)
 static void on_opened(void *arg, const struct ulrpc_replicas_outcome *o,
 		      struct ulrpc_stream *stream)
 {
-	struct opened *x = arg;
+	struct attempt_end *x = arg;
 
 	x->n++;
 	x->o = *o;
@@ -81,27 +100,34 @@ static void on_opened(void *arg, const struct ulrpc_replicas_outcome *o,
 static void on_ended(void *arg, struct ulrpc_stream *stream,
 		     const struct ulrpc_stream_outcome *outcome)
 {
-	struct opened *x = arg;
+	struct attempt_end *x = arg;
 
-	cr_assert_eq(stream, x->stream);
+	cr_assert(!x->stream || stream == x->stream);
 	x->ended++;
 	x->end = *outcome;
+}
+
+static struct ulrpc_replicas_call *ask_with(
+	unsigned int i, struct ulrpc_replicas_stream_conf *how)
+{
+	struct ulrpc_replicas_call *asked;
+
+	how->events.ended = on_ended;
+	how->events.arg = &opened[i];
+	opened[i] = (struct attempt_end){ .n = 0 };
+	cr_assert_eq(ulrpc_replicas_stream_open(rs, "talk", "hello", 5, how,
+						on_opened, &opened[i], &asked),
+		     0);
+	return asked;
 }
 
 static struct ulrpc_replicas_call *ask(unsigned int i, uint64_t deadline)
 {
 	struct ulrpc_replicas_stream_conf how;
-	struct ulrpc_replicas_call *asked;
 
 	ulrpc_replicas_stream_conf_init(&how);
 	how.deadline = deadline;
-	how.events.ended = on_ended;
-	how.events.arg = &opened[i];
-	opened[i] = (struct opened){ .n = 0 };
-	cr_assert_eq(ulrpc_replicas_stream_open(rs, "talk", "hello", 5, &how,
-						on_opened, &opened[i], &asked),
-		     0);
-	return asked;
+	return ask_with(i, &how);
 }
 
 /* Opens stream @i, and returns the server where it is. */
@@ -142,11 +168,18 @@ static void talks_on(unsigned int i, unsigned int server)
 	cr_assert_eq(length, 4);
 }
 
+static void put_all(struct talks *t)
+{
+	ulrpc_stream_put(t->last);
+	t->last = NULL;
+	while (t->nkept)
+		ulrpc_stream_put(t->kept[--t->nkept]);
+}
+
 static void crash(unsigned int server)
 {
 	cr_assert_eq(lnet_sim_crash(sim, server), 0);
-	ulrpc_stream_put(talks[server].last);
-	talks[server].last = NULL;
+	put_all(&talks[server]);
 }
 
 static void end(void)
@@ -155,7 +188,7 @@ static void end(void)
 		ulrpc_stream_put(opened[i].stream);
 	lnet_sim_run(sim, 20 * SEC);
 	for (unsigned int i = 1; i <= SERVERS; i++)
-		ulrpc_stream_put(talks[i].last);
+		put_all(&talks[i]);
 	sim_close();
 }
 
@@ -353,4 +386,221 @@ Test(replicas_streams, opening_may_wait)
 	cr_assert_not_null(opened[0].stream);
 	cr_assert_eq(opened[0].o.call.cause, ULRPC_CAUSE_OK);
 	end();
+}
+
+/* ---- how many are open ---- */
+
+static unsigned int open_count(unsigned int server)
+{
+	const atomic_uint *open = rs->all[server - 1]->open;
+
+	return open ? atomic_load(open) : 0;
+}
+
+static void counts_are(unsigned int first, unsigned int second)
+{
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(open_count(1), first, "%u, %u", open_count(1),
+		     open_count(2));
+	cr_assert_eq(open_count(2), second);
+}
+
+/* An open stream counts as a call under way, until its end. */
+Test(replicas_streams, the_server_with_fewer_open)
+{
+	begin(1, 0);
+	conf.choice = ULRPC_CHOOSE_LEAST;
+	open_nids(2);
+	keep_all();
+	for (unsigned int i = 0; i < 8; i++)
+		open_at(i);
+	counts_are(4, 4);
+	end();
+}
+
+static void ends_at(unsigned int server, void (*ending)(unsigned int i))
+{
+	unsigned int by = 0, i = 0;
+
+	begin(1, 0);
+	conf.choice = ULRPC_CHOOSE_LEAST;
+	open_nids(2);
+	keep_all();
+	for (; i < 4; i++)
+		by = open_at(i);
+	/* The last one at @server ends: the next one goes there. */
+	if (by != server)
+		by = open_at(i++);
+	while (by != server)
+		by = open_at(i++);
+	ending(i - 1);
+	lnet_sim_run(sim, 20 * SEC);
+	while (open_count(server) < open_count(3 - server))
+		cr_assert_eq(open_at(i++), server);
+	counts_are(open_count(server), open_count(server));
+	end();
+}
+
+static void by_cancel(unsigned int i)
+{
+	ulrpc_stream_cancel(opened[i].stream);
+}
+
+static void by_put(unsigned int i)
+{
+	ulrpc_stream_put(opened[i].stream);
+	opened[i].stream = NULL;
+}
+
+static void by_the_service(unsigned int i)
+{
+	const unsigned int by =
+		lnet_nid_eq(&opened[i].o.server, &rs->all[0]->address.nid) ? 1
+									   : 2;
+
+	ulrpc_stream_end(talks[by].last, -EIO, NULL);
+}
+
+Test(replicas_streams, one_that_has_ended_does_not_count)
+{
+	ends_at(1, by_cancel);
+	ends_at(2, by_put);
+	ends_at(1, by_the_service);
+}
+
+Test(replicas_streams, one_that_ends_by_itself_does_not_count)
+{
+	struct ulrpc_replicas_call *asked;
+
+	begin(1, 0);
+	conf.choice = ULRPC_CHOOSE_TURNS;
+	open_nids(2);
+	keep_all();
+	cr_assert_eq(open_at(0), 1);
+	cr_assert_eq(open_at(1), 2);
+	counts_are(1, 1);
+	/* by its deadline */
+	ulrpc_replicas_call_put(ask(2, 5000000));
+	ulrpc_replicas_call_put(ask(3, 5000000));
+	counts_are(2, 2);
+	lnet_sim_run(sim, 10 * SEC);
+	counts_are(1, 1);
+	/* with its server */
+	crash(2);
+	lnet_sim_run(sim, 100 * SEC);
+	cr_assert_eq(opened[1].ended, 1);
+	counts_are(1, 0);
+	/* It was never open. */
+	asked = ask(4, ULRPC_NEVER);
+	ulrpc_replicas_cancel(asked);
+	ulrpc_replicas_call_put(asked);
+	counts_are(1, 0);
+	end();
+}
+
+/* ---- what can be set ---- */
+
+Test(replicas_streams, windows_are_those_of_the_set)
+{
+	unsigned int sent = 0;
+
+	begin(1, 0);
+	conf.window_messages = 8;
+	open_nids(1);
+	cr_assert_eq(open_at(0), 1);
+	while (!ulrpc_stream_send(talks[1].last, "x", 1))
+		sent++;
+	cr_assert_gt(sent, 4);
+	cr_assert_leq(sent, 8);
+	end();
+	begin(1, 0);
+	conf.window_messages = 0;
+	conf.window_bytes = 3;
+	open_nids(1);
+	cr_assert_eq(open_at(0), 1);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(ulrpc_stream_send(talks[1].last, "1234", 4), 0);
+	cr_assert_eq(ulrpc_stream_send(talks[1].last, "x", 1), -EAGAIN);
+	conf.window_bytes = 0;
+	end();
+}
+
+static void lose_server(unsigned int server)
+{
+	const struct ulnet_nid nid = server_nid(server), own = server_nid(0);
+
+	cr_assert_eq(lnet_sim_partition(sim, &nid, &own, true), 0);
+	cr_assert_eq(lnet_sim_partition(sim, &own, &nid, true), 0);
+}
+
+Test(replicas_streams, patience_is_that_of_the_set)
+{
+	begin(1, 0);
+	conf.patience = 5000000;
+	open_nids(2);
+	conf.patience = 0;
+	cr_assert_eq(open_at(0), 1);
+	lose_server(1);
+	lnet_sim_run(sim, 3 * SEC);
+	cr_assert_eq(opened[0].ended, 0);
+	lnet_sim_run(sim, 15 * SEC);
+	cr_assert_eq(opened[0].ended, 1);
+	end();
+}
+
+Test(replicas_streams, metadata_go_with_the_opening)
+{
+	struct ulrpc_replicas_stream_conf how;
+
+	begin(1, 2);
+	open_nids(2);
+	cr_assert_eq(open_at(0), 1);
+	memset(said, 0, sizeof(said));
+	ulrpc_replicas_stream_conf_init(&how);
+	how.deadline = ULRPC_NEVER;
+	cr_assert_eq(ulrpc_context_new(&how.context), 0);
+	cr_assert_eq(ulrpc_context_add(how.context, "who", "anna", 4), 0);
+	/* Server 1 has no room: they go to the next one, too. */
+	ulrpc_replicas_call_put(ask_with(1, &how));
+	lnet_sim_run(sim, SEC);
+	cr_assert_not_null(opened[1].stream);
+	cr_assert_eq(talks[2].n, 1);
+	cr_assert_str_eq(said, "anna");
+	/* The opening does not have the context any more. */
+	cr_assert_eq(ulrpc_context_add(how.context, "more", "x", 1), 0);
+	ulrpc_context_free(how.context);
+	end();
+}
+
+/* ---- a server that is mute ---- */
+
+/* The server never answers the call that opens a stream, and the set is closed.
+ * @crash: the caller's node crashes then. */
+static void closed_while_mute(bool crashes)
+{
+	begin(1, 0);
+	open_nids(2);
+	cr_assert_eq(open_at(0), 1);
+	lose_server(1);
+	ulrpc_replicas_call_put(ask(1, ULRPC_NEVER));
+	lnet_sim_run(sim, 20 * MSEC);
+	cr_assert_eq(opened[1].n, 0);
+	ulrpc_replicas_close(rs);
+	rs = NULL;
+	if (!crashes)
+		lnet_sim_run(sim, SEC);
+	else
+		cr_assert_eq(lnet_sim_crash(sim, 0), 0);
+	cr_assert_eq(opened[1].n, !crashes);
+	cr_assert_null(opened[1].stream);
+	/* The one that was open ends when patience is at its end. */
+	lnet_sim_run(sim, 100 * SEC);
+	cr_assert_eq(opened[0].ended, !crashes);
+	end();
+}
+
+Test(replicas_streams, closed_while_a_server_is_mute)
+{
+	closed_while_mute(false);
+	closed_while_mute(true);
 }

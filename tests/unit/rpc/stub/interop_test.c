@@ -400,6 +400,105 @@ Test(interop, server_streaming)
 	handlers_ended(1);
 }
 
+/* ---- at one of several servers ---- */
+
+static struct ulrpc_replicas *set_open(void)
+{
+	const struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_replicas_conf conf;
+	struct ulrpc_replicas *set;
+
+	ulrpc_replicas_conf_init(&conf);
+	conf.client.nids = &nid;
+	conf.client.nnids = 1;
+	conf.client.service = interop__trial__descriptor.name;
+	cr_assert_eq(ulrpc_replicas_open(g.rpc[CALLER], &conf, &set), 0);
+	return set;
+}
+
+/* Reads what Cut sends for a request of one size. */
+static void one_parcel(struct ulrpc_stream *stream, size_t size)
+{
+	Interop__Parcel *parcel;
+
+	cr_assert_not_null(stream);
+	cr_assert_eq(interop__trial__cut_next_wait(stream, &parcel), 1);
+	cr_assert_eq(parcel->payload.len, size);
+	interop__parcel__free_unpacked(parcel, NULL);
+	cr_assert_eq(interop__trial__cut_next_wait(stream, &parcel), 0);
+	(void)ends(stream, ULRPC_CAUSE_OK, 0);
+}
+
+Test(interop, streams_of_a_set)
+{
+	struct ulrpc_replicas_stream_conf how = { .deadline = MINUTE };
+	struct ulrpc_replicas *set = set_open();
+	uint32_t size = 2653;
+	Interop__Sizes request = INTEROP__SIZES__INIT;
+	struct ulrpc_replicas_outcome o;
+	struct ulrpc_stream *stream;
+
+	request.n_size = 1;
+	request.size = &size;
+	cr_assert_eq(interop__trial__cut_replicas_open_wait(set, &request, &how,
+							    &stream, &o),
+		     0);
+	cr_assert_eq(o.call.cause, ULRPC_CAUSE_OK);
+	one_parcel(stream, size);
+	cr_assert_eq(
+		interop__trial__talk_replicas_open_wait(set, &how, &stream, &o),
+		0);
+	cr_assert_eq(order(stream, 1, 9), 0);
+	parcel_came(stream, 9);
+	cr_assert_eq(ulrpc_stream_close_send(stream), 0);
+	(void)ends(stream, ULRPC_CAUSE_OK, 0);
+	ulrpc_replicas_close(set);
+	handlers_ended(2);
+}
+
+static void on_set_opened(void *arg, const struct ulrpc_replicas_outcome *o,
+			  struct ulrpc_stream *stream)
+{
+	cr_assert_eq(o->call.cause, ULRPC_CAUSE_OK, "%s: %s",
+		     ulrpc_cause_name(o->call.cause), o->call.text);
+	*(struct ulrpc_stream **)arg = stream;
+}
+
+Test(interop, streams_of_a_set_without_waiting)
+{
+	struct ulrpc_replicas_stream_conf how = { .deadline = MINUTE };
+	struct ulrpc_replicas *set = set_open();
+	uint32_t size = 9;
+	Interop__Sizes request = INTEROP__SIZES__INIT;
+	Interop__Parcel parcel = parcel_of(ULRPC_STREAM_MESSAGE_MAX);
+	struct ulrpc_stream *stream = NULL, *other = NULL;
+	struct ulrpc_stream_outcome end;
+	Interop__Sum *sum;
+
+	request.n_size = 1;
+	request.size = &size;
+	cr_assert_eq(interop__trial__cut_replicas_open(
+			     set, &request, &how, on_set_opened, &stream, NULL),
+		     0);
+	cr_assert_eq(ulrpc_replicas_stream_open_message(
+			     set, "Cut", &parcel.base, &how, on_set_opened,
+			     NULL, NULL),
+		     -EMSGSIZE);
+	lnet_sim_run(g.sim, SEC);
+	one_parcel(stream, size);
+	cr_assert_eq(interop__trial__add_replicas_open(set, &how, on_set_opened,
+						       &other, NULL),
+		     0);
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_not_null(other);
+	cr_assert_eq(interop__trial__add_finish_wait(other, &sum, &end), 0);
+	cr_assert_eq(sum->bytes, 0);
+	interop__sum__free_unpacked(sum, NULL);
+	ulrpc_stream_put(other);
+	ulrpc_replicas_close(set);
+	handlers_ended(2);
+}
+
 Test(interop, ping_pong)
 {
 	static const uint32_t sizes[][2] = {
