@@ -19,4 +19,3 @@ libulrpccore_a_SOURCES += %D%/sync.c %D%/sync.h
 libulrpccore_a_SOURCES += %D%/text.c %D%/text.h
 libulrpccore_a_SOURCES += %D%/streaming.h
 libulrpccore_a_SOURCES += %D%/slab.c %D%/slab.h
-libulrpccore_a_SOURCES += %D%/spans.c %D%/spans.h

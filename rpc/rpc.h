@@ -166,7 +166,7 @@ struct ulrpc {
 	/* the seed of hash tables whose keys others choose: random and secret,
 	 * so that nobody can choose keys that hash to one bucket */
 	uint64_t seed;
-	/* For rpc/spans.h. seed and share are set before on and
+	/* For rpc/stats/spans.h. seed and share are set before on and
 	 * shard.samples. */
 	struct {
 		atomic_bool taken;	/* somebody has started spans */
@@ -174,6 +174,8 @@ struct ulrpc {
 		_Atomic uint32_t share; /* calls of a million */
 		_Atomic uint64_t n;	/* numbers given */
 		uint64_t seed;
+		/* NULL: there are none; for who starts, stops, and closes */
+		struct ulrpc_spans *spans;
 	} sampling;
 	struct shard *shards; /* an array of @ncpts */
 	struct ulnet_layer layer;

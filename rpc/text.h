@@ -37,7 +37,8 @@ static inline int cause_status(enum ulrpc_cause cause)
 /*
  * The context of a trace, as of W3C's "traceparent", version 00. Users see it
  * as text; on the wire it is TRACE_LENGTH bytes: version, trace, parent, flags.
- * RPC passes it on; with spans, those of their own are put in (rpc/spans.h).
+ * RPC passes it on; with spans, ids of their own are put in
+ * (rpc/stats/spans.h).
  */
 #define TRACE_LENGTH 26u
 

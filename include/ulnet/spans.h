@@ -35,8 +35,8 @@ struct ulrpc_spans_stats {
 
 /* From now on the calls that this node makes, and the requests that it serves,
  * whose trace says that it is sampled, become spans. 0; -EINVAL; -EALREADY: RPC
- * has spans already; -EOPNOTSUPP: time is virtual; -ENOMEM; another -errno: the
- * file or socket cannot be opened. On no thread of a CPT. */
+ * has spans already; -ENOMEM; another -errno: the file or socket cannot be
+ * opened. On no thread of a CPT. In virtual time, each is written at once. */
 ULNET_EXPORT int ulrpc_spans_start(struct ulrpc *rpc,
 				   const struct ulrpc_spans_conf *conf,
 				   struct ulrpc_spans **spans_p);
@@ -44,8 +44,9 @@ ULNET_EXPORT int ulrpc_spans_start(struct ulrpc *rpc,
 ULNET_EXPORT void ulrpc_spans_reopen(struct ulrpc_spans *spans);
 ULNET_EXPORT void ulrpc_spans_stats(struct ulrpc_spans *spans,
 				    struct ulrpc_spans_stats *stats);
-/* Writes what there is, which it waits for, and frees @spans. To be called
- * before RPC is closed, on no thread of a CPT. NULL is fine. */
+/* Writes what there is, which it waits for, and frees @spans. If RPC is closed
+ * before, that writes, and this only frees. On no thread of a CPT. NULL is
+ * fine. */
 ULNET_EXPORT void ulrpc_spans_stop(struct ulrpc_spans *spans);
 
 #ifdef __cplusplus

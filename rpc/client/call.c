@@ -279,6 +279,8 @@ static void call_span(struct ulrpc_call *call, const struct ulrpc_outcome *o)
 		.peer = o->target,
 		.failed = o->cause != ULRPC_CAUSE_OK,
 		.status = ulrpc_status_name(ulrpc_status_of(o)),
+		.cause = ulrpc_cause_name(o->cause),
+		.execution = ulrpc_execution_name(o->execution),
 		.attempts = o->attempts,
 		.number = call->method,
 	};

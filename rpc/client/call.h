@@ -23,7 +23,7 @@
 #include "rpc/client/slots.h"
 #include "rpc/context/scope.h"
 #include "rpc/rpc.h"
-#include "rpc/spans.h"
+#include "rpc/stats/spans.h"
 
 struct fetch;
 struct batch;

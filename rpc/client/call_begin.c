@@ -8,7 +8,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/context/context.h"
-#include "rpc/spans.h"
+#include "rpc/stats/spans.h"
 #include "rpc/text.h"
 
 #define REPLY_MAX 4096

@@ -24,6 +24,7 @@
 #include "rpc/server/session/rails.h"
 #include "rpc/server/serve/service.h"
 #include "rpc/server/tombstone.h"
+#include "rpc/stats/spans.h"
 #include "rpc/stats/stats.h"
 #include "rpc/stream/streams.h"
 #include "rpc/text.h"
@@ -41,10 +42,10 @@
 /* The parts of RPC, in the order in which they are opened; they are closed in
  * the reverse one. Statistics come first, because all other parts count. */
 static const struct rpc_part *const parts[] = {
-	&run_part,	&stat_part,	 &conn_event_part, &forwarded_part,
-	&munge_part,	&bulk_part,	 &import_part,	   &export_part,
-	&service_part,	&tombstone_part, &control_part,	   &stream_part,
-	&replicas_part,
+	&run_part,	 &stat_part,	 &span_part,	  &conn_event_part,
+	&forwarded_part, &munge_part,	 &bulk_part,	  &import_part,
+	&export_part,	 &service_part,	 &tombstone_part, &control_part,
+	&stream_part,	 &replicas_part,
 };
 
 static const struct rpc_side client_side = {
@@ -346,6 +347,7 @@ int ulrpc_close(struct ulrpc *rpc)
 	/* In a child of fork() nothing is freed: what the threads of the parent
 	 * were changing may be half changed. */
 	if (lnet_is_forked(rpc->node)) {
+		spans_forget(rpc);
 		free(rpc->shards);
 		free(rpc);
 		return 0;

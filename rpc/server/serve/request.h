@@ -22,7 +22,7 @@
 #include "rpc/context/annex.h"
 #include "rpc/server/queue/sched.h"
 #include "rpc/server/serve/service.h"
-#include "rpc/spans.h"
+#include "rpc/stats/spans.h"
 #include "rpc/text.h"
 
 struct durable;
@@ -323,6 +323,16 @@ static inline void request_reply_to_put(struct ulrpc_request *r)
 		request_batch_unref(r->reply_to);
 }
 
+/* Statuses of requests whose handler was not called, or has refused: a bit for
+ * each. */
+#define REQUEST_NOT_EXECUTED                                 \
+	(1u << WIRE_OVERLOADED | 1u << WIRE_EXPIRED |        \
+	 1u << WIRE_SHUTTING_DOWN | 1u << WIRE_STALE_EPOCH | \
+	 1u << WIRE_BAD_REQUEST)
+
+/* Adds the span of @r, which ends as @end: a status of wire.h, or
+ * STAT_UNANSWERED. Only with REQUEST_SPAN. Owner. */
+void request_span(const struct ulrpc_request *r, uint32_t end);
 /* Frees the body and the transfers of @r. */
 void request_drop(struct ulrpc_request *r);
 /* What ulrpc_request.work calls: the reply has come to the CPT of its request.

@@ -91,13 +91,6 @@ static void request_free(struct ulrpc_request *r)
 
 /* ---- the record of a request ---- */
 
-/* Statuses of requests whose handler was not called, or has refused: a bit for
- * each. */
-#define NOT_EXECUTED                                         \
-	(1u << WIRE_OVERLOADED | 1u << WIRE_EXPIRED |        \
-	 1u << WIRE_SHUTTING_DOWN | 1u << WIRE_STALE_EPOCH | \
-	 1u << WIRE_BAD_REQUEST)
-
 static bool may_run_again(const struct ulrpc_request *r)
 {
 	return r->semantics == ULRPC_IDEMPOTENT &&
@@ -109,7 +102,7 @@ static bool may_run_again(const struct ulrpc_request *r)
 static enum record_state record_after(const struct ulrpc_request *r,
 				      uint32_t status)
 {
-	if (1u << status & NOT_EXECUTED)
+	if (1u << status & REQUEST_NOT_EXECUTED)
 		return RECORD_NONE;
 	/* The client may not have heard that the request is stalled: it then
 	 * asks again, and has to get that answer. */
@@ -128,7 +121,7 @@ static out_of_line void request_record_end(struct ulrpc_request *r,
 /* Is the reply of @r, which ends with @status, to be kept? */
 static inline bool request_keeps(const struct ulrpc_request *r, uint32_t status)
 {
-	if (unlikely(status) && 1u << status & NOT_EXECUTED)
+	if (unlikely(status) && 1u << status & REQUEST_NOT_EXECUTED)
 		return false;
 	if (may_run_again(r))
 		return unlikely(status == WIRE_HELD ||
@@ -413,41 +406,6 @@ static out_of_line bool reply_oversized(struct ulrpc_request *r,
 	return reply->held;
 }
 
-static const char *span_status(const struct ulrpc_request *r, uint32_t end)
-{
-	const struct ulrpc_outcome o = { .cause = ULRPC_CAUSE_HANDLER,
-					 .status = -(int)r->error };
-
-	if (end == WIRE_FAILED)
-		return ulrpc_status_name(ulrpc_status_of(&o));
-	return end == WIRE_OK ? ulrpc_status_name(ULRPC_STATUS_OK)
-			      : stat_kinds[STAT_REQUESTS].end(end);
-}
-
-/* Adds the span of @r, which ends as @end. */
-static void request_span(const struct ulrpc_request *r, uint32_t end)
-{
-	const struct request_batch *b = r->batch;
-	struct rpc_span span = {
-		.is_server = true,
-		.begin = r->arrival,
-		.end = request_started(r) ? r->replied + r->fine
-					  : shard_now(r->sc->shard),
-		.local = b->local,
-		.peer = b->source,
-		.failed = end != WIRE_OK,
-		.status = span_status(r, end),
-		.attempts = r->latest + 1,
-		.number = r->method->number,
-	};
-
-	memcpy(span.trace, r->trace, TRACE_LENGTH);
-	memcpy(span.parent, r->span, SPAN_ID);
-	text_copy(span.service, sizeof(span.service), r->sc->service->name);
-	text_copy(span.method, sizeof(span.method), r->method->name);
-	spans_add(r->sc->shard, &span);
-}
-
 /* Adds to @reply what few requests have. Returns how the request ended, for
  * statistics. */
 static out_of_line uint32_t finish_rare(struct ulrpc_request *r,
@@ -459,8 +417,8 @@ static out_of_line uint32_t finish_rare(struct ulrpc_request *r,
 	if (r->rare & REQUEST_SEEN)
 		request_seen_finish(r, reply->status);
 	if (r->durable)
-		reply->unexecuted =
-			r->durable->proven && 1u << r->status & NOT_EXECUTED;
+		reply->unexecuted = r->durable->proven &&
+				    1u << r->status & REQUEST_NOT_EXECUTED;
 	end = r->unwanted ? reply->status : request_annex(r, reply, body);
 	if (r->rare & REQUEST_SPAN)
 		request_span(r, end);
@@ -900,6 +858,8 @@ static void request_lost(struct ulrpc_request *r, unsigned int end)
 
 	lost_tell(r, lost_status(r, end));
 	report_lost(r, end);
+	if (r->rare & REQUEST_SPAN)
+		request_span(r, end);
 	if (r->active)
 		deadline_unwatch(r);
 	/* Prevents transfers that have not begun yet. */

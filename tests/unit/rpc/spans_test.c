@@ -51,6 +51,18 @@ static void deny(void *arg, struct ulrpc_request *request, const void *body,
 	ulrpc_fail(request, -EPERM);
 }
 
+static struct ulrpc_request *_Atomic kept;
+static struct ulrpc_service *front_service;
+
+static void keep(void *arg, struct ulrpc_request *request, const void *body,
+		 size_t length)
+{
+	(void)arg;
+	(void)body;
+	(void)length;
+	atomic_store(&kept, request);
+}
+
 static void relay(void *arg, struct ulrpc_request *request, const void *body,
 		  size_t length)
 {
@@ -74,6 +86,7 @@ static const struct ulrpc_method_conf methods[] = {
 	{ .name = "Echo", .handler = echo, .run = ULRPC_RUN_INLINE },
 	{ .name = "Relay", .handler = relay },
 	{ .name = "Deny", .handler = deny },
+	{ .name = "Keep", .handler = keep, .run = ULRPC_RUN_INLINE },
 };
 
 static struct ulrpc_client *open_both(const char *name)
@@ -86,8 +99,10 @@ static struct ulrpc_client *open_both(const char *name)
 	ulrpc_service_conf_init(&sconf);
 	sconf.name = name;
 	sconf.methods = methods;
-	sconf.nmethods = 3;
+	sconf.nmethods = sizeof(methods) / sizeof(methods[0]);
 	cr_assert_eq(ulrpc_service_start(rpc, &sconf, &service), 0);
+	if (!front_service)
+		front_service = service;
 	ulrpc_client_conf_init(&cconf);
 	cconf.nids = &LNET_NID_LO;
 	cconf.nnids = 1;
@@ -243,34 +258,28 @@ static void under(const struct tree *span, const struct tree *parent)
 		      strtoull(of(span, "endTimeUnixNano"), NULL, 10));
 }
 
-static const char *method_of(const char *name, char *number)
-{
-	snprintf(number, 32, "%.5s/0x%08x", name,
-		 ulrpc_method(strchr(name, '/') + 1));
-	return number;
-}
-
 /* ---- tests ---- */
 
 /* The spans of a call, and of the call that is made for it. */
 static void chain(const struct tree **spans, unsigned int n, const char *parent)
 {
 	const struct tree *caller, *server;
-	char name[32];
 
 	cr_assert_eq(n, 4);
-	caller = find(spans, n, method_of("front/Relay", name), "3");
+	caller = find(spans, n, "front/Relay", "3");
 	cr_assert_str_eq(of(caller, "parentSpanId"), parent);
 	server = find(spans, n, "front/Relay", "2");
 	under(server, caller);
-	snprintf(name, sizeof(name), "back/0x%08x", ulrpc_method("Echo"));
-	caller = find(spans, n, name, "3");
+	caller = find(spans, n, "back/Echo", "3");
 	under(caller, server);
 	under(find(spans, n, "back/Echo", "2"), caller);
 	cr_assert_str_eq(attribute(server, "rpc.service"), "front");
 	cr_assert_str_eq(attribute(server, "rpc.method"), "Relay");
 	cr_assert_str_eq(attribute(server, "net.peer.name"), "0@lo");
 	cr_assert_str_eq(attribute(server, "rpc.ulrpc.status"), "OK");
+	cr_assert_str_eq(attribute(server, "rpc.ulrpc.execution"), "executed");
+	cr_assert_str_eq(attribute(caller, "rpc.ulrpc.execution"), "executed");
+	cr_assert_str_eq(attribute(caller, "rpc.ulrpc.cause"), "ok");
 }
 
 Test(spans, of_calls_with_a_trace)
@@ -322,6 +331,29 @@ Test(spans, of_failures)
 		cr_assert_str_eq(of(status, "code"), "2");
 		cr_assert_str_eq(of(status, "message"), "PERMISSION_DENIED");
 	}
+}
+
+/* The client knows names that somebody has declared, otherwise numbers. */
+Test(spans, of_methods_that_do_not_exist)
+{
+	struct ulrpc_spans *spans = start(path, 0, 0);
+	const struct tree *found[8], *span;
+	char number[32];
+
+	call("Missing", SAMPLED, ULRPC_CAUSE_NO_METHOD);
+	cr_assert_eq(ulrpc_method_declare(rpc, "Absent"), 0);
+	call("Absent", SAMPLED, ULRPC_CAUSE_NO_METHOD);
+	ulrpc_spans_stop(spans);
+	read_file(path);
+	cr_assert_eq(spans_of(found, 8), 2);
+	snprintf(number, sizeof(number), "front/0x%08x",
+		 ulrpc_method("Missing"));
+	span = find(found, 2, number, "3");
+	cr_assert_str_eq(attribute(span, "rpc.ulrpc.execution"),
+			 "not executed");
+	cr_assert_str_eq(attribute(span, "rpc.ulrpc.cause"),
+			 ulrpc_cause_name(ULRPC_CAUSE_NO_METHOD));
+	find(found, 2, "front/Absent", "3");
 }
 
 static void on_end(void *arg, const struct ulrpc_outcome *outcome,
@@ -407,6 +439,66 @@ Test(spans, a_file_system_that_is_full)
 	cr_assert_eq(whole - text, 100);
 	memmove(text, whole + 1, strlen(whole));
 	cr_assert_eq(spans_of(found, 8), 2);
+}
+
+/* A service that is stopped leaves a request to its handler, and tells the
+ * caller that it does not know how that will end. */
+Test(spans, of_requests_without_an_answer)
+{
+	struct ulrpc_spans *spans = start(path, 0, 0);
+	struct ulrpc_call_conf conf = { .deadline = MINUTE, .trace = SAMPLED };
+	_Atomic unsigned int ended = 0;
+	const struct tree *found[8], *span;
+
+	cr_assert_eq(ulrpc_call(front, ulrpc_method("Keep"), NULL, 0, &conf,
+				on_end, &ended, NULL),
+		     0);
+	while (!atomic_load(&kept))
+		usleep(1000);
+	cr_assert_eq(ulrpc_service_stop(front_service, 0), -ETIMEDOUT);
+	while (!ended)
+		usleep(1000);
+	ulrpc_reply(atomic_load(&kept), NULL, 0);
+	ulrpc_spans_stop(spans);
+	read_file(path);
+	cr_assert_eq(spans_of(found, 8), 2);
+	for (unsigned int kind = 2; kind <= 3; kind++) {
+		span = find(found, 2, "front/Keep", kind == 2 ? "2" : "3");
+		cr_assert_str_eq(attribute(span, "rpc.ulrpc.execution"),
+				 "unknown");
+		cr_assert_str_eq(of(tree_get(span, "status"), "code"), "2");
+	}
+	cr_assert_str_eq(attribute(find(found, 2, "front/Keep", "2"),
+				   "rpc.ulrpc.status"),
+			 "unanswered");
+}
+
+/* Calls that end because RPC is closed have spans, too. */
+Test(spans, rpc_is_closed_before)
+{
+	struct ulrpc_spans *spans = start(path, 0, 0);
+	struct ulrpc_call_conf conf = { .deadline = MINUTE, .trace = SAMPLED };
+	struct ulrpc_spans_stats stats;
+	_Atomic unsigned int ended = 0;
+	const struct tree *found[8];
+
+	cr_assert_eq(ulrpc_call(front, ulrpc_method("Keep"), NULL, 0, &conf,
+				on_end, &ended, NULL),
+		     0);
+	while (!atomic_load(&kept))
+		usleep(1000);
+	cr_assert_eq(ulrpc_close(rpc), 0);
+	cr_assert_eq(ended, 1);
+	ulrpc_reply(atomic_load(&kept), NULL, 0);
+	ulrpc_spans_stats(spans, &stats);
+	cr_assert_eq(stats.written, 2);
+	cr_assert_eq(stats.dropped, 0);
+	ulrpc_spans_reopen(spans);
+	ulrpc_spans_stop(spans);
+	read_file(path);
+	cr_assert_eq(spans_of(found, 8), 2);
+	find(found, 2, "front/Keep", "2");
+	find(found, 2, "front/Keep", "3");
 }
 
 static int listen_at(const char *where, char *to, size_t size)

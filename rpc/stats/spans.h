@@ -4,7 +4,8 @@
  * request, at its server. The CPT puts them into a ring of its own, from which
  * a thread takes them. The CPT never waits: what does not fit is dropped, and
  * counted. The program itself decides what is sampled: it, and its callers, by
- * the flag in the trace; or it asks for a share of its own calls.
+ * the flag in the trace; or it asks for a share of its own calls. In virtual
+ * time there is no thread: the CPT writes each span at once.
  */
 #ifndef RPC_SPANS_H
 #define RPC_SPANS_H
@@ -25,7 +26,8 @@ struct rpc_span {
 	bool is_server, failed;
 	uint64_t begin, end; /* ns, of the node's clock */
 	struct ulnet_nid local, peer;
-	const char *status; /* a constant; how it ended */
+	/* constants: how it ended; why, NULL: not said; enum ulrpc_execution */
+	const char *status, *cause, *execution;
 	uint32_t attempts;
 	uint32_t number; /* of the method */
 	char service[ULRPC_SERVICE_NAME];
@@ -44,5 +46,10 @@ void spans_root(struct shard *s, uint8_t *trace);
 bool spans_begin(struct shard *s, uint8_t *trace, uint8_t *room);
 /* Adds a span. Owner. */
 void spans_add(struct shard *s, const struct rpc_span *span);
+/* @rpc is about to be freed in a child of fork(), where nothing is written. */
+void spans_forget(struct ulrpc *rpc);
+
+/* Writes what is left when RPC is closed. */
+extern const struct rpc_part span_part;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/spans.h"
+#include "rpc/stats/spans.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,27 +23,32 @@
 
 #define QUEUE	    4096u
 #define QUEUE_MAX   (1u << 20)
-#define LOOK_MS	    100 /* how often the thread looks for spans */
-#define LINE	    64u /* spans of a line, at most */
+#define LOOK_MS	    100		 /* how often the thread looks for spans */
+#define LINE	    64u		 /* spans of a line, at most */
 #define PATIENCE    NSEC_PER_SEC /* for whoever reads the socket */
 #define TRIES	    5		 /* of reading two clocks at once */
 #define MILLION	    1000000u
 #define SOCKET_MARK "unix:"
 
-_Static_assert(sizeof(((struct rpc_span *)0)->trace) == TRACE_LENGTH, "all of it");
+_Static_assert(sizeof(((struct rpc_span *)0)->trace) == TRACE_LENGTH,
+	       "all of it");
 
 /* One producer, the CPT, and one consumer, the thread. */
 struct spans_ring {
 	uint32_t size; /* a power of two */
+	/* In virtual time: who writes what is put, at once; else NULL. */
+	struct ulrpc_spans *at_once;
 	_Atomic uint32_t put, taken;
 	_Atomic uint64_t dropped;
 	struct rpc_span slots[];
 };
 
 struct ulrpc_spans {
-	struct ulrpc *rpc;
+	struct ulrpc *rpc;	   /* NULL: it is closed */
 	struct spans_ring **rings; /* one for each CPT */
+	unsigned int nrings;
 	char *path, *name;
+	bool threaded; /* @thread writes */
 	pthread_t thread;
 	pthread_mutex_t lock; /* of @stop */
 	pthread_cond_t wake;
@@ -116,12 +121,14 @@ bool spans_begin(struct shard *s, uint8_t *trace, uint8_t *room)
 	return true;
 }
 
+static void write_waiting(struct ulrpc_spans *sp, bool last);
+
 void spans_add(struct shard *s, const struct rpc_span *span)
 {
 	struct spans_ring *r = s->spans;
 	uint32_t put, most;
 
-	if (!r)
+	if (!r || shard_is_mute(s))
 		return;
 	/* Peers decide how many requests are sampled: half of the ring is for
 	 * the program's own calls. */
@@ -136,6 +143,8 @@ void spans_add(struct shard *s, const struct rpc_span *span)
 	r->slots[put & (r->size - 1)] = *span;
 	atomic_store_explicit(&r->put, put + 1, memory_order_release);
 	stat_count(s, RPC_STAT_spans_made);
+	if (r->at_once)
+		write_waiting(r->at_once, false);
 }
 
 /* ---- OpenTelemetry's JSON ---- */
@@ -184,20 +193,35 @@ static void print_attributes(FILE *out, const struct rpc_span *s)
 		print_string(out, "lnet.nid", nid);
 	}
 	print_string(out, "rpc.ulrpc.status", s->status);
+	if (s->cause)
+		print_string(out, "rpc.ulrpc.cause", s->cause);
+	print_string(out, "rpc.ulrpc.execution", s->execution);
 	fprintf(out,
 		"{\"key\":\"rpc.ulrpc.attempts\",\"value\":{\"intValue\":"
 		"\"%" PRIu32 "\"}}],",
 		s->attempts);
 }
 
-/* @offset: see struct ulrpc_spans. */
-static void print_span(FILE *out, struct rpc_span *s, uint64_t offset)
+/* A client knows methods by their numbers. If somebody has declared the name,
+ * as stubs do, takes that. */
+static void name_method(struct ulrpc *rpc, struct rpc_span *s)
+{
+	const char *name = ulrpc_method_name(rpc, s->number);
+
+	if (name)
+		text_copy(s->method, sizeof(s->method), name);
+	else
+		snprintf(s->method, sizeof(s->method), "0x%08" PRIx32,
+			 s->number);
+}
+
+static void print_span(FILE *out, const struct ulrpc_spans *sp,
+		       struct rpc_span *s)
 {
 	static const uint8_t none[SPAN_ID];
 
 	if (!*s->method)
-		snprintf(s->method, sizeof(s->method), "0x%08" PRIx32,
-			 s->number);
+		name_method(sp->rpc, s);
 	fputc('{', out);
 	print_hex(out, "traceId", s->trace + 1, 16);
 	print_hex(out, "spanId", s->trace + 17, SPAN_ID);
@@ -211,11 +235,14 @@ static void print_span(FILE *out, struct rpc_span *s, uint64_t offset)
 	fprintf(out,
 		"\",\"kind\":%d,\"startTimeUnixNano\":\"%" PRIu64
 		"\",\"endTimeUnixNano\":\"%" PRIu64 "\",",
-		s->is_server ? 2 : 3, s->begin + offset, s->end + offset);
+		s->is_server ? 2 : 3, s->begin + sp->offset,
+		s->end + sp->offset);
 	print_attributes(out, s);
 	/* STATUS_CODE_ERROR */
-	fprintf(out, "\"status\":{%s", s->failed ? "\"code\":2,\"message\":\"" : "");
-	fprintf(out, "%s%s}}", s->failed ? s->status : "", s->failed ? "\"" : "");
+	fprintf(out, "\"status\":{%s",
+		s->failed ? "\"code\":2,\"message\":\"" : "");
+	fprintf(out, "%s%s}}", s->failed ? s->status : "",
+		s->failed ? "\"" : "");
 }
 
 /* An ExportTraceServiceRequest, and a newline. */
@@ -229,12 +256,13 @@ static void print_line(FILE *out, const struct ulrpc_spans *sp, uint32_t n)
 	print_text(out, sp->name);
 	fprintf(out,
 		"\"}},{\"key\":\"process.pid\",\"value\":{\"intValue\":\"%d\"}}"
-		"]},\"scopeSpans\":[{\"scope\":{\"name\":\"ulnet\"},\"spans\":[",
+		"]},\"scopeSpans\":[{\"scope\":{\"name\":\"ulnet\"},\"spans\":"
+		"[",
 		(int)getpid());
 	for (uint32_t i = 0; i < n; i++) {
 		if (i)
 			fputc(',', out);
-		print_span(out, &sp->line[i], sp->offset);
+		print_span(out, sp, &sp->line[i]);
 	}
 	fputs("]}]}]}\n", out);
 }
@@ -389,6 +417,8 @@ static void take_offset(struct ulrpc_spans *sp)
 {
 	uint64_t best = UINT64_MAX;
 
+	if (sp->rpc->is_virtual)
+		return;
 	for (unsigned int i = 0; i < TRIES; i++) {
 		uint64_t begin = lnet_clock(sp->rpc->node, 0), took;
 		struct timespec real;
@@ -407,8 +437,8 @@ static void take_offset(struct ulrpc_spans *sp)
 static uint32_t ring_take(struct spans_ring *r, struct rpc_span *to)
 {
 	uint32_t taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
-	uint32_t n = atomic_load_explicit(&r->put, memory_order_acquire) -
-		     taken;
+	uint32_t n =
+		atomic_load_explicit(&r->put, memory_order_acquire) - taken;
 
 	n = MIN(n, LINE);
 	for (uint32_t i = 0; i < n; i++)
@@ -439,7 +469,7 @@ static void write_waiting(struct ulrpc_spans *sp, bool last)
 		take_offset(sp);
 		(void)spans_open(sp); /* or before the next line */
 	}
-	for (unsigned int i = 0; i < sp->rpc->ncpts; i++) {
+	for (unsigned int i = 0; i < sp->nrings; i++) {
 		uint32_t n, left = sp->rings[i]->size / LINE + 1;
 
 		while (left-- && (n = ring_take(sp->rings[i], sp->line))) {
@@ -497,8 +527,11 @@ static int cpt_set(void *arg)
 	struct ulrpc *rpc = c->shard->rpc;
 	bool samples = c->ring && atomic_load(&rpc->sampling.share) > 0;
 
-	/* Once: other threads may still look at it when spans begin again. */
-	if (!c->shard->cpt && !rpc->sampling.seed)
+	/* Once: other threads may still look at it when spans begin again. In
+	 * virtual time, spans must not change what else a seed makes. */
+	if (!c->shard->cpt && !rpc->sampling.seed && rpc->is_virtual)
+		rpc->sampling.seed = mix(rpc->seed);
+	else if (!c->shard->cpt && !rpc->sampling.seed)
 		lnet_random(c->shard->node, 0, &rpc->sampling.seed,
 			    sizeof(rpc->sampling.seed));
 	c->shard->spans = c->ring;
@@ -524,7 +557,7 @@ static int cpts_set(struct ulrpc_spans *sp, bool on)
 
 static void spans_free(struct ulrpc_spans *sp)
 {
-	for (unsigned int i = 0; sp->rings && i < sp->rpc->ncpts; i++)
+	for (unsigned int i = 0; sp->rings && i < sp->nrings; i++)
 		free(sp->rings[i]);
 	spans_close(sp);
 	free(sp->rings);
@@ -532,6 +565,13 @@ static void spans_free(struct ulrpc_spans *sp)
 	free(sp->path);
 	free(sp->name);
 	free(sp);
+}
+
+static void spans_destroy(struct ulrpc_spans *sp)
+{
+	pthread_mutex_destroy(&sp->lock);
+	pthread_cond_destroy(&sp->wake);
+	spans_free(sp);
 }
 
 static struct spans_ring *ring_new(uint32_t queue)
@@ -550,8 +590,8 @@ static struct spans_ring *ring_new(uint32_t queue)
 static struct ulrpc_spans *spans_new(struct ulrpc *rpc,
 				     const struct ulrpc_spans_conf *conf)
 {
-	const char *name = conf->name ? conf->name
-				      : program_invocation_short_name;
+	const char *name =
+		conf->name ? conf->name : program_invocation_short_name;
 	struct ulrpc_spans *sp = calloc(1, sizeof(*sp));
 	bool good = sp;
 
@@ -564,11 +604,14 @@ static struct ulrpc_spans *spans_new(struct ulrpc *rpc,
 	sp->path = strdup(conf->path);
 	sp->name = strdup(name);
 	sp->line = calloc(LINE, sizeof(*sp->line));
+	sp->nrings = rpc->ncpts;
 	sp->rings = calloc(rpc->ncpts, sizeof(*sp->rings));
 	good = sp->path && sp->name && sp->line && sp->rings;
 	for (unsigned int i = 0; good && i < rpc->ncpts; i++) {
 		sp->rings[i] = ring_new(conf->queue ? conf->queue : QUEUE);
 		good = sp->rings[i];
+		if (good && rpc->is_virtual)
+			sp->rings[i]->at_once = sp;
 	}
 	if (good)
 		return sp;
@@ -576,24 +619,64 @@ static struct ulrpc_spans *spans_new(struct ulrpc *rpc,
 	return NULL;
 }
 
-/* Starts the thread, which gets no signals. 0 or -errno. */
-static int spans_run(struct ulrpc_spans *sp)
+static void lock_init(struct ulrpc_spans *sp)
 {
 	pthread_condattr_t attr;
-	sigset_t all, before;
-	int rc;
 
 	pthread_mutex_init(&sp->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&sp->wake, &attr);
 	pthread_condattr_destroy(&attr);
+}
+
+/* Starts the thread, which gets no signals. 0 or -errno. */
+static int spans_run(struct ulrpc_spans *sp)
+{
+	sigset_t all, before;
+	int rc;
+
+	if (sp->rpc->is_virtual)
+		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = -pthread_create(&sp->thread, NULL, spans_thread, sp);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	sp->threaded = !rc;
 	return rc;
 }
+
+/* Writes what is left. CPTs do not add spans any more. */
+static void spans_end(struct ulrpc_spans *sp)
+{
+	if (sp->threaded) {
+		pthread_mutex_lock(&sp->lock);
+		sp->stop = true;
+		pthread_cond_signal(&sp->wake);
+		pthread_mutex_unlock(&sp->lock);
+		pthread_join(sp->thread, NULL);
+	} else {
+		write_waiting(sp, true);
+	}
+	spans_forget(sp->rpc);
+}
+
+void spans_forget(struct ulrpc *rpc)
+{
+	struct ulrpc_spans *sp = rpc->sampling.spans;
+
+	if (sp)
+		sp->rpc = NULL;
+	rpc->sampling.spans = NULL;
+}
+
+static void span_on_close(struct ulrpc *rpc)
+{
+	if (rpc->sampling.spans)
+		spans_end(rpc->sampling.spans);
+}
+
+const struct rpc_part span_part = { .free = span_on_close };
 
 int ulrpc_spans_start(struct ulrpc *rpc, const struct ulrpc_spans_conf *conf,
 		      struct ulrpc_spans **spans_p)
@@ -604,8 +687,6 @@ int ulrpc_spans_start(struct ulrpc *rpc, const struct ulrpc_spans_conf *conf,
 	if (!conf->path || !*conf->path || conf->share > MILLION ||
 	    conf->queue > QUEUE_MAX)
 		return -EINVAL;
-	if (rpc->is_virtual)
-		return -EOPNOTSUPP;
 	if (!rpc_may_manage(rpc->node))
 		return -EDEADLK;
 	if (lnet_is_forked(rpc->node))
@@ -620,12 +701,14 @@ int ulrpc_spans_start(struct ulrpc *rpc, const struct ulrpc_spans_conf *conf,
 		spans_free(sp);
 		return rc;
 	}
+	lock_init(sp);
 	rc = spans_run(sp);
 	if (rc) {
 		atomic_store(&rpc->sampling.taken, false);
 		spans_free(sp);
 		return rc;
 	}
+	rpc->sampling.spans = sp;
 	atomic_store(&rpc->sampling.share, conf->share);
 	rc = cpts_set(sp, true);
 	if (rc) {
@@ -647,33 +730,32 @@ void ulrpc_spans_stats(struct ulrpc_spans *spans,
 {
 	stats->written = atomic_load(&spans->written);
 	stats->dropped = atomic_load(&spans->lost);
-	for (unsigned int i = 0; i < spans->rpc->ncpts; i++)
+	for (unsigned int i = 0; i < spans->nrings; i++)
 		stats->dropped += atomic_load(&spans->rings[i]->dropped);
 }
 
 void ulrpc_spans_stop(struct ulrpc_spans *spans)
 {
+	struct ulrpc *rpc = spans ? spans->rpc : NULL;
 	int rc = -EDEADLK;
 
-	if (!spans)
+	if (!rpc) {
+		if (spans)
+			spans_destroy(spans);
 		return;
+	}
 	/* In a child of fork() there is no thread. */
-	if (lnet_is_forked(spans->rpc->node)) {
+	if (lnet_is_forked(rpc->node)) {
+		spans_forget(rpc);
 		spans_free(spans);
 		return;
 	}
-	if (rpc_may_manage(spans->rpc->node)) {
-		atomic_store(&spans->rpc->sampling.on, false);
+	if (rpc_may_manage(rpc->node)) {
+		atomic_store(&rpc->sampling.on, false);
 		rc = cpts_set(spans, false);
 	}
 	MISUSE_IF(rc, "ulrpc_spans_stop(): called in a turn of a CPT");
-	pthread_mutex_lock(&spans->lock);
-	spans->stop = true;
-	pthread_cond_signal(&spans->wake);
-	pthread_mutex_unlock(&spans->lock);
-	pthread_join(spans->thread, NULL);
-	pthread_mutex_destroy(&spans->lock);
-	pthread_cond_destroy(&spans->wake);
-	atomic_store(&spans->rpc->sampling.taken, false);
-	spans_free(spans);
+	spans_end(spans);
+	atomic_store(&rpc->sampling.taken, false);
+	spans_destroy(spans);
 }
