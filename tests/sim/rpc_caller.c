@@ -254,6 +254,9 @@ static void call_plan(struct test_call *c, struct test_body *b,
 	c->nbulks = method_has_bulk(c->method) ? (unsigned int)rnd(r, BULKS + 1)
 					       : 0;
 	annex_begin(c);
+	if (!*c->trace)
+		spans_trace(c);
+	conf->trace = *c->trace ? c->trace : NULL;
 	b->annexed = c->context;
 	conf->context = c->context;
 }
@@ -355,7 +358,8 @@ static const struct test_client *some_client(struct member *m)
 }
 
 /* Makes a call, and waits for it while time passes. */
-static void call_wait(struct member *m, const struct test_client *tc)
+static void call_wait(struct member *m, const struct test_client *tc,
+		      const char *trace)
 {
 	struct run *r = m->run;
 	struct test_call *c = call_new(m, tc);
@@ -368,6 +372,7 @@ static void call_wait(struct member *m, const struct test_client *tc)
 
 	if (!c)
 		return;
+	strcpy(c->trace, trace);
 	call_plan(c, &b, &conf);
 	c->method = METHOD_INLINE;
 	c->nbulks = 0;
@@ -406,16 +411,16 @@ void caller_call(struct member *m)
 		return;
 	}
 	wait_begin(m, "a call");
-	call_wait(m, tc);
+	call_wait(m, tc, "");
 	wait_end(m);
 }
 
-void caller_ask(struct member *m)
+void caller_ask(struct member *m, const char *trace)
 {
 	const struct test_client *tc = some_client(m);
 
 	if (tc && m->run->left)
-		call_wait(m, tc);
+		call_wait(m, tc, trace);
 }
 
 void caller_probe(struct member *m, const struct probe *probe)

@@ -123,6 +123,7 @@ static void restart(void *arg)
 
 static void crashed(struct run *r, struct member *m)
 {
+	spans_stop(m);
 	m->paused = 0;
 	server_crashed(m);
 	caller_crashed(m);
@@ -139,6 +140,7 @@ static void crash(struct run *r, struct member *m)
 		return;
 	tally_rpc(m);
 	m->crashing = true;
+	spans_crashing(m);
 	if (!lnet_sim_crash(r->sim, m->index))
 		crashed(r, m);
 	m->crashing = false;
@@ -242,6 +244,7 @@ static void close_rpc(struct member *m)
 	for (unsigned int i = 0; i < SERVICES; i++)
 		server_stopped(m, i);
 	caller_closed(m);
+	spans_stop(m);
 	m->life++;
 	lnet_sim_at(r->sim, rnd(r, r->late ? 5 * MS : 140 * MS), reopen, m);
 }
@@ -360,6 +363,7 @@ int member_open(struct member *m)
 			      m->index, rc);
 		return rc;
 	}
+	spans_start(m);
 	if (m->run->crowded)
 		server_crowd(m);
 	for (unsigned int i = 0; i < SERVICES; i++)

@@ -371,6 +371,7 @@ unsigned int scenario_free(struct run *r)
 	for (unsigned int i = 0; i < r->n; i++)
 		left += intercept_left(&r->members[i]);
 	left += rails_free(r);
+	left += spans_wrong(r);
 	caller_free(r);
 	ulrpc_keys_put(r->conf.keys);
 	ulrpc_rules_put(r->let_in);

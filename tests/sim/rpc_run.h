@@ -121,6 +121,10 @@ struct test_call {
 	unsigned int vain; /* executions without effect: nothing was stored */
 	struct test_bulk bulks[BULKS];
 	unsigned int nbulks;
+	char trace[ULRPC_TRACE_SIZE]; /* "": the call is not sampled */
+	uint64_t answered;	      /* ns: when a handler replied last */
+	/* A server has crashed that may not have written its span. */
+	bool span_lost;
 };
 
 /* The begin of a request's body. */
@@ -154,6 +158,20 @@ void annex_serve(const struct member *m, struct ulrpc_request *request,
 		 const struct test_body *b);
 /* Checks what has come back with @c, which has ended. */
 void annex_check(const struct test_call *c);
+
+/* ---- spans: rpc_spans.c ---- */
+
+/* From now on the RPC of @m writes spans, until it is closed or crashes. */
+void spans_start(struct member *m);
+/* The node is to crash: spans of requests that it is serving may be lost. */
+void spans_crashing(struct member *m);
+/* The RPC of @m is closed, or has crashed. */
+void spans_stop(struct member *m);
+/* Gives @c, which has a number, a trace, or none. */
+void spans_trace(struct test_call *c);
+/* After the simulation: compares all spans with all calls. Returns how many
+ * are wrong. */
+unsigned int spans_wrong(struct run *r);
 
 /* ---- interceptors: rpc_intercept.c ---- */
 
@@ -208,6 +226,7 @@ struct member {
 	struct test_method methods[SERVICES][METHODS];
 	struct test_client clients[CLIENTS_MAX];
 	struct job *jobs;
+	struct ulrpc_spans *spans;
 	/* for rpc_intercept.c: what has begun and not ended */
 	struct sight *sights;
 	struct ulrpc_call_interceptor sees_calls;
@@ -262,6 +281,7 @@ struct run {
 	/* first: the first call that may not have ended */
 	unsigned int ncalls, first;
 	unsigned int nstores;
+	int spans_fd; /* of all spans; 0: not open */
 	bool named; /* nodes have the same client ids after each start */
 	/* other services have all portals but one: those that are called share
 	 * it, but for the one with a fixed portal */
@@ -374,8 +394,9 @@ struct probe {
 };
 /* Begins a call on the terms of @probe with each client of the node. */
 void caller_probe(struct member *m, const struct probe *probe);
-/* Makes a call from a worker, and waits for it. */
-void caller_ask(struct member *m);
+/* Makes a call from a worker, and waits for it. @trace: of the request that the
+ * call is made for; "": none. */
+void caller_ask(struct member *m, const char *trace);
 void caller_cancel_one(struct run *r);
 /* Cancels all calls that have no deadline, or would last longer than the run.
  */

@@ -64,13 +64,15 @@ static void answer(struct run *r, struct ulrpc_request *request,
 void job_answer(struct job *j, int status)
 {
 	struct ulrpc_request *request = j->request;
+	struct run *r = j->m->run;
 
+	r->calls[j->body.id - 1]->answered = lnet_sim_now(r->sim);
 	if (!j->dead)
 		audit_answer(j);
 	if (j->store)
 		status = store_end(j, status);
 	j->request = NULL;
-	answer(j->m->run, request, &j->body, status ? status : j->body.status);
+	answer(r, request, &j->body, status ? status : j->body.status);
 }
 
 static void on_delay(void *arg)

@@ -77,7 +77,7 @@ static int work_do(struct job *j)
 	for (unsigned int i = 0; i < info.nbulks && i < BULKS && !rc; i++)
 		rc = work_move(j, i);
 	if (!rc && j->body.asks)
-		caller_ask(j->m);
+		caller_ask(j->m, info.trace);
 	return rc;
 }
 
