@@ -539,6 +539,7 @@ thread_tests += %D%/thread/bounce_thread
 thread_tests += %D%/thread/fault_thread
 thread_tests += %D%/thread/control_thread
 thread_tests += %D%/thread/set_thread
+thread_tests += %D%/thread/spans_thread
 thread_tests += %D%/thread/stats_thread
 thread_tests += %D%/thread/cancel_thread
 thread_tests += %D%/thread/store_thread

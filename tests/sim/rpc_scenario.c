@@ -30,8 +30,8 @@
  *	audit_given_up(), check_run()
  * RPC, and each service, ends in time, whatever is under way.
  *	wait_check(), caller_closed()
- * Each call that ended has exactly one span, each execution one of its server;
- * they say the same as outcomes, and who is whose parent, for nested calls, too.
+ * Each call that ended has exactly one span, each execution one of its server.
+ * They say the same as outcomes, and who is whose parent, nested ones, too.
  *	spans_wrong()
  * Once faults have ended, and LNet has given up what they have left in it,
  * calls succeed at once; and nothing is left in the end.
