@@ -4,9 +4,11 @@
  * TCP, or over simulated RDMA devices, whose own instructions bench/budget.sh
  * leaves out. For callgrind, which collects inside of measured() only.
  *
- *	budget DEPTH CALLS [verbs]
+ *	budget DEPTH CALLS [verbs [CPTS [away]]]
  *
- * makes CALLS calls of 64 bytes there and back, DEPTH of them under way.
+ * makes CALLS calls of 64 bytes there and back, DEPTH of them under way. Each
+ * node has CPTS CPTs, all in one thread; away: the server serves the client on
+ * another CPT than the one to which its messages come.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -17,6 +19,7 @@
 #include "bench/duo.h"
 #include "bench/node.h"
 #include "sim/sim.h"
+#include "ulnet/loop.h"
 
 #define SIZE	 64
 #define WARM	 2000 /* calls until nothing is allocated any more */
@@ -32,11 +35,15 @@ struct run {
 	struct lnet_sim *sim; /* NULL: TCP */
 	struct lnet *client_node, *server_node;
 	struct ulrpc_client *client;
+	unsigned int cpts;
+	bool away;
 	uint32_t method;
 	unsigned long to_begin, under_way;
 };
 
 static bool is_warm;
+static struct lnet *serving; /* the server's node, if it is simulated */
+static int served_on;	     /* the CPT of the last request there */
 
 /* In place of libc's, for libev too: whoever asks for the time moves it on, by
  * so little that timers hardly count. By the true clock they expire more often
@@ -88,6 +95,14 @@ static void on_request(void *arg, struct ulrpc_request *request,
 	ulrpc_reply(request, body, length);
 }
 
+static void on_probe(void *arg, struct ulrpc_request *request, const void *body,
+		     size_t length)
+{
+	(void)arg;
+	served_on = lnet_cpt_current(serving);
+	ulrpc_reply(request, body, length);
+}
+
 static void calls(struct run *r, unsigned long n, unsigned long depth)
 {
 	r->to_begin = n;
@@ -129,23 +144,65 @@ static struct lnet *sim_node(struct run *r, const char *nid)
 	return lnet_sim_node(r->sim, (unsigned int)i);
 }
 
-static struct ulrpc *rpc_on(struct lnet *node)
+static struct ulrpc *rpc_on(struct lnet *node, enum ulrpc_spread spread)
 {
+	struct ulrpc_conf conf;
 	struct ulrpc *rpc;
 
-	must(ulrpc_open(node, NULL, &rpc), "ulrpc_open");
+	ulrpc_conf_init(&conf);
+	conf.spread = spread;
+	must(ulrpc_open(node, &conf, &rpc), "ulrpc_open");
 	return rpc;
+}
+
+/* Makes clients until the server serves one where that is wanted. */
+static void choose_client(struct run *r)
+{
+	for (unsigned int i = 2; i < 250; i++) {
+		struct ulnet_nid nid;
+		char text[32];
+
+		snprintf(text, sizeof(text), "10.0.0.%u@o2ib", i);
+		must(lnet_nid_parse(text, &nid), text);
+		r->client = bench_client(
+			rpc_on(sim_node(r, text), ULRPC_SPREAD_NIDS),
+			"10.0.0.1@o2ib");
+		r->method = ulrpc_method("probe");
+		calls(r, 1, 1);
+		r->method = ulrpc_method("load");
+		if ((served_on != lnet_cpt_of(serving, &nid)) == r->away)
+			return;
+		ulrpc_client_close(r->client);
+	}
+	give_up(-ENOENT, "no client is where it should be");
 }
 
 static void over_verbs(struct run *r)
 {
+	const struct ulrpc_method_conf methods[] = {
+		{ .name = "load",
+		  .handler = on_request,
+		  .run = ULRPC_RUN_INLINE },
+		{ .name = "probe",
+		  .handler = on_probe,
+		  .run = ULRPC_RUN_INLINE },
+	};
+	struct ulrpc_service_conf conf;
+	struct ulrpc_service *service;
 	struct simqp_fabric *fabric;
 
-	must(lnet_sim_new(1, 1, &r->sim), "lnet_sim_new");
+	must(lnet_sim_new(1, r->cpts, &r->sim), "lnet_sim_new");
 	must(sim_verbs(r->sim, NULL, &fabric), "sim_verbs");
-	bench_serve(rpc_on(sim_node(r, "10.0.0.1@o2ib")), on_request, NULL);
-	r->client = bench_client(rpc_on(sim_node(r, "10.0.0.2@o2ib")),
-				 "10.0.0.1@o2ib");
+	serving = sim_node(r, "10.0.0.1@o2ib");
+	ulrpc_service_conf_init(&conf);
+	conf.name = "bench";
+	conf.methods = methods;
+	conf.nmethods = 2;
+	must(ulrpc_service_start(rpc_on(serving, r->away ? ULRPC_SPREAD_CLIENTS
+							 : ULRPC_SPREAD_NIDS),
+				 &conf, &service),
+	     "ulrpc_service_start");
+	choose_client(r);
 }
 
 int main(int argc, char **argv)
@@ -153,10 +210,14 @@ int main(int argc, char **argv)
 	unsigned long depth, n;
 	struct run r = { .method = ulrpc_method("load") };
 
-	if (argc != 3 && (argc != 4 || strcmp(argv[3], "verbs") != 0)) {
-		fprintf(stderr, "usage: budget DEPTH CALLS [verbs]\n");
+	if (argc < 3 || argc > 6 || (argc > 3 && strcmp(argv[3], "verbs")) ||
+	    (argc > 5 && strcmp(argv[5], "away"))) {
+		fprintf(stderr,
+			"usage: budget DEPTH CALLS [verbs [CPTS [away]]]\n");
 		return 2;
 	}
+	r.cpts = argc > 4 ? (unsigned int)strtoul(argv[4], NULL, 10) : 1;
+	r.away = argc > 5;
 	depth = strtoul(argv[1], NULL, 10);
 	n = strtoul(argv[2], NULL, 10);
 	if (argc == 3)

@@ -3,7 +3,8 @@
 # usage: bench/budget.sh PROGRAM [BUDGET]
 # Counts the instructions of a call of 64 bytes, both sides together, by the folder
 # of the code; those that the LND over RDMA has in it, in place of the one over TCP;
-# and those of the choice of a path (by "core", beside PROGRAM). Of both LNDs only what
+# those of a call on nodes with one CPT and with two; and those of the choice of a
+# path (by "core", beside PROGRAM). Of both LNDs only what
 # is above the transport counts: not what the kernel does for sockets; and neither what
 # simulated devices do in place of hardware (lnd/o2iblnd/simqp/), nor what passes work
 # requests on to rdma-core, which does not run here. The program has a clock of its
@@ -46,6 +47,28 @@ counted() { # DEPTH [verbs]
 		}' | LC_ALL=C sort -k2
 }
 
+# A call over RDMA with DEPTH under way, all that is neither the bench's nor the
+# simulator's. Nodes have CPTS CPTs; "away": the server's part is done by another CPT
+# than the one to which the messages come, but no thread is woken up.
+on_cpts() { # DEPTH CPTS [away]
+	local depth=$1
+
+	valgrind --tool=callgrind --callgrind-out-file="$dir/out" \
+		--collect-atstart=no --toggle-collect=measured \
+		"$program" "$depth" $calls verbs "${@:2}" >"$dir/log" 2>&1 || {
+		cat "$dir/log" >&2
+		return 1
+	}
+	callgrind_annotate --threshold=100 --show-percs=no "$dir/out" |
+		awk -v what="cpts-$depth $2${3:+-$3}" -v calls=$calls '
+		/^ *[0-9,]+ +[^ ]+:[^ ]/ {
+			gsub(",", "", $1)
+			if ($2 !~ /(^|[^a-z])(sim|simqp|bench)\/[a-z_0-9]+\.[ch]:|env_sim\.c:/)
+				all += $1
+		}
+		END { printf "%s %.0f\n", what, all / calls }'
+}
+
 # The choice of a path among as many NIs on both sides.
 chosen() { # RAILS
 	local rails=$1 n=10000
@@ -68,6 +91,11 @@ echo "# depth layer instructions"
 	counted 1
 	counted 64 verbs | grep lnd/o2iblnd
 	counted 1 verbs | grep lnd/o2iblnd
+	for depth in 64 1; do
+		on_cpts $depth 1
+		on_cpts $depth 2
+		on_cpts $depth 2 away
+	done
 	chosen 1
 	chosen 2
 	chosen 16
@@ -81,7 +109,7 @@ grep -qxF "# gcc $(gcc -dumpversion)" "$budget" || {
 }
 awk '
 	function name() {
-		return ($1 == "path" ? $1 : "depth " $1) ", " $2
+		return ($1 ~ /^[a-z]/ ? $1 : "depth " $1) ", " $2
 	}
 	/^#/ { next }
 	NR == FNR { budget[$1 " " $2] = $3; next }
@@ -99,5 +127,12 @@ awk '
 			bad = 1
 		}
 		seen++
+	}
+	$1 ~ /^cpts/ && $2 == 1 { one = $3 }
+	# With several CPTs at most a tenth more; for a client elsewhere, if it has many
+	# calls under way.
+	$1 ~ /^cpts/ && $1 " " $2 != "cpts-1 2-away" && $3 > 1.1 * one {
+		print name() ": " $3 " instructions, with one CPT " one
+		bad = 1
 	}
 	END { exit bad || !seen }' "$budget" "$dir/now"

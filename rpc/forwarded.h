@@ -2,7 +2,8 @@
 /*
  * Forwards messages that came to another CPT than the one that has their
  * connection: a copy of the message goes to that CPT, and comes back to be
- * freed. This file does not look into messages.
+ * freed. This file does not look into messages. Such are all messages of
+ * clients that another CPT serves (server/session/export_control.c).
  *
  * Anybody can send messages to the wrong CPT. So the bytes that a CPT has
  * forwarded, and that have not come back yet, are limited, and each sender's

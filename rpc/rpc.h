@@ -40,6 +40,7 @@ struct wire_control;
 struct imports;
 struct exports;
 struct client_ids;
+struct host_queues;
 struct import_names;
 struct munge_job;
 struct munge_jobs;
@@ -131,6 +132,7 @@ struct shard {
 	/* read by any thread: how many imports, and NIDs of clients, may also
 	 * belong to other CPTs */
 	atomic_uint far;
+	atomic_uint clients; /* how many exports there are; read by any CPT */
 	struct stat_shard *stats;
 	struct runs *runs;
 	struct spans_ring *spans; /* NULL: no spans are wanted */
@@ -194,6 +196,8 @@ struct ulrpc {
 	struct services *services;
 	/* the ids of clients that have exports; has its own lock */
 	struct client_ids *client_ids;
+	/* the hosts in queues of services; has its own lock */
+	struct host_queues *host_queues;
 	/* the names under which servers know imports; has its own lock */
 	struct import_names *names;
 	struct stats *stats;

@@ -533,6 +533,9 @@ thread_tests += %D%/thread/bulk_thread
 thread_tests += %D%/thread/abort_thread
 thread_tests += %D%/thread/times_thread
 thread_tests += %D%/thread/rpc_thread
+thread_tests += %D%/thread/rpc_host_thread
+%C%_thread_rpc_host_thread_SOURCES = %D%/thread/rpc_thread.c
+%C%_thread_rpc_host_thread_CPPFLAGS = $(AM_CPPFLAGS) -DONE_HOST=1
 thread_tests += %D%/thread/callers_thread
 thread_tests += %D%/thread/fork_thread
 thread_tests += %D%/thread/bounce_thread

@@ -140,6 +140,19 @@ enum ulrpc_wait {
 
 #define ULRPC_ID_SIZE 16
 
+/* Which CPT serves a new client. A client that connects again stays where it
+ * is. */
+enum ulrpc_spread {
+	/* the CPT that owns its NID; but if four clients of that NID are there
+	 * already, one that a hash of its id selects, if that one has at least
+	 * a quarter fewer clients */
+	ULRPC_SPREAD_CROWDS,
+	/* the CPT that owns its NID */
+	ULRPC_SPREAD_NIDS,
+	/* the CPT that a hash of its id selects */
+	ULRPC_SPREAD_CLIENTS,
+};
+
 struct ulrpc_conf {
 	/* us without traffic after which a node asks its peer whether it is
 	 * still there; client and server use the smaller of their two values; 0
@@ -172,6 +185,7 @@ struct ulrpc_conf {
 	/* buffers of 16 KiB for control messages: 2 to ULRPC_BUFFERS_MAX; 0 = 4
 	 */
 	uint32_t control_buffers;
+	enum ulrpc_spread spread; /* of the node's clients over its CPTs */
 	/* Interceptors of all calls, and of all requests, of this node, in the
 	 * order of ulrpc_interceptors(7); copied. What their args point to must
 	 * last until RPC is closed and all requests are replied to. */

@@ -507,6 +507,10 @@ static int conf_check(struct ulrpc_conf *c)
 		return conf_refuse(rpc, -EINVAL,
 				   "force_policy: %u is no policy",
 				   (unsigned int)c->force_policy);
+	if ((unsigned int)c->spread > ULRPC_SPREAD_CLIENTS)
+		return conf_refuse(rpc, -EINVAL,
+				   "spread: %u is no way to spread clients",
+				   (unsigned int)c->spread);
 	if (rpc_id_is_set(c->client_id) && !c->client_generation)
 		return conf_refuse(
 			rpc, -EINVAL,

@@ -89,6 +89,11 @@ bool has_keys(const struct lnet_sim *sim)
 	return sim->seed % 7 == 2;
 }
 
+bool spreads(const struct lnet_sim *sim)
+{
+	return sim->seed / 3 % 2;
+}
+
 unsigned int keys_seed(const struct lnet_sim *sim)
 {
 	return (unsigned int)(sim->seed / 7);

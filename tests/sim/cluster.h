@@ -44,6 +44,9 @@ uint32_t link_hole(struct lnet_sim *sim, unsigned int percent);
 /* In another run of five, in which lnet_sim_apart() has to be called: do
  * processes stand still for a while? */
 bool has_pauses(const struct lnet_sim *sim);
+/* In some runs with several CPTs: are clients served by another CPT than the
+ * one that owns their NID (ULRPC_SPREAD_CLIENTS)? */
+bool spreads(const struct lnet_sim *sim);
 /* Do the nodes prove who they are? */
 bool has_keys(const struct lnet_sim *sim);
 /* Counts the seeds whose nodes do: 0, 1, 2, ... */

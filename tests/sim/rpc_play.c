@@ -315,6 +315,8 @@ void play_conf(struct run *r)
 	if (chance(r, 10))
 		r->conf.exports_max = 2;
 	/* Takes no random numbers, so other seeds mean what they meant. */
+	if (spreads(r->sim))
+		r->conf.spread = ULRPC_SPREAD_CLIENTS;
 	if (has_keys(r->sim))
 		keys_make(r);
 	rules_make(r);

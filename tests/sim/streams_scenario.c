@@ -203,6 +203,7 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 	struct member *m = arg;
 	struct ulrpc_stream_method methods[KINDS];
 	struct ulrpc_stream_service_conf conf;
+	struct ulrpc_conf rpc;
 	int rc;
 
 	(void)index;
@@ -220,7 +221,10 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 	conf.window_messages = m->r->window;
 	m->life++;
 	memset(m->to, 0, sizeof(m->to));
-	rc = ulrpc_open(node, NULL, &m->rpc);
+	ulrpc_conf_init(&rpc);
+	if (spreads(m->r->sim))
+		rpc.spread = ULRPC_SPREAD_CLIENTS;
+	rc = ulrpc_open(node, &rpc, &m->rpc);
 	return rc ? rc : ulrpc_stream_serve(m->rpc, &conf, NULL);
 }
 

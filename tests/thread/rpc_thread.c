@@ -6,6 +6,10 @@
  * threads that wait, and callbacks on the clients' CPTs. Then the service stops
  * while calls are under way, and comes again: each of them ends once. Threads
  * start, call and stop services at the same time, more than there are portals.
+ *
+ * With ONE_HOST, all clients are processes of one host, with one NID, so that
+ * the server's CPTs share them: it has three, and each client's calls are
+ * handled by one.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,9 +19,17 @@
 #include "base/util.h"
 #include "tests/port.h"
 #include "tests/thread/check.h"
+#include "ulnet/loop.h"
 #include "ulnet/service.h"
 
-#define CLIENTS	 4
+#ifdef ONE_HOST
+#define CLIENTS	    12
+#define SERVER_CPTS 3
+#else
+#define ONE_HOST    0
+#define CLIENTS	    4
+#define SERVER_CPTS 2
+#endif
 #define CALLERS	 2 /* threads of each client */
 #define CALLS	 300
 #define LONG	 3000
@@ -85,6 +97,20 @@ static void on_late(void *arg, struct ulrpc_request *r, const void *body,
 	pthread_mutex_unlock(&later.lock);
 }
 
+static atomic_uint runs_on[SERVER_CPTS]; /* by CPT: of inline handlers */
+
+static void on_inline(void *arg, struct ulrpc_request *r, const void *body,
+		      size_t length)
+{
+	int cpt = lnet_cpt_current(server);
+
+	(void)arg;
+	if (check(cpt >= 0))
+		atomic_fetch_add(&runs_on[cpt], 1);
+	atomic_fetch_add(&runs, 1);
+	ulrpc_reply(r, body, length);
+}
+
 static void on_echo(void *arg, struct ulrpc_request *r, const void *body,
 		    size_t length)
 {
@@ -108,7 +134,7 @@ static struct ulnet_nid nid_of(unsigned int i)
 static struct lnet *node_up(unsigned int i, unsigned int cpts)
 {
 	struct ulnet_conf conf;
-	struct ulnet_ni_conf ni = { .nid = nid_of(i) };
+	struct ulnet_ni_conf ni = { .nid = nid_of(ONE_HOST && i ? 1 : i) };
 	struct lnet *node;
 	int rc;
 
@@ -116,7 +142,8 @@ static struct lnet *node_up(unsigned int i, unsigned int cpts)
 	conf.run = LNET_RUN_THREADS;
 	conf.cpts = cpts;
 	conf.port = port;
-	conf.accept = LNET_ACCEPT_ALL;
+	/* Of several processes with one NID at most one can listen. */
+	conf.accept = ONE_HOST && i ? LNET_ACCEPT_NONE : LNET_ACCEPT_ALL;
 	rc = lnet_open(&conf, &node);
 	BUG_ON(rc);
 	rc = lnet_ni_add(node, &ni);
@@ -130,7 +157,9 @@ static struct lnet *node_up(unsigned int i, unsigned int cpts)
 static void service_up(void)
 {
 	static const struct ulrpc_method_conf methods[] = {
-		{ .name = "echo", .handler = on_echo, .run = ULRPC_RUN_INLINE },
+		{ .name = "echo",
+		  .handler = on_inline,
+		  .run = ULRPC_RUN_INLINE },
 		{ .name = "work", .handler = on_echo },
 		{ .name = "high",
 		  .handler = on_echo,
@@ -241,6 +270,13 @@ static void client_up(struct client *c, unsigned int i)
 	conf.nnids = 1;
 	conf.service = "threads";
 	BUG_ON(ulrpc_client_open(c->rpc, &conf, &c->client));
+}
+
+static void client_down(struct client *c)
+{
+	ulrpc_client_close(c->client);
+	BUG_ON(ulrpc_close(c->rpc));
+	lnet_close(c->node);
 }
 
 static void wait_pending(struct client *c)
@@ -406,6 +442,34 @@ static void crowd(struct client *clients)
 		pthread_join(s[i].thread, NULL);
 }
 
+/* ---- clients of one host ---- */
+
+static bool is_spread(void)
+{
+	for (unsigned int i = 0; i < SERVER_CPTS; i++)
+		if (!atomic_load(&runs_on[i]))
+			return false;
+	return true;
+}
+
+/* Which CPT gets a client is a matter of chance, so there are more clients, one
+ * after the other, until each CPT has had one. */
+static void until_spread(void)
+{
+	struct ulrpc_call_conf conf = { .deadline = PATIENCE };
+
+	while (!is_spread()) {
+		struct ulrpc_outcome o;
+		struct client c;
+
+		client_up(&c, 1);
+		check(!ulrpc_call_wait(c.client, ulrpc_method("echo"), "", 0,
+				       &conf, NULL, 0, NULL, &o));
+		check(o.cause == ULRPC_CAUSE_OK);
+		client_down(&c);
+	}
+}
+
 int main(void)
 {
 	static struct client clients[CLIENTS];
@@ -413,20 +477,19 @@ int main(void)
 
 	port = free_port();
 	BUG_ON(!port || pthread_create(&answerer, NULL, answer_later, NULL));
-	server = node_up(0, 2);
+	server = node_up(0, SERVER_CPTS);
 	BUG_ON(ulrpc_open(server, NULL, &server_rpc));
 	service_up();
 	for (unsigned int i = 0; i < CLIENTS; i++)
 		client_up(&clients[i], i);
 	all_call(clients);
+	if (ONE_HOST)
+		until_spread();
 	restarts(clients);
 	stop_at_last(clients);
 	crowd(clients);
-	for (unsigned int i = 0; i < CLIENTS; i++) {
-		ulrpc_client_close(clients[i].client);
-		BUG_ON(ulrpc_close(clients[i].rpc));
-		lnet_close(clients[i].node);
-	}
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		client_down(&clients[i]);
 	BUG_ON(ulrpc_close(server_rpc));
 	lnet_close(server);
 	pthread_mutex_lock(&later.lock);

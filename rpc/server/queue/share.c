@@ -1,14 +1,114 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/server/queue/share.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #define GRANT_NS (100 * NSEC_PER_MSEC)
 
+/* ---- hosts in queues ---- */
+
+struct host_queues {
+	pthread_mutex_t lock;
+	struct hash by_nid; /* of host_queue.by_nid, by NID and number */
+	/* one reference of the node, and one for each host_queue */
+	unsigned int refs;
+	uint64_t seed;
+};
+
+struct host_queues *host_queues_new(uint64_t seed)
+{
+	struct host_queues *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	pthread_mutex_init(&all->lock, NULL);
+	hash_init(&all->by_nid);
+	all->refs = 1;
+	all->seed = seed;
+	return all;
+}
+
+/* Drops a reference. The caller holds the lock, which this function unlocks. */
+static void host_queues_unlock_put(struct host_queues *all)
+{
+	bool last = --all->refs == 0;
+
+	pthread_mutex_unlock(&all->lock);
+	if (!last)
+		return;
+	hash_fini(&all->by_nid);
+	pthread_mutex_destroy(&all->lock);
+	free(all);
+}
+
+void host_queues_free(struct host_queues *all)
+{
+	if (!all)
+		return;
+	pthread_mutex_lock(&all->lock);
+	host_queues_unlock_put(all);
+}
+
+/* The caller holds the lock. */
+static struct host_queue *host_queue_make(struct host_queues *all,
+					  const struct ulnet_nid *nid,
+					  unsigned int number, uint64_t hash)
+{
+	struct host_queue *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->all = all;
+	q->nid = *nid;
+	q->number = number;
+	q->sched.nid = &q->nid;
+	if (hash_add(&all->by_nid, &q->by_nid, hash)) {
+		free(q);
+		return NULL;
+	}
+	all->refs++;
+	return q;
+}
+
+static struct host_queue *host_queue_get(struct host_queues *all,
+					 const struct ulnet_nid *nid,
+					 unsigned int number)
+{
+	uint64_t h = hash_bytes(nid, sizeof(*nid), all->seed + number);
+	struct host_queue *q, *found = NULL;
+
+	pthread_mutex_lock(&all->lock);
+	hash_for_each_equal (q, &all->by_nid, h, by_nid)
+		if (q->number == number && lnet_nid_eq(&q->nid, nid))
+			found = q;
+	if (!found)
+		found = host_queue_make(all, nid, number, h);
+	if (found)
+		found->refs++;
+	pthread_mutex_unlock(&all->lock);
+	return found;
+}
+
+static void host_queue_put(struct host_queue *q)
+{
+	struct host_queues *all = q->all;
+
+	pthread_mutex_lock(&all->lock);
+	if (--q->refs) {
+		pthread_mutex_unlock(&all->lock);
+		return;
+	}
+	hash_del(&all->by_nid, &q->by_nid);
+	free(q);
+	host_queues_unlock_put(all);
+}
+
 /* ---- hosts ---- */
 
-void hosts_init(struct hosts *hs, uint64_t seed)
+void hosts_init(struct hosts *hs, struct host_queues *queues, uint64_t seed)
 {
+	hs->queues = queues;
 	hash_init(&hs->by_nid);
 	hash_init(&hs->by_client);
 	list_init(&hs->all);
@@ -29,14 +129,20 @@ static struct host *host_get(struct hosts *hs, const struct ulnet_nid *nid,
 		return NULL;
 	host->hosts = hs;
 	host->nid = *nid;
-	host->queue.nid = &host->nid;
 	host->number = number;
-	if (hash_add(&hs->by_nid, &host->by_nid, h)) {
-		free(host);
-		return NULL;
-	}
+	host->queue = host_queue_get(hs->queues, nid, number);
+	if (!host->queue)
+		goto err_free;
+	if (hash_add(&hs->by_nid, &host->by_nid, h))
+		goto err_queue;
 	list_add_tail(&hs->all, &host->link);
 	return host;
+
+err_queue:
+	host_queue_put(host->queue);
+err_free:
+	free(host);
+	return NULL;
 }
 
 static void host_forget(struct host *host)
@@ -53,6 +159,7 @@ static void host_put(struct host *host)
 	if (--host->shares)
 		return;
 	host_forget(host);
+	host_queue_put(host->queue);
 	free(host);
 }
 
@@ -83,7 +190,7 @@ struct share *share_new(struct hosts *hs, const struct ulnet_nid *nid,
 		return NULL;
 	}
 	share->host->shares++;
-	share->queue.host = &share->host->queue;
+	share->queue.host = &share->host->queue->sched;
 	share->number = number;
 	share->gone = once;
 	list_init(&share->link);

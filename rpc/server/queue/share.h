@@ -6,6 +6,12 @@
  * its share of its host's. Requests and refusals of clients without a
  * connection are charged to their host, too.
  *
+ * The clients of a host may be on several CPTs, and each CPT has limits of its
+ * own: a host that holds no more than what is free on each of them holds no
+ * more than what is free on all. But all CPTs put requests into one queue for
+ * workers, and there a host is one for the whole node (struct host_queue), so
+ * that it gets no more turns than a host whose clients are on one CPT.
+ *
  * Owner: the CPT of the connection.
  */
 #ifndef RPC_SERVER_SHARE_H
@@ -18,8 +24,29 @@
 #include "rpc/server/queue/sched.h"
 #include "ulnet/lnet.h"
 
+struct host_queues;
+
+/* A NID in the queue of a service, with its clients of all CPTs. */
+struct host_queue {
+	struct hash_node by_nid; /* node in host_queues.by_nid */
+	struct host_queues *all;
+	struct ulnet_nid nid;
+	unsigned int number; /* of the service: ulrpc_service.number */
+	/* how many hosts refer to it, at most one of each CPT; guarded by the
+	 * lock of @all */
+	unsigned int refs;
+	struct sched_host sched; /* guarded by exec.lock */
+};
+
+/* All of a node. NULL: no memory. @seed: as for hosts_init(). */
+struct host_queues *host_queues_new(uint64_t seed);
+/* Those that are still in use are freed with their last host. NULL: nothing to
+ * be done. */
+void host_queues_free(struct host_queues *all);
+
 /* The hosts of a CPT, and the shares of connected clients. */
 struct hosts {
+	struct host_queues *queues; /* of the node */
 	struct hash by_nid;    /* of host.by_nid */
 	struct hash by_client; /* of share.by_client */
 	struct list all;       /* of host.link */
@@ -45,7 +72,7 @@ struct host {
 	unsigned int number; /* of the service: ulrpc_service.number */
 	unsigned int shares; /* how many shares refer to it */
 	struct usage used;
-	struct sched_host queue; /* guarded by exec.lock */
+	struct host_queue *queue;
 };
 
 /*
@@ -106,8 +133,9 @@ struct share {
 	struct sched_client queue;
 };
 
-/* @seed: random, so that nobody can choose NIDs that hash to one bucket. */
-void hosts_init(struct hosts *hs, uint64_t seed);
+/* @queues: of the node; borrowed until hosts_fini(). @seed: random, so that
+ * nobody can choose NIDs that hash to one bucket. */
+void hosts_init(struct hosts *hs, struct host_queues *queues, uint64_t seed);
 /* Hosts that still have shares are freed with their last share. */
 void hosts_fini(struct hosts *hs);
 

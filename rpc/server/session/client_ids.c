@@ -127,6 +127,12 @@ struct client_id *client_ids_find(struct client_ids *ids,
 	return c;
 }
 
+unsigned int client_ids_cpt(const struct client_ids *ids,
+			    const uint8_t given[RPC_ID_SIZE], unsigned int n)
+{
+	return (unsigned int)(id_hash(ids, given) >> 32) % n;
+}
+
 /* How likely the client of @c is the one that comes from @place to @cpt; 0: it
  * is not. */
 static unsigned int guess_rank(const struct client_id *c, uint32_t place,

@@ -65,12 +65,16 @@ struct client_id *client_ids_find(struct client_ids *ids,
 				  const uint8_t given[RPC_ID_SIZE],
 				  const uint8_t id[RPC_ID_SIZE],
 				  unsigned int *cpt_p);
+/* Returns one of @n CPTs for the client that gives @given: always the same
+ * one, which nobody can tell beforehand. */
+unsigned int client_ids_cpt(const struct client_ids *ids,
+			    const uint8_t given[RPC_ID_SIZE], unsigned int n);
 /* Returns the CPT that may have the export of a client which gives @given, and
- * may prove who it is. The client begins a handshake from @place, whose NID
- * @cpt owns. If a client that gives @given has proved itself from @place
- * before, returns the CPT of that client's export. Otherwise returns @cpt, if
- * an export of a proved client that gives @given is there, or if there is none
- * at all. */
+ * may prove who it is. The client begins a handshake from @place, and @cpt is
+ * where a new client from there belongs. If a client that gives @given has
+ * proved itself from @place before, returns the CPT of that client's export.
+ * Otherwise returns @cpt, if an export of a proved client that gives @given is
+ * there, or if there is none at all. */
 unsigned int client_ids_guess(struct client_ids *ids,
 			      const uint8_t given[RPC_ID_SIZE],
 			      const struct ulnet_id *place, unsigned int cpt);

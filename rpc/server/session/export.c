@@ -157,6 +157,7 @@ static void export_drop(struct exports *x, struct export *e)
 	export_leave_session(x, e);
 	id_free(&x->table, e->id);
 	client_ids_del(x->ids, &e->id_of);
+	atomic_fetch_sub_explicit(&x->shard->clients, 1, memory_order_relaxed);
 	list_del(&e->link);
 	stat_peer_del(x->shard->stats, STAT_REQUESTS, &e->stats);
 	export_unref(e);
@@ -332,6 +333,7 @@ int export_new(struct exports *x, const struct wire_connect *c,
 	list_init(&e->extend_link);
 	list_init(&e->link);
 	(void)rails_hear(&x->rails, e, &ev->source);
+	atomic_fetch_add_explicit(&x->shard->clients, 1, memory_order_relaxed);
 	stat_count(x->shard, RPC_STAT_clients_accepted);
 	stat_peer_add(x->shard->stats, STAT_REQUESTS, &e->stats,
 		      (struct ulnet_id){ ev->source, ev->initiator.pid });
@@ -514,6 +516,19 @@ static void export_goodbye(struct exports *x, const struct export *e)
 
 /* ---- the part ---- */
 
+static int export_open(struct ulrpc *rpc)
+{
+	rpc->host_queues = host_queues_new(rpc->seed);
+	return rpc->host_queues ? client_ids_open(rpc) : -ENOMEM;
+}
+
+static void export_free(struct ulrpc *rpc)
+{
+	client_ids_free(rpc);
+	host_queues_free(rpc->host_queues);
+	rpc->host_queues = NULL;
+}
+
 static int export_shard_open(struct shard *s)
 {
 	struct exports *x = s->exports;
@@ -527,7 +542,7 @@ static int export_shard_open(struct shard *s)
 		list_init(&x->silent[i]);
 	lnet_timer_init(&x->timer, exports_look);
 	list_init(&x->extending);
-	hosts_init(&x->hosts, shard_random(s, UINT64_MAX));
+	hosts_init(&x->hosts, s->rpc->host_queues, shard_random(s, UINT64_MAX));
 	rails_init(&x->rails, s, shard_random(s, UINT64_MAX));
 	sessions_init(&x->sessions, s, seed);
 	list_init(&x->suspects);
@@ -583,10 +598,10 @@ static void export_shard_free(struct shard *s)
 
 const struct rpc_part export_part = {
 	RPC_PART_STATE(struct exports, exports),
-	.open = client_ids_open,
+	.open = export_open,
 	.shard_open = export_shard_open,
 	.shard_close = export_shard_close,
 	.shard_stop = export_shard_stop,
 	.shard_free = export_shard_free,
-	.free = client_ids_free,
+	.free = export_free,
 };

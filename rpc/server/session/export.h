@@ -42,7 +42,8 @@
  * proved who they are get an eighth of both, all together, and the others the
  * rest, so strangers keep nobody out who is known.
  *
- * Owner: the CPT that owns the NID which the Connect came from.
+ * Owner: the CPT that owns the NID which the Connect came from; or another one,
+ * if that NID has several clients (export_control.c). The handle tells.
  */
 #ifndef RPC_EXPORT_H
 #define RPC_EXPORT_H

@@ -195,10 +195,63 @@ static unsigned int source_cpt(const struct exports *x,
 	return cpt < 0 ? x->shard->cpt : (unsigned int)cpt;
 }
 
+/* ---- on which CPT ---- */
+
+/*
+ * All processes of a host have one NID, and so one CPT. LNet's part of their
+ * messages stays there, but most of a call's work is RPC's, and that is done by
+ * the CPT of the client's export, which may be another one. Then each message,
+ * which is of many calls when there are many, costs a copy and hand-overs
+ * between CPTs (forwarded.h). So a client is moved only if its host has several
+ * here already, and the other CPT has fewer clients: then nothing is moved as
+ * long as the NIDs are spread evenly, and whoever chooses the ids of his
+ * clients cannot crowd a CPT.
+ */
+
+/* So many clients of a host stay on the CPT of its NID. */
+#define CROWD 4
+
+/* Has the host @nid so many clients on this CPT that others may take some? */
+static bool is_crowd(const struct exports *x, const struct ulnet_nid *nid)
+{
+	uint32_t n = 0;
+
+	for (unsigned int i = 0; i < EXPORT_CLASSES; i++)
+		n += quota_used(&x->pools[i].exports, nid);
+	return n >= CROWD;
+}
+
+static uint64_t clients_on(const struct shard *s)
+{
+	return atomic_load_explicit(&s->clients, memory_order_relaxed);
+}
+
+/* Returns the CPT for a new client that gives @id, whose message @ev has come
+ * to this CPT. */
+static unsigned int place_of(const struct exports *x,
+			     const struct ulnet_event *ev,
+			     const uint8_t id[RPC_ID_SIZE])
+{
+	const struct ulrpc *rpc = x->shard->rpc;
+	unsigned int home = source_cpt(x, ev), other;
+
+	if (likely(rpc->ncpts == 1) || rpc->conf.spread == ULRPC_SPREAD_NIDS)
+		return home;
+	other = client_ids_cpt(x->ids, id, rpc->ncpts);
+	if (rpc->conf.spread == ULRPC_SPREAD_CLIENTS)
+		return other;
+	if (home != x->shard->cpt || !is_crowd(x, &ev->source))
+		return home;
+	return clients_on(x->shard) * 4 >= clients_on(&rpc->shards[other]) * 5
+		       ? other
+		       : home;
+}
+
 /* Returns the status for the answer; WIRE_OK: *@e_p is the export;
- * WIRE_STATUSES: no answer, because another CPT is to make the export. */
+ * WIRE_STATUSES: no answer, because another CPT is to make the export. @placed:
+ * it is to be made here. */
 static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
-			       const struct ulnet_event *ev,
+			       const struct ulnet_event *ev, bool placed,
 			       struct export **e_p, struct wire_connected *out)
 {
 	struct export *e;
@@ -219,7 +272,8 @@ static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 		status = connect_known(x, e, c, ev, e_p, out, &former);
 	if (status || *e_p)
 		return status;
-	if (unlikely(source_cpt(x, ev) != x->shard->cpt) && !x->proved)
+	if (!placed && !x->proved &&
+	    unlikely(place_of(x, ev, c->client_id) != x->shard->cpt))
 		return WIRE_STATUSES;
 	if (export_new(x, c, ev, e_p))
 		return WIRE_OVERLOADED;
@@ -227,37 +281,60 @@ static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 	return WIRE_OK;
 }
 
-static void connect_forwarded_there(struct forwarded *forwarded)
-{
-	const struct wire_control in = {
-		.kind = WIRE_CONNECT,
-		.connect = *(const struct wire_connect *)forwarded->payload,
-	};
+static void connect_here(struct exports *x, const struct ulnet_event *ev,
+			 const struct wire_connect *c, bool placed);
 
-	export_on_control(forwarded->to, &forwarded->ev, &in);
+static void connect_there(const struct forwarded *forwarded, bool placed)
+{
+	struct exports *x = forwarded->to->exports;
+
+	if (x) /* NULL: RPC is still being opened */
+		connect_here(x, &forwarded->ev,
+			     (const struct wire_connect *)forwarded->payload,
+			     placed);
 }
 
+static void connect_to_owner(struct forwarded *forwarded)
+{
+	connect_there(forwarded, false);
+}
+
+static void connect_to_place(struct forwarded *forwarded)
+{
+	connect_there(forwarded, true);
+}
+
+/* Passes @c on to the CPT that is to make the export; from a CPT that does not
+ * own the NID of the sender, to the one that does, which knows the place. */
 static void connect_pass_on(struct exports *x, const struct ulnet_event *ev,
 			    const struct wire_connect *c)
 {
-	struct forwarded *forwarded = forwarded_new(x->shard, source_cpt(x, ev),
-						    ev, c, sizeof(*c), false);
+	unsigned int owner = source_cpt(x, ev);
+	bool placed = owner == x->shard->cpt;
+	unsigned int to = placed ? place_of(x, ev, c->client_id) : owner;
+	struct forwarded *forwarded =
+		forwarded_new(x->shard, to, ev, c, sizeof(*c), false);
 
 	if (forwarded) /* without memory, the client repeats its Connect */
-		forwarded_send(forwarded, connect_forwarded_there, NULL, NULL);
+		forwarded_send(forwarded,
+			       placed ? connect_to_place : connect_to_owner,
+			       NULL, NULL);
 }
 
-/* Estimates how many clients the node has, as if all CPTs had as many as this
- * one. */
+/* Returns how many clients the node has. */
 static uint32_t clients_of(const struct exports *x)
 {
-	return x->table.used * x->shard->rpc->ncpts;
+	const struct ulrpc *rpc = x->shard->rpc;
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < rpc->ncpts; i++)
+		n += clients_on(&rpc->shards[i]);
+	return (uint32_t)n;
 }
 
-static void export_on_connect(struct exports *x, const struct ulnet_event *ev,
-			      const struct wire_control *in)
+static void connect_here(struct exports *x, const struct ulnet_event *ev,
+			 const struct wire_connect *c, bool placed)
 {
-	const struct wire_connect *c = &in->connect;
 	const struct ulrpc *rpc = x->shard->rpc;
 	struct wire_control m = {
 		.kind = WIRE_CONNECTED,
@@ -270,7 +347,7 @@ static void export_on_connect(struct exports *x, const struct ulnet_event *ev,
 	struct wire_connected *out = &m.connected;
 	struct export *e = NULL;
 
-	out->status = connect_status(x, c, ev, &e, out);
+	out->status = connect_status(x, c, ev, placed, &e, out);
 	if (unlikely(out->status == WIRE_STATUSES)) {
 		connect_pass_on(x, ev, c);
 		return;
@@ -293,6 +370,12 @@ static void export_on_connect(struct exports *x, const struct ulnet_event *ev,
 	if (out->status == WIRE_OVERLOADED)
 		out->retry_after = RETRY_AFTER_US;
 	export_answer(x->shard, ev, &m);
+}
+
+static void export_on_connect(struct exports *x, const struct ulnet_event *ev,
+			      const struct wire_control *in)
+{
+	connect_here(x, ev, &in->connect, false);
 }
 
 /* ---- Open, Disconnect, Keepalive, Cancel ---- */
@@ -477,9 +560,9 @@ unsigned int export_control_cpt(const struct shard *s,
 	if (m->kind == WIRE_SHAKE && m->shake.session)
 		return export_handle_cpt(m->shake.session);
 	if (m->kind == WIRE_SHAKE)
-		return client_ids_guess(s->exports->ids, m->shake.client_id,
-					&ev->initiator,
-					source_cpt(s->exports, ev));
+		return client_ids_guess(
+			s->exports->ids, m->shake.client_id, &ev->initiator,
+			place_of(s->exports, ev, m->shake.client_id));
 	if (client_ids_find(s->exports->ids, m->connect.client_id,
 			    m->connect.client_id, &cpt))
 		return cpt;

@@ -6,7 +6,15 @@
 
 #define MAX_HELD 1000
 
+static struct host_queues *queues;
 static struct hosts hosts;
+
+static void hosts_begin(void)
+{
+	queues = host_queues_new(1);
+	cr_assert_not_null(queues);
+	hosts_init(&hosts, queues, 1);
+}
 
 static struct ulnet_nid nid_of(const char *text)
 {
@@ -33,7 +41,7 @@ Test(share, hosts)
 	struct share *s[4];
 	struct list mine;
 
-	hosts_init(&hosts, 1);
+	hosts_begin();
 	list_init(&mine);
 	s[0] = share_new(&hosts, &a, 30, false);
 	s[1] = share_new(&hosts, &a, 30, false);
@@ -62,6 +70,40 @@ Test(share, hosts)
 	share_charge(s[1], 0, -10, 0);
 	cr_assert_eq(count(&hosts.all), 0);
 	hosts_fini(&hosts);
+	host_queues_free(queues);
+}
+
+/* In the queue of a service, a host is the same on all CPTs, until the last of
+ * them has forgotten it. */
+Test(share, one_host_on_several_cpts)
+{
+	struct ulnet_nid a = nid_of("10.0.0.1@tcp"), b = nid_of("10.0.0.2@tcp");
+	struct share *here, *there, *other, *service;
+	struct hosts far;
+
+	hosts_begin();
+	hosts_init(&far, queues, 2);
+	here = share_new(&hosts, &a, 30, true);
+	there = share_new(&far, &a, 30, true);
+	other = share_new(&far, &b, 30, true);
+	service = share_new(&far, &a, 31, true);
+	cr_assert_neq(here->host, there->host);
+	cr_assert_eq(here->queue.host, there->queue.host);
+	cr_assert(lnet_nid_eq(here->queue.host->nid, &a));
+	cr_assert_neq(here->queue.host, other->queue.host);
+	cr_assert_neq(here->queue.host, service->queue.host);
+	/* What each holds on its CPT is its own. */
+	share_charge(here, 1, 0, 0);
+	cr_assert_eq(there->host->used.requests, 0);
+	share_charge(here, -1, 0, 0);
+	cr_assert(lnet_nid_eq(there->queue.host->nid, &a));
+	share_put(there);
+	share_put(other);
+	hosts_fini(&far);
+	hosts_fini(&hosts);
+	/* The node may end before what was charged is given back. */
+	host_queues_free(queues);
+	share_put(service);
 }
 
 /* A share without a connection goes with what it holds, and is charged to the
@@ -71,7 +113,7 @@ Test(share, without_a_connection)
 	struct ulnet_nid a = nid_of("10.0.0.1@tcp");
 	struct share *s, *t;
 
-	hosts_init(&hosts, 1);
+	hosts_begin();
 	s = share_new(&hosts, &a, 30, true);
 	t = share_new(&hosts, &a, 30, true);
 	share_charge(s, 0, 0, 5);
@@ -82,6 +124,7 @@ Test(share, without_a_connection)
 	cr_assert_eq(s->host->shares, 1);
 	/* hosts_fini() comes before the last charge is given back. */
 	hosts_fini(&hosts);
+	host_queues_free(queues);
 	share_charge(s, 0, 0, -5);
 }
 
