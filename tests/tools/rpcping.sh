@@ -25,7 +25,18 @@ json() {
 		my @keys = qw(attempts bytes bytes_per_s calls calls_per_s
 			extensions latency_us losses lost not_begun queries rails
 			refusals resent retries seconds);
-		"@{[sort keys %$j]}" eq "@keys" or die "keys of it\n";
+		push @keys, qw(hedged moves servers) if $j->{servers};
+		push @keys, qw(counted targets) if $j->{targets};
+		"@{[sort keys %$j]}" eq "@{[sort @keys]}" or die "keys of it\n";
+		for my $t (@{$j->{targets}}) {
+			my @own = grep !/^(rails|counted|targets)$/, @keys;
+			"@{[sort keys %$t]}" eq "@{[sort @own, qw(explain target)]}"
+				or die "keys of a target\n";
+			"@{[sort keys %{$t->{explain}}]}" eq "attempts_max " .
+				"attempts_per_call paths time_us transmissions_per_call"
+				or die "keys of explain\n";
+			keys %{$t->{explain}{time_us}} == 7 or die "stages\n";
+		}
 		"@{[sort keys %$l]}" eq "max min p50 p90 p99 p999"
 			or die "keys of latency_us\n";
 		my @l = @$l{qw(min p50 p90 p99 p999 max)};
@@ -87,7 +98,7 @@ for args in '--count 0' '--count x' '--time 0' '--time 5d' '--warmup -1' \
 	'--size -1' '--bulk-read 0' '--bulk-write 257M' '--segments 257' \
 	'--delay x' '--grace -1' '--progress 0' '--progress 1000' '--semantics twice' \
 	'--retry some' '--retry full:x' '--retry :1' '--retry none:' '--retry mad:-1' \
-	'--interval 0' '--port 65536' '--cpts 17' \
+	'--interval 0' '--port 65536' '--cpts 17' '--replicas some' '--hedge 0' '--hedge 1001' \
 	'--accept some' '--log x'; do
 	run 2 "$rpcping" $args "$server"
 	has err "^rpcping: $args: .* (is|are) expected"
@@ -121,7 +132,11 @@ usage "^rpcping: service brw has no method that .*--bulk-read and --delay" \
 	--bulk-read 1 --delay 1 "$server"
 usage "^rpcping: --progress is for calls with --delay" --progress 1 "$server"
 usage "^rpcping: --cpts: " --poll --cpts 2 "$server"
-usage "^rpcping: --json and --explain" --json --explain "$server"
+usage "^rpcping: --hedge is for --replicas" --hedge 3 "$server"
+usage "^rpcping: --replicas: file:///x: beside a target with a scheme there is no other" \
+	--replicas least file:///x "$server"
+usage "^rpcping: --replicas: 12346-127.0.0.3@tcp: the servers have different process ids" \
+	--replicas least "$server" 12346-127.0.0.3@tcp
 usage "^rpcping: --inflight 65536: with 268435456 bytes .* more than the memory" \
 	--inflight 65536 --bulk-read 256M "$server"
 usage "^rpcping: --inflight 65536: .* for 2 targets" --inflight 65536 --rate 1 \
@@ -258,6 +273,40 @@ has out "^127.0.0.3@tcp: echo.Raw"
 has out "^all: echo.Raw"
 has out "^  calls 200, lost 0"
 json 0 '$j->{calls} == 200' --count 100 "$server" 127.0.0.3@tcp
+# What --explain prints, for each target.
+json 0 '$j->{calls} == 20 && @{$j->{targets}} == 2 && $j->{counted}{replies_received} > 0 &&
+	$j->{targets}[0]{target} =~ /^127.0.0.2.tcp$/ && $j->{targets}[1]{calls} == 10 &&
+	$j->{targets}[1]{explain}{paths}[0]{target} =~ /^127.0.0.3.tcp$/ &&
+	$j->{targets}[1]{explain}{paths}[0]{calls} == 10 &&
+	$j->{targets}[0]{explain}{time_us}{service}{mean} > 0 &&
+	$j->{targets}[0]{explain}{attempts_per_call} >= 1' \
+	--count 10 --delay 2ms --explain "$server" 127.0.0.3@tcp
+
+# ---- servers of one service ----
+
+# Which one gets how much depends on which is slow, as the machine is busy.
+balance='do { my %n = map { $_->{nid} => $_->{answered} } @{$j->{servers}}; my $sum = 0;
+	$sum += $_ for values %n; $sum == $j->{calls} && !grep !/^127.0.0.[23].tcp$/, keys %n }'
+ping 0 --replicas turns --count 100 "$server" 127.0.0.3@tcp
+has out "^$server 127.0.0.3@tcp: echo.Raw, 64 bytes, 1 under way\$"
+has out "^  calls 100, lost 0"
+has out "^  server 127.0.0.[23]@tcp: answered [0-9]+ \\([0-9.]+%\\), lost 0, latency us: mean [0-9.]+, max [0-9.]+\$"
+has out "^  went on to another server [0-9]+, hedged 0\$"
+json 0 '$j->{calls} == 100 && '"$balance" --replicas turns --count 100 "$server" 127.0.0.3@tcp
+# Nobody is at the first one.
+json 0 '$j->{lost} == 0 && $j->{moves} >= 1 && @{$j->{servers}} == 1 &&
+	$j->{servers}[0]{nid} =~ /^127.0.0.3.tcp$/ && $j->{servers}[0]{answered} == 50 &&
+	$j->{servers}[0]{answered_percent} == 100 && $j->{servers}[0]{mean_us} > 0 &&
+	@{$j->{targets}} == 1 && $j->{targets}[0]{servers}[0]{answered} == 50' \
+	--replicas first --count 50 --explain 127.0.0.9@tcp 127.0.0.3@tcp
+ping 1 --replicas first --count 1 --deadline 5 127.0.0.9@tcp
+has err "^rpcping: 127.0.0.9@tcp: a call was lost: unreachable .*, at 127.0.0.9@tcp\$"
+printf '%s\n' 127.0.0.2@tcp '127.0.0.3@tcp 3' >"$dir/servers"
+json 0 '$j->{calls} == 40 && '"$balance" --replicas least --hedge 1 --count 40 "file://$dir/servers"
+# Names, as a list.
+ping 0 --replicas turns --count 10 --verify --bulk-read 1M localhost "$server" 127.0.0.3@tcp
+has out "^localhost,$server,127.0.0.3@tcp: brw.Read"
+
 # What the service has counted.
 ctl 0 --socket "$dir/b" rpc show
 has out "service: .*echo"

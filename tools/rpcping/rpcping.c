@@ -63,7 +63,7 @@ static int find_target(struct rpcping *p, struct target *t)
 		say(&p->say, LNET_LOG_ERR, "%s: %s", t->text, why);
 		return rc;
 	}
-	for (unsigned int i = 0; i < answer->n && i < ULRPC_NIDS_MAX; i++)
+	for (unsigned int i = 0; i < answer->n && i < LNET_ADDRESSES_MAX; i++)
 		t->nids[t->nnids++] = answer->addresses[i].nid;
 	free(answer);
 	return 0;
@@ -421,10 +421,10 @@ static int rpcping_report(struct rpcping *p)
 	if (o->live)
 		report_live_end();
 	if (o->json)
-		report_json(&p->now[n], ulrpc_node(p->rpc));
+		report_json(o, p->now, p->rpc);
 	for (unsigned int i = 0; !o->json && i < n + (n > 1); i++)
 		report_text(o, i < n ? o->targets[i].text : "all", &p->now[i]);
-	if (o->load.explain)
+	if (o->load.explain && !o->json)
 		report_explain(&p->now[n], p->rpc);
 	return option_printed("rpcping");
 }

@@ -8,11 +8,12 @@
 
 #include <stdbool.h>
 
-#include <ulnet/rpc.h>
+#include <ulnet/replicas.h>
 
 #include "services/services.h"
 #include "tools/common/keys.h"
 #include "tools/common/node.h"
+#include "ulnet/names.h"
 
 /* ---- histograms of times ---- */
 
@@ -80,6 +81,11 @@ struct load_conf {
 	const char *target;	      /* a name; NULL: @nids has NIDs instead */
 	const struct ulnet_nid *nids; /* NIDs of the target */
 	unsigned int nnids;
+	/* The target stands for several servers, @nids for one each, and each
+	 * call goes to one of them: as @choice and @hedge say. */
+	bool replicas;
+	enum ulrpc_choice choice;
+	unsigned int hedge; /* of 1000 calls */
 	uint32_t pid; /* pid of the target; 0: LNet's usual one */
 	const char *service;
 	/* pattern of the name that the server has to prove; NULL: none */
@@ -137,6 +143,9 @@ enum load_loss_kind {
 
 struct load_loss {
 	uint64_t n;
+	/* with load_conf.replicas: where the first one was; LNET_NID_ANY:
+	 * nowhere */
+	struct ulnet_nid server;
 	/* outcome of the first call that was lost; if that call was not made,
 	 * only its status */
 	struct ulrpc_outcome first;
@@ -156,6 +165,16 @@ enum load_stage {
 };
 
 #define LOAD_RAILS 16
+
+#define LOAD_SERVERS ULRPC_REPLICAS_MAX
+
+/* What calls of a load with load_conf.replicas have done at a server. */
+struct load_server {
+	struct ulnet_nid nid;
+	uint64_t answered, lost;
+	/* ns: latencies of the answered ones: their sum, and the longest */
+	uint64_t sum, max;
+};
 
 struct load_explain {
 	struct histogram stage[LOAD_STAGES];
@@ -195,6 +214,12 @@ struct load_stats {
 	uint64_t inflight; /* number of calls that are under way now */
 	/* ns: when counting began, and when a call last ended */
 	uint64_t first, last;
+	/* with load_conf.replicas: by server, in the order in which they first
+	 * ended a call; the last entry also counts all further servers. How
+	 * often calls went on to another server, and how many were hedged */
+	struct load_server server[LOAD_SERVERS];
+	unsigned int nservers;
+	uint64_t moves, hedged;
 	/* latencies of answered calls, from the time at which each was due */
 	struct histogram latency;
 	struct load_loss loss[LOAD_LOSSES];
@@ -229,7 +254,7 @@ struct target {
 	const char *text; /* the target as the user has given it */
 	bool is_name;	  /* the text is a name, not a list of NIDs */
 	/* of a name: the NIDs that were found before the calls began */
-	struct ulnet_nid nids[ULRPC_NIDS_MAX];
+	struct ulnet_nid nids[LNET_ADDRESSES_MAX];
 	unsigned int nnids;
 	uint32_t pid; /* pid of the target; 0: LNet's usual one */
 };
@@ -240,8 +265,9 @@ struct rpcping_options {
 	/* configuration of all loads; nids, pid and ended are not set */
 	struct load_conf load;
 	struct ulrpc_retry retry; /* load.retry points here, or is NULL */
-	struct target *targets;
+	struct target *targets;	  /* with load.replicas, one for all */
 	unsigned int ntargets;
+	char *joined; /* text of that one, if several were given; else NULL */
 	uint64_t interval; /* us between live lines */
 	/* us that calls under way get after a signal, to end */
 	uint64_t grace;
@@ -278,7 +304,10 @@ void report_losses(const char *target, const char *way, unsigned int port,
 /* Print to stdout. */
 void report_text(const struct rpcping_options *o, const char *title,
 		 const struct load_stats *stats);
-void report_json(const struct load_stats *stats, struct lnet *node);
+/* Prints the sum of all loads, which is behind those of all targets, in @stats.
+ * With load.explain, also what report_explain() prints, for each target. */
+void report_json(const struct rpcping_options *o,
+		 const struct load_stats *stats, struct ulrpc *rpc);
 /* Prints the time in each stage, and the counters of @rpc. Not in a turn. */
 void report_explain(const struct load_stats *stats, struct ulrpc *rpc);
 

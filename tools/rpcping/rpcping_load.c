@@ -42,6 +42,7 @@ struct load {
 	uint32_t method;
 	struct ulrpc_call_conf call;
 	struct ulrpc_client *client;
+	struct ulrpc_replicas *set; /* with conf.replicas, instead of @client */
 	struct slot *slots;
 	void *body;   /* the body of all calls, unless conf.verify */
 	size_t room;  /* bytes of memory for each body */
@@ -114,8 +115,47 @@ static void count_explain(struct load_explain *e, const struct ulrpc_outcome *o)
 	count_rail(e, &o->local, &o->target, 1);
 }
 
+/* Returns the entry of a server. */
+static struct load_server *find_server(struct load_stats *s,
+				       const struct ulnet_nid *nid)
+{
+	struct load_server *at = s->server;
+	unsigned int i;
+
+	for (i = 0; i < s->nservers; i++, at++)
+		if (lnet_nid_eq(&at->nid, nid))
+			return at;
+	if (i == LOAD_SERVERS) {
+		at--;
+		at->nid = LNET_NID_ANY;
+		return at;
+	}
+	s->nservers++;
+	at->nid = *nid;
+	return at;
+}
+
+/* Counts a call that has ended with @o. @ns: its latency if it was answered. */
+static void count_server(struct load *l, const struct ulrpc_replicas_outcome *o,
+			 bool answered, uint64_t ns)
+{
+	struct load_server *at = find_server(&l->stats, &o->server);
+
+	l->stats.moves += o->moves;
+	l->stats.hedged += o->hedged;
+	at->lost += !answered;
+	if (!answered)
+		return;
+	at->answered++;
+	at->sum += ns;
+	if (ns > at->max)
+		at->max = ns;
+}
+
+/* @server: NULL: the load has no load_conf.replicas. */
 static void count_lost(struct load *l, unsigned int kind,
-		       const struct ulrpc_outcome *o, const char *what)
+		       const struct ulrpc_outcome *o,
+		       const struct ulnet_nid *server, const char *what)
 {
 	struct load_loss *loss = &l->stats.loss[kind];
 
@@ -123,6 +163,7 @@ static void count_lost(struct load *l, unsigned int kind,
 	if (loss->n++)
 		return;
 	loss->first = *o;
+	loss->server = server ? *server : LNET_NID_ANY;
 	if (what)
 		memcpy(loss->what, what, sizeof(loss->what));
 }
@@ -135,9 +176,11 @@ static void count_answered(struct load *l, const struct slot *s, uint64_t now,
 	histogram_add(&l->stats.latency, now - s->begin);
 }
 
-/* Counts a call that has ended. Returns whether its answer was right. */
+/* Counts a call that has ended; @set: with load_conf.replicas, all of its
+ * outcome. Returns whether its answer was right. */
 static bool judge(struct load *l, const struct slot *s,
-		  const struct ulrpc_outcome *o, const void *reply,
+		  const struct ulrpc_outcome *o,
+		  const struct ulrpc_replicas_outcome *set, const void *reply,
 		  size_t length, uint64_t now)
 {
 	char what[sizeof(l->stats.loss[0].what)] = "";
@@ -159,10 +202,12 @@ static bool judge(struct load *l, const struct slot *s,
 	l->stats.went[LOAD_REFUSALS] += o->refusals;
 	if (l->conf.explain)
 		count_explain(&l->stats.explain, o);
+	if (set)
+		count_server(l, set, kind == ULRPC_CAUSE_OK, now - s->begin);
 	if (kind == ULRPC_CAUSE_OK)
 		count_answered(l, s, now, length);
 	else
-		count_lost(l, kind, o, what);
+		count_lost(l, kind, o, set ? &set->server : NULL, what);
 	return kind == ULRPC_CAUSE_OK;
 }
 
@@ -266,14 +311,15 @@ static void load_on_answer(struct load *l, enum ulrpc_cause cause)
 	}
 }
 
-static void on_call_done(void *arg, const struct ulrpc_outcome *o,
-			 const void *reply, size_t length)
+/* @set: as for judge(). */
+static void call_ended(struct slot *s, const struct ulrpc_outcome *o,
+		       const struct ulrpc_replicas_outcome *set,
+		       const void *reply, size_t length)
 {
-	struct slot *s = arg;
 	struct load *l = s->load;
 	uint64_t now = lnet_now(l->node, l->cpt);
 
-	s->good = judge(l, s, o, reply, length, now);
+	s->good = judge(l, s, o, set, reply, length, now);
 	load_on_answer(l, o->cause);
 	l->stats.inflight--;
 	if (s->bulk && !o->bulk_free) {
@@ -287,6 +333,18 @@ static void on_call_done(void *arg, const struct ulrpc_outcome *o,
 	l->busy--;
 	slot_back(l, s, o->retry_after * NS_PER_US, now);
 	advance(l, now);
+}
+
+static void on_call_done(void *arg, const struct ulrpc_outcome *o,
+			 const void *reply, size_t length)
+{
+	call_ended(arg, o, NULL, reply, length);
+}
+
+static void on_set_done(void *arg, const struct ulrpc_replicas_outcome *o,
+			const void *reply, size_t length)
+{
+	call_ended(arg, &o->call, o, reply, length);
 }
 
 /* Returns the bytes of a slot's bulk memory, which is whole pages. */
@@ -336,6 +394,13 @@ static int call(struct load *l, struct slot *s)
 			return rc;
 		s->length = (size_t)rc;
 	}
+	if (l->set) {
+		const struct ulrpc_replicas_call_conf own = { .call = conf };
+
+		return ulrpc_replicas_call(l->set, l->method, s->body,
+					   s->length, &own, on_set_done, s,
+					   NULL);
+	}
 	return ulrpc_call(l->client, l->method, s->body, s->length, &conf,
 			  on_call_done, s, NULL);
 }
@@ -355,7 +420,7 @@ static void slot_begin(struct load *l, struct slot *s, uint64_t begin,
 		return;
 	}
 	if (begin >= l->count_from)
-		count_lost(l, LOAD_NOT_MADE, &o, NULL);
+		count_lost(l, LOAD_NOT_MADE, &o, NULL, NULL);
 	s->good = false;
 	slot_back(l, s, 0, now);
 }
@@ -453,11 +518,18 @@ void load_stop(struct load *l)
 	lnet_call(l->node, l->cpt, begin_no_more, l);
 }
 
+static void clients_close(struct load *l)
+{
+	ulrpc_client_close(l->client);
+	l->client = NULL;
+	ulrpc_replicas_close(l->set);
+	l->set = NULL;
+}
+
 void load_cancel(struct load *l)
 {
 	load_stop(l);
-	ulrpc_client_close(l->client);
-	l->client = NULL;
+	clients_close(l);
 }
 
 /* ---- open and free ---- */
@@ -532,9 +604,25 @@ static int load_slots_make(struct load *l)
 	return 0;
 }
 
+static int set_open(struct load *l, const struct ulrpc_client_conf *client)
+{
+	struct ulrpc_replicas_conf conf;
+	int rc;
+
+	ulrpc_replicas_conf_init(&conf);
+	conf.client = *client;
+	conf.choice = l->conf.choice;
+	conf.hedge = l->conf.hedge;
+	rc = ulrpc_replicas_open(l->rpc, &conf, &l->set);
+	if (!rc)
+		l->cpt = ulrpc_replicas_cpt(l->set);
+	return rc;
+}
+
 static int client_open(struct load *l)
 {
 	struct ulrpc_client_conf conf;
+	int rc;
 
 	ulrpc_client_conf_init(&conf);
 	conf.target = l->conf.target;
@@ -553,7 +641,12 @@ static int client_open(struct load *l)
 	/* If there is no memory, statistics show the method's number, not its
 	 * name. */
 	(void)ulrpc_method_declare(l->rpc, l->conf.method);
-	return ulrpc_client_open(l->rpc, &conf, &l->client);
+	if (l->conf.replicas)
+		return set_open(l, &conf);
+	rc = ulrpc_client_open(l->rpc, &conf, &l->client);
+	if (!rc)
+		l->cpt = ulrpc_client_cpt(l->client);
+	return rc;
 }
 
 int load_open(struct ulrpc *rpc, const struct load_conf *conf,
@@ -589,7 +682,6 @@ int load_open(struct ulrpc *rpc, const struct load_conf *conf,
 		load_free(l);
 		return rc;
 	}
-	l->cpt = ulrpc_client_cpt(l->client);
 	*load_p = l;
 	return 0;
 }
@@ -598,7 +690,7 @@ void load_free(struct load *l)
 {
 	if (!l)
 		return;
-	ulrpc_client_close(l->client);
+	clients_close(l);
 	for (uint32_t i = 0; l->slots && i < l->conf.inflight; i++) {
 		struct slot *s = &l->slots[i];
 
@@ -650,6 +742,22 @@ static void explain_merge(struct load_explain *to,
 			   from->rail[i].n);
 }
 
+static void servers_merge(struct load_stats *to, const struct load_stats *from)
+{
+	to->moves += from->moves;
+	to->hedged += from->hedged;
+	for (unsigned int i = 0; i < from->nservers; i++) {
+		const struct load_server *f = &from->server[i];
+		struct load_server *t = find_server(to, &f->nid);
+
+		t->answered += f->answered;
+		t->lost += f->lost;
+		t->sum += f->sum;
+		if (f->max > t->max)
+			t->max = f->max;
+	}
+}
+
 void load_stats_merge(struct load_stats *to, const struct load_stats *from)
 {
 	to->answered += from->answered;
@@ -672,6 +780,7 @@ void load_stats_merge(struct load_stats *to, const struct load_stats *from)
 	}
 	for (unsigned int i = 0; i < LOAD_WENT; i++)
 		to->went[i] += from->went[i];
+	servers_merge(to, from);
 	explain_merge(&to->explain, &from->explain);
 }
 

@@ -63,6 +63,26 @@ static int take_retry(const struct option_at *at)
 	return 0;
 }
 
+static const char *const choices[] = {
+	[ULRPC_CHOOSE_LEAST] = "least",
+	[ULRPC_CHOOSE_FIRST] = "first",
+	[ULRPC_CHOOSE_TURNS] = "turns",
+};
+
+/* Takes --replicas CHOICE. */
+static int take_replicas(const struct option_at *at)
+{
+	struct rpcping_options *o = at->object;
+
+	for (unsigned int i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
+		if (!strcmp(at->text, choices[i])) {
+			o->load.replicas = true;
+			o->load.choice = (enum ulrpc_choice)i;
+			return 0;
+		}
+	return option_bad(at, "least, first and turns are expected");
+}
+
 static const char *const semantics[] = {
 	[ULRPC_AT_MOST_ONCE] = "at-most-once",
 	[ULRPC_IDEMPOTENT] = "idempotent",
@@ -106,6 +126,14 @@ static const struct option_row rows[] = {
 	{ "semantics", 0, "S",
 	  "idempotent (default), at-most-once or exactly-once",
 	  .kind = OPTION_WORD, LOAD(semantics), .words = semantics },
+	{ "replicas", 0, "CHOICE",
+	  "targets are servers of one service: a call goes to one of them: "
+	  "least (under way), first or turns",
+	  .kind = OPTION_CALL, .take = take_replicas },
+	{ "hedge", 0, "N",
+	  "with --replicas: of 1000 calls that may go to a second server, too "
+	  "(0)",
+	  .kind = OPTION_NUMBER, LOAD(hedge), 1, 1000 },
 	{ "spans", 0, "FILE",
 	  "write spans of the calls to a file, or unix:SOCKET",
 	  .kind = OPTION_TEXT, AT(spans), 1 },
@@ -144,7 +172,9 @@ static const struct option_row rows[] = {
 	  .kind = OPTION_TIME, AT(interval), 1 },
 	{ "explain", 0, NULL, "report where the time of calls was spent",
 	  .kind = OPTION_FLAG, LOAD(explain) },
-	{ "json", 0, NULL, "the sum of all targets, as one JSON object",
+	{ "json", 0, NULL,
+	  "the sum of all targets, as one JSON object; if explained, each "
+	  "target, too",
 	  .kind = OPTION_FLAG, AT(json) },
 	{ .help = "the node that calls:" },
 	{ "poll", 0, NULL,
@@ -184,6 +214,80 @@ static int take_targets(struct rpcping_options *o, int n, char **args)
 	for (int i = 0; !status && i < n; i++)
 		status = take_target(&o->targets[o->ntargets++], args[i]);
 	return status;
+}
+
+/* Makes one text of those of all targets, with @between between two. */
+static char *join(const struct rpcping_options *o, char between)
+{
+	size_t length = 1;
+	char *all, *at;
+
+	for (unsigned int i = 0; i < o->ntargets; i++)
+		length += strlen(o->targets[i].text) + 1;
+	at = all = malloc(length);
+	for (unsigned int i = 0; all && i < o->ntargets; i++) {
+		if (i)
+			*at++ = between;
+		at = stpcpy(at, o->targets[i].text);
+	}
+	return all;
+}
+
+/* Makes the first target one that has the NIDs of all: one of each server. */
+static int join_nids(struct rpcping_options *o)
+{
+	struct target *all = &o->targets[0];
+
+	if (o->ntargets > LNET_ADDRESSES_MAX)
+		return option_wrong(WHO, "--replicas: at most %d servers",
+				    LNET_ADDRESSES_MAX);
+	all->nnids = 1; /* LNet discovers the others that a server has */
+	for (unsigned int i = 1; i < o->ntargets; i++) {
+		const struct target *t = &o->targets[i];
+
+		if (t->pid != all->pid)
+			return option_wrong(WHO,
+					    "--replicas: %s: the servers have "
+					    "different process ids",
+					    t->text);
+		all->nids[all->nnids++] = t->nids[0];
+	}
+	o->joined = join(o, ' ');
+	return 0;
+}
+
+/* Makes the first target a name that is a list of all. */
+static int join_names(struct rpcping_options *o)
+{
+	for (unsigned int i = 0; i < o->ntargets; i++)
+		if (strstr(o->targets[i].text, "://"))
+			return option_wrong(
+				WHO,
+				"--replicas: %s: beside a target with a "
+				"scheme there is no other one",
+				o->targets[i].text);
+	o->joined = join(o, ',');
+	return o->joined ? take_target(&o->targets[0], o->joined) : 0;
+}
+
+/* With --replicas: makes all targets one. */
+static int join_targets(struct rpcping_options *o)
+{
+	bool names = false;
+	int status;
+
+	for (unsigned int i = 0; i < o->ntargets; i++)
+		names |= o->targets[i].is_name;
+	if (o->ntargets == 1 && names)
+		return 0;
+	status = names ? join_names(o) : join_nids(o);
+	if (!status && !o->joined)
+		status = option_wrong(WHO, "%s", strerror(ENOMEM));
+	if (status)
+		return status;
+	o->targets[0].text = o->joined;
+	o->ntargets = 1;
+	return 0;
 }
 
 /* ---- all of it ---- */
@@ -307,8 +411,8 @@ static int rpcping_options_complete(struct rpcping_options *o)
 	if (l->progress && !l->delay)
 		return option_wrong(WHO,
 				    "--progress is for calls with --delay");
-	if (o->json && l->explain)
-		return option_wrong(WHO, "--json and --explain: one of them");
+	if (l->hedge && !l->replicas)
+		return option_wrong(WHO, "--hedge is for --replicas");
 	status = check_bulk(o);
 	if (!status)
 		status = choose_probe(l, o->bulk);
@@ -377,6 +481,8 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 				      o->load.server);
 	if (!status)
 		status = take_targets(o, set.nargs, set.args);
+	if (!status && o->load.replicas)
+		status = join_targets(o);
 	return status ? status : rpcping_options_complete(o);
 }
 
@@ -385,4 +491,5 @@ void rpcping_options_free(struct rpcping_options *o)
 	node_options_free(&o->node);
 	keys_options_free(&o->keys);
 	free(o->targets);
+	free(o->joined);
 }

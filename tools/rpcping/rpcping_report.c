@@ -23,6 +23,11 @@ static double mean_rate(uint64_t n, double time)
 	return time > 0 ? (double)n / time : 0;
 }
 
+static double percent(uint64_t n, uint64_t all)
+{
+	return all ? 100.0 * (double)n / (double)all : 0.0;
+}
+
 /* Writes a rate like "1.50 MB/s" to @buf, and returns @buf. @rate: bytes per
  * second. */
 static const char *rate_text(double rate, char *buf, size_t size)
@@ -122,6 +127,8 @@ static const char *const executions[] = {
  * errno is printed only if the kind of loss does not imply it. */
 static void print_loss(FILE *out, unsigned int kind, const struct load_loss *l)
 {
+	char nid[LNET_NIDSTR_SIZE];
+
 	fputs(kind_name(kind), out);
 	if (*l->what)
 		fprintf(out, ": %s", l->what);
@@ -132,6 +139,9 @@ static void print_loss(FILE *out, unsigned int kind, const struct load_loss *l)
 	if (kind < ULRPC_CAUSE_COUNT)
 		fprintf(out, "; %s, attempts: %u",
 			executions[l->first.execution], l->first.attempts);
+	if (!lnet_nid_is_any(&l->server))
+		fprintf(out, ", at %s",
+			lnet_nid_format(&l->server, nid, sizeof(nid)));
 }
 
 /* Suggests why @target cannot be reached. Only nodes over TCP listen on @port,
@@ -209,6 +219,30 @@ static void print_losses(const struct load_stats *s)
 		       (uintmax_t)s->behind);
 }
 
+/* Prints the balance of calls over the servers of a set. */
+static void print_servers(const struct load_stats *s)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	for (unsigned int i = 0; i < s->nservers; i++) {
+		const struct load_server *at = &s->server[i];
+
+		printf("  server %s: answered %ju (%.1f%%), lost %ju",
+		       lnet_nid_is_any(&at->nid)
+			       ? "none, or others"
+			       : lnet_nid_format(&at->nid, nid, sizeof(nid)),
+		       (uintmax_t)at->answered,
+		       percent(at->answered, s->answered), (uintmax_t)at->lost);
+		if (at->answered)
+			printf(", latency us: mean %.1f, max %.1f",
+			       us(at->sum) / (double)at->answered, us(at->max));
+		putchar('\n');
+	}
+	if (s->nservers)
+		printf("  went on to another server %ju, hedged %ju\n",
+		       (uintmax_t)s->moves, (uintmax_t)s->hedged);
+}
+
 void report_text(const struct rpcping_options *o, const char *title,
 		 const struct load_stats *s)
 {
@@ -236,6 +270,7 @@ void report_text(const struct rpcping_options *o, const char *title,
 		       us(histogram_quantile(h, 0.99)),
 		       us(histogram_quantile(h, 0.999)), us(h->max));
 	print_losses(s);
+	print_servers(s);
 }
 
 /* Prints a time in JSON; null if there were no answers. */
@@ -293,11 +328,6 @@ static struct traffic traffic_of(struct lnet *node)
 	return sum;
 }
 
-static double percent(uint64_t n, uint64_t all)
-{
-	return all ? 100.0 * (double)n / (double)all : 0.0;
-}
-
 static void print_shares(struct lnet *node, bool json)
 {
 	struct traffic all = traffic_of(node);
@@ -331,12 +361,43 @@ static const char *const went_names[LOAD_WENT] = {
 	[LOAD_REFUSALS] = "refusals",
 };
 
-void report_json(const struct load_stats *s, struct lnet *node)
+/* Prints "servers": [...], and what became of calls between them. */
+static void print_json_servers(const struct load_stats *s)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	printf("\"moves\": %ju, \"hedged\": %ju, \"servers\": [",
+	       (uintmax_t)s->moves, (uintmax_t)s->hedged);
+	for (unsigned int i = 0; i < s->nservers; i++) {
+		const struct load_server *at = &s->server[i];
+
+		fputs(i ? ", {\"nid\": " : "{\"nid\": ", stdout);
+		if (lnet_nid_is_any(&at->nid))
+			fputs("null", stdout);
+		else
+			printf("\"%s\"",
+			       lnet_nid_format(&at->nid, nid, sizeof(nid)));
+		printf(", \"answered\": %ju, \"answered_percent\": %.1f, "
+		       "\"lost\": %ju, ",
+		       (uintmax_t)at->answered,
+		       percent(at->answered, s->answered), (uintmax_t)at->lost);
+		if (at->answered)
+			printf("\"mean_us\": %.3f, \"max_us\": %.3f}",
+			       us(at->sum) / (double)at->answered, us(at->max));
+		else
+			fputs("\"mean_us\": null, \"max_us\": null}", stdout);
+	}
+	fputs("], ", stdout);
+}
+
+/* Prints the members that the sum and each target have, without braces. */
+static void print_json_load(const struct rpcping_options *o,
+			    const struct load_stats *s)
 {
 	const struct histogram *h = &s->latency;
 	double time = seconds(s);
 
-	printf("{\"calls\": %ju, \"lost\": %ju, \"resent\": %ju, "
+	printf("\"calls\": %ju, \"lost\": %ju, \"resent\": %ju, "
 	       "\"not_begun\": %ju, \"bytes\": %ju, \"seconds\": %.6f, "
 	       "\"calls_per_s\": %.3f, \"bytes_per_s\": %.3f, ",
 	       (uintmax_t)(s->answered + s->lost), (uintmax_t)s->lost,
@@ -345,16 +406,15 @@ void report_json(const struct load_stats *s, struct lnet *node)
 	for (unsigned int i = 0; i < LOAD_WENT; i++)
 		printf("\"%s\": %ju, ", went_names[i], (uintmax_t)s->went[i]);
 	print_json_losses(s);
-	fputs("\"rails\": [", stdout);
-	print_shares(node, true);
-	fputs("], ", stdout);
+	if (o->load.replicas)
+		print_json_servers(s);
 	fputs("\"latency_us\": {", stdout);
 	print_latency("min", h, h->min, ", ");
 	print_latency("p50", h, histogram_quantile(h, 0.5), ", ");
 	print_latency("p90", h, histogram_quantile(h, 0.9), ", ");
 	print_latency("p99", h, histogram_quantile(h, 0.99), ", ");
 	print_latency("p999", h, histogram_quantile(h, 0.999), ", ");
-	print_latency("max", h, h->max, "}}\n");
+	print_latency("max", h, h->max, "}");
 }
 
 /* ---- explanations ---- */
@@ -413,7 +473,7 @@ static void print_rails(const struct load_explain *e, struct lnet *node)
 }
 
 /* Prints the counters in @yaml that are not 0. */
-static void print_counters(const char *yaml)
+static void print_counters(const char *yaml, bool json)
 {
 	const char *line = strstr(yaml, "    counters:\n"), *comma = "";
 	unsigned long long n;
@@ -421,15 +481,13 @@ static void print_counters(const char *yaml)
 
 	if (!line)
 		return;
-	fputs("  counted:", stdout);
 	while ((line = strchr(line, '\n')) &&
 	       sscanf(++line, "        %63[a-z_]: %llu", name, &n) == 2) {
 		if (!n)
 			continue;
-		printf("%s %s %llu", comma, name, n);
-		comma = ",";
+		printf(json ? "%s\"%s\": %llu" : "%s %s %llu", comma, name, n);
+		comma = json ? ", " : ",";
 	}
-	putchar('\n');
 }
 
 void report_explain(const struct load_stats *s, struct ulrpc *rpc)
@@ -437,7 +495,6 @@ void report_explain(const struct load_stats *s, struct ulrpc *rpc)
 	struct lnet *node = ulrpc_node(rpc);
 	const struct load_explain *e = &s->explain;
 	uint64_t n = e->stage[LOAD_WIRE].n;
-	uint64_t sent = s->went[LOAD_ATTEMPTS] - s->went[LOAD_QUERIES];
 	char *yaml = NULL;
 
 	print_stages(e);
@@ -446,13 +503,143 @@ void report_explain(const struct load_stats *s, struct ulrpc *rpc)
 	printf("  attempts: %.3f for each call, at most %ju; queries %ju, "
 	       "early replies %ju, retries %ju, refusals %ju; transmissions "
 	       "%.3f\n",
-	       n ? (double)sent / (double)n : 0.0, (uintmax_t)e->attempts_max,
-	       (uintmax_t)s->went[LOAD_QUERIES],
+	       n ? (double)s->went[LOAD_ATTEMPTS] / (double)n : 0.0,
+	       (uintmax_t)e->attempts_max, (uintmax_t)s->went[LOAD_QUERIES],
 	       (uintmax_t)s->went[LOAD_EXTENSIONS],
 	       (uintmax_t)s->went[LOAD_RETRIES],
 	       (uintmax_t)s->went[LOAD_REFUSALS],
 	       n ? (double)e->paths / (double)n : 0.0);
-	if (ulrpc_stats(rpc, &yaml) == 0)
-		print_counters(yaml);
+	if (ulrpc_stats(rpc, &yaml) == 0) {
+		fputs("  counted:", stdout);
+		print_counters(yaml, false);
+		putchar('\n');
+	}
 	free(yaml);
+}
+
+/* ---- JSON ---- */
+
+static void print_json_stages(const struct load_explain *e)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < LOAD_STAGES; i++)
+		sum += e->stage[i].sum;
+	fputs("\"time_us\": {", stdout);
+	for (unsigned int i = 0; i < LOAD_STAGES; i++) {
+		const struct histogram *h = &e->stage[i];
+
+		printf("%s\"%s\": {\"mean\": %.3f, \"p50\": %.3f, "
+		       "\"p99\": %.3f, \"max\": %.3f, "
+		       "\"share_percent\": %.1f}",
+		       i ? ", " : "", stage_names[i],
+		       h->n ? us(h->sum) / (double)h->n : 0.0,
+		       us(histogram_quantile(h, 0.5)),
+		       us(histogram_quantile(h, 0.99)), us(h->max),
+		       percent(h->sum, sum));
+	}
+	fputs("}, ", stdout);
+}
+
+static void print_json_paths(const struct load_explain *e, struct lnet *node)
+{
+	char local[LNET_NIDSTR_SIZE], target[LNET_NIDSTR_SIZE];
+	struct ulnet_peer_info info;
+
+	fputs("\"paths\": [", stdout);
+	for (unsigned int i = 0; i < e->nrails; i++) {
+		const struct load_rail *r = &e->rail[i];
+
+		fputs(i ? ", {" : "{", stdout);
+		if (lnet_nid_is_any(&r->target))
+			fputs("\"local\": null, \"target\": null", stdout);
+		else
+			printf("\"local\": \"%s\", \"target\": \"%s\"",
+			       lnet_nid_format(&r->local, local, sizeof(local)),
+			       lnet_nid_format(&r->target, target,
+					       sizeof(target)));
+		printf(", \"calls\": %ju", (uintmax_t)r->n);
+		if (!lnet_nid_is_any(&r->target) &&
+		    lnet_peer_info(node, &r->target, &info) == 0)
+			printf(", \"credits\": %u, \"credits_min\": %jd",
+			       info.credits_max, (intmax_t)info.credits_min);
+		putchar('}');
+	}
+	fputs("], ", stdout);
+}
+
+/* Prints what report_explain() prints of one target. */
+static void print_json_explain(const struct load_stats *s, struct lnet *node)
+{
+	const struct load_explain *e = &s->explain;
+	double n = (double)e->stage[LOAD_WIRE].n;
+
+	fputs("\"explain\": {", stdout);
+	print_json_stages(e);
+	print_json_paths(e, node);
+	printf("\"attempts_per_call\": %.3f, \"attempts_max\": %ju, "
+	       "\"transmissions_per_call\": %.3f}",
+	       n > 0 ? (double)s->went[LOAD_ATTEMPTS] / n : 0.0,
+	       (uintmax_t)e->attempts_max, n > 0 ? (double)e->paths / n : 0.0);
+}
+
+static void print_json_counters(struct ulrpc *rpc)
+{
+	char *yaml = NULL;
+
+	fputs(", \"counted\": {", stdout);
+	if (ulrpc_stats(rpc, &yaml) == 0)
+		print_counters(yaml, true);
+	free(yaml);
+	putchar('}');
+}
+
+/* Prints @text as a string of JSON. */
+static void print_json_string(const char *text)
+{
+	putchar('"');
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ') {
+			printf("\\u%04x", (unsigned char)*text);
+			continue;
+		}
+		if (*text == '"' || *text == '\\')
+			putchar('\\');
+		putchar(*text);
+	}
+	putchar('"');
+}
+
+static void print_json_targets(const struct rpcping_options *o,
+			       const struct load_stats *stats,
+			       struct lnet *node)
+{
+	fputs(", \"targets\": [", stdout);
+	for (unsigned int i = 0; i < o->ntargets; i++) {
+		fputs(i ? ", {\"target\": " : "{\"target\": ", stdout);
+		print_json_string(o->targets[i].text);
+		fputs(", ", stdout);
+		print_json_load(o, &stats[i]);
+		fputs(", ", stdout);
+		print_json_explain(&stats[i], node);
+		putchar('}');
+	}
+	putchar(']');
+}
+
+void report_json(const struct rpcping_options *o,
+		 const struct load_stats *stats, struct ulrpc *rpc)
+{
+	struct lnet *node = ulrpc_node(rpc);
+
+	putchar('{');
+	print_json_load(o, &stats[o->ntargets]);
+	fputs(", \"rails\": [", stdout);
+	print_shares(node, true);
+	putchar(']');
+	if (o->load.explain) {
+		print_json_counters(rpc);
+		print_json_targets(o, stats, node);
+	}
+	fputs("}\n", stdout);
 }

@@ -144,6 +144,65 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 	return 0;
 }
 
+/* ---- the same for several servers ---- */
+
+struct ulrpc_replicas {
+	ulrpc_replicas_done_fn done;
+};
+
+static struct ulrpc_replicas set;
+
+void ulrpc_replicas_conf_init(struct ulrpc_replicas_conf *conf)
+{
+	memset(conf, 0, sizeof(*conf));
+}
+
+int ulrpc_replicas_open(struct ulrpc *rpc,
+			const struct ulrpc_replicas_conf *conf,
+			struct ulrpc_replicas **replicas_p)
+{
+	(void)rpc;
+	cr_assert_eq(conf->choice, ULRPC_CHOOSE_TURNS);
+	cr_assert_eq(conf->hedge, 7);
+	*replicas_p = &set;
+	return 0;
+}
+
+unsigned int ulrpc_replicas_cpt(const struct ulrpc_replicas *replicas)
+{
+	(void)replicas;
+	return 0;
+}
+
+/* The servers take turns, and the second one moves and hedges. */
+static void on_set_end(void *arg, const struct ulrpc_outcome *o,
+		       const void *reply, size_t length)
+{
+	static unsigned int turn;
+	const unsigned int at = turn++ % 2;
+	const struct ulrpc_replicas_outcome all = {
+		.call = *o,
+		.server = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0),
+					0x0a000001 + at),
+		.moves = 2 * at,
+		.hedged = at,
+	};
+
+	set.done(arg, &all, reply, length);
+}
+
+int ulrpc_replicas_call(struct ulrpc_replicas *replicas, uint32_t method,
+			const void *body, size_t length,
+			const struct ulrpc_replicas_call_conf *conf,
+			ulrpc_replicas_done_fn done, void *arg,
+			struct ulrpc_replicas_call **call_p)
+{
+	cr_assert(replicas == &set && !call_p && !conf->key);
+	set.done = done;
+	return ulrpc_call(&fake.client, method, body, length, &conf->call,
+			  on_set_end, arg, NULL);
+}
+
 static int end_all(void *arg)
 {
 	const struct ulrpc_outcome o = { .status = -ECANCELED,
@@ -162,6 +221,12 @@ void ulrpc_client_close(struct ulrpc_client *client)
 {
 	if (client)
 		lnet_call(lnet_sim_node(fake.sim, 0), 0, end_all, NULL);
+}
+
+void ulrpc_replicas_close(struct ulrpc_replicas *replicas)
+{
+	if (replicas)
+		ulrpc_client_close(&fake.client);
 }
 
 int ulrpc_bulk_new(struct ulrpc *rpc, const struct ulrpc_bulk_conf *conf,
@@ -290,6 +355,53 @@ Test(load, warmup)
 	cr_assert_eq(stats.answered, 5);
 	cr_assert_eq(stats.latency.n, 5);
 	cr_assert_eq(stats.last - stats.first, 10 * MS);
+}
+
+/* ---- at several servers ---- */
+
+static const struct load_conf of_set = { .inflight = 1,
+					 .count = 10,
+					 .replicas = true,
+					 .choice = ULRPC_CHOOSE_TURNS,
+					 .hedge = 7 };
+
+Test(load, by_server)
+{
+	struct load_stats *sum = calloc(1, sizeof(*sum));
+	struct load *l = begin(&of_set);
+
+	lnet_sim_run(fake.sim, S);
+	finish(l);
+	cr_assert_eq(stats.answered, 10);
+	cr_assert_eq(stats.nservers, 2);
+	cr_assert_eq(stats.moves, 10);
+	cr_assert_eq(stats.hedged, 5);
+	load_stats_merge(sum, &stats);
+	load_stats_merge(sum, &stats);
+	cr_assert_eq(sum->nservers, 2);
+	cr_assert_eq(sum->moves, 20);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_assert_eq(stats.server[i].answered, 5);
+		cr_assert_eq(stats.server[i].lost, 0);
+		cr_assert_eq(stats.server[i].sum, 10 * MS);
+		cr_assert_eq(sum->server[i].answered, 10);
+		cr_assert_eq(sum->server[i].max, 2 * MS);
+	}
+	free(sum);
+}
+
+Test(load, lost_by_server)
+{
+	struct load *l = begin(&of_set);
+	const struct load_loss *loss = &stats.loss[ULRPC_CAUSE_DEADLINE];
+
+	fake.outcome.cause = ULRPC_CAUSE_DEADLINE;
+	lnet_sim_run(fake.sim, S);
+	finish(l);
+	cr_assert_eq(loss->n, 10);
+	cr_assert(lnet_nid_eq(&loss->server, &stats.server[0].nid));
+	cr_assert_eq(stats.server[0].lost, 5);
+	cr_assert_eq(stats.server[1].answered, 0);
 }
 
 /* ---- at a rate ---- */
