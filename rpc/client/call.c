@@ -475,6 +475,8 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 		client_refusal(call->client, o.text, sizeof(o.text));
 	if (cause == ULRPC_CAUSE_NAME)
 		client_no_name(call->client, o.text, sizeof(o.text));
+	if (cause == ULRPC_CAUSE_OVERLOADED)
+		client_no_room(call->client, o.text, sizeof(o.text));
 	if (cause == ULRPC_CAUSE_UNREACHABLE)
 		client_no_server(call->client, o.text, sizeof(o.text));
 	if (call->slot != SLOT_NONE)

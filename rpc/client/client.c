@@ -208,12 +208,14 @@ static bool client_portal_ok(uint32_t portal)
 	       portal != ULRPC_PORTAL_BULK;
 }
 
-static void client_log_missing(const struct ulrpc_client *c)
+static void client_log_missing(const struct ulrpc_client *c,
+			       enum ulrpc_cause cause)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
-	lnet_log(LNET_LOG_INFO, "rpc", "%s has no service %s: calls wait",
+	lnet_log(LNET_LOG_INFO, "rpc", "%s has no %sservice %s: calls wait",
 		 lnet_nid_format(&c->imp->nids[c->imp->nid], nid, sizeof(nid)),
+		 cause == ULRPC_CAUSE_OVERLOADED ? "room for a client of " : "",
 		 c->service);
 }
 
@@ -234,12 +236,13 @@ void client_on_doubt(struct ulrpc_client *c)
 	client_tell(c, client_is_well(c) ? CLIENT_UP : CLIENT_DOWN);
 }
 
-/* Called when the server has no such service. It may have one soon: calls wait
- * for that until their deadlines, unless they are not to wait. */
+/* Called when the server has no such service, or no room for one more client of
+ * it. It may have soon: calls wait for that until their deadlines, unless they
+ * are not to wait. */
 static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 {
 	if (!c->refusal)
-		client_log_missing(c);
+		client_log_missing(c, cause);
 	c->refusal = cause;
 	client_tell(c, CLIENT_DOWN);
 	fail_queued(c, cause, true);
@@ -294,6 +297,8 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 	if (m->status != WIRE_OK || !client_portal_ok(m->portal)) {
 		client_missing(c, m->status == WIRE_SHUTTING_DOWN
 					  ? ULRPC_CAUSE_SHUTDOWN
+				  : m->status == WIRE_OVERLOADED
+					  ? ULRPC_CAUSE_OVERLOADED
 					  : ULRPC_CAUSE_NO_SERVICE);
 		return;
 	}
@@ -652,6 +657,19 @@ void client_no_server(const struct ulrpc_client *c, char *text, size_t size)
 			text, size, "%s: %s",
 			lnet_nid_format(&imp->nids[imp->nid], nid, sizeof(nid)),
 			strerror(-imp->error));
+}
+
+void client_no_room(const struct ulrpc_client *c, char *text, size_t size)
+{
+	const struct import *imp = c->imp;
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (c->refusal == ULRPC_CAUSE_OVERLOADED)
+		snprintf(
+			text, size,
+			"%s has no room for one more client of service %s",
+			lnet_nid_format(&imp->nids[imp->nid], nid, sizeof(nid)),
+			c->service);
 }
 
 /* Called when @imp has lost a client. */

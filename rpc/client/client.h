@@ -395,6 +395,9 @@ void client_no_name(const struct ulrpc_client *c, char *text, size_t size);
 /* Writes to @text why the server cannot be reached; "" if nothing is known of
  * that. */
 void client_no_server(const struct ulrpc_client *c, char *text, size_t size);
+/* Writes to @text that the server has no room for one more client of the
+ * service; "" if the server has not said so. */
+void client_no_room(const struct ulrpc_client *c, char *text, size_t size);
 /* Called when the server has answered Open. */
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);
 

@@ -77,7 +77,8 @@ void service_opened(struct shard *s, const struct wire_open *in,
 	}
 	share = export_share_get(s->exports, e, svc->number);
 	if (!share) {
-		out->status = WIRE_NO_SERVICE;
+		stat_count(s, RPC_STAT_clients_refused);
+		out->status = WIRE_OVERLOADED;
 		return;
 	}
 	share->opened = true;

@@ -73,13 +73,24 @@ struct share *export_share_get(struct exports *x, struct export *e,
 			       unsigned int number)
 {
 	struct share *share = export_share(x, e, number);
+	struct export_pool *pool = export_pool_of(e);
+	struct quota *opened;
 
 	if (share)
 		return share;
+	opened = quota_take(&pool->opened, export_source(e), 1,
+			    shard_now(x->shard));
+	if (!opened)
+		return NULL;
 	share = share_join(&x->hosts, &e->shares, e->handle, export_source(e),
 			   number);
-	if (share)
-		share->queue.pid = e->peer.pid;
+	if (!share) {
+		quota_put(&pool->opened, opened, 1);
+		return NULL;
+	}
+	e->opened = opened;
+	e->nopened++;
+	share->queue.pid = e->peer.pid;
 	return share;
 }
 
@@ -154,6 +165,9 @@ static void export_drop(struct exports *x, struct export *e)
 	suspect_end(e);
 	rails_drop(&x->rails, e);
 	quota_put(&export_pool_of(e)->exports, e->quota, 1);
+	/* Shares to which something is charged remain until it is over. */
+	if (e->nopened)
+		quota_put(&export_pool_of(e)->opened, e->opened, e->nopened);
 	export_leave_session(x, e);
 	id_free(&x->table, e->id);
 	client_ids_del(x->ids, &e->id_of);
@@ -242,7 +256,8 @@ const uint8_t *export_id(const struct exports *x, const struct wire_connect *c)
 /* ---- whose share it is ---- */
 
 static void export_pool_init(struct exports *x, enum export_class class,
-			     uint32_t exports, uint32_t chunks, uint64_t seed)
+			     uint32_t exports, uint32_t chunks, uint32_t opened,
+			     uint64_t seed)
 {
 	struct export_pool *pool = &x->pools[class];
 	bool stranger = class == EXPORT_STRANGER;
@@ -257,6 +272,11 @@ static void export_pool_init(struct exports *x, enum export_class class,
 			       "that are not proven"
 			     : "blocks of 64 slots for requests",
 		    chunks, seed);
+	quotas_init(&pool->opened,
+		    stranger ? "services that clients which are not proven "
+			       "have opened"
+			     : "services that clients have opened",
+		    opened, seed);
 }
 
 /* Each class gets something, even if there is very little. */
@@ -264,14 +284,16 @@ static void export_pools_init(struct exports *x, uint64_t seed)
 {
 	const struct ulrpc *rpc = x->shard->rpc;
 	uint32_t exports = 0, chunks = 0, all = rpc->conf.exports_max;
+	uint32_t open = 0, open_all = MAX(OPENED_MAX, MIN(all, 1u << 29) * 4);
 
 	if (rpc_has_keys(rpc)) {
 		exports = MAX(all / STRANGERS_PART, 1);
 		chunks = RECORD_CHUNKS_MAX / STRANGERS_PART;
+		open = open_all / STRANGERS_PART;
 	}
-	export_pool_init(x, EXPORT_STRANGER, exports, chunks, seed);
+	export_pool_init(x, EXPORT_STRANGER, exports, chunks, open, seed);
 	export_pool_init(x, EXPORT_PROVED, all > exports ? all - exports : 1,
-			 RECORD_CHUNKS_MAX - chunks, seed);
+			 RECORD_CHUNKS_MAX - chunks, open_all - open, seed);
 }
 
 /* Returns the pool for the sender of the message that is now handled. */
@@ -591,6 +613,7 @@ static void export_shard_free(struct shard *s)
 	for (unsigned int i = 0; i < EXPORT_CLASSES; i++) {
 		quotas_fini(&x->pools[i].chunks);
 		quotas_fini(&x->pools[i].exports);
+		quotas_fini(&x->pools[i].opened);
 	}
 	hosts_fini(&x->hosts);
 	ulrpc_rules_put(x->rules);

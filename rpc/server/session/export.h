@@ -37,10 +37,11 @@
  * While a client says only that it is alive, most of what its keys take is
  * freed (sealed_rest()).
  *
- * Each host has its share of ulrpc_conf.exports_max (quota.h), and of the
- * records of calls (record.h). On a node that has keys, clients that have not
- * proved who they are get an eighth of both, all together, and the others the
- * rest, so strangers keep nobody out who is known.
+ * Each host has its share of ulrpc_conf.exports_max (quota.h), of the services
+ * that its clients open, and of the records of calls (record.h). On a node that
+ * has keys, clients that have not proved who they are get an eighth of these,
+ * all together, and the others the rest, so strangers keep nobody out who is
+ * known.
  *
  * Owner: the CPT that owns the NID which the Connect came from; or another one,
  * if that NID has several clients (export_control.c). The handle tells.
@@ -119,8 +120,9 @@ struct export
 	/* the client reads annexes of bodies: rpc/context/annex.h */
 	bool annexes : 1;
 	struct bulk_pace bulk_pace; /* what transfers_conf.pace points to */
-	/* what is charged in export_pool_of(e)->exports */
-	struct quota *quota;
+	/* what is charged in export_pool_of(e)->exports, and ->opened */
+	struct quota *quota, *opened;
+	uint32_t nopened; /* shares that were charged */
 	/* for suspect.c: */
 	/* node in exports.suspects; not there while the client is being probed
 	 */
@@ -166,6 +168,8 @@ enum export_class { EXPORT_PROVED, EXPORT_STRANGER, EXPORT_CLASSES };
 struct export_pool {
 	struct shard *shard;
 	struct quotas exports; /* how many exports there are, by NID */
+	/* how many services their clients have opened, by NID */
+	struct quotas opened;
 	/* how many chunks of records these exports have, by NID */
 	struct quotas chunks;
 };
@@ -323,8 +327,12 @@ static inline struct share *export_share(struct exports *x, struct export *e,
 	return share_find(&x->hosts, &e->shares, e->handle, number);
 }
 
-/* Does what export_share() does, but makes the share if there is none. NULL: no
- * memory. */
+/* Exports of a CPT can have opened so many services; each costs some hundred
+ * bytes. Where exports_max is large, four for each. */
+#define OPENED_MAX 262144u
+
+/* Does what export_share() does, but makes the share if there is none. NULL:
+ * the host of the client has opened its share, or there is no memory. */
 struct share *export_share_get(struct exports *x, struct export *e,
 			       unsigned int number);
 

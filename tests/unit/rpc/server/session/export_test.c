@@ -569,6 +569,97 @@ Test(export, as_many_as_allowed)
 	serve_fini(&g);
 }
 
+static void opens(struct raw_client *c, const char *service, uint32_t status)
+{
+	cr_assert_eq(raw_client_open(c, service)->status, status, "%s",
+		     service);
+}
+
+static void start_more(struct serve_rig *g)
+{
+	static const char *const more[] = { "s1", "s2", "s3" };
+
+	for (unsigned int i = 0; i < 3; i++) {
+		struct ulrpc_service_conf c = serve_conf(g);
+
+		c.name = more[i];
+		cr_assert_eq(ulrpc_service_start(g->rpc[SERVER], &c, NULL), 0);
+	}
+}
+
+/* A host can open only as many services as its share: others find room, and
+ * the log names the host. What it has opened, it may open again, and what its
+ * connections have opened is given back with them. */
+Test(export, as_many_services_as_allowed)
+{
+	struct serve_rig g;
+	struct quotas *opened;
+
+	rig(&g, NULL, 1);
+	start_more(&g);
+	raw_client_init(&third, g.sim, serve_node_add(&g, 2), SERVER);
+	lnet_log_set(LNET_LOG_WARN, log_line, NULL);
+	opened = &exports(&g)->pools[EXPORT_PROVED].opened;
+	cr_assert_eq(opened->max, OPENED_MAX);
+	opened->max = 3;
+	raw_client_connect(&a);
+	opens(&a, "test", WIRE_OK);
+	opens(&a, "s1", WIRE_OK);
+	opens(&a, "s2", WIRE_OVERLOADED);
+	cr_assert_not_null(strstr(logged, "10.0.0.1@tcp has 2 of 3 services"),
+			   "%s", logged);
+	opens(&a, "test", WIRE_OK);
+	opens(&a, "nothing", WIRE_NO_SERVICE);
+	raw_client_connect(&third);
+	opens(&third, "s2", WIRE_OK);
+	opens(&third, "s3", WIRE_OVERLOADED);
+	cr_assert_eq(opened->used, 3);
+	cr_assert_eq(g.rpc[SERVER]
+			     ->shards[0]
+			     .stats->counts[RPC_STAT_clients_refused],
+		     2);
+	raw_client_disconnect(&a);
+	cr_assert_eq(opened->used, 1);
+	opens(&third, "s3", WIRE_OK);
+	serve_fini(&g);
+}
+
+/* The caller hears that there is no room, and is served when there is. */
+Test(export, no_room_for_one_more_service)
+{
+	struct quotas *opened;
+	struct ulrpc_call_conf conf = { .deadline = 1000000,
+					.wait_for_ready = ULRPC_WAIT_NOT };
+	struct serve_rig g;
+	struct called c = { 0 };
+
+	serve_init(&g, 1, 1);
+	serve_open(&g, NULL);
+	serve_start_with(&g, NULL);
+	opened = &exports(&g)->pools[EXPORT_PROVED].opened;
+	opened->max = 0;
+	serve_client(&g);
+	cr_assert_eq(ulrpc_call(g.client, ulrpc_method("echo"), "x", 1, &conf,
+				on_called, &c, NULL),
+		     0);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	cr_assert_eq(c.ended, 1);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OVERLOADED);
+	cr_assert_eq(c.outcome.execution, ULRPC_NOT_EXECUTED);
+	cr_assert_str_eq(c.outcome.text, "10.0.0.2@tcp has no room for one "
+					 "more client of service test");
+	serve_call(&g, "echo", "x", 1, 1000000, ULRPC_PRIORITY_NORMAL, &c);
+	lnet_sim_run(g.sim, 2 * SEC);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OVERLOADED);
+	serve_call(&g, "echo", "x", 1, 10000000, ULRPC_PRIORITY_NORMAL, &c);
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(c.ended, 0);
+	opened->max = 1;
+	lnet_sim_run(g.sim, 9 * SEC);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
+	serve_fini(&g);
+}
+
 Test(export, silence)
 {
 	struct ulrpc_conf conf = { .keepalive = 1000000 };
