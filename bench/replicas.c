@@ -9,6 +9,13 @@
  * Before that: the time until the first reply of a server to which there is no
  * connection yet, if its NID is known (known), and if a name has to be looked
  * up for it, in a file that lists servers (named).
+ *
+ * And the balance of calls over servers of unequal speed: each executes one
+ * call at a time, which takes 4 ms at the first one, 8 ms at the second one and
+ * 16 ms at the third one; 16 calls are under way for 3 s. For each choice
+ * (least, turns): how many calls were answered, in percent of what the servers
+ * can do together (least), and which part of these each server has answered, in
+ * percent (least.1).
  */
 #include <errno.h>
 #include <signal.h>
@@ -31,8 +38,13 @@
 static const char *const nids[SERVERS] = { "127.0.25.1@tcp", "127.0.25.2@tcp",
 					   "127.0.25.3@tcp" };
 
+/* us that a call of "work" takes at each server */
+static const unsigned int work_us[SERVERS] = { 4000, 8000, 16000 };
+#define BALANCE UINT64_C(3000000000) /* ns */
+
+static struct ulnet_nid all[SERVERS];
 static uint16_t port;
-static const char *own; /* a server's NID */
+static int own; /* which server this is */
 
 static struct ulrpc *open_rpc(struct lnet **node_p, const char *nid)
 {
@@ -60,23 +72,36 @@ static void echo(void *arg, struct ulrpc_request *request, const void *body,
 	ulrpc_reply(request, body, length);
 }
 
+static void work(void *arg, struct ulrpc_request *request, const void *body,
+		 size_t length)
+{
+	(void)arg;
+	usleep(work_us[own]);
+	ulrpc_reply(request, body, length);
+}
+
 static void server(void *arg, int ready)
 {
-	const struct ulrpc_method_conf method = {
-		.name = "echo",
-		.handler = echo,
-		.run = ULRPC_RUN_INLINE,
-		.semantics = ULRPC_IDEMPOTENT,
+	const struct ulrpc_method_conf methods[] = {
+		{ .name = "echo",
+		  .handler = echo,
+		  .run = ULRPC_RUN_INLINE,
+		  .semantics = ULRPC_IDEMPOTENT },
+		{ .name = "work",
+		  .handler = work,
+		  .run = ULRPC_RUN_WORKER,
+		  .semantics = ULRPC_IDEMPOTENT },
 	};
 	struct ulrpc_service_conf conf;
 	struct lnet *node;
-	struct ulrpc *rpc = open_rpc(&node, own);
+	struct ulrpc *rpc = open_rpc(&node, nids[own]);
 
 	(void)arg;
 	ulrpc_service_conf_init(&conf);
 	conf.name = "bench";
-	conf.methods = &method;
-	conf.nmethods = 1;
+	conf.methods = methods;
+	conf.nmethods = 2;
+	conf.workers_min = 1;
 	must(ulrpc_service_start(rpc, &conf, NULL), "service");
 	duo_ready(ready);
 	for (;;)
@@ -87,6 +112,8 @@ static void server(void *arg, int ready)
 
 static struct {
 	struct ulrpc_replicas *servers;
+	const char *method;
+	uint64_t at[SERVERS]; /* calls that each server has answered */
 	uint64_t killed; /* ns; 0: not yet */
 	bool over;	 /* no more calls begin */
 	unsigned int under_way;
@@ -111,6 +138,8 @@ static void on_end(void *arg, const struct ulrpc_replicas_outcome *o,
 	b.calls++;
 	b.lost += o->call.cause != ULRPC_CAUSE_OK || length != SIZE;
 	b.moved += o->moves > 0;
+	for (int i = 0; i < SERVERS; i++)
+		b.at[i] += lnet_nid_eq(&o->server, &all[i]);
 	if (b.killed && took > b.longest)
 		b.longest = took;
 	else if (!b.killed && took > b.quiet)
@@ -129,7 +158,7 @@ static void begin(struct one *one)
 	conf.call.semantics = ULRPC_IDEMPOTENT;
 	one->began = duo_now();
 	b.under_way++;
-	must(ulrpc_replicas_call(b.servers, ulrpc_method("echo"), body, SIZE,
+	must(ulrpc_replicas_call(b.servers, ulrpc_method(b.method), body, SIZE,
 				 &conf, on_end, one, NULL),
 	     "ulrpc_replicas_call");
 }
@@ -197,14 +226,73 @@ static void first_replies(struct lnet *node, struct ulrpc *rpc,
 	unlink(path);
 }
 
+static void open_set(struct ulrpc *rpc, enum ulrpc_choice choice)
+{
+	struct ulrpc_replicas_conf conf;
+
+	ulrpc_replicas_conf_init(&conf);
+	conf.client.nids = all;
+	conf.client.nnids = SERVERS;
+	conf.client.service = "bench";
+	conf.choice = choice;
+	must(ulrpc_replicas_open(rpc, &conf, &b.servers),
+	     "ulrpc_replicas_open");
+}
+
+/* Begins the calls of "method". */
+static void begin_all(struct one calls[DEPTH], const char *method)
+{
+	b.method = method;
+	b.over = false;
+	b.calls = b.lost = b.moved = 0;
+	memset(b.at, 0, sizeof(b.at));
+	for (int i = 0; i < DEPTH; i++)
+		begin(&calls[i]);
+}
+
+static void end_all(struct lnet *node)
+{
+	b.over = true;
+	while (b.under_way)
+		turn(node);
+	ulrpc_replicas_close(b.servers);
+}
+
+/* Prints how calls are balanced over the servers by @choice. */
+static void balance(struct lnet *node, struct ulrpc *rpc,
+		    enum ulrpc_choice choice, const char *name)
+{
+	struct one calls[DEPTH];
+	double could = 0;
+	uint64_t from;
+
+	open_set(rpc, choice);
+	begin_all(calls, "work");
+	/* Connections are made, and queues fill, first. */
+	from = duo_now();
+	while (duo_now() - from < QUIET / 2)
+		turn(node);
+	b.calls = 0;
+	memset(b.at, 0, sizeof(b.at));
+	from = duo_now();
+	while (duo_now() - from < BALANCE)
+		turn(node);
+	for (int i = 0; i < SERVERS; i++)
+		could += (double)(duo_now() - from) / 1000 / work_us[i];
+	printf("%s %.1f\n", name, 100 * (double)b.calls / could);
+	for (int i = 0; i < SERVERS; i++)
+		printf("%s.%d %.1f\n", name, i + 1,
+		       100 * (double)b.at[i] / (double)b.calls);
+	end_all(node);
+}
+
 /* Makes calls for a while, kills @victim, and makes calls for a while. */
 static void run(struct lnet *node, pid_t victim)
 {
 	struct one calls[DEPTH];
 	uint64_t from = duo_now();
 
-	for (int i = 0; i < DEPTH; i++)
-		begin(&calls[i]);
+	begin_all(calls, "echo");
 	/* Connections are made first. */
 	while (duo_now() - from < QUIET / 2)
 		turn(node);
@@ -215,34 +303,27 @@ static void run(struct lnet *node, pid_t victim)
 	must_sys(kill(victim, SIGKILL), "kill");
 	while (duo_now() - b.killed < QUIET)
 		turn(node);
-	b.over = true;
-	while (b.under_way)
-		turn(node);
+	end_all(node);
 }
 
 int main(void)
 {
-	struct ulrpc_replicas_conf conf;
-	struct ulnet_nid all[SERVERS];
 	pid_t pids[SERVERS];
 	struct ulrpc *rpc;
 	struct lnet *node;
 
 	port = duo_free_port();
 	for (int i = 0; i < SERVERS; i++) {
-		own = nids[i];
+		own = i;
 		pids[i] = duo_fork(server, NULL);
 		must(lnet_nid_parse(nids[i], &all[i]), nids[i]);
 	}
-	ulrpc_replicas_conf_init(&conf);
-	conf.client.nids = all;
-	conf.client.nnids = SERVERS;
-	conf.client.service = "bench";
 	rpc = open_rpc(&node, "127.0.25.9@tcp");
 	must(lnet_names_open(node), "lnet_names_open");
 	first_replies(node, rpc, &all[1], nids[2]);
-	must(ulrpc_replicas_open(rpc, &conf, &b.servers),
-	     "ulrpc_replicas_open");
+	balance(node, rpc, ULRPC_CHOOSE_LEAST, "least");
+	balance(node, rpc, ULRPC_CHOOSE_TURNS, "turns");
+	open_set(rpc, ULRPC_CHOOSE_LEAST);
 	run(node, pids[0]);
 	for (int i = 0; i < SERVERS; i++) {
 		kill(pids[i], SIGKILL);
