@@ -940,7 +940,7 @@ EXTRA_DIST += %D%/packages/boot.sh %D%/packages/build.sh
 EXTRA_DIST += %D%/packages/files.sh %D%/packages/root.sh
 EXTRA_DIST += %D%/net/hosts.sh %D%/net/harm.sh %D%/vm/vm-run
 dist_check_SCRIPTS += $(tool_tests)
-EXTRA_DIST += %D%/port.sh %D%/tools/lib.sh
+EXTRA_DIST += %D%/port.sh %D%/tools/lib.sh %D%/tools/typed.sh
 if !WITH_FUZZERS
 TESTS += $(tool_tests)
 tool_helpers = %D%/tools/proxy %D%/tools/taker %D%/tools/tape_pcap %D%/states
@@ -958,7 +958,7 @@ check_PROGRAMS += $(tool_helpers)
 endif
 
 EXTRA_DIST += %D%/misuse.h %D%/tools/munge_twice.c
-EXTRA_DIST += %D%/fuzz/keys.h %D%/fuzz/rpc.h %D%/port.h %D%/all_memory.h %D%/slice.h %D%/source.h %D%/tree_eq.h %D%/thread/check.h
+EXTRA_DIST += %D%/fuzz/keys.h %D%/fuzz/rpc.h %D%/port.h %D%/all_memory.h %D%/slice.h %D%/source.h %D%/tree_eq.h %D%/thread/check.h %D%/thread/rig.h
 EXTRA_DIST += %D%/install/lab.c %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/yaml.dict
 EXTRA_DIST += %D%/wire %D%/config

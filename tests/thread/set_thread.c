@@ -7,42 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/thread/check.h"
-#include "ulnet/control.h"
-#include "ulnet/service.h"
+#include "tests/thread/rig.h"
 
 #define CALLS	300
 #define CALLERS 4
 
 static atomic_uint left = CALLERS;
 
-static void echo(void *arg, struct ulrpc_request *request, const void *body,
-		 size_t length)
-{
-	(void)arg;
-	ulrpc_reply(request, body, length);
-}
-
-struct rig {
-	struct lnet *node;
-	struct ulrpc *rpc;
-	struct ulrpc_client *client;
-	struct lnet_control *control;
-};
-
 static void *calls_main(void *arg)
 {
-	struct rig *rig = arg;
-	const struct ulrpc_call_conf conf = { .deadline = ULRPC_NEVER };
-	const char *const methods[] = { "A", "B", "C" };
-
-	for (unsigned int i = 0; i < CALLS; i++) {
-		struct ulrpc_outcome o;
-
-		check(ulrpc_call_wait(rig->client, ulrpc_method(methods[i % 3]),
-				      "x", 1, &conf, NULL, 0, NULL, &o) == 0);
-		check(o.cause == ULRPC_CAUSE_OK);
-	}
+	rig_call(arg, CALLS, false);
 	atomic_fetch_sub(&left, 1);
 	return NULL;
 }
@@ -81,52 +55,20 @@ static void *set_main(void *arg)
 	return NULL;
 }
 
-static int rig_open(struct rig *rig)
-{
-	const struct ulrpc_method_conf methods[] = {
-		{ .name = "A", .handler = echo, .run = ULRPC_RUN_INLINE },
-		{ .name = "B", .handler = echo },
-		{ .name = "C",
-		  .handler = echo,
-		  .priority = ULRPC_PRIORITY_HIGH },
-	};
-	struct ulrpc_service_conf sconf;
-	struct ulrpc_client_conf cconf;
-	struct ulrpc_service *service;
-	struct ulnet_conf conf;
-	int rc;
-
-	lnet_conf_init(&conf);
-	conf.cpts = 2;
-	rc = lnet_open(&conf, &rig->node);
-	if (!rc)
-		rc = lnet_control_start(rig->node, NULL, &rig->control);
-	if (!rc)
-		rc = ulrpc_open(rig->node, NULL, &rig->rpc);
-	ulrpc_service_conf_init(&sconf);
-	sconf.name = "test";
-	sconf.methods = methods;
-	sconf.nmethods = 3;
-	if (!rc)
-		rc = ulrpc_service_start(rig->rpc, &sconf, &service);
-	if (!rc)
-		rc = ulrpc_control(rig->rpc, rig->control);
-	ulrpc_client_conf_init(&cconf);
-	cconf.nids = &LNET_NID_LO;
-	cconf.nnids = 1;
-	cconf.service = "test";
-	if (!rc)
-		rc = ulrpc_client_open(rig->rpc, &cconf, &rig->client);
-	return rc;
-}
+static const struct ulrpc_method_conf methods[] = {
+	{ .name = "A", .handler = echo, .run = ULRPC_RUN_INLINE },
+	{ .name = "B", .handler = echo },
+	{ .name = "C", .handler = echo, .priority = ULRPC_PRIORITY_HIGH },
+};
 
 int main(void)
 {
 	pthread_t callers[CALLERS], setter;
 	struct rig rig;
 
-	if (!check(rig_open(&rig) == 0))
+	if (!check(rig_open(&rig, methods, 3) == 0))
 		return 1;
+	check(ulrpc_control(rig.rpc, rig.control) == 0);
 	for (unsigned int i = 0; i < CALLERS; i++)
 		if (pthread_create(&callers[i], NULL, calls_main, &rig))
 			return 1;
@@ -136,8 +78,6 @@ int main(void)
 		pthread_join(callers[i], NULL);
 	pthread_join(setter, NULL);
 	ulrpc_client_close(rig.client);
-	check(ulrpc_close(rig.rpc) == 0);
-	lnet_control_stop(rig.control);
-	lnet_close(rig.node);
+	rig_close(&rig);
 	return atomic_load(&failures) ? 1 : 0;
 }

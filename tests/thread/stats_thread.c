@@ -7,43 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/thread/check.h"
-#include "ulnet/control.h"
-#include "ulnet/service.h"
+#include "tests/thread/rig.h"
 
 #define CALLS 3000
 #define WAYS  4
 
 static atomic_bool over;
 
-static void echo(void *arg, struct ulrpc_request *request, const void *body,
-		 size_t length)
-{
-	(void)arg;
-	ulrpc_reply(request, body, length);
-}
-
-struct rig {
-	struct lnet *node;
-	struct ulrpc *rpc;
-	struct ulrpc_client *client;
-	struct lnet_control *control;
-};
-
 static void *calls_main(void *arg)
 {
-	struct rig *rig = arg;
-	const struct ulrpc_call_conf conf = { .deadline = ULRPC_NEVER };
-	const char *const methods[] = { "A", "B", "C" };
-
-	for (unsigned int i = 0; i < CALLS; i++) {
-		struct ulrpc_outcome o;
-
-		check(ulrpc_call_wait(rig->client, ulrpc_method(methods[i % 3]),
-				      "x", 1, &conf, NULL, 0, NULL, &o) == 0);
-		check(o.cause ==
-		      (i % 3 == 2 ? ULRPC_CAUSE_NO_METHOD : ULRPC_CAUSE_OK));
-	}
+	rig_call(arg, CALLS, true);
 	return NULL;
 }
 
@@ -90,39 +63,10 @@ static void *control_main(void *arg)
 	return NULL;
 }
 
-static int rig_open(struct rig *rig)
-{
-	const struct ulrpc_method_conf methods[] = {
-		{ .name = "A", .handler = echo, .run = ULRPC_RUN_INLINE },
-		{ .name = "B", .handler = echo },
-	};
-	struct ulrpc_service_conf sconf;
-	struct ulrpc_client_conf cconf;
-	struct ulrpc_service *service;
-	struct ulnet_conf conf;
-	int rc;
-
-	lnet_conf_init(&conf);
-	conf.cpts = 2;
-	rc = lnet_open(&conf, &rig->node);
-	if (!rc)
-		rc = lnet_control_start(rig->node, NULL, &rig->control);
-	if (!rc)
-		rc = ulrpc_open(rig->node, NULL, &rig->rpc);
-	ulrpc_service_conf_init(&sconf);
-	sconf.name = "test";
-	sconf.methods = methods;
-	sconf.nmethods = 2;
-	if (!rc)
-		rc = ulrpc_service_start(rig->rpc, &sconf, &service);
-	ulrpc_client_conf_init(&cconf);
-	cconf.nids = &LNET_NID_LO;
-	cconf.nnids = 1;
-	cconf.service = "test";
-	if (!rc)
-		rc = ulrpc_client_open(rig->rpc, &cconf, &rig->client);
-	return rc;
-}
+static const struct ulrpc_method_conf methods[] = {
+	{ .name = "A", .handler = echo, .run = ULRPC_RUN_INLINE },
+	{ .name = "B", .handler = echo },
+};
 
 int main(void)
 {
@@ -131,7 +75,7 @@ int main(void)
 	pthread_t threads[WAYS];
 	struct rig rig;
 
-	if (!check(rig_open(&rig) == 0))
+	if (!check(rig_open(&rig, methods, 2) == 0))
 		return 1;
 	for (unsigned int i = 0; i < WAYS; i++)
 		if (pthread_create(&threads[i], NULL, mains[i], &rig))
@@ -141,8 +85,6 @@ int main(void)
 	for (unsigned int i = 1; i < WAYS; i++)
 		pthread_join(threads[i], NULL);
 	check(ulrpc_control(rig.rpc, rig.control) == 0);
-	check(ulrpc_close(rig.rpc) == 0);
-	lnet_control_stop(rig.control);
-	lnet_close(rig.node);
+	rig_close(&rig);
 	return atomic_load(&failures) ? 1 : 0;
 }

@@ -4,14 +4,8 @@
 # says; the port is another one. examples/context.c is the program that the page shows:
 # tests/tutorial_check.sh.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
-free_port port || skip "perl cannot find a free port"
-extract=$(realpath "${srcdir:-.}")/tests/install/tutorial.sh
-page=$(realpath "${srcdir:-.}")/man/man7/ulrpc_tutorial.7
+. "${srcdir:-.}/tests/tools/typed.sh" || exit
 COMMANDS=5
-
-shown() { # MARK
-	bash "$extract" shown "$1" "$page" | sed "s/9988/$port/g"
-}
 
 # Waits until the server has said so many lines, or has ended.
 server_says() { # LINES
@@ -37,34 +31,10 @@ start_server() {
 		test "$(cat server.log)" = "${lines[2]}"
 }
 
-type_and_compare() { # COMMAND EXPECTED
-	echo "\$ $1"
-	timeout 100 bash -c "${shop:-:}; $1" >said 2>&1 </dev/null 10>&-
-	cat said
-	expect "$1: the page says otherwise: $2" \
-		test "$(cat said)" = "${2%$'\n'}"
-}
-
-type_all() { # MARK
-	local command='' expected='' line
-
-	while IFS= read -r line; do
-		if [[ $line != '$ '* && $line != END ]]; then
-			expected+=$line$'\n'
-			continue
-		fi
-		[ -z "$command" ] || type_and_compare "$command" "$expected"
-		[ "$line" = END ] || commands=$((commands + 1))
-		command=${line#\$ } expected=''
-		[[ $command != shop=* ]] || shop=$command
-	done < <(shown "$1" && echo END)
-}
-
 ln -s "$PWD/examples/context" "$dir/context"
 cd "$dir" || exit
 start_server
-commands=0 shop=''
-type_all "SHELL context"
+type_all "SHELL context" shop
 expect "$commands commands, and not $COMMANDS" test $commands = $COMMANDS
 mapfile -t said < <(shown "SAID context")
 server_says $((1 + ${#said[@]}))

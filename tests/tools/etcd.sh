@@ -4,21 +4,7 @@
 # etcd that comes and goes. It runs in a network of the test's own, in which all
 # ports are free. Requirement J1.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
-
-PATH=$PATH:/usr/sbin
-for tool in etcd unshare ip; do
-	type $tool >/dev/null 2>&1 || skip "there is no $tool"
-done
-if [ -z "${NAMES_INSIDE:-}" ]; then
-	own=(unshare --user --map-root-user --net --mount)
-	[ "$(id -u)" != 0 ] || ! unshare --net --mount true 2>/dev/null ||
-		own=(unshare --net --mount)
-	"${own[@]}" true 2>/dev/null || skip "no namespaces can be made here"
-	export NAMES_INSIDE=1
-	rm -rf "$dir"
-	exec "${own[@]}" bash "$0"
-fi
-ip link set lo up
+own_network etcd
 
 # start_etcd DATA: returns when it serves.
 start_etcd() {
@@ -86,6 +72,9 @@ has err 'its port is 7988, but a port cannot be given here'
 start_ping --time 1h --grace 60s --rate 200 --log info "$name"
 serve b 127.0.1.2 --register-ttl 2
 await "$dir/live" "names: $name: 2 addresses"
+# Both are servers of a set.
+ping 0 --replicas turns "$name"
+has out '^  server 127.0.1.[12]@tcp: answered [0-9]+ '
 # One that dies is gone when its lease is over; one that ends, at once. Calls go
 # to a, the first.
 lines=$(($(wc -l <"$dir/live") + 1))

@@ -161,6 +161,28 @@ need_rpcserve() { # NAME [ARGUMENT...]
 	finish
 }
 
+# own_network TOOL...: goes on in a network of the test's own, in which all ports are free, with
+# mounts of its own. Without that, or one of the tools, there is no test.
+own_network() {
+	local tool
+	local -a own
+
+	PATH=$PATH:/usr/sbin
+	for tool in "$@" unshare ip; do
+		type "$tool" >/dev/null 2>&1 || skip "there is no $tool"
+	done
+	if [ -z "${OWN_NETWORK:-}" ]; then
+		own=(unshare --user --map-root-user --net --mount)
+		[ "$(id -u)" != 0 ] || ! unshare --net --mount true 2>/dev/null ||
+			own=(unshare --net --mount)
+		"${own[@]}" true 2>/dev/null || skip "no namespaces can be made here"
+		export OWN_NETWORK=1
+		rm -rf "$dir"
+		exec "${own[@]}" bash "$0"
+	fi
+	ip link set lo up
+}
+
 # await FILE PATTERN [LINE]: until the file has a line that matches, from LINE
 # on. Whoever writes it has a minute.
 await() {

@@ -3,22 +3,7 @@
 # Servers that have names: /etc/hosts, DNS and its SRV records, for which dnsmasq
 # runs in a network of the test's own. Requirement J1.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
-
-for tool in dnsmasq unshare ip; do
-	PATH=$PATH:/usr/sbin type $tool >/dev/null 2>&1 || skip "there is no $tool"
-done
-PATH=$PATH:/usr/sbin
-if [ -z "${NAMES_INSIDE:-}" ]; then
-	own=(unshare --user --map-root-user --net --mount)
-	[ "$(id -u)" != 0 ] || ! unshare --net --mount true 2>/dev/null ||
-		own=(unshare --net --mount)
-	"${own[@]}" true 2>/dev/null || skip "no namespaces can be made here"
-	export NAMES_INSIDE=1
-	rm -rf "$dir"
-	exec "${own[@]}" bash "$0"
-fi
-
-ip link set lo up
+own_network dnsmasq
 echo 'nameserver 127.0.0.1' >"$dir/resolv.conf"
 printf '%s\n' '127.0.0.1 localhost' '127.0.1.1 in-file' >"$dir/hosts"
 for file in resolv.conf hosts; do
@@ -139,6 +124,9 @@ ping 0 both.example
 ping 0 nowhere.example,other.example:7001,one.example --explain
 has out '127.0.1.3@tcp'
 ctl 0 ping two.example
+# Each address is a server of a set; at one of them is nobody.
+ping 0 --replicas turns both.example
+has out '^  server 127.0.1.2@tcp: answered 3 '
 # Of the services, the first has no address, and the second has a port of its own.
 ping 0 srv:///_rpc._tcp.example --explain
 has out '127.0.1.3@tcp'

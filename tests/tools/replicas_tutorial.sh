@@ -4,15 +4,9 @@
 # as it says; the port is another one. examples/several.c is the program that the page
 # shows: tests/tutorial_check.sh.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
-free_port port || skip "perl cannot find a free port"
-extract=$(realpath "${srcdir:-.}")/tests/install/tutorial.sh
-page=$(realpath "${srcdir:-.}")/man/man7/ulrpc_tutorial.7
+. "${srcdir:-.}/tests/tools/typed.sh" || exit
 SERVERS=3
 COMMANDS=7
-
-shown() { # MARK
-	bash "$extract" shown "$1" "$page" | sed "s/9988/$port/g"
-}
 
 # Starts the servers as the page does; the input of server N is the descriptor 10 + N.
 start_servers() {
@@ -40,37 +34,12 @@ stop_server() { # N
 	unset "pids[server$1]"
 }
 
-type_and_compare() { # COMMAND EXPECTED
-	echo "\$ $1"
-	timeout 100 bash -c "${servers:-:}; $1" >said 2>&1 </dev/null \
-		10>&- 11>&- 12>&-
-	cat said
-	expect "$1: the page says otherwise: $2" \
-		test "$(cat said)" = "${2%$'\n'}"
-}
-
-type_all() { # MARK
-	local command='' expected='' line
-
-	while IFS= read -r line; do
-		if [[ $line != '$ '* && $line != END ]]; then
-			expected+=$line$'\n'
-			continue
-		fi
-		[ -z "$command" ] || type_and_compare "$command" "$expected"
-		[ "$line" = END ] || commands=$((commands + 1))
-		command=${line#\$ } expected=''
-		[[ $command != servers=* ]] || servers=$command
-	done < <(shown "$1" && echo END)
-}
-
 ln -s "$PWD/examples/several" "$dir/several"
 cd "$dir" || exit
 start_servers
-commands=0 servers=''
-type_all "SHELL several"
+type_all "SHELL several" servers
 stop_server 0
-type_all "SHELL several without the first"
+type_all "SHELL several without the first" servers
 expect "$commands commands, and not $COMMANDS" test $commands = $COMMANDS
 stop_server 1
 stop_server 2

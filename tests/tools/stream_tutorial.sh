@@ -4,15 +4,9 @@
 # says; the port is another one. examples/lines.c is the program that the page shows:
 # tests/tutorial_check.sh.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
-free_port port || skip "perl cannot find a free port"
-extract=$(realpath "${srcdir:-.}")/tests/install/tutorial.sh
-page=$(realpath "${srcdir:-.}")/man/man7/ulrpc_tutorial.7
+. "${srcdir:-.}/tests/tools/typed.sh" || exit
 SERVER_COMMANDS=2
 COMMANDS=3
-
-shown() { # MARK
-	bash "$extract" shown "$1" "$page" | sed "s/9988/$port/g"
-}
 
 # Starts the server as the page does, whose input is fd 3.
 start_server() {
@@ -29,14 +23,6 @@ start_server() {
 	expect "the server says: $ready" test "$ready" = "${lines[2]}"
 }
 
-type_and_compare() { # COMMAND EXPECTED
-	echo "\$ $1"
-	timeout 100 bash -c "$1" >said 2>&1 </dev/null 3>&-
-	cat said
-	expect "$1: the page says otherwise: $2" \
-		test "$(cat said)" = "${2%$'\n'}"
-}
-
 # The end of its input ends the server.
 stop_server() {
 	exec 3>&-
@@ -47,16 +33,7 @@ stop_server() {
 ln -s "$PWD/examples/lines" "$dir/lines"
 cd "$dir" || exit
 start_server
-commands=0 command='' expected=''
-while IFS= read -r line; do
-	if [[ $line != '$ '* && $line != END ]]; then
-		expected+=$line$'\n'
-		continue
-	fi
-	[ -z "$command" ] || type_and_compare "$command" "$expected"
-	[ "$line" = END ] || commands=$((commands + 1))
-	command=${line#\$ } expected=''
-done < <(shown "SHELL lines" && echo END)
+type_all "SHELL lines"
 expect "$commands commands, and not $COMMANDS" test $commands = $COMMANDS
 stop_server
 finish
