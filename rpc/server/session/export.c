@@ -78,7 +78,9 @@ struct share *export_share_get(struct exports *x, struct export *e,
 
 	if (share)
 		return share;
-	opened = quota_take(&pool->opened, export_source(e), 1,
+	/* The client may connect again from another NID: all is charged to the
+	 * one that its connection is charged to. */
+	opened = quota_take(&pool->opened, &e->quota->nid, 1,
 			    shard_now(x->shard));
 	if (!opened)
 		return NULL;

@@ -624,6 +624,31 @@ Test(export, as_many_services_as_allowed)
 	serve_fini(&g);
 }
 
+/* What a client opens after it has connected from another NID is charged to the
+ * NID that the connection is charged to. */
+Test(export, opens_from_another_place)
+{
+	const struct ulnet_nid elsewhere = nth_id(7).nid;
+	struct quotas *opened;
+	struct serve_rig g;
+	struct export *e;
+
+	rig(&g, NULL, 1);
+	start_more(&g);
+	opened = &exports(&g)->pools[EXPORT_PROVED].opened;
+	raw_client_connect(&a);
+	opens(&a, "test", WIRE_OK);
+	e = list_first(&exports(&g)->silent[33], struct export, link);
+	cr_assert_eq(e->nopened, 1);
+	e->stats.id.nid = elsewhere;
+	opens(&a, "s1", WIRE_OK);
+	cr_assert_eq(quota_used(opened, &elsewhere), 0);
+	cr_assert_eq(opened->used, 2);
+	raw_client_disconnect(&a);
+	cr_assert_eq(opened->used, 0);
+	serve_fini(&g);
+}
+
 /* The caller hears that there is no room, and is served when there is. */
 Test(export, no_room_for_one_more_service)
 {
