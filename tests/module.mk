@@ -264,6 +264,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/checksum_test.c \
 	%D%/unit/rpc/context/annex_test.c \
 	%D%/unit/rpc/context/context_pair_test.c \
+	%D%/unit/rpc/context/known_pair_test.c \
 	%D%/unit/rpc/context/intercept_pair_test.c \
 	%D%/unit/rpc/context/scope_pair_test.c \
 	%D%/unit/rpc/context/status_pair_test.c \

@@ -4,6 +4,7 @@
 #include "base/backoff.h"
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/fetch.h"
+#include "rpc/client/naming.h"
 #include "rpc/conn_event.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
@@ -721,6 +722,24 @@ static void on_stale(struct ulrpc_call *call, const struct wire_reply *r)
 		call_ask(call);
 }
 
+/* Called when the server does not know the metadata that the attempt has only
+ * named: sends the call again, with its metadata. Returns false if the attempt
+ * has named none, so that the answer makes no sense. */
+static out_of_line bool on_unknown_set(struct ulrpc_call *call)
+{
+	const struct call_context *x;
+
+	if (!(call->flags & CALL_NAMED))
+		return false;
+	x = call_context(call);
+	if (!x->name.refers)
+		return false;
+	naming_unknown(call->client->imp, x);
+	count_refusal(call);
+	call_again(call);
+	return true;
+}
+
 bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	struct ulrpc_client *c = call->client;
@@ -771,6 +790,8 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 			return false;
 		on_unknown_call(call);
 		return true;
+	case WIRE_UNKNOWN_SET:
+		return !query && on_unknown_set(call);
 	case WIRE_BULK_FAILED:
 		return on_bulk_failed(call, r);
 	case WIRE_EXPIRED:

@@ -504,9 +504,13 @@ static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 		segments += call->nbulks;
 		/* A call that is sent again has another T, so it shares its
 		 * encoded fields with none. */
-		like = w.bulks.n || view_length(w.trace) || i < p->nagain
-			       ? NULL
-			       : call;
+		like = call;
+		if (unlikely(w.bulks.n ||
+			     call->flags & (CALL_TRACED | CALL_NAMED) ||
+			     i < p->nagain)) {
+			w.length = call_sent_length(call);
+			like = NULL;
+		}
 		if (like && i + 1 < l->n)
 			wire_call_rest_make(&rest, &w);
 		at = wire_call_put(at, &w);
@@ -539,8 +543,15 @@ static uint8_t *encode_checksum(const struct batch *p, const struct load *l,
 {
 	uint32_t crc = 0;
 
-	for (unsigned int i = 0; i < l->n && !p->query; i++)
-		crc = crc32c(crc, call_body(l->calls[i]), l->calls[i]->length);
+	for (unsigned int i = 0; i < l->n && !p->query; i++) {
+		struct ulrpc_call *call = l->calls[i];
+		struct load_body body = load_body(call);
+
+		if (call->flags & CALL_NAMED)
+			crc = crc32c(crc, call_context(call)->name.bytes,
+				     call_context(call)->name.length);
+		crc = crc32c(crc, body.start, body.length);
+	}
 	return wire_checksum_put(at, crc);
 }
 
@@ -579,26 +590,31 @@ static uint8_t *encode_head(struct batch *p, const struct load *l)
 	return wire_bodies_put(at, (uint32_t)l->bodies);
 }
 
-/* Adds the bodies: copied behind the head, or from the calls' memory. Returns
- * the number of fragments in @iov. */
-static unsigned int encode_bodies(struct batch *p, const struct load *l,
-				  uint8_t *at, struct iovec *iov)
+/* Does what encode_bodies() does where more is to be done than to copy bodies.
+ */
+static out_of_line unsigned int encode_bodies_apart(struct batch *p,
+						    const struct load *l,
+						    uint8_t *at,
+						    struct iovec *iov)
 {
-	unsigned int niov = 0, n = p->query ? 0 : l->n;
 	uint8_t *from = p->head;
+	unsigned int niov = 0;
 
-	for (unsigned int i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < l->n; i++) {
 		struct ulrpc_call *call = l->calls[i];
+		struct load_body body = load_body(call);
 
-		if (likely(!load_borrows(call))) {
-			memcpy(at, call_body(call), call->length);
-			at += call->length;
+		if (call->flags & CALL_NAMED)
+			at = mempcpy(at, call_context(call)->name.bytes,
+				     call_context(call)->name.length);
+		if (!load_borrows(call)) {
+			at = mempcpy(at, body.start, body.length);
 			continue;
 		}
 		if (at > from)
 			iov[niov++] =
 				(struct iovec){ from, (size_t)(at - from) };
-		iov[niov++] = (struct iovec){ call_body(call), call->length };
+		iov[niov++] = (struct iovec){ body.start, body.length };
 		from = at;
 		call_get(call);
 		p->entries[i].borrowed = call;
@@ -608,6 +624,25 @@ static unsigned int encode_bodies(struct batch *p, const struct load *l,
 	if (at > from)
 		iov[niov++] = (struct iovec){ from, (size_t)(at - from) };
 	return niov;
+}
+
+/* Adds the bodies: copied behind the head, or from the calls' memory. Returns
+ * the number of fragments in @iov. */
+static unsigned int encode_bodies(struct batch *p, const struct load *l,
+				  uint8_t *at, struct iovec *iov)
+{
+	unsigned int n = p->query ? 0 : l->n;
+
+	if (unlikely(l->apart))
+		return encode_bodies_apart(p, l, at, iov);
+	for (unsigned int i = 0; i < n; i++) {
+		struct ulrpc_call *call = l->calls[i];
+
+		memcpy(at, call_body(call), call->length);
+		at += call->length;
+	}
+	iov[0] = (struct iovec){ p->head, (size_t)(at - p->head) };
+	return 1;
 }
 
 static int batch_put(struct batch *p, const struct load *l,

@@ -21,6 +21,7 @@
 
 #include "base/fsm.h"
 #include "rpc/client/slots.h"
+#include "rpc/context/annex.h"
 #include "rpc/context/scope.h"
 #include "rpc/rpc.h"
 #include "rpc/stats/spans.h"
@@ -95,11 +96,13 @@ struct batch_ref {
 #define ERROR_MAX 4095 /* the largest errno that is taken from a server */
 
 /* In call.flags, not on the wire: the call has a trace; it has a context; it
- * has bulks. */
+ * has bulks; the last message brought its metadata as call_context.name says
+ * (naming.h). */
 #define CALL_TRACED  0x80u
 #define CALL_CONTEXT 0x40u
 #define CALL_BULKS   0x20u
-#define CALL_LOCAL   (CALL_TRACED | CALL_CONTEXT | CALL_BULKS)
+#define CALL_NAMED   0x04u
+#define CALL_LOCAL   (CALL_TRACED | CALL_CONTEXT | CALL_BULKS | CALL_NAMED)
 
 struct ulrpc_call {
 	/* what sending and answering touch: */
@@ -228,6 +231,7 @@ struct call_context {
 	struct ulrpc_context *context; /* a reference */
 	struct scope_link in; /* the scope of the request that it is for */
 	bool taken;		       /* it is not released yet */
+	struct annex_name name;	       /* if CALL_NAMED */
 	/* what the user has given as call.done and call.arg */
 	ulrpc_done_fn done;
 	void *arg;
@@ -236,6 +240,19 @@ struct call_context {
 /* Bytes that a call_context takes, at most. */
 #define CALL_CONTEXT_SIZE \
 	(sizeof(struct call_context) + _Alignof(struct call_context))
+
+/* Of @call, which has CALL_CONTEXT. */
+struct call_context *call_context(struct ulrpc_call *call);
+/* Returns the bytes of its body that a message of @call has. */
+static inline uint32_t call_sent_length(struct ulrpc_call *call)
+{
+	const struct annex_name *name;
+
+	if (likely(!(call->flags & CALL_NAMED)))
+		return call->length;
+	name = &call_context(call)->name;
+	return call->length - name->skip + name->length;
+}
 
 /* Gives @call, which call_trace() was set for, the context @c. Returns 0 or
  * -EBUSY. */

@@ -4,10 +4,12 @@
  * lies behind the call's body, and stands between the call and its callback.
  */
 #include "rpc/client/call.h"
+#include "rpc/client/client.h"
+#include "rpc/client/naming.h"
 #include "rpc/context/context.h"
 #include "rpc/text.h"
 
-static struct call_context *call_context(struct ulrpc_call *call)
+struct call_context *call_context(struct ulrpc_call *call)
 {
 	uintptr_t end = (uintptr_t)call_trace(call) +
 			(call->flags & CALL_TRACED ? CALL_TRACE : 0);
@@ -21,8 +23,11 @@ static struct call_context *call_context(struct ulrpc_call *call)
 static void on_context_done(void *arg, const struct ulrpc_outcome *outcome,
 			    const void *reply, size_t length)
 {
-	struct call_context *x = call_context(arg);
+	struct ulrpc_call *call = arg;
+	struct call_context *x = call_context(call);
 
+	if (call->flags & CALL_NAMED && outcome->execution == ULRPC_EXECUTED)
+		naming_done(call->client->imp, x);
 	x->taken = false;
 	scope_leave(&x->in);
 	context_release(x->context);

@@ -10,6 +10,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/batch.h"
+#include "rpc/client/naming.h"
 #include "rpc/client/shake.h"
 #include "rpc/control.h"
 #include "rpc/conn_event.h"
@@ -769,6 +770,7 @@ void import_connected(struct import *imp, const struct wire_connected *m)
 	/* All clients are told of the loss before any of them sends: a callback
 	 * may make a call of another client. */
 	imp->annexes = m->annexes;
+	naming_reset(imp, m->sets);
 	slots_grant(&imp->slots, m->slots ? m->slots : WIRE_SLOTS_USUAL);
 	if (forgotten)
 		import_each_client(imp, client_unopen);

@@ -36,6 +36,7 @@
 
 struct sealed;
 struct shake;
+struct naming;
 
 enum import_state {
 	IMPORT_IDLE,	   /* is not connected, and no client wants it to be */
@@ -102,6 +103,10 @@ struct import {
 	uint8_t server_id[RPC_ID_SIZE];
 	/* the server reads annexes of bodies: rpc/context/annex.h */
 	bool annexes;
+	/* how many sets of metadata the server remembers for this import, and
+	 * which; NULL: none was used yet. For naming.h. */
+	uint32_t sets;
+	struct naming *naming;
 	uint32_t server_clients; /* about how many clients the server has */
 	/* ns for which the server wants this node to wait before it connects
 	 * again */

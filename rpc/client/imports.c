@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/naming.h"
 #include "rpc/client/imports.h"
 
 #include <endian.h>
@@ -342,6 +343,7 @@ void import_free(struct import *imp)
 	slots_fini(&imp->slots);
 	list_del(&imp->cancels.link);
 	free(imp->cancels.list);
+	naming_free(imp);
 	free(imp);
 }
 

@@ -8,6 +8,7 @@
 #include "rpc/bulk/transfer.h"
 #include "rpc/client/bulks.h"
 #include "rpc/client/client.h"
+#include "rpc/client/naming.h"
 
 /* If so many bytes of bodies wait, and no call is in flight, half of the calls
  * go in a first message, which the server serves while this node copies the
@@ -72,6 +73,8 @@ static int load_head(struct load *l, struct ulrpc_call *call, size_t *head)
 
 	if (call->flags & WIRE_CALL_ANNEX && !l->client->imp->annexes)
 		return -EMSGSIZE;
+	if (call->flags & WIRE_CALL_ANNEX)
+		naming_choose(l->client->imp, call);
 	if (call->nbulks)
 		rc = bulks_sealed(call) > TRANSFERS_SEALED_MAX
 			     ? -EMSGSIZE
@@ -113,6 +116,16 @@ static bool load_has_room(const struct load *l, const struct ulrpc_call *call)
 		l->head + ULRPC_BULKS_MAX * 64 <= WIRE_HEAD_MAX / 2);
 }
 
+/* Notes that the body of @call is not just copied. */
+static void load_apart(struct load *l, struct ulrpc_call *call)
+{
+	l->apart = true;
+	if (!load_borrows(call))
+		return;
+	l->niov += 2;
+	l->borrowed += load_body(call).length;
+}
+
 /* Adds @call to the message. Returns 1: it is added; 0: this message has no
  * room for it; -EMSGSIZE: no message has room for it; other -errno: its bulks
  * cannot be attached. */
@@ -120,6 +133,7 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = l->client;
 	size_t head = WIRE_CALL_BOUND;
+	uint32_t length = call->length;
 	int rc;
 
 	if (l->n && (l->need + call->reply_max > REPLIES_MAX ||
@@ -131,10 +145,10 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 		rc = load_head(l, call, &head);
 		if (rc)
 			return rc;
+		length = call_sent_length(call);
 	}
 	head += l->head;
-	if (head > WIRE_HEAD_MAX ||
-	    head + l->bodies + call->length > c->message_max)
+	if (head > WIRE_HEAD_MAX || head + l->bodies + length > c->message_max)
 		return l->n ? 0 : -EMSGSIZE;
 	call->reply_need =
 		c->sealed_room + reply_need(call, &l->segments[l->nsegments]);
@@ -149,13 +163,11 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 	else
 		l->nagain++;
 	l->head = head;
-	l->bodies += call->length;
+	l->bodies += length;
 	l->need += call->reply_need;
 	l->until = MAX(l->until, call->deadline);
-	if (unlikely(load_borrows(call))) {
-		l->niov += 2;
-		l->borrowed += call->length;
-	}
+	if (unlikely(load_borrows(call) || call->flags & CALL_NAMED))
+		load_apart(l, call);
 	list_del(&call->link);
 	l->calls[l->n++] = call;
 	return 1;

@@ -37,6 +37,7 @@ struct load {
 	uint64_t due; /* ns: when answers are expected */
 	/* calls that are sent again; they are the first ones */
 	unsigned int nagain;
+	bool apart; /* of some call more is to be done than to copy its body */
 	struct ulrpc_call *calls[WIRE_CALLS_MAX];
 	struct wire_segments segments[LOAD_BULKS_MAX];
 };
@@ -51,6 +52,7 @@ static inline void load_begin(struct load *l, struct ulrpc_client *c)
 	l->head = WIRE_REQUESTS_BOUND + WIRE_CHECKSUM_BOUND +
 		  WIRE_FLAVOUR_BOUND + WIRE_SERVICE_BOUND + WIRE_BODIES_BOUND;
 	l->bodies = l->borrowed = 0;
+	l->apart = false;
 	l->need = 0;
 	l->until = 0;
 	l->due = TIME_NEVER;
@@ -68,6 +70,22 @@ void load_fill_queries(struct load *l);
 static inline bool load_borrows(const struct ulrpc_call *call)
 {
 	return call->length >= LOAD_BORROWED_MIN;
+}
+
+/* What of the body of a call is sent from its memory: all of it, unless the
+ * message brings the metadata in another way (CALL_NAMED). */
+struct load_body {
+	uint8_t *start;
+	uint32_t length;
+};
+
+static inline struct load_body load_body(struct ulrpc_call *call)
+{
+	uint32_t skip =
+		call->flags & CALL_NAMED ? call_context(call)->name.skip : 0;
+
+	return (struct load_body){ call_body(call) + skip,
+				   call->length - skip };
 }
 
 static inline struct wire_view call_trace_view(struct ulrpc_call *call)

@@ -5,6 +5,7 @@ libulrpccore_a_SOURCES += %D%/call.c %D%/call.h
 libulrpccore_a_SOURCES += %D%/call_begin.c
 libulrpccore_a_SOURCES += %D%/call_context.c
 libulrpccore_a_SOURCES += %D%/backlog.h
+libulrpccore_a_SOURCES += %D%/naming.c %D%/naming.h
 libulrpccore_a_SOURCES += %D%/call_intercept.c
 libulrpccore_a_SOURCES += %D%/client.c %D%/client.h
 libulrpccore_a_SOURCES += %D%/client_open.c

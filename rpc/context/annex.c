@@ -14,6 +14,8 @@ enum {
 	ANNEX_TEXT = 3,
 	ANNEX_TYPE = 4,
 	ANNEX_DETAILS = 5,
+	ANNEX_DEFINES = 6,
+	ANNEX_REFERS = 7,
 	PAIR_NAME = 1,
 	PAIR_VALUE = 2,
 };
@@ -232,6 +234,28 @@ void *annex_body_new(const struct annex *a, const struct annex_failure *failure,
 	return to;
 }
 
+struct wire_view annex_pairs(const uint8_t *body, size_t length)
+{
+	struct wire_view pairs;
+
+	BUG_ON(!get_bytes(body, body + length, &pairs));
+	return pairs;
+}
+
+void annex_name_make(struct annex_name *to, uint32_t number, bool refers,
+		     const uint8_t *body, struct wire_view pairs)
+{
+	size_t field = 1 + varint_size(number);
+	uint8_t *p = put_varint(to->bytes,
+				field + (refers ? 0 : view_length(pairs)));
+
+	p = put_varint_field(p, refers ? ANNEX_REFERS : ANNEX_DEFINES, number);
+	to->number = number;
+	to->refers = refers;
+	to->length = (uint8_t)(p - to->bytes);
+	to->skip = (uint32_t)((refers ? pairs.end : pairs.p) - body);
+}
+
 /* ---- reading ---- */
 
 struct parsed {
@@ -319,6 +343,9 @@ static bool annex_parse(struct wire_view annex, struct parsed *to)
 		case TAG(ANNEX_DETAILS, WT_LEN):
 			p = get_bytes(p, annex.end, &to->details);
 			break;
+		case TAG(ANNEX_REFERS, WT_VARINT):
+			/* There is nothing that it could refer to. */
+			return false;
 		default:
 			p = get_unknown(p, annex.end, tag);
 		}
@@ -380,4 +407,24 @@ int annex_details(struct wire_view annex, struct ulrpc_details *details)
 					   parsed.details.p,
 					   view_length(parsed.details) };
 	return 0;
+}
+
+bool annex_named_read(struct wire_view body, struct annex_named *to)
+{
+	struct wire_view in;
+	uint32_t tag;
+
+	*to = (struct annex_named){ 0 };
+	if (!get_bytes(body.p, body.end, &in) || view_length(in) > ANNEX_MAX)
+		return false;
+	to->pairs = in;
+	if (!next_field(&in.p, in.end, &tag))
+		return in.p;
+	to->refers = tag == TAG(ANNEX_REFERS, WT_VARINT);
+	if (!to->refers && tag != TAG(ANNEX_DEFINES, WT_VARINT))
+		return true;
+	to->pairs.p = get_varint32(in.p, in.end, &to->number);
+	/* A reference has nothing to add to its set. */
+	return to->pairs.p && to->number &&
+	       (!to->refers || to->pairs.p == to->pairs.end);
 }

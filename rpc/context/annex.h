@@ -57,7 +57,40 @@ struct annex_failure {
 void *annex_body_new(const struct annex *a, const struct annex_failure *failure,
 		     const void *body, size_t length, size_t *length_p);
 
+/*
+ * A request may bring its metadata under a number, or a number instead of its
+ * metadata (rpc/client/naming.h). Then the annex begins with that number: this
+ * takes the place of the first @skip bytes of the body.
+ */
+#define ANNEX_NAME_MAX 8u
+struct annex_name {
+	uint32_t number;
+	bool refers; /* the metadata are those that the server knows by it */
+	uint8_t length;
+	uint8_t bytes[ANNEX_NAME_MAX];
+	uint32_t skip;
+};
+
+/* Returns the pairs at the beginning of @body, of @length bytes, where
+ * annex_put() has written them. */
+struct wire_view annex_pairs(const uint8_t *body, size_t length);
+/* Fills in @to for a body that begins with @pairs. */
+void annex_name_make(struct annex_name *to, uint32_t number, bool refers,
+		     const uint8_t *body, struct wire_view pairs);
+
 /* ---- reading ---- */
+
+/* What is said of a number at the beginning of an annex. */
+struct annex_named {
+	uint32_t number; /* 0: nothing */
+	bool refers;
+	/* the rest of the annex: what the number is to stand for */
+	struct wire_view pairs;
+};
+
+/* Reads the number in the annex of @body, from anybody, whose rest is not
+ * checked. False: it is not well-formed. */
+bool annex_named_read(struct wire_view body, struct annex_named *to);
 
 /* Splits *@body into its annex, which is checked, and the rest, which *@body
  * is set to. False: it is not well-formed, or more than is allowed; nothing was

@@ -46,6 +46,7 @@ static const char *request_end_name(unsigned int end)
 		[WIRE_UNKNOWN_CALL] = "unknown call",
 		[WIRE_HELD] = "held",
 		[WIRE_STALLED] = "stalled",
+		[WIRE_UNKNOWN_SET] = "unknown metadata",
 		/* WIRE_ANNEXED and WIRE_HELD_ANNEXED are counted as what
 		 * they say: ok or failed. */
 		[STAT_UNANSWERED] = "unanswered",

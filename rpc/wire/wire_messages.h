@@ -130,7 +130,8 @@
 	F(10, varint, retry_after)     \
 	F(11, varint32, clients)       \
 	F(12, varint32, slots)         \
-	F(13, flag, annexes)
+	F(13, flag, annexes)           \
+	F(14, varint32, sets)
 
 #define WIRE_OPEN_FIELDS(F, L, A) \
 	F(1, fixed64, connection) \

@@ -87,6 +87,18 @@ static void there_and_back(const struct annex *a,
 	free(bytes);
 }
 
+/* What is named is the end of an annex that is read as a whole, too. */
+static void read_named(struct wire_view body)
+{
+	struct annex_named named;
+
+	if (!annex_named_read(body, &named) || !named.number)
+		return;
+	BUG_ON(!is_within(body, named.pairs.p, view_length(named.pairs)));
+	BUG_ON(named.refers && view_length(named.pairs));
+	BUG_ON(named.refers && annex_split(&body, &named.pairs));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -97,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	BUG_ON(!copy);
 	if (size)
 		memcpy(copy, data, size);
+	read_named(body);
 	if (annex_split(&body, &annex)) {
 		BUG_ON(!is_within((struct wire_view){ copy, copy + size },
 				  annex.p, view_length(annex)));

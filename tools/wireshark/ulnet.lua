@@ -494,6 +494,8 @@ local messages = {
 		[3] = { "text", "bytes" },
 		[4] = { "type", "bytes" },
 		[5] = { "details", "bytes" },
+		[6] = { "defines", "uint32" },
+		[7] = { "refers", "uint32" },
 	},
 	Pair = {
 		[1] = { "name", "bytes" },
@@ -538,6 +540,7 @@ local messages = {
 		[11] = { "clients", "uint32" },
 		[12] = { "slots", "uint32" },
 		[13] = { "annexes", "bool" },
+		[14] = { "sets", "uint32" },
 	},
 	Open = {
 		[1] = { "connection", "fixed64" },
@@ -669,6 +672,7 @@ local statuses = {
 	[17] = "STALLED",
 	[18] = "ANNEXED",
 	[19] = "HELD_ANNEXED",
+	[20] = "UNKNOWN_SET",
 }
 local names_of = {
 	status = statuses,

@@ -10,6 +10,7 @@
 #include "rpc/server/serve/deadline.h"
 #include "rpc/server/serve/durable.h"
 #include "rpc/server/session/export.h"
+#include "rpc/server/session/known.h"
 #include "rpc/server/session/record.h"
 #include "rpc/server/serve/reply.h"
 #include "rpc/wire/wire.h"
@@ -144,15 +145,25 @@ void request_run(struct sched_item *item)
 	shard_give(s, &r->work);
 }
 
-/* Returns how many bytes are charged for a request until its reply is sent. */
-static uint64_t request_size(const struct wire_call *c)
+/* Returns how many bytes are charged for a request with a body of @length bytes
+ * until its reply is sent. */
+static uint64_t request_size(const struct wire_call *c, uint32_t length)
 {
 	uint64_t size = sizeof(struct ulrpc_request) +
 			reply_size(MIN(c->reply_max, ULRPC_BODY_MAX));
 
 	if (unlikely(c->bulks.n))
 		size += transfers_size(c);
-	return c->length > REQUEST_ROOM ? size + c->length : size;
+	return length > REQUEST_ROOM ? size + length : size;
+}
+
+/* Returns how many bytes of body @r has, with its metadata. */
+static uint32_t body_length(const struct ulrpc_request *r,
+			    const struct wire_call *c)
+{
+	if (likely(!(r->rare & REQUEST_KNOWN)))
+		return c->length;
+	return r->annex_length + r->length;
 }
 
 /* Queues @r for the workers. Returns false if it would be too late. */
@@ -175,7 +186,7 @@ static bool request_queue(struct ulrpc_request *r, const struct wire_call *c)
 		return false;
 	/* A worker may have @r already. But its reply comes to this CPT in a
 	 * later turn. */
-	request_activate(r, c, request_size(c));
+	request_activate(r, c, request_size(c, body_length(r, c)));
 	return true;
 }
 
@@ -201,7 +212,7 @@ static void run_inline(struct ulrpc_request *r, const struct wire_call *c)
 	 * @r may have been freed. */
 	if (unlikely(sc->running == r)) {
 		sc->running = NULL;
-		request_activate(r, c, request_size(c));
+		request_activate(r, c, request_size(c, body_length(r, c)));
 	}
 }
 
@@ -221,6 +232,31 @@ static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
 			return -ENOMEM;
 	}
 	r->body = memcpy(to, c->body, c->length);
+	return 0;
+}
+
+/* Does what keep_body() does for a request whose metadata are a set that is
+ * known: puts these in front of the body. Returns also -ESRCH: @r refers to a
+ * set that is not known. */
+static out_of_line int keep_known(struct ulrpc_request *r,
+				  const struct wire_call *c)
+{
+	const uint8_t *rest = c->body + r->annex_length;
+	size_t length = view_length(r->annex);
+	uint8_t *to = r->room, *end;
+
+	if (!r->annex.p)
+		return -ESRCH;
+	r->length = (uint32_t)length + c->length - r->annex_length;
+	if (r->length > REQUEST_ROOM)
+		to = r->copy = slab_get(&r->sc->slab, r->length);
+	if (!to)
+		return -ENOMEM;
+	end = mempcpy(to, r->annex.p, length);
+	memcpy(end, rest, c->length - r->annex_length);
+	r->body = to;
+	r->annex = (struct wire_view){ to, end };
+	r->annex_length = 0;
 	return 0;
 }
 
@@ -294,7 +330,7 @@ static out_of_line bool fits_now(const struct request_batch *b,
 	struct records *rs = &b->export->records;
 
 	records_trim(rs, shard_now(b->sc->shard));
-	return !service_is_full(b->sc, b->share, request_size(c));
+	return !service_is_full(b->sc, b->share, request_size(c, c->length));
 }
 
 /* Is there room for @c, a call of @b? Usage is not looked at again if an
@@ -308,7 +344,8 @@ static bool request_fits(struct request_batch *b, const struct wire_call *c)
 		   c->length <= b->room_length &&
 		   c->reply_max <= b->room_reply && !c->bulks.n))
 		return true;
-	if (service_is_full(sc, b->share, request_size(c)) && !fits_now(b, c))
+	if (service_is_full(sc, b->share, request_size(c, c->length)) &&
+	    !fits_now(b, c))
 		return false;
 	b->room_as_of = sc->changes;
 	b->room_length = c->length;
@@ -328,6 +365,32 @@ static void keep_trace(struct ulrpc_request *r, const struct wire_call *c)
 		r->rare |= REQUEST_SPAN;
 }
 
+/* If @c, whose body is not taken yet, defines a set of metadata, remembers it;
+ * if it refers to one, looks it up for keep_known(). */
+static void request_named(struct ulrpc_request *r, const struct wire_call *c)
+{
+	struct wire_view body = { c->body, c->body + c->length }, whole = body;
+	struct exports *x = r->sc->shard->exports;
+	struct export *e = r->batch->export;
+	struct annex_named named;
+	struct wire_view annex;
+
+	/* What is not well-formed is answered in the turn of the request. */
+	if (!annex_named_read(body, &named) || !named.number)
+		return;
+	if (!named.refers) {
+		if (annex_split(&whole, &annex))
+			known_add(x, e, named.number, named.pairs);
+		return;
+	}
+	r->rare |= REQUEST_KNOWN;
+	r->annex_length = (uint32_t)(named.pairs.end - c->body);
+	if (!known_find(e, named.number, &r->annex))
+		r->annex = (struct wire_view){ NULL, NULL };
+	stat_count(r->sc->shard, r->annex.p ? RPC_STAT_metadata_known
+					    : RPC_STAT_metadata_unknown);
+}
+
 /* Adds to @r what few calls have. */
 static out_of_line void request_init_rare(struct ulrpc_request *r,
 					  const struct wire_call *c)
@@ -340,6 +403,7 @@ static out_of_line void request_init_rare(struct ulrpc_request *r,
 		r->rare |= REQUEST_ANNEX;
 		r->annex = (struct wire_view){ NULL, NULL };
 		r->annex_length = 0;
+		request_named(r, c);
 	}
 }
 
@@ -380,7 +444,8 @@ static void request_init(struct ulrpc_request *r, struct request_batch *b,
 static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 			 bool may_pin, uint64_t *again_p)
 {
-	int rc = keep_body(r, c, may_pin);
+	int rc = unlikely(r->rare & REQUEST_KNOWN) ? keep_known(r, c)
+						   : keep_body(r, c, may_pin);
 
 	if (likely(!rc) && unlikely(c->bulks.n))
 		rc = keep_bulk(r, c);
@@ -462,7 +527,9 @@ uint32_t request_arrive(struct request_batch *b, const struct wire_call *c,
 			durable_end(r);
 		request_drop(r);
 		pool_put(&sc->requests, r);
-		return rc == -EPROTO ? WIRE_BAD_REQUEST : WIRE_OVERLOADED;
+		return rc == -EPROTO  ? WIRE_BAD_REQUEST
+		       : rc == -ESRCH ? WIRE_UNKNOWN_SET
+				      : WIRE_OVERLOADED;
 	}
 	record_begin(rec, r);
 	b->refs++;

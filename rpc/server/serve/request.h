@@ -120,6 +120,9 @@ enum request_rare {
 	REQUEST_SCOPE = 8,   /* as scoped, for the thread that has it */
 	REQUEST_SPAN = 16,   /* span is set: the request becomes a span */
 	REQUEST_SEEN = 32,   /* seen is set */
+	/* its metadata are those of a set that was known (session/known.h); at
+	 * first, annex and annex_length are as they came */
+	REQUEST_KNOWN = 64,
 };
 
 struct ulrpc_request {

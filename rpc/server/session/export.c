@@ -9,6 +9,7 @@
 #include "rpc/keys.h"
 #include "rpc/owner.h"
 #include "rpc/rules.h"
+#include "rpc/server/session/known.h"
 #include "rpc/wire/wire.h"
 #include "secure/identity.h"
 
@@ -164,6 +165,7 @@ static void export_drop(struct exports *x, struct export *e)
 	BUG_ON(!e->known);
 	e->known = false;
 	records_fini(&e->records);
+	known_drop(x, e);
 	suspect_end(e);
 	rails_drop(&x->rails, e);
 	quota_put(&export_pool_of(e)->exports, e->quota, 1);
@@ -574,6 +576,8 @@ static int export_shard_open(struct shard *s)
 	export_pools_init(x, seed);
 	quotas_init(&x->left, "bytes of replies of services that have ended",
 		    LEFT_MAX, seed);
+	quotas_init(&x->sets, "bytes of metadata that clients have named",
+		    KNOWN_MAX, seed);
 	return 0;
 }
 
@@ -612,6 +616,7 @@ static void export_shard_free(struct shard *s)
 	sessions_fini(&x->sessions);
 	rails_fini(&x->rails);
 	quotas_fini(&x->left);
+	quotas_fini(&x->sets);
 	for (unsigned int i = 0; i < EXPORT_CLASSES; i++) {
 		quotas_fini(&x->pools[i].chunks);
 		quotas_fini(&x->pools[i].exports);

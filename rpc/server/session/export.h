@@ -63,6 +63,7 @@
 
 struct wire_open;
 struct wire_opened;
+struct known_sets;
 
 struct export
 {
@@ -119,6 +120,8 @@ struct export
 	bool returned : 1;
 	/* the client reads annexes of bodies: rpc/context/annex.h */
 	bool annexes : 1;
+	/* sets of metadata that the client has named; NULL: none (known.h) */
+	struct known_sets *known_sets;
 	struct bulk_pace bulk_pace; /* what transfers_conf.pace points to */
 	/* what is charged in export_pool_of(e)->exports, and ->opened */
 	struct quota *quota, *opened;
@@ -194,6 +197,7 @@ struct exports {
 	struct export_pool pools[EXPORT_CLASSES];
 	/* bytes of replies that services have left (kept.h) */
 	struct quotas left;
+	struct quotas sets; /* bytes of sets of metadata (known.h) */
 	struct hosts hosts; /* the hosts of clients that use services */
 	uint64_t heard;	    /* ns: when any client was heard last */
 	/* ns: when an export was last dropped; at first: when RPC was opened */

@@ -8,6 +8,7 @@
 #include "rpc/forwarded.h"
 #include "rpc/munge.h"
 #include "rpc/server/session/export_priv.h"
+#include "rpc/server/session/known.h"
 #include "rpc/wire/wire.h"
 #include "secure/identity.h"
 
@@ -161,6 +162,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 		e->returned = true;
 		e->since = shard_now(x->shard);
 		e->agreed = 0;
+		known_drop(x, e);
 		stat_count(x->shard, RPC_STAT_clients_returned);
 	}
 	out->reconnected = e->returned;
@@ -360,6 +362,7 @@ static void connect_here(struct exports *x, const struct ulnet_event *ev,
 		out->connection = e->handle;
 		out->slots = RECORD_SLOTS;
 		out->annexes = true;
+		out->sets = KNOWN_SETS;
 		e->annexes = c->annexes;
 		out->keepalive = export_keepalive(rpc, e);
 		out->lease = export_lease(rpc, e);

@@ -8,3 +8,4 @@ libulrpccore_a_SOURCES += %D%/rails.c %D%/rails.h
 libulrpccore_a_SOURCES += %D%/session.c %D%/session.h
 libulrpccore_a_SOURCES += %D%/record.c %D%/record.h
 libulrpccore_a_SOURCES += %D%/kept.c %D%/kept.h
+libulrpccore_a_SOURCES += %D%/known.c %D%/known.h

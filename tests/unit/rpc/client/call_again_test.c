@@ -2,6 +2,7 @@
 /* Calls that the client sends again, or must not send again. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
+#include "ulnet/context.h"
 
 static struct call_rig g;
 static struct note n, many[600];
@@ -482,6 +483,46 @@ Test(call_again, that_the_server_doubts_is_repeated_once_if_that_is_allowed)
 		cr_assert_eq(n.outcome.attempts, i + 1);
 		cr_assert_eq(last_call()->flags, i ? WIRE_CALL_RESENT : 0);
 	}
+	rig_close(&g);
+}
+
+static void say_sets(struct fake *f, struct wire_connected *c)
+{
+	(void)f;
+	c->annexes = true;
+	c->sets = 16;
+}
+
+/* A server that says of whatever comes that it does not know the metadata. The
+ * call is sent once more, with its metadata, and no other call suffers. */
+Test(call_again, that_a_liar_does_not_know_the_metadata_of_ends)
+{
+	struct ulrpc_call_conf conf = within(100000000);
+
+	rig_open(&g);
+	g.fake->on_connected = say_sets;
+	cr_assert_eq(ulrpc_context_new(&conf.context), 0);
+	cr_assert_eq(ulrpc_context_add(conf.context, "name", "value", 5), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		call_with(&g, &n, &conf, "hello", 5);
+		run(&g, SEC);
+		ended_by(&n, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+		cr_assert_eq(last_call()->flags, WIRE_CALL_ANNEX);
+	}
+	/* a head of a length, field and number, and the body */
+	cr_assert_eq(last_call()->length, 3 + 5);
+	g.fake->call_status = WIRE_UNKNOWN_SET;
+	call_with(&g, &n, &conf, "hello", 5);
+	run(&g, SEC);
+	ended_by(&n, ULRPC_CAUSE_BAD_REPLY, ULRPC_EXECUTION_UNKNOWN);
+	cr_assert_eq(n.outcome.attempts, 2);
+	cr_assert_gt(last_call()->length, 3 + 5);
+	g.fake->call_status = WIRE_OK;
+	call_with(&g, &n, &conf, "hello", 5);
+	run(&g, SEC);
+	ended_by(&n, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	cr_assert_eq(n.outcome.attempts, 1);
+	ulrpc_context_free(conf.context);
 	rig_close(&g);
 }
 

@@ -318,3 +318,48 @@ Test(annex, hostile)
 	large[4] = (ANNEX_MAX - 2) / 128;
 	cr_expect_not(try(large, 2 + ANNEX_MAX + 1), "too long");
 }
+
+/* ---- metadata that have a number ---- */
+
+Test(annex, named)
+{
+	static const struct {
+		const char *bytes;
+		size_t length;
+		bool good;
+		uint32_t number;
+		bool refers;
+	} cases[] = {
+		{ "\4\060\5\172\0", 5, true, 5, false },
+		{ "\2\070\5", 3, true, 5, true },
+		{ "\3\070\200\1", 4, true, 128, true },
+		/* an annex without a number; none at all */
+		{ "\2\172\0", 3, true, 0, false },
+		{ "\0", 1, true, 0, false },
+		/* 0 is no number; there is something beside a reference */
+		{ "\2\060\0", 3, false, 0, false },
+		{ "\2\070\0", 3, false, 0, false },
+		{ "\4\070\5\172\0", 5, false, 0, false },
+		/* cut off */
+		{ "\2\070", 2, false, 0, false },
+		{ "\1\070", 2, false, 0, false },
+		{ "\2\070\200", 3, false, 0, false },
+		{ "", 0, false, 0, false },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		const uint8_t *p = (const uint8_t *)cases[i].bytes;
+		struct wire_view body = { p, p + cases[i].length }, annex;
+		struct annex_named to;
+
+		cr_assert_eq(annex_named_read(body, &to), cases[i].good, "%u",
+			     i);
+		if (cases[i].good) {
+			cr_expect_eq(to.number, cases[i].number, "%u", i);
+			cr_expect_eq(to.refers, cases[i].refers, "%u", i);
+		}
+		/* What refers has no metadata, and must not be read so. */
+		if (cases[i].refers)
+			cr_expect_not(annex_split(&body, &annex), "%u", i);
+	}
+}
