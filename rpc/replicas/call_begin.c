@@ -192,9 +192,6 @@ int replicas_call_make(struct ulrpc_replicas *rs, uint32_t method,
 	call->done = done;
 	call->arg = arg;
 	call->opening = opening;
-	if (opening)
-		opening->deadline =
-			rpc_at(call->began, rpc_ns(conf->call.deadline));
 	atomic_init(&call->refs, call_p ? 2 : 1);
 	if (shard_owned(s)) {
 		rc = call_begin(call);

@@ -48,7 +48,9 @@ int ulrpc_replicas_stream_open(struct ulrpc_replicas *rs, const char *method,
 			       struct ulrpc_replicas_call **call_p)
 {
 	const struct ulrpc_replicas_call_conf how = {
-		.call = { .deadline = conf ? conf->deadline : 0,
+		.call = { .deadline = conf ? MIN(conf->deadline,
+						 streams_patience(&rs->streams))
+					   : 0,
 			  .reply_max = ULRPC_TEXT_MAX,
 			  .context = conf ? conf->context : NULL },
 		.key = conf ? conf->key : NULL,
@@ -67,6 +69,8 @@ int ulrpc_replicas_stream_open(struct ulrpc_replicas *rs, const char *method,
 	if (x && whole) {
 		x->events = conf->events;
 		x->fn = fn;
+		x->deadline =
+			rpc_at(shard_now(rs->shard), rpc_ns(conf->deadline));
 		x->arg = arg;
 		if (length)
 			memcpy(whole + OPEN_HEAD, body, length);

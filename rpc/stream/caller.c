@@ -93,6 +93,12 @@ static int key_draw(void *arg)
 	return 0;
 }
 
+uint64_t streams_patience(const struct ulrpc_streams_conf *conf)
+{
+	/* limited, so that a pull call can have more time than this */
+	return MIN(conf->patience ? conf->patience : PATIENCE, ULRPC_NEVER / 2);
+}
+
 /* Sets what is known when the carriers are open. */
 static void streams_set(struct ulrpc_streams *st, struct ulrpc *rpc,
 			const struct ulrpc_streams_conf *conf)
@@ -102,9 +108,7 @@ static void streams_set(struct ulrpc_streams *st, struct ulrpc *rpc,
 		conf->window_messages ? conf->window_messages : WINDOW_MESSAGES;
 	st->grant.bytes =
 		conf->window_bytes ? conf->window_bytes : WINDOW_BYTES;
-	st->patience = conf->patience ? conf->patience : PATIENCE;
-	/* limited, so that a pull call can have more time than this */
-	st->patience = MIN(st->patience, ULRPC_NEVER / 2);
+	st->patience = streams_patience(conf);
 }
 
 /* Makes the node know @st, and lets it be used. */

@@ -59,6 +59,9 @@ struct carrier_opener {
 int streams_open_at(struct ulrpc *rpc, const struct carrier_opener *opener,
 		    const struct ulrpc_streams_conf *conf,
 		    struct ulrpc_streams **streams_p);
+/* Returns the patience that @conf asks for, in us, which is also the longest
+ * time in which a stream may be opened. */
+uint64_t streams_patience(const struct ulrpc_streams_conf *conf);
 /* Returns where to read, on any thread, how many of the streams are open; valid
  * until @st is closed. */
 const atomic_uint *streams_count(const struct ulrpc_streams *st);

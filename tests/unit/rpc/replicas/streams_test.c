@@ -545,6 +545,26 @@ Test(replicas_streams, patience_is_that_of_the_set)
 	cr_assert_eq(opened[0].ended, 0);
 	lnet_sim_run(sim, 15 * SEC);
 	cr_assert_eq(opened[0].ended, 1);
+	/* It also is the longest time for opening one. */
+	lose_server(2);
+	ulrpc_replicas_call_put(ask(1, ULRPC_NEVER));
+	lnet_sim_run(sim, 4 * SEC);
+	cr_assert_eq(opened[1].n, 0);
+	lnet_sim_run(sim, 2 * SEC);
+	cr_assert_eq(opened[1].n, 1);
+	cr_assert_null(opened[1].stream);
+	end();
+}
+
+Test(replicas_streams, an_open_one_outlives_patience)
+{
+	begin(1, 0);
+	conf.patience = 5000000;
+	open_nids(1);
+	conf.patience = 0;
+	cr_assert_eq(open_at(0), 1);
+	lnet_sim_run(sim, 20 * SEC);
+	talks_on(0, 1);
 	end();
 }
 
