@@ -3,8 +3,9 @@
 
 #include "bench/duo.h"
 
-struct ulrpc *bench_node_on(struct ev_loop *loop, const char *nid, uint16_t port,
-			    struct lnet **node_p)
+struct ulrpc *bench_node_with(struct ev_loop *loop, const char *nid,
+			      uint16_t port, const struct ulrpc_conf *rpc_conf,
+			      struct lnet **node_p)
 {
 	struct ulnet_conf conf;
 	struct ulnet_ni_conf ni = { 0 };
@@ -18,8 +19,14 @@ struct ulrpc *bench_node_on(struct ev_loop *loop, const char *nid, uint16_t port
 	must(lnet_open(&conf, node_p), "lnet_open");
 	must(lnet_nid_parse(nid, &ni.nid), nid);
 	must(lnet_ni_add(*node_p, &ni), "lnet_ni_add");
-	must(ulrpc_open(*node_p, NULL, &rpc), "ulrpc_open");
+	must(ulrpc_open(*node_p, rpc_conf, &rpc), "ulrpc_open");
 	return rpc;
+}
+
+struct ulrpc *bench_node_on(struct ev_loop *loop, const char *nid,
+			    uint16_t port, struct lnet **node_p)
+{
+	return bench_node_with(loop, nid, port, NULL, node_p);
 }
 
 struct ulrpc *bench_node(const char *nid, uint16_t port, struct lnet **node_p)

@@ -15,6 +15,10 @@ struct ulrpc *bench_node(const char *nid, uint16_t port, struct lnet **node_p);
 struct ev_loop;
 struct ulrpc *bench_node_on(struct ev_loop *loop, const char *nid,
 			    uint16_t port, struct lnet **node_p);
+/* The same, with a configuration of RPC; NULL: the defaults. */
+struct ulrpc *bench_node_with(struct ev_loop *loop, const char *nid,
+			      uint16_t port, const struct ulrpc_conf *conf,
+			      struct lnet **node_p);
 
 /* Adds a service "bench" with one method "load", which @handler serves in the
  * loop. */

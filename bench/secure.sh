@@ -44,6 +44,10 @@ for ((i = 0; i < runs; i++)); do
 		sed -n 's/^server-us //p' "$dir/said" >>"$dir/$kind-server"
 		awk '/^to-/ { n += $2 } END { print n }' "$dir/said" >>"$dir/$kind-bytes"
 	done
+	$pin "$secure" handshake "$dir" bare 300 | sed -n 's/^us //p' |
+		tee "$dir/last-bare" >>"$dir/bare"
+	awk -v us="$(cat "$dir/last-resumed")" '{ printf "%.2f\n", us / $1 }' \
+		"$dir/last-bare" >>"$dir/resumed-ratio"
 	handshake_bound | awk -v us="$(cat "$dir/last-full")" \
 		'{ print; printf "%.2f\n", us / $1 >ratio }' ratio="$dir/r$i" >>"$dir/bound"
 	cat "$dir/r$i" >>"$dir/full-ratio"
@@ -53,7 +57,9 @@ row "the same, the server alone" us "" "$dir/full-server"
 row "the same, to OpenSSL's signatures and exchanges" ratio "" "$dir/full-ratio"
 row "the same, both ways" bytes "" "$dir/full-bytes"
 row "handshake, resumed, both sides" us "<= 300" "$dir/resumed"
-row "the same, the server alone" us "" "$dir/resumed-server"
+row "the same, by OpenSSL alone" us "" "$dir/bare"
+row "handshake, resumed, to OpenSSL alone" ratio "" "$dir/resumed-ratio"
+row "handshake, resumed, the server alone" us "" "$dir/resumed-server"
 row "the same, both ways" bytes "" "$dir/resumed-bytes"
 row "handshake, a cluster's key, both sides" us "" "$dir/cluster"
 row "the same, the server alone" us "" "$dir/cluster-server"
@@ -79,10 +85,15 @@ for cipher in aes-128-gcm chacha20-poly1305; do
 	done
 done
 "$secure" memory 1000 >"$dir/memory"
-for what in bytes rest-bytes; do
-	sed -n "s/^$what //p" "$dir/memory" >"$dir/memory-$what"
+for what in alone pool; do
+	sed -n "s/^$what-bytes //p" "$dir/memory" >"$dir/memory-$what"
 done
-row "keys of a connection, both directions" bytes "<= 3072" "$dir/memory-bytes"
-row "the same, of a client that is silent" bytes "" "$dir/memory-rest-bytes"
+row "keys of a connection, both directions" bytes "" "$dir/memory-alone"
+row "the same, of 1,000 that share contexts" bytes "" "$dir/memory-pool"
+for ((i = 0; i < runs; i++)); do
+	none=$("$build/bench/proven" 1000 none) keys=$("$build/bench/proven" 1000 "$dir")
+	echo $((${keys#bytes } - ${none#bytes }))
+done >"$dir/proven"
+row "a server's memory for an active client, more than without keys" bytes "<= 3072" "$dir/proven"
 "$secure" tickets "$dir" 1000 | sed -n 's/^bytes //p' >"$dir/tickets"
 row "a client that may come back by a ticket" bytes "<= 3072" "$dir/tickets"

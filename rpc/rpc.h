@@ -49,6 +49,7 @@ struct control;
 struct tombstones;
 struct forwards;
 struct conn_events;
+struct seal_pool;
 struct stats;
 struct stat_shard;
 struct runs;
@@ -129,6 +130,7 @@ struct shard {
 	struct conn_events *conn_events;
 	struct replicas_shard *replicas;
 	struct bulk_pool *bulk_pool;
+	struct seal_pool *seal_pool;
 	/* read by any thread: how many imports, and NIDs of clients, may also
 	 * belong to other CPTs */
 	atomic_uint far;

@@ -43,13 +43,14 @@ static int bulk_keys_take(struct sealed *sd, const struct handshake *h,
 	return sd->bulk_out && sd->bulk_in ? 0 : -ENOMEM;
 }
 
-static int keys_take(struct sealed *sd, const struct handshake *h,
-		     const struct sealed_between *between, bool server,
-		     uint64_t now)
+static int keys_take(struct shard *s, struct sealed *sd,
+		     const struct handshake *h,
+		     const struct sealed_between *between, bool server)
 {
 	uint8_t to_server[SEAL_SECRET], to_client[SEAL_SECRET];
 	uint8_t context[BETWEEN_SIZE];
 	enum seal_cipher cipher = handshake_cipher(h);
+	uint64_t now = sd->since;
 	int rc;
 
 	between_put(between, context);
@@ -58,19 +59,28 @@ static int keys_take(struct sealed *sd, const struct handshake *h,
 		rc = handshake_secrets(h, HANDSHAKE_RECORDS, context,
 				       sizeof(context), to_server, to_client);
 	if (!rc)
-		rc = seal_open(&sd->out, cipher, server ? to_client : to_server,
-			       now);
+		rc = seal_open(&sd->out, s->seal_pool, cipher,
+			       server ? to_client : to_server, now);
 	if (!rc)
-		rc = unseal_open(&sd->in, cipher,
+		rc = unseal_open(&sd->in, s->seal_pool, cipher,
 				 server ? to_server : to_client);
 	explicit_bzero(to_server, sizeof(to_server));
 	explicit_bzero(to_client, sizeof(to_client));
 	return rc;
 }
 
-struct sealed *sealed_new(const struct handshake *h,
-			  const struct sealed_between *between, bool server,
-			  uint64_t now)
+static void sealed_shard_free(struct shard *s)
+{
+	seal_pool_fini(s->seal_pool);
+}
+
+const struct rpc_part sealed_part = {
+	RPC_PART_STATE(struct seal_pool, seal_pool),
+	.shard_free = sealed_shard_free,
+};
+
+struct sealed *sealed_new(struct shard *s, const struct handshake *h,
+			  const struct sealed_between *between, bool server)
 {
 	struct sealed *sd = calloc(1, sizeof(*sd));
 
@@ -79,8 +89,8 @@ struct sealed *sealed_new(const struct handshake *h,
 	sd->self = server ? between->session : between->client;
 	sd->peer = server ? between->client : between->session;
 	sd->who = identity_ref(handshake_peer(h));
-	sd->since = now;
-	if (!keys_take(sd, h, between, server, now))
+	sd->since = shard_now(s);
+	if (!keys_take(s, sd, h, between, server))
 		return sd;
 	sealed_free(sd);
 	return NULL;
@@ -96,12 +106,6 @@ void sealed_free(struct sealed *sd)
 	piece_key_put(sd->bulk_in);
 	identity_put(sd->who);
 	free(sd);
-}
-
-void sealed_rest(struct sealed *sd)
-{
-	seal_rest(&sd->out);
-	unseal_rest(&sd->in);
 }
 
 /* ---- earlier connections ---- */

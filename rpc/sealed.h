@@ -48,16 +48,16 @@ struct sealed_between {
 	uint32_t epoch;
 };
 
+/* Connections of a CPT have the contexts of ciphers in turn: shard.seal_pool.
+ */
+extern const struct rpc_part sealed_part;
+
 /* Makes the keys from @h, which is done. @server: is this side the server?
  * Returns NULL if there is no memory. */
-struct sealed *sealed_new(const struct handshake *h,
-			  const struct sealed_between *between, bool server,
-			  uint64_t now);
+struct sealed *sealed_new(struct shard *s, const struct handshake *h,
+			  const struct sealed_between *between, bool server);
 /* Frees the keys. @sd may be NULL. */
 void sealed_free(struct sealed *sd);
-/* Called when probably nothing is sent or received for a while: frees what the
- * next message can make again (seal_rest()). */
-void sealed_rest(struct sealed *sd);
 
 /* Keys of a client's earlier connections to the same server, the newest last: a
  * call may have bulk that was sealed before the client connected again. */

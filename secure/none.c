@@ -248,25 +248,20 @@ const char *stream_error(const struct stream *s)
 	return "";
 }
 
-int seal_open(struct seal *s, enum seal_cipher cipher, const uint8_t *secret,
-	      uint64_t now)
+void seal_pool_fini(struct seal_pool *p)
+{
+	(void)p;
+}
+
+int seal_open(struct seal *s, struct seal_pool *pool, enum seal_cipher cipher,
+	      const uint8_t *secret, uint64_t now)
 {
 	(void)s;
+	(void)pool;
 	(void)cipher;
 	(void)secret;
 	(void)now;
 	return -EOPNOTSUPP;
-}
-
-void seal_rest(struct seal *s)
-{
-	(void)s;
-}
-
-bool seal_rests(const struct seal *s)
-{
-	(void)s;
-	return true;
 }
 
 void seal_close(struct seal *s)
@@ -290,24 +285,14 @@ int seal_record(struct seal *s, enum seal_protection protection,
 	return -EOPNOTSUPP;
 }
 
-int unseal_open(struct unseal *u, enum seal_cipher cipher,
-		const uint8_t *secret)
+int unseal_open(struct unseal *u, struct seal_pool *pool,
+		enum seal_cipher cipher, const uint8_t *secret)
 {
 	(void)u;
+	(void)pool;
 	(void)cipher;
 	(void)secret;
 	return -EOPNOTSUPP;
-}
-
-void unseal_rest(struct unseal *u)
-{
-	(void)u;
-}
-
-bool unseal_rests(const struct unseal *u)
-{
-	(void)u;
-	return true;
 }
 
 void unseal_close(struct unseal *u)

@@ -19,7 +19,7 @@ int once_seal(enum seal_cipher cipher, void *bytes, size_t n,
 	seal[0] = (uint8_t)cipher;
 	if (RAND_priv_bytes(seal + 1, SEAL_SECRET) != 1)
 		return -EIO;
-	rc = seal_open(&s, cipher, seal + 1, 0);
+	rc = seal_open(&s, NULL, cipher, seal + 1, 0);
 	if (rc)
 		return rc;
 	rc = seal_record(&s, SEAL_PRIVACY, &place, &in, 1, 0,
@@ -37,7 +37,7 @@ int once_open(const uint8_t seal[ONCE_SIZE], uint8_t *room, size_t n)
 	if (seal[0] != SEAL_AES_128_GCM && seal[0] != SEAL_CHACHA20_POLY1305)
 		return -EBADMSG;
 	memcpy(room, seal + 1 + SEAL_SECRET, SEAL_HEAD);
-	rc = unseal_open(&u, (enum seal_cipher)seal[0], seal + 1);
+	rc = unseal_open(&u, NULL, (enum seal_cipher)seal[0], seal + 1);
 	if (rc)
 		return rc;
 	rc = unseal_record(&u, room, SEAL_HEAD + n, &place, &protection);

@@ -14,11 +14,23 @@
 #define HEAD_BOUND (SEAL_HEAD - TAG)
 #define NONCE	   SEAL_NONCE
 
+#define KEY_MAX 32 /* bytes of a cipher's key, at most */
+
+/* A context of a pool. */
+struct seal_slot {
+	EVP_CIPHER_CTX *ctx;   /* NULL: not made yet */
+	struct seal_key *user; /* whose key @ctx has; NULL: nobody's */
+	uint8_t cipher; /* what @ctx is for: enum seal_cipher; 0: nothing yet */
+};
+
 struct seal_key {
-	/* what the cipher keeps beside the key; NULL after seal_rest() or
-	 * unseal_rest() */
+	/* what the cipher keeps beside the key; NULL: another key of @pool has
+	 * the context that this one had */
 	EVP_CIPHER_CTX *ctx;
+	struct seal_pool *pool; /* NULL: @ctx is this key's own */
+	struct seal_slot *slot; /* where @ctx is from, if there are both */
 	uint8_t secret[SEAL_SECRET];
+	uint8_t key[KEY_MAX];
 	uint8_t iv[NONCE];
 	uint8_t cipher; /* enum seal_cipher */
 	bool seals;	/* the key seals; false: it opens */
@@ -59,59 +71,108 @@ static bool expand(const uint8_t secret[SEAL_SECRET], const char *label,
 	return seal_expand(secret, label, "", 0, out, n);
 }
 
-static void key_free(struct seal_key *k)
-{
-	if (!k)
-		return;
-	EVP_CIPHER_CTX_free(k->ctx);
-	OPENSSL_cleanse(k, sizeof(*k));
-	free(k);
-}
-
 const EVP_CIPHER *seal_cipher_of(enum seal_cipher cipher)
 {
 	return cipher == SEAL_AES_128_GCM ? EVP_aes_128_gcm()
 					  : EVP_chacha20_poly1305();
 }
 
+/* Takes the context of the slot whose turn is over, for @k. Returns NULL if
+ * there is no memory. */
+static struct seal_slot *slot_take(struct seal_pool *p, struct seal_key *k)
+{
+	struct seal_slot *slot;
+
+	if (!p->slots)
+		p->slots = calloc(SEAL_POOL, sizeof(*p->slots));
+	if (!p->slots)
+		return NULL;
+	slot = &p->slots[p->next++ % SEAL_POOL];
+	if (slot->user)
+		slot->user->ctx = NULL;
+	slot->user = NULL;
+	if (!slot->ctx)
+		slot->ctx = EVP_CIPHER_CTX_new();
+	if (!slot->ctx)
+		return NULL;
+	slot->user = k;
+	k->slot = slot;
+	return slot;
+}
+
+/* Takes its context from @k, if it has one. A pool keeps the context, and
+ * nothing of the key. */
 static void key_rest(struct seal_key *k)
 {
-	EVP_CIPHER_CTX_free(k->ctx);
+	if (!k->pool) {
+		EVP_CIPHER_CTX_free(k->ctx);
+	} else if (k->ctx) {
+		EVP_CIPHER_CTX_reset(k->ctx);
+		k->slot->cipher = 0;
+		k->slot->user = NULL;
+	}
 	k->ctx = NULL;
 }
 
-/* Makes k->ctx, which a resting key does not have. Returns false if there is no
- * memory: the key goes on resting. */
+/* Makes k->ctx, or takes one from the pool. Returns false if there is no
+ * memory. */
 static out_of_line bool key_wake(struct seal_key *k)
 {
 	const EVP_CIPHER *type = seal_cipher_of((enum seal_cipher)k->cipher);
-	uint8_t key[EVP_MAX_KEY_LENGTH];
-	bool good;
+	struct seal_slot *slot = k->pool ? slot_take(k->pool, k) : NULL;
 
-	k->ctx = EVP_CIPHER_CTX_new();
-	good = k->ctx &&
-	       expand(k->secret, "key", key,
-		      (size_t)EVP_CIPHER_get_key_length(type)) &&
-	       EVP_CipherInit_ex(k->ctx, type, NULL, key, NULL, k->seals) == 1;
-	OPENSSL_cleanse(key, sizeof(key));
-	if (!good)
+	k->ctx = k->pool ? (slot ? slot->ctx : NULL) : EVP_CIPHER_CTX_new();
+	if (!k->ctx)
+		return false;
+	/* Without a type OpenSSL keeps what it has, and takes the new key. */
+	if (slot && slot->cipher == k->cipher)
+		type = NULL;
+	if (EVP_CipherInit_ex(k->ctx, type, NULL, k->key, NULL, k->seals) !=
+	    1) {
 		key_rest(k);
-	return good;
+		return false;
+	}
+	if (slot)
+		slot->cipher = k->cipher;
+	return true;
+}
+
+static void key_free(struct seal_key *k)
+{
+	if (!k)
+		return;
+	key_rest(k);
+	OPENSSL_cleanse(k, sizeof(*k));
+	free(k);
+}
+
+void seal_pool_fini(struct seal_pool *p)
+{
+	for (unsigned int i = 0; p->slots && i < SEAL_POOL; i++) {
+		BUG_ON(p->slots[i].user);
+		EVP_CIPHER_CTX_free(p->slots[i].ctx);
+	}
+	free(p->slots);
+	*p = (struct seal_pool){ 0 };
 }
 
 /* @seals: the key is for sealing; false: for opening. Returns NULL if there is
  * no memory. */
-static struct seal_key *key_new(enum seal_cipher cipher, const uint8_t *secret,
-				bool seals)
+static struct seal_key *key_new(struct seal_pool *pool, enum seal_cipher cipher,
+				const uint8_t *secret, bool seals)
 {
+	size_t n = (size_t)EVP_CIPHER_get_key_length(seal_cipher_of(cipher));
 	struct seal_key *k = calloc(1, sizeof(*k));
 
+	BUG_ON(n > KEY_MAX);
 	if (!k)
 		return NULL;
+	k->pool = pool;
 	k->cipher = (uint8_t)cipher;
 	k->seals = seals;
 	memcpy(k->secret, secret, SEAL_SECRET);
-	if (expand(secret, "iv", k->iv, NONCE) && key_wake(k))
+	if (expand(secret, "iv", k->iv, NONCE) &&
+	    expand(secret, "key", k->key, n) && key_wake(k))
 		return k;
 	key_free(k);
 	return NULL;
@@ -120,9 +181,8 @@ static struct seal_key *key_new(enum seal_cipher cipher, const uint8_t *secret,
 /* Returns the key that is @steps >= 1 generations after @k. Writes the secret
  * of the generation before that key to *@before. Returns NULL if there is no
  * memory. */
-static struct seal_key *key_after(enum seal_cipher cipher,
-				  const struct seal_key *k, unsigned int steps,
-				  bool seals, uint8_t before[SEAL_SECRET])
+static struct seal_key *key_after(const struct seal_key *k, unsigned int steps,
+				  uint8_t before[SEAL_SECRET])
 {
 	uint8_t next[SEAL_SECRET];
 	struct seal_key *after = NULL;
@@ -134,7 +194,8 @@ static struct seal_key *key_after(enum seal_cipher cipher,
 		good = expand(before, "traffic upd", next, sizeof(next));
 	}
 	if (good)
-		after = key_new(cipher, next, seals);
+		after = key_new(k->pool, (enum seal_cipher)k->cipher, next,
+				k->seals);
 	OPENSSL_cleanse(next, sizeof(next));
 	return after;
 }
@@ -200,11 +261,11 @@ static bool head_get(struct head *h, const void *record, size_t length)
 
 /* ---- sealing ---- */
 
-int seal_open(struct seal *s, enum seal_cipher cipher, const uint8_t *secret,
-	      uint64_t now)
+int seal_open(struct seal *s, struct seal_pool *pool, enum seal_cipher cipher,
+	      const uint8_t *secret, uint64_t now)
 {
 	*s = (struct seal){ .cipher = cipher,
-			    .key = key_new(cipher, secret, true),
+			    .key = key_new(pool, cipher, secret, true),
 			    .since = now,
 			    .used_max = SEAL_USED_MAX,
 			    .age_max = SEAL_AGE_MAX };
@@ -217,20 +278,10 @@ void seal_close(struct seal *s)
 	s->key = NULL;
 }
 
-void seal_rest(struct seal *s)
-{
-	key_rest(s->key);
-}
-
-bool seal_rests(const struct seal *s)
-{
-	return !s->key->ctx;
-}
-
 static int seal_renew(struct seal *s, uint64_t now)
 {
 	uint8_t before[SEAL_SECRET];
-	struct seal_key *next = key_after(s->cipher, s->key, 1, true, before);
+	struct seal_key *next = key_after(s->key, 1, before);
 
 	OPENSSL_cleanse(before, sizeof(before));
 	if (!next)
@@ -297,11 +348,11 @@ int seal_record(struct seal *s, enum seal_protection protection,
 
 /* ---- opening ---- */
 
-int unseal_open(struct unseal *u, enum seal_cipher cipher,
-		const uint8_t *secret)
+int unseal_open(struct unseal *u, struct seal_pool *pool,
+		enum seal_cipher cipher, const uint8_t *secret)
 {
 	*u = (struct unseal){ .cipher = cipher,
-			      .key = key_new(cipher, secret, false) };
+			      .key = key_new(pool, cipher, secret, false) };
 	return u->key ? 0 : -ENOMEM;
 }
 
@@ -309,16 +360,6 @@ void unseal_close(struct unseal *u)
 {
 	key_free(u->key);
 	OPENSSL_cleanse(u, sizeof(*u));
-}
-
-void unseal_rest(struct unseal *u)
-{
-	key_rest(u->key);
-}
-
-bool unseal_rests(const struct unseal *u)
-{
-	return !u->key->ctx;
 }
 
 uint64_t unseal_handle(const void *record, size_t length)
@@ -385,8 +426,7 @@ static int open_later(struct unseal *u, unsigned int steps,
 		      const struct seal_place *place)
 {
 	uint8_t before[SEAL_SECRET];
-	struct seal_key *later =
-		key_after(u->cipher, u->key, steps, false, before);
+	struct seal_key *later = key_after(u->key, steps, before);
 	int rc = later ? -EBADMSG : -ENOMEM;
 
 	if (later && key_opens(later, h, record, length, place)) {
@@ -407,7 +447,7 @@ static int open_before(const struct unseal *u, const struct head *h,
 		       uint8_t *record, size_t length,
 		       const struct seal_place *place)
 {
-	struct seal_key *k = key_new(u->cipher, u->before, false);
+	struct seal_key *k = key_new(NULL, u->cipher, u->before, false);
 	int rc = -ENOMEM;
 
 	if (k)

@@ -58,6 +58,22 @@ struct seal_place {
 };
 
 struct seal_key; /* a key, and the secret of its generation */
+struct seal_slot;
+
+/* Contexts of ciphers. OpenSSL keeps more than 1 KiB of them for a key. Seals
+ * and unseals that share a pool have SEAL_POOL contexts in turn: a key whose
+ * turn is over needs some tenths of a microsecond to get the next one, when
+ * there is a record for it. {0}: an empty pool. Owner: the one thread on which
+ * all of its users are. */
+struct seal_pool {
+	struct seal_slot *slots; /* NULL: nobody has needed one yet */
+	unsigned int next;	 /* the slot whose key loses its context next */
+};
+
+#define SEAL_POOL 128 /* contexts of a pool, at most */
+
+/* Frees the pool. All of its users are closed. */
+void seal_pool_fini(struct seal_pool *p);
 
 /* The sender's side. */
 struct seal {
@@ -78,17 +94,13 @@ struct seal {
 #define SEAL_USED_MAX (UINT64_C(1) << 22)
 #define SEAL_AGE_MAX  (3600 * NSEC_PER_SEC)
 
-/* Begins the sender's side. @secret: SEAL_SECRET bytes, which are copied. @now:
- * ns, of a clock that does not go back. Returns 0, or -ENOMEM: then there is
+/* Begins the sender's side. @pool: borrowed until seal_close(); NULL: @s has a
+ * context of its own. @secret: SEAL_SECRET bytes, which are copied. @now: ns,
+ * of a clock that does not go back. Returns 0, or -ENOMEM: then there is
  * nothing to close. */
-int seal_open(struct seal *s, enum seal_cipher cipher, const uint8_t *secret,
-	      uint64_t now) must_check;
+int seal_open(struct seal *s, struct seal_pool *pool, enum seal_cipher cipher,
+	      const uint8_t *secret, uint64_t now) must_check;
 void seal_close(struct seal *s);
-/* Frees most of the memory that a direction of a connection takes: the state of
- * the cipher, beside the key. The next record that is sealed makes it again,
- * which takes some microseconds. */
-void seal_rest(struct seal *s);
-bool seal_rests(const struct seal *s);
 /* Seals the payload @in (@n fragments, less than 2 GiB in all), and writes the
  * head to @head. With SEAL_PRIVACY the encrypted payload, of the same length,
  * is written to @out, which may be the address of @in if that is one fragment.
@@ -125,13 +137,9 @@ struct unseal {
 };
 
 /* Begins the receiver's side. Arguments and result as of seal_open(). */
-int unseal_open(struct unseal *u, enum seal_cipher cipher,
-		const uint8_t *secret) must_check;
+int unseal_open(struct unseal *u, struct seal_pool *pool,
+		enum seal_cipher cipher, const uint8_t *secret) must_check;
 void unseal_close(struct unseal *u);
-/* Does for the receiver what seal_rest() does for the sender: until the next
- * record comes. */
-void unseal_rest(struct unseal *u);
-bool unseal_rests(const struct unseal *u);
 
 /* Returns the handle in the head of @record, which is not authenticated yet; 0
  * if there is no valid head. */

@@ -157,7 +157,7 @@ static enum shake_result shake_finish(struct import *imp, const char **why_p)
 		return shake_doubted(imp, why, why_p);
 	memcpy(between.client_id, imp->name.id, RPC_ID_SIZE);
 	memcpy(between.server_id, sh->server_id, RPC_ID_SIZE);
-	imp->sealed = sealed_new(sh->h, &between, false, shard_now(imp->shard));
+	imp->sealed = sealed_new(imp->shard, sh->h, &between, false);
 	if (!imp->sealed)
 		return SHAKE_AGAIN;
 	/* The ticket is dropped only now: otherwise an outage, in which no

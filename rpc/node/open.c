@@ -18,6 +18,7 @@
 #include "rpc/rpc.h"
 #include "ulnet/names.h"
 #include "rpc/run.h"
+#include "rpc/sealed.h"
 #include "rpc/server/set.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/export_control.h"
@@ -42,10 +43,10 @@
 /* The parts of RPC, in the order in which they are opened; they are closed in
  * the reverse one. Statistics come first, because all other parts count. */
 static const struct rpc_part *const parts[] = {
-	&run_part,	 &stat_part,	 &span_part,	  &conn_event_part,
-	&forwarded_part, &munge_part,	 &bulk_part,	  &import_part,
-	&export_part,	 &service_part,	 &tombstone_part, &control_part,
-	&stream_part,	 &replicas_part,
+	&run_part,	 &stat_part,   &span_part,     &conn_event_part,
+	&forwarded_part, &munge_part,  &bulk_part,     &sealed_part,
+	&import_part,	 &export_part, &service_part,  &tombstone_part,
+	&control_part,	 &stream_part, &replicas_part,
 };
 
 static const struct rpc_side client_side = {

@@ -57,8 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	cipher = data[0] & 1 ? SEAL_AES_128_GCM : SEAL_CHACHA20_POLY1305;
-	BUG_ON(seal_open(&s, cipher, secret, 0) != 0);
-	BUG_ON(unseal_open(&u, cipher, secret) != 0);
+	BUG_ON(seal_open(&s, NULL, cipher, secret, 0) != 0);
+	BUG_ON(unseal_open(&u, NULL, cipher, secret) != 0);
 	s.used_max = 1 + (data[0] >> 1 & 3);
 	for (unsigned int i = data[0] >> 3; i > 0; i--) {
 		genuine(&s, record);

@@ -455,17 +455,6 @@ static bool export_has_ended(const struct export *e)
 	return sd && sd->who->until && sd->who->until <= time(NULL);
 }
 
-/* ns: a client that is silent for longer makes no calls just now */
-#define REST_AFTER NSEC_PER_SEC
-
-/* Frees most of what the keys of a silent client take: most clients only say
- * that they are alive, for hours. */
-static void export_rest(struct export *e, uint64_t now)
-{
-	if (e->session && now - e->heard > REST_AFTER)
-		sealed_rest(e->session->sealed);
-}
-
 static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 {
 	struct list *silent = &x->silent[clock];
@@ -495,7 +484,6 @@ static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 		}
 		records_trim(&e->records, now);
 		rails_look(&x->rails, e);
-		export_rest(e, now);
 		export_looked(x, e, now);
 	}
 }

@@ -34,8 +34,6 @@
  * name the export; they may come from any NID. If the client connects again,
  * its next session takes the place of this one. A client with another identity
  * that gives the same id, or one with none, is another client (client_ids.h).
- * While a client says only that it is alive, most of what its keys take is
- * freed (sealed_rest()).
  *
  * Each host has its share of ulrpc_conf.exports_max (quota.h), of the services
  * that its clients open, and of the records of calls (record.h). On a node that

@@ -313,7 +313,7 @@ static void session_prove(struct sessions *ss, struct session *se)
 		return;
 	memcpy(between.client_id, se->client_id, RPC_ID_SIZE);
 	memcpy(between.server_id, s->rpc->server_id, RPC_ID_SIZE);
-	se->sealed = sealed_new(se->h, &between, true, shard_now(s));
+	se->sealed = sealed_new(ss->shard, se->h, &between, true);
 }
 
 /* Called when the handshake has got so far that the client has proved who it

@@ -19,13 +19,18 @@ struct line {
 	struct unseal unseal;
 };
 
-static struct line line_of(enum seal_cipher cipher)
+static struct line line_in(struct seal_pool *pool, enum seal_cipher cipher)
 {
 	struct line l;
 
-	cr_assert_eq(seal_open(&l.seal, cipher, secret, 0), 0);
-	cr_assert_eq(unseal_open(&l.unseal, cipher, secret), 0);
+	cr_assert_eq(seal_open(&l.seal, pool, cipher, secret, 0), 0);
+	cr_assert_eq(unseal_open(&l.unseal, pool, cipher, secret), 0);
 	return l;
+}
+
+static struct line line_of(enum seal_cipher cipher)
+{
+	return line_in(NULL, cipher);
 }
 
 static void line_end(struct line *l)
@@ -184,7 +189,8 @@ Test(record, of_another_connection)
 	struct line chacha = line_of(SEAL_CHACHA20_POLY1305);
 	struct line other;
 
-	cr_assert_eq(seal_open(&other.seal, SEAL_AES_128_GCM, others, 0), 0);
+	cr_assert_eq(seal_open(&other.seal, NULL, SEAL_AES_128_GCM, others, 0),
+		     0);
 	cr_expect_eq(opened(&l, sealed(&other, SEAL_PRIVACY)), -EBADMSG);
 	cr_expect_eq(opened(&l, sealed(&chacha, SEAL_PRIVACY)), -EBADMSG);
 	seal_close(&other.seal);
@@ -378,57 +384,66 @@ Test(record, too_many_generations_are_lost)
 	line_end(&l);
 }
 
-/* ---- keys that rest ---- */
+/* ---- contexts of a pool ---- */
 
-static void line_rest(struct line *l)
+/* Nobody sees that other keys have had the context between two records: of the
+ * same cipher or the other one, for sealing or for opening. */
+Test(record, keys_take_turns)
 {
-	seal_rest(&l->seal);
-	unseal_rest(&l->unseal);
-	cr_assert(seal_rests(&l->seal));
-	cr_assert(unseal_rests(&l->unseal));
-}
+	enum { N = SEAL_POOL };
+	static struct line l[N];
+	static struct sealed before[N];
+	struct seal_pool pool = { 0 };
 
-/* Nobody sees that keys rest between two records. */
-Test(record, keys_rest)
-{
-	for (unsigned int c = 0; c < 2; c++) {
-		struct line l = line_of(ciphers[c]);
-		struct sealed before = sealed(&l, SEAL_PRIVACY), after, bad;
-
-		line_rest(&l);
-		after = bad = sealed(&l, SEAL_INTEGRITY);
-		bad.bytes[SEAL_HEAD] ^= 1;
-		cr_expect(!seal_rests(&l.seal));
-		cr_expect_eq(opened(&l, after), 0);
-		cr_expect(!unseal_rests(&l.unseal));
-		line_rest(&l);
-		cr_expect_eq(opened(&l, bad), -EALREADY);
-		cr_expect_eq(opened(&l, after), -EALREADY);
-		cr_expect_eq(opened(&l, before), 0);
-		line_rest(&l);
-		bad = sealed(&l, SEAL_INTEGRITY);
-		bad.bytes[SEAL_HEAD] ^= 1;
-		cr_expect_eq(opened(&l, bad), -EBADMSG);
-		line_end(&l);
+	for (unsigned int i = 0; i < N; i++) {
+		l[i] = line_in(&pool, ciphers[i % 3 % 2]);
+		l[i].seal.used_max = 1 + i % 5;
 	}
+	for (unsigned int round = 0; round < 4; round++) {
+		for (unsigned int i = 0; i < N; i++) {
+			struct sealed s = sealed(&l[i], protections[i % 2]);
+			struct sealed bad = s;
+
+			bad.bytes[SEAL_HEAD] ^= 1;
+			cr_expect_eq(opened(&l[i], bad), -EBADMSG);
+			cr_expect_eq(opened(&l[i], s), 0);
+			cr_expect_eq(opened(&l[i], bad), -EALREADY);
+			if (round)
+				cr_expect_eq(opened(&l[i], before[i]),
+					     -EALREADY);
+			before[i] = s;
+		}
+		/* Some end, and others begin. */
+		line_end(&l[round * 9]);
+		l[round * 9] = line_in(&pool, SEAL_CHACHA20_POLY1305);
+		before[round * 9] = sealed(&l[round * 9], SEAL_PRIVACY);
+		cr_expect_eq(opened(&l[round * 9], before[round * 9]), 0);
+	}
+	for (unsigned int i = 0; i < N; i++)
+		line_end(&l[i]);
+	seal_pool_fini(&pool);
 }
 
-/* Generations go on, too: those that come, and the one before. */
-Test(record, keys_are_renewed_while_they_rest)
+/* A record of the generation before, and one that is made up, take a context
+ * for themselves, and the connection goes on. */
+Test(record, generations_take_turns)
 {
-	struct line l = line_of(SEAL_AES_128_GCM);
-	struct sealed before = sealed(&l, SEAL_PRIVACY);
+	struct seal_pool pool = { 0 };
+	struct line l = line_in(&pool, SEAL_AES_128_GCM);
+	struct sealed before, s, bad;
 
 	l.seal.used_max = 1;
-	line_rest(&l);
-	cr_expect_eq(opened(&l, sealed(&l, SEAL_PRIVACY)), 0);
-	cr_expect_eq(l.unseal.generation, 1);
-	line_rest(&l);
-	cr_expect_eq(opened(&l, before), 0);
-	cr_expect(unseal_rests(&l.unseal));
-	cr_expect_eq(opened(&l, sealed(&l, SEAL_PRIVACY)), 0);
-	cr_expect_eq(l.unseal.generation, 2);
+	for (unsigned int i = 0; i < 2 * SEAL_POOL; i++) {
+		before = sealed(&l, SEAL_PRIVACY);
+		s = bad = sealed(&l, SEAL_PRIVACY);
+		bad.bytes[SEAL_HEAD] ^= 1;
+		cr_expect_eq(opened(&l, bad), -EBADMSG);
+		cr_expect_eq(opened(&l, s), 0);
+		cr_expect_eq(opened(&l, before), 0);
+		cr_expect_eq(opened(&l, before), -EALREADY);
+	}
 	line_end(&l);
+	seal_pool_fini(&pool);
 }
 
 static size_t in_use(void)
@@ -436,26 +451,31 @@ static size_t in_use(void)
 	return mallinfo2().uordblks;
 }
 
-/* What both directions of a connection take beside struct seal and unseal. */
-Test(record, keys_that_rest_take_little)
+/* What both directions of a connection take beside struct seal and unseal, and
+ * what all of them share. */
+Test(record, keys_of_a_pool_take_little)
 {
-	static struct line l[64];
-	size_t before, awake, resting;
+	enum { N = 10 * SEAL_POOL };
+	static struct line l[N];
+	struct seal_pool pool = { 0 };
+	size_t before, few = 0, all;
 
 	line_end(&(struct line[]){ line_of(SEAL_AES_128_GCM) }[0]);
 	before = in_use();
 	if (!before)
 		cr_skip_test("a sanitizer has its own malloc()");
-	for (unsigned int i = 0; i < 64; i++) {
-		l[i] = line_of(SEAL_AES_128_GCM);
+	for (unsigned int i = 0; i < N; i++) {
+		if (i == SEAL_POOL)
+			few = in_use() - before;
+		l[i] = line_in(&pool, SEAL_AES_128_GCM);
 		cr_assert_eq(opened(&l[i], sealed(&l[i], SEAL_PRIVACY)), 0);
 	}
-	awake = in_use() - before;
-	for (unsigned int i = 0; i < 64; i++)
-		line_rest(&l[i]);
-	resting = in_use() - before;
-	cr_expect_lt(awake / 64, 3072 - sizeof(struct line));
-	cr_expect_lt(resting / 64, 300);
-	for (unsigned int i = 0; i < 64; i++)
+	all = in_use() - before;
+	cr_expect_lt(few, SEAL_POOL * 1600);
+	cr_expect_lt((all - few) / (N - SEAL_POOL), 300);
+	for (unsigned int i = 0; i < N; i++)
 		line_end(&l[i]);
+	seal_pool_fini(&pool);
+	/* what malloc() keeps for the thread counts as in use */
+	cr_expect_lt(in_use(), before + 32768);
 }
