@@ -533,6 +533,7 @@ thread_tests += %D%/thread/slow_thread
 thread_tests += %D%/thread/bulk_thread
 thread_tests += %D%/thread/abort_thread
 thread_tests += %D%/thread/times_thread
+thread_tests += %D%/thread/replicas_thread
 thread_tests += %D%/thread/rpc_thread
 thread_tests += %D%/thread/rpc_host_thread
 %C%_thread_rpc_host_thread_SOURCES = %D%/thread/rpc_thread.c
