@@ -82,10 +82,11 @@ void service_opened(struct shard *s, const struct wire_open *in,
 		return;
 	}
 	share->opened = true;
+	share->marked = in->numbers && svc->mark;
 	out->status = WIRE_OK;
 	out->portal = svc->portal;
-	if (svc->number != svc->portal)
-		out->number = svc->number;
+	if (share->marked)
+		out->number = svc->mark;
 	out->request_max = svc->conf.request_max;
 	out->window = service_limit(svc, window);
 	out->begin = service_promise(sc, shard_now(s));

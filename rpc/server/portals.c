@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "rpc/server/serve/service.h"
 #include "rpc/server/service_conf.h"
 
@@ -134,6 +135,19 @@ static int number_take(struct services *all, struct ulrpc_service *svc,
 	return 0;
 }
 
+/* Sets what clients of @svc, which has a number, name it by. */
+static void mark_set(struct services *all, struct ulrpc_service *svc)
+{
+	unsigned int n = svc->number;
+	uint32_t name = crc32c(0, svc->name, strlen(svc->name)) | 1;
+
+	all->had[n].times += all->had[n].name && all->had[n].name != name;
+	all->had[n].name = name;
+	svc->mark = n + all->had[n].times * SERVICE_NUMBERS;
+	if (svc->mark == svc->portal)
+		svc->mark = 0;
+}
+
 int portals_claim(struct services *all, struct ulrpc_service *svc,
 		  const struct ulrpc_service_conf *c)
 {
@@ -149,6 +163,7 @@ int portals_claim(struct services *all, struct ulrpc_service *svc,
 		return rc;
 	list_add_tail(&all->all, &svc->link);
 	all->former[svc->number][0] = 0;
+	mark_set(all, svc);
 	return 0;
 }
 

@@ -7,6 +7,10 @@
  * services that start later share it, and requests name them by their numbers,
  * which begin at LNET_PORTALS. A service with a fixed portal never shares it.
  *
+ * A number that another service has had before goes with a count of that, by
+ * which clients name the service (ulrpc_service.mark): a request that comes
+ * late, and was for the service before, does not reach the next one.
+ *
  * A service that starts without a portal of its own gets the one, or the
  * number, that a service of its name had before on this node, because clients
  * may still send there.

@@ -120,6 +120,9 @@ struct share {
 	bool cleared;
 	/* the client has opened the service, which has not ended */
 	bool opened;
+	/* the client names the service in its requests: those that name another
+	 * one, or none, are for a service that has ended. Never @cleared. */
+	bool marked;
 	bool gone;   /* the client's connection has ended */
 	bool hashed; /* @by_client is in a table */
 	/* node in hosts.by_client, by the client's connection and number */

@@ -67,12 +67,15 @@ static void request_refuse(struct request_batch *b, const struct wire_call *c,
 }
 
 /* Called when the client of @b, which has @share, is not cleared for all
- * methods of the service. Sets the share of @b, and returns what
- * check_connection() returns. */
+ * methods of the service, or names the service, as @name. Sets the share of @b,
+ * and returns what check_connection() returns. */
 static out_of_line uint32_t check_closely(struct request_batch *b,
-					  struct share *share)
+					  struct share *share, uint32_t name)
 {
 	if (!share || !share->opened)
+		return WIRE_NO_SERVICE;
+	/* The request was for a service that had the portal before. */
+	if (share->marked && name != b->sc->service->mark)
 		return WIRE_NO_SERVICE;
 	b->share = share;
 	return permit_all(b) ? WIRE_OK : STATUS_JUDGE;
@@ -105,7 +108,7 @@ static uint32_t check_connection(struct request_batch *b,
 		return WIRE_SHUTTING_DOWN;
 	share = export_share(sc->shard->exports, e, sc->service->number);
 	if (unlikely(!share || !share->cleared))
-		return check_closely(b, share);
+		return check_closely(b, share, m->service);
 	b->share = share;
 	return WIRE_OK;
 }
@@ -297,12 +300,12 @@ static struct service_cpt *addressee(struct service_cpt *sc,
 {
 	struct service_cpt *to = NULL;
 
+	unsigned int number = m->service % SERVICE_NUMBERS;
+
 	/* Lesser numbers are those of services with portals of their own. */
-	if (sc->service->shared && m->service >= LNET_PORTALS &&
-	    m->service < SERVICE_NUMBERS)
-		to = sc->shard->rpc->services
-			     ->numbered[sc->shard->cpt][m->service];
-	return to ? to : sc;
+	if (sc->service->shared && number >= LNET_PORTALS)
+		to = sc->shard->rpc->services->numbered[sc->shard->cpt][number];
+	return to && to->service->mark == m->service ? to : sc;
 }
 
 /* Reads the calls of a message. @how: READ_*. @refused: WIRE_OK, or a status

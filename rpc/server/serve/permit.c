@@ -83,7 +83,7 @@ bool permit_all(struct request_batch *b)
 	if (!p->all)
 		p->all = judge_all(b);
 	if (p->all && is_least(b))
-		b->share->cleared = true;
+		b->share->cleared = !b->share->marked;
 	return p->all;
 }
 

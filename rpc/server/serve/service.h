@@ -228,6 +228,10 @@ struct ulrpc_service {
 	 * that to itself, else a number from LNET_PORTALS on, which requests
 	 * have. */
 	unsigned int number;
+	/* What its clients name it by in requests: the number, and how often
+	 * that had gone to another service before, times SERVICE_NUMBERS. 0:
+	 * they name none, because no other service has had its portal. */
+	uint32_t mark;
 	/* This is no service of the user: it has the portal that services
 	 * share, gives their requests to them, and refuses all others. */
 	bool shared;
@@ -292,6 +296,12 @@ struct services {
 	/* former[i]: name of the service that had the number i last, if none
 	 * has it now */
 	char former[SERVICE_NUMBERS][ULRPC_SERVICE_NAME];
+	/* had[i]: CRC32C of the name of the service that had the number i last,
+	 * or has it, 0: none had it; and how often it went to a service with
+	 * another name */
+	struct {
+		uint32_t name, times;
+	} had[SERVICE_NUMBERS];
 
 	/* owner: the CPT. For each CPT, a list of service_cpt.link; and the
 	 * same services by their numbers. */

@@ -109,21 +109,23 @@ struct export
 	/* of export_rail.link; empty if there was no memory */
 	struct list rails;
 	uint8_t nrails;
-	/* the highest flavour (enum ulrpc_flavour) that the client has agreed
-	 * on with a service; 0: none yet */
-	uint8_t agreed;
 	bool used;	/* a message has named the export */
 	bool known : 1; /* the export is in the tables of exports */
 	/* the export existed already when the Connect with this epoch came */
 	bool returned : 1;
 	/* the client reads annexes of bodies: rpc/context/annex.h */
 	bool annexes : 1;
+	/* how many of @shares were charged to @opened: each has another number,
+	 * which is less than SERVICE_NUMBERS */
+	uint16_t nopened : 10;
+	/* the highest flavour (enum ulrpc_flavour) that the client has agreed
+	 * on with a service; 0: none yet */
+	uint8_t agreed : 3;
+	struct bulk_pace bulk_pace; /* what transfers_conf.pace points to */
 	/* sets of metadata that the client has named; NULL: none (known.h) */
 	struct known_sets *known_sets;
-	struct bulk_pace bulk_pace; /* what transfers_conf.pace points to */
 	/* what is charged in export_pool_of(e)->exports, and ->opened */
 	struct quota *quota, *opened;
-	uint32_t nopened; /* shares that were charged */
 	/* for suspect.c: */
 	/* node in exports.suspects; not there while the client is being probed
 	 */

@@ -535,3 +535,60 @@ Test(shared_portal, nobody_keeps_the_buffers)
 		ulrpc_reply(parked[--nparked], "", 0);
 	serve_fini(&g);
 }
+
+/* ---- a portal that another service had before ---- */
+
+/* What was for the service before, and comes when the client has opened the
+ * next one on the same portal, is not executed there. */
+Test(shared_portal, late_for_the_service_before)
+{
+	const struct ulrpc_service_conf conf = { .portal = 55 };
+	uint32_t before = 0;
+
+	rig(1, 0);
+	raw_client_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
+	a.numbers = true;
+	raw_client_connect(&a);
+	for (unsigned int i = 0; i < 4; i++) {
+		struct one *o = &all[i % 2];
+		uint32_t now = i ? 55 + i * SERVICE_NUMBERS : 0;
+
+		cr_assert_eq(try_start(o, &conf), 0);
+		cr_assert_eq(raw_client_open(&a, o->name)->status, WIRE_OK);
+		cr_assert_eq(a.portal, 55);
+		cr_assert_eq(a.number, now);
+		cr_assert_eq(status_of(10 * i + 1), WIRE_OK);
+		a.number = before;
+		cr_assert_eq(status_of(10 * i + 2),
+			     i ? WIRE_NO_SERVICE : WIRE_OK);
+		a.number = now;
+		cr_assert_eq(status_of(10 * i + 3), WIRE_OK);
+		before = now;
+		stop(i % 2);
+	}
+	cr_assert_eq(all[0].runs + all[1].runs, 3 + 2 + 2 + 2);
+	/* A service that comes again is called as before. */
+	cr_assert_eq(try_start(&all[1], &conf), 0);
+	cr_assert_eq(raw_client_open(&a, all[1].name)->status, WIRE_OK);
+	cr_assert_eq(a.number, before);
+	serve_fini(&g);
+}
+
+/* Real clients of the one and of the other. */
+Test(shared_portal, one_after_the_other)
+{
+	const struct ulrpc_service_conf conf = { .portal = 55 };
+
+	rig(1, 0);
+	for (unsigned int i = 0; i < 6; i++) {
+		cr_assert_eq(try_start(&all[i % 2], &conf), 0);
+		if (i < 2)
+			all[i].client =
+				serve_client_of(g.rpc[CALLER], all[i].name);
+		call(i % 2, 60000000);
+		lnet_sim_run(g.sim, 10 * SEC);
+		answered(i % 2);
+		stop(i % 2);
+	}
+	serve_fini(&g);
+}
