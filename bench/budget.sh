@@ -47,23 +47,24 @@ counted() { # DEPTH [verbs]
 		}' | LC_ALL=C sort -k2
 }
 
-# A call over RDMA with DEPTH under way, all that is neither the bench's nor the
-# simulator's. Nodes have CPTS CPTs; "away": the server's part is done by another CPT
-# than the one to which the messages come, but no thread is woken up.
+# A call over RDMA with DEPTH under way, without the bench, the simulator and libc. Nodes
+# have CPTS CPTs; "away": the server's part is done by another CPT than the one to which
+# the messages come, but no thread is woken up.
 on_cpts() { # DEPTH CPTS [away]
-	local depth=$1
+	local depth=$1 n=$((calls / 2))
 
 	valgrind --tool=callgrind --callgrind-out-file="$dir/out" \
 		--collect-atstart=no --toggle-collect=measured \
-		"$program" "$depth" $calls verbs "${@:2}" >"$dir/log" 2>&1 || {
+		"$program" "$depth" $n verbs "${@:2}" >"$dir/log" 2>&1 || {
 		cat "$dir/log" >&2
 		return 1
 	}
 	callgrind_annotate --threshold=100 --show-percs=no "$dir/out" |
-		awk -v what="cpts-$depth $2${3:+-$3}" -v calls=$calls '
+		awk -v what="cpts-$depth $2${3:+-$3}" -v calls=$n '
 		/^ *[0-9,]+ +[^ ]+:[^ ]/ {
 			gsub(",", "", $1)
-			if ($2 !~ /(^|[^a-z])(sim|simqp|bench)\/[a-z_0-9]+\.[ch]:|env_sim\.c:/)
+			if ($2 ~ /(^|[^a-z])(rpc|lnet|base|lnd|include\/ulnet)\/[a-z_0-9\/]*\.[ch]:/ &&
+			    $2 !~ /simqp\/|env_sim\.c:/)
 				all += $1
 		}
 		END { printf "%s %.0f\n", what, all / calls }'
