@@ -62,14 +62,14 @@ unit_tests += %D%/unit/names_test
 	%D%/unit/names/names_test.c \
 	%D%/unit/names/partly_test.c \
 	%D%/unit/names/target_test.c \
-	%D%/unit/names/watch_test.c
+	%D%/unit/names/told.h %D%/unit/names/watch_test.c
 %C%_unit_names_test_LINK = $(LINK) -Wl,--wrap=ares_init_options \
 	-Wl,--wrap=inotify_add_watch
 
 if WITH_ETCD
 unit_tests += %D%/unit/etcd_test
 endif
-%C%_unit_etcd_test_SOURCES = %D%/unit/etcd/etcd_test.c
+%C%_unit_etcd_test_SOURCES = %D%/unit/etcd/etcd_test.c %D%/unit/names/told.h
 %C%_unit_etcd_test_CFLAGS = $(AM_CFLAGS) $(ETCD_CFLAGS)
 %C%_unit_etcd_test_LDADD = libulnetetcdcore.a $(LDADD) $(ETCD_LIBS)
 

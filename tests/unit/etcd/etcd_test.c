@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/unit/names/told.h"
 #include "ulnet/etcd.h"
 #include "ulnet/loop.h"
 
@@ -246,28 +247,6 @@ static const char *kv(const char *key, const char *value)
 
 static struct lnet *node;
 static struct ulnet_name *name;
-
-static struct {
-	unsigned int times;
-	int status;
-	char why[LNET_NAME_WHY];
-	char servers[1024]; /* "10.0.0.1@tcp 0 0;..." */
-} told;
-
-static void tell(void *arg, const struct ulnet_name_answer *a)
-{
-	char nid[LNET_NIDSTR_SIZE];
-
-	(void)arg;
-	told.times++;
-	told.status = a->status;
-	strcpy(told.why, a->why);
-	*told.servers = '\0';
-	for (unsigned int i = 0; i < a->n; i++)
-		sprintf(told.servers + strlen(told.servers), "%s %u %u;",
-			lnet_nid_format(&a->addresses[i].nid, nid, sizeof(nid)),
-			a->addresses[i].port, a->addresses[i].weight);
-}
 
 static void node_begin(void)
 {

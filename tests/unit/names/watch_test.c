@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "names/resolver.h"
+#include "tests/unit/names/told.h"
 #include "ulnet/loop.h"
 
 #define MINUTE_NS UINT64_C(60000000000)
@@ -24,14 +25,6 @@ TestSuite(watch, .timeout = 300);
 static struct lnet *node;
 static struct ulnet_name *name;
 static char dir[64];
-
-/* What was told last. */
-static struct {
-	unsigned int times;
-	int status;
-	char why[LNET_NAME_WHY];
-	char servers[1024]; /* "10.0.0.1@tcp 0;..." */
-} told;
 
 /* Are there no watches left? Then how often the log says so. */
 static bool watches_used_up;
@@ -55,21 +48,6 @@ static void on_line(int level, const char *line, void *arg)
 	if (strstr(line, "/list: inotify: no watch is left: "
 			 "fs.inotify.max_user_watches: the file is"))
 		__atomic_add_fetch(&logged, 1, __ATOMIC_RELAXED);
-}
-
-static void tell(void *arg, const struct ulnet_name_answer *a)
-{
-	char nid[LNET_NIDSTR_SIZE];
-
-	(void)arg;
-	told.times++;
-	told.status = a->status;
-	strcpy(told.why, a->why);
-	*told.servers = '\0';
-	for (unsigned int i = 0; i < a->n; i++)
-		sprintf(told.servers + strlen(told.servers), "%s %u;",
-			lnet_nid_format(&a->addresses[i].nid, nid, sizeof(nid)),
-			a->addresses[i].weight);
 }
 
 /* Returns "DIR/file"; of two buffers in turn. */
@@ -149,19 +127,19 @@ Test(watch, is_written_replaced_removed_and_comes_back)
 	node_begin();
 	file_write("list", "10.0.0.1\n10.0.0.2@tcp\n");
 	name_begin("list");
-	await(0, "10.0.0.1@tcp 0;10.0.0.2@tcp 0;");
+	await(0, "10.0.0.1@tcp 0 0;10.0.0.2@tcp 0 0;");
 	file_replace("10.0.0.3 7\n");
-	await(0, "10.0.0.3@tcp 7;");
+	await(0, "10.0.0.3@tcp 0 7;");
 	file_write("list", "10.0.0.4\n");
-	await(0, "10.0.0.4@tcp 0;");
+	await(0, "10.0.0.4@tcp 0 0;");
 	cr_assert_eq(unlink(in_dir("list")), 0);
-	await(-ENOENT, "10.0.0.4@tcp 0;");
+	await(-ENOENT, "10.0.0.4@tcp 0 0;");
 	cr_assert_str_eq(told.why, strerror(ENOENT));
 	file_write("list", "10.0.0.5\n");
-	await(0, "10.0.0.5@tcp 0;");
+	await(0, "10.0.0.5@tcp 0 0;");
 	/* And the file that came back is watched like the one before. */
 	file_write("list", "10.0.0.6\n");
-	await(0, "10.0.0.6@tcp 0;");
+	await(0, "10.0.0.6@tcp 0 0;");
 	all_end();
 }
 
@@ -171,17 +149,17 @@ Test(watch, what_is_wrong_leaves_the_last_good_list)
 	name_begin("list");
 	await(-ENOENT, "");
 	file_write("list", "10.0.0.1\n");
-	await(0, "10.0.0.1@tcp 0;");
+	await(0, "10.0.0.1@tcp 0 0;");
 	file_replace("10.0.0.2\nno server!\n");
-	await(-EBADMSG, "10.0.0.1@tcp 0;");
+	await(-EBADMSG, "10.0.0.1@tcp 0 0;");
 	cr_assert_str_eq(told.why, "line 2: 'server!': no weight: a number was "
 				   "expected");
 	file_replace("10.0.0.2\n10.0.0.");
-	await(-EBADMSG, "10.0.0.1@tcp 0;");
+	await(-EBADMSG, "10.0.0.1@tcp 0 0;");
 	file_replace("10.0.0.2\n");
-	await(0, "10.0.0.2@tcp 0;");
+	await(0, "10.0.0.2@tcp 0 0;");
 	file_write("list", "");
-	await(-EBADMSG, "10.0.0.2@tcp 0;");
+	await(-EBADMSG, "10.0.0.2@tcp 0 0;");
 	all_end();
 }
 
@@ -196,13 +174,13 @@ Test(watch, behind_links_and_in_folders_that_change)
 	cr_assert_eq(symlink("one", in_dir("now")), 0);
 	cr_assert_eq(symlink("now/list", in_dir("list")), 0);
 	name_begin("list");
-	await(0, "10.0.0.1@tcp 0;");
+	await(0, "10.0.0.1@tcp 0 0;");
 	cr_assert_eq(symlink("two", in_dir("next")), 0);
 	cr_assert_eq(rename(in_dir("next"), in_dir("now")), 0);
-	await(0, "10.0.0.2@tcp 0;");
+	await(0, "10.0.0.2@tcp 0 0;");
 	/* In place, in a folder that is not that of the name. */
 	file_write("two/list", "10.0.0.3\n");
-	await(0, "10.0.0.3@tcp 0;");
+	await(0, "10.0.0.3@tcp 0 0;");
 	all_end();
 }
 
@@ -214,14 +192,14 @@ Test(watch, a_folder_that_comes_later_and_is_replaced)
 	cr_assert_eq(mkdir(in_dir("folder"), 0700), 0);
 	file_write("folder/list", "10.0.0.1\n");
 	/* Told by nobody: it is found by looking again. */
-	await(0, "10.0.0.1@tcp 0;");
+	await(0, "10.0.0.1@tcp 0 0;");
 	cr_assert_eq(rename(in_dir("folder"), in_dir("old")), 0);
-	await(-ENOENT, "10.0.0.1@tcp 0;");
+	await(-ENOENT, "10.0.0.1@tcp 0 0;");
 	cr_assert_eq(mkdir(in_dir("folder"), 0700), 0);
 	file_write("folder/list", "10.0.0.2\n");
-	await(0, "10.0.0.2@tcp 0;");
+	await(0, "10.0.0.2@tcp 0 0;");
 	file_write("folder/list", "10.0.0.3\n");
-	await(0, "10.0.0.3@tcp 0;");
+	await(0, "10.0.0.3@tcp 0 0;");
 	all_end();
 }
 
@@ -238,12 +216,12 @@ Test(watch, two_in_one_folder)
 	snprintf(text, sizeof(text), "file://%s", in_dir("other"));
 	cr_assert_eq(lnet_name_open(node, 0, text, tell, NULL, &second, NULL),
 		     0);
-	await(0, "10.0.0.9@tcp 0;");
+	await(0, "10.0.0.9@tcp 0 0;");
 	name_begin("list");
-	await(0, "10.0.0.1@tcp 0;");
+	await(0, "10.0.0.1@tcp 0 0;");
 	lnet_name_close(second);
 	file_replace("10.0.0.2\n");
-	await(0, "10.0.0.2@tcp 0;");
+	await(0, "10.0.0.2@tcp 0 0;");
 	all_end();
 }
 
@@ -265,11 +243,11 @@ Test(watch, not_as_often_as_it_changes)
 	node_begin();
 	file_write("list", "10.0.0.1\n");
 	name_begin("list");
-	await(0, "10.0.0.1@tcp 0;");
+	await(0, "10.0.0.1@tcp 0 0;");
 	for (int i = 2; i < 6; i++) {
 		sprintf(text, "10.0.0.%d\n", i);
 		file_replace(text);
-		sprintf(text, "10.0.0.%d@tcp 0;", i);
+		sprintf(text, "10.0.0.%d@tcp 0 0;", i);
 		await(0, text);
 	}
 	cr_assert_geq(clock_ns() - begun, 4 * RESOLVER_EVENT_MIN);
@@ -286,7 +264,7 @@ Test(watch, without_watches)
 	name_begin("list");
 	await(-ENOENT, "");
 	file_write("list", "10.0.0.1\n");
-	await(0, "10.0.0.1@tcp 0;");
+	await(0, "10.0.0.1@tcp 0 0;");
 	cr_assert_eq(__atomic_load_n(&logged, __ATOMIC_RELAXED), 1);
 	all_end();
 	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
