@@ -942,7 +942,7 @@ EXTRA_DIST += %D%/packages/boot.sh %D%/packages/build.sh
 EXTRA_DIST += %D%/packages/files.sh %D%/packages/root.sh
 EXTRA_DIST += %D%/net/hosts.sh %D%/net/harm.sh %D%/vm/vm-run
 dist_check_SCRIPTS += $(tool_tests)
-EXTRA_DIST += %D%/port.sh %D%/tools/lib.sh %D%/tools/typed.sh
+EXTRA_DIST += %D%/port.sh %D%/tools/lib.sh %D%/tools/proven.sh %D%/tools/typed.sh
 if !WITH_FUZZERS
 TESTS += $(tool_tests)
 tool_helpers = %D%/tools/proxy %D%/tools/taker %D%/tools/tape_pcap %D%/states

@@ -2,17 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Users who prove by MUNGE who they are: a munged of this test's own, a service that
 # takes them, and rules that name them (requirements G12, I1).
-. "${srcdir:-.}/tests/tools/lib.sh" || exit
+. "${srcdir:-.}/tests/tools/proven.sh" || exit
 
-ulnet_keys=$PWD/tools/bin/ulnet-keys
-[ -x "$ulnet_keys" ] || skip "built without OpenSSL"
 munged=$(PATH=$PATH:/usr/sbin command -v munged) || skip "there is no munged (Debian: munge)"
 [ "$(id -u)" = 0 ] || skip "only root can be several users"
 command -v setpriv >/dev/null || skip "there is no setpriv"
-free_port port || skip "perl cannot find a free port"
-client=(--net 'tcp(127.0.0.1)' --port "$port" --deadline 60 --count 10)
-server=127.0.0.2@tcp
-keys=$dir/keys user=$dir/user
+user=$dir/user
 export ULNET_SOCKET=$dir/socket
 
 # munged's socket and the authority are for everybody.

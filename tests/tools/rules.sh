@@ -2,14 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Rules that say who may call what: from a file, and changed while the service
 # runs (requirements G12, I1).
-. "${srcdir:-.}/tests/tools/lib.sh" || exit
+. "${srcdir:-.}/tests/tools/proven.sh" || exit
 
-ulnet_keys=$PWD/tools/bin/ulnet-keys
-[ -x "$ulnet_keys" ] || skip "built without OpenSSL"
-free_port port || skip "perl cannot find a free port"
-client=(--net 'tcp(127.0.0.1)' --port "$port" --deadline 60 --count 10)
-server=127.0.0.2@tcp
-keys=$dir/keys
 export ULNET_SOCKET=$dir/socket
 
 ping() { # STATUS NAME [ARGUMENT...]

@@ -117,6 +117,15 @@ static inline void proof_client(struct proof_rig *g,
 		0);
 }
 
+/* A client that asks for nothing more than the usual. */
+static inline void proof_client_usual(struct proof_rig *g)
+{
+	struct ulnet_nid nid;
+	struct ulrpc_client_conf conf = client_conf(&nid);
+
+	proof_client(g, &conf);
+}
+
 static inline struct called who(struct proof_rig *g, const void *body,
 				size_t length)
 {
@@ -127,6 +136,14 @@ static inline struct called who(struct proof_rig *g, const void *body,
 	while (!c.ended)
 		lnet_sim_run(g->serve.sim, MSEC);
 	return c;
+}
+
+static inline void hello_is_served(struct proof_rig *g)
+{
+	struct called c = who(g, "hello", 6);
+
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s: %s",
+		     ulrpc_cause_name(c.outcome.cause), c.outcome.text);
 }
 
 static inline uint64_t counts(const struct ulrpc *rpc, enum rpc_stat stat)

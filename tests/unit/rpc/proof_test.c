@@ -6,16 +6,20 @@
 #include "rpc/server/session/export.h"
 #include "tests/unit/rpc/proof_rig.h"
 
+static void disconnect(struct proof_rig *g)
+{
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}
+
 /* ---- both prove who they are ---- */
 
 static void both_prove(unsigned int cpts)
 {
 	struct proof_rig *g = proof_rig_new(cpts, "a", ULRPC_FLAVOUR_DEFAULT);
-	struct ulnet_nid nid;
-	struct ulrpc_client_conf conf = client_conf(&nid);
 	struct called c;
 
-	proof_client(g, &conf);
+	proof_client_usual(g);
 	c = who(g, "hello", 6);
 	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s: %s",
 		     ulrpc_cause_name(c.outcome.cause), c.outcome.text);
@@ -24,8 +28,7 @@ static void both_prove(unsigned int cpts)
 	cr_assert_eq(g->peer.flavour, ULRPC_FLAVOUR_AUTH);
 	cr_assert_str_eq(g->peer.name, "a");
 	cr_assert_str_eq(g->peer.issuer, "site");
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
+	disconnect(g);
 }
 
 Test(proof, handlers_see_who_calls)
@@ -57,25 +60,22 @@ Test(proof, a_cluster_key_is_enough)
 	who_start(g, ULRPC_FLAVOUR_AUTH);
 	conf = client_conf(&nid);
 	proof_client(g, &conf);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	hello_is_served(g);
 	cr_assert_eq(g->peer.kind, ULRPC_PEER_CLUSTER);
 	cr_assert_str_eq(g->peer.name, "lab");
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
+	disconnect(g);
 }
 
 /* The reply is held by the server, and fetched. */
 Test(proof, long_replies)
 {
 	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_AUTH);
-	struct ulnet_nid nid;
-	struct ulrpc_client_conf conf = client_conf(&nid);
 	struct ulrpc_call_conf few = { .reply_max = 10 };
 	static char body[60000];
 	struct called c;
 
 	memset(body, 7, sizeof(body));
-	proof_client(g, &conf);
+	proof_client_usual(g);
 	c = who(g, body, sizeof(body));
 	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s: %s",
 		     ulrpc_cause_name(c.outcome.cause), c.outcome.text);
@@ -92,8 +92,7 @@ Test(proof, long_replies)
 	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s",
 		     ulrpc_cause_name(c.outcome.cause));
 	cr_assert_eq(c.length, 100);
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
+	disconnect(g);
 }
 
 /* ---- those who do not ---- */
@@ -134,13 +133,11 @@ Test(proof, of_another_authority)
 {
 	struct proof_rig *g = proof_rig_new(1, NULL, ULRPC_FLAVOUR_AUTH);
 	struct folder *other = folder_of_two();
-	struct ulnet_nid nid;
-	struct ulrpc_client_conf conf = client_conf(&nid);
 
 	cr_assert_eq(ulrpc_close(g->serve.rpc[CALLER]), 0);
 	g->serve.rpc[CALLER] =
 		open_with(g->serve.node[CALLER], keys_load_named(other, "a"));
-	proof_client(g, &conf);
+	proof_client_usual(g);
 	is_refused(g, "certificate is not believed");
 	ulrpc_client_close(g->serve.client);
 	folder_end(other);
@@ -165,10 +162,9 @@ Test(proof, of_a_server_without_keys)
 	/* It may be told not to. */
 	conf.flavour = ULRPC_FLAVOUR_NONE;
 	proof_client(g, &conf);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	hello_is_served(g);
 	cr_assert_eq(g->peer.kind, ULRPC_PEER_UNKNOWN);
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
+	disconnect(g);
 }
 
 Test(proof, of_the_wrong_server)
@@ -183,9 +179,8 @@ Test(proof, of_the_wrong_server)
 	ulrpc_client_close(g->serve.client);
 	conf.server = "[bc]";
 	proof_client(g, &conf);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
+	hello_is_served(g);
+	disconnect(g);
 }
 
 /* A service that asks for nothing serves both kinds of clients of one node. */
@@ -196,15 +191,14 @@ Test(proof, not_asked_for)
 	struct ulrpc_client_conf conf = client_conf(&nid);
 
 	proof_client(g, &conf);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	hello_is_served(g);
 	cr_assert_str_eq(g->peer.name, "a");
 	ulrpc_client_close(g->serve.client);
 	conf.flavour = ULRPC_FLAVOUR_NONE;
 	proof_client(g, &conf);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	hello_is_served(g);
 	cr_assert_str_eq(g->peer.name, "");
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
+	disconnect(g);
 }
 
 /* ---- flavours ---- */
@@ -233,8 +227,7 @@ static void agree(enum ulrpc_flavour client, enum ulrpc_flavour service)
 		cr_assert_eq(g->peer.flavour, MAX(client, service), "%s",
 			     ulrpc_flavour_name(g->peer.flavour));
 	}
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
+	disconnect(g);
 }
 
 Test(proof, the_higher_flavour_is_used)
@@ -248,18 +241,15 @@ Test(proof, the_higher_flavour_is_used)
 Test(proof, a_higher_flavour_later)
 {
 	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_NONE);
-	struct ulnet_nid nid;
-	struct ulrpc_client_conf conf = client_conf(&nid);
 
-	proof_client(g, &conf);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	proof_client_usual(g);
+	hello_is_served(g);
 	cr_assert_eq(g->peer.flavour, ULRPC_FLAVOUR_AUTH);
 	cr_assert_eq(ulrpc_service_stop(g->serve.service, 1000000), 0);
 	who_start(g, FLAVOUR_MAX);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	hello_is_served(g);
 	cr_assert_eq(g->peer.flavour, FLAVOUR_MAX);
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
+	disconnect(g);
 }
 
 /* A client that sends less than was agreed is not served, and opens the service
@@ -267,18 +257,15 @@ Test(proof, a_higher_flavour_later)
 Test(proof, a_flavour_that_was_not_agreed)
 {
 	struct proof_rig *g = proof_rig_new(1, "a", FLAVOUR_MAX);
-	struct ulnet_nid nid;
-	struct ulrpc_client_conf conf = client_conf(&nid);
 
-	proof_client(g, &conf);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	proof_client_usual(g);
+	hello_is_served(g);
 	g->serve.client->flavour = ULRPC_FLAVOUR_AUTH;
 	g->serve.client->marked = false;
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	hello_is_served(g);
 	cr_assert_eq(g->runs, 2);
 	cr_assert_eq(g->peer.flavour, FLAVOUR_MAX);
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
+	disconnect(g);
 }
 
 /* ---- faults ---- */
@@ -304,22 +291,19 @@ static void bad_links(enum ulrpc_flavour flavour)
 					    .duplicate = LNET_SIM_ALWAYS / 5,
 					    .reorder = LNET_SIM_ALWAYS / 5,
 					    .reorder_window = 5 * MSEC };
-	struct ulnet_nid nid;
-	struct ulrpc_client_conf conf = client_conf(&nid);
 
-	proof_client(g, &conf);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	proof_client_usual(g);
+	hello_is_served(g);
 	wear_keys(g);
 	cluster_links(g->serve.sim, &bad);
 	for (unsigned int i = 0; i < 300; i++)
-		cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+		hello_is_served(g);
 	cr_assert_eq(g->runs, 301);
 	cr_assert_gt(g->serve.client->imp->sealed->out.generation, 100);
 	cr_assert_gt(counts(g->serve.rpc[SERVER], RPC_STAT_seals_repeated), 0);
 	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_seals_broken), 0);
 	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_seals_broken), 0);
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
+	disconnect(g);
 }
 
 Test(proof, bad_links)
@@ -333,13 +317,11 @@ Test(proof, bad_links)
 static void connects_again(enum ulrpc_flavour flavour)
 {
 	struct proof_rig *g = proof_rig_new(1, "a", flavour);
-	struct ulnet_nid nid;
-	struct ulrpc_client_conf conf = client_conf(&nid);
 
-	proof_client(g, &conf);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	proof_client_usual(g);
+	hello_is_served(g);
 	lnet_sim_run(g->serve.sim, 400 * SEC);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	hello_is_served(g);
 	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_handshakes_begun), 2,
 		     "%ju",
 		     (uintmax_t)counts(g->serve.rpc[CALLER],
@@ -348,12 +330,11 @@ static void connects_again(enum ulrpc_flavour flavour)
 	g->serve.rpc[SERVER] = open_with(g->serve.node[SERVER],
 					 keys_load_named(g->folder, "b"));
 	who_start(g, flavour);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	hello_is_served(g);
 	cr_assert_eq(g->runs, 3);
 	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_handshakes_refused),
 		     0);
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
+	disconnect(g);
 }
 
 Test(proof, connects_again)
@@ -367,17 +348,14 @@ Test(proof, connects_again)
 Test(proof, asked_for_later)
 {
 	struct proof_rig *g = proof_rig_new(1, NULL, ULRPC_FLAVOUR_NONE);
-	struct ulnet_nid nid;
-	struct ulrpc_client_conf conf = client_conf(&nid);
 
-	proof_client(g, &conf);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	proof_client_usual(g);
+	hello_is_served(g);
 	cr_assert_eq(ulrpc_service_stop(g->serve.service, 1000000), 0);
 	who_start(g, ULRPC_FLAVOUR_AUTH);
 	g->runs = 0;
 	is_refused(g, "flavour auth");
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
+	disconnect(g);
 }
 
 /* ---- other keys ---- */
@@ -404,11 +382,9 @@ static void renew(struct proof_rig *g, unsigned int i, struct folder *f,
 static struct proof_rig *connected(unsigned int cpts)
 {
 	struct proof_rig *g = proof_rig_new(cpts, "a", ULRPC_FLAVOUR_AUTH);
-	struct ulnet_nid nid;
-	struct ulrpc_client_conf conf = client_conf(&nid);
 
-	proof_client(g, &conf);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	proof_client_usual(g);
+	hello_is_served(g);
 	return g;
 }
 
@@ -422,12 +398,6 @@ static void is_out(struct proof_rig *g)
 	cr_assert_eq(g->runs, 0);
 }
 
-static void disconnect(struct proof_rig *g)
-{
-	ulrpc_client_close(g->serve.client);
-	proof_rig_free(g);
-}
-
 /* A connection whose two sides are still believed goes on. */
 Test(proof, the_same_keys_anew)
 {
@@ -435,7 +405,7 @@ Test(proof, the_same_keys_anew)
 
 	renew(g, SERVER, g->folder, false);
 	renew(g, CALLER, g->folder, false);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	hello_is_served(g);
 	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_handshakes_begun),
 		     1);
 	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_clients_cut), 0);
@@ -470,7 +440,7 @@ Test(proof, another_one_was_revoked)
 	cr_assert_eq(make_revoked(&g->folder->make, "c"), 0);
 	renew(g, SERVER, g->folder, true);
 	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_clients_cut), 0);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	hello_is_served(g);
 	disconnect(g);
 }
 
@@ -507,7 +477,7 @@ Test(proof, revoked_after_a_ticket)
 	struct proof_rig *g = connected(1);
 
 	lnet_sim_run(g->serve.sim, 400 * SEC);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	hello_is_served(g);
 	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_handshakes_resumed),
 		     1);
 	renew(g, SERVER, g->folder, false);
@@ -623,11 +593,11 @@ Test(proof, server_ends_while_connected)
 	const struct ulrpc *rpc = g->serve.rpc[CALLER];
 
 	lnet_sim_run(g->serve.sim, SEC);
-	cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+	hello_is_served(g);
 	cr_assert_eq(counts(rpc, RPC_STAT_connections_lost), 0);
 	imp->sealed->who->until = time(NULL) - 1;
 	for (uint64_t past = 0; past <= imp->keepalive; past += 100 * MSEC) {
-		cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+		hello_is_served(g);
 		lnet_sim_run(g->serve.sim, 100 * MSEC);
 	}
 	cr_assert_eq(counts(rpc, RPC_STAT_connections_lost), 1);
@@ -653,7 +623,7 @@ Test(proof, keys_take_turns)
 			cr_assert_eq(seal_open(&others[k], pool,
 					       SEAL_AES_128_GCM, secret, 0),
 				     0);
-		cr_assert_eq(who(g, "hello", 6).outcome.cause, ULRPC_CAUSE_OK);
+		hello_is_served(g);
 		for (unsigned int k = 0; k < SEAL_POOL; k++)
 			seal_close(&others[k]);
 	}

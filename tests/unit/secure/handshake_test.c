@@ -6,6 +6,23 @@
 #include "tests/unit/secure/clock.h"
 #include "tests/unit/secure/folder.h"
 
+/* The keys of both nodes of a folder, which believe each other. */
+static struct folder *folder_of_both(struct keys **a, struct keys **b)
+{
+	struct folder *f = folder_of_two();
+
+	*a = keys_of(f, "a", "authority.crt", NULL);
+	*b = keys_of(f, "b", "authority.crt", NULL);
+	return f;
+}
+
+static void folder_of_both_end(struct folder *f, struct keys *a, struct keys *b)
+{
+	keys_put(a);
+	keys_put(b);
+	folder_end(f);
+}
+
 struct pair {
 	struct handshake *client, *server;
 	size_t to_server, to_client; /* bytes that were carried over */
@@ -121,9 +138,7 @@ Test(handshake, with_certificates)
 	cr_expect_eq(handshake_peer(p.server)->nnids, 0);
 	cr_expect(!handshake_was_resumed(p.client));
 	end(&p);
-	keys_put(a);
-	keys_put(b);
-	folder_end(f);
+	folder_of_both_end(f, a, b);
 }
 
 /* In pieces of any size. */
@@ -202,9 +217,7 @@ Test(handshake, with_another_cluster_key)
 	run(&p, 100);
 	disagree(&p, "", "another key under the name of the cluster's key");
 	end(&p);
-	keys_put(a);
-	keys_put(b);
-	folder_end(f);
+	folder_of_both_end(f, a, b);
 	folder_end(g);
 }
 
@@ -221,9 +234,7 @@ Test(handshake, of_another_authority)
 	disagree(&p, "the peer's certificate is not believed",
 		 "does not know this node's authority");
 	end(&p);
-	keys_put(a);
-	keys_put(b);
-	folder_end(f);
+	folder_of_both_end(f, a, b);
 	folder_end(g);
 }
 
@@ -239,17 +250,14 @@ Test(handshake, of_a_revoked_client)
 	run(&p, 1000);
 	disagree(&p, "certificate was revoked", "certificate revoked");
 	end(&p);
-	keys_put(a);
-	keys_put(b);
-	folder_end(f);
+	folder_of_both_end(f, a, b);
 }
 
 /* The server's certificate is the first that is seen. */
 static void shifted(int64_t shift, const char *why, const char *alert)
 {
-	struct folder *f = folder_of_two();
-	struct keys *a = keys_of(f, "a", "authority.crt", NULL);
-	struct keys *b = keys_of(f, "b", "authority.crt", NULL);
+	struct keys *a, *b;
+	struct folder *f = folder_of_both(&a, &b);
 	struct pair p = begin(a, b, NULL);
 
 	clock_shift = shift;
@@ -260,9 +268,7 @@ static void shifted(int64_t shift, const char *why, const char *alert)
 	else
 		agree(&p);
 	end(&p);
-	keys_put(a);
-	keys_put(b);
-	folder_end(f);
+	folder_of_both_end(f, a, b);
 }
 
 /* Both had been valid when the nodes started. */
@@ -300,9 +306,7 @@ Test(handshake, of_a_client_who_has_expired)
 	disagree(&p, "this node's certificate is not valid (any more, or yet)",
 		 "is not believed: certificate has expired");
 	end(&p);
-	keys_put(a);
-	keys_put(b);
-	folder_end(f);
+	folder_of_both_end(f, a, b);
 }
 
 Test(handshake, without_a_certificate)
@@ -318,9 +322,7 @@ Test(handshake, without_a_certificate)
 	cr_expect(!handshake_is_done(p.client));
 	cr_expect(!handshake_is_done(p.server));
 	end(&p);
-	keys_put(a);
-	keys_put(b);
-	folder_end(f);
+	folder_of_both_end(f, a, b);
 }
 
 /* ---- tickets ---- */
@@ -356,17 +358,14 @@ static bool resumes(struct keys *client, struct keys *server, struct ticket *t)
 
 Test(handshake, resumed)
 {
-	struct folder *f = folder_of_two();
-	struct keys *a = keys_of(f, "a", "authority.crt", NULL);
-	struct keys *b = keys_of(f, "b", "authority.crt", NULL);
+	struct keys *a, *b;
+	struct folder *f = folder_of_both(&a, &b);
 	struct ticket t = first_ticket(a, b);
 
 	for (unsigned int i = 0; i < 3; i++)
 		cr_expect(resumes(a, b, &t));
 	ticket_drop(&t);
-	keys_put(a);
-	keys_put(b);
-	folder_end(f);
+	folder_of_both_end(f, a, b);
 }
 
 /* A ticket does not make a client believed for longer than its certificate,
@@ -401,9 +400,7 @@ static void expired_meanwhile(bool knows)
 	clock_shift = 0;
 	end(&p);
 	ticket_drop(&t);
-	keys_put(a);
-	keys_put(b);
-	folder_end(f);
+	folder_of_both_end(f, a, b);
 }
 
 Test(handshake, expired_meanwhile)
@@ -415,9 +412,8 @@ Test(handshake, expired_meanwhile)
 /* The server has forgotten it, for it had to be used only once. */
 Test(handshake, with_a_ticket_twice)
 {
-	struct folder *f = folder_of_two();
-	struct keys *a = keys_of(f, "a", "authority.crt", NULL);
-	struct keys *b = keys_of(f, "b", "authority.crt", NULL);
+	struct keys *a, *b;
+	struct folder *f = folder_of_both(&a, &b);
 	struct ticket t = first_ticket(a, b), same = t;
 
 	SSL_SESSION_up_ref(same.session);
@@ -426,25 +422,20 @@ Test(handshake, with_a_ticket_twice)
 	cr_expect(!resumes(a, b, &same));
 	ticket_drop(&same);
 	ticket_drop(&t);
-	keys_put(a);
-	keys_put(b);
-	folder_end(f);
+	folder_of_both_end(f, a, b);
 }
 
 Test(handshake, with_an_old_ticket)
 {
-	struct folder *f = folder_of_two();
-	struct keys *a = keys_of(f, "a", "authority.crt", NULL);
-	struct keys *b = keys_of(f, "b", "authority.crt", NULL);
+	struct keys *a, *b;
+	struct folder *f = folder_of_both(&a, &b);
 	struct ticket t = first_ticket(a, b);
 
 	clock_shift = 3610;
 	cr_expect(!resumes(a, b, &t));
 	cr_expect(resumes(a, b, &t));
 	ticket_drop(&t);
-	keys_put(a);
-	keys_put(b);
-	folder_end(f);
+	folder_of_both_end(f, a, b);
 }
 
 /* Whoever has been revoked meanwhile has no use of his ticket. */
@@ -473,9 +464,8 @@ Test(handshake, revoked_meanwhile)
 /* After other keys were read, all begins anew. */
 Test(handshake, new_keys)
 {
-	struct folder *f = folder_of_two();
-	struct keys *a = keys_of(f, "a", "authority.crt", NULL);
-	struct keys *b = keys_of(f, "b", "authority.crt", NULL);
+	struct keys *a, *b;
+	struct folder *f = folder_of_both(&a, &b);
 	struct ticket t = first_ticket(a, b);
 
 	keys_put(b);
@@ -483,9 +473,7 @@ Test(handshake, new_keys)
 	cr_expect(!resumes(a, b, &t));
 	cr_expect(resumes(a, b, &t));
 	ticket_drop(&t);
-	keys_put(a);
-	keys_put(b);
-	folder_end(f);
+	folder_of_both_end(f, a, b);
 }
 
 /* ---- what strangers send ---- */
