@@ -9,7 +9,8 @@
 #include "rpc/stats/stat.h"
 #include "ulnet/stub.h"
 
-/* A source has so many twins at a time, at most. */
+/* A source has so many twins at a time, at most; without twins, LNet may be
+ * busy with so many of its attempts. */
 #define TWINS_MAX 8u
 
 /* ---- cutting ---- */
@@ -371,7 +372,8 @@ static void segment_on_event(const struct ulnet_event *ev)
 	if ((!ev->status || ev->cause == LNET_CAUSE_CANCELED) &&
 	    (ev->type == LNET_EVENT_PUT || ev->type == LNET_EVENT_GET)) {
 		b->moved += ev->mlength;
-		if (b->heard)
+		/* A message of an attempt before is no sign of life. */
+		if (b->heard && ev->match_bits - b->match < b->n)
 			*b->heard = shard_now(b->shard);
 	}
 	if (ev->unlinked)
@@ -441,7 +443,7 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out)
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 		uint64_t *heard, struct wire_segments *out)
 {
-	BUG_ON(!bulk_idle(b) || b->over);
+	BUG_ON(bulk_is_fenced(b) || b->over);
 	b->shard = s;
 	b->peer = peer;
 	b->match = shard_match_alloc(s);
@@ -502,6 +504,13 @@ void bulk_detach(struct ulrpc_bulk *b)
 bool bulk_idle(const struct ulrpc_bulk *b)
 {
 	return b->linked == 0;
+}
+
+bool bulk_is_fenced(const struct ulrpc_bulk *b)
+{
+	if (b->access == ULRPC_BULK_SINK || b->cover)
+		return !bulk_idle(b);
+	return b->linked > (TWINS_MAX - 1) * b->n;
 }
 
 void bulk_on_idle(struct ulrpc_bulk *b, void (*fn)(void *arg), void *arg)

@@ -16,8 +16,9 @@
  * attempt ends. Their last event is a fence: nothing touches the memory after
  * it.
  *
- * Each attempt has new match values, and begins only when the bulk is idle, so
- * late messages of the attempt before find no entry.
+ * Each attempt has new match values, so late messages of the attempt before
+ * find no entry. It begins only when the bulk is idle, unless LNet only reads
+ * the memory still: bulk_is_fenced().
  */
 #ifndef RPC_BULK_H
 #define RPC_BULK_H
@@ -84,7 +85,7 @@ unsigned int bulk_segments(const struct ulrpc_bulk *b);
  * thread. */
 void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
 /*
- * Begins an attempt to @peer; @b must be idle. Links all segments, with match
+ * Begins an attempt to @peer; @b must not be fenced. Links all segments, with match
  * values that were never used, and describes them in *@out, which borrows from
  * @b until the claim ends. @heard: NULL, or where the time, ns, is stored
  * whenever the peer moves something; borrowed until bulk_detach(). Thread: the
@@ -109,6 +110,10 @@ void bulk_admit(struct ulrpc_bulk *b, struct ulnet_id peer);
 void bulk_detach(struct ulrpc_bulk *b);
 /* Is nothing of @b linked, or in use by LNet? Owner. */
 bool bulk_idle(const struct ulrpc_bulk *b);
+/* Does @b have to be idle before its next attempt? A source that is sent as it
+ * is has not: what LNet still sends for attempts before, perhaps until it gives
+ * up a dead peer, harms nobody, as long as it is for few of them. Owner. */
+bool bulk_is_fenced(const struct ulrpc_bulk *b);
 /* Calls @fn(@arg) once, when @b becomes idle after a bulk_detach(). @b must not
  * be idle now, and must have no such function yet. bulk_release() drops the
  * function. Owner. */

@@ -3,6 +3,7 @@
 
 #include "base/backoff.h"
 #include "rpc/bulk/bulk.h"
+#include "rpc/client/bulks.h"
 #include "rpc/client/fetch.h"
 #include "rpc/client/naming.h"
 #include "rpc/conn_event.h"
@@ -434,17 +435,16 @@ void attempts_overtaken(struct import *imp, uint64_t sent,
 
 static void attempt_on_fenced(void *arg);
 
-/* If a bulk of @call is still in use, sees to it that attempt_on_fenced() is
- * called when it is idle, and returns true. Returns false if all are idle. */
+/* If a bulk of @call cannot be lent again yet, sees to it that
+ * attempt_on_fenced() is called when the bulk is idle, and returns true. Returns
+ * false if all can. */
 static bool bulks_fence(struct ulrpc_call *call)
 {
-	for (unsigned int i = 0; i < call->nbulks; i++) {
-		if (bulk_idle(call->bulks[i]))
-			continue;
-		bulk_on_idle(call->bulks[i], attempt_on_fenced, call);
-		return true;
-	}
-	return false;
+	struct ulrpc_bulk *fenced = bulks_fenced(call);
+
+	if (fenced)
+		bulk_on_idle(fenced, attempt_on_fenced, call);
+	return fenced;
 }
 
 static void call_requeue(struct ulrpc_call *call)

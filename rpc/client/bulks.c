@@ -144,6 +144,14 @@ struct ulrpc_bulk *bulks_busy(const struct ulrpc_call *call)
 	return NULL;
 }
 
+struct ulrpc_bulk *bulks_fenced(const struct ulrpc_call *call)
+{
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (bulk_is_fenced(call->bulks[i]))
+			return call->bulks[i];
+	return NULL;
+}
+
 int bulks_open(struct ulrpc_call *call, uint64_t *left)
 {
 	int all = 1;

@@ -46,6 +46,9 @@ int bulks_check(struct ulrpc_call *call, const struct wire_reply *r) must_check;
 bool bulks_owe_open(const struct ulrpc_call *call);
 /* Returns a bulk that is not idle yet; NULL: all are idle. */
 struct ulrpc_bulk *bulks_busy(const struct ulrpc_call *call);
+/* Returns a bulk of @call that has to be idle before the next attempt, and is
+ * not; NULL: there is none. */
+struct ulrpc_bulk *bulks_fenced(const struct ulrpc_call *call);
 /* Opens the sinks, once all are idle: about *@left bytes in one call. Sealers
  * may do that, too. Returns 1: all is what the server has put; 0: not all is
  * opened yet, or a sink is not idle; -EBADMSG: something is not what the server

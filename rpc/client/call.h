@@ -51,7 +51,8 @@ struct wire_view;
  * FETCH   Executed; the reply is longer than reply_max and is being fetched
  *	   from the server, by call.fetch. In client.fetching.
  * FENCE   To be sent again, when LNet no longer uses the memory of the call's
- *	   bulks for the attempt before. In client.fenced.
+ *	   bulks for the attempt before: sinks, and sources with seals.
+ *	   bulk_is_fenced(). In client.fenced.
  * DONE	   The callback has run, or will at the end of this turn, when the bulks
  *	   are idle.
  *

@@ -9,6 +9,7 @@
 #include "rpc/client/bulks.h"
 #include "rpc/client/client.h"
 #include "rpc/client/naming.h"
+#include "rpc/flavour.h"
 
 /* If so many bytes of bodies wait, and no call is in flight, half of the calls
  * go in a first message, which the server serves while this node copies the
@@ -53,9 +54,12 @@ static struct ulrpc_call *load_peek(struct ulrpc_client *c)
  */
 static int load_cover(struct ulrpc_call *call)
 {
+	bool seals = flavour_protection(call->client->flavour);
 	uint64_t left = SEAL_SLICE;
-	int rc = bulks_busy(call) ? -EAGAIN : bulks_cover(call, &left);
+	int rc = -EAGAIN;
 
+	if (seals ? !bulks_busy(call) : !bulks_fenced(call))
+		rc = bulks_cover(call, &left);
 	return rc > 0 ? 0 : rc ? rc : -EINPROGRESS;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that the client sends again, or must not send again. */
+#include "rpc/bulk/bulk_priv.h"
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 #include "ulnet/context.h"
 
 static struct call_rig g;
 static struct note n, many[600];
-static uint8_t lent[1000], got[1000];
+static uint8_t lent[1000], got[1000], room[8];
 
 /* Makes two calls that the server does not answer: an at-most-once one, and an
  * idempotent one. */
@@ -258,9 +259,8 @@ static void on_get(const struct ulnet_event *ev)
 }
 
 /* The server gets the bulk of the last call, which takes a second. Meanwhile it
- * refuses the call so that it has to be sent again: the call waits in state
- * FENCE. */
-static void fence(void)
+ * refuses the call so that it has to be sent again. */
+static void refuse_busy(void)
 {
 	const struct arrived *a = last_call();
 	struct ulnet_nid from = nth_id(CLIENT).nid, to = nth_id(SERVER).nid;
@@ -280,28 +280,53 @@ static void fence(void)
 	fake_answer(g.fake, a, WIRE_STALE_EPOCH, NULL, 0);
 	run(&g, 10 * MSEC);
 	cr_assert_eq(n.ended, 0);
-	cr_assert_eq(n.call->fsm.state, CALL_FENCE);
 }
 
-static struct ulrpc_bulk *call_in_fence(uint64_t deadline)
+static struct ulrpc_bulk *bulk_new(void *base, size_t length,
+				   enum ulrpc_bulk_access access)
 {
-	struct iovec iov = { lent, sizeof(lent) };
+	struct iovec iov = { base, length };
 	struct ulrpc_bulk_conf lend = { .iov = &iov,
 					.niov = 1,
-					.access = ULRPC_BULK_SOURCE };
-	struct ulrpc_call_conf conf = within(deadline);
+					.access = access };
 	struct ulrpc_bulk *bulk;
 
-	rig_open(&g);
 	cr_assert_eq(ulrpc_bulk_new(g.rpc, &lend, &bulk), 0);
-	conf.bulks = &bulk;
-	conf.nbulks = 1;
+	return bulk;
+}
+
+/* A call whose source is being sent. @sink: it also has a sink, which stays in
+ * use until bulk_unuse(). */
+static struct ulrpc_bulk *call_refused_busy(uint64_t deadline,
+					    struct ulrpc_bulk **sink)
+{
+	struct ulrpc_call_conf conf = within(deadline);
+	struct ulrpc_bulk *bulks[2];
+
+	rig_open(&g);
+	bulks[0] = bulk_new(lent, sizeof(lent), ULRPC_BULK_SOURCE);
+	if (sink)
+		*sink = bulks[1] =
+			bulk_new(room, sizeof(room), ULRPC_BULK_SINK);
+	conf.bulks = bulks;
+	conf.nbulks = sink ? 2 : 1;
 	memset(lent, 7, sizeof(lent));
 	g.fake->mute_calls = true;
 	call_with(&g, &n, &conf, "hello", 5);
 	run(&g, 100 * MSEC);
 	g.fake->mute_calls = false;
-	fence();
+	if (sink)
+		bulk_use(*sink);
+	refuse_busy();
+	return bulks[0];
+}
+
+static struct ulrpc_bulk *call_in_fence(uint64_t deadline,
+					struct ulrpc_bulk **sink)
+{
+	struct ulrpc_bulk *bulk = call_refused_busy(deadline, sink);
+
+	cr_assert_eq(n.call->fsm.state, CALL_FENCE);
 	return bulk;
 }
 
@@ -326,18 +351,22 @@ static uint64_t counted_sent(void)
 
 Test(call_again, in_fence_goes_on_when_its_bulk_is_free)
 {
-	struct ulrpc_bulk *bulk = call_in_fence(100000000);
-	unsigned int messages = g.fake->messages;
+	struct ulrpc_bulk *sink, *bulk = call_in_fence(100000000, &sink);
+	unsigned int messages;
 
+	run(&g, 5 * SEC);
+	messages = g.fake->messages;
 	run(&g, 500 * MSEC);
 	cr_assert_eq(n.call->fsm.state, CALL_FENCE);
 	cr_assert_eq(g.fake->messages, messages);
+	bulk_unuse(sink);
 	run(&g, 50 * SEC);
 	cr_assert_eq(n.outcome.attempts, 2);
 	ended_well(&n);
 	cr_assert_eq(counted_sent(), sizeof(lent));
 	cr_assert_eq(memcmp(lent, got, sizeof(got)), 0);
 	ulrpc_bulk_close(bulk, NULL, NULL);
+	ulrpc_bulk_close(sink, NULL, NULL);
 	rig_close(&g);
 }
 
@@ -348,12 +377,34 @@ static void on_released(void *arg)
 	++*released;
 }
 
+/* A source is lent again while LNet still sends it, as it would to a dead
+ * server until it gives that up. The memory is free only then. */
+Test(call_again, lends_its_source_again_while_it_is_still_sent)
+{
+	struct ulrpc_bulk *bulk = call_refused_busy(100000000, NULL);
+	unsigned int released = 0;
+
+	run(&g, 100 * MSEC);
+	cr_assert_eq(n.ended, 0);
+	cr_assert_neq(n.call->fsm.state, CALL_FENCE);
+	run(&g, 5 * SEC);
+	cr_assert_eq(n.outcome.attempts, 2);
+	ended_well(&n);
+	ulrpc_bulk_close(bulk, on_released, &released);
+	run(&g, 5 * SEC);
+	cr_assert_eq(released, 1);
+	cr_assert_eq(counted_sent(), sizeof(lent));
+	cr_assert_eq(memcmp(lent, got, sizeof(got)), 0);
+	rig_close(&g);
+}
+
 /* Ends a call in state FENCE by @cause. The call ends at once; its memory is
  * free only when the server's GET has ended. */
 static void ends_in_fence(enum ulrpc_cause cause)
 {
 	bool late = cause == ULRPC_CAUSE_DEADLINE;
-	struct ulrpc_bulk *bulk = call_in_fence(late ? 500000 : 100000000);
+	struct ulrpc_bulk *sink,
+		*bulk = call_in_fence(late ? 500000 : 100000000, &sink);
 	struct ulrpc_call_conf conf = { .deadline = 1,
 					.bulks = &bulk,
 					.nbulks = 1 };
@@ -373,6 +424,8 @@ static void ends_in_fence(enum ulrpc_cause cause)
 	run(&g, 100 * MSEC);
 	cr_assert_eq(released, 0);
 	cr_assert_eq(counted_sent(), 0);
+	bulk_unuse(sink);
+	ulrpc_bulk_close(sink, NULL, NULL);
 	run(&g, 5 * SEC);
 	cr_assert_eq(released, 1);
 	cr_assert_eq(counted_sent(), sizeof(lent));
@@ -397,7 +450,7 @@ Test(call_again, ends_by_its_deadline_in_fence)
  * ulrpc_close() waits for the memory of the bulk. */
 Test(call_again, closed_in_fence)
 {
-	struct ulrpc_bulk *bulk = call_in_fence(100000000);
+	struct ulrpc_bulk *sink, *bulk = call_in_fence(100000000, &sink);
 	unsigned int released = 0;
 
 	ulrpc_client_close(g.client);
@@ -409,6 +462,8 @@ Test(call_again, closed_in_fence)
 	ulrpc_call_put(n.call);
 	ulrpc_bulk_close(bulk, on_released, &released);
 	cr_assert_eq(released, 0);
+	bulk_unuse(sink);
+	ulrpc_bulk_close(sink, NULL, NULL);
 	rig_close(&g);
 	cr_assert_eq(released, 1);
 }
