@@ -85,9 +85,9 @@ unsigned int bulk_segments(const struct ulrpc_bulk *b);
  * thread. */
 void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
 /*
- * Begins an attempt to @peer; @b must not be fenced. Links all segments, with match
- * values that were never used, and describes them in *@out, which borrows from
- * @b until the claim ends. @heard: NULL, or where the time, ns, is stored
+ * Begins an attempt to @peer; @b must not be fenced. Links all segments, with
+ * match values that were never used, and describes them in *@out, which borrows
+ * from @b until the claim ends. @heard: NULL, or where the time, ns, is stored
  * whenever the peer moves something; borrowed until bulk_detach(). Thread: the
  * owner of @s, which must be the same for the whole claim. Returns 0, or
  * -ENOMEM or -ESHUTDOWN; after an error @b is as after bulk_detach(), and *@out

@@ -436,8 +436,8 @@ void attempts_overtaken(struct import *imp, uint64_t sent,
 static void attempt_on_fenced(void *arg);
 
 /* If a bulk of @call cannot be lent again yet, sees to it that
- * attempt_on_fenced() is called when the bulk is idle, and returns true. Returns
- * false if all can. */
+ * attempt_on_fenced() is called when the bulk is idle, and returns true.
+ * Returns false if all can. */
 static bool bulks_fence(struct ulrpc_call *call)
 {
 	struct ulrpc_bulk *fenced = bulks_fenced(call);

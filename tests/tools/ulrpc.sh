@@ -104,6 +104,7 @@ u 0 $server health echo
 same out <<<SERVING
 u 1 $server health eco
 same out <<<UNKNOWN
+has err "there is no service 'eco'. Did you mean 'echo'\?$"
 
 # What the server tells is what protoc says.
 u 0 $server describe echo
@@ -196,7 +197,7 @@ u 1 $server call echo.Echo '{"delay": 1'
 has err "^ulrpc: line 1, column 12: ',' or '}' is expected$"
 u 1 $server call echo.Raw '{}'
 has err "^ulrpc: service ulrpc.echo.Echo has no method 'Raw'"
-u 1 $server call echo
+u 2 $server call echo
 has err '^ulrpc: call echo: SERVICE.METHOD is expected$'
 u 1 $server call ech.Echo
 has err "there is no service 'ech'. Did you mean 'echo'\?$"

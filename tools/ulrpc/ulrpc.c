@@ -120,7 +120,9 @@ static int call_failed(const struct ulrpc_tool *t, const char *what,
 			strerror(-o->status));
 	else
 		fprintf(stderr, "%s; %s", ulrpc_cause_name(o->cause),
-			ulrpc_execution_name(o->execution));
+			o->execution == ULRPC_EXECUTION_UNKNOWN
+				? "perhaps executed"
+				: ulrpc_execution_name(o->execution));
 	fprintf(stderr, "%s%s\n", *o->text ? ": " : "", o->text);
 	return -ECONNABORTED;
 }
@@ -357,7 +359,7 @@ static int health_of(const struct ulrpc_tool *t, const char *service)
 	Ulrpc__HealthRequest request = ULRPC__HEALTH_REQUEST__INIT;
 	Ulrpc__HealthReply *reply;
 	struct ulrpc_outcome outcome;
-	bool serves;
+	bool serves, exists;
 	int rc;
 
 	request.service = (char *)(uintptr_t)service;
@@ -368,7 +370,10 @@ static int health_of(const struct ulrpc_tool *t, const char *service)
 		return about_failed(t, &outcome);
 	printf("%s\n", health_name(reply->status));
 	serves = reply->status == ULRPC__HEALTH_REPLY__STATUS__SERVING;
+	exists = reply->status != ULRPC__HEALTH_REPLY__STATUS__UNKNOWN;
 	ulrpc__health_reply__free_unpacked(reply, NULL);
+	if (!exists)
+		(void)no_service(t, service);
 	return serves ? 0 : -EAGAIN;
 }
 
@@ -654,11 +659,6 @@ static int call(struct ulrpc_tool *t)
 	int rc = service ? 0 : -ENOMEM;
 
 	method = service ? cut_method(service) : NULL;
-	if (!rc && !method) {
-		fprintf(stderr, WHO ": call %s: SERVICE.METHOD is expected\n",
-			t->args[0]);
-		rc = -EINVAL;
-	}
 	if (!rc)
 		rc = call_in(t, service, method, t->args[1]);
 	free(service);
@@ -705,6 +705,9 @@ static int take_command(struct ulrpc_tool *t, int nargs, char **args)
 			nargs - 2 < t->command->min ? "few" : "many");
 	for (int i = 2; i < nargs; i++)
 		t->args[i - 2] = args[i];
+	if (t->command->run == call && !strpbrk(t->args[0], "./"))
+		return option_wrong(WHO, "call %s: SERVICE.METHOD is expected",
+				    t->args[0]);
 	return 0;
 }
 
