@@ -82,7 +82,7 @@ static struct work *queue_take(struct work_queue *q)
 
 int loop_new(struct env *env, struct loop **loop_p)
 {
-	struct loop *l = calloc(1, sizeof(*l));
+	struct loop *l = lines_calloc(sizeof(*l));
 
 	if (!l) {
 		env->ops->free(env);

@@ -80,8 +80,12 @@ struct loop {
 	struct env *env;
 	uint64_t now; /* ns: the time of this turn */
 	struct timer_wheel wheel;
-	struct mailbox mailbox;
-	struct work_queue deferred, last;
+	/* What other threads write with each post has a cache line of its own
+	 * (tests/cache_lines.sh). */
+	_Alignas(CACHE_LINE) struct mailbox mailbox;
+	_Atomic unsigned int posting; /* number of threads in loop_post() */
+	_Alignas(CACHE_LINE) struct work_queue deferred;
+	struct work_queue last;
 	struct guard guard;
 	bool in_turn; /* between loop_turn_begin() and loop_turn_end() */
 	bool orphan;  /* loop_orphan() was called */
@@ -90,7 +94,6 @@ struct loop {
 	pthread_t owner; /* read by any thread, atomically */
 	/* loop_stop() was called; set by any thread */
 	_Atomic bool stopping;
-	_Atomic unsigned int posting; /* number of threads in loop_post() */
 	/* name of the loop's node, for the log; "": none yet, or the loop is of
 	 * several nodes */
 	char name[LOG_NAME];

@@ -31,6 +31,20 @@
 /* A time that never comes. */
 #define TIME_NEVER UINT64_MAX
 
+/* Bytes that processors write by turns. */
+#define CACHE_LINE 64
+
+/* As calloc(), for structures with fields that have a cache line of their own:
+ * to be freed by free(). */
+static inline void *lines_calloc(size_t size)
+{
+	void *p;
+
+	size = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	p = aligned_alloc(CACHE_LINE, size);
+	return p ? memset(p, 0, size) : NULL;
+}
+
 /* Aborts, in release builds too, if our own code or a caller has broken a
  * promise. Never used on what a peer, a file or a command line said. */
 #define BUG_ON(cond)                                                           \

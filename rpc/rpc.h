@@ -100,7 +100,7 @@ int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
 /* RPC on one CPT. Owner: the CPT's. */
 struct shard {
 	/* immutable after open: */
-	struct ulrpc *rpc;
+	_Alignas(CACHE_LINE) struct ulrpc *rpc;
 	struct lnet *node;
 	unsigned int cpt;
 	const uint64_t *late;	 /* lnet_guard_late() */
@@ -207,9 +207,11 @@ struct ulrpc {
 	struct streams_node *streams;
 	struct sealers *sealers;  /* has its own lock */
 	struct munge_jobs *munge; /* has its own lock */
-	/* how many works of shard_give() have not run yet */
-	_Atomic unsigned int posted;
-	_Atomic uint64_t lazy; /* mask: bit i is set if portal i is lazy */
+	/* how many works of shard_give() have not run yet; in a cache line of
+	 * its own, as all CPTs write it (tests/cache_lines.sh) */
+	_Alignas(CACHE_LINE) _Atomic unsigned int posted;
+	_Alignas(CACHE_LINE) _Atomic uint64_t
+		lazy; /* mask: bit i is set if portal i is lazy */
 
 	/* for ulrpc_shutdown(); owner: CPT 0 */
 	struct {

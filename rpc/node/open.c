@@ -433,7 +433,7 @@ static int chains_copy(struct ulrpc *rpc)
 static int rpc_alloc(struct lnet *node, const struct ulrpc_conf *conf,
 		     struct ulrpc **rpc_p)
 {
-	struct ulrpc *rpc = calloc(1, sizeof(*rpc));
+	struct ulrpc *rpc = lines_calloc(sizeof(*rpc));
 	int rc;
 
 	if (!rpc)
@@ -448,7 +448,7 @@ static int rpc_alloc(struct lnet *node, const struct ulrpc_conf *conf,
 	rpc->client = &client_side;
 	rpc->server = &server_side;
 	rpc->is_virtual = lnet_is_virtual(node);
-	rpc->shards = calloc(rpc->ncpts, sizeof(*rpc->shards));
+	rpc->shards = lines_calloc(rpc->ncpts * sizeof(*rpc->shards));
 	rc = rpc->shards ? chains_copy(rpc) : -ENOMEM;
 	if (!rc)
 		rc = wait_init(&rpc->wait);
