@@ -23,6 +23,8 @@ struct loop;
 #define ENV_READ  1
 #define ENV_WRITE 2
 #define ENV_ERROR 4
+/* With others: the system was not asked (env_io.eager). */
+#define ENV_POLLED 8
 
 /* How a turn begins. */
 enum env_wait {
@@ -46,6 +48,14 @@ struct env_io {
 	 * polled, the descriptors that were active last are served without
 	 * asking the system first. */
 	bool eager;
+	/* Optional, of an eager descriptor whose fn also serves what the system
+	 * knows nothing of, such as shared memory. While a loop polls, it calls
+	 * fn for that (ENV_POLLED). Before it stops doing so, and may sleep, it
+	 * calls rest(), after which the descriptor itself must become ready as
+	 * soon as there is something. Returns false: there is something
+	 * already, and fn is to be called soon. Also called after each fn, by
+	 * loops that are never polled. */
+	bool (*rest)(struct env_io *io);
 	void *impl; /* the env's own; NULL before the first watch() */
 };
 

@@ -171,6 +171,8 @@ struct ev_env {
 	unsigned int hots;
 	/* ns: when the system was last asked about all descriptors */
 	uint64_t looked;
+	/* some of the watches are restless */
+	bool restless;
 	/* the descriptor whose readiness has begun this turn; NULL: none, or it
 	 * was unwatched since then */
 	struct ev_watch *first;
@@ -183,6 +185,8 @@ struct ev_watch {
 	struct ev_env *e;
 	struct env_io *user;
 	struct list link; /* in ev_env.watches */
+	/* its function is to be called, ready or not */
+	bool restless;
 	/* events with which the watcher was started; 0: not started. libev may
 	 * have stopped it since then */
 	int events;
@@ -321,6 +325,18 @@ static void again_stop(struct ev_env *e)
 	ev_idle_stop(e->ev, &e->again);
 }
 
+static void feed_restless(struct ev_env *e)
+{
+	struct ev_watch *w;
+
+	e->restless = false;
+	list_for_each_entry (w, &e->watches, link) {
+		if (w->restless && w->events)
+			ev_feed_event(e->ev, &w->io, EV_READ);
+		w->restless = false;
+	}
+}
+
 static void env_ev_on_again(struct ev_loop *ev, ev_idle *w, int revents)
 {
 	struct ev_env *e = container_of(w, struct ev_env, again);
@@ -329,6 +345,8 @@ static void env_ev_on_again(struct ev_loop *ev, ev_idle *w, int revents)
 	(void)revents;
 	again_stop(e);
 	turn_begin(e);
+	if (unlikely(e->restless))
+		feed_restless(e);
 }
 
 /* Schedules a turn. Work that an application's callback has asked for is done
@@ -401,11 +419,40 @@ static void hot_del(struct ev_env *e, const struct env_io *io)
 	e->hots = n;
 }
 
+/* The descriptor is not served any more without asking the system. If it has
+ * something to do already, its function is called in the next turn, not in this
+ * one, or else one that always has would keep a turn from ending. */
+static void io_rest(struct ev_env *e, struct env_io *io)
+{
+	struct ev_watch *w = io->impl;
+
+	if (likely(!io->rest || !w || io->rest(io)))
+		return;
+	w->restless = true;
+	e->restless = true;
+	again_start(e);
+	io_mirror_ring(&e->mirror);
+}
+
+static void hot_rest(struct ev_env *e)
+{
+	for (unsigned int i = 0; i < e->hots; i++)
+		io_rest(e, e->hot[i]);
+}
+
+/* Is this loop never polled by run_hot()? */
+static bool is_never_hot(const struct ev_env *e)
+{
+	return !e->own || io_mirror_is_open(&e->mirror);
+}
+
 static void hot_add(struct ev_env *e, struct env_io *io)
 {
 	if (e->hots && e->hot[0] == io)
 		return;
 	hot_del(e, io);
+	if (e->hots == HOT_MAX)
+		io_rest(e, e->hot[HOT_MAX - 1]);
 	e->hots = MIN(e->hots + 1, HOT_MAX);
 	memmove(e->hot + 1, e->hot, (e->hots - 1) * sizeof(e->hot[0]));
 	e->hot[0] = io;
@@ -442,6 +489,10 @@ static void on_io(struct ev_loop *ev, ev_io *io, int revents)
 	before = loop_enter(e->env.loop);
 	loop_guard_others(e->env.loop);
 	user->fn(user, events);
+	/* The function may have unwatched the descriptor, which clears
+	 * "first". */
+	if (e->first == w && unlikely(is_never_hot(e)))
+		io_rest(e, user);
 	loop_leave(before);
 }
 
@@ -480,6 +531,7 @@ static struct ev_watch *watch_new(struct ev_env *e, struct env_io *user)
 	w->e = e;
 	w->user = user;
 	w->events = 0;
+	w->restless = false;
 	ev_init(&w->io, on_io);
 	list_add_tail(&e->watches, &w->link);
 	user->impl = w;
@@ -539,6 +591,8 @@ static int real_fd(struct env *env)
 					   w->events);
 	if (rc)
 		io_mirror_close(&e->mirror);
+	else
+		hot_rest(e);
 	return rc ? rc : e->mirror.fd;
 }
 
@@ -547,7 +601,7 @@ static void try_hot(struct ev_env *e, unsigned int i)
 	struct env_io *io = e->hot[i];
 
 	if (io->events)
-		io->fn(io, io->events);
+		io->fn(io, io->events | ENV_POLLED);
 }
 
 /* Makes a turn that serves the hot descriptors only. */
@@ -579,6 +633,7 @@ static void real_run_once(struct env *env, enum env_wait wait)
 		return;
 	}
 
+	hot_rest(e);
 	/* If an application's callback has made a turn pending, libev must not
 	 * wait: it would make that turn, and then wait for another one. */
 	if (ev_is_pending(&e->turn))

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <ev.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "tests/unit/base/loop_rig.h"
@@ -159,7 +160,7 @@ static void on_hot(struct env_io *io, int revents)
 	struct hot *h = container_of(io, struct hot, io);
 	char c;
 
-	cr_assert_eq(revents, ENV_READ);
+	cr_assert_eq(revents & ~ENV_POLLED, ENV_READ);
 	cr_assert(h->loop->in_turn);
 	cr_assert_eq(loop_current(), h->loop);
 	if (read(io->fd, &c, 1) != 1) {
@@ -270,6 +271,169 @@ Test(loop_watch, what_is_not_watched_is_not_tried)
 	hot_fini(&a);
 	hot_fini(&b);
 	loop_free(l);
+}
+
+/* ---- descriptors of which the system does not know everything ---- */
+
+/* Takes what was put into a plain number, as into shared memory, and bytes that
+ * tell of it to who rests. */
+struct mute {
+	struct env_io io;
+	struct loop *loop;
+	int fds[2];
+	unsigned int there, taken, polled, rests;
+	bool resting;
+};
+
+static void on_mute(struct env_io *io, int revents)
+{
+	struct mute *m = container_of(io, struct mute, io);
+	char c[16];
+
+	if (!(revents & ENV_POLLED))
+		(void)!read(io->fd, c, sizeof(c));
+	m->polled += m->there && revents & ENV_POLLED;
+	m->resting = false;
+	m->taken += m->there;
+	m->there = 0;
+}
+
+static bool mute_rest(struct env_io *io)
+{
+	struct mute *m = container_of(io, struct mute, io);
+
+	m->rests++;
+	m->resting = !m->there;
+	return m->resting;
+}
+
+static void mute_init(struct mute *m, struct loop *l)
+{
+	*m = (struct mute){ .loop = l, .resting = true };
+	cr_assert_eq(pipe2(m->fds, O_NONBLOCK), 0);
+	m->io.fd = m->fds[0];
+	m->io.events = ENV_READ;
+	m->io.eager = true;
+	m->io.fn = on_mute;
+	m->io.rest = mute_rest;
+	cr_assert_eq(loop_watch(l, &m->io), 0);
+}
+
+static void mute_fini(struct mute *m)
+{
+	loop_unwatch(m->loop, &m->io);
+	close(m->fds[0]);
+	close(m->fds[1]);
+}
+
+static void mute_put(struct mute *m)
+{
+	m->there++;
+	if (m->resting)
+		cr_assert_eq(write(m->fds[1], "a", 1), 1);
+}
+
+static void mute_wake(struct mute *m)
+{
+	unsigned int before = m->taken;
+
+	mute_put(m);
+	while (m->taken == before)
+		loop_run_once(m->loop, false);
+}
+
+/* It is polled, without a byte; it rests before the loop sleeps, and if it
+ * cannot, the loop does not sleep. */
+Test(loop_watch, rests_before_sleep)
+{
+	struct loop *l = make_loop(NULL);
+	struct mute m;
+
+	mute_init(&m, l);
+	mute_wake(&m);
+	cr_assert_not(m.resting);
+	while (m.polled < 10)
+		mute_wake(&m);
+	if (m.resting)
+		mute_wake(&m);
+	m.there = 1;
+	loop_run_once(l, true);
+	cr_assert_eq(m.there, 0);
+	mute_put(&m);
+	loop_run_once(l, true);
+	cr_assert_eq(m.there, 0);
+	mute_fini(&m);
+	loop_free(l);
+}
+
+/* More of them than are polled: each rests, or is polled. */
+Test(loop_watch, rests_when_others_are_polled)
+{
+	struct loop *l = make_loop(NULL);
+	struct mute m[9];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(m); i++)
+		mute_init(&m[i], l);
+	for (unsigned int k = 0; k < 50; k++) {
+		for (unsigned int i = 0; i < ARRAY_SIZE(m); i++)
+			mute_put(&m[i]);
+		for (unsigned int i = 0; i < ARRAY_SIZE(m); i++)
+			while (m[i].there)
+				loop_run_once(l, true);
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(m); i++) {
+		cr_assert_eq(m[i].taken, 50);
+		mute_fini(&m[i]);
+	}
+	loop_free(l);
+}
+
+/* Who waits by other means never has it polled: it rests after each call. */
+Test(loop_watch, rests_for_who_waits_himself)
+{
+	struct loop *l = make_loop(NULL);
+	struct pollfd p = { .events = POLLIN };
+	struct mute m;
+
+	mute_init(&m, l);
+	mute_wake(&m);
+	/* There is something when the descriptor is asked for. */
+	m.there = 1;
+	p.fd = loop_fd(l);
+	cr_assert(p.fd >= 0);
+	for (unsigned int i = 0; i < 20; i++) {
+		while (m.there) {
+			cr_assert_eq(poll(&p, 1, 60000), 1);
+			loop_run_once(l, false);
+		}
+		cr_assert(m.resting);
+		mute_put(&m);
+	}
+	mute_fini(&m);
+	loop_free(l);
+}
+
+/* The same on a loop of the application. */
+Test(loop_watch, rests_on_a_borrowed_loop)
+{
+	struct ev_loop *ev = ev_loop_new(0);
+	struct loop *l = make_loop(ev);
+	struct mute m;
+
+	mute_init(&m, l);
+	for (unsigned int i = 0; i < 20; i++) {
+		mute_put(&m);
+		while (m.there) {
+			/* our watchers do not keep it from returning */
+			ev_ref(ev);
+			ev_run(ev, EVRUN_ONCE);
+			ev_unref(ev);
+		}
+		cr_assert(m.resting);
+	}
+	mute_fini(&m);
+	loop_free(l);
+	ev_loop_destroy(ev);
 }
 
 struct stopper {
