@@ -14,9 +14,10 @@
 #define LINE_BYTES 1024
 
 const char *const log_subsystems[LOG_SUBSYSTEMS + 1] = {
-	"config", "control", "discovery", "fault",   "limits", "link", "loop",
-	"names",  "ni",	     "o2iblnd",	  "open",    "parse",  "ping", "portal",
-	"route",  "rpc",     "setting",	  "socklnd", "store",
+	"config", "control", "discovery", "fault",   "limits",
+	"link",	  "loop",    "names",	  "ni",	     "o2iblnd",
+	"open",	  "parse",   "ping",	  "portal",  "route",
+	"rpc",	  "setting", "shmlnd",	  "socklnd", "store",
 };
 
 int log_level_now = LOG_WARN;

@@ -21,7 +21,7 @@ typedef void (*log_sink_fn)(int level, const char *line, void *arg);
 /* The names of the library's subsystems, one of which each line of its log has;
  * in alphabetical order, NULL at the end. tests/log_check.sh compares them with
  * the calls. */
-#define LOG_SUBSYSTEMS 19
+#define LOG_SUBSYSTEMS 20
 extern const char *const log_subsystems[LOG_SUBSYSTEMS + 1];
 
 /* Which lines are logged: the highest level of each subsystem. */

@@ -8,5 +8,6 @@ struct lnd;
 extern const struct lnd lolnd;
 extern const struct lnd socklnd;
 extern const struct lnd o2iblnd;
+extern const struct lnd shmlnd;
 
 #endif

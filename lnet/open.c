@@ -14,6 +14,7 @@ const struct lnd *const open_lnds[] = {
 	&lolnd,
 	&socklnd,
 	&o2iblnd,
+	&shmlnd,
 	NULL,
 };
 

@@ -409,6 +409,7 @@ dist_man_MANS += %D%/man7/lnet_routing.7
 dist_man_MANS += %D%/man7/lnet_selftest.7
 dist_man_MANS += %D%/man7/lnet_states.7
 dist_man_MANS += %D%/man7/o2iblnd.7
+dist_man_MANS += %D%/man7/shmlnd.7
 dist_man_MANS += %D%/man7/socklnd.7
 dist_man_MANS += %D%/man7/ulnet.7
 dist_man_MANS += %D%/man7/ulnet_metrics.7

@@ -48,7 +48,7 @@ done <<-'END'
 END
 
 # The tunables of LNDs are there with their defaults and bounds, and no others.
-for lnd in o2iblnd socklnd; do
+for lnd in o2iblnd shmlnd socklnd; do
 	tunables=$(perl -0ne 'while (/^TUNABLE\((\w+), "(\w*)", (-?\d+), (\d+), (-?\d+),/gm) {
 			my ($name, $unit, $min, $max, $def) = ($1, $2, $3, $4, $5);
 			s/^-/\\-/ for $min, $def;
@@ -190,7 +190,7 @@ said=$(diff <(declared include/ulnet/*.h) <(shown man/man3/*.3)) ||
 while read -r name section; do
 	[ -e "man/man$section/$name.$section" ] ||
 		complain "there is no $name($section), and a page says so"
-done < <(grep -rhoE '^\.Xr ((lnet|LNet|ulrpc|ulnet|rpc|protoc-gen-)[^ ]*|socklnd|o2iblnd|o2ibcalc) [1-8]' \
+done < <(grep -rhoE '^\.Xr ((lnet|LNet|ulrpc|ulnet|rpc|protoc-gen-)[^ ]*|socklnd|o2iblnd|shmlnd|o2ibcalc) [1-8]' \
 	man | sed 's/^\.Xr //' | LC_ALL=C sort -u)
 
 # How requests end; what is held ends as ok.

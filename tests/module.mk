@@ -195,6 +195,7 @@ unit_tests += %D%/unit/socklnd_test
 
 unit_tests += %D%/unit/shmlnd_test
 %C%_unit_shmlnd_test_SOURCES = \
+	%D%/unit/shmlnd/hostile_test.c \
 	%D%/unit/shmlnd/ring_test.c
 
 unit_tests += %D%/unit/o2iblnd_test
@@ -516,6 +517,9 @@ thread_tests += %D%/thread/cpt_thread
 thread_tests += %D%/thread/cpt_tcp_thread
 %C%_thread_cpt_tcp_thread_SOURCES = %D%/thread/cpt_thread.c
 %C%_thread_cpt_tcp_thread_CPPFLAGS = $(AM_CPPFLAGS) -DOVER_TCP=1
+thread_tests += %D%/thread/cpt_shm_thread
+%C%_thread_cpt_shm_thread_SOURCES = %D%/thread/cpt_thread.c
+%C%_thread_cpt_shm_thread_CPPFLAGS = $(AM_CPPFLAGS) -DOVER_SHM=1
 thread_tests += %D%/thread/cpt_o2ib_thread
 %C%_thread_cpt_o2ib_thread_SOURCES = %D%/thread/cpt_thread.c \
 	%D%/thread/ferry.c %D%/thread/ferry.h
@@ -559,6 +563,7 @@ lnd_tests =
 lnd_tests += %D%/lnd/lolnd_test
 lnd_tests += %D%/lnd/simlnd_test
 lnd_tests += %D%/lnd/o2iblnd_test
+lnd_tests += %D%/lnd/shmlnd_test
 lnd_tests += %D%/lnd/socklnd_test
 lnd_suite = %D%/lnd/conformance.c %D%/lnd/conformance.h \
 	%D%/lnd/behaviour.h %D%/lnd/message.c %D%/lnd/stream.c \
@@ -567,6 +572,7 @@ lnd_suite = %D%/lnd/conformance.c %D%/lnd/conformance.h \
 %C%_lnd_lolnd_test_SOURCES = %D%/lnd/lolnd_test.c $(lnd_suite)
 %C%_lnd_simlnd_test_SOURCES = %D%/lnd/simlnd_test.c $(lnd_suite)
 %C%_lnd_o2iblnd_test_SOURCES = %D%/lnd/o2iblnd_test.c $(lnd_suite)
+%C%_lnd_shmlnd_test_SOURCES = %D%/lnd/shmlnd_test.c $(lnd_suite)
 # Keys for nets with TLS.
 lnd_proofs = %D%/lnd/proofs.c %D%/lnd/proofs.h
 if WITH_TLS
@@ -896,6 +902,7 @@ tool_tests += %D%/tools/routing.sh
 tool_tests += %D%/tools/rpc_survive.sh
 tool_tests += %D%/tools/paused.sh
 tool_tests += %D%/tools/protoc_gen_ulrpc.sh
+tool_tests += %D%/tools/shm.sh
 tool_tests += %D%/tools/tcp.sh
 tool_tests += %D%/tools/security_tutorial.sh
 tool_tests += %D%/tools/replicas_tutorial.sh

@@ -359,6 +359,10 @@ static enum merge_fate fate_of(struct reconcile *m, unsigned int i)
 
 	if (config_is_mine(m->cpt->config, nid) || lnet_nid_is_lo(nid))
 		return MERGE_LEAVE;
+	/* Numbers of shared memory are unique on a host only: those that
+	 * another net tells of may be of another host. */
+	if (nid->type == LNET_TYPE_SHM && m->ann->from.type != LNET_TYPE_SHM)
+		return MERGE_LEAVE;
 	if (is_foreign(m, nid) && m->ann->keeps[i])
 		return MERGE_LEAVE;
 	p = peer_find(m->cpt, nid);

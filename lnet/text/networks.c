@@ -14,6 +14,9 @@
 #include "lnet/text/bridge.h"
 #include "lnet/text/spec.h"
 
+/* The interface of a net in shared memory that is named without any: a number
+ * that no other node of this host has (shmlnd(7)). */
+#define SHM_ANY "auto"
 #define SPEC_CONFS_MAX 1024 /* interfaces in one text */
 
 /* spec_wrong() for the text of @w. */
@@ -196,7 +199,9 @@ static int put_default(struct networks *w, const char *at, uint32_t net)
 	char name[LNET_INTERFACE_SIZE] = "", text[LNET_NIDSTR_SIZE];
 	int rc = 0;
 
-	if (w->reader != READ_OTHER && !net_is_ip(net))
+	if (LNET_NET_TYPE(net) == LNET_TYPE_SHM)
+		text_copy(name, sizeof(name), SHM_ANY);
+	else if (w->reader != READ_OTHER && !net_is_ip(net))
 		rc = -ENODEV;
 	else if (w->reader == READ_HERE)
 		rc = first_interface(name);

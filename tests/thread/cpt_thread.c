@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two nodes with two CPTs each, in threads, over a simulated network on real
- * loops, over TCP, or over simulated queue pairs:
+ * loops, over TCP, over shared memory, or over simulated queue pairs:
  *
  *	callers (plain threads, two a node): PUT with and without ACK, GET, and
  *		"calls": a PUT that the other side's handler answers by a PUT to
@@ -26,6 +26,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lnd/lnds.h"
 #include "lnd/simlnd/simlnd.h"
@@ -38,6 +39,9 @@
 #endif
 #ifndef OVER_O2IB
 #define OVER_O2IB 0
+#endif
+#ifndef OVER_SHM
+#define OVER_SHM 0
 #endif
 
 #define CPTS	  2
@@ -636,8 +640,8 @@ static void later_run(struct side *s)
 
 /* ---- life ---- */
 
-/* The program is built three times: over the simulator's network, over TCP, and
- * over queue pairs. */
+/* The program is built four times: over the simulator's network, over TCP, over
+ * shared memory, and over queue pairs. */
 #if OVER_TCP
 #define NID_BASE 0x7f000000u /* 127.0.0.0 */
 #define NET_TYPE LNET_TYPE_SOCK
@@ -652,6 +656,20 @@ static void lnd_choose(struct node_params *p, struct sim_net *net)
 	p->lnd = &socklnd;
 	p->conf.port = port;
 	p->conf.accept = LNET_ACCEPT_ALL;
+}
+
+static void lnd_done(void)
+{
+}
+#elif OVER_SHM
+/* the numbers of this process */
+#define NID_BASE ((uint32_t)getpid() << 12 & INT32_MAX)
+#define NET_TYPE LNET_TYPE_SHM
+
+static void lnd_choose(struct node_params *p, struct sim_net *net)
+{
+	(void)net;
+	p->lnd = &shmlnd;
 }
 
 static void lnd_done(void)
@@ -751,7 +769,7 @@ static int network(struct sim_net *net)
 		if (!rc)
 			rc = side_add_nid(&sides[1]);
 	}
-	if (rc || OVER_TCP || OVER_O2IB)
+	if (rc || OVER_TCP || OVER_SHM || OVER_O2IB)
 		return rc;
 	/* one link has latency */
 	return sim_net_link_set(net, &any, &sides[0].nids[0], &link);

@@ -128,6 +128,28 @@ static int half_a_merge(int left)
 	return h.rc;
 }
 
+/* A NID of shared memory that another net tells of may be of another host,
+ * where somebody else has it. */
+Test(reconcile, shared_memory_of_another_host)
+{
+	static struct seen seen;
+	struct lnet *node, *near;
+	struct lnet_sim *sim;
+
+	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
+	node = node_on(sim, "10.0.0.1@tcp 5@shm");
+	near = node_on(sim, "7@shm");
+	node_on(sim, "10.0.0.2@tcp 9@shm");
+	put_to(node, "10.0.0.2@tcp", 0, &seen);
+	put_to(node, "7@shm", 0, &seen);
+	put_to(near, "5@shm", 0, &seen);
+	lnet_sim_run_all(sim);
+	KNOWS(node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
+	KNOWS(node, "7@shm", "discovered mr: 7@shm");
+	KNOWS(near, "5@shm", "discovered mr: 10.0.0.1@tcp 5@shm");
+	cluster_end(sim);
+}
+
 Test(reconcile, half_a_merge_is_mended)
 {
 	int left = 0, rc;

@@ -1,0 +1,829 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/shmlnd/conn.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/fork.h"
+#include "base/iov.h"
+#include "lnd/shmlnd/peer.h"
+
+const struct fsm_state shm_conn_states[SHM_CONN_STATES] = {
+	[SHM_CONN_NEW] = { "new", FSM_TO(SHM_CONN_GREETING) |
+					  FSM_TO(SHM_CONN_CLOSED) },
+	[SHM_CONN_GREETING] = { "greeting", FSM_TO(SHM_CONN_MOVING) |
+						    FSM_TO(SHM_CONN_OPEN) |
+						    FSM_TO(SHM_CONN_CLOSED) },
+	[SHM_CONN_MOVING] = { "moving", FSM_TO(SHM_CONN_OPEN) |
+						FSM_TO(SHM_CONN_CLOSED) },
+	[SHM_CONN_OPEN] = { "open", FSM_TO(SHM_CONN_CLOSED) },
+	[SHM_CONN_CLOSED] = { "closed", 0 },
+};
+
+/* ---- causes ---- */
+
+enum ulnet_cause shm_loss_unconnected(int status)
+{
+	switch (status) {
+	case -ECONNREFUSED:
+	case -ECONNRESET:
+	case -EPIPE:
+	case -ETIMEDOUT:
+	case -EALREADY:
+	case -EPROTO:
+	case -EACCES:
+	case -EMSGSIZE:
+		return LNET_CAUSE_REMOTE_DROPPED;
+	default:
+		return LNET_CAUSE_LOCAL_DROPPED;
+	}
+}
+
+enum ulnet_cause shm_loss_begun(int status)
+{
+	switch (status) {
+	case -ESHUTDOWN:
+		return LNET_CAUSE_SHUTDOWN;
+	case -ETIMEDOUT:
+		return LNET_CAUSE_NETWORK_TIMEOUT;
+	case -ECONNRESET:
+	case -EPIPE:
+	case -EPROTO:
+	case -ECANCELED:
+		return LNET_CAUSE_REMOTE_ERROR;
+	default:
+		return LNET_CAUSE_LOCAL_ERROR;
+	}
+}
+
+enum ulnet_cause shm_loss_queued(int status)
+{
+	switch (shm_loss_begun(status)) {
+	case LNET_CAUSE_SHUTDOWN:
+		return LNET_CAUSE_LOCAL_ABORTED;
+	case LNET_CAUSE_LOCAL_ERROR:
+		return LNET_CAUSE_LOCAL_DROPPED;
+	default:
+		return LNET_CAUSE_REMOTE_DROPPED;
+	}
+}
+
+/* ---- life ---- */
+
+static void on_stall(struct timer *t);
+static void on_resume(struct work *w);
+
+static void line_init(struct shm_line *line, struct shm_conn *conn, bool begun)
+{
+	list_init(&line->msgs);
+	line->conn = conn;
+	line->begun = begun;
+}
+
+struct shm_conn *shm_conn_new(struct shm_ni *sni, struct loop *loop, int fd)
+{
+	struct shm_conn *conn = calloc(1, sizeof(*conn));
+
+	if (!conn) {
+		fork_fd_close(fd);
+		return NULL;
+	}
+	conn->sni = sni;
+	conn->loop = loop;
+	conn->io.fd = fd;
+	list_init(&conn->link);
+	list_init(&conn->flush);
+	line_init(&conn->queue, conn, false);
+	line_init(&conn->sent, conn, true);
+	timer_init(&conn->timer, NULL);
+	return conn;
+}
+
+/* The memory goes at the end of the turn: it may be in use up the stack. */
+static void on_freed(struct work *w)
+{
+	struct shm_conn *conn = container_of(w, struct shm_conn, work);
+
+	shm_ring_unmap(&conn->ring);
+	free(conn);
+}
+
+static void conn_end(struct shm_conn *conn)
+{
+	fsm_move(&conn->fsm, shm_conn_states, SHM_CONN_CLOSED);
+	loop_unwatch(conn->loop, &conn->io);
+	loop_timer_cancel(conn->loop, &conn->timer);
+	fork_fd_close(conn->io.fd);
+	conn->work.fn = on_freed;
+	loop_defer(conn->loop, &conn->work);
+}
+
+void shm_conn_drop(struct shm_conn *conn)
+{
+	BUG_ON(shm_conn_is_open(conn));
+	conn_end(conn);
+}
+
+/* ---- wake-ups ---- */
+
+/* Wakes the peer. If it has not read earlier ones yet, it is awake. */
+static void wake_peer(struct shm_conn *conn)
+{
+	const char byte = 0;
+
+	(void)!send(conn->io.fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Reads the wake-ups that have come. Returns 0; or -errno, or 1 if the peer has
+ * closed the socket. */
+static int take_wake_ups(struct shm_conn *conn)
+{
+	char bytes[64];
+	ssize_t n = recv(conn->io.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n > 0)
+		return 0;
+	if (n == 0)
+		return 1;
+	return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+}
+
+static bool has_to_write(const struct shm_conn *conn)
+{
+	return conn->tx || conn->abort_due || !list_empty(&conn->queue.msgs);
+}
+
+/* This side may sleep from now on, and is woken. Returns false: there is
+ * something to do already. */
+static bool conn_sleep(struct shm_conn *conn)
+{
+	uint32_t what = (conn->paused ? 0 : SHM_WANTS_FRAMES) |
+			(has_to_write(conn) ? SHM_WANTS_ROOM : 0);
+
+	return shm_ring_sleep(&conn->ring, what);
+}
+
+static bool conn_rest(struct env_io *io)
+{
+	struct shm_conn *conn = container_of(io, struct shm_conn, io);
+
+	conn->resting = conn_sleep(conn);
+	return conn->resting;
+}
+
+/* What this side waits for has changed: if it rests, it is woken for that. */
+static void conn_rearm(struct shm_conn *conn)
+{
+	if (conn->resting && !conn_sleep(conn))
+		shm_conn_resume(conn);
+}
+
+/* ---- outgoing ---- */
+
+static void flush_soon(struct shm_conn *conn)
+{
+	struct shm_cpt *cpt = conn->cpt;
+
+	if (list_empty(&conn->flush))
+		list_add_tail(&cpt->flush, &conn->flush);
+	if (cpt->flush_scheduled)
+		return;
+	cpt->flush_scheduled = true;
+	loop_defer_last(cpt->loop, &cpt->flush_work);
+}
+
+static void conn_failed(struct shm_conn *conn, int status)
+{
+	if (!conn->failed)
+		conn->failed = status;
+	flush_soon(conn);
+}
+
+/* Is there room for @bytes, frames' headers included? */
+static in_line bool has_room(struct shm_conn *conn, uint32_t bytes)
+{
+	uint32_t before = conn->ring.freed;
+	int rc;
+
+	if (likely(bytes <= shm_ring_room(&conn->ring)))
+		return true;
+	rc = shm_ring_look_room(&conn->ring);
+	if (rc) {
+		conn_failed(conn, rc);
+		return false;
+	}
+	if (conn->ring.freed != before)
+		conn->progress = loop_now(conn->loop);
+	return bytes <= shm_ring_room(&conn->ring);
+}
+
+static void frame_written(struct shm_conn *conn, uint32_t type, uint32_t length)
+{
+	shm_ring_commit(&conn->ring, type, length);
+	shm_ring_publish(&conn->ring);
+	conn->unannounced = true;
+}
+
+/* The payload that the first frame of a message takes; the rest follows. */
+static uint32_t first_part(const struct shm_conn *conn,
+			   const struct lnd_msg *msg, size_t hdr_len)
+{
+	uint32_t most = conn->ring.size / 2;
+
+	if (shm_frame_space((uint32_t)hdr_len + msg->length) <= most)
+		return msg->length;
+	return MIN(msg->length, conn->ring.size / 4);
+}
+
+/* Writes the first frame of @msg. Returns false: there is no room. */
+static in_line bool tx_begin(struct shm_conn *conn, struct lnd_msg *msg)
+{
+	size_t hdr_len = msg->large ? LNET_HDR_LARGE_SIZE : LNET_HDR_SIZE;
+	uint32_t n = first_part(conn, msg, hdr_len);
+	uint8_t *body;
+
+	if (!has_room(conn, shm_frame_space((uint32_t)hdr_len + n)))
+		return false;
+	body = shm_ring_body(&conn->ring);
+	lnet_msg_header(msg, body, hdr_len);
+	if (n)
+		iov_gather(body + hdr_len, msg->iov, msg->niov, msg->offset, n);
+	frame_written(conn, msg->large ? SHM_LARGE_MESSAGE : SHM_MESSAGE,
+		      (uint32_t)hdr_len + n);
+	msg->priv = &conn->sent;
+	conn->tx_done = n;
+	if (unlikely(n < msg->length))
+		conn->tx = msg;
+	else
+		list_add_tail(&conn->sent.msgs, &msg->link);
+	return true;
+}
+
+/* Writes more of the message that is partly written. Returns false: there is no
+ * room for all of it. */
+static bool tx_more(struct shm_conn *conn)
+{
+	struct lnd_msg *msg = conn->tx;
+
+	while (conn->tx_done < msg->length) {
+		uint32_t n = MIN(msg->length - conn->tx_done,
+				 conn->ring.size / 4);
+
+		if (!has_room(conn, shm_frame_space(n)))
+			return false;
+		iov_gather(shm_ring_body(&conn->ring), msg->iov, msg->niov,
+			   msg->offset + conn->tx_done, n);
+		frame_written(conn, SHM_MORE, n);
+		conn->tx_done += n;
+	}
+	conn->tx = NULL;
+	list_add_tail(&conn->sent.msgs, &msg->link);
+	return true;
+}
+
+/* Writes what there is room for. */
+static void tx_pump(struct shm_conn *conn)
+{
+	if (conn->abort_due && has_room(conn, shm_frame_space(0))) {
+		frame_written(conn, SHM_ABORT, 0);
+		conn->abort_due = false;
+	}
+	if (conn->abort_due || (conn->tx && !tx_more(conn)))
+		return;
+	while (!list_empty(&conn->queue.msgs) && !conn->failed) {
+		struct lnd_msg *msg =
+			list_first(&conn->queue.msgs, struct lnd_msg, link);
+
+		list_del(&msg->link);
+		if (!tx_begin(conn, msg)) {
+			list_add(&conn->queue.msgs, &msg->link);
+			return;
+		}
+		if (conn->tx && !tx_more(conn))
+			return;
+	}
+}
+
+int shm_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
+{
+	struct shm_cpt *cpt = &shm_ni_of(ni)->cpts[msg->cpt];
+	struct ulnet_id to = { msg->next_hop, msg->next_pid };
+	struct shm_peer *peer = shm_peer_lookup(cpt, &to);
+	struct shm_conn *conn = peer ? peer->conn : NULL;
+
+	/* A process that only calls cannot be connected to. */
+	if (unlikely(!conn && shm_pid_is_user(to.pid)))
+		return -EHOSTUNREACH;
+	if (unlikely(!conn)) {
+		peer = shm_peer_lookup_or_make(cpt, &to);
+		if (!peer)
+			return -ENOMEM;
+		connect_want(&peer->connect);
+		return -EINPROGRESS;
+	}
+	if (unlikely(has_to_write(conn)) || !tx_begin(conn, msg)) {
+		msg->priv = &conn->queue;
+		list_add_tail(&conn->queue.msgs, &msg->link);
+	}
+	flush_soon(conn);
+	return 0;
+}
+
+/* Ends the messages that are in @msgs now. Users' handlers run. */
+static void end_all(struct list *msgs, int status, enum ulnet_cause cause)
+{
+	struct lnd_msg *msg;
+	struct list now;
+
+	list_init(&now);
+	list_splice_tail(&now, msgs);
+	while ((msg = list_pop(&now, struct lnd_msg, link)))
+		lnet_finalize(msg, status, cause);
+}
+
+static uint64_t stall_timeout(const struct shm_conn *conn)
+{
+	int64_t own = conn->sni->tunables[SHM_stall_timeout];
+
+	return own ? (uint64_t)own * NSEC_PER_SEC
+		   : lnet_lnd_timeout(conn->sni->ni);
+}
+
+/* Something is under way: the peer has to make progress. */
+static void watch_stall(struct shm_conn *conn)
+{
+	if (timer_armed(&conn->timer))
+		return;
+	conn->progress = loop_now(conn->loop);
+	loop_timer_arm(conn->loop, &conn->timer,
+		       conn->progress + stall_timeout(conn));
+}
+
+/* The end of a turn. */
+static void conn_flush(struct shm_conn *conn)
+{
+	if (has_to_write(conn))
+		tx_pump(conn);
+	if (unlikely(conn->failed)) {
+		shm_peer_lost(conn->peer, conn->failed, conn->ring.why);
+		return;
+	}
+	if (conn->unannounced) {
+		conn->unannounced = false;
+		if (shm_ring_must_wake(&conn->ring, SHM_WANTS_FRAMES))
+			wake_peer(conn);
+	}
+	if (unlikely(has_to_write(conn))) {
+		watch_stall(conn);
+		conn_rearm(conn);
+	}
+	end_all(&conn->sent.msgs, 0, LNET_CAUSE_OK);
+}
+
+void shm_tx_flush(struct work *w)
+{
+	struct shm_cpt *cpt = container_of(w, struct shm_cpt, flush_work);
+	struct shm_conn *conn;
+	struct list batch;
+
+	cpt->flush_scheduled = false;
+	list_init(&batch);
+	list_splice_tail(&batch, &cpt->flush);
+	while ((conn = list_pop(&batch, struct shm_conn, flush)))
+		conn_flush(conn);
+}
+
+bool shm_tx_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
+{
+	const struct shm_line *line = msg->priv;
+
+	(void)ni;
+	return line->begun;
+}
+
+static void tx_cancel(struct lnd_msg *msg, int status)
+{
+	const struct shm_line *line = msg->priv;
+	struct shm_conn *conn = line->conn;
+
+	if (conn->tx == msg) {
+		/* The peer is told not to wait for the rest. */
+		conn->tx = NULL;
+		conn->abort_due = true;
+		flush_soon(conn);
+	} else {
+		list_del(&msg->link);
+	}
+	lnet_finalize(msg, status,
+		      line->begun ? LNET_CAUSE_NETWORK_TIMEOUT
+				  : LNET_CAUSE_LOCAL_TIMEOUT);
+}
+
+void shm_conn_give_back(struct shm_conn *conn)
+{
+	struct list *l, *before;
+
+	for (l = conn->queue.msgs.prev; l != &conn->queue.msgs; l = before) {
+		struct lnd_msg *msg = container_of(l, struct lnd_msg, link);
+
+		before = l->prev;
+		if (msg->again)
+			continue;
+		list_del(&msg->link);
+		connect_want(&conn->peer->connect);
+		lnet_send_again(msg);
+	}
+}
+
+/* ---- incoming ---- */
+
+/* Ends a message that LNet has answered, and whose payload is complete or never
+ * will be. Users' handlers run. */
+static void rx_finish(struct shm_rx *rx)
+{
+	struct lnd_msg *msg = rx->msg;
+	int status = rx->status;
+
+	if (msg && rx->bounce && !status)
+		iov_scatter(msg->iov, msg->niov, msg->offset, rx->bounce,
+			    msg->length);
+	free(rx->bounce);
+	pool_put(&rx->cpt->rxs, rx);
+	if (msg)
+		lnet_finalize(msg, status,
+			      status ? shm_loss_begun(status) : LNET_CAUSE_OK);
+}
+
+/* No more payload is going to come for conn->rx. */
+static void rx_end(struct shm_conn *conn, int status)
+{
+	struct shm_rx *rx = conn->rx;
+
+	conn->rx = NULL;
+	conn->holding = false;
+	conn->paused = false;
+	rx->conn = NULL;
+	rx->status = status;
+	if (rx->answered)
+		rx_finish(rx);
+}
+
+/* Stores @n bytes of payload, of which there are as many left. */
+static void rx_store(struct shm_rx *rx, const uint8_t *p, uint32_t n)
+{
+	const struct lnd_msg *msg = rx->msg;
+
+	if (rx->bounce)
+		memcpy(rx->bounce + rx->got, p, n);
+	else if (msg && rx->got < msg->length)
+		iov_scatter(msg->iov, msg->niov, msg->offset + rx->got, p,
+			    MIN(n, msg->length - rx->got));
+	rx->got += n;
+}
+
+/* Takes the frame that was held, now that it is known where it goes. */
+static void rx_take_held(struct shm_conn *conn)
+{
+	struct shm_rx *rx = conn->rx;
+
+	if (!conn->holding)
+		return;
+	conn->holding = false;
+	conn->paused = false;
+	rx_store(rx, conn->held.body + conn->held_at,
+		 conn->held.length - conn->held_at);
+	shm_ring_took(&conn->ring, &conn->held);
+	if (rx->got == rx->length)
+		rx_end(conn, 0);
+}
+
+/* LNet answers from within lnet_parse(), and all of the payload is in the
+ * frame: the fast path. */
+static void rx_take_now(struct shm_rx *rx, struct lnd_msg *msg)
+{
+	struct shm_conn *conn = rx->conn;
+
+	if (msg->length)
+		iov_scatter(msg->iov, msg->niov, msg->offset,
+			    conn->held.body + conn->held_at, msg->length);
+	shm_ring_took(&conn->ring, &conn->held);
+	conn->holding = false;
+	conn->rx = NULL;
+	pool_put(&rx->cpt->rxs, rx);
+	lnet_finalize(msg, 0, LNET_CAUSE_OK);
+}
+
+static bool rx_is_whole(const struct shm_rx *rx)
+{
+	const struct shm_conn *conn = rx->conn;
+
+	return conn && conn->holding && !conn->paused && !rx->bounced &&
+	       conn->held.length - conn->held_at == rx->length;
+}
+
+void shm_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
+		 uint32_t rlength)
+{
+	struct shm_rx *rx = priv;
+
+	(void)ni;
+	(void)rlength;
+	if (likely(msg && rx_is_whole(rx))) {
+		rx_take_now(rx, msg);
+		return;
+	}
+	rx->answered = true;
+	rx->msg = msg;
+	if (msg) {
+		msg->priv = rx;
+	} else {
+		free(rx->bounce);
+		rx->bounce = NULL;
+	}
+	if (!rx->conn)
+		rx_finish(rx);
+	else if (rx->conn->paused)
+		shm_conn_resume(rx->conn);
+}
+
+int shm_rx_eager_recv(struct lnd_ni *ni, void *priv)
+{
+	struct shm_rx *rx = priv;
+
+	(void)ni;
+	if (rx->bounced)
+		return 0;
+	if (rx->length) {
+		rx->bounce = malloc(rx->length);
+		if (!rx->bounce)
+			return -ENOMEM;
+	}
+	rx->bounced = true;
+	if (rx->conn && rx->conn->paused)
+		shm_conn_resume(rx->conn);
+	return 0;
+}
+
+static void rx_cancel(struct shm_rx *rx, int status)
+{
+	struct lnd_msg *msg = rx->msg;
+
+	rx->msg = NULL;
+	free(rx->bounce);
+	rx->bounce = NULL;
+	lnet_finalize(msg, status, LNET_CAUSE_NETWORK_TIMEOUT);
+}
+
+void shm_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
+{
+	(void)ni;
+	if (msg->incoming)
+		rx_cancel(msg->priv, status);
+	else
+		tx_cancel(msg, status);
+}
+
+static int rx_wrong(struct shm_conn *conn, const char *why)
+{
+	conn->ring.why = why;
+	return -EPROTO;
+}
+
+/* A frame that begins a message. Returns 0 or -errno. */
+static in_line int rx_begin(struct shm_conn *conn, const struct shm_frame *f,
+			    size_t hdr_len)
+{
+	uint8_t hdr[LNET_HDR_LARGE_SIZE];
+	struct shm_rx *rx;
+	uint32_t length;
+	int rc;
+
+	if (unlikely(conn->rx))
+		return rx_wrong(conn, "has begun a message within another one");
+	if (unlikely(f->length < hdr_len))
+		return rx_wrong(conn, "has sent a message without a header");
+	memcpy(hdr, f->body, hdr_len);
+	length = lnet_hdr_payload(hdr, hdr_len);
+	if (unlikely(f->length - hdr_len > length))
+		return rx_wrong(conn, "has sent more than it has announced");
+	rx = pool_get(&conn->cpt->rxs);
+	if (!rx)
+		return -ENOMEM;
+	*rx = (struct shm_rx){ .cpt = conn->cpt,
+			       .conn = conn,
+			       .length = length };
+	conn->rx = rx;
+	conn->held = *f;
+	conn->held_at = (uint32_t)hdr_len;
+	conn->holding = true;
+	rc = lnet_parse(conn->sni->ni, hdr, hdr_len, &conn->peer->id, rx);
+	if (unlikely(rc)) {
+		conn->rx = NULL;
+		conn->holding = false;
+		conn->ring.why = "has sent a header that makes no sense";
+		pool_put(&conn->cpt->rxs, rx);
+		return rc;
+	}
+	if (likely(conn->rx != rx))
+		return 0;
+	if (rx->answered || rx->bounced)
+		rx_take_held(conn);
+	else
+		conn->paused = true;
+	return 0;
+}
+
+static int rx_more(struct shm_conn *conn, const struct shm_frame *f)
+{
+	struct shm_rx *rx = conn->rx;
+
+	if (!rx || !f->length || f->length > rx->length - rx->got)
+		return rx_wrong(conn, "has sent payload of no message");
+	rx_store(rx, f->body, f->length);
+	shm_ring_took(&conn->ring, f);
+	conn->progress = loop_now(conn->loop);
+	if (rx->got == rx->length)
+		rx_end(conn, 0);
+	return 0;
+}
+
+static int rx_abort(struct shm_conn *conn, const struct shm_frame *f)
+{
+	if (!conn->rx || f->length)
+		return rx_wrong(conn, "has ended a message that is none");
+	shm_ring_took(&conn->ring, f);
+	rx_end(conn, -ECANCELED);
+	return 0;
+}
+
+static in_line int rx_frame(struct shm_conn *conn, const struct shm_frame *f)
+{
+	switch (f->type) {
+	case SHM_MESSAGE:
+		return rx_begin(conn, f, LNET_HDR_SIZE);
+	case SHM_LARGE_MESSAGE:
+		return rx_begin(conn, f, LNET_HDR_LARGE_SIZE);
+	case SHM_MORE:
+		return rx_more(conn, f);
+	case SHM_ABORT:
+		return rx_abort(conn, f);
+	default:
+		return rx_wrong(conn, "has sent a frame of an unknown type");
+	}
+}
+
+/* Reads what had come when it began. Returns 0 or -errno; @conn may be closed
+ * on return. */
+static int rx_read(struct shm_conn *conn)
+{
+	uint32_t told = conn->ring.head, head = told;
+	struct shm_frame f;
+	int rc = shm_ring_look(&conn->ring);
+
+	while (!rc && !conn->paused && shm_conn_is_open(conn)) {
+		rc = shm_ring_next(&conn->ring, &f);
+		if (rc <= 0)
+			break;
+		rc = rx_frame(conn, &f);
+		/* A peer that waits for room can go on meanwhile. */
+		if (conn->ring.head - told >= conn->ring.size / 4) {
+			shm_ring_give(&conn->ring);
+			told = conn->ring.head;
+		}
+	}
+	if (conn->ring.head != head && shm_conn_is_open(conn)) {
+		shm_ring_give(&conn->ring);
+		if (shm_ring_must_wake(&conn->ring, SHM_WANTS_ROOM))
+			wake_peer(conn);
+	}
+	return rc;
+}
+
+/* ---- both ---- */
+
+/* Reads and writes what can be. Users' handlers run. */
+static void conn_serve(struct shm_conn *conn)
+{
+	int rc;
+
+	if (unlikely(has_to_write(conn)))
+		flush_soon(conn);
+	rc = rx_read(conn);
+	if (!shm_conn_is_open(conn))
+		return;
+	if (unlikely(rc))
+		shm_peer_lost(conn->peer, rc, conn->ring.why);
+	else if (unlikely(conn->ended && !conn->paused))
+		shm_peer_lost(conn->peer, 0, NULL);
+	else if (unlikely(conn->rx))
+		watch_stall(conn);
+}
+
+void shm_conn_resume(struct shm_conn *conn)
+{
+	if (conn->resuming)
+		return;
+	conn->resuming = true;
+	loop_defer(conn->loop, &conn->resume);
+}
+
+/* LNet has answered in an earlier turn, or there is something to read. */
+static void on_resume(struct work *w)
+{
+	struct shm_conn *conn = container_of(w, struct shm_conn, resume);
+
+	conn->resuming = false;
+	if (!shm_conn_is_open(conn))
+		return;
+	if (conn->rx && conn->paused &&
+	    (conn->rx->answered || conn->rx->bounced))
+		rx_take_held(conn);
+	if (!shm_conn_is_open(conn))
+		return;
+	conn_serve(conn);
+	if (shm_conn_is_open(conn))
+		conn_rearm(conn);
+}
+
+static void conn_on_ready(struct env_io *io, int revents)
+{
+	struct shm_conn *conn = container_of(io, struct shm_conn, io);
+	int rc = 0;
+
+	if (unlikely(revents & ENV_ERROR)) {
+		shm_peer_lost(conn->peer, -ENOMEM, NULL);
+		return;
+	}
+	if (conn->resting) {
+		conn->resting = false;
+		shm_ring_awake(&conn->ring);
+	}
+	if (!(revents & ENV_POLLED))
+		rc = take_wake_ups(conn);
+	if (unlikely(rc)) {
+		/* What is in the ring was sent before. */
+		conn->ended = true;
+		conn->io.events = 0;
+		(void)!loop_watch(conn->loop, &conn->io);
+	}
+	conn_serve(conn);
+}
+
+/* Has the peer made no progress for too long? It may be stopped, or does not do
+ * what it has to. */
+static void on_stall(struct timer *t)
+{
+	struct shm_conn *conn = container_of(t, struct shm_conn, timer);
+	uint64_t due = conn->progress + stall_timeout(conn);
+
+	if (!has_to_write(conn) && (!conn->rx || conn->paused))
+		return;
+	if (loop_now(conn->loop) < due)
+		loop_timer_arm(conn->loop, &conn->timer, due);
+	else
+		shm_peer_lost(conn->peer, -ETIMEDOUT,
+			      "has made no progress (stall_timeout)");
+}
+
+int shm_conn_open(struct shm_conn *conn, struct shm_peer *peer)
+{
+	int rc;
+
+	loop_unwatch(conn->loop, &conn->io);
+	conn->peer = peer;
+	conn->io.fn = conn_on_ready;
+	conn->io.rest = conn_rest;
+	conn->io.eager = true;
+	conn->io.events = ENV_READ;
+	conn->resume.fn = on_resume;
+	timer_init(&conn->timer, on_stall);
+	rc = loop_watch(conn->loop, &conn->io);
+	if (rc)
+		return rc;
+	fsm_move(&conn->fsm, shm_conn_states, SHM_CONN_OPEN);
+	if (conn->accepted)
+		conn->cpt->accepted++;
+	/* The peer may have written something already. */
+	conn->resting = true;
+	conn_rearm(conn);
+	return 0;
+}
+
+void shm_conn_close(struct shm_conn *conn, int status)
+{
+	struct lnd_msg *tx = conn->tx;
+
+	if (conn->accepted)
+		conn->cpt->accepted--;
+	conn_end(conn);
+	list_del(&conn->flush);
+	conn->tx = NULL;
+	/* Users' handlers run, and may do anything: the connection has left all
+	 * lists before. */
+	if (conn->rx)
+		rx_end(conn, status);
+	end_all(&conn->sent.msgs, 0, LNET_CAUSE_OK);
+	if (tx)
+		lnet_finalize(tx, status, shm_loss_begun(status));
+	end_all(&conn->queue.msgs, status, shm_loss_queued(status));
+}

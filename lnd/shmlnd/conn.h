@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A connection, and the messages on it.
+ *
+ * Frames (ring.h). SHM_MESSAGE is LNet's header and the payload, or its first
+ * part; SHM_LARGE_MESSAGE the same with the header for large NIDs. SHM_MORE is
+ * more of the payload. SHM_ABORT ends the payload before its time: its sender
+ * has given it up. A message that fits half of the ring is one frame; a longer
+ * one is cut, so that one side writes while the other one reads.
+ *
+ * Outgoing: a message that there is room for is written within send(), and
+ * visible to a peer that polls at once; at the end of the turn a peer that
+ * sleeps is woken, and LNet told that the messages are sent. Others wait in a
+ * queue for room.
+ *
+ * Incoming: the header is copied, then parsed; the payload is copied straight
+ * from the ring to its place. While LNet does not say where that is, nothing
+ * more is read, and the ring fills up.
+ *
+ * What a peer can use up: its own ring; at most one bounce buffer, of the
+ * length of a payload; a turn of the loop for each wake-up that it sends, as
+ * with any socket.
+ */
+#ifndef LND_SHMLND_CONN_H
+#define LND_SHMLND_CONN_H
+
+#include "lnd/shmlnd/shmlnd.h"
+
+enum shm_frame_type {
+	SHM_MESSAGE = 1,
+	SHM_LARGE_MESSAGE,
+	SHM_MORE,
+	SHM_ABORT,
+};
+
+enum shm_conn_state {
+	SHM_CONN_NEW,
+	SHM_CONN_GREETING, /* this side has sent HELLO, or waits for it */
+	SHM_CONN_MOVING,   /* accepted, on its way to the CPT of its peer */
+	SHM_CONN_OPEN,
+	SHM_CONN_CLOSED,
+	SHM_CONN_STATES
+};
+extern const struct fsm_state shm_conn_states[SHM_CONN_STATES];
+
+#define SHM_MAGIC   0x68736c75u
+#define SHM_VERSION 1
+
+/* What both sides say once, on the socket. That of the side which connects has
+ * the memory with it. Both run on one host, so words are as the processor has
+ * them. */
+struct shm_hello {
+	uint32_t magic, version;
+	uint32_t net;	   /* LNET_NET_NUM() */
+	uint32_t src, dst; /* addresses */
+	uint32_t src_pid;
+	uint32_t ring_size;
+	int32_t status; /* of the answer: 0 or -errno */
+	uint64_t incarnation;
+	uint64_t reserved[3];
+};
+
+/* A line of outgoing messages; lnd_msg.priv points to it. */
+struct shm_line {
+	struct list msgs; /* lnd_msg.link */
+	struct shm_conn *conn;
+	bool begun; /* some of each, or all, is in the ring */
+};
+
+/* An incoming message whose header LNet has seen. */
+struct shm_rx {
+	struct shm_cpt *cpt;
+	struct shm_conn *conn; /* NULL: no more payload is going to come */
+	struct lnd_msg *msg;   /* NULL: not known yet, or discarded */
+	uint8_t *bounce;       /* bounce buffer for all of the payload */
+	uint32_t length, got;  /* of the payload */
+	bool answered;	       /* LNet has called recv() */
+	bool bounced;	       /* LNet has called eager_recv() */
+	int status;	       /* -errno: the rest will not come */
+};
+
+struct shm_conn {
+	struct fsm fsm;
+	struct shm_ni *sni;
+	struct shm_cpt *cpt; /* set when the peer is known */
+	struct loop *loop;
+	struct shm_peer *peer;
+	struct env_io io;
+	struct list link; /* in shm_gate.callers */
+	struct lobby_guest guest;
+	struct timer timer;
+	struct work work;
+	struct shm_hello hello; /* the peer's */
+	struct shm_who who;
+	bool accepted; /* the peer has opened it; counts in shm_cpt */
+	/* env_io.rest() was called, and io.fn has not been since: this side is
+	 * to be woken for whatever it waits for */
+	bool resting;
+	bool ended;    /* the peer has closed the socket */
+	struct shm_ring ring;
+
+	/* outgoing */
+	struct shm_line queue, sent;
+	struct lnd_msg *tx; /* partly written, in no line; or NULL */
+	uint32_t tx_done;   /* bytes of its payload */
+	bool abort_due;	    /* a frame SHM_ABORT is to be written first */
+	bool unannounced;   /* written since the peer was last looked after */
+	int failed;	    /* -errno: to be closed at the end of the turn */
+	struct list flush;  /* node in shm_cpt.flush */
+	/* ns: when the peer has last made room, or sent more of a message;
+	 * valid while timer is armed */
+	uint64_t progress;
+
+	/* incoming */
+	struct shm_rx *rx; /* NULL: between messages */
+	/* the frame that rx is about, as long as it was not read */
+	struct shm_frame held;
+	uint32_t held_at; /* where the payload begins in it */
+	bool holding;
+	bool paused;	    /* LNet has not said where rx goes */
+	struct work resume; /* reads on */
+	bool resuming;	    /* resume is scheduled */
+};
+
+struct shm_conn *shm_conn_new(struct shm_ni *sni, struct loop *loop, int fd);
+/* Ends a connection that is not open. */
+void shm_conn_drop(struct shm_conn *conn);
+/* Makes @conn an open one of @peer, which watches its socket. Returns 0 or
+ * -errno: the caller closes it. */
+int shm_conn_open(struct shm_conn *conn, struct shm_peer *peer) must_check;
+/* Closes an open connection, and ends its messages. Users' handlers run. */
+void shm_conn_close(struct shm_conn *conn, int status);
+/* Reads on at the end of the turn. */
+void shm_conn_resume(struct shm_conn *conn);
+/* Gives the messages that were not begun back to LNet, except those given back
+ * before. No user's handler runs. */
+void shm_conn_give_back(struct shm_conn *conn);
+
+static inline bool shm_conn_is_open(const struct shm_conn *conn)
+{
+	return conn->fsm.state == SHM_CONN_OPEN;
+}
+
+/* lnd.send() and so on: see lnd.h. */
+int shm_tx_send(struct lnd_ni *ni, struct lnd_msg *msg);
+bool shm_tx_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg);
+void shm_rx_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
+		 uint32_t rlength);
+int shm_rx_eager_recv(struct lnd_ni *ni, void *rx);
+void shm_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status);
+/* What shm_cpt.flush_work calls. */
+void shm_tx_flush(struct work *w);
+
+/* Causes for a connection that has ended with @status. */
+enum ulnet_cause shm_loss_unconnected(int status);
+enum ulnet_cause shm_loss_begun(int status);
+enum ulnet_cause shm_loss_queued(int status);
+
+#endif

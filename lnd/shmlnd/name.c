@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/shmlnd/shmlnd.h"
+
+#include <errno.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fork.h"
+
+/* Connections that the system keeps until they are accepted. */
+#define BACKLOG 4096
+/* How many numbers are tried for an NI that is to have any. */
+#define TRIES 64
+/* The name of an interface that stands for any number. */
+#define ANY "auto"
+
+unsigned int shm_name(const struct ulnet_nid *nid, struct sockaddr_un *addr)
+{
+	int n;
+
+	memset(addr, 0, sizeof(*addr));
+	addr->sun_family = AF_UNIX;
+	/* An abstract name: it needs no file, and goes with its socket. */
+	n = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1,
+		     "ulnet.shm%u.%u", LNET_NET_NUM(lnet_nid_net(nid)),
+		     (unsigned int)lnet_nid_to_nid4(nid));
+	return (unsigned int)(offsetof(struct sockaddr_un, sun_path) + 1) +
+	       (unsigned int)n;
+}
+
+static int new_socket(void)
+{
+	int fd;
+
+	fork_hold();
+	fd = fork_fd_made(socket(
+		AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	return fd < 0 ? -errno : fd;
+}
+
+int shm_name_own(const struct ulnet_nid *nid)
+{
+	struct sockaddr_un addr;
+	unsigned int len = shm_name(nid, &addr);
+	int fd = new_socket(), rc;
+
+	if (fd < 0)
+		return fd;
+	if (!bind(fd, (struct sockaddr *)&addr, len) && !listen(fd, BACKLOG))
+		return fd;
+	rc = -errno;
+	fork_fd_close(fd);
+	return rc;
+}
+
+int shm_name_connect(const struct ulnet_nid *nid)
+{
+	struct sockaddr_un addr;
+	unsigned int len = shm_name(nid, &addr);
+	int fd = new_socket(), rc;
+
+	if (fd < 0)
+		return fd;
+	if (!connect(fd, (struct sockaddr *)&addr, len))
+		return fd;
+	rc = -errno;
+	fork_fd_close(fd);
+	return rc;
+}
+
+int shm_who(int fd, struct shm_who *who)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return -errno;
+	*who = (struct shm_who){ cred.pid, cred.uid, cred.gid };
+	return 0;
+}
+
+bool shm_who_may(const struct shm_ni *sni, const struct shm_who *who)
+{
+	int64_t uid = sni->tunables[SHM_allow_uid];
+	int64_t gid = sni->tunables[SHM_allow_gid];
+
+	return who->uid == geteuid() || uid == -2 || uid == who->uid ||
+	       gid == who->gid;
+}
+
+/* ---- numbers ---- */
+
+static bool is_free(const struct ulnet_nid *nid)
+{
+	int fd = shm_name_own(nid);
+
+	if (fd >= 0)
+		fork_fd_close(fd);
+	return fd >= 0;
+}
+
+/* Sets the address of @nid to a number that nobody has. It is drawn by lot,
+ * since two containers may have processes of one pid; should another node take
+ * it before this one does, the NI does not start. */
+static int any_number(struct ulnet_nid *nid)
+{
+	uint32_t n;
+
+	for (unsigned int i = 0; i < TRIES; i++) {
+		if (getrandom(&n, sizeof(n), 0) != sizeof(n))
+			return -EAGAIN;
+		n &= INT32_MAX;
+		*nid = lnet_nid_make(lnet_nid_net(nid), n);
+		if (n && is_free(nid))
+			return 0;
+	}
+	return -EADDRINUSE;
+}
+
+static int number_of(const char *text, struct ulnet_nid *nid)
+{
+	char *end;
+	unsigned long n;
+
+	if (*text < '1' || *text > '9')
+		return -ENODEV;
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (errno || *end || n > UINT32_MAX)
+		return -ENODEV;
+	*nid = lnet_nid_make(lnet_nid_net(nid), (uint32_t)n);
+	return 0;
+}
+
+int shm_resolve(const char *interface, struct ulnet_nid *nid,
+		char name[LNET_INTERFACE_SIZE])
+{
+	int rc = 0;
+
+	if (interface)
+		rc = strcmp(interface, ANY) ? number_of(interface, nid)
+					    : any_number(nid);
+	if (rc)
+		return rc;
+	if (!lnet_nid_is_nid4(nid) || !(uint32_t)lnet_nid_to_nid4(nid))
+		return -EADDRNOTAVAIL;
+	snprintf(name, LNET_INTERFACE_SIZE, "%u",
+		 (unsigned int)(uint32_t)lnet_nid_to_nid4(nid));
+	return 0;
+}
+
+int shm_source(const struct ulnet_nid *target, struct ulnet_nid *nid)
+{
+	struct ulnet_nid any = *target;
+	int rc = any_number(&any);
+
+	if (!rc)
+		*nid = any;
+	return rc;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A peer of one NI, which is a process: its connection, and attempts to open
+ * one. It belongs to the CPT that owns its NID, and exists from the first
+ * message or connection until it has none, nobody waits for one, and no
+ * failures are remembered.
+ *
+ * A pair of nodes has one connection, whoever has opened it. If both connect at
+ * the same time, that of the lower NID counts, and the other one is refused.
+ * When a process connects that has a connection already, its old one has ended
+ * for it: it is closed.
+ *
+ * A process that only calls (its pid has LNET_PID_USERFLAG) is not connected
+ * to, as with other LNDs.
+ *
+ * Attempts to connect: lnd/connect.h has the policy that all LNDs share.
+ * Whether somebody has the NID the system says at once; a process that is
+ * stopped does not answer.
+ */
+#ifndef LND_SHMLND_PEER_H
+#define LND_SHMLND_PEER_H
+
+#include "lnd/shmlnd/conn.h"
+
+struct shm_peer {
+	struct hash_node hash;
+	struct shm_cpt *cpt;
+	struct ulnet_id id;
+	struct shm_conn *conn; /* the open connection, or NULL */
+	struct connect connect;
+	struct shm_conn *attempt; /* while CONNECT_CONNECTING */
+	uint32_t offer; /* bytes: the largest rings that are offered to it */
+	const char *note; /* why the last attempt has failed, for the log */
+	/* what the end of the turn does: */
+	struct work work;
+	bool settling;
+	/* LNet is to be told of a lost connection: lnet_peer_disconnected() */
+	bool conn_lost;
+};
+
+/* Returns the peer that is the process @id, on this CPT. If it is not known,
+ * shm_peer_lookup() returns NULL, and shm_peer_lookup_or_make() makes it (NULL:
+ * no memory). */
+struct shm_peer *shm_peer_lookup(struct shm_cpt *cpt,
+				 const struct ulnet_id *id);
+struct shm_peer *shm_peer_lookup_or_make(struct shm_cpt *cpt,
+					 const struct ulnet_id *id);
+/* lnd.is_connected(), lnd.paused_until() */
+bool shm_is_connected(struct lnd_ni *ni, unsigned int cpt,
+		      const struct ulnet_nid *nid);
+uint64_t shm_paused_until(struct lnd_ni *ni, unsigned int cpt,
+			  const struct ulnet_id *id);
+
+/* A text for the log. */
+char *shm_peer_str(const struct shm_peer *peer, char *buf, size_t size);
+
+/* May @conn, which the peer opens, be accepted? Returns 0; -EALREADY: the peer
+ * is to try again later, since this node's own attempt counts, or since its
+ * process has used up its share of connections. */
+int shm_peer_admit(const struct shm_peer *peer, const struct shm_conn *conn);
+
+/* @conn, whose handshake is over, is the connection of @peer from now on.
+ * Users' handlers run. */
+void shm_peer_opened(struct shm_peer *peer, struct shm_conn *conn);
+
+/* The attempt to connect has ended. @status: 0: the connection is open;
+ * -EALREADY: the peer asks to try again later; another errno: it has failed.
+ * Users' handlers run. */
+void shm_attempt_done(struct shm_peer *peer, int status, const char *why);
+
+/* The connection of @peer has failed with @status, or the peer has closed it
+ * (0). Closes it. Users' handlers run. */
+void shm_peer_lost(struct shm_peer *peer, int status, const char *why);
+
+/* Called at the end of a turn: tells LNet of a lost connection, connects if
+ * messages wait, or frees the peer if nothing is left of it. */
+void shm_peer_settle(struct shm_peer *peer);
+
+void shm_peers_init(struct shm_cpt *cpt);
+/* Closes all connections and attempts of @cpt, which goes down. */
+void shm_peers_stop(struct shm_cpt *cpt);
+
+#endif

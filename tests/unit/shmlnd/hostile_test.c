@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Peers that do over shared memory what no peer should. The test itself is such
+ * a peer, or several: it has a NID, and owns the memory. Whatever it does, the
+ * node closes that connection, goes on serving others, and keeps nothing of it.
+ */
+#include "lnd/shmlnd/shmlnd.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fork.h"
+#include "lnd/shmlnd/conn.h"
+
+#define PATIENCE 60000 /* ms */
+#define SIZE	 SHM_RING_MIN
+
+/* A node, a correct peer of it, and the NID of the peer that is not. */
+struct rig {
+	struct lnet *node, *good;
+	struct ulnet_nid nid, good_nid, bad_nid;
+	int name; /* the socket that is called bad_nid */
+};
+
+/* A connection of the peer that is not correct. */
+struct raw {
+	int fd, memory;
+	struct shm_ring ring;
+	struct shm_hello hello; /* the answer */
+};
+
+static void node_up(struct lnet **node_p, struct ulnet_nid *nid)
+{
+	const struct ulnet_tunable tunables[] = { { "max_conns", 8 },
+						  { "stall_timeout", 1 } };
+	struct ulnet_ni_conf ni = { .tunables = tunables, .ntunables = 2 };
+	struct ulnet_conf conf;
+	char name[LNET_INTERFACE_SIZE];
+
+	lnet_conf_init(&conf);
+	conf.discovery = LNET_DISCOVERY_OFF;
+	conf.accept_timeout = 500000;
+	conf.accept_max = 16;
+	cr_assert_eq(lnet_open(&conf, node_p), 0);
+	*nid = lnet_nid_make(LNET_NET(LNET_TYPE_SHM, 0), 0);
+	cr_assert_eq(shm_resolve("auto", nid, name), 0);
+	ni.nid = *nid;
+	cr_assert_eq(lnet_ni_add(*node_p, &ni), 0);
+}
+
+static void rig_up(struct rig *r)
+{
+	char name[LNET_INTERFACE_SIZE];
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	node_up(&r->node, &r->nid);
+	node_up(&r->good, &r->good_nid);
+	r->bad_nid = lnet_nid_make(LNET_NET(LNET_TYPE_SHM, 0), 0);
+	cr_assert_eq(shm_resolve("auto", &r->bad_nid, name), 0);
+	r->name = shm_name_own(&r->bad_nid);
+	cr_assert(r->name >= 0);
+}
+
+struct pinged {
+	int pipe[2];
+};
+
+static void on_ping(void *arg, int status, const struct ulnet_ping_info *info)
+{
+	struct pinged *p = arg;
+
+	(void)info;
+	cr_assert(write(p->pipe[1], &status, sizeof(status)) ==
+		  sizeof(status));
+}
+
+/* The correct peer reaches the node. */
+static void others_are_well(const struct rig *r)
+{
+	const struct ulnet_id id = { r->nid, LNET_PID_LUSTRE };
+	struct pinged p;
+	int status = 1;
+
+	cr_assert_eq(pipe(p.pipe), 0);
+	cr_assert_eq(lnet_ping(r->good, id, PATIENCE * UINT64_C(1000), on_ping,
+			       &p),
+		     0);
+	cr_assert(read(p.pipe[0], &status, sizeof(status)) == sizeof(status));
+	cr_assert_eq(status, 0);
+	close(p.pipe[0]);
+	close(p.pipe[1]);
+}
+
+static void rig_down(struct rig *r)
+{
+	others_are_well(r);
+	lnet_close(r->node);
+	lnet_close(r->good);
+	fork_fd_close(r->name);
+}
+
+/* ---- the peer's side ---- */
+
+static struct shm_hello hello_of(const struct rig *r)
+{
+	return (struct shm_hello){
+		.magic = SHM_MAGIC,
+		.version = SHM_VERSION,
+		.src = (uint32_t)lnet_nid_to_nid4(&r->bad_nid),
+		.dst = (uint32_t)lnet_nid_to_nid4(&r->nid),
+		.src_pid = LNET_PID_LUSTRE,
+		.ring_size = SIZE,
+		.incarnation = 1,
+	};
+}
+
+/* Sends @len bytes of HELLO with @nfds descriptors. */
+static void send_hello(int fd, const void *hello, size_t len, const int *fds,
+		       unsigned int nfds)
+{
+	char control[CMSG_SPACE(16 * sizeof(int))] = { 0 };
+	struct iovec iov = { (void *)hello, len };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (nfds) {
+		struct cmsghdr *c;
+
+		m.msg_control = control;
+		m.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
+	}
+	cr_assert_eq(sendmsg(fd, &m, MSG_NOSIGNAL), (ssize_t)len);
+}
+
+/* Waits until @fd is readable. */
+static void await(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	cr_assert_eq(poll(&p, 1, PATIENCE), 1, "the node does nothing");
+}
+
+/* Waits until the node has closed the connection. */
+static void await_end(int fd)
+{
+	char bytes[256];
+	ssize_t n;
+
+	do {
+		await(fd);
+		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	} while (n > 0);
+	cr_assert(n == 0 || errno == ECONNRESET);
+}
+
+/* Connects as a correct peer does. */
+static void raw_connect(const struct rig *r, struct raw *raw)
+{
+	struct shm_hello h = hello_of(r);
+
+	*raw = (struct raw){ .fd = shm_name_connect(&r->nid) };
+	cr_assert(raw->fd >= 0);
+	raw->memory = shm_ring_create(SIZE);
+	cr_assert(!shm_ring_map(&raw->ring, raw->memory, SIZE, 0));
+	send_hello(raw->fd, &h, sizeof(h), &raw->memory, 1);
+	await(raw->fd);
+	cr_assert_eq(recv(raw->fd, &raw->hello, sizeof(raw->hello), 0),
+		     sizeof(raw->hello));
+}
+
+static void raw_close(struct raw *raw)
+{
+	shm_ring_unmap(&raw->ring);
+	close(raw->memory);
+	fork_fd_close(raw->fd);
+}
+
+static void bell(const struct raw *raw)
+{
+	(void)!send(raw->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Writes a frame, and wakes the node. */
+static void frame(struct raw *raw, uint32_t type, const void *body,
+		  uint32_t length)
+{
+	if (length)
+		memcpy(shm_ring_body(&raw->ring), body, length);
+	shm_ring_commit(&raw->ring, type, length);
+	shm_ring_publish(&raw->ring);
+	bell(raw);
+}
+
+/* A header of LNet: a PUT with @length bytes of payload to a portal where
+ * nobody waits. */
+static void put_header(const struct rig *r, uint8_t hdr[LNET_HDR_SIZE],
+		       uint32_t length)
+{
+	memset(hdr, 0, LNET_HDR_SIZE);
+	store_le64(hdr, lnet_nid_to_nid4(&r->nid));
+	store_le64(hdr + 8, lnet_nid_to_nid4(&r->bad_nid));
+	store_le32(hdr + 16, LNET_PID_LUSTRE);
+	store_le32(hdr + 20, LNET_PID_LUSTRE);
+	store_le32(hdr + 24, 1);
+	store_le32(hdr + 28, length);
+	store_le32(hdr + 32 + 32, 60);
+}
+
+/* ---- HELLO ---- */
+
+enum { NO_FD = 1, FILE_FD = 2, MANY_FDS = 4, SHORT = 8 };
+
+static const struct wrong_hello {
+	size_t at;
+	uint32_t value;
+	int how;
+	int status; /* in the answer; 0: there is none */
+} wrong_hellos[] = {
+	{ offsetof(struct shm_hello, magic), 1, 0, 0 },
+	{ offsetof(struct shm_hello, version), 99, 0, 0 },
+	{ offsetof(struct shm_hello, net), 5, 0, 0 },
+	{ offsetof(struct shm_hello, dst), 1, 0, 0 },
+	{ offsetof(struct shm_hello, src), 0, 0, 0 },
+	{ offsetof(struct shm_hello, src), 1, 0, -EACCES },
+	{ offsetof(struct shm_hello, src_pid), LNET_PID_ANY, 0, 0 },
+	{ offsetof(struct shm_hello, ring_size), 0, 0, 0 },
+	{ offsetof(struct shm_hello, ring_size), SIZE + 8, 0, 0 },
+	{ offsetof(struct shm_hello, ring_size), 2 * SIZE, 0, 0 },
+	{ offsetof(struct shm_hello, ring_size), 1u << 24, 0, -EMSGSIZE },
+	{ offsetof(struct shm_hello, ring_size), UINT32_MAX, 0, -EMSGSIZE },
+	{ offsetof(struct shm_hello, status), 0, NO_FD, 0 },
+	{ offsetof(struct shm_hello, status), 0, FILE_FD, 0 },
+	{ offsetof(struct shm_hello, status), 0, SHORT, 0 },
+};
+
+static unsigned int open_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+Test(hostile, hello)
+{
+	struct rig r;
+
+	rig_up(&r);
+	others_are_well(&r);
+	for (unsigned int i = 0; i < ARRAY_SIZE(wrong_hellos); i++) {
+		const struct wrong_hello *w = &wrong_hellos[i];
+		struct shm_hello h = hello_of(&r), answer = { .status = 0 };
+		int fd = shm_name_connect(&r.nid), memory;
+
+		memory = w->how & FILE_FD ? fork_fd_made(dup(r.name))
+					  : shm_ring_create(SIZE);
+		memcpy((char *)&h + w->at, &w->value, sizeof(w->value));
+		send_hello(fd, &h, sizeof(h) - (w->how & SHORT), &memory,
+			   !(w->how & NO_FD));
+		await(fd);
+		(void)!recv(fd, &answer, sizeof(answer), 0);
+		cr_expect_eq(answer.status, w->status, "%u: %d", i,
+			     answer.status);
+		await_end(fd);
+		fork_fd_close(fd);
+		close(memory);
+	}
+	others_are_well(&r);
+	rig_down(&r);
+}
+
+/* A process that gives the NID of another one. */
+Test(hostile, other_process)
+{
+	struct shm_hello h, answer = { .status = 0 };
+	struct ulnet_nid its = lnet_nid_make(LNET_NET(LNET_TYPE_SHM, 0), 0);
+	char name[LNET_INTERFACE_SIZE], byte;
+	int ready[2], fd, memory, status;
+	struct rig r;
+	pid_t pid;
+
+	rig_up(&r);
+	cr_assert_eq(shm_resolve("auto", &its, name), 0);
+	cr_assert_eq(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		byte = shm_name_own(&its) >= 0;
+		(void)!write(ready[1], &byte, 1);
+		pause();
+	}
+	cr_assert(read(ready[0], &byte, 1) == 1 && byte == 1);
+	h = hello_of(&r);
+	h.src = (uint32_t)lnet_nid_to_nid4(&its);
+	fd = shm_name_connect(&r.nid);
+	memory = shm_ring_create(SIZE);
+	send_hello(fd, &h, sizeof(h), &memory, 1);
+	await(fd);
+	(void)!recv(fd, &answer, sizeof(answer), 0);
+	cr_expect_eq(answer.status, -EACCES);
+	await_end(fd);
+	fork_fd_close(fd);
+	close(memory);
+	cr_assert_eq(kill(pid, SIGKILL), 0);
+	cr_assert(waitpid(pid, &status, 0) == pid);
+	close(ready[0]);
+	close(ready[1]);
+	rig_down(&r);
+}
+
+/* A peer that sends many descriptors, or says nothing, keeps none open. */
+Test(hostile, descriptors)
+{
+	unsigned int before;
+	struct rig r;
+	int silent[40];
+
+	rig_up(&r);
+	others_are_well(&r);
+	before = open_files();
+	for (unsigned int i = 0; i < 20; i++) {
+		struct shm_hello h = hello_of(&r);
+		int fds[16], fd = shm_name_connect(&r.nid);
+
+		for (unsigned int k = 0; k < 16; k++)
+			fds[k] = shm_ring_create(SIZE);
+		h.dst = 1;
+		send_hello(fd, &h, sizeof(h), fds, 16);
+		await_end(fd);
+		fork_fd_close(fd);
+		for (unsigned int k = 0; k < 16; k++)
+			close(fds[k]);
+	}
+	for (unsigned int i = 0; i < 40; i++)
+		silent[i] = shm_name_connect(&r.nid);
+	others_are_well(&r);
+	for (unsigned int i = 0; i < 40; i++) {
+		await_end(silent[i]);
+		fork_fd_close(silent[i]);
+	}
+	cr_expect_eq(open_files(), before);
+	rig_down(&r);
+}
+
+/* A process has its share of connections, whatever NIDs it gives itself. */
+Test(hostile, share)
+{
+	struct raw raw[12];
+	unsigned int held = 0;
+	struct rig r;
+
+	rig_up(&r);
+	for (unsigned int i = 0; i < 12; i++) {
+		char name[LNET_INTERFACE_SIZE];
+
+		fork_fd_close(r.name);
+		cr_assert_eq(shm_resolve("auto", &r.bad_nid, name), 0);
+		r.name = shm_name_own(&r.bad_nid);
+		raw_connect(&r, &raw[i]);
+		cr_expect(raw[i].hello.status == 0 ||
+			  raw[i].hello.status == -EALREADY);
+		held += !raw[i].hello.status;
+	}
+	cr_expect(held >= 4 && held < 8, "%u", held);
+	for (unsigned int i = 0; i < 12; i++)
+		raw_close(&raw[i]);
+	rig_down(&r);
+}
+
+/* ---- frames ---- */
+
+static const struct wrong_frame {
+	const char *what;
+	uint32_t type, length; /* of the frame */
+	uint32_t payload;      /* as its header announces */
+	uint32_t then;	       /* type of a second frame; 0: none */
+	uint32_t then_length;
+} wrong_frames[] = {
+	{ "unknown type", 99, 0, 0, 0, 0 },
+	{ "type 0", 0, LNET_HDR_SIZE, 0, 0, 0 },
+	{ "no header", SHM_MESSAGE, LNET_HDR_SIZE - 1, 0, 0, 0 },
+	{ "empty", SHM_MESSAGE, 0, 0, 0, 0 },
+	{ "short large header", SHM_LARGE_MESSAGE, LNET_HDR_SIZE, 0, 0, 0 },
+	{ "more than announced", SHM_MESSAGE, LNET_HDR_SIZE + 8, 7, 0, 0 },
+	{ "too long", SHM_MESSAGE, LNET_HDR_SIZE, 1u << 30, 0, 0 },
+	{ "more of nothing", SHM_MORE, 8, 0, 0, 0 },
+	{ "end of nothing", SHM_ABORT, 0, 0, 0, 0 },
+	{ "more than is left", SHM_MESSAGE, LNET_HDR_SIZE, 100, SHM_MORE, 101 },
+	{ "nothing more", SHM_MESSAGE, LNET_HDR_SIZE, 100, SHM_MORE, 0 },
+	{ "two at once", SHM_MESSAGE, LNET_HDR_SIZE, 100, SHM_MESSAGE,
+	  LNET_HDR_SIZE },
+	{ "long end", SHM_MESSAGE, LNET_HDR_SIZE, 100, SHM_ABORT, 8 },
+	/* stall_timeout */
+	{ "half a message", SHM_MESSAGE, LNET_HDR_SIZE + 8, 100, 0, 0 },
+};
+
+Test(hostile, frames)
+{
+	struct rig r;
+
+	rig_up(&r);
+	for (unsigned int i = 0; i < ARRAY_SIZE(wrong_frames); i++) {
+		const struct wrong_frame *w = &wrong_frames[i];
+		uint8_t body[1024] = { 0 };
+		struct raw raw;
+
+		put_header(&r, body, w->payload);
+		raw_connect(&r, &raw);
+		cr_assert_eq(raw.hello.status, 0, "%s", w->what);
+		frame(&raw, w->type, body, w->length);
+		if (w->then)
+			frame(&raw, w->then, body, w->then_length);
+		await_end(raw.fd);
+		others_are_well(&r);
+		raw_close(&raw);
+	}
+	rig_down(&r);
+}
+
+/* A message that is given up half-way is no reason to close a connection. */
+Test(hostile, given_up)
+{
+	uint8_t body[LNET_HDR_SIZE + 8] = { 0 };
+	struct raw raw;
+	struct rig r;
+
+	rig_up(&r);
+	raw_connect(&r, &raw);
+	put_header(&r, body, 100);
+	for (unsigned int i = 0; i < 500; i++) {
+		uint32_t room = 2 * shm_frame_space(sizeof(body));
+
+		while (shm_ring_room(&raw.ring) < room)
+			cr_assert(!shm_ring_look_room(&raw.ring));
+		frame(&raw, SHM_MESSAGE, body, sizeof(body));
+		frame(&raw, SHM_ABORT, NULL, 0);
+	}
+	while (raw.ring.freed != raw.ring.tail)
+		cr_assert(!shm_ring_look_room(&raw.ring));
+	frame(&raw, 99, NULL, 0);
+	await_end(raw.fd);
+	raw_close(&raw);
+	rig_down(&r);
+}
+
+/* ---- cursors, memory, wake-ups ---- */
+
+/* Changes the words in the page, the peer's own and the node's. */
+static void scribble(struct raw *raw, uint32_t x, unsigned int how)
+{
+	struct shm_side *s = how & 1 ? raw->ring.mine : raw->ring.theirs;
+
+	if (how & 2)
+		atomic_store(&s->tail, how & 4 ? x : raw->ring.tail + 4);
+	if (how & 8)
+		atomic_store(&s->head, x);
+	if (how & 16)
+		atomic_store(&s->wants, x);
+}
+
+Test(hostile, noise)
+{
+	uint32_t x = 7;
+	struct rig r;
+
+	rig_up(&r);
+	for (unsigned int i = 0; i < 200; i++) {
+		struct raw raw;
+
+		raw_connect(&r, &raw);
+		cr_assert_eq(raw.hello.status, 0);
+		for (unsigned int k = 0; k < SIZE; k++) {
+			x = x * 1664525 + 1013904223;
+			raw.ring.out[k] = (uint8_t)(x >> (k % 4 ? 30 : 24));
+		}
+		for (unsigned int k = 0; k < 20; k++) {
+			x = x * 1664525 + 1013904223;
+			scribble(&raw, x, x >> 20);
+			bell(&raw);
+		}
+		/* It may take all that for empty frames: this it cannot. */
+		atomic_store(&raw.ring.mine->tail, 0x80000001u);
+		bell(&raw);
+		await_end(raw.fd);
+		raw_close(&raw);
+	}
+	rig_down(&r);
+}
+
+/* The memory is emptied behind the node's back: that reads as zeros. */
+Test(hostile, hole)
+{
+	struct raw raw;
+	struct rig r;
+
+	rig_up(&r);
+	raw_connect(&r, &raw);
+	raw.ring.tail = 4096;
+	shm_ring_publish(&raw.ring);
+	cr_expect_lt(ftruncate(raw.memory, 0), 0);
+	(void)!fallocate(raw.memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			 sysconf(_SC_PAGESIZE), 2 * SIZE);
+	bell(&raw);
+	await_end(raw.fd);
+	raw_close(&raw);
+	rig_down(&r);
+}
+
+/* Wake-ups without end, and bytes with descriptors. */
+Test(hostile, flood)
+{
+	char bytes[4096] = { 0 };
+	unsigned int before;
+	struct raw raw;
+	struct rig r;
+
+	rig_up(&r);
+	others_are_well(&r);
+	before = open_files();
+	raw_connect(&r, &raw);
+	for (unsigned int i = 0; i < 2000; i++) {
+		(void)!send(raw.fd, bytes, sizeof(bytes),
+			    MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (i % 500 == 0)
+			others_are_well(&r);
+	}
+	for (unsigned int i = 0; i < 50; i++) {
+		struct pollfd p = { .fd = raw.fd, .events = POLLOUT };
+
+		cr_assert_eq(poll(&p, 1, PATIENCE), 1);
+		send_hello(raw.fd, bytes, 1, &raw.memory, 1);
+	}
+	frame(&raw, 99, NULL, 0);
+	await_end(raw.fd);
+	raw_close(&raw);
+	others_are_well(&r);
+	cr_expect_eq(open_files(), before);
+	rig_down(&r);
+}
+
+/* A peer that never reads: messages to it end, the connection too. */
+Test(hostile, never_reads)
+{
+	struct ulnet_id to = { .pid = LNET_PID_LUSTRE };
+	struct pinged p;
+	struct raw raw;
+	int status;
+	struct rig r;
+
+	rig_up(&r);
+	raw_connect(&r, &raw);
+	to.nid = r.bad_nid;
+	cr_assert_eq(pipe(p.pipe), 0);
+	for (unsigned int i = 0; i < 400; i++)
+		cr_assert_eq(lnet_ping(r.node, to, 3000000, on_ping, &p), 0);
+	others_are_well(&r);
+	for (unsigned int i = 0; i < 400; i++) {
+		cr_assert(read(p.pipe[0], &status, sizeof(status)) ==
+			  sizeof(status));
+		cr_assert_lt(status, 0);
+	}
+	raw_close(&raw);
+	rig_down(&r);
+}
+
+/* A peer that is killed with everything open: its NID is free at once. */
+Test(hostile, killed)
+{
+	struct rig r;
+
+	rig_up(&r);
+	for (unsigned int i = 0; i < 5; i++) {
+		int ready[2], status;
+		char byte;
+		pid_t pid;
+
+		fork_fd_close(r.name);
+		cr_assert_eq(pipe(ready), 0);
+		pid = fork();
+		if (!pid) {
+			struct raw raw;
+
+			r.name = shm_name_own(&r.bad_nid);
+			raw_connect(&r, &raw);
+			raw.ring.tail = 4;
+			byte = raw.hello.status == 0;
+			(void)!write(ready[1], &byte, 1);
+			pause();
+		}
+		cr_assert(read(ready[0], &byte, 1) == 1 && byte == 1);
+		cr_assert_eq(kill(pid, SIGKILL), 0);
+		cr_assert(waitpid(pid, &status, 0) == pid);
+		close(ready[0]);
+		close(ready[1]);
+		r.name = shm_name_own(&r.bad_nid);
+		cr_assert(r.name >= 0);
+		others_are_well(&r);
+	}
+	rig_down(&r);
+}
