@@ -1,7 +1,7 @@
 # Measurements; not part of make check. bench/run builds and calls them.
 if !WITH_FUZZERS
 EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
-	%D%/many %D%/proven %D%/raw_tcp %D%/replicas %D%/route %D%/rpc %D%/slow %D%/stream \
+	%D%/many %D%/proven %D%/raw_shm %D%/raw_tcp %D%/replicas %D%/route %D%/rpc %D%/shm %D%/slow %D%/stream \
 	%D%/tcp %D%/tcp_peers
 %C%_budget_SOURCES = %D%/budget.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_growth_SOURCES = %D%/growth.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
@@ -10,12 +10,15 @@ EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
 %C%_lossy_SOURCES = %D%/lossy.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_many_SOURCES = %D%/many.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_proven_SOURCES = %D%/proven.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
+%C%_raw_shm_SOURCES = %D%/raw_shm.c %D%/duo.c %D%/duo.h
 %C%_raw_tcp_SOURCES = %D%/raw_tcp.c %D%/duo.c %D%/duo.h
 %C%_replicas_SOURCES = %D%/replicas.c %D%/duo.c %D%/duo.h
 %C%_route_SOURCES = %D%/route.c %D%/duo.c %D%/duo.h
 %C%_rpc_SOURCES = %D%/rpc.c %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h
 %C%_stream_SOURCES = %D%/stream.c %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h
 %C%_slow_SOURCES = %D%/slow.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
+%C%_shm_SOURCES = %D%/tcp.c %D%/duo.c %D%/duo.h
+%C%_shm_CPPFLAGS = $(AM_CPPFLAGS) -DOVER_SHM=1
 %C%_tcp_SOURCES = %D%/tcp.c %D%/duo.c %D%/duo.h
 %C%_tcp_peers_SOURCES = %D%/tcp_peers.c %D%/duo.c %D%/duo.h
 if WITH_TLS

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What two processes get out of ulnet over TCP on the loopback interface.
- * bench/tcp.sh calls it, and bench/raw_tcp for the bounds.
+ * bench/tcp.sh calls it, and bench/raw_tcp for the bounds. Built a second time
+ * it is bench/shm, over shared memory, and bench/raw_shm has its bounds.
  *
  *	tcp WHAT MODE SIZE DEPTH CREDITS AMOUNT
  *
@@ -34,6 +35,10 @@
 #include <ulnet/lnet.h>
 
 #include "bench/duo.h"
+
+#ifndef OVER_SHM
+#define OVER_SHM 0
+#endif
 
 #define BITS	UINT64_C(0x62656e6368)
 #define TIMEOUT 20000000 /* us, of each operation */
@@ -486,6 +491,20 @@ static const struct what whats[] = {
 
 /* ---- nodes ---- */
 
+#define NID_SIZE 64
+
+/* Writes the NID of the node that has @address on TCP. */
+static void nid_of(const struct side *s, const char *address,
+		   char nid[NID_SIZE])
+{
+	/* The port is free, so nobody else's numbers come from it. */
+	if (OVER_SHM)
+		snprintf(nid, NID_SIZE, "%u@shm",
+			 2u * s->port + !strcmp(address, DUO_SERVER));
+	else
+		snprintf(nid, NID_SIZE, "%s@tcp", address);
+}
+
 static void open_node(struct side *s, const char *address)
 {
 	static const enum ulnet_run runs[] = { LNET_RUN_POLL, LNET_RUN_POLL,
@@ -494,7 +513,7 @@ static void open_node(struct side *s, const char *address)
 	struct ulnet_ni_conf ni = { .credits = s->credits,
 				    .peer_credits = s->credits };
 	struct ulnet_conf conf;
-	char nid[64];
+	char nid[NID_SIZE];
 
 	lnet_conf_init(&conf);
 	conf.run = runs[s->mode];
@@ -508,7 +527,7 @@ static void open_node(struct side *s, const char *address)
 		duo_fill(s->out + place(s, i), s->size);
 	if (s->mode == MODE_LO)
 		return;
-	snprintf(nid, sizeof(nid), "%s@tcp", address);
+	nid_of(s, address, nid);
 	must(lnet_nid_parse(nid, &ni.nid), nid);
 	must(lnet_ni_add(s->node, &ni), nid);
 }
@@ -603,11 +622,14 @@ static double client(struct side *s)
 {
 	bool get = s->what->start == get_begin;
 	bool timed = s->what->timed;
+	char nid[NID_SIZE];
 	uint64_t done, took;
 
-	must(lnet_nid_parse(s->mode == MODE_LO ? "0@lo" : DUO_SERVER "@tcp",
-			    &s->server.nid),
-	     "NID");
+	if (s->mode == MODE_LO)
+		snprintf(nid, sizeof(nid), "0@lo");
+	else
+		nid_of(s, DUO_SERVER, nid);
+	must(lnet_nid_parse(nid, &s->server.nid), "NID");
 	s->server.pid = LNET_PID_LUSTRE;
 	if (s->mode == MODE_THREADS)
 		must(LNetEQAlloc(s->node, (uint32_t)s->depth * 4 + 64, &s->eq),

@@ -11,6 +11,8 @@
 
 tcp_ms=300 # of each measurement, after a tenth of a second of warm-up
 
+# Rows in shared memory are between the same two cores, for comparison.
+#
 # Each line: program and its arguments (for raw_tcp WHAT MODE SIZE DEPTH CHUNK,
 # for tcp WHAT MODE SIZE DEPTH CREDITS) | what | unit | what one of the
 # program's numbers is in that unit | aim | raw line that bounds it | aim of the
@@ -25,6 +27,13 @@ tcp_list() {
 	tcp echo block 64 1 4096|PUT+PUT 64 B, block|us|1||raw: 64 B there and back, epoll|<= 1.2
 	tcp echo threads 64 1 4096|PUT+PUT 64 B, plain thread|us|1||raw: 64 B there and back, epoll|
 	raw_tcp echo block 64 1 0|raw: 64 B there and back, recv() waits|us|1|||
+	raw_shm poll 64|raw: 64 B there and back in shared memory, poll|us|1|||
+	shm echo poll 64 1 4096|PUT+PUT 64 B in shared memory, poll|us|1||raw: 64 B there and back in shared memory, poll|
+	shm rpc poll 64 1 4096|as an RPC 64 B in shared memory, poll|us|1||raw: 64 B there and back in shared memory, poll|
+	raw_shm epoll 64|raw: 64 B there and back, an eventfd in epoll|us|1|||
+	raw_shm eventfd 64|raw: 64 B there and back, read() of an eventfd waits|us|1|||
+	raw_shm socket 64|raw: 64 B there and back, recv() of a UNIX socket waits|us|1|||
+	shm echo block 64 1 4096|PUT+PUT 64 B in shared memory, block|us|1||raw: 64 B there and back, an eventfd in epoll|
 	raw_tcp echo poll 4096 1 0|raw: 4 KiB there and back, poll|us|1|||
 	raw_tcp echo2 poll 4096 1 0|raw: 4 KiB there and back, two connections, poll|us|1|||
 	tcp echo poll 4096 1 4096|PUT+PUT 4 KiB, poll|us|1||raw: 4 KiB there and back, poll|<= 1.2
