@@ -36,7 +36,7 @@ static int shard_end(void *arg)
 
 static struct rig *rig_open(void)
 {
-	struct rig *rig = calloc(1, sizeof(*rig));
+	struct rig *rig = lines_calloc(sizeof(*rig));
 	struct ulnet_conf conf;
 
 	lnet_conf_init(&conf);
