@@ -275,6 +275,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/estimate_test.c \
 	%D%/unit/rpc/hole_pair_test.c \
 	%D%/unit/rpc/inbox_test.c \
+	%D%/unit/rpc/lent_test.c \
 	%D%/unit/rpc/log_share_test.c \
 	%D%/unit/rpc/long_reply_test.c \
 	%D%/unit/rpc/loss_pair_test.c \

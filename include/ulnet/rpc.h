@@ -418,6 +418,8 @@ struct ulrpc_client_conf {
 #define ULRPC_BODY_MAX UINT32_C(983040)
 /* bytes of a reply's body, at most */
 #define ULRPC_REPLY_MAX UINT32_C(16777216)
+/* bytes of a request that is lent, at most: 4 GiB less 1 */
+#define ULRPC_LENT_MAX UINT32_MAX
 
 ULNET_EXPORT void ulrpc_client_conf_init(struct ulrpc_client_conf *conf);
 /* Opens a client. Does not connect yet: the first call does that. If the target

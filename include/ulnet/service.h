@@ -68,6 +68,11 @@ struct ulrpc_service_conf {
 	unsigned int workers_max;
 	/* bytes of the longest body; 0 = 64 KiB; at most ULRPC_BODY_MAX */
 	uint32_t request_max;
+	/* Bytes of the longest body if it is longer than request_max: callers
+	 * lend such a body, and the service gets it before the method is
+	 * called. What it takes is charged as queue_bytes_max says. 0 = 16 MiB,
+	 * or request_max if that is set; at most ULRPC_LENT_MAX */
+	uint32_t request_limit;
 	uint32_t buffers; /* request buffers of each CPT: 2 to
 			      * ULRPC_BUFFERS_MAX; 0 = 4 */
 	/* bytes of a request buffer; 0: room for several messages */

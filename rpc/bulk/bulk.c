@@ -148,6 +148,11 @@ Ulrpc__Bulk *ulrpc_bulk_field(struct ulrpc_bulk *bulk)
 	return &bulk->field;
 }
 
+void bulk_is_body(struct ulrpc_bulk *b)
+{
+	b->body = true;
+}
+
 unsigned int bulk_segments(const struct ulrpc_bulk *b)
 {
 	return b->n;
@@ -430,7 +435,7 @@ static void segments_detach(struct ulrpc_bulk *b, unsigned int n)
 void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out)
 {
 	*out = (struct wire_segments){
-		.access = b->access,
+		.access = b->body ? WIRE_ACCESS_BODY : b->access,
 		.checked = b->checked,
 		.n = b->n,
 		.length = b->lengths,

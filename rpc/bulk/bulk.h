@@ -79,6 +79,9 @@ bool bulk_has_twins(const struct ulrpc_bulk *b);
  * summed, as they must be before bulk_attach(). Any thread. */
 bool bulk_sum(struct ulrpc_bulk *b, uint64_t *left);
 
+/* @b, a source, which no call has claimed, is the body of a request, or a part
+ * of it: bulk_describe() says so. */
+void bulk_is_body(struct ulrpc_bulk *b);
 /* Returns how many segments @b has. Any thread. */
 unsigned int bulk_segments(const struct ulrpc_bulk *b);
 /* Describes @b in *@out, without a match value; *@out borrows from @b. Any

@@ -19,6 +19,7 @@ struct ulrpc_bulk {
 	struct ulrpc *rpc; /* only compared, as it may be closed */
 	enum ulrpc_bulk_access access;
 	bool checked;
+	bool body;	  /* was bulk_is_body() called? */
 	uint32_t segment; /* bytes of a segment, at most */
 	uint64_t length;
 	struct ulrpc_bulk

@@ -26,12 +26,13 @@ static int remote_init(struct remote *r, const struct wire_segments_in *s,
 		       unsigned int index)
 {
 	*r = (struct remote){ .match = s->match, .n = s->n };
-	if (s->access != WIRE_ACCESS_SOURCE && s->access != WIRE_ACCESS_SINK)
+	if (s->access < WIRE_ACCESS_SOURCE || s->access > WIRE_ACCESS_BODY)
 		return -EPROTO;
-	r->access = s->access == WIRE_ACCESS_SOURCE ? ULRPC_BULK_SOURCE
-						    : ULRPC_BULK_SINK;
+	r->body = s->access == WIRE_ACCESS_BODY;
+	r->access = s->access == WIRE_ACCESS_SINK ? ULRPC_BULK_SINK
+						  : ULRPC_BULK_SOURCE;
 	r->checked =
-		s->access == WIRE_ACCESS_SOURCE ? s->has_checksums : s->checked;
+		r->access == ULRPC_BULK_SOURCE ? s->has_checksums : s->checked;
 	if (r->n == 0)
 		return 0;
 	r->lengths = calloc(r->n, sizeof(*r->lengths));
@@ -57,6 +58,24 @@ static void transfers_destroy(struct transfers *t)
 	piece_key_put(t->conf.seals);
 	piece_key_put(t->conf.opens);
 	free(t);
+}
+
+uint64_t transfers_body_length(const struct wire_call *call)
+{
+	struct wire_view bulks = call->bulks.view;
+	uint32_t lengths[ULRPC_SEGMENTS_MAX];
+	struct wire_segments_in s;
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < call->bulks.n; i++) {
+		if (!wire_segments_next(&bulks, &s) ||
+		    s.access != WIRE_ACCESS_BODY)
+			continue;
+		wire_segments_lengths(&s, lengths);
+		for (unsigned int j = 0; j < s.n; j++)
+			sum += lengths[j];
+	}
+	return sum;
 }
 
 uint64_t transfers_size(const struct wire_call *call)
@@ -104,8 +123,10 @@ int transfers_new(const struct transfers_conf *conf,
 
 		sealed += s.protection ? s.n : 0;
 		if (s.protection != conf->protection ||
-		    sealed > TRANSFERS_SEALED_MAX)
+		    sealed > TRANSFERS_SEALED_MAX ||
+		    (t->nbody && !t->remotes[i].body))
 			rc = -EPROTO;
+		t->nbody += t->remotes[i].body;
 		if (rc) {
 			transfers_destroy(t);
 			return rc;
@@ -145,7 +166,7 @@ void transfers_free(struct transfers *t)
 
 unsigned int transfers_count(const struct transfers *t)
 {
-	return t ? t->n : 0;
+	return t ? t->n - t->nbody : 0;
 }
 
 int transfers_info(const struct transfers *t, unsigned int index,
@@ -243,6 +264,16 @@ uint64_t transfer_segments(const struct transfers *t)
 uint64_t transfer_time(const struct transfers *t)
 {
 	return t ? t->time : 0;
+}
+
+uint64_t transfer_time_of_handler(const struct transfers *t)
+{
+	return t->time - t->body_time;
+}
+
+void transfers_have_body(struct transfers *t)
+{
+	t->body_time = t->time;
 }
 
 int transfer_status(const struct transfers *t)

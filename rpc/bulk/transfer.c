@@ -146,20 +146,17 @@ static void transfer_set_iov(struct transfer *x, const struct iovec *iov,
 	span_set_iov(&x->span, rest + 1, 1);
 }
 
-int transfer_start(struct transfers *t, unsigned int index,
-		   enum ulrpc_bulk_access access, uint64_t offset,
-		   const struct iovec *iov, unsigned int niov,
-		   ulrpc_bulk_fn done, void *arg)
+/* Does what transfer_start() does, for any bulk. */
+static int start_any(struct transfers *t, struct remote *r,
+		     enum ulrpc_bulk_access access, uint64_t offset,
+		     const struct iovec *iov, unsigned int niov,
+		     ulrpc_bulk_fn done, void *arg)
 {
 	uint32_t before = 0, after = 0;
 	struct transfer *x;
-	struct remote *r;
 	uint64_t length;
 	int rc;
 
-	if (!t || index >= t->n)
-		return -ENOENT;
-	r = &t->remotes[index];
 	if (r->access != access)
 		return -EACCES;
 	rc = iov_total(iov, niov, -ERANGE, &length);
@@ -193,6 +190,47 @@ int transfer_start(struct transfers *t, unsigned int index,
 	} else {
 		x->work.fn = transfer_begin_posted;
 		shard_give(t->conf.shard, &x->work);
+	}
+	return 0;
+}
+
+int transfer_start(struct transfers *t, unsigned int index,
+		   enum ulrpc_bulk_access access, uint64_t offset,
+		   const struct iovec *iov, unsigned int niov,
+		   ulrpc_bulk_fn done, void *arg)
+{
+	if (index >= transfers_count(t))
+		return -ENOENT;
+	return start_any(t, &t->remotes[index], access, offset, iov, niov, done,
+			 arg);
+}
+
+/* ---- the body ---- */
+
+static void on_part(void *arg, int status, uint64_t moved)
+{
+	(void)arg;
+	(void)status;
+	(void)moved;
+}
+
+int transfers_get_body(struct transfers *t, void *to)
+{
+	uint8_t *at = to;
+
+	for (unsigned int i = t->n - t->nbody; i < t->n; i++) {
+		struct remote *r = &t->remotes[i];
+		const struct iovec iov = { at, r->length };
+		int rc = start_any(t, r, ULRPC_BULK_SOURCE, 0, &iov, 1, on_part,
+				   NULL);
+
+		if (rc && !transfer_busy(t))
+			return rc;
+		if (rc) {
+			transfer_abort(t, rc);
+			return 0;
+		}
+		at += r->length;
 	}
 	return 0;
 }
@@ -275,9 +313,10 @@ static bool remote_is_same(const struct remote *r,
 {
 	uint32_t values[ULRPC_SEGMENTS_MAX];
 	size_t size = r->n * sizeof(values[0]);
-	bool source = s->access == WIRE_ACCESS_SOURCE;
+	bool source = s->access != WIRE_ACCESS_SINK;
 
 	if (s->n != r->n || s->protection != r->protection ||
+	    (s->access == WIRE_ACCESS_BODY) != r->body ||
 	    source != (r->access == ULRPC_BULK_SOURCE) ||
 	    (source && r->seals && !view_length(s->seals)) ||
 	    (source ? s->has_checksums : s->checked) != r->checked)
@@ -345,7 +384,7 @@ int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 	struct wire_segments_in s[ULRPC_BULKS_MAX];
 	struct transfer *x;
 
-	if (call->bulks.n != transfers_count(t))
+	if (call->bulks.n != (t ? t->n : 0))
 		return -EPROTO;
 	for (unsigned int i = 0; i < call->bulks.n; i++)
 		if (!wire_segments_next(&bulks, &s[i]) ||

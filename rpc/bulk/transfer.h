@@ -76,6 +76,8 @@ struct transfers_conf {
 
 /* Returns how many bytes of memory transfers_new() takes. */
 uint64_t transfers_size(const struct wire_call *call);
+/* Returns how many bytes the body has that @call lends; 0: it lends none. */
+uint64_t transfers_body_length(const struct wire_call *call);
 /* Sets *@t_p to the transfers for the bulk that @call describes, which is
  * copied; to NULL if @call has no bulk. Returns 0; -EPROTO: the description is
  * not valid; -ENOMEM. */
@@ -126,6 +128,14 @@ int transfer_start(struct transfers *t, unsigned int index,
 		   enum ulrpc_bulk_access access, uint64_t offset,
 		   const struct iovec *iov, unsigned int niov,
 		   ulrpc_bulk_fn done, void *arg);
+
+/* Begins to get the body that the call lends into @to, which has room for
+ * transfers_body_length() bytes, and stays until @t is not busy any more.
+ * transfer_on_done() and transfer_status() then tell the end. Returns 0;
+ * -ENOMEM: nothing is begun. Owner. */
+int transfers_get_body(struct transfers *t, void *to) must_check;
+/* The body has come: what is moved from now on is the handler's. Owner. */
+void transfers_have_body(struct transfers *t);
 
 /* A thread that waits for the end of a transfer. */
 struct transfer_waiter {
@@ -183,6 +193,8 @@ void transfer_bytes(const struct transfers *t, uint64_t *in, uint64_t *out);
 uint64_t transfer_segments(const struct transfers *t);
 /* Returns for how many ns at least one chunk was under way. */
 uint64_t transfer_time(const struct transfers *t);
+/* The same, since transfers_have_body(). @t is not NULL. */
+uint64_t transfer_time_of_handler(const struct transfers *t);
 /* Returns the status of the first transfer that failed, or 0. */
 int transfer_status(const struct transfers *t);
 

@@ -75,6 +75,7 @@ struct remote {
 	uint64_t length;
 	enum ulrpc_bulk_access access;
 	bool checked;
+	bool body; /* a part of the request's body */
 	unsigned int n;
 	uint32_t *lengths; /* bytes of each segment */
 	/* Checksums of the segments, if the bulk is checked. Of a source: as
@@ -134,9 +135,13 @@ struct transfers {
 	uint64_t since;
 	/* ns for which a transfer was active, before @since */
 	uint64_t time;
+	/* ns: @time, when the body had come */
+	uint64_t body_time;
 	void (*on_done)(void *arg);
 	void *on_done_arg;
-	unsigned int n;
+	/* All bulks, and those that are parts of the body, which are the last
+	 * ones. */
+	unsigned int n, nbody;
 	struct remote remotes[];
 };
 

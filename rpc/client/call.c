@@ -12,6 +12,7 @@
 #include "rpc/client/bulks.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
+#include "rpc/client/lent.h"
 #include "rpc/client/batch.h"
 #include "rpc/client/opening.h"
 #include "rpc/context/context.h"
@@ -55,6 +56,8 @@ void call_free(struct ulrpc_call *call)
 	if (unlikely(call->retry)) {
 		free(call->retry);
 		call_context_free(call);
+		if (call->flags & CALL_LENT)
+			lent_put(call->lent);
 	}
 	/* @call is from malloc(). NOLINT(clang-analyzer-unix.Malloc) */
 	if (call->shared)
@@ -300,6 +303,8 @@ static out_of_line bool call_end_rare(struct ulrpc_call *call,
 {
 	if (call->flags & CALL_TRACED)
 		call_span(call, o);
+	if (call->flags & CALL_LENT)
+		call->client->backlog.bytes -= call_size(call);
 	return call->nbulks ? bulks_release(call) : true;
 }
 
@@ -450,11 +455,16 @@ void call_excess(const struct ulrpc_call *call, char *text, size_t size)
 	else if (call->flags & WIRE_CALL_ANNEX && !c->imp->annexes)
 		snprintf(text, size,
 			 "the server is of a release that takes no metadata");
+	else if (c->request_limit > c->request_max)
+		snprintf(text, size,
+			 "a request of %u bytes is too long: the service takes "
+			 "up to %u",
+			 call_size(call), c->request_limit);
 	else
 		snprintf(text, size,
 			 "a request of %u bytes is too long: the service takes "
 			 "up to %u, in messages of up to %u bytes",
-			 call->length, c->request_max, c->message_max);
+			 call_size(call), c->request_max, c->message_max);
 }
 
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)

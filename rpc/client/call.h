@@ -28,6 +28,7 @@
 
 struct fetch;
 struct batch;
+struct lent;
 struct wire_reply;
 struct wire_view;
 
@@ -98,12 +99,14 @@ struct batch_ref {
 
 /* In call.flags, not on the wire: the call has a trace; it has a context; it
  * has bulks; the last message brought its metadata as call_context.name says
- * (naming.h). */
+ * (naming.h); its body is lent. */
 #define CALL_TRACED  0x80u
 #define CALL_CONTEXT 0x40u
 #define CALL_BULKS   0x20u
 #define CALL_NAMED   0x04u
-#define CALL_LOCAL   (CALL_TRACED | CALL_CONTEXT | CALL_BULKS | CALL_NAMED)
+#define CALL_LENT    0x02u
+#define CALL_LOCAL \
+	(CALL_TRACED | CALL_CONTEXT | CALL_BULKS | CALL_NAMED | CALL_LENT)
 
 struct ulrpc_call {
 	/* what sending and answering touch: */
@@ -128,7 +131,8 @@ struct ulrpc_call {
 		struct {
 			uint64_t deadline; /* ns; TIME_NEVER: no deadline */
 			uint32_t method;
-			uint32_t length; /* bytes of the body */
+			/* bytes of the body; 0: it is lent */
+			uint32_t length;
 			uint32_t reply_max;
 			uint8_t priority, semantics;
 			uint8_t nbulks;
@@ -177,6 +181,7 @@ struct ulrpc_call {
 	 * than ULRPC_REPLY_MAX does not count */
 	uint32_t reply_limit;
 	struct fetch *fetch; /* the fetch of the reply, in FETCH */
+	struct lent *lent;   /* the body, with CALL_LENT */
 	ulrpc_progress_fn progress;
 	void *progress_arg; /* valid if @progress is set */
 
@@ -203,9 +208,9 @@ struct ulrpc_call {
 	/* the work @cancel was posted, or must not be posted any more */
 	atomic_bool canceling;
 
-	/* nbulks of them, then the body, and CALL_TRACE bytes if traced: the
-	 * trace, and SPAN_ROOM bytes. At the end, aligned, a call_context if
-	 * there is a context. */
+	/* nbulks of them, then the body, unless it is lent, and CALL_TRACE
+	 * bytes if traced: the trace, and SPAN_ROOM bytes. At the end, aligned,
+	 * a call_context if there is a context. */
 	struct ulrpc_bulk *bulks[];
 };
 
@@ -221,8 +226,11 @@ static inline uint8_t *call_body(struct ulrpc_call *call)
 	return (uint8_t *)&call->bulks[call->nbulks];
 }
 
+uint8_t *lent_trace(struct ulrpc_call *call);
 static inline uint8_t *call_trace(struct ulrpc_call *call)
 {
+	if (unlikely(call->flags & CALL_LENT))
+		return lent_trace(call);
 	return call_body(call) + call->length;
 }
 

@@ -7,11 +7,14 @@
 #include "rpc/client/bulks.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
+#include "rpc/client/lent.h"
 #include "rpc/context/context.h"
 #include "rpc/stats/spans.h"
 #include "rpc/text.h"
 
 #define REPLY_MAX 4096
+/* bytes: longer bodies may have to be lent (lent.h) */
+#define BODY_USUAL 65536
 
 /* Takes memory from the slab of the CPT, or from malloc() if other threads may
  * get references. */
@@ -29,18 +32,15 @@ static in_line struct ulrpc_call *call_alloc(struct ulrpc_client *c,
 	return call;
 }
 
-/* Checks what the caller has passed to ulrpc_call(). Inlined in all callers, so
- * that the compiler knows the bounds of @length there. */
+/* Checks what the caller has passed to ulrpc_call(). */
 static in_line int call_conf_check(const struct ulrpc_call_conf *conf,
-				   size_t length, ulrpc_done_fn done)
+				   ulrpc_done_fn done)
 {
 	if (!conf || !done || !conf->deadline ||
 	    (unsigned int)conf->priority > ULRPC_PRIORITY_BACKGROUND ||
 	    (unsigned int)conf->semantics > ULRPC_EXACTLY_ONCE)
 		return -EINVAL;
-	if (length > ULRPC_BODY_MAX || conf->reply_max > ULRPC_BODY_MAX)
-		return -EMSGSIZE;
-	return 0;
+	return conf->reply_max > ULRPC_BODY_MAX ? -EMSGSIZE : 0;
 }
 
 static in_line unsigned int rpc_state(const struct ulrpc *rpc)
@@ -108,7 +108,8 @@ static out_of_line int call_load(struct ulrpc_call *call,
 	if (call->flags & CALL_TRACED)
 		(void)spans_begin(call->shard, call_trace(call),
 				  call_trace(call) + TRACE_LENGTH);
-	if (conf->retry || conf->wait_for_ready || conf->context)
+	if (conf->retry || conf->wait_for_ready || conf->context ||
+	    call->flags & CALL_LENT)
 		rc = retry_claim(call, conf);
 	if (!rc && conf->context)
 		rc = call_context_take(call, conf->context);
@@ -116,6 +117,11 @@ static out_of_line int call_load(struct ulrpc_call *call,
 		rc = bulks_claim(call, conf);
 	if (!rc && conf->nbulks)
 		call->flags |= CALL_BULKS;
+	if (!rc && call->flags & CALL_LENT) {
+		rc = lent_claim(call);
+		if (rc)
+			bulks_give_back(call);
+	}
 	return rc;
 }
 
@@ -130,6 +136,14 @@ static in_line void call_enter(struct ulrpc_call *call)
 	call_move(call, CALL_QUEUED);
 	if (call->deadline != TIME_NEVER)
 		client_watch(c, call);
+}
+
+/* Does what call_enter() does, for a call whose body may be lent. */
+static void call_enter_lent(struct ulrpc_call *call)
+{
+	if (call->flags & CALL_LENT)
+		call->client->backlog.bytes += call_size(call);
+	call_enter(call);
 }
 
 static in_line void call_start(struct ulrpc_call *call)
@@ -148,7 +162,7 @@ static void on_scope_canceled(struct scope_link *l)
 static void call_reject_new(struct ulrpc_call *call, enum ulrpc_cause cause)
 {
 	call->client->ncalls++;
-	call->client->backlog.bytes += call->length;
+	call->client->backlog.bytes += call_size(call);
 	shard_work_begin(call->shard);
 	call_fail(call, cause);
 }
@@ -165,7 +179,7 @@ static void on_arrival(struct ulnet_work *work)
 	if (s->closing || call->client->closed) {
 		call_reject_new(call, ULRPC_CAUSE_CANCELED);
 	} else if (unlikely(call->nbulks)) {
-		call_enter(call);
+		call_enter_lent(call);
 		call_sum(call);
 	} else {
 		call_start(call);
@@ -347,25 +361,47 @@ static bool conf_is_refused(const struct ulrpc_call_conf *conf)
 	return conf->context && conf->context->refused;
 }
 
-/* Checks what only such calls have. @annex: bytes of the annex. */
-static int loaded_check(const struct ulrpc_call_conf *conf, size_t annex,
-			size_t length)
+/* Is a body of @length bytes lent from the beginning? */
+static bool is_lent(const struct ulrpc_client *c, size_t length)
+{
+	return length > BODY_USUAL &&
+	       length > atomic_load_explicit(&c->lent_from,
+					     memory_order_relaxed);
+}
+
+/* Checks what only such calls have. @length: bytes of the body, with its annex.
+ * @nlent: how many bulks it is; 0: it is not lent. */
+static int loaded_check(const struct ulrpc_call_conf *conf, size_t length,
+			unsigned int nlent)
 {
 	if (conf->nbulks && (conf->nbulks > ULRPC_BULKS_MAX || !conf->bulks))
 		return -EINVAL;
-	return annex + length > ULRPC_BODY_MAX ? -EMSGSIZE : 0;
+	return length > ULRPC_LENT_MAX || conf->nbulks + nlent > ULRPC_BULKS_MAX
+		       ? -EMSGSIZE
+		       : 0;
 }
 
-/* Makes @call of what the caller has passed to ulrpc_call(). */
-static int call_fill_loaded(struct ulrpc_call *call, uint32_t method,
-			    const void *body, size_t length, size_t annex,
-			    const struct ulrpc_call_conf *conf, bool root,
-			    ulrpc_done_fn done, void *arg,
+/* Makes @call of what the caller has passed to ulrpc_call(). @lent: for the
+ * body, which is lent; NULL: it is in the call. */
+static int call_fill_loaded(struct ulrpc_call *call, struct lent *lent,
+			    uint32_t method, const void *body, size_t length,
+			    size_t annex, const struct ulrpc_call_conf *conf,
+			    bool root, ulrpc_done_fn done, void *arg,
 			    struct ulrpc_call **call_p)
 {
 	uint8_t *to =
 		call_fill_head(call, method, annex + length, done, arg, call_p);
 
+	if (lent) {
+		to = lent->body;
+		lent->trace =
+			(size_t)((uint8_t *)&call
+					 ->bulks[call->nbulks +
+						 lent_bulks(lent->length)] -
+				 (uint8_t *)call);
+		call->lent = lent;
+		call->flags |= CALL_LENT;
+	}
 	if (annex) {
 		to = annex_put(to, &conf->context->sent);
 		call->flags |= WIRE_CALL_ANNEX;
@@ -387,29 +423,45 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 	bool refused = conf_is_refused(conf);
 	bool owned = shard_owned(s) && !refused;
 	size_t annex = conf->context ? annex_size(&conf->context->sent) : 0;
+	unsigned int nlent = is_lent(client, annex + length)
+				     ? lent_bulks(annex + length)
+				     : 0;
 	size_t size =
 		sizeof(struct ulrpc_call) +
-		conf->nbulks * sizeof(struct ulrpc_bulk *) + annex + length +
+		(conf->nbulks + nlent) * sizeof(struct ulrpc_bulk *) +
+		(nlent ? 0 : annex + length) +
 		(conf->trace || conf_scope(conf) || root ? CALL_TRACE : 0) +
 		(conf->context ? CALL_CONTEXT_SIZE : 0);
-	int rc = loaded_check(conf, annex, length);
+	int rc = loaded_check(conf, annex + length, nlent);
+	struct lent *lent = NULL;
 	struct ulrpc_call *call;
 
 	if (rc)
 		return rc;
+	if (nlent) {
+		lent = lent_new((uint32_t)(annex + length));
+		if (!lent)
+			return -ENOMEM;
+	}
 	/* Any thread may cancel the calls of a scope. */
 	call = call_make(client, size, call_p || !owned || conf_scope(conf),
 			 conf, shard_now(s));
-	if (!call)
+	if (!call) {
+		if (lent)
+			lent_put(lent);
 		return -ENOMEM;
-	rc = call_fill_loaded(call, method, body, length, annex, conf, root,
-			      done, arg, call_p);
+	}
+	rc = call_fill_loaded(call, lent, method, body, length, annex, conf,
+			      root, done, arg, call_p);
 	if (!rc && owned) {
 		rc = call_context_enter(call, on_scope_canceled);
 		if (rc)
 			bulks_give_back(call);
 	}
 	if (rc) {
+		/* call_free() looks at calls with a rule of their own only. */
+		if (lent && !call->retry)
+			lent_put(lent);
 		atomic_init(&call->refs, 1);
 		call_put(call);
 		return rc;
@@ -427,7 +479,7 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 	/* Sets *call_p before the call can end. */
 	if (call_p)
 		*call_p = call;
-	call_enter(call);
+	call_enter_lent(call);
 	call_sum(call);
 	return 0;
 }
@@ -444,7 +496,7 @@ int call_begin_checked(struct ulrpc_client *client, uint32_t method,
 		       const struct ulrpc_call_conf *conf, ulrpc_done_fn done,
 		       void *arg, struct ulrpc_call **call_p)
 {
-	int rc = call_conf_check(conf, length, done);
+	int rc = call_conf_check(conf, done);
 
 	if (!rc)
 		rc = client_check(client);
@@ -474,7 +526,7 @@ static out_of_line int call_begin_rare(struct ulrpc_client *client,
 		return call_begin_intercepted(client, method, body, length,
 					      conf, done, arg, call_p);
 	root = is_root(s, conf);
-	if (unlikely(root || conf_load(conf)))
+	if (unlikely(root || conf_load(conf) || is_lent(client, length)))
 		return call_begin_loaded(client, method, body, length, conf,
 					 root, done, arg, call_p);
 	owned = shard_owned(s);
@@ -500,11 +552,11 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 	/* 0: the thread is not in a turn of this CPT */
 	uint64_t now = lnet_turn(s->node, s->cpt);
 	struct ulrpc_call *call;
-	int rc = call_conf_check(conf, length, done);
+	int rc = call_conf_check(conf, done);
 
 	if (rc)
 		return rc;
-	if (unlikely(!now || call_is_rare(client, conf)))
+	if (unlikely(!now || length > BODY_USUAL || call_is_rare(client, conf)))
 		return call_begin_rare(client, method, body, length, conf, done,
 				       arg, call_p);
 	call = call_make(client, sizeof(*call) + length, call_p, conf, now);

@@ -7,6 +7,7 @@
 
 #include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
+#include "rpc/client/lent.h"
 #include "rpc/client/opening.h"
 #include "rpc/client/batch.h"
 #include "rpc/context/intercept.h"
@@ -316,6 +317,9 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 	client_note_store(c, m);
 	timeouts_advertised(&c->timeouts, m->estimate);
 	c->request_max = m->request_max;
+	c->request_limit = m->request_limit;
+	atomic_store_explicit(&c->lent_from, lent_from(m),
+			      memory_order_relaxed);
 	c->message_max = MIN(m->message_max, LNET_MTU);
 	if (c->imp->secure)
 		c->message_max -= MIN(c->message_max, SEAL_HEAD);
@@ -893,6 +897,7 @@ void client_init(struct ulrpc_client *c, struct shard *s,
 		conf->inflight_max ? conf->inflight_max : INFLIGHT_MAX;
 	window_init(&c->window, conf->inflight_begin, c->inflight_max);
 	backlog_init(&c->backlog, conf->queue_max, conf->queue_bytes);
+	atomic_init(&c->lent_from, ULRPC_BODY_MAX);
 	c->batch_max = conf->batch_max ? conf->batch_max : ULRPC_BATCH_MAX;
 	c->checked = c->wants_checked = conf->checksum;
 	c->least = c->flavour =

@@ -219,7 +219,10 @@ struct ulrpc_client {
 	struct ulnet_timer open_timer;
 	/* number: which of the services that share the portal; 0: it is the
 	 * service's own */
-	uint32_t portal, number, request_max, message_max;
+	uint32_t portal, number, request_max, request_limit, message_max;
+	/* Bytes: a longer body is lent from the beginning (lent.h). Any thread
+	 * reads it. */
+	_Atomic uint32_t lent_from;
 	bool logged_too_long; /* a request that is too long was logged */
 	/* how many Opens were sent since a call was last answered */
 	unsigned int reopened;

@@ -8,6 +8,7 @@
 #include "rpc/bulk/transfer.h"
 #include "rpc/client/bulks.h"
 #include "rpc/client/client.h"
+#include "rpc/client/lent.h"
 #include "rpc/client/naming.h"
 #include "rpc/flavour.h"
 
@@ -77,8 +78,13 @@ static int load_head(struct load *l, struct ulrpc_call *call, size_t *head)
 
 	if (call->flags & WIRE_CALL_ANNEX && !l->client->imp->annexes)
 		return -EMSGSIZE;
-	if (call->flags & WIRE_CALL_ANNEX)
+	if (call->flags & CALL_LENT) {
+		if (call_size(call) > l->client->request_limit)
+			return -EMSGSIZE;
+		call->flags &= (uint8_t)~CALL_NAMED;
+	} else if (call->flags & WIRE_CALL_ANNEX) {
 		naming_choose(l->client->imp, call);
+	}
 	if (call->nbulks)
 		rc = bulks_sealed(call) > TRANSFERS_SEALED_MAX
 			     ? -EMSGSIZE
@@ -190,7 +196,7 @@ int load_fill(struct load *l, unsigned int n, struct ulrpc_call **call_p)
 	struct ulrpc_call *call;
 
 	while (l->n < n && !load_is_half(l, n) && (call = load_peek(c))) {
-		int rc = -EMSGSIZE;
+		int rc;
 
 		if (unlikely(call->alone && l->n))
 			return 0;
@@ -200,6 +206,8 @@ int load_fill(struct load *l, unsigned int n, struct ulrpc_call **call_p)
 		}
 		if (likely(call->length <= c->request_max))
 			rc = load_add(l, call);
+		else
+			rc = lent_instead(call);
 		if (unlikely(rc < 0)) {
 			*call_p = call;
 			return rc;

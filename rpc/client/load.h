@@ -90,11 +90,12 @@ static inline struct load_body load_body(struct ulrpc_call *call)
 
 static inline struct wire_view call_trace_view(struct ulrpc_call *call)
 {
-	const uint8_t *p = call_trace(call);
+	const uint8_t *p;
 
-	return (struct wire_view){
-		p, p + (call->flags & CALL_TRACED ? TRACE_LENGTH : 0)
-	};
+	if (likely(!(call->flags & CALL_TRACED)))
+		return (struct wire_view){ NULL, NULL };
+	p = call_trace(call);
+	return (struct wire_view){ p, p + TRACE_LENGTH };
 }
 
 #endif

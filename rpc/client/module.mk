@@ -15,6 +15,7 @@ libulrpccore_a_SOURCES += %D%/import_control.c %D%/import_control.h
 libulrpccore_a_SOURCES += %D%/import_priv.h
 libulrpccore_a_SOURCES += %D%/imports.c %D%/imports.h
 libulrpccore_a_SOURCES += %D%/batch.c %D%/batch.h
+libulrpccore_a_SOURCES += %D%/lent.c %D%/lent.h
 libulrpccore_a_SOURCES += %D%/load.c %D%/load.h
 libulrpccore_a_SOURCES += %D%/opening.c %D%/opening.h
 libulrpccore_a_SOURCES += %D%/reply_buf.c

@@ -11,6 +11,7 @@
 #include "rpc/wire/wire.h"
 
 #define REQUEST_MAX	    (UINT32_C(64) << 10)
+#define REQUEST_LIMIT	    (UINT32_C(16) << 20)
 #define BUFFERS		    4
 #define MESSAGES_PER_BUFFER 4
 #define QUEUE_MAX	    4096
@@ -81,6 +82,10 @@ static int service_check_limits(const struct ulrpc_service_conf *c)
 	if (c->request_max > ULRPC_BODY_MAX)
 		return refuse(c, "request_max: %u is more than %u",
 			      c->request_max, ULRPC_BODY_MAX);
+	if (c->request_limit && c->request_limit < c->request_max)
+		return refuse(c,
+			      "request_limit: %u is less than request_max, %u",
+			      c->request_limit, c->request_max);
 	if (c->workers_max && c->workers_max < c->workers_min)
 		return refuse(c, "workers_max: %u is less than workers_min, %u",
 			      c->workers_max, c->workers_min);
@@ -133,10 +138,36 @@ int service_conf_fits(const struct ulrpc_service_conf *full,
 			      "%u",
 			      (uintmax_t)full->queue_bytes_max,
 			      full->request_max);
+	if (full->queue_bytes_max < full->request_limit)
+		return refuse(c,
+			      "queue_bytes_max: %ju is less than "
+			      "request_limit, %u",
+			      (uintmax_t)full->queue_bytes_max,
+			      full->request_limit);
 	return 0;
 }
 
 /* ---- defaults ---- */
+
+static void limits_fill(struct ulrpc_service_conf *c)
+{
+	uint64_t most = c->queue_bytes_max;
+
+	if (!most)
+		c->queue_bytes_max =
+			MAX(QUEUE_BYTES_MAX, 2 * (uint64_t)c->request_limit);
+	if (!c->request_limit && c->request_max)
+		c->request_limit = c->request_max;
+	if (!c->request_max)
+		c->request_max = c->request_limit
+					 ? MIN(REQUEST_MAX, c->request_limit)
+					 : REQUEST_MAX;
+	if (!c->request_limit)
+		c->request_limit =
+			most ? (uint32_t)MIN((uint64_t)REQUEST_LIMIT, most)
+			     : REQUEST_LIMIT;
+	c->request_limit = MAX(c->request_limit, c->request_max);
+}
 
 void service_conf_fill(struct ulrpc_service_conf *c, bool workers)
 {
@@ -146,8 +177,7 @@ void service_conf_fill(struct ulrpc_service_conf *c, bool workers)
 		c->workers_min = workers ? 1 : 0;
 	if (!c->workers_max)
 		c->workers_max = c->workers_min;
-	if (!c->request_max)
-		c->request_max = REQUEST_MAX;
+	limits_fill(c);
 	if (!c->buffers)
 		c->buffers = BUFFERS;
 	message = MIN(LNET_MTU, (uint64_t)c->request_max + WIRE_HEAD_MAX);
@@ -155,8 +185,6 @@ void service_conf_fill(struct ulrpc_service_conf *c, bool workers)
 		c->buffer_size = (uint32_t)message * MESSAGES_PER_BUFFER;
 	if (!c->queue_max)
 		c->queue_max = QUEUE_MAX;
-	if (!c->queue_bytes_max)
-		c->queue_bytes_max = QUEUE_BYTES_MAX;
 	c->queue_bytes_max =
 		MIN(c->queue_bytes_max, UINT64_MAX / (2 * SERVICE_LIMITS));
 	if (!c->window)

@@ -90,6 +90,12 @@ static int values_check(struct ulrpc_service *svc, struct service_set *set)
 				  " is less than request_max, %u",
 				  v[SERVICE_SET_queue_bytes_max],
 				  svc->conf.request_max);
+	if (v[SERVICE_SET_queue_bytes_max] < svc->conf.request_limit)
+		return set_refuse(set, -EINVAL,
+				  "queue_bytes_max: %" PRIu64
+				  " is less than request_limit, %u",
+				  v[SERVICE_SET_queue_bytes_max],
+				  svc->conf.request_limit);
 	return 0;
 }
 

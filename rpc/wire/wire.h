@@ -133,6 +133,8 @@ enum wire_protection {
 enum wire_access {
 	WIRE_ACCESS_SOURCE = 1,
 	WIRE_ACCESS_SINK = 2,
+	/* as a source: the body of the request, or a part of it */
+	WIRE_ACCESS_BODY = 3,
 };
 
 /* A range of bytes within a decoded message, valid as long as the message. The

@@ -190,7 +190,11 @@ static inline uint8_t *put_varint_field(uint8_t *p, unsigned int number,
 {
 	if (!v)
 		return p;
-	*p++ = (uint8_t)TAG(number, WT_VARINT);
+	/* The compiler knows the number. */
+	if (number >= 16)
+		p = put_varint(p, TAG(number, WT_VARINT));
+	else
+		*p++ = (uint8_t)TAG(number, WT_VARINT);
 	return put_varint(p, v);
 }
 

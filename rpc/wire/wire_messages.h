@@ -158,7 +158,8 @@
 	F(12, varint32, begin)      \
 	F(13, flag, checked)        \
 	F(14, varint32, flavour)    \
-	F(15, varint32, number)
+	F(15, varint32, number)     \
+	F(16, varint32, request_limit)
 
 #define WIRE_DISCONNECT_FIELDS(F, L, A) \
 	F(1, fixed64, connection)       \

@@ -24,6 +24,7 @@
 #define BULKS	    3	  /* of a call, at most */
 #define MAX_REPLY      65536 /* longer than any reply but those in pieces */
 #define IN_PIECES      2100000 /* bytes of a reply that is fetched in pieces */
+#define LENT_LENGTH    50000   /* bytes of a request that is lent */
 /* after this time LNet gives up a message of unknown fate */
 #define LNET_TIME (50 * SEC)
 

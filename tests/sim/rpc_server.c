@@ -351,6 +351,8 @@ static void conf_fill(struct run *r, struct ulrpc_service_conf *conf)
 	conf->segments = 1 + (unsigned int)rnd(r, 8);
 	conf->retry_after = 1 + rnd(r, 20000);
 	conf->high_ratio = 1 + (unsigned int)rnd(r, 3);
+	/* longer bodies are lent */
+	conf->request_limit = 65536;
 	if (chance(r, 30))
 		conf->window = 1 + (unsigned int)rnd(r, 8);
 	if (r->tiny || chance(r, 20)) {

@@ -568,6 +568,7 @@ local messages = {
 		[13] = { "checked", "bool" },
 		[14] = { "flavour", "uint32" },
 		[15] = { "number", "uint32" },
+		[16] = { "request_limit", "uint32" },
 	},
 	Disconnect = {
 		[1] = { "connection", "fixed64" },

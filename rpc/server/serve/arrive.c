@@ -34,7 +34,7 @@ static bool request_may_repeat(const struct ulrpc_service *svc,
 }
 
 /* Refuses @c with @status. @again: with WIRE_OVERLOADED, ns until workers may
- * be free; 0: not known. @why: only with WIRE_REFUSED. */
+ * be free; 0: not known. @why: with WIRE_REFUSED and WIRE_BAD_REQUEST. */
 static void request_refuse(struct request_batch *b, const struct wire_call *c,
 			   uint32_t status, uint64_t now, uint64_t again,
 			   const struct denial *why)
@@ -257,6 +257,8 @@ static out_of_line void read_closely(struct request_batch *b,
 	 * memory. */
 	if (b->export && (status == WIRE_NO_SERVICE || status == WIRE_REFUSED))
 		export_spare(b->sc->shard->exports, b->export, c);
+	if (status == WIRE_BAD_REQUEST)
+		why.length = lent_excess(b->sc, c, why.text, sizeof(why.text));
 	request_refuse(b, c, status, now, again, &why);
 }
 

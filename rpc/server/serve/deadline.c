@@ -346,6 +346,21 @@ void deadline_watch(struct ulrpc_request *r, const struct wire_call *c)
 	deadline_arm(r, r->arrival);
 }
 
+void deadline_rest(struct ulrpc_request *r)
+{
+	r->look = TIME_NEVER;
+}
+
+void deadline_go_on(struct ulrpc_request *r)
+{
+	uint64_t now = shard_now(r->sc->shard);
+
+	r->extensions =
+		0; /* extensions count from r->arrival, which was moved */
+	stall_begin(r, now);
+	deadline_arm(r, now);
+}
+
 void deadline_renew(struct ulrpc_request *r, uint64_t timeout)
 {
 	uint64_t now = shard_now(r->sc->shard);

@@ -26,6 +26,11 @@ struct ulnet_work;
 
 /* Starts the timer of @r, which has come as @c and has become active. */
 void deadline_watch(struct ulrpc_request *r, const struct wire_call *c);
+/* From now on @r, which is active, does not count as stalled. */
+void deadline_rest(struct ulrpc_request *r);
+/* Ends deadline_rest(): the handler of @r is about to be called, or queued for.
+ */
+void deadline_go_on(struct ulrpc_request *r);
 /* Called when another attempt of @r has come that has @timeout us: moves
  * `expires` to the end of that time, unless `expires` is later already. */
 void deadline_renew(struct ulrpc_request *r, uint64_t timeout);

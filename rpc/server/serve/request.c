@@ -146,14 +146,14 @@ void request_run(struct sched_item *item)
 }
 
 /* Returns how many bytes are charged for a request with a body of @length bytes
- * until its reply is sent. */
-static uint64_t request_size(const struct wire_call *c, uint32_t length)
+ * in its message, until its reply is sent. */
+static in_line uint64_t size_of(const struct wire_call *c, uint32_t length)
 {
 	uint64_t size = sizeof(struct ulrpc_request) +
 			reply_size(MIN(c->reply_max, ULRPC_BODY_MAX));
 
 	if (unlikely(c->bulks.n))
-		size += transfers_size(c);
+		size += transfers_size(c) + transfers_body_length(c);
 	return length > REQUEST_ROOM ? size + length : size;
 }
 
@@ -166,8 +166,12 @@ static uint32_t body_length(const struct ulrpc_request *r,
 	return r->annex_length + r->length;
 }
 
-/* Queues @r for the workers. Returns false if it would be too late. */
-static bool request_queue(struct ulrpc_request *r, const struct wire_call *c)
+uint64_t request_size(const struct wire_call *c)
+{
+	return size_of(c, c->length);
+}
+
+static in_line bool queue_now(struct ulrpc_request *r)
 {
 	struct service_cpt *sc = r->sc;
 
@@ -182,17 +186,19 @@ static bool request_queue(struct ulrpc_request *r, const struct wire_call *c)
 	r->item.released = 0;
 	r->item.flow = NULL;
 	r->item.goes_on = false;
-	if (!exec_add(&sc->service->exec, &r->item, r->arrival))
-		return false;
-	/* A worker may have @r already. But its reply comes to this CPT in a
-	 * later turn. */
-	request_activate(r, c, request_size(c, body_length(r, c)));
-	return true;
+	return exec_add(&sc->service->exec, &r->item, r->arrival);
+}
+
+bool request_queue(struct ulrpc_request *r)
+{
+	return queue_now(r);
 }
 
 /* ---- arrival ---- */
 
-static void run_inline(struct ulrpc_request *r, const struct wire_call *c)
+/* Does what request_run_inline() does. @c: NULL: @r is active. */
+static in_line void run_inline(struct ulrpc_request *r,
+			       const struct wire_call *c)
 {
 	const struct ulrpc_method *m = r->method;
 	struct service_cpt *sc = r->sc;
@@ -212,8 +218,14 @@ static void run_inline(struct ulrpc_request *r, const struct wire_call *c)
 	 * @r may have been freed. */
 	if (unlikely(sc->running == r)) {
 		sc->running = NULL;
-		request_activate(r, c, request_size(c, body_length(r, c)));
+		if (likely(c))
+			request_activate(r, c, size_of(c, body_length(r, c)));
 	}
+}
+
+void request_run_inline(struct ulrpc_request *r)
+{
+	run_inline(r, NULL);
 }
 
 static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
@@ -315,11 +327,13 @@ static struct transfers_conf bulk_conf(const struct ulrpc_request *r,
 	};
 }
 
+/* Returns 0; LENT_BODY: the body is to be got first; or -errno. */
 static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 {
 	struct transfers_conf conf = bulk_conf(r, r->batch);
+	int rc = transfers_new(&conf, c, &r->transfers);
 
-	return transfers_new(&conf, c, &r->transfers);
+	return rc ? rc : lent_keep(r, c);
 }
 
 /* Frees kept replies that the client of @b will not ask for any more. Returns
@@ -330,7 +344,7 @@ static out_of_line bool fits_now(const struct request_batch *b,
 	struct records *rs = &b->export->records;
 
 	records_trim(rs, shard_now(b->sc->shard));
-	return !service_is_full(b->sc, b->share, request_size(c, c->length));
+	return !service_is_full(b->sc, b->share, size_of(c, c->length));
 }
 
 /* Is there room for @c, a call of @b? Usage is not looked at again if an
@@ -344,9 +358,10 @@ static bool request_fits(struct request_batch *b, const struct wire_call *c)
 		   c->length <= b->room_length &&
 		   c->reply_max <= b->room_reply && !c->bulks.n))
 		return true;
-	if (service_is_full(sc, b->share, request_size(c, c->length)) &&
+	/* What is too long is refused for that. */
+	if (service_is_full(sc, b->share, size_of(c, c->length)) &&
 	    !fits_now(b, c))
-		return false;
+		return c->bulks.n && lent_is_too_long(sc, c);
 	b->room_as_of = sc->changes;
 	b->room_length = c->length;
 	b->room_reply = c->reply_max;
@@ -439,8 +454,10 @@ static void request_init(struct ulrpc_request *r, struct request_batch *b,
 }
 
 /* Prepares the body, the bulk and the store's key of @r. Then queues @r, unless
- * its method is run inline. Returns 0 or -errno. -EBUSY: a worker would take it
- * too late; *@again_p is then set to ns after which it may be in time. */
+ * its method is run inline, or its body is to be got first. Returns 0 or
+ * -errno.
+ * -EBUSY: a worker would take it too late; *@again_p is then set to ns after
+ * which it may be in time. */
 static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 			 bool may_pin, uint64_t *again_p)
 {
@@ -449,12 +466,21 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 
 	if (likely(!rc) && unlikely(c->bulks.n))
 		rc = keep_bulk(r, c);
-	if (likely(!rc) && r->method->semantics == ULRPC_EXACTLY_ONCE)
-		rc = durable_begin(r, c, &r->batch->export->id_of);
-	if (rc || r->method->run == ULRPC_RUN_INLINE || request_queue(r, c))
+	if (likely(rc >= 0) && r->method->semantics == ULRPC_EXACTLY_ONCE) {
+		int durable = durable_begin(r, c, &r->batch->export->id_of);
+
+		rc = durable ? durable : rc;
+	}
+	if (rc || r->method->run == ULRPC_RUN_INLINE)
 		return rc;
-	*again_p = r->item.again;
-	return -EBUSY;
+	if (unlikely(!queue_now(r))) {
+		*again_p = r->item.again;
+		return -EBUSY;
+	}
+	/* A worker may have @r already. But its reply comes to this CPT in a
+	 * later turn. */
+	request_activate(r, c, size_of(c, body_length(r, c)));
+	return 0;
 }
 
 /* Adapts the bulk of @r to @c, which has come with @b. If @c is another
@@ -502,6 +528,30 @@ bool request_again(struct ulrpc_request *r, struct request_batch *b,
 	return true;
 }
 
+/* Called when request_begin() has returned @rc, not 0, for @r, which has come
+ * as @c. Returns what request_arrive() returns. */
+static out_of_line uint32_t request_unready(struct ulrpc_request *r,
+					    const struct wire_call *c,
+					    struct record *rec, int rc)
+{
+	struct service_cpt *sc = r->sc;
+
+	if (rc == LENT_BODY)
+		rc = lent_begin(r, c);
+	if (!rc) {
+		record_begin(rec, r);
+		r->batch->refs++;
+		return WIRE_OK;
+	}
+	if (r->durable)
+		durable_end(r);
+	request_drop(r);
+	pool_put(&sc->requests, r);
+	return rc == -EPROTO  ? WIRE_BAD_REQUEST
+	       : rc == -ESRCH ? WIRE_UNKNOWN_SET
+			      : WIRE_OVERLOADED;
+}
+
 uint32_t request_arrive(struct request_batch *b, const struct wire_call *c,
 			struct record *rec, bool may_pin, uint64_t now,
 			uint64_t *again_p)
@@ -522,15 +572,8 @@ uint32_t request_arrive(struct request_batch *b, const struct wire_call *c,
 		return WIRE_OVERLOADED;
 	request_init(r, b, m, c, rec, now);
 	rc = request_begin(r, c, may_pin, again_p);
-	if (unlikely(rc)) {
-		if (r->durable)
-			durable_end(r);
-		request_drop(r);
-		pool_put(&sc->requests, r);
-		return rc == -EPROTO  ? WIRE_BAD_REQUEST
-		       : rc == -ESRCH ? WIRE_UNKNOWN_SET
-				      : WIRE_OVERLOADED;
-	}
+	if (unlikely(rc))
+		return request_unready(r, c, rec, rc);
 	record_begin(rec, r);
 	b->refs++;
 	if (m->run == ULRPC_RUN_INLINE)

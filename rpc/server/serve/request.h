@@ -6,10 +6,11 @@
  *	ARRIVED -> QUEUED -> RUNNING -> ANSWERING -> REPLIED	by a worker
  *
  * The thread that replies makes the request ANSWERING, and owns it from then
- * on. The CPT leaves the request alone until the reply has come to the CPT, and
- * then makes it REPLIED. If the service stops before the handler replies, the
- * request becomes LOST: then only the handler refers to it, and its reply is
- * dropped.
+ * on. A request whose body is lent stays ARRIVED, but active, until the body
+ * has been got (lent.c). The CPT leaves the request alone until the reply has
+ * come to the CPT, and then makes it REPLIED. If the service stops before the
+ * handler replies, the request becomes LOST: then only the handler refers to
+ * it, and its reply is dropped.
  *
  * The state is atomic, because the CPT, the worker that took the request from
  * the queue, and the thread that replies all move it. Everything else belongs
@@ -123,6 +124,7 @@ enum request_rare {
 	/* its metadata are those of a set that was known (session/known.h); at
 	 * first, annex and annex_length are as they came */
 	REQUEST_KNOWN = 64,
+	REQUEST_LENT = 128, /* its body was lent (lent.c) */
 };
 
 struct ulrpc_request {
@@ -134,7 +136,7 @@ struct ulrpc_request {
 	struct share *share;
 	struct ulrpc_method *method;
 	uint64_t xid;
-	uint64_t arrival;  /* ns: when the request came */
+	uint64_t arrival;  /* ns: when the request came, with all of its body */
 	uint64_t deadline; /* ns: the caller's deadline; TIME_NEVER: none */
 	/* the number of the attempt that is served; 0: the first one */
 	uint32_t attempt;
@@ -351,6 +353,38 @@ void request_answer_nothing(struct ulrpc_request *r, uint32_t status);
  * its CPT. */
 void request_refuse_queued(struct ulrpc_request *r, uint32_t status);
 
+/* Returns how many bytes are charged for a request until its reply is sent. */
+uint64_t request_size(const struct wire_call *c);
+/* Queues @r for the workers. Returns false if it would be too late. */
+bool request_queue(struct ulrpc_request *r);
+/* Calls the handler of @r, which is active, and whose method is run inline. */
+void request_run_inline(struct ulrpc_request *r);
+/* Has on_bulk_done() called when the bulk of @r, of which some is being moved,
+ * has ended. */
+void request_wait_bulk(struct ulrpc_request *r);
+
+/* ---- bodies that are lent: lent.c ---- */
+
+/* What lent_keep() returns. */
+#define LENT_BODY 1
+/* Is the body of @c longer than @sc takes, which reads it from the caller's
+ * memory? */
+bool lent_is_too_long(const struct service_cpt *sc, const struct wire_call *c);
+/* If @c is too long for @sc, whether it is lent or not, says so in @text, and
+ * returns the length of the text; otherwise returns 0. */
+uint32_t lent_excess(const struct service_cpt *sc, const struct wire_call *c,
+		     char *text, size_t size);
+/* Takes memory for the body of @r, if @c lends it. Returns LENT_BODY: it does;
+ * 0: it does not; -EPROTO: the body is too long, or @c has another one;
+ * -ENOMEM. */
+int lent_keep(struct ulrpc_request *r, const struct wire_call *c) must_check;
+/* Begins to get the body of @r, after LENT_BODY. Returns 0, and @r is active;
+ * or -errno. */
+int lent_begin(struct ulrpc_request *r, const struct wire_call *c) must_check;
+/* Called when the bulk of @r has ended, which is ARRIVED: serves @r, or refuses
+ * it. */
+void lent_on_end(struct ulrpc_request *r);
+
 /* Called when @r, which has come as @c, is not answered at once: counts it as
  * under way from now on, and charges @bytes of memory to its share. */
 void request_activate(struct ulrpc_request *r, const struct wire_call *c,
@@ -370,6 +404,19 @@ uint32_t request_annex(struct ulrpc_request *r, struct wire_reply *reply,
 /* Called when the handler of @r, which is LOST, has replied. Frees what @r
  * refers to; @r itself is freed with the service. Any thread. */
 void request_lost_end(struct ulrpc_request *r);
+/* Makes @r LOST. Returns false if @r is not in the state @from any more,
+ * because its handler has replied, or has begun to run. */
+bool request_lose(struct ulrpc_request *r, enum request_state from);
+/* Tells the client of @r, which is LOST, that the request has ended as @end,
+ * and counts that. */
+void request_lost(struct ulrpc_request *r, unsigned int end);
+/* Counts @r, which is LOST, as having ended as @end, and ends its record
+ * likewise. */
+void request_report_lost(struct ulrpc_request *r, unsigned int end);
+/* Called when @r is not under way any more: takes it out of all lists, and
+ * gives back what it was charged. This may free the service and end the shard.
+ */
+void request_deactivate(struct ulrpc_request *r);
 /* Waits until no thread uses the shard of @r (ulrpc_request.users), so that the
  * shard may be freed. The wait is short: a thread that comes after @r has
  * become LOST sees that, and does not use the shard. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How requests end: replies of handlers, refusals, requests that are lost. */
+/* How requests end: replies of handlers, and refusals. */
 #include "rpc/server/serve/request.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 
 #include "base/crc32c.h"
@@ -29,10 +28,7 @@
 
 /* ---- memory ---- */
 
-/* Called when @r is not under way any more: takes it out of all lists, and
- * gives back what it was charged. This may free the service and end the shard.
- */
-static void request_deactivate(struct ulrpc_request *r)
+static in_line void deactivate(struct ulrpc_request *r)
 {
 	struct service_cpt *sc = r->sc;
 	struct shard *s = sc->shard;
@@ -48,6 +44,11 @@ static void request_deactivate(struct ulrpc_request *r)
 	service_charge(sc, r->share, -1, -(int64_t)r->charged);
 	service_cpt_settled(sc);
 	shard_work_end(s);
+}
+
+void request_deactivate(struct ulrpc_request *r)
+{
+	deactivate(r);
 }
 
 void request_drop(struct ulrpc_request *r)
@@ -83,7 +84,7 @@ static void request_free(struct ulrpc_request *r)
 	if (unlikely(r->rare))
 		request_free_rare(r);
 	if (r->active)
-		request_deactivate(r);
+		deactivate(r);
 	request_reply_to_put(r);
 	pool_put(&sc->requests, r);
 	request_batch_unref(b);
@@ -233,6 +234,8 @@ static out_of_line void report_with_bulk(const struct ulrpc_request *r,
 	struct bulk_report bulk = { .time = transfer_time(r->transfers) };
 
 	transfer_bytes(r->transfers, &bulk.received, &bulk.sent);
+	if (r->rare & REQUEST_LENT)
+		report.received = 0; /* the body counts as bulk */
 	report.bulk = &bulk;
 	run_request_end(r->sc->shard, &report, request_begins_run, r);
 }
@@ -262,24 +265,12 @@ static in_line struct request_report report_of(const struct ulrpc_request *r,
 	};
 }
 
-/* Counts @r, which is LOST, as having ended as @end, and ends its record
- * likewise. */
-static void report_lost(struct ulrpc_request *r, unsigned int end)
-{
-	struct request_report report = report_of(r, shard_now(r->sc->shard));
-
-	report.end = end;
-	if (r->record)
-		request_record_end(r, end);
-	r->record = NULL;
-	report_end(r, &report);
-}
-
 /* Uses @r to estimate how long requests of its method take, unless the handler
  * has refused @r, or @r was canceled. */
 static void learn_cost(const struct ulrpc_request *r, uint64_t started)
 {
-	uint64_t bulk = r->transfers ? transfer_time(r->transfers) : 0;
+	uint64_t bulk =
+		r->transfers ? transfer_time_of_handler(r->transfers) : 0;
 
 	if (r->status != WIRE_OVERLOADED && r->status != WIRE_BAD_REQUEST &&
 	    !request_canceled(r))
@@ -511,8 +502,7 @@ static bool bulk_is_pending(const struct ulrpc_request *r)
 
 static void on_bulk_done(void *arg);
 
-/* Schedules on_bulk_done() for when the bulk of @r has ended. */
-static void request_wait_bulk(struct ulrpc_request *r)
+void request_wait_bulk(struct ulrpc_request *r)
 {
 	if (r->waiting)
 		return;
@@ -537,9 +527,6 @@ static void finish_late(struct ulrpc_request *r)
 	finish_kept(r);
 }
 
-static bool request_lose(struct ulrpc_request *r, enum request_state from);
-static void request_lost(struct ulrpc_request *r, unsigned int end);
-
 /* Called when the bulk of a request has ended. If the reply is still on its way
  * to the CPT, does nothing: the request is finished when the reply comes. */
 static void on_bulk_done(void *arg)
@@ -547,7 +534,9 @@ static void on_bulk_done(void *arg)
 	struct ulrpc_request *r = arg;
 
 	r->waiting = false;
-	if (request_state(r) == REQUEST_REPLIED)
+	if (request_state(r) == REQUEST_ARRIVED)
+		lent_on_end(r);
+	else if (request_state(r) == REQUEST_REPLIED)
 		finish_late(r);
 	else if (r->losing && request_lose(r, REQUEST_RUNNING))
 		request_lost(r, STAT_UNANSWERED);
@@ -748,6 +737,19 @@ void ulrpc_overloaded(struct ulrpc_request *request)
 	request_answer(request, WIRE_OVERLOADED, 0, NULL, 0);
 }
 
+void request_report_lost(struct ulrpc_request *r, unsigned int end)
+{
+	struct request_report report = report_of(r, shard_now(r->sc->shard));
+
+	report.end = end;
+	if (r->record)
+		request_record_end(r, end);
+	r->record = NULL;
+	report_end(r, &report);
+	if (r->rare & REQUEST_SPAN)
+		request_span(r, end);
+}
+
 /* ---- under way ---- */
 
 void request_activate(struct ulrpc_request *r, const struct wire_call *c,
@@ -763,194 +765,4 @@ void request_activate(struct ulrpc_request *r, const struct wire_call *c,
 	service_charge(sc, r->share, 1, (int64_t)r->charged);
 	shard_work_begin(sc->shard);
 	deadline_watch(r, c);
-}
-
-/* ---- lost ---- */
-
-void request_lost_end(struct ulrpc_request *r)
-{
-	struct ulrpc_service *svc = r->sc->service;
-
-	if (r->transfers)
-		transfers_free(r->transfers);
-	if (r->pin)
-		inbox_kept_put(r->pin);
-	free(r->copy);
-	if (r->durable)
-		durable_end(r);
-	request_added_free(r);
-	service_unref(svc);
-}
-
-void request_wait_users(const struct ulrpc_request *r)
-{
-	while (atomic_load(&r->users) ||
-	       (r->transfers && transfers_used(r->transfers)))
-		sched_yield();
-}
-
-/* Makes @r LOST. Returns false if @r is not in the state @from any more,
- * because its handler has replied, or has begun to run. */
-static bool request_lose(struct ulrpc_request *r, enum request_state from)
-{
-	struct service_cpt *sc = r->sc;
-	struct inbox_buffer *pin = r->pin;
-	bool copied = r->copy;
-
-	/* As soon as @r is LOST, its handler may reply and free what @r refers
-	 * to. request_lost() needs the transfers even after that. */
-	atomic_fetch_add(&sc->service->refs, 1);
-	if (pin)
-		inbox_pin_keep(pin);
-	if (r->transfers)
-		transfers_get(r->transfers);
-	if (!request_move(r, from, REQUEST_LOST)) {
-		if (r->transfers)
-			transfers_free(r->transfers);
-		if (pin) {
-			r->pin = NULL;
-			inbox_kept_put(pin);
-		}
-		service_unref(sc->service);
-		return false;
-	}
-	if (copied)
-		slab_disown(&sc->slab);
-	request_wait_users(r);
-	/* A continuation that is queued is called even so. */
-	if (sc->service->has_exec)
-		exec_hand_over(&sc->service->exec, &r->item, &sc->service->lost,
-			       shard_now(sc->shard));
-	r->lost_link = sc->lost;
-	sc->lost = r;
-	return true;
-}
-
-static void lost_tell(const struct ulrpc_request *r, uint32_t status)
-{
-	struct wire_reply reply = {
-		.xid = r->xid,
-		.attempt = r->latest,
-		.status = status,
-	};
-
-	if (r->unwanted)
-		reply_skip(r->reply_to);
-	else
-		reply_add(r->reply_to, &reply, NULL, true, NULL);
-}
-
-/* Returns the status that the client is told. If an attempt before may have
- * been executed, the store knows how the call ended; the client is then to wait
- * for the store. */
-static uint32_t lost_status(const struct ulrpc_request *r, unsigned int end)
-{
-	if (end != STAT_UNANSWERED)
-		return end;
-	return r->resent ? WIRE_SHUTTING_DOWN : WIRE_DOUBTFUL;
-}
-
-/* Tells the client of @r, which is LOST, that the request has ended as @end,
- * and counts that. */
-static void request_lost(struct ulrpc_request *r, unsigned int end)
-{
-	struct request_batch *b = r->batch;
-
-	lost_tell(r, lost_status(r, end));
-	report_lost(r, end);
-	if (r->rare & REQUEST_SPAN)
-		request_span(r, end);
-	if (r->active)
-		deadline_unwatch(r);
-	/* Prevents transfers that have not begun yet. */
-	transfer_abort(r->transfers, -ESHUTDOWN);
-	if (r->transfers)
-		transfers_free(r->transfers);
-	request_reply_to_put(r);
-	r->reply_to = b;
-	if (b->export)
-		export_unref(b->export);
-	b->export = NULL;
-	b->share = &r->sc->unconnected;
-	if (r->active)
-		request_deactivate(r);
-	/* The node has crashed, so the handler will not reply. */
-	if (shard_is_mute(r->sc->shard))
-		request_lost_end(r);
-}
-
-/* ---- the end of a connection ---- */
-
-static void share_forget(struct share *share)
-{
-	struct ulrpc_request *r, *next;
-
-	list_for_each_entry_safe (r, next, &share->active, share_link) {
-		if (request_state(r) == REQUEST_QUEUED &&
-		    exec_remove(&r->sc->service->exec, &r->item))
-			request_refuse_queued(r, WIRE_STALE_EPOCH);
-		else
-			request_cancel(r);
-	}
-}
-
-void requests_forget(const struct list *shares)
-{
-	struct share *share;
-
-	list_for_each_entry (share, shares, link)
-		share_forget(share);
-}
-
-/* ---- the end of the service ---- */
-
-static void abort_queued(struct service_cpt *sc)
-{
-	struct ulrpc_request *r, *next;
-
-	list_for_each_entry_safe (r, next, &sc->active, link)
-		if (request_state(r) == REQUEST_QUEUED &&
-		    exec_remove(&sc->service->exec, &r->item))
-			request_refuse_queued(r, WIRE_SHUTTING_DOWN);
-}
-
-/* Makes @r LOST if a worker has taken it, but has not begun to run it. Returns
- * whether @r was in that state. */
-static bool lose_taken(struct ulrpc_request *r)
-{
-	if (!request_lose(r, REQUEST_QUEUED))
-		return false;
-	request_lost(r, WIRE_SHUTTING_DOWN);
-	return true;
-}
-
-void requests_abort(struct service_cpt *sc)
-{
-	struct ulrpc_request *r, *next;
-
-	abort_queued(sc);
-	list_for_each_entry_safe (r, next, &sc->active, link) {
-		request_cancel_tell(r);
-		if (r->transfers && transfer_busy(r->transfers)) {
-			r->losing = true;
-			request_wait_bulk(r);
-			transfer_abort(r->transfers, -ESHUTDOWN);
-		} else if (lose_taken(r)) {
-			continue;
-		} else if (request_lose(r, REQUEST_RUNNING)) {
-			request_lost(r, STAT_UNANSWERED);
-		}
-		/* else the reply is on its way to the CPT */
-	}
-}
-
-void requests_lost_free(struct service_cpt *sc)
-{
-	while (sc->lost) {
-		struct ulrpc_request *r = sc->lost;
-
-		sc->lost = r->lost_link;
-		request_batch_unref(r->batch);
-		pool_put(&sc->requests, r);
-	}
 }

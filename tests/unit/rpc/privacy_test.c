@@ -245,3 +245,39 @@ Test(privacy, records_go)
 	ulrpc_client_close(g->serve.client);
 	proof_rig_free(g);
 }
+
+/* ---- what is longer than a message ---- */
+
+/* A body that is lent is sealed as bulk is. */
+Test(privacy, lent_body)
+{
+	static const enum ulrpc_flavour flavours[] = { ULRPC_FLAVOUR_AUTH,
+						       ULRPC_FLAVOUR_INTEGRITY,
+						       ULRPC_FLAVOUR_PRIVACY };
+	static char body[900000];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(flavours); i++) {
+		struct proof_rig *g = proof_rig_new(1, "a", flavours[i]);
+		struct ulnet_nid nid;
+		struct ulrpc_client_conf conf = client_conf(&nid);
+		struct service_cpt *sc = &g->serve.service->cpt[0];
+
+		proof_client(g, &conf);
+		for (unsigned int j = 0; j < 5; j++) {
+			struct called c = who(g, body, sizeof(body));
+
+			cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
+			cr_assert_eq(c.length, sizeof(body));
+			cluster_links(g->serve.sim,
+				      &(struct ulnet_sim_link){
+					      .latency = MSEC,
+					      .loss = LNET_SIM_ALWAYS / 5 });
+		}
+		cr_assert_eq(g->runs, 5);
+		cr_assert_eq(serve_counted(sc, RPC_STAT_requests_lent), 5);
+		lnet_sim_run(g->serve.sim, 10 * SEC);
+		cr_assert_eq(serve_holds(sc), 0);
+		ulrpc_client_close(g->serve.client);
+		proof_rig_free(g);
+	}
+}

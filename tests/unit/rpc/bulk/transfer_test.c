@@ -12,7 +12,7 @@ Test(transfer, bad_tables)
 		{ .access = WIRE_ACCESS_SOURCE, .n = 2, .length = zero },
 		{ .access = WIRE_ACCESS_SINK, .n = 2, .length = big },
 		{ .access = 0, .n = 2, .length = fine },
-		{ .access = 3, .n = 2, .length = fine },
+		{ .access = 4, .n = 2, .length = fine },
 	};
 	struct transfers *t = NULL;
 	struct rig g;

@@ -437,7 +437,7 @@ Test(intercept_pair, configuration)
 /* A call that cannot be made has ended for its interceptors, too. */
 Test(intercept_pair, not_made)
 {
-	static char body[ULRPC_BODY_MAX];
+	static char body[1];
 	struct ulrpc_call_conf conf = { 0 };
 	struct ulrpc_context *x;
 
@@ -448,7 +448,7 @@ Test(intercept_pair, not_made)
 		-EINVAL);
 	logged_is("");
 	b.add = "token";
-	cr_expect_eq(call(x, "echo", body, sizeof(body), NULL), -EMSGSIZE);
+	cr_expect_eq(call(x, "echo", body, ULRPC_LENT_MAX, NULL), -EMSGSIZE);
 	logged_is("abcCBA");
 	cr_expect_eq(a.status, -EMSGSIZE);
 	a.trace = "none";

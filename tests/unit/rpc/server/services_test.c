@@ -112,6 +112,19 @@ static void refuse_fields(struct start_case *s)
 	    "983041 is more than 983040");
 	BAD(queue_bytes_max, 65535, -EINVAL,
 	    "65535 is less than request_max, 65536");
+	{
+		struct ulrpc_service_conf c = s->good;
+
+		c.request_max = 1001;
+		c.request_limit = 1000;
+		refused(s, c, -EINVAL,
+			"request_limit: 1000 is less than request_max, 1001");
+		c.request_limit = 70000;
+		c.queue_bytes_max = 69999;
+		refused(s, c, -EINVAL,
+			"queue_bytes_max: 69999 is less than request_limit, "
+			"70000");
+	}
 	BAD(workers_min, 4097, -EINVAL, "4097 is more than 4096");
 	BAD(workers_max, 100000, -EINVAL, "100000 is more than 4096");
 	BAD(durable, &no_lookup, -EINVAL, "there is no lookup");

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests that are longer than a message: the client lends their bodies, and
+ * the server gets them. Client and service are both real. */
+#include <errno.h>
+
+#include "rpc/client/call.h"
+#include "rpc/client/client.h"
+#include "rpc/client/lent.h"
+#include "tests/unit/rpc/serve_rig.h"
+#include "ulnet/context.h"
+
+#define MIB   (UINT32_C(1) << 20)
+#define LIMIT (16 * MIB) /* what a service takes by default */
+#define LONG  (3 * MIB + 5)
+
+static struct serve_rig g;
+
+/* What handlers have found wrong. */
+static unsigned int wrong;
+
+/* ---- the service ---- */
+
+static uint8_t nth_byte(size_t i)
+{
+	return (uint8_t)(i * 167 ^ i >> 8 ^ i >> 15);
+}
+
+/* Replies with the length of the body. */
+static void take(void *arg, struct ulrpc_request *r, const void *body,
+		 size_t length)
+{
+	uint32_t n = (uint32_t)length;
+
+	note_request(arg, r, body, 0);
+	for (size_t i = 0; i < length; i++)
+		wrong += ((const uint8_t *)body)[i] != nth_byte(i);
+	ulrpc_reply(r, &n, sizeof(n));
+}
+
+static void serve_lent(const struct ulrpc_service_conf *more)
+{
+	const struct ulrpc_method_conf methods[] = {
+		{ .name = "take",
+		  .handler = take,
+		  .arg = &g.served,
+		  .run = ULRPC_RUN_INLINE },
+		{ .name = "work", .handler = take, .arg = &g.served },
+		{ .name = "again",
+		  .handler = take,
+		  .arg = &g.served,
+		  .run = ULRPC_RUN_INLINE,
+		  .semantics = ULRPC_IDEMPOTENT },
+		{ .name = "hold",
+		  .handler = hold,
+		  .arg = &g.served,
+		  .run = ULRPC_RUN_INLINE },
+	};
+	struct ulrpc_service_conf conf;
+
+	serve_open(&g, NULL);
+	ulrpc_service_conf_init(&conf);
+	if (more)
+		conf = *more;
+	conf.name = "test";
+	conf.methods = methods;
+	conf.nmethods = ARRAY_SIZE(methods);
+	serve_start(&g, &conf);
+}
+
+static void open_with(const struct ulrpc_service_conf *more)
+{
+	wrong = 0;
+	serve_init(&g, 1, 1);
+	serve_lent(more);
+	serve_client(&g);
+	cluster_links(g.sim,
+		      &(struct ulnet_sim_link){ .latency = MSEC / 10,
+						.bandwidth = 10000000000 });
+}
+
+static struct service_cpt *cpt0(void)
+{
+	return &g.service->cpt[0];
+}
+
+static uint64_t counted(enum rpc_stat stat)
+{
+	return serve_counted(cpt0(), stat);
+}
+
+static uint64_t charged(void)
+{
+	return cpt0()->used_bytes - cpt0()->kept_bytes;
+}
+
+/* ---- calls ---- */
+
+struct put {
+	unsigned int ended;
+	struct ulrpc_outcome outcome;
+	uint32_t took; /* bytes that the handler has seen */
+	struct ulrpc_call *call;
+};
+
+static void on_put(void *arg, const struct ulrpc_outcome *o, const void *reply,
+		   size_t length)
+{
+	struct put *p = arg;
+
+	p->ended++;
+	p->outcome = *o;
+	if (length == sizeof(p->took))
+		memcpy(&p->took, reply, sizeof(p->took));
+	cr_assert_eq(o->total, o->connecting + o->window + o->wire +
+				       o->server_queue + o->service + o->fetch);
+}
+
+static int put_with(const char *method, struct put *p, uint32_t n,
+		    const struct ulrpc_call_conf *conf)
+{
+	uint8_t *body = malloc(n + 1);
+	int rc;
+
+	*p = (struct put){ 0 };
+	for (uint32_t i = 0; i < n; i++)
+		body[i] = nth_byte(i);
+	rc = ulrpc_call(g.client, ulrpc_method(method), body, n, conf, on_put,
+			p, &p->call);
+	free(body);
+	return rc;
+}
+
+static void put(const char *method, struct put *p, uint32_t n, uint64_t ms)
+{
+	struct ulrpc_call_conf conf = {
+		.deadline = ms == ULRPC_NEVER ? ms : ms * 1000,
+	};
+
+	cr_assert_eq(put_with(method, p, n, &conf), 0);
+}
+
+static void put_ended(struct put *p, enum ulrpc_cause cause, uint32_t took)
+{
+	cr_assert_eq(p->ended, 1);
+	cr_assert_eq(p->outcome.cause, cause, "%s: %s",
+		     ulrpc_cause_name(p->outcome.cause), p->outcome.text);
+	cr_assert_eq(p->took, took);
+	cr_assert_eq(wrong, 0);
+	ulrpc_call_put(p->call);
+}
+
+static void nothing_is_left(void)
+{
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(charged(), 0);
+	cr_assert_eq(g.client->backlog.bytes, 0);
+}
+
+/* Runs until the server gets the body of a call. */
+static void until_lent(void)
+{
+	for (unsigned int i = 0; !counted(RPC_STAT_requests_lent); i++) {
+		cr_assert_lt(i, 1000000);
+		lnet_sim_run(g.sim, MSEC / 100);
+	}
+}
+
+static void slow_link(void)
+{
+	cluster_links(g.sim, &(struct ulnet_sim_link){
+				     .latency = MSEC, .bandwidth = 100000000 });
+}
+
+static void fini(void)
+{
+	serve_fini(&g);
+}
+
+/* ---- requests that arrive ---- */
+
+Test(lent, arrives)
+{
+	static const uint32_t lengths[] = { 65536,	    65537,
+					    ULRPC_BODY_MAX, ULRPC_BODY_MAX + 1,
+					    LONG,	    LIMIT };
+	static const char *const methods[] = { "take", "work", "again" };
+	unsigned int runs = 0, lent = 0;
+	struct put p;
+
+	open_with(NULL);
+	for (unsigned int m = 0; m < ARRAY_SIZE(methods); m++) {
+		for (unsigned int i = 0; i < ARRAY_SIZE(lengths); i++) {
+			put(methods[m], &p, lengths[i], 5000);
+			lnet_sim_run(g.sim, 100 * MSEC);
+			put_ended(&p, ULRPC_CAUSE_OK, lengths[i]);
+			cr_assert_eq(p.outcome.attempts, 1);
+			cr_assert(p.outcome.bulk_free);
+			cr_assert_eq(g.served.info.nbulks, 0);
+			lent += lengths[i] > 65536;
+			cr_assert_eq(++runs, g.served.runs);
+		}
+	}
+	cr_assert_eq(counted(RPC_STAT_requests_lent), lent);
+	cr_assert_eq(counted(RPC_STAT_requests_not_lent), 0);
+	cr_assert_eq(counted(RPC_STAT_requests_stalled), 0);
+	nothing_is_left();
+	fini();
+}
+
+/* The client knows the limit before it sends anything. */
+Test(lent, too_long)
+{
+	struct put p;
+	uint64_t before;
+
+	open_with(NULL);
+	put("take", &p, 1, 1000);
+	lnet_sim_run(g.sim, 10 * MSEC);
+	put_ended(&p, ULRPC_CAUSE_OK, 1);
+	before = counted(RPC_STAT_requests_received);
+	put("take", &p, LIMIT + 1, 1000);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	put_ended(&p, ULRPC_CAUSE_BAD_REQUEST, 0);
+	cr_assert_eq(p.outcome.execution, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(p.outcome.attempts, 0);
+	cr_assert_str_eq(p.outcome.text,
+			 "a request of 16777217 bytes is too long: the service "
+			 "takes up to 16777216");
+	cr_assert_eq(counted(RPC_STAT_requests_received), before);
+	cr_assert_eq(g.served.runs, 1);
+	nothing_is_left();
+	fini();
+}
+
+/* What a service says explicitly is its limit. */
+Test(lent, limits_of_services)
+{
+	static const struct {
+		uint32_t max, limit, longest;
+	} cases[] = {
+		{ 1000, 0, 1000 },
+		{ 0, 1000, 1000 },
+		{ 1000, 3000, 3000 },
+		{ 0, 100000, 100000 },
+		{ ULRPC_BODY_MAX, 20 * MIB, 20 * MIB },
+	};
+	struct put p;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ulrpc_service_conf conf;
+
+		ulrpc_service_conf_init(&conf);
+		conf.request_max = cases[i].max;
+		conf.request_limit = cases[i].limit;
+		open_with(&conf);
+		/* The service is not known yet. */
+		put("take", &p, cases[i].longest, 1000);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		put_ended(&p, ULRPC_CAUSE_OK, cases[i].longest);
+		put("take", &p, cases[i].longest, 1000);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		put_ended(&p, ULRPC_CAUSE_OK, cases[i].longest);
+		put("take", &p, cases[i].longest + 1, 1000);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		put_ended(&p, ULRPC_CAUSE_BAD_REQUEST, 0);
+		nothing_is_left();
+		fini();
+	}
+}
+
+/* Metadata and a trace go with a body that is lent, too, also if that turns out
+ * only when the call is to be sent. */
+Test(lent, with_metadata_and_trace)
+{
+	static const uint32_t lengths[] = { 70000, LONG, 70000 };
+	struct put p;
+
+	open_with(NULL);
+	for (unsigned int i = 0; i < ARRAY_SIZE(lengths); i++) {
+		struct ulrpc_call_conf conf = {
+			.deadline = 1000000,
+			.trace = "00-0af7651916cd43dd8448eb211c80319c-"
+				 "b7ad6b7169203331-01",
+		};
+		struct ulrpc_context *x;
+
+		cr_assert_eq(ulrpc_context_new(&x), 0);
+		cr_assert_eq(ulrpc_context_add(x, "name", "value", 5), 0);
+		conf.context = x;
+		cr_assert_eq(put_with("work", &p, lengths[i], &conf), 0);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		put_ended(&p, ULRPC_CAUSE_OK, lengths[i]);
+		cr_assert_eq(memcmp(g.served.info.trace, conf.trace, 36), 0);
+		ulrpc_context_free(x);
+	}
+	nothing_is_left();
+	fini();
+}
+
+/* Each message may be lost, or come late or twice; each call is executed
+ * once. */
+Test(lent, messages_are_lost)
+{
+	const struct ulnet_sim_link bad = { .latency = MSEC,
+					    .jitter = 3 * MSEC,
+					    .loss = LNET_SIM_ALWAYS / 5,
+					    .error = LNET_SIM_ALWAYS / 20,
+					    .duplicate = LNET_SIM_ALWAYS / 10,
+					    .reorder = LNET_SIM_ALWAYS / 10,
+					    .reorder_window = 5 * MSEC };
+	struct put p;
+
+	open_with(NULL);
+	cluster_links(g.sim, &bad);
+	for (unsigned int i = 0; i < 20; i++) {
+		put(i % 2 ? "take" : "work", &p, LONG + i, 600000);
+		lnet_sim_run(g.sim, 600 * SEC);
+		put_ended(&p, ULRPC_CAUSE_OK, LONG + i);
+	}
+	cr_assert_eq(g.served.runs, 20);
+	nothing_is_left();
+	fini();
+}
+
+/* Many at a time use up the client's share: further ones are refused, come
+ * again, and all are served. */
+Test(lent, share_of_the_client)
+{
+	static struct put p[40];
+	struct ulrpc_service_conf conf;
+	uint64_t most = 0;
+
+	ulrpc_service_conf_init(&conf);
+	conf.queue_bytes_max = 8 * MIB;
+	conf.request_limit = 4 * MIB;
+	open_with(&conf);
+	slow_link();
+	for (unsigned int i = 0; i < ARRAY_SIZE(p); i++)
+		put(i % 2 ? "work" : "take", &p[i], LONG, 600000);
+	for (unsigned int i = 0; i < 10000; i++) {
+		lnet_sim_run(g.sim, MSEC);
+		most = MAX(most, charged());
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(p); i++)
+		put_ended(&p[i], ULRPC_CAUSE_OK, LONG);
+	cr_assert_eq(g.served.runs, ARRAY_SIZE(p));
+	cr_assert_geq(most, 2 * (uint64_t)LONG);
+	cr_assert_leq(most, 8 * (uint64_t)LONG);
+	nothing_is_left();
+	fini();
+}
+
+/* Others go first while a body is on its way. */
+Test(lent, holds_up_nobody)
+{
+	struct put p, q;
+
+	open_with(NULL);
+	slow_link();
+	put("take", &q, 1, 1000);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	put_ended(&q, ULRPC_CAUSE_OK, 1);
+	put("take", &p, LIMIT, 60000);
+	until_lent();
+	put("take", &q, 1, 1000);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	put_ended(&q, ULRPC_CAUSE_OK, 1);
+	cr_assert_eq(p.ended, 0);
+	lnet_sim_run(g.sim, 10 * SEC);
+	put_ended(&p, ULRPC_CAUSE_OK, LIMIT);
+	/* What the body takes on its way is no time in a queue. */
+	cr_assert_leq(p.outcome.server_queue, 1000);
+	nothing_is_left();
+	fini();
+}
+
+/* The user's own bulk keeps its numbers, and the handler cannot reach the body
+ * as bulk. */
+static int of_body, of_own;
+static unsigned int nbulks;
+
+static void look(void *arg, struct ulrpc_request *r, const void *body,
+		 size_t length)
+{
+	struct ulrpc_bulk_info info;
+
+	(void)arg;
+	(void)body;
+	nbulks = g.served.info.nbulks;
+	of_own = ulrpc_request_bulk(r, 0, &info);
+	of_body = ulrpc_request_bulk(r, 1, &info);
+	wrong += info.length != 10;
+	wrong += length != LONG;
+	ulrpc_reply(r, NULL, 0);
+}
+
+Test(lent, beside_own_bulk)
+{
+	static uint8_t own[10];
+	const struct iovec iov = { own, sizeof(own) };
+	const struct ulrpc_bulk_conf bulk = { .iov = &iov,
+					      .niov = 1,
+					      .access = ULRPC_BULK_SINK };
+	const struct ulrpc_method_conf method = { .name = "look",
+						  .handler = look,
+						  .run = ULRPC_RUN_INLINE };
+	struct ulrpc_bulk *b[1];
+	struct ulrpc_call_conf conf = { .deadline = 1000000,
+					.bulks = b,
+					.nbulks = 1 };
+	struct put p;
+
+	wrong = 0;
+	serve_init(&g, 1, 1);
+	serve_open(&g, NULL);
+	serve_methods(&g, &method, 1);
+	serve_client(&g);
+	cr_assert_eq(ulrpc_bulk_new(g.rpc[CALLER], &bulk, &b[0]), 0);
+	cr_assert_eq(put_with("look", &p, LONG, &conf), 0);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	put_ended(&p, ULRPC_CAUSE_OK, 0);
+	cr_assert_eq(of_own, 0);
+	cr_assert_eq(of_body, -ENOENT);
+	ulrpc_bulk_close(b[0], NULL, NULL);
+	nothing_is_left();
+	fini();
+}
+
+/* ---- calls, clients, services and nodes that end ---- */
+
+/* The call ends, or its client, while the body is on its way: the server frees
+ * what it has. */
+Test(lent, canceled)
+{
+	for (unsigned int i = 0; i < 30; i++) {
+		enum ulrpc_cause cause = ULRPC_CAUSE_CANCELED;
+		struct put p;
+
+		open_with(NULL);
+		slow_link();
+		put(i & 1 ? "take" : "work", &p, LONG, i % 3 ? 60000 : 25);
+		until_lent();
+		lnet_sim_run(g.sim, i * MSEC / 2);
+		if (i % 3 == 0) {
+			cause = ULRPC_CAUSE_DEADLINE;
+			lnet_sim_run(g.sim, 30 * MSEC);
+		} else if (i % 3 == 1) {
+			ulrpc_cancel(p.call);
+		} else {
+			ulrpc_client_close(g.client);
+		}
+		lnet_sim_run(g.sim, MSEC / 10);
+		put_ended(&p, cause, 0);
+		lnet_sim_run(g.sim, SEC);
+		cr_assert_eq(charged(), 0);
+		/* What tells the server may come behind the body. */
+		cr_assert_eq(
+			g.served.runs + counted(RPC_STAT_requests_not_lent), 1);
+		cr_assert(!g.served.runs ||
+			  p.outcome.execution == ULRPC_EXECUTION_UNKNOWN);
+		fini();
+	}
+}
+
+/* The node of the client or of the server crashes at some moment. */
+Test(lent, crash)
+{
+	for (unsigned int i = 0; i < 40; i++) {
+		unsigned int gone = i % 2, left = !gone;
+		struct put p;
+
+		open_with(NULL);
+		cluster_links(g.sim, &(struct ulnet_sim_link){
+					     .latency = MSEC,
+					     .bandwidth = 100000000,
+					     .refuse = i % 3 ? 0 : 500000 });
+		put(i % 4 > 1 ? "take" : "work", &p, LONG, 2000);
+		lnet_sim_run(g.sim, i * MSEC);
+		cr_assert_eq(lnet_sim_crash(g.sim, gone), 0);
+		lnet_sim_run(g.sim, 200 * SEC);
+		if (gone == SERVER)
+			cr_assert_eq(p.ended, 1);
+		else
+			cr_assert_eq(charged(), 0);
+		ulrpc_call_put(p.call);
+		cr_assert_eq(ulrpc_close(g.rpc[left]), 0);
+		lnet_sim_run_all(g.sim);
+		cr_assert_eq(lnet_sim_free(g.sim), 0);
+	}
+}
+
+/* A call whose body was not there yet was certainly not executed: it is sent
+ * again, whatever it does, when the server is back. */
+Test(lent, server_restarts)
+{
+	struct ulrpc_call_conf conf = { .deadline = 60000000 };
+	struct put p;
+
+	open_with(NULL);
+	slow_link();
+	conf.semantics = ULRPC_IDEMPOTENT;
+	cr_assert_eq(put_with("again", &p, LONG, &conf), 0);
+	until_lent();
+	cr_assert_eq(lnet_sim_crash(g.sim, SERVER), 0);
+	lnet_sim_run(g.sim, 500 * MSEC);
+	cr_assert_eq(lnet_sim_restart(g.sim, SERVER), 0);
+	g.node[SERVER] = lnet_sim_node(g.sim, SERVER);
+	serve_lent(NULL);
+	lnet_sim_run(g.sim, 59 * SEC);
+	put_ended(&p, ULRPC_CAUSE_OK, LONG);
+	cr_assert_eq(g.served.runs, 1);
+	nothing_is_left();
+	fini();
+}
+
+/* A service that stops does not wait for bodies longer than it may, and says
+ * that the call was not executed. */
+Test(lent, service_stops)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct put p;
+		int rc;
+
+		open_with(NULL);
+		slow_link();
+		put("work", &p, LONG, 5000);
+		until_lent();
+		rc = ulrpc_service_stop(g.service, i ? 5000000 : 1000);
+		cr_assert_eq(rc, i ? 0 : -ETIMEDOUT);
+		lnet_sim_run(g.sim, 6 * SEC);
+		cr_assert_eq(g.served.runs, i);
+		if (!i)
+			cr_assert_eq(p.outcome.execution, ULRPC_NOT_EXECUTED);
+		put_ended(&p, i ? ULRPC_CAUSE_OK : p.outcome.cause,
+			  i ? LONG : 0);
+		fini();
+	}
+}
+
+/* The service comes back with another limit: the call ends, and says which. */
+Test(lent, limit_has_changed)
+{
+	struct ulrpc_service_conf conf;
+	struct put p;
+
+	open_with(NULL);
+	put("take", &p, LONG, 1000);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	put_ended(&p, ULRPC_CAUSE_OK, LONG);
+	cr_assert_eq(ulrpc_service_stop(g.service, 1000000), 0);
+	ulrpc_service_conf_init(&conf);
+	conf.request_max = 1000;
+	conf.request_limit = MIB;
+	{
+		const struct ulrpc_method_conf method = {
+			.name = "take",
+			.handler = take,
+			.arg = &g.served,
+			.run = ULRPC_RUN_INLINE,
+		};
+
+		conf.name = "test";
+		conf.methods = &method;
+		conf.nmethods = 1;
+		serve_start(&g, &conf);
+	}
+	put("take", &p, LONG, 5000);
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_str_eq(p.outcome.text,
+			 "a request of 3145733 bytes is too long: the service "
+			 "takes up to 1048576");
+	put_ended(&p, ULRPC_CAUSE_BAD_REQUEST, 0);
+	/* shorter than what was in a message before */
+	put("take", &p, 5000, 5000);
+	lnet_sim_run(g.sim, SEC);
+	put_ended(&p, ULRPC_CAUSE_OK, 5000);
+	nothing_is_left();
+	fini();
+}
