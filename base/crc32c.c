@@ -3,7 +3,7 @@
 
 #include <isa-l/crc.h>
 
-#include "base/util.h"
+#include "base/buf.h"
 
 /* The polynomial. In all polynomials here, bit 31 is the coefficient of x^0. */
 #define POLYNOMIAL UINT32_C(0x82f63b78)
@@ -29,8 +29,52 @@ static out_of_line uint32_t crc32c_long(uint32_t crc, const uint8_t *p,
 	return crc32c_chunk(crc, p, len);
 }
 
+/* Data of up to this number of bytes, such as the head of a message with one
+ * call, are summed here: ISA-L takes more time to choose a way than they need.
+ */
+#define SHORT 64
+
+#ifdef __x86_64__
+static bool crc32c_is_short(size_t len)
+{
+	return len <= SHORT && __builtin_cpu_supports("sse4.2");
+}
+
+static __attribute__((target("sse4.2"))) uint32_t crc32c_short(uint32_t crc,
+							       const uint8_t *p,
+							       size_t len)
+{
+	uint64_t sum = ~crc;
+
+	for (; len >= 8; p += 8, len -= 8)
+		sum = __builtin_ia32_crc32di(sum, load_le64(p));
+	crc = (uint32_t)sum;
+	if (len >= 4) {
+		crc = __builtin_ia32_crc32si(crc, load_le32(p));
+		p += 4;
+		len -= 4;
+	}
+	for (; len; p++, len--)
+		crc = __builtin_ia32_crc32qi(crc, *p);
+	return ~crc;
+}
+#else
+static bool crc32c_is_short(size_t len)
+{
+	(void)len;
+	return false;
+}
+
+static uint32_t crc32c_short(uint32_t crc, const uint8_t *p, size_t len)
+{
+	return crc32c_chunk(crc, p, len);
+}
+#endif
+
 uint32_t crc32c(uint32_t crc, const void *data, size_t len)
 {
+	if (crc32c_is_short(len))
+		return crc32c_short(crc, data, len);
 	return unlikely(len > CHUNK) ? crc32c_long(crc, data, len)
 				     : crc32c_chunk(crc, data, len);
 }
