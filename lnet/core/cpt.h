@@ -67,7 +67,7 @@ struct lnet_cpt {
 /* Functions by which the simulator's checks learn what happens inside a node. A
  * node without an observer pays one test for each. */
 struct lnet_observer {
-	/* Operation @op (its id on the wire) has begun, and must end by
+	/* Operation @op (lnet_op.id) has begun, and must end by
 	 * @deadline (ns). The observer may set @req->mark. */
 	void (*begin)(void *arg, struct lnet *node, uint64_t op,
 		      struct lnd_msg *req, uint64_t deadline);

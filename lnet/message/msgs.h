@@ -25,7 +25,8 @@ struct msg_faults {
 
 struct msg_cpt {
 	struct path_cpt path;
-	struct id_table ops;
+	struct id_table ops; /* operations that are answered */
+	uint64_t op_numbers; /* the last number of another operation */
 	struct pool msg_pool, op_pool, query_pool;
 	/* Of msg_out.active: all messages. Those in active_in are part of a
 	 * msg_in, those in active_out are not. */

@@ -28,6 +28,27 @@ static void op_move(struct lnet_op *op, enum op_state to)
 	fsm_move(&op->fsm, op_states, to);
 }
 
+/* An operation that is not answered has a number instead of an id: nobody looks
+ * it up. */
+#define OP_NUMBER (UINT64_C(1) << 63)
+
+/* Sets op->id. Returns 0 or what id_alloc() returns. */
+static int op_id_alloc(struct lnet_op *op)
+{
+	struct msg_cpt *mc = msg_cpt(op->cpt);
+
+	if (op->expects_answer)
+		return id_alloc(&mc->ops, op, &op->id);
+	op->id = OP_NUMBER | (uint64_t)op->cpt->index << 48 | ++mc->op_numbers;
+	return 0;
+}
+
+static void op_id_free(const struct lnet_op *op)
+{
+	if (op->expects_answer)
+		id_free(&msg_cpt(op->cpt)->ops, op->id);
+}
+
 static void op_put(struct lnet_op *op)
 {
 	struct lnet_cpt *cpt = op->cpt;
@@ -145,7 +166,7 @@ static void op_end(struct lnet_op *op, struct ulnet_event *ev, bool answered)
 	if (op->fsm.state == OP_WAITING)
 		op_waits_no_more(op);
 	op_move(op, OP_DONE);
-	id_free(&msg_cpt(cpt)->ops, op->id);
+	op_id_free(op);
 	list_del(&op->link);
 	op->events--;
 	if (md->eq && op->events)
@@ -214,9 +235,7 @@ static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 	if (md->options & LNET_MD_PREFER_PATH)
 		op->msg.flags |= MSG_PREFER_PATH;
 	op->msg.local_nid = a->self;
-	op->cpt = cpt;
 	op->fsm.state = OP_SENDING;
-	op->expects_answer = a->type == LNET_MSG_GET || a->ack;
 	op->tracked = op_is_tracked(cpt->node, md, a->type);
 	op->md = md;
 	op->began = loop_now(cpt->loop);
@@ -257,7 +276,9 @@ int op_begin(struct lnet_cpt *cpt, const struct op_args *a)
 	op = pool_get(&msg_cpt(cpt)->op_pool);
 	if (!op)
 		return -ENOMEM;
-	rc = id_alloc(&msg_cpt(cpt)->ops, op, &op->id);
+	op->cpt = cpt;
+	op->expects_answer = a->type == LNET_MSG_GET || a->ack;
+	rc = op_id_alloc(op);
 	if (rc)
 		goto err_put;
 	if (md->eq &&
@@ -272,7 +293,7 @@ int op_begin(struct lnet_cpt *cpt, const struct op_args *a)
 	return 0;
 
 err_free_id:
-	id_free(&msg_cpt(cpt)->ops, op->id);
+	op_id_free(op);
 err_put:
 	pool_put(&msg_cpt(cpt)->op_pool, op);
 	return rc;
@@ -621,11 +642,11 @@ void op_abandon_link(struct list *link)
 
 void ops_abandon(struct lnet_cpt *cpt)
 {
-	struct lnet_op *op;
-	uint32_t pos = 0;
+	struct msg_out *msg;
 
-	while ((op = id_walk(&msg_cpt(cpt)->ops, &pos)))
-		op_abandon(op, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+	list_for_each_entry (msg, &msg_cpt(cpt)->active_out, active)
+		if (msg->role == OUT_OP && msg->op->fsm.state != OP_DONE)
+			op_abandon(msg->op, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 }
 
 /* ---- the API ---- */

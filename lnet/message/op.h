@@ -30,7 +30,7 @@ struct lnet_op {
 	/* the request; the first field, so that both have the same address */
 	struct msg_out msg;
 	struct lnet_cpt *cpt;
-	uint64_t id;
+	uint64_t id; /* its handle on the wire, if it expects an answer */
 	struct fsm fsm;
 	bool expects_answer;
 	/* the operation ends at its deadline even if only the answer is late */
