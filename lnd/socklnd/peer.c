@@ -29,20 +29,13 @@ static uint64_t peer_hash(const struct sock_cpt *cpt, const struct ulnet_id *id)
 	return sock_nid_hash(&id->nid, id->pid, cpt->sni->seed);
 }
 
-static bool is_id(const struct sock_peer *peer, const struct ulnet_id *id)
-{
-	return peer->id.pid == id->pid && lnet_nid_eq(&peer->id.nid, &id->nid);
-}
-
-struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
+struct sock_peer *sock_peer_search(struct sock_cpt *cpt,
 				   const struct ulnet_id *id)
 {
 	struct sock_peer *peer;
 
-	if (cpt->last && is_id(cpt->last, id))
-		return cpt->last;
 	hash_for_each_equal (peer, &cpt->peers, peer_hash(cpt, id), hash) {
-		if (is_id(peer, id)) {
+		if (sock_peer_is(peer, id)) {
 			cpt->last = peer;
 			return peer;
 		}
@@ -53,10 +46,10 @@ struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
 static void on_peer_check(struct timer *t);
 static void on_peer_settle(struct work *w);
 
-struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
+struct sock_peer *sock_peer_search_or_make(struct sock_cpt *cpt,
 					   const struct ulnet_id *id)
 {
-	struct sock_peer *peer = sock_peer_lookup(cpt, id);
+	struct sock_peer *peer = sock_peer_search(cpt, id);
 
 	if (peer)
 		return peer;

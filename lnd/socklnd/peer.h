@@ -171,13 +171,35 @@ static inline bool sock_peer_is_suspended(const struct sock_peer *peer)
 	return !list_empty(&peer->suspended) && !peer->count[SOCK_CONTROL];
 }
 
+static inline bool sock_peer_is(const struct sock_peer *peer,
+				const struct ulnet_id *id)
+{
+	return peer->id.pid == id->pid && lnet_nid_eq(&peer->id.nid, &id->nid);
+}
+
+/* The slow parts of sock_peer_lookup() and sock_peer_lookup_or_make(). */
+struct sock_peer *sock_peer_search(struct sock_cpt *cpt,
+				   const struct ulnet_id *id);
+struct sock_peer *sock_peer_search_or_make(struct sock_cpt *cpt,
+					   const struct ulnet_id *id);
+
 /* Returns the peer that is the process @id, on this CPT. If it is not known,
  * sock_peer_lookup() returns NULL, and sock_peer_lookup_or_make() makes it
- * (NULL: no memory). */
-struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
-				   const struct ulnet_id *id);
-struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
-					   const struct ulnet_id *id);
+ * (NULL: no memory). Mostly it is the one that was looked up before. */
+static inline struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
+						 const struct ulnet_id *id)
+{
+	if (likely(cpt->last && sock_peer_is(cpt->last, id)))
+		return cpt->last;
+	return sock_peer_search(cpt, id);
+}
+static inline struct sock_peer *sock_peer_lookup_or_make(
+	struct sock_cpt *cpt, const struct ulnet_id *id)
+{
+	if (likely(cpt->last && sock_peer_is(cpt->last, id)))
+		return cpt->last;
+	return sock_peer_search_or_make(cpt, id);
+}
 /* lnd.is_connected(). Looks at all peers of the CPT. */
 bool sock_is_connected(struct lnd_ni *ni, unsigned int cpt,
 		       const struct ulnet_nid *nid);

@@ -267,14 +267,6 @@ int sock_hdr_decode(struct sock_hdr *hdr, const void *buf, bool swap)
 	return 0;
 }
 
-bool sock_hdr_acks(const struct sock_hdr *hdr)
-{
-	/* A NOOP has two cookies, of which the second may mean a keepalive.
-	 * Another message can acknowledge only by the second. */
-	return (hdr->type == SOCK_MSG_NOOP && hdr->cookie[0]) ||
-	       hdr->cookie[1] > SOCK_COOKIE_KEEPALIVE;
-}
-
 /* ---- checksum ---- */
 
 /* zlib inverts the initial value and the result; this protocol does not. */

@@ -138,7 +138,13 @@ void sock_hdr_clear_csum(void *buf);
 int sock_hdr_decode(struct sock_hdr *hdr, const void *buf, bool swap);
 
 /* Does the header acknowledge payloads? */
-bool sock_hdr_acks(const struct sock_hdr *hdr);
+static inline bool sock_hdr_acks(const struct sock_hdr *hdr)
+{
+	/* A NOOP has two cookies, of which the second may mean a keepalive.
+	 * Another message can acknowledge only by the second. */
+	return (hdr->type == SOCK_MSG_NOOP && hdr->cookie[0]) ||
+	       hdr->cookie[1] > SOCK_COOKIE_KEEPALIVE;
+}
 
 /* ---- checksum ---- */
 

@@ -89,15 +89,6 @@ void out_post(struct msg_out *msg, struct lnet_cpt *cpt, work_fn fn)
 	loop_post(cpt->loop, &msg->work);
 }
 
-void out_pass(struct msg_out *msg, struct lnet_cpt *cpt, work_fn fn)
-{
-	if (likely(msg->cpt == cpt)) {
-		fn(&msg->work);
-		return;
-	}
-	out_post(msg, cpt, fn);
-}
-
 void out_set_payload(struct msg_out *msg, const struct lnet_md *md,
 		     uint32_t offset, uint32_t length)
 {

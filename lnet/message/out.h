@@ -281,10 +281,16 @@ static inline struct lnet_cpt *out_where(const struct msg_out *msg)
 	return __atomic_load_n(&msg->cpt, __ATOMIC_ACQUIRE);
 }
 
-/* Hands @msg to @cpt, which runs @fn as msg->work: at once, if @msg is on @cpt
- * already. */
-void out_pass(struct msg_out *msg, struct lnet_cpt *cpt, work_fn fn);
-/* As out_pass(), but @fn always runs in a later turn. */
+/* Hands @msg to @cpt, which runs @fn as msg->work in a later turn. */
 void out_post(struct msg_out *msg, struct lnet_cpt *cpt, work_fn fn);
+/* As out_post(), but if @msg is on @cpt already, @fn runs at once. */
+static inline void out_pass(struct msg_out *msg, struct lnet_cpt *cpt,
+			    work_fn fn)
+{
+	if (likely(msg->cpt == cpt))
+		fn(&msg->work);
+	else
+		out_post(msg, cpt, fn);
+}
 
 #endif

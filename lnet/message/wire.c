@@ -11,12 +11,22 @@
 #define FIXED_SIZE 16
 #define UNION_SIZE LNET_HDR_UNION_SIZE
 
+/* As lnet_nid_to_nid4(), but faster: see decode_nid4(). */
+static void encode_nid4(uint8_t *p, const struct ulnet_nid *nid)
+{
+	uint64_t head;
+
+	memcpy(&head, nid, sizeof(head));
+	store_le64(p, likely(lnet_nid_is_nid4(nid)) ? be64toh(head)
+						    : lnet_nid_to_nid4(nid));
+}
+
 static uint8_t *encode_nid(uint8_t *p, const struct ulnet_nid *nid, bool large)
 {
 	if (large)
 		memcpy(p, nid, sizeof(*nid));
 	else
-		store_le64(p, lnet_nid_to_nid4(nid));
+		encode_nid4(p, nid);
 	return p + (large ? sizeof(*nid) : 8);
 }
 

@@ -83,7 +83,7 @@ static void peer_tell_full(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
  * not own its NIDs by default. */
 #define FORGET_ATTEMPTS 16
 
-static void peer_is_idle(struct lnet_peer *peer)
+void peer_is_idle(struct lnet_peer *peer)
 {
 	list_add_tail(peer->rest, &peer->idle);
 }
@@ -153,13 +153,6 @@ void peer_drop(struct lnet_cpt *cpt, struct lnet_peer *peer)
 		peer_is_idle(peer);
 	else
 		peer_free(cpt, peer);
-}
-
-void peer_unref(struct lnet_peer_ni *lpni)
-{
-	BUG_ON(lpni->refs == 0);
-	if (--lpni->refs == 0 && --lpni->peer->refs == 0)
-		peer_is_idle(lpni->peer);
 }
 
 void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,

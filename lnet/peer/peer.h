@@ -366,7 +366,14 @@ static inline struct lnet_peer_ni *peer_member(struct lnet_cpt *cpt,
 	return lpni && lpni->peer == peer ? lpni : NULL;
 }
 
-void peer_unref(struct lnet_peer_ni *lpni);
+/* Called when nobody has a reference to an NI of @peer any more. */
+void peer_is_idle(struct lnet_peer *peer);
+static inline void peer_unref(struct lnet_peer_ni *lpni)
+{
+	BUG_ON(lpni->refs == 0);
+	if (unlikely(--lpni->refs == 0) && --lpni->peer->refs == 0)
+		peer_is_idle(lpni->peer);
+}
 static inline void peer_ref(struct lnet_peer_ni *lpni)
 {
 	if (lpni->refs++ == 0)
