@@ -6,16 +6,17 @@ dnl that any linker takes. -flinker-output=nolto-rel says so, which gcc alone kn
 AC_DEFUN([ULNET_ENABLE_LTO], [
 	AC_ARG_ENABLE([lto],
 		[AS_HELP_STRING([--enable-lto],
-			[optimise each library as a whole (needs gcc; excludes --enable-werror)])],
+			[optimise each library as a whole (needs gcc)])],
 		[], [enable_lto=no])
 	ONE_OBJECT_LDFLAGS=
+	LTO_LDFLAGS=
 	AS_IF([test "$enable_lto" != no], [
-		dnl What the optimiser says of code that it has put together is said at
-		dnl a link, of no line of ours.
-		AS_IF([test "$enable_werror" != no],
-			[AC_MSG_ERROR([--enable-lto and --enable-werror exclude each other])])
 		CFLAGS="$CFLAGS -flto=auto"
 		ONE_OBJECT_LDFLAGS="$CFLAGS -fPIC -flinker-output=nolto-rel"
+		dnl What the optimiser says at a link is about code that it has put
+		dnl together, and about no line of ours: that is shown, but with
+		dnl --enable-werror, too, only what is said of a file is an error.
+		LTO_LDFLAGS=-Wno-error
 		AC_MSG_CHECKING([whether $CC links with -flto=auto -flinker-output=nolto-rel])
 		AC_LANG_CONFTEST([AC_LANG_PROGRAM([], [])])
 		AS_IF([$CC $CFLAGS -c -o conftest.one.o conftest.c >&AS_MESSAGE_LOG_FD 2>&1 &&
@@ -26,4 +27,5 @@ AC_DEFUN([ULNET_ENABLE_LTO], [
 		rm -f conftest.c conftest.one.o conftest.o
 	])
 	AC_SUBST([ONE_OBJECT_LDFLAGS])
+	AC_SUBST([LTO_LDFLAGS])
 ])

@@ -3,10 +3,9 @@
 # with link-time optimisation, and calls. For sourcing by ./check.
 stage budget always
 
-# --enable-lto excludes --enable-werror.
 lto_build() {
 	CONFIG_CACHE=$BUILD/config.cache.gcc \
-		tree_configure lto CC=gcc --enable-lto &&
+		tree_configure lto CC=gcc --enable-lto --enable-werror &&
 		tree_make lto bench/budget
 }
 
