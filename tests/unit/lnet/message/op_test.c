@@ -734,8 +734,8 @@ Test(op, close_ends_sends_that_wait)
 	for (unsigned int i = 0; i < 20; i++)
 		cr_assert_eq(LNetPut(LNET_NID_ANY,
 				     bind_md(lnet_sim_node(sim, 1), &umd),
-				     LNET_ACK_REQ, nth_id(0), PORTAL, BITS, 0,
-				     0),
+				     i % 2 ? LNET_ACK_REQ : LNET_NOACK_REQ,
+				     nth_id(0), PORTAL, BITS, 0, 0),
 			     0);
 	lnet_sim_run(sim, MSEC);
 	cr_assert_eq(lnet_sim_free(sim), 0);
