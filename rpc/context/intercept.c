@@ -2,6 +2,7 @@
 #include "rpc/context/intercept.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,25 @@ int request_interceptors_check(const struct ulrpc_request_interceptor *list,
 	return rc;
 }
 
+/* Returns memory for a list of @na entries of @a and @nb of @b, of @size bytes
+ * each, behind @head bytes; NULL: no memory. */
+static void *chain_alloc(size_t head, size_t size, const void *a,
+			 unsigned int na, const void *b, unsigned int nb)
+{
+	uint8_t *chain = malloc(head + (na + nb) * size);
+
+	if (chain && na)
+		memcpy(chain + head, a, na * size);
+	if (chain && nb)
+		memcpy(chain + head + na * size, b, nb * size);
+	return chain;
+}
+
+_Static_assert(offsetof(struct call_chain, list) == sizeof(struct call_chain) &&
+		       offsetof(struct request_chain, list) ==
+			       sizeof(struct request_chain),
+	       "lists begin where chain_alloc() puts them");
+
 int call_chain_new(const struct ulrpc_call_interceptor *a, unsigned int na,
 		   const struct ulrpc_call_interceptor *b, unsigned int nb,
 		   struct call_chain **chain_p)
@@ -55,13 +75,11 @@ int call_chain_new(const struct ulrpc_call_interceptor *a, unsigned int na,
 	struct call_chain *c = NULL;
 
 	if (na + nb) {
-		c = malloc(sizeof(*c) + (na + nb) * sizeof(c->list[0]));
+		c = chain_alloc(sizeof(*c), sizeof(c->list[0]), a, na, b, nb);
 		if (!c)
 			return -ENOMEM;
 		atomic_init(&c->refs, 1);
 		c->n = na + nb;
-		for (unsigned int i = 0; i < c->n; i++)
-			c->list[i] = i < na ? a[i] : b[i - na];
 	}
 	*chain_p = c;
 	return 0;
@@ -75,13 +93,11 @@ int request_chain_new(const struct ulrpc_request_interceptor *a,
 	struct request_chain *c = NULL;
 
 	if (na + nb) {
-		c = malloc(sizeof(*c) + (na + nb) * sizeof(c->list[0]));
+		c = chain_alloc(sizeof(*c), sizeof(c->list[0]), a, na, b, nb);
 		if (!c)
 			return -ENOMEM;
 		atomic_init(&c->refs, 1);
 		c->n = na + nb;
-		for (unsigned int i = 0; i < c->n; i++)
-			c->list[i] = i < na ? a[i] : b[i - na];
 	}
 	*chain_p = c;
 	return 0;
