@@ -11,17 +11,22 @@
  * of messages is true: those that were delivered have been read, the others
  * have not; a stream that has ended well has lost none.
  *	on_ended(), on_served_ended(), flow_check()
+ * Metadata that come with an opening, or with the end of a stream that has
+ * ended well, are those of this stream.
+ *	check_metadata()
  * A reader that is slow, or does not read, stops no other stream; nobody sends
  * what has no room, or a frame that does not belong.
  *	flow_check()
  * Once faults have ended, streams end well; and nothing is left in the end.
  *	scenario_play(), by the sanitizers
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tests/sim/cluster.h"
 #include "tests/sim/scenario.h"
+#include "ulnet/context.h"
 #include "ulnet/stream.h"
 
 #define NODES 3 /* at most */
@@ -140,6 +145,41 @@ static int take(struct flow *f, struct ulrpc_stream *stream, struct way *w,
 	return rc;
 }
 
+/* ---- metadata ---- */
+
+/* What every other stream is opened with: half of them with their number, the
+ * others all alike. */
+static uint32_t opening_of(const struct flow *f)
+{
+	return f->index % 4 ? f->index : UINT32_MAX;
+}
+
+static struct ulrpc_context *context_of(const struct flow *f)
+{
+	const uint32_t number = opening_of(f);
+	struct ulrpc_context *c = NULL;
+
+	if (f->index % 2)
+		return NULL;
+	if (ulrpc_context_new(&c) ||
+	    ulrpc_context_add(c, "flow-bin", &number, sizeof(number)))
+		lnet_sim_fail(f->r->sim, "no memory for metadata");
+	return c;
+}
+
+/* Have come with @stream: @number, or, if @none, no metadata? */
+static void check_metadata(const struct flow *f, struct ulrpc_stream *stream,
+			   uint32_t number, bool none)
+{
+	struct ulrpc_metadata m;
+	int rc = ulrpc_stream_find(stream, "flow-bin", &m);
+
+	if (none ? rc != -ENOENT
+		 : rc || m.length != sizeof(number) ||
+			    memcmp(m.value, &number, sizeof(number)))
+		lnet_sim_fail(f->r->sim, "stream %u: wrong metadata", f->index);
+}
+
 /* ---- the service ---- */
 
 static void on_served_ended(void *arg, struct ulrpc_stream *stream,
@@ -194,6 +234,9 @@ static void on_stream(void *arg, struct ulrpc_stream *stream, const void *body,
 	f->served = stream;
 	f->served_life = m->life;
 	events.arg = f;
+	check_metadata(f, stream, opening_of(f), f->index % 2);
+	if (ulrpc_stream_add(stream, "flow-bin", &index, sizeof(index)))
+		lnet_sim_fail(m->r->sim, "no memory for metadata");
 	ulrpc_stream_watch(stream, &events);
 	served_go(f, stream);
 }
@@ -240,6 +283,8 @@ static void on_ended(void *arg, struct ulrpc_stream *stream,
 	f->outcome = *o;
 	f->r->causes[o->cause]++;
 	f->stream = NULL;
+	if (o->cause == ULRPC_CAUSE_OK)
+		check_metadata(f, stream, f->index, false);
 	ulrpc_stream_put(stream);
 }
 
@@ -294,7 +339,7 @@ static void flow_open(void *arg)
 {
 	struct flow *f = arg;
 	struct ulrpc_streams *streams;
-	const struct ulrpc_stream_conf conf = {
+	struct ulrpc_stream_conf conf = {
 		.deadline =
 			f->last ? 600 * SECONDS : (1 + rnd(f->r, 60)) * SECONDS,
 		.events = { on_readable, on_writable, on_ended, f },
@@ -303,12 +348,15 @@ static void flow_open(void *arg)
 	if (!f->from->rpc || !(streams = streams_to(f->from, f->to)))
 		return;
 	f->life = f->from->life;
+	conf.context = context_of(f);
 	if (ulrpc_stream_open(streams, kinds[f->kind], &f->index,
 			      sizeof(f->index), &conf, &f->stream)) {
 		lnet_sim_fail(f->r->sim, "stream %u cannot be opened",
 			      f->index);
+		ulrpc_context_free(conf.context);
 		return;
 	}
+	ulrpc_context_free(conf.context);
 	on_writable(f, f->stream);
 	at(f->r, 20 * MS, flow_step, f);
 }
