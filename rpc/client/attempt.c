@@ -870,6 +870,14 @@ void attempts_orphan(struct ulrpc_client *c)
 	calls_fail(&over, ULRPC_CAUSE_RESTARTED);
 }
 
+/* Sends the call again, whose attempt came too late for a server that has
+ * ended. */
+static void call_unread(struct ulrpc_call *call)
+{
+	count_refusal(call);
+	call_again(call);
+}
+
 void attempts_on_forgotten(struct ulrpc_client *c)
 {
 	struct ulrpc_call *call;
@@ -877,6 +885,10 @@ void attempts_on_forgotten(struct ulrpc_client *c)
 
 	list_init(&out);
 	attempts_list(c, &out);
-	while ((call = list_pop(&out, struct ulrpc_call, link)))
-		call_on_forgotten(call, import_forgotten_cause(c->imp));
+	while ((call = list_pop(&out, struct ulrpc_call, link))) {
+		if (c->imp->unexecuted && call->xid >= c->imp->unexecuted)
+			call_unread(call);
+		else
+			call_on_forgotten(call, import_forgotten_cause(c->imp));
+	}
 }

@@ -95,7 +95,8 @@ void attempts_overtaken(struct import *imp, uint64_t sent,
 			const struct ulnet_nid *local,
 			const struct ulnet_nid *hop);
 /* Called when the server has restarted, or has forgotten this client: calls
- * call_on_forgotten() for the calls of @c that are in flight. */
+ * call_on_forgotten() for the calls of @c that are in flight. But those from
+ * import.unexecuted on are sent again, whatever their semantics. */
 void attempts_on_forgotten(struct ulrpc_client *c);
 /* Called when the service of @c has no store, or another one than before. Ends
  * calls that wait to be looked up in the old store, and marks those in flight

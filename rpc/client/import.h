@@ -123,6 +123,9 @@ struct import {
 	 * because it has restarted or ended. (A server that only forgets this
 	 * client does not set this.) */
 	bool restarted;
+	/* while a server that ends is forgotten: calls with this xid or a
+	 * higher one were not executed there, and will not be; else 0 */
+	uint64_t unexecuted;
 
 	/* Both sides prove who they are: a handshake (shake.h) comes before
 	 * Connect, and all messages are sealed. */

@@ -292,8 +292,9 @@ static void on_alive(struct import *imp, const struct ulnet_event *ev,
 				   &imp->probe_hop);
 }
 
-/* Called when the server shuts down, and has sent its last reply: calls under
- * way are treated as if the server had restarted. A message of an earlier
+/* Called when the server shuts down, and has sent its last reply. Calls under
+ * way that it has not executed are made again when there is a server; the
+ * others are treated as if the server had restarted. A message of an earlier
  * connection is ignored. */
 static void on_goodbye(struct import *imp, const struct wire_goodbye *m)
 {
@@ -304,7 +305,9 @@ static void on_goodbye(struct import *imp, const struct wire_goodbye *m)
 	import_lost(imp, imp->epoch);
 	imp->restarted = true;
 	import_each_client(imp, client_unopen);
+	imp->unexecuted = m->unexecuted;
 	import_each_client(imp, client_forgotten);
+	imp->unexecuted = 0;
 }
 
 /* ---- arrival ---- */

@@ -213,7 +213,8 @@
 	F(1, fixed64, client)        \
 	F(2, varint32, epoch)        \
 	F(3, varint32, status)       \
-	F(4, fixed64, connection)
+	F(4, fixed64, connection)    \
+	F(5, varint, unexecuted)
 
 #define WIRE_SHAKE_FIELDS(F, L, A) \
 	F(1, fixed64, client)      \

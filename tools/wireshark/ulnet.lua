@@ -623,6 +623,7 @@ local messages = {
 		[2] = { "epoch", "uint32" },
 		[3] = { "status", "uint32" },
 		[4] = { "connection", "fixed64" },
+		[5] = { "unexecuted", "uint64" },
 	},
 	Shake = {
 		[1] = { "client", "fixed64" },

@@ -512,8 +512,10 @@ void exports_each(struct exports *x, void (*fn)(struct export *e, void *arg),
 
 /* ---- goodbye ---- */
 
-/* Tells the client that the server ends. If the message is lost, the client
- * finds out by itself. */
+/* Tells the client that the server ends, and which calls it has not executed:
+ * those that it has not read are among them, and the client may make them again
+ * at whoever comes next. If the message is lost, the client finds out by itself
+ * that the server has gone, but not that. */
 static void export_goodbye(struct exports *x, const struct export *e)
 {
 	struct ulnet_id to = { e->rail, e->peer.pid };
@@ -522,7 +524,8 @@ static void export_goodbye(struct exports *x, const struct export *e)
 		.goodbye = { .client = e->client,
 			     .connection = e->handle,
 			     .epoch = e->epoch,
-			     .status = WIRE_SHUTTING_DOWN },
+			     .status = WIRE_SHUTTING_DOWN,
+			     .unexecuted = records_executed(&e->records) + 1 },
 	};
 
 	(void)control_send(x->shard, export_seal(e), LNET_NID_ANY, to, &m);

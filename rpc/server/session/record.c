@@ -319,6 +319,20 @@ void records_trim(struct records *rs, uint64_t now)
 			record_chunk_free(rs, &rs->chunks[i]);
 }
 
+uint64_t records_executed(const struct records *rs)
+{
+	uint64_t xid = rs->acked;
+
+	for (unsigned int i = 0; i < RECORD_CHUNKS && rs->slots; i++) {
+		const struct record_chunk *c = rs->chunks[i];
+
+		for (unsigned int j = 0; c && j < RECORD_CHUNK; j++)
+			if (c->records[j].state > RECORD_BLANK)
+				xid = MAX(xid, c->records[j].xid);
+	}
+	return xid;
+}
+
 void records_spare(struct records *rs, uint32_t slot)
 {
 	struct record_chunk **c_p;

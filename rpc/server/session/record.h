@@ -282,6 +282,10 @@ static inline void records_acked(struct records *rs, uint64_t xid)
  * replies whose callers have no time left, and chunks in which nothing is left.
  * Does nothing if it was already called in this turn. */
 void records_trim(struct records *rs, uint64_t now);
+/* Returns the highest xid of a call that was executed, or may have been, or is
+ * being served, or is over for the client; 0: there is none. All calls with
+ * higher ones were refused, or have not come. */
+uint64_t records_executed(const struct records *rs);
 /* Called when a call in @slot was refused. If the chunk of that slot knows
  * nothing else of calls, frees it, and notes what a chunk that is made later
  * has to refuse. */

@@ -150,6 +150,41 @@ Test(cancel_pair, goodbye)
 	serve_fini(&g);
 }
 
+/* A server ends while calls are on their way to it. They have certainly not
+ * been executed, and run at the next server, though none may be executed twice;
+ * a call that may have been executed ends. */
+Test(cancel_pair, goodbye_to_unread_calls)
+{
+	struct serve_rig g;
+
+	rig(&g, NULL);
+	call(&g, 0, "hold", 3600000000);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	cr_assert_eq(g.served.runs, 1);
+	for (unsigned int i = 1; i < 4; i++)
+		call(&g, i, "echo", 3600000000);
+	cr_assert_eq(ulrpc_close(g.rpc[SERVER]), 0);
+	g.rpc[SERVER] = NULL;
+	lnet_sim_run(g.sim, 100 * MSEC);
+	cr_assert_eq(ended[0].ended, 1);
+	cr_assert_eq(ended[0].outcome.execution, ULRPC_EXECUTION_UNKNOWN);
+	for (unsigned int i = 1; i < 4; i++)
+		cr_assert_eq(ended[i].ended, 0, "%u", i);
+	g.served.runs = 0;
+	serve_open(&g, NULL);
+	serve_start_with(&g, NULL);
+	lnet_sim_run(g.sim, 10 * SEC);
+	for (unsigned int i = 0; i < 4; i++)
+		ulrpc_call_put(calls[i]);
+	for (unsigned int i = 1; i < 4; i++) {
+		cr_assert_eq(ended[i].outcome.cause, ULRPC_CAUSE_OK, "%u", i);
+		cr_assert_eq(ended[i].outcome.execution, ULRPC_EXECUTED);
+	}
+	cr_assert_eq(g.served.runs, 3);
+	serve_release(&g.served);
+	serve_fini(&g);
+}
+
 /* ---- workers that wait for bulk ---- */
 
 #define WORKERS 4

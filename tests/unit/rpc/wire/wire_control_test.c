@@ -222,6 +222,7 @@ static void make_goodbye(struct control *c)
 	BOTH(c, goodbye, epoch, number32());
 	BOTH(c, goodbye, status, number32());
 	BOTH(c, goodbye, connection, number());
+	BOTH(c, goodbye, unexecuted, number());
 }
 
 static void make_control(struct control *c)

@@ -867,13 +867,18 @@ Test(export, services_are_told)
 	serve_fini(&g);
 }
 
-/* A server that is closed sends a Goodbye to all clients that are connected. */
+/* A server that is closed sends a Goodbye to all clients that are connected. It
+ * says from which call on none was executed: not one that was refused. */
 Test(export, goodbye)
 {
 	struct serve_rig g;
 
 	rig(&g, NULL, 1);
 	raw_client_connect(&a);
+	raw_client_open(&a, "test");
+	raw_client_call(&a, 7, "echo", "x");
+	raw_client_call(&a, 9, "nothing", "x");
+	lnet_sim_run(g.sim, MSEC);
 	a.controls = 0;
 	cr_assert_eq(ulrpc_close(g.rpc[SERVER]), 0);
 	g.rpc[SERVER] = NULL;
@@ -884,6 +889,7 @@ Test(export, goodbye)
 	cr_assert_eq(a.control.goodbye.connection, a.connection);
 	cr_assert_eq(a.control.goodbye.epoch, a.epoch);
 	cr_assert_eq(a.control.goodbye.status, WIRE_SHUTTING_DOWN);
+	cr_assert_eq(a.control.goodbye.unexecuted, 8);
 	serve_fini(&g);
 }
 
