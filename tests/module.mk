@@ -430,6 +430,7 @@ endif
 unit_tests += %D%/unit/rpc_replicas_test
 %C%_unit_rpc_replicas_test_SOURCES = \
 	%D%/unit/rpc/replicas/hedge_test.c \
+	%D%/unit/rpc/replicas/long_test.c \
 	%D%/unit/rpc/replicas/replica_test.c \
 	%D%/unit/rpc/replicas/replicas_test.c \
 	%D%/unit/rpc/replicas/room_test.c \

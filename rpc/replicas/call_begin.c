@@ -25,7 +25,7 @@ static int call_check(const struct ulrpc_replicas_call_conf *conf,
 	    (unsigned int)conf->call.wait_for_ready > ULRPC_WAIT_NOT ||
 	    retry_check(conf->call.retry))
 		return -EINVAL;
-	return length > ULRPC_BODY_MAX ? -EMSGSIZE : 0;
+	return length > ULRPC_LENT_MAX ? -EMSGSIZE : 0;
 }
 
 /* Does a call with @conf wait for a server if all are away? */
