@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A node with two CPTs in threads, which serves itself. Plain threads call,
- * wait, cancel, use sets of their own, and open and close clients, all at once;
- * then the node is shut down with calls under way. Each call must end once.
+ * wait, cancel, use sets of their own, send metadata to workers, and open and
+ * close clients, all at once; then the node is shut down with calls under way.
+ * Each call must end once.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/util.h"
+#include "ulnet/context.h"
 #include "ulnet/service.h"
 
 #define CPTS	 2
@@ -35,6 +37,18 @@ static void on_request(void *arg, struct ulrpc_request *request,
 		       const void *body, size_t length)
 {
 	(void)arg;
+	ulrpc_reply(request, body, length);
+}
+
+/* On workers: takes what has come with the request, and adds to the reply. */
+static void on_noted(void *arg, struct ulrpc_request *request, const void *body,
+		     size_t length)
+{
+	struct ulrpc_metadata m;
+
+	(void)arg;
+	CHECK(ulrpc_request_find(request, "name", &m) == 0);
+	CHECK(ulrpc_reply_add(request, "at", "worker", 6) == 0);
 	ulrpc_reply(request, body, length);
 }
 
@@ -116,6 +130,35 @@ static void set(struct ulrpc_client *c)
 	ulrpc_set_free(calls);
 }
 
+/* Makes a call with the metadata that all calls have: the server knows them
+ * soon. */
+static void note(struct ulrpc_client *c, struct ulrpc_set *calls)
+{
+	struct ulrpc_call_conf conf = { .deadline = DEADLINE };
+
+	CHECK(ulrpc_context_new(&conf.context) == 0);
+	CHECK(ulrpc_context_add(conf.context, "name", "value", 5) == 0);
+	CHECK(ulrpc_set_call(calls, c, ulrpc_method("noted"), "note", 4, &conf,
+			     NULL, NULL) == 0);
+	ulrpc_context_free(conf.context);
+}
+
+static void noted(struct ulrpc_client *c)
+{
+	struct ulrpc_set *calls;
+	struct ulrpc_result r;
+
+	CHECK(ulrpc_set_new(rpc, &calls) == 0);
+	for (unsigned int i = 0; i < BURST; i++)
+		note(c, calls);
+	CHECK(ulrpc_set_wait(calls, BURST, DEADLINE) == BURST);
+	while (!ulrpc_set_next(calls, &r)) {
+		CHECK(r.outcome.cause == ULRPC_CAUSE_OK && r.length == 4);
+		free(r.reply);
+	}
+	ulrpc_set_free(calls);
+}
+
 static void *caller(void *arg)
 {
 	static atomic_uint times[CALLERS][ROUNDS][BURST];
@@ -127,6 +170,8 @@ static void *caller(void *arg)
 		one(c);
 		if (i % 10 == 0)
 			set(c);
+		if (i % 10 == 5)
+			noted(c);
 		if (i % 25 == 24) {
 			ulrpc_client_close(c);
 			c = client_open();
@@ -138,16 +183,17 @@ static void *caller(void *arg)
 
 static void service_start(void)
 {
-	struct ulrpc_method_conf method = { .name = "m",
-					    .handler = on_request,
-					    .run = ULRPC_RUN_INLINE };
+	const struct ulrpc_method_conf methods[] = {
+		{ .name = "m", .handler = on_request, .run = ULRPC_RUN_INLINE },
+		{ .name = "noted", .handler = on_noted },
+	};
 	struct ulrpc_service_conf conf;
 	struct ulrpc_service *service;
 
 	ulrpc_service_conf_init(&conf);
 	conf.name = "test";
-	conf.methods = &method;
-	conf.nmethods = 1;
+	conf.methods = methods;
+	conf.nmethods = ARRAY_SIZE(methods);
 	CHECK(ulrpc_service_start(rpc, &conf, &service) == 0);
 }
 

@@ -157,15 +157,6 @@ static in_line uint64_t size_of(const struct wire_call *c, uint32_t length)
 	return length > REQUEST_ROOM ? size + length : size;
 }
 
-/* Returns how many bytes of body @r has, with its metadata. */
-static uint32_t body_length(const struct ulrpc_request *r,
-			    const struct wire_call *c)
-{
-	if (likely(!(r->rare & REQUEST_KNOWN)))
-		return c->length;
-	return r->annex_length + r->length;
-}
-
 uint64_t request_size(const struct wire_call *c)
 {
 	return size_of(c, c->length);
@@ -202,6 +193,8 @@ static in_line void run_inline(struct ulrpc_request *r,
 {
 	const struct ulrpc_method *m = r->method;
 	struct service_cpt *sc = r->sc;
+	/* with metadata, which the call takes off */
+	uint32_t length = r->length;
 
 	atomic_store_explicit(&r->started,
 			      MAX(r->arrival, sc->shard->busy_until),
@@ -219,7 +212,7 @@ static in_line void run_inline(struct ulrpc_request *r,
 	if (unlikely(sc->running == r)) {
 		sc->running = NULL;
 		if (likely(c))
-			request_activate(r, c, size_of(c, body_length(r, c)));
+			request_activate(r, c, size_of(c, length));
 	}
 }
 
@@ -463,6 +456,7 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 {
 	int rc = unlikely(r->rare & REQUEST_KNOWN) ? keep_known(r, c)
 						   : keep_body(r, c, may_pin);
+	uint64_t size;
 
 	if (likely(!rc) && unlikely(c->bulks.n))
 		rc = keep_bulk(r, c);
@@ -473,13 +467,15 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 	}
 	if (rc || r->method->run == ULRPC_RUN_INLINE)
 		return rc;
+	/* Of what has metadata, a worker changes the length. */
+	size = size_of(c, r->length);
 	if (unlikely(!queue_now(r))) {
 		*again_p = r->item.again;
 		return -EBUSY;
 	}
 	/* A worker may have @r already. But its reply comes to this CPT in a
 	 * later turn. */
-	request_activate(r, c, size_of(c, body_length(r, c)));
+	request_activate(r, c, size);
 	return 0;
 }
 
