@@ -241,8 +241,9 @@ static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
 }
 
 /* Does what keep_body() does for a request whose metadata are a set that is
- * known: puts these in front of the body. Returns also -ESRCH: @r refers to a
- * set that is not known. */
+ * known: puts these in front of the body. As they count as if they had come,
+ * looks again at whether @r is too long, and whether there is room for it.
+ * Returns also -ESRCH: @r refers to a set that is not known; -EMSGSIZE. */
 static out_of_line int keep_known(struct ulrpc_request *r,
 				  const struct wire_call *c)
 {
@@ -253,6 +254,10 @@ static out_of_line int keep_known(struct ulrpc_request *r,
 	if (!r->annex.p)
 		return -ESRCH;
 	r->length = (uint32_t)length + c->length - r->annex_length;
+	if (r->length > r->sc->service->conf.request_max)
+		return -EMSGSIZE;
+	if (service_is_full(r->sc, r->share, size_of(c, r->length)))
+		return -ENOMEM;
 	if (r->length > REQUEST_ROOM)
 		to = r->copy = slab_get(&r->sc->slab, r->length);
 	if (!to)
@@ -543,9 +548,9 @@ static out_of_line uint32_t request_unready(struct ulrpc_request *r,
 		durable_end(r);
 	request_drop(r);
 	pool_put(&sc->requests, r);
-	return rc == -EPROTO  ? WIRE_BAD_REQUEST
-	       : rc == -ESRCH ? WIRE_UNKNOWN_SET
-			      : WIRE_OVERLOADED;
+	return rc == -EPROTO || rc == -EMSGSIZE ? WIRE_BAD_REQUEST
+	       : rc == -ESRCH			? WIRE_UNKNOWN_SET
+						: WIRE_OVERLOADED;
 }
 
 uint32_t request_arrive(struct request_batch *b, const struct wire_call *c,

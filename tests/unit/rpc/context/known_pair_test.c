@@ -200,6 +200,26 @@ Test(known_pair, sets_that_come_once)
 	serve_fini(&g);
 }
 
+/* A set that is known counts as if it had come with the call. */
+Test(known_pair, too_long_with_set)
+{
+	struct called c = { 0 };
+
+	begin();
+	for (unsigned int i = 0; i < 3; i++)
+		call(1, kinds[i], 4);
+	cr_expect_eq(known(), 1);
+	g.service->conf.request_max = 100;
+	call_begin(1, kinds[0], 4, &c);
+	lnet_sim_run(g.sim, SEC);
+	cr_expect_eq(known(), 2);
+	cr_expect_eq(g.served.runs, 3);
+	cr_expect_eq(c.ended, 1);
+	cr_expect_eq(c.outcome.cause, ULRPC_CAUSE_BAD_REQUEST, "%s",
+		     ulrpc_cause_name(c.outcome.cause));
+	serve_fini(&g);
+}
+
 /* More sets than the server remembers: each call has its own. */
 Test(known_pair, many_sets)
 {
