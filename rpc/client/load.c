@@ -178,6 +178,8 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 	l->until = MAX(l->until, call->deadline);
 	if (unlikely(load_borrows(call) || call->flags & CALL_NAMED))
 		load_apart(l, call);
+	if (unlikely(call->flags & WIRE_CALL_ANNEX))
+		naming_chosen(c->imp, call);
 	list_del(&call->link);
 	l->calls[l->n++] = call;
 	return 1;

@@ -36,6 +36,9 @@ struct naming {
 	uint64_t resume;   /* no set is defined until so many were looked for */
 	uint32_t seen[SEEN];
 	unsigned int nseen; /* the place of the next one */
+	/* what naming_chosen() is to note, if @is_new */
+	uint32_t chosen;
+	bool is_new;
 	struct named sets[SETS_MAX];
 };
 
@@ -49,13 +52,14 @@ static bool is_set(const struct named *s, struct wire_view pairs)
 	       !memcmp(s->pairs, pairs.p, length);
 }
 
-/* Was a set with this hash seen before? Notes it. */
+/* Was a set with this hash seen before? It is noted by naming_chosen(). */
 static bool was_seen(struct naming *ns, uint32_t hash)
 {
 	for (unsigned int i = 0; i < SEEN; i++)
 		if (ns->seen[i] == hash)
 			return true;
-	ns->seen[ns->nseen++ % SEEN] = hash;
+	ns->chosen = hash;
+	ns->is_new = true;
 	return false;
 }
 
@@ -150,13 +154,13 @@ void naming_choose(struct import *imp, struct ulrpc_call *call)
 	struct named *s;
 
 	call->flags &= (uint8_t)~CALL_NAMED;
-	if (call->slot != SLOT_NONE || !has_room(call))
-		return;
 	ns = naming_get(imp);
 	if (!ns)
 		return;
+	ns->is_new = false;
+	if (call->slot != SLOT_NONE || !has_room(call))
+		return;
 	pairs = annex_pairs(body, call->length);
-	ns->used++;
 	s = named_find(ns, pairs);
 	if (!s)
 		return;
@@ -165,6 +169,18 @@ void naming_choose(struct import *imp, struct ulrpc_call *call)
 	annex_name_make(&call_context(call)->name, s->number, s->known, body,
 			pairs);
 	call->flags |= CALL_NAMED;
+}
+
+void naming_chosen(struct import *imp, const struct ulrpc_call *call)
+{
+	struct naming *ns = imp->naming;
+
+	if (!ns || call->slot != SLOT_NONE || call->flags & CALL_LENT)
+		return;
+	ns->used++;
+	if (ns->is_new)
+		ns->seen[ns->nseen++ % SEEN] = ns->chosen;
+	ns->is_new = false;
 }
 
 static struct named *named_by_number(struct import *imp, uint32_t number)

@@ -26,6 +26,9 @@ struct import;
 /* Decides how the next message brings the metadata of @call, which has some:
  * sets or clears CALL_NAMED, and call_context.name. */
 void naming_choose(struct import *imp, struct ulrpc_call *call);
+/* The message that naming_choose() was called for last has room for @call. Only
+ * from now on its metadata count as seen: a call is tried more than once. */
+void naming_chosen(struct import *imp, const struct ulrpc_call *call);
 /* Called when the server has executed the first attempt of @call. */
 void naming_done(struct import *imp, const struct call_context *x);
 /* Called when the server does not know the set that the last attempt of @call

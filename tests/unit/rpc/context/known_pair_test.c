@@ -200,6 +200,25 @@ Test(known_pair, sets_that_come_once)
 	serve_fini(&g);
 }
 
+/* Calls that are tried again, since a message has no room for them, do not make
+ * their sets come twice. */
+Test(known_pair, full_messages)
+{
+	struct called c[20] = { 0 };
+
+	begin();
+	call(1, kinds[0], 4);
+	for (unsigned int i = 0; i < ARRAY_SIZE(c); i++)
+		call_begin(1000 + i, kinds[i % 3], 30000, &c[i]);
+	lnet_sim_run(g.sim, SEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(c); i++)
+		cr_expect(c[i].ended == 1 &&
+			  c[i].outcome.cause == ULRPC_CAUSE_OK);
+	cr_expect_eq(exports()->sets.used, 0);
+	cr_expect_eq(unknown(), 0);
+	serve_fini(&g);
+}
+
 /* A set that is known counts as if it had come with the call. */
 Test(known_pair, too_long_with_set)
 {
