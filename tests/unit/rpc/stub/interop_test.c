@@ -22,7 +22,9 @@ static struct ulrpc_stream_outcome served; /* the last one's outcome there */
 
 /* ---- the service ---- */
 
-static uint8_t zeros[ULRPC_BODY_MAX];
+#define LONGEST ULRPC_REPLY_MAX /* bytes of a message, either way */
+
+static uint8_t zeros[LONGEST];
 
 static Interop__Parcel parcel_of(uint32_t size)
 {
@@ -164,6 +166,7 @@ static void set_up(void)
 	cr_assert_eq(ulrpc_open(g.node[CALLER], NULL, &g.rpc[CALLER]), 0);
 	ulrpc_stream_service_conf_init(&more);
 	more.service.request_max = ULRPC_BODY_MAX;
+	more.service.request_limit = LONGEST;
 	cr_assert_eq(interop__trial__serve_streams(g.rpc[SERVER], &trial,
 						   &handlers, &more, &service),
 		     0);
@@ -265,6 +268,35 @@ Test(interop, large_unary)
 	went_well(&end);
 	cr_assert_eq(reply->payload.len, 314159);
 	interop__parcel__free_unpacked(reply, NULL);
+}
+
+static void swap_of(uint32_t bytes, uint32_t size, uint32_t reply_limit)
+{
+	Interop__Order request = INTEROP__ORDER__INIT;
+	struct ulrpc_call_conf conf;
+	struct ulrpc_outcome end;
+	ProtobufCMessage *reply;
+
+	request.payload = (ProtobufCBinaryData){ bytes, zeros };
+	request.size = size;
+	cr_assert_eq(ulrpc_stub_conf(stub, "Swap", &conf), 0);
+	conf.reply_limit = reply_limit;
+	cr_assert_eq(ulrpc_call_message_wait(stub, "Swap",
+					     (ProtobufCMessage *)&request,
+					     &conf, &reply, &end),
+		     0);
+	went_well(&end);
+	cr_assert_eq(((Interop__Parcel *)reply)->payload.len, size);
+	protobuf_c_message_free_unpacked(reply, NULL);
+}
+
+/* Neither is in one message: the request is lent, and the reply is fetched. */
+Test(interop, largest_unary)
+{
+	uint32_t most = LONGEST - 16; /* and what the fields' heads take */
+
+	swap_of(ULRPC_BODY_MAX + 1, 0, 0);
+	swap_of(most, most, LONGEST);
 }
 
 static void pair_came(const struct ulrpc_context *context, const char *name,
