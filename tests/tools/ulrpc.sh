@@ -148,6 +148,14 @@ has out '"health": "SERVING"'
 } >"$dir/json"
 u 0 $server call echo.Echo "@$dir/json"
 expect "a long reply" [ "$(wc -c <"$dir/out")" -gt 600000 ]
+# One that is longer than the service takes: both sizes are named.
+{
+	printf '{"payload": "'
+	head -c 1400000 /dev/zero | tr '\0' A
+	echo '"}'
+} >"$dir/json"
+u 1 $server call echo.Echo "@$dir/json"
+has err 'a request of 1050004 bytes is too long: the service takes up to 983040'
 
 # The work grows with fields and values together, not with the one times the
 # other: instructions are counted, as often as valgrind is there. The reply's
