@@ -7,7 +7,7 @@
  *
  * The thread that replies makes the request ANSWERING, and owns it from then
  * on. A request whose body is lent stays ARRIVED, but active, until the body
- * has been got (lent.c). The CPT leaves the request alone until the reply has
+ * has been got. The CPT leaves the request alone until the reply has
  * come to the CPT, and then makes it REPLIED. If the service stops before the
  * handler replies, the request becomes LOST: then only the handler refers to
  * it, and its reply is dropped.
@@ -124,7 +124,7 @@ enum request_rare {
 	/* its metadata are those of a set that was known (session/known.h); at
 	 * first, annex and annex_length are as they came */
 	REQUEST_KNOWN = 64,
-	REQUEST_LENT = 128, /* its body was lent (lent.c) */
+	REQUEST_LENT = 128, /* its body was lent */
 };
 
 struct ulrpc_request {
@@ -363,7 +363,7 @@ void request_run_inline(struct ulrpc_request *r);
  * has ended. */
 void request_wait_bulk(struct ulrpc_request *r);
 
-/* ---- bodies that are lent: lent.c ---- */
+/* ---- bodies that are lent ---- */
 
 /* What lent_keep() returns. */
 #define LENT_BODY 1
