@@ -173,7 +173,7 @@ int main(int argc, char **argv)
 	if (argc == 3)
 		p.n = (unsigned int)strtoul(argv[1], NULL, 10);
 	if (!p.n || p.n > MOST) {
-		fprintf(stderr, "usage: proven N DIR (N up to %u)\n", MOST);
+		fprintf(stderr, "usage: proven N DIR (N up to %d)\n", MOST);
 		return 2;
 	}
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);

@@ -13,7 +13,7 @@ reading_tests() {
 			sed 's,^tests/unit/,,; s,/[^/]*$,_test,; s,/,_,g; s,^,tests/unit/,'
 		echo tests/lnd/replay
 		grep -H srcdir tests/*_check.sh tests/{tools,net}/*.sh |
-			grep -vE '/(lib|hosts|harm)\.sh' | cut -d : -f 1
+			grep -vE '/(lib|hosts|harm|proven|typed)\.sh' | cut -d : -f 1
 	} | sort -u | tr '\n' ' '
 }
 

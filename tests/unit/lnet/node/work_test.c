@@ -598,16 +598,18 @@ Test(log, levels_that_are_refused)
 		{ "=debug",
 		  "'' is no subsystem: there are config, control, discovery, "
 		  "fault, limits, link, loop, names, ni, o2iblnd, open, "
-		  "parse, ping, portal, route, rpc, setting, socklnd, store" },
+		  "parse, ping, portal, route, rpc, setting, shmlnd, "
+		  "socklnd, store" },
 		{ "info,rote=debug",
 		  "'rote' is no subsystem: there are config, control, "
 		  "discovery, fault, limits, link, loop, names, ni, o2iblnd, "
-		  "open, parse, ping, portal, route, rpc, setting, socklnd, store" },
+		  "open, parse, ping, portal, route, rpc, setting, shmlnd, "
+		  "socklnd, store" },
 		{ "a-name-that-is-longer-than-any-of-the-names=debug",
 		  "'a-name-that-is-longer-than-any-o' is no subsystem: there "
 		  "are config, control, discovery, fault, limits, link, loop, "
 		  "names, ni, o2iblnd, open, parse, ping, portal, route, rpc, "
-		  "setting, socklnd, store" },
+		  "setting, shmlnd, socklnd, store" },
 	};
 
 	cr_assert_eq(lnet_log_levels_set("warn,rpc=info", NULL), 0);
