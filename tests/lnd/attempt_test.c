@@ -638,7 +638,7 @@ static int way_is_lost(void)
 	expect(&fx, fd >= 0 && type == SOCK_CONTROL);
 	expect(&fx, fx_wait(&fx, &b->terminals, 1));
 	expect(&fx, b->terminal.status == 0);
-	expect(&fx, fx_stat(&fx, 0, "successful_resends") == 1);
+	expect(&fx, fx_wait_stat(&fx, 0, "successful_resends", 1));
 	close(fd);
 	fx_close(&fx);
 	raw_peer_fini(&s);
