@@ -227,6 +227,9 @@ int transfers_get_body(struct transfers *t, void *to)
 		if (rc && !transfer_busy(t))
 			return rc;
 		if (rc) {
+			/* Those that have begun may all have succeeded. */
+			if (!t->failed)
+				t->failed = rc;
 			transfer_abort(t, rc);
 			return 0;
 		}
