@@ -672,6 +672,14 @@ static in_line int rx_frame(struct shm_conn *conn, const struct shm_frame *f)
 	}
 }
 
+/* Lets the peer write where frames were read. */
+static void give_room(struct shm_conn *conn)
+{
+	shm_ring_give(&conn->ring);
+	if (shm_ring_must_wake(&conn->ring, SHM_WANTS_ROOM))
+		wake_peer(conn);
+}
+
 /* Reads what had come when it began. Returns 0 or -errno; @conn may be closed
  * on return. */
 static int rx_read(struct shm_conn *conn)
@@ -691,11 +699,8 @@ static int rx_read(struct shm_conn *conn)
 			told = conn->ring.head;
 		}
 	}
-	if (conn->ring.head != head && shm_conn_is_open(conn)) {
-		shm_ring_give(&conn->ring);
-		if (shm_ring_must_wake(&conn->ring, SHM_WANTS_ROOM))
-			wake_peer(conn);
-	}
+	if (conn->ring.head != head && shm_conn_is_open(conn))
+		give_room(conn);
 	return rc;
 }
 
@@ -736,8 +741,12 @@ static void on_resume(struct work *w)
 	if (!shm_conn_is_open(conn))
 		return;
 	if (conn->rx && conn->paused &&
-	    (conn->rx->answered || conn->rx->bounced))
+	    (conn->rx->answered || conn->rx->bounced)) {
 		rx_take_held(conn);
+		/* rx_read() tells only of what it reads itself. */
+		if (shm_conn_is_open(conn))
+			give_room(conn);
+	}
 	if (!shm_conn_is_open(conn))
 		return;
 	conn_serve(conn);
