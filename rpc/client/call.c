@@ -94,7 +94,7 @@ static void bulk_count(struct shard *s, const struct bulk_late *late,
 
 /* Releases the bulks, and counts the bytes that were moved so far. Bytes that
  * are moved later, or reported later by LNet, are counted when they are.
- * Returns true if all bulks are idle. */
+ * Returns true if all bulks of the user are idle. */
 static bool bulks_release(struct ulrpc_call *call)
 {
 	const struct bulk_late late = {
@@ -104,13 +104,17 @@ static bool bulks_release(struct ulrpc_call *call)
 		.method = call->method,
 	};
 	uint64_t in = 0, out = 0;
+	/* Those of the body come last, and their memory is not the user's. */
+	unsigned int users = call->nbulks;
 	bool idle = true;
 
+	if (call->flags & CALL_LENT)
+		users -= lent_bulks(call_size(call));
 	for (unsigned int i = 0; i < call->nbulks; i++) {
 		bulk_bytes(call->bulks[i], &in, &out);
 		if (!bulk_idle(call->bulks[i]))
 			bulk_on_late(call->bulks[i], &late);
-		if (!bulk_release(call->bulks[i]))
+		if (!bulk_release(call->bulks[i]) && i < users)
 			idle = false;
 	}
 	bulk_count(call->shard, &late, in, out);
@@ -296,8 +300,8 @@ static void call_span(struct ulrpc_call *call, const struct ulrpc_outcome *o)
 	spans_add(call->shard, &span);
 }
 
-/* Does what few calls need when they end. Returns true if all bulks are idle.
- */
+/* Does what few calls need when they end. Returns true if all bulks of the
+ * user are idle. */
 static out_of_line bool call_end_rare(struct ulrpc_call *call,
 				      const struct ulrpc_outcome *o)
 {
