@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/server/serve/deadline.h"
 
+#include <errno.h>
+
 #include "rpc/bulk/transfer.h"
 #include "rpc/control.h"
 #include "rpc/server/serve/cancel.h"
@@ -13,9 +15,22 @@
 #define STALL_LOOKS    4
 #define STALL_LOOK_MIN (10 * NSEC_PER_MSEC)
 
+/* Is the body of @r, which is under way, still being got? */
+static bool is_being_got(const struct ulrpc_request *r)
+{
+	return request_state(r) == REQUEST_ARRIVED;
+}
+
+/* Returns how long (ns) @r may make no progress. A client that withholds a body
+ * may not keep the memory for it longer than it could by being silent. */
 static uint64_t stall_time(const struct ulrpc_request *r)
 {
-	return rpc_ns(r->sc->service->conf.stalled);
+	uint64_t time = rpc_ns(r->sc->service->conf.stalled);
+
+	return is_being_got(r)
+		       ? MIN(time, rpc_ns(export_lease(r->sc->shard->rpc,
+						       r->batch->export)))
+		       : time;
 }
 
 /* Returns how long (ns) until the CPT looks for progress again; TIME_NEVER: it
@@ -331,7 +346,7 @@ static void deadline_arm(struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t at = MIN(MIN(stuck_at(r, now), stall_at(r)), extend_at(r));
 
-	if (refuse_at(r) > now && request_state(r) == REQUEST_QUEUED)
+	if (refuse_at(r) > now && request_state(r) <= REQUEST_QUEUED)
 		at = MIN(at, refuse_at(r));
 	if (!request_canceled(r))
 		at = MIN(at, r->deadline);
@@ -344,11 +359,6 @@ void deadline_watch(struct ulrpc_request *r, const struct wire_call *c)
 	stall_begin(r, r->arrival);
 	extend_begin(r, c, r->arrival);
 	deadline_arm(r, r->arrival);
-}
-
-void deadline_rest(struct ulrpc_request *r)
-{
-	r->look = TIME_NEVER;
 }
 
 void deadline_go_on(struct ulrpc_request *r)
@@ -415,7 +425,7 @@ static void look_stuck(struct ulrpc_request *r, uint64_t now)
  * time begins anew. */
 static void look_stalled(struct ulrpc_request *r, uint64_t now)
 {
-	uint64_t since = request_started(r);
+	uint64_t since = is_being_got(r) ? r->arrival : request_started(r);
 	bool slept, was = r->stalled;
 
 	if (now < r->look || stall_at(r) == TIME_NEVER)
@@ -426,7 +436,7 @@ static void look_stalled(struct ulrpc_request *r, uint64_t now)
 		r->progressed = now;
 	since = MAX(since, r->progressed);
 	r->stalled = since && now >= rpc_at(since, stall_time(r));
-	if (!r->stalled || was)
+	if (!r->stalled || was || is_being_got(r))
 		return;
 	stat_count(r->sc->shard, RPC_STAT_requests_stalled);
 	report_handler(r, "progress", now - request_started(r));
@@ -446,6 +456,10 @@ static void deadline_on_timer(struct ulnet_timer *t)
 	    exec_remove(&r->sc->service->exec, &r->item)) {
 		request_refuse_queued(r, WIRE_EXPIRED);
 		return; /* r is gone */
+	}
+	if ((r->stalled || now >= refuse_at(r)) && is_being_got(r)) {
+		transfer_abort(r->transfers, -ETIMEDOUT);
+		return; /* r may be gone */
 	}
 	look_stuck(r, now);
 	if (now < r->deadline || request_canceled(r)) {

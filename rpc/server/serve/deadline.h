@@ -24,12 +24,13 @@
 struct exports;
 struct ulnet_work;
 
-/* Starts the timer of @r, which has come as @c and has become active. */
+/* Starts the timer of @r, which has come as @c and has become active. If its
+ * body has to be got, the request is given up when that makes no progress for
+ * so long as its client may be silent (or service_conf.stalled, if less), or
+ * when there is no time left. */
 void deadline_watch(struct ulrpc_request *r, const struct wire_call *c);
-/* From now on @r, which is active, does not count as stalled. */
-void deadline_rest(struct ulrpc_request *r);
-/* Ends deadline_rest(): the handler of @r is about to be called, or queued for.
- */
+/* Called when the body of @r has been got, and the handler is about to be
+ * called, or queued for. */
 void deadline_go_on(struct ulrpc_request *r);
 /* Called when another attempt of @r has come that has @timeout us: moves
  * `expires` to the end of that time, unless `expires` is later already. */

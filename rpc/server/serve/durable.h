@@ -102,7 +102,7 @@ void durable_finish(struct ulrpc_request *r);
  *
  *	4  version: 2, or, if the reply has an annex, 3, which releases before
  *	   annexes do not know
- *	4  CRC32C of all that follows
+ *	4  CRC32C of all that follows; in version 3 it goes on from the CRC 3
  *	4  the reply's status, a positive errno or 0
  *	8  xid of the call
  *	4  number of sinks; for each of them

@@ -641,7 +641,6 @@ int lent_begin(struct ulrpc_request *r, const struct wire_call *c)
 	stat_count(r->sc->shard, RPC_STAT_requests_lent);
 	r->item.wait = 0;
 	request_activate(r, c, request_size(c));
-	deadline_rest(r);
 	request_wait_bulk(r);
 	return 0;
 }

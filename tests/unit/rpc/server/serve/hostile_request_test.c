@@ -948,6 +948,34 @@ HOSTILE(hostile_request, bodies_that_never_come)
 	hostile_fini(&h);
 }
 
+/* A client that shows that it is there, has ten years, and withholds what it
+ * claims keeps the memory no longer than its lease. */
+HOSTILE(hostile_request, bodies_withheld)
+{
+	static const uint32_t mib[] = { 1 << 20 };
+	const struct wire_segments claim = { .match = 1,
+					     .access = WIRE_ACCESS_BODY,
+					     .n = ARRAY_SIZE(mib),
+					     .length = mib };
+	struct wire_call c;
+
+	begin();
+	c = lends(1, &claim, 1);
+	c.timeout = c.remaining = UINT64_C(10) * 365 * 86400 * 1000000;
+	raw_client_send(h.a, &c, 1, "", 0);
+	for (unsigned int i = 0; i < 50; i++) {
+		lnet_sim_run(h.g.sim, SEC);
+		cr_assert_eq(raw_client_keepalive(h.a), WIRE_OK);
+		if (i == 15)
+			cr_assert_geq(serve_holds(&h.g.service->cpt[0]),
+				      1 << 20);
+	}
+	cr_assert_eq(serve_holds(&h.g.service->cpt[0]), 0);
+	cr_assert_eq(raw_client_reply(h.a, 1)->status, WIRE_EXPIRED);
+	cr_assert_eq(ran(), 0);
+	hostile_fini(&h);
+}
+
 /* The memory is shorter than the caller has said. */
 HOSTILE(hostile_request, bodies_that_shrink)
 {
