@@ -75,6 +75,9 @@ has out "calls 40, lost 0, "
 run 0 "$rpcping" --count 40 --verify --bulk-write 1M --inflight 4 "$b@shm"
 has out "calls 40, lost 0, "
 
+run 1 "$rpcping" --count 1 "$none@shm"
+has err "is there a node on this host that has the NID"
+
 # ---- one that does not answer ----
 
 kill -STOP "${pids[b]}"

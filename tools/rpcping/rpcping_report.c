@@ -154,6 +154,10 @@ static void hint_unreachable(const char *target, unsigned int port)
 		fprintf(stderr,
 			"rpcping: is there a node, and is its service number "
 			"that of this node? See o2iblnd(7)\n");
+	else if (strstr(target, "@shm"))
+		fprintf(stderr,
+			"rpcping: is there a node on this host that has the "
+			"NID, and does it admit this user? See shmlnd(7)\n");
 	else if (!lnet_target_parse(target, &parsed, NULL) && parsed.is_name)
 		fprintf(stderr,
 			"rpcping: is there a node, and does it listen on the "
