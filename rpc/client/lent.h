@@ -49,7 +49,8 @@ void lent_put(struct lent *lent);
  * CALL_BULKS are set, and the bulks claimed; or -ENOMEM. Any thread. */
 int lent_claim(struct ulrpc_call *call) must_check;
 /* Called when the body of @call, which is to be sent, is too long for a
- * message: makes it one that is lent. Returns -EINPROGRESS: its checksums and
+ * message: makes it one that is lent. Overwrites the call's own copy, which
+ * LNet must not be sending. Returns -EINPROGRESS: its checksums and
  * seals are to be computed; -EMSGSIZE: it is too long even so; -ENOMEM. */
 int lent_instead(struct ulrpc_call *call) must_check;
 

@@ -6,6 +6,7 @@
 #include "rpc/bulk/bulk.h"
 #include "rpc/bulk/seal.h"
 #include "rpc/bulk/transfer.h"
+#include "rpc/client/batch.h"
 #include "rpc/client/bulks.h"
 #include "rpc/client/client.h"
 #include "rpc/client/lent.h"
@@ -192,6 +193,27 @@ static bool load_is_half(const struct load *l, unsigned int n)
 	       l->client->inflight == 0;
 }
 
+/* Does LNet still send the body of @call, from its memory, in a message that
+ * waits for no reply any more? Looks through all messages of the CPT. */
+static bool body_is_borrowed(const struct ulrpc_call *call)
+{
+	const struct batch *p;
+
+	list_for_each_entry (p, &call->shard->imports->batches, all)
+		for (unsigned int i = 0; i < p->n && p->nborrowed; i++)
+			if (!p->record && p->entries[i].borrowed == call)
+				return true;
+	return false;
+}
+
+/* Makes the body of @call, which the service takes no longer in a message, one
+ * that is lent. Returns what lent_instead() returns; or -EAGAIN: LNet has not
+ * finished with what lent_instead() overwrites. */
+static out_of_line int load_lend(struct ulrpc_call *call)
+{
+	return body_is_borrowed(call) ? -EAGAIN : lent_instead(call);
+}
+
 int load_fill(struct load *l, unsigned int n, struct ulrpc_call **call_p)
 {
 	struct ulrpc_client *c = l->client;
@@ -209,7 +231,7 @@ int load_fill(struct load *l, unsigned int n, struct ulrpc_call **call_p)
 		if (likely(call->length <= c->request_max))
 			rc = load_add(l, call);
 		else
-			rc = lent_instead(call);
+			rc = load_lend(call);
 		if (unlikely(rc < 0)) {
 			*call_p = call;
 			return rc;

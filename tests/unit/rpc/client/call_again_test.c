@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that the client sends again, or must not send again. */
 #include "rpc/bulk/bulk_priv.h"
+#include "rpc/client/batch.h"
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 #include "ulnet/context.h"
@@ -578,6 +579,59 @@ Test(call_again, that_a_liar_does_not_know_the_metadata_of_ends)
 	ended_by(&n, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
 	cr_assert_eq(n.outcome.attempts, 1);
 	ulrpc_context_free(conf.context);
+	rig_close(&g);
+}
+
+/* Sends @body in a message of which LNet never hears that it has gone. Returns
+ * the message. */
+static struct batch *sent_without_end(const uint8_t *body, size_t length)
+{
+	struct ulnet_nid from = nth_id(CLIENT).nid, to = nth_id(SERVER).nid;
+	struct ulnet_sim_link mute = { .mute = LNET_SIM_ALWAYS }, good = { 0 };
+	struct ulrpc_call_conf conf = within(100000000);
+
+	g.fake->mute_calls = true;
+	lnet_sim_link_set(g.sim, &from, &to, &mute);
+	call_with(&g, &many[0], &conf, body, length);
+	run(&g, 10 * MSEC);
+	lnet_sim_link_set(g.sim, &from, &to, &good);
+	g.fake->mute_calls = false;
+	cr_assert_eq(many[0].call->out.batch->nborrowed, 1);
+	return many[0].call->out.batch;
+}
+
+/* The service has come back with a lower limit while LNet still sends an
+ * attempt of a call: the call is not lent before LNet has finished, as that
+ * would be written over what LNet sends. A device may take its time for that;
+ * here a message that it does not finish is said to be of this call. */
+Test(call_again, is_not_lent_while_it_is_still_sent)
+{
+	static uint8_t body[5000];
+	struct ulrpc_call_conf conf = within(100000000);
+	struct batch *p;
+
+	memset(body, 'b', sizeof(body));
+	rig_open(&g);
+	call(&g, &n, 10000000);
+	run(&g, SEC);
+	ended_well(&n);
+	p = sent_without_end(body, sizeof(body));
+	g.client->request_max = 1000;
+	g.client->request_limit = 1 << 20;
+	call_with(&g, &n, &conf, body, sizeof(body));
+	call_put(p->entries[0].borrowed);
+	p->entries[0].borrowed = n.call;
+	call_get(n.call);
+	run(&g, SEC);
+	cr_assert_eq(n.call->fsm.state, CALL_QUEUED);
+	cr_assert_eq(n.call->flags & CALL_LENT, 0);
+	cr_assert_eq(memcmp(call_body(n.call), body, sizeof(body)), 0);
+	fake_echo(g.fake, last_call());
+	run(&g, SEC);
+	cr_assert_eq(many[0].ended, 1);
+	ulrpc_call_put(many[0].call);
+	ended_by(&n, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	cr_assert_eq(last_call()->length, 0, "the body is lent");
 	rig_close(&g);
 }
 

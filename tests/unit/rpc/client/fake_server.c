@@ -154,6 +154,7 @@ static void fake_on_open(struct fake *f, const struct ulnet_event *ev,
 			    .status = f->open_status,
 			    .portal = PORTAL,
 			    .request_max = f->request_max,
+			    .request_limit = f->request_limit,
 			    .window = f->window,
 			    .message_max = f->message_max },
 	};

@@ -41,6 +41,7 @@ struct fake {
 	uint32_t connect_status, open_status, call_status, alive_status;
 	uint32_t retry_after; /* us */
 	uint32_t window, request_max, message_max;
+	uint32_t request_limit; /* 0: it takes no bodies that are lent */
 	uint64_t keepalive; /* us, in its Connected */
 	/* us: for how long, it says, it has not known the client */
 	uint64_t unknown_for;
