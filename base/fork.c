@@ -130,6 +130,11 @@ int fork_fd_made(int fd)
 	return fd;
 }
 
+void fork_done(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
 void fork_fd_close(int fd)
 {
 	pthread_mutex_lock(&lock);

@@ -42,6 +42,9 @@ unsigned int fork_generation(void);
  */
 void fork_hold(void);
 int fork_fd_made(int fd);
+/* Lets the threads go on, where what the caller has made is no descriptor: a
+ * mapping, until it has MADV_DONTFORK. */
+void fork_done(void);
 /* Closes a descriptor that fork_fd_made() has returned. */
 void fork_fd_close(int fd);
 /* For a descriptor that another library makes and closes: fork_fd_add() after

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fork.h"
+
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
 struct shm_page {
@@ -104,6 +106,17 @@ static int map_all(struct shm_ring *r, int fd, unsigned int side)
 	return rc;
 }
 
+static int map_reserved(struct shm_ring *r, int fd, unsigned int side)
+{
+	void *map = mmap(NULL, r->map_size, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (map == MAP_FAILED)
+		return -errno;
+	r->map = map;
+	return map_all(r, fd, side);
+}
+
 int shm_ring_map(struct shm_ring *r, int fd, uint32_t size, unsigned int side)
 {
 	int rc;
@@ -116,13 +129,10 @@ int shm_ring_map(struct shm_ring *r, int fd, uint32_t size, unsigned int side)
 	if (rc)
 		return rc;
 	r->map_size = page_size() + 4 * (size_t)size;
-	r->map = mmap(NULL, r->map_size, PROT_NONE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (r->map == MAP_FAILED) {
-		r->map = NULL;
-		return -errno;
-	}
-	rc = map_all(r, fd, side);
+	/* A child that was made in the middle would keep the memory. */
+	fork_hold();
+	rc = map_reserved(r, fd, side);
+	fork_done();
 	if (rc)
 		shm_ring_unmap(r);
 	return rc;

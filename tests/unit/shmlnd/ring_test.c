@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -204,6 +205,61 @@ Test(ring, other_memory)
 	cr_expect_lt(ftruncate(fd, 0), 0, "it can be truncated");
 	cr_expect_lt(ftruncate(fd, 1 << 20), 0);
 	close(fd);
+}
+
+/* ---- children ---- */
+
+struct mapper {
+	int fd;
+	_Atomic bool ends;
+};
+
+static void *map_again_and_again(void *arg)
+{
+	struct mapper *m = arg;
+	struct shm_ring r;
+
+	while (!atomic_load(&m->ends)) {
+		cr_assert_eq(shm_ring_map(&r, m->fd, SIZE, 0), 0);
+		shm_ring_unmap(&r);
+	}
+	return NULL;
+}
+
+/* Has this process, which is a child, any of the memory? */
+static bool has_memory(void)
+{
+	static char maps[1 << 20];
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	size_t got = 0;
+	ssize_t n;
+
+	while ((n = read(fd, maps + got, sizeof(maps) - got)) > 0)
+		got += (size_t)n;
+	return fd < 0 || n < 0 || memmem(maps, got, "ulnet-shm", 9);
+}
+
+/* A child has none of the memory, whenever it was made. */
+Test(ring, forked)
+{
+	struct mapper m = { .fd = shm_ring_create(SIZE) };
+	unsigned int bad = 0;
+	pthread_t thread;
+	int status;
+
+	cr_assert_eq(pthread_create(&thread, NULL, map_again_and_again, &m), 0);
+	for (unsigned int i = 0; i < 500; i++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(has_memory());
+		cr_assert(waitpid(pid, &status, 0) == pid);
+		bad += status != 0;
+	}
+	atomic_store(&m.ends, true);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	cr_expect_eq(bad, 0, "%u", bad);
+	close(m.fd);
 }
 
 /* ---- a peer that writes nonsense ---- */
