@@ -135,28 +135,46 @@ static void gate_pass(struct shm_conn *conn, unsigned int owner)
 	passage_send(&conn->sni->passage, conn->loop, &conn->work);
 }
 
+/* Refuses for now, because of what this side lacks. Returns what is answered. */
+static int gate_lack(struct shm_conn *conn, const char *what, int rc)
+{
+	log_warn_limited(&conn->sni->gate.complaints, loop_now(conn->loop),
+			 "shmlnd",
+			 "process %d of user %u: refused for now: %s: %s",
+			 conn->who.pid, conn->who.uid, what, strerror(-rc));
+	return -EALREADY;
+}
+
 /* Is the NID that the peer gives that of its own process? The system tells who
- * has the name that belongs to it. Returns NULL: it is; or what is wrong. */
-static const char *check_owner(const struct shm_conn *conn)
+ * has the name that belongs to it. Returns 0; or -errno: the NID is not, and
+ * *@why_p says so, or else this side cannot find out. */
+static int check_owner(const struct shm_conn *conn, const char **why_p)
 {
 	struct ulnet_nid nid = nid_of(conn->sni, conn->hello.src);
 	struct shm_who owner;
 	int fd, rc;
 
-	if (!conn->who.pid)
-		return "its PID namespace is not seen from here";
+	if (!conn->who.pid) {
+		*why_p = "its PID namespace is not seen from here";
+		return -EACCES;
+	}
 	fd = shm_name_connect(&nid);
+	if (fd == -ECONNREFUSED)
+		*why_p = "it does not listen on the NID that it gives";
 	if (fd < 0)
-		return "it does not listen on the NID that it gives";
+		return fd;
 	rc = shm_who(fd, &owner);
 	fork_fd_close(fd);
-	if (rc || owner.pid != conn->who.pid || owner.uid != conn->who.uid)
-		return "another process has the NID that it gives";
-	return NULL;
+	if (rc)
+		return rc;
+	if (owner.pid == conn->who.pid && owner.uid == conn->who.uid)
+		return 0;
+	*why_p = "another process has the NID that it gives";
+	return -EACCES;
 }
 
-/* Reads HELLO and the descriptor that comes with it, *@fd; -1: none. Returns
- * the number of bytes, or -errno. */
+/* Reads HELLO and the descriptor that comes with it, *@fd; -1: none; -errno:
+ * this side could not take it. Returns the number of bytes, or -errno. */
 static ssize_t hello_read(struct shm_conn *conn, int *fd_p)
 {
 	union {
@@ -181,6 +199,8 @@ static ssize_t hello_read(struct shm_conn *conn, int *fd_p)
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
 	    c->cmsg_len >= CMSG_LEN(sizeof(int)))
 		memcpy(fd_p, CMSG_DATA(c), sizeof(int));
+	else if (n > 0 && m.msg_flags & MSG_CTRUNC)
+		*fd_p = -EMFILE;
 	/* More than one is lost in the system. */
 	fork_fd_made(*fd_p);
 	return n;
@@ -196,25 +216,49 @@ static bool has_hung_up(const struct shm_conn *conn)
 /* Looks at what HELLO says. Returns 0, or -errno for the answer. */
 static int hello_check(struct shm_conn *conn, int fd)
 {
-	const char *why;
+	const char *why = NULL;
 	int rc;
 
 	if (conn->hello.ring_size > conn->sni->ring_size)
 		return -EMSGSIZE;
-	why = check_owner(conn);
+	if (fd < 0)
+		return gate_lack(conn, "cannot take its memory", fd);
+	rc = check_owner(conn, &why);
 	/* A process that has ended meanwhile listens on nothing. */
-	if (why && has_hung_up(conn))
+	if (rc && has_hung_up(conn))
 		return -ECONNRESET;
 	if (why) {
 		gate_complain(conn, why);
 		return -EACCES;
 	}
-	rc = shm_ring_map(&conn->ring, fd, conn->hello.ring_size, 1);
 	if (rc)
-		gate_complain(conn, rc == -EPROTO ? "its memory is not sealed, "
-						    "or has another size"
-						  : strerror(-rc));
+		return gate_lack(conn, "cannot find out whose NID it gives",
+				 rc);
+	rc = shm_ring_map(&conn->ring, fd, conn->hello.ring_size, 1);
+	if (rc == -EPROTO)
+		gate_complain(conn, "its memory is not sealed, or has another "
+				    "size");
+	else if (rc)
+		rc = gate_lack(conn, "cannot map its memory", rc);
 	return rc;
+}
+
+/* What becomes of HELLO, of which @n bytes, or -errno, were read, with @fd.
+ * Returns 0, or -errno for the answer. */
+static int hello_judge(struct shm_conn *conn, ssize_t n, int fd)
+{
+	/* Who has only asked whose name it is says nothing. */
+	if (n <= 0)
+		return -ECONNRESET;
+	if (n != sizeof(conn->hello) || fd == -1 ||
+	    !is_sane(conn->sni, &conn->hello)) {
+		gate_complain(conn, "it has sent something else than HELLO");
+		return -EPROTO;
+	}
+	/* Nobody can know that a process which only calls has a NID. */
+	if (shm_pid_is_user(conn->sni->ni->conf->pid))
+		return -ECONNREFUSED;
+	return hello_check(conn, fd);
 }
 
 static void gate_on_hello(struct lobby_guest *g)
@@ -225,18 +269,7 @@ static void gate_on_hello(struct lobby_guest *g)
 
 	if (n == -EAGAIN || n == -EINTR)
 		return;
-	/* Who has only asked whose name it is says nothing. */
-	rc = n <= 0 ? -ECONNRESET : 0;
-	if (n > 0 && (n != sizeof(conn->hello) || fd < 0 ||
-		      !is_sane(conn->sni, &conn->hello))) {
-		gate_complain(conn, "it has sent something else than HELLO");
-		rc = -EPROTO;
-	}
-	/* Nobody can know that a process which only calls has a NID. */
-	if (!rc && shm_pid_is_user(conn->sni->ni->conf->pid))
-		rc = -ECONNREFUSED;
-	if (!rc)
-		rc = hello_check(conn, fd);
+	rc = hello_judge(conn, n, fd);
 	if (fd >= 0)
 		fork_fd_close(fd);
 	if (rc) {

@@ -11,8 +11,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -322,6 +324,74 @@ Test(hostile, other_process)
 	close(ready[1]);
 	rig_down(&r);
 }
+
+/* ---- what the node lacks ---- */
+
+static _Atomic bool blamed;
+
+static void on_log(int level, const char *line, void *arg)
+{
+	(void)arg;
+	(void)level;
+	if (strstr(line, ": refused: "))
+		atomic_store(&blamed, true);
+}
+
+/* Says HELLO while this process can have @spare more descriptors. Returns the
+ * status of the answer. */
+static int hello_with_spare(const struct rig *r, unsigned int spare)
+{
+	struct shm_hello h = hello_of(r), answer = { .status = 0 };
+	int filler[512], memory = shm_ring_create(SIZE), fd;
+	unsigned int n = 0, files = open_files();
+	struct rlimit before, few;
+
+	cr_assert(!getrlimit(RLIMIT_NOFILE, &before));
+	few = before;
+	few.rlim_cur = 512;
+	cr_assert(!setrlimit(RLIMIT_NOFILE, &few));
+	fd = shm_name_connect(&r->nid);
+	/* until the node has accepted the connection */
+	while (open_files() < files + 2)
+		sched_yield();
+	while ((filler[n] = dup(memory)) >= 0)
+		n++;
+	for (unsigned int i = 0; i < spare; i++)
+		close(filler[--n]);
+	send_hello(fd, &h, sizeof(h), &memory, 1);
+	await(fd);
+	cr_assert_eq(recv(fd, &answer, sizeof(answer), 0), sizeof(answer));
+	await_end(fd);
+	fork_fd_close(fd);
+	close(memory);
+	while (n)
+		close(filler[--n]);
+	cr_assert(!setrlimit(RLIMIT_NOFILE, &before));
+	return answer.status;
+}
+
+/* A node without descriptors, for the memory or for its questions, says that it
+ * is the one that lacks something: the peer is asked to try again. */
+Test(hostile, lack)
+{
+	struct raw raw;
+	struct rig r;
+
+	rig_up(&r);
+	others_are_well(&r);
+	lnet_log_set(LNET_LOG_WARN, on_log, NULL);
+	for (unsigned int spare = 0; spare < 2; spare++)
+		cr_expect_eq(hello_with_spare(&r, spare), -EALREADY, "%u",
+			     spare);
+	cr_expect_not(atomic_load(&blamed), "the peer is blamed");
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	raw_connect(&r, &raw);
+	cr_expect_eq(raw.hello.status, 0);
+	raw_close(&raw);
+	rig_down(&r);
+}
+
+/* ---- shares ---- */
 
 /* A peer that sends many descriptors, or says nothing, keeps none open. */
 Test(hostile, descriptors)
