@@ -196,7 +196,8 @@ unit_tests += %D%/unit/socklnd_test
 unit_tests += %D%/unit/shmlnd_test
 %C%_unit_shmlnd_test_SOURCES = \
 	%D%/unit/shmlnd/hostile_test.c \
-	%D%/unit/shmlnd/ring_test.c
+	%D%/unit/shmlnd/ring_test.c \
+	%D%/unit/shmlnd/stall_test.c
 
 unit_tests += %D%/unit/o2iblnd_test
 %C%_unit_o2iblnd_test_SOURCES = \

@@ -202,7 +202,6 @@ static void conn_failed(struct shm_conn *conn, int status)
 /* Is there room for @bytes, frames' headers included? */
 static in_line bool has_room(struct shm_conn *conn, uint32_t bytes)
 {
-	uint32_t before = conn->ring.freed;
 	int rc;
 
 	if (likely(bytes <= shm_ring_room(&conn->ring)))
@@ -212,8 +211,6 @@ static in_line bool has_room(struct shm_conn *conn, uint32_t bytes)
 		conn_failed(conn, rc);
 		return false;
 	}
-	if (conn->ring.freed != before)
-		conn->progress = loop_now(conn->loop);
 	return bytes <= shm_ring_room(&conn->ring);
 }
 
@@ -341,22 +338,29 @@ static void end_all(struct list *msgs, int status, enum ulnet_cause cause)
 		lnet_finalize(msg, status, cause);
 }
 
-static uint64_t stall_timeout(const struct shm_conn *conn)
+/* ns: from one look to the next, whether the peer has stalled */
+static uint64_t look_interval(const struct shm_conn *conn)
 {
 	int64_t own = conn->sni->tunables[SHM_stall_timeout];
 
-	return own ? (uint64_t)own * NSEC_PER_SEC
-		   : lnet_lnd_timeout(conn->sni->ni);
+	return (own ? (uint64_t)own * NSEC_PER_SEC
+		    : lnet_lnd_timeout(conn->sni->ni)) /
+	       SHM_STALL_LOOKS;
 }
 
-/* Something is under way: the peer has to make progress. */
+static void look_later(struct shm_conn *conn)
+{
+	conn->look = loop_now(conn->loop) + look_interval(conn);
+	loop_timer_arm(conn->loop, &conn->timer, conn->look);
+}
+
+/* Something is under way: the peer has to go on. */
 static void watch_stall(struct shm_conn *conn)
 {
 	if (timer_armed(&conn->timer))
 		return;
-	conn->progress = loop_now(conn->loop);
-	loop_timer_arm(conn->loop, &conn->timer,
-		       conn->progress + stall_timeout(conn));
+	conn->room.waits = conn->more.waits = false;
+	look_later(conn);
 }
 
 /* The end of a turn. */
@@ -641,7 +645,6 @@ static int rx_more(struct shm_conn *conn, const struct shm_frame *f)
 		return rx_wrong(conn, "has sent payload of no message");
 	rx_store(rx, f->body, f->length);
 	shm_ring_took(&conn->ring, f);
-	conn->progress = loop_now(conn->loop);
 	if (rx->got == rx->length)
 		rx_end(conn, 0);
 	return 0;
@@ -778,20 +781,39 @@ static void conn_on_ready(struct env_io *io, int revents)
 	conn_serve(conn);
 }
 
-/* Has the peer made no progress for too long? It may be stopped, or does not do
- * what it has to. */
+/* Has the peer stalled? It may be stopped, or does not do what it has to. What
+ * lies in the ring to be read waits for this side. */
+static int look_at_stall(struct shm_conn *conn, bool room, bool more)
+{
+	bool late = loop_now(conn->loop) > conn->look + look_interval(conn) / 2;
+	int rc = shm_ring_look_room(&conn->ring);
+
+	if (rc)
+		return rc;
+	more = more && !shm_ring_has_frames(&conn->ring);
+	room = shm_stall_look(&conn->room, room, conn->ring.freed, late);
+	more = shm_stall_look(&conn->more, more, conn->ring.head, late);
+	if (room)
+		conn->ring.why = "has made no room (stall_timeout)";
+	else if (more)
+		conn->ring.why = "has not gone on with a message "
+				 "(stall_timeout)";
+	return room || more ? -ETIMEDOUT : 0;
+}
+
 static void on_stall(struct timer *t)
 {
 	struct shm_conn *conn = container_of(t, struct shm_conn, timer);
-	uint64_t due = conn->progress + stall_timeout(conn);
+	bool room = has_to_write(conn), more = conn->rx && !conn->paused;
+	int rc;
 
-	if (!has_to_write(conn) && (!conn->rx || conn->paused))
+	if (!room && !more)
 		return;
-	if (loop_now(conn->loop) < due)
-		loop_timer_arm(conn->loop, &conn->timer, due);
+	rc = look_at_stall(conn, room, more);
+	if (rc)
+		shm_peer_lost(conn->peer, rc, conn->ring.why);
 	else
-		shm_peer_lost(conn->peer, -ETIMEDOUT,
-			      "has made no progress (stall_timeout)");
+		look_later(conn);
 }
 
 int shm_conn_open(struct shm_conn *conn, struct shm_peer *peer)

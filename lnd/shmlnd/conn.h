@@ -25,6 +25,7 @@
 #define LND_SHMLND_CONN_H
 
 #include "lnd/shmlnd/shmlnd.h"
+#include "lnd/shmlnd/stall.h"
 
 enum shm_frame_type {
 	SHM_MESSAGE = 1,
@@ -107,9 +108,10 @@ struct shm_conn {
 	bool unannounced;   /* written since the peer was last looked after */
 	int failed;	    /* -errno: to be closed at the end of the turn */
 	struct list flush;  /* node in shm_cpt.flush */
-	/* ns: when the peer has last made room, or sent more of a message;
-	 * valid while timer is armed */
-	uint64_t progress;
+	/* while timer is armed: is the peer to make room, or to send more of a
+	 * message? */
+	struct shm_stall room, more;
+	uint64_t look; /* ns: when the next look is due */
 
 	/* incoming */
 	struct shm_rx *rx; /* NULL: between messages */

@@ -648,6 +648,112 @@ Test(hostile, never_reads)
 	rig_down(&r);
 }
 
+/* ---- peers that do one thing, and not the other ---- */
+
+static _Atomic unsigned int asked, answered;
+
+static void on_any_ping(void *arg, int status,
+			const struct ulnet_ping_info *info)
+{
+	(void)arg;
+	(void)status;
+	(void)info;
+	atomic_fetch_add(&answered, 1);
+}
+
+/* The node has @n messages for the peer that is not correct, each for @us. */
+static void ping_the_bad(const struct rig *r, unsigned int n, uint64_t us)
+{
+	const struct ulnet_id to = { r->bad_nid, LNET_PID_LUSTRE };
+
+	for (; n && atomic_load(&asked) - atomic_load(&answered) < 1000; n--) {
+		cr_assert_eq(lnet_ping(r->node, to, us, on_any_ping, NULL), 0);
+		atomic_fetch_add(&asked, 1);
+	}
+}
+
+static bool has_ended(int fd)
+{
+	char bytes[256];
+	ssize_t n;
+
+	do
+		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	while (n > 0);
+	return n == 0 || errno == ECONNRESET;
+}
+
+/* Is the connection closed, although the peer goes on with @go_on? Messages to
+ * it end after @us. */
+static bool ends_while(struct rig *r, struct raw *raw, uint64_t us,
+		       void (*go_on)(struct raw *raw))
+{
+	time_t end = time(NULL) + PATIENCE / 1000;
+	bool ended = false;
+
+	atomic_store(&asked, 0);
+	atomic_store(&answered, 0);
+	while (!ended && time(NULL) < end) {
+		ping_the_bad(r, 100, us);
+		go_on(raw);
+		ended = has_ended(raw->fd);
+	}
+	raw_close(raw);
+	while (atomic_load(&asked) != atomic_load(&answered))
+		sched_yield();
+	return ended;
+}
+
+static void read_everything(struct raw *raw)
+{
+	struct shm_frame f;
+
+	cr_assert(!shm_ring_look(&raw->ring));
+	while (shm_ring_next(&raw->ring, &f) == 1)
+		shm_ring_took(&raw->ring, &f);
+	shm_ring_give(&raw->ring);
+	if (shm_ring_must_wake(&raw->ring, SHM_WANTS_ROOM))
+		bell(raw);
+}
+
+/* A peer that reads does not for that go on with the message that it has
+ * begun. */
+Test(hostile, reads_only)
+{
+	uint8_t body[LNET_HDR_SIZE] = { 0 };
+	struct raw raw;
+	struct rig r;
+
+	rig_up(&r);
+	raw_connect(&r, &raw);
+	put_header(&r, body, 100);
+	frame(&raw, SHM_MESSAGE, body, sizeof(body));
+	cr_expect(ends_while(&r, &raw, 100000, read_everything));
+	rig_down(&r);
+}
+
+static void write_a_byte(struct raw *raw)
+{
+	cr_assert(!shm_ring_look_room(&raw->ring));
+	if (shm_ring_room(&raw->ring) >= SIZE / 2)
+		frame(raw, SHM_MORE, "", 1);
+}
+
+/* Nor does one that goes on with its message make room. */
+Test(hostile, writes_only)
+{
+	uint8_t body[LNET_HDR_SIZE] = { 0 };
+	struct raw raw;
+	struct rig r;
+
+	rig_up(&r);
+	raw_connect(&r, &raw);
+	put_header(&r, body, 1u << 20);
+	frame(&raw, SHM_MESSAGE, body, sizeof(body));
+	cr_expect(ends_while(&r, &raw, 2000000, write_a_byte));
+	rig_down(&r);
+}
+
 /* A peer that is killed with everything open: its NID is free at once. */
 Test(hostile, killed)
 {
