@@ -71,6 +71,7 @@ enum ulnet_cause shm_loss_queued(int status)
 /* ---- life ---- */
 
 static void on_stall(struct timer *t);
+static void on_wake_again(struct timer *t);
 static void on_resume(struct work *w);
 
 static void line_init(struct shm_line *line, struct shm_conn *conn, bool begun)
@@ -96,6 +97,7 @@ struct shm_conn *shm_conn_new(struct shm_ni *sni, struct loop *loop, int fd)
 	line_init(&conn->queue, conn, false);
 	line_init(&conn->sent, conn, true);
 	timer_init(&conn->timer, NULL);
+	timer_init(&conn->again, on_wake_again);
 	return conn;
 }
 
@@ -113,6 +115,7 @@ static void conn_end(struct shm_conn *conn)
 	fsm_move(&conn->fsm, shm_conn_states, SHM_CONN_CLOSED);
 	loop_unwatch(conn->loop, &conn->io);
 	loop_timer_cancel(conn->loop, &conn->timer);
+	loop_timer_cancel(conn->loop, &conn->again);
 	fork_fd_close(conn->io.fd);
 	conn->work.fn = on_freed;
 	loop_defer(conn->loop, &conn->work);
@@ -126,12 +129,27 @@ void shm_conn_drop(struct shm_conn *conn)
 
 /* ---- wake-ups ---- */
 
-/* Wakes the peer. If it has not read earlier ones yet, it is awake. */
+/* ns: when a wake-up is sent again for which the system had no memory */
+#define WAKE_AGAIN (10 * NSEC_PER_MSEC)
+
+/* Wakes the peer, which nobody else does. A full socket (EAGAIN) holds earlier
+ * wake-ups, so the peer is going to be awake: it looks at the ring after it has
+ * read them. A socket without a peer has ended, which is noticed elsewhere. */
 static void wake_peer(struct shm_conn *conn)
 {
 	const char byte = 0;
 
-	(void)!send(conn->io.fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (likely(send(conn->io.fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+		   1) ||
+	    errno == EAGAIN || errno == EPIPE || errno == ECONNRESET)
+		return;
+	loop_timer_arm(conn->loop, &conn->again,
+		       loop_now(conn->loop) + WAKE_AGAIN);
+}
+
+static void on_wake_again(struct timer *t)
+{
+	wake_peer(container_of(t, struct shm_conn, again));
 }
 
 /* Reads the wake-ups that have come. Returns 0; or -errno, or 1 if the peer has

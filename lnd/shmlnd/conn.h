@@ -98,6 +98,7 @@ struct shm_conn {
 	 * to be woken for whatever it waits for */
 	bool resting;
 	bool ended;    /* the peer has closed the socket */
+	struct timer again; /* a wake-up is to be sent again */
 	struct shm_ring ring;
 
 	/* outgoing */

@@ -10,6 +10,11 @@
  *	- a wake-up is sent only to a side that has said that it sleeps, and
  *	  once for each time that it has said so
  *
+ * The system may have no memory for a wake-up, which is then sent again later,
+ * and has no room for one while earlier ones have not been read, of which one
+ * is enough. BREAK_LACK forgets a wake-up for which there was no memory,
+ * BREAK_READ reads wake-ups after the last look at the ring.
+ *
  * A processor may keep a store to itself while later loads are made. In the
  * program, stores and loads that decide about wake-ups are sequentially
  * consistent. BREAK_TAIL, BREAK_HEAD and BREAK_WANTS leave out that for a store:
@@ -24,7 +29,8 @@
 
 byte tail, head;	/* as the other side sees them */
 bool wants[2];		/* as the other side sees them */
-byte bells[2];		/* wake-ups on their way to a side */
+bool bells[2];		/* a side has wake-ups that it has not read */
+bool due[2];		/* a wake-up for it is to be sent again */
 bool asleep[2];		/* has said so, and not taken it back */
 byte slept[2], rung[2]; /* how often */
 
@@ -97,7 +103,15 @@ inline wake(other)
 				assert(asleep[other]);
 				rung[other]++;
 				assert(rung[other] <= slept[other]);
-				bells[other]++
+				if
+				/* If it is set, the socket is full. */
+				:: true -> bells[other] = true
+#ifdef BREAK_LACK
+				:: true -> skip
+#else
+				:: true -> due[other] = true
+#endif
+				fi
 			:: else
 			fi
 		}
@@ -116,10 +130,13 @@ inline sleep(me, something)
 #else
 	:: true ->
 #endif
-		bells[me] > 0
+#ifdef BREAK_READ
+		bells[me] = false;
+#endif
+		bells[me]
 	fi;
-	atomic { bells[me] = 0 }
-	awake(me)
+	awake(me);
+	bells[me] = false
 }
 
 active proctype writer()
@@ -162,5 +179,8 @@ end:
 	:: atomic { held_head -> head = new_head; held_head = false }
 	:: atomic { held_wants[0] -> wants[0] = new_wants[0]; held_wants[0] = false }
 	:: atomic { held_wants[1] -> wants[1] = new_wants[1]; held_wants[1] = false }
+	/* on_wake_again() */
+	:: atomic { due[0] -> bells[0] = true; due[0] = false }
+	:: atomic { due[1] -> bells[1] = true; due[1] = false }
 	od
 }

@@ -28,6 +28,8 @@ found_out BREAK_WANTS
 found_out BREAK_LOOK
 found_out BREAK_CLAIM
 found_out BREAK_AWAKE
+found_out BREAK_LACK
+found_out BREAK_READ
 [ $long = no ] || holds "the same, with more frames" -DFRAMES=9 -DCAP=4
 none_forgotten "$script"
 [ $bad = 0 ]

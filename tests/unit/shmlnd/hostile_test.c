@@ -623,6 +623,48 @@ Test(hostile, flood)
 	rig_down(&r);
 }
 
+/* How many more wake-ups the system has no memory for. */
+static _Atomic unsigned int lost_wake_ups;
+
+/* in the place of libc's */
+ssize_t send(int fd, const void *buf, size_t n, int flags)
+{
+	if (n == 1 && atomic_load(&lost_wake_ups)) {
+		atomic_fetch_sub(&lost_wake_ups, 1);
+		errno = ENOBUFS;
+		return -1;
+	}
+	return sendto(fd, buf, n, flags, NULL, 0);
+}
+
+/* A peer that sleeps is woken, although the system has refused to a few
+ * times. */
+Test(hostile, no_memory_to_wake)
+{
+	struct ulnet_id to = { .pid = LNET_PID_LUSTRE };
+	struct pinged p;
+	struct raw raw;
+	char byte = 1;
+	int status;
+	struct rig r;
+
+	rig_up(&r);
+	raw_connect(&r, &raw);
+	to.nid = r.bad_nid;
+	cr_assert_eq(pipe(p.pipe), 0);
+	cr_assert(shm_ring_sleep(&raw.ring, SHM_WANTS_FRAMES));
+	atomic_store(&lost_wake_ups, 3);
+	/* It is sent at once; there will be no answer. */
+	cr_assert_eq(lnet_ping(r.node, to, 100000, on_ping, &p), 0);
+	await(raw.fd);
+	cr_expect_eq(atomic_load(&lost_wake_ups), 0);
+	cr_expect_eq(recv(raw.fd, &byte, 1, 0), 1);
+	cr_expect_eq(byte, 0);
+	raw_close(&raw);
+	cr_assert(read(p.pipe[0], &status, sizeof(status)) == sizeof(status));
+	rig_down(&r);
+}
+
 /* A peer that never reads: messages to it end, the connection too. */
 Test(hostile, never_reads)
 {
