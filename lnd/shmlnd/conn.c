@@ -387,7 +387,7 @@ static void conn_flush(struct shm_conn *conn)
 	if (has_to_write(conn))
 		tx_pump(conn);
 	if (unlikely(conn->failed)) {
-		shm_peer_lost(conn->peer, conn->failed, conn->ring.why);
+		shm_peer_lost(conn, conn->failed, conn->ring.why);
 		return;
 	}
 	if (conn->unannounced) {
@@ -738,9 +738,9 @@ static void conn_serve(struct shm_conn *conn)
 	if (!shm_conn_is_open(conn))
 		return;
 	if (unlikely(rc))
-		shm_peer_lost(conn->peer, rc, conn->ring.why);
+		shm_peer_lost(conn, rc, conn->ring.why);
 	else if (unlikely(conn->ended && !conn->paused))
-		shm_peer_lost(conn->peer, 0, NULL);
+		shm_peer_lost(conn, 0, NULL);
 	else if (unlikely(conn->rx))
 		watch_stall(conn);
 }
@@ -775,13 +775,21 @@ static void on_resume(struct work *w)
 		conn_rearm(conn);
 }
 
+/* What is in the ring was sent before. */
+static void conn_ended(struct shm_conn *conn)
+{
+	conn->ended = true;
+	conn->io.events = 0;
+	(void)!loop_watch(conn->loop, &conn->io);
+}
+
 static void conn_on_ready(struct env_io *io, int revents)
 {
 	struct shm_conn *conn = container_of(io, struct shm_conn, io);
 	int rc = 0;
 
 	if (unlikely(revents & ENV_ERROR)) {
-		shm_peer_lost(conn->peer, -ENOMEM, NULL);
+		shm_peer_lost(conn, -ENOMEM, NULL);
 		return;
 	}
 	if (conn->resting) {
@@ -790,12 +798,8 @@ static void conn_on_ready(struct env_io *io, int revents)
 	}
 	if (!(revents & ENV_POLLED))
 		rc = take_wake_ups(conn);
-	if (unlikely(rc)) {
-		/* What is in the ring was sent before. */
-		conn->ended = true;
-		conn->io.events = 0;
-		(void)!loop_watch(conn->loop, &conn->io);
-	}
+	if (unlikely(rc))
+		conn_ended(conn);
 	conn_serve(conn);
 }
 
@@ -829,7 +833,7 @@ static void on_stall(struct timer *t)
 		return;
 	rc = look_at_stall(conn, room, more);
 	if (rc)
-		shm_peer_lost(conn->peer, rc, conn->ring.why);
+		shm_peer_lost(conn, rc, conn->ring.why);
 	else
 		look_later(conn);
 }
@@ -858,21 +862,36 @@ int shm_conn_open(struct shm_conn *conn, struct shm_peer *peer)
 	return 0;
 }
 
-void shm_conn_close(struct shm_conn *conn, int status)
+/* Nothing is sent any more. Users' handlers run, and may do anything: @conn has
+ * left all lists before. */
+static void tx_end(struct shm_conn *conn, int status)
 {
 	struct lnd_msg *tx = conn->tx;
 
-	if (conn->accepted)
-		conn->cpt->accepted--;
-	conn_end(conn);
-	list_del(&conn->flush);
 	conn->tx = NULL;
-	/* Users' handlers run, and may do anything: the connection has left all
-	 * lists before. */
-	if (conn->rx)
-		rx_end(conn, status);
+	conn->abort_due = false;
+	list_del(&conn->flush);
 	end_all(&conn->sent.msgs, 0, LNET_CAUSE_OK);
 	if (tx)
 		lnet_finalize(tx, status, shm_loss_begun(status));
 	end_all(&conn->queue.msgs, status, shm_loss_queued(status));
+}
+
+void shm_conn_retire(struct shm_conn *conn)
+{
+	conn_ended(conn);
+	tx_end(conn, -ECONNRESET);
+	if (shm_conn_is_open(conn))
+		conn_serve(conn);
+}
+
+void shm_conn_close(struct shm_conn *conn, int status)
+{
+	if (conn->accepted)
+		conn->cpt->accepted--;
+	conn_end(conn);
+	list_del(&conn->flush);
+	if (conn->rx)
+		rx_end(conn, status);
+	tx_end(conn, status);
 }

@@ -133,6 +133,10 @@ void shm_conn_drop(struct shm_conn *conn);
 int shm_conn_open(struct shm_conn *conn, struct shm_peer *peer) must_check;
 /* Closes an open connection, and ends its messages. Users' handlers run. */
 void shm_conn_close(struct shm_conn *conn, int status);
+/* The peer has ended @conn: nothing is sent over it any more, and what the peer
+ * had written is read, now or when LNet says where it goes; then it is closed.
+ * Users' handlers run. */
+void shm_conn_retire(struct shm_conn *conn);
 /* Reads on at the end of the turn. */
 void shm_conn_resume(struct shm_conn *conn);
 /* Gives the messages that were not begun back to LNet, except those given back

@@ -135,7 +135,8 @@ static void gate_pass(struct shm_conn *conn, unsigned int owner)
 	passage_send(&conn->sni->passage, conn->loop, &conn->work);
 }
 
-/* Refuses for now, because of what this side lacks. Returns what is answered. */
+/* Refuses for now, because of what this side lacks. Returns what is answered.
+ */
 static int gate_lack(struct shm_conn *conn, const char *what, int rc)
 {
 	log_warn_limited(&conn->sni->gate.complaints, loop_now(conn->loop),

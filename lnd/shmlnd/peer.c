@@ -70,7 +70,7 @@ char *shm_peer_str(const struct shm_peer *peer, char *buf, size_t size)
 
 static bool peer_is_idle(const struct shm_peer *peer)
 {
-	return !peer->conn && connect_is_idle(&peer->connect);
+	return !peer->conn && !peer->old && connect_is_idle(&peer->connect);
 }
 
 bool shm_is_connected(struct lnd_ni *ni, unsigned int cpt,
@@ -128,6 +128,11 @@ static void on_peer_settle(struct work *w)
 
 /* ---- connections ---- */
 
+static bool counts_for(const struct shm_conn *held, const struct shm_conn *conn)
+{
+	return held && held->accepted && held->who.pid == conn->who.pid;
+}
+
 /* Has the process of @conn used up its share of the connections that peers may
  * open? The share is that of a process, since a process can have any number of
  * NIDs. */
@@ -139,8 +144,8 @@ static bool is_over_share(const struct shm_conn *conn)
 	uint64_t held = 0;
 
 	hash_for_each (p, &cpt->peers, hash)
-		held += p->conn && p->conn->accepted &&
-			p->conn->who.pid == conn->who.pid;
+		held += (uint64_t)counts_for(p->conn, conn) +
+			counts_for(p->old, conn);
 	max = MAX(max / cpt->sni->ni->cpts, 1);
 	return !share_allows(held, cpt->accepted, max, 1);
 }
@@ -176,22 +181,42 @@ static void log_closed(const struct shm_peer *peer, int status, const char *why)
 			 why ? why : strerror(-status));
 }
 
-void shm_peer_lost(struct shm_peer *peer, int status, const char *why)
+/* From here on new messages wait for another connection than @conn. */
+static void leave_conn(struct shm_peer *peer, struct shm_conn *conn)
+{
+	if (conn == peer->old) {
+		peer->old = NULL;
+	} else {
+		peer->conn = NULL;
+		peer->conn_lost = true;
+	}
+	shm_peer_settle(peer);
+}
+
+void shm_peer_lost(struct shm_conn *conn, int status, const char *why)
+{
+	struct shm_peer *peer = conn->peer;
+
+	log_closed(peer, status, why);
+	leave_conn(peer, conn);
+	if (status != -ESHUTDOWN && !shm_pid_is_user(peer->id.pid))
+		shm_conn_give_back(conn);
+	shm_conn_close(conn, status ? status : -ECONNRESET);
+	shm_peer_settle(peer);
+}
+
+/* The peer has opened a new connection: its old one has ended for it. */
+static void retire(struct shm_peer *peer)
 {
 	struct shm_conn *conn = peer->conn;
 
-	if (conn) {
-		log_closed(peer, status, why);
-		peer->conn = NULL;
-		peer->conn_lost = true;
-		shm_peer_settle(peer);
-		/* From here on new messages wait for another connection, so
-		 * handlers may run. */
-		if (status != -ESHUTDOWN && !shm_pid_is_user(peer->id.pid))
-			shm_conn_give_back(conn);
-		shm_conn_close(conn, status ? status : -ECONNRESET);
-	}
-	shm_peer_settle(peer);
+	if (peer->old)
+		shm_peer_lost(peer->old, 0, NULL);
+	leave_conn(peer, conn);
+	peer->old = conn;
+	if (!shm_pid_is_user(peer->id.pid))
+		shm_conn_give_back(conn);
+	shm_conn_retire(conn);
 }
 
 void shm_peer_opened(struct shm_peer *peer, struct shm_conn *conn)
@@ -199,9 +224,8 @@ void shm_peer_opened(struct shm_peer *peer, struct shm_conn *conn)
 	char nid[LNET_NIDSTR_SIZE];
 	int rc;
 
-	/* The peer has opened a new one: the old one has ended for it. */
 	if (peer->conn)
-		shm_peer_lost(peer, 0, NULL);
+		retire(peer);
 	rc = shm_conn_open(conn, peer);
 	if (rc) {
 		shm_conn_drop(conn);
@@ -369,6 +393,10 @@ void shm_peers_stop(struct shm_cpt *cpt)
 	hash_for_each (peer, &cpt->peers, hash) {
 		peer->connect.wanted = false;
 		connect_reset(&peer->connect);
-		shm_peer_lost(peer, -ESHUTDOWN, NULL);
+		if (peer->old)
+			shm_peer_lost(peer->old, -ESHUTDOWN, NULL);
+		if (peer->conn)
+			shm_peer_lost(peer->conn, -ESHUTDOWN, NULL);
+		shm_peer_settle(peer);
 	}
 }

@@ -8,7 +8,8 @@
  * A pair of nodes has one connection, whoever has opened it. If both connect at
  * the same time, that of the lower NID counts, and the other one is refused.
  * When a process connects that has a connection already, its old one has ended
- * for it: it is closed.
+ * for it: what it had sent is read, which may have to wait for LNet, and then
+ * the old one is closed. A third one closes the first.
  *
  * A process that only calls (its pid has LNET_PID_USERFLAG) is not connected
  * to, as with other LNDs.
@@ -27,6 +28,8 @@ struct shm_peer {
 	struct shm_cpt *cpt;
 	struct ulnet_id id;
 	struct shm_conn *conn; /* the open connection, or NULL */
+	/* the one before, while it is being read, or NULL */
+	struct shm_conn *old;
 	struct connect connect;
 	struct shm_conn *attempt; /* while CONNECT_CONNECTING */
 	uint32_t offer; /* bytes: the largest rings that are offered to it */
@@ -68,9 +71,9 @@ void shm_peer_opened(struct shm_peer *peer, struct shm_conn *conn);
  * Users' handlers run. */
 void shm_attempt_done(struct shm_peer *peer, int status, const char *why);
 
-/* The connection of @peer has failed with @status, or the peer has closed it
+/* The open connection @conn has failed with @status, or the peer has closed it
  * (0). Closes it. Users' handlers run. */
-void shm_peer_lost(struct shm_peer *peer, int status, const char *why);
+void shm_peer_lost(struct shm_conn *conn, int status, const char *why);
 
 /* Called at the end of a turn: tells LNet of a lost connection, connects if
  * messages wait, or frees the peer if nothing is left of it. */

@@ -52,6 +52,8 @@ static void node_up(struct lnet **node_p, struct ulnet_nid *nid)
 	conf.discovery = LNET_DISCOVERY_OFF;
 	conf.accept_timeout = 500000;
 	conf.accept_max = 16;
+	/* so few that a peer's share is used up by a ring */
+	conf.messages_max = 256;
 	cr_assert_eq(lnet_open(&conf, node_p), 0);
 	*nid = lnet_nid_make(LNET_NET(LNET_TYPE_SHM, 0), 0);
 	cr_assert_eq(shm_resolve("auto", nid, name), 0);
@@ -524,6 +526,104 @@ Test(hostile, given_up)
 		cr_assert(!shm_ring_look_room(&raw.ring));
 	frame(&raw, 99, NULL, 0);
 	await_end(raw.fd);
+	raw_close(&raw);
+	rig_down(&r);
+}
+
+/* ---- a peer that comes again ---- */
+
+#define PORTAL 60
+
+static _Atomic unsigned int puts_got;
+
+static void on_put(const struct ulnet_event *event)
+{
+	if (event->type == LNET_EVENT_PUT && !event->status)
+		atomic_fetch_add(&puts_got, 1);
+}
+
+/* The node takes whatever is sent to the portal. */
+static void take_puts(const struct rig *r)
+{
+	static char buffer[4096];
+	const struct ulnet_id any = { LNET_NID_ANY, LNET_PID_ANY };
+	const struct ulnet_md md = { .start = buffer,
+				     .length = sizeof(buffer),
+				     .threshold = LNET_MD_THRESH_INF,
+				     .max_size = 0,
+				     .options = LNET_MD_OP_PUT |
+						LNET_MD_MANAGE_REMOTE,
+				     .handler = on_put };
+	struct ulnet_me_handle me;
+	struct ulnet_md_handle mdh;
+
+	cr_assert_eq(LNetMEAttach(r->node, PORTAL, any, 0, UINT64_MAX,
+				  LNET_RETAIN, LNET_INS_AFTER, &me),
+		     0);
+	cr_assert_eq(LNetMDAttach(me, &md, LNET_RETAIN, &mdh), 0);
+}
+
+static void await_puts(unsigned int n)
+{
+	time_t end = time(NULL) + PATIENCE / 1000;
+
+	while (atomic_load(&puts_got) < n && time(NULL) < end)
+		sched_yield();
+	cr_expect_eq(atomic_load(&puts_got), n, "%u", atomic_load(&puts_got));
+}
+
+/* Writes @n messages, which the node is not woken for. */
+static void write_puts(const struct rig *r, struct raw *raw, unsigned int n)
+{
+	for (; n; n--) {
+		put_header(r, shm_ring_body(&raw->ring), 8);
+		shm_ring_commit(&raw->ring, SHM_MESSAGE, LNET_HDR_SIZE + 8);
+	}
+	shm_ring_publish(&raw->ring);
+}
+
+/* What it had sent before is read, although its new connection comes first. */
+Test(hostile, comes_again)
+{
+	struct raw old, raw;
+	struct rig r;
+
+	rig_up(&r);
+	take_puts(&r);
+	raw_connect(&r, &old);
+	write_puts(&r, &old, 20);
+	raw_connect(&r, &raw);
+	cr_assert_eq(raw.hello.status, 0);
+	await_end(old.fd);
+	await_puts(20);
+	raw_close(&old);
+	raw_close(&raw);
+	rig_down(&r);
+}
+
+/* Likewise while LNet does not know where its messages go: of two such
+ * connections the older one ends. */
+Test(hostile, comes_again_early)
+{
+	struct raw oldest, old, raw;
+	struct rig r;
+
+	rig_up(&r);
+	cr_assert_eq(LNetSetLazyPortal(r.node, PORTAL), 0);
+	raw_connect(&r, &oldest);
+	/* Some are held by LNet, some are left in the ring. */
+	write_puts(&r, &oldest, 150);
+	bell(&oldest);
+	raw_connect(&r, &old);
+	cr_assert_eq(old.hello.status, 0);
+	write_puts(&r, &old, 20);
+	take_puts(&r);
+	await_puts(170);
+	await_end(oldest.fd);
+	raw_connect(&r, &raw);
+	await_end(old.fd);
+	raw_close(&oldest);
+	raw_close(&old);
 	raw_close(&raw);
 	rig_down(&r);
 }
