@@ -662,8 +662,9 @@ static void lnd_done(void)
 {
 }
 #elif OVER_SHM
-/* the numbers of this process */
-#define NID_BASE ((uint32_t)getpid() << 12 & INT32_MAX)
+/* the numbers of this process, which no node gets that is to have any */
+#define NID_BASE (UINT32_C(1) << 31 | (uint32_t)getpid() << 8)
+#define NID_SIDE 64
 #define NET_TYPE LNET_TYPE_SHM
 
 static void lnd_choose(struct node_params *p, struct sim_net *net)
@@ -710,6 +711,11 @@ static void lnd_done(void)
 }
 #endif
 
+/* from the numbers of one side to those of the next */
+#ifndef NID_SIDE
+#define NID_SIDE 256
+#endif
+
 static int side_open(struct side *s, struct sim_net *net)
 {
 	struct node_params p = { .lnds = open_lnds };
@@ -717,7 +723,7 @@ static int side_open(struct side *s, struct sim_net *net)
 	s->index = (unsigned int)(s - sides);
 	s->other = &sides[1 - s->index];
 	s->changing = lnet_nid_make(LNET_NET(NET_TYPE, 9),
-				    NID_BASE + 9 * 256 + s->index + 1);
+				    NID_BASE + 3 * NID_SIDE + s->index + 1);
 	fill(s->source, SOURCE_SIZE, 0);
 	lnet_conf_init(&p.conf);
 	p.conf.cpts = CPTS;
@@ -730,7 +736,8 @@ static int side_add_nid(struct side *s)
 	struct ulnet_nid *nid = &s->nids[s->nnids];
 
 	*nid = lnet_nid_make(LNET_NET(NET_TYPE, 0),
-			     NID_BASE + ((s->index + 1) << 8 | (s->nnids + 1)));
+			     NID_BASE + (s->index + 1) * NID_SIDE + s->nnids +
+				     1);
 	s->nnids++;
 	return ni_add(s, nid);
 }
