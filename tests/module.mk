@@ -403,6 +403,7 @@ unit_tests += %D%/unit/rpc_server_test
 	%D%/unit/rpc/server/session/crowd_test.c \
 	%D%/unit/rpc/server/session/export_test.c \
 	%D%/unit/rpc/server/session/hostile_control_test.c \
+	%D%/unit/rpc/server/session/lease_test.c \
 	%D%/unit/rpc/server/session/record_test.c \
 	%D%/unit/rpc/server/services_test.c \
 	%D%/unit/rpc/server/shared_portal_test.c \
