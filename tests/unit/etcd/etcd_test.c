@@ -313,23 +313,16 @@ static unsigned int steps_done(void)
 	return done;
 }
 
+static bool has_asked(void *steps)
+{
+	return steps_done() >= *(unsigned int *)steps;
+}
+
 /* Waits until this was told, and so much asked. */
 static void await(int status, const char *why, const char *servers,
 		  unsigned int steps)
 {
-	uint64_t until = lnet_now(node, 0) + 2 * MINUTE_NS;
-	unsigned int done = 0;
-
-	while (!told.times || told.status != status ||
-	       (why && strcmp(told.why, why) != 0) ||
-	       strcmp(told.servers, servers) != 0 || done < steps) {
-		cr_assert_lt(lnet_now(node, 0), until,
-			     "%d %s %s, not %d %s %s, after %u steps: %s",
-			     told.status, told.why, told.servers, status,
-			     why ? why : "", servers, done, fake.wrong);
-		lnet_poll(node, 100000);
-		done = steps_done();
-	}
+	told_await(node, status, why, servers, has_asked, &steps);
 }
 
 /* ---- names ---- */

@@ -18,8 +18,6 @@
 #include "tests/unit/names/told.h"
 #include "ulnet/loop.h"
 
-#define MINUTE_NS UINT64_C(60000000000)
-
 TestSuite(watch, .timeout = 300);
 
 static struct lnet *node;
@@ -111,15 +109,7 @@ static void all_end(void)
 /* Waits until these servers, and this status, were told. */
 static void await(int status, const char *servers)
 {
-	uint64_t until = lnet_now(node, 0) + 2 * MINUTE_NS;
-
-	while (!told.times || told.status != status ||
-	       strcmp(told.servers, servers) != 0) {
-		cr_assert_lt(lnet_now(node, 0), until, "%d %s: %s, not %d %s",
-			     told.status, told.servers, told.why, status,
-			     servers);
-		lnet_poll(node, 100000);
-	}
+	told_await(node, status, NULL, servers, NULL, NULL);
 }
 
 Test(watch, is_written_replaced_removed_and_comes_back)
