@@ -39,4 +39,4 @@ EXTRA_DIST += %D%/budget.sh %D%/budget.txt
 # bench/rpc.sh builds these, where the libraries are.
 EXTRA_DIST += %D%/load.c %D%/load.h %D%/peers/peer_ucx.c \
 	%D%/peers/peer_fabric.c %D%/peers/peer_zmq.c %D%/peers/peer_grpc.cc \
-	%D%/peers/peer_grpc_stream.cc
+	%D%/peers/peer_grpc.h %D%/peers/peer_grpc_stream.cc

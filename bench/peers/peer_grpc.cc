@@ -6,78 +6,19 @@
  * TLS. The service is what protoc would generate
  * for a "raw" method, without copies in and out of protocol buffers.
  */
-#include <cstdio>
-#include <cstdlib>
+#include "bench/peers/peer_grpc.h"
+
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
-
-#include "bench/load.h"
 
 namespace
 {
 
 const char method[] = "/bench.Load/Call";
-
-struct peer {
-	struct load load;
-	std::string address;
-};
-
-void fail(const char *what, const std::string &why)
-{
-	std::fprintf(stderr, "peer_grpc: %s: %s\n", what, why.c_str());
-	std::exit(1);
-}
-
-/* Makes a message of @data without a copy: the bytes are ours, and stay as they
- * are until there is an answer. */
-grpc::ByteBuffer message(unsigned char *data, size_t size)
-{
-	grpc::Slice slice(data, size, [](void *) {});
-
-	return grpc::ByteBuffer(&slice, 1);
-}
-
-/* Returns the bytes in one piece. A large message may be in several, and is
- * copied then. */
-grpc::Slice bytes_of(const grpc::ByteBuffer &buffer)
-{
-	grpc::Slice slice;
-
-	if (!buffer.TrySingleSlice(&slice).ok() &&
-	    !buffer.DumpToSingleSlice(&slice).ok())
-		fail("message", "no bytes");
-	return slice;
-}
-
-/* Returns the next tag; with --poll looks for it again and again, otherwise
- * waits. */
-void *next(struct load *l, grpc::CompletionQueue *cq, bool *ok)
-{
-	void *tag;
-
-	if (l->block) {
-		if (!cq->Next(&tag, ok))
-			fail("completion queue", "shut down");
-		return tag;
-	}
-	for (;;)
-		switch (cq->AsyncNext(&tag, ok,
-				      gpr_inf_past(GPR_CLOCK_MONOTONIC))) {
-		case grpc::CompletionQueue::GOT_EVENT:
-			return tag;
-		case grpc::CompletionQueue::TIMEOUT:
-			break;
-		default:
-			fail("completion queue", "shut down");
-		}
-}
 
 /* ---- keys ---- */
 
@@ -174,12 +115,8 @@ void server(void *arg, int ready)
 		new served(&s, cq.get());
 	duo_ready(ready);
 	for (;;) {
-		bool ok;
-		served *r =
-			static_cast<served *>(next(&p->load, cq.get(), &ok));
+		served *r = static_cast<served *>(next_tag(&p->load, cq.get()));
 
-		if (!ok)
-			fail("call", "broken");
 		if (!r->answered) {
 			new served(&s, cq.get());
 			r->answer(&p->load);
@@ -234,8 +171,7 @@ void client(struct peer *p)
 	for (size_t i = 0; i < calls.size(); i++)
 		calls[i].begin(&p->load, i, &stub, &cq);
 	while (p->load.under_way) {
-		bool ok;
-		call *c = static_cast<call *>(next(&p->load, &cq, &ok));
+		call *c = static_cast<call *>(next_tag(&p->load, &cq));
 		long slot = c->end(&p->load);
 
 		if (slot >= 0)
@@ -250,9 +186,7 @@ int main(int argc, char **argv)
 {
 	struct peer p;
 
-	load_args(&p.load, argc, argv);
-	p.address = DUO_SERVER ":" + std::to_string(duo_free_port());
-	load_fork(&p.load, server, &p);
+	peer_begin(&p, argc, argv, server);
 	client(&p);
 	load_end(&p.load);
 	return 0;

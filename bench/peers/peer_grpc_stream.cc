@@ -6,16 +6,12 @@
  * way at a time; what waits behind it is written without being flushed, except
  * for the last.
  */
-#include <cstdio>
-#include <cstdlib>
+#include "bench/peers/peer_grpc.h"
+
 #include <deque>
 #include <memory>
-#include <string>
 
 #include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
-
-#include "bench/load.h"
 
 namespace
 {
@@ -24,58 +20,14 @@ const char method[] = "/bench.Load/Stream";
 
 enum event { OPENED = 1, READ, WRITTEN };
 
-struct peer {
-	struct load load;
-	std::string address;
-};
-
-void fail(const char *what, const std::string &why)
-{
-	std::fprintf(stderr, "peer_grpc_stream: %s: %s\n", what, why.c_str());
-	std::exit(1);
-}
-
 void *tag(event e)
 {
 	return reinterpret_cast<void *>(e);
 }
 
-/* The bytes are ours, and stay as they are until there is an answer. */
-grpc::ByteBuffer message(unsigned char *data, size_t size)
-{
-	grpc::Slice slice(data, size, [](void *) {});
-
-	return grpc::ByteBuffer(&slice, 1);
-}
-
-grpc::Slice bytes_of(const grpc::ByteBuffer &buffer)
-{
-	grpc::Slice slice;
-
-	if (!buffer.TrySingleSlice(&slice).ok() &&
-	    !buffer.DumpToSingleSlice(&slice).ok())
-		fail("message", "no bytes");
-	return slice;
-}
-
-/* Returns the next event; with --poll looks for it again and again. */
 event next(struct load *l, grpc::CompletionQueue *cq)
 {
-	void *what;
-	bool ok;
-
-	if (l->block) {
-		if (!cq->Next(&what, &ok))
-			fail("completion queue", "shut down");
-	} else {
-		while (cq->AsyncNext(&what, &ok,
-				     gpr_inf_past(GPR_CLOCK_MONOTONIC)) !=
-		       grpc::CompletionQueue::GOT_EVENT)
-			;
-	}
-	if (!ok)
-		fail("stream", "broken");
-	return static_cast<event>(reinterpret_cast<size_t>(what));
+	return static_cast<event>(reinterpret_cast<size_t>(next_tag(l, cq)));
 }
 
 /* Messages that wait to be written to @stream, which both sides have. */
@@ -220,8 +172,6 @@ int main(int argc, char **argv)
 {
 	struct peer p;
 
-	load_args(&p.load, argc, argv);
-	p.address = DUO_SERVER ":" + std::to_string(duo_free_port());
-	load_fork(&p.load, server, &p);
+	peer_begin(&p, argc, argv, server);
 	client(&p);
 }
