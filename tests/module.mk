@@ -425,7 +425,8 @@ unit_tests += %D%/unit/rpc_stub_test
 nodist_%C%_unit_rpc_stub_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c \
 	%D%/unit/rpc/stub/shapes.pb-c.c
 if WITH_PROTOC
-%C%_unit_rpc_stub_test_SOURCES += %D%/unit/rpc/stub/interop_test.c
+%C%_unit_rpc_stub_test_SOURCES += %D%/unit/rpc/stub/interop_test.c \
+	%D%/unit/rpc/stub/serve_streams_test.c
 nodist_%C%_unit_rpc_stub_test_SOURCES += %D%/unit/rpc/stub/interop.pb-c.c
 $(%C%_unit_rpc_stub_test_OBJECTS): | %D%/unit/rpc/stub/interop.ulrpc.h
 ulrpc_headers_made += %D%/unit/rpc/stub/interop.ulrpc.h

@@ -157,6 +157,7 @@ has $'\t{ "TalkOn", ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_DEFAULT, ULRPC_RUN_WORKER
 in_both 'A__Q q = A__Q__INIT, *q_p; A__R r = A__R__INIT, *r_p;
 	struct ulrpc_streams *c = 0; struct ulrpc_stream *s = 0;
 	struct ulrpc_stream_conf conf; conf.deadline = 1;
+	struct ulrpc_metadata pair; conf.context = 0;
 	struct ulrpc_replicas *rs = 0; struct ulrpc_replicas_outcome o;
 	struct ulrpc_replicas_stream_conf at; at.deadline = 1;
 	struct ulrpc_stream_outcome over;
@@ -175,6 +176,7 @@ in_both 'A__Q q = A__Q__INIT, *q_p; A__R r = A__R__INIT, *r_p;
 	a__s__list_open(c, &q, &conf, &s); a__s__list_next(s, &r_p);
 	a__s__list_next_wait(s, &r_p); a__s__list_reply(s, &r);
 	a__s__list_reply_wait(s, &r);
+	ulrpc_stream_add(s, "took", "1", 1); ulrpc_stream_find(s, "took", &pair);
 	a__s__talk_on_open(c, &conf, &s); a__s__talk_on_send(s, &q);
 	a__s__talk_on_send_wait(s, &q); a__s__talk_on_next(s, &r_p);
 	a__s__talk_on_next_wait(s, &r_p); a__s__talk_on_request(s, &q_p);

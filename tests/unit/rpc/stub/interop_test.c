@@ -2,8 +2,8 @@
 /*
  * Stubs as protoc-gen-ulrpc makes them, of calls and of streams, in the cases
  * with which gRPC's implementations are tried against each other; and what
- * those do not try: messages that are none, and services that are put together
- * wrongly. The test's thread waits, and drives both nodes meanwhile.
+ * those do not try: messages that are none. The test's thread waits, and drives
+ * both nodes meanwhile.
  */
 #include "tests/unit/rpc/stub/interop.ulrpc.h"
 
@@ -75,6 +75,22 @@ static void serve_swap(Interop__Trial_Service *self,
 		closure(&reply, data);
 }
 
+static void stream_back(struct ulrpc_stream *stream, const char *name)
+{
+	struct ulrpc_metadata pair;
+
+	if (!ulrpc_stream_find(stream, name, &pair))
+		cr_assert_eq(
+			ulrpc_stream_add(stream, name, pair.value, pair.length),
+			0);
+}
+
+static void stream_echo(struct ulrpc_stream *stream)
+{
+	stream_back(stream, ECHO);
+	stream_back(stream, ECHO_BIN);
+}
+
 static void done_with(struct ulrpc_stream *stream, int status, const char *text)
 {
 	ulrpc_stream_end(stream, status, text);
@@ -89,6 +105,7 @@ static void serve_cut(void *arg, struct ulrpc_stream *stream,
 	int rc = 0;
 
 	cr_assert_eq(arg, &g);
+	stream_echo(stream);
 	for (size_t i = 0; !rc && i < request->n_size; i++) {
 		const Interop__Parcel reply = parcel_of(request->size[i]);
 
@@ -104,6 +121,7 @@ static void serve_add(void *arg, struct ulrpc_stream *stream)
 	int rc;
 
 	(void)arg;
+	stream_echo(stream);
 	while ((rc = interop__trial__add_request_wait(stream, &parcel)) == 1) {
 		sum.bytes += parcel->payload.len;
 		interop__parcel__free_unpacked(parcel, NULL);
@@ -130,6 +148,7 @@ static void serve_talk(void *arg, struct ulrpc_stream *stream)
 	bool more = true;
 
 	(void)arg;
+	stream_echo(stream);
 	while (more &&
 	       interop__trial__talk_request_wait(stream, &order) == 1) {
 		more = talk_one(stream, order);
@@ -240,6 +259,20 @@ static int order(struct ulrpc_stream *stream, uint32_t bytes, uint32_t size)
 	return interop__trial__talk_send_wait(stream, &message);
 }
 
+static struct ulrpc_replicas *set_open(void)
+{
+	const struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_replicas_conf conf;
+	struct ulrpc_replicas *set;
+
+	ulrpc_replicas_conf_init(&conf);
+	conf.client.nids = &nid;
+	conf.client.nnids = 1;
+	conf.client.service = interop__trial__descriptor.name;
+	cr_assert_eq(ulrpc_replicas_open(g.rpc[CALLER], &conf, &set), 0);
+	return set;
+}
+
 /* ---- calls ---- */
 
 Test(interop, empty_unary)
@@ -299,34 +332,46 @@ Test(interop, largest_unary)
 	swap_of(most, most, LONGEST);
 }
 
-static void pair_came(const struct ulrpc_context *context, const char *name,
-		      const void *value, size_t length)
-{
-	struct ulrpc_metadata pair;
+/* ---- metadata ---- */
 
-	cr_assert_eq(ulrpc_context_find(context, name, &pair), 0);
-	cr_assert_eq(pair.length, length);
-	cr_assert_eq(memcmp(pair.value, value, length), 0);
+static char echo_text[] = "test_initial_metadata_value";
+static uint8_t echo_bytes[] = { 0xab, 0xab, 0xab };
+
+static struct ulrpc_context *echo_context(void)
+{
+	struct ulrpc_context *context;
+
+	cr_assert_eq(ulrpc_context_new(&context), 0);
+	cr_assert_eq(
+		ulrpc_context_add(context, ECHO, echo_text, strlen(echo_text)),
+		0);
+	cr_assert_eq(ulrpc_context_add(context, ECHO_BIN, echo_bytes,
+				       sizeof(echo_bytes)),
+		     0);
+	return context;
+}
+
+static void are_echoes(const struct ulrpc_metadata *text,
+		       const struct ulrpc_metadata *bytes)
+{
+	cr_assert_eq(text->length, strlen(echo_text));
+	cr_assert_str_eq(text->value, echo_text);
+	cr_assert_eq(bytes->length, sizeof(echo_bytes));
+	cr_assert_arr_eq(bytes->value, echo_bytes, sizeof(echo_bytes));
 }
 
 Test(interop, custom_metadata)
 {
-	static const uint8_t bytes[] = { 0xab, 0xab, 0xab };
-	const char text[] = "test_initial_metadata_value";
 	Interop__Order request = INTEROP__ORDER__INIT;
-	struct ulrpc_context *context;
+	struct ulrpc_metadata text, bytes;
 	struct ulrpc_call_conf conf;
 	struct ulrpc_outcome end;
 	ProtobufCMessage *reply;
 
 	request.payload = (ProtobufCBinaryData){ 271828, zeros };
 	request.size = 314159;
-	cr_assert_eq(ulrpc_context_new(&context), 0);
-	cr_assert_eq(ulrpc_context_add(context, ECHO, text, strlen(text)), 0);
-	cr_assert_eq(ulrpc_context_add(context, ECHO_BIN, bytes, sizeof(bytes)),
-		     0);
 	cr_assert_eq(ulrpc_stub_conf(stub, "Swap", &conf), 0);
-	conf.context = context;
+	conf.context = echo_context();
 	cr_assert_eq(ulrpc_call_message_wait(stub, "Swap",
 					     (ProtobufCMessage *)&request,
 					     &conf, &reply, &end),
@@ -334,10 +379,101 @@ Test(interop, custom_metadata)
 	went_well(&end);
 	cr_assert_eq(((Interop__Parcel *)reply)->payload.len, 314159);
 	protobuf_c_message_free_unpacked(reply, NULL);
-	pair_came(context, ECHO, text, strlen(text));
-	pair_came(context, ECHO_BIN, bytes, sizeof(bytes));
-	ulrpc_context_free(context);
+	cr_assert_eq(ulrpc_context_find(conf.context, ECHO, &text), 0);
+	cr_assert_eq(ulrpc_context_find(conf.context, ECHO_BIN, &bytes), 0);
+	are_echoes(&text, &bytes);
+	ulrpc_context_free(conf.context);
 }
+
+/* @stream has ended so, with what it was opened with. Gives it back. */
+static void ends_with_echoes(struct ulrpc_stream *stream,
+			     enum ulrpc_cause cause, int status)
+{
+	struct ulrpc_metadata text, bytes;
+	struct ulrpc_stream_outcome end;
+
+	cr_assert_eq(ulrpc_stream_outcome_wait(stream, &end), 0);
+	cr_assert_eq(ulrpc_stream_find(stream, ECHO, &text), 0);
+	cr_assert_eq(ulrpc_stream_find(stream, ECHO_BIN, &bytes), 0);
+	are_echoes(&text, &bytes);
+	(void)ends(stream, cause, status);
+}
+
+Test(interop, custom_metadata_from_the_client)
+{
+	const struct ulrpc_stream_conf with = { .deadline = MINUTE,
+						.context = echo_context() };
+	struct ulrpc_stream_outcome end;
+	struct ulrpc_stream *stream;
+	Interop__Sum *sum;
+
+	cr_assert_eq(interop__trial__add_open(streams, &with, &stream), 0);
+	cr_assert_eq(interop__trial__add_finish_wait(stream, &sum, &end), 0);
+	cr_assert_not_null(sum);
+	interop__sum__free_unpacked(sum, NULL);
+	ends_with_echoes(stream, ULRPC_CAUSE_OK, 0);
+	ulrpc_context_free(with.context);
+}
+
+Test(interop, custom_metadata_from_the_service)
+{
+	const struct ulrpc_stream_conf with = { .deadline = MINUTE,
+						.context = echo_context() };
+	const Interop__Sizes request = INTEROP__SIZES__INIT;
+	struct ulrpc_stream *stream;
+	Interop__Parcel *parcel;
+
+	cr_assert_eq(
+		interop__trial__cut_open(streams, &request, &with, &stream), 0);
+	cr_assert_eq(interop__trial__cut_next_wait(stream, &parcel), 0);
+	ends_with_echoes(stream, ULRPC_CAUSE_OK, 0);
+	ulrpc_context_free(with.context);
+}
+
+/* The second one ends with a status, and metadata all the same. */
+Test(interop, custom_metadata_both_ways)
+{
+	const struct ulrpc_stream_conf with = { .deadline = MINUTE,
+						.context = echo_context() };
+	int status = ulrpc_status_errno(ULRPC_STATUS_NOT_FOUND);
+	Interop__Order bad = INTEROP__ORDER__INIT;
+	struct ulrpc_stream *stream;
+
+	cr_assert_eq(interop__trial__talk_open(streams, &with, &stream), 0);
+	cr_assert_eq(order(stream, 271828 / 8, 9), 0);
+	parcel_came(stream, 9);
+	cr_assert_eq(ulrpc_stream_close_send(stream), 0);
+	ends_with_echoes(stream, ULRPC_CAUSE_OK, 0);
+
+	bad.status = (uint32_t)-status;
+	cr_assert_eq(interop__trial__talk_open(streams, &with, &stream), 0);
+	cr_assert_eq(interop__trial__talk_send_wait(stream, &bad), 0);
+	ends_with_echoes(stream, ULRPC_CAUSE_HANDLER, status);
+	ulrpc_context_free(with.context);
+}
+
+Test(interop, custom_metadata_to_a_set)
+{
+	const struct ulrpc_replicas_stream_conf with = {
+		.deadline = MINUTE, .context = echo_context()
+	};
+	const Interop__Sizes request = INTEROP__SIZES__INIT;
+	struct ulrpc_replicas *set = set_open();
+	struct ulrpc_replicas_outcome o;
+	struct ulrpc_stream *stream;
+	Interop__Parcel *parcel;
+
+	cr_assert_eq(interop__trial__cut_replicas_open_wait(set, &request,
+							    &with, &stream, &o),
+		     0);
+	cr_assert_eq(o.call.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(interop__trial__cut_next_wait(stream, &parcel), 0);
+	ends_with_echoes(stream, ULRPC_CAUSE_OK, 0);
+	ulrpc_replicas_close(set);
+	ulrpc_context_free(with.context);
+}
+
+/* ---- statuses ---- */
 
 /* A call, and a stream, that end with the status UNKNOWN, and a text. */
 static void status_and_text(char *text, const char *heard)
@@ -433,20 +569,6 @@ Test(interop, server_streaming)
 }
 
 /* ---- at one of several servers ---- */
-
-static struct ulrpc_replicas *set_open(void)
-{
-	const struct ulnet_nid nid = nth_id(SERVER).nid;
-	struct ulrpc_replicas_conf conf;
-	struct ulrpc_replicas *set;
-
-	ulrpc_replicas_conf_init(&conf);
-	conf.client.nids = &nid;
-	conf.client.nnids = 1;
-	conf.client.service = interop__trial__descriptor.name;
-	cr_assert_eq(ulrpc_replicas_open(g.rpc[CALLER], &conf, &set), 0);
-	return set;
-}
 
 /* Reads what Cut sends for a request of one size. */
 static void one_parcel(struct ulrpc_stream *stream, size_t size)
@@ -823,82 +945,4 @@ Test(interop, a_call_of_a_stream)
 		     0);
 	cr_assert_eq(end.cause, ULRPC_CAUSE_BAD_REQUEST);
 	handlers_ended(0);
-}
-
-/* @said: what is wrong with a service. */
-static void refused(ProtobufCService *implementation,
-		    const struct ulrpc_method_options *options,
-		    const struct ulrpc_stream_handler *table, int status,
-		    const char *said)
-{
-	struct ulnet_conf_error err;
-	struct ulrpc_stream_service_conf conf;
-
-	ulrpc_stream_service_conf_init(&conf);
-	conf.service.name = "wrong";
-	conf.service.err = &err;
-	cr_assert_eq(ulrpc_serve_streams(g.rpc[SERVER], implementation, options,
-					 table, NULL, &conf, NULL),
-		     status);
-	cr_assert_str_eq(err.what, said);
-}
-
-static void never(void *arg, struct ulrpc_stream *stream,
-		  const ProtobufCMessage *request)
-{
-	(void)arg;
-	(void)stream;
-	(void)request;
-	cr_assert(false);
-}
-
-Test(interop, services_that_are_put_together_wrongly)
-{
-	static Interop__Trial_Service bare = {
-		.base = INTEROP__TRIAL__BASE_INIT, .rest = serve_rest
-	};
-	const struct ulrpc_stream_handler none[] = { { NULL, NULL } };
-	const struct ulrpc_stream_handler few[] = { { "Cut", never },
-						    { "Talk", never },
-						    { NULL, NULL } };
-	const struct ulrpc_stream_handler more[] = { { "Jump", never },
-						     { NULL, NULL } };
-	const struct ulrpc_stream_handler wrong[] = { { "Swap", never },
-						      { NULL, NULL } };
-	const struct ulrpc_method_options odd[] = {
-		{ .method = "Talk", .streaming = ULRPC_STREAMING_BOTH + 1 },
-		{ .method = NULL },
-	};
-	const struct ulrpc_method_options lasting[] = {
-		{ .method = "Talk",
-		  .streaming = ULRPC_STREAMING_BOTH,
-		  .semantics = ULRPC_IDEMPOTENT },
-		{ .method = NULL },
-	};
-	const struct ulrpc_stream_service_conf listed = { .nmethods = 1 };
-	const struct ulrpc_service_conf plain = { .name = "wrong" };
-
-	refused(&bare.base, interop__trial__options, few, -EINVAL,
-		"implementation: method 'Swap' has no function");
-	refused(&trial.base, interop__trial__options, none, -EINVAL,
-		"handlers: 'Cut' streams, and has none");
-	refused(&trial.base, interop__trial__options, few, -EINVAL,
-		"handlers: 'Add' streams, and has none");
-	refused(&trial.base, interop__trial__options, more, -ENOENT,
-		"handlers: interop.Trial has no method 'Jump'");
-	refused(&trial.base, interop__trial__options, wrong, -EINVAL,
-		"handlers: 'Swap' does not stream, as options say");
-	refused(&trial.base, odd, none, -EINVAL,
-		"options: 'Talk': 4 is out of the range of streaming");
-	refused(&trial.base, lasting, none, -EINVAL,
-		"options: 'Talk': a stream has no semantics, priority and "
-		"reply_max");
-	cr_assert_eq(ulrpc_serve_streams(g.rpc[SERVER], &trial.base,
-					 interop__trial__options, few, NULL,
-					 &listed, NULL),
-		     -EINVAL);
-	/* ulrpc_serve() is for services without streams. */
-	cr_assert_eq(ulrpc_serve(g.rpc[SERVER], &trial.base,
-				 interop__trial__options, &plain, NULL),
-		     -EINVAL);
 }
