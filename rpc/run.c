@@ -5,6 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Without the bit of its total time a run is counted without it: what has
+ * failed is in the times of all and in those of its end, or in neither. */
+static void run_failed(struct shard *s, const struct runs *runs,
+		       enum stat_side side, struct run *run)
+{
+	run->counts[STAT_COUNT_failed] = run->counts[STAT_COUNT_calls];
+	if (runs->failed && !runs->failed(s, side, run))
+		run->how &= ~RUN_TIME(0);
+}
+
 static in_line void fold(struct shard *s, struct runs *runs,
 			 enum stat_side side)
 {
@@ -12,8 +22,8 @@ static in_line void fold(struct shard *s, struct runs *runs,
 
 	if (run->how == RUN_NONE)
 		return;
-	if (run->how & RUN_END)
-		run->counts[STAT_COUNT_failed] = run->counts[STAT_COUNT_calls];
+	if (unlikely(run->how & RUN_END))
+		run_failed(s, runs, side, run);
 	if (runs->learn[side])
 		runs->learn[side](s, run);
 	if (runs->count)

@@ -42,6 +42,10 @@ struct runs {
 	void (*learn[STAT_SIDES])(struct shard *s, const struct run *run);
 	void (*count)(struct shard *s, enum stat_side side,
 		      const struct run *run);
+	/* Called before count for a run whose end is not "ok". False: its times
+	 * "total" are not counted. May be NULL. */
+	bool (*failed)(struct shard *s, enum stat_side side,
+		       const struct run *run);
 };
 
 extern const struct rpc_part run_part;

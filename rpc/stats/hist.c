@@ -100,6 +100,13 @@ void hist_merge_small(struct hist *h, const struct hist_small *from)
 	merge_bounds(h, from->sum, from->max, from->not_min);
 }
 
+void hist_subtract(struct hist *h, const struct hist *part)
+{
+	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
+		h->n[i] -= part->n[i];
+	h->sum -= part->sum;
+}
+
 uint64_t hist_count(const struct hist *h)
 {
 	uint64_t count = 0;

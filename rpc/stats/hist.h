@@ -153,6 +153,10 @@ void hist_small_clear(struct hist_small *h);
 void hist_merge(struct hist *h, const struct hist *from);
 void hist_merge_small(struct hist *h, const struct hist_small *from);
 
+/* Takes the values of @part, which were added to @h as well, off the buckets
+ * and the sum of @h. */
+void hist_subtract(struct hist *h, const struct hist *part);
+
 uint64_t hist_count(const struct hist *h);
 /* Returns the smallest value, in ns; 0: the histogram is empty. The largest
  * value is h->max. */

@@ -224,17 +224,24 @@ static void begin_series(const struct printing *p, const char *end,
 	metric_quoted(p->out, method);
 }
 
+static void begin_caused(const struct printing *p, const char *last,
+			 const struct stat_service *sv, const char *method,
+			 unsigned int end)
+{
+	begin_series(p, last, sv, method);
+	fputs(",cause=", p->out);
+	metric_quoted(p->out, stat_kinds[sv->side].end(end));
+}
+
 /* The bounds are powers of two, at which buckets of struct hist end: 1.024 us,
  * twice as much, and so on to 17 s. */
 #define LATENCY_FIRST_BITS 10
 #define LATENCY_BUCKETS	   25
 
-static void print_latency(const struct printing *p,
-			  const struct stat_service *sv,
-			  const struct stat_method *m, const char *method)
+static void print_histogram(const struct printing *p,
+			    const struct stat_service *sv, const char *method,
+			    unsigned int end, const struct hist *h)
 {
-	/* "total" is the first of the times, on both sides */
-	const struct hist *h = &m->times[0];
 	unsigned int b = 0;
 	uint64_t n = 0, low;
 
@@ -244,20 +251,36 @@ static void print_latency(const struct printing *p,
 		while (b < HIST_BUCKETS &&
 		       hist_range(b, HIST_UNIT_BITS, &low) <= bound)
 			n += h->n[b++];
-		begin_series(p, "_bucket", sv, method);
+		begin_caused(p, "_bucket", sv, method, end);
 		fprintf(p->out,
 			",le=\"%" PRIu64 ".%09" PRIu64 "\"} %" PRIu64 "\n",
 			bound / NSEC_PER_SEC, bound % NSEC_PER_SEC, n);
 	}
 	while (b < HIST_BUCKETS)
 		n += h->n[b++];
-	begin_series(p, "_bucket", sv, method);
+	begin_caused(p, "_bucket", sv, method, end);
 	fprintf(p->out, ",le=\"+Inf\"} %" PRIu64 "\n", n);
-	begin_series(p, "_sum", sv, method);
+	begin_caused(p, "_sum", sv, method, end);
 	fputs("} ", p->out);
 	metric_seconds(p->out, h->sum);
-	begin_series(p, "_count", sv, method);
+	begin_caused(p, "_count", sv, method, end);
 	fprintf(p->out, "} %" PRIu64 "\n", n);
+}
+
+static void print_latency(const struct printing *p,
+			  const struct stat_service *sv,
+			  const struct stat_method *m, const char *method)
+{
+	struct hist ok;
+
+	stat_ok_times(m, &ok);
+	print_histogram(p, sv, method, 0, &ok);
+	for (unsigned int i = 1; i < stat_kinds[sv->side].nends; i++) {
+		const struct hist *h = stat_failed_times(m, i);
+
+		if (h)
+			print_histogram(p, sv, method, i, h);
+	}
 }
 
 static void print_causes(const struct printing *p,
@@ -269,9 +292,7 @@ static void print_causes(const struct printing *p,
 	for (unsigned int i = 0; i < kind->nends; i++) {
 		if (!ends[i])
 			continue;
-		begin_series(p, "", sv, method);
-		fputs(",cause=", p->out);
-		metric_quoted(p->out, kind->end(i));
+		begin_caused(p, "", sv, method, i);
 		fprintf(p->out, "} %" PRIu64 "\n", ends[i]);
 	}
 }
@@ -305,8 +326,8 @@ static void print_waiting(const struct printing *p,
 static const struct family families[] = {
 	{ "latency_seconds",
 	  "histogram",
-	  { "Times from calls to their ends",
-	    "Times from the arrival of requests to the replies" },
+	  { "Times from calls to their ends, by cause",
+	    "Times from the arrival of requests to their ends, by cause" },
 	  .method = print_latency },
 	{ "ends_total",
 	  "counter",

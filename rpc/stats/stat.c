@@ -162,6 +162,76 @@ struct stat_method *stat_method_walk(const struct stat_service *sv,
 		hash_walk(&sv->methods, bucket, m ? &m->hash : NULL));
 }
 
+/* ---- times of what has failed ---- */
+
+static struct stat_failed *failed_find(const struct stat_method *m,
+				       unsigned int end)
+{
+	struct stat_failed *f = m->failed;
+
+	while (f && f->end != end)
+		f = f->next;
+	return f;
+}
+
+/* Finds the times, or makes them. Returns NULL if there is no memory. */
+static struct hist *failed_get(struct stat_method *m, unsigned int end)
+{
+	struct stat_failed *f = failed_find(m, end);
+
+	if (f)
+		return &f->total;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->end = end;
+	f->next = m->failed;
+	m->failed = f;
+	return &f->total;
+}
+
+static void failed_forget(struct stat_method *m)
+{
+	struct stat_failed *f, *next;
+
+	for (f = m->failed; f; f = next) {
+		next = f->next;
+		free(f);
+	}
+	m->failed = NULL;
+}
+
+static int failed_merge(struct stat_method *to, const struct stat_method *from)
+{
+	const struct stat_failed *f;
+
+	for (f = from->failed; f; f = f->next) {
+		struct hist *h = failed_get(to, f->end);
+
+		if (!h)
+			return -ENOMEM;
+		hist_merge(h, &f->total);
+	}
+	return 0;
+}
+
+const struct hist *stat_failed_times(const struct stat_method *m,
+				     unsigned int end)
+{
+	const struct stat_failed *f = failed_find(m, end);
+
+	return f ? &f->total : NULL;
+}
+
+void stat_ok_times(const struct stat_method *m, struct hist *h)
+{
+	const struct stat_failed *f;
+
+	*h = m->times[0];
+	for (f = m->failed; f; f = f->next)
+		hist_subtract(h, &f->total);
+}
+
 static void stat_service_free(struct stat_service *sv)
 {
 	struct stat_method *m, *next;
@@ -170,6 +240,7 @@ static void stat_service_free(struct stat_service *sv)
 	for (m = stat_method_walk(sv, &bucket, NULL); m; m = next) {
 		next = stat_method_walk(sv, &bucket, m);
 		hash_del(&sv->methods, &m->hash);
+		failed_forget(m);
 		free(m);
 	}
 	hash_fini(&sv->methods);
@@ -294,7 +365,7 @@ static int service_merge(struct stat_service *to,
 	while ((m = stat_method_walk(from, &bucket, m))) {
 		struct stat_method *sum = stat_method_get(to, m->number);
 
-		if (!sum)
+		if (!sum || failed_merge(sum, m))
 			return -ENOMEM;
 		stat_counts_add(sum->counts, m->counts);
 		ends_add(sum->ends, m->ends);
@@ -338,6 +409,7 @@ static void service_reset(struct stat_service *sv)
 	while ((m = stat_method_walk(sv, &bucket, m))) {
 		memset(m->counts, 0, sizeof(m->counts));
 		memset(m->ends, 0, sizeof(m->ends));
+		failed_forget(m);
 		memset(m->times, 0,
 		       stat_kinds[sv->side].ntimes * sizeof(m->times[0]));
 	}
@@ -370,8 +442,8 @@ static uint64_t run_time(const struct run *run, enum stat_side side,
 	return side == STAT_CALLS ? rpc_ns(run->times[time]) : run->times[time];
 }
 
-static void fold_time(struct hist *h, const struct run *run, uint64_t ns,
-		      uint32_t n)
+static in_line void fold_time(struct hist *h, const struct run *run,
+			      uint64_t ns, uint32_t n)
 {
 	if (run->how & RUN_FINE)
 		hist_add_fine(h, ns, &run->fine, n);
@@ -437,6 +509,15 @@ static void fold_elsewhere(struct stat_shard *st, enum stat_side side,
 		st->refused[run->how & RUN_END] += n;
 }
 
+/* Returns the method of a run with a service. NULL: of calls, there is no
+ * memory for it; of requests, the server does not have it. */
+static in_line struct stat_method *method_of_run(enum stat_side side,
+						 const struct run *run)
+{
+	return side == STAT_CALLS ? stat_method_get(run->service, run->number)
+				  : stat_method_find(run->service, run->number);
+}
+
 void stat_on_run(struct shard *s, enum stat_side side, const struct run *run)
 {
 	uint32_t n = (uint32_t)run->counts[STAT_COUNT_calls];
@@ -444,15 +525,32 @@ void stat_on_run(struct shard *s, enum stat_side side, const struct run *run)
 	struct stat_method *m = NULL;
 
 	if (run->service)
-		m = side == STAT_CALLS
-			    ? stat_method_get(run->service, run->number)
-			    : stat_method_find(run->service, run->number);
+		m = method_of_run(side, run);
 	if (run->peer)
 		fold_peer(st, side, run, n);
 	if (likely(m))
 		fold_method(m, side, run, n);
 	else
 		fold_elsewhere(st, side, run, n);
+}
+
+bool stat_on_failed_run(struct shard *s, enum stat_side side,
+			const struct run *run)
+{
+	uint32_t n = (uint32_t)run->counts[STAT_COUNT_calls];
+	struct stat_method *m = NULL;
+	struct hist *h;
+
+	if (run->service)
+		m = method_of_run(side, run);
+	if (!m)
+		return true;
+	h = failed_get(m, run->how & RUN_END);
+	if (h)
+		fold_time(h, run, run_time(run, side, 0), n);
+	else
+		s->stats->counts[RPC_STAT_unrecorded] += n;
+	return h;
 }
 
 void stat_fold(struct stat_shard *st)

@@ -142,6 +142,13 @@ struct stat_peer_gauges {
 struct run;
 struct call_report;
 
+/* The times "total" of those that have ended in one way that is not "ok". */
+struct stat_failed {
+	struct stat_failed *next; /* of the same method */
+	unsigned int end;
+	struct hist total;
+};
+
 struct stat_method {
 	struct hash_node hash; /* node in stat_service.methods, by number */
 	uint32_t number;
@@ -149,6 +156,8 @@ struct stat_method {
 	struct stat_method_gauges gauges;
 	uint64_t counts[STAT_COUNTS_ALL];
 	uint64_t ends[STAT_ENDS_MAX];
+	/* one for each way that has occurred, of stat_kinds[side].nends */
+	struct stat_failed *failed;
 	struct hist times[]; /* one for each of stat_kinds[side].ntimes times */
 };
 
@@ -303,6 +312,10 @@ static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
 void stat_fold(struct stat_shard *st);
 /* What runs.count calls: counts one run. */
 void stat_on_run(struct shard *s, enum stat_side side, const struct run *run);
+/* What runs.failed calls: adds the times "total" to those of this end. Returns
+ * false if there is no memory for them. */
+bool stat_on_failed_run(struct shard *s, enum stat_side side,
+			const struct run *run);
 
 /* What the statistics of a side (calls or requests) consist of: ends, counters
  * and times, with their names. */
@@ -328,6 +341,14 @@ int stat_shard_merge(struct stat_shard *to, struct stat_shard *from,
 void stat_shard_reset(struct stat_shard *st);
 /* Sets the counters of one peer to 0, and frees its times. */
 void stat_peer_reset(struct stat_peer *p);
+
+/* Returns the times of calls, or requests, that have ended so, which is not
+ * "ok"; NULL: there were none. */
+const struct hist *stat_failed_times(const struct stat_method *m,
+				     unsigned int end);
+/* Sets the buckets and the sum of *@h to those of calls, or requests, that have
+ * ended as "ok", but not its smallest and largest value. */
+void stat_ok_times(const struct stat_method *m, struct hist *h);
 
 /* Returns the method after @m; NULL: @m was the last one. To get the first
  * method, set @m to NULL and *@bucket to 0. */

@@ -462,6 +462,7 @@ static int stats_shard_open(struct shard *s)
 	stat_shard_init(s->stats);
 	s->stats->shard = s;
 	s->runs->count = stat_on_run;
+	s->runs->failed = stat_on_failed_run;
 	return 0;
 }
 

@@ -141,6 +141,21 @@ static struct row *rows_new(struct ulrpc *rpc, const struct list *services,
 	return rows;
 }
 
+/* Prints the times of what did not end as "ok", by end. */
+static void print_failed(struct yaml *y, enum stat_side side,
+			 const struct stat_method *m, bool buckets)
+{
+	yaml_line(y, m->failed ? "failed_us:" : "failed_us: {}");
+	y->depth++;
+	for (unsigned int i = 1; i < stat_kinds[side].nends; i++) {
+		const struct hist *h = stat_failed_times(m, i);
+
+		if (h)
+			print_hist(y, stat_kinds[side].end(i), h, buckets);
+	}
+	y->depth--;
+}
+
 static void print_method(struct yaml *y, const struct row *row, bool buckets)
 {
 	const struct stat_method *m = row->method;
@@ -160,7 +175,9 @@ static void print_method(struct yaml *y, const struct row *row, bool buckets)
 	y->depth++;
 	for (unsigned int i = 0; i < stat_kinds[side].ntimes; i++)
 		print_hist(y, stat_kinds[side].times[i], &m->times[i], buckets);
-	y->depth -= 2;
+	y->depth--;
+	print_failed(y, side, m, buckets);
+	y->depth--;
 }
 
 static void print_methods(struct yaml *y, struct ulrpc *rpc, const char *key,

@@ -140,17 +140,26 @@ run 0 "$rpcping" --net 'tcp(127.0.0.6)' --port "$port" --count 100 --size 8 \
 	127.0.0.5@tcp
 run 0 "$rpcping" --net 'tcp(127.0.0.6)' --port "$port" --count 2 --delay 20ms \
 	--method Echo 127.0.0.5@tcp
-# One for a method that there is not.
-echo 'syntax = "proto3"; service echo { rpc No(M) returns (M); } message M {}' \
-	>"$dir/no.proto"
+# One for a method that there is not, and one whose request cannot be read.
+cat >"$dir/no.proto" <<'END'
+syntax = "proto3";
+service echo { rpc No(M) returns (M); rpc EchoWorker(Odd) returns (M); }
+message M {}
+message Odd { int32 payload = 1; }
+END
 run 0 protoc-c -I"$dir" --descriptor_set_out="$dir/no.set" "$dir/no.proto"
 run 1 "$tools/ulrpc" --net 'tcp(127.0.0.6)' --port "$port" --deadline 60 \
 	--proto "$dir/no.set" 127.0.0.5@tcp call echo.No
 has err '^ulrpc: 127.0.0.5@tcp: echo.No: no method; not executed'
+run 1 "$tools/ulrpc" --net 'tcp(127.0.0.6)' --port "$port" --deadline 60 \
+	--proto "$dir/no.set" 127.0.0.5@tcp call echo.EchoWorker '{"payload": 1}'
+has err '^ulrpc: 127.0.0.5@tcp: echo.EchoWorker: bad request'
 http_until 'ulnet_rpc_server_seconds_count{service="echo",method="Raw",stage="total"}' 100
-http_until 'ulnet_rpc_server_latency_seconds_count{service="echo",method="Echo"}' 2
+http_until 'ulnet_rpc_server_latency_seconds_count{service="echo",method="Echo",cause="ok"}' 2
 # A blank in the label makes two words of the series.
 http_until 'ulnet_rpc_server_refused_total{service="echo",cause="no' 'method"}'
+odd='service="echo",method="EchoWorker"'
+http_until "ulnet_rpc_server_ends_total{$odd,cause=\"bad" 'request"}'
 format
 expect "requests" test "$(value \
 	'ulnet_rpc_server_calls_total{service="echo",method="Raw"}')" = 100
@@ -165,18 +174,25 @@ has out '^ulnet_ni_up\{nid="127.0.0.5@tcp"'
 raw='service="echo",method="Raw"' latency=ulnet_rpc_server_latency_seconds
 has out "^# TYPE $latency histogram\$"
 has out "^# HELP $latency "
-has out "^${latency}_bucket\\{$raw,le=\"\+Inf\"\} 100\$"
-has out "^${latency}_count\\{$raw\\} 100\$"
+has out "^${latency}_bucket\\{$raw,cause=\"ok\",le=\"\+Inf\"\} 100\$"
+has out "^${latency}_count\\{$raw,cause=\"ok\"\\} 100\$"
 expect "$latency: the buckets grow" \
-	awk -v p="${latency}_bucket{$raw," 'index($0, p) {
+	awk -v p="${latency}_bucket{$raw,cause=\"ok\"," 'index($0, p) {
 		bad += $2 + 0 < last + 0; last = $2; n++ } END {
 		exit !(n == 26 && last == 100 && !bad) }' "$dir/out"
 # Two calls took 20 ms or more: they are above 16.8 ms, and others are below.
-has out "^${latency}_bucket\\{service=\"echo\",method=\"Echo\",le=\"0.016777216\"\} 0\$"
-has out "^${latency}_bucket\\{service=\"echo\",method=\"Echo\",le=\"\+Inf\"\} 2\$"
-has out "^${latency}_sum\\{service=\"echo\",method=\"Echo\"\} [0-9]+\.[0-9]*[1-9]"
+has out "^${latency}_bucket\\{service=\"echo\",method=\"Echo\",cause=\"ok\",le=\"0.016777216\"\} 0\$"
+has out "^${latency}_bucket\\{service=\"echo\",method=\"Echo\",cause=\"ok\",le=\"\+Inf\"\} 2\$"
+has out "^${latency}_sum\\{service=\"echo\",method=\"Echo\",cause=\"ok\"\} [0-9]+\.[0-9]*[1-9]"
 has out "^ulnet_rpc_server_ends_total\\{$raw,cause=\"ok\"\} 100\$"
 has out '^ulnet_rpc_server_refused_total\{service="echo",cause="no method"\} 1$'
+# What has failed has a histogram of its own; there is one for "ok" in any case.
+has out "^${latency}_count\\{$odd,cause=\"ok\"\} 0\$"
+has out "^${latency}_bucket\\{$odd,cause=\"bad request\",le=\"\+Inf\"\} 1\$"
+has out "^${latency}_count\\{$odd,cause=\"bad request\"\} 1\$"
+has out "^${latency}_sum\\{$odd,cause=\"bad request\"\} [0-9]+\.[0-9]*[1-9]"
+expect "causes that have occurred" test \
+	"$(grep -c "^${latency}_count{$odd," "$dir/out")" = 2
 has out '^ulnet_rpc_server_under_way\{service="brw"\} 0$'
 has out '^ulnet_rpc_server_waiting\{service="brw"\} 0$'
 cp "$dir/out" "$dir/rpc_text"

@@ -6,6 +6,14 @@
 free_port port || skip "perl cannot find a free port"
 socket=$dir/rpc.sock
 
+# What the service's methods do not read.
+cat >"$dir/odd.proto" <<'END'
+syntax = "proto3";
+service echo { rpc EchoWorker(Odd) returns (Odd); }
+message Odd { int32 payload = 1; }
+END
+run 0 protoc-c -I"$dir" --descriptor_set_out="$dir/odd.set" "$dir/odd.proto"
+
 for poll in '' --poll; do
 	need_rpcserve a --net 'tcp(127.0.0.2)' --port "$port" \
 		--socket "$socket" $poll
@@ -42,6 +50,19 @@ for poll in '' --poll; do
 	has out '^ +end: "?ok"?$'
 	has out '^ +(total|service): ([3-9][0-9]{4}|[0-9]{6,})\.[0-9]{3}$'
 	has out '^ +reply: [0-9]+\.[0-9]{3}$'
+
+	# What has failed has times of its own, by the way it ended.
+	ctl 0 --socket "$socket" rpc show
+	has out '^ +failed_us: \{\}$'
+	checks=$((checks + 1))
+	! grep -qE '^ +failed_us:$' "$dir/out" || complain "$ran: nothing has failed"
+	run 1 timeout 100 "$tools/ulrpc" --net 'tcp(127.0.0.1)' --port "$port" \
+		--deadline 60 --proto "$dir/odd.set" 127.0.0.2@tcp \
+		call echo.EchoWorker '{"payload": 1}'
+	ctl_until '^ +failed_us:$' --socket "$socket" rpc show
+	grep -A 3 -E '^ +failed_us:$' "$dir/out" >"$dir/failed"
+	expect "times of the bad request" grep -qE '^ +bad request:$' "$dir/failed"
+	expect "one bad request" grep -qE '^ +count: 1$' "$dir/failed"
 
 	# A service is changed while it runs, all of it or nothing.
 	ctl 0 --socket "$socket" rpc set --service echo

@@ -5,7 +5,8 @@
 #include "rpc/run.h"
 
 static struct stat_shard stats;
-static struct runs ended = { .count = stat_on_run };
+static struct runs ended = { .count = stat_on_run,
+			     .failed = stat_on_failed_run };
 static struct shard shard = { .stats = &stats, .runs = &ended };
 
 static void begin(void)
@@ -102,6 +103,58 @@ Test(stat, calls_by_method)
 	cr_assert_eq(stats.counts[RPC_STAT_unrecorded], 0);
 }
 
+static uint64_t failed_count(const struct stat_method *m, unsigned int end)
+{
+	const struct hist *h = stat_failed_times(m, end);
+
+	return h ? hist_count(h) : 0;
+}
+
+/* How long calls took is known for each cause. */
+Test(stat, times_by_cause)
+{
+	static const enum ulrpc_cause causes[] = {
+		ULRPC_CAUSE_OK,	      ULRPC_CAUSE_DEADLINE, ULRPC_CAUSE_OK,
+		ULRPC_CAUSE_CANCELED, ULRPC_CAUSE_DEADLINE,
+	};
+	struct stat_service *sv = stat_service_get(&stats, STAT_CALLS, "echo");
+	struct ulrpc_outcome o = ok_outcome();
+	struct call_report r = {
+		.shard = &shard, .stats = sv, .method = 7, .outcome = &o
+	};
+	const struct stat_method *m;
+	struct stat_shard sum;
+	struct hist ok;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(causes); i++) {
+		o.cause = causes[i];
+		o.total = 100 << i;
+		run_call_end(&r, NULL, NULL);
+	}
+	m = only_method(sv);
+	cr_expect_eq(times_count(m, STAT_CALL_TIME_total), 5);
+	cr_expect_eq(failed_count(m, ULRPC_CAUSE_DEADLINE), 2);
+	cr_expect_eq(stat_failed_times(m, ULRPC_CAUSE_DEADLINE)->sum, 1800000);
+	cr_expect_eq(failed_count(m, ULRPC_CAUSE_CANCELED), 1);
+	cr_expect_null(stat_failed_times(m, ULRPC_CAUSE_HANDLER));
+	stat_ok_times(m, &ok);
+	cr_expect_eq(hist_count(&ok), 2);
+	cr_expect_eq(ok.sum, 500000);
+
+	stat_shard_init(&sum);
+	cr_assert_eq(stat_shard_merge(&sum, &stats, 0), 0);
+	cr_assert_eq(stat_shard_merge(&sum, &stats, 0), 0);
+	m = only_method(stat_service_get(&sum, STAT_CALLS, "echo"));
+	cr_expect_eq(failed_count(m, ULRPC_CAUSE_DEADLINE), 4);
+	stat_ok_times(m, &ok);
+	cr_expect_eq(hist_count(&ok), 4);
+	stat_shard_reset(&sum);
+	cr_expect_null(stat_failed_times(m, ULRPC_CAUSE_DEADLINE));
+	stat_ok_times(m, &ok);
+	cr_expect_eq(hist_count(&ok), 0);
+	stat_shard_fini(&sum);
+}
+
 /* Many methods, in any order, have counters of their own. */
 Test(stat, many_methods)
 {
@@ -182,6 +235,8 @@ Test(stat, requests_by_method)
 	cr_assert_eq(m->ends[WIRE_OK], 2);
 	cr_assert_eq(m->ends[WIRE_OVERLOADED], 1);
 	cr_assert_eq(m->ends[STAT_UNANSWERED], 1);
+	cr_assert_eq(failed_count(m, WIRE_OVERLOADED), 1);
+	cr_assert_eq(failed_count(m, STAT_UNANSWERED), 1);
 	cr_assert_eq(times_count(m, STAT_REQUEST_TIME_total), 6);
 	cr_assert_eq(times_count(m, STAT_REQUEST_TIME_queue), 3);
 	cr_assert_eq(times_count(m, STAT_REQUEST_TIME_service), 3);

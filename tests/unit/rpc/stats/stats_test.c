@@ -163,6 +163,17 @@ static int record_calls(void *arg)
 		r.method = 3;
 		run_call_end(&r, NULL, NULL);
 	}
+	o.cause = ULRPC_CAUSE_DEADLINE;
+	o.total = 3000;
+	run_call_end(
+		&(struct call_report){
+			.shard = s,
+			.stats = stat_service_get(s->stats, STAT_CALLS,
+						  services[0]),
+			.method = 3,
+			.outcome = &o,
+		},
+		NULL, NULL);
 	stat_count(s, RPC_STAT_parcels_sent);
 	return 0;
 }
@@ -215,6 +226,11 @@ Test(stats, calls)
 				  "106.496")
 				 ->text,
 			 "2");
+	cr_assert_eq(count_at(doc, "rpc.calls.2.failed_us"), 0);
+	has(doc, "rpc.calls.3.times_us.total.count", "4");
+	has(doc, "rpc.calls.3.ends.deadline", "2");
+	has(doc, "rpc.calls.3.failed_us.deadline.count", "2");
+	has(doc, "rpc.calls.3.failed_us.deadline.mean", "3000.000");
 	has(doc, "rpc.counters.parcels_sent", "2");
 	doc_free(doc);
 
@@ -223,6 +239,7 @@ Test(stats, calls)
 	has(doc, "rpc.calls.2.calls", "0");
 	has(doc, "rpc.calls.2.times_us.total.count", "0");
 	cr_assert_eq(count_at(doc, "rpc.calls.2.ends"), 0);
+	cr_assert_eq(count_at(doc, "rpc.calls.3.failed_us"), 0);
 	has(doc, "rpc.counters.parcels_sent", "0");
 	doc_free(doc);
 	rig_close(rig);
@@ -294,6 +311,7 @@ Test(stats, counters)
 	cr_assert_str_neq(c->name, "sent_bytes");
 	cr_assert_eq(sum, 80);
 	c = told_of(&t, RPC_STATS, "total");
+	c += !c->method; /* the other one has failed calls */
 	cr_assert_eq(c->kind, ULRPC_COUNTER_TIMES);
 	cr_assert_eq(c->value, 200000);
 	cr_assert_eq(c->samples, 2);
