@@ -246,17 +246,52 @@ static void on_host(void *arg, int status, int timeouts,
 	lookup_put(l);
 }
 
+/* Is @name localhost, or in that domain? RFC 6761, 6.3: such names are the
+ * loopback addresses of this host, and no name server is asked for them; so
+ * they are known on a host without /etc/hosts, too. */
+static bool is_localhost(const char *name)
+{
+	static const char home[] = "localhost";
+	size_t length = strlen(name);
+
+	if (length && name[length - 1] == '.')
+		length--;
+	if (length < sizeof(home) - 1)
+		return false;
+	name += length - (sizeof(home) - 1);
+	return !strncasecmp(name, home, sizeof(home) - 1) &&
+	       (length == sizeof(home) - 1 || name[-1] == '.');
+}
+
+/* Adds the addresses that @host has without a query. Returns false if there are
+ * none. */
+static bool found_without_query(struct lookup *l, unsigned int index)
+{
+	static const char *const loopback[] = { "127.0.0.1", "::1" };
+	const struct lookup_host *host = &l->now.hosts[index];
+	uint32_t net = host_net(l, host);
+	struct ulnet_nid nid;
+
+	if (target_address(host->host, net, &nid)) {
+		found_add(l, index, nid);
+		return true;
+	}
+	if (!is_localhost(host->host))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(loopback); i++)
+		if (target_address(loopback[i], net, &nid))
+			found_add(l, index, nid);
+	return true;
+}
+
 static void host_ask(struct lookup *l, unsigned int index)
 {
 	const struct lookup_host *host = &l->now.hosts[index];
 	const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC };
-	struct ulnet_nid nid;
 	struct query *q;
 
-	if (target_address(host->host, host_net(l, host), &nid)) {
-		found_add(l, index, nid);
+	if (found_without_query(l, index))
 		return;
-	}
 	q = malloc(sizeof(*q));
 	if (!q) {
 		l->statuses[index] = ARES_ENOMEM;

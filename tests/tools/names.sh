@@ -5,7 +5,7 @@
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 own_network dnsmasq
 echo 'nameserver 127.0.0.1' >"$dir/resolv.conf"
-printf '%s\n' '127.0.0.1 localhost' '127.0.1.1 in-file' >"$dir/hosts"
+echo '127.0.1.1 in-file' >"$dir/hosts"
 for file in resolv.conf hosts; do
 	mount --bind "$dir/$file" /etc/$file || skip "cannot replace /etc/$file"
 done
@@ -48,6 +48,7 @@ serve() { # NAME ADDRESS PORT [OPTION]...
 serve one 127.0.1.1 7988 --lst 127.0.0.1@tcp
 serve two 127.0.1.2 7988 --socket "$ULNET_SOCKET"
 serve other 127.0.1.3 7001
+serve home 127.0.0.1 7003
 
 # ---- without DNS ----
 
@@ -58,6 +59,12 @@ ping 0 in-file@tcp
 ping 0 127.0.1.3:7001
 ping 0 127.0.1.3:7001@tcp
 ping 0 127.0.1.1@tcp,127.0.9.9@tcp
+# What is local has its addresses of itself: RFC 6761, 6.3.
+ping 0 localhost:7003
+ping 0 a.LocalHost.:7003@tcp
+# That is another name, and nobody knows it.
+ping 1 nolocalhost:7003
+has err 'nolocalhost:7003: no name server takes the question'
 # Nobody listens there.
 run 1 timeout 100 "$rpcping" "${client[@]}" --deadline 5 --count 1 127.0.1.3:7002
 has err 'does it listen on the port of the name, or else on port'
