@@ -22,8 +22,9 @@
  *	-errno		LNet ends the message as not delivered, with this status
  *			and the cause that lnd_refusal_cause() finds for it.
  *
- * Incoming messages. The LND calls lnet_parse(); LNet calls recv(), once, from
- * within it or later, and perhaps eager_recv() before. If recv() is given an
+ * Incoming messages. The LND calls lnet_parse(), perhaps after lnet_take() has
+ * returned false; LNet calls recv(), once, from within lnet_parse() or later,
+ * and perhaps eager_recv() before. If recv() is given an
  * lnd_msg, the LND calls lnet_finalize() for this, once. LNet may answer a GET
  * by answer() instead of recv().
  *
@@ -35,7 +36,8 @@
  *			lnet_finalize().
  *	cancel()	from no upcall. It calls lnet_finalize().
  *	shutdown()	from no upcall.
- *	users' handlers	from lnet_finalize(), lnet_peer_connected() and
+ *	users' handlers	from lnet_take(), lnet_finalize(),
+ *			lnet_peer_connected() and
  *			lnet_peer_disconnected(). Handlers send, so the LND's
  *			state must be consistent before it makes one of these
  *			upcalls, and connections and queues may have changed
@@ -386,6 +388,9 @@ enum lnd_stranger {
 struct lnd_upcalls {
 	int (*parse)(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
 		     const struct ulnet_id *from, void *rx);
+	bool (*take)(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
+		     const struct ulnet_id *from, void *rx,
+		     const void *payload);
 	void (*finalize)(struct lnd_msg *msg, int status,
 			 enum ulnet_cause cause);
 	void (*peer_connected)(struct lnd_ni *ni, const struct ulnet_id *peer,
@@ -425,6 +430,22 @@ static inline int lnet_parse(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
 			     const struct ulnet_id *from, void *rx)
 {
 	return ni->upcalls->parse(ni, hdr, hdr_len, from, rx);
+}
+
+/*
+ * The straight way of a small message: to be called before lnet_parse(), if all
+ * of the payload is at @payload, and nothing but storing it is left to be done.
+ * Returns true: LNet has copied what it wants of the payload, users' handlers
+ * have run, and the LND is done with the message, for which recv() does not
+ * come. (Connections and queues may have changed.) Returns false: nothing has
+ * happened, and the LND calls lnet_parse(). @rx, which may be NULL, is only for
+ * the simulator's observer (observer.accepted).
+ */
+static inline bool lnet_take(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
+			     const struct ulnet_id *from, void *rx,
+			     const void *payload)
+{
+	return ni->upcalls->take(ni, hdr, hdr_len, from, rx, payload);
 }
 
 /*

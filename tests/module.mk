@@ -141,6 +141,7 @@ unit_tests += %D%/unit/lnet_message_test
 	%D%/unit/lnet/message/reroute_test.c \
 	%D%/unit/lnet/message/scenario_test.c \
 	%D%/unit/lnet/message/silence_test.c \
+	%D%/unit/lnet/message/take_test.c \
 	%D%/unit/lnet/message/unread_test.c \
 	%D%/unit/lnet/message/times_test.c \
 	%D%/unit/lnet/message/wire_test.c

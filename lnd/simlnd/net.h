@@ -25,6 +25,7 @@ struct sim_cpt {
 	bool running;
 	bool scheduled; /* work will run */
 	bool failed;	/* the NI has failed hard since work last ran */
+	unsigned int straight; /* packets that might go the straight way */
 	/* number of connections on their way from here to another CPT */
 	unsigned int moving;
 	struct work work;  /* sends what is queued, at the end of a turn */

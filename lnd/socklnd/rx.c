@@ -297,33 +297,56 @@ static int check_acks(const struct sock_hdr *hdr)
 	return sock_hdr_acks(hdr) ? -EPROTO : 0;
 }
 
+/* Gives LNet a message of @length bytes by its straight way, if all of the
+ * payload has been read, and needs neither a check nor an acknowledgement.
+ * Returns whether LNet has taken it. */
+static in_line bool rx_taken(const struct sock_conn *conn, const uint8_t *lnet,
+			     const uint8_t *next, size_t len, uint32_t length)
+{
+	return likely(next && len >= length) &&
+	       !(conn->hdr.csum | conn->hdr.cookie[0]) &&
+	       lnet_take(conn->sni->ni, lnet, sock_conn_lnet_hdr(conn),
+			 &conn->peer->id, NULL, next);
+}
+
+/* Gives LNet a message by the way that suits all. Returns 0 or -errno. */
+static int rx_give(struct sock_conn *conn, const uint8_t *lnet,
+		   const uint8_t *next, size_t len)
+{
+	struct sock_rx *rx = rx_new(conn, lnet);
+	int rc;
+
+	if (!rx)
+		return -ENOMEM;
+	conn->rx = rx;
+	conn->buffered = next;
+	conn->buffered_len = len;
+	rc = lnet_parse(conn->sni->ni, lnet, sock_conn_lnet_hdr(conn),
+			&conn->peer->id, rx);
+	conn->buffered = NULL;
+	if (!rc)
+		return 0;
+	conn->rx = NULL;
+	pool_put(&conn->cpt->rxs, rx);
+	return rc;
+}
+
 /* Begins a message whose LNet header is at @lnet, right behind socklnd's.
  * @next: the @len bytes that were read after the headers. Returns how many of
  * them were consumed as payload, or -errno. */
 static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
 			     const uint8_t *next, size_t len)
 {
-	struct sock_peer *peer = conn->peer;
-	struct sock_rx *rx;
-	uint32_t length;
+	uint32_t length = lnet_hdr_payload(lnet, sock_conn_lnet_hdr(conn));
+	const struct sock_rx *rx;
 	int rc = check_acks(&conn->hdr);
 
 	if (rc)
 		return rc;
-	rx = rx_new(conn, lnet);
-	if (!rx)
-		return -ENOMEM;
-	length = rx->length;
-	conn->rx = rx;
-	conn->buffered = next;
-	conn->buffered_len = len;
-	rc = lnet_parse(conn->sni->ni, lnet, sock_conn_lnet_hdr(conn),
-			&peer->id, rx);
-	conn->buffered = NULL;
-	if (rc) {
-		conn->rx = NULL;
-		pool_put(&conn->cpt->rxs, rx);
-		return rc;
+	if (!rx_taken(conn, lnet, next, len, length)) {
+		rc = rx_give(conn, lnet, next, len);
+		if (rc)
+			return rc;
 	}
 	/* Handlers may have closed the connection, which ends the message. */
 	if (!sock_conn_is_open(conn))
@@ -332,8 +355,9 @@ static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
 		conn->rx_limit = RX_LIMIT_PAYLOADS;
 	if (length >= conn->sni->tunables[SOCK_min_bulk] &&
 	    conn->type == SOCK_CONTROL)
-		sock_peer_saw_bulk(peer);
-	if (likely(!conn->rx))
+		sock_peer_saw_bulk(conn->peer);
+	rx = conn->rx;
+	if (likely(!rx))
 		return (ssize_t)length;
 	if (unlikely(!rx->answered && !rx->bounced)) {
 		conn->reading = CONN_READ_PAUSED;

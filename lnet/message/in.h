@@ -149,6 +149,30 @@ void in_drop(struct msg_in *msg, enum lnet_stat why);
 
 /* ---- PUTs and GETs of peers (request.c) ---- */
 
+/* Fills in what the header of a PUT says of its event. The caller adds .status,
+ * .cause, .initiator.nid, .sender, .mlength and .offset; md_event_put() adds
+ * the rest. */
+static inline void request_event_init(struct ulnet_event *ev,
+				      const struct lnet_hdr *hdr)
+{
+	ev->type = LNET_EVENT_PUT;
+	ev->terminal = false;
+	ev->outcome = LNET_OUTCOME_NONE;
+	ev->msg_type = LNET_MSG_PUT;
+	ev->target = (struct ulnet_id){ hdr->dest_nid, hdr->dest_pid };
+	ev->initiator.pid = hdr->src_pid;
+	ev->source = hdr->src_nid;
+	ev->path_local = LNET_NID_ANY;
+	ev->path_peer = LNET_NID_ANY;
+	ev->path_hop = LNET_NID_ANY;
+	ev->paths_tried = 0;
+	ev->portal = hdr->portal;
+	ev->match_bits = hdr->match_bits;
+	ev->rlength = hdr->payload_length;
+	ev->hdr_data = hdr->hdr_data;
+	ev->elapsed = 0;
+}
+
 /* Fills @want with what @msg looks for among match entries. */
 void request_match_want(const struct msg_in *msg, struct match_want *want);
 

@@ -9,6 +9,7 @@ libulnetcore_a_SOURCES += %D%/out.c %D%/out.h
 libulnetcore_a_SOURCES += %D%/parse.c
 libulnetcore_a_SOURCES += %D%/request.c
 libulnetcore_a_SOURCES += %D%/reroute.c %D%/reroute.h
+libulnetcore_a_SOURCES += %D%/take.c
 libulnetcore_a_SOURCES += %D%/tamper.c %D%/tamper.h
 libulnetcore_a_SOURCES += %D%/throttle.c %D%/throttle.h
 libulnetcore_a_SOURCES += %D%/unexpected.c %D%/unexpected.h

@@ -82,9 +82,12 @@ extern const struct portal_users msgs_users;
 void msgs_init(struct lnet_cpt *cpt);
 void msgs_fini(struct lnet_cpt *cpt);
 
-/* Functions of lnd_upcalls; they are in parse.c, credit.c and msgs.c. */
+/* Functions of lnd_upcalls; they are in parse.c, take.c, credit.c and msgs.c.
+ */
 int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		 const struct ulnet_id *sender, void *rx);
+bool upcall_take(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
+		 const struct ulnet_id *sender, void *rx, const void *payload);
 void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause);
 void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 			   int status, enum ulnet_cause cause);

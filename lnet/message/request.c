@@ -58,38 +58,30 @@ enum lnet_stat request_no_match(int rc)
 
 /* ---- the end ---- */
 
-static void request_event(const struct msg_in *msg, struct ulnet_event *ev,
-			  enum ulnet_event_type type)
+static void request_event(const struct msg_in *msg, struct ulnet_event *ev)
 {
-	const struct lnet_hdr *hdr = &msg->out.hdr;
-	bool get = type == LNET_EVENT_GET;
-	/* @msg has become the REPLY to the GET: its target is the source of the
-	 * GET. */
-	const struct ulnet_nid *peer = get ? &msg->out.target : &hdr->src_nid;
-
-	ev->type = type;
+	request_event_init(ev, &msg->out.hdr);
 	ev->status = msg->out.status;
-	ev->terminal = false;
-	ev->outcome = LNET_OUTCOME_NONE;
 	ev->cause = msg->out.cause;
-	ev->msg_type = get ? LNET_MSG_GET : LNET_MSG_PUT;
-	ev->target.nid = get ? msg->out.local_nid : hdr->dest_nid;
-	ev->target.pid = get ? hdr->src_pid : hdr->dest_pid;
 	ev->initiator.nid = msg->initiator;
-	ev->initiator.pid = get ? hdr->dest_pid : hdr->src_pid;
-	ev->source = *peer;
 	ev->sender = msg->from;
-	ev->path_local = LNET_NID_ANY;
-	ev->path_peer = LNET_NID_ANY;
-	ev->path_hop = LNET_NID_ANY;
-	ev->paths_tried = 0;
-	ev->portal = hdr->portal;
-	ev->match_bits = hdr->match_bits;
-	ev->rlength = get ? hdr->length : hdr->payload_length;
 	ev->mlength = msg->mlength;
 	ev->offset = msg->offset;
-	ev->hdr_data = hdr->hdr_data;
-	ev->elapsed = 0;
+}
+
+/* @msg, a GET, has become its REPLY: its header has the addresses exchanged,
+ * and its target is the source of the GET. */
+static void request_get_event(const struct msg_in *msg, struct ulnet_event *ev)
+{
+	const struct lnet_hdr *hdr = &msg->out.hdr;
+
+	request_event(msg, ev);
+	ev->type = LNET_EVENT_GET;
+	ev->msg_type = LNET_MSG_GET;
+	ev->target = (struct ulnet_id){ msg->out.local_nid, hdr->src_pid };
+	ev->initiator.pid = hdr->dest_pid;
+	ev->source = msg->out.target;
+	ev->rlength = hdr->length;
 }
 
 /* Turns @msg into its answer. The answer prefers the path of the request. */
@@ -145,7 +137,7 @@ static void request_put_done(struct work *w)
 	struct msg_in *msg = in_of_work(w);
 	struct ulnet_event ev;
 
-	request_event(msg, &ev, LNET_EVENT_PUT);
+	request_event(msg, &ev);
 	if (msg->out.status == 0 && !wire_handle_is_none(&msg->out.hdr.wmd) &&
 	    !(msg->md->options & LNET_MD_ACK_DISABLE)) {
 		request_put_acked(msg, &ev);
@@ -161,7 +153,7 @@ static void request_reply_sent(struct work *w)
 	struct msg_in *msg = in_of_work(w);
 	struct ulnet_event ev;
 
-	request_event(msg, &ev, LNET_EVENT_GET);
+	request_get_event(msg, &ev);
 	md_event_put(msg->md, &ev, 0);
 	msg->md = NULL;
 	in_free(msg);

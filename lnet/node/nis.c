@@ -33,6 +33,7 @@ static void upcall_ni_stranger(struct lnd_ni *lnd, enum lnd_stranger what)
 
 const struct lnd_upcalls nis_upcalls = {
 	.parse = upcall_parse,
+	.take = upcall_take,
 	.finalize = upcall_finalize,
 	.peer_connected = upcall_peer_connected,
 	.peer_disconnected = upcall_peer_disconnected,

@@ -78,6 +78,8 @@ struct injector {
 	enum inject_how store, send, bounce;
 	uint32_t sender_pid;  /* PID of all senders */
 	unsigned int refused; /* messages that lnet_parse() has refused */
+	bool straight;	      /* messages are offered to lnet_take() first */
+	unsigned int taken;   /* messages that lnet_take() has taken */
 	/* messages sent so far; the last INJECT_SENT are in sent[] */
 	unsigned int nsent;
 	struct inject_sent sent[INJECT_SENT];
@@ -494,6 +496,12 @@ static inline void inject_parse(struct work *w)
 	struct ulnet_id from = { rx->from, rx->in->sender_pid };
 
 	if (!ic || ic->stopped) {
+		inject_rx_free(rx);
+		return;
+	}
+	if (rx->in->straight && lnet_take(ic->ni->lnd, rx->hdr, rx->hdr_len,
+					  &from, rx, rx->payload)) {
+		rx->in->taken++;
 		inject_rx_free(rx);
 		return;
 	}
