@@ -401,6 +401,7 @@ unit_tests += %D%/unit/rpc_server_test
 	%D%/unit/rpc/server/serve/stall_test.c \
 	%D%/unit/rpc/server/serve/stored_test.c \
 	%D%/unit/rpc/server/session/suspect_test.c \
+	%D%/unit/rpc/server/session/connect_test.c \
 	%D%/unit/rpc/server/session/crowd_test.c \
 	%D%/unit/rpc/server/session/export_test.c \
 	%D%/unit/rpc/server/session/hostile_control_test.c \

@@ -2,7 +2,8 @@
 /*
  * The ids of a node's clients, and on which CPT each client's export is: the
  * next Connect of a client may come from another NID, and so to another CPT.
- * There is one export for an id.
+ * There is one export for an id: if copies of a Connect are read by several
+ * CPTs, one of them makes it, and the others find it here.
  *
  * Whoever sees a handshake learns the id that the client gives. So a client
  * that has proved who it is has another id: the digest of the id that it gives,

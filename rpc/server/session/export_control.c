@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/server/session/export_control.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "rpc/control.h"
@@ -249,9 +250,25 @@ static unsigned int place_of(const struct exports *x,
 		       : home;
 }
 
+/* Makes the export for @c. If another CPT has just made it for a copy of @c
+ * that came by another rail, or was sent on to another place, it has the only
+ * one. Returns what connect_status() returns. */
+static uint32_t connect_new(struct exports *x, const struct wire_connect *c,
+			    const struct ulnet_event *ev, struct export **e_p)
+{
+	switch (export_new(x, c, ev, e_p)) {
+	case 0:
+		return WIRE_OK;
+	case -EEXIST:
+		return WIRE_STATUSES;
+	default:
+		return WIRE_OVERLOADED;
+	}
+}
+
 /* Returns the status for the answer; WIRE_OK: *@e_p is the export;
- * WIRE_STATUSES: no answer, because another CPT is to make the export. @placed:
- * it is to be made here. */
+ * WIRE_STATUSES: no answer, because another CPT is to make the export, or has
+ * it. @placed: it is to be made here. */
 static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 			       const struct ulnet_event *ev, bool placed,
 			       struct export **e_p, struct wire_connected *out)
@@ -277,10 +294,10 @@ static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 	if (!placed && !x->proved &&
 	    unlikely(place_of(x, ev, c->client_id) != x->shard->cpt))
 		return WIRE_STATUSES;
-	if (export_new(x, c, ev, e_p))
-		return WIRE_OVERLOADED;
-	(*e_p)->former = former;
-	return WIRE_OK;
+	status = connect_new(x, c, ev, e_p);
+	if (!status)
+		(*e_p)->former = former;
+	return status;
 }
 
 static void connect_here(struct exports *x, const struct ulnet_event *ev,
@@ -306,14 +323,28 @@ static void connect_to_place(struct forwarded *forwarded)
 	connect_there(forwarded, true);
 }
 
-/* Passes @c on to the CPT that is to make the export; from a CPT that does not
- * own the NID of the sender, to the one that does, which knows the place. */
+/* Returns the CPT that is to make the export for @c, or has made it: as
+ * *@placed_p says; or the one that owns the NID of the sender, and so knows the
+ * place. */
+static unsigned int connect_next(const struct exports *x,
+				 const struct ulnet_event *ev,
+				 const struct wire_connect *c, bool *placed_p)
+{
+	unsigned int owner = source_cpt(x, ev), cpt;
+
+	*placed_p = true;
+	if (client_ids_find(x->ids, c->client_id, c->client_id, &cpt))
+		return cpt;
+	*placed_p = owner == x->shard->cpt;
+	return *placed_p ? place_of(x, ev, c->client_id) : owner;
+}
+
+/* Passes @c, whose client has proved nothing, on to another CPT. */
 static void connect_pass_on(struct exports *x, const struct ulnet_event *ev,
 			    const struct wire_connect *c)
 {
-	unsigned int owner = source_cpt(x, ev);
-	bool placed = owner == x->shard->cpt;
-	unsigned int to = placed ? place_of(x, ev, c->client_id) : owner;
+	bool placed;
+	unsigned int to = connect_next(x, ev, c, &placed);
 	struct forwarded *forwarded =
 		forwarded_new(x->shard, to, ev, c, sizeof(*c), false);
 
@@ -321,6 +352,22 @@ static void connect_pass_on(struct exports *x, const struct ulnet_event *ev,
 		forwarded_send(forwarded,
 			       placed ? connect_to_place : connect_to_owner,
 			       NULL, NULL);
+}
+
+/* Called when another CPT is to make the export for @c, or has made it. Of a
+ * client that has proved who it is, the session is here: it makes another
+ * handshake, which is led to the export. */
+static void connect_elsewhere(struct exports *x, const struct ulnet_event *ev,
+			      const struct wire_connect *c)
+{
+	struct session *se = x->proved;
+
+	if (!se) {
+		connect_pass_on(x, ev, c);
+		return;
+	}
+	x->proved = NULL;
+	session_mislead(&x->sessions, se, ev);
 }
 
 /* Returns how many clients the node has. */
@@ -351,7 +398,7 @@ static void connect_here(struct exports *x, const struct ulnet_event *ev,
 
 	out->status = connect_status(x, c, ev, placed, &e, out);
 	if (unlikely(out->status == WIRE_STATUSES)) {
-		connect_pass_on(x, ev, c);
+		connect_elsewhere(x, ev, c);
 		return;
 	}
 	memcpy(out->server_id, rpc->server_id, RPC_ID_SIZE);

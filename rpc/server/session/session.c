@@ -236,8 +236,15 @@ void session_lost(struct shard *s, const struct ulnet_event *ev,
 	session_deny(s, ev, handle);
 }
 
-/* Answers a message of @se. If another CPT has the client's export, ends @se,
- * so that the client makes another handshake, which is led to that CPT. */
+void session_mislead(struct sessions *ss, struct session *se,
+		     const struct ulnet_event *ev)
+{
+	stat_count(ss->shard, RPC_STAT_handshakes_misled);
+	session_deny(ss->shard, ev, se->handle);
+	session_drop(ss, se);
+}
+
+/* Answers a message of @se. */
 static void session_reply(struct sessions *ss, struct session *se,
 			  const struct ulnet_event *ev, uint32_t seen)
 {
@@ -245,9 +252,7 @@ static void session_reply(struct sessions *ss, struct session *se,
 		session_answer(ss, se, ev, seen);
 		return;
 	}
-	stat_count(ss->shard, RPC_STAT_handshakes_misled);
-	session_deny(ss->shard, ev, se->handle);
-	session_drop(ss, se);
+	session_mislead(ss, se, ev);
 }
 
 static void shake_refuse(struct sessions *ss, const struct ulnet_event *ev,

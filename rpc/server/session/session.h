@@ -134,6 +134,11 @@ int session_open(struct sessions *ss, struct session *se,
 void sessions_on_keys(struct sessions *ss, const struct keys *keys);
 /* Gives the session @se, which had no export, to @e. */
 void session_give(struct sessions *ss, struct session *se, struct export *e);
+/* Called when @ev has come in @se, whose client has its export on another CPT:
+ * ends @se, so that the client makes another handshake, which is led to that
+ * CPT. */
+void session_mislead(struct sessions *ss, struct session *se,
+		     const struct ulnet_event *ev);
 /* Frees the session and its keys. */
 void session_drop(struct sessions *ss, struct session *se);
 /* Tells the sender of @ev that this node does not know the session @handle.

@@ -471,3 +471,59 @@ Test(own_id, one_place)
 	connects_again(&y, 2);
 	astray_end(&y);
 }
+
+/* Returns the session of a client that has proved who it is, and has not sent
+ * its Connect yet; NULL: there is none. */
+static struct session *proved_session(const struct proof_rig *g,
+				      unsigned int *cpt_p)
+{
+	const struct ulrpc *rpc = g->serve.rpc[SERVER];
+	struct session *se;
+
+	for (unsigned int i = 0; i < rpc->ncpts; i++)
+		list_for_each_entry (
+			se, &rpc->shards[i].exports->sessions.young, link)
+			if (se->sealed) {
+				*cpt_p = i;
+				return se;
+			}
+	return NULL;
+}
+
+/* A client has made two handshakes, on two CPTs, and the Connect of the first
+ * one arrives just before that of the second, which then goes where the first
+ * one is, without a pause. */
+Test(own_id, connects_at_two_places)
+{
+	const struct ulrpc_call_conf conf = { .deadline = 10000000 };
+	const struct ulnet_sim_link slow = { .latency = 100 * NSEC_PER_USEC };
+	struct proof_rig *g = proof_rig_new(4, "a", ULRPC_FLAVOUR_AUTH);
+	struct client_ids *ids = g->serve.rpc[SERVER]->client_ids;
+	struct client_id first = { .proved = true };
+	struct called c = { 0 };
+	struct session *se;
+	unsigned int cpt = 0;
+	uint64_t from;
+
+	link_set(g->serve.sim, CALLER, SERVER, &slow);
+	proof_client_usual(g);
+	from = lnet_sim_now(g->serve.sim);
+	cr_assert_eq(ulrpc_call(g->serve.client, ulrpc_method("who"), "x", 2,
+				&conf, on_called, &c, NULL),
+		     0);
+	while (!(se = proved_session(g, &cpt)))
+		lnet_sim_run(g->serve.sim, NSEC_PER_USEC);
+	memcpy(first.id, se->own_id, RPC_ID_SIZE);
+	first.cpt = (cpt + 1) % 4;
+	cr_assert_eq(client_ids_add(ids, &first, se->client_id, NULL), 0);
+	while (!counts(g->serve.rpc[SERVER], RPC_STAT_handshakes_misled))
+		lnet_sim_run(g->serve.sim, NSEC_PER_USEC);
+	client_ids_del(ids, &first);
+	while (!c.ended)
+		lnet_sim_run(g->serve.sim, MSEC);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_lt(lnet_sim_now(g->serve.sim) - from, SEC / 2);
+	cr_assert_eq(counts(g->serve.rpc[SERVER], RPC_STAT_clients_refused), 0);
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+}

@@ -120,41 +120,6 @@ Test(export, another_handle_replaces)
 	serve_fini(&g);
 }
 
-/* A late copy of a Connect of an earlier process takes the connection over. The
- * client gets it back when it connects again, from the same node or another
- * one. */
-Test(export, late_copy_of_a_connect)
-{
-	struct serve_rig g;
-	uint64_t client, connection;
-
-	for (unsigned int moves = 0; moves < 2; moves++) {
-		struct raw_client *now = moves ? &b : &a;
-
-		rig_of_one(&g, 4, NULL);
-		raw_client_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
-		memcpy(b.client_id, a.client_id, sizeof(b.client_id));
-		client = a.client;
-		cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
-		cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
-		a.client++;
-		cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
-		now->client = client;
-		now->epoch = 2;
-		cr_assert_eq(raw_client_connect(now)->status, WIRE_OK);
-		cr_assert_not(now->control.connected.reconnected);
-		cr_assert_eq(raw_client_keepalive(now), WIRE_OK);
-		/* Another copy of that Connect is refused. */
-		connection = now->connection;
-		a.client = client + 1;
-		cr_assert_neq(raw_client_connect(&a)->status, WIRE_OK);
-		now->client = client;
-		now->connection = connection;
-		cr_assert_eq(raw_client_keepalive(now), WIRE_OK);
-		serve_fini(&g);
-	}
-}
-
 /* Handles are random: clients that know some cannot guess others. */
 Test(export, handles_are_random)
 {
