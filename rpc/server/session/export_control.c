@@ -179,16 +179,6 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	return WIRE_OK;
 }
 
-/* Called when a client that has proved who it is says @c. If it had connected
- * before without a proof, drops that connection. */
-static void drop_unproved(struct exports *x, const struct wire_connect *c)
-{
-	struct export *e = find_client(x, c->client_id, c->client_id);
-
-	if (e && e->client == c->client)
-		export_dead(x, e);
-}
-
 /* Returns the CPT that owns the NID of the sender. */
 static unsigned int source_cpt(const struct exports *x,
 			       const struct ulnet_event *ev)
@@ -284,8 +274,6 @@ static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 	if (!rpc_id_is_set(c->client_id) ||
 	    (x->proved && !is_of_session(x->proved, c)))
 		return WIRE_BAD_REQUEST;
-	if (x->proved)
-		drop_unproved(x, c);
 	e = find_client(x, c->client_id, export_id(x, c));
 	if (e)
 		status = connect_known(x, e, c, ev, e_p, out, &former);
@@ -302,6 +290,73 @@ static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 
 static void connect_here(struct exports *x, const struct ulnet_event *ev,
 			 const struct wire_connect *c, bool placed);
+
+/* ---- a connection without a proof ---- */
+
+/* The Connect of a client that has proved who it is waits until the CPT that
+ * has a connection of the client without a proof has dropped it. */
+struct replacing {
+	struct wire_connect connect;
+	uint64_t session; /* the one that the Connect came in */
+};
+
+/* Drops the client's connection without a proof, if it is the same process's.
+ */
+static void drop_unproved(struct exports *x, const struct wire_connect *c)
+{
+	struct export *e = find_client(x, c->client_id, c->client_id);
+
+	if (e && e->client == c->client)
+		export_dead(x, e);
+}
+
+static void drop_unproved_there(struct forwarded *forwarded)
+{
+	const struct replacing *r = (const void *)forwarded->payload;
+
+	if (forwarded->to->exports)
+		drop_unproved(forwarded->to->exports, &r->connect);
+}
+
+static void drop_unproved_back(struct forwarded *forwarded)
+{
+	const struct replacing *r = (const void *)forwarded->payload;
+	struct exports *x = forwarded->from->exports;
+
+	x->proved = session_find(&x->sessions, r->session);
+	if (x->proved)
+		connect_here(x, &forwarded->ev, &r->connect, true);
+	x->proved = NULL;
+}
+
+/* Called when a client that has proved who it is says @c: if it had connected
+ * before without a proof, that connection is dropped. Returns false if another
+ * CPT has it: @c goes on when that CPT has dropped it. */
+static bool leave_unproved(struct exports *x, const struct ulnet_event *ev,
+			   const struct wire_connect *c)
+{
+	struct forwarded *forwarded;
+	struct replacing *r;
+	unsigned int cpt;
+
+	if (!client_ids_find(x->ids, c->client_id, c->client_id, &cpt))
+		return true;
+	if (cpt == x->shard->cpt) {
+		drop_unproved(x, c);
+		return true;
+	}
+	forwarded = forwarded_new(x->shard, cpt, ev, NULL, sizeof(*r), false);
+	if (!forwarded) /* the client repeats its Connect */
+		return false;
+	r = (struct replacing *)forwarded->payload;
+	r->connect = *c;
+	r->session = x->proved->handle;
+	forwarded_send(forwarded, drop_unproved_there, drop_unproved_back,
+		       NULL);
+	return false;
+}
+
+/* ---- to other CPTs ---- */
 
 static void connect_there(const struct forwarded *forwarded, bool placed)
 {
@@ -396,6 +451,9 @@ static void connect_here(struct exports *x, const struct ulnet_event *ev,
 	struct wire_connected *out = &m.connected;
 	struct export *e = NULL;
 
+	if (x->proved && !placed && is_of_session(x->proved, c) &&
+	    !leave_unproved(x, ev, c))
+		return;
 	out->status = connect_status(x, c, ev, placed, &e, out);
 	if (unlikely(out->status == WIRE_STATUSES)) {
 		connect_elsewhere(x, ev, c);

@@ -527,3 +527,74 @@ Test(own_id, connects_at_two_places)
 	ulrpc_client_close(g->serve.client);
 	proof_rig_free(g);
 }
+
+/* ---- without a proof, and with one ---- */
+
+static unsigned int all_exports(const struct proof_rig *g)
+{
+	const struct ulrpc *rpc = g->serve.rpc[SERVER];
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < rpc->ncpts; i++)
+		n += rpc->shards[i].exports->table.used;
+	return n;
+}
+
+/* Makes @none connect without a proof, with the id and the handle that the
+ * client gives to its server, from a NID of another CPT than the client's. */
+static void connects_elsewhere(struct proof_rig *g, struct raw_client *none)
+{
+	struct ulnet_id caller = nth_id(CALLER), id;
+	struct lnet *server = g->serve.node[SERVER];
+	unsigned int node = 2;
+
+	do {
+		(void)serve_node_add(&g->serve, node);
+		id = nth_id(node++);
+	} while (lnet_cpt_of(server, &id.nid) ==
+		 lnet_cpt_of(server, &caller.nid));
+	raw_client_init(none, g->serve.sim, node - 1, SERVER);
+	memcpy(none->client_id, g->serve.client->imp->name.id, RPC_ID_SIZE);
+	none->client = g->serve.client->imp->handle;
+	cr_assert_eq(raw_client_connect(none)->status, WIRE_OK);
+}
+
+/* A client has connected before it could prove who it is. When it has, that
+ * connection ends at once, whichever CPT has it; that of another process that
+ * gives the same id stays. */
+static void proves_later(bool same)
+{
+	struct proof_rig *g = rig_of_three(4);
+	struct raw_client *none = calloc(1, sizeof(*none));
+	struct ulrpc_client_conf conf;
+	struct ulnet_nid nid;
+	uint64_t from;
+
+	cr_assert(none);
+	g->serve.rpc[CALLER] = open_as(g, g->serve.node[CALLER], "a");
+	who_start(g, ULRPC_FLAVOUR_AUTH);
+	conf = client_conf(&nid);
+	proof_client(g, &conf);
+	connects_elsewhere(g, none);
+	if (!same) {
+		none->client++;
+		cr_assert_eq(raw_client_connect(none)->status, WIRE_OK);
+	}
+	from = lnet_sim_now(g->serve.sim);
+	is_served(g, g->serve.client, "a");
+	cr_assert_lt(lnet_sim_now(g->serve.sim) - from, SEC);
+	cr_assert_eq(all_exports(g), same ? 1 : 2);
+	cr_assert_eq(raw_client_keepalive(none),
+		     same ? WIRE_NOT_CONNECTED : WIRE_OK);
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_connections_made),
+		     1);
+	ulrpc_client_close(g->serve.client);
+	proof_rig_free(g);
+	free(none);
+}
+
+Test(own_id, proved_elsewhere)
+{
+	proves_later(true);
+	proves_later(false);
+}
