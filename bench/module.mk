@@ -35,7 +35,7 @@ EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh %D%/growth.sh %D%/herd.sh %D%/knock.
 # What came out, and its plots: ./check --only layers looks at whether they agree.
 EXTRA_DIST += %D%/MEASURED.md %D%/plot %D%/plots
 # The instructions that a call may cost: looked at by ./check.
-EXTRA_DIST += %D%/budget.sh %D%/budget.txt
+EXTRA_DIST += %D%/budget.sh %D%/budget.txt %D%/cores.sh
 # bench/rpc.sh builds these, where the libraries are.
 EXTRA_DIST += %D%/load.c %D%/load.h %D%/peers/peer_ucx.c \
 	%D%/peers/peer_fabric.c %D%/peers/peer_zmq.c %D%/peers/peer_grpc.cc \

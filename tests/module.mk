@@ -867,8 +867,8 @@ endif
 endif
 
 # What pages say is so.
-page_tests = %D%/architecture_check.sh %D%/cache_lines.sh %D%/example_check.sh \
-	%D%/log_check.sh \
+page_tests = %D%/architecture_check.sh %D%/cache_lines.sh %D%/cores_check.sh \
+	%D%/example_check.sh %D%/log_check.sh \
 	%D%/man_check.sh %D%/tutorial_check.sh %D%/without_tls.sh
 dist_check_SCRIPTS += $(page_tests)
 EXTRA_DIST += %D%/cache_lines.txt
