@@ -1,4 +1,5 @@
 # Requests, replies and bulk data: libulrpc, on libulnet's public headers.
+libulrpccore_a_SOURCES += %D%/body_proof.c %D%/body_proof.h
 libulrpccore_a_SOURCES += %D%/control.c %D%/control.h
 libulrpccore_a_SOURCES += %D%/conn_event.c %D%/conn_event.h
 libulrpccore_a_SOURCES += %D%/estimate.c %D%/estimate.h

@@ -12,4 +12,16 @@
 int digest_make(const void *bytes, size_t n,
 		uint8_t digest[DIGEST_SIZE]) must_check;
 
+/* The digest of bytes that come piece by piece. Any thread, one at a time. */
+struct digest;
+
+/* Returns 0 or -ENOMEM. */
+int digest_begin(struct digest **d_p) must_check;
+void digest_add(struct digest *d, const void *bytes, size_t n);
+/* Writes the digest of all that was added. Returns 0; -ENOMEM: something was
+ * not added. Frees @d. */
+int digest_end(struct digest *d, uint8_t digest[DIGEST_SIZE]) must_check;
+/* Frees @d. NULL: nothing to be done. */
+void digest_drop(struct digest *d);
+
 #endif

@@ -327,6 +327,31 @@ int digest_make(const void *bytes, size_t n, uint8_t digest[DIGEST_SIZE])
 	return -EOPNOTSUPP;
 }
 
+int digest_begin(struct digest **d_p)
+{
+	(void)d_p;
+	return -EOPNOTSUPP;
+}
+
+void digest_add(struct digest *d, const void *bytes, size_t n)
+{
+	(void)d;
+	(void)bytes;
+	(void)n;
+}
+
+int digest_end(struct digest *d, uint8_t digest[DIGEST_SIZE])
+{
+	(void)d;
+	(void)digest;
+	return -EOPNOTSUPP;
+}
+
+void digest_drop(struct digest *d)
+{
+	(void)d;
+}
+
 void piece_seal_put(const struct piece_seal *s, uint8_t out[PIECE_SEAL])
 {
 	(void)s;
@@ -420,20 +445,41 @@ void piece_drop(struct piece *p)
 	(void)p;
 }
 
-int once_seal(enum seal_cipher cipher, void *bytes, size_t n,
-	      uint8_t seal[ONCE_SIZE])
+int once_seal(enum seal_cipher cipher, struct once **o_p)
 {
 	(void)cipher;
+	(void)o_p;
+	return -EOPNOTSUPP;
+}
+
+int once_open(const uint8_t seal[ONCE_SIZE], struct once **o_p)
+{
+	(void)seal;
+	(void)o_p;
+	return -EOPNOTSUPP;
+}
+
+bool once_opens(const struct once *o)
+{
+	(void)o;
+	return false;
+}
+
+void once_next(struct once *o, void *bytes, size_t n)
+{
+	(void)o;
 	(void)bytes;
 	(void)n;
+}
+
+int once_end(struct once *o, uint8_t seal[ONCE_SIZE])
+{
+	(void)o;
 	(void)seal;
 	return -EOPNOTSUPP;
 }
 
-int once_open(const uint8_t seal[ONCE_SIZE], uint8_t *room, size_t n)
+void once_drop(struct once *o)
 {
-	(void)seal;
-	(void)room;
-	(void)n;
-	return -EOPNOTSUPP;
+	(void)o;
 }

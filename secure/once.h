@@ -5,6 +5,10 @@
  * window of the connection's records has passed. The seal goes into that
  * record, which must have SEAL_PRIVACY: whoever knows the seal can open the
  * bytes.
+ *
+ * The bytes may be many, and are sealed and opened piece by piece, in their
+ * order: once_seal() or once_open(), then once_next() for each piece, at last
+ * once_end(). Any thread, one at a time.
  */
 #ifndef SECURE_ONCE_H
 #define SECURE_ONCE_H
@@ -14,15 +18,22 @@
 /* Bytes of a seal: the cipher, a random secret, and the head of the record. */
 #define ONCE_SIZE (1 + SEAL_SECRET + SEAL_HEAD)
 
-/* Seals the @n bytes at @bytes in place, less than 2 GiB. Returns 0, or -ENOMEM
- * or -EIO: then the content of @bytes is undefined. Any thread. */
-int once_seal(enum seal_cipher cipher, void *bytes, size_t n,
-	      uint8_t seal[ONCE_SIZE]) must_check;
+struct once;
 
-/* @room begins with SEAL_HEAD bytes of space; behind them are the @n bytes,
- * which this opens in place. Returns 0; -EBADMSG: they are not what was sealed,
- * and undefined now; or -ENOMEM. Any thread. */
-int once_open(const uint8_t seal[ONCE_SIZE], uint8_t *room,
-	      size_t n) must_check;
+/* Begins to seal. Returns 0, -ENOMEM or -EIO. */
+int once_seal(enum seal_cipher cipher, struct once **o_p) must_check;
+/* Begins to open what was sealed with @seal. Returns 0; -EBADMSG: @seal is not
+ * one; or -ENOMEM. */
+int once_open(const uint8_t seal[ONCE_SIZE], struct once **o_p) must_check;
+/* Was it begun by once_open()? */
+bool once_opens(const struct once *o);
+/* Seals or opens the next @n bytes, in place. */
+void once_next(struct once *o, void *bytes, size_t n);
+/* Ends it, and frees @o. If it was sealed, writes the seal. Returns 0; -EIO: it
+ * could not be sealed; -EBADMSG: the bytes are not those that were sealed; the
+ * content of all is undefined then. */
+int once_end(struct once *o, uint8_t seal[ONCE_SIZE]) must_check;
+/* Frees @o, whose bytes nobody wants. NULL: nothing to be done. */
+void once_drop(struct once *o);
 
 #endif

@@ -36,6 +36,7 @@ if WITH_TLS
 unit_tests += %D%/unit/secure_test
 %C%_unit_secure_test_SOURCES = \
 	%D%/unit/secure/clock.c %D%/unit/secure/clock.h \
+	%D%/unit/secure/digest_test.c \
 	%D%/unit/secure/folder.h \
 	%D%/unit/secure/handshake_test.c \
 	%D%/unit/secure/keys_test.c \

@@ -185,6 +185,10 @@ struct ulrpc_conf {
 	/* buffers of 16 KiB for control messages: 2 to ULRPC_BUFFERS_MAX; 0 = 4
 	 */
 	uint32_t control_buffers;
+	/* bytes of replies that the clients of a CPT fetch at a time, because
+	 * they were longer than their calls had room for: each server has its
+	 * share, and what is more waits. No reply may be longer. 0 = 4 GiB */
+	uint64_t reply_bytes_max;
 	enum ulrpc_spread spread; /* of the node's clients over its CPTs */
 	/* Interceptors of all calls, and of all requests, of this node, in the
 	 * order of ulrpc_interceptors(7); copied. What their args point to must
@@ -416,8 +420,8 @@ struct ulrpc_client_conf {
 /* bytes of the body of a request, and of a reply unless the caller allows more
  * by reply_limit */
 #define ULRPC_BODY_MAX UINT32_C(983040)
-/* bytes of a reply's body, at most */
-#define ULRPC_REPLY_MAX UINT32_C(16777216)
+/* bytes of a reply's body, at most: 4 GiB less 1 */
+#define ULRPC_REPLY_MAX UINT32_MAX
 /* bytes of a request that is lent, at most: 4 GiB less 1 */
 #define ULRPC_LENT_MAX UINT32_MAX
 
@@ -497,8 +501,9 @@ struct ulrpc_call_conf {
 	 * 4096; at most ULRPC_BODY_MAX. The server holds a longer reply until
 	 * the client has fetched it */
 	uint32_t reply_max;
-	/* bytes of the longest reply that is fetched, up to ULRPC_REPLY_MAX; a
-	 * longer one is ULRPC_CAUSE_TOO_LONG; 0 = ULRPC_BODY_MAX */
+	/* bytes of the longest reply that is fetched, up to ULRPC_REPLY_MAX, or
+	 * ulrpc_conf.reply_bytes_max if that is less; the service is told, and
+	 * a longer one is ULRPC_CAUSE_TOO_LONG; 0 = ULRPC_BODY_MAX */
 	uint32_t reply_limit;
 	enum ulrpc_priority priority;
 	enum ulrpc_semantics semantics;

@@ -73,6 +73,10 @@ struct ulrpc_service_conf {
 	 * called. What it takes is charged as queue_bytes_max says. 0 = 16 MiB,
 	 * or request_max if that is set; at most ULRPC_LENT_MAX */
 	uint32_t request_limit;
+	/* Bytes of the longest reply. One that is longer than its caller's
+	 * reply_max is held until the caller has fetched it, and charged as
+	 * queue_bytes_max says. 0 = 16 MiB; at most ULRPC_REPLY_MAX */
+	uint32_t reply_limit;
 	uint32_t buffers; /* request buffers of each CPT: 2 to
 			      * ULRPC_BUFFERS_MAX; 0 = 4 */
 	/* bytes of a request buffer; 0: room for several messages */
@@ -321,9 +325,9 @@ ULNET_EXPORT void ulrpc_services(struct ulrpc *rpc, ulrpc_service_fn fn,
  * Replies to @request, which must not be used afterwards. Any thread. @body is
  * copied. If the reply is longer than the caller has room for, it is held until
  * the caller has fetched it; if there is no room to hold it, or it is longer
- * than ULRPC_REPLY_MAX, the caller gets ULRPC_CAUSE_TOO_LONG. The reply is sent
- * after all bulk of the request has been moved; if any bulk failed, the caller
- * gets ULRPC_CAUSE_BULK instead.
+ * than reply_limit of the service or of the caller, the caller gets
+ * ULRPC_CAUSE_TOO_LONG. The reply is sent after all bulk of the request has
+ * been moved; if any bulk failed, the caller gets ULRPC_CAUSE_BULK instead.
  */
 ULNET_EXPORT void ulrpc_reply(struct ulrpc_request *request, const void *body,
 			      size_t length);
@@ -366,6 +370,10 @@ struct ulrpc_request_info {
 	uint32_t attempt; /* number of the attempt, from 1 */
 	uint32_t method;
 	uint32_t reply_max;
+	/* bytes of the longest reply that the caller takes, as it has said, or
+	 * ULRPC_BODY_MAX. One in a process of an earlier release says nothing,
+	 * and may take up to 16 MiB */
+	uint32_t reply_limit;
 	/* us until the caller's deadline; ULRPC_NEVER: there is none */
 	uint64_t time_left;
 	enum ulrpc_priority priority;

@@ -452,6 +452,8 @@ static struct wire_call wire_call_of(struct ulrpc_call *call,
 				     const struct wire_segments *segments,
 				     uint64_t time, uint64_t now)
 {
+	bool limited = unlikely(call->priority & CALL_LIMITED);
+
 	return (struct wire_call){
 		.xid = call->xid,
 		.timeout = time / NSEC_PER_USEC,
@@ -460,12 +462,15 @@ static struct wire_call wire_call_of(struct ulrpc_call *call,
 		.method = call->method,
 		.length = call->length,
 		.flags = call->flags & ~CALL_LOCAL,
-		.priority = call->priority,
+		.priority = call->priority & ~CALL_LIMITED,
 		.reply_max = call->reply_max,
 		.slot = call->slot,
 		.semantics = call->semantics,
 		.bulks = { .n = call->nbulks, .list = segments },
 		.trace = call_trace_view(call),
+		.reply_limit = limited ? fetch_limit(call->client->rpc,
+						     call->reply_limit)
+				       : 0,
 	};
 }
 
@@ -507,7 +512,7 @@ static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 		like = call;
 		if (unlikely(w.bulks.n ||
 			     call->flags & (CALL_TRACED | CALL_NAMED) ||
-			     i < p->nagain)) {
+			     w.reply_limit || i < p->nagain)) {
 			w.length = call_sent_length(call);
 			like = NULL;
 		}

@@ -597,8 +597,7 @@ static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
 /* Returns how long a reply to @call may be, in bytes. */
 static uint32_t reply_limit(const struct ulrpc_call *call)
 {
-	return call->reply_limit ? MIN(call->reply_limit, ULRPC_REPLY_MAX)
-				 : ULRPC_BODY_MAX;
+	return fetch_limit(call->client->rpc, call->reply_limit);
 }
 
 /* Says why a reply of @needed bytes is too long. */
@@ -635,9 +634,12 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 	 * had restarted. */
 	if (r->status == WIRE_DOUBTFUL)
 		o->cause = import_forgotten_cause(call->client->imp);
-	text_take(o->text, r->body, r->length);
 	if (o->cause == ULRPC_CAUSE_TOO_LONG)
 		say_too_long(call, r->needed, o);
+	/* The service may know better why. */
+	if (o->cause != ULRPC_CAUSE_TOO_LONG ||
+	    (r->length && r->needed <= reply_limit(call)))
+		text_take(o->text, r->body, r->length);
 	if (r->status == WIRE_REFUSED && !r->length)
 		text_copy(o->text, sizeof(o->text), NO_ROOM);
 }
@@ -667,9 +669,16 @@ static void call_on_unfetched(struct ulrpc_call *call)
 	call_fetch_lost(call, ULRPC_CAUSE_FORGOTTEN);
 }
 
+/* What fetch_users.no_memory calls. */
+static void call_without_memory(struct ulrpc_call *call)
+{
+	call_fail(call, ULRPC_CAUSE_NO_MEMORY);
+}
+
 static const struct fetch_users fetch_users = {
 	.fetched = call_on_fetched,
 	.lost = call_on_unfetched,
+	.no_memory = call_without_memory,
 };
 
 /* Starts to fetch the reply. Returns ULRPC_CAUSE_OK, or why it cannot be

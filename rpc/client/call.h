@@ -108,6 +108,10 @@ struct batch_ref {
 #define CALL_LOCAL \
 	(CALL_TRACED | CALL_CONTEXT | CALL_BULKS | CALL_NAMED | CALL_LENT)
 
+/* In call.priority: the caller has set reply_limit. The server is told, apart
+ * from other calls: each may have another one. */
+#define CALL_LIMITED 0x80u
+
 struct ulrpc_call {
 	/* what sending and answering touch: */
 	struct ulrpc_client *client;
@@ -134,7 +138,9 @@ struct ulrpc_call {
 			/* bytes of the body; 0: it is lent */
 			uint32_t length;
 			uint32_t reply_max;
-			uint8_t priority, semantics;
+			/* enum ulrpc_priority, and CALL_LIMITED */
+			uint8_t priority;
+			uint8_t semantics;
 			uint8_t nbulks;
 			/* enum wire_call_flags, and CALL_LOCAL */
 			uint8_t flags;
@@ -177,8 +183,8 @@ struct ulrpc_call {
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;
 	void *arg;
-	/* bytes of a fetched reply, at most; 0: ULRPC_BODY_MAX; what is more
-	 * than ULRPC_REPLY_MAX does not count */
+	/* bytes of a fetched reply, at most, as the caller has said; 0:
+	 * ULRPC_BODY_MAX (fetch_limit()) */
 	uint32_t reply_limit;
 	struct fetch *fetch; /* the fetch of the reply, in FETCH */
 	struct lent *lent;   /* the body, with CALL_LENT */

@@ -267,6 +267,8 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 		call->progress_arg = conf->progress_arg;
 	call->nbulks = (uint8_t)conf->nbulks;
 	call->priority = (uint8_t)conf->priority;
+	if (unlikely(conf->reply_limit))
+		call->priority |= CALL_LIMITED;
 	call->semantics = (uint8_t)conf->semantics;
 	call->flags = 0;
 	/* Sets the fields in the order of the structure, so that the compiler

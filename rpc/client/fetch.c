@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/crc32c.h"
+#include "base/share.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/wire/wire.h"
@@ -20,6 +20,8 @@
 #define HOPELESS_AFTER (600 * NSEC_PER_SEC)
 
 static const struct fsm_state fetch_states[FETCH_STATES] = {
+	[FETCH_QUEUED] = { "queued",
+			   FSM_TO(FETCH_WAITING) | FSM_TO(FETCH_OVER) },
 	[FETCH_WAITING] = { "waiting",
 			    FSM_TO(FETCH_FLYING) | FSM_TO(FETCH_OVER) },
 	[FETCH_FLYING] = { "flying", FSM_TO(FETCH_WAITING) |
@@ -34,9 +36,85 @@ static void fetch_move(struct fetch *f, enum fetch_state to)
 	fsm_move(&f->fsm, fetch_states, to);
 }
 
-_Static_assert(offsetof(struct fetch, body) ==
-		       offsetof(struct fetch, room) + SEAL_HEAD,
-	       "the body is behind the room");
+static bool fetch_begins(struct fetch *f);
+
+/* ---- room ---- */
+
+uint32_t fetch_limit(const struct ulrpc *rpc, uint32_t limit)
+{
+	if (!limit)
+		limit = ULRPC_BODY_MAX;
+	return (uint32_t)MIN(rpc->conf.reply_bytes_max, limit);
+}
+
+/* Is there room for @f? Each server has its share; and of a server of which
+ * nothing is held, what fits into one message may come always, so that others
+ * cannot stop it altogether. */
+static bool room_allows(const struct reply_room *room, const struct fetch *f)
+{
+	uint64_t held = f->call->client->imp->reply_bytes;
+
+	return share_allows(held, room->used, room->max, f->length) ||
+	       (!held && f->length <= ULRPC_BODY_MAX);
+}
+
+static void room_take(struct fetch *f)
+{
+	f->room = f->length;
+	f->shard->imports->reply_room.used += f->room;
+	f->call->client->imp->reply_bytes += f->room;
+}
+
+/* Called when @f waits for room no more. */
+static void room_leave(struct fetch *f)
+{
+	list_del(&f->wait);
+	f->call->client->imp->replies_waiting--;
+}
+
+static void on_room(struct ulnet_work *work);
+
+/* Looks at the end of this turn whether one that waits may begin. */
+static void room_look(struct shard *s)
+{
+	struct reply_room *room = &s->imports->reply_room;
+
+	if (likely(list_empty(&room->waiting)) || room->given)
+		return;
+	room->given = true;
+	room->work.fn = on_room;
+	shard_hold(s);
+	shard_defer(s, &room->work);
+}
+
+/* Begins those fetches that there is room for now: of each server in the order
+ * in which they came. */
+static void on_room(struct ulnet_work *work)
+{
+	struct reply_room *room = container_of(work, struct reply_room, work);
+	struct fetch *f, *next;
+
+	room->given = false;
+	room->looks++;
+	list_for_each_entry_safe (f, next, &room->waiting, wait) {
+		struct import *imp = f->call->client->imp;
+
+		if (imp->replies_looked == room->looks)
+			continue;
+		if (!room_allows(room, f)) {
+			imp->replies_looked = room->looks;
+			continue;
+		}
+		room_leave(f);
+		if (fetch_begins(f))
+			continue;
+		/* The callback of the call may end others. */
+		room_look(f->shard);
+		f->users->no_memory(f->call);
+		break;
+	}
+	shard_release(container_of(room, struct imports, reply_room)->shard);
+}
 
 /* ---- the end ---- */
 
@@ -45,7 +123,14 @@ static void fetch_free(struct fetch *f)
 	struct shard *s = f->shard;
 
 	list_del(&f->link);
-	slab_put(&s->imports->slab, f, f->size);
+	body_proof_drop(&f->check);
+	if (f->body)
+		slab_put(&s->imports->slab, f->body, f->length);
+	if (f->room) {
+		s->imports->reply_room.used -= f->room;
+		room_look(s);
+	}
+	slab_put(&s->imports->slab, f, sizeof(*f));
 	shard_release(s);
 }
 
@@ -74,6 +159,11 @@ void fetch_drop(struct fetch *f)
 	struct shard *s = f->shard;
 	bool linked = f->fsm.state == FETCH_FLYING;
 
+	/* What LNet still uses counts for the CPT, but for no server. */
+	if (f->fsm.state == FETCH_QUEUED)
+		room_leave(f);
+	else
+		f->call->client->imp->reply_bytes -= f->room;
 	f->call = NULL;
 	fetch_move(f, FETCH_OVER);
 	shard_cancel(s, &f->timer);
@@ -170,31 +260,46 @@ static bool fetch_is_hopeless(const struct fetch *f)
 	       shard_now(f->shard) - f->since >= HOPELESS_AFTER;
 }
 
-/* Is the body that has come the one that the server holds? Decrypts it if it
- * was sealed. */
-static bool fetch_is_genuine(struct fetch *f)
+/* Goes through the piece that has come. Returns 0 or -errno. */
+static int fetch_check_piece(struct fetch *f)
 {
-	uint8_t digest[DIGEST_SIZE];
+	int rc = 0;
 
-	if (likely(!f->nproof))
-		return true;
-	if (f->nproof == ONCE_SIZE)
-		return !once_open(f->proof, f->room, f->length);
-	return !digest_make(f->body, f->length, digest) &&
-	       !memcmp(digest, f->proof, DIGEST_SIZE);
+	if (!f->come)
+		rc = body_proof_check(&f->check, f->proof, f->nproof,
+				      f->checksum);
+	if (!rc)
+		body_proof_next(&f->check, f->body + f->come, f->piece);
+	return rc;
 }
 
-/* Was the reply that has come changed on its way? */
-static bool fetch_is_damaged(struct fetch *f)
+/* Checks what has come, when a try has succeeded. Returns 0; -EBADMSG: it was
+ * changed on its way; or other -errno. */
+static int fetch_check(struct fetch *f)
 {
+	int rc;
+
 	if (f->too_short)
 		/* a sealed message of the server has said how long the body is
 		 */
-		return f->nproof;
-	if (!fetch_is_genuine(f))
-		return true;
-	return f->checksum &&
-	       wire_checksum(crc32c(0, f->body, f->length)) != f->checksum;
+		return f->nproof ? -EBADMSG : 0;
+	rc = fetch_check_piece(f);
+	if (!rc && f->come + f->piece == f->length)
+		rc = body_proof_checked(&f->check, f->proof, f->checksum);
+	return rc;
+}
+
+/* Called when what has come is not what the server holds, or could not be
+ * looked at, because of @rc: all of it is got again. */
+static void fetch_anew(struct fetch *f, int rc)
+{
+	if (rc == -EBADMSG)
+		stat_count(f->shard, RPC_STAT_replies_damaged);
+	f->status = rc;
+	/* That each piece has come says nothing: the pauses grow. */
+	f->schedule.refusals = f->damaged++;
+	f->come = 0;
+	body_proof_drop(&f->check);
 }
 
 /* Called when a try has succeeded. Returns whether there are more pieces to
@@ -220,16 +325,15 @@ static void fetch_next(struct fetch *f)
 /* Called after the last event of a try. */
 static void fetch_on_last(struct fetch *f)
 {
-	if (f->fsm.state != FETCH_OVER && !f->status && fetch_goes_on(f)) {
-		fetch_next(f);
-		return;
-	}
-	if (f->fsm.state != FETCH_OVER && !f->status && fetch_is_damaged(f)) {
-		stat_count(f->shard, RPC_STAT_replies_damaged);
-		f->status = -EBADMSG; /* the reply will be got again */
-		/* That each piece has come says nothing: the pauses grow. */
-		f->schedule.refusals = f->damaged++;
-		f->come = 0;
+	if (f->fsm.state != FETCH_OVER && !f->status) {
+		int rc = fetch_check(f);
+
+		if (rc) {
+			fetch_anew(f, rc);
+		} else if (fetch_goes_on(f)) {
+			fetch_next(f);
+			return;
+		}
 	}
 	if (f->fsm.state == FETCH_OVER) {
 		fetch_free(f);
@@ -268,20 +372,41 @@ static void fetch_on_event(const struct ulnet_event *ev)
 
 /* ---- the beginning ---- */
 
-int fetch_start(struct ulrpc_call *call, const struct holder *holder,
-		const struct wire_reply *r, const struct fetch_users *users)
+/* Begins to get what there is room for. Returns false if there is no memory. */
+static bool fetch_begins(struct fetch *f)
+{
+	room_take(f);
+	fetch_move(f, FETCH_WAITING);
+	f->body = slab_get(&f->shard->imports->slab, f->length);
+	if (!f->body)
+		return false;
+	fetch_send(f, false);
+	return true;
+}
+
+/* Makes @f wait for room. */
+static void fetch_queue(struct fetch *f)
+{
+	stat_count(f->shard, RPC_STAT_fetches_queued);
+	list_add_tail(&f->shard->imports->reply_room.waiting, &f->wait);
+	f->call->client->imp->replies_waiting++;
+}
+
+static struct fetch *fetch_new(struct ulrpc_call *call,
+			       const struct holder *holder,
+			       const struct wire_reply *r,
+			       const struct fetch_users *users)
 {
 	struct shard *s = call->shard;
-	size_t size = sizeof(struct fetch) + r->needed;
-	struct fetch *f = slab_get(&s->imports->slab, size);
+	struct fetch *f = slab_get(&s->imports->slab, sizeof(*f));
 
 	if (!f)
-		return -ENOMEM;
+		return NULL;
 	*f = (struct fetch){
 		.users = users,
 		.shard = s,
 		.call = call,
-		.fsm.state = FETCH_WAITING,
+		.fsm.state = FETCH_QUEUED,
 		.holder = *holder,
 		.match = r->held,
 		.deadline = call->deadline,
@@ -291,7 +416,6 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		.length = r->needed,
 		.annexed = r->status == WIRE_HELD_ANNEXED,
 		.checksum = r->checksum,
-		.size = size,
 	};
 	if (r->length == DIGEST_SIZE || r->length == ONCE_SIZE) {
 		f->nproof = r->length;
@@ -299,10 +423,29 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 	}
 	lnet_timer_init(&f->timer, fetch_on_timer);
 	list_add_tail(&s->imports->fetches, &f->link);
+	list_init(&f->wait);
 	shard_hold(s);
-	stat_count(s, RPC_STAT_replies_fetched);
+	return f;
+}
+
+int fetch_start(struct ulrpc_call *call, const struct holder *holder,
+		const struct wire_reply *r, const struct fetch_users *users)
+{
+	struct import *imp = call->client->imp;
+	struct fetch *f = fetch_new(call, holder, r, users);
+
+	if (!f)
+		return -ENOMEM;
+	if (imp->replies_waiting ||
+	    !room_allows(&call->shard->imports->reply_room, f)) {
+		fetch_queue(f);
+	} else if (!fetch_begins(f)) {
+		imp->reply_bytes -= f->room;
+		fetch_free(f);
+		return -ENOMEM;
+	}
+	stat_count(call->shard, RPC_STAT_replies_fetched);
 	call->fetch = f;
-	fetch_send(f, false);
 	return 0;
 }
 

@@ -6,12 +6,15 @@
  * the server that the reply need not be held; if that message is lost, the
  * server learns the same from later calls.
  *
- *	WAITING <-> FLYING -> LANDED -> OVER
- *	   `-----------`----------------'
+ *	QUEUED -> WAITING <-> FLYING -> LANDED -> OVER
+ *	   `---------`-----------`----------------'
  *
  * A server can make each call that has a slot take memory, but no more than the
- * caller allows (ulrpc_call_conf.reply_limit). A call can end at its deadline
- * while LNet still uses the memory: the fetch is freed later.
+ * caller allows (ulrpc_call_conf.reply_limit), which the request says, and all
+ * of a CPT together no more than ulrpc_conf.reply_bytes_max (struct
+ * reply_room). A reply for which there is no room waits, in the state QUEUED,
+ * and the server holds it meanwhile. A call can end at its deadline while LNet
+ * still uses the memory: the fetch is freed later.
  *
  * Owner: the CPT of the client.
  */
@@ -20,15 +23,15 @@
 
 #include "base/fsm.h"
 #include "base/list.h"
+#include "rpc/body_proof.h"
 #include "rpc/bulk/loss.h"
 #include "rpc/client/import.h"
-#include "secure/digest.h"
-#include "secure/once.h"
 
 struct ulrpc_call;
 struct wire_reply;
 
 enum fetch_state {
+	FETCH_QUEUED,  /* waits for room: in reply_room.waiting */
 	FETCH_WAITING, /* waits for the next try */
 	/* LNet has the MD of a try, whose last event has not come */
 	FETCH_FLYING,
@@ -54,6 +57,8 @@ struct fetch_users {
 	/* Called for a call without a deadline, when nothing was answered for
 	 * minutes. */
 	void (*lost)(struct ulrpc_call *call);
+	/* Called when there is room for the reply now, but no memory. */
+	void (*no_memory)(struct ulrpc_call *call);
 };
 
 struct fetch {
@@ -77,7 +82,9 @@ struct fetch {
 	uint64_t queue, service;
 	struct ulnet_md_handle md;
 	struct ulnet_timer timer; /* for the next try, in FETCH_WAITING */
-	struct ulnet_work work;	  /* frees the fetch */
+	/* frees the fetch; in FETCH_QUEUED, ends its call */
+	struct ulnet_work work;
+	struct list wait; /* node in reply_room.waiting */
 	/* bytes of the reply; of those that have come, in whole pieces; and of
 	 * the piece that is being got */
 	uint32_t length, come, piece;
@@ -86,11 +93,10 @@ struct fetch {
 	/* What the server has said of the body, in its sealed message: nothing
 	 * (0 bytes), its digest, or what it was sealed with. */
 	uint32_t nproof;
-	uint8_t proof[ONCE_SIZE];
-	size_t size; /* bytes of this structure, as allocated */
-	/* room in front of the body, for once_open() */
-	_Alignas(uint64_t) uint8_t room[SEAL_HEAD];
-	uint8_t body[];
+	uint8_t proof[BODY_PROOF_MAX];
+	struct body_proof check; /* of the pieces that have come */
+	uint8_t *body;		 /* NULL: there was no room yet */
+	uint32_t room;		 /* bytes of the room that @body takes */
 };
 
 /* Begins to fetch the reply to @call that @r announces, of r->needed bytes,
@@ -98,6 +104,9 @@ struct fetch {
 int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		const struct wire_reply *r,
 		const struct fetch_users *users) must_check;
+/* Returns how many bytes the longest reply has that is fetched for a call whose
+ * caller takes @limit (ulrpc_call_conf.reply_limit). */
+uint32_t fetch_limit(const struct ulrpc *rpc, uint32_t limit);
 /* Called when the call ends: drops the fetch, and tells the server. f->body is
  * valid until the end of this turn. */
 void fetch_drop(struct fetch *f);

@@ -289,6 +289,7 @@ static struct wire_control connect_message(const struct import *imp)
 			.version_min = WIRE_VERSION,
 			.version_max = WIRE_VERSION,
 			.annexes = true,
+			.limits = true,
 		},
 	};
 

@@ -159,6 +159,11 @@ struct import {
 	struct mean rtt;
 	/* how long GETs of long replies take that succeed */
 	struct mean fetched;
+	/* Long replies (fetch.h). reply_bytes: bytes of those that are being
+	 * fetched. replies_waiting: how many wait for room. replies_looked: the
+	 * value of reply_room.looks when there was no room for the first one */
+	uint64_t reply_bytes;
+	unsigned int replies_waiting, replies_looked;
 	/* ns: when the last call ended, or the connection was made */
 	uint64_t used;
 	uint64_t sequence; /* the number of the last keepalive */

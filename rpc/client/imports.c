@@ -614,6 +614,8 @@ static int imports_open(struct shard *s)
 	x->cancel_work.fn = imports_cancel;
 	list_init(&x->batches);
 	list_init(&x->fetches);
+	list_init(&x->reply_room.waiting);
+	x->reply_room.max = s->rpc->conf.reply_bytes_max;
 	list_init(&x->all);
 	x->reply_buf_users = &batch_reply_users;
 	slab_init(&x->slab, s);

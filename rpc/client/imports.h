@@ -76,6 +76,15 @@ struct import_conn_loss {
 	struct ulnet_timer timer;
 };
 
+/* The memory for replies that are fetched (fetch.h). */
+struct reply_room {
+	uint64_t used, max;  /* bytes */
+	struct list waiting; /* of fetch.wait, in the order of their arrival */
+	struct ulnet_work work;
+	bool given;	    /* is @work posted? */
+	unsigned int looks; /* how often @work has run */
+};
+
 /* All state that a CPT has of clients, with the memory for their calls. */
 struct imports {
 	struct shard *shard;
@@ -96,6 +105,7 @@ struct imports {
 	struct slab slab;    /* memory for calls, batches and replies */
 	struct list batches; /* of batch.all: all batches */
 	struct list fetches; /* of fetch.link: all fetches */
+	struct reply_room reply_room;
 	const struct reply_buf_users *reply_buf_users;
 };
 

@@ -37,6 +37,7 @@
 #define CONNECT_TIMEOUT (5 * UINT64_C(1000000))
 #define TIMEOUT_MIN	UINT64_C(50000)
 #define TIMEOUT_MAX	UINT64_C(30000000)
+#define REPLY_BYTES_MAX (UINT64_C(4) << 30)
 #define EXPORTS_MAX	65536
 #define CONTROL_BUFFERS 4
 
@@ -392,6 +393,8 @@ static void conf_fill(struct ulrpc_conf *c)
 		c->timeout_min = MIN(TIMEOUT_MIN, c->timeout_max);
 	if (!c->exports_max)
 		c->exports_max = EXPORTS_MAX;
+	if (!c->reply_bytes_max)
+		c->reply_bytes_max = REPLY_BYTES_MAX;
 	if (!c->control_buffers)
 		c->control_buffers = CONTROL_BUFFERS;
 }

@@ -17,6 +17,7 @@
 #define QUEUE_MAX	    4096
 /* bytes: the default of queue_bytes_max, enough for QUEUE_MAX requests without
  * long bodies, with replies of up to 4096 bytes. */
+#define REPLY_LIMIT	(UINT32_C(16) << 20)
 #define QUEUE_BYTES_MAX (UINT64_C(32) << 20)
 #define WINDOW		1024
 #define RETRY_AFTER_US	UINT64_C(10000)
@@ -155,7 +156,10 @@ static void limits_fill(struct ulrpc_service_conf *c)
 
 	if (!most)
 		c->queue_bytes_max =
-			MAX(QUEUE_BYTES_MAX, 2 * (uint64_t)c->request_limit);
+			MAX(QUEUE_BYTES_MAX, 2 * (uint64_t)MAX(c->request_limit,
+							       c->reply_limit));
+	if (!c->reply_limit)
+		c->reply_limit = REPLY_LIMIT;
 	if (!c->request_limit && c->request_max)
 		c->request_limit = c->request_max;
 	if (!c->request_max)

@@ -38,7 +38,8 @@
 #define WIRE_CALL_END(F, L, A)     \
 	F(11, varint32, semantics) \
 	L(12, segments, bulks)     \
-	F(13, bytes, trace)
+	F(13, bytes, trace)        \
+	F(14, varint32, reply_limit)
 #define WIRE_CALL_COMMON(F, L, A) \
 	F(2, varint32, attempt)   \
 	WIRE_CALL_SAME(F, L, A)
@@ -115,7 +116,8 @@
 	F(4, varint, keepalive)      \
 	F(5, varint32, version_min)  \
 	F(6, varint32, version_max)  \
-	F(7, flag, annexes)
+	F(7, flag, annexes)          \
+	F(8, flag, limits)
 
 #define WIRE_CONNECTED_FIELDS(F, L, A) \
 	F(1, fixed64, client)          \

@@ -94,6 +94,11 @@ bool spreads(const struct lnet_sim *sim)
 	return sim->seed / 3 % 2;
 }
 
+bool is_narrow(const struct lnet_sim *sim)
+{
+	return sim->seed / 5 % 3 == 0;
+}
+
 unsigned int keys_seed(const struct lnet_sim *sim)
 {
 	return (unsigned int)(sim->seed / 7);

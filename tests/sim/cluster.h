@@ -47,6 +47,8 @@ bool has_pauses(const struct lnet_sim *sim);
 /* In some runs with several CPTs: are clients served by another CPT than the
  * one that owns their NID (ULRPC_SPREAD_CLIENTS)? */
 bool spreads(const struct lnet_sim *sim);
+/* Have clients little memory for long replies? */
+bool is_narrow(const struct lnet_sim *sim);
 /* Do the nodes prove who they are? */
 bool has_keys(const struct lnet_sim *sim);
 /* Counts the seeds whose nodes do: 0, 1, 2, ... */

@@ -3,8 +3,10 @@
  * that will happen; is nothing left when no call is under way? */
 #include <string.h>
 
+#include "base/share.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
+#include "rpc/client/fetch.h"
 #include "rpc/client/import.h"
 #include "rpc/client/batch.h"
 #include "rpc/client/imports.h"
@@ -225,6 +227,58 @@ void keys_wear(struct member *m)
 	}
 }
 
+static const struct import *import_of(const struct fetch *f)
+{
+	return f->call->client->imp;
+}
+
+/* Does the first fetch of its server wait for room, and has room, with nothing
+ * that will begin it? */
+static bool fetch_sleeps(const struct fetch *f, const struct reply_room *room)
+{
+	const struct fetch *g;
+
+	list_for_each_entry (g, &room->waiting, wait) {
+		if (g == f)
+			break;
+		if (import_of(g) == import_of(f))
+			return false;
+	}
+	return !room->given && (!import_of(f)->reply_bytes ||
+				share_allows(import_of(f)->reply_bytes,
+					     room->used, room->max, f->length));
+}
+
+/* What is fetched takes no more memory than the CPT has for it, and each server
+ * its share (fetch.h). */
+static const char *room_is_wrong(const struct imports *x)
+{
+	const struct reply_room *room = &x->reply_room;
+	uint64_t used = 0, extra = 0;
+	const struct import *imp;
+	const struct fetch *f;
+
+	list_for_each_entry (f, &x->fetches, link)
+		used += f->room;
+	if (used != room->used)
+		return "memory for long replies is miscounted";
+	list_for_each_entry (imp, &x->all, link) {
+		used = 0;
+		list_for_each_entry (f, &x->fetches, link)
+			if (f->call && import_of(f) == imp)
+				used += f->room;
+		if (used != imp->reply_bytes)
+			return "a server's long replies are miscounted";
+		extra += ULRPC_BODY_MAX;
+	}
+	if (room->used > room->max + extra)
+		return "long replies take more memory than there is for them";
+	list_for_each_entry (f, &room->waiting, wait)
+		if (fetch_sleeps(f, room))
+			return "a long reply waits for room, and there is room";
+	return NULL;
+}
+
 void audit_waiting(struct member *m)
 {
 	struct ulrpc *rpc = m->rpc;
@@ -232,6 +286,7 @@ void audit_waiting(struct member *m)
 	const char *what = NULL;
 
 	for (unsigned int i = 0; rpc && !m->crashing && i < rpc->ncpts; i++) {
+		what = what ? what : room_is_wrong(rpc->shards[i].imports);
 		list_for_each_entry (imp, &rpc->shards[i].imports->all, link) {
 			what = what ? what : import_is_wrong(imp);
 			if (expects_too_much(imp, m->run->longest))

@@ -225,8 +225,15 @@ static void call_plan(struct test_call *c, struct test_body *b,
 	c->reply_max = c->reply_length + (uint32_t)rnd(r, 100) + 1;
 	if (chance(r, 10) && c->reply_length > 1)
 		c->reply_max = c->reply_length / 2;
-	if (c->id % 211 == 0 && method_semantics(c->method) == ULRPC_IDEMPOTENT)
+	if (c->id % 211 == 0 && !r->conf.reply_bytes_max &&
+	    method_semantics(c->method) == ULRPC_IDEMPOTENT)
 		c->reply_length = IN_PIECES;
+	/* Some take less than comes. */
+	c->reply_limit = c->id % 17 == 0  ? c->reply_length / 2 + 1
+			 : c->id % 5 == 0 ? 0
+					  : ULRPC_REPLY_MAX;
+	if (!c->reply_limit && c->reply_length > ULRPC_BODY_MAX)
+		c->reply_limit = ULRPC_REPLY_MAX;
 	*b = (struct test_body){
 		.magic = TEST_MAGIC,
 		.id = c->id,
@@ -248,7 +255,7 @@ static void call_plan(struct test_call *c, struct test_body *b,
 		b->length = LENT_LENGTH;
 	conf->deadline = some_deadline(r);
 	conf->reply_max = c->reply_max;
-	conf->reply_limit = ULRPC_REPLY_MAX;
+	conf->reply_limit = c->reply_limit;
 	conf->priority = (enum ulrpc_priority)rnd(r, 4);
 	conf->semantics = c->semantics;
 	c->hasty = c->id % 4 == 0;
@@ -277,6 +284,7 @@ static void call_plan_probe(struct test_call *c, struct test_body *b,
 	conf->wait_for_ready = ULRPC_WAIT_READY;
 	conf->deadline = probe->us ? probe->us + probe->faults : ULRPC_NEVER;
 	c->reply_max = conf->reply_max = MAX_REPLY;
+	c->reply_limit = conf->reply_limit = 0;
 	if (c->reply_length == IN_PIECES)
 		c->reply_length = b->reply_length = 64;
 	b->status = 0;

@@ -123,6 +123,17 @@ static void check_times(const struct test_call *c)
 		outcome_wrong(c, "times do not add up");
 }
 
+/* Returns how often the process that serves the call now has counted @stat. */
+static uint64_t server_count(const struct test_call *c, enum rpc_stat stat)
+{
+	const struct member *m = &c->run->members[c->target];
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; m->rpc && i < m->rpc->ncpts; i++)
+		n += m->rpc->shards[i].stats->counts[stat];
+	return n;
+}
+
 static void check_reply(const struct test_call *c, const char *reply,
 			size_t length)
 {
@@ -135,6 +146,15 @@ static void check_reply(const struct test_call *c, const char *reply,
 	if (o->cause == ULRPC_CAUSE_TOO_LONG &&
 	    c->reply_length + room <= c->reply_max)
 		outcome_wrong(c, "the reply is not too long");
+	if (o->cause == ULRPC_CAUSE_OK && c->reply_limit &&
+	    length > c->reply_limit && length > c->reply_max)
+		outcome_wrong(c, "the reply is longer than its caller takes");
+	if (o->cause == ULRPC_CAUSE_TOO_LONG && o->reply_needed &&
+	    c->reply_limit && c->reply_length + room <= c->reply_limit &&
+	    c->restarts ==
+		    audit_restarts(&c->run->members[c->target], c->service) &&
+	    !server_count(c, RPC_STAT_held_refused))
+		outcome_wrong(c, "the caller takes as much");
 	if (o->cause == ULRPC_CAUSE_BAD_REPLY ||
 	    o->cause == ULRPC_CAUSE_CHECKSUM)
 		outcome_wrong(c, "nobody has damaged anything");
@@ -165,17 +185,6 @@ static bool is_too_early(const struct test_call *c)
 
 	return r->named && lnet_sim_now(r->sim) <
 				   c->from->opened + 3 * r->conf.keepalive * US;
-}
-
-/* Returns how often the process that serves the call now has counted @stat. */
-static uint64_t server_count(const struct test_call *c, enum rpc_stat stat)
-{
-	const struct member *m = &c->run->members[c->target];
-	uint64_t n = 0;
-
-	for (unsigned int i = 0; m->rpc && i < m->rpc->ncpts; i++)
-		n += m->rpc->shards[i].stats->counts[stat];
-	return n;
 }
 
 /* Did the server drop the call because it had too much to do? */

@@ -317,6 +317,8 @@ void play_conf(struct run *r)
 	/* Takes no random numbers, so other seeds mean what they meant. */
 	if (spreads(r->sim))
 		r->conf.spread = ULRPC_SPREAD_CLIENTS;
+	if (is_narrow(r->sim))
+		r->conf.reply_bytes_max = NARROW;
 	if (has_keys(r->sim))
 		keys_make(r);
 	rules_make(r);

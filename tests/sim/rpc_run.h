@@ -24,6 +24,8 @@
 #define BULKS	    3	  /* of a call, at most */
 #define MAX_REPLY      65536 /* longer than any reply but those in pieces */
 #define IN_PIECES      2100000 /* bytes of a reply that is fetched in pieces */
+/* bytes of replies that are fetched at a time, in some runs */
+#define NARROW	       (20000 + ANNEX_ROOM)
 #define LENT_LENGTH    50000   /* bytes of a request that is lent */
 /* after this time LNet gives up a message of unknown fate */
 #define LNET_TIME (50 * SEC)
@@ -115,7 +117,7 @@ struct test_call {
 	uint64_t restarts;  /* audit_restarts() when it began */
 	unsigned int store; /* audit_store() when it began */
 	enum ulrpc_semantics semantics;
-	uint32_t reply_length, reply_max;
+	uint32_t reply_length, reply_max, reply_limit;
 	struct ulrpc_outcome outcome;
 	/* executions, on all servers */
 	unsigned int executed;

@@ -446,6 +446,7 @@ local messages = {
 		[11] = { "semantics", "uint32" },
 		[12] = { "bulk", "Segments" },
 		[13] = { "trace", "bytes" },
+		[14] = { "reply_limit", "uint32" },
 	},
 	Segments = {
 		[1] = { "match", "fixed64" },
@@ -525,6 +526,7 @@ local messages = {
 		[5] = { "version_min", "uint32" },
 		[6] = { "version_max", "uint32" },
 		[7] = { "annexes", "bool" },
+		[8] = { "limits", "bool" },
 	},
 	Connected = {
 		[1] = { "client", "fixed64" },

@@ -68,6 +68,8 @@ void ulrpc_request_info(const struct ulrpc_request *request,
 		.attempt = request->attempt + 1,
 		.method = request->method->number,
 		.reply_max = request->reply_max,
+		.reply_limit = request->reply_limit ? request->reply_limit
+						    : ULRPC_BODY_MAX,
 		.time_left = request_time_left((struct ulrpc_request *)request),
 		.priority = request->priority,
 		.nbulks = transfers_count(request->transfers),

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "rpc/server/session/export.h"
-#include "secure/digest.h"
-#include "secure/once.h"
+#include "rpc/server/session/session.h"
 
 struct long_reply {
 	struct service_cpt *sc;
@@ -22,8 +21,9 @@ struct long_reply {
 	uint32_t length;
 	uint32_t pid; /* pid of the client */
 	uint64_t match;
-	/* bytes of this structure with the body, as of slab_size() */
-	size_t size;
+	uint8_t *body;
+	size_t size; /* bytes that are charged for the body */
+	bool taken;  /* the body is from malloc(), and not from the slab */
 	/* The NIDs from which the client can GET the body, each with its MD:
 	 * one NID of each peer that the client is known as. A client that only
 	 * calls, or is not discovered, may be known as several peers. */
@@ -34,10 +34,17 @@ struct long_reply {
 	unsigned int nways;
 	unsigned int linked;	  /* how many MDs are not unlinked yet */
 	struct ulnet_timer timer; /* fires at the caller's deadline */
-	_Alignas(uint64_t) uint8_t body[];
 };
 
 /* ---- the end ---- */
+
+static void body_free(struct long_reply *z)
+{
+	if (z->taken)
+		free(z->body);
+	else if (z->body)
+		slab_put(&z->sc->slab, z->body, z->length);
+}
 
 static void long_reply_free(struct long_reply *z)
 {
@@ -45,7 +52,8 @@ static void long_reply_free(struct long_reply *z)
 
 	list_del(&z->link);
 	service_charge(sc, z->share, 0, -(int64_t)z->size);
-	slab_put(&sc->slab, z, z->size);
+	body_free(z);
+	slab_put(&sc->slab, z, sizeof(*z));
 }
 
 /* Makes the service wait no more for @z to be fetched. */
@@ -111,7 +119,7 @@ static void long_reply_on_timer(struct ulnet_timer *timer)
 	long_reply_end(container_of(timer, struct long_reply, timer));
 }
 
-/* ---- the beginning ---- */
+/* ---- who may get it ---- */
 
 static int long_reply_attach(struct long_reply *z, const struct ulnet_id *who)
 {
@@ -201,56 +209,178 @@ static bool long_reply_has_room(const struct request_batch *b, uint64_t size)
 	return service_has_bytes(b->sc, b->share, size);
 }
 
-/* Encrypts the body of @z, or computes its digest, which takes time: only when
- * the body can be held. Returns 0 or -errno. */
-static int long_reply_prove(struct long_reply *z, const struct request_batch *b,
-			    uint8_t *once, uint8_t *digest)
+/* ---- the proof ---- */
+
+/* A reply that is long has its proof made before its client is told of it:
+ * piece by piece, in turns of their own. It stays what ulrpc_request.reply
+ * refers to meanwhile. */
+struct reply_proof {
+	struct ulnet_work work;
+	struct ulrpc_request *request;
+	long_reply_proved_fn *proved;
+	struct body_proof making;
+	enum ulrpc_flavour flavour;
+	uint32_t done; /* bytes that were gone through */
+	int status;    /* -errno: the proof cannot be made */
+	struct held_reply held;
+};
+
+static enum seal_cipher cipher_of(const struct request_batch *b)
 {
-	if (once)
-		return once_seal(b->export->session->sealed->out.cipher,
-				 z->body, z->length, once);
-	return digest ? digest_make(z->body, z->length, digest) : 0;
+	const struct session *session = b->export ? b->export->session : NULL;
+
+	return session && session->sealed ? session->sealed->out.cipher
+					  : SEAL_AES_128_GCM;
 }
 
-static struct long_reply *long_reply_new(struct request_batch *b,
-					 const void *body, uint32_t length,
-					 uint8_t *once, uint8_t *digest)
+static int proof_begin(struct body_proof *p, const struct request_batch *b)
+{
+	return body_proof_make(p, batch_flavour(b), cipher_of(b),
+			       b->wants & BATCH_WANTS_CHECKSUM);
+}
+
+static int proof_end(struct body_proof *p, struct held_reply *held)
+{
+	int rc = body_proof_made(p, held->bytes, &held->n);
+
+	held->checksum = p->sums && !rc ? wire_checksum(p->crc) : 0;
+	return rc;
+}
+
+static void on_piece(struct ulnet_work *work)
+{
+	struct reply_proof *p = container_of(work, struct reply_proof, work);
+	struct ulrpc_request *r = p->request;
+	struct shard *s = r->sc->shard;
+	uint32_t n = MIN(r->reply_length - p->done, ULRPC_BODY_MAX);
+
+	body_proof_next(&p->making, (uint8_t *)r->reply + p->done, n);
+	p->done += n;
+	if (p->done < r->reply_length && !r->unwanted) {
+		shard_post(s, &p->work);
+		return;
+	}
+	p->status = proof_end(&p->making, &p->held);
+	p->proved(r);
+	free(p);
+	shard_release(s);
+}
+
+bool long_reply_prove(struct ulrpc_request *r, long_reply_proved_fn *proved)
+{
+	struct reply_proof *p;
+
+	/* What has metadata becomes another body. */
+	if (r->status != WIRE_OK || r->unwanted || r->rare & REQUEST_ADDED)
+		return false;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return false;
+	p->request = r;
+	p->proved = proved;
+	p->flavour = batch_flavour(r->reply_to);
+	p->status = proof_begin(&p->making, r->reply_to);
+	if (p->status) {
+		free(p);
+		return false;
+	}
+	r->proof = p;
+	if (!body_proof_is_wanted(&p->making)) {
+		proved(r);
+		free(p);
+		return true;
+	}
+	p->work.fn = on_piece;
+	shard_hold(r->sc->shard);
+	shard_post(r->sc->shard, &p->work);
+	return true;
+}
+
+/* ---- the beginning ---- */
+
+static void long_reply_init(struct long_reply *z, struct request_batch *b,
+			    uint32_t length)
 {
 	struct service_cpt *sc = b->sc;
-	size_t size = slab_size(sizeof(struct long_reply) + length);
-	struct long_reply *z;
 
-	if (!long_reply_has_room(b, size)) {
-		log_no_room(sc, b, length);
-		return NULL;
-	}
-	z = slab_get(&sc->slab, size);
-	if (!z)
-		return NULL;
-	z->size = size;
-	z->length = length;
-	memcpy(z->body, body, length);
-	if (long_reply_prove(z, b, once, digest)) {
-		slab_put(&sc->slab, z, z->size);
-		return NULL;
-	}
-	z->sc = sc;
-	z->share = b->share;
-	z->records = &b->export->records;
-	z->held.of = NULL;
-	z->pid = b->client.pid;
-	z->match = shard_match_alloc(sc->shard);
-	z->nways = z->linked = 0;
-	z->work = true;
+	*z = (struct long_reply){
+		.sc = sc,
+		.share = b->share,
+		.records = &b->export->records,
+		.work = true,
+		.length = length,
+		.pid = b->client.pid,
+		.match = shard_match_alloc(sc->shard),
+	};
 	list_init(&z->link);
 	list_init(&z->held.link);
 	lnet_timer_init(&z->timer, long_reply_on_timer);
-	return z;
 }
 
-uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
-			 uint32_t length, enum record_state then, uint8_t *once,
-			 uint8_t *digest)
+/* Makes a body of a copy of @body, and proves it, in this turn. */
+static bool long_reply_copy(struct long_reply *z, const struct request_batch *b,
+			    const void *body, struct held_reply *held)
+{
+	struct body_proof proof;
+	int rc;
+
+	z->body = slab_get(&z->sc->slab, z->length);
+	if (!z->body)
+		return false;
+	z->size = slab_size(z->length);
+	memcpy(z->body, body, z->length);
+	rc = proof_begin(&proof, b);
+	if (!rc) {
+		body_proof_next(&proof, z->body, z->length);
+		rc = proof_end(&proof, held);
+	}
+	return !rc;
+}
+
+/* Takes the body that was proved for @r. */
+static bool long_reply_take(struct long_reply *z, struct ulrpc_request *r,
+			    struct held_reply *held)
+{
+	const struct reply_proof *p = r->proof;
+
+	/* Another attempt may have come from a client that wants more. */
+	if (p->status || p->flavour != batch_flavour(r->reply_to))
+		return false;
+	*held = p->held;
+	z->body = *r->kept;
+	z->size = z->length;
+	z->taken = true;
+	*r->kept = NULL;
+	return true;
+}
+
+/* Makes the body that is held. Returns NULL if there is no room. */
+static struct long_reply *long_reply_new(struct ulrpc_request *r,
+					 const void *body, uint32_t length,
+					 struct held_reply *held)
+{
+	struct request_batch *b = r->reply_to;
+	struct service_cpt *sc = b->sc;
+	struct long_reply *z;
+
+	if (!long_reply_has_room(b, slab_size(length))) {
+		log_no_room(sc, b, length);
+		return NULL;
+	}
+	z = slab_get(&sc->slab, sizeof(*z));
+	if (!z)
+		return NULL;
+	long_reply_init(z, b, length);
+	if (r->proof ? long_reply_take(z, r, held)
+		     : long_reply_copy(z, b, body, held))
+		return z;
+	body_free(z);
+	slab_put(&sc->slab, z, sizeof(*z));
+	return NULL;
+}
+
+bool long_reply_hold(struct ulrpc_request *r, const void *body, uint32_t length,
+		     enum record_state then, struct held_reply *held)
 {
 	struct request_batch *b = r->reply_to;
 	struct service_cpt *sc = b->sc;
@@ -258,17 +388,19 @@ uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
 	struct long_reply *z;
 
 	if (!b->export || !b->export->known || service_cpt_ended(sc) ||
-	    (once && !b->export->session))
-		return 0;
-	z = long_reply_new(b, body, length, once, digest);
+	    (batch_flavour(b) == ULRPC_FLAVOUR_PRIVACY && !b->export->session))
+		return false;
+	z = long_reply_new(r, body, length, held);
 	if (!z)
-		return 0;
+		return false;
 	/* There is no record any more if records_trim() has found that the call
 	 * is over. */
 	if (!r->record || long_reply_offer(z, b)) {
-		slab_put(&sc->slab, z, z->size);
-		return 0;
+		body_free(z);
+		slab_put(&sc->slab, z, sizeof(*z));
+		return false;
 	}
+	held->match = z->match;
 	stat_count(s, RPC_STAT_replies_held);
 	z->then = then;
 	record_body_add(z->records, r->record, &z->held);
@@ -279,7 +411,7 @@ uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
 	shard_hold(s);
 	if (r->deadline != TIME_NEVER)
 		shard_arm(s, &z->timer, r->deadline);
-	return z->match;
+	return true;
 }
 
 void long_replies_abort(struct service_cpt *sc)

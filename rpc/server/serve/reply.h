@@ -21,6 +21,7 @@
 #ifndef RPC_REPLY_H
 #define RPC_REPLY_H
 
+#include "rpc/body_proof.h"
 #include "rpc/server/session/record.h"
 #include "rpc/server/serve/request.h"
 #include "rpc/wire/wire.h"
@@ -79,15 +80,36 @@ void replies_stop(struct service_cpt *sc);
  *   be lost. The memory is freed when no REPLY is being sent from it.
  */
 
-/* Holds a copy of @body, the reply to @r. The caller keeps the short reply in
- * the record of @r; when the body is let go, that record's state becomes @then.
- * @once: NULL, or gets what the copy is sealed with, so that nobody can read it
- * on its way. @digest: NULL, or gets the digest of the copy, if @once is NULL.
- * Returns the match value of the body; 0: there is no room, or no client to
- * fetch it. */
-uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
-			 uint32_t length, enum record_state then, uint8_t *once,
-			 uint8_t *digest);
+/* What the client is told of a body that is held, or of one that is not. */
+struct held_reply {
+	uint64_t match;	   /* match value of the body */
+	uint64_t checksum; /* as on the wire; 0: none is wanted */
+	/* The body of the short reply, of @n bytes: what proves the held one to
+	 * a client that wants it proved (body_proof.h); or a text that says why
+	 * the body is not held. */
+	uint32_t n;
+	union {
+		uint8_t bytes[BODY_PROOF_MAX];
+		char text[100];
+	};
+};
+
+typedef void long_reply_proved_fn(struct ulrpc_request *r);
+
+/* Called when the reply to @r, of r->reply_length bytes at r->reply, which is
+ * from malloc(), is long. Makes its proof, a piece in each turn, and calls
+ * @proved. Returns false if there is nothing to be made, or no memory: then
+ * long_reply_hold() makes it. */
+bool long_reply_prove(struct ulrpc_request *r,
+		      long_reply_proved_fn *proved) must_check;
+/* Holds @body, the reply to @r: a copy; or, if long_reply_prove() was called,
+ * @body itself, and then *r->kept becomes NULL. The caller keeps the short
+ * reply in the record of @r; when the body is let go, that record's state
+ * becomes @then. Returns true, and *@held is set; false: there is no room, or
+ * no client to fetch it. */
+bool long_reply_hold(struct ulrpc_request *r, const void *body, uint32_t length,
+		     enum record_state then,
+		     struct held_reply *held) must_check;
 /* What record_ops.body_let_go calls. */
 void long_reply_let_go(struct record_body *body);
 /* What export_users.reach calls. */

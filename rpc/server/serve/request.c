@@ -410,6 +410,7 @@ static void request_named(struct ulrpc_request *r, const struct wire_call *c)
 static out_of_line void request_init_rare(struct ulrpc_request *r,
 					  const struct wire_call *c)
 {
+	r->reply_limit = c->reply_limit;
 	if (c->trace.p)
 		keep_trace(r, c);
 	if (c->priority && c->priority <= ULRPC_PRIORITY_BACKGROUND)
@@ -449,7 +450,8 @@ static void request_init(struct ulrpc_request *r, struct request_batch *b,
 	r->length = c->length;
 	r->semantics = (uint8_t)c->semantics;
 	r->priority = m->priority;
-	if (unlikely((uintptr_t)c->trace.p | c->flags | c->priority))
+	if (unlikely((uintptr_t)c->trace.p | c->flags | c->priority |
+		     c->reply_limit))
 		request_init_rare(r, c);
 }
 

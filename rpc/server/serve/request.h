@@ -140,7 +140,7 @@ struct ulrpc_request {
 	uint64_t deadline; /* ns: the caller's deadline; TIME_NEVER: none */
 	/* the number of the attempt that is served; 0: the first one */
 	uint32_t attempt;
-	uint32_t reply_max;
+	uint32_t reply_max; /* bytes of a reply in a message */
 	uint32_t length;
 	enum ulrpc_priority priority;
 	uint8_t semantics; /* enum ulrpc_semantics: what the caller allows */
@@ -182,6 +182,14 @@ struct ulrpc_request {
 	_Atomic uint64_t started;
 	/* a copy of the body, to be freed; NULL: none */
 	void *copy;
+	/* bytes of the longest reply that the caller takes; 0: it has not said
+	 * (request_reply_limit()) */
+	uint32_t reply_limit;
+	/* of a reply that is long, while it is being proved; else NULL */
+	struct reply_proof *proof;
+	/* while the reply of which @proof is is given: refers to its body,
+	 * which whoever takes it makes NULL */
+	void **kept;
 	/* the inbox's buffer in which the body lies; NULL: it lies elsewhere */
 	struct inbox_buffer *pin;
 	struct transfers *transfers;

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sched.h>
 
-#include "base/crc32c.h"
 #include "base/misuse.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/serve/cancel.h"
@@ -19,9 +18,7 @@
 #include "rpc/run.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
-#include "secure/digest.h"
 #include "secure/identity.h"
-#include "secure/once.h"
 #include "ulnet/context.h"
 
 /* ns: if queue_target is not set, the target of grants is at least this. */
@@ -335,30 +332,41 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 	learn_delay(r, ns_between(MAX(r->item.released, r->arrival), now));
 }
 
-/* What the client of a sealed connection is told of a body that it is to fetch,
- * so that it can see that nobody has changed the body. It is the digest; or, if
- * the body is encrypted, what the body is sealed with. */
-struct proof {
-	uint32_t n;
-	uint8_t bytes[MAX(DIGEST_SIZE, ONCE_SIZE)];
-};
+/* Bytes of a long reply to a client that has not said a limit, nor that it
+ * would: one of an earlier release. */
+#define REPLY_UNTOLD (UINT32_C(16) << 20)
 
-/* Holds the body for the client, and returns its match value. Returns 0 if it
- * cannot be held. */
-static uint64_t hold(struct ulrpc_request *r, const void *body, uint32_t length,
-		     struct proof *proof)
+/* Returns how long the reply to @r may be, for its caller. @e: the caller's
+ * connection; NULL: not known here. */
+static uint32_t reply_limit(const struct ulrpc_request *r,
+			    const struct export *e)
 {
-	enum ulrpc_flavour flavour = batch_flavour(r->reply_to);
-	enum record_state then = record_after(r, WIRE_OK);
+	if (r->reply_limit)
+		return r->reply_limit;
+	return e && e->limits ? ULRPC_BODY_MAX : REPLY_UNTOLD;
+}
 
-	if (flavour == ULRPC_FLAVOUR_PRIVACY) {
-		proof->n = ONCE_SIZE;
-		return long_reply_hold(r, body, length, then, proof->bytes,
-				       NULL);
-	}
-	proof->n = flavour == ULRPC_FLAVOUR_NONE ? 0 : DIGEST_SIZE;
-	return long_reply_hold(r, body, length, then, NULL,
-			       proof->n ? proof->bytes : NULL);
+/* Says to the caller why a reply of @length bytes is too long for the service.
+ */
+static void say_too_long(const struct ulrpc_request *r, uint32_t length,
+			 struct held_reply *held)
+{
+	int n = snprintf(held->text, sizeof(held->text),
+			 "the reply has %u bytes, and the service's replies "
+			 "may have up to %u",
+			 length, r->sc->service->conf.reply_limit);
+
+	held->n = (uint32_t)n <= r->reply_max ? (uint32_t)n : 0;
+}
+
+/* Holds the body for the client, if its length is within all limits. Returns
+ * false if it is not held. */
+static bool hold(struct ulrpc_request *r, const void *body, uint32_t length,
+		 struct held_reply *held)
+{
+	return length <= r->sc->service->conf.reply_limit &&
+	       length <= reply_limit(r, r->reply_to->export) &&
+	       long_reply_hold(r, body, length, record_after(r, WIRE_OK), held);
 }
 
 /* Makes @reply a failure without text. Returns true. */
@@ -373,29 +381,36 @@ static bool reply_failed_only(const struct ulrpc_request *r,
 
 /* Called when the caller has no room for the reply. Holds the body for the
  * caller to fetch, and returns true. If the body cannot be held, tells the
- * caller only its length. The body of the reply itself is then @proof, or
- * empty. If the call turns out to be over, @r has no record afterwards. */
+ * caller only its length. The body of the reply itself is then that of @held.
+ * If the call turns out to be over, @r has no record afterwards. */
 static out_of_line bool reply_oversized(struct ulrpc_request *r,
 					struct wire_reply *reply,
-					const void *body, struct proof *proof)
+					const void *body,
+					struct held_reply *held)
 {
 	bool annexed = reply->status == WIRE_ANNEXED;
+	bool holds;
 
 	reply->needed = reply->length;
 	reply->length = 0;
-	if (annexed || r->status == WIRE_OK)
-		reply->held = hold(r, body, reply->needed, proof);
-	if (reply->held && r->reply_to->wants & BATCH_WANTS_CHECKSUM)
-		reply->checksum = wire_checksum(crc32c(0, body, reply->needed));
-	if (reply->held)
-		reply->length = proof->n;
-	else if (annexed && r->status == WIRE_FAILED)
+	holds = (annexed || r->status == WIRE_OK) &&
+		hold(r, body, reply->needed, held);
+	if (holds) {
+		reply->held = held->match;
+		reply->checksum = held->checksum;
+		reply->length = held->n;
+		reply->status = annexed ? WIRE_HELD_ANNEXED : WIRE_HELD;
+		return true;
+	}
+	if (annexed && r->status == WIRE_FAILED)
 		/* The failure itself is not too long. */
 		return reply_failed_only(r, reply);
-	reply->status = !reply->held ? WIRE_TOO_LONG
-			: annexed    ? WIRE_HELD_ANNEXED
-				     : WIRE_HELD;
-	return reply->held;
+	reply->status = WIRE_TOO_LONG;
+	if (reply->needed > r->sc->service->conf.reply_limit) {
+		say_too_long(r, reply->needed, held);
+		reply->length = held->n;
+	}
+	return false;
 }
 
 /* Adds to @reply what few requests have. Returns how the request ended, for
@@ -427,7 +442,7 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 	struct wire_moved room[ULRPC_BULKS_MAX];
 	struct request_report report = report_of(r, now);
 	struct wire_reply reply;
-	struct proof proof;
+	struct held_reply held;
 
 	wire_clear(&reply, offsetof(struct wire_reply, body));
 	reply.xid = r->xid;
@@ -462,11 +477,11 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 		request_skip(r, report);
 	} else {
 		if (unlikely(reply.length > r->reply_max)) {
-			if (!reply_oversized(r, &reply, body, &proof)) {
+			if (!reply_oversized(r, &reply, body, &held)) {
 				report.end = WIRE_TOO_LONG;
 				report.sent = 0;
 			}
-			body = proof.bytes;
+			body = held.bytes;
 		}
 		report_end(r, &report);
 		reply_add(r->reply_to, &reply, body, true,
@@ -484,11 +499,20 @@ static void request_finish_later(struct ulrpc_request *r, const void *body)
 static void finish_kept(struct ulrpc_request *r)
 {
 	void *reply = r->reply;
-	bool own = reply != r->room;
+	void *own = reply != r->room ? reply : NULL;
 
+	r->kept = &own;
 	request_finish_later(r, reply);
-	if (own)
-		free(reply);
+	free(own);
+}
+
+/* Does what finish_kept() does, but what is long has its proof made before.
+ */
+static void finish_proved(struct ulrpc_request *r)
+{
+	if (likely(r->reply_length <= ULRPC_BODY_MAX) || r->reply == r->room ||
+	    !long_reply_prove(r, finish_kept))
+		finish_kept(r);
 }
 
 /* ---- bulk that is still being moved ---- */
@@ -525,7 +549,7 @@ static void finish_late(struct ulrpc_request *r)
 		r->error = (uint32_t)-transfer_status(r->transfers);
 		r->reply_length = 0;
 	}
-	finish_kept(r);
+	finish_proved(r);
 }
 
 /* Called when the bulk of a request has ended. If the reply is still on its way
@@ -552,7 +576,7 @@ static void reply_come(struct ulrpc_request *r)
 	if (unlikely(bulk_is_pending(r)))
 		request_wait_bulk(r);
 	else
-		finish_kept(r);
+		finish_proved(r);
 }
 
 void request_on_replied(struct ulnet_work *w)
@@ -577,6 +601,18 @@ static void keep_reply(struct ulrpc_request *r, const void *body)
 		r->status = WIRE_FAILED;
 		r->error = ENOMEM;
 	}
+}
+
+/* Sets the length of a long reply to @r. If it is too long for whatever its
+ * caller may take, that is the answer: then it is not even copied. */
+static out_of_line void note_long(struct ulrpc_request *r, size_t length)
+{
+	uint32_t most =
+		MIN(reply_limit(r, NULL), r->sc->service->conf.reply_limit);
+
+	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
+	if (length > most)
+		r->status = WIRE_TOO_LONG;
 }
 
 /* Called when a handler has replied a second time, with @status: ends the
@@ -636,7 +672,7 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 		    const void *body, size_t length)
 {
 	struct shard *s;
-	bool owned;
+	bool owned, at_once = true;
 
 	/* If the request could be moved, it belongs to this thread until the
 	 * CPT has the reply. */
@@ -661,11 +697,11 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 	r->status = status;
 	r->error = error;
 	r->reply_length = (uint32_t)length;
-	if (unlikely(length > ULRPC_REPLY_MAX)) {
-		r->status = WIRE_TOO_LONG;
-		r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
+	if (unlikely(length > ULRPC_BODY_MAX)) {
+		note_long(r, length);
+		at_once = r->status == WIRE_TOO_LONG;
 	}
-	if (likely(owned) && likely(!bulk_is_pending(r))) {
+	if (likely(owned) && likely(at_once) && likely(!bulk_is_pending(r))) {
 		request_replied(r);
 		request_finish(r, body, r->replied);
 		return;

@@ -115,6 +115,8 @@ struct export
 	bool returned : 1;
 	/* the client reads annexes of bodies: rpc/context/annex.h */
 	bool annexes : 1;
+	/* its calls that do not say a limit for replies have the usual one */
+	bool limits : 1;
 	/* how many of @shares were charged to @opened: each has another number,
 	 * which is less than SERVICE_NUMBERS */
 	uint16_t nopened : 10;

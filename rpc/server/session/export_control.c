@@ -469,6 +469,7 @@ static void connect_here(struct exports *x, const struct ulnet_event *ev,
 		out->annexes = true;
 		out->sets = KNOWN_SETS;
 		e->annexes = c->annexes;
+		e->limits = c->limits;
 		out->keepalive = export_keepalive(rpc, e);
 		out->lease = export_lease(rpc, e);
 		export_welcome(x->shard, ev, &m, e);

@@ -7,7 +7,8 @@
 #include "rpc/run.h"
 #include "tests/unit/rpc/serve_rig.h"
 
-#define ROOM 100 /* bytes that a call has for its reply */
+#define ROOM  100		   /* bytes that a call has for its reply */
+#define LIMIT (UINT32_C(16) << 20) /* of replies, as a service has it */
 #define LONG 300000
 
 static struct serve_rig g;
@@ -35,7 +36,7 @@ static void make(void *arg, struct ulrpc_request *r, const void *body,
 	lnet_sim_buf_retire(g.sim, reply);
 }
 
-static void serve_long(uint64_t bytes_max)
+static void serve_long(uint64_t bytes_max, uint32_t limit)
 {
 	const struct ulrpc_method_conf methods[] = {
 		{ .name = "make",
@@ -61,13 +62,21 @@ static void serve_long(uint64_t bytes_max)
 	conf.methods = methods;
 	conf.nmethods = ARRAY_SIZE(methods);
 	conf.queue_bytes_max = bytes_max;
+	conf.reply_limit = limit;
 	serve_start(&g, &conf);
 }
 
 static void open_with(uint64_t bytes_max)
 {
 	serve_init(&g, 1, 1);
-	serve_long(bytes_max);
+	serve_long(bytes_max, 0);
+	serve_client(&g);
+}
+
+static void open_limited(uint32_t limit)
+{
+	serve_init(&g, 1, 1);
+	serve_long(0, limit);
 	serve_client(&g);
 }
 
@@ -269,8 +278,7 @@ Test(long_reply, fetched_in_pieces)
 {
 	static const uint32_t lengths[] = { ULRPC_BODY_MAX + 1,
 					    2 * ULRPC_BODY_MAX,
-					    3 * ULRPC_BODY_MAX + 5,
-					    ULRPC_REPLY_MAX };
+					    3 * ULRPC_BODY_MAX + 5, LIMIT };
 	struct ulrpc_call_conf conf = conf_within(60000);
 	struct asked a;
 
@@ -292,13 +300,256 @@ Test(long_reply, fetched_in_pieces)
 	cr_assert_str_eq(a.outcome.text,
 			 "the reply has 16777216 bytes, and the caller takes "
 			 "up to 16777215");
-	conf.reply_limit = UINT32_MAX;
-	ask_of("make", &a, ULRPC_REPLY_MAX + 1, &conf);
-	lnet_sim_run(g.sim, SEC);
-	asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
-	cr_assert_eq(a.outcome.reply_needed, ULRPC_REPLY_MAX + 1);
 	cr_assert_eq(held(), 0);
 	fini();
+}
+
+/* What is longer than the service's limit is not even copied, and the caller
+ * hears both sizes. */
+Test(long_reply, limit_of_the_service)
+{
+	static const char *const methods[] = { "make", "work" };
+	static const uint32_t limits[] = { 0, ULRPC_BODY_MAX + 7, 20 << 20,
+					   5000 };
+	struct ulrpc_call_conf conf = conf_within(60000);
+	struct asked a;
+
+	conf.reply_limit = UINT32_MAX;
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(limits); i++) {
+		uint32_t limit = limits[i / 2] ? limits[i / 2] : LIMIT;
+		char text[100];
+
+		open_limited(limits[i / 2]);
+		slow_link();
+		ask_of(methods[i % 2], &a, limit, &conf);
+		lnet_sim_run(g.sim, SEC);
+		asked_ended(&a, ULRPC_CAUSE_OK, limit);
+		cr_assert_eq(server_counted(RPC_STAT_replies_held), 1);
+		ask_of(methods[i % 2], &a, limit + 1, &conf);
+		lnet_sim_run(g.sim, SEC);
+		asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
+		cr_assert_eq(a.outcome.reply_needed, limit + 1);
+		snprintf(text, sizeof(text),
+			 "the reply has %u bytes, and the service's replies "
+			 "may have up to %u",
+			 limit + 1, limit);
+		cr_assert_str_eq(a.outcome.text, text);
+		cr_assert_eq(server_counted(RPC_STAT_replies_held), 1);
+		cr_assert_eq(serve_ended(cpt0(), WIRE_TOO_LONG), 1);
+		cr_assert_eq(held(), 0);
+		fini();
+	}
+}
+
+/* The server knows how long a reply its caller takes, and holds nothing that
+ * nobody will get. */
+Test(long_reply, limit_of_the_caller_is_told)
+{
+	static const uint32_t limits[] = { 0, 1000, 2 * ULRPC_BODY_MAX };
+	struct ulrpc_call_conf conf = conf_within(60000);
+	struct asked a;
+
+	open_with(0);
+	slow_link();
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(limits); i++) {
+		uint32_t limit = limits[i / 2] ? limits[i / 2] : ULRPC_BODY_MAX;
+		char text[100];
+
+		conf.reply_limit = limits[i / 2];
+		ask_of(i % 2 ? "work" : "make", &a, limit, &conf);
+		lnet_sim_run(g.sim, SEC);
+		asked_ended(&a, ULRPC_CAUSE_OK, limit);
+		cr_assert_eq(server_counted(RPC_STAT_replies_held), i + 1);
+		ask_of(i % 2 ? "work" : "make", &a, limit + 1, &conf);
+		lnet_sim_run(g.sim, SEC);
+		asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
+		cr_assert_eq(a.outcome.reply_needed, limit + 1);
+		snprintf(text, sizeof(text),
+			 "the reply has %u bytes, and the caller takes up to "
+			 "%u",
+			 limit + 1, limit);
+		cr_assert_str_eq(a.outcome.text, text);
+		cr_assert_eq(server_counted(RPC_STAT_replies_held), i + 1);
+	}
+	cr_assert_eq(g.served.info.reply_limit, 2 * ULRPC_BODY_MAX);
+	fini();
+}
+
+/* A client of an earlier release says no limit: the server holds up to 16 MiB
+ * for it, as servers did. */
+Test(long_reply, limit_is_not_told)
+{
+	struct export *e;
+	uint32_t pos = 0;
+	struct ulrpc_call_conf conf = conf_within(60000);
+	struct asked a;
+
+	open_limited(20 << 20);
+	slow_link();
+	ask(&a, 1, 1000);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	asked_ended(&a, ULRPC_CAUSE_OK, 1);
+	e = id_walk(&g.rpc[SERVER]->shards[0].exports->table, &pos);
+	e->limits = false;
+	ask_of("make", &a, LIMIT, &conf);
+	lnet_sim_run(g.sim, SEC);
+	asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
+	cr_assert_eq(server_counted(RPC_STAT_replies_held), 1);
+	ask_of("make", &a, LIMIT + 1, &conf);
+	lnet_sim_run(g.sim, SEC);
+	asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
+	cr_assert_eq(server_counted(RPC_STAT_replies_held), 1);
+	cr_assert_eq(held(), 0);
+	fini();
+}
+
+/* Calls with limits of their own and calls without one may go in one message.
+ */
+Test(long_reply, limits_in_one_message)
+{
+	static struct asked a[30];
+	struct ulrpc_call_conf conf = conf_within(60000);
+
+	open_with(0);
+	slow_link();
+	ask(&a[0], 1, 1000);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	asked_ended(&a[0], ULRPC_CAUSE_OK, 1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(a); i++) {
+		conf.reply_limit = i % 3 ? 1000 * i : 0;
+		ask_of("make", &a[i], 15000, &conf);
+	}
+	lnet_sim_run(g.sim, 5 * SEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(a); i++) {
+		bool good = i % 3 == 0 || 1000 * i >= 15000;
+
+		asked_ended(&a[i], good ? ULRPC_CAUSE_OK : ULRPC_CAUSE_TOO_LONG,
+			    good ? 15000 : 0);
+	}
+	cr_assert_eq(held(), 0);
+	fini();
+}
+
+static struct reply_room *room(void)
+{
+	return &g.client->shard->imports->reply_room;
+}
+
+/* Replies for which the client has no room yet wait at the server, and all
+ * come, in the order in which they were announced. */
+Test(long_reply, room_of_the_client)
+{
+	static struct asked a[20];
+	const uint32_t n = 1 << 20;
+	struct ulrpc_call_conf conf = conf_within(60000);
+	uint64_t most = 0;
+
+	open_with(0);
+	room()->max = 5 * n;
+	slow_link();
+	conf.reply_limit = n;
+	for (unsigned int i = 0; i < ARRAY_SIZE(a); i++)
+		ask_of(i % 2 ? "work" : "make", &a[i], n, &conf);
+	for (unsigned int i = 0; i < 20000; i++) {
+		lnet_sim_run(g.sim, MSEC / 10);
+		most = MAX(most, room()->used);
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(a); i++)
+		asked_ended(&a[i], ULRPC_CAUSE_OK, n);
+	/* more as long as no more is held than is free */
+	cr_assert_eq(most, 3 * n);
+	cr_assert_gt(client_counted(RPC_STAT_fetches_queued), 5);
+	cr_assert_eq(room()->used, 0);
+	cr_assert_eq(g.client->imp->reply_bytes, 0);
+	cr_assert_eq(g.client->imp->replies_waiting, 0);
+	fini();
+}
+
+/* Calls whose replies wait for room may end meanwhile. */
+Test(long_reply, end_without_room)
+{
+	static struct asked a[9];
+	const uint32_t n = 1 << 20;
+	struct ulrpc_call_conf conf = conf_within(1000);
+
+	open_with(0);
+	room()->max = n;
+	slow_link();
+	conf.reply_limit = n;
+	ask(&a[0], 1, 1000);
+	lnet_sim_run(g.sim, 100 * MSEC);
+	asked_ended(&a[0], ULRPC_CAUSE_OK, 1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(a); i++)
+		ask_of("make", &a[i], n, &conf);
+	for (unsigned int i = 0; i < ARRAY_SIZE(a); i++)
+		while (!a[i].ended && a[i].call->fsm.state != CALL_FETCH)
+			lnet_sim_run(g.sim, MSEC / 100);
+	deafen();
+	ulrpc_cancel(a[8].call);
+	lnet_sim_run(g.sim, SEC);
+	asked_ended(&a[8], ULRPC_CAUSE_CANCELED, 0);
+	for (unsigned int i = 0; i < 8; i++) {
+		cr_assert_eq(a[i].ended, 1);
+		asked_ended(&a[i], a[i].outcome.cause, a[i].length);
+	}
+	cr_assert_eq(a[7].outcome.cause, ULRPC_CAUSE_DEADLINE);
+	hear_again();
+	lnet_sim_run(g.sim, 5 * SEC);
+	cr_assert_eq(room()->used, 0);
+	cr_assert_eq(g.client->imp->replies_waiting, 0);
+	cr_assert_eq(held(), 0);
+	fini();
+}
+
+/* No reply is longer than the room of the client, whatever the caller says. */
+Test(long_reply, longer_than_the_room)
+{
+	struct ulrpc_call_conf conf = conf_within(1000);
+	struct asked a;
+
+	open_with(0);
+	g.rpc[CALLER]->conf.reply_bytes_max = 1 << 20;
+	slow_link();
+	conf.reply_limit = UINT32_MAX;
+	ask_of("make", &a, (1 << 20) + 1, &conf);
+	lnet_sim_run(g.sim, SEC);
+	asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
+	cr_assert_str_eq(a.outcome.text,
+			 "the reply has 1048577 bytes, and the caller takes up "
+			 "to 1048576");
+	cr_assert_eq(server_counted(RPC_STAT_replies_held), 0);
+	fini();
+}
+
+/* While the server goes through a long reply, to prove it, others are served;
+ * and the call may be canceled, or the server crash. */
+Test(long_reply, is_proved_in_turns)
+{
+	struct ulrpc_call_conf conf = conf_within(60000);
+	struct asked a, b;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		open_with(0);
+		slow_link();
+		ask(&a, 1, 1000);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		asked_ended(&a, ULRPC_CAUSE_OK, 1);
+		g.client->checked = g.client->marked = true;
+		conf.reply_limit = LIMIT;
+		ask_of(i % 2 ? "work" : "make", &a, LIMIT, &conf);
+		ask(&b, 1, 1000);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		asked_ended(&b, ULRPC_CAUSE_OK, 1);
+		if (i == 2)
+			ulrpc_cancel(a.call);
+		lnet_sim_run(g.sim, SEC);
+		if (i == 2)
+			ulrpc_call_put(a.call);
+		else
+			asked_ended(&a, ULRPC_CAUSE_OK, LIMIT);
+		cr_assert_eq(held(), 0);
+		fini();
+	}
 }
 
 /* Each piece may be lost, or come late. */
@@ -315,7 +566,7 @@ Test(long_reply, pieces_are_lost)
 	struct asked a;
 
 	open_with(0);
-	conf.reply_limit = ULRPC_REPLY_MAX;
+	conf.reply_limit = LIMIT;
 	cluster_links(g.sim, &bad);
 	for (unsigned int i = 0; i < 10; i++) {
 		ask_of("make", &a, 10 * ULRPC_BODY_MAX + i, &conf);
@@ -512,20 +763,6 @@ Test(long_reply, limit_of_the_caller)
 	fini();
 }
 
-Test(long_reply, longer_than_any_reply)
-{
-	struct asked a;
-
-	open_with(0);
-	ask(&a, ULRPC_REPLY_MAX + 1, 1000);
-	lnet_sim_run(g.sim, 100 * MSEC);
-	asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
-	cr_assert_eq(a.outcome.reply_needed, ULRPC_REPLY_MAX + 1);
-	cr_assert_eq(server_counted(RPC_STAT_replies_held), 0);
-	cr_assert_eq(serve_ended(cpt0(), WIRE_TOO_LONG), 1);
-	fini();
-}
-
 /* A client that does not fetch its replies uses up its share of memory. For
  * more replies it is told their length only; when nothing is left, its requests
  * are refused before they are executed. */
@@ -684,7 +921,7 @@ Test(long_reply, server_restarts)
 		lnet_sim_run(g.sim, 500 * MSEC);
 		cr_assert_eq(lnet_sim_restart(g.sim, SERVER), 0);
 		g.node[SERVER] = lnet_sim_node(g.sim, SERVER);
-		serve_long(0);
+		serve_long(0, 0);
 		lnet_sim_run(g.sim, 59000 * MSEC);
 		if (again)
 			asked_ended(&a, ULRPC_CAUSE_OK, LONG);

@@ -348,6 +348,79 @@ Test(hostile_reply, held_in_pieces_and_damaged)
 	close_rig();
 }
 
+/* A server that says that it holds long replies, and does not give them, takes
+ * up its share of the client's memory, and no more: its own further replies
+ * wait, and what others hold comes. */
+Test(hostile_reply, held_and_not_given)
+{
+	static uint8_t body[100000];
+	const uint32_t length = 1 << 20;
+	struct ulnet_md md =
+		md_of(body, sizeof(body),
+		      LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE | LNET_MD_TRUNCATE,
+		      NULL);
+	struct ulrpc_call_conf conf = within(5000000);
+	struct reply_room *room;
+	struct arrived *a;
+	struct wire_reply r;
+	struct note m;
+
+	open_rig();
+	room = &g.rpc->shards[0].imports->reply_room;
+	room->max = 3 * length;
+	post_md(good.fake->node, ULRPC_PORTAL_BULK, 0x4714, &md);
+	conf.reply_limit = 3 * length;
+	g.fake->mute_calls = true;
+	for (unsigned int i = 0; i < 10; i++)
+		call_with(&g, &many[i], &conf, "hello", 5);
+	run(&g, 5 * MSEC);
+	for (unsigned int i = 0; i < 10; i++) {
+		r = reply_to(&g.fake->calls[i]);
+		r.status = WIRE_HELD;
+		r.held = 0x4711;
+		r.needed = i ? length : 2 * length;
+		send_reply(&g.fake->calls[i], &r, "later");
+	}
+	run(&g, 5 * MSEC);
+	cr_assert_eq(room->used, 2 * length);
+	cr_assert_eq(counted(RPC_STAT_fetches_queued), 9);
+	/* the honest one holds a reply, too */
+	good.fake->mute_calls = true;
+	call_with(&good, &m, &conf, "hello", 5);
+	run(&g, 5 * MSEC);
+	a = &good.fake->calls[(good.fake->ncalls - 1) % CALLS_SEEN];
+	good.fake->mute_calls = false;
+	r = reply_to(a);
+	r.status = WIRE_HELD;
+	r.held = 0x4714;
+	r.needed = sizeof(body);
+	{
+		struct wire_replies w = { .client = a->client,
+					  .epoch = a->epoch };
+		uint8_t *p = wire_replies_put(bytes, &w);
+		size_t head;
+
+		r.length = 0;
+		p = wire_reply_put(p, &r);
+		head = (size_t)(p - bytes);
+		fake_put(good.fake, a->local,
+			 (struct ulnet_id){ a->source, a->pid },
+			 ULRPC_PORTAL_REPLY, a->match,
+			 wire_hdr_data(WIRE_REPLIES, bytes, head), bytes, head);
+	}
+	run(&g, 100 * MSEC);
+	ended_by(&m, ULRPC_CAUSE_OK, ULRPC_EXECUTED);
+	cr_assert_eq(m.length, sizeof(body));
+	cr_assert_leq(room->used, room->max);
+	run(&g, 5 * SEC);
+	for (unsigned int i = 0; i < 10; i++)
+		ended_by(&many[i], ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTED);
+	g.fake->mute_calls = false;
+	run(&g, SEC);
+	cr_assert_eq(room->used, 0);
+	close_rig();
+}
+
 Test(hostile_reply, values_that_cannot_be)
 {
 	struct wire_reply r;

@@ -22,7 +22,7 @@ static struct ulrpc_stream_outcome served; /* the last one's outcome there */
 
 /* ---- the service ---- */
 
-#define LONGEST ULRPC_REPLY_MAX /* bytes of a message, either way */
+#define LONGEST (UINT32_C(16) << 20) /* bytes of a message, either way */
 
 static uint8_t zeros[LONGEST];
 
