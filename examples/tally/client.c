@@ -19,6 +19,8 @@ int main(int argc, char **argv)
 	      "stub");
 	request.amount = argc > 2 ? atoll(argv[2]) : 1;
 	check(tally__add_wait(tally, &request, &reply, &end), "call");
+	if (*end.text)
+		warnx("%s", end.text);
 	check(end.status, ulrpc_execution_name(end.execution));
 	printf("%lld\n", (long long)reply->total);
 	total__free_unpacked(reply, NULL);

@@ -62,6 +62,20 @@ do_commands() {
 	[ $lines -gt 0 ]
 }
 
+# What the client says without a server. The reason that the system gives may be
+# another one.
+client_alone() { # PAGE
+	local said expected
+
+	expected=$(shown "SAID without a server" "$1")
+	said=$(timeout 60 ./client 2>&1) && return 1
+	echo "$said"
+	[[ $said == "${expected%%: Connection*}: "*$'\n'"${expected#*$'\n'}" ]] || {
+		echo "expected: $expected"
+		return 1
+	}
+}
+
 run_page() { # PAGE
 	make CC="${CC:-gcc}" CFLAGS="-g -Wall -Wextra -Werror $(pkg-config \
 		--cflags ulrpc)"
@@ -76,6 +90,7 @@ run_page() { # PAGE
 	{ shown "SHELL names" "$1"; echo END; } | do_commands
 	echo >&3
 	stop_server
+	client_alone "$1"
 }
 
 if [ "$1" = shown ]; then
