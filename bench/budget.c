@@ -4,11 +4,12 @@
  * TCP, or over simulated RDMA devices, whose own instructions bench/budget.sh
  * leaves out. For callgrind, which collects inside of measured() only.
  *
- *	budget DEPTH CALLS [verbs [CPTS [away]]]
+ *	budget DEPTH CALLS [verbs [CPTS [away]] | stream]
  *
  * makes CALLS calls of 64 bytes there and back, DEPTH of them under way. Each
  * node has CPTS CPTs, all in one thread; away: the server serves the client on
- * another CPT than the one to which its messages come.
+ * another CPT than the one to which its messages come. stream: over TCP, as
+ * many messages of one stream, which the service sends back.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -16,10 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/util.h"
 #include "bench/duo.h"
 #include "bench/node.h"
 #include "sim/sim.h"
 #include "ulnet/loop.h"
+#include "ulnet/stream.h"
 
 #define SIZE	 64
 #define WARM	 2000 /* calls until nothing is allocated any more */
@@ -30,11 +33,18 @@
  * the processor's tick counter counts, which takes them some ms */
 #define TICK	  UINT64_C(100)
 #define TICK_WARM UINT64_C(20000)
+/* of a stream, beyond any depth that is measured */
+#define WINDOW	 4096u
+#define MESSAGES (WINDOW * SIZE) /* bytes of them */
 
 struct run {
+	/* sends one more */
+	void (*begin)(struct run *r);
 	struct lnet_sim *sim; /* NULL: TCP */
 	struct lnet *client_node, *server_node;
 	struct ulrpc_client *client;
+	struct ulrpc_stream *stream;
+	bool open; /* the stream is */
 	unsigned int cpts;
 	bool away;
 	uint32_t method;
@@ -103,17 +113,22 @@ static void on_probe(void *arg, struct ulrpc_request *request, const void *body,
 	ulrpc_reply(request, body, length);
 }
 
+/* Of both nodes, over TCP. */
+static in_line void turn(struct run *r)
+{
+	must(lnet_poll(r->client_node, 0), "lnet_poll");
+	must(lnet_poll(r->server_node, 0), "lnet_poll");
+}
+
 static void calls(struct run *r, unsigned long n, unsigned long depth)
 {
 	r->to_begin = n;
 	while (r->to_begin && r->under_way < depth)
-		call(r);
+		r->begin(r);
 	while (r->under_way && r->sim)
 		lnet_sim_run(r->sim, STEP);
-	while (r->under_way) {
-		must(lnet_poll(r->client_node, 0), "lnet_poll");
-		must(lnet_poll(r->server_node, 0), "lnet_poll");
-	}
+	while (r->under_way)
+		turn(r);
 }
 
 /* callgrind counts the instructions inside this function, by its name */
@@ -135,6 +150,109 @@ static void over_tcp(struct run *r)
 		bench_node(DUO_CLIENT "@tcp", port, &r->client_node),
 		DUO_SERVER "@tcp");
 }
+
+/* ---- a stream ---- */
+
+static void message(struct run *r)
+{
+	static const unsigned char body[SIZE];
+
+	r->to_begin--;
+	r->under_way++;
+	must(ulrpc_stream_send(r->stream, body, SIZE), "ulrpc_stream_send");
+}
+
+static void on_messages(void *arg, struct ulrpc_stream *stream)
+{
+	const void *body;
+	size_t length;
+
+	(void)arg;
+	while (ulrpc_stream_next(stream, &body, &length) == 1)
+		must(ulrpc_stream_send(stream, body, length),
+		     "ulrpc_stream_send");
+}
+
+static void on_stream(void *arg, struct ulrpc_stream *stream, const void *body,
+		      size_t length)
+{
+	const struct ulrpc_stream_events events = { .readable = on_messages };
+
+	(void)arg;
+	(void)body;
+	(void)length;
+	ulrpc_stream_watch(stream, &events);
+}
+
+static void on_answers(void *arg, struct ulrpc_stream *stream)
+{
+	struct run *r = arg;
+	const void *body;
+	size_t length;
+
+	while (ulrpc_stream_next(stream, &body, &length) == 1) {
+		r->under_way--;
+		if (r->to_begin)
+			message(r);
+	}
+}
+
+static void on_open(void *arg, struct ulrpc_stream *stream)
+{
+	struct run *r = arg;
+
+	(void)stream;
+	r->open = true;
+}
+
+static void stream_serve(struct ulrpc *rpc)
+{
+	const struct ulrpc_stream_method method = { .name = "load",
+						    .handler = on_stream,
+						    .run = ULRPC_RUN_INLINE };
+	struct ulrpc_stream_service_conf conf;
+
+	ulrpc_stream_service_conf_init(&conf);
+	conf.service.name = "bench";
+	conf.methods = &method;
+	conf.nmethods = 1;
+	conf.window_messages = WINDOW;
+	conf.window_bytes = MESSAGES;
+	must(ulrpc_stream_serve(rpc, &conf, NULL), "ulrpc_stream_serve");
+}
+
+static void stream_over_tcp(struct run *r)
+{
+	const struct ulrpc_stream_conf limits = {
+		.deadline = ULRPC_NEVER,
+		.events = { .readable = on_answers,
+			    .writable = on_open,
+			    .arg = r },
+	};
+	uint16_t port = duo_free_port();
+	struct ulrpc_streams_conf conf;
+	struct ulrpc_streams *streams;
+	struct ulrpc *rpc;
+
+	stream_serve(bench_node(DUO_SERVER "@tcp", port, &r->server_node));
+	rpc = bench_node(DUO_CLIENT "@tcp", port, &r->client_node);
+	ulrpc_streams_conf_init(&conf);
+	conf.client.target = DUO_SERVER "@tcp";
+	conf.client.service = "bench";
+	conf.window_messages = WINDOW;
+	conf.window_bytes = MESSAGES;
+	must(ulrpc_streams_open(rpc, &conf, &streams), "ulrpc_streams_open");
+	must(ulrpc_stream_open(streams, "load", NULL, 0, &limits, &r->stream),
+	     "ulrpc_stream_open");
+	/* on_open() is called when there is credit after -EAGAIN. */
+	if (ulrpc_stream_send(r->stream, NULL, 0) != -EAGAIN)
+		must(-EPROTO, "a stream that is open at once");
+	while (!r->open)
+		turn(r);
+	r->begin = message;
+}
+
+/* ---- simulated devices ---- */
 
 static struct lnet *sim_node(struct run *r, const char *nid)
 {
@@ -208,19 +326,23 @@ static void over_verbs(struct run *r)
 int main(int argc, char **argv)
 {
 	unsigned long depth, n;
-	struct run r = { .method = ulrpc_method("load") };
+	struct run r = { .begin = call, .method = ulrpc_method("load") };
+	bool stream = argc == 4 && !strcmp(argv[3], "stream");
 
-	if (argc < 3 || argc > 6 || (argc > 3 && strcmp(argv[3], "verbs")) ||
+	if (argc < 3 || argc > 6 ||
+	    (argc > 3 && !stream && strcmp(argv[3], "verbs")) ||
 	    (argc > 5 && strcmp(argv[5], "away"))) {
-		fprintf(stderr,
-			"usage: budget DEPTH CALLS [verbs [CPTS [away]]]\n");
+		fprintf(stderr, "usage: budget DEPTH CALLS "
+				"[verbs [CPTS [away]] | stream]\n");
 		return 2;
 	}
 	r.cpts = argc > 4 ? (unsigned int)strtoul(argv[4], NULL, 10) : 1;
 	r.away = argc > 5;
 	depth = strtoul(argv[1], NULL, 10);
 	n = strtoul(argv[2], NULL, 10);
-	if (argc == 3)
+	if (stream)
+		stream_over_tcp(&r);
+	else if (argc == 3)
 		over_tcp(&r);
 	else
 		over_verbs(&r);

@@ -3,9 +3,9 @@
 # usage: bench/budget.sh PROGRAM [BUDGET]
 # Counts the instructions of a call of 64 bytes, both sides together, by the folder
 # of the code; those that the LND over RDMA has in it, in place of the one over TCP;
-# those of a call on nodes with one CPT and with two; and those of the choice of a
-# path (by "core", beside PROGRAM). Of both LNDs only what
-# is above the transport counts: not what the kernel does for sockets; and neither what
+# those of a call on nodes with one CPT and with two; those of messages of a stream,
+# beside such calls; and those of the choice of a path (by "core", beside PROGRAM). Of
+# both LNDs only what is above the transport counts: not what the kernel does for sockets; and neither what
 # simulated devices do in place of hardware (lnd/o2iblnd/simqp/), nor what passes work
 # requests on to rdma-core, which does not run here. The program has a clock of its
 # own, so that timers hardly count. Prints all this, in the form of a budget. With
@@ -70,6 +70,22 @@ on_cpts() { # DEPTH CPTS [away]
 		END { printf "%s %.0f\n", what, all / calls }'
 }
 
+# All instructions of 64 bytes there and back, with 256 under way: by a call, or by two
+# messages of a stream.
+there_and_back() { # NAME [stream]
+	local name=$1
+
+	valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+		--collect-atstart=no --toggle-collect=measured \
+		"$program" 256 $calls "${@:2}" 2>&1 |
+		awk -v name="$name" -v calls=$calls '
+		/Collected :/ {
+			printf "back-256 %s %.0f\n", name, $NF / calls
+			seen = 1
+		}
+		END { exit !seen }'
+}
+
 # The choice of a path among as many NIs on both sides.
 chosen() { # RAILS
 	local rails=$1 n=10000
@@ -97,6 +113,8 @@ echo "# depth layer instructions"
 		on_cpts $depth 2
 		on_cpts $depth 2 away
 	done
+	there_and_back call
+	there_and_back stream stream
 	chosen 1
 	chosen 2
 	chosen 16
@@ -134,6 +152,12 @@ awk '
 	# calls under way.
 	$1 ~ /^cpts/ && $1 " " $2 != "cpts-1 2-away" && $3 > 1.1 * one {
 		print name() ": " $3 " instructions, with one CPT " one
+		bad = 1
+	}
+	$1 == "back-256" && $2 == "call" { call = $3 }
+	# 0.8 of the rate
+	$1 == "back-256" && $3 > call / 0.8 {
+		print name() ": " $3 " instructions, of a call " call
 		bad = 1
 	}
 	END { exit bad || !seen }' "$budget" "$dir/now"
