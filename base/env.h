@@ -31,6 +31,10 @@ enum env_wait {
 	ENV_TRY,  /* at once; eager descriptors may be served without asking
 		   * the system which ones are ready (env_io.eager) */
 	ENV_LOOK, /* at once; asks the system which descriptors are ready */
+	ENV_PEEK, /* at once, for a loop that asks again and again before it
+		   * sleeps: there is no turn unless there is something to do.
+		   * Where that may be in an eager descriptor's memory
+		   * (env_io.news), the system is asked now and then only */
 	ENV_WAIT, /* sleeps until there is something to do */
 };
 
@@ -56,6 +60,9 @@ struct env_io {
 	 * already, and fn is to be called soon. Also called after each fn, by
 	 * loops that are never polled. */
 	bool (*rest)(struct env_io *io);
+	/* With rest: is there something now, of what the system knows nothing
+	 * of, that fn would do? Changes nothing. */
+	bool (*news)(const struct env_io *io);
 	void *impl; /* the env's own; NULL before the first watch() */
 };
 

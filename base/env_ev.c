@@ -38,6 +38,9 @@
 /* Most reads, in one turn in which no work comes up, of the descriptor that was
  * active last. */
 #define HOT_TRIES 4
+/* How long a loop that polls before it sleeps looks at memory (env_io.news)
+ * before it asks the system again: about as long as it takes to ask. */
+#define PEEK_TIME (2 * NSEC_PER_USEC)
 /* File descriptors that must be free when an env is made: those that libev
  * needs for a loop, and as many again for other threads that open some at the
  * same time. */
@@ -622,18 +625,55 @@ static void run_hot(struct ev_env *e)
 	turn_end(e);
 }
 
+/* Is there anything to do that takes no look at the system? *seen: there are
+ * hot descriptors that can tell. */
+static bool hot_news(const struct ev_env *e, bool *seen)
+{
+	struct loop *l = e->env.loop;
+
+	for (unsigned int i = 0; i < e->hots; i++) {
+		const struct env_io *io = e->hot[i];
+
+		if (!io->news || !io->events)
+			continue;
+		*seen = true;
+		if (io->news(io))
+			return true;
+	}
+	return *seen && (loop_has_work(l) || !mailbox_empty(&l->mailbox));
+}
+
+/* Makes a turn if hot descriptors, or other threads, have something to do.
+ * Returns false: the system has to be asked. */
+static bool run_peek(struct ev_env *e)
+{
+	bool seen = false;
+
+	if (io_mirror_is_open(&e->mirror))
+		return false;
+	if (hot_news(e, &seen)) {
+		run_hot(e);
+		return true;
+	}
+	return seen && real_clock(&e->env) < e->looked + PEEK_TIME;
+}
+
 static void real_run_once(struct env *env, enum env_wait wait)
 {
 	struct ev_env *e = ev_env(env);
 	uint64_t before = env->loop->now;
 
+	if (wait == ENV_PEEK && run_peek(e))
+		return;
 	if (wait == ENV_TRY && e->hots && !io_mirror_is_open(&e->mirror) &&
 	    env->loop->now < e->looked + HOT_TIME) {
 		run_hot(e);
 		return;
 	}
 
-	hot_rest(e);
+	/* A loop that peeks does not sleep before it is told to. */
+	if (wait != ENV_PEEK)
+		hot_rest(e);
 	/* If an application's callback has made a turn pending, libev must not
 	 * wait: it would make that turn, and then wait for another one. */
 	if (ev_is_pending(&e->turn))

@@ -11,6 +11,13 @@
 #define ROUNDS 64
 /* The least window, ns: from 0 a window could not grow again. */
 #define SPIN_MIN NSEC_PER_USEC
+/* A loop looks each SPIN_MEASURE how long it was without a processor. If that
+ * was more than one part in SPIN_SHARE, it does not poll for SPIN_OFF_MIN and
+ * more. A thread that wakes up on an idle processor waits for less. */
+#define SPIN_MEASURE (50 * NSEC_PER_MSEC)
+#define SPIN_SHARE   8
+#define SPIN_OFF_MIN (100 * NSEC_PER_MSEC)
+#define SPIN_OFF_MAX (10 * NSEC_PER_SEC)
 
 _Thread_local struct loop *loop_here;
 
@@ -291,9 +298,41 @@ static bool poll_until(struct loop *l, uint64_t until)
 	uint64_t turns = l->turns;
 
 	do
-		l->env->ops->run_once(l->env, ENV_LOOK);
+		l->env->ops->run_once(l->env, ENV_PEEK);
 	while (l->turns == turns && l->env->ops->clock(l->env) < until);
 	return l->turns != turns;
+}
+
+static uint64_t loop_starved(struct loop *l)
+{
+	const struct env_ops *ops = l->env->ops;
+
+	return ops->starved ? ops->starved(l->env) : 0;
+}
+
+/* Has the loop, since it polls, had its processor for itself? */
+static bool spin_measure(struct loop *l, uint64_t now)
+{
+	uint64_t starved = loop_starved(l), before = l->spin.starved;
+	struct spin *s = &l->spin;
+	bool shared = s->since && starved - MIN(before, starved) >
+					  (now - s->since) / SPIN_SHARE;
+
+	s->starved = starved;
+	/* What it waits for while it does not poll is not counted. */
+	s->since = shared ? 0 : now;
+	s->off = shared	    ? MIN(MAX(2 * s->off, SPIN_OFF_MIN), SPIN_OFF_MAX)
+		 : s->since ? s->off
+			    : 0;
+	s->off_until = shared ? now + s->off : 0;
+	return !shared;
+}
+
+static bool spin_may(struct loop *l, uint64_t now)
+{
+	if (now < l->spin.off_until)
+		return false;
+	return now - l->spin.since < SPIN_MEASURE || spin_measure(l, now);
 }
 
 static void poll_then_sleep(struct loop *l, uint64_t max)
@@ -302,6 +341,10 @@ static void poll_then_sleep(struct loop *l, uint64_t max)
 	struct spin *s = &l->spin;
 	bool hit;
 
+	if (!spin_may(l, begun)) {
+		l->env->ops->run_once(l->env, ENV_WAIT);
+		return;
+	}
 	s->window = MIN(MAX(s->window, SPIN_MIN), max);
 	hit = poll_until(l, begun + s->window);
 	if (!hit)
@@ -360,13 +403,6 @@ static void orphan_abort(const char *fmt, va_list args)
 	       "exec() or _exit() there: fork(2) gave it no other thread of "
 	       "the node",
 	       name);
-}
-
-static uint64_t loop_starved(struct loop *l)
-{
-	const struct env_ops *ops = l->env->ops;
-
-	return ops->starved ? ops->starved(l->env) : 0;
 }
 
 void loop_guard_vend(struct loop *l, const char *fmt, va_list args)

@@ -63,7 +63,9 @@ static inline bool mailbox_empty(struct mailbox *m)
  * answers do, so polling pays if something comes soon; otherwise it only takes
  * the processor from others. The loop learns from earlier waits: if what ended
  * a wait came within *max ns, the next window is twice as long, else half as
- * long.
+ * long. A loop that, while it polls, often waits for a processor shares it with
+ * others, and does not poll for a time: twice as long each time that it finds
+ * the same again.
  */
 struct spin {
 	/* *max: the longest window, ns, which any thread may change; 0: the
@@ -74,6 +76,13 @@ struct spin {
 	stat_t *hits, *misses;
 	/* ns: how long the loop polls before it sleeps the next time */
 	uint64_t window;
+	/* ns: since when the system counts what @starved was then; 0: not yet
+	 */
+	uint64_t since;
+	uint64_t starved; /* env_ops.starved() at that time */
+	/* ns: the processor is shared, and the loop does not poll until then;
+	 * and how long that was. 0: it was not shared */
+	uint64_t off_until, off;
 };
 
 struct loop {

@@ -171,14 +171,26 @@ static bool has_to_write(const struct shm_conn *conn)
 	return conn->tx || conn->abort_due || !list_empty(&conn->queue.msgs);
 }
 
+/* What this side waits for. */
+static uint32_t conn_wants(const struct shm_conn *conn)
+{
+	return (conn->paused ? 0 : SHM_WANTS_FRAMES) |
+	       (has_to_write(conn) ? SHM_WANTS_ROOM : 0);
+}
+
 /* This side may sleep from now on, and is woken. Returns false: there is
  * something to do already. */
 static bool conn_sleep(struct shm_conn *conn)
 {
-	uint32_t what = (conn->paused ? 0 : SHM_WANTS_FRAMES) |
-			(has_to_write(conn) ? SHM_WANTS_ROOM : 0);
+	return shm_ring_sleep(&conn->ring, conn_wants(conn));
+}
 
-	return shm_ring_sleep(&conn->ring, what);
+static bool conn_news(const struct env_io *io)
+{
+	const struct shm_conn *conn =
+		container_of((struct env_io *)io, struct shm_conn, io);
+
+	return shm_ring_has_news(&conn->ring, conn_wants(conn));
 }
 
 static bool conn_rest(struct env_io *io)
@@ -846,6 +858,7 @@ int shm_conn_open(struct shm_conn *conn, struct shm_peer *peer)
 	conn->peer = peer;
 	conn->io.fn = conn_on_ready;
 	conn->io.rest = conn_rest;
+	conn->io.news = conn_news;
 	conn->io.eager = true;
 	conn->io.events = ENV_READ;
 	conn->resume.fn = on_resume;

@@ -171,6 +171,17 @@ bool shm_ring_must_wake(struct shm_ring *r, uint32_t what) must_check;
 /* This side is about to sleep until there is something of @what. Returns false:
  * there is something already, and it may not sleep. */
 bool shm_ring_sleep(struct shm_ring *r, uint32_t what) must_check;
+/* Is there something of @what, as far as can be seen now? For a side that
+ * polls: the peer hears nothing of it. */
+static inline bool shm_ring_has_news(const struct shm_ring *r, uint32_t what)
+{
+	return (what & SHM_WANTS_FRAMES &&
+		atomic_load_explicit(&r->theirs->tail, memory_order_relaxed) !=
+			r->head) ||
+	       (what & SHM_WANTS_ROOM &&
+		atomic_load_explicit(&r->theirs->head, memory_order_relaxed) !=
+			r->freed);
+}
 /* This side does not sleep any more. It is not woken until it sleeps again. */
 static inline void shm_ring_awake(struct shm_ring *r)
 {

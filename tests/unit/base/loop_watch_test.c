@@ -307,6 +307,13 @@ static bool mute_rest(struct env_io *io)
 	return m->resting;
 }
 
+static bool mute_news(const struct env_io *io)
+{
+	struct mute *m = container_of((struct env_io *)io, struct mute, io);
+
+	return m->there;
+}
+
 static void mute_init(struct mute *m, struct loop *l)
 {
 	*m = (struct mute){ .loop = l, .resting = true };
@@ -316,6 +323,7 @@ static void mute_init(struct mute *m, struct loop *l)
 	m->io.eager = true;
 	m->io.fn = on_mute;
 	m->io.rest = mute_rest;
+	m->io.news = mute_news;
 	cr_assert_eq(loop_watch(l, &m->io), 0);
 }
 
@@ -364,6 +372,76 @@ Test(loop_watch, rests_before_sleep)
 	cr_assert_eq(m.there, 0);
 	mute_fini(&m);
 	loop_free(l);
+}
+
+struct counted {
+	struct work work;
+	unsigned int n;
+};
+
+static void count_work(struct work *w)
+{
+	container_of(w, struct counted, work)->n++;
+}
+
+/* Polls for up to a minute before it sleeps, and does not care for others. */
+struct peeking {
+	struct loop *loop;
+	struct env_ops ops;
+	_Atomic uint64_t max;
+	stat_t hits, misses;
+};
+
+static void peeking_init(struct peeking *p)
+{
+	p->loop = make_loop(NULL);
+	p->ops = *p->loop->env->ops;
+	p->ops.starved = NULL;
+	p->loop->env->ops = &p->ops;
+	atomic_init(&p->max, 60 * NSEC_PER_SEC);
+	stat_set(&p->hits, 0);
+	stat_set(&p->misses, 0);
+	loop_poll_before_sleep(p->loop, &p->max, &p->hits, &p->misses);
+}
+
+static void peeking_wait(struct peeking *p)
+{
+	p->loop->spin.window = p->max;
+	loop_run_once(p->loop, true);
+	cr_assert_eq(stat_get(&p->misses), 0);
+}
+
+/* A loop that polls before it sleeps looks at the memory itself, and does not
+ * rest meanwhile. It sees what other threads have posted, and what comes to
+ * other descriptors. */
+Test(loop_watch, peeks_before_sleep)
+{
+	struct counted c = { .work.fn = count_work };
+	struct peeking p;
+	struct mute m;
+	struct hot a;
+
+	peeking_init(&p);
+	mute_init(&m, p.loop);
+	hot_init(&a, p.loop);
+	mute_wake(&m);
+	m.rests = m.polled = 0;
+	for (unsigned int i = 0; i < 20; i++) {
+		m.there = 1;
+		peeking_wait(&p);
+		cr_assert_eq(m.there, 0);
+	}
+	cr_assert_eq(m.polled, 20);
+	loop_post(p.loop, &c.work);
+	peeking_wait(&p);
+	cr_assert_eq(c.n, 1);
+	cr_assert_eq(write(a.fds[1], "a", 1), 1);
+	while (!a.bytes)
+		peeking_wait(&p);
+	cr_assert_eq(m.rests, 0);
+	hot_fini(&a);
+	mute_fini(&m);
+	loop_free(p.loop);
 }
 
 /* More of them than are polled: each rests, or is polled. */

@@ -17,6 +17,10 @@ struct fake_env {
 	struct env env;
 	uint64_t now, alarm;
 	unsigned int looks, sleeps;
+	/* ns: how long others have had the processor; and how much of each look
+	 * they take, in percent */
+	uint64_t starved;
+	unsigned int others;
 };
 
 static struct fake_env *fake_of(struct env *env)
@@ -43,14 +47,20 @@ static void fake_run_once(struct env *env, enum env_wait wait)
 		e->now = MAX(e->now, e->alarm);
 		e->sleeps++;
 	} else {
-		cr_assert_eq(wait, ENV_LOOK);
+		cr_assert_eq(wait, ENV_PEEK);
 		e->now += NSEC_PER_USEC;
+		e->starved += NSEC_PER_USEC * e->others / 100;
 		e->looks++;
 	}
 	if (e->now < e->alarm)
 		return;
 	loop_turn_begin(env->loop);
 	loop_turn_end(env->loop);
+}
+
+static uint64_t fake_starved(struct env *env)
+{
+	return fake_of(env)->starved;
 }
 
 static void fake_free(struct env *env)
@@ -62,6 +72,7 @@ static const struct env_ops fake_ops = {
 	.clock = fake_clock,
 	.alarm = fake_alarm,
 	.run_once = fake_run_once,
+	.starved = fake_starved,
 	.free = fake_free,
 };
 
@@ -173,6 +184,43 @@ Test(spin, never_longer_than_allowed)
 	atomic_store(&r.max, 0);
 	rig_run(&r, ROUNDS, SOON);
 	cr_assert_eq(r.env.looks, 0);
+	loop_free(r.loop);
+}
+
+/* Runs until a second has passed. Returns how many times the loop has polled
+ * for a timer that expires soon. */
+static unsigned int rig_second(struct rig *r, unsigned int others)
+{
+	const uint64_t end = r->env.now + NSEC_PER_SEC;
+	unsigned int n = 0;
+
+	r->env.others = others;
+	while (r->env.now < end) {
+		rig_run(r, 1, SOON);
+		n += r->env.looks > 0;
+	}
+	return n;
+}
+
+/* Who shares his processor stops polling, for longer each time; once it is his
+ * own, polling is back. */
+Test(spin, not_where_others_wait)
+{
+	const unsigned int all = NSEC_PER_SEC / SOON;
+	struct rig r;
+
+	rig_init(&r, LONGEST);
+	cr_assert_eq(rig_second(&r, 0), all);
+	cr_assert_eq(rig_second(&r, 5), all);
+	/* 50 ms each time, until after 100, 200 and 400 ms */
+	cr_assert_lt(rig_second(&r, 50), all / 4);
+	cr_assert_leq(rig_second(&r, 50), all / 10);
+	for (unsigned int i = 0; i < 8; i++)
+		rig_second(&r, 50);
+	/* never longer than ten seconds */
+	for (unsigned int i = 0; i < 11; i++)
+		rig_second(&r, 0);
+	cr_assert_eq(rig_second(&r, 0), all);
 	loop_free(r.loop);
 }
 

@@ -135,12 +135,16 @@ Test(ring, wake_ups)
 	put(a, 8, 1);
 	shm_ring_publish(a);
 	cr_expect_not(shm_ring_must_wake(a, SHM_WANTS_FRAMES), "it polls");
+	cr_expect(shm_ring_has_news(b, SHM_WANTS_FRAMES));
+	cr_expect_not(shm_ring_has_news(b, SHM_WANTS_ROOM), "not of that");
+	cr_expect_not(shm_ring_has_news(b, 0));
 	cr_expect_not(shm_ring_sleep(b, SHM_WANTS_FRAMES), "there is a frame");
 	put(a, 8, 1);
 	shm_ring_publish(a);
 	cr_expect_not(shm_ring_must_wake(a, SHM_WANTS_FRAMES), "it polls");
 	take(b, &fill);
 	take(b, &fill);
+	cr_expect_not(shm_ring_has_news(b, SHM_WANTS_FRAMES), "all is read");
 	cr_expect(shm_ring_sleep(b, SHM_WANTS_FRAMES));
 	cr_expect_not(shm_ring_must_wake(a, SHM_WANTS_ROOM), "not for that");
 	put(a, 8, 1);
@@ -149,7 +153,9 @@ Test(ring, wake_ups)
 	cr_expect_not(shm_ring_must_wake(a, SHM_WANTS_FRAMES), "only once");
 	take(b, &fill);
 	cr_expect(shm_ring_sleep(a, SHM_WANTS_ROOM | SHM_WANTS_FRAMES));
+	cr_expect_not(shm_ring_has_news(a, SHM_WANTS_ROOM));
 	shm_ring_give(b);
+	cr_expect(shm_ring_has_news(a, SHM_WANTS_ROOM));
 	cr_expect(shm_ring_must_wake(b, SHM_WANTS_ROOM));
 	cr_expect_not(shm_ring_sleep(a, SHM_WANTS_ROOM), "there is room");
 	two_close(&t);
