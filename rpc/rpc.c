@@ -166,7 +166,7 @@ static bool wait_ready(struct wait *w, bool (*ready)(void *arg), void *arg)
 	return yes;
 }
 
-int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
+int wait_turns(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
 	       void *arg, uint64_t until)
 {
 	if (lnet_in_turn())
@@ -188,11 +188,19 @@ int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
 			left = lnet_is_virtual(node) ? UINT64_MAX : POLL_MAX;
 		rc = lnet_poll(node, left);
 		if (rc == -EBUSY || rc == -EXDEV)
-			return wait_sleep(w, ready, arg, until);
+			return -EBUSY;
 		if (rc == -EAGAIN && until == TIME_NEVER)
 			return wait_ready(w, ready, arg) ? 0 : -EDEADLK;
 		if (rc && rc != -EAGAIN)
 			return rc;
 	}
 	return 0;
+}
+
+int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
+	       void *arg, uint64_t until)
+{
+	int rc = wait_turns(w, node, ready, arg, until);
+
+	return rc == -EBUSY ? wait_sleep(w, ready, arg, until) : rc;
 }

@@ -94,6 +94,10 @@ static inline void wait_wake(struct wait *w)
  */
 int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
 	       void *arg, uint64_t until);
+/* The part of wait_until() for a thread that makes the turns. Returns -EBUSY if
+ * another one does: then the caller has to sleep. */
+int wait_turns(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
+	       void *arg, uint64_t until);
 
 /* ---- RPC and its shards ---- */
 

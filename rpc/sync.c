@@ -16,9 +16,15 @@ void *reply_copy(const void *reply, size_t length, struct ulrpc_outcome *o)
 	return NULL;
 }
 
-int sync_init(struct sync *sync)
+int sync_init(struct sync *sync, bool is_virtual)
 {
-	return lnet_in_turn() ? -EDEADLK : wait_init(&sync->wait);
+	int rc = lnet_in_turn() ? -EDEADLK : wait_init(&sync->wait);
+
+	if (rc)
+		return rc;
+	sem_init(&sync->ended, 0, 0); /* fails on values that are too high */
+	sync->is_virtual = is_virtual;
+	return 0;
 }
 
 void sync_take(struct sync *sync, const void *reply, size_t length,
@@ -35,16 +41,37 @@ void sync_take(struct sync *sync, const void *reply, size_t length,
 
 void sync_done(struct sync *sync)
 {
-	/* The waiting thread may free *@sync as soon as the lock is free. */
-	pthread_mutex_lock(&sync->wait.lock);
-	sync->done = true;
-	wait_wake(&sync->wait);
-	pthread_mutex_unlock(&sync->wait.lock);
+	/* The waiting thread may free *@sync as soon as it has the semaphore;
+	 * in virtual time, not before this thread waits. */
+	bool is_virtual = sync->is_virtual;
+
+	sem_post(&sync->ended);
+	if (is_virtual)
+		wait_wake(&sync->wait);
 }
 
 static bool sync_ready(void *arg)
 {
-	return ((struct sync *)arg)->done;
+	struct sync *sync = arg;
+
+	sync->done = sync->done || !sem_trywait(&sync->ended);
+	return sync->done;
+}
+
+static int sync_wait_once(struct sync *sync, struct lnet *node)
+{
+	int rc;
+
+	if (sync->is_virtual)
+		return wait_until(&sync->wait, node, sync_ready, sync,
+				  TIME_NEVER);
+	rc = wait_turns(&sync->wait, node, sync_ready, sync, TIME_NEVER);
+	if (rc != -EBUSY)
+		return rc;
+	while (sem_wait(&sync->ended)) /* sem_wait() was interrupted */
+		;
+	sync->done = true;
+	return 0;
 }
 
 int sync_wait(struct sync *sync, struct lnet *node, void (*cancel)(void *call),
@@ -52,9 +79,7 @@ int sync_wait(struct sync *sync, struct lnet *node, void (*cancel)(void *call),
 {
 	int rc;
 
-	while ((rc = wait_until(&sync->wait, node, sync_ready, sync,
-				TIME_NEVER)) &&
-	       rc != -ECANCELED) {
+	while ((rc = sync_wait_once(sync, node)) && rc != -ECANCELED) {
 		BUG_ON(!call);
 		cancel(call);
 	}

@@ -6,20 +6,30 @@
 #ifndef RPC_SYNC_H
 #define RPC_SYNC_H
 
+#include <semaphore.h>
 #include "rpc/rpc.h"
 
+/*
+ * The thread sleeps on a semaphore, which, unlike a condition whose lock would
+ * still be held then, wakes it once, and only if it sleeps; and of which
+ * nothing is touched any more when the thread has got it, and frees it. In
+ * virtual time, where only the simulator's conditions let threads wait, it
+ * looks at the semaphore, and waits for the condition.
+ */
 struct sync {
 	struct wait wait;
-	bool done;
+	sem_t ended;	 /* posted once, by sync_done() */
+	bool done;	 /* the waiting thread has got @ended */
+	bool is_virtual; /* immutable after sync_init() */
 	bool alloc; /* the reply is copied to memory that is allocated */
 	/* if not @alloc: room for @size bytes of the reply; NULL: none */
 	void *reply;
 	size_t size, length;
 };
 
-/* Called before the call is made. Returns 0; -EDEADLK: the thread makes a turn,
- * and must not wait; or another -errno. */
-int sync_init(struct sync *sync) must_check;
+/* Called before the call is made. @is_virtual: time is. Returns 0; -EDEADLK:
+ * the thread makes a turn, and must not wait; or another -errno. */
+int sync_init(struct sync *sync, bool is_virtual) must_check;
 /* Waits for the end of @call. In virtual time, calls @cancel(@call) when
  * nothing else is left to happen. Returns -ECANCELED if the node has crashed:
  * then nobody uses @sync any more. */
@@ -27,6 +37,7 @@ int sync_wait(struct sync *sync, struct lnet *node, void (*cancel)(void *call),
 	      void *call);
 static inline void sync_fini(struct sync *sync)
 {
+	sem_destroy(&sync->ended);
 	wait_fini(&sync->wait);
 }
 

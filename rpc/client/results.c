@@ -340,7 +340,7 @@ static int sync_call(struct call_sync *own, struct ulrpc_client *client,
 {
 	struct ulrpc *rpc = client->rpc;
 	struct ulrpc_call *call = NULL;
-	int rc = sync_init(&own->sync);
+	int rc = sync_init(&own->sync, rpc->is_virtual);
 
 	if (rc)
 		return rc;

@@ -114,7 +114,7 @@ int ulrpc_replicas_stream_open_wait(
 {
 	struct open_sync own = { .stream = NULL };
 	struct ulrpc_replicas_call *call;
-	int rc = sync_init(&own.sync);
+	int rc = sync_init(&own.sync, rs->rpc->is_virtual);
 
 	if (rc)
 		return rc;

@@ -30,7 +30,7 @@ static int sync_call(struct call_sync *own, struct ulrpc_replicas *rs,
 {
 	struct lnet *node = rs->rpc->node;
 	struct ulrpc_replicas_call *call;
-	int rc = sync_init(&own->sync);
+	int rc = sync_init(&own->sync, rs->rpc->is_virtual);
 
 	if (rc)
 		return rc;
