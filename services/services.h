@@ -19,11 +19,15 @@ struct service_conf {
 	uint32_t segments;
 	uint32_t buffers;
 	const char *policy;
+	/* bytes of the longest request and reply of echo; 0:
+	 * SERVICE_BODY_DEFAULT */
+	uint64_t body_limit;
 	uint64_t memory; /* bytes for bulk data; 0: SERVICE_MEMORY_DEFAULT */
 	enum ulrpc_flavour flavour;
 };
 
 #define SERVICE_MEMORY_DEFAULT (UINT64_C(256) << 20)
+#define SERVICE_BODY_DEFAULT   (UINT32_C(16) << 20)
 
 struct service_type;
 
@@ -90,8 +94,9 @@ struct service_type {
 extern const struct service_type echo_service, brw_service;
 
 /* Called by the start functions of types: starts @service with the methods and
- * with the fields of @conf that are for the library. @request_max: bytes; 0:
- * the library's default. Returns what ulrpc_service_start() returns. */
+ * with the fields of @conf that are for the library. @request_max: bytes of
+ * requests in messages, and longer ones and replies as @conf says; 0: the
+ * library's defaults. Returns what ulrpc_service_start() returns. */
 static inline int service_run(struct service *service,
 			      const struct service_type *type,
 			      struct ulrpc *rpc,
@@ -114,8 +119,12 @@ static inline int service_run(struct service *service,
 	c.flavour = conf->flavour;
 	c.methods = methods;
 	c.nmethods = nmethods;
-	if (request_max)
+	if (request_max) {
 		c.request_max = request_max;
+		c.request_limit = conf->body_limit ? (uint32_t)conf->body_limit
+						   : SERVICE_BODY_DEFAULT;
+		c.reply_limit = c.request_limit;
+	}
 	return ulrpc_service_start(rpc, &c, &service->running);
 }
 

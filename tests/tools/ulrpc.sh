@@ -148,14 +148,28 @@ has out '"health": "SERVING"'
 } >"$dir/json"
 u 0 $server call echo.Echo "@$dir/json"
 expect "a long reply" [ "$(wc -c <"$dir/out")" -gt 600000 ]
-# One that is longer than the service takes: both sizes are named.
-{
+# json_of N: a message with 3 bytes for each 4 of N.
+json_of() {
 	printf '{"payload": "'
-	head -c 1400000 /dev/zero | tr '\0' A
+	head -c "$1" /dev/zero | tr '\0' A
 	echo '"}'
-} >"$dir/json"
+}
+# Ones that no message has room for, both ways.
+json_of 1400000 >"$dir/json"
+u 0 $server call echo.Echo "@$dir/json"
+expect "a reply in pieces" [ "$(wc -c <"$dir/out")" -gt 1400000 ]
+json_of 20000000 >"$dir/json"
+u 0 $server call echo.EchoWorker - <"$dir/json"
+expect "a reply in many pieces" [ "$(wc -c <"$dir/out")" -gt 20000000 ]
+# One that is longer than ulrpc takes, and one that is longer than the service
+# takes: both sizes are named.
+u 1 --reply-limit 14M $server call echo.Echo "@$dir/json"
+has err 'the reply has 15000005 bytes, and the caller takes up to 14680064'
+json_of 24000000 >"$dir/json"
 u 1 $server call echo.Echo "@$dir/json"
-has err 'a request of 1050004 bytes is too long: the service takes up to 983040'
+has err 'a request of 18000005 bytes is too long: the service takes up to 16777216'
+run 2 "$ulrpc" --reply-limit 0 $server call echo.Echo
+has err 'reply-limit'
 
 # The work grows with fields and values together, not with the one times the
 # other: instructions are counted, as often as valgrind is there. The reply's

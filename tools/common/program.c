@@ -155,7 +155,7 @@ static int program_complain(const char *who, const char *path, int rc)
 	return rc;
 }
 
-static int program_read_all(int fd, char **text_p, size_t *length_p)
+static int program_read_all(int fd, size_t max, char **text_p, size_t *length_p)
 {
 	size_t length = 0, size = 65536;
 	char *text = malloc(size), *bigger;
@@ -172,7 +172,7 @@ static int program_read_all(int fd, char **text_p, size_t *length_p)
 			goto err_free;
 		length += (size_t)n;
 		rc = -EFBIG;
-		if (length > FILE_TEXT_MAX)
+		if (length > max)
 			goto err_free;
 		if (size - 1 - length >= 4096)
 			continue;
@@ -192,7 +192,8 @@ err_free:
 	return rc;
 }
 
-int file_read(const char *who, const char *path, char **text_p)
+static int read_up_to(const char *who, const char *path, size_t max,
+		      char **text_p)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
 	const char *name = is_stdin ? "stdin" : path;
@@ -203,7 +204,7 @@ int file_read(const char *who, const char *path, char **text_p)
 
 	if (fd < 0)
 		return program_complain(who, name, -errno);
-	rc = program_read_all(fd, &text, &length);
+	rc = program_read_all(fd, max, &text, &length);
 	if (!is_stdin)
 		close(fd);
 	if (rc == -EFBIG)
@@ -221,6 +222,16 @@ int file_read(const char *who, const char *path, char **text_p)
 	}
 	*text_p = text;
 	return 0;
+}
+
+int file_read(const char *who, const char *path, char **text_p)
+{
+	return read_up_to(who, path, FILE_TEXT_MAX, text_p);
+}
+
+int file_read_long(const char *who, const char *path, char **text_p)
+{
+	return read_up_to(who, path, SIZE_MAX, text_p);
 }
 
 /* ---- files: writing ---- */

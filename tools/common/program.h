@@ -59,6 +59,8 @@ uint64_t clock_ns(void);
  * -EILSEQ: there are bytes of 0; or another -errno.
  */
 int file_read(const char *who, const char *path, char **text_p);
+/* Does what file_read() does, for a file of any length. */
+int file_read_long(const char *who, const char *path, char **text_p);
 
 /*
  * Writes @text to @path. A regular file is replaced, with the same mode, once

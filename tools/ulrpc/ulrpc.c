@@ -23,6 +23,7 @@
 #define WHO	     "ulrpc"
 #define INCLUDES_MAX 16
 #define REPLY_MAX    4096 /* longer replies are fetched */
+#define REPLY_LIMIT  (UINT64_C(16) << 20) /* bytes of the longest reply */
 #define DEADLINE     5000000 /* us: of calls, and to reach the server */
 
 struct ulrpc_tool {
@@ -36,6 +37,7 @@ struct ulrpc_tool {
 	unsigned int nincludes;
 	const char *type; /* the service's name in @proto; NULL: its name */
 	unsigned int semantics;
+	uint64_t reply_limit; /* bytes */
 	bool defaults;
 	const char *target;
 	const struct command *command;
@@ -94,6 +96,9 @@ static const struct option_row rows[] = {
 	{ "semantics", 0, "S",
 	  "at-most-once (default), idempotent or exactly-once",
 	  .kind = OPTION_WORD, AT(semantics), .words = semantics },
+	{ "reply-limit", 0, "SIZE",
+	  "the longest reply that is taken, encoded (16M)", .kind = OPTION_SIZE,
+	  AT(reply_limit), 1, ULRPC_REPLY_MAX },
 	{ "server", 0, "NAME",
 	  "with --keys: call only who proves this name, or one of this pattern",
 	  .kind = OPTION_TEXT, AT(server), 1 },
@@ -481,7 +486,8 @@ static int describe(struct ulrpc_tool *t)
 static int read_argument(const char *arg, char **text_p)
 {
 	if (arg && (arg[0] == '@' || !strcmp(arg, "-")))
-		return file_read(WHO, arg[0] == '@' ? arg + 1 : arg, text_p);
+		return file_read_long(WHO, arg[0] == '@' ? arg + 1 : arg,
+				      text_p);
 	*text_p = strdup(arg ? arg : "{}");
 	return *text_p ? 0 : -ENOMEM;
 }
@@ -496,6 +502,7 @@ static int call_unary(const struct ulrpc_tool *t, const char *service,
 		.deadline = deadline_of(t),
 		.semantics = (enum ulrpc_semantics)t->semantics,
 		.reply_max = REPLY_MAX,
+		.reply_limit = (uint32_t)t->reply_limit,
 	};
 	struct ulrpc_outcome outcome;
 	struct ulrpc_client *client;
@@ -840,7 +847,9 @@ static int run(struct ulrpc_tool *t)
 
 int main(int argc, char **argv)
 {
-	struct ulrpc_tool t = { .signals = -1, .say = { .who = WHO } };
+	struct ulrpc_tool t = { .signals = -1,
+				.reply_limit = REPLY_LIMIT,
+				.say = { .who = WHO } };
 	int status;
 
 	if (secure_stdio())
