@@ -21,6 +21,8 @@
  *			again, or ends the message;
  *	-errno		LNet ends the message as not delivered, with this status
  *			and the cause that lnd_refusal_cause() finds for it.
+ * LNet may offer a small message by push() before, which either takes it
+ * altogether, or does nothing.
  *
  * Incoming messages. The LND calls lnet_parse(), perhaps after lnet_take() has
  * returned false; LNet calls recv(), once, from within lnet_parse() or later,
@@ -29,7 +31,7 @@
  * by answer() instead of recv().
  *
  * What may be called from within what:
- *	send()		from any upcall, so while the LND is in the midst of
+ *	push(), send()	from any upcall, so while the LND is in the midst of
  *			something. It makes no upcall itself.
  *	recv(), eager_recv(), answer()
  *			from lnet_parse(), or later. recv() may call
@@ -251,6 +253,16 @@ struct lnd {
 	 * than what follows. Must not block; may be called from any upcall.
 	 */
 	int (*send)(struct lnd_ni *ni, struct lnd_msg *msg);
+
+	/*
+	 * Optional: the straight way of a small message for a peer to which
+	 * nothing waits. Returns true: the LND has copied all of @msg, and
+	 * sends it at the end of this turn at the latest. LNet counts it as
+	 * sent, as after lnet_finalize() with status 0, which the LND does not
+	 * call. Returns false: nothing has happened, and send() follows. Must
+	 * not block, and makes no upcall; may be called from any upcall.
+	 */
+	bool (*push)(struct lnd_ni *ni, struct lnd_msg *msg);
 
 	/*
 	 * LNet's answer to lnet_parse(@rx): the LND stores the first

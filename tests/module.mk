@@ -138,6 +138,7 @@ unit_tests += %D%/unit/lnet_message_test
 	%D%/unit/lnet/message/op_test.c \
 	%D%/unit/lnet/message/throttle_test.c \
 	%D%/unit/lnet/message/parse_test.c \
+	%D%/unit/lnet/message/push_test.c \
 	%D%/unit/lnet/message/rails_test.c \
 	%D%/unit/lnet/message/reroute_test.c \
 	%D%/unit/lnet/message/scenario_test.c \

@@ -132,8 +132,9 @@ struct sock_conn {
 	/* the large message whose payload is being written; NULL: none */
 	struct sock_tx *tx;
 	uint32_t tx_done; /* bytes of the payload of @tx that are written */
-	/* bytes that are to be written before @tx: what did not fit into the
-	 * socket, or the end of a frame that was given up. NULL: none */
+	/* bytes that are to be written before @tx and @queue: what did not fit
+	 * into the socket, the end of a frame that was given up, or what was
+	 * pushed, which is in sock_cpt.push_buffer. NULL: none */
 	uint8_t *rest;
 	uint32_t rest_off, rest_len;
 	/* how many bytes of @rest are the end of a frame that was given up */

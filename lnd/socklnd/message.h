@@ -6,7 +6,10 @@
  * as few writes as possible. Small messages are copied into one buffer, and are
  * done at once (the last one when it is written). A large one, from
  * zc_min_payload on, is sent from the user's memory, and is done when the
- * socket has taken all of it.
+ * socket has taken all of it. The first small messages of a turn need no place
+ * in a queue: they are copied straight into the push buffer, of which the CPT
+ * has one, and which a connection uses as its rest (sock_conn.rest) until it
+ * has written it.
  *
  * So this node need not know when the peer has received a payload, and asks for
  * no acknowledgement. Kernel nodes do ask, since they send from the user's
@@ -39,6 +42,8 @@ struct sock_tx {
 
 /* lnd.send(): see lnd.h. */
 int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg);
+/* lnd.push(): see lnd.h. */
+bool sock_tx_push(struct lnd_ni *ni, struct lnd_msg *msg);
 void sock_tx_cancel(struct sock_tx *tx, int status);
 bool sock_tx_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg);
 

@@ -343,6 +343,7 @@ const struct lnd socklnd = {
 	.shutdown = sock_shutdown,
 	.free = sock_free,
 	.send = sock_tx_send,
+	.push = sock_tx_push,
 	.recv = sock_rx_recv,
 	.eager_recv = sock_rx_eager_recv,
 	.cancel = sock_cancel,

@@ -39,6 +39,8 @@
 #define SOCK_RX_BUFFER (256u << 10)
 /* Bytes of small messages in one write, at most. */
 #define SOCK_TX_BUFFER (128u << 10)
+/* Bytes of messages that are pushed on one connection in a turn, at most. */
+#define SOCK_PUSH_BUFFER 4096u
 
 struct keys;
 struct sock_listener;
@@ -91,6 +93,10 @@ struct sock_cpt {
 	struct log_limit complaints;
 	uint8_t *rx_buffer; /* SOCK_RX_BUFFER bytes */
 	uint8_t *tx_buffer; /* SOCK_TX_BUFFER bytes */
+	/* what sock_tx_push() has taken for one connection, which has it as its
+	 * sock_conn.rest. It is free again when that turn's writes are over. */
+	uint8_t push_buffer[SOCK_PUSH_BUFFER];
+	bool pushing; /* a connection has push_buffer */
 };
 
 struct sock_ni {

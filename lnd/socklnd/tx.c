@@ -182,9 +182,19 @@ int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	return 0;
 }
 
+/* Gives back the memory of conn->rest, which conn->rest still points to. */
+static void rest_release(struct sock_conn *conn)
+{
+	if (likely(conn->rest == conn->cpt->push_buffer))
+		conn->cpt->pushing = false;
+	else
+		free(conn->rest);
+}
+
 static void rest_free(struct sock_conn *conn)
 {
-	free(conn->rest);
+	if (conn->rest)
+		rest_release(conn);
 	conn->rest = NULL;
 	if (!conn->copied)
 		return;
@@ -318,36 +328,116 @@ static uint64_t take_ack(struct sock_peer *peer)
 	return 0;
 }
 
-/* ---- writing ---- */
+/* ---- frames ---- */
 
+/* @msg NULL: a NOOP. */
 static in_line void encode(const struct sock_conn *conn,
-			   const struct sock_tx *tx, uint8_t *buf)
+			   const struct lnd_msg *msg, const uint64_t cookie[2],
+			   uint8_t *buf)
 {
 	struct sock_hdr hdr = {
-		.type = tx->msg ? SOCK_MSG_LNET : SOCK_MSG_NOOP,
-		.cookie = { tx->cookie[0], tx->cookie[1] },
+		.type = msg ? SOCK_MSG_LNET : SOCK_MSG_NOOP,
+		.cookie = { cookie[0], cookie[1] },
 	};
 
 	sock_hdr_encode(&hdr, buf);
-	if (tx->msg)
-		lnet_msg_header(tx->msg, buf + SOCK_HDR_SIZE,
+	if (msg)
+		lnet_msg_header(msg, buf + SOCK_HDR_SIZE,
 				sock_conn_lnet_hdr(conn));
 }
 
+/* ---- pushing ---- */
+
+/* Returns the connection that a message of @size bytes with its headers may be
+ * pushed on. NULL: there is none, or something else is to be written to it
+ * first, or was in this turn. */
+static in_line struct sock_conn *push_conn(const struct sock_peer *peer,
+					   size_t size)
+{
+	struct sock_conn *conn = peer->small;
+	const struct sock_cpt *cpt = peer->cpt;
+
+	if (unlikely(!conn || conn->out.state > SOCK_OUT_LISTED || conn->tx ||
+		     !list_empty(&conn->queue) ||
+		     size >= (size_t)cpt->sni->tunables[SOCK_min_bulk] ||
+		     conn->flushed == loop_now(conn->loop)))
+		return NULL;
+	if (likely(!conn->rest))
+		return cpt->pushing ? NULL : conn;
+	return conn->rest == cpt->push_buffer &&
+			       size <= SOCK_PUSH_BUFFER - conn->rest_len
+		       ? conn
+		       : NULL;
+}
+
+/* Begins to push on @conn, if that has not begun. Returns the cookie that the
+ * next frame acknowledges, or 0. */
+static in_line uint64_t push_begin(struct sock_conn *conn)
+{
+	if (unlikely(conn->rest))
+		return 0;
+	conn->cpt->pushing = true;
+	conn->rest = conn->cpt->push_buffer;
+	conn->rest_off = conn->rest_len = 0;
+	return take_ack(conn->peer);
+}
+
+bool sock_tx_push(struct lnd_ni *ni, struct lnd_msg *msg)
+{
+	const struct sock_ni *sni = sock_ni_of(ni);
+	const struct ulnet_id to = { msg->next_hop, msg->next_pid };
+	struct sock_peer *peer = sock_peer_lookup(&sni->cpts[msg->cpt], &to);
+	size_t size = SOCK_HDR_SIZE + LNET_HDR_SIZE + msg->length;
+	uint64_t cookie[2] = { 0 };
+	struct sock_conn *conn;
+	uint8_t *at;
+
+	if (unlikely(!peer || msg->large || !sock_ni_is_up(sni) ||
+		     msg->length >= sni->tunables[SOCK_zc_min_payload]))
+		return false;
+	conn = push_conn(peer, size);
+	if (unlikely(!conn || sock_conn_lnet_hdr(conn) != LNET_HDR_SIZE))
+		return false;
+	cookie[1] = push_begin(conn);
+	at = conn->rest + conn->rest_len;
+	encode(conn, msg, cookie, at);
+	iov_gather(at + SOCK_HDR_SIZE + LNET_HDR_SIZE, msg->iov, msg->niov,
+		   msg->offset, msg->length);
+	conn->rest_len += (uint32_t)size;
+	conn->used = ++peer->uses;
+	out_schedule(conn);
+	sock_peer_watch(peer);
+	return true;
+}
+
+/* ---- writing ---- */
+
+/* Moves what was pushed on @conn into @buf, so that messages in the queue can
+ * join the same write. Returns the number of bytes. */
+static size_t push_gather(struct sock_conn *conn, uint8_t *buf)
+{
+	size_t n = conn->rest_len;
+
+	memcpy(buf, conn->rest, n);
+	rest_free(conn);
+	return n;
+}
+
 /*
- * Moves what is queued into @buf. Small messages are copied whole, and are done
- * then; of a large one the header is copied, and it becomes conn->tx. Returns
- * the number of bytes. The connection may be closed on return.
+ * Moves what is queued into @buf, behind the @n bytes that are there. Small
+ * messages are copied whole, and are done then; of a large one the header is
+ * copied, and it becomes conn->tx. Returns the number of all bytes. The
+ * connection may be closed on return.
  *
  * The small message that empties the queue becomes *@last, which the caller
  * ends after the write, so that the peer need not wait until its handlers have
  * run. (The other messages end at once, since that returns credits: messages
  * that wait for credits can join this write.)
  */
-static in_line size_t tx_gather(struct sock_conn *conn, uint8_t *buf,
+static in_line size_t tx_gather(struct sock_conn *conn, uint8_t *buf, size_t n,
 				struct sock_tx **last)
 {
-	size_t n = 0, hdr = SOCK_HDR_SIZE + sock_conn_lnet_hdr(conn);
+	size_t hdr = SOCK_HDR_SIZE + sock_conn_lnet_hdr(conn);
 
 	while (sock_conn_is_open(conn) && !list_empty(&conn->queue)) {
 		struct sock_tx *tx =
@@ -361,7 +451,7 @@ static in_line size_t tx_gather(struct sock_conn *conn, uint8_t *buf,
 		tx_unqueue(tx);
 		if (msg && n == 0)
 			tx->cookie[1] = take_ack(conn->peer);
-		encode(conn, tx, buf + n);
+		encode(conn, tx->msg, tx->cookie, buf + n);
 		n += msg ? hdr : SOCK_HDR_SIZE;
 		if (large) {
 			conn->tx = tx;
@@ -444,15 +534,20 @@ static void tx_written(struct sock_conn *conn)
 }
 
 /* Keeps the @len bytes at @p, which are still to be written, in conn->rest. If
- * there is a rest already, @p lies in it. Returns 0 or -ENOMEM. */
+ * there is a rest already, @p lies in it; the push buffer is left for others.
+ * Returns 0 or -ENOMEM. */
 static int keep_rest(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
-	if (!conn->rest) {
-		conn->rest = malloc(len);
-		if (!conn->rest)
+	if (!conn->rest || conn->rest == conn->cpt->push_buffer) {
+		uint8_t *copy = malloc(len);
+
+		if (!copy)
 			return -ENOMEM;
-		memcpy(conn->rest, p, len);
-		p = conn->rest;
+		memcpy(copy, p, len);
+		if (conn->rest)
+			rest_release(conn);
+		conn->rest = copy;
+		p = copy;
 	}
 	conn->rest_off = (uint32_t)(p - conn->rest);
 	conn->rest_len = (uint32_t)len;
@@ -498,14 +593,19 @@ static in_line int write_part(struct sock_conn *conn, uint8_t *buf, size_t len,
  * socket. */
 static in_line bool write_once(struct sock_conn *conn, bool tls)
 {
-	uint8_t *buf =
-		conn->rest ? conn->rest + conn->rest_off : conn->cpt->tx_buffer;
-	size_t len = conn->rest ? conn->rest_len : 0;
+	uint8_t *buf = conn->cpt->tx_buffer;
 	struct sock_tx *last = NULL;
+	size_t len = 0;
 	int rc;
 
-	if (!conn->rest && !conn->tx)
-		len = tx_gather(conn, buf, &last);
+	if (conn->rest == conn->cpt->push_buffer && !list_empty(&conn->queue))
+		len = push_gather(conn, buf);
+	if (conn->rest) {
+		buf = conn->rest + conn->rest_off;
+		len = conn->rest_len;
+	} else if (!conn->tx) {
+		len = tx_gather(conn, buf, len, &last);
+	}
 	if (!sock_conn_is_open(conn) || (!len && !conn->tx))
 		return false;
 	rc = write_part(conn, buf, len, tls);
@@ -636,7 +736,8 @@ static int copy_rest(struct sock_conn *conn)
 		memcpy(copy, conn->rest + conn->rest_off, before);
 	iov_gather(copy + before, msg->iov, msg->niov,
 		   msg->offset + conn->tx_done, left);
-	free(conn->rest);
+	if (conn->rest)
+		rest_release(conn);
 	conn->rest = copy;
 	conn->rest_off = 0;
 	conn->rest_len = before + left;

@@ -11,6 +11,9 @@
 #include "lnet/portal/md.h"
 #include "lnet/route/route.h"
 
+/* Payloads up to this length are offered to push(). */
+#define PUSH_MAX 1024
+
 static uint64_t wire_bytes(const struct msg_out *msg)
 {
 	return LNET_HDR_SIZE + (uint64_t)msg->hdr.payload_length;
@@ -63,17 +66,40 @@ void credit_connect_late(struct msg_out *msg)
 
 static void credit_refund(struct msg_out *msg);
 
+/* Prepares @msg for the LND of its path. */
+static void credit_lend(struct msg_out *msg)
+{
+	msg->lnd.incoming = false;
+	msg->lnd.large = !lnet_nid_is_nid4(&msg->hdr.src_nid) ||
+			 !lnet_nid_is_nid4(&msg->hdr.dest_nid);
+	msg->nsends++;
+	msg->lnd.ni = &msg->ni->lnd;
+}
+
+bool credit_push(struct msg_out *msg)
+{
+	const struct lnd *lnd = msg->ni->lnd.lnd;
+
+	if (!lnd->push || msg->lnd.length > PUSH_MAX ||
+	    msg->lpni->credits <= 0 ||
+	    credits_get(&credit_ni(msg)->credits) <= 0)
+		return false;
+	credit_lend(msg);
+	if (likely(lnd->push(msg->lnd.ni, &msg->lnd))) {
+		out_pushed(msg);
+		return true;
+	}
+	msg->nsends--;
+	return false;
+}
+
 void credit_transmit(struct msg_out *msg)
 {
 	const struct lnd *lnd = msg->ni->lnd.lnd;
 	int rc;
 
 	out_move(msg, OUT_LND);
-	msg->lnd.incoming = false;
-	msg->lnd.large = !lnet_nid_is_nid4(&msg->hdr.src_nid) ||
-			 !lnet_nid_is_nid4(&msg->hdr.dest_nid);
-	msg->nsends++;
-	msg->lnd.ni = &msg->ni->lnd;
+	credit_lend(msg);
 	rc = lnd->send(msg->lnd.ni, &msg->lnd);
 	if (likely(!rc))
 		return;

@@ -492,6 +492,17 @@ void out_finalize_post(struct msg_out *msg, int status, enum ulnet_cause cause)
 	out_post(msg, msg->done_cpt, msg->done);
 }
 
+void out_pushed(struct msg_out *msg)
+{
+	out_finish(msg, 0, LNET_CAUSE_OK);
+	if (unlikely(msg->done_cpt != msg->cpt)) {
+		out_post(msg, msg->done_cpt, msg->done);
+		return;
+	}
+	msg->work.fn = msg->done;
+	loop_defer_last(msg->cpt->loop, &msg->work);
+}
+
 void resend_give_up(struct msg_out *msg)
 {
 	out_finish(msg, msg->retries->status, msg->retries->cause);

@@ -60,6 +60,11 @@ void out_finalize(struct msg_out *msg, int status, enum ulnet_cause cause);
  * queues, which users' handlers may change. */
 void out_finalize_post(struct msg_out *msg, int status, enum ulnet_cause cause);
 
+/* Ends @msg, which the LND has taken by push(). msg->done() runs at the end of
+ * this turn, after the LND's own work there: the peer need not wait until
+ * users' handlers have run. */
+void out_pushed(struct msg_out *msg);
+
 /* Calls out_finalize() at the end of this turn. */
 void out_fail_later(struct msg_out *msg, int status, enum ulnet_cause cause);
 

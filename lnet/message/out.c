@@ -353,12 +353,15 @@ struct lnet_cpt *out_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
 	return out_sender_of(cpt->node, dst);
 }
 
-/* Makes @msg, which has a path, take its credits, unless a fault rule takes
- * @msg over. */
+/* Makes @msg, which has a path, go straight, or take its credits, by
+ * lnd.deadline, unless a fault rule takes @msg over. */
 static void out_depart(struct msg_out *msg)
 {
 	const struct msg_faults *faults = msg_cpt(msg->cpt)->faults;
 
+	if (likely(!faults && credit_push(msg)))
+		return;
+	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 	if (unlikely(faults) && faults->depart(msg))
 		return;
 	credit_take(msg);
@@ -383,7 +386,6 @@ void out_go(struct msg_out *msg)
 	if (unlikely(msg->role == OUT_FORWARD))
 		out_shorten_deadline(msg);
 	msg->lnd.deadline = resend_deadline(msg);
-	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 	out_depart(msg);
 }
 
@@ -528,7 +530,6 @@ static void out_send(struct work *w)
 	if (likely(out_take_only_path(msg))) {
 		if (unlikely(msg->role == OUT_FORWARD))
 			out_shorten_deadline(msg);
-		loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 		out_depart(msg);
 		return;
 	}

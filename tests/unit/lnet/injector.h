@@ -78,6 +78,8 @@ struct injector {
 	enum inject_how store, send, bounce;
 	uint32_t sender_pid;  /* PID of all senders */
 	unsigned int refused; /* messages that lnet_parse() has refused */
+	bool push;	      /* push() takes messages */
+	unsigned int pushed;  /* messages that push() has taken */
 	bool straight;	      /* messages are offered to lnet_take() first */
 	unsigned int taken;   /* messages that lnet_take() has taken */
 	/* messages sent so far; the last INJECT_SENT are in sent[] */
@@ -142,6 +144,19 @@ static inline void inject_look(struct injector *in, const struct lnd_msg *msg)
 		s->sum += payload[i];
 	memcpy(s->head, payload, MIN(msg->length, INJECT_HEAD));
 	free(payload);
+}
+
+static inline bool inject_push(struct lnd_ni *lnd, struct lnd_msg *msg)
+{
+	struct inject_cpt *ic = inject_cpt(lnd, msg->cpt);
+	struct injector *in = ic->ni->in;
+
+	BUG_ON(ic->stopped);
+	if (!in->push)
+		return false;
+	inject_look(in, msg);
+	in->pushed++;
+	return true;
 }
 
 static inline int inject_send(struct lnd_ni *lnd, struct lnd_msg *msg)
@@ -374,6 +389,7 @@ static const struct lnd inject_lnd = {
 	.shutdown = inject_shutdown,
 	.free = inject_ni_free,
 	.send = inject_send,
+	.push = inject_push,
 	.recv = inject_recv,
 	.eager_recv = inject_eager_recv,
 	.cancel = inject_cancel,

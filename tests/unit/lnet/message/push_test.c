@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages that the LND takes at once, by push(). */
+#include <criterion/criterion.h>
+#include "tests/unit/lnet/cluster.h"
+#include "tests/unit/lnet/injector.h"
+
+#define PORTAL 5
+#define BITS   0x77
+#define PEER   "10.77.0.3@tcp"
+/* peer_credits, as they are by default */
+#define CREDITS 8
+
+static struct seen seen;
+static uint8_t source[4096];
+
+static struct injector *open_node(void)
+{
+	const struct ulnet_nid nid = nid_of("10.77.0.2@tcp");
+	struct ulnet_conf conf;
+
+	seen.n = 0;
+	for (unsigned int i = 0; i < sizeof(source); i++)
+		source[i] = (uint8_t)i;
+	lnet_conf_init(&conf);
+	conf.cpts = 1;
+	return inject_open(&conf, &nid, 1);
+}
+
+static struct ulnet_md_handle put(struct injector *in, uint64_t bits,
+				  size_t length, enum ulnet_ack_req ack)
+{
+	struct ulnet_md umd = md_of(source, length, 0, &seen);
+	struct ulnet_md_handle md;
+
+	umd.threshold = ack == LNET_ACK_REQ ? 2 : 1;
+	md = bind_md(in->node, &umd);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, md, ack, id_of(PEER), PORTAL, bits,
+			     0, 0),
+		     0);
+	return md;
+}
+
+static int64_t credits_min(struct injector *in)
+{
+	struct ulnet_nid nid = nid_of(PEER);
+	struct ulnet_peer_info info;
+
+	cr_assert_eq(lnet_peer_info(in->node, &nid, &info), 0);
+	return info.credits_min;
+}
+
+/* The LND has the message when LNetPut() returns, and its user hears of that
+ * later, once. */
+Test(push, is_sent_at_once)
+{
+	struct injector *in = open_node();
+
+	in->push = true;
+	put(in, BITS, 100, LNET_NOACK_REQ);
+	cr_assert_eq(in->pushed, 1);
+	cr_assert_eq(in->sent[0].hdr.match_bits, BITS);
+	cr_assert_eq(memcmp(in->sent[0].head, source, 100), 0);
+	cr_assert_eq(seen.n, 0);
+	inject_run(in, MSEC);
+	seen_types(&seen, LNET_EVENT_SEND, 0);
+	seen_end(&seen, LNET_EVENT_SEND, 0, LNET_OUTCOME_UNKNOWN,
+		 LNET_CAUSE_OK);
+	cr_assert(seen.ev[0].unlinked);
+	cr_assert(nid_is(&seen.ev[0].path_peer, PEER));
+	cr_assert_eq(seen.ev[0].paths_tried, 1);
+	cr_assert_eq(credits_min(in), CREDITS);
+	cr_assert_eq(counter(in->node, "send_count"), 1);
+	cr_assert_eq(counter(in->node, "send_length"), 100);
+	inject_close(in);
+}
+
+/* What the LND does not take goes by send(), with credits. */
+Test(push, that_is_refused_is_sent)
+{
+	struct injector *in = open_node();
+
+	put(in, BITS, 100, LNET_NOACK_REQ);
+	inject_run(in, MSEC);
+	cr_assert_eq(in->pushed, 0);
+	cr_assert_eq(in->nsent, 1);
+	seen_types(&seen, LNET_EVENT_SEND, 0);
+	cr_assert_eq(seen.ev[0].paths_tried, 1);
+	cr_assert_eq(credits_min(in), CREDITS - 1);
+	inject_close(in);
+}
+
+Test(push, is_for_small_messages)
+{
+	struct injector *in = open_node();
+
+	in->push = true;
+	put(in, BITS, 1024, LNET_NOACK_REQ);
+	cr_assert_eq(in->pushed, 1);
+	put(in, BITS, 1025, LNET_NOACK_REQ);
+	inject_run(in, MSEC);
+	cr_assert_eq(in->pushed, 1);
+	cr_assert_eq(in->nsent, 2);
+	inject_close(in);
+}
+
+/* Messages do not overtake those that wait for credits. */
+Test(push, overtakes_none_that_waits)
+{
+	struct injector *in = open_node();
+
+	in->send = INJECT_LATER;
+	for (unsigned int i = 0; i < CREDITS + 1; i++)
+		put(in, i, 10, LNET_NOACK_REQ);
+	in->push = true;
+	put(in, CREDITS + 1, 10, LNET_NOACK_REQ);
+	inject_run(in, MSEC);
+	cr_assert_eq(in->pushed, 0);
+	cr_assert_eq(in->nsent, CREDITS);
+	in->send = INJECT_NOW;
+	inject_pump(in);
+	inject_run(in, MSEC);
+	cr_assert_eq(in->pushed, 0);
+	cr_assert_eq(in->nsent, CREDITS + 2);
+	for (unsigned int i = 0; i < in->nsent; i++)
+		cr_assert_eq(in->sent[i].hdr.match_bits, i);
+	put(in, CREDITS + 2, 10, LNET_NOACK_REQ);
+	cr_assert_eq(in->pushed, 1);
+	inject_run(in, MSEC);
+	cr_assert_eq(seen.n, CREDITS + 3);
+	inject_close(in);
+}
+
+/* A message that was pushed cannot be canceled any more. */
+Test(push, is_not_canceled)
+{
+	struct injector *in = open_node();
+	struct ulnet_md_handle md;
+
+	in->push = true;
+	md = put(in, BITS, 100, LNET_NOACK_REQ);
+	cr_assert_eq(LNetMDUnlink(md), 0);
+	inject_run(in, MSEC);
+	seen_types(&seen, LNET_EVENT_SEND, 0);
+	cr_assert_eq(seen.ev[0].status, 0);
+	cr_assert(seen.ev[0].unlinked);
+	inject_close(in);
+}
+
+/* A pushed message waits for its ACK as others do. */
+Test(push, waits_for_its_ack)
+{
+	struct injector *in = open_node();
+	const struct ulnet_nid peer = nid_of(PEER);
+	uint8_t bytes[LNET_HDR_SIZE];
+	struct lnet_hdr ack;
+
+	in->push = true;
+	put(in, BITS, 100, LNET_ACK_REQ);
+	inject_run(in, MSEC);
+	seen_types(&seen, LNET_EVENT_SEND, 0);
+	cr_assert(!seen.ev[0].terminal);
+	ack = in->sent[0].hdr;
+	ack.dest_nid = in->sent[0].hdr.src_nid;
+	ack.src_nid = peer;
+	ack.type = LNET_MSG_ACK;
+	ack.payload_length = 0;
+	ack.length = 100;
+	hdr_encode(&ack, bytes, sizeof(bytes));
+	inject(in, 0, bytes, sizeof(bytes), &peer, NULL, 0);
+	inject_run(in, MSEC);
+	seen_types(&seen, LNET_EVENT_SEND, LNET_EVENT_ACK, 0);
+	seen_end(&seen, LNET_EVENT_ACK, 0, LNET_OUTCOME_DELIVERED,
+		 LNET_CAUSE_OK);
+	inject_close(in);
+}
