@@ -378,6 +378,20 @@ static out_of_line void on_refused_header(struct ib_conn *conn,
 	ib_rx_end(rx, -EPROTO);
 }
 
+/* Gives LNet a message that has come with its payload by the straight way.
+ * Returns whether LNet has taken it. */
+static in_line bool xfer_taken(struct lnd_ni *ni, const struct ulnet_id *from,
+			       struct ib_rx *rx)
+{
+	const struct ib_msg *msg = &rx->msg;
+
+	return msg->type == IB_MSG_IMMEDIATE &&
+	       lnet_hdr_payload(msg->lnet_hdr, LNET_HDR_SIZE) <=
+		       msg->payload_len &&
+	       lnet_take(ni, msg->lnet_hdr, LNET_HDR_SIZE, from, rx,
+			 msg->payload);
+}
+
 void ib_xfer_arrived(struct ib_conn *conn, struct ib_rx *rx)
 {
 	struct ib_cpt *cpt = ib_cpt_of(ib_peers_of(conn));
@@ -386,7 +400,9 @@ void ib_xfer_arrived(struct ib_conn *conn, struct ib_rx *rx)
 		lnet_hdr_src_pid(rx->msg.lnet_hdr, LNET_HDR_SIZE),
 	};
 
-	if (lnet_parse(cpt->ini->ni, rx->msg.lnet_hdr, LNET_HDR_SIZE, &from,
+	if (likely(xfer_taken(cpt->ini->ni, &from, rx)))
+		ib_rx_end(rx, 0);
+	else if (lnet_parse(cpt->ini->ni, rx->msg.lnet_hdr, LNET_HDR_SIZE, &from,
 		       rx))
 		on_refused_header(conn, rx);
 }
