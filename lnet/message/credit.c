@@ -11,9 +11,6 @@
 #include "lnet/portal/md.h"
 #include "lnet/route/route.h"
 
-/* Payloads up to this length are offered to push(). */
-#define PUSH_MAX 1024
-
 static uint64_t wire_bytes(const struct msg_out *msg)
 {
 	return LNET_HDR_SIZE + (uint64_t)msg->hdr.payload_length;
@@ -76,21 +73,27 @@ static void credit_lend(struct msg_out *msg)
 	msg->lnd.ni = &msg->ni->lnd;
 }
 
-bool credit_push(struct msg_out *msg)
+bool credit_offer(struct msg_out *msg)
 {
 	const struct lnd *lnd = msg->ni->lnd.lnd;
 
-	if (!lnd->push || msg->lnd.length > PUSH_MAX ||
+	if (!lnd->push || msg->lnd.length > OUT_PUSH_MAX ||
 	    msg->lpni->credits <= 0 ||
 	    credits_get(&credit_ni(msg)->credits) <= 0)
 		return false;
 	credit_lend(msg);
-	if (likely(lnd->push(msg->lnd.ni, &msg->lnd))) {
-		out_pushed(msg);
+	if (likely(lnd->push(msg->lnd.ni, &msg->lnd)))
 		return true;
-	}
 	msg->nsends--;
 	return false;
+}
+
+bool credit_push(struct msg_out *msg)
+{
+	if (!credit_offer(msg))
+		return false;
+	out_pushed(msg);
+	return true;
 }
 
 void credit_transmit(struct msg_out *msg)

@@ -432,7 +432,7 @@ static out_of_line void out_time_sent(struct msg_out *msg)
 	times_add(&msg->lpni->traffic.sending, took);
 }
 
-static void out_count_sent(struct msg_out *msg)
+void out_count_sent(struct msg_out *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
 	uint32_t length = msg->hdr.payload_length;

@@ -60,6 +60,9 @@ void out_finalize(struct msg_out *msg, int status, enum ulnet_cause cause);
  * queues, which users' handlers may change. */
 void out_finalize_post(struct msg_out *msg, int status, enum ulnet_cause cause);
 
+/* Counts @msg as sent, while it has its path. */
+void out_count_sent(struct msg_out *msg);
+
 /* Ends @msg, which the LND has taken by push(). msg->done() runs at the end of
  * this turn, after the LND's own work there: the peer need not wait until
  * users' handlers have run. */

@@ -237,7 +237,6 @@ static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 	op->msg.local_nid = a->self;
 	op->fsm.state = OP_SENDING;
 	op->tracked = op_is_tracked(cpt->node, md, a->type);
-	op->md = md;
 	op->began = loop_now(cpt->loop);
 	out_address(&op->msg, &a->target.nid, op->began + timeout);
 	op->events = OP_EVENTS;
@@ -263,6 +262,79 @@ static void op_observe(struct lnet_op *op)
 	o->begin(o->arg, op->cpt->node, op->id, &op->msg.lnd, deadline);
 }
 
+/* ---- the straight way ----
+ *
+ * A small PUT that is not answered, over the only path to its target, can be
+ * with the LND before LNetPut() returns (credit_offer()). Nothing is left to
+ * happen to such an operation but its event, so it is in no list, has no state,
+ * and cannot be canceled.
+ */
+
+static void op_pushed(struct work *w)
+{
+	struct lnet_op *op = container_of(w, struct lnet_op, msg.work);
+	struct lnet_cpt *cpt = op->cpt;
+	struct ulnet_event ev;
+
+	op_event(op, &ev, LNET_EVENT_SEND, 0);
+	ev.terminal = true;
+	ev.outcome = LNET_OUTCOME_UNKNOWN;
+	md_event_put(op->md, &ev, op->id);
+	pool_put(&msg_cpt(cpt)->op_pool, op);
+	cpt_ended_one(cpt);
+}
+
+/* Sets the fields of op->msg that credit_offer() and op_event() use. */
+static void op_msg_init(struct lnet_op *op, const struct op_args *a,
+			struct lnet_peer_ni *lpni)
+{
+	struct msg_out *msg = &op->msg;
+
+	msg->role = OUT_OP;
+	msg->op = op;
+	msg->cpt = op->cpt;
+	msg->ni = lpni->only;
+	msg->lpni = lpni;
+	msg->nsends = 0;
+	msg->retries = NULL;
+	msg->deadline = TIME_NEVER;
+	msg->target = a->target.nid;
+	msg->lnd.cpt = op->cpt->index;
+	msg->lnd.mark = NULL;
+	msg->lnd.next_hop = lpni->nid;
+	msg->lnd.next_pid = a->target.pid;
+	msg->hdr.src_nid = lpni->only->lnd.nid;
+	msg->hdr.dest_nid = a->target.nid;
+	op_header(op, a);
+	out_set_payload(msg, op->md, 0, op->md->length);
+}
+
+/* Sends @op, of which only .id, .cpt, .md and .expects_answer are set, by the
+ * straight way. Returns false if it has to go the general way. */
+static bool op_push(struct lnet_op *op, const struct op_args *a)
+{
+	struct lnet_cpt *cpt = op->cpt;
+	struct lnet_md *md = op->md;
+	struct lnet_peer_ni *lpni;
+	bool sent;
+
+	if (op->expects_answer || a->flags || md->eq ||
+	    md->length > OUT_PUSH_MAX || msg_cpt(cpt)->faults ||
+	    out_sender(cpt, &a->target.nid) != cpt)
+		return false;
+	lpni = path_get_only(cpt, &a->self, &a->target.nid);
+	if (unlikely(!lpni))
+		return false;
+	op_msg_init(op, a, lpni);
+	op->began = loop_now(cpt->loop);
+	sent = credit_offer(&op->msg);
+	if (likely(sent))
+		out_count_sent(&op->msg);
+	ni_unref(op->msg.ni, cpt->index);
+	peer_unref(lpni);
+	return sent;
+}
+
 int op_begin(struct lnet_cpt *cpt, const struct op_args *a)
 {
 	struct lnet_md *md = id_lookup(&portal_cpt(cpt)->mds, a->md);
@@ -277,10 +349,19 @@ int op_begin(struct lnet_cpt *cpt, const struct op_args *a)
 	if (!op)
 		return -ENOMEM;
 	op->cpt = cpt;
+	op->md = md;
 	op->expects_answer = a->type == LNET_MSG_GET || a->ack;
 	rc = op_id_alloc(op);
 	if (rc)
 		goto err_put;
+	if (likely(op_push(op, a))) {
+		op_observe(op);
+		md_ref(md);
+		md_take(md, 0, 0);
+		op->msg.work.fn = op_pushed;
+		loop_defer_last(cpt->loop, &op->msg.work);
+		return 0;
+	}
 	if (md->eq &&
 	    !eq_reserve(&portal_node(cpt->node)->eqs, md->eq, OP_EVENTS)) {
 		rc = -ENOBUFS;

@@ -258,10 +258,15 @@ void out_delay_late(struct msg_out *msg);
 /* Makes @msg, which has a path, take both credits and go to the LND, or wait
  * for them. */
 void credit_take(struct msg_out *msg);
+/* Payloads up to this length are offered to the LND's push(). */
+#define OUT_PUSH_MAX 1024
 /* The straight way of @msg, which has a path: if it is small, and no message
  * waits for the peer's or the NI's credits, offers it to the LND's push().
- * Returns true: @msg has been sent without credits, and msg->done() will be
- * called at the end of this turn. */
+ * Returns whether @msg has been sent, without credits. Uses only msg->hdr,
+ * .lnd, .cpt, .ni, .lpni and .nsends. */
+bool credit_offer(struct msg_out *msg);
+/* As credit_offer(). If @msg has been sent, msg->done() will be called at the
+ * end of this turn. */
 bool credit_push(struct msg_out *msg);
 
 /* Returns the credits that @msg holds in its state, or takes it off the queue

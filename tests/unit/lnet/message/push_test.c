@@ -49,29 +49,60 @@ static int64_t credits_min(struct injector *in)
 	return info.credits_min;
 }
 
-/* The LND has the message when LNetPut() returns, and its user hears of that
- * later, once. */
-Test(push, is_sent_at_once)
+/* Opens a node whose LND takes messages at once. known: it knows that there is
+ * one path only to the peer, since it has sent a message before. */
+static struct injector *open_pushing(bool known)
 {
 	struct injector *in = open_node();
 
+	if (known)
+		put(in, BITS - 1, 10, LNET_NOACK_REQ);
+	inject_run(in, MSEC);
+	cr_assert_eq(lnet_stats_reset(in->node), 0);
+	seen.n = 0;
+	in->nsent = 0;
 	in->push = true;
+	return in;
+}
+
+/* The LND has the message when LNetPut() returns, and its user hears of that
+ * later, once. Over the only path, there is nothing left to end then. */
+static void sent_at_once(bool known)
+{
+	struct injector *in = open_pushing(known);
+
 	put(in, BITS, 100, LNET_NOACK_REQ);
 	cr_assert_eq(in->pushed, 1);
 	cr_assert_eq(in->sent[0].hdr.match_bits, BITS);
+	cr_assert_eq(in->sent[0].hdr.portal, PORTAL);
+	cr_assert(nid_is(&in->sent[0].hdr.src_nid, "10.77.0.2@tcp"));
+	cr_assert(nid_is(&in->sent[0].hdr.dest_nid, PEER));
+	cr_assert(nid_is(&in->sent[0].to, PEER));
 	cr_assert_eq(memcmp(in->sent[0].head, source, 100), 0);
 	cr_assert_eq(seen.n, 0);
+	cr_assert_eq(counter(in->node, "msgs_alloc"), !known);
 	inject_run(in, MSEC);
 	seen_types(&seen, LNET_EVENT_SEND, 0);
 	seen_end(&seen, LNET_EVENT_SEND, 0, LNET_OUTCOME_UNKNOWN,
 		 LNET_CAUSE_OK);
 	cr_assert(seen.ev[0].unlinked);
+	cr_assert(nid_is(&seen.ev[0].path_local, "10.77.0.2@tcp"));
 	cr_assert(nid_is(&seen.ev[0].path_peer, PEER));
+	cr_assert(nid_is(&seen.ev[0].path_hop, PEER));
+	cr_assert(nid_is(&seen.ev[0].target.nid, PEER));
+	cr_assert_eq(seen.ev[0].match_bits, BITS);
+	cr_assert_eq(seen.ev[0].mlength, 100);
 	cr_assert_eq(seen.ev[0].paths_tried, 1);
 	cr_assert_eq(credits_min(in), CREDITS);
 	cr_assert_eq(counter(in->node, "send_count"), 1);
 	cr_assert_eq(counter(in->node, "send_length"), 100);
 	inject_close(in);
+}
+
+Test(push, is_sent_at_once)
+{
+	sent_at_once(false);
+	sent_at_once(true);
 }
 
 /* What the LND does not take goes by send(), with credits. */
@@ -131,12 +162,11 @@ Test(push, overtakes_none_that_waits)
 }
 
 /* A message that was pushed cannot be canceled any more. */
-Test(push, is_not_canceled)
+static void not_canceled(bool known)
 {
-	struct injector *in = open_node();
+	struct injector *in = open_pushing(known);
 	struct ulnet_md_handle md;
 
-	in->push = true;
 	md = put(in, BITS, 100, LNET_NOACK_REQ);
 	cr_assert_eq(LNetMDUnlink(md), 0);
 	inject_run(in, MSEC);
@@ -144,6 +174,23 @@ Test(push, is_not_canceled)
 	cr_assert_eq(seen.ev[0].status, 0);
 	cr_assert(seen.ev[0].unlinked);
 	inject_close(in);
+}
+
+Test(push, is_not_canceled)
+{
+	not_canceled(false);
+	not_canceled(true);
+}
+
+/* A node that is closed meanwhile still tells of the message. */
+Test(push, ends_before_its_node)
+{
+	struct injector *in = open_pushing(true);
+
+	put(in, BITS, 100, LNET_NOACK_REQ);
+	inject_close(in);
+	seen_types(&seen, LNET_EVENT_SEND, 0);
+	cr_assert_eq(seen.ev[0].status, 0);
 }
 
 /* A pushed message waits for its ACK as others do. */
