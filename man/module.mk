@@ -148,6 +148,7 @@ dist_man_MANS += %D%/man3/lnet_path_candidate_format.3
 dist_man_MANS += %D%/man3/lnet_path_explain.3
 dist_man_MANS += %D%/man3/lnet_peer_info.3
 dist_man_MANS += %D%/man3/lnet_peer_suspect.3
+dist_man_MANS += %D%/man3/lnet_peer_throttle.3
 dist_man_MANS += %D%/man3/lnet_peer_watch_add.3
 dist_man_MANS += %D%/man3/lnet_peer_watch_del.3
 dist_man_MANS += %D%/man3/lnet_peers.3

@@ -28,10 +28,34 @@ static uint32_t forwarded_bytes_of(const struct forwarded *forwarded)
 	return (uint32_t)(sizeof(*forwarded) + forwarded->length);
 }
 
+/* ---- back-pressure ---- */
+
+/* Lets the NID of @q wait when its messages take more than half of its share,
+ * so that what LNet is receiving already fits, and no longer when they take a
+ * quarter. @less: bytes that are about to be given back. */
+static void forwards_look(struct shard *s, const struct quotas *qs,
+			  struct quota *q, uint32_t less)
+{
+	uint32_t left = qs->max - qs->used + less;
+	bool full = q->used - less > left / (q->throttled ? 4 : 2);
+
+	if (likely(full == q->throttled))
+		return;
+	q->throttled = full;
+	if (full)
+		stat_count(s, RPC_STAT_strays_throttled);
+	lnet_peer_throttle(s->node, s->cpt, &q->nid, full);
+}
+
 static void forwarded_free(struct forwarded *forwarded)
 {
-	quota_put(quotas_of(forwarded), forwarded->quota,
-		  forwarded_bytes_of(forwarded));
+	struct quotas *qs = quotas_of(forwarded);
+	struct quota *q = forwarded->quota;
+	uint32_t n = forwarded_bytes_of(forwarded);
+
+	if (unlikely(q->throttled))
+		forwards_look(forwarded->from, qs, q, n);
+	quota_put(qs, q, n);
 	free(forwarded);
 }
 
@@ -58,6 +82,9 @@ struct forwarded *forwarded_new(struct shard *from, unsigned int cpt,
 		free(forwarded);
 		return NULL;
 	}
+	if (whole)
+		forwards_look(from, &from->forwards->whole, forwarded->quota,
+			      0);
 	forwarded->ev = *ev;
 	if (payload)
 		memcpy(forwarded->payload, payload, length);

@@ -7,9 +7,18 @@
  *
  * Anybody can send messages to the wrong CPT. So the bytes that a CPT has
  * forwarded, and that have not come back yet, are limited, and each sender's
- * NID has its share of them (quota.h). Whole messages and messages without
- * their bodies have separate limits: if there is no room for a whole message,
- * its head can still be forwarded, so that the other CPT refuses the message.
+ * NID has its share of them (quota.h): all clients of a host together have the
+ * share of one host.
+ *
+ * If whole messages of a NID take half of its share, because the other CPT is
+ * slow, LNet leaves the NID's further messages unread until they take less than
+ * a quarter (lnet_peer_throttle(3)). The other half is for what LNet is
+ * receiving then. So nothing is dropped, unless more than that is under way, in
+ * many connections of a host. Then plain messages are refused: whole messages
+ * and messages without their bodies have separate limits, so that the head can
+ * still be forwarded to the CPT that has to refuse the message. Sealed
+ * messages, which only that CPT can read, are dropped and counted, and their
+ * clients ask about the calls.
  */
 #ifndef RPC_FORWARDED_H
 #define RPC_FORWARDED_H

@@ -51,6 +51,7 @@ static struct quota *quota_new(struct quotas *qs, const struct ulnet_nid *nid)
 		return NULL;
 	q->nid = *nid;
 	q->used = 0;
+	q->throttled = false;
 	if (hash_add(&qs->by_nid, &q->by_nid, quota_hash(qs, nid))) {
 		pool_put(&qs->pool, q);
 		return NULL;

@@ -20,6 +20,8 @@ struct quota {
 	struct hash_node by_nid;
 	struct ulnet_nid nid;
 	uint32_t used;
+	/* for the user of the quotas: false when this is made */
+	bool throttled;
 };
 
 struct quotas {

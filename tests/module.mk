@@ -305,6 +305,7 @@ unit_tests += %D%/unit/rpc_proof_test
 	%D%/unit/rpc/bulk_sealed_test.c \
 	%D%/unit/rpc/forgery_test.c \
 	%D%/unit/rpc/munge_test.c \
+	%D%/unit/rpc/crowd_sealed_test.c \
 	%D%/unit/rpc/own_id_test.c \
 	%D%/unit/rpc/permit_test.c \
 	%D%/unit/rpc/privacy_test.c \

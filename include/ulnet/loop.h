@@ -186,6 +186,14 @@ ULNET_EXPORT int lnet_tell(struct lnet *node, unsigned int cpt,
 ULNET_EXPORT void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 				    const struct ulnet_nid *local,
 				    const struct ulnet_id *peer);
+/* Back-pressure. @full: the layer above takes no more requests from @nid for
+ * now, since it does not handle in time what has come. LNet then leaves further
+ * requests from there unread, also those of other portals, until this is called
+ * with false. Requests whose payload is being received already still come, and
+ * so do all answers. Without effect on messages of this node to itself, and if
+ * @cpt does not know @nid. Owner of @cpt, to which the requests come. */
+ULNET_EXPORT void lnet_peer_throttle(struct lnet *node, unsigned int cpt,
+				     const struct ulnet_nid *nid, bool full);
 /* As lnet_peer_suspect(), for the path of the message that is being sent from
  * @md: the LND has the message, but its SEND event, which names the path, has
  * not come yet. Without effect if there is no such message, or if another CPT

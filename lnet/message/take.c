@@ -9,8 +9,9 @@
  * anything to ask goes the general way, which begins in parse.c: messages of
  * other types, PUTs that are to be acknowledged, what is not for this node or
  * not from the process at the other end of the connection, senders of whom
- * other messages are held or whose NID is unverified, nodes with fault rules,
- * and PUTs without a buffer. The event of a PUT is the same on both ways.
+ * other messages are held, or who have to wait, or whose NID is unverified,
+ * nodes with fault rules, and PUTs without a buffer. The event of a PUT is the
+ * same on both ways.
  */
 #include "lnet/message/msgs.h"
 #include "lnet/net/net.h"
@@ -39,13 +40,13 @@ static bool is_plain_time(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 }
 
 /* Returns the sender, without a reference; NULL: it is not known yet, its NID
- * is unverified, or other messages of it are held. */
+ * is unverified, other messages of it are held, or it has to wait. */
 static struct lnet_peer_ni *plain_sender(const struct lnet_cpt *cpt,
 					 const struct ulnet_nid *from)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, from);
 
-	return likely(lpni && !lpni->has.msgs &&
+	return likely(lpni && !lpni->has.msgs && !lpni->has.full &&
 		      !provenance_is_unverified(lpni))
 		       ? lpni
 		       : NULL;

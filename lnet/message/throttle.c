@@ -29,6 +29,8 @@ bool throttle_has_room(const struct msg_in *msg)
 
 	if (!msg->sender)
 		return used < max;
+	if (unlikely(has->full))
+		return false;
 	return share_allows(has->msgs - has->throttled - itself, used, max, 1);
 }
 
@@ -67,6 +69,14 @@ static void throttle_log(const struct msg_in *msg, uint64_t *quiet_until,
 				 "%u of %u messages are in use",
 				 mc->msg_pool.used,
 				 cpt->node->conf.messages_max);
+		return;
+	}
+	if (has->full) {
+		log_warn_limited(&cpt->limits_log, now, "limits",
+				 "%s %s: the layer above LNet has more of its "
+				 "messages than it handles in time",
+				 lnet_nid_format(&msg->from, nid, sizeof(nid)),
+				 what);
 		return;
 	}
 	log_warn_limited(&cpt->limits_log, now, "limits",
@@ -240,6 +250,17 @@ static void throttle_wake(struct work *w)
 	}
 	mc->unthrottling = false;
 	if (throttle_next(cpt))
+		throttle_wake_later(cpt);
+}
+
+void throttle_peer(struct lnet_cpt *cpt, const struct ulnet_nid *nid, bool full)
+{
+	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
+
+	if (!lpni)
+		return;
+	lpni->has.full = full;
+	if (!full)
 		throttle_wake_later(cpt);
 }
 

@@ -11,6 +11,10 @@
  * there is room for it. Answers to operations of this node are never throttled,
  * and neither are messages through 0@lo, since the node would wait for itself.
  *
+ * The layer above may have more messages of a peer in hand than it handles in
+ * time. It says so (lnet_peer_throttle(3)), and the peer's requests are
+ * throttled until it says that it takes more again.
+ *
  * Deadlock. An answer may be queued in the connection behind a throttled
  * request, so two nodes that do not read each other's requests would wait for
  * each other. Therefore, if a peer may owe this node an answer
@@ -63,6 +67,10 @@ static inline void throttle_wake_later(struct lnet_cpt *cpt)
 	mc->unthrottling = true;
 	loop_defer(cpt->loop, &mc->unthrottle);
 }
+
+/* What lnet_peer_throttle(3) does. No effect if @cpt does not know @nid. */
+void throttle_peer(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
+		   bool full);
 
 /* Drops the throttled messages on @cpt that came through @ni (NULL: any). */
 void throttle_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);

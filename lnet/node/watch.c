@@ -4,6 +4,7 @@
  * were added on it. */
 #include "lnet/discovery/discovery.h"
 #include "lnet/message/op.h"
+#include "lnet/message/throttle.h"
 #include "lnet/message/reroute.h"
 #include "lnet/net/net.h"
 #include "lnet/node/node.h"
@@ -249,6 +250,13 @@ void lnet_send_suspect(struct lnet *node, unsigned int cpt,
 	node_check_owner(node, cpt, "lnet_send_suspect");
 	if (op_path(node->cpt[cpt], md.cookie, &local, &hop))
 		path_suspect(node->cpt[cpt], &local, &hop);
+}
+
+void lnet_peer_throttle(struct lnet *node, unsigned int cpt,
+			const struct ulnet_nid *nid, bool full)
+{
+	node_check_owner(node, cpt, "lnet_peer_throttle");
+	throttle_peer(node->cpt[cpt], nid, full);
 }
 
 void upcall_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)

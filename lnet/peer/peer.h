@@ -115,6 +115,9 @@ struct lnet_quota {
 	uint32_t msgs;
 	/* how many of @msgs are throttled (throttle.h) */
 	uint32_t throttled;
+	/* the layer above takes no more of its requests for now: all of them
+	 * are throttled */
+	bool full;
 	/* how many of @throttled have no bounce buffer */
 	uint32_t throttled_unread;
 	/* number of its bounce buffers in use (unexpected.h) */

@@ -504,8 +504,9 @@ static void refuse_all(struct service_cpt *from, unsigned int cpt,
 	forwarded_send(forwarded, refusal_there, request_forwarded_back, from);
 }
 
-/* Forwards a sealed message to the CPT of its session. If there is no room,
- * drops it, since only that CPT can read it: the client will ask about its
+/* Forwards a sealed message to the CPT of its session. Hosts are made to wait
+ * before there is no room (forwarded.h). If there is none all the same, drops
+ * the message, since only that CPT can read it: the client will ask about its
  * calls. */
 static void on_sealed(struct service_cpt *sc, const struct ulnet_event *ev,
 		      void *record, size_t length, unsigned int how)

@@ -203,6 +203,57 @@ Test(forwarded, refused_attempt_lends_nothing)
 	serve_fini(&g);
 }
 
+/* ---- back-pressure ---- */
+
+#define KEPT_MAX 64
+
+/* A CPT is slow, so that messages of a host which it is to handle take half of
+ * the host's share. The host then waits, while others are served, and no
+ * message is dropped. */
+Test(forwarded, a_slow_cpt_lets_the_host_wait)
+{
+	static const uint8_t whole[LONG];
+	static struct raw_client b;
+	struct forwarded *kept[KEPT_MAX];
+	struct ulnet_event ev = event_of(CALLER);
+	struct service_cpt *from;
+	unsigned int cpt, n = 0;
+
+	rig_with(&g, NULL, CPTS);
+	raw_client_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+	b.portal = a.portal;
+	cpt = (unsigned int)lnet_cpt_of(g.node[SERVER], &ev.source);
+	from = &g.service->cpt[cpt];
+	while (!serve_counted(from, RPC_STAT_strays_throttled)) {
+		cr_assert_lt(n, KEPT_MAX);
+		kept[n] = forwarded_new(from->shard, !cpt, &ev, whole, LONG,
+					true);
+		cr_assert_not_null(kept[n++]);
+	}
+	raw_client_call(&a, 1, "echo", "x");
+	cr_assert_eq(raw_client_connect(&b)->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(&b, "test")->status, WIRE_OK);
+	raw_client_call(&b, 1, "echo", "x");
+	settle(&g);
+	cr_assert_eq(raw_client_reply(&b, 1)->status, WIRE_OK);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_eq(counter(g.node[SERVER], "parked"), 1);
+	/* what is being received meanwhile has room */
+	for (unsigned int i = 0; i < n / 3; i++) {
+		kept[n] = forwarded_new(from->shard, !cpt, &ev, whole, LONG,
+					true);
+		cr_assert_not_null(kept[n++]);
+	}
+	while (n)
+		forwarded_send(kept[--n], on_passed, NULL, NULL);
+	settle(&g);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(serve_counted(from, RPC_STAT_strays_throttled), 1);
+	cr_assert_eq(serve_counted(from, RPC_STAT_strays_dropped), 0);
+	cr_assert_eq(counter(g.node[SERVER], "drop_count"), 0);
+	serve_fini(&g);
+}
+
 static uint64_t counted(const struct shard *s)
 {
 	return s->stats->counts[RPC_STAT_answers_lost];

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "base/log.h"
+#include "ulnet/loop.h"
 #include "tests/unit/lnet/cluster.h"
 
 #define PORTAL 5
@@ -348,4 +349,80 @@ Test(throttle, a_node_does_not_throttle_itself)
 	post_buffer(sim, LNET_MD_THRESH_INF);
 	cr_assert_eq(seen.n, 28);
 	cluster_end(sim);
+}
+
+/* ---- for the layer above ---- */
+
+struct taking {
+	struct lnet *node;
+	unsigned int from;
+	bool full;
+};
+
+static int on_taking(void *arg)
+{
+	const struct taking *t = arg;
+	const struct ulnet_id from = nth_id(t->from);
+
+	lnet_peer_throttle(t->node,
+			   (unsigned int)lnet_cpt_of(t->node, &from.nid),
+			   &from.nid, t->full);
+	return 0;
+}
+
+/* Node 0 takes no more requests of node @from, or takes them again. */
+static void take(struct lnet_sim *sim, unsigned int from, bool full)
+{
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct taking t = { node, from, full };
+	const struct ulnet_id id = nth_id(from);
+
+	cr_assert_eq(lnet_call(node, (unsigned int)lnet_cpt_of(node, &id.nid),
+			       on_taking, &t),
+		     0);
+}
+
+static unsigned int replies_seen(void)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < seen.n; i++)
+		n += seen.ev[i].type == LNET_EVENT_REPLY && !seen.ev[i].status;
+	return n;
+}
+
+/* The layer above takes no more from node 1: it waits, while others are served,
+ * until the layer takes more again. */
+static void waits_for_the_layer(unsigned int cpts)
+{
+	struct lnet_sim *sim = small_cluster(3, cpts, 64);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	unsigned int lines = 0;
+
+	ping(sim, 1, &seen, 10 * SECOND);
+	lnet_sim_run(sim, MSEC);
+	seen_end(&seen, LNET_EVENT_REPLY, 0, LNET_OUTCOME_DELIVERED,
+		 LNET_CAUSE_OK);
+	log_setup(LOG_WARN, count_line, &lines);
+	take(sim, 1, true);
+	seen.n = 0;
+	for (unsigned int i = 0; i < 10; i++)
+		ping(sim, 1, &seen, 10 * SECOND);
+	others_are_answered(sim, 100);
+	cr_assert_gt(counter(node, "parked"), 0);
+	cr_assert_eq(replies_seen(), 0);
+	take(sim, 1, false);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(counter(node, "msgs_alloc"), 0);
+	cr_assert_eq(counter(node, "drop_count"), 0);
+	cr_assert_eq(replies_seen(), 10);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+	log_setup(LOG_WARN, NULL, NULL);
+	cluster_end(sim);
+}
+
+Test(throttle, for_the_layer_above)
+{
+	waits_for_the_layer(1);
+	waits_for_the_layer(3);
 }

@@ -334,10 +334,10 @@ static void ignore(struct ulnet_peer_watch *watch, const struct ulnet_id *peer)
 }
 
 static const char *const owners[] = {
-	"lnet_timer_arm",      "lnet_timer_cancel", "lnet_defer",
-	"lnet_random",	       "lnet_withhold_ack", "lnet_peer_watch_add",
-	"lnet_peer_watch_del", "lnet_tell",	    "lnet_peer_suspect",
-	"lnet_send_suspect",
+	"lnet_timer_arm",      "lnet_timer_cancel",  "lnet_defer",
+	"lnet_random",	       "lnet_withhold_ack",  "lnet_peer_watch_add",
+	"lnet_peer_watch_del", "lnet_tell",	     "lnet_peer_suspect",
+	"lnet_send_suspect",   "lnet_peer_throttle",
 };
 
 /* In a turn of CPT 0. */
@@ -382,6 +382,9 @@ static int touch_cpt_1(void *arg)
 	case 9:
 		lnet_send_suspect(p->node, 1,
 				  (struct ulnet_md_handle){ p->node, 0 });
+		break;
+	case 10:
+		lnet_peer_throttle(p->node, 1, &nid, true);
 		break;
 	}
 	return 0;
