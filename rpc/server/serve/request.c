@@ -642,6 +642,7 @@ int lent_begin(struct ulrpc_request *r, const struct wire_call *c)
 		return rc;
 	stat_count(r->sc->shard, RPC_STAT_requests_lent);
 	r->item.wait = 0;
+	service_count_got(r->sc, 1);
 	request_activate(r, c, request_size(c));
 	request_wait_bulk(r);
 	return 0;
@@ -666,6 +667,7 @@ void lent_on_end(struct ulrpc_request *r)
 {
 	uint32_t status = lent_status(r);
 
+	service_count_got(r->sc, -1);
 	transfers_have_body(r->transfers);
 	if (status) {
 		stat_count(r->sc->shard, RPC_STAT_requests_not_lent);

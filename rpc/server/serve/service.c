@@ -43,6 +43,12 @@ static uint64_t service_takes(const struct ulrpc_service *svc)
 			     : service_limit(svc, queue_max);
 }
 
+/* Returns how many requests there are of those that service_takes() counts. */
+static uint64_t service_used(const struct ulrpc_service *svc)
+{
+	return svc->has_exec ? service_work(svc) : service_sum(svc).requests;
+}
+
 /* Returns how many calls clients may still send by what all CPTs have promised
  * them. */
 static uint64_t service_promised(const struct ulrpc_service *svc, uint64_t now)
@@ -59,7 +65,7 @@ uint32_t service_promise(struct service_cpt *sc, uint64_t now)
 {
 	const struct ulrpc_service *svc = sc->service;
 	uint64_t all = service_takes(svc);
-	uint64_t used = service_sum(svc).requests + service_promised(svc, now);
+	uint64_t used = service_used(svc) + service_promised(svc, now);
 	uint64_t n =
 		MIN((all - MIN(used, all)) / 2, service_limit(svc, window));
 

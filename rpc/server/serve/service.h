@@ -93,6 +93,8 @@ struct service_cpt {
 
 	/* written by this CPT, read by all: */
 	_Atomic uint32_t under_way; /* requests under way */
+	/* those of them whose bodies are being got (serve/request.h) */
+	_Atomic uint32_t being_got;
 	/* bytes charged for requests under way, and for replies */
 	_Atomic uint64_t used_bytes;
 	/* counts changes of under_way and used_bytes */
@@ -349,6 +351,32 @@ static inline struct service_sum service_sum(const struct ulrpc_service *svc)
 	return sum;
 }
 
+/* Counts one more request of @sc whose body is being got; @n is -1: one fewer.
+ */
+static inline void service_count_got(struct service_cpt *sc, int n)
+{
+	atomic_store_explicit(
+		&sc->being_got,
+		atomic_load_explicit(&sc->being_got, memory_order_relaxed) +
+			(uint32_t)n,
+		memory_order_relaxed);
+}
+
+/* Returns how many requests wait for workers, or have them. Those whose bodies
+ * are being got do neither yet, and may take long. */
+static inline uint64_t service_work(const struct ulrpc_service *svc)
+{
+	uint64_t n = service_sum(svc).requests;
+
+	for (unsigned int i = 0; i < svc->ncpts; i++) {
+		uint64_t got = atomic_load_explicit(&svc->cpt[i].being_got,
+						    memory_order_relaxed);
+
+		n -= MIN(n, got);
+	}
+	return n;
+}
+
 /* Clients get shares of this many times the configured limits, so that a single
  * client, on a single host, gets the configured limit. */
 #define SERVICE_LIMITS 4
@@ -396,13 +424,13 @@ uint32_t service_promise(struct service_cpt *sc, uint64_t now);
 
 /* Returns for how long (us) a client is to wait before it sends a refused
  * request again. @again: ns until there may be room; 0: not known, so half of
- * the estimated time of the requests under way is used. */
+ * the estimated time of the requests that workers have, or are to have, is
+ * used. */
 static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 					   uint64_t again)
 {
 	if (!again && svc->has_exec)
-		again = mean_value(&svc->exec.worker_time) *
-			service_sum(svc).requests /
+		again = mean_value(&svc->exec.worker_time) * service_work(svc) /
 			service_limit(svc, workers_max) / 2;
 	return MAX(service_limit(svc, retry_after), again / NSEC_PER_USEC);
 }

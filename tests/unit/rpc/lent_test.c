@@ -374,6 +374,30 @@ Test(lent, holds_up_nobody)
 	fini();
 }
 
+/* A body that is on its way keeps no worker: others are not told to wait for
+ * it. */
+Test(lent, is_no_work_yet)
+{
+	struct put p;
+
+	open_with(NULL);
+	slow_link();
+	put("work", &p, LIMIT, 60000);
+	until_lent();
+	/* what the client was promised when it came counts no more */
+	lnet_sim_run(g.sim, 110 * MSEC);
+	cr_assert_eq(cpt0()->under_way, 1);
+	cr_assert_eq(cpt0()->being_got, 1);
+	mean_add(&g.service->exec.worker_time, SEC);
+	cr_assert_eq(service_retry_after(g.service, 0), 10000);
+	cr_assert_eq(service_promise(cpt0(), lnet_now(g.node[SERVER], 0)), 1);
+	lnet_sim_run(g.sim, SEC);
+	put_ended(&p, ULRPC_CAUSE_OK, LIMIT);
+	cr_assert_eq(cpt0()->being_got, 0);
+	nothing_is_left();
+	fini();
+}
+
 /* The user's own bulk keeps its numbers, and the handler cannot reach the body
  * as bulk. */
 static int of_body, of_own;
