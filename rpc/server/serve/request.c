@@ -655,6 +655,9 @@ static uint32_t lent_status(const struct ulrpc_request *r)
 
 	if (r->losing || status == -ESHUTDOWN || shard_is_mute(r->sc->shard))
 		return WIRE_SHUTTING_DOWN;
+	/* requests_forget() has ended the transfer. */
+	if (status == -ESTALE)
+		return WIRE_STALE_EPOCH;
 	if (request_canceled(r) || status == -ETIMEDOUT)
 		return WIRE_EXPIRED;
 	/* The caller lends less than it has said. */

@@ -279,8 +279,8 @@ void request_run(struct sched_item *item);
  * because the service stops. */
 void requests_abort(struct service_cpt *sc);
 /* Called when the connection with @shares (share.link) ends: refuses queued
- * requests as STALE_EPOCH, because they were certainly not executed, and
- * cancels running ones. */
+ * requests, and those whose bodies are being got, as STALE_EPOCH, because they
+ * were certainly not executed, and cancels running ones. */
 void requests_forget(const struct list *shares);
 /* Frees the LOST requests of @sc, to which nobody refers any more. */
 void requests_lost_free(struct service_cpt *sc);

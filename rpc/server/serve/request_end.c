@@ -922,6 +922,8 @@ static void share_forget(struct share *share)
 		if (request_state(r) == REQUEST_QUEUED &&
 		    exec_remove(&r->sc->service->exec, &r->item))
 			request_refuse_queued(r, WIRE_STALE_EPOCH);
+		else if (request_state(r) == REQUEST_ARRIVED)
+			transfer_abort(r->transfers, -ESTALE);
 		else
 			request_cancel(r);
 	}

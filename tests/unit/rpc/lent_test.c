@@ -6,6 +6,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/lent.h"
+#include "rpc/server/session/export.h"
 #include "tests/unit/rpc/serve_rig.h"
 #include "ulnet/context.h"
 
@@ -517,6 +518,42 @@ Test(lent, crash)
 		cr_assert_eq(ulrpc_close(g.rpc[left]), 0);
 		lnet_sim_run_all(g.sim);
 		cr_assert_eq(lnet_sim_free(g.sim), 0);
+	}
+}
+
+static int forget_client(void *arg)
+{
+	struct exports *x = arg;
+
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		if (!list_empty(&x->silent[i]))
+			export_vanished(x, list_first(&x->silent[i],
+						      struct export, link));
+	return 0;
+}
+
+/* The server forgets the client while the body is on its way: the call was
+ * certainly not executed, whatever it does, and is sent again. */
+Test(lent, client_is_forgotten)
+{
+	for (unsigned int i = 0; i < 20; i++) {
+		struct put p;
+
+		open_with(NULL);
+		slow_link();
+		put(i % 2 ? "take" : "work", &p, LONG, 60000);
+		until_lent();
+		lnet_sim_run(g.sim, i * MSEC);
+		cr_assert_eq(lnet_call(g.node[SERVER], 0, forget_client,
+				       cpt0()->shard->exports),
+			     0);
+		lnet_sim_run(g.sim, 10 * SEC);
+		put_ended(&p, ULRPC_CAUSE_OK, LONG);
+		cr_assert_eq(g.served.runs, 1);
+		cr_assert_eq(counted(RPC_STAT_requests_not_lent), 1);
+		cr_assert_eq(cpt0()->being_got, 0);
+		nothing_is_left();
+		fini();
 	}
 }
 
