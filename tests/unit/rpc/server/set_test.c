@@ -218,6 +218,11 @@ Test(set, whole)
 		    .values = { [SERVICE_SET_queue_bytes_max] = 100 } },
 		  -EINVAL,
 		  "queue_bytes_max: 100 is less than request_max, 65536" },
+		{ { .given = 1u << SERVICE_SET_queue_bytes_max,
+		    .values = { [SERVICE_SET_queue_bytes_max] = 1 << 20 } },
+		  -EINVAL,
+		  "queue_bytes_max: 1048576 is less than request_limit, "
+		  "16777216" },
 		{ { .service = "tset" },
 		  -ENOENT,
 		  "service: there is no 'tset'" },
