@@ -54,12 +54,19 @@ static inline int backlog_refuse(struct backlog *b)
 	return -EAGAIN;
 }
 
+/* Are there too many calls, or too long ones? @calls: how many have not ended.
+ */
+static inline bool backlog_is_over(const struct backlog *b, uint32_t calls)
+{
+	return calls >= b->calls_max || b->bytes >= b->bytes_max;
+}
+
 /* Are further calls refused from now on? @calls: how many have not ended. @s:
  * the owner. Returns whether they are, and were not before. */
 static inline bool backlog_look(struct backlog *b, uint32_t calls,
 				struct shard *s)
 {
-	bool full = calls >= b->calls_max || b->bytes >= b->bytes_max;
+	bool full = backlog_is_over(b, calls);
 
 	if (likely(full == backlog_is_full(b)))
 		return false;

@@ -138,12 +138,20 @@ static in_line void call_enter(struct ulrpc_call *call)
 		client_watch(c, call);
 }
 
-/* Does what call_enter() does, for a call whose body may be lent. */
+/* Does what call_enter() does, for a call whose body may be lent. Such a body
+ * counts at once: the call is submitted only when its checksums have been
+ * computed, and a callback can make any number of them before. */
 static void call_enter_lent(struct ulrpc_call *call)
 {
-	if (call->flags & CALL_LENT)
-		call->client->backlog.bytes += call_size(call);
+	struct ulrpc_client *c = call->client;
+
 	call_enter(call);
+	if (!(call->flags & CALL_LENT))
+		return;
+	c->backlog.bytes += call_size(call);
+	/* The call whose callback has made this one is counted still. */
+	if (unlikely(backlog_is_over(&c->backlog, c->ncalls - 1)))
+		client_look(c);
 }
 
 static in_line void call_start(struct ulrpc_call *call)

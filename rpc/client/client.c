@@ -467,6 +467,15 @@ void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
 		client_want(c);
 }
 
+void client_look(struct ulrpc_client *c)
+{
+	if (unlikely(backlog_look(&c->backlog, c->ncalls, c->shard)) &&
+	    !c->flushing)
+		/* A call whose callback has made the last one is counted still:
+		 * looks again when it has ended. */
+		flush_later(c);
+}
+
 void client_submitted(struct ulrpc_client *c)
 {
 	/* So many calls make a message that is worth sending at once. */
@@ -484,12 +493,8 @@ void client_submitted(struct ulrpc_client *c)
 		batch_send(c, enough);
 	}
 	/* else when calls are sent, at the end of this turn */
-	if ((!c->flushing || c->nqueued >= CLIENT_BATCH_MIN) &&
-	    unlikely(backlog_look(&c->backlog, c->ncalls, c->shard)) &&
-	    !c->flushing)
-		/* A call whose callback has made this one is counted still:
-		 * looks again when it has ended. */
-		flush_later(c);
+	if (!c->flushing || c->nqueued >= CLIENT_BATCH_MIN)
+		client_look(c);
 }
 
 static void on_stall(struct ulnet_timer *timer)

@@ -273,6 +273,9 @@ static inline const struct retry_rule *call_rule(const struct ulrpc_call *call)
 /* The slow path of client_submit(): sends calls now if enough wait. Otherwise
  * posts the work `flush`, or connects and opens the service first. */
 void client_submitted(struct ulrpc_client *c);
+/* Called when @c has got a call, or more bytes of calls: looks whether it takes
+ * further ones (backlog.h). */
+void client_look(struct ulrpc_client *c);
 /* Queues a new call. */
 static inline void client_submit(struct ulrpc_client *c,
 				 struct ulrpc_call *call)

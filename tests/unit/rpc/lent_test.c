@@ -451,6 +451,74 @@ Test(lent, beside_own_bulk)
 	fini();
 }
 
+/* ---- how many there may be ---- */
+
+/* What makes calls in a turn of the client's CPT. */
+static struct put many[4];
+static int made[4];
+
+static void make_many(void *arg, const struct ulrpc_outcome *o,
+		      const void *reply, size_t length)
+{
+	const struct ulrpc_call_conf conf = { .deadline = 60000000 };
+
+	(void)arg, (void)o, (void)reply, (void)length;
+	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
+		made[i] = put_with("work", &many[i], LONG, &conf);
+}
+
+/* Bodies that are lent count at once, as many as one callback may lend; the
+ * call that has ended does not. */
+Test(lent, calls_of_one_callback)
+{
+	static const struct {
+		uint32_t calls;
+		uint64_t bytes;
+		unsigned int made;
+	} cases[] = {
+		{ 0, 2 * LONG - 1, 2 },
+		{ 0, 2 * LONG + 1, 3 },
+		{ 3, 0, 3 },
+		{ 0, 0, 4 },
+	};
+	const struct ulnet_nid nid = nth_id(SERVER).nid;
+	const struct ulrpc_call_conf conf = { .deadline = 1000000 };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ulrpc_client_conf c;
+		struct put p;
+
+		open_with(NULL);
+		ulrpc_client_close(g.client);
+		ulrpc_client_conf_init(&c);
+		c.nids = &nid;
+		c.nnids = 1;
+		c.service = "test";
+		c.queue_max = cases[i].calls;
+		c.queue_bytes = cases[i].bytes;
+		cr_assert_eq(ulrpc_client_open(g.rpc[CALLER], &c, &g.client),
+			     0);
+		cr_assert_eq(ulrpc_call(g.client, ulrpc_method("take"), NULL, 0,
+					&conf, make_many, NULL, NULL),
+			     0);
+		lnet_sim_run(g.sim, SEC);
+		for (unsigned int j = 0; j < ARRAY_SIZE(many); j++) {
+			bool room = j < cases[i].made;
+
+			cr_assert_eq(made[j], room ? 0 : -EAGAIN, "%u: %u: %d",
+				     i, j, made[j]);
+			if (room)
+				put_ended(&many[j], ULRPC_CAUSE_OK, LONG);
+		}
+		/* There is room again. */
+		cr_assert_eq(put_with("work", &p, LONG, &conf), 0);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		put_ended(&p, ULRPC_CAUSE_OK, LONG);
+		nothing_is_left();
+		fini();
+	}
+}
+
 /* ---- calls, clients, services and nodes that end ---- */
 
 /* The call ends, or its client, while the body is on its way: the server frees
