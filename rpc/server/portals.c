@@ -135,15 +135,23 @@ static int number_take(struct services *all, struct ulrpc_service *svc,
 	return 0;
 }
 
-/* Sets what clients of @svc, which has a number, name it by. */
-static void mark_set(struct services *all, struct ulrpc_service *svc)
+/* Returns what services.had is to say of the number of @svc when clients can
+ * find @svc. */
+static struct number_had had_with(const struct services *all,
+				  const struct ulrpc_service *svc)
 {
-	unsigned int n = svc->number;
+	struct number_had had = all->had[svc->number];
 	uint32_t name = crc32c(0, svc->name, strlen(svc->name)) | 1;
 
-	all->had[n].times += all->had[n].name && all->had[n].name != name;
-	all->had[n].name = name;
-	svc->mark = n + all->had[n].times * SERVICE_NUMBERS;
+	had.times += had.name && had.name != name;
+	had.name = name;
+	return had;
+}
+
+/* Sets what clients of @svc, which has a number, name it by. */
+static void mark_set(const struct services *all, struct ulrpc_service *svc)
+{
+	svc->mark = svc->number + had_with(all, svc).times * SERVICE_NUMBERS;
 	if (svc->mark == svc->portal)
 		svc->mark = 0;
 }
@@ -162,7 +170,6 @@ int portals_claim(struct services *all, struct ulrpc_service *svc,
 	if (rc)
 		return rc;
 	list_add_tail(&all->all, &svc->link);
-	all->former[svc->number][0] = 0;
 	mark_set(all, svc);
 	return 0;
 }
@@ -176,9 +183,19 @@ int portals_share(struct services *all, struct ulrpc_service *svc,
 		return none_left(c);
 	svc->portal = svc->number = portal;
 	list_add_tail(&all->all, &svc->link);
-	all->former[portal][0] = 0;
 	all->shared = svc;
 	return 0;
+}
+
+void portals_use(struct ulrpc_service *svc)
+{
+	struct services *all = svc->rpc->services;
+
+	pthread_mutex_lock(&svc->rpc->wait.lock);
+	if (!svc->shared)
+		all->had[svc->number] = had_with(all, svc);
+	all->former[svc->number][0] = 0;
+	pthread_mutex_unlock(&svc->rpc->wait.lock);
 }
 
 void portals_release(struct ulrpc_service *svc)

@@ -35,6 +35,10 @@ int portals_claim(struct services *all, struct ulrpc_service *svc,
 int portals_share(struct services *all, struct ulrpc_service *svc,
 		  const struct ulrpc_service_conf *c);
 
+/* Called when clients can find @svc from now on: its number is not that of the
+ * service any more which had it before. A service that fails to start before
+ * that leaves everything as it was. Takes rpc->wait.lock. */
+void portals_use(struct ulrpc_service *svc);
 /* Takes @svc out of the list; its name, portal and number are free again. Takes
  * rpc->wait.lock. */
 void portals_release(struct ulrpc_service *svc);

@@ -110,8 +110,11 @@ static int service_cpt_start(void *arg)
 	if (rc)
 		return rc;
 	s->rpc->services->numbered[s->cpt][svc->number] = sc;
-	if (s->cpt == 0)
+	/* CPT 0 comes first */
+	if (s->cpt == 0) {
+		portals_use(svc);
 		durables_draw(&svc->durables, s);
+	}
 	list_add_tail(services_of(s), &sc->link);
 	if (!svc->shared)
 		stats_begin(sc);

@@ -301,7 +301,7 @@ struct services {
 	/* had[i]: CRC32C of the name of the service that had the number i last,
 	 * or has it, 0: none had it; and how often it went to a service with
 	 * another name */
-	struct {
+	struct number_had {
 		uint32_t name, times;
 	} had[SERVICE_NUMBERS];
 

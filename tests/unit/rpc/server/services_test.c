@@ -206,15 +206,21 @@ static int unique_entry(struct lnet *node, unsigned int portal)
 Test(service, portals_that_cannot_be_had)
 {
 	struct start_case s;
+	struct services *all;
 	char name[16];
 
 	rig(&s.g, NULL);
+	all = s.g.rpc[SERVER]->services;
 	s.good = serve_conf(&s.g);
 	s.good.name = "other";
 	s.good.portal = 7;
 	cr_assert_eq(unique_entry(s.g.node[SERVER], 7), 0);
+	text_copy(all->former[7], ULRPC_SERVICE_NAME, "before");
 	refused(&s, s.good, -EPERM,
 		"portal: 7 is used for unique match entries");
+	/* The portal is as it was. */
+	cr_assert_str_eq(all->former[7], "before");
+	cr_assert_eq(all->had[7].name, 0);
 	s.good.portal = 0;
 	s.good.name = name;
 	for (unsigned int i = ULRPC_PORTAL_FIRST; i < ULRPC_PORTAL_LAST; i++) {
