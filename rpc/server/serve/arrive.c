@@ -322,8 +322,12 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 	struct request_batch *b;
 	uint32_t all;
 
-	if (unlikely(m->service))
+	if (unlikely(m->service)) {
 		sc = addressee(sc, m);
+		/* A client that is not marked names no service. */
+		if (m->service != sc->service->mark && !refused)
+			refused = WIRE_NO_SERVICE;
+	}
 	b = request_batch_new(sc, ev, m, wants);
 	if (unlikely(!b)) {
 		stat_count(sc->shard, RPC_STAT_requests_dropped);

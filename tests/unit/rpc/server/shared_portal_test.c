@@ -390,10 +390,16 @@ Test(shared_portal, numbers_are_not_believed)
 		a.number = wrong[i];
 		cr_assert_eq(status_of(2 + i), WIRE_NO_SERVICE, "%u", wrong[i]);
 	}
-	/* A service that has a portal to itself does not look at numbers. */
+	/* Nor do they at a service that has a portal to itself, and no number.
+	 */
 	cr_assert_eq(raw_client_open(&a, "s3")->status, WIRE_OK);
-	a.number = LNET_PORTALS + 1;
+	cr_assert_eq(a.number, 0);
 	cr_assert_eq(status_of(100), WIRE_OK);
+	for (unsigned int i = 1; i < ARRAY_SIZE(wrong); i++) {
+		a.number = wrong[i];
+		cr_assert_eq(status_of(100 + i), WIRE_NO_SERVICE, "%u",
+			     wrong[i]);
+	}
 	cr_assert_eq(all[3].runs, 1);
 	cr_assert_eq(all[25].runs, 1);
 	serve_fini(&g);
