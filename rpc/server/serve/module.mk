@@ -11,6 +11,7 @@ libulrpccore_a_SOURCES += %D%/permit.c %D%/permit.h
 libulrpccore_a_SOURCES += %D%/reply.c %D%/reply.h
 libulrpccore_a_SOURCES += %D%/request.c %D%/request.h
 libulrpccore_a_SOURCES += %D%/request_end.c
+libulrpccore_a_SOURCES += %D%/request_lost.c
 libulrpccore_a_SOURCES += %D%/request_span.c
 libulrpccore_a_SOURCES += %D%/seen.c
 libulrpccore_a_SOURCES += %D%/service.c %D%/service.h

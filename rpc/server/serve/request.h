@@ -159,7 +159,8 @@ struct ulrpc_request {
 	bool active;
 	bool reported; /* the request was logged as stuck */
 	bool unwanted; /* nobody waits for the reply */
-	/* on_bulk_done() will be called when the request's bulk has ended */
+	/* request_on_bulk_done() will be called when the request's bulk has
+	 * ended */
 	bool waiting;
 	/* the request is to become LOST when its bulk has ended */
 	bool losing;
@@ -367,9 +368,12 @@ uint64_t request_size(const struct wire_call *c);
 bool request_queue(struct ulrpc_request *r);
 /* Calls the handler of @r, which is active, and whose method is run inline. */
 void request_run_inline(struct ulrpc_request *r);
-/* Has on_bulk_done() called when the bulk of @r, of which some is being moved,
- * has ended. */
+/* Has request_on_bulk_done() called when the bulk of @r, of which some is being
+ * moved, has ended. */
 void request_wait_bulk(struct ulrpc_request *r);
+/* Called when the bulk of @r has ended. If the reply is still on its way to the
+ * CPT, does nothing: the request is finished when the reply comes. */
+void request_on_bulk_done(struct ulrpc_request *r);
 
 /* ---- bodies that are lent ---- */
 
@@ -412,12 +416,6 @@ uint32_t request_annex(struct ulrpc_request *r, struct wire_reply *reply,
 /* Called when the handler of @r, which is LOST, has replied. Frees what @r
  * refers to; @r itself is freed with the service. Any thread. */
 void request_lost_end(struct ulrpc_request *r);
-/* Makes @r LOST. Returns false if @r is not in the state @from any more,
- * because its handler has replied, or has begun to run. */
-bool request_lose(struct ulrpc_request *r, enum request_state from);
-/* Tells the client of @r, which is LOST, that the request has ended as @end,
- * and counts that. */
-void request_lost(struct ulrpc_request *r, unsigned int end);
 /* Counts @r, which is LOST, as having ended as @end, and ends its record
  * likewise. */
 void request_report_lost(struct ulrpc_request *r, unsigned int end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How requests end: replies of handlers, refusals, requests that are lost. */
+/* How requests end that are answered: replies of handlers, and refusals. */
 #include "rpc/server/serve/request.h"
 
 #include <errno.h>
@@ -518,14 +518,18 @@ static void finish_proved(struct ulrpc_request *r)
 /* ---- bulk that is still being moved ---- */
 
 /* Is bulk of @r being moved? If request_wait_bulk() was called, this is true
- * until on_bulk_done(), which comes after the callback of the last transfer. */
+ * until request_on_bulk_done(), which comes after the callback of the last
+ * transfer. */
 static bool bulk_is_pending(const struct ulrpc_request *r)
 {
 	return unlikely(r->transfers) &&
 	       (r->waiting || transfer_busy(r->transfers));
 }
 
-static void on_bulk_done(void *arg);
+static void on_bulk_done(void *r)
+{
+	request_on_bulk_done(r);
+}
 
 void request_wait_bulk(struct ulrpc_request *r)
 {
@@ -552,19 +556,13 @@ static void finish_late(struct ulrpc_request *r)
 	finish_proved(r);
 }
 
-/* Called when the bulk of a request has ended. If the reply is still on its way
- * to the CPT, does nothing: the request is finished when the reply comes. */
-static void on_bulk_done(void *arg)
+void request_on_bulk_done(struct ulrpc_request *r)
 {
-	struct ulrpc_request *r = arg;
-
 	r->waiting = false;
 	if (request_state(r) == REQUEST_ARRIVED)
 		lent_on_end(r);
 	else if (request_state(r) == REQUEST_REPLIED)
 		finish_late(r);
-	else if (r->losing && request_lose(r, REQUEST_RUNNING))
-		request_lost(r, STAT_UNANSWERED);
 }
 
 /* ---- the reply ---- */
@@ -804,7 +802,7 @@ void request_activate(struct ulrpc_request *r, const struct wire_call *c,
 	deadline_watch(r, c);
 }
 
-/* ---- lost: the connection or the service ends ---- */
+/* ---- requests that are lost: request_lost.c ---- */
 
 void request_lost_end(struct ulrpc_request *r)
 {
@@ -826,166 +824,4 @@ void request_wait_users(const struct ulrpc_request *r)
 	while (atomic_load(&r->users) ||
 	       (r->transfers && transfers_used(r->transfers)))
 		sched_yield();
-}
-
-bool request_lose(struct ulrpc_request *r, enum request_state from)
-{
-	struct service_cpt *sc = r->sc;
-	struct inbox_buffer *pin = r->pin;
-	bool copied = r->copy;
-
-	/* As soon as @r is LOST, its handler may reply and free what @r refers
-	 * to. request_lost() needs the transfers even after that. */
-	atomic_fetch_add(&sc->service->refs, 1);
-	if (pin)
-		inbox_pin_keep(pin);
-	if (r->transfers)
-		transfers_get(r->transfers);
-	if (!request_move(r, from, REQUEST_LOST)) {
-		if (r->transfers)
-			transfers_free(r->transfers);
-		if (pin) {
-			r->pin = NULL;
-			inbox_kept_put(pin);
-		}
-		service_unref(sc->service);
-		return false;
-	}
-	if (copied)
-		slab_disown(&sc->slab);
-	request_wait_users(r);
-	/* A continuation that is queued is called even so. */
-	if (sc->service->has_exec)
-		exec_hand_over(&sc->service->exec, &r->item, &sc->service->lost,
-			       shard_now(sc->shard));
-	r->lost_link = sc->lost;
-	sc->lost = r;
-	return true;
-}
-
-static void lost_tell(const struct ulrpc_request *r, uint32_t status)
-{
-	struct wire_reply reply = {
-		.xid = r->xid,
-		.attempt = r->latest,
-		.status = status,
-	};
-
-	if (r->unwanted)
-		reply_skip(r->reply_to);
-	else
-		reply_add(r->reply_to, &reply, NULL, true, NULL);
-}
-
-/* Returns the status that the client is told. If an attempt before may have
- * been executed, the store knows how the call ended; the client is then to wait
- * for the store. */
-static uint32_t lost_status(const struct ulrpc_request *r, unsigned int end)
-{
-	if (end != STAT_UNANSWERED)
-		return end;
-	return r->resent ? WIRE_SHUTTING_DOWN : WIRE_DOUBTFUL;
-}
-
-void request_lost(struct ulrpc_request *r, unsigned int end)
-{
-	struct request_batch *b = r->batch;
-
-	lost_tell(r, lost_status(r, end));
-	request_report_lost(r, end);
-	if (r->active)
-		deadline_unwatch(r);
-	/* Prevents transfers that have not begun yet. */
-	transfer_abort(r->transfers, -ESHUTDOWN);
-	if (r->transfers)
-		transfers_free(r->transfers);
-	request_reply_to_put(r);
-	r->reply_to = b;
-	if (b->export)
-		export_unref(b->export);
-	b->export = NULL;
-	b->share = &r->sc->unconnected;
-	if (r->active)
-		request_deactivate(r);
-	/* The node has crashed, so the handler will not reply. */
-	if (shard_is_mute(r->sc->shard))
-		request_lost_end(r);
-}
-
-/* ---- the end of a connection ---- */
-
-static void share_forget(struct share *share)
-{
-	struct ulrpc_request *r, *next;
-
-	list_for_each_entry_safe (r, next, &share->active, share_link) {
-		if (request_state(r) == REQUEST_QUEUED &&
-		    exec_remove(&r->sc->service->exec, &r->item))
-			request_refuse_queued(r, WIRE_STALE_EPOCH);
-		else if (request_state(r) == REQUEST_ARRIVED)
-			transfer_abort(r->transfers, -ESTALE);
-		else
-			request_cancel(r);
-	}
-}
-
-void requests_forget(const struct list *shares)
-{
-	struct share *share;
-
-	list_for_each_entry (share, shares, link)
-		share_forget(share);
-}
-
-/* ---- the end of the service ---- */
-
-static void abort_queued(struct service_cpt *sc)
-{
-	struct ulrpc_request *r, *next;
-
-	list_for_each_entry_safe (r, next, &sc->active, link)
-		if (request_state(r) == REQUEST_QUEUED &&
-		    exec_remove(&sc->service->exec, &r->item))
-			request_refuse_queued(r, WIRE_SHUTTING_DOWN);
-}
-
-/* Makes @r LOST if a worker has taken it, but has not begun to run it. Returns
- * whether @r was in that state. */
-static bool lose_taken(struct ulrpc_request *r)
-{
-	if (!request_lose(r, REQUEST_QUEUED))
-		return false;
-	request_lost(r, WIRE_SHUTTING_DOWN);
-	return true;
-}
-
-void requests_abort(struct service_cpt *sc)
-{
-	struct ulrpc_request *r, *next;
-
-	abort_queued(sc);
-	list_for_each_entry_safe (r, next, &sc->active, link) {
-		request_cancel_tell(r);
-		if (r->transfers && transfer_busy(r->transfers)) {
-			r->losing = true;
-			request_wait_bulk(r);
-			transfer_abort(r->transfers, -ESHUTDOWN);
-		} else if (lose_taken(r)) {
-			continue;
-		} else if (request_lose(r, REQUEST_RUNNING)) {
-			request_lost(r, STAT_UNANSWERED);
-		}
-		/* else the reply is on its way to the CPT */
-	}
-}
-
-void requests_lost_free(struct service_cpt *sc)
-{
-	while (sc->lost) {
-		struct ulrpc_request *r = sc->lost;
-
-		sc->lost = r->lost_link;
-		request_batch_unref(r->batch);
-		pool_put(&sc->requests, r);
-	}
 }
