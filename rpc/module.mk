@@ -4,6 +4,7 @@ libulrpccore_a_SOURCES += %D%/control.c %D%/control.h
 libulrpccore_a_SOURCES += %D%/conn_event.c %D%/conn_event.h
 libulrpccore_a_SOURCES += %D%/estimate.c %D%/estimate.h
 libulrpccore_a_SOURCES += %D%/flavour.h
+libulrpccore_a_SOURCES += %D%/give_back.c %D%/give_back.h
 libulrpccore_a_SOURCES += %D%/inbox.c %D%/inbox.h
 libulrpccore_a_SOURCES += %D%/keys.c %D%/keys.h
 libulrpccore_a_SOURCES += %D%/log_share.c %D%/log_share.h

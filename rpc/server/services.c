@@ -43,6 +43,7 @@ static void service_cpt_init(struct service_cpt *sc, struct ulrpc_service *svc,
 	pool_init(&sc->requests, sizeof(struct ulrpc_request), 0);
 	pool_init(&sc->batches, sizeof(struct request_batch), 0);
 	slab_init(&sc->slab, sc->shard);
+	give_back_init(&sc->bodies, sc->shard, service_on_given);
 	replies_init(sc);
 	list_init(&sc->long_replies);
 	sc->unconnected.host = &sc->unconnected_host;

@@ -49,6 +49,19 @@ void request_deactivate(struct ulrpc_request *r)
 	deactivate(r);
 }
 
+/* Frees the body of @r. One that nothing has been written to yet is not in
+ * memory, so that it takes no time. */
+static in_line void copy_put(struct ulrpc_request *r)
+{
+	size_t size = r->rare & REQUEST_ANNEX ? r->annex_length + r->length
+					      : r->length;
+
+	if (unlikely(size >= GIVE_BACK_MIN) && r->active)
+		service_body_put(r->sc, r->share, r->copy, size);
+	else
+		slab_put(&r->sc->slab, r->copy, size);
+}
+
 void request_drop(struct ulrpc_request *r)
 {
 	if (r->transfers)
@@ -56,9 +69,7 @@ void request_drop(struct ulrpc_request *r)
 	if (r->pin)
 		inbox_unpin(r->pin);
 	if (r->copy)
-		slab_put(&r->sc->slab, r->copy,
-			 r->rare & REQUEST_ANNEX ? r->annex_length + r->length
-						 : r->length);
+		copy_put(r);
 	r->pin = NULL;
 	r->copy = NULL;
 }

@@ -97,7 +97,8 @@ static bool cpt_is_gone(const struct service_cpt *sc)
 {
 	return sc->fsm.state == SERVICE_CPT_STOPPED && cpt_is_shut(sc) &&
 	       (sc->leaving || sc->shard->aborted) && service_cpt_is_idle(sc) &&
-	       list_empty(&sc->replies) && list_empty(&sc->long_replies);
+	       list_empty(&sc->replies) && list_empty(&sc->long_replies) &&
+	       give_back_is_over(&sc->bodies);
 }
 
 void service_cpt_settled(struct service_cpt *sc)
@@ -123,6 +124,24 @@ void service_cpt_settled(struct service_cpt *sc)
 		svc->gone |= bit;
 	wait_wake(wait);
 	pthread_mutex_unlock(&wait->lock);
+}
+
+/* ---- long bodies ---- */
+
+void service_on_given(struct give_back *g, void *share, size_t bytes)
+{
+	struct service_cpt *sc = container_of(g, struct service_cpt, bodies);
+
+	service_charge(sc, share, 0, -(int64_t)bytes);
+	service_cpt_settled(sc);
+}
+
+void service_body_put(struct service_cpt *sc, struct share *share, void *body,
+		      size_t size)
+{
+	slab_disown(&sc->slab);
+	service_charge(sc, share, 0, (int64_t)size);
+	give_back(&sc->bodies, body, size, share);
 }
 
 /* ---- estimates ---- */

@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include "base/fsm.h"
 #include "base/pool.h"
+#include "rpc/give_back.h"
 #include "rpc/inbox.h"
 #include "rpc/rpc.h"
 #include "rpc/server/queue/exec.h"
@@ -65,6 +66,9 @@ struct service_cpt {
 	struct pool batches;  /* of struct request_batch */
 	struct pool messages; /* of struct reply_message */
 	struct slab slab;     /* for bodies of requests and of replies */
+	/* long bodies of requests that are over; charged to their shares, which
+	 * are the holders */
+	struct give_back bodies;
 	struct list active;   /* of ulrpc_request.link: requests under way */
 	/* list by ulrpc_request.lost_link: requests that are LOST */
 	struct ulrpc_request *lost;
@@ -166,6 +170,14 @@ static inline void service_charge_refusal(struct service_cpt *sc,
 	sc->refusals += (uint64_t)bytes;
 	share_charge(share, 0, 0, bytes);
 }
+
+/* Gives back @body of @size bytes, GIVE_BACK_MIN or more, which the slab of @sc
+ * has returned. It is charged to @share, in addition to what is charged before,
+ * until it has been given back. */
+void service_body_put(struct service_cpt *sc, struct share *share, void *body,
+		      size_t size);
+/* What service_cpt.bodies.gave calls. */
+void service_on_given(struct give_back *g, void *share, size_t bytes);
 
 /* Counts @bytes more of messages that are kept; a negative number: fewer. */
 static inline void service_count_kept(struct service_cpt *sc, int64_t bytes)

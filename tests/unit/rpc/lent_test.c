@@ -375,6 +375,44 @@ Test(lent, holds_up_nobody)
 	fini();
 }
 
+static uint64_t given;
+
+static void on_given(struct give_back *b, void *holder, size_t bytes)
+{
+	const struct share *share = holder;
+
+	given += bytes;
+	cr_assert_geq(share->used.bytes, bytes);
+	cr_assert_geq(charged(), bytes);
+	service_on_given(b, holder, bytes);
+}
+
+/* What is long is given back in steps, and charged until then. */
+Test(lent, is_given_back)
+{
+	static const uint32_t lengths[] = { LONG, LIMIT };
+	struct put p;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		uint32_t length = lengths[i / 2];
+
+		open_with(NULL);
+		slow_link();
+		cpt0()->bodies.gave = on_given;
+		given = 0;
+		put("take", &p, length, 60000);
+		until_lent();
+		if (i % 2)
+			ulrpc_cancel(p.call);
+		lnet_sim_run(g.sim, SEC);
+		put_ended(&p, i % 2 ? ULRPC_CAUSE_CANCELED : ULRPC_CAUSE_OK,
+			  i % 2 ? 0 : length);
+		cr_assert_eq(given, length == LIMIT ? LIMIT : 0);
+		nothing_is_left();
+		fini();
+	}
+}
+
 /* A body that is on its way keeps no worker: others are not told to wait for
  * it. */
 Test(lent, is_no_work_yet)

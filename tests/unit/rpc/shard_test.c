@@ -2,6 +2,7 @@
 /* What all parts of RPC build on: match values, memory, waiting, and random
  * numbers. */
 #include "base/pool.h"
+#include "rpc/give_back.h"
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
 #include "tests/unit/lnet/cluster.h"
@@ -237,4 +238,76 @@ Test(shard, times_do_not_overflow)
 	cr_assert_eq(rpc_at(5, TIME_NEVER), TIME_NEVER);
 	cr_assert_eq(rpc_at(5, TIME_NEVER - 4), TIME_NEVER);
 	cr_assert_eq(rpc_at(5, 6), 11);
+}
+
+/* ---- memory that is given back in steps ---- */
+
+#define LONG_MEMORY ((size_t)61 << 20)
+
+struct giving {
+	struct give_back g;
+	struct shard *shard;
+	struct ulnet_work other; /* what else the CPT has to do */
+	uint8_t *mem;
+	size_t given;
+	unsigned int turns, steps;
+	bool dropped; /* the end of the memory was not there any more */
+};
+
+static void on_other(struct ulnet_work *w)
+{
+	struct giving *x = container_of(w, struct giving, other);
+
+	x->turns++;
+	if (x->given < LONG_MEMORY)
+		shard_post(x->shard, w);
+}
+
+static void on_given(struct give_back *g, void *holder, size_t bytes)
+{
+	struct giving *x = container_of(g, struct giving, g);
+
+	cr_assert_eq(holder, x);
+	cr_assert_lt(bytes, GIVE_BACK_MIN);
+	/* The other work had its turn before each step. */
+	cr_assert_eq(x->turns, ++x->steps);
+	if (!x->given)
+		x->dropped = !x->mem[LONG_MEMORY - 4096];
+	x->given += bytes;
+	cr_assert_eq(give_back_is_over(g), x->given == LONG_MEMORY);
+}
+
+static int begin_giving(void *arg)
+{
+	struct giving *x = arg;
+
+	give_back_init(&x->g, x->shard, on_given);
+	x->other.fn = on_other;
+	shard_post(x->shard, &x->other);
+	give_back(&x->g, x->mem, LONG_MEMORY, x);
+	return 0;
+}
+
+/* Gigabytes are given back bit by bit, and what else a CPT has to do goes on
+ * meanwhile. RPC does not end before all is given back. */
+Test(shard, long_memory_is_given_back_in_turns)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct lnet_sim *sim = cluster(1);
+		struct giving x = { .mem = malloc(LONG_MEMORY) };
+		struct ulrpc *rpc;
+
+		memset(x.mem, 1, LONG_MEMORY);
+		cr_assert_eq(ulrpc_open(lnet_sim_node(sim, 0), NULL, &rpc), 0);
+		x.shard = &rpc->shards[0];
+		cr_assert_eq(lnet_call(rpc->node, 0, begin_giving, &x), 0);
+		cr_assert_eq(x.given, 0);
+		if (i)
+			lnet_sim_run(sim, MSEC);
+		cr_assert_eq(ulrpc_close(rpc), 0);
+		cr_assert_eq(x.given, LONG_MEMORY);
+		cr_assert_geq(x.steps, LONG_MEMORY / GIVE_BACK_MIN);
+		cr_assert(x.dropped);
+		cluster_end(sim);
+	}
 }
