@@ -152,6 +152,11 @@ struct lnd_ni {
 	/* Each peer on the net of this NI has proved who it is. startup() may
 	 * set this, if the LND has vouches(). */
 	bool proven;
+	/* The host that the net is on, if it is on one only, as one in shared
+	 * memory is: elsewhere its NIDs mean nothing, or are others'. The same
+	 * for all nodes that have NIDs of each other on such nets, another one
+	 * for all others. startup() may set it; 0: the net is on any host. */
+	uint64_t host;
 };
 
 /* A message, as an LND sees it. Owned by LNet, and lent to the LND from send(),

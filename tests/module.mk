@@ -158,6 +158,7 @@ unit_tests += %D%/unit/lnet_discovery_test
 	%D%/unit/lnet/discovery/frames_test.c \
 	%D%/unit/lnet/discovery/lost_nid_test.c \
 	%D%/unit/lnet/discovery/merge_test.c \
+	%D%/unit/lnet/discovery/neighbour_test.c \
 	%D%/unit/lnet/discovery/ping_info_test.c \
 	%D%/unit/lnet/discovery/reconcile_test.c \
 	%D%/unit/lnet/discovery/recovery_test.c \
@@ -914,6 +915,7 @@ tool_tests += %D%/tools/rpc_survive.sh
 tool_tests += %D%/tools/paused.sh
 tool_tests += %D%/tools/protoc_gen_ulrpc.sh
 tool_tests += %D%/tools/shm.sh
+tool_tests += %D%/tools/neighbour.sh
 tool_tests += %D%/tools/tcp.sh
 tool_tests += %D%/tools/security_tutorial.sh
 tool_tests += %D%/tools/replicas_tutorial.sh
@@ -945,6 +947,7 @@ states:
 
 # Hosts on two rails: network namespaces. With netem in a virtual machine, too.
 tool_tests += %D%/net/ipv6.sh
+tool_tests += %D%/net/neighbour.sh
 tool_tests += %D%/net/rails.sh
 tool_tests += %D%/net/routers.sh
 tool_tests += %D%/net/netem.sh

@@ -2,12 +2,15 @@
 #include "lnd/shmlnd/shmlnd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/fork.h"
+#include "base/siphash.h"
 
 /* Connections that the system keeps until they are accepted. */
 #define BACKLOG 4096
@@ -88,6 +91,51 @@ bool shm_who_may(const struct shm_ni *sni, const struct shm_who *who)
 
 	return who->uid == geteuid() || uid == -2 || uid == who->uid ||
 	       gid == who->gid;
+}
+
+/* ---- the host ---- */
+
+#define BOOT_ID	  "/proc/sys/kernel/random/boot_id"
+#define NAMESPACE "/proc/thread-self/ns/net"
+#define BOOT_SIZE 36 /* bytes of a number as text */
+
+/* What makes a host: names are those of a network namespace, whose number in
+ * turn is that of a running kernel. */
+struct host {
+	char boot[BOOT_SIZE];
+	uint64_t dev, ino;
+};
+
+static int read_boot_id(char boot[BOOT_SIZE])
+{
+	int fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, boot, BOOT_SIZE);
+	int rc = n < 0 ? -errno : n < BOOT_SIZE ? -ENODATA : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+int shm_host(uint64_t *host)
+{
+	static const uint8_t key[SIPHASH_SIZE] = "ulnet shm host";
+	uint8_t digest[SIPHASH_SIZE];
+	struct host h = { 0 };
+	struct stat ns;
+	int rc = read_boot_id(h.boot);
+
+	if (!rc && stat(NAMESPACE, &ns))
+		rc = -errno;
+	if (rc)
+		return rc;
+	h.dev = ns.st_dev;
+	h.ino = ns.st_ino;
+	/* Nobody can tell from the result what he could not guess. */
+	siphash(key, &h, sizeof(h), digest);
+	memcpy(host, digest, sizeof(*host));
+	*host |= 1; /* 0 is none */
+	return 0;
 }
 
 /* ---- numbers ---- */

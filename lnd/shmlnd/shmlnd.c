@@ -58,6 +58,18 @@ static int shm_join(void *arg)
 	return shm_gate_open(sni);
 }
 
+/* Without a host, messages over other nets do not tell of the NI. */
+static void shm_find_host(struct lnd_ni *ni)
+{
+	int rc = shm_host(&ni->host);
+
+	if (rc)
+		log_warn("shmlnd",
+			 "this host cannot be told from others, so it is not "
+			 "found by itself: %s",
+			 strerror(-rc));
+}
+
 static int shm_startup(struct lnd_ni *ni)
 {
 	struct shm_ni *sni = calloc(1, sizeof(*sni));
@@ -80,6 +92,7 @@ static int shm_startup(struct lnd_ni *ni)
 	for (unsigned int i = 0; i < ni->cpts; i++)
 		shm_cpt_init(sni, i);
 	ni->priv = sni;
+	shm_find_host(ni);
 	rc = loop_call(ni->loops[0], shm_join, sni);
 	if (rc == -EADDRINUSE)
 		ni->why = "another node of this host has this NID";

@@ -119,6 +119,9 @@ int shm_name_connect(const struct ulnet_nid *nid);
 /* Sets *@who to the process that has connected @fd, or to which @fd is
  * connected. Returns 0 or -errno. */
 int shm_who(int fd, struct shm_who *who) must_check;
+/* Sets *@host to lnd_ni.host: the same number for all processes that see each
+ * other's names, and another one for all others. Returns 0 or -errno. */
+int shm_host(uint64_t *host) must_check;
 /* May @who be a peer? */
 bool shm_who_may(const struct shm_ni *sni, const struct shm_who *who);
 /* lnd.resolve() and lnd.source(). */

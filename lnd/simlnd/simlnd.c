@@ -842,6 +842,14 @@ static void simlnd_sim_free(struct lnd_ni *ni)
 	free(ni->priv);
 }
 
+/* lnd_ni.host. Of shared memory, 256 numbers in a row are a host's. */
+static uint64_t sim_host(const struct ulnet_nid *nid)
+{
+	return nid->type == LNET_TYPE_SHM
+		       ? 1 + ((uint32_t)lnet_nid_to_nid4(nid) >> 8)
+		       : 0;
+}
+
 static int sim_startup(struct lnd_ni *ni)
 {
 	struct sim_cpt *cpts = calloc(ni->cpts, sizeof(*cpts));
@@ -867,6 +875,7 @@ static int sim_startup(struct lnd_ni *ni)
 	}
 	ni->priv = cpts;
 	ni->prefix = ((const struct sim_net *)ni->net)->prefix;
+	ni->host = sim_host(&ni->nid);
 	rc = net_join(ni->net, ni, cpts);
 	if (rc)
 		simlnd_sim_free(ni);

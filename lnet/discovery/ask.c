@@ -7,6 +7,7 @@
 #include "lnet/message/out.h"
 #include "lnet/message/op.h"
 #include "lnet/message/wire.h"
+#include "lnet/net/net.h"
 #include "lnet/portal/md.h"
 #include "lnet/portal/portal.h"
 #include "ulnet/loop.h"
@@ -177,6 +178,10 @@ static void ping_asked(struct ask *a)
 			return;
 		}
 	}
+	if (!rc)
+		(void)ping_info_add_here(a->buf, a->length,
+					 config_host(a->cpt->config), &info, ni,
+					 p->ni_max);
 	if (!a->cpt->node->crashed)
 		p->done(p->arg, rc, rc ? NULL : &info);
 	free(ni);

@@ -151,6 +151,34 @@ static void disc_question(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	disc_event(d, DISC_ON_WANTED);
 }
 
+/* Returns an NI of the same peer that can speak for @p, or NULL. */
+static const struct lnet_peer_ni *speaker_for(const struct lnet_peer_ni *p)
+{
+	const struct lnet_peer_ni *other;
+
+	peer_for_each_ni (other, p->peer)
+		if (other != p && !provenance_is_unverified(other))
+			return other;
+	return NULL;
+}
+
+void disc_disconnected(struct lnet_cpt *cpt, const struct lnet_ni *ni,
+		       const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *p = ni->lnd.host ? peer_find(cpt, nid) : NULL;
+	const struct lnet_peer_ni *other;
+
+	if (!p || p->place.state != PEER_HERE || p->peer->configured ||
+	    p->provenance.state != PEER_VERIFIED)
+		return;
+	other = speaker_for(p);
+	if (!other)
+		return;
+	provenance_unverify(cpt, p, &other->nid);
+	reroute_peer_ni_down(cpt, p);
+	disc_question(cpt, p);
+}
+
 /* The function peer_cpt.moved. From now on the CPT that owns @p discovers its
  * peer. */
 static void disc_moved(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
@@ -202,7 +230,7 @@ static int discover_begin(void *arg)
 		return -ESHUTDOWN;
 	if (node_cpt_of(cpt->node, &a->nid) != cpt->index)
 		return -EAGAIN;
-	if (lnet_nid_is_lo(&a->nid) || config_is_mine(cpt->config, &a->nid))
+	if (lnet_nid_is_lo(&a->nid) || disc_is_self(cpt, &a->nid))
 		return -EINVAL;
 	if (!disc_may_ask(cpt, &a->nid))
 		return -EHOSTUNREACH;

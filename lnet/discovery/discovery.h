@@ -39,6 +39,7 @@
 #define PUSH_TARGET_SIZE 272
 
 struct lnet_me;
+struct lnet_ni;
 struct target_buf;
 
 struct disc_cpt {
@@ -156,6 +157,12 @@ struct disc_push {
 
 /* Handles @push and counts it. Called on the CPT that owns push->from. */
 void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push);
+
+/* The connections of the net of @ni with @nid have ended. If the net is on one
+ * host, another process may have @nid now: messages go to the other NIs of the
+ * peer until @nid has said again whose it is. */
+void disc_disconnected(struct lnet_cpt *cpt, const struct lnet_ni *ni,
+		       const struct ulnet_nid *nid);
 
 /* If @nid belongs to a gateway, asks the gateway again. That is needed if a
  * message through the gateway was lost; or if the gateway is in full health

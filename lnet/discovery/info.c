@@ -12,6 +12,9 @@
 #define PING_UP	      UINT32_C(0x15aac0de)
 #define PING_DOWN     UINT32_C(0xdeadface)
 #define PING_FEATURES (LNET_PING_NI_STATUS | LNET_PING_MULTI_RAIL)
+#define HERE_MAGIC    UINT32_C(0x686f7374)
+/* bytes of the section for nodes of this host, without its entries */
+#define HERE_SIZE 16
 /* bytes of the shortest entry: a status and a NID of 8 bytes */
 #define SHORT_ENTRY_SIZE 12
 
@@ -34,17 +37,59 @@ static void write_u64(struct writer *w, uint64_t v)
 	write_bytes(w, &v, sizeof(v));
 }
 
-static uint32_t count_large(const struct lnet_config *c)
-{
-	uint32_t n = 0;
+/* What is encoded. */
+struct told {
+	const struct lnet_config *c;
+	/* NIDs on nets of one host are told to nodes of this host only */
+	bool apart;
+	/* number of entries of each kind; that of 0@lo is a small one */
+	uint32_t nsmall, nlarge, nhere;
+	const struct lnet_ni *primary; /* NULL: there is none */
+	size_t usual;		       /* bytes of what all nodes are told */
+	size_t whole;		       /* bytes in all */
+};
 
-	for (unsigned int i = 0; i < c->nnis; i++)
-		n += !lnet_nid_is_nid4(&c->ni[i]->lnd.nid);
-	return n;
+/* Is @ni told to nodes of this host only? */
+static bool is_for_here(const struct told *t, const struct lnet_ni *ni)
+{
+	return t->apart && ni->lnd.host;
 }
 
-static uint32_t info_features(const struct lnet *node,
-			      const struct lnet_config *c, uint32_t nlarge)
+static void told_count(struct told *t, const struct lnet_ni *ni)
+{
+	if (is_for_here(t, ni)) {
+		t->nhere++;
+		return;
+	}
+	if (lnet_nid_is_nid4(&ni->lnd.nid))
+		t->nsmall++;
+	else
+		t->nlarge++;
+	if (!t->primary && !lnet_nid_is_lo(&ni->lnd.nid))
+		t->primary = ni;
+}
+
+/* A node that is on nets of one host only tells them to all: all that can ask
+ * it are nodes of that host. */
+static struct told told_of(const struct lnet_config *c)
+{
+	struct told t = { .c = c };
+	size_t here;
+
+	for (unsigned int i = 1; i < c->nnis; i++)
+		t.apart |= !c->ni[i]->lnd.host;
+	for (unsigned int i = 0; i < c->nnis; i++)
+		told_count(&t, c->ni[i]);
+	t.usual = PING_HEADER_SIZE + (size_t)t.nsmall * PING_ENTRY_SIZE +
+		  (size_t)t.nlarge * PING_LARGE_SIZE;
+	here = HERE_SIZE + (size_t)t.nhere * PING_ENTRY_SIZE;
+	if (!t.nhere || t.usual + here > PING_USUAL_SIZE)
+		t.nhere = 0;
+	t.whole = t.usual + (t.nhere ? here : 0);
+	return t;
+}
+
+static uint32_t info_features(const struct lnet *node, const struct told *t)
 {
 	uint32_t features = PING_FEATURES;
 
@@ -54,30 +99,47 @@ static uint32_t info_features(const struct lnet *node,
 	if (settings_discovery(&node->settings) != LNET_DISCOVERY_OFF &&
 	    !pid_only_calls(node->conf.pid))
 		features |= LNET_PING_DISCOVERY;
-	if (nlarge)
+	if (t->nlarge)
 		features |= LNET_PING_LARGE_ADDR;
-	if (c->nnis > 1 && !lnet_nid_is_nid4(&c->ni[1]->lnd.nid))
+	if (t->primary && !lnet_nid_is_nid4(&t->primary->lnd.nid))
 		features |= LNET_PING_PRIMARY_LARGE;
 	return features;
 }
 
-static void write_entries(struct writer *w, const struct lnet_config *c,
-			  bool large)
+static void write_small(struct writer *w, const struct lnet_ni *ni)
 {
-	for (unsigned int i = 1; i < c->nnis; i++) {
-		const struct lnet_ni *ni = c->ni[i];
+	write_u64(w, lnet_nid_to_nid4(&ni->lnd.nid));
+	write_u32(w, ni_status(ni));
+	write_u32(w, 0);
+}
 
-		if (lnet_nid_is_nid4(&ni->lnd.nid) == large)
+static void write_entries(struct writer *w, const struct told *t, bool large)
+{
+	for (unsigned int i = 1; i < t->c->nnis; i++) {
+		const struct lnet_ni *ni = t->c->ni[i];
+
+		if (is_for_here(t, ni) ||
+		    lnet_nid_is_nid4(&ni->lnd.nid) == large)
 			continue;
 		if (large) {
 			write_u32(w, ni_status(ni));
 			write_bytes(w, &ni->lnd.nid, sizeof(ni->lnd.nid));
 		} else {
-			write_u64(w, lnet_nid_to_nid4(&ni->lnd.nid));
-			write_u32(w, ni_status(ni));
-			write_u32(w, 0);
+			write_small(w, ni);
 		}
 	}
+}
+
+static void write_here(struct writer *w, const struct told *t)
+{
+	if (!t->nhere)
+		return;
+	write_u32(w, HERE_MAGIC);
+	write_u32(w, t->nhere);
+	write_u64(w, config_host(t->c));
+	for (unsigned int i = 1; i < t->c->nnis; i++)
+		if (is_for_here(t, t->c->ni[i]))
+			write_small(w, t->c->ni[i]);
 }
 
 size_t ping_info_encode(const struct lnet *node, const struct lnet_config *c,
@@ -86,27 +148,25 @@ size_t ping_info_encode(const struct lnet *node, const struct lnet_config *c,
 	/* Read first: what is encoded is at least as new as this number says.
 	 */
 	uint32_t version = atomic_load(&node->info_version);
-	uint32_t nlarge = count_large(c);
-	uint32_t nsmall = c->nnis - nlarge;
-	size_t need = PING_HEADER_SIZE + (size_t)nsmall * PING_ENTRY_SIZE +
-		      (size_t)nlarge * PING_LARGE_SIZE;
+	struct told t = told_of(c);
 	struct writer w;
 
-	if (need > size)
-		return need;
-	w = writer_of(buf, need);
+	if (t.whole > size)
+		return t.whole;
+	w = writer_of(buf, t.whole);
 	write_u32(&w, PING_MAGIC);
-	write_u32(&w, info_features(node, c, nlarge));
+	write_u32(&w, info_features(node, &t));
 	write_u32(&w, node->conf.pid);
-	write_u32(&w, nsmall);
+	write_u32(&w, t.nsmall);
 	/* The status of the entry of 0@lo is the sequence number. */
 	write_u64(&w, lnet_nid_to_nid4(&c->ni[0]->lnd.nid));
 	write_u32(&w, version);
-	write_u32(&w, nlarge ? (uint32_t)need : 0);
-	write_entries(&w, c, false);
-	write_entries(&w, c, true);
+	write_u32(&w, t.nlarge ? (uint32_t)t.usual : 0);
+	write_entries(&w, &t, false);
+	write_entries(&w, &t, true);
+	write_here(&w, &t);
 	BUG_ON(w.bad);
-	return need;
+	return t.whole;
 }
 
 /* ---- decoding ---- */
@@ -257,6 +317,50 @@ int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 		return rc;
 	primary_first(&ir, nsmall);
 	return 0;
+}
+
+/* Reads the number of entries of the section that @r begins with, if it is one
+ * for nodes of @host. */
+static uint32_t here_read_header(struct reader *r, bool swap, uint64_t host)
+{
+	uint32_t magic = read_u32(r, swap);
+	uint32_t n = read_u32(r, swap);
+	bool ours = read_u64(r, swap) == host;
+
+	return !r->bad && magic == HERE_MAGIC && ours ? n : 0;
+}
+
+bool ping_info_add_here(const void *buf, size_t len, uint64_t host,
+			struct ulnet_ping_info *info, struct ulnet_ping_ni *ni,
+			unsigned int max)
+{
+	struct info_reader ir = {
+		.r = reader_of(buf, len), .info = info, .ni = ni, .max = max
+	};
+	struct ulnet_ping_info usual = { 0 };
+	struct info_reader header = { .r = ir.r, .info = &usual };
+	size_t skip;
+	uint32_t n;
+
+	if (!host || info_read_header(&header))
+		return false;
+	skip = PING_HEADER_SIZE + (size_t)header.nsmall * PING_ENTRY_SIZE;
+	if (usual.features & LNET_PING_LARGE_ADDR && header.msg_size > skip)
+		skip = header.msg_size;
+	if (!read_skip(&ir.r, skip))
+		return false;
+	n = here_read_header(&ir.r, header.swap, host);
+	if (!n || n > (len - skip - HERE_SIZE) / PING_ENTRY_SIZE)
+		return false;
+	while (n--) {
+		uint64_t nid4 = read_u64(&ir.r, header.swap);
+		uint32_t status = read_u32(&ir.r, header.swap);
+
+		read_u32(&ir.r, header.swap);
+		if (add_entry(&ir, lnet_nid_from_nid4(nid4), status))
+			break;
+	}
+	return true;
 }
 
 unsigned int ping_info_room(size_t len, unsigned int max)

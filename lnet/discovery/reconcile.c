@@ -26,17 +26,20 @@ int announcement_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
 {
 	struct announcement *ann = calloc(1, sizeof(*ann) + length);
 	size_t whole;
+	unsigned int max = settings_interfaces_max(&cpt->node->settings);
 	int rc;
 
 	*ann_p = NULL;
 	if (!ann)
 		return -ENOMEM;
-	rc = ping_info_read(bytes, length, &ann->info, &ann->ni,
-			    settings_interfaces_max(&cpt->node->settings),
-			    &whole);
-	if (rc == -EMSGSIZE)
+	rc = ping_info_read(bytes, length, &ann->info, &ann->ni, max, &whole);
+	if (!rc)
+		ann->here = ping_info_add_here(bytes, length,
+					       config_host(cpt->config),
+					       &ann->info, ann->ni, max);
+	else if (rc == -EMSGSIZE)
 		ann->cut = whole;
-	else if (rc)
+	else
 		goto err_free;
 	ann->keeps = calloc(MAX(ann->info.nnis, 1), sizeof(ann->keeps[0]));
 	rc = -ENOMEM;
@@ -357,11 +360,12 @@ static enum merge_fate fate_of(struct reconcile *m, unsigned int i)
 	const struct ulnet_nid *nid = &m->ann->ni[i].nid;
 	const struct lnet_peer_ni *p;
 
-	if (config_is_mine(m->cpt->config, nid) || lnet_nid_is_lo(nid))
+	if (disc_is_self(m->cpt, nid) || lnet_nid_is_lo(nid))
 		return MERGE_LEAVE;
 	/* Numbers of shared memory are unique on a host only: those that
 	 * another net tells of may be of another host. */
-	if (nid->type == LNET_TYPE_SHM && m->ann->from.type != LNET_TYPE_SHM)
+	if (nid->type == LNET_TYPE_SHM && !m->ann->here &&
+	    m->ann->from.type != LNET_TYPE_SHM)
 		return MERGE_LEAVE;
 	if (is_foreign(m, nid) && m->ann->keeps[i])
 		return MERGE_LEAVE;
@@ -639,6 +643,18 @@ static void reconcile_route(const struct reconcile *m)
 		routes_health(m->cpt, p);
 }
 
+/* NIs on nets of this host are not used before they have said whose they are.
+ * The session asks them. */
+static void question_neighbours(const struct reconcile *m)
+{
+	struct lnet_peer_ni *p;
+
+	peer_for_each_ni (p, m->peer)
+		if (provenance_is_unverified(p) &&
+		    config_is_of_host(m->cpt->config, &p->nid))
+			provenance_question(m->cpt, p);
+}
+
 static int reconcile_apply(struct reconcile *m)
 {
 	struct lnet_peer *peer = m->peer;
@@ -667,6 +683,8 @@ static int reconcile_apply(struct reconcile *m)
 	peer->merged_in = discovery_cpt(m->cpt)->disc.era;
 	recovery_of_peer(m->cpt, peer);
 	reconcile_route(m);
+	if (m->ann->here)
+		question_neighbours(m);
 	return 0;
 }
 

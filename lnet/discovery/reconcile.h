@@ -20,6 +20,13 @@
  * one kind only, that of the NID that has made it; a node that has both kinds
  * is two peers. A NID that the peer got by a proof goes with the first
  * announcement that is made when the proof does not hold any more.
+ *
+ * Nets of one host (lnd_ni.host). What a node of another host says of such NIDs
+ * does not count, since they are others' here. A node of this host names its
+ * own over any net (info.h). That it is on this host is its own claim; so each
+ * of them is asked whose it is as soon as it has come, over its own net, and
+ * paths do not lead there before it has said the same (select.c). Who has it,
+ * that net's LND knows by the system.
  */
 #ifndef LNET_RECONCILE_H
 #define LNET_RECONCILE_H
@@ -34,6 +41,8 @@ struct announcement {
 	struct ulnet_nid from;
 	struct ulnet_ping_info info; /* decoded; undefined if @cut is not 0 */
 	struct ulnet_ping_ni *ni;    /* the array of info.ni */
+	/* it comes from a node of this host: ping_info_add_here() */
+	bool here;
 	/* number of NIDs that do not count, as they are of the other kind, or
 	 * as the peer may not speak for them any more; they stand behind the
 	 * elements of info.ni */

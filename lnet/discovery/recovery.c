@@ -247,6 +247,9 @@ static void recovery_asked(struct ask *ask)
 	bool ill = !r->cpt->closing && is_ill(r);
 
 	r->watching = false;
+	if (!ask->status && lpni && provenance_is_unverified(lpni) &&
+	    config_is_of_host(r->cpt->config, &lpni->nid))
+		peer_cpt(r->cpt)->question(r->cpt, lpni);
 	if (ask->status && lpni && ill &&
 	    attempt_tells_of_peer(ask->status, ask->cause))
 		health_lose_peer_ni(r->cpt, lpni);

@@ -76,7 +76,13 @@ bool disc_may_ask(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	return (config_net(cpt->config, nid_segment(nid)) ||
 		route_exists(cpt->routes, lnet_nid_net(nid))) &&
-	       !lnet_nid_is_lo(nid) && !config_is_mine(cpt->config, nid);
+	       !lnet_nid_is_lo(nid) && !disc_is_self(cpt, nid);
+}
+
+bool disc_is_self(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	return config_is_mine(cpt->config, nid) &&
+	       !pid_only_calls(cpt->node->conf.pid);
 }
 
 bool disc_is_up_to_date(const struct lnet_cpt *cpt,
@@ -282,6 +288,19 @@ void disc_hand_over(struct discovery *d)
 	disc_event(d, DISC_ON_OVER);
 }
 
+/* Is an NI on a net of this host still to be asked? It answers at once, and the
+ * messages would rather go there. */
+static bool asks_neighbour(const struct discovery *d)
+{
+	const struct lnet_peer_ni *p;
+
+	peer_for_each_ni (p, d->peer)
+		if (provenance_is_open(p) &&
+		    config_is_of_host(d->cpt->config, &p->nid))
+			return true;
+	return false;
+}
+
 /* If the peer is known, and only some of its NIs are still to be asked, sends
  * the messages that have another NI as their target. */
 static void messages_go(struct discovery *d, struct disc_facts facts)
@@ -289,7 +308,7 @@ static void messages_go(struct discovery *d, struct disc_facts facts)
 	struct msg_out *msg, *next;
 	struct list out;
 
-	facts.questioned = false;
+	facts.questioned = asks_neighbour(d);
 	if (disc_up_to_date(&facts))
 		d->peer->settled = true;
 	if (!d->peer->settled)
@@ -402,6 +421,17 @@ static size_t sink_size(const struct lnet_peer *peer)
 	return peer->nnis < SINK_NIS ? SINK_SIZE : size;
 }
 
+/* An NI on a net of this host has not answered. If it was there before, it is
+ * pinged until it is there again (recovery.c), and asked then. */
+static void neighbour_silent(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
+{
+	struct ulnet_counts heard = { 0 };
+
+	traffic_sum(&p->traffic.recv, &heard);
+	if (config_is_of_host(cpt->config, &p->nid) && counts_total(&heard))
+		health_lose_peer_ni(cpt, p);
+}
+
 /* The NI that was asked has not answered. Does nothing unless it was asked
  * whose it is. If two peers claim the NI, its peer has to be discovered anew:
  * both may be one. If it is unverified, it is asked again when it is used; and,
@@ -418,6 +448,7 @@ static bool question_failed(struct discovery *d)
 	else if (!directory_same(&d->cpt->node->directory, &p->claimed_by,
 				 &p->nid))
 		disc_ask_later(d->cpt, p);
+	neighbour_silent(d->cpt, p);
 	provenance_unquestion(d->cpt, p);
 	return d->peer->merged && !d->force_ping &&
 	       d->peer->merged_in == disc_cpt(d->cpt)->era;

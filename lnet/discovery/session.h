@@ -82,9 +82,13 @@ struct disc_facts disc_facts_of(const struct lnet_cpt *cpt,
 bool disc_is_up_to_date(const struct lnet_cpt *cpt,
 			const struct lnet_peer *peer);
 
-/* Does this node have a net or route to @nid, and does @nid not belong to this
- * node? */
+/* Does this node have a net or route to @nid, and is @nid not this node
+ * itself? */
 bool disc_may_ask(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
+
+/* Does @nid name this node? A process that only calls shares its NIDs with
+ * others, so a NID of its own names the process that listens there. */
+bool disc_is_self(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* Returns the session of @peer, and begins one if there is none. NULL: there is
  * no memory, or the CPT closes. */

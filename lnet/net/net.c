@@ -121,6 +121,21 @@ bool config_has_net(const struct lnet_config *c, uint32_t id)
 	return false;
 }
 
+bool config_is_of_host(const struct lnet_config *c, const struct ulnet_nid *nid)
+{
+	const struct lnet_net *net = config_net(c, nid_segment(nid));
+
+	return net && net_is_of_host(net);
+}
+
+uint64_t config_host(const struct lnet_config *c)
+{
+	for (unsigned int i = 0; i < c->nnis; i++)
+		if (c->ni[i]->lnd.host)
+			return c->ni[i]->lnd.host;
+	return 0;
+}
+
 /* ---- NUMA ---- */
 
 static FILE *distance_open(const char *dir, unsigned int node)

@@ -67,6 +67,17 @@ const struct lnet_net *config_net(const struct lnet_config *c,
 /* Is any NI on the net @id, in any segment of it? */
 bool config_has_net(const struct lnet_config *c, uint32_t id);
 
+/* Is the net on one host only (lnd_ni.host)? */
+static inline bool net_is_of_host(const struct lnet_net *net)
+{
+	return net->ni[0]->lnd.host;
+}
+/* Is @nid on such a net of this node? */
+bool config_is_of_host(const struct lnet_config *c,
+		       const struct ulnet_nid *nid);
+/* Returns the host of the nets that are on one host only; 0: there are none. */
+uint64_t config_host(const struct lnet_config *c);
+
 /* ---- distances between the machine's NUMA nodes (requirement C10) ---- */
 
 #define NUMA_NODES_MAX 64

@@ -264,6 +264,7 @@ void upcall_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
 	struct lnet_cpt *cpt = node_cpt_here(ni_of(lnd)->node);
 
 	cpt_stat(cpt, STAT_disconnects);
+	disc_disconnected(cpt, ni_of(lnd), &peer->nid);
 	watches_tell(cpt, peer, WATCH_DISCONNECTED);
 	tell_behind(cpt, &peer->nid, WATCH_DISCONNECTED);
 }

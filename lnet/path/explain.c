@@ -62,10 +62,17 @@ static const char *const gateway_whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_UNREACHED] = "on no net of this node",
 };
 
+/* The texts for nets that differ from whys[]. */
+static const char *const net_whys[LNET_PATH_WHY_COUNT] = {
+	[LNET_PATH_NEAR] = "is nearer, or not in doubt",
+};
+
 static const char *why_text(const struct ulnet_path_candidate *c)
 {
 	if (c->kind == LNET_PATH_GATEWAY && gateway_whys[c->why])
 		return gateway_whys[c->why];
+	if (c->kind == LNET_PATH_NET && net_whys[c->why])
+		return net_whys[c->why];
 	return whys[c->why];
 }
 

@@ -33,7 +33,7 @@
  *	CONNECTED				a peer NI is	it is, while
  *						connected, or	another one
  *						none is being	is being
- *	NEAR					to the memory
+ *	NEAR		of this host		to the memory
  *	CREDITS					of this CPT	its own
  *	PEER_TURN	the peer's net
  *	TURN		local net, used		used longest	used longest
@@ -71,10 +71,11 @@ static const uint32_t rank_criteria[] = {
 		RANK_BY(ROUTE_PREFERRED) | RANK_BY(ROUTE_PRIORITY) |
 		RANK_BY(HOPS) | RANK_BY(HEALTH) | RANK_BY(CREDITS) |
 		RANK_BY(TURN),
-	[LNET_PATH_NET] =
-		RANK_BY(PEER_UP) | RANK_BY(UNTRIED) | RANK_BY(PEER_HEALTH) |
-		RANK_BY(PEER_PRIORITY) | RANK_BY(HEALTH) | RANK_BY(PRIORITY) |
-		RANK_BY(LESS_TRIED) | RANK_BY(PEER_TURN) | RANK_BY(TURN),
+	[LNET_PATH_NET] = RANK_BY(PEER_UP) | RANK_BY(UNTRIED) |
+			  RANK_BY(PEER_HEALTH) | RANK_BY(PEER_PRIORITY) |
+			  RANK_BY(HEALTH) | RANK_BY(PRIORITY) |
+			  RANK_BY(LESS_TRIED) | RANK_BY(NEAR) |
+			  RANK_BY(PEER_TURN) | RANK_BY(TURN),
 	[LNET_PATH_LOCAL_NI] = RANK_BY(UNTRIED) | RANK_BY(HEALTH) |
 			       RANK_BY(PRIORITY) | RANK_BY(LESS_TRIED) |
 			       RANK_BY(PREFERRED) | RANK_BY(CONNECTED) |

@@ -94,6 +94,20 @@ static void rank_their_net(const struct lnet_peer_net *pn, struct path_rank *r)
 	r->key[LNET_PATH_PEER_TURN] = rank_of_use(use);
 }
 
+/* A net of this host is better than others, once an NI of the peer there has
+ * said whose it is; and worse before. */
+static int64_t rank_of_host(const struct shared_net *net)
+{
+	const struct lnet_peer_ni *p;
+
+	if (likely(!net_is_of_host(net->ours)))
+		return 0;
+	list_for_each_entry (p, &net->theirs->nis, link)
+		if (!provenance_is_unverified(p))
+			return 1;
+	return -1;
+}
+
 static void rank_our_net(const struct seek *s, const struct lnet_net *net,
 			 struct path_rank *r)
 {
@@ -177,6 +191,7 @@ static void net_offer(struct stage *st, struct lnet_peer_net *theirs)
 	}
 	rank_our_net(s, net.ours, r);
 	rank_their_net(theirs, r);
+	r->key[LNET_PATH_NEAR] = rank_of_host(&net);
 	if (unlikely(s->cpt->policies))
 		rank_net_by_policy(s, &net, r);
 	if (unlikely(s->request->failed))

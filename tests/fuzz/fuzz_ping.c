@@ -61,6 +61,8 @@ static struct lnet_config *config_of(const struct entries *e,
 	return c;
 }
 
+#define HOST 77 /* in the corpus */
+
 static void encode_again(const struct entries *e,
 			 const struct ulnet_ping_info *was)
 {
@@ -89,6 +91,19 @@ static void encode_again(const struct entries *e,
 	free(c);
 }
 
+/* What is told to nodes of one host is added behind the others. */
+static void add_here(const uint8_t *bytes, size_t size,
+		     struct ulnet_ping_info info, struct ulnet_ping_ni *ni,
+		     unsigned int max)
+{
+	unsigned int n = info.nnis;
+	bool here = ping_info_add_here(bytes, size, HOST, &info, ni, max);
+
+	BUG_ON(info.nnis > max || info.nnis < n || (info.nnis > n && !here));
+	for (unsigned int i = n; i < info.nnis; i++)
+		BUG_ON(!is_sane(&ni[i].nid));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct entries got, sane = { 0 };
@@ -112,6 +127,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	BUG_ON(!rc && info.ni != ni);
 	if (!rc)
 		memcpy(got.ni, ni, info.nnis * sizeof(*ni));
+	if (!rc)
+		add_here(copy, size, info, ni, max);
 	free(copy);
 	free(ni);
 	BUG_ON(rc != 0 && rc != -EPROTO && rc != -EMSGSIZE && rc != -E2BIG);

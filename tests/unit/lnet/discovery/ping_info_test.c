@@ -448,6 +448,146 @@ Test(ping_info, encode_and_back)
 	free(node);
 }
 
+/* ---- NIDs that are told to nodes of one host ---- */
+
+#define HERE 77
+
+/* Decodes, and adds the NIDs for nodes of @host. Returns whether the peer is
+ * one. */
+static bool decode_at(const void *bytes, size_t len, uint64_t host)
+{
+	uint8_t *copy = malloc(len);
+	bool here;
+
+	cr_assert_eq(decode(bytes, len, MAX_NIS), 0);
+	memcpy(copy, bytes, len);
+	here = ping_info_add_here(copy, len, host, &info, nis, MAX_NIS);
+	free(copy);
+	return here;
+}
+
+static struct lnet_config *config_here(const char *first, const char *second)
+{
+	struct lnet_config *c = config_of(4);
+
+	c->ni[1]->lnd.nid = nid_of("7@shm");
+	c->ni[2]->lnd.nid = nid_of(first);
+	c->ni[3]->lnd.nid = nid_of(second);
+	c->ni[1]->lnd.host = HERE;
+	return c;
+}
+
+/* Nodes that do not know the section read the others, with the first of them as
+ * the primary NID, and the same length. */
+Test(ping_info, of_one_host_apart)
+{
+	struct lnet_config *c = config_here("10.0.0.1@tcp", "10.0.0.2@tcp");
+	struct lnet *node = node_of(12345, 9);
+	uint8_t b[512];
+	size_t len = ping_info_encode(node, c, b, sizeof(b));
+
+	cr_assert_eq(len, 16 + 3 * 16 + 16 + 16);
+	cr_assert_eq(ping_info_encode(node, c, NULL, 0), len);
+	cr_assert_not(decode_at(b, len, 0));
+	cr_assert_not(decode_at(b, len, HERE + 1));
+	cr_assert_eq(need, 16 + 3 * 16);
+	cr_assert_eq(info.nnis, 2);
+	cr_assert(nid_is(&nis[0].nid, "10.0.0.1@tcp"));
+	cr_assert(decode_at(b, len, HERE));
+	cr_assert_eq(info.nnis, 3);
+	cr_assert(nid_is(&nis[2].nid, "7@shm") && nis[2].up);
+	config_free(c);
+	free(node);
+}
+
+Test(ping_info, of_one_host_behind_large_ones)
+{
+	struct lnet_config *c = config_here("fd77::1@tcp", "10.0.0.2@tcp");
+	struct lnet *node = node_of(12345, 9);
+	uint8_t b[512];
+	size_t len = ping_info_encode(node, c, b, sizeof(b));
+
+	atomic_store(&c->ni[1]->up, false);
+	len = ping_info_encode(node, c, b, sizeof(b));
+	cr_assert_eq(len, 16 + 2 * 16 + 24 + 16 + 16);
+	cr_assert(decode_at(b, len, HERE));
+	cr_assert_eq(need, 16 + 2 * 16 + 24);
+	cr_assert_eq(info.nnis, 3);
+	cr_assert(nid_is(&nis[0].nid, "fd77::1@tcp"));
+	cr_assert(nid_is(&nis[2].nid, "7@shm") && !nis[2].up);
+	config_free(c);
+	free(node);
+}
+
+/* A node that is on such nets only tells them as others do. */
+Test(ping_info, of_one_host_only)
+{
+	struct lnet_config *c = config_of(2);
+	struct lnet *node = node_of(12345, 9);
+	uint8_t b[512];
+	size_t len;
+
+	c->ni[1]->lnd.nid = nid_of("7@shm");
+	c->ni[1]->lnd.host = HERE;
+	len = ping_info_encode(node, c, b, sizeof(b));
+	cr_assert_eq(len, 16 + 2 * 16);
+	cr_assert_not(decode_at(b, len, HERE));
+	cr_assert_eq(info.nnis, 1);
+	config_free(c);
+	free(node);
+}
+
+/* What would be cut off in the usual buffers, also at kernel nodes, is not
+ * sent. */
+Test(ping_info, of_one_host_with_many)
+{
+	struct lnet *node = node_of(12345, 9);
+	uint8_t b[512];
+
+	for (unsigned int n = 13; n < 16; n++) {
+		struct lnet_config *c = config_of(n + 2);
+		size_t len;
+
+		for (unsigned int i = 1; i <= n; i++)
+			c->ni[i]->lnd.nid = lnet_nid_make(
+				lnet_nid_net(&(struct ulnet_nid){ 0 }) |
+					2u << 16,
+				i);
+		c->ni[n + 1]->lnd.nid = nid_of("7@shm");
+		c->ni[n + 1]->lnd.host = HERE;
+		len = ping_info_encode(node, c, b, sizeof(b));
+		cr_assert_leq(len, PING_USUAL_SIZE);
+		cr_assert_eq(decode_at(b, len, HERE), n == 13, "%u", n);
+		cr_assert_eq(info.nnis, n + (n == 13));
+		config_free(c);
+	}
+	free(node);
+}
+
+/* Whatever follows the entries, what all nodes read is read. */
+Test(ping_info, of_one_host_malformed)
+{
+	struct lnet_config *c = config_here("10.0.0.1@tcp", "10.0.0.2@tcp");
+	struct lnet *node = node_of(12345, 9);
+	const size_t usual = 16 + 3 * 16;
+	uint8_t b[512], bad[512];
+	size_t len = ping_info_encode(node, c, b, sizeof(b));
+
+	for (size_t n = usual; n < len; n++)
+		cr_assert_not(decode_at(b, n, HERE), "%zu", n);
+	for (size_t at = usual; at < usual + 16; at++) {
+		memcpy(bad, b, len);
+		bad[at] ^= 0x80;
+		cr_assert_not(decode_at(bad, len, HERE), "%zu", at);
+		cr_assert_eq(info.nnis, 2);
+	}
+	/* more than there is room for */
+	cr_assert(ping_info_add_here(b, len, HERE, &info, nis, 2));
+	cr_assert_eq(info.nnis, 2);
+	config_free(c);
+	free(node);
+}
+
 /* A node without NIs encodes 0@lo only. */
 Test(ping_info, encode_nothing_but_lo)
 {

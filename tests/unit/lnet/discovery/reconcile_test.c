@@ -139,7 +139,7 @@ Test(reconcile, shared_memory_of_another_host)
 	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
 	node = node_on(sim, "10.0.0.1@tcp 5@shm");
 	near = node_on(sim, "7@shm");
-	node_on(sim, "10.0.0.2@tcp 9@shm");
+	node_on(sim, "10.0.0.2@tcp 1000@shm");
 	put_to(node, "10.0.0.2@tcp", 0, &seen);
 	put_to(node, "7@shm", 0, &seen);
 	put_to(near, "5@shm", 0, &seen);
