@@ -27,6 +27,7 @@ endif
 
 EXTRA_DIST += %D%/demo_lib.sh %D%/demo_tcp.sh %D%/demo_rpc.sh
 EXTRA_DIST += %D%/demo_survive.sh %D%/demo_names.sh
+EXTRA_DIST += %D%/demo_shm.sh
 EXTRA_DIST += %D%/demo_rails.sh %D%/demo_routes.sh
 EXTRA_DIST += %D%/demo_lst.sh %D%/demo_o2ibcalc.sh
 EXTRA_DIST += %D%/demo_security.sh %D%/tap.pl
