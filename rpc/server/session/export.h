@@ -109,7 +109,7 @@ struct export
 	/* of export_rail.link; empty if there was no memory */
 	struct list rails;
 	uint8_t nrails;
-	bool used;	/* a message has named the export */
+	bool used : 1;	/* a message has named the export */
 	bool known : 1; /* the export is in the tables of exports */
 	/* the export existed already when the Connect with this epoch came */
 	bool returned : 1;
@@ -117,12 +117,12 @@ struct export
 	bool annexes : 1;
 	/* its calls that do not say a limit for replies have the usual one */
 	bool limits : 1;
-	/* how many of @shares were charged to @opened: each has another number,
-	 * which is less than SERVICE_NUMBERS */
-	uint16_t nopened : 10;
 	/* the highest flavour (enum ulrpc_flavour) that the client has agreed
 	 * on with a service; 0: none yet */
 	uint8_t agreed : 3;
+	/* how many of @shares were charged to @opened: each has another number,
+	 * which is less than SERVICE_NUMBERS */
+	uint16_t nopened : 10;
 	struct bulk_pace bulk_pace; /* what transfers_conf.pace points to */
 	/* sets of metadata that the client has named; NULL: none (known.h) */
 	struct known_sets *known_sets;
