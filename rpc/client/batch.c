@@ -448,9 +448,9 @@ static uint64_t batch_time_left(uint64_t deadline, uint64_t now)
 		       : (deadline - now + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
 }
 
-static struct wire_call wire_call_of(struct ulrpc_call *call,
-				     const struct wire_segments *segments,
-				     uint64_t time, uint64_t now)
+static in_line struct wire_call wire_call_of(
+	struct ulrpc_call *call, const struct wire_segments *segments,
+	uint64_t time, uint64_t now)
 {
 	bool limited = unlikely(call->priority & CALL_LIMITED);
 

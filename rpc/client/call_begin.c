@@ -275,8 +275,6 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 		call->progress_arg = conf->progress_arg;
 	call->nbulks = (uint8_t)conf->nbulks;
 	call->priority = (uint8_t)conf->priority;
-	if (unlikely(conf->reply_limit))
-		call->priority |= CALL_LIMITED;
 	call->semantics = (uint8_t)conf->semantics;
 	call->flags = 0;
 	/* Sets the fields in the order of the structure, so that the compiler
@@ -346,7 +344,7 @@ static in_line uintptr_t conf_load(const struct ulrpc_call_conf *conf)
 {
 	return conf->nbulks | (unsigned int)conf->wait_for_ready |
 	       (uintptr_t)conf->retry | (uintptr_t)conf->trace |
-	       (uintptr_t)conf->context;
+	       (uintptr_t)conf->context | conf->reply_limit;
 }
 
 static in_line bool samples(const struct shard *s)
@@ -461,6 +459,8 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 			lent_put(lent);
 		return -ENOMEM;
 	}
+	if (conf->reply_limit)
+		call->priority |= CALL_LIMITED;
 	rc = call_fill_loaded(call, lent, method, body, length, annex, conf,
 			      root, done, arg, call_p);
 	if (!rc && owned) {

@@ -371,8 +371,8 @@ static struct long_reply *long_reply_new(struct ulrpc_request *r,
 	if (!z)
 		return NULL;
 	long_reply_init(z, b, length);
-	if (r->proof ? long_reply_take(z, r, held)
-		     : long_reply_copy(z, b, body, held))
+	if (r->reply && r->proof ? long_reply_take(z, r, held)
+				 : long_reply_copy(z, b, body, held))
 		return z;
 	body_free(z);
 	slab_put(&sc->slab, z, sizeof(*z));

@@ -179,18 +179,13 @@ struct ulrpc_request {
 	/* as in struct request_report: time in the handler that is not between
 	 * @started and @replied */
 	uint32_t fine;
+	/* bytes of the longest reply that the caller takes; 0: it has not said
+	 */
+	uint32_t reply_limit;
 	/* ns: when the handler was called; 0: it was not */
 	_Atomic uint64_t started;
 	/* a copy of the body, to be freed; NULL: none */
 	void *copy;
-	/* bytes of the longest reply that the caller takes; 0: it has not said
-	 * (request_reply_limit()) */
-	uint32_t reply_limit;
-	/* of a reply that is long, while it is being proved; else NULL */
-	struct reply_proof *proof;
-	/* while the reply of which @proof is is given: refers to its body,
-	 * which whoever takes it makes NULL */
-	void **kept;
 	/* the inbox's buffer in which the body lies; NULL: it lies elsewhere */
 	struct inbox_buffer *pin;
 	struct transfers *transfers;
@@ -201,6 +196,11 @@ struct ulrpc_request {
 	void *reply;
 
 	struct sched_item item;
+	/* Valid while @reply is given. proof: of a reply that is long; NULL: it
+	 * is not proved. kept: refers to its body, which whoever takes it makes
+	 * NULL. */
+	struct reply_proof *proof;
+	void **kept;
 	/* valid while @active: */
 	struct list link;	  /* node in service_cpt.active */
 	struct list share_link;	  /* node in share.active */

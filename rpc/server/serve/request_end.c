@@ -521,6 +521,7 @@ static void finish_kept(struct ulrpc_request *r)
  */
 static void finish_proved(struct ulrpc_request *r)
 {
+	r->proof = NULL;
 	if (likely(r->reply_length <= ULRPC_BODY_MAX) || r->reply == r->room ||
 	    !long_reply_prove(r, finish_kept))
 		finish_kept(r);
