@@ -376,6 +376,8 @@ Test(hostile, comes_again_early)
 	raw_connect(&r, &old);
 	cr_assert_eq(old.hello.status, 0);
 	write_puts(&r, &old, 20);
+	/* The node may be asleep by now. */
+	bell(&old);
 	take_puts(&r);
 	await_puts(170);
 	await_end(oldest.fd);
