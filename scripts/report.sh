@@ -92,6 +92,31 @@ processor_time() {
 	}' "$logs/times")"
 }
 
+# machine_time NAME: seconds that the machine's processors have worked, for whomever,
+# to variable NAME.
+machine_time() {
+	printf -v "$1" %.0f "$(awk -v hz="$(getconf CLK_TCK)" '/^cpu / {
+		print ($2 + $3 + $4 + $7 + $8 + $9) / hz
+	}' /proc/stat)"
+}
+machine_time machine_before
+
+# judge_need SECONDS LIMIT USED: fails if what always runs has needed more than LIMIT
+# seconds of processor time, of USED for all. Beside others the same work needs more of
+# it, as they share caches and cores: then there is nothing to be judged.
+judge_need() {
+	local machine
+
+	[ "$1" -gt "$2" ] || return 0
+	machine_time machine
+	if [ $((machine - machine_before - $3)) -gt $(($3 / 4)) ]; then
+		skip "processor time of what always runs" \
+			"$1 s instead of $2 s, but others have used the processors, too"
+	else
+		fail "what always runs needs more than $2 s of processor time"
+	fi
+}
+
 # step WHAT COMMAND...: runs COMMAND, which is one result. Stages run on the left of ||,
 # hence without set -e: a stage says itself after which failures it cannot go on.
 step() {
