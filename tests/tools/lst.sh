@@ -230,6 +230,8 @@ expect "two rounds of two nodes" awk '{ n += gsub(/"nid":/, "") }
 	END { exit !(NR == 2 && r == 2 && n == 4) }' "$dir/out"
 # A signal ends it after a round, with status 0.
 for signal in INT TERM; do
+	# Else the lines of the round before could be taken for those of this one.
+	: >"$dir/rates"
 	"$lst" stat --delay 1 servers >"$dir/rates" 2>&1 </dev/null &
 	pids[stat]=$!
 	until grep -q '^127.0.0.2@tcp: received' "$dir/rates" ||
