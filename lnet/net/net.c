@@ -32,6 +32,7 @@ static void config_find_nets(struct lnet_config *c)
 		if (!net || net->segment != c->ni[i]->segment) {
 			net = &c->net[c->nnets++];
 			*net = (struct lnet_net){ .segment = c->ni[i]->segment,
+						  .host = c->ni[i]->lnd.host,
 						  .ni = &c->ni[i] };
 		}
 		net->nnis++;
@@ -130,9 +131,9 @@ bool config_is_of_host(const struct lnet_config *c, const struct ulnet_nid *nid)
 
 uint64_t config_host(const struct lnet_config *c)
 {
-	for (unsigned int i = 0; i < c->nnis; i++)
-		if (c->ni[i]->lnd.host)
-			return c->ni[i]->lnd.host;
+	for (unsigned int i = 0; i < c->nnets; i++)
+		if (net_is_of_host(&c->net[i]))
+			return c->net[i].host;
 	return 0;
 }
 

@@ -23,6 +23,9 @@
 struct lnet_net {
 	uint32_t segment;
 	unsigned int nnis; /* number of NIs, at least 1 */
+	/* lnd_ni.host of its NIs. A copy, since the last snapshot of a node
+	 * that is being closed outlives its NIs. */
+	uint64_t host;
 	struct lnet_ni **ni;
 };
 
@@ -70,7 +73,7 @@ bool config_has_net(const struct lnet_config *c, uint32_t id);
 /* Is the net on one host only (lnd_ni.host)? */
 static inline bool net_is_of_host(const struct lnet_net *net)
 {
-	return net->ni[0]->lnd.host;
+	return net->host;
 }
 /* Is @nid on such a net of this node? */
 bool config_is_of_host(const struct lnet_config *c,
