@@ -75,8 +75,8 @@ typedef Ulrpc__ServicesReply__Method method_message;
 
 struct listing {
 	struct arena arena;
-	service_message *services[LNET_PORTALS];
-	size_t n;
+	service_message **services; /* array of @room, with @n in use */
+	size_t n, room;
 	bool no_memory;
 };
 
@@ -112,12 +112,30 @@ static int list_methods(struct arena *arena, service_message *service,
 	return 0;
 }
 
+/* Makes room for one more service; a node may have any number of them. */
+static bool listing_grow(struct listing *l)
+{
+	size_t room = MAX(2 * l->room, (size_t)16);
+	service_message **services;
+
+	if (l->n < l->room)
+		return true;
+	services = arena_alloc(&l->arena, room * sizeof(services[0]));
+	if (!services)
+		return false;
+	if (l->n)
+		memcpy(services, l->services, l->n * sizeof(services[0]));
+	l->services = services;
+	l->room = room;
+	return true;
+}
+
 static void list_service(void *arg, const struct ulrpc_service_info *info)
 {
 	struct listing *l = arg;
 	service_message *service = arena_alloc(&l->arena, sizeof(*service));
 
-	if (!service || l->n == ARRAY_SIZE(l->services)) {
+	if (!service || !listing_grow(l)) {
 		l->no_memory = true;
 		return;
 	}

@@ -3,6 +3,7 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "rpc/stub/schema.h"
@@ -167,6 +168,36 @@ Test(about, services_and_methods)
 	cr_assert(reply->service[1]->method[1]->number ==
 		  ulrpc_method("First"));
 	cr_assert_str_eq(reply->service[2]->name, "ulrpc.About");
+	ulrpc__services_reply__free_unpacked(reply, NULL);
+}
+
+/* More services than portals. */
+Test(about, many_services)
+{
+	enum { MORE = 200 };
+	static const struct ulrpc_method_conf method = {
+		.name = "First", .handler = on_plain
+	};
+	Ulrpc__ServicesRequest request = ULRPC__SERVICES_REQUEST__INIT;
+	Ulrpc__ServicesReply *reply;
+	struct ulrpc_service_conf conf;
+	char name[16];
+
+	ulrpc_service_conf_init(&conf);
+	conf.name = name;
+	conf.methods = &method;
+	conf.nmethods = 1;
+	for (unsigned int i = 0; i < MORE; i++) {
+		snprintf(name, sizeof(name), "more.%u", i);
+		cr_assert(ulrpc_service_start(there, &conf, NULL) == 0);
+	}
+	reply = ask("Services", &request.base);
+	cr_assert(reply && reply->n_service == 3 + MORE);
+	for (unsigned int i = 0; i < MORE; i++) {
+		snprintf(name, sizeof(name), "more.%u", i);
+		cr_assert_str_eq(reply->service[3 + i]->name, name);
+		cr_assert_eq(reply->service[3 + i]->n_method, 1);
+	}
 	ulrpc__services_reply__free_unpacked(reply, NULL);
 }
 
