@@ -237,7 +237,7 @@ static size_t scheme_of(const char *text, bool *tls_p)
 static int text_check(const char *text, unsigned int ttl, struct etcd_text *to,
 		      struct ulnet_text_error *err)
 {
-	struct ulnet_text_error own;
+	struct ulnet_text_error own = { .what = "" };
 	size_t scheme = scheme_of(text, &to->tls);
 	int rc;
 

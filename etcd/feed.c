@@ -181,12 +181,14 @@ static void take_key(struct feed *f, const json_t *kv, bool gone)
 /* {"key": prefix, "range_end": its end}; NULL: no memory. */
 static json_t *range_of(const struct feed *f)
 {
+	const char *prefix = f->job.link.text.prefix;
+	size_t length = strlen(prefix);
 	char end[ETCD_PREFIX_SIZE];
 	json_t *made = json_object();
 
-	strcpy(end, f->job.link.text.prefix);
-	end[strlen(end) - 1]++;
-	json_object_set_new(made, "key", etcd_base64(f->job.link.text.prefix));
+	memcpy(end, prefix, length + 1);
+	end[length - 1]++;
+	json_object_set_new(made, "key", etcd_base64(prefix));
 	if (json_object_set_new(made, "range_end", etcd_base64(end))) {
 		json_decref(made);
 		return NULL;

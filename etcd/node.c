@@ -218,7 +218,7 @@ int lnet_etcd_settings(struct lnet *lnet, const char *path,
 {
 	struct etcd_node *node = etcd_node_of(lnet);
 	struct etcd_settings *made, *old;
-	struct ulnet_text_error own;
+	struct ulnet_text_error own = { .what = "" };
 	int rc;
 
 	err = err ? err : &own;

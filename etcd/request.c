@@ -586,9 +586,9 @@ static ssize_t decode(const char *text, size_t len, char *to)
 	ssize_t n = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		const char *digit = memchr(digits, text[i], 64);
+		const char *digit = strchr(digits, text[i]);
 
-		if (!digit)
+		if (!digit || !*digit)
 			return -1;
 		bits = bits << 6 | (unsigned int)(digit - digits);
 		have += 6;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Checks what make install leaves, and that it is enough to build programs with. For
 # sourcing by ./check.
-stage install touched '^. (include/|man/|tools/|services/|examples/|packaging/|debian/|tests/(install|packages|tools)/|rpc/server/serve/durable|rpc/store/|scripts/|README|configure|m4/|lib.*map|.*\.pc\.in|(.*/)?(Makefile\.am|module\.mk))'
+stage install touched '^. (include/|man/|tools/|services/|names/|etcd/|examples/|packaging/|debian/|tests/(install|packages|tools)/|rpc/server/serve/durable|rpc/store/|scripts/|README|configure|m4/|lib.*map|.*\.pc\.in|(.*/)?(Makefile\.am|module\.mk))'
 
 # The headers' functions and the libraries' symbols are the same; protoc-c's are
 # not marked in its headers, and are not looked at.

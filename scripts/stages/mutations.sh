@@ -2,7 +2,7 @@
 # Makes deliberate mistakes (tests/mutants/), each of which a campaign or a unit test
 # must catch: mistakes in files that were changed, and mistakes whose campaign or test
 # was changed; with --long all. For sourcing by ./check.
-stage mutations touched '^. (base|lnet|lnd|names|rpc|secure|sim|tests/(sim|unit|mutants))/'
+stage mutations touched '^. (base|etcd|lnet|lnd|names|rpc|secure|sim|tests/(sim|unit|mutants))/'
 
 # Was a file changed that the mistake is in, or one of what must catch it?
 mistake_is_touched() { # NAME

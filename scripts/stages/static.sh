@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs that read code, and do not run it: cppcheck reads the files that a change
 # touches; with --long cppcheck and clang-tidy read all files. For sourcing by ./check.
-stage static touched '^[AMR] (base|bench|config|examples|lnd|lnet|names|rpc|secure|services|sim|tests|tools)/.*\.[ch]$|^. \.cppcheck'
+stage static touched '^[AMR] (base|bench|config|etcd|examples|lnd|lnet|names|rpc|secure|services|sim|tests|tools)/.*\.[ch]$|^. \.cppcheck'
 
 own_sources() {
-	(cd "$SRC" && find $(ls -d base names secure lnet lnd config rpc sim services tools \
+	(cd "$SRC" && find $(ls -d base names etcd secure lnet lnd config rpc sim services tools \
 		examples bench tests 2>/dev/null) -name '*.c' \
 		! -path 'tests/unit/*' ! -name '*.pb-c.c' | LC_ALL=C sort)
 }
