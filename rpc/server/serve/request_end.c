@@ -512,6 +512,7 @@ static void finish_kept(struct ulrpc_request *r)
 	void *reply = r->reply;
 	void *own = reply != r->room ? reply : NULL;
 
+	// cppcheck-suppress autoVariables ; @r ends before this function does
 	r->kept = &own;
 	request_finish_later(r, reply);
 	free(own);
