@@ -356,6 +356,7 @@ static struct lnet_config *config_of(unsigned int n)
 {
 	struct lnet_config *c = calloc(1, sizeof(*c) + n * sizeof(c->ni[0]));
 
+	c->net = calloc(1, sizeof(c->net[0]));
 	c->nnis = n;
 	for (unsigned int i = 0; i < n; i++) {
 		c->ni[i] = calloc(1, sizeof(*c->ni[i]));
@@ -369,6 +370,7 @@ static void config_free(struct lnet_config *c)
 {
 	for (unsigned int i = 0; i < c->nnis; i++)
 		free(c->ni[i]);
+	free(c->net);
 	free(c);
 }
 
@@ -466,6 +468,14 @@ static bool decode_at(const void *bytes, size_t len, uint64_t host)
 	return here;
 }
 
+/* Puts the net of NI @i on this host only. */
+static void put_here(struct lnet_config *c, unsigned int i)
+{
+	c->ni[i]->lnd.host = HERE;
+	c->net[0].host = HERE;
+	c->nnets = 1;
+}
+
 static struct lnet_config *config_here(const char *first, const char *second)
 {
 	struct lnet_config *c = config_of(4);
@@ -473,7 +483,7 @@ static struct lnet_config *config_here(const char *first, const char *second)
 	c->ni[1]->lnd.nid = nid_of("7@shm");
 	c->ni[2]->lnd.nid = nid_of(first);
 	c->ni[3]->lnd.nid = nid_of(second);
-	c->ni[1]->lnd.host = HERE;
+	put_here(c, 1);
 	return c;
 }
 
@@ -528,7 +538,7 @@ Test(ping_info, of_one_host_only)
 	size_t len;
 
 	c->ni[1]->lnd.nid = nid_of("7@shm");
-	c->ni[1]->lnd.host = HERE;
+	put_here(c, 1);
 	len = ping_info_encode(node, c, b, sizeof(b));
 	cr_assert_eq(len, 16 + 2 * 16);
 	cr_assert_not(decode_at(b, len, HERE));
@@ -554,7 +564,7 @@ Test(ping_info, of_one_host_with_many)
 					2u << 16,
 				i);
 		c->ni[n + 1]->lnd.nid = nid_of("7@shm");
-		c->ni[n + 1]->lnd.host = HERE;
+		put_here(c, n + 1);
 		len = ping_info_encode(node, c, b, sizeof(b));
 		cr_assert_leq(len, PING_USUAL_SIZE);
 		cr_assert_eq(decode_at(b, len, HERE), n == 13, "%u", n);
