@@ -96,8 +96,6 @@ struct shm_conn *shm_conn_new(struct shm_ni *sni, struct loop *loop, int fd)
 	list_init(&conn->flush);
 	line_init(&conn->queue, conn, false);
 	line_init(&conn->sent, conn, true);
-	line_init(&conn->lent, conn, true);
-	list_init(&conn->refused);
 	timer_init(&conn->timer, NULL);
 	timer_init(&conn->again, on_wake_again);
 	return conn;
@@ -134,10 +132,10 @@ void shm_conn_drop(struct shm_conn *conn)
 /* ns: when a wake-up is sent again for which the system had no memory */
 #define WAKE_AGAIN (10 * NSEC_PER_MSEC)
 
-/* A full socket (EAGAIN) holds earlier
+/* Wakes the peer, which nobody else does. A full socket (EAGAIN) holds earlier
  * wake-ups, so the peer is going to be awake: it looks at the ring after it has
  * read them. A socket without a peer has ended, which is noticed elsewhere. */
-void shm_conn_wake(struct shm_conn *conn)
+static void wake_peer(struct shm_conn *conn)
 {
 	const char byte = 0;
 
@@ -151,7 +149,7 @@ void shm_conn_wake(struct shm_conn *conn)
 
 static void on_wake_again(struct timer *t)
 {
-	shm_conn_wake(container_of(t, struct shm_conn, again));
+	wake_peer(container_of(t, struct shm_conn, again));
 }
 
 /* Reads the wake-ups that have come. Returns 0; or -errno, or 1 if the peer has
@@ -170,16 +168,14 @@ static int take_wake_ups(struct shm_conn *conn)
 
 static bool has_to_write(const struct shm_conn *conn)
 {
-	return conn->tx || conn->abort_due || conn->owed ||
-	       !list_empty(&conn->queue.msgs);
+	return conn->tx || conn->abort_due || !list_empty(&conn->queue.msgs);
 }
 
 /* What this side waits for. */
 static uint32_t conn_wants(const struct shm_conn *conn)
 {
 	return (conn->paused ? 0 : SHM_WANTS_FRAMES) |
-	       (has_to_write(conn) ? SHM_WANTS_ROOM : 0) |
-	       (conn->lent_slots ? SHM_WANTS_ANSWERS : 0);
+	       (has_to_write(conn) ? SHM_WANTS_ROOM : 0);
 }
 
 /* This side may sleep from now on, and is woken. Returns false: there is
@@ -266,146 +262,6 @@ static uint32_t first_part(const struct shm_conn *conn,
 	return MIN(msg->length, conn->ring.size / 4);
 }
 
-/* ---- loans ---- */
-
-#define ALL_SLOTS (UINT32_MAX >> (32 - SHM_LOANS))
-
-/* Is @msg long enough that it pays to lend its payload, and can that be? */
-static bool may_lend(const struct shm_conn *conn, const struct lnd_msg *msg)
-{
-	return msg->length >= conn->copy_min && conn->lent_slots != ALL_SLOTS &&
-	       msg->niov <= SHM_SEGMENTS && shm_ring_peer_copies(&conn->ring);
-}
-
-static unsigned int first_slot(uint32_t slots)
-{
-	return (unsigned int)__builtin_ctz(slots);
-}
-
-/* Writes a frame that lends the payload of @msg. Returns false: there is no
- * room. */
-static bool tx_lend(struct shm_conn *conn, struct lnd_msg *msg, size_t hdr_len)
-{
-	unsigned int slot = first_slot(~conn->lent_slots);
-	struct iovec from[SHM_SEGMENTS];
-	struct shm_loan_hdr hdr = {
-		.loan = (conn->loans_made + 1) * SHM_LOANS + slot,
-		.segments = iov_slice(from, msg->iov, msg->niov, msg->offset,
-				      msg->length)
-	};
-	size_t at = hdr_len + sizeof(hdr);
-	size_t length = at + hdr.segments * sizeof(struct shm_segment);
-	uint8_t *body;
-
-	if (!has_room(conn, shm_frame_space((uint32_t)length)))
-		return false;
-	/* No loan has the number 0. */
-	conn->loans_made = (conn->loans_made + 1) % (UINT32_MAX / SHM_LOANS);
-	body = shm_ring_body(&conn->ring);
-	lnet_msg_header(msg, body, hdr_len);
-	memcpy(body + hdr_len, &hdr, sizeof(hdr));
-	for (unsigned int i = 0; i < hdr.segments; i++) {
-		const struct shm_segment s = { (uintptr_t)from[i].iov_base,
-					       from[i].iov_len };
-
-		memcpy(body + at + i * sizeof(s), &s, sizeof(s));
-	}
-	shm_ring_lend(&conn->ring, hdr.loan);
-	conn->loans[slot] = (struct shm_loan){ hdr.loan, msg };
-	conn->lent_slots |= 1u << slot;
-	msg->priv = &conn->lent;
-	list_add_tail(&conn->lent.msgs, &msg->link);
-	frame_written(conn,
-		      msg->large ? SHM_LENT_LARGE_MESSAGE : SHM_LENT_MESSAGE,
-		      (uint32_t)length);
-	return true;
-}
-
-static void free_slot(struct shm_conn *conn, unsigned int slot)
-{
-	shm_ring_call_back(&conn->ring, conn->loans[slot].loan);
-	conn->lent_slots &= ~(1u << slot);
-	conn->owed &= ~(1u << slot);
-}
-
-/* Looks what has become of loans. */
-static void look_at_loans(struct shm_conn *conn)
-{
-	if (!shm_ring_look_answers(&conn->ring))
-		return;
-	for (uint32_t s = conn->lent_slots & ~conn->owed; s; s &= s - 1) {
-		unsigned int slot = first_slot(s);
-		struct lnd_msg *msg = conn->loans[slot].msg;
-		uint32_t answer =
-			shm_ring_answer_to(&conn->ring, conn->loans[slot].loan);
-
-		if (!answer)
-			continue;
-		flush_soon(conn);
-		if (answer == SHM_REFUSED) {
-			conn->owed |= 1u << slot;
-			continue;
-		}
-		free_slot(conn, slot);
-		if (msg) {
-			list_del(&msg->link);
-			msg->priv = &conn->sent;
-			list_add_tail(&conn->sent.msgs, &msg->link);
-		}
-	}
-}
-
-/* Takes the payload of @msg back. If the peer refuses it, a frame says so. */
-static void call_back(struct shm_conn *conn, const struct lnd_msg *msg)
-{
-	for (uint32_t s = conn->lent_slots; s; s &= s - 1) {
-		struct shm_loan *l = &conn->loans[first_slot(s)];
-
-		if (l->msg != msg)
-			continue;
-		l->msg = NULL;
-		shm_ring_call_back(&conn->ring, l->loan);
-	}
-}
-
-static bool tx_more(struct shm_conn *conn);
-
-/* Writes what loans were refused for. Returns false: there is no room for all
- * of it. */
-static bool tx_owed(struct shm_conn *conn)
-{
-	while (conn->owed) {
-		unsigned int slot = first_slot(conn->owed);
-		const struct shm_loan *l = &conn->loans[slot];
-		struct lnd_msg *msg = l->msg;
-		const uint64_t number = l->loan;
-		uint32_t n = msg ? MIN(msg->length, conn->ring.size / 4) : 0;
-		uint32_t length = (uint32_t)sizeof(number) + n;
-		uint8_t *body;
-
-		if (!has_room(conn, shm_frame_space(length)))
-			return false;
-		body = shm_ring_body(&conn->ring);
-		memcpy(body, &number, sizeof(number));
-		if (n)
-			iov_gather(body + sizeof(number), msg->iov, msg->niov,
-				   msg->offset, n);
-		frame_written(conn, msg ? SHM_AGAIN : SHM_CALL_BACK, length);
-		free_slot(conn, slot);
-		if (!msg)
-			continue;
-		list_del(&msg->link);
-		msg->priv = &conn->sent;
-		conn->tx = msg;
-		conn->tx_done = n;
-		if (!tx_more(conn))
-			return false;
-	}
-	return true;
-}
-
-/* ---- outgoing messages ---- */
-
 /* Writes the first frame of @msg. Returns false: there is no room. */
 static in_line bool tx_begin(struct shm_conn *conn, struct lnd_msg *msg)
 {
@@ -413,8 +269,6 @@ static in_line bool tx_begin(struct shm_conn *conn, struct lnd_msg *msg)
 	uint32_t n = first_part(conn, msg, hdr_len);
 	uint8_t *body;
 
-	if (unlikely(may_lend(conn, msg)))
-		return tx_lend(conn, msg, hdr_len);
 	if (!has_room(conn, shm_frame_space((uint32_t)hdr_len + n)))
 		return false;
 	body = shm_ring_body(&conn->ring);
@@ -461,7 +315,7 @@ static void tx_pump(struct shm_conn *conn)
 		frame_written(conn, SHM_ABORT, 0);
 		conn->abort_due = false;
 	}
-	if (conn->abort_due || (conn->tx && !tx_more(conn)) || !tx_owed(conn))
+	if (conn->abort_due || (conn->tx && !tx_more(conn)))
 		return;
 	while (!list_empty(&conn->queue.msgs) && !conn->failed) {
 		struct lnd_msg *msg =
@@ -551,12 +405,12 @@ static void conn_flush(struct shm_conn *conn)
 	if (conn->unannounced) {
 		conn->unannounced = false;
 		if (shm_ring_must_wake(&conn->ring, SHM_WANTS_FRAMES))
-			shm_conn_wake(conn);
+			wake_peer(conn);
 	}
-	if (unlikely(has_to_write(conn)))
+	if (unlikely(has_to_write(conn))) {
 		watch_stall(conn);
-	if (unlikely(has_to_write(conn) || conn->lent_slots))
 		conn_rearm(conn);
+	}
 	end_all(&conn->sent.msgs, 0, LNET_CAUSE_OK);
 }
 
@@ -593,8 +447,6 @@ static void tx_cancel(struct lnd_msg *msg, int status)
 		flush_soon(conn);
 	} else {
 		list_del(&msg->link);
-		if (line == &conn->lent)
-			call_back(conn, msg);
 	}
 	lnet_finalize(msg, status,
 		      line->begun ? LNET_CAUSE_NETWORK_TIMEOUT
@@ -617,13 +469,280 @@ void shm_conn_give_back(struct shm_conn *conn)
 	}
 }
 
+/* ---- incoming ---- */
+
+/* Ends a message that LNet has answered, and whose payload is complete or never
+ * will be. Users' handlers run. */
+static void rx_finish(struct shm_rx *rx)
+{
+	struct lnd_msg *msg = rx->msg;
+	int status = rx->status;
+
+	if (msg && rx->bounce && !status)
+		iov_scatter(msg->iov, msg->niov, msg->offset, rx->bounce,
+			    msg->length);
+	free(rx->bounce);
+	pool_put(&rx->cpt->rxs, rx);
+	if (msg)
+		lnet_finalize(msg, status,
+			      status ? shm_loss_begun(status) : LNET_CAUSE_OK);
+}
+
+/* No more payload is going to come for conn->rx. */
+static void rx_end(struct shm_conn *conn, int status)
+{
+	struct shm_rx *rx = conn->rx;
+
+	conn->rx = NULL;
+	conn->holding = false;
+	conn->paused = false;
+	rx->conn = NULL;
+	rx->status = status;
+	if (rx->answered)
+		rx_finish(rx);
+}
+
+/* Stores @n bytes of payload, of which there are as many left. */
+static void rx_store(struct shm_rx *rx, const uint8_t *p, uint32_t n)
+{
+	const struct lnd_msg *msg = rx->msg;
+
+	if (rx->bounce)
+		memcpy(rx->bounce + rx->got, p, n);
+	else if (msg && rx->got < msg->length)
+		iov_scatter(msg->iov, msg->niov, msg->offset + rx->got, p,
+			    MIN(n, msg->length - rx->got));
+	rx->got += n;
+}
+
+/* Takes the frame that was held, now that it is known where it goes. */
+static void rx_take_held(struct shm_conn *conn)
+{
+	struct shm_rx *rx = conn->rx;
+
+	if (!conn->holding)
+		return;
+	conn->holding = false;
+	conn->paused = false;
+	rx_store(rx, conn->held.body + conn->held_at,
+		 conn->held.length - conn->held_at);
+	shm_ring_took(&conn->ring, &conn->held);
+	if (rx->got == rx->length)
+		rx_end(conn, 0);
+}
+
+/* LNet answers from within lnet_parse(), and all of the payload is in the
+ * frame: the fast path. */
+static void rx_take_now(struct shm_rx *rx, struct lnd_msg *msg)
+{
+	struct shm_conn *conn = rx->conn;
+
+	if (msg->length)
+		iov_scatter(msg->iov, msg->niov, msg->offset,
+			    conn->held.body + conn->held_at, msg->length);
+	shm_ring_took(&conn->ring, &conn->held);
+	conn->holding = false;
+	conn->rx = NULL;
+	pool_put(&rx->cpt->rxs, rx);
+	lnet_finalize(msg, 0, LNET_CAUSE_OK);
+}
+
+static bool rx_is_whole(const struct shm_rx *rx)
+{
+	const struct shm_conn *conn = rx->conn;
+
+	return conn && conn->holding && !conn->paused && !rx->bounced &&
+	       conn->held.length - conn->held_at == rx->length;
+}
+
+void shm_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
+		 uint32_t rlength)
+{
+	struct shm_rx *rx = priv;
+
+	(void)ni;
+	(void)rlength;
+	if (likely(msg && rx_is_whole(rx))) {
+		rx_take_now(rx, msg);
+		return;
+	}
+	rx->answered = true;
+	rx->msg = msg;
+	if (msg) {
+		msg->priv = rx;
+	} else {
+		free(rx->bounce);
+		rx->bounce = NULL;
+	}
+	if (!rx->conn)
+		rx_finish(rx);
+	else if (rx->conn->paused)
+		shm_conn_resume(rx->conn);
+}
+
+int shm_rx_eager_recv(struct lnd_ni *ni, void *priv)
+{
+	struct shm_rx *rx = priv;
+
+	(void)ni;
+	if (rx->bounced)
+		return 0;
+	if (rx->length) {
+		rx->bounce = malloc(rx->length);
+		if (!rx->bounce)
+			return -ENOMEM;
+	}
+	rx->bounced = true;
+	if (rx->conn && rx->conn->paused)
+		shm_conn_resume(rx->conn);
+	return 0;
+}
+
+static void rx_cancel(struct shm_rx *rx, int status)
+{
+	struct lnd_msg *msg = rx->msg;
+
+	rx->msg = NULL;
+	free(rx->bounce);
+	rx->bounce = NULL;
+	lnet_finalize(msg, status, LNET_CAUSE_NETWORK_TIMEOUT);
+}
+
 void shm_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 {
 	(void)ni;
 	if (msg->incoming)
-		shm_rx_cancel(msg, status);
+		rx_cancel(msg->priv, status);
 	else
 		tx_cancel(msg, status);
+}
+
+static int rx_wrong(struct shm_conn *conn, const char *why)
+{
+	conn->ring.why = why;
+	return -EPROTO;
+}
+
+/* A frame that begins a message. Returns 0 or -errno. */
+static in_line int rx_begin(struct shm_conn *conn, const struct shm_frame *f,
+			    size_t hdr_len)
+{
+	uint8_t hdr[LNET_HDR_LARGE_SIZE];
+	struct shm_rx *rx;
+	uint32_t length;
+	int rc;
+
+	if (unlikely(conn->rx))
+		return rx_wrong(conn, "has begun a message within another one");
+	if (unlikely(f->length < hdr_len))
+		return rx_wrong(conn, "has sent a message without a header");
+	memcpy(hdr, f->body, hdr_len);
+	length = lnet_hdr_payload(hdr, hdr_len);
+	if (unlikely(f->length - hdr_len > length))
+		return rx_wrong(conn, "has sent more than it has announced");
+	/* All of the payload is in the frame, which is read once. */
+	if (likely(f->length - hdr_len == length) &&
+	    lnet_take(conn->sni->ni, hdr, hdr_len, &conn->peer->id, NULL,
+		      f->body + hdr_len)) {
+		if (likely(shm_conn_is_open(conn)))
+			shm_ring_took(&conn->ring, f);
+		return 0;
+	}
+	rx = pool_get(&conn->cpt->rxs);
+	if (!rx)
+		return -ENOMEM;
+	*rx = (struct shm_rx){ .cpt = conn->cpt,
+			       .conn = conn,
+			       .length = length };
+	conn->rx = rx;
+	conn->held = *f;
+	conn->held_at = (uint32_t)hdr_len;
+	conn->holding = true;
+	rc = lnet_parse(conn->sni->ni, hdr, hdr_len, &conn->peer->id, rx);
+	if (unlikely(rc)) {
+		conn->rx = NULL;
+		conn->holding = false;
+		conn->ring.why = "has sent a header that makes no sense";
+		pool_put(&conn->cpt->rxs, rx);
+		return rc;
+	}
+	if (likely(conn->rx != rx))
+		return 0;
+	if (rx->answered || rx->bounced)
+		rx_take_held(conn);
+	else
+		conn->paused = true;
+	return 0;
+}
+
+static int rx_more(struct shm_conn *conn, const struct shm_frame *f)
+{
+	struct shm_rx *rx = conn->rx;
+
+	if (!rx || !f->length || f->length > rx->length - rx->got)
+		return rx_wrong(conn, "has sent payload of no message");
+	rx_store(rx, f->body, f->length);
+	shm_ring_took(&conn->ring, f);
+	if (rx->got == rx->length)
+		rx_end(conn, 0);
+	return 0;
+}
+
+static int rx_abort(struct shm_conn *conn, const struct shm_frame *f)
+{
+	if (!conn->rx || f->length)
+		return rx_wrong(conn, "has ended a message that is none");
+	shm_ring_took(&conn->ring, f);
+	rx_end(conn, -ECANCELED);
+	return 0;
+}
+
+static in_line int rx_frame(struct shm_conn *conn, const struct shm_frame *f)
+{
+	switch (f->type) {
+	case SHM_MESSAGE:
+		return rx_begin(conn, f, LNET_HDR_SIZE);
+	case SHM_LARGE_MESSAGE:
+		return rx_begin(conn, f, LNET_HDR_LARGE_SIZE);
+	case SHM_MORE:
+		return rx_more(conn, f);
+	case SHM_ABORT:
+		return rx_abort(conn, f);
+	default:
+		return rx_wrong(conn, "has sent a frame of an unknown type");
+	}
+}
+
+/* Lets the peer write where frames were read. */
+static void give_room(struct shm_conn *conn)
+{
+	shm_ring_give(&conn->ring);
+	if (shm_ring_must_wake(&conn->ring, SHM_WANTS_ROOM))
+		wake_peer(conn);
+}
+
+/* Reads what had come when it began. Returns 0 or -errno; @conn may be closed
+ * on return. */
+static int rx_read(struct shm_conn *conn)
+{
+	uint32_t told = conn->ring.head, head = told;
+	struct shm_frame f;
+	int rc = shm_ring_look(&conn->ring);
+
+	while (!rc && !conn->paused && shm_conn_is_open(conn)) {
+		rc = shm_ring_next(&conn->ring, &f);
+		if (rc <= 0)
+			break;
+		rc = rx_frame(conn, &f);
+		/* A peer that waits for room can go on meanwhile. */
+		if (conn->ring.head - told >= conn->ring.size / 4) {
+			shm_ring_give(&conn->ring);
+			told = conn->ring.head;
+		}
+	}
+	if (conn->ring.head != head && shm_conn_is_open(conn))
+		give_room(conn);
+	return rc;
 }
 
 /* ---- both ---- */
@@ -633,11 +752,9 @@ static void conn_serve(struct shm_conn *conn)
 {
 	int rc;
 
-	if (unlikely(conn->lent_slots))
-		look_at_loans(conn);
 	if (unlikely(has_to_write(conn)))
 		flush_soon(conn);
-	rc = shm_rx_read(conn);
+	rc = rx_read(conn);
 	if (!shm_conn_is_open(conn))
 		return;
 	if (unlikely(rc))
@@ -660,24 +777,20 @@ void shm_conn_resume(struct shm_conn *conn)
 static void on_resume(struct work *w)
 {
 	struct shm_conn *conn = container_of(w, struct shm_conn, resume);
-	int rc = 0;
 
 	conn->resuming = false;
 	if (!shm_conn_is_open(conn))
 		return;
 	if (conn->rx && conn->paused &&
 	    (conn->rx->answered || conn->rx->bounced)) {
-		rc = shm_rx_take_held(conn);
-		/* shm_rx_read() tells only of what it reads itself. */
+		rx_take_held(conn);
+		/* rx_read() tells only of what it reads itself. */
 		if (shm_conn_is_open(conn))
-			shm_rx_give_room(conn);
+			give_room(conn);
 	}
 	if (!shm_conn_is_open(conn))
 		return;
-	if (rc)
-		shm_peer_lost(conn, rc, conn->ring.why);
-	else
-		conn_serve(conn);
+	conn_serve(conn);
 	if (shm_conn_is_open(conn))
 		conn_rearm(conn);
 }
@@ -738,7 +851,8 @@ static void on_stall(struct timer *t)
 
 	if (!room && !more)
 		return;
-	/* Room that this look finds nobody else tells of. */
+	/* The look reads how far the peer is; whoever waits for room and polls
+	 * would not see it change any more. */
 	if (room)
 		flush_soon(conn);
 	rc = look_at_stall(conn, room, more);
@@ -750,7 +864,6 @@ static void on_stall(struct timer *t)
 
 int shm_conn_open(struct shm_conn *conn, struct shm_peer *peer)
 {
-	uint64_t least;
 	int rc;
 
 	loop_unwatch(conn->loop, &conn->io);
@@ -768,9 +881,6 @@ int shm_conn_open(struct shm_conn *conn, struct shm_peer *peer)
 	fsm_move(&conn->fsm, shm_conn_states, SHM_CONN_OPEN);
 	if (conn->accepted)
 		conn->cpt->accepted++;
-	least = (uint64_t)conn->sni->tunables[SHM_copy_min];
-	conn->copy_min = least ? (uint32_t)least : UINT32_MAX;
-	shm_rx_try_copy(conn);
 	/* The peer may have written something already. */
 	conn->resting = true;
 	conn_rearm(conn);
@@ -783,16 +893,12 @@ static void tx_end(struct shm_conn *conn, int status)
 {
 	struct lnd_msg *tx = conn->tx;
 
-	look_at_loans(conn);
-	while (conn->lent_slots)
-		free_slot(conn, first_slot(conn->lent_slots));
 	conn->tx = NULL;
 	conn->abort_due = false;
 	list_del(&conn->flush);
 	end_all(&conn->sent.msgs, 0, LNET_CAUSE_OK);
 	if (tx)
 		lnet_finalize(tx, status, shm_loss_begun(status));
-	end_all(&conn->lent.msgs, status, shm_loss_begun(status));
 	end_all(&conn->queue.msgs, status, shm_loss_queued(status));
 }
 
@@ -810,6 +916,7 @@ void shm_conn_close(struct shm_conn *conn, int status)
 		conn->cpt->accepted--;
 	conn_end(conn);
 	list_del(&conn->flush);
-	shm_rx_stop(conn, status);
+	if (conn->rx)
+		rx_end(conn, status);
 	tx_end(conn, status);
 }

@@ -7,11 +7,8 @@
  *	gate.c		the handshake, both sides; a gate, on CPT 0, has the
  *			socket of an NI and accepts connections for all CPTs
  *	peer.c		peers, and attempts to connect to them
- *	conn.c		an open connection: messages in the rings of a pair,
- *			and those that this side sends
- *	rx.c		those that come
+ *	conn.c		an open connection: messages in the rings of a pair
  *	ring.c		the memory that both sides share
- *	loan.c		copies out of the memory of a peer
  *
  * A connection is a UNIX socket and a memory. The socket carries the handshake,
  * then wake-ups, of which each is a byte, and its end tells of the peer's. It
@@ -31,7 +28,6 @@
 #include "base/pool.h"
 #include "lnd/connect.h"
 #include "lnd/lnd.h"
-#include "lnd/shmlnd/loan.h"
 #include "lnd/shmlnd/ring.h"
 
 /* The numbers that users may set for an NI: shmlnd(7). */
@@ -78,7 +74,6 @@ struct shm_ni {
 	const int64_t *tunables;
 	uint64_t seed;
 	uint32_t ring_size;
-	struct shm_token token;
 	struct shm_cpt *cpts;
 	struct shm_gate gate;
 	/* Counts the connections that CPT 0 has accepted and sent to the CPT of

@@ -24,30 +24,12 @@ static const struct ulnet_tunable large[] = {
 	{ "ring_size", 4194304 },
 };
 
-/* All payloads are copied straight, or none is. */
-static const struct ulnet_tunable copies[] = {
-	{ "max_reconnectms", 20 },
-	{ "copy_min", 1 },
-};
-static const struct ulnet_tunable no_copies[] = {
-	{ "max_reconnectms", 20 },
-	{ "copy_min", 0 },
-};
-
 static struct real_net poll_one = { NODES, .run = LNET_RUN_POLL, .cpts = 1,
 				    .tunables = quick, .ntunables = 2 };
 static struct real_net poll_small = { NODES, .run = LNET_RUN_POLL, .cpts = 1,
 				      .tunables = small, .ntunables = 2 };
 static struct real_net poll_large = { NODES, .run = LNET_RUN_POLL, .cpts = 1,
 				      .tunables = large, .ntunables = 2 };
-static struct real_net poll_copies = { NODES, .run = LNET_RUN_POLL, .cpts = 1,
-				       .tunables = copies, .ntunables = 2 };
-static struct real_net poll_no_copies = { NODES, .run = LNET_RUN_POLL,
-					  .cpts = 1, .tunables = no_copies,
-					  .ntunables = 2 };
-static struct real_net threads_copies = { NODES, .run = LNET_RUN_THREADS,
-					  .cpts = 2, .tunables = copies,
-					  .ntunables = 2 };
 static struct real_net threads_two = { NODES, .run = LNET_RUN_THREADS,
 				       .cpts = 2, .tunables = quick,
 				       .ntunables = 2 };
@@ -65,18 +47,6 @@ static struct lnd_rig rigs[] = {
 	  .can = RIG_KILL,
 	  .ops = &real_ops,
 	  .arg = &poll_large },
-	{ .name = "shmlnd, copies",
-	  .can = RIG_KILL,
-	  .ops = &real_ops,
-	  .arg = &poll_copies },
-	{ .name = "shmlnd, no copies",
-	  .can = RIG_KILL,
-	  .ops = &real_ops,
-	  .arg = &poll_no_copies },
-	{ .name = "shmlnd, copies, threads, 2 CPTs",
-	  .can = RIG_KILL | RIG_THREADS,
-	  .ops = &real_ops,
-	  .arg = &threads_copies },
 	{ .name = "shmlnd, threads, 2 CPTs",
 	  .can = RIG_KILL | RIG_THREADS,
 	  .ops = &real_ops,
