@@ -278,10 +278,13 @@ static int attempt_call(struct attempt *a, struct replica *r,
 {
 	const struct ulrpc_replicas_call *call = a->of;
 	struct ulrpc_bulk *lent[ULRPC_BULKS_MAX];
-	int rc = replicas_bulks_lend(call, lent);
+	int rc = replicas_context_lend(a);
 
+	if (!rc)
+		rc = replicas_bulks_lend(call, lent);
 	if (rc)
 		return rc;
+	conf->context = a->context;
 	conf->bulks = lent;
 	rc = ulrpc_call(r->client, call->method, call->body, call->length, conf,
 			attempt_on_end, a, &a->handle);
@@ -385,7 +388,7 @@ void replicas_call_go_on(struct ulrpc_replicas_call *call)
 static bool may_hedge(const struct ulrpc_replicas_call *call)
 {
 	return call->all->hedge && !call->hedged && !call->conf.nbulks &&
-	       !call->conf.context && call->conf.semantics == ULRPC_IDEMPOTENT;
+	       call->conf.semantics == ULRPC_IDEMPOTENT;
 }
 
 /* Arms the timer for the time within which 19 of 20 calls end: a call that
@@ -514,8 +517,10 @@ static void attempt_on_end(void *arg, const struct ulrpc_outcome *o,
 	if (call->opening)
 		replicas_stream_end(call, o, reply, length);
 	attempt_take_off(a);
-	if (!call->ended)
+	if (!call->ended) {
 		call_note(call, o, &r->address.nid);
+		call->answered = a->context;
+	}
 	replica_on_idle(r);
 	if (call->ended)
 		call_settle(call);

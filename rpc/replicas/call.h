@@ -22,6 +22,8 @@ struct attempt {
 	struct ulrpc_replicas_call *of;
 	struct replica *at; /* the server; NULL: no attempt is under way */
 	struct ulrpc_call *handle;
+	/* sends what the user's context sends; NULL: that is not needed yet */
+	struct ulrpc_context *context;
 	uint64_t began; /* ns: when the attempt began */
 	/* ns: since when it waits for a connection; valid in the list @waiting
 	 */
@@ -82,10 +84,12 @@ struct ulrpc_replicas_call {
 	size_t length;
 	struct ulrpc_call_conf conf;
 	/* The user's context, which the call has from its beginning to its end,
-	 * so that nobody else uses it between two attempts; NULL: none. The
-	 * attempts have conf.context, which sends the same. */
+	 * so that nobody else uses it between two attempts; NULL: none. Each
+	 * attempt has one of its own. */
 	struct ulrpc_context *context;
-	bool has_context;     /* until the end of the call */
+	bool has_context; /* until the end of the call */
+	/* that of the attempt that has ended last; NULL: none has */
+	struct ulrpc_context *answered;
 	struct scope_link in; /* of the context's request, if it has one */
 	/* the call opens a stream; NULL: it does not */
 	struct stream_opening *opening;
@@ -108,6 +112,9 @@ struct ulrpc_replicas_call {
  * -EBUSY: another call has it; -ENOMEM. Any thread. */
 int replicas_context_take(struct ulrpc_replicas_call *call,
 			  struct ulrpc_context *c);
+/* Makes sure that @a has a context to give to ulrpc_call(), if its call has
+ * one. Returns 0 or -ENOMEM. */
+int replicas_context_lend(struct attempt *a);
 /* From now on the call is canceled with the request for which it is made.
  * Returns 0; -ECANCELED: that has happened. */
 int replicas_context_enter(struct ulrpc_replicas_call *call);

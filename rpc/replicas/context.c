@@ -17,26 +17,37 @@ static void on_scope_canceled(struct scope_link *l)
 int replicas_context_take(struct ulrpc_replicas_call *call,
 			  struct ulrpc_context *c)
 {
-	struct ulrpc_context *own;
-	int rc = ulrpc_context_new(&own);
+	int rc = context_take(c);
 
 	if (rc)
 		return rc;
-	rc = context_take(c);
+	call->context = c;
+	call->has_context = true;
+	rc = replicas_context_lend(&call->attempts[0]);
 	if (rc) {
-		ulrpc_context_free(own);
+		replicas_context_free(call);
 		return rc;
 	}
-	own->sent = c->sent;
-	own->scope = c->scope;
-	if (c->scope) {
-		scope_get(c->scope);
+	if (c->scope)
 		call->deadline = MIN(call->deadline, c->scope->deadline);
-	}
 	call->in.cancel = on_scope_canceled;
-	call->context = c;
-	call->conf.context = own;
-	call->has_context = true;
+	return 0;
+}
+
+int replicas_context_lend(struct attempt *a)
+{
+	const struct ulrpc_context *c = a->of->context;
+	int rc;
+
+	if (!c || a->context)
+		return 0;
+	rc = ulrpc_context_new(&a->context);
+	if (rc)
+		return rc;
+	a->context->sent = c->sent;
+	a->context->scope = c->scope;
+	if (c->scope)
+		scope_get(c->scope);
 	return 0;
 }
 
@@ -47,24 +58,33 @@ int replicas_context_enter(struct ulrpc_replicas_call *call)
 		       : 0;
 }
 
+/* Gives the user what the last answer has said. */
+static void context_tell(struct ulrpc_replicas_call *call)
+{
+	struct ulrpc_context *from = call->answered, *to = call->context;
+
+	/* A later attempt may have it. */
+	if (!from || atomic_load(&from->busy))
+		return;
+	to->said = from->said;
+	to->said_length = from->said_length;
+	from->said = NULL;
+	from->said_length = 0;
+}
+
 void replicas_context_release(struct ulrpc_replicas_call *call)
 {
-	struct ulrpc_context *c = call->context, *own = call->conf.context;
-
 	if (!call->has_context)
 		return;
 	call->has_context = false;
 	scope_leave(&call->in);
 	/* An attempt that is still under way copied what it sends when it was
 	 * made, and has nothing to say any more. */
-	annex_init(&own->sent);
-	if (!atomic_load(&own->busy)) {
-		c->said = own->said;
-		c->said_length = own->said_length;
-		own->said = NULL;
-		own->said_length = 0;
-	}
-	context_release(c);
+	for (int i = 0; i < CALL_ATTEMPTS; i++)
+		if (call->attempts[i].context)
+			annex_init(&call->attempts[i].context->sent);
+	context_tell(call);
+	context_release(call->context);
 }
 
 void replicas_context_free(struct ulrpc_replicas_call *call)
@@ -73,5 +93,6 @@ void replicas_context_free(struct ulrpc_replicas_call *call)
 		return;
 	replicas_context_release(call);
 	context_put(call->context);
-	context_put(call->conf.context);
+	for (int i = 0; i < CALL_ATTEMPTS; i++)
+		ulrpc_context_free(call->attempts[i].context);
 }

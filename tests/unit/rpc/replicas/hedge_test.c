@@ -190,3 +190,44 @@ Test(replicas, progress_is_told_until_the_end)
 	cr_assert_gt(told.before, 0);
 	sim_close();
 }
+
+/* Makes call 1, which takes its time at server 1, with @context. Server 2 has
+ * to answer. */
+static void hedge_with(struct ulrpc_context *context)
+{
+	const struct ulrpc_replicas_call_conf how = {
+		.call = { .deadline = 10000000,
+			  .semantics = ULRPC_IDEMPOTENT,
+			  .context = context },
+	};
+	struct ulrpc_metadata pair;
+
+	said[0] = '\0';
+	ulrpc_replicas_call_put(call_with(1, &how));
+	lnet_sim_run(sim, 20 * MSEC);
+	went_well(1);
+	cr_assert(calls[1].o.hedged);
+	cr_assert_eq(calls[1].executed, 2);
+	cr_assert_eq(calls[1].answer, 2);
+	cr_assert_str_eq(said, "anna");
+	cr_assert_eq(ulrpc_context_find(context, "server", &pair), 0);
+	cr_assert_eq(pair.length, 1);
+	cr_assert_eq(*(const char *)pair.value, '2');
+}
+
+Test(replicas, a_call_with_a_context_is_hedged)
+{
+	struct ulrpc_context *context;
+
+	sim_open(1);
+	hedge_all();
+	servers[1].delay = 100 * MSEC;
+	cr_assert_eq(ulrpc_context_new(&context), 0);
+	cr_assert_eq(ulrpc_context_add(context, "user", "anna", 4), 0);
+	hedge_with(context);
+	/* It is free again while server 1 still works for the first call. */
+	hedge_with(context);
+	ulrpc_context_free(context);
+	lnet_sim_run(sim, SEC);
+	sim_close();
+}
