@@ -208,7 +208,9 @@ bool shm_ring_must_wake(struct shm_ring *r, uint32_t what)
 		atomic_store(&r->mine->head, r->head);
 	if (likely(!(atomic_load(&r->theirs->wants) & what)))
 		return false;
-	return atomic_exchange(&r->theirs->wants, 0) & what;
+	/* The peer may want something else by now. Then it has found out by
+	 * itself, but whoever clears its wants has to wake it. */
+	return atomic_exchange(&r->theirs->wants, 0) != 0;
 }
 
 bool shm_ring_sleep(struct shm_ring *r, uint32_t what)

@@ -2,8 +2,9 @@
 /*
  * Two sides of a ring, and how they wake each other: lnd/shmlnd/ring.h. Side 0
  * writes FRAMES frames into a ring that has room for CAP, and sleeps while it is
- * full; side 1 reads them, and sleeps while it is empty. Either may poll for a
- * while before it sleeps, and then is not to be woken.
+ * full; side 1 reads them, and sleeps while it is empty. Then it writes a frame
+ * for side 0, which waits for that, too, and at last for that alone. Either may
+ * poll for a while before it sleeps, and then is not to be woken.
  *
  * What must hold:
  *	- nobody sleeps for ever: all frames are read (no invalid end state)
@@ -13,7 +14,9 @@
  * The system may have no memory for a wake-up, which is then sent again later,
  * and has no room for one while earlier ones have not been read, of which one
  * is enough. BREAK_LACK forgets a wake-up for which there was no memory,
- * BREAK_READ reads wake-ups after the last look at the ring.
+ * BREAK_READ reads wake-ups after the last look at the ring. BREAK_LESS takes
+ * what a side wants away without a wake-up, if that is not any more what it was
+ * to be woken for.
  *
  * A processor may keep a store to itself while later loads are made. In the
  * program, stores and loads that decide about wake-ups are sequentially
@@ -27,8 +30,12 @@
 #define CAP 2
 #endif
 
+#define FOR_FRAMES 1
+#define FOR_ROOM   2
+
 byte tail, head;	/* as the other side sees them */
-bool wants[2];		/* as the other side sees them */
+bool answered;		/* side 1 has written its frame */
+byte wants[2];		/* FOR_...; as the other side sees them */
 bool bells[2];		/* a side has wake-ups that it has not read */
 bool due[2];		/* a wake-up for it is to be sent again */
 bool asleep[2];		/* has said so, and not taken it back */
@@ -37,7 +44,7 @@ byte slept[2], rung[2]; /* how often */
 /* the buffers */
 bool held_tail, held_head, held_wants[2];
 byte new_tail, new_head;
-bool new_wants[2];
+byte new_wants[2];
 
 inline store_tail(v)
 {
@@ -63,7 +70,7 @@ inline awake(me)
 {
 #ifndef BREAK_AWAKE
 	atomic {
-		wants[me] = false;
+		wants[me] = 0;
 		held_wants[me] = false;
 		asleep[me] = false
 	}
@@ -72,33 +79,39 @@ inline awake(me)
 #endif
 }
 
-inline say_asleep(me)
+inline say_asleep(me, what)
 {
 	atomic {
 		asleep[me] = true;
 		slept[me]++;
 #ifdef BREAK_WANTS
-		new_wants[me] = true;
+		new_wants[me] = what;
 		held_wants[me] = true
 #else
-		wants[me] = true
+		wants[me] = what
 #endif
 	}
 }
 
 /* shm_ring_must_wake(), and the wake-up */
-inline wake(other)
+inline wake(other, what)
 {
 	if
-	:: wants[other] ->
+	:: wants[other] & what ->
 		atomic {
 #ifdef BREAK_CLAIM
 			if
 			:: true ->
 #else
+#ifdef BREAK_LESS
+			if
+			:: !(wants[other] & what) -> wants[other] = 0
+			:: else -> skip
+			fi;
+#endif
 			if
 			:: wants[other] ->
-				wants[other] = false;
+				wants[other] = 0;
 #endif
 				assert(asleep[other]);
 				rung[other]++;
@@ -119,10 +132,10 @@ inline wake(other)
 	fi
 }
 
-/* shm_ring_sleep(), and the sleep. @something: what it waits for is there. */
-inline sleep(me, something)
+/* shm_ring_sleep(), and the sleep. @something: some of @what is there. */
+inline sleep(me, what, something)
 {
-	say_asleep(me);
+	say_asleep(me, what);
 	if
 #ifndef BREAK_LOOK
 	:: something -> skip
@@ -144,14 +157,17 @@ active proctype writer()
 	byte t = 0;
 
 	do
-	:: t == FRAMES -> break
+	:: t == FRAMES && answered -> break
 	:: t < FRAMES && t - head < CAP ->
 		t++;
 		store_tail(t);
-		wake(1)
+		wake(1, FOR_FRAMES)
 	/* It sleeps at once, or polls. */
-	:: t < FRAMES && t - head == CAP -> sleep(0, t - head < CAP)
+	:: t < FRAMES && t - head == CAP ->
+		sleep(0, FOR_FRAMES | FOR_ROOM, t - head < CAP)
 	:: t < FRAMES && t - head == CAP -> t - head < CAP
+	:: t == FRAMES && !answered -> sleep(0, FOR_FRAMES, answered)
+	:: t == FRAMES && !answered -> answered
 	od
 }
 
@@ -160,12 +176,15 @@ active proctype reader()
 	byte h = 0;
 
 	do
-	:: h == FRAMES -> break
+	:: h == FRAMES ->
+		answered = true;
+		wake(0, FOR_FRAMES);
+		break
 	:: h < FRAMES && h < tail ->
 		h++;
 		store_head(h);
-		wake(0)
-	:: h < FRAMES && h == tail -> sleep(1, h < tail)
+		wake(0, FOR_ROOM)
+	:: h < FRAMES && h == tail -> sleep(1, FOR_FRAMES, h < tail)
 	:: h < FRAMES && h == tail -> h < tail
 	od
 }

@@ -30,6 +30,7 @@ found_out BREAK_CLAIM
 found_out BREAK_AWAKE
 found_out BREAK_LACK
 found_out BREAK_READ
+found_out BREAK_LESS
 [ $long = no ] || holds "the same, with more frames" -DFRAMES=9 -DCAP=4
 none_forgotten "$script"
 [ $bad = 0 ]

@@ -448,3 +448,88 @@ Test(ring, stepped)
 	cr_expect_gt(steps, 50);
 	two_close(&t);
 }
+
+/* ---- a side that finds out by itself ---- */
+
+/* Reads what there is, and tells that there is room, again and again. */
+static void make_room(int fd, _Atomic bool *woken)
+{
+	struct shm_ring r;
+
+	if (shm_ring_map(&r, fd, SIZE, 0) ||
+	    ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+		_exit(77);
+	for (;;) {
+		raise(SIGSTOP);
+		if (read_all(&r))
+			_exit(1);
+		shm_ring_give(&r);
+		raise(SIGSTOP);
+		atomic_store(woken, shm_ring_must_wake(&r, SHM_WANTS_ROOM));
+	}
+}
+
+/* Lets @pid go on as @how says. Returns the signal that has stopped it. */
+static int go_on(pid_t pid, enum __ptrace_request how)
+{
+	int status;
+
+	cr_assert_eq(ptrace(how, pid, NULL, NULL), 0);
+	cr_assert(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status));
+	return WSTOPSIG(status);
+}
+
+/* @b sleeps until there is room or a frame. When @pid has made @steps of its
+ * steps to tell that there is room, @b sees that by itself, and sleeps on for
+ * frames only. Returns false: @pid had ended before. */
+static bool sees_room_after(struct shm_ring *b, pid_t pid, unsigned int steps)
+{
+	bool goes_on = true;
+
+	cr_assert(put(b, 8, 8));
+	shm_ring_publish(b);
+	cr_assert(shm_ring_sleep(b, SHM_WANTS_FRAMES | SHM_WANTS_ROOM));
+	cr_assert_eq(go_on(pid, PTRACE_CONT), SIGSTOP);
+	for (unsigned int i = 0; i < steps && goes_on; i++)
+		goes_on = go_on(pid, PTRACE_SINGLESTEP) == SIGTRAP;
+	cr_assert_eq(shm_ring_look_room(b), 0);
+	cr_assert(shm_ring_sleep(b, SHM_WANTS_FRAMES));
+	if (goes_on)
+		cr_assert_eq(go_on(pid, PTRACE_CONT), SIGSTOP);
+	return goes_on;
+}
+
+/* Who sleeps is woken for frames, or has been woken: whatever else it wanted
+ * before, at each instruction of the other side. */
+Test(ring, wants_less)
+{
+	_Atomic bool *woken = mmap(NULL, sizeof(*woken), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned int steps = 0, slept = 0;
+	struct shm_ring *b;
+	struct two t;
+	int status;
+	pid_t pid;
+
+	two_open(&t, SIZE);
+	b = &t.side[1];
+	pid = fork();
+	if (!pid)
+		make_room(t.fd, woken);
+	cr_assert(waitpid(pid, &status, 0) == pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		cr_skip_test("ptrace() is not allowed here");
+	while (sees_room_after(b, pid, steps)) {
+		bool wants = atomic_load(&b->mine->wants) == SHM_WANTS_FRAMES;
+
+		cr_expect(wants || atomic_load(woken), "%u", steps);
+		slept += !atomic_load(woken);
+		steps++;
+	}
+	cr_expect_gt(slept, 0, "it was never early enough");
+	cr_expect_gt(steps, slept, "it was never late enough");
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	munmap((void *)woken, sizeof(*woken));
+	two_close(&t);
+}
