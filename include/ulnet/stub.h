@@ -3,9 +3,10 @@
  * Remote procedure calls over LNet with protobuf-c's messages: how to call, and
  * how to run, the services that protoc-c generates from a "service" of a
  * .proto. Conventions as in ulnet/rpc.h. Manual: ulrpc_tutorial(7),
- * ulrpc_stub_new(3), ulrpc_call_message(3), ulrpc_set_message(3),
- * ulrpc_bulk_field(3), ulrpc_serve(3), ulrpc_stream_message(3),
- * ulrpc_serve_streams(3), ulrpc_about_start(3), protoc-gen-ulrpc(1).
+ * ulrpc_stub_new(3), ulrpc_call_message(3), ulrpc_replicas_call_message(3),
+ * ulrpc_set_message(3), ulrpc_bulk_field(3), ulrpc_serve(3),
+ * ulrpc_stream_message(3), ulrpc_serve_streams(3), ulrpc_about_start(3),
+ * protoc-gen-ulrpc(1).
  */
 #ifndef ULNET_STUB_H
 #define ULNET_STUB_H
@@ -59,8 +60,9 @@ ULNET_EXPORT int ulrpc_stub_new(struct ulrpc_client *client,
 				const struct ulrpc_method_options *options,
 				uint64_t deadline, ProtobufCService **stub_p);
 /* As ulrpc_stub_new(), for calls that go to one of several servers, as
- * ulrpc_replicas_call() makes them, without a key. outcome->target says which
- * server it was. */
+ * ulrpc_replicas_call() makes them. Those with a key, and those that may be
+ * canceled, are made by ulrpc_replicas_call_message(). outcome->target says
+ * which server it was. */
 ULNET_EXPORT int ulrpc_replicas_stub_new(
 	struct ulrpc_replicas *replicas,
 	const ProtobufCServiceDescriptor *descriptor,
@@ -113,6 +115,33 @@ ULNET_EXPORT int ulrpc_call_message_wait(ProtobufCService *stub,
 					 const struct ulrpc_call_conf *conf,
 					 ProtobufCMessage **reply_p,
 					 struct ulrpc_outcome *outcome);
+
+/* ---- calls to one of several servers: ulrpc_replicas_call_message(3) ---- */
+
+/* As ulrpc_message_fn. @outcome also says which server it was. */
+typedef void (*ulrpc_replicas_message_fn)(
+	void *arg, const struct ulrpc_replicas_outcome *outcome,
+	const ProtobufCMessage *reply);
+/*
+ * As ulrpc_call_message(), for a stub of ulrpc_replicas_stub_new(): @conf may
+ * have a key, and *@call_p is for ulrpc_replicas_cancel(), to be given back
+ * with ulrpc_replicas_call_put(). @conf NULL: the configuration of the stub,
+ * and no key. -EOPNOTSUPP: @stub is another one, or the method streams.
+ */
+ULNET_EXPORT int ulrpc_replicas_call_message(
+	ProtobufCService *stub, const char *method,
+	const ProtobufCMessage *request,
+	const struct ulrpc_replicas_call_conf *conf,
+	ulrpc_replicas_message_fn done, void *arg,
+	struct ulrpc_replicas_call **call_p);
+/* The same, and waits, as ulrpc_call_message_wait(). */
+ULNET_EXPORT int ulrpc_replicas_call_message_wait(
+	ProtobufCService *stub, const char *method,
+	const ProtobufCMessage *request,
+	const struct ulrpc_replicas_call_conf *conf, ProtobufCMessage **reply_p,
+	struct ulrpc_replicas_outcome *outcome);
+
+/* ---- details of a failure: ulrpc_context_new(3) ---- */
 
 /*
  * The details of the failure of a call that had @context, as

@@ -210,7 +210,7 @@ static int call_args_init(struct call_args *args, const struct stub *stub,
 static int submit(struct stub *stub, const struct stub_method *m,
 		  const ProtobufCMessage *request,
 		  const struct ulrpc_call_conf *conf, struct stub_call *call,
-		  struct ulrpc_call **call_p)
+		  void *own, struct ulrpc_call **call_p)
 {
 	struct call_args args;
 	int rc = call_args_init(&args, stub, m, request, conf);
@@ -224,7 +224,7 @@ static int submit(struct stub *stub, const struct stub_method *m,
 	else if (call_p)
 		rc = -EOPNOTSUPP;
 	else
-		rc = stub->way->call(stub->to, m->number, args.body.bytes,
+		rc = stub->way->call(stub->to, own, m->number, args.body.bytes,
 				     args.body.length, &args.conf, call);
 	packed_fini(&args.body);
 	return rc;
@@ -251,7 +251,7 @@ static void invoke(ProtobufCService *service, unsigned int index,
 	*call = (struct stub_call){ .reply = m->output,
 				    .closure = closure,
 				    .arg = closure_data };
-	rc = submit(stub, m, request, NULL, call, NULL);
+	rc = submit(stub, m, request, NULL, call, NULL, NULL);
 	if (rc)
 		fail_later(stub, call, rc);
 }
@@ -364,11 +364,11 @@ int ulrpc_stub_conf(const ProtobufCService *service, const char *method,
 	return 0;
 }
 
-int ulrpc_call_message(ProtobufCService *service, const char *method,
-		       const ProtobufCMessage *request,
-		       const struct ulrpc_call_conf *conf,
-		       ulrpc_message_fn done, void *arg,
-		       struct ulrpc_call **call_p)
+static int message_call(ProtobufCService *service, const char *method,
+			const ProtobufCMessage *request,
+			const struct ulrpc_call_conf *conf,
+			ulrpc_message_fn done, void *arg, void *own,
+			struct ulrpc_call **call_p)
 {
 	struct stub *stub = container_of(service, struct stub, service);
 	const struct stub_method *m = stub_find(service, method);
@@ -383,10 +383,39 @@ int ulrpc_call_message(ProtobufCService *service, const char *method,
 	*call = (struct stub_call){ .reply = m->output,
 				    .done = done,
 				    .arg = arg };
-	rc = submit(stub, m, request, conf, call, call_p);
+	rc = submit(stub, m, request, conf, call, own, call_p);
 	if (rc)
 		free(call);
 	return rc;
+}
+
+int ulrpc_call_message(ProtobufCService *service, const char *method,
+		       const ProtobufCMessage *request,
+		       const struct ulrpc_call_conf *conf,
+		       ulrpc_message_fn done, void *arg,
+		       struct ulrpc_call **call_p)
+{
+	return message_call(service, method, request, conf, done, arg, NULL,
+			    call_p);
+}
+
+static bool goes_by(const ProtobufCService *service, const struct stub_way *way)
+{
+	const struct stub *stub =
+		container_of(service, const struct stub, service);
+
+	return !stub->client && stub->way == way;
+}
+
+int stub_way_call(ProtobufCService *service, const struct stub_way *way,
+		  void *own, const char *method,
+		  const ProtobufCMessage *request,
+		  const struct ulrpc_call_conf *conf, ulrpc_message_fn done,
+		  void *arg)
+{
+	return goes_by(service, way) ? message_call(service, method, request,
+						    conf, done, arg, own, NULL)
+				     : -EOPNOTSUPP;
 }
 
 /* ---- waiting for replies ---- */
@@ -407,11 +436,11 @@ static ProtobufCMessage *read_reply(const ProtobufCMessageDescriptor *type,
 	return reply;
 }
 
-int ulrpc_call_message_wait(ProtobufCService *service, const char *method,
-			    const ProtobufCMessage *request,
-			    const struct ulrpc_call_conf *conf,
-			    ProtobufCMessage **reply_p,
-			    struct ulrpc_outcome *outcome)
+static int message_wait(ProtobufCService *service, const char *method,
+			const ProtobufCMessage *request,
+			const struct ulrpc_call_conf *conf, void *own,
+			ProtobufCMessage **reply_p,
+			struct ulrpc_outcome *outcome)
 {
 	struct stub *stub = container_of(service, struct stub, service);
 	const struct stub_method *m = stub_find(service, method);
@@ -427,15 +456,37 @@ int ulrpc_call_message_wait(ProtobufCService *service, const char *method,
 			stub->client, m->number, args.body.bytes,
 			args.body.length, &args.conf, &reply, &length, outcome);
 	else
-		rc = stub->way->call_wait(stub->to, m->number, args.body.bytes,
-					  args.body.length, &args.conf, &reply,
-					  &length, outcome);
+		rc = stub->way->call_wait(stub->to, own, m->number,
+					  args.body.bytes, args.body.length,
+					  &args.conf, &reply, &length, outcome);
 	packed_fini(&args.body);
 	if (rc)
 		return rc;
 	*reply_p = read_reply(m->output.descriptor, reply, length, outcome);
 	free(reply);
 	return 0;
+}
+
+int ulrpc_call_message_wait(ProtobufCService *service, const char *method,
+			    const ProtobufCMessage *request,
+			    const struct ulrpc_call_conf *conf,
+			    ProtobufCMessage **reply_p,
+			    struct ulrpc_outcome *outcome)
+{
+	return message_wait(service, method, request, conf, NULL, reply_p,
+			    outcome);
+}
+
+int stub_way_call_wait(ProtobufCService *service, const struct stub_way *way,
+		       void *own, const char *method,
+		       const ProtobufCMessage *request,
+		       const struct ulrpc_call_conf *conf,
+		       ProtobufCMessage **reply_p,
+		       struct ulrpc_outcome *outcome)
+{
+	return goes_by(service, way) ? message_wait(service, method, request,
+						    conf, own, reply_p, outcome)
+				     : -EOPNOTSUPP;
 }
 
 /* ---- sets ---- */

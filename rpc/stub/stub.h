@@ -9,14 +9,16 @@
 
 #include "ulnet/stub.h"
 
-/* How a stub makes calls without a client. @to is what they are made with. */
+/* How a stub makes calls without a client. @to is what they are made with, @own
+ * what one of the stub_way_*() functions was given; else it is NULL. */
 struct stub_way {
 	const char *name; /* of @to, for messages */
 	/* As ulrpc_call(). At the end calls stub_on_done(@arg, ...). */
-	int (*call)(void *to, uint32_t method, const void *body, size_t length,
-		    const struct ulrpc_call_conf *conf, void *arg);
+	int (*call)(void *to, void *own, uint32_t method, const void *body,
+		    size_t length, const struct ulrpc_call_conf *conf,
+		    void *arg);
 	/* As ulrpc_call_wait_alloc(). */
-	int (*call_wait)(void *to, uint32_t method, const void *body,
+	int (*call_wait)(void *to, void *own, uint32_t method, const void *body,
 			 size_t length, const struct ulrpc_call_conf *conf,
 			 void **reply_p, size_t *length_p,
 			 struct ulrpc_outcome *outcome);
@@ -29,6 +31,19 @@ int stub_new_way(struct ulrpc *rpc, const struct stub_way *way, void *to,
 		 const ProtobufCServiceDescriptor *descriptor,
 		 const struct ulrpc_method_options *options, uint64_t deadline,
 		 ProtobufCService **stub_p);
+/* As ulrpc_call_message() and ulrpc_call_message_wait(), for a stub of @way,
+ * whose functions get @own. -EOPNOTSUPP: @service is no such stub. */
+int stub_way_call(ProtobufCService *service, const struct stub_way *way,
+		  void *own, const char *method,
+		  const ProtobufCMessage *request,
+		  const struct ulrpc_call_conf *conf, ulrpc_message_fn done,
+		  void *arg);
+int stub_way_call_wait(ProtobufCService *service, const struct stub_way *way,
+		       void *own, const char *method,
+		       const ProtobufCMessage *request,
+		       const struct ulrpc_call_conf *conf,
+		       ProtobufCMessage **reply_p,
+		       struct ulrpc_outcome *outcome);
 /* An ulrpc_done_fn. */
 void stub_on_done(void *arg, const struct ulrpc_outcome *outcome,
 		  const void *body, size_t length);

@@ -103,7 +103,14 @@ in_both() {
 in_both 'A__BigPackage__M request = A__BIG_PACKAGE__M__INIT, *reply;
 	a__big_package__key_store_v2__get_wait(stub, &request, &reply, &end);
 	a__big_package__key_store_v2__del_set(set, stub, &request, 0, 0);
-	a__big_package__other__low_result(&result, &reply);'
+	a__big_package__other__low_result(&result, &reply);
+	struct ulrpc_replicas_call_conf how; struct ulrpc_replicas_call *call;
+	struct ulrpc_replicas_outcome which;
+	ulrpc_replicas_call_conf_init(&how);
+	a__big_package__other__low_replicas_call(stub, &request, &how, 0, 0,
+		&call);
+	a__big_package__other__low_replicas_wait(stub, &request, &how, &reply,
+		&which);'
 
 # Messages in messages, of other packages and files, and names of all kinds.
 mkdir -p "$dir/far"

@@ -443,6 +443,32 @@ static const struct {
 	  "\t*reply_p = ($R *)reply;\n"
 	  "\treturn rc;\n"
 	  "}\n" },
+	/* at one of several servers */
+	{ CALLED, "replicas_call",
+	  "static inline int $F(ProtobufCService *stub,\n"
+	  "\t\tconst $Q *request,\n"
+	  "\t\tconst struct ulrpc_replicas_call_conf *conf,\n"
+	  "\t\tulrpc_replicas_message_fn done, void *arg,\n"
+	  "\t\tstruct ulrpc_replicas_call **call_p)\n"
+	  "{\n"
+	  "\treturn ulrpc_replicas_call_message(stub, \"$N\",\n"
+	  "\t\t\t(const ProtobufCMessage *)request, conf, done, arg,\n"
+	  "\t\t\tcall_p);\n"
+	  "}\n" },
+	{ CALLED, "replicas_wait",
+	  "static inline int $F(ProtobufCService *stub,\n"
+	  "\t\tconst $Q *request,\n"
+	  "\t\tconst struct ulrpc_replicas_call_conf *conf,\n"
+	  "\t\t$R **reply_p, struct ulrpc_replicas_outcome *outcome)\n"
+	  "{\n"
+	  "\tProtobufCMessage *reply = NULL;\n"
+	  "\tint rc = ulrpc_replicas_call_message_wait(stub, \"$N\",\n"
+	  "\t\t\t(const ProtobufCMessage *)request, conf,\n"
+	  "\t\t\t&reply, outcome);\n"
+	  "\n"
+	  "\t*reply_p = ($R *)reply;\n"
+	  "\treturn rc;\n"
+	  "}\n" },
 	/* the client's side of a stream */
 	{ REPLIES, "open",
 	  "static inline int $F(struct ulrpc_streams *streams,\n"

@@ -146,6 +146,145 @@ Test(replicas, a_stub_calls_one_of_several)
 	close_stub();
 }
 
+static struct ulrpc_bulk *lend(void *base, size_t length)
+{
+	struct iovec iov = { base, length };
+	struct ulrpc_bulk_conf bulk_conf = { .iov = &iov,
+					     .niov = 1,
+					     .access = ULRPC_BULK_SOURCE };
+	struct ulrpc_bulk *bulk;
+
+	cr_assert_eq(ulrpc_bulk_new(rpc, &bulk_conf, &bulk), 0);
+	return bulk;
+}
+
+static struct {
+	unsigned int n;
+	uint32_t number;
+	struct ulrpc_replicas_outcome o;
+} told;
+
+static void on_told(void *arg, const struct ulrpc_replicas_outcome *o,
+		    const ProtobufCMessage *reply)
+{
+	cr_assert_eq(arg, &told);
+	told.n++;
+	told.o = *o;
+	told.number = reply ? ((const Test__Old *)reply)->number : 0;
+}
+
+/* Makes a call with @key in both ways. Returns the server that has answered. */
+static unsigned int ask_for_key(unsigned int key)
+{
+	Test__Old request = TEST__OLD__INIT;
+	struct ulrpc_replicas_call_conf how;
+	struct ulrpc_replicas_outcome o;
+	ProtobufCMessage *reply;
+	unsigned int at;
+
+	ulrpc_replicas_call_conf_init(&how);
+	cr_assert_eq(ulrpc_stub_conf(stub, "Ask", &how.call), 0);
+	how.key = &key;
+	how.key_length = sizeof(key);
+	request.number = key;
+	cr_assert_eq(ulrpc_replicas_call_message_wait(
+			     stub, "Ask", &request.base, &how, &reply, &o),
+		     0);
+	cr_assert_eq(o.call.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(((Test__Old *)reply)->number, key + 1);
+	protobuf_c_message_free_unpacked(reply, NULL);
+	told.n = 0;
+	cr_assert_eq(ulrpc_replicas_call_message(stub, "Ask", &request.base,
+						 &how, on_told, &told, NULL),
+		     0);
+	cr_assert_eq(told.n, 0);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(told.n, 1);
+	cr_assert_eq(told.o.call.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(told.number, key + 1);
+	cr_assert(lnet_nid_eq(&told.o.server, &o.server));
+	for (at = 1; at < SERVERS; at++) {
+		const struct ulnet_nid nid = server_nid(at);
+
+		if (lnet_nid_eq(&o.server, &nid))
+			break;
+	}
+	return at;
+}
+
+Test(replicas, a_stub_calls_with_a_key)
+{
+	unsigned int first[12], used = 0;
+
+	open_stub(); /* without a key all calls go to the first server */
+	for (unsigned int key = 0; key < ARRAY_SIZE(first); key++) {
+		first[key] = ask_for_key(key);
+		used |= 1u << first[key];
+	}
+	cr_assert_eq(used, 0xe, "the keys are spread over three servers");
+	cr_assert_eq(lnet_sim_crash(sim, 3), 0);
+	for (unsigned int key = 0; key < ARRAY_SIZE(first); key++)
+		if (first[key] == 3)
+			cr_assert_neq(ask_for_key(key), 3);
+		else
+			cr_assert_eq(ask_for_key(key), first[key]);
+	close_stub();
+}
+
+Test(replicas, a_call_of_a_stub_is_canceled)
+{
+	Test__Tree tree = TEST__TREE__INIT;
+	struct ulrpc_replicas_call *call;
+	struct ulrpc_bulk *bulk;
+
+	open_stub();
+	hangs = true;
+	bulk = lend(memory, sizeof(memory));
+	tree.one = ulrpc_bulk_field(bulk);
+	told.n = 0;
+	cr_assert_eq(ulrpc_replicas_call_message(stub, "Plant", &tree.base,
+						 NULL, on_told, &told, &call),
+		     0);
+	lnet_sim_run(sim, 100 * MSEC);
+	cr_assert_not_null(kept);
+	cr_assert_eq(told.n, 0);
+	ulrpc_replicas_cancel(call);
+	ulrpc_replicas_call_put(call);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(told.n, 1);
+	cr_assert_eq(told.o.call.cause, ULRPC_CAUSE_CANCELED);
+	cr_assert_eq(ulrpc_bulk_close_wait(bulk), 0);
+	close_stub();
+}
+
+static void what_a_stub_of_one_cannot(void)
+{
+	const struct ulnet_nid nid = server_nid(1);
+	Test__Old request = TEST__OLD__INIT;
+	struct ulrpc_client_conf one = conf.client;
+	struct ulrpc_replicas_call *call = NULL;
+	struct ulrpc_replicas_outcome o;
+	struct ulrpc_client *client;
+	ProtobufCMessage *reply;
+	ProtobufCService *own;
+
+	one.nids = &nid;
+	one.nnids = 1;
+	cr_assert_eq(ulrpc_client_open(rpc, &one, &client), 0);
+	cr_assert_eq(ulrpc_stub_new(client, &test__box__descriptor, options,
+				    1000000, &own),
+		     0);
+	cr_assert_eq(ulrpc_replicas_call_message(own, "Ask", &request.base,
+						 NULL, on_told, &told, &call),
+		     -EOPNOTSUPP);
+	cr_assert_null(call);
+	cr_assert_eq(ulrpc_replicas_call_message_wait(own, "Ask", &request.base,
+						      NULL, &reply, &o),
+		     -EOPNOTSUPP);
+	ulrpc_stub_free(own);
+	ulrpc_client_close(client);
+}
+
 Test(replicas, what_a_stub_of_several_cannot)
 {
 	Test__Old request = TEST__OLD__INIT;
@@ -169,6 +308,13 @@ Test(replicas, what_a_stub_of_several_cannot)
 					     options, 1, &none),
 		     -EINVAL);
 	cr_assert_null(none);
+	cr_assert_eq(ulrpc_replicas_call_message(stub, "Nothing", &request.base,
+						 NULL, on_told, &told, NULL),
+		     -ENOENT);
+	cr_assert_eq(ulrpc_replicas_call_message(stub, "Ask", &request.base,
+						 NULL, NULL, NULL, NULL),
+		     0);
+	what_a_stub_of_one_cannot();
 	lnet_sim_run(sim, SEC);
 	close_stub();
 }
@@ -223,18 +369,6 @@ Test(replicas, a_failure_has_details)
 }
 
 /* ---- bulk ---- */
-
-static struct ulrpc_bulk *lend(void *base, size_t length)
-{
-	struct iovec iov = { base, length };
-	struct ulrpc_bulk_conf bulk_conf = { .iov = &iov,
-					     .niov = 1,
-					     .access = ULRPC_BULK_SOURCE };
-	struct ulrpc_bulk *bulk;
-
-	cr_assert_eq(ulrpc_bulk_new(rpc, &bulk_conf, &bulk), 0);
-	return bulk;
-}
 
 Test(replicas, the_end_of_a_bulk_is_waited_for)
 {
