@@ -31,6 +31,11 @@ struct question {
 	const char *text;
 	char name[LNET_NIDSTR_SIZE];
 	struct ulnet_nid nid;
+	/* where a connection to the NID is made; 0: where the node makes it
+	 * anyway */
+	uint16_t port;
+	/* the node connects to @port until port_release() */
+	bool port_claimed;
 	bool ended;
 	int status;  /* 0 or -errno, once it has ended */
 	bool no_nid; /* the text is no NID */
@@ -170,12 +175,39 @@ static void discovered(void *arg, int status)
 	inquiry_pinged(arg, status, NULL);
 }
 
+/* Makes the node connect to the port of the question. The port is no stronger
+ * than what DNS says: whom the node knows at another port, it does not move. */
+static int question_claim(struct lnet *node, struct question *one)
+{
+	int rc;
+
+	if (!one->port)
+		return 0;
+	rc = lnet_peer_port_claim(node, &one->nid, one->port, LNET_PORT_FOUND);
+	one->port_claimed = !rc;
+	return rc;
+}
+
+static void questions_release(struct lnet *node, struct inquiries *p)
+{
+	for (unsigned int i = 0; i < p->n; i++)
+		if (p->question[i].port_claimed)
+			lnet_peer_port_release(node, &p->question[i].nid,
+					       LNET_PORT_FOUND);
+}
+
 static void question_ask(struct lnet *node, const struct inquiry *q,
 			 struct question *one)
 {
 	struct ulnet_id id = { one->nid, LNET_PID_ANY };
 	struct inquiries *p = one->of;
-	int rc;
+	int rc = question_claim(node, one);
+
+	if (rc) {
+		one->ended = true;
+		one->status = rc == -EEXIST ? -EADDRINUSE : rc;
+		return;
+	}
 
 	pthread_mutex_lock(&p->lock);
 	p->refs++;
@@ -306,6 +338,8 @@ static const char *question_reason(const struct inquiry *q,
 {
 	if (one->no_nid)
 		return question_no_nid(one->text);
+	if (rc == -EADDRINUSE && one->port)
+		return "the node has this NID at another port";
 	if (rc == -EINVAL && q->kind == INQUIRY_DISCOVER)
 		return "that is a NID of this node";
 	if (rc == -EINVAL && !lnet_nid_is_any(&q->source))
@@ -421,7 +455,7 @@ static int questions_of_range(const struct scope *s, const struct tree *t,
 }
 
 static int question_of_text(const struct scope *s, const struct tree *t,
-			    struct inquiries *p)
+			    uint16_t port, struct inquiries *p)
 {
 	struct question *one = &p->question[p->n];
 
@@ -430,6 +464,7 @@ static int question_of_text(const struct scope *s, const struct tree *t,
 				  NIDS_MAX);
 	p->n++;
 	one->of = p;
+	one->port = port;
 	one->text = t->text;
 	if (lnet_nid_parse(one->text, &one->nid) ||
 	    lnet_nid_is_any(&one->nid)) {
@@ -440,22 +475,52 @@ static int question_of_text(const struct scope *s, const struct tree *t,
 	return 0;
 }
 
+/* Makes a question of a NID with a port: {nid: 10.0.0.1@tcp, port: 7000}. */
+static int question_of_map(const struct scope *s, const struct tree *t,
+			   struct inquiries *p)
+{
+	static const char *const keys[] = { "nid", "port", NULL };
+	const struct tree *nid, *number;
+	const char *text;
+	int64_t port = 0;
+	int rc = scope_keys(s, t, keys);
+
+	if (!rc)
+		rc = scope_need(s, t, "nid", &nid);
+	if (!rc)
+		rc = scope_text(s, nid, &text);
+	if (!rc)
+		rc = scope_need(s, t, "port", &number);
+	if (!rc)
+		rc = scope_number(s, number, 1, UINT16_MAX, &port);
+	return rc ? rc : question_of_text(s, nid, (uint16_t)port, p);
+}
+
+static int read_nid(const struct scope *s, const struct tree *t,
+		    struct nids *ranges, struct inquiries *p)
+{
+	const char *text;
+	int rc;
+
+	if (t->kind == TREE_MAP)
+		return question_of_map(s, t, p);
+	rc = scope_text(s, t, &text);
+	if (rc)
+		return rc;
+	return strchr(text, '[') ? questions_of_range(s, t, ranges, p)
+				 : question_of_text(s, t, 0, p);
+}
+
 /* Makes questions of the list @nids. */
 static int read_nids(const struct scope *s, const struct tree *nids,
 		     struct inquiries *p)
 {
 	struct nids ranges = { NULL, 0, 0, 0 };
 	const struct tree *t = NULL;
-	const char *text;
 	int rc = 0;
 
-	while (!rc && (t = list_next(nids, t))) {
-		rc = scope_text(s, t, &text);
-		if (!rc)
-			rc = strchr(text, '[')
-				     ? questions_of_range(s, t, &ranges, p)
-				     : question_of_text(s, t, p);
-	}
+	while (!rc && (t = list_next(nids, t)))
+		rc = read_nid(s, t, &ranges, p);
 	free(ranges.nids);
 	if (!rc && !p->n)
 		rc = scope_fail(s, nids, -EINVAL, "no NID is given");
@@ -474,6 +539,7 @@ static int inquire_all(struct lnet *node, const struct scope *s,
 	cancel_watch(cancel, inquiries_cancel, p);
 	inquiries_wait(node, p, until);
 	cancel_watch(cancel, NULL, NULL);
+	questions_release(node, p);
 	return inquiries_show(node, p, s, q);
 }
 

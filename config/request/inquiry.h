@@ -41,7 +41,9 @@ enum inquiry_kind { INQUIRY_PING, INQUIRY_DISCOVER };
 /*
  * Pings or discovers all NIDs in @args at the same time, and waits for the
  * answers. @args is a mapping with "nids", "timeout" in seconds, "source" and
- * "force"; or an item that ping or discover has printed; or one NID. Adds
+ * "force"; or an item that ping or discover has printed; or one NID. An item of
+ * "nids" is a text, or a mapping with "nid" and "port", at which the node then
+ * connects, until the wait ends. Adds
  * results to the output of the scope's answer, and failures to its errors, in
  * the order of the NIDs. @cancel may be NULL. Returns the first failure.
  */

@@ -300,7 +300,6 @@ cat >"$dir/wrong" <<'END'
 234 | option '--source' requires an argument | ping 0@lo --source
 255 | failed to ping nonsense@: that is no NID | ping nonsense@
 255 | failed to ping a,b: that is no NID | ping a,b
-255 | 10.0.0.1:7000: its port is 7000, but a port cannot be given here: the port is that of the node | ping 10.0.0.1:7000
 255 | cannot parse NID ''nonsense'' | ping --source nonsense 0@lo
 255 | timeout: 0 is not in 1..3600 | ping --timeout 0 0@lo
 234 | missing: NID|NAME... | discover

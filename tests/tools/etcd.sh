@@ -66,8 +66,12 @@ ping 0 "$name"
 # The first host is no etcd.
 ping 0 etcd://127.0.0.1:1,127.0.0.1/rpc/echo/
 ping 1 etcd://127.0.0.1/rpc/ech
-ctl 255 ping etcd://127.0.0.1/rpc/echo
-has err 'its port is 7988, but a port cannot be given here'
+# A node that listens at another port itself.
+need_rpcserve p --net 'tcp(127.0.1.8)' --port 7001 --socket "$ULNET_SOCKET"
+ctl 0 ping etcd://127.0.0.1/rpc/echo
+has err '^lnetctl ping: etcd://127.0.0.1/rpc/echo is 127.0.1.1@tcp, port 7988$'
+has out '^- *primary nid: 127.0.1.1@tcp$'
+stop_lnetd p
 
 start_ping --time 1h --grace 60s --rate 200 --log info "$name"
 serve b 127.0.1.2 --register-ttl 2

@@ -47,7 +47,7 @@ serve() { # NAME ADDRESS PORT [OPTION]...
 : >"$dir/dns.hosts"
 serve one 127.0.1.1 7988 --lst 127.0.0.1@tcp
 serve two 127.0.1.2 7988 --socket "$ULNET_SOCKET"
-serve other 127.0.1.3 7001
+serve other 127.0.1.3 7001 --lst 127.0.0.1@tcp
 serve home 127.0.0.1 7003
 
 # ---- without DNS ----
@@ -92,6 +92,14 @@ ctl 0 peer show --nid in-file
 has out "^- *primary nid: 127.0.1.1@tcp\$"
 ctl 0 path show --nid in-file
 has err '^lnetctl path show: in-file is 127.0.1.1@tcp$'
+# It listens at another port than this node, which connects there for the ping.
+ctl 0 ping 127.0.1.3:7001 127.0.1.1@tcp
+has err '^lnetctl ping: 127.0.1.3:7001 is 127.0.1.3@tcp, port 7001$'
+has out "^- *primary nid: 127.0.1.3@tcp\$"
+ctl 0 peer show --nid 127.0.1.3:7001
+has out "^- *primary nid: 127.0.1.3@tcp\$"
+ctl 255 ping 127.0.1.4:7001 127.0.1.4:7002
+has err 'failed to ping 127.0.1.4@tcp: the node has this NID at another port'
 ctl 255 ping 0@lo nowhere.test
 same err <<<'lnetctl ping: nowhere.test: no name server takes the question'
 silent out
@@ -107,8 +115,14 @@ console 0 list_group servers
 has out '127.0.1.1@tcp'
 console 1 add_group others nowhere.test
 same err <<<'lst: nowhere.test: no name server takes the question'
-console 1 add_group others in-file:7000
-has err '^lst: in-file:7000: its port is 7000, but a port cannot be given here'
+# A port is kept for the commands that follow: this node's own is another one.
+console 0 add_group others 127.0.1.3:7001
+same err <<<'lst: 127.0.1.3:7001 is 127.0.1.3@tcp, port 7001'
+console 0 update_group --refresh others
+console 0 list_group others
+has out '127.0.1.3@tcp'
+console 1 add_group more 127.0.1.3:7002
+has err '^lst: 127.0.1.3:7002: its servers have other ports than the name says$'
 console 0 end_session
 
 # ---- DNS ----

@@ -65,17 +65,28 @@ void request_text(struct request *r, const char *key, const char *value)
 		quote(r, value);
 }
 
-void request_list(struct request *r, const char *key, char *const *values,
-		  unsigned int n)
+void request_nids(struct request *r, const char *key, char *const *nids,
+		  const uint16_t *ports, unsigned int n)
 {
 	if (!key_begin(r, key))
 		return;
 	fputc('[', r->out);
 	for (unsigned int i = 0; i < n; i++) {
+		bool port = ports && ports[i];
+
 		fputs(i ? ", " : "", r->out);
-		quote(r, values[i]);
+		fputs(port ? "{nid: " : "", r->out);
+		quote(r, nids[i]);
+		if (port)
+			fprintf(r->out, ", port: %u}", ports[i]);
 	}
 	fputc(']', r->out);
+}
+
+void request_list(struct request *r, const char *key, char *const *values,
+		  unsigned int n)
+{
+	request_nids(r, key, values, NULL, n);
 }
 
 int request_end(struct request *r)

@@ -27,6 +27,10 @@ void request_flag(struct request *r, const char *key);
 void request_text(struct request *r, const char *key, const char *value);
 void request_list(struct request *r, const char *key, char *const *values,
 		  unsigned int n);
+/* As request_list(), of NIDs. @ports: where the node is to connect to each of
+ * them; 0: where it does anyway. */
+void request_nids(struct request *r, const char *key, char *const *nids,
+		  const uint16_t *ports, unsigned int n);
 /* Lets request_end() return @error: for a caller that could not make a value.
  */
 void request_fail(struct request *r, int error);

@@ -52,25 +52,29 @@ int target_lookup(struct lnet *node, const char *text,
 	return rc;
 }
 
-int target_lookup_nid(struct lnet *node, const char *text,
-		      struct ulnet_nid *nid, char *why)
+int target_lookup_first(struct lnet *node, const char *text,
+			struct ulnet_address *address, char *why)
 {
 	struct ulnet_name_answer *answer;
-	unsigned int port;
 	int rc = target_lookup(node, text, &answer, why);
 
 	if (rc)
 		return rc;
-	*nid = answer->addresses[0].nid;
-	port = answer->addresses[0].port;
+	*address = answer->addresses[0];
 	free(answer);
-	if (!port)
-		return 0;
-	snprintf(why, TARGET_WHY,
-		 "its port is %u, but a port cannot be given here: the port "
-		 "is that of the node",
-		 port);
-	return -EOPNOTSUPP;
+	return 0;
+}
+
+void target_say(const char *who, const char *text,
+		const struct ulnet_address *address)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	fprintf(stderr, "%s: %s is %s", who, text,
+		lnet_nid_format(&address->nid, nid, sizeof(nid)));
+	if (address->port)
+		fprintf(stderr, ", port %u", address->port);
+	fputc('\n', stderr);
 }
 
 bool target_is_name(const char *text)

@@ -13,10 +13,13 @@
  * without @text. @node may be one without NIs, and in any mode. */
 int target_lookup(struct lnet *node, const char *text,
 		  struct ulnet_name_answer **answer_p, char *why);
-/* The same for a program that has only NIDs to name a node by: the first
- * address. Those of which the text or the look-up says the port are refused. */
-int target_lookup_nid(struct lnet *node, const char *text,
-		      struct ulnet_nid *nid, char *why);
+/* The same for a program that takes one address: the first one. */
+int target_lookup_first(struct lnet *node, const char *text,
+			struct ulnet_address *address, char *why);
+/* Says on stderr what @text was found to be: "WHO: TEXT is 10.0.0.1@tcp, port
+ * 7000". */
+void target_say(const char *who, const char *text,
+		const struct ulnet_address *address);
 /* Is @text a name of one node, and neither a NID nor several? */
 bool target_is_name(const char *text);
 

@@ -47,6 +47,9 @@ struct given {
 	char *joined[OPTIONS_MAX];
 	char **args; /* the arguments that are no options */
 	unsigned int nargs;
+	/* for each of @args, where the node is to connect; 0: where it does
+	 * anyway. NULL: this is so for all */
+	uint16_t *ports;
 	/* what was found for names: an array, with memory for each of them */
 	char **found;
 	unsigned int nfound;
@@ -108,6 +111,7 @@ static void given_fini(struct given *g)
 	while (g->nfound)
 		free(g->found[--g->nfound]);
 	free(g->found);
+	free(g->ports);
 }
 
 /* Keeps the value of an option. If the option is repeated, the last value
@@ -271,9 +275,9 @@ static int command_check_options(const struct given *g)
 
 /* ---- names ---- */
 
-/* Returns @text, or the NID that it is the name of; NULL: not found, or no
- * memory, after a message. */
-static char *given_host(struct given *g, char *text)
+/* Returns @text, or the NID that it is the name of, with *@port_p; NULL: not
+ * found, or no memory, after a message. */
+static char *given_host(struct given *g, char *text, uint16_t *port_p)
 {
 	char **found, *nid;
 
@@ -285,32 +289,45 @@ static char *given_host(struct given *g, char *text)
 		return NULL;
 	}
 	g->found = found;
-	nid = host_nid(g->who, text);
+	nid = host_nid(g->who, text, port_p);
 	if (nid)
 		found[g->nfound++] = nid;
 	return nid;
 }
 
-/* Looks up the names of peers among the arguments. Returns 0 or the exit
- * status. */
-static int given_find_hosts(struct given *g)
+/* Looks up the names among the arguments that are peers to ask. Returns 0 or
+ * the exit status. */
+static int given_find_peers(struct given *g)
 {
-	const struct option_row *row;
-
-	for (unsigned int i = 0; (row = command_row(g->command, i)); i++) {
-		if (row->own != GIVEN_HOST || !g->values[i])
-			continue;
-		g->values[i] = given_host(g, (char *)(uintptr_t)g->values[i]);
-		if (!g->values[i])
-			return 255;
+	g->ports = calloc(g->nargs + 1, sizeof(*g->ports));
+	if (!g->ports) {
+		perror(g->who);
+		return 255;
 	}
-	for (unsigned int i = 0;
-	     g->command->kind == COMMAND_PING && i < g->nargs; i++) {
-		g->args[i] = given_host(g, g->args[i]);
+	for (unsigned int i = 0; i < g->nargs; i++) {
+		g->args[i] = given_host(g, g->args[i], &g->ports[i]);
 		if (!g->args[i])
 			return 255;
 	}
 	return 0;
+}
+
+/* Looks up the names of peers among the arguments and options. Returns 0 or
+ * the exit status. */
+static int given_find_hosts(struct given *g)
+{
+	const struct option_row *row;
+	uint16_t unused; /* nobody connects to what an option names */
+
+	for (unsigned int i = 0; (row = command_row(g->command, i)); i++) {
+		if (row->own != GIVEN_HOST || !g->values[i])
+			continue;
+		g->values[i] =
+			given_host(g, (char *)(uintptr_t)g->values[i], &unused);
+		if (!g->values[i])
+			return 255;
+	}
+	return g->command->kind == COMMAND_PING ? given_find_peers(g) : 0;
 }
 
 /* ---- the request ---- */
@@ -427,7 +444,7 @@ static int request_make(const struct given *g, struct request *r)
 		if (g->values[i] && row->kind == OPTION_OWN)
 			add_option(r, row, g->values[i]);
 	if (command->list && !command->needs)
-		request_list(r, command->list, g->args, g->nargs);
+		request_nids(r, command->list, g->args, g->ports, g->nargs);
 	return command->kind == COMMAND_SET ? add_setting(g, r) : 0;
 }
 

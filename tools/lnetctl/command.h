@@ -134,8 +134,9 @@ void command_list(FILE *to, const char *name);
 int words_split(char *line, char ***words_p);
 
 /* Looks up @text, the name of a node, and prints to stderr what it stands for.
- * Returns the text of its NID, to be freed; NULL: after a message. */
-char *host_nid(const char *who, const char *text);
+ * Returns the text of its NID, to be freed, and sets *@port_p (0: the text and
+ * the answer have no port); NULL: after a message. */
+char *host_nid(const char *who, const char *text, uint16_t *port_p);
 
 /* ---- what "lnetctl top" prints ---- */
 

@@ -11,7 +11,7 @@
 #include "command.h"
 #include "tools/common/target.h"
 
-static int host_find(const char *text, struct ulnet_nid *nid, char *why)
+static int host_find(const char *text, struct ulnet_address *found, char *why)
 {
 	struct ulnet_conf conf;
 	struct lnet *node;
@@ -25,21 +25,21 @@ static int host_find(const char *text, struct ulnet_nid *nid, char *why)
 		snprintf(why, TARGET_WHY, "%s", strerror(-rc));
 		return rc;
 	}
-	rc = target_lookup_nid(node, text, nid, why);
+	rc = target_lookup_first(node, text, found, why);
 	lnet_close(node);
 	return rc;
 }
 
-char *host_nid(const char *who, const char *text)
+char *host_nid(const char *who, const char *text, uint16_t *port_p)
 {
 	char why[TARGET_WHY], nid_text[LNET_NIDSTR_SIZE];
-	struct ulnet_nid nid;
+	struct ulnet_address found;
 
-	if (host_find(text, &nid, why)) {
+	if (host_find(text, &found, why)) {
 		fprintf(stderr, "%s: %s: %s\n", who, text, why);
 		return NULL;
 	}
-	lnet_nid_format(&nid, nid_text, sizeof(nid_text));
-	fprintf(stderr, "%s: %s is %s\n", who, text, nid_text);
-	return strdup(nid_text);
+	target_say(who, text, &found);
+	*port_p = found.port;
+	return strdup(lnet_nid_format(&found.nid, nid_text, sizeof(nid_text)));
 }

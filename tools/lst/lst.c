@@ -190,6 +190,16 @@ static int start_node(struct lst_tool *t)
 	return 0;
 }
 
+/* Nodes that were named with ports in earlier commands still have them. */
+static int use_ports(struct lst_console *c)
+{
+	int status = 0;
+
+	for (unsigned int i = 0; i < c->state.nports && !status; i++)
+		status = lst_port_use(c, &c->state.ports[i]);
+	return status;
+}
+
 static int check_session(const struct lst_tool *t)
 {
 	const struct state *s = &t->console.state;
@@ -224,6 +234,8 @@ static int run_command(struct lst_tool *t)
 		status = node_args(t, given);
 	if (!status && t->command->asks)
 		status = start_node(t);
+	if (!status && t->command->asks)
+		status = use_ports(&t->console);
 	ready = !status;
 	if (ready)
 		status = t->command->run(&t->console, &t->words);

@@ -46,6 +46,12 @@ struct state_node {
 	enum node_state state;
 };
 
+/* A node that listens at a port of its own. */
+struct state_port {
+	struct ulnet_nid nid;
+	uint16_t port;
+};
+
 struct state_group {
 	char name[STATE_NAME_SIZE];
 	unsigned int n;
@@ -82,6 +88,8 @@ struct state {
 		char option[STATE_NAME_SIZE];
 		char value[STATE_VALUE];
 	} args[STATE_NODE_ARGS];
+	unsigned int nports;
+	struct state_port *ports;
 	unsigned int ngroups, nbatches, ntests;
 	struct state_group groups[STATE_GROUPS];
 	struct state_batch batches[STATE_BATCHES];
@@ -124,6 +132,9 @@ int state_group_add(struct state_group *g, const struct state_node *node);
 /* Removes the node from @g, if it is there. */
 void state_group_remove(struct state_group *g, const struct ulnet_nid *nid);
 void state_group_del(struct state *s, struct state_group *g);
+/* Notes the port of a node. state_save() keeps the ports of nodes that are in a
+ * group. Returns 0 or -ENOMEM. */
+int state_port_add(struct state *s, const struct ulnet_nid *nid, uint16_t port);
 
 /* ---- commands ---- */
 
@@ -252,6 +263,9 @@ struct lst_nodes {
 /* Add nodes that are not in the set yet. Return 0, or FAILED after a message.
  */
 int lst_nodes_add(struct lst_nodes *nodes, const struct ulnet_nid *nid);
+/* The console's node connects to @at->nid at @at->port from now on. Returns 0,
+ * or FAILED after a message. */
+int lst_port_use(struct lst_console *c, const struct state_port *at);
 /* Adds the nodes of @text: NIDs, ranges of NIDs, or the name of a host. */
 int lst_nodes_add_nids(struct lst_console *c, struct lst_nodes *nodes,
 		       const char *text);

@@ -56,17 +56,44 @@ static int lst_nodes_add_list(struct lst_nodes *nodes, const char *text,
 	return status;
 }
 
+int lst_port_use(struct lst_console *c, const struct state_port *at)
+{
+	char text[LNET_NIDSTR_SIZE];
+	int rc = lnet_peer_port_claim(c->node, &at->nid, at->port,
+				      LNET_PORT_TEXT);
+
+	if (!rc)
+		return 0;
+	return lst_fail("port %u of %s: %s", at->port,
+			lnet_nid_format(&at->nid, text, sizeof(text)),
+			strerror(-rc));
+}
+
+/* The port of a host that was found: for this command, and for those that
+ * follow in the session. */
+static int host_port(struct lst_console *c, const struct ulnet_address *found)
+{
+	const struct state_port at = { found->nid, found->port };
+
+	if (!at.port)
+		return 0;
+	if (state_port_add(&c->state, &at.nid, at.port))
+		return lst_fail("%s", strerror(ENOMEM));
+	return lst_port_use(c, &at);
+}
+
 static int lst_nodes_add_host(struct lst_console *c, struct lst_nodes *nodes,
 			      const char *text)
 {
-	char why[TARGET_WHY], nid_text[LNET_NIDSTR_SIZE];
-	struct ulnet_nid nid;
+	char why[TARGET_WHY];
+	struct ulnet_address found;
 
-	if (target_lookup_nid(c->node, text, &nid, why))
+	if (target_lookup_first(c->node, text, &found, why))
 		return lst_fail("%s: %s", text, why);
-	fprintf(stderr, WHO ": %s is %s\n", text,
-		lnet_nid_format(&nid, nid_text, sizeof(nid_text)));
-	return lst_nodes_add_nid(nodes, &nid);
+	target_say(WHO, text, &found);
+	if (host_port(c, &found))
+		return FAILED;
+	return lst_nodes_add_nid(nodes, &found.nid);
 }
 
 int lst_nodes_add_nids(struct lst_console *c, struct lst_nodes *nodes,

@@ -141,6 +141,25 @@ void state_group_del(struct state *s, struct state_group *g)
 	s->groups[s->ngroups] = (struct state_group){ 0 };
 }
 
+/* ---- ports ---- */
+
+int state_port_add(struct state *s, const struct ulnet_nid *nid, uint16_t port)
+{
+	struct state_port *ports;
+
+	for (unsigned int i = 0; i < s->nports; i++)
+		if (lnet_nid_eq(&s->ports[i].nid, nid)) {
+			s->ports[i].port = port;
+			return 0;
+		}
+	ports = realloc(s->ports, (s->nports + 1) * sizeof(*ports));
+	if (!ports)
+		return -ENOMEM;
+	ports[s->nports++] = (struct state_port){ *nid, port };
+	s->ports = ports;
+	return 0;
+}
+
 /* ---- reading ---- */
 
 static bool read_group(struct state *s, const char *name)
@@ -164,6 +183,17 @@ static bool read_node(struct state *s, const char *rest)
 	return node.state < NODE_STATES && s->ngroups &&
 	       lnet_nid_parse(nid, &node.nid) == 0 &&
 	       state_group_add(&s->groups[s->ngroups - 1], &node) == 0;
+}
+
+static bool read_port(struct state *s, const char *rest)
+{
+	char text[LNET_NIDSTR_SIZE];
+	struct ulnet_nid nid;
+	uint16_t port;
+
+	return sscanf(rest, "%63s %" SCNu16, text, &port) == 2 && port &&
+	       lnet_nid_parse(text, &nid) == 0 &&
+	       state_port_add(s, &nid, port) == 0;
 }
 
 static bool read_batch(struct state *s, const char *rest)
@@ -219,7 +249,8 @@ static bool state_read_line(struct state *s, char *line)
 		bool (*read)(struct state *s, const char *rest);
 	} lines[] = { { "session", read_session }, { "arg", read_arg },
 		      { "group", read_group },	   { "node", read_node },
-		      { "batch", read_batch },	   { "test", read_test } };
+		      { "batch", read_batch },	   { "test", read_test },
+		      { "port", read_port } };
 	char *rest = strchr(line, ' ');
 
 	line[strcspn(line, "\n")] = '\0';
@@ -330,8 +361,23 @@ void state_clear(struct state *s)
 {
 	while (s->ngroups)
 		state_group_del(s, &s->groups[0]);
+	free(s->ports);
+	s->ports = NULL;
+	s->nports = 0;
 	s->nbatches = s->ntests = 0;
 	s->exists = s->force = false;
+}
+
+static void write_ports(const struct state *s)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	for (unsigned int i = 0; i < s->nports; i++)
+		if (state_has(s, &s->ports[i].nid))
+			fprintf(s->file, "port %s %u\n",
+				lnet_nid_format(&s->ports[i].nid, nid,
+						sizeof(nid)),
+				s->ports[i].port);
 }
 
 static void state_write(const struct state *s)
@@ -354,6 +400,7 @@ static void state_write(const struct state *s)
 						sizeof(nid)),
 				node_states[g->nodes[k].state]);
 	}
+	write_ports(s);
 	for (unsigned int i = 0; i < s->nbatches; i++)
 		fprintf(s->file, "batch %s %" PRIu64 "\n", s->batches[i].name,
 			s->batches[i].id);

@@ -533,6 +533,40 @@ Test(request, ping_from)
 	rig_close(&rig);
 }
 
+/* A NID with a port, at which the node connects as long as the command takes.
+ */
+Test(request, ping_at_a_port)
+{
+	struct rig rig = rig_open();
+	struct ulnet_nid nid;
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	ask_fail(&rig, "ping: {nids: [{nid: 10.77.0.98@tcp, port: 7000}]}",
+		 -EHOSTUNREACH,
+		 "failed to ping 10.77.0.98@tcp: No route to host");
+	ask_fail(&rig, "discover: {nids: [{nid: 10.77.0.98@tcp, port: 7001}]}",
+		 -EHOSTUNREACH, "failed to discover 10.77.0.98@tcp");
+	/* Nothing is left of either port. */
+	cr_assert_eq(lnet_nid_parse("10.77.0.98@tcp", &nid), 0);
+	cr_assert_eq(
+		lnet_peer_port_claim(rig.node, &nid, 7002, LNET_PORT_FOUND), 0);
+	ask_fail(&rig, "ping: {nids: [{nid: 10.77.0.98@tcp, port: 7000}]}",
+		 -EADDRINUSE,
+		 "failed to ping 10.77.0.98@tcp: the node has this NID at "
+		 "another port");
+	ask_fail(&rig, "ping: {nids: [{nid: 10.77.0.98@tcp, port: 7002}]}",
+		 -EHOSTUNREACH, "No route to host");
+	ask_fail(&rig, "ping: {nids: [{nid: bad, port: 7000}]}", -22,
+		 "failed to ping bad: that is no NID");
+	ask_fail(&rig, "ping: {nids: [{nid: 10.77.0.98@tcp, port: 0}]}", -22,
+		 "port");
+	ask_fail(&rig, "ping: {nids: [{nid: 10.77.0.98@tcp}]}", -22, "port");
+	ask_fail(&rig, "ping: {nids: [{port: 7000}]}", -22, "nid");
+	ask_fail(&rig, "ping: {nids: [{nid: a, port: 1, x: 2}]}", -22,
+		 "unknown key ''x''");
+	rig_close(&rig);
+}
+
 Test(request, discover)
 {
 	struct rig rig = rig_open();
