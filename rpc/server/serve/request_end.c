@@ -502,9 +502,10 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 }
 
 /* Does what request_finish() does, but is not inlined. */
-static void request_finish_later(struct ulrpc_request *r, const void *body)
+static out_of_line void request_finish_later(struct ulrpc_request *r,
+					     const void *body, uint64_t now)
 {
-	request_finish(r, body, shard_now(r->sc->shard));
+	request_finish(r, body, now);
 }
 
 static void finish_kept(struct ulrpc_request *r)
@@ -514,7 +515,9 @@ static void finish_kept(struct ulrpc_request *r)
 
 	// cppcheck-suppress autoVariables ; @r ends before this function does
 	r->kept = &own;
-	request_finish_later(r, reply);
+	/* The handler may have taken longer than the time of the turn tells. */
+	request_finish_later(r, reply,
+			     MAX(shard_now(r->sc->shard), r->replied));
 	free(own);
 }
 
@@ -679,6 +682,26 @@ static in_line void request_replied(struct ulrpc_request *r)
 	r->replied = atomic_load_explicit(&r->started, memory_order_relaxed);
 }
 
+/* Keeps the reply to @r, which cannot go at once. @owned: this thread is that
+ * of the CPT. */
+static out_of_line void answer_later(struct ulrpc_request *r, const void *body,
+				     bool owned)
+{
+	struct shard *s = r->sc->shard;
+
+	if (owned)
+		request_replied(r);
+	else
+		r->replied = shard_now(s);
+	keep_reply(r, body);
+	if (owned) {
+		reply_come(r);
+		return;
+	}
+	r->work.fn = request_on_replied;
+	shard_give(s, &r->work);
+}
+
 void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 		    const void *body, size_t length)
 {
@@ -717,14 +740,7 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 		request_finish(r, body, r->replied);
 		return;
 	}
-	r->replied = shard_now(s);
-	keep_reply(r, body);
-	if (owned) {
-		reply_come(r);
-		return;
-	}
-	r->work.fn = request_on_replied;
-	shard_give(s, &r->work);
+	answer_later(r, body, owned);
 }
 
 void request_answer_nothing(struct ulrpc_request *r, uint32_t status)
@@ -738,7 +754,7 @@ void request_refuse_queued(struct ulrpc_request *r, uint32_t status)
 {
 	BUG_ON(!request_move(r, REQUEST_QUEUED, REQUEST_ANSWERING));
 	request_answer_nothing(r, status);
-	request_finish_later(r, NULL);
+	request_finish_later(r, NULL, shard_now(r->sc->shard));
 }
 
 void ulrpc_reply(struct ulrpc_request *request, const void *body, size_t length)

@@ -44,6 +44,34 @@ static void spin(void *arg, struct ulrpc_request *request, const void *body,
 	ulrpc_reply(request, body, length);
 }
 
+/* What spin() does, with a reply that is held. */
+static void spin_long(void *arg, struct ulrpc_request *request,
+		      const void *body, size_t length)
+{
+	static const char longest[ULRPC_BODY_MAX + 1];
+
+	(void)body;
+	(void)length;
+	spin(arg, request, longest, sizeof(longest));
+}
+
+static void on_put(void *arg, int status, uint64_t moved)
+{
+	(void)arg;
+	cr_assert_eq(status, 0);
+	cr_assert_eq(moved, sizeof(memory));
+}
+
+/* What spin() does, while bulk is being moved. */
+static void spin_put(void *arg, struct ulrpc_request *request, const void *body,
+		     size_t length)
+{
+	struct iovec iov = { memory, sizeof(memory) };
+
+	cr_assert_eq(ulrpc_bulk_put(request, 0, 0, &iov, 1, on_put, NULL), 0);
+	spin(arg, request, body, length);
+}
+
 /* Fills the bulk of a request, on a worker. */
 static void fill(void *arg, struct ulrpc_request *request, const void *body,
 		 size_t length)
@@ -78,6 +106,8 @@ static const struct ulrpc_method_conf methods[] = {
 	{ .name = "Fill", .handler = fill, .arg = memory },
 	{ .name = "Take", .handler = take, .arg = taken },
 	{ .name = "Spin", .handler = spin, .run = ULRPC_RUN_INLINE },
+	{ .name = "SpinLong", .handler = spin_long, .run = ULRPC_RUN_INLINE },
+	{ .name = "SpinPut", .handler = spin_put, .run = ULRPC_RUN_INLINE },
 };
 
 struct pair {
@@ -108,7 +138,7 @@ static struct pair pair_open(unsigned int cpts)
 	ulrpc_service_conf_init(&sconf);
 	sconf.name = "test";
 	sconf.methods = methods;
-	sconf.nmethods = 5;
+	sconf.nmethods = sizeof(methods) / sizeof(*methods);
 	cr_assert_eq(ulrpc_service_start(p.rpc, &sconf, &p.service), 0);
 	ulrpc_client_conf_init(&cconf);
 	cconf.nids = &LNET_NID_LO;
@@ -371,16 +401,21 @@ static void on_end(void *arg, const struct ulrpc_outcome *outcome,
 	(*n)++;
 }
 
-static void spin_thrice(struct pair *p)
+/* Calls @method @times times, with @bulk unless that is NULL. */
+static void spins(struct pair *p, const char *method, unsigned int times,
+		  struct ulrpc_bulk *bulk)
 {
-	struct ulrpc_call_conf conf = { .deadline = 60 * 1000000 };
+	struct ulrpc_call_conf conf = { .deadline = 60 * 1000000,
+					.reply_limit = ULRPC_BODY_MAX + 1,
+					.bulks = &bulk,
+					.nbulks = bulk != NULL };
 	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < 3; i++)
-		cr_assert_eq(ulrpc_call(p->client, ulrpc_method("Spin"), NULL,
+	for (unsigned int i = 0; i < times; i++)
+		cr_assert_eq(ulrpc_call(p->client, ulrpc_method(method), NULL,
 					0, &conf, on_end, &n, NULL),
 			     0);
-	while (n < 3)
+	while (n < times)
 		cr_assert_geq(lnet_poll(p->node, -1), 0);
 }
 
@@ -407,7 +442,7 @@ Test(count, inline_handlers_are_timed)
 	/* The first calls wait for the connection, the last ones are one
 	 * message. */
 	for (unsigned int i = 0; i < 2; i++)
-		spin_thrice(&p);
+		spins(&p, "Spin", 3, NULL);
 	doc = stats_of(p.rpc);
 	t = entry(doc, "requests", "Spin");
 	is(t, "times_us/service/count", 6);
@@ -416,6 +451,37 @@ Test(count, inline_handlers_are_timed)
 	at_least(t, "queue", "max", 2);
 	at_least(t, "total", "max", 3);
 	doc_free(doc);
+	cr_assert_eq(ulrpc_close(p.rpc), 0);
+	lnet_close(p.node);
+}
+
+/* So it is if the reply cannot go at once, as it is long, or bulk is still
+ * being moved. */
+Test(count, inline_handlers_that_end_later_are_timed)
+{
+	static char sink[sizeof(memory)];
+	struct iovec iov = { sink, sizeof(sink) };
+	struct ulrpc_bulk_conf bconf = { .iov = &iov,
+					 .niov = 1,
+					 .access = ULRPC_BULK_SINK };
+	static const char *const methods_late[] = { "SpinLong", "SpinPut" };
+	struct pair p = pair_open(0);
+	struct ulrpc_bulk *bulk;
+	struct doc *doc;
+
+	cr_assert_eq(ulrpc_bulk_new(p.rpc, &bconf, &bulk), 0);
+	spins(&p, "SpinLong", 1, NULL);
+	spins(&p, "SpinPut", 1, bulk);
+	doc = stats_of(p.rpc);
+	for (unsigned int i = 0; i < 2; i++) {
+		const struct tree *t = entry(doc, "requests", methods_late[i]);
+
+		is(t, "times_us/service/count", 1);
+		at_least(t, "service", "min", 1);
+		at_least(t, "total", "min", 1);
+	}
+	doc_free(doc);
+	ulrpc_bulk_close(bulk, NULL, NULL);
 	cr_assert_eq(ulrpc_close(p.rpc), 0);
 	lnet_close(p.node);
 }
