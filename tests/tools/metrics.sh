@@ -222,6 +222,27 @@ http GET /metrics
 format
 has out '^ulnet_rpc_client_calls_total\{service="echo",method="[A-Z][a-z]*"\} [1-9]'
 has out '^ulnet_ni_up\{nid="127.0.0.6@tcp"'
+# How long the calls took, as the client has seen it.
+latency=ulnet_rpc_client_latency_seconds
+has out "^# TYPE $latency histogram\$"
+has out "^# HELP $latency "
+has out "^${latency}_count\\{$raw,cause=\"ok\"\\} [1-9]"
+has out "^${latency}_sum\\{$raw,cause=\"ok\"\\} [0-9]+\.[0-9]*[1-9]"
+expect "$latency: the buckets grow up to the count" \
+	awk -v p="${latency}_bucket{$raw,cause=\"ok\"," \
+	-v c="${latency}_count{$raw,cause=\"ok\"}" 'index($0, p) {
+		bad += $2 + 0 < last + 0; last = $2; n++ }
+		index($0, c) { count = $2 } END {
+		exit !(n == 26 && last == count && !bad) }' "$dir/out"
+expect "$latency: as many as calls that have ended well" test \
+	"$(value "${latency}_count{$raw,cause=\"ok\"}")" = \
+	"$(value "ulnet_rpc_client_ends_total{$raw,cause=\"ok\"}")"
+# And what the program calls now.
+ctl_until '^  Raw +[0-9.]*[1-9][0-9.]*k? +[0-9.]+[kM]? +[0-9.]+[kM]? +0 +0' \
+	--socket "$dir/ping.sock" top --interval 1 --count 1
+has out '^CALLED +CALLS/s IN FLIGHT +QUEUED '
+has out '^echo +[0-9.]*[1-9][0-9.]*k? +[0-9]+ +[0-9]+ +[0-9.]+[kM]? +[0-9.]+'
+expect "it serves nothing" test "$(grep -c ^SERVED "$dir/out")" = 0
 stop_lnetd exporter INT
 kill -INT "${pids[ping]}"
 end_ping 0
