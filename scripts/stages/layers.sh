@@ -49,9 +49,21 @@ check_comments() {
 			END { $? = $bad }'
 }
 
+# The store of objects shows how little a service takes, so it stays short.
+check_store() {
+	local lines
+
+	lines=$(cat "$SRC"/examples/store/*.{c,h,proto} | wc -l)
+	[ "$lines" -le 600 ] || {
+		echo "examples/store: $lines lines, more than 600"
+		return 1
+	}
+}
+
 stage_layers() {
 	step "all tests are listed" check_lists || true
 	step "dependencies point down" "$SRC/scripts/layering.sh" "$SRC" || true
 	step "plots of measurements" check_plots || true
 	step "comments within 80 columns" check_comments || true
+	step "the store of objects has at most 600 lines" check_store || true
 }
