@@ -264,6 +264,7 @@ dist_man_MANS += %D%/man3/ulrpc_context_metadata.3
 dist_man_MANS += %D%/man3/ulrpc_context_new.3
 dist_man_MANS += %D%/man3/ulrpc_context_sent.3
 dist_man_MANS += %D%/man3/ulrpc_context_under.3
+dist_man_MANS += %D%/man3/ulrpc_context_under_stream.3
 dist_man_MANS += %D%/man3/ulrpc_control.3
 dist_man_MANS += %D%/man3/ulrpc_counters.3
 dist_man_MANS += %D%/man3/ulrpc_execution_name.3

@@ -38,6 +38,10 @@ void request_seen_put(struct request_seen *seen);
 const void *request_metadata_of(const struct ulrpc_request *r,
 				size_t *length_p);
 
+/* Returns the trace of @r, of TRACE_LENGTH bytes, as what is made for it has
+ * it; NULL: none. */
+const uint8_t *request_trace_of(const struct ulrpc_request *r);
+
 /* As ulrpc_service_start(). The last @nstreams methods open streams. */
 int service_start_streams(struct ulrpc *rpc,
 			  const struct ulrpc_service_conf *conf,

@@ -461,6 +461,7 @@ unit_tests += %D%/unit/rpc_stream_test
 	%D%/unit/rpc/stream/stream_intercept_test.c \
 	%D%/unit/rpc/stream/stream_metadata_test.c \
 	%D%/unit/rpc/stream/stream_test.c \
+	%D%/unit/rpc/stream/stream_under_test.c \
 	%D%/unit/rpc/stream/stream_wait_test.c
 
 # Stubs alone: the calls that they make are the test's own.

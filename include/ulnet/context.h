@@ -102,12 +102,12 @@ ULNET_EXPORT int ulrpc_context_sent(const struct ulrpc_context *context,
 				    unsigned int index,
 				    struct ulrpc_metadata *pair);
 /*
- * Calls that are given @context from now on are made for @request, which the
- * caller of this function has to reply to: they end by its deadline at the
- * latest, have its trace unless they have one of their own, and are canceled if
- * it is, or its caller has given up or is gone, and so on down the tree of
- * calls. Then further calls return -ECANCELED. After the reply nothing cancels
- * them any more. -EBUSY, -ENOMEM.
+ * Calls and streams that are given @context from now on are made for @request,
+ * which the caller of this function has to reply to: they end by its deadline
+ * at the latest, have its trace unless they have one of their own, and are
+ * canceled if it is, or its caller has given up or is gone, and so on down the
+ * tree of calls. Then further ones return -ECANCELED. After the reply nothing
+ * cancels them any more. -EBUSY, -ENOMEM.
  */
 ULNET_EXPORT int ulrpc_context_under(struct ulrpc_context *context,
 				     struct ulrpc_request *request);

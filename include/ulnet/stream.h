@@ -92,8 +92,9 @@ struct ulrpc_stream_conf {
 	uint64_t deadline;
 	struct ulrpc_stream_events events;
 	/* What goes with the opening; until the stream is open, or over, a call
-	 * has it. If the opening fails, it has what came with that. NULL:
-	 * nothing */
+	 * has it. If the opening fails, it has what came with that. If it is
+	 * under a request, or under another stream, so is the whole stream.
+	 * NULL: nothing */
 	struct ulrpc_context *context;
 };
 
@@ -102,7 +103,8 @@ struct ulrpc_stream_conf {
  * ULRPC_STREAM_MESSAGE_MAX, is copied; the handler gets it at once. *@stream_p
  * is to be given back with ulrpc_stream_put(). Messages can be sent when the
  * server has answered: until then ulrpc_stream_send() returns -EAGAIN. -EINVAL:
- * there is no deadline; -EMSGSIZE; -ENOMEM; -ESHUTDOWN.
+ * there is no deadline; -EMSGSIZE; -ENOMEM; -ESHUTDOWN; -ECANCELED: what the
+ * context is under is canceled.
  */
 ULNET_EXPORT int ulrpc_stream_open(struct ulrpc_streams *streams,
 				   const char *method, const void *body,
@@ -171,6 +173,15 @@ ULNET_EXPORT int ulrpc_stream_info(const struct ulrpc_stream *stream,
  * client has opened the stream; -EPIPE: it has ended. */
 ULNET_EXPORT int ulrpc_stream_add(struct ulrpc_stream *stream, const char *name,
 				  const void *value, size_t length);
+/*
+ * As ulrpc_context_under(), for what is made for @stream, which a service has:
+ * calls and streams. They are canceled when it ends in any other way than by
+ * ulrpc_stream_end(); after that one nothing cancels them any more. -EINVAL: a
+ * client has opened @stream; -EPIPE: ulrpc_stream_end() was called; -EBUSY,
+ * -ENOMEM.
+ */
+ULNET_EXPORT int ulrpc_context_under_stream(struct ulrpc_context *context,
+					    struct ulrpc_stream *stream);
 /* From now on @events, which are copied, are told of what happens to @stream,
  * and of what has happened before. Once for each stream of a service. */
 ULNET_EXPORT void ulrpc_stream_watch(struct ulrpc_stream *stream,

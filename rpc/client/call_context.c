@@ -64,6 +64,10 @@ int call_context_enter(struct ulrpc_call *call,
 
 	if (!(call->flags & CALL_CONTEXT))
 		return 0;
+	/* A stream is in the scope itself. Its opening is not canceled, as the
+	 * service may have got the stream, and nobody would know. */
+	if (call->client->open_head)
+		return 0;
 	x = call_context(call);
 	x->in.cancel = cancel;
 	return x->context->scope ? scope_enter(x->context->scope, &x->in) : 0;

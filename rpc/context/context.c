@@ -49,9 +49,16 @@ void ulrpc_context_free(struct ulrpc_context *context)
 		context_put(context);
 }
 
-static bool is_busy(const struct ulrpc_context *c)
+bool context_is_busy(const struct ulrpc_context *c)
 {
 	return atomic_load_explicit(&c->busy, memory_order_acquire);
+}
+
+void context_enter(struct ulrpc_context *c, struct scope *scope)
+{
+	if (c->scope)
+		scope_put(c->scope);
+	c->scope = scope;
 }
 
 int context_take(struct ulrpc_context *c)
@@ -85,7 +92,7 @@ void context_release(struct ulrpc_context *c)
 int ulrpc_context_add(struct ulrpc_context *context, const char *name,
 		      const void *value, size_t length)
 {
-	if (is_busy(context))
+	if (context_is_busy(context))
 		return -EBUSY;
 	return annex_add(&context->sent, name, value, length);
 }
@@ -95,7 +102,7 @@ int ulrpc_context_sent(const struct ulrpc_context *context, unsigned int index,
 {
 	const struct annex *a = &context->sent;
 
-	if (is_busy(context))
+	if (context_is_busy(context))
 		return -EBUSY;
 	if (!a->bytes)
 		return -ENOENT;
@@ -112,7 +119,7 @@ static struct wire_view said(const struct ulrpc_context *c)
 int ulrpc_context_metadata(const struct ulrpc_context *context,
 			   unsigned int index, struct ulrpc_metadata *pair)
 {
-	if (is_busy(context))
+	if (context_is_busy(context))
 		return -EBUSY;
 	return annex_pair(said(context), index, pair);
 }
@@ -120,7 +127,7 @@ int ulrpc_context_metadata(const struct ulrpc_context *context,
 int ulrpc_context_find(const struct ulrpc_context *context, const char *name,
 		       struct ulrpc_metadata *pair)
 {
-	if (is_busy(context))
+	if (context_is_busy(context))
 		return -EBUSY;
 	return annex_find(said(context), name, pair);
 }
@@ -128,7 +135,7 @@ int ulrpc_context_find(const struct ulrpc_context *context, const char *name,
 int ulrpc_context_details(const struct ulrpc_context *context,
 			  struct ulrpc_details *details)
 {
-	if (is_busy(context))
+	if (context_is_busy(context))
 		return -EBUSY;
 	return annex_details(said(context), details);
 }

@@ -39,6 +39,10 @@ int context_take(struct ulrpc_context *c);
 int context_say(struct ulrpc_context *c, struct wire_view annex);
 /* The call that has @c has ended. It still has its reference. */
 void context_release(struct ulrpc_context *c);
+bool context_is_busy(const struct ulrpc_context *c);
+/* Calls that are given @c, which is not busy, are in @scope from now on: @c
+ * gets the caller's reference. */
+void context_enter(struct ulrpc_context *c, struct scope *scope);
 void context_get(struct ulrpc_context *c);
 void context_put(struct ulrpc_context *c);
 

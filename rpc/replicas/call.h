@@ -143,8 +143,8 @@ void replicas_bulks_lent(struct ulrpc_bulk *const *lent, unsigned int n);
 /* ---- streams: opening.c ---- */
 
 struct stream_opening {
-	/* ns: that of the stream. The call may have an earlier one, from the
-	 * set's patience or its context */
+	/* ns: that of the stream, which may end earlier with its context's
+	 * request. The call may have an earlier one from the set's patience */
 	uint64_t deadline;
 	/* of the attempt that is under way, or has just ended; NULL: none */
 	struct ulrpc_stream *stream;

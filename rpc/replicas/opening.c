@@ -2,6 +2,7 @@
 /* The streams of the attempts of a call that opens one. */
 #include <errno.h>
 
+#include "rpc/context/context.h"
 #include "rpc/replicas/call.h"
 #include "rpc/stream/streams.h"
 
@@ -55,7 +56,8 @@ int replicas_stream_begin(struct ulrpc_replicas_call *call, struct replica *r)
 		rc = streams_begin(
 			r->streams,
 			replicas_time_left(x->deadline, shard_now(call->shard)),
-			call->body, &x->stream);
+			call->context ? call->context->scope : NULL, call->body,
+			&x->stream);
 	return rc;
 }
 

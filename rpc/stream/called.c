@@ -271,11 +271,20 @@ static int on_end_frame(struct ulrpc_stream *s, const struct frame *f)
 	return 0;
 }
 
+void called_close_stray(struct channel *ch, uint32_t id)
+{
+	uint8_t none[CLOSE_SIZE] = { 0 };
+
+	if (ch->strays >= STRAYS_MAX)
+		return;
+	ch->strays++;
+	channel_frame_sure(ch, id, FRAME_CLOSE, none, sizeof(none));
+}
+
 static int called_on_frame(struct channel *ch, struct ulrpc_stream *s,
 			   const struct frame *f)
 {
 	struct called *c = called_of(ch);
-	uint8_t none[CLOSE_SIZE] = { 0 };
 
 	if (f->kind == FRAME_HALF || f->kind == FRAME_CLOSE ||
 	    (!s && (!f->stream || f->stream > c->last_id)))
@@ -286,11 +295,8 @@ static int called_on_frame(struct channel *ch, struct ulrpc_stream *s,
 	 * got no CLOSE, because the stream was opened too late, it gets one
 	 * now; if too many CLOSE frames already wait, a later message of the
 	 * stream causes it. */
-	if (f->kind == FRAME_MESSAGE && ch->strays < STRAYS_MAX) {
-		ch->strays++;
-		channel_frame_sure(ch, f->stream, FRAME_CLOSE, none,
-				   sizeof(none));
-	}
+	if (f->kind == FRAME_MESSAGE)
+		called_close_stray(ch, f->stream);
 	return 0;
 }
 

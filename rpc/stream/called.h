@@ -95,6 +95,9 @@ int called_new(struct ulrpc_streams *st, struct called **called_p) must_check;
 bool called_is_old(struct called *c);
 /* Does the server know @c? */
 bool called_is_live(struct called *c);
+/* Queues CLOSE for a stream that this side does not know any more, unless too
+ * many wait already. */
+void called_close_stray(struct channel *ch, uint32_t id);
 /* The function for channel_ops.on_deadline. */
 void called_on_deadline(struct ulrpc_stream *s);
 

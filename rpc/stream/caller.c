@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rpc/context/context.h"
 #include "rpc/flavour.h"
 #include "rpc/keys.h"
 #include "rpc/stream/called.h"
 #include "rpc/stream/streams.h"
+#include "rpc/stream/under.h"
 #include "rpc/streaming.h"
 #include "rpc/text.h"
 
@@ -331,6 +333,9 @@ static void on_not_open(struct ulrpc_stream *s, const struct ulrpc_outcome *o)
 		return;
 	s->execution = cause == ULRPC_CAUSE_HANDLER ? ULRPC_NOT_EXECUTED
 						    : o->execution;
+	/* The service may have got the stream, and nobody would end it. */
+	if (s->execution != ULRPC_NOT_EXECUTED && called_of(s->ch)->live)
+		called_close_stray(s->ch, s->id);
 	if (s->over)
 		return;
 	s->undelivered = s->sent.messages;
@@ -383,12 +388,23 @@ static void on_opened(void *arg, const struct ulrpc_outcome *outcome,
 	(void)streams_opened(arg, outcome, reply, length);
 }
 
+/* Returns ns: when a stream of @st ends that has @us, and is in @scope. */
+static uint64_t deadline_of(const struct ulrpc_streams *st, uint64_t us,
+			    const struct scope *scope)
+{
+	uint64_t at =
+		rpc_at(lnet_now(st->shard->node, st->shard->cpt), rpc_ns(us));
+
+	return scope ? MIN(at, scope->deadline) : at;
+}
+
 /* Makes a stream, with one reference for the user, and one for the call that
- * opens it. Returns 0; -EAGAIN: the channel has just ended, and the next one
- * has to be used; or another -errno. */
+ * opens it. @scope: of what it is opened for; NULL: nothing. Returns 0;
+ * -EAGAIN: the channel has just ended, and the next one has to be used; or
+ * another -errno. */
 static int stream_make(struct ulrpc_streams *st,
 		       const struct ulrpc_stream_conf *conf,
-		       struct ulrpc_stream **stream_p)
+		       struct scope *scope, struct ulrpc_stream **stream_p)
 {
 	struct called *c;
 	struct ulrpc_stream *s;
@@ -398,8 +414,7 @@ static int stream_make(struct ulrpc_streams *st,
 		return rc;
 	channel_lock(&c->ch);
 	s = rpc_stream_new(&c->ch, c->last_id + 1, &st->grant,
-			   rpc_at(lnet_now(st->shard->node, st->shard->cpt),
-				  rpc_ns(conf->deadline)));
+			   deadline_of(st, conf->deadline, scope));
 	rc = s ? 0 : -ENOMEM;
 	if (s && c->ch.ended) {
 		/* The channel has just ended: the caller tries again with a new
@@ -407,6 +422,8 @@ static int stream_make(struct ulrpc_streams *st,
 		s->over = true;
 		rc = -EAGAIN;
 	}
+	if (!rc && scope)
+		rc = under_enter(s, scope);
 	if (!rc)
 		rc = rpc_stream_link(s);
 	if (!rc) {
@@ -447,6 +464,15 @@ static void open_head(const struct ulrpc_streams *st,
 		      uint64_t deadline)
 {
 	bool known = called_is_live(called_of(s->ch));
+	uint64_t now = lnet_now(st->shard->node, st->shard->cpt);
+
+	/* It is less if the stream is opened for something that ends earlier.
+	 */
+	if (s->deadline != TIME_NEVER)
+		deadline = MIN(deadline,
+			       MAX((s->deadline - MIN(now, s->deadline)) /
+					   NSEC_PER_USEC,
+				   1u));
 
 	store_le64(body, s->ch->key);
 	store_le32(body + 8, s->id);
@@ -456,14 +482,15 @@ static void open_head(const struct ulrpc_streams *st,
 	store_le64(body + 24, deadline);
 }
 
-int streams_begin(struct ulrpc_streams *st, uint64_t deadline, uint8_t *head,
+int streams_begin(struct ulrpc_streams *st, uint64_t deadline,
+		  struct scope *scope, uint8_t *head,
 		  struct ulrpc_stream **stream_p)
 {
 	const struct ulrpc_stream_conf conf = { .deadline = deadline };
 	int rc;
 
 	do
-		rc = stream_make(st, &conf, stream_p);
+		rc = stream_make(st, &conf, scope, stream_p);
 	while (rc == -EAGAIN);
 	if (!rc)
 		open_head(st, *stream_p, head, deadline);
@@ -516,7 +543,9 @@ int ulrpc_stream_open(struct ulrpc_streams *streams, const char *method,
 	if (length)
 		memcpy(whole + OPEN_HEAD, body, length);
 	do
-		rc = stream_make(streams, conf, &s);
+		rc = stream_make(streams, conf,
+				 conf->context ? conf->context->scope : NULL,
+				 &s);
 	while (rc == -EAGAIN);
 	if (!rc) {
 		rc = open_call(streams, method, s, whole, length,

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "rpc/context/scope.h"
 #include "rpc/stream/stream.h"
 #include "rpc/text.h"
 
@@ -398,6 +399,9 @@ static void tell_user(struct channel *ch, struct ulrpc_stream *s)
 		u.readable(u.arg, s);
 	if (events & EVENT_WRITABLE && u.writable)
 		u.writable(u.arg, s);
+	/* The scope does not change while the stream is there. */
+	if (events & EVENT_GIVEN_UP)
+		scope_cancel(s->scope);
 	if (events & EVENT_ENDED)
 		rpc_stream_seen_over(s);
 	if (events & EVENT_ENDED && u.ended) {

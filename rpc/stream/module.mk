@@ -7,3 +7,4 @@ libulrpccore_a_SOURCES += %D%/serve.c
 libulrpccore_a_SOURCES += %D%/serving.c %D%/serving.h
 libulrpccore_a_SOURCES += %D%/stream.c %D%/stream.h
 libulrpccore_a_SOURCES += %D%/streams.c %D%/streams.h
+libulrpccore_a_SOURCES += %D%/under.c %D%/under.h

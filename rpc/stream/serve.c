@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rpc/context/scope.h"
 #include "rpc/stream/serving.h"
 #include "rpc/streaming.h"
 #include "rpc/stream/streams.h"
@@ -49,6 +50,7 @@ static int stream_make(struct serving *v, const struct stream_entry *e,
 	struct ulrpc_request_info info;
 	uint64_t now = shard_now(v->ch.shard);
 	enum ulrpc_flavour flavour = request_flavour(r);
+	const uint8_t *trace = request_trace_of(r);
 	struct ulrpc_stream *s;
 
 	/* Checked with the lock held: either end_streams() sees the new stream,
@@ -66,7 +68,9 @@ static int stream_make(struct serving *v, const struct stream_entry *e,
 	s->method = e->name;
 	s->flavour = flavour;
 	s->quota = rpc_stream_service_take(svc, &info.source, now);
-	if (!s->quota || rpc_stream_link(s)) {
+	if (trace)
+		s->scope = scope_new(s->deadline, trace);
+	if (!s->quota || (trace && !s->scope) || rpc_stream_link(s)) {
 		serving_unlinked(s);
 		rpc_stream_unref(s);
 		return -EBUSY;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rpc/stream/under.h"
 #include "rpc/streaming.h"
 #include "rpc/text.h"
 #include "ulnet/intercept.h"
@@ -83,6 +84,9 @@ void rpc_stream_unref(struct ulrpc_stream *s)
 	s->current = NULL;
 	messages_free(s);
 	seen_free(s);
+	under_leave(s);
+	if (s->scope)
+		scope_put(s->scope);
 	if (s->adds)
 		annex_fini(s->adds);
 	free(s->adds);
@@ -170,7 +174,7 @@ void rpc_stream_event(struct ulrpc_stream *s, unsigned int event)
 	struct channel *ch = s->ch;
 
 	wake(s);
-	if (!stream_wants(s, event) &&
+	if (!stream_wants(s, event) && event != EVENT_GIVEN_UP &&
 	    !(event == EVENT_ENDED && stream_is_seen(s)))
 		return;
 	s->events |= (uint8_t)event;
@@ -262,11 +266,24 @@ void rpc_stream_drop(struct ulrpc_stream *s)
 	wake(s);
 }
 
+/* Called when @s ends: unless its handler has done that, cancels what was made
+ * for it. */
+static void give_up(struct ulrpc_stream *s)
+{
+	if (!s->serving || s->answered || s->given_up)
+		return;
+	s->given_up = true;
+	if (s->scope)
+		rpc_stream_event(s, EVENT_GIVEN_UP);
+}
+
 void rpc_stream_over(struct ulrpc_stream *s, int status, enum ulrpc_cause cause)
 {
 	if (s->over)
 		return;
 	s->over = true;
+	under_leave(s);
+	give_up(s);
 	s->end = (struct stream_end){ status, cause };
 	untime(s);
 	messages_free(s);
@@ -300,6 +317,7 @@ void rpc_stream_end_frame(struct ulrpc_stream *s, int status,
 		return;
 	s->send_closed = true;
 	s->recv_closed = true;
+	give_up(s);
 	rpc_stream_drop(s);
 	s->end = (struct stream_end){ status, cause };
 	store_le32(body, (uint32_t)-status);
@@ -762,6 +780,7 @@ void ulrpc_stream_end(struct ulrpc_stream *stream, int status, const char *text)
 
 	channel_lock(ch);
 	if (stream->serving && !stream->over && !stream->send_closed) {
+		stream->answered = true;
 		if (text)
 			rpc_stream_text_set(stream, text,
 					    text_fit(text, ULRPC_TEXT_MAX - 1));

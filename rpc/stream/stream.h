@@ -23,12 +23,16 @@
 #include "rpc/stream/channel.h"
 
 struct quota;
+struct scope;
+struct stream_under;
 struct ulrpc_stream_service;
 
 enum {
 	EVENT_READABLE = 1,
 	EVENT_WRITABLE = 2,
 	EVENT_ENDED = 4,
+	/* not for the user: what was made for the stream is to be canceled */
+	EVENT_GIVEN_UP = 8,
 };
 
 /* Numbers of messages and of bytes: a window, or a total of what was sent or
@@ -80,6 +84,8 @@ struct ulrpc_stream {
 	bool unread;  /* the next message causes EVENT_READABLE */
 	bool unsent;  /* the next credit causes EVENT_WRITABLE */
 	bool watched; /* the user has set callbacks: @user */
+	/* at the service: it has ended, by ulrpc_stream_end(), or otherwise */
+	bool answered, given_up;
 	struct ulrpc_stream_events user;
 
 	uint64_t deadline; /* in ns; TIME_NEVER: none */
@@ -113,6 +119,10 @@ struct ulrpc_stream {
 	struct request_seen *request_seen;
 	uint64_t began; /* ns: with interceptors, when it was opened */
 
+	/* at the client: in the scope of what it is opened for; NULL: for
+	 * nothing (under.h) */
+	struct stream_under *under;
+
 	/* for the service's side: */
 	struct ulrpc_stream_service *service;
 	const char *method; /* borrowed from @service */
@@ -121,6 +131,9 @@ struct ulrpc_stream {
 	struct quota *quota;
 	/* what ulrpc_stream_info() tells; NULL: the handler does not run */
 	struct ulrpc_stream_info *info;
+	/* of what its handler makes for it, with the trace that the opening
+	 * had; NULL: nothing was made yet, and there was none */
+	struct scope *scope;
 };
 
 /* These functions are called with the channel's lock held, unless a comment

@@ -44,6 +44,8 @@ extern const struct rpc_part stream_part;
  * not open them any more (serving.c). */
 void streams_on_rules(struct shard *s);
 
+struct scope;
+
 /* ---- streams at one of several servers: rpc/replicas/streams.c ---- */
 
 /* Opens clients, all of them on one CPT. */
@@ -65,11 +67,13 @@ uint64_t streams_patience(const struct ulrpc_streams_conf *conf);
 /* Returns where to read, on any thread, how many of the streams are open; valid
  * until @st is closed. */
 const atomic_uint *streams_count(const struct ulrpc_streams *st);
-/* Makes a stream, which has @deadline us, and writes the first OPEN_HEAD bytes
- * of the call that opens it to @head. *@stream_p is a user's reference; its end
- * is told to nobody before ulrpc_stream_watch(). Returns 0, -ENOMEM or
- * -ESHUTDOWN. Called by the CPT, as the next ones are. */
-int streams_begin(struct ulrpc_streams *st, uint64_t deadline, uint8_t *head,
+/* Makes a stream, which has @deadline us and is in @scope, unless that is NULL,
+ * and writes the first OPEN_HEAD bytes of the call that opens it to @head.
+ * *@stream_p is a user's reference; its end is told to nobody before
+ * ulrpc_stream_watch(). Returns 0, -ENOMEM, -ECANCELED or -ESHUTDOWN. Called by
+ * the CPT, as the next ones are. */
+int streams_begin(struct ulrpc_streams *st, uint64_t deadline,
+		  struct scope *scope, uint8_t *head,
 		  struct ulrpc_stream **stream_p) must_check;
 /* Called once when the call that opens @s has ended, or could not be made.
  * Returns whether the service has got the stream. */

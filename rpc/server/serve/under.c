@@ -5,6 +5,7 @@
 #include "rpc/context/context.h"
 #include "rpc/server/serve/cancel.h"
 #include "rpc/server/serve/request.h"
+#include "rpc/streaming.h"
 
 /* Returns the scope of @r; NULL: no memory. */
 static struct scope *request_scope(struct ulrpc_request *r)
@@ -31,14 +32,17 @@ int ulrpc_context_under(struct ulrpc_context *context,
 {
 	struct scope *s;
 
-	if (atomic_load(&context->busy))
+	if (context_is_busy(context))
 		return -EBUSY;
 	s = request_scope(request);
 	if (!s)
 		return -ENOMEM;
 	scope_get(s);
-	if (context->scope)
-		scope_put(context->scope);
-	context->scope = s;
+	context_enter(context, s);
 	return 0;
+}
+
+const uint8_t *request_trace_of(const struct ulrpc_request *r)
+{
+	return r->traced ? r->trace : NULL;
 }

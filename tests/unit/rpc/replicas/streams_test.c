@@ -592,6 +592,36 @@ Test(replicas_streams, metadata_go_with_the_opening)
 	end();
 }
 
+/* An open stream ends with the stream that it was opened for. */
+Test(replicas_streams, one_that_is_opened_for_another)
+{
+	struct ulrpc_replicas_stream_conf how;
+
+	begin(1, 0);
+	keep_all();
+	open_nids(2);
+	cr_assert_eq(open_at(0), 1);
+	ulrpc_replicas_stream_conf_init(&how);
+	how.deadline = ULRPC_NEVER;
+	cr_assert_eq(ulrpc_context_new(&how.context), 0);
+	cr_assert_eq(ulrpc_context_under_stream(how.context, talks[1].last), 0);
+	ulrpc_replicas_call_put(ask_with(1, &how));
+	lnet_sim_run(sim, SEC);
+	cr_assert_not_null(opened[1].stream);
+	ulrpc_stream_cancel(opened[0].stream);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(opened[1].ended, 1);
+	cr_assert_eq(opened[1].end.cause, ULRPC_CAUSE_CANCELED);
+	/* One that is opened later does not start. */
+	ulrpc_replicas_call_put(ask_with(2, &how));
+	lnet_sim_run(sim, SEC);
+	cr_assert_null(opened[2].stream);
+	cr_assert_eq(opened[2].o.call.cause, ULRPC_CAUSE_CANCELED);
+	cr_assert_eq(talks[1].n, 2);
+	ulrpc_context_free(how.context);
+	end();
+}
+
 /* ---- a server that is mute ---- */
 
 /* The server never answers the call that opens a stream, and the set is closed.
