@@ -83,7 +83,17 @@ static void gate_drop(struct shm_conn *conn)
 	shm_conn_drop(conn);
 }
 
-/* The handshake has come to the CPT that owns the peer. */
+static bool has_hung_up(const struct shm_conn *conn)
+{
+	char byte;
+	ssize_t n = recv(conn->io.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+/* The handshake has come to the CPT that owns the peer. If both sides have
+ * connected, the peer may have given this attempt up since, for that of this
+ * side, which must not end for it. */
 static void gate_arrive(struct shm_conn *conn)
 {
 	struct ulnet_id id = { nid_of(conn->sni, conn->hello.src),
@@ -91,13 +101,16 @@ static void gate_arrive(struct shm_conn *conn)
 	struct shm_peer *peer;
 	int rc;
 
-	peer = conn->cpt->stopping ? NULL
-				   : shm_peer_lookup_or_make(conn->cpt, &id);
+	peer = conn->cpt->stopping || has_hung_up(conn)
+		       ? NULL
+		       : shm_peer_lookup_or_make(conn->cpt, &id);
 	if (!peer) {
 		shm_conn_drop(conn);
 		return;
 	}
 	rc = shm_peer_admit(peer, conn);
+	if (!rc)
+		shm_peer_yield(peer);
 	if (answer(conn, rc) || rc)
 		shm_conn_drop(conn);
 	else
@@ -205,13 +218,6 @@ static ssize_t hello_read(struct shm_conn *conn, int *fd_p)
 	/* More than one is lost in the system. */
 	fork_fd_made(*fd_p);
 	return n;
-}
-
-static bool has_hung_up(const struct shm_conn *conn)
-{
-	char byte;
-
-	return recv(conn->io.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 /* Looks at what HELLO says. Returns 0, or -errno for the answer. */

@@ -169,6 +169,12 @@ int shm_peer_admit(const struct shm_peer *peer, const struct shm_conn *conn)
 	return 0;
 }
 
+void shm_peer_yield(struct shm_peer *peer)
+{
+	if (peer->connect.fsm.state == CONNECT_CONNECTING)
+		connect_move(&peer->connect, CONNECT_IDLE);
+}
+
 static void log_closed(const struct shm_peer *peer, int status, const char *why)
 {
 	char nid[LNET_NIDSTR_SIZE];
@@ -237,8 +243,7 @@ void shm_peer_opened(struct shm_peer *peer, struct shm_conn *conn)
 	log_debug("shmlnd", "%s: open, rings of %u bytes",
 		  shm_peer_str(peer, nid, sizeof(nid)), conn->ring.size);
 	connect_opened(&peer->connect);
-	if (peer->connect.fsm.state == CONNECT_CONNECTING)
-		connect_move(&peer->connect, CONNECT_IDLE);
+	shm_peer_yield(peer);
 	peer->connect.failures = 0;
 	connect_tell(&peer->connect, 0, LNET_CAUSE_OK);
 }

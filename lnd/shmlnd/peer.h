@@ -62,6 +62,11 @@ char *shm_peer_str(const struct shm_peer *peer, char *buf, size_t size);
  * process has used up its share of connections. */
 int shm_peer_admit(const struct shm_peer *peer, const struct shm_conn *conn);
 
+/* This node's own attempt ends, if there is one, since that of the peer counts.
+ * The peer, when it has the answer to its own, must find this one ended: it
+ * would take it for a new connection in the place of the old one. */
+void shm_peer_yield(struct shm_peer *peer);
+
 /* @conn, whose handshake is over, is the connection of @peer from now on.
  * Users' handlers run. */
 void shm_peer_opened(struct shm_peer *peer, struct shm_conn *conn);

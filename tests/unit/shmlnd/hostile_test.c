@@ -169,6 +169,17 @@ static void await_end(int fd)
 	cr_assert(n == 0 || errno == ECONNRESET);
 }
 
+static bool has_ended(int fd)
+{
+	char bytes[256];
+	ssize_t n;
+
+	do
+		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	while (n > 0);
+	return n == 0 || errno == ECONNRESET;
+}
+
 /* Connects as a correct peer does. */
 static void raw_connect(const struct rig *r, struct raw *raw)
 {
@@ -629,6 +640,106 @@ Test(hostile, comes_again_early)
 	rig_down(&r);
 }
 
+/* ---- both sides connect ---- */
+
+/* Says HELLO, and gives the attempt up at once: on the thread of the node that
+ * takes connections, which cannot do so in between. Returns the descriptor. */
+static int give_up(void *rig)
+{
+	struct shm_hello h = hello_of(rig);
+	int memory = shm_ring_create(SIZE);
+	int fd = shm_name_connect(&((struct rig *)rig)->nid);
+
+	send_hello(fd, &h, sizeof(h), &memory, 1);
+	cr_assert_eq(shutdown(fd, SHUT_WR), 0);
+	close(memory);
+	return fd;
+}
+
+/* An attempt that the peer has given up since, for another one, comes late: the
+ * other one stays. */
+Test(hostile, given_up_attempt)
+{
+	struct raw raw;
+	struct rig r;
+	int fd;
+
+	rig_up(&r);
+	take_puts(&r);
+	raw_connect(&r, &raw);
+	write_puts(&r, &raw, 20);
+	fd = lnet_call(r.node, 0, give_up, &r);
+	await_end(fd);
+	cr_assert_not(has_ended(raw.fd));
+	write_puts(&r, &raw, 20);
+	bell(&raw);
+	await_puts(40);
+	fork_fd_close(fd);
+	raw_close(&raw);
+	rig_down(&r);
+}
+
+/* Accepts what the node opens, and reads its HELLO. */
+static int raw_accept(const struct rig *r)
+{
+	struct shm_hello h;
+	int fd;
+
+	do {
+		struct pollfd p = { .fd = r->name, .events = POLLIN };
+
+		cr_assert_eq(poll(&p, 1, PATIENCE), 1);
+		fork_hold();
+		fd = fork_fd_made(accept4(r->name, NULL, NULL, SOCK_CLOEXEC));
+		await(fd);
+		/* Who has only asked whose name it is says nothing. */
+	} while (recv(fd, &h, sizeof(h), 0) == 0);
+	return fd;
+}
+
+/* The node's attempt, until it is answered; and whether it had ended when the
+ * node answered another one. */
+static _Atomic int attempt_fd;
+static _Atomic bool had_ended;
+
+static void node_answers(void)
+{
+	int fd = atomic_exchange(&attempt_fd, 0);
+
+	if (fd)
+		atomic_store(&had_ended, has_ended(fd));
+}
+
+/* The node's own attempt ends before it says that the peer's counts. */
+Test(hostile, yields)
+{
+	struct ulnet_id to = { .pid = LNET_PID_LUSTRE };
+	char name[LNET_INTERFACE_SIZE];
+	struct pinged p;
+	struct raw raw;
+	struct rig r;
+	int fd, status;
+
+	rig_up(&r);
+	/* Of two attempts that of the lower NID counts. */
+	fork_fd_close(r.name);
+	while (lnet_nid_cmp(&r.nid, &r.bad_nid) < 0)
+		cr_assert_eq(shm_resolve("auto", &r.bad_nid, name), 0);
+	r.name = shm_name_own(&r.bad_nid);
+	to.nid = r.bad_nid;
+	cr_assert_eq(pipe(p.pipe), 0);
+	cr_assert_eq(lnet_ping(r.node, to, 100000, on_ping, &p), 0);
+	fd = raw_accept(&r);
+	atomic_store(&attempt_fd, fd);
+	raw_connect(&r, &raw);
+	cr_expect_eq(raw.hello.status, 0);
+	cr_expect(atomic_load(&had_ended));
+	raw_close(&raw);
+	fork_fd_close(fd);
+	cr_assert(read(p.pipe[0], &status, sizeof(status)) == sizeof(status));
+	rig_down(&r);
+}
+
 /* ---- cursors, memory, wake-ups ---- */
 
 /* Changes the words in the page, the peer's own and the node's. */
@@ -730,6 +841,8 @@ static _Atomic unsigned int lost_wake_ups;
 /* in the place of libc's */
 ssize_t send(int fd, const void *buf, size_t n, int flags)
 {
+	if (n == sizeof(struct shm_hello))
+		node_answers();
 	if (n == 1 && atomic_load(&lost_wake_ups)) {
 		atomic_fetch_sub(&lost_wake_ups, 1);
 		errno = ENOBUFS;
@@ -813,17 +926,6 @@ static void ping_the_bad(const struct rig *r, unsigned int n, uint64_t us)
 		cr_assert_eq(lnet_ping(r->node, to, us, on_any_ping, NULL), 0);
 		atomic_fetch_add(&asked, 1);
 	}
-}
-
-static bool has_ended(int fd)
-{
-	char bytes[256];
-	ssize_t n;
-
-	do
-		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-	while (n > 0);
-	return n == 0 || errno == ECONNRESET;
 }
 
 /* Is the connection closed, although the peer goes on with @go_on? Messages to
