@@ -53,6 +53,7 @@ static const struct {
 	  "no name server takes the question" },
 	{ ARES_ESERVFAIL, -EREMOTEIO, "the name server has failed" },
 	{ ARES_EREFUSED, -EACCES, "the name server refuses to answer" },
+	{ ARES_EBADRESP, -EBADMSG, "the name server's answer is damaged" },
 	{ ARES_ENOMEM, -ENOMEM, "no memory" },
 };
 
@@ -335,20 +336,22 @@ static unsigned int get_be16(const unsigned char *p)
 	return (unsigned int)p[0] << 8 | p[1];
 }
 
-/* Adds the server of the SRV record whose data are the @len bytes at @p. */
-static void take_srv(struct lookup *l, const struct dns_text *t,
+/* Adds the server of the SRV record whose data are the @len bytes at @p.
+ * Returns false if they are damaged. */
+static bool take_srv(struct lookup *l, const struct dns_text *t,
 		     const unsigned char *p, unsigned int len)
 {
 	struct lookup_host *host = &l->now.hosts[l->now.nhosts];
 	char *name;
 	long used;
 
-	if (len < 7 || l->now.nhosts == LOOKUP_HOSTS ||
+	if (len < 7 ||
 	    ares_expand_name(p + 6, t->begin, (int)(t->end - t->begin), &name,
 			     &used) != ARES_SUCCESS)
-		return;
+		return false;
 	/* The name "." says that there is no such service. */
-	if (*name && strlen(name) <= NAME_HOST_MAX) {
+	if (*name && strlen(name) <= NAME_HOST_MAX &&
+	    l->now.nhosts < LOOKUP_HOSTS) {
 		*host = (struct lookup_host){
 			.priority = (uint16_t)get_be16(p),
 			.weight = (uint16_t)get_be16(p + 2),
@@ -359,9 +362,10 @@ static void take_srv(struct lookup *l, const struct dns_text *t,
 		l->now.nhosts++;
 	}
 	ares_free_string(name);
+	return used == (long)len - 6;
 }
 
-/* Reads one record. Returns false if the message ends here, or is damaged. */
+/* Reads one record. Returns false if the message is damaged. */
 static bool take_record(struct lookup *l, struct dns_text *t)
 {
 	const unsigned char *p;
@@ -374,30 +378,30 @@ static bool take_record(struct lookup *l, struct dns_text *t)
 	if (t->end - p - 10 < (long)len)
 		return false;
 	t->p = p + 10 + len;
-	if (get_be16(p) == ns_t_srv) {
-		result_ttl(l,
-			   (uint64_t)get_be16(p + 4) << 16 | get_be16(p + 6));
-		take_srv(l, t, p + 10, len);
-	}
-	return true;
+	if (get_be16(p) != ns_t_srv || get_be16(p + 2) != ns_c_in)
+		return true;
+	result_ttl(l, (uint64_t)get_be16(p + 4) << 16 | get_be16(p + 6));
+	return take_srv(l, t, p + 10, len);
 }
 
-static void take_srv_answer(struct lookup *l, const unsigned char *answer,
+/* Returns false if the answer is damaged. */
+static bool take_srv_answer(struct lookup *l, const unsigned char *answer,
 			    int length)
 {
 	struct dns_text t = { answer, answer + 12, answer + length };
 	unsigned int left;
 
 	if (length < 12)
-		return;
+		return false;
 	for (left = get_be16(answer + 4); left; left--) {
 		if (!dns_skip_name(&t) || t.end - t.p < 4)
-			return;
+			return false;
 		t.p += 4;
 	}
 	for (left = get_be16(answer + 6); left; left--)
 		if (!take_record(l, &t))
-			return;
+			return false;
+	return true;
 }
 
 static void on_srv(void *arg, int status, int timeouts, unsigned char *answer,
@@ -407,12 +411,15 @@ static void on_srv(void *arg, int status, int timeouts, unsigned char *answer,
 
 	(void)timeouts;
 	l->of->under_way--;
-	if (status == ARES_SUCCESS)
-		take_srv_answer(l, answer, length);
-	else
+	/* One half of a list is worse than the list that was known before. */
+	if (status == ARES_SUCCESS && !take_srv_answer(l, answer, length)) {
+		l->now.nhosts = 0;
+		status = ARES_EBADRESP;
+	} else if (status == ARES_SUCCESS && !l->now.nhosts) {
+		status = ARES_ENODATA;
+	}
+	if (status != ARES_SUCCESS)
 		lookup_failed(l, "", status);
-	if (status == ARES_SUCCESS && !l->now.nhosts)
-		lookup_failed(l, "", ARES_ENODATA);
 	/* Hosts are not looked up when the channel ends: it would not answer.
 	 */
 	if (status != ARES_EDESTRUCTION)

@@ -59,7 +59,9 @@ unit_tests += %D%/unit/lnet_core_test
 
 unit_tests += %D%/unit/names_test
 %C%_unit_names_test_SOURCES = \
+	%D%/unit/names/dns_test.c \
 	%D%/unit/names/file_test.c \
+	%D%/unit/names/name_server.c %D%/unit/names/name_server.h \
 	%D%/unit/names/names_test.c \
 	%D%/unit/names/partly_test.c \
 	%D%/unit/names/target_test.c \

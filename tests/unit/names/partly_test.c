@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A list of hosts of which one cannot be looked up, on a real node that asks
  * the test's own name server. */
-#include <ares.h>
 #include <criterion/criterion.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "tests/unit/names/name_server.h"
 #include "ulnet/loop.h"
 #include "ulnet/names.h"
 
@@ -19,11 +15,9 @@ enum rcode { NOERROR = 0, SERVFAIL = 2, NXDOMAIN = 3 };
 
 TestSuite(partly, .timeout = 300);
 
-/* The name server: one.example is 10.0.0.1, two.example 10.0.0.2. */
+/* In DNS, one.example is 10.0.0.1, and two.example 10.0.0.2. */
 static struct {
-	int socket;
-	struct sockaddr_in address;
-	enum rcode one;	   /* what it says of one.example */
+	enum rcode one;	   /* what is said of one.example */
 	uint32_t ttl;	   /* s, of two.example; 1 of one.example */
 	unsigned int ends; /* questions for one.example with a failure */
 } dns;
@@ -33,79 +27,39 @@ static struct ulnet_name *name;
 static unsigned int told, logged;
 static char servers[256];
 
-int __real_ares_init_options(struct ares_channeldata **channel,
-			     struct ares_options *options, int mask);
-int __wrap_ares_init_options(struct ares_channeldata **channel,
-			     struct ares_options *options, int mask);
-
-/* The resolver's channel asks the test's name server. */
-int __wrap_ares_init_options(struct ares_channeldata **channel,
-			     struct ares_options *options, int mask)
-{
-	struct ares_options own = *options;
-
-	own.servers = &dns.address.sin_addr;
-	own.nservers = 1;
-	own.udp_port = own.tcp_port = ntohs(dns.address.sin_port);
-	own.ndomains = 0;
-	return __real_ares_init_options(
-		channel, &own,
-		mask | ARES_OPT_SERVERS | ARES_OPT_UDP_PORT |
-			ARES_OPT_TCP_PORT | ARES_OPT_DOMAINS);
-}
-
 static void dns_begin(void)
 {
-	socklen_t len = sizeof(dns.address);
-
 	memset(&dns, 0, sizeof(dns));
-	dns.address.sin_family = AF_INET;
-	dns.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	dns.socket = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-	cr_assert_geq(dns.socket, 0);
-	cr_assert_eq(bind(dns.socket, (struct sockaddr *)&dns.address, len), 0);
-	cr_assert_eq(
-		getsockname(dns.socket, (struct sockaddr *)&dns.address, &len),
-		0);
+	name_server_begin();
 }
 
 /* Makes the answer to the question of @n bytes in @m. Returns its length. */
 static size_t dns_answer(unsigned char *m, size_t n)
 {
-	size_t end = 12 + strlen((char *)m + 12) + 1; /* of the name */
+	size_t end = question_end(m);
 	bool one = !memcmp(m + 12, "\3one", 4);
 	enum rcode rcode = one ? dns.one : NOERROR;
 	unsigned char a[] = { 0xc0, 12, 0, 1, 0,  1, 0, 0,
 			      0,    0,	0, 4, 10, 0, 0, one ? 1 : 2 };
 
-	cr_assert_leq(end + 4, n);
+	cr_assert_leq(end, n);
 	m[2] = 0x84 | (m[2] & 1);
 	m[3] = 0x80 | (unsigned char)rcode;
 	memset(m + 6, 0, 6); /* no records */
 	if (one && rcode)
 		dns.ends++;
-	if (rcode || m[end + 1] != 1) /* is it a question for an A record? */
-		return end + 4;
+	if (rcode || question_type(m) != DNS_A)
+		return end;
 	m[7] = 1;
 	a[8] = one ? 0 : (unsigned char)(dns.ttl >> 8);
 	a[9] = one ? 1 : (unsigned char)dns.ttl;
-	memcpy(m + end + 4, a, sizeof(a));
-	return end + 4 + sizeof(a);
+	memcpy(m + end, a, sizeof(a));
+	return end + sizeof(a);
 }
 
 static void dns_serve(void)
 {
-	struct pollfd p = { .fd = dns.socket, .events = POLLIN };
-	unsigned char m[1024];
-	struct sockaddr_in from;
-	socklen_t len = sizeof(from);
-	ssize_t n;
-
-	poll(&p, 1, 10);
-	while ((n = recvfrom(dns.socket, m, 512, 0, (struct sockaddr *)&from,
-			     &len)) > 12)
-		sendto(dns.socket, m, dns_answer(m, (size_t)n), 0,
-		       (struct sockaddr *)&from, len);
+	name_server_serve(dns_answer);
 	lnet_poll(node, 0);
 }
 
@@ -174,7 +128,7 @@ static void end(void)
 {
 	lnet_name_close(name);
 	lnet_close(node);
-	close(dns.socket);
+	name_server_end();
 	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
 }
 
