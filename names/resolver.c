@@ -48,8 +48,14 @@ struct resolver {
 	struct list fresh;
 	bool stopping;
 	/* for the thread only: */
+	/* of source.link, in the order of their last look-ups; changed with the
+	 * lock held, since others look for a source here */
 	struct list sources;
 	struct lookups lookups;
+	/* ns: when the period has begun; and the least queries that have been
+	 * under way since then */
+	uint64_t period;
+	unsigned int under_way;
 	/* is @watches initialized? The first list in a file does that */
 	bool watching;
 	struct file_watches watches;
@@ -235,24 +241,55 @@ static bool take_changes(struct resolver *r)
 	return go_on;
 }
 
+/* May a further look-up begin in this period? */
+static bool resolver_has_room(struct resolver *r, uint64_t now)
+{
+	if (now >= r->period + RESOLVER_PERIOD) {
+		r->period = now;
+		r->under_way = r->lookups.under_way;
+	}
+	r->under_way = MIN(r->under_way, r->lookups.under_way);
+	return r->lookups.under_way < r->under_way + RESOLVER_QUERIES;
+}
+
+/* Begins the look-up of a source that is due, which becomes the last one. */
+static void source_begin(struct source *s, uint64_t now)
+{
+	struct resolver *r = s->r;
+
+	pthread_mutex_lock(&r->lock);
+	list_del(&s->link);
+	list_add_tail(&r->sources, &s->link);
+	pthread_mutex_unlock(&r->lock);
+	s->begun = now;
+	source_look(s);
+}
+
+/* Returns when the source needs the thread again; UINT64_MAX: when its look-up
+ * ends. Begins the look-up if that is due and there is room. */
+static uint64_t source_turn(struct source *s, uint64_t now)
+{
+	if (s->busy)
+		return UINT64_MAX;
+	if (s->watched.path && file_watched_changed(&s->watched))
+		s->due = MIN(s->due, s->begun + RESOLVER_EVENT_MIN);
+	if (s->due > now)
+		return s->due;
+	if (!resolver_has_room(s->r, now))
+		return s->r->period + RESOLVER_PERIOD;
+	source_begin(s, now);
+	return s->busy ? UINT64_MAX : s->due;
+}
+
 /* Begins the look-ups that are due. Returns ms until the next one is; -1: none
  * will be. */
 static int look_at_sources(struct resolver *r)
 {
 	uint64_t now = now_ns(), next = UINT64_MAX;
-	struct source *s;
+	struct source *s, *after;
 
-	list_for_each_entry (s, &r->sources, link) {
-		if (!s->busy && s->watched.path &&
-		    file_watched_changed(&s->watched))
-			s->due = MIN(s->due, s->begun + RESOLVER_EVENT_MIN);
-		if (!s->busy && s->due <= now) {
-			s->begun = now;
-			source_look(s);
-		}
-		if (!s->busy)
-			next = MIN(next, s->due);
-	}
+	list_for_each_entry_safe (s, after, &r->sources, link)
+		next = MIN(next, source_turn(s, now));
 	if (next == UINT64_MAX)
 		return -1;
 	return next <= now ? 0 : (int)((next - now) / NSEC_PER_MSEC) + 1;

@@ -6,6 +6,12 @@
  * on a file system that hangs, which must not keep a CPT waiting. It starts
  * with the first name that needs it.
  *
+ * What is bounded: how many queries more are under way in a period than at its
+ * beginning, so that a name server gets no more at a time than its socket can
+ * take. Whose query is answered makes room for the next one at once; a name
+ * server that is silent delays the names of others by a period at most for each
+ * RESOLVER_QUERIES. Names take turns in the order of their last look-ups.
+ *
  * Answers go to lnet_name_answer(). Lock: the resolver's own, which guards its
  * list of names; nothing is called while it is held.
  */
@@ -28,6 +34,10 @@ struct resolver;
  * after this time and not at once: who may write it shall not make the thread
  * busy, nor flood the name servers */
 #define RESOLVER_EVENT_MIN (250 * NSEC_PER_MSEC)
+/* queries, each for the IPv4 and the IPv6 addresses of one host, and the ns of
+ * a period; a look-up that has begun asks for all its hosts */
+#define RESOLVER_QUERIES 128u
+#define RESOLVER_PERIOD	 (100 * NSEC_PER_MSEC)
 
 /* Can the resolver look up names of this scheme? */
 bool resolver_knows(const struct name_text *name);

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/util.h"
+#include "names/resolver.h"
 #include "tests/unit/names/name_server.h"
 #include "tests/unit/names/told.h"
 #include "ulnet/lnet.h"
@@ -525,5 +526,48 @@ Test(dns, a_look_up_that_hangs_holds_up_nothing_else)
 	}
 	cr_assert_eq(told.times, 0, "the others were waiting: %s", told.why);
 	lnet_name_close(mute);
+	end();
+}
+
+/* ---- many names ---- */
+
+static unsigned int questions;
+
+static size_t answer_none(unsigned char *m, size_t n)
+{
+	(void)m, (void)n;
+	questions++;
+	return 0;
+}
+
+/* A name server is not asked everything at a time; but its silence keeps nobody
+ * from asking. */
+Test(dns, many_names_are_asked_for_in_turn)
+{
+	/* questions: each query has two */
+	const unsigned int some = 2 * RESOLVER_QUERIES, all = 2 * some;
+	unsigned int unused = 0;
+	struct ulnet_name *name; /* the node closes it */
+	uint64_t from;
+
+	begin();
+	from = lnet_now(node, 0);
+	for (unsigned int i = 0; i < all / 2; i++) {
+		char text[32];
+
+		sprintf(text, "host%u.example", i);
+		cr_assert_eq(lnet_name_open(node, 0, text, count_told, &unused,
+					    &name, NULL),
+			     0);
+	}
+	for (questions = 0; questions < all;) {
+		uint64_t periods;
+
+		name_server_serve(answer_none);
+		periods = 1 + (lnet_now(node, 0) - from) / RESOLVER_PERIOD;
+		cr_assert_leq(questions, periods * some);
+		cr_assert_lt(periods, 1200, "%u questions", questions);
+	}
+	cr_assert_eq(questions, all);
 	end();
 }
