@@ -49,6 +49,12 @@ serve one 127.0.1.1 7988 --lst 127.0.0.1@tcp
 serve two 127.0.1.2 7988 --socket "$ULNET_SOCKET"
 serve other 127.0.1.3 7001 --lst 127.0.0.1@tcp
 serve home 127.0.0.1 7003
+# A host may be without IPv6.
+six=''
+if grep -q . /proc/net/if_inet6 2>/dev/null; then
+	six=1
+	serve six ::1 7005
+fi
 
 # ---- without DNS ----
 
@@ -129,7 +135,8 @@ console 0 end_session
 
 write_names 127.0.1.1 one.example 127.0.1.2 two.example \
 	127.0.1.9 both.example 127.0.1.2 both.example \
-	127.0.1.3 other.example 127.0.1.1 moves.example
+	127.0.1.3 other.example 127.0.1.1 moves.example \
+	127.0.1.2 dual.example ::1 dual.example ::1 six.example
 start_dns --srv-host=_rpc._tcp.example,two.example,7988,5,10 \
 	--srv-host=_rpc._tcp.example,other.example,7001,2,10 \
 	--srv-host=_rpc._tcp.example,nobody.example,7988,1,10 \
@@ -145,6 +152,17 @@ ping 0 both.example
 ping 0 nowhere.example,other.example:7001,one.example --explain
 has out '127.0.1.3@tcp'
 ctl 0 ping two.example
+# It has both addresses, and NIDs of IPv4 only.
+ctl 0 ping dual.example
+has err ' is 127.0.1.2@tcp$'
+ping 0 dual.example
+# A node of IPv6, and one that has no way there.
+[ -z "$six" ] || run 0 timeout 100 "$rpcping" --net 'tcp(::1)' --port 7988 --deadline 60 --count 3 \
+	six.example:7005
+ping 1 six.example:7005
+has err 'unreachable \(::1@tcp: No route to host\)'
+ctl 255 ping six.example:7005
+has err "failed to ping ::1@tcp: No route to host"
 # Each address is a server of a set; at one of them is nobody.
 ping 0 --replicas turns both.example
 has out '^  server 127.0.1.2@tcp: answered 3 '

@@ -52,6 +52,17 @@ int target_lookup(struct lnet *node, const char *text,
 	return rc;
 }
 
+static const struct ulnet_address *first_of(const struct ulnet_name_answer *a)
+{
+	for (unsigned int i = 0; i < a->n; i++) {
+		if (a->addresses[i].priority != a->addresses[0].priority)
+			break;
+		if (lnet_nid_is_nid4(&a->addresses[i].nid))
+			return &a->addresses[i];
+	}
+	return &a->addresses[0];
+}
+
 int target_lookup_first(struct lnet *node, const char *text,
 			struct ulnet_address *address, char *why)
 {
@@ -60,7 +71,7 @@ int target_lookup_first(struct lnet *node, const char *text,
 
 	if (rc)
 		return rc;
-	*address = answer->addresses[0];
+	*address = *first_of(answer);
 	free(answer);
 	return 0;
 }

@@ -13,7 +13,9 @@
  * without @text. @node may be one without NIs, and in any mode. */
 int target_lookup(struct lnet *node, const char *text,
 		  struct ulnet_name_answer **answer_p, char *why);
-/* The same for a program that takes one address: the first one. */
+/* The same for a program that takes one address: the first one or, if that is
+ * of IPv6, the first one of IPv4 that is not worse, because not all nodes that
+ * have both have NIDs of both. */
 int target_lookup_first(struct lnet *node, const char *text,
 			struct ulnet_address *address, char *why);
 /* Says on stderr what @text was found to be: "WHO: TEXT is 10.0.0.1@tcp, port
