@@ -173,6 +173,11 @@ ULNET_EXPORT int ulrpc_stream_info(const struct ulrpc_stream *stream,
  * client has opened the stream; -EPIPE: it has ended. */
 ULNET_EXPORT int ulrpc_stream_add(struct ulrpc_stream *stream, const char *name,
 				  const void *value, size_t length);
+/* Adds the details of the failure with which a stream of a service is going to
+ * end; what is given is copied. Errors are those of ulrpc_stream_add();
+ * -EALREADY: there are details already. */
+ULNET_EXPORT int ulrpc_stream_add_details(struct ulrpc_stream *stream,
+					  const struct ulrpc_details *details);
 /*
  * As ulrpc_context_under(), for what is made for @stream, which a service has:
  * calls and streams. They are canceled when it ends in any other way than by
@@ -194,6 +199,10 @@ ULNET_EXPORT void ulrpc_stream_watch(struct ulrpc_stream *stream,
  */
 ULNET_EXPORT void ulrpc_stream_end(struct ulrpc_stream *stream, int status,
 				   const char *text);
+/* As ulrpc_stream_end(), with ulrpc_status_errno(@status). */
+ULNET_EXPORT void ulrpc_stream_end_status(struct ulrpc_stream *stream,
+					  enum ulrpc_status status,
+					  const char *text);
 
 /* ---- both sides: ulrpc_stream_send(3) ---- */
 
@@ -239,6 +248,14 @@ ULNET_EXPORT int ulrpc_stream_metadata(struct ulrpc_stream *stream,
 ULNET_EXPORT int ulrpc_stream_find(struct ulrpc_stream *stream,
 				   const char *name,
 				   struct ulrpc_metadata *pair);
+/* The details with which the service has failed the stream, for its client,
+ * when it is over; valid until ulrpc_stream_put(). -ENOENT; -EAGAIN: it is not
+ * over; -EINVAL: @stream is a service's. */
+ULNET_EXPORT int ulrpc_stream_details(struct ulrpc_stream *stream,
+				      struct ulrpc_details *details);
+/* Returns the status of a stream that is over, as ulrpc_status_of() has it. */
+ULNET_EXPORT enum ulrpc_status ulrpc_stream_status_of(
+	const struct ulrpc_stream_outcome *outcome);
 /* Waits until the stream is over. Waits, as *_wait. */
 ULNET_EXPORT int ulrpc_stream_outcome_wait(
 	struct ulrpc_stream *stream, struct ulrpc_stream_outcome *outcome);

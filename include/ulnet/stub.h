@@ -285,6 +285,18 @@ ULNET_EXPORT int ulrpc_stream_finish_wait(
 ULNET_EXPORT int ulrpc_stream_reply(struct ulrpc_stream *stream,
 				    const ProtobufCMessage *reply);
 
+/* Ends a stream of a service, as ulrpc_stream_end_status(), with @details,
+ * which may be NULL, as ulrpc_stream_add_details(). Details that are too long
+ * are left out. */
+ULNET_EXPORT void ulrpc_stream_end_message(struct ulrpc_stream *stream,
+					   enum ulrpc_status status,
+					   const char *text,
+					   const ProtobufCMessage *details);
+/* As ulrpc_context_details_message(), for what ulrpc_stream_details() has. */
+ULNET_EXPORT int ulrpc_stream_details_message(
+	struct ulrpc_stream *stream, const ProtobufCMessageDescriptor *type,
+	ProtobufCMessage **message_p);
+
 /* ---- services with streams: ulrpc_serve_streams(3) ---- */
 
 /* As ulrpc_stream_fn. @request is the one of a method whose replies stream, and

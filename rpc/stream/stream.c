@@ -696,20 +696,33 @@ int ulrpc_stream_find(struct ulrpc_stream *stream, const char *name,
 	return rc ? rc : annex_find(annex, name, pair);
 }
 
-static int stream_add(struct ulrpc_stream *s, const char *name,
-		      const void *value, size_t length)
+int ulrpc_stream_details(struct ulrpc_stream *stream,
+			 struct ulrpc_details *details)
+{
+	struct wire_view annex;
+	int rc = -EINVAL;
+
+	channel_lock(stream->ch);
+	if (!stream->serving)
+		rc = stream_came(stream, &annex);
+	channel_unlock(stream->ch);
+	return rc ? rc : annex_details(annex, details);
+}
+
+/* Makes s->adds, unless it is there. Returns 0, -EINVAL, -EPIPE or -ENOMEM. */
+static int stream_adds(struct ulrpc_stream *s)
 {
 	if (!s->serving)
 		return -EINVAL;
 	if (s->send_closed || s->over)
 		return -EPIPE;
-	if (!s->adds) {
-		s->adds = malloc(sizeof(*s->adds));
-		if (!s->adds)
-			return -ENOMEM;
-		annex_init(s->adds);
-	}
-	return annex_add(s->adds, name, value, length);
+	if (s->adds)
+		return 0;
+	s->adds = malloc(sizeof(*s->adds));
+	if (!s->adds)
+		return -ENOMEM;
+	annex_init(s->adds);
+	return 0;
 }
 
 int ulrpc_stream_add(struct ulrpc_stream *stream, const char *name,
@@ -718,7 +731,22 @@ int ulrpc_stream_add(struct ulrpc_stream *stream, const char *name,
 	int rc;
 
 	channel_lock(stream->ch);
-	rc = stream_add(stream, name, value, length);
+	rc = stream_adds(stream);
+	if (!rc)
+		rc = annex_add(stream->adds, name, value, length);
+	channel_unlock(stream->ch);
+	return rc;
+}
+
+int ulrpc_stream_add_details(struct ulrpc_stream *stream,
+			     const struct ulrpc_details *details)
+{
+	int rc;
+
+	channel_lock(stream->ch);
+	rc = stream_adds(stream);
+	if (!rc)
+		rc = annex_add_details(stream->adds, details);
 	channel_unlock(stream->ch);
 	return rc;
 }
@@ -789,6 +817,21 @@ void ulrpc_stream_end(struct ulrpc_stream *stream, int status, const char *text)
 			status ? ULRPC_CAUSE_HANDLER : ULRPC_CAUSE_OK, text);
 	}
 	channel_unlock(ch);
+}
+
+void ulrpc_stream_end_status(struct ulrpc_stream *stream,
+			     enum ulrpc_status status, const char *text)
+{
+	ulrpc_stream_end(stream, ulrpc_status_errno(status), text);
+}
+
+enum ulrpc_status ulrpc_stream_status_of(
+	const struct ulrpc_stream_outcome *outcome)
+{
+	const struct ulrpc_outcome o = { .status = outcome->status,
+					 .cause = outcome->cause };
+
+	return ulrpc_status_of(&o);
 }
 
 void ulrpc_stream_put(struct ulrpc_stream *stream)

@@ -11,9 +11,9 @@
  * of messages is true: those that were delivered have been read, the others
  * have not; a stream that has ended well has lost none.
  *	on_ended(), on_served_ended(), flow_check()
- * Metadata that come with an opening, or with the end of a stream that has
- * ended well, are those of this stream.
- *	check_metadata()
+ * Metadata that come with an opening, or with the end of a stream that its
+ * service has ended, are those of this stream, and so are details of failures.
+ *	check_metadata(), check_details()
  * A reader that is slow, or does not read, stops no other stream; nobody sends
  * what has no room, or a frame that does not belong.
  *	flow_check()
@@ -57,6 +57,7 @@ struct flow {
 	uint32_t size;
 	bool last;   /* it must end well */
 	bool cancel; /* by its client, after a while */
+	bool fails;  /* its service ends it with a failure */
 	struct way up, down;
 
 	struct ulrpc_stream *stream; /* NULL: not opened, or given back */
@@ -180,6 +181,38 @@ static void check_metadata(const struct flow *f, struct ulrpc_stream *stream,
 		lnet_sim_fail(f->r->sim, "stream %u: wrong metadata", f->index);
 }
 
+/* ---- failures ---- */
+
+#define TYPE "test.Flow"
+
+/* Ends @stream as @f is to end. */
+static void served_end(const struct flow *f, struct ulrpc_stream *stream)
+{
+	const struct ulrpc_details details = { TYPE, &f->index,
+					       sizeof(f->index) };
+
+	if (!f->fails) {
+		ulrpc_stream_end(stream, 0, NULL);
+		return;
+	}
+	/* It may have ended otherwise. */
+	(void)ulrpc_stream_add_details(stream, &details);
+	ulrpc_stream_end_status(stream, ULRPC_STATUS_NOT_FOUND, kinds[f->kind]);
+}
+
+static void check_details(const struct flow *f, struct ulrpc_stream *stream,
+			  const struct ulrpc_stream_outcome *o)
+{
+	struct ulrpc_details d;
+
+	if (!f->fails || strcmp(o->text, kinds[f->kind]) ||
+	    ulrpc_stream_status_of(o) != ULRPC_STATUS_NOT_FOUND ||
+	    ulrpc_stream_details(stream, &d) || strcmp(d.type, TYPE) ||
+	    d.length != sizeof(f->index) ||
+	    memcmp(d.bytes, &f->index, sizeof(f->index)))
+		lnet_sim_fail(f->r->sim, "stream %u: wrong details", f->index);
+}
+
 /* ---- the service ---- */
 
 static void on_served_ended(void *arg, struct ulrpc_stream *stream,
@@ -207,7 +240,7 @@ static void served_go(void *arg, struct ulrpc_stream *stream)
 	if (!give(f, stream, &f->down))
 		return;
 	if (rc == 0 || f->kind == KIND_LIST)
-		ulrpc_stream_end(stream, 0, NULL);
+		served_end(f, stream);
 }
 
 static void on_stream(void *arg, struct ulrpc_stream *stream, const void *body,
@@ -283,8 +316,10 @@ static void on_ended(void *arg, struct ulrpc_stream *stream,
 	f->outcome = *o;
 	f->r->causes[o->cause]++;
 	f->stream = NULL;
-	if (o->cause == ULRPC_CAUSE_OK)
+	if (o->cause == ULRPC_CAUSE_OK || o->cause == ULRPC_CAUSE_HANDLER)
 		check_metadata(f, stream, f->index, false);
+	if (o->cause == ULRPC_CAUSE_HANDLER)
+		check_details(f, stream, o);
 	ulrpc_stream_put(stream);
 }
 
@@ -526,6 +561,7 @@ static void flow_draw(struct run *r, unsigned int i)
 	f->size = sizes[rnd(r, sizeof(sizes) / sizeof(sizes[0]))];
 	f->last = i >= FLOWS - LAST;
 	f->cancel = !f->last && chance(r, 25);
+	f->fails = !f->last && i % 5 == 0;
 	n = (uint32_t)rnd(r, f->size > 3000 ? 20 : 300);
 	if (f->kind == KIND_LIST)
 		f->down.total = n;

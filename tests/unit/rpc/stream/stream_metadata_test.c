@@ -10,13 +10,28 @@ static struct ulrpc_stream_service *service;
 static unsigned int ended;
 static struct ulrpc_stream_outcome outcome;
 
-/* Sends all pairs back with the end, with "re-" before their names. */
+#define TYPE "test.Refusal"
+
+/* Adds the details of a failure. */
+static void refuse(struct ulrpc_stream *s)
+{
+	const struct ulrpc_details d = { TYPE, "\1\0\2", 3 },
+				   unnamed = { "", "", 0 };
+
+	cr_expect_eq(ulrpc_stream_add_details(s, &unnamed), -EINVAL);
+	cr_assert_eq(ulrpc_stream_add_details(s, &d), 0);
+	cr_expect_eq(ulrpc_stream_add_details(s, &d), -EALREADY);
+	ulrpc_stream_end_status(s, ULRPC_STATUS_NOT_FOUND, "no such key");
+	cr_expect_eq(ulrpc_stream_add_details(s, &d), -EPIPE);
+}
+
+/* Sends all pairs back with the end, with "re-" before their names. Fails if
+ * there is a body. */
 static void back(void *arg, struct ulrpc_stream *s, const void *body,
 		 size_t length)
 {
 	char name[ULRPC_METADATA_NAME + 3];
 	struct ulrpc_metadata m;
-	int rc = length ? -ENOENT : 0;
 
 	(void)arg;
 	(void)body;
@@ -26,7 +41,10 @@ static void back(void *arg, struct ulrpc_stream *s, const void *body,
 	}
 	cr_expect_eq(ulrpc_stream_add(s, "A", "", 0), -EINVAL);
 	cr_expect_eq(ulrpc_stream_send(s, "x", 1), 0);
-	ulrpc_stream_end(s, rc, rc ? "no such key" : NULL);
+	if (length)
+		refuse(s);
+	else
+		ulrpc_stream_end(s, 0, NULL);
 	cr_expect_eq(ulrpc_stream_add(s, "late", "", 0), -EPIPE);
 	ulrpc_stream_put(s);
 }
@@ -96,13 +114,14 @@ Test(stream_metadata, custom_metadata)
 {
 	for (unsigned int i = 0; i < 4; i++) {
 		struct ulrpc_context *x = some_context();
+		struct ulrpc_details d;
 		struct ulrpc_metadata m;
 		struct ulrpc_stream *s;
 		const void *body;
 		size_t length;
 
 		begin(i % 2 ? ULRPC_RUN_WORKER : ULRPC_RUN_INLINE);
-		/* the second half fails, with a text */
+		/* the second half fails, with a text and details */
 		cr_assert_eq(open_with(x, i / 2 * 4, &s), 0);
 		cr_expect_eq(ulrpc_context_add(x, "n", "v", 1), -EBUSY);
 		lnet_sim_run(g.sim, SEC);
@@ -110,12 +129,22 @@ Test(stream_metadata, custom_metadata)
 		/* it is over when all was read */
 		cr_expect_eq(ended, 0);
 		cr_expect_eq(ulrpc_stream_find(s, "re-tenant", &m), -EAGAIN);
+		cr_expect_eq(ulrpc_stream_details(s, &d), -EAGAIN);
 		cr_assert_eq(ulrpc_stream_next(s, &body, &length), 1);
 		cr_assert_eq(ulrpc_stream_next(s, &body, &length), 0);
 		lnet_sim_run(g.sim, SEC);
 		cr_assert_eq(ended, 1);
 		cr_expect_eq(outcome.status, i / 2 ? -ENOENT : 0);
 		cr_expect_str_eq(outcome.text, i / 2 ? "no such key" : "");
+		cr_expect_eq(ulrpc_stream_status_of(&outcome),
+			     i / 2 ? ULRPC_STATUS_NOT_FOUND : ULRPC_STATUS_OK);
+		cr_assert_eq(ulrpc_stream_details(s, &d), i / 2 ? 0 : -ENOENT);
+		if (i / 2) {
+			cr_expect_str_eq(d.type, TYPE);
+			cr_assert_eq(d.length, 3);
+			cr_expect_arr_eq(d.bytes, "\1\0\2", 3);
+			cr_expect_eq(ulrpc_stream_add_details(s, &d), -EINVAL);
+		}
 		cr_assert_eq(ulrpc_stream_find(s, "re-tenant", &m), 0);
 		cr_expect_str_eq(m.value, "blue");
 		cr_assert_eq(ulrpc_stream_metadata(s, 1, &m), 0);
@@ -127,6 +156,27 @@ Test(stream_metadata, custom_metadata)
 		ulrpc_stream_put(s);
 		end(x);
 	}
+}
+
+/* Details go alone, too. */
+Test(stream_metadata, details)
+{
+	struct ulrpc_details d;
+	struct ulrpc_stream *s;
+	const void *body;
+	size_t length;
+
+	begin(ULRPC_RUN_INLINE);
+	cr_assert_eq(open_with(NULL, 4, &s), 0);
+	lnet_sim_run(g.sim, SEC);
+	while (ulrpc_stream_next(s, &body, &length) == 1)
+		;
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(ended, 1);
+	cr_assert_eq(ulrpc_stream_details(s, &d), 0);
+	cr_expect_str_eq(d.type, TYPE);
+	ulrpc_stream_put(s);
+	end(NULL);
 }
 
 Test(stream_metadata, none)

@@ -135,10 +135,15 @@ static void serve_add(void *arg, struct ulrpc_stream *stream)
 static bool talk_one(struct ulrpc_stream *stream, const Interop__Order *order)
 {
 	const Interop__Parcel reply = parcel_of(order->size);
+	const struct ulrpc_stream_outcome o = {
+		.status = -(int)order->status,
+		.cause = ULRPC_CAUSE_HANDLER,
+	};
 
 	if (!order->status)
 		return !interop__trial__talk_reply_wait(stream, &reply);
-	ulrpc_stream_end(stream, -(int)order->status, order->text);
+	ulrpc_stream_end_message(stream, ulrpc_stream_status_of(&o),
+				 order->text, &order->base);
 	return false;
 }
 
@@ -475,7 +480,23 @@ Test(interop, custom_metadata_to_a_set)
 
 /* ---- statuses ---- */
 
-/* A call, and a stream, that end with the status UNKNOWN, and a text. */
+/* The details of the end of @stream are the order with this text. */
+static void has_details(struct ulrpc_stream *stream, const char *text)
+{
+	ProtobufCMessage *m;
+
+	cr_assert_eq(ulrpc_stream_details_message(
+			     stream, &interop__parcel__descriptor, &m),
+		     -ENOENT);
+	cr_assert_eq(ulrpc_stream_details_message(
+			     stream, &interop__order__descriptor, &m),
+		     0);
+	cr_assert_str_eq(((Interop__Order *)m)->text, text);
+	protobuf_c_message_free_unpacked(m, NULL);
+}
+
+/* A call, and a stream, that end with the status UNKNOWN, and a text; the
+ * stream with details, too. */
 static void status_and_text(char *text, const char *heard)
 {
 	int status = ulrpc_status_errno(ULRPC_STATUS_UNKNOWN);
@@ -498,8 +519,11 @@ static void status_and_text(char *text, const char *heard)
 	cr_assert_eq(interop__trial__talk_open(streams, &limits, &stream), 0);
 	cr_assert_eq(interop__trial__talk_send_wait(stream, &request), 0);
 	cr_assert_eq(interop__trial__talk_next_wait(stream, &reply), 0);
+	cr_assert_eq(ulrpc_stream_outcome_wait(stream, &over), 0);
+	has_details(stream, text);
 	over = ends(stream, ULRPC_CAUSE_HANDLER, status);
 	cr_assert_str_eq(over.text, heard);
+	cr_assert_eq(ulrpc_stream_status_of(&over), ULRPC_STATUS_UNKNOWN);
 	cr_assert_eq(over.delivered, 1);
 	handlers_ended(1);
 }
