@@ -293,6 +293,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/quiet_test.c \
 	%D%/unit/rpc/rails_test.c \
 	%D%/unit/rpc/refused_test.c \
+	%D%/unit/rpc/reply_room_test.c \
 	%D%/unit/rpc/rules_test.c \
 	%D%/unit/rpc/shard_test.c \
 	%D%/unit/rpc/slow_pair_test.c \

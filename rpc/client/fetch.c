@@ -47,22 +47,61 @@ uint32_t fetch_limit(const struct ulrpc *rpc, uint32_t limit)
 	return (uint32_t)MIN(rpc->conf.reply_bytes_max, limit);
 }
 
+/* Returns the fetch that waits since others, which came later, have taken as
+ * much as all of the room: they have to leave room for it. NULL: none. */
+static const struct fetch *room_owed(const struct reply_room *room)
+{
+	const struct fetch *f;
+
+	if (likely(list_empty(&room->waiting)))
+		return NULL;
+	f = list_first(&room->waiting, const struct fetch, wait);
+	return room->taken - f->before >= room->max ? f : NULL;
+}
+
+/* Is there room for @f in the share of its server? */
+static bool share_has_room(const struct reply_room *room, const struct fetch *f)
+{
+	const struct fetch *owed = room_owed(room);
+	uint64_t used = room->used;
+
+	if (f == owed)
+		used -= room->extra;
+	else if (owed)
+		used += owed->length;
+	return share_allows(f->call->client->imp->reply_bytes, used, room->max,
+			    f->length);
+}
+
 /* Is there room for @f? Each server has its share; and of a server of which
  * nothing is held, what fits into one message may come always, so that others
  * cannot stop it altogether. */
 static bool room_allows(const struct reply_room *room, const struct fetch *f)
 {
-	uint64_t held = f->call->client->imp->reply_bytes;
-
-	return share_allows(held, room->used, room->max, f->length) ||
-	       (!held && f->length <= ULRPC_BODY_MAX);
+	return share_has_room(room, f) || (!f->call->client->imp->reply_bytes &&
+					   f->length <= ULRPC_BODY_MAX);
 }
 
 static void room_take(struct fetch *f)
 {
+	struct reply_room *room = &f->shard->imports->reply_room;
+
+	f->extra = !share_has_room(room, f);
 	f->room = f->length;
-	f->shard->imports->reply_room.used += f->room;
+	room->taken += f->room;
+	room->used += f->room;
+	if (f->extra)
+		room->extra += f->room;
 	f->call->client->imp->reply_bytes += f->room;
+}
+
+static void room_give(struct fetch *f)
+{
+	struct reply_room *room = &f->shard->imports->reply_room;
+
+	room->used -= f->room;
+	if (f->extra)
+		room->extra -= f->room;
 }
 
 /* Called when @f waits for room no more. */
@@ -105,6 +144,7 @@ static void on_room(struct ulnet_work *work)
 			imp->replies_looked = room->looks;
 			continue;
 		}
+		room_take(f);
 		room_leave(f);
 		if (fetch_begins(f))
 			continue;
@@ -127,7 +167,7 @@ static void fetch_free(struct fetch *f)
 	if (f->body)
 		slab_put(&s->imports->slab, f->body, f->length);
 	if (f->room) {
-		s->imports->reply_room.used -= f->room;
+		room_give(f);
 		room_look(s);
 	}
 	slab_put(&s->imports->slab, f, sizeof(*f));
@@ -160,10 +200,12 @@ void fetch_drop(struct fetch *f)
 	bool linked = f->fsm.state == FETCH_FLYING;
 
 	/* What LNet still uses counts for the CPT, but for no server. */
-	if (f->fsm.state == FETCH_QUEUED)
+	if (f->fsm.state == FETCH_QUEUED) {
 		room_leave(f);
-	else
+		room_look(s); /* others may have left room for it */
+	} else {
 		f->call->client->imp->reply_bytes -= f->room;
+	}
 	f->call = NULL;
 	fetch_move(f, FETCH_OVER);
 	shard_cancel(s, &f->timer);
@@ -372,10 +414,10 @@ static void fetch_on_event(const struct ulnet_event *ev)
 
 /* ---- the beginning ---- */
 
-/* Begins to get what there is room for. Returns false if there is no memory. */
+/* Begins to get what has taken its room. Returns false if there is no memory.
+ */
 static bool fetch_begins(struct fetch *f)
 {
-	room_take(f);
 	fetch_move(f, FETCH_WAITING);
 	f->body = slab_get(&f->shard->imports->slab, f->length);
 	if (!f->body)
@@ -387,8 +429,11 @@ static bool fetch_begins(struct fetch *f)
 /* Makes @f wait for room. */
 static void fetch_queue(struct fetch *f)
 {
+	struct reply_room *room = &f->shard->imports->reply_room;
+
 	stat_count(f->shard, RPC_STAT_fetches_queued);
-	list_add_tail(&f->shard->imports->reply_room.waiting, &f->wait);
+	f->before = room->taken;
+	list_add_tail(&room->waiting, &f->wait);
 	f->call->client->imp->replies_waiting++;
 }
 
@@ -439,10 +484,13 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 	if (imp->replies_waiting ||
 	    !room_allows(&call->shard->imports->reply_room, f)) {
 		fetch_queue(f);
-	} else if (!fetch_begins(f)) {
-		imp->reply_bytes -= f->room;
-		fetch_free(f);
-		return -ENOMEM;
+	} else {
+		room_take(f);
+		if (!fetch_begins(f)) {
+			imp->reply_bytes -= f->room;
+			fetch_free(f);
+			return -ENOMEM;
+		}
 	}
 	stat_count(call->shard, RPC_STAT_replies_fetched);
 	call->fetch = f;

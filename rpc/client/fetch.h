@@ -13,8 +13,9 @@
  * caller allows (ulrpc_call_conf.reply_limit), which the request says, and all
  * of a CPT together no more than ulrpc_conf.reply_bytes_max (struct
  * reply_room). A reply for which there is no room waits, in the state QUEUED,
- * and the server holds it meanwhile. A call can end at its deadline while LNet
- * still uses the memory: the fetch is freed later.
+ * and the server holds it meanwhile. When others that came later have taken as
+ * much as all of the room, they leave room for it. A call can end at its
+ * deadline while LNet still uses the memory: the fetch is freed later.
  *
  * Owner: the CPT of the client.
  */
@@ -97,6 +98,9 @@ struct fetch {
 	struct body_proof check; /* of the pieces that have come */
 	uint8_t *body;		 /* NULL: there was no room yet */
 	uint32_t room;		 /* bytes of the room that @body takes */
+	bool extra;		 /* they count in reply_room.extra */
+	/* in FETCH_QUEUED: what reply_room.taken was at first */
+	uint64_t before;
 };
 
 /* Begins to fetch the reply to @call that @r announces, of r->needed bytes,

@@ -78,7 +78,10 @@ struct import_conn_loss {
 
 /* The memory for replies that are fetched (fetch.h). */
 struct reply_room {
-	uint64_t used, max;  /* bytes */
+	uint64_t used, max; /* bytes */
+	/* bytes of @used that servers have only because they had nothing */
+	uint64_t extra;
+	uint64_t taken;	     /* bytes that all fetches together have taken */
 	struct list waiting; /* of fetch.wait, in the order of their arrival */
 	struct ulnet_work work;
 	bool given;	    /* is @work posted? */
