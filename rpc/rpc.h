@@ -174,6 +174,8 @@ struct ulrpc {
 	/* the seed of hash tables whose keys others choose: random and secret,
 	 * so that nobody can choose keys that hash to one bucket */
 	uint64_t seed;
+	uint64_t
+		lent_part; /* bytes of a bulk of a body that is lent, at most */
 	/* For rpc/stats/spans.h. seed and share are set before on and
 	 * shard.samples. */
 	struct {

@@ -109,7 +109,7 @@ static bool bulks_release(struct ulrpc_call *call)
 	bool idle = true;
 
 	if (call->flags & CALL_LENT)
-		users -= lent_bulks(call_size(call));
+		users -= lent_bulks(call->client->rpc, call_size(call));
 	for (unsigned int i = 0; i < call->nbulks; i++) {
 		bulk_bytes(call->bulks[i], &in, &out);
 		if (!bulk_idle(call->bulks[i]))

@@ -405,7 +405,8 @@ static int call_fill_loaded(struct ulrpc_call *call, struct lent *lent,
 		lent->trace =
 			(size_t)((uint8_t *)&call
 					 ->bulks[call->nbulks +
-						 lent_bulks(lent->length)] -
+						 lent_bulks(call->client->rpc,
+							    lent->length)] -
 				 (uint8_t *)call);
 		call->lent = lent;
 		call->flags |= CALL_LENT;
@@ -432,7 +433,7 @@ static out_of_line int call_begin_loaded(struct ulrpc_client *client,
 	bool owned = shard_owned(s) && !refused;
 	size_t annex = conf->context ? annex_size(&conf->context->sent) : 0;
 	unsigned int nlent = is_lent(client, annex + length)
-				     ? lent_bulks(annex + length)
+				     ? lent_bulks(client->rpc, annex + length)
 				     : 0;
 	size_t size =
 		sizeof(struct ulrpc_call) +

@@ -73,7 +73,7 @@ int lent_claim(struct ulrpc_call *call)
 	int rc = 0;
 
 	for (uint64_t at = 0; left && !rc;) {
-		uint64_t part = MIN(left, ULRPC_BULK_MAX);
+		uint64_t part = MIN(left, call->client->rpc->lent_part);
 
 		rc = part_claim(call, at, part, &call->bulks[call->nbulks]);
 		if (!rc)

@@ -27,9 +27,9 @@ struct lent {
 };
 
 /* Returns how many bulks a body of @length bytes is. */
-static inline unsigned int lent_bulks(size_t length)
+static inline unsigned int lent_bulks(const struct ulrpc *rpc, size_t length)
 {
-	return (unsigned int)((length + ULRPC_BULK_MAX - 1) / ULRPC_BULK_MAX);
+	return (unsigned int)((length + rpc->lent_part - 1) / rpc->lent_part);
 }
 
 /* Returns how many bytes the body of @call has. */

@@ -451,6 +451,7 @@ static int rpc_alloc(struct lnet *node, const struct ulrpc_conf *conf,
 	rpc->client = &client_side;
 	rpc->server = &server_side;
 	rpc->is_virtual = lnet_is_virtual(node);
+	rpc->lent_part = ULRPC_BULK_MAX;
 	rpc->shards = lines_calloc(rpc->ncpts * sizeof(*rpc->shards));
 	rc = rpc->shards ? chains_copy(rpc) : -ENOMEM;
 	if (!rc)

@@ -2,7 +2,9 @@
 /* Requests that are longer than a message: the client lends their bodies, and
  * the server gets them. Client and service are both real. */
 #include <errno.h>
+#include <sys/mman.h>
 
+#include "rpc/bulk/bulk.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/lent.h"
@@ -38,6 +40,28 @@ static void take(void *arg, struct ulrpc_request *r, const void *body,
 	ulrpc_reply(r, &n, sizeof(n));
 }
 
+/* Replies with the length of the bulk, when it has got the caller's bulk. */
+static void on_taken(void *arg, int status, uint64_t moved)
+{
+	uint32_t n = (uint32_t)moved;
+
+	cr_assert_eq(status, 0);
+	ulrpc_reply(arg, &n, sizeof(n));
+}
+
+static uint8_t taken[5000];
+
+static void take_bulk(void *arg, struct ulrpc_request *r, const void *body,
+		      size_t length)
+{
+	struct iovec iov = { taken, sizeof(taken) };
+
+	note_request(arg, r, body, 0);
+	for (size_t i = 0; i < length; i++)
+		wrong += ((const uint8_t *)body)[i] != nth_byte(i);
+	cr_assert_eq(ulrpc_bulk_get(r, 0, 0, &iov, 1, on_taken, r), 0);
+}
+
 static void serve_lent(const struct ulrpc_service_conf *more)
 {
 	const struct ulrpc_method_conf methods[] = {
@@ -46,6 +70,10 @@ static void serve_lent(const struct ulrpc_service_conf *more)
 		  .arg = &g.served,
 		  .run = ULRPC_RUN_INLINE },
 		{ .name = "work", .handler = take, .arg = &g.served },
+		{ .name = "with_bulk",
+		  .handler = take_bulk,
+		  .arg = &g.served,
+		  .run = ULRPC_RUN_INLINE },
 		{ .name = "again",
 		  .handler = take,
 		  .arg = &g.served,
@@ -298,9 +326,152 @@ Test(lent, with_metadata_and_trace)
 	fini();
 }
 
+/* ---- bodies that are several bulks ---- */
+
+/* A body that is longer than ULRPC_BULK_MAX is several bulks, as it is here if
+ * it is longer than a MiB; the last of them may be short. */
+static void in_parts(void)
+{
+	g.rpc[CALLER]->lent_part = MIB;
+}
+
+Test(lent, is_several_bulks)
+{
+	static const uint32_t lengths[] = { MIB,  MIB + 1,   2 * MIB,
+					    LONG, LIMIT - 1, LIMIT };
+	static const char *const methods[] = { "take", "work", "again" };
+	struct put p;
+
+	open_with(NULL);
+	in_parts();
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(lengths); i++) {
+		uint32_t n = lengths[i / 2];
+
+		put(methods[i % 3], &p, n, 5000);
+		lnet_sim_run(g.sim, 100 * MSEC);
+		put_ended(&p, ULRPC_CAUSE_OK, n);
+		cr_assert_eq(p.outcome.attempts, 1);
+		cr_assert(p.outcome.bulk_free);
+		cr_assert_eq(g.served.info.nbulks, 0);
+	}
+	cr_assert_eq(counted(RPC_STAT_requests_not_lent), 0);
+	nothing_is_left();
+	fini();
+}
+
+/* The caller's own bulk comes before those of the body, which the handler does
+ * not see; all of them together are ULRPC_BULKS_MAX at most. */
+Test(lent, is_several_bulks_beside_others)
+{
+	static const uint32_t parts = ULRPC_BULKS_MAX - 1;
+	struct iovec iov;
+	struct ulrpc_bulk_conf bconf = { .iov = &iov,
+					 .niov = 1,
+					 .access = ULRPC_BULK_SOURCE };
+	struct ulrpc_bulk *bulk;
+	struct ulrpc_call_conf conf = { .deadline = 5000000,
+					.bulks = &bulk,
+					.nbulks = 1 };
+	struct put p;
+
+	open_with(NULL);
+	in_parts();
+	iov = (struct iovec){ lnet_sim_buf(g.sim, sizeof(taken)),
+			      sizeof(taken) };
+	memset(iov.iov_base, 7, iov.iov_len);
+	cr_assert_eq(ulrpc_bulk_new(g.rpc[CALLER], &bconf, &bulk), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_assert_eq(put_with("with_bulk", &p, parts * MIB, &conf), 0);
+		lnet_sim_run(g.sim, SEC);
+		put_ended(&p, ULRPC_CAUSE_OK, sizeof(taken));
+		cr_assert(p.outcome.bulk_free);
+		cr_assert_eq(g.served.info.nbulks, 1);
+		cr_assert_eq(memcmp(taken, iov.iov_base, sizeof(taken)), 0);
+		memset(taken, 0, sizeof(taken));
+	}
+	cr_assert_eq(put_with("with_bulk", &p, parts * MIB + 1, &conf),
+		     -EMSGSIZE);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	lnet_sim_buf_retire(g.sim, iov.iov_base);
+	nothing_is_left();
+	fini();
+}
+
+/* A call that ends while some of its bulks are still to come leaves nothing.
+ * What is on its way already comes before the server hears of the end. */
+Test(lent, several_bulks_that_are_canceled)
+{
+	for (unsigned int i = 0; i < 20; i++) {
+		struct put p;
+
+		open_with(NULL);
+		g.rpc[CALLER]->lent_part = 2 * MIB / ULRPC_BULKS_MAX;
+		slow_link();
+		put("take", &p, 2 * MIB, 60000);
+		until_lent();
+		lnet_sim_run(g.sim, i * MSEC / 4);
+		ulrpc_cancel(p.call);
+		lnet_sim_run(g.sim, SEC);
+		put_ended(&p, ULRPC_CAUSE_CANCELED, 0);
+		cr_assert_eq(g.served.runs, 0, "%u", i);
+		nothing_is_left();
+		fini();
+	}
+}
+
+/* The longest body is as many bulks as a call may have, and its request fits
+ * into a message. Nothing of it is touched here. */
+Test(lent, longest)
+{
+	const uint64_t longest = UINT32_MAX;
+	struct wire_segments segments[ULRPC_BULKS_MAX];
+	struct ulrpc_call_conf conf = { .deadline = 1000000 };
+	const struct wire_call w = {
+		.bulks = { .n = ULRPC_BULKS_MAX, .list = segments },
+	};
+	struct ulrpc_bulk *bulks[ULRPC_BULKS_MAX];
+	struct put p;
+	uint64_t sum = 0;
+	uint8_t *memory =
+		mmap(NULL, longest, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	cr_assert_neq(memory, MAP_FAILED);
+	open_with(NULL);
+	cr_assert_eq(lent_bulks(g.rpc[CALLER], longest), ULRPC_BULKS_MAX);
+	cr_assert_eq(lent_bulks(g.rpc[CALLER], ULRPC_BULK_MAX), 1);
+	cr_assert_eq(lent_bulks(g.rpc[CALLER], ULRPC_BULK_MAX + 1), 2);
+	for (unsigned int i = 0; i < ULRPC_BULKS_MAX; i++) {
+		uint64_t at = i * ULRPC_BULK_MAX;
+		struct iovec iov = { memory + at,
+				     MIN(longest - at, ULRPC_BULK_MAX) };
+		struct ulrpc_bulk_conf bconf = { .iov = &iov,
+						 .niov = 1,
+						 .access = ULRPC_BULK_SOURCE,
+						 .flags = ULRPC_BULK_CHECKSUM };
+
+		cr_assert_eq(ulrpc_bulk_new(g.rpc[CALLER], &bconf, &bulks[i]),
+			     0);
+		bulk_is_body(bulks[i]);
+		bulk_describe(bulks[i], &segments[i]);
+		for (unsigned int k = 0; k < segments[i].n; k++)
+			sum += segments[i].length[k];
+	}
+	cr_assert_eq(sum, longest);
+	cr_assert_leq(wire_call_bound(&w), WIRE_HEAD_MAX);
+	for (unsigned int i = 0; i < ULRPC_BULKS_MAX; i++)
+		ulrpc_bulk_close(bulks[i], NULL, NULL);
+	cr_assert_eq(ulrpc_call(g.client, ulrpc_method("take"), memory,
+				longest + 1, &conf, on_put, &p, NULL),
+		     -EMSGSIZE);
+	munmap(memory, longest);
+	nothing_is_left();
+	fini();
+}
+
 /* Each message may be lost, or come late or twice; each call is executed
  * once. */
-Test(lent, messages_are_lost)
+static void some_are_lost(void (*prepare)(void))
 {
 	const struct ulnet_sim_link bad = { .latency = MSEC,
 					    .jitter = 3 * MSEC,
@@ -312,6 +483,8 @@ Test(lent, messages_are_lost)
 	struct put p;
 
 	open_with(NULL);
+	if (prepare)
+		prepare();
 	cluster_links(g.sim, &bad);
 	for (unsigned int i = 0; i < 20; i++) {
 		put(i % 2 ? "take" : "work", &p, LONG + i, 600000);
@@ -321,6 +494,12 @@ Test(lent, messages_are_lost)
 	cr_assert_eq(g.served.runs, 20);
 	nothing_is_left();
 	fini();
+}
+
+Test(lent, messages_are_lost)
+{
+	some_are_lost(NULL);
+	some_are_lost(in_parts);
 }
 
 /* Many at a time use up the client's share: further ones are refused, come
