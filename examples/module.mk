@@ -5,7 +5,7 @@
 #	%C%_NAME_LDADD = $(libulnet)
 if !WITH_FUZZERS
 noinst_PROGRAMS += %D%/crash %D%/demo %D%/depot %D%/doorman \
-	%D%/context %D%/epoll %D%/lines %D%/several
+	%D%/context %D%/epoll %D%/lines %D%/names %D%/several
 endif
 # libulnetlab in the place of libulnet, and so in front of libulrpc, which names that.
 %C%_context_LINK = $(HERE_LINK)
@@ -22,6 +22,8 @@ endif
 %C%_epoll_LDADD = $(libulnet)
 %C%_lines_LINK = $(HERE_LINK)
 %C%_lines_LDADD = $(libulrpc)
+%C%_names_LINK = $(HERE_LINK)
+%C%_names_LDADD = $(libulnetetcd) $(libulrpc)
 %C%_several_LINK = $(HERE_LINK)
 %C%_several_LDADD = $(libulrpc)
 
@@ -32,7 +34,8 @@ EXTRA_DIST += %D%/demo_rails.sh %D%/demo_routes.sh
 EXTRA_DIST += %D%/demo_lst.sh %D%/demo_o2ibcalc.sh
 EXTRA_DIST += %D%/demo_security.sh %D%/tap.pl
 
-# A service of one's own; ulrpc_tutorial(7) shows these files, context.c, lines.c and several.c.
+# A service of one's own; ulrpc_tutorial(7) shows these files, context.c, lines.c,
+# names.c and several.c.
 # ./check builds it from the page, with nothing but what is installed.
 EXTRA_DIST += %D%/tally/Makefile %D%/tally/tally.proto %D%/tally/node.h
 EXTRA_DIST += %D%/tally/server.c %D%/tally/client.c

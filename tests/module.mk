@@ -911,6 +911,7 @@ tool_tests += %D%/tools/o2ibcalc.sh
 tool_tests += %D%/tools/names.sh
 if WITH_ETCD
 tool_tests += %D%/tools/etcd.sh
+tool_tests += %D%/tools/names_tutorial.sh
 endif
 tool_tests += %D%/tools/rpcping.sh
 tool_tests += %D%/tools/rpc_stats.sh

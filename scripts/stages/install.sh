@@ -268,6 +268,8 @@ stage_install() {
 		build_stranger examples/doorman.c ulrpc || return 0
 	step "lines built with pkg-config" \
 		build_stranger examples/lines.c ulrpc || return 0
+	step "names built with pkg-config" \
+		build_stranger examples/names.c "ulrpc ulnetetcd" || return 0
 	step "several built with pkg-config" \
 		build_stranger examples/several.c ulrpc || return 0
 	step "lnetd and lnetctl, installed" run_installed || true
