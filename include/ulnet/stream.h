@@ -34,6 +34,10 @@ struct ulrpc_stream_outcome {
 	enum ulrpc_cause cause;
 	/* Has the service's handler got the stream? */
 	enum ulrpc_execution execution;
+	/* For the client: the NID of the server, as the user or the target
+	 * names it. LNET_NID_ANY: it is a name, and no server of it has got a
+	 * stream yet; for the service. */
+	struct ulnet_nid server;
 	uint64_t sent; /* messages that this side has sent */
 	/* Of these, the program at the other side has read so many, and never
 	 * reads so many. The rest is unknown; if the service has ended the

@@ -391,6 +391,7 @@ int called_new(struct ulrpc_streams *st, struct called **called_p)
 	c->st = st;
 	atomic_fetch_add(&st->refs, 1);
 	c->ch.key = ++st->key;
+	c->ch.server = st->server;
 	c->want = 1;
 	c->hold = HOLD_MIN;
 	for (unsigned int i = 0; i < PUSHES; i++)

@@ -61,6 +61,7 @@ struct ulrpc_streams {
 	struct ulrpc_client *carriers[FLAVOURS];
 	unsigned int least;
 	struct credit grant;
+	struct ulnet_nid server; /* as in struct channel */
 	/* us: time-out of push calls, and of opening a stream */
 	uint64_t patience;
 

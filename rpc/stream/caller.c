@@ -12,6 +12,7 @@
 #include "rpc/stream/under.h"
 #include "rpc/streaming.h"
 #include "rpc/text.h"
+#include "ulnet/names.h"
 
 #define WINDOW_MESSAGES 64u
 #define WINDOW_BYTES	65536u
@@ -101,10 +102,25 @@ uint64_t streams_patience(const struct ulrpc_streams_conf *conf)
 	return MIN(conf->patience ? conf->patience : PATIENCE, ULRPC_NEVER / 2);
 }
 
+/* Returns the NID of the server of @conf, which is valid; LNET_NID_ANY: it is a
+ * name. */
+static struct ulnet_nid server_of(const struct ulrpc_client_conf *conf)
+{
+	struct ulnet_text_error err;
+	struct ulnet_target target;
+
+	if (conf->nnids)
+		return conf->nids[0];
+	if (lnet_target_parse(conf->target, &target, &err) || target.is_name)
+		return LNET_NID_ANY;
+	return target.nids[0];
+}
+
 /* Sets what is known when the carriers are open. */
 static void streams_set(struct ulrpc_streams *st, struct ulrpc *rpc,
 			const struct ulrpc_streams_conf *conf)
 {
+	st->server = server_of(&conf->client);
 	st->shard = &rpc->shards[ulrpc_client_cpt(st->carriers[st->least])];
 	st->grant.messages =
 		conf->window_messages ? conf->window_messages : WINDOW_MESSAGES;

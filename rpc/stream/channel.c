@@ -24,6 +24,7 @@ int channel_init(struct channel *ch, struct shard *s,
 		return rc;
 	ch->shard = s;
 	ch->ops = ops;
+	ch->server = LNET_NID_ANY;
 	atomic_init(&ch->refs, 1);
 	list_init(&ch->of_node);
 	list_init(&ch->out);

@@ -103,13 +103,17 @@ struct channel {
 	/* its lock guards the fields below that are not immutable */
 	struct wait wait;
 
-	/* immutable; but a client learns @making with its first stream: */
+	/* immutable; but a client learns @making, and perhaps @server, with its
+	 * first stream: */
 	struct shard *shard;
 	const struct channel_ops *ops;
 	/* number of the channel on the wire, chosen by the client */
 	uint64_t key;
 	/* second number of the channel on the wire, chosen by the server */
 	uint64_t making;
+	/* at the client: of the server (caller.c); LNET_NID_ANY: it is not
+	 * known yet; at the server */
+	struct ulnet_nid server;
 	/* random, so that a client cannot choose ids with equal hashes */
 	uint64_t seed;
 

@@ -207,6 +207,7 @@ static void by_the_policy_of_the_set(unsigned int cpts)
 	lnet_sim_run(sim, SEC);
 	cr_assert_eq(opened[1].ended, 1);
 	cr_assert_eq(opened[1].end.cause, ULRPC_CAUSE_OK);
+	cr_assert(lnet_nid_eq(&opened[1].end.server, &opened[1].o.server));
 	end();
 }
 

@@ -335,7 +335,9 @@ void flow_finish(struct flow *f)
 void flow_went_well(const struct flow *f, uint32_t sent, uint32_t received)
 {
 	const struct ulrpc_stream_outcome *o = &f->outcome;
+	const struct ulnet_nid server = nth_id(SERVER).nid;
 
+	cr_assert(lnet_nid_eq(&o->server, &server));
 	cr_assert_eq(o->cause, ULRPC_CAUSE_OK, "%s",
 		     ulrpc_cause_name(o->cause));
 	cr_assert_eq(o->status, 0);
