@@ -92,29 +92,37 @@ processor_time() {
 	}' "$logs/times")"
 }
 
-# machine_time NAME: seconds that the machine's processors have worked, for whomever,
-# to variable NAME.
-machine_time() {
-	printf -v "$1" %.0f "$(awk -v hz="$(getconf CLK_TCK)" '/^cpu / {
-		print ($2 + $3 + $4 + $7 + $8 + $9) / hz
-	}' /proc/stat)"
+# A piece of work that never changes, of the kind that most of the check is:
+# compiling.
+yardstick() {
+	awk 'BEGIN {
+		for (i = 0; i < 100; i++)
+			printf "int f%d(int *a, int n) { int s = %d; " \
+				"for (int i = 0; i < n; i++) { " \
+				"if (a[i] & 1) s += a[i] * %d; else s ^= a[i] << (i & 7); " \
+				"switch (s & 3) { case 0: s++; break; case 1: s *= 3; break; " \
+				"default: a[i] = s; } } return s; }\n", i, i, i + 7
+	}' | CCACHE_DISABLE=1 gcc -O1 -x c -c -o /dev/null -
 }
-machine_time machine_before
 
-# judge_need SECONDS LIMIT USED: fails if what always runs has needed more than LIMIT
-# seconds of processor time, of USED for all. Beside others the same work needs more of
-# it, as they share caches and cores: then there is nothing to be judged.
+# Does that work once, and keeps the processor time that it took. Processors that
+# others use, too, need more time for the same work, as they share caches and cores.
+yardstick_try() {
+	local TIMEFORMAT='%U %S'
+
+	{ time yardstick; } 2>>"$logs/yardsticks"
+}
+
+# judge_need SECONDS LIMIT: fails if what always runs has needed more than LIMIT seconds
+# of processor time, on a processor that does the work of yardstick in 0.4 seconds.
 judge_need() {
-	local machine
+	local same
 
-	[ "$1" -gt "$2" ] || return 0
-	machine_time machine
-	if [ $((machine - machine_before - $3)) -gt $(($3 / 4)) ]; then
-		skip "processor time of what always runs" \
-			"$1 s instead of $2 s, but others have used the processors, too"
-	else
+	same=$(awk -v need="$1" '{ sum += $1 + $2 }
+		END { printf "%.0f", need * 0.4 * NR / sum }' "$logs/yardsticks")
+	echo "     that is $same s on processors as fast as those it was measured on"
+	[ "$same" -le "$2" ] ||
 		fail "what always runs needs more than $2 s of processor time"
-	fi
 }
 
 # step WHAT COMMAND...: runs COMMAND, which is one result. Stages run on the left of ||,
