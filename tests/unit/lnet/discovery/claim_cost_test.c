@@ -289,7 +289,7 @@ static uint64_t failures(struct lnet *node)
  * while he pushes, and in the minute after that. */
 Test(claim_cost, random_nids_leave_nothing)
 {
-	enum { ROUNDS = 200, NIDS = 127, A_PUSH = 8, A_SECOND = 20 };
+	enum { ROUNDS = 50, NIDS = 127, A_PUSH = 8, A_SECOND = 20 };
 	const unsigned int seconds = 60;
 
 	for (unsigned int i = 0; i < 4; i++) {
