@@ -16,6 +16,7 @@
 struct name_entry {
 	struct names *names;
 	struct list link; /* node in names.used or names.kept */
+	struct hash_node by_text, by_feed; /* in names.used only */
 	/* names this entry in lnet_name_answer(); 0: the answer is known, and
 	 * nobody looks the name up */
 	uint64_t feed;
@@ -104,6 +105,8 @@ static void wait_for_posted(struct names *names)
 static void names_free(struct names *names)
 {
 	kept_forget(names, 0);
+	hash_fini(&names->by_text);
+	hash_fini(&names->by_feed);
 	lnet_cond_destroy(&names->changed);
 	pthread_mutex_destroy(&names->lock);
 	free(names);
@@ -157,6 +160,8 @@ int lnet_names_open(struct lnet *node)
 	}
 	pthread_mutex_init(&names->lock, NULL);
 	names->node = node;
+	hash_init(&names->by_text);
+	hash_init(&names->by_feed);
 	list_init(&names->used);
 	list_init(&names->kept);
 	list_init(&names->schemes);
@@ -356,7 +361,7 @@ static struct name_entry *find_feed(struct names *names, uint64_t feed)
 {
 	struct name_entry *e;
 
-	list_for_each_entry (e, &names->used, link)
+	hash_for_each_equal (e, &names->by_feed, hash_u64(feed, 0), by_feed)
 		if (e->feed == feed)
 			return e;
 	return NULL;
@@ -404,14 +409,60 @@ int lnet_name_answer(struct lnet *node, uint64_t feed,
 
 /* ---- entries ---- */
 
-static struct name_entry *find_text(struct list *entries, const char *text)
+static uint64_t text_hash(const struct names *names, const char *text)
+{
+	return hash_bytes(text, strlen(text), (uintptr_t)names);
+}
+
+/* Returns the name that is in use. */
+static struct name_entry *find_used(struct names *names, const char *text)
 {
 	struct name_entry *e;
 
-	list_for_each_entry (e, entries, link)
+	hash_for_each_equal (e, &names->by_text, text_hash(names, text),
+			     by_text)
 		if (!strcmp(e->text, text))
 			return e;
 	return NULL;
+}
+
+static struct name_entry *find_kept(struct names *names, const char *text)
+{
+	struct name_entry *e;
+
+	list_for_each_entry (e, &names->kept, link)
+		if (!strcmp(e->text, text))
+			return e;
+	return NULL;
+}
+
+/* Adds @e, which has its feed, to the names in use. Returns 0 or -ENOMEM. */
+static int used_add(struct names *names, struct name_entry *e)
+{
+	int rc = hash_add(&names->by_text, &e->by_text,
+			  text_hash(names, e->text));
+
+	if (rc)
+		return rc;
+	if (e->feed)
+		rc = hash_add(&names->by_feed, &e->by_feed,
+			      hash_u64(e->feed, 0));
+	if (rc) {
+		hash_del(&names->by_text, &e->by_text);
+		return rc;
+	}
+	list_add_tail(&names->used, &e->link);
+	names->nused++;
+	return 0;
+}
+
+static void used_del(struct names *names, struct name_entry *e)
+{
+	hash_del(&names->by_text, &e->by_text);
+	if (e->feed)
+		hash_del(&names->by_feed, &e->by_feed);
+	list_del(&e->link);
+	names->nused--;
 }
 
 /* Takes the answer to @text that was kept, if its time to live has not ended,
@@ -419,7 +470,7 @@ static struct name_entry *find_text(struct list *entries, const char *text)
 static struct answer *take_kept(struct names *names, const char *text,
 				uint64_t *until_p)
 {
-	struct name_entry *e = find_text(&names->kept, text);
+	struct name_entry *e = find_kept(names, text);
 	struct answer *answer = NULL;
 
 	if (!e)
@@ -616,7 +667,7 @@ static void entry_close(struct name_entry *e)
 static void entry_keep(struct name_entry *e)
 {
 	struct names *names = e->names;
-	struct name_entry *old = find_text(&names->kept, e->text);
+	struct name_entry *old = find_kept(names, e->text);
 
 	if (!e->answer || !e->feed || names->closed) {
 		entry_free(e);
@@ -641,8 +692,7 @@ static void entry_put(struct name_entry *e)
 
 	if (!list_empty(&e->users) || e->lookups)
 		return;
-	list_del(&e->link);
-	names->nused--;
+	used_del(names, e);
 	pthread_mutex_unlock(&names->lock);
 	entry_close(e);
 	pthread_mutex_lock(&names->lock);
@@ -657,6 +707,7 @@ static int entry_make(struct names *names, const char *text,
 		      const struct name_text *name, struct name_entry **e_p)
 {
 	struct name_entry *e;
+	bool begun;
 	int rc;
 
 	if (names->closed)
@@ -667,14 +718,16 @@ static int entry_make(struct names *names, const char *text,
 	if (!e)
 		return -ENOMEM;
 	rc = entry_begin(e, target, name);
+	begun = !rc;
+	if (!rc)
+		rc = used_add(names, e);
 	if (rc) {
-		if (e->feed)
+		/* Otherwise it has claimed no ports yet. */
+		if (begun || e->feed)
 			ports_release(e, e->answer);
 		entry_free(e);
 		return rc;
 	}
-	list_add_tail(&names->used, &e->link);
-	names->nused++;
 	*e_p = e;
 	return 0;
 }
@@ -694,7 +747,7 @@ static int entry_use(struct names *names, const char *text,
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&names->lock);
-	e = find_text(&names->used, text);
+	e = find_used(names, text);
 	fresh = !e;
 	if (fresh)
 		rc = entry_make(names, text, &target, &name, &e);

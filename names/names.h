@@ -13,6 +13,7 @@
 #ifndef NAMES_NAMES_H
 #define NAMES_NAMES_H
 
+#include "base/hash.h"
 #include "base/list.h"
 #include "names/answer.h"
 #include "ulnet/loop.h"
@@ -32,6 +33,9 @@ struct names {
 	bool closed;
 	uint64_t feeds;	  /* the last name_entry.feed that was given */
 	struct list used; /* of name_entry.link: names with users */
+	/* the same names by their texts, and those that are looked up by their
+	 * feeds */
+	struct hash by_text, by_feed;
 	/* of name_entry.link: names without users, the oldest first */
 	struct list kept;
 	unsigned int nused, nkept;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "lnet/net/net.h"
+#include "names/names.h"
 #include "tests/unit/lnet/cluster.h"
 #include "ulnet/loop.h"
 #include "ulnet/route.h"
@@ -481,6 +482,31 @@ Test(names, have_no_more_ports_than_addresses)
 	}
 	lnet_name_close(name);
 	cr_assert_eq(net_node(node)->ports.n, 0);
+	close_one();
+}
+
+/* And how many there are does not matter to who opens one more: this would take
+ * minutes else. */
+Test(names, are_as_many_as_said)
+{
+	struct ulnet_name *name = NULL, *last;
+	char text[32];
+	struct told t;
+
+	open_one();
+	for (unsigned int i = 0; i < NAMES_MAX; i++) {
+		sprintf(text, "10.1.%u.%u@tcp", i >> 8, i & 255);
+		cr_assert_eq(
+			lnet_name_open(node, 0, text, tell, &t, &name, NULL),
+			0);
+	}
+	cr_assert_eq(lnet_name_open(node, 0, "srv", tell, &t, &last, NULL),
+		     -ENOSPC);
+	/* One that is in use already needs no room. */
+	cr_assert_eq(lnet_name_open(node, 0, text, tell, &t, &last, NULL), 0);
+	lnet_name_close(last);
+	lnet_name_close(name);
+	cr_assert_eq(lnet_name_open(node, 0, "srv", tell, &t, &last, NULL), 0);
 	close_one();
 }
 
