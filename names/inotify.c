@@ -16,6 +16,10 @@
 	(IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | \
 	 IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ATTRIB)
 
+/* most reads in a turn: others may make events without end in a directory where
+ * a list is, faster than they are read */
+#define READS 8
+
 void file_watches_init(struct file_watches *w)
 {
 	list_init(&w->watched);
@@ -169,8 +173,11 @@ void file_watches_take(struct file_watches *w)
 {
 	char events[16384]
 		__attribute__((aligned(__alignof__(struct inotify_event))));
-	ssize_t n;
+	ssize_t n = 1;
 
-	while ((n = read(w->fd, events, sizeof(events))) > 0)
-		events_tell(w, events, (size_t)n);
+	for (unsigned int i = 0; i < READS && n > 0; i++) {
+		n = read(w->fd, events, sizeof(events));
+		if (n > 0)
+			events_tell(w, events, (size_t)n);
+	}
 }

@@ -51,7 +51,7 @@ void file_watched_fini(struct file_watches *w, struct file_watched *x);
 /* To be called before the file is read: whatever happens to the file from then
  * on will be noticed. */
 void file_watched_look(struct file_watches *w, struct file_watched *x);
-/* Reads the events of inotify. */
+/* Reads events of inotify; not all of them if there are very many. */
 void file_watches_take(struct file_watches *w);
 /* Has the file changed since file_watched_look()? */
 bool file_watched_changed(struct file_watched *x);

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+#include "base/heap.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "names/file.h"
@@ -18,24 +20,31 @@
 #include "names/inotify.h"
 #include "ulnet/thread.h"
 
-/* A name that is looked up again and again. */
+/* A name that is looked up again and again. Until it is closed, it is in
+ * resolver.by_feed. For the thread it is, once taken, in resolver.waiting or
+ * busy; when it was closed, the thread frees it as soon as it is not busy. */
 struct source {
 	struct resolver *r;
-	struct list link; /* node in resolver.fresh or resolver.sources */
+	struct hash_node by_feed;
+	/* node in resolver.fresh, closed or ended, or in none of them */
+	struct list link;
 	uint64_t feed;
 	struct name_text name;
-	bool closed;	     /* is to be freed; guarded by the lock */
-	bool busy;	     /* is a look-up under way? */
-	uint64_t due;	     /* ns: when the next look-up begins */
-	uint64_t begun;	     /* ns: when the last one has begun */
+	uint64_t due; /* ns: when the next look-up begins */
+	/* for the thread only: */
+	struct heap_node waiting; /* node in resolver.waiting, if @waits */
+	bool waits;
+	bool busy;	/* is a look-up under way? */
+	bool ending;	/* it was closed when it was busy */
+	uint64_t begun; /* ns: when the last look-up has begun */
 	/* how many look-ups in a row have failed, also in part */
 	unsigned int failed;
 	struct lookup_known known;
 	/* why the last look-up that found something has failed in part; "": it
 	 * has not */
 	char why[LNET_NAME_WHY];
-	/* for the thread only: the watch on a file; its path is NULL if the
-	 * source is no file, or not watched yet */
+	/* the watch on a file; its path is NULL if the source is no file, or
+	 * not watched yet */
 	struct file_watched watched;
 };
 
@@ -44,13 +53,14 @@ struct resolver {
 	struct ulnet_thread *thread;
 	int wake; /* an eventfd: wakes the thread */
 	pthread_mutex_t lock;
-	/* of source.link: sources that the thread has not seen yet */
-	struct list fresh;
+	struct hash by_feed; /* of source.by_feed: all that were not closed */
+	/* of source.link: sources that the thread has not seen yet, and those
+	 * that were closed since it has looked */
+	struct list fresh, closed;
 	bool stopping;
 	/* for the thread only: */
-	/* of source.link, in the order of their last look-ups; changed with the
-	 * lock held, since others look for a source here */
-	struct list sources;
+	struct heap waiting; /* of source.waiting: by source.due */
+	struct list ended;   /* of source.link: to be freed */
 	struct lookups lookups;
 	/* ns: when the period has begun; and the least queries that have been
 	 * under way since then */
@@ -119,6 +129,38 @@ static void log_partly(struct source *s, const struct lookup_result *r)
 	memcpy(s->why, r->why, sizeof(s->why));
 }
 
+static void source_wait(struct source *s)
+{
+	heap_add(&s->r->waiting, &s->waiting, s->due);
+	s->waits = true;
+}
+
+static void source_unwait(struct source *s)
+{
+	if (s->waits)
+		heap_del(&s->r->waiting, &s->waiting);
+	s->waits = false;
+}
+
+/* Makes a source whose file has changed due earlier. */
+static void source_heed(struct source *s)
+{
+	if (s->watched.path && file_watched_changed(&s->watched))
+		s->due = MIN(s->due, s->begun + RESOLVER_EVENT_MIN);
+}
+
+/* The source, which was busy, waits for its next turn, or is at its end. */
+static void source_over(struct source *s)
+{
+	s->busy = false;
+	if (s->ending) {
+		list_add_tail(&s->r->ended, &s->link);
+		return;
+	}
+	source_heed(s);
+	source_wait(s);
+}
+
 static void on_found(void *arg, const struct lookup_result *r)
 {
 	struct source *s = arg;
@@ -132,11 +174,11 @@ static void on_found(void *arg, const struct lookup_result *r)
 	if (r->status)
 		memcpy(a.why, r->why, sizeof(a.why));
 	log_partly(s, r);
-	s->busy = false;
 	s->due = now_ns() + pause * NSEC_PER_SEC;
 	/* If there is no memory for the answer, the next look-up may have some.
 	 */
 	(void)lnet_name_answer(s->r->node, s->feed, &a, pause * 1000000);
+	source_over(s);
 }
 
 static void look_list(struct source *s)
@@ -222,22 +264,33 @@ static void source_free(struct source *s)
 	free(s);
 }
 
+static void sources_free(struct list *sources)
+{
+	struct source *s;
+
+	while ((s = list_pop(sources, struct source, link)))
+		source_free(s);
+}
+
 /* Takes new sources, and frees those that were closed. Returns false if the
  * thread has to end. */
 static bool take_changes(struct resolver *r)
 {
-	struct source *s, *next;
+	struct source *s;
 	bool go_on;
 
 	pthread_mutex_lock(&r->lock);
-	list_splice_tail(&r->sources, &r->fresh);
-	list_for_each_entry_safe (s, next, &r->sources, link)
-		if (s->closed && !s->busy) {
-			list_del(&s->link);
-			source_free(s);
-		}
+	while ((s = list_pop(&r->closed, struct source, link))) {
+		source_unwait(s);
+		s->ending = true;
+		if (!s->busy)
+			list_add_tail(&r->ended, &s->link);
+	}
+	while ((s = list_pop(&r->fresh, struct source, link)))
+		source_wait(s);
 	go_on = !r->stopping;
 	pthread_mutex_unlock(&r->lock);
+	sources_free(&r->ended);
 	return go_on;
 }
 
@@ -252,47 +305,43 @@ static bool resolver_has_room(struct resolver *r, uint64_t now)
 	return r->lookups.under_way < r->under_way + RESOLVER_QUERIES;
 }
 
-/* Begins the look-up of a source that is due, which becomes the last one. */
-static void source_begin(struct source *s, uint64_t now)
-{
-	struct resolver *r = s->r;
-
-	pthread_mutex_lock(&r->lock);
-	list_del(&s->link);
-	list_add_tail(&r->sources, &s->link);
-	pthread_mutex_unlock(&r->lock);
-	s->begun = now;
-	source_look(s);
-}
-
-/* Returns when the source needs the thread again; UINT64_MAX: when its look-up
- * ends. Begins the look-up if that is due and there is room. */
-static uint64_t source_turn(struct source *s, uint64_t now)
-{
-	if (s->busy)
-		return UINT64_MAX;
-	if (s->watched.path && file_watched_changed(&s->watched))
-		s->due = MIN(s->due, s->begun + RESOLVER_EVENT_MIN);
-	if (s->due > now)
-		return s->due;
-	if (!resolver_has_room(s->r, now))
-		return s->r->period + RESOLVER_PERIOD;
-	source_begin(s, now);
-	return s->busy ? UINT64_MAX : s->due;
-}
-
 /* Begins the look-ups that are due. Returns ms until the next one is; -1: none
  * will be. */
 static int look_at_sources(struct resolver *r)
 {
-	uint64_t now = now_ns(), next = UINT64_MAX;
-	struct source *s, *after;
+	uint64_t now = now_ns(), next;
+	struct heap_node *first;
 
-	list_for_each_entry_safe (s, after, &r->sources, link)
-		next = MIN(next, source_turn(s, now));
-	if (next == UINT64_MAX)
+	while ((first = heap_first(&r->waiting)) && first->key <= now &&
+	       resolver_has_room(r, now)) {
+		struct source *s = container_of(first, struct source, waiting);
+
+		source_unwait(s);
+		s->begun = now;
+		source_look(s);
+	}
+	if (!first)
 		return -1;
+	next = MAX(first->key,
+		   first->key <= now ? r->period + RESOLVER_PERIOD : 0);
 	return next <= now ? 0 : (int)((next - now) / NSEC_PER_MSEC) + 1;
+}
+
+/* Reads what inotify tells. */
+static void look_at_files(struct resolver *r)
+{
+	struct file_watched *x;
+
+	file_watches_take(&r->watches);
+	list_for_each_entry (x, &r->watches.watched, link) {
+		struct source *s = container_of(x, struct source, watched);
+
+		if (!s->waits)
+			continue; /* it will look when it is not busy */
+		source_unwait(s);
+		source_heed(s);
+		source_wait(s);
+	}
 }
 
 static void resolver_main(void *arg)
@@ -314,7 +363,7 @@ static void resolver_main(void *arg)
 		if (fds[0].revents && read(r->wake, &woken, sizeof(woken)) < 0)
 			abort();
 		if (fds[1].revents)
-			file_watches_take(&r->watches);
+			look_at_files(r);
 		lookups_run(&r->lookups, fds + 2, n);
 	}
 	lookups_fini(&r->lookups);
@@ -341,8 +390,11 @@ int resolver_start(struct lnet *node, struct resolver **r_p)
 	if (!r)
 		return -ENOMEM;
 	r->node = node;
+	hash_init(&r->by_feed);
 	list_init(&r->fresh);
-	list_init(&r->sources);
+	list_init(&r->closed);
+	list_init(&r->ended);
+	heap_init(&r->waiting);
 	lookups_init(&r->lookups, node);
 	r->wake = eventfd(0, EFD_CLOEXEC);
 	if (r->wake < 0) {
@@ -364,10 +416,20 @@ err_free:
 	return rc;
 }
 
+/* The thread is gone, and so are all look-ups. */
+static void resolver_free_sources(struct resolver *r)
+{
+	struct hash_node *n;
+
+	while ((n = hash_pop(&r->by_feed)))
+		source_free(container_of(n, struct source, by_feed));
+	hash_fini(&r->by_feed);
+	sources_free(&r->closed);
+	sources_free(&r->ended);
+}
+
 void resolver_stop(struct resolver *r)
 {
-	struct source *s;
-
 	if (!r)
 		return;
 	pthread_mutex_lock(&r->lock);
@@ -375,8 +437,7 @@ void resolver_stop(struct resolver *r)
 	pthread_mutex_unlock(&r->lock);
 	resolver_wake(r);
 	lnet_thread_join(r->thread);
-	while ((s = list_pop(&r->sources, struct source, link)))
-		source_free(s);
+	resolver_free_sources(r);
 	if (r->watching)
 		file_watches_fini(&r->watches);
 	pthread_mutex_destroy(&r->lock);
@@ -388,6 +449,7 @@ int resolver_open(struct resolver *r, uint64_t feed,
 		  const struct name_text *name, uint64_t wait)
 {
 	struct source *s = calloc(1, sizeof(*s));
+	int rc;
 
 	if (!s)
 		return -ENOMEM;
@@ -398,17 +460,23 @@ int resolver_open(struct resolver *r, uint64_t feed,
 	 * watched. */
 	s->due = source_is_file(s) ? 0 : now_ns() + wait;
 	pthread_mutex_lock(&r->lock);
-	list_add_tail(&r->fresh, &s->link);
+	rc = hash_add(&r->by_feed, &s->by_feed, hash_u64(feed, 0));
+	if (!rc)
+		list_add_tail(&r->fresh, &s->link);
 	pthread_mutex_unlock(&r->lock);
+	if (rc) {
+		free(s);
+		return rc;
+	}
 	resolver_wake(r);
 	return 0;
 }
 
-static struct source *source_find(struct list *sources, uint64_t feed)
+static struct source *source_find(struct resolver *r, uint64_t feed)
 {
 	struct source *s;
 
-	list_for_each_entry (s, sources, link)
+	hash_for_each_equal (s, &r->by_feed, hash_u64(feed, 0), by_feed)
 		if (s->feed == feed)
 			return s;
 	return NULL;
@@ -419,11 +487,13 @@ void resolver_close(struct resolver *r, uint64_t feed)
 	struct source *s;
 
 	pthread_mutex_lock(&r->lock);
-	s = source_find(&r->fresh, feed);
-	if (!s)
-		s = source_find(&r->sources, feed);
-	if (s)
-		s->closed = true;
+	s = source_find(r, feed);
+	if (s) {
+		hash_del(&r->by_feed, &s->by_feed);
+		/* It may be in the list of fresh ones. */
+		list_del(&s->link);
+		list_add_tail(&r->closed, &s->link);
+	}
 	pthread_mutex_unlock(&r->lock);
 	resolver_wake(r);
 }

@@ -10,7 +10,7 @@
  * beginning, so that a name server gets no more at a time than its socket can
  * take. Whose query is answered makes room for the next one at once; a name
  * server that is silent delays the names of others by a period at most for each
- * RESOLVER_QUERIES. Names take turns in the order of their last look-ups.
+ * RESOLVER_QUERIES. Names take turns in the order in which they are due.
  *
  * Answers go to lnet_name_answer(). Lock: the resolver's own, which guards its
  * list of names; nothing is called while it is held.

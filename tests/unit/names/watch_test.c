@@ -3,6 +3,7 @@
  * to the file, its user is told. */
 #include "ulnet/names.h"
 
+#include <fcntl.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "names/resolver.h"
+#include "names/inotify.h"
 #include "tests/unit/names/told.h"
 #include "ulnet/loop.h"
 
@@ -258,4 +260,19 @@ Test(watch, without_watches)
 	cr_assert_eq(__atomic_load_n(&logged, __ATOMIC_RELAXED), 1);
 	all_end();
 	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
+}
+
+/* Others may make events faster than they are read. */
+Test(watch, events_without_end)
+{
+	struct file_watches w;
+
+	file_watches_init(&w);
+	cr_assert_geq(w.fd, 0);
+	close(w.fd);
+	/* Each 16 bytes are an event of watch descriptor 0. */
+	w.fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	cr_assert_geq(w.fd, 0);
+	file_watches_take(&w);
+	file_watches_fini(&w);
 }
