@@ -442,6 +442,7 @@ ulrpc_headers_made += %D%/unit/rpc/stub/interop.ulrpc.h
 endif
 unit_tests += %D%/unit/rpc_replicas_test
 %C%_unit_rpc_replicas_test_SOURCES = \
+	%D%/unit/rpc/replicas/fair_test.c \
 	%D%/unit/rpc/replicas/hedge_test.c \
 	%D%/unit/rpc/replicas/long_test.c \
 	%D%/unit/rpc/replicas/replica_test.c \

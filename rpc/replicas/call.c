@@ -19,8 +19,8 @@
 #define ROUND_PAUSE_MIN	  (50 * NSEC_PER_MSEC)
 #define ROUND_PAUSE_MAX	  (5 * NSEC_PER_SEC)
 #define ROUND_UNREACHABLE (100 * NSEC_PER_MSEC)
-/* Hedging a call costs HEDGE_PRICE of ulrpc_replicas.hedges, which is at most
- * HEDGES_MAX. */
+/* Hedging a call costs HEDGE_PRICE of what its method has saved up, which is at
+ * most HEDGES_MAX. */
 #define HEDGE_PRICE 1000u
 #define HEDGES_MAX  (10 * HEDGE_PRICE)
 
@@ -409,23 +409,28 @@ static void hedge_watch(struct ulrpc_replicas_call *call)
 void replicas_hedge_earn(const struct ulrpc_replicas_call *call)
 {
 	struct ulrpc_replicas *rs = call->all;
+	unsigned int *hedges;
 
-	if (may_hedge(call))
-		rs->hedges = MIN(rs->hedges + rs->hedge, HEDGES_MAX);
+	if (!may_hedge(call))
+		return;
+	hedges = times_hedges(&rs->times, call->method);
+	if (hedges)
+		*hedges = MIN(*hedges + rs->hedge, HEDGES_MAX);
 }
 
 static void hedge_begin(struct ulrpc_replicas_call *call)
 {
 	struct ulrpc_replicas *rs = call->all;
 	struct attempt *a = &call->attempts[call->attempts[0].at != NULL];
+	unsigned int *hedges = times_hedges(&rs->times, call->method);
 	struct replica *r;
 
-	if (a->at || rs->hedges < HEDGE_PRICE || !replicas_are_open(rs))
+	if (a->at || !hedges || *hedges < HEDGE_PRICE || !replicas_are_open(rs))
 		return;
 	r = call_choose(call, false);
 	if (!r || !replica_is_used(r) || attempt_begin(a, r))
 		return;
-	rs->hedges -= HEDGE_PRICE;
+	*hedges -= HEDGE_PRICE;
 	call->hedged = true;
 }
 

@@ -183,7 +183,7 @@ uint64_t replicas_time_left(uint64_t deadline, uint64_t now);
 /* Does what replicas_call_go() does, for a call that was at a server, or has
  * waited, before. */
 void replicas_call_go_on(struct ulrpc_replicas_call *call);
-/* Adds the share of a new call to what may be hedged. */
+/* Adds the share of a new call to what its method may have hedged. */
 void replicas_hedge_earn(const struct ulrpc_replicas_call *call);
 /* What call.timer and call.cancel call. */
 void replicas_call_on_timer(struct ulnet_timer *timer);

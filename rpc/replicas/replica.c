@@ -200,10 +200,20 @@ static void replica_move(struct replica *r, enum replica_state to)
 	fsm_move(&r->fsm, replica_states, to);
 }
 
+/* No call goes to @r for @pause. */
+static void replica_pause(struct replica *r, uint64_t now, uint64_t pause)
+{
+	r->pause = MIN(pause, REPLICA_PAUSE_MAX);
+	r->until = now + MIN(r->pause, UINT64_MAX - now);
+}
+
 void replica_try(struct replica *r, uint64_t now)
 {
-	if (replica_is_due(r, now))
+	if (!replica_is_due(r, now))
+		return;
+	if (r->fsm.state == REPLICA_LEFT)
 		replica_move(r, REPLICA_TRIED);
+	replica_pause(r, now, 2 * r->pause);
 }
 
 void replica_leave(struct replica *r, bool outlier, uint64_t now,
@@ -220,7 +230,7 @@ void replica_leave(struct replica *r, bool outlier, uint64_t now,
 	replica_move(r, REPLICA_LEFT);
 	r->outlier = outlier;
 	r->failures = 0;
-	r->until = now + backoff_pause(&law, ++r->left_times, random);
+	replica_pause(r, now, backoff_pause(&law, ++r->left_times, random));
 }
 
 static void replica_use(struct replica *r)
@@ -249,16 +259,22 @@ void replica_on_answer(struct replica *r)
 	}
 }
 
-void replica_on_time(struct replica *r, uint64_t ns)
+/* Returns the mean with @value, number @n, added: the plain mean of the first
+ * eight, then each new value counts for an eighth. */
+static uint64_t mean_of(uint64_t mean, uint64_t value, unsigned int n)
 {
-	/* the plain mean of the first eight, then each new time counts for an
-	 * eighth */
+	return n == 1 ? value : mean + value / MIN(n, 8u) - mean / MIN(n, 8u);
+}
+
+void replica_on_time(struct replica *r, uint64_t ns, uint64_t usual)
+{
+	uint64_t relative =
+		MIN(ns, UINT64_MAX / RELATIVE_USUAL) * RELATIVE_USUAL;
+
 	r->samples += r->samples < REPLICA_SAMPLES;
-	if (r->samples == 1)
-		r->mean = ns;
-	else
-		r->mean += ns / MIN(r->samples, 8u) -
-			   r->mean / MIN(r->samples, 8u);
+	r->mean = mean_of(r->mean, ns, r->samples);
+	r->relative =
+		mean_of(r->relative, relative / MAX(usual, 1u), r->samples);
 }
 
 bool replica_on_failure(struct replica *r)
@@ -276,8 +292,8 @@ static bool has_mean(const struct replica *r)
 bool replica_is_slow(const struct replica *r, struct replica *const *all,
 		     unsigned int n)
 {
-	uint64_t limit = r->mean / REPLICA_SLOW;
-	/* the means beside the limit: the last below it, the first above */
+	uint64_t limit = r->relative / REPLICA_SLOW;
+	/* the times beside the limit: the last below it, the first above */
 	uint64_t below = 0, above = UINT64_MAX;
 	unsigned int others = 0, faster = 0;
 
@@ -287,11 +303,11 @@ bool replica_is_slow(const struct replica *r, struct replica *const *all,
 		if (all[i] == r || !has_mean(all[i]))
 			continue;
 		others++;
-		if (all[i]->mean < limit) {
+		if (all[i]->relative < limit) {
 			faster++;
-			below = MAX(below, all[i]->mean);
+			below = MAX(below, all[i]->relative);
 		} else {
-			above = MIN(above, all[i]->mean);
+			above = MIN(above, all[i]->relative);
 		}
 	}
 	/* The median of an even number is the mean of the two in the middle. */

@@ -7,7 +7,9 @@
  * A server is left, so that no calls go there, when it cannot be connected to,
  * when it says that it ends, or when it is an outlier: calls fail there one
  * after another, or it is far slower than the others. After a pause, which
- * doubles each time, one call tries it.
+ * doubles each time, one call tries it. If that call takes longer than the
+ * pause, another one tries the server, too: a call may take an hour, and the
+ * server would be out of use for so long.
  *
  * This file knows nothing of calls and clocks. Owner: the CPT of the set.
  */
@@ -26,12 +28,13 @@ struct ulrpc_streams;
 
 /* A server is left after so many calls in a row have failed. */
 #define REPLICA_FAILURES 5
-/* A server is left if its mean time is this many times the median of the
- * others' mean times, and at least REPLICA_SLOW_MIN (ns). A mean counts if it
- * is of at least REPLICA_SAMPLES answers. */
+/* A server is left if its relative time is this many times the median of the
+ * others' relative times, and its mean time is at least REPLICA_SLOW_MIN (ns).
+ * Both count if they are of at least REPLICA_SAMPLES answers. */
 #define REPLICA_SLOW	 8u
 #define REPLICA_SLOW_MIN NSEC_PER_MSEC
 #define REPLICA_SAMPLES	 16u
+#define RELATIVE_USUAL	 1024u
 /* ns: pauses before a server that was left is tried: the shortest and the
  * longest */
 #define REPLICA_PAUSE_MIN (500 * NSEC_PER_MSEC)
@@ -67,11 +70,17 @@ struct replica {
 	 * connected to */
 	bool outlier;
 	unsigned int left_times; /* how often in a row the server was left */
-	uint64_t until;		 /* ns: valid in LEFT */
-	unsigned int failures;	 /* how many calls in a row have failed there */
-	/* mean: mean time of the server's answers, in ns. samples: how many
-	 * answers there were, at most REPLICA_SAMPLES */
-	uint64_t mean;
+	/* ns: valid in LEFT and TRIED: when a call may try the server, and the
+	 * pause until then */
+	uint64_t until, pause;
+	unsigned int failures; /* how many calls in a row have failed there */
+	uint64_t answered;     /* ns: when it has answered last; 0: never */
+	/* mean: mean time of the server's answers, in ns. relative: mean of
+	 * what these times were in relation to the usual time of the method at
+	 * all servers, which is RELATIVE_USUAL: methods that take long do not
+	 * make a server look slow to which only their calls go. samples: how
+	 * many answers there were, at most REPLICA_SAMPLES */
+	uint64_t mean, relative;
 	unsigned int samples;
 
 	struct list attempts; /* of attempt.of_replica: calls under way */
@@ -129,7 +138,7 @@ static inline bool replica_is_used(const struct replica *r)
 /* Is it time to try @r again? */
 static inline bool replica_is_due(const struct replica *r, uint64_t now)
 {
-	return r->fsm.state == REPLICA_LEFT && r->until <= now;
+	return !replica_is_used(r) && r->until <= now;
 }
 
 /* Called when a call goes to @r. */
@@ -141,8 +150,9 @@ void replica_leave(struct replica *r, bool outlier, uint64_t now,
 void replica_is_back(struct replica *r);
 /* Called when @r has answered. */
 void replica_on_answer(struct replica *r);
-/* Called when a call has taken @ns at @r, or more. */
-void replica_on_time(struct replica *r, uint64_t ns);
+/* Called when a call has taken @ns at @r, or more. @usual: ns that calls of its
+ * method usually take. */
+void replica_on_time(struct replica *r, uint64_t ns, uint64_t usual);
 /* Counts a call that has failed at @r. Returns true if @r is to be left for
  * that. */
 bool replica_on_failure(struct replica *r);

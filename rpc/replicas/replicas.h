@@ -81,8 +81,6 @@ struct ulrpc_replicas {
 	struct list waiting;
 	struct ulnet_timer waiting_timer;
 	struct times times;
-	/* in thousandths: how many calls may be hedged now */
-	unsigned int hedges;
 
 	struct ulnet_work work; /* looks at servers that have changed */
 	bool given;		/* is @work posted? */

@@ -16,8 +16,10 @@ struct times_method {
 	uint32_t method;
 	uint32_t n; /* sum of @counts */
 	uint32_t counts[BUCKETS];
+	uint64_t usual;	     /* ns: what times_usual() returns */
 	unsigned int unseen; /* answers since @most was computed */
 	uint64_t most;	     /* ns: what times_most() returns */
+	unsigned int hedges; /* see times_hedges() */
 };
 
 static unsigned int bucket_of(uint64_t us)
@@ -82,19 +84,25 @@ static void method_halve(struct times_method *m)
 		m->n += m->counts[i] /= 2;
 }
 
-void times_add(struct times *t, uint32_t method, uint64_t ns)
+bool times_add(struct times *t, uint32_t method, uint64_t ns)
 {
 	struct times_method *m = times_get(t, method);
+	bool is_new;
 
 	if (!m)
-		return;
+		return false;
+	is_new = !m->n;
 	m->counts[bucket_of(ns / NSEC_PER_USEC)]++;
 	m->n++;
+	m->usual = m->n == 1 ? ns
+			     : m->usual + ns / MIN(m->n, 16u) -
+				       m->usual / MIN(m->n, 16u);
 	m->unseen++;
 	if (m->n == TIMES_MIN || (m->n > TIMES_MIN && m->unseen >= LOOK_AFTER))
 		method_look(m);
 	if (m->n >= HALVE_AFTER)
 		method_halve(m);
+	return is_new;
 }
 
 uint64_t times_most(const struct times *t, uint32_t method)
@@ -102,6 +110,20 @@ uint64_t times_most(const struct times *t, uint32_t method)
 	const struct times_method *m = times_find(t, method);
 
 	return m ? m->most : TIME_NEVER;
+}
+
+uint64_t times_usual(const struct times *t, uint32_t method)
+{
+	const struct times_method *m = times_find(t, method);
+
+	return m ? m->usual : 0;
+}
+
+unsigned int *times_hedges(struct times *t, uint32_t method)
+{
+	struct times_method *m = times_find(t, method);
+
+	return m ? &m->hedges : NULL;
 }
 
 void times_init(struct times *t)

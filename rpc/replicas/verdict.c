@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/replicas/verdict.h"
 
+/* ns: the end of a shorter call at its deadline says nothing of the server, if
+ * it is not known how long calls of the method take. */
+#define TIME_ENOUGH (100 * NSEC_PER_MSEC)
+
 enum verdict verdict_of(enum ulrpc_cause cause)
 {
 	switch (cause) {
@@ -31,12 +35,14 @@ static void replica_on_end(struct replica *r, enum verdict v, bool trial)
 {
 	struct ulrpc_replicas *rs = r->all;
 
-	if (v == VERDICT_ANSWERED || v == VERDICT_BUSY)
+	if (v == VERDICT_ANSWERED || v == VERDICT_BUSY) {
+		r->answered = shard_now(rs->shard);
 		replica_on_answer(r);
-	else if (v == VERDICT_FAILED && r->fsm.state != REPLICA_LEFT &&
-		 replica_on_failure(r) &&
-		 (trial || replica_may_leave(rs->all, rs->n)))
+	} else if (v == VERDICT_FAILED && r->fsm.state != REPLICA_LEFT &&
+		   replica_on_failure(r) &&
+		   (trial || replica_may_leave(rs->all, rs->n))) {
 		replica_give_up(r, true);
+	}
 	/* If the trial has shown nothing, the server stays left. */
 	if (trial && r->fsm.state == REPLICA_TRIED)
 		replica_give_up(r, r->outlier);
@@ -57,9 +63,12 @@ static bool is_of_call(const struct attempt *a, enum ulrpc_cause cause,
 		return verdict_is_last(a, cause);
 	if (cause != ULRPC_CAUSE_DEADLINE)
 		return false;
+	/* Meanwhile the server has answered others. */
+	if (a->at->answered > a->began)
+		return true;
 	/* The call had less time than such calls take. */
 	most = times_most(&a->at->all->times, a->of->method);
-	return most != TIME_NEVER && ns < most;
+	return ns < (most != TIME_NEVER ? most : TIME_ENOUGH);
 }
 
 void verdict_take(const struct attempt *a, const struct ulrpc_outcome *o)
@@ -68,6 +77,7 @@ void verdict_take(const struct attempt *a, const struct ulrpc_outcome *o)
 	struct ulrpc_replicas *rs = r->all;
 	uint64_t ns = shard_now(rs->shard) - a->began;
 	uint64_t connecting = MIN(rpc_ns(o->connecting), ns);
+	uint64_t usual;
 	/* The call was canceled here because another server was faster. */
 	bool lost = a->of->ended && o->cause == ULRPC_CAUSE_CANCELED &&
 		    !a->of->canceled;
@@ -78,9 +88,13 @@ void verdict_take(const struct attempt *a, const struct ulrpc_outcome *o)
 		       a->trial);
 	if (o->cause != ULRPC_CAUSE_OK && !lost)
 		return;
-	replica_on_time(r, ns - connecting);
-	if (!lost)
-		times_add(&rs->times, a->of->method, ns - connecting);
+	/* Until a method has answered, its calls have earned nothing. */
+	if (!lost && times_add(&rs->times, a->of->method, ns - connecting))
+		replicas_hedge_earn(a->of);
+	usual = times_usual(&rs->times, a->of->method);
+	if (!usual)
+		return;
+	replica_on_time(r, ns - connecting, usual);
 	if (replica_is_slow(r, rs->all, rs->n) &&
 	    replica_may_leave(rs->all, rs->n))
 		replica_give_up(r, true);

@@ -166,6 +166,10 @@ Test(replica, who_is_left_is_tried_by_one)
 	replica_try(&servers[1], how.now);
 	for (int i = 0; i < 5; i++)
 		cr_assert_eq(chosen_of(2), 0, "only one tries it");
+	how.now = servers[1].until;
+	cr_assert_eq(chosen_of(2), 1, "that takes long, and one more does");
+	replica_try(&servers[1], how.now);
+	cr_assert_eq(chosen_of(2), 0);
 	replica_on_answer(&servers[1]);
 	cr_assert_eq(chosen_of(2) + chosen_of(2), 1, "each has a turn");
 }
@@ -221,7 +225,7 @@ Test(replica, failures_in_a_row)
 static void answers(unsigned int i, uint64_t ns, unsigned int n)
 {
 	while (n--)
-		replica_on_time(&servers[i], ns);
+		replica_on_time(&servers[i], ns, 100000);
 }
 
 Test(replica, slow_is_far_above_half_of_the_others)

@@ -15,6 +15,7 @@ struct later {
 };
 
 char said[16];
+const char *called;
 uint8_t long_body[2 * 1048576];
 
 static void reply_later(void *arg)
@@ -66,6 +67,7 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 	struct server *s = &servers[index];
 	const struct ulrpc_method_conf methods[] = {
 		{ .name = "work", .handler = work, .arg = s },
+		{ .name = "other", .handler = work, .arg = s },
 	};
 	struct ulrpc_service_conf service;
 	struct ulrpc_service *svc;
@@ -106,6 +108,7 @@ void sim_open_as(unsigned int cpts, bool apart)
 	memset(servers, 0, sizeof(servers));
 	memset(calls, 0, sizeof(calls));
 	said[0] = 0;
+	called = "work";
 	cr_assert_eq(lnet_sim_new(7, cpts, &sim), 0);
 	if (apart)
 		lnet_sim_apart(sim);
@@ -164,7 +167,7 @@ struct ulrpc_replicas_call *call_with(
 	struct ulrpc_replicas_call *call;
 
 	calls[index] = (struct one){ .began = lnet_sim_now(sim) };
-	cr_assert_eq(ulrpc_replicas_call(rs, ulrpc_method("work"), &body,
+	cr_assert_eq(ulrpc_replicas_call(rs, ulrpc_method(called), &body,
 					 sizeof(body), how, on_end,
 					 &calls[index], &call),
 		     0);

@@ -39,6 +39,8 @@ extern struct server servers[SERVERS + 1];
 extern struct one calls[CALLS];
 /* metadata of the last request that had any */
 extern char said[16];
+/* the method that is called: "work", or "other", which does the same */
+extern const char *called;
 /* what has to arrive where a call has a longer body than its number */
 extern uint8_t long_body[2 * 1048576];
 

@@ -35,6 +35,25 @@ Test(times, nineteen_of_twenty)
 	times_free(&t);
 }
 
+Test(times, the_usual_time_and_what_is_saved_up)
+{
+	times_init(&t);
+	cr_assert_eq(times_usual(&t, 1), 0);
+	cr_assert_null(times_hedges(&t, 1), "nothing is known of it");
+	cr_assert(times_add(&t, 1, 100 * US));
+	cr_assert_not(times_add(&t, 1, 300 * US));
+	cr_assert_eq(times_usual(&t, 1), 200 * US);
+	add(1, 1000, 200);
+	cr_assert(times_usual(&t, 1) > 990 * US &&
+		  times_usual(&t, 1) <= 1000 * US);
+	add(2, 5, 1);
+	cr_assert_eq(times_usual(&t, 2), 5 * US);
+	*times_hedges(&t, 1) = 7;
+	cr_assert_eq(*times_hedges(&t, 2), 0, "each has its own");
+	cr_assert_eq(*times_hedges(&t, 1), 7);
+	times_free(&t);
+}
+
 Test(times, any_time_has_its_place)
 {
 	times_init(&t);

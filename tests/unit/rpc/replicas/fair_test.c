@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What one caller, one method or one server takes from the others. */
+#include "tests/unit/rpc/replicas/servers.h"
+
+TestSuite(replicas_fair, .timeout = 60);
+
+/* Calls @index of the server that @key chooses. */
+static void call_keyed(unsigned int index, uint32_t key)
+{
+	const struct ulrpc_replicas_call_conf how = {
+		.call = { .deadline = 10000000 },
+		.key = &key,
+		.key_length = sizeof(key),
+	};
+
+	ulrpc_replicas_call_put(call_with(index, &how));
+}
+
+/* Returns how many of 30 calls, which have to go well, are at server @i. */
+static unsigned int share_of(unsigned int i)
+{
+	unsigned int before = servers[i].executed;
+
+	for (int k = 0; k < 30; k++)
+		goes_to();
+	return servers[i].executed - before;
+}
+
+static void delays(uint64_t ns)
+{
+	for (int i = 1; i <= SERVERS; i++)
+		servers[i].delay = ns;
+}
+
+/* Five calls fail at server 1. */
+static void fail_five(void)
+{
+	servers[1].delay = 50 * SEC;
+	while (servers[1].executed < 5) {
+		call(1, 200000, ULRPC_AT_MOST_ONCE);
+		lnet_sim_run(sim, 300 * MSEC);
+	}
+	servers[1].delay = 0;
+}
+
+Test(replicas_fair, a_trial_that_lasts_keeps_no_server_away)
+{
+	unsigned int tried;
+
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_TURNS;
+	open_nids(2);
+	fail_five();
+	cr_assert_eq(goes_to(), 2, "server 1 is left");
+	/* The call that tries it takes an hour. */
+	lnet_sim_run(sim, 2 * SEC);
+	tried = servers[1].executed;
+	servers[1].delay = 3600 * SEC;
+	call(2, ULRPC_NEVER, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, 10 * MSEC);
+	cr_assert_eq(servers[1].executed, tried + 1);
+	delays(0);
+	cr_assert_geq(share_of(1), 13, "others use it");
+	cr_assert_eq(calls[2].n, 0);
+	sim_close();
+}
+
+Test(replicas_fair, short_deadlines_of_one_caller_leave_no_server)
+{
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_FIRST;
+	open_nids(2);
+	/* Nobody knows yet how long the method takes. */
+	servers[1].delay = 20 * MSEC;
+	for (unsigned int i = 1; i <= 20; i++)
+		call(i, 10000, ULRPC_AT_MOST_ONCE);
+	/* not so long that one that is left would be tried again */
+	lnet_sim_run(sim, 50 * MSEC);
+	for (unsigned int i = 1; i <= 20; i++)
+		cr_assert_eq(calls[i].o.call.cause, ULRPC_CAUSE_DEADLINE);
+	cr_assert_eq(goes_to(), 1);
+	sim_close();
+}
+
+/* Calls that wait for something, and end at the same time without it. */
+Test(replicas_fair, a_server_that_answers_others_is_not_left)
+{
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_FIRST;
+	open_nids(2);
+	for (unsigned int i = 0; i < 60; i++) {
+		call(i, 10000000, ULRPC_AT_MOST_ONCE);
+		if (i % 20 == 19)
+			lnet_sim_run(sim, SEC);
+	}
+	servers[1].executed = 0;
+	called = "other";
+	servers[1].delay = 50 * SEC;
+	for (unsigned int i = 1; i <= 6; i++)
+		call(i, 3000000, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, 500 * MSEC);
+	cr_assert_eq(servers[1].executed, 6);
+	called = "work";
+	servers[1].delay = MSEC;
+	cr_assert_eq(goes_to(), 1);
+	lnet_sim_run(sim, 1600 * MSEC);
+	for (unsigned int i = 1; i <= 6; i++)
+		cr_assert_eq(calls[i].o.call.cause, ULRPC_CAUSE_DEADLINE);
+	cr_assert_eq(goes_to(), 1);
+	sim_close();
+}
+
+/* All calls of a method that takes long go to one server. */
+Test(replicas_fair, a_method_that_takes_long_makes_no_server_slow)
+{
+	unsigned int at = 0;
+
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_TURNS;
+	open_nids(3);
+	for (int i = 0; i < 60; i++) {
+		called = "other";
+		delays(200 * MSEC);
+		call_keyed(1, 7);
+		lnet_sim_run(sim, 210 * MSEC);
+		went_well(1);
+		cr_assert(!at || calls[1].answer == at,
+			  "its key keeps its server");
+		at = calls[1].answer;
+		called = "work";
+		delays(2 * MSEC);
+		call(2, 10000000, ULRPC_AT_MOST_ONCE);
+		lnet_sim_run(sim, 10 * MSEC);
+		went_well(2);
+	}
+	cr_assert_eq(share_of(at), 10);
+	sim_close();
+}
+
+/* How many of ten calls, each slower than those before, are hedged. */
+static unsigned int hedged_of_ten(const char *method)
+{
+	unsigned int hedged = 0;
+
+	called = method;
+	for (unsigned int i = 1; i <= 10; i++) {
+		delays(servers[1].delay + 100 * MSEC);
+		call(i, 10000000, ULRPC_IDEMPOTENT);
+		lnet_sim_run(sim, 5 * SEC);
+		went_well(i);
+		hedged += calls[i].o.hedged;
+	}
+	delays(MSEC);
+	return hedged;
+}
+
+Test(replicas_fair, a_slow_method_hedges_what_its_own_calls_have_earned)
+{
+	unsigned int slow;
+
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_TURNS;
+	conf.hedge = 50;
+	open_nids(3);
+	delays(MSEC);
+	for (unsigned int i = 0; i < 40; i++) {
+		called = i % 2 ? "work" : "other";
+		call(1, 10000000, ULRPC_IDEMPOTENT);
+		lnet_sim_run(sim, 10 * MSEC);
+		went_well(1);
+	}
+	slow = hedged_of_ten("work");
+	cr_assert_eq(slow, 1, "there were 30 calls of it: %u", slow);
+	slow = hedged_of_ten("other");
+	cr_assert_eq(slow, 1, "there were 30 calls of it, too: %u", slow);
+	sim_close();
+}
