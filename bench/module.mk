@@ -13,6 +13,7 @@ EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
 %C%_raw_shm_SOURCES = %D%/raw_shm.c %D%/duo.c %D%/duo.h
 %C%_raw_tcp_SOURCES = %D%/raw_tcp.c %D%/duo.c %D%/duo.h
 %C%_replicas_SOURCES = %D%/replicas.c %D%/duo.c %D%/duo.h
+%C%_replicas_LDADD = libulnetetcdcore.a $(LDADD) $(ETCD_LIBS)
 %C%_route_SOURCES = %D%/route.c %D%/duo.c %D%/duo.h
 %C%_rpc_SOURCES = %D%/rpc.c %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h
 %C%_stream_SOURCES = %D%/stream.c %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h

@@ -6,9 +6,9 @@
  * us: calls, lost, moved (calls that went on to another server), longest
  * (of those that the kill may have met), quiet (the longest before it).
  *
- * Before that: the time until the first reply of a server to which there is no
- * connection yet, if its NID is known (known), and if a name has to be looked
- * up for it, in a file that lists servers (named).
+ * "replicas first TARGET" prints the time until the first reply of a server to
+ * which there is no connection yet, the second one, by any text that names it.
+ * In etcd, it is registered under that name before.
  *
  * And the balance of calls over servers of unequal speed: each executes one
  * call at a time, which takes 4 ms at the first one, 8 ms at the second one and
@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "bench/duo.h"
+#include "ulnet/etcd.h"
 #include "ulnet/names.h"
 #include "ulnet/replicas.h"
 #include "ulnet/service.h"
@@ -206,26 +207,6 @@ static uint64_t first_reply(struct lnet *node, struct ulrpc *rpc,
 	return from;
 }
 
-/* Prints the times until the first replies of @known, and of the other server,
- * whose name is that of a list. */
-static void first_replies(struct lnet *node, struct ulrpc *rpc,
-			  const struct ulnet_nid *known, const char *other)
-{
-	char path[] = "/tmp/replicas.XXXXXX", target[64], line[64];
-	struct ulrpc_client_conf client = { .nids = known, .nnids = 1 };
-	int fd = mkstemp(path);
-
-	must_sys(fd, path);
-	snprintf(line, sizeof(line), "%s\n", other);
-	must_sys((int)write(fd, line, strlen(line)), path);
-	close(fd);
-	printf("known %.0f\n", (double)first_reply(node, rpc, &client) / 1000);
-	snprintf(target, sizeof(target), "file://%s", path);
-	client = (struct ulrpc_client_conf){ .target = target };
-	printf("named %.0f\n", (double)first_reply(node, rpc, &client) / 1000);
-	unlink(path);
-}
-
 static void open_set(struct ulrpc *rpc, enum ulrpc_choice choice)
 {
 	struct ulrpc_replicas_conf conf;
@@ -306,12 +287,53 @@ static void run(struct lnet *node, pid_t victim)
 	end_all(node);
 }
 
-int main(void)
+/* Registers the second server in etcd, if @target is a name there. Returns what
+ * is to be withdrawn, or NULL. */
+static struct ulnet_etcd_entry *announce(struct lnet *node, const char *target)
+{
+	const struct ulnet_address address = { .nid = all[1] };
+	struct ulnet_etcd_entry *entry;
+
+	if (strncmp(target, "etcd://", 7) != 0)
+		return NULL;
+	must(lnet_etcd_open(node), "lnet_etcd_open");
+	must(lnet_etcd_register(node, target, &address, 10, &entry, NULL),
+	     target);
+	must(lnet_etcd_wait(entry, DEADLINE), target);
+	return entry;
+}
+
+/* Prints the time until the first reply of the second server, by @target. */
+static int first_of(const char *target)
+{
+	struct ulrpc_client_conf client = { .target = target };
+	struct ulnet_etcd_entry *entry;
+	struct lnet *node;
+	struct ulrpc *rpc;
+	pid_t pid;
+
+	port = duo_free_port();
+	own = 1;
+	pid = duo_fork(server, NULL);
+	must(lnet_nid_parse(nids[own], &all[own]), nids[own]);
+	rpc = open_rpc(&node, "127.0.25.9@tcp");
+	must(lnet_names_open(node), "lnet_names_open");
+	entry = announce(node, target);
+	printf("first %.0f\n", (double)first_reply(node, rpc, &client) / 1000);
+	lnet_etcd_withdraw(entry);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+int main(int argc, char **argv)
 {
 	pid_t pids[SERVERS];
 	struct ulrpc *rpc;
 	struct lnet *node;
 
+	if (argc == 3 && !strcmp(argv[1], "first"))
+		return first_of(argv[2]);
 	port = duo_free_port();
 	for (int i = 0; i < SERVERS; i++) {
 		own = i;
@@ -319,8 +341,6 @@ int main(void)
 		must(lnet_nid_parse(nids[i], &all[i]), nids[i]);
 	}
 	rpc = open_rpc(&node, "127.0.25.9@tcp");
-	must(lnet_names_open(node), "lnet_names_open");
-	first_replies(node, rpc, &all[1], nids[2]);
 	balance(node, rpc, ULRPC_CHOOSE_LEAST, "least");
 	balance(node, rpc, ULRPC_CHOOSE_TURNS, "turns");
 	open_set(rpc, ULRPC_CHOOSE_LEAST);
