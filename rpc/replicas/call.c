@@ -136,6 +136,8 @@ static enum ulrpc_cause cause_of(int status)
 		return ULRPC_CAUSE_NO_MEMORY;
 	case -ESHUTDOWN:
 		return ULRPC_CAUSE_SHUTDOWN;
+	case -EAGAIN: /* too many calls of its server have not ended */
+		return ULRPC_CAUSE_OVERLOADED;
 	case -ECANCELED: /* with the request that its context is under */
 		return ULRPC_CAUSE_CANCELED;
 	default:
@@ -226,17 +228,43 @@ static void call_round_over(struct ulrpc_replicas_call *call)
 static void attempt_on_end(void *arg, const struct ulrpc_outcome *o,
 			   const void *reply, size_t length);
 
+/* Sets @room to what is free of the set's queue. Returns false if that is so
+ * much that no server can hold more. */
+static bool queue_room(const struct ulrpc_replicas *rs, struct room *room)
+{
+	const struct backlog *b = &rs->backlog;
+
+	room->calls = b->calls_max - MIN(rs->ncalls, b->calls_max);
+	room->bytes = b->bytes_max - MIN(b->bytes, b->bytes_max);
+	return unlikely(rs->ncalls > room->calls || b->bytes > room->bytes);
+}
+
+/* Is a new call refused, as the server @r that its key has chosen holds more
+ * than its share of the queue? Otherwise calls of one key could use up what
+ * those of others need. */
+static bool is_refused_for(const struct ulrpc_replicas_call *call,
+			   const struct replica *r)
+{
+	struct room room;
+
+	return call->keyed && !call->moves && !call->rounds &&
+	       call->all->n > 1 && queue_room(call->all, &room) &&
+	       !replica_has_room(r, &room);
+}
+
 /* Returns the server to go to next; NULL: there is none. @left: chooses among
  * the servers that are not in use now. */
 static struct replica *call_choose(const struct ulrpc_replicas_call *call,
 				   bool left)
 {
 	const struct ulrpc_replicas *rs = call->all;
+	struct room room;
 	const struct choice c = {
 		.choice = rs->choice,
 		.keyed = call->keyed,
 		.key = call->key,
 		.tried = &call->tried,
+		.room = queue_room(rs, &room) ? &room : NULL,
 		.left = left,
 		.now = shard_now(call->shard),
 		.random = rs->choice == ULRPC_CHOOSE_LEAST && !call->keyed
@@ -322,6 +350,7 @@ static int attempt_begin(struct attempt *a, struct replica *r)
 	replica_try(r, now);
 	list_add_tail(&r->attempts, &a->of_replica);
 	r->under_way++;
+	r->bytes += call->length;
 	replica_set_add(&call->tried, r->number);
 	if (!client_is_well(r->client))
 		replicas_attempt_wait(a);
@@ -333,6 +362,7 @@ static void attempt_take_off(struct attempt *a)
 	list_del(&a->of_replica);
 	list_del(&a->waiting);
 	a->at->under_way--;
+	a->at->bytes -= a->of->length;
 	a->at = NULL;
 	ulrpc_call_put(a->handle);
 	a->handle = NULL;
@@ -351,6 +381,10 @@ int replicas_call_go(struct ulrpc_replicas_call *call)
 	if (!r) {
 		call_round_over(call);
 		return 0;
+	}
+	if (is_refused_for(call, r)) {
+		stat_now(call->shard, RPC_STAT_calls_unqueued, 1);
+		return -EAGAIN;
 	}
 	rc = attempt_begin(a, r);
 	if (rc == -ETIMEDOUT) {

@@ -65,12 +65,14 @@ struct group {
 	const struct choice *c;
 	uint16_t priority;
 	unsigned int size;
+	const struct room *room; /* NULL: any server is in the group */
 };
 
 static bool group_has(const struct group *g, unsigned int i)
 {
 	return g->all[i]->address.priority == g->priority &&
-	       may_take(g->all[i], g->c);
+	       may_take(g->all[i], g->c) &&
+	       (!g->room || replica_has_room(g->all[i], g->room));
 }
 
 static void group_find(struct group *g)
@@ -96,6 +98,23 @@ static struct replica *group_at(const struct group *g, uint64_t k)
 		if (group_has(g, i) && !k--)
 			return g->all[i];
 	return NULL;
+}
+
+/* Takes those out of the group that hold more than their share. Returns NULL;
+ * or, if that are all, the one that holds the least. */
+static struct replica *group_narrow(struct group *g)
+{
+	struct replica *least = NULL;
+
+	for (unsigned int i = 0; i < g->n; i++)
+		if (group_has(g, i) &&
+		    (!least || g->all[i]->under_way < least->under_way))
+			least = g->all[i];
+	g->room = g->c->room;
+	g->size = 0;
+	for (unsigned int i = 0; i < g->n; i++)
+		g->size += group_has(g, i);
+	return g->size ? NULL : least;
 }
 
 static struct replica *choose_by_key(const struct group *g)
@@ -172,7 +191,7 @@ struct replica *replica_choose(struct replica *const *all, unsigned int n,
 			       const struct choice *c)
 {
 	struct group g = { .all = all, .n = n, .c = c };
-	struct replica *due;
+	struct replica *one;
 
 	group_find(&g);
 	if (!g.size)
@@ -182,9 +201,11 @@ struct replica *replica_choose(struct replica *const *all, unsigned int n,
 	/* Who wants the first one wants no call at the others. */
 	if (c->choice == ULRPC_CHOOSE_FIRST)
 		return group_at(&g, 0);
-	due = choose_due(&g);
-	if (due)
-		return due;
+	one = choose_due(&g);
+	if (!one && c->room)
+		one = group_narrow(&g);
+	if (one)
+		return one;
 	switch (c->choice) {
 	case ULRPC_CHOOSE_TURNS:
 		return choose_by_turns(&g);

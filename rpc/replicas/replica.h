@@ -85,6 +85,7 @@ struct replica {
 
 	struct list attempts; /* of attempt.of_replica: calls under way */
 	uint32_t under_way;   /* how many are in @attempts */
+	uint64_t bytes;	      /* of the bodies of these */
 	/* for ULRPC_CHOOSE_TURNS: the server with the highest number is next */
 	int64_t turn;
 };
@@ -110,6 +111,20 @@ static inline bool replica_set_has(const struct replica_set *set,
 	return set->bits[number / 64] >> number % 64 & 1;
 }
 
+/* What is free of the set's queue. A server that holds more than that holds
+ * more than its share (base/share.h). */
+struct room {
+	uint32_t calls;
+	uint64_t bytes;
+};
+
+/* Does @r hold no more than its share? */
+static inline bool replica_has_room(const struct replica *r,
+				    const struct room *room)
+{
+	return r->under_way <= room->calls && r->bytes <= room->bytes;
+}
+
 /* How one call chooses. */
 struct choice {
 	enum ulrpc_choice choice;
@@ -117,6 +132,9 @@ struct choice {
 	/* what replica_key() returns; valid if @keyed */
 	uint64_t key;
 	const struct replica_set *tried; /* servers that are not chosen */
+	/* Servers that hold more than their share are passed over, unless the
+	 * call has a key or wants the first one. NULL: none holds so much. */
+	const struct room *room;
 	/* chooses among the servers that are left, instead of the others */
 	bool left;
 	uint64_t now;	 /* ns */

@@ -32,6 +32,13 @@ static void delays(uint64_t ns)
 		servers[i].delay = ns;
 }
 
+/* Ends the test, when all handlers have answered. */
+static void end(void)
+{
+	lnet_sim_run(sim, 200 * SEC);
+	sim_close();
+}
+
 /* Five calls fail at server 1. */
 static void fail_five(void)
 {
@@ -52,17 +59,17 @@ Test(replicas_fair, a_trial_that_lasts_keeps_no_server_away)
 	open_nids(2);
 	fail_five();
 	cr_assert_eq(goes_to(), 2, "server 1 is left");
-	/* The call that tries it takes an hour. */
+	/* The call that tries it takes long. */
 	lnet_sim_run(sim, 2 * SEC);
 	tried = servers[1].executed;
-	servers[1].delay = 3600 * SEC;
+	servers[1].delay = 150 * SEC;
 	call(2, ULRPC_NEVER, ULRPC_AT_MOST_ONCE);
 	lnet_sim_run(sim, 10 * MSEC);
 	cr_assert_eq(servers[1].executed, tried + 1);
 	delays(0);
 	cr_assert_geq(share_of(1), 13, "others use it");
 	cr_assert_eq(calls[2].n, 0);
-	sim_close();
+	end();
 }
 
 Test(replicas_fair, short_deadlines_of_one_caller_leave_no_server)
@@ -79,7 +86,7 @@ Test(replicas_fair, short_deadlines_of_one_caller_leave_no_server)
 	for (unsigned int i = 1; i <= 20; i++)
 		cr_assert_eq(calls[i].o.call.cause, ULRPC_CAUSE_DEADLINE);
 	cr_assert_eq(goes_to(), 1);
-	sim_close();
+	end();
 }
 
 /* Calls that wait for something, and end at the same time without it. */
@@ -107,7 +114,7 @@ Test(replicas_fair, a_server_that_answers_others_is_not_left)
 	for (unsigned int i = 1; i <= 6; i++)
 		cr_assert_eq(calls[i].o.call.cause, ULRPC_CAUSE_DEADLINE);
 	cr_assert_eq(goes_to(), 1);
-	sim_close();
+	end();
 }
 
 /* All calls of a method that takes long go to one server. */
@@ -134,7 +141,7 @@ Test(replicas_fair, a_method_that_takes_long_makes_no_server_slow)
 		went_well(2);
 	}
 	cr_assert_eq(share_of(at), 10);
-	sim_close();
+	end();
 }
 
 /* How many of ten calls, each slower than those before, are hedged. */
@@ -173,5 +180,95 @@ Test(replicas_fair, a_slow_method_hedges_what_its_own_calls_have_earned)
 	cr_assert_eq(slow, 1, "there were 30 calls of it: %u", slow);
 	slow = hedged_of_ten("other");
 	cr_assert_eq(slow, 1, "there were 30 calls of it, too: %u", slow);
-	sim_close();
+	end();
+}
+
+/* ---- the queue ---- */
+
+#define QUEUE 20u
+
+/* Begins a set that chooses in turn, and whose server 1 does not answer. */
+static void begin_hanging(void)
+{
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_TURNS;
+	conf.client.queue_max = QUEUE;
+	open_nids(3);
+	delays(MSEC);
+	servers[1].delay = 100 * SEC;
+}
+
+Test(replicas_fair, a_server_that_hangs_does_not_fill_the_queue)
+{
+	const struct ulrpc_replicas_call_conf how = {
+		.call = { .deadline = 60000000 },
+	};
+	unsigned int hang = 0;
+
+	begin_hanging();
+	for (unsigned int i = 1; i < CALLS; i++) {
+		ulrpc_replicas_call_put(call_with(i, &how));
+		lnet_sim_run(sim, 20 * MSEC);
+		hang += !calls[i].n;
+	}
+	cr_assert(hang >= QUEUE / 2 && hang <= QUEUE / 2 + 1, "%u calls hang",
+		  hang);
+	end();
+}
+
+/* Makes a call with @key. Returns as ulrpc_replicas_call(). */
+static int ask_keyed(unsigned int index, uint32_t key)
+{
+	const struct ulrpc_replicas_call_conf how = {
+		.call = { .deadline = 60000000 },
+		.key = &key,
+		.key_length = sizeof(key),
+	};
+	const uint32_t body = index;
+
+	calls[index] = (struct one){ .began = lnet_sim_now(sim) };
+	return ulrpc_replicas_call(rs, ulrpc_method(called), &body,
+				   sizeof(body), &how, on_end, &calls[index],
+				   NULL);
+}
+
+/* Returns a key that leads to server 1, or to another one. */
+static uint32_t key_of(bool first)
+{
+	uint32_t key = 0;
+
+	do
+		call_keyed(0, ++key);
+	while (lnet_sim_run(sim, SEC), (calls[0].answer == 1) != first);
+	return key;
+}
+
+Test(replicas_fair, calls_of_one_key_do_not_fill_the_queue)
+{
+	uint32_t one, other;
+	unsigned int n = 1;
+
+	begin_hanging();
+	servers[1].delay = MSEC;
+	one = key_of(true);
+	other = key_of(false);
+	servers[1].delay = 100 * SEC;
+	while (n < CALLS / 2 && !ask_keyed(n, one)) {
+		lnet_sim_run(sim, MSEC);
+		n++;
+	}
+	cr_assert_eq(n - 1, QUEUE / 2, "%u calls were taken", n - 1);
+	cr_assert_eq(ask_keyed(0, one), -EAGAIN);
+	for (unsigned int i = 0; i < QUEUE; i++) {
+		cr_assert_eq(ask_keyed(0, other), 0);
+		lnet_sim_run(sim, 20 * MSEC);
+		went_well(0);
+	}
+	/* Those that hang have ended by their deadline. */
+	lnet_sim_run(sim, 200 * SEC);
+	servers[1].delay = MSEC;
+	cr_assert_eq(ask_keyed(0, one), 0);
+	lnet_sim_run(sim, 40 * SEC);
+	went_well(0);
+	end();
 }
