@@ -35,6 +35,7 @@ struct conn_event;
 struct keys;
 struct opened;
 struct service_set;
+struct client_set;
 struct ulrpc;
 struct wire_control;
 struct imports;
@@ -267,6 +268,8 @@ struct rpc_side {
 	void (*on_rules)(struct shard *s);
 	/* Changes a service; server only: services_set(). */
 	int (*set)(struct shard *s, struct service_set *set);
+	/* Changes the clients of a service; client only: clients_set(). */
+	void (*set_clients)(struct shard *s, struct client_set *set);
 	/* Called when munged has answered a question of a handshake:
 	 * @j->answer. */
 	void (*on_munge)(struct shard *s, struct munge_job *j);

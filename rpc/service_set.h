@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What of a service may be changed while it runs. A change has any number of
- * items, and is made whole, or not at all. rpc/stats has the request for it,
- * rpc/server/set.c makes it.
+ * What of a service, and of this node's clients of one, may be changed while it
+ * runs. A change has any number of items, and is made whole, or not at all.
+ * rpc/stats has the request for it, rpc/server/set.c and rpc/client/set.c make
+ * it.
  */
 #ifndef RPC_SERVICE_SET_H
 #define RPC_SERVICE_SET_H
@@ -19,6 +20,8 @@
 	X(high_ratio, 1, UINT32_MAX, true)          \
 	X(queue_max, 1, UINT32_MAX, false)          \
 	X(queue_bytes_max, 1, INT64_MAX / 8, false) \
+	X(request_limit, 1, UINT32_MAX, false)      \
+	X(reply_limit, 1, UINT32_MAX, false)        \
 	X(window, 1, UINT32_MAX, false)             \
 	X(segments, 1, UINT32_MAX, false)           \
 	X(retry_after, 1, UINT32_MAX, false)
@@ -37,6 +40,26 @@ struct service_set {
 	char *policy_now;
 	bool has_workers;
 	char why[256];
+};
+
+/* X(name, least, most): the items of clients, as in struct ulrpc_client_conf */
+#define CLIENT_SETS(X)                 \
+	X(inflight_max, 1, UINT32_MAX) \
+	X(queue_max, 1, UINT32_MAX)    \
+	X(queue_bytes, 1, INT64_MAX)
+
+#define CLIENT_SET_ENUM(name, least, most) CLIENT_SET_##name,
+enum client_set_item { CLIENT_SETS(CLIENT_SET_ENUM) CLIENT_SET_ITEMS };
+
+/* Changes all clients of a service, on each CPT. */
+struct client_set {
+	const char *service; /* its name */
+	uint32_t given;	     /* bit i: values[i] is to be set */
+	uint64_t values[CLIENT_SET_ITEMS];
+	/* Afterwards: how many clients there are, and the greatest value that
+	 * one of them has. */
+	unsigned int clients;
+	uint64_t now[CLIENT_SET_ITEMS];
 };
 
 #endif

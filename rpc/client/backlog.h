@@ -18,10 +18,10 @@
 #define BACKLOG_BYTES (UINT64_C(1) << 30)
 
 struct backlog {
-	/* immutable after backlog_init() */
+	/* owner: the limits, and bytes of the bodies of all calls that have not
+	 * ended */
 	uint32_t calls_max;
 	uint64_t bytes_max;
-	/* owner: bytes of the bodies of all calls that have not ended */
 	uint64_t bytes;
 	/* written by the owner, read by any thread */
 	atomic_bool full;

@@ -323,6 +323,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 	c->message_max = MIN(m->message_max, LNET_MTU);
 	if (c->imp->secure)
 		c->message_max -= MIN(c->message_max, SEAL_HEAD);
+	c->server_window = m->window;
 	window_grant(&c->window, MIN(m->window, c->inflight_max));
 	window_promised(&c->window, m->begin);
 	if (c->fsm.state == CLIENT_OPENING) {
@@ -533,8 +534,10 @@ void client_grow(struct ulrpc_client *c, uint32_t n)
 
 void client_on_answer(struct ulrpc_client *c, uint32_t window)
 {
-	if (window)
+	if (window) {
+		c->server_window = window;
 		window_grant(&c->window, MIN(window, c->inflight_max));
+	}
 	if (unlikely(c->imp->failures))
 		import_served(c->imp);
 	if (c->nqueued)

@@ -142,7 +142,8 @@ struct ulrpc_client {
 	/* of the call whose caller is being told that it has opened a stream;
 	 * NULL: of none */
 	struct interception *opened;
-	uint32_t inflight_max, batch_max;
+	uint32_t inflight_max; /* owner: clients_set() changes it */
+	uint32_t batch_max;
 	char service[ULRPC_SERVICE_NAME];
 	char *server; /* a pattern: ulrpc_client_conf.server; NULL: any */
 	/* array of the NIDs that the user has given; no answer about a name
@@ -239,6 +240,7 @@ struct ulrpc_client {
 	/* ends the wait of the calls in @stalled */
 	struct ulnet_timer stall_timer;
 
+	uint32_t server_window; /* what the server grants; 0: not known yet */
 	struct window window; /* how many calls may be in flight */
 	/* armed while slow start holds back calls */
 	struct ulnet_timer window_timer;

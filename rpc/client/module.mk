@@ -21,6 +21,7 @@ libulrpccore_a_SOURCES += %D%/opening.c %D%/opening.h
 libulrpccore_a_SOURCES += %D%/reply_buf.c
 libulrpccore_a_SOURCES += %D%/results.c
 libulrpccore_a_SOURCES += %D%/retry.c %D%/retry.h
+libulrpccore_a_SOURCES += %D%/set.c %D%/set.h
 libulrpccore_a_SOURCES += %D%/shake.c %D%/shake.h
 libulrpccore_a_SOURCES += %D%/slots.c %D%/slots.h
 libulrpccore_a_SOURCES += %D%/target.c %D%/target.h

@@ -8,6 +8,7 @@
 #include "rpc/client/import_control.h"
 #include "rpc/client/imports.h"
 #include "rpc/client/retry.h"
+#include "rpc/client/set.h"
 #include "rpc/control.h"
 #include "rpc/bulk/seal.h"
 #include "rpc/conn_event.h"
@@ -59,6 +60,7 @@ static const struct rpc_side client_side = {
 	.on_heard = imports_on_sign,
 	.on_conn_event = imports_on_end,
 	.on_keys = imports_on_keys,
+	.set_clients = clients_set,
 	.on_munge = import_on_munge,
 };
 

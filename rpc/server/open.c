@@ -88,7 +88,7 @@ void service_opened(struct shard *s, const struct wire_open *in,
 	if (share->marked)
 		out->number = svc->mark;
 	out->request_max = svc->conf.request_max;
-	out->request_limit = svc->conf.request_limit;
+	out->request_limit = service_limit(svc, request_limit);
 	out->window = service_limit(svc, window);
 	out->begin = service_promise(sc, shard_now(s));
 	out->message_max = svc->message_max;

@@ -401,6 +401,8 @@ static void limits_begin(struct ulrpc_service *svc)
 	const struct ulrpc_service_conf *c = &svc->conf;
 
 	service_limit_set(svc, queue_max, c->queue_max);
+	service_limit_set(svc, request_limit, c->request_limit);
+	service_limit_set(svc, reply_limit, c->reply_limit);
 	service_limit_set(svc, window, c->window);
 	service_limit_set(svc, segments, c->segments);
 	service_limit_set(svc, workers_max, c->workers_max);

@@ -46,6 +46,8 @@ static void values_read(struct ulrpc_service *svc,
 	values[SERVICE_SET_queue_max] = service_limit(svc, queue_max);
 	values[SERVICE_SET_queue_bytes_max] =
 		service_limit(svc, queue_bytes_max);
+	values[SERVICE_SET_request_limit] = service_limit(svc, request_limit);
+	values[SERVICE_SET_reply_limit] = service_limit(svc, reply_limit);
 	values[SERVICE_SET_window] = service_limit(svc, window);
 	values[SERVICE_SET_segments] = service_limit(svc, segments);
 	values[SERVICE_SET_retry_after] = service_limit(svc, retry_after);
@@ -60,6 +62,31 @@ static void set_tell(struct ulrpc_service *svc, struct service_set *set,
 }
 
 /* ---- what is refused ---- */
+
+/* Checks how long requests may be, and how much memory they may take. */
+static int bytes_check(struct ulrpc_service *svc, struct service_set *set,
+		       const uint64_t *v)
+{
+	if (v[SERVICE_SET_request_limit] < svc->conf.request_max)
+		return set_refuse(set, -EINVAL,
+				  "request_limit: %" PRIu64
+				  " is less than request_max, %u",
+				  v[SERVICE_SET_request_limit],
+				  svc->conf.request_max);
+	if (v[SERVICE_SET_queue_bytes_max] < svc->conf.request_max)
+		return set_refuse(set, -EINVAL,
+				  "queue_bytes_max: %" PRIu64
+				  " is less than request_max, %u",
+				  v[SERVICE_SET_queue_bytes_max],
+				  svc->conf.request_max);
+	if (v[SERVICE_SET_queue_bytes_max] < v[SERVICE_SET_request_limit])
+		return set_refuse(set, -EINVAL,
+				  "queue_bytes_max: %" PRIu64
+				  " is less than request_limit, %" PRIu64,
+				  v[SERVICE_SET_queue_bytes_max],
+				  v[SERVICE_SET_request_limit]);
+	return 0;
+}
 
 /* Makes values[] complete, by what the service has, and checks them. */
 static int values_check(struct ulrpc_service *svc, struct service_set *set)
@@ -84,19 +111,7 @@ static int values_check(struct ulrpc_service *svc, struct service_set *set)
 				  " is less than workers_min, %" PRIu64,
 				  v[SERVICE_SET_workers_max],
 				  v[SERVICE_SET_workers_min]);
-	if (v[SERVICE_SET_queue_bytes_max] < svc->conf.request_max)
-		return set_refuse(set, -EINVAL,
-				  "queue_bytes_max: %" PRIu64
-				  " is less than request_max, %u",
-				  v[SERVICE_SET_queue_bytes_max],
-				  svc->conf.request_max);
-	if (v[SERVICE_SET_queue_bytes_max] < svc->conf.request_limit)
-		return set_refuse(set, -EINVAL,
-				  "queue_bytes_max: %" PRIu64
-				  " is less than request_limit, %u",
-				  v[SERVICE_SET_queue_bytes_max],
-				  svc->conf.request_limit);
-	return 0;
+	return bytes_check(svc, set, v);
 }
 
 static bool has_method(const void *svc, uint32_t number)
@@ -131,6 +146,8 @@ static void values_apply(struct ulrpc_service *svc, const uint64_t *v)
 
 	service_limit_set(svc, queue_max, v[SERVICE_SET_queue_max]);
 	service_limit_set(svc, queue_bytes_max, v[SERVICE_SET_queue_bytes_max]);
+	service_limit_set(svc, request_limit, v[SERVICE_SET_request_limit]);
+	service_limit_set(svc, reply_limit, v[SERVICE_SET_reply_limit]);
 	service_limit_set(svc, window, v[SERVICE_SET_window]);
 	service_limit_set(svc, segments, v[SERVICE_SET_segments]);
 	service_limit_set(svc, retry_after, v[SERVICE_SET_retry_after]);

@@ -9,24 +9,82 @@
 #include "rpc/stats/stats.h"
 #include "rpc/stats/yaml.h"
 
-static const struct {
+struct item {
 	const char *name;
 	int64_t least, most;
 	bool of_workers; /* only services with workers have it */
-} items[SERVICE_SET_ITEMS] = {
+};
+
+static const struct item service_items[SERVICE_SET_ITEMS] = {
 #define ITEM(name, least, most, workers) { #name, least, most, workers },
 	SERVICE_SETS(ITEM)
 #undef ITEM
 };
 
+static const struct item client_items[CLIENT_SET_ITEMS] = {
+#define ITEM(name, least, most) { #name, least, most, false },
+	CLIENT_SETS(ITEM)
+#undef ITEM
+};
+
+#define HAS(item, items) has_item(item, items, ARRAY_SIZE(items))
+
+static bool has_item(const char *name, const struct item *items, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(items[i].name, name))
+			return true;
+	return false;
+}
+
+/* Arguments of "rpc set". A service and its clients both have a queue_max. */
 const char *const set_keys[] = {
 	"service",
+	"client",
 	"policy",
 #define ITEM(name, least, most, workers) #name,
 	SERVICE_SETS(ITEM)
 #undef ITEM
-		NULL,
+		"inflight_max",
+	"queue_bytes",
+	NULL,
 };
+
+/* ---- arguments ---- */
+
+/* Gets those of the @n @items that are given: bit i of *@given. */
+static int items_read(struct lnet_control_call *call, const struct item *items,
+		      unsigned int n, uint64_t *values, uint32_t *given)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < n && !rc; i++) {
+		int64_t value = -1;
+
+		rc = lnet_control_number(call, items[i].name, items[i].least,
+					 items[i].most, &value);
+		if (value < 0)
+			continue;
+		values[i] = (uint64_t)value;
+		*given |= 1u << i;
+	}
+	return rc;
+}
+
+/* Refuses what only services have, or only clients. */
+static int item_refuse(struct lnet_control_call *call, const struct item *item,
+		       const char *others)
+{
+	int64_t value = INT64_MIN;
+	int rc = lnet_control_number(call, item->name, INT64_MIN, INT64_MAX,
+				     &value);
+	char why[64];
+
+	if (rc || value == INT64_MIN)
+		return rc;
+	snprintf(why, sizeof(why), "%s: only %s have it", item->name, others);
+	return lnet_control_fail(call, -EINVAL, why);
+}
 
 struct set_job {
 	struct shard *shard;
@@ -41,43 +99,60 @@ static int set_run(void *arg)
 	return job->shard->rpc->server->set(job->shard, &job->set);
 }
 
-static int set_read(struct lnet_control_call *call, struct service_set *set)
+static int service_read(struct lnet_control_call *call, struct service_set *set)
 {
-	int rc = lnet_control_text(call, "service", &set->service);
+	int rc = lnet_control_text(call, "policy", &set->policy);
 
-	if (!rc && !set->service)
-		return lnet_control_fail(call, -EINVAL,
-					 "service: a name is expected");
-	if (!rc)
-		rc = lnet_control_text(call, "policy", &set->policy);
-	for (unsigned int i = 0; i < SERVICE_SET_ITEMS && !rc; i++) {
-		int64_t value = -1;
-
-		rc = lnet_control_number(call, items[i].name, items[i].least,
-					 items[i].most, &value);
-		if (value < 0)
-			continue;
-		set->values[i] = (uint64_t)value;
-		set->given |= 1u << i;
-	}
-	return rc;
+	for (unsigned int i = 0; i < CLIENT_SET_ITEMS && !rc; i++)
+		if (!HAS(client_items[i].name, service_items))
+			rc = item_refuse(call, &client_items[i], "clients");
+	return rc ? rc
+		  : items_read(call, service_items, SERVICE_SET_ITEMS,
+			       set->values, &set->given);
 }
 
-static void set_print(const struct service_set *set, FILE *out)
+static int client_read(struct lnet_control_call *call, struct client_set *set)
 {
-	struct yaml y = { .out = out };
+	const char *policy = NULL;
+	int rc = lnet_control_text(call, "policy", &policy);
 
-	yaml_line(&y, "rpc:");
-	y.depth++;
-	yaml_name(&y, "service", set->service);
+	if (!rc && policy)
+		rc = lnet_control_fail(call, -EINVAL,
+				       "policy: only services have it");
+	for (unsigned int i = 0; i < SERVICE_SET_ITEMS && !rc; i++)
+		if (!HAS(service_items[i].name, client_items))
+			rc = item_refuse(call, &service_items[i], "services");
+	return rc ? rc
+		  : items_read(call, client_items, CLIENT_SET_ITEMS,
+			       set->values, &set->given);
+}
+
+/* ---- answers ---- */
+
+static void service_print(struct yaml *y, const void *arg)
+{
+	const struct service_set *set = arg;
+
+	yaml_name(y, "service", set->service);
 	if (set->has_workers)
-		yaml_name(&y, "policy", set->policy_now);
+		yaml_name(y, "policy", set->policy_now);
 	for (unsigned int i = 0; i < SERVICE_SET_ITEMS; i++)
-		if (set->has_workers || !items[i].of_workers)
-			yaml_count(&y, items[i].name, set->values[i]);
+		if (set->has_workers || !service_items[i].of_workers)
+			yaml_count(y, service_items[i].name, set->values[i]);
 }
 
-static int set_text(const struct service_set *set, char **output_p)
+static void client_print(struct yaml *y, const void *arg)
+{
+	const struct client_set *set = arg;
+
+	yaml_name(y, "client", set->service);
+	yaml_count(y, "clients", set->clients);
+	for (unsigned int i = 0; i < CLIENT_SET_ITEMS; i++)
+		yaml_count(y, client_items[i].name, set->now[i]);
+}
+
+static int set_text(void (*print)(struct yaml *y, const void *set),
+		    const void *set, char **output_p)
 {
 	char *text = NULL;
 	size_t size;
@@ -85,7 +160,11 @@ static int set_text(const struct service_set *set, char **output_p)
 	int rc = -ENOMEM;
 
 	if (f) {
-		set_print(set, f);
+		struct yaml y = { .out = f };
+
+		yaml_line(&y, "rpc:");
+		y.depth++;
+		print(&y, set);
 		rc = ferror(f) ? -ENOMEM : 0;
 		if (fclose(f))
 			rc = -ENOMEM;
@@ -97,12 +176,14 @@ static int set_text(const struct service_set *set, char **output_p)
 	return rc;
 }
 
-int on_set(void *arg, struct lnet_control_call *call, char **output_p)
+/* ---- the request ---- */
+
+static int set_service(struct ulrpc *rpc, struct lnet_control_call *call,
+		       const char *name, char **output_p)
 {
-	struct ulrpc *rpc = arg;
-	struct set_job job = { .shard = &rpc->shards[0] };
+	struct set_job job = { .shard = &rpc->shards[0], .set.service = name };
 	struct service_set *set = &job.set;
-	int rc = set_read(call, set);
+	int rc = service_read(call, set);
 
 	if (rc)
 		return rc;
@@ -111,7 +192,61 @@ int on_set(void *arg, struct lnet_control_call *call, char **output_p)
 		rc = lnet_control_fail(call, rc,
 				       *set->why ? set->why : strerror(-rc));
 	else if (!set->given && !set->policy)
-		rc = set_text(set, output_p);
+		rc = set_text(service_print, set, output_p);
 	free(set->policy_now);
 	return rc;
+}
+
+struct clients_job {
+	struct shard *shard;
+	struct client_set *set;
+};
+
+/* Runs on each CPT. */
+static int clients_run(void *arg)
+{
+	struct clients_job *job = arg;
+
+	job->shard->rpc->client->set_clients(job->shard, job->set);
+	return 0;
+}
+
+static int set_clients(struct ulrpc *rpc, struct lnet_control_call *call,
+		       const char *name, char **output_p)
+{
+	struct client_set set = { .service = name };
+	int rc = client_read(call, &set);
+
+	for (unsigned int i = 0; i < rpc->ncpts && !rc; i++) {
+		struct clients_job job = { &rpc->shards[i], &set };
+
+		rc = lnet_call(rpc->node, i, clients_run, &job);
+	}
+	if (rc)
+		return rc;
+	if (!set.clients) {
+		char why[100];
+
+		snprintf(why, sizeof(why), "client: there is none of '%.64s'",
+			 name);
+		return lnet_control_fail(call, -ENOENT, why);
+	}
+	return set.given ? 0 : set_text(client_print, &set, output_p);
+}
+
+int on_set(void *arg, struct lnet_control_call *call, char **output_p)
+{
+	const char *service = NULL, *client = NULL;
+	int rc = lnet_control_text(call, "service", &service);
+
+	if (!rc)
+		rc = lnet_control_text(call, "client", &client);
+	if (rc)
+		return rc;
+	if (!service == !client)
+		return lnet_control_fail(
+			call, -EINVAL,
+			"a name is expected, as service or as client");
+	return service ? set_service(arg, call, service, output_p)
+		       : set_clients(arg, call, client, output_p);
 }

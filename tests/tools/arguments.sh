@@ -265,7 +265,11 @@ cat >"$dir/wrong" <<'END'
 161 | this node runs no RPC | rpc set --service echo --window 6
 161 | this node runs no RPC | rpc set --service echo --segments 7
 161 | this node runs no RPC | rpc set --service echo --retry-after 8
-234 | missing: --service | rpc set --window 5
+161 | this node runs no RPC | rpc set --service echo --request-limit 9
+161 | this node runs no RPC | rpc set --service echo --reply-limit 10
+161 | this node runs no RPC | rpc set --client echo --inflight-max 11
+161 | this node runs no RPC | rpc set --client echo --queue-bytes 12
+161 | this node runs no RPC | rpc set --window 5
 255 | cannot parse window value | rpc set --service echo --window five
 234 | unexpected argument: echo | rpc set --service echo echo
 234 | unexpected argument: now | rpc slow now

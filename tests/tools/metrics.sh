@@ -237,6 +237,17 @@ expect "$latency: the buckets grow up to the count" \
 expect "$latency: as many as calls that have ended well" test \
 	"$(value "${latency}_count{$raw,cause=\"ok\"}")" = \
 	"$(value "ulnet_rpc_client_ends_total{$raw,cause=\"ok\"}")"
+# Its clients are changed while they call.
+ctl 0 --socket "$dir/ping.sock" rpc set --client echo
+has out '^ +client: "?echo"?$'
+has out '^ +clients: [1-9]'
+has out '^ +queue_max: 1048576$'
+ctl 234 --socket "$dir/ping.sock" rpc set --client echo --inflight-max 0
+has err 'inflight_max: 0 is not in 1'
+ctl 0 --socket "$dir/ping.sock" rpc set --client echo --inflight-max 7 --queue-max 1000
+ctl 0 --socket "$dir/ping.sock" rpc set --client echo
+has out '^ +inflight_max: 7$'
+has out '^ +queue_max: 1000$'
 # And what the program calls now.
 ctl_until '^  Raw +[0-9.]*[1-9][0-9.]*k? +[0-9.]+[kM]? +[0-9.]+[kM]? +0 +0' \
 	--socket "$dir/ping.sock" top --interval 1 --count 1

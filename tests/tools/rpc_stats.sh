@@ -78,6 +78,20 @@ for poll in '' --poll; do
 	has err 'window: 0 is not in 1'
 	ctl 254 --socket "$socket" rpc set -s nobody --window 16
 	has err "service: there is no 'nobody'"
+	ctl 234 --socket "$socket" rpc set --window 16
+	has err 'a name is expected, as service or as client'
+	ctl 234 --socket "$socket" rpc set -s echo -c echo --window 16
+	has err 'a name is expected, as service or as client'
+	ctl 234 --socket "$socket" rpc set -s echo --inflight-max 16
+	has err 'inflight_max: only clients have it'
+	ctl 234 --socket "$socket" rpc set -c echo --window 16
+	has err 'window: only services have it'
+	ctl 254 --socket "$socket" rpc set -c echo --queue-max 16
+	has err "client: there is none of 'echo'"
+	ctl 234 --socket "$socket" rpc set -s echo --request-limit 5
+	has err 'request_limit: 5 is less than request_max, [0-9]+'
+	ctl 234 --socket "$socket" rpc set -s echo --reply-limit 4294967296
+	has err 'reply_limit: 4294967296 is not in 1'
 	ctl 0 --socket "$socket" rpc set --service echo
 	has out '^ +policy: "?fair"?$'
 	has out '^ +window: 1024$'
@@ -89,6 +103,11 @@ for poll in '' --poll; do
 	has out '^ +policy: "?rr quantum=4 tbf rate=50000"?$'
 	has out '^ +window: 16$'
 	has out '^ +workers_max: 3$'
+	ctl 0 --socket "$socket" rpc set -s echo --reply-limit 5000000 \
+		--request-limit 6000000
+	ctl 0 --socket "$socket" rpc set -s echo
+	has out '^ +reply_limit: 5000000$'
+	has out '^ +request_limit: 6000000$'
 	run 0 timeout 100 "$rpcping" --net 'tcp(127.0.0.1)' --port "$port" \
 		--count 50 127.0.0.2@tcp
 

@@ -597,15 +597,17 @@ uint32_t request_arrive(struct request_batch *b, const struct wire_call *c,
 
 bool lent_is_too_long(const struct service_cpt *sc, const struct wire_call *c)
 {
-	return transfers_body_length(c) > sc->service->conf.request_limit;
+	return transfers_body_length(c) >
+	       service_limit(sc->service, request_limit);
 }
 
 uint32_t lent_excess(const struct service_cpt *sc, const struct wire_call *c,
 		     char *text, size_t size)
 {
-	const struct ulrpc_service_conf *conf = &sc->service->conf;
+	const struct ulrpc_service *svc = sc->service;
 	uint64_t lent = transfers_body_length(c);
-	uint32_t most = lent ? conf->request_limit : conf->request_max;
+	uint32_t most = lent ? service_limit(svc, request_limit)
+			     : svc->conf.request_max;
 	uint64_t length = MAX(lent, (uint64_t)c->length);
 
 	if (length <= most)

@@ -365,7 +365,7 @@ static void say_too_long(const struct ulrpc_request *r, uint32_t length,
 	int n = snprintf(held->text, sizeof(held->text),
 			 "the reply has %u bytes, and the service's replies "
 			 "may have up to %u",
-			 length, r->sc->service->conf.reply_limit);
+			 length, service_limit(r->sc->service, reply_limit));
 
 	held->n = (uint32_t)n <= r->reply_max ? (uint32_t)n : 0;
 }
@@ -375,7 +375,7 @@ static void say_too_long(const struct ulrpc_request *r, uint32_t length,
 static bool hold(struct ulrpc_request *r, const void *body, uint32_t length,
 		 struct held_reply *held)
 {
-	return length <= r->sc->service->conf.reply_limit &&
+	return length <= service_limit(r->sc->service, reply_limit) &&
 	       length <= reply_limit(r, r->reply_to->export) &&
 	       long_reply_hold(r, body, length, record_after(r, WIRE_OK), held);
 }
@@ -417,7 +417,7 @@ static out_of_line bool reply_oversized(struct ulrpc_request *r,
 		/* The failure itself is not too long. */
 		return reply_failed_only(r, reply);
 	reply->status = WIRE_TOO_LONG;
-	if (reply->needed > r->sc->service->conf.reply_limit) {
+	if (reply->needed > service_limit(r->sc->service, reply_limit)) {
 		say_too_long(r, reply->needed, held);
 		reply->length = held->n;
 	}
@@ -621,8 +621,8 @@ static void keep_reply(struct ulrpc_request *r, const void *body)
  * caller may take, that is the answer: then it is not even copied. */
 static out_of_line void note_long(struct ulrpc_request *r, size_t length)
 {
-	uint32_t most =
-		MIN(reply_limit(r, NULL), r->sc->service->conf.reply_limit);
+	uint32_t most = MIN(reply_limit(r, NULL),
+			    service_limit(r->sc->service, reply_limit));
 
 	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
 	if (length > most)

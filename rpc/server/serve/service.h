@@ -220,6 +220,7 @@ struct ulrpc_method {
  * read by all CPTs and workers. */
 struct service_limits {
 	_Atomic uint32_t queue_max, window, segments, workers_max;
+	_Atomic uint32_t request_limit, reply_limit;
 	_Atomic uint64_t queue_bytes_max, retry_after;
 };
 

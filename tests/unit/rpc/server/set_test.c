@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A service is changed while requests of it wait and run. */
+/* A service is changed while requests of it wait and run, and its clients while
+ * they make calls. */
 #include <string.h>
+#include "rpc/client/client.h"
+#include "rpc/client/set.h"
 #include "rpc/server/set.h"
 #include "tests/unit/rpc/server/request_rig.h"
 
@@ -190,6 +193,210 @@ Test(set, workers)
 	end();
 }
 
+/* ---- limits of bodies ---- */
+
+#define BODY 100000
+
+static void call_long(struct called *c, enum ulrpc_cause cause)
+{
+	static const uint8_t body[BODY];
+	const struct ulrpc_call_conf conf = { .deadline = 1000000,
+					      .reply_max = 100 };
+
+	*c = (struct called){ 0 };
+	cr_assert_eq(ulrpc_call(g.client, ulrpc_method("echo"), body, BODY,
+				&conf, on_called, c, NULL),
+		     0);
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(c->ended, 1);
+	cr_assert_eq(c->outcome.cause, cause, "%s: %s",
+		     ulrpc_cause_name(c->outcome.cause), c->outcome.text);
+}
+
+static void change_limit(enum service_set_item item, uint64_t value)
+{
+	struct service_set set = { .given = 1u << item };
+
+	set.values[item] = value;
+	cr_assert_eq(change(&set), 0, "%s", set.why);
+	cr_assert_eq(set.values[item], value);
+}
+
+/* The client does not know that less is taken now: the service says so. */
+Test(set, limits_of_bodies)
+{
+	struct called c;
+
+	begin(NULL);
+	call_long(&c, ULRPC_CAUSE_OK);
+	change_limit(SERVICE_SET_reply_limit, BODY - 1);
+	call_long(&c, ULRPC_CAUSE_TOO_LONG);
+	cr_assert_str_eq(c.outcome.text,
+			 "the reply has 100000 bytes, and the service's "
+			 "replies may have up to 99999");
+	cr_assert_eq(g.served.runs, 2);
+	change_limit(SERVICE_SET_reply_limit, UINT32_MAX);
+	call_long(&c, ULRPC_CAUSE_OK);
+	change_limit(SERVICE_SET_request_limit, BODY - 1);
+	call_long(&c, ULRPC_CAUSE_BAD_REQUEST);
+	cr_assert_str_eq(c.outcome.text,
+			 "a request of 100000 bytes is too long: the service "
+			 "takes up to 99999");
+	cr_assert_eq(g.served.runs, 3);
+	change_limit(SERVICE_SET_request_limit, BODY);
+	call_long(&c, ULRPC_CAUSE_OK);
+	end();
+}
+
+/* A client that connects later hears of the limit, and sends nothing longer. */
+Test(set, limit_that_is_known)
+{
+	struct called c;
+	unsigned int before;
+
+	begin(NULL);
+	ulrpc_client_close(g.client);
+	change_limit(SERVICE_SET_request_limit, BODY - 1);
+	g.client = serve_client_of(g.rpc[CALLER], "test");
+	serve_call(&g, "echo", "x", 1, 1000000, ULRPC_PRIORITY_DEFAULT, &c);
+	lnet_sim_run(g.sim, 10 * MSEC);
+	cr_assert_eq(c.ended, 1);
+	before = g.served.runs;
+	call_long(&c, ULRPC_CAUSE_BAD_REQUEST);
+	cr_assert_eq(c.outcome.attempts, 0);
+	cr_assert_eq(g.served.runs, before);
+	end();
+}
+
+/* ---- clients ---- */
+
+struct clients_job {
+	struct client_set set;
+	struct shard *shard;
+};
+
+static int clients_run(void *arg)
+{
+	struct clients_job *job = arg;
+
+	clients_set(job->shard, &job->set);
+	return 0;
+}
+
+/* Sets an item of the clients of @service, unless @item is CLIENT_SET_ITEMS.
+ * Returns what they have then. */
+static struct client_set change_clients(const char *service,
+					enum client_set_item item,
+					uint64_t value)
+{
+	struct clients_job job = { .set.service = service,
+				   .shard = &g.rpc[CALLER]->shards[0] };
+
+	if (item != CLIENT_SET_ITEMS) {
+		job.set.given = 1u << item;
+		job.set.values[item] = value;
+	}
+	cr_assert_eq(lnet_call(g.rpc[CALLER]->node, 0, clients_run, &job), 0);
+	lnet_sim_run(g.sim, 10 * MSEC);
+	return job.set;
+}
+
+/* Makes CALLS calls that are held. Returns how many the client has sent. */
+static unsigned int sent(void)
+{
+	unsigned int parked;
+
+	memset(calls, 0, sizeof(calls));
+	for (unsigned int i = 0; i < CALLS; i++)
+		call(i, "hold", 100000000);
+	parked = g.served.parked;
+	for (unsigned int i = 0; i < CALLS; i++) {
+		serve_release(&g.served);
+		lnet_sim_run(g.sim, 10 * MSEC);
+	}
+	cr_assert_eq(ended(), CALLS);
+	return parked;
+}
+
+Test(set, window_of_clients)
+{
+	struct client_set set;
+
+	begin(NULL);
+	cr_assert_eq(sent(), CALLS);
+	set = change_clients("test", CLIENT_SET_ITEMS, 0);
+	cr_assert_eq(set.clients, 1);
+	cr_assert_eq(set.now[CLIENT_SET_inflight_max], 1024);
+	cr_assert_eq(set.now[CLIENT_SET_queue_max], 1 << 20);
+	cr_assert_eq(set.now[CLIENT_SET_queue_bytes], 1 << 30);
+	set = change_clients("other", CLIENT_SET_inflight_max, 2);
+	cr_assert_eq(set.clients, 0);
+	cr_assert_eq(sent(), CALLS);
+	set = change_clients("test", CLIENT_SET_inflight_max, 2);
+	cr_assert_eq(set.now[CLIENT_SET_inflight_max], 2);
+	cr_assert_eq(sent(), 2);
+	change_clients("test", CLIENT_SET_inflight_max, 1000);
+	/* a slow start */
+	for (unsigned int i = 0; i < 20; i++)
+		call(0, "echo", 1000000);
+	cr_assert_eq(sent(), CALLS);
+	end();
+}
+
+static int try_call(struct called *c, size_t length)
+{
+	static const char body[1000];
+	const struct ulrpc_call_conf conf = { .deadline = 100000000 };
+
+	return ulrpc_call(g.client, ulrpc_method("hold"), body, length, &conf,
+			  on_called, c, NULL);
+}
+
+/* Returns how many calls with @length bytes the client takes. */
+static unsigned int taken(size_t length)
+{
+	static struct called c[2 * CALLS];
+	unsigned int n = 0;
+
+	while (n < ARRAY_SIZE(c) && !try_call(&c[n], length)) {
+		n++;
+		lnet_sim_run(g.sim, 10 * MSEC);
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		serve_release(&g.served);
+		lnet_sim_run(g.sim, 10 * MSEC);
+	}
+	return n;
+}
+
+/* What a client may have that has not ended; what is more already, stays. */
+Test(set, queue_of_clients)
+{
+	struct called c[4] = { 0 };
+
+	begin(NULL);
+	change_clients("test", CLIENT_SET_queue_max, 3);
+	cr_assert_eq(taken(1), 3);
+	change_clients("test", CLIENT_SET_queue_max, 5);
+	cr_assert_eq(taken(1), 5);
+	change_clients("test", CLIENT_SET_queue_bytes, 2000);
+	cr_assert_eq(taken(1000), 2);
+	for (unsigned int i = 0; i < 2; i++)
+		cr_assert_eq(try_call(&c[i], 1), 0);
+	lnet_sim_run(g.sim, 10 * MSEC);
+	change_clients("test", CLIENT_SET_queue_max, 1);
+	cr_assert_eq(try_call(&c[2], 1), -EAGAIN);
+	change_clients("test", CLIENT_SET_queue_max, 10);
+	cr_assert_eq(try_call(&c[3], 1), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		lnet_sim_run(g.sim, 10 * MSEC);
+		serve_release(&g.served);
+	}
+	lnet_sim_run(g.sim, 10 * MSEC);
+	cr_assert(c[0].ended && c[1].ended && !c[2].ended && c[3].ended);
+	end();
+}
+
 /* A change is made whole, or not at all. */
 Test(set, whole)
 {
@@ -223,6 +430,19 @@ Test(set, whole)
 		  -EINVAL,
 		  "queue_bytes_max: 1048576 is less than request_limit, "
 		  "16777216" },
+		{ { .given = 1u << SERVICE_SET_request_limit |
+			     1u << SERVICE_SET_window,
+		    .values = { [SERVICE_SET_request_limit] = 65535,
+				[SERVICE_SET_window] = 5 } },
+		  -EINVAL,
+		  "request_limit: 65535 is less than request_max, 65536" },
+		{ { .given = 1u << SERVICE_SET_request_limit |
+			     1u << SERVICE_SET_reply_limit,
+		    .values = { [SERVICE_SET_request_limit] = 1 << 30,
+				[SERVICE_SET_reply_limit] = 5 } },
+		  -EINVAL,
+		  "queue_bytes_max: 33554432 is less than request_limit, "
+		  "1073741824" },
 		{ { .service = "tset" },
 		  -ENOENT,
 		  "service: there is no 'tset'" },

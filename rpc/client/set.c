@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/client/set.h"
+
+#include <string.h>
+
+#include "rpc/client/client.h"
+#include "rpc/client/imports.h"
+
+static bool is_given(const struct client_set *set, enum client_set_item i)
+{
+	return set->given & 1u << i;
+}
+
+static void tell(const struct ulrpc_client *c, struct client_set *set)
+{
+	const uint64_t now[CLIENT_SET_ITEMS] = {
+		[CLIENT_SET_inflight_max] = c->inflight_max,
+		[CLIENT_SET_queue_max] = c->backlog.calls_max,
+		[CLIENT_SET_queue_bytes] = c->backlog.bytes_max,
+	};
+
+	set->clients++;
+	for (unsigned int i = 0; i < CLIENT_SET_ITEMS; i++)
+		set->now[i] = MAX(set->now[i], now[i]);
+}
+
+static void set_window(struct ulrpc_client *c, uint32_t most)
+{
+	c->inflight_max = most;
+	window_grant(&c->window,
+		     c->server_window ? MIN(c->server_window, most) : most);
+	c->window.left = MIN(c->window.left, c->window.limit);
+	if (c->nqueued && c->fsm.state == CLIENT_OPEN && import_is_up(c->imp))
+		client_kick(c);
+}
+
+static void change(struct ulrpc_client *c, const struct client_set *set)
+{
+	const uint64_t *v = set->values;
+
+	if (is_given(set, CLIENT_SET_inflight_max))
+		set_window(c, (uint32_t)v[CLIENT_SET_inflight_max]);
+	if (is_given(set, CLIENT_SET_queue_max))
+		c->backlog.calls_max = (uint32_t)v[CLIENT_SET_queue_max];
+	if (is_given(set, CLIENT_SET_queue_bytes))
+		c->backlog.bytes_max = v[CLIENT_SET_queue_bytes];
+	client_look(c);
+}
+
+void clients_set(struct shard *s, struct client_set *set)
+{
+	struct ulrpc_client *c;
+	struct import *imp;
+
+	if (!s->imports)
+		return;
+	list_for_each_entry (imp, &s->imports->all, link)
+		list_for_each_entry (c, &imp->clients, link) {
+			if (c->closed || strcmp(c->service, set->service))
+				continue;
+			change(c, set);
+			tell(c, set);
+		}
+}
