@@ -493,7 +493,9 @@ static int question_of_map(const struct scope *s, const struct tree *t,
 		rc = scope_need(s, t, "port", &number);
 	if (!rc)
 		rc = scope_number(s, number, 1, UINT16_MAX, &port);
-	return rc ? rc : question_of_text(s, nid, (uint16_t)port, p);
+	if (!rc)
+		rc = question_of_text(s, nid, (uint16_t)port, p);
+	return rc;
 }
 
 static int read_nid(const struct scope *s, const struct tree *t,

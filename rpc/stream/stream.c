@@ -701,11 +701,10 @@ int ulrpc_stream_details(struct ulrpc_stream *stream,
 			 struct ulrpc_details *details)
 {
 	struct wire_view annex;
-	int rc = -EINVAL;
+	int rc;
 
 	channel_lock(stream->ch);
-	if (!stream->serving)
-		rc = stream_came(stream, &annex);
+	rc = stream->serving ? -EINVAL : stream_came(stream, &annex);
 	channel_unlock(stream->ch);
 	return rc ? rc : annex_details(annex, details);
 }
