@@ -676,9 +676,22 @@ static void look_at_all(struct fx *fx)
 	}
 }
 
+/* Has LNet given all memory back? What it has not, it may still write to. */
+static bool all_are_over(struct fx *fx)
+{
+	const struct box *b;
+	bool over = true;
+
+	pthread_mutex_lock(&fx->lock);
+	list_for_each_entry (b, &fx->boxes, link)
+		over = over && (b->lost || b->unlinked == b->used);
+	pthread_mutex_unlock(&fx->lock);
+	return over;
+}
+
 bool fx_settle(struct fx *fx)
 {
-	if (!fx_wait_idle(fx))
+	if (!fx_wait_idle(fx) || !expect(fx, all_are_over(fx)))
 		return false;
 	look_at_all(fx);
 	return true;
