@@ -148,6 +148,22 @@ static inline bool shm_conn_is_open(const struct shm_conn *conn)
 	return conn->fsm.state == SHM_CONN_OPEN;
 }
 
+/* Wakes the peer, which nobody else does. */
+void shm_conn_wake(struct shm_conn *conn);
+
+/* ---- what comes in (rx.c) ---- */
+
+/* Reads what had come when it began. Returns 0 or -errno; @conn may be closed
+ * on return. Users' handlers run. */
+int shm_rx_read(struct shm_conn *conn) must_check;
+/* Takes the frame that was held, now that it is known where it goes. Users'
+ * handlers run. */
+void shm_rx_take_held(struct shm_conn *conn);
+/* Lets the peer write where frames were read. */
+void shm_rx_give_room(struct shm_conn *conn);
+/* No more payload is going to come for conn->rx. Users' handlers run. */
+void shm_rx_end(struct shm_conn *conn, int status);
+
 /* lnd.send() and so on: see lnd.h. */
 int shm_tx_send(struct lnd_ni *ni, struct lnd_msg *msg);
 bool shm_tx_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg);
@@ -155,6 +171,7 @@ void shm_rx_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
 		 uint32_t rlength);
 int shm_rx_eager_recv(struct lnd_ni *ni, void *rx);
 void shm_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status);
+void shm_rx_cancel(struct lnd_msg *msg, int status);
 /* What shm_cpt.flush_work calls. */
 void shm_tx_flush(struct work *w);
 

@@ -7,7 +7,9 @@
  *	gate.c		the handshake, both sides; a gate, on CPT 0, has the
  *			socket of an NI and accepts connections for all CPTs
  *	peer.c		peers, and attempts to connect to them
- *	conn.c		an open connection: messages in the rings of a pair
+ *	conn.c		an open connection: messages in the rings of a pair,
+ *			and those that this side sends
+ *	rx.c		those that come
  *	ring.c		the memory that both sides share
  *
  * A connection is a UNIX socket and a memory. The socket carries the handshake,
