@@ -6,5 +6,5 @@ libulnetcore_a_SOURCES += %D%/peer.c %D%/peer.h
 libulnetcore_a_SOURCES += %D%/ring.c %D%/ring.h
 libulnetcore_a_SOURCES += %D%/rx.c
 libulnetcore_a_SOURCES += %D%/shmlnd.c %D%/shmlnd.h
-libulnetcore_a_SOURCES += %D%/stall.h
+libulnetcore_a_SOURCES += %D%/stall.c %D%/stall.h
 libulnetcore_a_SOURCES += %D%/tunable.def

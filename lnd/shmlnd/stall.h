@@ -24,16 +24,6 @@ struct shm_stall {
 /* A look. @waits: this side waits for the peer; @mark: a number that changes
  * whenever the peer goes on; @late: the look should have been earlier. Returns
  * whether the peer has stalled. */
-static inline bool shm_stall_look(struct shm_stall *s, bool waits,
-				  uint32_t mark, bool late)
-{
-	if (!waits || !s->waits || s->mark != mark)
-		s->looks = 0;
-	else if (!late)
-		s->looks++;
-	s->waits = waits;
-	s->mark = mark;
-	return s->looks >= SHM_STALL_LOOKS;
-}
+bool shm_stall_look(struct shm_stall *s, bool waits, uint32_t mark, bool late);
 
 #endif
