@@ -202,6 +202,8 @@ unit_tests += %D%/unit/socklnd_test
 unit_tests += %D%/unit/shmlnd_test
 %C%_unit_shmlnd_test_SOURCES = \
 	%D%/unit/shmlnd/hostile_test.c \
+	%D%/unit/shmlnd/loan_test.c \
+	%D%/unit/shmlnd/rig.c %D%/unit/shmlnd/rig.h \
 	%D%/unit/shmlnd/ring_test.c \
 	%D%/unit/shmlnd/stall_test.c
 

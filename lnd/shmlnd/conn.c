@@ -96,6 +96,8 @@ struct shm_conn *shm_conn_new(struct shm_ni *sni, struct loop *loop, int fd)
 	list_init(&conn->flush);
 	line_init(&conn->queue, conn, false);
 	line_init(&conn->sent, conn, true);
+	line_init(&conn->lent, conn, true);
+	list_init(&conn->refused);
 	timer_init(&conn->timer, NULL);
 	timer_init(&conn->again, on_wake_again);
 	return conn;
@@ -168,14 +170,16 @@ static int take_wake_ups(struct shm_conn *conn)
 
 static bool has_to_write(const struct shm_conn *conn)
 {
-	return conn->tx || conn->abort_due || !list_empty(&conn->queue.msgs);
+	return conn->tx || conn->abort_due || conn->owed ||
+	       !list_empty(&conn->queue.msgs);
 }
 
 /* What this side waits for. */
 static uint32_t conn_wants(const struct shm_conn *conn)
 {
 	return (conn->paused ? 0 : SHM_WANTS_FRAMES) |
-	       (has_to_write(conn) ? SHM_WANTS_ROOM : 0);
+	       (has_to_write(conn) ? SHM_WANTS_ROOM : 0) |
+	       (conn->lent_slots ? SHM_WANTS_ANSWERS : 0);
 }
 
 /* This side may sleep from now on, and is woken. Returns false: there is
@@ -262,6 +266,146 @@ static uint32_t first_part(const struct shm_conn *conn,
 	return MIN(msg->length, conn->ring.size / 4);
 }
 
+/* ---- loans ---- */
+
+#define ALL_SLOTS (UINT32_MAX >> (32 - SHM_LOANS))
+
+/* Is @msg long enough that it pays to lend its payload, and can that be? */
+static bool may_lend(const struct shm_conn *conn, const struct lnd_msg *msg)
+{
+	return msg->length >= conn->copy_min && conn->lent_slots != ALL_SLOTS &&
+	       msg->niov <= SHM_SEGMENTS && shm_ring_peer_copies(&conn->ring);
+}
+
+static unsigned int first_slot(uint32_t slots)
+{
+	return (unsigned int)__builtin_ctz(slots);
+}
+
+/* Writes a frame that lends the payload of @msg. Returns false: there is no
+ * room. */
+static bool tx_lend(struct shm_conn *conn, struct lnd_msg *msg, size_t hdr_len)
+{
+	unsigned int slot = first_slot(~conn->lent_slots);
+	struct iovec from[SHM_SEGMENTS];
+	struct shm_loan_hdr hdr = {
+		.loan = (conn->loans_made + 1) * SHM_LOANS + slot,
+		.segments = iov_slice(from, msg->iov, msg->niov, msg->offset,
+				      msg->length)
+	};
+	size_t at = hdr_len + sizeof(hdr);
+	size_t length = at + hdr.segments * sizeof(struct shm_segment);
+	uint8_t *body;
+
+	if (!has_room(conn, shm_frame_space((uint32_t)length)))
+		return false;
+	/* No loan has the number 0. */
+	conn->loans_made = (conn->loans_made + 1) % (UINT32_MAX / SHM_LOANS);
+	body = shm_ring_body(&conn->ring);
+	lnet_msg_header(msg, body, hdr_len);
+	memcpy(body + hdr_len, &hdr, sizeof(hdr));
+	for (unsigned int i = 0; i < hdr.segments; i++) {
+		const struct shm_segment s = { (uintptr_t)from[i].iov_base,
+					       from[i].iov_len };
+
+		memcpy(body + at + i * sizeof(s), &s, sizeof(s));
+	}
+	shm_ring_lend(&conn->ring, hdr.loan);
+	conn->loans[slot] = (struct shm_loan){ hdr.loan, msg };
+	conn->lent_slots |= 1u << slot;
+	msg->priv = &conn->lent;
+	list_add_tail(&conn->lent.msgs, &msg->link);
+	frame_written(conn,
+		      msg->large ? SHM_LENT_LARGE_MESSAGE : SHM_LENT_MESSAGE,
+		      (uint32_t)length);
+	return true;
+}
+
+static void free_slot(struct shm_conn *conn, unsigned int slot)
+{
+	shm_ring_call_back(&conn->ring, conn->loans[slot].loan);
+	conn->lent_slots &= ~(1u << slot);
+	conn->owed &= ~(1u << slot);
+}
+
+/* Looks what has become of loans. */
+static void look_at_loans(struct shm_conn *conn)
+{
+	if (!shm_ring_look_answers(&conn->ring))
+		return;
+	for (uint32_t s = conn->lent_slots & ~conn->owed; s; s &= s - 1) {
+		unsigned int slot = first_slot(s);
+		struct lnd_msg *msg = conn->loans[slot].msg;
+		uint32_t answer =
+			shm_ring_answer_to(&conn->ring, conn->loans[slot].loan);
+
+		if (!answer)
+			continue;
+		flush_soon(conn);
+		if (answer == SHM_REFUSED) {
+			conn->owed |= 1u << slot;
+			continue;
+		}
+		free_slot(conn, slot);
+		if (msg) {
+			list_del(&msg->link);
+			msg->priv = &conn->sent;
+			list_add_tail(&conn->sent.msgs, &msg->link);
+		}
+	}
+}
+
+/* Takes the payload of @msg back. If the peer refuses it, a frame says so. */
+static void call_back(struct shm_conn *conn, const struct lnd_msg *msg)
+{
+	for (uint32_t s = conn->lent_slots; s; s &= s - 1) {
+		struct shm_loan *l = &conn->loans[first_slot(s)];
+
+		if (l->msg != msg)
+			continue;
+		l->msg = NULL;
+		shm_ring_call_back(&conn->ring, l->loan);
+	}
+}
+
+static bool tx_more(struct shm_conn *conn);
+
+/* Writes what loans were refused for. Returns false: there is no room for all
+ * of it. */
+static bool tx_owed(struct shm_conn *conn)
+{
+	while (conn->owed) {
+		unsigned int slot = first_slot(conn->owed);
+		const struct shm_loan *l = &conn->loans[slot];
+		struct lnd_msg *msg = l->msg;
+		const uint64_t number = l->loan;
+		uint32_t n = msg ? MIN(msg->length, conn->ring.size / 4) : 0;
+		uint32_t length = (uint32_t)sizeof(number) + n;
+		uint8_t *body;
+
+		if (!has_room(conn, shm_frame_space(length)))
+			return false;
+		body = shm_ring_body(&conn->ring);
+		memcpy(body, &number, sizeof(number));
+		if (n)
+			iov_gather(body + sizeof(number), msg->iov, msg->niov,
+				   msg->offset, n);
+		frame_written(conn, msg ? SHM_AGAIN : SHM_CALL_BACK, length);
+		free_slot(conn, slot);
+		if (!msg)
+			continue;
+		list_del(&msg->link);
+		msg->priv = &conn->sent;
+		conn->tx = msg;
+		conn->tx_done = n;
+		if (!tx_more(conn))
+			return false;
+	}
+	return true;
+}
+
+/* ---- outgoing messages ---- */
+
 /* Writes the first frame of @msg. Returns false: there is no room. */
 static in_line bool tx_begin(struct shm_conn *conn, struct lnd_msg *msg)
 {
@@ -269,6 +413,8 @@ static in_line bool tx_begin(struct shm_conn *conn, struct lnd_msg *msg)
 	uint32_t n = first_part(conn, msg, hdr_len);
 	uint8_t *body;
 
+	if (unlikely(may_lend(conn, msg)))
+		return tx_lend(conn, msg, hdr_len);
 	if (!has_room(conn, shm_frame_space((uint32_t)hdr_len + n)))
 		return false;
 	body = shm_ring_body(&conn->ring);
@@ -315,7 +461,7 @@ static void tx_pump(struct shm_conn *conn)
 		frame_written(conn, SHM_ABORT, 0);
 		conn->abort_due = false;
 	}
-	if (conn->abort_due || (conn->tx && !tx_more(conn)))
+	if (conn->abort_due || (conn->tx && !tx_more(conn)) || !tx_owed(conn))
 		return;
 	while (!list_empty(&conn->queue.msgs) && !conn->failed) {
 		struct lnd_msg *msg =
@@ -407,10 +553,10 @@ static void conn_flush(struct shm_conn *conn)
 		if (shm_ring_must_wake(&conn->ring, SHM_WANTS_FRAMES))
 			shm_conn_wake(conn);
 	}
-	if (unlikely(has_to_write(conn))) {
+	if (unlikely(has_to_write(conn)))
 		watch_stall(conn);
+	if (unlikely(has_to_write(conn) || conn->lent_slots))
 		conn_rearm(conn);
-	}
 	end_all(&conn->sent.msgs, 0, LNET_CAUSE_OK);
 }
 
@@ -447,6 +593,8 @@ static void tx_cancel(struct lnd_msg *msg, int status)
 		flush_soon(conn);
 	} else {
 		list_del(&msg->link);
+		if (line == &conn->lent)
+			call_back(conn, msg);
 	}
 	lnet_finalize(msg, status,
 		      line->begun ? LNET_CAUSE_NETWORK_TIMEOUT
@@ -485,6 +633,8 @@ static void conn_serve(struct shm_conn *conn)
 {
 	int rc;
 
+	if (unlikely(conn->lent_slots))
+		look_at_loans(conn);
 	if (unlikely(has_to_write(conn)))
 		flush_soon(conn);
 	rc = shm_rx_read(conn);
@@ -510,20 +660,24 @@ void shm_conn_resume(struct shm_conn *conn)
 static void on_resume(struct work *w)
 {
 	struct shm_conn *conn = container_of(w, struct shm_conn, resume);
+	int rc = 0;
 
 	conn->resuming = false;
 	if (!shm_conn_is_open(conn))
 		return;
 	if (conn->rx && conn->paused &&
 	    (conn->rx->answered || conn->rx->bounced)) {
-		shm_rx_take_held(conn);
+		rc = shm_rx_take_held(conn);
 		/* shm_rx_read() tells only of what it reads itself. */
 		if (shm_conn_is_open(conn))
 			shm_rx_give_room(conn);
 	}
 	if (!shm_conn_is_open(conn))
 		return;
-	conn_serve(conn);
+	if (rc)
+		shm_peer_lost(conn, rc, conn->ring.why);
+	else
+		conn_serve(conn);
 	if (shm_conn_is_open(conn))
 		conn_rearm(conn);
 }
@@ -584,8 +738,7 @@ static void on_stall(struct timer *t)
 
 	if (!room && !more)
 		return;
-	/* The look reads how far the peer is; whoever waits for room and polls
-	 * would not see it change any more. */
+	/* Room that this look finds nobody else tells of. */
 	if (room)
 		flush_soon(conn);
 	rc = look_at_stall(conn, room, more);
@@ -597,6 +750,7 @@ static void on_stall(struct timer *t)
 
 int shm_conn_open(struct shm_conn *conn, struct shm_peer *peer)
 {
+	uint64_t least;
 	int rc;
 
 	loop_unwatch(conn->loop, &conn->io);
@@ -614,6 +768,9 @@ int shm_conn_open(struct shm_conn *conn, struct shm_peer *peer)
 	fsm_move(&conn->fsm, shm_conn_states, SHM_CONN_OPEN);
 	if (conn->accepted)
 		conn->cpt->accepted++;
+	least = (uint64_t)conn->sni->tunables[SHM_copy_min];
+	conn->copy_min = least ? (uint32_t)least : UINT32_MAX;
+	shm_rx_try_copy(conn);
 	/* The peer may have written something already. */
 	conn->resting = true;
 	conn_rearm(conn);
@@ -626,12 +783,16 @@ static void tx_end(struct shm_conn *conn, int status)
 {
 	struct lnd_msg *tx = conn->tx;
 
+	look_at_loans(conn);
+	while (conn->lent_slots)
+		free_slot(conn, first_slot(conn->lent_slots));
 	conn->tx = NULL;
 	conn->abort_due = false;
 	list_del(&conn->flush);
 	end_all(&conn->sent.msgs, 0, LNET_CAUSE_OK);
 	if (tx)
 		lnet_finalize(tx, status, shm_loss_begun(status));
+	end_all(&conn->lent.msgs, status, shm_loss_begun(status));
 	end_all(&conn->queue.msgs, status, shm_loss_queued(status));
 }
 
@@ -649,7 +810,6 @@ void shm_conn_close(struct shm_conn *conn, int status)
 		conn->cpt->accepted--;
 	conn_end(conn);
 	list_del(&conn->flush);
-	if (conn->rx)
-		shm_rx_end(conn, status);
+	shm_rx_stop(conn, status);
 	tx_end(conn, status);
 }

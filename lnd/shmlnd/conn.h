@@ -18,8 +18,9 @@
  * more is read, and the ring fills up.
  *
  * What a peer can use up: its own ring; at most one bounce buffer, of the
- * length of a payload; a turn of the loop for each wake-up that it sends, as
- * with any socket.
+ * length of a payload; SHM_LOANS messages that it has lent and that were
+ * refused; a turn of the loop for each wake-up that it sends, as with any
+ * socket.
  */
 #ifndef LND_SHMLND_CONN_H
 #define LND_SHMLND_CONN_H
@@ -32,6 +33,10 @@ enum shm_frame_type {
 	SHM_LARGE_MESSAGE,
 	SHM_MORE,
 	SHM_ABORT,
+	SHM_LENT_MESSAGE,
+	SHM_LENT_LARGE_MESSAGE,
+	SHM_AGAIN,
+	SHM_CALL_BACK,
 };
 
 enum shm_conn_state {
@@ -45,7 +50,7 @@ enum shm_conn_state {
 extern const struct fsm_state shm_conn_states[SHM_CONN_STATES];
 
 #define SHM_MAGIC   0x68736c75u
-#define SHM_VERSION 1
+#define SHM_VERSION 2
 
 /* What both sides say once, on the socket. That of the side which connects has
  * the memory with it. Both run on one host, so words are as the processor has
@@ -58,7 +63,8 @@ struct shm_hello {
 	uint32_t ring_size;
 	int32_t status; /* of the answer: 0 or -errno */
 	uint64_t incarnation;
-	uint64_t reserved[3];
+	struct shm_token token;
+	uint64_t reserved;
 };
 
 /* A line of outgoing messages; lnd_msg.priv points to it. */
@@ -78,6 +84,15 @@ struct shm_rx {
 	bool answered;	       /* LNet has called recv() */
 	bool bounced;	       /* LNet has called eager_recv() */
 	int status;	       /* -errno: the rest will not come */
+	uint32_t loan;	       /* the payload is lent; 0: it is in the ring */
+	struct list link;      /* in shm_conn.refused */
+};
+
+/* What this side has lent. A slot is free if it is not in shm_conn.lent_slots.
+ */
+struct shm_loan {
+	uint32_t loan;	     /* its number */
+	struct lnd_msg *msg; /* NULL: it was called back */
 };
 
 struct shm_conn {
@@ -109,6 +124,16 @@ struct shm_conn {
 	bool unannounced;   /* written since the peer was last looked after */
 	int failed;	    /* -errno: to be closed at the end of the turn */
 	struct list flush;  /* node in shm_cpt.flush */
+
+	/* outgoing: loans */
+	uint32_t copy_min; /* bytes: shorter payloads are not lent */
+	struct shm_line lent;
+	struct shm_loan loans[SHM_LOANS];
+	uint32_t lent_slots; /* bitmap: until they are answered */
+	/* bitmap: of these, those that were refused, and about which a frame is
+	 * to be written */
+	uint32_t owed;
+	uint32_t loans_made;
 	/* while timer is armed: is the peer to make room, or to send more of a
 	 * message? */
 	struct shm_stall room, more;
@@ -121,6 +146,10 @@ struct shm_conn {
 	uint32_t held_at; /* where the payload begins in it */
 	bool holding;
 	bool paused;	    /* LNet has not said where rx goes */
+	bool answered;	    /* the peer is to be woken for answers */
+	struct list
+		refused; /* of shm_rx.link: the rest is to come by the ring */
+	unsigned int nrefused;
 	struct work resume; /* reads on */
 	bool resuming;	    /* resume is scheduled */
 };
@@ -156,13 +185,16 @@ void shm_conn_wake(struct shm_conn *conn);
 /* Reads what had come when it began. Returns 0 or -errno; @conn may be closed
  * on return. Users' handlers run. */
 int shm_rx_read(struct shm_conn *conn) must_check;
-/* Takes the frame that was held, now that it is known where it goes. Users'
- * handlers run. */
-void shm_rx_take_held(struct shm_conn *conn);
-/* Lets the peer write where frames were read. */
+/* Takes the frame that was held, now that it is known where it goes. Returns 0
+ * or -EPROTO. Users' handlers run. */
+int shm_rx_take_held(struct shm_conn *conn) must_check;
+/* Lets the peer write where frames were read, and tells it of answers. */
 void shm_rx_give_room(struct shm_conn *conn);
-/* No more payload is going to come for conn->rx. Users' handlers run. */
-void shm_rx_end(struct shm_conn *conn, int status);
+/* Nothing more is going to come. Users' handlers run. */
+void shm_rx_stop(struct shm_conn *conn, int status);
+/* Is this side able to copy out of the memory of the peer, and to do so? The
+ * peer is told. */
+void shm_rx_try_copy(struct shm_conn *conn);
 
 /* lnd.send() and so on: see lnd.h. */
 int shm_tx_send(struct lnd_ni *ni, struct lnd_msg *msg);

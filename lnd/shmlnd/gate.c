@@ -36,6 +36,7 @@ static struct shm_hello hello_to(const struct shm_ni *sni, uint32_t dst,
 		.ring_size = ring_size,
 		.status = status,
 		.incarnation = sni->ni->incarnation,
+		.token = sni->token,
 	};
 }
 

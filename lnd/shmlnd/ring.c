@@ -14,6 +14,7 @@
 struct shm_page {
 	struct shm_side side[2];
 };
+_Static_assert(sizeof(struct shm_page) <= 4096, "no page is smaller");
 
 static size_t page_size(void)
 {
@@ -206,6 +207,8 @@ bool shm_ring_must_wake(struct shm_ring *r, uint32_t what)
 		atomic_store(&r->mine->tail, r->tail);
 	if (what & SHM_WANTS_ROOM)
 		atomic_store(&r->mine->head, r->head);
+	if (what & SHM_WANTS_ANSWERS)
+		atomic_store(&r->mine->answers, r->answers);
 	if (likely(!(atomic_load(&r->theirs->wants) & what)))
 		return false;
 	/* The peer may want something else by now. Then it has found out by
@@ -219,6 +222,9 @@ bool shm_ring_sleep(struct shm_ring *r, uint32_t what)
 	if (what & SHM_WANTS_FRAMES && atomic_load(&r->theirs->tail) != r->head)
 		goto awake;
 	if (what & SHM_WANTS_ROOM && atomic_load(&r->theirs->head) != r->freed)
+		goto awake;
+	if (what & SHM_WANTS_ANSWERS &&
+	    atomic_load(&r->theirs->answers) != r->heard)
 		goto awake;
 	return true;
 awake:

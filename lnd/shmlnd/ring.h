@@ -6,7 +6,7 @@
  *
  *	a page		for each side its tail, head and wants, in cache lines
  *			of their own; only that side writes them, but either
- *			side clears wants
+ *			side clears wants; then its loans and answers (loan.h)
  *	ring 0, ring 1	what side 0, and side 1, has written
  *
  * Each ring is mapped twice, one behind the other, so that a frame is always
@@ -43,6 +43,11 @@
 /* What a side that sleeps is to be woken for. */
 #define SHM_WANTS_FRAMES 1u /* there is something to read */
 #define SHM_WANTS_ROOM	 2u /* there is room to write */
+#define SHM_WANTS_ANSWERS 4u /* a loan has been answered */
+
+/* What a side may have lent at a time. A loan's number, which is not 0, has its
+ * slot in its lowest bits: loan.h. */
+#define SHM_LOANS 32
 
 struct shm_side {
 	/* bytes that this side has written */
@@ -50,6 +55,15 @@ struct shm_side {
 	/* bytes that this side has read */
 	_Alignas(SHM_LINE) _Atomic uint32_t head;
 	_Alignas(SHM_LINE) _Atomic uint32_t wants;
+	/* how many loans this side has answered */
+	_Alignas(SHM_LINE) _Atomic uint32_t answers;
+	/* this side copies what is lent to it */
+	_Atomic uint32_t copies;
+	/* the loans of this side; 0: none */
+	_Alignas(SHM_LINE) _Atomic uint32_t loan[SHM_LOANS];
+	/* what became of those of the other side: the number, and below it
+	 * enum shm_answer */
+	_Alignas(SHM_LINE) _Atomic uint64_t answer[SHM_LOANS];
 };
 
 /* In front of each frame, which is then padded to a multiple of it. */
@@ -74,6 +88,8 @@ struct shm_ring {
 	/* as the reader: */
 	uint32_t head;	/* bytes read */
 	uint32_t given; /* bytes that the peer has written, as it last said */
+	/* loans: answers given, and answers of the peer by the last look */
+	uint32_t answers, heard;
 };
 
 /* A frame that was read. Its type and length are copies, but the peer may still
@@ -162,6 +178,72 @@ static inline bool shm_ring_has_frames(const struct shm_ring *r)
 	       r->head;
 }
 
+/* ---- loans ---- */
+
+/* The lender's: @loan is lent. */
+static inline void shm_ring_lend(struct shm_ring *r, uint32_t loan)
+{
+	atomic_store_explicit(&r->mine->loan[loan % SHM_LOANS], loan,
+			      memory_order_release);
+}
+/* @loan is lent no more. What is written to its memory afterwards nobody
+ * believes to be of @loan. */
+static inline void shm_ring_call_back(struct shm_ring *r, uint32_t loan)
+{
+	atomic_store_explicit(&r->mine->loan[loan % SHM_LOANS], 0,
+			      memory_order_relaxed);
+	/* Later stores may not overtake that one, whatever they are. */
+	atomic_thread_fence(memory_order_seq_cst);
+}
+/* Has the peer given more answers since the last look? */
+static inline bool shm_ring_look_answers(struct shm_ring *r)
+{
+	uint32_t n =
+		atomic_load_explicit(&r->theirs->answers, memory_order_acquire);
+	bool more = n != r->heard;
+
+	r->heard = n;
+	return more;
+}
+/* Returns the peer's answer to @loan; 0: there is none yet. */
+static inline uint32_t shm_ring_answer_to(const struct shm_ring *r,
+					  uint32_t loan)
+{
+	uint64_t a = atomic_load_explicit(&r->theirs->answer[loan % SHM_LOANS],
+					  memory_order_relaxed);
+
+	return a >> 32 == loan ? (uint32_t)a : 0;
+}
+
+/* The other side's: is @loan, whose memory was copied, still lent? */
+static inline bool shm_ring_is_lent(const struct shm_ring *r, uint32_t loan)
+{
+	/* What was copied was read before. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&r->theirs->loan[loan % SHM_LOANS],
+				    memory_order_relaxed) == loan;
+}
+/* @answer: enum shm_answer. shm_ring_must_wake(SHM_WANTS_ANSWERS) is due. */
+static inline void shm_ring_answer(struct shm_ring *r, uint32_t loan,
+				   uint32_t answer)
+{
+	atomic_store_explicit(&r->mine->answer[loan % SHM_LOANS],
+			      (uint64_t)loan << 32 | answer,
+			      memory_order_relaxed);
+	atomic_store_explicit(&r->mine->answers, ++r->answers,
+			      memory_order_release);
+}
+
+/* Does this side copy what is lent to it? Does the other one? */
+static inline void shm_ring_set_copies(struct shm_ring *r, bool copies)
+{
+	atomic_store_explicit(&r->mine->copies, copies, memory_order_relaxed);
+}
+static inline bool shm_ring_peer_copies(const struct shm_ring *r)
+{
+	return atomic_load_explicit(&r->theirs->copies, memory_order_relaxed);
+}
+
 /* ---- wake-ups ---- */
 
 /* To be called after something of @what (SHM_WANTS_*) was published, or given.
@@ -180,7 +262,10 @@ static inline bool shm_ring_has_news(const struct shm_ring *r, uint32_t what)
 			r->head) ||
 	       (what & SHM_WANTS_ROOM &&
 		atomic_load_explicit(&r->theirs->head, memory_order_relaxed) !=
-			r->freed);
+			r->freed) ||
+	       (what & SHM_WANTS_ANSWERS &&
+		atomic_load_explicit(&r->theirs->answers,
+				     memory_order_relaxed) != r->heard);
 }
 /* This side does not sleep any more. It is not woken until it sleeps again. */
 static inline void shm_ring_awake(struct shm_ring *r)

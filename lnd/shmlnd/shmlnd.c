@@ -46,6 +46,7 @@ static void shm_free(struct lnd_ni *ni)
 		hash_fini(&sni->cpts[i].peers);
 		pool_fini(&sni->cpts[i].rxs);
 	}
+	shm_token_free(&sni->token);
 	free(sni->cpts);
 	free(sni);
 }
@@ -93,6 +94,8 @@ static int shm_startup(struct lnd_ni *ni)
 		shm_cpt_init(sni, i);
 	ni->priv = sni;
 	shm_find_host(ni);
+	if (sni->tunables[SHM_copy_min])
+		shm_token_make(&sni->token);
 	rc = loop_call(ni->loops[0], shm_join, sni);
 	if (rc == -EADDRINUSE)
 		ni->why = "another node of this host has this NID";

@@ -11,6 +11,7 @@
  *			and those that this side sends
  *	rx.c		those that come
  *	ring.c		the memory that both sides share
+ *	loan.c		copies out of the memory of a peer
  *
  * A connection is a UNIX socket and a memory. The socket carries the handshake,
  * then wake-ups, of which each is a byte, and its end tells of the peer's. It
@@ -30,6 +31,7 @@
 #include "base/pool.h"
 #include "lnd/connect.h"
 #include "lnd/lnd.h"
+#include "lnd/shmlnd/loan.h"
 #include "lnd/shmlnd/ring.h"
 
 /* The numbers that users may set for an NI: shmlnd(7). */
@@ -76,6 +78,7 @@ struct shm_ni {
 	const int64_t *tunables;
 	uint64_t seed;
 	uint32_t ring_size;
+	struct shm_token token;
 	struct shm_cpt *cpts;
 	struct shm_gate gate;
 	/* Counts the connections that CPT 0 has accepted and sent to the CPT of

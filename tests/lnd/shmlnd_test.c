@@ -14,22 +14,34 @@ static const struct ulnet_tunable quick[] = {
 	{ "max_reconnectms", 20 },
 	{ "ring_size", 32768 },
 };
-/* Most messages are cut, and wait for room. */
+/* No payload is copied straight, so that most are cut, and wait for room. */
 static const struct ulnet_tunable small[] = {
 	{ "max_reconnectms", 20 },
 	{ "ring_size", 16384 },
+	{ "copy_min", 0 },
 };
 static const struct ulnet_tunable large[] = {
 	{ "max_reconnectms", 20 },
 	{ "ring_size", 4194304 },
 };
 
+/* All payloads are copied straight. */
+static const struct ulnet_tunable copies[] = {
+	{ "max_reconnectms", 20 },
+	{ "copy_min", 1 },
+};
+
 static struct real_net poll_one = { NODES, .run = LNET_RUN_POLL, .cpts = 1,
 				    .tunables = quick, .ntunables = 2 };
 static struct real_net poll_small = { NODES, .run = LNET_RUN_POLL, .cpts = 1,
-				      .tunables = small, .ntunables = 2 };
+				      .tunables = small, .ntunables = 3 };
 static struct real_net poll_large = { NODES, .run = LNET_RUN_POLL, .cpts = 1,
 				      .tunables = large, .ntunables = 2 };
+static struct real_net poll_copies = { NODES, .run = LNET_RUN_POLL, .cpts = 1,
+				       .tunables = copies, .ntunables = 2 };
+static struct real_net threads_copies = { NODES, .run = LNET_RUN_THREADS,
+					  .cpts = 2, .tunables = copies,
+					  .ntunables = 2 };
 static struct real_net threads_two = { NODES, .run = LNET_RUN_THREADS,
 				       .cpts = 2, .tunables = quick,
 				       .ntunables = 2 };
@@ -47,6 +59,14 @@ static struct lnd_rig rigs[] = {
 	  .can = RIG_KILL,
 	  .ops = &real_ops,
 	  .arg = &poll_large },
+	{ .name = "shmlnd, copies",
+	  .can = RIG_KILL,
+	  .ops = &real_ops,
+	  .arg = &poll_copies },
+	{ .name = "shmlnd, copies, threads, 2 CPTs",
+	  .can = RIG_KILL | RIG_THREADS,
+	  .ops = &real_ops,
+	  .arg = &threads_copies },
 	{ .name = "shmlnd, threads, 2 CPTs",
 	  .can = RIG_KILL | RIG_THREADS,
 	  .ops = &real_ops,

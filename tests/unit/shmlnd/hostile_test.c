@@ -4,7 +4,7 @@
  * a peer, or several: it has a NID, and owns the memory. Whatever it does, the
  * node closes that connection, goes on serving others, and keeps nothing of it.
  */
-#include "lnd/shmlnd/shmlnd.h"
+#include "tests/unit/shmlnd/rig.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -21,217 +21,6 @@
 #include <unistd.h>
 
 #include "base/fork.h"
-#include "lnd/shmlnd/conn.h"
-
-#define PATIENCE 60000 /* ms */
-#define SIZE	 SHM_RING_MIN
-
-/* A node, a correct peer of it, and the NID of the peer that is not. */
-struct rig {
-	struct lnet *node, *good;
-	struct ulnet_nid nid, good_nid, bad_nid;
-	int name; /* the socket that is called bad_nid */
-};
-
-/* A connection of the peer that is not correct. */
-struct raw {
-	int fd, memory;
-	struct shm_ring ring;
-	struct shm_hello hello; /* the answer */
-};
-
-static void node_up(struct lnet **node_p, struct ulnet_nid *nid)
-{
-	const struct ulnet_tunable tunables[] = { { "max_conns", 8 },
-						  { "stall_timeout", 1 } };
-	struct ulnet_ni_conf ni = { .tunables = tunables, .ntunables = 2 };
-	struct ulnet_conf conf;
-	char name[LNET_INTERFACE_SIZE];
-
-	lnet_conf_init(&conf);
-	conf.discovery = LNET_DISCOVERY_OFF;
-	conf.accept_timeout = 500000;
-	conf.accept_max = 16;
-	/* so few that a peer's share is used up by a ring */
-	conf.messages_max = 256;
-	cr_assert_eq(lnet_open(&conf, node_p), 0);
-	*nid = lnet_nid_make(LNET_NET(LNET_TYPE_SHM, 0), 0);
-	cr_assert_eq(shm_resolve("auto", nid, name), 0);
-	ni.nid = *nid;
-	cr_assert_eq(lnet_ni_add(*node_p, &ni), 0);
-}
-
-static void rig_up(struct rig *r)
-{
-	char name[LNET_INTERFACE_SIZE];
-
-	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
-	node_up(&r->node, &r->nid);
-	node_up(&r->good, &r->good_nid);
-	r->bad_nid = lnet_nid_make(LNET_NET(LNET_TYPE_SHM, 0), 0);
-	cr_assert_eq(shm_resolve("auto", &r->bad_nid, name), 0);
-	r->name = shm_name_own(&r->bad_nid);
-	cr_assert(r->name >= 0);
-}
-
-struct pinged {
-	int pipe[2];
-};
-
-static void on_ping(void *arg, int status, const struct ulnet_ping_info *info)
-{
-	struct pinged *p = arg;
-
-	(void)info;
-	cr_assert(write(p->pipe[1], &status, sizeof(status)) == sizeof(status));
-}
-
-/* The correct peer reaches the node. */
-static void others_are_well(const struct rig *r)
-{
-	const struct ulnet_id id = { r->nid, LNET_PID_LUSTRE };
-	struct pinged p;
-	int status = 1;
-
-	cr_assert_eq(pipe(p.pipe), 0);
-	cr_assert_eq(
-		lnet_ping(r->good, id, PATIENCE * UINT64_C(1000), on_ping, &p),
-		0);
-	cr_assert(read(p.pipe[0], &status, sizeof(status)) == sizeof(status));
-	cr_assert_eq(status, 0);
-	close(p.pipe[0]);
-	close(p.pipe[1]);
-}
-
-static void rig_down(struct rig *r)
-{
-	others_are_well(r);
-	lnet_close(r->node);
-	lnet_close(r->good);
-	fork_fd_close(r->name);
-}
-
-/* ---- the peer's side ---- */
-
-static struct shm_hello hello_of(const struct rig *r)
-{
-	return (struct shm_hello){
-		.magic = SHM_MAGIC,
-		.version = SHM_VERSION,
-		.src = (uint32_t)lnet_nid_to_nid4(&r->bad_nid),
-		.dst = (uint32_t)lnet_nid_to_nid4(&r->nid),
-		.src_pid = LNET_PID_LUSTRE,
-		.ring_size = SIZE,
-		.incarnation = 1,
-	};
-}
-
-/* Sends @len bytes of HELLO with @nfds descriptors. */
-static void send_hello(int fd, const void *hello, size_t len, const int *fds,
-		       unsigned int nfds)
-{
-	char control[CMSG_SPACE(16 * sizeof(int))] = { 0 };
-	struct iovec iov = { (void *)hello, len };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (nfds) {
-		struct cmsghdr *c;
-
-		m.msg_control = control;
-		m.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-		c = CMSG_FIRSTHDR(&m);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
-	}
-	cr_assert_eq(sendmsg(fd, &m, MSG_NOSIGNAL), (ssize_t)len);
-}
-
-/* Waits until @fd is readable. */
-static void await(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	cr_assert_eq(poll(&p, 1, PATIENCE), 1, "the node does nothing");
-}
-
-/* Waits until the node has closed the connection. */
-static void await_end(int fd)
-{
-	char bytes[256];
-	ssize_t n;
-
-	do {
-		await(fd);
-		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-	} while (n > 0);
-	cr_assert(n == 0 || errno == ECONNRESET);
-}
-
-static bool has_ended(int fd)
-{
-	char bytes[256];
-	ssize_t n;
-
-	do
-		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-	while (n > 0);
-	return n == 0 || errno == ECONNRESET;
-}
-
-/* Connects as a correct peer does. */
-static void raw_connect(const struct rig *r, struct raw *raw)
-{
-	struct shm_hello h = hello_of(r);
-
-	*raw = (struct raw){ .fd = shm_name_connect(&r->nid) };
-	cr_assert(raw->fd >= 0);
-	raw->memory = shm_ring_create(SIZE);
-	cr_assert(!shm_ring_map(&raw->ring, raw->memory, SIZE, 0));
-	send_hello(raw->fd, &h, sizeof(h), &raw->memory, 1);
-	await(raw->fd);
-	cr_assert_eq(recv(raw->fd, &raw->hello, sizeof(raw->hello), 0),
-		     sizeof(raw->hello));
-}
-
-static void raw_close(struct raw *raw)
-{
-	shm_ring_unmap(&raw->ring);
-	close(raw->memory);
-	fork_fd_close(raw->fd);
-}
-
-static void bell(const struct raw *raw)
-{
-	(void)!send(raw->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/* Writes a frame, and wakes the node. */
-static void frame(struct raw *raw, uint32_t type, const void *body,
-		  uint32_t length)
-{
-	if (length)
-		memcpy(shm_ring_body(&raw->ring), body, length);
-	shm_ring_commit(&raw->ring, type, length);
-	shm_ring_publish(&raw->ring);
-	bell(raw);
-}
-
-/* A header of LNet: a PUT with @length bytes of payload to a portal where
- * nobody waits. */
-static void put_header(const struct rig *r, uint8_t hdr[LNET_HDR_SIZE],
-		       uint32_t length)
-{
-	memset(hdr, 0, LNET_HDR_SIZE);
-	store_le64(hdr, lnet_nid_to_nid4(&r->nid));
-	store_le64(hdr + 8, lnet_nid_to_nid4(&r->bad_nid));
-	store_le32(hdr + 16, LNET_PID_LUSTRE);
-	store_le32(hdr + 20, LNET_PID_LUSTRE);
-	store_le32(hdr + 24, 1);
-	store_le32(hdr + 28, length);
-	store_le32(hdr + 32 + 32, 60);
-}
 
 /* ---- HELLO ---- */
 
@@ -542,46 +331,6 @@ Test(hostile, given_up)
 
 /* ---- a peer that comes again ---- */
 
-#define PORTAL 60
-
-static _Atomic unsigned int puts_got;
-
-static void on_put(const struct ulnet_event *event)
-{
-	if (event->type == LNET_EVENT_PUT && !event->status)
-		atomic_fetch_add(&puts_got, 1);
-}
-
-/* The node takes whatever is sent to the portal. */
-static void take_puts(const struct rig *r)
-{
-	static char buffer[4096];
-	const struct ulnet_id any = { LNET_NID_ANY, LNET_PID_ANY };
-	const struct ulnet_md md = { .start = buffer,
-				     .length = sizeof(buffer),
-				     .threshold = LNET_MD_THRESH_INF,
-				     .max_size = 0,
-				     .options = LNET_MD_OP_PUT |
-						LNET_MD_MANAGE_REMOTE,
-				     .handler = on_put };
-	struct ulnet_me_handle me;
-	struct ulnet_md_handle mdh;
-
-	cr_assert_eq(LNetMEAttach(r->node, PORTAL, any, 0, UINT64_MAX,
-				  LNET_RETAIN, LNET_INS_AFTER, &me),
-		     0);
-	cr_assert_eq(LNetMDAttach(me, &md, LNET_RETAIN, &mdh), 0);
-}
-
-static void await_puts(unsigned int n)
-{
-	time_t end = time(NULL) + PATIENCE / 1000;
-
-	while (atomic_load(&puts_got) < n && time(NULL) < end)
-		sched_yield();
-	cr_expect_eq(atomic_load(&puts_got), n, "%u", atomic_load(&puts_got));
-}
-
 /* Writes @n messages, which the node is not woken for. */
 static void write_puts(const struct rig *r, struct raw *raw, unsigned int n)
 {
@@ -641,6 +390,17 @@ Test(hostile, comes_again_early)
 }
 
 /* ---- both sides connect ---- */
+
+static bool has_ended(int fd)
+{
+	char bytes[256];
+	ssize_t n;
+
+	do
+		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	while (n > 0);
+	return n == 0 || errno == ECONNRESET;
+}
 
 /* Says HELLO, and gives the attempt up at once: on the thread of the node that
  * takes connections, which cannot do so in between. Returns the descriptor. */

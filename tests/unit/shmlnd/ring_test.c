@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lnd/shmlnd/loan.h"
+
 #define SIZE SHM_RING_MIN
 
 /* Both sides of one memory, each with its own mapping. */
@@ -158,6 +160,37 @@ Test(ring, wake_ups)
 	cr_expect(shm_ring_has_news(a, SHM_WANTS_ROOM));
 	cr_expect(shm_ring_must_wake(b, SHM_WANTS_ROOM));
 	cr_expect_not(shm_ring_sleep(a, SHM_WANTS_ROOM), "there is room");
+	two_close(&t);
+}
+
+/* The same for answers to loans. */
+Test(ring, answers)
+{
+	const uint32_t loan = 3 * SHM_LOANS + 5;
+	struct shm_ring *a, *b;
+	struct two t;
+
+	two_open(&t, SIZE);
+	a = &t.side[0];
+	b = &t.side[1];
+	shm_ring_lend(a, loan);
+	cr_expect(shm_ring_is_lent(b, loan));
+	cr_expect_not(shm_ring_is_lent(b, loan + SHM_LOANS));
+	cr_expect(shm_ring_sleep(a, SHM_WANTS_ANSWERS));
+	cr_expect_not(shm_ring_has_news(a, SHM_WANTS_ANSWERS));
+	shm_ring_answer(b, loan, SHM_COPIED);
+	cr_expect(shm_ring_has_news(a, SHM_WANTS_ANSWERS));
+	cr_expect_not(shm_ring_has_news(a, SHM_WANTS_ROOM));
+	cr_expect_not(shm_ring_must_wake(b, SHM_WANTS_ROOM));
+	cr_expect(shm_ring_must_wake(b, SHM_WANTS_ANSWERS));
+	cr_expect_not(shm_ring_sleep(a, SHM_WANTS_ANSWERS));
+	cr_expect_eq(shm_ring_answer_to(a, loan), SHM_COPIED);
+	cr_expect_eq(shm_ring_answer_to(a, loan + SHM_LOANS), 0);
+	cr_expect(shm_ring_look_answers(a));
+	cr_expect_not(shm_ring_look_answers(a));
+	cr_expect(shm_ring_sleep(a, SHM_WANTS_ANSWERS));
+	shm_ring_call_back(a, loan);
+	cr_expect_not(shm_ring_is_lent(b, loan));
 	two_close(&t);
 }
 
