@@ -12,6 +12,9 @@
  *	socket	each waits in recv() of a UNIX socket, for one byte
  *	epoll	each waits in epoll_wait() for its eventfd, and reads that, as
  *		an event loop does
+ *	copy	prints something else: how often in a second SIZE bytes are
+ *		copied out of the other process's memory (process_vm_readv),
+ *		from DUO_BUFFERS places in turn
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -21,6 +24,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "bench/duo.h"
@@ -34,8 +38,9 @@ struct way {
 };
 
 struct raw {
-	enum { POLL, EVENTFD, SOCKET, EPOLL } mode;
+	enum { POLL, EVENTFD, SOCKET, EPOLL, COPY } mode;
 	size_t size;
+	unsigned char *memory; /* of the process that is copied from */
 	uint64_t ns;
 	struct way *way; /* [0] to the server, [1] back */
 	int bell[2];	 /* by direction: what its receiver waits for */
@@ -135,6 +140,46 @@ static double client(struct raw *r)
 	return v;
 }
 
+/* ---- copies ---- */
+
+/* Has the memory, until it is told that it is not needed any more. */
+static void owner(void *arg, int ready)
+{
+	struct raw *r = arg;
+	uint64_t rung;
+
+	for (unsigned int i = 0; i < DUO_BUFFERS; i++)
+		duo_fill(r->memory + i * r->size, r->size);
+	duo_ready(ready);
+	must_sys(read(r->bell[0], &rung, sizeof(rung)), "read");
+}
+
+static double copies(const struct raw *r, pid_t child)
+{
+	unsigned char *to = duo_buffer(DUO_BUFFERS * r->size);
+	uint64_t begin = duo_now(), now = begin, first = 0, n = 0;
+	const uint64_t one = 1;
+
+	while (now - begin < DUO_WARM_NS + r->ns) {
+		size_t at = n++ % DUO_BUFFERS * r->size;
+		struct iovec theirs = { r->memory + at, r->size };
+		struct iovec mine = { to + at, r->size };
+
+		must(process_vm_readv(child, &mine, 1, &theirs, 1, 0) ==
+				     (ssize_t)r->size
+			     ? 0
+			     : -1,
+		     "process_vm_readv");
+		now = duo_now();
+		if (now - begin < DUO_WARM_NS)
+			first = n;
+	}
+	duo_verify(to, 0, r->size);
+	free(to);
+	must_sys(write(r->ring[0], &one, sizeof(one)), "write");
+	return (double)(n - first) * 1e9 / (double)r->ns;
+}
+
 static void bells(struct raw *r)
 {
 	int fds[2];
@@ -155,24 +200,28 @@ static void bells(struct raw *r)
 int main(int argc, char **argv)
 {
 	static const char *const modes[] = { "poll", "eventfd", "socket",
-					     "epoll" };
+					     "epoll", "copy" };
 	struct raw r = { .mode = POLL };
 	pid_t child;
 
-	while (argc == 4 && r.mode <= EPOLL && strcmp(argv[1], modes[r.mode]))
+	while (argc == 4 && r.mode <= COPY && strcmp(argv[1], modes[r.mode]))
 		r.mode++;
-	if (argc != 4 || r.mode > EPOLL) {
-		fprintf(stderr, "usage: raw_shm poll|eventfd|socket|epoll "
+	if (argc != 4 || r.mode > COPY) {
+		fprintf(stderr, "usage: raw_shm poll|eventfd|socket|epoll|copy "
 				"SIZE MS\n");
 		return 2;
 	}
 	r.size = strtoul(argv[2], NULL, 0);
 	r.ns = strtoull(argv[3], NULL, 0) * 1000000;
-	must(r.size && r.size <= SIZE_MAX_ ? 0 : -1, "SIZE");
+	must(r.size && (r.size <= SIZE_MAX_ || r.mode == COPY) ? 0 : -1,
+	     "SIZE");
 	r.way = duo_shared(2 * sizeof(*r.way));
 	bells(&r);
-	child = duo_fork(server, &r);
-	printf("%.3f\n", client(&r));
+	if (r.mode == COPY)
+		r.memory = duo_buffer(DUO_BUFFERS * r.size);
+	child = duo_fork(r.mode == COPY ? owner : server, &r);
+	printf("%.3f\n", r.mode == COPY ? copies(&r, child) : client(&r));
+	free(r.memory);
 	duo_wait(child);
 	return 0;
 }

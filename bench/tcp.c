@@ -4,7 +4,7 @@
  * bench/tcp.sh calls it, and bench/raw_tcp for the bounds. Built a second time
  * it is bench/shm, over shared memory, and bench/raw_shm has its bounds.
  *
- *	tcp WHAT MODE SIZE DEPTH CREDITS AMOUNT
+ *	tcp [NAME=VALUE] WHAT MODE SIZE DEPTH CREDITS AMOUNT
  *
  * prints one number. WHAT:
  *	echo	a PUT of SIZE goes and comes back as a PUT, no ACKs: median, us
@@ -24,6 +24,7 @@
  *	lo	one process sends to itself on 0@lo, spinning
  * CREDITS: messages that may be given to the LND at once; 0: the library's
  * default. AMOUNT: milliseconds, or with an "n" behind it operations.
+ * NAME=VALUE: a tunable of both nodes' interfaces, copy_min=0 for example.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -78,6 +79,8 @@ struct side {
 	/* ns: length of the measurement; or number of messages */
 	uint64_t ns, count;
 	uint16_t port;
+	struct ulnet_tunable tunable;
+	unsigned int ntunables;
 
 	struct lnet *node;
 	unsigned char *out, *in; /* memory for DUO_BUFFERS messages of size */
@@ -511,7 +514,9 @@ static void open_node(struct side *s, const char *address)
 					       LNET_RUN_THREADS,
 					       LNET_RUN_POLL };
 	struct ulnet_ni_conf ni = { .credits = s->credits,
-				    .peer_credits = s->credits };
+				    .peer_credits = s->credits,
+				    .tunables = &s->tunable,
+				    .ntunables = s->ntunables };
 	struct ulnet_conf conf;
 	char nid[NID_SIZE];
 
@@ -680,8 +685,8 @@ static double measure(struct side *s)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: tcp echo|flood|put|get|rpc|calls "
-			"poll|block|threads|lo "
+	fprintf(stderr, "usage: tcp [TUNABLE=VALUE] "
+			"echo|flood|put|get|rpc|calls poll|block|threads|lo "
 			"SIZE DEPTH CREDITS MS|NUMBERn\n");
 	return 2;
 }
@@ -711,10 +716,28 @@ static bool parse(struct side *s, char **argv)
 	       (s->mode != MODE_THREADS || s->what->threads);
 }
 
+/* @text may be NAME=VALUE, which then is cut there, and has to stay. */
+static bool parse_tunable(struct side *s, char *text)
+{
+	char *end, *value = text ? strchr(text, '=') : NULL;
+
+	if (!value)
+		return false;
+	*value++ = '\0';
+	s->tunable.name = text;
+	s->tunable.value = strtoll(value, &end, 0);
+	s->ntunables = 1;
+	return end != value && !*end;
+}
+
 int main(int argc, char **argv)
 {
 	struct side s = { .eq = { NULL, 0 } };
 
+	if (parse_tunable(&s, argv[1])) {
+		argc--;
+		argv++;
+	}
 	if (argc != 7 || !parse(&s, argv))
 		return usage();
 	printf("%.3f\n", measure(&s));

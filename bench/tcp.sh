@@ -54,7 +54,7 @@ tcp_list() {
 	tcp flood block 4096 256 4096|PUT 4 KiB one way, 256 on the way, block|1/s|1|||
 	tcp flood lo 64 1024 0|PUT 64 B one way on 0@lo, one thread|1/s|1|||
 	END
-	local mode raw_mode depth
+	local mode raw_mode depth size
 	for mode in poll block; do
 		raw_mode=${mode/block/epoll}
 		for depth in 1 16 64 256; do
@@ -78,6 +78,19 @@ tcp_list() {
 		done
 	done
 	echo "tcp put threads 1048576 4 4096|PUT 1 MiB, depth 4, plain thread|GB/s|1.048576e-3|||"
+	for size in 256 1024; do
+		cat <<-END
+		raw_shm copy $((size * 1024))|raw: $size KiB out of the other process|GB/s|$((size * 1024))e-9|||
+		END
+		for mode in poll block; do
+			for depth in 1 4; do
+				cat <<-END
+				shm put $mode $((size * 1024)) $depth 4096|PUT $size KiB in shared memory, copied once, depth $depth, $mode|GB/s|$((size * 1024))e-9||raw: $size KiB out of the other process|>= 0.95
+				shm copy_min=0 put $mode $((size * 1024)) $depth 4096|PUT $size KiB in shared memory, by the ring, depth $depth, $mode|GB/s|$((size * 1024))e-9||raw: $size KiB out of the other process|
+				END
+			done
+		done
+	done
 }
 
 # What tcp_peers prints, for so many peers.
