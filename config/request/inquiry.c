@@ -480,7 +480,7 @@ static int question_of_map(const struct scope *s, const struct tree *t,
 			   struct inquiries *p)
 {
 	static const char *const keys[] = { "nid", "port", NULL };
-	const struct tree *nid, *number;
+	const struct tree *nid = NULL, *number = NULL;
 	const char *text;
 	int64_t port = 0;
 	int rc = scope_keys(s, t, keys);
