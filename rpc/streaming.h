@@ -12,6 +12,26 @@
 /* All calls of @client open streams. Called before the first call. */
 void client_opens_streams(struct ulrpc_client *client, uint32_t head);
 
+/* Returns the NID of the server of @conf, which is valid; LNET_NID_ANY: it has
+ * a name. */
+struct ulnet_nid client_conf_server(const struct ulrpc_client_conf *conf);
+
+/*
+ * For clients whose targets are names. In the callback of a call:
+ * client_server() returns the NID of the server that has answered; and
+ * client_open_beside() opens another client at that server, which stays there,
+ * on the same CPT. @conf has no nids and no target. client_pin(): the client
+ * stays at its server, whatever happens, until client_unpin().
+ * client_is_astray(): the name does not stand for that server any more. Owner.
+ */
+struct ulnet_nid client_server(const struct ulrpc_client *client);
+int client_open_beside(const struct ulrpc_client *client,
+		       const struct ulrpc_client_conf *conf,
+		       struct ulrpc_client **client_p);
+void client_pin(struct ulrpc_client *client);
+void client_unpin(struct ulrpc_client *client);
+bool client_is_astray(const struct ulrpc_client *client);
+
 /*
  * What the interceptors of the call that has opened a stream know. In the
  * callback of that call, which has ended well, the stream may take it, and owes

@@ -66,8 +66,9 @@ struct ulrpc_stream_events {
 
 struct ulrpc_streams_conf {
 	/* the service, at which target, and how calls are protected; its
-	 * settings of calls in flight count for opening streams. A target that
-	 * is a name must have one server only. */
+	 * settings of calls in flight count for opening streams. If the target
+	 * is a name of several servers, streams go to one of them, and stay
+	 * there. */
 	struct ulrpc_client_conf client;
 	/* What a stream of this side may hold unread: messages, and bytes,
 	 * which the last of the messages may exceed. Then the other side waits.

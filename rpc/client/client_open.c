@@ -215,6 +215,50 @@ int client_open_at(struct ulrpc *rpc, unsigned int cpt,
 	return rc ? rc : -ENOMEM;
 }
 
+struct ulnet_nid client_conf_server(const struct ulrpc_client_conf *conf)
+{
+	struct ulnet_target target;
+
+	if (conf->nnids)
+		return conf->nids[0];
+	if (lnet_target_parse(conf->target, &target, NULL) || target.is_name)
+		return LNET_NID_ANY;
+	return target.nids[0];
+}
+
+struct ulnet_nid client_server(const struct ulrpc_client *client)
+{
+	return client->imp->nids[0];
+}
+
+int client_open_beside(const struct ulrpc_client *client,
+		       const struct ulrpc_client_conf *conf,
+		       struct ulrpc_client **client_p)
+{
+	struct ulrpc_client_conf own = *conf;
+	struct ulnet_nid server = client_server(client);
+
+	own.nids = &server;
+	own.nnids = 1;
+	return client_open_at(client->rpc, client->shard->cpt, &own, false,
+			      client_p);
+}
+
+void client_pin(struct ulrpc_client *client)
+{
+	target_pin(client->target);
+}
+
+bool client_is_astray(const struct ulrpc_client *client)
+{
+	return target_is_astray(client->target);
+}
+
+void client_unpin(struct ulrpc_client *client)
+{
+	target_unpin(client->target);
+}
+
 static int client_open_nids(struct ulrpc *rpc,
 			    const struct ulrpc_client_conf *conf,
 			    struct ulrpc_client **client_p)

@@ -175,7 +175,7 @@ void target_on_down(struct client_target *t)
 	}
 	/* With a single server there is no other: the import tries it again by
 	 * itself. */
-	if (t->n < 2)
+	if (t->n < 2 || t->pinned)
 		return;
 	t->failed++;
 	t->at = (t->at + 1) % t->n;
@@ -236,21 +236,12 @@ static int target_take(struct client_target *t,
 	return 0;
 }
 
-static void target_on_answer(void *arg, const struct ulnet_name_answer *answer)
+/* Stays with the server, or goes to the first one if it is not among those of
+ * the answer. */
+static void target_choose(struct client_target *t)
 {
-	struct client_target *t = arg;
 	struct ulrpc_client *c = t->client;
 
-	memcpy(t->why, answer->why, sizeof(t->why));
-	t->no_address = !answer->n;
-	if (!answer->n) {
-		t->ops->no_address(c);
-		return;
-	}
-	/* if there is no memory, the next answer counts */
-	if (target_take(t, answer))
-		return;
-	target_reach(t);
 	t->at = c->imp->nameless ? t->n : target_find(t, &c->imp->nids[0]);
 	t->failed = 0;
 	target_want(t, t->at == t->n);
@@ -259,6 +250,46 @@ static void target_on_answer(void *arg, const struct ulnet_name_answer *answer)
 		t->at = 0;
 		target_give(t);
 	}
+}
+
+static void target_on_answer(void *arg, const struct ulnet_name_answer *answer)
+{
+	struct client_target *t = arg;
+	struct ulrpc_client *c = t->client;
+
+	memcpy(t->why, answer->why, sizeof(t->why));
+	t->no_address = !answer->n;
+	if (!answer->n) {
+		if (!t->pinned)
+			t->ops->no_address(c);
+		return;
+	}
+	/* if there is no memory, the next answer counts */
+	if (target_take(t, answer))
+		return;
+	target_reach(t);
+	if (!t->pinned)
+		target_choose(t);
+}
+
+void target_pin(struct client_target *t)
+{
+	t->pinned = true;
+	target_want(t, false);
+	shard_cancel(t->client->shard, &t->timer);
+}
+
+bool target_is_astray(const struct client_target *t)
+{
+	return t->n && target_find(t, &t->client->imp->nids[0]) == t->n;
+}
+
+void target_unpin(struct client_target *t)
+{
+	t->pinned = false;
+	/* A server that is away is left when it cannot be connected to. */
+	if (t->n)
+		target_choose(t);
 }
 
 /* ---- life ---- */

@@ -52,6 +52,7 @@ struct client_target {
 	 * @n: none of them is in use */
 	unsigned int n, at;
 	bool wanted; /* the client is to go to @at as soon as it may */
+	bool pinned; /* target_pin() was called: it goes nowhere */
 	/* how many servers in a row could not be connected to */
 	unsigned int failed;
 	struct ulnet_timer timer; /* fires at the end of a pause */
@@ -68,6 +69,11 @@ int target_open(struct client_target *t) must_check;
 /* Ends looking the name up: the client stays where it is. */
 void target_stop(struct client_target *t);
 void target_free(struct client_target *t);
+/* The client stays where it is, whatever happens, until target_unpin(). */
+void target_pin(struct client_target *t);
+void target_unpin(struct client_target *t);
+/* Is the client's server none of the last answer? */
+bool target_is_astray(const struct client_target *t);
 
 /* Called when the client's server is connected. */
 void target_on_up(struct client_target *t);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "rpc/stream/streams.h"
+#include "rpc/streaming.h"
 #include "rpc/text.h"
 
 /* ms for which the server may keep a pull call: at first, and at most. It
@@ -120,8 +121,9 @@ static int carry(struct called *c, const char *method, const void *body,
 		 size_t length, const struct ulrpc_call_conf *conf,
 		 ulrpc_done_fn done, void *arg, struct ulrpc_call **call_p)
 {
-	struct ulrpc_client *client =
-		c->st->carriers[MAX(c->flavour, c->st->least)];
+	struct ulrpc_client *const *carriers =
+		c->st->named ? c->carriers : c->st->carriers;
+	struct ulrpc_client *client = carriers[MAX(c->flavour, c->st->least)];
 	int rc;
 
 	/* The service has named a flavour that this node cannot have. */
@@ -214,8 +216,15 @@ static void called_on_ended(struct called *c)
 	for (unsigned int i = 0; i < PULLS_MAX; i++)
 		if (c->pull[i].call)
 			ulrpc_cancel(c->pull[i].call);
+	called_unbind(c);
 	if (c->retiring)
 		streams_finish(c->st);
+}
+
+/* Is another server to be taken as soon as @c has no streams? */
+static bool is_astray(const struct called *c)
+{
+	return c->bound && !c->ch.ended && client_is_astray(c->st->client);
 }
 
 static void called_flush(struct channel *ch)
@@ -223,7 +232,7 @@ static void called_flush(struct channel *ch)
 	struct called *c = called_of(ch);
 	int rc = 0;
 
-	if (c->retiring && !ch->streams.count)
+	if (!ch->streams.count && (c->retiring || is_astray(c)))
 		c->closing = true;
 	if (!ch->ended && c->live)
 		rc = make_calls(c);

@@ -39,6 +39,10 @@ struct called {
 	bool closing;  /* ulrpc_streams_close() was called */
 	bool retiring; /* streams_retire() was called: ends with its streams */
 	unsigned int flavour; /* the highest flavour of the channel's streams */
+	/* If the server has a name: clients of its carrier, as in struct
+	 * ulrpc_streams, from when it is known which server it is (@bound) */
+	struct ulrpc_client *carriers[FLAVOURS];
+	bool bound;
 	unsigned int npush, npull;
 	unsigned int want; /* how many pull calls to have under way */
 	/* ms for which the server may keep the next pull call */
@@ -60,6 +64,19 @@ struct ulrpc_streams {
 	 * any time. */
 	struct ulrpc_client *carriers[FLAVOURS];
 	unsigned int least;
+	/*
+	 * The target is a name, which may stand for several servers. The first
+	 * stream of a channel goes to one of them, by @client; then @client
+	 * stays there, so that further streams go there, too, and the channel
+	 * has carriers of its own, which are opened with @kept. When the
+	 * channel has ended, @client may go to another server; a channel
+	 * without streams ends if the name has that server no more.
+	 */
+	bool named;
+	unsigned int npins; /* channels because of which @client stays; CPT */
+	struct ulrpc_client_conf kept;
+	struct ulrpc_retry kept_retry;
+	char *kept_server;
 	struct credit grant;
 	struct ulnet_nid server; /* as in struct channel */
 	/* us: time-out of push calls, and of opening a stream */
@@ -103,6 +120,14 @@ void called_close_stray(struct channel *ch, uint32_t id);
 void called_on_deadline(struct ulrpc_stream *s);
 
 /* ---- the streams of a service: caller.c ---- */
+
+/* Called on the CPT when the first stream of @c, whose server has a name, was
+ * opened, or another one. Returns 0; -ESTALE: it was opened at another server;
+ * or another -errno. */
+int called_bind(struct called *c) must_check;
+/* Called when @c has ended: undoes called_bind(). A second call has no effect.
+ */
+void called_unbind(struct called *c);
 
 void streams_put(struct ulrpc_streams *st);
 /* Called when nothing is sent any more: closes the clients, and drops the

@@ -3,6 +3,7 @@
  * and how a stream is opened. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "rpc/context/context.h"
 #include "rpc/flavour.h"
@@ -12,7 +13,6 @@
 #include "rpc/stream/under.h"
 #include "rpc/streaming.h"
 #include "rpc/text.h"
-#include "ulnet/names.h"
 
 #define WINDOW_MESSAGES 64u
 #define WINDOW_BYTES	65536u
@@ -32,23 +32,25 @@ void streams_put(struct ulrpc_streams *st)
 	if (atomic_fetch_sub(&st->refs, 1) != 1)
 		return;
 	pthread_mutex_destroy(&st->lock);
+	free(st->kept_server);
 	free(st);
 }
 
-static void carriers_close(struct ulrpc_streams *st)
+static void carriers_close(struct ulrpc_client **carriers)
 {
 	for (unsigned int i = 0; i < FLAVOURS; i++) {
-		ulrpc_client_close(st->carriers[i]);
-		st->carriers[i] = NULL;
+		ulrpc_client_close(carriers[i]);
+		carriers[i] = NULL;
 	}
 }
 
 /* Opens a client of the carrier for each flavour that a service may want, by
  * @opener, unless it is NULL. Returns 0; or -errno, and none is open; -EAGAIN:
  * they would be on several CPTs. */
-static int carriers_try(struct ulrpc_streams *st, struct ulrpc *rpc,
+static int carriers_try(const struct ulrpc_streams *st, struct ulrpc *rpc,
 			const struct ulrpc_client_conf *from,
-			const struct carrier_opener *opener)
+			const struct carrier_opener *opener,
+			struct ulrpc_client **carriers)
 {
 	struct ulrpc_client_conf conf = *from;
 	unsigned int most =
@@ -64,14 +66,14 @@ static int carriers_try(struct ulrpc_streams *st, struct ulrpc *rpc,
 		conf.wait_for_ready = ULRPC_WAIT_READY;
 	for (unsigned int f = st->least; f <= most && !rc; f++) {
 		conf.flavour = (enum ulrpc_flavour)f;
-		rc = opener ? opener->open(opener->arg, &conf, &st->carriers[f])
-			    : ulrpc_client_open(rpc, &conf, &st->carriers[f]);
-		if (!rc && ulrpc_client_cpt(st->carriers[f]) !=
-				   ulrpc_client_cpt(st->carriers[st->least]))
+		rc = opener ? opener->open(opener->arg, &conf, &carriers[f])
+			    : ulrpc_client_open(rpc, &conf, &carriers[f]);
+		if (!rc && ulrpc_client_cpt(carriers[f]) !=
+				   ulrpc_client_cpt(carriers[st->least]))
 			rc = -EAGAIN;
 	}
 	if (rc)
-		carriers_close(st);
+		carriers_close(carriers);
 	return rc;
 }
 
@@ -83,10 +85,75 @@ static int carriers_open(struct ulrpc_streams *st, struct ulrpc *rpc,
 
 	st->least = flavour_meant(conf->flavour, rpc_has_keys(rpc));
 	do
-		rc = carriers_try(st, rpc, conf, opener);
+		rc = carriers_try(st, rpc, conf, opener, st->carriers);
 	while (rc == -EAGAIN);
 	return rc;
 }
+
+/* ---- servers that have names ---- */
+
+/* Keeps what is needed of @conf to open carriers later. */
+static int named_keep(struct ulrpc_streams *st, struct ulrpc *rpc,
+		      const struct ulrpc_client_conf *conf)
+{
+	st->least = flavour_meant(conf->flavour, rpc_has_keys(rpc));
+	st->kept = *conf;
+	st->kept.target = NULL;
+	st->kept.interceptors = NULL;
+	st->kept.ninterceptors = 0;
+	st->kept.err = NULL;
+	if (conf->retry) {
+		st->kept_retry = *conf->retry;
+		st->kept.retry = &st->kept_retry;
+	}
+	if (conf->server)
+		st->kept.server = st->kept_server = strdup(conf->server);
+	return conf->server && !st->kept_server ? -ENOMEM : 0;
+}
+
+/* The function for carrier_opener.open. */
+static int open_beside(void *arg, const struct ulrpc_client_conf *conf,
+		       struct ulrpc_client **client_p)
+{
+	return client_open_beside(arg, conf, client_p);
+}
+
+int called_bind(struct called *c)
+{
+	struct ulrpc_streams *st = c->st;
+	const struct carrier_opener opener = { open_beside, st->client };
+	struct ulnet_nid server = client_server(st->client);
+	int rc;
+
+	if (c->bound)
+		return lnet_nid_eq(&c->ch.server, &server) ? 0 : -ESTALE;
+	rc = carriers_try(st, st->shard->rpc, &st->kept, &opener, c->carriers);
+	if (rc)
+		return rc;
+	channel_lock(&c->ch);
+	c->ch.server = server;
+	c->bound = true;
+	/* It may have ended meanwhile. */
+	channel_kick(&c->ch);
+	channel_unlock(&c->ch);
+	st->npins++;
+	client_pin(st->client);
+	return 0;
+}
+
+void called_unbind(struct called *c)
+{
+	struct ulrpc_streams *st = c->st;
+
+	if (!c->bound || !c->carriers[st->least])
+		return;
+	carriers_close(c->carriers);
+	/* If the streams are being closed, so is the client. */
+	if (--st->npins == 0 && !c->retiring)
+		client_unpin(st->client);
+}
+
+/* ---- opening struct ulrpc_streams ---- */
 
 static int key_draw(void *arg)
 {
@@ -102,26 +169,22 @@ uint64_t streams_patience(const struct ulrpc_streams_conf *conf)
 	return MIN(conf->patience ? conf->patience : PATIENCE, ULRPC_NEVER / 2);
 }
 
-/* Returns the NID of the server of @conf, which is valid; LNET_NID_ANY: it is a
- * name. */
-static struct ulnet_nid server_of(const struct ulrpc_client_conf *conf)
+static bool is_named(const struct ulrpc_client_conf *conf)
 {
-	struct ulnet_text_error err;
-	struct ulnet_target target;
+	struct ulnet_nid server = client_conf_server(conf);
 
-	if (conf->nnids)
-		return conf->nids[0];
-	if (lnet_target_parse(conf->target, &target, &err) || target.is_name)
-		return LNET_NID_ANY;
-	return target.nids[0];
+	return lnet_nid_is_any(&server);
 }
 
 /* Sets what is known when the carriers are open. */
 static void streams_set(struct ulrpc_streams *st, struct ulrpc *rpc,
 			const struct ulrpc_streams_conf *conf)
 {
-	st->server = server_of(&conf->client);
-	st->shard = &rpc->shards[ulrpc_client_cpt(st->carriers[st->least])];
+	const struct ulrpc_client *any =
+		st->named ? st->client : st->carriers[st->least];
+
+	st->server = client_conf_server(&conf->client);
+	st->shard = &rpc->shards[ulrpc_client_cpt(any)];
 	st->grant.messages =
 		conf->window_messages ? conf->window_messages : WINDOW_MESSAGES;
 	st->grant.bytes =
@@ -153,7 +216,9 @@ int ulrpc_streams_open(struct ulrpc *rpc, const struct ulrpc_streams_conf *conf,
 	if (rc)
 		goto err_free;
 	client_opens_streams(st->client, OPEN_HEAD);
-	rc = carriers_open(st, rpc, &conf->client, NULL);
+	st->named = is_named(&conf->client);
+	rc = st->named ? named_keep(st, rpc, &conf->client)
+		       : carriers_open(st, rpc, &conf->client, NULL);
 	if (rc)
 		goto err_close;
 	streams_set(st, rpc, conf);
@@ -165,10 +230,11 @@ int ulrpc_streams_open(struct ulrpc *rpc, const struct ulrpc_streams_conf *conf,
 	return 0;
 
 err_carriers:
-	carriers_close(st);
+	carriers_close(st->carriers);
 err_close:
 	ulrpc_client_close(st->client);
 err_free:
+	free(st->kept_server);
 	free(st);
 	return rc;
 }
@@ -216,7 +282,7 @@ void streams_finish(struct ulrpc_streams *st)
 	if (!was)
 		return;
 	ulrpc_client_close(st->client);
-	carriers_close(st);
+	carriers_close(st->carriers);
 	streams_put(st);
 }
 
@@ -401,7 +467,21 @@ bool streams_opened(struct ulrpc_stream *s, const struct ulrpc_outcome *outcome,
 static void on_opened(void *arg, const struct ulrpc_outcome *outcome,
 		      const void *reply, size_t length)
 {
-	(void)streams_opened(arg, outcome, reply, length);
+	struct ulrpc_stream *s = arg;
+	struct called *c = called_of(s->ch);
+	struct ulrpc_outcome own = *outcome;
+	int rc = 0;
+
+	if (c->st->named && !outcome->cause)
+		rc = called_bind(c);
+	/* The stream that was opened at another server than those before ends
+	 * there when it hears nothing of the client. */
+	if (rc) {
+		own.cause = rc == -ESTALE ? ULRPC_CAUSE_FORGOTTEN
+					  : ULRPC_CAUSE_NO_MEMORY;
+		own.status = cause_status(own.cause);
+	}
+	(void)streams_opened(s, &own, reply, length);
 }
 
 /* Returns ns: when a stream of @st ends that has @us, and is in @scope. */

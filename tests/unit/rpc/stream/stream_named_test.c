@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Streams at a name that stands for several servers: a stream goes to one of
+ * them, and stays there. Node 0 calls, nodes 1 to 3 serve. */
+#include "rpc/rpc.h"
+#include "tests/unit/lnet/cluster.h"
+#include "ulnet/stream.h"
+
+#define SEC	(1000 * MSEC)
+#define SECONDS UINT64_C(1000000) /* us */
+#define SERVERS 3
+#define TALKS	4
+
+static struct lnet_sim *sim;
+static struct ulrpc *rpc;
+static struct ulrpc_streams *streams;
+static struct ulrpc_stream *served[SERVERS + 1][2 * TALKS];
+static unsigned int nserved[SERVERS + 1];
+
+TestSuite(stream_named, .timeout = 60);
+
+/* A stream, as its client has it. */
+struct talk {
+	struct ulrpc_stream *stream;
+	unsigned int ended;
+	struct ulrpc_stream_outcome o;
+};
+
+static struct talk talks[TALKS];
+
+static void on_talk(void *arg, struct ulrpc_stream *s, const void *body,
+		    size_t length)
+{
+	const unsigned int *server = arg;
+	const char who = (char)('0' + *server);
+
+	(void)body, (void)length;
+	served[*server][nserved[*server]++] = s;
+	cr_assert_eq(ulrpc_stream_send(s, &who, 1), 0);
+}
+
+static int start(void *arg, unsigned int index, struct lnet *node)
+{
+	static unsigned int numbers[SERVERS + 1];
+	const struct ulrpc_stream_method method = { "talk", on_talk,
+						    &numbers[index],
+						    ULRPC_RUN_INLINE, 0 };
+	struct ulrpc_stream_service_conf conf;
+	struct ulrpc *own;
+
+	(void)arg;
+	cr_assert_eq(ulrpc_open(node, NULL, &own), 0);
+	if (!index) {
+		rpc = own;
+		return 0;
+	}
+	numbers[index] = index;
+	ulrpc_stream_service_conf_init(&conf);
+	conf.service.name = "chat";
+	conf.methods = &method;
+	conf.nmethods = 1;
+	return ulrpc_stream_serve(own, &conf, NULL);
+}
+
+static struct ulnet_nid server_nid(unsigned int index)
+{
+	return lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0),
+			     0x0a000000 + index + 1);
+}
+
+/* The name stands for the servers from @first to @last, each as likely to be
+ * the first one that is tried. */
+static void set_servers(unsigned int first, unsigned int last)
+{
+	struct ulnet_address addresses[SERVERS] = { 0 };
+	struct ulnet_name_answer a = { .addresses = addresses };
+
+	for (unsigned int i = first; i <= last; i++)
+		addresses[a.n++] = (struct ulnet_address){
+			.nid = server_nid(i),
+			.weight = 1,
+		};
+	cr_assert_eq(lnet_sim_name_set(sim, "servers", &a, 0), 0);
+}
+
+static void begin(uint64_t seed, unsigned int cpts)
+{
+	struct ulrpc_streams_conf conf;
+	char nid[LNET_NIDSTR_SIZE];
+
+	memset(nserved, 0, sizeof(nserved));
+	memset(talks, 0, sizeof(talks));
+	cr_assert_eq(lnet_sim_new(seed, cpts, &sim), 0);
+	for (unsigned int i = 0; i <= SERVERS; i++) {
+		struct ulnet_nid own = server_nid(i);
+
+		lnet_nid_format(&own, nid, sizeof(nid));
+		cr_assert_eq(lnet_sim_node_add(sim, nid, NULL, start, NULL),
+			     (int)i);
+	}
+	set_servers(1, SERVERS);
+	ulrpc_streams_conf_init(&conf);
+	conf.client.target = "servers";
+	conf.client.service = "chat";
+	conf.patience = 5 * SECONDS;
+	cr_assert_eq(ulrpc_streams_open(rpc, &conf, &streams), 0);
+}
+
+static void end(void)
+{
+	for (unsigned int i = 0; i < TALKS; i++)
+		ulrpc_stream_put(talks[i].stream);
+	lnet_sim_run(sim, SEC);
+	for (unsigned int i = 1; i <= SERVERS; i++)
+		while (nserved[i])
+			ulrpc_stream_put(served[i][--nserved[i]]);
+	ulrpc_streams_close(streams);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(ulrpc_close(rpc), 0);
+	cr_assert_eq(lnet_sim_free(sim), 0);
+}
+
+static void on_ended(void *arg, struct ulrpc_stream *s,
+		     const struct ulrpc_stream_outcome *o)
+{
+	struct talk *t = arg;
+
+	(void)s;
+	t->ended++;
+	t->o = *o;
+}
+
+static void talk_open(unsigned int i)
+{
+	const struct ulrpc_stream_conf conf = {
+		.deadline = ULRPC_NEVER,
+		.events = { .ended = on_ended, .arg = &talks[i] },
+	};
+
+	ulrpc_stream_put(talks[i].stream);
+	talks[i] = (struct talk){ .ended = 0 };
+	cr_assert_eq(ulrpc_stream_open(streams, "talk", NULL, 0, &conf,
+				       &talks[i].stream),
+		     0);
+}
+
+/* Returns the server that talk @i is at: that says so by a message, and is told
+ * something. */
+static unsigned int talk_at(unsigned int i)
+{
+	unsigned int server;
+	const void *body;
+	size_t length;
+
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(talks[i].ended, 0, "%s",
+		     ulrpc_cause_name(talks[i].o.cause));
+	cr_assert_eq(ulrpc_stream_next(talks[i].stream, &body, &length), 1);
+	server = (unsigned int)(*(const char *)body - '0');
+	return server;
+}
+
+/* Talk @i still works; its other side is the one that @server got as @nth. */
+static void talk_goes_on(unsigned int i, unsigned int server, unsigned int nth)
+{
+	const void *body;
+	size_t length;
+
+	cr_assert_eq(ulrpc_stream_send(talks[i].stream, "ping", 4), 0);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(ulrpc_stream_next(served[server][nth], &body, &length), 1);
+	cr_assert_eq(ulrpc_stream_send(served[server][nth], "pong", 4), 0);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(ulrpc_stream_next(talks[i].stream, &body, &length), 1);
+}
+
+static void ends_at(unsigned int i, unsigned int server, unsigned int nth)
+{
+	struct ulnet_nid nid = server_nid(server);
+	const void *body;
+	size_t length;
+
+	ulrpc_stream_end(served[server][nth], 0, NULL);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(ulrpc_stream_next(talks[i].stream, &body, &length), 0);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(talks[i].ended, 1);
+	cr_assert_eq(talks[i].o.cause, ULRPC_CAUSE_OK);
+	cr_assert(lnet_nid_eq(&talks[i].o.server, &nid));
+}
+
+/* Whatever the order of the servers is: the messages of a stream go where it
+ * was opened, and so do further streams, also those that are opened at the same
+ * time. */
+Test(stream_named, all_go_to_one_server)
+{
+	unsigned int seen = 0;
+
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		unsigned int at;
+
+		begin(seed, 1 + seed % 2);
+		talk_open(0);
+		talk_open(1);
+		at = talk_at(0);
+		cr_assert_eq(talk_at(1), at);
+		talk_open(2);
+		cr_assert_eq(talk_at(2), at);
+		for (unsigned int i = 0; i < 3; i++)
+			talk_goes_on(i, at, i);
+		for (unsigned int i = 0; i < 3; i++)
+			ends_at(i, at, i);
+		seen |= 1u << at;
+		end();
+	}
+	/* not always the same one */
+	cr_assert_neq(seen & (seen - 1), 0);
+}
+
+/* The name stands for another server: open streams, and further ones, stay
+ * where they are; when none is open, the next one goes there. */
+Test(stream_named, the_name_changes)
+{
+	unsigned int at;
+
+	begin(1, 1);
+	talk_open(0);
+	at = talk_at(0);
+	set_servers(at % SERVERS + 1, at % SERVERS + 1);
+	lnet_sim_run(sim, 30 * SEC);
+	talk_goes_on(0, at, 0);
+	talk_open(1);
+	cr_assert_eq(talk_at(1), at);
+	ends_at(0, at, 0);
+	ends_at(1, at, 1);
+	lnet_sim_run(sim, 30 * SEC);
+	talk_open(2);
+	cr_assert_eq(talk_at(2), at % SERVERS + 1);
+	ends_at(2, at % SERVERS + 1, 0);
+	end();
+}
+
+/* The server dies: its streams end when patience is at its end, and the next
+ * one goes to another server. */
+Test(stream_named, the_server_dies)
+{
+	struct ulnet_nid nid;
+	unsigned int at, next;
+
+	begin(1, 1);
+	talk_open(0);
+	at = talk_at(0);
+	nid = server_nid(at);
+	cr_assert_eq(lnet_sim_crash(sim, at), 0);
+	ulrpc_stream_put(served[at][0]);
+	nserved[at] = 0;
+	lnet_sim_run(sim, 30 * SEC);
+	cr_assert_eq(talks[0].ended, 1);
+	cr_assert_neq(talks[0].o.cause, ULRPC_CAUSE_OK);
+	cr_assert(lnet_nid_eq(&talks[0].o.server, &nid));
+	talk_open(1);
+	lnet_sim_run(sim, 2 * SEC);
+	next = talk_at(1);
+	cr_assert_neq(next, at);
+	talk_goes_on(1, next, 0);
+	ends_at(1, next, 0);
+	end();
+}
+
+/* What has no server yet says so. */
+Test(stream_named, no_server_yet)
+{
+	begin(1, 1);
+	lnet_sim_run(sim, SEC);
+	talk_open(0);
+	ulrpc_stream_put(talks[0].stream);
+	talks[0].stream = NULL;
+	ulrpc_streams_close(streams);
+	streams = NULL;
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(talks[0].ended, 1);
+	cr_assert_eq(talks[0].o.cause, ULRPC_CAUSE_CANCELED);
+	end();
+}
