@@ -262,6 +262,7 @@ dist_man_MANS += %D%/man3/ulrpc_context_find.3
 dist_man_MANS += %D%/man3/ulrpc_context_free.3
 dist_man_MANS += %D%/man3/ulrpc_context_metadata.3
 dist_man_MANS += %D%/man3/ulrpc_context_new.3
+dist_man_MANS += %D%/man3/ulrpc_context_pass.3
 dist_man_MANS += %D%/man3/ulrpc_context_sent.3
 dist_man_MANS += %D%/man3/ulrpc_context_under.3
 dist_man_MANS += %D%/man3/ulrpc_context_under_stream.3

@@ -102,12 +102,23 @@ ULNET_EXPORT int ulrpc_context_sent(const struct ulrpc_context *context,
 				    unsigned int index,
 				    struct ulrpc_metadata *pair);
 /*
+ * Says which metadata go on: ulrpc_context_under() and
+ * ulrpc_context_under_stream() take over, instead of what they have taken over
+ * before, all pairs with these names, unless one of that name was added by
+ * ulrpc_context_add(). @names is copied: names with spaces between them; one
+ * that ends in '*' stands for all that begin like it. NULL: none, as at first.
+ * -EINVAL: what is no name; -ENOMEM, -EBUSY.
+ */
+ULNET_EXPORT int ulrpc_context_pass(struct ulrpc_context *context,
+				    const char *names);
+/*
  * Calls and streams that are given @context from now on are made for @request,
  * which the caller of this function has to reply to: they end by its deadline
  * at the latest, have its trace unless they have one of their own, and are
  * canceled if it is, or its caller has given up or is gone, and so on down the
  * tree of calls. Then further ones return -ECANCELED. After the reply nothing
- * cancels them any more. -EBUSY, -ENOMEM.
+ * cancels them any more. -EBUSY, -ENOMEM; -E2BIG, -EMSGSIZE: with what goes on
+ * there would be too many metadata.
  */
 ULNET_EXPORT int ulrpc_context_under(struct ulrpc_context *context,
 				     struct ulrpc_request *request);

@@ -187,8 +187,7 @@ ULNET_EXPORT int ulrpc_stream_add_details(struct ulrpc_stream *stream,
  * As ulrpc_context_under(), for what is made for @stream, which a service has:
  * calls and streams. They are canceled when it ends in any other way than by
  * ulrpc_stream_end(); after that one nothing cancels them any more. -EINVAL: a
- * client has opened @stream; -EPIPE: ulrpc_stream_end() was called; -EBUSY,
- * -ENOMEM.
+ * client has opened @stream; -EPIPE: ulrpc_stream_end() was called.
  */
 ULNET_EXPORT int ulrpc_context_under_stream(struct ulrpc_context *context,
 					    struct ulrpc_stream *stream);
@@ -242,10 +241,9 @@ ULNET_EXPORT void ulrpc_stream_cancel(struct ulrpc_stream *stream);
 ULNET_EXPORT int ulrpc_stream_outcome(struct ulrpc_stream *stream,
 				      struct ulrpc_stream_outcome *outcome);
 /*
- * Pair @index of what has come, or the first one with @name: for the service's
- * handler, until it returns, with the opening; for the client with the end,
- * when the stream is over, until ulrpc_stream_put(). -ENOENT; -EAGAIN: a
- * client's stream is not over.
+ * Pair @index of what has come, or the first one with @name: for the service
+ * with the opening; for the client with the end, when the stream is over. Valid
+ * until ulrpc_stream_put(). -ENOENT; -EAGAIN: a client's stream is not over.
  */
 ULNET_EXPORT int ulrpc_stream_metadata(struct ulrpc_stream *stream,
 				       unsigned int index,

@@ -27,7 +27,7 @@ static bool is_binary(const char *name, size_t length)
 	return length > 4 && !memcmp(name + length - 4, "-bin", 4);
 }
 
-static bool name_is_good(const char *name, size_t length)
+bool annex_name_is_good(const char *name, size_t length)
 {
 	if (!length || length >= ULRPC_METADATA_NAME)
 		return false;
@@ -49,7 +49,7 @@ static bool text_is_good(const char *text, size_t length)
 static bool pair_is_good(const char *name, size_t name_length,
 			 const void *value, size_t length)
 {
-	return name_is_good(name, name_length) &&
+	return annex_name_is_good(name, name_length) &&
 	       (is_binary(name, name_length) || text_is_good(value, length));
 }
 
@@ -166,6 +166,14 @@ int annex_add(struct annex *a, const char *name, const void *value,
 	a->length = (uint32_t)(p - a->bytes);
 	a->pairs++;
 	return 0;
+}
+
+void annex_cut(struct annex *a, uint32_t at, uint32_t length, uint32_t pairs)
+{
+	a->length -= length;
+	a->pairs -= pairs;
+	if (length)
+		memmove(a->bytes + at, a->bytes + at + length, a->length - at);
 }
 
 int annex_add_details(struct annex *a, const struct ulrpc_details *d)

@@ -42,6 +42,11 @@ int annex_copy(struct annex *to, const struct annex *from);
 int annex_add(struct annex *a, const char *name, const void *value,
 	      size_t length);
 int annex_add_details(struct annex *a, const struct ulrpc_details *d);
+/* Takes @length bytes, which are @pairs pairs, out of @a, at the byte @at. */
+void annex_cut(struct annex *a, uint32_t at, uint32_t length, uint32_t pairs);
+/* Does anybody who reads names of metadata understand @name, of @length bytes?
+ */
+bool annex_name_is_good(const char *name, size_t length);
 /* Returns how many bytes annex_put() writes for @a alone. */
 size_t annex_size(const struct annex *a);
 uint8_t *annex_put(uint8_t *p, const struct annex *a);

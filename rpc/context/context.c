@@ -35,6 +35,7 @@ void context_put(struct ulrpc_context *c)
 	if (atomic_fetch_sub(&c->refs, 1) > 1)
 		return;
 	annex_fini(&c->sent);
+	free(c->pass);
 	if (c->scope)
 		scope_put(c->scope);
 	free(c->said);
@@ -54,12 +55,123 @@ bool context_is_busy(const struct ulrpc_context *c)
 	return atomic_load_explicit(&c->busy, memory_order_acquire);
 }
 
-void context_enter(struct ulrpc_context *c, struct scope *scope)
+/* ---- what goes on to nested calls ---- */
+
+/* Calls @fn for each of @names, until it returns false. Returns whether it
+ * never did. */
+static bool each_name(const char *names,
+		      bool (*fn)(void *arg, const char *name, size_t length),
+		      void *arg)
 {
+	while (*(names += strspn(names, " "))) {
+		size_t length = strcspn(names, " ");
+
+		if (!fn(arg, names, length))
+			return false;
+		names += length;
+	}
+	return true;
+}
+
+/* A name of a list is a name of metadata, or the beginning of some and '*'. */
+static bool is_name(void *arg, const char *name, size_t length)
+{
+	(void)arg;
+	if (name[length - 1] == '*' && !--length)
+		return true;
+	return annex_name_is_good(name, length);
+}
+
+/* Is @arg, the name of a pair, another one than @name means? */
+static bool is_other(void *arg, const char *name, size_t length)
+{
+	const char *own = arg;
+
+	if (name[length - 1] == '*')
+		return strncmp(own, name, length - 1);
+	return strlen(own) != length || memcmp(own, name, length);
+}
+
+int ulrpc_context_pass(struct ulrpc_context *context, const char *names)
+{
+	char *copy = NULL;
+
+	if (context_is_busy(context))
+		return -EBUSY;
+	if (names && !each_name(names, is_name, NULL))
+		return -EINVAL;
+	if (names && !(copy = strdup(names)))
+		return -ENOMEM;
+	free(context->pass);
+	context->pass = copy;
+	return 0;
+}
+
+static struct wire_view annex_view(const struct annex *a)
+{
+	return (struct wire_view){ a->bytes, a->bytes + a->length };
+}
+
+/* Adds the pairs of @annex to @sent that @names name, unless @own, which is the
+ * beginning of it, has some of that name. */
+static int pairs_pass(struct annex *sent, const char *names,
+		      struct wire_view own, struct wire_view annex)
+{
+	struct ulrpc_metadata pair, other;
+	int rc = 0;
+
+	for (unsigned int i = 0; !rc && !annex_pair(annex, i, &pair); i++)
+		if (!each_name(names, is_other, (void *)pair.name) &&
+		    annex_find(own, pair.name, &other))
+			rc = annex_add(sent, pair.name, pair.value,
+				       pair.length);
+	return rc;
+}
+
+/* Takes over what @c passes on of @annex, instead of what it has taken over
+ * before. */
+static int context_inherit(struct ulrpc_context *c, struct wire_view annex)
+{
+	struct annex own, sent;
+	int rc;
+
+	annex_init(&own);
+	annex_init(&sent);
+	rc = annex_copy(&own, &c->sent);
+	if (!rc && c->passed_length)
+		annex_cut(&own, c->passed_at, c->passed_length,
+			  c->passed_pairs);
+	if (!rc)
+		rc = annex_copy(&sent, &own);
+	if (!rc && c->pass)
+		rc = pairs_pass(&sent, c->pass, annex_view(&own), annex);
+	if (!rc) {
+		annex_fini(&c->sent);
+		c->sent = sent;
+		c->passed_at = own.length;
+		c->passed_length = sent.length - own.length;
+		c->passed_pairs = sent.pairs - own.pairs;
+	} else {
+		annex_fini(&sent);
+	}
+	annex_fini(&own);
+	return rc;
+}
+
+int context_enter(struct ulrpc_context *c, struct scope *scope,
+		  struct wire_view annex)
+{
+	int rc = c->pass || c->passed_length ? context_inherit(c, annex) : 0;
+
+	if (rc)
+		return rc;
 	if (c->scope)
 		scope_put(c->scope);
 	c->scope = scope;
+	return 0;
 }
+
+/* ---- calls ---- */
 
 int context_take(struct ulrpc_context *c)
 {

@@ -17,6 +17,11 @@ struct ulrpc_context {
 	_Atomic unsigned int refs;
 	atomic_bool busy; /* a call has it */
 	struct annex sent;
+	/* names of the metadata that are taken over from what it comes under;
+	 * NULL: none */
+	char *pass;
+	/* what was taken over last: where it is in @sent, and how much it is */
+	uint32_t passed_at, passed_length, passed_pairs;
 	struct scope *scope; /* a reference; NULL: it is under no request */
 	/* of the last call's reply: a copy of its annex; NULL: it had none */
 	uint8_t *said;
@@ -40,9 +45,12 @@ int context_say(struct ulrpc_context *c, struct wire_view annex);
 /* The call that has @c has ended. It still has its reference. */
 void context_release(struct ulrpc_context *c);
 bool context_is_busy(const struct ulrpc_context *c);
-/* Calls that are given @c, which is not busy, are in @scope from now on: @c
- * gets the caller's reference. */
-void context_enter(struct ulrpc_context *c, struct scope *scope);
+/* Calls that are given @c, which is not busy, are in @scope from now on, and
+ * take with them what @c passes on of the metadata in @annex, which was
+ * checked, or is empty. Returns 0, and @c has got the caller's reference; or
+ * -E2BIG, -EMSGSIZE or -ENOMEM, and nothing has changed. */
+int context_enter(struct ulrpc_context *c, struct scope *scope,
+		  struct wire_view annex) must_check;
 void context_get(struct ulrpc_context *c);
 void context_put(struct ulrpc_context *c);
 

@@ -138,21 +138,23 @@ static void take_seen(struct ulrpc_stream *s, struct ulrpc_request *r)
 	channel_unlock(s->ch);
 }
 
-/* Keeps the metadata of @r for the handler, in @copy. */
+/* Keeps the metadata of @r as long as the stream is there, in @came, which has
+ * room for them. */
 static void keep_metadata(struct ulrpc_stream *s, const struct ulrpc_request *r,
-			  uint8_t *copy)
+			  uint8_t *came)
 {
 	size_t length;
 	const void *annex = request_metadata_of(r, &length);
 
+	s->came_bytes = came;
 	if (!annex)
 		return;
-	memcpy(copy, annex, length);
-	s->came = (struct wire_view){ copy, copy + length };
+	memcpy(came, annex, length);
+	s->came = (struct wire_view){ came, came + length };
 }
 
-/* Answers @r, and gives the stream to the handler. @copy gets the body and the
- * metadata, which are gone when @r is answered. */
+/* Answers @r, and gives the stream to the handler. @copy gets the body, which
+ * is gone when @r is answered. */
 static void serve_stream(const struct stream_entry *e, struct ulrpc_stream *s,
 			 const struct opening *o, struct ulrpc_request *r,
 			 const uint8_t *body, size_t length, uint8_t *copy)
@@ -163,12 +165,10 @@ static void serve_stream(const struct stream_entry *e, struct ulrpc_stream *s,
 		memcpy(copy, body, length);
 	stream_info_fill(&info, r, o);
 	s->info = &info;
-	keep_metadata(s, r, copy + length);
 	take_seen(s, r);
 	answer_opening(s, e->service, r);
 	e->handler(e->arg, s, copy, length);
 	s->info = NULL;
-	s->came = (struct wire_view){ NULL, NULL };
 }
 
 static void on_opening(void *arg, struct ulrpc_request *r, const void *body,
@@ -179,7 +179,7 @@ static void on_opening(void *arg, struct ulrpc_request *r, const void *body,
 	struct ulrpc_stream *s;
 	struct serving *v = NULL;
 	struct opening o;
-	uint8_t *copy;
+	uint8_t *copy, *came = NULL;
 	size_t more;
 	int rc;
 
@@ -188,8 +188,11 @@ static void on_opening(void *arg, struct ulrpc_request *r, const void *body,
 		return;
 	}
 	(void)request_metadata_of(r, &more);
-	copy = malloc(length + more);
-	rc = copy ? serving_get(svc, o.key, o.known, r, &v) : -ENOMEM;
+	copy = malloc(length);
+	if (more)
+		came = malloc(more);
+	rc = copy && (came || !more) ? serving_get(svc, o.key, o.known, r, &v)
+				     : -ENOMEM;
 	if (!rc) {
 		channel_lock(&v->ch);
 		rc = stream_make(v, e, &o, r, &s);
@@ -197,7 +200,9 @@ static void on_opening(void *arg, struct ulrpc_request *r, const void *body,
 	}
 	if (rc) {
 		refuse_opening(r, rc);
+		free(came);
 	} else {
+		keep_metadata(s, r, came);
 		serve_stream(e, s, &o, r, (const uint8_t *)body + OPEN_HEAD,
 			     length - OPEN_HEAD, copy);
 		channel_lock(&v->ch);

@@ -16,7 +16,7 @@
  * Beyond that, opening a stream is refused as overloaded. A stream counts until
  * its END was sent, even if the client has closed it. So for each stream that
  * it opens, a host can make this node keep a window of messages that were not
- * read, as much that waits to be sent, and a few frames.
+ * read, as much that waits to be sent, metadata, and a few frames.
  *
  * Early batches are charged to the host by their bytes, on the node. A batch
  * beyond the host's share is refused as overloaded, and sent again later. If

@@ -105,9 +105,8 @@ struct ulrpc_stream {
 	struct stream_end end;
 	enum ulrpc_execution execution;
 	char *text; /* text of the outcome; NULL: none */
-	/* Metadata that have come: at the service, with the opening, while the
-	 * handler runs, in its memory; at the client, with END, in came_bytes.
-	 */
+	/* metadata that have come: at the service, with the opening; at the
+	 * client, with END */
 	struct wire_view came;
 	uint8_t *came_bytes;
 	bool annexes; /* at the service: the client reads END_ANNEX */

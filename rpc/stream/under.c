@@ -121,6 +121,9 @@ int ulrpc_context_under_stream(struct ulrpc_context *context,
 	/* Nobody else may do it: the scope can be new. */
 	if (given_up)
 		scope_cancel(scope);
-	context_enter(context, scope);
-	return 0;
+	/* What has come does not change as long as the stream is there. */
+	rc = context_enter(context, scope, stream->came);
+	if (rc)
+		scope_put(scope);
+	return rc;
 }

@@ -30,7 +30,10 @@ static struct scope *request_scope(struct ulrpc_request *r)
 int ulrpc_context_under(struct ulrpc_context *context,
 			struct ulrpc_request *request)
 {
+	size_t length;
+	const uint8_t *annex = request_metadata_of(request, &length);
 	struct scope *s;
+	int rc;
 
 	if (context_is_busy(context))
 		return -EBUSY;
@@ -38,8 +41,11 @@ int ulrpc_context_under(struct ulrpc_context *context,
 	if (!s)
 		return -ENOMEM;
 	scope_get(s);
-	context_enter(context, s);
-	return 0;
+	rc = context_enter(context, s,
+			   (struct wire_view){ annex, annex + length });
+	if (rc)
+		scope_put(s);
+	return rc;
 }
 
 const uint8_t *request_trace_of(const struct ulrpc_request *r)

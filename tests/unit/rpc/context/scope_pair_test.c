@@ -47,6 +47,7 @@ static void relay(void *arg, struct ulrpc_request *r, const void *body,
 	memcpy(&left, body, 1);
 	*x = (struct relayed){ .request = r };
 	cr_assert_eq(ulrpc_context_new(&x->context), 0);
+	cr_assert_eq(ulrpc_context_pass(x->context, " tenant  x-*"), 0);
 	cr_assert_eq(ulrpc_context_under(x->context, r), 0);
 	conf.context = x->context;
 	left--;
@@ -80,10 +81,13 @@ static void begin(unsigned int cpts, enum ulrpc_run run)
 
 static struct called root;
 
+static struct ulrpc_context *with; /* of the root; NULL: none */
+
 static struct ulrpc_call *call_root(uint8_t depth, uint64_t deadline)
 {
 	const struct ulrpc_call_conf conf = { .deadline = deadline,
-					      .trace = TRACE };
+					      .trace = TRACE,
+					      .context = with };
 	struct ulrpc_call *call;
 
 	root = (struct called){ 0 };
@@ -222,5 +226,73 @@ Test(scope_pair, too_late)
 	cr_expect(released);
 	ulrpc_context_free(x);
 	serve_release(&g.served);
+	end(call);
+}
+
+static void add(struct ulrpc_context *x, const char *name, const char *value)
+{
+	cr_assert_eq(ulrpc_context_add(x, name, value, strlen(value)), 0);
+}
+
+/* The pairs of @x are these. */
+static void sends(const struct ulrpc_context *x, const char *pairs)
+{
+	char text[256] = "";
+	struct ulrpc_metadata m;
+
+	for (unsigned int i = 0; !ulrpc_context_sent(x, i, &m); i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "%s=%s ", m.name, (const char *)m.value);
+	cr_expect_str_eq(text, pairs);
+}
+
+/* Metadata with the chosen names go down the tree, and no others. */
+Test(scope_pair, chosen_metadata_go_on)
+{
+	struct ulrpc_request *r;
+	struct ulrpc_metadata m;
+	struct ulrpc_context *x;
+	struct ulrpc_call *call;
+
+	begin(1, ULRPC_RUN_INLINE);
+	cr_assert_eq(ulrpc_context_new(&with), 0);
+	add(with, "tenant", "blue");
+	add(with, "secret", "s");
+	add(with, "x-a", "1");
+	add(with, "tenants", "no");
+	add(with, "x-a", "2");
+	call = call_root(3, 1000000);
+	r = g.served.park[0];
+	cr_assert_eq(ulrpc_request_metadata(r, 2, &m), 0);
+	cr_expect_str_eq(m.value, "2");
+	cr_expect_eq(ulrpc_request_metadata(r, 3, &m), -ENOENT);
+	cr_assert_eq(ulrpc_request_find(r, "tenant", &m), 0);
+	cr_expect_str_eq(m.value, "blue");
+	/* What the handler adds itself takes the place of what has come. */
+	cr_assert_eq(ulrpc_context_new(&x), 0);
+	add(x, "tenant", "red");
+	cr_assert_eq(ulrpc_context_pass(x, "*"), 0);
+	cr_assert_eq(ulrpc_context_under(x, r), 0);
+	sends(x, "tenant=red x-a=1 x-a=2 ");
+	add(x, "late", "l");
+	/* What was taken over before is taken over instead, or not. */
+	cr_assert_eq(ulrpc_context_under(x, r), 0);
+	sends(x, "tenant=red late=l x-a=1 x-a=2 ");
+	cr_assert_eq(ulrpc_context_pass(x, NULL), 0);
+	cr_assert_eq(ulrpc_context_under(x, r), 0);
+	sends(x, "tenant=red late=l ");
+	/* What cannot be */
+	cr_expect_eq(ulrpc_context_pass(x, "a B"), -EINVAL);
+	cr_expect_eq(ulrpc_context_pass(x, "a*b"), -EINVAL);
+	for (int i = 2; i < ULRPC_METADATA_PAIRS; i++)
+		add(x, "n", "v");
+	cr_assert_eq(ulrpc_context_pass(x, "x-*"), 0);
+	cr_expect_eq(ulrpc_context_under(x, r), -E2BIG);
+	cr_expect_eq(ulrpc_context_sent(x, ULRPC_METADATA_PAIRS - 1, &m), 0);
+	ulrpc_context_free(x);
+	serve_release(&g.served);
+	lnet_sim_run(g.sim, SEC);
+	ulrpc_context_free(with);
+	with = NULL;
 	end(call);
 }

@@ -89,6 +89,7 @@ static struct node *node_new(const void *body, size_t length, uint8_t *left)
 	memcpy(left, body, 1);
 	*n = (struct node){ .makes = *left };
 	cr_assert_eq(ulrpc_context_new(&n->context), 0);
+	cr_assert_eq(ulrpc_context_pass(n->context, "tenant"), 0);
 	return n;
 }
 
@@ -182,6 +183,7 @@ static void begin(unsigned int cpts, enum ulrpc_run run)
 
 /* ---- the root ---- */
 
+static struct ulrpc_context *with; /* of a stream; NULL: none */
 static unsigned int root_ended;
 static enum ulrpc_cause root_cause;
 
@@ -218,6 +220,7 @@ static struct ulrpc_stream *root_stream(uint8_t depth, uint64_t deadline)
 	const struct ulrpc_stream_conf conf = {
 		.deadline = deadline,
 		.events = { .ended = on_root_stream },
+		.context = with,
 	};
 	struct ulrpc_stream *s;
 
@@ -392,6 +395,33 @@ Test(stream_under, deadline_and_trace_are_inherited)
 		cr_expect_null(nodes[i].served);
 	}
 	ulrpc_call_put(call);
+	end();
+}
+
+/* Chosen metadata go on from stream to call, and from call to stream. */
+Test(stream_under, chosen_metadata_go_on)
+{
+	struct ulrpc_stream *s;
+	struct ulrpc_metadata m;
+
+	begin(1, ULRPC_RUN_INLINE);
+	cr_assert_eq(ulrpc_context_new(&with), 0);
+	cr_assert_eq(ulrpc_context_add(with, "secret", "s", 1), 0);
+	cr_assert_eq(ulrpc_context_add(with, "tenant", "blue", 4), 0);
+	s = root_stream(3, 60 * MINUTE);
+	wait_for(3);
+	/* also when the handler has returned */
+	cr_assert_eq(ulrpc_stream_find(nodes[0].served, "secret", &m), 0);
+	cr_assert_eq(ulrpc_request_metadata(nodes[1].request, 0, &m), 0);
+	cr_assert_eq(ulrpc_stream_metadata(nodes[2].served, 0, &m), 0);
+	cr_expect_str_eq(m.name, "tenant");
+	cr_expect_str_eq(m.value, "blue");
+	cr_assert_eq(ulrpc_stream_metadata(nodes[2].served, 1, &m), -ENOENT);
+	ulrpc_stream_put(s);
+	lnet_sim_run(g.sim, SEC);
+	all_gone(3);
+	ulrpc_context_free(with);
+	with = NULL;
 	end();
 }
 
