@@ -310,15 +310,16 @@ static bool has_mean(const struct replica *r)
 	return replica_is_used(r) && r->samples >= REPLICA_SAMPLES;
 }
 
-bool replica_is_slow(const struct replica *r, struct replica *const *all,
-		     unsigned int n)
+/* Is the relative time of @r more than @times the median of the others'? */
+static bool is_above(const struct replica *r, struct replica *const *all,
+		     unsigned int n, unsigned int times)
 {
-	uint64_t limit = r->relative / REPLICA_SLOW;
+	uint64_t limit = r->relative / times;
 	/* the times beside the limit: the last below it, the first above */
 	uint64_t below = 0, above = UINT64_MAX;
 	unsigned int others = 0, faster = 0;
 
-	if (!has_mean(r) || r->mean < REPLICA_SLOW_MIN)
+	if (!has_mean(r))
 		return false;
 	for (unsigned int i = 0; i < n; i++) {
 		if (all[i] == r || !has_mean(all[i]))
@@ -335,6 +336,18 @@ bool replica_is_slow(const struct replica *r, struct replica *const *all,
 	if (others && 2 * faster == others)
 		return below + (above - below) / 2 < limit;
 	return 2 * faster > others;
+}
+
+bool replica_is_slow(const struct replica *r, struct replica *const *all,
+		     unsigned int n)
+{
+	return r->mean >= REPLICA_SLOW_MIN && is_above(r, all, n, REPLICA_SLOW);
+}
+
+bool replica_is_slower(const struct replica *r, struct replica *const *all,
+		       unsigned int n)
+{
+	return is_above(r, all, n, REPLICA_SLOWER);
 }
 
 bool replica_may_leave(struct replica *const *all, unsigned int n)

@@ -32,6 +32,9 @@ struct ulrpc_streams;
  * others' relative times, and its mean time is at least REPLICA_SLOW_MIN (ns).
  * Both count if they are of at least REPLICA_SAMPLES answers. */
 #define REPLICA_SLOW	 8u
+/* What a server answers that is so many times slower does not tell how long a
+ * method takes. */
+#define REPLICA_SLOWER	 2u
 #define REPLICA_SLOW_MIN NSEC_PER_MSEC
 #define REPLICA_SAMPLES	 16u
 #define RELATIVE_USUAL	 1024u
@@ -177,6 +180,9 @@ bool replica_on_failure(struct replica *r);
 /* Is @r far slower than the others of the @n servers? */
 bool replica_is_slow(const struct replica *r, struct replica *const *all,
 		     unsigned int n);
+/* Is @r slower than the others, if not far? */
+bool replica_is_slower(const struct replica *r, struct replica *const *all,
+		       unsigned int n);
 /* May one more of the @n servers be left as an outlier? At most half of them
  * are. */
 bool replica_may_leave(struct replica *const *all, unsigned int n);

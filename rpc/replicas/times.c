@@ -10,13 +10,16 @@
 #define HALVE_AFTER 1000u
 /* @most is computed anew after this many answers. */
 #define LOOK_AFTER 16u
+/* Each of the last answers counts for such a part of the usual time. */
+#define USUAL_SAMPLES 16u
 
 struct times_method {
 	struct list link;
 	uint32_t method;
 	uint32_t n; /* sum of @counts */
 	uint32_t counts[BUCKETS];
-	uint64_t usual;	     /* ns: what times_usual() returns */
+	uint64_t usual;	      /* ns: what times_usual() returns */
+	unsigned int samples; /* of @usual: at most USUAL_SAMPLES */
 	unsigned int unseen; /* answers since @most was computed */
 	uint64_t most;	     /* ns: what times_most() returns */
 	unsigned int hedges; /* see times_hedges() */
@@ -84,25 +87,31 @@ static void method_halve(struct times_method *m)
 		m->n += m->counts[i] /= 2;
 }
 
-bool times_add(struct times *t, uint32_t method, uint64_t ns)
+static void method_count(struct times_method *m, uint64_t ns)
 {
-	struct times_method *m = times_get(t, method);
-	bool is_new;
-
-	if (!m)
-		return false;
-	is_new = !m->n;
 	m->counts[bucket_of(ns / NSEC_PER_USEC)]++;
 	m->n++;
-	m->usual = m->n == 1 ? ns
-			     : m->usual + ns / MIN(m->n, 16u) -
-				       m->usual / MIN(m->n, 16u);
 	m->unseen++;
 	if (m->n == TIMES_MIN || (m->n > TIMES_MIN && m->unseen >= LOOK_AFTER))
 		method_look(m);
 	if (m->n >= HALVE_AFTER)
 		method_halve(m);
-	return is_new;
+}
+
+bool times_add(struct times *t, uint32_t method, uint64_t ns, bool slower)
+{
+	struct times_method *m = times_get(t, method);
+
+	if (!m)
+		return false;
+	m->samples += m->samples < USUAL_SAMPLES;
+	if (m->samples == 1)
+		m->usual = ns;
+	else
+		m->usual += ns / m->samples - m->usual / m->samples;
+	if (!slower)
+		method_count(m, ns);
+	return m->samples == 1;
 }
 
 uint64_t times_most(const struct times *t, uint32_t method)

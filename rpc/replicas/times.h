@@ -24,16 +24,17 @@ struct times {
 
 void times_init(struct times *t);
 void times_free(struct times *t);
-/* Adds the time of a call: @ns. Returns true if the method was not known
- * before. */
-bool times_add(struct times *t, uint32_t method, uint64_t ns);
+/* Adds the time of a call: @ns. @slower: at a server that is slower than the
+ * others, which counts for times_usual() only. Returns true if the method was
+ * not known before. */
+bool times_add(struct times *t, uint32_t method, uint64_t ns, bool slower);
 /* Returns the mean time, in ns, of the last calls; 0: it is not known. */
 uint64_t times_usual(const struct times *t, uint32_t method);
 /* Returns how many calls may be hedged now, in thousandths, which the caller
  * counts; NULL: the method is not known. */
 unsigned int *times_hedges(struct times *t, uint32_t method);
-/* Returns the time, in ns, within which 19 of 20 of the last calls have ended;
- * TIME_NEVER: it is not known. */
+/* Returns the time, in ns, within which 19 of 20 of the last calls have ended
+ * that were not at a slower server; TIME_NEVER: it is not known. */
 uint64_t times_most(const struct times *t, uint32_t method);
 
 #endif

@@ -89,7 +89,9 @@ void verdict_take(const struct attempt *a, const struct ulrpc_outcome *o)
 	if (o->cause != ULRPC_CAUSE_OK && !lost)
 		return;
 	/* Until a method has answered, its calls have earned nothing. */
-	if (!lost && times_add(&rs->times, a->of->method, ns - connecting))
+	if (!lost &&
+	    times_add(&rs->times, a->of->method, ns - connecting,
+		      rs->hedge && replica_is_slower(r, rs->all, rs->n)))
 		replicas_hedge_earn(a->of);
 	usual = times_usual(&rs->times, a->of->method);
 	if (!usual)

@@ -183,6 +183,28 @@ Test(replicas_fair, a_slow_method_hedges_what_its_own_calls_have_earned)
 	end();
 }
 
+/* One of three is slow, but not so slow that it is left. */
+Test(replicas_fair, a_slow_server_does_not_end_hedging)
+{
+	unsigned int hedged = 0;
+
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_TURNS;
+	conf.hedge = 50;
+	open_nids(3);
+	delays(2 * MSEC);
+	servers[3].delay = 10 * MSEC;
+	for (unsigned int i = 0; i < 660; i++) {
+		call(1, 10000000, ULRPC_IDEMPOTENT);
+		lnet_sim_run(sim, 15 * MSEC);
+		went_well(1);
+		hedged += calls[1].o.hedged;
+		cr_assert(!calls[1].o.hedged || calls[1].answer != 3);
+	}
+	cr_assert(hedged >= 10 && hedged <= 33, "%u of 660", hedged);
+	end();
+}
+
 /* ---- the queue ---- */
 
 #define QUEUE 20u

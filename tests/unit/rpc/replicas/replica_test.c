@@ -237,6 +237,8 @@ Test(replica, slow_is_far_above_half_of_the_others)
 	answers(3, 2000000, 15);
 	cr_assert_not(replica_is_slow(&servers[0], all, 4));
 	cr_assert(replica_is_slow(&servers[2], all, 4));
+	cr_assert(replica_is_slower(&servers[2], all, 4));
+	cr_assert_not(replica_is_slower(&servers[1], all, 4));
 	cr_assert_not(replica_is_slow(&servers[3], all, 4),
 		      "too few answers to tell");
 	answers(1, 1800000, 100);
@@ -261,6 +263,9 @@ Test(replica, nobody_is_slow_below_a_millisecond)
 	cr_assert_not(replica_is_slow(&servers[2], all, 3));
 	answers(2, 1100000, 100);
 	cr_assert(replica_is_slow(&servers[2], all, 3));
+	answers(2, 60000, 100);
+	cr_assert_not(replica_is_slow(&servers[2], all, 3));
+	cr_assert(replica_is_slower(&servers[2], all, 3), "whatever it takes");
 }
 
 Test(replica, half_of_them_may_be_outliers)

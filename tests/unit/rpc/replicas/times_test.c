@@ -12,7 +12,7 @@ TestSuite(times, .timeout = 60);
 static void add(uint32_t method, uint64_t us, unsigned int n)
 {
 	while (n--)
-		times_add(&t, method, us * US);
+		times_add(&t, method, us * US, false);
 }
 
 Test(times, nineteen_of_twenty)
@@ -40,8 +40,8 @@ Test(times, the_usual_time_and_what_is_saved_up)
 	times_init(&t);
 	cr_assert_eq(times_usual(&t, 1), 0);
 	cr_assert_null(times_hedges(&t, 1), "nothing is known of it");
-	cr_assert(times_add(&t, 1, 100 * US));
-	cr_assert_not(times_add(&t, 1, 300 * US));
+	cr_assert(times_add(&t, 1, 100 * US, false));
+	cr_assert_not(times_add(&t, 1, 300 * US, true));
 	cr_assert_eq(times_usual(&t, 1), 200 * US);
 	add(1, 1000, 200);
 	cr_assert(times_usual(&t, 1) > 990 * US &&
