@@ -19,6 +19,9 @@
  *	flow_check()
  * Once faults have ended, streams end well; and nothing is left in the end.
  *	scenario_play(), by the sanitizers
+ * When who has begun a tree of streams and calls gives it up, all of it ends:
+ * at once if there are no faults, else by the deadline that all inherit.
+ *	tree_check()
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,6 +36,9 @@
 #define RAILS 3 /* of a node */
 #define FLOWS 60
 #define LAST  12 /* of them begin when faults have ended */
+
+#define TREES 8
+#define TWIGS 6 /* of a tree, at most */
 
 #define SECONDS UINT64_C(1000000) /* us */
 
@@ -71,12 +77,36 @@ struct flow {
 	struct ulrpc_stream_outcome served_outcome;
 };
 
+/* A stream or a request of a tree, at the node that serves it. */
+struct twig {
+	struct tree *of;
+	struct member *at;
+	unsigned int life; /* of the node */
+	bool live;	   /* its handler has not been told of an end */
+	struct ulrpc_stream *served;
+	struct ulrpc_request *request;
+	struct ulrpc_context *context; /* under @served, or @request */
+	struct ulrpc_stream *made;     /* for it; NULL: none, or a call */
+};
+
+struct tree {
+	struct run *r;
+	struct member *root;
+	unsigned int index, life;
+	bool last; /* there are no faults while it grows */
+	struct ulrpc_stream *stream;
+	struct ulrpc_call *call;
+	unsigned int ntwigs;
+	struct twig twigs[TWIGS];
+};
+
 struct member {
 	struct run *r;
 	unsigned int index;
 	unsigned int life; /* how often it was started */
 	struct ulrpc *rpc; /* NULL: crashed */
 	struct ulrpc_streams *to[NODES];
+	struct ulrpc_client *calls[NODES];
 	struct ulnet_nid nids[RAILS];
 };
 
@@ -87,9 +117,10 @@ struct run {
 	bool faults; /* there may be some */
 	struct member members[NODES];
 	struct flow flows[FLOWS];
+	struct tree trees[TREES];
 	struct splits splits;
 	struct links links;
-	uint64_t causes[ULRPC_CAUSE_COUNT], crashes;
+	uint64_t causes[ULRPC_CAUSE_COUNT], crashes, twigs;
 };
 
 static uint64_t rnd(struct run *r, uint64_t below)
@@ -213,6 +244,306 @@ static void check_details(const struct flow *f, struct ulrpc_stream *stream,
 		lnet_sim_fail(f->r->sim, "stream %u: wrong details", f->index);
 }
 
+/* ---- trees ---- */
+
+static struct ulrpc_streams *streams_to(struct member *m, struct member *to)
+{
+	struct ulrpc_streams **streams = &m->to[to->index];
+	struct ulrpc_streams_conf conf;
+
+	if (*streams != NULL)
+		return m->to[to->index];
+	ulrpc_streams_conf_init(&conf);
+	conf.client.nids = to->nids;
+	conf.client.nnids = m->r->nnids;
+	conf.client.service = "flow";
+	conf.window_messages = m->r->window;
+	conf.patience = 20 * SECONDS;
+	if (ulrpc_streams_open(m->rpc, &conf, streams))
+		lnet_sim_fail(m->r->sim, "streams cannot be opened");
+	return *streams;
+}
+
+static struct ulrpc_client *calls_to(struct member *m, struct member *to)
+{
+	struct ulrpc_client **client = &m->calls[to->index];
+	struct ulrpc_client_conf conf;
+
+	if (*client)
+		return *client;
+	ulrpc_client_conf_init(&conf);
+	conf.nids = to->nids;
+	conf.nnids = m->r->nnids;
+	conf.service = "flow";
+	if (ulrpc_client_open(m->rpc, &conf, client))
+		lnet_sim_fail(m->r->sim, "a client cannot be opened");
+	return *client;
+}
+
+/* What was made for @t has ended: so does @t, unless it has. */
+static void twig_end(struct twig *t)
+{
+	struct ulrpc_request *request = t->request;
+
+	if (t->served)
+		ulrpc_stream_end(t->served, -EIO, NULL);
+	if (!request)
+		return;
+	t->request = NULL;
+	t->live = false;
+	ulrpc_fail(request, -EIO);
+}
+
+static void on_made_stream(void *arg, struct ulrpc_stream *stream,
+			   const struct ulrpc_stream_outcome *o)
+{
+	struct twig *t = arg;
+
+	(void)o;
+	t->made = NULL;
+	ulrpc_stream_put(stream);
+	twig_end(t);
+}
+
+static void on_made_call(void *arg, const struct ulrpc_outcome *o,
+			 const void *reply, size_t length)
+{
+	(void)o, (void)reply, (void)length;
+	twig_end(arg);
+}
+
+static int stream_of_tree(struct member *from, const struct tree *tree,
+			  const struct ulrpc_stream_conf *conf,
+			  struct ulrpc_stream **stream)
+{
+	struct run *r = from->r;
+	struct member *to = &r->members[rnd(r, r->n)];
+
+	return ulrpc_stream_open(streams_to(from, to), "grow", &tree->index,
+				 sizeof(tree->index), conf, stream);
+}
+
+static int call_of_tree(struct member *from, const struct tree *tree,
+			const struct ulrpc_call_conf *conf, ulrpc_done_fn done,
+			void *arg, struct ulrpc_call **call)
+{
+	struct run *r = from->r;
+	struct member *to = &r->members[rnd(r, r->n)];
+
+	return ulrpc_call(calls_to(from, to), ulrpc_method("grow-call"),
+			  &tree->index, sizeof(tree->index), conf, done, arg,
+			  call);
+}
+
+/* Makes a stream, or a call, for a twig. It has no deadline of its own. */
+static void twig_make(void *arg)
+{
+	struct twig *t = arg;
+	const struct ulrpc_stream_conf stream = {
+		.deadline = ULRPC_NEVER,
+		.events = { .ended = on_made_stream, .arg = t },
+		.context = t->context,
+	};
+	const struct ulrpc_call_conf call = { .deadline = ULRPC_NEVER,
+					      .context = t->context };
+	int rc;
+
+	if (!t->live || t->life != t->at->life || t->of->ntwigs == TWIGS)
+		return;
+	if (chance(t->of->r, 50))
+		rc = stream_of_tree(t->at, t->of, &stream, &t->made);
+	else
+		rc = call_of_tree(t->at, t->of, &call, on_made_call, t, NULL);
+	if (rc && rc != -ECANCELED)
+		lnet_sim_fail(t->of->r->sim, "tree %u does not grow: %s",
+			      t->of->index, strerror(-rc));
+}
+
+static struct twig *twig_new(struct member *m, const void *body, size_t length)
+{
+	struct run *r = m->r;
+	struct tree *tree;
+	struct twig *t;
+	unsigned int index = TREES;
+
+	if (length == sizeof(index))
+		memcpy(&index, body, sizeof(index));
+	if (index >= TREES || r->trees[index].ntwigs == TWIGS) {
+		lnet_sim_fail(r->sim, "tree %u gets too much", index);
+		return NULL;
+	}
+	tree = &r->trees[index];
+	t = &tree->twigs[tree->ntwigs++];
+	*t = (struct twig){
+		.of = tree, .at = m, .life = m->life, .live = true
+	};
+	r->twigs++;
+	if (ulrpc_context_new(&t->context))
+		lnet_sim_fail(r->sim, "no memory for a context");
+	return t;
+}
+
+static void on_twig_ended(void *arg, struct ulrpc_stream *stream,
+			  const struct ulrpc_stream_outcome *o)
+{
+	struct twig *t = arg;
+
+	(void)o;
+	t->live = false;
+	t->served = NULL;
+	ulrpc_stream_put(stream);
+}
+
+static void grow(void *arg, struct ulrpc_stream *stream, const void *body,
+		 size_t length)
+{
+	struct twig *t = twig_new(arg, body, length);
+	const struct ulrpc_stream_events events = { .ended = on_twig_ended,
+						    .arg = t };
+
+	if (!t) {
+		ulrpc_stream_put(stream);
+		return;
+	}
+	t->served = stream;
+	if (ulrpc_context_under_stream(t->context, stream))
+		lnet_sim_fail(t->of->r->sim, "a context is under no stream");
+	/* outside of turns, where clients may have to be opened */
+	at(t->of->r, rnd(t->of->r, 20 * MS), twig_make, t);
+	ulrpc_stream_watch(stream, &events);
+}
+
+static void on_twig_canceled(void *arg, struct ulrpc_request *request)
+{
+	struct twig *t = arg;
+
+	t->live = false;
+	t->request = NULL;
+	ulrpc_fail(request, -ECANCELED);
+}
+
+static void grow_call(void *arg, struct ulrpc_request *request,
+		      const void *body, size_t length)
+{
+	struct twig *t = twig_new(arg, body, length);
+
+	if (!t || ulrpc_request_on_cancel(request, on_twig_canceled, t)) {
+		if (t)
+			t->live = false;
+		ulrpc_fail(request, -ECANCELED);
+		return;
+	}
+	t->request = request;
+	if (ulrpc_context_under(t->context, request))
+		lnet_sim_fail(t->of->r->sim, "a context is under no request");
+	at(t->of->r, rnd(t->of->r, 20 * MS), twig_make, t);
+}
+
+static void on_root_stream(void *arg, struct ulrpc_stream *stream,
+			   const struct ulrpc_stream_outcome *o)
+{
+	struct tree *tree = arg;
+
+	(void)o;
+	tree->stream = NULL;
+	ulrpc_stream_put(stream);
+}
+
+static void on_root_call(void *arg, const struct ulrpc_outcome *o,
+			 const void *reply, size_t length)
+{
+	(void)arg, (void)o, (void)reply, (void)length;
+}
+
+/* Nobody has begun @tree any more: nothing of it goes on. */
+static void tree_check(void *arg)
+{
+	const struct tree *tree = arg;
+
+	for (unsigned int i = 0; i < tree->ntwigs; i++) {
+		const struct twig *t = &tree->twigs[i];
+
+		if (t->live && t->life == t->at->life && t->at->rpc)
+			lnet_sim_fail(tree->r->sim,
+				      "tree %u: part %u goes on at node %u, "
+				      "and its root has given up",
+				      tree->index, i, t->at->index);
+	}
+}
+
+static void tree_give_up(void *arg)
+{
+	struct tree *tree = arg;
+
+	if (tree->life != tree->root->life || !tree->root->rpc)
+		return;
+	if (tree->stream)
+		ulrpc_stream_cancel(tree->stream);
+	if (tree->call)
+		ulrpc_cancel(tree->call);
+	if (tree->last)
+		at(tree->r, 20 * SEC, tree_check, tree);
+}
+
+static void tree_open(void *arg)
+{
+	struct tree *tree = arg;
+	struct run *r = tree->r;
+	uint64_t deadline = tree->last ? ULRPC_NEVER : 60 * SECONDS;
+	const struct ulrpc_stream_conf stream = {
+		.deadline = deadline,
+		.events = { .ended = on_root_stream, .arg = tree },
+	};
+	const struct ulrpc_call_conf call = { .deadline = deadline };
+	int rc;
+
+	tree->root = &r->members[rnd(r, r->n)];
+	if (!tree->root->rpc)
+		return;
+	tree->life = tree->root->life;
+	if (tree->index % 2)
+		rc = stream_of_tree(tree->root, tree, &stream, &tree->stream);
+	else
+		rc = call_of_tree(tree->root, tree, &call, on_root_call, tree,
+				  &tree->call);
+	if (rc)
+		lnet_sim_fail(r->sim, "tree %u cannot begin", tree->index);
+	at(r, rnd(r, 5 * SEC), tree_give_up, tree);
+}
+
+/* Gives back what programs of the node @m had, which has crashed. */
+static void tree_crash(struct tree *tree, const struct member *m)
+{
+	if (tree->root == m && tree->life == m->life) {
+		ulrpc_stream_put(tree->stream);
+		ulrpc_call_put(tree->call);
+		tree->stream = NULL;
+		tree->call = NULL;
+	}
+	for (unsigned int i = 0; i < tree->ntwigs; i++) {
+		struct twig *t = &tree->twigs[i];
+
+		if (t->at != m || t->life != m->life)
+			continue;
+		ulrpc_stream_put(t->served);
+		ulrpc_stream_put(t->made);
+		t->served = t->made = NULL;
+		t->request = NULL;
+		t->live = false;
+	}
+}
+
+static void tree_free(struct tree *tree)
+{
+	ulrpc_stream_put(tree->stream);
+	ulrpc_call_put(tree->call);
+	for (unsigned int i = 0; i < tree->ntwigs; i++) {
+		ulrpc_stream_put(tree->twigs[i].served);
+		ulrpc_stream_put(tree->twigs[i].made);
+		ulrpc_context_free(tree->twigs[i].context);
+	}
+}
+
 /* ---- the service ---- */
 
 static void on_served_ended(void *arg, struct ulrpc_stream *stream,
@@ -277,7 +608,11 @@ static void on_stream(void *arg, struct ulrpc_stream *stream, const void *body,
 static int start(void *arg, unsigned int index, struct lnet *node)
 {
 	struct member *m = arg;
-	struct ulrpc_stream_method methods[KINDS];
+	struct ulrpc_stream_method methods[KINDS + 1];
+	const struct ulrpc_method_conf call = { .name = "grow-call",
+						.handler = grow_call,
+						.arg = m,
+						.run = ULRPC_RUN_INLINE };
 	struct ulrpc_stream_service_conf conf;
 	struct ulrpc_conf rpc;
 	int rc;
@@ -290,13 +625,22 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 			.arg = m,
 			.run = ULRPC_RUN_INLINE,
 		};
+	methods[KINDS] = (struct ulrpc_stream_method){
+		.name = "grow",
+		.handler = grow,
+		.arg = m,
+		.run = ULRPC_RUN_INLINE,
+	};
 	ulrpc_stream_service_conf_init(&conf);
 	conf.service.name = "flow";
+	conf.service.methods = &call;
+	conf.service.nmethods = 1;
 	conf.methods = methods;
-	conf.nmethods = KINDS;
+	conf.nmethods = KINDS + 1;
 	conf.window_messages = m->r->window;
 	m->life++;
 	memset(m->to, 0, sizeof(m->to));
+	memset(m->calls, 0, sizeof(m->calls));
 	ulrpc_conf_init(&rpc);
 	if (spreads(m->r->sim))
 		rpc.spread = ULRPC_SPREAD_CLIENTS;
@@ -310,15 +654,19 @@ static void on_ended(void *arg, struct ulrpc_stream *stream,
 		     const struct ulrpc_stream_outcome *o)
 {
 	struct flow *f = arg;
+	bool failed;
 
 	if (f->ended++)
 		lnet_sim_fail(f->r->sim, "stream %u ends twice", f->index);
 	f->outcome = *o;
 	f->r->causes[o->cause]++;
 	f->stream = NULL;
-	if (o->cause == ULRPC_CAUSE_OK || o->cause == ULRPC_CAUSE_HANDLER)
+	/* The opening may have been refused with that cause, too. */
+	failed = o->cause == ULRPC_CAUSE_HANDLER &&
+		 o->execution == ULRPC_EXECUTED;
+	if (o->cause == ULRPC_CAUSE_OK || failed)
 		check_metadata(f, stream, f->index, false);
-	if (o->cause == ULRPC_CAUSE_HANDLER)
+	if (failed)
 		check_details(f, stream, o);
 	ulrpc_stream_put(stream);
 }
@@ -338,24 +686,6 @@ static void on_writable(void *arg, struct ulrpc_stream *stream)
 
 	if (give(f, stream, &f->up))
 		(void)ulrpc_stream_close_send(stream);
-}
-
-static struct ulrpc_streams *streams_to(struct member *m, struct member *to)
-{
-	struct ulrpc_streams **streams = &m->to[to->index];
-	struct ulrpc_streams_conf conf;
-
-	if (*streams != NULL)
-		return m->to[to->index];
-	ulrpc_streams_conf_init(&conf);
-	conf.client.nids = to->nids;
-	conf.client.nnids = m->r->nnids;
-	conf.client.service = "flow";
-	conf.window_messages = m->r->window;
-	conf.patience = 20 * SECONDS;
-	if (ulrpc_streams_open(m->rpc, &conf, streams))
-		lnet_sim_fail(m->r->sim, "streams cannot be opened");
-	return *streams;
 }
 
 static void flow_step(void *arg)
@@ -442,6 +772,8 @@ static void crash(void *arg)
 		if (f->to == m && f->served)
 			give_back(&f->served);
 	}
+	for (unsigned int i = 0; i < TREES; i++)
+		tree_crash(&r->trees[i], m);
 	at(r, rnd(r, 2 * SEC), restart, m);
 }
 
@@ -590,6 +922,10 @@ static int set_up(struct run *r)
 	}
 	for (unsigned int i = 0; i < FLOWS; i++)
 		flow_draw(r, i);
+	for (unsigned int i = 0; i < TREES; i++)
+		r->trees[i] = (struct tree){ .r = r,
+					     .index = i,
+					     .last = i >= TREES / 2 };
 	return rc < 0 ? rc : 0;
 }
 
@@ -602,6 +938,8 @@ int scenario_play(struct run *r)
 	at(r, rnd(r, SEC), trouble, r);
 	for (unsigned int i = 0; i < FLOWS - LAST; i++)
 		at(r, rnd(r, 10 * SEC), flow_open, &r->flows[i]);
+	for (unsigned int i = 0; i < TREES / 2; i++)
+		at(r, rnd(r, 10 * SEC), tree_open, &r->trees[i]);
 	lnet_sim_run(r->sim, 15 * SEC);
 	r->faults = false;
 	splits_heal(&r->splits);
@@ -610,10 +948,14 @@ int scenario_play(struct run *r)
 	lnet_sim_run(r->sim, 60 * SEC);
 	for (unsigned int i = FLOWS - LAST; i < FLOWS; i++)
 		at(r, rnd(r, SEC), flow_open, &r->flows[i]);
+	for (unsigned int i = TREES / 2; i < TREES; i++)
+		at(r, rnd(r, SEC), tree_open, &r->trees[i]);
 	/* The longest deadline passes, and clients that are silent are gone. */
 	lnet_sim_run(r->sim, 240 * SEC);
 	for (unsigned int i = 0; i < FLOWS; i++)
 		flow_check(&r->flows[i]);
+	for (unsigned int i = 0; i < TREES; i++)
+		tree_check(&r->trees[i]);
 	return 0;
 }
 
@@ -623,6 +965,7 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 		tell(arg, "streams that ended with ",
 		     ulrpc_cause_name((enum ulrpc_cause)i), r->causes[i]);
 	tell(arg, "", "crashes", r->crashes);
+	tell(arg, "", "parts of trees", r->twigs);
 }
 
 unsigned int scenario_free(struct run *r)
@@ -631,6 +974,8 @@ unsigned int scenario_free(struct run *r)
 		ulrpc_stream_put(r->flows[i].stream);
 		ulrpc_stream_put(r->flows[i].served);
 	}
+	for (unsigned int i = 0; i < TREES; i++)
+		tree_free(&r->trees[i]);
 	free(r);
 	return 0;
 }
