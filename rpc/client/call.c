@@ -738,6 +738,7 @@ static out_of_line void call_end_annexed(struct ulrpc_call *call,
 
 static void call_on_fetched(struct ulrpc_call *call, int status)
 {
+	struct imports *x = call->shard->imports;
 	const struct fetch *f = call->fetch;
 	enum ulrpc_cause cause =
 		status ? ULRPC_CAUSE_BAD_REPLY : ULRPC_CAUSE_OK;
@@ -752,8 +753,11 @@ static void call_on_fetched(struct ulrpc_call *call, int status)
 				 shard_now(call->shard));
 		return;
 	}
+	/* The fetch stays until the end of the turn. */
+	x->told = call->fetch;
 	call_end(call, &o, status ? NULL : f->body, status ? 0 : f->length,
 		 shard_now(call->shard));
+	x->told = NULL;
 }
 
 /* Does the server no longer know whether it executed the call? An attempt that

@@ -158,18 +158,55 @@ static void on_room(struct ulnet_work *work)
 
 /* ---- the end ---- */
 
+void fetch_on_given(struct give_back *g, void *holder, size_t bytes)
+{
+	struct reply_room *room = container_of(g, struct reply_room, bodies);
+
+	(void)holder;
+	room->used -= bytes;
+	room_look(container_of(room, struct imports, reply_room)->shard);
+}
+
+void *fetch_take(struct shard *s, const void *reply, size_t length)
+{
+	struct fetch *f = s->imports->told;
+	void *body;
+
+	if (!f || f->body != reply || f->length != length)
+		return NULL;
+	body = f->body;
+	f->body = NULL;
+	slab_disown(&s->imports->slab);
+	return body;
+}
+
+/* Gives the body back, and then its room. What is so long is longer than what
+ * counts in reply_room.extra. */
+static void body_free(struct fetch *f)
+{
+	struct imports *x = f->shard->imports;
+
+	_Static_assert(GIVE_BACK_MIN > ULRPC_BODY_MAX, "extra is short");
+	if (f->body && f->length >= GIVE_BACK_MIN) {
+		slab_disown(&x->slab);
+		give_back(&x->reply_room.bodies, f->body, f->length, NULL);
+		return;
+	}
+	if (f->body)
+		slab_put(&x->slab, f->body, f->length);
+	if (f->room) {
+		room_give(f);
+		room_look(f->shard);
+	}
+}
+
 static void fetch_free(struct fetch *f)
 {
 	struct shard *s = f->shard;
 
 	list_del(&f->link);
 	body_proof_drop(&f->check);
-	if (f->body)
-		slab_put(&s->imports->slab, f->body, f->length);
-	if (f->room) {
-		room_give(f);
-		room_look(s);
-	}
+	body_free(f);
 	slab_put(&s->imports->slab, f, sizeof(*f));
 	shard_release(s);
 }

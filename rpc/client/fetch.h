@@ -114,6 +114,12 @@ uint32_t fetch_limit(const struct ulrpc *rpc, uint32_t limit);
 /* Called when the call ends: drops the fetch, and tells the server. f->body is
  * valid until the end of this turn. */
 void fetch_drop(struct fetch *f);
+/* Called while the caller of a call is told of its reply, @length bytes at
+ * @reply: if that is the body of a fetch, takes it from the fetch. Returns the
+ * body, which is to be freed by free(); NULL: it is none. */
+void *fetch_take(struct shard *s, const void *reply, size_t length);
+/* What reply_room.bodies.gave calls. */
+void fetch_on_given(struct give_back *g, void *holder, size_t bytes);
 /* Called when an LND's connection to the server of @imp was lost: repeats GETs
  * that were under way over it. */
 void fetches_on_conn_loss(struct import *imp, const struct conn_loss *s);

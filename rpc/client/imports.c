@@ -616,6 +616,7 @@ static int imports_open(struct shard *s)
 	list_init(&x->fetches);
 	list_init(&x->reply_room.waiting);
 	x->reply_room.max = s->rpc->conf.reply_bytes_max;
+	give_back_init(&x->reply_room.bodies, s, fetch_on_given);
 	list_init(&x->all);
 	x->reply_buf_users = &batch_reply_users;
 	slab_init(&x->slab, s);

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "rpc/bulk/loss.h"
+#include "rpc/give_back.h"
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
 
@@ -85,6 +86,9 @@ struct reply_room {
 	struct list waiting; /* of fetch.wait, in the order of their arrival */
 	struct ulnet_work work;
 	bool given;	    /* is @work posted? */
+	/* long bodies of fetches that are over: they take room until they have
+	 * been given back */
+	struct give_back bodies;
 	unsigned int looks; /* how often @work has run */
 };
 
@@ -109,6 +113,8 @@ struct imports {
 	struct list batches; /* of batch.all: all batches */
 	struct list fetches; /* of fetch.link: all fetches */
 	struct reply_room reply_room;
+	/* while a caller is told of a reply that was fetched: its fetch */
+	struct fetch *told;
 	const struct reply_buf_users *reply_buf_users;
 };
 

@@ -9,6 +9,7 @@
 #include "base/fork.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
+#include "rpc/client/fetch.h"
 #include "rpc/sync.h"
 
 /* ---- sets ---- */
@@ -315,6 +316,7 @@ void ulrpc_set_free(struct ulrpc_set *set)
 
 struct call_sync {
 	struct sync sync;
+	struct shard *shard; /* the client's */
 	struct ulrpc_outcome outcome;
 };
 
@@ -324,7 +326,13 @@ static void on_sync_done(void *arg, const struct ulrpc_outcome *outcome,
 	struct call_sync *own = arg;
 
 	own->outcome = *outcome;
-	sync_take(&own->sync, reply, length, &own->outcome);
+	/* A reply that was fetched need not be copied. */
+	if (own->sync.alloc && length)
+		own->sync.reply = fetch_take(own->shard, reply, length);
+	if (own->sync.alloc && own->sync.reply)
+		own->sync.length = length;
+	else
+		sync_take(&own->sync, reply, length, &own->outcome);
 	sync_done(&own->sync);
 }
 
@@ -344,6 +352,7 @@ static int sync_call(struct call_sync *own, struct ulrpc_client *client,
 
 	if (rc)
 		return rc;
+	own->shard = client->shard;
 	rc = ulrpc_call(client, method, body, length, conf, on_sync_done, own,
 			rpc->is_virtual ? &call : NULL);
 	if (!rc) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which long replies are fetched next, if there is not room for all of them at
- * the client (struct reply_room). */
+ * the client (struct reply_room), and what becomes of their memory. */
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
 #include "tests/unit/rpc/serve_rig.h"
@@ -72,6 +72,7 @@ static void setup(void)
 	conf.methods = &method;
 	conf.nmethods = 1;
 	conf.queue_bytes_max = UINT64_C(1) << 30;
+	conf.reply_limit = 64 << 20;
 	serve_start(&g, &conf);
 	cr_assert_eq(ulrpc_open(g.node[CALLER], NULL, &g.rpc[CALLER]), 0);
 	cluster_links(g.sim, &(struct ulnet_sim_link){ .latency = MSEC });
@@ -160,4 +161,73 @@ Test(reply_room, a_long_reply_does_not_starve)
 	cr_assert_leq(overtakes(SERVERS, AT_ONCE), 5 * ROOM / SMALL);
 	/* Each of these alone might always come. */
 	cr_assert_leq(overtakes(SERVERS, 1), 5 * ROOM / SMALL);
+}
+
+/* ---- long memory ---- */
+
+#define LONG (2 * (uint32_t)GIVE_BACK_MIN)
+
+static unsigned int steps; /* in which memory was given back */
+
+static void on_given(struct give_back *b, void *holder, size_t bytes)
+{
+	uint64_t before = room()->used;
+
+	steps++;
+	fetch_on_given(b, holder, bytes);
+	cr_assert_eq(room()->used, before - bytes);
+}
+
+/* What is long is given back in steps, and takes room until then. */
+Test(reply_room, is_given_back)
+{
+	struct ulrpc_call_conf conf = { .deadline = 60 * 1000000,
+					.reply_limit = LONG };
+	const uint32_t n = LONG;
+
+	setup();
+	room()->max = LONG;
+	room()->bodies.gave = on_given;
+	askers[0].under_way = 1;
+	cr_assert_eq(ulrpc_call(askers[0].client, ulrpc_method("make"), &n,
+				sizeof(n), &conf, on_end, &askers[0], NULL),
+		     0);
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(askers[0].ended, 1);
+	cr_assert_geq(steps, LONG / GIVE_BACK_STEP - 1);
+	cr_assert_eq(room()->used, 0);
+	serve_fini(&g);
+}
+
+/* Who waits for it gets the memory itself: nothing is copied. */
+Test(reply_room, is_handed_over)
+{
+	struct ulrpc_call_conf conf = { .deadline = 60 * 1000000,
+					.reply_limit = LONG };
+	const uint32_t lengths[] = { LONG, ULRPC_BODY_MAX, 5000 };
+	struct ulrpc_outcome o;
+	uint64_t wrong = 0;
+	size_t length;
+	void *reply;
+
+	setup();
+	room()->max = LONG;
+	room()->bodies.gave = on_given;
+	for (unsigned int i = 0; i < ARRAY_SIZE(lengths); i++) {
+		cr_assert_eq(ulrpc_call_wait_alloc(
+				     askers[0].client, ulrpc_method("make"),
+				     &lengths[i], sizeof(lengths[i]), &conf,
+				     &reply, &length, &o),
+			     0);
+		cr_assert_eq(o.cause, ULRPC_CAUSE_OK);
+		cr_assert_eq(length, lengths[i]);
+		for (size_t k = 0; k < length; k++)
+			wrong += ((const uint8_t *)reply)[k];
+		cr_assert_eq(wrong, 0);
+		free(reply);
+		lnet_sim_run(g.sim, SEC);
+		cr_assert_eq(room()->used, 0);
+		cr_assert_eq(steps, 0);
+	}
+	serve_fini(&g);
 }
