@@ -30,6 +30,17 @@ say() {
 	printf '\n%s\n' "$*"
 }
 
+# wait_until WHAT COMMAND...: waits until the command succeeds, at most a minute
+wait_until() {
+	local tries
+
+	for ((tries = 0; tries < 600; tries++)); do
+		! "${@:2}" || return 0
+		sleep 0.1
+	done
+	die "$1"
+}
+
 # ---- commands, as they would be typed ----
 
 show() { # COMMAND...

@@ -7,17 +7,6 @@
 # ends and says why.
 . "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
 
-# wait_until WHAT COMMAND...: waits until the command succeeds, at most a minute
-wait_until() {
-	local tries
-
-	for ((tries = 0; tries < 600; tries++)); do
-		! "${@:2}" || return 0
-		sleep 0.1
-	done
-	die "$1"
-}
-
 # Waits for three more lines of the client, the third of which says that calls were
 # answered, and prints them.
 watch() {

@@ -7,17 +7,6 @@
 # Leaves nothing behind. If anything unexpected happens, it ends and says why.
 . "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
 
-# wait_until WHAT COMMAND...: waits until the command succeeds, at most a minute
-wait_until() {
-	local tries
-
-	for ((tries = 0; tries < 600; tries++)); do
-		! "${@:2}" || return 0
-		sleep 0.1
-	done
-	die "$1"
-}
-
 # Has the server got more than pings through shared memory? The counts of a net are 0
 # when it is added.
 ring_is_used() {
