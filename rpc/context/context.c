@@ -128,9 +128,11 @@ static int pairs_pass(struct annex *sent, const char *names,
 	return rc;
 }
 
-/* Takes over what @c passes on of @annex, instead of what it has taken over
- * before. */
-static int context_inherit(struct ulrpc_context *c, struct wire_view annex)
+/* Adds @more to what is @c's own, and takes over what @names names of @annex,
+ * instead of what it has taken over before. @more, @names: NULL for nothing. */
+static int context_inherit(struct ulrpc_context *c,
+			   const struct ulrpc_metadata *more, const char *names,
+			   struct wire_view annex)
 {
 	struct annex own, sent;
 	int rc;
@@ -141,10 +143,12 @@ static int context_inherit(struct ulrpc_context *c, struct wire_view annex)
 	if (!rc && c->passed_length)
 		annex_cut(&own, c->passed_at, c->passed_length,
 			  c->passed_pairs);
+	if (!rc && more)
+		rc = annex_add(&own, more->name, more->value, more->length);
 	if (!rc)
 		rc = annex_copy(&sent, &own);
-	if (!rc && c->pass)
-		rc = pairs_pass(&sent, c->pass, annex_view(&own), annex);
+	if (!rc && names)
+		rc = pairs_pass(&sent, names, annex_view(&own), annex);
 	if (!rc) {
 		annex_fini(&c->sent);
 		c->sent = sent;
@@ -161,8 +165,10 @@ static int context_inherit(struct ulrpc_context *c, struct wire_view annex)
 int context_enter(struct ulrpc_context *c, struct scope *scope,
 		  struct wire_view annex)
 {
-	int rc = c->pass || c->passed_length ? context_inherit(c, annex) : 0;
+	int rc = 0;
 
+	if (c->pass || c->passed_length)
+		rc = context_inherit(c, NULL, c->pass, annex);
 	if (rc)
 		return rc;
 	if (c->scope)
@@ -204,9 +210,17 @@ void context_release(struct ulrpc_context *c)
 int ulrpc_context_add(struct ulrpc_context *context, const char *name,
 		      const void *value, size_t length)
 {
+	const struct ulrpc_metadata more = { name, value, length };
+	const uint8_t *passed = context->sent.bytes + context->passed_at;
+
 	if (context_is_busy(context))
 		return -EBUSY;
-	return annex_add(&context->sent, name, value, length);
+	if (!context->passed_length)
+		return annex_add(&context->sent, name, value, length);
+	/* It takes the place of what was taken over with this name. */
+	return context_inherit(
+		context, &more, "*",
+		(struct wire_view){ passed, passed + context->passed_length });
 }
 
 int ulrpc_context_sent(const struct ulrpc_context *context, unsigned int index,
