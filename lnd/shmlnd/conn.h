@@ -146,6 +146,7 @@ struct shm_conn {
 	uint32_t held_at; /* where the payload begins in it */
 	bool holding;
 	bool paused;	    /* LNet has not said where rx goes */
+	bool may_copy;	    /* out of the peer's memory: shm_rx_try_copy() */
 	bool answered;	    /* the peer is to be woken for answers */
 	struct list
 		refused; /* of shm_rx.link: the rest is to come by the ring */
@@ -192,8 +193,8 @@ int shm_rx_take_held(struct shm_conn *conn) must_check;
 void shm_rx_give_room(struct shm_conn *conn);
 /* Nothing more is going to come. Users' handlers run. */
 void shm_rx_stop(struct shm_conn *conn, int status);
-/* Is this side able to copy out of the memory of the peer, and to do so? The
- * peer is told. */
+/* Is this side able to copy out of the memory of the peer, and may it? The peer
+ * is told, but may lend nevertheless: conn->may_copy decides. */
 void shm_rx_try_copy(struct shm_conn *conn);
 
 /* lnd.send() and so on: see lnd.h. */

@@ -32,7 +32,7 @@
  *
  * Only between processes of one user. They can stop each other anyway, and
  * memory that never comes (userfaultfd(2), a file system that hangs) does no
- * more than that.
+ * more than that. What another user's process lends is refused unread.
  */
 #ifndef LND_SHMLND_LOAN_H
 #define LND_SHMLND_LOAN_H

@@ -83,9 +83,9 @@ void shm_rx_try_copy(struct shm_conn *conn)
 	bool may = sni->tunables[SHM_copy_min] && h->token.at &&
 		   conn->who.pid && conn->who.uid == geteuid();
 
-	shm_ring_set_copies(&conn->ring,
-			    may && !shm_copy(conn->who.pid, &h->token, NULL, 0,
-					     NULL, 0, 0));
+	conn->may_copy =
+		may && !shm_copy(conn->who.pid, &h->token, NULL, 0, NULL, 0, 0);
+	shm_ring_set_copies(&conn->ring, conn->may_copy);
 }
 
 static uint32_t loan_space(uint32_t segments)
@@ -94,7 +94,8 @@ static uint32_t loan_space(uint32_t segments)
 			  segments * sizeof(struct shm_segment));
 }
 
-/* Copies the payload of conn->rx to where it goes. Returns 0 or -errno. */
+/* Copies the payload of conn->rx to where it goes. Returns 0 or -errno. A peer
+ * may lend although it was told that this side does not copy. */
 static int copy_lent(const struct shm_conn *conn)
 {
 	const struct shm_rx *rx = conn->rx;
@@ -106,6 +107,8 @@ static int copy_lent(const struct shm_conn *conn)
 
 	if (!rx->bounce && !(msg && msg->length))
 		return 0;
+	if (!conn->may_copy)
+		return -EPERM;
 	if (!rx->bounce && msg->niov > SHM_SEGMENTS)
 		return -EFAULT;
 	n = (n - loan_space(0)) / (uint32_t)sizeof(from[0]);
@@ -128,8 +131,10 @@ static int take_lent(struct shm_conn *conn)
 	/* Its memory may have been used for something else meanwhile. */
 	if (!shm_ring_is_lent(&conn->ring, rx->loan))
 		answer = SHM_CALLED_BACK;
-	if (rc && rc != -EFAULT)
+	if (rc && rc != -EFAULT) {
+		conn->may_copy = false;
 		shm_ring_set_copies(&conn->ring, false);
+	}
 	shm_ring_took(&conn->ring, &conn->held);
 	shm_ring_answer(&conn->ring, rx->loan, answer);
 	conn->answered = true;

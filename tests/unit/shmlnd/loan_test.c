@@ -48,13 +48,12 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nto,
 	return syscall(SYS_process_vm_readv, pid, to, nto, from, nfrom, flags);
 }
 
-static void loans_up(struct rig *r, struct raw *raw)
+/* The nodes have the tunable copy_min. */
+static void loans_up_with(struct rig *r, struct raw *raw, int64_t copy_min)
 {
-	time_t end = time(NULL) + PATIENCE / 1000;
-
 	sem_init(&begins, 0, 0);
 	sem_init(&goes_on, 0, 0);
-	rig_up(r);
+	rig_up_with(r, copy_min);
 	take_puts(r);
 	shm_token_make(&token);
 	cr_assert(token.at);
@@ -62,6 +61,13 @@ static void loans_up(struct rig *r, struct raw *raw)
 		payload[i] = (uint8_t)(i * 2654435761u >> 24);
 	raw_connect_with(r, raw, &token);
 	cr_assert_eq(raw->hello.status, 0);
+}
+
+static void loans_up(struct rig *r, struct raw *raw)
+{
+	time_t end = time(NULL) + PATIENCE / 1000;
+
+	loans_up_with(r, raw, 16384);
 	while (!shm_ring_peer_copies(&raw->ring) && time(NULL) < end)
 		sched_yield();
 	if (!shm_ring_peer_copies(&raw->ring))
@@ -183,12 +189,14 @@ Test(loan, no_memory)
 	loans_down(&r, &raw);
 }
 
-/* Another process, or another program in it, does not have the token. */
+/* Another process, or another program in it, does not have the token. Nothing
+ * that is lent later is looked at. */
 Test(loan, other_memory)
 {
 	const struct shm_segment s = { (uintptr_t)payload, LENGTH };
 	struct raw raw;
 	struct rig r;
+	int before;
 
 	loans_up(&r, &raw);
 	*(uint64_t *)(uintptr_t)token.at ^= 1;
@@ -196,6 +204,34 @@ Test(loan, other_memory)
 	lend(&r, &raw, 5, &s, 1, LENGTH);
 	cr_assert_eq(await_answer(&raw, 5), SHM_REFUSED);
 	cr_expect_not(shm_ring_peer_copies(&raw.ring));
+	go_on(&raw, 5);
+	await_puts(1);
+	check_payload();
+	*(uint64_t *)(uintptr_t)token.at ^= 1;
+	before = atomic_load(&allowed);
+	shm_ring_lend(&raw.ring, 6);
+	lend(&r, &raw, 6, &s, 1, LENGTH);
+	cr_assert_eq(await_answer(&raw, 6), SHM_REFUSED);
+	cr_expect_eq(atomic_load(&allowed), before);
+	go_on(&raw, 6);
+	await_puts(2);
+	check_payload();
+	loans_down(&r, &raw);
+}
+
+/* A node that is not to copy, as with peers of another user, reads nothing of
+ * the memory of a peer that lends to it all the same. */
+Test(loan, unasked)
+{
+	const struct shm_segment s = { (uintptr_t)payload, LENGTH };
+	struct raw raw;
+	struct rig r;
+
+	loans_up_with(&r, &raw, 0);
+	shm_ring_lend(&raw.ring, 5);
+	lend(&r, &raw, 5, &s, 1, LENGTH);
+	cr_assert_eq(await_answer(&raw, 5), SHM_REFUSED);
+	cr_expect_eq(atomic_load(&allowed), INT32_MAX);
 	go_on(&raw, 5);
 	await_puts(1);
 	check_payload();
@@ -632,10 +668,7 @@ Test(loan, not_allowed)
 	struct rig r;
 
 	atomic_store(&allowed, 0);
-	rig_up(&r);
-	take_puts(&r);
-	shm_token_make(&token);
-	raw_connect_with(&r, &raw, &token);
+	loans_up_with(&r, &raw, 16384);
 	for (unsigned int i = 0; i < 10; i++) {
 		put(r.good, &r.nid, 60000000);
 		await_puts(i + 1);
