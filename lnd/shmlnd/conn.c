@@ -31,6 +31,7 @@ enum ulnet_cause shm_loss_unconnected(int status)
 	case -ETIMEDOUT:
 	case -EALREADY:
 	case -EPROTO:
+	case -EPROTONOSUPPORT:
 	case -EACCES:
 	case -EMSGSIZE:
 		return LNET_CAUSE_REMOTE_DROPPED;

@@ -50,11 +50,15 @@ enum shm_conn_state {
 extern const struct fsm_state shm_conn_states[SHM_CONN_STATES];
 
 #define SHM_MAGIC   0x68736c75u
-#define SHM_VERSION 2
+#define SHM_VERSION 2u
+/* Room for a sentence about two versions. */
+#define SHM_VERSION_TEXT 64
 
 /* What both sides say once, on the socket. That of the side which connects has
  * the memory with it. Both run on one host, so words are as the processor has
- * them. */
+ * them. In all versions HELLO has this size, and begins with these two words: a
+ * side that speaks another version answers with its own, and -EPROTONOSUPPORT.
+ */
 struct shm_hello {
 	uint32_t magic, version;
 	uint32_t net;	   /* LNET_NET_NUM() */

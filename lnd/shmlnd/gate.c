@@ -40,6 +40,19 @@ static struct shm_hello hello_to(const struct shm_ni *sni, uint32_t dst,
 	};
 }
 
+/* Does who has sent @h speak another version of the protocol? */
+static bool is_other_version(const struct shm_hello *h)
+{
+	return h->magic == SHM_MAGIC && h->version != SHM_VERSION;
+}
+
+/* Writes what the log says of it. */
+static void version_text(const struct shm_hello *h, char *text, size_t size)
+{
+	snprintf(text, size, "it speaks version %u, this node %u", h->version,
+		 SHM_VERSION);
+}
+
 /* Is @h for this NI, and from another one on its net? */
 static bool is_sane(const struct shm_ni *sni, const struct shm_hello *h)
 {
@@ -255,9 +268,16 @@ static int hello_check(struct shm_conn *conn, int fd)
  * Returns 0, or -errno for the answer. */
 static int hello_judge(struct shm_conn *conn, ssize_t n, int fd)
 {
+	char text[SHM_VERSION_TEXT];
+
 	/* Who has only asked whose name it is says nothing. */
 	if (n <= 0)
 		return -ECONNRESET;
+	if (n == sizeof(conn->hello) && is_other_version(&conn->hello)) {
+		version_text(&conn->hello, text, sizeof(text));
+		gate_complain(conn, text);
+		return -EPROTONOSUPPORT;
+	}
 	if (n != sizeof(conn->hello) || fd == -1 ||
 	    !is_sane(conn->sni, &conn->hello)) {
 		gate_complain(conn, "it has sent something else than HELLO");
@@ -453,10 +473,27 @@ static int refusal_of(const struct shm_hello *answer)
 	}
 }
 
+/* What becomes of the answer, of which @n bytes were read. Returns 0 or -errno.
+ */
+static int answer_judge(const struct shm_conn *conn, ssize_t n)
+{
+	const struct shm_hello *h = &conn->hello;
+
+	if (n == 0)
+		return -ECONNRESET;
+	if (n == sizeof(*h) && is_other_version(h))
+		return -EPROTONOSUPPORT;
+	if (n != sizeof(*h) || !is_sane(conn->sni, h) ||
+	    h->src != address(&conn->peer->id.nid))
+		return -EPROTO;
+	return refusal_of(h);
+}
+
 static void gate_on_answer(struct env_io *io, int revents)
 {
 	struct shm_conn *conn = container_of(io, struct shm_conn, io);
 	struct shm_peer *peer = conn->peer;
+	const char *why = "it refuses the connection";
 	ssize_t n = -1;
 	int rc;
 
@@ -466,15 +503,14 @@ static void gate_on_answer(struct env_io *io, int revents)
 			 MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	rc = n < 0 ? -errno : n == 0 ? -ECONNRESET : 0;
-	if (n > 0 &&
-	    (n != sizeof(conn->hello) || !is_sane(conn->sni, &conn->hello) ||
-	     conn->hello.src != address(&peer->id.nid)))
-		rc = -EPROTO;
-	if (!rc)
-		rc = refusal_of(&conn->hello);
+	rc = n < 0 ? -errno : answer_judge(conn, n);
+	if (rc == -EPROTONOSUPPORT) {
+		version_text(&conn->hello, peer->version,
+			     sizeof(peer->version));
+		why = peer->version;
+	}
 	if (rc) {
-		shm_attempt_done(peer, rc, "it refuses the connection");
+		shm_attempt_done(peer, rc, why);
 		return;
 	}
 	peer->attempt = NULL;

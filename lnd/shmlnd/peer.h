@@ -34,6 +34,7 @@ struct shm_peer {
 	struct shm_conn *attempt; /* while CONNECT_CONNECTING */
 	uint32_t offer; /* bytes: the largest rings that are offered to it */
 	const char *note; /* why the last attempt has failed, for the log */
+	char version[SHM_VERSION_TEXT]; /* note, if it is about versions */
 	/* what the end of the turn does: */
 	struct work work;
 	bool settling;

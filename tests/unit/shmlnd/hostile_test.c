@@ -33,7 +33,7 @@ static const struct wrong_hello {
 	int status; /* in the answer; 0: there is none */
 } wrong_hellos[] = {
 	{ offsetof(struct shm_hello, magic), 1, 0, 0 },
-	{ offsetof(struct shm_hello, version), 99, 0, 0 },
+	{ offsetof(struct shm_hello, version), 99, 0, -EPROTONOSUPPORT },
 	{ offsetof(struct shm_hello, net), 5, 0, 0 },
 	{ offsetof(struct shm_hello, dst), 1, 0, 0 },
 	{ offsetof(struct shm_hello, src), 0, 0, 0 },
@@ -129,6 +129,7 @@ Test(hostile, other_process)
 /* ---- what the node lacks ---- */
 
 static _Atomic bool blamed;
+static _Atomic unsigned int version_lines;
 
 static void on_log(int level, const char *line, void *arg)
 {
@@ -136,6 +137,8 @@ static void on_log(int level, const char *line, void *arg)
 	(void)level;
 	if (strstr(line, ": refused: "))
 		atomic_store(&blamed, true);
+	if (strstr(line, "it speaks version 1, this node 2"))
+		atomic_fetch_add(&version_lines, 1);
 }
 
 /* Says HELLO while this process can have @spare more descriptors. Returns the
@@ -455,6 +458,46 @@ static int raw_accept(const struct rig *r)
 		/* Who has only asked whose name it is says nothing. */
 	} while (recv(fd, &h, sizeof(h), 0) == 0);
 	return fd;
+}
+
+/* Both sides say which versions they speak if one that speaks another one
+ * connects, and if the node connects to it. */
+Test(hostile, version)
+{
+	struct ulnet_id to = { .pid = LNET_PID_LUSTRE };
+	int fd, memory = shm_ring_create(SIZE), status;
+	struct shm_hello h, answer;
+	struct pinged p;
+	struct rig r;
+
+	rig_up(&r);
+	lnet_log_set(LNET_LOG_WARN, on_log, NULL);
+	h = hello_of(&r);
+	h.version = 1;
+	fd = shm_name_connect(&r.nid);
+	send_hello(fd, &h, sizeof(h), &memory, 1);
+	await(fd);
+	cr_assert_eq(recv(fd, &answer, sizeof(answer), 0), sizeof(answer));
+	cr_expect_eq(answer.magic, SHM_MAGIC);
+	cr_expect_eq(answer.version, SHM_VERSION);
+	cr_expect_eq(answer.status, -EPROTONOSUPPORT);
+	await_end(fd);
+	fork_fd_close(fd);
+	cr_expect_eq(atomic_load(&version_lines), 1);
+	to.nid = r.bad_nid;
+	cr_assert_eq(pipe(p.pipe), 0);
+	cr_assert_eq(
+		lnet_ping(r.node, to, PATIENCE * UINT64_C(1000), on_ping, &p),
+		0);
+	fd = raw_accept(&r);
+	send_hello(fd, &h, sizeof(h), NULL, 0);
+	cr_assert(read(p.pipe[0], &status, sizeof(status)) == sizeof(status));
+	cr_expect_lt(status, 0);
+	cr_expect_eq(atomic_load(&version_lines), 2);
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	fork_fd_close(fd);
+	close(memory);
+	rig_down(&r);
 }
 
 /* The node's attempt, until it is answered; and whether it had ended when the
