@@ -268,7 +268,8 @@ struct rpc_side {
 	void (*on_rules)(struct shard *s);
 	/* Changes a service; server only: services_set(). */
 	int (*set)(struct shard *s, struct service_set *set);
-	/* Changes the clients of a service; client only: clients_set(). */
+	/* Changes the clients of a service, and its sets of servers; client
+	 * only: clients_set(), replicas_set(). */
 	void (*set_clients)(struct shard *s, struct client_set *set);
 	/* Called when munged has answered a question of a handshake:
 	 * @j->answer. */

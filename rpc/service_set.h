@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/util.h"
+
 /* X(name, least, most, of_workers): the items that are numbers, as in struct
  * ulrpc_service_conf; of_workers: only services with workers have it. */
 #define SERVICE_SETS(X)                             \
@@ -51,15 +53,29 @@ struct service_set {
 #define CLIENT_SET_ENUM(name, least, most) CLIENT_SET_##name,
 enum client_set_item { CLIENT_SETS(CLIENT_SET_ENUM) CLIENT_SET_ITEMS };
 
-/* Changes all clients of a service, on each CPT. */
+/* Changes all clients of a service, and its sets of servers, on each CPT. */
 struct client_set {
 	const char *service; /* its name */
 	uint32_t given;	     /* bit i: values[i] is to be set */
 	uint64_t values[CLIENT_SET_ITEMS];
-	/* Afterwards: how many clients there are, and the greatest value that
-	 * one of them has. */
-	unsigned int clients;
+	/* Afterwards: how many clients there are, with those that the sets have
+	 * for their servers, how many sets, and the greatest value that one of
+	 * them has. */
+	unsigned int clients, sets;
 	uint64_t now[CLIENT_SET_ITEMS];
 };
+
+static inline bool client_set_has(const struct client_set *set,
+				  enum client_set_item i)
+{
+	return set->given & 1u << i;
+}
+
+/* Adds what a client, or a set, has @now. */
+static inline void client_set_tell(struct client_set *set, const uint64_t *now)
+{
+	for (unsigned int i = 0; i < CLIENT_SET_ITEMS; i++)
+		set->now[i] = MAX(set->now[i], now[i]);
+}
 
 #endif

@@ -20,7 +20,6 @@
 #include "secure/once.h"
 #include "secure/digest.h"
 
-#define INFLIGHT_MAX 1024
 /* An Open that was not answered is sent again after this time. */
 #define REPEAT_AFTER (100 * NSEC_PER_MSEC)
 /* A call for which there was no memory is tried again after this time. */
@@ -902,7 +901,7 @@ void client_init(struct ulrpc_client *c, struct shard *s,
 	c->rpc = s->rpc;
 	c->shard = s;
 	c->inflight_max =
-		conf->inflight_max ? conf->inflight_max : INFLIGHT_MAX;
+		conf->inflight_max ? conf->inflight_max : CLIENT_INFLIGHT_MAX;
 	window_init(&c->window, conf->inflight_begin, c->inflight_max);
 	backlog_init(&c->backlog, conf->queue_max, conf->queue_bytes);
 	atomic_init(&c->lent_from, ULRPC_BODY_MAX);

@@ -105,6 +105,8 @@ static inline void window_served(struct window *w, uint32_t n)
 
 /* ---- the client ---- */
 
+/* ulrpc_client_conf.inflight_max, unless the user has set it */
+#define CLIENT_INFLIGHT_MAX 1024
 /* While fewer calls than this wait, they are sent only at the end of the turn.
  */
 #define CLIENT_BATCH_MIN 64u
@@ -165,6 +167,9 @@ struct ulrpc_client {
 	/* how the server's name leads to NIDs; NULL: the user has given NIDs */
 	struct client_target *target;
 	struct client_watch watch;
+	/* owner: a set of servers has it for one of them, and limits the calls
+	 * that have not ended itself */
+	bool of_set;
 	bool closed; /* the user has closed the client */
 	/* when the last call has ended, client_last_ended() has something to
 	 * do, because the client is closed, or its target waits for that */

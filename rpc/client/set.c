@@ -6,22 +6,18 @@
 #include "rpc/client/client.h"
 #include "rpc/client/imports.h"
 
-static bool is_given(const struct client_set *set, enum client_set_item i)
-{
-	return set->given & 1u << i;
-}
-
+/* What a set of servers has as the limits of its queue is not that of the
+ * clients that it has for them: rpc/replicas/set.c. */
 static void tell(const struct ulrpc_client *c, struct client_set *set)
 {
 	const uint64_t now[CLIENT_SET_ITEMS] = {
 		[CLIENT_SET_inflight_max] = c->inflight_max,
-		[CLIENT_SET_queue_max] = c->backlog.calls_max,
-		[CLIENT_SET_queue_bytes] = c->backlog.bytes_max,
+		[CLIENT_SET_queue_max] = c->of_set ? 0 : c->backlog.calls_max,
+		[CLIENT_SET_queue_bytes] = c->of_set ? 0 : c->backlog.bytes_max,
 	};
 
 	set->clients++;
-	for (unsigned int i = 0; i < CLIENT_SET_ITEMS; i++)
-		set->now[i] = MAX(set->now[i], now[i]);
+	client_set_tell(set, now);
 }
 
 static void set_window(struct ulrpc_client *c, uint32_t most)
@@ -34,16 +30,22 @@ static void set_window(struct ulrpc_client *c, uint32_t most)
 		client_kick(c);
 }
 
+static void set_queue(struct ulrpc_client *c, const struct client_set *set)
+{
+	if (c->of_set)
+		return;
+	if (client_set_has(set, CLIENT_SET_queue_max))
+		c->backlog.calls_max =
+			(uint32_t)set->values[CLIENT_SET_queue_max];
+	if (client_set_has(set, CLIENT_SET_queue_bytes))
+		c->backlog.bytes_max = set->values[CLIENT_SET_queue_bytes];
+}
+
 static void change(struct ulrpc_client *c, const struct client_set *set)
 {
-	const uint64_t *v = set->values;
-
-	if (is_given(set, CLIENT_SET_inflight_max))
-		set_window(c, (uint32_t)v[CLIENT_SET_inflight_max]);
-	if (is_given(set, CLIENT_SET_queue_max))
-		c->backlog.calls_max = (uint32_t)v[CLIENT_SET_queue_max];
-	if (is_given(set, CLIENT_SET_queue_bytes))
-		c->backlog.bytes_max = v[CLIENT_SET_queue_bytes];
+	if (client_set_has(set, CLIENT_SET_inflight_max))
+		set_window(c, (uint32_t)set->values[CLIENT_SET_inflight_max]);
+	set_queue(c, set);
 	client_look(c);
 }
 

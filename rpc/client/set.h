@@ -7,8 +7,8 @@
 
 struct shard;
 
-/* What rpc_side.set_clients calls: changes the clients that this CPT has, as
- * @set says, and adds them to what it tells. Calls in flight stay there, and
+/* What rpc_side.set_clients calls first: changes the clients that this CPT has,
+ * as @set says, and adds them to what it tells. Calls in flight stay there, and
  * none that waits is refused. Owner, in a turn. */
 void clients_set(struct shard *s, struct client_set *set);
 

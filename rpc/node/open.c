@@ -16,6 +16,7 @@
 #include "rpc/keys.h"
 #include "rpc/munge.h"
 #include "rpc/replicas/replicas.h"
+#include "rpc/replicas/set.h"
 #include "rpc/rpc.h"
 #include "ulnet/names.h"
 #include "rpc/run.h"
@@ -51,6 +52,12 @@ static const struct rpc_part *const parts[] = {
 	&control_part,	 &stream_part, &replicas_part,
 };
 
+static void client_set_clients(struct shard *s, struct client_set *set)
+{
+	clients_set(s, set);
+	replicas_set(s, set);
+}
+
 static const struct rpc_side client_side = {
 	.control_cpt = import_control_cpt,
 	.on_control = import_on_control,
@@ -60,7 +67,7 @@ static const struct rpc_side client_side = {
 	.on_heard = imports_on_sign,
 	.on_conn_event = imports_on_end,
 	.on_keys = imports_on_keys,
-	.set_clients = clients_set,
+	.set_clients = client_set_clients,
 	.on_munge = import_on_munge,
 };
 

@@ -7,6 +7,7 @@ libulrpccore_a_SOURCES += %D%/context.c
 libulrpccore_a_SOURCES += %D%/opening.c
 libulrpccore_a_SOURCES += %D%/replica.c %D%/replica.h
 libulrpccore_a_SOURCES += %D%/replicas.c %D%/replicas.h
+libulrpccore_a_SOURCES += %D%/set.c %D%/set.h
 libulrpccore_a_SOURCES += %D%/streams.c
 libulrpccore_a_SOURCES += %D%/stub.c
 libulrpccore_a_SOURCES += %D%/times.c %D%/times.h

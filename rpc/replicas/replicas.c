@@ -88,6 +88,8 @@ static int conf_take(struct ulrpc_replicas *rs,
 	rs->conf = *c;
 	rs->conf.target = NULL;
 	rs->conf.err = NULL;
+	if (!c->inflight_max)
+		rs->conf.inflight_max = CLIENT_INFLIGHT_MAX;
 	rs->retry = c->retry ? *c->retry
 			     : (struct ulrpc_retry){ .max = ULRPC_RETRIES_ANY };
 	rs->tell_overloaded = rs->retry.tell_overloaded;
@@ -218,11 +220,13 @@ static int replica_open(struct replica *r)
 	conf.nnids = 1;
 	rc = client_open_at(rs->rpc, rs->shard->cpt, &conf, !rs->target,
 			    &r->client);
-	if (rc)
+	if (rc) {
 		replica_set_del(&rs->numbers, r->number);
-	else
-		r->client->watch = (struct client_watch){ replica_on_news, r };
-	return rc;
+		return rc;
+	}
+	r->client->of_set = true;
+	r->client->watch = (struct client_watch){ replica_on_news, r };
+	return 0;
 }
 
 static int replica_new(struct ulrpc_replicas *rs,

@@ -31,7 +31,8 @@ struct ulrpc_replicas {
 	/* immutable after open: */
 	struct ulrpc *rpc;
 	struct shard *shard;
-	/* configuration of the clients of all servers, without NIDs */
+	/* configuration of the clients of all servers, without NIDs; owner:
+	 * replicas_set() changes inflight_max */
 	struct ulrpc_client_conf conf;
 	/* configuration of streams, without that of a client */
 	struct ulrpc_streams_conf streams;

@@ -147,6 +147,7 @@ static void client_print(struct yaml *y, const void *arg)
 
 	yaml_name(y, "client", set->service);
 	yaml_count(y, "clients", set->clients);
+	yaml_count(y, "sets", set->sets);
 	for (unsigned int i = 0; i < CLIENT_SET_ITEMS; i++)
 		yaml_count(y, client_items[i].name, set->now[i]);
 }
@@ -224,7 +225,7 @@ static int set_clients(struct ulrpc *rpc, struct lnet_control_call *call,
 	}
 	if (rc)
 		return rc;
-	if (!set.clients) {
+	if (!set.clients && !set.sets) {
 		char why[100];
 
 		snprintf(why, sizeof(why), "client: there is none of '%.64s'",

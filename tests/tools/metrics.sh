@@ -241,6 +241,7 @@ expect "$latency: as many as calls that have ended well" test \
 ctl 0 --socket "$dir/ping.sock" rpc set --client echo
 has out '^ +client: "?echo"?$'
 has out '^ +clients: [1-9]'
+has out '^ +sets: 0$'
 has out '^ +queue_max: 1048576$'
 ctl 234 --socket "$dir/ping.sock" rpc set --client echo --inflight-max 0
 has err 'inflight_max: 0 is not in 1'

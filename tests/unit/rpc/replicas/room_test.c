@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Servers that refuse, and servers for which a set has no room. */
+/* Servers that refuse, servers for which a set has no room, and sets that have
+ * no room for calls. */
+#include "rpc/replicas/replicas.h"
+#include "rpc/service_set.h"
 #include "tests/unit/rpc/replicas/servers.h"
 
 TestSuite(replicas_room, .timeout = 60);
@@ -100,5 +103,119 @@ Test(replicas_room, a_server_for_which_there_was_no_room_is_called_later)
 	went_well(1);
 	cr_assert_eq(goes_to(), 2);
 	cr_assert_eq(calls[0].o.moves, 0);
+	sim_close();
+}
+
+/* ---- "rpc set" ---- */
+
+static int change_run(void *arg)
+{
+	struct shard *s = rs->shard;
+
+	s->rpc->client->set_clients(s, arg);
+	return 0;
+}
+
+/* Sets an item of the set, unless @item is CLIENT_SET_ITEMS. Returns what it
+ * has then. */
+static struct client_set change(enum client_set_item item, uint64_t value)
+{
+	struct client_set set = { .service = "test" };
+
+	if (item != CLIENT_SET_ITEMS) {
+		set.given = 1u << item;
+		set.values[item] = value;
+	}
+	cr_assert_eq(lnet_call(rpc->node, rs->shard->cpt, change_run, &set), 0);
+	cr_assert_eq(set.sets, 1);
+	return set;
+}
+
+/* Makes calls, from number @i on, until the set takes no more, but at most ten.
+ * Returns how many. */
+static unsigned int taken(unsigned int i)
+{
+	const struct ulrpc_replicas_call_conf how = {
+		.call = { .deadline = ULRPC_NEVER },
+	};
+	unsigned int n;
+	int rc = 0;
+
+	for (n = 0; n < 10; n++) {
+		const uint32_t body = i + n;
+
+		calls[body] = (struct one){ .began = lnet_sim_now(sim) };
+		rc = ulrpc_replicas_call(rs, ulrpc_method("work"), &body,
+					 sizeof(body), &how, on_end,
+					 &calls[body], NULL);
+		if (rc)
+			break;
+	}
+	if (n < 10)
+		cr_assert_eq(rc, -EAGAIN);
+	lnet_sim_run(sim, MSEC);
+	return n;
+}
+
+/* The queue is the set's, and no server has a limit of its own. */
+Test(replicas_room, a_changed_queue_is_that_of_the_set)
+{
+	struct client_set now;
+
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_TURNS;
+	open_nids(2);
+	cr_assert_neq(goes_to(), goes_to());
+	now = change(CLIENT_SET_ITEMS, 0);
+	cr_assert_eq(now.clients, 2);
+	cr_assert_eq(now.now[CLIENT_SET_queue_max], 1 << 20);
+	cr_assert_eq(now.now[CLIENT_SET_queue_bytes], 1 << 30);
+	cr_assert_eq(now.now[CLIENT_SET_inflight_max], 1024);
+	for (int i = 1; i <= SERVERS; i++)
+		servers[i].delay = 5 * SEC;
+	now = change(CLIENT_SET_queue_max, 3);
+	cr_assert_eq(now.now[CLIENT_SET_queue_max], 3);
+	cr_assert_eq(taken(1), 3);
+	change(CLIENT_SET_queue_max, 5);
+	cr_assert_eq(taken(11), 2);
+	/* What is more already, stays. */
+	change(CLIENT_SET_queue_max, 1);
+	cr_assert_eq(taken(21), 0);
+	lnet_sim_run(sim, 6 * SEC);
+	for (unsigned int i = 1; i <= 3; i++)
+		went_well(i);
+	cr_assert_eq(taken(21), 1);
+	change(CLIENT_SET_queue_max, 100);
+	change(CLIENT_SET_queue_bytes, 4 * sizeof(uint32_t));
+	cr_assert_eq(taken(31), 3);
+	lnet_sim_run(sim, 6 * SEC);
+	sim_close();
+}
+
+/* A set without servers has a queue, too, and servers that come later are
+ * called as was set before. */
+Test(replicas_room, a_change_counts_for_servers_that_come)
+{
+	struct client_set now;
+
+	sim_open(1);
+	conf.client.target = "servers";
+	cr_assert_eq(ulrpc_replicas_open(rpc, &conf, &rs), 0);
+	now = change(CLIENT_SET_inflight_max, 2);
+	cr_assert_eq(now.clients, 0);
+	set_servers(SERVERS_OF(1));
+	lnet_sim_run(sim, SEC);
+	now = change(CLIENT_SET_ITEMS, 0);
+	cr_assert_eq(now.clients, 1);
+	cr_assert_eq(now.now[CLIENT_SET_inflight_max], 2);
+	for (unsigned int i = 0; i < 5; i++)
+		cr_assert_eq(goes_to(), 1);
+	servers[1].delay = 5 * SEC;
+	servers[1].executed = 0;
+	cr_assert_eq(taken(1), 10);
+	cr_assert_eq(servers[1].executed, 2);
+	lnet_sim_run(sim, 60 * SEC);
+	for (unsigned int i = 1; i <= 10; i++)
+		went_well(i);
 	sim_close();
 }

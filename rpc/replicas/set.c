@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/replicas/set.h"
+
+#include <string.h>
+
+#include "rpc/replicas/replicas.h"
+
+static void tell(const struct ulrpc_replicas *rs, struct client_set *set)
+{
+	const uint64_t now[CLIENT_SET_ITEMS] = {
+		[CLIENT_SET_inflight_max] = rs->conf.inflight_max,
+		[CLIENT_SET_queue_max] = rs->backlog.calls_max,
+		[CLIENT_SET_queue_bytes] = rs->backlog.bytes_max,
+	};
+
+	set->sets++;
+	client_set_tell(set, now);
+}
+
+static void change(struct ulrpc_replicas *rs, const struct client_set *set)
+{
+	const uint64_t *v = set->values;
+
+	/* for servers that are added from now on */
+	if (client_set_has(set, CLIENT_SET_inflight_max))
+		rs->conf.inflight_max = (uint32_t)v[CLIENT_SET_inflight_max];
+	if (client_set_has(set, CLIENT_SET_queue_max))
+		rs->backlog.calls_max = (uint32_t)v[CLIENT_SET_queue_max];
+	if (client_set_has(set, CLIENT_SET_queue_bytes))
+		rs->backlog.bytes_max = v[CLIENT_SET_queue_bytes];
+	backlog_look(&rs->backlog, rs->ncalls, rs->shard);
+}
+
+void replicas_set(struct shard *s, struct client_set *set)
+{
+	struct ulrpc_replicas *rs;
+
+	if (!s->replicas)
+		return;
+	list_for_each_entry (rs, &s->replicas->sets, link) {
+		if (rs->closed || strcmp(rs->service, set->service))
+			continue;
+		change(rs, set);
+		tell(rs, set);
+	}
+}
