@@ -175,6 +175,12 @@ static bool has_to_write(const struct shm_conn *conn)
 	       !list_empty(&conn->queue.msgs);
 }
 
+/* What it has lent, and has no answer to. */
+static uint32_t unanswered(const struct shm_conn *conn)
+{
+	return conn->lent_slots & ~conn->owed;
+}
+
 /* What this side waits for. */
 static uint32_t conn_wants(const struct shm_conn *conn)
 {
@@ -334,7 +340,7 @@ static void look_at_loans(struct shm_conn *conn)
 {
 	if (!shm_ring_look_answers(&conn->ring))
 		return;
-	for (uint32_t s = conn->lent_slots & ~conn->owed; s; s &= s - 1) {
+	for (uint32_t s = unanswered(conn); s; s &= s - 1) {
 		unsigned int slot = first_slot(s);
 		struct lnd_msg *msg = conn->loans[slot].msg;
 		uint32_t answer =
@@ -536,7 +542,7 @@ static void watch_stall(struct shm_conn *conn)
 {
 	if (timer_armed(&conn->timer))
 		return;
-	conn->room.waits = conn->more.waits = false;
+	conn->room.waits = conn->more.waits = conn->answers.waits = false;
 	look_later(conn);
 }
 
@@ -554,10 +560,10 @@ static void conn_flush(struct shm_conn *conn)
 		if (shm_ring_must_wake(&conn->ring, SHM_WANTS_FRAMES))
 			shm_conn_wake(conn);
 	}
-	if (unlikely(has_to_write(conn)))
+	if (unlikely(has_to_write(conn) || conn->lent_slots)) {
 		watch_stall(conn);
-	if (unlikely(has_to_write(conn) || conn->lent_slots))
 		conn_rearm(conn);
+	}
 	end_all(&conn->sent.msgs, 0, LNET_CAUSE_OK);
 }
 
@@ -713,7 +719,8 @@ static void conn_on_ready(struct env_io *io, int revents)
 
 /* Has the peer stalled? It may be stopped, or does not do what it has to. What
  * lies in the ring to be read waits for this side. */
-static int look_at_stall(struct shm_conn *conn, bool room, bool more)
+static int look_at_stall(struct shm_conn *conn, bool room, bool more,
+			 bool answers)
 {
 	bool late = loop_now(conn->loop) > conn->look + look_interval(conn) / 2;
 	int rc = shm_ring_look_room(&conn->ring);
@@ -723,26 +730,36 @@ static int look_at_stall(struct shm_conn *conn, bool room, bool more)
 	more = more && !shm_ring_has_frames(&conn->ring);
 	room = shm_stall_look(&conn->room, room, conn->ring.freed, late);
 	more = shm_stall_look(&conn->more, more, conn->ring.head, late);
+	/* It has to read the frames in front of a loan, too. */
+	answers = shm_stall_look(&conn->answers, answers,
+				 conn->ring.freed + conn->ring.heard, late);
 	if (room)
 		conn->ring.why = "has made no room (stall_timeout)";
 	else if (more)
 		conn->ring.why = "has not gone on with a message "
 				 "(stall_timeout)";
-	return room || more ? -ETIMEDOUT : 0;
+	else if (answers)
+		conn->ring.why = "has not copied what is lent to it "
+				 "(stall_timeout)";
+	return room || more || answers ? -ETIMEDOUT : 0;
 }
 
 static void on_stall(struct timer *t)
 {
 	struct shm_conn *conn = container_of(t, struct shm_conn, timer);
-	bool room = has_to_write(conn), more = conn->rx && !conn->paused;
+	bool room, more, answers;
 	int rc;
 
-	if (!room && !more)
+	look_at_loans(conn);
+	room = has_to_write(conn);
+	more = conn->rx && !conn->paused;
+	answers = unanswered(conn);
+	if (!room && !more && !answers)
 		return;
 	/* Room that this look finds nobody else tells of. */
 	if (room)
 		flush_soon(conn);
-	rc = look_at_stall(conn, room, more);
+	rc = look_at_stall(conn, room, more, answers);
 	if (rc)
 		shm_peer_lost(conn, rc, conn->ring.why);
 	else

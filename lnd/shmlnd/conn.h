@@ -138,9 +138,10 @@ struct shm_conn {
 	 * to be written */
 	uint32_t owed;
 	uint32_t loans_made;
-	/* while timer is armed: is the peer to make room, or to send more of a
-	 * message? */
-	struct shm_stall room, more;
+
+	/* while timer is armed: is the peer to make room, to send more of a
+	 * message, or to answer a loan? */
+	struct shm_stall room, more, answers;
 	uint64_t look; /* ns: when the next look is due */
 
 	/* incoming */

@@ -48,12 +48,14 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nto,
 	return syscall(SYS_process_vm_readv, pid, to, nto, from, nfrom, flags);
 }
 
-/* The nodes have the tunable copy_min. */
-static void loans_up_with(struct rig *r, struct raw *raw, int64_t copy_min)
+#define COPY_MIN 16384
+
+static void loans_up_with(struct rig *r, struct raw *raw, int64_t copy_min,
+			  int64_t stall_timeout)
 {
 	sem_init(&begins, 0, 0);
 	sem_init(&goes_on, 0, 0);
-	rig_up_with(r, copy_min);
+	rig_up_with(r, copy_min, stall_timeout);
 	take_puts(r);
 	shm_token_make(&token);
 	cr_assert(token.at);
@@ -67,7 +69,7 @@ static void loans_up(struct rig *r, struct raw *raw)
 {
 	time_t end = time(NULL) + PATIENCE / 1000;
 
-	loans_up_with(r, raw, 16384);
+	loans_up_with(r, raw, COPY_MIN, PATIENCE / 1000);
 	while (!shm_ring_peer_copies(&raw->ring) && time(NULL) < end)
 		sched_yield();
 	if (!shm_ring_peer_copies(&raw->ring))
@@ -227,7 +229,7 @@ Test(loan, unasked)
 	struct raw raw;
 	struct rig r;
 
-	loans_up_with(&r, &raw, 0);
+	loans_up_with(&r, &raw, 0, PATIENCE / 1000);
 	shm_ring_lend(&raw.ring, 5);
 	lend(&r, &raw, 5, &s, 1, LENGTH);
 	cr_assert_eq(await_answer(&raw, 5), SHM_REFUSED);
@@ -617,6 +619,20 @@ Test(loan, unanswered)
 	loans_down(&r, &raw);
 }
 
+/* A peer that is stopped before it answers is given up, although there is room
+ * for all that is sent to it. */
+Test(loan, never_answered)
+{
+	struct raw raw;
+	struct rig r;
+
+	loans_up_with(&r, &raw, COPY_MIN, 1);
+	be_lent(&r, &raw, 60000000);
+	await_end(raw.fd);
+	await_count(&failed, 1);
+	loans_down(&r, &raw);
+}
+
 /* ---- both are correct ---- */
 
 /* At any time the system may cease to allow copies: nothing is lost. */
@@ -668,7 +684,7 @@ Test(loan, not_allowed)
 	struct rig r;
 
 	atomic_store(&allowed, 0);
-	loans_up_with(&r, &raw, 16384);
+	loans_up_with(&r, &raw, COPY_MIN, PATIENCE / 1000);
 	for (unsigned int i = 0; i < 10; i++) {
 		put(r.good, &r.nid, 60000000);
 		await_puts(i + 1);

@@ -12,10 +12,11 @@
 #include "base/fork.h"
 
 static void node_up(struct lnet **node_p, struct ulnet_nid *nid,
-		    int64_t copy_min)
+		    int64_t copy_min, int64_t stall_timeout)
 {
 	const struct ulnet_tunable tunables[] = { { "max_conns", 8 },
-						  { "stall_timeout", 1 },
+						  { "stall_timeout",
+						    stall_timeout },
 						  { "copy_min", copy_min } };
 	struct ulnet_ni_conf ni = { .tunables = tunables,
 				    .ntunables = ARRAY_SIZE(tunables) };
@@ -38,16 +39,16 @@ static void node_up(struct lnet **node_p, struct ulnet_nid *nid,
 
 void rig_up(struct rig *r)
 {
-	rig_up_with(r, 16384);
+	rig_up_with(r, 16384, 1);
 }
 
-void rig_up_with(struct rig *r, int64_t copy_min)
+void rig_up_with(struct rig *r, int64_t copy_min, int64_t stall_timeout)
 {
 	char name[LNET_INTERFACE_SIZE];
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
-	node_up(&r->node, &r->nid, copy_min);
-	node_up(&r->good, &r->good_nid, copy_min);
+	node_up(&r->node, &r->nid, copy_min, stall_timeout);
+	node_up(&r->good, &r->good_nid, copy_min, stall_timeout);
 	r->bad_nid = lnet_nid_make(LNET_NET(LNET_TYPE_SHM, 0), 0);
 	cr_assert_eq(shm_resolve("auto", &r->bad_nid, name), 0);
 	r->name = shm_name_own(&r->bad_nid);
