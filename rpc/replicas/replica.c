@@ -269,10 +269,19 @@ void replica_is_back(struct replica *r)
 		replica_use(r);
 }
 
-void replica_on_answer(struct replica *r)
+/* Of two trials of an outlier, the other one may have ended, without an answer,
+ * while this one was under way: then the server was left again. */
+static bool has_passed(const struct replica *r, bool trial)
+{
+	return r->fsm.state == REPLICA_TRIED ||
+	       (trial && r->fsm.state == REPLICA_LEFT && r->outlier &&
+		!r->down);
+}
+
+void replica_on_answer(struct replica *r, bool trial)
 {
 	r->failures = 0;
-	if (r->fsm.state == REPLICA_TRIED) {
+	if (has_passed(r, trial)) {
 		/* times from before it was left do not count any more */
 		r->samples = 0;
 		r->left_times = 0;

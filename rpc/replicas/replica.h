@@ -46,7 +46,7 @@ struct ulrpc_streams;
 enum replica_state {
 	REPLICA_USED,  /* calls go there */
 	REPLICA_LEFT,  /* no call goes there until replica.until */
-	REPLICA_TRIED, /* one call has gone there, to try it */
+	REPLICA_TRIED, /* one call or more have gone there, to try it */
 	REPLICA_STATES
 };
 extern const struct fsm_state replica_states[REPLICA_STATES];
@@ -169,8 +169,8 @@ void replica_leave(struct replica *r, bool outlier, uint64_t now,
 		   uint64_t random);
 /* Called when @r can be connected to again. */
 void replica_is_back(struct replica *r);
-/* Called when @r has answered. */
-void replica_on_answer(struct replica *r);
+/* Called when @r has answered. @trial: a call that tries it. */
+void replica_on_answer(struct replica *r, bool trial);
 /* Called when a call has taken @ns at @r, or more. @usual: ns that calls of its
  * method usually take. */
 void replica_on_time(struct replica *r, uint64_t ns, uint64_t usual);

@@ -37,7 +37,7 @@ static void replica_on_end(struct replica *r, enum verdict v, bool trial)
 
 	if (v == VERDICT_ANSWERED || v == VERDICT_BUSY) {
 		r->answered = shard_now(rs->shard);
-		replica_on_answer(r);
+		replica_on_answer(r, trial);
 	} else if (v == VERDICT_FAILED && r->fsm.state != REPLICA_LEFT &&
 		   replica_on_failure(r) &&
 		   (trial || replica_may_leave(rs->all, rs->n))) {

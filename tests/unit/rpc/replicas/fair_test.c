@@ -72,6 +72,40 @@ Test(replicas_fair, a_trial_that_lasts_keeps_no_server_away)
 	end();
 }
 
+/* The first of two trials ends before the second one has passed. */
+Test(replicas_fair, a_trial_that_fails_takes_nothing_from_the_next)
+{
+	unsigned int before;
+
+	sim_open(1);
+	conf.choice = ULRPC_CHOOSE_TURNS;
+	open_nids(2);
+	fail_five();
+	cr_assert_eq(goes_to(), 2, "server 1 is left");
+	lnet_sim_run(sim, 2 * SEC);
+	before = servers[1].executed;
+	servers[1].delay = 50 * SEC;
+	call(2, 3000000, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, 2 * SEC);
+	servers[1].delay = 1100 * MSEC;
+	call(3, ULRPC_NEVER, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, 1050 * MSEC);
+	cr_assert_eq(servers[1].executed, before + 2, "both try it");
+	cr_assert_eq(calls[2].o.call.cause, ULRPC_CAUSE_DEADLINE);
+	cr_assert_eq(calls[3].n, 0);
+	lnet_sim_run(sim, 100 * MSEC);
+	went_well(3);
+	/* It is in use before the pause after the first trial is over. */
+	delays(0);
+	call(4, 1000000, ULRPC_AT_MOST_ONCE);
+	call(5, 1000000, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, 10 * MSEC);
+	went_well(4);
+	went_well(5);
+	cr_assert_neq(calls[4].answer, calls[5].answer);
+	end();
+}
+
 Test(replicas_fair, short_deadlines_of_one_caller_leave_no_server)
 {
 	sim_open(1);

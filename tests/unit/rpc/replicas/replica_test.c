@@ -170,8 +170,26 @@ Test(replica, who_is_left_is_tried_by_one)
 	cr_assert_eq(chosen_of(2), 1, "that takes long, and one more does");
 	replica_try(&servers[1], how.now);
 	cr_assert_eq(chosen_of(2), 0);
-	replica_on_answer(&servers[1]);
+	replica_on_answer(&servers[1], true);
 	cr_assert_eq(chosen_of(2) + chosen_of(2), 1, "each has a turn");
+}
+
+Test(replica, of_two_trials_one_passes)
+{
+	servers_are(2);
+	leave(1, true);
+	how.now = servers[1].until;
+	replica_try(&servers[1], how.now);
+	leave(1, true);
+	replica_on_answer(&servers[1], false);
+	cr_assert_eq(servers[1].fsm.state, REPLICA_LEFT,
+		     "a call from before it was left");
+	replica_on_answer(&servers[1], true);
+	cr_assert(replica_is_used(&servers[1]));
+	leave(1, false);
+	replica_on_answer(&servers[1], true);
+	cr_assert_eq(servers[1].fsm.state, REPLICA_LEFT,
+		     "it cannot be connected to");
 }
 
 Test(replica, pauses_double)
@@ -194,7 +212,7 @@ Test(replica, pauses_double)
 	cr_assert_geq(before, REPLICA_PAUSE_MAX / 2);
 	replica_leave(&servers[0], true, 0, 0);
 	replica_try(&servers[0], UINT64_MAX);
-	replica_on_answer(&servers[0]);
+	replica_on_answer(&servers[0], false);
 	replica_leave(&servers[0], true, 0, 0);
 	cr_assert_leq(servers[0].until, REPLICA_PAUSE_MIN,
 		      "an answer forgets how often it was left");
@@ -216,7 +234,7 @@ Test(replica, failures_in_a_row)
 	servers_are(1);
 	for (int i = 1; i < REPLICA_FAILURES; i++)
 		cr_assert_not(replica_on_failure(&servers[0]));
-	replica_on_answer(&servers[0]);
+	replica_on_answer(&servers[0], false);
 	for (int i = 1; i < REPLICA_FAILURES; i++)
 		cr_assert_not(replica_on_failure(&servers[0]));
 	cr_assert(replica_on_failure(&servers[0]));
