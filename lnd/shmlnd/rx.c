@@ -157,7 +157,7 @@ static struct shm_rx *pop_refused(struct shm_conn *conn,
 				  const struct shm_frame *f)
 {
 	struct shm_rx *rx;
-	uint32_t loan;
+	uint64_t loan;
 
 	memcpy(&loan, f->body, sizeof(loan));
 	list_for_each_entry (rx, &conn->refused, link) {
