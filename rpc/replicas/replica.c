@@ -136,9 +136,15 @@ static uint64_t load_of(const struct replica *r)
 			: 0);
 }
 
-/* Has @a less to do for its weight than @b? */
-static bool has_less(const struct replica *a, const struct replica *b)
+/* Has @a less to do for its weight than @b? One that has no room has most, even
+ * if others than this set have filled it. */
+static bool has_less(const struct replica *a, const struct replica *b,
+		     uint64_t now)
 {
+	bool full = a->full_until > now;
+
+	if (unlikely(full != (b->full_until > now)))
+		return !full;
 	return load_of(a) * weight_of(b) < load_of(b) * weight_of(a);
 }
 
@@ -151,7 +157,7 @@ static struct replica *choose_least(const struct group *g)
 	if (g->size == 1)
 		return a;
 	b = group_at(g, other + (other >= first));
-	return has_less(b, a) ? b : a;
+	return has_less(b, a, g->c->now) ? b : a;
 }
 
 /* Servers take turns. For each choice every server gets as many points as its
@@ -287,6 +293,11 @@ void replica_on_answer(struct replica *r, bool trial)
 		r->left_times = 0;
 		replica_use(r);
 	}
+}
+
+void replica_on_full(struct replica *r, uint64_t until)
+{
+	r->full_until = until;
 }
 
 /* Returns the mean with @value, number @n, added: the plain mean of the first

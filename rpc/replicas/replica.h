@@ -86,6 +86,10 @@ struct replica {
 	uint64_t mean, relative;
 	unsigned int samples;
 
+	/* ns: until when it wants no further calls, as it has said when it had
+	 * no room for one */
+	uint64_t full_until;
+
 	struct list attempts; /* of attempt.of_replica: calls under way */
 	uint32_t under_way;   /* how many are in @attempts */
 	uint64_t bytes;	      /* of the bodies of these */
@@ -171,6 +175,8 @@ void replica_leave(struct replica *r, bool outlier, uint64_t now,
 void replica_is_back(struct replica *r);
 /* Called when @r has answered. @trial: a call that tries it. */
 void replica_on_answer(struct replica *r, bool trial);
+/* Called when @r has refused a call, as it has no room before @until (ns). */
+void replica_on_full(struct replica *r, uint64_t until);
 /* Called when a call has taken @ns at @r, or more. @usual: ns that calls of its
  * method usually take. */
 void replica_on_time(struct replica *r, uint64_t ns, uint64_t usual);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/replicas/verdict.h"
 
+#include "rpc/client/retry.h"
+
 /* ns: the end of a shorter call at its deadline says nothing of the server, if
  * it is not known how long calls of the method take. */
 #define TIME_ENOUGH (100 * NSEC_PER_MSEC)
@@ -75,13 +77,15 @@ void verdict_take(const struct attempt *a, const struct ulrpc_outcome *o)
 {
 	struct replica *r = a->at;
 	struct ulrpc_replicas *rs = r->all;
-	uint64_t ns = shard_now(rs->shard) - a->began;
+	uint64_t now = shard_now(rs->shard), ns = now - a->began;
 	uint64_t connecting = MIN(rpc_ns(o->connecting), ns);
 	uint64_t usual;
 	/* The call was canceled here because another server was faster. */
 	bool lost = a->of->ended && o->cause == ULRPC_CAUSE_CANCELED &&
 		    !a->of->canceled;
 
+	if (o->cause == ULRPC_CAUSE_OVERLOADED)
+		replica_on_full(r, rpc_at(now, retry_after_ns(o->retry_after)));
 	replica_on_end(r,
 		       is_of_call(a, o->cause, ns) ? VERDICT_NONE
 						   : verdict_of(o->cause),

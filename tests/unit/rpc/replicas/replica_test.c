@@ -174,6 +174,23 @@ Test(replica, who_is_left_is_tried_by_one)
 	cr_assert_eq(chosen_of(2) + chosen_of(2), 1, "each has a turn");
 }
 
+Test(replica, who_is_full_comes_last)
+{
+	servers_are(2);
+	how.choice = ULRPC_CHOOSE_LEAST;
+	servers[1].under_way = 5;
+	cr_assert_eq(chosen_of(2), 0);
+	replica_on_full(&servers[0], how.now + 10);
+	cr_assert_eq(chosen_of(2), 1);
+	replica_on_full(&servers[1], how.now + 20);
+	cr_assert_eq(chosen_of(2), 0, "if all are full, it is the other way");
+	how.now += 10;
+	servers[0].under_way = 9;
+	cr_assert_eq(chosen_of(2), 0);
+	how.now += 10;
+	cr_assert_eq(chosen_of(2), 1);
+}
+
 Test(replica, of_two_trials_one_passes)
 {
 	servers_are(2);

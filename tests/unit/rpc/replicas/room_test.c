@@ -106,6 +106,53 @@ Test(replicas_room, a_server_for_which_there_was_no_room_is_called_later)
 	sim_close();
 }
 
+/* Makes @n calls, from number @i on, and lets time go on a little after each.
+ */
+static void call_some(unsigned int i, unsigned int n)
+{
+	while (n--) {
+		call(i++, ULRPC_NEVER, ULRPC_AT_MOST_ONCE);
+		lnet_sim_run(sim, 10 * MSEC);
+	}
+}
+
+static unsigned int moves(unsigned int i, unsigned int n)
+{
+	unsigned int sum = 0;
+
+	for (; n--; i++) {
+		cr_assert_eq(calls[i].o.call.cause, ULRPC_CAUSE_OK);
+		sum += calls[i].o.moves;
+	}
+	return sum;
+}
+
+/* It has less to do than the other one, as it does not take more. */
+Test(replicas_room, a_server_that_is_full_comes_last_for_a_while)
+{
+	sim_open(1);
+	servers[1].retry_after = 2000000;
+	cr_assert_eq(lnet_sim_crash(sim, 1), 0);
+	cr_assert_eq(lnet_sim_restart(sim, 1), 0);
+	conf.choice = ULRPC_CHOOSE_LEAST;
+	open_nids(2);
+	call_some(1, 40); /* ends the slow start of the clients */
+	cr_assert_eq(moves(1, 40), 0);
+	servers[1].delay = servers[2].delay = 5 * SEC;
+	call_some(1, 20);
+	lnet_sim_run(sim, 1900 * MSEC);
+	/* After two seconds it is asked again, and is still full. */
+	call_some(21, 10);
+	lnet_sim_run(sim, 60 * SEC);
+	cr_assert_eq(moves(1, 20), 1, "%u", moves(1, 20));
+	cr_assert_eq(moves(21, 10), 1, "%u", moves(21, 10));
+	servers[1].delay = servers[2].delay = 0;
+	servers[1].executed = 0;
+	call_some(1, 20);
+	cr_assert_gt(servers[1].executed, 0, "it is used as before");
+	sim_close();
+}
+
 /* ---- "rpc set" ---- */
 
 static int change_run(void *arg)
