@@ -17,9 +17,10 @@
  * from the ring to its place. While LNet does not say where that is, nothing
  * more is read, and the ring fills up.
  *
- * What a peer can use up: its own ring; at most one bounce buffer, of the
- * length of a payload; SHM_LOANS messages that it has lent and that were
- * refused; a turn of the loop for each wake-up that it sends, as with any
+ * What a peer can use up: its own ring; at most one bounce buffer that is being
+ * filled, of the length of a payload (full ones count in LNet's shares);
+ * SHM_LOANS messages that it has lent and that were refused, without bounce
+ * buffers; a turn of the loop for each wake-up that it sends, as with any
  * socket.
  */
 #ifndef LND_SHMLND_CONN_H
@@ -83,7 +84,9 @@ struct shm_rx {
 	struct shm_cpt *cpt;
 	struct shm_conn *conn; /* NULL: no more payload is going to come */
 	struct lnd_msg *msg;   /* NULL: not known yet, or discarded */
-	uint8_t *bounce;       /* bounce buffer for all of the payload */
+	/* bounce buffer for all of the payload; NULL while it is in
+	 * shm_conn.refused */
+	uint8_t *bounce;
 	uint32_t length, got;  /* of the payload */
 	bool answered;	       /* LNet has called recv() */
 	bool bounced;	       /* LNet has called eager_recv() */

@@ -135,6 +135,11 @@ static int take_lent(struct shm_conn *conn)
 		conn->may_copy = false;
 		shm_ring_set_copies(&conn->ring, false);
 	}
+	/* The peer may go on with it when it likes: rx_again(). */
+	if (answer == SHM_REFUSED) {
+		free(rx->bounce);
+		rx->bounce = NULL;
+	}
 	shm_ring_took(&conn->ring, &conn->held);
 	shm_ring_answer(&conn->ring, rx->loan, answer);
 	conn->answered = true;
@@ -170,6 +175,16 @@ static struct shm_rx *pop_refused(struct shm_conn *conn,
 	return NULL;
 }
 
+/* If LNet does not know yet where the payload of @rx goes, which was refused,
+ * @rx has a bounce buffer again. Returns 0 or -ENOMEM. */
+static int bounce_again(struct shm_rx *rx)
+{
+	if (rx->answered)
+		return 0;
+	rx->bounce = malloc(rx->length);
+	return rx->bounce ? 0 : -ENOMEM;
+}
+
 static int rx_again(struct shm_conn *conn, const struct shm_frame *f)
 {
 	const uint32_t at = (uint32_t)sizeof(uint64_t);
@@ -182,6 +197,8 @@ static int rx_again(struct shm_conn *conn, const struct shm_frame *f)
 	rx->loan = 0;
 	if (f->length - at > rx->length)
 		return rx_wrong(conn, "has sent more than it has announced");
+	if (bounce_again(rx))
+		return -ENOMEM;
 	rx_store(rx, f->body + at, f->length - at);
 	shm_ring_took(&conn->ring, f);
 	if (rx->got == rx->length)

@@ -8,6 +8,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -50,19 +51,26 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nto,
 
 #define COPY_MIN 16384
 
-static void loans_up_with(struct rig *r, struct raw *raw, int64_t copy_min,
-			  int64_t stall_timeout)
+/* The node takes nothing yet. */
+static void lender_up(struct rig *r, struct raw *raw, int64_t copy_min,
+		      int64_t stall_timeout)
 {
 	sem_init(&begins, 0, 0);
 	sem_init(&goes_on, 0, 0);
 	rig_up_with(r, copy_min, stall_timeout);
-	take_puts(r);
 	shm_token_make(&token);
 	cr_assert(token.at);
 	for (unsigned int i = 0; i < LENGTH; i++)
 		payload[i] = (uint8_t)(i * 2654435761u >> 24);
 	raw_connect_with(r, raw, &token);
 	cr_assert_eq(raw->hello.status, 0);
+}
+
+static void loans_up_with(struct rig *r, struct raw *raw, int64_t copy_min,
+			  int64_t stall_timeout)
+{
+	lender_up(r, raw, copy_min, stall_timeout);
+	take_puts(r);
 }
 
 static void loans_up(struct rig *r, struct raw *raw)
@@ -404,6 +412,43 @@ Test(loan, too_many)
 		cr_assert_eq(await_answer(&raw, i), SHM_REFUSED);
 	}
 	await_end(raw.fd);
+	loans_down(&r, &raw);
+}
+
+/* Bytes that this process has allocated. */
+static size_t allocated(void)
+{
+	return mallinfo2().uordblks + mallinfo2().hblkhd;
+}
+
+/* Payloads that are refused while nobody knows where they go cost the node no
+ * memory before they come, be that known by then or not. */
+Test(loan, refused_early)
+{
+	const struct shm_segment wrong = { 0, LENGTH };
+	const uint32_t n = 16;
+	struct raw raw;
+	struct rig r;
+	size_t before;
+
+	lender_up(&r, &raw, COPY_MIN, PATIENCE / 1000);
+	cr_assert_eq(LNetSetLazyPortal(r.node, PORTAL), 0);
+	before = allocated();
+	for (uint32_t i = 1; i <= n; i++) {
+		shm_ring_lend(&raw.ring, i);
+		lend(&r, &raw, i, &wrong, 1, LENGTH);
+		cr_assert_eq(await_answer(&raw, i), SHM_REFUSED);
+	}
+	cr_expect_lt(allocated(), before + n * LENGTH / 2);
+	for (uint32_t i = 1; i <= n / 2; i++)
+		go_on(&raw, i);
+	take_puts(&r);
+	await_puts(n / 2);
+	check_payload();
+	for (uint32_t i = n / 2 + 1; i <= n; i++)
+		go_on(&raw, i);
+	await_puts(n);
+	check_payload();
 	loans_down(&r, &raw);
 }
 
