@@ -135,9 +135,9 @@ void shm_conn_drop(struct shm_conn *conn)
 /* ns: when a wake-up is sent again for which the system had no memory */
 #define WAKE_AGAIN (10 * NSEC_PER_MSEC)
 
-/* A full socket (EAGAIN) holds earlier
- * wake-ups, so the peer is going to be awake: it looks at the ring after it has
- * read them. A socket without a peer has ended, which is noticed elsewhere. */
+/* A full socket (EAGAIN) holds earlier wake-ups, so the peer is going to be
+ * awake: it looks at the ring after it has read them. A socket without a peer
+ * has ended, which is noticed elsewhere. */
 void shm_conn_wake(struct shm_conn *conn)
 {
 	const char byte = 0;

@@ -8,6 +8,13 @@
  * has given it up. A message that fits half of the ring is one frame; a longer
  * one is cut, so that one side writes while the other one reads.
  *
+ * Frames about loans (loan.h). SHM_LENT_MESSAGE is LNet's header, struct
+ * shm_loan_hdr, and a struct shm_segment for each piece of the payload;
+ * SHM_LENT_LARGE_MESSAGE the same with the header for large NIDs. The other two
+ * follow a refusal, and begin with the loan's number as a uint64_t: SHM_AGAIN
+ * has the first part of the payload behind it, and SHM_MORE the rest;
+ * SHM_CALL_BACK is the number only: its sender has given the message up.
+ *
  * Outgoing: a message that there is room for is written within send(), and
  * visible to a peer that polls at once; at the end of the turn a peer that
  * sleeps is woken, and LNet told that the messages are sent. Others wait in a
@@ -34,6 +41,7 @@ enum shm_frame_type {
 	SHM_LARGE_MESSAGE,
 	SHM_MORE,
 	SHM_ABORT,
+	/* loans */
 	SHM_LENT_MESSAGE,
 	SHM_LENT_LARGE_MESSAGE,
 	SHM_AGAIN,
@@ -156,8 +164,8 @@ struct shm_conn {
 	bool paused;	    /* LNet has not said where rx goes */
 	bool may_copy;	    /* out of the peer's memory: shm_rx_try_copy() */
 	bool answered;	    /* the peer is to be woken for answers */
-	struct list
-		refused; /* of shm_rx.link: the rest is to come by the ring */
+	/* of shm_rx.link: the payload is to come by the ring */
+	struct list refused;
 	unsigned int nrefused;
 	struct work resume; /* reads on */
 	bool resuming;	    /* resume is scheduled */
