@@ -49,6 +49,12 @@ check_comments() {
 			END { $? = $bad }'
 }
 
+# run_test.sh has the one limit of time. A shorter one of a test's own fails where others
+# use the processors.
+check_limits() {
+	! grep -rnE '^(TestSuite|Test|ParameterizedTest)\(.*\.timeout' "$SRC/tests/unit"
+}
+
 # The store of objects shows how little a service takes, so it stays short.
 check_store() {
 	local lines
@@ -65,5 +71,6 @@ stage_layers() {
 	step "dependencies point down" "$SRC/scripts/layering.sh" "$SRC" || true
 	step "plots of measurements" check_plots || true
 	step "comments within 80 columns" check_comments || true
+	step "tests have one limit of time" check_limits || true
 	step "the store of objects has at most 600 lines" check_store || true
 }

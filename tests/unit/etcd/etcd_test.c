@@ -25,8 +25,6 @@
 
 #define MINUTE_NS UINT64_C(60000000000)
 
-TestSuite(etcd, .timeout = 300);
-
 /* ---- the etcd ---- */
 
 /* One request, and what is answered. If the last one is a watch, its connection

@@ -10,8 +10,6 @@
 #include "tests/unit/names/told.h"
 #include "ulnet/lnet.h"
 
-TestSuite(dns, .timeout = 300);
-
 static struct lnet *node;
 
 static void begin(void)

@@ -21,8 +21,6 @@ struct told {
 static struct lnet_sim *sim;
 static struct lnet *node;
 
-TestSuite(names, .timeout = 60);
-
 static void open_one(void)
 {
 	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);

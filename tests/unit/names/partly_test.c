@@ -13,8 +13,6 @@
 
 enum rcode { NOERROR = 0, SERVFAIL = 2, NXDOMAIN = 3 };
 
-TestSuite(partly, .timeout = 300);
-
 /* In DNS, one.example is 10.0.0.1, and two.example 10.0.0.2. */
 static struct {
 	enum rcode one;	   /* what is said of one.example */

@@ -20,8 +20,6 @@
 #include "tests/unit/names/told.h"
 #include "ulnet/loop.h"
 
-TestSuite(watch, .timeout = 300);
-
 static struct lnet *node;
 static struct ulnet_name *name;
 static char dir[64];

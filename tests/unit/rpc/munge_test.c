@@ -7,8 +7,6 @@
 #include "tests/unit/rpc/proof_rig.h"
 #include "tests/unit/secure/munge.h"
 
-TestSuite(rpc_munge, .timeout = 60);
-
 #define LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 /* How munged behaves; under lock. */

@@ -18,8 +18,6 @@ static struct ulrpc *rpc;
 static struct ulrpc_client *client;
 static struct ulrpc_request *parked;
 
-TestSuite(named, .timeout = 60);
-
 static void echo(void *arg, struct ulrpc_request *r, const void *body,
 		 size_t length)
 {

@@ -6,8 +6,6 @@
 #include "tests/unit/secure/folder.h"
 #include "tests/unit/secure/munge.h"
 
-TestSuite(munge, .timeout = 60);
-
 struct pair {
 	struct handshake *client, *server;
 	size_t to_server, to_client;

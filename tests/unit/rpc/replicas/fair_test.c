@@ -2,8 +2,6 @@
 /* What one caller, one method or one server takes from the others. */
 #include "tests/unit/rpc/replicas/servers.h"
 
-TestSuite(replicas_fair, .timeout = 60);
-
 /* Calls @index of the server that @key chooses. */
 static void call_keyed(unsigned int index, uint32_t key)
 {

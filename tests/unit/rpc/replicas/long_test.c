@@ -2,8 +2,6 @@
 /* Calls to several servers with bodies that are lent as bulk. */
 #include "tests/unit/rpc/replicas/servers.h"
 
-TestSuite(replicas_long, .timeout = 60);
-
 static int make(unsigned int index, const void *body, size_t length)
 {
 	const struct ulrpc_replicas_call_conf how = {

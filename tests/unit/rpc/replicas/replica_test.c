@@ -10,8 +10,6 @@ static struct replica servers[MAX_SERVERS], *all[MAX_SERVERS];
 static struct replica_set tried;
 static struct choice how;
 
-TestSuite(replica, .timeout = 60);
-
 static void servers_are(unsigned int n)
 {
 	tried = (struct replica_set){ 0 };

@@ -3,8 +3,6 @@
 #include "tests/unit/rpc/replicas/servers.h"
 #include "ulnet/intercept.h"
 
-TestSuite(replicas, .timeout = 60);
-
 Test(replicas, the_first_and_in_turn)
 {
 	unsigned int n[SERVERS + 1] = { 0 };

@@ -5,8 +5,6 @@
 #include "rpc/service_set.h"
 #include "tests/unit/rpc/replicas/servers.h"
 
-TestSuite(replicas_room, .timeout = 60);
-
 static void refuse_work(unsigned int server)
 {
 	static const char *const other[] = { "other", NULL };

@@ -5,8 +5,6 @@
 
 #include "tests/unit/rpc/replicas/servers.h"
 
-TestSuite(replicas_streams, .timeout = 60);
-
 /* The streams that a server has got. */
 struct talks {
 	unsigned int n;

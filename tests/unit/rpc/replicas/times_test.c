@@ -7,8 +7,6 @@
 
 static struct times t;
 
-TestSuite(times, .timeout = 60);
-
 static void add(uint32_t method, uint64_t us, unsigned int n)
 {
 	while (n--)

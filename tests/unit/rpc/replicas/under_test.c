@@ -5,8 +5,6 @@
  */
 #include "tests/unit/rpc/replicas/servers.h"
 
-TestSuite(replicas_under, .timeout = 60);
-
 #define INNER 1u /* number of the call that is made for the request */
 
 static struct ulrpc_client *outer;

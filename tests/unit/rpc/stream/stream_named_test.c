@@ -16,8 +16,6 @@ static struct ulrpc_streams *streams;
 static struct ulrpc_stream *served[SERVERS + 1][2 * TALKS];
 static unsigned int nserved[SERVERS + 1];
 
-TestSuite(stream_named, .timeout = 60);
-
 /* A stream, as its client has it. */
 struct talk {
 	struct ulrpc_stream *stream;
