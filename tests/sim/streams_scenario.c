@@ -269,8 +269,8 @@ static struct ulrpc_client *calls_to(struct member *m, struct member *to)
 	struct ulrpc_client **client = &m->calls[to->index];
 	struct ulrpc_client_conf conf;
 
-	if (*client)
-		return *client;
+	if (m->calls[to->index])
+		return m->calls[to->index];
 	ulrpc_client_conf_init(&conf);
 	conf.nids = to->nids;
 	conf.nnids = m->r->nnids;
