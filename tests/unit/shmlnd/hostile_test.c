@@ -231,15 +231,17 @@ Test(hostile, descriptors)
 	rig_down(&r);
 }
 
-/* A process has its share of connections, whatever NIDs it gives itself. */
+/* A process has its share of connections, whatever NIDs it gives itself.
+ * They are random, and so is the CPT of each; each CPT has half of max_conns.
+ * There are so many of them that each CPT gets more than that. */
 Test(hostile, share)
 {
-	struct raw raw[12];
+	struct raw raw[32];
 	unsigned int held = 0;
 	struct rig r;
 
 	rig_up(&r);
-	for (unsigned int i = 0; i < 12; i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(raw); i++) {
 		char name[LNET_INTERFACE_SIZE];
 
 		fork_fd_close(r.name);
@@ -250,8 +252,9 @@ Test(hostile, share)
 			  raw[i].hello.status == -EALREADY);
 		held += !raw[i].hello.status;
 	}
-	cr_expect(held >= 4 && held < 8, "%u", held);
-	for (unsigned int i = 0; i < 12; i++)
+	/* Of 4 at a CPT, a process gets 3, or 2 if its other node has one. */
+	cr_expect(held >= 4 && held <= 6, "%u", held);
+	for (unsigned int i = 0; i < ARRAY_SIZE(raw); i++)
 		raw_close(&raw[i]);
 	rig_down(&r);
 }
