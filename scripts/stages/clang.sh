@@ -20,8 +20,9 @@ clang_sources() {
 		sed 's,^\./,,'
 }
 
-# Of the files in stdin, those that were changed, or include a file that was, as the
-# builds before have written down (.Po), or of which no build has written it down.
+# clang_touched LIST: of the files that LIST has, a line for each, those that were
+# changed; those that include a file that was, as the builds before have written down
+# (.Po); and those of which no build has written down what they include.
 clang_touched() {
 	find "$BUILD"/{asan,release,tsan} -name '*.Po' 2>/dev/null |
 		xargs cat /dev/null | awk -v src="$SRC/" '
