@@ -83,7 +83,7 @@ static const struct replay_case cases[] = {
 	  .by_hand = 2 },
 	{ .tape = "cross",
 	  .nis = { "10.77.0.42@tcp", "10.77.1.42@tcp" },
-	  .beside = { .pushes = 1, .questions = 1 } },
+	  .beside = { .pushes = 1, .questions = 1, .about_other_ni = true } },
 	{ .tape = "keepalive",
 	  .connects = true,
 	  .nis = { "10.77.0.3@tcp" },

@@ -59,6 +59,10 @@ struct replay_case {
 	 * how many pings of discovery ("questions"; 0: none). */
 	struct {
 		unsigned int pushes, questions;
+		/* There are no questions if the push went to the NI that the
+		 * tape begins with. It does if a connection to another one is
+		 * not open in time. */
+		bool about_other_ni;
 	} beside;
 	/* changes of the real node's NIs before the tape began */
 	unsigned int history;
@@ -135,6 +139,7 @@ struct replay_beside {
 	unsigned int nlisten, nconns;
 	struct beside_conn conn[REPLAY_BESIDE_MAX];
 	unsigned int pushes, questions;
+	bool known_ni; /* a push went to the NI that the tape begins with */
 };
 
 struct replay {
