@@ -380,6 +380,9 @@ struct ulrpc_client_conf {
 	 * GiB */
 	uint32_t queue_max;
 	uint64_t queue_bytes;
+	/* reply_limit of calls that have none, up to ULRPC_REPLY_MAX; 0 = they
+	 * take whatever the service sends, up to ulrpc_conf.reply_bytes_max */
+	uint32_t reply_limit;
 	/* slow start: calls that may be in flight on a new connection. The
 	 * number doubles when as many calls were answered, or when calls have
 	 * waited for half a second without any answer; 0 = what the server can
@@ -417,8 +420,8 @@ struct ulrpc_client_conf {
 #define ULRPC_NIDS_MAX	   16
 #define ULRPC_BATCH_MAX	   256
 #define ULRPC_SERVICE_NAME 64 /* bytes of a name, with its terminator */
-/* bytes of the body of a request, and of a reply unless the caller allows more
- * by reply_limit */
+/* bytes of a body that goes in a message: what is longer is lent by its caller,
+ * or held until its caller has fetched it */
 #define ULRPC_BODY_MAX UINT32_C(983040)
 /* bytes of a reply's body, at most: 4 GiB less 1 */
 #define ULRPC_REPLY_MAX UINT32_MAX
@@ -503,7 +506,7 @@ struct ulrpc_call_conf {
 	uint32_t reply_max;
 	/* bytes of the longest reply that is fetched, up to ULRPC_REPLY_MAX, or
 	 * ulrpc_conf.reply_bytes_max if that is less; the service is told, and
-	 * a longer one is ULRPC_CAUSE_TOO_LONG; 0 = ULRPC_BODY_MAX */
+	 * a longer one is ULRPC_CAUSE_TOO_LONG; 0 = that of the client */
 	uint32_t reply_limit;
 	enum ulrpc_priority priority;
 	enum ulrpc_semantics semantics;

@@ -471,6 +471,16 @@ void call_excess(const struct ulrpc_call *call, char *text, size_t size)
 			 call_size(call), c->request_max, c->message_max);
 }
 
+/* Says that there is no memory for a reply of @needed bytes. */
+static void say_no_memory(uint32_t needed, struct ulrpc_outcome *o)
+{
+	o->reply_needed = needed;
+	snprintf(o->text, sizeof(o->text),
+		 "the reply has %u bytes, and the caller's process gets no "
+		 "memory for it",
+		 needed);
+}
+
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 {
 	struct ulrpc_outcome o = {
@@ -672,7 +682,16 @@ static void call_on_unfetched(struct ulrpc_call *call)
 /* What fetch_users.no_memory calls. */
 static void call_without_memory(struct ulrpc_call *call)
 {
-	call_fail(call, ULRPC_CAUSE_NO_MEMORY);
+	struct ulrpc_outcome o = {
+		.status = cause_status(ULRPC_CAUSE_NO_MEMORY),
+		.cause = ULRPC_CAUSE_NO_MEMORY,
+	};
+
+	outcome_of_fetched(&o, call->fetch);
+	say_no_memory(call->fetch->length, &o);
+	if (call->slot != SLOT_NONE)
+		cancel_call(call);
+	call_end(call, &o, NULL, 0, shard_now(call->shard));
 }
 
 static const struct fetch_users fetch_users = {
@@ -714,6 +733,8 @@ static out_of_line bool call_fetch(struct ulrpc_call *call,
 		fetch_release(call->shard, &from, r->held);
 		if (o->cause == ULRPC_CAUSE_TOO_LONG)
 			say_too_long(call, r->needed, o);
+		if (o->cause == ULRPC_CAUSE_NO_MEMORY)
+			say_no_memory(r->needed, o);
 		return false;
 	}
 	attempt_end(call);

@@ -108,7 +108,7 @@ struct batch_ref {
 #define CALL_LOCAL \
 	(CALL_TRACED | CALL_CONTEXT | CALL_BULKS | CALL_NAMED | CALL_LENT)
 
-/* In call.priority: the caller has set reply_limit. The server is told, apart
+/* In call.priority: reply_limit is set. The server is told, apart
  * from other calls: each may have another one. */
 #define CALL_LIMITED 0x80u
 
@@ -183,8 +183,8 @@ struct ulrpc_call {
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;
 	void *arg;
-	/* bytes of a fetched reply, at most, as the caller has said; 0:
-	 * ULRPC_BODY_MAX (fetch_limit()) */
+	/* bytes of a fetched reply, at most, as the caller or the client has
+	 * said; 0: neither has (fetch_limit()) */
 	uint32_t reply_limit;
 	struct fetch *fetch; /* the fetch of the reply, in FETCH */
 	struct lent *lent;   /* the body, with CALL_LENT */

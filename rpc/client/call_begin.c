@@ -51,7 +51,7 @@ static in_line unsigned int rpc_state(const struct ulrpc *rpc)
 /* Does @c take further calls? Returns 0; -ESHUTDOWN, -EAGAIN. */
 static int client_check(struct ulrpc_client *c)
 {
-	if (rpc_state(c->rpc) != RPC_OPEN || c->closed)
+	if (rpc_state(c->rpc) != RPC_OPEN || c->marks & CLIENT_CLOSED)
 		return -ESHUTDOWN;
 	return backlog_is_full(&c->backlog) ? backlog_refuse(&c->backlog) : 0;
 }
@@ -184,7 +184,7 @@ static void on_arrival(struct ulnet_work *work)
 	/* The clock of the thread that made the call may be ahead of this one.
 	 */
 	call->began = call->queued = MIN(call->began, shard_now(s));
-	if (s->closing || call->client->closed) {
+	if (s->closing || call->client->marks & CLIENT_CLOSED) {
 		call_reject_new(call, ULRPC_CAUSE_CANCELED);
 	} else if (unlikely(call->nbulks)) {
 		call_enter_lent(call);
@@ -360,7 +360,7 @@ static in_line bool call_is_rare(const struct ulrpc_client *c,
 				 const struct ulrpc_call_conf *conf)
 {
 	return conf_load(conf) | (uintptr_t)c->chain |
-	       (rpc_state(c->rpc) | c->closed | backlog_is_full(&c->backlog) |
+	       (rpc_state(c->rpc) | c->marks | backlog_is_full(&c->backlog) |
 		samples(c->shard));
 }
 
@@ -502,15 +502,30 @@ static bool is_root(struct shard *s, const struct ulrpc_call_conf *conf)
 	       !(conf_scope(conf) && conf_scope(conf)->traced) && spans_lot(s);
 }
 
+/* Returns @conf, or *@own if the client has a limit for replies and @conf has
+ * none. */
+static const struct ulrpc_call_conf *conf_limited(
+	const struct ulrpc_client *c, const struct ulrpc_call_conf *conf,
+	struct ulrpc_call_conf *own)
+{
+	if (likely(!c->reply_limit) || conf->reply_limit)
+		return conf;
+	*own = *conf;
+	own->reply_limit = c->reply_limit;
+	return own;
+}
+
 int call_begin_checked(struct ulrpc_client *client, uint32_t method,
 		       const void *body, size_t length,
 		       const struct ulrpc_call_conf *conf, ulrpc_done_fn done,
 		       void *arg, struct ulrpc_call **call_p)
 {
+	struct ulrpc_call_conf own;
 	int rc = call_conf_check(conf, done);
 
 	if (!rc)
 		rc = client_check(client);
+	conf = conf_limited(client, conf, &own);
 	return rc ? rc
 		  : call_begin_loaded(client, method, body, length, conf,
 				      is_root(client->shard, conf), done, arg,
@@ -527,6 +542,7 @@ static out_of_line int call_begin_rare(struct ulrpc_client *client,
 				       struct ulrpc_call **call_p)
 {
 	struct shard *s = client->shard;
+	struct ulrpc_call_conf own;
 	bool owned, root;
 	struct ulrpc_call *call;
 	int rc = client_check(client);
@@ -536,6 +552,7 @@ static out_of_line int call_begin_rare(struct ulrpc_client *client,
 	if (unlikely(client->chain))
 		return call_begin_intercepted(client, method, body, length,
 					      conf, done, arg, call_p);
+	conf = conf_limited(client, conf, &own);
 	root = is_root(s, conf);
 	if (unlikely(root || conf_load(conf) || is_lent(client, length)))
 		return call_begin_loaded(client, method, body, length, conf,

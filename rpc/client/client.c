@@ -752,7 +752,7 @@ const struct target_ops client_target_ops = {
 
 static void client_on_quiet(struct ulrpc_client *c)
 {
-	if (!c->closed) {
+	if (!(c->marks & CLIENT_CLOSED)) {
 		target_on_quiet(c->target);
 	} else if (!c->freeing) {
 		c->freeing = true;
@@ -865,7 +865,8 @@ static void client_on_close(struct ulnet_work *work)
 		container_of(work, struct ulrpc_client, close_work);
 	struct shard *s = c->shard;
 
-	c->closed = c->heeds_quiet = true;
+	c->marks |= CLIENT_CLOSED;
+	c->heeds_quiet = true;
 	/* Counted as a call, so that the client stays until all others have
 	 * ended. */
 	c->ncalls++;
@@ -906,6 +907,8 @@ void client_init(struct ulrpc_client *c, struct shard *s,
 	backlog_init(&c->backlog, conf->queue_max, conf->queue_bytes);
 	atomic_init(&c->lent_from, ULRPC_BODY_MAX);
 	c->batch_max = conf->batch_max ? conf->batch_max : ULRPC_BATCH_MAX;
+	c->reply_limit = conf->reply_limit;
+	c->marks = conf->reply_limit ? CLIENT_LIMITED : 0;
 	c->checked = c->wants_checked = conf->checksum;
 	c->least = c->flavour =
 		flavour_meant(conf->flavour, rpc_has_keys(s->rpc));

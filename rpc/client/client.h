@@ -133,6 +133,11 @@ struct client_watch {
 	void *arg;
 };
 
+enum client_mark {
+	CLIENT_CLOSED = 1,  /* the user has closed the client */
+	CLIENT_LIMITED = 2, /* reply_limit is set */
+};
+
 struct ulrpc_client {
 	/* immutable after open: */
 	struct ulrpc *rpc;
@@ -146,6 +151,8 @@ struct ulrpc_client {
 	struct interception *opened;
 	uint32_t inflight_max; /* owner: clients_set() changes it */
 	uint32_t batch_max;
+	/* of calls that do not say one; 0: none */
+	uint32_t reply_limit;
 	char service[ULRPC_SERVICE_NAME];
 	char *server; /* a pattern: ulrpc_client_conf.server; NULL: any */
 	/* array of the NIDs that the user has given; no answer about a name
@@ -170,7 +177,7 @@ struct ulrpc_client {
 	/* owner: a set of servers has it for one of them, and limits the calls
 	 * that have not ended itself */
 	bool of_set;
-	bool closed; /* the user has closed the client */
+	uint8_t marks; /* enum client_mark: what calls look at first */
 	/* when the last call has ended, client_last_ended() has something to
 	 * do, because the client is closed, or its target waits for that */
 	bool heeds_quiet;

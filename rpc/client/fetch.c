@@ -40,13 +40,6 @@ static bool fetch_begins(struct fetch *f);
 
 /* ---- room ---- */
 
-uint32_t fetch_limit(const struct ulrpc *rpc, uint32_t limit)
-{
-	if (!limit)
-		limit = ULRPC_BODY_MAX;
-	return (uint32_t)MIN(rpc->conf.reply_bytes_max, limit);
-}
-
 /* Returns the fetch that waits since others, which came later, have taken as
  * much as all of the room: they have to leave room for it. NULL: none. */
 static const struct fetch *room_owed(const struct reply_room *room)

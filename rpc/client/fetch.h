@@ -27,6 +27,7 @@
 #include "rpc/body_proof.h"
 #include "rpc/bulk/loss.h"
 #include "rpc/client/import.h"
+#include "rpc/rpc.h"
 
 struct ulrpc_call;
 struct wire_reply;
@@ -109,8 +110,14 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		const struct wire_reply *r,
 		const struct fetch_users *users) must_check;
 /* Returns how many bytes the longest reply has that is fetched for a call whose
- * caller takes @limit (ulrpc_call_conf.reply_limit). */
-uint32_t fetch_limit(const struct ulrpc *rpc, uint32_t limit);
+ * caller takes @limit (ulrpc_call_conf.reply_limit); 0: whatever the service
+ * sends. */
+static inline uint32_t fetch_limit(const struct ulrpc *rpc, uint32_t limit)
+{
+	return (uint32_t)MIN(rpc->conf.reply_bytes_max,
+			     limit ? limit : ULRPC_REPLY_MAX);
+}
+
 /* Called when the call ends: drops the fetch, and tells the server. f->body is
  * valid until the end of this turn. */
 void fetch_drop(struct fetch *f);

@@ -10,6 +10,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/batch.h"
+#include "rpc/client/fetch.h"
 #include "rpc/client/naming.h"
 #include "rpc/client/shake.h"
 #include "rpc/control.h"
@@ -290,6 +291,7 @@ static struct wire_control connect_message(const struct import *imp)
 			.version_max = WIRE_VERSION,
 			.annexes = true,
 			.limits = true,
+			.reply_limit = fetch_limit(imp->shard->rpc, 0),
 		},
 	};
 

@@ -58,7 +58,8 @@ void clients_set(struct shard *s, struct client_set *set)
 		return;
 	list_for_each_entry (imp, &s->imports->all, link)
 		list_for_each_entry (c, &imp->clients, link) {
-			if (c->closed || strcmp(c->service, set->service))
+			if (c->marks & CLIENT_CLOSED ||
+			    strcmp(c->service, set->service))
 				continue;
 			change(c, set);
 			tell(c, set);

@@ -102,7 +102,7 @@ static void target_later(struct client_target *t, uint64_t pause)
 static void target_want(struct client_target *t, bool wanted)
 {
 	t->wanted = wanted;
-	t->client->heeds_quiet = wanted || t->client->closed;
+	t->client->heeds_quiet = wanted || t->client->marks & CLIENT_CLOSED;
 }
 
 static void target_go(struct client_target *t)

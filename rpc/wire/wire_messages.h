@@ -117,7 +117,8 @@
 	F(5, varint32, version_min)  \
 	F(6, varint32, version_max)  \
 	F(7, flag, annexes)          \
-	F(8, flag, limits)
+	F(8, flag, limits)           \
+	F(9, varint32, reply_limit)
 
 #define WIRE_CONNECTED_FIELDS(F, L, A) \
 	F(1, fixed64, client)          \

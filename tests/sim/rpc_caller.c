@@ -232,8 +232,6 @@ static void call_plan(struct test_call *c, struct test_body *b,
 	c->reply_limit = c->id % 17 == 0  ? c->reply_length / 2 + 1
 			 : c->id % 5 == 0 ? 0
 					  : ULRPC_REPLY_MAX;
-	if (!c->reply_limit && c->reply_length > ULRPC_BODY_MAX)
-		c->reply_limit = ULRPC_REPLY_MAX;
 	*b = (struct test_body){
 		.magic = TEST_MAGIC,
 		.id = c->id,

@@ -95,11 +95,13 @@ static uint32_t check_connection(struct request_batch *b,
 	if (!e) {
 		b->unknown_for = export_unknown_for(sc->shard->exports,
 						    m->connection, now);
+		b->reply_limit = 0;
 		return WIRE_NOT_CONNECTED;
 	}
 	/* From here on calls have records even if they are refused, so that
 	 * copies of them are never executed. */
 	b->export = export_ref(e);
+	b->reply_limit = e->reply_limit;
 	records_acked(&e->records, m->acked);
 	if (e->epoch != m->epoch)
 		return WIRE_STALE_EPOCH;

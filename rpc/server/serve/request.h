@@ -83,6 +83,9 @@ struct request_batch {
 	/* us: the result of export_unknown_for() if there is no export */
 	uint64_t unknown_for;
 	uint32_t epoch;
+	/* bytes of the longest reply that calls take which do not say a limit
+	 */
+	uint32_t reply_limit;
 	/* one reference for each request, and one while the message is being
 	 * read */
 	uint32_t refs;
@@ -179,8 +182,8 @@ struct ulrpc_request {
 	/* as in struct request_report: time in the handler that is not between
 	 * @started and @replied */
 	uint32_t fine;
-	/* bytes of the longest reply that the caller takes; 0: it has not said
-	 */
+	/* bytes of the longest reply that the caller takes; 0: as
+	 * request_batch.reply_limit */
 	uint32_t reply_limit;
 	/* ns: when the handler was called; 0: it was not */
 	_Atomic uint64_t started;
@@ -295,6 +298,12 @@ static inline void request_batch_unref(struct request_batch *b)
 }
 
 /* ---- among the files of requests ---- */
+
+/* Any thread. Returns how long the reply to @r may be, for its caller. */
+static inline uint32_t request_reply_limit(const struct ulrpc_request *r)
+{
+	return r->reply_limit ? r->reply_limit : r->batch->reply_limit;
+}
 
 static inline unsigned int request_state(const struct ulrpc_request *r)
 {

@@ -343,20 +343,6 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 	learn_delay(r, ns_between(MAX(r->item.released, r->arrival), now));
 }
 
-/* Bytes of a long reply to a client that has not said a limit, nor that it
- * would: one of an earlier release. */
-#define REPLY_UNTOLD (UINT32_C(16) << 20)
-
-/* Returns how long the reply to @r may be, for its caller. @e: the caller's
- * connection; NULL: not known here. */
-static uint32_t reply_limit(const struct ulrpc_request *r,
-			    const struct export *e)
-{
-	if (r->reply_limit)
-		return r->reply_limit;
-	return e && e->limits ? ULRPC_BODY_MAX : REPLY_UNTOLD;
-}
-
 /* Says to the caller why a reply of @length bytes is too long for the service.
  */
 static void say_too_long(const struct ulrpc_request *r, uint32_t length,
@@ -376,7 +362,7 @@ static bool hold(struct ulrpc_request *r, const void *body, uint32_t length,
 		 struct held_reply *held)
 {
 	return length <= service_limit(r->sc->service, reply_limit) &&
-	       length <= reply_limit(r, r->reply_to->export) &&
+	       length <= request_reply_limit(r) &&
 	       long_reply_hold(r, body, length, record_after(r, WIRE_OK), held);
 }
 
@@ -621,7 +607,7 @@ static void keep_reply(struct ulrpc_request *r, const void *body)
  * caller may take, that is the answer: then it is not even copied. */
 static out_of_line void note_long(struct ulrpc_request *r, size_t length)
 {
-	uint32_t most = MIN(reply_limit(r, NULL),
+	uint32_t most = MIN(request_reply_limit(r),
 			    service_limit(r->sc->service, reply_limit));
 
 	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);

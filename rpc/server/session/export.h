@@ -115,14 +115,15 @@ struct export
 	bool returned : 1;
 	/* the client reads annexes of bodies: rpc/context/annex.h */
 	bool annexes : 1;
-	/* its calls that do not say a limit for replies have the usual one */
-	bool limits : 1;
 	/* the highest flavour (enum ulrpc_flavour) that the client has agreed
 	 * on with a service; 0: none yet */
 	uint8_t agreed : 3;
 	/* how many of @shares were charged to @opened: each has another number,
 	 * which is less than SERVICE_NUMBERS */
 	uint16_t nopened : 10;
+	/* bytes of the longest reply that calls take which do not say a limit
+	 */
+	uint32_t reply_limit;
 	struct bulk_pace bulk_pace; /* what transfers_conf.pace points to */
 	/* sets of metadata that the client has named; NULL: none (known.h) */
 	struct known_sets *known_sets;

@@ -288,6 +288,18 @@ static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 	return status;
 }
 
+/* Bytes of a long reply to a client of an earlier release, which has not said a
+ * limit, nor that it would. */
+#define REPLY_UNTOLD (UINT32_C(16) << 20)
+
+/* Returns the limit of replies to calls that do not say one. */
+static uint32_t reply_limit(const struct wire_connect *c)
+{
+	if (c->reply_limit)
+		return c->reply_limit;
+	return c->limits ? ULRPC_BODY_MAX : REPLY_UNTOLD;
+}
+
 static void connect_here(struct exports *x, const struct ulnet_event *ev,
 			 const struct wire_connect *c, bool placed);
 
@@ -469,7 +481,7 @@ static void connect_here(struct exports *x, const struct ulnet_event *ev,
 		out->annexes = true;
 		out->sets = KNOWN_SETS;
 		e->annexes = c->annexes;
-		e->limits = c->limits;
+		e->reply_limit = reply_limit(c);
 		out->keepalive = export_keepalive(rpc, e);
 		out->lease = export_lease(rpc, e);
 		export_welcome(x->shard, ev, &m, e);

@@ -271,7 +271,6 @@ Test(long_reply, fetched)
 	fini();
 }
 
-/* Many long replies at the same time, from workers and inline methods. */
 /* What is longer than a message is got in pieces, as far as the caller wants
  * it. */
 Test(long_reply, fetched_in_pieces)
@@ -304,8 +303,8 @@ Test(long_reply, fetched_in_pieces)
 	fini();
 }
 
-/* What is longer than the service's limit is not even copied, and the caller
- * hears both sizes. */
+/* Callers who say nothing get what the service may send. What is longer is not
+ * even copied, and the caller hears both sizes. */
 Test(long_reply, limit_of_the_service)
 {
 	static const char *const methods[] = { "make", "work" };
@@ -314,7 +313,6 @@ Test(long_reply, limit_of_the_service)
 	struct ulrpc_call_conf conf = conf_within(60000);
 	struct asked a;
 
-	conf.reply_limit = UINT32_MAX;
 	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(limits); i++) {
 		uint32_t limit = limits[i / 2] ? limits[i / 2] : LIMIT;
 		char text[100];
@@ -341,8 +339,21 @@ Test(long_reply, limit_of_the_service)
 	}
 }
 
+/* Makes the client one whose replies have up to @limit bytes. */
+static void limit_client(uint32_t limit)
+{
+	struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_client_conf conf = { .nids = &nid,
+					  .nnids = 1,
+					  .service = "test",
+					  .reply_limit = limit };
+
+	ulrpc_client_close(g.client);
+	cr_assert_eq(ulrpc_client_open(g.rpc[CALLER], &conf, &g.client), 0);
+}
+
 /* The server knows how long a reply its caller takes, and holds nothing that
- * nobody will get. */
+ * nobody will get. What a call says goes before what its client says. */
 Test(long_reply, limit_of_the_caller_is_told)
 {
 	static const uint32_t limits[] = { 0, 1000, 2 * ULRPC_BODY_MAX };
@@ -350,9 +361,10 @@ Test(long_reply, limit_of_the_caller_is_told)
 	struct asked a;
 
 	open_with(0);
+	limit_client(50000);
 	slow_link();
 	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(limits); i++) {
-		uint32_t limit = limits[i / 2] ? limits[i / 2] : ULRPC_BODY_MAX;
+		uint32_t limit = limits[i / 2] ? limits[i / 2] : 50000;
 		char text[100];
 
 		conf.reply_limit = limits[i / 2];
@@ -390,10 +402,11 @@ Test(long_reply, limit_is_not_told)
 	lnet_sim_run(g.sim, 100 * MSEC);
 	asked_ended(&a, ULRPC_CAUSE_OK, 1);
 	e = id_walk(&g.rpc[SERVER]->shards[0].exports->table, &pos);
-	e->limits = false;
+	cr_assert_eq(e->reply_limit, ULRPC_REPLY_MAX);
+	e->reply_limit = LIMIT;
 	ask_of("make", &a, LIMIT, &conf);
 	lnet_sim_run(g.sim, SEC);
-	asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
+	asked_ended(&a, ULRPC_CAUSE_OK, LIMIT);
 	cr_assert_eq(server_counted(RPC_STAT_replies_held), 1);
 	ask_of("make", &a, LIMIT + 1, &conf);
 	lnet_sim_run(g.sim, SEC);
@@ -510,7 +523,6 @@ Test(long_reply, longer_than_the_room)
 	open_with(0);
 	g.rpc[CALLER]->conf.reply_bytes_max = 1 << 20;
 	slow_link();
-	conf.reply_limit = UINT32_MAX;
 	ask_of("make", &a, (1 << 20) + 1, &conf);
 	lnet_sim_run(g.sim, SEC);
 	asked_ended(&a, ULRPC_CAUSE_TOO_LONG, 0);
@@ -577,6 +589,7 @@ Test(long_reply, pieces_are_lost)
 	fini();
 }
 
+/* Many long replies at the same time, from workers and inline methods. */
 Test(long_reply, many)
 {
 	static struct asked a[50];

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A server whose replies are wrong. Calls of the same node to an honest server
  * must go on meanwhile. */
+#include <sys/resource.h>
+
 #include "base/crc32c.h"
+#include "rpc/slab.h"
 #include "rpc/wire/wire_put.h"
 #include "tests/unit/rpc/client/hostile_server.h"
 
@@ -296,6 +299,7 @@ Test(hostile_reply, held)
 		      NULL);
 
 	open_rig();
+	g.rpc->conf.reply_bytes_max = ULRPC_BODY_MAX;
 	post_md(g.fake->node, ULRPC_PORTAL_BULK, 0x4712, &md);
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct arrived *a = pending(1000000);
@@ -313,6 +317,38 @@ Test(hostile_reply, held)
 	}
 	close_rig();
 }
+
+#if !SLAB_IS_MALLOC && !defined(__SANITIZE_THREAD__)
+/* A reply for which there is no memory ends its call with its size, and no
+ * other one. */
+Test(hostile_reply, held_and_without_memory)
+{
+	struct rlimit usual, low;
+	struct arrived *a;
+	struct wire_reply r;
+
+	open_rig();
+	a = pending(60000000);
+	r = reply_to(a);
+	r.status = WIRE_HELD;
+	r.held = 0x4715;
+	r.needed = ULRPC_REPLY_MAX;
+	cr_assert_eq(getrlimit(RLIMIT_AS, &usual), 0);
+	low = (struct rlimit){ MIN(UINT64_C(4) << 30, usual.rlim_max),
+			       usual.rlim_max };
+	cr_assert_eq(setrlimit(RLIMIT_AS, &low), 0);
+	send_reply(a, &r, "later");
+	run(&g, 100 * MSEC);
+	cr_assert_eq(setrlimit(RLIMIT_AS, &usual), 0);
+	ended_by(&n, ULRPC_CAUSE_NO_MEMORY, ULRPC_EXECUTED);
+	cr_assert_eq(n.outcome.reply_needed, ULRPC_REPLY_MAX);
+	cr_assert_str_eq(n.outcome.text,
+			 "the reply has 4294967295 bytes, and the caller's "
+			 "process gets no memory for it");
+	cr_assert_eq(g.rpc->shards[0].imports->reply_room.used, 0);
+	close_rig();
+}
+#endif
 
 /* A reply of two pieces is never what the server has said it is: it is got
  * again after pauses that grow, although each piece comes at once. */
