@@ -233,6 +233,8 @@ struct ulrpc {
 	} shutdown;
 };
 
+typedef void (*rpc_streams_fn)(void *arg, const char *service, uint64_t n);
+
 /* What the client or the server does with messages and events of a CPT. A
  * function may be NULL: then this side is not told. */
 struct rpc_side {
@@ -266,11 +268,16 @@ struct rpc_side {
 	void (*on_keys)(struct shard *s, const struct keys *keys);
 	/* Called after ulrpc_use_rules(). */
 	void (*on_rules)(struct shard *s);
-	/* Changes a service; server only: services_set(). */
+	/* Changes a service; server only: services_set(),
+	 * streams_set_service(). */
 	int (*set)(struct shard *s, struct service_set *set);
 	/* Changes the clients of a service, and its sets of servers; client
-	 * only: clients_set(), replicas_set(). */
+	 * only: clients_set(), replicas_set(), streams_set_clients(). */
 	void (*set_clients)(struct shard *s, struct client_set *set);
+	/* Calls @fn with how many streams of a service are open, perhaps more
+	 * than once for a service: those of the clients on this CPT; or, for
+	 * CPT 0, those that this node serves. */
+	void (*streams)(struct shard *s, rpc_streams_fn fn, void *arg);
 	/* Called when munged has answered a question of a handshake:
 	 * @j->answer. */
 	void (*on_munge)(struct shard *s, struct munge_job *j);

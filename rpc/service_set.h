@@ -14,21 +14,27 @@
 
 #include "base/util.h"
 
-/* X(name, least, most, of_workers): the items that are numbers, as in struct
- * ulrpc_service_conf; of_workers: only services with workers have it. */
-#define SERVICE_SETS(X)                             \
-	X(workers_min, 1, 4096, true)               \
-	X(workers_max, 1, 4096, true)               \
-	X(high_ratio, 1, UINT32_MAX, true)          \
-	X(queue_max, 1, UINT32_MAX, false)          \
-	X(queue_bytes_max, 1, INT64_MAX / 8, false) \
-	X(request_limit, 1, UINT32_MAX, false)      \
-	X(reply_limit, 1, UINT32_MAX, false)        \
-	X(window, 1, UINT32_MAX, false)             \
-	X(segments, 1, UINT32_MAX, false)           \
-	X(retry_after, 1, UINT32_MAX, false)
+/* Who has an item: all; services with workers only; those with streams only. */
+enum set_of { SET_OF_ALL, SET_OF_WORKERS, SET_OF_STREAMS };
 
-#define SERVICE_SET_ENUM(name, least, most, of_workers) SERVICE_SET_##name,
+/* X(name, least, most, of): the items that are numbers, as in struct
+ * ulrpc_service_conf and ulrpc_stream_service_conf. */
+#define SERVICE_SETS(X)                                   \
+	X(workers_min, 1, 4096, SET_OF_WORKERS)           \
+	X(workers_max, 1, 4096, SET_OF_WORKERS)           \
+	X(high_ratio, 1, UINT32_MAX, SET_OF_WORKERS)      \
+	X(queue_max, 1, UINT32_MAX, SET_OF_ALL)           \
+	X(queue_bytes_max, 1, INT64_MAX / 8, SET_OF_ALL)  \
+	X(request_limit, 1, UINT32_MAX, SET_OF_ALL)       \
+	X(reply_limit, 1, UINT32_MAX, SET_OF_ALL)         \
+	X(window, 1, UINT32_MAX, SET_OF_ALL)              \
+	X(segments, 1, UINT32_MAX, SET_OF_ALL)            \
+	X(retry_after, 1, UINT32_MAX, SET_OF_ALL)         \
+	X(window_messages, 1, UINT32_MAX, SET_OF_STREAMS) \
+	X(window_bytes, 1, UINT32_MAX, SET_OF_STREAMS)    \
+	X(streams_max, 1, UINT32_MAX, SET_OF_STREAMS)
+
+#define SERVICE_SET_ENUM(name, least, most, of) SERVICE_SET_##name,
 enum service_set_item { SERVICE_SETS(SERVICE_SET_ENUM) SERVICE_SET_ITEMS };
 
 struct service_set {
@@ -41,16 +47,24 @@ struct service_set {
 	 * run on workers. After an error why[] tells it. */
 	char *policy_now;
 	bool has_workers;
+	/* Before: some of its methods are streams, and values[] has what these
+	 * have, but for what is to be set. */
+	bool has_streams;
 	char why[256];
 };
 
-/* X(name, least, most): the items of clients, as in struct ulrpc_client_conf */
-#define CLIENT_SETS(X)                 \
-	X(inflight_max, 1, UINT32_MAX) \
-	X(queue_max, 1, UINT32_MAX)    \
-	X(queue_bytes, 1, INT64_MAX)
+/* X(name, least, most, of): the items of clients, as in struct
+ * ulrpc_client_conf, and of clients that open streams, as in struct
+ * ulrpc_streams_conf */
+#define CLIENT_SETS(X)                                    \
+	X(inflight_max, 1, UINT32_MAX, SET_OF_ALL)        \
+	X(queue_max, 1, UINT32_MAX, SET_OF_ALL)           \
+	X(queue_bytes, 1, INT64_MAX, SET_OF_ALL)          \
+	X(window_messages, 1, UINT32_MAX, SET_OF_STREAMS) \
+	X(window_bytes, 1, UINT32_MAX, SET_OF_STREAMS)    \
+	X(patience, 1, INT64_MAX, SET_OF_STREAMS)
 
-#define CLIENT_SET_ENUM(name, least, most) CLIENT_SET_##name,
+#define CLIENT_SET_ENUM(name, least, most, of) CLIENT_SET_##name,
 enum client_set_item { CLIENT_SETS(CLIENT_SET_ENUM) CLIENT_SET_ITEMS };
 
 /* Changes all clients of a service, and its sets of servers, on each CPT. */
@@ -59,9 +73,9 @@ struct client_set {
 	uint32_t given;	     /* bit i: values[i] is to be set */
 	uint64_t values[CLIENT_SET_ITEMS];
 	/* Afterwards: how many clients there are, with those that the sets have
-	 * for their servers, how many sets, and the greatest value that one of
-	 * them has. */
-	unsigned int clients, sets;
+	 * for their servers, how many sets, how many of both may open streams,
+	 * and the greatest value that one of them has. */
+	unsigned int clients, sets, streams;
 	uint64_t now[CLIENT_SET_ITEMS];
 };
 

@@ -467,6 +467,7 @@ unit_tests += %D%/unit/rpc_stream_test
 	%D%/unit/rpc/stream/stream_intercept_test.c \
 	%D%/unit/rpc/stream/stream_metadata_test.c \
 	%D%/unit/rpc/stream/stream_named_test.c \
+	%D%/unit/rpc/stream/stream_set_test.c \
 	%D%/unit/rpc/stream/stream_test.c \
 	%D%/unit/rpc/stream/stream_under_test.c \
 	%D%/unit/rpc/stream/stream_wait_test.c

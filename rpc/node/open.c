@@ -29,6 +29,7 @@
 #include "rpc/server/tombstone.h"
 #include "rpc/stats/spans.h"
 #include "rpc/stats/stats.h"
+#include "rpc/stream/set.h"
 #include "rpc/stream/streams.h"
 #include "rpc/text.h"
 #include "rpc/forwarded.h"
@@ -56,6 +57,18 @@ static void client_set_clients(struct shard *s, struct client_set *set)
 {
 	clients_set(s, set);
 	replicas_set(s, set);
+	streams_set_clients(s, set);
+}
+
+static int server_set(struct shard *s, struct service_set *set)
+{
+	int rc;
+
+	streams_tell_service(s, set);
+	rc = services_set(s, set);
+	if (!rc)
+		streams_set_service(s, set);
+	return rc;
 }
 
 static const struct rpc_side client_side = {
@@ -68,6 +81,7 @@ static const struct rpc_side client_side = {
 	.on_conn_event = imports_on_end,
 	.on_keys = imports_on_keys,
 	.set_clients = client_set_clients,
+	.streams = streams_of_clients,
 	.on_munge = import_on_munge,
 };
 
@@ -87,7 +101,8 @@ static const struct rpc_side server_side = {
 	.on_changed = notifier_begin,
 	.on_keys = exports_on_keys,
 	.on_rules = server_on_rules,
-	.set = services_set,
+	.set = server_set,
+	.streams = streams_served,
 	.on_munge = export_on_munge,
 };
 

@@ -4,17 +4,39 @@
 #include <string.h>
 
 #include "rpc/replicas/replicas.h"
+#include "rpc/stream/streams.h"
 
 static void tell(const struct ulrpc_replicas *rs, struct client_set *set)
 {
+	const struct credit window = streams_window(&rs->streams);
 	const uint64_t now[CLIENT_SET_ITEMS] = {
+		[CLIENT_SET_window_messages] = window.messages,
+		[CLIENT_SET_window_bytes] = window.bytes,
+		[CLIENT_SET_patience] = streams_patience(&rs->streams),
 		[CLIENT_SET_inflight_max] = rs->conf.inflight_max,
 		[CLIENT_SET_queue_max] = rs->backlog.calls_max,
 		[CLIENT_SET_queue_bytes] = rs->backlog.bytes_max,
 	};
 
 	set->sets++;
+	set->streams++;
 	client_set_tell(set, now);
+}
+
+/* For servers at which no stream was opened yet; the others are in
+ * streams_node.callers. */
+static void change_streams(struct ulrpc_replicas *rs,
+			   const struct client_set *set)
+{
+	const uint64_t *v = set->values;
+
+	if (client_set_has(set, CLIENT_SET_window_messages))
+		rs->streams.window_messages =
+			(uint32_t)v[CLIENT_SET_window_messages];
+	if (client_set_has(set, CLIENT_SET_window_bytes))
+		rs->streams.window_bytes = (uint32_t)v[CLIENT_SET_window_bytes];
+	if (client_set_has(set, CLIENT_SET_patience))
+		rs->streams.patience = v[CLIENT_SET_patience];
 }
 
 static void change(struct ulrpc_replicas *rs, const struct client_set *set)
@@ -28,6 +50,7 @@ static void change(struct ulrpc_replicas *rs, const struct client_set *set)
 		rs->backlog.calls_max = (uint32_t)v[CLIENT_SET_queue_max];
 	if (client_set_has(set, CLIENT_SET_queue_bytes))
 		rs->backlog.bytes_max = v[CLIENT_SET_queue_bytes];
+	change_streams(rs, set);
 	backlog_look(&rs->backlog, rs->ncalls, rs->shard);
 }
 

@@ -31,8 +31,18 @@ static bool is_given(const struct service_set *set, enum service_set_item i)
 	return set->given & 1u << i;
 }
 
+static const struct {
+	const char *name;
+	enum set_of of;
+} items[SERVICE_SET_ITEMS] = {
+#define ITEM(name, least, most, of) { #name, of },
+	SERVICE_SETS(ITEM)
+#undef ITEM
+};
+
 /* ---- what the service has ---- */
 
+/* What streams have is not known here. */
 static void values_read(struct ulrpc_service *svc,
 			uint64_t values[SERVICE_SET_ITEMS])
 {
@@ -88,6 +98,17 @@ static int bytes_check(struct ulrpc_service *svc, struct service_set *set,
 	return 0;
 }
 
+static int streams_check(struct service_set *set)
+{
+	for (unsigned int i = 0; i < SERVICE_SET_ITEMS; i++)
+		if (items[i].of == SET_OF_STREAMS && !set->has_streams &&
+		    is_given(set, (enum service_set_item)i))
+			return set_refuse(set, -EINVAL,
+					  "%s: the service has no streams",
+					  items[i].name);
+	return 0;
+}
+
 /* Makes values[] complete, by what the service has, and checks them. */
 static int values_check(struct ulrpc_service *svc, struct service_set *set)
 {
@@ -98,7 +119,8 @@ static int values_check(struct ulrpc_service *svc, struct service_set *set)
 
 	values_read(svc, now);
 	for (unsigned int i = 0; i < SERVICE_SET_ITEMS; i++)
-		if (!is_given(set, (enum service_set_item)i))
+		if (items[i].of != SET_OF_STREAMS &&
+		    !is_given(set, (enum service_set_item)i))
 			v[i] = now[i];
 	if (!svc->has_exec && (set->policy || set->given & of_workers))
 		return set_refuse(set, -EINVAL,
@@ -111,7 +133,7 @@ static int values_check(struct ulrpc_service *svc, struct service_set *set)
 				  " is less than workers_min, %" PRIu64,
 				  v[SERVICE_SET_workers_max],
 				  v[SERVICE_SET_workers_min]);
-	return bytes_check(svc, set, v);
+	return streams_check(set) ? -EINVAL : bytes_check(svc, set, v);
 }
 
 static bool has_method(const void *svc, uint32_t number)

@@ -323,6 +323,13 @@ static void print_waiting(const struct printing *p,
 	fprintf(p->out, "} %" PRIu64 "\n", sv->waiting);
 }
 
+static void print_streams(const struct printing *p,
+			  const struct stat_service *sv)
+{
+	begin_series(p, "", sv, NULL);
+	fprintf(p->out, "} %" PRIu64 "\n", sv->streams);
+}
+
 static const struct family families[] = {
 	{ "latency_seconds",
 	  "histogram",
@@ -346,6 +353,11 @@ static const struct family families[] = {
 	  "gauge",
 	  { "Calls that wait to be sent", "Requests that wait for a worker" },
 	  .service = print_waiting },
+	{ "streams",
+	  "gauge",
+	  { "Streams of clients that are open",
+	    "Streams of the service that are open" },
+	  .service = print_streams },
 };
 
 static void print_methods(const struct printing *p, struct ulrpc *rpc,

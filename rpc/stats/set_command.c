@@ -12,17 +12,17 @@
 struct item {
 	const char *name;
 	int64_t least, most;
-	bool of_workers; /* only services with workers have it */
+	enum set_of of;
 };
 
 static const struct item service_items[SERVICE_SET_ITEMS] = {
-#define ITEM(name, least, most, workers) { #name, least, most, workers },
+#define ITEM(name, least, most, of) { #name, least, most, of },
 	SERVICE_SETS(ITEM)
 #undef ITEM
 };
 
 static const struct item client_items[CLIENT_SET_ITEMS] = {
-#define ITEM(name, least, most) { #name, least, most, false },
+#define ITEM(name, least, most, of) { #name, least, most, of },
 	CLIENT_SETS(ITEM)
 #undef ITEM
 };
@@ -37,16 +37,18 @@ static bool has_item(const char *name, const struct item *items, size_t n)
 	return false;
 }
 
-/* Arguments of "rpc set". A service and its clients both have a queue_max. */
+/* Arguments of "rpc set". A service and its clients both have a queue_max, and
+ * windows of streams. */
 const char *const set_keys[] = {
 	"service",
 	"client",
 	"policy",
-#define ITEM(name, least, most, workers) #name,
+#define ITEM(name, least, most, of) #name,
 	SERVICE_SETS(ITEM)
 #undef ITEM
 		"inflight_max",
 	"queue_bytes",
+	"patience",
 	NULL,
 };
 
@@ -137,7 +139,9 @@ static void service_print(struct yaml *y, const void *arg)
 	if (set->has_workers)
 		yaml_name(y, "policy", set->policy_now);
 	for (unsigned int i = 0; i < SERVICE_SET_ITEMS; i++)
-		if (set->has_workers || !service_items[i].of_workers)
+		if (service_items[i].of == SET_OF_WORKERS   ? set->has_workers
+		    : service_items[i].of == SET_OF_STREAMS ? set->has_streams
+							    : true)
 			yaml_count(y, service_items[i].name, set->values[i]);
 }
 
@@ -149,7 +153,8 @@ static void client_print(struct yaml *y, const void *arg)
 	yaml_count(y, "clients", set->clients);
 	yaml_count(y, "sets", set->sets);
 	for (unsigned int i = 0; i < CLIENT_SET_ITEMS; i++)
-		yaml_count(y, client_items[i].name, set->now[i]);
+		if (set->streams || client_items[i].of != SET_OF_STREAMS)
+			yaml_count(y, client_items[i].name, set->now[i]);
 }
 
 static int set_text(void (*print)(struct yaml *y, const void *set),
@@ -212,27 +217,59 @@ static int clients_run(void *arg)
 	return 0;
 }
 
-static int set_clients(struct ulrpc *rpc, struct lnet_control_call *call,
-		       const char *name, char **output_p)
+/* Changes what @set says, and looks at what there is. */
+static int clients_each(struct ulrpc *rpc, struct client_set *set)
 {
-	struct client_set set = { .service = name };
-	int rc = client_read(call, &set);
+	int rc = 0;
 
 	for (unsigned int i = 0; i < rpc->ncpts && !rc; i++) {
-		struct clients_job job = { &rpc->shards[i], &set };
+		struct clients_job job = { &rpc->shards[i], set };
 
 		rc = lnet_call(rpc->node, i, clients_run, &job);
 	}
+	return rc;
+}
+
+/* Refuses what is said of streams, if no client opens any. @there: what there
+ * is. */
+static int streams_check(struct lnet_control_call *call,
+			 const struct client_set *set,
+			 const struct client_set *there)
+{
+	char why[120];
+
+	for (unsigned int i = 0; i < CLIENT_SET_ITEMS && !there->streams; i++)
+		if (client_items[i].of == SET_OF_STREAMS &&
+		    client_set_has(set, (enum client_set_item)i)) {
+			snprintf(why, sizeof(why),
+				 "%s: no client of '%.64s' opens streams",
+				 client_items[i].name, set->service);
+			return lnet_control_fail(call, -EINVAL, why);
+		}
+	return 0;
+}
+
+static int set_clients(struct ulrpc *rpc, struct lnet_control_call *call,
+		       const char *name, char **output_p)
+{
+	struct client_set set = { .service = name }, there = set;
+	int rc = client_read(call, &set);
+
+	if (!rc)
+		rc = clients_each(rpc, &there);
 	if (rc)
 		return rc;
-	if (!set.clients && !set.sets) {
+	if (!there.clients && !there.sets) {
 		char why[100];
 
 		snprintf(why, sizeof(why), "client: there is none of '%.64s'",
 			 name);
 		return lnet_control_fail(call, -ENOENT, why);
 	}
-	return set.given ? 0 : set_text(client_print, &set, output_p);
+	if (!set.given)
+		return set_text(client_print, &there, output_p);
+	rc = streams_check(call, &set, &there);
+	return rc ? rc : clients_each(rpc, &set);
 }
 
 int on_set(void *arg, struct lnet_control_call *call, char **output_p)

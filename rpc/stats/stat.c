@@ -136,6 +136,17 @@ int stat_service_gauge(struct stat_shard *sum, enum stat_side side,
 	return 0;
 }
 
+int stat_service_streams(struct stat_shard *sum, enum stat_side side,
+			 const char *service, uint64_t streams)
+{
+	struct stat_service *sv = stat_service_get(sum, side, service);
+
+	if (!sv)
+		return -ENOMEM;
+	sv->streams += streams;
+	return 0;
+}
+
 int stat_gauge(struct stat_shard *sum, enum stat_side side, const char *service,
 	       uint32_t number, const struct stat_method_gauges *g)
 {

@@ -176,6 +176,7 @@ struct stat_service {
 	 * ended; and, of these, those that wait: calls to be sent, requests for
 	 * a worker. */
 	uint64_t under_way, waiting;
+	uint64_t streams; /* the same: streams that are open */
 	struct slow slow; /* the slowest calls, or requests */
 	char name[ULRPC_SERVICE_NAME];
 };
@@ -250,6 +251,8 @@ int stat_gauge(struct stat_shard *sum, enum stat_side side, const char *service,
 int stat_service_gauge(struct stat_shard *sum, enum stat_side side,
 		       const char *service, uint64_t under_way,
 		       uint64_t waiting);
+int stat_service_streams(struct stat_shard *sum, enum stat_side side,
+			 const char *service, uint64_t streams);
 /* Called by servers for each method that a service has, and makes it. Requests
  * for other numbers, which clients may make up, are counted in
  * stat_service.refused. @sv may be NULL. Returns 0 or -ENOMEM. */

@@ -107,6 +107,35 @@ static int read_peers_slice(void *arg)
 	return rc;
 }
 
+/* How many streams there are is counted by rpc/stream. */
+struct streams_reading {
+	struct stat_shard *sum;
+	enum stat_side side;
+	int rc;
+};
+
+static void on_streams(void *arg, const char *service, uint64_t n)
+{
+	struct streams_reading *r = arg;
+
+	r->sum->counts[r->side == STAT_CALLS ? RPC_STAT_streams_open
+					     : RPC_STAT_streams_served] += n;
+	if (!r->rc)
+		r->rc = stat_service_streams(r->sum, r->side, service, n);
+}
+
+static int read_streams(struct shard *s, struct stat_shard *sum)
+{
+	struct streams_reading r = { sum, STAT_CALLS, 0 };
+
+	if (s->rpc->client)
+		s->rpc->client->streams(s, on_streams, &r);
+	r.side = STAT_REQUESTS;
+	if (s->rpc->server)
+		s->rpc->server->streams(s, on_streams, &r);
+	return r.rc;
+}
+
 /* Adds up or resets everything but peers. Runs on the shard's CPT. */
 static int read_others(void *arg)
 {
@@ -122,7 +151,7 @@ static int read_others(void *arg)
 	for (enum stat_side side = 0; side < STAT_SIDES && !rc; side++)
 		if (st->gauger[side])
 			rc = st->gauger[side]->methods(r->shard, &r->sum->all);
-	return rc;
+	return rc ? rc : read_streams(r->shard, &r->sum->all);
 }
 
 static int read_shard(struct shard *s, struct stats_sum *sum, bool peers)

@@ -228,6 +228,33 @@ static void print_refused(struct yaml *y, const struct stat_shard *all)
 	free(sorted);
 }
 
+/* Prints how many streams are open, by service. */
+static void print_streams(struct yaml *y, const char *key,
+			  const struct list *services)
+{
+	const struct stat_service *sv, **sorted;
+	size_t n = 0;
+
+	list_for_each_entry (sv, services, link)
+		n += sv->streams != 0;
+	yaml_line(y, n ? "%s:" : "%s: []", key);
+	sorted = n ? malloc(n * sizeof(const void *)) : NULL;
+	if (!sorted)
+		return;
+	n = 0;
+	list_for_each_entry (sv, services, link)
+		if (sv->streams)
+			sorted[n++] = sv;
+	qsort(sorted, n, sizeof(const void *), by_service);
+	for (size_t i = 0; i < n; i++) {
+		yaml_item(y);
+		yaml_name(y, "service", sorted[i]->name);
+		yaml_count(y, "open", sorted[i]->streams);
+		y->depth--;
+	}
+	free(sorted);
+}
+
 /* ---- peers ---- */
 
 static bool same_peer(const struct stat_peer_copy *a,
@@ -431,11 +458,13 @@ void stats_print(struct ulrpc *rpc, const struct stats_sum *sum,
 		yaml_count(&y, rpc_stat_names[i], all->counts[i]);
 	y.depth--;
 	print_methods(&y, rpc, "calls", &all->services[STAT_CALLS], buckets);
+	print_streams(&y, "streams", &all->services[STAT_CALLS]);
 	print_peers(&y, "servers", sum, STAT_CALLS, shown);
 	print_gone(&y, "servers_gone", all, STAT_CALLS, buckets);
 	print_methods(&y, rpc, "requests", &all->services[STAT_REQUESTS],
 		      buckets);
 	print_refused(&y, all);
+	print_streams(&y, "streams_served", &all->services[STAT_REQUESTS]);
 	print_peers(&y, "clients", sum, STAT_REQUESTS, shown);
 	print_gone(&y, "clients_gone", all, STAT_REQUESTS, buckets);
 }

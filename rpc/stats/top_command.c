@@ -5,7 +5,7 @@
  * characters than printable ASCII, and % and ',', are %XX in names.
  *
  *	clock NS
- *	service SIDE SERVICE UNDER-WAY WAITING
+ *	service SIDE SERVICE UNDER-WAY WAITING STREAMS
  *	method SIDE SERVICE METHOD CALLS [e:END=COUNT...] [t:NS=COUNT...]
  *
  * SIDE: calls or requests. METHOD: "-": of requests that were refused, as there
@@ -88,7 +88,7 @@ static void put_refused(FILE *out, const char *service, const uint64_t *ends)
 	if (!sum)
 		return;
 	if (strcmp(service, "-") == 0)
-		fputs("service requests - 0 0\n", out);
+		fputs("service requests - 0 0 0\n", out);
 	fputs("method requests ", out);
 	put_word(out, service);
 	fprintf(out, " - %" PRIu64, sum);
@@ -104,7 +104,8 @@ static void put_service(FILE *out, struct ulrpc *rpc,
 
 	fprintf(out, "service %s ", sides[sv->side]);
 	put_word(out, sv->name);
-	fprintf(out, " %" PRIu64 " %" PRIu64 "\n", sv->under_way, sv->waiting);
+	fprintf(out, " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", sv->under_way,
+		sv->waiting, sv->streams);
 	while ((m = stat_method_walk(sv, &bucket, m)))
 		put_method(out, rpc, sv, m);
 	if (sv->side == STAT_REQUESTS)

@@ -142,7 +142,8 @@ static int carry(struct called *c, const char *method, const void *body,
 static int push_one(struct called *c, struct push *p)
 {
 	struct channel *ch = &c->ch;
-	struct ulrpc_call_conf conf = { .deadline = c->st->patience,
+	struct ulrpc_call_conf conf = { .deadline =
+						atomic_load(&c->st->patience),
 					.reply_max = 64 };
 	size_t length;
 	uint8_t *frames = channel_next(ch, BATCH_MAX - BATCH_HEAD, &length);
@@ -172,7 +173,8 @@ static int push_one(struct called *c, struct push *p)
 static int pull_one(struct called *c, struct pull *p)
 {
 	struct ulrpc_call_conf conf = {
-		.deadline = c->st->patience + c->hold * UINT64_C(1000),
+		.deadline = atomic_load(&c->st->patience) +
+			    c->hold * UINT64_C(1000),
 		.reply_max = c->want > 1 ? BATCH_MAX : ROOM_QUIET,
 	};
 	uint8_t body[PULL_SIZE];

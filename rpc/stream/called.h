@@ -77,10 +77,14 @@ struct ulrpc_streams {
 	struct ulrpc_client_conf kept;
 	struct ulrpc_retry kept_retry;
 	char *kept_server;
-	struct credit grant;
 	struct ulnet_nid server; /* as in struct channel */
+	char service[ULRPC_SERVICE_NAME];
+
+	/* any thread may read it; streams_set_clients() changes it: */
+	/* what is granted to a stream that is opened */
+	_Atomic uint32_t window_messages, window_bytes;
 	/* us: time-out of push calls, and of opening a stream */
-	uint64_t patience;
+	_Atomic uint64_t patience;
 
 	/* one reference of the user, until the streams are closed, and one of
 	 * each channel */
@@ -98,6 +102,12 @@ struct ulrpc_streams {
 	 * has ended */
 	struct called *called;
 };
+
+/* The longest patience: a pull call can have more time than this. */
+static inline uint64_t patience_limit(uint64_t us)
+{
+	return MIN(us, ULRPC_NEVER / 2);
+}
 
 static inline struct called *called_of(struct channel *ch)
 {

@@ -165,8 +165,15 @@ static int key_draw(void *arg)
 
 uint64_t streams_patience(const struct ulrpc_streams_conf *conf)
 {
-	/* limited, so that a pull call can have more time than this */
-	return MIN(conf->patience ? conf->patience : PATIENCE, ULRPC_NEVER / 2);
+	return patience_limit(conf->patience ? conf->patience : PATIENCE);
+}
+
+struct credit streams_window(const struct ulrpc_streams_conf *conf)
+{
+	return (struct credit){
+		conf->window_messages ? conf->window_messages : WINDOW_MESSAGES,
+		conf->window_bytes ? conf->window_bytes : WINDOW_BYTES,
+	};
 }
 
 static bool is_named(const struct ulrpc_client_conf *conf)
@@ -182,14 +189,14 @@ static void streams_set(struct ulrpc_streams *st, struct ulrpc *rpc,
 {
 	const struct ulrpc_client *any =
 		st->named ? st->client : st->carriers[st->least];
+	struct credit window = streams_window(conf);
 
 	st->server = client_conf_server(&conf->client);
 	st->shard = &rpc->shards[ulrpc_client_cpt(any)];
-	st->grant.messages =
-		conf->window_messages ? conf->window_messages : WINDOW_MESSAGES;
-	st->grant.bytes =
-		conf->window_bytes ? conf->window_bytes : WINDOW_BYTES;
-	st->patience = streams_patience(conf);
+	text_copy(st->service, sizeof(st->service), conf->client.service);
+	atomic_init(&st->window_messages, (uint32_t)window.messages);
+	atomic_init(&st->window_bytes, (uint32_t)window.bytes);
+	atomic_init(&st->patience, streams_patience(conf));
 }
 
 /* Makes the node know @st, and lets it be used. */
@@ -502,6 +509,8 @@ static int stream_make(struct ulrpc_streams *st,
 		       const struct ulrpc_stream_conf *conf,
 		       struct scope *scope, struct ulrpc_stream **stream_p)
 {
+	const struct credit grant = { atomic_load(&st->window_messages),
+				      atomic_load(&st->window_bytes) };
 	struct called *c;
 	struct ulrpc_stream *s;
 	int rc = called_get(st, &c);
@@ -509,7 +518,7 @@ static int stream_make(struct ulrpc_streams *st,
 	if (rc)
 		return rc;
 	channel_lock(&c->ch);
-	s = rpc_stream_new(&c->ch, c->last_id + 1, &st->grant,
+	s = rpc_stream_new(&c->ch, c->last_id + 1, &grant,
 			   deadline_of(st, conf->deadline, scope));
 	rc = s ? 0 : -ENOMEM;
 	if (s && c->ch.ended) {
@@ -572,8 +581,8 @@ static void open_head(const struct ulrpc_streams *st,
 
 	store_le64(body, s->ch->key);
 	store_le32(body + 8, s->id);
-	store_le32(body + 12, (uint32_t)st->grant.messages);
-	store_le32(body + 16, (uint32_t)st->grant.bytes);
+	store_le32(body + 12, (uint32_t)s->grant.messages);
+	store_le32(body + 16, (uint32_t)s->grant.bytes);
 	store_le32(body + 20, OPEN_ANNEX | (known ? OPEN_KNOWN : 0));
 	store_le64(body + 24, deadline);
 }
@@ -610,7 +619,7 @@ static int open_call(struct ulrpc_streams *st, const char *method,
 		     uint64_t deadline, struct ulrpc_context *context)
 {
 	struct ulrpc_call_conf conf = {
-		.deadline = MIN(deadline, st->patience),
+		.deadline = MIN(deadline, atomic_load(&st->patience)),
 		.reply_max = ULRPC_TEXT_MAX,
 		.context = context,
 	};

@@ -47,6 +47,7 @@ static int stream_make(struct serving *v, const struct stream_entry *e,
 		       struct ulrpc_stream **stream_p)
 {
 	struct ulrpc_stream_service *svc = e->service;
+	const struct credit grant = rpc_stream_service_grant(svc);
 	struct ulrpc_request_info info;
 	uint64_t now = shard_now(v->ch.shard);
 	enum ulrpc_flavour flavour = request_flavour(r);
@@ -59,7 +60,7 @@ static int stream_make(struct serving *v, const struct stream_entry *e,
 		return -ESHUTDOWN;
 	if (v->ch.ended || channel_find(&v->ch, o->id))
 		return -EINVAL;
-	s = rpc_stream_new(&v->ch, o->id, &svc->grant,
+	s = rpc_stream_new(&v->ch, o->id, &grant,
 			   rpc_at(now, rpc_ns(o->time_left)));
 	if (!s)
 		return -ENOMEM;
@@ -67,7 +68,7 @@ static int stream_make(struct serving *v, const struct stream_entry *e,
 	s->service = svc;
 	s->method = e->name;
 	s->flavour = flavour;
-	s->quota = rpc_stream_service_take(svc, &info.source, now);
+	s->quota = rpc_stream_service_take(svc, &info.source, true, now);
 	if (trace)
 		s->scope = scope_new(s->deadline, trace);
 	if (!s->quota || (trace && !s->scope) || rpc_stream_link(s)) {
@@ -80,8 +81,8 @@ static int stream_make(struct serving *v, const struct stream_entry *e,
 	s->open = true;
 	s->annexes = o->annexes;
 	s->execution = ULRPC_EXECUTED;
-	s->window.messages = MIN(o->window.messages, svc->grant.messages);
-	s->window.bytes = MIN(o->window.bytes, svc->grant.bytes);
+	s->window.messages = MIN(o->window.messages, grant.messages);
+	s->window.bytes = MIN(o->window.bytes, grant.bytes);
 	v->flavour = MAX(v->flavour, flavour);
 	channel_kick(&v->ch);
 	*stream_p = s;
@@ -89,13 +90,12 @@ static int stream_make(struct serving *v, const struct stream_entry *e,
 }
 
 static void answer_opening(const struct ulrpc_stream *s,
-			   struct ulrpc_stream_service *svc,
 			   struct ulrpc_request *r)
 {
 	uint8_t reply[OPENED_SIZE];
 
-	store_le32(reply, (uint32_t)svc->grant.messages);
-	store_le32(reply + 4, (uint32_t)svc->grant.bytes);
+	store_le32(reply, (uint32_t)s->grant.messages);
+	store_le32(reply + 4, (uint32_t)s->grant.bytes);
 	store_le32(reply + 8, request_flavour(r));
 	store_le64(reply + 12, s->ch->making);
 	ulrpc_reply(r, reply, sizeof(reply));
@@ -166,7 +166,7 @@ static void serve_stream(const struct stream_entry *e, struct ulrpc_stream *s,
 	stream_info_fill(&info, r, o);
 	s->info = &info;
 	take_seen(s, r);
-	answer_opening(s, e->service, r);
+	answer_opening(s, r);
 	e->handler(e->arg, s, copy, length);
 	s->info = NULL;
 }
@@ -231,10 +231,18 @@ void ulrpc_stream_service_conf_init(struct ulrpc_stream_service_conf *conf)
 	ulrpc_service_conf_init(&conf->service);
 }
 
+static void service_leave(struct ulrpc_stream_service *svc)
+{
+	pthread_mutex_lock(&svc->node->lock);
+	list_del(&svc->of_node);
+	pthread_mutex_unlock(&svc->node->lock);
+}
+
 static void on_service_ended(void *arg)
 {
 	struct ulrpc_stream_service *svc = arg;
 
+	service_leave(svc);
 	if (svc->ended)
 		svc->ended(svc->ended_arg);
 	rpc_stream_service_put(svc);
@@ -255,6 +263,9 @@ static struct ulrpc_stream_service *service_new(
 	if (!svc)
 		return NULL;
 	svc->rpc = rpc;
+	svc->node = rpc->streams;
+	atomic_fetch_add(&svc->node->refs, 1);
+	list_init(&svc->of_node);
 	svc->grant.messages =
 		conf->window_messages ? conf->window_messages : WINDOW_MESSAGES;
 	svc->grant.bytes =
@@ -327,8 +338,13 @@ int ulrpc_stream_serve(struct ulrpc *rpc,
 		mine.ended_arg = svc;
 		if (!mine.request_max)
 			mine.request_max = OPEN_HEAD + ULRPC_STREAM_MESSAGE_MAX;
+		pthread_mutex_lock(&svc->node->lock);
+		list_add_tail(&svc->node->services, &svc->of_node);
+		pthread_mutex_unlock(&svc->node->lock);
 		rc = service_start_streams(rpc, &mine, conf->nmethods,
 					   OPEN_HEAD, &svc->service);
+		if (rc)
+			service_leave(svc);
 	}
 	free(methods);
 	if (rc)

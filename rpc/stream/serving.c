@@ -34,26 +34,41 @@ void rpc_stream_service_put(struct ulrpc_stream_service *svc)
 	for (unsigned int i = 0; i < svc->nentries; i++)
 		free(svc->entries[i].name);
 	free(svc->name);
+	streams_node_put(svc->node);
 	free(svc);
 }
 
+struct credit rpc_stream_service_grant(struct ulrpc_stream_service *svc)
+{
+	struct credit grant;
+
+	pthread_mutex_lock(&svc->lock);
+	grant = svc->grant;
+	pthread_mutex_unlock(&svc->lock);
+	return grant;
+}
+
 struct quota *rpc_stream_service_take(struct ulrpc_stream_service *svc,
-				      const struct ulnet_nid *nid, uint64_t now)
+				      const struct ulnet_nid *nid, bool stream,
+				      uint64_t now)
 {
 	struct quota *q;
 
 	pthread_mutex_lock(&svc->lock);
 	q = quota_take(&svc->quotas, nid, 1, now);
+	svc->nstreams += q && stream;
 	pthread_mutex_unlock(&svc->lock);
 	if (q)
 		atomic_fetch_add(&svc->refs, 1);
 	return q;
 }
 
-static void service_give_back(struct ulrpc_stream_service *svc, struct quota *q)
+static void service_give_back(struct ulrpc_stream_service *svc, struct quota *q,
+			      bool stream)
 {
 	pthread_mutex_lock(&svc->lock);
 	quota_put(&svc->quotas, q, 1);
+	svc->nstreams -= stream;
 	pthread_mutex_unlock(&svc->lock);
 	rpc_stream_service_put(svc);
 }
@@ -61,7 +76,7 @@ static void service_give_back(struct ulrpc_stream_service *svc, struct quota *q)
 void serving_unlinked(struct ulrpc_stream *s)
 {
 	if (s->quota)
-		service_give_back(s->service, s->quota);
+		service_give_back(s->service, s->quota, true);
 	s->quota = NULL;
 	s->service = NULL;
 }
@@ -281,7 +296,7 @@ static void serving_on_end(struct channel *ch)
 	pthread_mutex_lock(&n->lock);
 	hash_del(&n->by_key, &v->by_key);
 	pthread_mutex_unlock(&n->lock);
-	service_give_back(v->service, v->quota);
+	service_give_back(v->service, v->quota, false);
 }
 
 static void serving_abandon(struct channel *ch)
@@ -360,7 +375,7 @@ static struct serving *serving_new(struct ulrpc_stream_service *svc,
 	v->ch.key = key;
 	v->ch.making = atomic_fetch_add(&svc->rpc->streams->makings, 1);
 	streams_add(&v->ch);
-	v->quota = rpc_stream_service_take(svc, &info.source, v->heard);
+	v->quota = rpc_stream_service_take(svc, &info.source, false, v->heard);
 	if (v->quota)
 		return v;
 	channel_put(&v->ch);
@@ -370,7 +385,7 @@ static struct serving *serving_new(struct ulrpc_stream_service *svc,
 /* Frees a channel that was never used. */
 static void serving_drop(struct serving *v)
 {
-	service_give_back(v->service, v->quota);
+	service_give_back(v->service, v->quota, false);
 	channel_put(&v->ch);
 }
 

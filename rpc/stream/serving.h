@@ -33,7 +33,7 @@ struct ulrpc_stream_service {
 	/* immutable after start: */
 	struct ulrpc *rpc;
 	struct ulrpc_service *service;
-	struct credit grant;
+	struct streams_node *node;
 	/* what the user has set as conf.ended; NULL: nothing */
 	void (*ended)(void *arg);
 	void *ended_arg;
@@ -41,9 +41,15 @@ struct ulrpc_stream_service {
 	/* one reference of the service, and one of each stream */
 	atomic_uint refs;
 	atomic_bool stopping;
-	/* guards @quotas; no other lock is taken while it is held */
+	/* node in streams_node.services, guarded by its lock */
+	struct list of_node;
+	/* guards what follows; no other lock is taken while it is held */
 	pthread_mutex_t lock;
 	struct quotas quotas;
+	struct credit grant;   /* to a stream that is opened */
+	unsigned int nstreams; /* streams, which are counted in @quotas, too */
+
+	/* immutable after start: */
 	char *name;
 	unsigned int nentries;
 	struct stream_entry {
@@ -93,11 +99,13 @@ struct serving {
 
 /* Drops a reference. Any thread. */
 void rpc_stream_service_put(struct ulrpc_stream_service *svc);
+/* Returns what is granted to a stream that is opened now. Any thread. */
+struct credit rpc_stream_service_grant(struct ulrpc_stream_service *svc);
 /* Charges @nid with one stream or channel, which gets a reference to @svc.
  * Returns NULL if the host has used up its share, or there is no memory. Any
  * thread. */
 struct quota *rpc_stream_service_take(struct ulrpc_stream_service *svc,
-				      const struct ulnet_nid *nid,
+				      const struct ulnet_nid *nid, bool stream,
 				      uint64_t now);
 
 /* Finds the channel @key of the process that has made @r, or makes it. @known:

@@ -7,7 +7,7 @@
 /* bytes of early batches of all clients, at most */
 #define EARLY_MAX (64u << 20)
 
-static void node_put(struct streams_node *n)
+void streams_node_put(struct streams_node *n)
 {
 	if (atomic_fetch_sub(&n->refs, 1) != 1)
 		return;
@@ -37,7 +37,7 @@ void streams_del(struct channel *ch)
 	pthread_mutex_lock(&n->lock);
 	list_del(&ch->of_node);
 	pthread_mutex_unlock(&n->lock);
-	node_put(n);
+	streams_node_put(n);
 }
 
 /* Takes a reference to @ch. Returns false if the last one was dropped already.
@@ -99,6 +99,7 @@ static int part_open(struct ulrpc *rpc)
 	pthread_mutex_init(&n->starting, NULL);
 	list_init(&n->channels);
 	list_init(&n->callers);
+	list_init(&n->services);
 	hash_init(&n->by_key);
 	n->seed = rpc->seed;
 	quotas_init(&n->early, "bytes of early batches of streams", EARLY_MAX,
@@ -137,7 +138,7 @@ static void part_free(struct ulrpc *rpc)
 		return;
 	streams_each(n, leave, NULL);
 	callers_free(n);
-	node_put(n);
+	streams_node_put(n);
 	rpc->streams = NULL;
 }
 

@@ -7,16 +7,20 @@
 #define RPC_STREAM_STREAMS_H
 
 #include "rpc/quota.h"
-#include "rpc/stream/channel.h"
+#include "rpc/stream/stream.h"
 
 struct streams_node {
-	atomic_uint refs; /* one reference of RPC, and one of each channel */
+	/* one reference of RPC, one of each channel, and of each service with
+	 * streams */
+	atomic_uint refs;
 	/* Guards what follows. It may be taken while a channel's lock is held,
 	 * but not the other way round. */
 	pthread_mutex_t lock;
 	/* of channel.of_node: all channels that are not freed */
 	struct list channels;
 	struct list callers; /* of ulrpc_streams.of_node */
+	/* of ulrpc_stream_service.of_node: those that have not ended */
+	struct list services;
 	/* of serving.by_key: channels of clients that this node serves */
 	struct hash by_key;
 	/* bytes of early batches of clients, by their hosts */
@@ -34,6 +38,8 @@ struct streams_node {
  * channel_ops.free calls. */
 void streams_add(struct channel *ch);
 void streams_del(struct channel *ch);
+/* Drops a reference. Any thread. */
+void streams_node_put(struct streams_node *n);
 /* Calls @fn for each channel, with the channel's lock held. */
 void streams_each(struct streams_node *n,
 		  void (*fn)(struct channel *ch, void *arg), void *arg);
@@ -62,8 +68,9 @@ int streams_open_at(struct ulrpc *rpc, const struct carrier_opener *opener,
 		    const struct ulrpc_streams_conf *conf,
 		    struct ulrpc_streams **streams_p);
 /* Returns the patience that @conf asks for, in us, which is also the longest
- * time in which a stream may be opened. */
+ * time in which a stream may be opened; and its window. */
 uint64_t streams_patience(const struct ulrpc_streams_conf *conf);
+struct credit streams_window(const struct ulrpc_streams_conf *conf);
 /* Returns where to read, on any thread, how many of the streams are open; valid
  * until @st is closed. */
 const atomic_uint *streams_count(const struct ulrpc_streams *st);

@@ -269,6 +269,10 @@ cat >"$dir/wrong" <<'END'
 161 | this node runs no RPC | rpc set --service echo --reply-limit 10
 161 | this node runs no RPC | rpc set --client echo --inflight-max 11
 161 | this node runs no RPC | rpc set --client echo --queue-bytes 12
+161 | this node runs no RPC | rpc set --service echo --window-messages 13
+161 | this node runs no RPC | rpc set --service echo --streams-max 14
+161 | this node runs no RPC | rpc set --client echo --window-bytes 15
+161 | this node runs no RPC | rpc set --client echo --patience 16
 161 | this node runs no RPC | rpc set --window 5
 255 | cannot parse window value | rpc set --service echo --window five
 234 | unexpected argument: echo | rpc set --service echo echo

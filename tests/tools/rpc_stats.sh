@@ -86,6 +86,12 @@ for poll in '' --poll; do
 	has err 'inflight_max: only clients have it'
 	ctl 234 --socket "$socket" rpc set -c echo --window 16
 	has err 'window: only services have it'
+	ctl 234 --socket "$socket" rpc set -s echo --streams-max 16 --window 3
+	has err 'streams_max: the service has no streams'
+	ctl 234 --socket "$socket" rpc set -s echo --patience 1000000
+	has err 'patience: only clients have it'
+	ctl 234 --socket "$socket" rpc set -c echo --streams-max 16
+	has err 'streams_max: only services have it'
 	ctl 254 --socket "$socket" rpc set -c echo --queue-max 16
 	has err "client: there is none of 'echo'"
 	ctl 234 --socket "$socket" rpc set -s echo --request-limit 5

@@ -29,7 +29,7 @@ struct counts {
 struct method {
 	enum side side;
 	char *service, *name; /* .name NULL: it is a service */
-	int64_t calls, under_way, waiting;
+	int64_t calls, under_way, waiting, streams;
 	struct counts ends, times;
 	double rate; /* calls a second; of differences only */
 };
@@ -154,6 +154,7 @@ static void sample_add(struct rpc_sample *s, const char *kind, char *rest)
 	if (service) {
 		m.under_way = strtoll(take_word(&rest), NULL, 10);
 		m.waiting = strtoll(take_word(&rest), NULL, 10);
+		m.streams = strtoll(take_word(&rest), NULL, 10);
 	} else {
 		m.name = strdup(word_decode(take_word(&rest)));
 		m.calls = strtoll(take_word(&rest), NULL, 10);
@@ -251,6 +252,7 @@ static bool method_less(struct method *to, const struct method *now,
 	to->calls = calls;
 	to->under_way = now->under_way;
 	to->waiting = now->waiting;
+	to->streams = now->streams;
 	to->rate = seconds > 0 ? (double)calls / seconds : 0;
 	return to->service && (!now->name || to->name) &&
 	       counts_less(&to->ends, &now->ends,
@@ -340,6 +342,7 @@ static struct rpc_sample *sample_less(const struct rpc_sample *now,
 struct rpc_view {
 	unsigned int rows, width;
 	int name_width;
+	bool streams; /* some are open: there is a column for them */
 	double seconds;
 	FILE *out;
 };
@@ -444,9 +447,14 @@ static void put_row(const struct rpc_view *v, const struct method *m)
 	else
 		fprintf(v->out, " %9" PRId64 " %8" PRId64, m->under_way,
 			m->waiting);
+	if (v->streams && m->name)
+		fprintf(v->out, " %8s", "");
+	else if (v->streams)
+		fprintf(v->out, " %8" PRId64, m->streams);
 	put_quantile(v, &m->times, 50);
 	put_quantile(v, &m->times, 99);
-	put_ends(v, &m->ends, (unsigned int)v->name_width + 6 * 9 + 10);
+	put_ends(v, &m->ends,
+		 (unsigned int)v->name_width + (v->streams ? 7 : 6) * 9 + 10);
 }
 
 /* For qsort() of pointers: the highest rate first, then by name. */
@@ -488,10 +496,10 @@ static void print_side(const struct rpc_view *v, const struct rpc_sample *s,
 
 	if (!n)
 		return;
-	fprintf(v->out, "%-*s %8s %9s %8s %8s %8s %8s %8s CAUSES\n",
+	fprintf(v->out, "%-*s %8s %9s %8s%s %8s %8s %8s %8s CAUSES\n",
 		v->name_width, side == CALLS ? "CALLED" : "SERVED", "CALLS/s",
-		"IN FLIGHT", "QUEUED", "P50 us", "P99 us", "FAIL/s",
-		"REFUSE/s");
+		"IN FLIGHT", "QUEUED", v->streams ? "  STREAMS" : "", "P50 us",
+		"P99 us", "FAIL/s", "REFUSE/s");
 	for (size_t i = 0; i < n; i++) {
 		size_t k = collect(s, side, services[i]->service, methods);
 
@@ -502,6 +510,14 @@ static void print_side(const struct rpc_view *v, const struct rpc_sample *s,
 	}
 	if (hidden)
 		fprintf(v->out, "... and %zu more\n", hidden);
+}
+
+static bool has_streams(const struct rpc_sample *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->all[i].streams)
+			return true;
+	return false;
 }
 
 static int longest(const struct rpc_sample *s)
@@ -548,6 +564,7 @@ void top_rpc_print(const struct rpc_sample *before,
 
 	if (s && room && v.out && v.seconds > 0) {
 		v.name_width = longest(s);
+		v.streams = has_streams(s);
 		for (enum side side = 0; side < SIDES; side++)
 			print_side(&v, s, side, room, room + now->n + 1);
 	}
