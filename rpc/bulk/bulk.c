@@ -217,6 +217,11 @@ int bulk_twin(struct ulrpc_bulk *b, struct ulrpc_bulk **twin_p)
 	return 0;
 }
 
+bool bulk_is_sink(const struct ulrpc_bulk *b)
+{
+	return b->access == ULRPC_BULK_SINK;
+}
+
 bool bulk_has_twins(const struct ulrpc_bulk *b)
 {
 	return atomic_load(&b->twins) != 0;

@@ -71,6 +71,8 @@ int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc) must_check;
  * to wait for other twins; a sink, to which a late message could be written,
  * has one at a time, and a source a few. Any thread. */
 int bulk_twin(struct ulrpc_bulk *b, struct ulrpc_bulk **twin_p) must_check;
+/* Is @b memory that the server writes to? Any thread. */
+bool bulk_is_sink(const struct ulrpc_bulk *b);
 /* Has @b twins? Any thread. */
 bool bulk_has_twins(const struct ulrpc_bulk *b);
 /* Computes checksums of a source that has them, which takes about 0.1 ms for

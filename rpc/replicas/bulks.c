@@ -4,7 +4,8 @@
  * LNet may still be busy with its memory, for as long as it takes until LNet
  * gives up a dead peer. A source is then lent to the next server all the same:
  * what is still sent to the old one harms nobody. A sink has to be waited for,
- * because the old server could write to it.
+ * because the old server could write to it. For the same reason two servers may
+ * read a source at a time, while a call is hedged, and none shares a sink.
  *
  * So the call has a claim on the user's bulks until its end, and each attempt
  * lends twins of them.
@@ -25,6 +26,14 @@ int replicas_bulks_take(struct ulrpc_replicas_call *call,
 		call->bulks[call->nbulks++] = conf->bulks[i];
 	}
 	return 0;
+}
+
+bool replicas_bulks_are_sources(const struct ulrpc_replicas_call *call)
+{
+	for (unsigned int i = 0; i < call->nbulks; i++)
+		if (bulk_is_sink(call->bulks[i]))
+			return false;
+	return true;
 }
 
 bool replicas_bulks_release(struct ulrpc_replicas_call *call)

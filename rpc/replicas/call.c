@@ -421,8 +421,9 @@ void replicas_call_go_on(struct ulrpc_replicas_call *call)
 
 static bool may_hedge(const struct ulrpc_replicas_call *call)
 {
-	return call->all->hedge && !call->hedged && !call->conf.nbulks &&
-	       call->conf.semantics == ULRPC_IDEMPOTENT;
+	return call->all->hedge && !call->hedged &&
+	       call->conf.semantics == ULRPC_IDEMPOTENT &&
+	       replicas_bulks_are_sources(call);
 }
 
 /* Arms the timer for the time within which 19 of 20 calls end: a call that

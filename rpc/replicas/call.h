@@ -129,6 +129,8 @@ void replicas_context_free(struct ulrpc_replicas_call *call);
  * -EINVAL: one is of another node. Any thread. */
 int replicas_bulks_take(struct ulrpc_replicas_call *call,
 			const struct ulrpc_call_conf *conf);
+/* Do servers only read what the call lends? */
+bool replicas_bulks_are_sources(const struct ulrpc_replicas_call *call);
 /* Gives the claims up. Returns whether nothing uses the memory any more. A
  * second call has no effect. */
 bool replicas_bulks_release(struct ulrpc_replicas_call *call);

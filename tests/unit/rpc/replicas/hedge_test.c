@@ -231,3 +231,102 @@ Test(replicas, a_call_with_a_context_is_hedged)
 	lnet_sim_run(sim, SEC);
 	sim_close();
 }
+
+/* ---- calls that lend memory ---- */
+
+#define LENT 100000
+
+/* Makes the idempotent call 1 with a bulk of @access. */
+static struct ulrpc_bulk *lend(uint8_t *memory, enum ulrpc_bulk_access access)
+{
+	struct iovec iov = { memory, LENT };
+	const struct ulrpc_bulk_conf lent = { .iov = &iov,
+					      .niov = 1,
+					      .access = access };
+	struct ulrpc_bulk *bulk;
+	const struct ulrpc_replicas_call_conf how = {
+		.call = { .deadline = 10000000,
+			  .semantics = ULRPC_IDEMPOTENT,
+			  .bulks = &bulk,
+			  .nbulks = 1 },
+	};
+
+	cr_assert_eq(ulrpc_bulk_new(rpc, &lent, &bulk), 0);
+	ulrpc_replicas_call_put(call_with(1, &how));
+	return bulk;
+}
+
+static void on_released(void *arg)
+{
+	++*(unsigned int *)arg;
+}
+
+Test(replicas, two_servers_read_one_source)
+{
+	unsigned int released = 0;
+	struct ulrpc_bulk *bulk;
+
+	sim_open(1);
+	hedge_all();
+	for (size_t i = 0; i < LENT; i++)
+		long_body[i] = (uint8_t)(i ^ i >> 8);
+	servers[1].delay = 100 * MSEC;
+	bulk = lend(long_body, ULRPC_BULK_SOURCE);
+	lnet_sim_run(sim, 20 * MSEC);
+	went_well(1);
+	cr_assert(calls[1].o.hedged);
+	cr_assert_eq(calls[1].executed, 2);
+	cr_assert_eq(calls[1].answer, 2);
+	cr_assert_eq(servers[1].taken, 1);
+	cr_assert_eq(servers[2].taken, 1);
+	ulrpc_bulk_close(bulk, on_released, &released);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(released, 1);
+	sim_close();
+}
+
+/* The call has ended at server 2 when its memory is still on the way to server
+ * 1, whose link is slow: the caller is told so, and when that is over. */
+Test(replicas, a_source_is_in_use_until_the_slower_server_leaves_it)
+{
+	const struct ulnet_sim_link slow = { .latency = 50000,
+					     .bandwidth = 200000 };
+	struct ulnet_nid from = server_nid(0), to = server_nid(1);
+	unsigned int released = 0;
+	struct ulrpc_bulk *bulk;
+
+	sim_open(1);
+	hedge_all();
+	bulk = lend(long_body, ULRPC_BULK_SOURCE);
+	lnet_sim_link_set(sim, &from, &to, &slow);
+	lnet_sim_run(sim, 40 * MSEC);
+	went_well(1);
+	cr_assert(calls[1].o.hedged);
+	cr_assert_eq(calls[1].answer, 2);
+	cr_assert_not(calls[1].o.call.bulk_free);
+	ulrpc_bulk_close(bulk, on_released, &released);
+	cr_assert_eq(released, 0);
+	lnet_sim_run(sim, 60 * SEC);
+	cr_assert_eq(released, 1);
+	sim_close();
+}
+
+Test(replicas, two_servers_never_write_to_one_sink)
+{
+	uint8_t *memory;
+	struct ulrpc_bulk *bulk;
+
+	sim_open(1);
+	hedge_all();
+	memory = calloc(1, LENT);
+	servers[1].delay = 100 * MSEC;
+	bulk = lend(memory, ULRPC_BULK_SINK);
+	lnet_sim_run(sim, SEC);
+	went_well(1);
+	cr_assert_not(calls[1].o.hedged);
+	cr_assert_eq(calls[1].executed, 1);
+	cr_assert(calls[1].o.call.bulk_free);
+	ulrpc_bulk_close(bulk, NULL, NULL);
+	free(memory);
+	sim_close();
+}

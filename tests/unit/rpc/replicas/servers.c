@@ -12,6 +12,7 @@ struct later {
 	struct ulrpc_request *request;
 	unsigned int server, life;
 	uint32_t answer;
+	uint8_t *lent; /* what the call lends, a source; NULL: nothing */
 };
 
 char said[16];
@@ -24,7 +25,32 @@ static void reply_later(void *arg)
 
 	if (lnet_sim_node(sim, l->server) && servers[l->server].life == l->life)
 		ulrpc_reply(l->request, &l->answer, sizeof(l->answer));
+	free(l->lent);
 	free(l);
+}
+
+static void on_taken(void *arg, int status, uint64_t moved)
+{
+	struct later *l = arg;
+
+	if (status) {
+		ulrpc_fail(l->request, status);
+		free(l->lent);
+		free(l);
+		return;
+	}
+	cr_assert_eq(memcmp(l->lent, long_body, moved), 0);
+	servers[l->server].taken++;
+	cr_assert_eq(lnet_sim_at(sim, servers[l->server].delay, reply_later, l),
+		     0);
+}
+
+/* Reads the source that the call lends. */
+static void take(struct later *l, uint64_t length)
+{
+	const struct iovec iov = { l->lent = malloc(length), length };
+
+	cr_assert_eq(ulrpc_bulk_get(l->request, 0, 0, &iov, 1, on_taken, l), 0);
 }
 
 /* Answers with the number of the server, after its delay. */
@@ -34,6 +60,7 @@ static void work(void *arg, struct ulrpc_request *r, const void *body,
 	struct server *s = arg;
 	struct later *l;
 	struct ulrpc_metadata pair;
+	struct ulrpc_bulk_info lent;
 	uint32_t index;
 
 	if (length != sizeof(index)) {
@@ -58,8 +85,12 @@ static void work(void *arg, struct ulrpc_request *r, const void *body,
 	}
 	l = malloc(sizeof(*l));
 	*l = (struct later){ r, (unsigned int)(s - servers), s->life,
-			     (uint32_t)(s - servers) };
-	cr_assert_eq(lnet_sim_at(sim, s->delay, reply_later, l), 0);
+			     (uint32_t)(s - servers), NULL };
+	if (!ulrpc_request_bulk(r, 0, &lent) &&
+	    lent.access == ULRPC_BULK_SOURCE)
+		take(l, lent.length);
+	else
+		cr_assert_eq(lnet_sim_at(sim, s->delay, reply_later, l), 0);
 }
 
 static int start(void *arg, unsigned int index, struct lnet *node)

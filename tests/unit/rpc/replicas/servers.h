@@ -21,6 +21,7 @@ struct server {
 	 * are to come again after this time; set before the server starts */
 	uint64_t retry_after;
 	unsigned int executed;
+	unsigned int taken; /* sources of calls that were read, and right */
 };
 
 struct one {
@@ -41,7 +42,8 @@ extern struct one calls[CALLS];
 extern char said[16];
 /* the method that is called: "work", or "other", which does the same */
 extern const char *called;
-/* what has to arrive where a call has a longer body than its number */
+/* what has to arrive where a call has a longer body than its number; its
+ * beginning is what calls lend */
 extern uint8_t long_body[2 * 1048576];
 
 struct ulnet_nid server_nid(unsigned int index);
