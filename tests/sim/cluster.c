@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/sim/cluster.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "sim/sim_priv.h"
+#include "ulnet/keys.h"
 
 static char pattern_byte(uint64_t pattern, uint32_t i)
 {
@@ -102,6 +105,28 @@ bool is_narrow(const struct lnet_sim *sim)
 unsigned int keys_seed(const struct lnet_sim *sim)
 {
 	return (unsigned int)(sim->seed / 7);
+}
+
+struct ulrpc_keys *cluster_keys(struct lnet_sim *sim)
+{
+	char path[] = "/tmp/ulnet-campaign-XXXXXX", why[256];
+	const struct ulrpc_keys_conf files = { .cluster = path };
+	struct ulrpc_keys *keys = NULL;
+	int fd = mkstemp(path), rc;
+
+	if (fd < 0 || dprintf(fd, "lab %064d\n", 7) < 0)
+		abort();
+	close(fd);
+	rc = ulrpc_keys_load(&files, &keys, why, sizeof(why));
+	unlink(path);
+	if (rc && rc != -EOPNOTSUPP)
+		lnet_sim_fail(sim, "no keys: %s", why);
+	return rc ? NULL : keys;
+}
+
+bool has_two_rails(const struct lnet_sim *sim)
+{
+	return sim->seed / 2 % 3 == 1;
 }
 
 void link_faults(struct lnet_sim *sim, bool harsh, struct ulnet_sim_link *l)

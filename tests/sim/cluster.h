@@ -53,6 +53,11 @@ bool is_narrow(const struct lnet_sim *sim);
 bool has_keys(const struct lnet_sim *sim);
 /* Counts the seeds whose nodes do: 0, 1, 2, ... */
 unsigned int keys_seed(const struct lnet_sim *sim);
+/* Returns a cluster's key, which all nodes load; NULL: this was built without
+ * TLS. */
+struct ulrpc_keys *cluster_keys(struct lnet_sim *sim);
+/* In the replicas' scenario: has each node two rails? */
+bool has_two_rails(const struct lnet_sim *sim);
 /* Draws the faults of a link into @l: any of them, or all if @harsh. */
 void link_faults(struct lnet_sim *sim, bool harsh, struct ulnet_sim_link *l);
 

@@ -116,7 +116,7 @@ int front_start(struct caller *m)
 		return rc;
 	ulrpc_client_conf_init(&client);
 	client.service = "front";
-	client.nids = &m->nid;
+	client.nids = m->nids;
 	client.nnids = 1;
 	return ulrpc_client_open(m->rpc, &client, &m->front);
 }

@@ -160,7 +160,7 @@ static void on_opened(void *arg, const struct ulrpc_replicas_outcome *o,
 			      stream ? "" : " not");
 	if (!stream)
 		return;
-	if (!f->at || !lnet_nid_eq(&f->at->nid, &o->server))
+	if (!f->at || !lnet_nid_eq(&f->at->nids[0], &o->server))
 		lnet_sim_fail(sim, "stream %u: another server has got it",
 			      f->index);
 	f->stream = stream;

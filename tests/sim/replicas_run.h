@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include "tests/sim/cluster.h"
+#include "tests/sim/rules.h"
 #include "tests/sim/scenario.h"
 #include "ulnet/context.h"
 #include "ulnet/replicas.h"
@@ -18,6 +19,8 @@
 #define FLOWS	   40	/* streams */
 #define FLOWS_LAST 8	/* of them are opened when faults have ended */
 #define LENT	   3000 /* bytes that some calls lend */
+#define RAILS	   2	/* of a node, at most */
+#define DOWNTIMES  16	/* interfaces that are down at a time */
 
 #define SECONDS UINT64_C(1000000) /* us */
 /* us: whoever has so long need not be lost. */
@@ -28,7 +31,7 @@ struct server {
 	unsigned int index; /* of the node */
 	unsigned int life;
 	struct ulrpc *rpc; /* NULL: crashed */
-	struct ulnet_nid nid;
+	struct ulnet_nid nids[RAILS];
 	uint64_t delay; /* ns, at most */
 	/* the store of the durable service, which survives the node */
 	struct record *records;
@@ -43,7 +46,7 @@ struct caller {
 	struct ulrpc_replicas *rs, *flows; /* of the two services */
 	struct ulrpc_client *plain; /* of the name; NULL: there is none */
 	struct ulrpc_client *front; /* of its own service */
-	struct ulnet_nid nid;
+	struct ulnet_nid nids[RAILS];
 	struct ulrpc_replicas_conf conf;
 	uint64_t paused; /* ns: when the last pause has ended, or ends */
 };
@@ -106,15 +109,24 @@ struct flow {
 	uint32_t read;
 };
 
+/* An interface that is down for a while. */
+struct downtime {
+	struct run *r;
+	struct ulnet_nid nid;
+	bool lasts;
+};
+
 struct run {
 	struct lnet_sim *sim;
-	unsigned int n; /* servers */
+	unsigned int n;		/* servers */
+	unsigned int rails;	/* of each node */
+	struct ulrpc_conf conf; /* of all nodes; its keys may be NULL */
 	bool named;
 	bool faults;  /* there may be some */
 	bool pauses;  /* callers stand still */
 	bool forgets; /* servers that crash may lose their stores */
 	struct server servers[SERVERS];
-	struct ulnet_nid nids[SERVERS]; /* theirs */
+	struct ulnet_nid nids[SERVERS]; /* the first one of each */
 	struct caller callers[CALLERS];
 	struct later *laters; /* all of them */
 	uint64_t bulk_moves;  /* calls that went on, and lend memory */
@@ -122,6 +134,9 @@ struct run {
 	struct flow flows[FLOWS];
 	struct splits splits;
 	struct links links;
+	struct rules rules;
+	struct downtime downtimes[DOWNTIMES];
+	uint64_t ndowns, sealed, hedged_sources;
 	uint64_t causes[ULRPC_CAUSE_COUNT], crashes, moves, hedges, npauses;
 	uint64_t name_failures;
 	uint64_t plain_ended, tagged_ended, under_ended, replays, flows_ended;
@@ -200,7 +215,21 @@ void flow_open(void *arg);
 void flows_crash(struct run *r, const struct server *s, const struct caller *m);
 void flow_check(const struct flow *f);
 
+/* ---- what goes wrong: replicas_faults.c ---- */
+
+/* The name stands for the first server, and some of the others. */
+void name_set(struct run *r);
+/* Makes something go wrong, now and again until trouble_end(). @arg: the run */
+void trouble(void *arg);
+/* From now on all is well, or will be when nodes have come again. */
+void trouble_end(struct run *r);
+
 /* ---- calls: replicas_scenario.c ---- */
+
+/* Drops the handles by which the call could be canceled. */
+void call_put(struct call *c);
+/* Closes the sets of @m, and opens them again. */
+void sets_renew(struct caller *m);
 
 /* Makes the call now. Returns what ulrpc_replicas_call() has returned. */
 int call_begin(struct call *c);

@@ -4,8 +4,10 @@
  * is always well, and can always be reached. The others crash, shut down, are
  * slow, are cut off, and come and go with their name, which is sometimes found
  * late, or not at all for a while. The network between them and their callers
- * has every fault. Callers crash, and in some runs they stand still for a
- * while. What must hold, and who checks it:
+ * has every fault; nodes fail their own messages by rules, and lose their
+ * interfaces for a while. Callers crash, and in some runs they stand still for
+ * a while. In some runs each node has two rails, and in some all have keys.
+ * What must hold, and who checks it:
  *
  * A call ends once, by its deadline, or when its caller goes on if that stood
  * still then. It says truly whether it was executed and which server has
@@ -41,6 +43,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tests/sim/replicas_run.h"
+#include "ulnet/keys.h"
 
 const unsigned int scenario_seeds_long = 2000;
 const uint64_t scenario_kept[] = { 0 };
@@ -202,7 +205,7 @@ static int start_server(void *arg, unsigned int index, struct lnet *node)
 	store_conf(s, &durable);
 	conf.durable = &durable;
 	s->life++;
-	rc = ulrpc_open(node, NULL, &s->rpc);
+	rc = ulrpc_open(node, &s->r->conf, &s->rpc);
 	if (!rc)
 		rc = ulrpc_service_start(s->rpc, &conf, NULL);
 	return rc ? rc : flows_serve(s);
@@ -228,7 +231,7 @@ static int start_caller(void *arg, unsigned int index, struct lnet *node)
 
 	(void)index;
 	m->life++;
-	rc = ulrpc_open(node, NULL, &m->rpc);
+	rc = ulrpc_open(node, &m->r->conf, &m->rpc);
 	if (!rc)
 		rc = front_start(m);
 	if (!rc && m->r->named)
@@ -286,6 +289,10 @@ static void bulk_end(struct call *c)
 		on_released(c);
 	c->bulk = NULL;
 	ulrpc_bulk_close(bulk, on_released, c);
+	c->r->hedged_sources += c->o.hedged;
+	if (c->o.hedged && c->sink)
+		lnet_sim_fail(c->r->sim, "call %u: a sink at two servers",
+			      c->index);
 }
 
 static void reply_take(struct call *c, const void *reply, size_t length)
@@ -335,6 +342,7 @@ static void on_end(void *arg, const struct ulrpc_replicas_outcome *o,
 	r->causes[o->call.cause]++;
 	r->moves += o->moves;
 	r->hedges += o->hedged;
+	r->sealed += o->call.cause == ULRPC_CAUSE_OK && r->conf.keys;
 	if (o->call.cause == ULRPC_CAUSE_OK)
 		reply_take(c, reply, length);
 	tag_end(c);
@@ -353,7 +361,7 @@ static void on_plain_end(void *arg, const struct ulrpc_outcome *o,
 	on_end(c, &all, reply, length);
 }
 
-static void call_put(struct call *c)
+void call_put(struct call *c)
 {
 	ulrpc_replicas_call_put(c->handle);
 	c->handle = NULL;
@@ -433,7 +441,7 @@ static void call_make(void *arg)
 		at(c->r, rnd(c->r, SEC), call_cancel, c);
 }
 
-static void set_close(struct caller *m)
+void sets_renew(struct caller *m)
 {
 	if (!m->rpc || is_paused(m))
 		return;
@@ -441,160 +449,6 @@ static void set_close(struct caller *m)
 	ulrpc_replicas_close(m->flows);
 	m->life++;
 	sets_open(m);
-}
-
-/* ---- faults ---- */
-
-/* One of the servers that are not always well; NULL: there is only one. */
-static struct server *any_victim(struct run *r)
-{
-	return r->n < 2 ? NULL : &r->servers[1 + rnd(r, r->n - 1)];
-}
-
-static void server_restart(void *arg)
-{
-	struct server *s = arg;
-
-	if (s->r->forgets && chance(s->r, 30))
-		store_free(s);
-	if (lnet_sim_restart(s->r->sim, s->index))
-		lnet_sim_fail(s->r->sim, "a server does not come again");
-}
-
-static void server_crash(void *arg)
-{
-	struct server *s = arg;
-	struct run *r = s->r;
-
-	if (!s->rpc || lnet_sim_crash(r->sim, s->index))
-		return;
-	r->crashes++;
-	s->rpc = NULL;
-	flows_crash(r, s, NULL);
-	at(r, rnd(r, 3 * SEC), server_restart, s);
-}
-
-static void server_drain(struct server *s)
-{
-	if (s->rpc && !ulrpc_shutdown(s->rpc, 2 * SECONDS, NULL, NULL))
-		at(s->r, rnd(s->r, 3 * SEC), server_crash, s);
-}
-
-static void caller_restart(void *arg)
-{
-	struct caller *m = arg;
-
-	if (lnet_sim_restart(m->r->sim, m->index))
-		lnet_sim_fail(m->r->sim, "a caller does not come again");
-}
-
-static void caller_crash(struct caller *m)
-{
-	struct run *r = m->r;
-
-	if (!m->rpc || lnet_sim_crash(r->sim, m->index))
-		return;
-	m->rpc = NULL;
-	m->paused = 0;
-	flows_crash(r, NULL, m);
-	for (unsigned int i = 0; i < CALLS; i++)
-		if (r->calls[i].from == m)
-			call_put(&r->calls[i]);
-	at(r, rnd(r, SEC), caller_restart, m);
-}
-
-static void caller_pause(struct caller *m)
-{
-	struct run *r = m->r;
-	uint64_t ns = rnd(r, 5 * SEC);
-
-	if (!m->rpc || is_paused(m))
-		return;
-	if (lnet_sim_pause(r->sim, m->index, ns))
-		lnet_sim_fail(r->sim, "a caller cannot be paused");
-	m->paused = lnet_sim_now(r->sim) + ns;
-	r->npauses++;
-}
-
-/* The name cannot be looked up for now: nobody answers, or that it fails. */
-static int name_fail(struct run *r)
-{
-	const struct ulnet_name_answer failed = {
-		.status = chance(r, 50) ? -EAGAIN : -ENOENT,
-		.why = "it is not known",
-	};
-
-	r->name_failures++;
-	return lnet_sim_name_set(r->sim, "servers",
-				 chance(r, 50) ? &failed : NULL,
-				 rnd(r, 2 * SEC));
-}
-
-/* The name stands for the first server, and some of the others. */
-static void name_set(struct run *r)
-{
-	struct ulnet_address addresses[SERVERS] = { 0 };
-	struct ulnet_name_answer a = { .addresses = addresses };
-
-	if (r->named && r->faults && chance(r, 30)) {
-		if (name_fail(r))
-			lnet_sim_fail(r->sim, "no memory for a name");
-		return;
-	}
-	for (unsigned int i = 0; i < r->n; i++) {
-		if (i && r->faults && chance(r, 40))
-			continue;
-		addresses[a.n].nid = r->servers[i].nid;
-		addresses[a.n++].weight = (uint16_t)rnd(r, 5);
-	}
-	if (r->named && lnet_sim_name_set(r->sim, "servers", &a,
-					  rnd(r, r->faults ? 5 * SEC : SEC)))
-		lnet_sim_fail(r->sim, "no memory for a name");
-}
-
-static void network_trouble(struct run *r, struct server *s)
-{
-	struct caller *m = &r->callers[rnd(r, CALLERS)];
-	struct ulnet_sim_link link = { .latency = rnd(r, 5 * MS),
-				       .jitter = rnd(r, 5 * MS),
-				       .reorder_window = 5 * MS,
-				       .connect = rnd(r, 2) * MS };
-
-	link_faults(r->sim, chance(r, 20), &link);
-	if (chance(r, 50))
-		links_set(&r->links, r->sim, m->nid, s->nid, &link);
-	else
-		links_set(&r->links, r->sim, s->nid, m->nid, &link);
-	if (chance(r, 30))
-		split(&r->splits, r->sim, m->nid, s->nid, rnd(r, 8 * SEC));
-	if (chance(r, 20))
-		lnet_sim_cut(r->sim, &m->nid, &s->nid);
-}
-
-static void trouble(void *arg)
-{
-	struct run *r = arg;
-	struct server *s = any_victim(r);
-
-	if (!r->faults)
-		return;
-	if (s) {
-		network_trouble(r, s);
-		s->delay = chance(r, 30) ? rnd(r, 2 * SEC) : rnd(r, 5 * MS);
-		if (chance(r, 10))
-			at(r, 0, server_crash, s);
-		if (chance(r, 10))
-			server_drain(s);
-	}
-	if (chance(r, 3))
-		caller_crash(&r->callers[rnd(r, CALLERS)]);
-	if (r->pauses && chance(r, 15))
-		caller_pause(&r->callers[rnd(r, CALLERS)]);
-	if (chance(r, 3))
-		set_close(&r->callers[rnd(r, CALLERS)]);
-	if (chance(r, 20))
-		name_set(r);
-	at(r, rnd(r, SEC), trouble, r);
 }
 
 /* ---- what must hold ---- */
@@ -609,6 +463,7 @@ static void outcome_check(const struct call *c)
 {
 	struct lnet_sim *sim = c->r->sim;
 	const struct ulrpc_outcome *o = &c->o.call;
+	const struct server *by = &c->r->servers[c->by];
 	bool ok = o->cause == ULRPC_CAUSE_OK;
 	unsigned int executed =
 		c->semantics == ULRPC_EXACTLY_ONCE ? c->stored : c->executed;
@@ -624,7 +479,8 @@ static void outcome_check(const struct call *c)
 	/* A plain client may have an answer before it knows where LNet has
 	 * sent the request. */
 	if (ok && !(c->plain && lnet_nid_is_any(&c->o.server)) &&
-	    !lnet_nid_eq(&c->o.server, &c->r->servers[c->by].nid))
+	    !lnet_nid_eq(&c->o.server, &by->nids[0]) &&
+	    !(c->plain && lnet_nid_eq(&c->o.server, &by->nids[1])))
 		lnet_sim_fail(sim, "call %u%s: another server has answered",
 			      c->index, c->plain ? " with a plain client" : "");
 }
@@ -728,13 +584,13 @@ static void caller_draw(struct run *r, struct caller *m)
 	}
 }
 
-static int add_node(struct run *r, unsigned int *index_p, struct ulnet_nid *nid,
-		    lnet_sim_start_fn start, void *arg)
+static int add_node(struct run *r, unsigned int *index_p,
+		    struct ulnet_nid *nids, lnet_sim_start_fn start, void *arg)
 {
 	int rc;
 
-	cluster_nids(nid, 1, *index_p);
-	rc = cluster_node_add(r->sim, nid, 1, NULL, start, arg);
+	cluster_nids(nids, r->rails, *index_p);
+	rc = cluster_node_add(r->sim, nids, r->rails, NULL, start, arg);
 	if (rc >= 0)
 		*index_p = (unsigned int)rc;
 	return rc;
@@ -748,6 +604,10 @@ static int set_up(struct run *r)
 	r->named = chance(r, 50);
 	r->faults = chance(r, 90);
 	r->forgets = chance(r, 20);
+	r->rails = has_two_rails(r->sim) ? 2 : 1;
+	ulrpc_conf_init(&r->conf);
+	if (has_keys(r->sim))
+		r->conf.keys = cluster_keys(r->sim);
 	r->pauses = has_pauses(r->sim);
 	if (r->pauses)
 		lnet_sim_apart(r->sim);
@@ -756,8 +616,8 @@ static int set_up(struct run *r)
 
 		s->r = r;
 		s->index = i;
-		rc = add_node(r, &s->index, &s->nid, start_server, s);
-		r->nids[i] = s->nid;
+		rc = add_node(r, &s->index, s->nids, start_server, s);
+		r->nids[i] = s->nids[0];
 	}
 	name_set(r);
 	for (unsigned int i = 0; i < CALLERS && rc >= 0; i++) {
@@ -765,7 +625,11 @@ static int set_up(struct run *r)
 
 		caller_draw(r, m);
 		m->index = r->n + i;
-		rc = add_node(r, &m->index, &m->nid, start_caller, m);
+		if (r->conf.keys)
+			m->conf.client.flavour = (enum ulrpc_flavour)(
+				ULRPC_FLAVOUR_AUTH +
+				(keys_seed(r->sim) + i) % 3);
+		rc = add_node(r, &m->index, m->nids, start_caller, m);
 	}
 	for (unsigned int i = 0; i < CALLS; i++)
 		call_draw(r, i);
@@ -786,12 +650,7 @@ int scenario_play(struct run *r)
 	for (unsigned int i = 0; i < FLOWS - FLOWS_LAST; i++)
 		at(r, rnd(r, 15 * SEC), flow_open, &r->flows[i]);
 	lnet_sim_run(r->sim, 15 * SEC);
-	r->faults = false;
-	splits_heal(&r->splits);
-	links_heal(&r->links, r->sim);
-	for (unsigned int i = 0; i < r->n; i++)
-		r->servers[i].delay = 0;
-	name_set(r);
+	trouble_end(r);
 	/* Nodes come again, and LNet gives up what faults have left in it. */
 	lnet_sim_run(r->sim, 60 * SEC);
 	for (unsigned int i = CALLS - LAST; i < CALLS; i++)
@@ -814,6 +673,12 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 	tell(arg, "", "calls that went on", r->moves);
 	tell(arg, "", "calls with bulk that went on", r->bulk_moves);
 	tell(arg, "", "hedged calls", r->hedges);
+	tell(arg, "", "hedged calls that lend sources", r->hedged_sources);
+	tell(arg, "", "calls with keys that went well", r->sealed);
+	tell(arg, "", "nodes have two rails", r->rails > 1);
+	tell(arg, "", "interfaces that were down", r->ndowns);
+	for (unsigned int i = 0; i < LNET_FAULT_KINDS; i++)
+		tell(arg, "", rules_names[i], r->rules.struck[i]);
 	tell(arg, "", "crashes", r->crashes);
 	tell(arg, "", "pauses", r->npauses);
 	tell(arg, "", "failures of the name", r->name_failures);
@@ -840,6 +705,7 @@ unsigned int scenario_free(struct run *r)
 		r->laters = l->next;
 		free(l);
 	}
+	ulrpc_keys_put(r->conf.keys);
 	free(r);
 	return 0;
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The course of a run of the RPC scenarios: calls and faults, then no more
  * faults, and everything has to end. */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "tests/all_memory.h"
 #include "tests/sim/rpc_run.h"
@@ -268,23 +265,6 @@ enum ulrpc_flavour run_flavour(const struct run *r, unsigned int who)
 				    (keys_seed(r->sim) + who) % n);
 }
 
-/* Loads a cluster's key: then all connections of the run have keys. Nothing
- * happens if this was built without TLS. */
-static void keys_make(struct run *r)
-{
-	char path[] = "/tmp/ulnet-campaign-XXXXXX", why[256];
-	const struct ulrpc_keys_conf files = { .cluster = path };
-	int fd = mkstemp(path), rc;
-
-	if (fd < 0 || dprintf(fd, "lab %064d\n", 7) < 0)
-		abort();
-	close(fd);
-	rc = ulrpc_keys_load(&files, &r->conf.keys, why, sizeof(why));
-	unlink(path);
-	if (rc && rc != -EOPNOTSUPP)
-		lnet_sim_fail(r->sim, "no keys: %s", why);
-}
-
 /* In every other run with keys, rules let each call in, method by method, so
  * that each is judged. */
 static void rules_make(struct run *r)
@@ -320,7 +300,7 @@ void play_conf(struct run *r)
 	if (is_narrow(r->sim))
 		r->conf.reply_bytes_max = NARROW;
 	if (has_keys(r->sim))
-		keys_make(r);
+		r->conf.keys = cluster_keys(r->sim);
 	rules_make(r);
 }
 
