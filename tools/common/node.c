@@ -149,8 +149,8 @@ void node_raise_files(const struct say *s)
 
 /* ---- the node and its socket ---- */
 
-int node_open(struct node *n, const struct node_options *o, const struct say *s,
-	      enum ulnet_run run)
+int node_begin(struct node *n, const struct node_options *o,
+	       const struct say *s, enum ulnet_run run)
 {
 	struct ulnet_conf conf;
 	int rc;

@@ -27,7 +27,7 @@ struct node_options {
 	enum ulnet_accept accept;
 	unsigned int cpts; /* number of CPTs; 0: the default */
 	const char *log;   /* levels of the log; NULL: not given */
-	/* ulnet_conf.keys: set by the program before node_open(), and borrowed
+	/* ulnet_conf.keys: set by the program before node_begin(), and borrowed
 	 * until node_close() */
 	struct ulrpc_keys *keys;
 };
@@ -59,8 +59,8 @@ void node_raise_files(const struct say *say);
 
 /* To be called in this order. @options and @say are borrowed until
  * node_close(), which is due in any case. */
-int node_open(struct node *n, const struct node_options *options,
-	      const struct say *say, enum ulnet_run run);
+int node_begin(struct node *n, const struct node_options *options,
+	       const struct say *say, enum ulnet_run run);
 int node_control(struct node *n);
 int node_configure(struct node *n);
 void node_close(struct node *n);

@@ -330,8 +330,8 @@ static int lnetd_serve(struct lnetd *d, int signals)
 	if (!rc)
 		rc = keys_read(&d->keys, &d->say, &d->options.keys);
 	if (!rc)
-		rc = node_open(&d->node, &d->options, &d->say,
-			       LNET_RUN_THREADS);
+		rc = node_begin(&d->node, &d->options, &d->say,
+				LNET_RUN_THREADS);
 	if (!rc)
 		rc = node_control(&d->node);
 	if (!rc)

@@ -177,7 +177,7 @@ static int start_node(struct lst_tool *t)
 	int rc = keys_read(&t->keys, &t->say, &t->options.keys);
 
 	if (!rc)
-		rc = node_open(&t->node, &t->options, &t->say, LNET_RUN_POLL);
+		rc = node_begin(&t->node, &t->options, &t->say, LNET_RUN_POLL);
 	if (!rc)
 		rc = node_control(&t->node);
 	if (!rc)

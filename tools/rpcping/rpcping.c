@@ -166,7 +166,7 @@ static int open_node(struct rpcping *p)
 	int rc = keys_read(&p->options.keys, &p->say, &p->options.node.keys);
 
 	if (!rc)
-		rc = node_open(&p->node, &p->options.node, &p->say, run);
+		rc = node_begin(&p->node, &p->options.node, &p->say, run);
 	if (!rc)
 		rc = node_control(&p->node);
 	if (!rc)

@@ -480,8 +480,8 @@ static int rpcserve_serve(struct rpcserve *r, int signals)
 	int rc = keys_read(&r->keys, &r->say, &r->options.keys);
 
 	if (!rc)
-		rc = node_open(&r->node, &r->options, &r->say,
-			       r->poll ? LNET_RUN_POLL : LNET_RUN_THREADS);
+		rc = node_begin(&r->node, &r->options, &r->say,
+				r->poll ? LNET_RUN_POLL : LNET_RUN_THREADS);
 	if (!rc)
 		rc = node_control(&r->node);
 	/* Starts the services before there is a network, so that no early

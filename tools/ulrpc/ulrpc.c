@@ -790,8 +790,8 @@ static int open_node(struct ulrpc_tool *t)
 	int rc = keys_read(&t->keys, &t->say, &t->options.keys);
 
 	if (!rc)
-		rc = node_open(&t->node, &t->options, &t->say,
-			       LNET_RUN_THREADS);
+		rc = node_begin(&t->node, &t->options, &t->say,
+				LNET_RUN_THREADS);
 	if (!rc)
 		rc = node_control(&t->node);
 	if (!rc)
