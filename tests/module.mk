@@ -524,6 +524,9 @@ unit_tests += %D%/unit/services_test
 
 # The tests' own code; not that of campaigns, which takes part in their time.
 %D%/lnd/%.o %D%/thread/%.o %D%/unit/%.o: CFLAGS += $(TESTS_CFLAGS)
+# With assertions that take less time to compile.
+%D%/unit/%.o: CPPFLAGS += -I$(srcdir)/%D%/unit/include
+EXTRA_DIST += %D%/unit/include/criterion/criterion.h
 # This fills and compares gigabytes.
 %D%/unit/rpc/bulk/bulk_rig.o: CFLAGS += -O2
 

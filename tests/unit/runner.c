@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What libcriterion does in the tests' programs, and need not. */
+/* What libcriterion does in the tests' programs, and need not; and what an
+ * assertion does that fails (include/criterion/criterion.h). */
+#include <criterion/criterion.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define INSTEAD __attribute__((visibility("default")))
@@ -27,4 +31,26 @@ INSTEAD int git_libgit2_shutdown(void)
 INSTEAD int __lsan_is_turned_off(void)
 {
 	return !getenv("BXFI_MAP");
+}
+
+void unit_failed(const char *file, unsigned int line, char *said,
+		 const char *format, ...)
+{
+	struct criterion_assert_stats failure = {
+		.message = said,
+		.line = line,
+		.file = file,
+	};
+	char *own;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&own, format, args) < 0)
+		abort();
+	va_end(args);
+	if (own[1])
+		failure.message = own + 1;
+	criterion_send_assert(&failure);
+	free(own);
+	cr_asprintf_free(said);
 }
