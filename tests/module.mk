@@ -923,6 +923,7 @@ tool_tests += %D%/tools/metrics.sh
 tool_tests += %D%/tools/o2ib.sh
 tool_tests += %D%/tools/o2ibcalc.sh
 tool_tests += %D%/tools/names.sh
+tool_tests += %D%/tools/names_dns.sh
 if WITH_ETCD
 tool_tests += %D%/tools/etcd.sh
 tool_tests += %D%/tools/names_tutorial.sh
@@ -1048,8 +1049,8 @@ memory_tests = $(unit_tests) $(lnd_tests) $(fuzz_programs)
 # 500 processes; the thread sanitizer, under which it runs, too, has fewer.
 crowd_tests = %D%/thread/callers_thread
 # With threads that are delayed: all that runs in real time, but for two that begin
-# hundreds of programs, one that begins again by itself when it was too slow, and one that
-# compares all that programs say with a page, which has no warnings of turns that are late.
+# hundreds of programs, one that begins again by itself when it was too slow, and one
+# whose program says at once what it could not reach, also when a connection took 5 s.
 noise_not = %D%/tools/arguments.sh %D%/tools/crash.sh %D%/lnd/replay \
 	%D%/tools/names_tutorial.sh
 noise_tests = $(unit_tests) $(thread_tests) \

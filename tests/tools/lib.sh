@@ -34,6 +34,13 @@ clean_up() {
 }
 trap clean_up EXIT
 
+# A test that hangs is told to end (run_test.sh): it says what it waits for.
+hangs() { # COMMAND
+	complain "it hangs in '$1', called by ${FUNCNAME[*]:1}, after: ${ran:-nothing}"
+	exit 1
+}
+trap 'hangs "$BASH_COMMAND"' TERM
+
 complain() {
 	echo "FAILED: $*"
 	bad=$((bad + 1))
@@ -184,13 +191,15 @@ own_network() {
 }
 
 # await FILE PATTERN [LINE]: until the file has a line that matches, from LINE
-# on. Whoever writes it has a minute.
+# on. Whoever writes it has a minute; rpcping, no more when it has ended.
 await() {
-	local tries
+	local tries over=''
 
 	checks=$((checks + 1))
 	for ((tries = 0; tries < 600; tries++)); do
+		[ "$1" != "$dir/live" ] || kill -0 "${pids[ping]:-0}" 2>/dev/null || over=1
 		tail -n "+${3:-1}" "$1" | grep -qE -- "$2" && return
+		[ -z "$over" ] || break
 		sleep 0.1
 	done
 	complain "$1 never had $2"

@@ -3,6 +3,8 @@
 # For tests that type a part of ulrpc_tutorial(7) as it stands; the port is another one. They
 # source this file after lib.sh.
 # shellcheck disable=SC2154 # free_port sets port
+# Where a machine is busy, programs would say more than the page: that turns are late.
+export ULNET_LOG=loop=err
 free_port port || skip "perl cannot find a free port"
 extract=$(realpath "${srcdir:-.}")/tests/install/tutorial.sh
 page=$(realpath "${srcdir:-.}")/man/man7/ulrpc_tutorial.7
