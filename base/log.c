@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/loop.h"
+#include "base/text.h"
 
 #define LINE_BYTES 1024
 
@@ -220,16 +221,6 @@ static void to_stderr(enum log_level level, const char *line)
 		names[level], line);
 }
 
-/* The text may contain what a peer or a file said: it must not look like
- * further lines of the log, nor control a terminal. */
-static void clean(char *line)
-{
-	for (char *c = line; *c; c++) {
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	}
-}
-
 void log_vwrite(enum log_level level, const char *subsystem, const char *fmt,
 		va_list args)
 {
@@ -241,7 +232,9 @@ void log_vwrite(enum log_level level, const char *subsystem, const char *fmt,
 	len = snprintf(line, sizeof(line), "%s: ", subsystem);
 	if (len >= 0 && (size_t)len < sizeof(line))
 		vsnprintf(line + len, sizeof(line) - (size_t)len, fmt, args);
-	clean(line);
+	/* It may contain what a peer or a file said, which must not look like
+	 * further lines of the log, nor control a terminal. */
+	text_clean(line);
 	pthread_mutex_lock(&sink_lock);
 	if (sink_now)
 		sink_now(level, line, sink_arg);

@@ -48,7 +48,7 @@ static inline bool log_on(enum log_level level)
 /* Sets level and sink; by default LOG_WARN, and stderr. @sink NULL: stderr.
  * @sink must be callable from any thread, one call at a time; it gets
  * "subsystem: text" without a newline and must not log. Control characters in
- * the text become '?'. */
+ * the text, and bytes that are not UTF-8, become '?'. */
 void log_setup(enum log_level level, log_sink_fn sink, void *arg);
 
 /* ---- stamps ---- */

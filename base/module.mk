@@ -18,6 +18,7 @@ libulnetbase_a_SOURCES += \
 	%D%/share.h \
 	%D%/siphash.h %D%/siphash.c \
 	%D%/stat.h \
+	%D%/text.h %D%/text.c \
 	%D%/timer.h %D%/timer.c \
 	%D%/util.h
 

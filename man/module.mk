@@ -208,6 +208,7 @@ dist_man_MANS += %D%/man3/lnet_sim_stats.3
 dist_man_MANS += %D%/man3/lnet_sim_trace.3
 dist_man_MANS += %D%/man3/lnet_stats.3
 dist_man_MANS += %D%/man3/lnet_stats_reset.3
+dist_man_MANS += %D%/man3/lnet_text_clean.3
 dist_man_MANS += %D%/man3/lnet_thread_is_self.3
 dist_man_MANS += %D%/man3/lnet_thread_join.3
 dist_man_MANS += %D%/man3/lnet_thread_start.3

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/util.h"
 
 /* ---- causes ---- */
@@ -97,29 +98,23 @@ size_t text_fit(const char *text, size_t max)
 			    : length;
 }
 
-/* Returns how many bytes the control character at @bytes has: those of ISO 6429
- * above 127 have two in UTF-8. 0: it is no control character. */
-static size_t control_length(const uint8_t *bytes, size_t length)
-{
-	if (bytes[0] < 0x20 || bytes[0] == 0x7f)
-		return 1;
-	return length > 1 && bytes[0] == 0xc2 && bytes[1] < 0xa0 ? 2 : 0;
-}
-
 void text_take(char to[ULRPC_TEXT_MAX], const void *bytes, size_t length)
 {
-	const uint8_t *from = bytes;
+	const uint8_t *from = bytes, *end = from + length;
 	size_t n = 0;
 
-	if (length > ULRPC_TEXT_MAX - 1)
-		length = whole_characters(from, ULRPC_TEXT_MAX - 1);
-	while (length) {
-		size_t skip = control_length(from, length);
+	while (from < end) {
+		size_t whole = *from ? text_character(from, end) : 0;
+		size_t take = whole ? whole : 1;
 
-		to[n++] = skip ? '?' : (char)*from;
-		skip += !skip;
-		from += skip;
-		length -= skip;
+		if (take > ULRPC_TEXT_MAX - 1 - n)
+			break;
+		if (whole)
+			memcpy(to + n, from, whole);
+		else
+			to[n] = '?';
+		n += take;
+		from += take;
 	}
 	to[n] = '\0';
 }

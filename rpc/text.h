@@ -14,8 +14,9 @@
 /* Returns how many bytes of @text fit in @max bytes, without cutting a
  * character. */
 size_t text_fit(const char *text, size_t max);
-/* Copies as much as fits in @to of the @length bytes that a peer has sent. Each
- * control character becomes a '?', so that it does nothing to a terminal. */
+/* Copies as many characters as fit in @to of the @length bytes that a peer has
+ * sent. What is not UTF-8, and each 0, becomes a '?'. Control characters stay:
+ * who prints the text calls lnet_text_clean(). */
 void text_take(char to[ULRPC_TEXT_MAX], const void *bytes, size_t length);
 
 /* ---- the causes of outcomes ---- */

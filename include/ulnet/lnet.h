@@ -832,6 +832,11 @@ ULNET_EXPORT const char *lnet_log_levels(char *text, size_t size);
  * Returns @text. For programs that write lines of their own. Any thread. */
 ULNET_EXPORT const char *lnet_log_stamp(char *text, size_t size);
 
+/* Makes @text, which may come from anywhere, fit for a terminal and for one
+ * line, as lines of the log are: '?' replaces control characters, and bytes
+ * that are not UTF-8. Any thread. */
+ULNET_EXPORT void lnet_text_clean(char *text);
+
 /* Logs "@subsystem: text", if lines of @level are logged. Any thread. */
 ULNET_EXPORT void lnet_log(enum ulnet_log_level level, const char *subsystem,
 			   const char *fmt, ...)

@@ -345,8 +345,8 @@ struct ulrpc_outcome {
 	/* how often the server refused the call, which was then sent again */
 	uint32_t refusals;
 	/* The service's explanation of its failure, for people; "": none. It
-	 * comes from the peer, so do not trust it; it has no control
-	 * characters. */
+	 * comes from the peer, so do not trust it: it is UTF-8, and may have
+	 * control characters, which lnet_text_clean() replaces. */
 	char text[ULRPC_TEXT_MAX];
 };
 

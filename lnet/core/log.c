@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The public side of the library's log: lnet_log_set(3). */
 #include "base/log.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -159,6 +160,11 @@ int lnet_log_levels_set(const char *text, struct ulnet_conf_error *err)
 int lnet_log_levels_check(const char *text, struct ulnet_conf_error *err)
 {
 	return levels_take(text, false, err);
+}
+
+void lnet_text_clean(char *text)
+{
+	text_clean(text);
 }
 
 const char *lnet_log_levels(char *text, size_t size)

@@ -56,6 +56,32 @@ done
 ping 1 "$name"
 has err "^rpcping: $name: etcd at 127.0.0.1:2379: Could"
 
+# What calls itself etcd may say anything.
+perl -MIO::Socket::INET -e '
+	my $l = IO::Socket::INET->new(Listen => 9, LocalAddr => "127.0.0.1:2399", ReuseAddr => 1)
+		or die;
+	$| = 1;
+	print "ready\n";
+	while (my $c = $l->accept) {
+		while (<$c>) { last if /^\r?$/ }
+		my $said = q({"error":"x","message":"\u001b[2J\r\n\u009b31m\u263a"});
+		print $c "HTTP/1.1 400 Bad\r\nContent-Length: " . length($said) .
+			"\r\nConnection: close\r\n\r\n$said";
+		close $c;
+	}' >"$dir/hostile.out" 2>"$dir/hostile.err" &
+pids[hostile]=$!
+await "$dir/hostile.out" ready
+shown='etcd: \?\[2J\?\?\?\?31m\?\?\?$'
+ping 1 etcd://127.0.0.1:2399/x
+has err "$shown"
+run 1 timeout 100 "$tools/ulrpc" --net 'tcp(127.0.0.1)' etcd://127.0.0.1:2399/x list
+has err "$shown"
+ctl 255 ping etcd://127.0.0.1:2399/x
+has err "$shown"
+kill -KILL "${pids[hostile]}"
+wait "${pids[hostile]}" 2>/dev/null
+unset 'pids[hostile]'
+
 # ---- servers come and go ----
 
 start_etcd one

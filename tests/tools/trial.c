@@ -2,17 +2,21 @@
 /*
  * The service interop.Trial, whose methods stream, and ulrpc.About:
  *
- *	trial NID PORT
+ *	trial NID PORT [TEXT]
  *
- * It says "ready", and then how each stream of Talk has ended.
+ * It says "ready", and then how each stream of Talk has ended. With TEXT the
+ * method Rest fails, and says it.
  */
 #include "tests/unit/rpc/stub/interop.ulrpc.h"
 
 #include <err.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static const char *fails; /* NULL: it does not */
 
 static void serve_rest(Interop__Trial_Service *self,
 		       const Interop__Nothing *request,
@@ -22,7 +26,10 @@ static void serve_rest(Interop__Trial_Service *self,
 
 	(void)self;
 	(void)request;
-	closure(&reply, data);
+	if (fails)
+		ulrpc_closure_fail_text(data, -EIO, fails);
+	else
+		closure(&reply, data);
 }
 
 static Interop__Parcel parcel_of(uint32_t size)
@@ -42,7 +49,11 @@ static void serve_swap(Interop__Trial_Service *self,
 	const Interop__Parcel reply = parcel_of(request->size);
 
 	(void)self;
-	closure(&reply, data);
+	if (request->status)
+		ulrpc_closure_fail_text(data, -(int)request->status,
+					request->text);
+	else
+		closure(&reply, data);
 }
 
 static void serve_cut(void *arg, struct ulrpc_stream *stream,
@@ -131,8 +142,9 @@ int main(int argc, char *argv[])
 	struct lnet *node;
 	struct ulrpc *rpc;
 
-	if (argc != 3)
-		errx(2, "usage: trial NID PORT");
+	if (argc != 3 && argc != 4)
+		errx(2, "usage: trial NID PORT [TEXT]");
+	fails = argv[3];
 	lnet_conf_init(&conf);
 	conf.nids = argv[1];
 	conf.port = (uint16_t)atoi(argv[2]);

@@ -248,6 +248,25 @@ if [ -x tests/tools/trial ]; then
 		complain "no server: $(cat "$dir/trial.err")"
 	u 0 $server describe interop.Trial.Talk
 	has out 'rpc Talk\(stream interop.Order\) returns \(stream interop.Parcel\);'
+	# What a service says of its failures may be anything.
+	said='\u001b[2J\r\n\u0007\u009b31m\u263a' shown='\?\[2J\?\?\?\?\?31m☺'
+	for method in Swap Talk; do
+		u 1 $server call interop.Trial.$method \
+			"{\"status\": 5, \"text\": \"$said\"}"
+		has err "^ulrpc: $server: interop.Trial.$method: the service says .*: $shown\$"
+	done
+	start hostile tests/tools/trial 127.0.0.3@tcp "$port" \
+		$'\e[2J\r\n\a\xc2\x9b31m☺' ||
+		complain "no server: $(cat "$dir/hostile.err")"
+	for format in '' --json; do
+		run 1 timeout 100 "$rpcping" --port "$port" --net 'tcp(127.0.0.1)' --deadline 60 \
+			--service interop.Trial --method Rest --size 0 --count 1 $format 127.0.0.3@tcp
+		has err "\($shown\); "
+		lacks out $'[\e\a\r]'
+	done
+	kill -KILL "${pids[hostile]}"
+	wait "${pids[hostile]}" 2>/dev/null
+	unset "pids[hostile]"
 	# From the service.
 	u 0 $server call interop.Trial.Cut '{"size": [1, 0, 3]}'
 	same out <<-END

@@ -127,15 +127,17 @@ static const char *const executions[] = {
  * errno is printed only if the kind of loss does not imply it. */
 static void print_loss(FILE *out, unsigned int kind, const struct load_loss *l)
 {
-	char nid[LNET_NIDSTR_SIZE];
+	char nid[LNET_NIDSTR_SIZE], text[ULRPC_TEXT_MAX];
 
 	fputs(kind_name(kind), out);
 	if (*l->what)
 		fprintf(out, ": %s", l->what);
 	else if (kind == ULRPC_CAUSE_HANDLER || kind == LOAD_NOT_MADE)
 		fprintf(out, ": %s", strerror(-l->first.status));
-	if (*l->first.text)
-		fprintf(out, " (%s)", l->first.text);
+	strcpy(text, l->first.text);
+	lnet_text_clean(text);
+	if (*text)
+		fprintf(out, " (%s)", text);
 	if (kind < ULRPC_CAUSE_COUNT)
 		fprintf(out, "; %s, attempts: %u",
 			executions[l->first.execution], l->first.attempts);

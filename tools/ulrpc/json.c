@@ -328,22 +328,6 @@ static bool is_control(const char *text, size_t n)
 	return n == 2 && (uint8_t)text[0] == 0xc2 && (uint8_t)text[1] < 0xa0;
 }
 
-void text_clean(char *text)
-{
-	const char *end = text + strlen(text);
-
-	while (text < end) {
-		size_t n = json_utf8(text, end);
-		bool bad = n == 1 ? (uint8_t)*text < 0x20 || *text == 0x7f
-				  : !n || is_control(text, n);
-
-		n = n ? n : 1;
-		if (bad)
-			memset(text, '?', n);
-		text += n;
-	}
-}
-
 void json_print_string(FILE *out, const char *text, size_t length)
 {
 	const char *end = text + length;

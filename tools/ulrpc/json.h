@@ -46,10 +46,6 @@ bool json_wrong(struct json *j, const char *what);
 /* Prints a string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void json_print_string(FILE *out, const char *text, size_t length);
 
-/* Makes a text of a server fit for a terminal, and a single line: '?' replaces
- * controls and what is not UTF-8. */
-void text_clean(char *text);
-
 /* How many bytes the character of UTF-8 at @p has; 0: it is none. */
 size_t json_utf8(const char *p, const char *end);
 

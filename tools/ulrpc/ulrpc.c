@@ -189,7 +189,7 @@ static int ask_about(const struct ulrpc_tool *t, const char *method,
 		rc = ulrpc_call_message_wait(stub, method, request, &conf,
 					     &reply, outcome);
 		if (!rc)
-			text_clean(outcome->text);
+			lnet_text_clean(outcome->text);
 		ulrpc_stub_free(stub);
 	}
 	ulrpc_client_close(client);
@@ -218,9 +218,9 @@ static void clean_names(Ulrpc__ServicesReply *reply)
 	for (size_t i = 0; i < reply->n_service; i++) {
 		Ulrpc__ServicesReply__Service *s = reply->service[i];
 
-		text_clean(s->name);
+		lnet_text_clean(s->name);
 		for (size_t k = 0; k < s->n_method; k++)
-			text_clean(s->method[k]->name);
+			lnet_text_clean(s->method[k]->name);
 	}
 }
 
@@ -293,7 +293,7 @@ static int ask_schema(struct ulrpc_tool *t, const char *service, char **name_p)
 	}
 	if (!reply)
 		return about_failed(t, &outcome);
-	text_clean(reply->service);
+	lnet_text_clean(reply->service);
 	*name_p = strdup(reply->service);
 	rc = *name_p && reply->files
 		     ? schema_open(&t->schema, reply->files, t->notes)
@@ -519,7 +519,7 @@ static int call_unary(const struct ulrpc_tool *t, const char *service,
 	if (rc) {
 		fprintf(stderr, WHO ": %s: %s\n", t->target, strerror(-rc));
 	} else if (outcome.cause != ULRPC_CAUSE_OK) {
-		text_clean(outcome.text);
+		lnet_text_clean(outcome.text);
 		rc = call_failed(t, t->args[0], &outcome);
 	} else if (!message_print(type, reply, length, t->defaults, stdout,
 				  t->notes)) {
@@ -582,7 +582,7 @@ static int stream_over(const struct ulrpc_tool *t,
 	if (o->cause == ULRPC_CAUSE_OK)
 		return 0;
 	memcpy(outcome.text, o->text, sizeof(outcome.text));
-	text_clean(outcome.text);
+	lnet_text_clean(outcome.text);
 	return call_failed(t, t->args[0], &outcome);
 }
 

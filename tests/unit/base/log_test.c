@@ -95,7 +95,10 @@ Test(log, one_line)
 	cr_assert_str_eq(s.last, "peer: 1.2.3.4@tcp: down");
 	log_warn("peer", "%s", "a\nerror: fake\x1b[2J");
 	cr_assert_str_eq(s.last, "peer: a?error: fake?[2J");
-	cr_assert_eq(s.lines, 2);
+	/* a control of two bytes, and what is not UTF-8 */
+	log_warn("peer", "%s", "\xc3\xa4\xc2\x9b\x7f \xff\xc3 \xed\xa0\x80");
+	cr_assert_str_eq(s.last, "peer: \xc3\xa4??? ?? ???");
+	cr_assert_eq(s.lines, 3);
 }
 
 Test(log, long_lines_are_cut)

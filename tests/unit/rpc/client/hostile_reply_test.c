@@ -167,23 +167,39 @@ Test(hostile_reply, any_byte_changed_or_missing)
 	close_rig();
 }
 
-/* The text of an error is cut to its maximum, and control characters in it are
- * replaced. */
-Test(hostile_reply, text_of_a_failure)
+/* The call fails with the text, of @length bytes. */
+static void fails_with(const char *text, size_t length)
 {
-	char text[1000];
-	struct arrived *a;
+	struct arrived *a = pending(1000000);
 
-	open_rig();
-	a = pending(1000000);
-	memset(text, 27, sizeof(text));
-	fake_answer(g.fake, a, WIRE_FAILED, text, sizeof(text));
+	fake_answer(g.fake, a, WIRE_FAILED, text, length);
 	run(&g, 10 * MSEC);
 	cr_assert_eq(n.ended, 1);
 	cr_assert_eq(n.outcome.cause, ULRPC_CAUSE_HANDLER);
-	cr_assert_eq(strspn(n.outcome.text, "?"), ULRPC_TEXT_MAX - 1);
-	cr_assert_eq(strlen(n.outcome.text), ULRPC_TEXT_MAX - 1);
 	ulrpc_call_put(n.call);
+}
+
+/* The text of an error is cut to its maximum, between two characters. What is
+ * not UTF-8 is replaced, and so is a 0; control characters are not. */
+Test(hostile_reply, text_of_a_failure)
+{
+	static const char odd[] = "\t\x1b[2J\0\r\n\x7f\xc2\x9b \xe2\x98\xba "
+				  "\xff\xc3 \xed\xa0\x80 \xf0\x9f\x98";
+	char text[1000];
+
+	open_rig();
+	memset(text, 27, sizeof(text));
+	fails_with(text, sizeof(text));
+	cr_assert_eq(strspn(n.outcome.text, "\x1b"), ULRPC_TEXT_MAX - 1);
+	cr_assert_eq(strlen(n.outcome.text), ULRPC_TEXT_MAX - 1);
+	memcpy(text + ULRPC_TEXT_MAX - 3, "\xe2\x98\xba", 3);
+	fails_with(text, sizeof(text));
+	cr_assert_eq(strlen(n.outcome.text), ULRPC_TEXT_MAX - 3);
+	fails_with(odd, sizeof(odd) - 1);
+	cr_assert_str_eq(n.outcome.text,
+			 "\t\x1b[2J?\r\n\x7f\xc2\x9b \xe2\x98\xba ?? ??? ???");
+	fails_with("", 0);
+	cr_assert_str_eq(n.outcome.text, "");
 	close_rig();
 }
 
