@@ -39,6 +39,10 @@ struct called {
 	bool closing;  /* ulrpc_streams_close() was called */
 	bool retiring; /* streams_retire() was called: ends with its streams */
 	unsigned int flavour; /* the highest flavour of the channel's streams */
+	/* making of the channel that another server has last made for a stream,
+	 * and how many batches it was sent */
+	uint64_t stray_making;
+	uint64_t nstray;
 	/* If the server has a name: clients of its carrier, as in struct
 	 * ulrpc_streams, from when it is known which server it is (@bound) */
 	struct ulrpc_client *carriers[FLAVOURS];

@@ -44,18 +44,10 @@ static void carriers_close(struct ulrpc_client **carriers)
 	}
 }
 
-/* Opens a client of the carrier for each flavour that a service may want, by
- * @opener, unless it is NULL. Returns 0; or -errno, and none is open; -EAGAIN:
- * they would be on several CPTs. */
-static int carriers_try(const struct ulrpc_streams *st, struct ulrpc *rpc,
-			const struct ulrpc_client_conf *from,
-			const struct carrier_opener *opener,
-			struct ulrpc_client **carriers)
+static struct ulrpc_client_conf carrier_conf(
+	const struct ulrpc_client_conf *from)
 {
 	struct ulrpc_client_conf conf = *from;
-	unsigned int most =
-		rpc_has_keys(rpc) ? ULRPC_FLAVOUR_PRIVACY : st->least;
-	int rc = 0;
 
 	conf.service = RPC_STREAM_CARRIER;
 	conf.inflight_max = conf.inflight_begin = conf.batch_max = 0;
@@ -64,6 +56,22 @@ static int carriers_try(const struct ulrpc_streams *st, struct ulrpc *rpc,
 	/* Whether a stream waits for a server is a matter of its opening. */
 	if (conf.wait_for_ready == ULRPC_WAIT_NOT)
 		conf.wait_for_ready = ULRPC_WAIT_READY;
+	return conf;
+}
+
+/* Opens a client of the carrier for each flavour that a service may want, by
+ * @opener, unless it is NULL. Returns 0; or -errno, and none is open; -EAGAIN:
+ * they would be on several CPTs. */
+static int carriers_try(const struct ulrpc_streams *st, struct ulrpc *rpc,
+			const struct ulrpc_client_conf *from,
+			const struct carrier_opener *opener,
+			struct ulrpc_client **carriers)
+{
+	struct ulrpc_client_conf conf = carrier_conf(from);
+	unsigned int most =
+		rpc_has_keys(rpc) ? ULRPC_FLAVOUR_PRIVACY : st->least;
+	int rc = 0;
+
 	for (unsigned int f = st->least; f <= most && !rc; f++) {
 		conf.flavour = (enum ulrpc_flavour)f;
 		rc = opener ? opener->open(opener->arg, &conf, &carriers[f])
@@ -139,6 +147,46 @@ int called_bind(struct called *c)
 	st->npins++;
 	client_pin(st->client);
 	return 0;
+}
+
+static void on_closed_elsewhere(void *arg, const struct ulrpc_outcome *outcome,
+				const void *reply, size_t length)
+{
+	(void)outcome, (void)reply, (void)length;
+	ulrpc_client_close(arg);
+}
+
+/* Ends the stream @id of @c at the server that has just answered the client,
+ * with @reply, and is not that of the channel. The server has made a channel
+ * for such streams, which gets only what this function sends. If that fails,
+ * the stream ends there when the server hears nothing of the client. */
+static void close_elsewhere(struct called *c, uint32_t id, const uint8_t *reply)
+{
+	struct ulrpc_streams *st = c->st;
+	struct ulrpc_client_conf conf = carrier_conf(&st->kept);
+	const struct ulrpc_call_conf how = { .deadline =
+						     atomic_load(&st->patience),
+					     .reply_max = 64 };
+	uint8_t body[PUSH_HEAD + BATCH_HEAD + FRAME_HEAD + CLOSE_SIZE] = { 0 };
+	uint64_t making = load_le64(reply + 12);
+	struct ulrpc_client *client;
+
+	conf.flavour = (enum ulrpc_flavour)MAX(
+		st->least, MIN(load_le32(reply + 8), FLAVOURS - 1u));
+	if (client_open_beside(st->client, &conf, &client))
+		return;
+	if (c->stray_making != making)
+		c->nstray = 0;
+	c->stray_making = making;
+	store_le64(body, c->ch.key);
+	store_le64(body + 8, making);
+	store_le64(body + PUSH_HEAD, c->nstray);
+	frame_head(body + PUSH_HEAD + BATCH_HEAD, id, FRAME_CLOSE, CLOSE_SIZE);
+	if (ulrpc_call(client, ulrpc_method(STREAM_PUSH), body, sizeof(body),
+		       &how, on_closed_elsewhere, client, NULL))
+		ulrpc_client_close(client);
+	else
+		c->nstray++;
 }
 
 void called_unbind(struct called *c)
@@ -411,6 +459,21 @@ static void on_open(struct called *c, struct ulrpc_stream *s,
 		rpc_stream_writable(s);
 }
 
+/* Notes at which server the stream @s, whose opening has failed with @o, may
+ * be, if that is not the server of its channel. */
+static void note_elsewhere(struct ulrpc_stream *s,
+			   const struct ulrpc_outcome *o)
+{
+	struct channel *ch = s->ch;
+
+	if (!called_of(ch)->st->named || lnet_nid_is_any(&o->target) ||
+	    shard_same_peer(ch->shard, &o->target, &ch->server))
+		return;
+	s->elsewhere = malloc(sizeof(*s->elsewhere));
+	if (s->elsewhere)
+		*s->elsewhere = o->target;
+}
+
 static void on_not_open(struct ulrpc_stream *s, const struct ulrpc_outcome *o)
 {
 	enum ulrpc_cause cause = o->cause ? o->cause : ULRPC_CAUSE_BAD_REPLY;
@@ -422,8 +485,11 @@ static void on_not_open(struct ulrpc_stream *s, const struct ulrpc_outcome *o)
 		return;
 	s->execution = cause == ULRPC_CAUSE_HANDLER ? ULRPC_NOT_EXECUTED
 						    : o->execution;
+	if (s->execution != ULRPC_NOT_EXECUTED)
+		note_elsewhere(s, o);
 	/* The service may have got the stream, and nobody would end it. */
-	if (s->execution != ULRPC_NOT_EXECUTED && called_of(s->ch)->live)
+	if (s->execution != ULRPC_NOT_EXECUTED && called_of(s->ch)->live &&
+	    !s->elsewhere)
 		called_close_stray(s->ch, s->id);
 	if (s->over)
 		return;
@@ -481,8 +547,11 @@ static void on_opened(void *arg, const struct ulrpc_outcome *outcome,
 
 	if (c->st->named && !outcome->cause)
 		rc = called_bind(c);
-	/* The stream that was opened at another server than those before ends
-	 * there when it hears nothing of the client. */
+	if (rc == -ESTALE) {
+		own.target = client_server(c->st->client);
+		if (length == OPENED_SIZE)
+			close_elsewhere(c, s->id, reply);
+	}
 	if (rc) {
 		own.cause = rc == -ESTALE ? ULRPC_CAUSE_FORGOTTEN
 					  : ULRPC_CAUSE_NO_MEMORY;

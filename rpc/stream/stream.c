@@ -91,6 +91,7 @@ void rpc_stream_unref(struct ulrpc_stream *s)
 		annex_fini(s->adds);
 	free(s->adds);
 	free(s->came_bytes);
+	free(s->elsewhere);
 	free(s->text);
 	channel_put(s->ch);
 	free(s);
@@ -634,7 +635,7 @@ static void outcome_fill(const struct ulrpc_stream *s,
 		.status = s->end.status,
 		.cause = s->end.cause,
 		.execution = s->execution,
-		.server = s->ch->server,
+		.server = s->elsewhere ? *s->elsewhere : s->ch->server,
 		.sent = s->sent.messages,
 		.delivered = s->delivered.messages,
 		.undelivered = s->undelivered,

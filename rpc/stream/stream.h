@@ -118,6 +118,9 @@ struct ulrpc_stream {
 	struct request_seen *request_seen;
 	uint64_t began; /* ns: with interceptors, when it was opened */
 
+	/* at the client: the server that has, or may have, got the stream, if
+	 * it is not that of the channel; NULL: it is */
+	struct ulnet_nid *elsewhere;
 	/* at the client: in the scope of what it is opened for; NULL: for
 	 * nothing (under.h) */
 	struct stream_under *under;

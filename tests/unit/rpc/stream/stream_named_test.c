@@ -15,6 +15,7 @@ static struct ulrpc *rpc;
 static struct ulrpc_streams *streams;
 static struct ulrpc_stream *served[SERVERS + 1][2 * TALKS];
 static unsigned int nserved[SERVERS + 1];
+static uint32_t streams_max; /* of each server */
 
 /* A stream, as its client has it. */
 struct talk {
@@ -56,6 +57,7 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 	conf.service.name = "chat";
 	conf.methods = &method;
 	conf.nmethods = 1;
+	conf.streams_max = streams_max;
 	return ulrpc_stream_serve(own, &conf, NULL);
 }
 
@@ -234,6 +236,37 @@ Test(stream_named, the_name_changes)
 	talk_open(2);
 	cr_assert_eq(talk_at(2), at % SERVERS + 1);
 	ends_at(2, at % SERVERS + 1, 0);
+	end();
+}
+
+/* A server has no room for a second stream, which waits for it, but it
+ * restarts. The server that has the name now gets that stream, and is told at
+ * once that nobody wants it any more: it has ended with the first one. */
+Test(stream_named, opened_elsewhere)
+{
+	struct ulrpc_stream_outcome o;
+	unsigned int at, other;
+
+	streams_max = 3; /* of which the channel is one */
+	begin(1, 1);
+	streams_max = 0;
+	talk_open(0);
+	talk_open(1);
+	at = talk_at(0);
+	cr_assert_eq(nserved[at], 1);
+	other = at % SERVERS + 1;
+	set_servers(other, other);
+	lnet_sim_run(sim, 100 * MSEC);
+	cr_assert_eq(lnet_sim_crash(sim, at), 0);
+	ulrpc_stream_put(served[at][0]);
+	nserved[at] = 0;
+	cr_assert_eq(lnet_sim_restart(sim, at), 0);
+	lnet_sim_run(sim, 3 * SEC);
+	cr_assert_eq(talks[0].ended, 1);
+	cr_assert_eq(talks[1].ended, 1);
+	cr_assert_eq(nserved[other], 1);
+	cr_expect_eq(ulrpc_stream_outcome(served[other][0], &o), 0);
+	cr_expect_eq(o.cause, ULRPC_CAUSE_CANCELED);
 	end();
 }
 
