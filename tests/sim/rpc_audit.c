@@ -10,8 +10,6 @@
 #include "rpc/client/import.h"
 #include "rpc/client/batch.h"
 #include "rpc/client/imports.h"
-#include "rpc/sealed.h"
-#include "secure/piece.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/serve/durable.h"
 #include "rpc/server/serve/request.h"
@@ -194,37 +192,6 @@ static bool expects_too_much(const struct import *imp, uint64_t longest)
 		if (c->timeouts.advertised > longest + longest / 4 + MS)
 			return true;
 	return false;
-}
-
-/* How long a key lasts, at most. */
-#define KEY_AGE (100 * MS)
-
-static void sealed_wear(struct run *r, struct sealed *sd)
-{
-	if (!sd)
-		return;
-	if (sd->out.generation)
-		tally_count(r, KEY_IS_RENEWED);
-	sd->out.age_max = KEY_AGE;
-	piece_key_limit(sd->bulk_out, SEAL_USED_MAX, KEY_AGE);
-}
-
-void keys_wear(struct member *m)
-{
-	const struct import *imp;
-	const struct session *se;
-
-	for (unsigned int i = 0; m->rpc && i < m->rpc->ncpts; i++) {
-		struct shard *s = &m->rpc->shards[i];
-		uint32_t pos = 0;
-
-		if (!s->imports || !s->exports)
-			continue;
-		list_for_each_entry (imp, &s->imports->all, link)
-			sealed_wear(m->run, imp->sealed);
-		while ((se = id_walk(&s->exports->sessions.table, &pos)))
-			sealed_wear(m->run, se->sealed);
-	}
 }
 
 static const struct import *import_of(const struct fetch *f)

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The course of a run of the RPC scenarios: calls and faults, then no more
  * faults, and everything has to end. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "tests/all_memory.h"
 #include "tests/sim/rpc_run.h"
+#include "tests/sim/sim_keys.h"
 #include "tests/sim/scenario.h"
 #include "ulnet/keys.h"
 
@@ -31,6 +35,12 @@ static uint64_t step_pause(struct run *r)
 	if (r->pauses)
 		return rnd(r, chance(r, 50) ? 500 * MS : 5 * MS);
 	return rnd(r, chance(r, 20) ? 50 * MS : 5 * MS);
+}
+
+static void keys_wear(struct member *m)
+{
+	for (unsigned int n = sim_keys_wear(m->rpc); n; n--)
+		tally_count(m->run, KEY_IS_RENEWED);
 }
 
 /* Audits regularly, also while a step waits for something, perhaps in vain. */
@@ -300,7 +310,7 @@ void play_conf(struct run *r)
 	if (is_narrow(r->sim))
 		r->conf.reply_bytes_max = NARROW;
 	if (has_keys(r->sim))
-		r->conf.keys = cluster_keys(r->sim);
+		r->conf.keys = sim_keys_new(r->sim);
 	rules_make(r);
 }
 

@@ -609,8 +609,6 @@ void tally_check(const struct run *r);
 /* Violations: a call waits for something that will not happen, or counts of
  * calls are wrong. To be called between turns. */
 void audit_waiting(struct member *m);
-/* From now on this process renews the keys that it seals with after 100 ms. */
-void keys_wear(struct member *m);
 /* Violations: the time of a request became shorter, or it is extended too
  * often. To be called between turns. */
 void audit_times(struct member *m);

@@ -17,6 +17,8 @@
  * A reader that is slow, or does not read, stops no other stream; nobody sends
  * what has no room, or a frame that does not belong.
  *	flow_check()
+ * A stream of a name goes to one of its servers, and its outcome says to which.
+ *	flow_check()
  * Once faults have ended, streams end well; and nothing is left in the end.
  *	scenario_play(), by the sanitizers
  * When who has begun a tree of streams and calls gives it up, all of it ends:
@@ -27,117 +29,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tests/sim/cluster.h"
-#include "tests/sim/scenario.h"
-#include "ulnet/context.h"
-#include "ulnet/stream.h"
 
-#define NODES 3 /* at most */
-#define RAILS 3 /* of a node */
-#define FLOWS 60
-#define LAST  12 /* of them begin when faults have ended */
-
-#define TREES 8
-#define TWIGS 6 /* of a tree, at most */
-
-#define SECONDS UINT64_C(1000000) /* us */
+#include "tests/sim/sim_keys.h"
+#include "tests/sim/streams_run.h"
 
 const unsigned int scenario_seeds_long = 1000;
-const uint64_t scenario_kept[] = { 0 };
+const uint64_t scenario_kept[] = { 436, 1759, 1909, 0 };
 
-enum kind { KIND_LIST, KIND_SUM, KIND_ECHO, KIND_DROP, KINDS };
 static const char *const kinds[KINDS] = { "list", "sum", "echo", "drop" };
-
-/* Messages in one direction. */
-struct way {
-	uint32_t total; /* that are to be sent */
-	uint32_t sent, read;
-};
-
-/* A stream, as both programs see it. */
-struct flow {
-	struct run *r;
-	struct member *from, *to;
-	unsigned int index;
-	enum kind kind;
-	uint32_t size;
-	bool last;   /* it must end well */
-	bool cancel; /* by its client, after a while */
-	bool fails;  /* its service ends it with a failure */
-	struct way up, down;
-
-	struct ulrpc_stream *stream; /* NULL: not opened, or given back */
-	unsigned int life;	     /* of the client, when it was opened */
-	unsigned int ended;
-	struct ulrpc_stream_outcome outcome;
-
-	struct ulrpc_stream *served;
-	unsigned int served_life;
-	unsigned int gots, served_ended;
-	struct ulrpc_stream_outcome served_outcome;
-};
-
-/* A stream or a request of a tree, at the node that serves it. */
-struct twig {
-	struct tree *of;
-	struct member *at;
-	unsigned int life; /* of the node */
-	bool live;	   /* its handler has not been told of an end */
-	struct ulrpc_stream *served;
-	struct ulrpc_request *request;
-	struct ulrpc_context *context; /* under @served, or @request */
-	struct ulrpc_stream *made;     /* for it; NULL: none, or a call */
-};
-
-struct tree {
-	struct run *r;
-	struct member *root;
-	unsigned int index, life;
-	bool last; /* there are no faults while it grows */
-	struct ulrpc_stream *stream;
-	struct ulrpc_call *call;
-	unsigned int ntwigs;
-	struct twig twigs[TWIGS];
-};
-
-struct member {
-	struct run *r;
-	unsigned int index;
-	unsigned int life; /* how often it was started */
-	struct ulrpc *rpc; /* NULL: crashed */
-	struct ulrpc_streams *to[NODES];
-	struct ulrpc_client *calls[NODES];
-	struct ulnet_nid nids[RAILS];
-};
-
-struct run {
-	struct lnet_sim *sim;
-	unsigned int n, nnids;
-	uint32_t window;
-	bool faults; /* there may be some */
-	struct member members[NODES];
-	struct flow flows[FLOWS];
-	struct tree trees[TREES];
-	struct splits splits;
-	struct links links;
-	uint64_t causes[ULRPC_CAUSE_COUNT], crashes, twigs;
-};
-
-static uint64_t rnd(struct run *r, uint64_t below)
-{
-	return lnet_sim_random(r->sim, below);
-}
-
-static bool chance(struct run *r, unsigned int percent)
-{
-	return rnd(r, 100) < percent;
-}
-
-static void at(struct run *r, uint64_t ns, void (*fn)(void *arg), void *arg)
-{
-	if (lnet_sim_at(r->sim, ns, fn, arg))
-		lnet_sim_fail(r->sim, "no memory for a step");
-}
 
 /* ---- messages ---- */
 
@@ -244,19 +143,35 @@ static void check_details(const struct flow *f, struct ulrpc_stream *stream,
 		lnet_sim_fail(f->r->sim, "stream %u: wrong details", f->index);
 }
 
-/* ---- trees ---- */
+/* ---- what leads to others ---- */
 
-static struct ulrpc_streams *streams_to(struct member *m, struct member *to)
+/* With keys, some nodes ask for a flavour, and others take what services want.
+ */
+static enum ulrpc_flavour flavour_of(const struct member *m)
 {
-	struct ulrpc_streams **streams = &m->to[to->index];
+	unsigned int i = (keys_seed(m->r->sim) + m->index) % 4;
+
+	return m->r->keys && i
+		       ? (enum ulrpc_flavour)(ULRPC_FLAVOUR_AUTH + i - 1)
+		       : ULRPC_FLAVOUR_DEFAULT;
+}
+
+struct ulrpc_streams *streams_to(struct member *m, const struct member *to)
+{
+	struct ulrpc_streams **streams = &m->to[to ? to->index : NODES];
 	struct ulrpc_streams_conf conf;
 
-	if (*streams != NULL)
-		return m->to[to->index];
+	if (*streams)
+		return *streams;
 	ulrpc_streams_conf_init(&conf);
-	conf.client.nids = to->nids;
-	conf.client.nnids = m->r->nnids;
+	if (to) {
+		conf.client.nids = to->nids;
+		conf.client.nnids = m->r->nnids;
+	} else {
+		conf.client.target = "flows";
+	}
 	conf.client.service = "flow";
+	conf.client.flavour = flavour_of(m);
 	conf.window_messages = m->r->window;
 	conf.patience = 20 * SECONDS;
 	if (ulrpc_streams_open(m->rpc, &conf, streams))
@@ -264,7 +179,7 @@ static struct ulrpc_streams *streams_to(struct member *m, struct member *to)
 	return *streams;
 }
 
-static struct ulrpc_client *calls_to(struct member *m, struct member *to)
+struct ulrpc_client *calls_to(struct member *m, const struct member *to)
 {
 	struct ulrpc_client **client = &m->calls[to->index];
 	struct ulrpc_client_conf conf;
@@ -275,273 +190,10 @@ static struct ulrpc_client *calls_to(struct member *m, struct member *to)
 	conf.nids = to->nids;
 	conf.nnids = m->r->nnids;
 	conf.service = "flow";
+	conf.flavour = flavour_of(m);
 	if (ulrpc_client_open(m->rpc, &conf, client))
 		lnet_sim_fail(m->r->sim, "a client cannot be opened");
 	return *client;
-}
-
-/* What was made for @t has ended: so does @t, unless it has. */
-static void twig_end(struct twig *t)
-{
-	struct ulrpc_request *request = t->request;
-
-	if (t->served)
-		ulrpc_stream_end(t->served, -EIO, NULL);
-	if (!request)
-		return;
-	t->request = NULL;
-	t->live = false;
-	ulrpc_fail(request, -EIO);
-}
-
-static void on_made_stream(void *arg, struct ulrpc_stream *stream,
-			   const struct ulrpc_stream_outcome *o)
-{
-	struct twig *t = arg;
-
-	(void)o;
-	t->made = NULL;
-	ulrpc_stream_put(stream);
-	twig_end(t);
-}
-
-static void on_made_call(void *arg, const struct ulrpc_outcome *o,
-			 const void *reply, size_t length)
-{
-	(void)o, (void)reply, (void)length;
-	twig_end(arg);
-}
-
-static int stream_of_tree(struct member *from, const struct tree *tree,
-			  const struct ulrpc_stream_conf *conf,
-			  struct ulrpc_stream **stream)
-{
-	struct run *r = from->r;
-	struct member *to = &r->members[rnd(r, r->n)];
-
-	return ulrpc_stream_open(streams_to(from, to), "grow", &tree->index,
-				 sizeof(tree->index), conf, stream);
-}
-
-static int call_of_tree(struct member *from, const struct tree *tree,
-			const struct ulrpc_call_conf *conf, ulrpc_done_fn done,
-			void *arg, struct ulrpc_call **call)
-{
-	struct run *r = from->r;
-	struct member *to = &r->members[rnd(r, r->n)];
-
-	return ulrpc_call(calls_to(from, to), ulrpc_method("grow-call"),
-			  &tree->index, sizeof(tree->index), conf, done, arg,
-			  call);
-}
-
-/* Makes a stream, or a call, for a twig. It has no deadline of its own. */
-static void twig_make(void *arg)
-{
-	struct twig *t = arg;
-	const struct ulrpc_stream_conf stream = {
-		.deadline = ULRPC_NEVER,
-		.events = { .ended = on_made_stream, .arg = t },
-		.context = t->context,
-	};
-	const struct ulrpc_call_conf call = { .deadline = ULRPC_NEVER,
-					      .context = t->context };
-	int rc;
-
-	if (!t->live || t->life != t->at->life || t->of->ntwigs == TWIGS)
-		return;
-	if (chance(t->of->r, 50))
-		rc = stream_of_tree(t->at, t->of, &stream, &t->made);
-	else
-		rc = call_of_tree(t->at, t->of, &call, on_made_call, t, NULL);
-	if (rc && rc != -ECANCELED)
-		lnet_sim_fail(t->of->r->sim, "tree %u does not grow: %s",
-			      t->of->index, strerror(-rc));
-}
-
-static struct twig *twig_new(struct member *m, const void *body, size_t length)
-{
-	struct run *r = m->r;
-	struct tree *tree;
-	struct twig *t;
-	unsigned int index = TREES;
-
-	if (length == sizeof(index))
-		memcpy(&index, body, sizeof(index));
-	if (index >= TREES || r->trees[index].ntwigs == TWIGS) {
-		lnet_sim_fail(r->sim, "tree %u gets too much", index);
-		return NULL;
-	}
-	tree = &r->trees[index];
-	t = &tree->twigs[tree->ntwigs++];
-	*t = (struct twig){
-		.of = tree, .at = m, .life = m->life, .live = true
-	};
-	r->twigs++;
-	if (ulrpc_context_new(&t->context))
-		lnet_sim_fail(r->sim, "no memory for a context");
-	return t;
-}
-
-static void on_twig_ended(void *arg, struct ulrpc_stream *stream,
-			  const struct ulrpc_stream_outcome *o)
-{
-	struct twig *t = arg;
-
-	(void)o;
-	t->live = false;
-	t->served = NULL;
-	ulrpc_stream_put(stream);
-}
-
-static void grow(void *arg, struct ulrpc_stream *stream, const void *body,
-		 size_t length)
-{
-	struct twig *t = twig_new(arg, body, length);
-	const struct ulrpc_stream_events events = { .ended = on_twig_ended,
-						    .arg = t };
-
-	if (!t) {
-		ulrpc_stream_put(stream);
-		return;
-	}
-	t->served = stream;
-	if (ulrpc_context_under_stream(t->context, stream))
-		lnet_sim_fail(t->of->r->sim, "a context is under no stream");
-	/* outside of turns, where clients may have to be opened */
-	at(t->of->r, rnd(t->of->r, 20 * MS), twig_make, t);
-	ulrpc_stream_watch(stream, &events);
-}
-
-static void on_twig_canceled(void *arg, struct ulrpc_request *request)
-{
-	struct twig *t = arg;
-
-	t->live = false;
-	t->request = NULL;
-	ulrpc_fail(request, -ECANCELED);
-}
-
-static void grow_call(void *arg, struct ulrpc_request *request,
-		      const void *body, size_t length)
-{
-	struct twig *t = twig_new(arg, body, length);
-
-	if (!t || ulrpc_request_on_cancel(request, on_twig_canceled, t)) {
-		if (t)
-			t->live = false;
-		ulrpc_fail(request, -ECANCELED);
-		return;
-	}
-	t->request = request;
-	if (ulrpc_context_under(t->context, request))
-		lnet_sim_fail(t->of->r->sim, "a context is under no request");
-	at(t->of->r, rnd(t->of->r, 20 * MS), twig_make, t);
-}
-
-static void on_root_stream(void *arg, struct ulrpc_stream *stream,
-			   const struct ulrpc_stream_outcome *o)
-{
-	struct tree *tree = arg;
-
-	(void)o;
-	tree->stream = NULL;
-	ulrpc_stream_put(stream);
-}
-
-static void on_root_call(void *arg, const struct ulrpc_outcome *o,
-			 const void *reply, size_t length)
-{
-	(void)arg, (void)o, (void)reply, (void)length;
-}
-
-/* Nobody has begun @tree any more: nothing of it goes on. */
-static void tree_check(void *arg)
-{
-	const struct tree *tree = arg;
-
-	for (unsigned int i = 0; i < tree->ntwigs; i++) {
-		const struct twig *t = &tree->twigs[i];
-
-		if (t->live && t->life == t->at->life && t->at->rpc)
-			lnet_sim_fail(tree->r->sim,
-				      "tree %u: part %u goes on at node %u, "
-				      "and its root has given up",
-				      tree->index, i, t->at->index);
-	}
-}
-
-static void tree_give_up(void *arg)
-{
-	struct tree *tree = arg;
-
-	if (tree->life != tree->root->life || !tree->root->rpc)
-		return;
-	if (tree->stream)
-		ulrpc_stream_cancel(tree->stream);
-	if (tree->call)
-		ulrpc_cancel(tree->call);
-	if (tree->last)
-		at(tree->r, 20 * SEC, tree_check, tree);
-}
-
-static void tree_open(void *arg)
-{
-	struct tree *tree = arg;
-	struct run *r = tree->r;
-	uint64_t deadline = tree->last ? ULRPC_NEVER : 60 * SECONDS;
-	const struct ulrpc_stream_conf stream = {
-		.deadline = deadline,
-		.events = { .ended = on_root_stream, .arg = tree },
-	};
-	const struct ulrpc_call_conf call = { .deadline = deadline };
-	int rc;
-
-	tree->root = &r->members[rnd(r, r->n)];
-	if (!tree->root->rpc)
-		return;
-	tree->life = tree->root->life;
-	if (tree->index % 2)
-		rc = stream_of_tree(tree->root, tree, &stream, &tree->stream);
-	else
-		rc = call_of_tree(tree->root, tree, &call, on_root_call, tree,
-				  &tree->call);
-	if (rc)
-		lnet_sim_fail(r->sim, "tree %u cannot begin", tree->index);
-	at(r, rnd(r, 5 * SEC), tree_give_up, tree);
-}
-
-/* Gives back what programs of the node @m had, which has crashed. */
-static void tree_crash(struct tree *tree, const struct member *m)
-{
-	if (tree->root == m && tree->life == m->life) {
-		ulrpc_stream_put(tree->stream);
-		ulrpc_call_put(tree->call);
-		tree->stream = NULL;
-		tree->call = NULL;
-	}
-	for (unsigned int i = 0; i < tree->ntwigs; i++) {
-		struct twig *t = &tree->twigs[i];
-
-		if (t->at != m || t->life != m->life)
-			continue;
-		ulrpc_stream_put(t->served);
-		ulrpc_stream_put(t->made);
-		t->served = t->made = NULL;
-		t->request = NULL;
-		t->live = false;
-	}
-}
-
-static void tree_free(struct tree *tree)
-{
-	ulrpc_stream_put(tree->stream);
-	ulrpc_call_put(tree->call);
-	for (unsigned int i = 0; i < tree->ntwigs; i++) {
-		ulrpc_stream_put(tree->twigs[i].served);
-		ulrpc_stream_put(tree->twigs[i].made);
-		ulrpc_context_free(tree->twigs[i].context);
-	}
 }
 
 /* ---- the service ---- */
@@ -595,6 +247,11 @@ static void on_stream(void *arg, struct ulrpc_stream *stream, const void *body,
 	f = &m->r->flows[index];
 	if (f->gots++)
 		lnet_sim_fail(m->r->sim, "stream %u is opened twice", index);
+	if (!f->named && f->to != m)
+		lnet_sim_fail(m->r->sim, "stream %u comes to node %u", index,
+			      m->index);
+	m->r->served_named += f->named;
+	f->to = m;
 	f->served = stream;
 	f->served_life = m->life;
 	events.arg = f;
@@ -639,11 +296,13 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 	conf.nmethods = KINDS + 1;
 	conf.window_messages = m->r->window;
 	m->life++;
+	m->paused = 0;
 	memset(m->to, 0, sizeof(m->to));
 	memset(m->calls, 0, sizeof(m->calls));
 	ulrpc_conf_init(&rpc);
 	if (spreads(m->r->sim))
 		rpc.spread = ULRPC_SPREAD_CLIENTS;
+	rpc.keys = m->r->keys;
 	rc = ulrpc_open(node, &rpc, &m->rpc);
 	return rc ? rc : ulrpc_stream_serve(m->rpc, &conf, NULL);
 }
@@ -692,7 +351,8 @@ static void flow_step(void *arg)
 {
 	struct flow *f = arg;
 
-	if (!f->stream || f->life != f->from->life)
+	if (!f->stream || f->life != f->from->life ||
+	    after_pause(f->from, flow_step, f))
 		return;
 	if (f->cancel && chance(f->r, 10))
 		ulrpc_stream_cancel(f->stream);
@@ -710,7 +370,8 @@ static void flow_open(void *arg)
 		.events = { on_readable, on_writable, on_ended, f },
 	};
 
-	if (!f->from->rpc || !(streams = streams_to(f->from, f->to)))
+	if (!f->from->rpc || after_pause(f->from, flow_open, f) ||
+	    !(streams = streams_to(f->from, f->named ? NULL : f->to)))
 		return;
 	f->life = f->from->life;
 	conf.context = context_of(f);
@@ -724,86 +385,6 @@ static void flow_open(void *arg)
 	ulrpc_context_free(conf.context);
 	on_writable(f, f->stream);
 	at(f->r, 20 * MS, flow_step, f);
-}
-
-/* Something else is under way between the same nodes: closes all of it. */
-static void streams_close(void *arg)
-{
-	struct member *m = arg;
-	struct ulrpc_streams **streams = &m->to[rnd(m->r, m->r->n)];
-
-	if (!m->rpc || !m->r->faults)
-		return;
-	ulrpc_streams_close(*streams);
-	*streams = NULL;
-}
-
-/* ---- faults ---- */
-
-/* A handle of a program on a node that has crashed. */
-static void give_back(struct ulrpc_stream **stream)
-{
-	ulrpc_stream_put(*stream);
-	*stream = NULL;
-}
-
-static void restart(void *arg)
-{
-	struct member *m = arg;
-
-	if (lnet_sim_restart(m->r->sim, m->index))
-		lnet_sim_fail(m->r->sim, "a node does not come again");
-}
-
-static void crash(void *arg)
-{
-	struct member *m = arg;
-	struct run *r = m->r;
-
-	if (!m->rpc || lnet_sim_crash(r->sim, m->index))
-		return;
-	r->crashes++;
-	m->rpc = NULL;
-	for (unsigned int i = 0; i < FLOWS; i++) {
-		struct flow *f = &r->flows[i];
-
-		if (f->from == m && f->stream)
-			give_back(&f->stream);
-		if (f->to == m && f->served)
-			give_back(&f->served);
-	}
-	for (unsigned int i = 0; i < TREES; i++)
-		tree_crash(&r->trees[i], m);
-	at(r, rnd(r, 2 * SEC), restart, m);
-}
-
-static struct ulnet_nid any_nid(struct run *r)
-{
-	return r->members[rnd(r, r->n)].nids[rnd(r, r->nnids)];
-}
-
-static void trouble(void *arg)
-{
-	struct run *r = arg;
-	struct ulnet_sim_link link = { .latency = rnd(r, 5 * MS),
-				       .jitter = rnd(r, 5 * MS),
-				       .reorder_window = 5 * MS,
-				       .connect = rnd(r, 2) * MS };
-	struct ulnet_nid a = any_nid(r), b = any_nid(r);
-
-	if (!r->faults)
-		return;
-	link_faults(r->sim, chance(r, 20), &link);
-	links_set(&r->links, r->sim, a, b, &link);
-	if (chance(r, 20))
-		split(&r->splits, r->sim, a, b, rnd(r, 4 * SEC));
-	if (chance(r, 20))
-		lnet_sim_cut(r->sim, &a, &b);
-	if (chance(r, 8))
-		at(r, 0, crash, &r->members[rnd(r, r->n)]);
-	if (chance(r, 5))
-		at(r, 0, streams_close, &r->members[rnd(r, r->n)]);
-	at(r, rnd(r, SEC), trouble, r);
 }
 
 /* ---- what must hold ---- */
@@ -839,6 +420,14 @@ static void side_check(const struct flow *f, const char *side,
 			      f->index);
 }
 
+static bool is_of(const struct member *m, const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < m->r->nnids; i++)
+		if (lnet_nid_eq(&m->nids[i], nid))
+			return true;
+	return false;
+}
+
 static void flow_check(const struct flow *f)
 {
 	struct lnet_sim *sim = f->r->sim;
@@ -851,6 +440,10 @@ static void flow_check(const struct flow *f)
 			      f->index, f->served_ended);
 	if (f->ended)
 		side_check(f, "client", &f->outcome, &f->up, &f->down);
+	if (f->ended && f->outcome.execution == ULRPC_EXECUTED && f->gots &&
+	    !is_of(f->to, &f->outcome.server))
+		lnet_sim_fail(sim, "stream %u: says that another server has it",
+			      f->index);
 	if (f->served_ended)
 		side_check(f, "service", &f->served_outcome, &f->down, &f->up);
 	if (f->ended && f->outcome.cause == ULRPC_CAUSE_OK &&
@@ -889,6 +482,9 @@ static void flow_draw(struct run *r, unsigned int i)
 	f->index = i;
 	f->from = &r->members[rnd(r, r->n)];
 	f->to = &r->members[rnd(r, r->n)];
+	f->named = r->named && chance(r, 50);
+	if (f->named)
+		f->to = NULL;
 	f->kind = (enum kind)rnd(r, KINDS);
 	f->size = sizes[rnd(r, sizeof(sizes) / sizeof(sizes[0]))];
 	f->last = i >= FLOWS - LAST;
@@ -911,6 +507,12 @@ static int set_up(struct run *r)
 	r->nnids = 1 + (unsigned int)rnd(r, RAILS);
 	r->window = chance(r, 50) ? 0 : 1 + (uint32_t)rnd(r, 10);
 	r->faults = chance(r, 85);
+	r->named = chance(r, 40);
+	r->pauses = has_pauses(r->sim);
+	if (r->pauses)
+		lnet_sim_apart(r->sim);
+	if (has_keys(r->sim))
+		r->keys = sim_keys_new(r->sim);
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++) {
 		struct member *m = &r->members[i];
 
@@ -920,6 +522,7 @@ static int set_up(struct run *r)
 		rc = cluster_node_add(r->sim, m->nids, r->nnids, NULL, start,
 				      m);
 	}
+	name_set(r);
 	for (unsigned int i = 0; i < FLOWS; i++)
 		flow_draw(r, i);
 	for (unsigned int i = 0; i < TREES; i++)
@@ -927,6 +530,16 @@ static int set_up(struct run *r)
 					     .index = i,
 					     .last = i >= TREES / 2 };
 	return rc < 0 ? rc : 0;
+}
+
+static void keys_wear(void *arg)
+{
+	struct run *r = arg;
+
+	for (unsigned int i = 0; i < r->n; i++)
+		r->renewed += sim_keys_wear(r->members[i].rpc);
+	if (r->faults)
+		at(r, 100 * MS, keys_wear, r);
 }
 
 int scenario_play(struct run *r)
@@ -940,10 +553,10 @@ int scenario_play(struct run *r)
 		at(r, rnd(r, 10 * SEC), flow_open, &r->flows[i]);
 	for (unsigned int i = 0; i < TREES / 2; i++)
 		at(r, rnd(r, 10 * SEC), tree_open, &r->trees[i]);
+	if (r->keys && keys_seed(r->sim) % 2)
+		at(r, 0, keys_wear, r);
 	lnet_sim_run(r->sim, 15 * SEC);
-	r->faults = false;
-	splits_heal(&r->splits);
-	links_heal(&r->links, r->sim);
+	trouble_end(r);
 	/* Nodes come again, and LNet gives up what faults have left in it. */
 	lnet_sim_run(r->sim, 60 * SEC);
 	for (unsigned int i = FLOWS - LAST; i < FLOWS; i++)
@@ -964,7 +577,16 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 	for (int i = 0; i < ULRPC_CAUSE_COUNT; i++)
 		tell(arg, "streams that ended with ",
 		     ulrpc_cause_name((enum ulrpc_cause)i), r->causes[i]);
+	tell(arg, "", "streams of the name that a service has got",
+	     r->served_named);
 	tell(arg, "", "crashes", r->crashes);
+	tell(arg, "", "pauses", r->npauses);
+	tell(arg, "", "NIs down", r->nis_down);
+	tell(arg, "", "changes of rules", r->rules_changed);
+	tell(arg, "", "changes of the name", r->renamed);
+	tell(arg, "", "connections with renewed keys", r->renewed);
+	for (int i = 0; i < LNET_FAULT_KINDS; i++)
+		tell(arg, "", rules_names[i], r->rules.struck[i]);
 	tell(arg, "", "parts of trees", r->twigs);
 }
 
@@ -976,6 +598,7 @@ unsigned int scenario_free(struct run *r)
 	}
 	for (unsigned int i = 0; i < TREES; i++)
 		tree_free(&r->trees[i]);
+	ulrpc_keys_put(r->keys);
 	free(r);
 	return 0;
 }
