@@ -400,6 +400,7 @@ unit_tests += %D%/unit/rpc_server_test
 	%D%/unit/rpc/server/serve/durable_test.c \
 	%D%/unit/rpc/server/serve/service_test.c \
 	%D%/unit/rpc/server/serve/extend_test.c \
+	%D%/unit/rpc/server/serve/hostile_lent_test.c \
 	%D%/unit/rpc/server/serve/hostile_request_test.c \
 	%D%/unit/rpc/server/serve/long_reply_hold_test.c \
 	%D%/unit/rpc/server/serve/misuse_test.c \
