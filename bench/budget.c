@@ -205,22 +205,6 @@ static void on_open(void *arg, struct ulrpc_stream *stream)
 	r->open = true;
 }
 
-static void stream_serve(struct ulrpc *rpc)
-{
-	const struct ulrpc_stream_method method = { .name = "load",
-						    .handler = on_stream,
-						    .run = ULRPC_RUN_INLINE };
-	struct ulrpc_stream_service_conf conf;
-
-	ulrpc_stream_service_conf_init(&conf);
-	conf.service.name = "bench";
-	conf.methods = &method;
-	conf.nmethods = 1;
-	conf.window_messages = WINDOW;
-	conf.window_bytes = MESSAGES;
-	must(ulrpc_stream_serve(rpc, &conf, NULL), "ulrpc_stream_serve");
-}
-
 static void stream_over_tcp(struct run *r)
 {
 	const struct ulrpc_stream_conf limits = {
@@ -234,7 +218,9 @@ static void stream_over_tcp(struct run *r)
 	struct ulrpc_streams *streams;
 	struct ulrpc *rpc;
 
-	stream_serve(bench_node(DUO_SERVER "@tcp", port, &r->server_node));
+	bench_serve_streams(
+		bench_node(DUO_SERVER "@tcp", port, &r->server_node), on_stream,
+		NULL, WINDOW, MESSAGES);
 	rpc = bench_node(DUO_CLIENT "@tcp", port, &r->client_node);
 	ulrpc_streams_conf_init(&conf);
 	conf.client.target = DUO_SERVER "@tcp";

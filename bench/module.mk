@@ -16,7 +16,7 @@ EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
 %C%_replicas_LDADD = libulnetetcdcore.a $(LDADD) $(ETCD_LIBS)
 %C%_route_SOURCES = %D%/route.c %D%/duo.c %D%/duo.h
 %C%_rpc_SOURCES = %D%/rpc.c %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h
-%C%_stream_SOURCES = %D%/stream.c %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h
+%C%_stream_SOURCES = %D%/stream.c %D%/node.c %D%/node.h %D%/load.c %D%/load.h %D%/duo.c %D%/duo.h
 %C%_slow_SOURCES = %D%/slow.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_shm_SOURCES = %D%/tcp.c %D%/duo.c %D%/duo.h
 %C%_shm_CPPFLAGS = $(AM_CPPFLAGS) -DOVER_SHM=1

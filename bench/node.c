@@ -52,6 +52,26 @@ void bench_serve(struct ulrpc *rpc, ulrpc_handler_fn handler, void *arg)
 	must(ulrpc_service_start(rpc, &conf, &service), "ulrpc_service_start");
 }
 
+void bench_serve_streams(struct ulrpc *rpc, ulrpc_stream_fn handler, void *arg,
+			 uint32_t messages, uint32_t bytes)
+{
+	const struct ulrpc_stream_method method = {
+		.name = "load",
+		.handler = handler,
+		.arg = arg,
+		.run = ULRPC_RUN_INLINE,
+	};
+	struct ulrpc_stream_service_conf conf;
+
+	ulrpc_stream_service_conf_init(&conf);
+	conf.service.name = "bench";
+	conf.methods = &method;
+	conf.nmethods = 1;
+	conf.window_messages = messages;
+	conf.window_bytes = bytes;
+	must(ulrpc_stream_serve(rpc, &conf, NULL), "ulrpc_stream_serve");
+}
+
 struct ulrpc_client *bench_client(struct ulrpc *rpc, const char *nid)
 {
 	struct ulrpc_client_conf conf;

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include "ulnet/service.h"
+#include "ulnet/stream.h"
 
 /* Opens a node with the NID @nid that uses @port, and RPC on it; *@node_p is to
  * be closed by lnet_close(). The process ends with a message if that fails. */
@@ -24,7 +25,12 @@ struct ulrpc *bench_node_with(struct ev_loop *loop, const char *nid,
  * loop. */
 void bench_serve(struct ulrpc *rpc, ulrpc_handler_fn handler, void *arg);
 
-/* Opens a client of that service at @nid. */
+/* The same with streams, of which each may have up to @messages messages of
+ * @bytes bytes together on their way. */
+void bench_serve_streams(struct ulrpc *rpc, ulrpc_stream_fn handler, void *arg,
+			 uint32_t messages, uint32_t bytes);
+
+/* Opens a client of the service of bench_serve() at @nid. */
 struct ulrpc_client *bench_client(struct ulrpc *rpc, const char *nid);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "bench/load.h"
+#include "bench/node.h"
 #include "ulnet/stream.h"
 
 /* beyond any depth that is measured */
@@ -72,19 +73,8 @@ static void server(void *arg, int ready)
 {
 	struct peer *p = arg;
 	struct ulrpc *rpc = open_rpc(p, DUO_SERVER "@tcp");
-	const struct ulrpc_stream_method method = { .name = "load",
-						    .handler = on_stream,
-						    .arg = p,
-						    .run = ULRPC_RUN_INLINE };
-	struct ulrpc_stream_service_conf conf;
 
-	ulrpc_stream_service_conf_init(&conf);
-	conf.service.name = "bench";
-	conf.methods = &method;
-	conf.nmethods = 1;
-	conf.window_messages = WINDOW;
-	conf.window_bytes = MESSAGES;
-	must(ulrpc_stream_serve(rpc, &conf, NULL), "ulrpc_stream_serve");
+	bench_serve_streams(rpc, on_stream, p, WINDOW, MESSAGES);
 	duo_ready(ready);
 	for (;;)
 		turn(p);
