@@ -39,6 +39,15 @@ void sync_take(struct sync *sync, const void *reply, size_t length,
 	}
 }
 
+void sync_give(struct sync *sync, void *reply, size_t length)
+{
+	sync->length = length;
+	if (sync->alloc)
+		sync->reply = reply;
+	else
+		sync->given = reply;
+}
+
 void sync_done(struct sync *sync)
 {
 	/* The waiting thread may free *@sync as soon as it has the semaphore;
@@ -74,6 +83,14 @@ static int sync_wait_once(struct sync *sync, struct lnet *node)
 	return 0;
 }
 
+/* Copies the reply that was given. */
+static void sync_copy(struct sync *sync)
+{
+	if (sync->reply)
+		memcpy(sync->reply, sync->given, MIN(sync->length, sync->size));
+	free(sync->given);
+}
+
 int sync_wait(struct sync *sync, struct lnet *node, void (*cancel)(void *call),
 	      void *call)
 {
@@ -83,5 +100,7 @@ int sync_wait(struct sync *sync, struct lnet *node, void (*cancel)(void *call),
 		BUG_ON(!call);
 		cancel(call);
 	}
+	if (!rc && sync->given)
+		sync_copy(sync);
 	return rc;
 }

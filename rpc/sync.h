@@ -25,6 +25,8 @@ struct sync {
 	/* if not @alloc: room for @size bytes of the reply; NULL: none */
 	void *reply;
 	size_t size, length;
+	/* the reply, which the waiting thread copies, and frees; NULL: none */
+	void *given;
 };
 
 /* Called before the call is made. @is_virtual: time is. Returns 0; -EDEADLK:
@@ -44,6 +46,9 @@ static inline void sync_fini(struct sync *sync)
 /* For the callback: copies the reply. Without memory *@o says so. */
 void sync_take(struct sync *sync, const void *reply, size_t length,
 	       struct ulrpc_outcome *o);
+/* As sync_take(), for a reply that is the callback's own, and is to be freed by
+ * free(). */
+void sync_give(struct sync *sync, void *reply, size_t length);
 /* For the callback: the call has ended. The thread may free *@sync before this
  * function returns. */
 void sync_done(struct sync *sync);

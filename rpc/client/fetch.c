@@ -7,6 +7,7 @@
 #include "base/share.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
+#include "rpc/sync.h"
 #include "rpc/wire/wire.h"
 
 /* Bytes that one GET gets, at most. */
@@ -171,6 +172,19 @@ void *fetch_take(struct shard *s, const void *reply, size_t length)
 	f->body = NULL;
 	slab_disown(&s->imports->slab);
 	return body;
+}
+
+void fetch_give(struct shard *s, struct sync *sync, const void *reply,
+		size_t length, struct ulrpc_outcome *o)
+{
+	void *body = sync->alloc || length > ULRPC_BODY_MAX
+			     ? fetch_take(s, reply, length)
+			     : NULL;
+
+	if (body)
+		sync_give(sync, body, length);
+	else
+		sync_take(sync, reply, length, o);
 }
 
 /* Gives the body back, and then its room. What is so long is longer than what

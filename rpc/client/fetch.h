@@ -29,6 +29,7 @@
 #include "rpc/client/import.h"
 #include "rpc/rpc.h"
 
+struct sync;
 struct ulrpc_call;
 struct wire_reply;
 
@@ -125,6 +126,11 @@ void fetch_drop(struct fetch *f);
  * @reply: if that is the body of a fetch, takes it from the fetch. Returns the
  * body, which is to be freed by free(); NULL: it is none. */
 void *fetch_take(struct shard *s, const void *reply, size_t length);
+/* As sync_take(), which it calls unless @reply is the body of a fetch: that is
+ * given to the waiting thread. What is not long is copied at once, if the
+ * thread has room for it. */
+void fetch_give(struct shard *s, struct sync *sync, const void *reply,
+		size_t length, struct ulrpc_outcome *o);
 /* What reply_room.bodies.gave calls. */
 void fetch_on_given(struct give_back *g, void *holder, size_t bytes);
 /* Called when an LND's connection to the server of @imp was lost: repeats GETs

@@ -144,6 +144,8 @@ static void on_member_done(void *arg, const struct ulrpc_outcome *outcome,
 
 	m->result.outcome = *outcome;
 	if (reply)
+		m->result.reply = fetch_take(m->call->shard, reply, length);
+	if (reply && !m->result.reply)
 		m->result.reply = reply_copy(reply, length, &m->result.outcome);
 	if (m->result.reply)
 		m->result.length = length;
@@ -326,13 +328,7 @@ static void on_sync_done(void *arg, const struct ulrpc_outcome *outcome,
 	struct call_sync *own = arg;
 
 	own->outcome = *outcome;
-	/* A reply that was fetched need not be copied. */
-	if (own->sync.alloc && length)
-		own->sync.reply = fetch_take(own->shard, reply, length);
-	if (own->sync.alloc && own->sync.reply)
-		own->sync.length = length;
-	else
-		sync_take(&own->sync, reply, length, &own->outcome);
+	fetch_give(own->shard, &own->sync, reply, length, &own->outcome);
 	sync_done(&own->sync);
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ulrpc_replicas_call_wait(3). Any thread. */
+#include "rpc/client/fetch.h"
 #include "rpc/replicas/replicas.h"
 #include "rpc/sync.h"
 
 struct call_sync {
 	struct sync sync;
+	struct shard *shard; /* of the set */
 	struct ulrpc_replicas_outcome outcome;
 };
 
@@ -14,7 +16,7 @@ static void on_sync_done(void *arg, const struct ulrpc_replicas_outcome *o,
 	struct call_sync *own = arg;
 
 	own->outcome = *o;
-	sync_take(&own->sync, reply, length, &own->outcome.call);
+	fetch_give(own->shard, &own->sync, reply, length, &own->outcome.call);
 	sync_done(&own->sync);
 }
 
@@ -34,6 +36,7 @@ static int sync_call(struct call_sync *own, struct ulrpc_replicas *rs,
 
 	if (rc)
 		return rc;
+	own->shard = rs->shard;
 	rc = ulrpc_replicas_call(rs, method, body, length, conf, on_sync_done,
 				 own, &call);
 	if (!rc) {

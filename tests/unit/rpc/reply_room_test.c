@@ -231,3 +231,65 @@ Test(reply_room, is_handed_over)
 	}
 	serve_fini(&g);
 }
+
+/* Whoever waits for it with a buffer copies it: the CPT does not, and gives
+ * nothing back. */
+Test(reply_room, is_copied_by_who_waits)
+{
+	static uint8_t whole[LONG], part[9];
+	const uint32_t n = LONG;
+	struct ulrpc_call_conf conf = { .deadline = 60 * 1000000 };
+	void *const buffers[] = { whole, part, NULL };
+	const size_t sizes[] = { sizeof(whole), sizeof(part), 0 };
+	struct ulrpc_outcome o;
+	size_t length;
+
+	setup();
+	room()->max = LONG;
+	room()->bodies.gave = on_given;
+	memset(whole, 1, sizeof(whole));
+	memset(part, 1, sizeof(part));
+	for (unsigned int i = 0; i < ARRAY_SIZE(buffers); i++) {
+		cr_assert_eq(ulrpc_call_wait(askers[0].client,
+					     ulrpc_method("make"), &n,
+					     sizeof(n), &conf, buffers[i],
+					     sizes[i], &length, &o),
+			     0);
+		cr_assert_eq(o.cause, ULRPC_CAUSE_OK);
+		cr_assert_eq(length, LONG);
+	}
+	cr_assert_eq(memchr(whole, 1, LONG), NULL);
+	cr_assert_eq(memchr(part, 1, sizeof(part)), NULL);
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(room()->used, 0);
+	cr_assert_eq(steps, 0);
+	serve_fini(&g);
+}
+
+/* What belongs to a set is not copied either. */
+Test(reply_room, is_handed_to_a_set)
+{
+	const uint32_t n = LONG;
+	struct ulrpc_call_conf conf = { .deadline = 60 * 1000000 };
+	struct ulrpc_result result;
+	struct ulrpc_set *set;
+
+	setup();
+	room()->max = LONG;
+	room()->bodies.gave = on_given;
+	cr_assert_eq(ulrpc_set_new(g.rpc[CALLER], &set), 0);
+	cr_assert_eq(ulrpc_set_call(set, askers[0].client, ulrpc_method("make"),
+				    &n, sizeof(n), &conf, NULL, NULL),
+		     0);
+	cr_assert_eq(ulrpc_set_wait(set, 1, ULRPC_NEVER), 1);
+	cr_assert_eq(ulrpc_set_next(set, &result), 0);
+	cr_assert_eq(result.outcome.cause, ULRPC_CAUSE_OK);
+	cr_assert_eq(result.length, LONG);
+	cr_assert_eq(((uint8_t *)result.reply)[LONG - 1], 0);
+	free(result.reply);
+	ulrpc_set_free(set);
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(room()->used, 0);
+	cr_assert_eq(steps, 0);
+	serve_fini(&g);
+}
