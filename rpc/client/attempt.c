@@ -654,17 +654,17 @@ void attempt_undelivered(struct ulrpc_call *call, const struct batch *p)
 
 /* ---- answers that end attempts only ---- */
 
-/* Called when the server does not know the connection: was the attempt
- * certainly not executed? It, or a copy of it, may have been executed earlier,
- * by this server or by its predecessor. That is impossible if the server has
- * not known the connection for longer than the attempt has been under way, with
- * some slack for clocks. */
+/* Called when the server does not know the connection, and has not known it for
+ * @absent ns, at least: was the attempt certainly not executed? It, or a copy
+ * of it, may have been executed earlier, by this server or by its predecessor.
+ * That is impossible if the server has not known the connection for longer than
+ * the attempt has been under way, with some slack for clocks. */
 static bool is_certainly_unexecuted(const struct ulrpc_call *call,
-				    const struct wire_reply *r)
+				    uint64_t absent)
 {
 	uint64_t age = shard_now(call->shard) - call->sent;
 
-	return rpc_ns(r->absent) >= rpc_at(age + age / 1024, UNKNOWN_SLACK);
+	return absent >= rpc_at(age + age / 1024, UNKNOWN_SLACK);
 }
 
 /* Called when the answer to a query is that the server knows no attempt of the
@@ -759,7 +759,7 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 			import_lost(c->imp, epoch);
 		else
 			import_unknown(c->imp, epoch, &p->local, &p->target);
-		if (is_certainly_unexecuted(call, r))
+		if (is_certainly_unexecuted(call, rpc_ns(r->absent)))
 			call_again(call);
 		else
 			call_ask(call);
@@ -870,8 +870,17 @@ void attempts_orphan(struct ulrpc_client *c)
 	calls_fail(&over, ULRPC_CAUSE_RESTARTED);
 }
 
-/* Sends the call again, whose attempt came too late for a server that has
- * ended. */
+/* Was the attempt too late for a server that has ended, or has forgotten the
+ * client? */
+static bool is_unread(const struct ulrpc_call *call)
+{
+	const struct import *imp = call->client->imp;
+
+	return (imp->unexecuted && call->xid >= imp->unexecuted) ||
+	       is_certainly_unexecuted(call, imp->absent);
+}
+
+/* Sends the call again, whose attempt came too late. */
 static void call_unread(struct ulrpc_call *call)
 {
 	count_refusal(call);
@@ -886,7 +895,7 @@ void attempts_on_forgotten(struct ulrpc_client *c)
 	list_init(&out);
 	attempts_list(c, &out);
 	while ((call = list_pop(&out, struct ulrpc_call, link))) {
-		if (c->imp->unexecuted && call->xid >= c->imp->unexecuted)
+		if (is_unread(call))
 			call_unread(call);
 		else
 			call_on_forgotten(call, import_forgotten_cause(c->imp));

@@ -292,6 +292,7 @@ static struct wire_control connect_message(const struct import *imp)
 			.annexes = true,
 			.limits = true,
 			.reply_limit = fetch_limit(imp->shard->rpc, 0),
+			.former = imp->knows_server ? imp->connection : 0,
 		},
 	};
 
@@ -743,6 +744,7 @@ void import_connected(struct import *imp, const struct wire_connected *m)
 		import_each_client(imp, client_forget_times);
 	}
 	imp->restarted = restarted;
+	imp->absent = restarted ? 0 : rpc_ns(m->absent);
 	imp->knows_server = true;
 	imports_renew_nid(imp);
 	memcpy(imp->server_id, m->server_id, RPC_ID_SIZE);
@@ -782,6 +784,7 @@ void import_connected(struct import *imp, const struct wire_connected *m)
 	attempts_without_slot(imp);
 	list_for_each_entry (c, &imp->clients, link)
 		client_on_connected(c, forgotten);
+	imp->absent = 0;
 }
 
 /* ---- life ---- */

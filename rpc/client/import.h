@@ -126,6 +126,9 @@ struct import {
 	/* while a server that ends is forgotten: calls with this xid or a
 	 * higher one were not executed there, and will not be; else 0 */
 	uint64_t unexecuted;
+	/* ns, while clients are told of a new connection: for how long, at
+	 * least, the server had not known the one before; 0: not known */
+	uint64_t absent;
 
 	/* Both sides prove who they are: a handshake (shake.h) comes before
 	 * Connect, and all messages are sealed. */

@@ -118,7 +118,8 @@
 	F(6, varint32, version_max)  \
 	F(7, flag, annexes)          \
 	F(8, flag, limits)           \
-	F(9, varint32, reply_limit)
+	F(9, varint32, reply_limit)  \
+	F(10, fixed64, former)
 
 #define WIRE_CONNECTED_FIELDS(F, L, A) \
 	F(1, fixed64, client)          \
@@ -134,7 +135,8 @@
 	F(11, varint32, clients)       \
 	F(12, varint32, slots)         \
 	F(13, flag, annexes)           \
-	F(14, varint32, sets)
+	F(14, varint32, sets)          \
+	F(15, varint, absent)
 
 #define WIRE_OPEN_FIELDS(F, L, A) \
 	F(1, fixed64, connection) \

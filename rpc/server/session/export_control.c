@@ -300,6 +300,17 @@ static uint32_t reply_limit(const struct wire_connect *c)
 	return c->limits ? ULRPC_BODY_MAX : REPLY_UNTOLD;
 }
 
+/* Returns for how many us, at least, this server has not known the connection
+ * that the client of @e, which is new, had before; 0: not known. Another CPT
+ * may have had it. */
+static uint64_t absent(const struct exports *x, const struct export *e,
+		       const struct wire_connect *c)
+{
+	if (!c->former || id_tag(c->former) != id_tag(e->handle))
+		return 0;
+	return export_unknown_for(x, c->former, shard_now(x->shard));
+}
+
 static void connect_here(struct exports *x, const struct ulnet_event *ev,
 			 const struct wire_connect *c, bool placed);
 
@@ -480,6 +491,8 @@ static void connect_here(struct exports *x, const struct ulnet_event *ev,
 		out->slots = RECORD_SLOTS;
 		out->annexes = true;
 		out->sets = KNOWN_SETS;
+		if (!out->reconnected)
+			out->absent = absent(x, e, c);
 		e->annexes = c->annexes;
 		e->reply_limit = reply_limit(c);
 		out->keepalive = export_keepalive(rpc, e);

@@ -3,6 +3,7 @@
  * messages, changes them, repeats them, and makes up his own. */
 #include "base/buf.h"
 #include "sim/sim.h"
+#include "rpc/server/session/export_priv.h"
 #include "tests/unit/rpc/proof_rig.h"
 #include "tests/unit/rpc/server/raw_client.h"
 
@@ -399,6 +400,87 @@ Test(forgery, control_without_a_seal)
 	}
 	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_connections_made),
 		     1);
+	free(c);
+	rig_end(g);
+}
+
+static int drop(void *arg)
+{
+	struct proof_rig *g = arg;
+
+	export_lost(g->serve.rpc[SERVER]->shards[0].exports, export_of(g));
+	return 0;
+}
+
+/* The server forgets the client, which calls it @pause ns later. */
+static struct called call_forgotten(uint64_t pause)
+{
+	struct attacker a;
+	struct proof_rig *g = rig_with(&a, ULRPC_PORTAL_FIRST);
+	struct called c;
+
+	cr_assert_eq(lnet_call(g->serve.node[SERVER], 0, drop, g), 0);
+	lnet_sim_run(g->serve.sim, pause);
+	c = who(g, "hello", 6);
+	cr_assert_eq(g->runs, c.outcome.cause == ULRPC_CAUSE_OK ? 2 : 1);
+	cr_assert_eq(counts(g->serve.rpc[CALLER], RPC_STAT_connections_made),
+		     2);
+	rig_end(g);
+	return c;
+}
+
+/* A server that has forgotten a client can prove that only when the client has
+ * connected anew: then it says since when, and calls that came later are made
+ * again. */
+Test(forgery, forgotten_by_the_server)
+{
+	struct called c = call_forgotten(250 * MSEC);
+
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK, "%s",
+		     ulrpc_cause_name(c.outcome.cause));
+	cr_assert_eq(c.outcome.attempts, 2);
+	c = call_forgotten(MSEC);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_FORGOTTEN, "%s",
+		     ulrpc_cause_name(c.outcome.cause));
+	cr_assert_eq(c.outcome.execution, ULRPC_EXECUTION_UNKNOWN);
+}
+
+/* Returns how many connections the client has lost. */
+static uint64_t lost_by(const struct proof_rig *g)
+{
+	return counts(g->serve.rpc[CALLER], RPC_STAT_connections_lost);
+}
+
+/* Whoever says in the server's name that it has forgotten the client makes the
+ * client connect again, and ends nothing. */
+Test(forgery, forgotten_without_a_seal)
+{
+	struct attacker a;
+	struct proof_rig *g = rig_with(&a, ULRPC_PORTAL_FIRST);
+	struct raw_client *c = forger(g, SERVER);
+	struct wire_control lost = { .kind = WIRE_LOST };
+	struct called calls[20];
+	uint64_t before;
+
+	cluster_links(g->serve.sim,
+		      &(struct ulnet_sim_link){ .latency = MSEC });
+	lnet_sim_run(g->serve.sim, SEC);
+	for (unsigned int i = 0; i < ARRAY_SIZE(calls); i++) {
+		before = lost_by(g);
+		lost.lost.session = export_of(g)->session->handle + i % 2;
+		serve_call(&g->serve, "who", "hello", 6, 10000000,
+			   ULRPC_PRIORITY_DEFAULT, &calls[i]);
+		lnet_sim_run(g->serve.sim, i * MSEC / 5);
+		raw_client_control(c, &lost);
+		lnet_sim_run(g->serve.sim, SEC);
+		cr_assert_eq(calls[i].ended, 1);
+		cr_assert_eq(calls[i].outcome.cause, ULRPC_CAUSE_OK, "%u: %s",
+			     i, ulrpc_cause_name(calls[i].outcome.cause));
+		cr_assert_eq(g->runs, 2 + i);
+		if (i % 2)
+			cr_assert_eq(lost_by(g), before);
+	}
+	cr_assert_geq(lost_by(g), 5);
 	free(c);
 	rig_end(g);
 }
