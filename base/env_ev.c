@@ -57,12 +57,17 @@ struct io_mirror {
 	int fd; /* epoll descriptor; -1: not open. Owner's */
 	/* eventfd that @fd watches; -1: not open. Read by any thread */
 	_Atomic int bell;
+	/* how often the bell was rung, or is about to be. Any thread */
+	_Atomic uint64_t rung;
+	uint64_t heard; /* how often of these it was hushed. Owner's */
 };
 
 static void io_mirror_init(struct io_mirror *m)
 {
 	m->fd = -1;
 	atomic_init(&m->bell, -1);
+	atomic_init(&m->rung, 0);
+	m->heard = 0;
 }
 
 static bool io_mirror_is_open(const struct io_mirror *m)
@@ -135,19 +140,27 @@ static void io_mirror_ring(struct io_mirror *m)
 	int bell = atomic_load(&m->bell);
 	uint64_t one = 1;
 
-	if (bell >= 0)
-		BUG_ON(write(bell, &one, sizeof(one)) < 0 && errno != EAGAIN);
+	if (bell < 0)
+		return;
+	atomic_fetch_add_explicit(&m->rung, 1, memory_order_relaxed);
+	BUG_ON(write(bell, &one, sizeof(one)) < 0 && errno != EAGAIN);
 }
 
 /* Ends what io_mirror_ring() has begun. Called before the owner looks for what
- * other threads have done. */
+ * other threads have done. Costs no system call unless the bell was rung, or is
+ * about to be: an eventfd counts what is written, so the two counters tell. */
 static void io_mirror_hush(struct io_mirror *m)
 {
 	int bell = atomic_load_explicit(&m->bell, memory_order_relaxed);
 	uint64_t rung;
 
-	if (bell >= 0)
-		BUG_ON(read(bell, &rung, sizeof(rung)) < 0 && errno != EAGAIN);
+	if (bell < 0 ||
+	    atomic_load_explicit(&m->rung, memory_order_relaxed) == m->heard)
+		return;
+	if (read(bell, &rung, sizeof(rung)) == (ssize_t)sizeof(rung))
+		m->heard += rung;
+	else
+		BUG_ON(errno != EAGAIN);
 }
 
 /* ---- the env ---- */

@@ -132,12 +132,17 @@ void loop_take_over(struct loop *l)
 	__atomic_store_n(&l->owner, pthread_self(), __ATOMIC_RELAXED);
 }
 
-void loop_orphan(struct loop *l)
+void loop_give_up(struct loop *l)
 {
 	static const pthread_t nobody;
 
-	l->orphan = true;
 	__atomic_store_n(&l->owner, nobody, __ATOMIC_RELAXED);
+}
+
+void loop_orphan(struct loop *l)
+{
+	l->orphan = true;
+	loop_give_up(l);
 	l->in_turn = loop_here == l;
 	/* The next call that ends in the turn is reported to the guard. */
 	l->guard.late = 0;
@@ -310,15 +315,18 @@ static uint64_t loop_starved(struct loop *l)
 	return ops->starved ? ops->starved(l->env) : 0;
 }
 
-/* Has the loop, since it polls, had its processor for itself? */
+/* Has the loop, since it polls, had its processor for itself? The system counts
+ * for each thread, so nothing is known when another one makes the turns. */
 static bool spin_measure(struct loop *l, uint64_t now)
 {
 	uint64_t starved = loop_starved(l), before = l->spin.starved;
 	struct spin *s = &l->spin;
-	bool shared = s->since && starved - MIN(before, starved) >
-					  (now - s->since) / SPIN_SHARE;
+	bool same = s->since && pthread_equal(s->of, pthread_self());
+	bool shared = same && starved - MIN(before, starved) >
+				      (now - s->since) / SPIN_SHARE;
 
 	s->starved = starved;
+	s->of = pthread_self();
 	/* What it waits for while it does not poll is not counted. */
 	s->since = shared ? 0 : now;
 	s->off = shared	    ? MIN(MAX(2 * s->off, SPIN_OFF_MIN), SPIN_OFF_MAX)
@@ -405,6 +413,16 @@ static void orphan_abort(const char *fmt, va_list args)
 	       name);
 }
 
+/* loop_starved() for the guard: nothing, since it last asked, if that was on
+ * another thread. */
+static uint64_t guard_starved(struct loop *l)
+{
+	if (!pthread_equal(l->sampled, pthread_self()))
+		l->guard.sampled = 0;
+	l->sampled = pthread_self();
+	return loop_starved(l);
+}
+
 void loop_guard_vend(struct loop *l, const char *fmt, va_list args)
 {
 	uint64_t ns;
@@ -417,7 +435,7 @@ void loop_guard_vend(struct loop *l, const char *fmt, va_list args)
 	 * one, the other one is not blamed for its time. */
 	ns = guard_look(&l->guard, l->env->ops->clock(l->env));
 	if (ns > GUARD_LONG)
-		guard_call(&l->guard, ns, loop_starved(l), fmt, args);
+		guard_call(&l->guard, ns, guard_starved(l), fmt, args);
 }
 
 void loop_guard_end(struct loop *l, const char *fmt, ...)
@@ -449,7 +467,7 @@ void loop_turn_begin(struct loop *l)
 	if (unlikely(l->now >= l->guard.rate.due))
 		learn_rate(l);
 	if (unlikely(guard_sample_is_due(&l->guard)))
-		guard_sample(&l->guard, loop_starved(l));
+		guard_sample(&l->guard, guard_starved(l));
 	timer_wheel_advance(&l->wheel, l->now);
 	run_all(mailbox_take(&l->mailbox));
 	loop_leave(before);
@@ -460,7 +478,7 @@ static out_of_line void turn_late(struct loop *l)
 	uint64_t now = l->env->ops->clock(l->env);
 
 	if (guard_turn_is_long(&l->guard, now))
-		guard_turn_long(&l->guard, now, loop_starved(l));
+		guard_turn_long(&l->guard, now, guard_starved(l));
 }
 
 void loop_turn_end(struct loop *l)

@@ -80,6 +80,7 @@ struct spin {
 	 */
 	uint64_t since;
 	uint64_t starved; /* env_ops.starved() at that time */
+	pthread_t of;	  /* the thread that @starved is about */
 	/* ns: the processor is shared, and the loop does not poll until then;
 	 * and how long that was. 0: it was not shared */
 	uint64_t off_until, off;
@@ -96,6 +97,7 @@ struct loop {
 	_Alignas(CACHE_LINE) struct work_queue deferred;
 	struct work_queue last;
 	struct guard guard;
+	pthread_t sampled; /* the thread that guard.starved is about */
 	bool in_turn; /* between loop_turn_begin() and loop_turn_end() */
 	bool orphan;  /* loop_orphan() was called */
 	uint64_t turns;
@@ -128,6 +130,9 @@ void loop_free(struct loop *l);
 /* Makes the calling thread the owner. For a thread that is to run a loop which
  * another thread has made. Nobody may be using the loop. */
 void loop_take_over(struct loop *l);
+/* The caller, who owns the loop and is in no turn, does not any more, and
+ * nobody does. */
+void loop_give_up(struct loop *l);
 
 /* This process is a child of fork(), and the loop is its parent's: nobody owns
  * it any more, it makes no turns, and what is posted to it is forgotten. If the

@@ -41,6 +41,7 @@ dist_man_MANS += %D%/man3/lnet_control_text.3
 dist_man_MANS += %D%/man3/lnet_cpt_current.3
 dist_man_MANS += %D%/man3/lnet_cpt_of.3
 dist_man_MANS += %D%/man3/lnet_cpt_owned.3
+dist_man_MANS += %D%/man3/lnet_cpt_run.3
 dist_man_MANS += %D%/man3/lnet_cpts.3
 dist_man_MANS += %D%/man3/lnet_ctl_close.3
 dist_man_MANS += %D%/man3/lnet_ctl_connect.3

@@ -67,10 +67,36 @@ static bool sync_ready(void *arg)
 	return sync->done;
 }
 
+static void sync_start(void *arg)
+{
+	struct sync *sync = arg;
+
+	sync->begun = sync->begin(sync);
+}
+
+/* Is there nothing to wait for any more? */
+static bool sync_over(void *arg)
+{
+	struct sync *sync = arg;
+
+	return sync->begun || sync_ready(sync);
+}
+
+int sync_begin(struct sync *sync, struct shard *s,
+	       int (*begin)(struct sync *sync))
+{
+	sync->begin = begin;
+	if (lnet_cpt_run(s->node, s->cpt, sync_start, sync_over, sync))
+		sync_start(sync);
+	return sync->begun;
+}
+
 static int sync_wait_once(struct sync *sync, struct lnet *node)
 {
 	int rc;
 
+	if (sync->done)
+		return 0;
 	if (sync->is_virtual)
 		return wait_until(&sync->wait, node, sync_ready, sync,
 				  TIME_NEVER);

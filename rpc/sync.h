@@ -21,6 +21,9 @@ struct sync {
 	sem_t ended;	 /* posted once, by sync_done() */
 	bool done;	 /* the waiting thread has got @ended */
 	bool is_virtual; /* immutable after sync_init() */
+	/* sync_begin()'s, and what that has returned */
+	int (*begin)(struct sync *sync);
+	int begun;
 	bool alloc; /* the reply is copied to memory that is allocated */
 	/* if not @alloc: room for @size bytes of the reply; NULL: none */
 	void *reply;
@@ -32,6 +35,11 @@ struct sync {
 /* Called before the call is made. @is_virtual: time is. Returns 0; -EDEADLK:
  * the thread makes a turn, and must not wait; or another -errno. */
 int sync_init(struct sync *sync, bool is_virtual) must_check;
+/* Calls begin(@sync), which begins what ends with sync_done() in a turn of @s,
+ * or returns -errno. If this thread may make the turns of @s, it does so until
+ * the end; else sync_wait() is to follow. Returns what begin() returned. */
+int sync_begin(struct sync *sync, struct shard *s,
+	       int (*begin)(struct sync *sync)) must_check;
 /* Waits for the end of @call. In virtual time, calls @cancel(@call) when
  * nothing else is left to happen. Returns -ECANCELED if the node has crashed:
  * then nobody uses @sync any more. */

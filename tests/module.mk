@@ -567,6 +567,7 @@ thread_tests += %D%/thread/rpc_thread
 thread_tests += %D%/thread/rpc_host_thread
 %C%_thread_rpc_host_thread_SOURCES = %D%/thread/rpc_thread.c
 %C%_thread_rpc_host_thread_CPPFLAGS = $(AM_CPPFLAGS) -DONE_HOST=1
+thread_tests += %D%/thread/wait_thread
 thread_tests += %D%/thread/callers_thread
 thread_tests += %D%/thread/fork_thread
 thread_tests += %D%/thread/bounce_thread
@@ -907,6 +908,7 @@ EXTRA_DIST += %D%/install/builds.sh %D%/install/ledger.sh
 EXTRA_DIST += %D%/model/lib.sh
 EXTRA_DIST += %D%/model/exactly_once.pml %D%/model/exactly_once.sh
 EXTRA_DIST += %D%/model/wakeup.pml %D%/model/wakeup.sh
+EXTRA_DIST += %D%/model/caretaker.pml %D%/model/caretaker.sh
 
 # lnetd and lnetctl, as their users see them.
 tool_tests =

@@ -42,6 +42,9 @@ enum ulnet_run {
 	LNET_RUN_POLL,
 	/* the application's, by its libev loop; the node has one CPT */
 	LNET_RUN_EV,
+	/* the library's, and threads of the application that wait for a call,
+	 * while those of the library sleep: lnet_cpt_run(3) */
+	LNET_RUN_SHARED,
 };
 
 /* From which TCP source ports a node accepts connections: socklnd(7). */

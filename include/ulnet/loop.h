@@ -41,6 +41,21 @@ ULNET_EXPORT int lnet_numa_here(struct lnet *node);
  * thread. */
 ULNET_EXPORT bool lnet_in_turn(void);
 
+/*
+ * For a thread that begins something and then does nothing but wait for its
+ * end. On a node of LNET_RUN_SHARED, if nobody makes turns of @cpt now, such a
+ * thread makes them itself: this function calls begin(@arg) on @cpt, where the
+ * caller owns it, and then makes turns until done(@arg), which it calls between
+ * them, returns true; and it must only become true in a turn of @cpt. Meanwhile
+ * all functions of users that @cpt calls are called on this thread. Any thread.
+ * Returns 0; or, without having called begin, -EBUSY: somebody else makes the
+ * turns, and the caller has to wait for him; -EDEADLK: the caller is in a turn;
+ * -ESHUTDOWN: in a child of fork().
+ */
+ULNET_EXPORT int lnet_cpt_run(struct lnet *node, unsigned int cpt,
+			      void (*begin)(void *arg), bool (*done)(void *arg),
+			      void *arg);
+
 /* Returns the monotonic time: in a turn of @cpt the time at which the turn
  * began, which takes no system call; elsewhere the time of the clock. Any
  * thread. */

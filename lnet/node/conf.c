@@ -76,10 +76,11 @@ static int conf_at_most(const struct ulnet_conf *c, const char *name,
 
 static int conf_check_run(const struct ulnet_conf *c)
 {
-	if ((unsigned int)c->run > LNET_RUN_EV)
+	if ((unsigned int)c->run > LNET_RUN_SHARED)
 		return refuse(c, "run: %u is no way to run a node",
 			      (unsigned int)c->run);
-	if (c->run != LNET_RUN_THREADS && c->cpts != 1)
+	if (c->run != LNET_RUN_THREADS && c->run != LNET_RUN_SHARED &&
+	    c->cpts != 1)
 		return refuse(c, "cpts: %u of them take LNET_RUN_THREADS",
 			      c->cpts);
 	if (c->run == LNET_RUN_EV && !c->ev)

@@ -6,6 +6,9 @@
  */
 #include "ulnet/loop.h"
 
+#include <errno.h>
+
+#include "base/caretaker.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/misuse.h"
@@ -39,6 +42,40 @@ int lnet_cpt_current(struct lnet *node)
 		if (loop_is_owner(node->loops[i]))
 			return (int)i;
 	return -1;
+}
+
+/* The caller has borrowed @l. A thread that was canceled in a turn would never
+ * end it. */
+static void cpt_run_turns(struct loop *l, void (*begin)(void *arg),
+			  bool (*done)(void *arg), void *arg)
+{
+	struct loop *before = loop_enter(l);
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	begin(arg);
+	loop_leave(before);
+	while (!done(arg))
+		loop_run_once(l, true);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+int lnet_cpt_run(struct lnet *node, unsigned int cpt, void (*begin)(void *arg),
+		 bool (*done)(void *arg), void *arg)
+{
+	struct caretaker *caretaker = whole_cpt(node->cpt[cpt])->caretaker;
+
+	if (!caretaker)
+		return -EBUSY;
+	if (loop_current())
+		return -EDEADLK;
+	if (node->forked)
+		return -ESHUTDOWN;
+	if (!caretaker_borrow(caretaker))
+		return -EBUSY;
+	cpt_run_turns(node->loops[cpt], begin, done, arg);
+	caretaker_return(caretaker);
+	return 0;
 }
 
 bool lnet_in_turn(void)

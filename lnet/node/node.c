@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <semaphore.h>
 
+#include "base/caretaker.h"
 #include "base/cpus.h"
 #include "base/misuse.h"
 #include "lnet/discovery/recovery.h"
@@ -42,6 +43,7 @@ static void node_cpt_init(struct lnet *node, unsigned int index)
 
 static void cpt_fini(struct lnet_cpt *cpt)
 {
+	caretaker_free(whole_cpt(cpt)->caretaker);
 	peers_fini(cpt);
 	msgs_fini(cpt);
 	portals_fini(cpt);
@@ -55,11 +57,18 @@ struct cpt_start {
 static void *cpt_thread(void *arg)
 {
 	struct cpt_start *start = arg;
+	struct caretaker *caretaker = whole_cpt(start->cpt)->caretaker;
 	struct loop *loop = start->cpt->loop;
 
-	loop_take_over(loop);
+	if (caretaker)
+		caretaker_begin(caretaker);
+	else
+		loop_take_over(loop);
 	sem_post(&start->taken);
-	loop_run(loop);
+	if (caretaker)
+		caretaker_run(caretaker);
+	else
+		loop_run(loop);
 	return NULL;
 }
 
@@ -76,6 +85,9 @@ static void loops_free(struct lnet *node)
 static int loops_make(struct lnet *node, const struct node_params *p)
 {
 	node->own_loops = !p->loops;
+	whole_node(node)->has_threads =
+		node->own_loops && (p->conf.run == LNET_RUN_THREADS ||
+				    p->conf.run == LNET_RUN_SHARED);
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		struct env *env;
 		int rc;
@@ -114,7 +126,12 @@ static void loops_poll(struct lnet *node)
 
 static bool runs_threads(const struct lnet *node)
 {
-	return node->own_loops && node->conf.run == LNET_RUN_THREADS;
+	return whole_node(node)->has_threads;
+}
+
+static bool is_shared(const struct lnet *node)
+{
+	return node->own_loops && node->conf.run == LNET_RUN_SHARED;
 }
 
 /* Starts the thread of a CPT. The caller, which has made the loop, owns it
@@ -125,6 +142,11 @@ static int node_thread_start(struct lnet_cpt *cpt)
 	sigset_t all, before;
 	int rc;
 
+	if (is_shared(cpt->node)) {
+		rc = caretaker_new(cpt->loop, &whole_cpt(cpt)->caretaker);
+		if (rc)
+			return -rc;
+	}
 	sem_init(&start.taken, 0, 0);
 	/* Signals are handled by the application's threads. */
 	sigfillset(&all);
@@ -142,7 +164,10 @@ static int node_thread_start(struct lnet_cpt *cpt)
 static void threads_stop(struct lnet *node, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
-		loop_stop(node->loops[i]);
+		if (is_shared(node))
+			caretaker_stop(whole_cpt(node->cpt[i])->caretaker);
+		else
+			loop_stop(node->loops[i]);
 		pthread_join(whole_cpt(node->cpt[i])->thread, NULL);
 		loop_take_over(node->loops[i]);
 	}
@@ -375,6 +400,7 @@ int node_open(const struct node_params *p, struct lnet **node_p)
 		rc = threads_start(node);
 	if (rc) {
 		node->conf.run = LNET_RUN_POLL;
+		whole_node(node)->has_threads = false;
 		node_silence(node);
 		node_stop(node);
 		return rc;

@@ -17,7 +17,10 @@
 /* The outermost part of a CPT. */
 struct whole_cpt {
 	struct discovery_cpt discovery;
-	pthread_t thread;    /* with LNET_RUN_THREADS: the thread of the CPT */
+	/* with LNET_RUN_THREADS and LNET_RUN_SHARED: the thread of the CPT */
+	pthread_t thread;
+	/* with LNET_RUN_SHARED: what that thread is, else NULL */
+	struct caretaker *caretaker;
 	struct list watches; /* of ulnet_peer_watch.opaque: see watch.c */
 	/* of ni_cpt.leaving: NIs that were deleted from the configuration in
 	 * this turn; their LNDs are told at its end */
@@ -30,6 +33,7 @@ static inline struct whole_cpt *whole_cpt(const struct lnet_cpt *cpt)
 			    discovery.msg.path.peer.portal.cpt);
 }
 
+struct caretaker;
 struct fault_set;
 struct policy_table;
 struct route_table;
@@ -37,6 +41,7 @@ struct route_table;
 /* The outermost part of a node. */
 struct whole_node {
 	struct net_node net;
+	bool has_threads;      /* the CPTs have threads of the node's own */
 	struct whole_cpt *all; /* array of the CPTs to which lnet.cpt points */
 	const struct lnd *lnd; /* node_params.lnd */
 	bool (*drive)(void *arg, uint64_t until); /* node_params.drive */

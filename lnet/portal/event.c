@@ -261,7 +261,8 @@ int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq, uint64_t timeout,
 	 * for ever. */
 	if (loop_current())
 		return -EDEADLK;
-	if (node->conf.run == LNET_RUN_THREADS && node->own_loops)
+	if (node->own_loops && (node->conf.run == LNET_RUN_THREADS ||
+				node->conf.run == LNET_RUN_SHARED))
 		return poll_sleep(&portal_node(node)->eqs, eqs, neq, timeout,
 				  event, which);
 	return poll_drive(node, eqs, neq, timeout, event, which);

@@ -320,6 +320,13 @@ struct call_sync {
 	struct sync sync;
 	struct shard *shard; /* the client's */
 	struct ulrpc_outcome outcome;
+	/* what the call is made of, and the call in virtual time, else NULL */
+	struct ulrpc_client *client;
+	uint32_t method;
+	const void *body;
+	size_t length;
+	const struct ulrpc_call_conf *conf;
+	struct ulrpc_call *call;
 };
 
 static void on_sync_done(void *arg, const struct ulrpc_outcome *outcome,
@@ -337,27 +344,40 @@ static void sync_cancel(void *call)
 	ulrpc_cancel(call);
 }
 
-static int sync_call(struct call_sync *own, struct ulrpc_client *client,
-		     uint32_t method, const void *body, size_t length,
-		     const struct ulrpc_call_conf *conf,
-		     struct ulrpc_outcome *outcome)
+/* The call is sent at once: its thread waits for it, and so makes no other
+ * calls that could share the message. */
+static int sync_call_begin(struct sync *sync)
 {
-	struct ulrpc *rpc = client->rpc;
-	struct ulrpc_call *call = NULL;
-	int rc = sync_init(&own->sync, rpc->is_virtual);
+	struct call_sync *own = container_of(sync, struct call_sync, sync);
+	struct ulrpc_client *client = own->client;
+	/* If not, RPC may be closed as soon as the call is on its way. */
+	bool owned = shard_owned(own->shard);
+	int rc = ulrpc_call(client, own->method, own->body, own->length,
+			    own->conf, on_sync_done, own,
+			    sync->is_virtual ? &own->call : NULL);
+
+	if (!rc && owned)
+		client_flush(client);
+	return rc;
+}
+
+/* @own has what the call is made of. */
+static int sync_call(struct call_sync *own, struct ulrpc_outcome *outcome)
+{
+	struct ulrpc_client *client = own->client;
+	struct lnet *node = client->rpc->node;
+	int rc = sync_init(&own->sync, client->rpc->is_virtual);
 
 	if (rc)
 		return rc;
 	own->shard = client->shard;
-	rc = ulrpc_call(client, method, body, length, conf, on_sync_done, own,
-			rpc->is_virtual ? &call : NULL);
+	/* Interceptors may wait on the caller's thread, which turns may not. */
+	rc = client->chain
+		     ? sync_call_begin(&own->sync)
+		     : sync_begin(&own->sync, client->shard, sync_call_begin);
 	if (!rc) {
-		/* The call is sent at once: this thread waits for it, and so
-		 * makes no other calls that could share the message. */
-		if (shard_owned(client->shard))
-			client_flush(client);
-		rc = sync_wait(&own->sync, rpc->node, sync_cancel, call);
-		ulrpc_call_put(call);
+		rc = sync_wait(&own->sync, node, sync_cancel, own->call);
+		ulrpc_call_put(own->call);
 	}
 	sync_fini(&own->sync);
 	if (!rc)
@@ -371,8 +391,15 @@ int ulrpc_call_wait(struct ulrpc_client *client, uint32_t method,
 		    size_t size, size_t *length_p,
 		    struct ulrpc_outcome *outcome)
 {
-	struct call_sync own = { .sync = { .reply = reply, .size = size } };
-	int rc = sync_call(&own, client, method, body, length, conf, outcome);
+	struct call_sync own = {
+		.sync = { .reply = reply, .size = size },
+		.client = client,
+		.method = method,
+		.body = body,
+		.length = length,
+		.conf = conf,
+	};
+	int rc = sync_call(&own, outcome);
 
 	if (!rc && length_p)
 		*length_p = own.sync.length;
@@ -384,8 +411,15 @@ int ulrpc_call_wait_alloc(struct ulrpc_client *client, uint32_t method,
 			  const struct ulrpc_call_conf *conf, void **reply_p,
 			  size_t *length_p, struct ulrpc_outcome *outcome)
 {
-	struct call_sync own = { .sync = { .alloc = true } };
-	int rc = sync_call(&own, client, method, body, length, conf, outcome);
+	struct call_sync own = {
+		.sync = { .alloc = true },
+		.client = client,
+		.method = method,
+		.body = body,
+		.length = length,
+		.conf = conf,
+	};
+	int rc = sync_call(&own, outcome);
 
 	if (!rc) {
 		*reply_p = own.sync.reply;

@@ -8,6 +8,13 @@ struct call_sync {
 	struct sync sync;
 	struct shard *shard; /* of the set */
 	struct ulrpc_replicas_outcome outcome;
+	/* what the call is made of, and the call */
+	struct ulrpc_replicas *rs;
+	uint32_t method;
+	const void *body;
+	size_t length;
+	const struct ulrpc_replicas_call_conf *conf;
+	struct ulrpc_replicas_call *call;
 };
 
 static void on_sync_done(void *arg, const struct ulrpc_replicas_outcome *o,
@@ -25,23 +32,28 @@ static void sync_cancel(void *call)
 	ulrpc_replicas_cancel(call);
 }
 
-static int sync_call(struct call_sync *own, struct ulrpc_replicas *rs,
-		     uint32_t method, const void *body, size_t length,
-		     const struct ulrpc_replicas_call_conf *conf,
+static int sync_call_begin(struct sync *sync)
+{
+	struct call_sync *own = container_of(sync, struct call_sync, sync);
+
+	return ulrpc_replicas_call(own->rs, own->method, own->body, own->length,
+				   own->conf, on_sync_done, own, &own->call);
+}
+
+/* @own has what the call is made of. */
+static int sync_call(struct call_sync *own,
 		     struct ulrpc_replicas_outcome *outcome)
 {
-	struct lnet *node = rs->rpc->node;
-	struct ulrpc_replicas_call *call;
-	int rc = sync_init(&own->sync, rs->rpc->is_virtual);
+	struct lnet *node = own->rs->rpc->node;
+	int rc = sync_init(&own->sync, own->rs->rpc->is_virtual);
 
 	if (rc)
 		return rc;
-	own->shard = rs->shard;
-	rc = ulrpc_replicas_call(rs, method, body, length, conf, on_sync_done,
-				 own, &call);
+	own->shard = own->rs->shard;
+	rc = sync_begin(&own->sync, own->shard, sync_call_begin);
 	if (!rc) {
-		rc = sync_wait(&own->sync, node, sync_cancel, call);
-		ulrpc_replicas_call_put(call);
+		rc = sync_wait(&own->sync, node, sync_cancel, own->call);
+		ulrpc_replicas_call_put(own->call);
 	}
 	sync_fini(&own->sync);
 	if (!rc)
@@ -55,8 +67,15 @@ int ulrpc_replicas_call_wait(struct ulrpc_replicas *rs, uint32_t method,
 			     void *reply, size_t size, size_t *length_p,
 			     struct ulrpc_replicas_outcome *outcome)
 {
-	struct call_sync own = { .sync = { .reply = reply, .size = size } };
-	int rc = sync_call(&own, rs, method, body, length, conf, outcome);
+	struct call_sync own = {
+		.sync = { .reply = reply, .size = size },
+		.rs = rs,
+		.method = method,
+		.body = body,
+		.length = length,
+		.conf = conf,
+	};
+	int rc = sync_call(&own, outcome);
 
 	if (!rc && length_p)
 		*length_p = own.sync.length;
@@ -69,8 +88,15 @@ int ulrpc_replicas_call_wait_alloc(struct ulrpc_replicas *rs, uint32_t method,
 				   void **reply_p, size_t *length_p,
 				   struct ulrpc_replicas_outcome *outcome)
 {
-	struct call_sync own = { .sync = { .alloc = true } };
-	int rc = sync_call(&own, rs, method, body, length, conf, outcome);
+	struct call_sync own = {
+		.sync = { .alloc = true },
+		.rs = rs,
+		.method = method,
+		.body = body,
+		.length = length,
+		.conf = conf,
+	};
+	int rc = sync_call(&own, outcome);
 
 	if (rc)
 		return rc;

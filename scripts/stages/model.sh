@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Looks at all states of the protocols of calls that run at most once, and of wake-ups
-# over shared memory, with spin. For sourcing by ./check.
-stage model touched '^. (tests/model/|rpc/(client|server|wire)/|lnd/shmlnd/)'
+# Looks at all states of the protocols of calls that run at most once, of wake-ups over
+# shared memory, and of loops that are borrowed, with spin. For sourcing by ./check.
+stage model touched '^. (tests/model/|rpc/(client|server|wire)/|lnd/shmlnd/|base/(caretaker|env_ev)\.)'
 
 # model_check NAME
 model_check() {
@@ -20,4 +20,5 @@ model_check() {
 stage_model() {
 	model_check exactly_once
 	model_check wakeup
+	model_check caretaker
 }

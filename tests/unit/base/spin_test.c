@@ -224,6 +224,34 @@ Test(spin, not_where_others_wait)
 	loop_free(r.loop);
 }
 
+/* Another thread, which has waited for a processor long before, makes the
+ * turns. */
+static void *other_second(void *arg)
+{
+	struct rig *r = arg;
+
+	loop_take_over(r->loop);
+	r->env.starved += 100 * NSEC_PER_SEC;
+	return (void *)(uintptr_t)rig_second(r, 0);
+}
+
+Test(spin, each_thread_by_its_own_count)
+{
+	const unsigned int all = NSEC_PER_SEC / SOON;
+	pthread_t other;
+	struct rig r;
+	void *n;
+
+	rig_init(&r, LONGEST);
+	cr_assert_eq(rig_second(&r, 0), all);
+	cr_assert_eq(pthread_create(&other, NULL, other_second, &r), 0);
+	pthread_join(other, &n);
+	cr_assert_eq((uintptr_t)n, all);
+	loop_take_over(r.loop);
+	cr_assert_lt(rig_second(&r, 50), all / 4);
+	loop_free(r.loop);
+}
+
 Test(spin, lists_of_processors)
 {
 	cr_assert(cpus_list_has("2-5,8\n", "3\n", 1));

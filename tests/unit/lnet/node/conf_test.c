@@ -300,7 +300,7 @@ static void two_polled(struct ulnet_conf *c)
 
 static void unknown_run(struct ulnet_conf *c)
 {
-	c->run = (enum ulnet_run)3;
+	c->run = (enum ulnet_run)4;
 }
 
 static void ev_without_loop(struct ulnet_conf *c)

@@ -160,8 +160,8 @@ static void post_again(struct ulnet_work *work)
  * too. */
 Test(work, left_at_close)
 {
-	static const enum ulnet_run runs[] = { LNET_RUN_POLL,
-					       LNET_RUN_THREADS };
+	static const enum ulnet_run runs[] = { LNET_RUN_POLL, LNET_RUN_THREADS,
+					       LNET_RUN_SHARED };
 
 	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
 		struct lnet *node = node_with(runs[i], NULL);
