@@ -153,6 +153,7 @@ dist_man_MANS += %D%/man3/lnet_peer_throttle.3
 dist_man_MANS += %D%/man3/lnet_peer_watch_add.3
 dist_man_MANS += %D%/man3/lnet_peer_watch_del.3
 dist_man_MANS += %D%/man3/lnet_peers.3
+dist_man_MANS += %D%/man3/lnet_put_now.3
 dist_man_MANS += %D%/man3/lnet_rules_parse.3
 dist_man_MANS += %D%/man3/lnet_send_suspect.3
 dist_man_MANS += %D%/man3/lnet_sim_name_set.3

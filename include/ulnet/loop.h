@@ -2,7 +2,7 @@
 /*
  * What the CPTs of a node offer to the programs and libraries that run on them:
  * time, timers, work and randomness, under real and under virtual time. Manual:
- * lnet_post(3), lnet_timer_init(3), lnet_layer_add(3).
+ * lnet_post(3), lnet_timer_init(3), lnet_put_now(3), lnet_layer_add(3).
  *
  * A CPT is an event loop that makes turns. A function marked "Owner" may be
  * called only where lnet_cpt_owned() is true for @cpt. No function here locks,
@@ -221,6 +221,31 @@ ULNET_EXPORT void lnet_send_suspect(struct lnet *node, unsigned int cpt,
  * finds that the payload has changed on its way. Owner of @cpt, the CPT of the
  * event. */
 ULNET_EXPORT void lnet_withhold_ack(struct lnet *node, unsigned int cpt);
+
+/* ---- small messages: lnet_put_now(3) ---- */
+
+/* A PUT without an ACK, as LNetPut() sends it, but of memory for which there is
+ * no memory descriptor. */
+struct ulnet_put_now {
+	const void *start;
+	uint32_t length;
+	struct ulnet_nid self; /* the local NI; LNET_NID_ANY: any */
+	struct ulnet_id target;
+	unsigned int portal;
+	uint64_t match_bits;
+	uint64_t hdr_data;
+};
+
+/* Sends @put if that needs no decision and nothing has to be waited for: it is
+ * small, there is one path only to its target, and the LND takes it at once.
+ * Returns true: *@local is the local NID that it goes from, to the NID of the
+ * target; the memory is the caller's again. That is what an LNET_EVENT_SEND
+ * with status 0 says; no event will come. Returns false: nothing has happened,
+ * and LNetPut() is to be called, for which nothing has to be different. Always
+ * false outside of a turn of @cpt. */
+ULNET_EXPORT bool lnet_put_now(struct lnet *node, unsigned int cpt,
+			       const struct ulnet_put_now *put,
+			       struct ulnet_nid *local);
 
 /* ---- layers: lnet_layer_add(3) ---- */
 

@@ -8,6 +8,7 @@
 #include "lnet/nid/nid.h"
 #include "lnet/path/health.h"
 #include "lnet/portal/md.h"
+#include "ulnet/loop.h"
 
 const struct fsm_state op_states[OP_STATES] = {
 	[OP_SENDING] = { "sending", FSM_TO(OP_SENDING_RECEIVING) |
@@ -183,25 +184,37 @@ static void op_end(struct lnet_op *op, struct ulnet_event *ev, bool answered)
 static void op_late(struct timer *t);
 static void op_sent(struct work *w);
 
-static void op_header(struct lnet_op *op, const struct op_args *a)
+/* Sets what the header of a PUT of @length bytes that is not answered says of
+ * it, but not its NIDs. */
+static in_line void put_header(struct lnet_hdr *hdr, const struct lnet *node,
+			       const struct op_args *a, uint32_t length)
 {
-	struct lnet_hdr *hdr = &op->msg.hdr;
-	bool get = a->type == LNET_MSG_GET;
-
 	hdr->dest_pid = a->target.pid;
-	hdr->src_pid = op->cpt->node->conf.pid;
-	hdr->type = a->type;
-	hdr->payload_length = get ? 0 : op->md->length;
+	hdr->src_pid = node->conf.pid;
+	hdr->type = LNET_MSG_PUT;
+	hdr->payload_length = length;
 	hdr->wmd = LNET_WIRE_NONE;
-	if (op->expects_answer)
-		hdr->wmd =
-			(struct lnet_wire_handle){ op->cpt->node->incarnation,
-						   op->id };
 	hdr->match_bits = a->match_bits;
 	hdr->hdr_data = a->hdr_data;
 	hdr->portal = a->portal;
 	hdr->offset = a->offset;
-	hdr->length = get ? op->md->length : 0;
+	hdr->length = 0;
+}
+
+static void op_header(struct lnet_op *op, const struct op_args *a)
+{
+	struct lnet_hdr *hdr = &op->msg.hdr;
+
+	put_header(hdr, op->cpt->node, a, op->md->length);
+	if (a->type == LNET_MSG_GET) {
+		hdr->type = LNET_MSG_GET;
+		hdr->payload_length = 0;
+		hdr->length = op->md->length;
+	}
+	if (op->expects_answer)
+		hdr->wmd =
+			(struct lnet_wire_handle){ op->cpt->node->incarnation,
+						   op->id };
 }
 
 /* If the answer has not come by the deadline, does the operation end then? The
@@ -267,8 +280,15 @@ static void op_observe(struct lnet_op *op)
  * A small PUT that is not answered, over the only path to its target, can be
  * with the LND before LNetPut() returns (credit_offer()). Nothing is left to
  * happen to such an operation but its event, so it is in no list, has no state,
- * and cannot be canceled.
+ * and cannot be canceled. With lnet_put_now() there is not even an event.
  */
+
+static void op_event_pushed(const struct lnet_op *op, struct ulnet_event *ev)
+{
+	op_event(op, ev, LNET_EVENT_SEND, 0);
+	ev->terminal = true;
+	ev->outcome = LNET_OUTCOME_UNKNOWN;
+}
 
 static void op_pushed(struct work *w)
 {
@@ -276,20 +296,20 @@ static void op_pushed(struct work *w)
 	struct lnet_cpt *cpt = op->cpt;
 	struct ulnet_event ev;
 
-	op_event(op, &ev, LNET_EVENT_SEND, 0);
-	ev.terminal = true;
-	ev.outcome = LNET_OUTCOME_UNKNOWN;
+	op_event_pushed(op, &ev);
 	md_event_put(op->md, &ev, op->id);
 	pool_put(&msg_cpt(cpt)->op_pool, op);
 	cpt_ended_one(cpt);
 }
 
-/* Sets the fields of op->msg that credit_offer() and op_event() use. */
-static void op_msg_init(struct lnet_op *op, const struct op_args *a,
-			struct lnet_peer_ni *lpni)
+/* Sets what credit_offer(), out_count_sent() and op_event() need besides
+ * op->cpt, the payload and what put_header() sets. */
+static in_line void push_address(struct lnet_op *op, const struct op_args *a,
+				 struct lnet_peer_ni *lpni)
 {
 	struct msg_out *msg = &op->msg;
 
+	op->began = loop_now(op->cpt->loop);
 	msg->role = OUT_OP;
 	msg->op = op;
 	msg->cpt = op->cpt;
@@ -305,8 +325,39 @@ static void op_msg_init(struct lnet_op *op, const struct op_args *a,
 	msg->lnd.next_pid = a->target.pid;
 	msg->hdr.src_nid = lpni->only->lnd.nid;
 	msg->hdr.dest_nid = a->target.nid;
-	op_header(op, a);
-	out_set_payload(msg, op->md, 0, op->md->length);
+}
+
+/* Returns the target of @a, a PUT of @length bytes that is not answered, with a
+ * reference, and with one to its .only, if the LND over the only path there may
+ * take the PUT at once; otherwise NULL. */
+static in_line struct lnet_peer_ni *push_path(struct lnet_cpt *cpt,
+					      const struct op_args *a,
+					      uint32_t length)
+{
+	struct lnet_peer_ni *lpni;
+
+	if (length > OUT_PUSH_MAX || msg_cpt(cpt)->faults ||
+	    out_sender(cpt, &a->target.nid) != cpt)
+		return NULL;
+	lpni = path_find_only(cpt, &a->self, &a->target.nid);
+	if (unlikely(!lpni) || !lpni->only->lnd.lnd->push)
+		return NULL;
+	peer_ref(lpni);
+	ni_ref(lpni->only, cpt->index);
+	return lpni;
+}
+
+/* Offers @msg, which has a path, to the LND, and gives up the path. Returns
+ * whether @msg has been sent. */
+static in_line bool push_offer(struct msg_out *msg)
+{
+	bool sent = credit_offer(msg);
+
+	if (likely(sent))
+		out_count_sent(msg);
+	ni_unref(msg->ni, msg->cpt->index);
+	peer_unref(msg->lpni);
+	return sent;
 }
 
 /* Sends @op, of which only .id, .cpt, .md and .expects_answer are set, by the
@@ -316,23 +367,67 @@ static bool op_push(struct lnet_op *op, const struct op_args *a)
 	struct lnet_cpt *cpt = op->cpt;
 	struct lnet_md *md = op->md;
 	struct lnet_peer_ni *lpni;
-	bool sent;
 
-	if (op->expects_answer || a->flags || md->eq ||
-	    md->length > OUT_PUSH_MAX || msg_cpt(cpt)->faults ||
-	    out_sender(cpt, &a->target.nid) != cpt)
+	if (op->expects_answer || a->flags || md->eq)
 		return false;
-	lpni = path_get_only(cpt, &a->self, &a->target.nid);
+	lpni = push_path(cpt, a, md->length);
 	if (unlikely(!lpni))
 		return false;
-	op_msg_init(op, a, lpni);
-	op->began = loop_now(cpt->loop);
-	sent = credit_offer(&op->msg);
-	if (likely(sent))
-		out_count_sent(&op->msg);
-	ni_unref(op->msg.ni, cpt->index);
-	peer_unref(lpni);
-	return sent;
+	push_address(op, a, lpni);
+	op_header(op, a);
+	out_set_payload(&op->msg, md, 0, md->length);
+	return push_offer(&op->msg);
+}
+
+/* The observer sees @op, which is over, as one whose event has come. */
+static out_of_line void op_observe_over(struct lnet_op *op)
+{
+	const struct lnet_observer *o = op->cpt->node->observer;
+	struct ulnet_event ev = { .unlinked = true };
+
+	(void)op_id_alloc(op);
+	op_observe(op);
+	op_event_pushed(op, &ev);
+	o->event(o->arg, op->cpt->node, op->id, &ev);
+}
+
+/* The operation is over before this function returns. */
+bool lnet_put_now(struct lnet *node, unsigned int cpt_index,
+		  const struct ulnet_put_now *put, struct ulnet_nid *local)
+{
+	const struct op_args a = { .type = LNET_MSG_PUT,
+				   .self = put->self,
+				   .target = put->target,
+				   .portal = put->portal,
+				   .match_bits = put->match_bits,
+				   .hdr_data = put->hdr_data };
+	const struct iovec iov = { (void *)put->start, put->length };
+	struct lnet_cpt *cpt = node->cpt[cpt_index];
+	struct lnet_peer_ni *lpni;
+	struct lnet_op op;
+
+	if (unlikely(loop_current() != cpt->loop || cpt->closing ||
+		     put->portal >= LNET_PORTALS ||
+		     put->target.pid == LNET_PID_ANY))
+		return false;
+	lpni = push_path(cpt, &a, put->length);
+	if (unlikely(!lpni))
+		return false;
+	op.cpt = cpt;
+	op.expects_answer = false;
+	push_address(&op, &a, lpni);
+	put_header(&op.msg.hdr, node, &a, put->length);
+	op.msg.lnd.iov = &iov;
+	op.msg.lnd.niov = 1;
+	op.msg.lnd.mem = NULL;
+	op.msg.lnd.offset = 0;
+	op.msg.lnd.length = put->length;
+	*local = op.msg.hdr.src_nid;
+	if (!push_offer(&op.msg))
+		return false;
+	if (unlikely(node->observer))
+		op_observe_over(&op);
+	return true;
 }
 
 int op_begin(struct lnet_cpt *cpt, const struct op_args *a)

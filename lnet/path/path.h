@@ -38,19 +38,30 @@ int path_take(struct lnet_cpt *cpt, const struct path_request *request,
 int path_get(struct lnet_cpt *cpt, const struct path_request *request,
 	     struct path *path);
 
-/* If the last message to @dst found that only one path leads there: takes
- * references to the peer NI with @dst and to the local NI, its .only, and
- * returns the peer NI. Otherwise returns NULL, and the caller must use
- * path_get(). */
-static inline struct lnet_peer_ni *path_get_only(struct lnet_cpt *cpt,
-						 const struct ulnet_nid *src,
-						 const struct ulnet_nid *dst)
+/* If the last message to @dst found that only one path leads there, returns the
+ * peer NI with @dst; the local NI is its .only. Otherwise returns NULL, and the
+ * caller must use path_get(). */
+static inline struct lnet_peer_ni *path_find_only(struct lnet_cpt *cpt,
+						  const struct ulnet_nid *src,
+						  const struct ulnet_nid *dst)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, dst);
 
 	if (!lpni || lpni->only_in != cpt->topology || !ni_is_up(lpni->only))
 		return NULL;
 	if (!lnet_nid_is_any(src) && !lnet_nid_eq(src, &lpni->only->lnd.nid))
+		return NULL;
+	return lpni;
+}
+
+/* As path_find_only(), and takes references to both NIs. */
+static inline struct lnet_peer_ni *path_get_only(struct lnet_cpt *cpt,
+						 const struct ulnet_nid *src,
+						 const struct ulnet_nid *dst)
+{
+	struct lnet_peer_ni *lpni = path_find_only(cpt, src, dst);
+
+	if (!lpni)
 		return NULL;
 	peer_ref(lpni);
 	ni_ref(lpni->only, cpt->index);

@@ -650,9 +650,31 @@ static unsigned int encode_bodies(struct batch *p, const struct load *l,
 	return 1;
 }
 
-static int batch_put(struct batch *p, const struct load *l,
-		     const struct iovec *iov, unsigned int niov,
-		     uint64_t hdr_data)
+/* Sends a message of one fragment, if LNet can send it at once. */
+static in_line bool batch_put_now(struct batch *p, const struct load *l,
+				  const struct iovec *iov, uint64_t hdr_data)
+{
+	const struct ulnet_put_now put = { .start = iov->iov_base,
+					   .length = (uint32_t)iov->iov_len,
+					   .self = LNET_NID_ANY,
+					   .target = p->peer,
+					   .portal = l->client->portal,
+					   .match_bits = p->match,
+					   .hdr_data = hdr_data };
+	struct shard *s = p->shard;
+
+	if (!lnet_put_now(s->node, s->cpt, &put, &p->local))
+		return false;
+	p->target = p->hop = p->peer.nid;
+	p->paths = 1;
+	stat_count(s, RPC_STAT_parcels_sent);
+	entries_release(p);
+	return true;
+}
+
+static out_of_line int batch_put(struct batch *p, const struct load *l,
+				 const struct iovec *iov, unsigned int niov,
+				 uint64_t hdr_data)
 {
 	struct ulrpc_client *c = l->client;
 	uint64_t left = batch_time_left(l->until, l->now);
@@ -754,6 +776,8 @@ static int batch_launch(struct batch *p, const struct load *l)
 		niov = (unsigned int)n;
 		hdr_data = wire_hdr_sealed(hdr_data);
 	}
+	if (likely(niov == 1) && likely(batch_put_now(p, l, iov, hdr_data)))
+		return 0;
 	return batch_put(p, l, iov, niov, hdr_data);
 }
 

@@ -460,6 +460,27 @@ static out_of_line void message_send_sealed(struct reply_message *m)
 	message_launch(m, s, &md, wire_hdr_sealed(m->hdr_data));
 }
 
+/* Sends @m, if LNet can send it at once, and ends it. Not if the service ends,
+ * which may be over with its last message: callers still use the service. */
+static in_line bool message_put_now(struct reply_message *m, struct shard *s)
+{
+	const struct ulnet_put_now put = { .start = m->start,
+					   .length = m->length,
+					   .self = m->self,
+					   .target = m->target,
+					   .portal = ULRPC_PORTAL_REPLY,
+					   .match_bits = m->match,
+					   .hdr_data = m->hdr_data };
+	struct ulnet_nid local;
+
+	if (unlikely(m->sc->fsm.state != SERVICE_CPT_UP) ||
+	    !lnet_put_now(s->node, s->cpt, &put, &local))
+		return false;
+	stat_count(s, RPC_STAT_answers_sent);
+	message_end(m);
+	return true;
+}
+
 /* Sends @m. A message whose deadline has passed is sent once, too, because the
  * caller may have more time than this attempt had. */
 static in_line void message_send_plain(struct reply_message *m)
@@ -469,6 +490,8 @@ static in_line void message_send_plain(struct reply_message *m)
 	struct ulnet_md md;
 
 	message_count_late(m, s, now);
+	if (likely(message_put_now(m, s)))
+		return;
 	message_md(m, now, &md);
 	message_launch(m, s, &md, m->hdr_data);
 }

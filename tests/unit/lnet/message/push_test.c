@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include "tests/unit/lnet/cluster.h"
 #include "tests/unit/lnet/injector.h"
+#include "ulnet/loop.h"
 
 #define PORTAL 5
 #define BITS   0x77
@@ -218,5 +219,142 @@ Test(push, waits_for_its_ack)
 	seen_types(&seen, LNET_EVENT_SEND, LNET_EVENT_ACK, 0);
 	seen_end(&seen, LNET_EVENT_ACK, 0, LNET_OUTCOME_DELIVERED,
 		 LNET_CAUSE_OK);
+	inject_close(in);
+}
+
+/* ---- lnet_put_now() ---- */
+
+struct now {
+	struct injector *in;
+	struct ulnet_put_now put;
+	struct ulnet_nid local;
+	bool sent;
+};
+
+static int put_now_call(void *arg)
+{
+	struct now *n = arg;
+
+	n->sent = lnet_put_now(n->in->node, 0, &n->put, &n->local);
+	return 0;
+}
+
+static struct now now_of(struct injector *in, uint64_t bits, uint32_t length)
+{
+	return (struct now){ .in = in,
+			     .put = { .start = source,
+				      .length = length,
+				      .self = LNET_NID_ANY,
+				      .target = id_of(PEER),
+				      .portal = PORTAL,
+				      .match_bits = bits,
+				      .hdr_data = 0x1234 },
+			     .local = LNET_NID_ANY };
+}
+
+static bool put_now(struct now *n)
+{
+	cr_assert_eq(lnet_call(n->in->node, 0, put_now_call, n), 0);
+	return n->sent;
+}
+
+/* The LND has the same message as after LNetPut(). It counts, and its user
+ * hears of nothing more. */
+Test(push, without_a_descriptor)
+{
+	struct injector *in = open_pushing(true);
+	struct now n = now_of(in, BITS, 100);
+	const struct lnet_hdr *hdr = &in->sent[0].hdr;
+	struct lnet_hdr by_put;
+
+	cr_assert(put_now(&n));
+	cr_assert_eq(in->pushed, 1);
+	cr_assert(nid_is(&n.local, "10.77.0.2@tcp"));
+	cr_assert_eq(hdr->type, LNET_MSG_PUT);
+	cr_assert_eq(hdr->hdr_data, 0x1234);
+	cr_assert(nid_is(&in->sent[0].to, PEER));
+	cr_assert_eq(memcmp(in->sent[0].head, source, 100), 0);
+	cr_assert_eq(counter(in->node, "send_count"), 1);
+	cr_assert_eq(counter(in->node, "send_length"), 100);
+	n.put.hdr_data = 0;
+	cr_assert(put_now(&n));
+	put(in, BITS, 100, LNET_NOACK_REQ);
+	by_put = in->sent[2].hdr;
+	cr_assert_eq(memcmp(&in->sent[1].hdr, &by_put, sizeof(by_put)), 0);
+	inject_run(in, MSEC);
+	seen_types(&seen, LNET_EVENT_SEND, 0);
+	cr_assert_eq(in->nsent, 3);
+	inject_close(in);
+}
+
+static void not_now(struct now *n)
+{
+	unsigned int pushed = n->in->pushed, nsent = n->in->nsent;
+
+	cr_assert_not(put_now(n));
+	inject_run(n->in, MSEC);
+	cr_assert_eq(n->in->pushed, pushed);
+	cr_assert_eq(n->in->nsent, nsent);
+}
+
+/* What LNetPut() would refuse, or has to decide about, is left to it. */
+Test(push, without_a_descriptor_decides_nothing)
+{
+	struct injector *in = open_pushing(true);
+	struct now n = now_of(in, BITS, 1025);
+
+	not_now(&n);
+	n = now_of(in, BITS, 10);
+	n.put.portal = LNET_PORTALS;
+	not_now(&n);
+	n = now_of(in, BITS, 10);
+	n.put.target.pid = LNET_PID_ANY;
+	not_now(&n);
+	n = now_of(in, BITS, 10);
+	n.put.target.nid = LNET_NID_ANY;
+	not_now(&n);
+	n = now_of(in, BITS, 10);
+	n.put.target = id_of("10.77.0.9@tcp");
+	not_now(&n);
+	n = now_of(in, BITS, 10);
+	n.put.self = nid_of("10.77.0.8@tcp");
+	not_now(&n);
+	n.put.self = nid_of("10.77.0.2@tcp");
+	cr_assert(put_now(&n));
+	cr_assert_eq(in->pushed, 1);
+	in->push = false;
+	not_now(&n);
+	inject_close(in);
+}
+
+/* Outside of turns it sends nothing. */
+Test(push, without_a_descriptor_needs_a_turn)
+{
+	struct injector *in = open_pushing(true);
+	struct now n = now_of(in, BITS, 10);
+
+	cr_assert_not(lnet_put_now(in->node, 0, &n.put, &n.local));
+	cr_assert_eq(in->pushed, 0);
+	cr_assert(put_now(&n));
+	inject_close(in);
+}
+
+/* It overtakes no message that waits for credits. */
+Test(push, without_a_descriptor_waits_for_none)
+{
+	struct injector *in = open_pushing(true);
+	struct now n = now_of(in, CREDITS + 1, 10);
+
+	in->push = false;
+	in->send = INJECT_LATER;
+	for (unsigned int i = 0; i < CREDITS + 1; i++)
+		put(in, i, 10, LNET_NOACK_REQ);
+	in->push = true;
+	not_now(&n);
+	in->send = INJECT_NOW;
+	inject_pump(in);
+	inject_run(in, MSEC);
+	cr_assert(put_now(&n));
+	cr_assert_eq(in->pushed, 1);
 	inject_close(in);
 }
