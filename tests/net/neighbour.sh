@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Two hosts, which are network namespaces, with nodes that have the same numbers in
 # shared memory: each calls that of its own host through the ring, and the other
-# one over TCP.
+# one over TCP. On one host, containers use the ring if the server sees the client's
+# PID; if not, it says so, and they use TCP.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 own_network nsenter
 
@@ -36,4 +37,41 @@ has out "^  rail 8@shm to 7@shm: 300, "
 run 0 far "$rpcping" "${client[@]}" --net 'tcp(far),shm(8)' 10.9.0.1@tcp
 has out "^  rail 10.9.0.2@tcp to 10.9.0.1@tcp: 300, "
 lacks out "7@shm"
+
+# ---- containers on the network of one host ----
+
+# in_box WHAT NAMESPACE...: a server and then a client in containers with IPC, mounts and
+# these namespaces of their own. WHAT they use: the ring, or TCP.
+in_box() {
+	local what=$1 box=(unshare --ipc --mount "${@:2}")
+	local pid rail
+
+	"${box[@]}" true 2>/dev/null || return 0
+	start box "${box[@]}" "$rpcserve" --port 1988 --net 'tcp(127.0.0.2),shm(9)' || {
+		complain "no server in a container: $*"
+		return
+	}
+	# Perhaps not the server itself, which a signal to end would not reach.
+	pid=${pids[box]}
+	unset 'pids[box]'
+	rail="8@shm to 9@shm"
+	[ "$what" = ring ] || rail="127.0.0.1@tcp to 127.0.0.2@tcp"
+	for client_box in none same; do
+		local in=()
+		[ $client_box = none ] || in=("${box[@]}")
+		run 0 "${in[@]}" "$rpcping" "${client[@]}" --port 1988 --net 'tcp(127.0.0.1),shm(8)' \
+			127.0.0.2@tcp
+		has out "calls 300, lost 0, resent 0, "
+		has out "^  rail $rail: 300, "
+	done
+	[ "$what" = ring ] ||
+		await "$dir/box.err" "its PID namespace is not seen from here"
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+}
+
+in_box ring
+in_box ring --user --map-root-user
+in_box TCP --pid --fork --kill-child --mount-proc
+in_box TCP --user --map-root-user --pid --fork --kill-child --mount-proc
 finish
