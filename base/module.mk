@@ -27,6 +27,7 @@ libulrpccore_a_SOURCES += %D%/crc32c.c %D%/crc32c.h
 
 libulnetcore_a_SOURCES += \
 	%D%/caretaker.h %D%/caretaker.c \
+	%D%/commons.h %D%/commons.c \
 	%D%/env.h %D%/env_ev.c \
 	%D%/cond.h %D%/cond.c \
 	%D%/cpus.h %D%/cpus.c \

@@ -80,6 +80,7 @@
 #define LND_LND_H
 
 #include <sys/uio.h>
+#include "base/commons.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/loop.h"
@@ -138,6 +139,8 @@ struct lnd_ni {
 	struct lnd_ports *ports;
 	/* the node's, for vouches(): beside what certificates say */
 	struct lnd_tls_rules *tls_rules;
+	/* the node's: memory that peers of this host can be given to read */
+	struct commons *commons;
 	/* How many messages LNet gives to the LND at a time: in all, and for
 	 * one peer. */
 	uint32_t credits, peer_credits;

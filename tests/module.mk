@@ -5,6 +5,7 @@ unit_tests =
 
 unit_tests += %D%/unit/base_test
 %C%_unit_base_test_SOURCES = \
+	%D%/unit/base/commons_test.c \
 	%D%/unit/base/backoff_test.c \
 	%D%/unit/base/buf_test.c \
 	%D%/unit/base/crc32c_test.c \
@@ -203,10 +204,12 @@ unit_tests += %D%/unit/shmlnd_test
 %C%_unit_shmlnd_test_SOURCES = \
 	%D%/unit/shmlnd/crowd_test.c \
 	%D%/unit/shmlnd/hostile_test.c \
+	%D%/unit/shmlnd/lend.c %D%/unit/shmlnd/lend.h \
 	%D%/unit/shmlnd/loan_test.c \
 	%D%/unit/shmlnd/rig.c %D%/unit/shmlnd/rig.h \
 	%D%/unit/shmlnd/ring_test.c \
-	%D%/unit/shmlnd/stall_test.c
+	%D%/unit/shmlnd/stall_test.c \
+	%D%/unit/shmlnd/view_test.c
 
 unit_tests += %D%/unit/o2iblnd_test
 %C%_unit_o2iblnd_test_SOURCES = \

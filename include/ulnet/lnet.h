@@ -96,6 +96,8 @@ struct ulnet_conf {
 	uint32_t lazy_max;     /* messages held by lazy portals; 0 = 4096 */
 	/* bytes of payload of the messages held by lazy portals; 0 = 64 MiB */
 	uint64_t lazy_bytes_max;
+	/* bytes that lnet_mem_alloc() may allocate; 0 = 1 GiB */
+	uint64_t shared_max;
 	/* NIs that a peer may have, and that this node may have besides 0@lo; 0
 	 * = 200 */
 	uint32_t interfaces_max;
@@ -670,6 +672,22 @@ ULNET_EXPORT int lnet_mem_register(struct lnet *node, void *addr,
  * may be using the memory. */
 ULNET_EXPORT int lnet_mem_unregister(struct lnet *node, void *addr,
 				     size_t length);
+
+/* ---- memory that is shared from birth: lnet_mem_alloc(3) ---- */
+
+/* Allocates memory that peers of this host can read: nodes in other processes
+ * copy large payloads in it without the system's help. It belongs to the caller
+ * until lnet_mem_free() or lnet_close(). 0; -EINVAL: @length is 0; -ENOSPC:
+ * more than is free of shared_max; -ENOMEM; -EOPNOTSUPP: the system has no such
+ * memory; -EFBIG: RLIMIT_FSIZE is below shared_max; -EMFILE, -ENFILE;
+ * -ESHUTDOWN. Any thread. */
+ULNET_EXPORT int lnet_mem_alloc(struct lnet *node, size_t length,
+				void **addr_p);
+/* Frees memory that begins at @addr, which no MD may be using. If a peer is
+ * still reading it for a message that was given up, it is used for something
+ * else only after that. 0; -EINVAL: no memory of lnet_mem_alloc() begins there;
+ * -ESHUTDOWN. Any thread. */
+ULNET_EXPORT int lnet_mem_free(struct lnet *node, void *addr);
 
 /* ---- data movement: LNetPut(3) ---- */
 

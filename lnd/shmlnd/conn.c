@@ -110,6 +110,7 @@ static void on_freed(struct work *w)
 	struct shm_conn *conn = container_of(w, struct shm_conn, work);
 
 	shm_ring_unmap(&conn->ring);
+	shm_view_close(conn);
 	free(conn);
 }
 
@@ -160,13 +161,20 @@ static void on_wake_again(struct timer *t)
 static int take_wake_ups(struct shm_conn *conn)
 {
 	char bytes[64];
-	ssize_t n = recv(conn->io.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	ssize_t n;
 
+	if (unlikely(conn->view_state == SHM_VIEW_EXPECTED)) {
+		n = shm_view_take(conn, bytes, sizeof(bytes));
+	} else {
+		n = recv(conn->io.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		if (n < 0)
+			n = -errno;
+	}
 	if (n > 0)
 		return 0;
 	if (n == 0)
 		return 1;
-	return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	return n == -EAGAIN || n == -EINTR ? 0 : (int)n;
 }
 
 static bool has_to_write(const struct shm_conn *conn)
@@ -277,11 +285,11 @@ static uint32_t first_part(const struct shm_conn *conn,
 
 #define ALL_SLOTS (UINT32_MAX >> (32 - SHM_LOANS))
 
-/* Is @msg long enough that it pays to lend its payload, and can that be? */
+/* Is @msg long enough that it pays to lend its payload, and is there a slot? */
 static bool may_lend(const struct shm_conn *conn, const struct lnd_msg *msg)
 {
 	return msg->length >= conn->copy_min && conn->lent_slots != ALL_SLOTS &&
-	       msg->niov <= SHM_SEGMENTS && shm_ring_peer_copies(&conn->ring);
+	       msg->niov <= SHM_SEGMENTS;
 }
 
 static unsigned int first_slot(uint32_t slots)
@@ -289,48 +297,62 @@ static unsigned int first_slot(uint32_t slots)
 	return (unsigned int)__builtin_ctz(slots);
 }
 
-/* Writes a frame that lends the payload of @msg. Returns false: there is no
- * room. */
-static bool tx_lend(struct shm_conn *conn, struct lnd_msg *msg, size_t hdr_len)
+/* Writes to @s where the payload of @msg lies; returns the number of segments.
+ */
+static uint32_t segments_of(const struct lnd_msg *msg, struct shm_segment *s)
+{
+	struct iovec iov[SHM_SEGMENTS];
+	unsigned int n =
+		iov_slice(iov, msg->iov, msg->niov, msg->offset, msg->length);
+
+	for (unsigned int i = 0; i < n; i++)
+		s[i] = (struct shm_segment){ (uintptr_t)iov[i].iov_base,
+					     iov[i].iov_len };
+	return n;
+}
+
+/* Writes a frame that lends the payload of @msg. Returns 0; -EAGAIN: there is
+ * no room; -EOPNOTSUPP: the peer does not read the payload where it lies. */
+static int tx_lend(struct shm_conn *conn, struct lnd_msg *msg, size_t hdr_len)
 {
 	unsigned int slot = first_slot(~conn->lent_slots);
-	struct iovec from[SHM_SEGMENTS];
-	struct shm_loan_hdr hdr = {
-		.loan = (conn->loans_made + 1) * SHM_LOANS + slot,
-		.segments = iov_slice(from, msg->iov, msg->niov, msg->offset,
-				      msg->length)
-	};
-	size_t at = hdr_len + sizeof(hdr);
-	size_t length = at + hdr.segments * sizeof(struct shm_segment);
+	struct shm_loan *l = &conn->loans[slot];
+	struct shm_segment from[SHM_SEGMENTS];
+	struct shm_loan_hdr hdr = { .loan = (conn->loans_made + 1) * SHM_LOANS +
+					    slot,
+				    .segments = segments_of(msg, from) };
+	size_t all = hdr.segments * sizeof(from[0]);
+	uint32_t length = (uint32_t)(hdr_len + sizeof(hdr) + all);
 	uint8_t *body;
+	bool shared;
 
-	if (!has_room(conn, shm_frame_space((uint32_t)length)))
-		return false;
+	if (!has_room(conn, shm_frame_space(length)))
+		return -EAGAIN;
+	*l = (struct shm_loan){ .loan = hdr.loan, .msg = msg };
+	shared = shm_view_lend(conn, l, from, hdr.segments);
+	if (!shared && !shm_ring_peer_copies(&conn->ring))
+		return -EOPNOTSUPP;
 	/* No loan has the number 0. */
 	conn->loans_made = (conn->loans_made + 1) % (UINT32_MAX / SHM_LOANS);
 	body = shm_ring_body(&conn->ring);
 	lnet_msg_header(msg, body, hdr_len);
 	memcpy(body + hdr_len, &hdr, sizeof(hdr));
-	for (unsigned int i = 0; i < hdr.segments; i++) {
-		const struct shm_segment s = { (uintptr_t)from[i].iov_base,
-					       from[i].iov_len };
-
-		memcpy(body + at + i * sizeof(s), &s, sizeof(s));
-	}
+	memcpy(body + hdr_len + sizeof(hdr), from, all);
 	shm_ring_lend(&conn->ring, hdr.loan);
-	conn->loans[slot] = (struct shm_loan){ hdr.loan, msg };
 	conn->lent_slots |= 1u << slot;
 	msg->priv = &conn->lent;
 	list_add_tail(&conn->lent.msgs, &msg->link);
 	frame_written(conn,
-		      msg->large ? SHM_LENT_LARGE_MESSAGE : SHM_LENT_MESSAGE,
-		      (uint32_t)length);
-	return true;
+		      (shared ? SHM_SHARED_MESSAGE : SHM_LENT_MESSAGE) +
+			      msg->large,
+		      length);
+	return 0;
 }
 
 static void free_slot(struct shm_conn *conn, unsigned int slot)
 {
 	shm_ring_call_back(&conn->ring, conn->loans[slot].loan);
+	shm_view_return(conn, &conn->loans[slot]);
 	conn->lent_slots &= ~(1u << slot);
 	conn->owed &= ~(1u << slot);
 }
@@ -420,8 +442,12 @@ static in_line bool tx_begin(struct shm_conn *conn, struct lnd_msg *msg)
 	uint32_t n = first_part(conn, msg, hdr_len);
 	uint8_t *body;
 
-	if (unlikely(may_lend(conn, msg)))
-		return tx_lend(conn, msg, hdr_len);
+	if (unlikely(may_lend(conn, msg))) {
+		int rc = tx_lend(conn, msg, hdr_len);
+
+		if (rc != -EOPNOTSUPP)
+			return !rc;
+	}
 	if (!has_room(conn, shm_frame_space((uint32_t)hdr_len + n)))
 		return false;
 	body = shm_ring_body(&conn->ring);

@@ -10,7 +10,9 @@
  *
  * Frames about loans (loan.h). SHM_LENT_MESSAGE is LNet's header, struct
  * shm_loan_hdr, and a struct shm_segment for each piece of the payload;
- * SHM_LENT_LARGE_MESSAGE the same with the header for large NIDs. The other two
+ * SHM_LENT_LARGE_MESSAGE the same with the header for large NIDs.
+ * SHM_SHARED_MESSAGE and SHM_SHARED_LARGE_MESSAGE are like them, with offsets
+ * in the lender's commons (view.h) in the place of addresses. The other two
  * follow a refusal, and begin with the loan's number as a uint64_t: SHM_AGAIN
  * has the first part of the payload behind it, and SHM_MORE the rest;
  * SHM_CALL_BACK is the number only: its sender has given the message up.
@@ -35,6 +37,7 @@
 
 #include "lnd/shmlnd/shmlnd.h"
 #include "lnd/shmlnd/stall.h"
+#include "lnd/shmlnd/view.h"
 
 enum shm_frame_type {
 	SHM_MESSAGE = 1,
@@ -46,6 +49,8 @@ enum shm_frame_type {
 	SHM_LENT_LARGE_MESSAGE,
 	SHM_AGAIN,
 	SHM_CALL_BACK,
+	SHM_SHARED_MESSAGE,
+	SHM_SHARED_LARGE_MESSAGE,
 };
 
 enum shm_conn_state {
@@ -100,6 +105,7 @@ struct shm_rx {
 	bool bounced;	       /* LNet has called eager_recv() */
 	int status;	       /* -errno: the rest will not come */
 	uint32_t loan;	       /* the payload is lent; 0: it is in the ring */
+	bool shared;	       /* it is lent in a commons */
 	struct list link;      /* in shm_conn.refused */
 };
 
@@ -108,6 +114,8 @@ struct shm_rx {
 struct shm_loan {
 	uint32_t loan;	     /* its number */
 	struct lnd_msg *msg; /* NULL: it was called back */
+	/* of commons_hold(), the first ones; the rest is 0 */
+	uint32_t block[SHM_BLOCKS];
 };
 
 struct shm_conn {
@@ -149,6 +157,7 @@ struct shm_conn {
 	 * to be written */
 	uint32_t owed;
 	uint32_t loans_made;
+	bool handed; /* the peer was sent the commons */
 
 	/* while timer is armed: is the peer to make room, to send more of a
 	 * message, or to answer a loan? */
@@ -164,6 +173,8 @@ struct shm_conn {
 	bool paused;	    /* LNet has not said where rx goes */
 	bool may_copy;	    /* out of the peer's memory: shm_rx_try_copy() */
 	bool answered;	    /* the peer is to be woken for answers */
+	enum shm_view_state view_state;
+	struct commons_view view; /* of the peer's commons; counts in shm_cpt */
 	/* of shm_rx.link: the payload is to come by the ring */
 	struct list refused;
 	unsigned int nrefused;

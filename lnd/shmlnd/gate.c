@@ -201,39 +201,6 @@ static int check_owner(const struct shm_conn *conn, const char **why_p)
 	return -EACCES;
 }
 
-/* Reads HELLO and the descriptor that comes with it, *@fd; -1: none; -errno:
- * this side could not take it. Returns the number of bytes, or -errno. */
-static ssize_t hello_read(struct shm_conn *conn, int *fd_p)
-{
-	union {
-		char room[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec iov = { &conn->hello, sizeof(conn->hello) };
-	struct msghdr m = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    /* the padding would have room for a second one */
-			    .msg_controllen = CMSG_LEN(sizeof(int)) };
-	const struct cmsghdr *c;
-	ssize_t n;
-
-	*fd_p = -1;
-	fork_hold();
-	n = recvmsg(conn->io.fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (n < 0)
-		n = -errno;
-	c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len >= CMSG_LEN(sizeof(int)))
-		memcpy(fd_p, CMSG_DATA(c), sizeof(int));
-	else if (n > 0 && m.msg_flags & MSG_CTRUNC)
-		*fd_p = -EMFILE;
-	/* More than one is lost in the system. */
-	fork_fd_made(*fd_p);
-	return n;
-}
-
 /* Looks at what HELLO says. Returns 0, or -errno for the answer. */
 static int hello_check(struct shm_conn *conn, int fd)
 {
@@ -264,8 +231,8 @@ static int hello_check(struct shm_conn *conn, int fd)
 	return rc;
 }
 
-/* What becomes of HELLO, of which @n bytes, or -errno, were read, with @fd.
- * Returns 0, or -errno for the answer. */
+/* What becomes of HELLO, of which @n bytes, or -errno, were read, with @fd, as
+ * shm_take() does. Returns 0, or -errno for the answer. */
 static int hello_judge(struct shm_conn *conn, ssize_t n, int fd)
 {
 	char text[SHM_VERSION_TEXT];
@@ -293,7 +260,8 @@ static void gate_on_hello(struct lobby_guest *g)
 {
 	struct shm_conn *conn = container_of(g, struct shm_conn, guest);
 	int fd, rc;
-	ssize_t n = hello_read(conn, &fd);
+	ssize_t n =
+		shm_take(conn->io.fd, &conn->hello, sizeof(conn->hello), &fd);
 
 	if (n == -EAGAIN || n == -EINTR)
 		return;
@@ -522,24 +490,8 @@ static int hello_send(const struct shm_conn *conn, int fd)
 {
 	struct shm_hello h = hello_to(conn->sni, address(&conn->peer->id.nid),
 				      conn->ring.size, 0);
-	union {
-		char room[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { { 0 } };
-	struct iovec iov = { &h, sizeof(h) };
-	struct msghdr m = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	ssize_t n;
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	n = sendmsg(conn->io.fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-	return n == sizeof(h) ? 0 : n < 0 ? -errno : -EPROTO;
+	return shm_pass(conn->io.fd, &h, sizeof(h), fd);
 }
 
 /* Makes the memory, and says HELLO. */

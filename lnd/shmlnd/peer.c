@@ -150,6 +150,34 @@ static bool is_over_share(const struct shm_conn *conn)
 	return !share_allows(held, cpt->accepted, max, 1);
 }
 
+static uint64_t mapped_by(const struct shm_conn *held,
+			  const struct shm_conn *conn)
+{
+	return held && held->who.pid == conn->who.pid ? held->view.size : 0;
+}
+
+bool shm_peer_may_map(const struct shm_conn *conn, uint64_t size)
+{
+	const struct shm_cpt *cpt = conn->cpt;
+	uint64_t max = (uint64_t)cpt->sni->tunables[SHM_map_max];
+	const struct shm_peer *p;
+	uint64_t held = 0;
+
+	hash_for_each (p, &cpt->peers, hash)
+		held += mapped_by(p->conn, conn) + mapped_by(p->old, conn);
+	return share_allows(held, cpt->mapped, max / cpt->sni->ni->cpts, size);
+}
+
+void shm_peer_complain(const struct shm_conn *conn, const char *what,
+		       const char *why)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	log_warn_limited(&conn->cpt->complaints, loop_now(conn->loop), "shmlnd",
+			 "%s: %s: %s",
+			 shm_peer_str(conn->peer, nid, sizeof(nid)), what, why);
+}
+
 int shm_peer_admit(const struct shm_peer *peer, const struct shm_conn *conn)
 {
 	const struct shm_ni *sni = peer->cpt->sni;

@@ -63,6 +63,13 @@ char *shm_peer_str(const struct shm_peer *peer, char *buf, size_t size);
  * process has used up its share of connections. */
 int shm_peer_admit(const struct shm_peer *peer, const struct shm_conn *conn);
 
+/* May @conn, which is open, map @size bytes more, within the share of the
+ * process at its other end? */
+bool shm_peer_may_map(const struct shm_conn *conn, uint64_t size);
+/* Writes to the log, within limits: the peer of @conn, @what: @why. */
+void shm_peer_complain(const struct shm_conn *conn, const char *what,
+		       const char *why);
+
 /* This node's own attempt ends, if there is one, since that of the peer counts.
  * The peer, when it has the answer to its own, must find this one ended: it
  * would take it for a new connection in the place of the old one. */

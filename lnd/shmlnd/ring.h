@@ -59,6 +59,9 @@ struct shm_side {
 	_Alignas(SHM_LINE) _Atomic uint32_t answers;
 	/* this side copies what is lent to it */
 	_Atomic uint32_t copies;
+	/* this side has a commons (view.h); and is ready for that of the other
+	 */
+	_Atomic uint32_t offers, maps;
 	/* the loans of this side; 0: none */
 	_Alignas(SHM_LINE) _Atomic uint32_t loan[SHM_LOANS];
 	/* what became of those of the other side: the number, and below it
@@ -242,6 +245,26 @@ static inline void shm_ring_set_copies(struct shm_ring *r, bool copies)
 static inline bool shm_ring_peer_copies(const struct shm_ring *r)
 {
 	return atomic_load_explicit(&r->theirs->copies, memory_order_relaxed);
+}
+
+/* Does this side offer its commons, and the other one its own? */
+static inline void shm_ring_offer(struct shm_ring *r)
+{
+	atomic_store_explicit(&r->mine->offers, 1, memory_order_relaxed);
+}
+static inline bool shm_ring_peer_offers(const struct shm_ring *r)
+{
+	return atomic_load_explicit(&r->theirs->offers, memory_order_relaxed);
+}
+/* Is this side ready for the other one's commons, or is the other one for that
+ * of this side? */
+static inline void shm_ring_set_maps(struct shm_ring *r, bool maps)
+{
+	atomic_store_explicit(&r->mine->maps, maps, memory_order_relaxed);
+}
+static inline bool shm_ring_peer_maps(const struct shm_ring *r)
+{
+	return atomic_load_explicit(&r->theirs->maps, memory_order_relaxed);
 }
 
 /* ---- wake-ups ---- */

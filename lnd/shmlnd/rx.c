@@ -96,7 +96,7 @@ static uint32_t loan_space(uint32_t segments)
 
 /* Copies the payload of conn->rx to where it goes. Returns 0 or -errno. A peer
  * may lend although it was told that this side does not copy. */
-static int copy_lent(const struct shm_conn *conn)
+static int copy_lent(struct shm_conn *conn)
 {
 	const struct shm_rx *rx = conn->rx;
 	const struct lnd_msg *msg = rx->msg;
@@ -104,10 +104,11 @@ static int copy_lent(const struct shm_conn *conn)
 	struct iovec to[SHM_SEGMENTS] = { { rx->bounce, rx->length } };
 	struct shm_segment from[SHM_SEGMENTS];
 	unsigned int nto = 1;
+	size_t length = rx->bounce ? rx->length : msg ? msg->length : 0;
 
-	if (!rx->bounce && !(msg && msg->length))
+	if (!length)
 		return 0;
-	if (!conn->may_copy)
+	if (!rx->shared && !conn->may_copy)
 		return -EPERM;
 	if (!rx->bounce && msg->niov > SHM_SEGMENTS)
 		return -EFAULT;
@@ -117,8 +118,10 @@ static int copy_lent(const struct shm_conn *conn)
 	if (!rx->bounce)
 		nto = iov_slice(to, msg->iov, msg->niov, msg->offset,
 				msg->length);
+	if (rx->shared)
+		return shm_view_copy(conn, from, n, to, nto, length);
 	return shm_copy(conn->who.pid, &conn->hello.token, from, n, to, nto,
-			rx->bounce ? rx->length : msg->length);
+			length);
 }
 
 /* Takes a frame that lends the payload. Returns 0 or -EPROTO. */
@@ -131,7 +134,9 @@ static int take_lent(struct shm_conn *conn)
 	/* Its memory may have been used for something else meanwhile. */
 	if (!shm_ring_is_lent(&conn->ring, rx->loan))
 		answer = SHM_CALLED_BACK;
-	if (rc && rc != -EFAULT) {
+	if (rc == -EPROTO)
+		return rx_wrong(conn, "has lent what it does not share");
+	if (rc && rc != -EFAULT && !rx->shared) {
 		conn->may_copy = false;
 		shm_ring_set_copies(&conn->ring, false);
 	}
@@ -315,10 +320,11 @@ void shm_rx_cancel(struct lnd_msg *msg, int status)
 	lnet_finalize(msg, status, LNET_CAUSE_NETWORK_TIMEOUT);
 }
 
-/* The header @hdr has come in @f; @loan: the payload is lent, or 0. Returns 0
- * or -errno. */
+/* The header @hdr has come in @f; @loan: the payload is lent, or 0; @shared: in
+ * a commons. Returns 0 or -errno. */
 static in_line int rx_parse(struct shm_conn *conn, const struct shm_frame *f,
-			    const uint8_t *hdr, size_t hdr_len, uint32_t loan)
+			    const uint8_t *hdr, size_t hdr_len, uint32_t loan,
+			    bool shared)
 {
 	struct shm_rx *rx = pool_get(&conn->cpt->rxs);
 	int rc;
@@ -328,7 +334,8 @@ static in_line int rx_parse(struct shm_conn *conn, const struct shm_frame *f,
 	*rx = (struct shm_rx){ .cpt = conn->cpt,
 			       .conn = conn,
 			       .length = lnet_hdr_payload(hdr, hdr_len),
-			       .loan = loan };
+			       .loan = loan,
+			       .shared = shared };
 	conn->rx = rx;
 	conn->held = *f;
 	conn->held_at = (uint32_t)hdr_len;
@@ -372,12 +379,14 @@ static in_line int rx_begin(struct shm_conn *conn, const struct shm_frame *f,
 			shm_ring_took(&conn->ring, f);
 		return 0;
 	}
-	return rx_parse(conn, f, hdr, hdr_len, 0);
+	if (unlikely(f->length - hdr_len < length))
+		shm_view_look(conn);
+	return rx_parse(conn, f, hdr, hdr_len, 0, false);
 }
 
 /* The same for one that lends the payload. */
 static int rx_lent(struct shm_conn *conn, const struct shm_frame *f,
-		   size_t hdr_len)
+		   size_t hdr_len, bool shared)
 {
 	uint8_t hdr[LNET_HDR_LARGE_SIZE];
 	struct shm_loan_hdr loan;
@@ -391,7 +400,8 @@ static int rx_lent(struct shm_conn *conn, const struct shm_frame *f,
 	if (!loan.loan || loan.segments > SHM_SEGMENTS ||
 	    f->length != hdr_len + loan_space(loan.segments))
 		return rx_wrong(conn, "has lent what makes no sense");
-	return rx_parse(conn, f, hdr, hdr_len, loan.loan);
+	shm_view_look(conn);
+	return rx_parse(conn, f, hdr, hdr_len, loan.loan, shared);
 }
 
 static int rx_more(struct shm_conn *conn, const struct shm_frame *f)
@@ -428,9 +438,13 @@ static in_line int rx_frame(struct shm_conn *conn, const struct shm_frame *f)
 	case SHM_ABORT:
 		return rx_abort(conn, f);
 	case SHM_LENT_MESSAGE:
-		return rx_lent(conn, f, LNET_HDR_SIZE);
+		return rx_lent(conn, f, LNET_HDR_SIZE, false);
 	case SHM_LENT_LARGE_MESSAGE:
-		return rx_lent(conn, f, LNET_HDR_LARGE_SIZE);
+		return rx_lent(conn, f, LNET_HDR_LARGE_SIZE, false);
+	case SHM_SHARED_MESSAGE:
+		return rx_lent(conn, f, LNET_HDR_SIZE, true);
+	case SHM_SHARED_LARGE_MESSAGE:
+		return rx_lent(conn, f, LNET_HDR_LARGE_SIZE, true);
 	case SHM_AGAIN:
 		return rx_again(conn, f);
 	case SHM_CALL_BACK:

@@ -12,12 +12,15 @@
  *	rx.c		those that come
  *	ring.c		the memory that both sides share
  *	loan.c		copies out of the memory of a peer
+ *	view.c		copies out of memory that is shared from birth
+ *	pass.c		descriptors that go through the socket
  *
- * A connection is a UNIX socket and a memory. The socket carries the handshake,
- * then wake-ups, of which each is a byte, and its end tells of the peer's. It
- * is used for wake-ups because a send() to it never waits, whatever the peer
- * does: an eventfd belongs to both sides, and either can make the other one's
- * write() block. shmlnd(7) has drawings.
+ * A connection is a UNIX socket and a memory. The socket carries the
+ * handshake, then wake-ups, of which each is a byte, perhaps a commons
+ * (view.h), and its end tells of the peer's. It is used for wake-ups because a
+ * send() to it never waits, whatever the peer does: an eventfd belongs to both
+ * sides, and either can make the other one's write() block. shmlnd(7) has
+ * drawings.
  */
 #ifndef LND_SHMLND_SHMLND_H
 #define LND_SHMLND_SHMLND_H
@@ -55,6 +58,7 @@ struct shm_cpt {
 	struct work flush_work;
 	bool flush_scheduled;
 	unsigned int accepted; /* connections that peers have opened */
+	uint64_t mapped;       /* bytes of peers' commons */
 	/* the CPT's last work for the NI: lnet_ni_stopped() */
 	struct work stopped;
 	struct pool rxs;
@@ -133,6 +137,16 @@ bool shm_who_may(const struct shm_ni *sni, const struct shm_who *who);
 int shm_resolve(const char *interface, struct ulnet_nid *nid,
 		char name[LNET_INTERFACE_SIZE]);
 int shm_source(const struct ulnet_nid *target, struct ulnet_nid *nid);
+
+/* ---- descriptors that are handed over (pass.c) ---- */
+
+/* Sends @n bytes with the descriptor @fd. Returns 0 or -errno: none of it was
+ * sent. */
+int shm_pass(int sock, const void *bytes, size_t n, int fd) must_check;
+/* Reads up to @n bytes. Returns their number, or -errno. *@fd_p: the descriptor
+ * that has come with them, to be closed by fork_fd_close(); -1: none; -errno:
+ * this side could not take it. */
+ssize_t shm_take(int sock, void *bytes, size_t n, int *fd_p);
 
 /* ---- the gate (gate.c) ---- */
 

@@ -119,6 +119,7 @@ struct net_node {
 	void *lnd_shared[LND_COUNT_MAX];
 	struct lnd_ports ports;	     /* lnet_peer_port_claim() */
 	struct lnd_tls_rules tls_rules; /* lnet_tls_rule_set() */
+	struct commons commons;		/* lnet_mem_alloc() */
 	pthread_mutex_t config_lock; /* locked to read or replace config */
 	/* the newest snapshot, for the control side */
 	struct lnet_config *config;

@@ -225,6 +225,7 @@ static int ni_alloc(struct lnet *node, const struct lnd *lnd,
 	ni->lnd.conf = &node->conf;
 	ni->lnd.ports = &net_node(node)->ports;
 	ni->lnd.tls_rules = &net_node(node)->tls_rules;
+	ni->lnd.commons = &net_node(node)->commons;
 	ni->lnd.net = net_node(node)->lnd_net;
 	ni->lnd.fabric = net_node(node)->fabric;
 	if (index >= 0)

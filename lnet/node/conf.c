@@ -33,6 +33,7 @@ static void conf_defaults(struct ulnet_conf *c)
 	DEFAULT(c->messages_max, 65536);
 	DEFAULT(c->lazy_max, 4096);
 	DEFAULT(c->lazy_bytes_max, UINT64_C(64) << 20);
+	DEFAULT(c->shared_max, UINT64_C(1) << 30);
 	DEFAULT(c->discovery, LNET_DISCOVERY_ON);
 	DEFAULT(c->interfaces_max, 200);
 	DEFAULT(c->port, ACCEPT_PORT);
@@ -117,6 +118,8 @@ static int conf_check_limits(const struct ulnet_conf *c)
 	if (!rc)
 		rc = conf_at_most(c, "interfaces_max", c->interfaces_max,
 				  INTERFACES_LIMIT);
+	if (!rc)
+		rc = conf_at_most(c, "shared_max", c->shared_max, COMMONS_MAX);
 	if (!rc)
 		rc = conf_at_most(c, "accept_backlog", c->accept_backlog,
 				  INT32_MAX);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Registers users' memory on all CPTs (portal/mem.h). */
+/* Registers users' memory on all CPTs (portal/mem.h), and allocates memory that
+ * peers can read (base/commons.h). */
 #include <errno.h>
 
 #include "lnet/net/net.h"
@@ -102,4 +103,19 @@ int lnet_mem_unregister(struct lnet *node, void *addr, size_t length)
 		rc = node_each_cpt(node, forget, &r);
 	node_control_end(node);
 	return rc;
+}
+
+/* ---- memory that is shared ---- */
+
+int lnet_mem_alloc(struct lnet *node, size_t length, void **addr_p)
+{
+	return node->forked ? -ESHUTDOWN
+			    : commons_alloc(&net_node(node)->commons, length,
+					    addr_p);
+}
+
+int lnet_mem_free(struct lnet *node, void *addr)
+{
+	return node->forked ? -ESHUTDOWN
+			    : commons_free(&net_node(node)->commons, addr);
 }

@@ -218,6 +218,7 @@ static void node_free(struct lnet *node)
 	pthread_mutex_destroy(&whole_node(node)->control);
 	lnd_ports_fini(&net_node(node)->ports);
 	lnd_tls_rules_fini(&net_node(node)->tls_rules);
+	commons_fini(&net_node(node)->commons);
 	pthread_mutex_destroy(&net_node(node)->config_lock);
 	pthread_mutex_destroy(&node->ended_lock);
 	pthread_cond_destroy(&node->ended);
@@ -355,6 +356,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	node->hash_seed = loop_random(node->loops[0]);
 	lnd_ports_init(&net_node(node)->ports, node->hash_seed);
 	lnd_tls_rules_init(&net_node(node)->tls_rules);
+	commons_init(&net_node(node)->commons, node->conf.shared_max);
 	directory_init(&node->directory, node->cpts, node->loops,
 		       node->hash_seed, &node_directory_users);
 	atomic_store(&portal_node(node)->portals[0].lazy, true);

@@ -368,6 +368,7 @@ static void lnet_fails(struct rig *rig)
 	struct ulnet_route route = { LNET_NET(LNET_TYPE_SOCK, 7), rig->nid[1],
 				     1, 0 };
 	struct ulnet_nid nid;
+	void *shared;
 	int which;
 
 	GONE(LNetPut(rig->nid[0], rig->md, LNET_ACK_REQ, to, 50, 1, 0, 0));
@@ -414,6 +415,8 @@ static void lnet_fails(struct rig *rig)
 	GONE(lnet_fault_reset(node, LNET_FAULT_DROP));
 	GONE(lnet_path_explain(node, NULL, &rig->nid[1], &path, NULL, 0));
 	GONE(lnet_mem_register(node, rig->memory, sizeof(rig->memory)));
+	GONE(lnet_mem_alloc(node, 1, &shared));
+	GONE(lnet_mem_free(node, rig->memory));
 	GONE(lnet_setting_set(node, "retry_count", 3));
 	GONE(lnet_stats_reset(node));
 	GONE(lnet_thread_start(node, never_run, NULL, &thread));

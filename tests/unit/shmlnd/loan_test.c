@@ -4,7 +4,7 @@
  * keep to the rules, and by others: the node gets all of a message or none of
  * it, and what it has sent ends as it did.
  */
-#include "tests/unit/shmlnd/rig.h"
+#include "tests/unit/shmlnd/lend.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -22,15 +22,12 @@
 #include "base/fork.h"
 #include "lnet/node/node.h"
 
-#define LENGTH 65536u
-
-static uint8_t payload[LENGTH];
 static struct shm_token token;
 
 /* In the place of libc's function: how many copies the system allows; and
  * whether the next one of a payload waits, from when it is about to begin until
  * the test lets it go on. */
-static _Atomic int allowed = INT32_MAX;
+_Atomic int allowed = INT32_MAX;
 static _Atomic bool waits;
 static sem_t begins, goes_on;
 
@@ -60,8 +57,7 @@ static void lender_up(struct rig *r, struct raw *raw, int64_t copy_min,
 	rig_up_with(r, copy_min, stall_timeout);
 	shm_token_make(&token);
 	cr_assert(token.at);
-	for (unsigned int i = 0; i < LENGTH; i++)
-		payload[i] = (uint8_t)(i * 2654435761u >> 24);
+	make_payload(payload);
 	raw_connect_with(r, raw, &token);
 	cr_assert_eq(raw->hello.status, 0);
 }
@@ -93,46 +89,11 @@ static void loans_down(struct rig *r, struct raw *raw)
 
 /* ---- the test lends ---- */
 
-/* Writes a frame that lends @n segments, as loan @loan, of a payload of @length
- * bytes to @portal. */
-static void lend_to(const struct rig *r, struct raw *raw, uint32_t loan,
-		    const struct shm_segment *segments, uint32_t n,
-		    uint32_t length, unsigned int portal)
-{
-	const struct shm_loan_hdr hdr = { loan, n };
-	uint8_t body[4096];
-
-	put_header(r, body, length);
-	store_le32(body + HDR_PORTAL, portal);
-	memcpy(body + LNET_HDR_SIZE, &hdr, sizeof(hdr));
-	memcpy(body + LNET_HDR_SIZE + sizeof(hdr), segments,
-	       n * sizeof(*segments));
-	frame(raw, SHM_LENT_MESSAGE, body,
-	      (uint32_t)(LNET_HDR_SIZE + sizeof(hdr) + n * sizeof(*segments)));
-}
-
 static void lend(const struct rig *r, struct raw *raw, uint32_t loan,
 		 const struct shm_segment *segments, uint32_t n,
 		 uint32_t length)
 {
-	lend_to(r, raw, loan, segments, n, length, PORTAL);
-}
-
-static uint32_t await_answer(const struct raw *raw, uint32_t loan)
-{
-	time_t end = time(NULL) + PATIENCE / 1000;
-	uint32_t answer;
-
-	while (!(answer = shm_ring_answer_to(&raw->ring, loan)) &&
-	       time(NULL) < end)
-		sched_yield();
-	return answer;
-}
-
-static void check_payload(void)
-{
-	cr_expect(!memcmp(puts_buffer, payload, LENGTH));
-	memset(puts_buffer, 0, LENGTH);
+	lend_to(r, raw, SHM_LENT_MESSAGE, loan, segments, n, length, PORTAL);
 }
 
 Test(loan, copied)
@@ -154,18 +115,6 @@ Test(loan, copied)
 		check_payload();
 	}
 	loans_down(&r, &raw);
-}
-
-/* Goes on by the ring with loan @loan, which was refused. */
-static void go_on(struct raw *raw, uint64_t loan)
-{
-	uint8_t body[sizeof(loan) + 4096];
-
-	memcpy(body, &loan, sizeof(loan));
-	memcpy(body + sizeof(loan), payload, 4096);
-	frame(raw, SHM_AGAIN, body, sizeof(body));
-	for (uint32_t done = 4096; done < LENGTH; done += 4096)
-		frame(raw, SHM_MORE, payload + done, 4096);
 }
 
 /* Memory that is not there, or less of it than the message has, is refused, and
@@ -343,7 +292,7 @@ Test(loan, withdrawn_at_the_receiver)
 	mdh = post_elsewhere(&r, memory);
 	atomic_store(&waits, true);
 	shm_ring_lend(&raw.ring, 1);
-	lend_to(&r, &raw, 1, &s, 1, LENGTH, PORTAL - 1);
+	lend_to(&r, &raw, SHM_LENT_MESSAGE, 1, &s, 1, LENGTH, PORTAL - 1);
 	sem_wait(&begins);
 	cr_expect_eq(LNetMDUnlink(mdh), 0);
 	await_cpt(&mdh);
@@ -512,73 +461,6 @@ Test(loan, killed)
 
 /* ---- the node lends ---- */
 
-static _Atomic unsigned int sent, failed;
-
-static void on_send(const struct ulnet_event *event)
-{
-	if (event->type == LNET_EVENT_SEND)
-		atomic_fetch_add(event->status ? &failed : &sent, 1);
-}
-
-/* @node sends the payload to @nid, within @us. */
-static void put(struct lnet *node, const struct ulnet_nid *nid, uint64_t us)
-{
-	const struct ulnet_id to = { *nid, LNET_PID_LUSTRE };
-	const struct ulnet_md md = { .start = payload,
-				     .length = LENGTH,
-				     .threshold = 1,
-				     .timeout = us,
-				     .handler = on_send };
-	struct ulnet_md_handle mdh;
-
-	cr_assert_eq(LNetMDBind(node, &md, LNET_UNLINK, &mdh), 0);
-	cr_assert_eq(
-		LNetPut(LNET_NID_ANY, mdh, LNET_NOACK_REQ, to, PORTAL, 0, 0, 0),
-		0);
-}
-
-static void await_count(_Atomic unsigned int *count, unsigned int n)
-{
-	time_t end = time(NULL) + PATIENCE / 1000;
-
-	while (atomic_load(count) < n && time(NULL) < end)
-		sched_yield();
-	cr_assert_eq(atomic_load(count), n);
-}
-
-/* Does @f begin with the number @loan? */
-static bool is_about(const struct shm_frame *f, uint64_t loan)
-{
-	return !memcmp(f->body, &loan, sizeof(loan));
-}
-
-/* Waits for the next frame. */
-static void next_frame(struct raw *raw, struct shm_frame *f)
-{
-	time_t end = time(NULL) + PATIENCE / 1000;
-	int rc;
-
-	do {
-		cr_assert(!shm_ring_look(&raw->ring));
-		rc = shm_ring_next(&raw->ring, f);
-		sched_yield();
-	} while (!rc && time(NULL) < end);
-	cr_assert_eq(rc, 1);
-}
-
-static void take_frame(struct raw *raw, const struct shm_frame *f)
-{
-	shm_ring_took(&raw->ring, f);
-	shm_ring_give(&raw->ring);
-	bell(raw);
-}
-
-static void answer(struct raw *raw, uint32_t loan, uint32_t what)
-{
-	shm_ring_answer(&raw->ring, loan, what);
-	bell(raw);
-}
-
 /* The node lends a payload to the test, which copies. Returns the loan. */
 static uint32_t be_lent(struct rig *r, struct raw *raw, uint64_t us)
 {
@@ -587,7 +469,7 @@ static uint32_t be_lent(struct rig *r, struct raw *raw, uint64_t us)
 	struct shm_frame f;
 
 	shm_ring_set_copies(&raw->ring, true);
-	put(r->node, &r->bad_nid, us);
+	put(r->node, &r->bad_nid, payload, us);
 	next_frame(raw, &f);
 	cr_assert_eq(f.type, SHM_LENT_MESSAGE);
 	memcpy(&hdr, f.body + LNET_HDR_SIZE, sizeof(hdr));
@@ -714,7 +596,7 @@ Test(loan, not_allowed_any_more)
 	for (unsigned int i = 0; i < 40; i++) {
 		if (i == 20)
 			atomic_store(&allowed, 3);
-		put(r.good, &r.nid, 60000000);
+		put(r.good, &r.nid, payload, 60000000);
 		await_puts(i + 1);
 		check_payload();
 	}
@@ -732,11 +614,11 @@ Test(loan, withdrawn_at_the_sender)
 	struct rig r;
 
 	loans_up(&r, &raw);
-	put(r.good, &r.nid, 60000000);
+	put(r.good, &r.nid, payload, 60000000);
 	await_puts(1);
 	check_payload();
 	atomic_store(&waits, true);
-	put(r.good, &r.nid, 50000);
+	put(r.good, &r.nid, payload, 50000);
 	sem_wait(&begins);
 	await_count(&failed, 1);
 	memset(payload, 0xff, LENGTH);
@@ -755,7 +637,7 @@ Test(loan, not_allowed)
 	atomic_store(&allowed, 0);
 	loans_up_with(&r, &raw, COPY_MIN, PATIENCE / 1000);
 	for (unsigned int i = 0; i < 10; i++) {
-		put(r.good, &r.nid, 60000000);
+		put(r.good, &r.nid, payload, 60000000);
 		await_puts(i + 1);
 	}
 	cr_expect_not(shm_ring_peer_copies(&raw.ring));

@@ -17,7 +17,8 @@ static void node_up(struct lnet **node_p, struct ulnet_nid *nid,
 	const struct ulnet_tunable tunables[] = { { "max_conns", 8 },
 						  { "stall_timeout",
 						    stall_timeout },
-						  { "copy_min", copy_min } };
+						  { "copy_min", copy_min },
+						  { "map_max", MAP_MAX } };
 	struct ulnet_ni_conf ni = { .tunables = tunables,
 				    .ntunables = ARRAY_SIZE(tunables) };
 	struct ulnet_conf conf;
@@ -27,9 +28,10 @@ static void node_up(struct lnet **node_p, struct ulnet_nid *nid,
 	conf.discovery = LNET_DISCOVERY_OFF;
 	conf.accept_timeout = 500000;
 	conf.accept_max = 16;
-	conf.cpts = 2;
+	conf.cpts = CPTS;
 	/* so few that a peer's share is used up by a ring */
 	conf.messages_max = 256;
+	conf.shared_max = SHARED_MAX;
 	cr_assert_eq(lnet_open(&conf, node_p), 0);
 	*nid = lnet_nid_make(LNET_NET(LNET_TYPE_SHM, 0), 0);
 	cr_assert_eq(shm_resolve("auto", nid, name), 0);

@@ -11,6 +11,10 @@
 #define PATIENCE 60000 /* ms */
 #define SIZE	 SHM_RING_MIN
 #define PORTAL	 60
+#define CPTS	 2
+/* of the nodes: the setting, and the tunable, which is that of all CPTs */
+#define SHARED_MAX (1u << 20)
+#define MAP_MAX	   (CPTS * (16u << 20))
 
 /* A node, a correct peer of it, and the NID of the peer that is not. */
 struct rig {

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory that other processes can be given to read: a commons, in a memfd that
+ * nobody else can write, shrink or grow, and blocks in it. Knows memory;
+ * nothing of LNet.
+ *
+ * The commons is made by the first allocation, as large as it may become; the
+ * system gives it pages as they are written. What was written once stays with
+ * the process until the commons ends, and is used again: pages of memory that
+ * is sealed against writing cannot be given back one by one.
+ *
+ * A block may be lent (commons_hold()) to somebody who reads it without asking
+ * again. If it is freed meanwhile, it is used for something else only after it
+ * has been returned.
+ *
+ * The other side has a view: the same memory, mapped to be read. The owner may
+ * change the memory at any time, but cannot make reading it fail (SIGBUS).
+ *
+ * Thread: any, for a commons; one at a time, for a view. A child of fork() has
+ * neither.
+ */
+#ifndef BASE_COMMONS_H
+#define BASE_COMMONS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "base/util.h"
+
+/* Blocks begin at multiples of it, and are as long. */
+#define COMMONS_UNIT 4096u
+#define COMMONS_MAX  (UINT64_C(1) << 43)
+/* Bins of free blocks: those of bin i have 2^i units or more. */
+#define COMMONS_BINS 32
+
+struct commons_unit;
+
+struct commons {
+	pthread_mutex_t lock; /* of what follows, but for base */
+	uint64_t max;	      /* bytes */
+	int fd;
+	struct commons_unit *units;
+	uint32_t bins[COMMONS_BINS]; /* the first free block; NONE: none */
+	uint32_t nunits;
+	/* where it is mapped; NULL: not made yet */
+	_Atomic(uint8_t *) base;
+};
+
+/* @max: bytes that may be allocated, at most COMMONS_MAX. */
+void commons_init(struct commons *a, uint64_t max);
+/* Frees all blocks: none is lent. */
+void commons_fini(struct commons *a);
+
+/* Allocates a block of @length bytes. Returns 0; -EINVAL: @length is 0;
+ * -ENOSPC: no such block is free; -ENOMEM; -EOPNOTSUPP: the system cannot make
+ * such memory; or -errno. */
+int commons_alloc(struct commons *a, size_t length, void **p) must_check;
+/* Frees the block that begins at @p. -EINVAL: there is none. */
+int commons_free(struct commons *a, void *p) must_check;
+
+/* ---- lending ---- */
+
+/* If [@p, @p + @length) lies in one block, that is lent once more: returns a
+ * number for commons_release(), and sets *@offset to where @p is in the
+ * commons. Returns 0: it does not. No lock is taken. */
+uint32_t commons_hold(struct commons *a, const void *p, size_t length,
+		      uint64_t *offset);
+void commons_release(struct commons *a, uint32_t block);
+/* The memfd, for views of other processes. There is a commons. */
+int commons_fd(const struct commons *a);
+
+/* ---- views ---- */
+
+struct commons_view {
+	const uint8_t *map; /* NULL: not mapped */
+	uint64_t size;
+};
+
+/* Returns the size of the commons @fd; -EPROTO: it is none, whoever has made
+ * it; or -errno. */
+int64_t commons_view_size(int fd);
+/* Maps the commons @fd of that size, which is closed by the caller. Returns 0
+ * or -errno. */
+int commons_view_map(struct commons_view *v, int fd, uint64_t size) must_check;
+/* No effect on a view that is not mapped. */
+void commons_view_unmap(struct commons_view *v);
+static inline bool commons_view_has(const struct commons_view *v,
+				    uint64_t offset, uint64_t length)
+{
+	return offset <= v->size && length <= v->size - offset;
+}
+
+#endif

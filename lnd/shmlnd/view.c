@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnd/shmlnd/view.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/fork.h"
+#include "base/iov.h"
+#include "lnd/shmlnd/peer.h"
+
+/* ---- the lender's ---- */
+
+void shm_view_return(struct shm_conn *conn, struct shm_loan *loan)
+{
+	for (unsigned int i = 0; i < SHM_BLOCKS && loan->block[i]; i++)
+		commons_release(conn->sni->ni->commons, loan->block[i]);
+	memset(loan->block, 0, sizeof(loan->block));
+}
+
+/* Holds the blocks in which the segments lie, each once, unless one lies in
+ * none. *@at is set to where they are in the commons. */
+static bool hold_all(struct shm_conn *conn, struct shm_loan *loan,
+		     const struct shm_segment *s, unsigned int n, uint64_t *at)
+{
+	struct commons *commons = conn->sni->ni->commons;
+	unsigned int held = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		uint32_t block =
+			commons_hold(commons, (const void *)(uintptr_t)s[i].at,
+				     s[i].length, &at[i]);
+
+		if (block && held && loan->block[held - 1] == block)
+			commons_release(commons, block);
+		else if (block && held < SHM_BLOCKS)
+			loan->block[held++] = block;
+		else {
+			if (block)
+				commons_release(commons, block);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Has the peer the commons? If it is ready for it, it gets it now. */
+static bool peer_has_commons(struct shm_conn *conn)
+{
+	const char byte = 0;
+
+	shm_ring_offer(&conn->ring);
+	if (!shm_ring_peer_maps(&conn->ring))
+		return false;
+	/* A socket that is full for now is tried again. */
+	if (!conn->handed)
+		conn->handed = !shm_pass(conn->io.fd, &byte, 1,
+					 commons_fd(conn->sni->ni->commons));
+	return conn->handed;
+}
+
+bool shm_view_lend(struct shm_conn *conn, struct shm_loan *loan,
+		   struct shm_segment *s, unsigned int n)
+{
+	uint64_t at[SHM_SEGMENTS];
+
+	if (!hold_all(conn, loan, s, n, at) || !peer_has_commons(conn)) {
+		shm_view_return(conn, loan);
+		return false;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		s[i].at = at[i];
+	return true;
+}
+
+/* ---- the peer's ---- */
+
+void shm_view_look(struct shm_conn *conn)
+{
+	if (conn->view_state != SHM_VIEW_NONE ||
+	    !conn->sni->tunables[SHM_map_max] ||
+	    !conn->sni->tunables[SHM_copy_min] ||
+	    !shm_ring_peer_offers(&conn->ring))
+		return;
+	conn->view_state = SHM_VIEW_EXPECTED;
+	shm_ring_set_maps(&conn->ring, true);
+}
+
+static void refuse(struct shm_conn *conn, const char *why)
+{
+	conn->view_state = SHM_VIEW_REFUSED;
+	shm_ring_set_maps(&conn->ring, false);
+	shm_peer_complain(conn, "its shared memory is not used", why);
+}
+
+static void open_view(struct shm_conn *conn, int fd)
+{
+	int64_t size = commons_view_size(fd);
+	int rc;
+
+	if (size < 0) {
+		refuse(conn, size == -EPROTO ? "it is not sealed"
+					     : strerror((int)-size));
+		return;
+	}
+	if (!shm_peer_may_map(conn, (uint64_t)size)) {
+		refuse(conn, "its process has its share (map_max)");
+		return;
+	}
+	rc = commons_view_map(&conn->view, fd, (uint64_t)size);
+	if (rc) {
+		refuse(conn, strerror(-rc));
+		return;
+	}
+	conn->view_state = SHM_VIEW_MAPPED;
+	conn->cpt->mapped += conn->view.size;
+}
+
+ssize_t shm_view_take(struct shm_conn *conn, void *bytes, size_t n)
+{
+	int fd;
+	ssize_t got = shm_take(conn->io.fd, bytes, n, &fd);
+
+	if (fd >= 0) {
+		open_view(conn, fd);
+		fork_fd_close(fd);
+	} else if (fd != -1) {
+		refuse(conn, strerror(-fd));
+	}
+	return got;
+}
+
+/* Reads of wake-ups that may come before the commons. */
+#define READS 64
+
+/* The commons was sent before what is in the ring. What else is read with it
+ * are wake-ups; an end of the socket is found again. A peer that sends so many
+ * that the commons is not found has lent something for nothing. */
+static void await_view(struct shm_conn *conn)
+{
+	char bytes[64];
+
+	for (unsigned int i = 0; i < READS; i++)
+		if (conn->view_state != SHM_VIEW_EXPECTED ||
+		    shm_view_take(conn, bytes, sizeof(bytes)) <= 0)
+			return;
+}
+
+int shm_view_copy(struct shm_conn *conn, const struct shm_segment *from,
+		  unsigned int n, const struct iovec *to, unsigned int nto,
+		  size_t length)
+{
+	struct iovec in[SHM_SEGMENTS];
+	size_t left = length;
+
+	await_view(conn);
+	if (conn->view_state != SHM_VIEW_MAPPED)
+		return -EOPNOTSUPP;
+	for (unsigned int i = 0; i < n; i++) {
+		if (!commons_view_has(&conn->view, from[i].at, from[i].length))
+			return -EPROTO;
+		in[i].iov_base = (void *)(conn->view.map + from[i].at);
+		in[i].iov_len = MIN(from[i].length, left);
+		left -= in[i].iov_len;
+	}
+	if (left)
+		return -EPROTO;
+	iov_copy(to, nto, 0, in, n, 0, length);
+	return 0;
+}
+
+void shm_view_close(struct shm_conn *conn)
+{
+	if (!conn->view.map)
+		return;
+	conn->cpt->mapped -= conn->view.size;
+	commons_view_unmap(&conn->view);
+}
