@@ -89,7 +89,7 @@ Test(stream, that_the_service_fails)
 	flow_finish(&f);
 	cr_assert_eq(f.outcome.cause, ULRPC_CAUSE_HANDLER);
 	cr_assert_eq(f.outcome.status, -42);
-	cr_assert_str_eq(f.outcome.text, "no more?of this");
+	cr_assert_str_eq(f.outcome.text, "no more\nof this");
 	cr_assert_eq(f.outcome.delivered, 0);
 	cr_assert_eq(f.outcome.undelivered, f.outcome.sent);
 	stream_rig_fini(&g);
