@@ -691,6 +691,9 @@ static void real_run_once(struct env *env, enum env_wait wait)
 	 * wait: it would make that turn, and then wait for another one. */
 	if (ev_is_pending(&e->turn))
 		wait = ENV_LOOK;
+	/* The bell may have been rung after the turn that did its work, and
+	 * there may be no other turn soon. */
+	io_mirror_hush(&e->mirror);
 	/* Without this reference libev would not wait for our watchers. */
 	ev_ref(e->ev);
 	ev_run(e->ev, wait == ENV_WAIT ? EVRUN_ONCE : EVRUN_NOWAIT);

@@ -44,26 +44,23 @@ int lnet_cpt_current(struct lnet *node)
 	return -1;
 }
 
-/* The caller has borrowed @l. A thread that was canceled in a turn would never
- * end it. */
+/* The caller has borrowed @l. */
 static void cpt_run_turns(struct loop *l, void (*begin)(void *arg),
 			  bool (*done)(void *arg), void *arg)
 {
 	struct loop *before = loop_enter(l);
-	int cancel;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	begin(arg);
 	loop_leave(before);
 	while (!done(arg))
 		loop_run_once(l, true);
-	pthread_setcancelstate(cancel, NULL);
 }
 
 int lnet_cpt_run(struct lnet *node, unsigned int cpt, void (*begin)(void *arg),
 		 bool (*done)(void *arg), void *arg)
 {
 	struct caretaker *caretaker = whole_cpt(node->cpt[cpt])->caretaker;
+	int rc = -EBUSY, cancel;
 
 	if (!caretaker)
 		return -EBUSY;
@@ -71,11 +68,15 @@ int lnet_cpt_run(struct lnet *node, unsigned int cpt, void (*begin)(void *arg),
 		return -EDEADLK;
 	if (node->forked)
 		return -ESHUTDOWN;
-	if (!caretaker_borrow(caretaker))
-		return -EBUSY;
-	cpt_run_turns(node->loops[cpt], begin, done, arg);
-	caretaker_return(caretaker);
-	return 0;
+	/* A thread that was canceled meanwhile would never return the loop. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (caretaker_borrow(caretaker)) {
+		cpt_run_turns(node->loops[cpt], begin, done, arg);
+		caretaker_return(caretaker);
+		rc = 0;
+	}
+	pthread_setcancelstate(cancel, NULL);
+	return rc;
 }
 
 bool lnet_in_turn(void)

@@ -18,8 +18,9 @@
  * BREAK_TIMER without waking the caretaker for an earlier timer, BREAK_STOP
  * without waking it when it was stopped meanwhile. BREAK_AGAIN looks whether it
  * was stopped before a turn, and not after it. BREAK_HUSH hushes the bell
- * after the look at what was posted; BREAK_HEARD counts a bell as heard that
- * is not rung yet. BREAK_LOCK borrows while the caretaker makes turns.
+ * after the look at what was posted; BREAK_LATE hushes it in turns only;
+ * BREAK_HEARD counts a bell as heard that is not rung yet. BREAK_LOCK borrows
+ * while the caretaker makes turns.
  */
 #ifndef POSTS
 #define POSTS 2
@@ -94,9 +95,26 @@ inline turn(due)
 	turning--
 }
 
+/* What the caretaker does when it wakes up. libev makes a turn only if it has
+ * something; the bell may have been rung after the turn that did its work, and
+ * would wake the caretaker again and again. */
+inline run_once(due, before)
+{
+	atomic { before = -1; if :: bell > 0 -> before = heard :: else fi };
+#ifndef BREAK_LATE
+	hush();
+#endif
+	if
+	:: libev || bytes || (due && timer) -> turn(due)
+	:: else -> assert(heard != before)
+	fi;
+	before = 0
+}
+
 active proctype caretaker()
 {
 	bool due = false;
+	short before = 0; /* heard, if the bell was rung; -1: it was not */
 
 	atomic { !locked -> locked = true };
 	do
@@ -104,7 +122,7 @@ active proctype caretaker()
 #ifdef BREAK_AGAIN
 		if :: stopping -> break :: else fi;
 #endif
-		turn(due);
+		run_once(due, before);
 #ifndef BREAK_AGAIN
 		/* after the turn, which has hushed the bell */
 		if :: stopping -> break :: else fi;

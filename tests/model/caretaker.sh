@@ -27,6 +27,7 @@ found_out BREAK_TIMER
 found_out BREAK_STOP -DEARLY
 found_out BREAK_AGAIN
 found_out BREAK_HUSH
+found_out BREAK_LATE
 found_out BREAK_HEARD
 found_out BREAK_LOCK
 [ $long = no ] || holds "the same, with more posts" -DPOSTS=4
