@@ -173,6 +173,7 @@ static void call(const char *target, char *token, const char *item,
 	    !ulrpc_context_find(conf.context, "for", &who))
 		printf(": %.*s for %s", (int)length, reply,
 		       (const char *)who.value);
+	lnet_text_clean(o.text); /* it is the service's */
 	if (o.text[0])
 		printf(": %s", o.text);
 	if (!ulrpc_context_details(conf.context, &d))

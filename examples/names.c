@@ -86,6 +86,7 @@ static void call(const char *target)
 	check(ulrpc_call_wait(client, ulrpc_method("greet"), NULL, 0, &how,
 			      reply, sizeof(reply), &length, &o),
 	      "call");
+	lnet_text_clean(o.text); /* it is the service's */
 	if (o.cause != ULRPC_CAUSE_OK)
 		errx(1, "%s: %s", ulrpc_cause_name(o.cause), o.text);
 	printf("%s: %.*s\n", lnet_nid_format(&o.target, nid, sizeof(nid)),

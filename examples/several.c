@@ -85,6 +85,7 @@ static void call(const char *target, const char *key)
 	check(ulrpc_replicas_call_wait(servers, ulrpc_method("greet"), NULL, 0,
 				       &how, reply, sizeof(reply), &length, &o),
 	      "call");
+	lnet_text_clean(o.call.text); /* it is the service's */
 	if (o.call.cause != ULRPC_CAUSE_OK)
 		errx(1, "%s, %s: %s", ulrpc_cause_name(o.call.cause),
 		     ulrpc_execution_name(o.call.execution), o.call.text);

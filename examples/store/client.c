@@ -39,8 +39,7 @@ static void store_open(const char *target)
 	      target);
 	if (!answer->n)
 		errx(1, "%s: %s", target, answer->why);
-	conf.client.target = NULL;
-	conf.client.nnids = 1;
+	conf.client.target = NULL, conf.client.nnids = 1;
 	for (; store.n < answer->n && store.n < SERVERS_MAX; store.n++) {
 		const struct ulnet_address *at = &answer->addresses[store.n];
 		struct ulrpc_client *client;
@@ -67,8 +66,9 @@ static struct ulrpc_bulk *lend(const struct iovec *data,
 	return bulk;
 }
 
-static int complain(const struct ulrpc_outcome *end, const char *what)
+static int complain(struct ulrpc_outcome *end, const char *what)
 {
+	lnet_text_clean(end->text); /* it is the server's */
 	warnx("%s: %s: %s", what, ulrpc_status_name(ulrpc_status_of(end)),
 	      end->text);
 	return 1;

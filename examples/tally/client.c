@@ -19,6 +19,7 @@ int main(int argc, char **argv)
 	      "stub");
 	request.amount = argc > 2 ? atoll(argv[2]) : 1;
 	check(tally__add_wait(tally, &request, &reply, &end), "call");
+	lnet_text_clean(end.text); /* it is the service's */
 	if (*end.text)
 		warnx("%s", end.text);
 	check(end.status, ulrpc_execution_name(end.execution));
