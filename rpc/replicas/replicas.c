@@ -85,6 +85,7 @@ static int conf_take(struct ulrpc_replicas *rs,
 	rs->streams.window_messages = conf->window_messages;
 	rs->streams.window_bytes = conf->window_bytes;
 	rs->streams.patience = conf->patience;
+	atomic_init(&rs->patience, streams_patience(&rs->streams));
 	rs->conf = *c;
 	rs->conf.target = NULL;
 	rs->conf.err = NULL;

@@ -36,6 +36,9 @@ struct ulrpc_replicas {
 	struct ulrpc_client_conf conf;
 	/* configuration of streams, without that of a client */
 	struct ulrpc_streams_conf streams;
+	/* us: streams_patience() of it, which any thread reads that opens a
+	 * stream */
+	_Atomic uint64_t patience;
 	char service[ULRPC_SERVICE_NAME];
 	char *target, *server; /* NULL: the user has given none */
 	struct call_chain *chain; /* of the user's interceptors */

@@ -12,7 +12,7 @@ static void tell(const struct ulrpc_replicas *rs, struct client_set *set)
 	const uint64_t now[CLIENT_SET_ITEMS] = {
 		[CLIENT_SET_window_messages] = window.messages,
 		[CLIENT_SET_window_bytes] = window.bytes,
-		[CLIENT_SET_patience] = streams_patience(&rs->streams),
+		[CLIENT_SET_patience] = atomic_load(&rs->patience),
 		[CLIENT_SET_inflight_max] = rs->conf.inflight_max,
 		[CLIENT_SET_queue_max] = rs->backlog.calls_max,
 		[CLIENT_SET_queue_bytes] = rs->backlog.bytes_max,
@@ -37,6 +37,7 @@ static void change_streams(struct ulrpc_replicas *rs,
 		rs->streams.window_bytes = (uint32_t)v[CLIENT_SET_window_bytes];
 	if (client_set_has(set, CLIENT_SET_patience))
 		rs->streams.patience = v[CLIENT_SET_patience];
+	atomic_store(&rs->patience, streams_patience(&rs->streams));
 }
 
 static void change(struct ulrpc_replicas *rs, const struct client_set *set)

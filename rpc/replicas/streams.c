@@ -49,7 +49,7 @@ int ulrpc_replicas_stream_open(struct ulrpc_replicas *rs, const char *method,
 {
 	const struct ulrpc_replicas_call_conf how = {
 		.call = { .deadline = conf ? MIN(conf->deadline,
-						 streams_patience(&rs->streams))
+						 atomic_load(&rs->patience))
 					   : 0,
 			  .reply_max = ULRPC_TEXT_MAX,
 			  .context = conf ? conf->context : NULL },

@@ -159,7 +159,8 @@ static void on_closed_elsewhere(void *arg, const struct ulrpc_outcome *outcome,
 /* Ends the stream @id of @c at the server that has just answered the client,
  * with @reply, and is not that of the channel. The server has made a channel
  * for such streams, which gets only what this function sends. If that fails,
- * the stream ends there when the server hears nothing of the client. */
+ * or if such channels of two servers alternate, of which only the last one is
+ * known, the stream ends there when the server hears nothing of the client. */
 static void close_elsewhere(struct called *c, uint32_t id, const uint8_t *reply)
 {
 	struct ulrpc_streams *st = c->st;
