@@ -50,14 +50,20 @@ static uint64_t commons_size(const struct commons *a)
 	return (uint64_t)a->nunits * COMMONS_UNIT;
 }
 
+/* Is it made, but not by this process? */
+static bool is_forked(const struct commons *a)
+{
+	return atomic_load(&a->base) && a->generation != fork_generation();
+}
+
 void commons_fini(struct commons *a)
 {
 	uint8_t *base = atomic_load(&a->base);
 
-	if (base)
+	if (base && !is_forked(a)) {
 		munmap(base, commons_size(a));
-	if (a->fd >= 0)
 		fork_fd_close(a->fd);
+	}
 	free(a->units);
 	pthread_mutex_destroy(&a->lock);
 }
@@ -197,6 +203,7 @@ static int commons_make(struct commons *a)
 	a->units = units;
 	a->nunits = n;
 	a->fd = fd;
+	a->generation = fork_generation();
 	bin_add(a, 0, n);
 	atomic_store_explicit(&a->base, map, memory_order_release);
 	return 0;
@@ -229,6 +236,8 @@ int commons_alloc(struct commons *a, size_t length, void **p)
 	uint32_t first;
 	int rc = 0;
 
+	if (is_forked(a))
+		return -ESHUTDOWN;
 	if (!length)
 		return -EINVAL;
 	if (n > a->max / COMMONS_UNIT)
@@ -263,6 +272,8 @@ int commons_free(struct commons *a, void *p)
 	uint64_t offset = base ? (uint64_t)((uintptr_t)p - (uintptr_t)base) : 0;
 	uint32_t state;
 
+	if (is_forked(a))
+		return -ESHUTDOWN;
 	if (!base || offset >= commons_size(a) || offset % COMMONS_UNIT)
 		return -EINVAL;
 	pthread_mutex_lock(&a->lock);

@@ -17,7 +17,7 @@
  * change the memory at any time, but cannot make reading it fail (SIGBUS).
  *
  * Thread: any, for a commons; one at a time, for a view. A child of fork() has
- * neither.
+ * neither the memory nor the descriptor, only what ends its copy.
  */
 #ifndef BASE_COMMONS_H
 #define BASE_COMMONS_H
@@ -38,6 +38,7 @@ struct commons {
 	pthread_mutex_t lock; /* of what follows, but for base */
 	uint64_t max;	      /* bytes */
 	int fd;
+	unsigned int generation; /* fork_generation() of who has made it */
 	struct commons_unit *units;
 	uint32_t bins[COMMONS_BINS]; /* the first free block; NONE: none */
 	uint32_t nunits;
@@ -47,14 +48,16 @@ struct commons {
 
 /* @max: bytes that may be allocated, at most COMMONS_MAX. */
 void commons_init(struct commons *a, uint64_t max);
-/* Frees all blocks: none is lent. */
+/* Frees all blocks: none is lent. In a child of who has made the commons, what
+ * is in the place of its memory and descriptor stays. */
 void commons_fini(struct commons *a);
 
 /* Allocates a block of @length bytes. Returns 0; -EINVAL: @length is 0;
  * -ENOSPC: no such block is free; -ENOMEM; -EOPNOTSUPP: the system cannot make
- * such memory; or -errno. */
+ * such memory; -ESHUTDOWN: a parent has made the commons; or -errno. */
 int commons_alloc(struct commons *a, size_t length, void **p) must_check;
-/* Frees the block that begins at @p. -EINVAL: there is none. */
+/* Frees the block that begins at @p. -EINVAL: there is none; -ESHUTDOWN: a
+ * parent has made the commons. */
 int commons_free(struct commons *a, void *p) must_check;
 
 /* ---- lending ---- */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define UNITS 64u
@@ -151,6 +152,52 @@ Test(commons, view)
 	commons_view_unmap(&v);
 	commons_view_unmap(&v);
 	commons_fini(&a);
+}
+
+/* What a child has where its parent's commons was stays when the copy ends. */
+static int end_copy(struct commons *a, char *p)
+{
+	int fd = commons_fd(a);
+	char *other;
+	void *q;
+
+	if (commons_alloc(a, 1, &q) != -ESHUTDOWN ||
+	    commons_free(a, p) != -ESHUTDOWN)
+		return 1;
+	other = mmap(p, SIZE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (other != p || fcntl(fd, F_GETFD) != -1 || dup2(0, fd) != fd)
+		return 2;
+	commons_fini(a);
+	if (fcntl(fd, F_GETFD) == -1)
+		return 3;
+	return msync(other, SIZE, MS_ASYNC) ? 4 : 0;
+}
+
+Test(commons, forked)
+{
+	struct commons a, unmade;
+	int status;
+	pid_t pid;
+	char *p;
+
+	commons_init(&a, SIZE);
+	commons_init(&unmade, SIZE);
+	p = alloc(&a, UNITS);
+	strcpy(p, "the parent's");
+	pid = fork();
+	if (!pid) {
+		/* One that was not made yet can be the child's own. */
+		*(char *)alloc(&unmade, UNITS) = 1;
+		commons_fini(&unmade);
+		_exit(end_copy(&a, p));
+	}
+	cr_assert(waitpid(pid, &status, 0) == pid);
+	cr_expect_eq(status, 0, "%#x", (unsigned int)status);
+	cr_expect_str_eq(p, "the parent's");
+	cr_expect_eq(commons_free(&a, p), 0);
+	commons_fini(&a);
+	commons_fini(&unmade);
 }
 
 Test(commons, no_view)
