@@ -35,8 +35,8 @@
 struct commons_unit;
 
 struct commons {
-	pthread_mutex_t lock; /* of what follows, but for base */
-	uint64_t max;	      /* bytes */
+	pthread_mutex_t lock; /* of what follows, but for max and base */
+	uint64_t max;	      /* bytes; never changes */
 	int fd;
 	unsigned int generation; /* fork_generation() of who has made it */
 	struct commons_unit *units;
@@ -48,6 +48,10 @@ struct commons {
 
 /* @max: bytes that may be allocated, at most COMMONS_MAX. */
 void commons_init(struct commons *a, uint64_t max);
+static inline uint64_t commons_max(const struct commons *a)
+{
+	return a->max;
+}
 /* Frees all blocks: none is lent. In a child of who has made the commons, what
  * is in the place of its memory and descriptor stays. */
 void commons_fini(struct commons *a);

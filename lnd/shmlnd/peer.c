@@ -156,16 +156,25 @@ static uint64_t mapped_by(const struct shm_conn *held,
 	return held && held->who.pid == conn->who.pid ? held->view.size : 0;
 }
 
+/* What a CPT may map of peers' memory: its part of map_max. However many CPTs
+ * there are, that has room for a commons as large as this node's own. */
+static uint64_t map_part(const struct shm_cpt *cpt)
+{
+	const struct lnd_ni *ni = cpt->sni->ni;
+	uint64_t max = (uint64_t)cpt->sni->tunables[SHM_map_max];
+
+	return MAX(max / ni->cpts, MIN(max, commons_max(ni->commons)));
+}
+
 bool shm_peer_may_map(const struct shm_conn *conn, uint64_t size)
 {
 	const struct shm_cpt *cpt = conn->cpt;
-	uint64_t max = (uint64_t)cpt->sni->tunables[SHM_map_max];
 	const struct shm_peer *p;
 	uint64_t held = 0;
 
 	hash_for_each (p, &cpt->peers, hash)
 		held += mapped_by(p->conn, conn) + mapped_by(p->old, conn);
-	return share_allows(held, cpt->mapped, max / cpt->sni->ni->cpts, size);
+	return share_allows(held, cpt->mapped, map_part(cpt), size);
 }
 
 void shm_peer_complain(const struct shm_conn *conn, const char *what,

@@ -371,6 +371,9 @@ static in_line int rx_begin(struct shm_conn *conn, const struct shm_frame *f,
 	length = lnet_hdr_payload(hdr, hdr_len);
 	if (unlikely(f->length - hdr_len > length))
 		return rx_wrong(conn, "has sent more than it has announced");
+	/* Large rings have room for large payloads, too. */
+	if (unlikely(length >= conn->copy_min || f->length - hdr_len < length))
+		shm_view_look(conn);
 	/* All of the payload is in the frame, which is read once. */
 	if (likely(f->length - hdr_len == length) &&
 	    lnet_take(conn->sni->ni, hdr, hdr_len, &conn->peer->id, NULL,
@@ -379,8 +382,6 @@ static in_line int rx_begin(struct shm_conn *conn, const struct shm_frame *f,
 			shm_ring_took(&conn->ring, f);
 		return 0;
 	}
-	if (unlikely(f->length - hdr_len < length))
-		shm_view_look(conn);
 	return rx_parse(conn, f, hdr, hdr_len, 0, false);
 }
 

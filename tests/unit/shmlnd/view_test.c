@@ -84,6 +84,33 @@ static void lend(const struct rig *r, struct raw *raw, uint32_t loan,
 
 /* ---- the node reads ---- */
 
+/* A payload that the peer could lend is enough, even if all of it is in one
+ * frame, as with large rings. */
+Test(view, one_frame)
+{
+	time_t end = time(NULL) + PATIENCE / 1000;
+	uint8_t body[LNET_HDR_SIZE + 4096] = { 0 };
+	struct raw raw;
+	struct rig r;
+
+	rig_up_with(&r, 4096, PATIENCE / 1000);
+	raw_connect(&r, &raw);
+	take_puts(&r);
+	shm_ring_offer(&raw.ring);
+	put_header(&r, body, 4095);
+	frame(&raw, SHM_MESSAGE, body, sizeof(body) - 1);
+	await_puts(1);
+	cr_expect_not(shm_ring_peer_maps(&raw.ring));
+	put_header(&r, body, 4096);
+	frame(&raw, SHM_MESSAGE, body, sizeof(body));
+	await_puts(2);
+	while (!shm_ring_peer_maps(&raw.ring) && time(NULL) < end)
+		sched_yield();
+	cr_expect(shm_ring_peer_maps(&raw.ring));
+	raw_close(&raw);
+	rig_down(&r);
+}
+
 Test(view, read)
 {
 	struct shm_segment s[2];
