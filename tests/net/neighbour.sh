@@ -41,25 +41,27 @@ lacks out "7@shm"
 # ---- containers on the network of one host ----
 
 # in_box WHAT NAMESPACE...: a server and then a client in containers with IPC, mounts and
-# these namespaces of their own. WHAT they use: the ring, or TCP.
+# these namespaces of their own. WHAT they use: the ring, or TCP. Each server has a port and
+# a number of its own: that before it may end later than the unshare that has made it.
+boxes=0
 in_box() {
 	local what=$1 box=(unshare --ipc --mount "${@:2}")
-	local pid rail
+	local pid rail port shm
 
 	"${box[@]}" true 2>/dev/null || return 0
-	start box "${box[@]}" "$rpcserve" --port 1988 --net 'tcp(127.0.0.2),shm(9)' || {
+	boxes=$((boxes + 1)) port=$((1987 + boxes)) shm=$((8 + boxes))
+	start box "${box[@]}" "$rpcserve" --port $port --net "tcp(127.0.0.2),shm($shm)" || {
 		complain "no server in a container: $*"
 		return
 	}
 	# Perhaps not the server itself, which a signal to end would not reach.
 	pid=${pids[box]}
-	unset 'pids[box]'
-	rail="8@shm to 9@shm"
+	rail="8@shm to $shm@shm"
 	[ "$what" = ring ] || rail="127.0.0.1@tcp to 127.0.0.2@tcp"
 	for client_box in none same; do
 		local in=()
 		[ $client_box = none ] || in=("${box[@]}")
-		run 0 "${in[@]}" "$rpcping" "${client[@]}" --port 1988 --net 'tcp(127.0.0.1),shm(8)' \
+		run 0 "${in[@]}" "$rpcping" "${client[@]}" --port $port --net 'tcp(127.0.0.1),shm(8)' \
 			127.0.0.2@tcp
 		has out "calls 300, lost 0, resent 0, "
 		has out "^  rail $rail: 300, "
@@ -68,6 +70,7 @@ in_box() {
 		await "$dir/box.err" "its PID namespace is not seen from here"
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null
+	unset 'pids[box]'
 }
 
 in_box ring

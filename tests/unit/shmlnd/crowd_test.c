@@ -110,10 +110,11 @@ static unsigned int count_memories(void)
 static void await_memories(unsigned int n)
 {
 	time_t end = time(NULL) + LONG / 1000000;
+	unsigned int have;
 
-	while (count_memories() != n && time(NULL) < end)
+	while ((have = count_memories()) != n && time(NULL) < end)
 		sched_yield();
-	MUST(count_memories() == n);
+	MUST(have == n);
 }
 
 static void await_closed(int fd)

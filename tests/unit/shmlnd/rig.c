@@ -12,7 +12,8 @@
 #include "base/fork.h"
 
 static void node_up(struct lnet **node_p, struct ulnet_nid *nid,
-		    int64_t copy_min, int64_t stall_timeout)
+		    int64_t copy_min, int64_t stall_timeout,
+		    uint64_t accept_timeout)
 {
 	const struct ulnet_tunable tunables[] = { { "max_conns", 8 },
 						  { "stall_timeout",
@@ -26,7 +27,7 @@ static void node_up(struct lnet **node_p, struct ulnet_nid *nid,
 
 	lnet_conf_init(&conf);
 	conf.discovery = LNET_DISCOVERY_OFF;
-	conf.accept_timeout = 500000;
+	conf.accept_timeout = accept_timeout;
 	conf.accept_max = 16;
 	conf.cpts = CPTS;
 	/* so few that a peer's share is used up by a ring */
@@ -39,22 +40,34 @@ static void node_up(struct lnet **node_p, struct ulnet_nid *nid,
 	cr_assert_eq(lnet_ni_add(*node_p, &ni), 0);
 }
 
+static void up(struct rig *r, int64_t copy_min, int64_t stall_timeout,
+	       uint64_t accept_timeout)
+{
+	char name[LNET_INTERFACE_SIZE];
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	node_up(&r->node, &r->nid, copy_min, stall_timeout, accept_timeout);
+	node_up(&r->good, &r->good_nid, copy_min, stall_timeout,
+		accept_timeout);
+	r->bad_nid = lnet_nid_make(LNET_NET(LNET_TYPE_SHM, 0), 0);
+	cr_assert_eq(shm_resolve("auto", &r->bad_nid, name), 0);
+	r->name = shm_name_own(&r->bad_nid);
+	cr_assert(r->name >= 0);
+}
+
+void rig_up_with(struct rig *r, int64_t copy_min, int64_t stall_timeout)
+{
+	up(r, copy_min, stall_timeout, PATIENCE * UINT64_C(1000));
+}
+
 void rig_up(struct rig *r)
 {
 	rig_up_with(r, 16384, 1);
 }
 
-void rig_up_with(struct rig *r, int64_t copy_min, int64_t stall_timeout)
+void rig_up_hasty(struct rig *r)
 {
-	char name[LNET_INTERFACE_SIZE];
-
-	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
-	node_up(&r->node, &r->nid, copy_min, stall_timeout);
-	node_up(&r->good, &r->good_nid, copy_min, stall_timeout);
-	r->bad_nid = lnet_nid_make(LNET_NET(LNET_TYPE_SHM, 0), 0);
-	cr_assert_eq(shm_resolve("auto", &r->bad_nid, name), 0);
-	r->name = shm_name_own(&r->bad_nid);
-	cr_assert(r->name >= 0);
+	up(r, 16384, 1, 500000);
 }
 
 void on_ping(void *arg, int status, const struct ulnet_ping_info *info)

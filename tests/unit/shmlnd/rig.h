@@ -33,6 +33,8 @@ struct raw {
 void rig_up(struct rig *r);
 /* The same with these tunables. */
 void rig_up_with(struct rig *r, int64_t copy_min, int64_t stall_timeout);
+/* The same as rig_up(), but callers that say nothing are given up soon. */
+void rig_up_hasty(struct rig *r);
 /* The correct peer has to reach the node. */
 void rig_down(struct rig *r);
 void others_are_well(const struct rig *r);
