@@ -158,11 +158,11 @@ static enum ulrpc_flavour flavour_of(const struct member *m)
 
 struct ulrpc_streams *streams_to(struct member *m, const struct member *to)
 {
-	struct ulrpc_streams **streams = &m->to[to ? to->index : NODES];
+	const unsigned int k = to ? to->index : NODES;
 	struct ulrpc_streams_conf conf;
 
-	if (*streams)
-		return *streams;
+	if (m->to[k])
+		return m->to[k];
 	ulrpc_streams_conf_init(&conf);
 	if (to) {
 		conf.client.nids = to->nids;
@@ -174,9 +174,9 @@ struct ulrpc_streams *streams_to(struct member *m, const struct member *to)
 	conf.client.flavour = flavour_of(m);
 	conf.window_messages = m->r->window;
 	conf.patience = 20 * SECONDS;
-	if (ulrpc_streams_open(m->rpc, &conf, streams))
+	if (ulrpc_streams_open(m->rpc, &conf, &m->to[k]))
 		lnet_sim_fail(m->r->sim, "streams cannot be opened");
-	return *streams;
+	return m->to[k];
 }
 
 struct ulrpc_client *calls_to(struct member *m, const struct member *to)
