@@ -58,6 +58,14 @@ static struct arrived *pending(uint64_t us)
 	return &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN];
 }
 
+static struct arrived *pending_with(const struct ulrpc_call_conf *conf)
+{
+	g.fake->mute_calls = true;
+	call_with(&g, &n, conf, "hello", 5);
+	run(&g, 5 * MSEC);
+	return &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN];
+}
+
 /* ---- replies that are not well-formed ---- */
 
 /* The client drops a reply with wrong header data if the request had several
@@ -334,6 +342,27 @@ Test(hostile_reply, held)
 	close_rig();
 }
 
+/* The server holds more than it was told that the caller takes. */
+Test(hostile_reply, held_beyond_the_limit)
+{
+	struct ulrpc_call_conf conf = within(60000000);
+	struct arrived *a;
+	struct wire_reply r;
+
+	open_rig();
+	conf.reply_limit = ULRPC_BODY_MAX;
+	a = pending_with(&conf);
+	r = reply_to(a);
+	r.status = WIRE_HELD;
+	r.held = 0x4711;
+	r.needed = ULRPC_BODY_MAX + 1;
+	send_reply(a, &r, "later");
+	run(&g, 100 * MSEC);
+	ended_by(&n, ULRPC_CAUSE_TOO_LONG, ULRPC_EXECUTED);
+	cr_assert_eq(n.outcome.reply_needed, ULRPC_BODY_MAX + 1);
+	close_rig();
+}
+
 #if !SLAB_IS_MALLOC && !defined(__SANITIZE_THREAD__)
 /* A reply for which there is no memory ends its call with its size, and no
  * other one. */
@@ -545,10 +574,7 @@ static struct arrived *pending_bulk(struct ulrpc_bulk *bulk)
 
 	conf.bulks = &bulk;
 	conf.nbulks = 1;
-	g.fake->mute_calls = true;
-	call_with(&g, &n, &conf, "hello", 5);
-	run(&g, 5 * MSEC);
-	return &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN];
+	return pending_with(&conf);
 }
 
 Test(hostile_reply, moved_what_there_is_not)
