@@ -527,6 +527,8 @@ local messages = {
 		[6] = { "version_max", "uint32" },
 		[7] = { "annexes", "bool" },
 		[8] = { "limits", "bool" },
+		[9] = { "reply_limit", "uint32" },
+		[10] = { "former", "fixed64" },
 	},
 	Connected = {
 		[1] = { "client", "fixed64" },
@@ -543,6 +545,7 @@ local messages = {
 		[12] = { "slots", "uint32" },
 		[13] = { "annexes", "bool" },
 		[14] = { "sets", "uint32" },
+		[15] = { "absent", "uint64" },
 	},
 	Open = {
 		[1] = { "connection", "fixed64" },
