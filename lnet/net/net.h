@@ -119,13 +119,13 @@ struct net_node {
 	void *lnd_shared[LND_COUNT_MAX];
 	struct lnd_ports ports;	     /* lnet_peer_port_claim() */
 	struct lnd_tls_rules tls_rules; /* lnet_tls_rule_set() */
-	struct commons commons;		/* lnet_mem_alloc() */
 	pthread_mutex_t config_lock; /* locked to read or replace config */
 	/* the newest snapshot, for the control side */
 	struct lnet_config *config;
 	struct numa *numa; /* immutable after open; NULL: default distances */
 	_Atomic uint64_t ni_starts;
 	atomic_uint nis_alive; /* NIs that were created and not freed yet */
+	struct commons commons; /* lnet_mem_alloc() */
 };
 
 static inline struct net_node *net_node(const struct lnet *node)

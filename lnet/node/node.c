@@ -314,7 +314,7 @@ static const struct directory_users node_directory_users = {
 
 static int node_alloc(const struct node_params *p, struct lnet **node_p)
 {
-	struct whole_node *whole = calloc(1, sizeof(*whole));
+	struct whole_node *whole = lines_calloc(sizeof(*whole));
 	struct lnet *node;
 	int rc;
 

@@ -69,7 +69,7 @@ static inline struct portal_cpt *portal_cpt(const struct lnet_cpt *cpt)
 
 struct portal_node {
 	struct lnet node;
-	struct portal_shared portals[LNET_PORTALS];
+	_Alignas(CACHE_LINE) struct portal_shared portals[LNET_PORTALS];
 	const struct portal_users *portal_users;
 	/* the function of lnet_poll() */
 	int (*poll)(struct lnet *node, uint64_t timeout);
