@@ -58,7 +58,8 @@ clang_opinion() {
 	}
 	echo "$(wc -l <"$list") files"
 	cd "$BUILD/release" && sed "s,^,$SRC/," "$list" |
-		xargs -r -d '\n' -n 8 -P "$JOBS" clang -fsyntax-only -Werror $flags
+		xargs -r -d '\n' -n 8 -P "$JOBS" clang -fsyntax-only -Werror \
+			-I"$SRC/tests/unit/include" $flags
 }
 
 stage_clang() {
