@@ -1059,7 +1059,7 @@ CLEANFILES += %D%/noise/noise.so
 # make check. memory: with the address sanitizer; thread: with the thread sanitizer,
 # with which criterion's processes do not get along; program: as released.
 memory_tests = $(unit_tests) $(lnd_tests) $(fuzz_programs)
-# 500 processes; the thread sanitizer, under which it runs, too, has fewer.
+# A hundred processes; the thread sanitizer, under which it runs, too, has fewer.
 crowd_tests = %D%/thread/callers_thread
 # With threads that are delayed: all that runs in real time, but for two that begin
 # hundreds of programs, one that begins again by itself when it was too slow, and one
