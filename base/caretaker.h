@@ -12,7 +12,9 @@
  * its own (env_ops.fd) that is readable when the loop has something to do.
  * While the loop is borrowed that descriptor is not looked at, so what comes
  * wakes the borrower only. So borrowing takes two system calls, of which none
- * wakes a thread.
+ * wakes a thread. Neither can be left out: without the first, the caretaker
+ * would wake up for what the borrower waits for, and without the second, nobody
+ * would see what comes between two borrowers.
  *
  * The caretaker is woken when the loop is returned with something to do: a
  * descriptor that is ready, work that was posted, or a timer that is due
