@@ -1001,7 +1001,8 @@ dist_check_SCRIPTS += $(tool_tests)
 EXTRA_DIST += %D%/port.sh %D%/tools/lib.sh %D%/tools/proven.sh %D%/tools/typed.sh
 if !WITH_FUZZERS
 TESTS += $(tool_tests)
-tool_helpers = %D%/tools/proxy %D%/tools/taker %D%/tools/tape_pcap %D%/states
+tool_helpers = %D%/tools/proxy %D%/tools/taker %D%/tools/tape_pcap %D%/states \
+	%D%/tools/flow
 if WITH_PROTOC
 tool_helpers += %D%/tools/trial
 nodist_%C%_tools_trial_SOURCES = %D%/unit/rpc/stub/interop.pb-c.c

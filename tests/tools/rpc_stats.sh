@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What rpcserve has counted, by lnetctl.
+# What rpcserve has counted, and what of streams, by lnetctl.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
 free_port port || skip "perl cannot find a free port"
@@ -159,5 +159,118 @@ for poll in '' --poll; do
 	! grep -qE '^ +ok: ' "$dir/out" || complain "$ran: not reset"
 	stop_lnetd a
 done
+
+# ---- streams ----
+
+# What a client and a service with streams have is changed, and counted, while
+# some are open.
+at_server() { # STATUS ARGUMENT...
+	ctl "$1" --socket "$dir/server.sock" "${@:2}"
+}
+at_client() {
+	ctl "$1" --socket "$dir/client.sock" "${@:2}"
+}
+# tell LINE: says it to the client. hear TEXT: its next answer.
+tell() {
+	echo "$1" >&3
+}
+heard=0
+hear() {
+	heard=$((heard + 1))
+	await "$dir/flow.out" "^$1\$" $heard
+}
+
+start server tests/tools/flow serve '127.0.0.3@tcp' "$port" "$dir/server.sock" ||
+	complain "no server: $(cat "$dir/server.err")"
+mkfifo "$dir/flow.in"
+: >"$dir/flow.out"
+tests/tools/flow call 127.0.0.4@tcp "$port" "$dir/client.sock" 127.0.0.3@tcp \
+	<"$dir/flow.in" >"$dir/flow.out" &
+pids[client]=$!
+exec 3>"$dir/flow.in"
+hear ready
+tell hold
+hear held
+tell hold
+hear held
+
+# How many are open: statistics, metrics, top.
+at_server 0 rpc show
+has out '^ +streams_served: 2$'
+grep -A 2 -E '^ +streams_served:$' "$dir/out" >"$dir/by_service"
+expect "streams by service" grep -qE '^ +open: 2$' "$dir/by_service"
+has out '^ +streams: \[\]$'
+at_client 0 rpc show
+has out '^ +streams_open: 2$'
+grep -A 2 -E '^ +streams:$' "$dir/out" >"$dir/by_service"
+expect "streams by service" grep -qE '^ +open: 2$' "$dir/by_service"
+has out '^ +streams_served: \[\]$'
+at_server 0 metrics
+has out '^ulnet_rpc_streams_served 2$'
+has out '^ulnet_rpc_server_streams\{service="flow"\} 2$'
+at_client 0 metrics
+has out '^ulnet_rpc_streams_open 2$'
+has out '^ulnet_rpc_client_streams\{service="flow"\} 2$'
+at_server 0 top --interval 0.1 --count 1
+has out '^SERVED +CALLS/s IN FLIGHT +QUEUED +STREAMS '
+has out '^flow +[0-9.]+ +[0-9]+ +[0-9]+ +2 '
+at_client 0 top --interval 0.1 --count 1
+has out '^CALLED +CALLS/s IN FLIGHT +QUEUED +STREAMS '
+has out '^flow +[0-9.]+ +[0-9]+ +[0-9]+ +2 '
+
+# Windows: new streams have the smaller one of both sides.
+tell fill
+hear 'filled 64'
+at_server 0 rpc set -s flow
+has out '^ +window_messages: 64$'
+has out '^ +window_bytes: 65536$'
+has out '^ +streams_max: 65536$'
+at_server 0 rpc set -s flow --window-messages 7
+tell fill
+hear 'filled 7'
+at_client 0 rpc set -c flow
+has out '^ +window_messages: 64$'
+has out '^ +patience: 60000000$'
+at_client 0 rpc set -c flow --window-bytes 3 --window-messages 5
+tell fill
+hear 'filled 3'
+at_client 0 rpc set -c flow
+has out '^ +window_messages: 5$'
+has out '^ +window_bytes: 3$'
+at_client 234 rpc set -c flow --window-bytes 0
+has err 'window_bytes: 0 is not in 1'
+
+# Who is one too many waits until there may be more.
+at_server 0 rpc set -s flow --streams-max 4
+has_waited='^ulnet_rpc_server_ends_total\{service="flow",method="hold",cause="overloaded"\} [1-9]'
+tell hold
+ctl_until "$has_waited" --socket "$dir/server.sock" metrics
+at_server 0 rpc set -s flow --streams-max 100
+hear held
+ctl_until '^ +streams_served: 3$' --socket "$dir/server.sock" rpc show
+tell put
+hear put
+ctl_until '^ +streams_served: 2$' --socket "$dir/server.sock" rpc show
+
+# Streams end when their server was out of reach for longer than their patience.
+at_client 0 rpc set -c flow --patience 100000
+kill -STOP "${pids[server]}"
+# Each of its threads stops, one after another.
+expect "the server has stopped" timeout 60 sh -c "
+	while grep -q '^State:[[:space:]]*[^T[:space:]]' /proc/${pids[server]}/task/*/status; do
+		sleep 0.02
+	done"
+tell send
+hear sent
+tell wait
+hear 'ended: deadline'
+kill -CONT "${pids[server]}"
+ctl_until '^ +streams_open: 0$' --socket "$dir/client.sock" rpc show
+exec 3>&-
+expect "the client's exit status" wait "${pids[client]}"
+unset 'pids[client]'
+kill -KILL "${pids[server]}"
+wait "${pids[server]}" 2>/dev/null
+unset 'pids[server]'
 
 finish
