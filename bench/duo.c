@@ -42,13 +42,23 @@ uint64_t duo_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static void pin(long core)
+/* Binds this process to the first, or the last, of the cores that it could use
+ * before it, or the process that has forked it, was bound. */
+static void pin(bool last)
 {
-	cpu_set_t set;
+	static cpu_set_t all;
+	cpu_set_t one;
+	int core = -1;
 
-	CPU_ZERO(&set);
-	CPU_SET((size_t)core, &set);
-	must_sys(sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
+	if (!CPU_COUNT(&all))
+		must_sys(sched_getaffinity(0, sizeof(all), &all),
+			 "sched_getaffinity");
+	for (int i = 0; i < CPU_SETSIZE && (last || core < 0); i++)
+		if (CPU_ISSET((size_t)i, &all))
+			core = i;
+	CPU_ZERO(&one);
+	CPU_SET((size_t)core, &one);
+	must_sys(sched_setaffinity(0, sizeof(one), &one), "sched_setaffinity");
 }
 
 pid_t duo_fork(void (*server)(void *arg, int ready), void *arg)
@@ -62,12 +72,12 @@ pid_t duo_fork(void (*server)(void *arg, int ready), void *arg)
 	if (!child) {
 		close(ready[0]);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pin(0);
+		pin(false);
 		server(arg, ready[1]);
 		exit(0);
 	}
 	close(ready[1]);
-	pin(sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	pin(true);
 	if (read(ready[0], &byte, 1) != 1)
 		must(-ECHILD, "the server");
 	close(ready[0]);

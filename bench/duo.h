@@ -2,8 +2,9 @@
 /*
  * What the measurements between two processes share: the two processes, each on
  * a core of its own, a clock, and round trips with their median. The server is
- * the child, on core 0 and on DUO_SERVER; the client is the parent, on the last
- * core and on DUO_CLIENT. Whatever fails ends the process with a message.
+ * the child, on DUO_SERVER and on the first core that the program may use; the
+ * client is the parent, on DUO_CLIENT and on the last one. Whatever fails ends
+ * the process with a message.
  */
 #ifndef BENCH_DUO_H
 #define BENCH_DUO_H

@@ -2,7 +2,7 @@
 if !WITH_FUZZERS
 EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
 	%D%/many %D%/proven %D%/raw_shm %D%/raw_tcp %D%/replicas %D%/route %D%/rpc %D%/shm %D%/slow %D%/stream \
-	%D%/tcp %D%/tcp_peers %D%/train
+	%D%/tcp %D%/tcp_peers %D%/train %D%/wait
 %C%_budget_SOURCES = %D%/budget.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_growth_SOURCES = %D%/growth.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 %C%_herd_SOURCES = %D%/herd.c %D%/herd_law.c %D%/herd_law.h
@@ -22,6 +22,7 @@ EXTRA_PROGRAMS += %D%/budget %D%/core %D%/growth %D%/herd %D%/known %D%/lossy \
 %C%_shm_CPPFLAGS = $(AM_CPPFLAGS) -DOVER_SHM=1
 %C%_tcp_SOURCES = %D%/tcp.c %D%/duo.c %D%/duo.h
 %C%_tcp_peers_SOURCES = %D%/tcp_peers.c %D%/duo.c %D%/duo.h
+%C%_wait_SOURCES = %D%/wait.c %D%/duo.c %D%/duo.h
 %C%_train_SOURCES = %D%/train.c %D%/node.c %D%/node.h %D%/duo.c %D%/duo.h
 # Nothing else: what is built here alone is built twice with --enable-pgo.
 %C%_train_LDADD = $(ulrpc_archives) $(ulnet_archives) $(ulrpc_libs) $(ulnet_libs)

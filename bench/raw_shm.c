@@ -9,6 +9,7 @@
  * back. MODE:
  *	poll	both processes spin
  *	eventfd	each waits in read() of an eventfd
+ *	futex	each waits in futex()
  *	socket	each waits in recv() of a UNIX socket, for one byte
  *	epoll	each waits in epoll_wait() for its eventfd, and reads that, as
  *		an event loop does
@@ -16,14 +17,17 @@
  *		copied out of the other process's memory (process_vm_readv),
  *		from DUO_BUFFERS places in turn
  */
+#include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -38,7 +42,7 @@ struct way {
 };
 
 struct raw {
-	enum { POLL, EVENTFD, SOCKET, EPOLL, COPY } mode;
+	enum { POLL, EVENTFD, FUTEX, SOCKET, EPOLL, COPY } mode;
 	size_t size;
 	unsigned char *memory; /* of the process that is copied from */
 	uint64_t ns;
@@ -48,13 +52,30 @@ struct raw {
 	int epfd;
 };
 
+/* Returns that half of the number of messages which changes. */
+static uint32_t *futex_of(struct raw *r, int way)
+{
+	uint32_t *halves = (uint32_t *)&r->way[way].sent;
+
+	return halves + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+static bool has_come(struct raw *r, int way, uint64_t n)
+{
+	return atomic_load_explicit(&r->way[way].sent, memory_order_acquire) ==
+	       n;
+}
+
 static void ring_bell(struct raw *r, int way)
 {
 	const uint64_t one = 1;
 
 	if (r->mode == POLL)
 		return;
-	if (r->mode == SOCKET)
+	if (r->mode == FUTEX)
+		must_sys(syscall(SYS_futex, futex_of(r, way), FUTEX_WAKE, 1),
+			 "futex");
+	else if (r->mode == SOCKET)
 		must_sys(send(r->ring[way], &one, 1, MSG_DONTWAIT), "send");
 	else
 		must_sys(write(r->ring[way], &one, sizeof(one)), "write");
@@ -65,13 +86,14 @@ static void await_bell(struct raw *r, int way, uint64_t n)
 	struct epoll_event e;
 	uint64_t rung;
 
-	while (r->mode == POLL && atomic_load_explicit(&r->way[way].sent,
-						       memory_order_acquire) !=
-					  n)
+	while (r->mode == POLL && !has_come(r, way, n))
 		;
+	while (r->mode == FUTEX && !has_come(r, way, n))
+		(void)syscall(SYS_futex, futex_of(r, way), FUTEX_WAIT,
+			      (uint32_t)(n - 1), NULL);
 	if (r->mode == EPOLL)
 		must_sys(epoll_wait(r->epfd, &e, 1, -1), "epoll_wait");
-	if (r->mode != POLL)
+	if (r->mode != POLL && r->mode != FUTEX)
 		must_sys(read(r->bell[way], &rung, sizeof(rung)), "read");
 }
 
@@ -199,15 +221,16 @@ static void bells(struct raw *r)
 
 int main(int argc, char **argv)
 {
-	static const char *const modes[] = { "poll", "eventfd", "socket",
-					     "epoll", "copy" };
+	static const char *const modes[] = { "poll",   "eventfd", "futex",
+					     "socket", "epoll",	  "copy" };
 	struct raw r = { .mode = POLL };
 	pid_t child;
 
 	while (argc == 4 && r.mode <= COPY && strcmp(argv[1], modes[r.mode]))
 		r.mode++;
 	if (argc != 4 || r.mode > COPY) {
-		fprintf(stderr, "usage: raw_shm poll|eventfd|socket|epoll|copy "
+		fprintf(stderr, "usage: raw_shm "
+				"poll|eventfd|futex|socket|epoll|copy "
 				"SIZE MS\n");
 		return 2;
 	}

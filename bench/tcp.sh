@@ -2,8 +2,8 @@
 # bench/run's part about TCP on the loopback interface. For sourcing; uses
 # row(), instructions(), $runs, $BUILD and the programs in $bin.
 #
-# Two processes, the server on core 0 and 127.0.0.2, the client on the last core
-# and 127.0.0.1. Each round runs every line of the list below once, one after
+# Two processes, the server on the first core and 127.0.0.2, the client on the last
+# one and 127.0.0.1. Each round runs every line of the list below once, one after
 # the other, so that a bound and what is compared with it are measured within
 # seconds of each other; ratios are taken within a round, and then their median.
 # The raw round trip on two connections shows what it would cost if messages of
@@ -14,7 +14,7 @@ tcp_ms=300 # of each measurement, after a tenth of a second of warm-up
 # Rows in shared memory are between the same two cores, for comparison.
 #
 # Each line: program and its arguments (for raw_tcp WHAT MODE SIZE DEPTH CHUNK,
-# for tcp WHAT MODE SIZE DEPTH CREDITS) | what | unit | what one of the
+# for tcp WHAT MODE SIZE DEPTH CREDITS, for wait NET RUN) | what | unit | what one of the
 # program's numbers is in that unit | aim | raw line that bounds it | aim of the
 # ratio to that
 tcp_list() {
@@ -33,7 +33,14 @@ tcp_list() {
 	raw_shm epoll 64|raw: 64 B there and back, an eventfd in epoll|us|1|||
 	raw_shm eventfd 64|raw: 64 B there and back, read() of an eventfd waits|us|1|||
 	raw_shm socket 64|raw: 64 B there and back, recv() of a UNIX socket waits|us|1|||
+	raw_shm futex 64|raw: 64 B there and back, futex() waits|us|1|||
 	shm echo block 64 1 4096|PUT+PUT 64 B in shared memory, block|us|1||raw: 64 B there and back, an eventfd in epoll|
+	wait shm shared|a thread waits for its call, 64 B in shared memory, shared|us|1||raw: 64 B there and back, an eventfd in epoll|<= 1.05
+	wait shm threads|a thread waits for its call, 64 B in shared memory, threads|us|1||raw: 64 B there and back, an eventfd in epoll|
+	wait shm poll|a thread waits for its call, 64 B in shared memory, poll|us|1||raw: 64 B there and back, an eventfd in epoll|
+	wait tcp shared|a thread waits for its call, 64 B over TCP, shared|us|1||raw: 64 B there and back, epoll|
+	wait tcp threads|a thread waits for its call, 64 B over TCP, threads|us|1||raw: 64 B there and back, epoll|
+	wait tcp poll|a thread waits for its call, 64 B over TCP, poll|us|1||raw: 64 B there and back, epoll|
 	raw_tcp echo poll 4096 1 0|raw: 4 KiB there and back, poll|us|1|||
 	raw_tcp echo2 poll 4096 1 0|raw: 4 KiB there and back, two connections, poll|us|1|||
 	tcp echo poll 4096 1 4096|PUT+PUT 4 KiB, poll|us|1||raw: 4 KiB there and back, poll|<= 1.2
@@ -275,7 +282,7 @@ tcp_measure() {
 	local i
 
 	values=$(mktemp "$BUILD/bench-tcp.XXXXXX")
-	echo "TCP on loopback: server core 0, client core $(($(nproc) - 1)), $(
+	echo "TCP on loopback: server on the first core, client on the last one, $(
 		cat /proc/sys/net/ipv4/tcp_congestion_control), $runs rounds of" \
 		"$(tcp_list | wc -l) measurements of $tcp_ms ms"
 	: >"$values.disturbed"
