@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fork.h"
+#include "base/iov.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -331,6 +332,11 @@ int commons_fd(const struct commons *a)
 
 /* ---- views ---- */
 
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 /* Would reading it ever fail? Not if it stays as large as it is, and pages that
  * are not there yet are those of ordinary memory. That nobody is to write it is
  * its owner's concern. */
@@ -349,28 +355,121 @@ int64_t commons_view_size(int fd)
 	return st.st_size;
 }
 
-int commons_view_map(struct commons_view *v, int fd, uint64_t size)
+void commons_view_open(struct commons_view *v, int fd, uint64_t size)
+{
+	*v = (struct commons_view){ .fd = fd, .size = size };
+}
+
+/* Does the system tell what is there, and does that stay? The owner could make
+ * holes, unless it can write only what it has mapped. */
+static bool may_map(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return seals >= 0 && seals & (F_SEAL_FUTURE_WRITE | F_SEAL_WRITE) &&
+	       !fstat(fd, &st) && st.st_uid == geteuid();
+}
+
+/* Pages with a number below the result hold what is before @end. */
+static uint64_t pages_to(uint64_t end)
+{
+	return end / page_size() + (end % page_size() != 0);
+}
+
+int commons_view_map(struct commons_view *v)
 {
 	void *map;
 	int rc = 0;
 
+	if (!may_map(v->fd))
+		return -EPERM;
+	v->there = calloc(1, pages_to(v->size) / 8 + 1);
+	if (!v->there)
+		return -ENOMEM;
 	fork_hold();
-	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	map = mmap(NULL, v->size, PROT_READ, MAP_SHARED, v->fd, 0);
 	if (map == MAP_FAILED)
 		rc = -errno;
-	else if (madvise(map, size, MADV_DONTFORK)) {
+	else if (madvise(map, v->size, MADV_DONTFORK)) {
 		rc = -errno;
-		munmap(map, size);
+		munmap(map, v->size);
 	}
 	fork_done();
-	if (!rc)
-		*v = (struct commons_view){ map, size };
+	if (!rc) {
+		v->map = map;
+	} else {
+		free(v->there);
+		v->there = NULL;
+	}
 	return rc;
 }
 
-void commons_view_unmap(struct commons_view *v)
+static bool page_is_known(const struct commons_view *v, uint64_t page)
 {
+	return v->there[page / 8] >> page % 8 & 1;
+}
+
+/* Asks the system for the pages from @page on, at most @n. Returns how many of
+ * them, from the first one on, are there. */
+static unsigned int look_at(struct commons_view *v, uint64_t page, uint64_t n)
+{
+	unsigned char in_core[64];
+	unsigned int i = 0;
+
+	n = MIN(n, sizeof(in_core));
+	if (mincore((void *)(v->map + page * page_size()), n * page_size(),
+		    in_core))
+		return 0;
+	for (; i < n && in_core[i] & 1; i++, page++)
+		v->there[page / 8] |= (uint8_t)(1u << page % 8);
+	return i;
+}
+
+/* Are all pages there that hold [@offset, @offset + @length)? */
+static bool is_there(struct commons_view *v, uint64_t offset, size_t length)
+{
+	uint64_t page = offset / page_size(), end = pages_to(offset + length);
+	unsigned int found;
+
+	while (page < end) {
+		if (likely(page_is_known(v, page))) {
+			page++;
+			continue;
+		}
+		found = look_at(v, page, end - page);
+		if (!found)
+			return false;
+		page += found;
+	}
+	return true;
+}
+
+int commons_view_read(struct commons_view *v, uint64_t offset, size_t length,
+		      const struct iovec *to, unsigned int nto,
+		      size_t to_offset)
+{
+	struct iovec out[COMMONS_IOV];
+	ssize_t got;
+
+	if (likely(v->map) && is_there(v, offset, length)) {
+		iov_scatter(to, nto, to_offset, v->map + offset, length);
+		return 0;
+	}
+	nto = iov_slice(out, to, nto, to_offset, length);
+	got = preadv(v->fd, out, (int)nto, (off_t)offset);
+	if (got < 0)
+		return -errno;
+	return (size_t)got == length ? 0 : -EFAULT;
+}
+
+void commons_view_close(struct commons_view *v)
+{
+	if (!v->size)
+		return;
 	if (v->map)
 		munmap((void *)v->map, v->size);
-	v->map = NULL;
+	fork_fd_close(v->fd);
+	free(v->there);
+	*v = (struct commons_view){ .size = 0 };
 }

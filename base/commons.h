@@ -16,6 +16,14 @@
  * The other side has a view: the same memory, mapped to be read. The owner may
  * change the memory at any time, but cannot make reading it fail (SIGBUS).
  *
+ * A page that nobody has written would be made by the first access to a
+ * mapping, and would count as the memory of who reads it for as long as
+ * anybody keeps the commons. So a view looks whether a page is there
+ * (mincore(2)) before it is touched, and has the system read what is not
+ * (preadv(2)), which makes none. A page that was there stays, since the
+ * commons is sealed. Of a commons of another user the system does not tell
+ * what is there: it is not mapped, and all of it read by the system.
+ *
  * Thread: any, for a commons; one at a time, for a view. A child of fork() has
  * neither the memory nor the descriptor, only what ends its copy.
  */
@@ -24,11 +32,14 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/uio.h>
 #include "base/util.h"
 
 /* Blocks begin at multiples of it, and are as long. */
 #define COMMONS_UNIT 4096u
 #define COMMONS_MAX  (UINT64_C(1) << 43)
+/* Most fragments of what is read at once. */
+#define COMMONS_IOV 256u
 /* Bins of free blocks: those of bin i have 2^i units or more. */
 #define COMMONS_BINS 32
 
@@ -77,19 +88,34 @@ int commons_fd(const struct commons *a);
 
 /* ---- views ---- */
 
+/* All zero: closed. */
 struct commons_view {
-	const uint8_t *map; /* NULL: not mapped */
 	uint64_t size;
+	int fd;
+	const uint8_t *map; /* NULL: not mapped */
+	/* If it is mapped: a bit for each page, set if it is known to be there.
+	 */
+	uint8_t *there;
 };
 
 /* Returns the size of the commons @fd; -EPROTO: it is none, whoever has made
  * it; or -errno. */
 int64_t commons_view_size(int fd);
-/* Maps the commons @fd of that size, which is closed by the caller. Returns 0
- * or -errno. */
-int commons_view_map(struct commons_view *v, int fd, uint64_t size) must_check;
-/* No effect on a view that is not mapped. */
-void commons_view_unmap(struct commons_view *v);
+/* Opens a view of the commons @fd, of which commons_view_size() has returned
+ * @size. Takes @fd, which fork_fd_made() has returned. */
+void commons_view_open(struct commons_view *v, int fd, uint64_t size);
+/* Maps it, so that reading it costs less. Takes a bit of memory for each page.
+ * Returns 0; -EPERM: it could not be seen what is there; or -errno: it can be
+ * read, nevertheless. */
+int commons_view_map(struct commons_view *v) must_check;
+/* Copies what is in the view from @offset on, @length bytes, to @to from
+ * @to_offset on; there are @nto, at most COMMONS_IOV. Returns 0; or -errno: the
+ * system could not read it, and @to may be written. */
+int commons_view_read(struct commons_view *v, uint64_t offset, size_t length,
+		      const struct iovec *to, unsigned int nto,
+		      size_t to_offset) must_check;
+/* No effect on a view that is closed. */
+void commons_view_close(struct commons_view *v);
 static inline bool commons_view_has(const struct commons_view *v,
 				    uint64_t offset, uint64_t length)
 {

@@ -153,7 +153,9 @@ static bool is_over_share(const struct shm_conn *conn)
 static uint64_t mapped_by(const struct shm_conn *held,
 			  const struct shm_conn *conn)
 {
-	return held && held->who.pid == conn->who.pid ? held->view.size : 0;
+	return held && held->view.map && held->who.pid == conn->who.pid
+		       ? held->view.size
+		       : 0;
 }
 
 /* What a CPT may map of peers' memory: its part of map_max. However many CPTs

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/fork.h"
-#include "base/iov.h"
 #include "lnd/shmlnd/peer.h"
+
+_Static_assert(SHM_SEGMENTS <= COMMONS_IOV, "a payload's place");
 
 /* ---- the lender's ---- */
 
@@ -77,7 +78,6 @@ bool shm_view_lend(struct shm_conn *conn, struct shm_loan *loan,
 void shm_view_look(struct shm_conn *conn)
 {
 	if (conn->view_state != SHM_VIEW_NONE ||
-	    !conn->sni->tunables[SHM_map_max] ||
 	    !conn->sni->tunables[SHM_copy_min] ||
 	    !shm_ring_peer_offers(&conn->ring))
 		return;
@@ -92,27 +92,39 @@ static void refuse(struct shm_conn *conn, const char *why)
 	shm_peer_complain(conn, "its shared memory is not used", why);
 }
 
+/* Without a mapping, the system reads the memory. */
+static void map_view(struct shm_conn *conn)
+{
+	int rc;
+
+	if (!conn->sni->tunables[SHM_map_max])
+		return;
+	if (!shm_peer_may_map(conn, conn->view.size)) {
+		shm_peer_complain(conn, "its shared memory is not mapped",
+				  "its process has its share (map_max)");
+		return;
+	}
+	rc = commons_view_map(&conn->view);
+	if (!rc)
+		conn->cpt->mapped += conn->view.size;
+	else if (rc != -EPERM)
+		shm_peer_complain(conn, "its shared memory is not mapped",
+				  strerror(-rc));
+}
+
 static void open_view(struct shm_conn *conn, int fd)
 {
 	int64_t size = commons_view_size(fd);
-	int rc;
 
 	if (size < 0) {
+		fork_fd_close(fd);
 		refuse(conn, size == -EPROTO ? "it is not sealed"
 					     : strerror((int)-size));
 		return;
 	}
-	if (!shm_peer_may_map(conn, (uint64_t)size)) {
-		refuse(conn, "its process has its share (map_max)");
-		return;
-	}
-	rc = commons_view_map(&conn->view, fd, (uint64_t)size);
-	if (rc) {
-		refuse(conn, strerror(-rc));
-		return;
-	}
-	conn->view_state = SHM_VIEW_MAPPED;
-	conn->cpt->mapped += conn->view.size;
+	commons_view_open(&conn->view, fd, (uint64_t)size);
+	conn->view_state = SHM_VIEW_OPEN;
+	map_view(conn);
 }
 
 ssize_t shm_view_take(struct shm_conn *conn, void *bytes, size_t n)
@@ -120,12 +132,10 @@ ssize_t shm_view_take(struct shm_conn *conn, void *bytes, size_t n)
 	int fd;
 	ssize_t got = shm_take(conn->io.fd, bytes, n, &fd);
 
-	if (fd >= 0) {
+	if (fd >= 0)
 		open_view(conn, fd);
-		fork_fd_close(fd);
-	} else if (fd != -1) {
+	else if (fd != -1)
 		refuse(conn, strerror(-fd));
-	}
 	return got;
 }
 
@@ -149,29 +159,31 @@ int shm_view_copy(struct shm_conn *conn, const struct shm_segment *from,
 		  unsigned int n, const struct iovec *to, unsigned int nto,
 		  size_t length)
 {
-	struct iovec in[SHM_SEGMENTS];
-	size_t left = length;
+	size_t done = 0, part;
+	int rc;
 
 	await_view(conn);
-	if (conn->view_state != SHM_VIEW_MAPPED)
+	if (conn->view_state != SHM_VIEW_OPEN)
 		return -EOPNOTSUPP;
-	for (unsigned int i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++)
 		if (!commons_view_has(&conn->view, from[i].at, from[i].length))
 			return -EPROTO;
-		in[i].iov_base = (void *)(conn->view.map + from[i].at);
-		in[i].iov_len = MIN(from[i].length, left);
-		left -= in[i].iov_len;
+	for (unsigned int i = 0; i < n && done < length; i++) {
+		part = MIN(from[i].length, length - done);
+		if (!part)
+			continue;
+		rc = commons_view_read(&conn->view, from[i].at, part, to, nto,
+				       done);
+		if (rc)
+			return rc;
+		done += part;
 	}
-	if (left)
-		return -EPROTO;
-	iov_copy(to, nto, 0, in, n, 0, length);
-	return 0;
+	return done == length ? 0 : -EPROTO;
 }
 
 void shm_view_close(struct shm_conn *conn)
 {
-	if (!conn->view.map)
-		return;
-	conn->cpt->mapped -= conn->view.size;
-	commons_view_unmap(&conn->view);
+	if (conn->view.map)
+		conn->cpt->mapped -= conn->view.size;
+	commons_view_close(&conn->view);
 }

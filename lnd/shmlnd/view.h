@@ -10,21 +10,24 @@
  *	a large payload in the
  *	commons, by other ways ----->	offers? now takes descriptors
  *			       <-----	maps = 1
- *	its commons, by the socket ->	maps it, if it is sealed, and within
- *					the share of the lender's process
+ *	its commons, by the socket ->	takes it, if it is sealed; maps it
+ *					within the share of the lender's process
  *	frames about loans in it --->	copies out of its view
  *
  * A wake-up is read without room for descriptors, which costs less, unless one
- * is expected. A peer that cannot map the commons, or may not, takes maps back,
- * and refuses the loans that were under way.
+ * is expected. A peer that cannot take the commons takes maps back, and refuses
+ * the loans that were under way.
  *
  * A block that is lent cannot be used for something else before the peer has
  * answered, or the connection has ended, whoever frees it. So what a peer reads
  * late is at worst the bytes of the message that they were lent for.
  *
- * A view is mapped to be read only. Its memory cannot become shorter, so a peer
- * cannot make reading it fail; each segment is copied, then checked against the
- * size of the view, then read.
+ * A view is mapped to be read only, or not at all: then the system reads the
+ * memory, as it does where the lender has never written. So no page of a peer's
+ * memory is ever one of this process, whatever is lent, and however often the
+ * peer comes back with another commons. Its memory cannot become shorter, so a
+ * peer cannot make reading it fail; each segment is copied, then checked
+ * against the size of the view, then read.
  */
 #ifndef LND_SHMLND_VIEW_H
 #define LND_SHMLND_VIEW_H
@@ -43,7 +46,7 @@ struct shm_loan;
 enum shm_view_state {
 	SHM_VIEW_NONE,
 	SHM_VIEW_EXPECTED, /* the peer may send its commons */
-	SHM_VIEW_MAPPED,
+	SHM_VIEW_OPEN,
 	SHM_VIEW_REFUSED,
 };
 
@@ -65,8 +68,8 @@ void shm_view_look(struct shm_conn *conn);
  * bytes, or -errno. */
 ssize_t shm_view_take(struct shm_conn *conn, void *bytes, size_t n);
 /* Copies @length bytes from @from, @n segments of the lender's commons, to @to.
- * Returns 0; -EOPNOTSUPP: there is no view of it; -EPROTO: they are not in
- * it. */
+ * Returns 0; -EPROTO: they are not in it; -EOPNOTSUPP: there is no view of it;
+ * or another errno: the system cannot read it. */
 int shm_view_copy(struct shm_conn *conn, const struct shm_segment *from,
 		  unsigned int n, const struct iovec *to, unsigned int nto,
 		  size_t length) must_check;

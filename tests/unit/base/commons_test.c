@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/fork.h"
 
 #define UNITS 64u
 #define SIZE  (UNITS * COMMONS_UNIT)
@@ -121,6 +124,15 @@ Test(commons, lent)
 	commons_fini(&a);
 }
 
+static void view_up(struct commons_view *v, int fd)
+{
+	int64_t size = commons_view_size(fd);
+
+	cr_assert(size > 0);
+	fork_hold();
+	commons_view_open(v, fork_fd_made(dup(fd)), (uint64_t)size);
+}
+
 /* Whoever has the descriptor can read the memory, and do nothing else. */
 Test(commons, view)
 {
@@ -133,8 +145,9 @@ Test(commons, view)
 	p = alloc(&a, 2);
 	strcpy(p, "written before");
 	fd = commons_fd(&a);
-	cr_assert_eq(commons_view_size(fd), SIZE);
-	cr_assert_eq(commons_view_map(&v, fd, SIZE), 0);
+	cr_expect_eq(commons_view_size(fd), SIZE);
+	view_up(&v, fd);
+	cr_assert_eq(commons_view_map(&v), 0);
 	cr_expect_str_eq((const char *)v.map, "written before");
 	strcpy(p, "written after");
 	cr_expect_str_eq((const char *)v.map, "written after");
@@ -149,8 +162,123 @@ Test(commons, view)
 	cr_expect_not(commons_view_has(&v, 1, SIZE));
 	cr_expect_not(commons_view_has(&v, SIZE + 1, 0));
 	cr_expect_not(commons_view_has(&v, UINT64_MAX, 2));
-	commons_view_unmap(&v);
-	commons_view_unmap(&v);
+	commons_view_close(&v);
+	commons_view_close(&v);
+	cr_expect_null(v.map);
+	commons_fini(&a);
+}
+
+/* Reads two bytes from @at on, into two places. */
+static int read_two(struct commons_view *v, uint64_t at, char two[2])
+{
+	const struct iovec to[] = { { two, 0 }, { two, 1 }, { two + 1, 1 } };
+
+	two[0] = two[1] = 'x';
+	return commons_view_read(v, at, 2, to, 3, 0);
+}
+
+static blkcnt_t pages_of(int fd)
+{
+	struct stat st;
+
+	cr_assert_eq(fstat(fd, &st), 0);
+	return st.st_blocks;
+}
+
+/* Reading makes no page that the owner has not written, mapped or not. What is
+ * known to be there is read without the system. */
+Test(commons, read)
+{
+	struct commons_view v;
+	struct commons a;
+	char *p, two[2];
+	int fd;
+
+	commons_init(&a, SIZE);
+	p = alloc(&a, UNITS);
+	fd = commons_fd(&a);
+	for (int mapped = 0; mapped <= 1; mapped++) {
+		view_up(&v, fd);
+		if (mapped)
+			cr_assert_eq(commons_view_map(&v), 0);
+		for (uint64_t at = 0; at < SIZE - 1; at += COMMONS_UNIT / 2) {
+			blkcnt_t before = pages_of(fd);
+
+			cr_assert_eq(read_two(&v, at, two), 0);
+			cr_expect(!two[0] && !two[1]);
+			cr_expect_eq(pages_of(fd), before);
+		}
+		/* They are in two pages, of which one is written first. */
+		p[COMMONS_UNIT] = 2;
+		cr_assert_eq(read_two(&v, COMMONS_UNIT - 1, two), 0);
+		cr_expect(!two[0] && two[1] == 2);
+		p[COMMONS_UNIT - 1] = 1;
+		cr_assert_eq(read_two(&v, COMMONS_UNIT - 1, two), 0);
+		cr_expect(two[0] == 1 && two[1] == 2);
+		close(v.fd);
+		cr_expect_eq(read_two(&v, COMMONS_UNIT - 1, two),
+			     mapped ? 0 : -EBADF);
+		cr_expect_eq(read_two(&v, 5 * COMMONS_UNIT, two), -EBADF);
+		v.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		commons_view_close(&v);
+		p[COMMONS_UNIT - 1] = p[COMMONS_UNIT] = 0;
+	}
+	commons_fini(&a);
+}
+
+/* The system is asked for so many pages in several steps. */
+Test(commons, read_many)
+{
+	const uint32_t units = 150;
+	const size_t length = units * COMMONS_UNIT - 2;
+	struct iovec to = { malloc(length), length };
+	struct commons_view v;
+	struct commons a;
+	uint8_t *p;
+
+	commons_init(&a, units * COMMONS_UNIT);
+	p = alloc(&a, units);
+	for (size_t i = 0; i < units * COMMONS_UNIT; i++)
+		p[i] = (uint8_t)(i * 2654435761u >> 24);
+	view_up(&v, commons_fd(&a));
+	cr_assert_eq(commons_view_map(&v), 0);
+	close(v.fd);
+	cr_assert_eq(commons_view_read(&v, 1, length, &to, 1, 0), 0);
+	cr_expect(!memcmp(to.iov_base, p + 1, length));
+	v.fd = fcntl(commons_fd(&a), F_DUPFD_CLOEXEC, 0);
+	commons_view_close(&v);
+	commons_fini(&a);
+	free(to.iov_base);
+}
+
+/* What another user owns, or could make holes in, is read by the system. */
+Test(commons, not_mapped)
+{
+	struct commons_view v;
+	struct commons a;
+	char *p, two[2];
+	int fd;
+
+	fd = memfd_create("holes", MFD_ALLOW_SEALING);
+	cr_assert_eq(ftruncate(fd, SIZE), 0);
+	cr_assert_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	view_up(&v, fd);
+	cr_expect_eq(commons_view_map(&v), -EPERM);
+	cr_expect_eq(read_two(&v, 0, two), 0);
+	commons_view_close(&v);
+	close(fd);
+	commons_init(&a, SIZE);
+	p = alloc(&a, 1);
+	p[1] = 5;
+	if (fchown(commons_fd(&a), geteuid() + 1, (gid_t)-1)) {
+		commons_fini(&a);
+		return;
+	}
+	view_up(&v, commons_fd(&a));
+	cr_expect_eq(commons_view_map(&v), -EPERM);
+	cr_expect_eq(read_two(&v, 0, two), 0);
+	cr_expect_eq(two[1], 5);
+	commons_view_close(&v);
 	commons_fini(&a);
 }
 

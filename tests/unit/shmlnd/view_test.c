@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -193,12 +194,9 @@ static int sealed(off_t size)
 	int fd = memfd_create("sealed", MFD_ALLOW_SEALING);
 
 	cr_assert_eq(ftruncate(fd, size), 0);
-	cr_assert_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	cr_assert_eq(
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE), 0);
 	return fd;
-}
-static int too_large(void)
-{
-	return sealed(MAP_MAX / CPTS + 4096);
 }
 static int empty(void)
 {
@@ -208,8 +206,7 @@ static int no_memory(void)
 {
 	return open("/dev/zero", O_RDONLY);
 }
-static int (*const wrong_commons[])(void) = { unsealed, too_large, empty,
-					      no_memory };
+static int (*const wrong_commons[])(void) = { unsealed, empty, no_memory };
 
 /* A commons that the node does not take, or that never comes: the payload goes
  * by the ring, and the node wants no commons any more. */
@@ -241,29 +238,99 @@ Test(view, no_commons)
 	}
 }
 
-/* What a connection had mapped is free again when it has ended. */
+/* How often are memories of sealed() mapped? */
+static unsigned int count_mapped(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned int n = 0;
+	char line[512];
+
+	cr_assert_not_null(f);
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, "/memfd:sealed") != NULL;
+	fclose(f);
+	return n;
+}
+
+static void await_mapped(unsigned int n)
+{
+	time_t end = time(NULL) + PATIENCE / 1000;
+
+	while (count_mapped() != n && time(NULL) < end)
+		sched_yield();
+	cr_assert_eq(count_mapped(), n);
+}
+
+/* The peer lends the whole of what a payload may be, at @at. */
+static void lend_and_wait(const struct rig *r, struct raw *raw, uint32_t loan,
+			  uint64_t at)
+{
+	const struct shm_segment s = { at, LENGTH };
+
+	lend(r, raw, loan, &s, 1);
+	cr_assert_eq(await_answer(raw, loan), SHM_COPIED);
+}
+
+/* What a connection had mapped is free again when it has ended. What is more
+ * than its share is not mapped, but read. */
 Test(view, given_back)
 {
-	const struct shm_segment s = { 0, LENGTH };
-	int fd = sealed(MAP_MAX / CPTS - SHARED_MAX);
+	int fd = sealed(MAP_MAX / CPTS), larger;
 	struct raw raw, next;
 	struct rig r;
 
 	views_up(&r, &raw);
+	larger = sealed(MAP_MAX / CPTS + 4096);
 	hand_over(&raw, fd);
-	lend(&r, &raw, 1, &s, 1);
-	cr_assert_eq(await_answer(&raw, 1), SHM_COPIED);
-	raw_connect(&r, &next);
-	shm_ring_offer(&next.ring);
-	lend(&r, &next, 1, &s, 1);
-	cr_assert_eq(await_answer(&next, 1), SHM_REFUSED);
-	cr_assert(shm_ring_peer_maps(&next.ring));
-	await_end(raw.fd);
-	hand_over(&next, fd);
-	lend(&r, &next, 2, &s, 1);
-	cr_assert_eq(await_answer(&next, 2), SHM_COPIED);
+	lend_and_wait(&r, &raw, 1, 0);
+	await_mapped(1);
+	for (int i = 0; i < 3; i++) {
+		raw_connect(&r, &next);
+		shm_ring_offer(&next.ring);
+		lend_to(&r, &next, SHM_SHARED_MESSAGE, 1,
+			&(struct shm_segment){ 0, LENGTH }, 1, LENGTH, PORTAL);
+		cr_assert_eq(await_answer(&next, 1), SHM_CALLED_BACK);
+		await_end(raw.fd);
+		await_mapped(0);
+		hand_over(&next, i == 1 ? larger : fd);
+		lend_and_wait(&r, &next, 2, MAP_MAX / CPTS - LENGTH);
+		await_mapped(i == 1 ? 0 : 1);
+		raw_close(&raw);
+		raw = next;
+	}
 	close(fd);
-	raw_close(&next);
+	close(larger);
+	views_down(&r, &raw);
+}
+
+/* A peer that comes back again and again, and lends what it has never written,
+ * keeps no memory that this process would have to pay for. */
+Test(view, never_written)
+{
+	int fd[20];
+	struct stat st;
+	struct raw raw;
+	struct rig r;
+
+	views_up(&r, &raw);
+	for (unsigned int i = 0; i < ARRAY_SIZE(fd); i++) {
+		fd[i] = sealed(MAP_MAX / CPTS);
+		hand_over(&raw, fd[i]);
+		for (uint32_t j = 2; j <= 4; j++)
+			lend_and_wait(&r, &raw, j, j * LENGTH - 7);
+		raw_close(&raw);
+		raw_connect(&r, &raw);
+		shm_ring_offer(&raw.ring);
+		lend_to(&r, &raw, SHM_SHARED_MESSAGE, 1,
+			&(struct shm_segment){ 0, LENGTH }, 1, LENGTH, PORTAL);
+		cr_assert_eq(await_answer(&raw, 1), SHM_CALLED_BACK);
+	}
+	await_mapped(0);
+	for (unsigned int i = 0; i < ARRAY_SIZE(fd); i++) {
+		cr_assert_eq(fstat(fd[i], &st), 0);
+		cr_expect_eq(st.st_blocks, 0, "%u", i);
+		close(fd[i]);
+	}
 	views_down(&r, &raw);
 }
 
@@ -289,8 +356,8 @@ static void get_commons(const struct raw *raw, struct commons_view *v)
 	} while (fd == -1);
 	cr_assert(fd >= 0);
 	cr_assert_eq(commons_view_size(fd), SHARED_MAX);
-	cr_assert_eq(commons_view_map(v, fd, SHARED_MAX), 0);
-	close(fd);
+	commons_view_open(v, fd, SHARED_MAX);
+	cr_assert_eq(commons_view_map(v), 0);
 }
 
 /* The node lends what is at @from; returns the loan, and sets *@at. */
@@ -363,7 +430,7 @@ Test(view, lends)
 	ring_only(&r, &raw, p);
 	await_count(&sent, 44);
 	cr_expect_eq(lnet_mem_free(r.node, p), 0);
-	commons_view_unmap(&v);
+	commons_view_close(&v);
 	views_down(&r, &raw);
 }
 
