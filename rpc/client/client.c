@@ -782,6 +782,34 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 	calls_fail(&sent, cause);
 }
 
+/* Ends calls that may have been executed. */
+static void fail_sent(struct ulrpc_client *c, enum ulrpc_cause cause)
+{
+	struct ulrpc_call *call, *next;
+	struct list sent;
+
+	list_init(&sent);
+	attempts_list(c, &sent);
+	list_for_each_entry_safe (call, next, &c->again, link)
+		if (call->unknown) {
+			list_del(&call->link);
+			list_add_tail(&sent, &call->link);
+		}
+	calls_fail(&sent, cause);
+	calls_fail(&c->fetching, cause);
+}
+
+void client_on_gone(struct ulrpc_client *c)
+{
+	/* A client stays at a server because of streams that are there. */
+	bool stays = c->target && target_is_pinned(c->target);
+
+	if (c->carries || (c->open_head && stays))
+		client_cancel_all(c, ULRPC_CAUSE_UNREACHABLE);
+	else if (c->open_head)
+		fail_sent(c, ULRPC_CAUSE_UNREACHABLE);
+}
+
 /* ---- life ---- */
 
 void client_memory_free(struct ulrpc_client *c)

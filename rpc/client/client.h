@@ -149,6 +149,7 @@ struct ulrpc_client {
 	/* of the call whose caller is being told that it has opened a stream;
 	 * NULL: of none */
 	struct interception *opened;
+	bool carries; /* calls carry streams: the service is the carrier */
 	uint32_t inflight_max; /* owner: clients_set() changes it */
 	uint32_t batch_max;
 	/* of calls that do not say one; 0: none */
@@ -407,6 +408,10 @@ void client_on_disconnected(struct ulrpc_client *c);
  * the queued calls that do not wait for a server, unless the target's name has
  * other servers that were not tried. */
 void client_on_unreachable(struct ulrpc_client *c);
+/* Called, perhaps repeatedly, when the server is gone (IMPORT_GONE). Streams
+ * are lost with their server, so calls that carry some end. Calls that open
+ * some end if they were sent: they may have opened streams that are lost. */
+void client_on_gone(struct ulrpc_client *c);
 /* Called when the server has refused the connection for good: ends the queued
  * calls. */
 void client_on_refused(struct ulrpc_client *c);

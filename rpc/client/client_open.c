@@ -147,7 +147,8 @@ static int client_give(struct ulrpc_client *c, const char *server,
 static int client_intercept(struct ulrpc_client *c, const struct ulrpc *rpc,
 			    const struct ulrpc_client_conf *conf)
 {
-	if (!strcmp(conf->service, RPC_STREAM_CARRIER))
+	c->carries = !strcmp(conf->service, RPC_STREAM_CARRIER);
+	if (c->carries)
 		return 0;
 	return call_chain_new(conf->interceptors, conf->ninterceptors,
 			      rpc->conf.call_interceptors,

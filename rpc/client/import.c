@@ -155,10 +155,28 @@ static void disconnected(struct import *imp, uint64_t wait)
 	import_each_client(imp, client_on_disconnected);
 }
 
+/* Called when an attempt to connect has failed: did nobody listen there? */
+static void nobody_count(struct import *imp)
+{
+	if (imp->error != -ECONNREFUSED)
+		imp->nobody = 0;
+	else if (!imp->nobody++)
+		imp->nobody_since = shard_now(imp->shard);
+}
+
+/* Has nobody listened at any NID for a while? A server that is only silent may
+ * be there still. */
+static bool import_is_gone(const struct import *imp)
+{
+	return imp->nobody > imp->nnids &&
+	       shard_now(imp->shard) >= imp->nobody_since + IMPORT_GONE;
+}
+
 void import_try_again(struct import *imp)
 {
 	bool more = imp->untried && !imp->retry_after;
 
+	nobody_count(imp);
 	imports_use_nid(imp, (imp->nid + 1) % imp->nnids);
 	if (more) {
 		imp->untried--;
@@ -183,6 +201,8 @@ void import_failed(struct import *imp)
 	import_try_again(imp);
 	if (all)
 		import_each_client(imp, client_on_unreachable);
+	if (all && import_is_gone(imp))
+		import_each_client(imp, client_on_gone);
 }
 
 /* Called when the connection, in FULL or SUSPECT, is lost. */
@@ -763,6 +783,7 @@ void import_connected(struct import *imp, const struct wire_connected *m)
 	budget_begin(&imp->budget, imp->xid, now);
 	imp->away = ULRPC_CAUSE_OK;
 	imp->unreached = false;
+	imp->nobody = 0;
 	imp->refusal[0] = '\0';
 	imp->probes = 0;
 	imp->detect_within = 0;

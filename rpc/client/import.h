@@ -119,6 +119,11 @@ struct import {
 	 * was not delivered, -errno; 0: the server has answered. */
 	bool unreached;
 	int error;
+	/* How many attempts to connect in a row have failed because nobody
+	 * listens there, and when (ns) the first of them has: import_is_gone()
+	 */
+	unsigned int nobody;
+	uint64_t nobody_since;
 	/* The server has lost what it knew when the connection was lost,
 	 * because it has restarted or ended. (A server that only forgets this
 	 * client does not set this.) */
@@ -268,6 +273,9 @@ static inline struct ulnet_id import_target(const struct import *imp)
 	return (struct ulnet_id){ imp->nids[imp->nid], imp->pid };
 }
 
+/* The server is gone when for so long, in ns, all attempts to connect have
+ * failed because nobody listens there. */
+#define IMPORT_GONE (2 * NSEC_PER_SEC)
 /* Called when all calls of a client have ended. */
 void import_used(struct import *imp);
 /* Called when a client has something to send: connects if the import is idle.

@@ -72,6 +72,10 @@ void target_free(struct client_target *t);
 /* The client stays where it is, whatever happens, until target_unpin(). */
 void target_pin(struct client_target *t);
 void target_unpin(struct client_target *t);
+static inline bool target_is_pinned(const struct client_target *t)
+{
+	return t->pinned;
+}
 /* Is the client's server none of the last answer? */
 bool target_is_astray(const struct client_target *t);
 

@@ -36,17 +36,17 @@ static void restart(void *arg)
 		lnet_sim_fail(m->r->sim, "a node does not come again");
 }
 
-static void crash(void *arg)
+/* Returns whether the node could be made to crash. */
+static bool crash_now(struct member *m)
 {
-	struct member *m = arg;
 	struct run *r = m->r;
 
 	if (!m->rpc || lnet_sim_crash(r->sim, m->index))
-		return;
+		return false;
 	r->crashes++;
 	m->rpc = NULL;
 	m->paused = 0;
-	for (unsigned int i = 0; i < FLOWS; i++) {
+	for (unsigned int i = 0; i < FLOWS + LOST; i++) {
 		struct flow *f = &r->flows[i];
 
 		if (f->from == m && f->stream)
@@ -56,7 +56,15 @@ static void crash(void *arg)
 	}
 	for (unsigned int i = 0; i < TREES; i++)
 		tree_crash(&r->trees[i], m);
-	at(r, rnd(r, 2 * SEC), restart, m);
+	return true;
+}
+
+static void crash(void *arg)
+{
+	struct member *m = arg;
+
+	if (crash_now(m))
+		at(m->r, rnd(m->r, 2 * SEC), restart, m);
 }
 
 /* Stops the process, as SIGSTOP does. */
@@ -202,4 +210,129 @@ void trouble_end(struct run *r)
 			ni_set(r, &m->nids[k], true);
 	}
 	name_set(r);
+}
+
+/* ---- a server that leaves ---- */
+
+/* ns until a client gives up a server at whose host nobody listens: until it
+ * knows that the connection is lost, the time for which it goes on trying, and
+ * a pause. */
+#define GONE_WITHIN (4 * SEC)
+/* The calls that carry streams have PATIENCE, and those that the server keeps
+ * up to 4 s more. */
+#define SILENT_LEAST (15 * SEC)
+#define SILENT_MOST  (26 * SEC)
+
+/* Messages need connections, so that who is gone refuses them. */
+static void links_connect(struct run *r)
+{
+	const struct ulnet_sim_link link = { .latency = 100 * US,
+					     .connect = MS };
+	const struct ulnet_nid any = LNET_NID_ANY;
+
+	links_set_all(&r->links, r->sim, &link);
+	if (lnet_sim_link_set(r->sim, &any, &any, &link))
+		lnet_sim_fail(r->sim, "no memory for a link");
+}
+
+static void cut_off(struct run *r, const struct member *m, bool on)
+{
+	for (unsigned int i = 0; i < r->n * r->nnids; i++)
+		for (unsigned int k = 0; k < r->nnids; k++) {
+			const struct member *other = &r->members[i / r->nnids];
+
+			if (other != m)
+				lnet_sim_partition(r->sim, &m->nids[k],
+						   &other->nids[i % r->nnids],
+						   on);
+		}
+}
+
+static void flow_of(struct run *r, unsigned int i, struct member *server)
+{
+	struct flow *f = &r->flows[i];
+
+	*f = (struct flow){ .r = r, .index = i, .to = server, .lost = true };
+	do
+		f->from = &r->members[rnd(r, r->n)];
+	while (f->from == server);
+	f->named = r->named && chance(r, 50);
+	if (f->named)
+		f->to = NULL;
+	f->kind = (enum kind)rnd(r, KINDS);
+	f->size = chance(r, 50) ? 64 : 3000;
+	if (f->kind == KIND_LIST)
+		f->down.total = 1000;
+	else
+		f->up.total = 1000;
+	at(r, rnd(r, SEC), flow_open, f);
+}
+
+/* Notes which streams @server has now. */
+static unsigned int flows_at(struct run *r, const struct member *server)
+{
+	unsigned int at = 0;
+
+	for (unsigned int i = 0; i < LOST; i++) {
+		const struct flow *f = &r->flows[FLOWS + i];
+
+		if (f->gots && f->to == server && !f->ended)
+			at |= 1u << i;
+	}
+	return at;
+}
+
+static void check_over(struct run *r, unsigned int at, bool over)
+{
+	for (unsigned int i = 0; i < LOST; i++) {
+		const struct flow *f = &r->flows[FLOWS + i];
+
+		if (at & 1u << i && f->ended != over)
+			lnet_sim_fail(r->sim,
+				      "stream %u: ends %u times, and its "
+				      "server is away",
+				      f->index, f->ended);
+	}
+}
+
+static void server_gone(struct run *r, struct member *m, unsigned int at)
+{
+	if (!crash_now(m))
+		return;
+	lnet_sim_run(r->sim, GONE_WITHIN);
+	check_over(r, at, true);
+	r->gone += (unsigned int)__builtin_popcount(at);
+	restart(m);
+}
+
+static void server_silent(struct run *r, struct member *m, unsigned int at)
+{
+	cut_off(r, m, true);
+	lnet_sim_run(r->sim, SILENT_LEAST);
+	check_over(r, at, false);
+	lnet_sim_run(r->sim, SILENT_MOST - SILENT_LEAST);
+	check_over(r, at, true);
+	r->silent += (unsigned int)__builtin_popcount(at);
+	cut_off(r, m, false);
+}
+
+void server_leaves(struct run *r)
+{
+	struct member *m = &r->members[rnd(r, r->n)];
+	bool gone = chance(r, 50);
+	unsigned int at;
+
+	if (r->n < 2)
+		return;
+	links_connect(r);
+	for (unsigned int i = 0; i < LOST; i++)
+		flow_of(r, FLOWS + i, m);
+	lnet_sim_run(r->sim, rnd(r, 2 * SEC));
+	at = flows_at(r, m);
+	if (gone)
+		server_gone(r, m, at);
+	else
+		server_silent(r, m, at);
+	/* The deadlines of the others pass. */
+	lnet_sim_run(r->sim, 120 * SEC);
 }

@@ -10,15 +10,18 @@
 #include "tests/sim/rules.h"
 #include "tests/sim/scenario.h"
 
+#define SECONDS UINT64_C(1000000) /* us */
+
 #define NODES 3 /* at most */
 #define RAILS 3 /* of a node */
 #define FLOWS 60
 #define LAST  12 /* of them begin when faults have ended */
+#define LOST  6	 /* further streams, for the end of a server */
+
+#define PATIENCE (20 * SECONDS)
 
 #define TREES 8
 #define TWIGS 6 /* of a tree, at most */
-
-#define SECONDS UINT64_C(1000000) /* us */
 
 enum kind { KIND_LIST, KIND_SUM, KIND_ECHO, KIND_DROP, KINDS };
 
@@ -38,6 +41,7 @@ struct flow {
 	enum kind kind;
 	uint32_t size;
 	bool last;   /* it must end well */
+	bool lost;   /* its server goes away before it ends */
 	bool cancel; /* by its client, after a while */
 	bool fails;  /* its service ends it with a failure */
 	struct way up, down;
@@ -97,7 +101,7 @@ struct run {
 	bool named;  /* some streams go to a name, of all nodes or some */
 	struct ulrpc_keys *keys; /* of all nodes; NULL: none */
 	struct member members[NODES];
-	struct flow flows[FLOWS];
+	struct flow flows[FLOWS + LOST];
 	struct tree trees[TREES];
 	struct splits splits;
 	struct links links;
@@ -106,6 +110,8 @@ struct run {
 	/* how often what happened */
 	uint64_t crashes, npauses, nis_down, rules_changed, renewed, renamed;
 	uint64_t served_named;
+	/* streams whose server was gone, or silent, in the end */
+	uint64_t gone, silent;
 };
 
 static inline uint64_t rnd(struct run *r, uint64_t below)
@@ -147,6 +153,8 @@ static inline bool after_pause(const struct member *m, void (*fn)(void *arg),
 /* Returns the streams of @m to the service of @to; NULL: to the name. */
 struct ulrpc_streams *streams_to(struct member *m, const struct member *to);
 struct ulrpc_client *calls_to(struct member *m, const struct member *to);
+/* The function for lnet_sim_at(), for a struct flow. */
+void flow_open(void *arg);
 
 /* ---- streams_trees.c ---- */
 
@@ -172,5 +180,7 @@ void trouble(void *arg);
 void trouble_end(struct run *r);
 /* Says for which nodes the name stands: for all, if there are no faults. */
 void name_set(struct run *r);
+/* After all faults: a server goes away. Checks when its streams end. */
+void server_leaves(struct run *r);
 
 #endif

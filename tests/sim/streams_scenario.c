@@ -19,6 +19,9 @@
  *	flow_check()
  * A stream of a name goes to one of its servers, and its outcome says to which.
  *	flow_check()
+ * A server at whose host nobody listens is given up in seconds, one that is
+ * only silent when patience is at its end.
+ *	server_leaves()
  * Once faults have ended, streams end well; and nothing is left in the end.
  *	scenario_play(), by the sanitizers
  * When who has begun a tree of streams and calls gives it up, all of it ends:
@@ -173,7 +176,7 @@ struct ulrpc_streams *streams_to(struct member *m, const struct member *to)
 	conf.client.service = "flow";
 	conf.client.flavour = flavour_of(m);
 	conf.window_messages = m->r->window;
-	conf.patience = 20 * SECONDS;
+	conf.patience = PATIENCE;
 	if (ulrpc_streams_open(m->rpc, &conf, &m->to[k]))
 		lnet_sim_fail(m->r->sim, "streams cannot be opened");
 	return m->to[k];
@@ -360,13 +363,19 @@ static void flow_step(void *arg)
 	at(f->r, rnd(f->r, 50 * MS), flow_step, f);
 }
 
-static void flow_open(void *arg)
+static uint64_t deadline_of(const struct flow *f)
+{
+	if (f->lost)
+		return 100 * SECONDS;
+	return f->last ? 600 * SECONDS : (1 + rnd(f->r, 60)) * SECONDS;
+}
+
+void flow_open(void *arg)
 {
 	struct flow *f = arg;
 	struct ulrpc_streams *streams;
 	struct ulrpc_stream_conf conf = {
-		.deadline =
-			f->last ? 600 * SECONDS : (1 + rnd(f->r, 60)) * SECONDS,
+		.deadline = deadline_of(f),
 		.events = { on_readable, on_writable, on_ended, f },
 	};
 
@@ -430,8 +439,11 @@ static bool is_of(const struct member *m, const struct ulnet_nid *nid)
 
 static void flow_check(const struct flow *f)
 {
-	struct lnet_sim *sim = f->r->sim;
+	struct lnet_sim *sim;
 
+	if (!f->r)
+		return; /* no server has left */
+	sim = f->r->sim;
 	if (f->life && f->life == f->from->life && f->ended != 1)
 		lnet_sim_fail(sim, "stream %u: ends %u times", f->index,
 			      f->ended);
@@ -565,7 +577,8 @@ int scenario_play(struct run *r)
 		at(r, rnd(r, SEC), tree_open, &r->trees[i]);
 	/* The longest deadline passes, and clients that are silent are gone. */
 	lnet_sim_run(r->sim, 240 * SEC);
-	for (unsigned int i = 0; i < FLOWS; i++)
+	server_leaves(r);
+	for (unsigned int i = 0; i < FLOWS + LOST; i++)
 		flow_check(&r->flows[i]);
 	for (unsigned int i = 0; i < TREES; i++)
 		tree_check(&r->trees[i]);
@@ -579,6 +592,8 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 		     ulrpc_cause_name((enum ulrpc_cause)i), r->causes[i]);
 	tell(arg, "", "streams of the name that a service has got",
 	     r->served_named);
+	tell(arg, "", "streams whose server was gone", r->gone);
+	tell(arg, "", "streams whose server was silent", r->silent);
 	tell(arg, "", "crashes", r->crashes);
 	tell(arg, "", "pauses", r->npauses);
 	tell(arg, "", "NIs down", r->nis_down);
@@ -592,7 +607,7 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 
 unsigned int scenario_free(struct run *r)
 {
-	for (unsigned int i = 0; i < FLOWS; i++) {
+	for (unsigned int i = 0; i < FLOWS + LOST; i++) {
 		ulrpc_stream_put(r->flows[i].stream);
 		ulrpc_stream_put(r->flows[i].served);
 	}

@@ -16,6 +16,11 @@ static struct ulrpc_streams *streams;
 static struct ulrpc_stream *served[SERVERS + 1][2 * TALKS];
 static unsigned int nserved[SERVERS + 1];
 static uint32_t streams_max; /* of each server */
+static uint64_t patience;    /* us; 0: 5 s */
+static bool mute; /* what servers send is lost from the next stream on */
+
+static const struct ulnet_sim_link connected = { .latency = MSEC / 10,
+						 .connect = MSEC };
 
 /* A stream, as its client has it. */
 struct talk {
@@ -26,6 +31,21 @@ struct talk {
 
 static struct talk talks[TALKS];
 
+static struct ulnet_nid server_nid(unsigned int index)
+{
+	return lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0),
+			     0x0a000000 + index + 1);
+}
+
+static void set_mute(unsigned int server, bool on)
+{
+	const struct ulnet_nid from = server_nid(server), to = server_nid(0);
+	struct ulnet_sim_link link = connected;
+
+	link.loss = on ? LNET_SIM_ALWAYS : 0;
+	cr_assert_eq(lnet_sim_link_set(sim, &from, &to, &link), 0);
+}
+
 static void on_talk(void *arg, struct ulrpc_stream *s, const void *body,
 		    size_t length)
 {
@@ -35,6 +55,8 @@ static void on_talk(void *arg, struct ulrpc_stream *s, const void *body,
 	(void)body, (void)length;
 	served[*server][nserved[*server]++] = s;
 	cr_assert_eq(ulrpc_stream_send(s, &who, 1), 0);
+	if (mute)
+		set_mute(*server, true);
 }
 
 static int start(void *arg, unsigned int index, struct lnet *node)
@@ -59,12 +81,6 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 	conf.nmethods = 1;
 	conf.streams_max = streams_max;
 	return ulrpc_stream_serve(own, &conf, NULL);
-}
-
-static struct ulnet_nid server_nid(unsigned int index)
-{
-	return lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0),
-			     0x0a000000 + index + 1);
 }
 
 /* The name stands for the servers from @first to @last, each as likely to be
@@ -101,7 +117,7 @@ static void begin(uint64_t seed, unsigned int cpts)
 	ulrpc_streams_conf_init(&conf);
 	conf.client.target = "servers";
 	conf.client.service = "chat";
-	conf.patience = 5 * SECONDS;
+	conf.patience = patience ? patience : 5 * SECONDS;
 	cr_assert_eq(ulrpc_streams_open(rpc, &conf, &streams), 0);
 }
 
@@ -270,8 +286,8 @@ Test(stream_named, opened_elsewhere)
 	end();
 }
 
-/* The server dies: its streams end when patience is at its end, and the next
- * one goes to another server. */
+/* The server dies silently: its streams end when patience is at its end, and
+ * the next one goes to another server. */
 Test(stream_named, the_server_dies)
 {
 	struct ulnet_nid nid;
@@ -294,6 +310,115 @@ Test(stream_named, the_server_dies)
 	cr_assert_neq(next, at);
 	talk_goes_on(1, next, 0);
 	ends_at(1, next, 0);
+	end();
+}
+
+/* Messages need connections, so a server that is gone refuses them. */
+static void begin_connected(void)
+{
+	patience = 60 * SECONDS;
+	begin(1, 1);
+	patience = 0;
+	cluster_links(sim, &connected);
+}
+
+static void crash(unsigned int server)
+{
+	cr_assert_eq(lnet_sim_crash(sim, server), 0);
+	while (nserved[server])
+		ulrpc_stream_put(served[server][--nserved[server]]);
+}
+
+static void ends_as_lost(unsigned int i, unsigned int server,
+			 enum ulrpc_execution execution)
+{
+	struct ulnet_nid nid = server_nid(server);
+
+	cr_assert_eq(talks[i].ended, 1);
+	cr_assert_eq(talks[i].o.cause, ULRPC_CAUSE_UNREACHABLE, "%s",
+		     ulrpc_cause_name(talks[i].o.cause));
+	cr_assert_eq(talks[i].o.execution, execution);
+	cr_assert(lnet_nid_eq(&talks[i].o.server, &nid));
+}
+
+/* Nobody listens any more at the host of the server: its streams end long
+ * before patience is at its end, and the next one goes to another server. What
+ * was on the way may have been read or not; what never left was not. */
+Test(stream_named, the_server_is_gone)
+{
+	unsigned int at;
+
+	begin_connected();
+	talk_open(0);
+	at = talk_at(0);
+	cr_assert_eq(ulrpc_stream_send(talks[0].stream, "read", 4), 0);
+	crash(at);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(talks[0].ended, 0);
+	talk_open(1);
+	lnet_sim_run(sim, 4 * SEC);
+	ends_as_lost(0, at, ULRPC_EXECUTED);
+	cr_assert_eq(talks[0].o.sent, 1);
+	cr_assert_eq(talks[0].o.delivered, 0);
+	ends_as_lost(1, at, ULRPC_NOT_EXECUTED);
+	talk_open(2);
+	cr_assert_neq(talk_at(2), at);
+	end();
+}
+
+/* The server comes again before it counts as gone, and says that it has
+ * forgotten the stream. */
+Test(stream_named, the_server_restarts)
+{
+	unsigned int at;
+
+	begin_connected();
+	talk_open(0);
+	at = talk_at(0);
+	crash(at);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(lnet_sim_restart(sim, at), 0);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(talks[0].ended, 1);
+	cr_assert_eq(talks[0].o.cause, ULRPC_CAUSE_RESTARTED);
+	end();
+}
+
+/* The only server has got the stream, but is gone before it could say so. */
+Test(stream_named, gone_while_opening)
+{
+	begin_connected();
+	set_servers(2, 2);
+	lnet_sim_run(sim, SEC);
+	mute = true;
+	talk_open(0);
+	lnet_sim_run(sim, MSEC * 10);
+	mute = false;
+	cr_assert_eq(nserved[2], 1);
+	crash(2);
+	set_mute(2, false);
+	lnet_sim_run(sim, 10 * SEC);
+	ends_as_lost(0, 2, ULRPC_EXECUTION_UNKNOWN);
+	end();
+}
+
+/* A server that is only silent may come back: its streams wait for it. */
+Test(stream_named, the_server_is_silent)
+{
+	struct ulnet_nid self = server_nid(0), nid;
+	unsigned int at;
+
+	begin_connected();
+	talk_open(0);
+	at = talk_at(0);
+	nid = server_nid(at);
+	cr_assert_eq(lnet_sim_partition(sim, &self, &nid, true), 0);
+	lnet_sim_run(sim, 50 * SEC);
+	cr_assert_eq(talks[0].ended, 0);
+	cr_assert_eq(lnet_sim_partition(sim, &self, &nid, false), 0);
+	lnet_sim_run(sim, 5 * SEC);
+	talk_goes_on(0, at, 0);
+	ends_at(0, at, 0);
 	end();
 }
 
