@@ -60,6 +60,7 @@ struct service_set {
 	X(inflight_max, 1, UINT32_MAX, SET_OF_ALL)        \
 	X(queue_max, 1, UINT32_MAX, SET_OF_ALL)           \
 	X(queue_bytes, 1, INT64_MAX, SET_OF_ALL)          \
+	X(reply_limit, 1, UINT32_MAX, SET_OF_ALL)         \
 	X(window_messages, 1, UINT32_MAX, SET_OF_STREAMS) \
 	X(window_bytes, 1, UINT32_MAX, SET_OF_STREAMS)    \
 	X(patience, 1, INT64_MAX, SET_OF_STREAMS)

@@ -51,7 +51,7 @@ static in_line unsigned int rpc_state(const struct ulrpc *rpc)
 /* Does @c take further calls? Returns 0; -ESHUTDOWN, -EAGAIN. */
 static int client_check(struct ulrpc_client *c)
 {
-	if (rpc_state(c->rpc) != RPC_OPEN || c->marks & CLIENT_CLOSED)
+	if (rpc_state(c->rpc) != RPC_OPEN || client_marks(c) & CLIENT_CLOSED)
 		return -ESHUTDOWN;
 	return backlog_is_full(&c->backlog) ? backlog_refuse(&c->backlog) : 0;
 }
@@ -184,7 +184,7 @@ static void on_arrival(struct ulnet_work *work)
 	/* The clock of the thread that made the call may be ahead of this one.
 	 */
 	call->began = call->queued = MIN(call->began, shard_now(s));
-	if (s->closing || call->client->marks & CLIENT_CLOSED) {
+	if (s->closing || client_marks(call->client) & CLIENT_CLOSED) {
 		call_reject_new(call, ULRPC_CAUSE_CANCELED);
 	} else if (unlikely(call->nbulks)) {
 		call_enter_lent(call);
@@ -360,8 +360,8 @@ static in_line bool call_is_rare(const struct ulrpc_client *c,
 				 const struct ulrpc_call_conf *conf)
 {
 	return conf_load(conf) | (uintptr_t)c->chain |
-	       (rpc_state(c->rpc) | c->marks | backlog_is_full(&c->backlog) |
-		samples(c->shard));
+	       (rpc_state(c->rpc) | client_marks(c) |
+		backlog_is_full(&c->backlog) | samples(c->shard));
 }
 
 static bool conf_is_refused(const struct ulrpc_call_conf *conf)
@@ -508,10 +508,13 @@ static const struct ulrpc_call_conf *conf_limited(
 	const struct ulrpc_client *c, const struct ulrpc_call_conf *conf,
 	struct ulrpc_call_conf *own)
 {
-	if (likely(!c->reply_limit) || conf->reply_limit)
+	uint32_t limit =
+		atomic_load_explicit(&c->reply_limit, memory_order_relaxed);
+
+	if (likely(!limit) || conf->reply_limit)
 		return conf;
 	*own = *conf;
-	own->reply_limit = c->reply_limit;
+	own->reply_limit = limit;
 	return own;
 }
 

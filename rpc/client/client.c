@@ -752,7 +752,7 @@ const struct target_ops client_target_ops = {
 
 static void client_on_quiet(struct ulrpc_client *c)
 {
-	if (!(c->marks & CLIENT_CLOSED)) {
+	if (!(client_marks(c) & CLIENT_CLOSED)) {
 		target_on_quiet(c->target);
 	} else if (!c->freeing) {
 		c->freeing = true;
@@ -893,7 +893,7 @@ static void client_on_close(struct ulnet_work *work)
 		container_of(work, struct ulrpc_client, close_work);
 	struct shard *s = c->shard;
 
-	c->marks |= CLIENT_CLOSED;
+	client_mark(c, CLIENT_CLOSED, true);
 	c->heeds_quiet = true;
 	/* Counted as a call, so that the client stays until all others have
 	 * ended. */
@@ -935,8 +935,7 @@ void client_init(struct ulrpc_client *c, struct shard *s,
 	backlog_init(&c->backlog, conf->queue_max, conf->queue_bytes);
 	atomic_init(&c->lent_from, ULRPC_BODY_MAX);
 	c->batch_max = conf->batch_max ? conf->batch_max : ULRPC_BATCH_MAX;
-	c->reply_limit = conf->reply_limit;
-	c->marks = conf->reply_limit ? CLIENT_LIMITED : 0;
+	client_limit_replies(c, conf->reply_limit);
 	c->checked = c->wants_checked = conf->checksum;
 	c->least = c->flavour =
 		flavour_meant(conf->flavour, rpc_has_keys(s->rpc));

@@ -152,8 +152,9 @@ struct ulrpc_client {
 	bool carries; /* calls carry streams: the service is the carrier */
 	uint32_t inflight_max; /* owner: clients_set() changes it */
 	uint32_t batch_max;
-	/* of calls that do not say one; 0: none */
-	uint32_t reply_limit;
+	/* of calls that do not say one; 0: none. Written by the owner
+	 * (clients_set()), read by any thread */
+	_Atomic uint32_t reply_limit;
 	char service[ULRPC_SERVICE_NAME];
 	char *server; /* a pattern: ulrpc_client_conf.server; NULL: any */
 	/* array of the NIDs that the user has given; no answer about a name
@@ -178,7 +179,9 @@ struct ulrpc_client {
 	/* owner: a set of servers has it for one of them, and limits the calls
 	 * that have not ended itself */
 	bool of_set;
-	uint8_t marks; /* enum client_mark: what calls look at first */
+	/* enum client_mark: what calls look at first. The owner writes it, any
+	 * thread reads it: client_marks(), client_mark() */
+	_Atomic uint8_t marks;
 	/* when the last call has ended, client_last_ended() has something to
 	 * do, because the client is closed, or its target waits for that */
 	bool heeds_quiet;
@@ -325,6 +328,28 @@ static inline void client_unwatch(struct ulrpc_call *call)
 		shard_cancel(call->shard, &call->timer);
 	call->watch = WATCH_NONE;
 }
+/* Returns what of enum client_mark is set. Any thread. */
+static inline unsigned int client_marks(const struct ulrpc_client *c)
+{
+	return atomic_load_explicit(&c->marks, memory_order_relaxed);
+}
+/* Sets @mark, or unsets it. Owner. */
+static inline void client_mark(struct ulrpc_client *c, enum client_mark mark,
+			       bool on)
+{
+	unsigned int marks = client_marks(c) & ~(unsigned int)mark;
+
+	atomic_store_explicit(&c->marks, (uint8_t)(on ? marks | mark : marks),
+			      memory_order_relaxed);
+}
+/* From now on @limit is the reply_limit of calls that have none; 0: they have
+ * none. Owner. */
+static inline void client_limit_replies(struct ulrpc_client *c, uint32_t limit)
+{
+	atomic_store_explicit(&c->reply_limit, limit, memory_order_relaxed);
+	client_mark(c, CLIENT_LIMITED, limit);
+}
+
 /* Called when something has changed that calls may have waited for. If a call
  * can be sent now, posts the work `flush`, which sends calls at the end of this
  * turn. */

@@ -119,6 +119,14 @@ static inline uint32_t fetch_limit(const struct ulrpc *rpc, uint32_t limit)
 			     limit ? limit : ULRPC_REPLY_MAX);
 }
 
+/* Returns the ulrpc_client_conf.reply_limit of a client that is to take @limit:
+ * 0, which costs its calls nothing, if the node never takes more. */
+static inline uint32_t fetch_limit_needed(const struct ulrpc *rpc,
+					  uint32_t limit)
+{
+	return limit < fetch_limit(rpc, 0) ? limit : 0;
+}
+
 /* Called when the call ends: drops the fetch, and tells the server. f->body is
  * valid until the end of this turn. */
 void fetch_drop(struct fetch *f);

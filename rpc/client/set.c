@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rpc/client/client.h"
+#include "rpc/client/fetch.h"
 #include "rpc/client/imports.h"
 
 /* What a set of servers has as the limits of its queue is not that of the
@@ -14,6 +15,8 @@ static void tell(const struct ulrpc_client *c, struct client_set *set)
 		[CLIENT_SET_inflight_max] = c->inflight_max,
 		[CLIENT_SET_queue_max] = c->of_set ? 0 : c->backlog.calls_max,
 		[CLIENT_SET_queue_bytes] = c->of_set ? 0 : c->backlog.bytes_max,
+		[CLIENT_SET_reply_limit] =
+			fetch_limit(c->rpc, atomic_load(&c->reply_limit)),
 	};
 
 	set->clients++;
@@ -43,8 +46,12 @@ static void set_queue(struct ulrpc_client *c, const struct client_set *set)
 
 static void change(struct ulrpc_client *c, const struct client_set *set)
 {
+	uint32_t limit = (uint32_t)set->values[CLIENT_SET_reply_limit];
+
 	if (client_set_has(set, CLIENT_SET_inflight_max))
 		set_window(c, (uint32_t)set->values[CLIENT_SET_inflight_max]);
+	if (client_set_has(set, CLIENT_SET_reply_limit))
+		client_limit_replies(c, fetch_limit_needed(c->rpc, limit));
 	set_queue(c, set);
 	client_look(c);
 }
@@ -58,7 +65,7 @@ void clients_set(struct shard *s, struct client_set *set)
 		return;
 	list_for_each_entry (imp, &s->imports->all, link)
 		list_for_each_entry (c, &imp->clients, link) {
-			if (c->marks & CLIENT_CLOSED ||
+			if (client_marks(c) & CLIENT_CLOSED ||
 			    strcmp(c->service, set->service))
 				continue;
 			change(c, set);

@@ -102,7 +102,8 @@ static void target_later(struct client_target *t, uint64_t pause)
 static void target_want(struct client_target *t, bool wanted)
 {
 	t->wanted = wanted;
-	t->client->heeds_quiet = wanted || t->client->marks & CLIENT_CLOSED;
+	t->client->heeds_quiet =
+		wanted || client_marks(t->client) & CLIENT_CLOSED;
 }
 
 static void target_go(struct client_target *t)

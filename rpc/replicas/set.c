@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "rpc/client/fetch.h"
 #include "rpc/replicas/replicas.h"
 #include "rpc/stream/streams.h"
 
@@ -16,6 +17,8 @@ static void tell(const struct ulrpc_replicas *rs, struct client_set *set)
 		[CLIENT_SET_inflight_max] = rs->conf.inflight_max,
 		[CLIENT_SET_queue_max] = rs->backlog.calls_max,
 		[CLIENT_SET_queue_bytes] = rs->backlog.bytes_max,
+		[CLIENT_SET_reply_limit] =
+			fetch_limit(rs->rpc, rs->conf.reply_limit),
 	};
 
 	set->sets++;
@@ -47,6 +50,9 @@ static void change(struct ulrpc_replicas *rs, const struct client_set *set)
 	/* for servers that are added from now on */
 	if (client_set_has(set, CLIENT_SET_inflight_max))
 		rs->conf.inflight_max = (uint32_t)v[CLIENT_SET_inflight_max];
+	if (client_set_has(set, CLIENT_SET_reply_limit))
+		rs->conf.reply_limit = fetch_limit_needed(
+			rs->rpc, (uint32_t)v[CLIENT_SET_reply_limit]);
 	if (client_set_has(set, CLIENT_SET_queue_max))
 		rs->backlog.calls_max = (uint32_t)v[CLIENT_SET_queue_max];
 	if (client_set_has(set, CLIENT_SET_queue_bytes))

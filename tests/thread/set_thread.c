@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A service is changed again and again by its control socket, while calls to it
- * wait and run on several CPTs and workers. */
+/* A service and a client of it are changed again and again by a control socket,
+ * while calls wait and run on several CPTs and workers. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -51,6 +51,10 @@ static void *set_main(void *arg)
 		ask(rig, request, "status: 0");
 		ask(rig, "rpc set: {service: test, window: 1, policy: worst}",
 		    "status: -95");
+		ask(rig,
+		    i % 2 ? "rpc set: {client: test, reply_limit: 4294967295}"
+			  : "rpc set: {client: test, reply_limit: 5000}",
+		    "status: 0");
 	}
 	return NULL;
 }

@@ -269,6 +269,7 @@ cat >"$dir/wrong" <<'END'
 161 | this node runs no RPC | rpc set --service echo --reply-limit 10
 161 | this node runs no RPC | rpc set --client echo --inflight-max 11
 161 | this node runs no RPC | rpc set --client echo --queue-bytes 12
+161 | this node runs no RPC | rpc set --client echo --reply-limit 12
 161 | this node runs no RPC | rpc set --service echo --window-messages 13
 161 | this node runs no RPC | rpc set --service echo --streams-max 14
 161 | this node runs no RPC | rpc set --client echo --window-bytes 15

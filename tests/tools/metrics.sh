@@ -245,10 +245,14 @@ has out '^ +sets: 0$'
 has out '^ +queue_max: 1048576$'
 ctl 234 --socket "$dir/ping.sock" rpc set --client echo --inflight-max 0
 has err 'inflight_max: 0 is not in 1'
-ctl 0 --socket "$dir/ping.sock" rpc set --client echo --inflight-max 7 --queue-max 1000
+ctl 234 --socket "$dir/ping.sock" rpc set --client echo --reply-limit 4294967296
+has err 'reply_limit: 4294967296 is not in 1'
+ctl 0 --socket "$dir/ping.sock" rpc set --client echo --inflight-max 7 --queue-max 1000 \
+	--reply-limit 65432
 ctl 0 --socket "$dir/ping.sock" rpc set --client echo
 has out '^ +inflight_max: 7$'
 has out '^ +queue_max: 1000$'
+has out '^ +reply_limit: 65432$'
 # And what the program calls now.
 ctl_until '^  Raw +[0-9.]*[1-9][0-9.]*k? +[0-9.]+[kM]? +[0-9.]+[kM]? +0 +0' \
 	--socket "$dir/ping.sock" top --interval 1 --count 1

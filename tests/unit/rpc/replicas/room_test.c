@@ -248,11 +248,14 @@ Test(replicas_room, a_change_counts_for_servers_that_come)
 	cr_assert_eq(ulrpc_replicas_open(rpc, &conf, &rs), 0);
 	now = change(CLIENT_SET_inflight_max, 2);
 	cr_assert_eq(now.clients, 0);
+	now = change(CLIENT_SET_reply_limit, 12345);
+	cr_assert_eq(now.now[CLIENT_SET_reply_limit], 12345);
 	set_servers(SERVERS_OF(1));
 	lnet_sim_run(sim, SEC);
 	now = change(CLIENT_SET_ITEMS, 0);
 	cr_assert_eq(now.clients, 1);
 	cr_assert_eq(now.now[CLIENT_SET_inflight_max], 2);
+	cr_assert_eq(now.now[CLIENT_SET_reply_limit], 12345);
 	for (unsigned int i = 0; i < 5; i++)
 		cr_assert_eq(goes_to(), 1);
 	servers[1].delay = 5 * SEC;

@@ -397,6 +397,51 @@ Test(set, queue_of_clients)
 	end();
 }
 
+static void call_limited(uint32_t own, enum ulrpc_cause cause)
+{
+	static const uint8_t body[BODY];
+	const struct ulrpc_call_conf conf = { .deadline = 1000000,
+					      .reply_max = 100,
+					      .reply_limit = own };
+	struct called c = { 0 };
+
+	cr_assert_eq(ulrpc_call(g.client, ulrpc_method("echo"), body, BODY,
+				&conf, on_called, &c, NULL),
+		     0);
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(c.ended, 1);
+	cr_assert_eq(c.outcome.cause, cause, "%s: %s",
+		     ulrpc_cause_name(c.outcome.cause), c.outcome.text);
+	if (cause == ULRPC_CAUSE_TOO_LONG)
+		cr_assert_str_eq(c.outcome.text,
+				 "the reply has 100000 bytes, and the caller "
+				 "takes up to 99999");
+}
+
+/* The limit of a client is that of its calls without one. */
+Test(set, replies_of_clients)
+{
+	struct client_set set;
+	uint64_t all;
+
+	begin(NULL);
+	set = change_clients("test", CLIENT_SET_ITEMS, 0);
+	all = set.now[CLIENT_SET_reply_limit];
+	cr_assert_eq(all, ULRPC_REPLY_MAX);
+	call_limited(0, ULRPC_CAUSE_OK);
+	set = change_clients("test", CLIENT_SET_reply_limit, BODY - 1);
+	cr_assert_eq(set.now[CLIENT_SET_reply_limit], BODY - 1);
+	call_limited(0, ULRPC_CAUSE_TOO_LONG);
+	call_limited(BODY, ULRPC_CAUSE_OK);
+	/* What the node takes in any case is no limit any more. */
+	set = change_clients("test", CLIENT_SET_reply_limit, UINT32_MAX);
+	cr_assert_eq(set.now[CLIENT_SET_reply_limit], all);
+	cr_assert_eq(g.client->marks, 0);
+	call_limited(0, ULRPC_CAUSE_OK);
+	call_limited(BODY - 1, ULRPC_CAUSE_TOO_LONG);
+	end();
+}
+
 /* A change is made whole, or not at all. */
 Test(set, whole)
 {
