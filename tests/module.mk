@@ -955,6 +955,7 @@ tool_tests += %D%/tools/replicas_tutorial.sh
 tool_tests += %D%/tools/store.sh
 tool_tests += %D%/tools/context_tutorial.sh
 tool_tests += %D%/tools/stream_tutorial.sh
+tool_tests += %D%/tools/stream_cut.sh
 tool_tests += %D%/tools/top.sh
 tool_tests += %D%/tools/keys.sh
 tool_tests += %D%/tools/munge.sh
