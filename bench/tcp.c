@@ -4,7 +4,7 @@
  * bench/tcp.sh calls it, and bench/raw_tcp for the bounds. Built a second time
  * it is bench/shm, over shared memory, and bench/raw_shm has its bounds.
  *
- *	tcp [NAME=VALUE] WHAT MODE SIZE DEPTH CREDITS AMOUNT
+ *	tcp [shared] [NAME=VALUE] WHAT MODE SIZE DEPTH CREDITS AMOUNT
  *
  * prints one number. WHAT:
  *	echo	a PUT of SIZE goes and comes back as a PUT, no ACKs: median, us
@@ -25,6 +25,7 @@
  * CREDITS: messages that may be given to the LND at once; 0: the library's
  * default. AMOUNT: milliseconds, or with an "n" behind it operations.
  * NAME=VALUE: a tunable of both nodes' interfaces, copy_min=0 for example.
+ * shared: what is sent lies in memory of lnet_mem_alloc(3).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -81,6 +82,7 @@ struct side {
 	uint16_t port;
 	struct ulnet_tunable tunable;
 	unsigned int ntunables;
+	bool shared;
 
 	struct lnet *node;
 	unsigned char *out, *in; /* memory for DUO_BUFFERS messages of size */
@@ -508,6 +510,17 @@ static void nid_of(const struct side *s, const char *address,
 		snprintf(nid, NID_SIZE, "%s@tcp", address);
 }
 
+/* Memory for what is sent: zeroed and present, as that of duo_buffer(). */
+static void *out_buffer(const struct side *s, size_t size)
+{
+	void *p;
+
+	if (!s->shared)
+		return duo_buffer(size);
+	must(lnet_mem_alloc(s->node, size, &p), "lnet_mem_alloc");
+	return memset(p, 0, size);
+}
+
 static void open_node(struct side *s, const char *address)
 {
 	static const enum ulnet_run runs[] = { LNET_RUN_POLL, LNET_RUN_POLL,
@@ -524,7 +537,7 @@ static void open_node(struct side *s, const char *address)
 	conf.run = runs[s->mode];
 	conf.port = s->port;
 	must(lnet_open(&conf, &s->node), "lnet_open");
-	s->out = duo_buffer((size_t)s->size * DUO_BUFFERS);
+	s->out = out_buffer(s, (size_t)s->size * DUO_BUFFERS);
 	s->in = duo_buffer((size_t)s->size * DUO_BUFFERS);
 	if (s->what->is_rpc)
 		s->requests = duo_buffer((size_t)RPC_BUFFERS * RPC_BUFFER);
@@ -540,7 +553,8 @@ static void open_node(struct side *s, const char *address)
 static void close_node(struct side *s)
 {
 	lnet_close(s->node);
-	free(s->out);
+	if (!s->shared)
+		free(s->out);
 	free(s->in);
 	free(s->requests);
 }
@@ -685,7 +699,7 @@ static double measure(struct side *s)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: tcp [TUNABLE=VALUE] "
+	fprintf(stderr, "usage: tcp [shared] [TUNABLE=VALUE] "
 			"echo|flood|put|get|rpc|calls poll|block|threads|lo "
 			"SIZE DEPTH CREDITS MS|NUMBERn\n");
 	return 2;
@@ -734,6 +748,11 @@ int main(int argc, char **argv)
 {
 	struct side s = { .eq = { NULL, 0 } };
 
+	if (argc > 1 && !strcmp(argv[1], "shared")) {
+		s.shared = true;
+		argc--;
+		argv++;
+	}
 	if (parse_tunable(&s, argv[1])) {
 		argc--;
 		argv++;

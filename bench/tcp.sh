@@ -14,9 +14,9 @@ tcp_ms=300 # of each measurement, after a tenth of a second of warm-up
 # Rows in shared memory are between the same two cores, for comparison.
 #
 # Each line: program and its arguments (for raw_tcp WHAT MODE SIZE DEPTH CHUNK,
-# for tcp WHAT MODE SIZE DEPTH CREDITS, for wait NET RUN) | what | unit | what one of the
-# program's numbers is in that unit | aim | raw line that bounds it | aim of the
-# ratio to that
+# for tcp and shm [shared] [TUNABLE=VALUE] WHAT MODE SIZE DEPTH CREDITS, for wait
+# NET RUN) | what | unit | what one of the program's numbers is in that unit | aim
+# | raw line that bounds it | aim of the ratio to that
 tcp_list() {
 	cat <<-'END'
 	raw_tcp echo poll 64 1 0|raw: 64 B there and back, poll|us|1|||
@@ -93,6 +93,8 @@ tcp_list() {
 			for depth in 1 4; do
 				cat <<-END
 				shm put $mode $((size * 1024)) $depth 4096|PUT $size KiB in shared memory, copied once, depth $depth, $mode|GB/s|$((size * 1024))e-9||raw: $size KiB out of the other process|>= 0.95
+				shm shared put $mode $((size * 1024)) $depth 4096|PUT $size KiB in shared memory, of lnet_mem_alloc(), depth $depth, $mode|GB/s|$((size * 1024))e-9||raw: $size KiB out of the other process|>= 0.95
+				shm shared map_max=0 put $mode $((size * 1024)) $depth 4096|PUT $size KiB in shared memory, of lnet_mem_alloc(), not mapped, depth $depth, $mode|GB/s|$((size * 1024))e-9||raw: $size KiB out of the other process|
 				shm copy_min=0 put $mode $((size * 1024)) $depth 4096|PUT $size KiB in shared memory, by the ring, depth $depth, $mode|GB/s|$((size * 1024))e-9||raw: $size KiB out of the other process|
 				END
 			done
