@@ -330,6 +330,9 @@ static int client_next(struct client *c, size_t *len_p)
 			*len_p = c->in.len;
 			return blank(c->in.buf, c->in.len) ? -ENODATA : 0;
 		}
+		/* While bytes keep coming, client_wait() is never late. */
+		if (c->due && server_now(c->server) >= c->due)
+			return -ETIMEDOUT;
 		rc = client_receive(c);
 		if (rc)
 			return rc;
