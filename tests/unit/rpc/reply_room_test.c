@@ -236,18 +236,18 @@ Test(reply_room, is_handed_over)
  * nothing back. */
 Test(reply_room, is_copied_by_who_waits)
 {
-	static uint8_t whole[LONG], part[9];
+	uint8_t *whole = malloc(LONG), part[9];
 	const uint32_t n = LONG;
 	struct ulrpc_call_conf conf = { .deadline = 60 * 1000000 };
 	void *const buffers[] = { whole, part, NULL };
-	const size_t sizes[] = { sizeof(whole), sizeof(part), 0 };
+	const size_t sizes[] = { LONG, sizeof(part), 0 };
 	struct ulrpc_outcome o;
 	size_t length;
 
 	setup();
 	room()->max = LONG;
 	room()->bodies.gave = on_given;
-	memset(whole, 1, sizeof(whole));
+	memset(whole, 1, LONG);
 	memset(part, 1, sizeof(part));
 	for (unsigned int i = 0; i < ARRAY_SIZE(buffers); i++) {
 		cr_assert_eq(ulrpc_call_wait(askers[0].client,
@@ -264,6 +264,7 @@ Test(reply_room, is_copied_by_who_waits)
 	cr_assert_eq(room()->used, 0);
 	cr_assert_eq(steps, 0);
 	serve_fini(&g);
+	free(whole);
 }
 
 /* What belongs to a set is not copied either. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/rpc/server/raw_client.h"
 
+#include <sys/mman.h>
+
 #include "ulnet/loop.h"
 
 /* ---- receiving ---- */
@@ -87,10 +89,22 @@ void raw_client_attach(struct raw_client *c, unsigned int portal,
 	cr_assert_eq(LNetMDAttach(me, &md, LNET_RETAIN, &mdh), 0);
 }
 
+/* Room that stays until the process ends. */
+static uint8_t *raw_client_room(void)
+{
+	void *room = mmap(NULL, RAW_CLIENT_ROOM, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	cr_assert_neq(room, MAP_FAILED);
+	return room;
+}
+
 void raw_client_init(struct raw_client *c, struct lnet_sim *sim,
 		     unsigned int node, unsigned int server)
 {
-	memset(c, 0, offsetof(struct raw_client, controls_in));
+	memset(c, 0, sizeof(*c));
+	c->controls_in = raw_client_room();
+	c->replies_in = raw_client_room();
 	c->sim = sim;
 	c->node = lnet_sim_node(sim, node);
 	c->server = nth_id(server);
@@ -99,9 +113,9 @@ void raw_client_init(struct raw_client *c, struct lnet_sim *sim,
 	c->match = RAW_CLIENT_MATCH;
 	c->epoch = 1;
 	raw_client_attach(c, ULRPC_PORTAL_CONTROL, ~UINT64_C(0), c->controls_in,
-			  sizeof(c->controls_in), raw_client_on_control);
+			  RAW_CLIENT_ROOM, raw_client_on_control);
 	raw_client_attach(c, ULRPC_PORTAL_REPLY, ~UINT64_C(0), c->replies_in,
-			  sizeof(c->replies_in), raw_client_on_reply);
+			  RAW_CLIENT_ROOM, raw_client_on_reply);
 }
 
 /* ---- sending ---- */

@@ -12,6 +12,7 @@
 #define RAW_CLIENT_ANSWERS    1024
 #define RAW_CLIENT_MATCH      0x1000
 #define RAW_CLIENT_EXTENSIONS 2560
+#define RAW_CLIENT_ROOM	      (4U << 20) /* bytes, for each of both below */
 
 struct raw_client {
 	struct lnet *node;
@@ -51,8 +52,9 @@ struct raw_client {
 	/* match bits that each reply came to */
 	uint64_t to[RAW_CLIENT_ANSWERS];
 	char body[RAW_CLIENT_ANSWERS][16]; /* first bytes of its body */
-	uint8_t controls_in[4 << 20];
-	uint8_t replies_in[4 << 20];
+	/* What comes is written there. It is mapped: what is static is read
+	 * by each search for leaks. */
+	uint8_t *controls_in, *replies_in;
 };
 
 void raw_client_attach(struct raw_client *c, unsigned int portal,
