@@ -8,6 +8,7 @@
 
 #include "lnet/net/net.h"
 #include "lnet/net/ni.h"
+#include "tests/slice.h"
 #include "tests/unit/lnet/discovery/lie_rig.h"
 
 #define SECOND UINT64_C(1000000) /* us */
@@ -289,7 +290,8 @@ static uint64_t failures(struct lnet *node)
  * while he pushes, and in the minute after that. */
 Test(claim_cost, random_nids_leave_nothing)
 {
-	enum { ROUNDS = 50, NIDS = 127, A_PUSH = 8, A_SECOND = 20 };
+	enum { NIDS = 127, A_PUSH = 8, A_SECOND = 20 };
+	const unsigned int rounds = slice_of(50, 15);
 	const unsigned int seconds = 60;
 
 	for (unsigned int i = 0; i < 4; i++) {
@@ -299,7 +301,7 @@ Test(claim_cost, random_nids_leave_nothing)
 
 		arrives(&r, r.node, "10.0.0.2@tcp");
 		before = failures(r.node);
-		for (unsigned int round = 0; round < ROUNDS; round++) {
+		for (unsigned int round = 0; round < rounds; round++) {
 			lie_at_random(NIDS, round, i % 2);
 			lie_push(r.liar, "10.0.0.1@tcp");
 			lnet_sim_run(r.sim, 10 * MSEC);
@@ -308,7 +310,7 @@ Test(claim_cost, random_nids_leave_nothing)
 			      "%u CPTs, up %u", cpts, i % 2);
 		lnet_sim_run(r.sim, seconds * 1000 * MSEC);
 		cr_assert_leq(failures(r.node) - before,
-			      ROUNDS * A_PUSH + seconds * A_SECOND,
+			      rounds * A_PUSH + seconds * A_SECOND,
 			      "%u CPTs, up %u", cpts, i % 2);
 		/* others did not notice */
 		arrives(&r, r.node, "10.0.0.2@tcp");
