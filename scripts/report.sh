@@ -15,7 +15,7 @@ skip() { # TEXT REASON
 	echo "SKIP $stage: $1: $2"
 }
 
-# What a failure looks like in the logs of criterion, of our own tests, campaigns
+# What a failure looks like in the logs of unit tests, of other tests, campaigns
 # and scripts, of sanitizers, compilers and make.
 telling='FAIL|^\\[----\\]|not true|BUG|[Aa]ssert|(ERROR|WARNING): |rror: |[*][*][*] '
 telling+='|again with|--seed|timed out'

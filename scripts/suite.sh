@@ -37,7 +37,7 @@ fuzz_build() {
 complaints='(ERROR|WARNING): (Address|Leak|Thread)Sanitizer|: runtime error: '
 
 # suite BUILD TARGET [ARGUMENT...]: make TARGET in that build, and one result per
-# test; a criterion program counts with the number of tests in it. There are more
+# test; a program of unit tests counts with the number of tests in it. There are more
 # of them at once than there are cores, because many wait most of their time.
 suite() {
 	local dir=$BUILD/$1 target=$2 log=$logs/$stage-$2.log status=0
@@ -68,7 +68,7 @@ suite_result() {
 	read -r tested good < <(sed -E 's/[^0-9]+/ /g' <<<"${said:-1 0}")
 	case $(sed -n 's/^:test-result: *//p' "$test.trs") in
 	PASS | XFAIL)
-		# criterion does not look at how its processes exit.
+		# A program goes on after some of what sanitizers find.
 		if grep -qE "$complaints" "$test.log"; then
 			fail "$name: a sanitizer complains" 1 "$test.log" \
 				"$(suite_again "$dir" "$name")"
@@ -96,7 +96,7 @@ suite_result() {
 }
 
 # suite_again DIR NAME: the command that repeats the test, in the environment that it
-# had; of a criterion program, only those tests in it that failed.
+# had; of a program of unit tests, only those tests in it that failed.
 suite_again() {
 	local dir=$1 name=$2 bad set="srcdir=$SRC" variable
 
@@ -116,26 +116,11 @@ suite_again() {
 	fi
 }
 
-# suite_times DIR: the times of all tests that ran there, those in criterion programs
-# one by one.
+# suite_times DIR: the times of all tests that ran there, unit tests one by one.
 suite_times() {
 	local file
 
 	for file in "$1"/times/*; do
-		case $file in
-		*.xml)
-			awk -v stage="$stage" -F '"' '
-				/<testsuite / { suite = $2 }
-				/<testcase / {
-					t = $0
-					sub(/.* time="/, "", t)
-					printf "%.1f %s: %s/%s\n", t, stage, suite, $2
-				}' "$file"
-			;;
-		*.s)
-			[ -e "${file%.s}.xml" ] ||
-				sed "s/ / $stage: /" "$file"
-			;;
-		esac
+		[ -e "${file%.s}.units" ] || sed "s/ / $stage: /" "$file"
 	done
 }

@@ -874,11 +874,11 @@ librpcrigs_a_SOURCES = \
 endif
 endif
 
-# criterion's library has a main(), which is taken when the program has none.
-# Others are not linked with it, thanks to -Wl,--as-needed.
+# unit/runner.c has a main(), which is taken when the program has none. Others are
+# not linked with it, nor with criterion's library, thanks to -Wl,--as-needed.
 LDADD = $(rpc_rigs) libulrpcwire.a $(ulrpc_archives) $(ulnetctl_archives) \
 	$(ulnetlab_archives) $(ulrpc_libs) $(ulnetctl_libs) $(ulnet_libs) \
-	$(CRITERION_LIBS) $(unit_runner)
+	$(unit_runner) $(CRITERION_LIBS)
 AM_CPPFLAGS += $(CRITERION_CFLAGS)
 
 # A build with fuzzers has no other programs: the main() that -fsanitize=fuzzer

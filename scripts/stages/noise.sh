@@ -23,10 +23,10 @@ stage_noise() {
 
 	release_build program-tests || return 0
 	# They sleep most of their time.
-	export CRITERION_JOBS=$((4 * JOBS))
+	export UNIT_JOBS=$((4 * JOBS))
 	for seed in ${NOISE_SEEDS:-1 2 3}; do
 		export RUN_UNDER="env $(noise_of "$seed")"
 		JOBS=$((3 * JOBS)) suite release check-noise
 	done
-	unset CRITERION_JOBS RUN_UNDER
+	unset UNIT_JOBS RUN_UNDER
 }
