@@ -3,6 +3,7 @@
 #include "config/request/request.h"
 
 #include <errno.h>
+#include <string.h>
 
 void request_down(struct request *r)
 {
@@ -12,12 +13,19 @@ void request_down(struct request *r)
 
 int scope_net(const struct scope *s, const struct tree *t, uint32_t *net_p)
 {
-	const char *text = NULL;
+	const char *text = NULL, *at;
 	int rc = scope_text(s, t, &text);
+	uint32_t meant;
 
-	if (text && lnet_net_parse(text, net_p))
-		rc = scope_fail(s, t, -ENOENT, "cannot parse net '%s'", text);
-	return rc;
+	if (!text || !lnet_net_parse(text, net_p))
+		return rc;
+	at = strchr(text, '@');
+	if (at && !lnet_net_parse(at + 1, &meant))
+		return scope_fail(
+			s, t, -ENOENT,
+			"cannot parse net '%s': it is a NID on net '%s'", text,
+			at + 1);
+	return scope_fail(s, t, -ENOENT, "cannot parse net '%s'", text);
 }
 
 int scope_nid(const struct scope *s, const struct tree *t,

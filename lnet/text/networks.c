@@ -211,6 +211,20 @@ static int put_default(struct networks *w, const char *at, uint32_t net)
 	return put(w, at, net, name);
 }
 
+/* Refuses @text, at @start, which is no net. Who has written a NID, or
+ * INTERFACE@NET, learns how it would be an interface of its net. */
+static int no_such_net(struct networks *w, const char *start, const char *text)
+{
+	const char *at = strchr(text, '@');
+	uint32_t net;
+
+	if (at && at > text && !lnet_net_parse(at + 1, &net) && net_is_ip(net))
+		return wrong(w, start, -EINVAL,
+			     "no such net; an interface goes so: '%s(%.*s)'",
+			     at + 1, (int)(at - text), text);
+	return wrong(w, start, -EINVAL, "no such net: %s", text);
+}
+
 /* Reads the name of a net. LNET_NET_ANY: it is a foreign net, and left out. */
 static int parse_net_name(struct networks *w, const char *start, size_t len,
 			  uint32_t *net_p)
@@ -227,7 +241,7 @@ static int parse_net_name(struct networks *w, const char *start, size_t len,
 			       : wrong(w, start, -EINVAL,
 				       "net lo is always there");
 	if (w->reader == READ_HERE || !spec_is_foreign(start, len))
-		return wrong(w, start, -EINVAL, "no such net: %s", text);
+		return no_such_net(w, start, text);
 	lnet_log(w->reader == READ_RULE ? LNET_LOG_WARN : LNET_LOG_INFO,
 		 "config", "net %s is passed over: there is no such net here",
 		 text);

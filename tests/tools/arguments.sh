@@ -41,6 +41,7 @@ cat >"$dir/wrong" <<'END'
 234 | option '--net' requires an argument | net show --net
 254 | cannot parse net '' | net show --net ''
 254 | cannot parse net 'tcp,tcp1' | net show --net tcp,tcp1
+254 | cannot parse net '127.0.0.50@tcp': it is a NID on net 'tcp' | net show --net 127.0.0.50@tcp
 234 | verbose: -1 is not in 0 | net show --verbose -1
 255 | cannot parse verbose value | net show --verbose=high
 234 | missing: --net or --nid or --ip2net | net add

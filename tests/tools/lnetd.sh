@@ -330,6 +330,8 @@ fails "^lnetd: $conf: not text: a byte of 0 at offset 8" --config "$conf"
 head -c 5000000 /dev/zero | tr '\0' '#' >"$conf"
 fails "^lnetd: $conf: longer than 4194304 bytes" --config "$conf"
 fails "^lnetd: --net carrier\(eth0\): at character 1: " --net "carrier(eth0)"
+fails "^lnetd: --net 127.0.0.50@tcp: at character 1: no such net; .*'tcp\(127.0.0.50\)'$" \
+	--net 127.0.0.50@tcp
 fails "^lnetd: --net tcp\(: at character [0-9]+: " --net "tcp("
 usage "--net '': a net is expected" --net ""
 fails "^lnetd: --net tcp\(no-such-if\): " --net "tcp(no-such-if)"

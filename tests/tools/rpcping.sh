@@ -73,6 +73,8 @@ has err "service echo: the configuration is refused: policy: 'tbf rate=5 dept=3'
 run 1 "$rpcserve"
 has err "^rpcserve: no network: --net or --config is needed, or --socket"
 silent out
+run 1 "$rpcserve" --net 127.0.0.50@tcp --port "$port"
+has err "^rpcserve: --net 127.0.0.50@tcp: .*: 'tcp\(127.0.0.50\)'$"
 run 2 "$rpcserve" --net '' --port "$port"
 has err "^rpcserve: --net '': a net is expected"
 run 2 "$rpcserve" --grace -1

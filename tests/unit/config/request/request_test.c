@@ -229,6 +229,8 @@ Test(request, net_errors)
 		 "no address");
 	ask_fail(&rig, "net add: {net: tpc, interfaces: [eth0]}", -2,
 		 "cannot parse net 'tpc'");
+	ask_fail(&rig, "net add: {net: eth0@tcp, interfaces: [eth0]}", -2,
+		 "cannot parse net 'eth0@tcp': it is a NID on net 'tcp'");
 	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth0]}", -17,
 		 "File exists");
 	/* The first of two NIs is removed again. */

@@ -90,6 +90,15 @@ Test(spec, bad_networks)
 	    "123)",
 	    -EINVAL, 4, "not the name");
 	bad("tcp99999(eth0)", -EINVAL, 0, "no such net");
+	/* What was meant is proposed. */
+	bad("127.0.0.50@tcp", -EINVAL, 0,
+	    "no such net; an interface goes so: 'tcp(127.0.0.50)'");
+	bad("tcp(eth0),eth1@o2ib3(x)", -EINVAL, 10, "so: 'o2ib3(eth1)'");
+	bad("2001:db8:ffff:ffff:ffff:ffff:ffff:ffff@tcp65535", -EINVAL, 0,
+	    "so: 'tcp65535(2001:db8:ffff:ffff:ffff:ffff:ffff:ffff)'");
+	bad("5@kfi", -EINVAL, 0, "no such net: 5@kfi");
+	bad("@tcp", -EINVAL, 0, "no such net: @tcp");
+	bad("eth0@tpc", -EINVAL, 0, "no such net: eth0@tpc");
 	bad("tcptcptcptcptcptcptcptcptcptcptcptcptcptcptcptcptcptcptcptcptcptc"
 	    "p",
 	    -EINVAL, 0, "no such net");
