@@ -290,6 +290,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/inbox_test.c \
 	%D%/unit/rpc/lent_test.c \
 	%D%/unit/rpc/log_share_test.c \
+	%D%/unit/rpc/long_reply_limit_test.c \
 	%D%/unit/rpc/long_reply_test.c \
 	%D%/unit/rpc/loss_pair_test.c \
 	%D%/unit/rpc/named_test.c \
@@ -1024,7 +1025,7 @@ EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/yaml.dict
 EXTRA_DIST += %D%/wire %D%/config
 EXTRA_DIST += %D%/unit/base/loop_rig.h %D%/unit/base/note.h
 EXTRA_DIST += %D%/unit/config/stub_lnd.h %D%/unit/config/rig.h
-EXTRA_DIST += %D%/unit/rpc/worker_sleep.h
+EXTRA_DIST += %D%/unit/rpc/worker_sleep.h %D%/unit/rpc/long_reply_rig.h
 EXTRA_DIST += %D%/unit/rpc/server/request_rig.h
 EXTRA_DIST += %D%/unit/rpc/client/hostile_server.h
 EXTRA_DIST += %D%/unit/rpc/wire/wire_rewrite.h %D%/unit/rpc/wire/wire_skew.h
