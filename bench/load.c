@@ -69,6 +69,7 @@ static void parse(struct load *l, int argc, char **argv)
 		{ "bulk", required_argument, NULL, 'k' },
 		{ "keys", required_argument, NULL, 'K' },
 		{ "flavour", required_argument, NULL, 'f' },
+		{ "shm", no_argument, NULL, 'm' },
 		{ 0 },
 	};
 	const char *way = NULL;
@@ -89,6 +90,9 @@ static void parse(struct load *l, int argc, char **argv)
 			break;
 		case 'f':
 			l->flavour = optarg;
+			break;
+		case 'm':
+			l->shm = true;
 			break;
 		case 'd':
 			l->depth = number(optarg, 1, LOAD_DEPTH_MAX,

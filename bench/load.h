@@ -8,6 +8,7 @@
  *
  *	PROGRAM [--size BYTES] [--depth N] [--time SECONDS] [--poll | --block]
  *		[--bulk read | --bulk write] [--keys DIR] [--flavour NAME]
+ *		[--shm]
  *
  *	--size	of a request and of its reply (64)
  *	--depth	requests under way (1)
@@ -18,6 +19,8 @@
  *	--keys	both sides prove who they are, by a.crt and a.key and
  *		authority.crt of this folder; for programs that can
  *	--flavour	that both sides ask for; for bench/rpc
+ *	--shm	both processes talk through shared memory, not over TCP; for
+ *		programs that can
  *
  * prints these lines:
  *
@@ -42,7 +45,7 @@ struct load_slot;
 
 struct load {
 	/* what the command line asks for */
-	bool block;
+	bool block, shm;
 	size_t depth, request_size, reply_size; /* bytes */
 	uint64_t ns;
 	const char *keys, *flavour; /* NULL: none */

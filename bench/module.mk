@@ -36,7 +36,7 @@ else
 EXTRA_DIST += %D%/knock.c %D%/secure.c
 endif
 endif
-EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh %D%/growth.sh %D%/herd.sh %D%/knock.sh %D%/many.sh %D%/overload.sh %D%/survive.sh %D%/rails.sh %D%/replicas.sh %D%/streams.sh %D%/failover.sh %D%/flavours.sh %D%/routers.sh %D%/rows.sh %D%/secure.sh %D%/verbs.sh
+EXTRA_DIST += %D%/run %D%/tcp.sh %D%/rpc.sh %D%/growth.sh %D%/herd.sh %D%/knock.sh %D%/many.sh %D%/overload.sh %D%/survive.sh %D%/rails.sh %D%/replicas.sh %D%/streams.sh %D%/failover.sh %D%/flavours.sh %D%/routers.sh %D%/rows.sh %D%/secure.sh %D%/shm.sh %D%/verbs.sh
 # What came out, and its plots: ./check --only layers looks at whether they agree.
 EXTRA_DIST += %D%/MEASURED.md %D%/plot %D%/plots
 # The instructions that a call may cost: looked at by ./check.

@@ -83,6 +83,22 @@ static struct ulrpc_keys *keys_load_from(const char *folder)
 	return keys;
 }
 
+/* The NID of the node that has @address on TCP. */
+static struct ulnet_nid nid_of(const struct peer *p, const char *address)
+{
+	struct ulnet_nid nid;
+	char text[64];
+
+	/* The port is free, so nobody else's numbers come from it. */
+	if (p->load.shm)
+		snprintf(text, sizeof(text), "%u@shm",
+			 2u * p->port + !strcmp(address, DUO_SERVER));
+	else
+		snprintf(text, sizeof(text), "%s@tcp", address);
+	must(lnet_nid_parse(text, &nid), text);
+	return nid;
+}
+
 static struct ulrpc *open_rpc(struct peer *p, const char *address)
 {
 	struct ulnet_conf conf;
@@ -95,7 +111,7 @@ static struct ulrpc *open_rpc(struct peer *p, const char *address)
 	conf.port = p->port;
 	conf.accept = LNET_ACCEPT_ALL;
 	must(lnet_open(&conf, &p->node), "lnet_open");
-	must(lnet_nid_parse(address, &ni.nid), address);
+	ni.nid = nid_of(p, address);
 	must(lnet_ni_add(p->node, &ni), "lnet_ni_add");
 	ulrpc_conf_init(&all);
 	all.keys = keys_load_from(p->load.keys);
@@ -177,7 +193,7 @@ static void on_request(void *arg, struct ulrpc_request *request,
 static void server(void *arg, int ready)
 {
 	struct peer *p = arg;
-	struct ulrpc *rpc = open_rpc(p, DUO_SERVER "@tcp");
+	struct ulrpc *rpc = open_rpc(p, DUO_SERVER);
 	struct ulrpc_method_conf method = {
 		.name = "load",
 		.handler = on_request,
@@ -286,11 +302,10 @@ static void slots_make(struct peer *p, struct ulrpc *rpc)
 
 static void client(struct peer *p)
 {
-	struct ulrpc *rpc = open_rpc(p, DUO_CLIENT "@tcp");
+	struct ulrpc *rpc = open_rpc(p, DUO_CLIENT);
 	struct ulrpc_client_conf conf;
-	struct ulnet_nid nid;
+	struct ulnet_nid nid = nid_of(p, DUO_SERVER);
 
-	must(lnet_nid_parse(DUO_SERVER "@tcp", &nid), DUO_SERVER);
 	ulrpc_client_conf_init(&conf);
 	conf.nids = &nid;
 	conf.nnids = 1;

@@ -82,8 +82,8 @@ rpc_compile() {
 		$(pkg-config --cflags --libs "$package")
 }
 
-# Sets programs: lines of name | command | the only mode, of what takes part, ours
-# first.
+# rpc_prepare [REGEX]: sets programs: lines of name | command | the only mode, of what
+# takes part, ours first; of the peers those whose line matches.
 rpc_prepare() {
 	local name source package debian only out
 
@@ -105,7 +105,7 @@ rpc_prepare() {
 		else
 			programs+=("$name|$out|$only")
 		fi
-	done < <(rpc_peers)
+	done < <(rpc_peers | grep -E "${1:-.}")
 }
 
 # ---- measurements ----
@@ -138,7 +138,7 @@ rpc_raw() { # TEXT MODE SIZE DEPTH BULK
 }
 
 # All programs at one point. Of the others, the best counts once more.
-rpc_point() { # TEXT MODE SIZE DEPTH BULK METRIC UNIT
+rpc_point() { # TEXT MODE SIZE DEPTH BULK METRIC UNIT [OPTION]
 	local text=$1 mode=$2 size=$3 depth=$4 bulk=$5 metric=$6 unit=$7
 	local p name command only key v number best=
 
@@ -147,7 +147,7 @@ rpc_point() { # TEXT MODE SIZE DEPTH BULK METRIC UNIT
 		undisturbed timeout 60 "$command" --size "$size" \
 			--depth "$depth" --"${only:-$mode}" \
 			--time "$(awk "BEGIN { print $rpc_ms / 1000 }")" \
-			${bulk:+--bulk "$bulk"}
+			${bulk:+--bulk "$bulk"} ${8:+"$8"}
 		while read -r key v; do
 			if [ "$key" = "$metric" ]; then
 				v=$(rpc_in "$unit" "$v" "$size")

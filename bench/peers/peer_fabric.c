@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * libfabric: messages of a reliable, unconnected endpoint of the tcp provider,
- * the reply as another one. bench/load.h tells the command line and what is
- * printed. FABRIC_PROVIDER in the environment names another provider.
+ * or with --shm of the shm provider, the reply as another one. bench/load.h
+ * tells the command line and what is printed. FABRIC_PROVIDER in the
+ * environment
+ * names another provider.
  */
 #include <errno.h>
 #include <rdma/fabric.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "bench/load.h"
 
@@ -90,6 +93,18 @@ static void message_send(struct peer *p, const void *data, size_t size)
 	must_fi(rc, "fi_send");
 }
 
+static void to_address(struct peer *p, const char *address, uint16_t port)
+{
+	struct sockaddr_in a = duo_address(address, port);
+	char name[64];
+
+	/* what the shm provider makes of the other side's address and port */
+	snprintf(name, sizeof(name), "fi_ns://%s:%u", address, port);
+	if (fi_av_insert(p->av, p->load.shm ? (void *)name : (void *)&a, 1,
+			 &p->to, 0, NULL) != 1)
+		must(-EINVAL, "fi_av_insert");
+}
+
 static void request_send(struct peer *p, size_t slot)
 {
 	message_send(p, load_request(&p->load, slot), p->load.request_size);
@@ -99,6 +114,8 @@ static void on_message(struct peer *p, const struct buffer *b, size_t size)
 {
 	long slot;
 
+	if (p->to == FI_ADDR_UNSPEC)
+		to_address(p, DUO_CLIENT, p->client_port);
 	if (!p->load.server) {
 		message_send(p, load_serve(&p->load, b->data, size),
 			     p->load.reply_size);
@@ -135,7 +152,7 @@ static void turn(struct peer *p, size_t size)
 
 static void information(struct peer *p, const char *address, uint16_t port)
 {
-	const char *provider = getenv("FABRIC_PROVIDER");
+	const char *provider = p->load.shm ? "shm" : getenv("FABRIC_PROVIDER");
 	struct fi_info *hints = fi_allocinfo();
 	char service[8];
 
@@ -146,7 +163,7 @@ static void information(struct peer *p, const char *address, uint16_t port)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->caps = FI_MSG;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
-	hints->addr_format = FI_SOCKADDR_IN;
+	hints->addr_format = p->load.shm ? FI_ADDR_STR : FI_SOCKADDR_IN;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->fabric_attr->prov_name = strdup(provider ? provider : "tcp");
 	snprintf(service, sizeof(service), "%u", port);
@@ -154,14 +171,6 @@ static void information(struct peer *p, const char *address, uint16_t port)
 			   hints, &p->info),
 		"fi_getinfo");
 	fi_freeinfo(hints);
-}
-
-static void to_address(struct peer *p, const char *address, uint16_t port)
-{
-	struct sockaddr_in a = duo_address(address, port);
-
-	if (fi_av_insert(p->av, &a, 1, &p->to, 0, NULL) != 1)
-		must(-EINVAL, "fi_av_insert");
 }
 
 static void open_endpoint(struct peer *p)
@@ -206,7 +215,10 @@ static void server(void *arg, int ready)
 	struct peer *p = arg;
 
 	init(p, DUO_SERVER, p->server_port, p->load.request_size);
-	to_address(p, DUO_CLIENT, p->client_port);
+	/* The shm provider maps the client's memory, which has to be there. */
+	p->to = FI_ADDR_UNSPEC;
+	if (!p->load.shm)
+		to_address(p, DUO_CLIENT, p->client_port);
 	duo_ready(ready);
 	for (;;)
 		turn(p, p->load.request_size);
@@ -222,6 +234,15 @@ static void client(struct peer *p)
 		turn(p, p->load.reply_size);
 }
 
+/* Who is killed leaves its memory in /dev/shm. */
+static void forget(const char *address, uint16_t port)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "/%s:%u", address, port);
+	shm_unlink(name);
+}
+
 int main(int argc, char **argv)
 {
 	struct peer p = { 0 };
@@ -231,5 +252,9 @@ int main(int argc, char **argv)
 	load_fork(&p.load, server, &p);
 	client(&p);
 	load_end(&p.load);
+	if (p.load.shm) {
+		forget(DUO_SERVER, p.server_port);
+		forget(DUO_CLIENT, p.client_port);
+	}
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UCX: active messages of UCP over its TCP transport, the reply as another one.
- * bench/load.h tells the command line and what is printed.
+ * UCX: active messages of UCP over its TCP transport, or with --shm those of
+ * shared memory, the reply as another one. bench/load.h tells the command line
+ * and what is printed.
  */
 #include <errno.h>
 #include <poll.h>
@@ -196,8 +197,11 @@ static void init(struct peer *p, unsigned int id)
 	ucp_config_t *config;
 
 	must_ucs(ucp_config_read(NULL, NULL, &config), "ucp_config_read");
-	must_ucs(ucp_config_modify(config, "TLS", "tcp"), "TLS");
-	must_ucs(ucp_config_modify(config, "NET_DEVICES", "lo"), "NET_DEVICES");
+	must_ucs(ucp_config_modify(config, "TLS", p->load.shm ? "shm" : "tcp"),
+		 "TLS");
+	if (!p->load.shm)
+		must_ucs(ucp_config_modify(config, "NET_DEVICES", "lo"),
+			 "NET_DEVICES");
 	must_ucs(ucp_init(&params, config, &p->context), "ucp_init");
 	ucp_config_release(config);
 	must_ucs(ucp_worker_create(p->context, &worker, &p->worker),
