@@ -3,8 +3,7 @@
  * libfabric: messages of a reliable, unconnected endpoint of the tcp provider,
  * or with --shm of the shm provider, the reply as another one. bench/load.h
  * tells the command line and what is printed. FABRIC_PROVIDER in the
- * environment
- * names another provider.
+ * environment names another provider.
  */
 #include <errno.h>
 #include <rdma/fabric.h>
