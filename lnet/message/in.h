@@ -60,8 +60,6 @@ struct msg_in {
 	struct lnet_peer_ni *dest;
 	/* For unexpected.c. Only out.home reads these fields, except @asks: */
 	struct hash_node by_bits; /* in unexpected_queue.waiting_by_bits */
-	/* number of the message, counted on its CPT */
-	uint64_t arrival;
 	/* IN_OFFERED: the query that fetches the message; NULL: none */
 	struct lnet_query *query;
 	/* IN_OFFERED: a bit for each CPT that is still to be asked */

@@ -54,7 +54,6 @@ struct msg_cpt {
 	struct lnet_quota has;
 	/* what all messages together use of the shares */
 	struct lnet_quota has_all;
-	uint64_t arrivals; /* number of the last msg_in.arrival */
 	struct unexpected_queue unexpected[LNET_PORTALS];
 	struct router router;
 	/* of msg_in.out.link: throttled messages (throttle.h) */

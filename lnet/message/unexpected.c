@@ -34,6 +34,7 @@ void unexpected_init(struct lnet_cpt *cpt)
 		struct unexpected_queue *h = &msg_cpt(cpt)->unexpected[i];
 
 		list_init(&h->waiting);
+		h->passed = &h->waiting;
 		hash_init(&h->waiting_by_bits);
 		list_init(&h->queries);
 	}
@@ -203,7 +204,6 @@ static int unexpected_enter(struct msg_in *msg)
 			   unexpected_hash(msg));
 	if (rc)
 		return rc;
-	msg->arrival = ++msg_cpt(cpt)->arrivals;
 	list_add_tail(&h->waiting, &msg->out.link);
 	if (h->waiting_by_bits.count == 1)
 		atomic_fetch_or(&portal_of(msg)->waiting, cpt_bit(cpt));
@@ -217,6 +217,8 @@ static void unexpected_leave(struct msg_in *msg)
 
 	if (unexpected_is_unread(msg))
 		unexpected_count_unread(msg, -1);
+	if (h->passed == &msg->out.link)
+		h->passed = msg->out.link.prev;
 	list_del(&msg->out.link);
 	hash_del(&h->waiting_by_bits, &msg->by_bits);
 	if (h->waiting_by_bits.count == 0)
@@ -540,19 +542,6 @@ static struct msg_in *query_seek_exact(struct lnet_cpt *cpt,
 	return NULL;
 }
 
-/* Returns the link of the first message after @arrival, or the head of the
- * list. */
-static struct list *waiting_after(struct unexpected_queue *h, uint64_t arrival)
-{
-	struct list *l = &h->waiting;
-
-	while (l->prev != &h->waiting &&
-	       container_of(l->prev, struct msg_in, out.link)->arrival >
-		       arrival)
-		l = l->prev;
-	return l;
-}
-
 /* For entries with ignore bits, walks along the list. Messages that an earlier
  * entry with the same arguments did not match are skipped: most buffers of a
  * portal have the same arguments, and strangers must not be able to make each
@@ -567,9 +556,9 @@ static struct msg_in *query_seek_masked(struct lnet_cpt *cpt,
 
 	if (!me_args_alike(&h->passed_by, &query->is)) {
 		h->passed_by = query->is;
-		h->passed = 0;
+		h->passed = &h->waiting;
 	}
-	for (l = waiting_after(h, h->passed); l != &h->waiting; l = l->next) {
+	for (l = h->passed->next; l != &h->waiting; l = l->next) {
 		struct msg_in *msg = container_of(l, struct msg_in, out.link);
 		enum query_fit fit = query_fits(query, msg);
 
@@ -579,7 +568,7 @@ static struct msg_in *query_seek_masked(struct lnet_cpt *cpt,
 		 * next buffer, so the next buffer must look at it again. */
 		passing = passing && fit == FIT_NOT;
 		if (passing)
-			h->passed = msg->arrival;
+			h->passed = l;
 	}
 	return NULL;
 }

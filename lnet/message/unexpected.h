@@ -70,7 +70,8 @@ struct unexpected_queue {
 	/* arguments of an entry that has looked at the messages and has not
 	 * matched those up to @passed */
 	struct me_args passed_by;
-	uint64_t passed; /* msg_in.arrival of the last message not matched */
+	/* in @waiting: the last of the messages not matched; the head: none */
+	struct list *passed;
 };
 void unexpected_init(struct lnet_cpt *cpt);
 void unexpected_fini(struct lnet_cpt *cpt);

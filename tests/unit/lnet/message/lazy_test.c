@@ -529,6 +529,35 @@ Test(lazy, a_buffer_fetches_no_more_than_it_takes)
 	}
 }
 
+/* Equal buffers that ignore bits get many queued PUTs, each with one step along
+ * the queue: none is stepped over again for those behind it. */
+Test(lazy, messages_for_buffers_that_ignore_bits_take_a_step_each)
+{
+	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
+		struct lnet_sim *sim = held_cluster(cpts, 1, 1);
+		struct lnet *node = lnet_sim_node(sim, 0);
+		struct ulnet_md umd = buffer(10 * 20, LNET_MD_THRESH_INF);
+		struct ulnet_md_handle md;
+		struct ulnet_me_handle me;
+
+		umd.options |= LNET_MD_MAX_SIZE;
+		umd.max_size = 10;
+		for (unsigned int i = 1; i <= HELD / 20; i++) {
+			cr_assert_eq(LNetMEAttach(node, PORTAL, ANY_ID, 0,
+						  ~UINT64_C(0), LNET_UNLINK,
+						  LNET_INS_AFTER, &me),
+				     0);
+			cr_assert_eq(LNetMDAttach(me, &umd, LNET_UNLINK, &md),
+				     0);
+			lnet_sim_run(sim, MSEC);
+			cr_assert_eq(seen.n, 20 * i);
+		}
+		tries = counter(node, "hold_tries");
+		cr_assert_leq(tries, HELD + HELD / 20, "%lu tries", tries);
+		cluster_end(sim);
+	}
+}
+
 /* Portal 0 is lazy for pushes only: a PUT that can never match is dropped. */
 Test(lazy, nothing_else_on_portal_0)
 {
