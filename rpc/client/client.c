@@ -20,8 +20,6 @@
 #include "secure/once.h"
 #include "secure/digest.h"
 
-/* An Open that was not answered is sent again after this time. */
-#define REPEAT_AFTER (100 * NSEC_PER_MSEC)
 /* A call for which there was no memory is tried again after this time. */
 #define STALL_PAUSE (10 * NSEC_PER_MSEC)
 const struct fsm_state client_states[CLIENT_STATES] = {
@@ -86,9 +84,11 @@ static void open_send(struct ulrpc_client *c)
 /* Sends Open again, unless LNet still has the last one. */
 static void open_repeat(struct ulrpc_client *c)
 {
+	uint64_t wait = import_repeat_after(&c->opens);
+
 	if (!c->open_sending)
 		open_send(c);
-	shard_arm(c->shard, &c->open_timer, shard_now(c->shard) + REPEAT_AFTER);
+	shard_arm(c->shard, &c->open_timer, shard_now(c->shard) + wait);
 }
 
 static void open_begin(struct ulrpc_client *c)
@@ -96,6 +96,7 @@ static void open_begin(struct ulrpc_client *c)
 	c->open_awaited = true;
 	c->tag = shard_random(c->shard, UINT64_MAX);
 	c->open_sending = false;
+	c->opens = 0;
 	c->unknown_rail = false;
 }
 

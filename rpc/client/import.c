@@ -18,8 +18,10 @@
 #include "rpc/sealed.h"
 #include "rpc/wire/wire.h"
 
-/* A Connect that was not answered is sent again after this time. */
+/* A question that was not answered is sent again after this time, ... */
 #define REPEAT_AFTER (100 * NSEC_PER_MSEC)
+/* ... which doubles with each time, but no oftener than this. */
+#define REPEAT_DOUBLINGS 4
 /* How many rails a server is told of, at most, besides that of the connection.
  */
 #define JOINS_MAX 64
@@ -132,6 +134,14 @@ void import_on_slot(struct import *imp)
 uint64_t import_jitter(const struct import *imp)
 {
 	return MIN(JITTER_EACH * imp->server_clients, JITTER_MAX);
+}
+
+uint64_t import_repeat_after(uint8_t *n)
+{
+	uint64_t ns = REPEAT_AFTER << *n;
+
+	*n += *n < REPEAT_DOUBLINGS;
+	return ns;
 }
 
 uint64_t import_pause(const struct import *imp, unsigned int n)
@@ -356,10 +366,12 @@ void import_connect_send(struct import *imp)
 /* Sends Connect again, unless LNet still has the last one. */
 static void connect_repeat(struct import *imp)
 {
+	uint64_t wait = import_repeat_after(&imp->connects);
+
 	if (!imp->connect_sending)
 		import_connect_send(imp);
 	shard_arm(imp->shard, &imp->timer,
-		  MIN(imp->attempt_end, shard_now(imp->shard) + REPEAT_AFTER));
+		  MIN(imp->attempt_end, shard_now(imp->shard) + wait));
 }
 
 static void import_connect(struct import *imp)
@@ -369,6 +381,7 @@ static void import_connect(struct import *imp)
 	stat_count(imp->shard, RPC_STAT_connections_begun);
 	imp->error = -ETIMEDOUT;
 	imp->epoch++;
+	imp->connects = 0;
 	imp->begun = shard_now(imp->shard);
 	imp->attempt_end = rpc_at(
 		imp->begun, rpc_ns(imp->shard->rpc->conf.connect_timeout));

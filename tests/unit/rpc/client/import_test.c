@@ -220,20 +220,42 @@ Test(import, waits_as_long_as_the_server_says)
 	rig_close(&g);
 }
 
+/* A question is repeated after 100 ms, 200 ms, and so on up to 1.6 s. */
 Test(import, repeats_a_connect_or_open_that_was_lost)
 {
 	rig_open(&g);
 	g.fake->mute_connect = true;
 	call(&g, &n, 60000000);
 	run(&g, SEC);
-	cr_assert_eq(g.fake->connects, 11);
+	cr_assert_eq(g.fake->connects, 1 + 3);
 	cr_assert_eq(g.fake->epoch, 1);
 	g.fake->mute_connect = false;
 	g.fake->mute_open = true;
-	run(&g, 2 * SEC);
-	cr_assert_geq(g.fake->opens, 2);
+	run(&g, SEC);
+	cr_assert_eq(import_state_of(&g), IMPORT_FULL);
+	run(&g, 8 * SEC);
+	cr_assert_eq(g.fake->connects, 1 + 4);
+	cr_assert_eq(g.fake->opens, 1 + 4 + 4);
 	cr_assert_eq(g.fake->epoch, 1);
 	g.fake->mute_open = false;
+	run(&g, 2 * SEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
+/* Each attempt to connect begins with short times again. */
+Test(import, asks_a_slow_server_seldom)
+{
+	rig_open(&g);
+	g.fake->mute_connect = true;
+	call(&g, &n, 60000000);
+	run(&g, 5 * SEC - MSEC);
+	cr_assert_eq(g.fake->connects, 7);
+	cr_assert_eq(g.fake->epoch, 1);
+	run(&g, 450 * MSEC);
+	cr_assert_eq(g.fake->epoch, 2);
+	cr_assert_geq(g.fake->connects, 7 + 3);
+	g.fake->mute_connect = false;
 	run(&g, 2 * SEC);
 	ended_well(&n);
 	rig_close(&g);
