@@ -218,7 +218,10 @@ Test(commons, read)
 		close(v.fd);
 		cr_expect_eq(read_two(&v, COMMONS_UNIT - 1, two),
 			     mapped ? 0 : -EBADF);
-		cr_expect_eq(read_two(&v, 5 * COMMONS_UNIT, two), -EBADF);
+		/* Systems with larger pages have that one by now, too. */
+		if (pages_of(fd) == 2 * COMMONS_UNIT / 512)
+			cr_expect_eq(read_two(&v, 5 * COMMONS_UNIT, two),
+				     -EBADF);
 		v.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		commons_view_close(&v);
 		p[COMMONS_UNIT - 1] = p[COMMONS_UNIT] = 0;
