@@ -1065,10 +1065,8 @@ memory_tests = $(unit_tests) $(lnd_tests) $(fuzz_programs)
 # A hundred processes; the thread sanitizer, under which it runs, too, has fewer.
 crowd_tests = %D%/thread/callers_thread
 # With threads that are delayed: all that runs in real time, but for two that begin
-# hundreds of programs, one that begins again by itself when it was too slow, and one
-# whose program says at once what it could not reach, also when a connection took 5 s.
-noise_not = %D%/tools/arguments.sh %D%/tools/crash.sh %D%/lnd/replay \
-	%D%/tools/names_tutorial.sh
+# hundreds of programs, and one that begins again by itself when it was too slow.
+noise_not = %D%/tools/arguments.sh %D%/tools/crash.sh %D%/lnd/replay
 noise_tests = $(unit_tests) $(thread_tests) \
 	$(filter-out $(noise_not) %D%/vm/%,$(lnd_thread_tests) $(tool_tests))
 program_tests = $(page_tests) $(tool_tests) $(load_tests) $(crowd_tests)
