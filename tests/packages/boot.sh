@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot.sh ROOT: in a virtual machine (tests/vm/vm-run): boots the systemd of that
 # root, in which ulnet-tools is installed, and does with lnetd.service what an
-# administrator would.
+# administrator would, and dpkg.
 set -euo pipefail
 
 root=$1 over=/mnt/root
@@ -14,8 +14,16 @@ mount -t overlay -o "lowerdir=$root,upperdir=/mnt/up,workdir=/mnt/work" none $ov
 cat >$over/try <<'END'
 #!/bin/sh
 set -ex
+
+# What set -e does not say of a command after "!".
+not() {
+	if "$@"; then exit 1; fi
+}
+
 cat >/etc/ulnet/lnet.conf <<.
-net: [{net type: tcp, local NI(s): [{interfaces: {0: lo}}]}]
+net:
+    - {net type: tcp, local NI(s): [{interfaces: {0: lo}}]}
+    - {net type: shm}
 .
 systemd-analyze --man=no verify lnetd.service
 systemctl start lnetd
@@ -24,14 +32,28 @@ lnetctl net show --net tcp
 lnetctl ping 127.0.0.1@tcp
 systemctl restart lnetd
 lnetctl net show --net tcp
+# A node that runs is another one after an upgrade; one that does not is not started.
+before=$(systemctl show -p MainPID --value lnetd)
+dpkg -i /packages/ulnet-tools_*.deb
+systemctl is-active lnetd
+[ "$(systemctl show -p MainPID --value lnetd)" != "$before" ]
+lnetctl net show --net tcp
 systemctl stop lnetd
-! lnetctl net show
+not lnetctl net show
 [ "$(systemctl show -p Result --value lnetd)" = success ]
 journalctl -u lnetd --no-pager
 [ -z "$(journalctl -q -u lnetd -p warning --no-pager)" ]
+dpkg -i /packages/ulnet-tools_*.deb
+not systemctl is-active lnetd
+# One that is removed runs no more.
+systemctl start lnetd
+dpkg -r ulnet-tools
+not systemctl is-active lnetd
+not pidof lnetd
+dpkg -i /packages/ulnet-tools_*.deb
 # A configuration that is wrong is told.
 echo "frob: []" >/etc/ulnet/lnet.conf
-! systemctl start lnetd
+not systemctl start lnetd
 journalctl --sync
 journalctl -u lnetd --no-pager | grep "unknown key 'frob'"
 echo "all of it"

@@ -41,6 +41,10 @@ inside 'apt-get update -q'
 files | grep -vE "$kept" >"$dir/before"
 
 install
+# Of each library, with what it requires.
+inside 'for name in ulnet ulnetctl ulnetetcd ulnetlab ulrpc; do
+		pkg-config --cflags --libs $name
+	done'
 inside 'cc -o /tmp/hello /packages/hello.c $(pkg-config --cflags --libs ulnetlab)
 	/tmp/hello'
 inside 'cd /tmp && echo "int main(void) { return !ulrpc_conf_init; }" |

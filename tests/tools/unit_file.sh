@@ -10,6 +10,8 @@ for line in StartLimitIntervalSec=0 Restart=on-failure RestartSec=5; do
 	run 0 grep -qx "$line" tools/lnetd.service
 done
 run 0 grep -q '^LimitNOFILE=1048576$' tools/lnetd.service
+# shmlnd tells hosts apart by a file of /proc/sys.
+run 1 grep '^ProcSubset=pid' tools/lnetd.service
 command -v systemd-analyze >/dev/null ||
 	skip "systemd-analyze is not installed"
 # It looks whether the program is there.
