@@ -433,6 +433,8 @@ load_tests = %D%/unit/rpc_load_test
 	%D%/unit/rpc/server/serve/overload_test.c \
 	%D%/unit/rpc/server/session/recovery_test.c \
 	%D%/unit/rpc/idle_test.c
+# Bodies that are longer than those of other tests; gigabytes with --long.
+load_tests += %D%/thread/long_bodies
 
 unit_tests += %D%/unit/rpc_stub_test
 %C%_unit_rpc_stub_test_SOURCES = \
