@@ -74,6 +74,9 @@ struct env_ops {
 	 * to run and had no processor. Returns 0: the system does not say.
 	 * NULL: time stands still meanwhile. Takes some 10 us. */
 	uint64_t (*starved)(struct env *e);
+	/* Returns on how many processors the calling thread may run. NULL:
+	 * there are enough. */
+	unsigned int (*processors)(struct env *e);
 	/* Fills @buf; cannot fail. */
 	void (*random)(struct env *e, void *buf, size_t len);
 	/* Sets when the loop needs its next turn, ns; TIME_NEVER: it needs

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <fcntl.h>
 #include <ev.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -230,6 +231,17 @@ static uint64_t real_starved(struct env *env)
 	close(fd);
 	text[MAX(n, 0)] = '\0';
 	return sscanf(text, "%*u %llu", &waited) == 1 ? waited : 0;
+}
+
+/* A set of more processors than a cpu_set_t has room for has enough. */
+static unsigned int real_processors(struct env *env)
+{
+	cpu_set_t set;
+
+	(void)env;
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return CPU_SETSIZE;
+	return (unsigned int)CPU_COUNT(&set);
 }
 
 static uint64_t real_clock(struct env *env)
@@ -745,6 +757,7 @@ static void real_free(struct env *env)
 static const struct env_ops real_ops = {
 	.clock = real_clock,
 	.starved = real_starved,
+	.processors = real_processors,
 	.random = real_random,
 	.alarm = real_alarm,
 	.wake = real_wake,

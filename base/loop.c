@@ -9,15 +9,6 @@
 
 /* Most rounds of deferred work in a turn. */
 #define ROUNDS 64
-/* The least window, ns: from 0 a window could not grow again. */
-#define SPIN_MIN NSEC_PER_USEC
-/* A loop looks each SPIN_MEASURE how long it was without a processor. If that
- * was more than one part in SPIN_SHARE, it does not poll for SPIN_OFF_MIN and
- * more. A thread that wakes up on an idle processor waits for less. */
-#define SPIN_MEASURE (50 * NSEC_PER_MSEC)
-#define SPIN_SHARE   8
-#define SPIN_OFF_MIN (100 * NSEC_PER_MSEC)
-#define SPIN_OFF_MAX (10 * NSEC_PER_SEC)
 
 _Thread_local struct loop *loop_here;
 
@@ -290,10 +281,17 @@ int loop_call_outside(struct loop *l, int (*fn)(void *arg), void *arg)
 	return rc;
 }
 
-void loop_poll_before_sleep(struct loop *l, const _Atomic uint64_t *max,
-			    stat_t *hits, stat_t *misses)
+void loop_poll_before_sleep(struct loop *l, const struct spin *spin)
 {
-	l->spin = (struct spin){ .max = max, .hits = hits, .misses = misses };
+	l->spin = *spin;
+}
+
+static bool poll_is_over(struct loop *l, uint64_t until)
+{
+	uint64_t now = l->env->ops->clock(l->env);
+
+	spin_looked(&l->spin, now);
+	return now >= until;
 }
 
 /* Polls until a turn has found something to do, or until @until (ns). Returns
@@ -304,7 +302,7 @@ static bool poll_until(struct loop *l, uint64_t until)
 
 	do
 		l->env->ops->run_once(l->env, ENV_PEEK);
-	while (l->turns == turns && l->env->ops->clock(l->env) < until);
+	while (l->turns == turns && !poll_is_over(l, until));
 	return l->turns != turns;
 }
 
@@ -315,58 +313,21 @@ static uint64_t loop_starved(struct loop *l)
 	return ops->starved ? ops->starved(l->env) : 0;
 }
 
-/* Has the loop, since it polls, had its processor for itself? The system counts
- * for each thread, so nothing is known when another one makes the turns. */
-static bool spin_measure(struct loop *l, uint64_t now)
-{
-	uint64_t starved = loop_starved(l), before = l->spin.starved;
-	struct spin *s = &l->spin;
-	bool same = s->since && pthread_equal(s->of, pthread_self());
-	bool shared = same && starved - MIN(before, starved) >
-				      (now - s->since) / SPIN_SHARE;
-
-	s->starved = starved;
-	s->of = pthread_self();
-	/* What it waits for while it does not poll is not counted. */
-	s->since = shared ? 0 : now;
-	s->off = shared	    ? MIN(MAX(2 * s->off, SPIN_OFF_MIN), SPIN_OFF_MAX)
-		 : s->since ? s->off
-			    : 0;
-	s->off_until = shared ? now + s->off : 0;
-	return !shared;
-}
-
-static bool spin_may(struct loop *l, uint64_t now)
-{
-	if (now < l->spin.off_until)
-		return false;
-	return now - l->spin.since < SPIN_MEASURE || spin_measure(l, now);
-}
-
 static void poll_then_sleep(struct loop *l, uint64_t max)
 {
 	uint64_t begun = l->env->ops->clock(l->env);
-	struct spin *s = &l->spin;
-	bool hit;
+	uint64_t window = spin_begin(&l->spin, l->env, begun, max);
+	bool hit = window && poll_until(l, begun + window);
 
-	if (!spin_may(l, begun)) {
-		l->env->ops->run_once(l->env, ENV_WAIT);
-		return;
-	}
-	s->window = MIN(MAX(s->window, SPIN_MIN), max);
-	hit = poll_until(l, begun + s->window);
 	if (!hit)
 		l->env->ops->run_once(l->env, ENV_WAIT);
-	stat_inc(hit ? s->hits : s->misses);
-	s->window = l->now - begun <= max ? 2 * s->window : s->window / 2;
+	if (window)
+		spin_end(&l->spin, begun, l->now, hit);
 }
 
 void loop_run_once(struct loop *l, bool block)
 {
-	uint64_t max = block && l->spin.max
-			       ? atomic_load_explicit(l->spin.max,
-						      memory_order_relaxed)
-			       : 0;
+	uint64_t max = block ? spin_max(&l->spin) : 0;
 
 	loop_assert_owner(l);
 	BUG_ON(loop_here);

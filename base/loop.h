@@ -18,6 +18,7 @@
 #include "base/env.h"
 #include "base/guard.h"
 #include "base/log.h"
+#include "base/spin.h"
 #include "base/stat.h"
 #include "base/timer.h"
 
@@ -57,34 +58,6 @@ static inline bool mailbox_empty(struct mailbox *m)
 {
 	return atomic_load_explicit(&m->head, memory_order_acquire) == NULL;
 }
-
-/*
- * How long a loop polls before it sleeps. Waking up takes longer than many
- * answers do, so polling pays if something comes soon; otherwise it only takes
- * the processor from others. The loop learns from earlier waits: if what ended
- * a wait came within *max ns, the next window is twice as long, else half as
- * long. A loop that, while it polls, often waits for a processor shares it with
- * others, and does not poll for a time: twice as long each time that it finds
- * the same again.
- */
-struct spin {
-	/* *max: the longest window, ns, which any thread may change; 0: the
-	 * loop never polls. A NULL pointer: likewise */
-	const _Atomic uint64_t *max;
-	/* counters of windows in which something came, and of those in which
-	 * nothing came */
-	stat_t *hits, *misses;
-	/* ns: how long the loop polls before it sleeps the next time */
-	uint64_t window;
-	/* ns: since when the system counts what @starved was then; 0: not yet
-	 */
-	uint64_t since;
-	uint64_t starved; /* env_ops.starved() at that time */
-	pthread_t of;	  /* the thread that @starved is about */
-	/* ns: the processor is shared, and the loop does not poll until then;
-	 * and how long that was. 0: it was not shared */
-	uint64_t off_until, off;
-};
 
 struct loop {
 	struct env *env;
@@ -248,11 +221,10 @@ static inline void loop_guard_others(struct loop *l)
 /* Runs one turn. With @block, waits until there is something to do: polls for a
  * while if loop_poll_before_sleep() says so, then sleeps. */
 void loop_run_once(struct loop *l, bool block);
-/* Lets the loop poll, before it sleeps, for up to *@max ns (struct spin), which
- * any thread may change, and counts in @hits and @misses how that ended. All
- * three stay the caller's and must outlive the loop. */
-void loop_poll_before_sleep(struct loop *l, const _Atomic uint64_t *max,
-			    stat_t *hits, stat_t *misses);
+/* Lets the loop poll before it sleeps, as @spin says, of which the caller has
+ * set the fields that are for that. What these point to stays the caller's, and
+ * must outlive the loop. */
+void loop_poll_before_sleep(struct loop *l, const struct spin *spin);
 /* For callers that wait by other means and then call loop_run_once(). loop_fd()
  * returns the descriptor to wait for (env_ops.fd). loop_next() returns when the
  * next turn is due even if that descriptor is not ready: a time as loop_now(),

@@ -36,7 +36,8 @@ libulnetcore_a_SOURCES += \
 	%D%/lockstep.h %D%/lockstep.c \
 	%D%/log.h %D%/log.c \
 	%D%/loop.h %D%/loop.c \
-	%D%/passage.h %D%/passage.c
+	%D%/passage.h %D%/passage.c \
+	%D%/spin.h %D%/spin.c
 
 # Virtual time: in libulnetlab.
 libulnetlabcore_a_SOURCES += %D%/env_sim.c

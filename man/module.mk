@@ -42,6 +42,7 @@ dist_man_MANS += %D%/man3/lnet_cpt_current.3
 dist_man_MANS += %D%/man3/lnet_cpt_of.3
 dist_man_MANS += %D%/man3/lnet_cpt_owned.3
 dist_man_MANS += %D%/man3/lnet_cpt_run.3
+dist_man_MANS += %D%/man3/lnet_cpt_wait.3
 dist_man_MANS += %D%/man3/lnet_cpts.3
 dist_man_MANS += %D%/man3/lnet_ctl_close.3
 dist_man_MANS += %D%/man3/lnet_ctl_connect.3

@@ -16,14 +16,16 @@ void *reply_copy(const void *reply, size_t length, struct ulrpc_outcome *o)
 	return NULL;
 }
 
-int sync_init(struct sync *sync, bool is_virtual)
+int sync_init(struct sync *sync, const struct shard *s)
 {
 	int rc = lnet_in_turn() ? -EDEADLK : wait_init(&sync->wait);
 
 	if (rc)
 		return rc;
 	sem_init(&sync->ended, 0, 0); /* fails on values that are too high */
-	sync->is_virtual = is_virtual;
+	sync->is_virtual = s->rpc->is_virtual;
+	sync->node = s->node;
+	sync->cpt = s->cpt;
 	return 0;
 }
 
@@ -82,17 +84,26 @@ static bool sync_over(void *arg)
 	return sync->begun || sync_ready(sync);
 }
 
-int sync_begin(struct sync *sync, struct shard *s,
-	       int (*begin)(struct sync *sync))
+int sync_begin(struct sync *sync, int (*begin)(struct sync *sync))
 {
 	sync->begin = begin;
-	if (lnet_cpt_run(s->node, s->cpt, sync_start, sync_over, sync))
+	if (lnet_cpt_run(sync->node, sync->cpt, sync_start, sync_over, sync))
 		sync_start(sync);
 	return sync->begun;
 }
 
-static int sync_wait_once(struct sync *sync, struct lnet *node)
+static void sync_sleep(void *arg)
 {
+	struct sync *sync = arg;
+
+	while (sem_wait(&sync->ended)) /* sem_wait() was interrupted */
+		;
+	sync->done = true;
+}
+
+static int sync_wait_once(struct sync *sync)
+{
+	struct lnet *node = sync->node;
 	int rc;
 
 	if (sync->done)
@@ -103,9 +114,7 @@ static int sync_wait_once(struct sync *sync, struct lnet *node)
 	rc = wait_turns(&sync->wait, node, sync_ready, sync, TIME_NEVER);
 	if (rc != -EBUSY)
 		return rc;
-	while (sem_wait(&sync->ended)) /* sem_wait() was interrupted */
-		;
-	sync->done = true;
+	lnet_cpt_wait(node, sync->cpt, sync_ready, sync_sleep, sync);
 	return 0;
 }
 
@@ -117,12 +126,11 @@ static void sync_copy(struct sync *sync)
 	free(sync->given);
 }
 
-int sync_wait(struct sync *sync, struct lnet *node, void (*cancel)(void *call),
-	      void *call)
+int sync_wait(struct sync *sync, void (*cancel)(void *call), void *call)
 {
 	int rc;
 
-	while ((rc = sync_wait_once(sync, node)) && rc != -ECANCELED) {
+	while ((rc = sync_wait_once(sync)) && rc != -ECANCELED) {
 		BUG_ON(!call);
 		cancel(call);
 	}

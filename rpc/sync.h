@@ -20,7 +20,12 @@ struct sync {
 	struct wait wait;
 	sem_t ended;	 /* posted once, by sync_done() */
 	bool done;	 /* the waiting thread has got @ended */
-	bool is_virtual; /* immutable after sync_init() */
+	/* Immutable after sync_init(): RPC may be closed while the thread
+	 * waits, so its structures cannot tell. The call ends in a turn of
+	 * @cpt. */
+	bool is_virtual;
+	struct lnet *node;
+	unsigned int cpt;
 	/* sync_begin()'s, and what that has returned */
 	int (*begin)(struct sync *sync);
 	int begun;
@@ -32,19 +37,18 @@ struct sync {
 	void *given;
 };
 
-/* Called before the call is made. @is_virtual: time is. Returns 0; -EDEADLK:
- * the thread makes a turn, and must not wait; or another -errno. */
-int sync_init(struct sync *sync, bool is_virtual) must_check;
-/* Calls begin(@sync), which begins what ends with sync_done() in a turn of @s,
- * or returns -errno. If this thread may make the turns of @s, it does so until
- * the end; else sync_wait() is to follow. Returns what begin() returned. */
-int sync_begin(struct sync *sync, struct shard *s,
-	       int (*begin)(struct sync *sync)) must_check;
+/* Called before the call is made, which ends in a turn of @s. Returns 0;
+ * -EDEADLK: the thread makes a turn, and must not wait; or another -errno. */
+int sync_init(struct sync *sync, const struct shard *s) must_check;
+/* Calls begin(@sync), which begins what ends with sync_done(), or returns
+ * -errno. If this thread may make the turns in which that happens, it does so
+ * until the end; else sync_wait() is to follow. Returns what begin() returned.
+ */
+int sync_begin(struct sync *sync, int (*begin)(struct sync *sync)) must_check;
 /* Waits for the end of @call. In virtual time, calls @cancel(@call) when
  * nothing else is left to happen. Returns -ECANCELED if the node has crashed:
  * then nobody uses @sync any more. */
-int sync_wait(struct sync *sync, struct lnet *node, void (*cancel)(void *call),
-	      void *call);
+int sync_wait(struct sync *sync, void (*cancel)(void *call), void *call);
 static inline void sync_fini(struct sync *sync)
 {
 	sem_destroy(&sync->ended);

@@ -181,6 +181,7 @@ unit_tests += %D%/unit/lnet_node_test
 	%D%/unit/lnet/node/misuse_test.c \
 	%D%/unit/lnet/node/node_test.c \
 	%D%/unit/lnet/node/run_test.c \
+	%D%/unit/lnet/node/waits_test.c \
 	%D%/unit/lnet/node/watch_test.c \
 	%D%/unit/lnet/node/work_test.c
 

@@ -44,6 +44,7 @@ static const struct {
 	{ "max_recovery_ping_interval", true, true },
 	{ "health_gain", true, false },
 	{ "busy_poll", true, false },
+	{ "wait_poll", true, false },
 	{ BONDING, true, false },
 	{ "large_nids", true, false },
 	{ "alive_router_check_interval", true, false },

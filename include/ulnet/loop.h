@@ -55,6 +55,15 @@ ULNET_EXPORT bool lnet_in_turn(void);
 ULNET_EXPORT int lnet_cpt_run(struct lnet *node, unsigned int cpt,
 			      void (*begin)(void *arg), bool (*done)(void *arg),
 			      void *arg);
+/*
+ * For a thread that waits until done(@arg), which a turn of @cpt makes true on
+ * another thread: polls that for a while, if it seems to pay (the setting
+ * wait_poll), and else calls sleep(@arg), which returns when done(@arg) is
+ * true, and in which the node may be closed. Any thread that is in no turn.
+ */
+ULNET_EXPORT void lnet_cpt_wait(struct lnet *node, unsigned int cpt,
+				bool (*done)(void *arg),
+				void (*sleep)(void *arg), void *arg);
 
 /* Returns the monotonic time: in a turn of @cpt the time at which the turn
  * began, which takes no system call; elsewhere the time of the clock. Any

@@ -10,7 +10,9 @@
 
 #define TRANSACTION_TIMEOUT 50
 #define RETRY_COUNT	    2
-#define BUSY_POLL_MAX	    1000000 /* us: the highest busy_poll */
+#define BUSY_POLL_MAX	    1000000 /* us: the highest busy_poll, wait_poll */
+/* us: about the time that it takes to sleep and to wake up */
+#define WAIT_POLL 50
 
 /* A line of the table. min and max are those of kernel nodes. */
 struct setting_row {
@@ -56,6 +58,9 @@ static const struct setting_row table[] = {
 	  LNET_HEALTH_MAX, 0 },
 	{ "busy_poll", "us", "longest polling before a CPT sleeps; 0: none", 0,
 	  BUSY_POLL_MAX, 0 },
+	{ "wait_poll", "us",
+	  "longest polling before a thread that waits sleeps; 0: none", 0,
+	  BUSY_POLL_MAX, WAIT_POLL },
 	{ "large_nids", "",
 	  "interfaces give IPv6 NIDs, and peers are offered large NIDs", 0, 1,
 	  0 },

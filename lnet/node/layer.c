@@ -13,6 +13,7 @@
 #include "base/loop.h"
 #include "base/misuse.h"
 #include "lnet/node/node.h"
+#include "lnet/node/waits.h"
 
 _Static_assert(sizeof(struct work) <= sizeof((struct ulnet_work){ 0 }.opaque),
 	       "room for work");
@@ -77,6 +78,12 @@ int lnet_cpt_run(struct lnet *node, unsigned int cpt, void (*begin)(void *arg),
 	}
 	pthread_setcancelstate(cancel, NULL);
 	return rc;
+}
+
+void lnet_cpt_wait(struct lnet *node, unsigned int cpt, bool (*done)(void *arg),
+		   void (*sleep)(void *arg), void *arg)
+{
+	waits_wait(whole_cpt(node->cpt[cpt])->waits, done, sleep, arg);
 }
 
 bool lnet_in_turn(void)

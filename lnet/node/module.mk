@@ -10,4 +10,5 @@ libulnetcore_a_SOURCES += %D%/objects.c
 libulnetcore_a_SOURCES += %D%/policies.c
 libulnetcore_a_SOURCES += %D%/routes.c
 libulnetcore_a_SOURCES += %D%/thread.c
+libulnetcore_a_SOURCES += %D%/waits.c %D%/waits.h
 libulnetcore_a_SOURCES += %D%/watch.c

@@ -12,6 +12,7 @@
 #include "lnet/discovery/discovery.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/reroute.h"
+#include "lnet/node/waits.h"
 #include "lnet/peer/claim.h"
 #include "lnet/peer/provenance.h"
 #include "secure/keys.h"
@@ -44,6 +45,7 @@ static void node_cpt_init(struct lnet *node, unsigned int index)
 static void cpt_fini(struct lnet_cpt *cpt)
 {
 	caretaker_free(whole_cpt(cpt)->caretaker);
+	waits_end(whole_cpt(cpt)->waits);
 	peers_fini(cpt);
 	msgs_fini(cpt);
 	portals_fini(cpt);
@@ -112,18 +114,6 @@ static uint64_t busy_poll_default(const struct lnet *node)
 	return node->own_loops && cpus_are_own(node->cpts) ? BUSY_POLL_OWN : 0;
 }
 
-static void loops_poll(struct lnet *node)
-{
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		stat_t *stats = node->cpt[i]->stats;
-
-		loop_poll_before_sleep(node->loops[i],
-				       &node->settings.value[SETTING_BUSY_POLL],
-				       &stats[STAT_busy_poll_hits],
-				       &stats[STAT_busy_poll_misses]);
-	}
-}
-
 static bool runs_threads(const struct lnet *node)
 {
 	return whole_node(node)->has_threads;
@@ -134,6 +124,49 @@ static bool is_shared(const struct lnet *node)
 	return node->own_loops && node->conf.run == LNET_RUN_SHARED;
 }
 
+/* How a thread polls that waits for what @cpt does, and leaves at least one
+ * processor to each CPT. */
+static struct spin wait_spin(struct lnet_cpt *cpt)
+{
+	struct lnet *node = cpt->node;
+
+	return (struct spin){
+		.max = &node->settings.value[SETTING_WAIT_POLL],
+		.hits = &cpt->stats[STAT_wait_poll_hits],
+		.misses = &cpt->stats[STAT_wait_poll_misses],
+		.processors = node->cpts + 1,
+	};
+}
+
+/* With LNET_RUN_SHARED, only threads that wait sleep in turns. */
+static void loops_poll(struct lnet *node)
+{
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct lnet_cpt *cpt = node->cpt[i];
+		struct spin spin = wait_spin(cpt);
+
+		if (!is_shared(node))
+			spin = (struct spin){
+				.max = &node->settings.value[SETTING_BUSY_POLL],
+				.hits = &cpt->stats[STAT_busy_poll_hits],
+				.misses = &cpt->stats[STAT_busy_poll_misses],
+			};
+		loop_poll_before_sleep(node->loops[i], &spin);
+	}
+}
+
+/* Prepares for threads that wait for that of the CPT. */
+static int node_waits_init(struct lnet_cpt *cpt)
+{
+	struct whole_cpt *whole = whole_cpt(cpt);
+	struct spin spin = wait_spin(cpt);
+
+	if (is_shared(cpt->node))
+		return caretaker_new(cpt->loop, &whole->caretaker);
+	whole->waits = waits_new(cpt->loop->env, &spin);
+	return whole->waits ? 0 : -ENOMEM;
+}
+
 /* Starts the thread of a CPT. The caller, which has made the loop, owns it
  * until the thread has become its owner; then this function returns. */
 static int node_thread_start(struct lnet_cpt *cpt)
@@ -142,11 +175,9 @@ static int node_thread_start(struct lnet_cpt *cpt)
 	sigset_t all, before;
 	int rc;
 
-	if (is_shared(cpt->node)) {
-		rc = caretaker_new(cpt->loop, &whole_cpt(cpt)->caretaker);
-		if (rc)
-			return -rc;
-	}
+	rc = node_waits_init(cpt);
+	if (rc)
+		return -rc;
 	sem_init(&start.taken, 0, 0);
 	/* Signals are handled by the application's threads. */
 	sigfillset(&all);

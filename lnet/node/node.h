@@ -21,6 +21,8 @@ struct whole_cpt {
 	pthread_t thread;
 	/* with LNET_RUN_SHARED: what that thread is, else NULL */
 	struct caretaker *caretaker;
+	/* with LNET_RUN_THREADS: who waits for that thread, else NULL */
+	struct waits *waits;
 	struct list watches; /* of ulnet_peer_watch.opaque: see watch.c */
 	/* of ni_cpt.leaving: NIs that were deleted from the configuration in
 	 * this turn; their LNDs are told at its end */
@@ -37,6 +39,7 @@ struct caretaker;
 struct fault_set;
 struct policy_table;
 struct route_table;
+struct waits;
 
 /* The outermost part of a node. */
 struct whole_node {

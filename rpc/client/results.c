@@ -365,18 +365,16 @@ static int sync_call_begin(struct sync *sync)
 static int sync_call(struct call_sync *own, struct ulrpc_outcome *outcome)
 {
 	struct ulrpc_client *client = own->client;
-	struct lnet *node = client->rpc->node;
-	int rc = sync_init(&own->sync, client->rpc->is_virtual);
+	int rc = sync_init(&own->sync, client->shard);
 
 	if (rc)
 		return rc;
 	own->shard = client->shard;
 	/* Interceptors may wait on the caller's thread, which turns may not. */
-	rc = client->chain
-		     ? sync_call_begin(&own->sync)
-		     : sync_begin(&own->sync, client->shard, sync_call_begin);
+	rc = client->chain ? sync_call_begin(&own->sync)
+			   : sync_begin(&own->sync, sync_call_begin);
 	if (!rc) {
-		rc = sync_wait(&own->sync, node, sync_cancel, own->call);
+		rc = sync_wait(&own->sync, sync_cancel, own->call);
 		ulrpc_call_put(own->call);
 	}
 	sync_fini(&own->sync);

@@ -114,14 +114,14 @@ int ulrpc_replicas_stream_open_wait(
 {
 	struct open_sync own = { .stream = NULL };
 	struct ulrpc_replicas_call *call;
-	int rc = sync_init(&own.sync, rs->rpc->is_virtual);
+	int rc = sync_init(&own.sync, rs->shard);
 
 	if (rc)
 		return rc;
 	rc = ulrpc_replicas_stream_open(rs, method, body, length, conf,
 					on_sync_opened, &own, &call);
 	if (!rc) {
-		rc = sync_wait(&own.sync, rs->rpc->node, sync_cancel, call);
+		rc = sync_wait(&own.sync, sync_cancel, call);
 		ulrpc_replicas_call_put(call);
 	}
 	sync_fini(&own.sync);

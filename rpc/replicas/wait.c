@@ -44,15 +44,14 @@ static int sync_call_begin(struct sync *sync)
 static int sync_call(struct call_sync *own,
 		     struct ulrpc_replicas_outcome *outcome)
 {
-	struct lnet *node = own->rs->rpc->node;
-	int rc = sync_init(&own->sync, own->rs->rpc->is_virtual);
+	int rc = sync_init(&own->sync, own->rs->shard);
 
 	if (rc)
 		return rc;
 	own->shard = own->rs->shard;
-	rc = sync_begin(&own->sync, own->shard, sync_call_begin);
+	rc = sync_begin(&own->sync, sync_call_begin);
 	if (!rc) {
-		rc = sync_wait(&own->sync, node, sync_cancel, own->call);
+		rc = sync_wait(&own->sync, sync_cancel, own->call);
 		ulrpc_replicas_call_put(own->call);
 	}
 	sync_fini(&own->sync);

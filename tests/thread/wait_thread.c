@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -406,6 +407,43 @@ static void nodes(enum ulnet_run run, unsigned int cpts)
 	nodes_down();
 }
 
+/* How often threads that waited have polled. */
+static uint64_t polled(struct lnet *node)
+{
+	struct ulnet_stat stats[256];
+	int n = lnet_stats(node, stats, ARRAY_SIZE(stats));
+	uint64_t sum = 0;
+
+	for (int i = 0; i < n && i < (int)ARRAY_SIZE(stats); i++)
+		if (!strncmp(stats[i].name, "wait_poll_", 10))
+			sum += stats[i].value;
+	return sum;
+}
+
+/* Where all share one processor, threads that wait never poll. */
+static void one_processor(enum ulnet_run run)
+{
+	cpu_set_t all, one;
+	int cpu = 0;
+
+	BUG_ON(sched_getaffinity(0, sizeof(all), &all));
+	while (!CPU_ISSET((size_t)cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET((size_t)cpu, &one);
+	BUG_ON(sched_setaffinity(0, sizeof(one), &one));
+	nodes_up(run, 1);
+	for (unsigned int i = 0; i < CALLS; i++) {
+		struct ulrpc_outcome o;
+
+		check(call(other, "echo", &o) == 0 &&
+		      o.cause == ULRPC_CAUSE_OK);
+	}
+	check(polled(sides[0].node) == 0);
+	nodes_down();
+	BUG_ON(sched_setaffinity(0, sizeof(all), &all));
+}
+
 int main(void)
 {
 	a_loop();
@@ -417,5 +455,7 @@ int main(void)
 	nodes(LNET_RUN_SHARED, 1);
 	nodes(LNET_RUN_SHARED, 2);
 	nodes(LNET_RUN_THREADS, 1);
+	one_processor(LNET_RUN_SHARED);
+	one_processor(LNET_RUN_THREADS);
 	return atomic_load(&failures) ? 1 : 0;
 }

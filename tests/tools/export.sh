@@ -134,6 +134,7 @@ recovery_limit 5
 max_recovery_ping_interval 901
 health_gain 7
 busy_poll 20
+wait_poll 30
 large_nids 1
 alive_router_check_interval 61
 END

@@ -151,6 +151,7 @@ global:
     max_recovery_ping_interval: 900
     health_gain: 0
     busy_poll: 0
+    wait_poll: 50
     large_nids: 0
     alive_router_check_interval: 60
     log: warn

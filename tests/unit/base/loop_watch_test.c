@@ -401,7 +401,9 @@ static void peeking_init(struct peeking *p)
 	atomic_init(&p->max, 60 * NSEC_PER_SEC);
 	stat_set(&p->hits, 0);
 	stat_set(&p->misses, 0);
-	loop_poll_before_sleep(p->loop, &p->max, &p->hits, &p->misses);
+	loop_poll_before_sleep(p->loop, &(struct spin){ .max = &p->max,
+							.hits = &p->hits,
+							.misses = &p->misses });
 }
 
 static void peeking_wait(struct peeking *p)

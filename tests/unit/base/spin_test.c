@@ -21,6 +21,12 @@ struct fake_env {
 	 * they take, in percent */
 	uint64_t starved;
 	unsigned int others;
+	unsigned int processors;
+	/* what is waited for needs the processor, and makes progress while the
+	 * loop sleeps only */
+	bool needs_ours;
+	/* ns: others take the processor for so long in the fourth look */
+	uint64_t robs;
 };
 
 static struct fake_env *fake_of(struct env *env)
@@ -49,8 +55,10 @@ static void fake_run_once(struct env *env, enum env_wait wait)
 	} else {
 		cr_assert_eq(wait, ENV_PEEK);
 		e->now += NSEC_PER_USEC;
+		e->alarm += e->needs_ours ? NSEC_PER_USEC : 0;
 		e->starved += NSEC_PER_USEC * e->others / 100;
-		e->looks++;
+		if (++e->looks == 4)
+			e->now += e->robs;
 	}
 	if (e->now < e->alarm)
 		return;
@@ -63,6 +71,11 @@ static uint64_t fake_starved(struct env *env)
 	return fake_of(env)->starved;
 }
 
+static unsigned int fake_processors(struct env *env)
+{
+	return fake_of(env)->processors;
+}
+
 static void fake_free(struct env *env)
 {
 	(void)env;
@@ -73,6 +86,7 @@ static const struct env_ops fake_ops = {
 	.alarm = fake_alarm,
 	.run_once = fake_run_once,
 	.starved = fake_starved,
+	.processors = fake_processors,
 	.free = fake_free,
 };
 
@@ -93,11 +107,16 @@ static void on_fired(struct timer *t)
 static void rig_init(struct rig *r, uint64_t max)
 {
 	*r = (struct rig){ .env = { .env = { .ops = &fake_ops },
+				    .now = NSEC_PER_SEC,
+				    .processors = 2,
 				    .alarm = TIME_NEVER } };
 	atomic_init(&r->max, max);
 	timer_init(&r->timer, on_fired);
 	cr_assert_eq(loop_new(&r->env.env, &r->loop), 0);
-	loop_poll_before_sleep(r->loop, &r->max, &r->hits, &r->misses);
+	loop_poll_before_sleep(r->loop, &(struct spin){ .max = &r->max,
+							.hits = &r->hits,
+							.misses = &r->misses,
+							.processors = 2 });
 }
 
 /* A timer expires @rounds times, each time @wait ns after the loop has begun to
@@ -249,6 +268,67 @@ Test(spin, each_thread_by_its_own_count)
 	cr_assert_eq((uintptr_t)n, all);
 	loop_take_over(r.loop);
 	cr_assert_lt(rig_second(&r, 50), all / 4);
+	loop_free(r.loop);
+}
+
+/* On a processor that is too few there is no polling, not even once; as soon as
+ * the loop has seen another one, there is. */
+Test(spin, not_on_one_processor)
+{
+	const unsigned int all = NSEC_PER_SEC / SOON;
+	struct rig r;
+
+	rig_init(&r, LONGEST);
+	r.env.processors = 1;
+	cr_assert_eq(rig_second(&r, 0), 0);
+	r.env.processors = 2;
+	for (unsigned int i = 0; i < 2; i++)
+		rig_second(&r, 0);
+	cr_assert_eq(rig_second(&r, 0), all);
+
+	r.env.processors = 1;
+	cr_assert_leq(rig_second(&r, 0), all / 20);
+	cr_assert_eq(rig_second(&r, 0), 0);
+	loop_free(r.loop);
+}
+
+/* Nobody says that a processor is shared, but what is waited for always comes
+ * after the loop has stopped polling, and soon then. */
+Test(spin, not_where_it_is_in_vain)
+{
+	struct rig r;
+
+	rig_init(&r, LONGEST);
+	r.env.needs_ours = true;
+	cr_assert_leq(rig_second(&r, 0), 4 * 64);
+	for (unsigned int i = 0; i < 10; i++)
+		rig_second(&r, 0);
+	cr_assert_leq(rig_second(&r, 0), 64);
+	r.env.needs_ours = false;
+	for (unsigned int i = 0; i < 11; i++)
+		rig_second(&r, 0);
+	cr_assert_eq(rig_second(&r, 0), NSEC_PER_SEC / SOON);
+	loop_free(r.loop);
+}
+
+/* What is waited for comes while the loop polls, but only when others have had
+ * the processor meanwhile: they could have it sooner. */
+Test(spin, not_where_others_take_it)
+{
+	const unsigned int all = NSEC_PER_SEC / SOON;
+	struct rig r;
+
+	rig_init(&r, LONGEST);
+	r.env.robs = 2 * NSEC_PER_USEC;
+	cr_assert_eq(rig_second(&r, 0), all);
+	r.env.robs = SOON;
+	cr_assert_leq(rig_second(&r, 0), 4 * 64);
+	for (unsigned int i = 0; i < 11; i++)
+		rig_second(&r, 0);
+	r.env.robs = 0;
+	for (unsigned int i = 0; i < 11; i++)
+		rig_second(&r, 0);
+	cr_assert_eq(rig_second(&r, 0), all);
 	loop_free(r.loop);
 }
 

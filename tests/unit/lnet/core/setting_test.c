@@ -53,6 +53,7 @@ Test(setting, list)
 		{ "max_recovery_ping_interval", 900, 1, INT32_MAX, false },
 		{ "health_gain", 0, 0, 1000, false },
 		{ "busy_poll", 0, 0, 1000000, false },
+		{ "wait_poll", 50, 0, 1000000, false },
 		{ "large_nids", 0, 0, 1, false },
 		{ "alive_router_check_interval", 60, 1, INT32_MAX, false },
 	};
@@ -432,7 +433,7 @@ Test(setting, set_by_a_handler)
 	lnet_sim_run_all(sim);
 	cr_assert_eq(sent.n, 1);
 	cr_assert_eq(handler_rc[0], 0);
-	cr_assert_eq(handler_rc[1], 17);
+	cr_assert_eq(handler_rc[1], 18);
 	cr_assert_eq(value(of_handler, "transaction_timeout"), 9);
 	cluster_end(sim);
 }
