@@ -376,6 +376,7 @@ dist_man_MANS += %D%/man3/ulrpc_stream_find.3
 dist_man_MANS += %D%/man3/ulrpc_stream_finish_wait.3
 dist_man_MANS += %D%/man3/ulrpc_stream_info.3
 dist_man_MANS += %D%/man3/ulrpc_stream_message.3
+dist_man_MANS += %D%/man3/ulrpc_stream_message_max.3
 dist_man_MANS += %D%/man3/ulrpc_stream_metadata.3
 dist_man_MANS += %D%/man3/ulrpc_stream_next.3
 dist_man_MANS += %D%/man3/ulrpc_stream_next_message.3

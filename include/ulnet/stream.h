@@ -22,8 +22,11 @@ struct ulrpc_stream;
 struct ulrpc_streams;	     /* a client's streams of a service at a target */
 struct ulrpc_stream_service; /* a service with methods that stream */
 
-/* bytes of a message */
+/* Bytes of a message that every stream takes, and of the longest one, which a
+ * stream takes if the windows of both sides have so many bytes:
+ * ulrpc_stream_message_max(). */
 #define ULRPC_STREAM_MESSAGE_MAX UINT32_C(65536)
+#define ULRPC_STREAM_LONG_MAX	 (ULRPC_BODY_MAX - 64)
 
 /* ---- what became of a stream: ulrpc_stream_send(3) ---- */
 
@@ -212,13 +215,20 @@ ULNET_EXPORT void ulrpc_stream_end_status(struct ulrpc_stream *stream,
 
 /* Sends a message, which is copied. -EAGAIN: the other side has as much unread
  * as it can hold, or the stream is not open yet; -EPIPE: it is over, or this
- * side has ended its messages; -EMSGSIZE; -ENOMEM. Never waits. */
+ * side has ended its messages; -EMSGSIZE: @length is more than
+ * ulrpc_stream_message_max(); -ENOMEM. Never waits. */
 ULNET_EXPORT int ulrpc_stream_send(struct ulrpc_stream *stream,
 				   const void *body, size_t length);
 /* As ulrpc_stream_send(), and waits while that returns -EAGAIN. Waits, as
  * *_wait. */
 ULNET_EXPORT int ulrpc_stream_send_wait(struct ulrpc_stream *stream,
 					const void *body, size_t length);
+/* Returns the bytes of the longest message that can be sent:
+ * ULRPC_STREAM_MESSAGE_MAX, or the smaller one of both sides' window_bytes if
+ * that is more, up to ULRPC_STREAM_LONG_MAX. Until the stream is open, only the
+ * own window is known. A side of an earlier release takes no more than
+ * ULRPC_STREAM_MESSAGE_MAX. */
+ULNET_EXPORT uint32_t ulrpc_stream_message_max(struct ulrpc_stream *stream);
 /* A client says that it sends no more messages. */
 ULNET_EXPORT int ulrpc_stream_close_send(struct ulrpc_stream *stream);
 /*

@@ -53,6 +53,8 @@ static struct ulrpc_client_conf carrier_conf(
 	conf.inflight_max = conf.inflight_begin = conf.batch_max = 0;
 	conf.queue_max = 0;
 	conf.queue_bytes = 0;
+	/* Long messages come in long replies. */
+	conf.reply_limit = 0;
 	/* Whether a stream waits for a server is a matter of its opening. */
 	if (conf.wait_for_ready == ULRPC_WAIT_NOT)
 		conf.wait_for_ready = ULRPC_WAIT_READY;
@@ -173,7 +175,8 @@ static void close_elsewhere(struct called *c, uint32_t id, const uint8_t *reply)
 	struct ulrpc_client *client;
 
 	conf.flavour = (enum ulrpc_flavour)MAX(
-		st->least, MIN(load_le32(reply + 8), FLAVOURS - 1u));
+		st->least,
+		MIN(load_le32(reply + 8) & ~OPENED_LONG, FLAVOURS - 1u));
 	if (client_open_beside(st->client, &conf, &client))
 		return;
 	if (c->stray_making != making)
@@ -430,19 +433,18 @@ static int called_get(struct ulrpc_streams *st, struct called **called_p)
 static void on_open(struct called *c, struct ulrpc_stream *s,
 		    const uint8_t *reply)
 {
+	const struct credit window = { load_le32(reply), load_le32(reply + 4) };
 	struct channel *ch = &c->ch;
-	unsigned int flavour = load_le32(reply + 8);
+	unsigned int flavour = load_le32(reply + 8) & ~OPENED_LONG;
 	uint64_t making = load_le64(reply + 12);
 
 	s->execution = ULRPC_EXECUTED;
-	s->open = true;
+	rpc_stream_open(s, &window, load_le32(reply + 8) & OPENED_LONG);
 	if (s->linked) {
 		s->counted = true;
 		atomic_fetch_add_explicit(&c->st->open, 1,
 					  memory_order_relaxed);
 	}
-	s->window.messages = MIN(load_le32(reply), s->grant.messages);
-	s->window.bytes = MIN(load_le32(reply + 4), s->grant.bytes);
 	c->flavour = MAX(c->flavour, MIN(flavour, (unsigned int)FLAVOURS - 1));
 	if (c->live && ch->making != making) {
 		/* The server has made the channel anew, and forgotten its other
@@ -653,7 +655,8 @@ static void open_head(const struct ulrpc_streams *st,
 	store_le32(body + 8, s->id);
 	store_le32(body + 12, (uint32_t)s->grant.messages);
 	store_le32(body + 16, (uint32_t)s->grant.bytes);
-	store_le32(body + 20, OPEN_ANNEX | (known ? OPEN_KNOWN : 0));
+	store_le32(body + 20,
+		   OPEN_ANNEX | OPEN_LONG | (known ? OPEN_KNOWN : 0));
 	store_le64(body + 24, deadline);
 }
 

@@ -8,14 +8,14 @@
  *	u32 flags (OPEN_*), u64 time left (us; ~0: no deadline), what the user
  *	gave
  *
- * and a reply of u32 window_messages, u32 window_bytes, u32 flavour, u64
- * making. Everything else travels in batches of frames: in the bodies of push
- * calls to the client's server, and in the replies of pull calls. A push is u64
- * channel, u64 making, and a batch. A pull is u64 channel, u64 making, u64
- * number of the batch that the client waits for, u32 ms for which the server
- * may keep the call; a reply without a body says that there was nothing to
- * send. The server chooses the making: if it has forgotten the channel and
- * makes it again, it chooses another one.
+ * and a reply of u32 window_messages, u32 window_bytes, u32 flavour (with
+ * OPENED_LONG perhaps), u64 making. Everything else travels in batches of
+ * frames: in the bodies of push calls to the client's server, and in the
+ * replies of pull calls. A push is u64 channel, u64 making, and a batch. A pull
+ * is u64 channel, u64 making, u64 number of the batch that the client waits
+ * for, u32 ms for which the server may keep the call; a reply without a body
+ * says that there was nothing to send. The server chooses the making: if it has
+ * forgotten the channel and makes it again, it chooses another one.
  *
  *	batch: u64 number, from 0; u64 0; frames
  *	frame: u32 stream; u24 length; u8 kind; as many bytes
@@ -36,7 +36,13 @@
 #define OPEN_KNOWN  1u
 /* Another one: the client reads END_ANNEX. */
 #define OPEN_ANNEX  2u
+/* And another one: the client takes messages of more than
+ * ULRPC_STREAM_MESSAGE_MAX bytes, as its window allows. */
+#define OPEN_LONG   4u
 #define OPENED_SIZE 20u
+/* A bit of the flavour in the reply, if the client has said OPEN_LONG: so does
+ * the service. */
+#define OPENED_LONG UINT32_C(0x80000000)
 #define PUSH_HEAD   16u
 #define PULL_SIZE   28u
 #define BATCH_HEAD  16u
@@ -47,7 +53,9 @@
 /* A bit of the cause of END: an annex comes before the text, as it does before
  * a body (rpc/context/annex.h). */
 #define END_ANNEX   UINT32_C(0x80000000)
+/* bytes of a batch, unless its only frame is longer, and of the longest one */
 #define BATCH_MAX   (BATCH_HEAD + FRAME_HEAD + ULRPC_STREAM_MESSAGE_MAX)
+#define BATCH_LONG  (BATCH_HEAD + FRAME_HEAD + ULRPC_STREAM_LONG_MAX)
 /* How far batches may overtake each other: the receiver keeps so many until
  * their turn comes, and the sender sends no later ones. */
 #define BATCHES_AHEAD 8u

@@ -23,6 +23,7 @@ struct opening {
 	uint64_t time_left; /* in us */
 	bool known;	    /* the client has used the channel before */
 	bool annexes;	    /* it reads END_ANNEX */
+	bool longs;	    /* it takes long messages */
 };
 
 static bool opening_read(const uint8_t *p, size_t length, struct opening *o)
@@ -36,6 +37,7 @@ static bool opening_read(const uint8_t *p, size_t length, struct opening *o)
 		.time_left = load_le64(p + 24),
 		.known = load_le32(p + 20) & OPEN_KNOWN,
 		.annexes = load_le32(p + 20) & OPEN_ANNEX,
+		.longs = load_le32(p + 20) & OPEN_LONG,
 	};
 	return o->id && o->window.messages && o->window.bytes && o->time_left;
 }
@@ -78,11 +80,9 @@ static int stream_make(struct serving *v, const struct stream_entry *e,
 	}
 	s->refs++;
 	s->serving = true;
-	s->open = true;
 	s->annexes = o->annexes;
 	s->execution = ULRPC_EXECUTED;
-	s->window.messages = MIN(o->window.messages, grant.messages);
-	s->window.bytes = MIN(o->window.bytes, grant.bytes);
+	rpc_stream_open(s, &o->window, o->longs);
 	v->flavour = MAX(v->flavour, flavour);
 	channel_kick(&v->ch);
 	*stream_p = s;
@@ -96,7 +96,8 @@ static void answer_opening(const struct ulrpc_stream *s,
 
 	store_le32(reply, (uint32_t)s->grant.messages);
 	store_le32(reply + 4, (uint32_t)s->grant.bytes);
-	store_le32(reply + 8, request_flavour(r));
+	store_le32(reply + 8,
+		   request_flavour(r) | (s->longs ? OPENED_LONG : 0));
 	store_le64(reply + 12, s->ch->making);
 	ulrpc_reply(r, reply, sizeof(reply));
 }

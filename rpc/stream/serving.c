@@ -568,6 +568,7 @@ int serving_carrier_start(struct ulrpc *rpc, struct ulnet_conf_error *err)
 		.methods = methods,
 		.nmethods = ARRAY_SIZE(methods),
 		.request_max = PUSH_HEAD + BATCH_MAX,
+		.request_limit = PUSH_HEAD + BATCH_LONG,
 		.queue_max = CARRIER_QUEUE,
 		.queue_bytes_max = (uint64_t)CARRIER_QUEUE * BATCH_MAX,
 		.window = CARRIER_WINDOW,

@@ -10,6 +10,36 @@
 #include "rpc/text.h"
 #include "ulnet/intercept.h"
 
+/* ---- the longest message ---- */
+
+/* Returns the bytes of the longest message for which there is ever room in
+ * @window. Any stream takes ULRPC_STREAM_MESSAGE_MAX bytes. */
+static uint32_t longest(const struct credit *window)
+{
+	return (uint32_t)MAX(ULRPC_STREAM_MESSAGE_MAX,
+			     MIN(window->bytes, ULRPC_STREAM_LONG_MAX));
+}
+
+void rpc_stream_open(struct ulrpc_stream *s, const struct credit *window,
+		     bool longs)
+{
+	s->open = true;
+	s->window.messages = MIN(window->messages, s->grant.messages);
+	s->window.bytes = MIN(window->bytes, s->grant.bytes);
+	s->longs = longs;
+	s->longest_out = longs ? longest(&s->window) : ULRPC_STREAM_MESSAGE_MAX;
+}
+
+uint32_t ulrpc_stream_message_max(struct ulrpc_stream *stream)
+{
+	uint32_t length;
+
+	channel_lock(stream->ch);
+	length = stream->longest_out;
+	channel_unlock(stream->ch);
+	return length;
+}
+
 /* ---- life ---- */
 
 struct ulrpc_stream *rpc_stream_new(struct channel *ch, uint32_t id,
@@ -23,6 +53,7 @@ struct ulrpc_stream *rpc_stream_new(struct channel *ch, uint32_t id,
 	s->ch = channel_get(ch);
 	s->id = id;
 	s->grant = *grant;
+	s->longest_in = s->longest_out = longest(grant);
 	s->deadline = deadline;
 	s->refs = 1;
 	s->held = true;
@@ -375,7 +406,7 @@ int rpc_stream_on_message(struct ulrpc_stream *s, const struct frame *f)
 	uint8_t *room;
 
 	if (s->ending || (s->recv_closed && !s->send_closed) ||
-	    f->length > ULRPC_STREAM_MESSAGE_MAX)
+	    f->length > s->longest_in)
 		return -EPROTO;
 	/* After this side has given up, messages are dropped. */
 	if (s->canceled || s->over)
@@ -426,10 +457,13 @@ static bool has_credit(const struct ulrpc_stream *s)
 	       s->sent.bytes - s->delivered.bytes < s->window.bytes;
 }
 
-static int send_locked(struct ulrpc_stream *s, const void *body, size_t length)
+static inline int send_locked(struct ulrpc_stream *s, const void *body,
+			      size_t length)
 {
 	int rc;
 
+	if (length > s->longest_out)
+		return -EMSGSIZE;
 	if (s->over || s->send_closed || s->canceled || s->ending)
 		return -EPIPE;
 	if (!s->open || !has_credit(s)) {
@@ -449,8 +483,6 @@ int ulrpc_stream_send(struct ulrpc_stream *stream, const void *body,
 {
 	int rc;
 
-	if (length > ULRPC_STREAM_MESSAGE_MAX)
-		return -EMSGSIZE;
 	channel_lock(stream->ch);
 	rc = send_locked(stream, body, length);
 	channel_unlock(stream->ch);
@@ -608,8 +640,6 @@ int ulrpc_stream_send_wait(struct ulrpc_stream *stream, const void *body,
 {
 	struct waiting w = { .s = stream, .body = body, .length = length };
 
-	if (length > ULRPC_STREAM_MESSAGE_MAX)
-		return -EMSGSIZE;
 	return stream_wait(&w, try_send);
 }
 

@@ -7,7 +7,8 @@
  * counted twice, and it tells the sender what was certainly delivered. Only one
  * CREDIT frame waits to be sent at a time: the next one tells everything that
  * was read meanwhile. The last message may exceed the window of bytes, so that
- * any message can be sent.
+ * any message can be sent. But one of more than ULRPC_STREAM_MESSAGE_MAX bytes
+ * is no longer than the window.
  *
  * A stream is in its channel's table until both sides have ended it. At the
  * server that is when CLOSE has come and END was sent, so that what waits to be
@@ -110,6 +111,11 @@ struct ulrpc_stream {
 	struct wire_view came;
 	uint8_t *came_bytes;
 	bool annexes; /* at the service: the client reads END_ANNEX */
+	/* the other side takes messages of more than ULRPC_STREAM_MESSAGE_MAX
+	 * bytes */
+	bool longs;
+	/* bytes of the longest message that may come, and that may be sent */
+	uint32_t longest_in, longest_out;
 	/* at the service: what goes with END; NULL: nothing */
 	struct annex *adds;
 	/* What interceptors know of the stream, of which they hear when it is
@@ -146,6 +152,10 @@ struct ulrpc_stream {
 struct ulrpc_stream *rpc_stream_new(struct channel *ch, uint32_t id,
 				    const struct credit *grant,
 				    uint64_t deadline);
+/* Called when both sides know the stream. @window: that of the other side.
+ * @longs: it takes messages of more than ULRPC_STREAM_MESSAGE_MAX bytes. */
+void rpc_stream_open(struct ulrpc_stream *s, const struct credit *window,
+		     bool longs);
 /* Puts @s into its channel's table. Returns 0 or -ENOMEM. */
 int rpc_stream_link(struct ulrpc_stream *s) must_check;
 void rpc_stream_unlink(struct ulrpc_stream *s);

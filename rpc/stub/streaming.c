@@ -11,8 +11,7 @@
 
 int stream_pack(struct packed *packed, const ProtobufCMessage *message)
 {
-	if (protobuf_c_message_get_packed_size(message) >
-	    ULRPC_STREAM_MESSAGE_MAX)
+	if (protobuf_c_message_get_packed_size(message) > ULRPC_STREAM_LONG_MAX)
 		return -EMSGSIZE;
 	return packed_init(packed, message);
 }

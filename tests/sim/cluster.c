@@ -87,6 +87,11 @@ bool has_pauses(const struct lnet_sim *sim)
 	return sim->seed % 5 == 4;
 }
 
+bool has_long(const struct lnet_sim *sim)
+{
+	return sim->seed % 4 == 3;
+}
+
 bool has_keys(const struct lnet_sim *sim)
 {
 	return sim->seed % 7 == 2;

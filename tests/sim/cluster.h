@@ -56,6 +56,9 @@ unsigned int keys_seed(const struct lnet_sim *sim);
 /* Returns a cluster's key, which all nodes load; NULL: this was built without
  * TLS. */
 struct ulrpc_keys *cluster_keys(struct lnet_sim *sim);
+/* In the streams' scenario: may messages be longer than
+ * ULRPC_STREAM_MESSAGE_MAX? */
+bool has_long(const struct lnet_sim *sim);
 /* In the replicas' scenario: has each node two rails? */
 bool has_two_rails(const struct lnet_sim *sim);
 /* Draws the faults of a link into @l: any of them, or all if @harsh. */

@@ -51,7 +51,7 @@ static uint64_t pattern(const struct flow *f, uint32_t number)
 /* Sends what is left, as far as possible. Returns whether all was sent. */
 static bool give(struct flow *f, struct ulrpc_stream *stream, struct way *w)
 {
-	char body[ULRPC_STREAM_MESSAGE_MAX];
+	static char body[ULRPC_STREAM_LONG_MAX];
 
 	while (w->sent < w->total) {
 		pattern_fill(body, f->size, pattern(f, w->sent));
@@ -176,6 +176,7 @@ struct ulrpc_streams *streams_to(struct member *m, const struct member *to)
 	conf.client.service = "flow";
 	conf.client.flavour = flavour_of(m);
 	conf.window_messages = m->r->window;
+	conf.window_bytes = has_long(m->r->sim) ? 1 << 20 : 0;
 	conf.patience = PATIENCE;
 	if (ulrpc_streams_open(m->rpc, &conf, &m->to[k]))
 		lnet_sim_fail(m->r->sim, "streams cannot be opened");
@@ -298,6 +299,7 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 	conf.methods = methods;
 	conf.nmethods = KINDS + 1;
 	conf.window_messages = m->r->window;
+	conf.window_bytes = has_long(m->r->sim) ? 1 << 20 : 0;
 	m->life++;
 	m->paused = 0;
 	memset(m->to, 0, sizeof(m->to));
@@ -503,6 +505,10 @@ static void flow_draw(struct run *r, unsigned int i)
 	f->cancel = !f->last && chance(r, 25);
 	f->fails = !f->last && i % 5 == 0;
 	n = (uint32_t)rnd(r, f->size > 3000 ? 20 : 300);
+	if (has_long(r->sim) && f->size == ULRPC_STREAM_MESSAGE_MAX) {
+		f->size = i % 2 ? 100000 : ULRPC_STREAM_LONG_MAX;
+		n /= 3;
+	}
 	if (f->kind == KIND_LIST)
 		f->down.total = n;
 	else

@@ -303,6 +303,10 @@ if [ -x tests/tools/trial ]; then
 	u 1 $server call interop.Trial.Talk '{"size": 1} {"sze": 1}'
 	has err "message interop.Order has no field 'sze'. Did you mean 'size'\?$"
 	has err '^ulrpc: messages sent before that: 1$'
+	printf '{"size": 1} {"payload": "%s"}' \
+		"$(head -c 65533 /dev/zero | base64 -w 0)" >"$dir/json"
+	u 1 $server call interop.Trial.Talk "@$dir/json"
+	has err '^ulrpc: message 2 has 65537 bytes, and the stream takes up to 65536$'
 	u 1 $server call interop.Trial.Talk '{"size": 1'
 	has err "^ulrpc: line 1, column 11: ',' or '}' is expected$"
 	u 1 $server call interop.Trial.Talk '[{}]'

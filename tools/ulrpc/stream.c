@@ -162,6 +162,14 @@ static bool feeder_message(struct feeder *f)
 	return f->message.data;
 }
 
+static void say_too_long(const struct feeder *f)
+{
+	fprintf(f->call->err,
+		"message %u has %zu bytes, and the stream takes up to %u\n",
+		f->objects.taken, f->message.n,
+		ulrpc_stream_message_max(f->stream));
+}
+
 static void feeder_send(struct feeder *f)
 {
 	int rc = 0;
@@ -173,6 +181,8 @@ static void feeder_send(struct feeder *f)
 		f->full = rc == -EAGAIN;
 		if (f->full)
 			return;
+		if (rc == -EMSGSIZE)
+			say_too_long(f);
 		free(f->message.data);
 		f->message.data = NULL;
 		/* -EPIPE: the stream is over, and its outcome says why */

@@ -37,7 +37,7 @@ static void number(uint8_t *bytes, uint32_t size, uint32_t n)
 static void server_send(void *arg, struct ulrpc_stream *stream)
 {
 	struct server *v = arg;
-	uint8_t body[ULRPC_STREAM_MESSAGE_MAX];
+	static uint8_t body[ULRPC_STREAM_LONG_MAX];
 
 	while (v->sent < v->to_send) {
 		int rc;
@@ -271,7 +271,7 @@ void flow_read(struct flow *f)
 
 void flow_send(struct flow *f)
 {
-	uint8_t body[ULRPC_STREAM_MESSAGE_MAX];
+	static uint8_t body[ULRPC_STREAM_LONG_MAX];
 
 	while (f->sent < f->to_send) {
 		number(body, f->size, f->sent);

@@ -67,6 +67,86 @@ Test(stream, both_ways)
 	stream_rig_fini(&g);
 }
 
+/* Both sides hold up to @window bytes of a stream unread; 0: the default. */
+static void wide_init(struct stream_rig *g, uint32_t service, uint32_t client)
+{
+	struct ulnet_nid nid = nth_id(SERVER).nid;
+	struct ulrpc_stream_service_conf more;
+	struct ulrpc_streams_conf conf;
+
+	memset(g, 0, sizeof(*g));
+	serve_init(&g->s, 1, 1);
+	ulrpc_stream_service_conf_init(&more);
+	more.window_bytes = service;
+	stream_rig_open(g, &more);
+	ulrpc_streams_close(g->streams);
+	ulrpc_streams_conf_init(&conf);
+	conf.client.nids = &nid;
+	conf.client.nnids = 1;
+	conf.client.service = "flow";
+	/* This is for the program's own calls. */
+	conf.client.reply_limit = 5000;
+	conf.window_bytes = client;
+	cr_assert_eq(ulrpc_streams_open(g->s.rpc[CALLER], &conf, &g->streams),
+		     0);
+}
+
+/* Messages are as long as the windows of both sides allow; the carrier moves
+ * them as calls move long bodies and replies. */
+Test(stream, long_messages)
+{
+	struct stream_rig g;
+	struct flow f[3] = { { .to_send = 20, .size = ULRPC_STREAM_LONG_MAX },
+			     { .to_send = 30, .size = 65537 },
+			     { .to_send = 1000 } };
+
+	wide_init(&g, 1 << 20, 1 << 20);
+	for (int i = 0; i < 3; i++)
+		flow_open(&g, &f[i], "echo", NULL, 0, ULRPC_NEVER);
+	lnet_sim_run(g.s.sim, MSEC);
+	cr_assert_eq(ulrpc_stream_message_max(f[0].stream),
+		     ULRPC_STREAM_LONG_MAX);
+	cr_assert_eq(
+		ulrpc_stream_send(f[0].stream, "", ULRPC_STREAM_LONG_MAX + 1),
+		-EMSGSIZE);
+	for (int i = 0; i < 3; i++) {
+		flow_finish(&f[i]);
+		flow_went_well(&f[i], f[i].to_send, f[i].to_send);
+	}
+	stream_rig_fini(&g);
+}
+
+/* The smaller window counts, in both directions. */
+Test(stream, as_long_as_both_windows)
+{
+	const uint32_t windows[][2] = { { 100000, 200000 },
+					{ 200000, 100000 },
+					{ 200000, 0 },
+					{ 1000, 200000 } };
+	static const uint8_t body[200000];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(windows); i++) {
+		const uint32_t max = i < 2 ? 100000 : ULRPC_STREAM_MESSAGE_MAX;
+		struct flow f = { .to_send = 0, .open_ended = true };
+		struct stream_rig g;
+
+		wide_init(&g, windows[i][0], windows[i][1]);
+		flow_open(&g, &f, "park", NULL, 0, MINUTE);
+		lnet_sim_run(g.s.sim, SEC);
+		cr_assert_eq(g.nparked, 1);
+		cr_assert_eq(ulrpc_stream_message_max(f.stream), max);
+		cr_assert_eq(ulrpc_stream_message_max(g.parked[0]), max);
+		cr_assert_eq(ulrpc_stream_send(f.stream, body, max + 1),
+			     -EMSGSIZE);
+		cr_assert_eq(ulrpc_stream_send(f.stream, body, max), 0);
+		cr_assert_eq(ulrpc_stream_send(g.parked[0], body, max + 1),
+			     -EMSGSIZE);
+		ulrpc_stream_end(g.parked[0], 0, NULL);
+		flow_finish(&f);
+		stream_rig_fini(&g);
+	}
+}
+
 Test(stream, without_any_message)
 {
 	struct stream_rig g;
