@@ -24,22 +24,45 @@ per_call() {
 		END { printf "%.0f\n", (now - was) / 2000; exit seen != 2 }'
 }
 
-profile_pays() {
+profile_pays() { # PLAIN PROFILED
 	local depth plain now
 
 	for depth in 1 64; do
-		plain=$(per_call release $depth) && now=$(per_call pgo $depth) || return 1
+		plain=$(per_call "$1" $depth) && now=$(per_call "$2" $depth) || return 1
 		echo "$depth under way: $now instructions for a call, $plain without a profile"
 		[ "$now" -lt "$plain" ] || return 1
 	done
+}
+
+# refused PROFDATA TEXT: does configure say so, before anything is built?
+refused() {
+	local log=$logs/pgo-refused.log
+
+	# A cache is for one environment.
+	sed '/^ac_cv_env_/d' "$BUILD/config.cache.clang" >"$BUILD/config.cache.refused" || return 1
+	! CONFIG_CACHE=$BUILD/config.cache.refused \
+		tree_configure pgo-refused CC=clang --enable-pgo PROFDATA="$1" >"$log" 2>&1 &&
+		grep "^configure: error: .*$2" "$log"
+}
+
+refuses_others() {
+	refused /nowhere/llvm-profdata "there is no /nowhere/llvm-profdata" &&
+		refused true "true is of another one"
+}
+
+by_clang() {
+	step "build with --enable-pgo by clang" pgo_build pgo-clang clang || return 0
+	step "clang, with no llvm-profdata of its version" refuses_others || true
+	! configure clang clang --enable-werror ||
+		! step "build by clang" tree_make clang bench/train ||
+		step "calls take fewer instructions by clang" \
+			profile_pays clang pgo-clang || true
 }
 
 stage_pgo() {
 	step "build with --enable-pgo and --enable-lto" pgo_build pgo gcc --enable-lto ||
 		return 0
 	! release_build bench/train ||
-		step "calls take fewer instructions" profile_pays || true
-	[ $long = yes ] || return 0
-	! step "build with --enable-pgo by clang" pgo_build pgo-clang clang ||
-		step "calls with that" "$BUILD/pgo-clang/bench/train" 64 6400 || true
+		step "calls take fewer instructions" profile_pays release pgo || true
+	[ $long = no ] || by_clang
 }
