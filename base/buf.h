@@ -91,6 +91,14 @@ static inline uint64_t read_le64(struct reader *r)
 
 /* These loads and stores check no bounds: the caller has done that by
  * read_skip() or write_skip(). */
+static inline uint16_t load_le16(const uint8_t *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le16toh(v);
+}
+
 static inline uint32_t load_le32(const uint8_t *p)
 {
 	uint32_t v;

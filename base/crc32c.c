@@ -46,15 +46,25 @@ static __attribute__((target("sse4.2"))) uint32_t crc32c_short(uint32_t crc,
 {
 	uint64_t sum = ~crc;
 
-	for (; len >= 8; p += 8, len -= 8)
+	for (; len >= 16; p += 16, len -= 16) {
 		sum = __builtin_ia32_crc32di(sum, load_le64(p));
+		sum = __builtin_ia32_crc32di(sum, load_le64(p + 8));
+	}
+	/* The bits of @len are what is left. */
+	if (len & 8) {
+		sum = __builtin_ia32_crc32di(sum, load_le64(p));
+		p += 8;
+	}
 	crc = (uint32_t)sum;
-	if (len >= 4) {
+	if (len & 4) {
 		crc = __builtin_ia32_crc32si(crc, load_le32(p));
 		p += 4;
-		len -= 4;
 	}
-	for (; len; p++, len--)
+	if (len & 2) {
+		crc = __builtin_ia32_crc32hi(crc, load_le16(p));
+		p += 2;
+	}
+	if (len & 1)
 		crc = __builtin_ia32_crc32qi(crc, *p);
 	return ~crc;
 }

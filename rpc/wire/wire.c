@@ -194,6 +194,27 @@ size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 
 #define GET_FIELDS(fields) fields(GET, GET_ENTRIES, GET_NUMBERS)
 
+/*
+ * Our encoder writes the fields of a message in the order of their numbers.
+ * What comes so is read by straight code: for each field in that order,
+ * GET_NEXT() looks whether @next, the tag at @p, is that of the field. A walk
+ * by next_field() and switch goes on from the first field that comes in another
+ * way, and so decides what is valid.
+ */
+#define GET_NEXT(number, type, member)                  \
+	if (next == TAG(number, WT_##type)) {           \
+		p = get_##type(p + 1, end, &m->member); \
+		next = tag_at(p, end);                  \
+	}
+
+/* Returns the tag at @p if it is a single byte. Another byte is the tag of no
+ * field that our encoder writes in order, and so is 0: nothing is left, or @p
+ * is NULL. */
+static inline uint32_t tag_at(const uint8_t *p, const uint8_t *end)
+{
+	return likely(p && p != end) ? p[0] : 0;
+}
+
 /* Checks the nested message at @p with @is_one(), and counts it in @to. When
  * the first one is found, to->view is set to @in, and can refer to one range
  * only: a nested message that comes later but is not within the same @in is an
@@ -354,8 +375,9 @@ struct common {
 
 /* Decodes common fields at @p, up to the first field that is not one of them.
  */
-static const uint8_t *get_common(const uint8_t *p, struct wire_view in,
-				 struct wire_call *m)
+static out_of_line const uint8_t *get_common_anyhow(const uint8_t *p,
+						    struct wire_view in,
+						    struct wire_call *m)
 {
 	const uint8_t *field = p;
 	uint32_t tag;
@@ -370,13 +392,25 @@ static const uint8_t *get_common(const uint8_t *p, struct wire_view in,
 	return p;
 }
 
+/* Does what get_common_anyhow() does. */
+static inline const uint8_t *get_common(const uint8_t *p, const uint8_t *end,
+					struct wire_call *m)
+{
+	uint32_t next = tag_at(p, end);
+
+	WIRE_CALL_COMMON(GET_NEXT, , )
+	if (likely(p && (p == end || next == TAG(10, WT_varint32))))
+		return p;
+	return get_common_anyhow(p, (struct wire_view){ p, end }, m);
+}
+
 /* Does what get_common() does, and remembers the bytes for the next call. */
 static out_of_line const uint8_t *get_common_first(const uint8_t *p,
 						   struct wire_view in,
 						   struct wire_call *m,
 						   struct common *common)
 {
-	const uint8_t *next = get_common(p, in, m);
+	const uint8_t *next = get_common(p, in.end, m);
 	size_t length = next ? (size_t)(next - p) : 0;
 
 	common->bytes = p;
@@ -427,7 +461,7 @@ static const uint8_t *get_call_late(const uint8_t *field, const uint8_t *p,
 		GET(1, varint, xid)
 		GET_FIELDS(WIRE_CALL_END)
 	default:
-		next = get_common(field, in, m);
+		next = get_common_anyhow(field, in, m);
 		if (next == field)
 			return get_unknown(p, in.end, tag);
 		common->length = COMMON_NONE;
@@ -436,30 +470,42 @@ static const uint8_t *get_call_late(const uint8_t *field, const uint8_t *p,
 	return p;
 }
 
-static bool get_call(struct wire_view in, struct wire_call *m,
-		     struct common *common)
+/* Decodes the fields at @p that follow the common ones, and common ones among
+ * them. Returns whether all of them are valid. */
+static out_of_line bool get_call_rest(const uint8_t *p, struct wire_view in,
+				      struct wire_call *m,
+				      struct common *common)
 {
-	const uint8_t *p = in.p, *field;
+	const uint8_t *field;
 	uint32_t tag;
 
-	wire_clear(m, offsetof(struct wire_call, body));
-	if (likely(p != in.end && p[0] == TAG(1, WT_VARINT)))
-		p = get_varint(p + 1, in.end, &m->xid);
-	if (likely(p && is_common(common, p, in.end))) {
-		take_common(m, common->call);
-		p += common->length;
-	} else if (p) {
-		p = get_common_first(p, in, m, common);
-	}
 	for (field = p; next_field(&p, in.end, &tag); field = p) {
 		switch (tag) {
 			GET(10, varint32, slot)
-			GET(11, varint32, semantics)
 		default:
 			p = get_call_late(field, p, in, tag, m, common);
 		}
 	}
 	return p == in.end;
+}
+
+static in_line bool get_call(struct wire_view in, struct wire_call *m,
+			     struct common *common)
+{
+	const uint8_t *p = in.p, *end = in.end;
+	uint32_t next = tag_at(p, end);
+
+	wire_clear(m, offsetof(struct wire_call, body));
+	GET_NEXT(1, varint, xid)
+	if (likely(p && is_common(common, p, end))) {
+		take_common(m, common->call);
+		p += common->length;
+	} else if (p) {
+		p = get_common_first(p, in, m, common);
+	}
+	next = tag_at(p, end);
+	GET_NEXT(10, varint32, slot)
+	return likely(p == end) || get_call_rest(p, in, m, common);
 }
 
 /* ---- decoding requests and replies ---- */
@@ -471,8 +517,9 @@ struct parts {
 
 /* Cuts a message into head and bodies, and checks the head. Returns 0, or an
  * error as wire.h says. */
-static int wire_cut(struct parts *parts, enum wire_kind kind, uint64_t hdr_data,
-		    const void *payload, size_t length)
+static in_line int wire_cut(struct parts *parts, enum wire_kind kind,
+			    uint64_t hdr_data, const void *payload,
+			    size_t length)
 {
 	static const uint8_t nothing[1];
 	const uint8_t *p = payload ? payload : nothing;
@@ -534,10 +581,11 @@ static out_of_line const uint8_t *get_requests_rare(const uint8_t *p,
 	return p;
 }
 
-static const uint8_t *get_call_part(const uint8_t *p, const uint8_t *end,
-				    struct wire_requests *m,
-				    struct wire_call *calls,
-				    struct common *common)
+static in_line const uint8_t *get_call_part(const uint8_t *p,
+					    const uint8_t *end,
+					    struct wire_requests *m,
+					    struct wire_call *calls,
+					    struct common *common)
 {
 	struct wire_view in;
 
@@ -549,18 +597,18 @@ static const uint8_t *get_call_part(const uint8_t *p, const uint8_t *end,
 	return p;
 }
 
-static bool get_requests(struct wire_view in, struct wire_requests *m,
-			 struct wire_call *calls, struct bodies *bodies)
+/* Does what get_requests() does, for the fields at @p. */
+static out_of_line bool get_requests_anyhow(
+	const uint8_t *p, struct wire_view in, struct wire_requests *m,
+	struct wire_call *calls, struct bodies *bodies, struct common *common)
 {
-	struct common common = { .length = COMMON_NONE };
-	const uint8_t *p = in.p;
 	uint32_t tag;
 
 	while (next_field(&p, in.end, &tag)) {
 		switch (tag) {
 			GET_FIELDS(WIRE_REQUESTS_FIELDS)
 		case TAG(5, WT_LEN):
-			p = get_call_part(p, in.end, m, calls, &common);
+			p = get_call_part(p, in.end, m, calls, common);
 			break;
 		case TAG(15, WT_LEN):
 			p = get_bodies(p, in.end, &bodies->length);
@@ -572,52 +620,54 @@ static bool get_requests(struct wire_view in, struct wire_requests *m,
 	return p == in.end;
 }
 
-static const uint8_t *get_reply_rare(const uint8_t *p, struct wire_view in,
-				     uint32_t tag, struct wire_reply *m)
+static bool get_requests(struct wire_view in, struct wire_requests *m,
+			 struct wire_call *calls, struct bodies *bodies)
 {
-	switch (tag) {
-		GET_FIELDS(WIRE_REPLY_RARE)
-	default:
-		p = get_unknown(p, in.end, tag);
+	struct common common = { .length = COMMON_NONE };
+	const uint8_t *p = in.p, *end = in.end;
+	uint32_t next = tag_at(p, end);
+
+	WIRE_REQUESTS_FIELDS(GET_NEXT, , )
+	while (next == TAG(5, WT_LEN)) {
+		p = get_call_part(p + 1, end, m, calls, &common);
+		next = tag_at(p, end);
 	}
-	return p;
+	if (likely(next == TAG(15, WT_LEN)))
+		p = get_bodies(p + 1, end, &bodies->length);
+	return likely(p == end) ||
+	       get_requests_anyhow(p, in, m, calls, bodies, &common);
 }
 
-#define SET(number, type, member)                     \
-	case number:                                  \
-		m->member = (__typeof__(m->member))v; \
-		break;
-
-static bool get_reply(struct wire_view in, struct wire_reply *m)
+/* Decodes the fields at @p, of whatever kind. */
+static out_of_line bool get_reply_rest(const uint8_t *p, struct wire_view in,
+				       struct wire_reply *m)
 {
-	const uint8_t *p = in.p;
 	uint32_t tag;
-	uint64_t v;
 
-	wire_clear(m, offsetof(struct wire_reply, body));
-	if (likely(p != in.end && p[0] == TAG(1, WT_VARINT)))
-		p = get_varint(p + 1, in.end, &m->xid);
 	while (next_field(&p, in.end, &tag)) {
-		/* The usual fields are all varints, with numbers below 8. */
-		if (unlikely((tag & 7) != WT_VARINT || tag >= TAG(8, 0))) {
-			p = get_reply_rare(p, in, tag, m);
-			continue;
-		}
-		p = get_varint(p, in.end, &v);
-		if (unlikely(!p))
-			return false;
-		switch (tag >> 3) {
-			WIRE_REPLY_USUAL(SET, , )
+		switch (tag) {
+			GET_FIELDS(WIRE_REPLY_FIELDS)
 		default:
-			return false;
+			p = get_unknown(p, in.end, tag);
 		}
 	}
 	return p == in.end;
 }
 
-static const uint8_t *get_reply_part(const uint8_t *p, const uint8_t *end,
-				     struct wire_replies *m,
-				     struct wire_reply *replies)
+static in_line bool get_reply(struct wire_view in, struct wire_reply *m)
+{
+	const uint8_t *p = in.p, *end = in.end;
+	uint32_t next = tag_at(p, end);
+
+	wire_clear(m, offsetof(struct wire_reply, body));
+	WIRE_REPLY_USUAL(GET_NEXT, , )
+	return likely(p == end) || get_reply_rest(p, in, m);
+}
+
+static in_line const uint8_t *get_reply_part(const uint8_t *p,
+					     const uint8_t *end,
+					     struct wire_replies *m,
+					     struct wire_reply *replies)
 {
 	struct wire_view in;
 
@@ -629,10 +679,13 @@ static const uint8_t *get_reply_part(const uint8_t *p, const uint8_t *end,
 	return p;
 }
 
-static bool get_replies(struct wire_view in, struct wire_replies *m,
-			struct wire_reply *replies, struct bodies *bodies)
+/* Does what get_replies() does, for the fields at @p. */
+static out_of_line bool get_replies_anyhow(const uint8_t *p,
+					   struct wire_view in,
+					   struct wire_replies *m,
+					   struct wire_reply *replies,
+					   struct bodies *bodies)
 {
-	const uint8_t *p = in.p;
 	uint32_t tag;
 
 	while (next_field(&p, in.end, &tag)) {
@@ -650,6 +703,24 @@ static bool get_replies(struct wire_view in, struct wire_replies *m,
 		}
 	}
 	return p == in.end;
+}
+
+static bool get_replies(struct wire_view in, struct wire_replies *m,
+			struct wire_reply *replies, struct bodies *bodies)
+{
+	const uint8_t *p = in.p, *end = in.end;
+	uint32_t next = tag_at(p, end);
+
+	WIRE_REPLIES_FIELDS(GET_NEXT, , )
+	GET_NEXT(5, varint, estimate)
+	while (next == TAG(4, WT_LEN)) {
+		p = get_reply_part(p + 1, end, m, replies);
+		next = tag_at(p, end);
+	}
+	if (likely(next == TAG(15, WT_LEN)))
+		p = get_bodies(p + 1, end, &bodies->length);
+	return likely(p == end) ||
+	       get_replies_anyhow(p, in, m, replies, bodies);
 }
 
 /* Sets the body of each of @n calls or replies. Returns false if their lengths
