@@ -53,7 +53,7 @@ extern const struct fsm_state sock_conn_states[CONN_STATES];
 enum sock_out_state {
 	SOCK_OUT_IDLE,	 /* nothing is queued */
 	SOCK_OUT_LISTED, /* in sock_cpt.flush: written at the end of the turn */
-	SOCK_OUT_WRITING, /* inside out_write() */
+	SOCK_OUT_WRITING, /* inside write_out() */
 	/* waits until the socket is writable, or for the next turn; only in
 	 * this state ENV_WRITE is watched */
 	SOCK_OUT_WAITING,

@@ -66,7 +66,8 @@ static void tx_done(struct sock_tx *tx, int status, enum ulnet_cause cause)
 const struct fsm_state sock_out_states[SOCK_OUT_STATES] = {
 	[SOCK_OUT_IDLE] = { "idle", FSM_TO(SOCK_OUT_LISTED) |
 					    FSM_TO(SOCK_OUT_WAITING) },
-	[SOCK_OUT_LISTED] = { "listed", FSM_TO(SOCK_OUT_WRITING) },
+	[SOCK_OUT_LISTED] = { "listed", FSM_TO(SOCK_OUT_WRITING) |
+						FSM_TO(SOCK_OUT_IDLE) },
 	[SOCK_OUT_WRITING] = { "writing", FSM_TO(SOCK_OUT_IDLE) |
 						  FSM_TO(SOCK_OUT_WAITING) },
 	[SOCK_OUT_WAITING] = { "waiting", FSM_TO(SOCK_OUT_WRITING) },
@@ -571,14 +572,11 @@ static in_line int account(struct sock_conn *conn, const uint8_t *buf,
 	return 0;
 }
 
-/* Writes @len bytes at @buf, then the rest of conn->tx. Returns 0 or -errno. */
-static in_line int write_part(struct sock_conn *conn, uint8_t *buf, size_t len,
-			      bool tls)
+/* Called after a write that has returned @n: does what account() does, or
+ * returns the error. */
+static in_line int wrote(struct sock_conn *conn, const uint8_t *buf, size_t len,
+			 ssize_t n, bool tls)
 {
-	ssize_t n = tls			 ? write_tls(conn, buf, len)
-		    : unlikely(conn->tx) ? write_with_payload(conn, buf, len)
-					 : write_plain(conn, buf, len);
-
 	if (n == -EAGAIN)
 		n = 0;
 	if (n < 0)
@@ -587,6 +585,17 @@ static in_line int write_part(struct sock_conn *conn, uint8_t *buf, size_t len,
 	if (!tls)
 		conn->written += (size_t)n;
 	return account(conn, buf, len, (size_t)n);
+}
+
+/* Writes @len bytes at @buf, then the rest of conn->tx. Returns 0 or -errno. */
+static in_line int write_part(struct sock_conn *conn, uint8_t *buf, size_t len,
+			      bool tls)
+{
+	ssize_t n = tls			 ? write_tls(conn, buf, len)
+		    : unlikely(conn->tx) ? write_with_payload(conn, buf, len)
+					 : write_plain(conn, buf, len);
+
+	return wrote(conn, buf, len, n, tls);
 }
 
 /* Writes once. Returns true if there is more to write, and room for it in the
@@ -619,13 +628,28 @@ static in_line bool write_once(struct sock_conn *conn, bool tls)
 	return !rc && !conn->rest && !conn->tx && !list_empty(&conn->queue);
 }
 
+/* Called when as much was written as the socket takes, or as may be in one
+ * turn. */
+static in_line void out_pause(struct sock_conn *conn, bool tls)
+{
+	bool pending;
+
+	if (!sock_conn_is_open(conn))
+		return;
+	pending = conn->rest || conn->tx || !list_empty(&conn->queue) ||
+		  (tls && sock_tls_waits(conn));
+	tx_out_move(conn, pending ? SOCK_OUT_WAITING : SOCK_OUT_IDLE);
+	if (sock_conn_watch(conn, ENV_READ | (pending ? ENV_WRITE : 0)))
+		sock_peer_lost(conn, -ENOMEM);
+	else if (unlikely(conn->fsm.state != CONN_OPEN) && !pending)
+		sock_conn_all_written(conn);
+}
+
 /* Writes what can be written now. What is left waits until the socket is
  * writable, or for the next turn. All functions that have @tls get it as a
  * constant, so that connections without TLS pay nothing for it. */
 static in_line void write_out(struct sock_conn *conn, bool tls)
 {
-	bool pending;
-
 	tx_out_move(conn, SOCK_OUT_WRITING);
 	conn->flushed = loop_now(conn->loop);
 	if (tls) {
@@ -638,20 +662,55 @@ static in_line void write_out(struct sock_conn *conn, bool tls)
 	}
 	for (int i = 0; i < WRITES_PER_TURN && write_once(conn, tls); i++)
 		;
-	if (!sock_conn_is_open(conn))
-		return;
-	pending = conn->rest || conn->tx || !list_empty(&conn->queue) ||
-		  (tls && sock_tls_waits(conn));
-	tx_out_move(conn, pending ? SOCK_OUT_WAITING : SOCK_OUT_IDLE);
-	if (sock_conn_watch(conn, ENV_READ | (pending ? ENV_WRITE : 0)))
-		sock_peer_lost(conn, -ENOMEM);
-	else if (unlikely(conn->fsm.state != CONN_OPEN) && !pending)
-		sock_conn_all_written(conn);
+	out_pause(conn, tls);
 }
 
-static void out_write(struct sock_conn *conn)
+/* Has @conn been pushed on, and has nothing else to write, nor anything to
+ * watch but what it watches already? */
+static in_line bool only_pushed(const struct sock_conn *conn)
+{
+	return conn->rest == conn->cpt->push_buffer &&
+	       list_empty(&conn->queue) && conn->events == ENV_READ &&
+	       conn->fsm.state == CONN_OPEN;
+}
+
+/* The write of what was pushed has returned @n, which is not all. */
+static out_of_line void pushed_in_part(struct sock_conn *conn, ssize_t n)
+{
+	int rc;
+
+	tx_out_move(conn, SOCK_OUT_WRITING);
+	rc = wrote(conn, conn->rest, conn->rest_len, n, false);
+	if (rc)
+		sock_peer_lost(conn, rc);
+	out_pause(conn, false);
+}
+
+static void out_write_any(struct sock_conn *conn)
 {
 	write_out(conn, false);
+}
+
+/* Nothing can happen to @conn during the write of what was pushed, nor after
+ * it, since nobody waits for its end. */
+static in_line void out_write(struct sock_conn *conn)
+{
+	ssize_t n;
+
+	if (!likely(only_pushed(conn))) {
+		out_write_any(conn);
+		return;
+	}
+	conn->flushed = loop_now(conn->loop);
+	n = write_plain(conn, conn->rest, conn->rest_len);
+	if (unlikely(n != (ssize_t)conn->rest_len)) {
+		pushed_in_part(conn, n);
+		return;
+	}
+	conn->written += (size_t)n;
+	conn->cpt->pushing = false;
+	conn->rest = NULL;
+	tx_out_move(conn, SOCK_OUT_IDLE);
 }
 
 static void out_write_tls(struct sock_conn *conn)
@@ -697,7 +756,7 @@ void sock_tx_flush_tls(struct work *w)
 void sock_tx_writable(struct sock_conn *conn)
 {
 	if (conn->out.state == SOCK_OUT_WAITING)
-		out_write(conn);
+		out_write_any(conn);
 }
 
 void sock_tx_writable_tls(struct sock_conn *conn)
