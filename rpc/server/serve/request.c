@@ -142,6 +142,7 @@ void request_run(struct sched_item *item)
 		return;
 	}
 	request_answer_nothing(r, status_late(r, now));
+	r->replied = now;
 	r->reply = r->room;
 	r->work.fn = request_on_replied;
 	shard_give(s, &r->work);
