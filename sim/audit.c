@@ -9,6 +9,7 @@
  */
 #include <inttypes.h>
 
+#include "lnet/message/out.h"
 #include "lnet/message/wire.h"
 #include "sim/sim_priv.h"
 
@@ -136,6 +137,7 @@ const char *const audit_fates[SIM_FATES] = {
 	[SIM_ERROR] = "error told",
 	[SIM_CUT] = "cut",
 	[SIM_OVERTAKEN] = "may be overtaken",
+	[SIM_PUSHED] = "pushed",
 };
 
 static void net_trace(void *arg, enum sim_fate fate,
@@ -170,25 +172,55 @@ static void net_trace(void *arg, enum sim_fate fate,
 
 /* ---- operations ---- */
 
+/* Called when the operation of what was pushed must have begun: what LNet has
+ * taken for refused, it sends again. */
+static void pushed_check(struct lnet_sim *sim)
+{
+	if (!sim->pushed)
+		return;
+	sim->pushed = NULL;
+	lnet_sim_fail(sim, "a message was pushed, but LNet does not know it");
+}
+
+/* Returns what is to be known of an operation whose request is @req. */
+static struct audit_op *begin_new(struct lnet_sim *sim,
+				  const struct lnd_msg *req)
+{
+	struct audit_op *a = NULL;
+
+	if (sim->pushed_as == req) {
+		a = sim->pushed;
+		sim->pushed = NULL;
+	}
+	pushed_check(sim);
+	if (!a) {
+		a = pool_get(&sim->audit_ops);
+		if (a)
+			*a = (struct audit_op){ 0 };
+	}
+	return a;
+}
+
 static void audit_on_begin(void *arg, struct lnet *node, uint64_t op,
 			   struct lnd_msg *req, uint64_t deadline)
 {
 	struct sim_node *n = arg;
 	struct lnet_sim *sim = n->sim;
-	struct audit_op *a = pool_get(&sim->audit_ops);
+	struct audit_op *a = begin_new(sim, req);
 
 	sim->stats.operations++;
-	if (a)
-		*a = (struct audit_op){ .n = n,
-					.index = n->index,
-					.node = node,
-					.op = op,
-					.deadline = deadline,
-					.refs = 1 };
+	if (a) {
+		a->n = n;
+		a->index = n->index;
+		a->node = node;
+		a->op = op;
+		a->deadline = deadline;
+		a->refs++;
+	}
 	if (!a || hash_add(&sim->ops, &a->hash, op_hash(node, op))) {
 		lnet_sim_fail(sim, "no memory to watch an operation");
 		if (a)
-			pool_put(&sim->audit_ops, a);
+			audit_op_put(sim, a);
 		return;
 	}
 	req->mark = a;
@@ -363,6 +395,29 @@ static void net_send(void *arg, const struct lnd_msg *msg, uint64_t down)
 	way_send(arg, msg, down);
 }
 
+/* @copy counts as a packet. An operation that goes the straight way begins only
+ * once its request was pushed (op_push()): the request has no mark then. */
+static void net_push(void *arg, const struct lnd_msg *msg, struct lnd_msg *copy)
+{
+	const struct msg_out *out = container_of(msg, struct msg_out, lnd);
+	struct lnet_sim *sim = arg;
+	struct audit_op *a = msg->mark;
+
+	pushed_check(sim);
+	if (a || out->role != OUT_OP) {
+		copy->mark_number = a ? msg->mark_number : 0;
+		net_send(arg, msg, TIME_NEVER);
+	} else {
+		a = sim->pushed = pool_get(&sim->audit_ops);
+		sim->pushed_as = msg;
+		if (a)
+			*a = (struct audit_op){ .tries = 1 };
+	}
+	copy->mark = a;
+	if (a)
+		a->refs++;
+}
+
 static void net_drop(void *arg, void *mark)
 {
 	audit_op_put(arg, mark);
@@ -371,6 +426,7 @@ static void net_drop(void *arg, void *mark)
 const struct sim_net_watch audit_net_watch = {
 	.hold = net_hold,
 	.drop = net_drop,
+	.push = net_push,
 	.send = net_send,
 	.trace = net_trace,
 };
@@ -381,6 +437,7 @@ void audit_check(struct lnet_sim *sim, bool closed)
 	struct hash_node *n = NULL;
 	uint32_t bucket = 0;
 
+	pushed_check(sim);
 	while ((n = hash_walk(&sim->ops, &bucket, n))) {
 		struct audit_op *a = container_of(n, struct audit_op, hash);
 

@@ -151,6 +151,11 @@ void sim_tap(struct lnet_sim *sim, sim_tap_fn *fn, void *arg)
 	sim_net_tap(sim->net, fn, arg);
 }
 
+void sim_push(struct lnet_sim *sim, uint32_t ppm)
+{
+	sim_net_push(sim->net, ppm);
+}
+
 void sim_prefix(struct lnet_sim *sim, unsigned int bits)
 {
 	BUG_ON(sim->nnodes);

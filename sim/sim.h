@@ -24,6 +24,10 @@ typedef void sim_tap_fn(void *arg, uint8_t *hdr, size_t hdr_len,
 			uint8_t *payload, size_t length);
 void sim_tap(struct lnet_sim *sim, sim_tap_fn *fn, void *arg);
 
+/* From now on nodes push small messages over the simulated network (lnd.push())
+ * with the probability @ppm. 0, at first: they do not. */
+void sim_push(struct lnet_sim *sim, uint32_t ppm);
+
 /* From now on the first @bits of an NI's address are its IP network, as nodes
  * of the simulated network see it. 0, at first: it is not known. To be called
  * before the first node is added. */

@@ -59,6 +59,10 @@ struct lnet_sim {
 	FILE *trace;
 	struct pool audit_ops;
 	struct hash ops;  /* of audit_op.hash: operations that have not ended */
+	/* The request that was just pushed, of an operation that is about to
+	 * begin; NULL: there is none. */
+	struct audit_op *pushed;
+	const struct lnd_msg *pushed_as;
 	struct hash ways; /* for way.c: of way.hash */
 	/* For names.c: */
 	struct list names; /* of sim_name.link: the table */

@@ -116,6 +116,7 @@ struct sim_net {
 	void *tap_arg;
 	struct pool packets; /* of small packets, under virtual time only */
 	unsigned int prefix; /* lnd_ni.prefix of NIs that start */
+	uint32_t push;	     /* sim_net_push() */
 	struct hash eps;
 	struct hash rules;
 	uint64_t rules_version;
@@ -143,6 +144,19 @@ bool simlnd_give_back(struct sim_path *p);
 /* Is nothing under way to or from @p's destination, as far as this CPT knows?
  */
 bool simlnd_is_idle(const struct sim_path *p);
+
+/* ---- push.c: messages that push() takes ---- */
+
+/* Returns the path of @msg if push() takes it, or NULL. */
+struct sim_path *sim_push_path(struct sim_cpt *sc, const struct lnd_msg *msg);
+/* Returns a copy of @msg with its payload and header, or NULL: no memory. */
+struct lnd_msg *sim_pushed_new(const struct sim_cpt *sc, struct lnd_msg *msg);
+void sim_pushed_free(const struct sim_cpt *sc, struct lnd_msg *copy);
+/* Writes the header of @copy, and returns its length. */
+size_t sim_pushed_header(struct lnd_msg *copy, uint8_t *hdr);
+/* The same for a message that LNet has lent. @src: the NI. */
+size_t sim_msg_header(const struct lnd_msg *msg, const struct ulnet_nid *src,
+		      uint8_t *hdr);
 
 /* ---- net.c ---- */
 

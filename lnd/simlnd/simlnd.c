@@ -25,6 +25,7 @@ struct sim_tx {
 	struct timer timer;
 	uint64_t sent_at; /* ns: when the link has sent all of the message */
 	bool departed;	  /* some of the message may have left */
+	bool pushed;	  /* msg is a copy, and nobody awaits its end */
 };
 
 /* A packet: a message on the wire and at its receiver. */
@@ -328,15 +329,6 @@ static uint64_t simlnd_arrival(struct sim_tx *tx)
 	return p->last;
 }
 
-static void pkt_header(struct sim_pkt *pkt, const struct lnd_msg *msg)
-{
-	bool small = lnet_nid_is_nid4(&pkt->src.nid) &&
-		     lnet_nid_is_nid4(&msg->next_hop);
-
-	pkt->hdr_len = small ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
-	lnet_msg_header(msg, pkt->hdr, pkt->hdr_len);
-}
-
 static void pkt_send(struct sim_tx *tx)
 {
 	struct lnd_msg *msg = tx->msg;
@@ -373,7 +365,9 @@ static void pkt_send(struct sim_tx *tx)
 		pkt->number = net->watch.hold(net->watch.arg, msg);
 	pkt->msg = NULL;
 	timer_init(&pkt->timer, pkt_arrive);
-	pkt_header(pkt, msg);
+	pkt->hdr_len = tx->pushed
+			       ? sim_pushed_header(msg, pkt->hdr)
+			       : sim_msg_header(msg, &pkt->src.nid, pkt->hdr);
 	pkt->length = msg->length;
 	iov_gather(pkt->payload, msg->iov, msg->niov, msg->offset, msg->length);
 	if (unlikely(net->tap))
@@ -386,6 +380,11 @@ static void pkt_send(struct sim_tx *tx)
 void sim_net_prefix(struct sim_net *net, unsigned int bits)
 {
 	net->prefix = bits;
+}
+
+void sim_net_push(struct sim_net *net, uint32_t ppm)
+{
+	net->push = ppm;
 }
 
 void sim_net_tap(struct sim_net *net, sim_net_tap_fn *fn, void *arg)
@@ -404,6 +403,11 @@ static void tx_end(struct sim_tx *tx, int status, enum ulnet_cause cause)
 	if (timer_armed(&tx->timer))
 		loop_timer_cancel(sc->loop, &tx->timer);
 	list_del(&tx->link);
+	if (tx->pushed) {
+		sim_pushed_free(sc, msg);
+		pool_put(&sc->txs, tx);
+		return;
+	}
 	pool_put(&sc->txs, tx);
 	msg->priv = NULL;
 	lnet_finalize(msg, status, cause);
@@ -454,7 +458,7 @@ static void tx_depart(struct timer *t)
 	tx->departed = true;
 	if (unlikely(p->link.connect && (hole || sim_conn_is_cut(p))))
 		sim_conn_lost(p, hole);
-	if (mute) {
+	if (mute && !tx->pushed) {
 		trace_tx(tx, SIM_MUTE);
 		return;
 	}
@@ -480,7 +484,8 @@ static void tx_start(struct sim_tx *tx)
 	uint64_t start = MAX(p->free_at, now);
 
 	list_add_tail(&sc->sending, &tx->link);
-	if (!p->ep || !ep_is_there(p->ep) || dice(sc, p->link.refuse)) {
+	if (!p->ep || !ep_is_there(p->ep) ||
+	    (!tx->pushed && dice(sc, p->link.refuse))) {
 		/* The refusal comes back after a round trip. */
 		trace_tx(tx, SIM_REFUSED);
 		timer_init(&tx->timer, tx_refused);
@@ -489,6 +494,8 @@ static void tx_start(struct sim_tx *tx)
 	}
 	if (dice(sc, p->link.stall)) {
 		trace_tx(tx, SIM_STALLED);
+		if (tx->pushed)
+			tx_end(tx, 0, LNET_CAUSE_OK);
 		return;
 	}
 	tx->sent_at = start;
@@ -549,6 +556,10 @@ static bool txs_give_back(struct list *txs, const struct sim_path *p)
 		list_del(&tx->link);
 		if (tx->path != p || tx->departed || msg->again) {
 			list_add(txs, &tx->link);
+			continue;
+		}
+		if (tx->pushed) {
+			tx_end(tx, 0, LNET_CAUSE_OK);
 			continue;
 		}
 		if (timer_armed(&tx->timer))
@@ -676,6 +687,33 @@ static uint64_t sim_down_since(const struct sim_ep *ep)
 	return atomic_load(&ep->up) ? TIME_NEVER : ep->changed;
 }
 
+static struct sim_tx *tx_new(struct sim_path *path, struct lnd_msg *msg)
+{
+	struct sim_tx *tx = pool_get(&path->sc->txs);
+
+	if (!tx)
+		return NULL;
+	tx->sc = path->sc;
+	tx->msg = msg;
+	tx->path = path;
+	tx->departed = false;
+	tx->pushed = false;
+	timer_init(&tx->timer, tx_depart);
+	return tx;
+}
+
+/* Lets @tx wait for the end of the turn. */
+static void tx_enqueue(struct sim_tx *tx)
+{
+	struct sim_cpt *sc = tx->sc;
+
+	list_add_tail(&sc->queue, &tx->link);
+	if (sc->scheduled)
+		return;
+	sc->scheduled = true;
+	loop_defer(sc->loop, &sc->work);
+}
+
 static int sim_send(struct lnd_ni *ni, struct lnd_msg *msg)
 {
 	struct sim_cpt *sc = simlnd_cpt(ni, msg->cpt);
@@ -694,21 +732,37 @@ static int sim_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	rc = sim_conn_ready(path);
 	if (unlikely(rc))
 		return rc;
-	tx = pool_get(&sc->txs);
+	tx = tx_new(path, msg);
 	if (!tx)
 		return -ENOMEM;
-	tx->sc = sc;
-	tx->msg = msg;
-	tx->path = path;
-	tx->departed = false;
-	timer_init(&tx->timer, tx_depart);
 	msg->priv = tx;
-	list_add_tail(&sc->queue, &tx->link);
-	if (!sc->scheduled) {
-		sc->scheduled = true;
-		loop_defer(sc->loop, &sc->work);
-	}
+	tx_enqueue(tx);
 	return 0;
+}
+
+/* The copy goes the way of all messages. There is no place for it behind those
+ * that wait for a window. */
+static bool simlnd_push(struct lnd_ni *ni, struct lnd_msg *msg)
+{
+	struct sim_cpt *sc = simlnd_cpt(ni, msg->cpt);
+	struct sim_path *path = sim_push_path(sc, msg);
+	struct sim_tx *tx;
+
+	if (likely(!path) || tx_goes(&sc->blocked, path) ||
+	    dice(sc, path->link.refuse))
+		return false;
+	tx = tx_new(path, msg);
+	if (!tx)
+		return false;
+	tx->msg = sim_pushed_new(sc, msg);
+	if (!tx->msg) {
+		pool_put(&sc->txs, tx);
+		return false;
+	}
+	tx->pushed = true;
+	trace_tx(tx, SIM_PUSHED);
+	tx_enqueue(tx);
+	return true;
 }
 
 /* ---- receiving ---- */
@@ -924,6 +978,7 @@ const struct lnd simlnd = {
 	.shutdown = sim_shutdown,
 	.free = simlnd_sim_free,
 	.send = sim_send,
+	.push = simlnd_push,
 	.recv = sim_recv,
 	.eager_recv = sim_eager_recv,
 	.cancel = sim_cancel,

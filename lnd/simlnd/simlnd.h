@@ -28,6 +28,7 @@ enum sim_fate {
 	SIM_ERROR,
 	SIM_CUT,
 	SIM_OVERTAKEN, /* takes longer, so that others may overtake it */
+	SIM_PUSHED,    /* was taken by push(), and waits to be sent */
 	SIM_FATES
 };
 
@@ -39,6 +40,10 @@ struct sim_net_watch {
 	 * is gone. */
 	uint32_t (*hold)(void *arg, const struct lnd_msg *msg);
 	void (*drop)(void *arg, void *mark);
+	/* @copy is made of @msg, which push() takes; the function sets its
+	 * mark and its number. drop(): @copy is gone, too. */
+	void (*push)(void *arg, const struct lnd_msg *msg,
+		     struct lnd_msg *copy);
 	/* LNet gives @msg to an NI. @down: when the NI failed hard, ns;
 	 * TIME_NEVER: it is up. */
 	void (*send)(void *arg, const struct lnd_msg *msg, uint64_t down);
@@ -90,6 +95,11 @@ typedef void sim_net_tap_fn(void *arg, uint8_t *hdr, size_t hdr_len,
 void sim_net_tap(struct sim_net *net, sim_net_tap_fn *fn, void *arg);
 /* The prefix (lnd_ni.prefix) of the NIs that start from now on. */
 void sim_net_prefix(struct sim_net *net, unsigned int bits);
+/* From now on push() takes a small message with the probability @ppm, where a
+ * message could be sent at once, and otherwise refuses it as if the socket were
+ * full. What it has taken shares the faults of all messages, but nobody is told
+ * of them. 0, at first: it takes none. */
+void sim_net_push(struct sim_net *net, uint32_t ppm);
 void sim_net_stats(const struct sim_net *net, struct sim_net_stats *stats);
 
 /* The mark of the message that lnet_parse() has got as @rx, and the number that

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "sim/sim_priv.h"
+#include "tests/sim/cluster.h"
 #include "tests/sim/scenario.h"
 
 #define SEEDS	    200
@@ -92,6 +93,7 @@ static int run(uint64_t seed, const char *command, FILE *trace,
 	lnet_log_set(trace ? LNET_LOG_DEBUG : LNET_LOG_ERR, NULL, NULL);
 	lnet_sim_set_command(sim, command);
 	lnet_sim_trace(sim, trace);
+	cluster_push(sim);
 	r = scenario_new(sim);
 	rc = scenario_play(r);
 	lnet_sim_check(sim);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "sim/sim.h"
 #include "sim/sim_priv.h"
 #include "ulnet/keys.h"
 
@@ -127,6 +128,12 @@ struct ulrpc_keys *cluster_keys(struct lnet_sim *sim)
 	if (rc && rc != -EOPNOTSUPP)
 		lnet_sim_fail(sim, "no keys: %s", why);
 	return rc ? NULL : keys;
+}
+
+void cluster_push(struct lnet_sim *sim)
+{
+	if (sim->seed % 4 == 3)
+		sim_push(sim, sim->seed / 4 % 2 ? 500000 : 950000);
 }
 
 bool has_two_rails(const struct lnet_sim *sim)

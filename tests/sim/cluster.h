@@ -59,6 +59,9 @@ struct ulrpc_keys *cluster_keys(struct lnet_sim *sim);
 /* In the streams' scenario: may messages be longer than
  * ULRPC_STREAM_MESSAGE_MAX? */
 bool has_long(const struct lnet_sim *sim);
+/* In one run of four the nodes push small messages: about half of them, or
+ * nearly all. The other runs are what they were before nodes could push. */
+void cluster_push(struct lnet_sim *sim);
 /* In the replicas' scenario: has each node two rails? */
 bool has_two_rails(const struct lnet_sim *sim);
 /* Draws the faults of a link into @l: any of them, or all if @harsh. */
