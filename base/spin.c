@@ -48,8 +48,12 @@ static bool spin_measure(struct spin *s, struct env *env, uint64_t now)
 	s->starved = starved;
 	s->of = pthread_self();
 	s->since = now;
-	if (!shared && !too_few_processors(s, env))
+	if (!shared && !too_few_processors(s, env)) {
+		/* It went well since it was measured last. */
+		if (same && !s->vain)
+			s->off /= 2;
 		return true;
+	}
 	spin_off(s, now);
 	return false;
 }

@@ -243,6 +243,23 @@ Test(spin, not_where_others_wait)
 	loop_free(r.loop);
 }
 
+/* Others who had the processor long ago do not count. */
+Test(spin, forgives)
+{
+	const unsigned int all = NSEC_PER_SEC / SOON;
+	struct rig r;
+
+	rig_init(&r, LONGEST);
+	for (unsigned int i = 0; i < 20; i++)
+		rig_second(&r, 50);
+	cr_assert_leq(rig_second(&r, 50), all / 20);
+	for (unsigned int i = 0; i < 12; i++)
+		rig_second(&r, 0);
+	/* 50 ms each time, until after 100, 200 and 400 ms, as at first */
+	cr_assert_gt(rig_second(&r, 50), all / 10);
+	loop_free(r.loop);
+}
+
 /* Another thread, which has waited for a processor long before, makes the
  * turns. */
 static void *other_second(void *arg)
