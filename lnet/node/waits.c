@@ -121,10 +121,19 @@ void waits_wait(struct waits *w, bool (*done)(void *arg),
 		void (*sleep)(void *arg), void *arg)
 {
 	uint64_t begun = 0;
+	int cancelable;
+	bool hit;
 
-	if (w && waits_begin(w, done, arg, &begun))
+	/* Nobody is canceled who has taken it. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
+	hit = w && waits_begin(w, done, arg, &begun);
+	pthread_setcancelstate(cancelable, NULL);
+	if (hit)
 		return;
 	sleep(arg);
-	if (begun)
-		waits_learn(w, begun);
+	if (!begun)
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
+	waits_learn(w, begun);
+	pthread_setcancelstate(cancelable, NULL);
 }
