@@ -121,6 +121,7 @@ suite_times() {
 	local file
 
 	for file in "$1"/times/*; do
-		[ -e "${file%.s}.units" ] || sed "s/ / $stage: /" "$file"
+		[ ! -e "$file" ] || [ -e "${file%.s}.units" ] ||
+			sed "s/ / $stage: /" "$file"
 	done
 }

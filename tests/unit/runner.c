@@ -6,9 +6,10 @@
  * of tests that take less than one. Of its library the texts of assertions
  * remain (include/criterion/criterion.h); what is printed looks the same.
  *
- * A test passes if its child exits with the status, or dies by the signal, that
- * was declared, and no assertion failed. A sanitizer that finds a leak when the
- * child exits makes that status another one.
+ * A test passes if it returns and its child exits with 0, or if that exits or
+ * dies with the status or by the signal that was declared; and if no assertion
+ * failed. A sanitizer that finds a leak when the child exits makes that status
+ * another one.
  */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -30,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum verdict { PASSED, FAILED, SKIPPED };
+enum verdict { UNFINISHED, PASSED, FAILED, SKIPPED };
 
 /* One run of a test. These are in memory that is shared with the children, each
  * of which writes the verdict of its own. */
@@ -61,6 +62,7 @@ static struct {
 	jmp_buf end;
 	bool stopped;
 	pid_t thread;
+	FILE *log; /* what stdout is unless the test redirects that */
 } self;
 
 /* The linker's names for the sections in which criterion declares. Programs
@@ -79,15 +81,20 @@ static double now(void)
 
 /* ---- in the child: what criterion's macros call ---- */
 
-void criterion_abort_test(void)
+static __attribute__((noreturn)) void leave(void)
 {
-	self.run->verdict = FAILED;
 	if (gettid() != self.thread) {
 		fflush(NULL);
-		_exit(EXIT_FAILURE);
+		_exit(EXIT_SUCCESS);
 	}
 	self.stopped = true;
 	longjmp(self.end, 1);
+}
+
+void criterion_abort_test(void)
+{
+	self.run->verdict = FAILED;
+	leave();
 }
 
 void criterion_continue_test(void)
@@ -105,9 +112,9 @@ void criterion_skip_test(const char *format, ...)
 	vprintf(format, args);
 	va_end(args);
 	printf("\n");
-	self.run->verdict = SKIPPED;
-	self.stopped = true;
-	longjmp(self.end, 1);
+	if (self.run->verdict != FAILED)
+		self.run->verdict = SKIPPED;
+	leave();
 }
 
 void unit_failed(const char *file, unsigned int line, char *said,
@@ -115,17 +122,18 @@ void unit_failed(const char *file, unsigned int line, char *said,
 {
 	va_list args;
 
-	flockfile(stdout);
-	printf("[----] %s:%u: Assertion Failed\n[----]   ", file, line);
+	flockfile(self.log);
+	fprintf(self.log, "[----] %s:%u: Assertion Failed\n[----]   ", file,
+		line);
 	if (format[1]) {
 		va_start(args, format);
-		vprintf(format + 1, args);
+		vfprintf(self.log, format + 1, args);
 		va_end(args);
 	} else {
-		printf("%s", said);
+		fprintf(self.log, "%s", said);
 	}
-	printf("\n");
-	funlockfile(stdout);
+	fprintf(self.log, "\n");
+	funlockfile(self.log);
 	cr_asprintf_free(said);
 }
 
@@ -174,6 +182,11 @@ static void redirect(int fd)
 
 void cr_redirect_stdout(void)
 {
+	FILE *log = fdopen(dup(STDOUT_FILENO), "w");
+
+	cr_assert(log);
+	setvbuf(log, NULL, _IOLBF, 0);
+	self.log = log;
 	redirect(STDOUT_FILENO);
 }
 
@@ -200,11 +213,13 @@ static __attribute__((noreturn)) void be_child(struct run *run)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	self.run = run;
 	self.thread = gettid();
+	self.log = stdout;
 	run->test->test();
 	fflush(NULL);
 	/* A test that was left in its middle owns what it had not freed. */
-	if (run->verdict != PASSED)
+	if (run->verdict != UNFINISHED)
 		_exit(EXIT_SUCCESS);
+	run->verdict = PASSED;
 	exit(EXIT_SUCCESS);
 }
 
@@ -222,7 +237,9 @@ static void crashed(struct runner *r, const struct run *run, int status,
 {
 	char what[64];
 
-	if (WIFSIGNALED(status))
+	if (run->verdict == UNFINISHED && status == 0)
+		snprintf(what, sizeof(what), "ended the program ");
+	else if (WIFSIGNALED(status))
 		snprintf(what, sizeof(what), "CRASH! %s ",
 			 strsignal(WTERMSIG(status)));
 	else
@@ -237,6 +254,7 @@ static void ended(struct runner *r, struct run *run, int status)
 	const struct criterion_test_extra_data *data = run->test->data;
 	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	bool meant = signal == data->signal && code == data->exit_code;
 	double took = now() - run->since;
 
 	run->pid = 0;
@@ -250,10 +268,10 @@ static void ended(struct runner *r, struct run *run, int status)
 	} else if (run->verdict == FAILED) {
 		r->failed++;
 		say_end(run, "FAIL", "", took);
-	} else if (signal != data->signal || code != data->exit_code) {
-		crashed(r, run, status, took);
 	} else if (run->verdict == SKIPPED) {
 		r->skipped++;
+	} else if (!meant || (status == 0 && run->verdict != PASSED)) {
+		crashed(r, run, status, took);
 	}
 }
 
@@ -322,9 +340,10 @@ static void await(struct runner *r, const sigset_t *child)
 		fprintf(stderr, "waitpid: %s\n", strerror(errno));
 		exit(EXIT_FAILURE);
 	}
-	for (run = r->runs; run->pid != pid; run++)
-		;
-	ended(r, run, status);
+	/* Others' orphans may be children of ours, too. */
+	for (run = r->runs; run < r->runs + r->started; run++)
+		if (run->pid == pid)
+			ended(r, run, status);
 }
 
 static void run_all(struct runner *r)
