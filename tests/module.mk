@@ -435,7 +435,7 @@ load_tests = %D%/unit/rpc_load_test
 	%D%/unit/rpc/server/session/recovery_test.c \
 	%D%/unit/rpc/idle_test.c
 # Bodies that are longer than those of other tests; gigabytes with --long.
-load_tests += %D%/thread/long_bodies
+body_tests = %D%/thread/long_bodies
 
 unit_tests += %D%/unit/rpc_stub_test
 %C%_unit_rpc_stub_test_SOURCES = \
@@ -896,8 +896,8 @@ noinst_PROGRAMS += $(fuzz_programs)
 AM_LDFLAGS += $(FUZZER_LDFLAGS)
 else
 check_PROGRAMS += $(thread_tests) $(sim_campaigns) $(sim_measures) \
-	$(lnd_tests) $(fuzz_programs)
-TESTS += $(thread_tests) $(lnd_tests) $(fuzz_programs)
+	$(lnd_tests) $(fuzz_programs) $(body_tests)
+TESTS += $(thread_tests) $(lnd_tests) $(fuzz_programs) $(body_tests)
 if WITH_CRITERION
 check_PROGRAMS += $(unit_tests) $(load_tests)
 TESTS += $(unit_tests) $(load_tests)
@@ -1062,8 +1062,8 @@ EXTRA_DIST += %D%/noise/noise.c
 CLEANFILES += %D%/noise/noise.so
 
 # Each test is run by ./check in the build in which it finds most; all of them, by
-# make check. memory: with the address sanitizer; thread: with the thread sanitizer,
-# with which criterion's processes do not get along; program: as released.
+# make check. memory: with the address sanitizer; thread: with the thread sanitizer;
+# program: as released.
 memory_tests = $(unit_tests) $(lnd_tests) $(fuzz_programs)
 # A hundred processes; the thread sanitizer, under which it runs, too, has fewer.
 crowd_tests = %D%/thread/callers_thread
@@ -1072,7 +1072,8 @@ crowd_tests = %D%/thread/callers_thread
 noise_not = %D%/tools/arguments.sh %D%/tools/crash.sh %D%/lnd/replay
 noise_tests = $(unit_tests) $(thread_tests) \
 	$(filter-out $(noise_not) %D%/vm/%,$(lnd_thread_tests) $(tool_tests))
-program_tests = $(page_tests) $(tool_tests) $(load_tests) $(crowd_tests)
+program_tests = $(page_tests) $(tool_tests) $(load_tests) $(body_tests) \
+	$(crowd_tests)
 # Not those of LNDs whose nodes are simulated, in one thread. (o2iblnd in threads:
 # %D%/thread/o2ib_thread, cpt_o2ib_thread.)
 lnd_thread_tests = $(filter-out %/simlnd_test %/o2iblnd_test,$(lnd_tests))
@@ -1083,7 +1084,7 @@ thread-programs: generated
 	$(MAKE) $(AM_MAKEFLAGS) $(thread_tests)
 program-tests: generated
 	$(MAKE) $(AM_MAKEFLAGS) all-am $(tool_helpers) $(load_tests) \
-		$(crowd_tests) $(sim_measures) $(vm_programs)
+		$(body_tests) $(crowd_tests) $(sim_measures) $(vm_programs)
 sim-programs: generated
 	$(MAKE) $(AM_MAKEFLAGS) $(sim_campaigns) $(sim_measures) $(lnd_soak)
 vm-programs: generated
@@ -1102,7 +1103,8 @@ check-thread-lnd: thread-programs
 		check_PROGRAMS='$(thread_tests) $(lnd_thread_tests)'
 check-programs: program-tests
 	+$(RUN_TESTS) TESTS='$(program_tests)' \
-		check_PROGRAMS='$(tool_helpers) $(load_tests) $(crowd_tests)'
+		check_PROGRAMS='$(tool_helpers) $(load_tests) $(body_tests) \
+			$(crowd_tests)'
 check-noise: program-tests
 	$(MAKE) $(AM_MAKEFLAGS) $(filter-out %.sh,$(noise_tests)) \
 		%D%/noise/noise.so

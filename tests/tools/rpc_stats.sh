@@ -23,6 +23,7 @@ for poll in '' --poll; do
 	has out '^    cpts: 1$'
 	has out 'service: "?echo"?$'
 	has out '^ +calls: 0$'
+	lacks out '^ +failed_us:$'
 
 	run 0 timeout 100 "$rpcping" --net 'tcp(127.0.0.1)' --port "$port" \
 		--count 50 --size 100 127.0.0.2@tcp
@@ -31,8 +32,7 @@ for poll in '' --poll; do
 	has out '^ +ok: (5[0-9]|[6-9][0-9]|[1-9][0-9]{2,})$'
 	has out '^ +p999: [0-9]+\.[0-9]{3}$'
 	has out '^ +estimate_us: [0-9]+\.[0-9]{3}$'
-	checks=$((checks + 1))
-	! grep -q buckets "$dir/out" || complain "$ran: buckets unasked"
+	lacks out buckets
 	ctl 0 --socket "$socket" rpc show -v
 	has out '^ +buckets:$'
 	has out '^ +"?[0-9]+\.[0-9]{3}"?: [0-9]+$'
@@ -51,18 +51,14 @@ for poll in '' --poll; do
 	has out '^ +(total|service): ([3-9][0-9]{4}|[0-9]{6,})\.[0-9]{3}$'
 	has out '^ +reply: [0-9]+\.[0-9]{3}$'
 
-	# What has failed has times of its own, by the way it ended.
-	ctl 0 --socket "$socket" rpc show
-	has out '^ +failed_us: \{\}$'
-	checks=$((checks + 1))
-	! grep -qE '^ +failed_us:$' "$dir/out" || complain "$ran: nothing has failed"
+	# What has failed has times of its own, by the way it ended. (Other calls may
+	# have had to be repeated, which fails at the server, too.)
 	run 1 timeout 100 "$tools/ulrpc" --net 'tcp(127.0.0.1)' --port "$port" \
 		--deadline 60 --proto "$dir/odd.set" 127.0.0.2@tcp \
 		call echo.EchoWorker '{"payload": 1}'
-	ctl_until '^ +failed_us:$' --socket "$socket" rpc show
-	grep -A 3 -E '^ +failed_us:$' "$dir/out" >"$dir/failed"
-	expect "times of the bad request" grep -qE '^ +bad request:$' "$dir/failed"
-	expect "one bad request" grep -qE '^ +count: 1$' "$dir/failed"
+	ctl_until '^ +bad request:$' --socket "$socket" rpc show
+	grep -A 1 -E '^ +bad request:$' "$dir/out" >"$dir/failed"
+	expect "times of the bad request" grep -qE '^ +count: [1-9]' "$dir/failed"
 
 	# A service is changed while it runs, all of it or nothing.
 	ctl 0 --socket "$socket" rpc set --service echo
@@ -253,13 +249,14 @@ hear put
 ctl_until '^ +streams_served: 2$' --socket "$dir/server.sock" rpc show
 
 # Streams end when their server was out of reach for longer than their patience.
-at_client 0 rpc set -c flow --patience 100000
 kill -STOP "${pids[server]}"
 # Each of its threads stops, one after another.
 expect "the server has stopped" timeout 60 sh -c "
 	while grep -q '^State:[[:space:]]*[^T[:space:]]' /proc/${pids[server]}/task/*/status; do
 		sleep 0.02
 	done"
+# Not before, or a machine that is slow meanwhile ends them.
+at_client 0 rpc set -c flow --patience 100000
 tell send
 hear sent
 tell wait

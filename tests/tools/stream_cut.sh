@@ -68,13 +68,14 @@ unset "pids[server]"
 exec 3<>"$dir/input"
 serve "$dir/source"
 "$lines" read "127.0.0.1:$behind" >"$dir/out" 2>"$dir/err" 3>&- &
-client=$!
+pids[client]=$!
 exec 4>"$dir/source"
 kill -KILL "${pids[server]}"
 wait "${pids[server]}" 2>/dev/null
 unset "pids[server]"
 status=0
-wait $client || status=$?
+wait "${pids[client]}" || status=$?
+unset 'pids[client]'
 expect "the client's exit status is $status" test $status = 1
 has err ': unreachable: '
 finish
