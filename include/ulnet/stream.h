@@ -227,7 +227,8 @@ ULNET_EXPORT int ulrpc_stream_send_wait(struct ulrpc_stream *stream,
  * ULRPC_STREAM_MESSAGE_MAX, or the smaller one of both sides' window_bytes if
  * that is more, up to ULRPC_STREAM_LONG_MAX. Until the stream is open, only the
  * own window is known. A side of an earlier release takes no more than
- * ULRPC_STREAM_MESSAGE_MAX. */
+ * ULRPC_STREAM_MESSAGE_MAX, and so does a stream whose client's node takes no
+ * replies as long as its window (ulrpc_conf.reply_bytes_max). */
 ULNET_EXPORT uint32_t ulrpc_stream_message_max(struct ulrpc_stream *stream);
 /* A client says that it sends no more messages. */
 ULNET_EXPORT int ulrpc_stream_close_send(struct ulrpc_stream *stream);

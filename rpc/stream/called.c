@@ -170,12 +170,21 @@ static int push_one(struct called *c, struct push *p)
 	return 0;
 }
 
+/* Returns the bytes that a reply to a pull call may bring at once. What is
+ * longer is fetched, as far as the node does that at all. */
+static uint32_t pull_room(const struct called *c)
+{
+	bool fetches = c->ch.shard->rpc->conf.reply_bytes_max >= BATCH_MAX;
+
+	return c->want == 1 && fetches ? ROOM_QUIET : BATCH_MAX;
+}
+
 static int pull_one(struct called *c, struct pull *p)
 {
 	struct ulrpc_call_conf conf = {
 		.deadline = atomic_load(&c->st->patience) +
 			    c->hold * UINT64_C(1000),
-		.reply_max = c->want > 1 ? BATCH_MAX : ROOM_QUIET,
+		.reply_max = pull_room(c),
 	};
 	uint8_t body[PULL_SIZE];
 	struct ulrpc_call *call;

@@ -573,6 +573,15 @@ static uint64_t deadline_of(const struct ulrpc_streams *st, uint64_t us,
 	return scope ? MIN(at, scope->deadline) : at;
 }
 
+/* A message to this side comes in a reply to a pull call. If the node does not
+ * take replies that are as long as @s allows, no long message is to come. */
+static void take_long(struct ulrpc_stream *s)
+{
+	if (s->ch->shard->rpc->conf.reply_bytes_max <
+	    batch_of_one(s->longest_in))
+		s->longest_in = s->longest_out = ULRPC_STREAM_MESSAGE_MAX;
+}
+
 /* Makes a stream, with one reference for the user, and one for the call that
  * opens it. @scope: of what it is opened for; NULL: nothing. Returns 0;
  * -EAGAIN: the channel has just ended, and the next one has to be used; or
@@ -593,6 +602,8 @@ static int stream_make(struct ulrpc_streams *st,
 	s = rpc_stream_new(&c->ch, c->last_id + 1, &grant,
 			   deadline_of(st, conf->deadline, scope));
 	rc = s ? 0 : -ENOMEM;
+	if (s)
+		take_long(s);
 	if (s && c->ch.ended) {
 		/* The channel has just ended: the caller tries again with a new
 		 * one. */
@@ -641,6 +652,7 @@ static void open_head(const struct ulrpc_streams *st,
 		      uint64_t deadline)
 {
 	bool known = called_is_live(called_of(s->ch));
+	bool longs = s->longest_in > ULRPC_STREAM_MESSAGE_MAX;
 	uint64_t now = lnet_now(st->shard->node, st->shard->cpt);
 
 	/* It is less if the stream is opened for something that ends earlier.
@@ -655,8 +667,8 @@ static void open_head(const struct ulrpc_streams *st,
 	store_le32(body + 8, s->id);
 	store_le32(body + 12, (uint32_t)s->grant.messages);
 	store_le32(body + 16, (uint32_t)s->grant.bytes);
-	store_le32(body + 20,
-		   OPEN_ANNEX | OPEN_LONG | (known ? OPEN_KNOWN : 0));
+	store_le32(body + 20, OPEN_ANNEX | (longs ? OPEN_LONG : 0) |
+				      (known ? OPEN_KNOWN : 0));
 	store_le64(body + 24, deadline);
 }
 

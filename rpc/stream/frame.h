@@ -56,6 +56,11 @@
 /* bytes of a batch, unless its only frame is longer, and of the longest one */
 #define BATCH_MAX   (BATCH_HEAD + FRAME_HEAD + ULRPC_STREAM_MESSAGE_MAX)
 #define BATCH_LONG  (BATCH_HEAD + FRAME_HEAD + ULRPC_STREAM_LONG_MAX)
+/* Returns the bytes of a batch of a frame with @length. */
+static inline uint32_t batch_of_one(uint32_t length)
+{
+	return BATCH_HEAD + FRAME_HEAD + length;
+}
 /* How far batches may overtake each other: the receiver keeps so many until
  * their turn comes, and the sender sends no later ones. */
 #define BATCHES_AHEAD 8u

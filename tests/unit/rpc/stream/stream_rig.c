@@ -224,10 +224,14 @@ void stream_rig_open(struct stream_rig *g,
 {
 	struct ulnet_nid nid = nth_id(SERVER).nid;
 	struct ulrpc_streams_conf conf;
+	struct ulrpc_conf caller;
 
 	serve_open(&g->s, NULL);
 	stream_rig_serve(g, more);
-	cr_assert_eq(ulrpc_open(g->s.node[CALLER], NULL, &g->s.rpc[CALLER]), 0);
+	ulrpc_conf_init(&caller);
+	caller.reply_bytes_max = g->reply_bytes_max;
+	cr_assert_eq(ulrpc_open(g->s.node[CALLER], &caller, &g->s.rpc[CALLER]),
+		     0);
 	ulrpc_streams_conf_init(&conf);
 	conf.client.nids = &nid;
 	conf.client.nnids = 1;

@@ -20,6 +20,7 @@
 
 struct stream_rig {
 	struct serve_rig s;
+	uint64_t reply_bytes_max; /* of the client's node; 0: the default */
 	struct ulrpc_streams *streams;
 	struct ulrpc_stream_service *service;
 	/* streams of park, and what became of them */

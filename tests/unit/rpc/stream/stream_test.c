@@ -67,14 +67,17 @@ Test(stream, both_ways)
 	stream_rig_fini(&g);
 }
 
-/* Both sides hold up to @window bytes of a stream unread; 0: the default. */
-static void wide_init(struct stream_rig *g, uint32_t service, uint32_t client)
+/* The sides hold up to @service and @client bytes of a stream unread; 0: the
+ * default. */
+static void wide_init(struct stream_rig *g, uint32_t service, uint32_t client,
+		      uint64_t reply_bytes_max)
 {
 	struct ulnet_nid nid = nth_id(SERVER).nid;
 	struct ulrpc_stream_service_conf more;
 	struct ulrpc_streams_conf conf;
 
 	memset(g, 0, sizeof(*g));
+	g->reply_bytes_max = reply_bytes_max;
 	serve_init(&g->s, 1, 1);
 	ulrpc_stream_service_conf_init(&more);
 	more.window_bytes = service;
@@ -100,7 +103,7 @@ Test(stream, long_messages)
 			     { .to_send = 30, .size = 65537 },
 			     { .to_send = 1000 } };
 
-	wide_init(&g, 1 << 20, 1 << 20);
+	wide_init(&g, 1 << 20, 1 << 20, 0);
 	for (int i = 0; i < 3; i++)
 		flow_open(&g, &f[i], "echo", NULL, 0, ULRPC_NEVER);
 	lnet_sim_run(g.s.sim, MSEC);
@@ -130,7 +133,7 @@ Test(stream, as_long_as_both_windows)
 		struct flow f = { .to_send = 0, .open_ended = true };
 		struct stream_rig g;
 
-		wide_init(&g, windows[i][0], windows[i][1]);
+		wide_init(&g, windows[i][0], windows[i][1], 0);
 		flow_open(&g, &f, "park", NULL, 0, MINUTE);
 		lnet_sim_run(g.s.sim, SEC);
 		cr_assert_eq(g.nparked, 1);
@@ -143,6 +146,40 @@ Test(stream, as_long_as_both_windows)
 			     -EMSGSIZE);
 		ulrpc_stream_end(g.parked[0], 0, NULL);
 		flow_finish(&f);
+		stream_rig_fini(&g);
+	}
+}
+
+/* A message comes in a reply: if the client's node takes no replies as long as
+ * the window, the stream has no long messages, and goes on. */
+Test(stream, as_long_as_replies)
+{
+	static const struct {
+		uint64_t reply_bytes_max;
+		uint32_t max;
+	} cases[] = { { 300024, 300000 },
+		      { 300023, ULRPC_STREAM_MESSAGE_MAX },
+		      { 10000, ULRPC_STREAM_MESSAGE_MAX } };
+	static const uint8_t body[300000];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		const uint32_t max = cases[i].max;
+		struct flow f = { .to_send = 0, .open_ended = true };
+		struct stream_rig g;
+
+		wide_init(&g, 1 << 20, 300000, cases[i].reply_bytes_max);
+		flow_open(&g, &f, "park", NULL, 0, MINUTE);
+		cr_assert_eq(ulrpc_stream_message_max(f.stream), max);
+		lnet_sim_run(g.s.sim, SEC);
+		cr_assert_eq(ulrpc_stream_message_max(f.stream), max);
+		cr_assert_eq(ulrpc_stream_message_max(g.parked[0]), max);
+		cr_assert_eq(ulrpc_stream_send(f.stream, body, max), 0);
+		cr_assert_eq(ulrpc_stream_send(g.parked[0], body, max), 0);
+		ulrpc_stream_end(g.parked[0], 0, NULL);
+		flow_finish(&f);
+		cr_assert_eq(f.outcome.cause, ULRPC_CAUSE_OK, "%s",
+			     ulrpc_cause_name(f.outcome.cause));
+		cr_assert_eq(f.received, 1);
 		stream_rig_fini(&g);
 	}
 }
