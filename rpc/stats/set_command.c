@@ -54,9 +54,29 @@ const char *const set_keys[] = {
 
 /* ---- arguments ---- */
 
-/* Gets those of the @n @items that are given: bit i of *@given. */
-static int items_read(struct lnet_control_call *call, const struct item *items,
-		      unsigned int n, uint64_t *values, uint32_t *given)
+/* Does the @item of @service follow from something else? What carries streams
+ * is as long as their windows allow. */
+static bool follows(const char *service, const char *item)
+{
+	return !strcmp(service, RPC_STREAM_CARRIER) &&
+	       (!strcmp(item, "request_limit") || !strcmp(item, "reply_limit"));
+}
+
+static int refuse_following(struct lnet_control_call *call, const char *item)
+{
+	char why[100];
+
+	snprintf(why, sizeof(why),
+		 "%s: what " RPC_STREAM_CARRIER
+		 " takes follows from the windows of streams",
+		 item);
+	return lnet_control_fail(call, -EINVAL, why);
+}
+
+/* Gets those of the @n @items of @service that are given: bit i of *@given. */
+static int items_read(struct lnet_control_call *call, const char *service,
+		      const struct item *items, unsigned int n,
+		      uint64_t *values, uint32_t *given)
 {
 	int rc = 0;
 
@@ -67,6 +87,8 @@ static int items_read(struct lnet_control_call *call, const struct item *items,
 					 items[i].most, &value);
 		if (value < 0)
 			continue;
+		if (follows(service, items[i].name))
+			return refuse_following(call, items[i].name);
 		values[i] = (uint64_t)value;
 		*given |= 1u << i;
 	}
@@ -109,8 +131,8 @@ static int service_read(struct lnet_control_call *call, struct service_set *set)
 		if (!HAS(client_items[i].name, service_items))
 			rc = item_refuse(call, &client_items[i], "clients");
 	return rc ? rc
-		  : items_read(call, service_items, SERVICE_SET_ITEMS,
-			       set->values, &set->given);
+		  : items_read(call, set->service, service_items,
+			       SERVICE_SET_ITEMS, set->values, &set->given);
 }
 
 static int client_read(struct lnet_control_call *call, struct client_set *set)
@@ -125,8 +147,8 @@ static int client_read(struct lnet_control_call *call, struct client_set *set)
 		if (!HAS(service_items[i].name, client_items))
 			rc = item_refuse(call, &service_items[i], "services");
 	return rc ? rc
-		  : items_read(call, client_items, CLIENT_SET_ITEMS,
-			       set->values, &set->given);
+		  : items_read(call, set->service, client_items,
+			       CLIENT_SET_ITEMS, set->values, &set->given);
 }
 
 /* ---- answers ---- */

@@ -235,6 +235,12 @@ has out '^ +window_messages: 5$'
 has out '^ +window_bytes: 3$'
 at_client 234 rpc set -c flow --window-bytes 0
 has err 'window_bytes: 0 is not in 1'
+# What carries them is as long as they need.
+at_client 234 rpc set -c ulrpc.streams --reply-limit 1000
+has err 'reply_limit: what ulrpc.streams takes follows from the windows of streams'
+at_server 234 rpc set -s ulrpc.streams --request-limit 70000
+has err 'request_limit: what ulrpc.streams takes follows'
+at_client 0 rpc set -c flow --reply-limit 1000
 
 # Who is one too many waits until there may be more.
 at_server 0 rpc set -s flow --streams-max 4
