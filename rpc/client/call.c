@@ -607,7 +607,8 @@ static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
 /* Returns how long a reply to @call may be, in bytes. */
 static uint32_t reply_limit(const struct ulrpc_call *call)
 {
-	return fetch_limit(call->client->rpc, call->reply_limit);
+	return fetch_limit(call->client->rpc,
+			   client_limit(call->client, call->reply_limit));
 }
 
 /* Says why a reply of @needed bytes is too long. */

@@ -343,6 +343,15 @@ static inline void client_mark(struct ulrpc_client *c, enum client_mark mark,
 	atomic_store_explicit(&c->marks, (uint8_t)(on ? marks | mark : marks),
 			      memory_order_relaxed);
 }
+/* Returns the limit of replies to calls of @c that have @limit; 0: none. What
+ * carries streams brings no more than a message, which its servers know without
+ * being told. */
+static inline uint32_t client_limit(const struct ulrpc_client *c,
+				    uint32_t limit)
+{
+	return c->carries ? ULRPC_BODY_MAX : limit;
+}
+
 /* From now on @limit is the reply_limit of calls that have none; 0: they have
  * none. Owner. */
 static inline void client_limit_replies(struct ulrpc_client *c, uint32_t limit)

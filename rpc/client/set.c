@@ -15,8 +15,8 @@ static void tell(const struct ulrpc_client *c, struct client_set *set)
 		[CLIENT_SET_inflight_max] = c->inflight_max,
 		[CLIENT_SET_queue_max] = c->of_set ? 0 : c->backlog.calls_max,
 		[CLIENT_SET_queue_bytes] = c->of_set ? 0 : c->backlog.bytes_max,
-		[CLIENT_SET_reply_limit] =
-			fetch_limit(c->rpc, atomic_load(&c->reply_limit)),
+		[CLIENT_SET_reply_limit] = fetch_limit(
+			c->rpc, client_limit(c, atomic_load(&c->reply_limit))),
 	};
 
 	set->clients++;

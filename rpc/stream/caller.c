@@ -53,7 +53,7 @@ static struct ulrpc_client_conf carrier_conf(
 	conf.inflight_max = conf.inflight_begin = conf.batch_max = 0;
 	conf.queue_max = 0;
 	conf.queue_bytes = 0;
-	/* Long messages come in long replies. */
+	/* That of the program's own calls: carriers have another one. */
 	conf.reply_limit = 0;
 	/* Whether a stream waits for a server is a matter of its opening. */
 	if (conf.wait_for_ready == ULRPC_WAIT_NOT)

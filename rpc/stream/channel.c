@@ -25,6 +25,7 @@ int channel_init(struct channel *ch, struct shard *s,
 	ch->shard = s;
 	ch->ops = ops;
 	ch->server = LNET_NID_ANY;
+	ch->batch_max = BATCH_MAX;
 	atomic_init(&ch->refs, 1);
 	list_init(&ch->of_node);
 	list_init(&ch->out);
@@ -301,7 +302,7 @@ int channel_receive(struct channel *ch, const uint8_t *bytes, size_t length)
 	uint64_t number;
 	int rc;
 
-	if (length < BATCH_HEAD)
+	if (length < BATCH_HEAD || length > ch->batch_max)
 		return -EPROTO;
 	number = load_le64(bytes);
 	if (number == ch->next_in) {

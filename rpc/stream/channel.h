@@ -20,8 +20,9 @@
  * window that the reader has granted (struct credit); messages that wait to be
  * sent, by the same window, which the sender limits to what it would grant
  * itself; frames of other kinds are few for each stream; early batches, by
- * BATCHES_AHEAD; kept calls, by PULLS_MAX. The server bounds how many streams
- * there are (serving.h).
+ * BATCHES_AHEAD, of batch_max bytes; kept calls, by PULLS_MAX, and so replies
+ * that are being fetched, of ULRPC_BODY_MAX bytes. The server bounds how many
+ * streams there are (serving.h).
  *
  * Threads: any thread may send and read, so a mutex, wait.lock, guards a
  * channel and its streams. A thread that holds it does not wait, and calls no
@@ -136,6 +137,9 @@ struct channel {
 	uint64_t next_out; /* number of the next batch that is sent */
 	/* number of the next batch in order from the other side */
 	uint64_t next_in;
+	/* bytes of the longest batch that may come: as the streams allow that
+	 * the channel has, or has had */
+	uint32_t batch_max;
 	struct early early[BATCHES_AHEAD];
 	unsigned int nearly; /* how many entries of @early are in use */
 	/* CLOSE frames in @out for streams that this side does not know any

@@ -137,6 +137,7 @@ int rpc_stream_link(struct ulrpc_stream *s)
 		return rc;
 	s->linked = true;
 	s->refs++;
+	ch->batch_max = MAX(ch->batch_max, batch_of_one(s->longest_in));
 	if (s->deadline != TIME_NEVER) {
 		s->timed = true;
 		heap_add(&ch->deadlines, &s->due, s->deadline);

@@ -396,6 +396,9 @@ struct flooding {
 	struct ulrpc_request *held[16];
 	uint64_t number; /* of the next batch */
 	bool begun, empty;
+	/* bytes of the only reply, if it is one long message */
+	uint32_t length;
+	uint32_t window;	     /* bytes, of the client; 0: the default */
 	unsigned int empties;	     /* replies without a batch */
 	struct ulrpc_request *first; /* pull call */
 };
@@ -426,6 +429,22 @@ static void flood_push(void *arg, struct ulrpc_request *r, const void *body,
 	fl->held[fl->nheld++] = r;
 }
 
+/* A batch of one message of stream 1. */
+static void flood_long(struct flooding *fl, struct ulrpc_request *r)
+{
+	uint8_t *reply = calloc(1, fl->length);
+
+	cr_assert(reply);
+	store_le64(reply, fl->number);
+	frame_head(reply + BATCH_HEAD, 1, FRAME_MESSAGE,
+		   fl->length - BATCH_HEAD - FRAME_HEAD);
+	ulrpc_reply(r, reply, fl->length);
+	free(reply);
+	fl->length = 0;
+	fl->begun = true;
+	fl->number = REPLIES;
+}
+
 /* Messages of stream 2, as many as the client has room for. */
 static void flood_pull(void *arg, struct ulrpc_request *r, const void *body,
 		       size_t length)
@@ -440,6 +459,10 @@ static void flood_pull(void *arg, struct ulrpc_request *r, const void *body,
 	if (fl->empty) {
 		fl->empties++;
 		ulrpc_reply(r, NULL, 0);
+		return;
+	}
+	if (fl->length) {
+		flood_long(fl, r);
 		return;
 	}
 	if (!fl->begun) {
@@ -494,6 +517,7 @@ static void flood_init(struct flooding *fl)
 	conf.client.nids = &nid;
 	conf.client.nnids = 1;
 	conf.client.service = "flow";
+	conf.window_bytes = fl->window;
 	cr_assert_eq(ulrpc_streams_open(g->s.rpc[CALLER], &conf, &g->streams),
 		     0);
 }
@@ -547,4 +571,54 @@ Test(hostile_stream, a_server_that_has_nothing_at_once)
 	cr_assert_eq(f.outcome.cause, ULRPC_CAUSE_BAD_REPLY);
 	cr_assert_leq(fl.empties, 110);
 	stream_rig_fini(&fl.g);
+}
+
+/* The only stream of a client that has @window, and is sent one batch, @number,
+ * of @length bytes. Returns how it ended; ULRPC_CAUSE_OK: it goes on. */
+static enum ulrpc_cause after_long(uint32_t window, uint64_t number,
+				   uint32_t length, uint32_t *nearly)
+{
+	struct flooding fl = { .number = number,
+			       .length = length,
+			       .window = window };
+	struct flow f = { .g = &fl.g, .open_ended = true };
+	enum ulrpc_cause cause;
+	struct channel *ch;
+
+	flood_init(&fl);
+	flow_open(&fl.g, &f, "park", NULL, 0, FLOW_FOREVER);
+	lnet_sim_run(fl.g.s.sim, SEC);
+	ch = list_first(&fl.g.s.rpc[CALLER]->streams->channels, struct channel,
+			of_node);
+	*nearly = f.ended ? 0 : ch->nearly;
+	cause = f.outcome.cause;
+	for (unsigned int i = 0; i < fl.nheld; i++)
+		ulrpc_fail(fl.held[i], -EIO);
+	ulrpc_stream_put(f.stream);
+	stream_rig_fini(&fl.g);
+	return cause;
+}
+
+/* A server makes a client hold no more than its windows say: not even for a
+ * batch that comes before its turn, and nothing that could be no batch at all
+ * is fetched. */
+Test(hostile_stream, a_server_with_long_batches)
+{
+	uint32_t nearly;
+
+	cr_expect_eq(after_long(0, 1, BATCH_MAX, &nearly), ULRPC_CAUSE_OK);
+	cr_expect_eq(nearly, 1);
+	cr_expect_eq(after_long(0, 1, BATCH_MAX + 1, &nearly),
+		     ULRPC_CAUSE_BAD_REPLY);
+	cr_expect_eq(after_long(500000, 1, BATCH_HEAD + FRAME_HEAD + 500000,
+				&nearly),
+		     ULRPC_CAUSE_OK);
+	cr_expect_eq(nearly, 1);
+	cr_expect_eq(after_long(500000, 1, BATCH_HEAD + FRAME_HEAD + 500001,
+				&nearly),
+		     ULRPC_CAUSE_BAD_REPLY);
+	cr_expect_eq(after_long(1 << 20, 1, BATCH_LONG, &nearly),
+		     ULRPC_CAUSE_OK);
+	cr_expect_eq(after_long(1 << 20, 0, ULRPC_BODY_MAX + 1, &nearly),
+		     ULRPC_CAUSE_TOO_LONG);
 }
