@@ -398,7 +398,7 @@ struct flooding {
 	bool begun, empty;
 	/* bytes of the only reply, if it is one long message */
 	uint32_t length;
-	uint32_t window;	     /* bytes, of the client; 0: the default */
+	uint32_t window;	     /* bytes, of both sides; 0: the default */
 	unsigned int empties;	     /* replies without a batch */
 	struct ulrpc_request *first; /* pull call */
 };
@@ -406,13 +406,13 @@ struct flooding {
 static void flood_open(void *arg, struct ulrpc_request *r, const void *body,
 		       size_t length)
 {
+	const struct flooding *fl = arg;
 	uint8_t reply[OPENED_SIZE] = { 0 };
 
-	(void)arg;
 	(void)body;
 	(void)length;
 	store_le32(reply, 64);
-	store_le32(reply + 4, 65536);
+	store_le32(reply + 4, MAX(fl->window, 65536u));
 	store_le32(reply + 8, ULRPC_FLAVOUR_NONE);
 	store_le64(reply + 12, 7);
 	ulrpc_reply(r, reply, sizeof(reply));
@@ -621,4 +621,49 @@ Test(hostile_stream, a_server_with_long_batches)
 		     ULRPC_CAUSE_OK);
 	cr_expect_eq(after_long(1 << 20, 0, ULRPC_BODY_MAX + 1, &nearly),
 		     ULRPC_CAUSE_TOO_LONG);
+}
+
+/* ---- those of earlier releases, which say nothing of long messages ---- */
+
+Test(hostile_stream, a_server_without_long_messages)
+{
+	struct flooding fl = { .window = 1 << 20 };
+	struct flow f = { .g = &fl.g, .open_ended = true };
+	static const uint8_t body[ULRPC_STREAM_MESSAGE_MAX + 1];
+
+	flood_init(&fl);
+	flow_open(&fl.g, &f, "park", NULL, 0, FLOW_FOREVER);
+	lnet_sim_run(fl.g.s.sim, SEC);
+	cr_expect_eq(ulrpc_stream_message_max(f.stream),
+		     ULRPC_STREAM_MESSAGE_MAX);
+	cr_expect_eq(ulrpc_stream_send(f.stream, body, sizeof(body)),
+		     -EMSGSIZE);
+	cr_expect_eq(ulrpc_stream_send(f.stream, body, sizeof(body) - 1), 0);
+	lnet_sim_run(fl.g.s.sim, SEC);
+	for (unsigned int i = 0; i < fl.nheld; i++)
+		ulrpc_fail(fl.held[i], -EIO);
+	ulrpc_fail(fl.first, -EIO);
+	ulrpc_stream_put(f.stream);
+	stream_rig_fini(&fl.g);
+}
+
+Test(hostile_stream, a_client_without_long_messages)
+{
+	struct ulrpc_stream_service_conf conf;
+	struct hostile h;
+	struct called c;
+
+	ulrpc_stream_service_conf_init(&conf);
+	conf.window_bytes = 1 << 20;
+	memset(&h, 0, sizeof(h));
+	serve_init(&h.g.s, 1, 1);
+	stream_rig_open(&h.g, &conf);
+	hostile_begin(&h);
+	c = open_raw(&h, 2, 1 << 20, MINUTE);
+	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
+	cr_expect_eq(load_le32((const uint8_t *)c.reply + 8),
+		     ULRPC_FLAVOUR_NONE);
+	cr_expect_eq(ulrpc_stream_message_max(h.g.parked[1]),
+		     ULRPC_STREAM_MESSAGE_MAX);
+	hostile_close(&h);
 }
