@@ -73,6 +73,10 @@
  *	    before any of the message has left	LOCAL_ABORTED
  *	    after some may have left or come	SHUTDOWN
  *	LNet has given up the message		see cancel()
+ * The status of an attempt to connect is -ECONNREFUSED if the peer's host says
+ * that nobody listens there, and only then: whoever wants to reach the peer
+ * takes that for a sign that its process has ended. A peer that is there, and
+ * refuses, has another one, such as -ECONNRESET.
  * A pause between attempts to connect is no reason to refuse: a message that is
  * sent during a pause waits for the next attempt, and shares its outcome.
  */

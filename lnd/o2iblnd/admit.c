@@ -202,12 +202,10 @@ static bool is_again(const struct ib_reject *r, const struct ib_request *asked,
 	}
 }
 
-static enum ulnet_cause admit_cause_of(int status, bool answered)
+static enum ulnet_cause admit_cause_of(int status)
 {
 	switch (status) {
 	case -EHOSTUNREACH:
-		return answered ? LNET_CAUSE_REMOTE_DROPPED
-				: LNET_CAUSE_LOCAL_NO_ROUTE;
 	case -ENODEV:
 		return LNET_CAUSE_LOCAL_NO_ROUTE;
 	case -ECONNREFUSED:
@@ -231,7 +229,7 @@ struct ib_verdict ib_refusal_judge(int status, const struct ib_refusal *refusal,
 	 * is down, for which no health is taken. */
 	if (status == -ENETDOWN)
 		v.status = -ETIMEDOUT;
-	v.cause = admit_cause_of(v.status, refusal->cm_reason);
+	v.cause = admit_cause_of(v.status);
 	if (refusal->has_reject)
 		v.again = is_again(&refusal->reject, asked, next);
 	else

@@ -568,7 +568,7 @@ void ib_conn_on_rejected(struct ib_qp *qp, int reason, const void *private,
 {
 	struct ib_conn *conn = qp->user;
 	struct ib_refusal *r = &conn->refusal;
-	int status = -ECONNREFUSED;
+	int status = -ECONNRESET;
 	const char *why = "rejected";
 
 	if (conn->fsm.state >= IB_CONN_OPEN) {
@@ -578,7 +578,7 @@ void ib_conn_on_rejected(struct ib_qp *qp, int reason, const void *private,
 	}
 	r->cm_reason = reason;
 	if (reason == IB_CM_REJECT_NO_LISTENER)
-		status = -EHOSTUNREACH;
+		status = -ECONNREFUSED;
 	else if (reason == IB_CM_REJECT_CONSUMER &&
 		 !ib_reject_decode(private, length, &r->reject, &why))
 		r->has_reject = true;

@@ -88,8 +88,8 @@ struct ib_conn_user {
 	void (*established)(struct ib_conn *conn);
 	/* The connection was not established. @status is one that verbs.h lists
 	 * for failed(), or one of:
-	 *	-EHOSTUNREACH	no listener
-	 *	-ECONNREFUSED	rejected; @refusal may say why
+	 *	-ECONNREFUSED	nobody listens
+	 *	-ECONNRESET	rejected; @refusal may say why
 	 *	-EPROTO, -ESTALE	the answer is not valid
 	 *	-ENETDOWN	no answer in time
 	 *	-ENOMEM, -errno	a local failure

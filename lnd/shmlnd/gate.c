@@ -426,8 +426,8 @@ void shm_gate_close(struct shm_ni *sni)
 
 /* ---- this side connects ---- */
 
-/* The status of an answer. It is the peer's that has failed, whatever it says.
- */
+/* The status of an answer. It is the peer's that has failed, whatever it says;
+ * that nobody listens is true of one that only calls. */
 static int refusal_of(const struct shm_hello *answer)
 {
 	switch (answer->status) {
@@ -435,9 +435,10 @@ static int refusal_of(const struct shm_hello *answer)
 	case -EALREADY:
 	case -EMSGSIZE:
 	case -EACCES:
+	case -ECONNREFUSED:
 		return answer->status;
 	default:
-		return -ECONNREFUSED;
+		return -ECONNRESET;
 	}
 }
 

@@ -262,10 +262,11 @@ static void sim_conn_attempt_over(struct sim_path *p)
 			sim_conn_failed(p, -ETIMEDOUT);
 		else
 			sim_conn_unheard(p);
-	} else if (!p->ep || !ep_is_there(p->ep) ||
-		   loop_random(p->sc->loop) % LNET_SIM_ALWAYS <
-			   p->link.refuse) {
+	} else if (!p->ep || !ep_is_there(p->ep)) {
 		sim_conn_failed(p, -ECONNREFUSED);
+	} else if (loop_random(p->sc->loop) % LNET_SIM_ALWAYS <
+		   p->link.refuse) {
+		sim_conn_failed(p, -ECONNRESET);
 	} else {
 		sim_conn_open(p);
 	}

@@ -178,20 +178,20 @@ Test(o2ib_conn, rejected)
 	struct rig r;
 
 	refuse(&r, IB_CM_REJECT_CONSUMER, &reject);
-	cr_expect_eq(r.a.status, -ECONNREFUSED);
+	cr_expect_eq(r.a.status, -ECONNRESET);
 	cr_expect(r.a.refusal.has_reject);
 	cr_expect_eq(r.a.refusal.reject.reason, IB_REJECT_DEPTH);
 	cr_expect_eq(r.a.refusal.reject.params.queue_depth, 4);
 	end_all(&r);
 	refuse(&r, IB_CM_REJECT_CONSUMER, NULL);
-	cr_expect_eq(r.a.status, -ECONNREFUSED);
+	cr_expect_eq(r.a.status, -ECONNRESET);
 	cr_expect(!r.a.refusal.has_reject);
 	end_all(&r);
 	refuse(&r, IB_CM_REJECT_NO_LISTENER, NULL);
-	cr_expect_eq(r.a.status, -EHOSTUNREACH);
+	cr_expect_eq(r.a.status, -ECONNREFUSED);
 	end_all(&r);
 	refuse(&r, IB_CM_REJECT_STALE, NULL);
-	cr_expect_eq(r.a.status, -ECONNREFUSED);
+	cr_expect_eq(r.a.status, -ECONNRESET);
 	end_all(&r);
 }
 

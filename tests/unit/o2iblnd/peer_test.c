@@ -102,7 +102,7 @@ Test(o2ib_peer, rejects)
 		if (rejects[i].again)
 			expect_sent(m);
 		else
-			expect_failed(m, -ECONNREFUSED,
+			expect_failed(m, -ECONNRESET,
 				      LNET_CAUSE_REMOTE_DROPPED);
 		cr_expect_eq(told(r, A, B)->failed, !rejects[i].again);
 		if (rejects[i].again) {
@@ -148,8 +148,8 @@ Test(o2ib_peer, system_rejects)
 		int status;
 	} rows[] = {
 		{ IB_CM_REJECT_STALE, 1, 0 },
-		{ IB_CM_REJECT_NO_LISTENER, 0, -EHOSTUNREACH },
-		{ 12, 0, -ECONNREFUSED },
+		{ IB_CM_REJECT_NO_LISTENER, 0, -ECONNREFUSED },
+		{ 12, 0, -ECONNRESET },
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -216,7 +216,7 @@ Test(o2ib_peer, retries_are_paced)
 			      SEC);
 	cr_expect_eq(told(r, A, B)->failed, 0);
 	peer_rig_run(r, 20 * SEC);
-	expect_failed(m, -ECONNREFUSED, LNET_CAUSE_REMOTE_DROPPED);
+	expect_failed(m, -ECONNRESET, LNET_CAUSE_REMOTE_DROPPED);
 	cr_expect_leq(told(r, A, B)->failed_at - begin,
 		      ib_peers_wait_max(&r->nodes[A].ps) + MSEC);
 	cr_expect_eq(told(r, A, B)->silent, 0);
@@ -419,7 +419,7 @@ Test(o2ib_peer, terms_are_kept)
 	peer_rig_force(r, B, 1, IB_REJECT_FATAL);
 	m = peer_rig_send(r, A, B);
 	peer_rig_run(r, MSEC);
-	expect_failed(m, -ECONNREFUSED, LNET_CAUSE_REMOTE_DROPPED);
+	expect_failed(m, -ECONNRESET, LNET_CAUSE_REMOTE_DROPPED);
 	cr_expect_lt(peer_rig_peer(r, A, B)->terms.depth, 8);
 	m = peer_rig_send(r, 2, A);
 	peer_rig_run(r, MSEC);
@@ -462,7 +462,7 @@ Test(o2ib_peer, shares)
 	r->nodes[B].conf.accept_max = 0;
 	m = peer_rig_send(r, A, B);
 	peer_rig_run(r, SEC);
-	expect_failed(m, -ECONNREFUSED, LNET_CAUSE_REMOTE_DROPPED);
+	expect_failed(m, -ECONNRESET, LNET_CAUSE_REMOTE_DROPPED);
 	/* Connections that B opens do not count. */
 	m = peer_rig_send(r, B, A);
 	peer_rig_run(r, SEC);
@@ -480,7 +480,7 @@ Test(o2ib_peer, cannot_accept)
 	simqp_fail_call(r->fabric, &b, SIMQP_CALL_CREATE, 0, -EIO);
 	m = peer_rig_send(r, A, B);
 	peer_rig_run(r, SEC);
-	expect_failed(m, -ECONNREFUSED, LNET_CAUSE_REMOTE_DROPPED);
+	expect_failed(m, -ECONNRESET, LNET_CAUSE_REMOTE_DROPPED);
 	cr_expect_eq(r->nodes[B].ps.hash.count, 0);
 	peer_rig_free(r);
 }

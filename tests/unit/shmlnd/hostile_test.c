@@ -507,6 +507,43 @@ Test(hostile, version)
 	rig_down(&r);
 }
 
+/* Whatever a peer that is there answers, it does not look as if nobody
+ * listened; except that this is what one answers which only calls. */
+Test(hostile, answers)
+{
+	static const struct {
+		int answer, status;
+	} rows[] = {
+		{ -EIO, -ECONNRESET },
+		{ -ENOMEM, -ECONNRESET },
+		{ -ECONNREFUSED, -ECONNREFUSED },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ulnet_id to = { .pid = LNET_PID_LUSTRE };
+		struct shm_hello h;
+		struct pinged p;
+		struct rig r;
+		int fd, status;
+
+		rig_up(&r);
+		h = hello_of(&r);
+		h.status = rows[i].answer;
+		to.nid = r.bad_nid;
+		cr_assert_eq(pipe(p.pipe), 0);
+		cr_assert_eq(lnet_ping(r.node, to, PATIENCE * UINT64_C(1000),
+				       on_ping, &p),
+			     0);
+		fd = raw_accept(&r);
+		send_hello(fd, &h, sizeof(h), NULL, 0);
+		cr_assert(read(p.pipe[0], &status, sizeof(status)) ==
+			  sizeof(status));
+		cr_expect_eq(status, rows[i].status, "%d", status);
+		fork_fd_close(fd);
+		rig_down(&r);
+	}
+}
+
 /* The node's attempt, until it is answered; and whether it had ended when the
  * node answered another one. */
 static _Atomic int attempt_fd;

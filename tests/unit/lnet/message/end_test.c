@@ -217,7 +217,7 @@ Test(end, a_refused_connection_is_told_at_once)
 		put_on_one_path(sim, 0);
 		lnet_sim_run(sim, i ? 200 * MSEC : MSEC);
 		cr_assert_eq(sent.n, i + 1);
-		cr_expect_eq(sent.ev[i].status, -ECONNREFUSED);
+		cr_expect_eq(sent.ev[i].status, -ECONNRESET);
 		cr_expect_eq(sent.ev[i].cause, LNET_CAUSE_REMOTE_DROPPED);
 		cr_expect_eq(sent.ev[i].paths_tried, 1);
 	}
@@ -263,7 +263,7 @@ Test(end, a_refused_connection_ends_the_repeats)
 	struct lnet_sim *sim = connection_lost(&closed);
 
 	lnet_sim_run(sim, 12 * MSEC);
-	seen_end(&sent, LNET_EVENT_SEND, -ECONNREFUSED,
+	seen_end(&sent, LNET_EVENT_SEND, -ECONNRESET,
 		 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_REMOTE_DROPPED);
 	cr_expect_eq(sent.ev[0].paths_tried, 2);
 	rails_end(sim);
