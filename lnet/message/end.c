@@ -192,6 +192,7 @@ static bool resend_note(struct msg_out *msg, const struct resend_plan *plan,
 	if (!msg->retries)
 		return false;
 	msg->retries->failed = plan->failed;
+	msg->retries->peer = msg->hdr.dest_nid;
 	msg->retries->repeats += plan->how != RESEND_ELSEWHERE;
 	msg->retries->status = status;
 	msg->retries->cause = cause;

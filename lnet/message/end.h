@@ -41,6 +41,7 @@ struct lnet_peer_ni;
 /* The failed attempts of a message. */
 struct msg_retries {
 	struct failed_paths failed;
+	struct ulnet_nid peer; /* the target of the last failed attempt */
 	uint32_t repeats; /* attempts over a path that had been tried before */
 	/* status of the last failed attempt */
 	int status;

@@ -94,8 +94,8 @@ static void op_event_path(const struct msg_out *req, struct ulnet_event *ev)
 	} else if (unlikely(req->retries &&
 			    req->retries->failed.n == req->nsends)) {
 		failed_paths_last(&req->retries->failed, &ev->path_local,
-				  &ev->path_peer);
-		ev->path_hop = ev->path_peer;
+				  &ev->path_hop);
+		ev->path_peer = req->retries->peer;
 	} else {
 		ev->path_local = req->hdr.src_nid;
 		/* the target, not the gateway */

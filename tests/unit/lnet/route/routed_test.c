@@ -434,6 +434,36 @@ Test(routed, refused)
 	routed_end(sim);
 }
 
+/* Given up in the pause after its gateways have refused it: the event has the
+ * path of the last attempt, from end to end. */
+Test(routed, given_up_in_a_pause)
+{
+	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
+	const struct ulnet_sim_link refuses = { .connect = MSEC,
+						.refuse = LNET_SIM_ALWAYS };
+	const struct ulnet_nid any = LNET_NID_ANY;
+	struct seen seen = { .n = 0 };
+	struct ulnet_md umd = md_of(source, 100, 0, &seen);
+	struct ulnet_md_handle md;
+
+	put_arrives(sim, 100);
+	cr_assert_eq(lnet_sim_link_set(sim, &any, &any, &refuses), 0);
+	md = bind_md(lnet_sim_node(sim, LEFT), &umd);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ,
+			     id_of("10.0.1.1@tcp1"), PORTAL, BITS, 0, 0),
+		     0);
+	lnet_sim_run(sim, 5 * MSEC);
+	cr_assert_eq(seen.n, 0);
+	cr_assert_eq(LNetMDUnlink(md), 0);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(seen.n, 1);
+	cr_expect_eq(seen.ev[0].paths_tried, 2);
+	cr_expect(nid_is(&seen.ev[0].path_peer, "10.0.1.1@tcp1"));
+	cr_expect(nid_is(&seen.ev[0].path_hop, "10.0.0.11@tcp") ||
+		  nid_is(&seen.ev[0].path_hop, "10.0.0.12@tcp"));
+	routed_end(sim);
+}
+
 Test(routed, no_route)
 {
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_ON);
