@@ -168,7 +168,7 @@ static void disconnected(struct import *imp, uint64_t wait)
 /* Called when an attempt to connect has failed: did nobody listen there? */
 static void nobody_count(struct import *imp)
 {
-	if (imp->error != -ECONNREFUSED)
+	if (!imp->unheard)
 		imp->nobody = 0;
 	else if (!imp->nobody++)
 		imp->nobody_since = shard_now(imp->shard);
@@ -293,6 +293,14 @@ void import_served(struct import *imp)
 
 /* ---- connecting ---- */
 
+/* Has the message of @ev found that nobody listens at the server's host? If the
+ * next hop is a gateway, it may be the gateway's host that says so. */
+static bool is_unheard(const struct ulnet_event *ev)
+{
+	return ev->status == -ECONNREFUSED &&
+	       lnet_nid_eq(&ev->path_hop, &ev->path_peer);
+}
+
 static void on_connect_sent(struct shard *s, uint64_t id, uint64_t tag,
 			    const struct ulnet_event *ev)
 {
@@ -306,6 +314,7 @@ static void on_connect_sent(struct shard *s, uint64_t id, uint64_t tag,
 		return;
 	imp->away = ULRPC_CAUSE_OK;
 	imp->error = ev->status;
+	imp->unheard = is_unheard(ev);
 	import_failed(imp);
 }
 
@@ -380,6 +389,7 @@ static void import_connect(struct import *imp)
 	import_move(imp, IMPORT_CONNECTING);
 	stat_count(imp->shard, RPC_STAT_connections_begun);
 	imp->error = -ETIMEDOUT;
+	imp->unheard = false;
 	imp->epoch++;
 	imp->connects = 0;
 	imp->begun = shard_now(imp->shard);

@@ -119,6 +119,9 @@ struct import {
 	 * was not delivered, -errno; 0: the server has answered. */
 	bool unreached;
 	int error;
+	/* the last attempt to connect has failed because nobody listens there
+	 */
+	bool unheard;
 	/* How many attempts to connect in a row have failed because nobody
 	 * listens there, and when (ns) the first of them has: import_is_gone()
 	 */

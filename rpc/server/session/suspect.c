@@ -111,14 +111,17 @@ void suspects_on_conn_event(struct shard *s, const struct conn_event *event)
 
 /* ---- probes ---- */
 
-/* Does @status, with which a probe was not delivered, show that the client has
+/* Does @ev, with which a probe was not delivered, show that the client has
  * gone? If the client does not listen, the lack of a connection shows it:
  * nobody but the client can make one. Any other failure may be a fault of this
- * node. */
-static bool suspect_is_refusal(const struct export *e, int status)
+ * node, or of a router. */
+static bool suspect_is_refusal(const struct export *e,
+			       const struct ulnet_event *ev)
 {
-	return status == -ECONNREFUSED ||
-	       (e->peer.pid & LNET_PID_USERFLAG && status == -EHOSTUNREACH);
+	if (!lnet_nid_eq(&ev->path_hop, &ev->path_peer))
+		return false;
+	return ev->status == -ECONNREFUSED ||
+	       (e->peer.pid & LNET_PID_USERFLAG && ev->status == -EHOSTUNREACH);
 }
 
 static void suspect_probe(struct exports *x, struct export *e);
@@ -133,7 +136,7 @@ static void on_probe_sent(struct shard *s, uint64_t id, uint64_t tag,
 	if (!e || e->handle != id || e->suspect_at != tag)
 		return;
 	if (was_heard(e) || ev->outcome != LNET_OUTCOME_NOT_DELIVERED ||
-	    !suspect_is_refusal(e, ev->status))
+	    !suspect_is_refusal(e, ev))
 		suspect_end(e);
 	else if (rails_leave(&x->rails, e, &e->rail))
 		suspect_probe(x, e);

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams at a name that stands for several servers: a stream goes to one of
- * them, and stays there. Node 0 calls, nodes 1 to 3 serve. */
+ * them, and stays there. Node 0 calls, nodes 1 to 3 serve; if @routed, they are
+ * on a net of their own, behind node 4. */
 #include "rpc/rpc.h"
 #include "tests/unit/lnet/cluster.h"
+#include "ulnet/route.h"
 #include "ulnet/stream.h"
 
 #define SEC	(1000 * MSEC)
 #define SECONDS UINT64_C(1000000) /* us */
 #define SERVERS 3
 #define TALKS	4
+#define ROUTER	(SERVERS + 1)
+#define NEAR	LNET_NET(LNET_TYPE_SOCK, 0)
+#define FAR	LNET_NET(LNET_TYPE_SOCK, 1)
 
 static struct lnet_sim *sim;
 static struct ulrpc *rpc;
@@ -18,6 +23,8 @@ static unsigned int nserved[SERVERS + 1];
 static uint32_t streams_max; /* of each server */
 static uint64_t patience;    /* us; 0: 5 s */
 static bool mute; /* what servers send is lost from the next stream on */
+
+static bool routed;
 
 static const struct ulnet_sim_link connected = { .latency = MSEC / 10,
 						 .connect = MSEC };
@@ -31,10 +38,47 @@ struct talk {
 
 static struct talk talks[TALKS];
 
+static struct ulnet_nid nid_on(uint32_t net, unsigned int index)
+{
+	return lnet_nid_make(net, 0x0a000000 + index + 1);
+}
+
 static struct ulnet_nid server_nid(unsigned int index)
 {
-	return lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0),
-			     0x0a000000 + index + 1);
+	return nid_on(routed && index ? FAR : NEAR, index);
+}
+
+/* Adds the route from node @index to the other net. */
+static int route_add(struct lnet *node, unsigned int index)
+{
+	const struct ulnet_route route = {
+		.net = index ? NEAR : FAR,
+		.gateway = nid_on(index ? FAR : NEAR, ROUTER),
+	};
+
+	return lnet_route_add(node, &route);
+}
+
+static int start_router(void *arg, unsigned int index, struct lnet *node)
+{
+	const struct ulnet_routing routing = { .enabled = true };
+
+	(void)arg, (void)index;
+	return lnet_routing_set(node, &routing);
+}
+
+static void router_add(void)
+{
+	struct ulnet_nid near = nid_on(NEAR, ROUTER), far = nid_on(FAR, ROUTER);
+	char nids[2 * LNET_NIDSTR_SIZE];
+	size_t n;
+
+	lnet_nid_format(&near, nids, LNET_NIDSTR_SIZE);
+	n = strlen(nids);
+	nids[n++] = ' ';
+	lnet_nid_format(&far, nids + n, LNET_NIDSTR_SIZE);
+	cr_assert_eq(lnet_sim_node_add(sim, nids, NULL, start_router, NULL),
+		     ROUTER);
 }
 
 static void set_mute(unsigned int server, bool on)
@@ -69,6 +113,8 @@ static int start(void *arg, unsigned int index, struct lnet *node)
 	struct ulrpc *own;
 
 	(void)arg;
+	if (routed)
+		cr_assert_eq(route_add(node, index), 0);
 	cr_assert_eq(ulrpc_open(node, NULL, &own), 0);
 	if (!index) {
 		rpc = own;
@@ -113,6 +159,8 @@ static void begin(uint64_t seed, unsigned int cpts)
 		cr_assert_eq(lnet_sim_node_add(sim, nid, NULL, start, NULL),
 			     (int)i);
 	}
+	if (routed)
+		router_add();
 	set_servers(1, SERVERS);
 	ulrpc_streams_conf_init(&conf);
 	conf.client.target = "servers";
@@ -420,6 +468,29 @@ Test(stream_named, the_server_is_silent)
 	talk_goes_on(0, at, 0);
 	ends_at(0, at, 0);
 	end();
+}
+
+/* The only router is gone, and its host refuses connections. That says nothing
+ * of the server, whose stream goes on when there is a router again. */
+Test(stream_named, the_router_is_gone)
+{
+	unsigned int at;
+
+	routed = true;
+	begin_connected();
+	talk_open(0);
+	at = talk_at(0);
+	cr_assert_eq(lnet_sim_crash(sim, ROUTER), 0);
+	lnet_sim_run(sim, 6 * SEC);
+	cr_assert_eq(talks[0].ended, 0);
+	cr_assert_eq(lnet_sim_restart(sim, ROUTER), 0);
+	lnet_sim_run(sim, 10 * SEC);
+	cr_assert_eq(talks[0].ended, 0, "%s",
+		     ulrpc_cause_name(talks[0].o.cause));
+	talk_goes_on(0, at, 0);
+	ends_at(0, at, 0);
+	end();
+	routed = false;
 }
 
 /* What has no server yet says so. */
