@@ -84,10 +84,12 @@ static void open_send(struct ulrpc_client *c)
 /* Sends Open again, unless LNet still has the last one. */
 static void open_repeat(struct ulrpc_client *c)
 {
-	uint64_t wait = import_repeat_after(&c->opens);
+	bool sends = !c->open_sending;
+	uint64_t wait;
 
-	if (!c->open_sending)
+	if (sends)
 		open_send(c);
+	wait = import_repeat_after(&c->opens, sends && c->open_sending);
 	shard_arm(c->shard, &c->open_timer, shard_now(c->shard) + wait);
 }
 

@@ -136,12 +136,10 @@ uint64_t import_jitter(const struct import *imp)
 	return MIN(JITTER_EACH * imp->server_clients, JITTER_MAX);
 }
 
-uint64_t import_repeat_after(uint8_t *n)
+uint64_t import_repeat_after(uint8_t *n, bool sent)
 {
-	uint64_t ns = REPEAT_AFTER << *n;
-
-	*n += *n < REPEAT_DOUBLINGS;
-	return ns;
+	*n += sent && *n <= REPEAT_DOUBLINGS;
+	return REPEAT_AFTER << (*n ? *n - 1 : 0);
 }
 
 uint64_t import_pause(const struct import *imp, unsigned int n)
@@ -375,10 +373,13 @@ void import_connect_send(struct import *imp)
 /* Sends Connect again, unless LNet still has the last one. */
 static void connect_repeat(struct import *imp)
 {
-	uint64_t wait = import_repeat_after(&imp->connects);
+	bool sends = !imp->connect_sending;
+	uint64_t wait;
 
-	if (!imp->connect_sending)
+	if (sends)
 		import_connect_send(imp);
+	wait = import_repeat_after(&imp->connects,
+				   sends && imp->connect_sending);
 	shard_arm(imp->shard, &imp->timer,
 		  MIN(imp->attempt_end, shard_now(imp->shard) + wait));
 }

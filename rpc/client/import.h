@@ -340,10 +340,11 @@ uint64_t import_rtt_us(const struct import *imp);
  * clients. */
 uint64_t import_jitter(const struct import *imp);
 /* Returns how long, ns, a question to the server is unanswered before it is
- * sent again. @*n, at first 0, grows with each time. A server that is slow has
+ * sent again. @*n, at first 0, grows with each copy: @sent, one has just been
+ * sent; otherwise LNet still has the last one. A server that is slow has
  * the question already, and copies make it slower: if each of its clients asked
  * once in a fixed time, it would never see to all of them. */
-uint64_t import_repeat_after(uint8_t *n);
+uint64_t import_repeat_after(uint8_t *n, bool sent);
 /* Returns a pause, ns, before the next attempt at something that needs the
  * server. @n: how many attempts have failed in a row. */
 uint64_t import_pause(const struct import *imp, unsigned int n);

@@ -261,6 +261,57 @@ Test(import, asks_a_slow_server_seldom)
 	rig_close(&g);
 }
 
+/* How fast the client's messages leave, bytes per second; 0: at once. */
+static void send_at(uint64_t bandwidth)
+{
+	const struct ulnet_nid from = nth_id(CLIENT).nid;
+	const struct ulnet_nid to = nth_id(SERVER).nid;
+	const struct ulnet_sim_link link = { .bandwidth = bandwidth };
+
+	cr_assert_eq(lnet_sim_link_set(g.sim, &from, &to, &link), 0);
+}
+
+/* Runs until LNet has sent the first of some questions, slowly. */
+static void run_until_asked(const unsigned int *questions, const bool *sending)
+{
+	unsigned int ms = 0;
+
+	cr_assert_eq(*questions, 0);
+	while ((!*questions || *sending) && ms++ < 3000)
+		run(&g, MSEC);
+	cr_assert_geq(ms, 1000, "%u", ms);
+	cr_assert_eq(*questions, 1);
+	send_at(0);
+}
+
+/* Pauses grow with the copies that were sent, and not while LNet still has the
+ * first one. */
+Test(import, counts_what_was_sent)
+{
+	rig_open(&g);
+	send_at(100);
+	g.fake->mute_connect = true;
+	g.fake->mute_open = true;
+	call(&g, &n, 60000000);
+	run_until_asked(&g.fake->connects, &g.client->imp->connect_sending);
+	run(&g, 101 * MSEC);
+	cr_assert_eq(g.fake->connects, 2);
+	run(&g, 200 * MSEC);
+	cr_assert_eq(g.fake->connects, 3);
+	g.fake->mute_connect = false;
+	send_at(100);
+	run_until_asked(&g.fake->opens, &g.client->open_sending);
+	run(&g, 101 * MSEC);
+	cr_assert_eq(g.fake->opens, 2);
+	run(&g, 200 * MSEC);
+	cr_assert_eq(g.fake->opens, 3);
+	cr_assert_eq(g.fake->epoch, 1);
+	g.fake->mute_open = false;
+	run(&g, 2 * SEC);
+	ended_well(&n);
+	rig_close(&g);
+}
+
 Test(import, that_is_refused_ends_its_calls)
 {
 	rig_open(&g);
