@@ -590,6 +590,7 @@ void import_answered(struct import *imp)
 static void import_rest(struct import *imp)
 {
 	imp->waiting = false;
+	imp->nobody = 0;
 	reply_bufs_drop(imp);
 	import_move(imp, IMPORT_IDLE);
 }

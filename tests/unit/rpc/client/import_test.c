@@ -487,6 +487,34 @@ Test(import, tries_all_nids_of_a_node)
 	rig_close(&g);
 }
 
+/* Nobody listens there. What was found is forgotten with the last call: later
+ * calls find out anew for how long nobody listens. */
+Test(import, forgets_at_rest_that_nobody_listens)
+{
+	const struct ulnet_sim_link connected = { .connect = MSEC };
+	const struct ulnet_nid nobody = nid_of("10.0.0.9@tcp");
+	struct ulrpc_client_conf conf;
+	struct ulrpc_client *c;
+
+	rig_open(&g);
+	cluster_links(g.sim, &connected);
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &nobody;
+	conf.nnids = 1;
+	conf.service = "test";
+	cr_assert_eq(ulrpc_client_open(g.rpc, &conf, &c), 0);
+	ulrpc_client_close(g.client);
+	g.client = c;
+	call(&g, &n, 1000000);
+	run(&g, 900 * MSEC);
+	cr_assert_gt(c->imp->nobody, 1);
+	run(&g, SEC);
+	cr_assert_eq(n.ended, 1);
+	cr_assert_eq(import_state_of(&g), IMPORT_IDLE);
+	cr_expect_eq(c->imp->nobody, 0);
+	rig_close(&g);
+}
+
 Test(import, is_shared_by_clients_of_the_same_node)
 {
 	struct ulrpc_client *first;
