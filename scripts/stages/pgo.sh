@@ -12,13 +12,14 @@ pgo_build() { # NAME CC [ARGUMENT...]
 
 # per_call BUILD DEPTH: the difference between two runs of which one makes 2,000 calls
 # more. Names of functions, by which bench/budget.sh counts, may be others after
-# link-time optimisation.
+# link-time optimisation. Debugging information by clang is not what valgrind reads.
 per_call() {
-	local n
+	local n bare=$BUILD/$1/bench/train.bare
 
+	strip -o "$bare" "$BUILD/$1/bench/train" || return 1
 	for n in 2000 4000; do
 		valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-			"$BUILD/$1/bench/train" "$2" $n 2>&1 || return 1
+			"$bare" "$2" $n 2>&1 || return 1
 	done | awk '
 		/Collected :/ { was = now; now = $NF; seen++ }
 		END { printf "%.0f\n", (now - was) / 2000; exit seen != 2 }'
