@@ -23,7 +23,7 @@ not() {
 cat >/etc/ulnet/lnet.conf <<.
 net:
     - {net type: tcp, local NI(s): [{interfaces: {0: lo}}]}
-    - {net type: shm}
+    - {net type: shm, local NI(s): [{interfaces: {0: auto}}]}
 .
 systemd-analyze --man=no verify lnetd.service
 systemctl start lnetd
