@@ -427,14 +427,107 @@ static void nonsense(struct fx *fx)
 
 /* ---- both connect at once ---- */
 
-static void race(struct fx *fx, const char *nid, bool it_wins)
+/* Takes the next connection of the node on which a HELLO comes. */
+static int next_hello(struct raw_peer *s, enum sock_type *type)
+{
+	int fd;
+
+	while ((fd = raw_peer_accept(s)) >= 0 && hear_both(s, fd, type))
+		close(fd);
+	return fd;
+}
+
+static void answer(struct raw_peer *s, int fd, enum sock_type type)
 {
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+
+	say(fd, buf, raw_peer_hello(s, type, buf));
+}
+
+/* Answers the HELLO of @type that has come on @fd, and hears *@f. The node's
+ * attempt may yield to others before it is answered, and be made again: then
+ * another connection comes. Returns the one that opens, or -errno. */
+static int answer_and_hear(struct raw_peer *s, int fd, enum sock_type type,
+			   struct frame *f)
+{
+	while (fd >= 0) {
+		answer(s, fd, type);
+		if (!raw_peer_hear(s, fd, f))
+			break;
+		close(fd);
+		fd = next_hello(s, &type);
+	}
+	return fd;
+}
+
+static void refuse(struct fx *fx, struct raw_peer *s, int fd)
+{
+	answer(s, fd, SOCK_NONE);
+	expect(fx, hear_end(fd));
+	close(fd);
+}
+
+/* The connections of a race: the first one, and then those that the node has
+ * opened because they were missing, some of which may have ended. */
+struct opened {
+	int fd[16];
+	unsigned int n;
+};
+
+static void answer_next(struct fx *fx, struct raw_peer *s, struct opened *o)
+{
+	enum sock_type type;
+	int fd = raw_peer_accept(s);
+
+	if (fd < 0 || hear_both(s, fd, &type)) {
+		close(fd);
+	} else if (type == SOCK_CONTROL) {
+		/* of an attempt that has yielded */
+		refuse(fx, s, fd);
+	} else if (expect(fx, o->n < ARRAY_SIZE(o->fd))) {
+		answer(s, fd, type);
+		o->fd[o->n++] = fd;
+	}
+}
+
+/* Answers until the node has three connections. Any attempt may yield to others
+ * and be made again. */
+static void answer_bulk(struct fx *fx, struct raw_peer *s, struct opened *o)
+{
+	struct census c = { 0 };
+
+	for (uint64_t waited = 0; waited < fx_patience(fx); waited += 1000) {
+		while (raw_peer_is_called(s))
+			answer_next(fx, s, o);
+		census_take(fx->rig->node[0], &s->nid, &c);
+		if (census_conns_are(&c, 3))
+			return;
+		fx_run(fx, 1000);
+	}
+	expect(fx, false);
+}
+
+/* The node has accepted @own while its attempt @fd was not answered: a NID that
+ * @wins may connect at any time, another one only when the attempt has ended by
+ * itself. */
+static void own_is_used(struct fx *fx, struct raw_peer *s, int fd, int own,
+			bool wins, struct box *b)
+{
+	if (!wins)
+		expect(fx, hear_end(fd));
+	expect_put(fx, s, own, b);
+	refuse(fx, s, fd);
+}
+
+static void race(struct fx *fx, const char *nid, bool it_wins)
+{
 	enum sock_type type;
 	struct raw_peer s;
 	struct bystander bystander;
+	struct frame f;
+	struct opened o = { .n = 1 };
 	struct box *b;
-	int fd[3], own;
+	int fd;
 
 	if (!visit_begin(fx, &bystander, &s))
 		return;
@@ -442,32 +535,21 @@ static void race(struct fx *fx, const char *nid, bool it_wins)
 	    !expect(fx, raw_peer_listen(&s) == 0))
 		return;
 	b = put_to(fx, &s, 100, false, fx_patience(fx));
-	fd[0] = raw_peer_accept(&s);
-	expect(fx, hear_both(&s, fd[0], &type) == 0);
-	own = raw_peer_open(&s, SOCK_CONTROL);
-	if (it_wins) {
-		if (!expect(fx, own >= 0))
-			return;
-		expect_put(fx, &s, own, b);
-		say(fd[0], buf, raw_peer_hello(&s, SOCK_NONE, buf));
-		expect(fx, hear_end(fd[0]));
-		close(fd[0]);
-		fd[0] = own;
+	fd = next_hello(&s, &type);
+	o.fd[0] = raw_peer_open(&s, SOCK_CONTROL);
+	if (o.fd[0] >= 0) {
+		own_is_used(fx, &s, fd, o.fd[0], it_wins, b);
 	} else {
-		expect(fx, own == -EALREADY);
-		say(fd[0], buf, raw_peer_hello(&s, type, buf));
-		expect_put(fx, &s, fd[0], b);
+		expect(fx, o.fd[0] == -EALREADY && !it_wins);
+		o.fd[0] = answer_and_hear(&s, fd, type, &f);
+		if (!expect(fx, o.fd[0] >= 0))
+			return;
+		expect_put_in(fx, &f, b);
 	}
-	/* the node opens the connections that are missing */
-	for (int i = 1; i < 3; i++) {
-		fd[i] = raw_peer_answer(&s, &type);
-		expect(fx, fd[i] >= 0);
-		expect(fx, type != SOCK_CONTROL);
-	}
-	expect(fx, raw_peer_has_conns(fx, &s, 3));
+	answer_bulk(fx, &s, &o);
 	expect(fx, !raw_peer_is_called(&s));
-	raw_peer_pings(fx, &s, fd[0]);
-	close_all(fd, 3);
+	raw_peer_pings(fx, &s, o.fd[0]);
+	close_all(o.fd, o.n);
 	forgotten(fx, &s);
 	visit_end(fx, &bystander, &s);
 }
