@@ -20,6 +20,8 @@
 #include "secure/once.h"
 #include "secure/digest.h"
 
+/* An Open that was not answered is sent again after this time. */
+#define REPEAT_AFTER (100 * NSEC_PER_MSEC)
 /* A call for which there was no memory is tried again after this time. */
 #define STALL_PAUSE (10 * NSEC_PER_MSEC)
 const struct fsm_state client_states[CLIENT_STATES] = {
@@ -84,13 +86,9 @@ static void open_send(struct ulrpc_client *c)
 /* Sends Open again, unless LNet still has the last one. */
 static void open_repeat(struct ulrpc_client *c)
 {
-	bool sends = !c->open_sending;
-	uint64_t wait;
-
-	if (sends)
+	if (!c->open_sending)
 		open_send(c);
-	wait = import_repeat_after(&c->opens, sends && c->open_sending);
-	shard_arm(c->shard, &c->open_timer, shard_now(c->shard) + wait);
+	shard_arm(c->shard, &c->open_timer, shard_now(c->shard) + REPEAT_AFTER);
 }
 
 static void open_begin(struct ulrpc_client *c)
@@ -98,7 +96,6 @@ static void open_begin(struct ulrpc_client *c)
 	c->open_awaited = true;
 	c->tag = shard_random(c->shard, UINT64_MAX);
 	c->open_sending = false;
-	c->opens = 0;
 	c->unknown_rail = false;
 }
 

@@ -229,7 +229,6 @@ struct ulrpc_client {
 	struct fsm fsm;	   /* enum client_state */
 	bool open_awaited; /* Open was sent, and is not answered */
 	bool open_sending; /* is LNet still sending an Open? */
-	uint8_t opens;	   /* for import_repeat_after() */
 	/* the server has answered the last Open, but did not know the rail by
 	 * which it came */
 	bool unknown_rail;

@@ -18,10 +18,8 @@
 #include "rpc/sealed.h"
 #include "rpc/wire/wire.h"
 
-/* A question that was not answered is sent again after this time, ... */
+/* A Connect that was not answered is sent again after this time. */
 #define REPEAT_AFTER (100 * NSEC_PER_MSEC)
-/* ... which doubles with each time, but no oftener than this. */
-#define REPEAT_DOUBLINGS 4
 /* How many rails a server is told of, at most, besides that of the connection.
  */
 #define JOINS_MAX 64
@@ -134,12 +132,6 @@ void import_on_slot(struct import *imp)
 uint64_t import_jitter(const struct import *imp)
 {
 	return MIN(JITTER_EACH * imp->server_clients, JITTER_MAX);
-}
-
-uint64_t import_repeat_after(uint8_t *n, bool sent)
-{
-	*n += sent && *n <= REPEAT_DOUBLINGS;
-	return REPEAT_AFTER << (*n ? *n - 1 : 0);
 }
 
 uint64_t import_pause(const struct import *imp, unsigned int n)
@@ -373,15 +365,10 @@ void import_connect_send(struct import *imp)
 /* Sends Connect again, unless LNet still has the last one. */
 static void connect_repeat(struct import *imp)
 {
-	bool sends = !imp->connect_sending;
-	uint64_t wait;
-
-	if (sends)
+	if (!imp->connect_sending)
 		import_connect_send(imp);
-	wait = import_repeat_after(&imp->connects,
-				   sends && imp->connect_sending);
 	shard_arm(imp->shard, &imp->timer,
-		  MIN(imp->attempt_end, shard_now(imp->shard) + wait));
+		  MIN(imp->attempt_end, shard_now(imp->shard) + REPEAT_AFTER));
 }
 
 static void import_connect(struct import *imp)
@@ -392,7 +379,6 @@ static void import_connect(struct import *imp)
 	imp->error = -ETIMEDOUT;
 	imp->unheard = false;
 	imp->epoch++;
-	imp->connects = 0;
 	imp->begun = shard_now(imp->shard);
 	imp->attempt_end = rpc_at(
 		imp->begun, rpc_ns(imp->shard->rpc->conf.connect_timeout));

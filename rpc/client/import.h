@@ -227,7 +227,6 @@ struct import {
 	uint64_t attempt_end; /* ns: when this attempt to connect is given up */
 	/* LNet is still sending a Connect of this attempt */
 	bool connect_sending;
-	uint8_t connects; /* for import_repeat_after() */
 	/* the next sign of life of the server ends the pause, in DISCONN */
 	bool waiting;
 
@@ -339,12 +338,6 @@ uint64_t import_rtt_us(const struct import *imp);
  * of clients that have lost the server at the same moment; 0 if it has few
  * clients. */
 uint64_t import_jitter(const struct import *imp);
-/* Returns how long, ns, a question to the server is unanswered before it is
- * sent again. @*n, at first 0, grows with each copy: @sent, one has just been
- * sent; otherwise LNet still has the last one. A server that is slow has
- * the question already, and copies make it slower: if each of its clients asked
- * once in a fixed time, it would never see to all of them. */
-uint64_t import_repeat_after(uint8_t *n, bool sent);
 /* Returns a pause, ns, before the next attempt at something that needs the
  * server. @n: how many attempts have failed in a row. */
 uint64_t import_pause(const struct import *imp, unsigned int n);
