@@ -1072,8 +1072,8 @@ crowd_tests = %D%/thread/callers_thread
 noise_not = %D%/tools/arguments.sh %D%/tools/crash.sh %D%/lnd/replay
 noise_tests = $(unit_tests) $(thread_tests) \
 	$(filter-out $(noise_not) %D%/vm/%,$(lnd_thread_tests) $(tool_tests))
-program_tests = $(page_tests) $(tool_tests) $(load_tests) $(body_tests) \
-	$(crowd_tests)
+program_programs = $(load_tests) $(body_tests) $(crowd_tests)
+program_tests = $(page_tests) $(tool_tests) $(program_programs)
 # Not those of LNDs whose nodes are simulated, in one thread. (o2iblnd in threads:
 # %D%/thread/o2ib_thread, cpt_o2ib_thread.)
 lnd_thread_tests = $(filter-out %/simlnd_test %/o2iblnd_test,$(lnd_tests))
@@ -1083,8 +1083,8 @@ memory-programs: generated
 thread-programs: generated
 	$(MAKE) $(AM_MAKEFLAGS) $(thread_tests)
 program-tests: generated
-	$(MAKE) $(AM_MAKEFLAGS) all-am $(tool_helpers) $(load_tests) \
-		$(body_tests) $(crowd_tests) $(sim_measures) $(vm_programs)
+	$(MAKE) $(AM_MAKEFLAGS) all-am $(tool_helpers) $(program_programs) \
+		$(sim_measures) $(vm_programs)
 sim-programs: generated
 	$(MAKE) $(AM_MAKEFLAGS) $(sim_campaigns) $(sim_measures) $(lnd_soak)
 vm-programs: generated
@@ -1103,8 +1103,7 @@ check-thread-lnd: thread-programs
 		check_PROGRAMS='$(thread_tests) $(lnd_thread_tests)'
 check-programs: program-tests
 	+$(RUN_TESTS) TESTS='$(program_tests)' \
-		check_PROGRAMS='$(tool_helpers) $(load_tests) $(body_tests) \
-			$(crowd_tests)'
+		check_PROGRAMS='$(tool_helpers) $(program_programs)'
 check-noise: program-tests
 	$(MAKE) $(AM_MAKEFLAGS) $(filter-out %.sh,$(noise_tests)) \
 		%D%/noise/noise.so
