@@ -60,12 +60,16 @@ static unsigned int open_files(void)
 	return n;
 }
 
-/* Waits until @n files are open: the node closes its own a moment after the
- * peer has seen the end. */
-static void await_files(unsigned int n)
+/* Are @n files open? The node closes its own a moment after the peer has seen
+ * the end. */
+static bool files_are(unsigned int n)
 {
-	while (open_files() != n)
-		sched_yield();
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	unsigned int waited;
+
+	for (waited = 0; open_files() != n && waited < PATIENCE; waited++)
+		nanosleep(&ms, NULL);
+	return open_files() == n;
 }
 
 Test(hostile, hello)
@@ -235,7 +239,7 @@ Test(hostile, descriptors)
 		await_end(silent[i]);
 		fork_fd_close(silent[i]);
 	}
-	await_files(before);
+	cr_expect(files_are(before));
 	rig_down(&r);
 }
 
@@ -686,7 +690,7 @@ Test(hostile, flood)
 	await_end(raw.fd);
 	raw_close(&raw);
 	others_are_well(&r);
-	await_files(before);
+	cr_expect(files_are(before));
 	rig_down(&r);
 }
 
