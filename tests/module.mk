@@ -1022,7 +1022,7 @@ check_PROGRAMS += $(tool_helpers)
 endif
 
 EXTRA_DIST += %D%/misuse.h %D%/tools/munge_twice.c
-EXTRA_DIST += %D%/fuzz/keys.h %D%/fuzz/rpc.h %D%/port.h %D%/all_memory.h %D%/slice.h %D%/source.h %D%/tree_eq.h %D%/thread/check.h %D%/thread/rig.h
+EXTRA_DIST += %D%/fuzz/keys.h %D%/fuzz/rpc.h %D%/port.h %D%/all_memory.h %D%/slice.h %D%/source.h %D%/tree_eq.h %D%/thread/check.h %D%/thread/keys.h %D%/thread/rig.h
 EXTRA_DIST += %D%/install/lab.c %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/yaml.dict
 EXTRA_DIST += %D%/wire %D%/config

@@ -16,10 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/util.h"
 #include "tests/thread/check.h"
-#include "ulnet/keys.h"
+#include "tests/thread/keys.h"
 #include "ulnet/service.h"
 
 #define CALLERS	 4
@@ -312,37 +311,16 @@ static void run(struct ulrpc_keys *keys, enum ulrpc_flavour flavour)
 	lnet_close(node);
 }
 
-#ifdef WITH_TLS
-/* A cluster's key. */
-static struct ulrpc_keys *keys_new(void)
-{
-	char path[] = "/tmp/ulnet-bulk-XXXXXX", why[256];
-	const struct ulrpc_keys_conf conf = { .cluster = path };
-	struct ulrpc_keys *keys;
-	int fd = mkstemp(path);
-
-	BUG_ON(fd < 0 || dprintf(fd, "site %064x\n", 42) < 0);
-	if (ulrpc_keys_load(&conf, &keys, why, sizeof(why))) {
-		fprintf(stderr, "%s\n", why);
-		exit(1);
-	}
-	BUG_ON(close(fd) || unlink(path));
-	return keys;
-}
-
 static void run_sealed(void)
 {
-	struct ulrpc_keys *keys = keys_new();
+	struct ulrpc_keys *keys = cluster_keys();
 
+	if (!keys)
+		return;
 	run(keys, ULRPC_FLAVOUR_INTEGRITY);
 	run(keys, ULRPC_FLAVOUR_PRIVACY);
 	ulrpc_keys_put(keys);
 }
-#else
-static void run_sealed(void)
-{
-}
-#endif
 
 int main(void)
 {

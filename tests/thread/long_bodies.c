@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests and replies with bodies of many pieces, over TCP between two nodes:
- * 20 MiB, and with ULNET_LONG up to more than 2 GiB. All bytes are looked at.
+ * Requests and replies with bodies of many pieces, over TCP between two nodes,
+ * without seals and with them: 20 MiB, and with ULNET_LONG up to more than
+ * 2 GiB. All bytes are looked at.
  *
  * The bodies are one memory of PERIOD bytes, mapped again and again. PERIOD is
  * a prime number of pages: no two places of a body that are a number of
@@ -20,6 +21,7 @@
 #include "base/util.h"
 #include "tests/port.h"
 #include "tests/thread/check.h"
+#include "tests/thread/keys.h"
 #include "ulnet/service.h"
 
 #define PAGE	 4096u
@@ -30,6 +32,9 @@
 /* bytes of the bodies: with ULNET_LONG all, otherwise the first */
 static const uint32_t lengths[] = { 20 * MIB + 1, 600 * MIB + 5, 1536 * MIB,
 				    2048 * MIB + 4097 };
+
+/* bytes of the longest request with seals (ulrpc_call(3)) */
+#define SEALED_MAX (UINT32_C(1) << 30)
 
 static const uint8_t *pattern; /* as long as the longest body */
 
@@ -148,20 +153,31 @@ static void call(struct ulrpc_client *client, const char *method,
 		return;
 	while (sem_wait(&e->there))
 		;
-	if (!check(e->outcome.cause == ULRPC_CAUSE_OK))
-		printf("%s: %s: %s\n", method,
-		       ulrpc_cause_name(e->outcome.cause), e->outcome.text);
 	sem_destroy(&e->there);
 }
 
-static void both_ways(struct ulrpc_client *client, uint32_t length)
+static bool is_ok(const struct end *e)
+{
+	if (e->outcome.cause != ULRPC_CAUSE_OK)
+		printf("%s: %s\n", ulrpc_cause_name(e->outcome.cause),
+		       e->outcome.text);
+	return e->outcome.cause == ULRPC_CAUSE_OK;
+}
+
+/* @most: bytes of the longest request: what is longer is refused. */
+static void both_ways(struct ulrpc_client *client, uint32_t length,
+		      uint32_t most)
 {
 	struct end taken = { .n = 0 }, given = { .n = length };
 
 	call(client, "take", pattern, length, &taken);
-	check(taken.n == length);
+	if (length <= most)
+		check(is_ok(&taken) && taken.n == length);
+	else
+		check(taken.outcome.cause == ULRPC_CAUSE_BAD_REQUEST &&
+		      taken.outcome.execution == ULRPC_NOT_EXECUTED);
 	call(client, "give", &length, sizeof(length), &given);
-	check(given.right);
+	check(is_ok(&given) && given.right);
 	printf("%u bytes: request %.1f s, reply %.1f s\n", length,
 	       (double)taken.outcome.total / 1e6,
 	       (double)given.outcome.total / 1e6);
@@ -169,8 +185,10 @@ static void both_ways(struct ulrpc_client *client, uint32_t length)
 
 /* ---- nodes ---- */
 
-static struct ulrpc *node_open(const char *nids, uint16_t port)
+static struct ulrpc *node_open(const char *nids, uint16_t port,
+			       struct ulrpc_keys *keys)
 {
+	struct ulrpc_conf rconf;
 	struct ulnet_conf conf;
 	struct lnet *node;
 	struct ulrpc *rpc;
@@ -179,8 +197,10 @@ static struct ulrpc *node_open(const char *nids, uint16_t port)
 	conf.nids = nids;
 	conf.port = port;
 	conf.accept = LNET_ACCEPT_ALL;
+	ulrpc_conf_init(&rconf);
+	rconf.keys = keys;
 	if (!check(lnet_open(&conf, &node) == 0) ||
-	    !check(ulrpc_open(node, NULL, &rpc) == 0))
+	    !check(ulrpc_open(node, &rconf, &rpc) == 0))
 		exit(1);
 	return rpc;
 }
@@ -201,14 +221,53 @@ static bool has_room(uint32_t length)
 	return kib * 1024 >= 4ull * length;
 }
 
+/* Returns the longest length of the first @n for which there was no memory; 0:
+ * there was enough. */
+static uint32_t call_all(struct ulrpc_client *client, unsigned int n,
+			 uint32_t most)
+{
+	uint32_t left_out = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		if (has_room(lengths[i]))
+			both_ways(client, lengths[i], most);
+		else
+			left_out = lengths[i];
+		fflush(stdout);
+	}
+	return left_out;
+}
+
+/* Calls from one node to another. @keys: NULL: without seals. Returns what
+ * call_all() does. */
+static uint32_t run(unsigned int n, uint16_t port, struct ulrpc_keys *keys)
+{
+	struct ulrpc *there = node_open("127.0.0.2@tcp", port, keys);
+	struct ulrpc *here = node_open("127.0.0.3@tcp", port, keys);
+	struct ulrpc_client_conf conf;
+	struct ulrpc_client *client;
+	uint32_t left_out;
+
+	service_start(there);
+	ulrpc_client_conf_init(&conf);
+	conf.target = "127.0.0.2@tcp";
+	conf.service = "bodies";
+	conf.flavour = keys ? ULRPC_FLAVOUR_PRIVACY : ULRPC_FLAVOUR_NONE;
+	if (!check(ulrpc_client_open(here, &conf, &client) == 0))
+		exit(1);
+	left_out = call_all(client, n, keys ? SEALED_MAX : UINT32_MAX);
+	ulrpc_client_close(client);
+	lnet_close(ulrpc_node(here));
+	lnet_close(ulrpc_node(there));
+	return left_out;
+}
+
 int main(void)
 {
 	unsigned int n = getenv("ULNET_LONG") ? ARRAY_SIZE(lengths) : 1;
-	uint32_t left_out = 0;
-	struct ulrpc_client_conf conf;
-	struct ulrpc_client *client;
-	struct ulrpc *here, *there;
+	struct ulrpc_keys *keys = cluster_keys();
 	uint16_t port = free_port();
+	uint32_t left_out, sealed_out = 0;
 
 	if (!port) {
 		printf("no TCP on the loopback interface\n");
@@ -216,24 +275,13 @@ int main(void)
 	}
 	if (!check(pattern_map(lengths[n - 1])))
 		return 1;
-	there = node_open("127.0.0.2@tcp", port);
-	here = node_open("127.0.0.3@tcp", port);
-	service_start(there);
-	ulrpc_client_conf_init(&conf);
-	conf.target = "127.0.0.2@tcp";
-	conf.service = "bodies";
-	if (!check(ulrpc_client_open(here, &conf, &client) == 0))
-		return 1;
-	for (unsigned int i = 0; i < n; i++) {
-		if (has_room(lengths[i]))
-			both_ways(client, lengths[i]);
-		else
-			left_out = lengths[i];
-		fflush(stdout);
+	left_out = run(n, port, NULL);
+	if (keys) {
+		printf("with seals:\n");
+		sealed_out = run(n, port, keys);
+		left_out = MAX(left_out, sealed_out);
+		ulrpc_keys_put(keys);
 	}
-	ulrpc_client_close(client);
-	lnet_close(ulrpc_node(here));
-	lnet_close(ulrpc_node(there));
 	if (atomic_load(&failures))
 		return 1;
 	if (left_out)
