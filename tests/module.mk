@@ -205,6 +205,7 @@ unit_tests += %D%/unit/shmlnd_test
 %C%_unit_shmlnd_test_SOURCES = \
 	%D%/unit/shmlnd/crowd_test.c \
 	%D%/unit/shmlnd/hostile_test.c \
+	%D%/unit/shmlnd/kept_test.c \
 	%D%/unit/shmlnd/lend.c %D%/unit/shmlnd/lend.h \
 	%D%/unit/shmlnd/loan_test.c \
 	%D%/unit/shmlnd/rig.c %D%/unit/shmlnd/rig.h \

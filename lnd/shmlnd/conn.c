@@ -2,6 +2,7 @@
 #include "lnd/shmlnd/conn.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "base/fork.h"
@@ -14,9 +15,11 @@ const struct fsm_state shm_conn_states[SHM_CONN_STATES] = {
 	[SHM_CONN_GREETING] = { "greeting", FSM_TO(SHM_CONN_MOVING) |
 						    FSM_TO(SHM_CONN_OPEN) |
 						    FSM_TO(SHM_CONN_CLOSED) },
-	[SHM_CONN_MOVING] = { "moving", FSM_TO(SHM_CONN_OPEN) |
-						FSM_TO(SHM_CONN_CLOSED) },
-	[SHM_CONN_OPEN] = { "open", FSM_TO(SHM_CONN_CLOSED) },
+	[SHM_CONN_MOVING] = { "moving",
+			      FSM_TO(SHM_CONN_OPEN) | FSM_TO(SHM_CONN_CLOSED) },
+	[SHM_CONN_OPEN] = { "open",
+			    FSM_TO(SHM_CONN_LEFT) | FSM_TO(SHM_CONN_CLOSED) },
+	[SHM_CONN_LEFT] = { "left", FSM_TO(SHM_CONN_CLOSED) },
 	[SHM_CONN_CLOSED] = { "closed", 0 },
 };
 
@@ -109,17 +112,25 @@ static void on_freed(struct work *w)
 {
 	struct shm_conn *conn = container_of(w, struct shm_conn, work);
 
+	if (conn->spent)
+		shm_ring_empty(&conn->ring);
 	shm_ring_unmap(&conn->ring);
 	shm_view_close(conn);
 	free(conn);
 }
 
-static void conn_end(struct shm_conn *conn)
+static void conn_silence(struct shm_conn *conn)
 {
-	fsm_move(&conn->fsm, shm_conn_states, SHM_CONN_CLOSED);
 	loop_unwatch(conn->loop, &conn->io);
 	loop_timer_cancel(conn->loop, &conn->timer);
 	loop_timer_cancel(conn->loop, &conn->again);
+}
+
+static void conn_end(struct shm_conn *conn, bool spent)
+{
+	fsm_move(&conn->fsm, shm_conn_states, SHM_CONN_CLOSED);
+	conn->spent = spent;
+	conn_silence(conn);
 	fork_fd_close(conn->io.fd);
 	conn->work.fn = on_freed;
 	loop_defer(conn->loop, &conn->work);
@@ -127,8 +138,60 @@ static void conn_end(struct shm_conn *conn)
 
 void shm_conn_drop(struct shm_conn *conn)
 {
-	BUG_ON(shm_conn_is_open(conn));
-	conn_end(conn);
+	BUG_ON(conn->fsm.state >= SHM_CONN_OPEN);
+	/* This side has written nothing. */
+	conn_end(conn, true);
+}
+
+bool shm_conn_hung_up(const struct shm_conn *conn)
+{
+	struct pollfd p = { .fd = conn->io.fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* ---- connections that only the peer has ---- */
+
+void shm_conn_release(struct shm_conn *conn)
+{
+	list_del(&conn->link);
+	conn->cpt->nleft--;
+	conn_end(conn, shm_conn_hung_up(conn));
+}
+
+static void left_on_ready(struct env_io *io, int revents)
+{
+	struct shm_conn *conn = container_of(io, struct shm_conn, io);
+	char bytes[256];
+	ssize_t n;
+
+	if (!(revents & ENV_ERROR)) {
+		/* Descriptors that it sends are lost in the system. */
+		n = recv(io->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+			return;
+	}
+	shm_conn_release(conn);
+}
+
+/* Waits until the peer has closed its end. Returns false: the system is not
+ * able to tell of that. */
+static bool conn_leave(struct shm_conn *conn)
+{
+	conn_silence(conn);
+	conn->io.fn = left_on_ready;
+	conn->io.rest = NULL;
+	conn->io.news = NULL;
+	conn->io.eager = false;
+	conn->io.events = ENV_READ;
+	if (shutdown(conn->io.fd, SHUT_WR) || loop_watch(conn->loop, &conn->io))
+		return false;
+	fsm_move(&conn->fsm, shm_conn_states, SHM_CONN_LEFT);
+	conn->peer = NULL;
+	list_add_tail(&conn->cpt->left, &conn->link);
+	conn->cpt->nleft++;
+	shm_conn_resume(conn);
+	return true;
 }
 
 /* ---- wake-ups ---- */
@@ -696,6 +759,9 @@ static void on_resume(struct work *w)
 	int rc = 0;
 
 	conn->resuming = false;
+	/* Now nobody up the stack reads out of it. */
+	if (conn->fsm.state == SHM_CONN_LEFT)
+		shm_view_close(conn);
 	if (!shm_conn_is_open(conn))
 		return;
 	if (conn->rx && conn->paused &&
@@ -852,7 +918,10 @@ void shm_conn_close(struct shm_conn *conn, int status)
 {
 	if (conn->accepted)
 		conn->cpt->accepted--;
-	conn_end(conn);
+	/* A peer that hears of the end may empty the memory. */
+	look_at_loans(conn);
+	if (shm_conn_hung_up(conn) || conn->cpt->stopping || !conn_leave(conn))
+		conn_end(conn, shm_conn_hung_up(conn));
 	list_del(&conn->flush);
 	shm_rx_stop(conn, status);
 	tx_end(conn, status);

@@ -31,6 +31,15 @@
  * SHM_LOANS messages that it has lent and that were refused, without bounce
  * buffers; a turn of the loop for each wake-up that it sends, as with any
  * socket.
+ *
+ * The end. The memory can be emptied (ring.h) when the peer has closed its end
+ * of the socket, or has shut it down: then it reads nothing more. It may be
+ * stopped in the middle of a message, and must not find zeros there later. So
+ * a connection that this side gives up first is left: all messages on it have
+ * ended, but socket and memory stay until the peer has closed its end, too, and
+ * count in the share of connections of its process (peer.h). Only where the NI
+ * goes down, which nobody can make it do again and again, nothing waits for
+ * the peer, and the memory stays as it is.
  */
 #ifndef LND_SHMLND_CONN_H
 #define LND_SHMLND_CONN_H
@@ -58,6 +67,7 @@ enum shm_conn_state {
 	SHM_CONN_GREETING, /* this side has sent HELLO, or waits for it */
 	SHM_CONN_MOVING,   /* accepted, on its way to the CPT of its peer */
 	SHM_CONN_OPEN,
+	SHM_CONN_LEFT, /* this side has ended it, the peer has not */
 	SHM_CONN_CLOSED,
 	SHM_CONN_STATES
 };
@@ -123,9 +133,9 @@ struct shm_conn {
 	struct shm_ni *sni;
 	struct shm_cpt *cpt; /* set when the peer is known */
 	struct loop *loop;
-	struct shm_peer *peer;
+	struct shm_peer *peer; /* NULL: SHM_CONN_LEFT */
 	struct env_io io;
-	struct list link; /* in shm_gate.callers */
+	struct list link; /* in shm_gate.callers, or shm_cpt.left */
 	struct lobby_guest guest;
 	struct timer timer;
 	struct work work;
@@ -136,6 +146,7 @@ struct shm_conn {
 	 * to be woken for whatever it waits for */
 	bool resting;
 	bool ended;    /* the peer has closed the socket */
+	bool spent;    /* neither side needs what is in the memory */
 	struct timer again; /* a wake-up is to be sent again */
 	struct shm_ring ring;
 
@@ -188,8 +199,13 @@ void shm_conn_drop(struct shm_conn *conn);
 /* Makes @conn an open one of @peer, which watches its socket. Returns 0 or
  * -errno: the caller closes it. */
 int shm_conn_open(struct shm_conn *conn, struct shm_peer *peer) must_check;
-/* Closes an open connection, and ends its messages. Users' handlers run. */
+/* Closes an open connection, or leaves it, and ends its messages. Users'
+ * handlers run. */
 void shm_conn_close(struct shm_conn *conn, int status);
+/* Closes a connection that was left. */
+void shm_conn_release(struct shm_conn *conn);
+/* Has the peer closed its end of the socket, or shut it down? */
+bool shm_conn_hung_up(const struct shm_conn *conn);
 /* The peer has ended @conn: nothing is sent over it any more, and what the peer
  * had written is read, now or when LNet says where it goes; then it is closed.
  * Users' handlers run. */

@@ -97,14 +97,6 @@ static void gate_drop(struct shm_conn *conn)
 	shm_conn_drop(conn);
 }
 
-static bool has_hung_up(const struct shm_conn *conn)
-{
-	char byte;
-	ssize_t n = recv(conn->io.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-
-	return n == 0 || (n < 0 && errno == ECONNRESET);
-}
-
 /* The handshake has come to the CPT that owns the peer. If both sides have
  * connected, the peer may have given this attempt up since, for that of this
  * side, which must not end for it. */
@@ -115,7 +107,7 @@ static void gate_arrive(struct shm_conn *conn)
 	struct shm_peer *peer;
 	int rc;
 
-	peer = conn->cpt->stopping || has_hung_up(conn)
+	peer = conn->cpt->stopping || shm_conn_hung_up(conn)
 		       ? NULL
 		       : shm_peer_lookup_or_make(conn->cpt, &id);
 	if (!peer) {
@@ -213,7 +205,7 @@ static int hello_check(struct shm_conn *conn, int fd)
 		return gate_lack(conn, "cannot take its memory", fd);
 	rc = check_owner(conn, &why);
 	/* A process that has ended meanwhile listens on nothing. */
-	if (rc && has_hung_up(conn))
+	if (rc && shm_conn_hung_up(conn))
 		return -ECONNRESET;
 	if (why) {
 		gate_complain(conn, why);
@@ -536,6 +528,8 @@ int shm_gate_connect(struct shm_peer *peer, struct shm_conn **conn_p)
 		peer->note = "another user has this NID (allow_uid, allow_gid)";
 		rc = -EACCES;
 	}
+	if (!rc)
+		rc = shm_peer_check_share(peer, conn);
 	if (!rc)
 		rc = greet(conn, MIN(cpt->sni->ring_size, peer->offer));
 	if (rc)

@@ -128,26 +128,52 @@ static void on_peer_settle(struct work *w)
 
 /* ---- connections ---- */
 
+/* Are @held and @conn of one process, and were they opened by the same side? */
 static bool counts_for(const struct shm_conn *held, const struct shm_conn *conn)
 {
-	return held && held->accepted && held->who.pid == conn->who.pid;
+	return held &&
+	       (held->accepted == conn->accepted ||
+		held->fsm.state == SHM_CONN_LEFT) &&
+	       held->who.pid == conn->who.pid;
 }
 
-/* Has the process of @conn used up its share of the connections that peers may
- * open? The share is that of a process, since a process can have any number of
- * NIDs. */
-static bool is_over_share(const struct shm_conn *conn)
+/* Returns how many connections the process of @conn has, beside it. */
+static uint64_t held_by(const struct shm_conn *conn)
 {
 	const struct shm_cpt *cpt = conn->cpt;
-	uint64_t max = (uint64_t)cpt->sni->tunables[SHM_max_conns];
+	const struct shm_conn *left;
 	const struct shm_peer *p;
 	uint64_t held = 0;
 
 	hash_for_each (p, &cpt->peers, hash)
 		held += (uint64_t)counts_for(p->conn, conn) +
-			counts_for(p->old, conn);
+			counts_for(p->old, conn) +
+			counts_for(p->attempt, conn);
+	list_for_each_entry (left, &cpt->left, link)
+		held += counts_for(left, conn);
+	return held;
+}
+
+/* This node's own connections are as many as its messages need, so they use up
+ * nothing of what others may have. */
+int shm_peer_check_share(const struct shm_peer *peer,
+			 const struct shm_conn *conn)
+{
+	const struct shm_cpt *cpt = peer->cpt;
+	uint64_t max = (uint64_t)cpt->sni->tunables[SHM_max_conns];
+	uint64_t used = cpt->nleft + (conn->accepted ? cpt->accepted : 0);
+	char nid[LNET_NIDSTR_SIZE];
+
 	max = MAX(max / cpt->sni->ni->cpts, 1);
-	return !share_allows(held, cpt->accepted, max, 1);
+	if (share_allows(held_by(conn), used, max, 1))
+		return 0;
+	log_warn_limited(&peer->cpt->complaints, peer_now(peer), "shmlnd",
+			 "%s: %s for now: process %d of user %u has its share "
+			 "of the connections (max_conns)",
+			 shm_peer_str(peer, nid, sizeof(nid)),
+			 conn->accepted ? "refused" : "not connected to",
+			 conn->who.pid, conn->who.uid);
+	return -EALREADY;
 }
 
 static uint64_t mapped_by(const struct shm_conn *held,
@@ -189,23 +215,19 @@ void shm_peer_complain(const struct shm_conn *conn, const char *what,
 			 shm_peer_str(conn->peer, nid, sizeof(nid)), what, why);
 }
 
+/* Is a new connection one instead of @conn, rather than one more? */
+static bool is_over(const struct shm_conn *conn)
+{
+	return conn && conn->accepted && shm_conn_hung_up(conn);
+}
+
 int shm_peer_admit(const struct shm_peer *peer, const struct shm_conn *conn)
 {
-	const struct shm_ni *sni = peer->cpt->sni;
-	char nid[LNET_NIDSTR_SIZE];
+	const struct ulnet_nid *own = &peer->cpt->sni->ni->nid;
 
-	if (peer->attempt && lnet_nid_cmp(&sni->ni->nid, &peer->id.nid) < 0)
+	if (peer->attempt && lnet_nid_cmp(own, &peer->id.nid) < 0)
 		return -EALREADY;
-	if (!(peer->conn && peer->conn->accepted) && is_over_share(conn)) {
-		log_warn_limited(&peer->cpt->complaints, peer_now(peer),
-				 "shmlnd",
-				 "%s: refused for now: process %d has its "
-				 "share of the connections (max_conns)",
-				 shm_peer_str(peer, nid, sizeof(nid)),
-				 conn->who.pid);
-		return -EALREADY;
-	}
-	return 0;
+	return is_over(peer->conn) ? 0 : shm_peer_check_share(peer, conn);
 }
 
 void shm_peer_yield(struct shm_peer *peer)
@@ -443,4 +465,6 @@ void shm_peers_stop(struct shm_cpt *cpt)
 			shm_peer_lost(peer->conn, -ESHUTDOWN, NULL);
 		shm_peer_settle(peer);
 	}
+	while (!list_empty(&cpt->left))
+		shm_conn_release(list_first(&cpt->left, struct shm_conn, link));
 }

@@ -11,6 +11,11 @@
  * for it: what it had sent is read, which may have to wait for LNet, and then
  * the old one is closed. A third one closes the first.
  *
+ * A process has its share of the connections that peers have opened, and its
+ * share of those that this node has opened. In both count those that this node
+ * has left and the process has not closed (conn.h): so a process that keeps
+ * what has ended gets no more.
+ *
  * A process that only calls (its pid has LNET_PID_USERFLAG) is not connected
  * to, as with other LNDs.
  *
@@ -58,9 +63,15 @@ uint64_t shm_paused_until(struct lnd_ni *ni, unsigned int cpt,
 /* A text for the log. */
 char *shm_peer_str(const struct shm_peer *peer, char *buf, size_t size);
 
+/* Has the process at the other end of @conn, which is to be opened by either
+ * side, used up its share of connections? Returns 0; or -EALREADY, with a line
+ * in the log. */
+int shm_peer_check_share(const struct shm_peer *peer,
+			 const struct shm_conn *conn);
+
 /* May @conn, which the peer opens, be accepted? Returns 0; -EALREADY: the peer
  * is to try again later, since this node's own attempt counts, or since its
- * process has used up its share of connections. */
+ * process has used up its share. */
 int shm_peer_admit(const struct shm_peer *peer, const struct shm_conn *conn);
 
 /* May @conn, which is open, map @size bytes more, within the share of the

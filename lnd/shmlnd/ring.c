@@ -9,7 +9,9 @@
 
 #include "base/fork.h"
 
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+/* F_SEAL_SEAL: no seal comes later that forbids shm_ring_empty(). */
+#define SEALS	  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define NO_WRITES (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
 struct shm_page {
 	struct shm_side side[2];
@@ -45,7 +47,7 @@ int shm_ring_create(uint32_t size)
 	if (fd < 0)
 		return -errno;
 	if (ftruncate(fd, (off_t)file_size(size)) ||
-	    fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL)) {
+	    fcntl(fd, F_ADD_SEALS, SEALS)) {
 		int rc = -errno;
 
 		close(fd);
@@ -61,7 +63,7 @@ static int check_memory(const struct shm_ring *r, int fd)
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat st;
 
-	if (seals < 0 || (seals & SEALS) != SEALS || seals & F_SEAL_WRITE)
+	if (seals < 0 || (seals & SEALS) != SEALS || seals & NO_WRITES)
 		return -EPROTO;
 	if (fstat(fd, &st))
 		return -errno;
@@ -144,6 +146,21 @@ void shm_ring_unmap(struct shm_ring *r)
 	if (r->map)
 		munmap(r->map, r->map_size);
 	r->map = NULL;
+}
+
+void shm_ring_empty(struct shm_ring *r)
+{
+	uint8_t *page = r->map, *in;
+
+	if (!page)
+		return;
+	in = page + page_size() + 2 * (size_t)r->size;
+	/* Pages that are locked would stay (mlockall()). Some kernels empty
+	 * only what may be written. */
+	(void)!munlock(page, r->map_size);
+	(void)!mprotect(in, r->size, PROT_READ | PROT_WRITE);
+	(void)!madvise(page, page_size() + r->size, MADV_REMOVE);
+	(void)!madvise(in, r->size, MADV_REMOVE);
 }
 
 /* ---- cursors ---- */

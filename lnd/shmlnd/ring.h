@@ -20,6 +20,10 @@
  * A side that dies between any two stores costs only what it has not published:
  * a frame is visible once its tail is, and that is one store, the last one.
  *
+ * A page is made by the first access to it, and counts as the memory of whose
+ * access that was, for as long as anybody keeps the memory. So a side that is
+ * done with a memory empties it: what the peer keeps is then the peer's.
+ *
  * Wake-ups. A side that is about to sleep says what for (wants), and then looks
  * once more. A side that has published something looks at wants afterwards, and
  * sends a wake-up only if it was the one that has cleared them. All four
@@ -116,7 +120,11 @@ int shm_ring_create(uint32_t size);
  * or -errno. */
 int shm_ring_map(struct shm_ring *r, int fd, uint32_t size,
 		 unsigned int side) must_check;
-/* No effect on a ring that is not mapped. */
+/* Frees all pages of the memory, whoever has made them, and whoever still has
+ * the memory: it reads as zeros then, and pages that others make of it from now
+ * on are theirs. Neither side may need anything that is in it. */
+void shm_ring_empty(struct shm_ring *r);
+/* Neither has an effect on a ring that is not mapped. */
 void shm_ring_unmap(struct shm_ring *r);
 
 static inline uint32_t shm_frame_space(uint32_t length)

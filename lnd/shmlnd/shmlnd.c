@@ -9,7 +9,7 @@ static void shm_on_stopped(struct work *w)
 {
 	struct shm_cpt *cpt = container_of(w, struct shm_cpt, stopped);
 
-	BUG_ON(cpt->peers.count);
+	BUG_ON(cpt->peers.count || cpt->nleft);
 	lnet_ni_stopped(cpt->sni->ni, cpt->index);
 }
 
@@ -34,6 +34,7 @@ static void shm_cpt_init(struct shm_ni *sni, unsigned int i)
 	cpt->flush_work.fn = shm_tx_flush;
 	cpt->stopped.fn = shm_on_stopped;
 	list_init(&cpt->flush);
+	list_init(&cpt->left);
 	pool_init(&cpt->rxs, sizeof(struct shm_rx), 0);
 	shm_peers_init(cpt);
 }

@@ -58,7 +58,10 @@ struct shm_cpt {
 	struct work flush_work;
 	bool flush_scheduled;
 	unsigned int accepted; /* connections that peers have opened */
-	uint64_t mapped;       /* bytes of peers' commons */
+	/* of shm_conn.link: those that are left, whoever has opened them */
+	struct list left;
+	unsigned int nleft;
+	uint64_t mapped; /* bytes of peers' commons */
 	/* the CPT's last work for the NI: lnet_ni_stopped() */
 	struct work stopped;
 	struct pool rxs;

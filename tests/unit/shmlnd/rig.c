@@ -11,15 +11,27 @@
 
 #include "base/fork.h"
 
+/* how the nodes are */
+struct how {
+	int64_t copy_min, stall_timeout, max_conns, allow_uid;
+	uint64_t accept_timeout;
+};
+static const struct how usual = { .copy_min = 16384,
+				  .stall_timeout = 1,
+				  .max_conns = CPTS * 32,
+				  .allow_uid = -1,
+				  .accept_timeout = PATIENCE * UINT64_C(1000) };
+
 static void node_up(struct lnet **node_p, struct ulnet_nid *nid,
-		    int64_t copy_min, int64_t stall_timeout,
-		    uint64_t accept_timeout)
+		    const struct how *how)
 {
-	const struct ulnet_tunable tunables[] = { { "max_conns", 8 },
-						  { "stall_timeout",
-						    stall_timeout },
-						  { "copy_min", copy_min },
-						  { "map_max", MAP_MAX } };
+	const struct ulnet_tunable tunables[] = {
+		{ "max_conns", how->max_conns },
+		{ "allow_uid", how->allow_uid },
+		{ "stall_timeout", how->stall_timeout },
+		{ "copy_min", how->copy_min },
+		{ "map_max", MAP_MAX }
+	};
 	struct ulnet_ni_conf ni = { .tunables = tunables,
 				    .ntunables = ARRAY_SIZE(tunables) };
 	struct ulnet_conf conf;
@@ -27,8 +39,8 @@ static void node_up(struct lnet **node_p, struct ulnet_nid *nid,
 
 	lnet_conf_init(&conf);
 	conf.discovery = LNET_DISCOVERY_OFF;
-	conf.accept_timeout = accept_timeout;
-	conf.accept_max = 16;
+	conf.accept_timeout = how->accept_timeout;
+	conf.accept_max = ACCEPT_MAX;
 	conf.cpts = CPTS;
 	/* so few that a peer's share is used up by a ring */
 	conf.messages_max = 256;
@@ -40,15 +52,13 @@ static void node_up(struct lnet **node_p, struct ulnet_nid *nid,
 	cr_assert_eq(lnet_ni_add(*node_p, &ni), 0);
 }
 
-static void up(struct rig *r, int64_t copy_min, int64_t stall_timeout,
-	       uint64_t accept_timeout)
+static void up(struct rig *r, const struct how *how)
 {
 	char name[LNET_INTERFACE_SIZE];
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
-	node_up(&r->node, &r->nid, copy_min, stall_timeout, accept_timeout);
-	node_up(&r->good, &r->good_nid, copy_min, stall_timeout,
-		accept_timeout);
+	node_up(&r->node, &r->nid, how);
+	node_up(&r->good, &r->good_nid, how);
 	r->bad_nid = lnet_nid_make(LNET_NET(LNET_TYPE_SHM, 0), 0);
 	cr_assert_eq(shm_resolve("auto", &r->bad_nid, name), 0);
 	r->name = shm_name_own(&r->bad_nid);
@@ -57,17 +67,33 @@ static void up(struct rig *r, int64_t copy_min, int64_t stall_timeout,
 
 void rig_up_with(struct rig *r, int64_t copy_min, int64_t stall_timeout)
 {
-	up(r, copy_min, stall_timeout, PATIENCE * UINT64_C(1000));
+	struct how how = usual;
+
+	how.copy_min = copy_min;
+	how.stall_timeout = stall_timeout;
+	up(r, &how);
 }
 
 void rig_up(struct rig *r)
 {
-	rig_up_with(r, 16384, 1);
+	up(r, &usual);
 }
 
 void rig_up_hasty(struct rig *r)
 {
-	up(r, 16384, 1, 500000);
+	struct how how = usual;
+
+	how.accept_timeout = 500000;
+	up(r, &how);
+}
+
+void rig_up_few(struct rig *r)
+{
+	struct how how = usual;
+
+	how.max_conns = CPTS * FEW;
+	how.allow_uid = -2;
+	up(r, &how);
 }
 
 void on_ping(void *arg, int status, const struct ulnet_ping_info *info)

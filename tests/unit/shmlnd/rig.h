@@ -12,6 +12,9 @@
 #define SIZE	 SHM_RING_MIN
 #define PORTAL	 60
 #define CPTS	 2
+/* of the nodes: handshakes, and connections of a CPT after rig_up_few() */
+#define ACCEPT_MAX 16
+#define FEW	   4
 /* of the nodes: the setting, and the tunable, which is that of all CPTs */
 #define SHARED_MAX (1u << 20)
 #define MAP_MAX	   (CPTS * (16u << 20))
@@ -35,6 +38,8 @@ void rig_up(struct rig *r);
 void rig_up_with(struct rig *r, int64_t copy_min, int64_t stall_timeout);
 /* The same as rig_up(), but callers that say nothing are given up soon. */
 void rig_up_hasty(struct rig *r);
+/* The same, but each CPT accepts only FEW connections, of any user. */
+void rig_up_few(struct rig *r);
 /* The correct peer has to reach the node. */
 void rig_down(struct rig *r);
 void others_are_well(const struct rig *r);

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -206,6 +207,8 @@ static int try_map(int fd, uint32_t size)
 	return rc;
 }
 
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
 static int memory(off_t size, int seals)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -228,15 +231,14 @@ Test(ring, other_memory)
 	cr_expect_eq(try_map(memory(right, 0), SIZE), -EPROTO, "no seals");
 	cr_expect_eq(try_map(memory(right, F_SEAL_GROW), SIZE), -EPROTO);
 	cr_expect_eq(try_map(memory(right, F_SEAL_SHRINK), SIZE), -EPROTO);
-	cr_expect_eq(
-		try_map(memory(right - 1, F_SEAL_SHRINK | F_SEAL_GROW), SIZE),
-		-EPROTO);
-	cr_expect_eq(try_map(memory(right,
-				    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE),
-			     SIZE),
-		     -EPROTO);
 	cr_expect_eq(try_map(memory(right, F_SEAL_SHRINK | F_SEAL_GROW), SIZE),
-		     0);
+		     -EPROTO, "more seals may come");
+	cr_expect_eq(try_map(memory(right - 1, SEALS), SIZE), -EPROTO);
+	cr_expect_eq(try_map(memory(right, SEALS | F_SEAL_WRITE), SIZE),
+		     -EPROTO);
+	cr_expect_eq(try_map(memory(right, SEALS | F_SEAL_FUTURE_WRITE), SIZE),
+		     -EPROTO, "it cannot be emptied");
+	cr_expect_eq(try_map(memory(right, SEALS), SIZE), 0);
 	cr_expect_eq(shm_ring_map(&r, fd, SIZE + 4096, 0), -EPROTO);
 	cr_expect_eq(shm_ring_map(&r, fd, 2 * SIZE, 0), -EPROTO);
 	cr_expect_eq(shm_ring_map(&r, fd, 0, 0), -EPROTO);
@@ -244,6 +246,40 @@ Test(ring, other_memory)
 	cr_expect_lt(ftruncate(fd, 0), 0, "it can be truncated");
 	cr_expect_lt(ftruncate(fd, 1 << 20), 0);
 	close(fd);
+}
+
+static int64_t blocks_of(int fd)
+{
+	struct stat st;
+
+	cr_assert_eq(fstat(fd, &st), 0);
+	return st.st_blocks;
+}
+
+/* No page is left of a memory, although somebody keeps it, and whoever has
+ * written or locked a page. */
+Test(ring, emptied)
+{
+	uint8_t fill;
+	struct two t;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		two_open(&t, SIZE);
+		for (unsigned int k = 0; k < 2; k++)
+			while (put(&t.side[k], 1000, 7))
+				shm_ring_publish(&t.side[k]);
+		if (i & 2)
+			(void)!mlock(t.side[i % 2].map, t.side[i % 2].map_size);
+		cr_expect_eq(blocks_of(t.fd) * 512,
+			     2 * SIZE + sysconf(_SC_PAGESIZE));
+		shm_ring_empty(&t.side[i % 2]);
+		cr_expect_eq(blocks_of(t.fd), 0, "%u", i);
+		cr_expect_eq(take(&t.side[1 - i % 2], &fill), -1);
+		shm_ring_unmap(&t.side[i % 2]);
+		shm_ring_empty(&t.side[i % 2]);
+		cr_expect_neq(blocks_of(t.fd), 0, "what it makes is its own");
+		two_close(&t);
+	}
 }
 
 /* ---- children ---- */
