@@ -2,6 +2,7 @@
 #include "lnd/shmlnd/peer.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/share.h"
 
@@ -128,29 +129,33 @@ static void on_peer_settle(struct work *w)
 
 /* ---- connections ---- */
 
-/* Are @held and @conn of one process, and were they opened by the same side? */
-static bool counts_for(const struct shm_conn *held, const struct shm_conn *conn)
+/* Do @held and @conn have the same holder, and were they opened by the same
+ * side? @user: the holder is the user. */
+static bool counts_for(const struct shm_conn *held, const struct shm_conn *conn,
+		       bool user)
 {
 	return held &&
 	       (held->accepted == conn->accepted ||
 		held->fsm.state == SHM_CONN_LEFT) &&
-	       held->who.pid == conn->who.pid;
+	       (held->who.pid == conn->who.pid ||
+		(user && held->who.uid == conn->who.uid));
 }
 
-/* Returns how many connections the process of @conn has, beside it. */
+/* Returns how many connections the holder of @conn has, beside it. */
 static uint64_t held_by(const struct shm_conn *conn)
 {
 	const struct shm_cpt *cpt = conn->cpt;
+	bool user = conn->who.uid != geteuid();
 	const struct shm_conn *left;
 	const struct shm_peer *p;
 	uint64_t held = 0;
 
 	hash_for_each (p, &cpt->peers, hash)
-		held += (uint64_t)counts_for(p->conn, conn) +
-			counts_for(p->old, conn) +
-			counts_for(p->attempt, conn);
+		held += (uint64_t)counts_for(p->conn, conn, user) +
+			counts_for(p->old, conn, user) +
+			counts_for(p->attempt, conn, user);
 	list_for_each_entry (left, &cpt->left, link)
-		held += counts_for(left, conn);
+		held += counts_for(left, conn, user);
 	return held;
 }
 

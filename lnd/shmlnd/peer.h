@@ -14,7 +14,8 @@
  * A process has its share of the connections that peers have opened, and its
  * share of those that this node has opened. In both count those that this node
  * has left and the process has not closed (conn.h): so a process that keeps
- * what has ended gets no more.
+ * what has ended gets no more. Processes of another user have one share
+ * together, since a user can make any number of them.
  *
  * A process that only calls (its pid has LNET_PID_USERFLAG) is not connected
  * to, as with other LNDs.
