@@ -139,6 +139,7 @@ static void gate_on_moved(struct work *w)
 	struct shm_ni *sni = conn->sni;
 	unsigned int owner = gate_owner(conn);
 
+	atomic_fetch_sub(&conn->cpt->arriving, 1);
 	if (likely(owner == conn->cpt->index || conn->cpt->stopping))
 		gate_arrive(conn);
 	else
@@ -150,6 +151,7 @@ static void gate_pass(struct shm_conn *conn, unsigned int owner)
 {
 	conn->cpt = &conn->sni->cpts[owner];
 	conn->loop = conn->cpt->loop;
+	atomic_fetch_add(&conn->cpt->arriving, 1);
 	conn->work.fn = gate_on_moved;
 	passage_send(&conn->sni->passage, conn->loop, &conn->work);
 }
@@ -193,6 +195,14 @@ static int check_owner(const struct shm_conn *conn, const char **why_p)
 	return -EACCES;
 }
 
+/* Do as many wait for the CPT of the peer, which may be busy for long, as may
+ * be under way? */
+static bool is_crowded(const struct shm_conn *conn)
+{
+	return atomic_load(&conn->sni->cpts[gate_owner(conn)].arriving) >=
+	       conn->sni->ni->conf->accept_max;
+}
+
 /* Looks at what HELLO says. Returns 0, or -errno for the answer. */
 static int hello_check(struct shm_conn *conn, int fd)
 {
@@ -203,6 +213,8 @@ static int hello_check(struct shm_conn *conn, int fd)
 		return -EMSGSIZE;
 	if (fd < 0)
 		return gate_lack(conn, "cannot take its memory", fd);
+	if (is_crowded(conn))
+		return gate_lack(conn, "a CPT is behind (accept_max)", -EBUSY);
 	rc = check_owner(conn, &why);
 	/* A process that has ended meanwhile listens on nothing. */
 	if (rc && shm_conn_hung_up(conn))

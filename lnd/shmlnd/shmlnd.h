@@ -62,6 +62,9 @@ struct shm_cpt {
 	struct list left;
 	unsigned int nleft;
 	uint64_t mapped; /* bytes of peers' commons */
+	/* Connections that CPT 0 has accepted, on their way to this one. Any
+	 * thread. */
+	atomic_uint arriving;
 	/* the CPT's last work for the NI: lnet_ni_stopped() */
 	struct work stopped;
 	struct pool rxs;

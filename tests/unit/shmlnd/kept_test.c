@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Peers that keep what is over, and come again: the memory of connections that
- * have ended, or their own ends of those. No page that they keep was made by the
- * node, and what they keep is in their share.
+ * have ended, their own ends of those, or a queue in front of a CPT. No page
+ * that they keep was made by the node, and what they keep is in their share.
  */
 #include "tests/unit/shmlnd/rig.h"
 
@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/fork.h"
+#include "ulnet/loop.h"
 
 /* What a peer keeps of a connection. */
 struct kept {
@@ -404,5 +406,80 @@ Test(kept, by_a_user)
 	cr_expect(held >= 4 && held <= 6, "%u", held);
 	for (unsigned int i = 0; i < ARRAY_SIZE(raw); i++)
 		raw_close(&raw[i]);
+	rig_down(&r);
+}
+
+/* ---- a queue ---- */
+
+static sem_t begun, goes_on;
+
+static void be_busy(struct ulnet_work *w)
+{
+	(void)w;
+	sem_post(&begun);
+	sem_wait(&goes_on);
+}
+
+#define CALLERS (ACCEPT_MAX + 8)
+
+static bool is_answered(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Says HELLO, and waits until the node has answered, or has taken the memory.
+ * Returns the descriptor. */
+static int queue_up(const struct rig *r)
+{
+	time_t end = time(NULL) + PATIENCE / 1000;
+	int fd = shm_name_connect(&r->nid), memory = shm_ring_create(SIZE);
+	struct shm_hello h = hello_of(r);
+	unsigned int maps = mappings();
+
+	send_hello(fd, &h, sizeof(h), &memory, 1);
+	while (!is_answered(fd) && mappings() == maps && time(NULL) < end)
+		sched_yield();
+	close(memory);
+	return fd;
+}
+
+/* Connections for a CPT that is busy: what is more than accept_max is asked to
+ * come again. */
+Test(kept, queue)
+{
+	struct ulnet_work busy = { .fn = be_busy };
+	char name[LNET_INTERFACE_SIZE];
+	unsigned int files, maps, asked = 0;
+	struct shm_hello answer;
+	int fd[CALLERS];
+	struct rig r;
+
+	rig_up(&r);
+	fork_fd_close(r.name);
+	while (lnet_cpt_of(r.node, &r.bad_nid) != 1)
+		cr_assert_eq(shm_resolve("auto", &r.bad_nid, name), 0);
+	r.name = shm_name_own(&r.bad_nid);
+	others_are_well(&r);
+	sem_init(&begun, 0, 0);
+	sem_init(&goes_on, 0, 0);
+	files = open_files();
+	maps = mappings();
+	lnet_post(r.node, 1, &busy);
+	sem_wait(&begun);
+	for (unsigned int i = 0; i < CALLERS; i++)
+		fd[i] = queue_up(&r);
+	for (unsigned int i = 0; i < CALLERS; i++) {
+		answer.status = 0;
+		(void)!recv(fd[i], &answer, sizeof(answer), MSG_DONTWAIT);
+		asked += answer.status == -EALREADY;
+	}
+	cr_expect_eq(asked, CALLERS - ACCEPT_MAX, "%u", asked);
+	sem_post(&goes_on);
+	for (unsigned int i = 0; i < CALLERS; i++)
+		fork_fd_close(fd[i]);
+	others_are_well(&r);
+	await_as_before(files, maps);
 	rig_down(&r);
 }
