@@ -298,6 +298,10 @@ struct rpc_part {
 	/* Ends the work under way soon, but not inside this call: calls end as
 	 * canceled, requests without a reply. */
 	void (*shard_abort)(struct shard *s);
+	/* Called after shard_abort() when nothing can happen any more: does the
+	 * end of RPC still wait for something of this part on @s? Then writes
+	 * to @text what that is. */
+	bool (*waits)(struct shard *s, char *text, size_t size);
 	/* Called when shard.work is 0: unlinks receive buffers, and sends
 	 * nothing any more. */
 	void (*shard_stop)(struct shard *s);

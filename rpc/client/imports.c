@@ -5,6 +5,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -644,6 +645,38 @@ static void imports_abort(struct shard *s)
 	imports_each(s, client_abort);
 }
 
+/* Has @c a call that has not ended? If so, writes to @text whose that is. */
+static bool client_waits(const struct ulrpc_client *c, char *text, size_t size)
+{
+	const struct import *imp = c->imp;
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (!c->ncalls)
+		return false;
+	if (imp->nameless)
+		snprintf(text, size,
+			 "a call to service %s, whose server is not known",
+			 c->service);
+	else
+		snprintf(text, size, "a call to service %s at %s", c->service,
+			 lnet_nid_format(&imp->nids[imp->nid], nid,
+					 sizeof(nid)));
+	return true;
+}
+
+/* The function for rpc_part.waits. */
+static bool imports_wait(struct shard *s, char *text, size_t size)
+{
+	const struct ulrpc_client *c;
+	const struct import *imp;
+
+	list_for_each_entry (imp, &s->imports->all, link)
+		list_for_each_entry (c, &imp->clients, link)
+			if (client_waits(c, text, size))
+				return true;
+	return false;
+}
+
 /* Called when all calls have ended: disconnects all imports. */
 static void imports_stop(struct shard *s)
 {
@@ -679,6 +712,7 @@ const struct rpc_part import_part = {
 	.open = names_open,
 	.shard_open = imports_open,
 	.shard_abort = imports_abort,
+	.waits = imports_wait,
 	.shard_stop = imports_stop,
 	.shard_free = imports_free,
 	.free = names_free,

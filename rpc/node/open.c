@@ -2,6 +2,7 @@
 /* ulrpc_open(3), ulrpc_shutdown(3), ulrpc_close(3): opens and closes all parts
  * of RPC together. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/misuse.h"
@@ -385,14 +386,52 @@ int ulrpc_close(struct ulrpc *rpc)
 
 /* ---- lnet_close() ---- */
 
+/* What a shard waits for, for people. */
+struct shard_wait {
+	struct shard *shard;
+	char text[256];
+};
+
+static int shard_waits(void *arg)
+{
+	struct shard_wait *w = arg;
+	struct shard *s = w->shard;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i]->waits && rpc_part_is_open(parts[i], s) &&
+		    parts[i]->waits(s, w->text, sizeof(w->text)))
+			return 0;
+	if (s->work)
+		snprintf(w->text, sizeof(w->text),
+			 "%ju calls or requests on CPT %u", (uintmax_t)s->work,
+			 s->cpt);
+	else if (s->holds)
+		snprintf(w->text, sizeof(w->text),
+			 "LNet, which has memory of CPT %u", s->cpt);
+	return 0;
+}
+
+/* Called when nothing is left that can happen, and RPC cannot end. */
+static _Noreturn void rpc_stuck(struct ulrpc *rpc)
+{
+	struct shard_wait w = { .text = "" };
+
+	for (unsigned int i = 0; i < rpc->ncpts && !w.text[0]; i++) {
+		w.shard = &rpc->shards[i];
+		(void)lnet_call(rpc->node, i, shard_waits, &w);
+	}
+	misuse("%s: nothing is left that can happen, but RPC waits for %s",
+	       rpc->layer.mute ? "lnet_sim_crash()" : "lnet_close()",
+	       w.text[0] ? w.text : "work that was posted to a CPT");
+}
+
 static void open_on_close(struct ulnet_layer *layer)
 {
-	int rc = rpc_end(container_of(layer, struct ulrpc, layer));
+	struct ulrpc *rpc = container_of(layer, struct ulrpc, layer);
+	int rc = rpc_end(rpc);
 
-	MISUSE_IF(
-		rc == -EDEADLK,
-		"lnet_close(): nothing is left that can happen, but RPC waits "
-		"for a handler that runs on a worker");
+	if (rc == -EDEADLK)
+		rpc_stuck(rpc);
 	BUG_ON(rc);
 }
 

@@ -10,6 +10,7 @@
 #include "rpc/server/serve/service.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -926,6 +927,39 @@ static void service_shard_stop(struct shard *s)
 	each_of_shard(s, service_cpt_stop);
 }
 
+/* Does the end of RPC wait for a request to @svc? If so, writes to @text what
+ * it is. */
+static bool service_waits(struct ulrpc_service *svc, const struct shard *s,
+			  char *text, size_t size)
+{
+	if (svc->has_exec && exec_running(&svc->exec))
+		snprintf(text, size,
+			 "a handler of service %s that runs on a worker",
+			 svc->name);
+	else if (!list_empty(&svc->cpt[s->cpt].active))
+		snprintf(text, size, "a request to service %s", svc->name);
+	else
+		return false;
+	return true;
+}
+
+/* The function for rpc_part.waits. */
+static bool services_wait(struct shard *s, char *text, size_t size)
+{
+	struct ulrpc *rpc = s->rpc;
+	struct ulrpc_service *svc;
+	bool waits = false;
+
+	if (!rpc->services)
+		return false;
+	pthread_mutex_lock(&rpc->wait.lock);
+	list_for_each_entry (svc, &rpc->services->all, link)
+		if (!waits)
+			waits = service_waits(svc, s, text, size);
+	pthread_mutex_unlock(&rpc->wait.lock);
+	return waits;
+}
+
 static void service_drop(struct ulrpc_service *svc)
 {
 	if (svc->has_exec)
@@ -954,6 +988,7 @@ const struct rpc_part service_part = {
 	.shard_open = service_shard_open,
 	.shard_close = service_shard_close,
 	.shard_abort = service_shard_abort,
+	.waits = services_wait,
 	.shard_stop = service_shard_stop,
 	.free = part_free,
 };

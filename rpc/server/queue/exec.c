@@ -560,6 +560,16 @@ unsigned int exec_waiting(struct exec *e)
 	return n;
 }
 
+unsigned int exec_running(struct exec *e)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&e->lock);
+	n = e->nworkers - e->idle;
+	pthread_mutex_unlock(&e->lock);
+	return n;
+}
+
 void exec_limits(struct exec *e, struct exec_limits *to)
 {
 	pthread_mutex_lock(&e->lock);

@@ -135,6 +135,9 @@ int exec_set_plan(struct exec *e, const struct sched_plan *plan,
 /* Returns how many items wait for a worker, without those in the gate. Any
  * thread. */
 unsigned int exec_waiting(struct exec *e);
+/* Returns how many workers run a request, or wait for the client of one. Any
+ * thread. */
+unsigned int exec_running(struct exec *e);
 /* The place of an item in the queue, estimated. */
 struct exec_place {
 	bool throttled;	    /* the item is in the gate, and not in the queue */

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 #include "base/pool.h"
+#include "rpc/client/client.h"
 #include "tests/misuse.h"
 #include "ulnet/service.h"
 #include "ulnet/sim.h"
@@ -210,7 +211,35 @@ Test(rpc_misuse, worker_hangs)
 
 	misuse_is(close_while_hanging, &p,
 		  "ulnet: lnet_close(): nothing is left that can happen, but "
-		  "RPC waits for a handler that runs on a worker",
+		  "RPC waits for a handler of service tally that runs on a "
+		  "worker",
+		  text);
+}
+
+/* A call that nobody ends: as many as that are counted. */
+static void close_with_call_left(void *arg)
+{
+	struct place *p = arg;
+
+	misuse_must(lnet_sim_new(1, 1, &p->sim) == 0);
+	misuse_must(lnet_sim_node_add(p->sim, "10.0.0.1@tcp", NULL, NULL,
+				      NULL) >= 0);
+	p->node = lnet_sim_node(p->sim, 0);
+	rpc_start(p);
+	p->client->ncalls++;
+	p->client->shard->work++;
+	lnet_sim_free(p->sim);
+}
+
+/* Workers have nothing to do with it. */
+Test(rpc_misuse, call_is_left)
+{
+	struct place p = { .method = "hang", .run = ULRPC_RUN_WORKER };
+	char text[MISUSE_TEXT];
+
+	misuse_is(close_with_call_left, &p,
+		  "ulnet: lnet_close(): nothing is left that can happen, but "
+		  "RPC waits for a call to service tally at 0@lo",
 		  text);
 }
 
