@@ -9,8 +9,11 @@
 
 #include "ulnet/service.h"
 
-/* All calls of @client open streams. Called before the first call. */
-void client_opens_streams(struct ulrpc_client *client, uint32_t head);
+/* All calls of @client open streams, which calls of other clients carry: both
+ * are of @streams, which is only compared. Called before the first call. */
+void client_opens_streams(struct ulrpc_client *client, uint32_t head,
+			  const void *streams);
+void client_carries_streams(struct ulrpc_client *client, const void *streams);
 
 /* Returns the NID of the server of @conf, which is valid; LNET_NID_ANY: it has
  * a name. */

@@ -502,7 +502,9 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 	if (cause == ULRPC_CAUSE_OVERLOADED)
 		client_no_room(call->client, o.text, sizeof(o.text));
 	if (cause == ULRPC_CAUSE_UNREACHABLE)
-		client_no_server(call->client, o.text, sizeof(o.text));
+		import_no_server(call->client->imp, o.text, sizeof(o.text));
+	if (cause == ULRPC_CAUSE_DEADLINE)
+		import_gone_for(call->client->imp, o.text, sizeof(o.text));
 	if (call->slot != SLOT_NONE)
 		cancel_call(call);
 	call_end(call, &o, NULL, 0, shard_now(call->shard));

@@ -658,18 +658,6 @@ void client_no_name(const struct ulrpc_client *c, char *text, size_t size)
 	snprintf(text, size, "%.80s: %s", c->target->text, c->target->why);
 }
 
-void client_no_server(const struct ulrpc_client *c, char *text, size_t size)
-{
-	const struct import *imp = c->imp;
-	char nid[LNET_NIDSTR_SIZE];
-
-	if (imp->error)
-		snprintf(
-			text, size, "%s: %s",
-			lnet_nid_format(&imp->nids[imp->nid], nid, sizeof(nid)),
-			strerror(-imp->error));
-}
-
 void client_no_room(const struct ulrpc_client *c, char *text, size_t size)
 {
 	const struct import *imp = c->imp;
@@ -799,14 +787,29 @@ static void fail_sent(struct ulrpc_client *c, enum ulrpc_cause cause)
 	calls_fail(&c->fetching, cause);
 }
 
+/* Are streams that @c has opened lost with the server? Then so is the channel
+ * in which the calls of @c are to open others. */
+static bool loses_streams(const struct ulrpc_client *c)
+{
+	const struct ulrpc_client *other;
+
+	/* A client stays at a server because of streams that are there. */
+	if (c->target && target_is_pinned(c->target))
+		return true;
+	list_for_each_entry (other, &c->imp->clients, link)
+		if (other->carries && other->ncalls &&
+		    client_streams(other) == client_streams(c))
+			return true;
+	return false;
+}
+
 void client_on_gone(struct ulrpc_client *c)
 {
-	/* A client stays at a server because of streams that are there. */
-	bool stays = c->target && target_is_pinned(c->target);
-
-	if (c->carries || (c->open_head && stays))
+	if (!c->ncalls || !(c->carries || client_streams(c)))
+		return;
+	if (c->carries || loses_streams(c))
 		client_cancel_all(c, ULRPC_CAUSE_UNREACHABLE);
-	else if (c->open_head)
+	else
 		fail_sent(c, ULRPC_CAUSE_UNREACHABLE);
 }
 

@@ -150,6 +150,9 @@ struct ulrpc_client {
 	 * NULL: of none */
 	struct interception *opened;
 	bool carries; /* calls carry streams: the service is the carrier */
+	/* the streams that calls open or carry, as a name that is only
+	 * compared; NULL: none, or of a set. client_streams() */
+	_Atomic(const void *) streams;
 	uint32_t inflight_max; /* owner: clients_set() changes it */
 	uint32_t batch_max;
 	/* of calls that do not say one; 0: none. Written by the owner
@@ -282,6 +285,12 @@ struct ulrpc_client {
 	struct ulnet_work flush, close_work, free_work;
 	bool freeing;
 };
+
+/* Any thread. */
+static inline const void *client_streams(const struct ulrpc_client *c)
+{
+	return atomic_load_explicit(&c->streams, memory_order_relaxed);
+}
 
 static inline const struct retry_rule *call_rule(const struct ulrpc_call *call)
 {
@@ -444,16 +453,14 @@ void client_on_disconnected(struct ulrpc_client *c);
 void client_on_unreachable(struct ulrpc_client *c);
 /* Called, perhaps repeatedly, when the server is gone (IMPORT_GONE). Streams
  * are lost with their server, so calls that carry some end. Calls that open
- * some end if they were sent: they may have opened streams that are lost. */
+ * some end if they were sent: they may have opened streams that are lost; or if
+ * other streams of the same client are lost. */
 void client_on_gone(struct ulrpc_client *c);
 /* Called when the server has refused the connection for good: ends the queued
  * calls. */
 void client_on_refused(struct ulrpc_client *c);
 /* Writes to @text why the target's name has no address. */
 void client_no_name(const struct ulrpc_client *c, char *text, size_t size);
-/* Writes to @text why the server cannot be reached; "" if nothing is known of
- * that. */
-void client_no_server(const struct ulrpc_client *c, char *text, size_t size);
 /* Writes to @text that the server has no room for one more client of the
  * service; "" if the server has not said so. */
 void client_no_room(const struct ulrpc_client *c, char *text, size_t size);

@@ -155,9 +155,17 @@ static int client_intercept(struct ulrpc_client *c, const struct ulrpc *rpc,
 			      rpc->conf.ncall_interceptors, &c->chain);
 }
 
-void client_opens_streams(struct ulrpc_client *client, uint32_t head)
+/* The owner may look at it already. */
+void client_carries_streams(struct ulrpc_client *client, const void *streams)
+{
+	atomic_store_explicit(&client->streams, streams, memory_order_relaxed);
+}
+
+void client_opens_streams(struct ulrpc_client *client, uint32_t head,
+			  const void *streams)
 {
 	client->open_head = head;
+	client_carries_streams(client, streams);
 }
 
 static struct ulrpc_client *client_new(struct ulrpc *rpc, unsigned int cpt,

@@ -2,6 +2,7 @@
 #include "rpc/client/import_priv.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -164,12 +165,35 @@ static void nobody_count(struct import *imp)
 		imp->nobody_since = shard_now(imp->shard);
 }
 
-/* Has nobody listened at any NID for a while? A server that is only silent may
- * be there still. */
-static bool import_is_gone(const struct import *imp)
+bool import_is_gone(const struct import *imp)
 {
 	return imp->nobody > imp->nnids &&
 	       shard_now(imp->shard) >= imp->nobody_since + IMPORT_GONE;
+}
+
+void import_gone_for(const struct import *imp, char *text, size_t size)
+{
+	uint64_t ns = shard_now(imp->shard) - imp->nobody_since;
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (import_is_gone(imp))
+		snprintf(text, size, "%s%s: nobody has listened there for %u s",
+			 lnet_nid_format(&imp->nids[0], nid, sizeof(nid)),
+			 imp->nnids > 1 ? " and the server's other NIDs" : "",
+			 (unsigned int)(ns / NSEC_PER_SEC));
+}
+
+void import_no_server(const struct import *imp, char *text, size_t size)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (import_is_gone(imp))
+		import_gone_for(imp, text, size);
+	else if (imp->error)
+		snprintf(text, size, "%s: %s",
+			 lnet_nid_format(&imp->nids[imp->tried], nid,
+					 sizeof(nid)),
+			 strerror(-imp->error));
 }
 
 void import_try_again(struct import *imp)
@@ -376,6 +400,7 @@ static void import_connect(struct import *imp)
 	imp->waiting = false;
 	import_move(imp, IMPORT_CONNECTING);
 	stat_count(imp->shard, RPC_STAT_connections_begun);
+	imp->tried = imp->nid;
 	imp->error = -ETIMEDOUT;
 	imp->unheard = false;
 	imp->epoch++;
@@ -794,6 +819,7 @@ void import_connected(struct import *imp, const struct wire_connected *m)
 	budget_begin(&imp->budget, imp->xid, now);
 	imp->away = ULRPC_CAUSE_OK;
 	imp->unreached = false;
+	imp->error = 0;
 	imp->nobody = 0;
 	imp->refusal[0] = '\0';
 	imp->probes = 0;

@@ -127,6 +127,8 @@ struct import {
 	 */
 	unsigned int nobody;
 	uint64_t nobody_since;
+	/* index of the NID by which the last attempt to connect was made */
+	unsigned int tried;
 	/* The server has lost what it knew when the connection was lost,
 	 * because it has restarted or ended. (A server that only forgets this
 	 * client does not set this.) */
@@ -279,6 +281,15 @@ static inline struct ulnet_id import_target(const struct import *imp)
 /* The server is gone when for so long, in ns, all attempts to connect have
  * failed because nobody listens there. */
 #define IMPORT_GONE (2 * NSEC_PER_SEC)
+/* Has nobody listened at any NID for a while? A server that is only silent may
+ * be there still. */
+bool import_is_gone(const struct import *imp);
+/* Writes to @text, if the server is gone, for how long nobody has listened
+ * there. */
+void import_gone_for(const struct import *imp, char *text, size_t size);
+/* Writes to @text why the server cannot be reached, if anything is known of
+ * that. */
+void import_no_server(const struct import *imp, char *text, size_t size);
 /* Called when all calls of a client have ended. */
 void import_used(struct import *imp);
 /* Called when a client has something to send: connects if the import is idle.

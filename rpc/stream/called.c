@@ -40,20 +40,31 @@ static struct stream_end end_of(const struct ulrpc_outcome *o)
 	return (struct stream_end){ cause_status(cause), cause };
 }
 
+/* Ends the channel if @o, with which a call of it has ended, is not good.
+ * Returns whether it is. */
+static bool is_good(struct channel *ch, const struct ulrpc_outcome *o)
+{
+	struct stream_end end = end_of(o);
+
+	if (!end.cause)
+		return true;
+	channel_say(ch, o->text);
+	channel_end(ch, end.status, end.cause);
+	return false;
+}
+
 static void on_pushed(void *arg, const struct ulrpc_outcome *outcome,
 		      const void *reply, size_t length)
 {
 	struct push *p = arg;
 	struct channel *ch = &p->called->ch;
-	struct stream_end end = end_of(outcome);
 
 	(void)reply;
 	(void)length;
 	channel_lock(ch);
 	p->busy = false;
 	p->called->npush--;
-	if (end.cause)
-		channel_end(ch, end.status, end.cause);
+	(void)is_good(ch, outcome);
 	channel_kick(ch);
 	channel_unlock(ch);
 	channel_put(ch);
@@ -82,7 +93,6 @@ static void on_pulled(void *arg, const struct ulrpc_outcome *outcome,
 	struct pull *p = arg;
 	struct called *c = p->called;
 	struct channel *ch = &c->ch;
-	struct stream_end end = end_of(outcome);
 	struct ulrpc_call *call;
 	int rc = 0;
 
@@ -91,9 +101,7 @@ static void on_pulled(void *arg, const struct ulrpc_outcome *outcome,
 	c->npull--;
 	call = p->call;
 	p->call = NULL;
-	if (end.cause)
-		channel_end(ch, end.status, end.cause);
-	else if (!ch->ended)
+	if (is_good(ch, outcome) && !ch->ended)
 		rc = on_batch_pulled(c, reply, length, outcome->total);
 	if (rc == -ENOMEM)
 		channel_end(ch, rc, ULRPC_CAUSE_NO_MEMORY);

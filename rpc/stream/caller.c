@@ -78,6 +78,8 @@ static int carriers_try(const struct ulrpc_streams *st, struct ulrpc *rpc,
 		conf.flavour = (enum ulrpc_flavour)f;
 		rc = opener ? opener->open(opener->arg, &conf, &carriers[f])
 			    : ulrpc_client_open(rpc, &conf, &carriers[f]);
+		if (!rc)
+			client_carries_streams(carriers[f], st);
 		if (!rc && ulrpc_client_cpt(carriers[f]) !=
 				   ulrpc_client_cpt(carriers[st->least]))
 			rc = -EAGAIN;
@@ -274,7 +276,7 @@ int ulrpc_streams_open(struct ulrpc *rpc, const struct ulrpc_streams_conf *conf,
 	rc = ulrpc_client_open(rpc, &conf->client, &st->client);
 	if (rc)
 		goto err_free;
-	client_opens_streams(st->client, OPEN_HEAD);
+	client_opens_streams(st->client, OPEN_HEAD, st);
 	st->named = is_named(&conf->client);
 	rc = st->named ? named_keep(st, rpc, &conf->client)
 		       : carriers_open(st, rpc, &conf->client, NULL);
@@ -477,17 +479,28 @@ static void note_elsewhere(struct ulrpc_stream *s,
 		*s->elsewhere = o->target;
 }
 
+/* Only an interceptor could refuse it likewise. */
+bool streams_forgotten(const struct ulrpc_stream *s,
+		       const struct ulrpc_outcome *o)
+{
+	return s->known && o->cause == ULRPC_CAUSE_HANDLER &&
+	       o->status == -ENOENT && !o->text[0];
+}
+
 static void on_not_open(struct ulrpc_stream *s, const struct ulrpc_outcome *o)
 {
 	enum ulrpc_cause cause = o->cause ? o->cause : ULRPC_CAUSE_BAD_REPLY;
+	int status = o->status ? o->status : cause_status(cause);
 
-	/* The server has forgotten the channel, and so all of its streams. */
-	if (cause == ULRPC_CAUSE_HANDLER && o->status == -ENOENT)
-		channel_end_soon(s->ch, ULRPC_CAUSE_FORGOTTEN);
+	if (streams_forgotten(s, o)) {
+		cause = ULRPC_CAUSE_FORGOTTEN;
+		status = cause_status(cause);
+		channel_end_soon(s->ch, cause);
+	}
 	if (s->ending)
 		return;
-	s->execution = cause == ULRPC_CAUSE_HANDLER ? ULRPC_NOT_EXECUTED
-						    : o->execution;
+	s->execution = o->cause == ULRPC_CAUSE_HANDLER ? ULRPC_NOT_EXECUTED
+						       : o->execution;
 	if (s->execution != ULRPC_NOT_EXECUTED)
 		note_elsewhere(s, o);
 	/* The service may have got the stream, and nobody would end it. */
@@ -498,7 +511,7 @@ static void on_not_open(struct ulrpc_stream *s, const struct ulrpc_outcome *o)
 		return;
 	s->undelivered = s->sent.messages;
 	rpc_stream_text_set(s, o->text, strlen(o->text));
-	rpc_stream_over(s, o->status ? o->status : cause_status(cause), cause);
+	rpc_stream_over(s, status, cause);
 }
 
 /* Interceptors hear of the end of @s, if it was opened, not of that of the call
@@ -528,6 +541,8 @@ bool streams_opened(struct ulrpc_stream *s, const struct ulrpc_outcome *outcome,
 		on_open(called_of(ch), s, reply);
 	else
 		on_not_open(s, outcome);
+	if (ch->ended && !s->ending)
+		channel_cut(s);
 	if (s->late && !s->over)
 		called_on_deadline(s);
 	if (s->over)
@@ -647,14 +662,13 @@ static void stream_unmake(struct ulrpc_stream *s)
 }
 
 /* Writes what the service has to know of @s: OPEN_HEAD bytes. */
-static void open_head(const struct ulrpc_streams *st,
-		      const struct ulrpc_stream *s, uint8_t *body,
-		      uint64_t deadline)
+static void open_head(const struct ulrpc_streams *st, struct ulrpc_stream *s,
+		      uint8_t *body, uint64_t deadline)
 {
-	bool known = called_is_live(called_of(s->ch));
 	bool longs = s->longest_in > ULRPC_STREAM_MESSAGE_MAX;
 	uint64_t now = lnet_now(st->shard->node, st->shard->cpt);
 
+	s->known = called_is_live(called_of(s->ch));
 	/* It is less if the stream is opened for something that ends earlier.
 	 */
 	if (s->deadline != TIME_NEVER)
@@ -668,7 +682,7 @@ static void open_head(const struct ulrpc_streams *st,
 	store_le32(body + 12, (uint32_t)s->grant.messages);
 	store_le32(body + 16, (uint32_t)s->grant.bytes);
 	store_le32(body + 20, OPEN_ANNEX | (longs ? OPEN_LONG : 0) |
-				      (known ? OPEN_KNOWN : 0));
+				      (s->known ? OPEN_KNOWN : 0));
 	store_le64(body + 24, deadline);
 }
 

@@ -2,6 +2,7 @@
 #include "rpc/stream/channel.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "rpc/context/scope.h"
 #include "rpc/stream/stream.h"
@@ -66,6 +67,7 @@ void channel_fini(struct channel *ch)
 {
 	channel_drop_batches(ch);
 	hash_fini(&ch->streams);
+	free(ch->why);
 	wait_fini(&ch->wait);
 }
 
@@ -349,14 +351,27 @@ void channel_cancel_streams(struct channel *ch)
 	each_stream(ch, rpc_stream_cancel);
 }
 
-static void end_stream(struct ulrpc_stream *s)
+void channel_cut(struct ulrpc_stream *s)
 {
 	const struct stream_end *end = &s->ch->end;
 
-	if (s->ending && !s->ch->closed)
-		return;
+	s->cut |= !s->over;
 	rpc_stream_over(s, end->status, end->cause);
+}
+
+static void end_stream(struct ulrpc_stream *s)
+{
+	/* The call that opens a stream tells better what has become of it. */
+	if ((s->ending || s->opening) && !s->ch->closed)
+		return;
+	channel_cut(s);
 	rpc_stream_unlink(s);
+}
+
+void channel_say(struct channel *ch, const char *why)
+{
+	if (!ch->ended && !ch->why && *why)
+		ch->why = strdup(why);
 }
 
 void channel_end(struct channel *ch, int status, enum ulrpc_cause cause)

@@ -125,8 +125,10 @@ struct channel {
 
 	/* the channel has no streams, and none can be opened */
 	bool ended;
-	/* how the channel has ended, or is to end soon */
+	/* how the channel has ended, or is to end soon; and a text about that,
+	 * or NULL */
 	struct stream_end end;
+	char *why;
 	/* closed: RPC is being closed, and the timer is not armed any more.
 	 * dead: RPC is gone, and nothing may be posted to the CPT any more */
 	bool closed, dead;
@@ -214,8 +216,13 @@ int channel_receive(struct channel *ch, const uint8_t *bytes, size_t length);
 /* Makes the CPT end the channel. Any thread. */
 void channel_end_soon(struct channel *ch, enum ulrpc_cause cause);
 void channel_cancel_streams(struct channel *ch);
+/* Ends @s with its channel, which has ended. */
+void channel_cut(struct ulrpc_stream *s);
+/* Notes a text about how the channel is about to end; "": none. */
+void channel_say(struct channel *ch, const char *why);
 /* Ends the channel and its streams. A client's stream that the service has
- * already ended stays until all that has come was read. Called by the CPT. */
+ * already ended stays until all that has come was read, and one that is being
+ * opened until the call that opens it has ended. Called by the CPT. */
 void channel_end(struct channel *ch, int status, enum ulrpc_cause cause);
 /* Called by the CPT when RPC ends: no stream stays. */
 void channel_close(struct channel *ch);

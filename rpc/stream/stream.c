@@ -674,6 +674,8 @@ static void outcome_fill(const struct ulrpc_stream *s,
 	};
 	if (s->text)
 		text_copy(o->text, sizeof(o->text), s->text);
+	else if (s->cut && s->ch->why)
+		text_copy(o->text, sizeof(o->text), s->ch->why);
 }
 
 /* ---- metadata ---- */

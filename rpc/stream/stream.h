@@ -67,6 +67,7 @@ struct ulrpc_stream {
 	bool held;    /* the user has a reference */
 	bool serving; /* this is the service's side */
 	bool opening; /* the call that opens the stream is under way */
+	bool known;   /* that call says that the channel was used before */
 	bool open;    /* the other side knows the stream */
 	/* the deadline has passed while the stream was being opened */
 	bool late;
@@ -81,6 +82,7 @@ struct ulrpc_stream {
 	/* this side has given up: messages that come are dropped */
 	bool canceled;
 	bool over;    /* the outcome is known */
+	bool cut;     /* it was over with its channel */
 	bool counted; /* at the client: in ulrpc_streams.open */
 	bool unread;  /* the next message causes EVENT_READABLE */
 	bool unsent;  /* the next credit causes EVENT_WRITABLE */

@@ -86,6 +86,11 @@ int streams_begin(struct ulrpc_streams *st, uint64_t deadline,
  * Returns whether the service has got the stream. */
 bool streams_opened(struct ulrpc_stream *s, const struct ulrpc_outcome *outcome,
 		    const void *reply, size_t length);
+/* Does @o, with which the call has ended that was to open @s, say that the
+ * server has forgotten the channel, and so all of its streams? Then it has not
+ * opened @s either. */
+bool streams_forgotten(const struct ulrpc_stream *s,
+		       const struct ulrpc_outcome *o);
 /* Drops the user's reference to @s when the node has crashed. */
 void streams_forget(struct ulrpc_stream *s);
 /* Closes @streams when its last stream is over; no more can be opened. */

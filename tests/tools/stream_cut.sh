@@ -77,5 +77,5 @@ status=0
 wait "${pids[client]}" || status=$?
 unset 'pids[client]'
 expect "the client's exit status is $status" test $status = 1
-has err ': unreachable: '
+has err ': unreachable: 127.0.0.1@tcp: nobody has listened there for [0-9]+ s$'
 finish

@@ -442,6 +442,42 @@ Test(import, forgets_at_rest_that_nobody_listens)
 	rig_close(&g);
 }
 
+/* Nobody listens at any NID. At first the text of a call that does not wait has
+ * what came of the last attempt to connect; later, since when that is so. */
+Test(import, says_that_nobody_listens)
+{
+	const struct ulnet_sim_link connected = { .connect = MSEC };
+	const struct ulnet_nid nids[] = { nid_of("10.0.0.9@tcp"),
+					  nid_of("10.0.0.8@tcp") };
+	struct ulrpc_call_conf how = within(10000000);
+	struct ulrpc_client_conf conf;
+	struct ulrpc_client *c;
+	struct note hasty;
+
+	rig_open(&g);
+	cluster_links(g.sim, &connected);
+	ulrpc_client_conf_init(&conf);
+	conf.nids = nids;
+	conf.nnids = ARRAY_SIZE(nids);
+	conf.service = "test";
+	cr_assert_eq(ulrpc_client_open(g.rpc, &conf, &c), 0);
+	ulrpc_client_close(g.client);
+	g.client = c;
+	how.wait_for_ready = ULRPC_WAIT_NOT;
+	call_with(&g, &hasty, &how, "hello", 5);
+	call(&g, &n, 3500000);
+	run(&g, 100 * MSEC);
+	ended_by(&hasty, ULRPC_CAUSE_UNREACHABLE, ULRPC_NOT_EXECUTED);
+	cr_expect_str_eq(hasty.outcome.text,
+			 "10.0.0.8@tcp: Connection refused");
+	run(&g, 4 * SEC);
+	ended_by(&n, ULRPC_CAUSE_UNREACHABLE, ULRPC_NOT_EXECUTED);
+	cr_expect_str_eq(n.outcome.text,
+			 "10.0.0.9@tcp and the server's other NIDs: nobody has "
+			 "listened there for 3 s");
+	rig_close(&g);
+}
+
 Test(import, is_shared_by_clients_of_the_same_node)
 {
 	struct ulrpc_client *first;

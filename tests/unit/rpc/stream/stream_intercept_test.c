@@ -9,6 +9,7 @@
 struct witness {
 	unsigned int begun, ended;
 	int refuse;
+	const char *why; /* NULL: no text */
 	size_t length;
 	bool stream;
 	enum ulrpc_cause cause;
@@ -78,6 +79,8 @@ static int request_begin(void *arg, struct ulrpc_request_start *s)
 	if (s->length)
 		cr_expect_arr_eq(s->body, "body", 4);
 	s->state = x;
+	if (x->why)
+		snprintf(s->text, sizeof(s->text), "%s", x->why);
 	return x->refuse;
 }
 
@@ -180,6 +183,32 @@ Test(stream_intercept, failed_and_canceled)
 	cr_expect_eq(at_service.ended, 2);
 	cr_expect_eq(at_service.cause, ULRPC_CAUSE_CANCELED);
 	/* "fail" is not counted by the rig */
+	stream_rig_fini(&g);
+}
+
+/* What the service does not find is not the channel of the stream that is
+ * open. */
+Test(stream_intercept, refused_as_not_found)
+{
+	struct flow f[2] = { { .to_send = 1, .open_ended = true },
+			     { .lazy = true } };
+
+	begin(1);
+	flow_open(&g, &f[0], "echo", NULL, 0, MINUTE);
+	lnet_sim_run(g.s.sim, SEC);
+	at_service.refuse = -ENOENT;
+	at_service.why = "no such room";
+	flow_open(&g, &f[1], "echo", NULL, 0, MINUTE);
+	flow_finish(&f[1]);
+	cr_expect_eq(f[1].outcome.cause, ULRPC_CAUSE_HANDLER);
+	cr_expect_eq(f[1].outcome.status, -ENOENT);
+	cr_expect_eq(f[1].outcome.execution, ULRPC_NOT_EXECUTED);
+	cr_expect_str_eq(f[1].outcome.text, "no such room");
+	at_service.refuse = 0;
+	cr_expect_eq(f[0].ended, 0);
+	cr_assert_eq(ulrpc_stream_close_send(f[0].stream), 0);
+	flow_finish(&f[0]);
+	flow_went_well(&f[0], 1, 1);
 	stream_rig_fini(&g);
 }
 

@@ -25,6 +25,7 @@ static uint64_t patience;    /* us; 0: 5 s */
 static bool mute; /* what servers send is lost from the next stream on */
 
 static bool routed;
+static bool by_nid; /* the client has server 1, and no name */
 
 static const struct ulnet_sim_link connected = { .latency = MSEC / 10,
 						 .connect = MSEC };
@@ -146,6 +147,7 @@ static void set_servers(unsigned int first, unsigned int last)
 
 static void begin(uint64_t seed, unsigned int cpts)
 {
+	const struct ulnet_nid first = server_nid(1);
 	struct ulrpc_streams_conf conf;
 	char nid[LNET_NIDSTR_SIZE];
 
@@ -163,7 +165,12 @@ static void begin(uint64_t seed, unsigned int cpts)
 		router_add();
 	set_servers(1, SERVERS);
 	ulrpc_streams_conf_init(&conf);
-	conf.client.target = "servers";
+	if (by_nid) {
+		conf.client.nids = &first;
+		conf.client.nnids = 1;
+	} else {
+		conf.client.target = "servers";
+	}
 	conf.client.service = "chat";
 	conf.patience = patience ? patience : 5 * SECONDS;
 	cr_assert_eq(ulrpc_streams_open(rpc, &conf, &streams), 0);
@@ -381,12 +388,17 @@ static void ends_as_lost(unsigned int i, unsigned int server,
 			 enum ulrpc_execution execution)
 {
 	struct ulnet_nid nid = server_nid(server);
+	char text[ULRPC_TEXT_MAX];
 
 	cr_assert_eq(talks[i].ended, 1);
 	cr_assert_eq(talks[i].o.cause, ULRPC_CAUSE_UNREACHABLE, "%s",
 		     ulrpc_cause_name(talks[i].o.cause));
 	cr_assert_eq(talks[i].o.execution, execution);
 	cr_assert(lnet_nid_eq(&talks[i].o.server, &nid));
+	snprintf(text, sizeof(text),
+		 "10.0.0.%u@tcp: nobody has listened there for 2 s",
+		 server + 1);
+	cr_assert_str_eq(talks[i].o.text, text);
 }
 
 /* Nobody listens any more at the host of the server: its streams end long
@@ -414,6 +426,31 @@ Test(stream_named, the_server_is_gone)
 	end();
 }
 
+/* So it is with a server that has no name, but there is no other one: what is
+ * opened when all are over waits for it to come back. */
+Test(stream_named, the_only_server_is_gone)
+{
+	by_nid = true;
+	begin_connected();
+	talk_open(0);
+	cr_assert_eq(talk_at(0), 1);
+	crash(1);
+	lnet_sim_run(sim, SEC);
+	talk_open(1);
+	lnet_sim_run(sim, 4 * SEC);
+	ends_as_lost(0, 1, ULRPC_EXECUTED);
+	ends_as_lost(1, 1, ULRPC_NOT_EXECUTED);
+	talk_open(2);
+	lnet_sim_run(sim, 10 * SEC);
+	cr_assert_eq(talks[2].ended, 0);
+	cr_assert_eq(lnet_sim_restart(sim, 1), 0);
+	lnet_sim_run(sim, 2 * SEC);
+	cr_assert_eq(talk_at(2), 1);
+	ends_at(2, 1, 0);
+	end();
+	by_nid = false;
+}
+
 /* The server comes again before it counts as gone, and says that it has
  * forgotten the stream. */
 Test(stream_named, the_server_restarts)
@@ -430,6 +467,29 @@ Test(stream_named, the_server_restarts)
 	cr_assert_eq(talks[0].ended, 1);
 	cr_assert_eq(talks[0].o.cause, ULRPC_CAUSE_RESTARTED);
 	end();
+}
+
+/* A stream that was to be opened meanwhile was not: the server has forgotten
+ * where the others were. */
+Test(stream_named, opened_when_the_server_is_back)
+{
+	by_nid = true;
+	begin_connected();
+	talk_open(0);
+	cr_assert_eq(talk_at(0), 1);
+	crash(1);
+	talk_open(1);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(talks[1].ended, 0);
+	cr_assert_eq(lnet_sim_restart(sim, 1), 0);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(talks[1].ended, 1);
+	cr_assert_eq(talks[1].o.cause, ULRPC_CAUSE_FORGOTTEN, "%s",
+		     ulrpc_cause_name(talks[1].o.cause));
+	cr_assert_eq(talks[1].o.execution, ULRPC_NOT_EXECUTED);
+	cr_assert_eq(nserved[1], 0);
+	end();
+	by_nid = false;
 }
 
 /* The only server has got the stream, but is gone before it could say so. */
