@@ -818,6 +818,14 @@ bool call_withdraw(struct ulrpc_call *call, bool sent, enum ulrpc_cause cause)
 	return true;
 }
 
+void call_lose(struct ulrpc_call *call, enum ulrpc_cause cause)
+{
+	if (call->fsm.state == CALL_FETCH ||
+	    (call->fsm.state != CALL_DONE &&
+	     (call_is_out(call) || call->unknown)))
+		call_fail(call, cause);
+}
+
 void attempts_list(const struct ulrpc_client *c, struct list *calls)
 {
 	struct ulrpc_call *call;

@@ -115,6 +115,9 @@ void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
  * @call certainly was not executed here, and never will be; with @sent, also if
  * it may have been. Returns whether it has ended @call. */
 bool call_withdraw(struct ulrpc_call *call, bool sent, enum ulrpc_cause cause);
+/* Ends @call with @cause, because its server is gone, if it may have been
+ * executed there. */
+void call_lose(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* Moves the calls of @c that are in flight from their lists to @calls. */
 void attempts_list(const struct ulrpc_client *c, struct list *calls);
 

@@ -805,6 +805,7 @@ static bool loses_streams(const struct ulrpc_client *c)
 
 void client_on_gone(struct ulrpc_client *c)
 {
+	client_tell(c, CLIENT_GONE);
 	if (!c->ncalls || !(c->carries || client_streams(c)))
 		return;
 	if (c->carries || loses_streams(c))

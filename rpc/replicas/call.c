@@ -552,10 +552,15 @@ static void attempt_on_end(void *arg, const struct ulrpc_outcome *o,
 	struct ulrpc_replicas_call *call = a->of;
 	struct replica *r = a->at;
 	bool last = verdict_is_last(a, o->cause);
+	struct ulrpc_outcome own;
 
 	verdict_take(a, o);
-	if (call->opening)
+	if (call->opening) {
+		own = *o;
+		replicas_stream_judge(call, &own);
 		replicas_stream_end(call, o, reply, length);
+		o = &own;
+	}
 	attempt_take_off(a);
 	if (!call->ended) {
 		call_note(call, o, &r->address.nid);

@@ -159,6 +159,11 @@ struct stream_opening {
 
 /* Makes a stream at @r for an attempt that begins. Returns 0 or -errno. */
 int replicas_stream_begin(struct ulrpc_replicas_call *call, struct replica *r);
+/* Called when the attempt has ended with @o: makes that say what has become of
+ * the stream, of which the server's answer may be that it has forgotten the
+ * channel. */
+void replicas_stream_judge(const struct ulrpc_replicas_call *call,
+			   struct ulrpc_outcome *o);
 /* Called when the attempt has ended, or (with @rc) cannot be made. */
 void replicas_stream_end(struct ulrpc_replicas_call *call,
 			 const struct ulrpc_outcome *o, const void *reply,
@@ -207,6 +212,9 @@ void calls_on_server(struct ulrpc_replicas *rs);
  * makes its calls go to other servers, if there are any and as far as the calls
  * may. */
 void calls_leave(struct replica *r);
+/* Called when @r is gone: ends openings of streams that may have been executed
+ * there. The streams are lost with their server. */
+void openings_lose(struct replica *r);
 /* Called when the name has no address: ends the calls that do not wait for
  * one. */
 void calls_on_no_address(struct ulrpc_replicas *rs);

@@ -58,9 +58,12 @@ static bool has_others(const struct ulrpc_replicas *rs, const struct replica *r)
 	return false;
 }
 
-void calls_leave(struct replica *r)
+/* Calls @fn for the attempts at @r whose calls have not ended. It may end any
+ * of them. */
+static void each_attempt(struct replica *r,
+			 void (*fn)(struct attempt *a, bool others),
+			 bool others)
 {
-	bool others = has_others(r->all, r);
 	struct list attempts;
 
 	list_init(&attempts);
@@ -71,11 +74,33 @@ void calls_leave(struct replica *r)
 
 		list_del(&a->of_replica);
 		list_add_tail(&r->attempts, &a->of_replica);
-		if (a->of->ended)
-			continue;
-		if (!others || !attempt_withdraw(a, true))
-			replicas_attempt_wait(a);
+		if (!a->of->ended)
+			fn(a, others);
 	}
+}
+
+/* @others: there are servers that are in use. */
+static void attempt_leave(struct attempt *a, bool others)
+{
+	if (!others || !attempt_withdraw(a, true))
+		replicas_attempt_wait(a);
+}
+
+void calls_leave(struct replica *r)
+{
+	each_attempt(r, attempt_leave, has_others(r->all, r));
+}
+
+static void opening_lose(struct attempt *a, bool others)
+{
+	(void)others;
+	if (a->of->opening)
+		call_lose(a->handle, ULRPC_CAUSE_UNREACHABLE);
+}
+
+void openings_lose(struct replica *r)
+{
+	each_attempt(r, opening_lose, false);
 }
 
 /* Makes attempts that have waited since @since, or longer, go elsewhere. @left:

@@ -5,6 +5,7 @@
 #include "rpc/context/context.h"
 #include "rpc/replicas/call.h"
 #include "rpc/stream/streams.h"
+#include "rpc/text.h"
 
 static void opening_put(struct stream_opening *x)
 {
@@ -71,6 +72,16 @@ void replicas_stream_end(struct ulrpc_replicas_call *call,
 	/* Nobody waits for a stream of a call that was canceled. */
 	if (!x->started || x->told)
 		opening_put(x);
+}
+
+void replicas_stream_judge(const struct ulrpc_replicas_call *call,
+			   struct ulrpc_outcome *o)
+{
+	if (!streams_forgotten(call->opening->stream, o))
+		return;
+	o->cause = ULRPC_CAUSE_FORGOTTEN;
+	o->status = cause_status(o->cause);
+	o->execution = ULRPC_NOT_EXECUTED;
 }
 
 void replicas_stream_failed(struct ulrpc_replicas_call *call, int rc)

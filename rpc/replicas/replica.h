@@ -64,9 +64,10 @@ struct replica {
 	/* node in ulrpc_replicas.gone, if the server is not in the set any more
 	 */
 	struct list gone;
-	/* changed: the client has told something since the last look. down: the
-	 * last thing that it told was CLIENT_DOWN */
-	bool changed, down;
+	/* changed: the client has told something since the last look. down: it
+	 * was last told that it is UP or DOWN, and that was DOWN. lost: it was
+	 * GONE since the last look */
+	bool changed, down, lost;
 
 	struct fsm fsm; /* enum replica_state */
 	/* valid in LEFT and TRIED: the server was left although it can be

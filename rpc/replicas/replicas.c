@@ -139,7 +139,10 @@ static void replica_on_news(void *arg, enum client_news news)
 	struct replica *r = arg;
 
 	r->changed = true;
-	r->down = news == CLIENT_DOWN;
+	if (news == CLIENT_GONE)
+		r->lost = true;
+	else
+		r->down = news == CLIENT_DOWN;
 	replicas_give(r->all);
 }
 
@@ -159,14 +162,24 @@ void replica_give_up(struct replica *r, bool outlier)
 		 (unsigned int)((r->until - now) / NSEC_PER_MSEC));
 }
 
+/* Takes calls away from @r, which cannot be connected to, and may be gone. */
+static void replica_lose(struct replica *r)
+{
+	calls_leave(r);
+	if (r->lost)
+		openings_lose(r);
+	r->lost = false;
+}
+
 static bool replica_look(struct replica *r)
 {
 	r->changed = false;
 	if (r->down) {
 		replica_give_up(r, false);
-		calls_leave(r);
+		replica_lose(r);
 		return false;
 	}
+	r->lost = false;
 	if (!client_is_well(r->client))
 		return false;
 	replica_is_back(r);
@@ -174,6 +187,7 @@ static bool replica_look(struct replica *r)
 }
 
 static bool replicas_add_missing(struct ulrpc_replicas *rs);
+static void replicas_leave_gone(struct ulrpc_replicas *rs, bool all);
 
 static void replicas_on_work(struct ulnet_work *work)
 {
@@ -187,6 +201,7 @@ static void replicas_on_work(struct ulnet_work *work)
 	for (unsigned int i = 0; i < rs->n; i++)
 		if (rs->all[i]->changed)
 			found |= replica_look(rs->all[i]);
+	replicas_leave_gone(rs, false);
 	if (rs->nmissing && replicas_are_open(rs))
 		found |= replicas_add_missing(rs);
 	if (found)
@@ -426,16 +441,22 @@ static void replicas_take(struct ulrpc_replicas *rs,
 			 rs->target, rs->nmissing, strerror(-rc));
 }
 
-/* Takes calls away from servers that have gone, as far as they may go to
- * others. */
-static void replicas_leave_gone(struct ulrpc_replicas *rs)
+/* Takes calls away from servers that are not in the set any more, as far as
+ * they may go to others. @all: not only from those that have just been found
+ * not to be there. */
+static void replicas_leave_gone(struct ulrpc_replicas *rs, bool all)
 {
 	struct replica *r, *next;
 
 	list_for_each_entry_safe (r, next, &rs->gone, gone) {
+		bool leave = all || (r->changed && r->down);
+
+		r->changed = false;
+		if (!leave)
+			continue;
 		/* so that calls which end meanwhile do not free @r */
 		r->under_way++;
-		calls_leave(r);
+		replica_lose(r);
 		r->under_way--;
 		replica_on_idle(r);
 	}
@@ -452,7 +473,7 @@ static void replicas_on_answer(void *arg,
 	if (answer->n) {
 		replicas_keep(rs, answer);
 		replicas_take(rs, answer);
-		replicas_leave_gone(rs);
+		replicas_leave_gone(rs, true);
 		calls_on_server(rs);
 	} else {
 		calls_on_no_address(rs);

@@ -262,6 +262,10 @@ void flow_check(const struct flow *f)
 			      f->ended);
 	if (!f->opened)
 		return;
+	/* Handlers refuse none; a server may have forgotten its streams. */
+	if (o->cause == ULRPC_CAUSE_HANDLER)
+		lnet_sim_fail(sim, "stream %u: is refused, as %d", f->index,
+			      o->status);
 	if (o->execution == ULRPC_NOT_EXECUTED && f->gots)
 		lnet_sim_fail(sim, "stream %u: was opened, and is told not",
 			      f->index);

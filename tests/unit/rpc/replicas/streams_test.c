@@ -653,3 +653,119 @@ Test(replicas_streams, closed_while_a_server_is_mute)
 	closed_while_mute(false);
 	closed_while_mute(true);
 }
+
+/* ---- a server that is gone ---- */
+
+/* Server 1 has got stream @i, but not said so, when its process ends. */
+static void ask_and_crash(unsigned int i)
+{
+	const struct ulnet_nid first = server_nid(1), own = server_nid(0);
+	unsigned int before = talks[1].n;
+
+	ulrpc_replicas_call_put(ask(i, 100000000));
+	lnet_sim_run(sim, 20000);
+	cr_assert_eq(lnet_sim_partition(sim, &first, &own, true), 0);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(talks[1].n, before + 1);
+	cr_assert_eq(opened[i].n, 0);
+	crash(1);
+	cr_assert_eq(lnet_sim_partition(sim, &first, &own, false), 0);
+}
+
+static const char gone_text[] =
+	"10.0.0.2@tcp: nobody has listened there for 2 s";
+
+/* What may have been executed at server 1 is told soon, and is not made
+ * elsewhere. */
+static void ends_as_lost(unsigned int i)
+{
+	const struct ulrpc_outcome *o = &opened[i].o.call;
+
+	cr_assert_eq(opened[i].n, 1);
+	cr_assert_null(opened[i].stream);
+	cr_assert_eq(o->cause, ULRPC_CAUSE_UNREACHABLE, "%s",
+		     ulrpc_cause_name(o->cause));
+	cr_assert_eq(o->execution, ULRPC_EXECUTION_UNKNOWN);
+	cr_assert_str_eq(o->text, gone_text);
+	cr_assert_eq(opened[i].o.moves, 0);
+}
+
+Test(replicas_streams, one_that_may_be_lost_ends_soon)
+{
+	begin(1, 0);
+	open_nids(3);
+	cr_assert_eq(open_at(0), 1);
+	ask_and_crash(1);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(opened[1].n, 0);
+	lnet_sim_run(sim, 3 * SEC);
+	ends_as_lost(1);
+	cr_assert_eq(opened[0].ended, 1);
+	cr_assert_eq(opened[0].end.execution, ULRPC_EXECUTED);
+	cr_assert_str_eq(opened[0].end.text, gone_text);
+	cr_assert_eq(talks[2].n + talks[3].n, 0);
+	cr_assert_eq(open_at(2), 2);
+	end();
+}
+
+/* So does one at a server that has left the name meanwhile. */
+Test(replicas_streams, one_that_may_be_lost_outside_of_the_set)
+{
+	begin(1, 0);
+	set_servers(SERVERS_OF(1, 2));
+	conf.client.target = "servers";
+	cr_assert_eq(ulrpc_replicas_open(rpc, &conf, &rs), 0);
+	cr_assert_eq(open_at(0), 1);
+	ask_and_crash(1);
+	set_servers(SERVERS_OF(2, 3));
+	lnet_sim_run(sim, 4 * SEC);
+	ends_as_lost(1);
+	end();
+}
+
+/* What was certainly not sent waits for the only server; and although that then
+ * says that it has forgotten where it was to be opened, it is opened. */
+Test(replicas_streams, one_that_waits_for_the_only_server)
+{
+	begin(1, 0);
+	open_nids(1);
+	cr_assert_eq(open_at(0), 1);
+	crash(1);
+	lnet_sim_run(sim, SEC);
+	ulrpc_replicas_call_put(ask(1, 100000000));
+	lnet_sim_run(sim, 10 * SEC);
+	cr_assert_eq(opened[0].ended, 1);
+	cr_assert_eq(opened[1].n, 0);
+	cr_assert_eq(lnet_sim_restart(sim, 1), 0);
+	serve(1, 0);
+	lnet_sim_run(sim, 3 * SEC);
+	cr_assert_eq(opened[1].n, 1);
+	cr_assert_not_null(opened[1].stream, "%s, %s",
+			   ulrpc_cause_name(opened[1].o.call.cause),
+			   opened[1].o.call.text);
+	cr_assert_eq(talks[1].n, 2);
+	cr_assert_eq(opened[1].ended, 0);
+	end();
+}
+
+/* A call that may have been executed has its whole deadline, and then says
+ * more. */
+Test(replicas_streams, a_call_to_a_server_that_is_gone)
+{
+	begin(1, 0);
+	conf.client.service = "test";
+	open_nids(1);
+	servers[1].delay = 3 * SEC;
+	call(0, 4500000, ULRPC_AT_MOST_ONCE);
+	lnet_sim_run(sim, SEC);
+	cr_assert_eq(calls[0].executed, 1);
+	cr_assert_eq(lnet_sim_crash(sim, 1), 0);
+	lnet_sim_run(sim, 5 * SEC);
+	cr_assert_eq(calls[0].n, 1);
+	cr_assert_eq(calls[0].o.call.cause, ULRPC_CAUSE_DEADLINE);
+	cr_assert_eq(calls[0].o.call.execution, ULRPC_EXECUTION_UNKNOWN);
+	cr_assert_eq(
+		strncmp(calls[0].o.call.text, gone_text, strlen(gone_text) - 3),
+		0, "%s", calls[0].o.call.text);
+	end();
+}
