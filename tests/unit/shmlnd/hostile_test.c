@@ -83,8 +83,7 @@ Test(hostile, hello)
 		struct shm_hello h = hello_of(&r), answer = { .status = 0 };
 		int fd = shm_name_connect(&r.nid), memory;
 
-		memory = w->how & FILE_FD ? fork_fd_made(dup(r.name))
-					  : shm_ring_create(SIZE);
+		memory = w->how & FILE_FD ? dup(r.name) : shm_ring_create(SIZE);
 		memcpy((char *)&h + w->at, &w->value, sizeof(w->value));
 		send_hello(fd, &h, sizeof(h) - (w->how & SHORT), &memory,
 			   !(w->how & NO_FD));
