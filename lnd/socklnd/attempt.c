@@ -14,6 +14,9 @@
 /* After so many looks, an attempt that has reached the peer but was not
  * answered yields to other peers. */
 #define LOOKS 8
+/* How often the time between looks doubles, at most, while there is nothing to
+ * see: up to as long as LOOKS of them take otherwise. */
+#define DOUBLINGS 3
 
 static struct sock_peer *attempt_peer_of(const struct connect *c)
 {
@@ -220,7 +223,8 @@ static void attempt_look_later(struct sock_peer *peer)
 	uint64_t half = sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms) / 2;
 	uint64_t after = half + loop_random(peer->cpt->loop) % (half + 1);
 
-	connect_look_at(&peer->connect, attempt_now(peer) + after);
+	connect_look_at(&peer->connect,
+			attempt_now(peer) + (after << peer->doublings));
 }
 
 static void attempt_begin(struct sock_peer *peer)
@@ -233,6 +237,7 @@ static void attempt_begin(struct sock_peer *peer)
 	peer->host->connecting = true;
 	host_line_up(peer->cpt, peer->host);
 	peer->looks = 0;
+	peer->doublings = 0;
 	rc = sock_handshake_connect(peer, type, &peer->attempt);
 	if (rc)
 		attempt_failed(peer, rc);
@@ -366,8 +371,27 @@ static bool yields(struct sock_peer *peer)
 
 	if (attempt_is_unheard(peer))
 		return others;
-	return (others || !list_empty(&peer->host->waiting)) &&
-	       ++peer->looks >= LOOKS;
+	if (!others && list_empty(&peer->host->waiting))
+		return false;
+	peer->looks += 1u << peer->doublings;
+	return peer->looks >= LOOKS;
+}
+
+/* Has the peer's system acknowledged the HELLO? Then only the peer can do more:
+ * it may be stopped. */
+static bool is_acknowledged(const struct sock_conn *conn)
+{
+	return conn->fsm.state == CONN_WAITING && !sock_unacked(conn->io.fd);
+}
+
+/* Is there nothing to do but to wait for the answer, and no other peer that
+ * waits for a turn? */
+static bool has_only_to_wait(const struct sock_peer *peer)
+{
+	return is_acknowledged(peer->attempt) &&
+	       (!peer->second || is_acknowledged(peer->second)) &&
+	       list_empty(&peer->cpt->turns) &&
+	       list_empty(&peer->host->waiting);
 }
 
 /* Tells those who wait for a connection that the peer is silent: they may know
@@ -393,6 +417,9 @@ static void look_after(struct connect *c)
 		try_second(peer);
 		tell_of_silence(peer);
 	}
+	peer->doublings = has_only_to_wait(peer)
+				  ? MIN(peer->doublings + 1, DOUBLINGS)
+				  : 0;
 	attempt_look_later(peer);
 }
 

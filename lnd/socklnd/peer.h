@@ -52,7 +52,9 @@
  * come. So once TCP has connected a socket the peer is asked on it, even if it
  * has been asked on the other one: it refuses one of the two. A node that only
  * calls does not ask twice, because its second connection would replace the
- * first.
+ * first. An attempt is looked at once or twice in max_reconnectms; less often
+ * once the peer's system has acknowledged all of it, since a peer that is
+ * stopped leaves nothing to do until it answers.
  *
  * Each CPT limits its attempts under way (max_connecting), or else peers that
  * do not answer could use up everything. Beyond that NIDs take turns (host.h):
@@ -114,7 +116,10 @@ struct sock_peer {
 	/* the socket of the attempt, while CONNECT_CONNECTING */
 	struct sock_conn *attempt;
 	struct sock_conn *second; /* the attempt's second socket, or NULL */
-	unsigned int looks;	  /* how often the attempt was looked at */
+	/* how often the attempt was looked at while others waited for turns; a
+	 * look after a longer time counts as the looks that were left out */
+	unsigned int looks;
+	unsigned int doublings; /* of the time until the next look */
 	/* the peer's host, while CONNECT_QUEUED or CONNECT_CONNECTING; else
 	 * NULL */
 	struct sock_host *host;

@@ -171,6 +171,89 @@ static int many_pids(void)
 	return pair_down(&fx);
 }
 
+static bool is_seldom_looked_at(const struct census *c, unsigned int ms)
+{
+	return c->look_in > ms * NSEC_PER_MSEC;
+}
+
+/* Accepts a connection, and reads all that the node says on it. */
+static int read_hello(struct fx *fx, struct raw_peer *s)
+{
+	int fd = raw_peer_accept(s);
+	struct sock_hello hello;
+	struct ulnet_nid target;
+
+	expect(fx, fd >= 0 && hear_request(fd, &target) == 0 &&
+			   hear_hello(fd, &hello) == 0);
+	return fd;
+}
+
+/* A peer that is stopped: once its system has acknowledged the HELLO, the node
+ * looks less and less often whether it answers. Returns the connection. */
+static int stop_peer(struct fx *fx, struct raw_peer *s, struct box **b)
+{
+	int fd;
+
+	raw_peer_init(s, fx, "127.0.0.7@tcp");
+	expect(fx, raw_peer_listen(s) == 0);
+	*b = box_new(fx, 100, CUT_NONE);
+	box_bind(*b, 0, 1, 10 * fx_patience(fx));
+	box_put_to(*b, &s->nid, false, PORTAL, 1, 0);
+	fd = read_hello(fx, s);
+	/* four times max_reconnectms */
+	expect(fx,
+	       census_wait(fx, pair.node[0], &s->nid, is_seldom_looked_at, 80));
+	return fd;
+}
+
+/* When it goes on, its answer counts. */
+static int stopped(void)
+{
+	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
+	struct raw_peer s;
+	struct box *b;
+	struct fx fx;
+	int fd;
+
+	if (!pair_up(&fx, turns, ARRAY_SIZE(turns)))
+		return 1;
+	fd = stop_peer(&fx, &s, &b);
+	say(fd, buf, raw_peer_hello(&s, SOCK_CONTROL, buf));
+	expect(&fx, fx_wait(&fx, &b->terminals, 1));
+	expect(&fx, b->terminal.status == 0);
+	close(fd);
+	fx_close(&fx);
+	raw_peer_fini(&s);
+	return pair_down(&fx);
+}
+
+/* Another process of its host gets its turn. */
+static int stopped_yields(void)
+{
+	struct ulnet_id other = { .pid = 1000 };
+	struct raw_peer s;
+	struct box *b, *too;
+	struct fx fx;
+	int fd[2];
+
+	if (!pair_up(&fx, turns, ARRAY_SIZE(turns)))
+		return 1;
+	fd[0] = stop_peer(&fx, &s, &b);
+	other.nid = s.nid;
+	too = box_new(&fx, 100, CUT_NONE);
+	box_bind(too, 0, 1, 10 * fx_patience(&fx));
+	box_put_id(too, other, false, PORTAL, 1, 0);
+	fd[1] = read_hello(&fx, &s);
+	expect(&fx, fx_read(&fx, &b->terminals) == 0);
+	expect(&fx, box_unlink(b) == 0 && box_unlink(too) == 0);
+	expect(&fx, fx_wait(&fx, &b->terminals, 1));
+	expect(&fx, fx_wait(&fx, &too->terminals, 1));
+	close_all(fd, 2);
+	fx_close(&fx);
+	raw_peer_fini(&s);
+	return pair_down(&fx);
+}
+
 static struct box *put_one(struct fx *fx, const struct raw_peer *s)
 {
 	struct box *b = box_new(fx, 100, CUT_NONE);
@@ -857,6 +940,8 @@ static const struct apart_test tests[] = {
 	{ "peers that say nothing hold up nobody", silent_peers },
 	{ "peers that say nothing, and few attempts at once", take_turns },
 	{ "many made-up pids of a silent address", many_pids },
+	{ "a peer that is stopped", stopped },
+	{ "a peer that is stopped, and another one", stopped_yields },
 	{ "failures are counted until a success", failures_are_counted },
 	{ "a peer that connects ends a pause", hello_ends_a_pause },
 	{ "a peer that connects, and is slow to answer", crossing },

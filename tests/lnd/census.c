@@ -35,6 +35,13 @@ static uint32_t key_of(const struct sock_conn *conn)
 	return (uint32_t)sock_port_of(&a) << 16 | sock_port_of(&conn->remote);
 }
 
+static uint64_t look_in(const struct sock_peer *peer)
+{
+	uint64_t now = loop_now(peer->cpt->loop);
+
+	return peer->connect.next > now ? peer->connect.next - now : 0;
+}
+
 static void count_peer(struct census *c, const struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
@@ -43,6 +50,8 @@ static void count_peer(struct census *c, const struct sock_peer *peer)
 	c->wanted += peer->connect.wanted;
 	c->attempts += peer->connect.fsm.state == CONNECT_CONNECTING;
 	c->seconds += peer->second != NULL;
+	if (peer->connect.fsm.state == CONNECT_CONNECTING)
+		c->look_in = MAX(c->look_in, look_in(peer));
 	c->failures = MAX(c->failures, peer->connect.failures);
 	list_for_each_entry (conn, &peer->conns, link) {
 		c->conns++;

@@ -23,6 +23,7 @@ struct census {
 	unsigned int wanted;   /* peers that messages wait for */
 	unsigned int attempts; /* to connect */
 	unsigned int seconds;  /* attempts that have a second socket */
+	uint64_t look_in;      /* ns: until the last look that is due at one */
 	/* the most failures in a row of one of those peers */
 	unsigned int failures;
 	/* remote| of connections: local port << 16 | remote port */
