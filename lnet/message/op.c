@@ -327,9 +327,10 @@ static in_line void push_address(struct lnet_op *op, const struct op_args *a,
 	msg->hdr.dest_nid = a->target.nid;
 }
 
-/* Returns the target of @a, a PUT of @length bytes that is not answered, with a
- * reference, and with one to its .only, if the LND over the only path there may
- * take the PUT at once; otherwise NULL. */
+/* Returns the target of @a, a PUT of @length bytes that is not answered, if the
+ * LND over the only path there may take the PUT at once; otherwise NULL. There
+ * is no reference to the target, nor to its .only: nothing can happen to them
+ * before the LND has returned, since push() makes no upcall. */
 static in_line struct lnet_peer_ni *push_path(struct lnet_cpt *cpt,
 					      const struct op_args *a,
 					      uint32_t length)
@@ -342,22 +343,17 @@ static in_line struct lnet_peer_ni *push_path(struct lnet_cpt *cpt,
 	lpni = path_find_only(cpt, &a->self, &a->target.nid);
 	if (unlikely(!lpni) || !lpni->only->lnd.lnd->push)
 		return NULL;
-	peer_ref(lpni);
-	ni_ref(lpni->only, cpt->index);
 	return lpni;
 }
 
-/* Offers @msg, which has a path, to the LND, and gives up the path. Returns
- * whether @msg has been sent. */
+/* Offers @msg, which has a path, to the LND. Returns whether it was sent. */
 static in_line bool push_offer(struct msg_out *msg)
 {
-	bool sent = credit_offer(msg);
-
-	if (likely(sent))
-		out_count_sent(msg);
-	ni_unref(msg->ni, msg->cpt->index);
-	peer_unref(msg->lpni);
-	return sent;
+	if (unlikely(!credit_offer(msg)))
+		return false;
+	out_count_sent(msg);
+	peer_touch(msg->lpni);
+	return true;
 }
 
 /* Sends @op, of which only .id, .cpt, .md and .expects_answer are set, by the

@@ -111,10 +111,7 @@ bool upcall_take(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	ev.sender = sender->nid;
 	ev.mlength = found.mlength;
 	ev.offset = found.offset;
-	/* The peer has been heard of: it is not the next one to be forgotten.
-	 */
-	peer_ref(lpni);
-	peer_unref(lpni);
+	peer_touch(lpni);
 	md_event_put(found.md, &ev, 0);
 	return true;
 }

@@ -383,6 +383,18 @@ static inline void peer_ref(struct lnet_peer_ni *lpni)
 		peer_hold(lpni->peer);
 }
 
+/* Does what peer_ref() and then peer_unref() do: the peer of @lpni has been
+ * used, or heard of, and is not the next idle one to be forgotten. */
+static inline void peer_touch(struct lnet_peer_ni *lpni)
+{
+	struct lnet_peer *peer = lpni->peer;
+
+	if (likely(peer->refs || peer->idle.next == peer->rest))
+		return;
+	list_del(&peer->idle);
+	peer_is_idle(peer);
+}
+
 /* Returns the peer NI with @nid, and makes it if @nid is unknown. The result is
  * a reference, to be dropped with peer_unref(). NULL: there is no memory, or
  * peers_max peer NIs are in use. */

@@ -396,6 +396,30 @@ Test(member, what_is_configured_or_held_is_not_forgotten)
 	rig_close(&r);
 }
 
+Test(member, who_was_used_is_not_the_next_to_be_forgotten)
+{
+	struct lnet_peer_ni *held;
+	struct rig r;
+
+	rig_open(&r, 4);
+	for (unsigned int i = 0; i < 4; i++)
+		meet(&r, i);
+	peer_touch(find(&r, 0));
+	peer_touch(find(&r, 0));
+	held = find(&r, 1);
+	peer_ref(held);
+	peer_touch(held);
+	cr_assert_eq(held->refs, 1);
+	peer_unref(held);
+	meet(&r, 4);
+	cr_assert_null(find(&r, 2));
+	meet(&r, 5);
+	cr_assert_null(find(&r, 3));
+	cr_assert_not_null(find(&r, 0));
+	cr_assert_not_null(find(&r, 1));
+	rig_close(&r);
+}
+
 /* If there is no memory for forgetting a peer, the next one is forgotten. */
 Test(member, without_memory_another_one_is_forgotten)
 {
