@@ -334,8 +334,9 @@ static int rx_give(struct sock_conn *conn, const uint8_t *lnet,
 /* Begins a message whose LNet header is at @lnet, right behind socklnd's.
  * @next: the @len bytes that were read after the headers. Returns how many of
  * them were consumed as payload, or -errno. */
-static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
-			     const uint8_t *next, size_t len)
+static in_line ssize_t rx_on_message(struct sock_conn *conn,
+				     const uint8_t *lnet, const uint8_t *next,
+				     size_t len)
 {
 	uint32_t length = lnet_hdr_payload(lnet, sock_conn_lnet_hdr(conn));
 	const struct sock_rx *rx;
@@ -368,7 +369,8 @@ static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
 
 /* Collects a header of which not all has come. Returns how many of the @len
  * bytes at @p were consumed, or -errno. */
-static ssize_t on_part(struct sock_conn *conn, const uint8_t *p, size_t len)
+static out_of_line ssize_t on_part(struct sock_conn *conn, const uint8_t *p,
+				   size_t len)
 {
 	unsigned int want = SOCK_HDR_SIZE;
 	size_t n;
@@ -668,7 +670,7 @@ static in_line void was_read(struct sock_conn *conn, int rc, int status)
 void sock_rx_readable(struct sock_conn *conn)
 {
 	int status = 0;
-	int rc = read_once(conn, &status);
+	int rc = read_some(conn, &status, false);
 
 	was_read(conn, rc, status);
 }

@@ -164,8 +164,8 @@ static struct lnet_me *find_alias(struct lnet_cpt *cpt, struct lnet_portal *p,
 	return NULL;
 }
 
-static struct lnet_me *find_me(struct lnet_cpt *cpt,
-			       const struct match_want *want)
+static in_line struct lnet_me *find_me(struct lnet_cpt *cpt,
+				       const struct match_want *want)
 {
 	struct lnet_portal *p = &portal_cpt(cpt)->portals[want->portal];
 	struct lnet_me *me;

@@ -224,13 +224,18 @@ void md_take(struct lnet_md *md, uint32_t mlength, uint32_t offset)
 
 /* ---- events ---- */
 
-static void md_call_handler(struct loop *l, ulnet_handler_fn fn,
-			    const struct ulnet_event *ev)
+static out_of_line void md_handler_late(struct loop *l, ulnet_handler_fn fn)
+{
+	loop_guard_end(l, "the handler %s of a memory descriptor",
+		       code_name((code_fn)fn, (char[CODE_NAME]){ 0 }));
+}
+
+static in_line void md_call_handler(struct loop *l, ulnet_handler_fn fn,
+				    const struct ulnet_event *ev)
 {
 	fn(ev);
 	if (unlikely(loop_guard_is_late(l)))
-		loop_guard_end(l, "the handler %s of a memory descriptor",
-			       code_name((code_fn)fn, (char[CODE_NAME]){ 0 }));
+		md_handler_late(l, fn);
 }
 
 /* Inlined, since every message has an event. */
@@ -267,22 +272,14 @@ void md_event(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	md_deliver(md, ev, op);
 }
 
-void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
+/* Does what md_event_put() does if nobody else has a reference to @md, which is
+ * unlinked. */
+static out_of_line void md_event_last(struct lnet_md *md,
+				      struct ulnet_event *ev, uint64_t op)
 {
 	struct lnet *node = md->cpt->node;
 
-	BUG_ON(md->refs == 0);
-	if (md->refs == 1 && !md->attached && !md->unlinked &&
-	    md->auto_unlink && md_exhausted(md))
-		md_unlink(md, false);
-	if (--md->refs || !md->unlinked) {
-		/* The reference keeps the MD: the handler may unlink it. */
-		md->refs++;
-		md_event(md, ev, op);
-		if (--md->refs == 0 && md->unlinked)
-			loop_defer(md->cpt->loop, &md->work);
-		return;
-	}
+	md->refs = 0;
 	ev->unlinked = true;
 	/* This event has .unlinked, so the slot that was reserved for an UNLINK
 	 * event is not needed. */
@@ -291,6 +288,23 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	md_leave_mem(md);
 	md_deliver(md, ev, op);
 	md_free(md);
+}
+
+void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
+{
+	BUG_ON(md->refs == 0);
+	if (md->refs == 1 && !md->attached && !md->unlinked &&
+	    md->auto_unlink && md_exhausted(md))
+		md_unlink(md, false);
+	if (unlikely(md->refs == 1 && md->unlinked)) {
+		md_event_last(md, ev, op);
+		return;
+	}
+	ev->unlinked = false;
+	/* The reference keeps the MD: the handler may unlink it. */
+	md_deliver(md, ev, op);
+	if (--md->refs == 0 && md->unlinked)
+		loop_defer(md->cpt->loop, &md->work);
 }
 
 /* Delivers the UNLINK event of an MD that no operation used when it was
