@@ -474,11 +474,12 @@ static in_line struct wire_call wire_call_of(
 	};
 }
 
-static bool has_same_header(const struct ulrpc_call *a,
-			    const struct ulrpc_call *b)
+/* Are @a and @b, which are sent for the first time, encoded alike, and due at
+ * the same time? */
+static bool is_alike(const struct ulrpc_call *a, const struct ulrpc_call *b)
 {
 	return a->header[0] == b->header[0] && a->header[1] == b->header[1] &&
-	       a->header[2] == b->header[2];
+	       a->header[2] == b->header[2] && a->retry == b->retry;
 }
 
 /* Encodes the calls at @at of the head, and makes them entries of @p. */
@@ -494,7 +495,7 @@ static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 		struct ulrpc_call *call = l->calls[i];
 		struct wire_call w;
 
-		if (likely(like && has_same_header(call, like))) {
+		if (likely(like && is_alike(call, like))) {
 			entry_fill(p, i, call, due, l->now);
 			at = wire_call_put_with(at, call->xid,
 						call->out.attempt, call->slot,

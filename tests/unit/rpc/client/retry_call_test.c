@@ -155,6 +155,39 @@ Test(retry_call, the_least_time)
 	call_left();
 }
 
+/* Calls of one message may have several rules. */
+Test(retry_call, the_least_time_of_each_call)
+{
+	static const struct ulrpc_retry slowly = { .policy = ULRPC_BACKOFF_NONE,
+						   .max = ULRPC_RETRIES_ANY,
+						   .least = 3000000 };
+
+	for (unsigned int slow = 0; slow < 2; slow++) {
+		struct note notes[2];
+
+		open_with_policy(ULRPC_BACKOFF_DEFAULT);
+		g.fake->mute_calls = true;
+		for (unsigned int i = 0; i < 2; i++) {
+			struct ulrpc_call_conf conf = within(60000000);
+
+			if (i == slow)
+				conf.retry = &slowly;
+			call_with(&g, &notes[i], &conf, "hello", 5);
+		}
+		run(&g, 10 * MSEC);
+		cr_assert_eq(g.fake->messages, 2);
+		run(&g, 2890 * MSEC);
+		cr_assert_eq(g.fake->nqueries, 1);
+		cr_assert_eq(g.fake->queries[0].xid, notes[!slow].call->xid);
+		run(&g, 200 * MSEC);
+		cr_assert_eq(g.fake->nqueries, 2);
+		cr_assert_eq(g.fake->queries[1].xid, notes[slow].call->xid);
+		rig_close(&g);
+		for (unsigned int i = 0; i < 2; i++)
+			ulrpc_call_put(notes[i].call);
+	}
+}
+
 Test(retry_call, lost_messages_are_counted)
 {
 	open_with_policy(ULRPC_BACKOFF_DEFAULT);
