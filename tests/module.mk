@@ -366,6 +366,7 @@ unit_tests += %D%/unit/rpc_bulk_test
 unit_tests += %D%/unit/rpc_client_test
 %C%_unit_rpc_client_test_SOURCES = \
 	%D%/unit/rpc/client/attempt_test.c \
+	%D%/unit/rpc/client/batch_test.c \
 	%D%/unit/rpc/client/call_again_test.c \
 	%D%/unit/rpc/client/call_test.c \
 	%D%/unit/rpc/client/conn_loss_test.c \

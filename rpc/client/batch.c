@@ -448,11 +448,11 @@ static uint64_t batch_time_left(uint64_t deadline, uint64_t now)
 		       : (deadline - now + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
 }
 
-static in_line struct wire_call wire_call_of(
-	struct ulrpc_call *call, const struct wire_segments *segments,
-	uint64_t time, uint64_t now)
+static struct wire_call wire_call_of(struct ulrpc_call *call,
+				     const struct wire_segments *segments,
+				     uint64_t time, uint64_t now)
 {
-	bool limited = unlikely(call->priority & CALL_LIMITED);
+	bool limited = call->priority & CALL_LIMITED;
 
 	return (struct wire_call){
 		.xid = call->xid,
@@ -482,44 +482,84 @@ static bool is_alike(const struct ulrpc_call *a, const struct ulrpc_call *b)
 	       a->header[2] == b->header[2] && a->retry == b->retry;
 }
 
+/* Do the fields in @t suit @call, which has @time (ns) for this attempt? */
+static in_line bool template_suits(const struct call_template *t,
+				   const struct ulrpc_call *call, uint64_t time,
+				   uint64_t now)
+{
+	return t->method_length == call->header[1] &&
+	       t->others == call->header[2] &&
+	       t->timeout == time / NSEC_PER_USEC &&
+	       t->remaining == batch_time_left(call->deadline, now);
+}
+
+/* Makes @t suit @call. Returns false, and @t is as before, if @call has fields
+ * that other calls do not have. */
+static out_of_line bool template_make(struct call_template *t,
+				      struct ulrpc_call *call, uint64_t time,
+				      uint64_t now)
+{
+	struct wire_call w;
+
+	if (call->nbulks || call->flags & (CALL_TRACED | CALL_NAMED) ||
+	    call->priority & CALL_LIMITED)
+		return false;
+	w = wire_call_of(call, NULL, time, now);
+	t->method_length = call->header[1];
+	t->others = call->header[2];
+	t->timeout = w.timeout;
+	t->remaining = w.remaining;
+	wire_call_rest_make(&t->rest, &w);
+	return true;
+}
+
+/* Encodes a call that has fields that other calls do not have. */
+static out_of_line uint8_t *encode_apart(struct ulrpc_call *call,
+					 const struct wire_segments *segments,
+					 uint64_t time, uint64_t now,
+					 uint8_t *at)
+{
+	struct wire_call w = wire_call_of(call, segments, time, now);
+
+	w.length = call_sent_length(call);
+	return wire_call_put(at, &w);
+}
+
 /* Encodes the calls at @at of the head, and makes them entries of @p. */
 static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 {
 	const struct wire_segments *segments = l->segments;
+	struct call_template *template = &l->client->template;
+	/* a call in @p that @template suits, and that is due at @due */
 	const struct ulrpc_call *like = NULL;
 	uint64_t time, due = TIME_NEVER;
-	/* the encoded fields that calls like @like share */
-	struct wire_call_rest rest;
 
 	for (unsigned int i = 0; i < l->n; i++) {
 		struct ulrpc_call *call = l->calls[i];
-		struct wire_call w;
 
 		if (likely(like && is_alike(call, like))) {
 			entry_fill(p, i, call, due, l->now);
-			at = wire_call_put_with(at, call->xid,
-						call->out.attempt, call->slot,
-						&rest);
-			continue;
-		}
-		time = attempt_time(call, l->now);
-		due = attempt_due(call, time, l->now);
-		p->due = MIN(p->due, due);
-		entry_fill(p, i, call, due, l->now);
-		w = wire_call_of(call, segments, time, l->now);
-		segments += call->nbulks;
-		/* A call that is sent again has another T, so it shares its
-		 * encoded fields with none. */
-		like = call;
-		if (unlikely(w.bulks.n ||
-			     call->flags & (CALL_TRACED | CALL_NAMED) ||
-			     w.reply_limit || i < p->nagain)) {
-			w.length = call_sent_length(call);
+		} else {
+			time = attempt_time(call, l->now);
+			due = attempt_due(call, time, l->now);
+			p->due = MIN(p->due, due);
+			entry_fill(p, i, call, due, l->now);
 			like = NULL;
+			if (unlikely(!template_suits(template, call, time,
+						     l->now)) &&
+			    !template_make(template, call, time, l->now)) {
+				at = encode_apart(call, segments, time, l->now,
+						  at);
+				segments += call->nbulks;
+				continue;
+			}
+			/* A call that is sent again has another T than one
+			 * that is not. */
+			if (likely(i >= p->nagain))
+				like = call;
 		}
-		if (like && i + 1 < l->n)
-			wire_call_rest_make(&rest, &w);
-		at = wire_call_put(at, &w);
+		at = wire_call_put_with(at, call->xid, call->out.attempt,
+					call->slot, &template->rest);
 	}
 	return at;
 }

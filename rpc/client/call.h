@@ -130,7 +130,7 @@ struct ulrpc_call {
 	/* ns: when the last attempt that is not a query was sent */
 	uint64_t sent;
 	/* All that a message says of the call, except for numbers and body.
-	 * Calls with the same header[] are encoded alike. */
+	 * In one message, calls with the same header[] are encoded alike. */
 	union {
 		struct {
 			uint64_t deadline; /* ns; TIME_NEVER: no deadline */

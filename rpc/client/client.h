@@ -20,6 +20,7 @@
 #include "rpc/client/timeouts.h"
 #include "rpc/client/trust.h"
 #include "rpc/rpc.h"
+#include "rpc/wire/wire_put.h"
 
 struct wire_opened;
 
@@ -136,6 +137,19 @@ struct client_watch {
 	void *arg;
 };
 
+/*
+ * The fields of a call as they were encoded last, except for its numbers. The
+ * next call mostly has the same ones, whether it is in the same message or not,
+ * and they are copied. All 0 is the template for calls whose fields are all 0,
+ * which are encoded as nothing.
+ */
+struct call_template {
+	/* which calls it suits: those with the same header[1] and header[2],
+	 * wire_call.timeout and .remaining (us) */
+	uint64_t method_length, others, timeout, remaining;
+	struct wire_call_rest rest;
+};
+
 enum client_mark {
 	CLIENT_CLOSED = 1,  /* the user has closed the client */
 	CLIENT_LIMITED = 2, /* reply_limit is set */
@@ -203,6 +217,7 @@ struct ulrpc_client {
 	 * use, as the last answer to Open says. told_flavour: the one that this
 	 * answer has named, if it could not be used */
 	enum ulrpc_flavour least, flavour, told_flavour;
+	struct call_template template; /* owner */
 
 	/* Lists of calls, by ulrpc_call.link; enum call_state says when a call
 	 * is in which list. The work `flush` sends the calls in @again and

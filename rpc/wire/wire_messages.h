@@ -22,11 +22,11 @@
 	F(3, varint32, epoch)         \
 	F(4, varint, acked)
 
-/* Fields that are mostly the same in all calls of a message. The encoder makes
- * their bytes once for a message, and copies them for each call
- * (wire_call_rest). The decoder reads these fields, and "attempt", anew only
- * for a call whose bytes differ from those of the call before (struct common in
- * wire.c). */
+/* Fields that are mostly the same in all calls of a client. The encoder keeps
+ * their bytes for the calls that follow, in the same message or in another, and
+ * copies them (wire_call_rest). The decoder reads these fields, and "attempt",
+ * anew only for a call whose bytes differ from those of the call before (struct
+ * common in wire.c). */
 #define WIRE_CALL_SAME(F, L, A)  \
 	F(3, fixed32, method)    \
 	F(4, varint32, length)   \

@@ -38,10 +38,10 @@ static inline uint8_t *wire_call_put(uint8_t *p, const struct wire_call *m)
 	return put_end(begin, p);
 }
 
-/* The encoded fields of a call without bulks and trace, for calls that differ
- * from it only in their xid, attempt and slot. Both arrays are copied as a
- * whole, which is quicker than copying their lengths; WIRE_CALL_BOUND has room
- * for that. */
+/* The encoded fields of a call without bulks, trace and reply_limit, for calls
+ * that differ from it only in their xid, attempt and slot. Both arrays are
+ * copied as a whole, which is quicker than copying their lengths;
+ * WIRE_CALL_BOUND has room for that. */
 struct wire_call_rest {
 	uint8_t bytes[64]; /* the fields between attempt and slot */
 	uint8_t end[8];	   /* the fields after slot */

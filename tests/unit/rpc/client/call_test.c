@@ -107,41 +107,6 @@ Test(call, in_messages_as_long_as_the_user_wants)
 	rig_close(&g);
 }
 
-/* Calls of one message share fields, which are encoded once; each call must
- * arrive with its own. */
-Test(call, says_what_it_is_whatever_travels_with_it)
-{
-	struct ulrpc_call_conf conf[3] = { within(1000000), within(1000000),
-					   within(2000000) };
-	unsigned int seen = 0;
-
-	rig_open(&g);
-	succeeds();
-	conf[1].reply_max = 100;
-	conf[1].priority = ULRPC_PRIORITY_BACKGROUND;
-	conf[2].semantics = ULRPC_IDEMPOTENT;
-	for (unsigned int i = 0; i < 60; i++)
-		call_with(&g, &many[i], &conf[i / 4 % 3], "hello", 5 - i / 12);
-	run(&g, 100 * MSEC);
-	cr_assert_eq(g.fake->messages, 1 + 1);
-	for (unsigned int i = 0; i < 60; i++) {
-		const struct arrived *a = &g.fake->calls[1 + i];
-		const struct ulrpc_call_conf *c = &conf[i / 4 % 3];
-
-		ended_by(&many[i], ULRPC_CAUSE_OK, ULRPC_EXECUTED);
-		cr_assert_eq(a->xid, 2 + i);
-		cr_assert_eq(a->length, 5 - i / 12);
-		cr_assert_eq(a->reply_max, c->reply_max ? c->reply_max : 4096);
-		cr_assert_eq(a->priority, c->priority);
-		cr_assert_eq(a->semantics, c->semantics);
-		cr_assert_leq(a->remaining, c->deadline);
-		cr_assert_gt(a->remaining, c->deadline - 1000);
-		seen += a->remaining > 1000000;
-	}
-	cr_assert_eq(seen, 20);
-	rig_close(&g);
-}
-
 /* If the calls of a message have many bytes, half of them go first, so that the
  * server can start on them while the rest is being copied. */
 Test(call, of_many_bytes_travel_in_two_halves)

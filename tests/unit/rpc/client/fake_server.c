@@ -235,6 +235,8 @@ static void fake_on_requests(const struct ulnet_event *ev)
 					.priority = c.priority,
 					.semantics = c.semantics,
 					.slot = c.slot,
+					.reply_limit = c.reply_limit,
+					.traced = view_length(c.trace),
 					.remaining = c.remaining,
 					.timeout = c.timeout,
 					.source = ev->source,

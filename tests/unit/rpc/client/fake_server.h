@@ -24,8 +24,9 @@
 struct arrived {
 	uint64_t match, xid, client;
 	uint32_t epoch, attempt, method, length, flags, reply_max;
-	uint32_t priority, semantics, slot;
+	uint32_t priority, semantics, slot, reply_limit;
 	uint64_t remaining, timeout;
+	bool traced;
 	uint64_t bulk_match; /* match bits of its first bulk */
 	uint8_t body[64];    /* the beginning of the body */
 	struct ulnet_nid source, local;
