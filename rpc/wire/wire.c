@@ -356,22 +356,9 @@ DEFINE_NUMBERS(moved, checksum)
 
 /* ---- decoding a call ---- */
 
-/* The call before in the same message, and the encoded form of its common
- * fields (WIRE_CALL_COMMON). In most messages all calls have the same bytes
- * there; then the values are copied instead of decoded again. */
-struct common {
-	const uint8_t *bytes;
-	/* bytes of the encoded form; COMMON_NONE: there is no call to compare
-	 * with */
-	size_t length;
-	const struct wire_call *call;
-};
-
 /* Common fields that are shorter are not compared, because decoding them is as
  * fast. */
 #define COMMON_MIN sizeof(uint64_t)
-/* A length longer than any call, so that no comparison succeeds. */
-#define COMMON_NONE SIZE_MAX
 
 /* Decodes common fields at @p, up to the first field that is not one of them.
  */
@@ -404,18 +391,23 @@ static inline const uint8_t *get_common(const uint8_t *p, const uint8_t *end,
 	return get_common_anyhow(p, (struct wire_view){ p, end }, m);
 }
 
-/* Does what get_common() does, and remembers the bytes for the next call. */
+/* Does what get_common() does, and keeps the result for the next call. */
 static out_of_line const uint8_t *get_common_first(const uint8_t *p,
 						   struct wire_view in,
 						   struct wire_call *m,
-						   struct common *common)
+						   struct wire_common *common)
 {
 	const uint8_t *next = get_common(p, in.end, m);
 	size_t length = next ? (size_t)(next - p) : 0;
 
-	common->bytes = p;
-	common->length = length < COMMON_MIN ? COMMON_NONE : length;
-	common->call = m;
+	common->nbytes = 0;
+	if (length < COMMON_MIN || length > WIRE_COMMON_MAX)
+		return next;
+	memcpy(common->bytes, p, length);
+	common->nbytes = (uint8_t)length;
+#define KEEP(number, type, member) common->member = m->member;
+	WIRE_CALL_COMMON(KEEP, , )
+#undef KEEP
 	return next;
 }
 
@@ -431,19 +423,20 @@ static inline bool is_same(const uint8_t *a, const uint8_t *b, size_t n)
 	return load_le64(a + last) == load_le64(b + last);
 }
 
-static inline bool is_common(const struct common *common, const uint8_t *p,
+/* Do the bytes at @p begin with those of @common? */
+static inline bool is_common(const struct wire_common *common, const uint8_t *p,
 			     const uint8_t *end)
 {
-	return (size_t)(end - p) >= common->length &&
-	       is_same(p, common->bytes, common->length);
+	size_t length = common->nbytes;
+
+	return likely(length) && (size_t)(end - p) >= length &&
+	       is_same(p, common->bytes, length);
 }
 
 static inline void take_common(struct wire_call *m,
-			       const struct wire_call *from)
+			       const struct wire_common *common)
 {
-#define TAKE(number, type, member) m->member = from->member;
-	/* Whoever sets common.length sets common.call, so @from is not NULL.
-	 * NOLINTNEXTLINE(clang-analyzer-*) */
+#define TAKE(number, type, member) m->member = common->member;
 	WIRE_CALL_COMMON(TAKE, , )
 #undef TAKE
 }
@@ -453,7 +446,8 @@ static inline void take_common(struct wire_call *m,
  * is not compared with them. */
 static const uint8_t *get_call_late(const uint8_t *field, const uint8_t *p,
 				    struct wire_view in, uint32_t tag,
-				    struct wire_call *m, struct common *common)
+				    struct wire_call *m,
+				    struct wire_common *common)
 {
 	const uint8_t *next;
 
@@ -464,7 +458,7 @@ static const uint8_t *get_call_late(const uint8_t *field, const uint8_t *p,
 		next = get_common_anyhow(field, in, m);
 		if (next == field)
 			return get_unknown(p, in.end, tag);
-		common->length = COMMON_NONE;
+		common->nbytes = 0;
 		return next;
 	}
 	return p;
@@ -474,7 +468,7 @@ static const uint8_t *get_call_late(const uint8_t *field, const uint8_t *p,
  * them. Returns whether all of them are valid. */
 static out_of_line bool get_call_rest(const uint8_t *p, struct wire_view in,
 				      struct wire_call *m,
-				      struct common *common)
+				      struct wire_common *common)
 {
 	const uint8_t *field;
 	uint32_t tag;
@@ -490,7 +484,7 @@ static out_of_line bool get_call_rest(const uint8_t *p, struct wire_view in,
 }
 
 static in_line bool get_call(struct wire_view in, struct wire_call *m,
-			     struct common *common)
+			     struct wire_common *common)
 {
 	const uint8_t *p = in.p, *end = in.end;
 	uint32_t next = tag_at(p, end);
@@ -498,8 +492,8 @@ static in_line bool get_call(struct wire_view in, struct wire_call *m,
 	wire_clear(m, offsetof(struct wire_call, body));
 	GET_NEXT(1, varint, xid)
 	if (likely(p && is_common(common, p, end))) {
-		take_common(m, common->call);
-		p += common->length;
+		take_common(m, common);
+		p += common->nbytes;
 	} else if (p) {
 		p = get_common_first(p, in, m, common);
 	}
@@ -585,7 +579,7 @@ static in_line const uint8_t *get_call_part(const uint8_t *p,
 					    const uint8_t *end,
 					    struct wire_requests *m,
 					    struct wire_call *calls,
-					    struct common *common)
+					    struct wire_common *common)
 {
 	struct wire_view in;
 
@@ -598,9 +592,12 @@ static in_line const uint8_t *get_call_part(const uint8_t *p,
 }
 
 /* Does what get_requests() does, for the fields at @p. */
-static out_of_line bool get_requests_anyhow(
-	const uint8_t *p, struct wire_view in, struct wire_requests *m,
-	struct wire_call *calls, struct bodies *bodies, struct common *common)
+static out_of_line bool get_requests_anyhow(const uint8_t *p,
+					    struct wire_view in,
+					    struct wire_requests *m,
+					    struct wire_call *calls,
+					    struct bodies *bodies,
+					    struct wire_common *common)
 {
 	uint32_t tag;
 
@@ -621,21 +618,21 @@ static out_of_line bool get_requests_anyhow(
 }
 
 static bool get_requests(struct wire_view in, struct wire_requests *m,
-			 struct wire_call *calls, struct bodies *bodies)
+			 struct wire_call *calls, struct bodies *bodies,
+			 struct wire_common *common)
 {
-	struct common common = { .length = COMMON_NONE };
 	const uint8_t *p = in.p, *end = in.end;
 	uint32_t next = tag_at(p, end);
 
 	WIRE_REQUESTS_FIELDS(GET_NEXT, , )
 	while (next == TAG(5, WT_LEN)) {
-		p = get_call_part(p + 1, end, m, calls, &common);
+		p = get_call_part(p + 1, end, m, calls, common);
 		next = tag_at(p, end);
 	}
 	if (likely(next == TAG(15, WT_LEN)))
 		p = get_bodies(p + 1, end, &bodies->length);
 	return likely(p == end) ||
-	       get_requests_anyhow(p, in, m, calls, bodies, &common);
+	       get_requests_anyhow(p, in, m, calls, bodies, common);
 }
 
 /* Decodes the fields at @p, of whatever kind. */
@@ -758,8 +755,8 @@ static uint64_t sum_of_bodies(const struct wire_requests *m,
 }
 
 static int decode_requests(struct wire_requests *m, struct wire_call *calls,
-			   uint64_t hdr_data, const void *payload,
-			   size_t length, bool whole)
+			   struct wire_common *common, uint64_t hdr_data,
+			   const void *payload, size_t length, bool whole)
 {
 	struct bodies bodies = { 0 };
 	struct parts parts;
@@ -769,7 +766,7 @@ static int decode_requests(struct wire_requests *m, struct wire_call *calls,
 	if (rc)
 		return rc;
 	*m = (struct wire_requests){ 0 };
-	if (!get_requests(parts.head, m, calls, &bodies) ||
+	if (!get_requests(parts.head, m, calls, &bodies, common) ||
 	    bodies.length < view_length(parts.bodies))
 		return -EPROTO;
 	if (whole ? bodies.length != view_length(parts.bodies) ||
@@ -786,9 +783,11 @@ static int decode_requests(struct wire_requests *m, struct wire_call *calls,
 
 int wire_requests_decode(struct wire_requests *m,
 			 struct wire_call calls[WIRE_CALLS_MAX],
-			 uint64_t hdr_data, const void *payload, size_t length)
+			 struct wire_common *common, uint64_t hdr_data,
+			 const void *payload, size_t length)
 {
-	return decode_requests(m, calls, hdr_data, payload, length, true);
+	return decode_requests(m, calls, common, hdr_data, payload, length,
+			       true);
 }
 
 int wire_requests_decode_heads(struct wire_requests *m,
@@ -796,7 +795,11 @@ int wire_requests_decode_heads(struct wire_requests *m,
 			       uint64_t hdr_data, const void *payload,
 			       size_t length)
 {
-	return decode_requests(m, calls, hdr_data, payload, length, false);
+	struct wire_common common;
+
+	common.nbytes = 0;
+	return decode_requests(m, calls, &common, hdr_data, payload, length,
+			       false);
 }
 
 int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,

@@ -235,6 +235,18 @@ struct wire_call {
 	const uint8_t *body;
 };
 
+/* The common fields (wire_messages.h) of the call that was decoded last, and
+ * their encoded form. Most calls have the same bytes there as the call before,
+ * in the same message or in another: then the values are copied instead of
+ * decoded again. All 0: no call was decoded. */
+#define WIRE_COMMON_MAX 64u
+struct wire_common {
+	WIRE_MEMBERS(WIRE_CALL_COMMON, WIRE_TABLE)
+	/* bytes of the encoded form; 0: there is no call to compare with */
+	uint8_t nbytes;
+	uint8_t bytes[WIRE_COMMON_MAX];
+};
+
 /* Clears a structure in two parts, because compilers make one memset() a string
  * instruction, which is slow for so few bytes. */
 static inline void wire_clear(void *m, size_t size)
@@ -273,11 +285,12 @@ uint8_t *wire_service_put(uint8_t *p, uint32_t number);
 
 /* Decodes a whole message: sets the first m->ncalls of @calls, in the order of
  * the message. They point into @payload, which is borrowed as long as they are
- * used. After an error *@m and @calls are undefined. */
+ * used. After an error *@m and @calls are undefined. @common: what was decoded
+ * before, by the same thread; whatever it is, the result is the same. */
 int wire_requests_decode(struct wire_requests *m,
 			 struct wire_call calls[WIRE_CALLS_MAX],
-			 uint64_t hdr_data, const void *payload,
-			 size_t length) must_check;
+			 struct wire_common *common, uint64_t hdr_data,
+			 const void *payload, size_t length) must_check;
 /* Does what wire_requests_decode() does for a message that may be cut off
  * within its bodies: sets the lengths of bodies, but not the bodies. */
 int wire_requests_decode_heads(struct wire_requests *m,

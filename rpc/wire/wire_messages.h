@@ -26,7 +26,7 @@
  * their bytes for the calls that follow, in the same message or in another, and
  * copies them (wire_call_rest). The decoder reads these fields, and "attempt",
  * anew only for a call whose bytes differ from those of the call before (struct
- * common in wire.c). */
+ * wire_common). */
 #define WIRE_CALL_SAME(F, L, A)  \
 	F(3, fixed32, method)    \
 	F(4, varint32, length)   \

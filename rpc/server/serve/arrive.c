@@ -398,7 +398,8 @@ static void requests_open(struct service_cpt *sc, const struct ulnet_event *ev,
 	if (export_unseal(s, unseal_handle(record, length), ev, record, length,
 			  &o))
 		return;
-	rc = wire_requests_decode(&m, calls, o.hdr_data, o.payload, o.length);
+	rc = wire_requests_decode(&m, calls, &sc->common, o.hdr_data, o.payload,
+				  o.length);
 	if (rc)
 		unreadable(sc, ev, rc);
 	else if (!export_is_proved(s->exports, m.connection))
@@ -436,7 +437,8 @@ static void request_forwarded_there(struct forwarded *forwarded)
 	if (wire_is_sealed(forwarded->ev.hdr_data))
 		requests_open(to, &forwarded->ev, forwarded->payload,
 			      forwarded->length, 0);
-	else if (!wire_requests_decode(&m, calls, forwarded->ev.hdr_data,
+	else if (!wire_requests_decode(&m, calls, &to->common,
+				       forwarded->ev.hdr_data,
 				       forwarded->payload, forwarded->length))
 		read_calls(to, &forwarded->ev, &m, calls, 0, WIRE_OK);
 }
@@ -535,7 +537,8 @@ static inline void on_message(struct service_cpt *sc,
 	int rc;
 
 	stat_count(sc->shard, RPC_STAT_requests_received);
-	rc = wire_requests_decode(&m, calls, ev->hdr_data, payload, length);
+	rc = wire_requests_decode(&m, calls, &sc->common, ev->hdr_data, payload,
+				  length);
 	if (unlikely(rc)) {
 		if (wire_is_sealed(ev->hdr_data))
 			on_sealed(sc, ev, (void *)payload, length, how);

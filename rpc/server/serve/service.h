@@ -66,6 +66,7 @@ struct service_cpt {
 	struct pool batches;  /* of struct request_batch */
 	struct pool messages; /* of struct reply_message */
 	struct slab slab;     /* for bodies of requests and of replies */
+	struct wire_common common; /* of the last call that has come */
 	/* long bodies of requests that are over; charged to their shares, which
 	 * are the holders */
 	struct give_back bodies;

@@ -116,6 +116,7 @@ const struct wire_call *call_of(const struct wire_segments *s, unsigned int n)
 	p = wire_requests_put(p, &head);
 	p = wire_call_put(p, &call);
 	cr_assert_eq(wire_requests_decode(&head, got,
+					  &(struct wire_common){ 0 },
 					  wire_hdr_data(WIRE_REQUESTS, buf,
 							(size_t)(p - buf)),
 					  buf, (size_t)(p - buf)),

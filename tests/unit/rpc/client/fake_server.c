@@ -213,7 +213,8 @@ static void fake_on_requests(const struct ulnet_event *ev)
 	if (ev->type != LNET_EVENT_PUT)
 		return;
 	f->messages++;
-	cr_assert_eq(wire_requests_decode(&m, calls, ev->hdr_data,
+	cr_assert_eq(wire_requests_decode(&m, calls, &(struct wire_common){ 0 },
+					  ev->hdr_data,
 					  (uint8_t *)ev->md_start + ev->offset,
 					  ev->mlength),
 		     0);

@@ -233,12 +233,13 @@ static void check_requests(const uint8_t *bytes, size_t n, uint64_t hdr_data,
 			   const struct call *calls)
 {
 	static struct wire_call got_calls[WIRE_CALLS_MAX];
+	static struct wire_common common;
 	uint8_t *copy = exactly(bytes, n);
 	struct wire_requests got;
 	const uint8_t *body;
 	int rc;
 
-	rc = wire_requests_decode(&got, got_calls, hdr_data, copy, n);
+	rc = wire_requests_decode(&got, got_calls, &common, hdr_data, copy, n);
 	cr_assert_eq(rc, 0, "seed %u: %d", seed, rc);
 	CHECK(got.connection, want->connection);
 	CHECK(got.client, want->client);
@@ -316,7 +317,9 @@ static void try_requests(struct call *calls, uint32_t ncalls)
 
 Test(wire_random, requests)
 {
-	struct call *calls = calloc(CALLS, sizeof(*calls));
+	struct call *calls = calloc(CALLS + 1, sizeof(*calls));
+	/* the last one of the message before */
+	struct call *last = &calls[CALLS];
 
 	begin();
 	BUG_ON(!calls);
@@ -325,10 +328,12 @@ Test(wire_random, requests)
 
 		for (uint32_t i = 0; i < n; i++)
 			make_call(&calls[i],
-				  i && below(2) ? &calls[i - 1] : NULL,
+				  below(2) ? i ? &calls[i - 1] : last : NULL,
 				  below(2) ? 0 : below(BULKS + 1),
 				  below(SEGMENTS));
 		try_requests(calls, n);
+		if (n)
+			last->call = calls[n - 1].call;
 	}
 	free(calls);
 }

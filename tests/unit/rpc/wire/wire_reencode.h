@@ -78,13 +78,14 @@ static inline int reencode_requests(const uint8_t *bytes, size_t length,
 				    uint64_t hdr_data, struct reencoded *out)
 {
 	static struct wire_call calls[WIRE_CALLS_MAX];
+	static struct wire_common common;
 	static struct tables tables;
 	const uint8_t *bodies, *body;
 	struct wire_requests m;
 	uint8_t *p;
 	int rc;
 
-	rc = wire_requests_decode(&m, calls, hdr_data, bytes, length);
+	rc = wire_requests_decode(&m, calls, &common, hdr_data, bytes, length);
 	if (rc)
 		return rc;
 	BUG_ON(m.ncalls > WIRE_CALLS_MAX);

@@ -323,7 +323,8 @@ static int read_only(enum wire_kind kind, const uint8_t *bytes, size_t length,
 	switch (kind) {
 	case WIRE_REQUESTS:
 		rc = wire_requests_decode(zeroed(&rq, sizeof(rq)), calls,
-					  hdr_data, bytes, length);
+					  &(struct wire_common){ 0 }, hdr_data,
+					  bytes, length);
 		break;
 	case WIRE_REPLIES:
 		rc = wire_replies_decode(zeroed(&rp, sizeof(rp)), reply,
@@ -410,8 +411,8 @@ static struct wire_call read_second(const struct wire_call *first,
 	p = wire_call_put(wire_call_put(p, first), second);
 	n = (size_t)(p - bytes);
 	cr_assert_eq(wire_requests_decode(
-			     &m, calls, wire_hdr_data(WIRE_REQUESTS, bytes, n),
-			     bytes, n),
+			     &m, calls, &(struct wire_common){ 0 },
+			     wire_hdr_data(WIRE_REQUESTS, bytes, n), bytes, n),
 		     0);
 	cr_assert_eq(m.ncalls, 2);
 	return calls[1];

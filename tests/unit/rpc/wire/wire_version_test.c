@@ -125,10 +125,11 @@ Test(wire_version, fields_of_an_earlier_version)
 	struct wire_requests m;
 
 	memset(bytes + n, 'b', 2);
-	cr_assert_eq(wire_requests_decode(
-			     &m, calls, wire_hdr_data(WIRE_REQUESTS, bytes, n),
-			     bytes, n + 2),
-		     0);
+	cr_assert_eq(
+		wire_requests_decode(&m, calls, &(struct wire_common){ 0 },
+				     wire_hdr_data(WIRE_REQUESTS, bytes, n),
+				     bytes, n + 2),
+		0);
 	cr_assert_eq(m.connection, UINT64_C(0x0101010101010101));
 	cr_assert_eq(m.client, 0);
 	cr_assert_eq(m.acked, 0);

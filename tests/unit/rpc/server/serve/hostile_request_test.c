@@ -157,7 +157,7 @@ static bool is_empty(size_t head, size_t length)
 	static struct wire_call calls[WIRE_CALLS_MAX];
 	struct wire_requests m;
 
-	return !wire_requests_decode(&m, calls,
+	return !wire_requests_decode(&m, calls, &(struct wire_common){ 0 },
 				     wire_hdr_data(WIRE_REQUESTS, bytes, head),
 				     bytes, length) &&
 	       m.ncalls == 0;
