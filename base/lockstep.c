@@ -11,7 +11,8 @@ static const struct fsm_state lockstep_states[LOCKSTEP_STATES] = {
 	[LOCKSTEP_ENDED] = { "ended", 0 },
 };
 
-static _Thread_local struct lockstep_thread *thread_here;
+static _Thread_local struct lockstep_thread *thread_here
+	__attribute__((tls_model("initial-exec")));
 
 /* ---- the turn ---- */
 

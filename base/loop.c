@@ -10,7 +10,8 @@
 /* Most rounds of deferred work in a turn. */
 #define ROUNDS 64
 
-_Thread_local struct loop *loop_here;
+/* The model is said here, too: a definition does not take it over. */
+_Thread_local struct loop *loop_here __attribute__((tls_model("initial-exec")));
 
 /* ---- queues ---- */
 

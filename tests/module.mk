@@ -909,7 +909,8 @@ endif
 # What pages say is so.
 page_tests = %D%/architecture_check.sh %D%/cache_lines.sh %D%/cores_check.sh \
 	%D%/example_check.sh %D%/log_check.sh \
-	%D%/man_check.sh %D%/tutorial_check.sh %D%/without_tls.sh
+	%D%/man_check.sh %D%/thread_locals.sh %D%/tutorial_check.sh \
+	%D%/without_tls.sh
 dist_check_SCRIPTS += $(page_tests)
 EXTRA_DIST += %D%/cache_lines.txt
 TESTS += $(page_tests)

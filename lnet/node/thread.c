@@ -32,7 +32,8 @@ _Static_assert(sizeof(struct cond) <= sizeof(struct ulnet_cond) &&
 
 /* ---- threads ---- */
 
-static _Thread_local const struct ulnet_thread *thread_here;
+static _Thread_local const struct ulnet_thread *thread_here
+	__attribute__((tls_model("initial-exec")));
 
 static void thread_run(void *arg)
 {

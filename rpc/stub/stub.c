@@ -34,7 +34,8 @@ struct stub_call {
 
 /* what ulrpc_stub_outcome() returns while a closure runs in this thread; else
  * NULL */
-static _Thread_local const struct ulrpc_outcome *outcome_now;
+static _Thread_local const struct ulrpc_outcome *outcome_now
+	__attribute__((tls_model("initial-exec")));
 
 const struct ulrpc_outcome *ulrpc_stub_outcome(void)
 {

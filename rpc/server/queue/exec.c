@@ -27,7 +27,8 @@ struct exec_worker {
 };
 
 /* the worker whose thread is calling; NULL: the calling thread is no worker */
-static _Thread_local struct exec_worker *worker_here;
+static _Thread_local struct exec_worker *worker_here
+	__attribute__((tls_model("initial-exec")));
 
 /* A part of a request's time, one in REPLY_PART, is left for the reply to
  * travel. */
