@@ -683,18 +683,11 @@ static bool run_peek(struct ev_env *e)
 	return seen && real_clock(&e->env) < e->looked + PEEK_TIME;
 }
 
-static void real_run_once(struct env *env, enum env_wait wait)
+/* Lets libev ask the system, and run what is ready. */
+static out_of_line void run_system(struct ev_env *e, enum env_wait wait)
 {
-	struct ev_env *e = ev_env(env);
-	uint64_t before = env->loop->now;
-
-	if (wait == ENV_PEEK && run_peek(e))
-		return;
-	if (wait == ENV_TRY && e->hots && !io_mirror_is_open(&e->mirror) &&
-	    env->loop->now < e->looked + HOT_TIME) {
-		run_hot(e);
-		return;
-	}
+	const struct loop *l = e->env.loop;
+	uint64_t before = l->now;
 
 	/* A loop that peeks does not sleep before it is told to. */
 	if (wait != ENV_PEEK)
@@ -712,7 +705,24 @@ static void real_run_once(struct env *env, enum env_wait wait)
 	ev_unref(e->ev);
 	/* If there was a turn, its time is used, which saves a look at the
 	 * clock. */
-	e->looked = env->loop->now != before ? env->loop->now : real_clock(env);
+	e->looked = l->now != before ? l->now : real_clock(&e->env);
+}
+
+/* Need the system not be asked yet? */
+static bool is_hot(const struct ev_env *e)
+{
+	return e->hots && !io_mirror_is_open(&e->mirror) &&
+	       e->env.loop->now < e->looked + HOT_TIME;
+}
+
+static void real_run_once(struct env *env, enum env_wait wait)
+{
+	struct ev_env *e = ev_env(env);
+
+	if (wait == ENV_TRY && is_hot(e))
+		run_hot(e);
+	else if (wait != ENV_PEEK || !run_peek(e))
+		run_system(e, wait);
 }
 
 static void start_watchers(struct ev_env *e)

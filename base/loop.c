@@ -314,7 +314,7 @@ static uint64_t loop_starved(struct loop *l)
 	return ops->starved ? ops->starved(l->env) : 0;
 }
 
-static void poll_then_sleep(struct loop *l, uint64_t max)
+static out_of_line void poll_then_sleep(struct loop *l, uint64_t max)
 {
 	uint64_t begun = l->env->ops->clock(l->env);
 	uint64_t window = spin_begin(&l->spin, l->env, begun, max);
