@@ -572,18 +572,12 @@ static void node_answers(void)
 Test(hostile, yields)
 {
 	struct ulnet_id to = { .pid = LNET_PID_LUSTRE };
-	char name[LNET_INTERFACE_SIZE];
 	struct pinged p;
 	struct raw raw;
 	struct rig r;
 	int fd, status;
 
 	rig_up(&r);
-	/* Of two attempts that of the lower NID counts. */
-	fork_fd_close(r.name);
-	while (lnet_nid_cmp(&r.nid, &r.bad_nid) < 0)
-		cr_assert_eq(shm_resolve("auto", &r.bad_nid, name), 0);
-	r.name = shm_name_own(&r.bad_nid);
 	to.nid = r.bad_nid;
 	cr_assert_eq(pipe(p.pipe), 0);
 	cr_assert_eq(lnet_ping(r.node, to, 100000, on_ping, &p), 0);

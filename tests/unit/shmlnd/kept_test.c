@@ -97,18 +97,6 @@ static void await_as_before(unsigned int files, unsigned int maps)
 	cr_expect_eq(mappings(), maps);
 }
 
-/* The peer has a lower NID than the node, so whatever it opens counts. */
-static void get_lower_nid(struct rig *r)
-{
-	char name[LNET_INTERFACE_SIZE];
-
-	fork_fd_close(r->name);
-	while (lnet_nid_cmp(&r->nid, &r->bad_nid) < 0)
-		cr_assert_eq(shm_resolve("auto", &r->bad_nid, name), 0);
-	r->name = shm_name_own(&r->bad_nid);
-	cr_assert(r->name >= 0);
-}
-
 /* ---- pages ---- */
 
 /* A payload that the peer has not written: it is the node that makes these
@@ -136,7 +124,6 @@ Test(kept, pages)
 	struct rig r;
 
 	rig_up(&r);
-	get_lower_nid(&r);
 	take_puts(&r);
 	others_are_well(&r);
 	files = open_files();
@@ -233,7 +220,6 @@ Test(kept, ends)
 	struct rig r;
 
 	rig_up_few(&r);
-	get_lower_nid(&r);
 	others_are_well(&r);
 	for (n = 0; n < ARRAY_SIZE(kept); n++) {
 		raw_connect(&r, &raw);
