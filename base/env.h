@@ -86,8 +86,9 @@ struct env_ops {
 	void (*wake)(struct env *e);
 	/* Starts watching, or changes what is watched (io->events; 0 pauses). A
 	 * descriptor in error is reported as all events asked for. Returns 0;
-	 * -ENOMEM; -errno of the system; -ENOTSUP: virtual time has no file
-	 * descriptors. */
+	 * -ENOMEM; -errno of the system. In virtual time the descriptors must
+	 * be such that only the simulation makes them ready, as pipes and
+	 * sockets between its own nodes. */
 	int (*watch)(struct env *e, struct env_io *io);
 	/* Stops watching; must be called before the descriptor is closed.
 	 * io->fn is not called afterwards. No effect on a descriptor that is
@@ -112,6 +113,10 @@ struct env {
 	/* with @lockstep: until this time, ns, the threads of whoever uses this
 	 * env get no turn: env_sim_freeze() */
 	const uint64_t *held;
+	/* a random number that all envs of a simulation have, which the run
+	 * must not depend on: for names that other processes see; 0: time is
+	 * real */
+	uint64_t world;
 };
 
 /* Makes an env on @ev, the application's libev loop (borrowed until free);
@@ -137,6 +142,12 @@ void env_sim_free(struct env_sim *s);
 int env_sim_env(struct env_sim *s, struct env **env_p) must_check;
 /* Makes the loop of @env have no turn until @until, ns. */
 void env_sim_freeze(struct env *env, uint64_t until);
+/* From now on a loop hears of what has come to a descriptor within @most ns,
+ * drawn for each. 0, at first: at once. */
+void env_sim_delay(struct env_sim *s, uint64_t most);
+/* Shuts down each connected socket that the loop of @env watches, as if its
+ * process had died: the other ends hear of it. */
+void env_sim_hang_up(struct env *env);
 uint64_t env_sim_now(const struct env_sim *s);
 uint64_t env_sim_random(struct env_sim *s);
 /* Makes one step: if a thread in lockstep is ready, lets it run; else, if a

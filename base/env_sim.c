@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Virtual time. Nothing here may depend on addresses or on the real world, so
- * that a run can be repeated. */
+/* Virtual time. Nothing that happens may depend on addresses or on the real
+ * world, so that a run can be repeated. */
 #include "base/env.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
 #include "base/list.h"
 #include "base/lockstep.h"
 #include "base/loop.h"
@@ -18,6 +21,11 @@ struct env_sim {
 	 * none was yet */
 	struct list *round;
 	struct lockstep lockstep;
+	uint64_t world; /* env.world */
+	uint64_t delay; /* ns: env_sim_delay() */
+	/* room for one entry for each descriptor that is watched */
+	struct pollfd *polls;
+	unsigned int npolls, nios;
 };
 
 struct sim_env {
@@ -27,6 +35,19 @@ struct sim_env {
 	uint64_t alarm;
 	bool woken;
 	uint64_t frozen; /* ns: there are no turns until then */
+	struct list ios; /* of sim_io.link */
+	/* whose function is being called, unless it has been unwatched; or NULL
+	 */
+	struct sim_io *serving;
+};
+
+/* A descriptor that is watched: env_io.impl. */
+struct sim_io {
+	struct list link;
+	struct env_io *user;
+	/* ns: when the loop hears of what has come; TIME_NEVER: nothing has */
+	uint64_t due;
+	bool restless; /* there is something that the system does not know of */
 };
 
 static uint64_t rotl(uint64_t x, unsigned int k)
@@ -117,18 +138,175 @@ static void sim_wake(struct env *env)
 	sim_env(env)->woken = true;
 }
 
-static int sim_watch(struct env *env, struct env_io *io)
+/* ---- descriptors ---- */
+
+/* Between two looks at them, only the simulation itself acts, so what the
+ * system says of them follows from the seed. */
+
+static int sim_watch(struct env *env, struct env_io *user)
 {
-	(void)env;
-	(void)io;
-	return -ENOTSUP;
+	struct sim_env *e = sim_env(env);
+	struct env_sim *s = e->sim;
+	struct sim_io *io = user->impl;
+
+	if (!io) {
+		if (s->nios == s->npolls) {
+			unsigned int n = 2 * s->npolls + 8;
+			struct pollfd *p =
+				realloc(s->polls, n * sizeof(*s->polls));
+
+			if (!p)
+				return -ENOMEM;
+			s->polls = p;
+			s->npolls = n;
+		}
+		io = malloc(sizeof(*io));
+		if (!io)
+			return -ENOMEM;
+		*io = (struct sim_io){ .user = user, .due = TIME_NEVER };
+		list_add_tail(&e->ios, &io->link);
+		s->nios++;
+		user->impl = io;
+	}
+	return 0;
 }
 
-static void sim_unwatch(struct env *env, struct env_io *io)
+static void sim_unwatch(struct env *env, struct env_io *user)
 {
-	(void)env;
-	(void)io;
+	struct sim_env *e = sim_env(env);
+	struct sim_io *io = user->impl;
+
+	if (!io)
+		return;
+	if (e->serving == io)
+		e->serving = NULL;
+	list_del(&io->link);
+	e->sim->nios--;
+	free(io);
+	user->impl = NULL;
 }
+
+static int poll_events(int events)
+{
+	return (events & ENV_READ ? POLLIN : 0) |
+	       (events & ENV_WRITE ? POLLOUT : 0);
+}
+
+/* Which of the events that @user asks for have come? */
+static int events_of(const struct env_io *user, int found)
+{
+	int events = (found & POLLIN ? ENV_READ : 0) |
+		     (found & POLLOUT ? ENV_WRITE : 0);
+
+	return found & (POLLERR | POLLHUP) ? user->events
+					   : events & user->events;
+}
+
+/* Asks the system about all descriptors. Returns false if it says nothing new.
+ */
+static bool sim_look(struct env_sim *s)
+{
+	struct sim_env *e;
+	struct sim_io *io;
+	unsigned int n = 0;
+	bool found = false;
+
+	list_for_each_entry (e, &s->envs, link)
+		list_for_each_entry (io, &e->ios, link)
+			s->polls[n++] = (struct pollfd){
+				io->user->events ? io->user->fd : -1,
+				(short)poll_events(io->user->events), 0
+			};
+	if (!n || poll(s->polls, n, 0) <= 0)
+		return false;
+	n = 0;
+	list_for_each_entry (e, &s->envs, link)
+		list_for_each_entry (io, &e->ios, link)
+			if (s->polls[n++].revents && io->due == TIME_NEVER) {
+				io->due = s->now + rng_below(&s->rng, s->delay);
+				found = true;
+			}
+	return found;
+}
+
+/* Calls the function of @io, of which the loop has heard. */
+static void io_call(struct sim_env *e, struct sim_io *io)
+{
+	struct env_io *user = io->user;
+	struct pollfd p = { user->fd, (short)poll_events(user->events), 0 };
+	int events = io->restless ? ENV_READ & user->events : 0;
+
+	io->due = TIME_NEVER;
+	io->restless = false;
+	if (poll(&p, 1, 0) > 0)
+		events |= events_of(user, p.revents);
+	if (!events)
+		return;
+	e->serving = io;
+	user->fn(user, events);
+	if (e->serving == io && user->rest && !user->rest(user)) {
+		/* in the next turn, so that this one ends */
+		io->due = e->sim->now + 1;
+		io->restless = true;
+	}
+	e->serving = NULL;
+}
+
+static struct sim_io *io_due(struct sim_env *e)
+{
+	struct sim_io *io;
+
+	list_for_each_entry (io, &e->ios, link)
+		if (io->due <= e->sim->now)
+			return io;
+	return NULL;
+}
+
+static void ios_serve(struct sim_env *e)
+{
+	struct loop *before = loop_enter(e->env.loop);
+	struct sim_io *io;
+
+	while ((io = io_due(e)))
+		io_call(e, io);
+	loop_leave(before);
+}
+
+/* Returns when the loop of @e has something to do next. */
+static uint64_t sim_next(const struct sim_env *e)
+{
+	uint64_t next = e->woken ? 0 : e->alarm;
+	const struct sim_io *io;
+
+	list_for_each_entry (io, &e->ios, link)
+		next = MIN(next, io->due);
+	return MAX(next, e->frozen);
+}
+
+void env_sim_delay(struct env_sim *s, uint64_t most)
+{
+	s->delay = most;
+}
+
+static bool is_connected(int fd)
+{
+	socklen_t size = sizeof(int);
+	int listens;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) &&
+	       !listens;
+}
+
+void env_sim_hang_up(struct env *env)
+{
+	const struct sim_io *io;
+
+	list_for_each_entry (io, &sim_env(env)->ios, link)
+		if (is_connected(io->user->fd))
+			(void)shutdown(io->user->fd, SHUT_RDWR);
+}
+
+/* ---- turns ---- */
 
 static void sim_turn(struct sim_env *e)
 {
@@ -137,6 +315,7 @@ static void sim_turn(struct sim_env *e)
 	e->alarm = TIME_NEVER;
 	e->sim->round = &e->link;
 	loop_turn_begin(e->env.loop);
+	ios_serve(e);
 	loop_turn_end(e->env.loop);
 }
 
@@ -160,6 +339,7 @@ static void sim_env_free(struct env *env)
 {
 	struct sim_env *e = sim_env(env);
 
+	BUG_ON(!list_empty(&e->ios));
 	if (e->sim->round == &e->link)
 		e->sim->round = e->link.prev;
 	list_del(&e->link);
@@ -187,11 +367,15 @@ static const struct env_ops sim_ops = {
 
 int env_sim_new(uint64_t seed, struct env_sim **sim_p)
 {
-	struct env_sim *s = malloc(sizeof(*s));
+	struct env_sim *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
-	s->now = 0;
+	if (getrandom(&s->world, sizeof(s->world), 0) < 0) {
+		free(s);
+		return -EAGAIN;
+	}
+	s->world |= 1; /* 0 is none */
 	rng_seed(&s->rng, seed);
 	list_init(&s->envs);
 	s->round = &s->envs;
@@ -204,6 +388,7 @@ void env_sim_free(struct env_sim *s)
 {
 	BUG_ON(!list_empty(&s->envs));
 	lockstep_fini(&s->lockstep);
+	free(s->polls);
 	free(s);
 }
 
@@ -217,9 +402,11 @@ int env_sim_env(struct env_sim *s, struct env **env_p)
 		.env.ops = &sim_ops,
 		.env.lockstep = &s->lockstep,
 		.env.held = &e->frozen,
+		.env.world = s->world,
 		.sim = s,
 		.alarm = TIME_NEVER,
 	};
+	list_init(&e->ios);
 	list_add_tail(&s->envs, &e->link);
 	*env_p = &e->env;
 	return 0;
@@ -255,7 +442,7 @@ static struct sim_env *find_ready(struct env_sim *s, uint64_t *alarm_p)
 		if (at == &s->envs)
 			continue;
 		e = list_entry(at, struct sim_env, link);
-		next = MAX(e->woken ? 0 : e->alarm, e->frozen);
+		next = sim_next(e);
 		if (next <= s->now)
 			return e;
 		alarm = MIN(alarm, next);
@@ -278,6 +465,8 @@ bool env_sim_step(struct env_sim *s, uint64_t until)
 		sim_turn(e);
 		return true;
 	}
+	if (s->nios && sim_look(s))
+		return true;
 	s->round = &s->envs;
 	at = MIN(at, MAX(lockstep_next(&s->lockstep), s->now));
 	if (at != TIME_NEVER && at <= until) {

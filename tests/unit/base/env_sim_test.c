@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "base/env.h"
 #include "base/hash.h"
 #include "base/loop.h"
@@ -255,14 +258,143 @@ Test(env_sim, run_once_blocks_in_virtual_time)
 	world_fini(&w);
 }
 
-Test(env_sim, no_descriptors)
+/* One end of a pipe between two loops. */
+struct end {
+	struct env_io io;
+	struct loop *loop;
+	struct env_sim *sim;
+	int other;	/* what is written to it comes to io.fd */
+	uint64_t heard; /* ns: when it was last called */
+	unsigned int calls, left;
+	unsigned int news; /* things that the system does not know of */
+};
+
+static void end_on_ready(struct env_io *io, int revents)
 {
-	struct env_io io = { .fd = 0, .events = ENV_READ };
+	struct end *end = container_of(io, struct end, io);
+	char byte;
+
+	cr_assert_eq(revents, ENV_READ);
+	end->heard = env_sim_now(end->sim);
+	end->calls++;
+	end->news -= end->news > 0;
+	while (read(io->fd, &byte, 1) == 1)
+		end->left--;
+}
+
+static bool end_rest(struct env_io *io)
+{
+	return !container_of(io, struct end, io)->news;
+}
+
+static void end_open(struct end *end, struct world *w, struct loop *loop)
+{
+	int fd[2];
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd),
+		     0);
+	*end = (struct end){ .io = { .fd = fd[0],
+				     .events = ENV_READ,
+				     .fn = end_on_ready,
+				     .rest = end_rest },
+			     .loop = loop,
+			     .sim = w->sim,
+			     .other = fd[1] };
+	cr_assert_eq(loop_watch(loop, &end->io), 0);
+}
+
+static void end_write(struct end *end)
+{
+	cr_assert_eq(write(end->other, "x", 1), 1);
+	end->left++;
+}
+
+static void end_close(struct end *end)
+{
+	loop_unwatch(end->loop, &end->io);
+	close(end->io.fd);
+	close(end->other);
+}
+
+Test(env_sim, descriptors_are_heard_of)
+{
 	struct world w;
+	struct end end;
 
 	world_init(&w, 1);
-	cr_assert_eq(loop_watch(w.loops[0], &io), -ENOTSUP);
-	loop_unwatch(w.loops[0], &io);
+	end_open(&end, &w, w.loops[0]);
+	run(&w, TIME_NEVER);
+	cr_assert_eq(end.calls, 0);
+	end_write(&end);
+	run(&w, TIME_NEVER);
+	cr_assert_eq(end.calls, 1);
+	cr_assert_eq(end.heard, 0, "at once");
+	/* It is called again for what only memory tells. */
+	end.news = 2;
+	end_write(&end);
+	run(&w, TIME_NEVER);
+	cr_assert_eq(end.calls, 3);
+	cr_assert_eq(end.left, 0);
+	end_close(&end);
+	world_fini(&w);
+}
+
+Test(env_sim, descriptors_are_heard_of_late)
+{
+	uint64_t heard[2];
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct world w;
+		struct end end;
+
+		world_init(&w, 1);
+		env_sim_delay(w.sim, 1000000);
+		end_open(&end, &w, w.loops[0]);
+		env_sim_freeze(w.loops[0]->env, 500);
+		end_write(&end);
+		run(&w, TIME_NEVER);
+		cr_assert_eq(end.calls, 1);
+		heard[i] = end.heard;
+		end_close(&end);
+		world_fini(&w);
+	}
+	cr_assert(heard[0] >= 500 && heard[0] < 1000000);
+	cr_assert_eq(heard[0], heard[1], "a seed has the same run each time");
+}
+
+Test(env_sim, a_descriptor_that_is_not_asked_for_waits)
+{
+	struct world w;
+	struct end end;
+
+	world_init(&w, 1);
+	end_open(&end, &w, w.loops[0]);
+	end.io.events = 0;
+	cr_assert_eq(loop_watch(end.loop, &end.io), 0);
+	end_write(&end);
+	run(&w, TIME_NEVER);
+	cr_assert_eq(end.calls, 0);
+	end.io.events = ENV_READ;
+	cr_assert_eq(loop_watch(end.loop, &end.io), 0);
+	run(&w, TIME_NEVER);
+	cr_assert_eq(end.calls, 1);
+	end_close(&end);
+	world_fini(&w);
+}
+
+Test(env_sim, hangs_up)
+{
+	struct world w;
+	struct end end;
+	char byte;
+
+	world_init(&w, 1);
+	end_open(&end, &w, w.loops[0]);
+	env_sim_hang_up(w.loops[1]->env);
+	cr_assert_lt(read(end.other, &byte, 1), 0, "not yet");
+	env_sim_hang_up(w.loops[0]->env);
+	cr_assert_eq(read(end.other, &byte, 1), 0, "the end");
+	end_close(&end);
 	world_fini(&w);
 }
 
