@@ -180,7 +180,7 @@ static int check_owner(const struct shm_conn *conn, const char **why_p)
 		*why_p = "its PID namespace is not seen from here";
 		return -EACCES;
 	}
-	fd = shm_name_connect(&nid);
+	fd = shm_name_connect(conn->sni->world, &nid);
 	if (fd == -ECONNREFUSED)
 		*why_p = "it does not listen on the NID that it gives";
 	if (fd < 0)
@@ -402,7 +402,7 @@ int shm_gate_open(struct shm_ni *sni)
 	list_init(&g->callers);
 	timer_init(&g->resume, gate_on_resume);
 	g->io.fn = gate_on_ready;
-	g->io.fd = shm_name_own(&sni->ni->nid);
+	g->io.fd = shm_name_own(sni->world, &sni->ni->nid);
 	if (g->io.fd < 0)
 		return g->io.fd;
 	rc = lobby_open(&g->lobby, sni->ni->loops[0], gate_on_lobby);
@@ -523,7 +523,7 @@ static int greet(struct shm_conn *conn, uint32_t ring_size)
 int shm_gate_connect(struct shm_peer *peer, struct shm_conn **conn_p)
 {
 	struct shm_cpt *cpt = peer->cpt;
-	int fd = shm_name_connect(&peer->id.nid);
+	int fd = shm_name_connect(cpt->sni->world, &peer->id.nid);
 	struct shm_conn *conn;
 	int rc;
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,15 +20,22 @@
 /* The name of an interface that stands for any number. */
 #define ANY "auto"
 
-unsigned int shm_name(const struct ulnet_nid *nid, struct sockaddr_un *addr)
+/* Writes the address of the socket of @nid; returns its length. */
+static unsigned int name_of(uint64_t world, const struct ulnet_nid *nid,
+			    struct sockaddr_un *addr)
 {
+	char simulation[32] = "";
 	int n;
 
 	memset(addr, 0, sizeof(*addr));
 	addr->sun_family = AF_UNIX;
 	/* An abstract name: it needs no file, and goes with its socket. */
+	if (world)
+		snprintf(simulation, sizeof(simulation), "sim%" PRIx64 ".",
+			 world);
 	n = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1,
-		     "ulnet.shm%u.%u", LNET_NET_NUM(lnet_nid_net(nid)),
+		     "ulnet.%sshm%u.%u", simulation,
+		     LNET_NET_NUM(lnet_nid_net(nid)),
 		     (unsigned int)lnet_nid_to_nid4(nid));
 	return (unsigned int)(offsetof(struct sockaddr_un, sun_path) + 1) +
 	       (unsigned int)n;
@@ -43,10 +51,10 @@ static int new_socket(void)
 	return fd < 0 ? -errno : fd;
 }
 
-int shm_name_own(const struct ulnet_nid *nid)
+int shm_name_own(uint64_t world, const struct ulnet_nid *nid)
 {
 	struct sockaddr_un addr;
-	unsigned int len = shm_name(nid, &addr);
+	unsigned int len = name_of(world, nid, &addr);
 	int fd = new_socket(), rc;
 
 	if (fd < 0)
@@ -58,10 +66,10 @@ int shm_name_own(const struct ulnet_nid *nid)
 	return rc;
 }
 
-int shm_name_connect(const struct ulnet_nid *nid)
+int shm_name_connect(uint64_t world, const struct ulnet_nid *nid)
 {
 	struct sockaddr_un addr;
-	unsigned int len = shm_name(nid, &addr);
+	unsigned int len = name_of(world, nid, &addr);
 	int fd = new_socket(), rc;
 
 	if (fd < 0)
@@ -104,6 +112,7 @@ bool shm_who_may(const struct shm_ni *sni, const struct shm_who *who)
 struct host {
 	char boot[BOOT_SIZE];
 	uint64_t dev, ino;
+	uint64_t world;
 };
 
 static int read_boot_id(char boot[BOOT_SIZE])
@@ -117,7 +126,7 @@ static int read_boot_id(char boot[BOOT_SIZE])
 	return rc;
 }
 
-int shm_host(uint64_t *host)
+int shm_host(uint64_t world, uint64_t *host)
 {
 	static const uint8_t key[SIPHASH_SIZE] = "ulnet shm host";
 	uint8_t digest[SIPHASH_SIZE];
@@ -131,6 +140,7 @@ int shm_host(uint64_t *host)
 		return rc;
 	h.dev = ns.st_dev;
 	h.ino = ns.st_ino;
+	h.world = world;
 	/* Nobody can tell from the result what he could not guess. */
 	siphash(key, &h, sizeof(h), digest);
 	memcpy(host, digest, sizeof(*host));
@@ -142,7 +152,7 @@ int shm_host(uint64_t *host)
 
 static bool is_free(const struct ulnet_nid *nid)
 {
-	int fd = shm_name_own(nid);
+	int fd = shm_name_own(0, nid);
 
 	if (fd >= 0)
 		fork_fd_close(fd);

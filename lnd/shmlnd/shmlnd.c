@@ -63,7 +63,7 @@ static int shm_join(void *arg)
 /* Without a host, messages over other nets do not tell of the NI. */
 static void shm_find_host(struct lnd_ni *ni)
 {
-	int rc = shm_host(&ni->host);
+	int rc = shm_host(shm_ni_of(ni)->world, &ni->host);
 
 	if (rc)
 		log_warn("shmlnd",
@@ -81,6 +81,7 @@ static int shm_startup(struct lnd_ni *ni)
 		return -ENOMEM;
 	sni->ni = ni;
 	sni->tunables = ni->tunables;
+	sni->world = ni->loops[0]->env->world;
 	sni->ring_size =
 		shm_ring_size((uint64_t)ni->tunables[SHM_ring_size]);
 	ni->tunables[SHM_ring_size] = sni->ring_size;

@@ -87,6 +87,7 @@ struct shm_ni {
 	struct lnd_ni *ni;
 	const int64_t *tunables;
 	uint64_t seed;
+	uint64_t world; /* env.world */
 	uint32_t ring_size;
 	struct shm_token token;
 	struct shm_cpt *cpts;
@@ -114,7 +115,7 @@ static inline uint64_t shm_ni_ms(const struct shm_ni *sni, enum shm_tunable t)
 
 /* ---- names (name.c) ---- */
 
-struct sockaddr_un;
+/* @world: env.world: the nodes of a simulation have names of their own. */
 
 /* A process at the other end of a socket, as the system says. */
 struct shm_who {
@@ -122,21 +123,19 @@ struct shm_who {
 	unsigned int uid, gid;
 };
 
-/* Writes the address of the socket of @nid; returns its length. */
-unsigned int shm_name(const struct ulnet_nid *nid, struct sockaddr_un *addr);
 /* Makes a socket that is called @nid, and listens. Returns its descriptor;
  * -EADDRINUSE: another node of this host has this NID; or -errno. */
-int shm_name_own(const struct ulnet_nid *nid);
+int shm_name_own(uint64_t world, const struct ulnet_nid *nid);
 /* Makes a socket that is connected to that of @nid. Returns its descriptor;
  * -ECONNREFUSED: nobody has this NID; -EAGAIN: too many are connecting; or
  * -errno. */
-int shm_name_connect(const struct ulnet_nid *nid);
+int shm_name_connect(uint64_t world, const struct ulnet_nid *nid);
 /* Sets *@who to the process that has connected @fd, or to which @fd is
  * connected. Returns 0 or -errno. */
 int shm_who(int fd, struct shm_who *who) must_check;
 /* Sets *@host to lnd_ni.host: the same number for all processes that see each
  * other's names, and another one for all others. Returns 0 or -errno. */
-int shm_host(uint64_t *host) must_check;
+int shm_host(uint64_t world, uint64_t *host) must_check;
 /* May @who be a peer? */
 bool shm_who_may(const struct shm_ni *sni, const struct shm_who *who);
 /* lnd.resolve() and lnd.source(). */

@@ -436,7 +436,7 @@ Test(loan, killed)
 	cr_assert_eq(pipe(ready), 0);
 	pid = fork();
 	if (!pid) {
-		r.name = shm_name_own(&r.bad_nid);
+		r.name = shm_name_own(0, &r.bad_nid);
 		shm_token_make(&token);
 		raw_connect_with(&r, &raw, &token);
 		byte = raw.hello.status == 0;
@@ -455,7 +455,7 @@ Test(loan, killed)
 	cr_expect_eq(atomic_load(&puts_failed) + atomic_load(&puts_got), 1);
 	close(ready[0]);
 	close(ready[1]);
-	r.name = shm_name_own(&r.bad_nid);
+	r.name = shm_name_own(0, &r.bad_nid);
 	rig_down(&r);
 }
 

@@ -19,9 +19,7 @@
 #define SHARED_MAX (1u << 20)
 #define MAP_MAX	   (CPTS * (16u << 20))
 
-/* A node, a correct peer of it, and the NID of the peer that is not, which is
- * lower than the node's: so what that peer opens counts, even while the node
- * connects to it. */
+/* A node, a correct peer of it, and the NID of the peer that is not. */
 struct rig {
 	struct lnet *node, *good;
 	struct ulnet_nid nid, good_nid, bad_nid;
