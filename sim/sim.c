@@ -146,6 +146,19 @@ int sim_verbs(struct lnet_sim *sim, const struct simqp_conf *conf,
 	return rc;
 }
 
+int sim_memory(struct lnet_sim *sim, const struct sim_memory *conf)
+{
+	if (sim->memory || sim->nnodes)
+		return -EALREADY;
+	sim->memory = true;
+	sim->apart = true;
+	sim->tunables[0] =
+		(struct ulnet_tunable){ "ring_size", conf->ring_size };
+	sim->tunables[1] = (struct ulnet_tunable){ "copy_min", conf->copy_min };
+	env_sim_delay(sim->env, conf->delay);
+	return 0;
+}
+
 void sim_tap(struct lnet_sim *sim, sim_tap_fn *fn, void *arg)
 {
 	sim_net_tap(sim->net, fn, arg);
@@ -230,6 +243,10 @@ static int node_set_up(struct sim_node *n)
 	for (unsigned int i = 0; i < n->nnids; i++) {
 		struct ulnet_ni_conf conf = { .nid = n->nids[i] };
 
+		if (n->sim->memory && conf.nid.type == LNET_TYPE_SHM) {
+			conf.tunables = n->sim->tunables;
+			conf.ntunables = ARRAY_SIZE(n->sim->tunables);
+		}
 		rc = lnet_ni_add(n->node, &conf);
 		if (rc)
 			return rc;
@@ -241,7 +258,8 @@ static int node_set_up(struct sim_node *n)
 
 static int node_start(struct sim_node *n)
 {
-	static const struct lnd *const lnds[] = { &lolnd, &o2iblnd, NULL };
+	static const struct lnd *const lnds[] = { &lolnd, &o2iblnd, &shmlnd,
+						  NULL };
 	struct lnet_sim *sim = n->sim;
 	struct node_params p = {
 		.conf = n->conf,
@@ -250,6 +268,7 @@ static int node_start(struct sim_node *n)
 		.lnd = &simlnd,
 		.lnd_net = sim->net,
 		.fabric = sim->fabric,
+		.memory = sim->memory,
 		.observer = &n->observer,
 		.drive = sim_drive,
 		.drive_arg = sim,
@@ -390,6 +409,13 @@ static void devices_die(const struct sim_node *n, bool over)
 	}
 }
 
+/* The sockets of @n, which has loops of its own, end. */
+static void node_hang_up(const struct sim_node *n)
+{
+	for (unsigned int i = 0; i < n->sim->cpts; i++)
+		env_sim_hang_up(n->own[i]->env);
+}
+
 /* The loops of @n, which are its own, do nothing until @until, ns. */
 static void node_freeze(const struct sim_node *n, uint64_t until)
 {
@@ -414,6 +440,8 @@ int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
 	n->node = NULL;
 	sim->crashing = n;
 	devices_die(n, false);
+	if (sim->memory)
+		node_hang_up(n);
 	node_crash(node);
 	devices_die(n, true);
 	sim->crashing = NULL;

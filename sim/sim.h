@@ -17,6 +17,21 @@
 int sim_verbs(struct lnet_sim *sim, const struct simqp_conf *conf,
 	      struct simqp_fabric **fabric_p) must_check;
 
+struct sim_memory {
+	/* ns: a node hears of what has come to a socket within that time, drawn
+	 * each time; the rings themselves are as fast as memory is */
+	uint64_t delay;
+	int64_t ring_size, copy_min; /* the tunables: shmlnd(7) */
+};
+
+/*
+ * Makes the nodes of the cluster one host: nets of type shm then use shmlnd, on
+ * memory and sockets that are real, in virtual time. Each node gets loops of
+ * its own, as by lnet_sim_apart(): one that is paused leaves its rings as they
+ * are, and of one that crashes others hear by the end of its sockets. To be
+ * called before the first node is added. Returns 0 or -EALREADY.
+ */
+int sim_memory(struct lnet_sim *sim, const struct sim_memory *conf) must_check;
 /* Somebody who sees and may change each message on the wire: LNet's header, of
  * @hdr_len bytes, and the payload. From now on @fn(@arg, ...) is called for
  * each; NULL: nobody. To be called outside of any turn. */

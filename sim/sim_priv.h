@@ -41,6 +41,8 @@ struct lnet_sim {
 	struct sim_net *net;
 	/* NULL: nets of type o2ib use simlnd, too */
 	struct simqp_fabric *fabric;
+	bool memory; /* nets of type shm use shmlnd, not simlnd */
+	struct ulnet_tunable tunables[2]; /* then those of their NIs */
 	struct sim_node **nodes;
 	unsigned int nnodes;
 	/* the node that is crashing: time stands still meanwhile; NULL: none is

@@ -173,10 +173,13 @@ static int ni_drop(struct lnet_cpt *cpt, void *ni)
 
 const struct lnd *node_lnd(const struct lnet *node, int type)
 {
-	bool verbs = type == LNET_TYPE_O2IB && net_node(node)->fabric;
+	const struct whole_node *whole = whole_node(node);
+	bool own = type == LNET_TYPE_LO ||
+		   (type == LNET_TYPE_O2IB && whole->net.fabric) ||
+		   (type == LNET_TYPE_SHM && whole->memory);
 
-	if (whole_node(node)->lnd && type != LNET_TYPE_LO && !verbs)
-		return whole_node(node)->lnd;
+	if (whole->lnd && !own)
+		return whole->lnd;
 	return lnd_find(net_node(node)->lnds, type);
 }
 

@@ -357,6 +357,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	node->conf.err = NULL;
 	node->cpts = p->conf.cpts;
 	whole->lnd = p->lnd;
+	whole->memory = p->memory;
 	net_node(node)->lnds = p->lnds;
 	net_node(node)->upcalls = &nis_upcalls;
 	net_node(node)->lnd_net = p->lnd_net;

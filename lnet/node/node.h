@@ -47,6 +47,7 @@ struct whole_node {
 	bool has_threads;      /* the CPTs have threads of the node's own */
 	struct whole_cpt *all; /* array of the CPTs to which lnet.cpt points */
 	const struct lnd *lnd; /* node_params.lnd */
+	bool memory;	       /* node_params.memory */
 	bool (*drive)(void *arg, uint64_t until); /* node_params.drive */
 	void *drive_arg;
 	/* number of calls of drive() that have not returned */
@@ -89,6 +90,8 @@ struct node_params {
 	/* Becomes lnd_ni.fabric. If it is not NULL, o2iblnd serves nets of type
 	 * o2ib, even if .lnd is set. */
 	void *fabric;
+	/* shmlnd serves nets of type shm, even if .lnd is set */
+	bool memory;
 	const struct lnet_observer *observer;
 	/* directory as for numa_read(); NULL: the machine has one NUMA node */
 	const char *numa_dir;

@@ -37,7 +37,7 @@ struct result {
 	uint64_t operations, messages, faults, events;
 };
 
-#define TOLD_MAX 160
+#define TOLD_MAX 512
 
 /* --verbose: which events the runs have had, how often, and in how many runs.
  */

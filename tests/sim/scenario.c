@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/sim/traffic.h"
+#include "tests/sim/world.h"
 
 #define NODES_MAX  6
 #define RAILS	   3 /* of a node, at most */
@@ -155,6 +156,7 @@ static const char *const disturbances[DISTURBANCES] = {
 	[1] = "a partition begins",
 	[2] = "an interface goes down",
 	[3] = "an interface comes up",
+	[4] = "a node stands still",
 	[5] = "an interface is added, or deleted",
 	[6] = "links change",
 	[7] = "room for messages is added",
@@ -170,6 +172,10 @@ static void disturb(struct run *r)
 	const struct ulnet_nid *nid = &m->nids[rnd(r, m->nnids)];
 	uint64_t which = rnd(r, DISTURBANCES);
 
+	if (world_disturb(r->sim, r->n)) {
+		r->disturbed[4]++;
+		return;
+	}
 	r->disturbed[disturbance_of[which]]++;
 	switch (which) {
 	case 0:
@@ -241,7 +247,7 @@ static void plan_member(struct run *r, unsigned int index, unsigned int rails)
 	m->run = r;
 	m->index = index;
 	m->nnids = rails;
-	cluster_nids(m->nids, rails, index);
+	world_nids(m->nids, rails, index);
 	traffic_add(&r->traffic, index, m->nids, rails);
 }
 
@@ -249,7 +255,7 @@ static int set_up(struct run *r)
 {
 	unsigned int rails = 1 + (unsigned int)rnd(r, RAILS);
 	bool same = chance(r, 75);
-	int rc = 0;
+	int rc = world_new(r->sim);
 
 	r->n = 2 + (unsigned int)rnd(r, NODES_MAX - 1);
 	r->slow = chance(r, 25);
