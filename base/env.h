@@ -145,8 +145,8 @@ void env_sim_freeze(struct env *env, uint64_t until);
 /* From now on a loop hears of what has come to a descriptor within @most ns,
  * drawn for each. 0, at first: at once. */
 void env_sim_delay(struct env_sim *s, uint64_t most);
-/* Shuts down each connected socket that the loop of @env watches, as if its
- * process had died: the other ends hear of it. */
+/* Ends each connected socket that the loop of @env watches, for the other end
+ * only, as if this process had died. */
 void env_sim_hang_up(struct env *env);
 uint64_t env_sim_now(const struct env_sim *s);
 uint64_t env_sim_random(struct env_sim *s);

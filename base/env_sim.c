@@ -168,6 +168,8 @@ static int sim_watch(struct env *env, struct env_io *user)
 		s->nios++;
 		user->impl = io;
 	}
+	if (io->restless)
+		io->due = s->now;
 	return 0;
 }
 
@@ -210,6 +212,7 @@ static bool sim_look(struct env_sim *s)
 	struct sim_io *io;
 	unsigned int n = 0;
 	bool found = false;
+	int rc;
 
 	list_for_each_entry (e, &s->envs, link)
 		list_for_each_entry (io, &e->ios, link)
@@ -217,15 +220,21 @@ static bool sim_look(struct env_sim *s)
 				io->user->events ? io->user->fd : -1,
 				(short)poll_events(io->user->events), 0
 			};
-	if (!n || poll(s->polls, n, 0) <= 0)
+	rc = n ? poll(s->polls, n, 0) : 0;
+	BUG_ON(rc < 0 && errno != EINTR);
+	if (rc <= 0)
 		return false;
 	n = 0;
 	list_for_each_entry (e, &s->envs, link)
-		list_for_each_entry (io, &e->ios, link)
-			if (s->polls[n++].revents && io->due == TIME_NEVER) {
-				io->due = s->now + rng_below(&s->rng, s->delay);
-				found = true;
-			}
+		list_for_each_entry (io, &e->ios, link) {
+			int events = s->polls[n++].revents;
+
+			BUG_ON(events & POLLNVAL); /* it was closed */
+			if (!events || io->due != TIME_NEVER)
+				continue;
+			io->due = s->now + rng_below(&s->rng, s->delay);
+			found = true;
+		}
 	return found;
 }
 
@@ -237,11 +246,11 @@ static void io_call(struct sim_env *e, struct sim_io *io)
 	int events = io->restless ? ENV_READ & user->events : 0;
 
 	io->due = TIME_NEVER;
-	io->restless = false;
 	if (poll(&p, 1, 0) > 0)
 		events |= events_of(user, p.revents);
 	if (!events)
 		return;
+	io->restless = false;
 	e->serving = io;
 	user->fn(user, events);
 	if (e->serving == io && user->rest && !user->rest(user)) {
@@ -288,7 +297,8 @@ void env_sim_delay(struct env_sim *s, uint64_t most)
 	s->delay = most;
 }
 
-static bool is_connected(int fd)
+/* Is @fd a socket that does not listen? */
+static bool is_for_data(int fd)
 {
 	socklen_t size = sizeof(int);
 	int listens;
@@ -301,9 +311,10 @@ void env_sim_hang_up(struct env *env)
 {
 	const struct sim_io *io;
 
+	/* Nothing comes to this end: it does not know that it is dead. */
 	list_for_each_entry (io, &sim_env(env)->ios, link)
-		if (is_connected(io->user->fd))
-			(void)shutdown(io->user->fd, SHUT_RDWR);
+		if (is_for_data(io->user->fd))
+			(void)shutdown(io->user->fd, SHUT_WR);
 }
 
 /* ---- turns ---- */

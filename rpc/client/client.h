@@ -127,8 +127,8 @@ enum client_news {
 	/* calls can be sent, or could be if the service were open */
 	CLIENT_UP,
 	CLIENT_DOWN, /* calls cannot be sent now */
-	/* the server is gone (IMPORT_GONE); told after CLIENT_DOWN, perhaps
-	 * repeatedly */
+	/* the server is gone (IMPORT_GONE); told after CLIENT_DOWN, if there
+	 * was a connection, and perhaps repeatedly */
 	CLIENT_GONE,
 };
 struct client_watch {

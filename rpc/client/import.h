@@ -64,7 +64,9 @@ struct import {
 	bool nameless;
 	struct import_name name; /* the id by which servers know the import */
 	struct stat_peer stats;
-	struct list clients; /* of ulrpc_client.link */
+	/* of ulrpc_client.link, the oldest first: those that open streams stand
+	 * before those that carry them, which loses_streams() relies on */
+	struct list clients;
 
 	/* Calls are numbered in the order in which they are first sent, over
 	 * all connections. */

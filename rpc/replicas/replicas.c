@@ -451,6 +451,9 @@ static void replicas_leave_gone(struct ulrpc_replicas *rs, bool all)
 	list_for_each_entry_safe (r, next, &rs->gone, gone) {
 		bool leave = all || (r->changed && r->down);
 
+		/* The server may have come back since. */
+		if (!r->down)
+			r->lost = false;
 		r->changed = false;
 		if (!leave)
 			continue;

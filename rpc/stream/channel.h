@@ -123,7 +123,8 @@ struct channel {
 	/* node in streams_node.channels, guarded by its lock */
 	struct list of_node;
 
-	/* the channel has no streams, and none can be opened */
+	/* no stream can be opened; there are only those that are being opened,
+	 * or that have not been read to the end yet */
 	bool ended;
 	/* how the channel has ended, or is to end soon; and a text about that,
 	 * or NULL */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is between the nodes of scenario.c: the simulated network (world_net.c),
+/* What is between the nodes of a cluster: the simulated network (world_net.c),
  * or memory (world_memory.c). */
 #ifndef TESTS_SIM_WORLD_H
 #define TESTS_SIM_WORLD_H

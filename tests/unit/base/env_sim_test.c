@@ -258,7 +258,7 @@ Test(env_sim, run_once_blocks_in_virtual_time)
 	world_fini(&w);
 }
 
-/* One end of a pipe between two loops. */
+/* A loop watches one of a pair of sockets. */
 struct end {
 	struct env_io io;
 	struct loop *loop;
@@ -382,6 +382,29 @@ Test(env_sim, a_descriptor_that_is_not_asked_for_waits)
 	world_fini(&w);
 }
 
+Test(env_sim, what_only_memory_tells_is_kept)
+{
+	struct world w;
+	struct end end;
+
+	world_init(&w, 1);
+	end_open(&end, &w, w.loops[0]);
+	end.news = 2;
+	end_write(&end);
+	while (!end.calls)
+		cr_assert(env_sim_step(w.sim, TIME_NEVER));
+	end.io.events = 0;
+	cr_assert_eq(loop_watch(end.loop, &end.io), 0);
+	run(&w, TIME_NEVER);
+	cr_assert_eq(end.calls, 1);
+	end.io.events = ENV_READ;
+	cr_assert_eq(loop_watch(end.loop, &end.io), 0);
+	run(&w, TIME_NEVER);
+	cr_assert_eq(end.calls, 2);
+	end_close(&end);
+	world_fini(&w);
+}
+
 Test(env_sim, hangs_up)
 {
 	struct world w;
@@ -393,6 +416,8 @@ Test(env_sim, hangs_up)
 	env_sim_hang_up(w.loops[1]->env);
 	cr_assert_lt(read(end.other, &byte, 1), 0, "not yet");
 	env_sim_hang_up(w.loops[0]->env);
+	run(&w, TIME_NEVER);
+	cr_assert_eq(end.calls, 0, "its own loop hears of nothing");
 	cr_assert_eq(read(end.other, &byte, 1), 0, "the end");
 	end_close(&end);
 	world_fini(&w);
