@@ -17,6 +17,8 @@
 /* How often the time between looks doubles, at most, while there is nothing to
  * see: up to as long as LOOKS of them take otherwise. */
 #define DOUBLINGS 3
+_Static_assert(1u << DOUBLINGS == LOOKS,
+	       "the longest time is LOOKS of the first");
 
 static struct sock_peer *attempt_peer_of(const struct connect *c)
 {

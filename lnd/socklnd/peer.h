@@ -116,8 +116,8 @@ struct sock_peer {
 	/* the socket of the attempt, while CONNECT_CONNECTING */
 	struct sock_conn *attempt;
 	struct sock_conn *second; /* the attempt's second socket, or NULL */
-	/* how often the attempt was looked at while others waited for turns; a
-	 * look after a longer time counts as the looks that were left out */
+	/* looks, or as many as fit into a longer time, that ended while others
+	 * waited for turns */
 	unsigned int looks;
 	unsigned int doublings; /* of the time until the next look */
 	/* the peer's host, while CONNECT_QUEUED or CONNECT_CONNECTING; else
