@@ -85,16 +85,32 @@ static unsigned int mappings(void)
 	return n;
 }
 
-/* Waits until there are no more than @files and @maps. */
+/* Waits until there are no more than @files and @maps. There may have been one
+ * too many when they were counted, which was about to be closed. */
 static void await_as_before(unsigned int files, unsigned int maps)
 {
 	time_t end = time(NULL) + PATIENCE / 1000;
 
-	while ((open_files() != files || mappings() != maps) &&
-	       time(NULL) < end)
+	while ((open_files() > files || mappings() > maps) && time(NULL) < end)
 		sched_yield();
-	cr_expect_eq(open_files(), files);
-	cr_expect_eq(mappings(), maps);
+	cr_expect_leq(open_files(), files);
+	cr_expect_leq(mappings(), maps);
+}
+
+/* The node connects to whose NID it is each time that somebody says HELLO, and
+ * the system queues only so many. */
+static void drop_callers(const struct rig *r)
+{
+	struct pollfd p = { .fd = r->name, .events = POLLIN };
+
+	while (poll(&p, 1, 0) == 1) {
+		int fd;
+
+		fork_hold();
+		fd = fork_fd_made(accept4(r->name, NULL, NULL, SOCK_CLOEXEC));
+		cr_assert(fd >= 0);
+		fork_fd_close(fd);
+	}
 }
 
 /* The peer has a lower NID than the node, so whatever it opens counts. */
@@ -145,6 +161,7 @@ Test(kept, pages)
 		struct kept *k = &kept[i % KEPT];
 
 		raw_connect(&r, &raw);
+		drop_callers(&r);
 		cr_assert_eq(raw.hello.status, 0);
 		send_hole(&r, &raw);
 		await_puts(i + 1);
@@ -216,6 +233,7 @@ static void connect_until_taken(const struct rig *r, struct raw *raw)
 	     raw_connect(r, raw)) {
 		cr_assert_eq(raw->hello.status, -EALREADY);
 		raw_close(raw);
+		drop_callers(r);
 		sched_yield();
 	}
 	cr_assert_eq(raw->hello.status, 0);
@@ -445,14 +463,31 @@ static int queue_up(const struct rig *r)
 	return fd;
 }
 
+/* Returns how many of @fd are asked to come again, as soon as @n are. */
+static unsigned int count_asked(const int *fd, unsigned int n)
+{
+	time_t end = time(NULL) + PATIENCE / 1000;
+	unsigned int asked = 0;
+
+	do {
+		for (unsigned int i = 0; i < CALLERS; i++) {
+			struct shm_hello answer = { .status = 0 };
+
+			(void)!recv(fd[i], &answer, sizeof(answer),
+				    MSG_DONTWAIT);
+			asked += answer.status == -EALREADY;
+		}
+	} while (asked < n && time(NULL) < end && !sched_yield());
+	return asked;
+}
+
 /* Connections for a CPT that is busy: what is more than accept_max is asked to
  * come again. */
 Test(kept, queue)
 {
 	struct ulnet_work busy = { .fn = be_busy };
 	char name[LNET_INTERFACE_SIZE];
-	unsigned int files, maps, asked = 0;
-	struct shm_hello answer;
+	unsigned int files, maps, asked;
 	int fd[CALLERS];
 	struct rig r;
 
@@ -470,11 +505,7 @@ Test(kept, queue)
 	sem_wait(&begun);
 	for (unsigned int i = 0; i < CALLERS; i++)
 		fd[i] = queue_up(&r);
-	for (unsigned int i = 0; i < CALLERS; i++) {
-		answer.status = 0;
-		(void)!recv(fd[i], &answer, sizeof(answer), MSG_DONTWAIT);
-		asked += answer.status == -EALREADY;
-	}
+	asked = count_asked(fd, CALLERS - ACCEPT_MAX);
 	cr_expect_eq(asked, CALLERS - ACCEPT_MAX, "%u", asked);
 	sem_post(&goes_on);
 	for (unsigned int i = 0; i < CALLERS; i++)
