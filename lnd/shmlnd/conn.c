@@ -139,7 +139,7 @@ static void conn_end(struct shm_conn *conn, bool spent)
 void shm_conn_drop(struct shm_conn *conn)
 {
 	BUG_ON(conn->fsm.state >= SHM_CONN_OPEN);
-	/* This side has written nothing. */
+	/* This side has written nothing, and reads nothing. */
 	conn_end(conn, true);
 }
 
@@ -159,19 +159,20 @@ void shm_conn_release(struct shm_conn *conn)
 	conn_end(conn, shm_conn_hung_up(conn));
 }
 
+/* Reads in a turn, of what the peer still sends. */
+#define LEFT_READS 64
+
 static void left_on_ready(struct env_io *io, int revents)
 {
 	struct shm_conn *conn = container_of(io, struct shm_conn, io);
+	ssize_t n = revents & ENV_ERROR ? 0 : 1;
 	char bytes[256];
-	ssize_t n;
 
-	if (!(revents & ENV_ERROR)) {
-		/* Descriptors that it sends are lost in the system. */
+	/* Descriptors that it sends are lost in the system. */
+	for (unsigned int i = 0; n > 0 && i < LEFT_READS; i++)
 		n = recv(io->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-		if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
-			return;
-	}
-	shm_conn_release(conn);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		shm_conn_release(conn);
 }
 
 /* Waits until the peer has closed its end. Returns false: the system is not

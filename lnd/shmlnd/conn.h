@@ -36,8 +36,9 @@
  * of the socket, or has shut it down: then it reads nothing more. It may be
  * stopped in the middle of a message, and must not find zeros there later. So
  * a connection that this side gives up first is left: all messages on it have
- * ended, but socket and memory stay until the peer has closed its end, too, and
- * count in the share of connections of its process (peer.h). Only where the NI
+ * ended, and this side reads nothing more, so what the peer writes is lost; but
+ * socket and memory stay until the peer has closed its end, too, and count in
+ * the share of connections of its process (peer.h). Only where the NI
  * goes down, which nobody can make it do again and again, nothing waits for
  * the peer, and the memory stays as it is.
  */
@@ -145,8 +146,11 @@ struct shm_conn {
 	/* env_io.rest() was called, and io.fn has not been since: this side is
 	 * to be woken for whatever it waits for */
 	bool resting;
-	bool ended;    /* the peer has closed the socket */
-	bool spent;    /* neither side needs what is in the memory */
+	bool ended; /* the peer has closed the socket */
+	/* the memory is to be emptied: the peer reads nothing more, or finds
+	 * nothing in it; and this side has read what it needs, and reads
+	 * nothing */
+	bool spent;
 	struct timer again; /* a wake-up is to be sent again */
 	struct shm_ring ring;
 

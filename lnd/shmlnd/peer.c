@@ -129,23 +129,36 @@ static void on_peer_settle(struct work *w)
 
 /* ---- connections ---- */
 
+/* Is the holder the user, rather than the process? */
+static bool held_by_user(const struct shm_conn *conn)
+{
+	return conn->who.uid != geteuid();
+}
+
+/* @user: held_by_user(@conn) */
+static bool same_holder(const struct shm_conn *held,
+			const struct shm_conn *conn, bool user)
+{
+	return held->who.pid == conn->who.pid ||
+	       (user && held->who.uid == conn->who.uid);
+}
+
 /* Do @held and @conn have the same holder, and were they opened by the same
- * side? @user: the holder is the user. */
+ * side? */
 static bool counts_for(const struct shm_conn *held, const struct shm_conn *conn,
 		       bool user)
 {
 	return held &&
 	       (held->accepted == conn->accepted ||
 		held->fsm.state == SHM_CONN_LEFT) &&
-	       (held->who.pid == conn->who.pid ||
-		(user && held->who.uid == conn->who.uid));
+	       same_holder(held, conn, user);
 }
 
 /* Returns how many connections the holder of @conn has, beside it. */
 static uint64_t held_by(const struct shm_conn *conn)
 {
 	const struct shm_cpt *cpt = conn->cpt;
-	bool user = conn->who.uid != geteuid();
+	bool user = held_by_user(conn);
 	const struct shm_conn *left;
 	const struct shm_peer *p;
 	uint64_t held = 0;
@@ -160,17 +173,19 @@ static uint64_t held_by(const struct shm_conn *conn)
 }
 
 /* This node's own connections are as many as its messages need, so they use up
- * nothing of what others may have. */
+ * nothing of what others may have; and however many are left, who has none is
+ * connected to. */
 int shm_peer_check_share(const struct shm_peer *peer,
 			 const struct shm_conn *conn)
 {
 	const struct shm_cpt *cpt = peer->cpt;
 	uint64_t max = (uint64_t)cpt->sni->tunables[SHM_max_conns];
 	uint64_t used = cpt->nleft + (conn->accepted ? cpt->accepted : 0);
+	uint64_t held = held_by(conn);
 	char nid[LNET_NIDSTR_SIZE];
 
 	max = MAX(max / cpt->sni->ni->cpts, 1);
-	if (share_allows(held_by(conn), used, max, 1))
+	if ((!conn->accepted && !held) || share_allows(held, used, max, 1))
 		return 0;
 	log_warn_limited(&peer->cpt->complaints, peer_now(peer), "shmlnd",
 			 "%s: %s for now: process %d of user %u has its share "
@@ -182,9 +197,9 @@ int shm_peer_check_share(const struct shm_peer *peer,
 }
 
 static uint64_t mapped_by(const struct shm_conn *held,
-			  const struct shm_conn *conn)
+			  const struct shm_conn *conn, bool user)
 {
-	return held && held->view.map && held->who.pid == conn->who.pid
+	return held && held->view.map && same_holder(held, conn, user)
 		       ? held->view.size
 		       : 0;
 }
@@ -202,11 +217,13 @@ static uint64_t map_part(const struct shm_cpt *cpt)
 bool shm_peer_may_map(const struct shm_conn *conn, uint64_t size)
 {
 	const struct shm_cpt *cpt = conn->cpt;
+	bool user = held_by_user(conn);
 	const struct shm_peer *p;
 	uint64_t held = 0;
 
 	hash_for_each (p, &cpt->peers, hash)
-		held += mapped_by(p->conn, conn) + mapped_by(p->old, conn);
+		held += mapped_by(p->conn, conn, user) +
+			mapped_by(p->old, conn, user);
 	return share_allows(held, cpt->mapped, map_part(cpt), size);
 }
 

@@ -15,7 +15,9 @@
  * share of those that this node has opened. In both count those that this node
  * has left and the process has not closed (conn.h): so a process that keeps
  * what has ended gets no more. Processes of another user have one share
- * together, since a user can make any number of them.
+ * together, since a user can make any number of them; so have processes whose
+ * pids are not seen. Whoever has none is connected to. Shares of what is mapped
+ * are those of the same holders.
  *
  * A process that only calls (its pid has LNET_PID_USERFLAG) is not connected
  * to, as with other LNDs.
@@ -76,7 +78,7 @@ int shm_peer_check_share(const struct shm_peer *peer,
 int shm_peer_admit(const struct shm_peer *peer, const struct shm_conn *conn);
 
 /* May @conn, which is open, map @size bytes more, within the share of the
- * process at its other end? */
+ * process, or other user, at its other end? */
 bool shm_peer_may_map(const struct shm_conn *conn, uint64_t size);
 /* Writes to the log, within limits: the peer of @conn, @what: @why. */
 void shm_peer_complain(const struct shm_conn *conn, const char *what,

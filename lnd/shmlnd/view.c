@@ -100,8 +100,9 @@ static void map_view(struct shm_conn *conn)
 	if (!conn->sni->tunables[SHM_map_max])
 		return;
 	if (!shm_peer_may_map(conn, conn->view.size)) {
-		shm_peer_complain(conn, "its shared memory is not mapped",
-				  "its process has its share (map_max)");
+		shm_peer_complain(
+			conn, "its shared memory is not mapped",
+			"its process, or user, has its share (map_max)");
 		return;
 	}
 	rc = commons_view_map(&conn->view);

@@ -49,6 +49,10 @@ struct pinged {
 };
 void on_ping(void *arg, int status, const struct ulnet_ping_info *info);
 
+/* Whom the system names as the other end of a socket: this process, whose user
+ * has a number higher by other_user. other_pid 0: who it is. */
+extern _Atomic int other_pid, other_user;
+
 /* ---- the peer's side ---- */
 
 struct shm_hello hello_of(const struct rig *r);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/commons.h"
+#include "base/fork.h"
 
 #define PATIENCE_US (PATIENCE * UINT64_C(1000))
 
@@ -301,6 +302,42 @@ Test(view, given_back)
 	close(fd);
 	close(larger);
 	views_down(&r, &raw);
+}
+
+/* Another user has one share of what is mapped, however many processes it
+ * makes. */
+Test(view, by_a_user)
+{
+	int fd = sealed(MAP_MAX / CPTS * 5 / 16);
+	char name[LNET_INTERFACE_SIZE];
+	struct raw raw[3];
+	struct rig r;
+
+	rig_up_few(&r);
+	take_puts(&r);
+	for (unsigned int i = 0; i < ARRAY_SIZE(raw); i++) {
+		fork_fd_close(r.name);
+		do
+			cr_assert_eq(shm_resolve("auto", &r.bad_nid, name), 0);
+		while (lnet_cpt_of(r.node, &r.bad_nid) != 1);
+		r.name = shm_name_own(0, &r.bad_nid);
+		atomic_store(&other_pid, 1000000 + (int)i);
+		raw_connect(&r, &raw[i]);
+		cr_assert_eq(raw[i].hello.status, 0);
+		shm_ring_offer(&raw[i].ring);
+		lend_to(&r, &raw[i], SHM_SHARED_MESSAGE, 1,
+			&(struct shm_segment){ 0, LENGTH }, 1, LENGTH, PORTAL);
+		cr_assert_eq(await_answer(&raw[i], 1), SHM_CALLED_BACK);
+		hand_over(&raw[i], fd);
+		lend_and_wait(&r, &raw[i], 2, 0);
+	}
+	atomic_store(&other_pid, 0);
+	/* There is room for all three, but then less is free than it has. */
+	cr_expect_eq(count_mapped(), 2, "%u", count_mapped());
+	for (unsigned int i = 0; i < ARRAY_SIZE(raw); i++)
+		raw_close(&raw[i]);
+	close(fd);
+	rig_down(&r);
 }
 
 /* A peer that comes back again and again, and lends what it has never written,
