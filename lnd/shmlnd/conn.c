@@ -581,6 +581,9 @@ int shm_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	struct shm_peer *peer = shm_peer_lookup(cpt, &to);
 	struct shm_conn *conn = peer ? peer->conn : NULL;
 
+	/* LNet may have chosen the NI before it began to stop. */
+	if (unlikely(!conn && cpt->stopping))
+		return -ENETDOWN;
 	/* A process that only calls cannot be connected to. */
 	if (unlikely(!conn && shm_pid_is_user(to.pid)))
 		return -EHOSTUNREACH;

@@ -13,7 +13,10 @@
 #define OPERATIONS 600
 
 const unsigned int scenario_seeds_long = 1000;
-const uint64_t scenario_kept[] = { 0 };
+const uint64_t scenario_kept[] = {
+	1258, /* in memory: a message is sent when its NI is stopping */
+	0,
+};
 
 bool scenario_repeats(const struct run *r)
 {
