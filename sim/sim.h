@@ -32,6 +32,7 @@ struct sim_memory {
  * called before the first node is added. Returns 0 or -EALREADY.
  */
 int sim_memory(struct lnet_sim *sim, const struct sim_memory *conf) must_check;
+
 /* Somebody who sees and may change each message on the wire: LNet's header, of
  * @hdr_len bytes, and the payload. From now on @fn(@arg, ...) is called for
  * each; NULL: nobody. To be called outside of any turn. */

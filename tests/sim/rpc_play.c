@@ -291,6 +291,15 @@ static void rules_make(struct run *r)
 		lnet_sim_fail(r->sim, "no rules: %s", why);
 }
 
+void play_size(struct run *r, unsigned int nodes)
+{
+	r->n = 2 + (unsigned int)rnd(r, chance(r, 30) ? nodes - 1 : 3);
+	r->left = CALLS;
+	r->slow = chance(r, 25);
+	r->harsh = chance(r, 25);
+	r->tiny = chance(r, 25);
+}
+
 /* Sets short times, so that all of them pass in a run. The time between
  * keepalives is longer than a keepalive takes: two round trips, to an NI that
  * has to be discovered first. */

@@ -377,6 +377,8 @@ unsigned int run_flavours(const struct run *r);
 /* Which flavour client or service @who is opened with. Takes no random numbers.
  */
 enum ulrpc_flavour run_flavour(const struct run *r, unsigned int who);
+/* Draws how many nodes there are, 2 to 1 + @nodes, and how much they suffer. */
+void play_size(struct run *r, unsigned int nodes);
 /* Sets short times, so that all of them pass in a run. */
 void play_conf(struct run *r);
 /* Adds node @index, whose NIDs are set. Returns as lnet_sim_node_add(). */

@@ -63,11 +63,7 @@ int scenario_set_up(struct run *r)
 	unsigned int rails = 1 + (unsigned int)rnd(r, RAILS);
 	int rc = 0;
 
-	r->n = 2 + (unsigned int)rnd(r, chance(r, 30) ? NODES - 1 : 3);
-	r->left = CALLS;
-	r->slow = chance(r, 25);
-	r->harsh = chance(r, 25);
-	r->tiny = chance(r, 25);
+	play_size(r, NODES);
 	r->late = chance(r, 35);
 	if (!r->late && chance(r, 60))
 		r->weather = (enum weather)rnd(r, WEATHERS);

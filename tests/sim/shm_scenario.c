@@ -26,11 +26,7 @@ int scenario_set_up(struct run *r)
 	unsigned int rails = 1 + (unsigned int)rnd(r, RAILS);
 	int rc;
 
-	r->n = 2 + (unsigned int)rnd(r, chance(r, 30) ? NODES - 1 : 3);
-	r->left = CALLS;
-	r->slow = chance(r, 25);
-	r->harsh = chance(r, 25);
-	r->tiny = chance(r, 25);
+	play_size(r, NODES);
 	if (chance(r, 60))
 		r->weather = (enum weather)rnd(r, WEATHERS);
 	play_conf(r);
