@@ -93,8 +93,7 @@ static enum resend_how resend_how(const struct msg_out *msg,
  * @msg is not sent again. */
 static bool resend_plan(const struct msg_out *msg, struct resend_plan *plan)
 {
-	if (msg->flags & MSG_ONCE || atomic_load(&msg->abandoned) ||
-	    msg->cpt->closing)
+	if (msg->flags & MSG_ONCE || atomic_load(&msg->abandoned))
 		return false;
 	plan->failed.n = 0;
 	if (msg->retries)

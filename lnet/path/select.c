@@ -869,6 +869,9 @@ int path_select(struct lnet_cpt *cpt, const struct path_request *request,
 			  .ignored = STAGE_IGNORED,
 			  .trace = trace };
 
+	/* Some NIs of the configuration may have been freed already. */
+	if (unlikely(cpt->closing))
+		return -ESHUTDOWN;
 	if (unlikely(!is_usual(cpt)))
 		s.ignored = criteria_ignored(cpt);
 	/* No path leads to 0@lo. */

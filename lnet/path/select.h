@@ -132,8 +132,9 @@ struct path_trace {
 /* Chooses a path. Returns 0; -EINVAL: src is not a local NI, or is on another
  * net than dst although this node is on dst's net; -EHOSTUNREACH: dst is on no
  * net of this node, and all routes to it are down, if there are any; -ENETDOWN:
- * all local NIs that could be used are down. @trace: zeroed by the caller;
- * NULL: no trace is wanted. Thread: the CPT that owns dst. */
+ * all local NIs that could be used are down; -ESHUTDOWN: the node is being
+ * closed. @trace: zeroed by the caller; NULL: no trace is wanted. Thread: the
+ * CPT that owns dst. */
 int path_select(struct lnet_cpt *cpt, const struct path_request *request,
 		struct path *path, struct path_trace *trace);
 

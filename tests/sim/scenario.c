@@ -14,7 +14,9 @@
 
 const unsigned int scenario_seeds_long = 1000;
 const uint64_t scenario_kept[] = {
-	1258, /* in memory: a message is sent when its NI is stopping */
+	/* in memory: a message is sent when its NI is stopping; another looks
+	 * for a better path when some NIs of its node are gone */
+	1258,
 	0,
 };
 
