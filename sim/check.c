@@ -349,14 +349,45 @@ static bool waits_wrong(struct lnet *node, const struct report *r)
 	return false;
 }
 
+/* Notes, at each look, since when the peer may owe the node of @cpt an answer.
+ */
+static void owes_look(const struct lnet_cpt *cpt)
+{
+	struct lnet_peer_ni *p = NULL;
+	uint64_t now = loop_now(cpt->loop);
+	uint32_t bucket = 0;
+
+	while ((p = next_peer_ni(cpt, &bucket, p)))
+		if (p->peer->asked_until <= now)
+			p->owes_since = TIME_NEVER;
+		else if (p->owes_since == TIME_NEVER)
+			p->owes_since = now;
+}
+
+/* Returns from when on, ns, it counts that @msg keeps answers back. Until its
+ * sender owed one, there was nothing to keep back. And a process that stands
+ * still makes no turns: what its timers would have done meanwhile, they do when
+ * it goes on. */
+static uint64_t stuck_counts_from(const struct msg_in *msg)
+{
+	const uint64_t *held = msg->out.home->loop->env->held;
+
+	return MAX(msg->sender->owes_since, held ? *held : 0);
+}
+
+/* Is a message throttled though there is room for it, or does one keep answers
+ * back for longer than is allowed? The latter is wrong whatever the sender
+ * does, even if it has died: at the end of that time the node copies or drops
+ * the message, alone. */
 static bool throttled_wrong(struct lnet_cpt *cpt, const struct report *r)
 {
 	struct msg_in *msg;
 
+	owes_look(cpt);
 	if (msg_cpt(cpt)->unthrottling)
 		return false;
 	list_for_each_entry (msg, &msg_cpt(cpt)->throttled, out.link) {
-		bool stuck = throttle_is_stuck(msg);
+		bool stuck = throttle_is_stuck(msg, stuck_counts_from(msg));
 
 		if (stuck || throttle_has_room(msg))
 			return wrong(

@@ -112,10 +112,13 @@ static bool throttle_stuck_for(const struct msg_in *msg, uint64_t ns)
 	       has->stuck_since + ns <= loop_now(msg->out.home->loop);
 }
 
-bool throttle_is_stuck(const struct msg_in *msg)
+bool throttle_is_stuck(const struct msg_in *msg, uint64_t since)
 {
+	const uint64_t most = 2 * THROTTLE_STUCK + NSEC_PER_MSEC;
+	uint64_t now = loop_now(msg->out.home->loop);
+
 	return !msg->bounced && throttle_blocks_answers(msg) &&
-	       throttle_stuck_for(msg, 2 * THROTTLE_STUCK + NSEC_PER_MSEC);
+	       throttle_stuck_for(msg, most) && since + most <= now;
 }
 
 /* Copies the payload of @msg, so that its connection is read on. Returns false

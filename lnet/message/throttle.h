@@ -50,8 +50,8 @@ bool throttle_has_room(const struct msg_in *msg);
 bool throttle_admits(const struct msg_in *msg);
 
 /* For sim/check.c: has @msg, which is throttled, blocked an answer for longer
- * than is allowed? */
-bool throttle_is_stuck(const struct msg_in *msg);
+ * than is allowed? The time counts from @since (ns) on. */
+bool throttle_is_stuck(const struct msg_in *msg, uint64_t since);
 
 /* Takes over @msg: throttles it, or drops it. */
 void throttle_request(struct msg_in *msg);

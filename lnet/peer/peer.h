@@ -229,7 +229,11 @@ struct lnet_peer_ni {
 	/* number of messages that are being sent to it or received from it */
 	uint32_t refs;
 	struct lnet_quota has;
-	int32_t counted; /* scratch space of node_check() */
+	/* Scratch space of node_check(): a count; and, ns, when it first found
+	 * that the peer may owe an answer (TIME_NEVER: it owes none; 0: at the
+	 * first look). */
+	int32_t counted;
+	uint64_t owes_since;
 	/* number of credits; 0: not set yet, since there is no local net to it
 	 */
 	int32_t credits_max;

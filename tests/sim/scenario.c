@@ -14,9 +14,14 @@
 
 const unsigned int scenario_seeds_long = 1000;
 const uint64_t scenario_kept[] = {
+	/* in memory: a node stands still while a throttled request keeps
+	 * answers back */
+	1104,
 	/* in memory: a message is sent when its NI is stopping; another looks
 	 * for a better path when some NIs of its node are gone */
 	1258,
+	/* in memory: as 1104 */
+	2691,
 	0,
 };
 

@@ -124,13 +124,10 @@ static inline int plain_node(struct lnet_sim *sim, const char *nids,
 	return lnet_sim_node_add(sim, nids, &plain, start, arg);
 }
 
-/* Returns a cluster of @n nodes: 10.0.0.1@tcp, 10.0.0.2@tcp, and so on. */
-static inline struct lnet_sim *cluster_with(unsigned int n, unsigned int cpts,
-					    const struct ulnet_conf *conf)
+/* Adds @n nodes to a new cluster: 10.0.0.1@tcp, 10.0.0.2@tcp, and so on. */
+static inline void cluster_nodes(struct lnet_sim *sim, unsigned int n,
+				 const struct ulnet_conf *conf)
 {
-	struct lnet_sim *sim;
-
-	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
 	for (unsigned int i = 0; i < n; i++) {
 		char text[LNET_NIDSTR_SIZE];
 		struct ulnet_id id = nth_id(i);
@@ -138,6 +135,16 @@ static inline struct lnet_sim *cluster_with(unsigned int n, unsigned int cpts,
 		lnet_nid_format(&id.nid, text, sizeof(text));
 		cr_assert_eq(plain_node(sim, text, conf, NULL, NULL), (int)i);
 	}
+}
+
+/* Returns a cluster of @n nodes. */
+static inline struct lnet_sim *cluster_with(unsigned int n, unsigned int cpts,
+					    const struct ulnet_conf *conf)
+{
+	struct lnet_sim *sim;
+
+	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
+	cluster_nodes(sim, n, conf);
 	return sim;
 }
 

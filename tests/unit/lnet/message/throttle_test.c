@@ -14,18 +14,36 @@
 static struct seen seen, asked;
 static uint8_t memory[65536], source[64];
 
-static struct lnet_sim *small_cluster(unsigned int n, unsigned int cpts,
-				      uint32_t messages)
+static void small_nodes(struct lnet_sim *sim, unsigned int n, uint32_t messages)
 {
 	struct ulnet_conf conf;
-	struct lnet_sim *sim;
 
 	lnet_conf_init(&conf);
 	conf.messages_max = messages;
-	sim = cluster_with(n, cpts, &conf);
+	cluster_nodes(sim, n, &conf);
 	seen.n = 0;
 	asked.n = 0;
 	cr_assert_eq(LNetSetLazyPortal(lnet_sim_node(sim, 0), PORTAL), 0);
+}
+
+static struct lnet_sim *small_cluster(unsigned int n, unsigned int cpts,
+				      uint32_t messages)
+{
+	struct lnet_sim *sim;
+
+	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
+	small_nodes(sim, n, messages);
+	return sim;
+}
+
+/* Its nodes can stand still. */
+static struct lnet_sim *small_cluster_apart(unsigned int n, uint32_t messages)
+{
+	struct lnet_sim *sim;
+
+	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
+	lnet_sim_apart(sim);
+	small_nodes(sim, n, messages);
 	return sim;
 }
 
@@ -264,6 +282,48 @@ Test(throttle, answer_behind_requests)
 	answer_behind(3, 17, 0);
 	answer_behind(1, 40, 23);
 	answer_behind(3, 40, 23);
+}
+
+/* A process that stands still neither copies nor drops what keeps an answer
+ * back, and is not to be blamed for that; once it goes on, it does. */
+Test(throttle, stands_still_behind_requests)
+{
+	struct lnet_sim *sim = small_cluster_apart(2, 32);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	unsigned int replies = 0;
+
+	post_source(lnet_sim_node(sim, 1));
+	put_some(sim, 1, 40);
+	get_some(sim, 0, 1, 1, &replies);
+	lnet_sim_run(sim, MSEC);
+	cr_assert_eq(lnet_sim_pause(sim, 0, SECOND), 0);
+	for (unsigned int i = 0; i < 30; i++) {
+		lnet_sim_run(sim, SECOND / 20);
+		cr_assert_eq(lnet_sim_check(sim), 0);
+	}
+	cr_assert_eq(replies, 1);
+	cr_assert_eq(counter(node, "drop_count"), 23);
+	cluster_end(sim);
+}
+
+/* A request has waited for long when this node first asks its sender something:
+ * only from then on does it keep an answer back. */
+Test(throttle, asks_late)
+{
+	struct lnet_sim *sim = small_cluster(2, 1, 32);
+	unsigned int replies = 0;
+
+	post_source(lnet_sim_node(sim, 1));
+	put_some(sim, 1, 40);
+	lnet_sim_run(sim, 2 * SECOND + SECOND / 10);
+	cr_assert_eq(lnet_sim_check(sim), 0);
+	get_some(sim, 0, 1, 1, &replies);
+	for (unsigned int i = 0; i < 30; i++) {
+		lnet_sim_run(sim, SECOND / 100);
+		cr_assert_eq(lnet_sim_check(sim), 0);
+	}
+	cr_assert_eq(replies, 1);
+	cluster_end(sim);
 }
 
 /* All throttled messages come in the order in which they were sent, one after
