@@ -535,21 +535,35 @@ static void log_closed(const struct sock_peer *peer, int status)
 				 strerror(-status));
 }
 
-/* Is it certain that the peer accepts connections? It is when the peer has sent
- * something, or has kept a connection for max_reconnectms. Some peers close
- * connections right after accepting them. */
+/* Is it certain that the peer accepts connections? Some peers close them right
+ * after accepting them, some with a word; if no pause followed, messages would
+ * open connections without end. So the peer must have kept its connections for
+ * max_reconnectms, or for min_reconnectms if it has sent something. */
 static bool is_proven(const struct sock_peer *peer)
 {
-	return peer->heard ||
-	       peer_now(peer) - peer->opened_at >=
-		       sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms);
+	const struct sock_ni *sni = peer->cpt->sni;
+	uint64_t min = sock_ni_ms(sni, SOCK_min_reconnectms);
+	uint64_t max = sock_ni_ms(sni, SOCK_max_reconnectms);
+
+	return peer_now(peer) - peer->opened_at >=
+	       (peer->heard ? MIN(min, max) : max);
+}
+
+/* Called while @peer has connections: pauses begin anew if it is proven. */
+static bool peer_prove(struct sock_peer *peer)
+{
+	bool proven = !list_empty(&peer->conns) && is_proven(peer);
+
+	if (proven)
+		peer->connect.failures = 0;
+	return proven;
 }
 
 void sock_peer_close(struct sock_peer *peer, int status)
 {
 	bool by_peer = !status || status == -ECONNRESET || status == -EPIPE;
-	bool unproven = by_peer && peer->opens && !list_empty(&peer->conns) &&
-			!is_proven(peer);
+	bool in_vain = !list_empty(&peer->conns) && !peer_prove(peer) &&
+		       by_peer && peer->opens;
 	struct sock_conn *conn;
 	struct list closing;
 
@@ -571,7 +585,7 @@ void sock_peer_close(struct sock_peer *peer, int status)
 		list_for_each_entry (conn, &closing, link)
 			sock_tx_give_back(conn);
 	peer_close_all(&closing, status);
-	if (unproven)
+	if (in_vain)
 		sock_attempt_in_vain(peer, status);
 	sock_peer_settle(peer);
 }
@@ -779,8 +793,7 @@ static void on_peer_check(struct timer *t)
 	if (!sock_peer_has_conns(peer))
 		return;
 	socklnd_look_for_silence(peer);
-	if (!list_empty(&peer->conns) && is_proven(peer))
-		peer->connect.failures = 0;
+	peer_prove(peer);
 	if (peer->watched && is_busy(peer)) {
 		arm_check(peer);
 		keep_alive(peer, now);

@@ -261,7 +261,6 @@ void sock_peer_close(struct sock_peer *peer, int status);
 static inline void sock_peer_heard(struct sock_peer *peer)
 {
 	peer->heard = true;
-	peer->connect.failures = 0;
 }
 
 /* Checks @peer for progress from now on, as long as something is under way. */

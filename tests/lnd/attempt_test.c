@@ -422,6 +422,7 @@ static int crossing(void)
 static const struct ulnet_tunable eager[] = { { "eager_bulk", 1 },
 					      { "conns_per_peer", 1 },
 					      { "sock_timeout", 1000 },
+					      { "min_reconnectms", 1 },
 					      { "max_reconnectms", 20 } };
 
 static bool has_no_conns(const struct census *c, unsigned int arg)
@@ -469,9 +470,11 @@ static int only_bulk_is_left(void)
 	fd[2] = hear_out(&fx, &s, &hello);
 	expect(&fx, hello.type == SOCK_BULK_OUT);
 	/* It is proven that the peer takes connections: else the attempt would
-	 * be given up, too. The node's message comes first. */
+	 * be given up, too. It has sent something, and has kept the first
+	 * connection for min_reconnectms. The node's message comes first. */
 	expect(&fx, raw_peer_hear(&s, fd[0], &f) == 0);
 	raw_peer_pings(&fx, &s, fd[0]);
+	fx_run(&fx, 2000);
 	close_all(fd, 2);
 	expect(&fx, census_wait(&fx, pair.node[0], &s.nid, has_no_conns, 0));
 	say(fd[2], buf, raw_peer_hello(&s, SOCK_BULK_IN, buf));
