@@ -479,7 +479,7 @@ static void note_elsewhere(struct ulrpc_stream *s,
 		*s->elsewhere = o->target;
 }
 
-/* Only an interceptor could refuse it likewise. */
+/* An interceptor that refuses it likewise gives a text. */
 bool streams_forgotten(const struct ulrpc_stream *s,
 		       const struct ulrpc_outcome *o)
 {

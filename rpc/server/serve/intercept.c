@@ -7,10 +7,15 @@
 
 /* ---- before the handler ---- */
 
-static void refuse(struct ulrpc_request *r, int rc, const char *text)
+/* Only the service itself fails the opening of a stream without a text: that is
+ * how it says that it has forgotten the client's streams. */
+static void refuse(const struct intercepted *m, struct ulrpc_request *r, int rc,
+		   const char *text)
 {
 	if (rc > 0)
 		ulrpc_overloaded(r);
+	else if (m->head && !text[0])
+		ulrpc_fail_text(r, rc, "refused by an interceptor");
 	else
 		ulrpc_fail_text(r, rc, text);
 }
@@ -65,7 +70,7 @@ void request_intercept(void *arg, struct ulrpc_request *r, const void *body,
 	r->rare |= REQUEST_SEEN;
 	rc = all_begin(seen, &start);
 	if (rc)
-		refuse(r, rc, start.text);
+		refuse(m, r, rc, start.text);
 	else
 		m->handler(m->arg, r, body, length);
 	/* the request may be gone */

@@ -187,8 +187,8 @@ Test(stream_intercept, failed_and_canceled)
 }
 
 /* What the service does not find is not the channel of the stream that is
- * open. */
-Test(stream_intercept, refused_as_not_found)
+ * open, with a text or without. */
+static void refuse_as_not_found(const char *why, const char *text)
 {
 	struct flow f[2] = { { .to_send = 1, .open_ended = true },
 			     { .lazy = true } };
@@ -197,19 +197,25 @@ Test(stream_intercept, refused_as_not_found)
 	flow_open(&g, &f[0], "echo", NULL, 0, MINUTE);
 	lnet_sim_run(g.s.sim, SEC);
 	at_service.refuse = -ENOENT;
-	at_service.why = "no such room";
+	at_service.why = why;
 	flow_open(&g, &f[1], "echo", NULL, 0, MINUTE);
 	flow_finish(&f[1]);
 	cr_expect_eq(f[1].outcome.cause, ULRPC_CAUSE_HANDLER);
 	cr_expect_eq(f[1].outcome.status, -ENOENT);
 	cr_expect_eq(f[1].outcome.execution, ULRPC_NOT_EXECUTED);
-	cr_expect_str_eq(f[1].outcome.text, "no such room");
+	cr_expect_str_eq(f[1].outcome.text, text);
 	at_service.refuse = 0;
 	cr_expect_eq(f[0].ended, 0);
 	cr_assert_eq(ulrpc_stream_close_send(f[0].stream), 0);
 	flow_finish(&f[0]);
 	flow_went_well(&f[0], 1, 1);
 	stream_rig_fini(&g);
+}
+
+Test(stream_intercept, refused_as_not_found)
+{
+	refuse_as_not_found("no such room", "no such room");
+	refuse_as_not_found(NULL, "refused by an interceptor");
 }
 
 Test(stream_intercept, refused)
