@@ -482,41 +482,128 @@ static unsigned int whole_frames(const struct shm_ring *reader)
 	return n;
 }
 
-/* The writer is stopped after each of its instructions. */
-Test(ring, stepped)
+/* A side of @t, which is stopped after each of its instructions, as if it had
+ * died or had been stopped there; then the other side looks. Returns how many
+ * instructions there were; 0: stopping is not allowed here. */
+static unsigned int step_through(struct two *t, void (*act)(struct shm_ring *r),
+				 void (*look)(const struct shm_ring *other))
 {
-	unsigned int seen = 0, steps = 0;
-	struct two t;
+	unsigned int steps = 0;
 	int status;
-	pid_t pid;
+	pid_t pid = fork();
 
-	two_open(&t, SIZE);
-	pid = fork();
 	if (!pid) {
 		struct shm_ring mine;
 
-		if (shm_ring_map(&mine, t.fd, SIZE, 0) ||
+		if (shm_ring_map(&mine, t->fd, SIZE, 0) ||
 		    ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 			_exit(77);
 		raise(SIGSTOP);
-		write_frames(&mine);
+		act(&mine);
 		_exit(0);
 	}
 	cr_assert(waitpid(pid, &status, 0) == pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		cr_skip_test("ptrace() is not allowed here");
+		return 0;
 	while (WIFSTOPPED(status)) {
-		unsigned int n = whole_frames(&t.side[1]);
-
-		cr_assert(n == seen || n == seen + 1);
-		seen = n;
+		look(&t->side[1]);
 		steps++;
 		cr_assert_eq(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
 		cr_assert(waitpid(pid, &status, 0) == pid);
 	}
+	return steps;
+}
+
+static unsigned int seen;
+
+static void look_at_frames(const struct shm_ring *reader)
+{
+	unsigned int n = whole_frames(reader);
+
+	cr_assert(n == seen || n == seen + 1);
+	seen = n;
+}
+
+Test(ring, stepped)
+{
+	unsigned int steps;
+	struct two t;
+
+	two_open(&t, SIZE);
+	seen = 0;
+	steps = step_through(&t, write_frames, look_at_frames);
+	two_close(&t);
+	if (!steps)
+		cr_skip_test("ptrace() is not allowed here");
 	cr_expect_eq(seen, FRAMES);
 	cr_expect_gt(steps, 50);
+}
+
+/* Reads all frames, and answers a loan after each, as an LND does. */
+static void read_and_answer(struct shm_ring *r)
+{
+	struct shm_frame f;
+	uint32_t loan = 0;
+
+	if (shm_ring_look(r))
+		_exit(1);
+	while (shm_ring_next(r, &f) > 0) {
+		shm_ring_took(r, &f);
+		shm_ring_give(r);
+		(void)!shm_ring_must_wake(r, SHM_WANTS_ROOM);
+		shm_ring_answer(r, SHM_LOANS + loan++, SHM_COPIED);
+		(void)!shm_ring_must_wake(r, SHM_WANTS_ANSWERS);
+	}
+}
+
+static unsigned int answered;
+
+/* What the writer finds: room for whole frames, and whole answers, in order. An
+ * answer that was announced is there. */
+static void look_at_room(const struct shm_ring *writer)
+{
+	struct shm_ring w = *writer;
+	unsigned int n = 0;
+	uint32_t freed;
+
+	cr_assert_eq(shm_ring_look_room(&w), 0);
+	freed = w.freed / shm_frame_space(24);
+	cr_assert_eq(w.freed % shm_frame_space(24), 0);
+	cr_assert(freed == seen || freed == seen + 1);
+	seen = freed;
+	(void)shm_ring_look_answers(&w);
+	while (n < FRAMES &&
+	       shm_ring_answer_to(&w, SHM_LOANS + n) == SHM_COPIED)
+		n++;
+	for (unsigned int i = n; i < FRAMES; i++)
+		cr_assert_eq(shm_ring_answer_to(&w, SHM_LOANS + i), 0);
+	cr_assert(n == answered || n == answered + 1);
+	cr_assert(n == w.heard || n == w.heard + 1);
+	cr_assert_leq(n, freed);
+	answered = n;
+}
+
+Test(ring, stepped_reader)
+{
+	unsigned int steps;
+	struct shm_ring *b;
+	struct two t;
+
+	two_open(&t, SIZE);
+	b = &t.side[1];
+	for (unsigned int i = 0; i < FRAMES; i++) {
+		cr_assert(put(b, 24, 1));
+		shm_ring_lend(b, SHM_LOANS + i);
+	}
+	shm_ring_publish(b);
+	seen = answered = 0;
+	steps = step_through(&t, read_and_answer, look_at_room);
 	two_close(&t);
+	if (!steps)
+		cr_skip_test("ptrace() is not allowed here");
+	cr_expect_eq(seen, FRAMES);
+	cr_expect_eq(answered, FRAMES);
+	cr_expect_gt(steps, 100);
 }
 
 /* ---- a side that finds out by itself ---- */
