@@ -137,11 +137,13 @@ static void ni_set_deaf(struct lnet_ni *ni, bool deaf)
 		targets_changed(ni->node, deaf);
 }
 
+/* A peer NI never keeps a record that is gone, not even while the node closes:
+ * messages to it still end then, and health.c tells of that. */
 static void recovery_free(struct recovery *r)
 {
-	bool known = !r->cpt->closing;
-	struct lnet_ni *ni = known && r->local ? ni_of_mine(r) : NULL;
-	struct lnet_peer_ni *lpni = known && !r->local ? ni_of_peer(r) : NULL;
+	bool mine = r->local && !r->cpt->closing;
+	struct lnet_ni *ni = mine ? ni_of_mine(r) : NULL;
+	struct lnet_peer_ni *lpni = r->local ? NULL : ni_of_peer(r);
 
 	if (ni) {
 		ni_set_deaf(ni, false);

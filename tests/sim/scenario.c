@@ -20,6 +20,9 @@ const uint64_t scenario_kept[] = {
 	/* in memory: a message is sent when its NI is stopping; another looks
 	 * for a better path when some NIs of its node are gone */
 	1258,
+	/* in memory: a message fails while its node closes, and its peer NI has
+	 * been pinged */
+	2459,
 	/* in memory: as 1104 */
 	2691,
 	0,
