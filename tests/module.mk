@@ -724,6 +724,8 @@ sim_campaigns += %D%/sim/campaign
 sim_campaigns += %D%/sim/memory_campaign
 %C%_sim_memory_campaign_SOURCES = $(lnet_play)
 %C%_sim_memory_campaign_SOURCES += %D%/sim/world.h %D%/sim/world_memory.c
+%C%_sim_memory_campaign_LINK = $(LINK) -Wl,--wrap=shm_ring_sleep \
+	-Wl,--wrap=shm_copy
 sim_campaigns += %D%/sim/routes_campaign
 routes_play = %D%/sim/campaign.c %D%/sim/scenario.h
 routes_play += %D%/sim/cluster.c %D%/sim/cluster.h
@@ -753,6 +755,8 @@ sim_campaigns += %D%/sim/verbs_campaign
 sim_campaigns += %D%/sim/shm_campaign
 %C%_sim_shm_campaign_SOURCES = %D%/sim/shm_scenario.c $(rpc_play)
 %C%_sim_shm_campaign_SOURCES += %D%/sim/world.h %D%/sim/world_memory.c
+%C%_sim_shm_campaign_LINK = $(LINK) -Wl,--wrap=shm_ring_sleep \
+	-Wl,--wrap=shm_copy
 sim_campaigns += %D%/sim/rails_campaign
 %C%_sim_rails_campaign_SOURCES = %D%/sim/rails_scenario.c $(rpc_play)
 sim_campaigns += %D%/sim/replicas_campaign

@@ -38,13 +38,14 @@ struct result {
 };
 
 #define TOLD_MAX 512
+#define MUST_OF	 20 /* SCENARIO_MUST: in one of so many runs */
 
-/* --verbose: which events the runs have had, how often, and in how many runs.
- */
+/* Which events the runs have had, how often, and in how many runs. */
 static struct told {
 	const char *kind, *what;
 	uint64_t n, runs;
 } told[TOLD_MAX];
+static uint64_t told_runs; /* the runs that have told of theirs */
 static bool verbose;
 
 static int passed, failed;
@@ -71,6 +72,7 @@ static void tell_all(const struct run *r, const struct lnet_sim *sim)
 	for (unsigned int i = 0; i < SIM_FATES; i++)
 		tell(NULL, "message ", audit_fates[i], sim->fates[i]);
 	scenario_tell(r, tell, NULL);
+	told_runs++;
 }
 
 static void told_print(void)
@@ -78,6 +80,21 @@ static void told_print(void)
 	for (const struct told *t = told; t->what; t++)
 		printf("%10" PRIu64 " in %4" PRIu64 " runs: %s%s\n", t->n,
 		       t->runs, t->kind, t->what);
+}
+
+/* Fails if too few of the runs have had what must happen. */
+static void told_check(void)
+{
+	for (const struct told *t = told; t->what; t++) {
+		if (strcmp(t->kind, SCENARIO_MUST) != 0 ||
+		    t->runs * MUST_OF >= told_runs)
+			continue;
+		fprintf(stderr,
+			"campaign: tests too little: '%s' in only %" PRIu64
+			" of %" PRIu64 " runs\n",
+			t->what, t->runs, told_runs);
+		failed++;
+	}
 }
 
 static int run(uint64_t seed, const char *command, FILE *trace,
@@ -103,8 +120,7 @@ static int run(uint64_t seed, const char *command, FILE *trace,
 	result->messages = stats.messages;
 	result->faults = stats.faults;
 	result->events = stats.events;
-	if (verbose)
-		tell_all(r, sim);
+	tell_all(r, sim);
 	result->repeats = scenario_repeats(r);
 	result->violations = lnet_sim_free(sim);
 	result->violations += scenario_free(r);
@@ -177,6 +193,8 @@ static void campaign(uint64_t first, uint64_t n, bool kept)
 			more++;
 		}
 	campaign_end(n + more, &sum);
+	if (kept && n >= SEEDS)
+		told_check();
 }
 
 /* A report ends with a line that begins so, and says how to repeat the run. */
@@ -322,7 +340,8 @@ int main(int argc, char **argv)
 	} else {
 		campaign(one ? seed : 1, seeds, !one);
 	}
-	told_print();
+	if (verbose)
+		told_print();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;
 }

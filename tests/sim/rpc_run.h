@@ -293,6 +293,8 @@ struct run {
 	struct links links;
 	struct rules rules;
 	struct simqp_fabric *fabric; /* NULL: no rail has queue pairs */
+	/* what else scenario_tell() calls; NULL: nothing */
+	void (*world_tell)(scenario_tell_fn tell, void *arg);
 	bool registered;     /* nodes with odd numbers register all memory */
 	struct rails *rails; /* NULL: rails do not change */
 	struct liar *liar;   /* NULL: no node lies */

@@ -121,4 +121,6 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 		tell(arg, "rpc: ", rpc_stat_names[i], t->counts[i]);
 	if (r->fabric)
 		verbs_tell(r, tell, arg);
+	if (r->world_tell)
+		r->world_tell(tell, arg);
 }

@@ -327,6 +327,7 @@ void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg)
 			tell(arg, "", disturbances[i], r->disturbed[i]);
 	for (unsigned int i = 0; i < LNET_FAULT_KINDS; i++)
 		tell(arg, "", rules_names[i], r->rules.struck[i]);
+	world_tell(tell, arg);
 }
 
 unsigned int scenario_free(struct run *r)

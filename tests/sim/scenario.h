@@ -27,6 +27,9 @@ struct run;
 struct run *scenario_new(struct lnet_sim *sim);
 /* Plays the whole run. Returns 0, or why it could not be set up. */
 int scenario_play(struct run *r);
+/* The kind of what a scenario is for. A campaign from seed 1, of the usual
+ * length or longer, fails unless each such thing happens in one of 20 runs. */
+#define SCENARIO_MUST "must happen: "
 /* Reports what has happened in the run, and how often; @kind and @what together
  * name it. */
 typedef void (*scenario_tell_fn)(void *arg, const char *kind, const char *what,

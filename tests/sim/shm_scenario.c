@@ -33,6 +33,7 @@ int scenario_set_up(struct run *r)
 	r->named = chance(r, 30);
 	r->pauses = chance(r, 60);
 	rc = world_new(r->sim);
+	r->world_tell = world_tell;
 	for (unsigned int i = 0; i < r->n && rc >= 0; i++) {
 		r->members[i].index = i;
 		r->members[i].nnids = rails;

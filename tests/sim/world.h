@@ -5,6 +5,7 @@
 #define TESTS_SIM_WORLD_H
 
 #include "base/util.h"
+#include "tests/sim/scenario.h"
 #include "ulnet/sim.h"
 
 /* To be called before the first node is added. Returns 0 or -errno. */
@@ -14,5 +15,7 @@ void world_nids(struct ulnet_nid *nids, unsigned int n, unsigned int index);
 /* Perhaps lets something happen that only this world knows, to one of @nodes
  * nodes. Returns whether it does. */
 bool world_disturb(struct lnet_sim *sim, unsigned int nodes);
+/* Reports what has happened in the run: for scenario_tell(). */
+void world_tell(scenario_tell_fn tell, void *arg);
 
 #endif

@@ -20,3 +20,9 @@ bool world_disturb(struct lnet_sim *sim, unsigned int nodes)
 	(void)nodes;
 	return false;
 }
+
+void world_tell(scenario_tell_fn tell, void *arg)
+{
+	(void)tell;
+	(void)arg;
+}
