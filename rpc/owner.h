@@ -22,9 +22,12 @@ struct rpc_owner {
 	uint64_t connection; /* the connection by which the request came */
 };
 
-/* Fills in *@owner with the client of @r. Returns false if the client's
- * connection has ended. */
+/* Fills in *@owner with the client of @r. Returns false if the service has
+ * ended before @r was answered: then nobody gets the answer. Any thread, before
+ * the reply. */
 bool request_owner(const struct ulrpc_request *r, struct rpc_owner *owner);
+/* Returns the flavour of the call @r. Any thread, before the reply. */
+enum ulrpc_flavour request_flavour(const struct ulrpc_request *r);
 
 static inline bool owner_same(const struct rpc_owner *a,
 			      const struct rpc_owner *b)

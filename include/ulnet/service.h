@@ -387,7 +387,9 @@ struct ulrpc_request_info {
 /* Describes @request. Any thread, before the reply. */
 ULNET_EXPORT void ulrpc_request_info(const struct ulrpc_request *request,
 				     struct ulrpc_request_info *info);
-/* Sets *@peer to who has made the call. */
+/* Sets *@peer to who has made the call. Any thread, before the reply. If the
+ * service has ended meanwhile, so that nobody gets the reply, the peer may be
+ * unknown. */
 ULNET_EXPORT void ulrpc_request_peer(const struct ulrpc_request *request,
 				     struct ulrpc_peer *peer);
 ULNET_EXPORT struct ulrpc *ulrpc_request_rpc(

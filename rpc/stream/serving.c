@@ -425,14 +425,6 @@ int serving_get(struct ulrpc_stream_service *svc, uint64_t key, bool known,
 
 /* ---- the carrier ---- */
 
-enum ulrpc_flavour request_flavour(const struct ulrpc_request *r)
-{
-	struct ulrpc_peer peer;
-
-	ulrpc_request_peer(r, &peer);
-	return peer.flavour;
-}
-
 /* Returns the channel that @r is for, locked and with a reference. Returns NULL
  * if there is none that @r may use: then @r was refused. */
 static struct serving *serving_enter(struct ulrpc *rpc, struct ulrpc_request *r,

@@ -124,6 +124,5 @@ void serving_cut(struct ulrpc_stream *s, int status, enum ulrpc_cause cause,
 /* Starts the carrier's service, unless it is started. Returns 0 or -errno. */
 int serving_carrier_start(struct ulrpc *rpc,
 			  struct ulnet_conf_error *err) must_check;
-enum ulrpc_flavour request_flavour(const struct ulrpc_request *r);
 
 #endif

@@ -3,10 +3,11 @@
  * Calls that end before they are answered, on real threads, over TCP: callers
  * cancel, run out of time, or close their client, while workers of a node with
  * two CPTs set callbacks that use memory on their stacks, report progress,
- * sleep, and reply.
+ * sleep, and reply. At last a service ends while its workers ask who calls.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,15 +229,16 @@ static unsigned int call_many(uint16_t port)
 	return calls;
 }
 
-static struct ulrpc_service *serve(struct ulrpc *rpc)
+static struct ulrpc_service *serve(struct ulrpc *rpc, const char *name,
+				   ulrpc_handler_fn handler)
 {
-	const struct ulrpc_method_conf method = { .name = "work",
-						  .handler = work };
+	const struct ulrpc_method_conf method = { .name = name,
+						  .handler = handler };
 	struct ulrpc_service_conf conf;
 	struct ulrpc_service *service;
 
 	ulrpc_service_conf_init(&conf);
-	conf.name = "work";
+	conf.name = name;
 	conf.methods = &method;
 	conf.nmethods = 1;
 	conf.workers_min = WORKERS;
@@ -244,15 +246,76 @@ static struct ulrpc_service *serve(struct ulrpc *rpc)
 	return service;
 }
 
+/* ---- a service that ends before its handlers ---- */
+
+static atomic_uint asking, told_the_end;
+
+static void on_told_the_end(void *arg, const struct ulrpc_outcome *o,
+			    const void *reply, size_t length)
+{
+	(void)arg;
+	(void)reply;
+	(void)length;
+	check(o->status != 0);
+	atomic_fetch_add(&told_the_end, 1);
+}
+
+/* Asks who has called until all callers have been told that the service has
+ * ended, and once more. */
+static void ask(void *arg, struct ulrpc_request *r, const void *body,
+		size_t length)
+{
+	struct ulrpc_request_info info;
+	struct ulrpc_peer peer;
+	bool last;
+
+	(void)arg;
+	(void)body;
+	(void)length;
+	atomic_fetch_add(&asking, 1);
+	do {
+		last = atomic_load(&told_the_end) == WORKERS;
+		ulrpc_request_peer(r, &peer);
+		ulrpc_request_info(r, &info);
+		check(peer.kind == ULRPC_PEER_UNKNOWN && info.attempt == 1);
+		sched_yield();
+	} while (!last);
+	check(ulrpc_request_canceled(r));
+	ulrpc_reply(r, NULL, 0);
+}
+
+/* The calls are in few messages, so that some share what is known of one. */
+static void end_while_handlers_ask(struct ulrpc *rpc)
+{
+	const struct ulrpc_call_conf call = { .deadline = LONG };
+	struct ulrpc_service *service = serve(rpc, "ask", ask);
+	struct ulrpc_client_conf conf;
+	struct ulrpc_client *client;
+
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &LNET_NID_LO;
+	conf.nnids = 1;
+	conf.service = "ask";
+	BUG_ON(ulrpc_client_open(rpc, &conf, &client));
+	for (unsigned int i = 0; i < WORKERS; i++)
+		check(ulrpc_call(client, ulrpc_method("ask"), NULL, 0, &call,
+				 on_told_the_end, NULL, NULL) == 0);
+	while (atomic_load(&asking) < WORKERS)
+		sched_yield();
+	check(ulrpc_service_stop(service, 0) == -ETIMEDOUT);
+	ulrpc_client_close(client);
+}
+
 int main(void)
 {
 	uint16_t port = free_port();
 	struct ulrpc *rpc =
 		open_node("127.0.0.1@tcp", port, LNET_ACCEPT_ALL, 2);
-	struct ulrpc_service *service = serve(rpc);
+	struct ulrpc_service *service = serve(rpc, "work", work);
 	unsigned int calls = call_many(port);
 
 	check(ulrpc_service_stop(service, LONG) == 0);
+	end_while_handlers_ask(rpc);
 	close_node(rpc);
 	if (atomic_load(&failures))
 		return 1;

@@ -35,24 +35,50 @@ static uint64_t request_time_left(struct ulrpc_request *r)
 	return now < r->deadline ? (r->deadline - now) / NSEC_PER_USEC : 0;
 }
 
+/* Returns the export of the caller of @r, which is there until the caller of
+ * this function calls request_export_unuse(). NULL: @r is LOST, so that the CPT
+ * may drop the export, or it has none. */
+static const struct export *request_export_use(struct ulrpc_request *r)
+{
+	/* request_wait_users() waits for this count. */
+	atomic_fetch_add(&r->users, 1);
+	if (atomic_load(&r->state) == REQUEST_LOST)
+		return NULL;
+	return r->batch->export;
+}
+
+static void request_export_unuse(struct ulrpc_request *r)
+{
+	atomic_fetch_sub(&r->users, 1);
+}
+
 void ulrpc_request_peer(const struct ulrpc_request *request,
 			struct ulrpc_peer *peer)
 {
-	const struct export *e = request->batch->export;
+	struct ulrpc_request *r = (struct ulrpc_request *)request;
+	const struct export *e = request_export_use(r);
 
-	peer_tell(e ? e->who : NULL, batch_flavour(request->batch), peer);
+	peer_tell(e ? e->who : NULL, batch_flavour(r->batch), peer);
+	request_export_unuse(r);
 }
 
-bool request_owner(const struct ulrpc_request *r, struct rpc_owner *owner)
+enum ulrpc_flavour request_flavour(const struct ulrpc_request *r)
 {
-	const struct export *e = r->batch->export;
+	return batch_flavour(r->batch);
+}
 
-	if (!e)
-		return false;
-	memcpy(owner->id, e->id_of.id, RPC_ID_SIZE);
-	owner->proved = e->id_of.proved;
-	owner->connection = e->handle;
-	return true;
+bool request_owner(const struct ulrpc_request *request, struct rpc_owner *owner)
+{
+	struct ulrpc_request *r = (struct ulrpc_request *)request;
+	const struct export *e = request_export_use(r);
+
+	if (e) {
+		memcpy(owner->id, e->id_of.id, RPC_ID_SIZE);
+		owner->proved = e->id_of.proved;
+		owner->connection = e->handle;
+	}
+	request_export_unuse(r);
+	return e;
 }
 
 void ulrpc_request_info(const struct ulrpc_request *request,

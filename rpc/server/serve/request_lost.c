@@ -48,6 +48,7 @@ static bool request_lose(struct ulrpc_request *r, enum request_state from)
 			       shard_now(sc->shard));
 	r->lost_link = sc->lost;
 	sc->lost = r;
+	sc->lost_unsettled = true;
 	return true;
 }
 
@@ -79,8 +80,6 @@ static uint32_t lost_status(const struct ulrpc_request *r, unsigned int end)
  * and counts that. */
 static void request_lost(struct ulrpc_request *r, unsigned int end)
 {
-	struct request_batch *b = r->batch;
-
 	lost_tell(r, lost_status(r, end));
 	request_report_lost(r, end);
 	if (r->active)
@@ -90,11 +89,7 @@ static void request_lost(struct ulrpc_request *r, unsigned int end)
 	if (r->transfers)
 		transfers_free(r->transfers);
 	request_reply_to_put(r);
-	r->reply_to = b;
-	if (b->export)
-		export_unref(b->export);
-	b->export = NULL;
-	b->share = &r->sc->unconnected;
+	r->reply_to = r->batch;
 	if (r->active)
 		request_deactivate(r);
 	/* The node has crashed, so the handler will not reply. */
@@ -192,12 +187,29 @@ void requests_abort(struct service_cpt *sc)
 	}
 }
 
+void requests_lost_settle(struct service_cpt *sc)
+{
+	struct ulrpc_request *r;
+
+	sc->lost_unsettled = false;
+	for (r = sc->lost; r; r = r->lost_link) {
+		struct request_batch *b = r->batch;
+
+		if (b->export)
+			export_unref(b->export);
+		b->export = NULL;
+		b->share = &sc->unconnected;
+	}
+}
+
 void requests_lost_free(struct service_cpt *sc)
 {
 	while (sc->lost) {
 		struct ulrpc_request *r = sc->lost;
 
 		sc->lost = r->lost_link;
+		/* its CPT may be gone */
+		BUG_ON(r->batch->export);
 		request_batch_unref(r->batch);
 		pool_put(&sc->requests, r);
 	}

@@ -109,6 +109,8 @@ void service_cpt_settled(struct service_cpt *sc)
 
 	if (likely(sc->fsm.state == SERVICE_CPT_UP))
 		return;
+	if (unlikely(sc->lost_unsettled) && service_cpt_is_idle(sc))
+		requests_lost_settle(sc);
 	if (cpt_is_gone(sc)) {
 		fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_GONE);
 		slab_stop(&sc->slab);

@@ -73,6 +73,8 @@ struct service_cpt {
 	struct list active;   /* of ulrpc_request.link: requests under way */
 	/* list by ulrpc_request.lost_link: requests that are LOST */
 	struct ulrpc_request *lost;
+	/* their batches have exports: requests_lost_settle() is due */
+	bool lost_unsettled;
 	/* of request_batch.link: batches with replies to be sent */
 	struct list flush;
 	/* of reply_message.link: messages that are not delivered yet */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients and services that prove who they are, and those who cannot. */
+#include <errno.h>
+
 #include "rpc/client/client.h"
 #include "rpc/client/shake.h"
 #include "rpc/flavour.h"
@@ -265,6 +267,125 @@ Test(proof, a_flavour_that_was_not_agreed)
 	hello_is_served(g);
 	cr_assert_eq(g->runs, 2);
 	cr_assert_eq(g->peer.flavour, FLAVOUR_MAX);
+	disconnect(g);
+}
+
+/* ---- a service that ends before its handlers ---- */
+
+/* Two calls of one message: one is never answered, and one gets bulk. */
+struct two {
+	struct proof_rig *g;
+	struct ulrpc_service *service;
+	struct ulrpc_request *parked, *getting;
+	struct ulrpc_bulk *bulk; /* the caller's */
+	char data[8];
+	int status; /* of the bulk */
+	struct called called[2];
+};
+
+static void two_park(void *arg, struct ulrpc_request *r, const void *body,
+		     size_t length)
+{
+	struct two *t = arg;
+
+	(void)body;
+	(void)length;
+	t->parked = r;
+}
+
+static void on_two_got(void *arg, int status, uint64_t moved)
+{
+	struct two *t = arg;
+
+	(void)moved;
+	t->status = status;
+	ulrpc_request_peer(t->getting, &t->g->peer);
+	ulrpc_reply(t->getting, NULL, 0);
+}
+
+/* Nothing comes from the caller any more. */
+static void two_get(void *arg, struct ulrpc_request *r, const void *body,
+		    size_t length)
+{
+	const struct ulnet_sim_link mute = { .loss = LNET_SIM_ALWAYS };
+	struct two *t = arg;
+	struct iovec iov = { t->data, sizeof(t->data) };
+
+	(void)body;
+	(void)length;
+	link_set(t->g->serve.sim, CALLER, SERVER, &mute);
+	t->getting = r;
+	cr_assert_eq(ulrpc_bulk_get(r, 0, 0, &iov, 1, on_two_got, t), 0);
+}
+
+static void two_start(struct two *t)
+{
+	const struct ulrpc_method_conf methods[] = {
+		{ .name = "park",
+		  .handler = two_park,
+		  .arg = t,
+		  .run = ULRPC_RUN_INLINE },
+		{ .name = "get",
+		  .handler = two_get,
+		  .arg = t,
+		  .run = ULRPC_RUN_INLINE },
+	};
+	struct ulrpc_service_conf conf;
+
+	ulrpc_service_conf_init(&conf);
+	conf.name = "two";
+	conf.methods = methods;
+	conf.nmethods = ARRAY_SIZE(methods);
+	cr_assert_eq(ulrpc_service_start(t->g->serve.rpc[SERVER], &conf,
+					 &t->service),
+		     0);
+}
+
+static void two_call(struct two *t)
+{
+	static char data[8] = "of bulk";
+	struct serve_rig *s = &t->g->serve;
+	struct iovec iov = { data, sizeof(data) };
+	struct ulrpc_bulk_conf lend = { .iov = &iov,
+					.niov = 1,
+					.access = ULRPC_BULK_SOURCE };
+	struct ulrpc_call_conf call = { .deadline = 60000000, .nbulks = 1 };
+
+	cr_assert_eq(ulrpc_bulk_new(s->rpc[CALLER], &lend, &t->bulk), 0);
+	serve_call(s, "park", NULL, 0, 60000000, ULRPC_PRIORITY_DEFAULT,
+		   &t->called[0]);
+	call.bulks = &t->bulk;
+	cr_assert_eq(ulrpc_call(s->client, ulrpc_method("get"), NULL, 0, &call,
+				on_called, &t->called[1], NULL),
+		     0);
+	while (!t->parked || !t->getting)
+		lnet_sim_run(s->sim, MSEC);
+	cr_assert_eq(t->parked->batch, t->getting->batch);
+}
+
+/* The end of one request takes nothing from the other one of its message, and
+ * its caller is told in a sealed message. */
+Test(proof, ends_one_after_the_other)
+{
+	const struct ulnet_sim_link good = { 0 };
+	struct proof_rig *g = proof_rig_new(1, "a", ULRPC_FLAVOUR_DEFAULT);
+	struct two t = { .g = g };
+	struct ulrpc_peer peer;
+
+	two_start(&t);
+	g->serve.client = serve_client_of(g->serve.rpc[CALLER], "two");
+	two_call(&t);
+	cr_assert_eq(ulrpc_service_stop(t.service, 1000), -ETIMEDOUT);
+	cr_assert_eq(t.status, -ESHUTDOWN);
+	cr_assert_str_eq(g->peer.name, "a");
+	cr_assert_eq(g->peer.flavour, ULRPC_FLAVOUR_AUTH);
+	cr_assert_eq(t.called[0].ended, 1);
+	cr_assert_eq(t.called[0].outcome.cause, ULRPC_CAUSE_RESTARTED);
+	ulrpc_request_peer(t.parked, &peer);
+	cr_assert_eq(peer.kind, ULRPC_PEER_UNKNOWN);
+	ulrpc_reply(t.parked, NULL, 0);
+	link_set(g->serve.sim, CALLER, SERVER, &good);
+	cr_assert_eq(ulrpc_bulk_close_wait(t.bulk), 0);
 	disconnect(g);
 }
 
