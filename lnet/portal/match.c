@@ -59,18 +59,21 @@ bool me_args_alike(const struct me_args *a, const struct me_args *b)
 	       lnet_nid_eq(&a->match_id.nid, &b->match_id.nid);
 }
 
-/* Does the entry match, and does it have an MD that can take another operation?
- */
-static inline bool me_matches(const struct lnet_me *me,
-			      const struct match_want *want)
+/* Do the bits match, and does the entry have an MD that can take another
+ * operation? */
+static inline bool me_takes(const struct lnet_me *me,
+			    const struct match_want *want)
 {
 	const struct lnet_md *md = me->md;
 
-	if (!bits_match(&me->is, want))
-		return false;
-	if (!md || !(md->options & want->op) || md_exhausted(md))
-		return false;
-	return id_matches(&me->is.match_id, want);
+	return bits_match(&me->is, want) && md && md->options & want->op &&
+	       !md_exhausted(md);
+}
+
+static inline bool me_matches(const struct lnet_me *me,
+			      const struct match_want *want)
+{
+	return me_takes(me, want) && id_matches(&me->is.match_id, want);
 }
 
 /* Computes where in the MD the data of the message belongs, and how much of it.
@@ -112,8 +115,8 @@ static int me_take(struct lnet_me *me, const struct match_want *want,
 	return 0;
 }
 
-static struct lnet_me *find_masked(struct lnet_portal *p,
-				   const struct match_want *want)
+static in_line struct lnet_me *find_masked(struct lnet_portal *p,
+					   const struct match_want *want)
 {
 	struct lnet_me *me;
 
@@ -123,17 +126,32 @@ static struct lnet_me *find_masked(struct lnet_portal *p,
 	return NULL;
 }
 
+/* Does find_exact() find .recent, without a look into the table? Whoever is
+ * answered again and again at the same entry, as an import of RPC is at the
+ * buffer that it keeps, finds that one. */
+static in_line bool recent_matches(const struct lnet_portal *p,
+				   const struct match_want *want)
+{
+	const struct lnet_me *me = p->recent;
+
+	return me && me->is.match_id.pid == want->id.pid &&
+	       lnet_nid_eq(&me->is.match_id.nid, &want->id.nid) &&
+	       me_takes(me, want);
+}
+
 static struct lnet_me *find_exact(struct lnet_cpt *cpt, struct lnet_portal *p,
 				  const struct match_want *want)
 {
-	struct hash_node *n;
+	struct hash_node *first = hash_first(&p->exact, match_hash(cpt, want));
 
-	for (n = hash_first(&p->exact, match_hash(cpt, want)); n;
-	     n = hash_next(n)) {
+	for (struct hash_node *n = first; n; n = hash_next(n)) {
 		struct lnet_me *me = container_of(n, struct lnet_me, hash);
 
-		if (me_matches(me, want))
-			return me;
+		if (!me_matches(me, want))
+			continue;
+		if (n == first)
+			p->recent = me;
+		return me;
 	}
 	return NULL;
 }
@@ -173,6 +191,8 @@ static in_line struct lnet_me *find_me(struct lnet_cpt *cpt,
 	if (!p->mes)
 		return NULL;
 	me = find_masked(p, want);
+	if (!me && recent_matches(p, want))
+		return p->recent;
 	if (!me)
 		me = find_exact(cpt, p, want);
 	return me ? me : find_alias(cpt, p, want);
@@ -245,6 +265,8 @@ static int me_insert(struct lnet_me *me, enum ulnet_ins_pos pos)
 	}
 	rc = table_insert(&p->exact, &me->hash, match_hash(me->cpt, &want),
 			  pos);
+	if (pos == LNET_INS_BEFORE)
+		p->recent = NULL;
 	if (rc || !me_is_unique(me))
 		return rc;
 	rc = table_insert(&p->by_bits, &me->by_bits,
@@ -296,14 +318,17 @@ void me_unlink(struct lnet_me *me)
 {
 	struct lnet_cpt *cpt = me->cpt;
 	struct portal_cpt *pc = portal_cpt(cpt);
+	struct lnet_portal *p = &pc->portals[me->is.portal];
 	struct lnet_md *md = me->md;
 
+	if (p->recent == me)
+		p->recent = NULL;
 	if (me->is.ignore_bits)
 		list_del(&me->link);
 	else
-		hash_del(&pc->portals[me->is.portal].exact, &me->hash);
+		hash_del(&p->exact, &me->hash);
 	if (!me->is.ignore_bits && me_is_unique(me))
-		hash_del(&pc->portals[me->is.portal].by_bits, &me->by_bits);
+		hash_del(&p->by_bits, &me->by_bits);
 	portal_count(cpt, me->is.portal, -1);
 	id_free(&pc->mes, me->cookie);
 	pool_put(&pc->me_pool, me);

@@ -200,28 +200,6 @@ void md_free_unused(struct lnet_md *md)
 	md_free(md);
 }
 
-/* ---- use ---- */
-
-bool md_exhausted(const struct lnet_md *md)
-{
-	if (md->threshold == 0)
-		return true;
-	return md->options & LNET_MD_MAX_SIZE &&
-	       (uint64_t)md->offset + md->max_size > md->length;
-}
-
-void md_take(struct lnet_md *md, uint32_t mlength, uint32_t offset)
-{
-	if (md->threshold > 0)
-		md->threshold--;
-	if (md->attached)
-		md->offset = offset + mlength;
-	/* An MD that is bound is not unlinked here, but with its last event:
-	 * until then the user can unlink it to cancel operations. */
-	if (md->attached && md->auto_unlink && md_exhausted(md))
-		md_unlink(md, false);
-}
-
 /* ---- events ---- */
 
 static out_of_line void md_handler_late(struct loop *l, ulnet_handler_fn fn)

@@ -77,19 +77,36 @@ void md_free_unused(struct lnet_md *md);
  * before that is reported as a success, since the peer was told so. */
 void md_unlink(struct lnet_md *md, bool canceled);
 
-/* To be called when an operation begins on @md, which the caller has
- * referenced. Decreases the threshold, and unlinks the MD if it is used up. If
- * the MD is attached, moves the local offset behind @mlength bytes at @offset.
- */
-void md_take(struct lnet_md *md, uint32_t mlength, uint32_t offset);
-
 static inline void md_ref(struct lnet_md *md)
 {
 	md->refs++;
 }
 
 /* Is the threshold or the memory used up? Then no operation may begin. */
-bool md_exhausted(const struct lnet_md *md);
+static inline bool md_exhausted(const struct lnet_md *md)
+{
+	if (md->threshold == 0)
+		return true;
+	return md->options & LNET_MD_MAX_SIZE &&
+	       (uint64_t)md->offset + md->max_size > md->length;
+}
+
+/* To be called when an operation begins on @md, which the caller has
+ * referenced. Decreases the threshold, and unlinks the MD if it is used up. If
+ * the MD is attached, moves the local offset behind @mlength bytes at @offset.
+ */
+static inline void md_take(struct lnet_md *md, uint32_t mlength,
+			   uint32_t offset)
+{
+	if (md->threshold > 0)
+		md->threshold--;
+	if (md->attached)
+		md->offset = offset + mlength;
+	/* An MD that is bound is not unlinked here, but with its last event:
+	 * until then the user can unlink it to cancel operations. */
+	if (md->attached && md->auto_unlink && md_exhausted(md))
+		md_unlink(md, false);
+}
 
 /* Drops a reference, and delivers @ev, the event of what held the reference.
  * The caller has filled in the event's type, status and what depends on them.

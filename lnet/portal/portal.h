@@ -46,6 +46,9 @@ struct lnet_portal {
 	/* on unique portals: the entries of .exact a second time, by match bits
 	 * alone; on others: empty */
 	struct hash by_bits;
+	/* the entry of .exact that was found last, if nothing in .exact comes
+	 * before it that could match what it matches; or NULL */
+	struct lnet_me *recent;
 	uint32_t mes; /* number of entries */
 };
 

@@ -359,6 +359,68 @@ Test(match, entry_unlinks_its_md)
 	cluster_end(sim);
 }
 
+static struct ulnet_me_handle kept_entry(struct lnet *node,
+					 enum ulnet_ins_pos pos)
+{
+	struct ulnet_id id = { nid_of("10.0.0.2@tcp"), 12345 };
+	struct ulnet_me_handle me;
+
+	cr_assert_eq(
+		LNetMEAttach(node, PORTAL, id, 1, 0, LNET_RETAIN, pos, &me), 0);
+	return me;
+}
+
+static void kept_md(struct ulnet_me_handle me, unsigned int i)
+{
+	struct ulnet_md umd = md_of(memory[i], 64, LNET_MD_OP_PUT, &seen[i]);
+	struct ulnet_md_handle md;
+
+	umd.options |= LNET_MD_MANAGE_REMOTE;
+	cr_assert_eq(LNetMDAttach(me, &umd, LNET_RETAIN, &md), 0);
+}
+
+/* A message with @bits from node @from finds entry @found, or none. */
+static void finds(struct lnet_sim *sim, unsigned int from, uint64_t bits,
+		  int found)
+{
+	memset(seen, 0, sizeof(seen));
+	put_bytes(lnet_sim_node(sim, from), nth_id(0), PORTAL, bits, "x", 1);
+	lnet_sim_run_all(sim);
+	for (int i = 0; i < ENTRIES; i++)
+		cr_assert_eq(seen[i].n, i == found ? 1u : 0u,
+			     "entry %d has %u events", i, seen[i].n);
+}
+
+/* That an entry was found before changes nothing for later messages. */
+Test(match, entry_that_was_found_is_not_preferred)
+{
+	struct lnet_sim *sim = cluster(3);
+	struct lnet *node = lnet_sim_node(sim, 0);
+	struct ulnet_me_handle first, second, before;
+
+	first = kept_entry(node, LNET_INS_AFTER);
+	second = kept_entry(node, LNET_INS_AFTER);
+	kept_md(second, 1);
+	finds(sim, 1, 1, 1); /* the first has no MD yet */
+	kept_md(first, 0);
+	finds(sim, 1, 1, 0);
+	finds(sim, 1, 1, 0);
+	finds(sim, 1, 2, NONE);
+	finds(sim, 2, 1, NONE);
+	before = kept_entry(node, LNET_INS_BEFORE);
+	kept_md(before, 2);
+	finds(sim, 1, 1, 2);
+	finds(sim, 1, 1, 2);
+	cr_assert_eq(LNetMEUnlink(before), 0);
+	lnet_sim_run_all(sim);
+	finds(sim, 1, 1, 0);
+	cr_assert_eq(LNetMEUnlink(first), 0);
+	cr_assert_eq(LNetMEUnlink(second), 0);
+	lnet_sim_run_all(sim);
+	finds(sim, 1, 1, NONE);
+	cluster_end(sim);
+}
+
 /* When an MD is used up, an entry that stays can take another one. */
 Test(match, used_up_entry_is_used_again)
 {
