@@ -172,6 +172,37 @@ Test(take, last_message_unlinks)
 	inject_close(in);
 }
 
+/* A buffer for a process is not found by another one with the same NID, even if
+ * it was the last that was found. */
+Test(take, buffer_is_for_one_process)
+{
+	struct injector *in = open_met(true, 0);
+	struct ulnet_id process = { nid_of(PEER), 77 };
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory), LNET_MD_OP_PUT, &seen);
+	struct lnet_hdr hdr = put_of(BITS);
+	struct ulnet_me_handle me;
+	struct ulnet_md_handle md;
+
+	hdr.portal = PORTAL + 1;
+	cr_assert_eq(LNetMEAttach(in->node, PORTAL + 1, process, BITS, 0,
+				  LNET_UNLINK, LNET_INS_LOCAL, &me),
+		     0);
+	cr_assert_eq(LNetMDAttach(me, &umd, LNET_UNLINK, &md), 0);
+	in->sender_pid = 77;
+	give(in, &hdr);
+	give(in, &hdr);
+	cr_assert_eq(seen.n, 2);
+	in->sender_pid = 78;
+	give(in, &hdr);
+	cr_assert_eq(seen.n, 2);
+	cr_assert_eq(in->taken, 2);
+	in->sender_pid = 77;
+	give(in, &hdr);
+	cr_assert_eq(seen.n, 3);
+	inject_close(in);
+}
+
 /* ---- what takes the general way ---- */
 
 static const struct {
