@@ -3,7 +3,8 @@
  * Calls that end before they are answered, on real threads, over TCP: callers
  * cancel, run out of time, or close their client, while workers of a node with
  * two CPTs set callbacks that use memory on their stacks, report progress,
- * sleep, and reply. At last a service ends while its workers ask who calls.
+ * sleep, and reply. At last a service ends while its workers ask who calls, and
+ * a node while a thread of the user has a request.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -306,6 +307,62 @@ static void end_while_handlers_ask(struct ulrpc *rpc)
 	ulrpc_client_close(client);
 }
 
+/* ---- a node that ends before a request ---- */
+
+static _Atomic(struct ulrpc_request *) kept;
+static atomic_bool node_gone;
+
+static void keep(void *arg, struct ulrpc_request *r, const void *body,
+		 size_t length)
+{
+	(void)arg;
+	(void)body;
+	(void)length;
+	atomic_store(&kept, r);
+}
+
+/* Uses the request all the time, and a last time when there is no node. */
+static void *use_kept(void *arg)
+{
+	struct ulrpc_request *r = atomic_load(&kept);
+	struct ulrpc_request_info info;
+	bool last;
+
+	(void)arg;
+	do {
+		last = atomic_load(&node_gone);
+		check(ulrpc_bulk_cancel(r, 0) != 0);
+		check(ulrpc_bulk_timeout(r, 0, 1) != 0);
+		ulrpc_request_info(r, &info);
+		sched_yield();
+	} while (!last);
+	ulrpc_reply(r, NULL, 0);
+	return NULL;
+}
+
+static void end_while_request_is_kept(struct ulrpc *rpc)
+{
+	const struct ulrpc_call_conf call = { .deadline = LONG };
+	struct ulrpc_client_conf conf;
+	struct ulrpc_client *client;
+	pthread_t thread;
+
+	serve(rpc, "keep", keep);
+	ulrpc_client_conf_init(&conf);
+	conf.nids = &LNET_NID_LO;
+	conf.nnids = 1;
+	conf.service = "keep";
+	BUG_ON(ulrpc_client_open(rpc, &conf, &client));
+	check(ulrpc_call(client, ulrpc_method("keep"), NULL, 0, &call,
+			 on_told_the_end, NULL, NULL) == 0);
+	while (!atomic_load(&kept))
+		sched_yield();
+	BUG_ON(pthread_create(&thread, NULL, use_kept, NULL));
+	close_node(rpc);
+	atomic_store(&node_gone, true);
+	pthread_join(thread, NULL);
+}
+
 int main(void)
 {
 	uint16_t port = free_port();
@@ -316,7 +373,7 @@ int main(void)
 
 	check(ulrpc_service_stop(service, LONG) == 0);
 	end_while_handlers_ask(rpc);
-	close_node(rpc);
+	end_while_request_is_kept(rpc);
 	if (atomic_load(&failures))
 		return 1;
 	printf("%u calls, %u served, %u canceled there, %u told so\n", calls,

@@ -317,11 +317,18 @@ static inline unsigned int request_state(const struct ulrpc_request *r)
 	return atomic_load_explicit(&r->state, memory_order_acquire);
 }
 
-/* Is this process a child of fork()? The request belongs to the parent. */
-static inline bool request_is_forked(const struct ulrpc_request *r)
+/* Is this process a child of fork()? The request belongs to the parent. If @r
+ * is LOST, its node may be gone. */
+static inline bool request_is_forked(struct ulrpc_request *r)
 {
-	return request_state(r) != REQUEST_LOST &&
-	       unlikely(lnet_is_forked(r->sc->shard->node));
+	bool forked;
+
+	/* request_wait_users() waits for this count. */
+	atomic_fetch_add(&r->users, 1);
+	forked = atomic_load(&r->state) != REQUEST_LOST &&
+		 lnet_is_forked(r->sc->shard->node);
+	atomic_fetch_sub(&r->users, 1);
+	return unlikely(forked);
 }
 
 /* Sets *@now_p to the time, ns. Returns false if @r is LOST, so that its node
