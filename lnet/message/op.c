@@ -304,7 +304,7 @@ static void op_pushed(struct work *w)
 
 /* Sets what credit_offer(), out_count_sent() and op_event() need besides
  * op->cpt, the payload and what put_header() sets. */
-static in_line void push_address(struct lnet_op *op, const struct op_args *a,
+static in_line void push_address(struct lnet_op *op, const struct ulnet_id *to,
 				 struct lnet_peer_ni *lpni)
 {
 	struct msg_out *msg = &op->msg;
@@ -318,29 +318,31 @@ static in_line void push_address(struct lnet_op *op, const struct op_args *a,
 	msg->nsends = 0;
 	msg->retries = NULL;
 	msg->deadline = TIME_NEVER;
-	msg->target = a->target.nid;
+	msg->target = to->nid;
 	msg->lnd.cpt = op->cpt->index;
 	msg->lnd.mark = NULL;
 	msg->lnd.next_hop = lpni->nid;
-	msg->lnd.next_pid = a->target.pid;
+	msg->lnd.next_pid = to->pid;
 	msg->hdr.src_nid = lpni->only->lnd.nid;
-	msg->hdr.dest_nid = a->target.nid;
+	msg->hdr.dest_nid = to->nid;
 }
 
-/* Returns the target of @a, a PUT of @length bytes that is not answered, if the
- * LND over the only path there may take the PUT at once; otherwise NULL. There
- * is no reference to the target, nor to its .only: nothing can happen to them
- * before the LND has returned, since push() makes no upcall. */
+/* Returns the peer NI @to, to which a PUT of @length bytes goes from @self (or
+ * LNET_NID_ANY) and is not answered, if the LND over the only path there may
+ * take the PUT at once; otherwise NULL. There is no reference to the peer NI,
+ * nor to its .only: nothing can happen to them before the LND has returned,
+ * since push() makes no upcall. */
 static in_line struct lnet_peer_ni *push_path(struct lnet_cpt *cpt,
-					      const struct op_args *a,
+					      const struct ulnet_nid *self,
+					      const struct ulnet_nid *to,
 					      uint32_t length)
 {
 	struct lnet_peer_ni *lpni;
 
 	if (length > OUT_PUSH_MAX || msg_cpt(cpt)->faults ||
-	    out_sender(cpt, &a->target.nid) != cpt)
+	    out_sender(cpt, to) != cpt)
 		return NULL;
-	lpni = path_find_only(cpt, &a->self, &a->target.nid);
+	lpni = path_find_only(cpt, self, to);
 	if (unlikely(!lpni) || !lpni->only->lnd.lnd->push)
 		return NULL;
 	return lpni;
@@ -366,10 +368,10 @@ static bool op_push(struct lnet_op *op, const struct op_args *a)
 
 	if (op->expects_answer || a->flags || md->eq)
 		return false;
-	lpni = push_path(cpt, a, md->length);
+	lpni = push_path(cpt, &a->self, &a->target.nid, md->length);
 	if (unlikely(!lpni))
 		return false;
-	push_address(op, a, lpni);
+	push_address(op, &a->target, lpni);
 	op_header(op, a);
 	out_set_payload(&op->msg, md, 0, md->length);
 	return push_offer(&op->msg);
@@ -391,9 +393,7 @@ static out_of_line void op_observe_over(struct lnet_op *op)
 bool lnet_put_now(struct lnet *node, unsigned int cpt_index,
 		  const struct ulnet_put_now *put, struct ulnet_nid *local)
 {
-	const struct op_args a = { .type = LNET_MSG_PUT,
-				   .self = put->self,
-				   .target = put->target,
+	const struct op_args a = { .target = put->target,
 				   .portal = put->portal,
 				   .match_bits = put->match_bits,
 				   .hdr_data = put->hdr_data };
@@ -406,12 +406,12 @@ bool lnet_put_now(struct lnet *node, unsigned int cpt_index,
 		     put->portal >= LNET_PORTALS ||
 		     put->target.pid == LNET_PID_ANY))
 		return false;
-	lpni = push_path(cpt, &a, put->length);
+	lpni = push_path(cpt, &put->self, &put->target.nid, put->length);
 	if (unlikely(!lpni))
 		return false;
 	op.cpt = cpt;
 	op.expects_answer = false;
-	push_address(&op, &a, lpni);
+	push_address(&op, &put->target, lpni);
 	put_header(&op.msg.hdr, node, &a, put->length);
 	op.msg.lnd.iov = &iov;
 	op.msg.lnd.niov = 1;
