@@ -132,6 +132,8 @@ int wait_init(struct wait *w)
 	rc = lnet_cond_init(&w->changed);
 	if (rc)
 		pthread_mutex_destroy(&w->lock);
+	atomic_init(&w->wakes, 0);
+	atomic_init(&w->cpt, WAIT_ASLEEP);
 	return rc;
 }
 
@@ -139,21 +141,6 @@ void wait_fini(struct wait *w)
 {
 	lnet_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->lock);
-}
-
-/* Sleeps until @ready(@arg), while other threads make the turns. */
-static int wait_sleep(struct wait *w, bool (*ready)(void *arg), void *arg,
-		      uint64_t until)
-{
-	int rc = 0;
-
-	pthread_mutex_lock(&w->lock);
-	while (!rc && !ready(arg))
-		rc = lnet_cond_wait(&w->changed, &w->lock, until);
-	if (rc && ready(arg))
-		rc = 0;
-	pthread_mutex_unlock(&w->lock);
-	return rc;
 }
 
 static bool wait_ready(struct wait *w, bool (*ready)(void *arg), void *arg)
@@ -197,10 +184,84 @@ int wait_turns(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
 	return 0;
 }
 
+/* A thread that waits while other threads make the turns. */
+struct waiter {
+	struct wait *wait;
+	struct lnet *node;
+	bool (*ready)(void *arg);
+	void *arg;
+	uint64_t until;
+	unsigned int seen; /* wait->wakes, before @ready was asked last */
+	int rc;
+};
+
+/* Asks whether the wait is over, if somebody has called wait_wake() since that
+ * was asked last. Does not wait for the lock: who holds it, and is about to
+ * release it, would have to wake this thread. */
+static bool waiter_is_ready(struct waiter *waiter)
+{
+	struct wait *w = waiter->wait;
+	unsigned int wakes =
+		atomic_load_explicit(&w->wakes, memory_order_acquire);
+	bool yes;
+
+	if (likely(wakes == waiter->seen) || pthread_mutex_trylock(&w->lock))
+		return false;
+	/* Later changes are followed by another wait_wake(). */
+	waiter->seen = wakes;
+	yes = waiter->ready(waiter->arg);
+	pthread_mutex_unlock(&w->lock);
+	return yes;
+}
+
+/* For lnet_cpt_wait(): the node exists as long as the thread polls. */
+static bool waiter_poll(void *arg)
+{
+	struct waiter *w = arg;
+
+	if (waiter_is_ready(w))
+		return true;
+	if (w->until == TIME_NEVER || lnet_now(w->node, 0) < w->until)
+		return false;
+	w->rc = wait_ready(w->wait, w->ready, w->arg) ? 0 : -ETIMEDOUT;
+	return true;
+}
+
+static void waiter_sleep(void *arg)
+{
+	struct waiter *waiter = arg;
+	struct wait *w = waiter->wait;
+	int rc = 0;
+
+	pthread_mutex_lock(&w->lock);
+	while (!rc && !waiter->ready(waiter->arg))
+		rc = lnet_cond_wait(&w->changed, &w->lock, waiter->until);
+	if (rc && waiter->ready(waiter->arg))
+		rc = 0;
+	pthread_mutex_unlock(&w->lock);
+	waiter->rc = rc;
+}
+
 int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
 	       void *arg, uint64_t until)
 {
+	unsigned int cpt = atomic_load_explicit(&w->cpt, memory_order_relaxed);
+	struct waiter waiter = {
+		.wait = w,
+		.node = node,
+		.ready = ready,
+		.arg = arg,
+		.until = until,
+		/* before wait_turns() asks: what changes after that is seen */
+		.seen = atomic_load_explicit(&w->wakes, memory_order_acquire),
+	};
 	int rc = wait_turns(w, node, ready, arg, until);
 
-	return rc == -EBUSY ? wait_sleep(w, ready, arg, until) : rc;
+	if (rc != -EBUSY)
+		return rc;
+	if (cpt == WAIT_ASLEEP)
+		waiter_sleep(&waiter);
+	else
+		lnet_cpt_wait(node, cpt, waiter_poll, waiter_sleep, &waiter);
+	return waiter.rc;
 }

@@ -15,6 +15,7 @@
 #define RPC_RPC_H
 
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -71,16 +72,27 @@ struct request_chain;
 struct wait {
 	pthread_mutex_t lock; /* guards the state that is waited for */
 	struct ulnet_cond changed;
+	/* any thread, atomic: how often wait_wake() was called. While it is the
+	 * same, a thread that polls leaves the lock alone */
+	atomic_uint wakes;
+	/* any thread, atomic: the CPT whose turns are likely to end a wait, and
+	 * soon: a thread polls before it sleeps, by lnet_cpt_wait();
+	 * WAIT_ASLEEP, as wait_init() sets it: it sleeps at once */
+	atomic_uint cpt;
 };
+
+#define WAIT_ASLEEP UINT_MAX
 
 /* Initializes @w. Returns 0 or -errno. */
 int wait_init(struct wait *w) must_check;
 void wait_fini(struct wait *w);
 
-/* Wakes all who wait. The caller may hold the lock, but need not. Any thread.
- */
+/* To be called after a change of the state, or with the lock held before it is
+ * released. Ends the polling of who polls, and wakes those who sleep: if nobody
+ * does, that takes no system call. Any thread. */
 static inline void wait_wake(struct wait *w)
 {
+	atomic_fetch_add_explicit(&w->wakes, 1, memory_order_release);
 	lnet_cond_broadcast(&w->changed);
 }
 
@@ -88,7 +100,8 @@ static inline void wait_wake(struct wait *w)
  * Waits until @ready(@arg) returns true, or until @until (ns, on the clock of
  * lnet_now(); TIME_NEVER: no limit). @ready is called with the lock held; the
  * caller must not hold it. If the calling thread is the one that makes the
- * turns of @node, it makes them, else it sleeps.
+ * turns of @node, it makes them; else it polls, if @w->cpt and the setting
+ * wait_poll let it, and then sleeps.
  * Returns 0; -ETIMEDOUT; -EDEADLK: called in a turn, or, in virtual time,
  * nothing can happen any more; -ECANCELED: the thread is one of
  * lnet_thread_start(), and its node has crashed.

@@ -931,6 +931,7 @@ EXTRA_DIST += %D%/model/lib.sh
 EXTRA_DIST += %D%/model/exactly_once.pml %D%/model/exactly_once.sh
 EXTRA_DIST += %D%/model/wakeup.pml %D%/model/wakeup.sh
 EXTRA_DIST += %D%/model/caretaker.pml %D%/model/caretaker.sh
+EXTRA_DIST += %D%/model/wait.pml %D%/model/wait.sh
 
 # lnetd and lnetctl, as their users see them.
 tool_tests =

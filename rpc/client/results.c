@@ -184,6 +184,9 @@ int ulrpc_set_call(struct ulrpc_set *set, struct ulrpc_client *client,
 	m->users = 2;
 	m->result.arg = arg;
 	m->result.method = method;
+	/* Of a set's calls, the last one is likely to be waited for longest. */
+	atomic_store_explicit(&set->wait.cpt, client->shard->cpt,
+			      memory_order_relaxed);
 	pthread_mutex_lock(&set->wait.lock);
 	list_add_tail(&set->pending, &m->link);
 	set->npending++;

@@ -23,6 +23,7 @@ int channel_init(struct channel *ch, struct shard *s,
 
 	if (rc)
 		return rc;
+	atomic_store_explicit(&ch->wait.cpt, s->cpt, memory_order_relaxed);
 	ch->shard = s;
 	ch->ops = ops;
 	ch->server = LNET_NID_ANY;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Looks at all states of the protocols of calls that run at most once, of wake-ups over
-# shared memory, and of loops that are borrowed, with spin. For sourcing by ./check.
-stage model touched '^. (tests/model/|rpc/(client|server|wire)/|lnd/shmlnd/|base/(caretaker|env_ev)\.)'
+# shared memory, of loops that are borrowed, and of threads that poll and sleep, with
+# spin. For sourcing by ./check.
+stage model touched '^. (tests/model/|rpc/((client|server|wire)/|rpc\.)|lnd/shmlnd/|base/(caretaker|env_ev)\.)'
 
 # model_check NAME
 model_check() {
@@ -21,4 +22,5 @@ stage_model() {
 	model_check exactly_once
 	model_check wakeup
 	model_check caretaker
+	model_check wait
 }

@@ -2,7 +2,8 @@
 /*
  * Threads that make the turns of a CPT while they wait: of a loop with a
  * caretaker (base/caretaker.h), and of a node of LNET_RUN_SHARED, whose calls
- * go over TCP to a node of LNET_RUN_THREADS. A lost wake-up is a hang; the
+ * go over TCP to a node of LNET_RUN_THREADS. And threads that poll before they
+ * sleep, for calls, sets of calls and streams. A lost wake-up is a hang; the
  * counters are plain variables of the loop, so the thread sanitizer sees it if
  * two threads make turns at a time.
  */
@@ -16,10 +17,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/caretaker.h"
+#include "lnet/node/node.h"
+#include "lnet/node/waits.h"
+#include "rpc/rpc.h"
 #include "tests/port.h"
 #include "tests/thread/check.h"
 #include "ulnet/loop.h"
 #include "ulnet/service.h"
+#include "ulnet/stream.h"
 
 #define BORROWERS 3
 #define TIMES	  2000 /* each borrows, or posts */
@@ -337,12 +342,50 @@ static void who_handles(bool shared)
 	check(self == shared);
 }
 
+static void set_add(struct ulrpc_set *set, struct ulrpc_client *client,
+		    const char *method)
+{
+	const struct ulrpc_call_conf conf = { .deadline = DEADLINE };
+
+	check(ulrpc_set_call(set, client, ulrpc_method(method), "x", 1, &conf,
+			     NULL, NULL) == 0);
+}
+
+/* Takes the @n results of @set. */
+static void set_take(struct ulrpc_set *set, unsigned int n)
+{
+	struct ulrpc_result result;
+
+	for (unsigned int i = 0; i < n; i++) {
+		check(ulrpc_set_next(set, &result) == 0 &&
+		      result.outcome.cause == ULRPC_CAUSE_OK &&
+		      result.length == 1);
+		free(result.reply);
+	}
+	check(ulrpc_set_next(set, &result) == -EAGAIN);
+	ulrpc_set_free(set);
+}
+
+static void call_both(void)
+{
+	struct ulrpc_set *set;
+
+	BUG_ON(ulrpc_set_new(sides[0].rpc, &set));
+	set_add(set, own, "echo");
+	set_add(set, other, "echo");
+	check(ulrpc_set_wait(set, 1, DEADLINE) >= 1);
+	check(ulrpc_set_wait(set, ULRPC_SET_ALL, ULRPC_NEVER) == 2);
+	set_take(set, 2);
+}
+
 static void *call_much(void *arg)
 {
 	for (unsigned int i = 0; i < CALLS; i++) {
 		struct ulrpc_outcome o;
 
 		(void)arg;
+		if (i % 4 == 0)
+			call_both();
 		check(call(i % 8 ? other : own, i % 16 ? "echo" : "nested",
 			   &o) == 0);
 		check(o.cause == ULRPC_CAUSE_OK);
@@ -438,10 +481,289 @@ static void one_processor(enum ulnet_run run)
 
 		check(call(other, "echo", &o) == 0 &&
 		      o.cause == ULRPC_CAUSE_OK);
+		call_both();
 	}
 	check(polled(sides[0].node) == 0);
 	nodes_down();
 	BUG_ON(sched_setaffinity(0, sizeof(all), &all));
+}
+
+/* ---- polling, on however few processors ---- */
+
+#define PASSERS 3
+#define PASSES	2000
+
+/* ns: until a window of this length has ended, the test has failed. */
+static _Atomic uint64_t long_window = 600 * NSEC_PER_SEC;
+static _Atomic uint64_t short_window = 20 * NSEC_PER_USEC;
+
+/* Nobody waits now. The next thread that does polls for *@max at most. */
+static struct waits *poll_for(const _Atomic uint64_t *max)
+{
+	struct waits *w = whole_cpt(sides[0].node->cpt[0])->waits;
+
+	w->spin = (struct spin){
+		.max = max,
+		.window = atomic_load(max),
+		.hits = w->spin.hits,
+		.misses = w->spin.misses,
+	};
+	return w;
+}
+
+/* Calls wait(@arg) in a thread, which polls until end() ends its wait. */
+static void polls(void *(*wait)(void *arg), void *arg, void (*end)(void))
+{
+	struct waits *w = poll_for(&long_window);
+	uint64_t hits = stat_get(w->spin.hits);
+	pthread_t waiter;
+
+	BUG_ON(pthread_create(&waiter, NULL, wait, arg));
+	while (!atomic_load(&w->taken))
+		sched_yield();
+	end();
+	pthread_join(waiter, NULL);
+	check(stat_get(w->spin.hits) == hits + 1);
+}
+
+/* A token, which threads hand on to each other. */
+struct token {
+	struct wait wait;
+	unsigned int at;
+};
+
+struct passer {
+	struct token *token;
+	unsigned int number;
+};
+
+static bool has_token(void *arg)
+{
+	struct passer *p = arg;
+
+	return p->token->at == p->number;
+}
+
+static void *pass(void *arg)
+{
+	struct passer *p = arg;
+	struct token *t = p->token;
+
+	for (unsigned int i = 0; i < PASSES; i++) {
+		check(wait_until(&t->wait, sides[0].node, has_token, p,
+				 TIME_NEVER) == 0);
+		pthread_mutex_lock(&t->wait.lock);
+		t->at = (t->at + 1) % PASSERS;
+		if (i % 2)
+			wait_wake(&t->wait);
+		pthread_mutex_unlock(&t->wait.lock);
+		if (i % 2 == 0)
+			wait_wake(&t->wait);
+	}
+	return NULL;
+}
+
+/* One polls at a time, the others sleep, or begin to. */
+static void tokens(void)
+{
+	struct token t = { .at = 0 };
+	struct passer passers[PASSERS];
+	pthread_t threads[PASSERS];
+
+	BUG_ON(wait_init(&t.wait));
+	atomic_store(&t.wait.cpt, 0);
+	poll_for(&short_window);
+	for (unsigned int i = 0; i < PASSERS; i++) {
+		passers[i] = (struct passer){ &t, i };
+		BUG_ON(pthread_create(&threads[i], NULL, pass, &passers[i]));
+	}
+	for (unsigned int i = 0; i < PASSERS; i++)
+		pthread_join(threads[i], NULL);
+	wait_fini(&t.wait);
+}
+
+static bool never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* The time that a thread waits at most ends polling, too. */
+static void in_vain(void)
+{
+	struct lnet *node = sides[0].node;
+	struct wait wait;
+
+	BUG_ON(wait_init(&wait));
+	atomic_store(&wait.cpt, 0);
+	poll_for(&long_window);
+	check(wait_until(&wait, node, never, NULL,
+			 lnet_now(node, 0) + NSEC_PER_MSEC) == -ETIMEDOUT);
+	wait_fini(&wait);
+}
+
+/* What is waited for. */
+struct change {
+	struct wait wait;
+	unsigned int asked;
+};
+
+/* What is waited for happens as soon as it was asked for in vain. */
+static bool has_changed(void *arg)
+{
+	struct change *c = arg;
+
+	if (c->asked++)
+		return true;
+	wait_wake(&c->wait);
+	return false;
+}
+
+/* No change escapes who is about to poll, or to sleep at once. */
+static void changed_meanwhile(unsigned int cpt)
+{
+	struct change c = { .asked = 0 };
+
+	BUG_ON(wait_init(&c.wait));
+	atomic_store(&c.wait.cpt, cpt);
+	poll_for(&long_window);
+	check(wait_until(&c.wait, sides[0].node, has_changed, &c, TIME_NEVER) ==
+	      0);
+	check(c.asked == 2);
+	wait_fini(&c.wait);
+}
+
+static void reply_kept(void)
+{
+	ulrpc_reply(kept, "x", 1);
+}
+
+static void *wait_set(void *arg)
+{
+	check(ulrpc_set_wait(arg, 1, DEADLINE) == 1);
+	return NULL;
+}
+
+static void a_set(void)
+{
+	struct ulrpc_set *set;
+
+	BUG_ON(ulrpc_set_new(sides[0].rpc, &set));
+	set_add(set, other, "keep");
+	sem_wait(&has_come);
+	polls(wait_set, set, reply_kept);
+	set_take(set, 1);
+}
+
+static struct ulrpc_stream *kept_stream; /* the service's */
+static unsigned int filled; /* messages sent that it has not read */
+
+static void on_stream(void *arg, struct ulrpc_stream *stream, const void *body,
+		      size_t length)
+{
+	(void)arg;
+	(void)body;
+	(void)length;
+	kept_stream = stream;
+	sem_post(&has_come);
+}
+
+static void *wait_message(void *arg)
+{
+	const void *body;
+	size_t length;
+
+	check(ulrpc_stream_next_wait(arg, &body, &length) == 1 && length == 1);
+	return NULL;
+}
+
+static void send_kept(void)
+{
+	check(ulrpc_stream_send(kept_stream, "x", 1) == 0);
+}
+
+static void *wait_room(void *arg)
+{
+	check(ulrpc_stream_send_wait(arg, "x", 1) == 0);
+	return NULL;
+}
+
+static void read_kept(void)
+{
+	const void *body;
+	size_t length;
+
+	for (; filled; filled--)
+		check(ulrpc_stream_next_wait(kept_stream, &body, &length) == 1);
+}
+
+static void *wait_end(void *arg)
+{
+	struct ulrpc_stream_outcome o;
+
+	check(ulrpc_stream_outcome_wait(arg, &o) == 0);
+	check(o.cause == ULRPC_CAUSE_OK);
+	return NULL;
+}
+
+static void end_kept(void)
+{
+	ulrpc_stream_end(kept_stream, 0, NULL);
+	ulrpc_stream_put(kept_stream);
+}
+
+static struct ulrpc_streams *streams_up(void)
+{
+	static const struct ulrpc_stream_method methods[] = {
+		{ .name = "keep",
+		  .handler = on_stream,
+		  .run = ULRPC_RUN_INLINE },
+	};
+	struct ulrpc_stream_service *service;
+	struct ulrpc_stream_service_conf sconf;
+	struct ulrpc_streams_conf conf;
+	struct ulrpc_streams *streams;
+
+	ulrpc_stream_service_conf_init(&sconf);
+	sconf.service.name = "belt";
+	sconf.methods = methods;
+	sconf.nmethods = ARRAY_SIZE(methods);
+	BUG_ON(ulrpc_stream_serve(sides[1].rpc, &sconf, &service));
+	ulrpc_streams_conf_init(&conf);
+	conf.client.nids = &sides[1].nid;
+	conf.client.nnids = 1;
+	conf.client.service = "belt";
+	BUG_ON(ulrpc_streams_open(sides[0].rpc, &conf, &streams));
+	return streams;
+}
+
+static void a_stream(void)
+{
+	const struct ulrpc_stream_conf conf = { .deadline = DEADLINE };
+	struct ulrpc_streams *streams = streams_up();
+	struct ulrpc_stream *stream;
+
+	BUG_ON(ulrpc_stream_open(streams, "keep", "x", 1, &conf, &stream));
+	sem_wait(&has_come);
+	polls(wait_message, stream, send_kept);
+	while (ulrpc_stream_send(stream, "x", 1) == 0)
+		filled++;
+	polls(wait_room, stream, read_kept);
+	polls(wait_end, stream, end_kept);
+	ulrpc_stream_put(stream);
+	ulrpc_streams_close(streams);
+}
+
+static void polling(void)
+{
+	nodes_up(LNET_RUN_THREADS, 1);
+	tokens();
+	in_vain();
+	changed_meanwhile(0);
+	changed_meanwhile(WAIT_ASLEEP);
+	a_set();
+	a_stream();
+	nodes_down();
 }
 
 int main(void)
@@ -455,6 +777,7 @@ int main(void)
 	nodes(LNET_RUN_SHARED, 1);
 	nodes(LNET_RUN_SHARED, 2);
 	nodes(LNET_RUN_THREADS, 1);
+	polling();
 	one_processor(LNET_RUN_SHARED);
 	one_processor(LNET_RUN_THREADS);
 	return atomic_load(&failures) ? 1 : 0;
