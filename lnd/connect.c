@@ -230,7 +230,7 @@ static void connect_give_up(struct connect *c)
 }
 
 /* If nobody waits, remembers the failure for a while, unless failures have been
- * reset since (a connection existed in between). */
+ * reset since (a connection has lasted in between). */
 static void connect_on_pause_over(struct connect *c)
 {
 	uint64_t memory = connect_law(c).memory;

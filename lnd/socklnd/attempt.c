@@ -471,8 +471,11 @@ void sock_attempt_in_vain(struct sock_peer *peer, int status)
 {
 	enum connect_state state = peer->connect.fsm.state;
 
-	if (state != CONNECT_PAUSED && state != CONNECT_AGAIN)
-		attempt_failed(peer, status);
+	if (state == CONNECT_PAUSED || state == CONNECT_AGAIN)
+		return;
+	sock_peer_note(peer, "it has closed the connection soon after it was "
+			     "opened");
+	attempt_failed(peer, status);
 }
 
 void sock_attempt_opened(struct sock_peer *peer, enum sock_type type)

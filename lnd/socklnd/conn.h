@@ -89,8 +89,9 @@ struct sock_conn {
 	struct env_io io;
 	struct fsm fsm;
 	bool active; /* opened by this node */
-	/* the peer was heard on the connection before it moved to this CPT */
-	bool proven;
+	/* of the peer, before the connection moved to this CPT: peer.heard and
+	 * .opened_at */
+	bool peer_heard;
 	bool swap;	 /* the peer's byte order is not this machine's */
 	uint8_t version; /* version of the protocol */
 	int8_t type;	 /* enum sock_type, from this node's view */
@@ -179,6 +180,7 @@ struct sock_conn {
 	/* ns: when the peer was last heard; CONN_WAITING: when the HELLO was
 	 * sent */
 	uint64_t heard;
+	uint64_t peer_opened_at; /* see peer_heard */
 };
 
 /* Is @conn open (suspended or not)? */

@@ -340,6 +340,30 @@ static void peer_close_all(struct list *conns, int status)
 				status);
 }
 
+/* Is it certain that the peer accepts connections? Some peers close them right
+ * after accepting them, some with a word; if no pause followed, messages would
+ * open connections without end. So the peer must have kept its connections for
+ * max_reconnectms, or for min_reconnectms if it has sent something. */
+static bool is_proven(const struct sock_peer *peer)
+{
+	const struct sock_ni *sni = peer->cpt->sni;
+	uint64_t min = sock_ni_ms(sni, SOCK_min_reconnectms);
+	uint64_t max = sock_ni_ms(sni, SOCK_max_reconnectms);
+
+	return peer_now(peer) - peer->opened_at >=
+	       (peer->heard ? MIN(min, max) : max);
+}
+
+/* Called while @peer has connections: pauses begin anew if it is proven. */
+static bool peer_prove(struct sock_peer *peer)
+{
+	bool proven = !list_empty(&peer->conns) && is_proven(peer);
+
+	if (proven)
+		peer->connect.failures = 0;
+	return proven;
+}
+
 /* Suspends all open connections, so that they take no more messages. Closes the
  * connections that were suspended before. Users' handlers run. */
 static void peer_suspend(struct sock_peer *peer)
@@ -347,6 +371,7 @@ static void peer_suspend(struct sock_peer *peer)
 	struct sock_conn *conn;
 	struct list older;
 
+	(void)peer_prove(peer);
 	list_init(&older);
 	list_splice_tail(&older, &peer->suspended);
 	list_splice_tail(&peer->suspended, &peer->conns);
@@ -446,7 +471,8 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 void sock_peer_rejoin(struct sock_peer *peer, struct sock_conn *conn)
 {
 	sock_peer_add(peer, conn);
-	peer->heard |= conn->proven;
+	peer->heard |= conn->peer_heard;
+	peer->opened_at = MIN(peer->opened_at, conn->peer_opened_at);
 }
 
 void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn)
@@ -533,30 +559,6 @@ static void log_closed(const struct sock_peer *peer, int status)
 		log_warn_limited(&peer->cpt->complaints, peer_now(peer),
 				 "socklnd", "%s: connections closed: %s", nid,
 				 strerror(-status));
-}
-
-/* Is it certain that the peer accepts connections? Some peers close them right
- * after accepting them, some with a word; if no pause followed, messages would
- * open connections without end. So the peer must have kept its connections for
- * max_reconnectms, or for min_reconnectms if it has sent something. */
-static bool is_proven(const struct sock_peer *peer)
-{
-	const struct sock_ni *sni = peer->cpt->sni;
-	uint64_t min = sock_ni_ms(sni, SOCK_min_reconnectms);
-	uint64_t max = sock_ni_ms(sni, SOCK_max_reconnectms);
-
-	return peer_now(peer) - peer->opened_at >=
-	       (peer->heard ? MIN(min, max) : max);
-}
-
-/* Called while @peer has connections: pauses begin anew if it is proven. */
-static bool peer_prove(struct sock_peer *peer)
-{
-	bool proven = !list_empty(&peer->conns) && is_proven(peer);
-
-	if (proven)
-		peer->connect.failures = 0;
-	return proven;
 }
 
 void sock_peer_close(struct sock_peer *peer, int status)

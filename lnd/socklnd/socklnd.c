@@ -291,14 +291,13 @@ static int conn_move(struct sock_conn *conn)
 
 static void socklnd_peer_move(struct sock_peer *peer)
 {
-	bool heard = peer->heard;
-
 	while (!list_empty(&peer->conns)) {
 		struct sock_conn *conn =
 			list_first(&peer->conns, struct sock_conn, link);
 		int rc;
 
-		conn->proven = heard;
+		conn->peer_heard = peer->heard;
+		conn->peer_opened_at = peer->opened_at;
 		rc = conn_move(conn);
 		if (rc)
 			sock_peer_close(peer, rc);

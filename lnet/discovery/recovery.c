@@ -246,10 +246,11 @@ static void recovery_asked(struct ask *ask)
 {
 	struct recovery *r = container_of(ask, struct recovery, ask);
 	struct lnet_peer_ni *lpni = r->local ? NULL : ni_of_peer(r);
-	bool ill = !r->cpt->closing && is_ill(r);
+	bool open = !r->cpt->closing;
+	bool ill = open && is_ill(r);
 
 	r->watching = false;
-	if (!ask->status && lpni && provenance_is_unverified(lpni) &&
+	if (open && !ask->status && lpni && provenance_is_unverified(lpni) &&
 	    config_is_of_host(r->cpt->config, &lpni->nid))
 		peer_cpt(r->cpt)->question(r->cpt, lpni);
 	if (ask->status && lpni && ill &&

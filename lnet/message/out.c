@@ -129,6 +129,8 @@ static enum ulnet_cause cause_of_select(int rc)
 		return LNET_CAUSE_LOCAL_NO_ROUTE;
 	case -ENETDOWN:
 		return LNET_CAUSE_LOCAL_DROPPED;
+	case -ESHUTDOWN:
+		return LNET_CAUSE_SHUTDOWN;
 	default:
 		return LNET_CAUSE_LOCAL_ERROR;
 	}
@@ -191,11 +193,15 @@ static unsigned int out_path_flags(const struct msg_out *msg)
 	return flags;
 }
 
-/* Is the local NI that the sender named configured and up? */
+/* Is the local NI that the sender named configured and up? While the CPT
+ * closes, none is: some may have been freed already. */
 static bool out_has_ni(const struct msg_out *msg)
 {
-	const struct lnet_ni *ni = config_ni(msg->cpt->config, &msg->local_nid);
+	const struct lnet_ni *ni;
 
+	if (unlikely(msg->cpt->closing))
+		return false;
+	ni = config_ni(msg->cpt->config, &msg->local_nid);
 	return ni && ni_is_up(ni);
 }
 

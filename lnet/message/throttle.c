@@ -118,7 +118,8 @@ bool throttle_is_stuck(const struct msg_in *msg, uint64_t since)
 	uint64_t now = loop_now(msg->out.home->loop);
 
 	return !msg->bounced && throttle_blocks_answers(msg) &&
-	       throttle_stuck_for(msg, most) && since + most <= now;
+	       throttle_stuck_for(msg, most) && since <= now &&
+	       now - since >= most;
 }
 
 /* Copies the payload of @msg, so that its connection is read on. Returns false

@@ -196,6 +196,8 @@ static int explain_call(void *arg)
 	struct path_trace t = { .seen = NULL };
 	struct path p = { .which = PATH_CASES };
 
+	if (c->cpt->closing)
+		return -ESHUTDOWN;
 	if (explain_self(c))
 		return 0;
 	c->path->status = path_select(c->cpt, &c->request, &p, &t);

@@ -8,7 +8,8 @@
  * Runs N seeds from seed 1 on, and those that have once found a defect. With S
  * and N, it runs N seeds from S on; with S alone, only that one. It stops at
  * the first violation with --until-failure. --verbose says which events the
- * runs have had, how often, and in how many runs.
+ * runs have had, how often, and in how many runs. With SEEDS or more from seed
+ * 1 on, events that must happen may not be in too few of them.
  */
 #include <getopt.h>
 #include <inttypes.h>

@@ -135,7 +135,9 @@ struct service_cpt {
 extern const struct fsm_state service_cpt_states[SERVICE_CPT_STATES];
 
 /* Called when something of @sc has ended: makes @sc GONE if nothing is left,
- * and wakes the threads that wait for that. */
+ * and wakes the threads that wait for that. When no request is under way any
+ * more, batches of LOST ones drop their exports: whoever needs the export of
+ * such a batch uses it before he calls this. */
 void service_cpt_settled(struct service_cpt *sc);
 
 /* May one more warning that peers can cause be logged? */
