@@ -67,7 +67,7 @@ struct request_batch {
 	/* a reference to the client's export; NULL: the client has none. Other
 	 * threads that have a request of the batch may read the export, and
 	 * what does not change in it, until the request is LOST
-	 * (requests_lost_settle()). */
+	 * (lost_settle() in service.c). */
 	struct export *export;
 	/* the client's share of the service, or service_cpt.unconnected */
 	struct share *share;
@@ -288,11 +288,6 @@ void requests_abort(struct service_cpt *sc);
  * requests, and those whose bodies are being got, as STALE_EPOCH, because they
  * were certainly not executed, and cancels running ones. */
 void requests_forget(const struct list *shares);
-/* Called when no request of @sc is under way any more: the batches of LOST
- * requests, which outlive the CPT if their handlers do, drop their exports. Not
- * before, because other requests of such a batch, whose handlers still run or
- * whose bulk is being moved, use the export, too. */
-void requests_lost_settle(struct service_cpt *sc);
 /* Frees the LOST requests of @sc, to which nobody refers any more. */
 void requests_lost_free(struct service_cpt *sc);
 

@@ -187,21 +187,6 @@ void requests_abort(struct service_cpt *sc)
 	}
 }
 
-void requests_lost_settle(struct service_cpt *sc)
-{
-	struct ulrpc_request *r;
-
-	sc->lost_unsettled = false;
-	for (r = sc->lost; r; r = r->lost_link) {
-		struct request_batch *b = r->batch;
-
-		if (b->export)
-			export_unref(b->export);
-		b->export = NULL;
-		b->share = &sc->unconnected;
-	}
-}
-
 void requests_lost_free(struct service_cpt *sc)
 {
 	while (sc->lost) {

@@ -4,6 +4,7 @@
 #include "rpc/estimate.h"
 #include "rpc/run.h"
 #include "rpc/server/serve/request.h"
+#include "rpc/server/session/export.h"
 
 #define LOG_LINES 10 /* log lines per second, at most (service_may_log()) */
 /* ns: how old the estimate that clients are told may be */
@@ -101,6 +102,23 @@ static bool cpt_is_gone(const struct service_cpt *sc)
 	       give_back_is_over(&sc->bodies);
 }
 
+/* No request of @sc is under way any more: the batches of LOST requests, which
+ * outlive the CPT if their handlers do, drop their exports. Not before, because
+ * other requests of such a batch, whose handlers still run or whose bulk is
+ * being moved, use the export, too. */
+static void lost_settle(struct service_cpt *sc)
+{
+	sc->lost_unsettled = false;
+	for (struct ulrpc_request *r = sc->lost; r; r = r->lost_link) {
+		struct request_batch *b = r->batch;
+
+		if (b->export)
+			export_unref(b->export);
+		b->export = NULL;
+		b->share = &sc->unconnected;
+	}
+}
+
 void service_cpt_settled(struct service_cpt *sc)
 {
 	struct ulrpc_service *svc = sc->service;
@@ -110,7 +128,7 @@ void service_cpt_settled(struct service_cpt *sc)
 	if (likely(sc->fsm.state == SERVICE_CPT_UP))
 		return;
 	if (unlikely(sc->lost_unsettled) && service_cpt_is_idle(sc))
-		requests_lost_settle(sc);
+		lost_settle(sc);
 	if (cpt_is_gone(sc)) {
 		fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_GONE);
 		slab_stop(&sc->slab);

@@ -73,7 +73,7 @@ struct service_cpt {
 	struct list active;   /* of ulrpc_request.link: requests under way */
 	/* list by ulrpc_request.lost_link: requests that are LOST */
 	struct ulrpc_request *lost;
-	/* their batches have exports: requests_lost_settle() is due */
+	/* their batches have exports: service_cpt_settled() takes them */
 	bool lost_unsettled;
 	/* of request_batch.link: batches with replies to be sent */
 	struct list flush;
