@@ -160,7 +160,8 @@ bool fx_settle(struct fx *fx);
 /* ---- numbers ---- */
 
 uint64_t fx_stat(struct fx *fx, unsigned int side, const char *name);
-/* Returns how many files the process has open. */
+/* Returns how many files the process has open, but for those of /proc: a thread
+ * of a node reads some now and then. */
 unsigned int open_files(void);
 struct ulnet_id fx_id(const struct fx *fx, unsigned int side);
 

@@ -369,6 +369,8 @@ Test(loop, stop_sticks)
 
 static uint64_t fake_now;
 
+/* For tests that also set env_ops.starved: whether this thread really had to
+ * wait for a processor would make a difference. */
 static uint64_t fake_clock(struct env *e)
 {
 	(void)e;
@@ -426,6 +428,7 @@ Test(loop, a_long_call_is_named_once)
 
 	fake_now = l->now;
 	ops.clock = fake_clock;
+	ops.starved = NULL;
 	l->env->ops = &ops;
 	log_setup(LOG_WARN, on_line, NULL);
 	turn_of(&b, GUARD_LONG);
@@ -526,6 +529,7 @@ Test(loop, time_of_others_is_not_blamed_on_a_call)
 
 	fake_now = l->now;
 	ops.clock = fake_clock;
+	ops.starved = NULL;
 	l->env->ops = &ops;
 	log_setup(LOG_WARN, on_line, NULL);
 	turn_of(&b, GUARD_LONG + 1);
@@ -543,6 +547,7 @@ Test(loop, short_calls_of_a_long_turn_are_not_named)
 
 	fake_now = l->now;
 	ops.clock = fake_clock;
+	ops.starved = NULL;
 	l->env->ops = &ops;
 	log_setup(LOG_WARN, on_line, NULL);
 	for (unsigned int n = 0; n < 2; n++) {
